@@ -1,0 +1,218 @@
+//! Roles, what an agent's entry on the blackboard holds, and who is calling.
+
+use std::fmt;
+use std::str::FromStr;
+
+use serde::{Deserialize, Serialize};
+
+use crate::ids::{AgentId, Generation, TaskId};
+use crate::record::Usage;
+use crate::time::{Seconds, Timestamp};
+
+/// How long after a lease has ended others still keep their hands off.
+pub const LEASE_GRACE: Seconds = Seconds(60);
+
+/// What an agent is for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Role {
+    /// Splits the goal into tasks and rescopes them.
+    Planner,
+    /// Implements a task in its worktree.
+    Coder,
+    /// Gives a binding verdict on an exact commit.
+    #[serde(alias = "code-reviewer")]
+    CodeReviewer,
+}
+
+impl Role {
+    /// All roles, in the order in which work passes through them.
+    pub const ALL: [Role; 3] = [Role::Planner, Role::Coder, Role::CodeReviewer];
+
+    /// How the role begins an agent ID.
+    pub fn id_prefix(self) -> &'static str {
+        match self {
+            Role::Planner => "planner",
+            Role::Coder => "coder",
+            Role::CodeReviewer => "code-reviewer",
+        }
+    }
+
+    /// How people read it.
+    pub fn title(self) -> &'static str {
+        match self {
+            Role::Planner => "Planner",
+            Role::Coder => "Coder",
+            Role::CodeReviewer => "Code Reviewer",
+        }
+    }
+
+    /// The states that an agent of this role can be in.
+    pub fn statuses(self) -> &'static [AgentStatus] {
+        use AgentStatus::{Handoff, Idle, Planning, Reviewing, Starting, Waiting, Working};
+        match self {
+            Role::Planner => &[Starting, Idle, Planning, Waiting, Handoff],
+            Role::Coder => &[Starting, Idle, Working, Waiting, Handoff],
+            Role::CodeReviewer => &[Starting, Idle, Reviewing, Handoff],
+        }
+    }
+}
+
+impl fmt::Display for Role {
+    /// As the blackboard writes it.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(match self {
+            Role::Planner => "planner",
+            Role::Coder => "coder",
+            Role::CodeReviewer => "code_reviewer",
+        })
+    }
+}
+
+/// A word that names no role.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{0:?} is not a role: expected planner, coder or code_reviewer")]
+pub struct RoleError(String);
+
+impl FromStr for Role {
+    type Err = RoleError;
+
+    fn from_str(text: &str) -> Result<Self, RoleError> {
+        let spelled = |role: &Role| text == role.to_string() || text == role.id_prefix();
+        Role::ALL.into_iter().find(spelled).ok_or_else(|| RoleError(text.to_owned()))
+    }
+}
+
+/// What an agent is doing.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "UPPERCASE")]
+pub enum AgentStatus {
+    /// Registered, not yet looking for work.
+    Starting,
+    /// Looking for work.
+    Idle,
+    /// A coder's session on its task.
+    Working,
+    /// A code reviewer's session on its review.
+    Reviewing,
+    /// A planner's session.
+    Planning,
+    /// A coder after its submission, or a planner without a trigger.
+    Waiting,
+    /// Its context is used up; a fresh session takes over.
+    Handoff,
+}
+
+impl AgentStatus {
+    /// The state as the blackboard writes it.
+    pub fn name(self) -> &'static str {
+        match self {
+            AgentStatus::Starting => "STARTING",
+            AgentStatus::Idle => "IDLE",
+            AgentStatus::Working => "WORKING",
+            AgentStatus::Reviewing => "REVIEWING",
+            AgentStatus::Planning => "PLANNING",
+            AgentStatus::Waiting => "WAITING",
+            AgentStatus::Handoff => "HANDOFF",
+        }
+    }
+}
+
+impl fmt::Display for AgentStatus {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(self.name())
+    }
+}
+
+/// An agent's entry, as it stands in the file.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct AgentRecord {
+    /// What it is for.
+    pub role: Role,
+    /// What it is doing.
+    pub status: AgentStatus,
+    /// The task or review that it holds. Old files say `task`.
+    #[serde(default, alias = "task")]
+    pub current_task: Option<TaskId>,
+    /// Until when the entry is its own; equal to the lease of the task that it holds.
+    #[serde(default)]
+    pub lease_expires: Option<Timestamp>,
+    /// When it was last heard of.
+    #[serde(default)]
+    pub heartbeat: Option<Timestamp>,
+    /// The terminal where a person can watch it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub terminal: Option<String>,
+    /// The fencing token of this registration.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub generation: Option<Generation>,
+    /// Claims over all tasks.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub iterations_total: Option<u32>,
+    /// How full its context is.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub context_percent: Option<u32>,
+    /// Tokens and money that it has used.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub usage: Option<Usage>,
+}
+
+impl AgentRecord {
+    /// Whether its lease still runs.
+    pub fn is_live(&self, now: Timestamp) -> bool {
+        self.lease_expires.is_some_and(|expires| now <= expires)
+    }
+
+    /// Whether its lease, or the grace after it, still runs: nobody else may take what it holds.
+    pub fn holds(&self, now: Timestamp) -> bool {
+        self.lease_expires.is_some_and(|expires| now <= expires + LEASE_GRACE)
+    }
+
+    /// Frees it from what it held.
+    pub fn release(&mut self, status: AgentStatus) {
+        self.current_task = None;
+        self.status = status;
+    }
+}
+
+/// Who is calling, as far as the environment tells.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Actor {
+    /// A person: no agent ID at all.
+    Human,
+    /// An agent's session: its ID, and the generation that its supervisor gave it.
+    Agent(AgentId, Generation),
+    /// An ID without a generation: an old script, or a person standing in. Has the rights of that agent and of its
+    /// supervisor, and is not fenced.
+    Operator(AgentId),
+    /// The supervisor of that agent, inside `liza agent` or `liza run`.
+    Supervisor(AgentId, Generation),
+}
+
+impl Actor {
+    /// The agent in whose name the call is made.
+    pub fn agent(&self) -> Option<AgentId> {
+        match self {
+            Actor::Human => None,
+            Actor::Agent(id, _) | Actor::Operator(id) | Actor::Supervisor(id, _) => Some(*id),
+        }
+    }
+
+    /// The registration that the caller claims to be.
+    pub fn generation(&self) -> Option<Generation> {
+        match self {
+            Actor::Human | Actor::Operator(_) => None,
+            Actor::Agent(_, generation) | Actor::Supervisor(_, generation) => Some(*generation),
+        }
+    }
+}
+
+impl fmt::Display for Actor {
+    /// As the log and the histories name it.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.agent() {
+            Some(id) => id.fmt(f),
+            None => f.write_str("human"),
+        }
+    }
+}

