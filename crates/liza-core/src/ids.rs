@@ -263,7 +263,6 @@ macro_rules! serde_as_text {
         }
     )+};
 }
-pub(crate) use serde_as_text;
 
 serde_as_text!(TaskId, AgentId, Sha, DiscoveryId, Worktree);
 
