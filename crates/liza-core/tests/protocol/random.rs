@@ -285,7 +285,7 @@ fn pick<'a>(names: &[&'a str], number: u8) -> &'a str {
 
 /// Mostly those whose turn it is, sometimes just anybody.
 fn pair_for(world: &World, id: &TaskId, step: &Step) -> (AgentId, AgentId) {
-    let head = world.state.board.head(id).filter(|_| step.other % 4 != 0);
+    let head = world.state.board.head(id).filter(|_| !step.other.is_multiple_of(4));
     let coder = head.and_then(|head| head.assigned_to);
     let reviewer = head.and_then(|head| head.reviewing_by.or(head.approved_by));
     let any = |role, of| AgentId::new(role, u32::from(step.who % of) + 1);
@@ -303,7 +303,7 @@ fn take(world: &mut World, step: &Step) {
     let odd = step.other % 2 == 1;
     let text = || "because".to_owned();
     let outcome = match step.what % 40 {
-        0 => world.add(&id, odd, if step.other % 3 == 0 { vec![other] } else { Vec::new() }),
+        0 => world.add(&id, odd, if step.other.is_multiple_of(3) { vec![other] } else { Vec::new() }),
         1 => world.run(Actor::Human, Command::Finalize { tasks: Vec::new() }),
         2 | 3 => world.register(who),
         4 => world.run(Actor::Human, Command::Deregister { agent: who }),
@@ -322,7 +322,7 @@ fn take(world: &mut World, step: &Step) {
         17 | 18 | 32 => world.claim_review(&id, reviewer),
         19 | 33 | 34 => world.verdict(&id, reviewer, true),
         20 | 21 => world.verdict(&id, reviewer, false),
-        22 | 23 | 35..=38 => world.merge(&id, reviewer, step.which % 4 != 0),
+        22 | 23 | 35..=38 => world.merge(&id, reviewer, !step.which.is_multiple_of(4)),
         24 => {
             let (questions, attempted) = (vec!["Which?".to_owned()], Vec::new());
             let by = if odd { Actor::Human } else { world.session(coder) };
@@ -332,7 +332,7 @@ fn take(world: &mut World, step: &Step) {
             let unblock = Command::Unblock {
                 task: id,
                 reset_cycles: odd,
-                same_coder: step.other % 3 == 0,
+                same_coder: step.other.is_multiple_of(3),
                 keep_worktree: step.other % 3 == 1,
                 assessment: Some(text()),
             };
@@ -344,7 +344,9 @@ fn take(world: &mut World, step: &Step) {
                 Command::Supersede { task: id, by: vec![other], reason, root_cause, summary: None };
             world.run(planner, supersede)
         }
-        27 if step.other % 8 == 0 => world.run(planner, Command::Abandon { task: id, reason: text() }),
+        27 if step.other.is_multiple_of(8) => {
+            world.run(planner, Command::Abandon { task: id, reason: text() })
+        }
         26 | 27 => {
             let edit = TaskEdit { depends_on: Some(vec![other]), ..TaskEdit::default() };
             world.run(planner, Command::EditTask { task: id, edit })
