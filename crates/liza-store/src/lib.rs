@@ -2,4 +2,9 @@
 
 #![forbid(unsafe_code)]
 
+mod document;
+mod error;
+mod file;
 pub mod yaml;
+pub use error::{Fault, StoreError};
+pub use file::{HELD_ENV, Notice, Patience};

@@ -212,7 +212,9 @@ impl<'n> MapAccess<'n> for Entries<'n> {
         self.value = Some((key, value));
         // A key is its text, whatever it looks like: `1:` and `no:` are names.
         let name: &str = key.text().unwrap_or_default();
-        seed.deserialize(de::value::BorrowedStrDeserializer::new(name)).map(Some).map_err(|e: YamlError| e.settle(key))
+        seed.deserialize(de::value::BorrowedStrDeserializer::new(name))
+            .map(Some)
+            .map_err(|e: YamlError| e.settle(key))
     }
 
     fn next_value_seed<T: DeserializeSeed<'n>>(&mut self, seed: T) -> Result<T::Value, YamlError> {

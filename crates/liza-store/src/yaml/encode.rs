@@ -222,7 +222,12 @@ impl ser::SerializeMap for MapBuilder {
         self.key = match key.serialize(ToValue)? {
             Value::Text(text) => Some(text),
             Value::Int(number) => Some(number.to_string()),
-            Value::Null | Value::Bool(_) | Value::Float(_) | Value::Time(_) | Value::List(_) | Value::Map(_) => {
+            Value::Null
+            | Value::Bool(_)
+            | Value::Float(_)
+            | Value::Time(_)
+            | Value::List(_)
+            | Value::Map(_) => {
                 return Err(ser::Error::custom("a key must be a text"));
             }
         };
@@ -230,7 +235,8 @@ impl ser::SerializeMap for MapBuilder {
     }
 
     fn serialize_value<T: Serialize + ?Sized>(&mut self, value: &T) -> Result<(), YamlError> {
-        let key = self.key.take().ok_or_else(|| <YamlError as ser::Error>::custom("a value without a key"))?;
+        let key =
+            self.key.take().ok_or_else(|| <YamlError as ser::Error>::custom("a value without a key"))?;
         self.fields.insert(key, value.serialize(ToValue)?);
         Ok(())
     }
@@ -244,7 +250,11 @@ impl ser::SerializeStruct for MapBuilder {
     type Ok = Value;
     type Error = YamlError;
 
-    fn serialize_field<T: Serialize + ?Sized>(&mut self, key: &'static str, value: &T) -> Result<(), YamlError> {
+    fn serialize_field<T: Serialize + ?Sized>(
+        &mut self,
+        key: &'static str,
+        value: &T,
+    ) -> Result<(), YamlError> {
         self.fields.insert(key.to_owned(), value.serialize(ToValue)?);
         Ok(())
     }

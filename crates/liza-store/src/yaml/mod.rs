@@ -9,6 +9,7 @@ mod node;
 mod scalar;
 
 pub(crate) use decode::decode;
+pub(crate) use emit::key;
 pub use emit::{after_key, document, inline, item};
 pub use encode::to_value;
 pub(crate) use node::{Kind, Node, parse};

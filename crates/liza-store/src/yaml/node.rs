@@ -151,7 +151,8 @@ pub(crate) fn parse(text: &str) -> Result<(Node<'_>, Option<Oddity>), YamlError>
     if u32::try_from(text.len()).is_err() {
         return Err(YamlError { message: "larger than 4 GB".to_owned(), place: None, key: None });
     }
-    let options = granit_parser::options! { flow_nesting_limit: DEPTH_LIMIT, block_nesting_limit: DEPTH_LIMIT };
+    let options =
+        granit_parser::options! { flow_nesting_limit: DEPTH_LIMIT, block_nesting_limit: DEPTH_LIMIT };
     let mut builder = Builder::default();
     for next in Parser::new_from_str_with_options(text, options) {
         let (event, span) = next.map_err(|error| {
@@ -159,7 +160,8 @@ pub(crate) fn parse(text: &str) -> Result<(Node<'_>, Option<Oddity>), YamlError>
             YamlError::at(format!("not valid YAML: {}", error.info()), place(marker.line(), marker.col()))
         })?;
         let at = place(span.start.line(), span.start.col());
-        let bytes = |marker: granit_parser::Marker| u32::try_from(marker.byte_offset().unwrap_or(0)).unwrap_or(0);
+        let bytes =
+            |marker: granit_parser::Marker| u32::try_from(marker.byte_offset().unwrap_or(0)).unwrap_or(0);
         builder.take(event, at, bytes(span.start)..bytes(span.end))?;
     }
     let nothing = Node {
@@ -284,7 +286,10 @@ impl<'a> Builder<'a> {
                     }
                     if !parent.seen.insert(name.to_owned()) {
                         let message = format!("the key {name:?} appears twice in the same mapping");
-                        return Err(YamlError { key: Some(name.to_owned()), ..YamlError::at(message, node.place) });
+                        return Err(YamlError {
+                            key: Some(name.to_owned()),
+                            ..YamlError::at(message, node.place)
+                        });
                     }
                     parent.key = Some(node);
                 }

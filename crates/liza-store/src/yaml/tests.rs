@@ -63,17 +63,65 @@ proptest! {
 #[test]
 fn texts_that_look_like_something_else_are_quoted() {
     let tricky = [
-        "no", "On", "y", "017", "0x1F", "0o17", "12e45", "1e3", "1:30", "1_000", "~", "null", "2025-01-17",
-        "2025-01-17T14:00:00Z", " a", "a ", "a: b", "a #b", "", "- a", "? a", "*a", "&a", "!a", "%a", "@a", "`a",
-        "a\tb", "\u{85}", "\u{2028}", "\u{feff}a", ".inf", "=", "<<", "{a", "[a", "a,b", "'a'", "+1", "-1", "1.5",
-        "true", "12345678", "a:", "---", "...", "\u{7f}",
+        "no",
+        "On",
+        "y",
+        "017",
+        "0x1F",
+        "0o17",
+        "12e45",
+        "1e3",
+        "1:30",
+        "1_000",
+        "~",
+        "null",
+        "2025-01-17",
+        "2025-01-17T14:00:00Z",
+        " a",
+        "a ",
+        "a: b",
+        "a #b",
+        "",
+        "- a",
+        "? a",
+        "*a",
+        "&a",
+        "!a",
+        "%a",
+        "@a",
+        "`a",
+        "a\tb",
+        "\u{85}",
+        "\u{2028}",
+        "\u{feff}a",
+        ".inf",
+        "=",
+        "<<",
+        "{a",
+        "[a",
+        "a,b",
+        "'a'",
+        "+1",
+        "-1",
+        "1.5",
+        "true",
+        "12345678",
+        "a:",
+        "---",
+        "...",
+        "\u{7f}",
     ];
     for text in tricky {
         let written = inline(&Value::from(text));
         assert!(written.starts_with('"'), "{text:?} was written as {written}");
-        assert_eq!(read(&format!("k: {written}")), Value::Map(Fields::from_iter([("k".into(), text.into())])));
+        assert_eq!(
+            read(&format!("k: {written}")),
+            Value::Map(Fields::from_iter([("k".into(), text.into())]))
+        );
     }
-    for text in ["coder-1", "READY_FOR_REVIEW", "a1b2c3d4", ".worktrees/task-2", "Add retry (v2)", "ok 😀", "a:b"] {
+    for text in
+        ["coder-1", "READY_FOR_REVIEW", "a1b2c3d4", ".worktrees/task-2", "Add retry (v2)", "ok 😀", "a:b"]
+    {
         assert_eq!(inline(&Value::from(text)), text);
     }
     let time: Timestamp = "2025-01-17T14:00:00Z".parse().unwrap();
