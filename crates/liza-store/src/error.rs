@@ -5,6 +5,9 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use liza_core::Refusal;
+use liza_core::invariants::Violation;
+
 use crate::yaml::{Place, YamlError};
 
 /// Something in a file that is not as it should be, and where.
@@ -59,6 +62,12 @@ pub enum StoreError {
         /// What the system said.
         source: io::Error,
     },
+    /// The rules say no.
+    #[error("{0}")]
+    Refused(Box<Refusal>),
+    /// The write would break what must hold.
+    #[error("{}", list(.0))]
+    Violates(Vec<Violation>),
     /// There is no blackboard.
     #[error("{path} does not exist; `liza init` makes a blackboard")]
     Missing {
@@ -107,6 +116,16 @@ pub enum StoreError {
         /// What differed.
         what: String,
     },
+}
+
+fn list(violations: &[Violation]) -> String {
+    violations.iter().map(ToString::to_string).collect::<Vec<_>>().join("; ")
+}
+
+impl From<Refusal> for StoreError {
+    fn from(refusal: Refusal) -> Self {
+        StoreError::Refused(Box::new(refusal))
+    }
 }
 
 impl StoreError {

@@ -94,7 +94,7 @@ impl<'t> Plan<'t> {
             (Value::List(old), Value::List(new), Shape::List(items)) if new.len() >= old.len() => {
                 self.change_list(&items, node, offset, (old, new))
             }
-            (_, _, found) => self.replace(block, node, offset, new, &found),
+            (_, _, found) => self.replace(block, node, offset, &merge(node, (old, new)), &found),
         }
     }
 
@@ -234,11 +234,11 @@ impl<'t> Plan<'t> {
     }
 
     /// Adds entries to a list that is a section, whatever its shape. Never reads the entries that are there.
-    pub(crate) fn append_to(&mut self, block: &Block, values: &[Value]) -> Result<(), Unsure> {
+    pub(crate) fn append_to(&mut self, block: &Block, values: &[Value], apart: bool) -> Result<(), Unsure> {
         match shape(self.text, block)? {
             Shape::List(items) => {
                 let last = items.last().ok_or(Unsure)?;
-                let apart = self.are_apart(&items);
+                let apart = self.are_apart(&items).unwrap_or(apart);
                 for value in values {
                     self.append(last, value, apart);
                 }
@@ -261,10 +261,10 @@ impl<'t> Plan<'t> {
         }
     }
 
-    /// Whether the entries of a list have blank lines between them.
-    fn are_apart(&self, items: &[Item]) -> bool {
-        let [.., one, two] = items else { return false };
-        self.text[one.end..two.start].matches('\n').count() > 1
+    /// Whether the last entries of a list have a blank line between them.
+    fn are_apart(&self, items: &[Item]) -> Option<bool> {
+        let [.., one, two] = items else { return None };
+        Some(self.text[one.end..two.start].matches('\n').count() > 1)
     }
 
     /// Replaces a block with nothing, its lines included.
@@ -274,11 +274,19 @@ impl<'t> Plan<'t> {
             return Err(Unsure);
         }
         match memchr::memchr(b'\n', &self.text.as_bytes()[end..]) {
-            Some(stop) => self.put(from..end + stop + 1, ""),
+            Some(stop) => self.put(from..self.past_blank(from, end + stop + 1), ""),
             // The last line of a file without a final line break: the break before it goes instead.
             None => self.put(from.saturating_sub(1)..self.text.len(), ""),
         }
         Ok(())
+    }
+
+    /// Skips one blank line below what is removed where another stays above it.
+    fn past_blank(&self, from: usize, below: usize) -> usize {
+        let blank_above = self.text[..from].ends_with("\n\n") || self.text[..from].ends_with("\n\r\n");
+        let rest = &self.text[below..];
+        let blank = if rest.starts_with("\r\n") { 2 } else { usize::from(rest.starts_with('\n')) };
+        if blank_above { below + blank } else { below }
     }
 
     /// Replaces the value of a key as a whole.
@@ -322,7 +330,11 @@ fn line_end(text: &str, at: usize, limit: usize) -> usize {
 }
 
 /// The new value with what the file has beyond the record: keys that neither side knows survive.
-fn merge(node: &Node<'_>, (old, new): (&Value, &Value)) -> Value {
+pub(crate) fn merge(node: &Node<'_>, (old, new): (&Value, &Value)) -> Value {
+    // What does not change keeps the form that its writer gave it.
+    if old == new {
+        return untyped(node);
+    }
     match (&node.kind, old, new) {
         (Kind::Map(entries, _), Value::Map(old), Value::Map(new)) => {
             let mut merged = Fields::new();

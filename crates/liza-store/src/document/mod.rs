@@ -6,8 +6,8 @@
 mod edit;
 mod scan;
 
-pub(crate) use edit::{Edit, Edits, Plan, apply, untyped};
-pub(crate) use scan::{Block, Item, Lines, Shape, Unsure, agrees, line_start, sections, shape, split_key};
+pub(crate) use edit::{Edit, Edits, Plan, apply, merge, untyped};
+pub(crate) use scan::{Block, Item, Shape, Unsure, agrees, line_start, sections, shape};
 
 #[cfg(test)]
 mod tests;

@@ -97,7 +97,11 @@ fn word(value: &str) -> Result<Option<&str>, NeedsParser> {
     let inner = quoted('"').or_else(|| quoted('\'')).unwrap_or(value);
     // Only what cannot be anything but itself: letters, digits and what stands in IDs and times.
     let simple = |b: u8| b.is_ascii_alphanumeric() || b"-_./:".contains(&b);
-    if !inner.is_empty() && inner.bytes().all(simple) && !inner.ends_with(':') && !inner.starts_with(['-', '.']) {
+    if !inner.is_empty()
+        && inner.bytes().all(simple)
+        && !inner.ends_with(':')
+        && !inner.starts_with(['-', '.'])
+    {
         Ok(Some(inner))
     } else {
         Err(NeedsParser)

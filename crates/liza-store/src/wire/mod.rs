@@ -7,9 +7,9 @@ mod ops;
 mod read;
 mod splice;
 
-pub(crate) use ops::{document_of, operations};
-pub(crate) use read::View;
-pub(crate) use splice::{Spliced, splice};
+pub(crate) use ops::{Op, document_of, operations};
+pub(crate) use read::{View, body_of, parse_part};
+pub(crate) use splice::{Spliced, flat, rewrite, splice, untouched, verify};
 
 /// The newest `version` that this program can write.
 pub(crate) const VERSION: i64 = 1;

@@ -4,7 +4,7 @@ use indexmap::IndexMap;
 use liza_core::agent::AgentRecord;
 use liza_core::board::{Board, Loaded, Section, State};
 use liza_core::change::{Appended, Change};
-use liza_core::ids::AgentId;
+use liza_core::ids::{AgentId, TaskId};
 use liza_core::record::TaskRecord;
 use liza_core::value::{Fields, Value};
 use serde::Serialize;
@@ -16,11 +16,11 @@ use crate::yaml::{YamlError, to_value};
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) enum Op {
     /// A task changes.
-    ChangeTask { id: String, old: Value, new: Value },
+    ChangeTask { id: TaskId, old: Value, new: Value },
     /// A task is added.
-    AddTask { id: String, new: Value },
+    AddTask { id: TaskId, new: Value },
     /// A task goes.
-    RemoveTask { id: String },
+    RemoveTask { id: TaskId },
     /// A section changes, or comes to be.
     Change { section: &'static str, old: Value, new: Value },
     /// A section is written anew; what it held goes.
@@ -35,7 +35,7 @@ pub(crate) fn operations(board: &Board, change: &Change) -> Result<Vec<Op>, Yaml
     for (id, record) in &change.tasks {
         let new = to_value(record)?;
         let body = board.tasks.get(id).and_then(|slot| slot.body.as_ref());
-        let id = id.to_string();
+        let id = id.clone();
         match body {
             Some(body) => ops.push(Op::ChangeTask { id, old: old_task(&body.record, &new, record)?, new }),
             None => ops.push(Op::AddTask { id, new }),
@@ -120,10 +120,14 @@ fn goal_and_notes(board: &Board, change: &Change, ops: &mut Vec<Op>) -> Result<(
             }
             ops.push(Op::Replace { section: "goal", new });
         }
-        (goal, _) => section(ops, Section::Goal, &board.goal, goal.as_ref())?,
+        (None, _) | (Some(_), None) => {}
     }
+    // Before the goal itself: where both add at one position, the entry belongs to the list that ends there.
     ops.extend(lists.into_iter().map(|((section, key), new)| Op::Append { section, key, new }));
-    Ok(())
+    match &change.closed_goal {
+        None => section(ops, Section::Goal, &board.goal, change.goal.as_ref()),
+        Some(_) => Ok(()),
+    }
 }
 
 fn archive(board: &Board, change: &Change, ops: &mut Vec<Op>) {
@@ -132,8 +136,8 @@ fn archive(board: &Board, change: &Change, ops: &mut Vec<Op>) {
     }
     let mut new = Fields::new();
     for id in &change.archived {
-        ops.retain(|op| !matches!(op, Op::ChangeTask { id: changed, .. } if *changed == id.as_str()));
-        ops.push(Op::RemoveTask { id: id.to_string() });
+        ops.retain(|op| !matches!(op, Op::ChangeTask { id: changed, .. } if changed == id));
+        ops.push(Op::RemoveTask { id: id.clone() });
         let status = change.tasks.get(id).and_then(|record| record.status);
         let status = status.or_else(|| board.status(id)).unwrap_or(liza_core::record::Status::Abandoned);
         new.insert(id.to_string(), Value::from(status.name()));

@@ -84,30 +84,29 @@ impl<'t> View<'t> {
         self.blocks.iter().find(|block| block.name(self.text) == name)
     }
 
-    /// The parsed value of a section; nothing where the file has none.
-    pub(crate) fn with_section<R>(
+    /// What is made of the value of a section; nothing where the file has none.
+    pub(crate) fn with_section<T>(
         &self,
         name: &str,
-        use_node: impl FnOnce(&Node<'_>) -> R,
-    ) -> Result<Option<R>, YamlError> {
+        make: impl FnOnce(&Node<'_>) -> Result<T, YamlError>,
+    ) -> Result<Option<T>, YamlError> {
         if let Some(tree) = &self.tree {
-            return Ok(tree.get(name).map(use_node));
+            return tree.get(name).map(make).transpose();
         }
         let Some(block) = self.block(name) else { return Ok(None) };
-        let (node, _) = parse_part(self.text, block.start, block.end)?;
-        Ok(node.get(name).map(use_node))
+        let (node, from) = parse_part(self.text, block.start, block.end)?;
+        node.get(name).map(make).transpose().map_err(|error| below(error, self.text, from))
     }
 
     /// Refuses a file that a newer program has written.
     pub(crate) fn check_version(&self) -> Result<(), StoreError> {
         let broken = |error| StoreError::Broken(error::Fault::new(self.path, None, error));
-        let found = self.with_section("version", decode::<i64>).map_err(broken)?;
-        match found {
-            Some(Ok(found)) if found > VERSION => {
+        let named = |error| broken(YamlError { key: Some("version".to_owned()), ..error });
+        match self.with_section("version", |node| decode::<i64>(node)).map_err(named)? {
+            Some(found) if found > VERSION => {
                 Err(StoreError::Version { path: self.path.to_owned(), found, known: VERSION })
             }
-            Some(Ok(_)) => Ok(()),
-            Some(Err(error)) => Err(broken(YamlError { key: Some("version".to_owned()), ..error })),
+            Some(_) => Ok(()),
             None => {
                 let message = "the section \"version\" is missing".to_owned();
                 Err(broken(YamlError { message, place: None, key: None }))
@@ -117,17 +116,22 @@ impl<'t> View<'t> {
 
     /// Revision, archive and the heads of all tasks.
     pub(crate) fn board(&mut self) -> Result<Board, StoreError> {
-        let broken = |error| StoreError::Broken(error::Fault::new(self.path, None, error));
-        let revision = self.with_section("revision", decode::<Option<u64>>).map_err(broken)?;
-        let revision = revision.transpose().map_err(broken)?.flatten().unwrap_or(0);
-        let archived = self.with_section("archived", decode::<IndexMap<TaskId, Status>>).map_err(broken)?;
-        let mut board = Board { revision: Revision(revision), ..Board::default() };
-        match archived.transpose() {
+        let broken = |error: YamlError| {
+            let error = YamlError { key: Some("revision".to_owned()), ..error };
+            StoreError::Broken(error::Fault::new(self.path, None, error))
+        };
+        let revision = self.with_section("revision", |node| decode::<Option<u64>>(node)).map_err(broken)?;
+        let mut board = Board { revision: Revision(revision.flatten().unwrap_or(0)), ..Board::default() };
+        match self.with_section("archived", |node| decode::<IndexMap<TaskId, Status>>(node)) {
             Ok(archived) => board.archived = archived.unwrap_or_default(),
             Err(error) => self.faults.push(fault_of("archived", error)),
         }
         let from_tree = self.tree.is_some();
-        if from_tree { self.tasks_from_tree(&mut board)? } else { self.tasks_from_lines(&mut board)? }
+        if from_tree {
+            self.tasks_from_tree(&mut board)?
+        } else {
+            self.tasks_from_lines(&mut board)?
+        }
         Ok(board)
     }
 
@@ -150,13 +154,15 @@ impl<'t> View<'t> {
             let slot = match heads::scan(self.text, &item) {
                 Ok(head) => Ok((head.id.clone(), Slot { head, body: None })),
                 Err(heads::NeedsParser) => {
-                    let (node, lines) = self.parse_item(&item)?;
+                    let (node, from) = self.parse_item(&item)?;
                     match node.items().first() {
-                        Some(node) => task_slot(node, lines).map(|(id, mut slot)| {
+                        Some(node) => task_slot(node, (self.text, from)).map(|(id, mut slot)| {
                             slot.body = None;
                             (id, slot)
                         }),
-                        None => Err(Fault { field: "tasks".to_owned(), message: "an empty entry".to_owned() }),
+                        None => {
+                            Err(Fault { field: "tasks".to_owned(), message: "an empty entry".to_owned() })
+                        }
                     }
                 }
             };
@@ -184,7 +190,7 @@ impl<'t> View<'t> {
             _ => Vec::new(),
         };
         for (n, node) in tasks.items().iter().enumerate() {
-            let slot = task_slot(node, 0);
+            let slot = task_slot(node, (self.text, 0));
             self.keep(board, slot, items.get(n).cloned());
         }
         Ok(())
@@ -206,10 +212,9 @@ impl<'t> View<'t> {
         }
     }
 
-    fn parse_item(&self, item: &Item) -> Result<(Node<'t>, u32), StoreError> {
-        let (node, lines) = parse_part(self.text, item.start, item.end)
-            .map_err(|error| StoreError::Broken(error::Fault::new(self.path, None, error)))?;
-        Ok((node, lines))
+    fn parse_item(&self, item: &Item) -> Result<(Node<'t>, usize), StoreError> {
+        let broken = |error| StoreError::Broken(error::Fault::new(self.path, None, error));
+        parse_part(self.text, item.start, item.end).map_err(broken)
     }
 
     /// Loads the bodies of these tasks.
@@ -217,9 +222,9 @@ impl<'t> View<'t> {
         for id in tasks {
             let Some(slot) = board.tasks.get_mut(id).filter(|slot| slot.body.is_none()) else { continue };
             let Some(item) = self.items.get(id) else { continue };
-            let (node, lines) = self.parse_item(item)?;
+            let (node, from) = self.parse_item(item)?;
             if let Some(node) = node.items().first() {
-                slot.body = Some(task_body(node, lines));
+                slot.body = Some(task_body(node, (self.text, from)));
             }
         }
         Ok(())
@@ -241,12 +246,16 @@ impl<'t> View<'t> {
     }
 
     fn section<T: DeserializeOwned>(&self, section: Section) -> Loaded<T> {
-        self.decoded(section.key(), |node| decode(node), || {
-            // What is absent is empty, where the type allows it.
-            parse("{}").and_then(|(node, _)| decode(&node)).or_else(|_| {
-                parse("[]").and_then(|(node, _)| decode(&node))
-            })
-        })
+        self.decoded(
+            section.key(),
+            |node| decode(node),
+            || {
+                // What is absent is empty, where the type allows it.
+                parse("{}")
+                    .and_then(|(node, _)| decode(&node))
+                    .or_else(|_| parse("[]").and_then(|(node, _)| decode(&node)))
+            },
+        )
     }
 
     fn decoded<T>(
@@ -256,8 +265,8 @@ impl<'t> View<'t> {
         absent: impl FnOnce() -> Result<T, YamlError>,
     ) -> Loaded<T> {
         match self.with_section(name, decode) {
-            Ok(Some(Ok(content))) => Loaded::Ready(content),
-            Ok(Some(Err(error))) | Err(error) => Loaded::Broken(fault_of(name, error)),
+            Ok(Some(content)) => Loaded::Ready(content),
+            Err(error) => Loaded::Broken(fault_of(name, error)),
             Ok(None) => absent().map_or_else(
                 |_| {
                     let message = format!("the section {name:?} is missing");
@@ -311,7 +320,7 @@ impl<'t> View<'t> {
                     Err(error) => bad.push(error),
                 }
             }
-            bad
+            Ok(bad)
         };
         match self.with_section(name, read) {
             Ok(bad) => faults.extend(bad.into_iter().flatten().map(|error| fault_of(name, error))),
@@ -327,14 +336,18 @@ pub(super) fn single_handoff<'n>(node: &'n Node<'n>) -> Option<&'n Node<'n>> {
     node.get("task")
 }
 
-/// Parses the lines of a block, and says how many lines stand before them.
-pub(super) fn parse_part(text: &str, start: usize, end: usize) -> Result<(Node<'_>, u32), YamlError> {
+/// Parses the lines of a block, and says where the first of them begins.
+pub(crate) fn parse_part(text: &str, start: usize, end: usize) -> Result<(Node<'_>, usize), YamlError> {
     let from = line_start(text, start);
-    let lines = || u32::try_from(memchr::memchr_iter(b'\n', &text.as_bytes()[..from]).count()).unwrap_or(u32::MAX);
-    match parse(&text[from..end]) {
-        Ok((node, _)) => Ok((node, lines())),
-        Err(error) => Err(YamlError { place: error.place.map(|place| place.below(lines())), ..error }),
-    }
+    let (node, _) = parse(&text[from..end]).map_err(|error| below(error, text, from))?;
+    Ok((node, from))
+}
+
+/// The place in the file of an error in a part of it. Lines are counted only when there is an error to tell.
+fn below(error: YamlError, text: &str, from: usize) -> YamlError {
+    let lines = memchr::memchr_iter(b'\n', &text.as_bytes()[..from]).count();
+    let lines = u32::try_from(lines).unwrap_or(u32::MAX);
+    YamlError { place: error.place.map(|place| place.below(lines)), ..error }
 }
 
 /// A fault as core knows it: the place goes into the message.
@@ -344,40 +357,35 @@ fn fault_of(field: &str, error: YamlError) -> Fault {
     Fault { field, message: format!("{}{place}", error.message) }
 }
 
-fn below(error: YamlError, lines: u32) -> YamlError {
-    YamlError { place: error.place.map(|place| place.below(lines)), ..error }
-}
-
 /// Reads a task key by key where it cannot be read as a whole: one bad field is one fault.
-fn task_body(node: &Node<'_>, lines: u32) -> Body {
-    let Err(whole) = decode::<TaskRecord>(node).map(|record| Body { record, faults: Vec::new() }) else {
-        return decode::<TaskRecord>(node).map_or_else(|_| Body::default(), |record| Body { record, faults: Vec::new() });
+fn task_body(node: &Node<'_>, (text, from): (&str, usize)) -> Body {
+    let whole = match decode::<TaskRecord>(node) {
+        Ok(record) => return Body { record, faults: Vec::new() },
+        Err(whole) => whole,
     };
     let mut faults = Vec::new();
     let mut good = Vec::new();
     for entry in node.entries() {
-        let alone = Node { kind: Kind::Map(vec![entry.clone()], false), ..node.clone() };
+        let alone = node.with_entries(vec![entry.clone()]);
         match decode::<TaskRecord>(&alone) {
             Ok(_) => good.push(entry.clone()),
-            Err(error) => faults.push(fault_of(entry.0.text().unwrap_or("task"), below(error, lines))),
+            Err(error) => faults.push(fault_of(entry.0.text().unwrap_or("task"), below(error, text, from))),
         }
     }
     if faults.is_empty() {
-        faults.push(fault_of("task", below(whole, lines)));
+        faults.push(fault_of("task", below(whole, text, from)));
     }
-    let rest = Node { kind: Kind::Map(good, false), ..node.clone() };
+    let rest = node.with_entries(good);
     Body { record: decode(&rest).unwrap_or_default(), faults }
 }
 
-fn task_slot(node: &Node<'_>, lines: u32) -> Result<(TaskId, Slot), Fault> {
-    let body = task_body(node, lines);
+fn task_slot(node: &Node<'_>, file: (&str, usize)) -> Result<(TaskId, Slot), Fault> {
+    let body = task_body(node, file);
     let Some(id) = body.record.id.clone() else {
         let bad = body.faults.into_iter().find(|fault| fault.field == "id");
-        let place = node.place.below(lines);
-        return Err(bad.unwrap_or_else(|| Fault {
-            field: "id".to_owned(),
-            message: format!("a task without an ID ({place})"),
-        }));
+        let missing =
+            || fault_of("id", below(YamlError::at("a task without an ID", node.place), file.0, file.1));
+        return Err(bad.unwrap_or_else(missing));
     };
     let head = Head::of(&id, &body.record);
     Ok((id, Slot { head, body: Some(body) }))

@@ -122,6 +122,11 @@ impl<'a> Node<'a> {
         self.entries().iter().find(|(name, _)| name.text() == Some(key)).map(|(_, value)| value)
     }
 
+    /// A mapping at the same place with other entries.
+    pub(crate) fn with_entries(&self, entries: Vec<(Node<'a>, Node<'a>)>) -> Node<'a> {
+        Node { place: self.place, start: self.start, end: self.end, kind: Kind::Map(entries, false) }
+    }
+
     /// Whether it is `null`, `~` or nothing.
     pub(crate) fn is_null(&self) -> bool {
         matches!(&self.kind, Kind::Scalar(text, Style::Plain) if super::scalar::is_null(text))
