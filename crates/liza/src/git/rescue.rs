@@ -233,19 +233,22 @@ impl Repo {
     /// A tree of every file in the worktree that is not ignored, as it is now.
     pub(crate) fn snapshot(&self, folder: &Path, git_dir: &Path, status: &Status) -> Result<Sha, GitError> {
         let scratch = self.scratch();
-        let copied = fs::copy(git_dir.join("index"), &scratch.0).is_ok();
-        let add = || self.add_all(self.call("saving uncommitted work", folder), &scratch, "--all", status);
+        let call = || self.call("saving uncommitted work", folder);
+        let take = || {
+            self.add_all(call(), &scratch, "--all", status)?;
+            self.write_tree(call(), &scratch)
+        };
         // The copy spares reading files that have not changed; a damaged one is done without.
-        if !copied || add().is_err() {
-            let _ = fs::remove_file(&scratch.0);
-            if status.head.is_some() {
-                self.in_scratch(self.call("saving uncommitted work", folder), &scratch)
-                    .args(["read-tree", "HEAD"])
-                    .ok()?;
-            }
-            add()?;
+        if fs::copy(git_dir.join("index"), &scratch.0).is_ok()
+            && let Ok(tree) = take()
+        {
+            return Ok(tree);
         }
-        self.write_tree(self.call("saving uncommitted work", folder), &scratch)
+        let _ = fs::remove_file(&scratch.0);
+        if status.head.is_some() {
+            self.in_scratch(call(), &scratch).args(["read-tree", "HEAD"]).ok()?;
+        }
+        take()
     }
 
     /// The same for a folder that git does not know; what is missing there is taken from `start`.
