@@ -97,10 +97,10 @@ impl Repo {
     }
 
     /// Removes test worktrees of processes that are gone; says which.
-    pub fn sweep_integration_tests(&self) -> Vec<PathBuf> {
+    pub(crate) fn sweep_integration_tests(&self) -> Vec<PathBuf> {
         let left = leftovers(&self.root().join(".worktrees"), PREFIX);
-        left.iter().for_each(|(path, _)| self.remove_stage(path));
-        left.into_iter().map(|(path, _)| path).collect()
+        left.iter().for_each(|path| self.remove_stage(path));
+        left
     }
 
     /// Whether the commit has the script, and if so, whether it can be executed.

@@ -14,6 +14,9 @@ use super::repo::{ABSENT, Repo, path, sha};
 use super::run::{Call, TREE_LIMIT};
 use super::status::{Change, Status, Untracked};
 
+/// Begins the names of our scratch files in the repository's git folder.
+pub(crate) const SCRATCH: &str = "liza-index-";
+
 /// Work that was saved, or had been saved before.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Rescue {
@@ -342,7 +345,7 @@ impl Repo {
     fn scratch(&self) -> ScratchIndex {
         static COUNT: AtomicU64 = AtomicU64::new(0);
         let number = COUNT.fetch_add(1, Ordering::Relaxed);
-        ScratchIndex(self.common_dir().join(format!("liza-index-{}-{number}", std::process::id())))
+        ScratchIndex(self.common_dir().join(format!("{SCRATCH}{}-{number}", std::process::id())))
     }
 }
 

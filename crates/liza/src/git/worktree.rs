@@ -12,7 +12,7 @@ use liza_core::ids::{Sha, TaskId};
 use super::error::GitError;
 use super::refs::Branch;
 use super::repo::{Entry, Lock, Repo};
-use super::rescue::{Kept, Rescue, Seat};
+use super::rescue::{Kept, Rescue, SCRATCH, Seat};
 use super::run::TREE_LIMIT;
 use super::status::{Change, Untracked};
 use crate::sys::process;
@@ -162,7 +162,7 @@ impl Repo {
         base: Option<&Sha>,
         integration: &Branch,
     ) -> Result<Removed, GitError> {
-        self.sweep_trash();
+        self.sweep();
         let found = self.find(task)?;
         if found.folder == Folder::Absent && !found.registered && found.branch.is_none() {
             return Ok(Removed { found: false, rescued: None, branch_in_use: None });
@@ -371,27 +371,35 @@ impl Repo {
         self.root().join(format!(".worktrees/{TRASH}{}-{number}", std::process::id()))
     }
 
-    /// Deletes what processes that are gone were deleting.
-    pub(crate) fn sweep_trash(&self) {
-        for (folder, _) in leftovers(&self.root().join(".worktrees"), TRASH) {
+    /// Deletes what processes that are gone left: folders on their way out, test worktrees, scratch files; says which.
+    pub fn sweep(&self) -> Vec<PathBuf> {
+        let folder = self.root().join(".worktrees");
+        let mut swept = self.sweep_integration_tests();
+        for trash in leftovers(&folder, TRASH) {
             // It was rescued before it became trash; what cannot be deleted now is tried again next time.
-            let _ = fs::remove_dir_all(folder);
+            let _ = fs::remove_dir_all(&trash);
+            swept.push(trash);
         }
+        for scratch in leftovers(self.common_dir(), SCRATCH) {
+            let _ = fs::remove_file(&scratch);
+            swept.push(scratch);
+        }
+        swept
     }
 }
 
 /// Begins the names of folders that are being deleted; no task can be called so.
 const TRASH: &str = ".trash-";
 
-/// Folders named `<prefix><process>-<number>` whose process is gone.
-pub(crate) fn leftovers(parent: &Path, prefix: &str) -> Vec<(PathBuf, u32)> {
+/// Files and folders named `<prefix><process>-<number>` whose process is gone.
+pub(crate) fn leftovers(parent: &Path, prefix: &str) -> Vec<PathBuf> {
     let entries = fs::read_dir(parent).into_iter().flatten().flatten();
-    let owned = entries.filter_map(|entry| {
+    let abandoned = entries.filter_map(|entry| {
         let name = entry.file_name();
-        let (process, _) = name.to_str()?.strip_prefix(prefix)?.split_once('-')?;
-        Some((entry.path(), process.parse().ok()?))
+        let (owner, _) = name.to_str()?.strip_prefix(prefix)?.split_once('-')?;
+        (!process::is_alive(owner.parse().ok()?)).then(|| entry.path())
     });
-    owned.filter(|(_, owner)| !process::is_alive(*owner)).collect()
+    abandoned.collect()
 }
 
 fn folder_state(path: &Path, entry: Option<&Entry>) -> Folder {

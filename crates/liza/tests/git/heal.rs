@@ -3,7 +3,7 @@
 use std::fs;
 use std::path::Path;
 
-use liza::git::{Branch, Folder, GitError, Mode};
+use liza::git::{Branch, Folder, GitError, Lock, Mode};
 
 use crate::support::{TestRepo, integration, read, script, task, write};
 
@@ -239,4 +239,30 @@ fn a_removal_that_was_interrupted_is_finished() {
     assert_eq!(removed.rescued, None, "it is already on {}", first.branch);
     assert_eq!(test.branches("rescue/*"), ["rescue/task-1-1"]);
     assert_eq!(fs::read_dir(test.root.join(".worktrees")).unwrap().count(), 0);
+}
+
+/// Covers: CL-04
+#[test]
+fn a_worktree_add_that_is_really_killed_is_mended() {
+    let test = TestRepo::new();
+    // The filter ends its whole process group, as the machine's going down would.
+    let filter = test.home.path().join("filter");
+    script(&filter, "[ -e \"$HOME/killing\" ] && kill -9 0; cat");
+    test.git(&["config", "filter.kill.smudge", filter.to_str().unwrap()]);
+    write(&test.root.join(".gitattributes"), "b filter=kill\n");
+    test.git(&["add", "."]);
+    test.git(&["commit", "-qm", "filter"]);
+    let base = test.sha("main");
+    let ensure = |mode| test.repo.ensure(&task("task-1"), &base, mode, &integration());
+    for mode in [Mode::Keep, Mode::Fresh] {
+        write(&test.home.path().join("killing"), "");
+        ensure(mode).unwrap_err();
+        assert_eq!(test.repo.worktrees().unwrap()[1].lock, Some(Lock::Initializing));
+        assert_eq!(test.repo.find(&task("task-1")).unwrap().folder, Folder::Broken);
+        fs::remove_file(test.home.path().join("killing")).unwrap();
+        let made = ensure(mode).unwrap();
+        assert!(made.made && made.rescued.is_none(), "{made:?}");
+        assert!(test.repo.facts(&task("task-1"), &base).unwrap().changes.is_empty());
+        test.repo.remove(&task("task-1"), Some(&base), &integration()).unwrap();
+    }
 }

@@ -221,7 +221,7 @@ fn a_merge_commit_is_signed_where_commits_are() {
     let signer = test.home.path().join("signer");
     let status = "[GNUPG:] SIG_CREATED D 1 8 00 0 0";
     let signature = "-----BEGIN PGP SIGNATURE-----\\n\\nsigned\\n-----END PGP SIGNATURE-----\\n";
-    script(&signer, &format!("cat >/dev/null; echo '{status}' >&2; printf '{signature}'"));
+    script(&signer, &format!("cat >/dev/null; echo '{status}' >&2; printf '%b' '{signature}'"));
     test.git(&["config", "gpg.program", signer.to_str().unwrap()]);
     test.git(&["config", "commit.gpgsign", "true"]);
     let merge = test.ready("task-1", &commit);
