@@ -206,7 +206,7 @@ fn a_checkout_that_a_crash_left_behind_catches_up() {
     let (new, old) = (merge.new.as_str(), merge.old.as_str());
     test.git(&["update-ref", "-m", "liza: merge task-1", "refs/heads/integration", new, old]);
     write(&test.root.join("b"), "a person's\n");
-    assert_eq!(heal(), [test.root.clone()]);
+    assert_eq!(heal(), std::slice::from_ref(&test.root));
     assert_eq!(test.git(&["status", "--porcelain"]), "M b");
     assert_eq!(read(&test.root.join("a")), "theirs\n");
     assert!(heal().is_empty());

@@ -144,7 +144,7 @@ fn worktrees_are_listed_with_their_locks() {
     assert_eq!(entries[1].lock, Some(Lock::Initializing));
     assert_eq!(entries[2].lock, Some(Lock::Other("on a stick".into())));
     assert_eq!(entries[2].branch.as_deref(), Some("refs/heads/task/task-2"));
-    assert_eq!(test.repo.holders(&Branch::of(&task("task-2"))).unwrap(), [other.clone()]);
+    assert_eq!(test.repo.holders(&Branch::of(&task("task-2"))).unwrap(), std::slice::from_ref(&other));
     test.git(&["worktree", "unlock", other.to_str().unwrap()]);
     fs::remove_dir_all(other).unwrap();
     assert!(test.repo.worktrees().unwrap()[2].prunable.is_some());

@@ -157,10 +157,9 @@ impl TestRepo {
     }
 
     pub(crate) fn ready(&self, name: &str, commit: &Sha) -> Merge {
-        match self.prepare(name, commit) {
-            Prepared::Ready(merge) => merge,
-            other => panic!("{other:?}"),
-        }
+        let prepared = self.prepare(name, commit);
+        let Prepared::Ready(merge) = prepared else { panic!("{prepared:?}") };
+        merge
     }
 
     /// What a file holds in a revision.
