@@ -1,0 +1,89 @@
+//! Names of branches, checked once so that they can stand in any git command.
+//!
+//! Looks nothing up; a well-formed name need not exist.
+
+use std::fmt;
+use std::str::FromStr;
+
+use liza_core::ids::TaskId;
+
+/// A text that git would not take as a branch name.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{text:?} is not a branch name")]
+pub struct BranchError {
+    /// What was given.
+    pub text: String,
+}
+
+/// The name of a local branch, such as `integration` or `task/task-3`.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Branch(String);
+
+impl Branch {
+    /// The branch that a task's work is committed to.
+    pub fn of(task: &TaskId) -> Self {
+        Self(task.branch())
+    }
+
+    /// The `number`th branch that keeps rescued work of a task.
+    pub(crate) fn rescue(task: &TaskId, number: u32) -> Self {
+        Self(format!("rescue/{task}-{number}"))
+    }
+
+    /// The same for a repository inside a task's worktree; `slug` has letters, digits and dashes only.
+    pub(crate) fn inner_rescue(task: &TaskId, slug: &str, number: u32) -> Self {
+        Self(format!("rescue/{task}-in-{slug}-{number}"))
+    }
+
+    /// The name without `refs/heads/`.
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+
+    /// The full name, which no option and no other kind of reference can be mistaken for.
+    pub fn full(&self) -> String {
+        format!("refs/heads/{}", self.0)
+    }
+}
+
+impl fmt::Display for Branch {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(&self.0)
+    }
+}
+
+impl FromStr for Branch {
+    type Err = BranchError;
+
+    /// Follows `git check-ref-format`.
+    fn from_str(text: &str) -> Result<Self, BranchError> {
+        let allowed = |c: char| !c.is_ascii_control() && !" ~^:?*[\\".contains(c);
+        let part = |part: &str| !part.is_empty() && !part.starts_with('.') && !part.ends_with(".lock");
+        let whole = !text.starts_with('-') && !text.ends_with('.') && text != "@" && text != "HEAD";
+        let pairs = !text.contains("..") && !text.contains("@{");
+        if whole && pairs && text.chars().all(allowed) && text.split('/').all(part) {
+            Ok(Self(text.to_owned()))
+        } else {
+            Err(BranchError { text: text.to_owned() })
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_what_git_takes_is_a_branch_name() {
+        for good in ["integration", "release/1.x", "task/task-3", "wörk", "a@b"] {
+            assert!(good.parse::<Branch>().is_ok(), "{good}");
+        }
+        let bad = [
+            "", "-D", "a..b", "a b", "a~1", "a^", "a:b", "/a", "a/", "a//b", ".a", "a.lock", "a.", "@",
+            "a@{1}", "HEAD", "a\n", "a*", "a\\b",
+        ];
+        for bad in bad {
+            assert!(bad.parse::<Branch>().is_err(), "{bad:?}");
+        }
+    }
+}

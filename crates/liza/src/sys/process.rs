@@ -1,0 +1,122 @@
+//! Child processes that can be waited for with a limit and ended with all that they started.
+//!
+//! Signals only what was started here: a group that we lead, or processes that carry our mark.
+
+use std::io;
+use std::os::unix::process::CommandExt;
+use std::path::Path;
+use std::process::{Child, Command, ExitStatus};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use rustix::process::{Pid, Signal, kill_process, kill_process_group, test_kill_process};
+
+use super::system;
+
+/// The variable by which descendants of one [`ProcessTree`] are found again.
+const MARK: &str = "LIZA_PROCESS_TREE";
+
+/// How often a dying tree is looked at before it is given up.
+const SWEEPS: u32 = 200;
+
+/// Kills the process group that `child` leads. To be called before the child is reaped.
+pub fn kill_group(child: &Child) {
+    if let Some(group) = pid(child.id()) {
+        // It may have ended by itself, which is what we want.
+        let _ = kill_process_group(group, Signal::KILL);
+    }
+}
+
+/// Waits for the child until the deadline; `None` when it still runs then.
+pub fn wait_until(child: &mut Child, deadline: Instant) -> io::Result<Option<ExitStatus>> {
+    let started = Instant::now();
+    let mut pause = Duration::from_micros(200);
+    loop {
+        if let Some(status) = child.try_wait()? {
+            return Ok(Some(status));
+        }
+        let now = Instant::now();
+        if now >= deadline {
+            return Ok(None);
+        }
+        // A program usually ends within microseconds of closing its output; sleeping would make each call slower.
+        if now - started < Duration::from_millis(1) {
+            thread::yield_now();
+        } else {
+            thread::sleep(pause.min(deadline - now));
+            pause = (pause * 2).min(Duration::from_millis(25));
+        }
+    }
+}
+
+/// Whether a process with this ID exists.
+pub fn is_alive(id: u32) -> bool {
+    pid(id).is_some_and(|pid| test_kill_process(pid).is_ok_and(|()| true))
+}
+
+/// Whether `file` is in use by some process, or a git works below one of `folders`; `None` when that cannot be known.
+pub fn in_use(file: &Path, folders: &[&Path]) -> Option<bool> {
+    system::in_use(file, folders)
+}
+
+/// A child with everything that it starts, as one thing to wait for and to end.
+#[derive(Debug)]
+pub struct ProcessTree {
+    child: Child,
+    mark: String,
+}
+
+impl ProcessTree {
+    /// Starts the command as the leader of its own process group.
+    pub fn spawn(command: &mut Command) -> io::Result<Self> {
+        static COUNT: AtomicU64 = AtomicU64::new(0);
+        let mark = format!("{}-{}", std::process::id(), COUNT.fetch_add(1, Ordering::Relaxed));
+        let child = command.process_group(0).env(MARK, &mark).spawn()?;
+        Ok(Self { child, mark: format!("{MARK}={mark}") })
+    }
+
+    /// Waits until the child ends or the deadline has come (`None`), then ends whatever it left behind.
+    pub fn finish(mut self, deadline: Instant) -> io::Result<Option<ExitStatus>> {
+        let status = wait_until(&mut self.child, deadline);
+        self.end();
+        status
+    }
+
+    /// Ends the whole tree, children that left the group by `setsid` included.
+    fn end(&mut self) {
+        let root = self.child.id();
+        for _ in 0..SWEEPS {
+            // Looking first: once the parent is dead, its children are no longer found by descent.
+            let members = system::members(&self.mark, root);
+            kill_group_of(root);
+            members.iter().filter_map(|id| pid(*id)).for_each(|id| {
+                let _ = kill_process(id, Signal::KILL);
+            });
+            let ended = self.child.try_wait().is_ok_and(|status| status.is_some());
+            if ended && members.is_empty() {
+                return;
+            }
+            thread::sleep(Duration::from_millis(5));
+        }
+    }
+}
+
+impl Drop for ProcessTree {
+    fn drop(&mut self) {
+        if self.child.try_wait().is_ok_and(|status| status.is_none()) {
+            self.end();
+        }
+    }
+}
+
+/// The group outlives its leader while members are left, so its number cannot have been given to others.
+fn kill_group_of(leader: u32) {
+    if let Some(group) = pid(leader) {
+        let _ = kill_process_group(group, Signal::KILL);
+    }
+}
+
+fn pid(id: u32) -> Option<Pid> {
+    i32::try_from(id).ok().and_then(Pid::from_raw)
+}

@@ -1,0 +1,178 @@
+//! A crash at every step boundary: before and after each call of git, the next run finishes what was begun.
+//!
+//! A program in git's place counts the calls and from the chosen one on fails all of them, done or not done.
+
+use std::fs;
+
+use liza::git::{Git, Mode, Moved, Repo};
+use liza_core::ids::Sha;
+
+use crate::support::{TestRepo, integration, read, script, task, write};
+
+/// Whether the call at which it ends is still carried out.
+#[derive(Debug, Clone, Copy)]
+enum Crash {
+    Before,
+    After,
+}
+
+/// A git that is gone at its `number`th call.
+fn dying(test: &TestRepo, number: u32, crash: Crash) -> Git {
+    let program = test.home.path().join("dying-git");
+    let count = test.home.path().join("count");
+    fs::write(&count, "0").unwrap();
+    let last = match crash {
+        Crash::Before => "",
+        Crash::After => "[ $n = $limit ] && git \"$@\" >/dev/null 2>&1",
+    };
+    let count = count.display();
+    script(
+        &program,
+        &format!(
+            "limit={number}; n=$(cat '{count}'); n=$((n+1)); echo $n >'{count}'\n[ $n -lt $limit ] && exec git \"$@\"\n{last}\nexit 137"
+        ),
+    );
+    test.program().with_program(program)
+}
+
+/// Runs `begin` with a git that dies at each call in turn, then `finish` with one that lives, until nothing dies.
+fn at_every_call(
+    set_up: impl Fn() -> TestRepo,
+    begin: impl Fn(&TestRepo, &Repo) -> bool,
+    finish: impl Fn(&TestRepo),
+) {
+    for crash in [Crash::Before, Crash::After] {
+        let mut survived = false;
+        // The first call opens the repository.
+        for number in 2..40 {
+            let test = set_up();
+            let repo = Repo::open(&dying(&test, number, crash), &test.root).unwrap();
+            let done = begin(&test, &repo);
+            finish(&test);
+            let calls: u32 = read(&test.home.path().join("count")).trim().parse().unwrap();
+            survived = calls < number;
+            if survived {
+                assert!(done);
+                break;
+            }
+        }
+        assert!(survived, "{crash:?}");
+    }
+}
+
+/// A task with a commit and uncommitted files.
+fn with_work() -> TestRepo {
+    let test = TestRepo::new();
+    let tree = test.worktree("task-1");
+    test.commit(&tree, "c", "committed\n");
+    write(&tree.join("a"), "changed\n");
+    write(&tree.join("new"), "untracked\n");
+    test
+}
+
+/// Everything of `with_work` is on exactly one rescue branch.
+fn work_is_rescued(test: &TestRepo) {
+    assert_eq!(test.branches("rescue/*"), ["rescue/task-1-1"]);
+    for (file, text) in [("c", "committed"), ("a", "changed"), ("new", "untracked")] {
+        assert_eq!(test.show("rescue/task-1-1", file), text);
+    }
+}
+
+fn nothing_is_left(test: &TestRepo) {
+    test.repo.sweep();
+    let folder = fs::read_dir(test.root.join(".worktrees")).unwrap();
+    let names: Vec<_> = folder.flatten().map(|entry| entry.file_name()).collect();
+    let foreign: Vec<_> = names.iter().filter(|name| *name != "task-1" && !is_ours(name)).collect();
+    assert!(foreign.is_empty(), "{names:?}");
+}
+
+/// Trash of this very process, which still lives, is not swept: only a real crash would be another process.
+fn is_ours(name: &std::ffi::OsStr) -> bool {
+    name.to_string_lossy().starts_with(&format!(".trash-{}-", std::process::id()))
+}
+
+/// Covers: CL-04, IV-04
+#[test]
+fn a_new_worktree() {
+    at_every_call(
+        TestRepo::new,
+        |test, repo| repo.ensure(&task("task-1"), &test.base(), Mode::Keep, &integration()).is_ok(),
+        |test| {
+            test.ensure("task-1", Mode::Keep);
+            let facts = test.repo.facts(&task("task-1"), &test.base()).unwrap();
+            assert!(facts.on_task_branch && facts.changes.is_empty() && facts.head == test.base());
+            assert!(test.branches("rescue/*").is_empty());
+            nothing_is_left(test);
+        },
+    );
+}
+
+/// Covers: CL-06
+#[test]
+fn a_fresh_worktree_for_another_coder() {
+    at_every_call(
+        with_work,
+        |test, repo| repo.ensure(&task("task-1"), &test.base(), Mode::Fresh, &integration()).is_ok(),
+        |test| {
+            test.ensure("task-1", Mode::Fresh);
+            let facts = test.repo.facts(&task("task-1"), &test.base()).unwrap();
+            assert!(facts.on_task_branch && facts.changes.is_empty() && facts.head == test.base());
+            work_is_rescued(test);
+            nothing_is_left(test);
+        },
+    );
+}
+
+/// Covers: LM-06, CM-07
+#[test]
+fn a_removal() {
+    at_every_call(
+        with_work,
+        |_, repo| repo.remove(&task("task-1"), None, &integration()).is_ok(),
+        |test| {
+            test.repo.remove(&task("task-1"), None, &integration()).unwrap();
+            assert!(!test.root.join(".worktrees/task-1").exists() && test.branches("task/*").is_empty());
+            assert_eq!(test.repo.worktrees().unwrap().len(), 1);
+            work_is_rescued(test);
+            nothing_is_left(test);
+        },
+    );
+}
+
+/// Covers: RV-08, RV-10
+#[test]
+fn a_merge_into_a_branch_that_a_person_looks_at() {
+    let commit_of = |test: &TestRepo| -> Sha { test.sha("task/task-1") };
+    at_every_call(
+        || {
+            let test = TestRepo::new();
+            let tree = test.worktree("task-1");
+            test.commit(&tree, "a", "theirs\n");
+            test.advance("d", "ours\n");
+            test.git(&["checkout", "-q", "integration"]);
+            write(&test.root.join("b"), "a person's\n");
+            test
+        },
+        |test, repo| {
+            let note = liza::git::MergeNote { task: &task("task-1"), title: None, approved_by: None };
+            let prepared = repo.prepare_merge(&integration(), &commit_of(test), &note);
+            let Ok(liza::git::Prepared::Ready(merge)) = prepared else { return false };
+            matches!(repo.move_branch(&integration(), &merge, &task("task-1")), Ok(Moved::Done))
+        },
+        |test| {
+            test.repo.heal_checkouts(&integration()).unwrap();
+            let commit = commit_of(test);
+            if test.repo.settle(&integration(), &task("task-1"), &commit).unwrap().is_none() {
+                let merge = test.ready("task-1", &commit);
+                assert_eq!(
+                    test.repo.move_branch(&integration(), &merge, &task("task-1")).unwrap(),
+                    Moved::Done
+                );
+            }
+            let merges = test.git(&["rev-list", "--count", "--merges", "integration"]);
+            assert_eq!(merges, "1", "once, and only once");
+            assert_eq!(test.git(&["status", "--porcelain"]), "M b");
+            assert_eq!(read(&test.root.join("a")), "theirs\n");
+        },
+    );
+}

@@ -1,0 +1,193 @@
+//! Repositories that are not plain: the whole way of a task must work in each of them.
+
+use std::fs;
+
+use liza::git::{Change, Mode, Moved, Repo};
+
+use crate::support::{TestRepo, git_in, integration, read, script, task, write};
+
+/// Claim, work, dirty, merge with others' work in between, remove; with the person on the integration branch.
+fn whole_way(test: &TestRepo, repo: &Repo) {
+    let name = task("task-1");
+    let base = repo.tip(&integration()).unwrap().unwrap();
+    let made = repo.ensure(&name, &base, Mode::Fresh, &integration()).unwrap();
+    assert!(repo.facts(&name, &base).unwrap().changes.is_empty(), "{made:?}");
+    let commit = test.commit(&made.path, "work", "work\n");
+    write(&made.path.join("b"), "half done\n");
+    let other = test.commit(
+        &repo.ensure(&task("task-2"), &base, Mode::Keep, &integration()).unwrap().path,
+        "o",
+        "o\n",
+    );
+    for (name, commit) in [("task-2", &other), ("task-1", &commit)] {
+        let note = liza::git::MergeNote { task: &task(name), title: None, approved_by: None };
+        let prepared = repo.prepare_merge(&integration(), commit, &note).unwrap();
+        let liza::git::Prepared::Ready(merge) = prepared else { panic!("{prepared:?}") };
+        assert_eq!(repo.move_branch(&integration(), &merge, &task(name)).unwrap(), Moved::Done);
+    }
+    let removed = repo.remove(&name, Some(&base), &integration()).unwrap();
+    assert_eq!(
+        test.git_at(repo.root(), &["show", &format!("{}:b", removed.rescued.unwrap().branch)]),
+        "half done"
+    );
+    assert!(repo.remove(&task("task-2"), Some(&base), &integration()).unwrap().rescued.is_none());
+    assert_eq!(test.git_at(repo.root(), &["status", "--porcelain"]), "");
+    assert_eq!(
+        repo.worktrees()
+            .unwrap()
+            .iter()
+            .filter(|entry| entry.path.starts_with(repo.root().join(".worktrees")))
+            .count(),
+        0
+    );
+}
+
+/// Covers: CL-04, RV-04
+#[test]
+fn a_path_with_blanks_and_letters_of_the_world() {
+    let test = TestRepo::at("mein Prøjekt 项目");
+    test.git(&["checkout", "-q", "integration"]);
+    whole_way(&test, &test.repo);
+}
+
+/// Covers: CL-04, RV-04
+#[test]
+fn a_detached_head_and_worktree_settings() {
+    let test = TestRepo::new();
+    test.git(&["checkout", "-q", "--detach"]);
+    test.git(&["config", "extensions.worktreeConfig", "true"]);
+    test.git(&["config", "--worktree", "core.sparseCheckout", "false"]);
+    whole_way(&test, &test.repo);
+}
+
+/// Covers: CL-04, RV-04
+#[test]
+fn a_shallow_clone() {
+    let test = TestRepo::new();
+    test.commit(&test.root, "a", "two\n");
+    test.git(&["branch", "-f", "integration"]);
+    let clone = test.home.path().canonicalize().unwrap().join("shallow");
+    let url = format!("file://{}", test.root.display());
+    test.git(&["clone", "-q", "--depth=1", "--branch=integration", &url, clone.to_str().unwrap()]);
+    assert!(clone.join(".git/shallow").exists());
+    let repo = test.open(&clone);
+    repo.exclude(&["/.worktrees/"]).unwrap();
+    whole_way(&test, &repo);
+}
+
+/// Covers: CL-04, RV-04
+#[test]
+fn a_linked_worktree_as_project_root() {
+    let test = TestRepo::new();
+    let linked = test.home.path().canonicalize().unwrap().join("linked");
+    test.git(&["worktree", "add", "-q", linked.to_str().unwrap(), "integration"]);
+    whole_way(&test, &test.open(&linked));
+    assert_eq!(test.git(&["status", "--porcelain"]), "");
+}
+
+/// Covers: CL-04, RV-04
+#[test]
+fn clean_and_smudge_filters() {
+    let test = TestRepo::new();
+    test.git(&["config", "filter.shout.clean", "tr A-Z a-z"]);
+    test.git(&["config", "filter.shout.smudge", "tr a-z A-Z"]);
+    write(&test.root.join(".gitattributes"), "a filter=shout\nb filter=shout\n");
+    test.git(&["add", "."]);
+    test.git(&["commit", "-qm", "filter"]);
+    test.git(&["branch", "-f", "integration"]);
+    test.git(&["checkout", "-q", "integration"]);
+    let tree = test.worktree("task-3");
+    assert_eq!(read(&tree.join("a")), "A\n");
+    let commit = test.commit(&tree, "a", "LOUD\n");
+    let merge = test.ready("task-3", &commit);
+    assert_eq!(test.repo.move_branch(&integration(), &merge, &task("task-3")).unwrap(), Moved::Done);
+    assert_eq!((read(&test.root.join("a")), test.show("HEAD", "a")), ("LOUD\n".into(), "loud".into()));
+    test.repo.remove(&task("task-3"), None, &integration()).unwrap();
+    whole_way(&test, &test.repo);
+}
+
+/// Covers: CL-04, RV-04
+#[test]
+fn hooks_of_ones_own() {
+    let test = TestRepo::new();
+    let hooks = test.home.path().join("my hooks");
+    for hook in ["post-checkout", "post-merge", "post-commit"] {
+        script(&hooks.join(hook), "echo $0 $* >>\"$HOME/ran\"; exit 1");
+    }
+    test.git(&["config", "core.hooksPath", hooks.to_str().unwrap()]);
+    whole_way(&test, &test.repo);
+    assert!(read(&test.home.path().join("ran")).contains("post-checkout"));
+}
+
+/// A repository with a submodule at `lib`.
+fn with_submodule() -> TestRepo {
+    let test = TestRepo::new();
+    git_in(test.home.path(), test.home.path(), &["init", "-q", "library"]);
+    let library = test.home.path().canonicalize().unwrap().join("library");
+    test.commit(&library, "l", "library\n");
+    let add =
+        ["-c", "protocol.file.allow=always", "submodule", "--quiet", "add", library.to_str().unwrap(), "lib"];
+    test.git(&add);
+    test.git(&["commit", "-qm", "submodule"]);
+    test.git(&["branch", "-f", "integration"]);
+    test.git(&["checkout", "-q", "integration"]);
+    test
+}
+
+/// Covers: CL-04, RV-04
+#[test]
+fn a_repository_with_submodules() {
+    let test = with_submodule();
+    whole_way(&test, &test.repo);
+}
+
+/// Covers: CL-06, RV-01
+#[test]
+fn work_in_a_submodule_is_seen_and_saved() {
+    let test = with_submodule();
+    let tree = test.worktree("task-1");
+    test.git_at(&tree, &["-c", "protocol.file.allow=always", "submodule", "--quiet", "update", "--init"]);
+    let remove = || test.repo.remove(&task("task-1"), None, &integration()).unwrap();
+    assert_eq!(
+        test.repo.rescue(&task("task-1"), None, &integration()).unwrap(),
+        None,
+        "all of it is published"
+    );
+    write(&tree.join("lib/l"), "changed\n");
+    let facts = test.repo.facts(&task("task-1"), &test.base()).unwrap();
+    let dirt = Change::Tracked { path: "lib".into(), staged: false, unstaged: true, submodule: true };
+    assert_eq!(facts.changes, [dirt]);
+    let inner = test.commit(&tree.join("lib"), "l", "committed inside\n");
+    test.git_at(&tree, &["commit", "-qam", "use it"]);
+    let saved = remove().rescued.unwrap();
+    assert_eq!(saved.nested.len(), 1);
+    assert_eq!(
+        test.sha(saved.nested[0].as_str()),
+        inner,
+        "git deletes a submodule's repository with the worktree"
+    );
+    assert!(!tree.exists());
+}
+
+/// Covers: CM-06
+#[test]
+fn a_submodule_as_project_root() {
+    let test = with_submodule();
+    let root = test.root.join("lib");
+    let repo = test.open(&root);
+    assert_eq!(repo.root(), root);
+    write(&root.join("b"), "b\n");
+    test.git_at(&root, &["add", "b"]);
+    test.git_at(&root, &["commit", "-qm", "b"]);
+    test.git_at(&root, &["branch", "integration"]);
+    repo.exclude(&["/.worktrees/"]).unwrap();
+    whole_way(&test, &repo);
+}
+
+/// Covers: CL-04
+#[test]
+fn ids_and_paths_are_never_options_or_shell_words() {
+    let test = TestRepo::at("-$(touch pwned); x");
+    whole_way(&test, &test.repo);
+    assert!(!fs::exists(test.root.join("pwned")).unwrap() && !fs::exists("pwned").unwrap());
+}

@@ -1,0 +1,268 @@
+//! Whatever a killed git or a killed Liza left is mended, and nothing is lost by it.
+
+use std::fs;
+use std::path::Path;
+
+use liza::git::{Branch, Folder, GitError, Lock, Mode};
+
+use crate::support::{TestRepo, integration, read, script, task, write};
+
+/// Both ways to go on after a crash must give a worktree on its branch, at the base, with nothing rescued.
+fn mends_to_a_pristine_worktree(break_it: impl Fn(&TestRepo, &Path)) {
+    for mode in [Mode::Keep, Mode::Fresh] {
+        let test = TestRepo::new();
+        let tree = test.worktree("task-1");
+        break_it(&test, &tree);
+        let mended = test.ensure("task-1", mode);
+        assert!(mended.rescued.is_none(), "{mode:?}: {mended:?}");
+        let facts = test.repo.facts(&task("task-1"), &test.base()).unwrap();
+        assert!(facts.on_task_branch && facts.changes.is_empty(), "{mode:?}: {facts:?}");
+        assert_eq!(facts.head, test.base());
+        assert_eq!(test.repo.worktrees().unwrap()[1].lock, None);
+        let removed = test.repo.remove(&task("task-1"), None, &integration()).unwrap();
+        assert!(removed.found && removed.rescued.is_none());
+    }
+}
+
+/// And removing must work from the broken state itself.
+fn removes_without_a_trace(break_it: impl Fn(&TestRepo, &Path)) {
+    let test = TestRepo::new();
+    let before = test.worktree_list();
+    let tree = test.worktree("task-1");
+    break_it(&test, &tree);
+    let base = test.base();
+    let removed = test.repo.remove(&task("task-1"), Some(&base), &integration()).unwrap();
+    assert!(removed.found && removed.rescued.is_none(), "{removed:?}");
+    assert_eq!(test.worktree_list(), before);
+    assert!(!tree.exists() && test.branches("task/*").is_empty());
+    assert!(!test.repo.remove(&task("task-1"), Some(&base), &integration()).unwrap().found);
+}
+
+fn initializing(test: &TestRepo) {
+    fs::write(test.root.join(".git/worktrees/task-1/locked"), "initializing").unwrap();
+}
+
+/// Covers: CL-04, IV-04
+#[test]
+fn a_killed_worktree_add_is_mended() {
+    let states: [fn(&TestRepo, &Path); 5] = [
+        |test, _| initializing(test),
+        |test, tree| {
+            initializing(test);
+            fs::remove_file(tree.join("a")).unwrap();
+            fs::remove_file(test.root.join(".git/worktrees/task-1/index")).unwrap();
+        },
+        |test, tree| {
+            initializing(test);
+            fs::remove_dir_all(tree).unwrap();
+        },
+        |test, tree| {
+            initializing(test);
+            fs::remove_dir_all(tree).unwrap();
+            fs::create_dir(tree).unwrap();
+        },
+        |test, tree| {
+            initializing(test);
+            fs::remove_dir_all(tree).unwrap();
+            test.git(&["update-ref", "-d", "refs/heads/task/task-1"]);
+        },
+    ];
+    for state in states {
+        mends_to_a_pristine_worktree(state);
+        removes_without_a_trace(state);
+    }
+}
+
+/// Covers: CL-04, IV-04
+#[test]
+fn a_folder_an_entry_or_a_branch_alone_is_mended() {
+    let states: [fn(&TestRepo, &Path); 5] = [
+        |_, tree| fs::remove_dir_all(tree).unwrap(),
+        |test, _| fs::remove_dir_all(test.root.join(".git/worktrees/task-1")).unwrap(),
+        |test, tree| {
+            fs::remove_dir_all(tree).unwrap();
+            test.git(&["worktree", "prune"]);
+        },
+        |_, tree| fs::remove_file(tree.join(".git")).unwrap(),
+        |test, tree| {
+            fs::remove_dir_all(tree).unwrap();
+            test.git(&["worktree", "prune"]);
+            test.git(&["branch", "-D", "task/task-1"]);
+            fs::create_dir(tree).unwrap();
+        },
+    ];
+    for state in states {
+        mends_to_a_pristine_worktree(state);
+        removes_without_a_trace(state);
+    }
+}
+
+/// Covers: CL-06
+#[test]
+fn commits_on_a_branch_without_worktree_come_back_or_are_rescued() {
+    for mode in [Mode::Keep, Mode::Fresh] {
+        let test = TestRepo::new();
+        let tree = test.worktree("task-1");
+        let commit = test.commit(&tree, "c", "work\n");
+        fs::remove_dir_all(&tree).unwrap();
+        let mended = test.ensure("task-1", mode);
+        match mode {
+            Mode::Keep => {
+                assert_eq!(mended.rescued, None);
+                assert_eq!(read(&tree.join("c")), "work\n");
+            }
+            Mode::Fresh => {
+                assert_eq!(mended.rescued.unwrap().commit, commit);
+                assert_eq!(test.sha("rescue/task-1-1"), commit);
+                assert!(!tree.join("c").exists());
+            }
+        }
+    }
+}
+
+/// Covers: CL-06
+#[test]
+fn files_in_a_folder_that_git_has_forgotten_are_rescued() {
+    let test = TestRepo::new();
+    let tree = test.worktree("task-1");
+    test.commit(&tree, "c", "work\n");
+    write(&tree.join("a"), "half done\n");
+    write(&tree.join("new"), "untracked\n");
+    fs::remove_dir_all(test.root.join(".git/worktrees/task-1")).unwrap();
+    let rescue = test.ensure("task-1", Mode::Keep).rescued.unwrap();
+    assert_eq!(test.show(rescue.branch.as_str(), "a"), "half done");
+    assert_eq!(test.show(rescue.branch.as_str(), "new"), "untracked");
+    assert_eq!(read(&tree.join("c")), "work\n", "the branch itself goes on");
+}
+
+/// Covers: IV-04
+#[test]
+fn a_project_that_was_moved_keeps_its_worktrees() {
+    let test = TestRepo::new();
+    let tree = test.worktree("task-1");
+    write(&tree.join("a"), "half done\n");
+    let moved = test.root.with_file_name("moved here");
+    fs::rename(&test.root, &moved).unwrap();
+    let repo = test.open(&moved);
+    let base = repo.tip(&integration()).unwrap().unwrap();
+    let kept = repo.ensure(&task("task-1"), &base, Mode::Keep, &integration()).unwrap();
+    assert!(!kept.made && kept.rescued.is_none());
+    assert_eq!(repo.facts(&task("task-1"), &base).unwrap().changes.len(), 1);
+}
+
+/// Covers: CM-07
+#[test]
+fn what_we_did_not_make_is_not_touched() {
+    let test = TestRepo::new();
+    let place = test.root.join(".worktrees/task-1");
+    test.git(&["clone", "-q", ".", place.to_str().unwrap()]);
+    for result in [
+        test.repo.ensure(&task("task-1"), &test.base(), Mode::Fresh, &integration()).map(drop),
+        test.repo.remove(&task("task-1"), None, &integration()).map(drop),
+    ] {
+        assert!(matches!(result, Err(GitError::Foreign { .. })), "{result:?}");
+    }
+    assert!(place.join("a").exists());
+    fs::remove_dir_all(&place).unwrap();
+    write(&place.join("notes"), "a person's\n");
+    let removed = test.repo.remove(&task("task-1"), None, &integration());
+    assert!(matches!(removed, Err(GitError::Foreign { .. })), "{removed:?}");
+    let made = test.ensure("task-1", Mode::Keep);
+    assert_eq!(test.show(made.rescued.unwrap().branch.as_str(), "notes"), "a person's");
+}
+
+/// Covers: CL-04
+#[test]
+fn locks_of_dead_processes_are_cleared_and_others_are_not() {
+    let test = TestRepo::new();
+    let tree = test.worktree("task-1");
+    let lock = test.root.join(".git/worktrees/task-1/index.lock");
+    let branch = Branch::of(&task("task-1"));
+    fs::write(&lock, "").unwrap();
+    let holder = fs::File::open(&lock).unwrap();
+    // Held by another process for as long as its input is open.
+    let mut other =
+        std::process::Command::new("cat").stdin(std::process::Stdio::piped()).stdout(holder).spawn().unwrap();
+    assert!(test.repo.clear_stale_locks(Some(&tree), &[&branch]).unwrap().is_empty());
+    drop(other.stdin.take());
+    other.wait().unwrap();
+    assert!(!test.ensure("task-1", Mode::Keep).made);
+    assert!(!lock.exists());
+    let of_branch = test.root.join(".git/refs/heads/task/task-1.lock");
+    fs::write(&of_branch, "").unwrap();
+    assert_eq!(test.repo.clear_stale_locks(None, &[&branch]).unwrap(), [of_branch]);
+}
+
+/// Covers: CL-04
+#[test]
+fn a_failing_hook_does_not_make_a_good_worktree_bad() {
+    let test = TestRepo::new();
+    script(&test.home.path().join("hooks/post-checkout"), "echo hook ran >>hook.tmp; exit 7");
+    test.git(&["config", "core.hooksPath", test.home.path().join("hooks").to_str().unwrap()]);
+    let made = test.ensure("task-1", Mode::Keep);
+    assert!(made.made);
+    assert_eq!(read(&made.path.join("hook.tmp")), "hook ran\n", "hooks run as in every git");
+    assert_eq!(test.repo.find(&task("task-1")).unwrap().folder, Folder::Healthy);
+    assert!(test.ensure("task-1", Mode::Fresh).made, "made anew, because the hook left something ignored");
+}
+
+/// Covers: CL-04
+#[test]
+fn a_worktree_that_cannot_be_made_leaves_nothing_that_hinders_the_next_try() {
+    let test = TestRepo::new();
+    test.git(&["config", "filter.broken.smudge", "false"]);
+    test.git(&["config", "filter.broken.clean", "cat"]);
+    test.git(&["config", "filter.broken.required", "true"]);
+    write(&test.root.join(".gitattributes"), "a filter=broken\n");
+    test.git(&["add", ".gitattributes"]);
+    test.git(&["commit", "-qm", "filter"]);
+    let base = test.sha("main");
+    let ensure = || test.repo.ensure(&task("task-1"), &base, Mode::Keep, &integration());
+    let error = ensure().unwrap_err();
+    assert!(error.to_string().contains("smudge filter"), "{error}");
+    test.git(&["config", "--unset", "filter.broken.required"]);
+    assert!(ensure().unwrap().made);
+    assert!(test.branches("rescue/*").is_empty());
+}
+
+/// Covers: LM-06
+#[test]
+fn a_removal_that_was_interrupted_is_finished() {
+    let test = TestRepo::new();
+    let tree = test.worktree("task-1");
+    test.commit(&tree, "c", "work\n");
+    write(&tree.join("a"), "half done\n");
+    let first = test.repo.rescue(&task("task-1"), None, &integration()).unwrap().unwrap();
+    // What is left when it is killed after the folder was taken away, by a process that cannot be there.
+    fs::rename(&tree, test.root.join(".worktrees/.trash-4194305-0")).unwrap();
+    let removed = test.repo.remove(&task("task-1"), None, &integration()).unwrap();
+    assert_eq!(removed.rescued, None, "it is already on {}", first.branch);
+    assert_eq!(test.branches("rescue/*"), ["rescue/task-1-1"]);
+    assert_eq!(fs::read_dir(test.root.join(".worktrees")).unwrap().count(), 0);
+}
+
+/// Covers: CL-04
+#[test]
+fn a_worktree_add_that_is_really_killed_is_mended() {
+    let test = TestRepo::new();
+    // The filter ends its whole process group, as the machine's going down would.
+    let filter = test.home.path().join("filter");
+    script(&filter, "[ -e \"$HOME/killing\" ] && kill -9 0; cat");
+    test.git(&["config", "filter.kill.smudge", filter.to_str().unwrap()]);
+    write(&test.root.join(".gitattributes"), "b filter=kill\n");
+    test.git(&["add", "."]);
+    test.git(&["commit", "-qm", "filter"]);
+    let base = test.sha("main");
+    let ensure = |mode| test.repo.ensure(&task("task-1"), &base, mode, &integration());
+    for mode in [Mode::Keep, Mode::Fresh] {
+        write(&test.home.path().join("killing"), "");
+        ensure(mode).unwrap_err();
+        assert_eq!(test.repo.worktrees().unwrap()[1].lock, Some(Lock::Initializing));
+        assert_eq!(test.repo.find(&task("task-1")).unwrap().folder, Folder::Broken);
+        fs::remove_file(test.home.path().join("killing")).unwrap();
+        let made = ensure(mode).unwrap();
+        assert!(made.made && made.rescued.is_none(), "{made:?}");
+        assert!(test.repo.facts(&task("task-1"), &base).unwrap().changes.is_empty());
+        test.repo.remove(&task("task-1"), Some(&base), &integration()).unwrap();
+    }
+}

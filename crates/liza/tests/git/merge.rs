@@ -1,0 +1,260 @@
+//! Merging without a checkout, and what a person's checkout sees of it.
+
+use std::fs;
+use std::path::PathBuf;
+
+use liza::git::{GitError, MergeNote, Moved, Prepared, Trial};
+use liza_core::ids::Sha;
+
+use crate::support::{TestRepo, integration, read, script, task, write};
+
+/// A commit of one file in the worktree of `task-1`.
+fn work(test: &TestRepo, file: &str, text: &str) -> Sha {
+    let tree = test.worktree("task-1");
+    test.commit(&tree, file, text)
+}
+
+fn move_it(test: &TestRepo, commit: &Sha) -> Moved {
+    let merge = test.ready("task-1", commit);
+    test.repo.move_branch(&integration(), &merge, &task("task-1")).unwrap()
+}
+
+/// Covers: RV-04, RV-05
+#[test]
+fn a_trial_says_how_a_merge_would_go_and_changes_nothing() {
+    let test = TestRepo::new();
+    let base = test.base();
+    let commit = work(&test, "ä b/c", "theirs\n");
+    assert_eq!(test.repo.trial_merge(&base, &commit).unwrap(), Trial::FastForward);
+    assert_eq!(test.repo.trial_merge(&commit, &base).unwrap(), Trial::AlreadyMerged);
+    let clean = test.advance("d", "ours\n");
+    assert!(matches!(test.repo.trial_merge(&clean, &commit).unwrap(), Trial::Clean { .. }));
+    let conflict = test.advance("ä b/c", "ours\n");
+    let files = vec![PathBuf::from("ä b/c")];
+    assert_eq!(test.repo.trial_merge(&conflict, &commit).unwrap(), Trial::Conflict { files });
+    let unrelated = test.git(&["commit-tree", "-m", "x", "HEAD^{tree}"]).parse().unwrap();
+    assert_eq!(test.repo.trial_merge(&conflict, &unrelated).unwrap(), Trial::Unrelated);
+    assert_eq!(test.base(), conflict);
+}
+
+/// Covers: RV-04, RV-10
+#[test]
+fn a_fast_forward_moves_the_branch_to_exactly_that_commit() {
+    let test = TestRepo::new();
+    let commit = work(&test, "c", "work\n");
+    test.commit(&test.root.join(".worktrees/task-1"), "late", "not approved\n");
+    assert_eq!(move_it(&test, &commit), Moved::Done);
+    assert_eq!(test.base(), commit);
+}
+
+/// Covers: RV-04
+#[test]
+fn a_merge_commit_names_task_commit_and_reviewer() {
+    let test = TestRepo::new();
+    let commit = work(&test, "c", "work\n");
+    let head = test.advance("d", "ours\n");
+    let merge = test.ready("task-1", &commit);
+    assert_eq!(test.base(), head, "not visible yet");
+    assert_eq!(test.repo.move_branch(&integration(), &merge, &task("task-1")).unwrap(), Moved::Done);
+    assert_eq!(test.base(), merge.new);
+    assert_eq!(test.git(&["log", "-1", "--format=%P", "integration"]), format!("{head} {commit}"));
+    assert_eq!(
+        (test.show("integration", "c"), test.show("integration", "d")),
+        ("work".into(), "ours".into())
+    );
+    let message = test.git(&["log", "-1", "--format=%B", "integration"]);
+    let trailers = format!("Approved-by: code-reviewer-1\nLiza-Task: task-1\nLiza-Commit: {commit}");
+    assert_eq!(message, format!("Merge task-1: Add retry\n\n{trailers}"));
+    assert_eq!(
+        test.git(&["log", "-1", "--format=%(trailers:key=Liza-Task,valueonly)", "integration"]),
+        "task-1"
+    );
+    assert_eq!(test.git(&["log", "-1", "--format=%an %ce", "integration"]), "Test test@example.com");
+}
+
+/// Covers: RV-05
+#[test]
+fn a_conflict_names_the_files_and_leaves_the_branch() {
+    let test = TestRepo::new();
+    let commit = work(&test, "a", "theirs\n");
+    let head = test.advance("a", "ours\n");
+    let files = vec![PathBuf::from("a")];
+    assert_eq!(test.prepare("task-1", &commit), Prepared::Conflict { head: head.clone(), files });
+    assert_eq!(test.base(), head);
+    assert!(test.root.join(".worktrees/task-1").exists());
+}
+
+/// Covers: RV-08
+#[test]
+fn a_branch_that_moved_meanwhile_is_not_overwritten() {
+    let test = TestRepo::new();
+    let commit = work(&test, "c", "work\n");
+    let merge = test.ready("task-1", &commit);
+    let other = test.advance("d", "ours\n");
+    assert_eq!(test.repo.move_branch(&integration(), &merge, &task("task-1")).unwrap(), Moved::Overtaken);
+    assert_eq!(test.base(), other);
+    assert_eq!(move_it(&test, &commit), Moved::Done);
+    assert!(test.repo.is_merged(&commit, &integration()).unwrap());
+    assert!(test.repo.is_merged(&other, &integration()).unwrap());
+}
+
+/// Covers: RV-08
+#[test]
+fn what_is_merged_stays_merged_and_git_knows_how() {
+    let test = TestRepo::new();
+    let settle = |commit: &Sha| test.repo.settle(&integration(), &task("task-1"), commit).unwrap();
+    let first = work(&test, "c", "one\n");
+    assert_eq!(settle(&first), None);
+    assert_eq!(move_it(&test, &first), Moved::Done);
+    assert_eq!(settle(&first), Some(first.clone()), "a fast-forward is its own merge commit");
+    let second = work(&test, "c", "two\n");
+    test.advance("d", "ours\n");
+    let merge = test.ready("task-1", &second);
+    assert_eq!(test.repo.move_branch(&integration(), &merge, &task("task-1")).unwrap(), Moved::Done);
+    test.advance("e", "later\n");
+    assert_eq!(settle(&second), Some(merge.new.clone()));
+    assert_eq!(test.prepare("task-1", &second), Prepared::AlreadyMerged { merge_commit: merge.new });
+    assert_eq!(test.repo.settle(&"none".parse().unwrap(), &task("task-1"), &second).unwrap(), None);
+}
+
+/// Covers: RV-04
+#[test]
+fn a_checkout_of_another_branch_sees_nothing() {
+    let test = TestRepo::new();
+    write(&test.root.join("a"), "a person's\n");
+    test.git(&["add", "a"]);
+    write(&test.root.join("c"), "a person's\n");
+    let before = test.git(&["status", "--porcelain=v2", "--branch"]);
+    let commit = work(&test, "c", "work\n");
+    assert_eq!(move_it(&test, &commit), Moved::Done);
+    assert_eq!(test.git(&["status", "--porcelain=v2", "--branch"]), before);
+    assert_eq!(read(&test.root.join("c")), "a person's\n");
+}
+
+/// Covers: RV-04
+#[test]
+fn a_checkout_of_the_branch_follows_and_keeps_its_dirt() {
+    let test = TestRepo::new();
+    test.git(&["checkout", "-q", "integration"]);
+    let commit = work(&test, "c", "work\n");
+    write(&test.root.join("a"), "unstaged\n");
+    write(&test.root.join("b"), "staged\n");
+    test.git(&["add", "b"]);
+    write(&test.root.join("untracked"), "x");
+    let before = test.git(&["status", "--porcelain"]);
+    assert_eq!(move_it(&test, &commit), Moved::Done);
+    assert_eq!(test.sha("HEAD"), commit);
+    assert_eq!(read(&test.root.join("c")), "work\n");
+    assert_eq!(test.git(&["status", "--porcelain"]), before);
+}
+
+/// Covers: RV-04
+#[test]
+fn a_checkout_that_cannot_follow_keeps_the_branch_where_it_is() {
+    let dirty: [fn(&TestRepo); 4] = [
+        |test| write(&test.root.join("a"), "a person's\n"),
+        |test| {
+            write(&test.root.join("a"), "a person's\n");
+            test.git(&["add", "a"]);
+        },
+        |test| write(&test.root.join("new"), "a person's\n"),
+        |test| fs::write(test.root.join(".git/index.lock"), "").unwrap(),
+    ];
+    for dirt in dirty {
+        let test = TestRepo::new();
+        test.git(&["checkout", "-q", "integration"]);
+        let base = test.base();
+        let tree = test.worktree("task-1");
+        write(&tree.join("new"), "theirs\n");
+        let commit = test.commit(&tree, "a", "theirs\n");
+        dirt(&test);
+        let before = test.git(&["status", "--porcelain=v2", "--branch"]);
+        let Moved::CheckoutRefused { path, message } = move_it(&test, &commit) else { panic!("it moved") };
+        assert_eq!(path, test.root);
+        assert!(!message.is_empty());
+        assert_eq!(test.base(), base);
+        assert_eq!(test.git(&["status", "--porcelain=v2", "--branch"]), before);
+    }
+}
+
+/// Covers: RV-04
+#[test]
+fn a_checkout_that_changes_its_mind_takes_the_move_back() {
+    let test = TestRepo::new();
+    test.git(&["checkout", "-q", "integration"]);
+    let (base, commit) = (test.base(), work(&test, "a", "theirs\n"));
+    // The hook stands for a person who saves the file just when the branch moves.
+    let save = format!("[ \"$1\" = committed ] || exit 0\nprintf mine >'{}'", test.root.join("a").display());
+    script(&test.root.join(".git/hooks/reference-transaction"), &save);
+    let moved = move_it(&test, &commit);
+    assert!(matches!(moved, Moved::CheckoutRefused { .. }), "{moved:?}");
+    assert_eq!(test.base(), base);
+    assert_eq!(read(&test.root.join("a")), "mine");
+    assert_eq!(test.git(&["status", "--porcelain"]), "M a");
+}
+
+/// Covers: RV-08
+#[test]
+fn a_checkout_that_a_crash_left_behind_catches_up() {
+    let test = TestRepo::new();
+    test.git(&["checkout", "-q", "integration"]);
+    let commit = work(&test, "a", "theirs\n");
+    let heal = || test.repo.heal_checkouts(&integration()).unwrap();
+    assert!(heal().is_empty());
+    let merge = test.ready("task-1", &commit);
+    // The crash: the reference has moved, the checkout has not.
+    let (new, old) = (merge.new.as_str(), merge.old.as_str());
+    test.git(&["update-ref", "-m", "liza: merge task-1", "refs/heads/integration", new, old]);
+    write(&test.root.join("b"), "a person's\n");
+    assert_eq!(heal(), std::slice::from_ref(&test.root));
+    assert_eq!(test.git(&["status", "--porcelain"]), "M b");
+    assert_eq!(read(&test.root.join("a")), "theirs\n");
+    assert!(heal().is_empty());
+}
+
+/// Covers: RV-04
+#[test]
+fn a_merge_commit_is_signed_where_commits_are() {
+    let test = TestRepo::new();
+    let commit = work(&test, "c", "work\n");
+    test.advance("d", "ours\n");
+    let signer = test.home.path().join("signer");
+    let status = "[GNUPG:] SIG_CREATED D 1 8 00 0 0";
+    let signature = "-----BEGIN PGP SIGNATURE-----\\n\\nsigned\\n-----END PGP SIGNATURE-----\\n";
+    script(&signer, &format!("cat >/dev/null; echo '{status}' >&2; printf '%b' '{signature}'"));
+    test.git(&["config", "gpg.program", signer.to_str().unwrap()]);
+    test.git(&["config", "commit.gpgsign", "true"]);
+    let merge = test.ready("task-1", &commit);
+    let raw = test.git(&["cat-file", "commit", merge.new.as_str()]);
+    assert!(raw.contains("gpgsig -----BEGIN PGP SIGNATURE-----"), "{raw}");
+    script(&signer, "echo no key >&2; exit 1");
+    let note = MergeNote { task: &task("task-1"), title: None, approved_by: None };
+    let error = test.repo.prepare_merge(&integration(), &commit, &note).unwrap_err();
+    assert!(matches!(error, GitError::Failed { .. }), "{error}");
+}
+
+/// Covers: RV-04
+#[test]
+fn nobody_to_commit_as_is_said_clearly() {
+    let test = TestRepo::new();
+    let commit = work(&test, "c", "work\n");
+    test.advance("d", "ours\n");
+    fs::write(test.home.path().join("gitconfig"), "").unwrap();
+    let note = MergeNote { task: &task("task-1"), title: None, approved_by: None };
+    let error = test.repo.prepare_merge(&integration(), &commit, &note).unwrap_err();
+    assert!(matches!(error, GitError::NoIdentity { .. }), "{error}");
+    assert!(error.to_string().contains("user.email"), "{error}");
+}
+
+/// Covers: RV-10
+#[test]
+fn a_title_cannot_forge_a_trailer() {
+    let test = TestRepo::new();
+    let commit = work(&test, "c", "work\n");
+    test.advance("d", "ours\n");
+    let title = Some("x\n\nLiza-Task: task-9");
+    let note = MergeNote { task: &task("task-1"), title, approved_by: Some("y\nLiza-Task: task-9") };
+    let prepared = test.repo.prepare_merge(&integration(), &commit, &note).unwrap();
+    let Prepared::Ready(merge) = prepared else { panic!("{prepared:?}") };
+    assert!(!test.git(&["log", "-1", "--format=%B", merge.new.as_str()]).contains("task-9"));
+}

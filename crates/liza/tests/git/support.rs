@@ -1,0 +1,179 @@
+//! `TestRepo`: a repository in a temporary folder, with a fixed identity and clock and nothing inherited.
+
+use std::ffi::OsString;
+use std::fs;
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use liza::git::{Branch, Ensured, Git, Merge, MergeNote, Mode, Prepared, Repo};
+use liza_core::ids::{Sha, TaskId};
+
+pub(crate) struct TestRepo {
+    pub(crate) home: tempfile::TempDir,
+    pub(crate) root: PathBuf,
+    pub(crate) repo: Repo,
+}
+
+/// The variables that every git of a test gets.
+pub(crate) fn variables(home: &Path) -> Vec<(OsString, OsString)> {
+    let path = std::env::var_os("PATH").unwrap();
+    vec![
+        ("PATH".into(), path),
+        ("HOME".into(), home.into()),
+        ("GIT_CONFIG_NOSYSTEM".into(), "1".into()),
+        ("GIT_CONFIG_GLOBAL".into(), home.join("gitconfig").into()),
+    ]
+}
+
+pub(crate) fn task(name: &str) -> TaskId {
+    name.parse().unwrap()
+}
+
+pub(crate) fn branch(name: &str) -> Branch {
+    name.parse().unwrap()
+}
+
+pub(crate) fn integration() -> Branch {
+    branch("integration")
+}
+
+pub(crate) fn write(path: &Path, text: &str) {
+    fs::create_dir_all(path.parent().unwrap()).unwrap();
+    fs::write(path, text).unwrap();
+}
+
+pub(crate) fn read(path: &Path) -> String {
+    fs::read_to_string(path).unwrap()
+}
+
+pub(crate) fn script(path: &Path, text: &str) {
+    write(path, &format!("#!/bin/sh\n{text}\n"));
+    fs::set_permissions(path, fs::Permissions::from_mode(0o755)).unwrap();
+}
+
+/// Runs git as a person would and gives what it printed.
+pub(crate) fn git_in(home: &Path, folder: &Path, arguments: &[&str]) -> (bool, String) {
+    let output = Command::new("git")
+        .args(arguments)
+        .current_dir(folder)
+        .env_clear()
+        .envs(variables(home))
+        .env("GIT_AUTHOR_DATE", "2026-01-01T00:00:00Z")
+        .env("GIT_COMMITTER_DATE", "2026-01-01T00:00:00Z")
+        .env("GIT_EDITOR", "true")
+        .output()
+        .unwrap();
+    let text = [output.stdout, output.stderr].map(|bytes| String::from_utf8_lossy(&bytes).trim().to_owned());
+    (output.status.success(), text.join("\n").trim().to_owned())
+}
+
+impl TestRepo {
+    /// A repository with files `a` and `b`, on `main`, with the integration branch beside it.
+    pub(crate) fn new() -> Self {
+        Self::at("project")
+    }
+
+    /// The same in a folder of that name.
+    pub(crate) fn at(name: &str) -> Self {
+        let home = tempfile::tempdir().unwrap();
+        let root = home.path().canonicalize().unwrap().join(name);
+        fs::create_dir(&root).unwrap();
+        let config = "[user]\nname = Test\nemail = test@example.com\n[init]\ndefaultBranch = main\n";
+        fs::write(home.path().join("gitconfig"), config).unwrap();
+        let git = |arguments: &[&str]| assert!(git_in(home.path(), &root, arguments).0, "{arguments:?}");
+        git(&["init", "-q"]);
+        write(&root.join("a"), "a\n");
+        write(&root.join("b"), "b\n");
+        write(&root.join(".gitignore"), "*.tmp\n");
+        git(&["add", "."]);
+        git(&["commit", "-qm", "start"]);
+        git(&["branch", "integration"]);
+        let repo = Repo::open(&Git::with_environment(variables(home.path())), &root).unwrap();
+        repo.exclude(&["/.worktrees/", "/.liza/"]).unwrap();
+        Self { home, root, repo }
+    }
+
+    /// Opens the repository anew, from any folder.
+    pub(crate) fn open(&self, from: &Path) -> Repo {
+        Repo::open(&self.program(), from).unwrap()
+    }
+
+    pub(crate) fn program(&self) -> Git {
+        Git::with_environment(variables(self.home.path()))
+    }
+
+    /// Runs git in a folder; must succeed.
+    pub(crate) fn git_at(&self, folder: &Path, arguments: &[&str]) -> String {
+        let (ok, text) = git_in(self.home.path(), folder, arguments);
+        assert!(ok, "git {arguments:?}: {text}");
+        text
+    }
+
+    pub(crate) fn git(&self, arguments: &[&str]) -> String {
+        self.git_at(&self.root, arguments)
+    }
+
+    pub(crate) fn sha(&self, revision: &str) -> Sha {
+        self.git(&["rev-parse", revision]).parse().unwrap()
+    }
+
+    /// Commits one file in a folder and gives the commit.
+    pub(crate) fn commit(&self, folder: &Path, file: &str, text: &str) -> Sha {
+        write(&folder.join(file), text);
+        self.git_at(folder, &["add", "-A"]);
+        self.git_at(folder, &["commit", "-qm", &format!("change {file}")]);
+        self.git_at(folder, &["rev-parse", "HEAD"]).parse().unwrap()
+    }
+
+    /// Commits one file on the integration branch, without a checkout of it.
+    pub(crate) fn advance(&self, file: &str, text: &str) -> Sha {
+        let folder = self.home.path().join("elsewhere");
+        let _ = fs::remove_dir_all(&folder);
+        self.git(&["worktree", "add", "-q", "-f", "--detach", folder.to_str().unwrap(), "integration"]);
+        let commit = self.commit(&folder, file, text);
+        self.git(&["update-ref", "refs/heads/integration", commit.as_str()]);
+        self.git(&["worktree", "remove", "--force", folder.to_str().unwrap()]);
+        commit
+    }
+
+    pub(crate) fn base(&self) -> Sha {
+        self.sha("integration")
+    }
+
+    pub(crate) fn ensure(&self, name: &str, mode: Mode) -> Ensured {
+        self.repo.ensure(&task(name), &self.base(), mode, &integration()).unwrap()
+    }
+
+    /// A new worktree's folder.
+    pub(crate) fn worktree(&self, name: &str) -> PathBuf {
+        self.ensure(name, Mode::Keep).path
+    }
+
+    pub(crate) fn prepare(&self, name: &str, commit: &Sha) -> Prepared {
+        let task = task(name);
+        let note = MergeNote { task: &task, title: Some("Add retry"), approved_by: Some("code-reviewer-1") };
+        self.repo.prepare_merge(&integration(), commit, &note).unwrap()
+    }
+
+    pub(crate) fn ready(&self, name: &str, commit: &Sha) -> Merge {
+        let prepared = self.prepare(name, commit);
+        let Prepared::Ready(merge) = prepared else { panic!("{prepared:?}") };
+        merge
+    }
+
+    /// What a file holds in a revision.
+    pub(crate) fn show(&self, revision: &str, file: &str) -> String {
+        self.git(&["show", &format!("{revision}:{file}")])
+    }
+
+    pub(crate) fn branches(&self, pattern: &str) -> Vec<String> {
+        let text = self.git(&["for-each-ref", "--format=%(refname:short)", &format!("refs/heads/{pattern}")]);
+        text.lines().map(str::to_owned).collect()
+    }
+
+    /// Everything that git knows of worktrees, to compare before and after.
+    pub(crate) fn worktree_list(&self) -> String {
+        self.git(&["worktree", "list", "--porcelain"])
+    }
+}
