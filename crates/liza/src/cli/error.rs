@@ -85,7 +85,9 @@ impl From<StoreError> for CommandError {
                 made("locked", Exit::Locked, "somebody else writes; try again in 1 to 5 s")
             }
             StoreError::Nested => made("locked", Exit::Locked, "write after `lock modify` has ended"),
-            StoreError::Broken(_) => made("broken_state", Exit::Inconsistent, "liza validate, then liza edit"),
+            StoreError::Broken(_) => {
+                made("broken_state", Exit::Inconsistent, "liza validate, then liza edit")
+            }
             StoreError::Version { .. } => made("newer_version", Exit::Inconsistent, "update liza"),
             StoreError::Io { .. } => made("io", Exit::Refused, "nothing was changed"),
             // The store may learn to fail in new ways; each is an inconsistency until it gets a line here.

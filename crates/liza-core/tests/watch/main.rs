@@ -1,0 +1,15 @@
+//! What the watcher and the supervisors decide: alarms at, below and above each threshold, and the next step.
+
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    clippy::wildcard_enum_match_arm,
+    dead_code,
+    reason = "a test fails by panicking, and uses its own part of the fixture"
+)]
+
+mod alarms;
+#[path = "../protocol/fixture.rs"]
+mod fixture;
+mod supervise;

@@ -1,0 +1,213 @@
+//! What a supervisor does next, after a session, and to a session that must end.
+
+use liza_core::State;
+use liza_core::board::Loaded;
+use liza_core::command::{Command, FruitlessExit, Halt};
+use liza_core::config::Config;
+use liza_core::effect::HaltFile;
+use liza_core::event::{EventName, HistoryEvent};
+use liza_core::goal::GoalStatus;
+use liza_core::ids::Revision;
+use liza_core::record::Status;
+use liza_core::supervise::{
+    Ending, Running, Session, Situation, Step, StopCause, StopReason, StopStep, WaitReason, after_session,
+    backoff, next_step, stop_step,
+};
+use liza_core::time::Seconds;
+use liza_core::trigger::TriggerKind;
+
+use crate::fixture::*;
+
+fn situation<'a>(state: &'a State, name: &str) -> Situation<'a> {
+    Situation {
+        state,
+        agent: agent(name),
+        halt: Halt::default(),
+        now: now(),
+        idle_since: now(),
+        in_team: false,
+    }
+}
+
+fn step(state: &State, name: &str) -> Step {
+    next_step(&situation(state, name))
+}
+
+/// Covers: AG-04
+#[test]
+fn abort_comes_before_checkpoint_before_pause_before_work() {
+    let state = state_with(Status::Unclaimed);
+    let with = |pause, checkpoint, abort| {
+        next_step(&Situation { halt: Halt { pause, checkpoint, abort }, ..situation(&state, "coder-1") })
+    };
+    assert_eq!(with(true, true, true), Step::Stop(StopReason::Aborted));
+    assert_eq!(with(true, true, false), Step::Hold(HaltFile::Checkpoint));
+    assert_eq!(with(true, false, false), Step::Hold(HaltFile::Pause));
+    assert_eq!(with(false, false, false), Step::Code(vec![task("t")]));
+}
+
+/// Covers: AG-04, RV-09
+#[test]
+fn a_reviewer_merges_before_it_reviews() {
+    let mut state = state_with(Status::Approved);
+    let mut open = record("u", Status::ReadyForReview);
+    (open.reviewing_by, open.review_lease_expires) = (None, None);
+    state.board.put(task("u"), open);
+    assert_eq!(step(&state, "code-reviewer-1"), Step::Merge(task("t")));
+    assert_eq!(step(&state, "code-reviewer-2"), Step::Review(vec![task("u")]), "the approver is here");
+    if let Loaded::Ready(agents) = &mut state.board.agents {
+        agents.shift_remove(&agent("code-reviewer-1"));
+    }
+    assert_eq!(step(&state, "code-reviewer-2"), Step::Merge(task("t")), "the approver is gone");
+}
+
+/// Covers: AG-05
+#[test]
+fn a_role_ends_when_nothing_is_left_now_or_later() {
+    let done = state_with(Status::Merged);
+    assert_eq!(step(&done, "coder-1"), Step::Stop(StopReason::RoleComplete));
+    assert_eq!(step(&done, "code-reviewer-1"), Step::Stop(StopReason::RoleComplete));
+    let in_team = Situation { in_team: true, ..situation(&done, "coder-1") };
+    assert!(matches!(next_step(&in_team), Step::Wait { .. }), "a team waits for the planner's judgement");
+    assert!(matches!(step(&done, "planner-1"), Step::Wait { .. }), "the goal is not decided");
+    let mut decided = done.clone();
+    if let Loaded::Ready(goal) = &mut decided.board.goal {
+        goal.status = GoalStatus::Completed;
+    }
+    assert_eq!(step(&decided, "planner-1"), Step::Stop(StopReason::RoleComplete));
+    let blocked = state_with(Status::Blocked);
+    assert!(matches!(step(&blocked, "coder-1"), Step::Wait { .. }), "it may be unblocked");
+    assert!(matches!(step(&empty_state(), "coder-1"), Step::Wait { .. }), "nothing is planned yet");
+}
+
+/// Covers: AG-05
+#[test]
+fn waiting_says_why_and_a_lone_supervisor_ends_in_time() {
+    let drafts = state_with(Status::Draft);
+    let until = now() + Seconds(30);
+    assert_eq!(step(&drafts, "coder-1"), Step::Wait { why: WaitReason::Drafts(1), until });
+    let waited = |seconds, in_team| {
+        let idle_since = now() - Seconds(seconds);
+        next_step(&Situation { idle_since, in_team, ..situation(&drafts, "coder-1") })
+    };
+    assert!(matches!(waited(299, false), Step::Wait { .. }));
+    assert_eq!(waited(300, false), Step::Stop(StopReason::WaitedLongEnough));
+    assert!(matches!(waited(9000, true), Step::Wait { .. }));
+    let mut no_goal = empty_state();
+    if let Loaded::Ready(goal) = &mut no_goal.board.goal {
+        goal.description = String::new();
+    }
+    assert_eq!(step(&no_goal, "planner-1"), Step::Wait { why: WaitReason::NoGoal, until });
+}
+
+/// Covers: AG-11
+#[test]
+fn a_planner_is_woken_once_per_change() {
+    let mut state = state_with(Status::Blocked);
+    let Step::Plan(triggers) = step(&state, "planner-1") else { panic!("the planner sleeps") };
+    assert_eq!(triggers[0].kind, TriggerKind::BlockedTasks);
+    if let Loaded::Ready(sprint) = &mut state.board.sprint {
+        sprint.seen_triggers = triggers.iter().map(|trigger| trigger.key.clone()).collect();
+    }
+    assert!(matches!(step(&state, "planner-1"), Step::Wait { .. }), "nothing has changed");
+    let mut record = record("t", Status::Blocked);
+    record.revision = Some(Revision(51));
+    state.board.put(task("t"), record);
+    assert!(matches!(step(&state, "planner-1"), Step::Plan(_)), "the task has changed");
+}
+
+fn session(name: &str, of: Option<&str>) -> Session {
+    Session { agent: agent(name), task: of.map(task), began_at: Revision(60), crashes_before: 0 }
+}
+
+/// Covers: AG-05, AG-08
+#[test]
+fn a_session_is_judged_by_the_blackboard_first() {
+    let coder = session("coder-1", Some("t"));
+    let submitted = after_session(&state_with(Status::ReadyForReview), &coder, Ending::Code(137));
+    assert!(submitted.progress && submitted.record.is_empty() && submitted.pause == Seconds(0));
+    let mut handed_over = state_with(Status::Claimed);
+    let mut record = record("t", Status::Claimed);
+    record.handoff_pending = Some(true);
+    handed_over.board.put(task("t"), record);
+    assert!(after_session(&handed_over, &coder, Ending::Code(42)).progress);
+
+    let idle = after_session(&state_with(Status::Claimed), &coder, Ending::Code(0));
+    assert!(!idle.progress);
+    let count = |exit| Command::CountExit { task: task("t"), agent: agent("coder-1"), exit };
+    assert_eq!((idle.record, idle.pause), (vec![count(FruitlessExit::Idle)], Seconds(2)));
+    let crash = after_session(&state_with(Status::Claimed), &coder, Ending::Signal(9));
+    assert_eq!((crash.record, crash.pause), (vec![count(FruitlessExit::Crash)], Seconds(5)));
+}
+
+/// Covers: AG-07, AG-08
+#[test]
+fn a_stopped_session_is_nobodys_failure_and_a_reviewer_without_verdict_loses_the_review() {
+    let coder = session("coder-1", Some("t"));
+    let stopped = after_session(&state_with(Status::Claimed), &coder, Ending::Stopped);
+    assert!(stopped.record.is_empty() && !stopped.progress);
+    let reviewer = session("code-reviewer-1", Some("t"));
+    let next = after_session(&state_with(Status::ReadyForReview), &reviewer, Ending::Code(0));
+    let give_up = Command::GiveUpReview { task: task("t"), reviewer: agent("code-reviewer-1") };
+    assert_eq!(next.record.last(), Some(&give_up));
+}
+
+/// Covers: AG-05
+#[test]
+fn pauses_grow_with_crashes_up_to_five_minutes() {
+    let pauses: Vec<u64> = (1..=8).map(|crashes| backoff(crashes).0).collect();
+    assert_eq!(pauses, [5, 10, 20, 40, 80, 160, 300, 300]);
+    assert_eq!(backoff(u32::MAX).0, 300);
+    let mut state = state_with(Status::Claimed);
+    let mut record = record("t", Status::Claimed);
+    record.crashes = Some(2);
+    state.board.put(task("t"), record);
+    let next = after_session(&state, &session("coder-1", Some("t")), Ending::OverTime);
+    assert_eq!(next.pause, Seconds(20), "the crashes before are on the task");
+}
+
+/// Covers: AG-08
+#[test]
+fn a_planner_made_progress_when_its_hand_shows() {
+    let planner = session("planner-1", None);
+    let mut state = state_with(Status::Unclaimed);
+    assert!(!after_session(&state, &planner, Ending::Code(0)).progress);
+    let mut record = record("t", Status::Unclaimed);
+    record.revision = Some(Revision(61));
+    record.history.get_or_insert_default().push(HistoryEvent::new(now(), EventName::Finalized, "planner-1"));
+    state.board.put(task("t"), record);
+    assert!(after_session(&state, &planner, Ending::Code(0)).progress);
+}
+
+fn running() -> Running {
+    Running {
+        started: now(),
+        lease_expires: now() + Seconds(300),
+        owns_task: true,
+        halted_since: None,
+        terminated_at: None,
+    }
+}
+
+/// Covers: AG-07, CL-07
+#[test]
+fn a_running_session_is_stopped_for_a_reason_and_in_time() {
+    let config = Config::default();
+    let at =
+        |running: &Running, halt: Halt, seconds| stop_step(running, halt, &config, now() + Seconds(seconds));
+    let none = Halt::default();
+    assert_eq!(at(&running(), none, 0), StopStep::Leave(now() + Seconds(285)), "the lease is next");
+    assert_eq!(at(&running(), none, 285), StopStep::Terminate(StopCause::LeaseEnding));
+    let abort = Halt { abort: true, ..none };
+    assert_eq!(at(&running(), abort, 0), StopStep::Terminate(StopCause::Abort), "at once");
+    let lost = Running { owns_task: false, ..running() };
+    assert_eq!(at(&lost, none, 0), StopStep::Terminate(StopCause::TaskLost));
+    let renewed = Running { lease_expires: now() + Seconds(90_000), ..running() };
+    let halted = Running { halted_since: Some(now()), ..renewed };
+    assert_eq!(at(&halted, none, 119), StopStep::Leave(now() + Seconds(120)));
+    assert_eq!(at(&halted, none, 120), StopStep::Terminate(StopCause::Halt));
+    assert_eq!(at(&renewed, none, 7200), StopStep::Terminate(StopCause::OverTime));
+    let asked = Running { terminated_at: Some(now()), ..renewed };
+    assert_eq!(at(&asked, none, 9), StopStep::Leave(now() + Seconds(10)));
+    assert_eq!(at(&asked, none, 10), StopStep::Kill);
+}
