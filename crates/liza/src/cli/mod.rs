@@ -4,6 +4,7 @@
 
 mod add_task;
 mod context;
+mod demo;
 mod error;
 mod exit_code;
 mod note;
@@ -34,6 +35,7 @@ struct Cli {
 #[derive(Debug, Subcommand)]
 enum Verb {
     AddTask(add_task::Args),
+    Demo(demo::Args),
     Note(note::Args),
     Validate(validate::Args),
 }
@@ -66,6 +68,7 @@ fn run(arguments: Vec<OsString>) -> Exit {
 fn dispatch(verb: Verb, context: &Context) -> Result<Reply, CommandError> {
     match verb {
         Verb::AddTask(args) => add_task::run(args, context),
+        Verb::Demo(args) => demo::run(&args, context),
         Verb::Note(args) => note::run(args, context),
         Verb::Validate(args) => validate::run(&args, context),
     }
