@@ -28,6 +28,7 @@ fn run(test: &TestRepo, output: &Path, limit: Duration) -> IntegrationTest {
     result
 }
 
+#[cfg(target_os = "linux")]
 fn is_running(pid: &str) -> bool {
     let stat = fs::read_to_string(format!("/proc/{}/stat", pid.trim())).unwrap_or_default();
     !stat.is_empty() && !stat.contains(") Z")
@@ -63,6 +64,7 @@ fn red_is_told_with_its_status_and_output() {
 
 /// Covers: RV-06
 #[test]
+#[cfg(target_os = "linux")]
 fn over_its_limit_the_whole_tree_is_killed() {
     // One child in the group, one that left it, one that left it and whose parent is gone.
     let (test, output) = with_test(
@@ -85,6 +87,7 @@ fn over_its_limit_the_whole_tree_is_killed() {
 
 /// Covers: RV-06
 #[test]
+#[cfg(target_os = "linux")]
 fn what_a_green_test_leaves_running_is_ended_too() {
     let (test, output) = with_test("setsid sleep 600 & echo $!");
     assert_eq!(run(&test, &output, LONG), IntegrationTest::Passed);
