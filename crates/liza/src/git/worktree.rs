@@ -116,7 +116,7 @@ impl Repo {
         mode: Mode,
         integration: &Branch,
     ) -> Result<Ensured, GitError> {
-        let path = self.worktree_path(task);
+        let (path, base) = (self.worktree_path(task), &self.full(base)?);
         // Nearly always nothing is there, and one call is enough.
         if fs::symlink_metadata(&path).is_err() && self.add_new(task, base).is_ok() {
             return Ok(Ensured { path, made: true, rescued: None });
@@ -199,7 +199,7 @@ impl Repo {
         let status = self.status(&self.worktree_path(task), Untracked::Show)?;
         let head = status.head.ok_or_else(|| GitError::NoCommits { path: self.worktree_path(task) })?;
         let on_task_branch = status.branch.as_deref() == Some(Branch::of(task).as_str());
-        let has_base = head == *base || self.is_ancestor(base, &head)?;
+        let has_base = head.names_same_commit(base) || self.is_ancestor(base, &head)?;
         Ok(Facts { head, on_task_branch, has_base, changes: status.changes })
     }
 
@@ -211,6 +211,7 @@ impl Repo {
     pub fn restore(&self, task: &TaskId, commit: &Sha) -> Result<Restored, GitError> {
         let (path, branch) = (self.worktree_path(task), Branch::of(task));
         let doing = format!("restoring the worktree of {task}");
+        let commit = &self.full(commit)?;
         self.clear_stale_locks(Some(&path), &[&branch])?;
         let status = self.status(&path, Untracked::Show)?;
         let at_commit = status.head.as_ref() == Some(commit);

@@ -43,6 +43,8 @@ fn a_fast_forward_moves_the_branch_to_exactly_that_commit() {
     let test = TestRepo::new();
     let commit = work(&test, "c", "work\n");
     test.commit(&test.root.join(".worktrees/task-1"), "late", "not approved\n");
+    let short = commit.as_str()[..8].parse().unwrap();
+    assert_eq!(test.ready("task-1", &short).new, commit);
     assert_eq!(move_it(&test, &commit), Moved::Done);
     assert_eq!(test.base(), commit);
 }
