@@ -212,7 +212,10 @@ fn restoring_ends_a_rebase_and_a_detached_head() {
     assert!(restored.rescued.unwrap().uncommitted);
     let facts = test.repo.facts(&task("task-1"), &submitted).unwrap();
     assert_eq!((facts.head, facts.on_task_branch, facts.changes.len()), (submitted, true, 0));
-    assert!(test.git_at(&tree, &["status"]).contains("nothing to commit"));
+    assert_eq!(
+        test.git_at(&tree, &["status"]),
+        "On branch task/task-1\nnothing to commit, working tree clean"
+    );
 }
 
 /// Covers: CL-05
