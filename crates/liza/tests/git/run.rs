@@ -55,9 +55,13 @@ fn git_that_hangs_is_killed_with_its_children() {
         }
     }
     let pid: u32 = read().trim().parse().unwrap();
-    // Killed but perhaps not yet reaped by its new parent: a zombie runs nothing.
-    let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
-    assert!(stat.is_empty() || stat.contains(") Z"), "{stat}");
+    let stat = || std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
+    let deadline = Instant::now() + Duration::from_secs(20);
+    // A signal takes a moment; and a zombie that nobody has reaped yet runs nothing.
+    while !(stat().is_empty() || stat().contains(") Z")) {
+        assert!(Instant::now() < deadline, "{}", stat());
+        std::thread::yield_now();
+    }
 }
 
 #[test]
