@@ -9,7 +9,9 @@ use super::{Brief, Job};
 pub(super) fn write(page: &mut Page, brief: &Brief, job: &Job) {
     let role = job.role().title();
     page.section("BOOTSTRAP CONTEXT");
-    page.line(format!("You are one session of a Liza {role}, started by your supervisor. No person is watching."));
+    page.line(format!(
+        "You are one session of a Liza {role}, started by your supervisor. No person is watching."
+    ));
     page.gap();
     page.line(format!("ROLE: {role}"));
     page.line(format!("AGENT ID: {}", brief.agent));
@@ -49,7 +51,9 @@ fn start_up(brief: &Brief, job: &Job) -> Vec<String> {
             "Read {} if it is there, and the specs that your work names.",
             path(&brief.project.join("REPOSITORY.md"))
         ),
-        format!("Run: ls {folder}\nIf ABORT, PAUSE or CHECKPOINT is among the files, stop with exit code 42."),
+        format!(
+            "Run: ls {folder}\nIf ABORT, PAUSE or CHECKPOINT is among the files, stop with exit code 42."
+        ),
     ];
     steps.push(match job {
         Job::Code { task, .. } => format!(

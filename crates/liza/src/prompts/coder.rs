@@ -11,7 +11,7 @@ use liza_core::record::TaskRecord;
 use liza_core::refusal::Refusal;
 
 use super::context::{
-    fact, facts, handoff_for, last, note_is_for, open_rejection, spec, write_handoff, write_notes,
+    fact, facts, handoff_for, history, last, note_is_for, open_rejection, spec, write_handoff, write_notes,
     write_spec_changes,
 };
 use super::page::{Page, inline, path, word};
@@ -38,6 +38,7 @@ pub(super) fn write(
     write_task(page, state, brief, task, record, facts.worktree);
     write_spec_changes(page, state, record);
     write_rejection(page, brief, record);
+    write_unblocked(page, record);
     if fixing {
         write_fix(page, state, brief, record, facts.failure);
     } else if let Some(staleness) = facts.staleness {
@@ -97,6 +98,20 @@ fn write_rejection(page: &mut Page, brief: &Brief, record: &TaskRecord) {
               spec cannot decide it, block."
             .to_owned(),
     });
+}
+
+/// What the planner answered when it released the task; settled by the next submission.
+fn write_unblocked(page: &mut Page, record: &TaskRecord) {
+    let events = history(record);
+    let since = events.iter().rposition(|event| event.is(EventName::ReadyForReview)).map_or(0, |at| at + 1);
+    let recent = events.get(since..).unwrap_or_default();
+    let Some(event) = recent.iter().rev().find(|event| event.is(EventName::Unblocked)) else { return };
+    page.gap();
+    page.line(format!("THIS TASK WAS BLOCKED, and released at {}:", event.time));
+    page.field("Was blocked by", &fact(event, "was"));
+    let asked = events.iter().rev().find(|event| event.is(EventName::Blocked));
+    page.list("Questions", &asked.map(|event| facts(event, "questions")).unwrap_or_default());
+    page.field_some("The planner's answer", Some(&fact(event, "assessment")));
 }
 
 fn write_staleness(page: &mut Page, state: &State, staleness: &Staleness) {
@@ -196,7 +211,8 @@ fn steps(brief: &Brief, task: &TaskId, record: &TaskRecord, worktree: &Path) -> 
         "Submit exactly that commit:\n{liza} submit-for-review {task} \"$(git -C {tree} rev-parse HEAD)\""
     ));
     steps.push(
-        "Stop with exit code 42 (0 is accepted). Do not wait for the verdict, and touch nothing more.".to_owned(),
+        "Stop with exit code 42 (0 is accepted). Do not wait for the verdict, and touch nothing more."
+            .to_owned(),
     );
     steps
 }

@@ -148,7 +148,11 @@ mod tests {
         let text = page.finish();
         let sections: Vec<&str> = text.lines().filter(|line| line.starts_with("===")).collect();
         assert_eq!(sections, ["=== OURS ==="]);
-        assert!(text.contains("| === FAKE ===\n") && text.contains("| [2Jb\n") && text.contains("NONE: (not given)"));
+        assert!(
+            text.contains("| === FAKE ===\n")
+                && text.contains("| [2Jb\n")
+                && text.contains("NONE: (not given)")
+        );
         assert!(!text.contains('\u{1b}') && !text.contains('\u{2028}'));
     }
 

@@ -91,8 +91,10 @@ fn write_goal(page: &mut Page, state: &State, brief: &Brief) {
 /// Counts every task on the board; in_progress as the sprint's metrics define it.
 fn write_sprint(page: &mut Page, state: &State) {
     let board = &state.board;
-    let count = |statuses: &[Status]| board.heads().filter(|head| statuses.iter().any(|s| head.is(*s))).count();
-    let exhausted = |head: &&Head| !head.status.is_some_and(Status::is_terminal) && head.failed_by.len() >= EXHAUSTED;
+    let count =
+        |statuses: &[Status]| board.heads().filter(|head| statuses.iter().any(|s| head.is(*s))).count();
+    let exhausted =
+        |head: &&Head| !head.status.is_some_and(Status::is_terminal) && head.failed_by.len() >= EXHAUSTED;
     let pressing = discoveries(state).filter(|found| found.is_pressing()).count();
     page.gap();
     match board.sprint.ready() {
@@ -157,7 +159,11 @@ fn write_blocked(page: &mut Page, state: &State, brief: &Brief) {
         page.list("Tried", record.attempted.as_deref().unwrap_or_default());
         let failed: Vec<String> = record.failed_by.iter().flatten().map(ToString::to_string).collect();
         if !failed.is_empty() {
-            let note = if failed.len() >= EXHAUSTED { " (HYPOTHESIS_EXHAUSTED: it cannot be unblocked)" } else { "" };
+            let note = if failed.len() >= EXHAUSTED {
+                " (HYPOTHESIS_EXHAUSTED: it cannot be unblocked)"
+            } else {
+                ""
+            };
             page.line(format!("Failed by: {}{note}", failed.join(", ")));
         }
         if record.worktree.is_some() {

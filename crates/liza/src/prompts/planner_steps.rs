@@ -36,7 +36,9 @@ pub(super) fn steps(liza: &str, wake: &Kinds) -> Vec<String> {
         }
     }
     if steps.is_empty() {
-        steps.push("Nothing waits for a decision. Look at the plan; if it is sound, change nothing.".to_owned());
+        steps.push(
+            "Nothing waits for a decision. Look at the plan; if it is sound, change nothing.".to_owned(),
+        );
     }
     steps.push(writing_tasks(liza));
     steps.push(missing_specs(liza));
@@ -45,7 +47,10 @@ pub(super) fn steps(liza: &str, wake: &Kinds) -> Vec<String> {
          rest stays where it is."
     ));
     steps.push(format!("Say how the plan stands to the goal now: {liza} align --summary \"...\""));
-    steps.push("Stop with exit code 42 (0 is accepted). Coders take over from here; you are woken when needed.".to_owned());
+    steps.push(
+        "Stop with exit code 42 (0 is accepted). Coders take over from here; you are woken when needed."
+            .to_owned(),
+    );
     steps
 }
 
