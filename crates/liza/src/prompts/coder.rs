@@ -50,7 +50,7 @@ pub(super) fn write(
     write_notes(page, state, |note| note_is_for(note, task));
     page.gap();
     page.line("INSTRUCTIONS:");
-    page.steps(&steps(brief, task, record, facts.worktree));
+    page.steps(&steps(brief, task, record, &integration_branch(state), facts));
     Ok(())
 }
 
@@ -115,8 +115,7 @@ fn write_unblocked(page: &mut Page, record: &TaskRecord) {
 }
 
 fn write_staleness(page: &mut Page, state: &State, staleness: &Staleness) {
-    let config = state.board.config.ready().cloned().unwrap_or_default();
-    let branch = inline(&config.integration_branch);
+    let branch = integration_branch(state);
     if staleness.commits == 0 {
         return;
     }
@@ -154,8 +153,7 @@ fn write_fix(
     record: &TaskRecord,
     given: Option<&MergeFailure>,
 ) {
-    let config = state.board.config.ready().cloned().unwrap_or_default();
-    let branch = inline(&config.integration_branch);
+    let branch = integration_branch(state);
     page.gap();
     page.line("INTEGRATION FIX: this work was approved, but it could not be merged.");
     if let Some(head) = &record.base_commit {
@@ -176,8 +174,8 @@ fn write_fix(
     page.line("SCOPE OF THE FIX: resolve this only. No features, no clean-up, nothing that the merge does not need.");
 }
 
-fn steps(brief: &Brief, task: &TaskId, record: &TaskRecord, worktree: &Path) -> Vec<String> {
-    let (liza, tree) = (word(&brief.program), word(worktree));
+fn steps(brief: &Brief, task: &TaskId, record: &TaskRecord, branch: &str, facts: &Facts<'_>) -> Vec<String> {
+    let (liza, tree) = (word(&brief.program), word(facts.worktree));
     let fixing = record.integration_fix == Some(true);
     let mut steps = vec![
         format!(
@@ -190,13 +188,9 @@ fn steps(brief: &Brief, task: &TaskId, record: &TaskRecord, worktree: &Path) -> 
              the specs answer:\n{liza} mark-blocked {task} --reason \"...\" --question \"...\" --attempted \"...\"\nthen \
              stop with exit code 42."
         ),
-        format!(
-            "Before you change a file, record your pre-execution checkpoint; the reviewer compares it with the \
-             result:\n{liza} pre-check {task} --intent \"...\" --validation \"the command that will show it\" \
-             --assumption \"...\" --risk \"...\" --file PATH"
-        ),
+        checkpoint_step(brief, record, &format!("{liza} pre-check {task}")),
     ];
-    steps.extend(if fixing { fix_steps(record) } else { build_steps(record) });
+    steps.extend(if fixing { fix_steps(record, branch, facts) } else { build_steps(record) });
     steps.push(format!(
         "Something else is wrong? Do not fix it:\n{liza} discover --task {task} --desc \"...\" --severity \
          critical|high|medium|low\nLog your anomalies when they occur: {liza} anomaly TYPE --task {task} --detail \
@@ -232,19 +226,52 @@ fn build_steps(record: &TaskRecord) -> Vec<String> {
     steps
 }
 
-fn fix_steps(record: &TaskRecord) -> Vec<String> {
-    let head = record.base_commit.as_ref().map_or("the integration branch", |head| head.as_str());
-    let mut steps = vec![
-        format!(
-            "Run: git merge --no-edit {head}\n(If a merge is already under way, finish it.) Keep the intent of both sides; \
-             never resolve by dropping the other side's change. The commit that you submit must contain {head}."
-        ),
-        "Where the integration test failed: reproduce it, find which of the two sides is at odds with the spec, mend that. \
-         A test is changed only where the spec says so."
-            .to_owned(),
-    ];
+/// An intent that this coder has recorded since its claim still stands.
+fn checkpoint_step(brief: &Brief, record: &TaskRecord, command: &str) -> String {
+    let events = history(record);
+    let claim = events.iter().rposition(|event| EventName::is_claim(&event.event)).unwrap_or(0);
+    let own = brief.agent.to_string();
+    let stands = events.get(claim..).unwrap_or_default().iter().any(|event| {
+        event.is(EventName::PreExecutionCheckpoint) && event.agent.as_deref() == Some(own.as_str())
+    });
+    let when = match stands {
+        true => {
+            "Your pre-execution checkpoint is on record from an earlier session. Record another one only if \
+                 your intent has changed:"
+        }
+        false => {
+            "Before you change a file, record your pre-execution checkpoint; the reviewer compares it with the result:"
+        }
+    };
+    format!(
+        "{when}\n{command} --intent \"...\" --validation \"the command that will show it\" --assumption \"...\" --risk \
+         \"...\" --file PATH"
+    )
+}
+
+fn fix_steps(record: &TaskRecord, branch: &str, facts: &Facts<'_>) -> Vec<String> {
+    let head = record.base_commit.as_ref().map_or(branch, |head| head.as_str());
+    let mut steps = vec![format!(
+        "Run: git merge --no-edit {head}\n(If a merge is already under way, finish it.) Keep the intent of both sides; never \
+         resolve by dropping the other side's change. The commit that you submit must contain {head}."
+    )];
+    if let Some(MergeFailure::Test { .. }) = failure(facts.failure, record) {
+        steps.push(
+            "Read TEST OUTPUT, reproduce the failure, find which of the two sides is at odds with the spec, mend that. A test \
+             is changed only where the spec says so."
+                .to_owned(),
+        );
+    }
     if open_rejection(record).is_some() {
         steps.push("Answer the PRIOR REJECTION, point by point.".to_owned());
     }
+    steps.push(
+        "If scripts/integration-test.sh exists, run it: it has to pass on the merged result.".to_owned(),
+    );
     steps
+}
+
+fn integration_branch(state: &State) -> String {
+    let config = state.board.config.ready().cloned().unwrap_or_default();
+    inline(&config.integration_branch)
 }

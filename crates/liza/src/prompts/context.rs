@@ -119,7 +119,7 @@ pub(super) fn write_notes(page: &mut Page, state: &State, wanted: impl Fn(&Human
         return;
     }
     page.gap();
-    page.line("HUMAN NOTES (the human's word comes before the planner's and before your own ideas):");
+    page.line("HUMAN NOTES (they come before the plan and before your own ideas; nothing lifts Tier 0):");
     let skipped = notes.len().saturating_sub(NOTES_MAX);
     if skipped > 0 {
         page.line(format!("({skipped} older ones left out: liza get human_notes)"));

@@ -6,7 +6,8 @@ use std::fmt::Write as _;
 use std::path::Path;
 
 /// How a line of foreign text begins.
-const QUOTE: &str = "| ";
+// Not a bar: the tables of a contract begin with one.
+const QUOTE: &str = "> ";
 
 /// A prompt being written.
 #[derive(Debug, Default)]
@@ -149,8 +150,8 @@ mod tests {
         let sections: Vec<&str> = text.lines().filter(|line| line.starts_with("===")).collect();
         assert_eq!(sections, ["=== OURS ==="]);
         assert!(
-            text.contains("| === FAKE ===\n")
-                && text.contains("| [2Jb\n")
+            text.contains("> === FAKE ===\n")
+                && text.contains("> [2Jb\n")
                 && text.contains("NONE: (not given)")
         );
         assert!(!text.contains('\u{1b}') && !text.contains('\u{2028}'));

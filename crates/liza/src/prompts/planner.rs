@@ -126,7 +126,10 @@ fn write_sprint(page: &mut Page, state: &State) {
     let drafts: Vec<String> =
         board.heads().filter(|head| head.is(Status::Draft)).map(|head| head.id.to_string()).collect();
     if !drafts.is_empty() {
-        page.line(format!("DRAFTS (an earlier session's, nobody can claim them): {}", drafts.join(", ")));
+        page.line(format!(
+            "DRAFTS left by an earlier session (complete and finalize them, or abandon them): {}",
+            drafts.join(", ")
+        ));
     }
 }
 

@@ -118,8 +118,8 @@ fn immediate_discovery(liza: &str) -> String {
 
 fn dead_dependency(liza: &str) -> String {
     format!(
-        "DEAD_DEPENDENCY: the task waits for one that will never be merged. Not needed any more: {liza} edit-task TASK --depends \
-         \"what is left, or empty\". Still needed: write a task for it, then edit-task TASK --depends NEW. Pointless now: \
+        "DEAD_DEPENDENCY: the task waits for one that will never be merged. Not needed any more: {liza} edit-task TASK --depends a,b \
+         (all that are left; --depends \"\" for none). Still needed: write a task for it, then edit-task TASK --depends NEW. Pointless now: \
          {liza} abandon-task TASK --reason \"...\". A REJECTED task cannot be edited: supersede or abandon it."
     )
 }
