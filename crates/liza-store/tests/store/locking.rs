@@ -23,6 +23,8 @@ pub fn worker(project: &Project, work: &str) -> Process {
 fn work() {
     let (Ok(work), Some(root)) = (std::env::var(WORK), std::env::var_os(ROOT)) else { return };
     let store = Store::open(std::path::Path::new(&root)).unwrap().with_patience(Duration::from_secs(120));
+    // The harness has begun a line of its own.
+    println!();
     let words: Vec<&str> = work.split(' ').collect();
     match words[..] {
         ["note", text] => {
