@@ -11,7 +11,7 @@ const WORK: &str = "LIZA_STORE_TEST_WORK";
 const ROOT: &str = "LIZA_STORE_TEST_ROOT";
 
 /// A process that does some work on the blackboard and ends. `note TEXT` or `notes NAME COUNT`.
-pub fn worker(project: &Project, work: &str) -> Process {
+pub(crate) fn worker(project: &Project, work: &str) -> Process {
     let mut process = Process::new(std::env::current_exe().unwrap());
     process.args(["locking::work", "--exact", "--nocapture", "--test-threads=1"]);
     process.env(WORK, work).env(ROOT, &project.root).env_remove("NEXTEST");
@@ -42,7 +42,7 @@ fn work() {
 }
 
 /// What a worker acknowledged: text, revision, microseconds waited.
-pub fn acknowledged(output: &[u8]) -> Vec<(String, u64, u64)> {
+pub(crate) fn acknowledged(output: &[u8]) -> Vec<(String, u64, u64)> {
     let line = |line: &str| {
         let mut words = line.strip_prefix("ACK ")?.split(' ');
         Some((words.next()?.to_owned(), words.next()?.parse().ok()?, words.next()?.parse().ok()?))
