@@ -6,6 +6,7 @@
 #![forbid(unsafe_code)]
 
 pub mod agent;
+pub mod alarm;
 pub mod board;
 pub mod breaker;
 pub mod change;
@@ -24,6 +25,7 @@ pub mod permission;
 pub mod record;
 pub mod refusal;
 pub mod sprint;
+pub mod supervise;
 pub mod task;
 pub mod time;
 mod transition;

@@ -1,1 +1,17 @@
 //! The only writer of the blackboard: knows no git and no agents, so nothing slow can run under its lock.
+//!
+//! [`Store`] is the whole face of this crate. See `docs/design/store.md` for why it is built as it is.
+
+#![forbid(unsafe_code)]
+
+mod archive;
+mod document;
+mod error;
+mod file;
+mod store;
+mod wire;
+pub mod yaml;
+
+pub use error::{Fault, StoreError};
+pub use file::{HELD_ENV, Notice, Patience};
+pub use store::{Disk, Outcome, Store};

@@ -1,6 +1,11 @@
-//! Everything of Liza that touches the world: git, processes, screens.
+//! Everything of Liza that touches the world: commands, git, processes, screens.
 //!
 //! The rules are in `liza-core`, the blackboard is in `liza-store`; nothing here decides what a state may become.
 
+#![forbid(unsafe_code)]
+
+pub mod cli;
+pub mod effects;
 pub mod git;
+pub mod project;
 pub mod sys;

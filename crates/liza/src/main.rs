@@ -1,3 +1,7 @@
-//! The program: parses, runs, exits with the right code.
+//! The program: hands the command line over and exits with the code that comes back.
 
-fn main() {}
+use std::process::ExitCode;
+
+fn main() -> ExitCode {
+    liza::cli::main(std::env::args_os())
+}

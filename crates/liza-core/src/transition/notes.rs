@@ -89,6 +89,10 @@ pub(super) fn handoff(
 /// The next session has been given the notes; they stay to be read, the flag goes.
 pub(super) fn take_handoff(tx: &mut Tx<'_>, id: &TaskId) -> Result<(), Refusal> {
     let mut task = tx.task(id)?;
+    if let Some(agent) = tx.actor.agent().filter(|agent| !task.status.is_held_by(*agent)) {
+        let with = format!("it is {}", task.status.name());
+        return Err(Refusal::NotYourTask { task: id.clone(), agent, with });
+    }
     if task.record.handoff_pending != Some(true) {
         return Err(Refusal::NothingToDo { what: "take over: no handoff is pending" });
     }

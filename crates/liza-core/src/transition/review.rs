@@ -36,10 +36,12 @@ pub(super) fn own_claim(tx: &Tx<'_>, task: &Task) -> Result<(AgentId, Work), Ref
 
 /// An agent that had the task and lost it must stop; anybody else is simply wrong.
 fn not_mine(tx: &Tx<'_>, task: &Task, agent: AgentId, with: &str) -> Refusal {
-    let (id, with) = (task.id.clone(), with.to_owned());
+    let (id, with, name) = (task.id.clone(), with.to_owned(), agent.to_string());
+    let claims = task.record.history.iter().flatten().filter(|event| EventName::is_claim(&event.event));
+    let had_it = claims.into_iter().any(|event| event.agent.as_ref() == Some(&name));
     match tx.actor {
-        Actor::Agent(..) => Refusal::TaskLost { task: id, agent, now_with: with },
-        Actor::Human | Actor::Operator(_) | Actor::Supervisor(..) => {
+        Actor::Agent(..) if had_it => Refusal::TaskLost { task: id, agent, now_with: with },
+        Actor::Agent(..) | Actor::Human | Actor::Operator(_) | Actor::Supervisor(..) => {
             Refusal::NotYourTask { task: id, agent, with }
         }
     }

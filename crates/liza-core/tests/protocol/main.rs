@@ -1,0 +1,15 @@
+//! The protocol as a whole: every state with every command, the diagram in the docs, random lives of a team.
+
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    clippy::disallowed_methods,
+    clippy::wildcard_enum_match_arm,
+    reason = "a test fails by panicking, and this one reads the docs"
+)]
+
+mod diagram;
+mod fixture;
+mod matrix;
+mod random;

@@ -1,0 +1,357 @@
+//! Every state × every command × everybody who may call: a table that a person can read.
+
+use std::collections::BTreeSet;
+use std::fmt::Write as _;
+
+use liza_core::agent::{Actor, AgentStatus, Role};
+use liza_core::board::Loaded;
+use liza_core::command::{
+    CheckpointCause, ClaimRole, FruitlessExit, HandoffNotes, Intent, MergeFailure, NewTask, TaskEdit, Verdict,
+};
+use liza_core::ids::DiscoveryId;
+use liza_core::invariants::introduced;
+use liza_core::metrics::Metrics;
+use liza_core::notes::{AnomalyType, Severity, Urgency};
+use liza_core::record::{Status, Usage};
+use liza_core::sprint::SprintStatus;
+use liza_core::value::Fields;
+use liza_core::{Command, State, apply};
+
+use crate::fixture::*;
+
+/// Everybody who may call, by the name of the column.
+pub(crate) fn callers() -> Vec<(&'static str, Actor)> {
+    let id = |name: &str| agent(name);
+    let by_agent = |name: &str| Actor::Agent(id(name), generation(id(name)));
+    let supervisor = |name: &str| Actor::Supervisor(id(name), generation(id(name)));
+    vec![
+        ("human", Actor::Human),
+        ("planner", by_agent("planner-1")),
+        ("its coder", by_agent("coder-1")),
+        ("other coder", by_agent("coder-2")),
+        ("its reviewer", by_agent("code-reviewer-1")),
+        ("other reviewer", by_agent("code-reviewer-2")),
+        ("sup. its coder", supervisor("coder-1")),
+        ("sup. other coder", supervisor("coder-2")),
+        ("sup. its reviewer", supervisor("code-reviewer-1")),
+        ("sup. other reviewer", supervisor("code-reviewer-2")),
+    ]
+}
+
+/// The commands about one task, as this caller would give them.
+pub(crate) fn task_commands(actor: &Actor) -> Vec<Command> {
+    let t = || task("t");
+    let (coder, reviewer) = (acting(actor, Role::Coder), acting(actor, Role::CodeReviewer));
+    let reason = || "because".to_owned();
+    vec![
+        Command::EditTask {
+            task: t(),
+            edit: TaskEdit { scope: Some("the client".to_owned()), ..TaskEdit::default() },
+        },
+        Command::Finalize { tasks: vec![t()] },
+        Command::Reserve { task: t(), coder, head: sha(HEAD) },
+        Command::Claim { task: t(), coder },
+        Command::CancelReservation { task: t(), coder },
+        Command::ReleaseClaim { task: t(), role: ClaimRole::Both, force: true, reason: None },
+        Command::CreateWorktree { task: t(), fresh: false, head: sha(HEAD) },
+        Command::DeleteWorktree { task: t() },
+        Command::PreCheck {
+            task: t(),
+            intent: Intent { intent: reason(), validation: reason(), ..Intent::default() },
+        },
+        Command::SubmitForReview { task: t(), commit: sha(WORK), facts: clean_at(sha(WORK)) },
+        Command::ClaimReview { task: t(), reviewer, head: Some(sha(WORK)) },
+        Command::ClaimReview { task: t(), reviewer, head: Some(sha(HEAD)) },
+        Command::GiveUpReview { task: t(), reviewer },
+        Command::SubmitVerdict { task: t(), verdict: Verdict::Approved, facts: clean_at(sha(WORK)) },
+        Command::SubmitVerdict {
+            task: t(),
+            verdict: Verdict::Rejected(reason()),
+            facts: clean_at(sha(WORK)),
+        },
+        Command::BeginMerge { task: t() },
+        Command::RecordMerge { task: t(), commit: sha(WORK), merge_commit: sha(HEAD), drift_commits: 0 },
+        Command::RecordMergeFailure {
+            task: t(),
+            commit: sha(WORK),
+            failure: MergeFailure::Conflict { files: vec!["a.rs".to_owned()] },
+        },
+        Command::MarkBlocked {
+            task: t(),
+            reason: reason(),
+            questions: vec!["Which?".to_owned()],
+            attempted: Vec::new(),
+        },
+        Command::CountExit { task: t(), agent: actor.agent().unwrap_or(coder), exit: FruitlessExit::Crash },
+        Command::Unblock {
+            task: t(),
+            reset_cycles: false,
+            same_coder: false,
+            keep_worktree: false,
+            assessment: Some(reason()),
+        },
+        Command::Supersede {
+            task: t(),
+            by: vec![task("next")],
+            reason: reason(),
+            root_cause: reason(),
+            summary: None,
+        },
+        Command::Abandon { task: t(), reason: reason() },
+        Command::Handoff {
+            task: t(),
+            notes: HandoffNotes { summary: reason(), next_action: reason(), ..HandoffNotes::default() },
+            dirty: Vec::new(),
+        },
+        Command::TakeHandoff { task: t() },
+        Command::Archive { tasks: vec![t()] },
+    ]
+}
+
+/// The name of the row group; the same verb with other facts says which.
+fn title(command: &Command) -> String {
+    match command {
+        Command::ClaimReview { head: Some(head), .. } if *head == sha(HEAD) => {
+            "claim-review, after the worktree moved".to_owned()
+        }
+        Command::SubmitVerdict { verdict: Verdict::Approved, .. } => "submit-verdict APPROVED".to_owned(),
+        Command::SubmitVerdict { .. } => "submit-verdict REJECTED".to_owned(),
+        other => other.verb().to_owned(),
+    }
+}
+
+/// The board for one cell: what the command acts on beside the state is there, so that the state decides.
+pub(crate) fn board_for(status: Status, command: &Command) -> State {
+    let mut state = state_with(status);
+    place(&mut state, "next", Status::Draft);
+    match command {
+        Command::Claim { coder, .. } | Command::CancelReservation { coder, .. } => {
+            reserve(&mut state, "t", *coder);
+        }
+        Command::TakeHandoff { .. } => {
+            let mut record = record("t", status);
+            record.handoff_pending = Some(true);
+            state.board.put(task("t"), record);
+        }
+        Command::Archive { .. } => {
+            if let Loaded::Ready(sprint) = &mut state.board.sprint {
+                sprint.status = SprintStatus::Completed;
+            }
+        }
+        _ => {}
+    }
+    state
+}
+
+/// What happens, in a word: the new state, `ok` where the state stays, or the code of the refusal.
+fn cell(status: Status, actor: &Actor, command: &Command) -> String {
+    let state = board_for(status, command);
+    match apply(&state.board, &request(*actor, command.clone())) {
+        Err(refusal) if refusal.code() == "not_permitted" => "·".to_owned(),
+        Err(refusal) => refusal.code().to_owned(),
+        Ok(change) => {
+            assert_eq!(
+                introduced(&state.board, &change, &AllThere, now()),
+                [],
+                "{status} {}",
+                command.verb()
+            );
+            let mut after = state.clone();
+            after.absorb(&change);
+            if change.archived.contains(&task("t")) {
+                return "archived".to_owned();
+            }
+            let to = after.board.status(&task("t")).unwrap();
+            let moved = if to == status { "ok".to_owned() } else { format!("→ {to}") };
+            match change.refusal {
+                Some(refusal) => format!("{moved}, {}", refusal.code()),
+                None => moved,
+            }
+        }
+    }
+}
+
+/// One table: the states down, those who get beyond `·` across; states with the same row share it.
+fn table(index: usize) -> String {
+    let callers = callers();
+    let row = |status: Status| -> Vec<String> {
+        callers.iter().map(|(_, actor)| cell(status, actor, &task_commands(actor)[index])).collect()
+    };
+    let mut rows: Vec<(String, Vec<String>)> = Vec::new();
+    for status in Status::ALL {
+        let cells = row(status);
+        match rows.last_mut().filter(|(_, last)| *last == cells) {
+            Some((names, _)) => write!(names, ", {status}").unwrap(),
+            None => rows.push((status.to_string(), cells)),
+        }
+    }
+    let shown: Vec<usize> =
+        (0..callers.len()).filter(|n| rows.iter().any(|(_, cells)| cells[*n] != "·")).collect();
+    let mut text = format!("== {}\n", title(&task_commands(&Actor::Human)[index]));
+    let width = |n: usize| {
+        let cells = rows.iter().map(|(_, cells)| cells[n].chars().count());
+        cells.max().unwrap_or(0).max(callers[n].0.len())
+    };
+    let first = rows.iter().map(|(names, _)| names.len()).max().unwrap_or(0);
+    let mut line = |names: &str, cells: Vec<&str>| {
+        let mut row = format!("{names:first$}");
+        for (place, n) in shown.iter().enumerate() {
+            write!(row, " | {:w$}", cells[place], w = width(*n)).unwrap();
+        }
+        writeln!(text, "{}", row.trim_end()).unwrap();
+    };
+    line("", shown.iter().map(|n| callers[*n].0).collect());
+    for (names, cells) in &rows {
+        line(names, shown.iter().map(|n| cells[*n].as_str()).collect());
+    }
+    text
+}
+
+/// The commands that are not about one task's state.
+fn other_commands(actor: &Actor) -> Vec<Command> {
+    let text = || "text".to_owned();
+    let own = actor.agent().unwrap_or(agent("coder-1"));
+    vec![
+        Command::AddTask {
+            task: task("new"),
+            new: NewTask { description: text(), draft: true, ..NewTask::default() },
+        },
+        Command::Align { summary: text() },
+        Command::CompleteGoal,
+        Command::AbortGoal,
+        Command::NewGoal { description: text(), spec_ref: None },
+        Command::Register { agent: own, terminal: text() },
+        Command::Heartbeat { agents: vec![(own, None)], length: None },
+        Command::Deregister { agent: own },
+        Command::SetStatus { agent: own, status: AgentStatus::Handoff },
+        Command::ClearStaleReviews,
+        Command::Anomaly { kind: AnomalyType::SpecAmbiguity, task: None, details: Fields::new() },
+        Command::Discover {
+            task: None,
+            description: text(),
+            severity: Severity::Low,
+            urgency: Urgency::Deferred,
+            recommendation: None,
+        },
+        Command::ConvertDiscovery { discovery: DiscoveryId(1), task: task("t") },
+        Command::Note { message: text(), to: None },
+        Command::SpecChange { spec: text(), change: text(), triggered_by: text() },
+        Command::Checkpoint { cause: CheckpointCause::Human },
+        Command::Pause,
+        Command::Resume { decision: None, note: None },
+        Command::Abort,
+        Command::CompleteSprint,
+        Command::NewSprint,
+        Command::SetDeadline { deadline: Some(now()) },
+        Command::Retrospective { text: text() },
+        Command::UpdateMetrics { metrics: Metrics::default() },
+        Command::SeeTriggers { keys: vec![text()] },
+        Command::RecordAnalysis { findings: Vec::new() },
+        Command::Resolve { resolution: text() },
+        Command::RecordUsage { agent: own, task: None, usage: Usage::default(), context_percent: Some(40) },
+    ]
+}
+
+fn others_table() -> String {
+    let mut text = String::from("== commands without a task's state\n");
+    let callers = callers();
+    for (index, command) in other_commands(&Actor::Human).iter().enumerate() {
+        let mut groups: Vec<(String, Vec<&str>)> = Vec::new();
+        for (name, actor) in &callers {
+            let command = other_commands(actor)[index].clone();
+            let outcome = match apply(&state_with(Status::Merged).board, &request(*actor, command)) {
+                Ok(_) => "ok".to_owned(),
+                Err(refusal) => refusal.code().to_owned(),
+            };
+            match groups.iter_mut().find(|(known, _)| *known == outcome) {
+                Some((_, names)) => names.push(name),
+                None => groups.push((outcome, vec![name])),
+            }
+        }
+        let cells: Vec<String> = groups
+            .iter()
+            .map(|(outcome, names)| {
+                if names.len() == callers.len() {
+                    format!("{outcome}: everybody")
+                } else {
+                    format!("{outcome}: {}", names.join(", "))
+                }
+            })
+            .collect();
+        writeln!(text, "{:26} {}", command.verb(), cells.join(" | ")).unwrap();
+    }
+    text
+}
+
+/// Covers: TS-01, TS-02, AG-12
+#[test]
+fn every_state_with_every_command_by_everybody() {
+    let mut text = String::from(
+        "What happens to a task in each state, by each command, for each caller.\n\
+         `→ STATE` it moves there; `ok` accepted, the state stays; `·` not permitted; else the code of the refusal.\n\
+         A column that is `·` throughout is left out. \"its reviewer\" holds the review, or gave the approval.\n\n",
+    );
+    for index in 0..task_commands(&Actor::Human).len() {
+        text.push_str(&table(index));
+        text.push('\n');
+    }
+    text.push_str(&others_table());
+    insta::assert_snapshot!("matrix", text);
+}
+
+/// The named prohibitions, whatever command is tried and whoever tries it.
+///
+/// Covers: TS-02
+#[test]
+fn forbidden_transitions_never_happen() {
+    let forbidden: BTreeSet<(Status, Status)> = BTreeSet::from([
+        (Status::Draft, Status::Claimed),
+        (Status::Claimed, Status::Merged),
+        (Status::Claimed, Status::Approved),
+        (Status::Rejected, Status::Approved),
+    ]);
+    let mut seen = 0;
+    for (from, to, verb) in edges() {
+        assert!(!forbidden.contains(&(from, to)), "{from} → {to} by {verb}");
+        assert!(!from.is_terminal() || from == to, "{from} → {to} by {verb}");
+        seen += 1;
+    }
+    assert!(seen > 20, "the search found only {seen} transitions");
+}
+
+/// Every transition that some command by some caller makes, also with all counters at their limits.
+pub(crate) fn edges() -> BTreeSet<(Status, Status, String)> {
+    let mut found = BTreeSet::new();
+    for status in Status::ALL {
+        for (_, actor) in callers() {
+            for command in task_commands(&actor) {
+                for at_limit in [false, true] {
+                    let mut state = board_for(status, &command);
+                    if at_limit {
+                        exhaust(&mut state);
+                    }
+                    let Ok(change) = apply(&state.board, &request(actor, command.clone())) else { continue };
+                    let Some(record) = change.tasks.get(&task("t")) else { continue };
+                    let to = record.status.unwrap();
+                    let claims = matches!(command, Command::Claim { .. });
+                    if to != status || claims {
+                        found.insert((status, to, command.verb().to_owned()));
+                    }
+                }
+            }
+        }
+    }
+    found
+}
+
+/// One more of anything is one too many.
+fn exhaust(state: &mut State) {
+    let mut record = state.board.body(&task("t")).unwrap().record.clone();
+    record.iteration = Some(10);
+    record.crashes = Some(4);
+    record.max_review_cycles = Some(1);
+    state.board.put(task("t"), record);
+    if let Loaded::Ready(config) = &mut state.board.config {
+        config.max_review_cycles = 1;
+    }
+}

@@ -1,0 +1,331 @@
+//! Finds sections, list entries and keys by line and indentation, without parsing a value.
+//!
+//! Where indentation alone does not tell, it says [`Unsure`] and leaves the text to the parser.
+
+use std::ops::Range;
+
+use memchr::memchr;
+
+use crate::yaml::{Kind, Node};
+
+/// The text cannot be split by indentation alone.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Unsure;
+
+/// One line.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Line {
+    /// Where it begins.
+    pub(crate) start: usize,
+    /// Where its content ends: before the line break.
+    pub(crate) end: usize,
+    /// How many spaces it begins with.
+    pub(crate) indent: usize,
+}
+
+impl Line {
+    fn first(&self, text: &str) -> Option<u8> {
+        text.as_bytes().get(self.content()).copied().filter(|_| self.content() < self.end)
+    }
+
+    /// Where its first character that is not a space stands.
+    pub(crate) fn content(&self) -> usize {
+        self.start + self.indent
+    }
+
+    /// Whether a dash begins it, so that it opens a list entry.
+    fn is_dash(&self, text: &str) -> bool {
+        let bytes = text.as_bytes();
+        let at = self.content();
+        bytes.get(at) == Some(&b'-')
+            && (at + 1 >= self.end || matches!(bytes.get(at + 1), Some(b' ' | b'\t')))
+    }
+}
+
+/// The lines of a part of a text.
+pub(crate) struct Lines<'t> {
+    text: &'t str,
+    at: usize,
+    end: usize,
+}
+
+impl<'t> Lines<'t> {
+    pub(crate) fn new(text: &'t str, range: Range<usize>) -> Self {
+        Self { text, at: range.start, end: range.end.min(text.len()) }
+    }
+}
+
+impl Iterator for Lines<'_> {
+    type Item = Line;
+
+    fn next(&mut self) -> Option<Line> {
+        if self.at >= self.end {
+            return None;
+        }
+        let bytes = &self.text.as_bytes()[..self.end];
+        let start = self.at;
+        let stop = memchr(b'\n', &bytes[start..]).map_or(self.end, |n| start + n);
+        self.at = stop + 1;
+        let end = if stop > start && bytes[stop - 1] == b'\r' { stop - 1 } else { stop };
+        let indent = bytes[start..end].iter().take_while(|&&b| b == b' ').count();
+        Some(Line { start, end, indent })
+    }
+}
+
+/// A key with all that belongs to it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Block {
+    /// Where the key begins.
+    pub(crate) start: usize,
+    /// Where the last line that belongs to it ends, before the line break.
+    pub(crate) end: usize,
+    /// The column of the key.
+    pub(crate) indent: usize,
+    /// The key as written, quotes included.
+    pub(crate) key: Range<usize>,
+    /// Just after the colon.
+    pub(crate) after: usize,
+}
+
+impl Block {
+    /// The key without its quotes. Keys with escapes are nobody's that we know.
+    pub(crate) fn name<'t>(&self, text: &'t str) -> &'t str {
+        let key = &text[self.key.clone()];
+        let bare = |quote: char| key.strip_prefix(quote).and_then(|rest| rest.strip_suffix(quote));
+        bare('"').or_else(|| bare('\'')).unwrap_or(key)
+    }
+}
+
+/// A list entry with all that belongs to it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Item {
+    /// Where the dash stands.
+    pub(crate) start: usize,
+    /// Where the last line that belongs to it ends, before the line break.
+    pub(crate) end: usize,
+    /// The column of the dash.
+    pub(crate) indent: usize,
+}
+
+/// What stands below or after a key.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Shape {
+    /// Nothing at all.
+    Nothing,
+    /// Something that begins on the key's own line.
+    Inline,
+    /// A block list.
+    List(Vec<Item>),
+    /// A block mapping.
+    Map(Vec<Block>),
+}
+
+/// Where the line of a position begins.
+pub(crate) fn line_start(text: &str, at: usize) -> usize {
+    memchr::memrchr(b'\n', &text.as_bytes()[..at]).map_or(0, |n| n + 1)
+}
+
+/// Splits `key: …` at its colon: the key's range and where the colon ends.
+pub(crate) fn split_key(text: &str, start: usize, end: usize) -> Option<(Range<usize>, usize)> {
+    let bytes = &text.as_bytes()[..end];
+    let first = *bytes.get(start)?;
+    let ends_key = |colon: usize| colon + 1 >= end || matches!(bytes[colon + 1], b' ' | b'\t');
+    if first == b'"' || first == b'\'' {
+        let close = start + 1 + memchr(first, &bytes[start + 1..])?;
+        // An escaped or doubled quote makes the key too clever for a line scan.
+        if first == b'"' && memchr(b'\\', &bytes[start..close]).is_some() {
+            return None;
+        }
+        let spaces = bytes[close + 1..].iter().take_while(|&&b| b == b' ').count();
+        let colon = close + 1 + spaces;
+        return (bytes.get(colon) == Some(&b':') && ends_key(colon)).then(|| (start..close + 1, colon + 1));
+    }
+    if b"?{}[]&*!|>%@`#,-\t".contains(&first) {
+        return None;
+    }
+    let mut from = start;
+    loop {
+        let colon = from + memchr(b':', &bytes[from..])?;
+        if ends_key(colon) {
+            let comment = memchr::memmem::find(&bytes[start..colon], b" #").is_some();
+            let key_end = start + text[start..colon].trim_end().len();
+            return (!comment && key_end > start).then_some((start..key_end, colon + 1));
+        }
+        from = colon + 1;
+    }
+}
+
+/// The sections of the file: its keys at column 0.
+pub(crate) fn sections(text: &str) -> Result<Vec<Block>, Unsure> {
+    let mut found: Vec<Block> = Vec::with_capacity(16);
+    for line in Lines::new(text, 0..text.len()) {
+        let Some(first) = line.first(text) else { continue };
+        if line.indent > 0 {
+            found.last_mut().ok_or(Unsure)?.end = line.end;
+            continue;
+        }
+        match first {
+            b'#' => continue,
+            b'-' if line.is_dash(text) => found.last_mut().ok_or(Unsure)?.end = line.end,
+            // What is written before the first section, `---` included, is kept and looked at no further.
+            b'-' if found.is_empty() && &text[line.start..line.end] == "---" => {}
+            _ => found.push(key_block(text, line.start, line.end, 0)?),
+        }
+    }
+    Ok(found)
+}
+
+fn key_block(text: &str, start: usize, end: usize, indent: usize) -> Result<Block, Unsure> {
+    let (key, after) = split_key(text, start, end).ok_or(Unsure)?;
+    Ok(Block { start, end, indent, key, after })
+}
+
+/// What a key holds.
+pub(crate) fn shape(text: &str, block: &Block) -> Result<Shape, Unsure> {
+    let mut lines = Lines::new(text, block.after..block.end);
+    let Some(rest) = lines.next() else { return Ok(Shape::Nothing) };
+    if rest.first(text).is_some_and(|first| first != b'#') {
+        return Ok(Shape::Inline);
+    }
+    below(text, rest.end..block.end, block.indent, true)
+}
+
+/// The block list or mapping in a range that begins at the end of a line.
+fn below(text: &str, range: Range<usize>, parent: usize, dash_may_align: bool) -> Result<Shape, Unsure> {
+    // The range begins at a line break; what follows are whole lines.
+    let from = memchr(b'\n', &text.as_bytes()[range.clone()]).map_or(range.end, |n| range.start + n + 1);
+    let is_content = |line: &Line| line.first(text).is_some_and(|first| first != b'#');
+    let Some(first) = Lines::new(text, from..range.end).find(is_content) else { return Ok(Shape::Nothing) };
+    let dash = first.is_dash(text);
+    if first.indent < parent || (first.indent == parent && !(dash && dash_may_align)) {
+        return Err(Unsure);
+    }
+    if dash {
+        list_items(text, from..range.end, first.indent).map(Shape::List)
+    } else {
+        map_blocks(text, from..range.end, first.indent).map(Shape::Map)
+    }
+}
+
+fn list_items(text: &str, range: Range<usize>, indent: usize) -> Result<Vec<Item>, Unsure> {
+    let mut items: Vec<Item> = Vec::new();
+    for line in Lines::new(text, range) {
+        let Some(first) = line.first(text) else { continue };
+        if line.indent > indent {
+            // A comment above the first entry belongs to nobody.
+            if first == b'#' && items.is_empty() {
+                continue;
+            }
+            items.last_mut().ok_or(Unsure)?.end = line.end;
+        } else if first == b'#' {
+            continue;
+        } else if line.indent == indent && line.is_dash(text) {
+            items.push(Item { start: line.content(), end: line.end, indent });
+        } else {
+            return Err(Unsure);
+        }
+    }
+    Ok(items)
+}
+
+fn map_blocks(text: &str, range: Range<usize>, indent: usize) -> Result<Vec<Block>, Unsure> {
+    let mut blocks: Vec<Block> = Vec::new();
+    for line in Lines::new(text, range) {
+        let Some(first) = line.first(text) else { continue };
+        if line.indent > indent {
+            if first == b'#' && blocks.is_empty() {
+                continue;
+            }
+            blocks.last_mut().ok_or(Unsure)?.end = line.end;
+        } else if first == b'#' {
+            continue;
+        } else if line.indent == indent && !line.is_dash(text) {
+            blocks.push(key_block(text, line.content(), line.end, indent)?);
+        } else if line.indent == indent && line.is_dash(text) && !blocks.is_empty() {
+            // An unindented list below the last key.
+            blocks.last_mut().ok_or(Unsure)?.end = line.end;
+        } else {
+            return Err(Unsure);
+        }
+    }
+    Ok(blocks)
+}
+
+impl Item {
+    /// What the entry holds: a block mapping, or something else.
+    pub(crate) fn shape(&self, text: &str) -> Result<Shape, Unsure> {
+        let Some(head) = Lines::new(text, self.start + 1..self.end).next() else { return Ok(Shape::Nothing) };
+        match head.first(text) {
+            None | Some(b'#') => below(text, head.end..self.end, self.indent, false),
+            Some(_) => {
+                let start = head.content();
+                let Some((key, after)) = split_key(text, start, head.end) else { return Ok(Shape::Inline) };
+                let indent = start - line_start(text, self.start);
+                let first = Block { start, end: head.end, indent, key, after };
+                self.keys(text, first).map(Shape::Map)
+            }
+        }
+    }
+
+    /// The keys of an entry whose first key stands on the dash's line.
+    fn keys(&self, text: &str, first: Block) -> Result<Vec<Block>, Unsure> {
+        let indent = first.indent;
+        let from =
+            memchr(b'\n', &text.as_bytes()[first.end..self.end]).map_or(self.end, |n| first.end + n + 1);
+        let mut blocks = vec![first];
+        for line in Lines::new(text, from..self.end) {
+            let Some(begin) = line.first(text) else { continue };
+            if line.indent > indent || (line.indent == indent && line.is_dash(text)) {
+                if let Some(last) = blocks.last_mut() {
+                    last.end = line.end;
+                }
+            } else if begin == b'#' {
+                continue;
+            } else if line.indent == indent {
+                blocks.push(key_block(text, line.content(), line.end, indent)?);
+            } else {
+                return Err(Unsure);
+            }
+        }
+        Ok(blocks)
+    }
+}
+
+/// Whether the scan of a key sees what the parser saw, down to the keys of list entries.
+pub(crate) fn agrees(text: &str, block: &Block, value: &Node<'_>) -> bool {
+    agrees_to(text, block, value, 4)
+}
+
+fn agrees_to(text: &str, block: &Block, value: &Node<'_>, depth: usize) -> bool {
+    let Ok(shape) = shape(text, block) else { return false };
+    match (&value.kind, shape) {
+        (Kind::Scalar(..), Shape::Inline) => true,
+        (Kind::Scalar(..), Shape::Nothing) => value.is_null(),
+        (Kind::List(_, true) | Kind::Map(_, true), Shape::Inline) => true,
+        (Kind::List(nodes, false), Shape::List(items)) => {
+            nodes.len() == items.len()
+                && nodes.iter().zip(&items).all(|(node, item)| item_agrees(text, item, node, depth))
+        }
+        (Kind::Map(_, false), Shape::Map(blocks)) => map_agrees(text, &blocks, value, depth),
+        (Kind::Scalar(..) | Kind::List(..) | Kind::Map(..), _) => false,
+    }
+}
+
+fn item_agrees(text: &str, item: &Item, node: &Node<'_>, depth: usize) -> bool {
+    match (&node.kind, item.shape(text)) {
+        (Kind::Map(_, false), Ok(Shape::Map(blocks))) => map_agrees(text, &blocks, node, depth),
+        (Kind::Scalar(..) | Kind::List(..) | Kind::Map(_, true), Ok(Shape::Inline)) => true,
+        (Kind::Scalar(..), Ok(Shape::Nothing)) => node.is_null(),
+        (Kind::Scalar(..) | Kind::List(..) | Kind::Map(..), _) => false,
+    }
+}
+
+fn map_agrees(text: &str, blocks: &[Block], node: &Node<'_>, depth: usize) -> bool {
+    let entries = node.entries();
+    entries.len() == blocks.len()
+        && entries.iter().zip(blocks).all(|((key, value), block)| {
+            key.range().start == block.start
+                && key.text() == Some(block.name(text))
+                && (depth == 0 || agrees_to(text, block, value, depth - 1))
+        })
+}

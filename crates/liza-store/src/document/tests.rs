@@ -1,0 +1,253 @@
+use liza_core::value::{Fields, Value};
+use proptest::prelude::*;
+
+use super::*;
+use crate::yaml::parse;
+
+fn value_of(text: &str) -> Value {
+    let (node, _) = parse(text).unwrap_or_else(|error| panic!("{error:?} in\n{text}"));
+    untyped(&node)
+}
+
+/// Changes the file as if `change` had been applied to its untyped value.
+fn edited(text: &str, change: impl Fn(&mut Fields)) -> String {
+    let (node, _) = parse(text).unwrap();
+    let Value::Map(old) = untyped(&node) else { panic!("not a mapping") };
+    let mut new = old.clone();
+    change(&mut new);
+    let blocks = sections(text).unwrap();
+    for (block, (key, value)) in blocks.iter().zip(node.entries()) {
+        assert_eq!(key.range().start, block.start);
+        assert!(agrees(text, block, value), "{}", block.name(text));
+    }
+    let mut plan = Plan::new(text);
+    plan.change_map(&blocks, &node, 0, (&old, &new), &[]).unwrap();
+    let result = apply(text, &mut plan.finish()).unwrap();
+    assert_eq!(value_of(&result), Value::Map(new), "meant something else by\n{result}");
+    result
+}
+
+fn map<'m>(fields: &'m mut Fields, key: &str) -> &'m mut Fields {
+    match fields.get_mut(key) {
+        Some(Value::Map(inner)) => inner,
+        other => panic!("{key}: {other:?}"),
+    }
+}
+
+fn list<'m>(fields: &'m mut Fields, key: &str) -> &'m mut Vec<Value> {
+    match fields.get_mut(key) {
+        Some(Value::List(inner)) => inner,
+        other => panic!("{key}: {other:?}"),
+    }
+}
+
+fn entry(items: &mut [Value], at: usize) -> &mut Fields {
+    match &mut items[at] {
+        Value::Map(inner) => inner,
+        other => panic!("{other:?}"),
+    }
+}
+
+const HAND_EDITED: &str = "\
+# header
+version: 1   # the version
+
+tasks:   # all of them
+  # about the first
+  - id: a   # one
+    status: DRAFT  # why
+    text: |
+      # not a comment
+      - id: fake
+
+      more
+    \"quoted\": 'it''s'   # q
+    long: \"goes
+      on\"
+    plain: also
+      goes on
+    history:
+    - { time: 1, event: x }   # unindented
+    # end of a
+
+  - {id: b, status: DRAFT}   # flow
+  # between
+  -
+    id: c
+    status: DRAFT
+agents: {}
+empty:
+list: []
+last:
+- 1
+# tail
+";
+
+/// Covers: BB-06
+#[test]
+fn a_changed_scalar_leaves_everything_else_alone() {
+    let result = edited(HAND_EDITED, |file| {
+        entry(list(file, "tasks"), 0).insert("status".into(), "UNCLAIMED".into());
+    });
+    assert_eq!(result, HAND_EDITED.replacen("status: DRAFT  # why", "status: UNCLAIMED  # why", 1));
+}
+
+/// Covers: BB-06
+#[test]
+fn lists_grow_at_their_end_in_their_own_style() {
+    let result = edited(HAND_EDITED, |file| {
+        let one = Fields::from_iter([("time".to_owned(), Value::Int(2)), ("event".to_owned(), "z".into())]);
+        list(entry(list(file, "tasks"), 0), "history").push(Value::Map(one));
+        list(file, "last").push(Value::Int(2));
+        file.insert(
+            "list".into(),
+            Value::List(vec![Value::Map(Fields::from_iter([("a".into(), Value::Int(1))]))]),
+        );
+        file.insert("empty".into(), Value::List(vec!["two words".into()]));
+        file.insert("agents".into(), Value::Map(Fields::from_iter([("coder-1".into(), Value::Null)])));
+    });
+    let expected = HAND_EDITED
+        .replace(
+            "# unindented\n    # end of a\n",
+            "# unindented\n    # end of a\n    - { time: 2, event: z }\n",
+        )
+        .replace("last:\n- 1\n", "last:\n- 1\n- 2\n")
+        .replace("list: []\n", "list:\n  - a: 1\n")
+        .replace("empty:\n", "empty:\n  - two words\n")
+        .replace("agents: {}\n", "agents:\n  coder-1: null\n");
+    // The comment at the list's own column belongs to nobody, so the new entry may come before it.
+    let other = expected.replace(
+        "    # end of a\n    - { time: 2, event: z }\n",
+        "    - { time: 2, event: z }\n    # end of a\n",
+    );
+    assert!(result == expected || result == other, "{result}");
+}
+
+/// Covers: BB-06
+#[test]
+fn keys_come_and_go_and_odd_entries_are_written_anew() {
+    let result = edited(HAND_EDITED, |file| {
+        let tasks = list(file, "tasks");
+        entry(tasks, 0).shift_remove("text");
+        entry(tasks, 0).insert("long".into(), "short".into());
+        entry(tasks, 1).insert("status".into(), "MERGED".into());
+        entry(tasks, 2).insert("new".into(), "line\nline\n".into());
+    });
+    for kept in [
+        "  # about the first\n",
+        "# q\n",
+        "  # between\n",
+        "\n  -\n    id: c\n",
+        "# tail\n",
+        "    long: short\n",
+    ] {
+        assert!(result.contains(kept), "{kept:?} is missing in\n{result}");
+    }
+    assert!(
+        result.contains("  - id: b\n    status: MERGED   # flow\n")
+            || result.contains("  - id: b\n    status: MERGED\n")
+    );
+    assert!(result.contains("    new: |\n      line\n      line\n"));
+}
+
+/// Covers: BB-06
+#[test]
+fn windows_line_breaks_stay() {
+    let text = HAND_EDITED.replace('\n', "\r\n");
+    let result = edited(&text, |file| {
+        entry(list(file, "tasks"), 0).insert("status".into(), "UNCLAIMED".into());
+        entry(list(file, "tasks"), 2).insert("more".into(), "one\ntwo\n".into());
+    });
+    assert_eq!(result.matches('\n').count(), result.matches("\r\n").count());
+}
+
+#[test]
+fn what_indentation_does_not_tell_is_unsure() {
+    for text in ["- a\n", "? a\n: b\n", "{a: 1}\n", "text\n", "a: 1\n\tb: 2\n", "%YAML 1.2\n", "a: 1\n...\n"]
+    {
+        assert!(sections(text).is_err(), "{text:?}");
+    }
+    let odd = "a:\n  text\n  goes on\nb:\n  - x\n";
+    let (node, _) = parse(odd).unwrap();
+    let blocks = sections(odd).unwrap();
+    let agree = blocks.iter().zip(node.entries()).all(|(block, (_, value))| agrees(odd, block, value));
+    assert!(blocks.len() != node.entries().len() || !agree);
+}
+
+/// Covers: BB-06
+#[test]
+fn a_block_that_keeps_its_trailing_lines_keeps_them() {
+    let text =
+        "tasks:\n  - id: a\n    text: |+\n      x\n\n\n  - id: b\n    text: |+\n      y\n\n\nagents: {}\n";
+    let result = edited(text, |file| {
+        list(file, "tasks").push(Value::Map(Fields::from_iter([("id".into(), "c".into())])));
+        entry(list(file, "tasks"), 0).insert("z".into(), "n".into());
+    });
+    assert!(result.contains("      y\n\n\n  - id: c\n"), "{result}");
+}
+
+/// A file as a person might leave it, built from parts that all mean the same.
+fn styled() -> impl Strategy<Value = String> {
+    let task = (0usize..6, 0usize..4, any::<bool>(), any::<bool>()).prop_map(|(style, n, comment, blank)| {
+        let mut text = match style {
+            0 => format!("  - id: t{n}\n    status: DRAFT\n    history:\n      - {{ time: 1, event: a }}\n"),
+            1 => format!("  - {{ id: t{n}, status: DRAFT, history: [{{time: 1, event: a}}] }}\n"),
+            2 => format!("  -   id: t{n}  # x\n      history:\n      - time: 1\n        event: a\n      # y\n      status:   DRAFT   # z\n"),
+            3 => format!("  - # c\n    'id': t{n}\n    note: >-\n        folded\n\n        # text\n    status: \"DRAFT\"\n    history: []\n"),
+            4 => format!("  - id: t{n}\n    unknown: {{a: [1,\n      2]}}\n    status: DRAFT\n    history:\n"),
+            _ => format!("  - status: DRAFT\n    text: |2\n        two\n       one\n    id: t{n}\n"),
+        };
+        if comment {
+            text.push_str("  # between: tasks\n");
+        }
+        if blank {
+            text.push('\n');
+        }
+        text
+    });
+    let tail = prop_oneof![
+        Just("agents: {}\n"),
+        Just("agents:\n  coder-1: { status: IDLE }\n"),
+        Just("agents:   # c\n  coder-1:\n    status: IDLE   # s\n  # d\n"),
+        Just("agents:\n    coder-1:\n        status: IDLE\n\n\nother: |\n  x: y\n# end"),
+    ];
+    (prop::collection::vec(task, 1..5), tail, any::<bool>()).prop_map(|(tasks, tail, crlf)| {
+        let text = format!("version: 1\ntasks:\n{}{tail}", tasks.concat());
+        if crlf { text.replace('\n', "\r\n") } else { text }
+    })
+}
+
+proptest! {
+    /// Covers: BB-06
+    #[test]
+    fn spliced_means_what_was_meant_in_any_style(
+        text in styled(),
+        task in 0usize..5,
+        choice in 0usize..7,
+        status in "[A-Z]{3,8}|two words|no|a: b|x\ny\n",
+    ) {
+        let result = edited(&text, |file| {
+            let tasks = list(file, "tasks");
+            let at = task % tasks.len();
+            let event = Value::Map(Fields::from_iter([
+                ("time".to_owned(), Value::Int(2)),
+                ("event".to_owned(), status.as_str().into()),
+            ]));
+            match choice {
+                0 => drop(entry(tasks, at).insert("status".into(), status.as_str().into())),
+                1 => drop(entry(tasks, at).insert("added".into(), status.as_str().into())),
+                2 => drop(entry(tasks, at).insert("history".into(), Value::List(vec![event]))),
+                3 => drop(entry(tasks, at).shift_remove("status")),
+                4 => tasks.push(event),
+                5 => match entry(tasks, at).get_mut("history") {
+                    Some(Value::List(history)) => history.push(event),
+                    _ => drop(entry(tasks, at).insert("history".into(), Value::List(vec![event]))),
+                },
+                _ => drop(file.insert("agents".into(), Value::Map(Fields::from_iter([("x".into(), event)])))),
+            }
+        });
+        // Lines of tasks that were not touched are all still there.
+        let kept = text.lines().filter(|line| line.contains("# between")).count();
+        prop_assert_eq!(result.lines().filter(|line| line.contains("# between")).count(), kept);
+    }
+}

@@ -1,0 +1,260 @@
+//! What the lock file says about our last write: how to know it again, how to bring it back, what is still pending.
+//!
+//! Two slots are written in turn, each with its own checksum, so a write that is cut off leaves the one before.
+
+use std::fs::File;
+use std::os::unix::fs::FileExt;
+use std::path::Path;
+
+use xxhash_rust::xxh3::xxh3_64;
+
+use super::Write;
+use super::log::Entry;
+use crate::document::Edit;
+use crate::error::StoreError;
+
+/// Room for one record. Edits that do not fit are not recorded; a copy is kept instead.
+const SLOT: usize = 64 * 1024;
+const EDITS_LIMIT: usize = 48 * 1024;
+const MAGIC: &str = "liza-record-1";
+
+/// Length and hash of a file: enough to know it again.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Imprint {
+    length: u64,
+    hash: u64,
+}
+
+impl Imprint {
+    pub(crate) fn of(bytes: &[u8]) -> Self {
+        Self { length: bytes.len() as u64, hash: xxh3_64(bytes) }
+    }
+}
+
+/// How far a write has come.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Stage {
+    /// The temporary file is complete; whether it has been renamed shows in the folder.
+    Writing,
+    /// All done.
+    Done,
+    /// A command may be changing the file in place.
+    Modifying,
+}
+
+impl Stage {
+    fn name(self) -> &'static str {
+        match self {
+            Stage::Writing => "writing",
+            Stage::Done => "done",
+            Stage::Modifying => "modifying",
+        }
+    }
+}
+
+/// The record of one write.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Record {
+    pub(crate) sequence: u64,
+    pub(crate) revision: u64,
+    pub(crate) revision_before: u64,
+    pub(crate) after: Imprint,
+    pub(crate) before: Imprint,
+    pub(crate) simple: bool,
+    pub(crate) stage: Stage,
+    pub(crate) log: Option<Entry>,
+    /// From the file before to the one after; none means that the copy beside is the one after.
+    pub(crate) edits: Vec<Edit>,
+}
+
+/// The temporary file of a write.
+pub(super) fn temporary(revision: u64) -> String {
+    format!("state.yaml.tmp-{revision}")
+}
+
+impl Record {
+    pub(super) fn of(write: &Write<'_>, log: Option<Entry>) -> Self {
+        let size: usize = write.edits.iter().map(|edit| edit.text.len() + 64).sum();
+        Self {
+            sequence: 0,
+            revision: write.revision,
+            revision_before: write.revision_before,
+            after: Imprint::of(write.after),
+            before: Imprint::of(write.before),
+            simple: write.simple,
+            stage: Stage::Writing,
+            log,
+            edits: if size <= EDITS_LIMIT { write.edits.to_vec() } else { Vec::new() },
+        }
+    }
+
+    /// Whether the copy beside has to be the whole new version, since no edits lead to it.
+    pub(super) fn is_copied(&self) -> bool {
+        self.edits.is_empty()
+    }
+
+    pub(super) fn temporary(&self) -> String {
+        temporary(self.revision)
+    }
+
+    fn encode(&self) -> Vec<u8> {
+        let imprint = |print: Imprint| format!("{} {:016x}", print.length, print.hash);
+        let mut payload = format!(
+            "revision {}\nrevision_before {}\nafter {}\nbefore {}\nsimple {}\nstage {}\n",
+            self.revision,
+            self.revision_before,
+            imprint(self.after),
+            imprint(self.before),
+            self.simple,
+            self.stage.name(),
+        );
+        if let Some(entry) = &self.log {
+            payload += &format!("log {} {}\n{}\n", entry.offset, entry.text.len(), entry.text);
+        }
+        for edit in &self.edits {
+            payload +=
+                &format!("edit {} {} {}\n{}\n", edit.range.start, edit.range.end, edit.text.len(), edit.text);
+        }
+        let hash = xxh3_64(payload.as_bytes());
+        let head = format!("{MAGIC} {} {} {hash:016x}\n", self.sequence, payload.len());
+        [head.as_bytes(), payload.as_bytes()].concat()
+    }
+
+    fn decode(slot: &[u8]) -> Option<Self> {
+        let line_end = memchr::memchr(b'\n', slot)?;
+        let mut head = std::str::from_utf8(&slot[..line_end]).ok()?.split(' ');
+        let (magic, sequence, length, hash) = (head.next()?, head.next()?, head.next()?, head.next()?);
+        let length: usize = length.parse().ok()?;
+        let payload = slot.get(line_end + 1..(line_end + 1).checked_add(length)?)?;
+        if magic != MAGIC || u64::from_str_radix(hash, 16).ok()? != xxh3_64(payload) {
+            return None;
+        }
+        let mut reader = Reader(std::str::from_utf8(payload).ok()?);
+        let mut record = Self {
+            sequence: sequence.parse().ok()?,
+            revision: reader.field("revision")?.parse().ok()?,
+            revision_before: reader.field("revision_before")?.parse().ok()?,
+            after: imprint(reader.field("after")?)?,
+            before: imprint(reader.field("before")?)?,
+            simple: reader.field("simple")? == "true",
+            stage: stage(reader.field("stage")?)?,
+            log: None,
+            edits: Vec::new(),
+        };
+        while !reader.0.is_empty() {
+            record.decode_more(&mut reader)?;
+        }
+        Some(record)
+    }
+
+    fn decode_more(&mut self, reader: &mut Reader<'_>) -> Option<()> {
+        let line = reader.line()?;
+        let mut words = line.split(' ');
+        match words.next()? {
+            "log" => {
+                let (offset, length) = (words.next()?.parse().ok()?, words.next()?.parse().ok()?);
+                self.log = Some(Entry { offset, text: reader.text(length)?.to_owned() });
+            }
+            "edit" => {
+                let (start, end) = (words.next()?.parse().ok()?, words.next()?.parse().ok()?);
+                let length = words.next()?.parse().ok()?;
+                self.edits.push(Edit { range: start..end, text: reader.text(length)?.to_owned() });
+            }
+            _ => return None,
+        }
+        Some(())
+    }
+}
+
+fn imprint(text: &str) -> Option<Imprint> {
+    let (length, hash) = text.split_once(' ')?;
+    Some(Imprint { length: length.parse().ok()?, hash: u64::from_str_radix(hash, 16).ok()? })
+}
+
+fn stage(text: &str) -> Option<Stage> {
+    [Stage::Writing, Stage::Done, Stage::Modifying].into_iter().find(|stage| stage.name() == text)
+}
+
+struct Reader<'t>(&'t str);
+
+impl<'t> Reader<'t> {
+    fn line(&mut self) -> Option<&'t str> {
+        let (line, rest) = self.0.split_once('\n')?;
+        self.0 = rest;
+        Some(line)
+    }
+
+    fn field(&mut self, name: &str) -> Option<&'t str> {
+        self.line()?.strip_prefix(name)?.strip_prefix(' ')
+    }
+
+    fn text(&mut self, length: usize) -> Option<&'t str> {
+        let text = self.0.get(..length)?;
+        self.0 = self.0.get(length..)?.strip_prefix('\n')?;
+        Some(text)
+    }
+}
+
+/// The newest record that is whole.
+pub(super) fn read(file: &File, path: &Path) -> Result<Option<Record>, StoreError> {
+    let mut newest: Option<Record> = None;
+    let mut buffer = vec![0; SLOT];
+    for slot in 0..2 {
+        let offset = slot * SLOT as u64;
+        let mut filled = 0;
+        loop {
+            let at = offset + filled as u64;
+            match file.read_at(&mut buffer[filled..], at).map_err(StoreError::io("read", path))? {
+                0 => break,
+                n => filled += n,
+            }
+        }
+        let record = Record::decode(&buffer[..filled]);
+        newest = newest.into_iter().chain(record).max_by_key(|record| record.sequence);
+    }
+    Ok(newest)
+}
+
+/// Writes a record over the older of the two slots.
+pub(super) fn write(file: &File, path: &Path, record: &Record, durable: bool) -> Result<(), StoreError> {
+    let mut bytes = record.encode();
+    if bytes.len() > SLOT {
+        // Only a log entry can be that long; without its edits the record fits, and the copy is not needed to exist.
+        bytes = Record { edits: Vec::new(), ..record.clone() }.encode();
+    }
+    let offset = (record.sequence % 2) * SLOT as u64;
+    file.write_all_at(&bytes, offset).map_err(StoreError::io("write", path))?;
+    if durable {
+        file.sync_data().map_err(StoreError::io("sync", path))?;
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Covers: BB-12
+    #[test]
+    fn a_record_is_read_back_and_a_torn_one_is_not() {
+        let write = Write {
+            before: b"a: 1\n",
+            after: b"a: 2\n",
+            edits: &[Edit { range: 3..4, text: "2\nedit 1 2 3\n".to_owned() }],
+            revision_before: 7,
+            revision: 8,
+            simple: true,
+            log: None,
+        };
+        let entry = Entry { offset: 12, text: "- detail: \"é\"\n".to_owned() };
+        let record = Record { sequence: 3, ..Record::of(&write, Some(entry)) };
+        let bytes = record.encode();
+        assert_eq!(Record::decode(&bytes), Some(record));
+        for cut in 0..bytes.len() {
+            assert_eq!(Record::decode(&bytes[..cut]), None, "cut at {cut}");
+        }
+        let mut flipped = bytes.clone();
+        flipped[60] ^= 1;
+        assert_eq!(Record::decode(&flipped), None);
+    }
+}

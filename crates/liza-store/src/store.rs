@@ -1,0 +1,390 @@
+//! The blackboard: look at it, change it by a command, be told when it changes.
+//!
+//! Every write goes through [`Store::submit`] or the few ways in `raw.rs`; all of them validate, and all of them
+//! write the whole new version durably or nothing at all.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use liza_core::board::State;
+use liza_core::effect::Effect;
+use liza_core::event::LogEntry;
+use liza_core::ids::{Revision, Worktree};
+use liza_core::invariants::{self, Facts, Violation};
+use liza_core::time::Timestamp;
+use liza_core::value::{Fields, Value};
+use liza_core::{Change, Refusal, Request, apply};
+
+use crate::archive;
+use crate::document::{Edit, untyped};
+use crate::error::{Fault, StoreError};
+use crate::file::{Current, Folder, Held, Notice, Origin, Patience, Write};
+use crate::wire::{self, Spliced, View, body_of};
+use crate::yaml::{self, to_value};
+
+/// What came of a command.
+#[must_use = "effects still have to run"]
+#[derive(Debug)]
+pub struct Outcome {
+    /// The revision that now stands.
+    pub revision: Revision,
+    /// Whether anything was written.
+    pub written: bool,
+    /// What to do in the world.
+    pub effects: Vec<Effect>,
+    /// What to tell the caller.
+    pub reply: Fields,
+    /// Why the caller did not get what it asked for, although something was written.
+    pub refusal: Option<Refusal>,
+    /// What was found and settled on the way.
+    pub notices: Vec<Notice>,
+    /// How long the lock was waited for.
+    pub waited: Duration,
+}
+
+/// The blackboard of one project.
+#[derive(Debug, Clone)]
+pub struct Store {
+    root: PathBuf,
+    folder: Folder,
+    patience: Patience,
+}
+
+/// What the rules ask of the disk: worktrees and specifications below the project root.
+#[derive(Debug, Clone)]
+pub struct Disk {
+    root: PathBuf,
+    skip_specs: bool,
+}
+
+impl Disk {
+    /// Looks below a project root. `SKIP_SPEC_FILE_CHECK=true` takes every specification for granted.
+    pub fn below(root: &Path) -> Self {
+        let skip_specs = std::env::var_os("SKIP_SPEC_FILE_CHECK").is_some_and(|value| value == "true");
+        Self { root: root.to_owned(), skip_specs }
+    }
+}
+
+impl Facts for Disk {
+    fn worktree_exists(&self, worktree: &Worktree) -> bool {
+        self.root.join(worktree.as_str()).is_dir()
+    }
+
+    fn spec_exists(&self, path: &str) -> bool {
+        self.skip_specs || self.root.join(path).is_file()
+    }
+}
+
+impl Store {
+    /// The blackboard of the project at `root`.
+    ///
+    /// # Errors
+    /// When there is none.
+    pub fn open(root: &Path) -> Result<Self, StoreError> {
+        let store = Self::at(root);
+        if store.folder.state().exists() {
+            Ok(store)
+        } else {
+            Err(StoreError::Missing { path: store.folder.state() })
+        }
+    }
+
+    fn at(root: &Path) -> Self {
+        let folder = Folder::new(root.join(".liza"));
+        Self { root: root.to_owned(), folder, patience: Patience::default() }
+    }
+
+    /// Makes a new blackboard in a folder that has none.
+    ///
+    /// # Errors
+    /// When there is one already, or the folder cannot be written.
+    pub fn create(root: &Path, state: &State, log: &LogEntry) -> Result<Self, StoreError> {
+        let store = Self::at(root);
+        let path = store.folder.path();
+        if store.folder.state().exists() {
+            return Err(StoreError::Exists { path: store.folder.state() });
+        }
+        fs::create_dir_all(path).map_err(StoreError::io("create", path))?;
+        let sections = wire::document_of(state).map_err(|error| store.unfaithful(error.to_string()))?;
+        let text = yaml::document(&sections);
+        let read = View::full(&store.folder.state(), &text)?.state()?;
+        store.same(state, &read)?;
+        let revision = state.board.revision;
+        let mut held = Held::acquire(&store.folder, store.patience)?;
+        if store.folder.state().exists() {
+            return Err(StoreError::Exists { path: store.folder.state() });
+        }
+        held.commit(&Write {
+            before: b"",
+            after: text.as_bytes(),
+            edits: &[],
+            revision_before: 0,
+            revision: revision.0,
+            simple: true,
+            log: Some(store.log_text(log, revision)?),
+        })?;
+        Ok(store)
+    }
+
+    /// How long to wait for the lock instead of the usual ten seconds.
+    #[must_use]
+    pub fn with_patience(mut self, patience: Duration) -> Self {
+        self.patience = Patience(patience);
+        self
+    }
+
+    /// The project root.
+    pub fn root(&self) -> &Path {
+        &self.root
+    }
+
+    /// The folder of the blackboard.
+    pub fn folder(&self) -> &Path {
+        self.folder.path()
+    }
+
+    /// The whole blackboard as it stands, without a lock.
+    ///
+    /// # Errors
+    /// When the file cannot be read as one.
+    pub fn snapshot(&self) -> Result<State, StoreError> {
+        let bytes = self.folder.read()?;
+        let path = self.folder.state();
+        let (text, _) = body_of(&path, &bytes)?;
+        View::full(&path, text)?.state()
+    }
+
+    /// Everything that is wrong with the blackboard.
+    ///
+    /// # Errors
+    /// When the file cannot be read as one.
+    pub fn validate(&self, now: Timestamp) -> Result<Vec<Violation>, StoreError> {
+        Ok(invariants::validate(&self.snapshot()?, &Disk::below(&self.root), now))
+    }
+
+    /// Settles what a crash or a stale save has left, and says what it was.
+    ///
+    /// # Errors
+    /// When the lock or the files cannot be had.
+    pub fn settle(&self) -> Result<Vec<Notice>, StoreError> {
+        Ok(Held::acquire(&self.folder, self.patience)?.current()?.notices)
+    }
+
+    /// Decides a command and writes what it changes.
+    ///
+    /// # Errors
+    /// When the rules refuse it, the lock is not to be had, or the files cannot be read or written. In every case
+    /// the blackboard is as it was.
+    pub fn submit(&self, request: &Request) -> Result<Outcome, StoreError> {
+        let mut held = Held::acquire(&self.folder, self.patience)?;
+        let current = held.current()?;
+        let path = self.folder.state();
+        let (text, bom) = body_of(&path, &current.bytes)?;
+        match current.origin {
+            Origin::Ours { simple: true } => self.submit_lazily(&mut held, &current, (text, bom), request),
+            Origin::Ours { simple: false } | Origin::Edited => {
+                self.submit_carefully(&mut held, &current, (text, bom), request)
+            }
+        }
+    }
+
+    /// On a version that we wrote: heads by a line scan, and only what the command needs is parsed.
+    fn submit_lazily(
+        &self,
+        held: &mut Held,
+        current: &Current,
+        (text, bom): (&str, usize),
+        request: &Request,
+    ) -> Result<Outcome, StoreError> {
+        let path = self.folder.state();
+        let mut view = View::lazy(&path, text)?;
+        view.check_version()?;
+        let mut board = view.board()?;
+        if view.tree.is_some() {
+            return self.submit_carefully(held, current, (text, bom), request);
+        }
+        board.revision = board.revision.max(Revision(current.revision));
+        view.load_sections(&mut board, request.sections());
+        let bodies = request.bodies(&board);
+        view.load_bodies(&mut board, &bodies)?;
+        let change = self.decide(&board, request)?;
+        if change.is_empty() {
+            return Ok(unwritten(board.revision, change, current, held));
+        }
+        let ops = wire::operations(&board, &change).map_err(|error| self.unfaithful(error.to_string()))?;
+        let Ok(spliced) = wire::splice(&view, &ops) else {
+            return self.submit_carefully(held, current, (text, bom), request);
+        };
+        if wire::verify(&view, &spliced, &ops).is_err() {
+            return self.submit_carefully(held, current, (text, bom), request);
+        }
+        archive::store(self.folder.path(), &view, &change)?;
+        self.write(held, current, bom, spliced, true, change)
+    }
+
+    /// On a version that somebody else wrote: parsed in full before and after.
+    fn submit_carefully(
+        &self,
+        held: &mut Held,
+        current: &Current,
+        (text, bom): (&str, usize),
+        request: &Request,
+    ) -> Result<Outcome, StoreError> {
+        let path = self.folder.state();
+        let mut view = View::full(&path, text)?;
+        view.check_version()?;
+        let mut state = view.state()?;
+        state.board.revision = state.board.revision.max(Revision(current.revision));
+        let change = self.decide(&state.board, request)?;
+        if change.is_empty() {
+            return Ok(unwritten(state.board.revision, change, current, held));
+        }
+        let ops =
+            wire::operations(&state.board, &change).map_err(|error| self.unfaithful(error.to_string()))?;
+        state.absorb(&change);
+        let (spliced, simple) = self.faithful(&view, &ops, &state)?;
+        archive::store(self.folder.path(), &view, &change)?;
+        self.write(held, current, bom, spliced, simple, change)
+    }
+
+    fn decide(&self, board: &liza_core::Board, request: &Request) -> Result<Change, StoreError> {
+        let change = apply(board, request)?;
+        let wrong = invariants::introduced(board, &change, &Disk::below(&self.root), request.now);
+        if wrong.is_empty() { Ok(change) } else { Err(StoreError::Violates(wrong)) }
+    }
+
+    /// A new text that reads back as the state that is meant: spliced if possible, else written anew.
+    fn faithful(
+        &self,
+        view: &View<'_>,
+        ops: &[wire::Op],
+        meant: &State,
+    ) -> Result<(Spliced, bool), StoreError> {
+        if let Ok(spliced) = wire::splice(view, ops) {
+            if let Ok(simple) = self.reads_as(&spliced.text, meant, view, ops) {
+                return Ok((spliced, simple));
+            }
+        }
+        let text = wire::rewrite(view, ops).ok_or_else(|| self.unfaithful("the file".to_owned()))?;
+        let simple = self.reads_as(&text, meant, view, ops)?;
+        Ok((Spliced { text, edits: Vec::new() }, simple))
+    }
+
+    /// Whether a text means this state, and leaves alone what the operations do not touch.
+    fn reads_as(
+        &self,
+        text: &str,
+        meant: &State,
+        before: &View<'_>,
+        ops: &[wire::Op],
+    ) -> Result<bool, StoreError> {
+        let path = self.folder.state();
+        let mut view = View::full(&path, text)?;
+        let state = view.state()?;
+        self.same(meant, &state)?;
+        let untouched = wire::untouched(before, ops);
+        let same = |name: &&String| {
+            let value = |view: &View<'_>| view.with_section(name, |node| Ok(untyped(node))).ok().flatten();
+            value(before).map(|value| wire::flat(&value)) == value(&view).map(|value| wire::flat(&value))
+        };
+        match untouched.iter().find(|name| !same(name)) {
+            Some(name) => Err(self.unfaithful(name.clone())),
+            None => Ok(view.simple),
+        }
+    }
+
+    fn same(&self, meant: &State, read: &State) -> Result<(), StoreError> {
+        let document = |state: &State| wire::document_of(state).map(|file| wire::flat(&Value::Map(file)));
+        let (meant, read) = (document(meant), document(read));
+        match (meant, read) {
+            (Ok(meant), Ok(read)) if meant == read => Ok(()),
+            (Ok(Value::Map(meant)), Ok(Value::Map(read))) => {
+                let differs = |key: &&String| meant.get(*key) != read.get(*key);
+                let what = meant.keys().find(differs).cloned().unwrap_or_else(|| "a section".to_owned());
+                Err(self.unfaithful(what))
+            }
+            (Err(error), _) | (_, Err(error)) => Err(self.unfaithful(error.to_string())),
+            (Ok(_), Ok(_)) => Err(self.unfaithful("the file".to_owned())),
+        }
+    }
+
+    fn write(
+        &self,
+        held: &mut Held,
+        current: &Current,
+        bom: usize,
+        spliced: Spliced,
+        simple: bool,
+        change: Change,
+    ) -> Result<Outcome, StoreError> {
+        let log = match &change.log {
+            Some(entry) => Some(self.log_text(entry, change.revision)?),
+            None => None,
+        };
+        let after = if bom == 0 {
+            spliced.text.into_bytes()
+        } else {
+            [&current.bytes[..bom], spliced.text.as_bytes()].concat()
+        };
+        let shift = |edit: &Edit| Edit {
+            range: edit.range.start + bom..edit.range.end + bom,
+            text: edit.text.clone(),
+        };
+        let edits: Vec<Edit> = spliced.edits.iter().map(shift).collect();
+        let notice = held.commit(&Write {
+            before: &current.bytes,
+            after: &after,
+            edits: &edits,
+            revision_before: current.revision,
+            revision: change.revision.0,
+            simple,
+            log,
+        })?;
+        Ok(Outcome {
+            revision: change.revision,
+            written: true,
+            effects: change.effects,
+            reply: change.reply,
+            refusal: change.refusal,
+            notices: current.notices.iter().cloned().chain(notice).collect(),
+            waited: held.waited(),
+        })
+    }
+
+    fn log_text(&self, entry: &LogEntry, revision: Revision) -> Result<String, StoreError> {
+        let mut value = to_value(entry).map_err(|error| self.unfaithful(error.to_string()))?;
+        if let Value::Map(fields) = &mut value {
+            fields.insert("revision".to_owned(), Value::Int(i64::try_from(revision.0).unwrap_or(i64::MAX)));
+        }
+        Ok(yaml::item(&value, 0))
+    }
+
+    fn unfaithful(&self, what: String) -> StoreError {
+        StoreError::Unfaithful { path: self.folder.state(), what }
+    }
+
+    /// A fault of state.yaml.
+    #[must_use]
+    pub fn fault(&self, message: &str) -> Fault {
+        Fault {
+            file: self.folder.state(),
+            place: None,
+            subject: None,
+            key: None,
+            message: message.to_owned(),
+        }
+    }
+}
+
+fn unwritten(revision: Revision, change: Change, current: &Current, held: &Held) -> Outcome {
+    Outcome {
+        revision,
+        written: false,
+        effects: change.effects,
+        reply: change.reply,
+        refusal: change.refusal,
+        notices: current.notices.clone(),
+        waited: held.waited(),
+    }
+}

@@ -1,0 +1,196 @@
+use liza_core::time::Timestamp;
+use liza_core::value::{Fields, Value};
+use proptest::prelude::*;
+
+use super::*;
+
+fn read(text: &str) -> Value {
+    let (node, _) = parse(text).unwrap_or_else(|error| panic!("{error:?} in\n{text}"));
+    decode(&node).unwrap()
+}
+
+/// Times come back as text: only a schema tells the two apart.
+fn untimed(value: &Value) -> Value {
+    match value {
+        Value::Time(time) => Value::Text(time.to_string()),
+        Value::List(items) => Value::List(items.iter().map(untimed).collect()),
+        Value::Map(fields) => Value::Map(fields.iter().map(|(k, v)| (k.clone(), untimed(v))).collect()),
+        other => other.clone(),
+    }
+}
+
+fn value() -> impl Strategy<Value = Value> {
+    let text = prop_oneof![
+        any::<String>(),
+        "[a-z]{1,8}( [a-z]{1,8}){0,3}",
+        "[-+.0-9a-fxoeTZ:_ ]{1,12}",
+        "[a-z #:,{}\\[\\]&*!|>'\"%@`~?-]{0,12}",
+        "( ?[a-z#-]{0,4}\n){1,4}[a-z]{0,3}",
+        "(no|On|YES|null|~|True|=|<<|---|\\.\\.\\.|- a|\\.inf|\u{85}|\u{feff}|\u{2028}x|😀|é)",
+    ];
+    let leaf = prop_oneof![
+        Just(Value::Null),
+        any::<bool>().prop_map(Value::Bool),
+        any::<i64>().prop_map(Value::Int),
+        (-1e15..1e15f64).prop_map(Value::Float),
+        (0i64..4_000_000_000).prop_map(|s| Value::Time(Timestamp::from_unix(s))),
+        text.prop_map(Value::Text),
+    ];
+    leaf.prop_recursive(3, 24, 5, |inner| {
+        prop_oneof![
+            prop::collection::vec(inner.clone(), 0..5).prop_map(Value::List),
+            prop::collection::vec(("[a-z_]{1,6}|any|no|1|a: b|", inner), 0..5)
+                .prop_map(|entries| Value::Map(entries.into_iter().collect())),
+        ]
+    })
+}
+
+proptest! {
+    /// Covers: BB-02, BB-06
+    #[test]
+    fn what_is_written_is_read_back(value in value(), indent in 0usize..5) {
+        let pad = " ".repeat(indent);
+        let text = format!("{pad}key:{}\n", after_key("key", &value, indent));
+        let expected = Value::Map(Fields::from_iter([("key".to_owned(), untimed(&value))]));
+        prop_assert_eq!(read(&text), expected, "{}", text);
+        let text = format!("{pad}{}\n", item(&value, indent));
+        prop_assert_eq!(read(&text), Value::List(vec![untimed(&value)]), "{}", text);
+        prop_assert_eq!(read(&inline(&Value::List(vec![value.clone()]))), Value::List(vec![untimed(&value)]));
+    }
+}
+
+/// Covers: BB-04
+#[test]
+fn texts_that_look_like_something_else_are_quoted() {
+    let tricky = [
+        "no",
+        "On",
+        "y",
+        "017",
+        "0x1F",
+        "0o17",
+        "12e45",
+        "1e3",
+        "1:30",
+        "1_000",
+        "~",
+        "null",
+        "2025-01-17",
+        "2025-01-17T14:00:00Z",
+        " a",
+        "a ",
+        "a: b",
+        "a #b",
+        "",
+        "- a",
+        "? a",
+        "*a",
+        "&a",
+        "!a",
+        "%a",
+        "@a",
+        "`a",
+        "a\tb",
+        "\u{85}",
+        "\u{2028}",
+        "\u{feff}a",
+        ".inf",
+        "=",
+        "<<",
+        "{a",
+        "[a",
+        "a,b",
+        "'a'",
+        "+1",
+        "-1",
+        "1.5",
+        "true",
+        "12345678",
+        "a:",
+        "---",
+        "...",
+        "\u{7f}",
+    ];
+    for text in tricky {
+        let written = inline(&Value::from(text));
+        assert!(written.starts_with('"'), "{text:?} was written as {written}");
+        assert_eq!(
+            read(&format!("k: {written}")),
+            Value::Map(Fields::from_iter([("k".into(), text.into())]))
+        );
+    }
+    for text in
+        ["coder-1", "READY_FOR_REVIEW", "a1b2c3d4", ".worktrees/task-2", "Add retry (v2)", "ok 😀", "a:b"]
+    {
+        assert_eq!(inline(&Value::from(text)), text);
+    }
+    let time: Timestamp = "2025-01-17T14:00:00Z".parse().unwrap();
+    assert_eq!(inline(&Value::Time(time)), "2025-01-17T14:00:00Z");
+}
+
+#[test]
+fn the_layout_is_the_one_of_the_schema() {
+    let event = Fields::from_iter([
+        ("time".to_owned(), Value::Time("2025-01-17T14:05:00Z".parse().unwrap())),
+        ("event".to_owned(), "created".into()),
+    ]);
+    let task = Fields::from_iter([
+        ("id".to_owned(), Value::from("task-1")),
+        ("depends_on".to_owned(), Value::List(vec!["a".into(), "b".into()])),
+        ("questions".to_owned(), Value::List(vec!["Is it so?".into()])),
+        ("summary".to_owned(), "one\n\ntwo\n".into()),
+        ("none".to_owned(), Value::List(vec![])),
+        ("history".to_owned(), Value::List(vec![Value::Map(event)])),
+    ]);
+    let expected = "- id: task-1\n    depends_on: [a, b]\n    questions:\n      - Is it so?\n    summary: |\n      one\n\n      two\n    none: []\n    history:\n      - { time: 2025-01-17T14:05:00Z, event: created }";
+    assert_eq!(item(&Value::Map(task), 2), expected);
+}
+
+/// Covers: BB-07
+#[test]
+fn errors_name_the_place_and_the_key() {
+    let (node, _) = parse("a: 1\nb:\n  count: many\n").unwrap();
+    #[derive(serde::Deserialize, Debug)]
+    #[expect(dead_code, reason = "only the error matters")]
+    struct Inner {
+        count: u32,
+    }
+    #[derive(serde::Deserialize, Debug)]
+    #[expect(dead_code, reason = "only the error matters")]
+    struct Outer {
+        b: Inner,
+    }
+    let error = decode::<Outer>(&node).unwrap_err();
+    assert_eq!((error.place, error.key.as_deref()), (Some(Place { line: 3, column: 10 }), Some("count")));
+    assert_eq!(error.message, "expected a whole number, found \"many\"");
+    let twice = parse("a: 1\na: 2\n").unwrap_err();
+    assert_eq!(twice.place, Some(Place { line: 2, column: 1 }));
+}
+
+/// Covers: BB-07
+#[test]
+fn an_alias_bomb_is_refused_and_an_honest_alias_is_not() {
+    let mut bomb = String::from("a0: &a0 [x, x, x, x, x, x, x, x, x, x]\n");
+    for n in 1..12 {
+        let previous = format!("*a{}", n - 1);
+        bomb += &format!("a{n}: &a{n} [{}]\n", [previous.as_str(); 10].join(", "));
+    }
+    assert!(parse(&bomb).unwrap_err().message.contains("aliases"));
+    let (node, oddity) = parse("a: &x [1, 2]\nb: *x\n").unwrap();
+    assert_eq!(oddity, Some(Oddity::Anchor));
+    assert_eq!(node.get("b").unwrap().items().len(), 2);
+    assert!(parse(&"[".repeat(5000)).is_err());
+    assert!(parse(&"- ".repeat(5000)).is_err());
+}
+
+/// Covers: BB-04
+#[test]
+fn untyped_scalars_become_numbers_only_where_all_readers_agree() {
+    let texts = ["017", "0x1F", "12e45", "1:30", "no", "1_000", ".inf", "2025-01-17", "+1", "1.", "1e3"];
+    for text in texts {
+        assert_eq!(resolve(text, Style::Plain), Value::from(text));
+    }
+    assert_eq!(resolve("-3", Style::Plain), Value::Int(-3));
+    assert_eq!(resolve("0.25", Style::Plain), Value::Float(0.25));
+    assert_eq!(resolve("true", Style::Quoted), Value::from("true"));
+}

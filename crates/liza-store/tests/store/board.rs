@@ -1,0 +1,138 @@
+//! Reading and writing whole blackboards.
+
+use liza_core::board::Loaded;
+use liza_core::record::Status;
+use liza_core::{Command, Refusal};
+use liza_store::{Store, StoreError};
+
+use crate::support::*;
+
+/// Covers: BB-01, BB-02, BB-15
+#[test]
+fn a_new_blackboard_has_all_sections_and_reads_back() {
+    let project = Project::new("fresh");
+    assert_eq!(project.store().snapshot().unwrap(), fresh_state());
+    let text = project.text();
+    let sections = [
+        "version",
+        "revision",
+        "goal",
+        "tasks",
+        "agents",
+        "discovered",
+        "handoff",
+        "human_notes",
+        "spec_changes",
+        "anomalies",
+        "sprint",
+        "circuit_breaker",
+        "config",
+    ];
+    for section in sections {
+        assert!(text.contains(&format!("\n{section}:")) || text.starts_with(section), "{section} in\n{text}");
+    }
+    assert_eq!(
+        project.log(),
+        "- timestamp: 2025-01-17T14:00:00Z\n  agent: human\n  action: goal_created\n  detail: Make it so\n  revision: 1\n"
+    );
+    let again = Store::create(&project.root, &fresh_state(), &first_entry());
+    assert!(matches!(again, Err(StoreError::Exists { .. })));
+}
+
+/// Covers: BB-03, BB-04
+#[test]
+fn the_example_of_the_schema_loads_and_survives_a_write() {
+    let project = Project::with_text("example", EXAMPLE);
+    let before = project.store().snapshot().unwrap();
+    assert_eq!(before.board.tasks.len(), 10);
+    assert!(before.board.tasks.values().all(|slot| slot.body.as_ref().unwrap().faults.is_empty()));
+    assert_eq!(before.board.head(&task("task-4")).unwrap().superseded_by, [task("task-4a"), task("task-4b")]);
+    assert_eq!((before.journal.anomalies.len(), before.journal.faults.len()), (3, 0));
+    assert_eq!(before.board.handoff.ready().unwrap()[&task("task-5")].context_used.as_deref(), Some("91%"));
+    assert!(matches!(before.board.config, Loaded::Ready(_)));
+
+    project.submit(note("hello")).unwrap();
+    let text = project.text();
+    let added: Vec<&str> = text.lines().filter(|line| !EXAMPLE.lines().any(|old| old == *line)).collect();
+    assert_eq!(added, ["revision: 1", "    message: hello"], "{text}");
+    assert_eq!(EXAMPLE.lines().filter(|line| !text.lines().any(|new| new == *line)).count(), 0);
+    let mut after = project.store().snapshot().unwrap();
+    assert_eq!(after.journal.human_notes.pop().unwrap().message, "hello");
+    after.board.revision = before.board.revision;
+    assert_eq!(after, before);
+}
+
+/// Covers: BB-03, IV-15
+#[test]
+fn the_example_has_exactly_the_violations_that_it_has() {
+    let project = Project::with_text("violations", EXAMPLE);
+    let found = project.store().validate(time("2025-01-17T14:53:00Z")).unwrap();
+    let lines: Vec<String> = found.iter().map(ToString::to_string).collect();
+    let missing = |task: &str, spec: &str| {
+        let file = spec.split('#').next().unwrap();
+        format!("{task}: spec_ref {spec}: there is no file {file} in the project")
+    };
+    let expected = [
+        missing("task-1", "specs/retry-logic.md"),
+        missing("task-2", "specs/retry-logic.md"),
+        missing("task-4a", "specs/retry-logic.md#auth"),
+        missing("task-4b", "specs/retry-logic.md#validation"),
+        missing("task-6", "specs/retry-logic.md#rate-limits"),
+        missing("task-7", "specs/retry-logic.md"),
+        "task-7: CLAIMED task has no lease_expires".to_owned(),
+        "task-7: CLAIMED task's worktree .worktrees/task-7 does not exist".to_owned(),
+        missing("task-5", "specs/api.md#list-endpoints"),
+        missing("task-8", "specs/api.md#rate-limiting"),
+    ];
+    assert_eq!(lines, expected);
+}
+
+/// Covers: BB-11
+#[test]
+fn every_write_has_the_next_revision_and_a_stale_one_is_refused() {
+    let project = Project::new("revision");
+    assert_eq!(project.add_task("one").revision.0, 2);
+    assert_eq!(project.submit(register("coder-1")).unwrap().revision.0, 3);
+    assert_eq!(project.submit(heartbeat("coder-1")).unwrap().revision.0, 4);
+    let state = project.store().snapshot().unwrap();
+    assert_eq!(state.board.revision.0, 4);
+    assert_eq!(state.board.head(&task("one")).unwrap().revision.0, 2);
+    let abandon = Command::Abandon { task: task("one"), reason: "no more".to_owned() };
+    let mut request = human(abandon);
+    request.if_revision = Some(liza_core::ids::Revision(1));
+    let refused = project.store().submit(&request);
+    assert!(
+        matches!(refused, Err(StoreError::Refused(refusal)) if matches!(*refusal, Refusal::StaleRevision { .. }))
+    );
+    request.if_revision = Some(liza_core::ids::Revision(2));
+    assert_eq!(project.store().submit(&request).unwrap().revision.0, 5);
+}
+
+/// Covers: BB-01
+#[test]
+fn archived_tasks_leave_the_file_and_are_kept_whole() {
+    let project = Project::new("archive");
+    for id in ["one", "two", "three"] {
+        project.add_task(id);
+    }
+    let text = project
+        .text()
+        .replace("    description: \"Do two", "    mine: kept # yes\n    description: \"Do two");
+    project.write(&text);
+    project.submit(Command::Abandon { task: task("two"), reason: "no: more".to_owned() }).unwrap();
+    project.submit(Command::Archive { tasks: vec![task("two")] }).unwrap();
+    let state = project.store().snapshot().unwrap();
+    assert_eq!(state.board.archived.get(&task("two")), Some(&Status::Abandoned));
+    assert_eq!(state.board.tasks.keys().map(ToString::to_string).collect::<Vec<_>>(), ["one", "three"]);
+    let kept = std::fs::read_to_string(project.file("archive/two.yaml")).unwrap();
+    for line in ["id: two", "mine: kept", "status: ABANDONED", "no: more"] {
+        assert!(kept.contains(line), "{line} in\n{kept}");
+    }
+    for id in ["one", "three"] {
+        project.submit(Command::Abandon { task: task(id), reason: "enough".to_owned() }).unwrap();
+    }
+    project.submit(Command::Archive { tasks: vec![task("one"), task("three")] }).unwrap();
+    assert!(project.text().contains("\ntasks: []\n"), "{}", project.text());
+    project.add_task("four");
+    assert_eq!(project.store().snapshot().unwrap().board.tasks.len(), 1);
+}

@@ -1,0 +1,182 @@
+//! A project with a blackboard in a folder of its own, and the requests that tests make.
+
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::time::{Duration, Instant};
+
+use liza_core::agent::Actor;
+use liza_core::board::{Loaded, State};
+use liza_core::command::{Halt, NewTask};
+use liza_core::config::Config;
+use liza_core::event::LogEntry;
+use liza_core::goal::{Alignment, Goal, GoalStatus};
+use liza_core::ids::{AgentId, Revision, TaskId};
+use liza_core::sprint::Sprint;
+use liza_core::time::Timestamp;
+use liza_core::{Command, Request};
+use liza_store::{Outcome, Store, StoreError};
+
+/// The schema's own example.
+pub const EXAMPLE: &str = include_str!("../fixtures/schema-example.yaml");
+
+pub fn time(text: &str) -> Timestamp {
+    text.parse().unwrap()
+}
+
+pub fn now() -> Timestamp {
+    time("2025-01-17T14:00:00Z")
+}
+
+pub fn task(id: &str) -> TaskId {
+    id.parse().unwrap()
+}
+
+pub fn agent(id: &str) -> AgentId {
+    id.parse().unwrap()
+}
+
+/// A blackboard as `init` makes it.
+pub fn fresh_state() -> State {
+    let mut state = State::default();
+    state.board.revision = Revision(1);
+    state.board.goal = Loaded::Ready(Goal {
+        id: "goal-1".to_owned(),
+        description: "Make it so: all of it".to_owned(),
+        spec_ref: Some("specs/vision.md".to_owned()),
+        created: Some(now()),
+        status: GoalStatus::InProgress,
+    });
+    state.board.agents = Loaded::Ready(Default::default());
+    state.board.config = Loaded::Ready(Config::default());
+    state.board.sprint = Loaded::Ready(Sprint::begin(1, "goal-1", now()));
+    state.board.circuit_breaker = Loaded::Ready(Default::default());
+    state.board.discovered = Loaded::Ready(Vec::new());
+    state.board.handoff = Loaded::Ready(Default::default());
+    state.journal.alignment_history.push(Alignment {
+        timestamp: now(),
+        event: "initialization".to_owned(),
+        summary: "One.\nTwo.\n".to_owned(),
+    });
+    state
+}
+
+pub fn first_entry() -> LogEntry {
+    LogEntry {
+        timestamp: now(),
+        agent: "human".to_owned(),
+        action: "goal_created".to_owned(),
+        task: None,
+        detail: "Make it so".to_owned(),
+    }
+}
+
+pub struct Project {
+    pub root: PathBuf,
+}
+
+impl Project {
+    /// A folder without a blackboard.
+    pub fn empty(name: &str) -> Self {
+        static COUNT: AtomicU32 = AtomicU32::new(0);
+        let unique = format!("{name}-{}-{}", std::process::id(), COUNT.fetch_add(1, Ordering::Relaxed));
+        let root = Path::new(env!("CARGO_TARGET_TMPDIR")).join(unique);
+        std::fs::create_dir_all(root.join(".liza")).unwrap();
+        std::fs::create_dir_all(root.join("specs")).unwrap();
+        std::fs::write(root.join("specs/x.md"), "# x\n").unwrap();
+        Self { root }
+    }
+
+    /// A fresh blackboard.
+    pub fn new(name: &str) -> Self {
+        let project = Self::empty(name);
+        Store::create(&project.root, &fresh_state(), &first_entry()).unwrap();
+        project
+    }
+
+    /// A blackboard with this text, as if a person had written it.
+    pub fn with_text(name: &str, text: &str) -> Self {
+        let project = Self::empty(name);
+        std::fs::write(project.file("state.yaml"), text).unwrap();
+        project
+    }
+
+    pub fn store(&self) -> Store {
+        Store::open(&self.root).unwrap()
+    }
+
+    pub fn file(&self, name: &str) -> PathBuf {
+        self.root.join(".liza").join(name)
+    }
+
+    pub fn text(&self) -> String {
+        std::fs::read_to_string(self.file("state.yaml")).unwrap()
+    }
+
+    pub fn log(&self) -> String {
+        std::fs::read_to_string(self.file("log.yaml")).unwrap_or_default()
+    }
+
+    pub fn write(&self, text: &str) {
+        std::fs::write(self.file("state.yaml"), text).unwrap();
+    }
+
+    pub fn submit(&self, command: Command) -> Result<Outcome, StoreError> {
+        self.store().submit(&human(command))
+    }
+
+    pub fn add_task(&self, id: &str) -> Outcome {
+        self.submit(add_task(id)).unwrap()
+    }
+
+    /// Names in `.liza`, sorted.
+    pub fn names(&self) -> Vec<String> {
+        let entries = std::fs::read_dir(self.root.join(".liza")).unwrap();
+        let mut names: Vec<String> = entries.map(|e| e.unwrap().file_name().into_string().unwrap()).collect();
+        names.sort();
+        names
+    }
+}
+
+impl Drop for Project {
+    fn drop(&mut self) {
+        if !std::thread::panicking() {
+            let _ = std::fs::remove_dir_all(&self.root);
+        }
+    }
+}
+
+pub fn human(command: Command) -> Request {
+    Request { actor: Actor::Human, now: now(), halt: Halt::default(), if_revision: None, command }
+}
+
+pub fn add_task(id: &str) -> Command {
+    let new = NewTask {
+        description: format!("Do {id}: \"all\" of it # really"),
+        spec_ref: Some("specs/x.md".to_owned()),
+        done_when: Some("It works\nand is tested\n".to_owned()),
+        scope: Some("src/".to_owned()),
+        ..NewTask::default()
+    };
+    Command::AddTask { task: task(id), new }
+}
+
+pub fn register(id: &str) -> Command {
+    Command::Register { agent: agent(id), terminal: "/dev/pts/1".to_owned() }
+}
+
+pub fn heartbeat(id: &str) -> Command {
+    Command::Heartbeat { agents: vec![(agent(id), None)], length: None }
+}
+
+pub fn note(text: &str) -> Command {
+    Command::Note { message: text.to_owned(), to: None }
+}
+
+/// Waits until something holds.
+pub fn wait_until(what: &str, mut holds: impl FnMut() -> bool) {
+    let deadline = Instant::now() + Duration::from_secs(20);
+    while !holds() {
+        assert!(Instant::now() < deadline, "waited in vain for {what}");
+        std::thread::yield_now();
+    }
+}

@@ -1,0 +1,79 @@
+//! `liza add-task`: the planner writes a task down.
+
+use liza_core::Command;
+use liza_core::command::NewTask;
+use liza_core::ids::TaskId;
+use liza_core::time::Seconds;
+
+use super::context::Context;
+use super::error::CommandError;
+use super::output::Reply;
+
+/// Write a task down.
+///
+/// It becomes claimable at once, unless --draft is given: then `liza finalize` makes it so, with the rest of the plan.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "Example:
+  liza add-task --id retry-orders --desc \"Retry order calls\" --spec specs/retry.md#orders \\
+    --done \"create_order retries 3 times on 5xx\" --scope \"order client only\" --depends retry-core")]
+pub struct Args {
+    /// Its name: kebab-case, such as retry-orders.
+    #[arg(long, value_name = "ID")]
+    id: TaskId,
+    /// What to build, in one or two sentences.
+    #[arg(long, value_name = "TEXT", allow_hyphen_values = true)]
+    desc: String,
+    /// What it has to conform to: a file in the project, perhaps with an #anchor.
+    #[arg(long, value_name = "REF")]
+    spec: Option<String>,
+    /// How one sees that it is done; falsifiable.
+    #[arg(long, value_name = "TEXT", allow_hyphen_values = true)]
+    done: Option<String>,
+    /// What belongs to it, and what does not.
+    #[arg(long, value_name = "TEXT", allow_hyphen_values = true)]
+    scope: Option<String>,
+    /// 1 (highest) to 5 (lowest); 3 when absent.
+    #[arg(long, value_name = "N")]
+    priority: Option<i64>,
+    /// Tasks that must be MERGED first.
+    #[arg(long, value_name = "ID,…", value_delimiter = ',')]
+    depends: Vec<TaskId>,
+    /// Keep it a DRAFT until `finalize`.
+    #[arg(long)]
+    draft: bool,
+    /// Leave it out of what the sprint must finish.
+    #[arg(long)]
+    stretch: bool,
+    /// Its own limit of claims by one coder.
+    #[arg(long, value_name = "N")]
+    max_iterations: Option<u32>,
+    /// Its own limit of rejections of one coder.
+    #[arg(long, value_name = "N")]
+    max_review_cycles: Option<u32>,
+    /// Its own length of a lease, in seconds.
+    #[arg(long, value_name = "SECONDS")]
+    lease: Option<u64>,
+}
+
+/// Runs it.
+pub(super) fn run(args: Args, context: &Context) -> Result<Reply, CommandError> {
+    let task = args.id;
+    let new = NewTask {
+        description: args.desc,
+        spec_ref: args.spec,
+        done_when: args.done,
+        scope: args.scope,
+        priority: args.priority,
+        depends_on: args.depends,
+        draft: args.draft,
+        stretch: args.stretch,
+        max_iterations: args.max_iterations,
+        max_review_cycles: args.max_review_cycles,
+        lease: args.lease.map(Seconds),
+    };
+    let name = task.clone();
+    context.submit_and_tell(Command::AddTask { task, new }, |reply| {
+        let status = reply.get("status").map(ToString::to_string).unwrap_or_default();
+        format!("{name} is written down: {status}")
+    })
+}

@@ -1,0 +1,128 @@
+//! What every command is given: the global options, the project, the caller.
+
+use std::path::{Path, PathBuf};
+
+use liza_core::Command;
+use liza_core::agent::Actor;
+use liza_core::effect::Effect;
+use liza_core::ids::Revision;
+use liza_core::value::Fields;
+
+use crate::effects::{run_halts, to_remove};
+use crate::project::{AGENT_GENERATION, AGENT_ID, Project, actor_from};
+
+use super::error::CommandError;
+use super::exit_code::Exit;
+use super::output::{Reply, Screen, to_json};
+
+/// The options that every command takes.
+#[derive(Debug, Clone, clap::Args)]
+pub struct Global {
+    /// Run as if started in DIR.
+    #[arg(short = 'C', value_name = "DIR", global = true)]
+    pub directory: Option<PathBuf>,
+    /// Print one JSON object instead of text.
+    #[arg(long, global = true)]
+    pub json: bool,
+    /// Print nothing on success.
+    #[arg(long, short, global = true)]
+    pub quiet: bool,
+    /// When to use colour.
+    #[arg(long, value_name = "WHEN", global = true, value_enum, default_value_t)]
+    pub color: super::output::Color,
+    /// Refuse to write when the target has changed since revision N.
+    #[arg(long, value_name = "N", global = true)]
+    pub if_revision: Option<u64>,
+}
+
+/// What every command is given.
+#[derive(Debug)]
+pub struct Context {
+    /// Where the command runs.
+    pub directory: PathBuf,
+    /// How to write.
+    pub screen: Screen,
+    /// What the caller had read.
+    pub if_revision: Option<Revision>,
+}
+
+/// What a submitted command came to.
+#[derive(Debug)]
+pub struct Submitted {
+    /// The revision that now stands.
+    pub revision: u64,
+    /// What the rules told.
+    pub reply: Fields,
+    /// What is left to do in the world: worktrees to prepare.
+    pub effects: Vec<Effect>,
+}
+
+impl Context {
+    /// Resolves the options.
+    pub fn new(global: &Global) -> Result<Self, CommandError> {
+        let screen = Screen { json: global.json, quiet: global.quiet, color: global.color };
+        let here = || std::env::current_dir();
+        let directory = match &global.directory {
+            Some(path) => here().map(|here| here.join(path)).and_then(|path| path.canonicalize()),
+            None => here(),
+        };
+        let directory = directory.map_err(|error| {
+            let named = global.directory.as_deref().unwrap_or(Path::new("."));
+            CommandError::refused("no_directory", format!("cannot enter {}: {error}", named.display()))
+        })?;
+        Ok(Self { directory, screen, if_revision: global.if_revision.map(Revision) })
+    }
+
+    /// The project that the command runs in.
+    pub fn project(&self) -> Result<Project, CommandError> {
+        let root = Project::find(&self.directory).ok_or_else(|| CommandError::no_project(&self.directory))?;
+        Ok(Project::open(&root)?)
+    }
+
+    /// Who calls.
+    pub fn actor(&self) -> Result<Actor, CommandError> {
+        let variable = |name| std::env::var(name).ok();
+        actor_from(variable(AGENT_ID).as_deref(), variable(AGENT_GENERATION).as_deref()).map_err(|message| {
+            let hint = "unset both to act as a person, or start the agent with `liza agent`";
+            CommandError::refused("bad_agent_id", message).hint(hint)
+        })
+    }
+
+    /// Submits a command in the caller's name and does in the world what follows from it.
+    pub fn submit(&self, project: &Project, command: Command) -> Result<Submitted, CommandError> {
+        let outcome = project.submit(self.actor()?, self.if_revision, command)?;
+        for notice in &outcome.notices {
+            self.screen.note(&format!("liza: {notice:?}"));
+        }
+        let done = run_halts(project, &outcome.effects)
+            .map_err(|error| CommandError::refused("effect", error.to_string()).exit(Exit::Inconsistent));
+        self.remove_worktrees(project, &outcome.effects);
+        if let Some(refusal) = outcome.refusal {
+            return Err(refusal.into());
+        }
+        done?;
+        Ok(Submitted { revision: outcome.revision.0, reply: outcome.reply, effects: outcome.effects })
+    }
+
+    /// Removes worktrees that nobody needs any more. A failure is told, not returned: the blackboard has been
+    /// written, and `recover` does what was left.
+    fn remove_worktrees(&self, project: &Project, effects: &[Effect]) {
+        for task in to_remove(effects) {
+            if let Err(error) = crate::effects::remove_worktree(project, task) {
+                self.screen.note(&format!("liza: the worktree of {task} is still there: {error}"));
+                self.screen.note("  hint: liza recover");
+            }
+        }
+    }
+
+    /// Submits a command and tells what came of it, with `text` for people.
+    pub fn submit_and_tell(
+        &self,
+        command: Command,
+        text: impl FnOnce(&Fields) -> String,
+    ) -> Result<Reply, CommandError> {
+        let project = self.project()?;
+        let done = self.submit(&project, command)?;
+        Ok(Reply::new(text(&done.reply), to_json(&done.reply)).at(done.revision))
+    }
+}

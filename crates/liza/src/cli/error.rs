@@ -1,0 +1,113 @@
+//! The one error of the program: what was wrong, what to do next, and how the program ends.
+//!
+//! Every layer keeps its own error enum; here they are told to people and programs.
+
+use std::path::Path;
+
+use liza_core::Refusal;
+use liza_core::ids::IdError;
+use liza_store::StoreError;
+
+use crate::git::GitError;
+
+use super::exit_code::Exit;
+
+/// Why a command did not do what was asked.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct CommandError {
+    /// A stable word for programs.
+    pub code: String,
+    /// What was wrong.
+    pub message: String,
+    /// What to do next.
+    pub hint: Option<String>,
+    /// How the program ends.
+    pub exit: Exit,
+}
+
+impl CommandError {
+    /// A refusal by the command itself, before any rule was asked.
+    pub fn refused(code: &str, message: impl Into<String>) -> Self {
+        Self { code: code.to_owned(), message: message.into(), hint: None, exit: Exit::Refused }
+    }
+
+    /// With the next right step.
+    #[must_use]
+    pub fn hint(mut self, hint: impl Into<String>) -> Self {
+        self.hint = Some(hint.into());
+        self
+    }
+
+    /// With another ending.
+    #[must_use]
+    pub fn exit(mut self, exit: Exit) -> Self {
+        self.exit = exit;
+        self
+    }
+
+    /// There is no blackboard here.
+    pub fn no_project(from: &Path) -> Self {
+        let message = format!("there is no .liza in {} or above it", from.display());
+        Self::refused("no_project", message).hint("liza init \"GOAL\", in the root of your repository")
+    }
+}
+
+impl From<Refusal> for CommandError {
+    fn from(refusal: Refusal) -> Self {
+        Self {
+            code: refusal.code().to_owned(),
+            message: refusal.to_string(),
+            hint: refusal.hint(),
+            exit: refusal.class().into(),
+        }
+    }
+}
+
+impl From<IdError> for CommandError {
+    fn from(error: IdError) -> Self {
+        Self::refused("bad_id", error.to_string())
+    }
+}
+
+impl From<StoreError> for CommandError {
+    fn from(error: StoreError) -> Self {
+        let message = error.to_string();
+        let made = |code: &str, exit: Exit, hint: &str| {
+            let hint = (!hint.is_empty()).then(|| hint.to_owned());
+            Self { code: code.to_owned(), message: message.clone(), hint, exit }
+        };
+        match error {
+            StoreError::Refused(refusal) => (*refusal).into(),
+            StoreError::Violates(_) => made("invalid", Exit::Refused, "nothing was written"),
+            StoreError::Missing { .. } => made("no_project", Exit::Refused, "liza init \"GOAL\""),
+            StoreError::Exists { .. } => made("exists", Exit::Refused, "liza status shows what is there"),
+            StoreError::Locked { .. } => {
+                made("locked", Exit::Locked, "somebody else writes; try again in 1 to 5 s")
+            }
+            StoreError::Nested => made("locked", Exit::Locked, "write after `lock modify` has ended"),
+            StoreError::Broken(_) => made("broken_state", Exit::Inconsistent, "liza validate, then liza edit"),
+            StoreError::Version { .. } => made("newer_version", Exit::Inconsistent, "update liza"),
+            StoreError::Io { .. } => made("io", Exit::Refused, "nothing was changed"),
+            // The store may learn to fail in new ways; each is an inconsistency until it gets a line here.
+            _ => made("store", Exit::Inconsistent, "nothing was written"),
+        }
+    }
+}
+
+impl From<GitError> for CommandError {
+    fn from(error: GitError) -> Self {
+        let exit = match error {
+            GitError::Missing { .. } | GitError::TooOld { .. } => Exit::Missing,
+            GitError::NotARepository { .. } | GitError::NoCheckout { .. } | GitError::NoCommits { .. } => {
+                Exit::Refused
+            }
+            _ => Exit::Git,
+        };
+        let code = match exit {
+            Exit::Missing => "git_missing",
+            Exit::Refused => "no_repository",
+            _ => "git",
+        };
+        Self { code: code.to_owned(), message: error.to_string(), hint: None, exit }
+    }
+}

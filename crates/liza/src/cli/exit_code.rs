@@ -1,0 +1,47 @@
+//! The exit codes, in one place. Nothing else in the program knows a number.
+
+use liza_core::refusal::Class;
+
+/// How the program ends.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Exit {
+    /// It did what was asked.
+    Success,
+    /// Refused, invalid, or called wrongly.
+    Refused,
+    /// The lock could not be had.
+    Locked,
+    /// Git failed: a conflict, a red integration test.
+    Git,
+    /// The blackboard is broken, or has moved on since it was read.
+    Inconsistent,
+    /// A program that is needed is missing.
+    Missing,
+    /// To an agent: stop now.
+    Stop,
+}
+
+impl Exit {
+    /// The number.
+    pub fn code(self) -> u8 {
+        match self {
+            Exit::Success => 0,
+            Exit::Refused => 1,
+            Exit::Locked => 2,
+            Exit::Git => 3,
+            Exit::Inconsistent => 4,
+            Exit::Missing => 5,
+            Exit::Stop => 42,
+        }
+    }
+}
+
+impl From<Class> for Exit {
+    fn from(class: Class) -> Self {
+        match class {
+            Class::Refused => Exit::Refused,
+            Class::Inconsistent => Exit::Inconsistent,
+            Class::Stop => Exit::Stop,
+        }
+    }
+}

@@ -1,0 +1,29 @@
+//! `liza note`: the human has something to say to the agents.
+
+use liza_core::Command;
+use liza_core::ids::TaskId;
+
+use super::context::Context;
+use super::error::CommandError;
+use super::output::Reply;
+
+/// Leave a note that agents read before they start.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "Examples:
+  liza note \"There is a retry helper in src/utils/retry.py\" --for retry-orders
+  liza note \"No new dependencies, please\"")]
+pub struct Args {
+    /// What to say.
+    #[arg(allow_hyphen_values = true)]
+    text: String,
+    /// Say it to whoever works on this task; to everybody when absent.
+    #[arg(long = "for", value_name = "TASK")]
+    to: Option<TaskId>,
+}
+
+/// Runs it.
+pub(super) fn run(args: Args, context: &Context) -> Result<Reply, CommandError> {
+    let whom = args.to.as_ref().map_or("everybody".to_owned(), |task| format!("whoever works on {task}"));
+    let command = Command::Note { message: args.text, to: args.to };
+    context.submit_and_tell(command, |_| format!("noted, for {whom}"))
+}

@@ -1,0 +1,108 @@
+//! What goes to the screen: text for people, one JSON object for programs. A closed pipe is no error.
+
+use std::io::{self, Write};
+
+use anstream::{AutoStream, ColorChoice};
+use liza_core::value::{Fields, Value};
+use serde_json::json;
+
+use super::error::CommandError;
+
+/// Whether text is coloured.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, clap::ValueEnum)]
+pub enum Color {
+    /// In a terminal, unless NO_COLOR is set.
+    #[default]
+    Auto,
+    /// Always.
+    Always,
+    /// Never.
+    Never,
+}
+
+/// What a command has to tell.
+#[derive(Debug, Clone, Default)]
+pub struct Reply {
+    /// The revision that now stands.
+    pub revision: Option<u64>,
+    /// For programs.
+    pub result: serde_json::Value,
+    /// For people; may carry colour.
+    pub text: String,
+}
+
+impl Reply {
+    /// A reply with both faces.
+    pub fn new(text: impl Into<String>, result: serde_json::Value) -> Self {
+        Self { revision: None, result, text: text.into() }
+    }
+
+    /// At that revision.
+    #[must_use]
+    pub fn at(mut self, revision: u64) -> Self {
+        self.revision = Some(revision);
+        self
+    }
+}
+
+/// How and where to write.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Screen {
+    /// One JSON object instead of text.
+    pub json: bool,
+    /// No text on success.
+    pub quiet: bool,
+    /// Colour.
+    pub color: Color,
+}
+
+impl Screen {
+    fn choice(self) -> ColorChoice {
+        match self.color {
+            Color::Auto => ColorChoice::Auto,
+            Color::Always => ColorChoice::Always,
+            Color::Never => ColorChoice::Never,
+        }
+    }
+
+    /// Writes a command's reply to standard output.
+    pub fn reply(self, reply: &Reply) {
+        if self.json {
+            let object = json!({"ok": true, "revision": reply.revision, "result": reply.result});
+            self.out(&object.to_string());
+        } else if !self.quiet && !reply.text.is_empty() {
+            self.out(reply.text.trim_end_matches('\n'));
+        }
+    }
+
+    /// Tells why a command failed: to programs on standard output, to people on standard error.
+    pub fn error(self, error: &CommandError) {
+        if self.json {
+            let CommandError { code, message, hint, exit } = error;
+            let error = json!({"code": code, "exit": exit.code(), "message": message, "hint": hint});
+            self.out(&json!({"ok": false, "error": error}).to_string());
+            return;
+        }
+        self.note(&format!("liza: {}", error.message));
+        if let Some(hint) = &error.hint {
+            self.note(&format!("  hint: {hint}"));
+        }
+    }
+
+    /// Tells something on the side, on standard error.
+    pub fn note(self, text: &str) {
+        // Whoever closed the pipe does not want to hear more; there is nobody to tell about it.
+        let _ = writeln!(AutoStream::new(io::stderr().lock(), self.choice()), "{text}");
+    }
+
+    /// Writes a line to standard output.
+    pub fn out(self, text: &str) {
+        let mut out = AutoStream::new(io::stdout().lock(), self.choice());
+        let _ = writeln!(out, "{text}").and_then(|()| out.flush());
+    }
+}
+
+/// The blackboard's values as JSON.
+pub fn to_json(fields: &Fields) -> serde_json::Value {
+    serde_json::to_value(Value::Map(fields.clone())).unwrap_or(serde_json::Value::Null)
+}
