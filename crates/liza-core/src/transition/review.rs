@@ -151,8 +151,9 @@ pub(super) fn claim_review(
     if !head.names_same_commit(&commit) {
         return void_submission(tx, task, head);
     }
-    if let Some(stale) = review.filter(|review| review.by != reviewer) {
-        tx.free_agent(stale.by, id, AgentStatus::Idle)?;
+    // Also the holder of a review without an end, which a typed review does not know.
+    if let Some(stale) = task.record.reviewing_by.filter(|stale| *stale != reviewer) {
+        tx.free_agent(stale, id, AgentStatus::Idle)?;
     }
     let lease = tx.now + tx.config()?.lease(&task.record);
     entry.status = AgentStatus::Reviewing;
@@ -189,6 +190,7 @@ fn void_submission(tx: &mut Tx<'_>, mut task: Task, head: &Sha) -> Result<(), Re
         tx.system_event(EventName::Rejected).with("reason", "head_moved").with("commit", commit.as_str());
     let id = task.id.clone();
     reject(tx, &mut task, work, commit.clone(), reason.clone(), event)?;
+    end_review_handoff(tx, &mut task)?;
     tx.refuse(Refusal::SubmissionVoid { task: id.clone(), head: head.clone(), commit });
     tx.log_as("system", LogAction::Task(EventName::Rejected), Some(&id), &reason);
     tx.reply_task(&task);
@@ -317,7 +319,8 @@ fn reject(
     Ok(())
 }
 
-/// Notes from one code reviewer's session to the next are settled by the verdict.
+/// Notes from one code reviewer's session to the next are settled when the review is over; the coder's next claim
+/// must not take them for a handoff of its own work.
 fn end_review_handoff(tx: &mut Tx<'_>, task: &mut Task) -> Result<(), Refusal> {
     let notes = tx.board.handoff.get(Section::Handoff)?.get(&task.id);
     if notes.is_some_and(|notes| notes.reader() == Role::CodeReviewer) {

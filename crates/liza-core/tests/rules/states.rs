@@ -205,7 +205,10 @@ fn a_refused_transition_says_the_state_and_what_is_possible() {
     let actor = world.supervisor(coder(1));
     let refusal = world.refused_with("not_claimable", actor, reserve("t", coder(1), base()));
     let message = refusal.to_string();
-    assert!(message.contains("t is BLOCKED") && message.contains("unblock-task, supersede-task"), "{message}");
+    assert!(
+        message.contains("t is BLOCKED") && message.contains("unblock-task, supersede-task"),
+        "{message}"
+    );
     assert!(refusal.hint().is_some_and(|hint| hint.contains("unblock-task t")));
 }
 

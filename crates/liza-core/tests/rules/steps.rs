@@ -117,14 +117,14 @@ impl World {
             Status::Unclaimed => {}
             Status::Claimed => {
                 world.claim("t", coder(1));
-            },
+            }
             Status::ReadyForReview => {
                 world.claim("t", coder(1));
                 world.submit("t", coder(1), sha('a'));
             }
             Status::Rejected => {
                 world.reject_again("t", coder(1));
-            },
+            }
             Status::Approved => {
                 world = Self::with_task(Status::ReadyForReview);
                 world.approve("t");
@@ -143,7 +143,7 @@ impl World {
             }
             Status::Abandoned => {
                 world.abandon("t");
-            },
+            }
             Status::Superseded => {
                 world.add("new", draft());
                 world.must(Actor::Human, supersede("t", &["new"]));
