@@ -109,6 +109,16 @@ fn who_was_taken_over_is_told_to_stop_and_disturbs_nobody() {
     world.refused_with("task_lost", world.agent(coder(1)), block("t"));
 }
 
+/// Covers: AG-17, CL-11
+#[test]
+fn a_session_whose_claim_was_released_is_told_to_stop() {
+    let mut world = World::with_task(Status::Claimed);
+    world.must(Actor::Human, release("t", true));
+    let refusal = world.refused_with("task_lost", world.agent(coder(1)), submit("t", sha('a')));
+    assert_eq!(refusal.class(), Class::Stop);
+    world.refused_with("not_your_task", Actor::Operator(coder(1)), submit("t", sha('a')));
+}
+
 /// Covers: CL-07
 #[test]
 fn a_takeover_that_came_to_nothing_leaves_the_claim_to_its_coder() {

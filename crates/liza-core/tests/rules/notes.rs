@@ -226,7 +226,7 @@ fn a_handoff_records_who_as_what_how_full_and_when() {
 #[test]
 fn a_handoff_is_the_holders() {
     let mut world = World::with_task(Status::Claimed);
-    world.refused_with("task_lost", world.agent(coder(2)), handoff(notes(), &[]));
+    world.refused_with("not_your_task", world.agent(coder(2)), handoff(notes(), &[]));
     world.refused_with("not_your_review", world.agent(reviewer(1)), handoff(notes(), &[]));
     world.refused_with("not_permitted", Actor::Human, handoff(notes(), &[]));
     world.submit("t", coder(1), sha('a'));

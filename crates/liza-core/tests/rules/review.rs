@@ -29,7 +29,8 @@ fn under_review() -> World {
 #[test]
 fn only_the_owner_submits() {
     let mut world = World::with_task(Status::Claimed);
-    world.refused_with("task_lost", world.agent(coder(2)), submit("t", sha('a')));
+    let refusal = world.refused_with("not_your_task", world.agent(coder(2)), submit("t", sha('a')));
+    assert_eq!(refusal.class(), Class::Refused, "it never had it: a slip, no reason to stop");
     world.refused_with("not_your_task", Actor::Operator(coder(2)), submit("t", sha('a')));
     world.refused_with("not_permitted", world.agent(reviewer(1)), submit("t", sha('a')));
 }
@@ -282,7 +283,7 @@ fn a_coder_says_beforehand_what_it_is_about_to_do() {
         ..Intent::default()
     };
     let check = |intent| Command::PreCheck { task: task("t"), intent };
-    world.refused_with("task_lost", world.agent(coder(2)), check(intent.clone()));
+    world.refused_with("not_your_task", world.agent(coder(2)), check(intent.clone()));
     let actor = world.agent(coder(1));
     world.refused_with("missing", actor, check(Intent { intent: String::new(), ..intent.clone() }));
     world.refused_with("missing", actor, check(Intent { validation: String::new(), ..intent.clone() }));

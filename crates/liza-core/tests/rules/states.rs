@@ -73,8 +73,10 @@ fn only_a_claimed_task_can_be_submitted_and_blocked_by_its_coder() {
             other.must(actor, block("t"));
             assert_eq!(other.status("t"), Status::Blocked);
         } else {
-            world.refused_with("wrong_status", actor, submit("t", sha('a')));
-            world.refused_with("wrong_status", actor, block("t"));
+            // Whoever had it and has it no more is told to stop.
+            let code = if status == Status::Merged { "task_lost" } else { "wrong_status" };
+            world.refused_with(code, actor, submit("t", sha('a')));
+            world.refused_with(code, actor, block("t"));
         }
     }
 }
