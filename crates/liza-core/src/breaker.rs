@@ -192,19 +192,9 @@ pub fn analyze(state: &State) -> Vec<Finding> {
 
 /// The first group of anomalies that are all alike and as many as the pattern needs.
 fn find(pattern: Pattern, anomalies: &[&Anomaly]) -> Option<Finding> {
-    let said: Vec<(&Anomaly, String)> =
+    let said: Vec<Said<'_>> =
         anomalies.iter().filter_map(|anomaly| Some((*anomaly, pattern.evidence(anomaly)?))).collect();
-    let groups = said.iter().enumerate().map(|(n, first)| {
-        let mut group = vec![first];
-        for other in &said[n + 1..] {
-            // Alike to every one in the group: three that are alike, not three of which two are.
-            if group.iter().all(|(_, text)| pattern.alike(text, &other.1)) {
-                group.push(other);
-            }
-        }
-        group
-    });
-    let group = groups.into_iter().find(|group| group.len() >= pattern.threshold())?;
+    let group = alike_group(pattern, &said, Vec::new())?;
     let common_factor = match pattern {
         Pattern::DebtAccumulation => format!("{} trade-offs that create debt", group.len()),
         Pattern::RetryCluster
@@ -217,9 +207,38 @@ fn find(pattern: Pattern, anomalies: &[&Anomaly]) -> Option<Finding> {
     Some(Finding { pattern, common_factor, evidence })
 }
 
+/// An anomaly with what it says to a pattern.
+type Said<'a> = (&'a Anomaly, String);
+
+/// Completes a group to as many as the pattern needs, then adds whatever else is alike to all of it. Likeness is not
+/// transitive: three that are alike are wanted, not three of which two are, so a choice that leads nowhere is undone.
+fn alike_group<'s, 'a>(
+    pattern: Pattern,
+    rest: &'s [Said<'a>],
+    group: Vec<&'s Said<'a>>,
+) -> Option<Vec<&'s Said<'a>>> {
+    let fits =
+        |group: &[&Said<'a>], other: &Said<'a>| group.iter().all(|(_, text)| pattern.alike(text, &other.1));
+    if group.len() >= pattern.threshold() {
+        return Some(rest.iter().fold(group, |mut group, other| {
+            if fits(&group, other) {
+                group.push(other);
+            }
+            group
+        }));
+    }
+    let candidates = rest.iter().enumerate().filter(|(_, other)| fits(&group, other));
+    candidates
+        .into_iter()
+        .find_map(|(n, other)| alike_group(pattern, &rest[n + 1..], [group.as_slice(), &[other]].concat()))
+}
+
+/// As much of a text as is compared: enough to tell errors apart, little enough for hundreds of them.
+const COMPARED: usize = 200;
+
 /// The letters of a text: case, white space, digits and punctuation folded away.
 fn fold(text: &str) -> String {
-    text.chars().filter(|c| c.is_alphabetic()).flat_map(char::to_lowercase).take(400).collect()
+    text.chars().filter(|c| c.is_alphabetic()).flat_map(char::to_lowercase).take(COMPARED).collect()
 }
 
 /// Whether two texts say the same. Texts without any letter are compared as they are.
@@ -237,7 +256,9 @@ fn similar(one: &str, other: &str) -> bool {
     }
     let (a, b): (Vec<char>, Vec<char>) = (fold(one).chars().collect(), fold(other).chars().collect());
     let longest = a.len().max(b.len());
-    longest > 0 && (longest - edit_distance(&a, &b)) * 10 >= longest * 7
+    // Texts of very different length cannot be similar; most pairs end here.
+    let close = a.len().abs_diff(b.len()) * 10 <= longest * 3;
+    longest > 0 && close && (longest - edit_distance(&a, &b)) * 10 >= longest * 7
 }
 
 fn edit_distance(a: &[char], b: &[char]) -> usize {

@@ -81,13 +81,12 @@ pub(super) fn new_goal(tx: &mut Tx<'_>, description: &str, spec_ref: Option<&str
     if old.status != GoalStatus::Aborted {
         refuse_open(&open)?;
     }
-    for id in &open {
-        let mut record = tx.board.body(id)?.record.clone();
-        give_up(tx, id, &mut record)?;
-        tx.put_record(id.clone(), record);
-    }
     for id in tx.board.tasks.keys() {
-        tx.archive(id.clone());
+        let mut record = tx.board.body(id)?.record.clone();
+        if open.contains(id) {
+            give_up(tx, id, &mut record)?;
+        }
+        move_to_archive(tx, id, record);
     }
     let number = old.id.rsplit('-').next().and_then(|digits| digits.parse().ok()).unwrap_or(1u32);
     let goal = Goal {
@@ -132,6 +131,8 @@ pub(super) fn start_next_sprint(tx: &mut Tx<'_>) -> Result<(), Refusal> {
     let past = tx.sprint()?.clone();
     let goal = tx.board.goal.get(Section::Goal)?.id.clone();
     let mut next = Sprint::begin(past.number().saturating_add(1), &goal, tx.now);
+    // What the planner has seen is not new because the sprint is.
+    next.seen_triggers = past.seen_triggers.clone();
     for id in open_tasks(tx) {
         let stretch = past.scope.stretch.contains(&id);
         if stretch { next.scope.stretch.push(id) } else { next.scope.planned.push(id) }
@@ -336,12 +337,19 @@ pub(super) fn resolve(tx: &mut Tx<'_>, resolution: &str) -> Result<(), Refusal> 
     Ok(())
 }
 
+/// The archive gets the last record, and the record says so.
+fn move_to_archive(tx: &mut Tx<'_>, id: &TaskId, mut record: TaskRecord) {
+    record.history.get_or_insert_default().push(tx.event(EventName::Archived));
+    tx.put_record(id.clone(), record);
+    tx.archive(id.clone());
+}
+
 /// Moves terminal tasks out of the live file; their names and states stay.
 pub(super) fn archive(tx: &mut Tx<'_>, tasks: &[TaskId]) -> Result<(), Refusal> {
     let sprint = tx.board.sprint.get(Section::Sprint)?;
     for id in tasks {
         let no = |why: &str| Refusal::NotArchivable { task: id.clone(), why: why.to_owned() };
-        let mut record = tx.board.body(id)?.record.clone();
+        let record = tx.board.body(id)?.record.clone();
         match record.status {
             Some(status) if status.is_terminal() => {}
             Some(status) => return Err(no(&format!("it is {status}"))),
@@ -350,9 +358,7 @@ pub(super) fn archive(tx: &mut Tx<'_>, tasks: &[TaskId]) -> Result<(), Refusal> 
         if !sprint.status.is_terminal() && sprint.names(id) {
             return Err(no("it belongs to the running sprint"));
         }
-        record.history.get_or_insert_default().push(tx.event(EventName::Archived));
-        tx.put_record(id.clone(), record);
-        tx.archive(id.clone());
+        move_to_archive(tx, id, record);
     }
     let names: Vec<String> = tasks.iter().map(ToString::to_string).collect();
     if !names.is_empty() {

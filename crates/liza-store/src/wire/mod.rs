@@ -7,7 +7,7 @@ mod ops;
 mod read;
 mod splice;
 
-pub(crate) use ops::{Op, document_of, operations};
+pub(crate) use ops::{Op, document_of, operations, revision_ops};
 pub(crate) use read::{View, body_of, parse_part};
 pub(crate) use splice::{Spliced, flat, rewrite, splice, untouched, verify};
 
@@ -15,3 +15,6 @@ pub(crate) use splice::{Spliced, flat, rewrite, splice, untouched, verify};
 pub(crate) const VERSION: i64 = 1;
 /// Sections without which there is no blackboard.
 pub(crate) const REQUIRED: [&str; 5] = ["version", "goal", "tasks", "agents", "config"];
+
+#[cfg(test)]
+mod tests;
