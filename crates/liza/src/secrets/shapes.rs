@@ -222,6 +222,7 @@ fn assignment(line: &[u8], at: usize) -> Option<Found> {
 const BEGIN: &[u8] = b"-----BEGIN ";
 const END: &[u8] = b"-----END ";
 const PRIVATE: &[u8] = b"PRIVATE KEY";
+const KEY_MAX: usize = 32 * 1024;
 
 /// The body of a private key: on this line, or from here on.
 fn private_key(line: &[u8], at: usize, in_key: &mut bool) -> Option<Found> {
@@ -233,7 +234,9 @@ fn private_key(line: &[u8], at: usize, in_key: &mut bool) -> Option<Found> {
     let title_end = find(line, b"-----", title).filter(|end| end - title < 60)?;
     find(line.get(..title_end)?, PRIVATE, title)?;
     let start = title_end + b"-----".len();
-    if let Some(end) = find(line, END, start) {
+    // No key is longer, and a line full of beginnings must not be searched to its end for each of them.
+    let window = line.get(..line.len().min(start + KEY_MAX))?;
+    if let Some(end) = find(window, END, start) {
         return Some(Found { start, end });
     }
     let end = run(line, start, |byte| !byte.is_ascii_whitespace() && byte != b'"');
