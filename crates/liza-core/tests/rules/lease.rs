@@ -1,6 +1,7 @@
 //! Leases, heartbeats, fencing, and how a person takes a claim away.
 
 use liza_core::agent::{Actor, AgentStatus};
+use liza_core::claimable::reviewable_for;
 use liza_core::command::{ClaimRole, Command, HandoffNotes, NewTask, Verdict};
 use liza_core::effect::Effect;
 use liza_core::ids::Generation;
@@ -281,7 +282,10 @@ fn stale_review_claims_are_cleared_and_live_ones_stay() {
     world.claim_review("t", reviewer(1));
     world.pass(200);
     world.claim_review("u", reviewer(2));
-    world.pass(101);
+    world.pass(100);
+    assert!(world.must(Actor::Human, Command::ClearStaleReviews).is_empty(), "its last second");
+    assert!(reviewable_for(&world.state.board, reviewer(2), world.now).iter().all(|id| *id != task("t")));
+    world.pass(1);
     let change = world.must(Actor::Human, Command::ClearStaleReviews);
     assert_eq!(change.reply["cleared"].to_string(), "t");
     let record = world.record("t");
