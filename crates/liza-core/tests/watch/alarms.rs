@@ -284,5 +284,5 @@ fn each_alarm_is_said_once_per_episode() {
     let remembered = episodes.clone();
     assert_eq!(episodes.advance(&stands(&free)).len(), 0);
     assert_eq!(episodes.advance(&stands(&blocked)).len(), 1, "a new episode");
-    assert_eq!(remembered.clone().advance(&stands(&blocked)).len(), 0, "also after a restart of the watcher");
+    assert_eq!(remembered.advance(&stands(&blocked)).len(), 0, "also after a restart of the watcher");
 }
