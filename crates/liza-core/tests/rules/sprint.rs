@@ -157,7 +157,7 @@ fn a_look_before_the_deadline_does_not_use_it_up() {
     world.must(world.supervisor(planner()), at_deadline());
 }
 
-/// Covers: SP-01, SP-03
+/// Covers: SP-01
 #[test]
 fn a_checkpoint_comes_and_goes_with_the_humans_decision() {
     let mut world = World::new();

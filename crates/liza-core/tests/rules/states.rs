@@ -200,7 +200,7 @@ fn the_human_blocks_anything_that_is_not_over() {
     }
 }
 
-/// Covers: TS-01, CM-05
+/// Covers: TS-01
 #[test]
 fn a_refused_transition_says_the_state_and_what_is_possible() {
     let mut world = World::with_task(Status::Blocked);
