@@ -303,3 +303,14 @@ fn a_discovery_says_what_was_found() {
     let blank = Command::Discover { task, description: " ".into(), severity, urgency, recommendation };
     world.refused_with("missing", world.agent(coder(1)), blank);
 }
+
+/// Covers: NT-02
+#[test]
+fn a_handoff_knows_how_full_the_context_was_measured_to_be() {
+    let mut world = World::with_task(Status::Claimed);
+    world.edit_agent(coder(1), |entry| entry.context_percent = Some(88));
+    let unmeasured = HandoffNotes { context_percent: None, ..notes() };
+    world.must(world.agent(coder(1)), handoff(unmeasured, &[]));
+    let kept = &world.state.board.handoff.ready().unwrap()[&task("t")];
+    assert_eq!(kept.context_used.as_deref(), Some("88%"));
+}
