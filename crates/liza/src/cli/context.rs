@@ -7,8 +7,8 @@ use liza_core::agent::Actor;
 use liza_core::effect::Effect;
 use liza_core::ids::Revision;
 use liza_core::value::Fields;
-use liza_store::Notice;
 use liza_core::{Command, Refusal};
+use liza_store::Notice;
 
 use crate::effects::{run_halts, to_remove};
 use crate::project::{AGENT_GENERATION, AGENT_ID, Project, actor_from};
@@ -183,6 +183,8 @@ fn in_words(notice: &Notice) -> String {
              shows what it had changed"
         ),
         Notice::ModifyUndone => "a `lock modify` was killed; the state before it stands again".to_owned(),
-        Notice::LogWaits { why } => format!("written, but the log entry has to wait for the next write: {why}"),
+        Notice::LogWaits { why } => {
+            format!("written, but the log entry has to wait for the next write: {why}")
+        }
     }
 }
