@@ -79,7 +79,7 @@ pub(super) fn new_goal(tx: &mut Tx<'_>, description: &str, spec_ref: Option<&str
     let old = tx.board.goal.get(Section::Goal)?.clone();
     let unstated = old.description.trim().is_empty() && old.status == GoalStatus::InProgress;
     if unstated && tx.board.tasks.is_empty() {
-        return state_goal(tx, description, spec_ref);
+        return state_goal(tx, &description, spec_ref);
     }
     let open = open_tasks(tx);
     if old.status != GoalStatus::Aborted {
@@ -113,12 +113,12 @@ pub(super) fn new_goal(tx: &mut Tx<'_>, description: &str, spec_ref: Option<&str
 }
 
 /// Says what is wanted where nobody had said it yet: there is nothing to put into the archive.
-fn state_goal(tx: &mut Tx<'_>, description: String, spec_ref: Option<&str>) -> Result<(), Refusal> {
+fn state_goal(tx: &mut Tx<'_>, description: &str, spec_ref: Option<&str>) -> Result<(), Refusal> {
     let goal = tx.goal()?;
-    goal.description = description.clone();
+    goal.description = description.to_owned();
     goal.spec_ref = spec_ref.map(str::to_owned).or_else(|| goal.spec_ref.take());
     let id = goal.id.clone();
-    announce_goal(tx, id, &description);
+    announce_goal(tx, id, description);
     Ok(())
 }
 
@@ -254,6 +254,9 @@ pub(super) fn resume(tx: &mut Tx<'_>, decision: Option<&str>, note: Option<&str>
     if let Some(decision) = decision.filter(|decision| !DECISIONS.contains(decision)) {
         let problem = format!("{decision:?} is not one of {}", DECISIONS.join(", "));
         return Err(Refusal::BadText { what: "decision", problem });
+    }
+    if tx.board.goal.get(Section::Goal)?.status == GoalStatus::Aborted {
+        return Err(Refusal::GoalNotOpen { status: GoalStatus::Aborted });
     }
     let at_checkpoint = tx.board.sprint.get(Section::Sprint)?.status == SprintStatus::Checkpoint;
     leave_checkpoint(tx)?;

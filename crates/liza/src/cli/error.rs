@@ -90,25 +90,28 @@ impl From<StoreError> for CommandError {
             }
             StoreError::Version { .. } => made("newer_version", Exit::Inconsistent, "update liza"),
             StoreError::Io { .. } => made("io", Exit::Refused, "nothing was changed"),
+            StoreError::Path(_) => made("bad_path", Exit::Refused, ""),
             // The store may learn to fail in new ways; each is an inconsistency until it gets a line here.
-            _ => made("store", Exit::Inconsistent, "nothing was written"),
+            StoreError::Unfaithful { .. } | _ => made("store", Exit::Inconsistent, "nothing was written"),
         }
     }
 }
 
 impl From<GitError> for CommandError {
     fn from(error: GitError) -> Self {
-        let exit = match error {
-            GitError::Missing { .. } | GitError::TooOld { .. } => Exit::Missing,
+        let (code, exit) = match error {
+            GitError::Missing { .. } | GitError::TooOld { .. } => ("git_missing", Exit::Missing),
             GitError::NotARepository { .. } | GitError::NoCheckout { .. } | GitError::NoCommits { .. } => {
-                Exit::Refused
+                ("no_repository", Exit::Refused)
             }
-            _ => Exit::Git,
-        };
-        let code = match exit {
-            Exit::Missing => "git_missing",
-            Exit::Refused => "no_repository",
-            _ => "git",
+            GitError::TimedOut { .. }
+            | GitError::Failed { .. }
+            | GitError::Unreadable { .. }
+            | GitError::Foreign { .. }
+            | GitError::BranchInUse { .. }
+            | GitError::UnknownCommit { .. }
+            | GitError::NoIdentity { .. }
+            | GitError::Io { .. } => ("git", Exit::Git),
         };
         Self { code: code.to_owned(), message: error.to_string(), hint: None, exit }
     }

@@ -173,11 +173,16 @@ impl Plan {
         for warning in &warnings {
             context.screen.note(&format!("liza: {warning}"));
         }
-        let begun = if self.template { format!("; fill in {}", self.spec) } else { String::new() };
+        let next = match () {
+            () if self.goal.is_empty() => "liza goal new \"GOAL\"".to_owned(),
+            () if self.template => format!("fill in {}, then liza run", self.spec),
+            () if self.spec_missing => format!("write {}, then liza run", self.spec),
+            () => "liza run, or liza add-task for a task of your own".to_owned(),
+        };
+        let place = root.join(".liza");
         let text = format!(
-            "the blackboard is in {}, work will be merged to the branch {}{begun}\n\
-             next: liza run, or liza add-task for a task of your own",
-            root.join(".liza").display(),
+            "the blackboard is in {}, work will be merged to the branch {}\nnext: {next}",
+            place.display(),
             self.branch
         );
         let result = json!({

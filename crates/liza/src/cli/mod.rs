@@ -143,7 +143,7 @@ fn dispatch(verb: Verb, context: &Context) -> Result<Reply, CommandError> {
         Verb::Finalize(args) => finalize::run(args, context),
         Verb::Goal(args) => goal::run(args, context),
         Verb::Handoff(args) => handoff::run(args, context),
-        Verb::Heartbeat(args) => heartbeat::run(args, context),
+        Verb::Heartbeat(args) => heartbeat::run(&args, context),
         Verb::Init(args) => init::run(args, context),
         Verb::MarkBlocked(args) => mark_blocked::run(args, context),
         Verb::Note(args) => note::run(args, context),

@@ -30,6 +30,10 @@ fn an_anomaly_has_typed_details_and_is_its_role_s_duty() {
     let error = with("coder-1", &["retry_loop", "--task", "core", "--detail", "count=many"])
         .refused(1, "bad_details");
     assert!(error["message"].as_str().unwrap().contains("error_pattern"), "{error}");
+    assert_eq!(
+        error["hint"],
+        "liza anomaly retry_loop --task TASK --detail count=N --detail error_pattern=TEXT"
+    );
     with("code-reviewer-1", &["trade_off", "--task", "core"]).refused(1, "not_your_duty");
     with("coder-1", &["spec_ambiguity", "--task", "ghost"]).refused(1, "unknown_task");
     let error = with("coder-1", &["oddity", "--task", "core"]).refused(1, "usage");

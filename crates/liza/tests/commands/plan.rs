@@ -35,7 +35,8 @@ fn add_task_refuses_what_is_not_a_task() {
     project.add_task("core");
     let with = |words: &[&str]| project.liza(&[&["add-task", "--json"][..], words].concat());
     with(&["--id", "core", "--desc", "Again", "--draft"]).refused(1, "task_exists");
-    with(&["--id", "a", "--desc", "No gates"]).refused(1, "gates_missing");
+    let error = with(&["--id", "a", "--desc", "No gates"]).refused(1, "gates_missing");
+    assert_eq!(error["hint"], "say --spec, --done and --scope, or --draft to complete it later");
     with(&["--id", "a", "--desc", " \n ", "--draft"]).refused(1, "missing");
     with(&["--id", "a", "--desc", "x", "--draft", "--priority", "9"]).refused(1, "bad_text");
     with(&["--id", "a", "--desc", "x", "--draft", "--depends", "ghost"]).refused(1, "unknown_dependency");
@@ -195,7 +196,7 @@ fn unblock_refuses() {
     let project = TestProject::new();
     project.add_task("free");
     let error = project.liza(&["unblock-task", "free", "--json"]).refused(1, "wrong_status");
-    assert_eq!(error["hint"], "liza claim-task free");
+    assert_eq!(error["hint"], "liza claim-task free AGENT");
     project.liza(&["unblock-task", "free", "--same-coder", "--keep-worktree", "--json"]).refused(1, "usage");
     blocked(&project, "hard", "coder-1");
     project.liza(&["unblock-task", "hard"]).ok();

@@ -51,6 +51,7 @@ fn an_abort_is_for_good() {
     project.liza_in("coder-1", generation, &words).refused(42, "halted");
     project.liza(&["abort", "--json"]).refused(1, "goal_not_open");
     project.liza(&["checkpoint", "--json"]).refused(1, "sprint_status");
+    project.liza(&["resume", "--json"]).refused(1, "goal_not_open");
     assert!(stands(&project, "ABORT"));
 }
 
