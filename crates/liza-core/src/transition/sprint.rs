@@ -255,9 +255,6 @@ pub(super) fn resume(tx: &mut Tx<'_>, decision: Option<&str>, note: Option<&str>
         let problem = format!("{decision:?} is not one of {}", DECISIONS.join(", "));
         return Err(Refusal::BadText { what: "decision", problem });
     }
-    if tx.board.goal.get(Section::Goal)?.status == GoalStatus::Aborted {
-        return Err(Refusal::GoalNotOpen { status: GoalStatus::Aborted });
-    }
     let at_checkpoint = tx.board.sprint.get(Section::Sprint)?.status == SprintStatus::Checkpoint;
     leave_checkpoint(tx)?;
     tx.effect(Effect::Lower(HaltFile::Pause));
@@ -276,6 +273,8 @@ pub(super) fn resume(tx: &mut Tx<'_>, decision: Option<&str>, note: Option<&str>
     };
     tx.log(LogAction::Resumed, None, &detail);
     tx.reply("paused", false);
+    let sprint = tx.sprint()?.status.to_string();
+    tx.reply("sprint", sprint);
     Ok(())
 }
 

@@ -2,6 +2,8 @@
 
 use std::fs;
 use std::os::unix::process::CommandExt as _;
+use std::process::{Child, Stdio};
+use std::time::Duration;
 
 use crate::support::TestProject;
 
@@ -198,8 +200,37 @@ fn a_failure_leaves_nothing_behind() {
 #[test]
 fn what_a_killed_init_left_is_swept_by_the_next() {
     let project = TestProject::bare();
-    // No process has a number as high as this.
-    project.write(".liza-init-4194999/.liza/state.yaml", "version: 1\n");
+    project.write(".liza-init/.liza/state.yaml", "version: 1\n");
+    project.liza(&["init", "Retry"]).ok();
+    assert_eq!(left(&project), [".liza"]);
+}
+
+/// Covers: BB-15
+#[test]
+fn of_many_at_once_one_wins() {
+    let project = TestProject::bare();
+    let start = |_| project.program().args(["init", "Retry", "-q"]).stderr(Stdio::null()).spawn().unwrap();
+    let children: Vec<Child> = (0..8).map(start).collect();
+    let codes = children.into_iter().map(|mut child| child.wait().unwrap().code().unwrap());
+    let won = codes.filter(|code| *code == 0).count();
+    assert_eq!((won, left(&project)), (1, vec![".liza".to_owned()]));
+    assert_eq!(project.liza(&["validate"]).ok().trim(), "VALID");
+}
+
+/// Covers: BB-15
+#[test]
+fn a_kill_at_any_time_leaves_a_whole_blackboard_or_none() {
+    let project = TestProject::bare();
+    for wait in 0..25 {
+        let mut child = project.program().args(["init", "Retry", "-q"]).stderr(Stdio::null()).spawn().unwrap();
+        std::thread::sleep(Duration::from_millis(2 * wait));
+        child.kill().unwrap();
+        child.wait().unwrap();
+        if project.root.join(".liza").exists() {
+            assert_eq!(project.liza(&["validate"]).ok().trim(), "VALID");
+            fs::remove_dir_all(project.root.join(".liza")).unwrap();
+        }
+    }
     project.liza(&["init", "Retry"]).ok();
     assert_eq!(left(&project), [".liza"]);
 }
