@@ -14,39 +14,39 @@ use super::exit_code::Exit;
 
 /// Why a command did not do what was asked.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct CommandError {
+pub(super) struct CommandError {
     /// A stable word for programs.
-    pub code: String,
+    pub(super) code: String,
     /// What was wrong.
-    pub message: String,
+    pub(super) message: String,
     /// What to do next.
-    pub hint: Option<String>,
+    pub(super) hint: Option<String>,
     /// How the program ends.
-    pub exit: Exit,
+    pub(super) exit: Exit,
 }
 
 impl CommandError {
     /// A refusal by the command itself, before any rule was asked.
-    pub fn refused(code: &str, message: impl Into<String>) -> Self {
+    pub(super) fn refused(code: &str, message: impl Into<String>) -> Self {
         Self { code: code.to_owned(), message: message.into(), hint: None, exit: Exit::Refused }
     }
 
     /// With the next right step.
     #[must_use]
-    pub fn hint(mut self, hint: impl Into<String>) -> Self {
+    pub(super) fn hint(mut self, hint: impl Into<String>) -> Self {
         self.hint = Some(hint.into());
         self
     }
 
     /// With another ending.
     #[must_use]
-    pub fn exit(mut self, exit: Exit) -> Self {
+    pub(super) fn exit(mut self, exit: Exit) -> Self {
         self.exit = exit;
         self
     }
 
     /// There is no blackboard here.
-    pub fn no_project(from: &Path) -> Self {
+    pub(super) fn no_project(from: &Path) -> Self {
         let message = format!("there is no .liza in {} or above it", from.display());
         Self::refused("no_project", message).hint("liza init \"GOAL\", in the root of your repository")
     }
@@ -90,25 +90,28 @@ impl From<StoreError> for CommandError {
             }
             StoreError::Version { .. } => made("newer_version", Exit::Inconsistent, "update liza"),
             StoreError::Io { .. } => made("io", Exit::Refused, "nothing was changed"),
+            StoreError::Path(_) => made("bad_path", Exit::Refused, ""),
             // The store may learn to fail in new ways; each is an inconsistency until it gets a line here.
-            _ => made("store", Exit::Inconsistent, "nothing was written"),
+            StoreError::Unfaithful { .. } | _ => made("store", Exit::Inconsistent, "nothing was written"),
         }
     }
 }
 
 impl From<GitError> for CommandError {
     fn from(error: GitError) -> Self {
-        let exit = match error {
-            GitError::Missing { .. } | GitError::TooOld { .. } => Exit::Missing,
+        let (code, exit) = match error {
+            GitError::Missing { .. } | GitError::TooOld { .. } => ("git_missing", Exit::Missing),
             GitError::NotARepository { .. } | GitError::NoCheckout { .. } | GitError::NoCommits { .. } => {
-                Exit::Refused
+                ("no_repository", Exit::Refused)
             }
-            _ => Exit::Git,
-        };
-        let code = match exit {
-            Exit::Missing => "git_missing",
-            Exit::Refused => "no_repository",
-            _ => "git",
+            GitError::TimedOut { .. }
+            | GitError::Failed { .. }
+            | GitError::Unreadable { .. }
+            | GitError::Foreign { .. }
+            | GitError::BranchInUse { .. }
+            | GitError::UnknownCommit { .. }
+            | GitError::NoIdentity { .. }
+            | GitError::Io { .. } => ("git", Exit::Git),
         };
         Self { code: code.to_owned(), message: error.to_string(), hint: None, exit }
     }
