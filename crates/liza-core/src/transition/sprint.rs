@@ -227,8 +227,11 @@ pub(super) fn checkpoint(tx: &mut Tx<'_>, cause: &CheckpointCause) -> Result<(),
 fn enter_checkpoint(tx: &mut Tx<'_>) -> Result<(), Refusal> {
     let now = tx.now;
     let sprint = tx.sprint()?;
+    // A second call does not make the wait look shorter than it is.
+    if sprint.status != SprintStatus::Checkpoint {
+        sprint.timeline.checkpoint_at = Some(now);
+    }
     sprint.status = SprintStatus::Checkpoint;
-    sprint.timeline.checkpoint_at = Some(now);
     tx.effect(Effect::Raise(HaltFile::Checkpoint));
     Ok(())
 }

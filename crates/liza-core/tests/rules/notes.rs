@@ -1,7 +1,7 @@
 //! Notes between minds: anomalies, discoveries, handoffs, the human's notes, changes of the specification.
 
 use liza_core::agent::{Actor, AgentStatus, Role};
-use liza_core::command::{Command, HandoffNotes};
+use liza_core::command::{ClaimRole, Command, HandoffNotes};
 use liza_core::ids::{AgentId, DiscoveryId};
 use liza_core::notes::{AnomalyType, Severity, Urgency};
 use liza_core::record::Status;
@@ -220,6 +220,17 @@ fn a_handoff_records_who_as_what_how_full_and_when() {
     assert_eq!((world.status("t"), world.last_event("t").event.as_str()), (Status::Claimed, "handoff"));
     let entry = world.entry(coder(1));
     assert_eq!((entry.status, entry.current_task.clone()), (AgentStatus::Handoff, Some(task("t"))));
+}
+
+/// Covers: NT-02
+#[test]
+fn notes_go_with_the_worktree_that_they_are_about() {
+    let mut world = World::with_task(Status::Claimed);
+    world.must(world.agent(coder(1)), handoff(notes(), &[]));
+    let (role, reason) = (ClaimRole::Coder, None);
+    world.must(Actor::Human, Command::ReleaseClaim { task: task("t"), role, force: true, reason });
+    assert!(world.state.board.handoff.ready().unwrap().is_empty());
+    assert_eq!(world.record("t").handoff_pending, Some(false));
 }
 
 /// Covers: NT-02

@@ -222,7 +222,8 @@ fn of_many_at_once_one_wins() {
 fn a_kill_at_any_time_leaves_a_whole_blackboard_or_none() {
     let project = TestProject::bare();
     for wait in 0..25 {
-        let mut child = project.program().args(["init", "Retry", "-q"]).stderr(Stdio::null()).spawn().unwrap();
+        let mut child =
+            project.program().args(["init", "Retry", "-q"]).stderr(Stdio::null()).spawn().unwrap();
         std::thread::sleep(Duration::from_millis(2 * wait));
         child.kill().unwrap();
         child.wait().unwrap();
