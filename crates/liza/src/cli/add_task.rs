@@ -34,7 +34,7 @@ pub(super) struct Args {
     #[arg(long, value_name = "TEXT", allow_hyphen_values = true)]
     scope: Option<Text>,
     /// 1 (highest) to 5 (lowest); 3 when absent.
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", allow_negative_numbers = true)]
     priority: Option<i64>,
     /// Tasks that must be MERGED first.
     #[arg(long, value_name = "ID,…", default_value = "", hide_default_value = true)]
@@ -46,13 +46,13 @@ pub(super) struct Args {
     #[arg(long)]
     stretch: bool,
     /// Its own limit of claims by one coder.
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     max_iterations: Option<u32>,
     /// Its own limit of rejections of one coder.
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     max_review_cycles: Option<u32>,
     /// Its own length of a lease, in seconds.
-    #[arg(long, value_name = "SECONDS")]
+    #[arg(long, value_name = "SECONDS", value_parser = clap::value_parser!(u64).range(1..))]
     lease: Option<u64>,
 }
 

@@ -180,10 +180,9 @@ impl Plan {
             () if self.spec_missing => format!("write {}, then liza run", self.spec),
             () => "liza run, or liza add-task for a task of your own".to_owned(),
         };
-        let place = root.join(".liza");
         let text = format!(
-            "the blackboard is in {}, work will be merged to the branch {}\nnext: {next}",
-            place.display(),
+            "blackboard          {}\nintegration branch  {}\nnext                {next}",
+            root.join(".liza").display(),
             self.branch
         );
         let result = json!({

@@ -61,8 +61,15 @@ fn it_writes_the_whole_schema_the_log_the_branch_and_the_excludes() {
 fn it_says_where_the_blackboard_is_and_what_comes_next() {
     let run = TestProject::bare().liza(&["init", "Retry everything"]);
     let text = run.ok();
-    assert!(text.contains("/project/.liza") && text.contains("branch integration"), "{text}");
-    assert!(text.contains("next: "), "{text}");
+    let lines: Vec<&str> = text.lines().collect();
+    assert!(lines[0].starts_with("blackboard") && lines[0].ends_with("/project/.liza"), "{text}");
+    assert_eq!(
+        lines[1..],
+        [
+            "integration branch  integration",
+            "next                liza run, or liza add-task for a task of your own",
+        ]
+    );
     assert_eq!(run.stderr, "");
 }
 

@@ -38,8 +38,11 @@ fn add_task_refuses_what_is_not_a_task() {
     let error = with(&["--id", "a", "--desc", "No gates"]).refused(1, "gates_missing");
     assert_eq!(error["hint"], "say --spec, --done and --scope, or --draft to complete it later");
     with(&["--id", "a", "--desc", " \n ", "--draft"]).refused(1, "missing");
-    with(&["--id", "a", "--desc", "x", "--draft", "--priority", "9"]).refused(1, "bad_text");
+    with(&["--id", "a", "--desc", "x", "--draft", "--priority", "-1"]).refused(1, "bad_text");
     with(&["--id", "a", "--desc", "x", "--draft", "--depends", "ghost"]).refused(1, "unknown_dependency");
+    for limit in ["--max-iterations", "--max-review-cycles", "--lease"] {
+        with(&["--id", "a", "--desc", "x", "--draft", limit, "0"]).refused(1, "usage");
+    }
     for bad in ["../x", "a b", "-x", "", "A", "a--b", &"x".repeat(101)] {
         let error = with(&["--desc", "x", "--draft", &format!("--id={bad}")]).refused(1, "usage");
         assert!(error["message"].as_str().unwrap().contains("kebab-case"), "{bad:?}: {error}");
