@@ -186,8 +186,12 @@ fn unblock_gives_a_task_back_in_three_ways() {
     assert_eq!(text, "fresh is UNCLAIMED: another coder starts afresh\n");
     assert!(!project.root.join(".worktrees/fresh").exists());
     blocked(&project, "same", "coder-2");
+    let rejected = project.state().replace("review_cycles_current: 0", "review_cycles_current: 2");
+    project.write(".liza/state.yaml", &rejected);
     let result = project.liza(&["unblock-task", "same", "--same-coder", "--reset-cycles", "--json"]).result();
     assert_eq!((&result["status"], &result["worktree"]), (&"UNCLAIMED".into(), &".worktrees/same".into()));
+    let cycles = |number: u32| project.state().matches(&format!("review_cycles_current: {number}")).count();
+    assert_eq!((cycles(0), cycles(2)), (1, 1), "only that task's");
     blocked(&project, "kept", "coder-3");
     project.liza(&["unblock-task", "kept", "--keep-worktree", "--assessment", "- it was me"]).ok();
     assert!(project.root.join(".worktrees/kept").exists());

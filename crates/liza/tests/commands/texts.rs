@@ -1,6 +1,8 @@
 //! What people and agents type and where they type it: long, odd and hostile texts; stale revisions; folders.
 
+use std::ffi::OsStr;
 use std::fs;
+use std::os::unix::ffi::OsStrExt as _;
 
 use crate::fixture::claimed;
 use crate::support::TestProject;
@@ -156,6 +158,9 @@ fn usage_errors_are_one_and_still_json() {
     let run = project.liza(&["note"]);
     assert_eq!((run.code, run.stdout.as_str()), (1, ""));
     assert!(run.stderr.contains("Usage: liza note"), "{}", run.stderr);
+    let mut program = project.program();
+    program.args(["note", "--json"]).arg(OsStr::from_bytes(b"not \xff text"));
+    project.run(&mut program).refused(1, "usage");
     let run = project.liza(&["note", "x", "--quiet"]);
     assert_eq!((run.ok(), run.stderr.as_str()), ("", ""));
 }
