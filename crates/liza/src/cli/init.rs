@@ -16,6 +16,7 @@ use liza_core::time::Timestamp;
 use liza_store::Store;
 use serde_json::json;
 
+use crate::contracts::VISION;
 use crate::git::{Branch, BranchError, Git, Repo};
 use crate::project::now;
 
@@ -24,7 +25,6 @@ use super::error::CommandError;
 use super::input::Text;
 use super::output::Reply;
 use super::spec;
-use super::templates::VISION;
 
 /// Where the blackboard is made before it is moved to `.liza`.
 const STAGE: &str = ".liza-init";

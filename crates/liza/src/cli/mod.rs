@@ -38,7 +38,6 @@ mod spec;
 mod spec_change;
 mod sprint;
 mod supersede_task;
-mod templates;
 mod unblock_task;
 mod update_sprint_metrics;
 mod validate;

@@ -30,14 +30,15 @@ const NAMES: [&str; 17] = [
 fn it_installs_templates_and_every_old_name() {
     let project = TestProject::bare();
     let result = project.liza(&["setup", "--json"]).result();
-    assert_eq!(result["written"].as_array().unwrap().len(), NAMES.len() + 3);
+    assert_eq!(result["written"].as_array().unwrap().len(), NAMES.len() + 6);
     let folder = project.home().join(".liza");
     for name in NAMES {
         let target = fs::read_link(folder.join("scripts").join(name)).unwrap();
         assert_eq!(target, fs::canonicalize(env!("CARGO_BIN_EXE_liza")).unwrap(), "{name}");
     }
-    for name in ["vision-template.md", "adr-template.md", "README.md"] {
-        assert!(fs::read_to_string(folder.join("templates").join(name)).unwrap().starts_with("# "), "{name}");
+    let texts = ["CORE.md", "PAIRING_MODE.md", "MULTI_AGENT_MODE.md", "templates/vision-template.md"];
+    for name in texts {
+        assert!(fs::read_to_string(folder.join(name)).unwrap().starts_with("# "), "{name}");
     }
     let again = project.liza(&["setup"]);
     assert!(again.ok().contains("is up to date"), "{}", again.stdout);
