@@ -116,6 +116,9 @@ impl World {
                 slot.body = None;
             }
         }
+        if let Some(only) = request.only(&lean) {
+            lean.tasks.retain(|id, _| only.contains(id));
+        }
         assert_eq!(apply(&lean, request).as_ref(), Ok(change), "{:?}", request.command);
     }
 
