@@ -18,7 +18,7 @@ use liza_core::{Change, Refusal, Request, apply};
 
 use crate::archive;
 use crate::document::{Edit, untyped};
-use crate::error::{Fault, StoreError};
+use crate::error::StoreError;
 use crate::file::{Current, Folder, Held, Notice, Origin, Patience, Write};
 use crate::wire::{self, Spliced, View, body_of};
 use crate::yaml::{self, to_value};
@@ -255,7 +255,7 @@ impl Store {
     }
 
     /// A new text that reads back as the state that is meant: spliced if possible, else written anew.
-    fn faithful(
+    pub(crate) fn faithful(
         &self,
         view: &View<'_>,
         ops: &[wire::Op],
@@ -352,7 +352,7 @@ impl Store {
         })
     }
 
-    fn log_text(&self, entry: &LogEntry, revision: Revision) -> Result<String, StoreError> {
+    pub(crate) fn log_text(&self, entry: &LogEntry, revision: Revision) -> Result<String, StoreError> {
         let mut value = to_value(entry).map_err(|error| self.unfaithful(error.to_string()))?;
         if let Value::Map(fields) = &mut value {
             fields.insert("revision".to_owned(), Value::Int(i64::try_from(revision.0).unwrap_or(i64::MAX)));
@@ -364,16 +364,12 @@ impl Store {
         StoreError::Unfaithful { path: self.folder.state(), what }
     }
 
-    /// A fault of state.yaml.
-    #[must_use]
-    pub fn fault(&self, message: &str) -> Fault {
-        Fault {
-            file: self.folder.state(),
-            place: None,
-            subject: None,
-            key: None,
-            message: message.to_owned(),
-        }
+    pub(crate) fn files(&self) -> &Folder {
+        &self.folder
+    }
+
+    pub(crate) fn patience(&self) -> Patience {
+        self.patience
     }
 }
 

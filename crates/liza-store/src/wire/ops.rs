@@ -4,7 +4,7 @@ use indexmap::IndexMap;
 use liza_core::agent::AgentRecord;
 use liza_core::board::{Board, Loaded, Section, State};
 use liza_core::change::{Appended, Change};
-use liza_core::ids::{AgentId, TaskId};
+use liza_core::ids::{AgentId, Revision, TaskId};
 use liza_core::record::TaskRecord;
 use liza_core::value::{Fields, Value};
 use serde::Serialize;
@@ -49,9 +49,14 @@ pub(crate) fn operations(board: &Board, change: &Change) -> Result<Vec<Op>, Yaml
     goal_and_notes(board, change, &mut ops)?;
     archive(board, change, &mut ops);
     // Last, so that a new section of this name comes after nothing that was planned before it.
-    let (old, new) = (Value::Int(signed(board.revision.0)), Value::Int(signed(change.revision.0)));
-    ops.push(Op::Change { section: "revision", old, new });
+    ops.extend(revision_ops(board.revision, change.revision));
     Ok(ops)
+}
+
+/// Counts one write.
+pub(crate) fn revision_ops(old: Revision, new: Revision) -> Vec<Op> {
+    let (old, new) = (Value::Int(signed(old.0)), Value::Int(signed(new.0)));
+    vec![Op::Change { section: "revision", old, new }]
 }
 
 fn signed(number: u64) -> i64 {
