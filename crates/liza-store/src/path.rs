@@ -64,7 +64,10 @@ impl FromStr for Path {
         let mut rest = text.trim();
         while !rest.is_empty() {
             let trimmed = rest.trim_start_matches(['|', ' ', '(']);
-            let (step, after) = step(trimmed).ok_or_else(|| bad(rest))?;
+            // A key that follows another needs its dot; only the first one may go without.
+            let bare = trimmed.starts_with(|c: char| c.is_alphanumeric()) && !trimmed.starts_with("select(");
+            let (step, after) =
+                step(trimmed).filter(|_| !bare || steps.is_empty()).ok_or_else(|| bad(rest))?;
             steps.extend(step);
             rest = after.trim_start_matches(')').trim_start();
         }

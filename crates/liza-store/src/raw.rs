@@ -185,7 +185,7 @@ impl Guard<'_> {
         let (spliced, simple) = self.store.faithful(&view, &ops, &state)?;
         let after = [&bytes[..bom], spliced.text.as_bytes()].concat();
         self.held.commit(&Write {
-            before: &self.current.bytes,
+            before: self.current.imprint,
             after: &after,
             edits: &[],
             revision_before: self.current.revision,

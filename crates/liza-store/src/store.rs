@@ -19,7 +19,7 @@ use liza_core::{Change, Refusal, Request, apply};
 use crate::archive;
 use crate::document::{Edit, untyped};
 use crate::error::StoreError;
-use crate::file::{Current, Folder, Held, Notice, Origin, Patience, Write};
+use crate::file::{Current, Folder, Held, Imprint, Notice, Origin, Patience, Write};
 use crate::wire::{self, Spliced, View, body_of};
 use crate::yaml::{self, to_value};
 
@@ -116,7 +116,7 @@ impl Store {
             return Err(StoreError::Exists { path: store.folder.state() });
         }
         held.commit(&Write {
-            before: b"",
+            before: Imprint::of(b""),
             after: text.as_bytes(),
             edits: &[],
             revision_before: 0,
@@ -219,7 +219,7 @@ impl Store {
         if wire::verify(&view, &spliced, &ops).is_err() {
             return self.submit_carefully(held, current, (text, bom), request);
         }
-        archive::store(self.folder.path(), &view, &change)?;
+        archive::store(self.folder.path(), &view, &board, &change)?;
         self.write(held, current, bom, spliced, true, change)
     }
 
@@ -242,9 +242,10 @@ impl Store {
         }
         let ops =
             wire::operations(&state.board, &change).map_err(|error| self.unfaithful(error.to_string()))?;
-        state.absorb(&change);
-        let (spliced, simple) = self.faithful(&view, &ops, &state)?;
-        archive::store(self.folder.path(), &view, &change)?;
+        let mut meant = state.clone();
+        meant.absorb(&change);
+        let (spliced, simple) = self.faithful(&view, &ops, &meant)?;
+        archive::store(self.folder.path(), &view, &state.board, &change)?;
         self.write(held, current, bom, spliced, simple, change)
     }
 
@@ -333,7 +334,7 @@ impl Store {
         };
         let edits: Vec<Edit> = spliced.edits.iter().map(shift).collect();
         let notice = held.commit(&Write {
-            before: &current.bytes,
+            before: current.imprint,
             after: &after,
             edits: &edits,
             revision_before: current.revision,

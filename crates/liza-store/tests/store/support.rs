@@ -124,8 +124,13 @@ impl Project {
         self.store().submit(&human(command))
     }
 
-    pub fn add_task(&self, id: &str) -> Outcome {
-        self.submit(add_task(id)).unwrap()
+    /// Submits what must succeed, and gives its revision.
+    pub fn run(&self, command: Command) -> u64 {
+        self.submit(command).unwrap().revision.0
+    }
+
+    pub fn add_task(&self, id: &str) -> u64 {
+        self.run(add_task(id))
     }
 
     /// Names in `.liza`, sorted.
