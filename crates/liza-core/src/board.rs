@@ -118,8 +118,8 @@ pub struct Body {
 pub struct Slot {
     /// Always there.
     pub head: Head,
-    /// Only where a command asked for it.
-    pub body: Option<Body>,
+    /// Only where a command asked for it; apart, so that thousands of heads stay close together in memory.
+    pub body: Option<Box<Body>>,
 }
 
 /// The sections that a command may ask for.
@@ -249,7 +249,7 @@ impl Board {
     /// The record of a task as it was read, faults and all.
     pub fn body(&self, task: &TaskId) -> Result<&Body, Refusal> {
         match self.tasks.get(task) {
-            Some(Slot { body: Some(body), .. }) => Ok(body),
+            Some(Slot { body: Some(body), .. }) => Ok(body.as_ref()),
             Some(Slot { body: None, .. }) => Err(Refusal::NotLoaded { what: task.to_string() }),
             None if self.archived.contains_key(task) => Err(Refusal::Archived { task: task.clone() }),
             None => Err(Refusal::UnknownTask { task: task.clone() }),
@@ -279,7 +279,7 @@ impl Board {
     /// Writes a task into the board, at its place or at the end.
     pub fn put(&mut self, id: TaskId, record: TaskRecord) {
         let head = Head::of(&id, &record);
-        self.tasks.insert(id, Slot { head, body: Some(Body { record, faults: Vec::new() }) });
+        self.tasks.insert(id, Slot { head, body: Some(Box::new(Body { record, faults: Vec::new() })) });
     }
 }
 

@@ -6,6 +6,7 @@ use std::fs;
 use std::io::Write as _;
 use std::path::Path;
 
+use liza_core::board::Board;
 use liza_core::change::Change;
 use liza_core::ids::TaskId;
 use liza_core::value::{Fields, Value};
@@ -16,14 +17,19 @@ use crate::wire::{View, parse_part};
 use crate::yaml::{self, to_value};
 
 /// Writes the files for what the change takes away.
-pub(crate) fn store(folder: &Path, view: &View<'_>, change: &Change) -> Result<(), StoreError> {
+pub(crate) fn store(
+    folder: &Path,
+    view: &View<'_>,
+    board: &Board,
+    change: &Change,
+) -> Result<(), StoreError> {
     if change.archived.is_empty() && change.closed_goal.is_none() && change.closed_sprint.is_none() {
         return Ok(());
     }
     let archive = folder.join("archive");
     fs::create_dir_all(&archive).map_err(StoreError::io("create", &archive))?;
     for id in &change.archived {
-        if let Some(record) = task_value(view, change, id) {
+        if let Some(record) = task_value(view, board, change, id) {
             write(&archive, id.as_str(), &record)?;
         }
     }
@@ -41,9 +47,9 @@ pub(crate) fn store(folder: &Path, view: &View<'_>, change: &Change) -> Result<(
 }
 
 /// The last record of a task, with the fields that only the file knows.
-fn task_value(view: &View<'_>, change: &Change, id: &TaskId) -> Option<Value> {
+fn task_value(view: &View<'_>, board: &Board, change: &Change, id: &TaskId) -> Option<Value> {
     let new = change.tasks.get(id).and_then(|record| to_value(record).ok());
-    let Some(item) = view.items.get(id) else { return new };
+    let Some(item) = board.tasks.get_index_of(id).and_then(|at| view.items.get(at)) else { return new };
     let (node, _) = parse_part(view.text, item.start, item.end).ok()?;
     let node = node.items().first()?;
     match new {

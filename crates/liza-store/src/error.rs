@@ -8,6 +8,7 @@ use std::time::Duration;
 use liza_core::Refusal;
 use liza_core::invariants::Violation;
 
+use crate::path::PathError;
 use crate::yaml::{Place, YamlError};
 
 /// Something in a file that is not as it should be, and where.
@@ -96,6 +97,9 @@ pub enum StoreError {
     /// The file cannot be read as a blackboard.
     #[error("{0}")]
     Broken(Fault),
+    /// A path of `lock read` or `lock write` cannot be used.
+    #[error("{0}")]
+    Path(PathError),
     /// The file was written by a newer program.
     #[error(
         "{path} has version {found}; this program knows versions up to {known}: update it before writing"

@@ -8,10 +8,16 @@ mod archive;
 mod document;
 mod error;
 mod file;
+mod path;
+mod raw;
 mod store;
+mod watch;
 mod wire;
 pub mod yaml;
 
 pub use error::{Fault, StoreError};
 pub use file::{HELD_ENV, Notice, Patience};
+pub use path::PathError;
+pub use raw::{Guard, Typing};
 pub use store::{Disk, Outcome, Store};
+pub use watch::Watch;

@@ -18,8 +18,8 @@ use liza_core::{Change, Refusal, Request, apply};
 
 use crate::archive;
 use crate::document::{Edit, untyped};
-use crate::error::{Fault, StoreError};
-use crate::file::{Current, Folder, Held, Notice, Origin, Patience, Write};
+use crate::error::StoreError;
+use crate::file::{Current, Folder, Held, Imprint, Notice, Origin, Patience, Write};
 use crate::wire::{self, Spliced, View, body_of};
 use crate::yaml::{self, to_value};
 
@@ -116,7 +116,7 @@ impl Store {
             return Err(StoreError::Exists { path: store.folder.state() });
         }
         held.commit(&Write {
-            before: b"",
+            before: Imprint::of(b""),
             after: text.as_bytes(),
             edits: &[],
             revision_before: 0,
@@ -219,7 +219,7 @@ impl Store {
         if wire::verify(&view, &spliced, &ops).is_err() {
             return self.submit_carefully(held, current, (text, bom), request);
         }
-        archive::store(self.folder.path(), &view, &change)?;
+        archive::store(self.folder.path(), &view, &board, &change)?;
         self.write(held, current, bom, spliced, true, change)
     }
 
@@ -242,9 +242,10 @@ impl Store {
         }
         let ops =
             wire::operations(&state.board, &change).map_err(|error| self.unfaithful(error.to_string()))?;
-        state.absorb(&change);
-        let (spliced, simple) = self.faithful(&view, &ops, &state)?;
-        archive::store(self.folder.path(), &view, &change)?;
+        let mut meant = state.clone();
+        meant.absorb(&change);
+        let (spliced, simple) = self.faithful(&view, &ops, &meant)?;
+        archive::store(self.folder.path(), &view, &state.board, &change)?;
         self.write(held, current, bom, spliced, simple, change)
     }
 
@@ -255,7 +256,7 @@ impl Store {
     }
 
     /// A new text that reads back as the state that is meant: spliced if possible, else written anew.
-    fn faithful(
+    pub(crate) fn faithful(
         &self,
         view: &View<'_>,
         ops: &[wire::Op],
@@ -333,7 +334,7 @@ impl Store {
         };
         let edits: Vec<Edit> = spliced.edits.iter().map(shift).collect();
         let notice = held.commit(&Write {
-            before: &current.bytes,
+            before: current.imprint,
             after: &after,
             edits: &edits,
             revision_before: current.revision,
@@ -352,7 +353,7 @@ impl Store {
         })
     }
 
-    fn log_text(&self, entry: &LogEntry, revision: Revision) -> Result<String, StoreError> {
+    pub(crate) fn log_text(&self, entry: &LogEntry, revision: Revision) -> Result<String, StoreError> {
         let mut value = to_value(entry).map_err(|error| self.unfaithful(error.to_string()))?;
         if let Value::Map(fields) = &mut value {
             fields.insert("revision".to_owned(), Value::Int(i64::try_from(revision.0).unwrap_or(i64::MAX)));
@@ -364,16 +365,12 @@ impl Store {
         StoreError::Unfaithful { path: self.folder.state(), what }
     }
 
-    /// A fault of state.yaml.
-    #[must_use]
-    pub fn fault(&self, message: &str) -> Fault {
-        Fault {
-            file: self.folder.state(),
-            place: None,
-            subject: None,
-            key: None,
-            message: message.to_owned(),
-        }
+    pub(crate) fn files(&self) -> &Folder {
+        &self.folder
+    }
+
+    pub(crate) fn patience(&self) -> Patience {
+        self.patience
     }
 }
 

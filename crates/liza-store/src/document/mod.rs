@@ -7,7 +7,9 @@ mod edit;
 mod scan;
 
 pub(crate) use edit::{Edit, Edits, Plan, apply, merge, untyped};
-pub(crate) use scan::{Block, Item, Shape, Unsure, agrees, line_start, sections, shape};
+pub(crate) use scan::{
+    Block, Item, Line, Lines, Shape, Unsure, agrees, line_start, sections, shape, split_key,
+};
 
 #[cfg(test)]
 mod tests;

@@ -24,7 +24,7 @@ pub(crate) struct Line {
 }
 
 impl Line {
-    fn first(&self, text: &str) -> Option<u8> {
+    pub(crate) fn first(&self, text: &str) -> Option<u8> {
         text.as_bytes().get(self.content()).copied().filter(|_| self.content() < self.end)
     }
 
@@ -34,7 +34,7 @@ impl Line {
     }
 
     /// Whether a dash begins it, so that it opens a list entry.
-    fn is_dash(&self, text: &str) -> bool {
+    pub(crate) fn is_dash(&self, text: &str) -> bool {
         let bytes = text.as_bytes();
         let at = self.content();
         bytes.get(at) == Some(&b'-')
@@ -157,22 +157,60 @@ pub(crate) fn split_key(text: &str, start: usize, end: usize) -> Option<(Range<u
 
 /// The sections of the file: its keys at column 0.
 pub(crate) fn sections(text: &str) -> Result<Vec<Block>, Unsure> {
+    let bytes = text.as_bytes();
     let mut found: Vec<Block> = Vec::with_capacity(16);
-    for line in Lines::new(text, 0..text.len()) {
-        let Some(first) = line.first(text) else { continue };
-        if line.indent > 0 {
-            found.last_mut().ok_or(Unsure)?.end = line.end;
-            continue;
+    let begin = |start: usize, found: &mut Vec<Block>| {
+        // Most lines are indented or blank; everything else is looked at more closely.
+        match bytes.get(start) {
+            None | Some(b' ' | b'\n' | b'\r' | b'#') => Ok(()),
+            Some(_) => section_line(text, start, found),
         }
-        match first {
-            b'#' => continue,
-            b'-' if line.is_dash(text) => found.last_mut().ok_or(Unsure)?.end = line.end,
-            // What is written before the first section, `---` included, is kept and looked at no further.
-            b'-' if found.is_empty() && &text[line.start..line.end] == "---" => {}
-            _ => found.push(key_block(text, line.start, line.end, 0)?),
-        }
+    };
+    begin(0, &mut found)?;
+    for at in memchr::memchr_iter(b'\n', bytes) {
+        begin(at + 1, &mut found)?;
+    }
+    let indented_first = || Lines::new(text, 0..text.len()).find(|line| is_content(text, line));
+    if indented_first().is_some_and(|line| line.indent > 0) {
+        return Err(Unsure);
+    }
+    let ends: Vec<usize> = found.iter().skip(1).map(|next| next.start).chain([text.len()]).collect();
+    for (block, limit) in found.iter_mut().zip(ends) {
+        block.end = last_content(text, block.start, limit);
     }
     Ok(found)
+}
+
+fn section_line(text: &str, start: usize, found: &mut Vec<Block>) -> Result<(), Unsure> {
+    let Some(line) = Lines::new(text, start..text.len()).next() else { return Ok(()) };
+    if line.is_dash(text) {
+        return if found.is_empty() { Err(Unsure) } else { Ok(()) };
+    }
+    // What is written before the first section, `---` included, is kept and looked at no further.
+    if found.is_empty() && &text[line.start..line.end] == "---" {
+        return Ok(());
+    }
+    found.push(key_block(text, line.start, line.end, 0)?);
+    Ok(())
+}
+
+fn is_content(text: &str, line: &Line) -> bool {
+    line.first(text).is_some_and(|first| first != b'#')
+}
+
+/// Where the last line ends that belongs to a section: neither blank nor a comment at column 0.
+fn last_content(text: &str, start: usize, limit: usize) -> usize {
+    let mut stop = limit;
+    while stop > start {
+        let from = line_start(text, stop - 1).max(start);
+        let Some(line) = Lines::new(text, from..stop).next() else { break };
+        let first = line.first(text);
+        if first.is_some_and(|first| first != b'#' || line.indent > 0) {
+            return line.end;
+        }
+        stop = from;
+    }
+    stop
 }
 
 fn key_block(text: &str, start: usize, end: usize, indent: usize) -> Result<Block, Unsure> {
@@ -194,8 +232,9 @@ pub(crate) fn shape(text: &str, block: &Block) -> Result<Shape, Unsure> {
 fn below(text: &str, range: Range<usize>, parent: usize, dash_may_align: bool) -> Result<Shape, Unsure> {
     // The range begins at a line break; what follows are whole lines.
     let from = memchr(b'\n', &text.as_bytes()[range.clone()]).map_or(range.end, |n| range.start + n + 1);
-    let is_content = |line: &Line| line.first(text).is_some_and(|first| first != b'#');
-    let Some(first) = Lines::new(text, from..range.end).find(is_content) else { return Ok(Shape::Nothing) };
+    let Some(first) = Lines::new(text, from..range.end).find(|line| is_content(text, line)) else {
+        return Ok(Shape::Nothing);
+    };
     let dash = first.is_dash(text);
     if first.indent < parent || (first.indent == parent && !(dash && dash_may_align)) {
         return Err(Unsure);

@@ -106,6 +106,8 @@ pub enum Notice {
 pub(crate) struct Current {
     /// Its text, as it is.
     pub(crate) bytes: Vec<u8>,
+    /// How to know it again.
+    pub(crate) imprint: Imprint,
     /// Who wrote it.
     pub(crate) origin: Origin,
     /// The last revision that was written here.
@@ -114,10 +116,17 @@ pub(crate) struct Current {
     pub(crate) notices: Vec<Notice>,
 }
 
+impl Current {
+    fn new(bytes: Vec<u8>, origin: Origin, revision: u64, notices: Vec<Notice>) -> Self {
+        let imprint = Imprint::of(&bytes);
+        Self { bytes, imprint, origin, revision, notices }
+    }
+}
+
 /// What one write consists of.
 pub(crate) struct Write<'w> {
     /// The file before.
-    pub(crate) before: &'w [u8],
+    pub(crate) before: Imprint,
     /// The file after.
     pub(crate) after: &'w [u8],
     /// How the one becomes the other, where that is short.
@@ -157,7 +166,7 @@ impl Held {
         let bytes = self.folder.read()?;
         let Some(record) = self.record.clone() else {
             replace::sweep(&self.folder)?;
-            return Ok(Current { bytes, origin: Origin::Edited, revision: 0, notices: Vec::new() });
+            return Ok(Current::new(bytes, Origin::Edited, 0, Vec::new()));
         };
         if record.stage == Stage::Modifying {
             return self.undo_modify(bytes, &record);
@@ -174,12 +183,12 @@ impl Held {
             if happened { (record.after, record.revision) } else { (record.before, record.revision_before) };
         if found == last {
             let origin = Origin::Ours { simple: record.simple };
-            return Ok(Current { bytes, origin, revision, notices: Vec::new() });
+            return Ok(Current { bytes, imprint: found, origin, revision, notices: Vec::new() });
         }
         replace::sweep(&self.folder)?;
         match revision_line(&bytes) {
             Some(based_on) if based_on >= revision => {
-                Ok(Current { bytes, origin: Origin::Edited, revision, notices: Vec::new() })
+                Ok(Current { bytes, imprint: found, origin: Origin::Edited, revision, notices: Vec::new() })
             }
             based_on => self.overrule(bytes, &record, happened, based_on),
         }
@@ -224,13 +233,13 @@ impl Held {
         let revision = if happened { record.revision } else { record.revision_before };
         let Some(ours) = self.last_version(record, happened) else {
             let notices = vec![Notice::StaleSaveStands { based_on, lost: revision }];
-            return Ok(Current { bytes, origin: Origin::Edited, revision, notices });
+            return Ok(Current::new(bytes, Origin::Edited, revision, notices));
         };
         let kept = replace::keep_beside(&self.folder, &bytes)?;
         replace::put(&self.folder, &record::temporary(revision), &ours)?;
         replace::move_into_place(&self.folder, &record::temporary(revision))?;
         let notices = vec![Notice::StaleSave { kept, based_on, current: revision }];
-        Ok(Current { bytes: ours, origin: Origin::Ours { simple: record.simple }, revision, notices })
+        Ok(Current::new(ours, Origin::Ours { simple: record.simple }, revision, notices))
     }
 
     /// Our last version, from the one before it and the edits in the record.
@@ -258,7 +267,7 @@ impl Held {
             (bytes, Origin::Edited)
         };
         self.note(Record { stage: Stage::Done, log: None, ..record.clone() }, true)?;
-        Ok(Current { bytes, origin, revision: record.revision, notices })
+        Ok(Current::new(bytes, origin, record.revision, notices))
     }
 
     /// Replaces the file for good. When this returns, the write survives a crash.

@@ -80,7 +80,7 @@ impl Record {
             revision: write.revision,
             revision_before: write.revision_before,
             after: Imprint::of(write.after),
-            before: Imprint::of(write.before),
+            before: write.before,
             simple: write.simple,
             stage: Stage::Writing,
             log,
@@ -238,7 +238,7 @@ mod tests {
     #[test]
     fn a_record_is_read_back_and_a_torn_one_is_not() {
         let write = Write {
-            before: b"a: 1\n",
+            before: Imprint::of(b"a: 1\n"),
             after: b"a: 2\n",
             edits: &[Edit { range: 3..4, text: "2\nedit 1 2 3\n".to_owned() }],
             revision_before: 7,

@@ -1,24 +1,164 @@
-//! The head of a task from its lines, without a parser: thousands of them in a few milliseconds.
+//! The heads of all tasks from their lines, without a parser: ten thousand of them in a few milliseconds.
 //!
 //! Understands one-line values in their common forms. Whatever else it meets, it leaves to the parser.
 
+use std::ops::Range;
 use std::str::FromStr;
 
 use liza_core::board::{DEFAULT_PRIORITY, Head};
 use liza_core::ids::{Revision, TaskId};
 use liza_core::record::Status;
+use liza_core::time::Timestamp;
 
-use crate::document::{Block, Item, Shape};
+use crate::document::{Item, Line, Lines, Unsure, split_key};
 
 /// The value is not in a form that a line scan understands.
 pub(super) struct NeedsParser;
 
-/// The head that the lines of an entry give.
-pub(super) fn scan(text: &str, item: &Item) -> Result<Head, NeedsParser> {
-    let Ok(Shape::Map(keys)) = item.shape(text) else { return Err(NeedsParser) };
-    let mut id = None;
-    let mut head = Head {
-        id: TaskId::from_str("x").map_err(|_| NeedsParser)?,
+/// One task: where it stands, and its head where the lines are enough for it.
+pub(super) type Scanned = (Item, Result<Head, NeedsParser>);
+
+/// Scans a block list of tasks, from the line after its key to its end.
+pub(super) fn scan(text: &str, range: Range<usize>) -> Result<Vec<Scanned>, Unsure> {
+    let mut scan = Scan { text, found: Vec::with_capacity(range.len() / 600 + 1), open: None };
+    for line in Lines::new(text, range) {
+        if let Some(first) = line.first(text) {
+            scan.line(&line, first)?;
+        }
+    }
+    scan.close();
+    Ok(scan.found)
+}
+
+/// A task whose lines are being read.
+struct Open {
+    item: Item,
+    /// The column of its keys; unknown while only the dash has been seen.
+    column: Option<usize>,
+    id: Option<TaskId>,
+    head: Head,
+    /// Whether the last key is one that a head needs, so that more lines below it matter.
+    in_head_key: bool,
+    unclear: bool,
+}
+
+struct Scan<'t> {
+    text: &'t str,
+    found: Vec<Scanned>,
+    open: Option<Open>,
+}
+
+impl Scan<'_> {
+    fn line(&mut self, line: &Line, first: u8) -> Result<(), Unsure> {
+        let dash_column = self.open.as_ref().map(|open| open.item.indent);
+        match dash_column {
+            Some(column) if line.indent > column => return self.inside(line, first),
+            _ if first == b'#' => return Ok(()),
+            Some(column) if line.indent < column => return Err(Unsure),
+            Some(_) | None => {}
+        }
+        if !line.is_dash(self.text) {
+            return Err(Unsure);
+        }
+        self.close();
+        let item = Item { start: line.content(), end: line.end, indent: line.indent };
+        let head = empty_head().ok_or(Unsure)?;
+        let mut open = Open { item, column: None, id: None, head, in_head_key: false, unclear: false };
+        let bytes = self.text.as_bytes();
+        let spaces = bytes[line.content() + 1..line.end].iter().take_while(|&&b| b == b' ').count();
+        let start = line.content() + 1 + spaces;
+        if start < line.end && bytes[start] != b'#' {
+            open.column = Some(start - line.start);
+            open.key(self.text, start, line.end);
+        }
+        self.open = Some(open);
+        Ok(())
+    }
+
+    fn inside(&mut self, line: &Line, first: u8) -> Result<(), Unsure> {
+        let Some(open) = &mut self.open else { return Err(Unsure) };
+        open.item.end = line.end;
+        if first == b'#' {
+            // Within a text it would be content, but then no head depends on it.
+            return Ok(());
+        }
+        let column = *open.column.get_or_insert(line.indent);
+        if line.indent > column || (line.indent == column && line.is_dash(self.text)) {
+            open.unclear |= open.in_head_key;
+        } else if line.indent == column {
+            open.key(self.text, line.content(), line.end);
+        } else {
+            open.unclear = true;
+        }
+        Ok(())
+    }
+
+    fn close(&mut self) {
+        let Some(open) = self.open.take() else { return };
+        let head = match open.id {
+            Some(id) if !open.unclear => Ok(Head { id, ..open.head }),
+            Some(_) | None => Err(NeedsParser),
+        };
+        self.found.push((open.item, head));
+    }
+}
+
+impl Open {
+    fn key(&mut self, text: &str, start: usize, end: usize) {
+        let Some((key, after)) = split_key(text, start, end) else {
+            self.unclear = true;
+            return;
+        };
+        match self.field(text[key].trim_matches(['"', '\'']), &text[after..end]) {
+            Ok(is_head_key) => self.in_head_key = is_head_key,
+            Err(NeedsParser) => self.unclear = true,
+        }
+    }
+
+    /// Takes the value of a key over, and says whether it is one that a head needs.
+    fn field(&mut self, key: &str, value: &str) -> Result<bool, NeedsParser> {
+        let head = &mut self.head;
+        match key {
+            "id" => self.id = one(value)?,
+            "status" => {
+                head.status = match scalar(value)? {
+                    Some(name) => Some(Status::parse(name).ok_or(NeedsParser)?),
+                    None => None,
+                };
+            }
+            "priority" => head.priority = number(value)?.unwrap_or(DEFAULT_PRIORITY),
+            "created" => head.created = moment(value)?,
+            "depends_on" => head.depends_on = many(value)?,
+            "assigned_to" => head.assigned_to = one(value)?,
+            "lease_expires" => head.lease_expires = moment(value)?,
+            // Rare and short-lived; not worth a second way of reading it.
+            "reservation" => {
+                if scalar(value)?.is_some() {
+                    return Err(NeedsParser);
+                }
+            }
+            "reviewing_by" => head.reviewing_by = one(value)?,
+            "review_lease_expires" => head.review_lease_expires = moment(value)?,
+            "approved_by" => head.approved_by = one(value)?,
+            "failed_by" => head.failed_by = many(value)?,
+            "handoff_pending" => {
+                head.handoff_pending = match scalar(value)? {
+                    None | Some("false") if !is_quoted(value) => false,
+                    Some("true") if !is_quoted(value) => true,
+                    Some(_) | None => return Err(NeedsParser),
+                };
+            }
+            "superseded_by" => head.superseded_by = many(value)?,
+            "revision" => head.revision = Revision(number(value)?.unwrap_or(0)),
+            _ => return Ok(false),
+        }
+        Ok(true)
+    }
+}
+
+fn empty_head() -> Option<Head> {
+    Some(Head {
+        id: TaskId::from_str("x").ok()?,
         status: None,
         priority: DEFAULT_PRIORITY,
         created: None,
@@ -33,60 +173,28 @@ pub(super) fn scan(text: &str, item: &Item) -> Result<Head, NeedsParser> {
         handoff_pending: false,
         superseded_by: Vec::new(),
         revision: Revision::default(),
-    };
-    for block in &keys {
-        match block.name(text) {
-            "id" => id = one(text, block)?,
-            "status" => {
-                head.status = match scalar(text, block)? {
-                    Some(name) => Some(Status::parse(name).ok_or(NeedsParser)?),
-                    None => None,
-                };
-            }
-            "priority" => head.priority = number(text, block)?.unwrap_or(DEFAULT_PRIORITY),
-            "created" => head.created = one(text, block)?,
-            "depends_on" => head.depends_on = many(text, block)?,
-            "assigned_to" => head.assigned_to = one(text, block)?,
-            "lease_expires" => head.lease_expires = one(text, block)?,
-            // Rare and short-lived; not worth a second way of reading it.
-            "reservation" if scalar(text, block)?.is_some() => return Err(NeedsParser),
-            "reviewing_by" => head.reviewing_by = one(text, block)?,
-            "review_lease_expires" => head.review_lease_expires = one(text, block)?,
-            "approved_by" => head.approved_by = one(text, block)?,
-            "failed_by" => head.failed_by = many(text, block)?,
-            "handoff_pending" => {
-                head.handoff_pending = match scalar(text, block)? {
-                    None | Some("false") => false,
-                    Some("true") => true,
-                    Some(_) => return Err(NeedsParser),
-                };
-            }
-            "superseded_by" => head.superseded_by = many(text, block)?,
-            "revision" => head.revision = Revision(number(text, block)?.unwrap_or(0)),
-            _ => {}
-        }
-    }
-    head.id = id.ok_or(NeedsParser)?;
-    Ok(head)
+    })
 }
 
-/// The text after the colon, without its comment; an error where it goes on below.
-fn rest<'t>(text: &'t str, block: &Block) -> Result<&'t str, NeedsParser> {
-    let rest = &text[block.after..block.end];
-    if memchr::memchr(b'\n', rest.as_bytes()).is_some() {
-        return Err(NeedsParser);
+/// The value without its comment.
+fn bare(value: &str) -> &str {
+    let value = value.trim();
+    if value.starts_with('#') {
+        return "";
     }
-    let rest = rest.trim();
-    if rest.starts_with('#') {
-        return Ok("");
+    match memchr::memchr(b'#', value.as_bytes()) {
+        Some(at) if at > 0 && value.as_bytes()[at - 1] == b' ' => value[..at].trim_end(),
+        _ => value,
     }
-    let end = memchr::memmem::find(rest.as_bytes(), b" #").unwrap_or(rest.len());
-    Ok(rest[..end].trim_end())
+}
+
+fn is_quoted(value: &str) -> bool {
+    value.trim_start().starts_with(['"', '\''])
 }
 
 /// A plain or simply quoted word; nothing where there is none.
-fn scalar<'t>(text: &'t str, block: &Block) -> Result<Option<&'t str>, NeedsParser> {
-    word(rest(text, block)?)
+fn scalar(value: &str) -> Result<Option<&str>, NeedsParser> {
+    word(bare(value))
 }
 
 fn word(value: &str) -> Result<Option<&str>, NeedsParser> {
@@ -108,23 +216,60 @@ fn word(value: &str) -> Result<Option<&str>, NeedsParser> {
     }
 }
 
-fn one<T: FromStr>(text: &str, block: &Block) -> Result<Option<T>, NeedsParser> {
-    scalar(text, block)?.map(|word| word.parse().map_err(|_| NeedsParser)).transpose()
+fn one<T: FromStr>(value: &str) -> Result<Option<T>, NeedsParser> {
+    scalar(value)?.map(|word| word.parse().map_err(|_| NeedsParser)).transpose()
+}
+
+/// A time; the form in which we write it is read without the calendar's full generality.
+fn moment(value: &str) -> Result<Option<Timestamp>, NeedsParser> {
+    let Some(word) = scalar(value)? else { return Ok(None) };
+    match canonical_time(word.as_bytes()) {
+        Some(time) => Ok(Some(time)),
+        None => word.parse().map(Some).map_err(|_| NeedsParser),
+    }
+}
+
+/// `YYYY-MM-DDTHH:MM:SSZ` on an ordinary day.
+fn canonical_time(word: &[u8]) -> Option<Timestamp> {
+    let digits = |range: Range<usize>| {
+        word.get(range)?
+            .iter()
+            .try_fold(0i64, |sum, b| b.is_ascii_digit().then(|| sum * 10 + i64::from(b - b'0')))
+    };
+    let marks = [(4, b'-'), (7, b'-'), (10, b'T'), (13, b':'), (16, b':'), (19, b'Z')];
+    if word.len() != 20 || !marks.iter().all(|(at, mark)| word[*at] == *mark) {
+        return None;
+    }
+    let (year, month, day) = (digits(0..4)?, digits(5..7)?, digits(8..10)?);
+    let (hour, minute, second) = (digits(11..13)?, digits(14..16)?, digits(17..19)?);
+    // Days that not every month has, and seconds that leap, are for those who know them.
+    if year < 1970
+        || !(1..=12).contains(&month)
+        || !(1..=28).contains(&day)
+        || hour > 23
+        || minute > 59
+        || second > 59
+    {
+        return None;
+    }
+    // Days since the first of March of the year 0, from which leap days come last.
+    let (years, months) = if month > 2 { (year, month - 3) } else { (year - 1, month + 9) };
+    let days = years * 365 + years / 4 - years / 100 + years / 400 + (months * 153 + 2) / 5 + day - 1;
+    Some(Timestamp::from_unix((days - 719_468) * 86_400 + hour * 3600 + minute * 60 + second))
 }
 
 /// A number without quotes, since a quoted one is a text.
-fn number<T: FromStr>(text: &str, block: &Block) -> Result<Option<T>, NeedsParser> {
-    let value = rest(text, block)?;
-    if value.starts_with(['"', '\'']) {
+fn number<T: FromStr>(value: &str) -> Result<Option<T>, NeedsParser> {
+    if is_quoted(value) {
         return Err(NeedsParser);
     }
-    word(value)?.map(|word| word.parse().map_err(|_| NeedsParser)).transpose()
+    scalar(value)?.map(|word| word.parse().map_err(|_| NeedsParser)).transpose()
 }
 
 /// A list on one line, or nothing.
-fn many<T: FromStr>(text: &str, block: &Block) -> Result<Vec<T>, NeedsParser> {
-    let value = rest(text, block)?;
-    if word(value).is_ok_and(|word| word.is_none()) {
+fn many<T: FromStr>(value: &str) -> Result<Vec<T>, NeedsParser> {
+    let value = bare(value);
+    if value.is_empty() || value == "[]" || value == "null" || value == "~" {
         return Ok(Vec::new());
     }
     let inner = value.strip_prefix('[').and_then(|value| value.strip_suffix(']')).ok_or(NeedsParser)?;
@@ -133,4 +278,22 @@ fn many<T: FromStr>(text: &str, block: &Block) -> Result<Vec<T>, NeedsParser> {
     }
     let item = |part: &str| word(part.trim())?.ok_or(NeedsParser)?.parse().map_err(|_| NeedsParser);
     inner.split(',').map(item).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Covers: BB-04
+    #[test]
+    fn the_short_way_to_a_time_leads_where_the_long_one_does() {
+        for seconds in (0..7_258_118_400i64).step_by(86_399 * 3) {
+            let text = Timestamp::from_unix(seconds).to_string();
+            if let Some(time) = canonical_time(text.as_bytes()) {
+                assert_eq!(time.unix(), seconds, "{text}");
+            }
+        }
+        assert!(canonical_time(b"2024-02-29T00:00:00Z").is_none());
+        assert!(canonical_time(b"2024-02-28T23:59:59Z").is_some());
+    }
 }

@@ -4,7 +4,7 @@ use indexmap::IndexMap;
 use liza_core::agent::AgentRecord;
 use liza_core::board::{Board, Loaded, Section, State};
 use liza_core::change::{Appended, Change};
-use liza_core::ids::{AgentId, TaskId};
+use liza_core::ids::{AgentId, Revision, TaskId};
 use liza_core::record::TaskRecord;
 use liza_core::value::{Fields, Value};
 use serde::Serialize;
@@ -16,11 +16,11 @@ use crate::yaml::{YamlError, to_value};
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) enum Op {
     /// A task changes.
-    ChangeTask { id: TaskId, old: Value, new: Value },
+    ChangeTask { id: TaskId, at: usize, old: Value, new: Value },
     /// A task is added.
     AddTask { id: TaskId, new: Value },
     /// A task goes.
-    RemoveTask { id: TaskId },
+    RemoveTask { id: TaskId, at: usize },
     /// A section changes, or comes to be.
     Change { section: &'static str, old: Value, new: Value },
     /// A section is written anew; what it held goes.
@@ -34,10 +34,12 @@ pub(crate) fn operations(board: &Board, change: &Change) -> Result<Vec<Op>, Yaml
     let mut ops = Vec::new();
     for (id, record) in &change.tasks {
         let new = to_value(record)?;
-        let body = board.tasks.get(id).and_then(|slot| slot.body.as_ref());
+        let known = board.tasks.get_full(id).and_then(|(at, _, slot)| Some((at, slot.body.as_ref()?)));
         let id = id.clone();
-        match body {
-            Some(body) => ops.push(Op::ChangeTask { id, old: old_task(&body.record, &new, record)?, new }),
+        match known {
+            Some((at, body)) => {
+                ops.push(Op::ChangeTask { id, at, old: old_task(&body.record, &new, record)?, new });
+            }
             None => ops.push(Op::AddTask { id, new }),
         }
     }
@@ -49,9 +51,14 @@ pub(crate) fn operations(board: &Board, change: &Change) -> Result<Vec<Op>, Yaml
     goal_and_notes(board, change, &mut ops)?;
     archive(board, change, &mut ops);
     // Last, so that a new section of this name comes after nothing that was planned before it.
-    let (old, new) = (Value::Int(signed(board.revision.0)), Value::Int(signed(change.revision.0)));
-    ops.push(Op::Change { section: "revision", old, new });
+    ops.extend(revision_ops(board.revision, change.revision));
     Ok(ops)
+}
+
+/// Counts one write.
+pub(crate) fn revision_ops(old: Revision, new: Revision) -> Vec<Op> {
+    let (old, new) = (Value::Int(signed(old.0)), Value::Int(signed(new.0)));
+    vec![Op::Change { section: "revision", old, new }]
 }
 
 fn signed(number: u64) -> i64 {
@@ -137,7 +144,7 @@ fn archive(board: &Board, change: &Change, ops: &mut Vec<Op>) {
     let mut new = Fields::new();
     for id in &change.archived {
         ops.retain(|op| !matches!(op, Op::ChangeTask { id: changed, .. } if changed == id));
-        ops.push(Op::RemoveTask { id: id.clone() });
+        ops.extend(board.tasks.get_index_of(id).map(|at| Op::RemoveTask { id: id.clone(), at }));
         let status = change.tasks.get(id).and_then(|record| record.status);
         let status = status.or_else(|| board.status(id)).unwrap_or(liza_core::record::Status::Abandoned);
         new.insert(id.to_string(), Value::from(status.name()));

@@ -12,7 +12,7 @@ use liza_core::record::{Status, TaskRecord};
 use serde::de::DeserializeOwned;
 
 use super::{REQUIRED, VERSION, heads};
-use crate::document::{Block, Item, Shape, agrees, line_start, sections, shape};
+use crate::document::{Block, Item, Shape, Unsure, agrees, line_start, sections, shape};
 use crate::error::{self, StoreError};
 use crate::yaml::{Kind, Node, Place, YamlError, decode, parse};
 
@@ -27,8 +27,8 @@ pub(crate) struct View<'t> {
     pub(crate) tree: Option<Node<'t>>,
     /// Whether the line scan sees all that the parser sees.
     pub(crate) simple: bool,
-    /// Where each task stands.
-    pub(crate) items: IndexMap<TaskId, Item>,
+    /// Where each task of the board stands, in its order; empty where a line scan cannot tell.
+    pub(crate) items: Vec<Item>,
     /// What could not become part of the board.
     faults: Vec<Fault>,
 }
@@ -54,7 +54,7 @@ impl<'t> View<'t> {
     pub(crate) fn lazy(path: &'t Path, text: &'t str) -> Result<Self, StoreError> {
         let blocks = sections(text).unwrap_or_default();
         let view =
-            Self { path, text, blocks, tree: None, simple: true, items: IndexMap::new(), faults: Vec::new() };
+            Self { path, text, blocks, tree: None, simple: true, items: Vec::new(), faults: Vec::new() };
         if view.blocks.is_empty() { Self::full(path, text) } else { Ok(view) }
     }
 
@@ -77,7 +77,7 @@ impl<'t> View<'t> {
         let simple = same
             && oddity.is_none()
             && blocks.iter().zip(entries).all(|(block, (_, value))| agrees(text, block, value));
-        Ok(Self { path, text, blocks, tree: Some(tree), simple, items: IndexMap::new(), faults: Vec::new() })
+        Ok(Self { path, text, blocks, tree: Some(tree), simple, items: Vec::new(), faults: Vec::new() })
     }
 
     pub(crate) fn block(&self, name: &str) -> Option<&Block> {
@@ -137,38 +137,39 @@ impl<'t> View<'t> {
 
     fn tasks_from_lines(&mut self, board: &mut Board) -> Result<(), StoreError> {
         let Some(block) = self.block("tasks") else { return Ok(()) };
-        let items = match shape(self.text, block) {
-            Ok(Shape::List(items)) => items,
-            Ok(Shape::Nothing) => Vec::new(),
-            // `[]` and whatever else stands on the key's line.
-            Ok(Shape::Inline) if self.text[block.after..block.end].trim() == "[]" => Vec::new(),
-            Ok(Shape::Inline | Shape::Map(_)) | Err(_) => {
-                let full = Self::full(self.path, self.text)?;
-                *self = Self { faults: std::mem::take(&mut self.faults), ..full };
-                return self.tasks_from_tree(board);
+        let rest = &self.text[block.after..block.end];
+        let (first, below) = rest.split_once('\n').unwrap_or((rest, ""));
+        let scanned = match first.trim() {
+            "[]" if below.is_empty() => Ok(Vec::new()),
+            first if first.is_empty() || first.starts_with('#') => {
+                heads::scan(self.text, block.end - below.len()..block.end)
             }
+            _ => Err(Unsure),
         };
-        board.tasks.reserve(items.len());
-        self.items.reserve(items.len());
-        for item in items {
-            let slot = match heads::scan(self.text, &item) {
+        let Ok(scanned) = scanned else {
+            let full = Self::full(self.path, self.text)?;
+            *self = Self { faults: std::mem::take(&mut self.faults), ..full };
+            return self.tasks_from_tree(board);
+        };
+        board.tasks.reserve(scanned.len());
+        self.items.reserve(scanned.len());
+        for (item, head) in scanned {
+            let slot = match head {
                 Ok(head) => Ok((head.id.clone(), Slot { head, body: None })),
-                Err(heads::NeedsParser) => {
-                    let (node, from) = self.parse_item(&item)?;
-                    match node.items().first() {
-                        Some(node) => task_slot(node, (self.text, from)).map(|(id, mut slot)| {
-                            slot.body = None;
-                            (id, slot)
-                        }),
-                        None => {
-                            Err(Fault { field: "tasks".to_owned(), message: "an empty entry".to_owned() })
-                        }
-                    }
-                }
+                Err(heads::NeedsParser) => self.parsed_head(&item)?,
             };
             self.keep(board, slot, Some(item));
         }
         Ok(())
+    }
+
+    fn parsed_head(&self, item: &Item) -> Result<Result<(TaskId, Slot), Fault>, StoreError> {
+        let (node, from) = self.parse_item(item)?;
+        Ok(match node.items().first() {
+            Some(node) => task_slot(node, (self.text, from))
+                .map(|(id, slot)| (id, Slot { head: slot.head, body: None })),
+            None => Err(Fault { field: "tasks".to_owned(), message: "an empty entry".to_owned() }),
+        })
     }
 
     fn tasks_from_tree(&mut self, board: &mut Board) -> Result<(), StoreError> {
@@ -203,9 +204,7 @@ impl<'t> View<'t> {
                 self.faults.push(Fault { field: "tasks".to_owned(), message });
             }
             Ok((id, slot)) => {
-                if let Some(item) = item {
-                    self.items.insert(id.clone(), item);
-                }
+                self.items.extend(item);
                 board.tasks.insert(id, slot);
             }
             Err(fault) => self.faults.push(fault),
@@ -220,11 +219,14 @@ impl<'t> View<'t> {
     /// Loads the bodies of these tasks.
     pub(crate) fn load_bodies(&self, board: &mut Board, tasks: &[TaskId]) -> Result<(), StoreError> {
         for id in tasks {
-            let Some(slot) = board.tasks.get_mut(id).filter(|slot| slot.body.is_none()) else { continue };
-            let Some(item) = self.items.get(id) else { continue };
+            let Some((at, _, slot)) = board.tasks.get_full_mut(id).filter(|(_, _, slot)| slot.body.is_none())
+            else {
+                continue;
+            };
+            let Some(item) = self.items.get(at) else { continue };
             let (node, from) = self.parse_item(item)?;
             if let Some(node) = node.items().first() {
-                slot.body = Some(task_body(node, (self.text, from)));
+                slot.body = Some(Box::new(task_body(node, (self.text, from))));
             }
         }
         Ok(())
@@ -388,5 +390,5 @@ fn task_slot(node: &Node<'_>, file: (&str, usize)) -> Result<(TaskId, Slot), Fau
         return Err(bad.unwrap_or_else(missing));
     };
     let head = Head::of(&id, &body.record);
-    Ok((id, Slot { head, body: Some(body) }))
+    Ok((id, Slot { head, body: Some(Box::new(body)) }))
 }

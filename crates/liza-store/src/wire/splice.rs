@@ -29,10 +29,10 @@ pub(crate) fn splice(view: &View<'_>, ops: &[Op]) -> Result<Spliced, Unsure> {
     let mut removed = 0;
     for op in ops {
         match op {
-            Op::ChangeTask { id, old, new } => change_task(view, &mut plan, id, (old, new))?,
+            Op::ChangeTask { at, old, new, .. } => change_task(view, &mut plan, *at, (old, new))?,
             Op::AddTask { new, .. } => added.push(new.clone()),
-            Op::RemoveTask { id } => {
-                let item = view.items.get(id).ok_or(Unsure)?;
+            Op::RemoveTask { at, .. } => {
+                let item = view.items.get(*at).ok_or(Unsure)?;
                 plan.remove(item.start, item.end)?;
                 removed += 1;
             }
@@ -62,10 +62,10 @@ pub(crate) fn splice(view: &View<'_>, ops: &[Op]) -> Result<Spliced, Unsure> {
 fn change_task(
     view: &View<'_>,
     plan: &mut Plan<'_>,
-    id: &TaskId,
+    at: usize,
     change: (&Value, &Value),
 ) -> Result<(), Unsure> {
-    let item = view.items.get(id).ok_or(Unsure)?;
+    let item = view.items.get(at).ok_or(Unsure)?;
     let (node, _) = parse_part(view.text, item.start, item.end).map_err(|_| Unsure)?;
     let task = node.items().first().ok_or(Unsure)?;
     plan.change_item(item, task, line_start(view.text, item.start), change, TaskRecord::KEYS);
@@ -168,7 +168,7 @@ pub(crate) fn rewrite(view: &View<'_>, ops: &[Op]) -> Option<String> {
 fn rewrite_op(tree: &Node<'_>, file: &mut Fields, op: &Op) {
     let is = |node: &Value, id: &TaskId| matches!(node, Value::Map(f) if f.get("id").is_some_and(|v| v.to_string() == id.as_str()));
     match op {
-        Op::ChangeTask { id, old, new } => {
+        Op::ChangeTask { id, old, new, .. } => {
             let nodes = tree.get("tasks").map(Node::items).unwrap_or_default();
             let node = nodes.iter().find(|node| node.get("id").and_then(Node::text) == Some(id.as_str()));
             if let (Some(node), Some(Value::List(tasks))) = (node, file.get_mut("tasks")) {
@@ -178,7 +178,7 @@ fn rewrite_op(tree: &Node<'_>, file: &mut Fields, op: &Op) {
             }
         }
         Op::AddTask { new, .. } => extend(file, "tasks", std::slice::from_ref(new)),
-        Op::RemoveTask { id } => {
+        Op::RemoveTask { id, .. } => {
             if let Some(Value::List(tasks)) = file.get_mut("tasks") {
                 tasks.retain(|task| !is(task, id));
             }
@@ -241,8 +241,8 @@ pub(crate) fn verify(view: &View<'_>, spliced: &Spliced, ops: &[Op]) -> Result<(
 
 fn verify_op(view: &View<'_>, spliced: &Spliced, op: &Op) -> Result<(), String> {
     match op {
-        Op::ChangeTask { id, old, new } => {
-            let item = view.items.get(id).ok_or("a task is gone")?;
+        Op::ChangeTask { id, at, old, new } => {
+            let item = view.items.get(*at).ok_or("a task is gone")?;
             let range = (item.start, item.end);
             let expected = |node: &Node<'_>| node.items().first().map(|task| merge(task, (old, new)));
             check_part(view, spliced, id.as_str(), range, expected, |node| {

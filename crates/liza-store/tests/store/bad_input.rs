@@ -1,1 +1,292 @@
-//! x
+//! Files that nobody should have written: a clear error with its place, nothing lost, no panic.
+
+use std::os::unix::fs::PermissionsExt;
+use std::process::Command as Process;
+use std::time::Duration;
+
+use liza_core::Refusal;
+use liza_store::{Store, StoreError};
+
+use crate::support::*;
+
+const SMALL: &str = "\
+version: 1
+revision: 3
+goal: { id: goal-1, description: d, status: IN_PROGRESS }
+tasks:
+  - id: one
+    description: \"a\\tb\"
+    status: DRAFT
+    priority: 2
+    created: 2025-01-17T14:00:00Z
+    history:
+      - { time: 2025-01-17T14:00:00Z, event: created }
+agents: {}
+config: {}
+";
+
+/// What a write says to a text; nothing must have changed.
+fn refused(name: &str, text: &[u8]) -> StoreError {
+    let project = Project::empty(name);
+    std::fs::write(project.file("state.yaml"), text).unwrap();
+    let error = project.submit(note("x")).expect_err(name);
+    assert_eq!(std::fs::read(project.file("state.yaml")).unwrap(), text, "{name} was changed");
+    assert!(project.log().is_empty(), "{name} was logged");
+    assert!(!project.names().iter().any(|file| file.contains("tmp")), "{name} left {:?}", project.names());
+    error
+}
+
+fn place_of(error: &StoreError) -> (u32, u32) {
+    match error {
+        StoreError::Broken(fault) => fault.place.map_or((0, 0), |place| (place.line, place.column)),
+        other => panic!("{other:?}"),
+    }
+}
+
+/// Covers: BB-07
+#[test]
+fn a_file_cut_off_at_any_byte_is_refused_or_means_what_it_says() {
+    let project = Project::empty("cut");
+    for cut in 0..SMALL.len() {
+        let text = &SMALL[..cut];
+        project.write(text);
+        let _ = std::fs::remove_file(project.file("state.yaml.lock"));
+        match project.submit(note("x")) {
+            Ok(_) => {
+                // Long enough to be whole: all sections are there.
+                assert!(text.contains("config:"), "accepted at {cut}:\n{text}");
+            }
+            Err(error) => {
+                assert!(matches!(error, StoreError::Broken(_)), "{cut}: {error:?}");
+                assert_eq!(project.text(), text, "changed at {cut}");
+            }
+        }
+    }
+}
+
+/// Covers: BB-05
+#[test]
+fn a_missing_section_is_named() {
+    for section in ["version", "goal", "tasks", "agents", "config"] {
+        let text: String = SMALL.replace(&format!("{section}:"), &format!("x_{section}:"));
+        let error = refused(section, text.as_bytes());
+        assert!(error.to_string().contains(&format!("the section {section:?} is missing")), "{error}");
+    }
+}
+
+/// Covers: BB-07
+#[test]
+fn errors_of_syntax_tell_file_line_and_column() {
+    let cases: [(&str, String, (u32, u32)); 6] = [
+        ("bracket", SMALL.replace("agents: {}", "agents: {"), (13, 1)),
+        ("tab", SMALL.replace("    status: DRAFT", "\tstatus: DRAFT"), (7, 1)),
+        ("indent", SMALL.replace("    status: DRAFT", "   status: DRAFT"), (7, 4)),
+        ("twice", SMALL.replace("    priority: 2", "    status: DRAFT"), (8, 5)),
+        ("second", format!("{SMALL}---\na: 1\n"), (14, 1)),
+        ("list", "- a\n".to_owned(), (1, 1)),
+    ];
+    for (name, text, place) in cases {
+        let error = refused(name, text.as_bytes());
+        assert_eq!(place_of(&error).0, place.0, "{name}: {error}");
+        assert!(error.to_string().contains("state.yaml:"), "{error}");
+    }
+    let error = refused("bytes", &[SMALL.as_bytes(), b"x: \xff\n"].concat());
+    assert_eq!(place_of(&error), (14, 4), "{error}");
+    assert!(error.to_string().contains("UTF-8"));
+}
+
+/// Covers: BB-07, IV-16
+#[test]
+fn a_wrong_value_is_a_fault_of_its_task_and_stops_nobody_else() {
+    let text = SMALL.replace("status: DRAFT", "status: DOING").replace("priority: 2", "priority: high");
+    let project = Project::with_text("wrong", &text);
+    let found: Vec<String> =
+        project.store().validate(now()).unwrap().iter().map(ToString::to_string).collect();
+    let told = |part: &str| found.iter().any(|line| line.starts_with("one: ") && line.contains(part));
+    assert!(told("DOING") && told("UNCLAIMED") && told("line 7, column 13"), "{found:#?}");
+    assert!(told("whole number") && told("line 8, column 15"), "{found:#?}");
+    project.run(register("coder-1"));
+    project.run(heartbeat("coder-1"));
+    let edit = liza_core::command::TaskEdit { priority: Some(1), ..Default::default() };
+    let refusal = project.submit(liza_core::Command::EditTask { task: task("one"), edit });
+    assert!(matches!(refusal, Err(StoreError::Refused(_))), "{refusal:?}");
+    assert!(project.text().contains("status: DOING\n    priority: high\n"));
+    // The lazy way sees the same faults in the same places.
+    let found_again: Vec<String> =
+        project.store().validate(now()).unwrap().iter().map(ToString::to_string).collect();
+    assert_eq!(found.len(), found_again.len());
+}
+
+/// Covers: BB-07, IV-13
+#[test]
+fn a_task_id_used_twice_is_told_and_the_first_one_stands() {
+    let second = "  - id: one\n    description: other\n    status: DRAFT\nagents: {}";
+    let project = Project::with_text("twice", &SMALL.replace("agents: {}", second));
+    let state = project.store().snapshot().unwrap();
+    assert_eq!(state.board.tasks.len(), 1);
+    assert!(
+        state.journal.faults.iter().any(|fault| fault.message.contains("twice")),
+        "{:?}",
+        state.journal.faults
+    );
+    project.run(liza_core::Command::Abandon { task: task("one"), reason: "x".to_owned() });
+    assert!(project.text().contains("description: other\n    status: DRAFT\n"), "{}", project.text());
+}
+
+/// Covers: BB-08
+#[test]
+fn a_newer_version_is_not_written() {
+    let error = refused("newer", SMALL.replace("version: 1", "version: 2").as_bytes());
+    assert!(matches!(error, StoreError::Version { found: 2, known: 1, .. }), "{error:?}");
+    let error = refused("word", SMALL.replace("version: 1", "version: one").as_bytes());
+    assert!(error.to_string().contains("version"), "{error}");
+}
+
+/// Covers: BB-07
+#[test]
+fn a_bomb_of_aliases_is_refused() {
+    let mut text = SMALL.to_owned() + "a0: &a0 [x, x, x, x, x, x, x, x, x, x]\n";
+    for n in 1..10 {
+        text += &format!("a{n}: &a{n} [{}]\n", [format!("*a{}", n - 1).as_str(); 10].join(", "));
+    }
+    let error = refused("bomb", text.as_bytes());
+    assert!(error.to_string().contains("aliases"), "{error}");
+}
+
+/// Covers: BB-07
+#[test]
+fn a_file_of_fifty_megabytes_is_not_more_than_it_is() {
+    let filler = format!("# {}\n", "x".repeat(1000)).repeat(50_000);
+    let project = Project::with_text("large", &format!("{SMALL}{filler}"));
+    project.run(note("x"));
+    project.run(note("y"));
+    assert!(std::fs::metadata(project.file("state.yaml")).unwrap().len() > 50_000_000);
+    assert_eq!(project.store().snapshot().unwrap().journal.human_notes.len(), 2);
+}
+
+/// Covers: BB-07
+#[test]
+fn folders_in_place_of_files_and_missing_files_are_told() {
+    let project = Project::empty("folders");
+    assert!(matches!(Store::open(&project.root), Err(StoreError::Missing { .. })));
+    std::fs::create_dir(project.file("state.yaml")).unwrap();
+    let error = project.submit(note("x")).unwrap_err();
+    assert!(matches!(&error, StoreError::Io { action: "read", .. }), "{error:?}");
+    std::fs::remove_dir(project.file("state.yaml")).unwrap();
+
+    project.write(SMALL);
+    std::fs::remove_file(project.file("state.yaml.lock")).unwrap();
+    std::fs::create_dir(project.file("state.yaml.lock")).unwrap();
+    let error = project.submit(note("x")).unwrap_err();
+    assert!(matches!(&error, StoreError::Io { action: "open the lock file", .. }), "{error:?}");
+    assert_eq!(project.text(), SMALL);
+    std::fs::remove_dir(project.file("state.yaml.lock")).unwrap();
+
+    std::fs::create_dir(project.file("log.yaml")).unwrap();
+    let error = project.submit(note("x")).unwrap_err();
+    assert!(matches!(&error, StoreError::Io { .. }), "{error:?}");
+    assert_eq!(project.text(), SMALL);
+    assert!(!project.names().iter().any(|name| name.contains("tmp")), "{:?}", project.names());
+}
+
+/// Runs this test binary again as another user, where we are root; the test itself otherwise.
+fn as_nobody(test: &str) -> bool {
+    const MARK: &str = "LIZA_TEST_AS_NOBODY";
+    if std::env::var_os(MARK).is_some() || !rustix::process::getuid().is_root() {
+        return true;
+    }
+    // The target folder may lie where nobody else can go.
+    let folder = std::env::temp_dir().join(format!("liza-store-{}", std::process::id()));
+    std::fs::create_dir_all(&folder).unwrap();
+    std::fs::set_permissions(&folder, std::fs::Permissions::from_mode(0o777)).unwrap();
+    let program = folder.join("test");
+    std::fs::copy(std::env::current_exe().unwrap(), &program).unwrap();
+    std::fs::set_permissions(&program, std::fs::Permissions::from_mode(0o755)).unwrap();
+    let run = Process::new("setpriv")
+        .args(["--reuid=65534", "--regid=65534", "--clear-groups"])
+        .arg(&program)
+        .args([test, "--exact", "--nocapture"])
+        .env(MARK, &folder)
+        .current_dir(&folder)
+        .status();
+    let run = run.expect("setpriv is part of util-linux");
+    std::fs::remove_dir_all(&folder).unwrap();
+    assert!(run.success(), "{test} failed as another user");
+    false
+}
+
+fn nobodys(name: &str) -> Project {
+    match std::env::var_os("LIZA_TEST_AS_NOBODY") {
+        Some(folder) => Project::below(std::path::Path::new(&folder), name),
+        None => Project::empty(name),
+    }
+}
+
+/// Covers: BB-07, BB-10
+#[test]
+fn no_permission_is_told_and_changes_nothing() {
+    if !as_nobody("bad_input::no_permission_is_told_and_changes_nothing") {
+        return;
+    }
+    let project = nobodys("permission");
+    project.write(SMALL);
+    let mode = |path: std::path::PathBuf, mode: u32| {
+        std::fs::set_permissions(path, std::fs::Permissions::from_mode(mode)).unwrap();
+    };
+    mode(project.file("state.yaml"), 0o000);
+    assert!(matches!(project.submit(note("x")), Err(StoreError::Io { action: "read", .. })));
+    assert!(matches!(project.store().snapshot(), Err(StoreError::Io { action: "read", .. })));
+    mode(project.file("state.yaml"), 0o644);
+    mode(project.file("state.yaml.lock"), 0o444);
+    assert!(matches!(project.submit(note("x")), Err(StoreError::Io { action: "open the lock file", .. })));
+    mode(project.file("state.yaml.lock"), 0o644);
+    mode(project.root.join(".liza"), 0o555);
+    let error = project.submit(note("x")).unwrap_err();
+    assert!(matches!(&error, StoreError::Io { action: "create", .. }), "{error:?}");
+    assert_eq!(project.text(), SMALL);
+    assert!(project.store().snapshot().is_ok(), "reading needs no right to write");
+    mode(project.root.join(".liza"), 0o755);
+}
+
+/// Covers: BB-07, BB-09
+#[test]
+fn a_full_disk_is_told_and_changes_nothing() {
+    let project = Project::empty("full");
+    let mounted = Process::new("mount")
+        .args(["-t", "tmpfs", "-o", "size=64k", "tmpfs"])
+        .arg(project.root.join(".liza"))
+        .stderr(std::process::Stdio::null())
+        .status()
+        .is_ok_and(|status| status.success());
+    if !mounted {
+        println!("SKIPPED: a small file system cannot be mounted here (needs root)");
+        return;
+    }
+    let outcome = std::panic::catch_unwind(|| {
+        project.write(SMALL);
+        project.run(note("fits"));
+        let before = project.text();
+        let filler = vec![b'x'; 1 << 20];
+        let _ = std::fs::write(project.file("filler"), filler);
+        let error = project.submit(note(&"large ".repeat(2000))).unwrap_err();
+        assert!(matches!(&error, StoreError::Io { .. }), "{error:?}");
+        assert_eq!(project.text(), before);
+        std::fs::remove_file(project.file("filler")).unwrap();
+        project.run(note("fits again"));
+        assert!(!project.names().iter().any(|name| name.contains("tmp-")), "{:?}", project.names());
+        assert_eq!(project.log().matches("- timestamp").count(), 2, "{}", project.log());
+    });
+    let _ = Process::new("umount").arg(project.root.join(".liza")).status();
+    outcome.unwrap();
+}
+
+/// Covers: BB-10
+#[test]
+fn a_command_that_the_rules_refuse_writes_nothing() {
+    let project = Project::new("refuse");
+    let before = (project.text(), project.log());
+    let refusal = project.submit(heartbeat("coder-9"));
+    assert!(matches!(refusal, Err(StoreError::Refused(r)) if matches!(*r, Refusal::NotRegistered { .. })));
+    assert_eq!((project.text(), project.log()), before);
+    let _ = Duration::ZERO;
+}

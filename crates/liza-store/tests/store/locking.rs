@@ -1,1 +1,144 @@
-//! x
+//! Many processes, one file.
+
+use std::process::{Child, Command as Process, Stdio};
+use std::time::{Duration, Instant};
+
+use liza_store::{Store, StoreError};
+
+use crate::support::*;
+
+const WORK: &str = "LIZA_STORE_TEST_WORK";
+const ROOT: &str = "LIZA_STORE_TEST_ROOT";
+
+/// A process that does some work on the blackboard and ends. `note TEXT` or `notes NAME COUNT`.
+pub fn worker(project: &Project, work: &str) -> Process {
+    let mut process = Process::new(std::env::current_exe().unwrap());
+    process.args(["locking::work", "--exact", "--nocapture", "--test-threads=1"]);
+    process.env(WORK, work).env(ROOT, &project.root).env_remove("NEXTEST");
+    process
+}
+
+/// What the worker does; nothing in an ordinary run.
+#[test]
+fn work() {
+    let (Ok(work), Some(root)) = (std::env::var(WORK), std::env::var_os(ROOT)) else { return };
+    let store = Store::open(std::path::Path::new(&root)).unwrap().with_patience(Duration::from_secs(120));
+    let words: Vec<&str> = work.split(' ').collect();
+    match words[..] {
+        ["note", text] => {
+            let outcome = store.submit(&human(note(text))).unwrap();
+            println!("DONE {}", outcome.revision);
+        }
+        ["notes", name, count] => {
+            for n in 0..count.parse::<u32>().unwrap() {
+                let outcome = store.submit(&human(note(&format!("{name}.{n}.")))).unwrap();
+                println!("ACK {name}.{n}. {} {}", outcome.revision, outcome.waited.as_micros());
+            }
+        }
+        _ => panic!("unknown work {work:?}"),
+    }
+}
+
+/// What a worker acknowledged: text, revision, microseconds waited.
+pub fn acknowledged(output: &[u8]) -> Vec<(String, u64, u64)> {
+    let line = |line: &str| {
+        let mut words = line.strip_prefix("ACK ")?.split(' ');
+        Some((words.next()?.to_owned(), words.next()?.parse().ok()?, words.next()?.parse().ok()?))
+    };
+    String::from_utf8_lossy(output).lines().filter_map(line).collect()
+}
+
+fn many(processes: usize, each: usize) {
+    let project = Project::new("many");
+    let start = |n: usize| {
+        worker(&project, &format!("notes w{n} {each}"))
+            .stdout(Stdio::piped())
+            .stderr(Stdio::null())
+            .spawn()
+            .unwrap()
+    };
+    let workers: Vec<Child> = (0..processes).map(start).collect();
+    let mut all = Vec::new();
+    for child in workers {
+        let output = child.wait_with_output().unwrap();
+        assert!(output.status.success());
+        all.extend(acknowledged(&output.stdout));
+    }
+    assert_eq!(all.len(), processes * each);
+    let mut revisions: Vec<u64> = all.iter().map(|(_, revision, _)| *revision).collect();
+    revisions.sort_unstable();
+    assert_eq!(revisions, (2..2 + (processes * each) as u64).collect::<Vec<_>>());
+    let state = project.store().snapshot().unwrap();
+    assert_eq!(state.journal.human_notes.len(), processes * each);
+    assert_eq!(project.log().matches("\n- timestamp").count(), processes * each);
+    let waits: Vec<u64> = all.iter().map(|(_, _, waited)| *waited).collect();
+    let mean = waits.iter().sum::<u64>() / waits.len() as u64;
+    let longest = waits.iter().max().copied().unwrap_or(0);
+    println!("{processes} processes: mean wait {mean} µs, longest {longest} µs");
+}
+
+/// Covers: BB-09, BB-11
+#[test]
+fn sixteen_processes_lose_nothing() {
+    many(16, 10);
+}
+
+/// Covers: BB-09, BB-11
+#[test]
+#[ignore = "takes a minute; `cargo nextest run -p liza-store --run-ignored all`"]
+fn sixty_four_processes_lose_nothing() {
+    many(64, 100);
+}
+
+/// Covers: BB-09, BB-10, BB-14
+#[test]
+fn flock_excludes_us_and_we_exclude_flock() {
+    let project = Project::new("flock");
+    let lock = project.file("state.yaml.lock");
+    let mut holder = Process::new("flock")
+        .arg("-x")
+        .arg(&lock)
+        .args(["sh", "-c", "echo held; read line"])
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .spawn()
+        .expect("flock is part of util-linux");
+    let mut line = String::new();
+    std::io::BufRead::read_line(&mut std::io::BufReader::new(holder.stdout.as_mut().unwrap()), &mut line)
+        .unwrap();
+    let before = project.text();
+    let start = Instant::now();
+    let patience = Duration::from_millis(300);
+    let error = project.store().with_patience(patience).submit(&human(note("x"))).unwrap_err();
+    assert!(matches!(error, StoreError::Locked { .. }), "{error:?}");
+    assert!(start.elapsed() >= patience);
+    assert_eq!(project.text(), before);
+    assert!(project.store().snapshot().is_ok(), "reading takes no lock");
+    drop(holder.stdin.take());
+    holder.wait().unwrap();
+    project.run(note("x"));
+
+    let store = project.store();
+    let guard = store.lock().unwrap();
+    let refused = Process::new("flock").arg("-n").arg(&lock).args(["true"]).status().unwrap();
+    assert!(!refused.success(), "flock(1) got in");
+    drop(guard);
+    assert!(Process::new("flock").arg("-n").arg(&lock).args(["true"]).status().unwrap().success());
+}
+
+/// Covers: BB-09
+#[test]
+fn children_do_not_inherit_the_lock_and_its_file_is_never_replaced() {
+    use std::os::unix::fs::MetadataExt;
+    let project = Project::new("inherit");
+    let inode = || std::fs::metadata(project.file("state.yaml.lock")).unwrap().ino();
+    let first = inode();
+    let store = project.store();
+    let guard = store.lock().unwrap();
+    let mut child = Process::new("cat").stdin(Stdio::piped()).stdout(Stdio::null()).spawn().unwrap();
+    drop(guard);
+    project.run(note("x"));
+    drop(child.stdin.take());
+    child.wait().unwrap();
+    assert_eq!(inode(), first);
+}

@@ -1,1 +1,207 @@
-//! x
+//! People who edit the file while others write it.
+
+use std::time::Duration;
+
+use liza_core::event::LogEntry;
+use liza_store::{HELD_ENV, Notice, StoreError, Typing};
+
+use crate::support::*;
+
+fn entry() -> LogEntry {
+    LogEntry { action: "edit".to_owned(), detail: "by hand".to_owned(), ..first_entry() }
+}
+
+/// Covers: BB-16
+#[test]
+fn an_edit_of_the_current_version_is_taken_over() {
+    let project = Project::new("edit");
+    project.add_task("one");
+    project.write(&project.text().replace("priority: 3", "priority: 1 # urgent"));
+    assert_eq!(project.run(note("x")), 3);
+    assert!(project.text().contains("priority: 1 # urgent"));
+    assert!(!project.names().iter().any(|name| name.contains("stale")));
+}
+
+/// Covers: BB-16
+#[test]
+fn a_save_of_an_older_version_does_not_undo_a_write() {
+    for by_rename in [false, true] {
+        for unchanged in [false, true] {
+            let project = Project::new("stale");
+            project.add_task("one");
+            let opened = project.text();
+            project.add_task("two");
+            let ours = project.text();
+            let theirs = if unchanged { opened } else { opened.replace("priority: 3", "priority: 1") };
+            if by_rename {
+                std::fs::write(project.file("their-copy"), &theirs).unwrap();
+                std::fs::rename(project.file("their-copy"), project.file("state.yaml")).unwrap();
+            } else {
+                project.write(&theirs);
+            }
+            let outcome = project.submit(note("x")).unwrap();
+            let [Notice::StaleSave { kept, based_on, current }] = &outcome.notices[..] else {
+                panic!("{:?}", outcome.notices)
+            };
+            assert_eq!((*based_on, *current, outcome.revision.0), (Some(2), 3, 4));
+            assert_eq!(std::fs::read_to_string(kept).unwrap(), theirs);
+            assert_eq!(kept.file_name().unwrap(), "state.yaml.stale-1");
+            let state = project.store().snapshot().unwrap();
+            assert_eq!(state.board.tasks.len(), 2, "{}", project.text());
+            assert!(project.text().starts_with(&ours[..10]));
+            assert_eq!(project.log().matches("- timestamp").count(), 4);
+        }
+    }
+}
+
+/// Covers: BB-16
+#[test]
+fn settling_alone_brings_our_version_back_byte_for_byte() {
+    let project = Project::new("settle");
+    let mut versions = vec![project.text()];
+    for id in ["one", "two", "three"] {
+        project.add_task(id);
+        versions.push(project.text());
+    }
+    project.run(register("coder-1"));
+    project.run(heartbeat("coder-1"));
+    let ours = project.text();
+    for (n, old) in versions.iter().enumerate() {
+        project.write(old);
+        let notices = project.store().settle().unwrap();
+        assert!(matches!(&notices[..], [Notice::StaleSave { .. }]), "{n}: {notices:?}");
+        assert_eq!(project.text(), ours, "{n}");
+        assert!(project.store().settle().unwrap().is_empty());
+    }
+    project.write("garbage: [");
+    assert!(matches!(&project.store().settle().unwrap()[..], [Notice::StaleSave { based_on: None, .. }]));
+    assert_eq!(project.text(), ours);
+}
+
+/// Covers: CM-04
+#[test]
+fn a_value_written_by_path_takes_the_type_of_its_field() {
+    let project = Project::new("path");
+    project.add_task("one");
+    project.run(register("coder-1"));
+    let store = project.store();
+    let set =
+        |path: &str, value: &str| store.lock().unwrap().set(path, value, Typing::BySchema, &entry(), now());
+    set(".tasks[] | select(.id == \"one\") | .priority", "1").unwrap();
+    set(".tasks[0].my_field", "017").unwrap();
+    set(".agents.coder-1.terminal", "no").unwrap();
+    set(".agents.coder-1.heartbeat", "2025-01-17T15:00:00Z").unwrap();
+    let text = project.text();
+    for line in ["    priority: 1\n", "    my_field: \"017\"\n", "    terminal: \"no\"\n"] {
+        assert!(text.contains(line), "{line} in\n{text}");
+    }
+    let before = project.text();
+    for (path, value) in
+        [(".tasks[0].status", "DOING"), (".tasks[7].x", "1"), (".nowhere.x", "1"), (".tasks[0].id", "../x")]
+    {
+        let error = set(path, value).unwrap_err();
+        assert!(matches!(error, StoreError::Violates(_) | StoreError::Path(_)), "{path}: {error:?}");
+        assert_eq!(project.text(), before, "{path}");
+    }
+    assert_eq!(store.read_path(".tasks[].id").unwrap(), [liza_core::value::Value::from("one")]);
+    let yaml = store.lock().unwrap().set(".tasks[0].extra", "{a: [1, 2]}", Typing::Yaml, &entry(), now());
+    assert!(yaml.is_ok() && project.text().contains("    extra:\n      a: [1, 2]\n"), "{}", project.text());
+}
+
+/// Covers: CM-04, IV-16
+#[test]
+fn a_command_under_the_lock_is_taken_over_or_undone() {
+    let project = Project::new("modify");
+    project.add_task("one");
+    let store = project.store();
+    let mut guard = store.lock().unwrap();
+    guard.begin().unwrap();
+    project.write(&project.text().replace("priority: 3", "priority: 5"));
+    assert_eq!(guard.finish(&entry(), now()).unwrap().0, 3);
+    assert!(project.text().contains("priority: 5"));
+
+    let before = project.text();
+    for bad in [
+        "garbage: [",
+        "version: 1\n",
+        &before.replace("UNCLAIMED", "CLAIMED"),
+        &before.replace("status: UNCLAIMED", "status: X"),
+    ] {
+        let mut guard = store.lock().unwrap();
+        guard.begin().unwrap();
+        project.write(bad);
+        assert!(guard.finish(&entry(), now()).is_err());
+        assert_eq!(project.text(), before);
+    }
+    let mut guard = store.lock().unwrap();
+    guard.begin().unwrap();
+    project.write("half");
+    guard.undo().unwrap();
+    assert_eq!(project.text(), before);
+    let mut guard = store.lock().unwrap();
+    guard.begin().unwrap();
+    std::fs::remove_file(project.file("state.yaml")).unwrap();
+    drop(guard);
+    assert_eq!(project.text(), before);
+    assert_eq!(project.log().matches("action: edit").count(), 1);
+}
+
+/// Covers: CM-04
+#[test]
+fn a_killed_command_is_undone_by_the_next_holder() {
+    let project = Project::new("modify-killed");
+    project.add_task("one");
+    let before = project.text();
+    let store = project.store();
+    let mut guard = store.lock().unwrap();
+    guard.begin().unwrap();
+    project.write("half a file");
+    // As good as killed: nothing runs any more, and the system gives the lock free.
+    let leaked = Box::leak(Box::new(guard));
+    let lock = std::fs::File::open(project.file("state.yaml.lock")).unwrap();
+    assert!(matches!(
+        store.clone().with_patience(Duration::from_millis(50)).settle(),
+        Err(StoreError::Locked { .. })
+    ));
+    drop(lock);
+    // The only way to end it without its `drop` is to end its process, so the file is put where a new lock sees it.
+    let copy = Project::empty("modify-killed-copy");
+    for name in ["state.yaml", "state.yaml.lock", "state.yaml.prev", "log.yaml"] {
+        std::fs::copy(project.file(name), copy.file(name)).unwrap();
+    }
+    assert_eq!(copy.store().settle().unwrap(), [Notice::ModifyUndone]);
+    assert_eq!(copy.text(), before);
+    let _ = leaked;
+}
+
+/// Covers: CM-04
+#[test]
+fn a_write_inside_a_command_under_the_lock_fails_at_once() {
+    let project = Project::new("nested");
+    let output = crate::locking::worker(&project, "note inner")
+        .env(HELD_ENV, project.root.join(".liza"))
+        .output()
+        .unwrap();
+    let text =
+        String::from_utf8_lossy(&output.stderr).into_owned() + &String::from_utf8_lossy(&output.stdout);
+    assert!(text.contains("Nested"), "{text}");
+    assert_eq!(project.store().snapshot().unwrap().board.revision.0, 1);
+}
+
+/// Covers: BB-09
+#[test]
+fn a_watch_sees_writes_and_stop_files() {
+    let project = Project::new("watch");
+    let store = project.store();
+    let watch = store.watch().unwrap();
+    let long = Duration::from_secs(20);
+    project.run(note("x"));
+    assert!(watch.wait(long));
+    assert!(!watch.wait(Duration::from_millis(100)), "one write is told once");
+    std::fs::write(project.file("PAUSE"), "").unwrap();
+    assert!(watch.wait(long));
+    for _ in 0..3 {
+        project.run(note("y"));
+        assert!(watch.wait(long), "every replacement is seen");
+    }
+}

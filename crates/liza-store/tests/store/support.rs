@@ -79,7 +79,12 @@ impl Project {
     pub fn empty(name: &str) -> Self {
         static COUNT: AtomicU32 = AtomicU32::new(0);
         let unique = format!("{name}-{}-{}", std::process::id(), COUNT.fetch_add(1, Ordering::Relaxed));
-        let root = Path::new(env!("CARGO_TARGET_TMPDIR")).join(unique);
+        Self::below(Path::new(env!("CARGO_TARGET_TMPDIR")), &unique)
+    }
+
+    /// The same in a folder of the caller's choice.
+    pub fn below(folder: &Path, name: &str) -> Self {
+        let root = folder.join(name);
         std::fs::create_dir_all(root.join(".liza")).unwrap();
         std::fs::create_dir_all(root.join("specs")).unwrap();
         std::fs::write(root.join("specs/x.md"), "# x\n").unwrap();
@@ -124,8 +129,13 @@ impl Project {
         self.store().submit(&human(command))
     }
 
-    pub fn add_task(&self, id: &str) -> Outcome {
-        self.submit(add_task(id)).unwrap()
+    /// Submits what must succeed, and gives its revision.
+    pub fn run(&self, command: Command) -> u64 {
+        self.submit(command).unwrap().revision.0
+    }
+
+    pub fn add_task(&self, id: &str) -> u64 {
+        self.run(add_task(id))
     }
 
     /// Names in `.liza`, sorted.

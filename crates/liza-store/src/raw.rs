@@ -1,0 +1,268 @@
+//! Changing the text itself under the lock: `lock write`, `lock modify` and `edit`.
+//!
+//! For what no command does. Nothing gets past the rules: what is invalid afterwards and was not before is undone.
+
+use std::path::PathBuf;
+
+use liza_core::board::{Loaded, State};
+use liza_core::event::LogEntry;
+use liza_core::ids::Revision;
+use liza_core::invariants::{self, Violation};
+use liza_core::time::Timestamp;
+use liza_core::value::Value;
+
+use crate::document::{Plan, apply, untyped};
+use crate::error::StoreError;
+use crate::file::{Current, Held, Notice, Origin, Write};
+use crate::path::{Path, PathError};
+use crate::store::{Disk, Store};
+use crate::wire::{self, View, body_of};
+
+/// The lock, held by somebody who changes the text.
+pub struct Guard<'s> {
+    store: &'s Store,
+    held: Held,
+    current: Current,
+    modifying: bool,
+}
+
+/// How the value of `lock write` is to be understood.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Typing {
+    /// A known field takes its schema's type, an unknown one a text.
+    BySchema,
+    /// As YAML.
+    Yaml,
+}
+
+impl Store {
+    /// Takes the lock for a change of the text.
+    ///
+    /// # Errors
+    /// When the lock or the file cannot be had.
+    pub fn lock(&self) -> Result<Guard<'_>, StoreError> {
+        let mut held = Held::acquire(self.files(), self.patience())?;
+        let current = held.current()?;
+        Ok(Guard { store: self, held, current, modifying: false })
+    }
+
+    /// What a path names, one value per match; the whole file for the empty path.
+    ///
+    /// # Errors
+    /// When the file cannot be read or the path not be understood.
+    pub fn read_path(&self, path: &str) -> Result<Vec<Value>, StoreError> {
+        let path: Path = path.parse()?;
+        let bytes = self.files().read()?;
+        let file = self.files().state();
+        let (text, _) = body_of(&file, &bytes)?;
+        let view = View::full(&file, text)?;
+        let root = view.tree.as_ref().map(untyped).unwrap_or(Value::Null);
+        Ok(path.find(&root).into_iter().cloned().collect())
+    }
+}
+
+impl From<PathError> for StoreError {
+    fn from(error: PathError) -> Self {
+        StoreError::Path(error)
+    }
+}
+
+impl Guard<'_> {
+    /// What was found and settled when the lock was taken.
+    pub fn notices(&self) -> &[Notice] {
+        &self.current.notices
+    }
+
+    /// The file that a command may change between [`Guard::begin`] and [`Guard::finish`].
+    pub fn path(&self) -> PathBuf {
+        self.store.files().state()
+    }
+
+    /// Says that a command is about to change the file in place. If we are killed, the next holder undoes it.
+    ///
+    /// # Errors
+    /// When no copy can be kept.
+    pub fn begin(&mut self) -> Result<(), StoreError> {
+        let simple = self.current.origin == Origin::Ours { simple: true };
+        self.modifying = true;
+        self.held.begin_modify(&self.current.bytes, self.current.revision, simple)
+    }
+
+    /// Brings back the version before the command.
+    ///
+    /// # Errors
+    /// When it cannot be written.
+    pub fn undo(mut self) -> Result<(), StoreError> {
+        self.restore()
+    }
+
+    fn restore(&mut self) -> Result<(), StoreError> {
+        if std::mem::take(&mut self.modifying) { self.held.end_modify() } else { Ok(()) }
+    }
+
+    /// Takes over what the command left, or undoes it where it is invalid.
+    ///
+    /// # Errors
+    /// When it is invalid; the version before stands again.
+    pub fn finish(mut self, log: &LogEntry, now: Timestamp) -> Result<Revision, StoreError> {
+        let done = self.store.files().read().and_then(|bytes| self.put(bytes, log, now));
+        if done.is_err() {
+            self.restore()?;
+        } else {
+            self.modifying = false;
+        }
+        done
+    }
+
+    /// Replaces the whole text.
+    ///
+    /// # Errors
+    /// When it is invalid; nothing is written then.
+    pub fn replace(mut self, text: &str, log: &LogEntry, now: Timestamp) -> Result<Revision, StoreError> {
+        self.put(text.as_bytes().to_vec(), log, now)
+    }
+
+    /// Sets what a path names.
+    ///
+    /// # Errors
+    /// When it names nothing, or the result is invalid; nothing is written then.
+    pub fn set(
+        mut self,
+        path: &str,
+        value: &str,
+        typing: Typing,
+        log: &LogEntry,
+        now: Timestamp,
+    ) -> Result<Revision, StoreError> {
+        let path: Path = path.parse()?;
+        let bytes = self.current.bytes.clone();
+        let file = self.store.files().state();
+        let (text, bom) = body_of(&file, &bytes)?;
+        let view = View::full(&file, text)?;
+        let text = self.with_value(&view, &path, value, typing)?;
+        let new = [&bytes[..bom], text.as_bytes()].concat();
+        self.put(new, log, now)
+    }
+
+    /// The text in which the path has the value, in the first reading of it that the schema accepts.
+    fn with_value(
+        &self,
+        view: &View<'_>,
+        path: &Path,
+        value: &str,
+        typing: Typing,
+    ) -> Result<String, StoreError> {
+        let file = self.store.files().state();
+        let faults =
+            |text: &str| View::full(&file, text).and_then(|mut view| view.state()).map(|state| count(&state));
+        let before = faults(view.text)?;
+        let mut first = None;
+        for candidate in readings(value, typing)? {
+            let text = set_in(view, path, &candidate)?;
+            if faults(&text)? <= before {
+                return Ok(text);
+            }
+            first.get_or_insert(text);
+        }
+        // None fits: the first one tells best what is wrong.
+        first.ok_or_else(|| StoreError::Path(PathError::nothing(path)))
+    }
+
+    /// Writes a text of somebody else's making, with the next revision, if it breaks nothing that was whole.
+    fn put(&mut self, bytes: Vec<u8>, log: &LogEntry, now: Timestamp) -> Result<Revision, StoreError> {
+        let file = self.store.files().state();
+        let (text, bom) = body_of(&file, &bytes)?;
+        let mut view = View::full(&file, text)?;
+        view.check_version()?;
+        let mut state = view.state()?;
+        let wrong = self.introduced(&state, now)?;
+        if !wrong.is_empty() {
+            return Err(StoreError::Violates(wrong));
+        }
+        let revision = state.board.revision.max(Revision(self.current.revision)).next();
+        let ops = wire::revision_ops(state.board.revision, revision);
+        state.board.revision = revision;
+        let (spliced, simple) = self.store.faithful(&view, &ops, &state)?;
+        let after = [&bytes[..bom], spliced.text.as_bytes()].concat();
+        self.held.commit(&Write {
+            before: self.current.imprint,
+            after: &after,
+            edits: &[],
+            revision_before: self.current.revision,
+            revision: revision.0,
+            simple,
+            log: Some(self.store.log_text(log, revision)?),
+        })?;
+        Ok(revision)
+    }
+
+    /// What is wrong with a state that was not wrong with the one before.
+    fn introduced(&self, after: &State, now: Timestamp) -> Result<Vec<Violation>, StoreError> {
+        let disk = Disk::below(self.store.root());
+        let mut wrong = invariants::validate(after, &disk, now);
+        if wrong.is_empty() {
+            return Ok(wrong);
+        }
+        let file = self.store.files().state();
+        let known = body_of(&file, &self.current.bytes)
+            .and_then(|(text, _)| View::full(&file, text)?.state())
+            .map(|before| invariants::validate(&before, &disk, now))
+            // A file that could not be read before cannot be made worse.
+            .unwrap_or_else(|_| wrong.clone());
+        wrong.retain(|violation| !known.contains(violation));
+        Ok(wrong)
+    }
+}
+
+impl Drop for Guard<'_> {
+    fn drop(&mut self) {
+        // Nobody is left to be told; the next holder of the lock tries again.
+        let _ = self.restore();
+    }
+}
+
+/// What the value may mean, likeliest first.
+fn readings(value: &str, typing: Typing) -> Result<Vec<Value>, StoreError> {
+    let parsed = crate::yaml::parse(value).map(|(node, _)| untyped(&node));
+    match (typing, parsed) {
+        (Typing::Yaml, Ok(parsed)) => Ok(vec![parsed]),
+        (Typing::Yaml, Err(error)) => Err(StoreError::Path(PathError::value(value, &error.to_string()))),
+        (Typing::BySchema, Ok(parsed)) if parsed != Value::from(value) => {
+            Ok(vec![Value::from(value), parsed])
+        }
+        (Typing::BySchema, _) => Ok(vec![Value::from(value)]),
+    }
+}
+
+fn set_in(view: &View<'_>, path: &Path, value: &Value) -> Result<String, StoreError> {
+    let tree = view.tree.as_ref().ok_or_else(|| StoreError::Path(PathError::nothing(path)))?;
+    let old = untyped(tree);
+    let mut new = old.clone();
+    if path.set(&mut new, value) == 0 {
+        return Err(StoreError::Path(PathError::nothing(path)));
+    }
+    let (Value::Map(old), Value::Map(new)) = (&old, &new) else {
+        return Err(StoreError::Path(PathError::nothing(path)));
+    };
+    let mut plan = Plan::new(view.text);
+    let planned = plan.change_map(&view.blocks, tree, 0, (old, new), &[]);
+    let spliced = planned.and_then(|()| apply(view.text, &mut plan.finish()));
+    Ok(spliced.unwrap_or_else(|_| crate::yaml::document(new)))
+}
+
+/// How much of a state could not be understood.
+fn count(state: &State) -> usize {
+    let board = &state.board;
+    let broken = |is: bool| usize::from(is);
+    let tasks: usize =
+        board.tasks.values().filter_map(|slot| slot.body.as_ref()).map(|body| body.faults.len()).sum();
+    tasks
+        + state.journal.faults.len()
+        + broken(matches!(board.agents, Loaded::Broken(_)))
+        + broken(matches!(board.config, Loaded::Broken(_)))
+        + broken(matches!(board.goal, Loaded::Broken(_)))
+        + broken(matches!(board.sprint, Loaded::Broken(_)))
+        + broken(matches!(board.circuit_breaker, Loaded::Broken(_)))
+        + broken(matches!(board.discovered, Loaded::Broken(_)))
+        + broken(matches!(board.handoff, Loaded::Broken(_)))
+}
