@@ -31,6 +31,7 @@ pub mod time;
 mod transition;
 pub mod trigger;
 pub mod value;
+pub mod view;
 
 pub use board::{Board, State};
 pub use change::Change;

@@ -73,6 +73,8 @@ pub struct Sightings {
     pub pause_since: Option<Timestamp>,
     /// Since when `.liza/CHECKPOINT` stands.
     pub checkpoint_since: Option<Timestamp>,
+    /// Since when `.liza/ABORT` stands.
+    pub abort_since: Option<Timestamp>,
     /// The last task, sprint or note event in the log; heartbeats and registrations do not count.
     pub last_progress: Option<Timestamp>,
     /// What is wrong with the blackboard.
