@@ -70,10 +70,8 @@ fn write(archive: &Path, name: &str, value: &Value) -> Result<(), StoreError> {
     let name: String =
         name.chars().map(|c| if c.is_ascii_alphanumeric() || c == '-' { c } else { '_' }).collect();
     let (path, step) = (archive.join(format!("{name}.yaml")), archive.join(format!("{name}.yaml.tmp")));
-    let text = match value {
-        Value::Map(fields) => yaml::document(fields),
-        other => yaml::document(&Fields::from_iter([("value".to_owned(), other.clone())])),
-    };
+    let nothing = Fields::new();
+    let text = yaml::document(if let Value::Map(fields) = value { fields } else { &nothing });
     let put = || {
         let mut file = fs::File::create(&step)?;
         file.write_all(text.as_bytes())?;

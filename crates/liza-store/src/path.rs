@@ -114,7 +114,7 @@ impl Path {
     pub(crate) fn find<'v>(&self, root: &'v Value) -> Vec<&'v Value> {
         let mut found = vec![root];
         for step in &self.0 {
-            found = found.into_iter().flat_map(|value| step.into_value(value)).collect();
+            found = found.into_iter().flat_map(|value| step.follow(value)).collect();
         }
         found
     }
@@ -161,7 +161,7 @@ impl Step {
         }
     }
 
-    fn into_value<'v>(&self, value: &'v Value) -> Vec<&'v Value> {
+    fn follow<'v>(&self, value: &'v Value) -> Vec<&'v Value> {
         match (self, value) {
             (Step::Key(key), Value::Map(fields)) => fields.get(key).into_iter().collect(),
             (Step::Index(n), Value::List(items)) => items.get(*n).into_iter().collect(),

@@ -105,7 +105,7 @@ impl Guard<'_> {
     /// # Errors
     /// When it is invalid; the version before stands again.
     pub fn finish(mut self, log: &LogEntry, now: Timestamp) -> Result<Revision, StoreError> {
-        let done = self.store.files().read().and_then(|bytes| self.put(bytes, log, now));
+        let done = self.store.files().read().and_then(|bytes| self.put(&bytes, log, now));
         if done.is_err() {
             self.restore()?;
         } else {
@@ -119,7 +119,7 @@ impl Guard<'_> {
     /// # Errors
     /// When it is invalid; nothing is written then.
     pub fn replace(mut self, text: &str, log: &LogEntry, now: Timestamp) -> Result<Revision, StoreError> {
-        self.put(text.as_bytes().to_vec(), log, now)
+        self.put(text.as_bytes(), log, now)
     }
 
     /// Sets what a path names.
@@ -141,7 +141,7 @@ impl Guard<'_> {
         let view = View::full(&file, text)?;
         let text = self.with_value(&view, &path, value, typing)?;
         let new = [&bytes[..bom], text.as_bytes()].concat();
-        self.put(new, log, now)
+        self.put(&new, log, now)
     }
 
     /// The text in which the path has the value, in the first reading of it that the schema accepts.
@@ -169,9 +169,9 @@ impl Guard<'_> {
     }
 
     /// Writes a text of somebody else's making, with the next revision, if it breaks nothing that was whole.
-    fn put(&mut self, bytes: Vec<u8>, log: &LogEntry, now: Timestamp) -> Result<Revision, StoreError> {
+    fn put(&mut self, bytes: &[u8], log: &LogEntry, now: Timestamp) -> Result<Revision, StoreError> {
         let file = self.store.files().state();
-        let (text, bom) = body_of(&file, &bytes)?;
+        let (text, bom) = body_of(&file, bytes)?;
         let mut view = View::full(&file, text)?;
         view.check_version()?;
         let mut state = view.state()?;

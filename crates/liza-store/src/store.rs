@@ -262,10 +262,10 @@ impl Store {
         ops: &[wire::Op],
         meant: &State,
     ) -> Result<(Spliced, bool), StoreError> {
-        if let Ok(spliced) = wire::splice(view, ops) {
-            if let Ok(simple) = self.reads_as(&spliced.text, meant, view, ops) {
-                return Ok((spliced, simple));
-            }
+        if let Ok(spliced) = wire::splice(view, ops)
+            && let Ok(simple) = self.reads_as(&spliced.text, meant, view, ops)
+        {
+            return Ok((spliced, simple));
         }
         let text = wire::rewrite(view, ops).ok_or_else(|| self.unfaithful("the file".to_owned()))?;
         let simple = self.reads_as(&text, meant, view, ops)?;

@@ -27,13 +27,6 @@ fn edited(text: &str, change: impl Fn(&mut Fields)) -> String {
     result
 }
 
-fn map<'m>(fields: &'m mut Fields, key: &str) -> &'m mut Fields {
-    match fields.get_mut(key) {
-        Some(Value::Map(inner)) => inner,
-        other => panic!("{key}: {other:?}"),
-    }
-}
-
 fn list<'m>(fields: &'m mut Fields, key: &str) -> &'m mut Vec<Value> {
     match fields.get_mut(key) {
         Some(Value::List(inner)) => inner,
@@ -42,10 +35,8 @@ fn list<'m>(fields: &'m mut Fields, key: &str) -> &'m mut Vec<Value> {
 }
 
 fn entry(items: &mut [Value], at: usize) -> &mut Fields {
-    match &mut items[at] {
-        Value::Map(inner) => inner,
-        other => panic!("{other:?}"),
-    }
+    let Value::Map(inner) = &mut items[at] else { panic!("not a mapping") };
+    inner
 }
 
 const HAND_EDITED: &str = "\

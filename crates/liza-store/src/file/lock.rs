@@ -33,10 +33,10 @@ pub(crate) struct Lock {
 
 impl Lock {
     pub(crate) fn acquire(path: &Path, patience: Patience) -> Result<Self, StoreError> {
-        if let (Some(held), Some(folder)) = (std::env::var_os(HELD_ENV), path.parent()) {
-            if Path::new(&held) == folder {
-                return Err(StoreError::Nested);
-            }
+        if let (Some(held), Some(folder)) = (std::env::var_os(HELD_ENV), path.parent())
+            && Path::new(&held) == folder
+        {
+            return Err(StoreError::Nested);
         }
         // Opened close-on-exec by the standard library: no child keeps the lock alive.
         let file = OpenOptions::new()

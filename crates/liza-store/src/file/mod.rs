@@ -272,24 +272,44 @@ impl Held {
 
     /// Replaces the file for good. When this returns, the write survives a crash.
     pub(crate) fn commit(&mut self, write: &Write<'_>) -> Result<Option<Notice>, StoreError> {
-        let temporary = record::temporary(write.revision);
-        replace::put(&self.folder, &temporary, write.after)?;
         let log = match &write.log {
             Some(text) => Some(log::prepare(&self.folder.log(), text)?),
             None => None,
         };
+        let temporary = record::temporary(write.revision);
+        replace::put(&self.folder, &temporary, write.after)?;
+        if let Err(error) = self.replace(write, log, &temporary) {
+            // Without its temporary file a write has not happened, or is complete.
+            let _ = std::fs::remove_file(self.folder.path().join(&temporary));
+            return Err(error);
+        }
+        Ok(self.finish_log())
+    }
+
+    fn replace(
+        &mut self,
+        write: &Write<'_>,
+        log: Option<log::Entry>,
+        temporary: &str,
+    ) -> Result<(), StoreError> {
         let logged = log.is_some();
         let record = Record::of(write, log);
-        if record.is_copied() {
+        let copied = record.is_copied();
+        let before = self.record.clone();
+        if copied {
             replace::copy_aside(&self.folder, write.after)?;
         }
-        let copied = record.is_copied();
         self.note(record, logged)?;
-        if !copied {
-            replace::link_aside(&self.folder)?;
+        let aside = if copied { Ok(()) } else { replace::link_aside(&self.folder) };
+        let renamed = aside.and_then(|()| replace::rename(&self.folder, temporary));
+        if renamed.is_err() {
+            // The record says that a write is under way; it is not.
+            if let Some(before) = before {
+                self.note(before, false)?;
+            }
         }
-        replace::move_into_place(&self.folder, &temporary)?;
-        Ok(self.finish_log())
+        renamed?;
+        replace::sync_folder(&self.folder)
     }
 
     /// Writes the pending log entry. The write itself is done, so a failure here only delays the entry.

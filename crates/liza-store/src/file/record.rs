@@ -253,7 +253,7 @@ mod tests {
         for cut in 0..bytes.len() {
             assert_eq!(Record::decode(&bytes[..cut]), None, "cut at {cut}");
         }
-        let mut flipped = bytes.clone();
+        let mut flipped = bytes;
         flipped[60] ^= 1;
         assert_eq!(Record::decode(&flipped), None);
     }

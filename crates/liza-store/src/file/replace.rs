@@ -39,9 +39,14 @@ pub(super) fn put(folder: &Folder, name: &str, bytes: &[u8]) -> Result<(), Store
 
 /// Renames a temporary file over state.yaml and makes the name durable.
 pub(super) fn move_into_place(folder: &Folder, name: &str) -> Result<(), StoreError> {
-    let from = folder.path().join(name);
-    fs::rename(&from, folder.state()).map_err(StoreError::io("rename", &from))?;
+    rename(folder, name)?;
     sync_folder(folder)
+}
+
+/// Renames a temporary file over state.yaml.
+pub(super) fn rename(folder: &Folder, name: &str) -> Result<(), StoreError> {
+    let from = folder.path().join(name);
+    fs::rename(&from, folder.state()).map_err(StoreError::io("rename", &from))
 }
 
 pub(super) fn sync_folder(folder: &Folder) -> Result<(), StoreError> {
@@ -69,10 +74,10 @@ pub(super) fn link_aside(folder: &Folder) -> Result<(), StoreError> {
 pub(super) fn copy_aside(folder: &Folder, bytes: &[u8]) -> Result<(), StoreError> {
     let step = folder.path().join("state.yaml.prev-link");
     let keep = || {
-        if let Err(error) = fs::remove_file(&step) {
-            if error.kind() != ErrorKind::NotFound {
-                return Err(error);
-            }
+        if let Err(error) = fs::remove_file(&step)
+            && error.kind() != ErrorKind::NotFound
+        {
+            return Err(error);
         }
         let mut file = File::create(&step)?;
         file.write_all(bytes)?;

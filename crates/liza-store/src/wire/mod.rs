@@ -15,3 +15,6 @@ pub(crate) use splice::{Spliced, flat, rewrite, splice, untouched, verify};
 pub(crate) const VERSION: i64 = 1;
 /// Sections without which there is no blackboard.
 pub(crate) const REQUIRED: [&str; 5] = ["version", "goal", "tasks", "agents", "config"];
+
+#[cfg(test)]
+mod tests;

@@ -116,18 +116,15 @@ fn goal_and_notes(board: &Board, change: &Change, ops: &mut Vec<Op>) -> Result<(
         };
         lists.entry(place).or_default().push(value);
     }
-    match (&change.goal, &change.closed_goal) {
-        // A new goal: the history of the old one goes to the archive with it.
-        (Some(goal), Some(_)) => {
-            let mut new = to_value(goal)?;
-            if let (Value::Map(fields), Some(history)) =
-                (&mut new, lists.shift_remove(&("goal", Some("alignment_history"))))
-            {
-                fields.insert("alignment_history".to_owned(), Value::List(history));
-            }
-            ops.push(Op::Replace { section: "goal", new });
+    // A new goal: the history of the old one goes to the archive with it.
+    if let (Some(goal), Some(_)) = (&change.goal, &change.closed_goal) {
+        let mut new = to_value(goal)?;
+        if let (Value::Map(fields), Some(history)) =
+            (&mut new, lists.shift_remove(&("goal", Some("alignment_history"))))
+        {
+            fields.insert("alignment_history".to_owned(), Value::List(history));
         }
-        (None, _) | (Some(_), None) => {}
+        ops.push(Op::Replace { section: "goal", new });
     }
     // Before the goal itself: where both add at one position, the entry belongs to the list that ends there.
     ops.extend(lists.into_iter().map(|((section, key), new)| Op::Append { section, key, new }));

@@ -325,7 +325,13 @@ impl<'t> View<'t> {
             Ok(bad)
         };
         match self.with_section(name, read) {
-            Ok(bad) => faults.extend(bad.into_iter().flatten().map(|error| fault_of(name, error))),
+            Ok(bad) => {
+                let placed = |error| match (&self.tree, self.block(name)) {
+                    (None, Some(block)) => below(error, self.text, block.start),
+                    (Some(_), _) | (None, None) => error,
+                };
+                faults.extend(bad.into_iter().flatten().map(|error| fault_of(name, placed(error))));
+            }
             Err(error) => faults.push(fault_of(name, error)),
         }
         found

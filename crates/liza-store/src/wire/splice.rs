@@ -127,7 +127,13 @@ fn append(
         return Ok(());
     };
     let Some(key) = key else { return append_or_rewrite(view, plan, block, new) };
-    let Shape::Map(blocks) = shape(view.text, block)? else { return Err(Unsure) };
+    let Shape::Map(blocks) = shape(view.text, block)? else {
+        let (node, _) = parse_part(view.text, block.start, block.end).map_err(|_| Unsure)?;
+        let Value::Map(mut fields) = untyped(node.get(section).ok_or(Unsure)?) else { return Err(Unsure) };
+        extend(&mut fields, key, new);
+        plan.rewrite(block, &Value::Map(fields));
+        return Ok(());
+    };
     match blocks.iter().find(|inner| inner.name(view.text) == key) {
         Some(inner) => append_or_rewrite(view, plan, inner, new),
         None => {
@@ -155,14 +161,16 @@ fn append_or_rewrite(
     Ok(())
 }
 
-/// Writes the whole file anew from its parsed tree. Comments do not survive this.
+/// Writes the whole file anew from its parsed tree. Of the comments, those at its head survive this.
 pub(crate) fn rewrite(view: &View<'_>, ops: &[Op]) -> Option<String> {
     let tree = view.tree.as_ref()?;
     let Value::Map(mut file) = untyped(tree) else { return None };
     for op in ops {
         rewrite_op(tree, &mut file, op);
     }
-    Some(yaml::document(&file))
+    let is_head = |line: &&str| line.trim().is_empty() || line.starts_with('#');
+    let head: String = view.text.split_inclusive('\n').take_while(is_head).collect();
+    Some(head + &yaml::document(&file))
 }
 
 fn rewrite_op(tree: &Node<'_>, file: &mut Fields, op: &Op) {
@@ -171,10 +179,10 @@ fn rewrite_op(tree: &Node<'_>, file: &mut Fields, op: &Op) {
         Op::ChangeTask { id, old, new, .. } => {
             let nodes = tree.get("tasks").map(Node::items).unwrap_or_default();
             let node = nodes.iter().find(|node| node.get("id").and_then(Node::text) == Some(id.as_str()));
-            if let (Some(node), Some(Value::List(tasks))) = (node, file.get_mut("tasks")) {
-                if let Some(task) = tasks.iter_mut().find(|task| is(task, id)) {
-                    *task = merge(node, (old, new));
-                }
+            if let (Some(node), Some(Value::List(tasks))) = (node, file.get_mut("tasks"))
+                && let Some(task) = tasks.iter_mut().find(|task| is(task, id))
+            {
+                *task = merge(node, (old, new));
             }
         }
         Op::AddTask { new, .. } => extend(file, "tasks", std::slice::from_ref(new)),

@@ -15,7 +15,7 @@ fn untimed(value: &Value) -> Value {
         Value::Time(time) => Value::Text(time.to_string()),
         Value::List(items) => Value::List(items.iter().map(untimed).collect()),
         Value::Map(fields) => Value::Map(fields.iter().map(|(k, v)| (k.clone(), untimed(v))).collect()),
-        other => other.clone(),
+        Value::Null | Value::Bool(_) | Value::Int(_) | Value::Float(_) | Value::Text(_) => value.clone(),
     }
 }
 

@@ -1,1 +1,181 @@
-//! x
+//! Killed at any point, in any company: nothing acknowledged is lost, and the log agrees with the state.
+
+use std::collections::BTreeMap;
+use std::process::{Child, Command as Process, Stdio};
+use std::time::Duration;
+
+use crate::locking::{acknowledged, worker};
+use crate::support::*;
+
+/// The system calls of which a write consists, as far as files are concerned.
+const CALLS: [&str; 16] = [
+    "openat",
+    "read",
+    "pread64",
+    "write",
+    "pwrite64",
+    "fdatasync",
+    "fsync",
+    "rename",
+    "linkat",
+    "unlink",
+    "flock",
+    "close",
+    "statx",
+    "fchmod",
+    "getdents64",
+    "ftruncate",
+];
+
+fn has_strace() -> bool {
+    let works = || {
+        Process::new("strace")
+            .args(["-o", "/dev/null", "true"])
+            .output()
+            .is_ok_and(|output| output.status.success())
+    };
+    if !works() {
+        let _ = Process::new("apt-get").args(["install", "-y", "-q", "strace"]).output();
+    }
+    works()
+}
+
+fn traced(project: &Project, options: &[String], work: &str) -> std::process::Output {
+    let plain = worker(project, work);
+    let mut strace = Process::new("strace");
+    strace.args(["-f", "-qq"]).args(options).arg("--").arg(plain.get_program()).args(plain.get_args());
+    for (key, value) in plain.get_envs() {
+        match value {
+            Some(value) => strace.env(key, value),
+            None => strace.env_remove(key),
+        };
+    }
+    strace.stderr(Stdio::null()).output().unwrap()
+}
+
+/// How often the worker makes each call.
+fn counts(project: &Project, work: &str) -> BTreeMap<&'static str, usize> {
+    let trace = project.root.join("trace");
+    let options =
+        ["-o".to_owned(), trace.display().to_string(), "-e".to_owned(), format!("trace={}", CALLS.join(","))];
+    assert!(traced(project, &options, work).status.success());
+    let text = std::fs::read_to_string(&trace).unwrap();
+    let count = |call: &&'static str| {
+        (*call, text.lines().filter(|line| line.contains(&format!(" {call}("))).count())
+    };
+    CALLS.iter().map(count).collect()
+}
+
+/// State and log say the same, and nothing is left lying about.
+fn check_agreement(project: &Project, what: &str) {
+    let state = project.store().snapshot().unwrap_or_else(|error| panic!("{what}: {error}"));
+    let log = project.log();
+    let notes = &state.journal.human_notes;
+    assert_eq!(log.matches("action: note").count(), notes.len(), "{what}\n{log}");
+    for note in notes {
+        assert_eq!(log.matches(&note.message).count(), 1, "{what}: {}\n{log}", note.message);
+    }
+    assert!(
+        !project.names().iter().any(|name| name.contains("tmp") || name.contains("link")),
+        "{what}: {:?}",
+        project.names()
+    );
+}
+
+/// Kills a writer before each of its system calls in turn.
+fn kill_everywhere(name: &str, prepare: impl Fn(&Project)) {
+    if !has_strace() {
+        println!("SKIPPED: strace is not installed and could not be");
+        return;
+    }
+    let project = Project::new(name);
+    prepare(&project);
+    let counts = counts(&project, "note counting");
+    let mut points = 0;
+    for (call, count) in counts {
+        for when in 1..=count {
+            prepare(&project);
+            let before = project.store().snapshot().unwrap().journal.human_notes.len();
+            let work = format!("crash.{call}.{when}.");
+            let options = [
+                "-o",
+                "/dev/null",
+                "-e",
+                &format!("trace={call}"),
+                "-e",
+                &format!("inject={call}:signal=KILL:when={when}"),
+            ];
+            let output = traced(&project, &options.map(str::to_owned), &format!("note {work}"));
+            let done = String::from_utf8_lossy(&output.stdout).contains("DONE");
+            points += 1;
+            let what = format!("killed at {call} #{when}");
+            let after = format!("after.{call}.{when}.");
+            let outcome = project.submit(note(&after)).unwrap_or_else(|error| panic!("{what}: {error}"));
+            assert!(outcome.notices.is_empty(), "{what}: {:?}", outcome.notices);
+            check_agreement(&project, &what);
+            let notes = project.store().snapshot().unwrap().journal.human_notes;
+            let written = notes.iter().any(|note| note.message == work);
+            assert!(written || !done, "{what}: an acknowledged write is lost");
+            assert_eq!(notes.len(), before + 1 + usize::from(written), "{what}");
+        }
+    }
+    println!("{points} points");
+    assert!(points > 40, "the trace saw too little: {points}");
+}
+
+/// Covers: BB-09, BB-12
+#[test]
+fn killed_before_any_system_call_of_a_write() {
+    kill_everywhere("kill", |_| {});
+}
+
+/// Covers: BB-09, BB-12, BB-16
+#[test]
+fn killed_before_any_system_call_of_a_write_after_a_persons_edit() {
+    kill_everywhere("kill-edited", |project| {
+        let text = project.text();
+        let text = text.strip_suffix("# edited\n").map_or_else(|| format!("{text}# edited\n"), str::to_owned);
+        project.write(&text);
+    });
+}
+
+/// Covers: BB-09, BB-11, BB-12
+#[test]
+fn hundreds_of_random_kills_of_concurrent_writers() {
+    let project = Project::new("random-kills");
+    let mut acknowledged_notes = Vec::new();
+    let mut kills = 0;
+    for round in 0..60 {
+        let start = |n: usize| -> Child {
+            let work = format!("notes r{round}w{n} 1000");
+            worker(&project, &work).stdout(Stdio::piped()).stderr(Stdio::null()).spawn().unwrap()
+        };
+        let mut children: Vec<Child> = (0..4).map(start).collect();
+        let before = project.text().len();
+        wait_until("a first write", || project.text().len() != before);
+        for (n, child) in children.iter_mut().enumerate() {
+            // A different moment each time; what exactly happens then does not matter.
+            let pause = (round * 7 + n * 13) % 23;
+            std::thread::park_timeout(Duration::from_micros(pause as u64 * 150));
+            child.kill().unwrap();
+            kills += 1;
+        }
+        for child in children {
+            acknowledged_notes.extend(acknowledged(&child.wait_with_output().unwrap().stdout));
+        }
+    }
+    project.run(note("the end"));
+    check_agreement(&project, "after all kills");
+    let state = project.store().snapshot().unwrap();
+    let lost = acknowledged_notes
+        .iter()
+        .find(|(text, ..)| !state.journal.human_notes.iter().any(|n| n.message == *text));
+    assert_eq!(lost, None);
+    assert_eq!(state.board.revision.0, 1 + state.journal.human_notes.len() as u64);
+    println!(
+        "{kills} kills, {} acknowledged, {} written",
+        acknowledged_notes.len(),
+        state.journal.human_notes.len()
+    );
+    assert!(kills >= 200 && acknowledged_notes.len() > 60);
+}

@@ -49,6 +49,7 @@ agents:   # nobody yet
 config:
     lease_duration: 300   # indented by four
     own_setting: yes
+sprint: { id: sprint-1, status: IN_PROGRESS }
 own_section:
 - a
 # the end";

@@ -11,7 +11,7 @@ const WORK: &str = "LIZA_STORE_TEST_WORK";
 const ROOT: &str = "LIZA_STORE_TEST_ROOT";
 
 /// A process that does some work on the blackboard and ends. `note TEXT` or `notes NAME COUNT`.
-pub fn worker(project: &Project, work: &str) -> Process {
+pub(crate) fn worker(project: &Project, work: &str) -> Process {
     let mut process = Process::new(std::env::current_exe().unwrap());
     process.args(["locking::work", "--exact", "--nocapture", "--test-threads=1"]);
     process.env(WORK, work).env(ROOT, &project.root).env_remove("NEXTEST");
@@ -23,6 +23,8 @@ pub fn worker(project: &Project, work: &str) -> Process {
 fn work() {
     let (Ok(work), Some(root)) = (std::env::var(WORK), std::env::var_os(ROOT)) else { return };
     let store = Store::open(std::path::Path::new(&root)).unwrap().with_patience(Duration::from_secs(120));
+    // The harness has begun a line of its own.
+    println!();
     let words: Vec<&str> = work.split(' ').collect();
     match words[..] {
         ["note", text] => {
@@ -40,7 +42,7 @@ fn work() {
 }
 
 /// What a worker acknowledged: text, revision, microseconds waited.
-pub fn acknowledged(output: &[u8]) -> Vec<(String, u64, u64)> {
+pub(crate) fn acknowledged(output: &[u8]) -> Vec<(String, u64, u64)> {
     let line = |line: &str| {
         let mut words = line.strip_prefix("ACK ")?.split(' ');
         Some((words.next()?.to_owned(), words.next()?.parse().ok()?, words.next()?.parse().ok()?))

@@ -17,26 +17,26 @@ use liza_core::{Command, Request};
 use liza_store::{Outcome, Store, StoreError};
 
 /// The schema's own example.
-pub const EXAMPLE: &str = include_str!("../fixtures/schema-example.yaml");
+pub(crate) const EXAMPLE: &str = include_str!("../fixtures/schema-example.yaml");
 
-pub fn time(text: &str) -> Timestamp {
+pub(crate) fn time(text: &str) -> Timestamp {
     text.parse().unwrap()
 }
 
-pub fn now() -> Timestamp {
+pub(crate) fn now() -> Timestamp {
     time("2025-01-17T14:00:00Z")
 }
 
-pub fn task(id: &str) -> TaskId {
+pub(crate) fn task(id: &str) -> TaskId {
     id.parse().unwrap()
 }
 
-pub fn agent(id: &str) -> AgentId {
+pub(crate) fn agent(id: &str) -> AgentId {
     id.parse().unwrap()
 }
 
 /// A blackboard as `init` makes it.
-pub fn fresh_state() -> State {
+pub(crate) fn fresh_state() -> State {
     let mut state = State::default();
     state.board.revision = Revision(1);
     state.board.goal = Loaded::Ready(Goal {
@@ -60,7 +60,7 @@ pub fn fresh_state() -> State {
     state
 }
 
-pub fn first_entry() -> LogEntry {
+pub(crate) fn first_entry() -> LogEntry {
     LogEntry {
         timestamp: now(),
         agent: "human".to_owned(),
@@ -70,20 +70,20 @@ pub fn first_entry() -> LogEntry {
     }
 }
 
-pub struct Project {
-    pub root: PathBuf,
+pub(crate) struct Project {
+    pub(crate) root: PathBuf,
 }
 
 impl Project {
     /// A folder without a blackboard.
-    pub fn empty(name: &str) -> Self {
+    pub(crate) fn empty(name: &str) -> Self {
         static COUNT: AtomicU32 = AtomicU32::new(0);
         let unique = format!("{name}-{}-{}", std::process::id(), COUNT.fetch_add(1, Ordering::Relaxed));
         Self::below(Path::new(env!("CARGO_TARGET_TMPDIR")), &unique)
     }
 
     /// The same in a folder of the caller's choice.
-    pub fn below(folder: &Path, name: &str) -> Self {
+    pub(crate) fn below(folder: &Path, name: &str) -> Self {
         let root = folder.join(name);
         std::fs::create_dir_all(root.join(".liza")).unwrap();
         std::fs::create_dir_all(root.join("specs")).unwrap();
@@ -92,54 +92,54 @@ impl Project {
     }
 
     /// A fresh blackboard.
-    pub fn new(name: &str) -> Self {
+    pub(crate) fn new(name: &str) -> Self {
         let project = Self::empty(name);
         Store::create(&project.root, &fresh_state(), &first_entry()).unwrap();
         project
     }
 
     /// A blackboard with this text, as if a person had written it.
-    pub fn with_text(name: &str, text: &str) -> Self {
+    pub(crate) fn with_text(name: &str, text: &str) -> Self {
         let project = Self::empty(name);
         std::fs::write(project.file("state.yaml"), text).unwrap();
         project
     }
 
-    pub fn store(&self) -> Store {
+    pub(crate) fn store(&self) -> Store {
         Store::open(&self.root).unwrap()
     }
 
-    pub fn file(&self, name: &str) -> PathBuf {
+    pub(crate) fn file(&self, name: &str) -> PathBuf {
         self.root.join(".liza").join(name)
     }
 
-    pub fn text(&self) -> String {
+    pub(crate) fn text(&self) -> String {
         std::fs::read_to_string(self.file("state.yaml")).unwrap()
     }
 
-    pub fn log(&self) -> String {
+    pub(crate) fn log(&self) -> String {
         std::fs::read_to_string(self.file("log.yaml")).unwrap_or_default()
     }
 
-    pub fn write(&self, text: &str) {
+    pub(crate) fn write(&self, text: &str) {
         std::fs::write(self.file("state.yaml"), text).unwrap();
     }
 
-    pub fn submit(&self, command: Command) -> Result<Outcome, StoreError> {
+    pub(crate) fn submit(&self, command: Command) -> Result<Outcome, StoreError> {
         self.store().submit(&human(command))
     }
 
     /// Submits what must succeed, and gives its revision.
-    pub fn run(&self, command: Command) -> u64 {
+    pub(crate) fn run(&self, command: Command) -> u64 {
         self.submit(command).unwrap().revision.0
     }
 
-    pub fn add_task(&self, id: &str) -> u64 {
+    pub(crate) fn add_task(&self, id: &str) -> u64 {
         self.run(add_task(id))
     }
 
     /// Names in `.liza`, sorted.
-    pub fn names(&self) -> Vec<String> {
+    pub(crate) fn names(&self) -> Vec<String> {
         let entries = std::fs::read_dir(self.root.join(".liza")).unwrap();
         let mut names: Vec<String> = entries.map(|e| e.unwrap().file_name().into_string().unwrap()).collect();
         names.sort();
@@ -155,11 +155,11 @@ impl Drop for Project {
     }
 }
 
-pub fn human(command: Command) -> Request {
+pub(crate) fn human(command: Command) -> Request {
     Request { actor: Actor::Human, now: now(), halt: Halt::default(), if_revision: None, command }
 }
 
-pub fn add_task(id: &str) -> Command {
+pub(crate) fn add_task(id: &str) -> Command {
     let new = NewTask {
         description: format!("Do {id}: \"all\" of it # really"),
         spec_ref: Some("specs/x.md".to_owned()),
@@ -170,20 +170,20 @@ pub fn add_task(id: &str) -> Command {
     Command::AddTask { task: task(id), new }
 }
 
-pub fn register(id: &str) -> Command {
+pub(crate) fn register(id: &str) -> Command {
     Command::Register { agent: agent(id), terminal: "/dev/pts/1".to_owned() }
 }
 
-pub fn heartbeat(id: &str) -> Command {
+pub(crate) fn heartbeat(id: &str) -> Command {
     Command::Heartbeat { agents: vec![(agent(id), None)], length: None }
 }
 
-pub fn note(text: &str) -> Command {
+pub(crate) fn note(text: &str) -> Command {
     Command::Note { message: text.to_owned(), to: None }
 }
 
 /// Waits until something holds.
-pub fn wait_until(what: &str, mut holds: impl FnMut() -> bool) {
+pub(crate) fn wait_until(what: &str, mut holds: impl FnMut() -> bool) {
     let deadline = Instant::now() + Duration::from_secs(20);
     while !holds() {
         assert!(Instant::now() < deadline, "waited in vain for {what}");

@@ -11,5 +11,6 @@ pub struct Args {}
 /// Says honestly that it is not there yet.
 pub(super) fn run(_: &Args, _: &Context) -> Result<Reply, CommandError> {
     let message = "the demo is not built yet: the supervisors that it needs come first";
-    Err(CommandError::refused("not_built", message).hint("./check runs everything that is; CHANGELOG.md lists it"))
+    Err(CommandError::refused("not_built", message)
+        .hint("./check runs everything that is; CHANGELOG.md lists it"))
 }

@@ -29,34 +29,38 @@ impl Repo {
         tree: Option<&Path>,
         branches: &[&Branch],
     ) -> Result<Vec<PathBuf>, GitError> {
-        let mut candidates: Vec<PathBuf> =
-            NAMES[2..].iter().map(|name| self.common_dir().join(name)).collect();
-        candidates
-            .extend(branches.iter().map(|branch| self.common_dir().join(format!("{}.lock", branch.full()))));
-        if let Some(git_dir) = tree.filter(|tree| tree.is_dir()).and_then(|tree| self.git_dir_of(tree).ok()) {
-            candidates.extend(NAMES.iter().map(|name| git_dir.join(name)));
-        }
-        candidates.retain(|lock| lock.exists());
+        let shared = NAMES[2..].iter().map(|name| self.common_dir().join(name));
+        let of_branches =
+            branches.iter().map(|branch| self.common_dir().join(format!("{}.lock", branch.full())));
+        let everywhere = [self.root(), self.common_dir()];
         let mut cleared = Vec::new();
-        for lock in candidates {
-            if self.is_stale(&lock) {
-                match fs::remove_file(&lock) {
-                    Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
-                        return Err(GitError::io("removing a stale lock", &lock, error));
-                    }
-                    Ok(()) | Err(_) => cleared.push(lock),
-                }
+        for lock in shared.chain(of_branches) {
+            cleared.extend(clear(lock, &everywhere)?);
+        }
+        let own = tree.and_then(|tree| self.git_dir_of(tree).ok().map(|git_dir| (tree, git_dir)));
+        if let Some((tree, git_dir)) = own {
+            for name in NAMES {
+                cleared.extend(clear(git_dir.join(name), &[tree, &git_dir])?);
             }
         }
         Ok(cleared)
     }
+}
 
-    fn is_stale(&self, lock: &Path) -> bool {
-        let age =
-            fs::metadata(lock).and_then(|data| data.modified()).ok().and_then(|time| time.elapsed().ok());
-        match process::in_use(lock, &[self.root(), self.common_dir()]) {
-            Some(used) => !used,
-            None => age.is_some_and(|age| age > OLD),
+/// Removes a lock if it is stale; `folders` are where a git that holds it would be at work.
+fn clear(lock: PathBuf, folders: &[&Path]) -> Result<Option<PathBuf>, GitError> {
+    let Ok(age) = fs::metadata(&lock).and_then(|data| data.modified()) else { return Ok(None) };
+    let stale = match process::in_use(&lock, folders) {
+        Some(used) => !used,
+        None => age.elapsed().is_ok_and(|age| age > OLD),
+    };
+    if !stale {
+        return Ok(None);
+    }
+    match fs::remove_file(&lock) {
+        Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
+            Err(GitError::io("removing a stale lock", &lock, error))
         }
+        Ok(()) | Err(_) => Ok(Some(lock)),
     }
 }

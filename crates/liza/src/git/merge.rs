@@ -154,6 +154,7 @@ impl Repo {
         commit: &Sha,
         note: &MergeNote<'_>,
     ) -> Result<Prepared, GitError> {
+        let commit = &self.full(commit)?;
         let Some(old) = self.tip(branch)? else { return Ok(Prepared::NoBranch) };
         Ok(match self.trial_merge(&old, commit)? {
             Trial::AlreadyMerged => {
@@ -256,6 +257,7 @@ impl Repo {
     ///
     /// When the commit is not here.
     pub fn settle(&self, branch: &Branch, task: &TaskId, commit: &Sha) -> Result<Option<Sha>, GitError> {
+        let commit = &self.full(commit)?;
         match self.tip(branch)? {
             Some(tip) if self.is_ancestor(commit, &tip)? => self.how_merged(&tip, task, commit).map(Some),
             Some(_) | None => Ok(None),

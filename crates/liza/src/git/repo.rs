@@ -150,6 +150,11 @@ impl Repo {
         }
     }
 
+    /// The same, without asking git when all digits are there.
+    pub(crate) fn full(&self, commit: &Sha) -> Result<Sha, GitError> {
+        if commit.is_full() { Ok(commit.clone()) } else { self.resolve(commit) }
+    }
+
     /// The commit that a branch points to; `None` when there is no such branch.
     ///
     /// # Errors

@@ -293,7 +293,7 @@ impl Repo {
         how: &str,
         status: &Status,
     ) -> Result<(), GitError> {
-        let call = self.in_scratch(call, scratch).args(["add", how, "--", "."]);
+        let call = self.in_scratch(call, scratch).args(["add", "--sparse", how, "--", "."]);
         // A repository inside is saved on its own: as a file, git would only keep its commit's name.
         let nested = status.changes.iter().filter_map(nested_repository);
         let excludes = nested.map(|path| {

@@ -31,8 +31,8 @@ const STDOUT_CAP: usize = 256 << 20;
 /// Of complaints, the beginning is enough.
 const STDERR_CAP: usize = 64 << 10;
 
-/// How often a call is tried while another git holds a lock that it needs: about 3 s in all.
-const LOCK_TRIES: u32 = 16;
+/// How often a call is tried while another git is in the way: about 3 s in all.
+const TRIES: u32 = 16;
 
 /// Variables of git that say who and how, never which repository; all others that begin with `GIT_` are dropped.
 const KEPT: [&str; 11] = [
@@ -188,11 +188,13 @@ impl Reply {
         String::from_utf8_lossy(words.trim_ascii()).into_owned()
     }
 
-    /// Whether another git held a lock that this one needed.
-    fn met_a_lock(&self) -> bool {
+    /// Whether another git was in the way: it held a lock, or took away its worktree while this one listed them all.
+    fn met_another(&self) -> bool {
         let words = String::from_utf8_lossy(&self.stderr);
-        let taken = words.contains("Unable to create '") && words.contains(".lock': File exists");
-        self.status != Some(0) && (taken || words.contains("could not lock config file"))
+        let locked = words.contains("Unable to create '") && words.contains(".lock': File exists");
+        let vanished = words.contains("/worktrees/")
+            && ["Invalid path '", "failed to read "].iter().any(|complaint| words.contains(complaint));
+        self.status != Some(0) && (locked || vanished || words.contains("could not lock config file"))
     }
 }
 
@@ -229,16 +231,16 @@ impl Call {
 
     /// Runs git and gives its answer, whatever its exit status is.
     ///
-    /// Waits a while for locks that another git holds, as a person would.
+    /// Tries again for a while when another git is in the way, as a person would.
     ///
     /// # Errors
     ///
     /// When git cannot be run, or does not end in time.
     pub fn run(&self) -> Result<Reply, GitError> {
         let mut pause = Duration::from_millis(5);
-        for _ in 1..LOCK_TRIES {
+        for _ in 1..TRIES {
             let reply = self.run_once()?;
-            if !reply.met_a_lock() {
+            if !reply.met_another() {
                 return Ok(reply);
             }
             thread::sleep(pause);

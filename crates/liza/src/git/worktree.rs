@@ -116,7 +116,7 @@ impl Repo {
         mode: Mode,
         integration: &Branch,
     ) -> Result<Ensured, GitError> {
-        let path = self.worktree_path(task);
+        let (path, base) = (self.worktree_path(task), &self.full(base)?);
         // Nearly always nothing is there, and one call is enough.
         if fs::symlink_metadata(&path).is_err() && self.add_new(task, base).is_ok() {
             return Ok(Ensured { path, made: true, rescued: None });
@@ -199,7 +199,7 @@ impl Repo {
         let status = self.status(&self.worktree_path(task), Untracked::Show)?;
         let head = status.head.ok_or_else(|| GitError::NoCommits { path: self.worktree_path(task) })?;
         let on_task_branch = status.branch.as_deref() == Some(Branch::of(task).as_str());
-        let has_base = head == *base || self.is_ancestor(base, &head)?;
+        let has_base = head.names_same_commit(base) || self.is_ancestor(base, &head)?;
         Ok(Facts { head, on_task_branch, has_base, changes: status.changes })
     }
 
@@ -211,22 +211,19 @@ impl Repo {
     pub fn restore(&self, task: &TaskId, commit: &Sha) -> Result<Restored, GitError> {
         let (path, branch) = (self.worktree_path(task), Branch::of(task));
         let doing = format!("restoring the worktree of {task}");
+        let commit = &self.full(commit)?;
         self.clear_stale_locks(Some(&path), &[&branch])?;
-        let status = self.status(&path, Untracked::Skip)?;
-        let in_place =
-            status.head.as_ref() == Some(commit) && status.branch.as_deref() == Some(branch.as_str());
-        if in_place && status.changes.is_empty() {
+        let status = self.status(&path, Untracked::Show)?;
+        let at_commit = status.head.as_ref() == Some(commit);
+        let tracked = status.changes.iter().any(Change::is_tracked);
+        if at_commit && status.branch.as_deref() == Some(branch.as_str()) && !tracked {
             return Ok(Restored { changed: false, rescued: None });
         }
-        let tips: Vec<Sha> = self.tip(&branch)?.into_iter().collect();
-        let kept = Kept::in_commit(commit);
-        // Untracked files stay, so alone they are no reason to save anything.
-        let rescued = if status.changes.is_empty() {
-            let tips: Vec<Sha> = status.head.into_iter().chain(tips).collect();
-            self.rescue_work(task, None, &tips, &kept)?
-        } else {
-            self.rescue_work(task, Some(Seat::Worktree(&path)), &tips, &kept)?
-        };
+        // Untracked files stay, so alone they are no reason to save anything; but one that stands in the place of a
+        // file of that commit does not stay.
+        let seat = (tracked || !at_commit && !status.changes.is_empty()).then_some(Seat::Worktree(&path));
+        let tips: Vec<Sha> = status.head.into_iter().chain(self.tip(&branch)?).collect();
+        let rescued = self.rescue_work(task, seat, &tips, &Kept::in_commit(commit))?;
         let git_dir = self.git_dir_of(&path)?;
         if git_dir.join("rebase-merge").exists() || git_dir.join("rebase-apply").exists() {
             self.call(&doing, &path).args(["rebase", "--quit"]).ok()?;

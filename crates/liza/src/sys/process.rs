@@ -10,6 +10,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
+use rustix::io::Errno;
 use rustix::process::{Pid, Signal, kill_process, kill_process_group, test_kill_process};
 
 use super::system;
@@ -50,9 +51,9 @@ pub fn wait_until(child: &mut Child, deadline: Instant) -> io::Result<Option<Exi
     }
 }
 
-/// Whether a process with this ID exists.
+/// Whether a process with this ID exists, whoever's it is.
 pub fn is_alive(id: u32) -> bool {
-    pid(id).is_some_and(|pid| test_kill_process(pid).is_ok_and(|()| true))
+    pid(id).is_some_and(|pid| test_kill_process(pid) != Err(Errno::SRCH))
 }
 
 /// Whether `file` is in use by some process, or a git works below one of `folders`; `None` when that cannot be known.
@@ -110,7 +111,7 @@ impl Drop for ProcessTree {
     }
 }
 
-/// The group outlives its leader while members are left, so its number cannot have been given to others.
+/// The group outlives its leader while members are left, so its number is not given to others before they end.
 fn kill_group_of(leader: u32) {
     if let Some(group) = pid(leader) {
         let _ = kill_process_group(group, Signal::KILL);

@@ -173,6 +173,7 @@ fn what_we_did_not_make_is_not_touched() {
 
 /// Covers: CL-04
 #[test]
+#[cfg(target_os = "linux")]
 fn locks_of_dead_processes_are_cleared_and_others_are_not() {
     let test = TestRepo::new();
     let tree = test.worktree("task-1");

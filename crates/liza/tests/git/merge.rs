@@ -43,6 +43,8 @@ fn a_fast_forward_moves_the_branch_to_exactly_that_commit() {
     let test = TestRepo::new();
     let commit = work(&test, "c", "work\n");
     test.commit(&test.root.join(".worktrees/task-1"), "late", "not approved\n");
+    let short = commit.as_str()[..8].parse().unwrap();
+    assert_eq!(test.ready("task-1", &short).new, commit);
     assert_eq!(move_it(&test, &commit), Moved::Done);
     assert_eq!(test.base(), commit);
 }
@@ -173,6 +175,8 @@ fn a_checkout_that_cannot_follow_keeps_the_branch_where_it_is() {
         assert_eq!(path, test.root);
         assert!(!message.is_empty());
         assert_eq!(test.base(), base);
+        let log = test.git(&["reflog", "show", "--format=%gs", "integration", "--"]);
+        assert!(!log.contains("liza"), "it was never moved, not even for a moment: {log}");
         assert_eq!(test.git(&["status", "--porcelain=v2", "--branch"]), before);
     }
 }
@@ -202,8 +206,12 @@ fn a_checkout_that_a_crash_left_behind_catches_up() {
     let heal = || test.repo.heal_checkouts(&integration()).unwrap();
     assert!(heal().is_empty());
     let merge = test.ready("task-1", &commit);
-    // The crash: the reference has moved, the checkout has not.
     let (new, old) = (merge.new.as_str(), merge.old.as_str());
+    // A person who moves the branch without the checkout may have meant it.
+    test.git(&["update-ref", "-m", "by hand", "refs/heads/integration", new, old]);
+    assert!(heal().is_empty());
+    test.git(&["update-ref", "-m", "by hand", "refs/heads/integration", old, new]);
+    // The crash: the reference has moved, the checkout has not.
     test.git(&["update-ref", "-m", "liza: merge task-1", "refs/heads/integration", new, old]);
     write(&test.root.join("b"), "a person's\n");
     assert_eq!(heal(), std::slice::from_ref(&test.root));

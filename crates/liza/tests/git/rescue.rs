@@ -2,9 +2,9 @@
 
 use std::path::Path;
 
-use liza::git::{Mode, Rescue};
+use liza::git::{Mode, Repo, Rescue};
 
-use crate::support::{TestRepo, git_in, integration, task, write};
+use crate::support::{TestRepo, git_in, integration, script, task, write};
 
 fn rescue(test: &TestRepo) -> Option<Rescue> {
     test.repo.rescue(&task("task-1"), None, &integration()).unwrap()
@@ -170,4 +170,19 @@ fn repositories_inside_a_worktree_are_saved_too() {
     assert_eq!(names, ["rescue/task-1-in-cloned-1", "rescue/task-1-in-empty-1"]);
     assert_eq!(test.sha("rescue/task-1-in-cloned-1"), commit);
     assert_eq!(test.show("rescue/task-1-in-empty-1", "y"), "not even committed");
+}
+
+/// Covers: CL-06
+#[test]
+fn a_number_that_somebody_else_takes_meanwhile_is_left_to_them() {
+    let test = TestRepo::new();
+    let tree = test.worktree("task-1");
+    write(&tree.join("a"), "half done\n");
+    let program = test.home.path().join("git-beside-another");
+    let other = "git update-ref refs/heads/rescue/task-1-1 integration";
+    script(&program, &format!("case \"$*\" in *'liza: rescue'*) {other};; esac\nexec git \"$@\""));
+    let repo = Repo::open(&test.program().with_program(program), &test.root).unwrap();
+    let saved = repo.rescue(&task("task-1"), None, &integration()).unwrap().unwrap();
+    assert_eq!(saved.branch.as_str(), "rescue/task-1-2");
+    assert_eq!(test.sha("rescue/task-1-1"), test.base());
 }

@@ -176,6 +176,31 @@ fn what_a_reviewer_wrote_is_saved_and_put_back() {
 
 /// Covers: RV-02
 #[test]
+fn an_untracked_file_that_has_to_make_room_is_saved() {
+    let test = TestRepo::new();
+    let tree = test.worktree("task-1");
+    let submitted = test.commit(&tree, "c", "work\n");
+    test.git_at(&tree, &["rm", "-q", "c"]);
+    test.git_at(&tree, &["commit", "-qm", "removed"]);
+    write(&tree.join("c"), "a reviewer's notes\n");
+    let rescue = test.repo.restore(&task("task-1"), &submitted).unwrap().rescued.unwrap();
+    assert_eq!(read(&tree.join("c")), "work\n");
+    assert_eq!(test.show(rescue.branch.as_str(), "c"), "a reviewer's notes");
+}
+
+/// Covers: LM-06
+#[test]
+fn a_base_or_a_branch_that_git_does_not_know_keeps_nothing() {
+    let test = TestRepo::new();
+    let tree = test.worktree("task-1");
+    let commit = test.commit(&tree, "c", "work\n");
+    let unknown = "0123456789012345678901234567890123456789".parse().unwrap();
+    let removed = test.repo.remove(&task("task-1"), Some(&unknown), &crate::support::branch("none")).unwrap();
+    assert_eq!(removed.rescued.unwrap().commit, commit);
+}
+
+/// Covers: RV-02
+#[test]
 fn restoring_ends_a_rebase_and_a_detached_head() {
     let test = TestRepo::new();
     let tree = test.worktree("task-1");
@@ -187,7 +212,10 @@ fn restoring_ends_a_rebase_and_a_detached_head() {
     assert!(restored.rescued.unwrap().uncommitted);
     let facts = test.repo.facts(&task("task-1"), &submitted).unwrap();
     assert_eq!((facts.head, facts.on_task_branch, facts.changes.len()), (submitted, true, 0));
-    assert!(test.git_at(&tree, &["status"]).contains("nothing to commit"));
+    assert_eq!(
+        test.git_at(&tree, &["status"]),
+        "On branch task/task-1\nnothing to commit, working tree clean"
+    );
 }
 
 /// Covers: CL-05

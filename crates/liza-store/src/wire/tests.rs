@@ -1,0 +1,98 @@
+use std::path::Path;
+
+use liza_core::board::State;
+use proptest::prelude::*;
+
+use super::*;
+
+const HEAD: &str = "version: 1\nrevision: 4\ngoal: { id: goal-1, status: IN_PROGRESS }\n";
+
+fn lazy(text: &str) -> State {
+    View::lazy(Path::new("state.yaml"), text).unwrap().state().unwrap()
+}
+
+fn full(text: &str) -> Option<State> {
+    let mut view = View::full(Path::new("state.yaml"), text).unwrap();
+    view.simple.then(|| view.state().unwrap())
+}
+
+/// Covers: BB-02, BB-03
+#[test]
+fn the_lazy_way_reads_the_schemas_example_as_the_full_one_does() {
+    let text = include_str!("../../tests/fixtures/schema-example.yaml");
+    assert_eq!(Some(lazy(text)), full(text));
+}
+
+/// Values as people write them, right and wrong.
+fn field() -> impl Strategy<Value = String> {
+    let comment = prop_oneof![Just(""), Just("   # why"), Just(" # a: b")];
+    let line = prop_oneof![
+        "(status): (DRAFT|\"MERGED\"|'BLOCKED'|DOING|null|~|)",
+        "(priority): (1|5|03|\"2\"|high|null|-1|1.5)",
+        "(created|lease_expires|review_lease_expires): (2025-01-17T14:00:00Z|\"2025-01-17T14:00:00Z\"|2024-02-29T10:00:00Z|2025-01-17 14:00:00Z|2025-01-17T15:00:00\\+01:00|never|null)",
+        "(depends_on|superseded_by|supersedes): (\\[\\]|\\[a, b\\]|\\[ a ,b-1 \\]|\\[\"a\"\\]|a|null|\\[A\\]|\\[a,\\])",
+        "(failed_by): (\\[coder-1, coder-2\\]|\\[\\]|\\[coder-01\\]|coder-1)",
+        "(assigned_to|reviewing_by|approved_by): (coder-1|\"code-reviewer-2\"|null|nobody|)",
+        "(handoff_pending): (true|false|\"true\"|yes|)",
+        "(reservation): (null|\\{ by: coder-1, generation: 2, expires: 2025-01-17T14:00:00Z, base_commit: a1b2c3d4 \\}|1)",
+        "(revision): (3|x|)",
+        "(my_field|\"quoted\"|description): (text|\"a # b\"|'it''s'|\\[1, \\{x: y\\}\\])",
+    ];
+    let block = prop_oneof![
+        Just("depends_on:\n      - a\n      - b-2".to_owned()),
+        Just("depends_on:\n    - a".to_owned()),
+        Just("failed_by:\n      # who\n      - coder-1".to_owned()),
+        Just("done_when: |\n      status: FAKE\n      - id: fake\n\n      # no comment".to_owned()),
+        Just("scope: plain text\n      goes on".to_owned()),
+        Just("assigned_to:\n      coder-1".to_owned()),
+        Just("created: 2025-01-17T14:00:00Z\n      # deeper".to_owned()),
+        Just("history:\n      - { time: 2025-01-17T14:00:00Z, event: created, n: 017 }".to_owned()),
+        Just("reservation:\n      by: coder-1\n      generation: 2\n      expires: 2025-01-17T14:00:00Z\n      base_commit: a1b2c3d4".to_owned()),
+        Just("# a comment".to_owned()),
+        Just("".to_owned()),
+    ];
+    prop_oneof![3 => (line, comment).prop_map(|(line, comment)| line + comment), 1 => block]
+}
+
+fn tasks() -> impl Strategy<Value = String> {
+    let id = prop_oneof![8 => "[a-c]{1,2}(-[0-9])?", 1 => Just("\"q\"".to_owned()), 1 => Just("Bad Id".to_owned()), 1 => Just("017".to_owned())];
+    let task = (id, prop::collection::vec(field(), 0..8), 0usize..4).prop_map(|(id, fields, style)| {
+        let mut seen = std::collections::BTreeSet::new();
+        let fresh = |field: &String| {
+            let name = field.split(':').next().unwrap_or_default().trim_matches(['"', '#', ' ']).to_owned();
+            field.is_empty() || field.starts_with('#') || seen.insert(name)
+        };
+        let fields: Vec<String> = fields.into_iter().filter(fresh).collect();
+        let lines: String = fields
+            .iter()
+            .map(|field| if field.is_empty() { "\n".to_owned() } else { format!("    {field}\n") })
+            .collect();
+        match style {
+            0 => format!("  -\n    id: {id}\n{lines}"),
+            1 if !lines.is_empty() && !lines.starts_with("    #") && !lines.starts_with('\n') => {
+                format!("  - {}    id: {id}   # last\n", lines.trim_start())
+            }
+            2 => format!("  # above\n  - id: {id}\n{lines}\n"),
+            _ => format!("  - id: {id}\n{lines}"),
+        }
+    });
+    let flow = Just("  - {id: flow, status: DRAFT, depends_on: [a]}\n".to_owned());
+    prop::collection::vec(prop_oneof![8 => task, 1 => flow], 0..6).prop_map(|tasks| match tasks.len() {
+        0 => "tasks: []\n".to_owned(),
+        _ => format!("tasks:   # all\n{}", tasks.concat()),
+    })
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(400))]
+
+    /// Covers: BB-02, BB-07
+    #[test]
+    fn the_lazy_way_reads_what_the_full_one_reads(tasks in tasks(), crlf in any::<bool>()) {
+        let text = format!("{HEAD}{tasks}agents: {{}}\narchived:\n  old-1: MERGED\nconfig: {{}}\nanomalies:\n- broken\n");
+        let text = if crlf { text.replace('\n', "\r\n") } else { text };
+        if let Ok(Some(expected)) = std::panic::catch_unwind(|| full(&text)) {
+            prop_assert_eq!(lazy(&text), expected, "{}", text);
+        }
+    }
+}
