@@ -106,3 +106,8 @@ impl Screen {
 pub fn to_json(fields: &Fields) -> serde_json::Value {
     serde_json::to_value(Value::Map(fields.clone())).unwrap_or(serde_json::Value::Null)
 }
+
+/// One value of a reply as a word for people; empty where it says none.
+pub fn word(reply: &Fields, key: &str) -> String {
+    reply.get(key).map(ToString::to_string).unwrap_or_default()
+}
