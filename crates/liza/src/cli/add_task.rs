@@ -74,11 +74,9 @@ pub(super) fn run(args: Args, context: &Context) -> Result<Reply, CommandError> 
     };
     let name = task.clone();
     let waits = new.depends_on.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ");
-    context.submit_and_tell(Command::AddTask { task, new }, |reply| {
-        match word(reply, "status").as_str() {
-            "DRAFT" => format!("{name} is written down as a DRAFT; liza finalize {name} makes it claimable"),
-            status if waits.is_empty() => format!("{name} is written down: {status}, ready for a coder"),
-            status => format!("{name} is written down: {status}, claimable once {waits} is MERGED"),
-        }
+    context.submit_and_tell(Command::AddTask { task, new }, |reply| match word(reply, "status").as_str() {
+        "DRAFT" => format!("{name} is written down as a DRAFT; liza finalize {name} makes it claimable"),
+        status if waits.is_empty() => format!("{name} is written down: {status}, ready for a coder"),
+        status => format!("{name} is written down: {status}, claimable once {waits} is MERGED"),
     })
 }

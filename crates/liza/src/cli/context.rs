@@ -1,12 +1,13 @@
 //! What every command is given: the global options, the project, the caller.
 
+use std::io;
 use std::path::{Path, PathBuf};
 
-use liza_core::Command;
 use liza_core::agent::Actor;
 use liza_core::effect::Effect;
 use liza_core::ids::Revision;
 use liza_core::value::Fields;
+use liza_core::{Command, Refusal};
 
 use crate::effects::{run_halts, to_remove};
 use crate::project::{AGENT_GENERATION, AGENT_ID, Project, actor_from};
@@ -61,15 +62,11 @@ impl Context {
     /// Resolves the options.
     pub fn new(global: &Global) -> Result<Self, CommandError> {
         let screen = Screen { json: global.json, quiet: global.quiet, color: global.color };
-        let here = || std::env::current_dir();
+        let here = std::env::current_dir().map_err(|error| no_directory(Path::new("."), &error))?;
         let directory = match &global.directory {
-            Some(path) => here().map(|here| here.join(path)).and_then(|path| path.canonicalize()),
-            None => here(),
+            Some(folder) => enter(&here, folder)?,
+            None => here,
         };
-        let directory = directory.map_err(|error| {
-            let named = global.directory.as_deref().unwrap_or(Path::new("."));
-            CommandError::refused("no_directory", format!("cannot enter {}: {error}", named.display()))
-        })?;
         Ok(Self { directory, screen, if_revision: global.if_revision.map(Revision) })
     }
 
@@ -115,14 +112,55 @@ impl Context {
         }
     }
 
+    /// Refuses an agent what only a person may do, where no blackboard is there to ask.
+    pub fn person_only(&self, verb: &'static str) -> Result<(), CommandError> {
+        match self.actor()? {
+            Actor::Human => Ok(()),
+            actor @ (Actor::Agent(..) | Actor::Operator(_) | Actor::Supervisor(..)) => {
+                let (actor, allowed) = (actor.to_string(), "the human".to_owned());
+                Err(Refusal::NotPermitted { actor, verb, allowed }.into())
+            }
+        }
+    }
+
+    /// The same in another folder, if one is named.
+    pub fn at(&self, directory: Option<&Path>) -> Result<Self, CommandError> {
+        let directory = match directory {
+            Some(folder) => enter(&self.directory, folder)?,
+            None => self.directory.clone(),
+        };
+        Ok(Self { directory, screen: self.screen, if_revision: self.if_revision })
+    }
+
     /// Submits a command and tells what came of it, with `text` for people.
     pub fn submit_and_tell(
         &self,
         command: Command,
         text: impl FnOnce(&Fields) -> String,
     ) -> Result<Reply, CommandError> {
-        let project = self.project()?;
-        let done = self.submit(&project, command)?;
+        self.submit_and_tell_in(&self.project()?, command, text)
+    }
+
+    /// The same for a command that had to look at the project before.
+    pub fn submit_and_tell_in(
+        &self,
+        project: &Project,
+        command: Command,
+        text: impl FnOnce(&Fields) -> String,
+    ) -> Result<Reply, CommandError> {
+        let done = self.submit(project, command)?;
         Ok(Reply::new(text(&done.reply), to_json(&done.reply)).at(done.revision))
     }
+}
+
+fn enter(here: &Path, folder: &Path) -> Result<PathBuf, CommandError> {
+    let entered = here.join(folder).canonicalize().and_then(|path| match path.is_dir() {
+        true => Ok(path),
+        false => Err(io::ErrorKind::NotADirectory.into()),
+    });
+    entered.map_err(|error| no_directory(folder, &error))
+}
+
+fn no_directory(folder: &Path, error: &io::Error) -> CommandError {
+    CommandError::refused("no_directory", format!("cannot enter {}: {error}", folder.display()))
 }

@@ -26,7 +26,6 @@ pub(super) fn run(args: Args, context: &Context) -> Result<Reply, CommandError> 
     let agent = args.agent;
     let actor = context.actor()?;
     let generation = actor.generation().filter(|_| actor.agent() == Some(agent));
-    let command =
-        Command::Heartbeat { agents: vec![(agent, generation)], length: args.length.map(Seconds) };
+    let command = Command::Heartbeat { agents: vec![(agent, generation)], length: args.length.map(Seconds) };
     context.submit_and_tell(command, |reply| format!("{agent} has until {}", word(reply, "lease_expires")))
 }

@@ -38,6 +38,7 @@ pub(super) fn run(args: Args, context: &Context) -> Result<Reply, CommandError> 
 }
 
 fn this_terminal() -> String {
-    let terminal = std::io::stdin().is_terminal().then(|| std::fs::read_link("/proc/self/fd/0").ok()).flatten();
+    let terminal =
+        std::io::stdin().is_terminal().then(|| std::fs::read_link("/proc/self/fd/0").ok()).flatten();
     terminal.map_or("unknown".to_owned(), |path| path.display().to_string())
 }
