@@ -77,6 +77,10 @@ pub(super) fn abort(tx: &mut Tx<'_>) -> Result<(), Refusal> {
 pub(super) fn new_goal(tx: &mut Tx<'_>, description: &str, spec_ref: Option<&str>) -> Result<(), Refusal> {
     let description = required(description, "the goal")?.to_owned();
     let old = tx.board.goal.get(Section::Goal)?.clone();
+    let unstated = old.description.trim().is_empty() && old.status == GoalStatus::InProgress;
+    if unstated && tx.board.tasks.is_empty() {
+        return state_goal(tx, description, spec_ref);
+    }
     let open = open_tasks(tx);
     if old.status != GoalStatus::Aborted {
         refuse_open(&open)?;
@@ -104,11 +108,26 @@ pub(super) fn new_goal(tx: &mut Tx<'_>, description: &str, spec_ref: Option<&str
     tx.close_sprint(past);
     tx.handoffs()?.clear();
     tx.effect(Effect::Lower(HaltFile::Abort));
-    let summary = format!("Initial alignment: {description}");
-    tx.append(Appended::Alignment(Alignment { timestamp: now, event: "initialization".to_owned(), summary }));
-    tx.log(LogAction::GoalCreated, None, &description);
-    tx.reply("goal", id);
+    announce_goal(tx, id, &description);
     Ok(())
+}
+
+/// Says what is wanted where nobody had said it yet: there is nothing to put into the archive.
+fn state_goal(tx: &mut Tx<'_>, description: String, spec_ref: Option<&str>) -> Result<(), Refusal> {
+    let goal = tx.goal()?;
+    goal.description = description.clone();
+    goal.spec_ref = spec_ref.map(str::to_owned).or_else(|| goal.spec_ref.take());
+    let id = goal.id.clone();
+    announce_goal(tx, id, &description);
+    Ok(())
+}
+
+fn announce_goal(tx: &mut Tx<'_>, id: String, description: &str) {
+    let (timestamp, event) = (tx.now, "initialization".to_owned());
+    let summary = format!("Initial alignment: {description}");
+    tx.append(Appended::Alignment(Alignment { timestamp, event, summary }));
+    tx.log(LogAction::GoalCreated, None, description);
+    tx.reply("goal", id);
 }
 
 fn give_up(tx: &mut Tx<'_>, id: &TaskId, record: &mut TaskRecord) -> Result<(), Refusal> {
@@ -226,6 +245,7 @@ fn leave_checkpoint(tx: &mut Tx<'_>) -> Result<(), Refusal> {
 pub(super) fn pause(tx: &mut Tx<'_>) -> Result<(), Refusal> {
     tx.effect(Effect::Raise(HaltFile::Pause));
     tx.log(LogAction::Paused, None, "paused");
+    tx.reply("paused", true);
     Ok(())
 }
 
@@ -252,6 +272,7 @@ pub(super) fn resume(tx: &mut Tx<'_>, decision: Option<&str>, note: Option<&str>
         (None, None) => "resumed".to_owned(),
     };
     tx.log(LogAction::Resumed, None, &detail);
+    tx.reply("paused", false);
     Ok(())
 }
 
@@ -261,6 +282,7 @@ pub(super) fn set_deadline(tx: &mut Tx<'_>, deadline: Option<Timestamp>) -> Resu
     tx.sprint()?.timeline.deadline = deadline;
     let detail = deadline.map_or("no deadline".to_owned(), |deadline| format!("deadline {deadline}"));
     tx.log(LogAction::SprintUpdated, None, &detail);
+    tx.reply("deadline", deadline.map_or(Value::Null, Value::Time));
     Ok(())
 }
 

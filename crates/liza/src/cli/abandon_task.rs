@@ -14,7 +14,7 @@ use super::output::Reply;
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Example:
   liza abandon-task retry-ftp --reason \"nobody uses FTP any more\"")]
-pub struct Args {
+pub(super) struct Args {
     /// Which task.
     task: TaskId,
     /// Why.

@@ -17,7 +17,7 @@ use super::output::{Reply, word};
 #[command(after_help = "Example:
   liza add-task --id retry-orders --desc \"Retry order calls\" --spec specs/retry.md#orders \\
     --done \"create_order retries 3 times on 5xx\" --scope \"order client only\" --depends retry-core")]
-pub struct Args {
+pub(super) struct Args {
     /// Its name: kebab-case, such as retry-orders.
     #[arg(long, value_name = "ID")]
     id: TaskId,

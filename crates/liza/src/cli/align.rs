@@ -11,7 +11,7 @@ use super::output::Reply;
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Example:
   liza align --summary \"Retry works for 2 of 5 endpoints; auth was split off\"")]
-pub struct Args {
+pub(super) struct Args {
     /// How; - reads it from standard input.
     #[arg(long, value_name = "TEXT", allow_hyphen_values = true)]
     summary: Text,

@@ -24,7 +24,7 @@ use super::output::Reply;
 Examples:
   liza anomaly retry_loop --task retry-orders --detail count=3 --detail error_pattern=\"connection reset\"
   liza anomaly spec_ambiguity --task retry-orders --detail what=\"is 429 retried?\"")]
-pub struct Args {
+pub(super) struct Args {
     /// What kind.
     #[arg(value_name = "TYPE")]
     kind: AnomalyType,

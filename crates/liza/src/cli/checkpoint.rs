@@ -14,7 +14,7 @@ use super::output::Reply;
 #[command(after_help = "Examples:
   liza checkpoint
   liza resume --decision continue")]
-pub struct Args {
+pub(super) struct Args {
     /// Another project than the one that you are in.
     #[arg(value_name = "PROJECT_ROOT")]
     root: Option<PathBuf>,

@@ -10,7 +10,7 @@ use super::output::{Reply, word};
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Example:
   liza clear-stale-review-claims")]
-pub struct Args {}
+pub(super) struct Args {}
 
 /// Runs it.
 pub(super) fn run(context: &Context) -> Result<Reply, CommandError> {

@@ -11,7 +11,7 @@ use super::output::Reply;
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Example:
   liza convert-discovery disc-1 add-timeout")]
-pub struct Args {
+pub(super) struct Args {
     /// Which discovery.
     #[arg(value_name = "DISC")]
     discovery: DiscoveryId,

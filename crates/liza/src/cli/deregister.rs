@@ -13,7 +13,7 @@ use super::output::Reply;
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Example:
   liza deregister coder-1")]
-pub struct Args {
+pub(super) struct Args {
     /// Who.
     agent: AgentId,
 }

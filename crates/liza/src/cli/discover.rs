@@ -15,7 +15,7 @@ use super::output::{Reply, word};
 #[command(after_help = "Example:
   liza discover --task retry-orders --desc \"the client has no timeout\" --severity high \\
     --recommendation \"a task of its own\"")]
-pub struct Args {
+pub(super) struct Args {
     /// Found during which task.
     #[arg(long)]
     task: Option<TaskId>,

@@ -17,7 +17,7 @@ use super::output::{Reply, word};
   liza edit-task retry-orders --done \"create_order retries 3 times on 5xx\"
   liza edit-task retry-orders --depends retry-core,auth --priority 1
   liza edit-task retry-orders --depends \"\"")]
-pub struct Args {
+pub(super) struct Args {
     /// Which task.
     task: TaskId,
     /// What to build.

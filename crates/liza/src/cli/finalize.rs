@@ -14,7 +14,7 @@ use super::output::{Reply, word};
 #[command(after_help = "Examples:
   liza finalize retry-core retry-orders
   liza finalize --all")]
-pub struct Args {
+pub(super) struct Args {
     /// Which tasks.
     #[arg(value_name = "TASK", required_unless_present = "all", conflicts_with = "all")]
     tasks: Vec<TaskId>,

@@ -18,7 +18,7 @@ use super::spec;
   liza goal
   liza goal complete
   liza goal new \"Make the API idempotent\" --spec specs/idempotency.md")]
-pub struct Args {
+pub(super) struct Args {
     #[command(subcommand)]
     verb: Option<Verb>,
 }

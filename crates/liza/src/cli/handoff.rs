@@ -20,7 +20,7 @@ use super::output::Reply;
 #[command(after_help = "Example:
   liza handoff retry-orders --summary \"decorator done, tests red\" --next-action \"parse Retry-After\" \\
     --file src/orders.rs --next-step \"add the integration test\"")]
-pub struct Args {
+pub(super) struct Args {
     /// Which task.
     task: TaskId,
     /// Where it stands, in one phrase.

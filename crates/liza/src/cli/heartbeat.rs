@@ -13,7 +13,7 @@ use super::output::{Reply, word};
 #[command(after_help = "Examples:
   liza heartbeat coder-1
   liza heartbeat coder-1 --for 1800    # before a long test run")]
-pub struct Args {
+pub(super) struct Args {
     /// Who.
     agent: AgentId,
     /// For how long; the usual time when absent, a day at most.

@@ -41,7 +41,7 @@ const EXCLUDED: [&str; 2] = ["/.liza/", "/.worktrees/"];
   liza init \"Retry every API call with exponential backoff\"
   liza init \"Retry every API call\" --spec specs/retry.md --branch next
   liza init --template    # also after init: a vision document to fill in")]
-pub struct Args {
+pub(super) struct Args {
     /// What is wanted, in a sentence or two; without it the planner waits for `liza goal new`.
     #[arg(allow_hyphen_values = true)]
     goal: Option<Text>,

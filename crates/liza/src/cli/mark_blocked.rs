@@ -16,7 +16,7 @@ use super::output::Reply;
 #[command(after_help = "Example:
   liza mark-blocked retry-orders --reason \"the spec says nothing about partial failures\" \\
     --question \"Are partial results returned?\" --attempted \"looked for a precedent in src/api\"")]
-pub struct Args {
+pub(super) struct Args {
     /// Which task.
     task: TaskId,
     /// What exactly is in the way.

@@ -11,6 +11,7 @@ mod checkpoint;
 mod clear_stale_review_claims;
 mod context;
 mod convert_discovery;
+mod demo;
 mod deregister;
 mod discover;
 mod edit_task;
@@ -73,6 +74,7 @@ enum Verb {
     Checkpoint(checkpoint::Args),
     ClearStaleReviewClaims(clear_stale_review_claims::Args),
     ConvertDiscovery(convert_discovery::Args),
+    Demo(demo::Args),
     Deregister(deregister::Args),
     Discover(discover::Args),
     EditTask(edit_task::Args),
@@ -134,6 +136,7 @@ fn dispatch(verb: Verb, context: &Context) -> Result<Reply, CommandError> {
         Verb::Checkpoint(args) => checkpoint::run(&args, context),
         Verb::ClearStaleReviewClaims(_) => clear_stale_review_claims::run(context),
         Verb::ConvertDiscovery(args) => convert_discovery::run(args, context),
+        Verb::Demo(args) => demo::run(&args, context),
         Verb::Deregister(args) => deregister::run(&args, context),
         Verb::Discover(args) => discover::run(args, context),
         Verb::EditTask(args) => edit_task::run(args, context),

@@ -13,7 +13,7 @@ use super::output::Reply;
 #[command(after_help = "Examples:
   liza note \"There is a retry helper in src/utils/retry.py\" --for retry-orders
   liza note \"No new dependencies, please\"")]
-pub struct Args {
+pub(super) struct Args {
     /// What to say; - reads it from standard input.
     #[arg(allow_hyphen_values = true)]
     text: Text,

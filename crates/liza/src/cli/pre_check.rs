@@ -16,7 +16,7 @@ use super::output::Reply;
 #[command(after_help = "Example:
   liza pre-check retry-orders --intent \"wrap create_order in the retry helper\" \\
     --validation \"cargo test retry\" --assumption \"5xx is safe to repeat\" --file src/orders.rs")]
-pub struct Args {
+pub(super) struct Args {
     /// Which task.
     task: TaskId,
     /// What you are going to do.

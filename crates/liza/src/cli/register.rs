@@ -16,7 +16,7 @@ use super::output::{Reply, word};
 #[command(after_help = "Examples:
   liza register coder-1
   liza register code-reviewer-2 --json")]
-pub struct Args {
+pub(super) struct Args {
     /// Who: planner-N, coder-N or code-reviewer-N.
     agent: AgentId,
     /// Where a person can watch it; this terminal when absent.

@@ -18,7 +18,7 @@ use super::output::{Reply, word};
 #[command(after_help = "Examples:
   liza release-claim retry-orders
   liza release-claim retry-orders --role reviewer --force --reason \"the session hangs\"")]
-pub struct Args {
+pub(super) struct Args {
     /// Which task.
     task: TaskId,
     /// Whose claim.

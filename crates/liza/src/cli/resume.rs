@@ -13,7 +13,7 @@ use super::output::Reply;
 #[command(after_help = "Examples:
   liza resume
   liza resume --decision replan --note \"auth first\"")]
-pub struct Args {
+pub(super) struct Args {
     /// What you decided at the checkpoint.
     #[arg(long, value_name = "DECISION", value_parser = clap::builder::PossibleValuesParser::new(DECISIONS))]
     decision: Option<String>,

@@ -22,7 +22,7 @@ use super::templates::FILES;
 #[command(after_help = "Examples:
   liza setup
   liza setup --force")]
-pub struct Args {
+pub(super) struct Args {
     /// Write everything anew, also what you have changed.
     #[arg(long)]
     force: bool,

@@ -11,7 +11,7 @@ use super::output::Reply;
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Example:
   liza spec-change --spec specs/retry.md#auth --change \"token refresh is retried\" --triggered-by retry-orders")]
-pub struct Args {
+pub(super) struct Args {
     /// Which: a file in the project, perhaps with an #anchor.
     #[arg(long, value_name = "REF")]
     spec: String,

@@ -24,7 +24,7 @@ use super::update_sprint_metrics::figures;
   liza sprint deadline 2026-08-01T18:00:00Z
   liza sprint deadline +8h
   liza sprint new")]
-pub struct Args {
+pub(super) struct Args {
     #[command(subcommand)]
     verb: Option<Verb>,
 }

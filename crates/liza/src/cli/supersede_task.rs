@@ -16,7 +16,7 @@ use super::output::Reply;
 #[command(after_help = "Example:
   liza supersede-task retry-all --by retry-core,retry-orders --reason \"scope too broad\" \\
     --root-cause \"one task mixed the mechanism and its users\"")]
-pub struct Args {
+pub(super) struct Args {
     /// Which task.
     task: TaskId,
     /// What takes its place.

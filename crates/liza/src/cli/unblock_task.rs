@@ -16,7 +16,7 @@ use super::output::{Reply, word};
 #[command(after_help = "Examples:
   liza unblock-task retry-orders
   liza unblock-task retry-orders --same-coder --reset-cycles --assessment \"the spec was unclear, now it says 3\"")]
-pub struct Args {
+pub(super) struct Args {
     /// Which task.
     task: TaskId,
     /// Start with a full budget of review cycles.

@@ -12,7 +12,7 @@ use super::output::Reply;
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Example:
   liza update-sprint-metrics")]
-pub struct Args {}
+pub(super) struct Args {}
 
 /// Runs it.
 pub(super) fn run(context: &Context) -> Result<Reply, CommandError> {
