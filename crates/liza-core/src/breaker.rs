@@ -192,19 +192,9 @@ pub fn analyze(state: &State) -> Vec<Finding> {
 
 /// The first group of anomalies that are all alike and as many as the pattern needs.
 fn find(pattern: Pattern, anomalies: &[&Anomaly]) -> Option<Finding> {
-    let said: Vec<(&Anomaly, String)> =
+    let said: Vec<Said<'_>> =
         anomalies.iter().filter_map(|anomaly| Some((*anomaly, pattern.evidence(anomaly)?))).collect();
-    let groups = said.iter().enumerate().map(|(n, first)| {
-        let mut group = vec![first];
-        for other in &said[n + 1..] {
-            // Alike to every one in the group: three that are alike, not three of which two are.
-            if group.iter().all(|(_, text)| pattern.alike(text, &other.1)) {
-                group.push(other);
-            }
-        }
-        group
-    });
-    let group = groups.into_iter().find(|group| group.len() >= pattern.threshold())?;
+    let group = alike_group(pattern, &said, Vec::new())?;
     let common_factor = match pattern {
         Pattern::DebtAccumulation => format!("{} trade-offs that create debt", group.len()),
         Pattern::RetryCluster
@@ -215,6 +205,32 @@ fn find(pattern: Pattern, anomalies: &[&Anomaly]) -> Option<Finding> {
     };
     let evidence = group.into_iter().map(|(anomaly, text)| ((*anomaly).clone(), text.clone())).collect();
     Some(Finding { pattern, common_factor, evidence })
+}
+
+/// An anomaly with what it says to a pattern.
+type Said<'a> = (&'a Anomaly, String);
+
+/// Completes a group to as many as the pattern needs, then adds whatever else is alike to all of it. Likeness is not
+/// transitive: three that are alike are wanted, not three of which two are, so a choice that leads nowhere is undone.
+fn alike_group<'s, 'a>(
+    pattern: Pattern,
+    rest: &'s [Said<'a>],
+    group: Vec<&'s Said<'a>>,
+) -> Option<Vec<&'s Said<'a>>> {
+    let fits =
+        |group: &[&Said<'a>], other: &Said<'a>| group.iter().all(|(_, text)| pattern.alike(text, &other.1));
+    if group.len() >= pattern.threshold() {
+        return Some(rest.iter().fold(group, |mut group, other| {
+            if fits(&group, other) {
+                group.push(other);
+            }
+            group
+        }));
+    }
+    let candidates = rest.iter().enumerate().filter(|(_, other)| fits(&group, other));
+    candidates
+        .into_iter()
+        .find_map(|(n, other)| alike_group(pattern, &rest[n + 1..], [group.as_slice(), &[other]].concat()))
 }
 
 /// The letters of a text: case, white space, digits and punctuation folded away.

@@ -87,9 +87,8 @@ impl Request {
             | Command::Abort
             | Command::Archive { .. } => &[Agents, Goal, Sprint],
             Command::RecordAnalysis { .. } | Command::Resolve { .. } => &[Agents, Sprint, CircuitBreaker],
-            Command::Reserve { .. } | Command::ClaimReview { .. } | Command::BeginMerge { .. } => {
-                &[Agents, Config, Goal]
-            }
+            Command::Reserve { .. } | Command::BeginMerge { .. } => &[Agents, Config, Goal],
+            Command::ClaimReview { .. } => &[Agents, Config, Goal, Handoff],
             Command::Register { .. }
             | Command::Heartbeat { .. }
             | Command::Claim { .. }

@@ -115,8 +115,9 @@ fn task_trigger(state: &State, id: &TaskId, record: &TaskRecord, now: Timestamp)
             let times: Vec<Timestamp> = failures.map(|event| event.time).collect();
             let waited = times.last().is_none_or(|last| now.since(*last) >= FIX_PATIENCE);
             let detail = format!("{} failed merge(s), nobody is at it", times.len());
+            // Not the revision: a reservation changes it, and that is no news for the planner.
             (waited || times.len() >= 2)
-                .then(|| Trigger::new(TriggerKind::IntegrationFailed, id, stamp, detail))
+                .then(|| Trigger::new(TriggerKind::IntegrationFailed, id, times.len(), detail))
         }
         Status::Draft | Status::Unclaimed | Status::Rejected => {
             let dead = |dependency: &&TaskId| {

@@ -149,9 +149,12 @@ impl Refusal {
     /// What to do next, where there is something.
     pub fn hint(&self) -> Option<String> {
         Some(match self {
-            Refusal::NotPermitted { .. } => {
-                "liza status shows whose turn it is; a person standing in for an agent sets LIZA_AGENT_ID"
+            Refusal::NotPermitted { actor, .. } if actor == "human" => {
+                "LIZA_AGENT_ID=coder-1 liza ... if you stand in for that agent; liza status shows who is there"
                     .into()
+            }
+            Refusal::NotPermitted { .. } => {
+                "leave it to them; liza mark-blocked or liza discover says what you need".into()
             }
             Refusal::NotYourAgent { agent, .. } => format!("LIZA_AGENT_ID={agent} says for whom you act"),
             Refusal::Fenced { .. } | Refusal::LeaseLost { .. } | Refusal::TaskLost { .. } => {

@@ -156,7 +156,9 @@ pub(super) fn set_status(tx: &mut Tx<'_>, agent: AgentId, status: AgentStatus) -
     // WORKING and REVIEWING come with a task: claiming sets them, nothing else does.
     let by_claim =
         matches!(status, AgentStatus::Working | AgentStatus::Reviewing) && entry.current_task.is_none();
-    if !role.statuses().contains(&status) || by_claim {
+    // STARTING is what registering sets, and nobody comes back to it.
+    let by_registering = status == AgentStatus::Starting;
+    if !role.statuses().contains(&status) || by_claim || by_registering {
         return Err(Refusal::BadAgentStatus { role, status });
     }
     entry.status = status;

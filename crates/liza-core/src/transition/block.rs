@@ -4,7 +4,7 @@ use crate::agent::{Actor, AgentStatus, Role};
 use crate::command::FruitlessExit;
 use crate::event::{EventName, LogAction, one_line};
 use crate::ids::{AgentId, TaskId};
-use crate::record::TaskRecord;
+use crate::record::{Status, TaskRecord};
 use crate::refusal::Refusal;
 use crate::task::{Block, REVIEW_DEADLOCK, Task, TaskStatus};
 
@@ -41,18 +41,23 @@ fn block_own(
     let task = tx.task(id)?;
     let (coder, _) = own_claim(tx, &task)?;
     let reason = required(reason, "the reason for blocking (--reason)")?;
-    let questions: Vec<String> =
-        questions.iter().map(|q| q.trim().to_owned()).filter(|q| !q.is_empty()).collect();
+    let questions = said(questions)?;
     if questions.is_empty() {
         return Err(Refusal::Missing { what: "a question that would unblock it (--question, 1 to 3)" });
-    }
-    if questions.len() > QUESTIONS_MAX {
-        let problem = format!("1 to {QUESTIONS_MAX} are asked for, {} were given", questions.len());
-        return Err(Refusal::BadText { what: "questions", problem });
     }
     let block = Block { reason: reason.to_owned(), questions, attempted: attempted.to_vec() };
     let by_coder = !matches!(tx.actor, Actor::Supervisor(..));
     block_task(tx, task, block, by_coder.then_some(coder))
+}
+
+/// The questions that say something; more than three are no help to anybody.
+fn said(questions: &[String]) -> Result<Vec<String>, Refusal> {
+    let said: Vec<String> = questions.iter().map(|q| q.trim().to_owned()).filter(|q| !q.is_empty()).collect();
+    if said.len() <= QUESTIONS_MAX {
+        return Ok(said);
+    }
+    let problem = format!("1 to {QUESTIONS_MAX} are asked for, {} were given", said.len());
+    Err(Refusal::BadText { what: "questions", problem })
 }
 
 /// A person may block anything that is not over.
@@ -68,15 +73,16 @@ fn override_block(
     if status.is_terminal() || matches!(task.status, TaskStatus::Blocked { .. }) {
         return Err(tx.wrong_status(&task, "a state that is neither BLOCKED nor final"));
     }
-    let missing = missing_gates(&task.record, false);
+    // A draft that is blocked and unblocked again must not have slipped past its gates.
+    let missing = missing_gates(&task.record, status == Status::Draft);
     if !missing.is_empty() {
         return Err(Refusal::GatesMissing { task: id.clone(), missing });
     }
     let reason = if reason.trim().is_empty() { "human override" } else { reason.trim() };
-    let questions = match questions {
-        [] => vec!["What does the human want changed?".to_owned()],
-        given => given.to_vec(),
-    };
+    let mut questions = said(questions)?;
+    if questions.is_empty() {
+        questions.push("What does the human want changed?".to_owned());
+    }
     let block = Block { reason: reason.to_owned(), questions, attempted: attempted.to_vec() };
     block_task(tx, task, block, None)
 }

@@ -73,13 +73,13 @@ pub(super) fn merged(
     let (work, approved_commit, by) = approved(tx, &task)?;
     check_commit(&task, &approved_commit, commit)?;
     let who = merger(tx, by);
-    let event = tx.event(EventName::Merged).with("commit", commit.as_str());
+    let event = tx.event(EventName::Merged).with("commit", approved_commit.as_str());
     let event = event.with("merge_commit", merge_commit.as_str()).with("coder", work.coder.to_string());
     task.remember(event.with("drift_commits", drift_commits));
     task.status = TaskStatus::Merged { merge_commit: Some(merge_commit.clone()) };
     tx.drop_handoff(id)?;
     task.record.handoff_pending = task.record.handoff_pending.map(|_| false);
-    let how = if merge_commit.names_same_commit(commit) { "fast-forward" } else { "merge commit" };
+    let how = if merge_commit.names_same_commit(&approved_commit) { "fast-forward" } else { "merge commit" };
     let detail = format!("{how} {}, drift {drift_commits} commit(s)", merge_commit.short());
     tx.log_as(&who, LogAction::Task(EventName::Merged), Some(id), &detail);
     tx.effect(Effect::RemoveWorktree { task: id.clone() });
@@ -101,7 +101,7 @@ pub(super) fn failed(
     let (work, approved_commit, by) = approved(tx, &task)?;
     check_commit(&task, &approved_commit, commit)?;
     let who = merger(tx, by);
-    let event = tx.event(EventName::IntegrationFailed).with("commit", commit.as_str());
+    let event = tx.event(EventName::IntegrationFailed).with("commit", approved_commit.as_str());
     let (event, detail) = match failure {
         MergeFailure::Conflict { files } => {
             let event = event.with("reason", "conflict").with("files", files.clone());

@@ -215,6 +215,7 @@ pub(super) fn note(tx: &mut Tx<'_>, message: &str, to: Option<&TaskId>) -> Resul
     check_task(tx, to)?;
     let message = required(message, "the note")?.to_owned();
     tx.log(LogAction::Note, to, &message);
+    tx.reply("for", to.map_or(Value::Null, |task| task.as_str().into()));
     tx.append(Appended::HumanNote(HumanNote { timestamp: tx.now, message, to: to.cloned() }));
     Ok(())
 }
@@ -230,6 +231,7 @@ pub(super) fn spec_change(
     let change = required(change, "what changed (--change)")?.to_owned();
     let triggered_by = required(triggered_by, "what made it necessary (--triggered-by)")?.to_owned();
     tx.log(LogAction::SpecUpdated, None, &format!("{spec}: {change}"));
+    tx.reply("spec", spec.as_str());
     let triggered_by = Some(triggered_by);
     tx.append(Appended::SpecChange(SpecChange { timestamp: tx.now, spec, change, triggered_by }));
     Ok(())
@@ -240,6 +242,7 @@ pub(super) fn align(tx: &mut Tx<'_>, summary: &str) -> Result<(), Refusal> {
     let summary = required(summary, "how the work stands to the goal (--summary)")?.to_owned();
     tx.log(LogAction::Aligned, None, &summary);
     let event = "alignment".to_owned();
+    tx.reply("event", event.as_str());
     tx.append(Appended::Alignment(Alignment { timestamp: tx.now, event, summary }));
     Ok(())
 }

@@ -175,13 +175,18 @@ pub(super) fn finalize(tx: &mut Tx<'_>, named: &[TaskId]) -> Result<(), Refusal>
     Ok(())
 }
 
+/// All gates of a draft.
+fn check_finalizable(tx: &Tx<'_>, task: &Task) -> Result<(), Refusal> {
+    check_gates(&task.id, &task.record)?;
+    check_dependencies(tx, &task.id, task.record.depends_on.as_deref().unwrap_or_default())
+}
+
 fn finalize_one(tx: &mut Tx<'_>, id: &TaskId) -> Result<(), Refusal> {
     let mut task = tx.task(id)?;
     if !matches!(task.status, TaskStatus::Draft) {
         return Err(tx.wrong_status(&task, "DRAFT"));
     }
-    check_gates(id, &task.record)?;
-    check_dependencies(tx, id, task.record.depends_on.as_deref().unwrap_or_default())?;
+    check_finalizable(tx, &task)?;
     task.status = TaskStatus::Unclaimed { kept: Kept::default() };
     task.remember(tx.event(EventName::Finalized));
     tx.put(task);
@@ -304,11 +309,12 @@ pub(super) fn supersede(
     if by.is_empty() {
         return Err(Refusal::Missing { what: "the replacements (--by a,b)" });
     }
-    for replacement in by {
+    let by = each_once(by);
+    for replacement in &by {
         adopt(tx, &task, replacement, reason)?;
     }
-    rewire(tx, id, by)?;
-    extend_plan(tx, id, by)?;
+    rewire(tx, id, &by)?;
+    extend_plan(tx, id, &by)?;
 
     record_assessment(tx, &task, &blocked_reason(&task), root_cause);
     let names: Vec<String> = by.iter().map(ToString::to_string).collect();
@@ -331,12 +337,22 @@ pub(super) fn supersede(
     tx.drop_handoff(id)?;
     task.record.reservation = None;
     task.record.handoff_pending = task.record.handoff_pending.map(|_| false);
-    task.status = TaskStatus::Superseded { by: by.to_vec(), reason: reason.to_owned() };
+    task.status = TaskStatus::Superseded { by, reason: reason.to_owned() };
     tx.log(LogAction::Rescoped, Some(id), &format!("SUPERSEDED → {list} ({})", one_line(root_cause, 160)));
     tx.reply("superseded_by", names);
     tx.reply_task(&task);
     tx.put(task);
     Ok(())
+}
+
+fn each_once(tasks: &[TaskId]) -> Vec<TaskId> {
+    let mut once: Vec<TaskId> = Vec::new();
+    for task in tasks {
+        if !once.contains(task) {
+            once.push(task.clone());
+        }
+    }
+    once
 }
 
 /// Makes a replacement claimable, with a reference to what it replaces.
@@ -354,7 +370,7 @@ fn adopt(tx: &mut Tx<'_>, original: &Task, id: &TaskId, reason: &str) -> Result<
     }
     let mut task = tx.task(id)?;
     if matches!(task.status, TaskStatus::Draft) {
-        check_gates(id, &task.record)?;
+        check_finalizable(tx, &task)?;
         task.status = TaskStatus::Unclaimed { kept: Kept::default() };
         task.remember(tx.event(EventName::Finalized).with("supersedes", original.id.as_str()));
     } else if !matches!(task.status, TaskStatus::Unclaimed { .. }) {

@@ -28,7 +28,8 @@ pub(super) fn own_claim(tx: &Tx<'_>, task: &Task) -> Result<(AgentId, Work), Ref
         check_claim_lease(tx, task, agent, lease)?;
         return Ok((agent, work.clone()));
     }
-    if task.status.kept().coder.is_some_and(|coder| coder != agent) {
+    // Without a coder it was taken away: by a release, a rescope, or its own success.
+    if task.status.kept().coder.map_or(had_it(task, agent), |coder| coder != agent) {
         return Err(not_mine(tx, task, agent, &format!("it is {}", task.status.name())));
     }
     Err(tx.wrong_status(task, "a CLAIMED task"))
@@ -36,15 +37,19 @@ pub(super) fn own_claim(tx: &Tx<'_>, task: &Task) -> Result<(AgentId, Work), Ref
 
 /// An agent that had the task and lost it must stop; anybody else is simply wrong.
 fn not_mine(tx: &Tx<'_>, task: &Task, agent: AgentId, with: &str) -> Refusal {
-    let (id, with, name) = (task.id.clone(), with.to_owned(), agent.to_string());
-    let claims = task.record.history.iter().flatten().filter(|event| EventName::is_claim(&event.event));
-    let had_it = claims.into_iter().any(|event| event.agent.as_ref() == Some(&name));
+    let (id, with) = (task.id.clone(), with.to_owned());
     match tx.actor {
-        Actor::Agent(..) if had_it => Refusal::TaskLost { task: id, agent, now_with: with },
+        Actor::Agent(..) if had_it(task, agent) => Refusal::TaskLost { task: id, agent, now_with: with },
         Actor::Agent(..) | Actor::Human | Actor::Operator(_) | Actor::Supervisor(..) => {
             Refusal::NotYourTask { task: id, agent, with }
         }
     }
+}
+
+fn had_it(task: &Task, agent: AgentId) -> bool {
+    let name = agent.to_string();
+    let mut claims = task.record.history.iter().flatten().filter(|event| EventName::is_claim(&event.event));
+    claims.any(|event| event.agent.as_ref() == Some(&name))
 }
 
 /// Somebody who is already taking the task over has it, as far as the old coder's session is concerned.
@@ -151,8 +156,9 @@ pub(super) fn claim_review(
     if !head.names_same_commit(&commit) {
         return void_submission(tx, task, head);
     }
-    if let Some(stale) = review.filter(|review| review.by != reviewer) {
-        tx.free_agent(stale.by, id, AgentStatus::Idle)?;
+    // Also the holder of a review without an end, which a typed review does not know.
+    if let Some(stale) = task.record.reviewing_by.filter(|stale| *stale != reviewer) {
+        tx.free_agent(stale, id, AgentStatus::Idle)?;
     }
     let lease = tx.now + tx.config()?.lease(&task.record);
     entry.status = AgentStatus::Reviewing;
@@ -189,6 +195,7 @@ fn void_submission(tx: &mut Tx<'_>, mut task: Task, head: &Sha) -> Result<(), Re
         tx.system_event(EventName::Rejected).with("reason", "head_moved").with("commit", commit.as_str());
     let id = task.id.clone();
     reject(tx, &mut task, work, commit.clone(), reason.clone(), event)?;
+    end_review_handoff(tx, &mut task)?;
     tx.refuse(Refusal::SubmissionVoid { task: id.clone(), head: head.clone(), commit });
     tx.log_as("system", LogAction::Task(EventName::Rejected), Some(&id), &reason);
     tx.reply_task(&task);
@@ -317,7 +324,8 @@ fn reject(
     Ok(())
 }
 
-/// Notes from one code reviewer's session to the next are settled by the verdict.
+/// Notes from one code reviewer's session to the next are settled when the review is over; the coder's next claim
+/// must not take them for a handoff of its own work.
 fn end_review_handoff(tx: &mut Tx<'_>, task: &mut Task) -> Result<(), Refusal> {
     let notes = tx.board.handoff.get(Section::Handoff)?.get(&task.id);
     if notes.is_some_and(|notes| notes.reader() == Role::CodeReviewer) {

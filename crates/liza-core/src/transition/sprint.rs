@@ -77,17 +77,20 @@ pub(super) fn abort(tx: &mut Tx<'_>) -> Result<(), Refusal> {
 pub(super) fn new_goal(tx: &mut Tx<'_>, description: &str, spec_ref: Option<&str>) -> Result<(), Refusal> {
     let description = required(description, "the goal")?.to_owned();
     let old = tx.board.goal.get(Section::Goal)?.clone();
+    let unstated = old.description.trim().is_empty() && old.status == GoalStatus::InProgress;
+    if unstated && tx.board.tasks.is_empty() {
+        return state_goal(tx, description, spec_ref);
+    }
     let open = open_tasks(tx);
     if old.status != GoalStatus::Aborted {
         refuse_open(&open)?;
     }
-    for id in &open {
-        let mut record = tx.board.body(id)?.record.clone();
-        give_up(tx, id, &mut record)?;
-        tx.put_record(id.clone(), record);
-    }
     for id in tx.board.tasks.keys() {
-        tx.archive(id.clone());
+        let mut record = tx.board.body(id)?.record.clone();
+        if open.contains(id) {
+            give_up(tx, id, &mut record)?;
+        }
+        move_to_archive(tx, id, record);
     }
     let number = old.id.rsplit('-').next().and_then(|digits| digits.parse().ok()).unwrap_or(1u32);
     let goal = Goal {
@@ -105,11 +108,26 @@ pub(super) fn new_goal(tx: &mut Tx<'_>, description: &str, spec_ref: Option<&str
     tx.close_sprint(past);
     tx.handoffs()?.clear();
     tx.effect(Effect::Lower(HaltFile::Abort));
-    let summary = format!("Initial alignment: {description}");
-    tx.append(Appended::Alignment(Alignment { timestamp: now, event: "initialization".to_owned(), summary }));
-    tx.log(LogAction::GoalCreated, None, &description);
-    tx.reply("goal", id);
+    announce_goal(tx, id, &description);
     Ok(())
+}
+
+/// Says what is wanted where nobody had said it yet: there is nothing to put into the archive.
+fn state_goal(tx: &mut Tx<'_>, description: String, spec_ref: Option<&str>) -> Result<(), Refusal> {
+    let goal = tx.goal()?;
+    goal.description = description.clone();
+    goal.spec_ref = spec_ref.map(str::to_owned).or_else(|| goal.spec_ref.take());
+    let id = goal.id.clone();
+    announce_goal(tx, id, &description);
+    Ok(())
+}
+
+fn announce_goal(tx: &mut Tx<'_>, id: String, description: &str) {
+    let (timestamp, event) = (tx.now, "initialization".to_owned());
+    let summary = format!("Initial alignment: {description}");
+    tx.append(Appended::Alignment(Alignment { timestamp, event, summary }));
+    tx.log(LogAction::GoalCreated, None, description);
+    tx.reply("goal", id);
 }
 
 fn give_up(tx: &mut Tx<'_>, id: &TaskId, record: &mut TaskRecord) -> Result<(), Refusal> {
@@ -132,6 +150,8 @@ pub(super) fn start_next_sprint(tx: &mut Tx<'_>) -> Result<(), Refusal> {
     let past = tx.sprint()?.clone();
     let goal = tx.board.goal.get(Section::Goal)?.id.clone();
     let mut next = Sprint::begin(past.number().saturating_add(1), &goal, tx.now);
+    // What the planner has seen is not new because the sprint is.
+    next.seen_triggers = past.seen_triggers.clone();
     for id in open_tasks(tx) {
         let stretch = past.scope.stretch.contains(&id);
         if stretch { next.scope.stretch.push(id) } else { next.scope.planned.push(id) }
@@ -225,6 +245,7 @@ fn leave_checkpoint(tx: &mut Tx<'_>) -> Result<(), Refusal> {
 pub(super) fn pause(tx: &mut Tx<'_>) -> Result<(), Refusal> {
     tx.effect(Effect::Raise(HaltFile::Pause));
     tx.log(LogAction::Paused, None, "paused");
+    tx.reply("paused", true);
     Ok(())
 }
 
@@ -251,6 +272,7 @@ pub(super) fn resume(tx: &mut Tx<'_>, decision: Option<&str>, note: Option<&str>
         (None, None) => "resumed".to_owned(),
     };
     tx.log(LogAction::Resumed, None, &detail);
+    tx.reply("paused", false);
     Ok(())
 }
 
@@ -260,6 +282,7 @@ pub(super) fn set_deadline(tx: &mut Tx<'_>, deadline: Option<Timestamp>) -> Resu
     tx.sprint()?.timeline.deadline = deadline;
     let detail = deadline.map_or("no deadline".to_owned(), |deadline| format!("deadline {deadline}"));
     tx.log(LogAction::SprintUpdated, None, &detail);
+    tx.reply("deadline", deadline.map_or(Value::Null, Value::Time));
     Ok(())
 }
 
@@ -336,12 +359,19 @@ pub(super) fn resolve(tx: &mut Tx<'_>, resolution: &str) -> Result<(), Refusal> 
     Ok(())
 }
 
+/// The archive gets the last record, and the record says so.
+fn move_to_archive(tx: &mut Tx<'_>, id: &TaskId, mut record: TaskRecord) {
+    record.history.get_or_insert_default().push(tx.event(EventName::Archived));
+    tx.put_record(id.clone(), record);
+    tx.archive(id.clone());
+}
+
 /// Moves terminal tasks out of the live file; their names and states stay.
 pub(super) fn archive(tx: &mut Tx<'_>, tasks: &[TaskId]) -> Result<(), Refusal> {
     let sprint = tx.board.sprint.get(Section::Sprint)?;
     for id in tasks {
         let no = |why: &str| Refusal::NotArchivable { task: id.clone(), why: why.to_owned() };
-        let mut record = tx.board.body(id)?.record.clone();
+        let record = tx.board.body(id)?.record.clone();
         match record.status {
             Some(status) if status.is_terminal() => {}
             Some(status) => return Err(no(&format!("it is {status}"))),
@@ -350,9 +380,7 @@ pub(super) fn archive(tx: &mut Tx<'_>, tasks: &[TaskId]) -> Result<(), Refusal> 
         if !sprint.status.is_terminal() && sprint.names(id) {
             return Err(no("it belongs to the running sprint"));
         }
-        record.history.get_or_insert_default().push(tx.event(EventName::Archived));
-        tx.put_record(id.clone(), record);
-        tx.archive(id.clone());
+        move_to_archive(tx, id, record);
     }
     let names: Vec<String> = tasks.iter().map(ToString::to_string).collect();
     if !names.is_empty() {

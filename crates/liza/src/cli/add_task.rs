@@ -7,7 +7,8 @@ use liza_core::time::Seconds;
 
 use super::context::Context;
 use super::error::CommandError;
-use super::output::Reply;
+use super::input::{Tasks, Text};
+use super::output::{Reply, word};
 
 /// Write a task down.
 ///
@@ -16,28 +17,28 @@ use super::output::Reply;
 #[command(after_help = "Example:
   liza add-task --id retry-orders --desc \"Retry order calls\" --spec specs/retry.md#orders \\
     --done \"create_order retries 3 times on 5xx\" --scope \"order client only\" --depends retry-core")]
-pub struct Args {
+pub(super) struct Args {
     /// Its name: kebab-case, such as retry-orders.
     #[arg(long, value_name = "ID")]
     id: TaskId,
     /// What to build, in one or two sentences.
     #[arg(long, value_name = "TEXT", allow_hyphen_values = true)]
-    desc: String,
+    desc: Text,
     /// What it has to conform to: a file in the project, perhaps with an #anchor.
     #[arg(long, value_name = "REF")]
     spec: Option<String>,
     /// How one sees that it is done; falsifiable.
     #[arg(long, value_name = "TEXT", allow_hyphen_values = true)]
-    done: Option<String>,
+    done: Option<Text>,
     /// What belongs to it, and what does not.
     #[arg(long, value_name = "TEXT", allow_hyphen_values = true)]
-    scope: Option<String>,
+    scope: Option<Text>,
     /// 1 (highest) to 5 (lowest); 3 when absent.
     #[arg(long, value_name = "N")]
     priority: Option<i64>,
     /// Tasks that must be MERGED first.
-    #[arg(long, value_name = "ID,…", value_delimiter = ',')]
-    depends: Vec<TaskId>,
+    #[arg(long, value_name = "ID,…", default_value = "", hide_default_value = true)]
+    depends: Tasks,
     /// Keep it a DRAFT until `finalize`.
     #[arg(long)]
     draft: bool,
@@ -59,12 +60,12 @@ pub struct Args {
 pub(super) fn run(args: Args, context: &Context) -> Result<Reply, CommandError> {
     let task = args.id;
     let new = NewTask {
-        description: args.desc,
+        description: args.desc.read()?,
         spec_ref: args.spec,
-        done_when: args.done,
-        scope: args.scope,
+        done_when: Text::read_some(args.done)?,
+        scope: Text::read_some(args.scope)?,
         priority: args.priority,
-        depends_on: args.depends,
+        depends_on: args.depends.0,
         draft: args.draft,
         stretch: args.stretch,
         max_iterations: args.max_iterations,
@@ -72,8 +73,10 @@ pub(super) fn run(args: Args, context: &Context) -> Result<Reply, CommandError> 
         lease: args.lease.map(Seconds),
     };
     let name = task.clone();
-    context.submit_and_tell(Command::AddTask { task, new }, |reply| {
-        let status = reply.get("status").map(ToString::to_string).unwrap_or_default();
-        format!("{name} is written down: {status}")
+    let waits = new.depends_on.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ");
+    context.submit_and_tell(Command::AddTask { task, new }, |reply| match word(reply, "status").as_str() {
+        "DRAFT" => format!("{name} is written down as a DRAFT; liza finalize {name} makes it claimable"),
+        status if waits.is_empty() => format!("{name} is written down: {status}, ready for a coder"),
+        status => format!("{name} is written down: {status}, claimable once {waits} is MERGED"),
     })
 }

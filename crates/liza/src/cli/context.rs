@@ -1,12 +1,14 @@
 //! What every command is given: the global options, the project, the caller.
 
+use std::io;
 use std::path::{Path, PathBuf};
 
-use liza_core::Command;
 use liza_core::agent::Actor;
 use liza_core::effect::Effect;
 use liza_core::ids::Revision;
 use liza_core::value::Fields;
+use liza_store::Notice;
+use liza_core::{Command, Refusal};
 
 use crate::effects::{run_halts, to_remove};
 use crate::project::{AGENT_GENERATION, AGENT_ID, Project, actor_from};
@@ -17,70 +19,67 @@ use super::output::{Reply, Screen, to_json};
 
 /// The options that every command takes.
 #[derive(Debug, Clone, clap::Args)]
-pub struct Global {
+pub(super) struct Global {
     /// Run as if started in DIR.
     #[arg(short = 'C', value_name = "DIR", global = true)]
-    pub directory: Option<PathBuf>,
+    pub(super) directory: Option<PathBuf>,
     /// Print one JSON object instead of text.
     #[arg(long, global = true)]
-    pub json: bool,
+    pub(super) json: bool,
     /// Print nothing on success.
     #[arg(long, short, global = true)]
-    pub quiet: bool,
+    pub(super) quiet: bool,
     /// When to use colour.
     #[arg(long, value_name = "WHEN", global = true, value_enum, default_value_t)]
-    pub color: super::output::Color,
+    pub(super) color: super::output::Color,
     /// Refuse to write when the target has changed since revision N.
     #[arg(long, value_name = "N", global = true)]
-    pub if_revision: Option<u64>,
+    pub(super) if_revision: Option<u64>,
 }
 
 /// What every command is given.
 #[derive(Debug)]
-pub struct Context {
+pub(super) struct Context {
     /// Where the command runs.
-    pub directory: PathBuf,
+    pub(super) directory: PathBuf,
     /// How to write.
-    pub screen: Screen,
+    pub(super) screen: Screen,
     /// What the caller had read.
-    pub if_revision: Option<Revision>,
+    pub(super) if_revision: Option<Revision>,
 }
 
 /// What a submitted command came to.
 #[derive(Debug)]
-pub struct Submitted {
+pub(super) struct Submitted {
     /// The revision that now stands.
-    pub revision: u64,
+    pub(super) revision: u64,
     /// What the rules told.
-    pub reply: Fields,
+    pub(super) reply: Fields,
     /// What is left to do in the world: worktrees to prepare.
-    pub effects: Vec<Effect>,
+    #[allow(dead_code, reason = "claim-task prepares the worktree that it finds here")]
+    pub(super) effects: Vec<Effect>,
 }
 
 impl Context {
     /// Resolves the options.
-    pub fn new(global: &Global) -> Result<Self, CommandError> {
+    pub(super) fn new(global: &Global) -> Result<Self, CommandError> {
         let screen = Screen { json: global.json, quiet: global.quiet, color: global.color };
-        let here = || std::env::current_dir();
+        let here = std::env::current_dir().map_err(|error| no_directory(Path::new("."), &error))?;
         let directory = match &global.directory {
-            Some(path) => here().map(|here| here.join(path)).and_then(|path| path.canonicalize()),
-            None => here(),
+            Some(folder) => enter(&here, folder)?,
+            None => here,
         };
-        let directory = directory.map_err(|error| {
-            let named = global.directory.as_deref().unwrap_or(Path::new("."));
-            CommandError::refused("no_directory", format!("cannot enter {}: {error}", named.display()))
-        })?;
         Ok(Self { directory, screen, if_revision: global.if_revision.map(Revision) })
     }
 
     /// The project that the command runs in.
-    pub fn project(&self) -> Result<Project, CommandError> {
+    pub(super) fn project(&self) -> Result<Project, CommandError> {
         let root = Project::find(&self.directory).ok_or_else(|| CommandError::no_project(&self.directory))?;
         Ok(Project::open(&root)?)
     }
 
     /// Who calls.
-    pub fn actor(&self) -> Result<Actor, CommandError> {
+    pub(super) fn actor(&self) -> Result<Actor, CommandError> {
         let variable = |name| std::env::var(name).ok();
         actor_from(variable(AGENT_ID).as_deref(), variable(AGENT_GENERATION).as_deref()).map_err(|message| {
             let hint = "unset both to act as a person, or start the agent with `liza agent`";
@@ -89,10 +88,10 @@ impl Context {
     }
 
     /// Submits a command in the caller's name and does in the world what follows from it.
-    pub fn submit(&self, project: &Project, command: Command) -> Result<Submitted, CommandError> {
+    pub(super) fn submit(&self, project: &Project, command: Command) -> Result<Submitted, CommandError> {
         let outcome = project.submit(self.actor()?, self.if_revision, command)?;
         for notice in &outcome.notices {
-            self.screen.note(&format!("liza: {notice:?}"));
+            self.screen.note(&format!("liza: {}", in_words(notice)));
         }
         let done = run_halts(project, &outcome.effects)
             .map_err(|error| CommandError::refused("effect", error.to_string()).exit(Exit::Inconsistent));
@@ -115,14 +114,75 @@ impl Context {
         }
     }
 
+    /// Refuses an agent what only a person may do, where no blackboard is there to ask.
+    pub(super) fn person_only(&self, verb: &'static str) -> Result<(), CommandError> {
+        match self.actor()? {
+            Actor::Human => Ok(()),
+            actor @ (Actor::Agent(..) | Actor::Operator(_) | Actor::Supervisor(..)) => {
+                let (actor, allowed) = (actor.to_string(), "the human".to_owned());
+                Err(Refusal::NotPermitted { actor, verb, allowed }.into())
+            }
+        }
+    }
+
+    /// The same in another folder, if one is named.
+    pub(super) fn at(&self, directory: Option<&Path>) -> Result<Self, CommandError> {
+        let directory = match directory {
+            Some(folder) => enter(&self.directory, folder)?,
+            None => self.directory.clone(),
+        };
+        Ok(Self { directory, screen: self.screen, if_revision: self.if_revision })
+    }
+
     /// Submits a command and tells what came of it, with `text` for people.
-    pub fn submit_and_tell(
+    pub(super) fn submit_and_tell(
         &self,
         command: Command,
         text: impl FnOnce(&Fields) -> String,
     ) -> Result<Reply, CommandError> {
-        let project = self.project()?;
-        let done = self.submit(&project, command)?;
+        self.submit_and_tell_in(&self.project()?, command, text)
+    }
+
+    /// The same for a command that had to look at the project before.
+    pub(super) fn submit_and_tell_in(
+        &self,
+        project: &Project,
+        command: Command,
+        text: impl FnOnce(&Fields) -> String,
+    ) -> Result<Reply, CommandError> {
+        let done = self.submit(project, command)?;
         Ok(Reply::new(text(&done.reply), to_json(&done.reply)).at(done.revision))
+    }
+}
+
+fn enter(here: &Path, folder: &Path) -> Result<PathBuf, CommandError> {
+    let entered = here.join(folder).canonicalize().and_then(|path| match path.is_dir() {
+        true => Ok(path),
+        false => Err(io::ErrorKind::NotADirectory.into()),
+    });
+    entered.map_err(|error| no_directory(folder, &error))
+}
+
+fn no_directory(folder: &Path, error: &io::Error) -> CommandError {
+    CommandError::refused("no_directory", format!("cannot enter {}: {error}", folder.display()))
+}
+
+/// What the store settled on the way, for people.
+fn in_words(notice: &Notice) -> String {
+    match notice {
+        Notice::StaleSave { kept, based_on, current } => {
+            let based = based_on.map_or("an older revision".to_owned(), |based| format!("revision {based}"));
+            format!(
+                "somebody saved a state.yaml that was based on {based}; revision {current} stands, theirs is kept \
+                 in {}: put what is missing back with liza edit",
+                kept.display()
+            )
+        }
+        Notice::StaleSaveStands { lost, .. } => format!(
+            "somebody saved an older state.yaml over revision {lost}, which could not be brought back: liza log \
+             shows what it had changed"
+        ),
+        Notice::ModifyUndone => "a `lock modify` was killed; the state before it stands again".to_owned(),
+        Notice::LogWaits { why } => format!("written, but the log entry has to wait for the next write: {why}"),
     }
 }

@@ -6,7 +6,7 @@ use super::output::Reply;
 
 /// See a whole team at work on a sample project (not built yet).
 #[derive(Debug, clap::Args)]
-pub struct Args {}
+pub(super) struct Args {}
 
 /// Says honestly that it is not there yet.
 pub(super) fn run(_: &Args, _: &Context) -> Result<Reply, CommandError> {

@@ -14,39 +14,39 @@ use super::exit_code::Exit;
 
 /// Why a command did not do what was asked.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct CommandError {
+pub(super) struct CommandError {
     /// A stable word for programs.
-    pub code: String,
+    pub(super) code: String,
     /// What was wrong.
-    pub message: String,
+    pub(super) message: String,
     /// What to do next.
-    pub hint: Option<String>,
+    pub(super) hint: Option<String>,
     /// How the program ends.
-    pub exit: Exit,
+    pub(super) exit: Exit,
 }
 
 impl CommandError {
     /// A refusal by the command itself, before any rule was asked.
-    pub fn refused(code: &str, message: impl Into<String>) -> Self {
+    pub(super) fn refused(code: &str, message: impl Into<String>) -> Self {
         Self { code: code.to_owned(), message: message.into(), hint: None, exit: Exit::Refused }
     }
 
     /// With the next right step.
     #[must_use]
-    pub fn hint(mut self, hint: impl Into<String>) -> Self {
+    pub(super) fn hint(mut self, hint: impl Into<String>) -> Self {
         self.hint = Some(hint.into());
         self
     }
 
     /// With another ending.
     #[must_use]
-    pub fn exit(mut self, exit: Exit) -> Self {
+    pub(super) fn exit(mut self, exit: Exit) -> Self {
         self.exit = exit;
         self
     }
 
     /// There is no blackboard here.
-    pub fn no_project(from: &Path) -> Self {
+    pub(super) fn no_project(from: &Path) -> Self {
         let message = format!("there is no .liza in {} or above it", from.display());
         Self::refused("no_project", message).hint("liza init \"GOAL\", in the root of your repository")
     }

@@ -4,7 +4,7 @@ use liza_core::refusal::Class;
 
 /// How the program ends.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Exit {
+pub(super) enum Exit {
     /// It did what was asked.
     Success,
     /// Refused, invalid, or called wrongly.
@@ -23,7 +23,7 @@ pub enum Exit {
 
 impl Exit {
     /// The number.
-    pub fn code(self) -> u8 {
+    pub(super) fn code(self) -> u8 {
         match self {
             Exit::Success => 0,
             Exit::Refused => 1,

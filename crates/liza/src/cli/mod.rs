@@ -2,19 +2,51 @@
 //!
 //! A command gathers facts, submits, and tells what came of it; the rules are in `liza-core`.
 
+mod abandon_task;
+mod abort;
 mod add_task;
+mod align;
+mod anomaly;
+mod checkpoint;
+mod clear_stale_review_claims;
 mod context;
+mod convert_discovery;
 mod demo;
+mod deregister;
+mod discover;
+mod edit_task;
 mod error;
 mod exit_code;
+mod finalize;
+mod goal;
+mod groups;
+mod handoff;
+mod heartbeat;
+mod init;
+mod input;
+mod mark_blocked;
 mod note;
+mod old_names;
 mod output;
+mod pause;
+mod pre_check;
+mod register;
+mod release_claim;
+mod resume;
+mod setup;
+mod spec;
+mod spec_change;
+mod sprint;
+mod supersede_task;
+mod templates;
+mod unblock_task;
+mod update_sprint_metrics;
 mod validate;
 
 use std::ffi::OsString;
 use std::process::ExitCode;
 
-use clap::{Parser, Subcommand};
+use clap::{CommandFactory as _, FromArgMatches as _, Parser, Subcommand};
 
 use context::{Context, Global};
 use error::CommandError;
@@ -34,21 +66,50 @@ struct Cli {
 /// Every command; its help is the doc comment in its own file.
 #[derive(Debug, Subcommand)]
 enum Verb {
+    AbandonTask(abandon_task::Args),
+    Abort(abort::Args),
     AddTask(add_task::Args),
+    Align(align::Args),
+    Anomaly(anomaly::Args),
+    Checkpoint(checkpoint::Args),
+    ClearStaleReviewClaims(clear_stale_review_claims::Args),
+    ConvertDiscovery(convert_discovery::Args),
     Demo(demo::Args),
+    Deregister(deregister::Args),
+    Discover(discover::Args),
+    EditTask(edit_task::Args),
+    Finalize(finalize::Args),
+    Goal(goal::Args),
+    Handoff(handoff::Args),
+    Heartbeat(heartbeat::Args),
+    Init(init::Args),
+    MarkBlocked(mark_blocked::Args),
     Note(note::Args),
+    Pause(pause::Args),
+    PreCheck(pre_check::Args),
+    Register(register::Args),
+    ReleaseClaim(release_claim::Args),
+    Resume(resume::Args),
+    Setup(setup::Args),
+    SpecChange(spec_change::Args),
+    Sprint(sprint::Args),
+    SupersedeTask(supersede_task::Args),
+    UnblockTask(unblock_task::Args),
+    UpdateSprintMetrics(update_sprint_metrics::Args),
     Validate(validate::Args),
 }
 
 /// Parses, runs, prints; returns the exit code.
 pub fn main(arguments: impl Iterator<Item = OsString>) -> ExitCode {
-    let arguments: Vec<OsString> = arguments.collect();
+    let arguments = old_names::translate(arguments.collect());
     ExitCode::from(run(arguments).code())
 }
 
 fn run(arguments: Vec<OsString>) -> Exit {
     let json = arguments.iter().any(|argument| argument == "--json");
-    let cli = match Cli::try_parse_from(arguments) {
+    let command = groups::grouped(Cli::command());
+    let parsed = command.try_get_matches_from(arguments).and_then(|matches| Cli::from_arg_matches(&matches));
+    let cli = match parsed {
         Ok(cli) => cli,
         Err(error) => return usage(&error, json),
     };
@@ -67,9 +128,36 @@ fn run(arguments: Vec<OsString>) -> Exit {
 
 fn dispatch(verb: Verb, context: &Context) -> Result<Reply, CommandError> {
     match verb {
+        Verb::AbandonTask(args) => abandon_task::run(args, context),
+        Verb::Abort(_) => abort::run(context),
         Verb::AddTask(args) => add_task::run(args, context),
+        Verb::Align(args) => align::run(args, context),
+        Verb::Anomaly(args) => anomaly::run(args, context),
+        Verb::Checkpoint(args) => checkpoint::run(&args, context),
+        Verb::ClearStaleReviewClaims(_) => clear_stale_review_claims::run(context),
+        Verb::ConvertDiscovery(args) => convert_discovery::run(args, context),
         Verb::Demo(args) => demo::run(&args, context),
+        Verb::Deregister(args) => deregister::run(&args, context),
+        Verb::Discover(args) => discover::run(args, context),
+        Verb::EditTask(args) => edit_task::run(args, context),
+        Verb::Finalize(args) => finalize::run(args, context),
+        Verb::Goal(args) => goal::run(args, context),
+        Verb::Handoff(args) => handoff::run(args, context),
+        Verb::Heartbeat(args) => heartbeat::run(args, context),
+        Verb::Init(args) => init::run(args, context),
+        Verb::MarkBlocked(args) => mark_blocked::run(args, context),
         Verb::Note(args) => note::run(args, context),
+        Verb::Pause(_) => pause::run(context),
+        Verb::PreCheck(args) => pre_check::run(args, context),
+        Verb::Register(args) => register::run(args, context),
+        Verb::ReleaseClaim(args) => release_claim::run(args, context),
+        Verb::Resume(args) => resume::run(args, context),
+        Verb::Setup(args) => setup::run(&args, context),
+        Verb::SpecChange(args) => spec_change::run(args, context),
+        Verb::Sprint(args) => sprint::run(args, context),
+        Verb::SupersedeTask(args) => supersede_task::run(args, context),
+        Verb::UnblockTask(args) => unblock_task::run(args, context),
+        Verb::UpdateSprintMetrics(_) => update_sprint_metrics::run(context),
         Verb::Validate(args) => validate::run(&args, context),
     }
 }

@@ -10,7 +10,7 @@ use super::error::CommandError;
 
 /// Whether text is coloured.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, clap::ValueEnum)]
-pub enum Color {
+pub(super) enum Color {
     /// In a terminal, unless NO_COLOR is set.
     #[default]
     Auto,
@@ -22,24 +22,24 @@ pub enum Color {
 
 /// What a command has to tell.
 #[derive(Debug, Clone, Default)]
-pub struct Reply {
+pub(super) struct Reply {
     /// The revision that now stands.
-    pub revision: Option<u64>,
+    pub(super) revision: Option<u64>,
     /// For programs.
-    pub result: serde_json::Value,
+    pub(super) result: serde_json::Value,
     /// For people; may carry colour.
-    pub text: String,
+    pub(super) text: String,
 }
 
 impl Reply {
     /// A reply with both faces.
-    pub fn new(text: impl Into<String>, result: serde_json::Value) -> Self {
+    pub(super) fn new(text: impl Into<String>, result: serde_json::Value) -> Self {
         Self { revision: None, result, text: text.into() }
     }
 
     /// At that revision.
     #[must_use]
-    pub fn at(mut self, revision: u64) -> Self {
+    pub(super) fn at(mut self, revision: u64) -> Self {
         self.revision = Some(revision);
         self
     }
@@ -47,13 +47,13 @@ impl Reply {
 
 /// How and where to write.
 #[derive(Debug, Clone, Copy, Default)]
-pub struct Screen {
+pub(super) struct Screen {
     /// One JSON object instead of text.
-    pub json: bool,
+    pub(super) json: bool,
     /// No text on success.
-    pub quiet: bool,
+    pub(super) quiet: bool,
     /// Colour.
-    pub color: Color,
+    pub(super) color: Color,
 }
 
 impl Screen {
@@ -66,7 +66,7 @@ impl Screen {
     }
 
     /// Writes a command's reply to standard output.
-    pub fn reply(self, reply: &Reply) {
+    pub(super) fn reply(self, reply: &Reply) {
         if self.json {
             let object = json!({"ok": true, "revision": reply.revision, "result": reply.result});
             self.out(&object.to_string());
@@ -76,7 +76,7 @@ impl Screen {
     }
 
     /// Tells why a command failed: to programs on standard output, to people on standard error.
-    pub fn error(self, error: &CommandError) {
+    pub(super) fn error(self, error: &CommandError) {
         if self.json {
             let CommandError { code, message, hint, exit } = error;
             let error = json!({"code": code, "exit": exit.code(), "message": message, "hint": hint});
@@ -90,19 +90,24 @@ impl Screen {
     }
 
     /// Tells something on the side, on standard error.
-    pub fn note(self, text: &str) {
+    pub(super) fn note(self, text: &str) {
         // Whoever closed the pipe does not want to hear more; there is nobody to tell about it.
         let _ = writeln!(AutoStream::new(io::stderr().lock(), self.choice()), "{text}");
     }
 
     /// Writes a line to standard output.
-    pub fn out(self, text: &str) {
+    pub(super) fn out(self, text: &str) {
         let mut out = AutoStream::new(io::stdout().lock(), self.choice());
         let _ = writeln!(out, "{text}").and_then(|()| out.flush());
     }
 }
 
 /// The blackboard's values as JSON.
-pub fn to_json(fields: &Fields) -> serde_json::Value {
+pub(super) fn to_json(fields: &Fields) -> serde_json::Value {
     serde_json::to_value(Value::Map(fields.clone())).unwrap_or(serde_json::Value::Null)
+}
+
+/// One value of a reply as a word for people; empty where it says none.
+pub(super) fn word(reply: &Fields, key: &str) -> String {
+    reply.get(key).map(ToString::to_string).unwrap_or_default()
 }

@@ -14,7 +14,7 @@ use super::output::Reply;
 ///
 /// Prints VALID, or a line INVALID: … for each violation, and exits 1.
 #[derive(Debug, clap::Args)]
-pub struct Args {
+pub(super) struct Args {
     /// Another state file than the project's own.
     #[arg(value_name = "STATE.yaml")]
     state: Option<PathBuf>,

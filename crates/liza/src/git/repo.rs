@@ -216,6 +216,16 @@ impl Repo {
         }
     }
 
+    /// Deletes a branch that still points to `at`: a commit that came since then must not be lost.
+    ///
+    /// # Errors
+    ///
+    /// When it points elsewhere, or git refuses.
+    pub fn delete_branch(&self, branch: &Branch, at: &Sha) -> Result<(), GitError> {
+        let call = self.here(format!("deleting branch {branch}"));
+        call.args(["update-ref", "-d", "--", &branch.full(), at.as_str()]).ok().map(drop)
+    }
+
     /// Moves a reference from one value to another, if it still has the first.
     pub(crate) fn update_ref(&self, name: &str, new: &str, old: &str, why: &str) -> Result<(), GitError> {
         let call = self.here(format!("moving {name}")).args(["update-ref", "-m", why, "--", name, new, old]);

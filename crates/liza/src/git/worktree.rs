@@ -144,7 +144,7 @@ impl Repo {
             (Mode::Keep, Some(_)) => self.add_existing(task)?,
             (Mode::Keep, None) => self.add_new(task, base)?,
             (Mode::Fresh, _) => {
-                self.delete_branch(task, &found)?;
+                self.delete_task_branch(task, &found)?;
                 self.add_new(task, base)?;
             }
         }
@@ -170,7 +170,7 @@ impl Repo {
         let rescued = self.rescue_found(task, &found, base, &Kept::by(base, integration))?;
         self.clear(task, &found)?;
         if found.branch_in_use.is_none() {
-            self.delete_branch(task, &found)?;
+            self.delete_task_branch(task, &found)?;
         }
         Ok(Removed { found: true, rescued, branch_in_use: found.branch_in_use })
     }
@@ -355,11 +355,8 @@ impl Repo {
         Ok(())
     }
 
-    fn delete_branch(&self, task: &TaskId, found: &Found) -> Result<(), GitError> {
-        let Some(tip) = &found.branch else { return Ok(()) };
-        let call = self.here(format!("deleting the branch of {task}"));
-        // With the value that was looked at: a commit that came since then must not be lost.
-        call.args(["update-ref", "-d", "--", &Branch::of(task).full(), tip.as_str()]).ok().map(drop)
+    fn delete_task_branch(&self, task: &TaskId, found: &Found) -> Result<(), GitError> {
+        found.branch.as_ref().map_or(Ok(()), |tip| self.delete_branch(&Branch::of(task), tip))
     }
 
     fn trash(&self) -> PathBuf {

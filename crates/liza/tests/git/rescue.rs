@@ -165,6 +165,7 @@ fn repositories_inside_a_worktree_are_saved_too() {
     let commit = test.commit(&inner, "x", "inner work\n");
     git_in(test.home.path(), &tree, &["init", "-q", "empty"]);
     write(&tree.join("empty/y"), "not even committed\n");
+    assert_eq!(rescue(&test), rescue(&test), "once");
     let saved = test.repo.remove(&task("task-1"), None, &integration()).unwrap().rescued.unwrap();
     let names: Vec<&str> = saved.nested.iter().map(liza::git::Branch::as_str).collect();
     assert_eq!(names, ["rescue/task-1-in-cloned-1", "rescue/task-1-in-empty-1"]);

@@ -1,0 +1,157 @@
+//! Registering, leaving, and what an agent may be doing.
+
+use liza_core::agent::{Actor, AgentStatus, Role};
+use liza_core::command::Command;
+use liza_core::ids::AgentId;
+use liza_core::record::{Status, Usage};
+use liza_core::time::Seconds;
+
+use crate::support::*;
+
+fn register(agent: AgentId) -> Command {
+    Command::Register { agent, terminal: " ".into() }
+}
+
+fn set(agent: AgentId, status: AgentStatus) -> Command {
+    Command::SetStatus { agent, status }
+}
+
+/// Covers: AG-01
+#[test]
+fn an_id_says_its_role_and_has_one_spelling() {
+    for good in ["coder-1", "code-reviewer-12", "planner-0"] {
+        let id: AgentId = good.parse().unwrap();
+        assert_eq!(id.to_string(), good);
+    }
+    for bad in ["coder", "code_reviewer-1", "tester-1", "coder-1x", "coder-01", " coder-1"] {
+        assert!(bad.parse::<AgentId>().is_err(), "{bad}");
+    }
+}
+
+/// Covers: AG-01
+#[test]
+fn an_agent_is_registered_as_what_its_id_says() {
+    let world = World::new();
+    for (id, role) in [(coder(1), Role::Coder), (reviewer(1), Role::CodeReviewer), (planner(), Role::Planner)]
+    {
+        assert_eq!(world.entry(id).role, role);
+    }
+}
+
+/// Covers: AG-02
+#[test]
+fn a_registration_starts_with_a_lease_and_a_generation() {
+    let mut world = World::empty();
+    let change = world.must(Actor::Human, register(coder(1)));
+    let entry = world.entry(coder(1));
+    assert_eq!((entry.status, entry.current_task.clone()), (AgentStatus::Starting, None));
+    assert_eq!(entry.lease_expires, Some(world.now + Seconds(300)));
+    assert_eq!((entry.heartbeat, entry.terminal.as_deref()), (Some(world.now), Some("unknown")));
+    assert_eq!(change.reply["generation"].to_string(), world.generation(coder(1)).to_string());
+}
+
+/// Covers: AG-02
+#[test]
+fn a_live_id_is_refused_and_a_stale_one_is_taken_over() {
+    let mut world = World::new();
+    world.pass(300);
+    world.refused_with("agent_live", Actor::Human, register(coder(1)));
+    world.pass(1);
+    let old = world.generation(coder(1));
+    world.must(Actor::Operator(coder(1)), register(coder(1)));
+    assert!(world.generation(coder(1)) > old);
+}
+
+/// Covers: AG-02
+#[test]
+fn a_takeover_keeps_what_the_agent_has_used_so_far() {
+    let mut world = World::with_task(Status::Claimed);
+    world.edit_agent(coder(1), |entry| entry.context_percent = Some(80));
+    world.pass(301);
+    world.register(coder(1));
+    let entry = world.entry(coder(1));
+    assert_eq!((entry.iterations_total, entry.context_percent), (Some(1), None));
+    assert_eq!(world.record("t").assigned_to, Some(coder(1)), "its claim waits to be resumed");
+    world.claim("t", coder(1));
+}
+
+/// Covers: AG-02
+#[test]
+fn there_is_one_live_planner() {
+    let mut world = World::new();
+    let second = AgentId::new(Role::Planner, 2);
+    world.refused_with("planner_live", Actor::Human, register(second));
+    world.pass(301);
+    world.register(second);
+    world.refused_with("planner_live", Actor::Human, register(planner()));
+}
+
+/// Covers: AG-02
+#[test]
+fn deregistering_removes_the_entry_and_leaves_the_claim() {
+    let mut world = World::with_task(Status::Claimed);
+    world.refused_with("not_your_agent", world.supervisor(coder(2)), Command::Deregister { agent: coder(1) });
+    let lease = world.record("t").lease_expires;
+    world.must(world.supervisor(coder(1)), Command::Deregister { agent: coder(1) });
+    assert!(!world.state.board.agents().unwrap().contains_key(&coder(1)));
+    assert_eq!((world.status("t"), world.record("t").lease_expires), (Status::Claimed, lease));
+    world.refused_with("not_registered", Actor::Human, Command::Deregister { agent: coder(1) });
+    world.register(coder(1));
+    world.claim("t", coder(1));
+    assert_eq!(world.last_event("t").event, "resumed");
+}
+
+/// Covers: AG-03
+#[test]
+fn each_role_knows_its_own_states() {
+    use AgentStatus::{Handoff, Idle, Planning, Reviewing, Starting, Waiting, Working};
+    let all = [Starting, Idle, Working, Reviewing, Planning, Waiting, Handoff];
+    let by_itself: [(AgentId, &[AgentStatus]); 3] = [
+        (coder(1), &[Idle, Waiting, Handoff]),
+        (reviewer(1), &[Idle, Handoff]),
+        (planner(), &[Idle, Planning, Waiting, Handoff]),
+    ];
+    for (id, known) in by_itself {
+        for status in all {
+            let mut world = World::new();
+            let actor = world.supervisor(id);
+            if known.contains(&status) {
+                world.must(actor, set(id, status));
+                assert_eq!(world.entry(id).status, status);
+            } else {
+                world.refused_with("bad_agent_status", actor, set(id, status));
+            }
+        }
+    }
+}
+
+/// Covers: AG-03, IV-08
+#[test]
+fn working_and_reviewing_come_with_something_in_hand() {
+    let mut world = World::with_task(Status::Claimed);
+    world.must(world.supervisor(coder(1)), set(coder(1), AgentStatus::Working));
+    world.refused_with("bad_agent_status", world.supervisor(coder(2)), set(coder(2), AgentStatus::Working));
+    world.refused_with("not_your_agent", world.supervisor(coder(2)), set(coder(1), AgentStatus::Idle));
+}
+
+/// Covers: AG-14
+#[test]
+fn what_sessions_use_adds_up_for_agent_and_task() {
+    let mut world = World::with_task(Status::Claimed);
+    let usage = Usage { input: 10, output: 2, cached: 5, cost_usd: 0.5 };
+    let record = |context_percent| Command::RecordUsage {
+        agent: coder(1),
+        task: Some(task("t")),
+        usage: usage.clone(),
+        context_percent,
+    };
+    world.must(world.supervisor(coder(1)), record(Some(40)));
+    world.must(world.supervisor(coder(1)), record(None));
+    let twice = Some(Usage { input: 20, output: 4, cached: 10, cost_usd: 1.0 });
+    assert_eq!(
+        (world.entry(coder(1)).usage.clone(), world.record("t").usage.clone()),
+        (twice.clone(), twice)
+    );
+    assert_eq!(world.entry(coder(1)).context_percent, Some(40));
+    world.refused_with("not_your_agent", world.supervisor(coder(2)), record(None));
+}

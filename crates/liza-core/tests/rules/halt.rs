@@ -1,0 +1,161 @@
+//! PAUSE, CHECKPOINT and ABORT: what still goes on and what does not.
+
+use liza_core::agent::{Actor, AgentStatus};
+use liza_core::command::{Command, Halt, HandoffNotes, Verdict};
+use liza_core::goal::GoalStatus;
+use liza_core::notes::{Severity, Urgency};
+use liza_core::record::Status;
+use liza_core::refusal::Class;
+
+use crate::steps::*;
+use crate::support::*;
+
+const PAUSE: Halt = Halt { pause: true, checkpoint: false, abort: false };
+const CHECKPOINT: Halt = Halt { pause: false, checkpoint: true, abort: false };
+const ABORT: Halt = Halt { pause: false, checkpoint: false, abort: true };
+
+fn begin_merge() -> Command {
+    Command::BeginMerge { task: task("t") }
+}
+
+fn discover() -> Command {
+    Command::Discover {
+        task: None,
+        description: "no timeout".into(),
+        severity: Severity::Low,
+        urgency: Urgency::Deferred,
+        recommendation: None,
+    }
+}
+
+/// Covers: AG-17
+#[test]
+fn under_pause_and_checkpoint_no_work_starts() {
+    for (halt, file) in [(PAUSE, "PAUSE"), (CHECKPOINT, "CHECKPOINT")] {
+        for who in [false, true] {
+            let as_supervisor = |world: &World, id| if who { Actor::Human } else { world.supervisor(id) };
+            let mut free = World::new();
+            free.halt = halt;
+            let refusal =
+                free.refused_with("halted", as_supervisor(&free, coder(1)), reserve("t", coder(1), base()));
+            assert_eq!(refusal.class(), Class::Stop);
+            assert!(refusal.to_string().starts_with(file), "{refusal}");
+            let mut submitted = World::with_task(Status::ReadyForReview);
+            submitted.halt = halt;
+            let review = claim_review("t", reviewer(1), Some(sha('a')));
+            submitted.refused_with("halted", as_supervisor(&submitted, reviewer(1)), review);
+            let mut approved = World::with_task(Status::Approved);
+            approved.halt = halt;
+            approved.refused_with("halted", as_supervisor(&approved, reviewer(1)), begin_merge());
+        }
+    }
+}
+
+/// Covers: AG-17
+#[test]
+fn under_pause_and_checkpoint_takeovers_wait() {
+    for halt in [PAUSE, CHECKPOINT] {
+        let mut world = World::with_task(Status::Claimed);
+        world.pass_with(361, &[coder(2)]);
+        world.halt = halt;
+        world.refused_with("halted", world.supervisor(coder(2)), reserve("t", coder(2), base()));
+    }
+}
+
+/// Covers: AG-17
+#[test]
+fn under_pause_and_checkpoint_what_was_finished_is_accepted() {
+    for halt in [PAUSE, CHECKPOINT] {
+        let mut world = World::with_task(Status::Claimed);
+        world.halt = halt;
+        world.clone().must(world.agent(coder(1)), block("t"));
+        let notes = HandoffNotes { summary: "a".into(), next_action: "b".into(), ..Default::default() };
+        let handoff = Command::Handoff { task: task("t"), notes, dirty: Vec::new() };
+        world.clone().must(world.agent(coder(1)), handoff);
+        world.must(world.agent(coder(1)), discover());
+        world.submit("t", coder(1), sha('a'));
+        world.halt = Halt::default();
+        world.claim_review("t", reviewer(1));
+        world.halt = halt;
+        world.must(world.agent(reviewer(1)), verdict("t", Verdict::Approved));
+        world.must(world.supervisor(reviewer(1)), merged("t", sha('a')));
+    }
+}
+
+/// Covers: AG-17, CL-08
+#[test]
+fn under_pause_and_checkpoint_supervisors_go_on_renewing() {
+    for halt in [PAUSE, CHECKPOINT] {
+        let mut world = World::with_task(Status::Claimed);
+        world.halt = halt;
+        world.pass(200);
+        world.heartbeat(coder(1));
+        world.pass(200);
+        world.submit("t", coder(1), sha('a'));
+    }
+}
+
+/// Covers: AG-17
+#[test]
+fn abort_refuses_every_agents_write() {
+    let mut world = World::with_task(Status::Claimed);
+    world.halt = ABORT;
+    let (session, stand_in) = (world.agent(coder(1)), Actor::Operator(coder(1)));
+    for actor in [session, stand_in] {
+        for command in [submit("t", sha('a')), block("t"), discover()] {
+            let refusal = world.refused_with("halted", actor, command);
+            assert_eq!(refusal.class(), Class::Stop);
+        }
+    }
+    world.refused_with("halted", world.agent(planner()), Command::Align { summary: "x".into() });
+    world.refused_with("halted", Actor::Human, reserve("t", coder(1), base()));
+    let newcomer = Command::Register { agent: coder(7), terminal: String::new() };
+    world.refused_with("halted", Actor::Human, newcomer);
+}
+
+/// Covers: AG-17
+#[test]
+fn under_abort_supervisors_leave_in_order_and_the_human_decides() {
+    let mut world = World::with_task(Status::ReadyForReview);
+    world.claim_review("t", reviewer(1));
+    world.halt = ABORT;
+    let give_up = Command::GiveUpReview { task: task("t"), reviewer: reviewer(1) };
+    world.must(world.supervisor(reviewer(1)), give_up);
+    world.must(world.supervisor(reviewer(1)), Command::Deregister { agent: reviewer(1) });
+    world.must(Actor::Operator(coder(2)), Command::Deregister { agent: coder(2) });
+    world.must(Actor::Human, Command::Note { message: "enough".into(), to: None });
+    world.must(Actor::Human, Command::Abort);
+}
+
+/// Covers: AG-17
+#[test]
+fn of_several_files_abort_is_named_before_checkpoint_before_pause() {
+    let mut world = World::new();
+    let mut named = |halt| {
+        world.halt = halt;
+        let actor = world.supervisor(coder(1));
+        world.refused_with("halted", actor, reserve("t", coder(1), base())).to_string()
+    };
+    assert!(named(Halt { pause: true, checkpoint: true, abort: true }).starts_with("ABORT"));
+    assert!(named(Halt { pause: true, checkpoint: true, abort: false }).starts_with("CHECKPOINT"));
+}
+
+/// Covers: SP-01
+#[test]
+fn an_aborted_goal_starts_nothing_even_without_the_file() {
+    let mut world = World::new();
+    world.edit_goal().status = GoalStatus::Aborted;
+    let actor = world.supervisor(coder(1));
+    let refusal = world.refused_with("goal_aborted", actor, reserve("t", coder(1), base()));
+    assert_eq!(refusal.class(), Class::Stop);
+}
+
+/// Covers: AG-17
+#[test]
+fn a_claim_whose_worktree_was_being_made_is_completed() {
+    let mut world = World::new();
+    world.reserve("t", coder(1), base());
+    world.halt = PAUSE;
+    world.must(world.supervisor(coder(1)), Command::Claim { task: task("t"), coder: coder(1) });
+    assert_eq!(world.entry(coder(1)).status, AgentStatus::Working);
+}

@@ -1,0 +1,337 @@
+//! Leases, heartbeats, fencing, and how a person takes a claim away.
+
+use liza_core::agent::{Actor, AgentStatus};
+use liza_core::command::{ClaimRole, Command, NewTask, Verdict};
+use liza_core::effect::Effect;
+use liza_core::ids::Generation;
+use liza_core::record::Status;
+use liza_core::refusal::Class;
+use liza_core::time::Seconds;
+
+use crate::steps::*;
+use crate::support::*;
+
+fn beat(agents: &[(liza_core::ids::AgentId, Option<Generation>)]) -> Command {
+    Command::Heartbeat { agents: agents.to_vec(), length: None }
+}
+
+/// Covers: CL-07
+#[test]
+fn a_claim_runs_for_the_length_of_a_lease() {
+    let mut world = World::new();
+    world.claim("t", coder(1));
+    assert_eq!(world.record("t").lease_expires, Some(world.now + Seconds(300)));
+    world.config().lease_duration = Seconds(50);
+    world.pass(400);
+    world.claim("t", coder(1));
+    assert_eq!(world.record("t").lease_expires, Some(world.now + Seconds(50)), "never the old one");
+}
+
+/// Covers: CL-07, BB-13
+#[test]
+fn a_task_may_have_its_own_length_of_lease() {
+    let mut world = World::new();
+    world.add("long", NewTask { lease: Some(Seconds(900)), ..ready() });
+    world.claim("long", coder(1));
+    let expected = Some(world.now + Seconds(900));
+    assert_eq!(
+        (world.record("long").lease_expires, world.entry(coder(1)).lease_expires),
+        (expected, expected)
+    );
+    world.pass(10);
+    world.heartbeat(coder(1));
+    assert_eq!(world.record("long").lease_expires, Some(world.now + Seconds(900)));
+    world.submit("long", coder(1), sha('a'));
+    world.claim_review("long", reviewer(1));
+    assert_eq!(world.record("long").review_lease_expires, Some(world.now + Seconds(900)));
+}
+
+/// Covers: CL-07
+#[test]
+fn a_heartbeat_extends_agent_and_task_alike() {
+    let mut world = World::with_task(Status::Claimed);
+    world.pass(200);
+    let change = world.heartbeat(coder(1));
+    let expected = Some(world.now + Seconds(300));
+    assert_eq!(world.record("t").lease_expires, expected);
+    assert_eq!(world.entry(coder(1)).lease_expires, expected);
+    assert_eq!(world.entry(coder(1)).heartbeat, Some(world.now));
+    assert_eq!(change.log, None);
+    let length = Some(Seconds(1000));
+    let agents = vec![(coder(1), None)];
+    world.must(world.supervisor(coder(1)), Command::Heartbeat { agents, length });
+    assert_eq!(world.record("t").lease_expires, Some(world.now + Seconds(1000)));
+}
+
+/// Covers: CL-07, AG-17
+#[test]
+fn after_expiry_the_agent_is_told_to_stop_until_its_supervisor_has_renewed() {
+    let mut world = World::with_task(Status::Claimed);
+    world.pass(300);
+    let mut in_time = world.clone();
+    in_time.submit("t", coder(1), sha('a'));
+    world.pass(1);
+    let actor = world.agent(coder(1));
+    let refusal = world.refused_with("lease_lost", actor, submit("t", sha('a')));
+    assert_eq!(refusal.class(), Class::Stop);
+    world.refused_with("lease_lost", actor, beat(&[(coder(1), None)]));
+    world.heartbeat(coder(1));
+    world.submit("t", coder(1), sha('a'));
+}
+
+/// Covers: CL-07
+#[test]
+fn the_task_lease_binds_even_where_the_agents_own_was_edited() {
+    let mut world = World::with_task(Status::Claimed);
+    world.pass(301);
+    let now = world.now;
+    world.edit_agent(coder(1), |entry| entry.lease_expires = Some(now + Seconds(300)));
+    world.refused_with("lease_lost", world.agent(coder(1)), submit("t", sha('a')));
+}
+
+/// Covers: CL-07, AG-17
+#[test]
+fn who_was_taken_over_is_told_to_stop_and_disturbs_nobody() {
+    let mut world = World::with_task(Status::Claimed);
+    world.pass_with(361, &[coder(2)]);
+    world.reserve("t", coder(2), base());
+    world.heartbeat(coder(1));
+    let refusal = world.refused_with("task_lost", world.agent(coder(1)), submit("t", sha('a')));
+    assert_eq!(refusal.class(), Class::Stop);
+    let claim = Command::Claim { task: task("t"), coder: coder(2) };
+    world.must(world.supervisor(coder(2)), claim);
+    let lease = world.record("t").lease_expires;
+    world.pass(1);
+    world.heartbeat(coder(1));
+    assert_eq!(world.record("t").lease_expires, lease, "a renewal does not touch what is another's");
+    let refusal = world.refused_with("task_lost", world.agent(coder(1)), submit("t", sha('a')));
+    assert_eq!(refusal.class(), Class::Stop);
+    world.refused_with("task_lost", world.agent(coder(1)), block("t"));
+}
+
+/// Covers: AG-17, CL-11
+#[test]
+fn a_session_whose_claim_was_released_is_told_to_stop() {
+    let mut world = World::with_task(Status::Claimed);
+    world.must(Actor::Human, release("t", true));
+    let refusal = world.refused_with("task_lost", world.agent(coder(1)), submit("t", sha('a')));
+    assert_eq!(refusal.class(), Class::Stop);
+    world.refused_with("not_your_task", Actor::Operator(coder(1)), submit("t", sha('a')));
+}
+
+/// Covers: CL-07
+#[test]
+fn a_takeover_that_came_to_nothing_leaves_the_claim_to_its_coder() {
+    let mut world = World::with_task(Status::Claimed);
+    world.pass_with(361, &[coder(2)]);
+    world.reserve("t", coder(2), base());
+    let cancel = Command::CancelReservation { task: task("t"), coder: coder(2) };
+    world.must(world.supervisor(coder(2)), cancel);
+    world.heartbeat(coder(1));
+    world.submit("t", coder(1), sha('a'));
+}
+
+/// Covers: CL-07
+#[test]
+fn in_a_batch_a_stale_registration_is_named_and_the_others_are_renewed() {
+    let mut world = World::new();
+    world.pass(100);
+    let old = Some(Generation(0));
+    let batch = beat(&[(coder(1), Some(world.generation(coder(1)))), (coder(2), old)]);
+    let change = world.must(world.supervisor(coder(1)), batch);
+    assert_eq!(change.reply["lost"].to_string(), "coder-2");
+    assert_eq!(world.entry(coder(1)).heartbeat, Some(world.now));
+    assert_ne!(world.entry(coder(2)).heartbeat, Some(world.now));
+    world.refused_with("fenced", Actor::Human, beat(&[(coder(2), old)]));
+    world.refused_with("nothing_to_do", Actor::Human, beat(&[]));
+}
+
+/// Covers: CL-07, IV-16
+#[test]
+fn a_broken_task_does_not_cost_its_agent_the_lease() {
+    let mut world = World::with_task(Status::Claimed);
+    world.edit_record("t", |record| record.worktree = None);
+    world.pass(100);
+    world.heartbeat(coder(1));
+    assert_eq!(world.entry(coder(1)).lease_expires, Some(world.now + Seconds(300)));
+}
+
+/// Covers: AG-12
+#[test]
+fn nobody_renews_for_another_without_its_registration() {
+    let mut world = World::new();
+    world.refused_with("not_your_agent", world.supervisor(coder(1)), beat(&[(coder(2), None)]));
+    let known = Some(world.generation(coder(2)));
+    world.refused_with("not_your_agent", world.agent(coder(1)), beat(&[(coder(2), known)]));
+    world.must(Actor::Human, beat(&[(coder(2), None)]));
+}
+
+/// Covers: CL-09
+#[test]
+fn submitting_clears_the_coders_lease() {
+    let world = World::with_task(Status::ReadyForReview);
+    let record = world.record("t");
+    assert_eq!((record.lease_expires, record.assigned_to), (None, Some(coder(1))));
+    assert_eq!((record.reviewing_by, record.review_lease_expires), (None, None));
+}
+
+/// Covers: CL-09
+#[test]
+fn a_review_has_its_own_lease_that_heartbeats_extend_and_a_verdict_clears() {
+    let mut world = World::with_task(Status::ReadyForReview);
+    world.claim_review("t", reviewer(1));
+    assert_eq!(world.record("t").reviewing_by, Some(reviewer(1)));
+    assert_eq!(world.record("t").review_lease_expires, Some(world.now + Seconds(300)));
+    assert_eq!(world.entry(reviewer(1)).status, AgentStatus::Reviewing);
+    world.pass(100);
+    world.heartbeat(reviewer(1));
+    assert_eq!(world.record("t").review_lease_expires, Some(world.now + Seconds(300)));
+    world.must(world.agent(reviewer(1)), verdict("t", Verdict::Approved));
+    let record = world.record("t");
+    assert_eq!((record.reviewing_by, record.review_lease_expires), (None, None));
+    assert_eq!(world.entry(reviewer(1)).status, AgentStatus::Idle);
+    assert_eq!(world.entry(reviewer(1)).current_task, None);
+}
+
+/// Covers: CL-09
+#[test]
+fn a_review_is_free_when_nobody_has_it_or_its_lease_is_over() {
+    let mut world = World::with_task(Status::ReadyForReview);
+    world.claim_review("t", reviewer(1));
+    world.pass(300);
+    let actor = world.supervisor(reviewer(2));
+    world.refused_with("review_claimed", actor, claim_review("t", reviewer(2), Some(sha('a'))));
+    world.pass(1);
+    world.claim_review("t", reviewer(2));
+    assert_eq!(world.record("t").reviewing_by, Some(reviewer(2)));
+    assert_eq!(world.entry(reviewer(1)).current_task, None, "the one who lost it is freed");
+}
+
+/// Covers: CL-09
+#[test]
+fn a_review_claim_without_an_end_is_stale() {
+    let mut world = World::with_task(Status::ReadyForReview);
+    world.claim_review("t", reviewer(1));
+    world.edit_record("t", |record| record.review_lease_expires = None);
+    world.claim_review("t", reviewer(2));
+    assert_eq!(world.entry(reviewer(1)).current_task, None);
+}
+
+/// Covers: CL-10
+#[test]
+fn a_generation_is_the_revision_of_its_registration_and_only_grows() {
+    let mut world = World::new();
+    let first = world.generation(coder(1));
+    world.pass(301);
+    world.register(coder(1));
+    let second = world.generation(coder(1));
+    assert_eq!(second.0, world.state.board.revision.0);
+    assert!(second > first);
+    world.must(Actor::Human, Command::Deregister { agent: coder(1) });
+    world.register(coder(1));
+    assert!(world.generation(coder(1)) > second);
+}
+
+/// Covers: CL-10
+#[test]
+fn an_older_registration_is_refused_at_every_write() {
+    let mut world = World::with_task(Status::Approved);
+    world.add("u", ready());
+    let (old_coder, old_reviewer) = (world.generation(coder(1)), world.generation(reviewer(1)));
+    world.pass(301);
+    world.register(coder(1));
+    world.register(reviewer(1));
+    let coder_session = Actor::Agent(coder(1), old_coder);
+    let coder_loop = Actor::Supervisor(coder(1), old_coder);
+    let merger = Actor::Supervisor(reviewer(1), old_reviewer);
+    let tries = [
+        (coder_session, submit("u", sha('a'))),
+        (coder_session, block("u")),
+        (coder_loop, reserve("u", coder(1), base())),
+        (coder_loop, beat(&[(coder(1), Some(old_coder))])),
+        (coder_loop, Command::CreateWorktree { task: task("u"), fresh: false, head: base() }),
+        (coder_loop, Command::Deregister { agent: coder(1) }),
+        (merger, Command::BeginMerge { task: task("t") }),
+        (merger, merged("t", sha('a'))),
+        (Actor::Agent(reviewer(1), old_reviewer), verdict("t", Verdict::Approved)),
+    ];
+    for (actor, command) in tries {
+        let refusal = world.refused_with("fenced", actor, command);
+        assert_eq!(refusal.class(), Class::Stop);
+    }
+    assert!(world.state.board.agents().unwrap().contains_key(&coder(1)), "the live one stays");
+}
+
+/// Covers: CL-10
+#[test]
+fn an_operator_is_not_fenced_and_a_stranger_is_not_known() {
+    let mut world = World::with_task(Status::Claimed);
+    world.must(Actor::Operator(coder(1)), submit("t", sha('a')));
+    let stranger = Actor::Supervisor(coder(9), Generation(1));
+    world.refused_with("not_registered", stranger, reserve("t", coder(9), base()));
+}
+
+/// Covers: CL-11
+#[test]
+fn stale_review_claims_are_cleared_and_live_ones_stay() {
+    let mut world = World::with_task(Status::ReadyForReview);
+    world.add("u", ready());
+    world.claim("u", coder(2));
+    world.submit("u", coder(2), sha('b'));
+    world.claim_review("t", reviewer(1));
+    world.pass(200);
+    world.claim_review("u", reviewer(2));
+    world.pass(101);
+    let change = world.must(Actor::Human, Command::ClearStaleReviews);
+    assert_eq!(change.reply["cleared"].to_string(), "t");
+    let record = world.record("t");
+    assert_eq!((record.reviewing_by, record.review_lease_expires), (None, None));
+    assert_eq!(world.entry(reviewer(1)).current_task, None);
+    assert_eq!(world.record("u").reviewing_by, Some(reviewer(2)));
+    let again = world.must(Actor::Human, Command::ClearStaleReviews);
+    assert!(again.is_empty() && again.log.is_none());
+}
+
+/// Covers: CL-11
+#[test]
+fn releasing_a_claim_keeps_failures_and_history_and_saves_the_work() {
+    let mut world = World::with_task(Status::Claimed);
+    world.edit_record("t", |record| record.failed_by = Some(vec![coder(2)]));
+    let change = world.must(Actor::Human, release("t", true));
+    assert_eq!(change.effects, [Effect::RemoveWorktree { task: task("t") }]);
+    let record = world.record("t");
+    assert_eq!(record.status, Some(Status::Unclaimed));
+    assert_eq!(record.failed_by, Some(vec![coder(2)]));
+    assert_eq!((record.assigned_to, record.lease_expires, record.worktree.clone()), (None, None, None));
+    assert_eq!(world.events("t"), ["created", "claimed", "released"]);
+    assert_eq!(world.entry(coder(1)).current_task, None);
+    assert_eq!(world.entry(coder(1)).status, AgentStatus::Idle);
+}
+
+/// Covers: CL-11
+#[test]
+fn a_live_lease_is_released_only_by_force() {
+    let mut world = World::with_task(Status::Claimed);
+    world.pass(300);
+    world.refused_with("lease_live", Actor::Human, release("t", false));
+    world.pass(1);
+    world.must(Actor::Human, release("t", false));
+    world.refused_with("nothing_to_release", Actor::Human, release("t", true));
+}
+
+/// Covers: CL-11
+#[test]
+fn releasing_a_review_leaves_the_submission() {
+    let mut world = World::with_task(Status::ReadyForReview);
+    world.refused_with("nothing_to_release", Actor::Human, release("t", true));
+    world.claim_review("t", reviewer(1));
+    let as_coder =
+        Command::ReleaseClaim { task: task("t"), role: ClaimRole::Coder, force: true, reason: None };
+    world.refused_with("nothing_to_release", Actor::Human, as_coder);
+    let change = world.must(Actor::Human, release("t", true));
+    assert!(change.effects.is_empty());
+    let record = world.record("t");
+    assert_eq!((record.status, record.reviewing_by), (Some(Status::ReadyForReview), None));
+    assert_eq!((record.assigned_to, record.review_commit.clone()), (Some(coder(1)), Some(sha('a'))));
+    assert_eq!(world.entry(reviewer(1)).current_task, None);
+}

@@ -1,0 +1,33 @@
+//! Every rule of the protocol, one test each; `support.rs` holds the little world that they play in.
+
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    clippy::wildcard_enum_match_arm,
+    missing_docs,
+    unreachable_pub,
+    unused_must_use,
+    reason = "tests say what they expect by panicking, their helpers are nobody else's business, and the world carries out every change itself"
+)]
+
+mod steps;
+mod support;
+
+mod agents;
+mod breaker;
+mod claim;
+mod halt;
+mod invariants;
+mod lease;
+mod limits;
+mod merge;
+mod metrics;
+mod notes;
+mod permissions;
+mod rescope;
+mod review;
+mod revision;
+mod sprint;
+mod states;
+mod trigger;

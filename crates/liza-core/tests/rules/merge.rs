@@ -1,0 +1,131 @@
+//! What may be merged, by whom, and what is written of it.
+
+use liza_core::agent::Actor;
+use liza_core::claimable::mergeable_for;
+use liza_core::command::{Command, MergeFailure};
+use liza_core::effect::Effect;
+use liza_core::ids::Sha;
+use liza_core::record::Status;
+
+use crate::steps::*;
+use crate::support::*;
+
+fn begin() -> Command {
+    Command::BeginMerge { task: task("t") }
+}
+
+/// Covers: RV-04
+#[test]
+fn a_merge_is_a_code_reviewers() {
+    let mut world = World::with_task(Status::Approved);
+    for other in [world.supervisor(coder(1)), world.supervisor(planner()), Actor::Operator(coder(1))] {
+        world.refused_with("wrong_role", other, begin());
+        world.refused_with("wrong_role", other, merged("t", sha('a')));
+        world.refused_with("wrong_role", other, conflict("t", sha('a')));
+    }
+    world.refused_with("not_permitted", world.agent(reviewer(1)), begin());
+    let change = world.must(world.supervisor(reviewer(1)), begin());
+    assert!(change.is_empty(), "asking changes nothing");
+    assert_eq!(change.reply["commit"].as_text(), Some(sha('a').as_str()));
+    assert_eq!(change.reply["base_commit"].as_text(), Some(base().as_str()));
+    world.must(Actor::Human, begin());
+}
+
+/// Covers: RV-04, RV-10
+#[test]
+fn nothing_but_the_approved_commit_is_merged() {
+    let mut world = World::with_task(Status::Approved);
+    let actor = world.supervisor(reviewer(1));
+    world.refused_with("not_approved_commit", actor, merged("t", sha('b')));
+    world.refused_with("not_approved_commit", actor, conflict("t", sha('b')));
+    assert_eq!(world.status("t"), Status::Approved);
+    let short: Sha = "aaaaaaaa".parse().unwrap();
+    world.must(actor, merged("t", short));
+    assert_eq!(world.last_event("t").more["commit"].as_text(), Some(sha('a').as_str()), "in full");
+}
+
+/// Covers: RV-10
+#[test]
+fn a_new_submission_voids_the_old_approval() {
+    let mut world = World::with_task(Status::IntegrationFailed);
+    world.claim("t", coder(1));
+    let actor = world.supervisor(reviewer(1));
+    world.refused_with("wrong_status", actor, merged("t", sha('a')));
+    world.submit("t", coder(1), sha('b'));
+    world.refused_with("wrong_status", actor, merged("t", sha('a')));
+    world.approve("t");
+    world.refused_with("not_approved_commit", actor, merged("t", sha('a')));
+}
+
+/// Covers: RV-05
+#[test]
+fn a_conflict_is_kept_with_its_files() {
+    let mut world = World::with_task(Status::Approved);
+    let change = world.fail_merge("t");
+    assert!(change.effects.is_empty(), "the worktree stays");
+    let record = world.record("t");
+    assert_eq!(record.status, Some(Status::IntegrationFailed));
+    assert_eq!((record.assigned_to, record.worktree.is_some()), (Some(coder(1)), true));
+    assert_eq!(record.merge_commit, None);
+    let event = world.last_event("t");
+    assert_eq!(
+        (event.more["reason"].to_string(), event.more["files"].to_string()),
+        ("conflict".into(), "src/a.rs".into())
+    );
+    assert!(world.last_log().detail.contains("src/a.rs"));
+}
+
+/// Covers: RV-05
+#[test]
+fn a_red_integration_test_names_its_output() {
+    let mut world = World::with_task(Status::Approved);
+    let failure = MergeFailure::Test { what: "exit 1".into(), output: ".liza/out.txt".into() };
+    let command = Command::RecordMergeFailure { task: task("t"), commit: sha('a'), failure };
+    world.must(world.supervisor(reviewer(1)), command);
+    assert_eq!(world.last_event("t").more["output"].to_string(), ".liza/out.txt");
+    assert!(world.last_log().detail.contains(".liza/out.txt"));
+}
+
+/// Covers: RV-07, TS-03
+#[test]
+fn a_merge_is_recorded_with_its_commit_and_drift_and_cleans_up() {
+    let mut world = World::with_task(Status::Approved);
+    let change = world.merge("t");
+    assert_eq!(change.effects, [Effect::RemoveWorktree { task: task("t") }]);
+    let record = world.record("t");
+    assert_eq!(record.merge_commit, Some(sha('f')));
+    assert_eq!((record.worktree.clone(), record.assigned_to), (None, None));
+    assert_eq!((record.approved_by, record.review_commit.clone()), (Some(reviewer(1)), Some(sha('a'))));
+    assert_eq!(world.last_event("t").more["drift_commits"].to_string(), "2");
+    assert_eq!(world.last_event("t").more["coder"].to_string(), "coder-1");
+    assert!(world.last_log().detail.contains("drift 2"), "{}", world.last_log().detail);
+}
+
+/// Covers: RV-09
+#[test]
+fn the_approvers_supervisor_merges_while_it_is_here() {
+    let mut world = World::with_task(Status::Approved);
+    let mine = |world: &World, by| mergeable_for(&world.state.board, by, world.now);
+    assert_eq!(mine(&world, reviewer(1)), [task("t")]);
+    assert!(mine(&world, reviewer(2)).is_empty());
+    world.refused_with("merge_belongs_to", world.supervisor(reviewer(2)), begin());
+    world.pass_with(360, &[reviewer(2)]);
+    world.refused_with("merge_belongs_to", world.supervisor(reviewer(2)), begin());
+}
+
+/// Covers: RV-09
+#[test]
+fn another_reviewers_supervisor_merges_when_the_approver_is_gone() {
+    let mut expired = World::with_task(Status::Approved);
+    expired.pass_with(361, &[reviewer(2)]);
+    let mut left = World::with_task(Status::Approved);
+    left.must(Actor::Human, Command::Deregister { agent: reviewer(1) });
+    let mut unknown = World::with_task(Status::Approved);
+    unknown.edit_record("t", |record| record.approved_by = None);
+    for mut world in [expired, left, unknown] {
+        assert_eq!(mergeable_for(&world.state.board, reviewer(2), world.now), [task("t")]);
+        world.must(world.supervisor(reviewer(2)), begin());
+        world.must(world.supervisor(reviewer(2)), merged("t", sha('a')));
+        assert_eq!(world.last_log().agent, "code-reviewer-2");
+    }
+}

@@ -1,0 +1,117 @@
+//! The sprint's figures, from tasks and histories.
+
+use liza_core::agent::Actor;
+use liza_core::command::{NewTask, Verdict};
+use liza_core::metrics::{Metrics, sprint_metrics};
+use liza_core::record::Status;
+
+use crate::steps::*;
+use crate::support::*;
+
+fn figures(world: &World) -> Metrics {
+    sprint_metrics(&world.state)
+}
+
+/// Covers: SP-02
+#[test]
+fn each_state_counts_as_done_in_progress_blocked_or_nothing() {
+    for status in Status::ALL {
+        let world = World::with_task(status);
+        let found = figures(&world);
+        let counts = (found.tasks_done, found.tasks_in_progress, found.tasks_blocked);
+        let expected = match status {
+            Status::Merged | Status::Abandoned | Status::Superseded => (1, 0, 0),
+            Status::Claimed
+            | Status::ReadyForReview
+            | Status::Rejected
+            | Status::Approved
+            | Status::IntegrationFailed => (0, 1, 0),
+            Status::Blocked => (0, 0, 1),
+            Status::Draft | Status::Unclaimed => (0, 0, 0),
+        };
+        assert_eq!(counts, expected, "{status}");
+    }
+}
+
+/// Covers: SP-02
+#[test]
+fn claims_submissions_and_verdicts_are_counted_from_the_histories() {
+    let mut world = World::new();
+    world.reject_again("t", coder(1));
+    world.reject_again("t", coder(1));
+    world.claim("t", coder(1));
+    world.pass(1000);
+    world.claim("t", coder(1));
+    world.submit("t", coder(1), sha('a'));
+    for agent in [reviewer(1), coder(2)] {
+        world.heartbeat(agent);
+    }
+    world.verdict("t", reviewer(1), Verdict::Approved);
+    let found = figures(&world);
+    assert_eq!(found.iterations_total, 3, "resuming is no claim");
+    assert_eq!((found.review_cycles_total, found.task_submitted_for_review_count), (2, 3));
+    let verdicts =
+        (found.review_verdict_approvals, found.review_verdict_rejections, found.review_verdict_count);
+    assert_eq!(verdicts, (1, 2, 3));
+    assert_eq!(found.review_verdict_approval_rate_percent, Some(33));
+    assert_eq!(found.task_outcome_approval_rate_percent, Some(33));
+}
+
+/// Covers: SP-02
+#[test]
+fn every_kind_of_claim_counts_as_an_iteration() {
+    let mut world = World::with_task(Status::IntegrationFailed);
+    world.claim("t", coder(1));
+    world.submit("t", coder(1), sha('b'));
+    world.reject("t");
+    world.pass_with(361, &[coder(2)]);
+    world.claim("t", coder(2));
+    world.pass(361);
+    world.register(coder(1));
+    world.claim("t", coder(1));
+    let claims =
+        ["claimed", "claimed_for_integration_fix", "reassigned_after_rejection", "reclaimed_after_expiry"];
+    for claim in claims {
+        assert!(world.events("t").contains(&claim), "{claim}");
+    }
+    assert_eq!(figures(&world).iterations_total, 4);
+}
+
+/// Covers: SP-02
+#[test]
+fn without_a_divisor_there_is_no_rate() {
+    let world = World::new();
+    let found = figures(&world);
+    assert_eq!(found, Metrics::default());
+    assert_eq!(found.review_verdict_approval_rate_percent, None);
+    assert_eq!(found.task_outcome_approval_rate_percent, None);
+}
+
+/// Covers: SP-02
+#[test]
+fn replacements_count_and_stretch_tasks_do_not() {
+    let mut world = World::new();
+    world.add("extra", NewTask { stretch: true, ..ready() });
+    world.claim("extra", coder(1));
+    world.add("new", draft());
+    world.must(Actor::Human, supersede("t", &["new"]));
+    world.edit_sprint().scope.planned = vec![task("t")];
+    world.claim("new", coder(2));
+    let found = figures(&world);
+    assert_eq!((found.tasks_done, found.tasks_in_progress, found.iterations_total), (1, 1, 1));
+}
+
+/// Covers: SP-02
+#[test]
+fn over_95_percent_of_at_least_five_verdicts_looks_rubber_stamped() {
+    let verdicts = |approvals, count| Metrics {
+        review_verdict_approvals: approvals,
+        review_verdict_count: count,
+        ..Metrics::default()
+    };
+    assert!(verdicts(5, 5).looks_rubber_stamped());
+    assert!(!verdicts(4, 4).looks_rubber_stamped());
+    assert!(!verdicts(19, 20).looks_rubber_stamped(), "exactly 95 % is not over it");
+    assert!(verdicts(96, 100).looks_rubber_stamped());
+    assert!(verdicts(24, 25).looks_rubber_stamped());
+}

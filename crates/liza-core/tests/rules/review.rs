@@ -1,0 +1,296 @@
+//! Submitting, reviewing and judging exactly one commit.
+
+use liza_core::agent::Actor;
+use liza_core::claimable::reviewable_for;
+use liza_core::command::{Command, HandoffNotes, Intent, NewTask, Verdict, WorktreeFacts};
+use liza_core::ids::Sha;
+use liza_core::record::Status;
+use liza_core::refusal::{Class, PRIOR_FEEDBACK};
+
+use crate::steps::*;
+use crate::support::*;
+
+fn submit_facts(commit: Sha, facts: WorktreeFacts) -> Command {
+    Command::SubmitForReview { task: task("t"), commit, facts }
+}
+
+fn judge(verdict: Verdict, facts: WorktreeFacts) -> Command {
+    Command::SubmitVerdict { task: task("t"), verdict, facts }
+}
+
+/// A submission that code-reviewer-1 has in hand.
+fn under_review() -> World {
+    let mut world = World::with_task(Status::ReadyForReview);
+    world.claim_review("t", reviewer(1));
+    world
+}
+
+/// Covers: RV-01
+#[test]
+fn only_the_owner_submits() {
+    let mut world = World::with_task(Status::Claimed);
+    let refusal = world.refused_with("not_your_task", world.agent(coder(2)), submit("t", sha('a')));
+    assert_eq!(refusal.class(), Class::Refused, "it never had it: a slip, no reason to stop");
+    world.refused_with("not_your_task", Actor::Operator(coder(2)), submit("t", sha('a')));
+    world.refused_with("not_permitted", world.agent(reviewer(1)), submit("t", sha('a')));
+}
+
+/// Covers: RV-01
+#[test]
+fn a_dirty_worktree_is_not_submitted() {
+    let mut world = World::with_task(Status::Claimed);
+    let facts = WorktreeFacts { dirty: vec!["src/new.rs".into()], ..clean(sha('a')) };
+    let refusal = world.refused_with("dirty_worktree", world.agent(coder(1)), submit_facts(sha('a'), facts));
+    assert!(refusal.to_string().contains("src/new.rs"), "{refusal}");
+}
+
+/// Covers: RV-01
+#[test]
+fn the_submitted_commit_is_the_head_of_the_task_branch() {
+    let mut world = World::with_task(Status::Claimed);
+    let actor = world.agent(coder(1));
+    world.refused_with("head_moved", actor, submit_facts(sha('b'), clean(sha('a'))));
+    let elsewhere = WorktreeFacts { on_task_branch: false, ..clean(sha('a')) };
+    world.refused_with("wrong_branch", actor, submit_facts(sha('a'), elsewhere));
+}
+
+/// Covers: RV-01
+#[test]
+fn the_base_itself_is_nothing_to_review() {
+    let mut world = World::with_task(Status::Claimed);
+    world.refused_with("nothing_to_review", world.agent(coder(1)), submit("t", base()));
+}
+
+/// Covers: RV-01
+#[test]
+fn status_commit_and_history_are_one_write() {
+    let mut world = World::with_task(Status::Claimed);
+    let short: Sha = "aaaaaaaa".parse().unwrap();
+    let change = world.must(world.agent(coder(1)), submit_facts(short, clean(sha('a'))));
+    let record = &change.tasks[&task("t")];
+    assert_eq!(record.status, Some(Status::ReadyForReview));
+    assert_eq!(record.review_commit, Some(sha('a')), "a short name is resolved to the full one");
+    assert_eq!(world.last_event("t").event, "ready_for_review");
+    assert_eq!(world.last_event("t").more["commit"].as_text(), Some(sha('a').as_str()));
+    assert_eq!(world.last_log().action, "ready_for_review");
+}
+
+/// Covers: RV-11
+#[test]
+fn a_fix_has_to_contain_the_head_that_it_merges_in() {
+    let mut world = World::with_task(Status::IntegrationFailed);
+    world.reserve("t", coder(1), sha('9'));
+    world.must(world.supervisor(coder(1)), Command::Claim { task: task("t"), coder: coder(1) });
+    let without = WorktreeFacts { has_base: false, ..clean(sha('b')) };
+    let actor = world.agent(coder(1));
+    let refusal = world.refused_with("base_not_merged", actor, submit_facts(sha('b'), without));
+    assert!(refusal.to_string().contains(sha('9').as_str()), "{refusal}");
+    world.must(actor, submit_facts(sha('b'), clean(sha('b'))));
+}
+
+/// Covers: RV-11
+#[test]
+fn ordinary_work_may_have_been_rebased() {
+    let mut world = World::with_task(Status::Claimed);
+    let without = WorktreeFacts { has_base: false, ..clean(sha('b')) };
+    world.must(world.agent(coder(1)), submit_facts(sha('b'), without));
+}
+
+/// Covers: RV-02
+#[test]
+fn only_the_one_who_claimed_the_review_judges() {
+    let mut world = World::with_task(Status::ReadyForReview);
+    world.refused_with("not_your_review", world.agent(reviewer(1)), verdict("t", Verdict::Approved));
+    world.claim_review("t", reviewer(1));
+    world.refused_with("not_your_review", world.agent(reviewer(2)), verdict("t", Verdict::Approved));
+    world.must(world.agent(reviewer(1)), verdict("t", Verdict::Approved));
+    assert_eq!(world.record("t").approved_by, Some(reviewer(1)));
+}
+
+/// Covers: RV-02
+#[test]
+fn a_verdict_needs_a_live_review_lease() {
+    let mut world = under_review();
+    world.pass(301);
+    for actor in [world.agent(reviewer(1)), Actor::Operator(reviewer(1))] {
+        let refusal = world.refused_with("lease_lost", actor, verdict("t", Verdict::Approved));
+        assert_eq!(refusal.class(), Class::Stop);
+    }
+    world.heartbeat(reviewer(1));
+    world.must(world.agent(reviewer(1)), verdict("t", Verdict::Approved));
+}
+
+/// Covers: RV-02
+#[test]
+fn a_verdict_is_about_the_submitted_commit_as_it_stands() {
+    let mut world = under_review();
+    let actor = world.agent(reviewer(1));
+    for outcome in [Verdict::Approved, Verdict::Rejected("no".into())] {
+        world.refused_with("head_moved", actor, judge(outcome.clone(), clean(sha('b'))));
+        let touched = WorktreeFacts { changed_tracked: vec!["src/a.rs".into()], ..clean(sha('a')) };
+        world.refused_with("review_touched", actor, judge(outcome, touched));
+    }
+    let untracked = WorktreeFacts { dirty: vec!["target/".into()], ..clean(sha('a')) };
+    world.must(actor, judge(Verdict::Approved, untracked));
+}
+
+/// Covers: RV-02
+#[test]
+fn nobody_judges_its_own_work() {
+    let mut world = under_review();
+    world.edit_record("t", |record| record.assigned_to = Some(reviewer(1)));
+    world.refused_with("own_work", world.agent(reviewer(1)), verdict("t", Verdict::Approved));
+    world.edit_record("t", |record| record.reviewing_by = None);
+    let actor = world.supervisor(reviewer(1));
+    world.refused_with("own_work", actor, claim_review("t", reviewer(1), Some(sha('a'))));
+}
+
+/// Covers: RV-02
+#[test]
+fn a_rejection_needs_a_reason() {
+    let mut world = under_review();
+    let actor = world.agent(reviewer(1));
+    world.refused_with("missing", actor, verdict("t", Verdict::Rejected(" \n".into())));
+    world.must(actor, verdict("t", Verdict::Rejected("no tests".into())));
+    let record = world.record("t");
+    assert_eq!(record.rejection_reason.as_deref(), Some("no tests"));
+    assert_eq!((record.assigned_to, record.worktree.is_some()), (Some(coder(1)), true));
+    assert_eq!(record.approved_by, None);
+}
+
+/// Covers: RV-03
+#[test]
+fn from_the_second_rejection_on_the_prior_feedback_is_accounted_for() {
+    let mut world = under_review();
+    let actor = world.agent(reviewer(1));
+    world.must(actor, verdict("t", Verdict::Rejected("no tests".into())));
+    world.claim("t", coder(1));
+    world.submit("t", coder(1), sha('a'));
+    world.claim_review("t", reviewer(1));
+    let bare = Verdict::Rejected("still no tests".into());
+    let refusal = world.refused_with("prior_feedback_missing", actor, verdict("t", bare));
+    assert!(refusal.to_string().contains(PRIOR_FEEDBACK), "{refusal}");
+    let hint = refusal.hint().unwrap_or_default();
+    for word in ["RESOLVED", "STILL PRESENT", "PARTIAL"] {
+        assert!(hint.contains(word), "{hint}");
+    }
+    world.must(actor, verdict("t", Verdict::Rejected(FEEDBACK.into())));
+}
+
+/// Covers: RV-03, TS-06
+#[test]
+fn a_new_coder_has_no_prior_feedback() {
+    let mut world = World::with_task(Status::Rejected);
+    world.must(Actor::Human, Command::Deregister { agent: coder(1) });
+    world.claim("t", coder(2));
+    world.submit("t", coder(2), sha('a'));
+    world.verdict("t", reviewer(1), Verdict::Rejected("no tests".into()));
+}
+
+/// Covers: CL-09
+#[test]
+fn a_reviewer_with_a_review_in_hand_takes_no_other() {
+    let mut world = under_review();
+    world.add("u", ready());
+    world.claim("u", coder(2));
+    world.submit("u", coder(2), sha('b'));
+    let actor = world.supervisor(reviewer(1));
+    world.refused_with("agent_busy", actor, claim_review("u", reviewer(1), Some(sha('b'))));
+    world.refused_with("wrong_role", Actor::Human, claim_review("u", coder(1), Some(sha('b'))));
+    world.claim_review("t", reviewer(1));
+}
+
+/// Covers: CL-09
+#[test]
+fn reviews_come_own_first_then_by_priority_then_age() {
+    let mut world = under_review();
+    world.pass(1);
+    for (id, priority) in [("late", 3), ("one", 1), ("three", 3)] {
+        world.add(id, NewTask { priority: Some(priority), ..ready() });
+        world.claim(id, coder(2));
+        world.submit(id, coder(2), sha('b'));
+        world.pass(1);
+    }
+    let names = |by| -> Vec<String> {
+        reviewable_for(&world.state.board, by, world.now).iter().map(ToString::to_string).collect()
+    };
+    assert_eq!(names(reviewer(1)), ["t", "one", "late", "three"]);
+    assert_eq!(names(reviewer(2)), ["one", "late", "three"]);
+}
+
+/// Covers: RV-02
+#[test]
+fn there_is_no_review_without_a_worktree() {
+    let mut world = World::with_task(Status::ReadyForReview);
+    let actor = world.supervisor(reviewer(1));
+    let refusal = world.refused_with("worktree_missing", actor, claim_review("t", reviewer(1), None));
+    assert_eq!(refusal.class(), Class::Inconsistent);
+}
+
+/// Covers: RV-10
+#[test]
+fn a_void_submission_ends_a_review_that_was_under_way() {
+    let mut world = under_review();
+    world.pass(301);
+    world.heartbeat(reviewer(2));
+    let actor = world.supervisor(reviewer(2));
+    let change = world.written_but("submission_void", actor, claim_review("t", reviewer(2), Some(sha('b'))));
+    assert_eq!(change.refusal.map(|refusal| refusal.class()), Some(Class::Refused));
+    assert_eq!((world.status("t"), world.record("t").reviewing_by), (Status::Rejected, None));
+    assert_eq!(world.entry(reviewer(1)).current_task, None);
+    assert_eq!(world.record("t").review_cycles_current, Some(1));
+}
+
+/// Covers: CL-06, NT-02
+#[test]
+fn a_reviewers_notes_do_not_outlive_the_review() {
+    let notes = HandoffNotes { summary: "half".into(), next_action: "rest".into(), ..Default::default() };
+    let handoff = Command::Handoff { task: task("t"), notes, dirty: Vec::new() };
+    let mut judged = under_review();
+    judged.must(judged.agent(reviewer(1)), handoff.clone());
+    assert_eq!(judged.record("t").handoff_pending, Some(true));
+    judged.must(judged.agent(reviewer(1)), verdict("t", Verdict::Rejected("no".into())));
+    let mut void = under_review();
+    void.must(void.agent(reviewer(1)), handoff);
+    let actor = void.supervisor(reviewer(1));
+    void.written_but("submission_void", actor, claim_review("t", reviewer(1), Some(sha('b'))));
+    for world in [judged, void] {
+        assert_eq!(world.record("t").handoff_pending, Some(false));
+        assert!(world.state.board.handoff.ready().unwrap().is_empty());
+    }
+}
+
+/// Covers: AG-08
+#[test]
+fn a_session_without_a_verdict_loses_the_review() {
+    let mut world = under_review();
+    let give_up = |by| Command::GiveUpReview { task: task("t"), reviewer: by };
+    world.refused_with("not_your_review", world.supervisor(reviewer(2)), give_up(reviewer(2)));
+    world.refused_with("not_your_agent", world.supervisor(reviewer(2)), give_up(reviewer(1)));
+    world.must(world.supervisor(reviewer(1)), give_up(reviewer(1)));
+    assert_eq!((world.status("t"), world.record("t").reviewing_by), (Status::ReadyForReview, None));
+    world.claim_review("t", reviewer(2));
+}
+
+/// Covers: AG-18
+#[test]
+fn a_coder_says_beforehand_what_it_is_about_to_do() {
+    let mut world = World::with_task(Status::Claimed);
+    let intent = Intent {
+        intent: "a decorator".into(),
+        validation: "cargo test".into(),
+        risks: vec!["none".into()],
+        ..Intent::default()
+    };
+    let check = |intent| Command::PreCheck { task: task("t"), intent };
+    world.refused_with("not_your_task", world.agent(coder(2)), check(intent.clone()));
+    let actor = world.agent(coder(1));
+    world.refused_with("missing", actor, check(Intent { intent: String::new(), ..intent.clone() }));
+    world.refused_with("missing", actor, check(Intent { validation: String::new(), ..intent.clone() }));
+    world.must(actor, check(intent));
+    let event = world.last_event("t");
+    assert_eq!(event.event, "pre_execution_checkpoint");
+    assert_eq!(event.more["validation"].as_text(), Some("cargo test"));
+    assert!(!event.more.contains_key("assumptions"));
+    assert_eq!(world.status("t"), Status::Claimed);
+}

@@ -1,0 +1,366 @@
+//! Goal and sprint: completion, checkpoints, the end, the next one, the archive.
+
+use liza_core::agent::{Actor, AgentStatus};
+use liza_core::command::{CheckpointCause, Command, NewTask};
+use liza_core::effect::{Effect, HaltFile};
+use liza_core::goal::GoalStatus;
+use liza_core::metrics::Metrics;
+use liza_core::record::Status;
+use liza_core::sprint::SprintStatus;
+use liza_core::time::Seconds;
+
+use crate::steps::*;
+use crate::support::*;
+
+fn complete(world: &mut World) {
+    world.must(world.supervisor(planner()), Command::CompleteSprint);
+}
+
+#[track_caller]
+fn not_complete(world: &mut World) {
+    world.refused_with("sprint_not_complete", world.supervisor(planner()), Command::CompleteSprint);
+}
+
+fn deadline(world: &mut World, seconds: u64) {
+    let deadline = Some(world.now + Seconds(seconds));
+    world.must(Actor::Human, Command::SetDeadline { deadline });
+}
+
+fn at_deadline() -> Command {
+    Command::Checkpoint { cause: CheckpointCause::Deadline }
+}
+
+fn asked_for() -> Command {
+    Command::Checkpoint { cause: CheckpointCause::Human }
+}
+
+fn resume() -> Command {
+    Command::Resume { decision: None, note: None }
+}
+
+fn new_goal() -> Command {
+    Command::NewGoal { description: "Caches".into(), spec_ref: None }
+}
+
+/// Covers: SP-01
+#[test]
+fn a_sprint_is_complete_when_all_planned_tasks_are_terminal() {
+    for status in Status::ALL {
+        let mut world = World::with_task(status);
+        if status == Status::Superseded {
+            world.abandon("new");
+        }
+        if status.is_terminal() {
+            complete(&mut world);
+            assert_eq!(world.sprint().status, SprintStatus::Completed);
+            assert_eq!(world.sprint().timeline.ended, Some(world.now));
+            assert_eq!(world.last_log().action, "sprint_completed");
+        } else {
+            not_complete(&mut world);
+        }
+    }
+}
+
+/// Covers: SP-01
+#[test]
+fn a_sprint_without_planned_tasks_is_not_complete() {
+    let mut world = World::empty();
+    world.register(planner());
+    not_complete(&mut world);
+}
+
+/// Covers: SP-01
+#[test]
+fn an_open_replacement_keeps_the_sprint_open() {
+    let mut world = World::with_task(Status::Superseded);
+    world.edit_sprint().scope.planned = vec![task("t")];
+    world.edit_sprint().scope.stretch = vec![task("new")];
+    not_complete(&mut world);
+    world.abandon("new");
+    complete(&mut world);
+}
+
+/// Covers: SP-01
+#[test]
+fn an_injected_task_keeps_the_sprint_open_and_a_stretch_task_does_not() {
+    let mut world = World::with_task(Status::Merged);
+    world.add("injected", ready());
+    world.edit_sprint().scope.planned = vec![task("t")];
+    not_complete(&mut world);
+    world.edit_sprint().scope.stretch = vec![task("injected")];
+    complete(&mut world);
+}
+
+/// Covers: SP-01
+#[test]
+fn a_draft_keeps_the_sprint_open_even_as_a_stretch_task() {
+    let mut world = World::with_task(Status::Merged);
+    world.add("idea", NewTask { stretch: true, ..draft() });
+    assert_eq!(world.sprint().scope.stretch, [task("idea")]);
+    not_complete(&mut world);
+}
+
+/// Covers: SP-01
+#[test]
+fn a_planning_session_keeps_the_sprint_open() {
+    let mut world = World::with_task(Status::Merged);
+    let set = |status| Command::SetStatus { agent: planner(), status };
+    world.must(world.supervisor(planner()), set(AgentStatus::Planning));
+    not_complete(&mut world);
+    let mut gone = world.clone();
+    gone.pass(361);
+    gone.must(Actor::Human, Command::CompleteSprint);
+    world.must(world.supervisor(planner()), set(AgentStatus::Waiting));
+    complete(&mut world);
+}
+
+/// Covers: SP-01
+#[test]
+fn a_sprint_completes_only_from_in_progress() {
+    let mut world = World::with_task(Status::Merged);
+    world.must(Actor::Human, asked_for());
+    world.refused_with("sprint_status", Actor::Human, Command::CompleteSprint);
+    world.must(Actor::Human, resume());
+    complete(&mut world);
+    world.refused_with("sprint_status", Actor::Human, Command::CompleteSprint);
+    world.refused_with("sprint_status", Actor::Human, asked_for());
+}
+
+/// Covers: SP-01
+#[test]
+fn the_deadline_leads_to_one_checkpoint() {
+    let mut world = World::new();
+    deadline(&mut world, 100);
+    world.pass_with(99, &[planner()]);
+    world.refused_with("nothing_to_do", world.supervisor(planner()), at_deadline());
+    world.pass(1);
+    let change = world.must(world.supervisor(planner()), at_deadline());
+    assert_eq!(change.effects, [Effect::Raise(HaltFile::Checkpoint)]);
+    assert_eq!(world.sprint().status, SprintStatus::Checkpoint);
+    assert_eq!(world.sprint().timeline.checkpoint_at, Some(world.now));
+    world.must(Actor::Human, resume());
+    world.pass_with(50, &[planner()]);
+    world.refused_with("nothing_to_do", world.supervisor(planner()), at_deadline());
+    deadline(&mut world, 10);
+    world.pass(10);
+    world.must(world.supervisor(planner()), at_deadline());
+}
+
+/// Covers: SP-01
+#[test]
+fn a_look_before_the_deadline_does_not_use_it_up() {
+    let mut world = World::new();
+    deadline(&mut world, 100);
+    world.must(Actor::Human, asked_for());
+    world.must(Actor::Human, resume());
+    world.pass(100);
+    world.must(world.supervisor(planner()), at_deadline());
+}
+
+/// Covers: SP-01, SP-03
+#[test]
+fn a_checkpoint_comes_and_goes_with_the_humans_decision() {
+    let mut world = World::new();
+    world.must(Actor::Human, asked_for());
+    assert_eq!(world.sprint().status, SprintStatus::Checkpoint);
+    assert_eq!(world.goal().status, GoalStatus::InProgress, "a goal knows no checkpoint");
+    let odd = Command::Resume { decision: Some("whatever".into()), note: None };
+    world.refused_with("bad_text", Actor::Human, odd);
+    for decision in ["continue", "adjust specs", "adjust contracts", "replan", "pivot", "stop"] {
+        let decided = Command::Resume { decision: Some(decision.into()), note: Some("so be it".into()) };
+        world.clone().must(Actor::Human, decided);
+    }
+    let decided = Command::Resume { decision: Some("replan".into()), note: Some("split auth".into()) };
+    let change = world.must(Actor::Human, decided);
+    assert_eq!(change.effects, [Effect::Lower(HaltFile::Checkpoint), Effect::Lower(HaltFile::Pause)]);
+    assert_eq!(world.sprint().status, SprintStatus::InProgress);
+    let kept = world.sprint().decisions.last().unwrap();
+    assert_eq!((kept.decision.as_str(), kept.note.as_deref()), ("replan", Some("split auth")));
+    assert_eq!(world.last_log().detail, "replan: split auth");
+}
+
+/// Covers: SP-07
+#[test]
+fn pausing_and_resuming_leave_the_sprint_as_it_is() {
+    let mut world = World::new();
+    let change = world.must(Actor::Human, Command::Pause);
+    assert_eq!(change.effects, [Effect::Raise(HaltFile::Pause)]);
+    assert_eq!(world.last_log().action, "paused");
+    world.must(Actor::Human, resume());
+    assert_eq!(world.sprint().status, SprintStatus::InProgress);
+    assert!(world.sprint().decisions.is_empty(), "no checkpoint, no decision");
+}
+
+/// Covers: SP-01
+#[test]
+fn abort_ends_sprint_and_goal_for_good() {
+    for command in [Command::Abort, Command::AbortGoal] {
+        let mut world = World::new();
+        world.must(Actor::Human, asked_for());
+        let change = world.must(Actor::Human, command);
+        assert_eq!(change.effects, [Effect::Raise(HaltFile::Abort)]);
+        assert_eq!(world.sprint().status, SprintStatus::Aborted);
+        assert_eq!(world.sprint().timeline.ended, Some(world.now));
+        assert_eq!(world.goal().status, GoalStatus::Aborted);
+        assert_eq!(world.last_log().action, "aborted");
+        world.must(Actor::Human, resume());
+        assert_eq!(world.sprint().status, SprintStatus::Aborted, "resuming does not bring it back");
+        world.refused_with("goal_not_open", Actor::Human, Command::Abort);
+        world.refused_with("goal_not_open", Actor::Human, Command::CompleteGoal);
+        world.refused_with("goal_not_open", Actor::Human, Command::NewSprint);
+        let more = Command::AddTask { task: task("more"), new: ready() };
+        world.refused_with("goal_not_open", Actor::Human, more);
+    }
+}
+
+/// Covers: SP-01
+#[test]
+fn the_goal_is_complete_only_when_no_task_is_open() {
+    for status in Status::ALL {
+        let mut world = World::with_task(status);
+        if status == Status::Superseded {
+            world.abandon("new");
+        }
+        for actor in [world.agent(planner()), Actor::Human] {
+            let mut copy = world.clone();
+            if status.is_terminal() {
+                copy.must(actor, Command::CompleteGoal);
+                assert_eq!(copy.goal().status, GoalStatus::Completed);
+                assert_eq!(copy.sprint().status, SprintStatus::Completed);
+                copy.refused_with("goal_not_open", actor, Command::CompleteGoal);
+            } else {
+                copy.refused_with("tasks_open", actor, Command::CompleteGoal);
+            }
+        }
+    }
+}
+
+/// Covers: SP-01
+#[test]
+fn a_task_after_the_end_opens_the_next_sprint() {
+    let mut world = World::with_task(Status::Merged);
+    complete(&mut world);
+    let change = world.add("more", ready());
+    assert_eq!(change.closed_sprint.map(|sprint| sprint.id), Some("sprint-1".to_owned()));
+    assert_eq!((world.sprint().id.as_str(), world.sprint().status), ("sprint-2", SprintStatus::InProgress));
+    assert_eq!(world.sprint().scope.planned, [task("more")]);
+}
+
+/// Covers: SP-09
+#[test]
+fn a_new_sprint_closes_a_finished_one_and_takes_what_is_open() {
+    let mut world = World::with_task(Status::Merged);
+    world.refused_with("sprint_status", Actor::Human, Command::NewSprint);
+    world.add("left", NewTask { stretch: true, ..ready() });
+    complete(&mut world);
+    let text = "smaller tasks".to_owned();
+    world.must(Actor::Human, Command::Retrospective { text });
+    let change = world.must(Actor::Human, Command::NewSprint);
+    let closed = change.closed_sprint.unwrap();
+    assert_eq!((closed.id.as_str(), closed.retrospective.as_deref()), ("sprint-1", Some("smaller tasks")));
+    let next = world.sprint();
+    assert_eq!((next.id.as_str(), next.goal_ref.as_deref()), ("sprint-2", Some("goal-1")));
+    assert_eq!((next.scope.planned.len(), next.scope.stretch.clone()), (0, vec![task("left")]));
+    assert_eq!((next.timeline.started, next.timeline.deadline), (Some(world.now), None));
+}
+
+/// Covers: SP-09
+#[test]
+fn a_retrospective_says_something_and_is_kept() {
+    let mut world = World::new();
+    world.refused_with("missing", Actor::Human, Command::Retrospective { text: " ".into() });
+    world.must(Actor::Human, Command::Retrospective { text: "fine".into() });
+    assert_eq!(world.sprint().retrospective.as_deref(), Some("fine"));
+}
+
+/// Covers: SP-02
+#[test]
+fn the_figures_are_written_as_they_were_computed() {
+    let mut world = World::new();
+    let metrics = Metrics { tasks_done: 3, ..Metrics::default() };
+    world.must(world.agent(coder(1)), Command::UpdateMetrics { metrics: metrics.clone() });
+    assert_eq!(world.sprint().metrics, metrics);
+}
+
+/// Covers: SP-08
+#[test]
+fn what_is_terminal_and_not_of_the_running_sprint_goes_to_the_archive() {
+    let mut world = World::with_task(Status::Merged);
+    let archive = || Command::Archive { tasks: vec![task("t")] };
+    world.refused_with("not_archivable", Actor::Human, archive());
+    complete(&mut world);
+    let change = world.must(Actor::Human, archive());
+    let last = &change.tasks[&task("t")];
+    assert_eq!(last.history.as_ref().unwrap().last().unwrap().event, "archived");
+    assert_eq!(last.merge_commit, Some(sha('f')), "nothing is lost");
+    assert!(!world.state.board.tasks.contains_key(&task("t")));
+    assert_eq!(world.state.board.archived[&task("t")], Status::Merged);
+    assert!(world.violations().is_empty(), "the sprint still names it");
+}
+
+/// Covers: SP-08
+#[test]
+fn what_is_open_or_broken_is_not_archived() {
+    for status in Status::ALL.into_iter().filter(|status| !status.is_terminal()) {
+        let mut world = World::with_task(status);
+        world.edit_sprint().scope.planned.clear();
+        world.refused_with("not_archivable", Actor::Human, Command::Archive { tasks: vec![task("t")] });
+        world.edit_record("t", |record| record.status = None);
+        world.refused_with("not_archivable", Actor::Human, Command::Archive { tasks: vec![task("t")] });
+    }
+}
+
+/// Covers: SP-08
+#[test]
+fn an_archived_name_is_taken_known_and_out_of_reach() {
+    let mut world = World::with_task(Status::Merged);
+    complete(&mut world);
+    world.must(Actor::Human, Command::Archive { tasks: vec![task("t")] });
+    let again = Command::AddTask { task: task("t"), new: ready() };
+    world.refused_with("task_exists", Actor::Human, again);
+    world.refused_with("archived", Actor::Human, abandon("t"));
+    world.add("d", NewTask { depends_on: vec![task("t")], ..ready() });
+    world.claim("d", coder(1));
+}
+
+/// Covers: SP-01, SP-08
+#[test]
+fn a_new_goal_archives_the_old_one_and_starts_over() {
+    let mut world = World::with_task(Status::Rejected);
+    world.refused_with("tasks_open", Actor::Human, new_goal());
+    world.abandon("t");
+    world.add("d", ready());
+    world.abandon("d");
+    let change = world.must(Actor::Human, new_goal());
+    assert_eq!(change.closed_goal.map(|goal| goal.id), Some("goal-1".to_owned()));
+    assert_eq!(change.closed_sprint.map(|sprint| sprint.id), Some("sprint-1".to_owned()));
+    for id in ["t", "d"] {
+        let last = change.tasks[&task(id)].history.as_ref().unwrap().last().unwrap();
+        assert_eq!(last.event, "archived", "the archive gets the last record of {id}");
+        assert_eq!(world.state.board.archived[&task(id)], Status::Abandoned);
+    }
+    assert!(world.state.board.tasks.is_empty());
+    let goal = world.goal();
+    assert_eq!((goal.id.as_str(), goal.status), ("goal-2", GoalStatus::InProgress));
+    assert_eq!((goal.description.as_str(), goal.spec_ref.as_deref()), ("Caches", Some("specs/vision.md")));
+    assert_eq!(
+        (world.sprint().id.as_str(), world.sprint().goal_ref.as_deref()),
+        ("sprint-2", Some("goal-2"))
+    );
+    assert_eq!(world.last_log().action, "goal_created");
+}
+
+/// Covers: SP-01
+#[test]
+fn a_new_goal_gives_up_what_an_aborted_one_left() {
+    let mut world = World::with_task(Status::Claimed);
+    world.must(Actor::Human, Command::Abort);
+    world.halt.abort = true;
+    let blank = Command::NewGoal { description: " ".into(), spec_ref: None };
+    world.refused_with("missing", Actor::Human, blank);
+    let change = world.must(Actor::Human, new_goal());
+    assert!(change.effects.contains(&Effect::Lower(HaltFile::Abort)));
+    assert!(change.effects.contains(&Effect::RemoveWorktree { task: task("t") }));
+    assert_eq!(world.state.board.archived[&task("t")], Status::Abandoned);
+    assert_eq!(world.entry(coder(1)).current_task, None);
+}

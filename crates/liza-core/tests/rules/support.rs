@@ -1,0 +1,372 @@
+//! A whole blackboard in memory with a clock that stands until it is told to go.
+//!
+//! Every command runs twice: on the whole board and on one reduced to what the request says that it needs. What
+//! holds for every write (append-only histories, revisions, one log line) is checked here, once for all tests.
+
+use std::collections::BTreeSet;
+
+use liza_core::agent::{Actor, AgentRecord, Role};
+use liza_core::board::{Board, Loaded, Section, Slot, State};
+use liza_core::command::{Command, Halt, NewTask, Request, WorktreeFacts};
+use liza_core::config::Config;
+use liza_core::effect::Effect;
+use liza_core::event::{HistoryEvent, LogEntry};
+use liza_core::goal::{Goal, GoalStatus};
+use liza_core::ids::{AgentId, Generation, Revision, Sha, TaskId, Worktree};
+use liza_core::invariants::{Facts, Violation, introduced, validate};
+use liza_core::record::{Status, TaskRecord};
+use liza_core::sprint::Sprint;
+use liza_core::time::{Seconds, Timestamp};
+use liza_core::{Change, Refusal, apply};
+
+pub fn task(id: &str) -> TaskId {
+    id.parse().unwrap()
+}
+
+pub fn coder(number: u32) -> AgentId {
+    AgentId::new(Role::Coder, number)
+}
+
+pub fn reviewer(number: u32) -> AgentId {
+    AgentId::new(Role::CodeReviewer, number)
+}
+
+pub fn planner() -> AgentId {
+    AgentId::new(Role::Planner, 1)
+}
+
+/// A full commit name that is easy to tell from the others: `sha('a')` is 40 times `a`.
+pub fn sha(digit: char) -> Sha {
+    digit.to_string().repeat(40).parse().unwrap()
+}
+
+/// The head of the integration branch that claims start from.
+pub fn base() -> Sha {
+    sha('0')
+}
+
+/// A worktree in which nothing is wrong, at that commit.
+pub fn clean(head: Sha) -> WorktreeFacts {
+    WorktreeFacts {
+        head,
+        on_task_branch: true,
+        dirty: Vec::new(),
+        changed_tracked: Vec::new(),
+        has_base: true,
+    }
+}
+
+/// A task with all gates.
+pub fn ready() -> NewTask {
+    NewTask {
+        description: "Add retries".into(),
+        spec_ref: Some("specs/retry.md#auth".into()),
+        done_when: Some("it retries three times".into()),
+        scope: Some("the client".into()),
+        ..NewTask::default()
+    }
+}
+
+pub fn draft() -> NewTask {
+    NewTask { draft: true, ..ready() }
+}
+
+pub const FEEDBACK: &str = "Blockers: 1\nPrior Feedback Status:\n- RESOLVED: all of it";
+
+/// Why a command changed nothing.
+#[derive(Debug, PartialEq)]
+pub enum No {
+    Refused(Refusal),
+    Violates(Vec<Violation>),
+}
+
+/// The folders and files that are there.
+#[derive(Debug, Clone, Default)]
+pub struct Disk {
+    pub worktrees: BTreeSet<Worktree>,
+    pub missing_specs: BTreeSet<String>,
+}
+
+impl Facts for Disk {
+    fn worktree_exists(&self, worktree: &Worktree) -> bool {
+        self.worktrees.contains(worktree)
+    }
+
+    fn spec_exists(&self, path: &str) -> bool {
+        !self.missing_specs.contains(path)
+    }
+}
+
+#[derive(Debug, Clone)]
+pub struct World {
+    pub state: State,
+    pub now: Timestamp,
+    pub halt: Halt,
+    pub if_revision: Option<Revision>,
+    pub disk: Disk,
+    pub log: Vec<LogEntry>,
+}
+
+impl World {
+    /// A goal, an empty sprint, nobody there.
+    pub fn empty() -> Self {
+        let now: Timestamp = "2025-01-17T14:00:00Z".parse().unwrap();
+        let goal = Goal {
+            id: "goal-1".into(),
+            description: "Retries everywhere".into(),
+            spec_ref: Some("specs/vision.md".into()),
+            created: Some(now),
+            status: GoalStatus::InProgress,
+        };
+        let board = Board {
+            agents: Loaded::Ready(Default::default()),
+            config: Loaded::Ready(Config::default()),
+            sprint: Loaded::Ready(Sprint::begin(1, "goal-1", now)),
+            goal: Loaded::Ready(goal),
+            circuit_breaker: Loaded::Ready(Default::default()),
+            discovered: Loaded::Ready(Vec::new()),
+            handoff: Loaded::Ready(Default::default()),
+            ..Board::default()
+        };
+        let state = State { board, journal: Default::default() };
+        let (disk, log) = (Disk::default(), Vec::new());
+        Self { state, now, halt: Halt::default(), if_revision: None, disk, log }
+    }
+
+    /// A planner, two coders and two code reviewers, and one task `t` that anybody may claim.
+    pub fn new() -> Self {
+        let mut world = Self::empty();
+        for agent in [planner(), coder(1), coder(2), reviewer(1), reviewer(2)] {
+            world.register(agent);
+        }
+        world.add("t", ready());
+        world
+    }
+
+    // Who asks.
+
+    pub fn agent(&self, id: AgentId) -> Actor {
+        Actor::Agent(id, self.generation(id))
+    }
+
+    pub fn supervisor(&self, id: AgentId) -> Actor {
+        Actor::Supervisor(id, self.generation(id))
+    }
+
+    pub fn generation(&self, id: AgentId) -> Generation {
+        self.entry(id).generation.unwrap()
+    }
+
+    // What is there.
+
+    pub fn entry(&self, id: AgentId) -> &AgentRecord {
+        self.state.board.agents().unwrap().get(&id).unwrap_or_else(|| panic!("{id} is not registered"))
+    }
+
+    pub fn record(&self, id: &str) -> &TaskRecord {
+        &self.state.board.body(&task(id)).unwrap().record
+    }
+
+    pub fn status(&self, id: &str) -> Status {
+        self.state.board.status(&task(id)).unwrap()
+    }
+
+    pub fn events(&self, id: &str) -> Vec<&str> {
+        self.record(id).history.iter().flatten().map(|event| event.event.as_str()).collect()
+    }
+
+    pub fn last_event(&self, id: &str) -> &HistoryEvent {
+        self.record(id).history.as_ref().and_then(|history| history.last()).unwrap()
+    }
+
+    pub fn last_log(&self) -> &LogEntry {
+        self.log.last().unwrap()
+    }
+
+    pub fn sprint(&self) -> &Sprint {
+        self.state.board.sprint.ready().unwrap()
+    }
+
+    pub fn goal(&self) -> &Goal {
+        self.state.board.goal.ready().unwrap()
+    }
+
+    pub fn violations(&self) -> Vec<String> {
+        validate(&self.state, &self.disk, self.now).iter().map(ToString::to_string).collect()
+    }
+
+    // What is changed by hand, as a person with an editor would.
+
+    pub fn config(&mut self) -> &mut Config {
+        let Loaded::Ready(config) = &mut self.state.board.config else { panic!("no config") };
+        config
+    }
+
+    pub fn edit_sprint(&mut self) -> &mut Sprint {
+        let Loaded::Ready(sprint) = &mut self.state.board.sprint else { panic!("no sprint") };
+        sprint
+    }
+
+    pub fn edit_goal(&mut self) -> &mut Goal {
+        let Loaded::Ready(goal) = &mut self.state.board.goal else { panic!("no goal") };
+        goal
+    }
+
+    pub fn edit_agent(&mut self, id: AgentId, change: impl FnOnce(&mut AgentRecord)) {
+        let Loaded::Ready(agents) = &mut self.state.board.agents else { panic!("no agents") };
+        change(agents.get_mut(&id).unwrap());
+    }
+
+    pub fn edit_record(&mut self, id: &str, change: impl FnOnce(&mut TaskRecord)) {
+        let mut record = self.record(id).clone();
+        change(&mut record);
+        self.state.board.put(task(id), record);
+    }
+
+    /// Puts a task there as somebody wrote it into the file.
+    pub fn write(&mut self, id: &str, fields: serde_json::Value) {
+        self.state.board.put(task(id), serde_json::from_value(fields).unwrap());
+    }
+
+    pub fn pass(&mut self, seconds: u64) {
+        self.now = self.now + Seconds(seconds);
+    }
+
+    /// Lets time pass while these agents' supervisors go on renewing.
+    pub fn pass_with(&mut self, seconds: u64, alive: &[AgentId]) {
+        self.pass(seconds);
+        for id in alive {
+            self.heartbeat(*id);
+        }
+    }
+
+    // Running a command.
+
+    fn request(&self, actor: Actor, command: Command) -> Request {
+        Request { actor, now: self.now, halt: self.halt, if_revision: self.if_revision, command }
+    }
+
+    pub fn run(&mut self, actor: Actor, command: Command) -> Result<Change, No> {
+        let request = self.request(actor, command);
+        let outcome = apply(&self.state.board, &request);
+        let reduced = self.reduced(&request);
+        assert_eq!(apply(&reduced, &request), outcome, "needs.rs names too little for {request:?}");
+        let change = outcome.map_err(No::Refused)?;
+        if change.is_empty() {
+            return Ok(change);
+        }
+        let wrong = introduced(&self.state.board, &change, &self.disk, self.now);
+        assert_eq!(introduced(&reduced, &change, &self.disk, self.now), wrong, "needs.rs: {request:?}");
+        if !wrong.is_empty() {
+            return Err(No::Violates(wrong));
+        }
+        self.check_write(&request.command, &change);
+        self.absorb(&change);
+        Ok(change)
+    }
+
+    /// The board with nothing on it but what the request asks for.
+    fn reduced(&self, request: &Request) -> Board {
+        let whole = &self.state.board;
+        let slots = whole.tasks.iter();
+        let heads = slots.map(|(id, slot)| (id.clone(), Slot { head: slot.head.clone(), body: None }));
+        let mut board = Board {
+            revision: whole.revision,
+            tasks: heads.collect(),
+            archived: whole.archived.clone(),
+            ..Board::default()
+        };
+        for section in request.sections() {
+            match section {
+                Section::Agents => board.agents = whole.agents.clone(),
+                Section::Config => board.config = whole.config.clone(),
+                Section::Goal => board.goal = whole.goal.clone(),
+                Section::Sprint => board.sprint = whole.sprint.clone(),
+                Section::CircuitBreaker => board.circuit_breaker = whole.circuit_breaker.clone(),
+                Section::Discovered => board.discovered = whole.discovered.clone(),
+                Section::Handoff => board.handoff = whole.handoff.clone(),
+            }
+        }
+        for id in request.bodies(&board) {
+            board.tasks[&id].body = whole.tasks[&id].body.clone();
+        }
+        board
+    }
+
+    /// What holds for every write, whatever it does.
+    fn check_write(&self, command: &Command, change: &Change) {
+        let board = &self.state.board;
+        assert_eq!(change.revision, board.revision.next());
+        let quiet = matches!(command, Command::Heartbeat { .. } | Command::RecordUsage { .. });
+        for (id, record) in &change.tasks {
+            let history = record.history.clone().unwrap_or_default();
+            let old = board.body(id).ok().map(|body| body.record.clone()).unwrap_or_default();
+            let old_history = old.history.unwrap_or_default();
+            assert!(history.starts_with(&old_history), "{id}: history is append-only");
+            let revision = if quiet { old.revision } else { Some(change.revision) };
+            assert_eq!(record.revision, revision, "{id}: the revision that last changed it");
+            if old.status != record.status {
+                assert!(history.len() > old_history.len(), "{id}: a transition without an event");
+                assert!(change.log.is_some(), "{id}: a transition without a log entry");
+            }
+        }
+        if let Some(log) = &change.log {
+            assert!(!log.detail.trim().is_empty() && !log.detail.contains('\n'), "{log:?}");
+            assert_eq!(log.timestamp, self.now);
+        }
+    }
+
+    fn absorb(&mut self, change: &Change) {
+        let before = validate(&self.state, &self.disk, self.now);
+        for effect in &change.effects {
+            match effect {
+                Effect::PrepareWorktree { task, .. } => drop(self.disk.worktrees.insert(Worktree::of(task))),
+                Effect::RemoveWorktree { task } => drop(self.disk.worktrees.remove(&Worktree::of(task))),
+                Effect::Raise(_) | Effect::Lower(_) => {}
+            }
+        }
+        self.state.absorb(change);
+        self.log.extend(change.log.clone());
+        let mut after = validate(&self.state, &self.disk, self.now);
+        after.retain(|violation| !before.contains(violation));
+        assert!(after.is_empty(), "`introduced` overlooked {after:?}");
+    }
+
+    /// Runs what has to succeed.
+    #[track_caller]
+    pub fn must(&mut self, actor: Actor, command: Command) -> Change {
+        match self.run(actor, command) {
+            Ok(change) if change.refusal.is_none() => change,
+            other => panic!("expected success, got {other:?}"),
+        }
+    }
+
+    /// Runs what has to be refused with that code, writing nothing.
+    #[track_caller]
+    pub fn refused_with(&mut self, code: &str, actor: Actor, command: Command) -> Refusal {
+        match self.run(actor, command) {
+            Err(No::Refused(refusal)) => {
+                assert_eq!(refusal.code(), code, "{refusal}");
+                refusal
+            }
+            other => panic!("expected {code}, got {other:?}"),
+        }
+    }
+
+    /// Runs what has to be refused with that code although something is written.
+    #[track_caller]
+    pub fn written_but(&mut self, code: &str, actor: Actor, command: Command) -> Change {
+        let change = self.run(actor, command).expect("a written refusal");
+        assert_eq!(change.refusal.as_ref().map(Refusal::code), Some(code), "{change:?}");
+        change
+    }
+
+    /// Runs what an invariant has to stop; gives what it says.
+    #[track_caller]
+    pub fn violates(&mut self, actor: Actor, command: Command) -> Vec<String> {
+        match self.run(actor, command) {
+            Err(No::Violates(wrong)) => wrong.iter().map(ToString::to_string).collect(),
+            other => panic!("expected a violation, got {other:?}"),
+        }
+    }
+}

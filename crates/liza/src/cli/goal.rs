@@ -1,0 +1,93 @@
+//! `liza goal`: what the human wants, and whether it is reached.
+
+use clap::Subcommand;
+use liza_core::Command;
+use liza_core::board::Section;
+use liza_core::goal::Goal;
+use serde_json::json;
+
+use super::context::Context;
+use super::error::CommandError;
+use super::input::Text;
+use super::output::{Reply, word};
+use super::spec;
+
+/// Show the goal, end it, or state a new one.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "Examples:
+  liza goal
+  liza goal complete
+  liza goal new \"Make the API idempotent\" --spec specs/idempotency.md")]
+pub(super) struct Args {
+    #[command(subcommand)]
+    verb: Option<Verb>,
+}
+
+#[derive(Debug, Subcommand)]
+enum Verb {
+    /// Show the goal and how the work has stood to it.
+    Show,
+    /// Say that the goal is reached; no task may be open.
+    Complete,
+    /// Give the goal up and stop every agent, for good.
+    Abort,
+    /// State the next goal; tasks and sprint of the last one go to the archive.
+    New(New),
+}
+
+#[derive(Debug, clap::Args)]
+struct New {
+    /// What is wanted.
+    #[arg(allow_hyphen_values = true)]
+    goal: Text,
+    /// The vision document; that of the last goal when absent.
+    #[arg(long, value_name = "PATH")]
+    spec: Option<String>,
+}
+
+/// Runs it.
+pub(super) fn run(args: Args, context: &Context) -> Result<Reply, CommandError> {
+    match args.verb.unwrap_or(Verb::Show) {
+        Verb::Show => show(context),
+        Verb::Complete => context.submit_and_tell(Command::CompleteGoal, |_| {
+            "the goal is COMPLETED; merging the integration branch is yours, liza goal new \"GOAL\" goes on".into()
+        }),
+        Verb::Abort => context.submit_and_tell(Command::AbortGoal, |_| {
+            "the goal is ABORTED: every agent stops now; liza goal new \"GOAL\" starts over".into()
+        }),
+        Verb::New(new) => state_anew(new, context),
+    }
+}
+
+fn state_anew(new: New, context: &Context) -> Result<Reply, CommandError> {
+    let project = context.project()?;
+    let spec_ref = new.spec.map(|spec| spec::within(project.root(), &spec)).transpose()?;
+    if let Some(missing) = spec_ref.as_ref().filter(|spec| !spec::exists(project.root(), spec)) {
+        return Err(spec::missing(missing));
+    }
+    let command = Command::NewGoal { description: new.goal.read()?, spec_ref };
+    context.submit_and_tell_in(&project, command, |reply| {
+        format!("{} is stated; the planner is next", word(reply, "goal"))
+    })
+}
+
+fn show(context: &Context) -> Result<Reply, CommandError> {
+    let state = context.project()?.store().snapshot()?;
+    let goal = state.board.goal.get(Section::Goal)?;
+    let history = &state.journal.alignment_history;
+    let mut lines = vec![format!("{}  {}  {}", goal.id, goal.status, said(goal))];
+    lines.extend(goal.spec_ref.iter().map(|spec| format!("spec  {spec}")));
+    for entry in history {
+        let text = entry.summary.trim().replace('\n', "\n  ");
+        lines.push(format!("\n{}  {}\n  {text}", entry.timestamp, entry.event));
+    }
+    let result = json!({"goal": goal, "alignment_history": history});
+    Ok(Reply::new(lines.join("\n"), result).at(state.board.revision.0))
+}
+
+fn said(goal: &Goal) -> &str {
+    match goal.description.trim() {
+        "" => "(not stated yet: liza goal new \"GOAL\")",
+        text => text,
+    }
+}

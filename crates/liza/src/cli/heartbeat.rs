@@ -1,0 +1,31 @@
+//! `liza heartbeat`: an agent is alive.
+
+use liza_core::Command;
+use liza_core::ids::AgentId;
+use liza_core::time::Seconds;
+
+use super::context::Context;
+use super::error::CommandError;
+use super::output::{Reply, word};
+
+/// Renew the lease of an agent and of what it has claimed.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "Examples:
+  liza heartbeat coder-1
+  liza heartbeat coder-1 --for 1800    # before a long test run")]
+pub(super) struct Args {
+    /// Who.
+    agent: AgentId,
+    /// For how long; the usual time when absent, a day at most.
+    #[arg(long = "for", value_name = "SECONDS", value_parser = clap::value_parser!(u64).range(1..=86_400))]
+    length: Option<u64>,
+}
+
+/// Runs it.
+pub(super) fn run(args: Args, context: &Context) -> Result<Reply, CommandError> {
+    let agent = args.agent;
+    let actor = context.actor()?;
+    let generation = actor.generation().filter(|_| actor.agent() == Some(agent));
+    let command = Command::Heartbeat { agents: vec![(agent, generation)], length: args.length.map(Seconds) };
+    context.submit_and_tell(command, |reply| format!("{agent} has until {}", word(reply, "lease_expires")))
+}

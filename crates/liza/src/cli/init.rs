@@ -1,0 +1,265 @@
+//! `liza init`: a blackboard for a repository.
+//!
+//! The blackboard is made aside and moved into place as the last step, so a failure or a kill leaves no half of one.
+
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+
+use liza_core::board::{Loaded, State};
+use liza_core::config::Config;
+use liza_core::event::{LogAction, LogEntry, one_line};
+use liza_core::goal::{Alignment, Goal, GoalStatus};
+use liza_core::ids::{Revision, Sha};
+use liza_core::sprint::Sprint;
+use liza_core::time::Timestamp;
+use liza_store::Store;
+use serde_json::json;
+
+use crate::git::{Branch, BranchError, Git, Repo};
+use crate::project::now;
+use crate::sys::process::is_alive;
+
+use super::context::Context;
+use super::error::CommandError;
+use super::input::Text;
+use super::output::Reply;
+use super::spec;
+use super::templates::VISION;
+
+/// Where the blackboard is made before it is moved to `.liza`; the number is that of the process.
+const STAGE: &str = ".liza-init-";
+/// What git should not see.
+const EXCLUDED: [&str; 2] = ["/.liza/", "/.worktrees/"];
+
+/// Make a blackboard for this repository.
+///
+/// Writes .liza/ in the root of the repository, makes the integration branch at the current commit if there is
+/// none, and keeps .liza/ and .worktrees/ out of git's sight.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "Examples:
+  liza init \"Retry every API call with exponential backoff\"
+  liza init \"Retry every API call\" --spec specs/retry.md --branch next
+  liza init --template    # also after init: a vision document to fill in")]
+pub(super) struct Args {
+    /// What is wanted, in a sentence or two; without it the planner waits for `liza goal new`.
+    #[arg(allow_hyphen_values = true)]
+    goal: Option<Text>,
+    /// The same as --spec.
+    #[arg(value_name = "SPEC", conflicts_with = "spec")]
+    spec_ref: Option<String>,
+    /// The vision document; specs/vision.md when absent.
+    #[arg(long, value_name = "PATH")]
+    spec: Option<String>,
+    /// The branch that approved work is merged to.
+    #[arg(long, value_name = "NAME", default_value = "integration")]
+    branch: String,
+    /// Write the vision document from a template if it is missing.
+    #[arg(long)]
+    template: bool,
+}
+
+/// Runs it.
+pub(super) fn run(args: Args, context: &Context) -> Result<Reply, CommandError> {
+    context.person_only("init")?;
+    let repo = Repo::open(&Git::new(), &context.directory)?;
+    let place = repo.root().join(".liza");
+    if place.join("state.yaml").exists() && args.template && args.goal.is_none() {
+        return mend_vision(context);
+    }
+    if place.symlink_metadata().is_ok() {
+        let message = format!("{} exists already", place.display());
+        let hint = "liza status shows what is there; liza goal new \"GOAL\" starts over";
+        return Err(CommandError::refused("exists", message).hint(hint));
+    }
+    let plan = Plan::of(args, &repo)?;
+    plan.carry_out(&repo, &place)?;
+    Ok(plan.tell(context, repo.root()))
+}
+
+/// What is going to be made, every question answered.
+struct Plan {
+    goal: String,
+    spec: String,
+    spec_missing: bool,
+    branch: Branch,
+    at: Sha,
+    template: bool,
+}
+
+impl Plan {
+    fn of(args: Args, repo: &Repo) -> Result<Self, CommandError> {
+        let goal = Text::read_some(args.goal)?.unwrap_or_default().trim().to_owned();
+        let named = args.spec.or(args.spec_ref);
+        let spec = spec::within(repo.root(), named.as_deref().unwrap_or(spec::DEFAULT))?;
+        let spec_missing = !spec::exists(repo.root(), &spec);
+        if spec_missing && named.is_some() && !args.template {
+            return Err(spec::missing(&spec).hint("write it first, or let --template write a beginning"));
+        }
+        let branch = args
+            .branch
+            .parse()
+            .map_err(|error: BranchError| CommandError::refused("bad_branch", error.to_string()))?;
+        let template = args.template && spec_missing;
+        Ok(Self { goal, spec, spec_missing, branch, at: repo.head()?.commit, template })
+    }
+
+    /// Everything or nothing: whatever fails, what was made before is taken back.
+    fn carry_out(&self, repo: &Repo, place: &Path) -> Result<(), CommandError> {
+        sweep(repo.root());
+        let stage = repo.root().join(format!("{STAGE}{}", std::process::id()));
+        let mut made = Made { repo, stage: stage.clone(), branch: None, files: Vec::new(), done: false };
+        fs::create_dir(&stage).map_err(|error| failed("create", &stage, &error))?;
+        let (state, log) = self.blackboard(now());
+        Store::create(&stage, &state, &log)?;
+        if repo.create_branch(&self.branch, &self.at)? {
+            made.branch = Some(self);
+        }
+        if self.template {
+            made.files = write_new(&repo.root().join(spec::file_of(&self.spec)), VISION)?;
+        }
+        repo.exclude(&EXCLUDED)?;
+        fs::rename(stage.join(".liza"), place).map_err(|error| failed("create", place, &error))?;
+        made.done = true;
+        Ok(())
+    }
+
+    fn blackboard(&self, now: Timestamp) -> (State, LogEntry) {
+        let mut state = State::default();
+        let board = &mut state.board;
+        board.revision = Revision(1);
+        board.goal = Loaded::Ready(Goal {
+            id: "goal-1".to_owned(),
+            description: self.goal.clone(),
+            spec_ref: Some(self.spec.clone()),
+            created: Some(now),
+            status: GoalStatus::InProgress,
+        });
+        board.agents = Loaded::Ready(Default::default());
+        let integration_branch = self.branch.as_str().to_owned();
+        board.config = Loaded::Ready(Config { integration_branch, ..Config::default() });
+        board.sprint = Loaded::Ready(Sprint::begin(1, "goal-1", now));
+        board.circuit_breaker = Loaded::Ready(Default::default());
+        board.discovered = Loaded::Ready(Vec::new());
+        board.handoff = Loaded::Ready(Default::default());
+        let said = if self.goal.is_empty() { "no goal stated yet" } else { &self.goal };
+        state.journal.alignment_history.push(Alignment {
+            timestamp: now,
+            event: "initialization".to_owned(),
+            summary: format!("Initial alignment: {said}"),
+        });
+        let log = LogEntry {
+            timestamp: now,
+            agent: "human".to_owned(),
+            action: LogAction::GoalCreated.name().to_owned(),
+            task: None,
+            detail: one_line(said, 300),
+        };
+        (state, log)
+    }
+
+    fn tell(&self, context: &Context, root: &Path) -> Reply {
+        let mut warnings = Vec::new();
+        if self.spec_missing && !self.template {
+            warnings.push(format!(
+                "there is no {} yet, which the planner needs: liza init --template writes a beginning",
+                self.spec
+            ));
+        }
+        if self.goal.is_empty() {
+            warnings
+                .push("the goal is empty, so the planner waits: liza goal new \"GOAL\" states it".to_owned());
+        }
+        for warning in &warnings {
+            context.screen.note(&format!("liza: {warning}"));
+        }
+        let begun = if self.template { format!("; fill in {}", self.spec) } else { String::new() };
+        let text = format!(
+            "the blackboard is in {}, work will be merged to the branch {}{begun}\n\
+             next: liza run, or liza add-task for a task of your own",
+            root.join(".liza").display(),
+            self.branch
+        );
+        let result = json!({
+            "goal": "goal-1",
+            "sprint": "sprint-1",
+            "root": root,
+            "spec": self.spec,
+            "integration_branch": self.branch.as_str(),
+            "warnings": warnings,
+        });
+        Reply::new(text, result).at(1)
+    }
+}
+
+/// What has been made so far; taken back unless all is done.
+struct Made<'r> {
+    repo: &'r Repo,
+    stage: PathBuf,
+    branch: Option<&'r Plan>,
+    files: Vec<PathBuf>,
+    done: bool,
+}
+
+impl Drop for Made<'_> {
+    /// Nobody is left to tell about a failure here; the error that led to it is told.
+    fn drop(&mut self) {
+        let _ = fs::remove_dir_all(&self.stage);
+        if self.done {
+            return;
+        }
+        if let Some(plan) = self.branch {
+            let _ = self.repo.delete_branch(&plan.branch, &plan.at);
+        }
+        for path in self.files.iter().rev() {
+            let _ = if path.is_dir() { fs::remove_dir(path) } else { fs::remove_file(path) };
+        }
+    }
+}
+
+/// Removes what an `init` left that was killed.
+fn sweep(root: &Path) {
+    let Ok(entries) = fs::read_dir(root) else { return };
+    for entry in entries.flatten() {
+        let name = entry.file_name();
+        let owner = name.to_str().and_then(|name| name.strip_prefix(STAGE)?.parse::<u32>().ok());
+        if owner.is_some_and(|owner| !is_alive(owner)) {
+            let _ = fs::remove_dir_all(entry.path());
+        }
+    }
+}
+
+/// Writes a file that is not there, with its folders; gives what it made, outermost first.
+fn write_new(path: &Path, text: &str) -> Result<Vec<PathBuf>, CommandError> {
+    let missing = path.ancestors().skip(1).take_while(|folder| !folder.exists());
+    let mut made: Vec<PathBuf> = missing.map(Path::to_owned).collect();
+    made.reverse();
+    let write = || {
+        path.parent().map_or(Ok(()), fs::create_dir_all)?;
+        io::Write::write_all(&mut fs::File::create_new(path)?, text.as_bytes())
+    };
+    write().map_err(|error| failed("write", path, &error))?;
+    made.push(path.to_owned());
+    Ok(made)
+}
+
+/// Writes the vision document of a project that was begun without one.
+fn mend_vision(context: &Context) -> Result<Reply, CommandError> {
+    let project = context.project()?;
+    let state = project.store().snapshot()?;
+    let named = state.board.goal.ready().and_then(|goal| goal.spec_ref.clone());
+    let spec = spec::within(project.root(), named.as_deref().unwrap_or(spec::DEFAULT))?;
+    let path = project.root().join(spec::file_of(&spec));
+    if path.exists() {
+        let message = format!("{} is there already", spec::file_of(&spec));
+        return Err(CommandError::refused("exists", message).hint("liza status shows what is there"));
+    }
+    write_new(&path, VISION)?;
+    let text = format!("{spec} is there to be filled in; the planner reads it before it starts");
+    Ok(Reply::new(text, json!({"spec": spec})).at(state.board.revision.0))
+}
+
+fn failed(action: &str, path: &Path, error: &io::Error) -> CommandError {
+    CommandError::refused("io", format!("cannot {action} {}: {error}", path.display()))
+        .hint("nothing was changed")
+}

@@ -1,0 +1,121 @@
+//! What people and agents type: texts of any length, lists of task IDs.
+//!
+//! Every free text comes in through [`Text`], so that nothing that could play tricks on a terminal reaches the
+//! blackboard.
+
+use std::convert::Infallible;
+use std::io::{self, Read as _};
+use std::str::FromStr;
+
+use liza_core::ids::{IdError, TaskId};
+
+use super::error::CommandError;
+
+/// The longest text that the blackboard takes; it ends up in prompts and on screens.
+const TEXT_MAX: usize = 1024 * 1024;
+
+/// A text from the command line; `-` stands for standard input.
+#[derive(Debug, Clone)]
+pub(super) struct Text(String);
+
+impl FromStr for Text {
+    type Err = Infallible;
+
+    fn from_str(text: &str) -> Result<Self, Infallible> {
+        Ok(Self(text.to_owned()))
+    }
+}
+
+impl Text {
+    /// The text, without control characters and not longer than the blackboard takes.
+    pub(super) fn read(self) -> Result<String, CommandError> {
+        let text = if self.0 == "-" { from_stdin()? } else { self.0 };
+        if text.len() > TEXT_MAX {
+            return Err(too_long());
+        }
+        Ok(clean(&text))
+    }
+
+    /// The same for an option that may be absent.
+    pub(super) fn read_some(text: Option<Self>) -> Result<Option<String>, CommandError> {
+        text.map(Self::read).transpose()
+    }
+
+    /// The same for an option that may be repeated.
+    pub(super) fn read_all(texts: Vec<Self>) -> Result<Vec<String>, CommandError> {
+        texts.into_iter().map(Self::read).collect()
+    }
+}
+
+fn from_stdin() -> Result<String, CommandError> {
+    let unreadable = |why: String| CommandError::refused("bad_text", format!("standard input: {why}"));
+    let mut bytes = Vec::new();
+    // One byte more than allowed tells a text that just fits from an endless one.
+    let mut input = io::stdin().lock().take(TEXT_MAX as u64 + 1);
+    input.read_to_end(&mut bytes).map_err(|error| unreadable(error.to_string()))?;
+    if bytes.len() > TEXT_MAX {
+        return Err(too_long());
+    }
+    String::from_utf8(bytes).map_err(|_| unreadable("it is not UTF-8 text".to_owned()))
+}
+
+fn too_long() -> CommandError {
+    let message = format!("the text is longer than {} KiB", TEXT_MAX / 1024);
+    CommandError::refused("bad_text", message).hint("put it into a file of the project and name that")
+}
+
+/// Takes out terminal sequences and control characters; line breaks and tabs stay.
+fn clean(text: &str) -> String {
+    if !text.contains(|c: char| c.is_control() && c != '\n') {
+        return text.to_owned();
+    }
+    let plain = anstream::adapter::strip_str(text).to_string().replace("\r\n", "\n").replace('\r', "\n");
+    plain.chars().filter(|c| !c.is_control() || matches!(c, '\n' | '\t')).collect()
+}
+
+/// Task IDs with commas between; an empty text is an empty list.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Tasks(pub(super) Vec<TaskId>);
+
+impl FromStr for Tasks {
+    type Err = IdError;
+
+    fn from_str(text: &str) -> Result<Self, IdError> {
+        let ids = text.split(',').map(str::trim).filter(|id| !id.is_empty());
+        ids.map(str::parse).collect::<Result<_, _>>().map(Self)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Covers: CM-05
+    #[test]
+    fn what_would_play_tricks_on_a_terminal_is_taken_out() {
+        let cases = [
+            ("plain – 🎉 text\n\nwith lines", "plain – 🎉 text\n\nwith lines"),
+            ("a\u{1b}[31mred\u{1b}[0m b", "ared b"),
+            ("\u{1b}]0;title\u{7}after", "after"),
+            ("bell\u{7} back\u{8} del\u{7f} c1\u{9b}31m", "bell back del c131m"),
+            ("dos\r\nmac\rtab\t.", "dos\nmac\ntab\t."),
+        ];
+        for (given, kept) in cases {
+            assert_eq!(clean(given), kept, "{given:?}");
+        }
+    }
+
+    #[test]
+    fn a_text_that_is_too_long_is_refused() {
+        let text = Text("x".repeat(TEXT_MAX));
+        assert_eq!(text.read().unwrap().len(), TEXT_MAX);
+        assert_eq!(Text("x".repeat(TEXT_MAX + 1)).read().unwrap_err().code, "bad_text");
+    }
+
+    #[test]
+    fn a_list_of_tasks_may_be_empty_but_not_wrong() {
+        let ids = |text: &str| text.parse::<Tasks>().map(|tasks| tasks.0.len());
+        assert_eq!((ids(""), ids("a"), ids("a, b-2,")), (Ok(0), Ok(1), Ok(2)));
+        assert!(ids("a,../x").is_err());
+    }
+}

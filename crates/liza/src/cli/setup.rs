@@ -1,0 +1,121 @@
+//! `liza setup`: templates and the old names, below `~/.liza/`.
+//!
+//! What a person has changed there stays, unless they say otherwise.
+
+use std::fs;
+use std::io;
+use std::os::unix::fs::symlink;
+use std::path::{Path, PathBuf};
+
+use serde_json::json;
+
+use super::context::Context;
+use super::error::CommandError;
+use super::old_names::OLD_NAMES;
+use super::output::Reply;
+use super::templates::FILES;
+
+/// Install templates and the old script names to ~/.liza.
+///
+/// Files that you have changed are kept. Run it again after the program has moved: the old names are links to it.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "Examples:
+  liza setup
+  liza setup --force")]
+pub(super) struct Args {
+    /// Write everything anew, also what you have changed.
+    #[arg(long)]
+    force: bool,
+}
+
+/// Runs it.
+pub(super) fn run(args: &Args, context: &Context) -> Result<Reply, CommandError> {
+    context.person_only("setup")?;
+    let home = std::env::var_os("HOME").map(PathBuf::from).filter(|home| home.is_absolute());
+    let home = home.ok_or_else(|| {
+        CommandError::refused("no_home", "HOME is not set").hint("HOME=/home/you liza setup")
+    })?;
+    let program = std::env::current_exe()
+        .map_err(|error| CommandError::refused("io", format!("cannot find the program itself: {error}")))?;
+    let folder = home.join(".liza");
+    let mut install = Install { folder: &folder, force: args.force, written: Vec::new(), kept: Vec::new() };
+    for (name, text) in FILES {
+        install.file(name, text)?;
+    }
+    for (name, _) in OLD_NAMES {
+        install.link(&format!("scripts/{name}"), &program)?;
+    }
+    let Install { written, kept, .. } = install;
+    let kept_note = match kept.as_slice() {
+        [] => String::new(),
+        kept => format!("\nkept as you changed it: {} (liza setup --force writes it anew)", kept.join(", ")),
+    };
+    let done =
+        if written.is_empty() { "is up to date" } else { "has the templates and the old script names" };
+    let text =
+        format!("{} {done}{kept_note}\nnext, in your repository: liza init \"GOAL\"", folder.display());
+    Ok(Reply::new(text, json!({"folder": folder, "written": written, "kept": kept})))
+}
+
+struct Install<'s> {
+    folder: &'s Path,
+    force: bool,
+    written: Vec<String>,
+    kept: Vec<String>,
+}
+
+impl Install<'_> {
+    fn file(&mut self, name: &str, text: &str) -> Result<(), CommandError> {
+        let path = self.prepare(name)?;
+        match fs::read(&path) {
+            Ok(old) if old == text.as_bytes() => return Ok(()),
+            Ok(_) if !self.force => {
+                self.kept.push(name.to_owned());
+                return Ok(());
+            }
+            Ok(_) | Err(_) => {}
+        }
+        self.put(name, &path, |step| fs::write(step, text))
+    }
+
+    fn link(&mut self, name: &str, program: &Path) -> Result<(), CommandError> {
+        let path = self.prepare(name)?;
+        match fs::read_link(&path) {
+            Ok(target) if target == program => return Ok(()),
+            // A link to a liza that has moved is ours to mend.
+            Ok(target) if target.file_name() == program.file_name() || !path.exists() => {}
+            Ok(_) | Err(_) if path.exists() && !self.force => {
+                self.kept.push(name.to_owned());
+                return Ok(());
+            }
+            Ok(_) | Err(_) => {}
+        }
+        self.put(name, &path, |step| symlink(program, step))
+    }
+
+    fn prepare(&self, name: &str) -> Result<PathBuf, CommandError> {
+        let path = self.folder.join(name);
+        let folder = path.parent().unwrap_or(self.folder);
+        fs::create_dir_all(folder).map_err(|error| failed("create", folder, &error))?;
+        Ok(path)
+    }
+
+    /// Makes it beside its place and renames it, so that a kill leaves the old one or the new one.
+    fn put(
+        &mut self,
+        name: &str,
+        path: &Path,
+        make: impl FnOnce(&Path) -> io::Result<()>,
+    ) -> Result<(), CommandError> {
+        let step = path.with_extension("new");
+        let _ = fs::remove_file(&step);
+        make(&step).and_then(|()| fs::rename(&step, path)).map_err(|error| failed("write", path, &error))?;
+        self.written.push(name.to_owned());
+        Ok(())
+    }
+}
+
+fn failed(action: &str, path: &Path, error: &io::Error) -> CommandError {
+    CommandError::refused("io", format!("cannot {action} {}: {error}", path.display()))
+        .hint("what was installed before is as it was; liza setup goes on where it stopped")
+}
