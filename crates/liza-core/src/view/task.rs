@@ -133,7 +133,8 @@ fn task_view(state: &State, config: &Config, id: &TaskId, record: &TaskRecord, n
         .map(|task| Waiting { task: task.clone(), status: board.status(task) })
         .collect();
     let step = Step { state, id, record, waits_for: &waits_for, now };
-    let phase = if broken.is_empty() { step.phase() } else { Phase::Stuck };
+    let over = record.status.is_some_and(Status::is_terminal);
+    let phase = if broken.is_empty() || over { step.phase() } else { Phase::Stuck };
     let (owner, lease) = step.owner();
     let (next, command) = step.next();
     TaskView {
