@@ -3,6 +3,8 @@
 //! A block is a key of a task, of an agent or of a section, or a whole section that has no such parts. What only one
 //! side changed is taken from that side; what both changed differently is named, never guessed.
 
+use std::ops::Range;
+
 use crate::document::{Block, Item, Shape, Unsure, line_start, sections, shape};
 
 /// The places of the file where both sides changed the same thing.
@@ -47,6 +49,56 @@ pub fn merge_edit(base: &str, yours: &str, ours: &str) -> Result<String, Conflic
     }
 }
 
+/// What a save of an older version may have been made from, where that version is no more: what nobody else can have
+/// changed since is taken to be what stands, so that the person's change to it counts; everything else is taken to be
+/// what the person has, so that what stands counts.
+pub fn guessed_base(yours: &str, ours: &str) -> Option<String> {
+    let (theirs, ours) = (segments(yours).ok()?, segments(ours).ok()?);
+    let based_on = revision_in(&theirs, &["revision"])?;
+    let quiet = |path: &[String]| match path {
+        [section, id, ..] if section == "tasks" => {
+            revision_in(&ours, &["tasks", id, "revision"]).is_some_and(|revision| revision <= based_on)
+        }
+        // Only people write settings.
+        [section, ..] => section == "config",
+        [] => false,
+    };
+    let mut base = String::new();
+    for segment in &theirs {
+        let standing = find(&ours, segment).filter(|standing| quiet(&standing.path));
+        base.push_str(standing.map_or(segment.text, |standing| standing.text));
+    }
+    Some(base)
+}
+
+fn revision_in(segments: &[Segment<'_>], path: &[&str]) -> Option<u64> {
+    let segment = segments.iter().find(|segment| segment.path == path)?;
+    let line = segment.text.lines().find_map(|line| line.trim_start().strip_prefix("revision:"))?;
+    line.split('#').next()?.trim().parse().ok()
+}
+
+/// Where a task stands in the text, from its dash to the end of its last line.
+pub fn task_range(text: &str, task: &str) -> Option<Range<usize>> {
+    let blocks = sections(text).ok()?;
+    let tasks = blocks.iter().find(|block| block.name(text) == "tasks")?;
+    let Shape::List(items) = shape(text, tasks).ok()? else { return None };
+    let is_it = |item: &&Item| match item.shape(text) {
+        Ok(Shape::Map(keys)) => {
+            keys.iter().any(|key| key.name(text) == "id" && bare(&text[key.after..key.end]) == task)
+        }
+        Ok(Shape::List(_) | Shape::Nothing | Shape::Inline) | Err(_) => false,
+    };
+    let item = items.iter().find(is_it)?;
+    Some(line_start(text, item.start)..item.end)
+}
+
+/// A scalar without its comment and its quotes.
+fn bare(scalar: &str) -> &str {
+    let scalar = scalar.split(" #").next().unwrap_or_default().trim();
+    let quoted = |quote: char| scalar.strip_prefix(quote).and_then(|rest| rest.strip_suffix(quote));
+    quoted('"').or_else(|| quoted('\'')).unwrap_or(scalar)
+}
+
 /// Counted by the program alone.
 fn is_revision(segment: &Segment<'_>) -> bool {
     segment.path.last().is_some_and(|key| key == "revision")
@@ -69,12 +121,7 @@ fn remove(merged: &mut Vec<Segment<'_>>, old: &Segment<'_>, conflicts: &mut Conf
     }
 }
 
-fn replace<'t>(
-    merged: &mut [Segment<'t>],
-    old: &Segment<'_>,
-    new: &Segment<'t>,
-    conflicts: &mut Conflicts,
-) {
+fn replace<'t>(merged: &mut [Segment<'t>], old: &Segment<'_>, new: &Segment<'t>, conflicts: &mut Conflicts) {
     match merged.iter_mut().find(|segment| segment.path == new.path) {
         Some(ours) if ours.text == old.text => ours.text = new.text,
         Some(ours) if ours.text == new.text => {}
@@ -171,7 +218,7 @@ impl Cuts<'_> {
                 Ok(Shape::List(_) | Shape::Nothing | Shape::Inline) | Err(_) => Vec::new(),
             };
             let id = blocks.iter().find(|block| block.name(self.text) == "id");
-            let id = id.map(|id| self.text[id.after..id.end].trim().to_owned());
+            let id = id.map(|id| bare(&self.text[id.after..id.end]).to_owned());
             let nameless = id.is_none();
             let path = [path, &[id.unwrap_or_else(|| n.to_string())]].concat();
             self.at(item.start, item.indent, path.clone(), nameless);
@@ -227,7 +274,8 @@ mod tests {
     #[test]
     fn what_only_one_side_changed_is_taken_from_that_side() {
         let ours = [("revision: 7", "revision: 9"), ("heartbeat: 1", "heartbeat: 2"), ("DRAFT", "UNCLAIMED")];
-        let text = merged(&[("# the first", "# my first"), ("priority: 3", "priority: 1 # now")], &ours).unwrap();
+        let text =
+            merged(&[("# the first", "# my first"), ("priority: 3", "priority: 1 # now")], &ours).unwrap();
         for kept in ["revision: 9", "heartbeat: 2", "UNCLAIMED", "# my first", "priority: 1 # now"] {
             assert!(text.contains(kept), "{kept} in\n{text}");
         }
@@ -247,9 +295,31 @@ mod tests {
 
     /// Covers: BB-16
     #[test]
+    fn a_stale_save_counts_where_nobody_else_can_have_written() {
+        let ours = "revision: 9\ntasks:\n  - id: quiet\n    priority: 3\n    revision: 4\n  - id: moved\n    \
+                    priority: 3\n    revision: 8\n  - id: new\n    revision: 9\nconfig:\n  max: 1\n";
+        let yours = "revision: 5\ntasks:\n  - id: quiet\n    priority: 1 # mine\n    revision: 4\n  - id: moved\n    \
+                     priority: 1\n    revision: 4\nconfig:\n  max: 2\n";
+        let base = guessed_base(yours, ours).unwrap();
+        let text = merge_edit(&base, yours, ours).unwrap();
+        let meant = ours.replacen("priority: 3", "priority: 1 # mine", 1).replace("max: 1", "max: 2");
+        assert_eq!(text, meant);
+    }
+
+    #[test]
+    fn a_task_is_found_by_its_name() {
+        assert_eq!(&BASE[task_range(BASE, "two").unwrap()], "  - id: two\n    priority: 3");
+        assert_eq!(task_range(BASE, "three"), None);
+        assert_eq!(bare(" \"a b\" # why"), "a b");
+    }
+
+    /// Covers: BB-16
+    #[test]
     fn what_both_added_stands_side_by_side() {
-        let yours = [("  - a\n", "  - a\n  - mine\n"), ("\nagents", "  - id: three\n    priority: 1\n\nagents")];
-        let ours = [("  - a\n", "  - a\n  - theirs\n"), ("    priority: 3\n\n", "    priority: 3\n    new: 1\n\n")];
+        let yours =
+            [("  - a\n", "  - a\n  - mine\n"), ("\nagents", "  - id: three\n    priority: 1\n\nagents")];
+        let ours =
+            [("  - a\n", "  - a\n  - theirs\n"), ("    priority: 3\n\n", "    priority: 3\n    new: 1\n\n")];
         let text = merged(&yours, &ours).unwrap();
         assert!(text.contains("  - a\n  - theirs\n  - mine\n"), "{text}");
         assert!(text.contains("    new: 1\n"), "{text}");

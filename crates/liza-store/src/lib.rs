@@ -17,7 +17,7 @@ mod watch;
 mod wire;
 pub mod yaml;
 
-pub use edit::{Conflicts, merge_edit};
+pub use edit::{Conflicts, guessed_base, merge_edit, task_range};
 pub use error::{Fault, StoreError};
 pub use file::{HELD_ENV, Notice, Patience};
 pub use path::PathError;

@@ -202,10 +202,8 @@ impl Guard<'_> {
         }
         let revision = state.board.revision.max(Revision(self.current.revision)).next();
         let change = stamped(before.as_ref().map(|(state, _)| state), &state, revision);
-        let ops = wire::operations(&state.board, &change).map_err(|error| StoreError::Unfaithful {
-            path: file.clone(),
-            what: error.to_string(),
-        })?;
+        let ops = wire::operations(&state.board, &change)
+            .map_err(|error| StoreError::Unfaithful { path: file.clone(), what: error.to_string() })?;
         state.absorb(&change);
         let (spliced, simple) = self.store.faithful(&view, &ops, &state)?;
         let after = [&bytes[..bom], spliced.text.as_bytes()].concat();

@@ -115,7 +115,11 @@ impl Logbook {
         bytes.truncate(memchr::memrchr(b'\n', &bytes).map_or(0, |end| end + 1));
         Ok(String::from_utf8(bytes).unwrap_or_else(|error| {
             // Same length, so that offsets stay true.
-            error.into_bytes().iter().map(|byte| if byte.is_ascii() { char::from(*byte) } else { '?' }).collect()
+            error
+                .into_bytes()
+                .iter()
+                .map(|byte| if byte.is_ascii() { char::from(*byte) } else { '?' })
+                .collect()
         }))
     }
 }

@@ -8,4 +8,5 @@ pub mod cli;
 pub mod effects;
 pub mod git;
 pub mod project;
+pub mod sightings;
 pub mod sys;

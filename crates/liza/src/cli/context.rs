@@ -7,8 +7,8 @@ use liza_core::agent::Actor;
 use liza_core::effect::Effect;
 use liza_core::ids::Revision;
 use liza_core::value::Fields;
-use liza_store::Notice;
 use liza_core::{Command, Refusal};
+use liza_store::Notice;
 
 use crate::effects::{run_halts, to_remove};
 use crate::project::{AGENT_GENERATION, AGENT_ID, Project, actor_from};
@@ -90,9 +90,7 @@ impl Context {
     /// Submits a command in the caller's name and does in the world what follows from it.
     pub(super) fn submit(&self, project: &Project, command: Command) -> Result<Submitted, CommandError> {
         let outcome = project.submit(self.actor()?, self.if_revision, command)?;
-        for notice in &outcome.notices {
-            self.screen.note(&format!("liza: {}", in_words(notice)));
-        }
+        self.tell_notices(&outcome.notices);
         let done = run_halts(project, &outcome.effects)
             .map_err(|error| CommandError::refused("effect", error.to_string()).exit(Exit::Inconsistent));
         self.remove_worktrees(project, &outcome.effects);
@@ -101,6 +99,13 @@ impl Context {
         }
         done?;
         Ok(Submitted { revision: outcome.revision.0, reply: outcome.reply, effects: outcome.effects })
+    }
+
+    /// Tells what the store settled on the way.
+    pub(super) fn tell_notices(&self, notices: &[Notice]) {
+        for notice in notices {
+            self.screen.note(&format!("liza: {}", in_words(notice)));
+        }
     }
 
     /// Removes worktrees that nobody needs any more. A failure is told, not returned: the blackboard has been
@@ -183,6 +188,8 @@ fn in_words(notice: &Notice) -> String {
              shows what it had changed"
         ),
         Notice::ModifyUndone => "a `lock modify` was killed; the state before it stands again".to_owned(),
-        Notice::LogWaits { why } => format!("written, but the log entry has to wait for the next write: {why}"),
+        Notice::LogWaits { why } => {
+            format!("written, but the log entry has to wait for the next write: {why}")
+        }
     }
 }

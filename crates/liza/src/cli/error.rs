@@ -7,6 +7,7 @@ use std::path::Path;
 use liza_core::Refusal;
 use liza_core::ids::IdError;
 use liza_store::StoreError;
+use serde_json::{Map, Value};
 
 use crate::git::GitError;
 
@@ -23,12 +24,22 @@ pub(super) struct CommandError {
     pub(super) hint: Option<String>,
     /// How the program ends.
     pub(super) exit: Exit,
+    /// What programs get to know beside that.
+    pub(super) details: Map<String, Value>,
 }
 
 impl CommandError {
     /// A refusal by the command itself, before any rule was asked.
     pub(super) fn refused(code: &str, message: impl Into<String>) -> Self {
-        Self { code: code.to_owned(), message: message.into(), hint: None, exit: Exit::Refused }
+        let (code, message) = (code.to_owned(), message.into());
+        Self { code, message, hint: None, exit: Exit::Refused, details: Map::new() }
+    }
+
+    /// With one more fact for programs.
+    #[must_use]
+    pub(super) fn with(mut self, key: &str, value: Value) -> Self {
+        self.details.insert(key.to_owned(), value);
+        self
     }
 
     /// With the next right step.
@@ -59,6 +70,7 @@ impl From<Refusal> for CommandError {
             message: refusal.to_string(),
             hint: refusal.hint(),
             exit: refusal.class().into(),
+            details: Map::new(),
         }
     }
 }
@@ -74,7 +86,7 @@ impl From<StoreError> for CommandError {
         let message = error.to_string();
         let made = |code: &str, exit: Exit, hint: &str| {
             let hint = (!hint.is_empty()).then(|| hint.to_owned());
-            Self { code: code.to_owned(), message: message.clone(), hint, exit }
+            Self { code: code.to_owned(), message: message.clone(), hint, exit, details: Map::new() }
         };
         match error {
             StoreError::Refused(refusal) => (*refusal).into(),
@@ -87,6 +99,9 @@ impl From<StoreError> for CommandError {
             StoreError::Nested => made("locked", Exit::Locked, "write after `lock modify` has ended"),
             StoreError::Broken(_) => {
                 made("broken_state", Exit::Inconsistent, "liza validate, then liza edit")
+            }
+            StoreError::Path(_) => {
+                made("bad_path", Exit::Refused, "liza get --help shows what a path looks like")
             }
             StoreError::Version { .. } => made("newer_version", Exit::Inconsistent, "update liza"),
             StoreError::Io { .. } => made("io", Exit::Refused, "nothing was changed"),
@@ -110,6 +125,6 @@ impl From<GitError> for CommandError {
             Exit::Refused => "no_repository",
             _ => "git",
         };
-        Self { code: code.to_owned(), message: error.to_string(), hint: None, exit }
+        Self::refused(code, error.to_string()).exit(exit)
     }
 }
