@@ -287,7 +287,10 @@ fn alerts(mut found: Vec<Alarm>, tasks: &[TaskView]) -> Vec<Alert> {
             kind: alarm.kind,
             task: task.map(|task| task.id.clone()),
             text: alarm.text,
-            command: task.and_then(|task| task.command.clone()),
+            command: match alarm.kind {
+                alarm::INVALID_STATE => Some("liza validate".to_owned()),
+                _ => task.and_then(|task| task.command.clone()),
+            },
         }
     });
     told.collect()

@@ -15,7 +15,7 @@ use crate::project::{Project, now};
 use super::context::Context;
 use super::error::CommandError;
 use super::exit_code::Exit;
-use super::lock::{entry, held};
+use super::lock::{entry, held, unusable};
 use super::output::Reply;
 
 /// Edit the blackboard, or one task of it, in your editor.
@@ -112,7 +112,7 @@ fn merge(
 ) -> Result<u64, CommandError> {
     let guard = held(project, context, "edit")?;
     let merged = merge_edit(base, yours, &guard.text()?).map_err(|places| conflict(&places))?;
-    Ok(guard.replace(&merged, &entry(context, detail)?, now())?.0)
+    Ok(guard.replace(&merged, &entry(context, detail)?, now()).map_err(unusable)?.0)
 }
 
 fn conflict(places: &Conflicts) -> CommandError {

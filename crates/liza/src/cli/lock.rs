@@ -2,13 +2,14 @@
 //!
 //! Everything here runs under the lock and is validated before it counts.
 
+use std::ffi::OsString;
 use std::io;
 use std::os::fd::AsFd as _;
 use std::process::{Command, Stdio};
 
 use liza_core::by_hand::ByHand;
 use liza_core::event::{LogAction, LogEntry, one_line};
-use liza_store::{Guard, HELD_ENV, Typing};
+use liza_store::{Guard, HELD_ENV, StoreError, Typing};
 use serde_json::json;
 
 use crate::project::{Project, now};
@@ -85,7 +86,7 @@ fn write(path: &str, value: Text, yaml: bool, context: &Context) -> Result<Reply
     let guard = held(&project, context, "lock write")?;
     let typing = if yaml { Typing::Yaml } else { Typing::BySchema };
     let log = entry(context, &format!("lock write {path} {value}"))?;
-    let revision = guard.set(path, &value, typing, &log, now())?;
+    let revision = guard.set(path, &value, typing, &log, now()).map_err(unusable)?;
     Ok(Reply::new(format!("{path} is set"), json!({"path": path})).at(revision.0))
 }
 
@@ -115,7 +116,7 @@ fn modify(command: &[String], context: &Context) -> Result<Reply, CommandError> 
         guard.undo()?;
         return Ok(Reply::new("nothing was changed", json!({"changed": false})));
     }
-    let revision = guard.finish(&log, now())?;
+    let revision = guard.finish(&log, now()).map_err(unusable)?;
     Ok(Reply::new("the change is valid and stands", json!({"changed": true})).at(revision.0))
 }
 
@@ -149,6 +150,32 @@ fn run_inside(
         .status()
 }
 
+/// A text that cannot be read as a blackboard is the caller's, not the blackboard's: that one stands as it was.
+pub(super) fn unusable(error: StoreError) -> CommandError {
+    match error {
+        StoreError::Broken(fault) => {
+            CommandError::refused("invalid", fault.to_string()).hint("the blackboard is as it was")
+        }
+        error => error.into(),
+    }
+}
+
+/// `lock modify 'a line for the shell' --json`: what follows a line for the shell is not part of it, so options that
+/// everything takes are put where the parser looks for them.
+pub(super) fn options_first(mut arguments: Vec<OsString>) -> Vec<OsString> {
+    let Some(at) = arguments.windows(2).position(|pair| pair[0] == "lock" && pair[1] == "modify") else {
+        return arguments;
+    };
+    let line = arguments.get(at + 2).map(|line| line.to_string_lossy().contains(char::is_whitespace));
+    let options = arguments.get(at + 3..).unwrap_or_default();
+    let known = options.iter().all(|option| ["--json", "--quiet", "-q"].iter().any(|known| option == known));
+    if line == Some(true) && known {
+        let options = arguments.split_off(at + 3);
+        arguments.splice(at..at, options);
+    }
+    arguments
+}
+
 /// The lock, held to what the caller may do.
 pub(super) fn held<'p>(
     project: &'p Project,
@@ -170,4 +197,22 @@ pub(super) fn entry(context: &Context, detail: &str) -> Result<LogEntry, Command
         task: None,
         detail: one_line(detail, 200),
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn options_after_a_line_for_the_shell_are_options() {
+        let line = |words: &[&str]| options_first(words.iter().map(OsString::from).collect());
+        assert_eq!(
+            line(&["liza", "lock", "modify", "a b", "--json"]),
+            ["liza", "--json", "lock", "modify", "a b"]
+        );
+        for own in [&["liza", "lock", "modify", "grep", "-q"][..], &["liza", "lock", "modify", "a b", "-x"]] {
+            assert_eq!(line(own), own);
+        }
+        assert_eq!(line(&["liza", "lock", "modify"]), ["liza", "lock", "modify"]);
+    }
 }

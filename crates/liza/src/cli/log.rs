@@ -101,38 +101,42 @@ fn tell(entries: &[Logged], context: &Context) -> bool {
     context.screen.stream(&text.join("\n"))
 }
 
-/// One entry: when, who, what, on which task; the detail beside it or, where there is little room, below.
+/// One entry: when and who at the left; what, on which task and the detail beside it or, where there is little room,
+/// below.
 fn lines(entry: &Logged, columns: usize) -> Vec<String> {
     let time = entry.timestamp.to_string();
-    let (day, clock) = time.trim_end_matches('Z').split_once('T').unwrap_or((&time, ""));
-    let when =
-        if columns < 70 { clock.to_owned() } else { format!("{} {clock}", day.get(5..).unwrap_or(day)) };
-    let style = match entry.action.as_str() {
+    let when = time.get(5..16).unwrap_or(&time).replace('T', " ");
+    let who = pad(&cut(&entry.agent, 15), 15);
+    let action = one_line(&entry.action);
+    let task = entry.task.as_deref().map(|task| format!("{} ", one_line(task))).unwrap_or_default();
+    let text = format!("{action} {task}{}", one_line(&entry.detail));
+    let (left, first) = match columns {
+        0..70 => (2, vec![format!("{}  {}", paint(DIM, &when), who.trim_end())]),
+        _ => (when.len() + 2 + 15 + 2, Vec::new()),
+    };
+    let wrapped = wrap(&text, columns.saturating_sub(left).max(10));
+    let mut lines = first;
+    for (n, line) in wrapped.into_iter().enumerate() {
+        let beside =
+            if n == 0 && left > 2 { format!("{}  {who}  ", paint(DIM, &when)) } else { " ".repeat(left) };
+        let line = if n == 0 { coloured(&line, &action, task.trim_end()) } else { line };
+        lines.push(format!("{beside}{line}"));
+    }
+    lines
+}
+
+/// The first line with the action and the task made out.
+fn coloured(line: &str, action: &str, task: &str) -> String {
+    let style = match action {
         "merged" | "approved" | "sprint_completed" => GREEN,
         "rejected" | "blocked" | "checkpoint" | "paused" | "claim_failed" => YELLOW,
         "integration_failed" | "circuit_breaker" | "aborted" => RED,
         _ => BOLD,
     };
-    let action = pad(&cut(&entry.action, 18), 18);
-    let who = pad(&cut(&entry.agent, 15), 15);
-    let task = entry.task.as_deref().map(|task| format!("{}  ", one_line(task))).unwrap_or_default();
-    let head = format!("{}  {}  {}", paint(DIM, &when), who, paint(style, &action));
-    let used = when.len() + 2 + 15 + 2 + 18 + 2;
-    let room = columns.saturating_sub(used);
-    let detail = one_line(&entry.detail);
-    if room >= 30 {
-        let text = format!("{task}{detail}");
-        let mut wrapped = wrap(&text, room).into_iter();
-        let first = wrapped.next().unwrap_or_default();
-        let first = match first.strip_prefix(task.trim_end()) {
-            Some(rest) if !task.is_empty() => format!("{}{rest}", paint(CYAN, task.trim_end())),
-            _ => first,
-        };
-        let rest = wrapped.map(|line| format!("{}{line}", " ".repeat(used)));
-        return std::iter::once(format!("{head}  {first}")).chain(rest).collect();
+    let Some(rest) = line.strip_prefix(action) else { return line.to_owned() };
+    let named = rest.strip_prefix(' ').and_then(|rest| rest.strip_prefix(task)).filter(|_| !task.is_empty());
+    match named {
+        Some(rest) => format!("{} {}{rest}", paint(style, action), paint(CYAN, task)),
+        None => format!("{}{rest}", paint(style, action)),
     }
-    let below = wrap(&format!("{task}{detail}"), columns.saturating_sub(2));
-    std::iter::once(head.trim_end().to_owned())
-        .chain(below.into_iter().map(|line| format!("  {line}")))
-        .collect()
 }

@@ -122,7 +122,7 @@ enum Verb {
 
 /// Parses, runs, prints; returns the exit code.
 pub fn main(arguments: impl Iterator<Item = OsString>) -> ExitCode {
-    let arguments = old_names::translate(arguments.collect());
+    let arguments = lock::options_first(old_names::translate(arguments.collect()));
     ExitCode::from(run(arguments).code())
 }
 

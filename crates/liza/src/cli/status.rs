@@ -1,13 +1,16 @@
 //! `liza status`: what needs you, how far it is, what happens to each task, who is there.
 
-use std::collections::BTreeMap;
+use std::collections::BTreeSet;
 
 use liza_core::agent::Role;
+use liza_core::alarm::INVALID_STATE;
 use liza_core::goal::GoalStatus;
 use liza_core::ids::TaskId;
 use liza_core::record::Status;
 use liza_core::time::Seconds;
-use liza_core::view::{AgentView, Alert, Lease, Liveness, Phase, SprintView, Stop, TaskView, View, view};
+use liza_core::view::{
+    AgentView, Alert, Lease, Liveness, Phase, SprintView, Stop, TaskView, View, Waiting, view,
+};
 
 use crate::project::now;
 use crate::sightings::sightings;
@@ -16,6 +19,7 @@ use super::context::Context;
 use super::error::CommandError;
 use super::layout::{
     BOLD, CYAN, DIM, GREEN, RED, YELLOW, ago, columns, command, cut, indent, one_line, pad, paint, width,
+    wrap,
 };
 use super::output::Reply;
 
@@ -107,15 +111,16 @@ fn length(seconds: i64) -> Seconds {
 fn needs(view: &View, columns: usize, all: bool) -> Vec<String> {
     let mut matters: Vec<Vec<String>> =
         view.stopped.iter().map(|stop| stopped(view, stop, columns)).collect();
-    let mut told: BTreeMap<&TaskId, ()> = BTreeMap::new();
-    for alert in &view.alerts {
-        if alert.task.as_ref().is_some_and(|task| told.insert(task, ()).is_some()) {
-            continue;
-        }
-        matters.push(matter(view, alert, columns));
-    }
-    let broken = view.tasks.iter().filter(|task| task.phase == Phase::Stuck && !told.contains_key(&task.id));
+    matters.extend(invalid(view, columns));
+    let again = |alert: &Alert| view.stopped.iter().any(|stop| alert.kind.contains(stop.file));
+    let news: Vec<&Alert> =
+        view.alerts.iter().filter(|alert| alert.kind != INVALID_STATE && !again(alert)).collect();
+    let told = |task: &TaskView| news.iter().any(|alert| alert.task.as_ref() == Some(&task.id));
+    let broken = view.tasks.iter().filter(|task| task.phase == Phase::Stuck && !told(task));
     matters.extend(broken.map(|task| stuck(task, columns)));
+    let mut seen: BTreeSet<&TaskId> = BTreeSet::new();
+    let fresh = news.iter().filter(|alert| alert.task.as_ref().is_none_or(|task| seen.insert(task)));
+    matters.extend(fresh.map(|alert| matter(view, alert, columns)));
     if matters.is_empty() {
         return Vec::new();
     }
@@ -126,6 +131,21 @@ fn needs(view: &View, columns: usize, all: bool) -> Vec<String> {
         lines.push(format!("     and {hidden} more: {}", paint(CYAN, "liza status --all")));
     }
     lines
+}
+
+/// All violations as one matter: `validate` lists them.
+fn invalid(view: &View, columns: usize) -> Option<Vec<String>> {
+    let mut found = view.alerts.iter().filter(|alert| alert.kind == INVALID_STATE);
+    let first = found.next()?;
+    let rest = match found.count() {
+        0 => String::new(),
+        more => format!("  and {more} more like this"),
+    };
+    let mut lines =
+        vec![format!("  {} {}{}", paint(RED, "!!"), paint(RED, INVALID_STATE), paint(DIM, &rest))];
+    lines.extend(brief(&first.text, columns));
+    lines.extend(command("liza validate", 5, columns));
+    Some(lines)
 }
 
 fn stopped(view: &View, stop: &Stop, columns: usize) -> Vec<String> {
@@ -145,7 +165,8 @@ fn stopped(view: &View, stop: &Stop, columns: usize) -> Vec<String> {
 /// One alert; what else stands about the same task is named with it.
 fn matter(view: &View, alert: &Alert, columns: usize) -> Vec<String> {
     let task = alert.task.as_ref().and_then(|id| view.tasks.iter().find(|task| &task.id == id));
-    let same = |other: &&Alert| alert.task.is_some() && other.task == alert.task && other.kind != alert.kind;
+    let same =
+        |other: &&Alert| alert.task.is_some() && other.task == alert.task && other.kind != INVALID_STATE;
     let mut kinds = vec![alert.kind];
     for other in view.alerts.iter().filter(same) {
         if !kinds.contains(&other.kind) {
@@ -184,7 +205,12 @@ fn stuck(task: &TaskView, columns: usize) -> Vec<String> {
 /// Two lines at most: `liza show` has the rest.
 fn brief(text: &str, columns: usize) -> Vec<String> {
     let room = columns.saturating_sub(5).max(10);
-    indent(&cut(text, room * 2 - 8), 5, columns).into_iter().take(2).collect()
+    let mut lines = wrap(&one_line(text), room);
+    if lines.len() > 2 {
+        let rest = lines.split_off(1).join(" ");
+        lines.push(cut(&rest, room));
+    }
+    lines.into_iter().map(|line| format!("     {line}")).collect()
 }
 
 const GROUPS: [(Phase, &str); 5] = [
@@ -218,17 +244,17 @@ fn row(task: &TaskView, name: usize, columns: usize) -> Vec<String> {
     let id = pad(&cut(task.id.as_str(), name), name);
     let room = columns.saturating_sub(2 + name + 2);
     let left = room.saturating_sub(width(&facts) + 2);
-    if left >= room.min(24) || facts.is_empty() {
+    if left >= width(&one_line(&task.description)).min(24) || facts.is_empty() {
         let about = pad(&cut(&task.description, if facts.is_empty() { room } else { left }), left);
         return vec![
             format!("  {}  {about}  {}", paint(CYAN, &id), paint(DIM, &facts)).trim_end().to_owned(),
         ];
     }
-    let below = " ".repeat(name + 4);
-    vec![
-        format!("  {}  {}", paint(CYAN, &id), cut(&task.description, room)),
-        format!("{below}{}", paint(DIM, &cut(&facts, room))),
-    ]
+    let below = wrap(&facts, room.max(10)).into_iter();
+    let below = below.map(|line| format!("{}{}", " ".repeat(name + 4), paint(DIM, &line)));
+    std::iter::once(format!("  {}  {}", paint(CYAN, &id), cut(&task.description, room)))
+        .chain(below)
+        .collect()
 }
 
 fn facts(task: &TaskView) -> Vec<String> {
@@ -249,7 +275,7 @@ fn facts(task: &TaskView) -> Vec<String> {
         Phase::Reviewing if task.status == Some(Status::Approved) => {
             facts.push("approved, to be merged".to_owned())
         }
-        Phase::Reviewing => match at_it {
+        Phase::Reviewing => match at_it.filter(|_| task.lease.is_some_and(|lease| lease.left >= 0)) {
             Some(reviewer) => {
                 facts.push(reviewer);
                 facts.extend(task.lease.map(lease));
@@ -257,7 +283,7 @@ fn facts(task: &TaskView) -> Vec<String> {
             None => facts.push("waits for a code reviewer".to_owned()),
         },
         Phase::Waiting => {
-            let names: Vec<&str> = task.waits_for.iter().map(|waiting| waiting.task.as_str()).collect();
+            let names: Vec<String> = task.waits_for.iter().map(waiting).collect();
             facts.push(format!("after {}", names.join(", ")));
         }
         Phase::Ready => {
@@ -275,6 +301,25 @@ fn facts(task: &TaskView) -> Vec<String> {
         facts.push("handoff".to_owned());
     }
     facts
+}
+
+/// What comes first; what will never come is said to be so.
+fn waiting(waiting: &Waiting) -> String {
+    match waiting.status {
+        Some(status @ (Status::Abandoned | Status::Superseded)) => format!("{} ({status})", waiting.task),
+        None => format!("{} (unknown)", waiting.task),
+        Some(
+            Status::Draft
+            | Status::Unclaimed
+            | Status::Claimed
+            | Status::ReadyForReview
+            | Status::Rejected
+            | Status::Approved
+            | Status::Merged
+            | Status::Blocked
+            | Status::IntegrationFailed,
+        ) => waiting.task.to_string(),
+    }
 }
 
 fn lease(lease: Lease) -> String {
@@ -386,21 +431,18 @@ fn steps(view: &View) -> Vec<(String, &'static str)> {
         return steps;
     }
     let to_merge = view.tasks.iter().filter(|task| task.status == Some(Status::Approved)).count();
+    let unseen = view.planner_triggers.iter().filter(|trigger| !trigger.seen).count();
     let waiting = [
+        (unseen, Role::Planner, "to decide, and no planner is running:", "liza agent planner"),
+        (view.claimable.len(), Role::Coder, "ready, and no coder is running:", "liza agent coder"),
         (
-            view.planner_triggers.iter().filter(|trigger| !trigger.seen).count(),
-            Role::Planner,
-            "liza agent planner",
+            view.reviewable.len() + to_merge,
+            Role::CodeReviewer,
+            "to review or merge, and no code reviewer is running:",
+            "liza agent code-reviewer",
         ),
-        (view.claimable.len(), Role::Coder, "liza agent coder"),
-        (view.reviewable.len() + to_merge, Role::CodeReviewer, "liza agent code-reviewer"),
     ];
-    for (count, role, step) in waiting.into_iter().filter(|(count, role, _)| *count > 0 && !here(*role)) {
-        let what = if count == 1 { "thing waits" } else { "things wait" };
-        steps.push((
-            format!("{count} {what} for a {}, and none is running:", role.title().to_lowercase()),
-            step,
-        ));
-    }
+    let missing = waiting.into_iter().filter(|(count, role, ..)| *count > 0 && !here(*role));
+    steps.extend(missing.map(|(count, _, what, step)| (format!("{count} {what}"), step)));
     steps
 }

@@ -3,7 +3,9 @@
 use std::path::{Path, PathBuf};
 
 use liza_core::board::State;
-use liza_core::invariants;
+use liza_core::ids::TaskId;
+use liza_core::invariants::{self, Subject, Violation};
+use liza_core::record::Status;
 use liza_core::task::Task;
 use liza_store::{Disk, StoreError, read_state};
 use serde_json::json;
@@ -36,7 +38,7 @@ pub(super) fn run(args: &Args, context: &Context) -> Result<Reply, CommandError>
     let (violations, warnings) = match &state {
         Ok(state) => {
             let found = invariants::validate(state, &Disk::below(&root), now());
-            (found.iter().map(ToString::to_string).collect(), warnings(state))
+            (found.iter().map(ToString::to_string).collect(), warnings(state, &found))
         }
         // A file that cannot be read at all has one violation, and is inconsistent rather than refused.
         Err(error) => (vec![error.to_string()], Vec::new()),
@@ -73,11 +75,12 @@ fn broken_only(read: Result<State, StoreError>) -> Result<Result<State, StoreErr
 }
 
 /// Tasks that hold the rules but lack what commands on them need.
-fn warnings(state: &State) -> Vec<String> {
-    let open = |status: Option<liza_core::record::Status>| !status.is_some_and(|status| status.is_terminal());
-    let tasks = state.board.tasks.iter().filter(|(_, slot)| open(slot.head.status));
+fn warnings(state: &State, found: &[Violation]) -> Vec<String> {
+    let told = |id: &TaskId| found.iter().any(|violation| violation.subject == Subject::Task(id.clone()));
+    let over = |status: Option<Status>| status.is_some_and(Status::is_terminal);
+    let tasks = state.board.tasks.iter().filter(|(id, slot)| !over(slot.head.status) && !told(id));
     let wrong = tasks.filter_map(|(id, slot)| {
-        let body = slot.body.as_ref().filter(|body| body.faults.is_empty())?;
+        let body = slot.body.as_ref()?;
         Task::from_body(id, body).err().map(|refusal| refusal.to_string())
     });
     wrong.collect()
@@ -89,7 +92,7 @@ fn tell(
     readable: bool,
     context: &Context,
 ) -> Result<Reply, CommandError> {
-    for warning in warnings {
+    for warning in warnings.iter().filter(|_| !context.screen.json) {
         context.screen.note(&format!("WARNING: {warning}"));
     }
     if violations.is_empty() {
