@@ -338,6 +338,10 @@ impl State {
         replace(&mut board.circuit_breaker, change.circuit_breaker.as_ref());
         replace(&mut board.discovered, change.discovered.as_ref());
         replace(&mut board.handoff, change.handoff.as_ref());
+        if change.closed_goal.is_some() {
+            // It goes to the archive with its goal.
+            self.journal.alignment_history.clear();
+        }
         for note in &change.appended {
             self.journal.append(note.clone());
         }

@@ -233,9 +233,12 @@ fn alike_group<'s, 'a>(
         .find_map(|(n, other)| alike_group(pattern, &rest[n + 1..], [group.as_slice(), &[other]].concat()))
 }
 
+/// As much of a text as is compared: enough to tell errors apart, little enough for hundreds of them.
+const COMPARED: usize = 200;
+
 /// The letters of a text: case, white space, digits and punctuation folded away.
 fn fold(text: &str) -> String {
-    text.chars().filter(|c| c.is_alphabetic()).flat_map(char::to_lowercase).take(400).collect()
+    text.chars().filter(|c| c.is_alphabetic()).flat_map(char::to_lowercase).take(COMPARED).collect()
 }
 
 /// Whether two texts say the same. Texts without any letter are compared as they are.
@@ -253,7 +256,9 @@ fn similar(one: &str, other: &str) -> bool {
     }
     let (a, b): (Vec<char>, Vec<char>) = (fold(one).chars().collect(), fold(other).chars().collect());
     let longest = a.len().max(b.len());
-    longest > 0 && (longest - edit_distance(&a, &b)) * 10 >= longest * 7
+    // Texts of very different length cannot be similar; most pairs end here.
+    let close = a.len().abs_diff(b.len()) * 10 <= longest * 3;
+    longest > 0 && close && (longest - edit_distance(&a, &b)) * 10 >= longest * 7
 }
 
 fn edit_distance(a: &[char], b: &[char]) -> usize {

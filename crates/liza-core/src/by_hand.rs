@@ -210,7 +210,7 @@ fn keys(value: &Value) -> impl Iterator<Item = &String> {
 fn by_id(list: &Value) -> Value {
     let Value::List(items) = list else { return Value::Map(Fields::new()) };
     let name = |n: usize, item: &Value| match get(item, "id") {
-        Value::Null => format!("tasks[{n}]"),
+        id if id.is_blank() => format!("tasks[{n}]"),
         id => id.to_string(),
     };
     Value::Map(items.iter().enumerate().map(|(n, item)| (name(n, item), item.clone())).collect())

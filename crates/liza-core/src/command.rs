@@ -512,9 +512,9 @@ pub enum Command {
         /// Which.
         metrics: Metrics,
     },
-    /// What the planner was woken for.
+    /// What the planner has looked at; replaces what it had seen before, so that what is settled is forgotten.
     SeeTriggers {
-        /// Their keys.
+        /// The keys of everything that stands.
         keys: Vec<String>,
     },
     /// What the breaker found, computed outside the lock.

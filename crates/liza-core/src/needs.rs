@@ -97,16 +97,16 @@ impl Request {
             Command::Handoff { .. }
             | Command::TakeHandoff { .. }
             | Command::RecordMerge { .. }
+            | Command::Unblock { .. }
+            | Command::ReleaseClaim { .. }
             | Command::Abandon { .. } => &[Agents, Handoff],
             Command::Discover { .. } | Command::ConvertDiscovery { .. } => &[Agents, Discovered],
             Command::EditTask { .. }
             | Command::Finalize { .. }
-            | Command::Unblock { .. }
             | Command::Align { .. }
             | Command::Deregister { .. }
             | Command::SetStatus { .. }
             | Command::CancelReservation { .. }
-            | Command::ReleaseClaim { .. }
             | Command::PreCheck { .. }
             | Command::SubmitForReview { .. }
             | Command::GiveUpReview { .. }

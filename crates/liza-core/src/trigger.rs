@@ -3,7 +3,7 @@
 use std::fmt;
 
 use crate::board::State;
-use crate::event::EventName;
+use crate::event::{EventName, one_line};
 use crate::goal::GoalStatus;
 use crate::ids::TaskId;
 use crate::record::{Status, TaskRecord};
@@ -98,11 +98,11 @@ pub fn planner_triggers(state: &State, now: Timestamp) -> Vec<Trigger> {
 }
 
 fn task_trigger(state: &State, id: &TaskId, record: &TaskRecord, now: Timestamp) -> Option<Trigger> {
-    let stamp = record.revision.unwrap_or_default();
     match record.status? {
         Status::Blocked => {
             let failed = record.failed_by.as_deref().unwrap_or_default();
             let reason = record.blocked_reason.clone().unwrap_or_default();
+            let stamp = blocked_stamp(state, id, record, &reason);
             if failed.len() >= EXHAUSTED {
                 return Some(Trigger::new(TriggerKind::HypothesisExhausted, id, stamp, reason));
             }
@@ -134,6 +134,14 @@ fn task_trigger(state: &State, id: &TaskId, record: &TaskRecord, now: Timestamp)
         | Status::Abandoned
         | Status::Superseded => None,
     }
+}
+
+/// Changes when the task is blocked anew, for another reason, or when a person has said something about it. Not the
+/// revision: the planner's own tidying up changes that, and must not wake it again.
+fn blocked_stamp(state: &State, id: &TaskId, record: &TaskRecord, reason: &str) -> String {
+    let blocks = record.history.iter().flatten().filter(|event| event.is(EventName::Blocked)).count();
+    let notes = state.journal.human_notes.iter().filter(|note| note.to.as_ref() == Some(id)).count();
+    format!("{blocks}-{notes}-{}", one_line(reason, 40))
 }
 
 /// Those that the planner has not yet been woken for.

@@ -1,7 +1,7 @@
 //! What a write costs, against the floor: writing the same bytes durably and nothing else.
 //!
 //! `cargo bench -p liza-store` prints one table. All figures of a row come from the same run, so the ratios hold on
-//! any disk. Never part of the tests: a busy machine is not a defect.
+//! any disk. Sizes of one's own come after `--`. Never part of the tests: a busy machine is not a defect.
 
 #![expect(
     clippy::unwrap_used,
@@ -37,7 +37,8 @@ fn main() {
         "{:>7} {:>8} {:>15} {:>22} {:>22} {:>15}",
         "tasks", "KB", "floor", "heartbeat", "transition", "validate"
     );
-    for count in [100, 1_000, 10_000] {
+    let wanted: Vec<usize> = std::env::args().filter_map(|arg| arg.parse().ok()).collect();
+    for count in if wanted.is_empty() { vec![100, 1_000, 10_000] } else { wanted } {
         measure(count);
     }
 }

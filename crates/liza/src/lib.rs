@@ -5,8 +5,11 @@
 #![forbid(unsafe_code)]
 
 pub mod cli;
+pub mod contracts;
 pub mod effects;
 pub mod git;
 pub mod project;
+pub mod prompts;
+pub mod secrets;
 pub mod sightings;
 pub mod sys;

@@ -1,6 +1,7 @@
 //! What goes with each refusal: a stable code for programs, a class for the exit code, the next right command.
 
 use super::{Class, Refusal};
+use crate::notes::{AnomalyType, DetailType};
 use crate::record::Status;
 
 impl Refusal {
@@ -186,7 +187,8 @@ impl Refusal {
             Refusal::BrokenSection { .. } => "liza edit to mend it; liza validate shows all".into(),
             Refusal::WrongStatus { task, .. } | Refusal::NotClaimable { task, .. } => {
                 match self.next_step() {
-                    Some(step) => format!("liza {step} {task}"),
+                    Some((verb, "")) => format!("liza {verb} {task}"),
+                    Some((verb, more)) => format!("liza {verb} {task} {more}"),
                     None => format!("liza show {task}"),
                 }
             }
@@ -231,8 +233,8 @@ impl Refusal {
                 "append: Prior Feedback Status:\\n- RESOLVED: ...\\n- STILL PRESENT: ...\\n- PARTIAL: ..."
                     .into()
             }
-            Refusal::GatesMissing { task, .. } => {
-                format!("liza edit-task {task} --spec REF --done TEXT --scope TEXT")
+            Refusal::GatesMissing { task, missing } => {
+                format!("liza edit-task {task} {}", gate_options(missing))
             }
             Refusal::UnknownDependency { dependency, .. } => {
                 format!("liza add-task --id {dependency} ... first")
@@ -245,14 +247,15 @@ impl Refusal {
             Refusal::AssessmentNeeded { task, .. } => {
                 format!("liza unblock-task {task} --assessment \"...\"")
             }
-            Refusal::NothingKept { task, .. } => format!("liza unblock-task {task}, without it"),
+            Refusal::NothingKept { task, what: "coder" } => {
+                format!("liza unblock-task {task}, without --same-coder")
+            }
+            Refusal::NothingKept { task, .. } => format!("liza unblock-task {task}, without --keep-worktree"),
             Refusal::BadReplacement { replacement, .. } => {
                 format!("liza add-task --id {replacement} --draft ... makes one")
             }
             Refusal::NotYourDuty { .. } => "system_ambiguity is for every role".into(),
-            Refusal::BadDetails { kind, .. } => {
-                format!("liza anomaly {kind} --task TASK --detail KEY=VALUE ...")
-            }
+            Refusal::BadDetails { kind, .. } => format!("liza anomaly {kind} --task TASK{}", detail_options(kind)),
             Refusal::AlreadyConverted { task, .. } => format!("liza show {task}"),
             Refusal::AgentLive { .. } => "wait until its lease ends, or take another number".into(),
             Refusal::PlannerLive { other } => format!("stop {other} first"),
@@ -275,19 +278,40 @@ impl Refusal {
         })
     }
 
-    /// The command that a task in this state most likely waits for.
-    fn next_step(&self) -> Option<&'static str> {
+    /// The command that a task in this state most likely waits for, and what follows the task in it.
+    fn next_step(&self) -> Option<(&'static str, &'static str)> {
         let (Refusal::WrongStatus { status, .. } | Refusal::NotClaimable { status, .. }) = self else {
             return None;
         };
         Some(match status {
-            Status::Draft => "finalize",
-            Status::Unclaimed | Status::Rejected | Status::IntegrationFailed => "claim-task",
-            Status::Claimed => "submit-for-review",
-            Status::ReadyForReview => "claim-review",
-            Status::Approved => "wt-merge",
-            Status::Blocked => "unblock-task",
-            Status::Merged | Status::Superseded | Status::Abandoned => "show",
+            Status::Draft => ("finalize", ""),
+            Status::Unclaimed | Status::Rejected | Status::IntegrationFailed => ("claim-task", "AGENT"),
+            Status::Claimed => ("submit-for-review", "COMMIT"),
+            Status::ReadyForReview => ("claim-review", "AGENT"),
+            Status::Approved => ("wt-merge", ""),
+            Status::Blocked => ("unblock-task", ""),
+            Status::Merged | Status::Superseded | Status::Abandoned => ("show", ""),
         })
     }
+}
+
+/// The options that fill the gates of a task.
+fn gate_options(missing: &[&str]) -> String {
+    let option = |gate: &&str| match *gate {
+        "spec_ref" => "--spec REF",
+        "done_when" => "--done TEXT",
+        _ => "--scope TEXT",
+    };
+    missing.iter().map(option).collect::<Vec<_>>().join(" ")
+}
+
+/// The details that a kind of anomaly needs, as options.
+fn detail_options(kind: &str) -> String {
+    let needed = kind.parse::<AnomalyType>().map(AnomalyType::required).unwrap_or_default();
+    let option = |(name, wanted): &(&str, DetailType)| match wanted {
+        DetailType::Text => format!(" --detail {name}=TEXT"),
+        DetailType::Number => format!(" --detail {name}=N"),
+        DetailType::Flag => format!(" --detail {name}=true|false"),
+    };
+    needed.iter().map(option).collect()
 }

@@ -158,7 +158,9 @@ pub(super) fn set_status(tx: &mut Tx<'_>, agent: AgentId, status: AgentStatus) -
         matches!(status, AgentStatus::Working | AgentStatus::Reviewing) && entry.current_task.is_none();
     // STARTING is what registering sets, and nobody comes back to it.
     let by_registering = status == AgentStatus::Starting;
-    if !role.statuses().contains(&status) || by_claim || by_registering {
+    // Whoever has something in hand is at work on it, or hands it over.
+    let busy = matches!(status, AgentStatus::Idle | AgentStatus::Waiting) && entry.current_task.is_some();
+    if !role.statuses().contains(&status) || by_claim || by_registering || busy {
         return Err(Refusal::BadAgentStatus { role, status });
     }
     entry.status = status;

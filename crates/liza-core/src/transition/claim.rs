@@ -250,6 +250,8 @@ pub(super) fn release(
         record.reservation = None;
         record.iteration = None;
         record.handoff_pending = record.handoff_pending.map(|_| false);
+        // Notes about work that is gone would lead the next coder astray.
+        tx.drop_handoff(id)?;
         tx.effect(Effect::RemoveWorktree { task: id.clone() });
     } else {
         record.reviewing_by = None;

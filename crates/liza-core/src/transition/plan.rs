@@ -219,6 +219,7 @@ pub(super) fn unblock(tx: &mut Tx<'_>, id: &TaskId, how: &Unblocking<'_>) -> Res
     if next.worktree.is_none() {
         task.record.handoff_pending = task.record.handoff_pending.map(|_| false);
         task.record.integration_fix = task.record.integration_fix.map(|_| false);
+        tx.drop_handoff(id)?;
         tx.effect(Effect::RemoveWorktree { task: id.clone() });
     }
     if how.reset_cycles {

@@ -79,7 +79,7 @@ pub(super) fn new_goal(tx: &mut Tx<'_>, description: &str, spec_ref: Option<&str
     let old = tx.board.goal.get(Section::Goal)?.clone();
     let unstated = old.description.trim().is_empty() && old.status == GoalStatus::InProgress;
     if unstated && tx.board.tasks.is_empty() {
-        return state_goal(tx, description, spec_ref);
+        return state_goal(tx, &description, spec_ref);
     }
     let open = open_tasks(tx);
     if old.status != GoalStatus::Aborted {
@@ -113,12 +113,12 @@ pub(super) fn new_goal(tx: &mut Tx<'_>, description: &str, spec_ref: Option<&str
 }
 
 /// Says what is wanted where nobody had said it yet: there is nothing to put into the archive.
-fn state_goal(tx: &mut Tx<'_>, description: String, spec_ref: Option<&str>) -> Result<(), Refusal> {
+fn state_goal(tx: &mut Tx<'_>, description: &str, spec_ref: Option<&str>) -> Result<(), Refusal> {
     let goal = tx.goal()?;
-    goal.description = description.clone();
+    goal.description = description.to_owned();
     goal.spec_ref = spec_ref.map(str::to_owned).or_else(|| goal.spec_ref.take());
     let id = goal.id.clone();
-    announce_goal(tx, id, &description);
+    announce_goal(tx, id, description);
     Ok(())
 }
 
@@ -227,8 +227,11 @@ pub(super) fn checkpoint(tx: &mut Tx<'_>, cause: &CheckpointCause) -> Result<(),
 fn enter_checkpoint(tx: &mut Tx<'_>) -> Result<(), Refusal> {
     let now = tx.now;
     let sprint = tx.sprint()?;
+    // A second call does not make the wait look shorter than it is.
+    if sprint.status != SprintStatus::Checkpoint {
+        sprint.timeline.checkpoint_at = Some(now);
+    }
     sprint.status = SprintStatus::Checkpoint;
-    sprint.timeline.checkpoint_at = Some(now);
     tx.effect(Effect::Raise(HaltFile::Checkpoint));
     Ok(())
 }
@@ -273,6 +276,8 @@ pub(super) fn resume(tx: &mut Tx<'_>, decision: Option<&str>, note: Option<&str>
     };
     tx.log(LogAction::Resumed, None, &detail);
     tx.reply("paused", false);
+    let sprint = tx.sprint()?.status.to_string();
+    tx.reply("sprint", sprint);
     Ok(())
 }
 

@@ -134,7 +134,6 @@ fn working_and_reviewing_come_with_something_in_hand() {
     world.refused_with("not_your_agent", world.supervisor(coder(2)), set(coder(1), AgentStatus::Idle));
 }
 
-/// Covers: AG-14
 #[test]
 fn what_sessions_use_adds_up_for_agent_and_task() {
     let mut world = World::with_task(Status::Claimed);

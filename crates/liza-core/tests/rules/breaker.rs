@@ -130,7 +130,9 @@ fn two(kinds: [&str; 2], key: &str, one: &str, other: &str) -> Vec<&'static str>
 fn assumption_cascade_is_the_same_assumption_twice() {
     let kinds = ["assumption_violated", "assumption_violated"];
     assert_eq!(two(kinds, "assumption", "IDs are unique", "ids  are unique."), ["assumption_cascade"]);
+    assert_eq!(two(kinds, "assumption", "at most 5 a day", "at most 70 a day"), ["assumption_cascade"]);
     assert!(two(kinds, "assumption", "ids are unique", "ids are unused").is_empty(), "similar is not same");
+    assert!(two(kinds, "assumption", "42", "43").is_empty(), "without a letter they are what they are");
 }
 
 /// Covers: SP-04
@@ -298,4 +300,14 @@ fn resolving_moves_the_trigger_to_the_history_and_ends_the_checkpoint() {
     assert_eq!(entry["resolution"], text("raised the limit"));
     assert_eq!(entry["resolved_at"], Value::Time(world.now));
     assert_eq!(world.sprint().status, SprintStatus::InProgress);
+}
+
+/// Covers: SP-04
+#[test]
+fn a_sprint_that_is_over_is_not_brought_back_by_a_trigger() {
+    let mut world = retry("timeout");
+    world.edit_sprint().status = SprintStatus::Completed;
+    analyze_and_record(&mut world);
+    assert_eq!(breaker(&world).status, BreakerStatus::Triggered);
+    assert_eq!(world.sprint().status, SprintStatus::Completed);
 }

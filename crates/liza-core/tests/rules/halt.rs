@@ -82,7 +82,7 @@ fn under_pause_and_checkpoint_what_was_finished_is_accepted() {
     }
 }
 
-/// Covers: AG-17, CL-08
+/// Covers: AG-17
 #[test]
 fn under_pause_and_checkpoint_supervisors_go_on_renewing() {
     for halt in [PAUSE, CHECKPOINT] {

@@ -1,9 +1,11 @@
 //! What must hold of the blackboard: each rule broken, and just inside.
 
+use liza_core::Change;
 use liza_core::agent::{Actor, AgentRecord, AgentStatus, Role};
 use liza_core::board::{Fault, Loaded};
 use liza_core::command::{ClaimRole, Command, NewTask, TaskEdit, Verdict};
 use liza_core::ids::Worktree;
+use liza_core::invariants::introduced;
 use liza_core::notes::{Anomaly, Handoff};
 use liza_core::record::{Status, TaskRecord};
 use liza_core::refusal::Class;
@@ -443,4 +445,15 @@ fn a_new_task_has_priority_three_unless_it_says_one_to_five() {
     }
     let blank = NewTask { description: " ".into(), ..ready() };
     world.refused_with("missing", Actor::Human, Command::AddTask { task: task("x"), new: blank });
+}
+
+/// Covers: IV-14, IV-16
+#[test]
+fn a_plan_that_a_write_makes_wrong_is_told() {
+    let world = World::new();
+    let mut sprint = world.sprint().clone();
+    sprint.scope.planned.push(task("nowhere"));
+    let change = Change { sprint: Some(sprint), ..Change::default() };
+    let wrong = introduced(&world.state.board, &change, &world.disk, world.now);
+    assert_eq!(wrong.len(), 1, "{wrong:?}");
 }

@@ -1,7 +1,8 @@
 //! Leases, heartbeats, fencing, and how a person takes a claim away.
 
 use liza_core::agent::{Actor, AgentStatus};
-use liza_core::command::{ClaimRole, Command, NewTask, Verdict};
+use liza_core::claimable::reviewable_for;
+use liza_core::command::{ClaimRole, Command, HandoffNotes, NewTask, Verdict};
 use liza_core::effect::Effect;
 use liza_core::ids::Generation;
 use liza_core::record::Status;
@@ -281,7 +282,10 @@ fn stale_review_claims_are_cleared_and_live_ones_stay() {
     world.claim_review("t", reviewer(1));
     world.pass(200);
     world.claim_review("u", reviewer(2));
-    world.pass(101);
+    world.pass(100);
+    assert!(world.must(Actor::Human, Command::ClearStaleReviews).is_empty(), "its last second");
+    assert!(reviewable_for(&world.state.board, reviewer(2), world.now).iter().all(|id| *id != task("t")));
+    world.pass(1);
     let change = world.must(Actor::Human, Command::ClearStaleReviews);
     assert_eq!(change.reply["cleared"].to_string(), "t");
     let record = world.record("t");
@@ -334,4 +338,37 @@ fn releasing_a_review_leaves_the_submission() {
     assert_eq!((record.status, record.reviewing_by), (Some(Status::ReadyForReview), None));
     assert_eq!((record.assigned_to, record.review_commit.clone()), (Some(coder(1)), Some(sha('a'))));
     assert_eq!(world.entry(reviewer(1)).current_task, None);
+}
+
+/// Covers: CL-11
+#[test]
+fn a_released_task_is_as_free_as_a_new_one() {
+    let mut world = World::with_task(Status::Claimed);
+    let notes = HandoffNotes { summary: "half".into(), next_action: "rest".into(), ..Default::default() };
+    world.must(world.agent(coder(1)), Command::Handoff { task: task("t"), notes, dirty: Vec::new() });
+    world.pass_with(361, &[coder(2)]);
+    world.reserve("t", coder(2), base());
+    world.must(Actor::Human, release("t", false));
+    let record = world.record("t");
+    assert_eq!((record.reservation.clone(), record.handoff_pending), (None, Some(false)));
+    assert_eq!(record.iteration, None);
+}
+
+/// Covers: CL-07, CL-09
+#[test]
+fn a_heartbeat_renews_nothing_that_is_another_agents() {
+    let mut world = World::with_task(Status::Claimed);
+    world.edit_agent(coder(2), |entry| entry.current_task = Some(task("t")));
+    let lease = world.record("t").lease_expires;
+    world.pass(100);
+    world.heartbeat(coder(2));
+    assert_eq!(world.record("t").lease_expires, lease);
+    world.edit_agent(coder(2), |entry| entry.current_task = None);
+    world.submit("t", coder(1), sha('a'));
+    world.claim_review("t", reviewer(1));
+    world.edit_agent(reviewer(2), |entry| entry.current_task = Some(task("t")));
+    let lease = world.record("t").review_lease_expires;
+    world.pass(100);
+    world.heartbeat(reviewer(2));
+    assert_eq!(world.record("t").review_lease_expires, lease);
 }

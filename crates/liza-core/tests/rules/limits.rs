@@ -236,3 +236,14 @@ fn exits_are_counted_only_for_who_holds_the_task() {
     world.refused_with("task_lost", world.supervisor(coder(2)), idle_exit("t", coder(2)));
     world.refused_with("not_your_agent", world.supervisor(coder(2)), idle_exit("t", coder(1)));
 }
+
+/// Covers: LM-03
+#[test]
+fn taking_a_task_away_frees_nobody_who_is_at_something_else() {
+    let mut world = World::with_task(Status::ReadyForReview);
+    world.add("u", ready());
+    world.claim("u", coder(1));
+    world.must(Actor::Human, block("t"));
+    let entry = world.entry(coder(1));
+    assert_eq!((entry.status, entry.current_task.clone()), (AgentStatus::Working, Some(task("u"))));
+}

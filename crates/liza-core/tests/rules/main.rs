@@ -25,6 +25,7 @@ mod merge;
 mod metrics;
 mod notes;
 mod permissions;
+mod reclaim;
 mod rescope;
 mod review;
 mod revision;

@@ -2,7 +2,7 @@
 
 use liza_core::agent::Actor;
 use liza_core::claimable::mergeable_for;
-use liza_core::command::{Command, MergeFailure};
+use liza_core::command::{Command, HandoffNotes, MergeFailure};
 use liza_core::effect::Effect;
 use liza_core::ids::Sha;
 use liza_core::record::Status;
@@ -128,4 +128,25 @@ fn another_reviewers_supervisor_merges_when_the_approver_is_gone() {
         world.must(world.supervisor(reviewer(2)), merged("t", sha('a')));
         assert_eq!(world.last_log().agent, "code-reviewer-2");
     }
+}
+
+/// Covers: RV-07, NT-02
+#[test]
+fn a_merge_leaves_no_notes_behind() {
+    let mut world = World::with_task(Status::Claimed);
+    let notes = HandoffNotes { summary: "half".into(), next_action: "rest".into(), ..Default::default() };
+    world.must(world.agent(coder(1)), Command::Handoff { task: task("t"), notes, dirty: Vec::new() });
+    world.submit("t", coder(1), sha('a'));
+    world.approve("t");
+    world.merge("t");
+    assert_eq!(world.record("t").handoff_pending, Some(false));
+    assert!(world.state.board.handoff.ready().unwrap().is_empty());
+}
+
+/// Covers: RV-07
+#[test]
+fn what_a_person_records_is_logged_in_the_approvers_name() {
+    let mut world = World::with_task(Status::Approved);
+    world.must(Actor::Human, merged("t", sha('a')));
+    assert_eq!(world.last_log().agent, "code-reviewer-1");
 }

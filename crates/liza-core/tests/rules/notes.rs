@@ -1,7 +1,7 @@
 //! Notes between minds: anomalies, discoveries, handoffs, the human's notes, changes of the specification.
 
 use liza_core::agent::{Actor, AgentStatus, Role};
-use liza_core::command::{Command, HandoffNotes};
+use liza_core::command::{ClaimRole, Command, HandoffNotes};
 use liza_core::ids::{AgentId, DiscoveryId};
 use liza_core::notes::{AnomalyType, Severity, Urgency};
 use liza_core::record::Status;
@@ -224,6 +224,17 @@ fn a_handoff_records_who_as_what_how_full_and_when() {
 
 /// Covers: NT-02
 #[test]
+fn notes_go_with_the_worktree_that_they_are_about() {
+    let mut world = World::with_task(Status::Claimed);
+    world.must(world.agent(coder(1)), handoff(notes(), &[]));
+    let (role, reason) = (ClaimRole::Coder, None);
+    world.must(Actor::Human, Command::ReleaseClaim { task: task("t"), role, force: true, reason });
+    assert!(world.state.board.handoff.ready().unwrap().is_empty());
+    assert_eq!(world.record("t").handoff_pending, Some(false));
+}
+
+/// Covers: NT-02
+#[test]
 fn a_handoff_is_the_holders() {
     let mut world = World::with_task(Status::Claimed);
     world.refused_with("not_your_task", world.agent(coder(2)), handoff(notes(), &[]));
@@ -302,4 +313,15 @@ fn a_discovery_says_what_was_found() {
     };
     let blank = Command::Discover { task, description: " ".into(), severity, urgency, recommendation };
     world.refused_with("missing", world.agent(coder(1)), blank);
+}
+
+/// Covers: NT-02
+#[test]
+fn a_handoff_knows_how_full_the_context_was_measured_to_be() {
+    let mut world = World::with_task(Status::Claimed);
+    world.edit_agent(coder(1), |entry| entry.context_percent = Some(88));
+    let unmeasured = HandoffNotes { context_percent: None, ..notes() };
+    world.must(world.agent(coder(1)), handoff(unmeasured, &[]));
+    let kept = &world.state.board.handoff.ready().unwrap()[&task("t")];
+    assert_eq!(kept.context_used.as_deref(), Some("88%"));
 }

@@ -82,6 +82,7 @@ fn a_plain_unblock_forgets_coder_and_worktree_and_keeps_the_failures() {
     assert_eq!(record.failed_by, Some(vec![coder(1)]));
     assert_eq!((record.assigned_to, record.worktree.clone(), record.base_commit.clone()), (None, None, None));
     assert_eq!((record.blocked_reason.clone(), record.blocked_questions.clone()), (None, None));
+    assert_eq!((record.attempted.clone(), record.iteration), (None, None));
     assert_eq!(world.last_event("t").more["was"].as_text(), Some("the spec is silent"));
     assert_eq!(world.reserve("t", coder(2), sha('9')), (WorktreeMode::Fresh, sha('9')));
 }
@@ -323,4 +324,51 @@ fn what_is_taken_off_the_board_leaves_no_notes_behind() {
         assert!(world.state.board.handoff.ready().unwrap().is_empty());
         assert_eq!(world.record("t").handoff_pending, Some(false));
     }
+}
+
+/// Covers: LM-06
+#[test]
+fn without_its_worktree_a_task_is_no_fix_and_has_no_handoff() {
+    let mut world = World::with_task(Status::IntegrationFailed);
+    world.claim("t", coder(1));
+    let notes = HandoffNotes { summary: "half".into(), next_action: "rest".into(), ..Default::default() };
+    world.must(world.agent(coder(1)), Command::Handoff { task: task("t"), notes, dirty: Vec::new() });
+    world.block("t", coder(1));
+    let mut kept = world.clone();
+    kept.must(Actor::Human, unblock_with(How { keep_worktree: true, ..How::default() }));
+    let flags = |world: &World| (world.record("t").integration_fix, world.record("t").handoff_pending);
+    assert_eq!(flags(&kept), (Some(true), Some(true)));
+    world.must(Actor::Human, unblock("t"));
+    assert_eq!(flags(&world), (Some(false), Some(false)));
+}
+
+/// Covers: LM-07
+#[test]
+fn a_person_may_settle_a_deadlock_without_words() {
+    let mut world = deadlocked();
+    world.must(Actor::Human, unblock("t"));
+    assert!(world.state.journal.anomalies.is_empty());
+}
+
+/// Covers: LM-08
+#[test]
+fn what_is_over_is_not_rewired() {
+    let mut world = World::new();
+    world.add("d", NewTask { depends_on: vec![task("t")], ..ready() });
+    world.abandon("d");
+    world.add("new", draft());
+    world.must(Actor::Human, supersede("t", &["new"]));
+    assert_eq!(world.record("d").depends_on, Some(vec![task("t")]));
+}
+
+/// Covers: LM-05, SP-01
+#[test]
+fn the_replacement_of_a_stretch_task_is_stretch() {
+    let mut world = World::new();
+    world.add("extra", NewTask { stretch: true, ..ready() });
+    world.add("new", NewTask { stretch: true, ..draft() });
+    world.edit_sprint().scope.stretch = vec![task("extra")];
+    world.must(Actor::Human, supersede("extra", &["new"]));
+    assert_eq!(world.sprint().scope.stretch, [task("extra"), task("new")]);
+    assert_eq!(world.sprint().scope.planned, [task("t")]);
 }

@@ -272,7 +272,6 @@ fn a_session_without_a_verdict_loses_the_review() {
     world.claim_review("t", reviewer(2));
 }
 
-/// Covers: AG-18
 #[test]
 fn a_coder_says_beforehand_what_it_is_about_to_do() {
     let mut world = World::with_task(Status::Claimed);

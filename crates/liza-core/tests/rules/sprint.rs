@@ -1,7 +1,7 @@
 //! Goal and sprint: completion, checkpoints, the end, the next one, the archive.
 
 use liza_core::agent::{Actor, AgentStatus};
-use liza_core::command::{CheckpointCause, Command, NewTask};
+use liza_core::command::{CheckpointCause, Command, HandoffNotes, NewTask};
 use liza_core::effect::{Effect, HaltFile};
 use liza_core::goal::GoalStatus;
 use liza_core::metrics::Metrics;
@@ -157,7 +157,7 @@ fn a_look_before_the_deadline_does_not_use_it_up() {
     world.must(world.supervisor(planner()), at_deadline());
 }
 
-/// Covers: SP-01, SP-03
+/// Covers: SP-01
 #[test]
 fn a_checkpoint_comes_and_goes_with_the_humans_decision() {
     let mut world = World::new();
@@ -354,6 +354,8 @@ fn a_new_goal_archives_the_old_one_and_starts_over() {
 #[test]
 fn a_new_goal_gives_up_what_an_aborted_one_left() {
     let mut world = World::with_task(Status::Claimed);
+    let notes = HandoffNotes { summary: "half".into(), next_action: "rest".into(), ..Default::default() };
+    world.must(world.agent(coder(1)), Command::Handoff { task: task("t"), notes, dirty: Vec::new() });
     world.must(Actor::Human, Command::Abort);
     world.halt.abort = true;
     let blank = Command::NewGoal { description: " ".into(), spec_ref: None };
@@ -363,4 +365,5 @@ fn a_new_goal_gives_up_what_an_aborted_one_left() {
     assert!(change.effects.contains(&Effect::RemoveWorktree { task: task("t") }));
     assert_eq!(world.state.board.archived[&task("t")], Status::Abandoned);
     assert_eq!(world.entry(coder(1)).current_task, None);
+    assert!(world.state.board.handoff.ready().unwrap().is_empty());
 }

@@ -1,7 +1,7 @@
 //! The complete state machine, row by row, and what is forbidden by name.
 
 use liza_core::agent::Actor;
-use liza_core::command::{Command, FruitlessExit, TaskEdit, Verdict};
+use liza_core::command::{Command, FruitlessExit, NewTask, TaskEdit, Verdict};
 use liza_core::record::Status;
 
 use crate::steps::*;
@@ -200,7 +200,7 @@ fn the_human_blocks_anything_that_is_not_over() {
     }
 }
 
-/// Covers: TS-01, CM-05
+/// Covers: TS-01
 #[test]
 fn a_refused_transition_says_the_state_and_what_is_possible() {
     let mut world = World::with_task(Status::Blocked);
@@ -329,7 +329,8 @@ fn events_carry_commit_reason_and_previous_coder() {
 /// Covers: TS-07
 #[test]
 fn each_missing_gate_keeps_a_task_a_draft() {
-    let gaps: [(&str, fn(&mut liza_core::command::NewTask)); 3] = [
+    type Gap = (&'static str, fn(&mut NewTask));
+    let gaps: [Gap; 3] = [
         ("spec_ref", |new| new.spec_ref = None),
         ("done_when", |new| new.done_when = Some("  ".into())),
         ("scope", |new| new.scope = None),
@@ -353,7 +354,7 @@ fn each_missing_gate_keeps_a_task_a_draft() {
 fn drafts_are_finalized_all_together_or_not_at_all() {
     let mut world = World::new();
     world.add("a", draft());
-    world.add("b", liza_core::command::NewTask { scope: None, ..draft() });
+    world.add("b", NewTask { scope: None, ..draft() });
     world.refused_with("gates_missing", Actor::Human, Command::Finalize { tasks: vec![] });
     assert_eq!(world.status("a"), Status::Draft);
     world.edit("b", TaskEdit { scope: Some("the server".into()), ..TaskEdit::default() });
@@ -368,12 +369,12 @@ fn drafts_are_finalized_all_together_or_not_at_all() {
 #[test]
 fn a_task_cannot_depend_on_what_nobody_knows() {
     let mut world = World::new();
-    let on_nothing = |depends_on| liza_core::command::NewTask { depends_on, ..ready() };
+    let on_nothing = |depends_on| NewTask { depends_on, ..ready() };
     let unknown = Command::AddTask { task: task("d"), new: on_nothing(vec![task("nowhere")]) };
     world.refused_with("unknown_dependency", Actor::Human, unknown);
     let itself = Command::AddTask { task: task("d"), new: on_nothing(vec![task("d")]) };
     world.refused_with("bad_text", Actor::Human, itself);
-    world.add("d", liza_core::command::NewTask { depends_on: vec![task("t")], ..draft() });
+    world.add("d", NewTask { depends_on: vec![task("t")], ..draft() });
     world.edit_record("d", |record| record.depends_on = Some(vec![task("nowhere")]));
     world.refused_with("unknown_dependency", Actor::Human, Command::Finalize { tasks: vec![task("d")] });
     world.add("s", draft());
@@ -413,6 +414,6 @@ fn an_edit_needs_something_to_say() {
 #[test]
 fn a_human_override_does_not_carry_a_draft_past_its_gates() {
     let mut world = World::new();
-    world.add("d", liza_core::command::NewTask { scope: None, ..draft() });
+    world.add("d", NewTask { scope: None, ..draft() });
     world.refused_with("gates_missing", Actor::Human, block("d"));
 }

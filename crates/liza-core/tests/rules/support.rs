@@ -223,11 +223,6 @@ impl World {
         self.state.board.put(task(id), record);
     }
 
-    /// Puts a task there as somebody wrote it into the file.
-    pub fn write(&mut self, id: &str, fields: serde_json::Value) {
-        self.state.board.put(task(id), serde_json::from_value(fields).unwrap());
-    }
-
     pub fn pass(&mut self, seconds: u64) {
         self.now = self.now + Seconds(seconds);
     }

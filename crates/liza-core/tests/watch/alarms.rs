@@ -281,8 +281,8 @@ fn each_alarm_is_said_once_per_episode() {
     let stands = |state: &State| alarms(state, &quiet(), now());
     assert_eq!(episodes.advance(&stands(&blocked)).len(), 1);
     assert_eq!(episodes.advance(&stands(&blocked)).len(), 0, "it stands, and was said");
-    let remembered = episodes.clone();
+    let mut remembered = episodes.clone();
     assert_eq!(episodes.advance(&stands(&free)).len(), 0);
     assert_eq!(episodes.advance(&stands(&blocked)).len(), 1, "a new episode");
-    assert_eq!(remembered.clone().advance(&stands(&blocked)).len(), 0, "also after a restart of the watcher");
+    assert_eq!(remembered.advance(&stands(&blocked)).len(), 0, "also after a restart of the watcher");
 }

@@ -110,10 +110,14 @@ fn a_planner_is_woken_once_per_change() {
         sprint.seen_triggers = triggers.iter().map(|trigger| trigger.key.clone()).collect();
     }
     assert!(matches!(step(&state, "planner-1"), Step::Wait { .. }), "nothing has changed");
-    let mut record = record("t", Status::Blocked);
-    record.revision = Some(Revision(51));
-    state.board.put(task("t"), record);
-    assert!(matches!(step(&state, "planner-1"), Step::Plan(_)), "the task has changed");
+    let mut tidied = record("t", Status::Blocked);
+    tidied.revision = Some(Revision(51));
+    state.board.put(task("t"), tidied);
+    assert!(matches!(step(&state, "planner-1"), Step::Wait { .. }), "its own tidying up is no news");
+    let mut again = record("t", Status::Blocked);
+    again.blocked_reason = Some("now the API is down".to_owned());
+    state.board.put(task("t"), again);
+    assert!(matches!(step(&state, "planner-1"), Step::Plan(_)), "it is blocked for another reason");
 }
 
 fn session(name: &str, of: Option<&str>) -> Session {

@@ -5,6 +5,7 @@
 use std::fs::{File, OpenOptions};
 use std::hash::{BuildHasher, Hasher, RandomState};
 use std::path::Path;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use rustix::fs::{FlockOperation, flock};
@@ -48,16 +49,25 @@ impl Lock {
             .map_err(StoreError::io("open the lock file", path))?;
         let start = Instant::now();
         let mut pause = Pause::new();
+        let mut tries = 0;
+        if CROWDED.load(Ordering::Relaxed) {
+            // Whoever has just let go would win every time against those who sleep between their tries.
+            std::thread::sleep(pause.next(Duration::ZERO).min(patience.0));
+        }
         loop {
+            tries += 1;
             match flock(&file, FlockOperation::NonBlockingLockExclusive) {
-                Ok(()) => return Ok(Self { file, waited: start.elapsed() }),
+                Ok(()) => {
+                    CROWDED.store(tries > 1, Ordering::Relaxed);
+                    return Ok(Self { file, waited: start.elapsed() });
+                }
                 Err(rustix::io::Errno::WOULDBLOCK | rustix::io::Errno::INTR) => {}
                 Err(error) => return Err(StoreError::io("lock", path)(error.into())),
             }
             let Some(left) = patience.0.checked_sub(start.elapsed()).filter(|left| !left.is_zero()) else {
                 return Err(StoreError::Locked { path: path.to_owned(), waited: start.elapsed() });
             };
-            std::thread::sleep(pause.next().min(left));
+            std::thread::sleep(pause.next(start.elapsed()).min(left));
         }
     }
 
@@ -70,23 +80,30 @@ impl Lock {
     }
 }
 
-/// Ever different pauses, so that waiting processes do not march in step and none is starved.
+/// Whether this process had to wait for the lock the last time.
+static CROWDED: AtomicBool = AtomicBool::new(false);
+
+/// Ever different pauses, so that waiting processes do not march in step. Who has waited long looks more often, so
+/// that none is starved.
 struct Pause {
     state: u64,
-    ceiling: u64,
 }
 
 impl Pause {
     fn new() -> Self {
-        Self { state: RandomState::new().build_hasher().finish() | 1, ceiling: 1_000 }
+        Self { state: RandomState::new().build_hasher().finish() | 1 }
     }
 
-    fn next(&mut self) -> Duration {
+    fn next(&mut self, waited: Duration) -> Duration {
         self.state ^= self.state << 13;
         self.state ^= self.state >> 7;
         self.state ^= self.state << 17;
-        let pause = Duration::from_micros(200 + self.state % self.ceiling);
-        self.ceiling = (self.ceiling * 3 / 2).min(8_000);
-        pause
+        let ceiling = match waited.as_millis() {
+            0..20 => 2_000,
+            20..500 => 8_000,
+            500..1500 => 3_000,
+            _ => 600,
+        };
+        Duration::from_micros(200 + self.state % ceiling)
     }
 }

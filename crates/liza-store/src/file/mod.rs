@@ -277,8 +277,8 @@ impl Held {
             None => None,
         };
         let temporary = record::temporary(write.revision);
-        replace::put(&self.folder, &temporary, write.after)?;
-        if let Err(error) = self.replace(write, log, &temporary) {
+        let file = replace::fill(&self.folder, &temporary, write.after)?;
+        if let Err(error) = self.replace(write, log, &temporary, &file) {
             // Without its temporary file a write has not happened, or is complete.
             let _ = std::fs::remove_file(self.folder.path().join(&temporary));
             return Err(error);
@@ -291,22 +291,24 @@ impl Held {
         write: &Write<'_>,
         log: Option<log::Entry>,
         temporary: &str,
+        file: &fs::File,
     ) -> Result<(), StoreError> {
         let logged = log.is_some();
         let record = Record::of(write, log);
         let copied = record.is_copied();
-        let before = self.record.clone();
         if copied {
             replace::copy_aside(&self.folder, write.after)?;
         }
-        self.note(record, logged)?;
-        let aside = if copied { Ok(()) } else { replace::link_aside(&self.folder) };
+        let before = self.record.clone();
+        self.note(record, false)?;
+        // The record of a logged write has to be as durable as the write: its entry is in it.
+        let synced = replace::sync_both(file, logged.then_some(self.lock.file()));
+        let synced = synced.map_err(StoreError::io("sync", self.folder.path().join(temporary)));
+        let aside = synced.and_then(|()| if copied { Ok(()) } else { replace::link_aside(&self.folder) });
         let renamed = aside.and_then(|()| replace::rename(&self.folder, temporary));
-        if renamed.is_err() {
+        if let (Err(_), Some(before)) = (&renamed, before) {
             // The record says that a write is under way; it is not.
-            if let Some(before) = before {
-                self.note(before, false)?;
-            }
+            self.note(before, false)?;
         }
         renamed?;
         replace::sync_folder(&self.folder)

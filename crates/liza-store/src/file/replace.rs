@@ -14,6 +14,12 @@ const TEMPORARY_PREFIX: &str = "state.yaml.tmp-";
 /// Writes a temporary file and makes it durable.
 pub(super) fn put(folder: &Folder, name: &str, bytes: &[u8]) -> Result<(), StoreError> {
     let path = folder.path().join(name);
+    fill(folder, name, bytes)?.sync_data().map_err(StoreError::io("sync", &path))
+}
+
+/// Writes a temporary file; whoever calls makes it durable.
+pub(super) fn fill(folder: &Folder, name: &str, bytes: &[u8]) -> Result<File, StoreError> {
+    let path = folder.path().join(name);
     let create = || OpenOptions::new().write(true).create_new(true).open(&path);
     let mut file = match create() {
         Err(error) if error.kind() == ErrorKind::AlreadyExists => {
@@ -24,16 +30,29 @@ pub(super) fn put(folder: &Folder, name: &str, bytes: &[u8]) -> Result<(), Store
         other => other,
     }
     .map_err(StoreError::io("create", &path))?;
-    let written = file.write_all(bytes).and_then(|()| {
-        if let Ok(metadata) = fs::metadata(folder.state()) {
-            file.set_permissions(metadata.permissions())?;
-        }
-        file.sync_data()
+    let written = file.write_all(bytes).and_then(|()| match fs::metadata(folder.state()) {
+        Ok(metadata) => file.set_permissions(metadata.permissions()),
+        Err(_) => Ok(()),
     });
-    written.map_err(|error| {
-        // A full disk: leave no half file behind. The first error is the one to tell.
-        let _ = fs::remove_file(&path);
-        StoreError::io("write", &path)(error)
+    match written {
+        Ok(()) => Ok(file),
+        Err(error) => {
+            // A full disk: leave no half file behind. The first error is the one to tell.
+            let _ = fs::remove_file(&path);
+            Err(StoreError::io("write", &path)(error))
+        }
+    }
+}
+
+/// Makes two files durable at the same time: the disk does both in little more than the time of one.
+pub(super) fn sync_both(one: &File, other: Option<&File>) -> std::io::Result<()> {
+    let Some(other) = other else { return one.sync_data() };
+    std::thread::scope(|scope| {
+        let beside = scope.spawn(|| other.sync_data());
+        let own = one.sync_data();
+        // A thread that could not finish has made nothing durable.
+        let theirs = beside.join().unwrap_or_else(|_| Err(ErrorKind::Other.into()));
+        own.and(theirs)
     })
 }
 

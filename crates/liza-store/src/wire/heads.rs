@@ -15,24 +15,21 @@ use crate::document::{Item, Line, Lines, Unsure, split_key};
 /// The value is not in a form that a line scan understands.
 pub(super) struct NeedsParser;
 
-/// One task: where it stands, and its head where the lines are enough for it.
-pub(super) type Scanned = (Item, Result<Head, NeedsParser>);
-
 /// Scans a block list of tasks, from the line after its key to its end.
 pub(super) fn scan(text: &str, range: Range<usize>) -> Result<Vec<Scanned>, Unsure> {
-    let mut scan = Scan { text, found: Vec::with_capacity(range.len() / 600 + 1), open: None };
+    let mut scan = Scan { text, found: Vec::with_capacity(range.len() / 600 + 1) };
     for line in Lines::new(text, range) {
         if let Some(first) = line.first(text) {
             scan.line(&line, first)?;
         }
     }
-    scan.close();
     Ok(scan.found)
 }
 
-/// A task whose lines are being read.
-struct Open {
-    item: Item,
+/// A task as its lines tell it. Filled where it stands in the list: there are many, and heads are large.
+pub(super) struct Scanned {
+    /// Where it is.
+    pub(super) item: Item,
     /// The column of its keys; unknown while only the dash has been seen.
     column: Option<usize>,
     id: Option<TaskId>,
@@ -45,14 +42,15 @@ struct Open {
 struct Scan<'t> {
     text: &'t str,
     found: Vec<Scanned>,
-    open: Option<Open>,
 }
 
 impl Scan<'_> {
     fn line(&mut self, line: &Line, first: u8) -> Result<(), Unsure> {
-        let dash_column = self.open.as_ref().map(|open| open.item.indent);
-        match dash_column {
-            Some(column) if line.indent > column => return self.inside(line, first),
+        match self.found.last().map(|open| open.item.indent) {
+            Some(column) if line.indent > column => {
+                self.inside(line, first);
+                return Ok(());
+            }
             _ if first == b'#' => return Ok(()),
             Some(column) if line.indent < column => return Err(Unsure),
             Some(_) | None => {}
@@ -60,10 +58,9 @@ impl Scan<'_> {
         if !line.is_dash(self.text) {
             return Err(Unsure);
         }
-        self.close();
         let item = Item { start: line.content(), end: line.end, indent: line.indent };
         let head = empty_head().ok_or(Unsure)?;
-        let mut open = Open { item, column: None, id: None, head, in_head_key: false, unclear: false };
+        let mut open = Scanned { item, column: None, id: None, head, in_head_key: false, unclear: false };
         let bytes = self.text.as_bytes();
         let spaces = bytes[line.content() + 1..line.end].iter().take_while(|&&b| b == b' ').count();
         let start = line.content() + 1 + spaces;
@@ -71,16 +68,16 @@ impl Scan<'_> {
             open.column = Some(start - line.start);
             open.key(self.text, start, line.end);
         }
-        self.open = Some(open);
+        self.found.push(open);
         Ok(())
     }
 
-    fn inside(&mut self, line: &Line, first: u8) -> Result<(), Unsure> {
-        let Some(open) = &mut self.open else { return Err(Unsure) };
+    fn inside(&mut self, line: &Line, first: u8) {
+        let Some(open) = self.found.last_mut() else { return };
         open.item.end = line.end;
         if first == b'#' {
             // Within a text it would be content, but then no head depends on it.
-            return Ok(());
+            return;
         }
         let column = *open.column.get_or_insert(line.indent);
         if line.indent > column || (line.indent == column && line.is_dash(self.text)) {
@@ -90,20 +87,19 @@ impl Scan<'_> {
         } else {
             open.unclear = true;
         }
-        Ok(())
-    }
-
-    fn close(&mut self) {
-        let Some(open) = self.open.take() else { return };
-        let head = match open.id {
-            Some(id) if !open.unclear => Ok(Head { id, ..open.head }),
-            Some(_) | None => Err(NeedsParser),
-        };
-        self.found.push((open.item, head));
     }
 }
 
-impl Open {
+impl Scanned {
+    /// The head, where the lines are enough for it.
+    pub(super) fn head(self) -> (Item, Result<Head, NeedsParser>) {
+        let head = match self.id {
+            Some(id) if !self.unclear => Ok(Head { id, ..self.head }),
+            Some(_) | None => Err(NeedsParser),
+        };
+        (self.item, head)
+    }
+
     fn key(&mut self, text: &str, start: usize, end: usize) {
         let Some((key, after)) = split_key(text, start, end) else {
             self.unclear = true;

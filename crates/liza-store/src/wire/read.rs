@@ -153,7 +153,7 @@ impl<'t> View<'t> {
         };
         board.tasks.reserve(scanned.len());
         self.items.reserve(scanned.len());
-        for (item, head) in scanned {
+        for (item, head) in scanned.into_iter().map(heads::Scanned::head) {
             let slot = match head {
                 Ok(head) => Ok((head.id.clone(), Slot { head, body: None })),
                 Err(heads::NeedsParser) => self.parsed_head(&item)?,

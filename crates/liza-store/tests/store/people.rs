@@ -64,6 +64,8 @@ fn settling_alone_brings_our_version_back_byte_for_byte() {
         versions.push(project.text());
     }
     project.run(register("coder-1"));
+    // The version right before an unlogged write: only the temporary file tells that the write took place.
+    versions.push(project.text());
     project.run(heartbeat("coder-1"));
     let ours = project.text();
     for (n, old) in versions.iter().enumerate() {

@@ -34,7 +34,7 @@ pub(super) struct Args {
     #[arg(long, value_name = "TEXT", allow_hyphen_values = true)]
     scope: Option<Text>,
     /// 1 (highest) to 5 (lowest); 3 when absent.
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", allow_negative_numbers = true)]
     priority: Option<i64>,
     /// Tasks that must be MERGED first.
     #[arg(long, value_name = "ID,…", default_value = "", hide_default_value = true)]
@@ -46,13 +46,13 @@ pub(super) struct Args {
     #[arg(long)]
     stretch: bool,
     /// Its own limit of claims by one coder.
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     max_iterations: Option<u32>,
     /// Its own limit of rejections of one coder.
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     max_review_cycles: Option<u32>,
     /// Its own length of a lease, in seconds.
-    #[arg(long, value_name = "SECONDS")]
+    #[arg(long, value_name = "SECONDS", value_parser = clap::value_parser!(u64).range(1..))]
     lease: Option<u64>,
 }
 
@@ -74,9 +74,16 @@ pub(super) fn run(args: Args, context: &Context) -> Result<Reply, CommandError> 
     };
     let name = task.clone();
     let waits = new.depends_on.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ");
-    context.submit_and_tell(Command::AddTask { task, new }, |reply| match word(reply, "status").as_str() {
-        "DRAFT" => format!("{name} is written down as a DRAFT; liza finalize {name} makes it claimable"),
-        status if waits.is_empty() => format!("{name} is written down: {status}, ready for a coder"),
-        status => format!("{name} is written down: {status}, claimable once {waits} is MERGED"),
+    let added = context.submit_and_tell(Command::AddTask { task, new }, |reply| {
+        match word(reply, "status").as_str() {
+            "DRAFT" => format!("{name} is written down as a DRAFT; liza finalize {name} makes it claimable"),
+            status if waits.is_empty() => format!("{name} is written down: {status}, ready for a coder"),
+            status => format!("{name} is written down: {status}, claimable once {waits} is MERGED"),
+        }
+    });
+    added.map_err(|error| match error.code.as_str() {
+        // There is no task yet that one could edit.
+        "gates_missing" => error.hint("say --spec, --done and --scope, or --draft to complete it later"),
+        _ => error,
     })
 }

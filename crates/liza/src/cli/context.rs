@@ -19,6 +19,7 @@ use super::output::{Reply, Screen, to_json};
 
 /// The options that every command takes.
 #[derive(Debug, Clone, clap::Args)]
+#[command(next_help_heading = "Global options")]
 pub(super) struct Global {
     /// Run as if started in DIR.
     #[arg(short = 'C', value_name = "DIR", global = true)]
@@ -29,8 +30,15 @@ pub(super) struct Global {
     /// Print nothing on success.
     #[arg(long, short, global = true)]
     pub(super) quiet: bool,
-    /// When to use colour.
-    #[arg(long, value_name = "WHEN", global = true, value_enum, default_value_t)]
+    /// When to use colour: auto, always or never.
+    #[arg(
+        long,
+        value_name = "WHEN",
+        global = true,
+        value_enum,
+        default_value_t,
+        hide_possible_values = true
+    )]
     pub(super) color: super::output::Color,
     /// Refuse to write when the target has changed since revision N.
     #[arg(long, value_name = "N", global = true)]

@@ -7,7 +7,7 @@ use std::path::Path;
 use liza_core::Refusal;
 use liza_core::ids::IdError;
 use liza_store::StoreError;
-use serde_json::{Map, Value};
+use serde_json::Value;
 
 use crate::git::GitError;
 
@@ -25,20 +25,20 @@ pub(super) struct CommandError {
     /// How the program ends.
     pub(super) exit: Exit,
     /// What programs get to know beside that.
-    pub(super) details: Map<String, Value>,
+    pub(super) details: Vec<(String, Value)>,
 }
 
 impl CommandError {
     /// A refusal by the command itself, before any rule was asked.
     pub(super) fn refused(code: &str, message: impl Into<String>) -> Self {
         let (code, message) = (code.to_owned(), message.into());
-        Self { code, message, hint: None, exit: Exit::Refused, details: Map::new() }
+        Self { code, message, hint: None, exit: Exit::Refused, details: Vec::new() }
     }
 
     /// With one more fact for programs.
     #[must_use]
     pub(super) fn with(mut self, key: &str, value: Value) -> Self {
-        self.details.insert(key.to_owned(), value);
+        self.details.push((key.to_owned(), value));
         self
     }
 
@@ -70,7 +70,7 @@ impl From<Refusal> for CommandError {
             message: refusal.to_string(),
             hint: refusal.hint(),
             exit: refusal.class().into(),
-            details: Map::new(),
+            details: Vec::new(),
         }
     }
 }
@@ -86,7 +86,7 @@ impl From<StoreError> for CommandError {
         let message = error.to_string();
         let made = |code: &str, exit: Exit, hint: &str| {
             let hint = (!hint.is_empty()).then(|| hint.to_owned());
-            Self { code: code.to_owned(), message: message.clone(), hint, exit, details: Map::new() }
+            Self { code: code.to_owned(), message: message.clone(), hint, exit, details: Vec::new() }
         };
         match error {
             StoreError::Refused(refusal) => (*refusal).into(),
@@ -100,30 +100,32 @@ impl From<StoreError> for CommandError {
             StoreError::Broken(_) => {
                 made("broken_state", Exit::Inconsistent, "liza validate, then liza edit")
             }
+            StoreError::Version { .. } => made("newer_version", Exit::Inconsistent, "update liza"),
+            StoreError::Io { .. } => made("io", Exit::Refused, "nothing was changed"),
             StoreError::Path(_) => {
                 made("bad_path", Exit::Refused, "liza get --help shows what a path looks like")
             }
-            StoreError::Version { .. } => made("newer_version", Exit::Inconsistent, "update liza"),
-            StoreError::Io { .. } => made("io", Exit::Refused, "nothing was changed"),
             // The store may learn to fail in new ways; each is an inconsistency until it gets a line here.
-            _ => made("store", Exit::Inconsistent, "nothing was written"),
+            StoreError::Unfaithful { .. } | _ => made("store", Exit::Inconsistent, "nothing was written"),
         }
     }
 }
 
 impl From<GitError> for CommandError {
     fn from(error: GitError) -> Self {
-        let exit = match error {
-            GitError::Missing { .. } | GitError::TooOld { .. } => Exit::Missing,
+        let (code, exit) = match error {
+            GitError::Missing { .. } | GitError::TooOld { .. } => ("git_missing", Exit::Missing),
             GitError::NotARepository { .. } | GitError::NoCheckout { .. } | GitError::NoCommits { .. } => {
-                Exit::Refused
+                ("no_repository", Exit::Refused)
             }
-            _ => Exit::Git,
-        };
-        let code = match exit {
-            Exit::Missing => "git_missing",
-            Exit::Refused => "no_repository",
-            _ => "git",
+            GitError::TimedOut { .. }
+            | GitError::Failed { .. }
+            | GitError::Unreadable { .. }
+            | GitError::Foreign { .. }
+            | GitError::BranchInUse { .. }
+            | GitError::UnknownCommit { .. }
+            | GitError::NoIdentity { .. }
+            | GitError::Io { .. } => ("git", Exit::Git),
         };
         Self::refused(code, error.to_string()).exit(exit)
     }

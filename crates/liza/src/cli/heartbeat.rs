@@ -22,7 +22,7 @@ pub(super) struct Args {
 }
 
 /// Runs it.
-pub(super) fn run(args: Args, context: &Context) -> Result<Reply, CommandError> {
+pub(super) fn run(args: &Args, context: &Context) -> Result<Reply, CommandError> {
     let agent = args.agent;
     let actor = context.actor()?;
     let generation = actor.generation().filter(|_| actor.agent() == Some(agent));

@@ -16,19 +16,18 @@ use liza_core::time::Timestamp;
 use liza_store::Store;
 use serde_json::json;
 
+use crate::contracts::VISION;
 use crate::git::{Branch, BranchError, Git, Repo};
 use crate::project::now;
-use crate::sys::process::is_alive;
 
 use super::context::Context;
 use super::error::CommandError;
 use super::input::Text;
 use super::output::Reply;
 use super::spec;
-use super::templates::VISION;
 
-/// Where the blackboard is made before it is moved to `.liza`; the number is that of the process.
-const STAGE: &str = ".liza-init-";
+/// Where the blackboard is made before it is moved to `.liza`.
+const STAGE: &str = ".liza-init";
 /// What git should not see.
 const EXCLUDED: [&str; 2] = ["/.liza/", "/.worktrees/"];
 
@@ -64,6 +63,7 @@ pub(super) fn run(args: Args, context: &Context) -> Result<Reply, CommandError> 
     context.person_only("init")?;
     let repo = Repo::open(&Git::new(), &context.directory)?;
     let place = repo.root().join(".liza");
+    let _turn = take_turn(repo.root());
     if place.join("state.yaml").exists() && args.template && args.goal.is_none() {
         return mend_vision(context);
     }
@@ -106,8 +106,9 @@ impl Plan {
 
     /// Everything or nothing: whatever fails, what was made before is taken back.
     fn carry_out(&self, repo: &Repo, place: &Path) -> Result<(), CommandError> {
-        sweep(repo.root());
-        let stage = repo.root().join(format!("{STAGE}{}", std::process::id()));
+        let stage = repo.root().join(STAGE);
+        // Left by an `init` that was killed: whoever still runs would have the turn.
+        let _ = fs::remove_dir_all(&stage);
         let mut made = Made { repo, stage: stage.clone(), branch: None, files: Vec::new(), done: false };
         fs::create_dir(&stage).map_err(|error| failed("create", &stage, &error))?;
         let (state, log) = self.blackboard(now());
@@ -173,10 +174,14 @@ impl Plan {
         for warning in &warnings {
             context.screen.note(&format!("liza: {warning}"));
         }
-        let begun = if self.template { format!("; fill in {}", self.spec) } else { String::new() };
+        let next = match () {
+            () if self.goal.is_empty() => "liza goal new \"GOAL\"".to_owned(),
+            () if self.template => format!("fill in {}, then liza run", self.spec),
+            () if self.spec_missing => format!("write {}, then liza run", self.spec),
+            () => "liza run, or liza add-task for a task of your own".to_owned(),
+        };
         let text = format!(
-            "the blackboard is in {}, work will be merged to the branch {}{begun}\n\
-             next: liza run, or liza add-task for a task of your own",
+            "blackboard          {}\nintegration branch  {}\nnext                {next}",
             root.join(".liza").display(),
             self.branch
         );
@@ -217,16 +222,12 @@ impl Drop for Made<'_> {
     }
 }
 
-/// Removes what an `init` left that was killed.
-fn sweep(root: &Path) {
-    let Ok(entries) = fs::read_dir(root) else { return };
-    for entry in entries.flatten() {
-        let name = entry.file_name();
-        let owner = name.to_str().and_then(|name| name.strip_prefix(STAGE)?.parse::<u32>().ok());
-        if owner.is_some_and(|owner| !is_alive(owner)) {
-            let _ = fs::remove_dir_all(entry.path());
-        }
-    }
+/// Keeps a second `init` of the same repository waiting as long as the result lives. Where the file system knows no
+/// locks of folders, the move at the end still lets only one of them win.
+fn take_turn(root: &Path) -> Option<fs::File> {
+    let folder = fs::File::open(root).ok()?;
+    folder.lock().ok()?;
+    Some(folder)
 }
 
 /// Writes a file that is not there, with its folders; gives what it made, outermost first.

@@ -152,12 +152,12 @@ fn run_inside(
 
 /// A text that cannot be read as a blackboard is the caller's, not the blackboard's: that one stands as it was.
 pub(super) fn unusable(error: StoreError) -> CommandError {
-    match error {
-        StoreError::Broken(fault) => {
-            CommandError::refused("invalid", fault.to_string()).hint("the blackboard is as it was")
-        }
-        error => error.into(),
+    let broken = matches!(error, StoreError::Broken(_));
+    let told = CommandError::from(error);
+    if !broken {
+        return told;
     }
+    CommandError::refused("invalid", told.message).hint("the blackboard is as it was")
 }
 
 /// `lock modify 'a line for the shell' --json`: what follows a line for the shell is not part of it, so options that

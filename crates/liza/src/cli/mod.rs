@@ -49,7 +49,6 @@ mod spec_change;
 mod sprint;
 mod status;
 mod supersede_task;
-mod templates;
 mod unblock_task;
 mod update_sprint_metrics;
 mod validate;
@@ -169,7 +168,7 @@ fn dispatch(verb: Verb, context: &Context) -> Result<Reply, CommandError> {
         Verb::Goal(args) => goal::run(args, context),
         Verb::Graph(args) => graph::run(&args, context),
         Verb::Handoff(args) => handoff::run(args, context),
-        Verb::Heartbeat(args) => heartbeat::run(args, context),
+        Verb::Heartbeat(args) => heartbeat::run(&args, context),
         Verb::Init(args) => init::run(args, context),
         Verb::Lock(args) => lock::run(args, context),
         Verb::Log(args) => log::run(&args, context),

@@ -130,8 +130,8 @@ fn reader_is_gone() -> bool {
     let out = io::stdout();
     let mut pipe = [PollFd::new(&out, PollFlags::empty())];
     let now = Timespec { tv_sec: 0, tv_nsec: 0 };
-    matches!(poll(&mut pipe, Some(&now)), Ok(1))
-        && pipe[0].revents().intersects(PollFlags::ERR | PollFlags::HUP)
+    let told = matches!(poll(&mut pipe, Some(&now)), Ok(1));
+    told && pipe[0].revents().intersects(PollFlags::ERR | PollFlags::HUP)
 }
 
 /// The blackboard's values as JSON.

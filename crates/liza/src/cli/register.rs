@@ -31,7 +31,7 @@ pub(super) fn run(args: Args, context: &Context) -> Result<Reply, CommandError> 
     context.submit_and_tell(Command::Register { agent, terminal }, |reply| {
         let (generation, until) = (word(reply, "generation"), word(reply, "lease_expires"));
         format!(
-            "{agent} is registered until {until}; liza heartbeat {agent} renews that\n\
+            "{agent} is registered, with a lease until {until}\n\
              its sessions set LIZA_AGENT_ID={agent} LIZA_AGENT_GENERATION={generation}"
         )
     })

@@ -6,7 +6,7 @@ use liza_core::sprint::DECISIONS;
 use super::context::Context;
 use super::error::CommandError;
 use super::input::Text;
-use super::output::Reply;
+use super::output::{Reply, word};
 
 /// Go on after a pause or a checkpoint.
 #[derive(Debug, clap::Args)]
@@ -25,5 +25,9 @@ pub(super) struct Args {
 /// Runs it.
 pub(super) fn run(args: Args, context: &Context) -> Result<Reply, CommandError> {
     let command = Command::Resume { decision: args.decision, note: Text::read_some(args.note)? };
-    context.submit_and_tell(command, |_| "work goes on; liza status shows where it stands".to_owned())
+    context.submit_and_tell(command, |reply| match word(reply, "sprint").as_str() {
+        "IN_PROGRESS" => "work goes on; liza status shows where it stands".to_owned(),
+        "ABORTED" => "the goal is ABORTED, nothing goes on; liza goal new \"GOAL\" starts over".to_owned(),
+        status => format!("the sprint is {status}; liza sprint new or liza goal new \"GOAL\" goes on"),
+    })
 }

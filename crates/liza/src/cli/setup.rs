@@ -1,4 +1,4 @@
-//! `liza setup`: templates and the old names, below `~/.liza/`.
+//! `liza setup`: contracts, templates and the old names, below `~/.liza/`.
 //!
 //! What a person has changed there stays, unless they say otherwise.
 
@@ -9,13 +9,14 @@ use std::path::{Path, PathBuf};
 
 use serde_json::json;
 
+use crate::contracts;
+
 use super::context::Context;
 use super::error::CommandError;
 use super::old_names::OLD_NAMES;
 use super::output::Reply;
-use super::templates::FILES;
 
-/// Install templates and the old script names to ~/.liza.
+/// Install contracts, templates and the old script names to ~/.liza.
 ///
 /// Files that you have changed are kept. Run it again after the program has moved: the old names are links to it.
 #[derive(Debug, clap::Args)]
@@ -28,6 +29,8 @@ pub(super) struct Args {
     force: bool,
 }
 
+const AGAIN: &str = "what is there already is whole; liza setup again does the rest";
+
 /// Runs it.
 pub(super) fn run(args: &Args, context: &Context) -> Result<Reply, CommandError> {
     context.person_only("setup")?;
@@ -38,10 +41,11 @@ pub(super) fn run(args: &Args, context: &Context) -> Result<Reply, CommandError>
     let program = std::env::current_exe()
         .map_err(|error| CommandError::refused("io", format!("cannot find the program itself: {error}")))?;
     let folder = home.join(".liza");
-    let mut install = Install { folder: &folder, force: args.force, written: Vec::new(), kept: Vec::new() };
-    for (name, text) in FILES {
-        install.file(name, text)?;
-    }
+    let texts = contracts::install(&folder, args.force)
+        .map_err(|error| CommandError::refused("io", error.to_string()).hint(AGAIN))?;
+    let owned = |names: Vec<&str>| names.into_iter().map(str::to_owned).collect();
+    let (written, kept) = (owned(texts.written), owned(texts.kept));
+    let mut install = Install { folder: &folder, force: args.force, written, kept };
     for (name, _) in OLD_NAMES {
         install.link(&format!("scripts/{name}"), &program)?;
     }
@@ -50,8 +54,11 @@ pub(super) fn run(args: &Args, context: &Context) -> Result<Reply, CommandError>
         [] => String::new(),
         kept => format!("\nkept as you changed it: {} (liza setup --force writes it anew)", kept.join(", ")),
     };
-    let done =
-        if written.is_empty() { "is up to date" } else { "has the templates and the old script names" };
+    let done = if written.is_empty() {
+        "is up to date"
+    } else {
+        "has the contracts, the templates and the old script names"
+    };
     let text =
         format!("{} {done}{kept_note}\nnext, in your repository: liza init \"GOAL\"", folder.display());
     Ok(Reply::new(text, json!({"folder": folder, "written": written, "kept": kept})))
@@ -65,19 +72,6 @@ struct Install<'s> {
 }
 
 impl Install<'_> {
-    fn file(&mut self, name: &str, text: &str) -> Result<(), CommandError> {
-        let path = self.prepare(name)?;
-        match fs::read(&path) {
-            Ok(old) if old == text.as_bytes() => return Ok(()),
-            Ok(_) if !self.force => {
-                self.kept.push(name.to_owned());
-                return Ok(());
-            }
-            Ok(_) | Err(_) => {}
-        }
-        self.put(name, &path, |step| fs::write(step, text))
-    }
-
     fn link(&mut self, name: &str, program: &Path) -> Result<(), CommandError> {
         let path = self.prepare(name)?;
         match fs::read_link(&path) {
@@ -90,7 +84,14 @@ impl Install<'_> {
             }
             Ok(_) | Err(_) => {}
         }
-        self.put(name, &path, |step| symlink(program, step))
+        // Made beside its place and renamed, so that a kill leaves the old one or the new one.
+        let step = path.with_extension("new");
+        let _ = fs::remove_file(&step);
+        symlink(program, &step)
+            .and_then(|()| fs::rename(&step, &path))
+            .map_err(|error| failed("write", &path, &error))?;
+        self.written.push(name.to_owned());
+        Ok(())
     }
 
     fn prepare(&self, name: &str) -> Result<PathBuf, CommandError> {
@@ -99,23 +100,8 @@ impl Install<'_> {
         fs::create_dir_all(folder).map_err(|error| failed("create", folder, &error))?;
         Ok(path)
     }
-
-    /// Makes it beside its place and renames it, so that a kill leaves the old one or the new one.
-    fn put(
-        &mut self,
-        name: &str,
-        path: &Path,
-        make: impl FnOnce(&Path) -> io::Result<()>,
-    ) -> Result<(), CommandError> {
-        let step = path.with_extension("new");
-        let _ = fs::remove_file(&step);
-        make(&step).and_then(|()| fs::rename(&step, path)).map_err(|error| failed("write", path, &error))?;
-        self.written.push(name.to_owned());
-        Ok(())
-    }
 }
 
 fn failed(action: &str, path: &Path, error: &io::Error) -> CommandError {
-    CommandError::refused("io", format!("cannot {action} {}: {error}", path.display()))
-        .hint("what was installed before is as it was; liza setup goes on where it stopped")
+    CommandError::refused("io", format!("cannot {action} {}: {error}", path.display())).hint(AGAIN)
 }

@@ -18,7 +18,9 @@ use super::error::CommandError;
 use super::layout::{BOLD, CYAN, DIM, RED, ago, columns, command, cut, minute, one_line, pad, paint, wrap};
 use super::output::Reply;
 
-/// See everything about one task: what it is, where it stands, what was said about it, what happened to it.
+/// See everything about one task.
+///
+/// What it is, where it stands, what was said about it, what happened to it, and the next right command.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Example:
   liza show retry-orders")]

@@ -1,0 +1,90 @@
+//! Claims in unusual company: failed and vanished coders, late second halves, clean sheets.
+
+use liza_core::agent::Actor;
+use liza_core::claimable::claimable_for;
+use liza_core::command::{Command, HandoffNotes, NewTask};
+use liza_core::effect::WorktreeMode::{Fresh, Keep};
+use liza_core::record::Status;
+
+use crate::steps::*;
+use crate::support::*;
+
+/// Covers: CL-03
+#[test]
+fn a_stale_coder_and_one_who_failed_too_are_no_fresh_minds() {
+    let mut stale = World::with_task(Status::Blocked);
+    stale.must(Actor::Human, unblock("t"));
+    stale.pass_with(361, &[coder(1)]);
+    stale.claim("t", coder(1));
+    let mut both = World::new();
+    both.edit_record("t", |record| record.failed_by = Some(vec![coder(1), coder(2)]));
+    both.claim("t", coder(1));
+}
+
+/// Covers: CL-01
+#[test]
+fn a_failed_merge_of_its_own_is_no_more_urgent_to_a_coder_than_its_priority() {
+    let mut world = World::with_task(Status::IntegrationFailed);
+    world.add("one", NewTask { priority: Some(1), ..ready() });
+    assert_eq!(claimable_for(&world.state.board, coder(1), world.now), [task("one"), task("t")]);
+}
+
+/// A blocked task that waits for coder-1 again, who is gone.
+fn meant_for_a_coder_who_is_gone(with_notes: bool) -> World {
+    let mut world = World::with_task(Status::Claimed);
+    if with_notes {
+        let notes = HandoffNotes { summary: "half".into(), next_action: "rest".into(), ..Default::default() };
+        world.must(world.agent(coder(1)), Command::Handoff { task: task("t"), notes, dirty: Vec::new() });
+    }
+    world.must(Actor::Human, block("t"));
+    let same_coder = Command::Unblock {
+        task: task("t"),
+        reset_cycles: false,
+        same_coder: true,
+        keep_worktree: false,
+        assessment: None,
+    };
+    world.must(Actor::Human, same_coder);
+    world.must(Actor::Human, Command::Deregister { agent: coder(1) });
+    world
+}
+
+/// Covers: CL-06
+#[test]
+fn another_coder_starts_afresh_on_what_was_meant_for_one_who_is_gone() {
+    let mut world = meant_for_a_coder_who_is_gone(false);
+    assert_eq!(world.reserve("t", coder(2), sha('9')), (Fresh, sha('9')));
+    let mut handed_over = meant_for_a_coder_who_is_gone(true);
+    assert_eq!(handed_over.reserve("t", coder(2), sha('9')), (Keep, base()));
+}
+
+/// Covers: CL-05
+#[test]
+fn a_late_second_half_loses_against_a_coder_that_has_renewed() {
+    let mut world = World::with_task(Status::Claimed);
+    world.pass_with(361, &[coder(2)]);
+    world.reserve("t", coder(2), base());
+    world.pass_with(121, &[coder(1), coder(2)]);
+    let late = Command::Claim { task: task("t"), coder: coder(2) };
+    world.refused_with("claimed_by_other", world.supervisor(coder(2)), late);
+    world.submit("t", coder(1), sha('a'));
+    assert_eq!(world.record("t").reservation, None, "the lapsed reservation went with the submission");
+}
+
+/// Covers: AG-08
+#[test]
+fn another_coder_starts_with_a_clean_sheet() {
+    let mut world = World::with_task(Status::Claimed);
+    world.must(world.supervisor(coder(1)), idle_exit("t", coder(1)));
+    world.pass_with(361, &[coder(2)]);
+    world.claim("t", coder(2));
+    assert_eq!(world.record("t").idle_exits, None);
+}
+
+/// Covers: CL-07
+#[test]
+fn resuming_is_no_new_iteration_of_the_agent_either() {
+    let mut world = World::with_task(Status::Claimed);
+    world.claim("t", coder(1));
+    assert_eq!(world.entry(coder(1)).iterations_total, Some(1));
+}

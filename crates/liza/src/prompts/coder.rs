@@ -1,0 +1,277 @@
+//! `=== ASSIGNED TASK ===`: what a coder has to build, what became of earlier attempts, and how to end.
+
+use std::path::Path;
+
+use liza_core::State;
+use liza_core::agent::Role;
+use liza_core::command::MergeFailure;
+use liza_core::event::EventName;
+use liza_core::ids::TaskId;
+use liza_core::record::TaskRecord;
+use liza_core::refusal::Refusal;
+
+use super::context::{
+    fact, facts, handoff_for, history, last, note_is_for, open_rejection, spec, write_handoff, write_notes,
+    write_spec_changes,
+};
+use super::page::{Page, inline, path, word};
+use super::{Brief, Staleness, TrialMerge};
+
+/// What the blackboard does not know.
+pub(super) struct Facts<'f> {
+    pub(super) worktree: &'f Path,
+    pub(super) staleness: Option<&'f Staleness>,
+    pub(super) failure: Option<&'f MergeFailure>,
+}
+
+/// Writes the section.
+pub(super) fn write(
+    page: &mut Page,
+    state: &State,
+    brief: &Brief,
+    task: &TaskId,
+    facts: &Facts<'_>,
+) -> Result<(), Refusal> {
+    let record = &state.board.body(task)?.record;
+    let fixing = record.integration_fix == Some(true);
+    page.section("ASSIGNED TASK");
+    write_task(page, state, brief, task, record, facts.worktree);
+    write_spec_changes(page, state, record);
+    write_rejection(page, brief, record);
+    write_unblocked(page, record);
+    if fixing {
+        write_fix(page, state, brief, record, facts.failure);
+    } else if let Some(staleness) = facts.staleness {
+        write_staleness(page, state, staleness);
+    }
+    if let Some(notes) = handoff_for(state, task, record, Role::Coder) {
+        write_handoff(page, notes, brief.agent);
+    }
+    write_notes(page, state, |note| note_is_for(note, task));
+    page.gap();
+    page.line("INSTRUCTIONS:");
+    page.steps(&steps(brief, task, record, &integration_branch(state), facts));
+    Ok(())
+}
+
+fn write_task(
+    page: &mut Page,
+    state: &State,
+    brief: &Brief,
+    task: &TaskId,
+    record: &TaskRecord,
+    worktree: &Path,
+) {
+    let config = state.board.config.ready().cloned().unwrap_or_default();
+    page.line(format!("TASK ID: {task}"));
+    page.line(format!("WORKTREE: {}", path(worktree)));
+    page.line(format!("BRANCH: {}", task.branch()));
+    if let Some(base) = &record.base_commit {
+        page.line(format!("BASE: {base}"));
+    }
+    page.field("DESCRIPTION", record.description.as_deref().unwrap_or_default());
+    page.field("DONE WHEN", record.done_when.as_deref().unwrap_or_default());
+    page.field("SCOPE", record.scope.as_deref().unwrap_or_default());
+    page.line(format!("SPEC: {}", spec(&brief.project, record.spec_ref.as_deref())));
+    let (iteration, cycles) = (record.iteration.unwrap_or(1), record.review_cycles_current.unwrap_or(0));
+    page.line(format!("ITERATION: {iteration} of {}", config.max_iterations(record)));
+    page.line(format!("REJECTIONS SO FAR: {cycles} of {}", config.max_review_cycles(record)));
+    if let Some(replaced) = record.supersedes.as_deref().filter(|tasks| !tasks.is_empty()) {
+        let names: Vec<String> = replaced.iter().map(ToString::to_string).collect();
+        page.line(format!("REPLACES: {}", names.join(", ")));
+        page.field_some("BECAUSE", record.rescope_reason.as_deref());
+    }
+}
+
+fn write_rejection(page: &mut Page, brief: &Brief, record: &TaskRecord) {
+    let Some(rejection) = open_rejection(record) else { return };
+    page.gap();
+    page.line(format!("PRIOR REJECTION (by {}):", rejection.by));
+    page.quote(rejection.reason);
+    let own = rejection.coder.is_none_or(|coder| coder == brief.agent.to_string());
+    page.line(match (own, rejection.coder) {
+        (false, Some(coder)) => format!(
+            "It is about the work of {}, which your worktree need not contain. Do not repeat those mistakes.",
+            inline(coder)
+        ),
+        _ => "Settle every blocker. Where you think that the reviewer is wrong, say why in the commit message; if the \
+              spec cannot decide it, block."
+            .to_owned(),
+    });
+}
+
+/// What the planner answered when it released the task; settled by the next submission.
+fn write_unblocked(page: &mut Page, record: &TaskRecord) {
+    let events = history(record);
+    let since = events.iter().rposition(|event| event.is(EventName::ReadyForReview)).map_or(0, |at| at + 1);
+    let recent = events.get(since..).unwrap_or_default();
+    let Some(event) = recent.iter().rev().find(|event| event.is(EventName::Unblocked)) else { return };
+    page.gap();
+    page.line(format!("THIS TASK WAS BLOCKED, and released at {}:", event.time));
+    page.field("Was blocked by", &fact(event, "was"));
+    let asked = events.iter().rev().find(|event| event.is(EventName::Blocked));
+    page.list("Questions", &asked.map(|event| facts(event, "questions")).unwrap_or_default());
+    page.field_some("The planner's answer", Some(&fact(event, "assessment")));
+}
+
+fn write_staleness(page: &mut Page, state: &State, staleness: &Staleness) {
+    let branch = integration_branch(state);
+    if staleness.commits == 0 {
+        return;
+    }
+    page.gap();
+    let moved = format!("STALENESS: {branch} has moved by {} commit(s) since your base", staleness.commits);
+    match &staleness.trial {
+        TrialMerge::Clean => page.line(format!("{moved}; a trial merge is clean.")),
+        TrialMerge::Conflicts(files) => {
+            page.line(format!("{moved}; a trial merge conflicts."));
+            page.list("Conflicting files", files);
+            page.line("Keep your change in these files small.");
+        }
+    }
+    page.line(format!("Do not merge or rebase onto {branch}: integrating comes after approval."));
+}
+
+/// Why the merge failed, as the supervisor says it now or the history says it.
+fn failure(given: Option<&MergeFailure>, record: &TaskRecord) -> Option<MergeFailure> {
+    if given.is_some() {
+        return given.cloned();
+    }
+    let event = last(record, EventName::IntegrationFailed)?;
+    let output = fact(event, "output");
+    Some(if output.is_empty() {
+        MergeFailure::Conflict { files: facts(event, "files") }
+    } else {
+        MergeFailure::Test { what: fact(event, "reason"), output }
+    })
+}
+
+fn write_fix(
+    page: &mut Page,
+    state: &State,
+    brief: &Brief,
+    record: &TaskRecord,
+    given: Option<&MergeFailure>,
+) {
+    let branch = integration_branch(state);
+    page.gap();
+    page.line("INTEGRATION FIX: this work was approved, but it could not be merged.");
+    if let Some(head) = &record.base_commit {
+        page.line(format!("HEAD TO MERGE IN: {head} ({branch})"));
+    }
+    match failure(given, record) {
+        Some(MergeFailure::Conflict { files }) if !files.is_empty() => {
+            page.list("CONFLICTING FILES", &files);
+        }
+        Some(MergeFailure::Test { what, output }) => {
+            page.field("FAILED TEST", &what);
+            page.line(format!("TEST OUTPUT: {}", path(&brief.project.join(output))));
+        }
+        Some(MergeFailure::Conflict { .. }) | None => {
+            page.line("What failed is not on record: merge and test to see it.");
+        }
+    }
+    page.line("SCOPE OF THE FIX: resolve this only. No features, no clean-up, nothing that the merge does not need.");
+}
+
+fn steps(brief: &Brief, task: &TaskId, record: &TaskRecord, branch: &str, facts: &Facts<'_>) -> Vec<String> {
+    let (liza, tree) = (word(&brief.program), word(facts.worktree));
+    let fixing = record.integration_fix == Some(true);
+    let mut steps = vec![
+        format!(
+            "Run: cd {tree} && git status && git log --oneline -5\nWork only there, on {}. What earlier sessions left, \
+             committed or not, is yours to use or undo.",
+            task.branch()
+        ),
+        format!(
+            "If the task, its spec and the notes do not tell you what is wanted, block now; never for style or for what \
+             the specs answer:\n{liza} mark-blocked {task} --reason \"...\" --question \"...\" --attempted \"...\"\nthen \
+             stop with exit code 42."
+        ),
+        checkpoint_step(brief, record, &format!("{liza} pre-check {task}")),
+    ];
+    steps.extend(if fixing { fix_steps(record, branch, facts) } else { build_steps(record) });
+    steps.push(format!(
+        "Something else is wrong? Do not fix it:\n{liza} discover --task {task} --desc \"...\" --severity \
+         critical|high|medium|low\nLog your anomalies when they occur: {liza} anomaly TYPE --task {task} --detail \
+         KEY=VALUE"
+    ));
+    steps.push(
+        "Run the validation command and the project's whole test suite. Claim nothing that you did not see pass."
+            .to_owned(),
+    );
+    steps.push("Commit. `git status --porcelain` must print nothing.".to_owned());
+    steps.push(format!(
+        "Submit exactly that commit:\n{liza} submit-for-review {task} \"$(git -C {tree} rev-parse HEAD)\""
+    ));
+    steps.push(
+        "Stop with exit code 42 (0 is accepted). Do not wait for the verdict, and touch nothing more."
+            .to_owned(),
+    );
+    steps
+}
+
+fn build_steps(record: &TaskRecord) -> Vec<String> {
+    let first = "Tests first: write tests that fail because DONE WHEN is not yet true, then implement until they pass. Only \
+                 tasks that change nothing but docs, configuration or specs do without; code without tests is rejected.";
+    let scope = "Stay within SCOPE: no fixes on the way, no prerequisites that the task does not name.";
+    let mut steps = vec![first.to_owned(), scope.to_owned()];
+    if open_rejection(record).is_some() {
+        steps.insert(
+            0,
+            "Answer the PRIOR REJECTION, point by point: for each blocker a test that shows it, then the fix."
+                .to_owned(),
+        );
+    }
+    steps
+}
+
+/// An intent that this coder has recorded since its claim still stands.
+fn checkpoint_step(brief: &Brief, record: &TaskRecord, command: &str) -> String {
+    let events = history(record);
+    let claim = events.iter().rposition(|event| EventName::is_claim(&event.event)).unwrap_or(0);
+    let own = brief.agent.to_string();
+    let stands = events.get(claim..).unwrap_or_default().iter().any(|event| {
+        event.is(EventName::PreExecutionCheckpoint) && event.agent.as_deref() == Some(own.as_str())
+    });
+    let when = match stands {
+        true => {
+            "Your pre-execution checkpoint is on record from an earlier session. Record another one only if \
+                 your intent has changed:"
+        }
+        false => {
+            "Before you change a file, record your pre-execution checkpoint; the reviewer compares it with the result:"
+        }
+    };
+    format!(
+        "{when}\n{command} --intent \"...\" --validation \"the command that will show it\" --assumption \"...\" --risk \
+         \"...\" --file PATH"
+    )
+}
+
+fn fix_steps(record: &TaskRecord, branch: &str, facts: &Facts<'_>) -> Vec<String> {
+    let head = record.base_commit.as_ref().map_or(branch, |head| head.as_str());
+    let mut steps = vec![format!(
+        "Run: git merge --no-edit {head}\n(If a merge is already under way, finish it.) Keep the intent of both sides; never \
+         resolve by dropping the other side's change. The commit that you submit must contain {head}."
+    )];
+    if let Some(MergeFailure::Test { .. }) = failure(facts.failure, record) {
+        steps.push(
+            "Read TEST OUTPUT, reproduce the failure, find which of the two sides is at odds with the spec, mend that. A test \
+             is changed only where the spec says so."
+                .to_owned(),
+        );
+    }
+    if open_rejection(record).is_some() {
+        steps.push("Answer the PRIOR REJECTION, point by point.".to_owned());
+    }
+    steps.push(
+        "If scripts/integration-test.sh exists, run it: it has to pass on the merged result.".to_owned(),
+    );
+    steps
+}
+
+fn integration_branch(state: &State) -> String {
+    let config = state.board.config.ready().cloned().unwrap_or_default();
+    inline(&config.integration_branch)
+}

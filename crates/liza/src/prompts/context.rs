@@ -1,0 +1,153 @@
+//! What several roles are told about a task: notes, handoffs, earlier verdicts, changed specifications.
+
+use std::path::Path;
+
+use liza_core::State;
+use liza_core::agent::Role;
+use liza_core::event::{EventName, HistoryEvent};
+use liza_core::ids::{AgentId, TaskId};
+use liza_core::notes::{Handoff, HumanNote, SpecChange};
+use liza_core::record::TaskRecord;
+use liza_core::value::Value;
+
+use super::page::{Page, inline, path};
+
+/// As many notes as a session can be expected to take in; the rest can be asked for.
+const NOTES_MAX: usize = 20;
+
+/// The task's history, empty where it has none.
+pub(super) fn history(record: &TaskRecord) -> &[HistoryEvent] {
+    record.history.as_deref().unwrap_or_default()
+}
+
+/// The last event of that name.
+pub(super) fn last(record: &TaskRecord, name: EventName) -> Option<&HistoryEvent> {
+    history(record).iter().rev().find(|event| event.is(name))
+}
+
+fn place_of(record: &TaskRecord, name: EventName) -> Option<usize> {
+    history(record).iter().rposition(|event| event.is(name))
+}
+
+/// A fact of an event as text; empty where it is not there.
+pub(super) fn fact(event: &HistoryEvent, key: &str) -> String {
+    event.more.get(key).map(ToString::to_string).unwrap_or_default()
+}
+
+/// A fact of an event as a list.
+pub(super) fn facts(event: &HistoryEvent, key: &str) -> Vec<String> {
+    match event.more.get(key) {
+        Some(Value::List(items)) => items.iter().map(ToString::to_string).collect(),
+        Some(value) if !value.is_blank() => vec![value.to_string()],
+        Some(_) | None => Vec::new(),
+    }
+}
+
+/// Where the specification is, as an absolute path with its anchor.
+pub(super) fn spec(project: &Path, spec_ref: Option<&str>) -> String {
+    match spec_ref.map(str::trim).filter(|text| !text.is_empty()) {
+        Some(text) => path(&project.join(text)),
+        None => "(not given)".to_owned(),
+    }
+}
+
+/// A rejection that still has to be answered.
+pub(super) struct Rejection<'r> {
+    pub(super) reason: &'r str,
+    /// Who rejected which commit, when.
+    pub(super) by: String,
+    /// The coder whose work it was.
+    pub(super) coder: Option<&'r str>,
+}
+
+/// The last verdict, where it was a rejection: one that an approval followed is settled.
+pub(super) fn open_rejection(record: &TaskRecord) -> Option<Rejection<'_>> {
+    let reason = record.rejection_reason.as_deref()?;
+    let Some(at) = place_of(record, EventName::Rejected) else {
+        return Some(Rejection { reason, by: "an earlier review".to_owned(), coder: None });
+    };
+    if place_of(record, EventName::Approved).is_some_and(|approved| approved > at) {
+        return None;
+    }
+    let (before, event) = (history(record).get(..at)?, history(record).get(at)?);
+    let claim = before.iter().rev().find(|event| EventName::is_claim(&event.event));
+    let who = inline(event.agent.as_deref().unwrap_or("system"));
+    let commit = fact(event, "commit");
+    let of = if commit.is_empty() { String::new() } else { format!(" of commit {}", inline(&commit)) };
+    Some(Rejection {
+        reason,
+        by: format!("{who}{of}, {}", event.time),
+        coder: claim.and_then(|event| event.agent.as_deref()),
+    })
+}
+
+/// The notes that a session of this role on this task has to be given: those not yet followed by a submission.
+pub(super) fn handoff_for<'s>(
+    state: &'s State,
+    task: &TaskId,
+    record: &TaskRecord,
+    role: Role,
+) -> Option<&'s Handoff> {
+    let notes = state.board.handoff.ready()?.get(task).filter(|notes| notes.reader() == role)?;
+    let pending = record.handoff_pending == Some(true);
+    let written = place_of(record, EventName::Handoff);
+    let current = role != Role::Coder || written > place_of(record, EventName::ReadyForReview);
+    (pending || current).then_some(notes)
+}
+
+/// Writes handoff notes; `reader` is who reads them now.
+pub(super) fn write_handoff(page: &mut Page, notes: &Handoff, reader: AgentId) {
+    let time = notes.timestamp.map(|time| format!(", {time}")).unwrap_or_default();
+    let used = notes.context_used.as_deref().map(|used| format!(", context {} full", inline(used)));
+    page.gap();
+    page.line(format!("HANDOFF NOTES (from {}{time}{}):", notes.agent, used.unwrap_or_default()));
+    page.field("Summary", &notes.summary);
+    page.field("Next action", &notes.next_action);
+    page.field_some("Approach", notes.approach.as_deref());
+    page.field_some("Blockers", notes.blockers.as_deref());
+    page.list("Files modified", &notes.files_modified);
+    page.list("Next steps", &notes.next_steps);
+    if notes.agent != reader {
+        page.line("They are another agent's: where they and git disagree, git is right.");
+    }
+}
+
+/// Writes the human's notes that `wanted` picks; the newest where there are too many.
+pub(super) fn write_notes(page: &mut Page, state: &State, wanted: impl Fn(&HumanNote) -> bool) {
+    let notes: Vec<&HumanNote> = state.journal.human_notes.iter().filter(|note| wanted(note)).collect();
+    if notes.is_empty() {
+        return;
+    }
+    page.gap();
+    page.line("HUMAN NOTES (they come before the plan and before your own ideas; nothing lifts Tier 0):");
+    let skipped = notes.len().saturating_sub(NOTES_MAX);
+    if skipped > 0 {
+        page.line(format!("({skipped} older ones left out: liza get human_notes)"));
+    }
+    for note in notes.iter().skip(skipped) {
+        let to = note.to.as_ref().map_or_else(|| "for everybody".to_owned(), |task| format!("for {task}"));
+        page.quote(&format!("{}, {to}: {}", note.timestamp, note.message));
+    }
+}
+
+/// Whether a note is for whoever works on this task.
+pub(super) fn note_is_for(note: &HumanNote, task: &TaskId) -> bool {
+    note.to.as_ref().is_none_or(|to| to == task)
+}
+
+/// Writes which changes of its specification a task has seen since it was written down.
+pub(super) fn write_spec_changes(page: &mut Page, state: &State, record: &TaskRecord) {
+    let file = |text: &str| text.split('#').next().unwrap_or_default().trim().to_owned();
+    let Some(own) = record.spec_ref.as_deref().map(file) else { return };
+    let since = |change: &&SpecChange| {
+        file(&change.spec) == own && record.created.is_none_or(|created| change.timestamp >= created)
+    };
+    let tell = |change: &SpecChange| {
+        format!("{} {}: {}", change.timestamp, inline(&change.spec), inline(&change.change))
+    };
+    let changes: Vec<String> = state.journal.spec_changes.iter().filter(since).map(tell).collect();
+    if !changes.is_empty() {
+        page.gap();
+        page.list("SPEC CHANGES since the task was written (the spec as it is now holds)", &changes);
+    }
+}

@@ -1,0 +1,166 @@
+//! Writing a prompt: sections, fields, and what others wrote, set apart so that it cannot pass for the prompt itself.
+//!
+//! Every text of the blackboard comes in through [`Page::field`], [`Page::quote`] or [`inline`].
+
+use std::fmt::Write as _;
+use std::path::Path;
+
+/// How a line of foreign text begins.
+// Not a bar: the tables of a contract begin with one.
+const QUOTE: &str = "> ";
+
+/// A prompt being written.
+#[derive(Debug, Default)]
+pub(super) struct Page(String);
+
+impl Page {
+    /// Begins a section. No other line of a prompt begins with `===`.
+    pub(super) fn section(&mut self, title: &str) {
+        if !self.0.is_empty() {
+            self.gap();
+        }
+        self.line(format!("=== {title} ==="));
+    }
+
+    /// One line in our own words.
+    pub(super) fn line(&mut self, text: impl AsRef<str>) {
+        self.0.push_str(text.as_ref());
+        self.0.push('\n');
+    }
+
+    /// An empty line, never two.
+    pub(super) fn gap(&mut self) {
+        if !self.0.ends_with("\n\n") {
+            self.0.push('\n');
+        }
+    }
+
+    /// A field: on its line where the value is one line, else quoted below.
+    pub(super) fn field(&mut self, name: &str, value: &str) {
+        let lines = clean_lines(value);
+        match lines.as_slice() {
+            [] => self.line(format!("{name}: (not given)")),
+            [one] => self.line(format!("{name}: {one}")),
+            [..] => {
+                self.line(format!("{name}:"));
+                self.quote(value);
+            }
+        }
+    }
+
+    /// A field that may be missing; then nothing is written.
+    pub(super) fn field_some(&mut self, name: &str, value: Option<&str>) {
+        if let Some(value) = value.filter(|value| !value.trim().is_empty()) {
+            self.field(name, value);
+        }
+    }
+
+    /// A list of foreign texts under a heading; nothing where it is empty.
+    pub(super) fn list<T: AsRef<str>>(&mut self, heading: &str, items: &[T]) {
+        if items.is_empty() {
+            return;
+        }
+        self.line(format!("{heading}:"));
+        for item in items {
+            let text = clean_lines(item.as_ref()).join("\n  ");
+            self.quote(&format!("- {text}"));
+        }
+    }
+
+    /// Foreign text, every line marked.
+    pub(super) fn quote(&mut self, text: &str) {
+        for line in clean_lines(text) {
+            self.line(format!("{QUOTE}{line}").trim_end());
+        }
+    }
+
+    /// Numbered steps in our own words; a step may have lines below it.
+    pub(super) fn steps(&mut self, steps: &[String]) {
+        for (n, step) in steps.iter().enumerate() {
+            let _ = writeln!(self.0, "{}. {}", n + 1, step.replace('\n', "\n   "));
+        }
+    }
+
+    /// A document that is part of the prompt: kept as it is, except that it cannot begin a section.
+    pub(super) fn document(&mut self, text: &str) {
+        for line in text.lines() {
+            let guard = if line.starts_with("===") { " " } else { "" };
+            self.line(format!("{guard}{line}"));
+        }
+    }
+
+    /// The prompt.
+    pub(super) fn finish(self) -> String {
+        self.0
+    }
+}
+
+/// The lines of a text: every kind of line end counts, control characters go, blank edges go.
+fn clean_lines(text: &str) -> Vec<String> {
+    let ends = ['\n', '\r', '\u{b}', '\u{c}', '\u{85}', '\u{2028}', '\u{2029}'];
+    let clean = |line: &str| {
+        let kept: String = line.chars().filter(|c| *c == '\t' || !c.is_control()).collect();
+        kept.trim_end().to_owned()
+    };
+    let text = text.replace("\r\n", "\n");
+    let mut lines: Vec<String> = text.split(ends).map(clean).collect();
+    while lines.last().is_some_and(String::is_empty) {
+        lines.pop();
+    }
+    let first = lines.iter().position(|line| !line.is_empty()).unwrap_or(lines.len());
+    lines.drain(..first);
+    lines
+}
+
+/// Foreign text within a line of ours.
+pub(super) fn inline(text: &str) -> String {
+    clean_lines(text).iter().map(|line| line.trim()).collect::<Vec<_>>().join(" ")
+}
+
+/// A path as people read it, on one line.
+pub(super) fn path(path: &Path) -> String {
+    inline(&path.to_string_lossy())
+}
+
+/// A path as a word of a shell command.
+pub(super) fn word(path: &Path) -> String {
+    let text = path.to_string_lossy();
+    let plain = |c: char| c.is_ascii_alphanumeric() || "/._-+:@%,=".contains(c);
+    if !text.is_empty() && text.chars().all(plain) {
+        text.into_owned()
+    } else {
+        format!("'{}'", text.replace('\'', r"'\''"))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn foreign_text_never_begins_a_line_of_its_own() {
+        let mut page = Page::default();
+        page.section("OURS");
+        page.field("ONE", "  === FAKE ===");
+        page.field("MANY", "a\r\n=== FAKE ===\r=== FAKE ===\u{2028}=== FAKE ===\n\n\u{1b}[2J\u{7}b\n\n");
+        page.list("LIST", &["x\n=== FAKE ===", ""]);
+        page.field("NONE", " \n");
+        page.document("=====\ntext");
+        let text = page.finish();
+        let sections: Vec<&str> = text.lines().filter(|line| line.starts_with("===")).collect();
+        assert_eq!(sections, ["=== OURS ==="]);
+        assert!(
+            text.contains("> === FAKE ===\n")
+                && text.contains("> [2Jb\n")
+                && text.contains("NONE: (not given)")
+        );
+        assert!(!text.contains('\u{1b}') && !text.contains('\u{2028}'));
+    }
+
+    #[test]
+    fn paths_become_shell_words() {
+        assert_eq!(word(Path::new("/a/b-1/c.d")), "/a/b-1/c.d");
+        assert_eq!(word(Path::new("/a b/it's")), r"'/a b/it'\''s'");
+        assert_eq!(word(Path::new("/a$(x)")), "'/a$(x)'");
+    }
+}

@@ -1,0 +1,243 @@
+//! `=== PLANNING CONTEXT ===`: why the planner was woken, how the sprint stands, and what waits for a decision.
+
+use liza_core::State;
+use liza_core::agent::Role;
+use liza_core::board::Head;
+use liza_core::event::{EventName, one_line};
+use liza_core::ids::TaskId;
+use liza_core::notes::{Discovery, Urgency};
+use liza_core::record::{Status, TaskRecord};
+use liza_core::task::{EXHAUSTED, REVIEW_DEADLOCK};
+use liza_core::trigger::{Trigger, TriggerKind};
+
+use super::Brief;
+use super::context::{fact, facts, history, last, spec, write_handoff, write_notes};
+use super::page::{Page, inline, path, word};
+use super::planner_steps;
+
+/// As much of a rejection as a planner needs to see where coder and reviewer part; the rest can be asked for.
+const REASON_MAX: usize = 600;
+
+/// Writes the section.
+pub(super) fn write(page: &mut Page, state: &State, brief: &Brief, triggers: &[Trigger]) {
+    page.section("PLANNING CONTEXT");
+    write_wake(page, triggers);
+    write_goal(page, state, brief);
+    write_sprint(page, state);
+    write_blocked(page, state, brief);
+    write_failed_merges(page, state, brief);
+    write_discoveries(page, state);
+    let handoffs = state.board.handoff.ready().into_iter().flat_map(|notes| notes.values());
+    for notes in handoffs.filter(|notes| notes.reader() == Role::Planner) {
+        write_handoff(page, notes, brief.agent);
+    }
+    write_notes(page, state, |note| note.to.as_ref().is_none_or(|task| is_open(state, task)));
+    page.gap();
+    page.line("INSTRUCTIONS:");
+    let kinds = planner_steps::Kinds::of(triggers, deadlocked(state));
+    page.steps(&planner_steps::steps(&word(&brief.program), &kinds));
+}
+
+fn is_open(state: &State, task: &TaskId) -> bool {
+    state.board.status(task).is_some_and(|status| !status.is_terminal())
+}
+
+fn deadlocked(state: &State) -> bool {
+    state.records().any(|(_, record)| is_deadlock(record))
+}
+
+fn is_deadlock(record: &TaskRecord) -> bool {
+    record.status == Some(Status::Blocked) && record.blocked_reason.as_deref() == Some(REVIEW_DEADLOCK)
+}
+
+/// The first trigger is why the planner was woken; the others wait beside it.
+fn write_wake(page: &mut Page, triggers: &[Trigger]) {
+    let mut kinds: Vec<TriggerKind> = triggers.iter().map(|trigger| trigger.kind).collect();
+    kinds.dedup();
+    let names: Vec<String> = kinds.iter().map(ToString::to_string).collect();
+    match names.split_first() {
+        None => page.line("WAKE TRIGGER: NONE"),
+        Some((first, rest)) => {
+            page.line(format!("WAKE TRIGGER: {first}"));
+            if !rest.is_empty() {
+                page.line(format!("ALSO WAITING: {}", rest.join(", ")));
+            }
+        }
+    }
+    for trigger in triggers {
+        let detail = one_line(&trigger.detail, 200);
+        page.quote(&format!("{} {}: {detail}", trigger.kind, inline(&trigger.subject)));
+    }
+}
+
+fn write_goal(page: &mut Page, state: &State, brief: &Brief) {
+    page.gap();
+    if let Some(goal) = state.board.goal.ready() {
+        page.line(format!("GOAL ID: {} ({})", inline(&goal.id), goal.status));
+        page.field("GOAL", &goal.description);
+        page.line(format!("VISION: {}", spec(&brief.project, goal.spec_ref.as_deref())));
+    }
+    if let Some(alignment) = state.journal.alignment_history.last() {
+        page.field(&format!("LAST ALIGNMENT ({})", alignment.timestamp), &alignment.summary);
+    }
+    let decision = state.board.sprint.ready().and_then(|sprint| sprint.decisions.last());
+    if let Some(decision) = decision {
+        let note = decision.note.as_deref().map(|note| format!(": {note}")).unwrap_or_default();
+        let what = format!("{}{note}", decision.decision);
+        page.field(&format!("HUMAN DECISION at the last checkpoint ({})", decision.timestamp), &what);
+    }
+}
+
+/// Counts every task on the board; in_progress as the sprint's metrics define it.
+fn write_sprint(page: &mut Page, state: &State) {
+    let board = &state.board;
+    let count =
+        |statuses: &[Status]| board.heads().filter(|head| statuses.iter().any(|s| head.is(*s))).count();
+    let exhausted =
+        |head: &&Head| !head.status.is_some_and(Status::is_terminal) && head.failed_by.len() >= EXHAUSTED;
+    let pressing = discoveries(state).filter(|found| found.is_pressing()).count();
+    page.gap();
+    match board.sprint.ready() {
+        Some(sprint) => page.line(format!("SPRINT STATE ({}, {}):", inline(&sprint.id), sprint.status)),
+        None => page.line("SPRINT STATE:"),
+    }
+    let in_progress = [
+        Status::Claimed,
+        Status::ReadyForReview,
+        Status::Rejected,
+        Status::Approved,
+        Status::IntegrationFailed,
+    ];
+    let counters = [
+        ("total", board.tasks.len()),
+        ("merged", count(&[Status::Merged])),
+        ("in_progress", count(&in_progress)),
+        ("unclaimed", count(&[Status::Unclaimed])),
+        ("blocked", count(&[Status::Blocked])),
+        ("integration_failed", count(&[Status::IntegrationFailed])),
+        ("hypothesis_exhausted", board.heads().filter(exhausted).count()),
+        ("immediate_discoveries", pressing),
+        ("draft", count(&[Status::Draft])),
+        ("abandoned_or_superseded", count(&[Status::Abandoned, Status::Superseded])),
+    ];
+    for (name, number) in counters {
+        page.line(format!("{name}: {number}"));
+    }
+    let drafts: Vec<String> =
+        board.heads().filter(|head| head.is(Status::Draft)).map(|head| head.id.to_string()).collect();
+    if !drafts.is_empty() {
+        page.line(format!(
+            "DRAFTS left by an earlier session (complete and finalize them, or abandon them): {}",
+            drafts.join(", ")
+        ));
+    }
+}
+
+/// Tasks in that state, by priority, then age.
+fn tasks_in(state: &State, status: Status) -> Vec<(&TaskId, &TaskRecord)> {
+    let mut tasks: Vec<_> = state.records().filter(|(_, record)| record.status == Some(status)).collect();
+    tasks.sort_by_key(|(_, record)| (record.priority.unwrap_or(3), record.created));
+    tasks
+}
+
+fn title(id: &TaskId, record: &TaskRecord, brief: &Brief) -> String {
+    let age = record.created.map(|created| format!(", written {} ago", brief.now.since(created)));
+    format!("TASK: {id} (priority {}{})", record.priority.unwrap_or(3), age.unwrap_or_default())
+}
+
+fn write_blocked(page: &mut Page, state: &State, brief: &Brief) {
+    let tasks = tasks_in(state, Status::Blocked);
+    if tasks.is_empty() {
+        return;
+    }
+    page.gap();
+    page.line("BLOCKED TASKS, by priority, then age:");
+    for (id, record) in tasks {
+        page.gap();
+        page.line(title(id, record, brief));
+        page.field("Description", record.description.as_deref().unwrap_or_default());
+        page.field("Done when", record.done_when.as_deref().unwrap_or_default());
+        page.field("Blocked by", record.blocked_reason.as_deref().unwrap_or_default());
+        page.list("Questions", record.blocked_questions.as_deref().unwrap_or_default());
+        page.list("Tried", record.attempted.as_deref().unwrap_or_default());
+        let failed: Vec<String> = record.failed_by.iter().flatten().map(ToString::to_string).collect();
+        if !failed.is_empty() {
+            let note = if failed.len() >= EXHAUSTED {
+                " (HYPOTHESIS_EXHAUSTED: it cannot be unblocked)"
+            } else {
+                ""
+            };
+            page.line(format!("Failed by: {}{note}", failed.join(", ")));
+        }
+        if record.worktree.is_some() {
+            page.line(format!("Work so far: {}", path(&brief.project.join(".worktrees").join(id.as_str()))));
+        }
+        if is_deadlock(record) {
+            write_deadlock(page, id, record);
+        }
+    }
+}
+
+/// What coder and code reviewer could not agree on.
+fn write_deadlock(page: &mut Page, id: &TaskId, record: &TaskRecord) {
+    page.line(format!("REVIEW_DEADLOCK after {} rejection(s):", record.review_cycles_current.unwrap_or(0)));
+    for event in history(record).iter().filter(|event| event.is(EventName::Rejected)) {
+        let who = event.agent.as_deref().unwrap_or("system");
+        page.quote(&format!("{} {who}: {}", event.time, one_line(&fact(event, "reason"), REASON_MAX)));
+    }
+    page.line(format!("(the whole history: liza show {id})"));
+}
+
+fn write_failed_merges(page: &mut Page, state: &State, brief: &Brief) {
+    let tasks = tasks_in(state, Status::IntegrationFailed);
+    if tasks.is_empty() {
+        return;
+    }
+    page.gap();
+    page.line("FAILED MERGES, by priority, then age:");
+    for (id, record) in tasks {
+        page.gap();
+        page.line(title(id, record, brief));
+        page.field("Description", record.description.as_deref().unwrap_or_default());
+        let times = history(record).iter().filter(|event| event.is(EventName::IntegrationFailed)).count();
+        page.line(format!("Failed merges: {times}"));
+        let Some(event) = last(record, EventName::IntegrationFailed) else { continue };
+        page.field("Last failure", &fact(event, "reason"));
+        page.list("Conflicting files", &facts(event, "files"));
+        let output = fact(event, "output");
+        if !output.is_empty() {
+            page.line(format!("Test output: {}", path(&brief.project.join(output))));
+        }
+    }
+}
+
+fn discoveries(state: &State) -> impl Iterator<Item = &Discovery> {
+    state.board.discovered.ready().into_iter().flatten()
+}
+
+fn write_discoveries(page: &mut Page, state: &State) {
+    let open = |urgency: Urgency| {
+        let mut found: Vec<&Discovery> = discoveries(state)
+            .filter(|found| found.urgency == urgency && found.converted_to_task.is_none())
+            .collect();
+        found.sort_by_key(|found| (found.severity, found.id));
+        found.into_iter().map(tell).collect::<Vec<String>>()
+    };
+    for (urgency, heading) in
+        [(Urgency::Immediate, "IMMEDIATE DISCOVERIES"), (Urgency::Deferred, "OPEN DEFERRED DISCOVERIES")]
+    {
+        let found = open(urgency);
+        if !found.is_empty() {
+            page.gap();
+            page.list(heading, &found);
+        }
+    }
+}
+
+fn tell(found: &Discovery) -> String {
+    let severity = format!("{:?}", found.severity).to_lowercase();
+    let by = found.by.as_deref().map(|by| format!(", by {}", inline(by))).unwrap_or_default();
+    let during = found.during.as_ref().map(|task| format!(", during {task}")).unwrap_or_default();
+    let advice = found.recommendation.as_deref().map(|text| format!("\nRecommendation: {text}"));
+    format!("{} ({severity}{by}{during}): {}{}", found.id, found.description, advice.unwrap_or_default())
+}

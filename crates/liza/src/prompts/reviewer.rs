@@ -1,0 +1,178 @@
+//! `=== REVIEW TASK ===`: which commit a code reviewer judges, by what, and how it says so.
+
+use std::path::Path;
+
+use liza_core::State;
+use liza_core::agent::Role;
+use liza_core::event::EventName;
+use liza_core::ids::TaskId;
+use liza_core::record::TaskRecord;
+use liza_core::refusal::Refusal;
+
+use super::Brief;
+use super::context::{
+    fact, facts, handoff_for, last, note_is_for, open_rejection, spec, write_handoff, write_notes,
+    write_spec_changes,
+};
+use super::page::{Page, inline, path, word};
+
+/// Writes the section.
+pub(super) fn write(
+    page: &mut Page,
+    state: &State,
+    brief: &Brief,
+    task: &TaskId,
+    worktree: &Path,
+) -> Result<(), Refusal> {
+    let record = &state.board.body(task)?.record;
+    page.section("REVIEW TASK");
+    write_task(page, state, brief, task, record, worktree);
+    write_spec_changes(page, state, record);
+    write_intent(page, record);
+    write_prior(page, record);
+    if let Some(notes) = handoff_for(state, task, record, Role::CodeReviewer) {
+        write_handoff(page, notes, brief.agent);
+    }
+    write_notes(page, state, |note| note_is_for(note, task));
+    page.gap();
+    page.line("INSTRUCTIONS:");
+    page.steps(&steps(state, brief, task, record, worktree));
+    page.gap();
+    // Not indented: the end of a here-document has to begin its line.
+    page.line("REJECTION COMMAND (fill in the brackets, keep the headings):");
+    page.line(rejection_command(&word(&brief.program), task, record));
+    Ok(())
+}
+
+fn write_task(
+    page: &mut Page,
+    state: &State,
+    brief: &Brief,
+    task: &TaskId,
+    record: &TaskRecord,
+    worktree: &Path,
+) {
+    let config = state.board.config.ready().cloned().unwrap_or_default();
+    page.line(format!("TASK ID: {task}"));
+    page.line(format!("WORKTREE: {}", path(worktree)));
+    page.line(format!("COMMIT TO REVIEW: {}", commit(record)));
+    let base = record.base_commit.as_ref().map_or("(not on record)", |base| base.as_str());
+    page.line(format!("BASE: {base}"));
+    let author = record.assigned_to.map_or_else(|| "(not on record)".to_owned(), |coder| coder.to_string());
+    page.line(format!("AUTHOR: {author}"));
+    page.field("DESCRIPTION", record.description.as_deref().unwrap_or_default());
+    page.field("DONE WHEN", record.done_when.as_deref().unwrap_or_default());
+    page.field("SCOPE", record.scope.as_deref().unwrap_or_default());
+    page.line(format!("SPEC: {}", spec(&brief.project, record.spec_ref.as_deref())));
+    let (cycle, limit) = (record.review_cycles_current.unwrap_or(0) + 1, config.max_review_cycles(record));
+    page.line(format!("REVIEW CYCLE: {cycle} of {limit}"));
+    if record.integration_fix == Some(true) {
+        page.line(
+            "INTEGRATION FIX: an approved change, with BASE merged in. Judge the whole diff, and that the fix adds nothing \
+             that the merge did not need.",
+        );
+    }
+}
+
+fn commit(record: &TaskRecord) -> &str {
+    record.review_commit.as_ref().map_or("(not on record)", |commit| commit.as_str())
+}
+
+/// What the coder said before it began.
+fn write_intent(page: &mut Page, record: &TaskRecord) {
+    page.gap();
+    let Some(event) = last(record, EventName::PreExecutionCheckpoint) else {
+        page.line("PRE-EXECUTION CHECKPOINT: none. The coder recorded no intent: mention that as a concern.");
+        return;
+    };
+    let who = inline(event.agent.as_deref().unwrap_or("the coder"));
+    page.line(format!("PRE-EXECUTION CHECKPOINT (by {who}, {}; compare it with the result):", event.time));
+    page.field("Intent", &fact(event, "intent"));
+    page.field("Validation", &fact(event, "validation"));
+    page.list("Assumptions", &facts(event, "assumptions"));
+    page.list("Risks", &facts(event, "risks"));
+    page.list("Files", &facts(event, "files"));
+}
+
+/// Whether a rejection has to say what became of the earlier ones: the rule that the program holds it to.
+fn again(record: &TaskRecord) -> bool {
+    record.review_cycles_current.unwrap_or(0) >= 1
+}
+
+fn write_prior(page: &mut Page, record: &TaskRecord) {
+    page.gap();
+    if let Some(rejection) = open_rejection(record) {
+        page.line(format!("PRIOR REJECTION (by {}):", rejection.by));
+        page.quote(rejection.reason);
+    }
+    page.line(match again(record) {
+        true => {
+            "PRIOR FEEDBACK STATUS: required. A rejection has to say what became of each issue of the PRIOR REJECTION."
+        }
+        false => "PRIOR FEEDBACK STATUS: not required, this is the first review of this coder's work.",
+    });
+}
+
+fn steps(state: &State, brief: &Brief, task: &TaskId, record: &TaskRecord, worktree: &Path) -> Vec<String> {
+    let (liza, tree, commit) = (word(&brief.program), word(worktree), commit(record));
+    let config = state.board.config.ready().cloned().unwrap_or_default();
+    let range = match &record.base_commit {
+        Some(base) => format!("{base}..{commit}"),
+        None => format!("{}...{commit}", inline(&config.integration_branch)),
+    };
+    vec![
+        format!("Verify HEAD: git -C {tree} rev-parse HEAD\nIt must print {commit}; if not, submit no verdict and stop."),
+        format!(
+            "Read the whole change, every file of it:\ngit -C {tree} log --oneline {range}\ngit -C {tree} diff {range}"
+        ),
+        "Hold it against the SPEC as it is now, DESCRIPTION, DONE WHEN and SCOPE, the human notes, and the checkpoint."
+            .to_owned(),
+        "For code: tests must exist and cover DONE WHEN. Ask of each whether it would fail without the change. No such \
+         tests: reject. Exempt: changes of docs, configuration or specs only."
+            .to_owned(),
+        format!(
+            "Run in {tree} the checkpoint's validation command, if it is harmless, and the project's tests. Change, commit \
+             and stash nothing: the verdict is refused when a tracked file differs."
+        ),
+        format!(
+            "Log what you see in the work when you see it: {liza} anomaly TYPE --task {task} --detail KEY=VALUE\nProblems \
+             beside the task do not count against it: {liza} discover --task {task} --desc \"...\" --severity \
+             critical|high|medium|low"
+        ),
+        format!(
+            "Approve if it does what the task and the spec say, its tests prove it, you see no defect, and it may be merged \
+             as it is:\n{liza} submit-verdict {task} APPROVED"
+        ),
+        "Otherwise reject with the command below; never for style, alternatives or wider scope.".to_owned(),
+        "The verdict is final for this cycle. Stop with exit code 42 (0 is accepted); your supervisor does the merge.".to_owned(),
+    ]
+}
+
+fn rejection_command(liza: &str, task: &TaskId, record: &TaskRecord) -> String {
+    let mut lines = vec![
+        format!("{liza} submit-verdict {task} REJECTED - <<'END_OF_REASON'"),
+        "Blockers: [count]".to_owned(),
+        "- [blocker] file:line — Issue description".to_owned(),
+        "  Why it matters: [impact]".to_owned(),
+        "  Suggestion: [fix]".to_owned(),
+        String::new(),
+        "Concerns: [count]".to_owned(),
+        "- [concern] file:line — Issue description".to_owned(),
+        String::new(),
+        "Overall: [1-2 sentence assessment]".to_owned(),
+    ];
+    if again(record) {
+        lines.extend(
+            [
+                "",
+                "Prior Feedback Status:",
+                "- RESOLVED: [issues now fixed]",
+                "- STILL PRESENT: [issues not addressed]",
+                "- PARTIAL: [issues partially addressed]",
+            ]
+            .map(str::to_owned),
+        );
+    }
+    lines.push("END_OF_REASON".to_owned());
+    lines.join("\n")
+}

@@ -1,0 +1,79 @@
+//! Tasks in the middle of their lives, made by the rules themselves: claimed, submitted, under review.
+
+use liza::project::{Project, now};
+use liza_core::agent::Actor;
+use liza_core::command::{Halt, WorktreeFacts};
+use liza_core::ids::{AgentId, Generation, Sha, TaskId};
+use liza_core::time::Timestamp;
+use liza_core::{Command, Request};
+
+use crate::support::TestProject;
+
+fn submit(project: &TestProject, actor: Actor, now: Timestamp, command: Command) {
+    let store = Project::open(&project.root).unwrap().store().clone();
+    let request = Request { actor, now, halt: Halt::default(), if_revision: None, command };
+    let outcome = store.submit(&request).unwrap();
+    assert_eq!(outcome.refusal, None);
+}
+
+/// Adds a task and lets the coder claim it, worktree and all; gives the coder's generation.
+pub(crate) fn claimed(project: &TestProject, task: &str, coder: &str) -> u64 {
+    claimed_at(project, task, coder, now())
+}
+
+/// The same at another time.
+pub(crate) fn claimed_at(project: &TestProject, task: &str, coder: &str, at: Timestamp) -> u64 {
+    if !project.state().contains(&format!("id: {task}\n")) {
+        project.add_task(task);
+    }
+    let generation = project.register(coder);
+    let (id, agent): (TaskId, AgentId) = (task.parse().unwrap(), coder.parse().unwrap());
+    let head: Sha = project.git(&["rev-parse", "integration"]).parse().unwrap();
+    let actor = Actor::Supervisor(agent, Generation(generation));
+    submit(project, actor, at, Command::Reserve { task: id.clone(), coder: agent, head: head.clone() });
+    let (branch, tree) = (format!("task/{task}"), format!(".worktrees/{task}"));
+    if !project.root.join(&tree).exists() {
+        project.git(&["worktree", "add", "-q", "-b", &branch, &tree, head.as_str()]);
+    }
+    submit(project, actor, at, Command::Claim { task: id, coder: agent });
+    generation
+}
+
+/// A claimed task with a commit that waits for a review.
+pub(crate) fn submitted(project: &TestProject, task: &str, coder: &str) {
+    let generation = claimed(project, task, coder);
+    let tree = project.root.join(".worktrees").join(task);
+    project.write(&format!(".worktrees/{task}/work.txt"), "done\n");
+    project.git_at(&tree, &["add", "."]);
+    project.git_at(&tree, &["commit", "-qm", "work"]);
+    let head: Sha = project.git_at(&tree, &["rev-parse", "HEAD"]).parse().unwrap();
+    let facts = WorktreeFacts {
+        head: head.clone(),
+        on_task_branch: true,
+        dirty: Vec::new(),
+        changed_tracked: Vec::new(),
+        has_base: true,
+    };
+    let actor = Actor::Agent(coder.parse().unwrap(), Generation(generation));
+    let command = Command::SubmitForReview { task: task.parse().unwrap(), commit: head, facts };
+    submit(project, actor, now(), command);
+}
+
+/// A submitted task whose review was begun at that time; gives the reviewer's generation.
+pub(crate) fn under_review(project: &TestProject, task: &str, reviewer: &str, at: Timestamp) -> u64 {
+    submitted(project, task, "coder-1");
+    let generation = project.register(reviewer);
+    let tree = project.root.join(".worktrees").join(task);
+    let head = Some(project.git_at(&tree, &["rev-parse", "HEAD"]).parse().unwrap());
+    let reviewer: AgentId = reviewer.parse().unwrap();
+    let command = Command::ClaimReview { task: task.parse().unwrap(), reviewer, head };
+    submit(project, Actor::Supervisor(reviewer, Generation(generation)), at, command);
+    generation
+}
+
+/// A blocked task that a coder has given back.
+pub(crate) fn blocked(project: &TestProject, task: &str, coder: &str) {
+    let generation = claimed(project, task, coder);
+    let words = ["mark-blocked", task, "--reason", "unclear", "--question", "What now?"];
+    project.liza_in(coder, generation, &words).ok();
+}

@@ -1,0 +1,35 @@
+//! The help: every command is listed under a heading and shows how it is used.
+
+use crate::support::TestProject;
+
+/// The verbs that the help lists.
+fn verbs(help: &str) -> Vec<String> {
+    let lists = help.split("Options:").next().unwrap();
+    let lines = lists.lines().filter(|line| line.starts_with("  "));
+    lines.filter_map(|line| line.split_whitespace().next()).map(str::to_owned).collect()
+}
+
+/// Covers: CM-05
+#[test]
+fn the_help_groups_the_commands_and_fits_a_terminal() {
+    let project = TestProject::bare();
+    let help = project.liza(&["-h"]).ok().to_owned();
+    for heading in ["Begin:", "Steer:", "Plan:", "Work and review:", "Supervise and repair:"] {
+        assert!(help.contains(&format!("\n{heading}\n")), "{heading}: {help}");
+    }
+    let lists = help.split("Options:").next().unwrap();
+    assert!(lists.lines().all(|line| line.chars().count() <= 100), "{lists}");
+    assert!(verbs(&help).len() > 30);
+    assert_eq!(project.liza(&[]).code, 1);
+}
+
+/// Covers: CM-05
+#[test]
+fn every_command_that_writes_shows_an_example() {
+    let project = TestProject::bare();
+    let help = project.liza(&["-h"]).ok().to_owned();
+    for verb in verbs(&help).iter().filter(|verb| !["validate", "demo"].contains(&verb.as_str())) {
+        let text = project.liza(&[verb, "--help"]).ok().to_owned();
+        assert!(text.contains("Example") && text.contains(&format!("  liza {verb}")), "{verb}: {text}");
+    }
+}

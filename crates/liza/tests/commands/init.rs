@@ -1,0 +1,288 @@
+//! `liza init`.
+
+use std::fs;
+use std::os::unix::process::CommandExt as _;
+use std::process::{Child, Stdio};
+use std::time::Duration;
+
+use crate::support::TestProject;
+
+/// Whatever is in the root and is not git's or the specification's.
+fn left(project: &TestProject) -> Vec<String> {
+    let names = fs::read_dir(&project.root).unwrap().map(|entry| entry.unwrap().file_name());
+    let names = names.map(|name| name.into_string().unwrap());
+    names.filter(|name| name != ".git" && name != "specs").collect()
+}
+
+fn excluded(project: &TestProject) -> String {
+    fs::read_to_string(project.root.join(".git/info/exclude")).unwrap_or_default()
+}
+
+/// Covers: BB-15, BB-01, BB-02, BB-12, CM-03
+#[test]
+fn it_writes_the_whole_schema_the_log_the_branch_and_the_excludes() {
+    let project = TestProject::bare();
+    let run = project.liza(&["init", "Retry everything", "--json"]);
+    let result = run.result();
+    assert_eq!(run.json()["revision"], 1);
+    assert_eq!((&result["goal"], &result["sprint"]), (&"goal-1".into(), &"sprint-1".into()));
+    assert_eq!(result["warnings"], serde_json::json!([]));
+    let state = project.state();
+    let sections = [
+        "version: 1",
+        "goal:",
+        "tasks:",
+        "agents:",
+        "discovered:",
+        "handoff:",
+        "human_notes:",
+        "spec_changes:",
+        "anomalies:",
+        "sprint:",
+        "circuit_breaker:",
+        "config:",
+    ];
+    for section in sections {
+        assert!(state.lines().any(|line| line.starts_with(section)), "{section}: {state}");
+    }
+    for fact in ["goal_ref: goal-1", "event: initialization", "integration_branch: integration"] {
+        assert!(state.contains(fact), "{fact}: {state}");
+    }
+    assert_eq!(project.log().matches("action:").count(), 1);
+    assert!(project.log().contains("action: goal_created"));
+    assert_eq!(project.git(&["rev-parse", "integration"]), project.git(&["rev-parse", "HEAD"]));
+    assert_eq!(project.git(&["status", "--short"]), "");
+    assert!(excluded(&project).contains("/.liza/\n/.worktrees/\n"));
+    assert_eq!(project.liza(&["validate"]).ok().trim(), "VALID");
+}
+
+/// Covers: BB-15
+#[test]
+fn it_says_where_the_blackboard_is_and_what_comes_next() {
+    let run = TestProject::bare().liza(&["init", "Retry everything"]);
+    let text = run.ok();
+    let lines: Vec<&str> = text.lines().collect();
+    assert!(lines[0].starts_with("blackboard") && lines[0].ends_with("/project/.liza"), "{text}");
+    assert_eq!(
+        lines[1..],
+        [
+            "integration branch  integration",
+            "next                liza run, or liza add-task for a task of your own",
+        ]
+    );
+    assert_eq!(run.stderr, "");
+}
+
+/// Covers: BB-15
+#[test]
+fn the_branch_and_the_spec_can_be_chosen() {
+    let project = TestProject::bare();
+    project.write("specs/retry.md", "# Retry\n");
+    project.liza(&["init", "Retry", "--spec", "specs/retry.md#core", "--branch", "team/next"]).ok();
+    assert!(project.state().contains("spec_ref: specs/retry.md#core"));
+    assert!(project.state().contains("integration_branch: team/next"));
+    project.git(&["rev-parse", "--verify", "team/next"]);
+
+    let other = TestProject::bare();
+    other.write("specs/retry.md", "# Retry\n");
+    other.liza(&["init", "Retry", "specs/retry.md"]).ok();
+    assert!(other.state().contains("spec_ref: specs/retry.md"));
+}
+
+/// Covers: BB-15
+#[test]
+fn an_integration_branch_that_is_there_stays_where_it_is() {
+    let project = TestProject::bare();
+    project.git(&["branch", "integration"]);
+    let before = project.git(&["rev-parse", "integration"]);
+    project.git(&["commit", "-q", "--allow-empty", "-m", "more"]);
+    project.liza(&["init", "Retry"]).ok();
+    assert_eq!(project.git(&["rev-parse", "integration"]), before);
+}
+
+/// Covers: BB-15
+#[test]
+fn a_spec_that_was_named_must_be_there_and_a_missing_default_is_a_warning() {
+    let project = TestProject::bare();
+    project.liza(&["init", "Retry", "--spec", "specs/none.md", "--json"]).refused(1, "missing_spec");
+    project.liza(&["init", "Retry", "--spec", "../x.md", "--json"]).refused(1, "bad_spec");
+    assert_eq!(left(&project), [""; 0]);
+    fs::remove_file(project.root.join("specs/vision.md")).unwrap();
+    let run = project.liza(&["init", "Retry"]);
+    run.ok();
+    assert!(run.stderr.contains("there is no specs/vision.md yet"), "{}", run.stderr);
+    assert!(run.stderr.contains("liza init --template"), "{}", run.stderr);
+    // What the warning recommends works now.
+    assert!(project.liza(&["init", "--template"]).ok().contains("to be filled in"));
+    assert!(project.read("specs/vision.md").starts_with("# Vision"));
+    project.liza(&["init", "--template", "--json"]).refused(1, "exists");
+}
+
+/// Covers: BB-15
+#[test]
+fn a_template_never_replaces_a_vision() {
+    let project = TestProject::bare();
+    let before = project.read("specs/vision.md");
+    project.liza(&["init", "Retry", "--template"]).ok();
+    assert_eq!(project.read("specs/vision.md"), before);
+
+    let other = TestProject::bare();
+    other.liza(&["init", "Retry", "--spec", "docs/goal/why.md", "--template"]).ok();
+    assert!(other.read("docs/goal/why.md").starts_with("# Vision"));
+}
+
+/// Covers: BB-15
+#[test]
+fn without_a_goal_the_planner_waits_and_init_says_so() {
+    let project = TestProject::bare();
+    let run = project.liza(&["init"]);
+    run.ok();
+    assert!(run.stderr.contains("the goal is empty, so the planner waits"), "{}", run.stderr);
+    assert!(project.state().contains("description: \"\""), "{}", project.state());
+    // The hint leads to a first goal, not to a second one.
+    let stated = project.liza(&["goal", "new", "Retry everything", "--json"]).result();
+    assert_eq!(stated["goal"], "goal-1");
+    assert!(project.state().contains("id: sprint-1"));
+    assert_eq!(project.liza(&["validate"]).ok().trim(), "VALID");
+}
+
+/// Covers: BB-15
+#[test]
+fn an_existing_blackboard_is_refused_and_left_alone() {
+    let project = TestProject::new();
+    let before = project.state();
+    let error = project.liza(&["init", "Another", "--json"]).refused(1, "exists");
+    assert!(error["hint"].as_str().unwrap().contains("liza goal new"), "{error}");
+    assert_eq!(project.state(), before);
+
+    let odd = TestProject::bare();
+    odd.write(".liza/notes.txt", "mine\n");
+    odd.liza(&["init", "Another", "--json"]).refused(1, "exists");
+    assert_eq!(left(&odd), [".liza"]);
+}
+
+/// Covers: BB-15, CM-05
+#[test]
+fn outside_a_repository_and_before_the_first_commit_it_says_what_to_do() {
+    let project = TestProject::bare();
+    let outside = project.home().join("elsewhere");
+    fs::create_dir(&outside).unwrap();
+    let mut program = project.program();
+    let run = project.run(program.args(["init", "x"]).current_dir(&outside));
+    assert_eq!(run.code, 1);
+    assert!(run.stderr.contains("is not in a git repository: run `git init` there first"), "{}", run.stderr);
+    project.git_at(&outside, &["init", "-q"]);
+    let mut program = project.program();
+    let run = project.run(program.args(["init", "x"]).current_dir(&outside));
+    assert_eq!(run.code, 1);
+    assert!(run.stderr.contains("has no commit yet"), "{}", run.stderr);
+    assert!(!outside.join(".liza").exists());
+}
+
+/// Covers: BB-15
+#[test]
+fn a_failure_leaves_nothing_behind() {
+    let project = TestProject::bare();
+    // Git cannot have a branch `integration` beside `integration/x`.
+    project.git(&["branch", "integration/x"]);
+    fs::remove_dir_all(project.root.join("specs")).unwrap();
+    let before = excluded(&project);
+    let run = project.liza(&["init", "Retry", "--template"]);
+    assert_eq!(run.code, 3, "{run:#?}");
+    assert_eq!((left(&project), excluded(&project)), (Vec::new(), before));
+    assert!(!project.root.join("specs").exists());
+
+    // A later step fails: the branch goes again.
+    let project = TestProject::bare();
+    fs::remove_dir_all(project.root.join(".git/info")).unwrap();
+    fs::write(project.root.join(".git/info"), "in the way").unwrap();
+    fs::remove_dir_all(project.root.join("specs")).unwrap();
+    assert_ne!(project.liza(&["init", "Retry", "--template"]).code, 0);
+    assert_eq!(left(&project), [""; 0]);
+    assert!(!project.root.join("specs").exists());
+    assert_eq!(project.git(&["branch", "--list", "integration"]), "");
+}
+
+/// Covers: BB-15
+#[test]
+fn what_a_killed_init_left_is_swept_by_the_next() {
+    let project = TestProject::bare();
+    project.write(".liza-init/.liza/state.yaml", "version: 1\n");
+    project.liza(&["init", "Retry"]).ok();
+    assert_eq!(left(&project), [".liza"]);
+}
+
+/// Covers: BB-15
+#[test]
+fn of_many_at_once_one_wins() {
+    let project = TestProject::bare();
+    let start = |_| project.program().args(["init", "Retry", "-q"]).stderr(Stdio::null()).spawn().unwrap();
+    let children: Vec<Child> = (0..8).map(start).collect();
+    let codes = children.into_iter().map(|mut child| child.wait().unwrap().code().unwrap());
+    let won = codes.filter(|code| *code == 0).count();
+    assert_eq!((won, left(&project)), (1, vec![".liza".to_owned()]));
+    assert_eq!(project.liza(&["validate"]).ok().trim(), "VALID");
+}
+
+/// Covers: BB-15
+#[test]
+fn a_kill_at_any_time_leaves_a_whole_blackboard_or_none() {
+    let project = TestProject::bare();
+    for wait in 0..25 {
+        let mut child =
+            project.program().args(["init", "Retry", "-q"]).stderr(Stdio::null()).spawn().unwrap();
+        std::thread::sleep(Duration::from_millis(2 * wait));
+        child.kill().unwrap();
+        child.wait().unwrap();
+        if project.root.join(".liza").exists() {
+            assert_eq!(project.liza(&["validate"]).ok().trim(), "VALID");
+            fs::remove_dir_all(project.root.join(".liza")).unwrap();
+        }
+    }
+    project.liza(&["init", "Retry"]).ok();
+    assert_eq!(left(&project), [".liza"]);
+}
+
+/// Covers: BB-15, CM-05
+#[test]
+fn a_read_only_folder_is_refused_and_left_as_it_is() {
+    let project = TestProject::bare();
+    let owner = if rustix::process::geteuid().is_root() { Some(65_534) } else { None };
+    let config = fs::read_to_string(project.home().join("gitconfig")).unwrap();
+    fs::write(project.home().join("gitconfig"), config + "[safe]\ndirectory = *\n").unwrap();
+    for folder in [project.home(), project.root.as_path()] {
+        fs::set_permissions(folder, std::os::unix::fs::PermissionsExt::from_mode(0o555)).unwrap();
+    }
+    let mut program = project.program();
+    if let Some(owner) = owner {
+        // Root may write everywhere; somebody else may not.
+        program.uid(owner).gid(owner);
+    }
+    let run = project.run(program.args(["init", "Retry", "--json"]));
+    for folder in [project.home(), project.root.as_path()] {
+        fs::set_permissions(folder, std::os::unix::fs::PermissionsExt::from_mode(0o755)).unwrap();
+    }
+    let error = run.refused(1, "io");
+    assert!(error["message"].as_str().unwrap().contains("Permission denied"), "{error}");
+    assert_eq!(left(&project), [""; 0]);
+    assert_eq!(project.git(&["branch", "--list", "integration"]), "");
+}
+
+/// Covers: BB-15, CM-06
+#[test]
+fn from_a_sub_folder_it_is_the_repository_that_gets_a_blackboard() {
+    let project = TestProject::at("mit Leerzeichen & ü");
+    fs::create_dir_all(project.root.join("src/deep")).unwrap();
+    project.liza(&["-C", "src/deep", "init", "Retry"]).ok();
+    assert!(project.root.join(".liza/state.yaml").exists());
+    assert!(!project.root.join("src/deep/.liza").exists());
+}
+
+/// Covers: AG-12
+#[test]
+fn an_agent_makes_no_blackboard() {
+    let project = TestProject::bare();
+    project.liza_as("coder-1", &["init", "Retry", "--json"]).refused(1, "not_permitted");
+    project.liza(&["init", "x", "--branch", "a..b", "--json"]).refused(1, "bad_branch");
+    assert_eq!(left(&project), [""; 0]);
+}

@@ -1,0 +1,16 @@
+//! Every command that writes, through the real program: its text, its JSON, its refusals.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
+
+mod agents;
+mod fixture;
+mod goal;
+mod help;
+mod init;
+mod notes;
+mod plan;
+mod setup;
+mod stop;
+#[path = "../support/mod.rs"]
+mod support;
+mod texts;
+mod work;

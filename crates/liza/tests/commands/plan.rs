@@ -1,0 +1,225 @@
+//! The planner's commands.
+
+use crate::fixture::{blocked, claimed};
+use crate::support::TestProject;
+
+const GATES: [&str; 6] = ["--spec", "specs/vision.md", "--done", "It works", "--scope", "All"];
+
+fn draft(project: &TestProject, id: &str) {
+    project.liza(&[&["add-task", "--id", id, "--desc", "Do it", "--draft"][..], &GATES].concat()).ok();
+}
+
+/// Covers: CM-03, IV-17, BB-13
+#[test]
+fn add_task_says_whether_a_coder_can_take_it() {
+    let project = TestProject::new();
+    let words = [&["add-task", "--id", "core", "--desc", "Do it"][..], &GATES].concat();
+    assert_eq!(project.liza(&words).ok(), "core is written down: UNCLAIMED, ready for a coder\n");
+    let more =
+        ["--depends", "core", "--priority", "1", "--stretch", "--max-iterations", "3", "--lease", "900"];
+    let words = [&["add-task", "--id", "orders", "--desc", "Do it"][..], &GATES, &more].concat();
+    assert!(project.liza(&words).ok().contains("claimable once core is MERGED"));
+    let words = ["add-task", "--id", "idea", "--desc", "Later", "--draft", "--depends", "", "--json"];
+    let result = project.liza(&words).result();
+    assert_eq!(result, serde_json::json!({"task": "idea", "status": "DRAFT"}));
+    let state = project.state();
+    for fact in ["priority: 1", "max_iterations: 3", "lease_duration_override: 900", "stretch: [orders]"] {
+        assert!(state.contains(fact), "{fact}: {state}");
+    }
+}
+
+/// Covers: TS-07, IV-03, IV-06, IV-13, CM-05
+#[test]
+fn add_task_refuses_what_is_not_a_task() {
+    let project = TestProject::new();
+    project.add_task("core");
+    let with = |words: &[&str]| project.liza(&[&["add-task", "--json"][..], words].concat());
+    with(&["--id", "core", "--desc", "Again", "--draft"]).refused(1, "task_exists");
+    let error = with(&["--id", "a", "--desc", "No gates"]).refused(1, "gates_missing");
+    assert_eq!(error["hint"], "say --spec, --done and --scope, or --draft to complete it later");
+    with(&["--id", "a", "--desc", " \n ", "--draft"]).refused(1, "missing");
+    with(&["--id", "a", "--desc", "x", "--draft", "--priority", "-1"]).refused(1, "bad_text");
+    with(&["--id", "a", "--desc", "x", "--draft", "--depends", "ghost"]).refused(1, "unknown_dependency");
+    for limit in ["--max-iterations", "--max-review-cycles", "--lease"] {
+        with(&["--id", "a", "--desc", "x", "--draft", limit, "0"]).refused(1, "usage");
+    }
+    for bad in ["../x", "a b", "-x", "", "A", "a--b", &"x".repeat(101)] {
+        let error = with(&["--desc", "x", "--draft", &format!("--id={bad}")]).refused(1, "usage");
+        assert!(error["message"].as_str().unwrap().contains("kebab-case"), "{bad:?}: {error}");
+    }
+    let missing = ["--id", "a", "--desc", "x", "--spec", "specs/none.md", "--done", "x", "--scope", "x"];
+    let error = with(&missing).refused(1, "invalid");
+    assert!(error["message"].as_str().unwrap().contains("specs/none.md"), "{error}");
+    let mut program = project.program();
+    let words = [&["add-task"][..], &missing].concat();
+    project.run(program.args(words).env("SKIP_SPEC_FILE_CHECK", "true")).ok();
+    assert_eq!(project.liza_as("coder-1", &["finalize", "--all"]).code, 1);
+}
+
+/// Covers: TS-07, CM-03
+#[test]
+fn a_draft_is_edited_then_finalized() {
+    let project = TestProject::new();
+    project.liza(&["add-task", "--id", "core", "--desc", "Do it", "--draft"]).ok();
+    let error = project.liza(&["finalize", "core", "--json"]).refused(1, "gates_missing");
+    assert_eq!(error["hint"], "liza edit-task core --spec REF --done TEXT --scope TEXT");
+    let text = project.liza(&[&["edit-task", "core"][..], &GATES].concat()).ok().to_owned();
+    assert_eq!(text, "core is changed; liza finalize core makes it claimable\n");
+    draft(&project, "orders");
+    project.liza(&["edit-task", "orders", "--depends", "core", "--priority", "2"]).ok();
+    assert!(project.state().contains("depends_on: [core]"));
+    project.liza(&["edit-task", "orders", "--depends", ""]).ok();
+    assert!(!project.state().contains("depends_on: [core]"));
+    let text = project.liza(&["finalize", "--all"]).ok().to_owned();
+    assert_eq!(text, "UNCLAIMED now, ready for coders: core, orders\n");
+    let edited = project.liza(&["edit-task", "core", "--desc", "Better", "--json"]).result();
+    assert_eq!(edited["status"], "UNCLAIMED");
+    draft(&project, "third");
+    let result = project.liza(&["finalize", "third", "--json"]).result();
+    assert_eq!(result, serde_json::json!({"tasks": ["third"], "status": "UNCLAIMED"}));
+}
+
+/// Covers: TS-07, CM-05
+#[test]
+fn editing_and_finalizing_refuse() {
+    let project = TestProject::new();
+    claimed(&project, "core", "coder-1");
+    let error = project.liza(&["edit-task", "core", "--desc", "x", "--json"]).refused(1, "wrong_status");
+    assert!(error["message"].as_str().unwrap().contains("needs DRAFT or UNCLAIMED"), "{error}");
+    project.liza(&["edit-task", "ghost", "--desc", "x", "--json"]).refused(1, "unknown_task");
+    project.add_task("free");
+    project.liza(&["edit-task", "free", "--json"]).refused(1, "nothing_to_do");
+    project.liza(&["edit-task", "free", "--desc", "", "--json"]).refused(1, "missing");
+    project.liza(&["edit-task", "free", "--priority", "-1", "--json"]).refused(1, "bad_text");
+    project.liza(&["edit-task", "free", "--depends", "free", "--json"]).refused(1, "bad_text");
+    project.liza(&["finalize", "--json"]).refused(1, "usage");
+    project.liza(&["finalize", "free", "--all", "--json"]).refused(1, "usage");
+    project.liza(&["finalize", "--all", "--json"]).refused(1, "nothing_to_do");
+    // All together or not at all.
+    draft(&project, "good");
+    project.liza(&["add-task", "--id", "bare", "--desc", "x", "--draft"]).ok();
+    project.liza(&["finalize", "good", "bare", "--json"]).refused(1, "gates_missing");
+    assert_eq!(project.state().matches("status: DRAFT").count(), 2);
+}
+
+/// Covers: LM-05, LM-08, CM-03
+#[test]
+fn supersede_replaces_a_task_in_one_write() {
+    let project = TestProject::new();
+    blocked(&project, "all", "coder-1");
+    project.liza(&["add-task", "--id", "after", "--desc", "x", "--draft", "--depends", "all"]).ok();
+    draft(&project, "core");
+    draft(&project, "orders");
+    let before = project.log().matches("action:").count();
+    let words = ["supersede-task", "all", "--by", "core,orders", "--reason", "too broad"];
+    let text = project.liza(&[&words[..], &["--root-cause", "two things in one"]].concat()).ok().to_owned();
+    assert_eq!(text, "all is SUPERSEDED; ready for coders: core, orders\n");
+    assert_eq!(project.log().matches("action:").count(), before + 1);
+    let state = project.state();
+    for fact in [
+        "superseded_by: [core, orders]",
+        "supersedes: [all]",
+        "event: rescope_all",
+        "depends_on: [core, orders]",
+    ] {
+        assert!(state.contains(fact), "{fact}: {state}");
+    }
+    assert!(!project.root.join(".worktrees/all").exists());
+    draft(&project, "new");
+    let words = [
+        "supersede-task",
+        "core",
+        "--by",
+        "new",
+        "--reason",
+        "r",
+        "--root-cause",
+        "c",
+        "--summary",
+        "S",
+        "--json",
+    ];
+    let result = project.liza(&words).result();
+    assert_eq!((&result["status"], &result["superseded_by"][0]), (&"SUPERSEDED".into(), &"new".into()));
+}
+
+/// Covers: LM-05, LM-06, CM-05
+#[test]
+fn supersede_and_abandon_refuse() {
+    let project = TestProject::new();
+    claimed(&project, "busy", "coder-1");
+    project.add_task("free");
+    let by = |task: &str, by: &str| {
+        project.liza(&["supersede-task", task, "--by", by, "--reason", "r", "--root-cause", "c", "--json"])
+    };
+    by("busy", "free").refused(1, "wrong_status");
+    by("free", "ghost").refused(1, "bad_replacement");
+    by("free", "free").refused(1, "bad_replacement");
+    by("free", "").refused(1, "missing");
+    by("free", "../x").refused(1, "usage");
+    by("ghost", "free").refused(1, "unknown_task");
+    project.liza(&["supersede-task", "free", "--by", "x", "--json"]).refused(1, "usage");
+    let words = ["supersede-task", "free", "--by", "busy", "--reason", " ", "--root-cause", "c", "--json"];
+    project.liza(&words).refused(1, "missing");
+    project.liza(&["abandon-task", "free", "--json"]).refused(1, "usage");
+    project.liza(&["abandon-task", "free", "--reason", "", "--json"]).refused(1, "missing");
+    project.liza(&["abandon-task", "busy", "--reason", "r", "--json"]).refused(1, "wrong_status");
+    project
+        .liza_as("coder-1", &["abandon-task", "free", "--reason", "r", "--json"])
+        .refused(1, "not_permitted");
+    let text = project.liza(&["abandon-task", "free", "--reason", "-1 users"]).ok().to_owned();
+    assert!(text.starts_with("free is ABANDONED"), "{text}");
+    let error = project.liza(&["abandon-task", "free", "--reason", "r", "--json"]).refused(1, "wrong_status");
+    assert!(error["message"].as_str().unwrap().contains("the state is final"), "{error}");
+    let third = ["add-task", "--id", "third", "--desc", "x", "--draft"];
+    project.liza(&third).ok();
+    let result = project.liza(&["abandon-task", "third", "--reason", "r", "--json"]).result();
+    assert_eq!(result, serde_json::json!({"task": "third", "status": "ABANDONED"}));
+}
+
+/// Covers: LM-06, LM-07, CM-03
+#[test]
+fn unblock_gives_a_task_back_in_three_ways() {
+    let project = TestProject::new();
+    blocked(&project, "fresh", "coder-1");
+    let text = project.liza(&["unblock-task", "fresh"]).ok().to_owned();
+    assert_eq!(text, "fresh is UNCLAIMED: another coder starts afresh\n");
+    assert!(!project.root.join(".worktrees/fresh").exists());
+    blocked(&project, "same", "coder-2");
+    let rejected = project.state().replace("review_cycles_current: 0", "review_cycles_current: 2");
+    project.write(".liza/state.yaml", &rejected);
+    let result = project.liza(&["unblock-task", "same", "--same-coder", "--reset-cycles", "--json"]).result();
+    assert_eq!((&result["status"], &result["worktree"]), (&"UNCLAIMED".into(), &".worktrees/same".into()));
+    let cycles = |number: u32| project.state().matches(&format!("review_cycles_current: {number}")).count();
+    assert_eq!((cycles(0), cycles(2)), (1, 1), "only that task's");
+    blocked(&project, "kept", "coder-3");
+    project.liza(&["unblock-task", "kept", "--keep-worktree", "--assessment", "- it was me"]).ok();
+    assert!(project.root.join(".worktrees/kept").exists());
+}
+
+/// Covers: LM-04, LM-06, CM-05
+#[test]
+fn unblock_refuses() {
+    let project = TestProject::new();
+    project.add_task("free");
+    let error = project.liza(&["unblock-task", "free", "--json"]).refused(1, "wrong_status");
+    assert_eq!(error["hint"], "liza claim-task free AGENT");
+    project.liza(&["unblock-task", "free", "--same-coder", "--keep-worktree", "--json"]).refused(1, "usage");
+    blocked(&project, "hard", "coder-1");
+    project.liza(&["unblock-task", "hard"]).ok();
+    blocked(&project, "hard", "coder-2");
+    let error = project.liza(&["unblock-task", "hard", "--json"]).refused(1, "hypothesis_exhausted");
+    assert!(error["hint"].as_str().unwrap().starts_with("liza supersede-task hard"), "{error}");
+}
+
+/// Covers: NT-01, CM-03
+#[test]
+fn align_appends_to_the_history_of_the_goal() {
+    let project = TestProject::new();
+    let words = ["align", "--summary", "- 2 of 5 done"];
+    assert_eq!(project.liza_as("planner-1", &words).ok(), "written to the goal's alignment history\n");
+    assert!(project.state().contains("event: alignment"));
+    project.liza(&["align", "--summary", "", "--json"]).refused(1, "missing");
+    project.liza_as("coder-1", &["align", "--summary", "x", "--json"]).refused(1, "not_permitted");
+    assert_eq!(project.liza(&["align", "--summary", "x", "--json"]).result()["event"], "alignment");
+}

@@ -1,0 +1,189 @@
+//! What the contracts promise, and that they agree with the program.
+
+use std::fs;
+
+use insta::assert_snapshot;
+use liza::contracts::{self, Contract, Installed};
+use liza::prompts::Job;
+use liza_core::agent::Role;
+use liza_core::notes::AnomalyType;
+use liza_core::refusal::PRIOR_FEEDBACK;
+use liza_core::trigger::{Trigger, TriggerKind};
+
+use crate::fixture::*;
+
+/// What one role must read stays below this.
+const READING_MAX: usize = 12_000;
+
+fn jobs() -> Vec<(&'static str, Job)> {
+    let kinds = [
+        TriggerKind::InitialPlanning,
+        TriggerKind::HypothesisExhausted,
+        TriggerKind::BlockedTasks,
+        TriggerKind::IntegrationFailed,
+        TriggerKind::ImmediateDiscovery,
+        TriggerKind::DeadDependency,
+        TriggerKind::SprintCompleted,
+    ];
+    let trigger = |kind| Trigger { kind, subject: String::new(), detail: String::new(), key: String::new() };
+    let mut jobs = vec![("coder-1", code()), ("code-reviewer-1", review())];
+    jobs.extend(kinds.map(|kind| ("planner-1", Job::Plan { triggers: vec![trigger(kind)] })));
+    jobs
+}
+
+/// Covers: AG-10, CM-07
+#[test]
+fn all_that_a_role_must_read_is_short() {
+    let state = state_with([claimed_after_rejection("coder-1")]);
+    for (id, job) in jobs() {
+        let mut brief = brief(id);
+        brief.contract = Contract::embedded(job.role());
+        let text = prompt_of(&state, &brief, &job);
+        assert!(text.len() < READING_MAX, "{id}, {job:?}: {} bytes", text.len());
+    }
+}
+
+/// Covers: AG-10
+#[test]
+fn a_whole_prompt_with_its_contract() {
+    let mut brief = brief("coder-1");
+    brief.contract = Contract::embedded(Role::Coder);
+    assert_snapshot!(prompt_of(&state_with([claimed()]), &brief, &code()));
+}
+
+/// Covers: CM-07
+#[test]
+fn a_role_reads_its_own_part_only() {
+    for role in Role::ALL {
+        let text = contracts::for_role(contracts::CORE, contracts::MULTI_AGENT_MODE, role);
+        let parts: Vec<&str> = text.lines().filter(|line| line.starts_with("## Role: ")).collect();
+        assert_eq!(parts, [format!("## Role: {}", role.title())]);
+    }
+    let own = contracts::for_role("Our rules.", "For all.\n", Role::Coder);
+    assert_eq!(own, "Our rules.\n\nFor all.\n");
+}
+
+/// Covers: CM-07
+#[test]
+fn tier_zero_and_the_mode_gate_are_in_the_core() {
+    for words in [
+        "Mode selection gate",
+        "`Mode: Liza [Role]`",
+        "No change outside the task's worktree",
+        "No self-approval",
+        "No fabricated result",
+        "No test weakened to pass",
+        "No secret read or printed",
+        "No silent reinterpretation of a spec",
+    ] {
+        assert!(contracts::CORE.contains(words), "{words}");
+    }
+}
+
+/// Covers: NT-01, AG-18, AG-19
+#[test]
+fn every_duty_to_log_is_in_the_roles_part_with_its_details() {
+    for role in Role::ALL {
+        let text = contracts::for_role("", contracts::MULTI_AGENT_MODE, role);
+        for kind in AnomalyType::ALL.iter().filter(|kind| kind.duty_of().contains(&role)) {
+            assert!(text.contains(&format!("`{kind}`")), "{role}: {kind}");
+            for (field, _) in kind.required() {
+                assert!(text.contains(field), "{role}: {kind} needs {field}");
+            }
+        }
+        for kind in AnomalyType::ALL.iter().filter(|kind| !kind.duty_of().contains(&role)) {
+            assert!(!text.contains(&format!("`{kind}`")), "{role} must not log {kind}");
+        }
+    }
+    let reviewer = contracts::for_role("", contracts::MULTI_AGENT_MODE, Role::CodeReviewer);
+    assert!(reviewer.contains(PRIOR_FEEDBACK));
+}
+
+/// The commands that the table of rights gives each role; a prompt names no other.
+fn rights(role: Role) -> &'static [&'static str] {
+    match role {
+        Role::Planner => &[
+            "status",
+            "show",
+            "get",
+            "add-task",
+            "finalize",
+            "edit-task",
+            "supersede-task",
+            "abandon-task",
+            "unblock-task",
+            "convert-discovery",
+            "align",
+            "goal",
+            "anomaly",
+        ],
+        Role::Coder => &[
+            "show",
+            "get",
+            "pre-check",
+            "submit-for-review",
+            "mark-blocked",
+            "handoff",
+            "anomaly",
+            "discover",
+        ],
+        Role::CodeReviewer => &["show", "get", "submit-verdict", "handoff", "anomaly", "discover"],
+    }
+}
+
+/// Covers: AG-12
+#[test]
+fn prompts_name_only_commands_that_the_role_has() {
+    let state = state_with([claimed()]);
+    for (id, job) in jobs() {
+        let text = prompt_of(&state, &brief(id), &job);
+        for rest in text.split("/usr/local/bin/liza ").skip(1) {
+            let verb = rest.split(|c: char| !(c.is_ascii_lowercase() || c == '-')).next().unwrap_or_default();
+            assert!(verb.is_empty() || rights(job.role()).contains(&verb), "{id}: {verb}");
+        }
+    }
+}
+
+/// Covers: CM-07
+#[test]
+fn installing_keeps_what_a_person_changed() {
+    let home = tempfile::tempdir().unwrap();
+    let folder = home.path().join(".liza");
+    let names: Vec<&str> = contracts::FILES.iter().map(|(name, _)| *name).collect();
+    let all = Installed { written: names.clone(), ..Installed::default() };
+    assert_eq!(contracts::install(&folder, false).unwrap(), all);
+    assert_eq!(contracts::install(&folder, false).unwrap().unchanged, names);
+
+    fs::write(folder.join("CORE.md"), "Ours.\n").unwrap();
+    let kept = contracts::install(&folder, false).unwrap();
+    assert_eq!((kept.kept, kept.written), (vec!["CORE.md"], vec![]));
+    assert_eq!(fs::read_to_string(folder.join("CORE.md")).unwrap(), "Ours.\n");
+    assert_eq!(contracts::install(&folder, true).unwrap().written, ["CORE.md"]);
+    assert_eq!(fs::read_to_string(folder.join("CORE.md")).unwrap(), contracts::CORE);
+    let left: Vec<_> = fs::read_dir(&folder).unwrap().map(|entry| entry.unwrap().file_name()).collect();
+    assert_eq!(left.len(), 4, "three contracts and the templates' folder: {left:?}");
+
+    fs::write(home.path().join("file"), "").unwrap();
+    let error = contracts::install(&home.path().join("file"), false).unwrap_err();
+    assert!(error.to_string().contains("CORE.md") || error.to_string().contains("file"), "{error}");
+}
+
+/// Covers: CM-07
+#[test]
+fn a_projects_own_contract_comes_first_then_the_homes() {
+    let (project, home) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+    let load = || Contract::load(project.path(), Some(home.path()), Role::Coder).unwrap();
+    assert_eq!(load(), Contract::embedded(Role::Coder));
+
+    contracts::install(&home.path().join(".liza"), false).unwrap();
+    assert_eq!(load().text, Contract::embedded(Role::Coder).text);
+    assert_eq!(
+        load().paths,
+        ["CORE.md", "MULTI_AGENT_MODE.md"].map(|name| home.path().join(".liza").join(name))
+    );
+
+    fs::create_dir(project.path().join("contracts")).unwrap();
+    fs::write(project.path().join("contracts/CORE.md"), "Ours.\n").unwrap();
+    assert!(load().text.starts_with("Ours.\n\n# Liza"), "{}", load().text);
+    assert_eq!(load().paths[0], project.path().join("contracts/CORE.md"));
+}

@@ -1,0 +1,9 @@
+//! Prompts and contracts: what each agent is told, for every role, wake trigger and turn of events.
+
+#![allow(clippy::unwrap_used, reason = "a fixture that cannot be built is a failed test")]
+
+mod coder;
+mod contracts;
+mod fixture;
+mod planner;
+mod reviewer;

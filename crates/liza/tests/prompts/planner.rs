@@ -1,0 +1,175 @@
+//! What the planner is told, for everything that can wake it.
+
+use insta::assert_snapshot;
+use liza::prompts::Job;
+use liza_core::State;
+use liza_core::board::Loaded;
+use liza_core::event::EventName;
+use liza_core::goal::Alignment;
+use liza_core::ids::DiscoveryId;
+use liza_core::notes::{Discovery, Severity, Urgency};
+use liza_core::record::{Status, TaskRecord};
+use liza_core::sprint::{Decision, SprintStatus};
+use liza_core::trigger::planner_triggers;
+
+use crate::fixture::*;
+
+/// The prompt that the rules themselves would wake the planner with.
+#[track_caller]
+fn woken(state: &State) -> String {
+    let triggers = planner_triggers(state, now());
+    prompt_of(state, &brief("planner-1"), &Job::Plan { triggers })
+}
+
+fn blocked(id: &str, priority: i64, minutes: u64) -> TaskRecord {
+    let mut record = record(id, Status::Blocked);
+    record.priority = Some(priority);
+    record.created = Some(ago(minutes));
+    record.blocked_reason = Some("specs/retry.md does not say how often".to_owned());
+    record.blocked_questions = Some(vec!["How many attempts?".to_owned(), "Is 429 retried?".to_owned()]);
+    record.attempted = Some(vec!["looked for a limit in all specs".to_owned()]);
+    record.failed_by = Some(vec![agent("coder-1")]);
+    record
+}
+
+/// Covers: AG-10, AG-11, AG-20
+#[test]
+fn initial_planning() {
+    let mut state = empty_state();
+    note(&mut state, "Orders first", None);
+    assert_snapshot!(woken(&state));
+}
+
+/// Covers: AG-11, AG-20
+#[test]
+fn blocked_tasks_by_priority_then_age() {
+    let mut state = state_with([
+        blocked("young", 2, 10),
+        blocked("old", 2, 90),
+        blocked("urgent", 1, 5),
+        record("next", Status::Draft),
+    ]);
+    let summary = "Two of five done".to_owned();
+    state.journal.alignment_history =
+        vec![Alignment { timestamp: ago(50), event: "alignment".to_owned(), summary }];
+    let text = woken(&state);
+    let place = |id: &str| text.find(&format!("TASK: {id} (")).unwrap();
+    assert!(place("urgent") < place("old") && place("old") < place("young"), "{text}");
+    assert_snapshot!(text);
+}
+
+/// Covers: AG-11, LM-07
+#[test]
+fn review_deadlock() {
+    let mut record = blocked(TASK, 2, 90);
+    record.blocked_reason = Some("review_deadlock".to_owned());
+    record.attempted = None;
+    record.failed_by = None;
+    record.review_cycles_current = Some(5);
+    record.worktree = Some(liza_core::ids::Worktree::of(&task(TASK)));
+    add(&mut record, [rejected(), rejected()]);
+    assert_snapshot!(woken(&state_with([record])));
+}
+
+/// Covers: AG-11, LM-04
+#[test]
+fn hypothesis_exhausted() {
+    let mut record = blocked(TASK, 2, 90);
+    record.failed_by = Some(vec![agent("coder-1"), agent("coder-2")]);
+    assert_snapshot!(woken(&state_with([record])));
+}
+
+/// Covers: AG-11
+#[test]
+fn integration_failed() {
+    let mut failing = record(TASK, Status::IntegrationFailed);
+    let failed = event(9, EventName::IntegrationFailed, "code-reviewer-1").with("reason", "conflict");
+    add(&mut failing, [failed.clone(), failed.with("files", vec!["src/orders.rs".to_owned()])]);
+    assert_snapshot!(woken(&state_with([failing, record("done", Status::Merged)])));
+}
+
+fn discovery(number: u32, urgency: Urgency, severity: Severity) -> Discovery {
+    Discovery {
+        id: DiscoveryId(number),
+        by: Some("coder-1".to_owned()),
+        during: Some(task(TASK)),
+        description: "The HTTP client has no timeout".to_owned(),
+        severity,
+        urgency,
+        recommendation: Some("Add a configurable timeout".to_owned()),
+        created: Some(ago(3)),
+        converted_to_task: None,
+    }
+}
+
+/// Covers: AG-11, AG-20, NT-03
+#[test]
+fn immediate_discovery() {
+    let mut state = state_with([claimed()]);
+    let mut converted = discovery(4, Urgency::Deferred, Severity::Critical);
+    converted.converted_to_task = Some(task(TASK));
+    state.board.discovered = Loaded::Ready(vec![
+        discovery(1, Urgency::Deferred, Severity::Low),
+        discovery(2, Urgency::Immediate, Severity::Critical),
+        discovery(3, Urgency::Deferred, Severity::High),
+        converted,
+    ]);
+    let text = woken(&state);
+    assert!(!text.contains("disc-4"), "{text}");
+    assert!(text.find("disc-3 (high") < text.find("disc-1 (low"), "{text}");
+    assert_snapshot!(text);
+}
+
+/// Covers: AG-11, LM-08
+#[test]
+fn dead_dependency() {
+    let mut waiting = record(TASK, Status::Unclaimed);
+    waiting.depends_on = Some(vec![task("given-up")]);
+    assert_snapshot!(woken(&state_with([waiting, record("given-up", Status::Abandoned)])));
+}
+
+/// Covers: AG-11, SP-01
+#[test]
+fn sprint_completed() {
+    let mut state = state_with([record("done", Status::Merged), record("given-up", Status::Abandoned)]);
+    if let Loaded::Ready(sprint) = &mut state.board.sprint {
+        sprint.status = SprintStatus::Completed;
+        let decision = "replan".to_owned();
+        sprint.decisions =
+            vec![Decision { timestamp: ago(40), decision, note: Some("Payments can wait".to_owned()) }];
+    }
+    assert_snapshot!(woken(&state));
+}
+
+/// Covers: AG-20
+#[test]
+fn every_counter_is_there_and_adds_up() {
+    let mut exhausted = blocked("x", 3, 9);
+    exhausted.failed_by = Some(vec![agent("coder-1"), agent("coder-2")]);
+    let mut state = state_with([
+        record("a", Status::Merged),
+        record("b", Status::ReadyForReview),
+        record("c", Status::IntegrationFailed),
+        record("d", Status::Unclaimed),
+        record("e", Status::Draft),
+        record("f", Status::Superseded),
+        exhausted,
+    ]);
+    state.board.discovered = Loaded::Ready(vec![discovery(1, Urgency::Immediate, Severity::High)]);
+    let text = woken(&state);
+    let counters = "total: 7\nmerged: 1\nin_progress: 2\nunclaimed: 1\nblocked: 1\nintegration_failed: 1\n\
+                    hypothesis_exhausted: 1\nimmediate_discoveries: 1\ndraft: 1\nabandoned_or_superseded: 1\n";
+    assert!(text.contains(counters), "{text}");
+    let first = "WAKE TRIGGER: HYPOTHESIS_EXHAUSTED\nALSO WAITING: INTEGRATION_FAILED, IMMEDIATE_DISCOVERY\n";
+    assert!(text.contains(first), "{text}");
+}
+
+/// Covers: AG-11, NT-02
+#[test]
+fn without_a_trigger_it_changes_nothing_and_reads_its_own_handoff() {
+    let mut state = state_with([claimed()]);
+    handoff(&mut state, "planner-1");
+    let text = woken(&state);
+    assert!(text.contains("WAKE TRIGGER: NONE") && text.contains("change nothing"), "{text}");
+    assert!(text.contains("HANDOFF NOTES (from planner-1,"), "{text}");
+}

@@ -1,0 +1,82 @@
+//! What a code reviewer is told.
+
+use insta::assert_snapshot;
+use liza_core::event::EventName;
+use liza_core::record::{Status, TaskRecord};
+use liza_core::time::Seconds;
+
+use crate::fixture::*;
+
+fn under_review(mut record: TaskRecord, commit: char) -> TaskRecord {
+    record.status = Some(Status::ReadyForReview);
+    record.lease_expires = None;
+    record.review_commit = Some(sha(commit));
+    record.reviewing_by = Some(agent("code-reviewer-1"));
+    record.review_lease_expires = Some(now() + Seconds(300));
+    let intent = event(4, EventName::PreExecutionCheckpoint, "coder-1")
+        .with("intent", "Wrap send() in a retry loop")
+        .with("validation", "cargo test orders")
+        .with("assumptions", vec!["503 is safe to retry".to_owned()])
+        .with("files", vec!["src/orders.rs".to_owned()]);
+    add(
+        &mut record,
+        [intent, event(2, EventName::ReadyForReview, "coder-1").with("commit", sha(commit).as_str())],
+    );
+    record
+}
+
+/// Covers: AG-10, AG-19
+#[test]
+fn first_review() {
+    let state = state_with([under_review(claimed(), 'b')]);
+    assert_snapshot!(prompt_of(&state, &brief("code-reviewer-1"), &review()));
+}
+
+/// Covers: AG-19, RV-03
+#[test]
+fn second_review_wants_the_prior_feedback_status() {
+    let mut state = state_with([under_review(claimed_after_rejection("coder-1"), 'd')]);
+    note(&mut state, "Watch the error path", Some(TASK));
+    assert_snapshot!(prompt_of(&state, &brief("code-reviewer-1"), &review()));
+}
+
+/// Covers: AG-19
+#[test]
+fn another_coders_first_review_does_not_want_it() {
+    let state = state_with([under_review(claimed_after_rejection("coder-2"), 'd')]);
+    let text = prompt_of(&state, &brief("code-reviewer-1"), &review());
+    assert!(text.contains("PRIOR FEEDBACK STATUS: not required"), "{text}");
+    assert!(!text.contains("- STILL PRESENT:"), "{text}");
+}
+
+/// Covers: NT-02, RV-11
+#[test]
+fn integration_fix_without_checkpoint_and_with_a_reviewers_handoff() {
+    let mut record = claimed();
+    record.status = Some(Status::ReadyForReview);
+    record.review_commit = Some(sha('e'));
+    record.base_commit = Some(sha('c'));
+    record.integration_fix = Some(true);
+    let mut state = state_with([record]);
+    handoff(&mut state, "code-reviewer-2");
+    let text = prompt_of(&state, &brief("code-reviewer-1"), &review());
+    for told in [
+        "INTEGRATION FIX: an approved change, with BASE merged in.",
+        "PRE-EXECUTION CHECKPOINT: none.",
+        "HANDOFF NOTES (from code-reviewer-2,",
+        &format!("diff {}..{}", sha('c'), sha('e')),
+    ] {
+        assert!(text.contains(told), "{told}: {text}");
+    }
+}
+
+/// Covers: AG-19
+#[test]
+fn the_end_of_the_here_document_begins_its_line() {
+    let state = state_with([under_review(claimed(), 'b')]);
+    let text = prompt_of(&state, &brief("code-reviewer-1"), &review());
+    assert!(
+        text.contains("\n/usr/local/bin/liza submit-verdict retry-orders REJECTED - <<'END_OF_REASON'\n")
+    );
+    assert!(text.ends_with("\nEND_OF_REASON\n"), "{text}");
+}
