@@ -155,6 +155,39 @@ pub fn claimable_for(board: &Board, coder: AgentId, now: Timestamp) -> Vec<TaskI
     tasks.into_iter().map(|head| head.id.clone()).collect()
 }
 
+/// What some coder may claim now, whoever that is: waiting handoffs first, then priority, then age.
+pub fn claimable(board: &Board, now: Timestamp) -> Vec<TaskId> {
+    let mut tasks: Vec<&Head> = board.heads().filter(|head| is_claimable(board, head, now)).collect();
+    tasks.sort_by_key(|head| (Reverse(head.handoff_pending), head.priority, head.created));
+    tasks.into_iter().map(|head| head.id.clone()).collect()
+}
+
+fn is_claimable(board: &Board, head: &Head, now: Timestamp) -> bool {
+    let free = match head.status {
+        Some(Status::Unclaimed | Status::Rejected | Status::IntegrationFailed) => true,
+        Some(Status::Claimed) => leave_to_leaseholder(head, now).is_ok(),
+        Some(
+            Status::Draft
+            | Status::ReadyForReview
+            | Status::Approved
+            | Status::Merged
+            | Status::Blocked
+            | Status::Abandoned
+            | Status::Superseded,
+        )
+        | None => false,
+    };
+    free && head.reserved(now).is_none() && board.unmet(head).next().is_none()
+}
+
+/// What some code reviewer may take now: priority, then age.
+pub fn reviewable(board: &Board, now: Timestamp) -> Vec<TaskId> {
+    let mut tasks: Vec<&Head> =
+        board.heads().filter(|head| head.is(Status::ReadyForReview) && head.review_is_free(now)).collect();
+    tasks.sort_by_key(|head| (head.priority, head.created));
+    tasks.into_iter().map(|head| head.id.clone()).collect()
+}
+
 /// The reviews that this code reviewer may take now, best first: its own, then priority, then age.
 pub fn reviewable_for(board: &Board, reviewer: AgentId, now: Timestamp) -> Vec<TaskId> {
     let own = |head: &Head| head.reviewing_by == Some(reviewer);

@@ -9,6 +9,7 @@ pub mod agent;
 pub mod alarm;
 pub mod board;
 pub mod breaker;
+pub mod by_hand;
 pub mod change;
 pub mod claimable;
 pub mod command;
@@ -31,6 +32,7 @@ pub mod time;
 mod transition;
 pub mod trigger;
 pub mod value;
+pub mod view;
 
 pub use board::{Board, State};
 pub use change::Change;

@@ -7,6 +7,7 @@ use crate::board::Board;
 use crate::command::{CheckpointCause, Command, Request};
 use crate::goal::GoalStatus;
 use crate::refusal::Refusal;
+use crate::time::Timestamp;
 
 /// A row of the table.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -144,22 +145,23 @@ pub(crate) fn admit(board: &Board, request: &Request) -> Result<(), Refusal> {
 
 /// A caller of an older registration is turned away; an agent also when its lease has ended.
 fn check_fence(board: &Board, request: &Request) -> Result<(), Refusal> {
-    let (Some(agent), Some(yours)) = (request.actor.agent(), request.actor.generation()) else {
-        return Ok(());
-    };
     if matches!(request.command, Command::Register { .. }) {
         return Ok(());
     }
+    fence(board, &request.actor, request.now)
+}
+
+/// The same for whoever does not come with a command.
+pub(crate) fn fence(board: &Board, actor: &Actor, now: Timestamp) -> Result<(), Refusal> {
+    let (Some(agent), Some(yours)) = (actor.agent(), actor.generation()) else { return Ok(()) };
     let entry = board.agents()?.get(&agent).ok_or(Refusal::NotRegistered { agent })?;
     let current = entry.generation.unwrap_or_default();
     if current != yours {
         return Err(Refusal::Fenced { agent, yours, current });
     }
-    match (&request.actor, entry.lease_expires) {
+    match (actor, entry.lease_expires) {
         // The supervisor may renew as long as nobody has taken over; its agent has to wait for that.
-        (Actor::Agent(..), Some(expired)) if expired < request.now => {
-            Err(Refusal::LeaseLost { agent, expired })
-        }
+        (Actor::Agent(..), Some(expired)) if expired < now => Err(Refusal::LeaseLost { agent, expired }),
         _ => Ok(()),
     }
 }

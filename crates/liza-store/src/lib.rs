@@ -6,18 +6,22 @@
 
 mod archive;
 mod document;
+mod edit;
 mod error;
 mod file;
 mod path;
 mod raw;
+mod reading;
 mod store;
 mod watch;
 mod wire;
 pub mod yaml;
 
+pub use edit::{Conflicts, guessed_base, merge_edit, task_range};
 pub use error::{Fault, StoreError};
 pub use file::{HELD_ENV, Notice, Patience};
 pub use path::PathError;
 pub use raw::{Guard, Typing};
+pub use reading::{Logbook, Logged, read_state};
 pub use store::{Disk, Outcome, Store};
 pub use watch::Watch;

@@ -4,10 +4,13 @@
 
 use std::path::PathBuf;
 
-use liza_core::board::{Loaded, State};
+use liza_core::Change;
+use liza_core::board::{Board, Loaded, State};
+use liza_core::by_hand::{self, ByHand};
 use liza_core::event::LogEntry;
-use liza_core::ids::Revision;
+use liza_core::ids::{Revision, TaskId};
 use liza_core::invariants::{self, Violation};
+use liza_core::record::TaskRecord;
 use liza_core::time::Timestamp;
 use liza_core::value::Value;
 
@@ -24,6 +27,7 @@ pub struct Guard<'s> {
     held: Held,
     current: Current,
     modifying: bool,
+    hand: Option<ByHand>,
 }
 
 /// How the value of `lock write` is to be understood.
@@ -43,7 +47,7 @@ impl Store {
     pub fn lock(&self) -> Result<Guard<'_>, StoreError> {
         let mut held = Held::acquire(self.files(), self.patience())?;
         let current = held.current()?;
-        Ok(Guard { store: self, held, current, modifying: false })
+        Ok(Guard { store: self, held, current, modifying: false, hand: None })
     }
 
     /// What a path names, one value per match; the whole file for the empty path.
@@ -68,6 +72,21 @@ impl From<PathError> for StoreError {
 }
 
 impl Guard<'_> {
+    /// Holds what is written to what that caller may do.
+    #[must_use]
+    pub fn held_to(mut self, hand: ByHand) -> Self {
+        self.hand = Some(hand);
+        self
+    }
+
+    /// The text as it stands.
+    ///
+    /// # Errors
+    /// When it is no text.
+    pub fn text(&self) -> Result<String, StoreError> {
+        Ok(body_of(&self.store.files().state(), &self.current.bytes)?.0.to_owned())
+    }
+
     /// What was found and settled when the lock was taken.
     pub fn notices(&self) -> &[Notice] {
         &self.current.notices
@@ -175,13 +194,17 @@ impl Guard<'_> {
         let mut view = View::full(&file, text)?;
         view.check_version()?;
         let mut state = view.state()?;
-        let wrong = self.introduced(&state, now)?;
+        let before = self.before();
+        self.admit(before.as_ref(), &view)?;
+        let wrong = self.introduced(before.as_ref().map(|(state, _)| state), &state, now);
         if !wrong.is_empty() {
             return Err(StoreError::Violates(wrong));
         }
         let revision = state.board.revision.max(Revision(self.current.revision)).next();
-        let ops = wire::revision_ops(state.board.revision, revision);
-        state.board.revision = revision;
+        let change = stamped(before.as_ref().map(|(state, _)| state), &state, revision);
+        let ops = wire::operations(&state.board, &change)
+            .map_err(|error| StoreError::Unfaithful { path: file.clone(), what: error.to_string() })?;
+        state.absorb(&change);
         let (spliced, simple) = self.store.faithful(&view, &ops, &state)?;
         let after = [&bytes[..bom], spliced.text.as_bytes()].concat();
         self.held.commit(&Write {
@@ -196,22 +219,51 @@ impl Guard<'_> {
         Ok(revision)
     }
 
+    /// What stood before, as far as it could be read.
+    fn before(&self) -> Option<(State, Value)> {
+        let file = self.store.files().state();
+        let (text, _) = body_of(&file, &self.current.bytes).ok()?;
+        let mut view = View::full(&file, text).ok()?;
+        let value = view.tree.as_ref().map(untyped)?;
+        Some((view.state().ok()?, value))
+    }
+
+    /// Asks the rules whether the caller may change what it changed.
+    fn admit(&self, before: Option<&(State, Value)>, after: &View<'_>) -> Result<(), StoreError> {
+        let Some(hand) = &self.hand else { return Ok(()) };
+        let new = after.tree.as_ref().map(untyped).unwrap_or(Value::Null);
+        match before {
+            Some((state, old)) => Ok(by_hand::admit(&state.board, hand, old, &new)?),
+            // What cannot be read is mended by a person.
+            None => Ok(by_hand::admit(&Board::default(), hand, &Value::Null, &new)?),
+        }
+    }
+
     /// What is wrong with a state that was not wrong with the one before.
-    fn introduced(&self, after: &State, now: Timestamp) -> Result<Vec<Violation>, StoreError> {
+    fn introduced(&self, before: Option<&State>, after: &State, now: Timestamp) -> Vec<Violation> {
         let disk = Disk::below(self.store.root());
         let mut wrong = invariants::validate(after, &disk, now);
         if wrong.is_empty() {
-            return Ok(wrong);
+            return wrong;
         }
-        let file = self.store.files().state();
-        let known = body_of(&file, &self.current.bytes)
-            .and_then(|(text, _)| View::full(&file, text)?.state())
-            .map(|before| invariants::validate(&before, &disk, now))
-            // A file that could not be read before cannot be made worse.
-            .unwrap_or_else(|_| wrong.clone());
+        // A file that could not be read before cannot be made worse.
+        let Some(before) = before else { return Vec::new() };
+        let known = invariants::validate(before, &disk, now);
         wrong.retain(|violation| !known.contains(violation));
-        Ok(wrong)
+        wrong
     }
+}
+
+/// The count of this write on the state, and on every task that it changed.
+fn stamped(before: Option<&State>, after: &State, revision: Revision) -> Change {
+    let record = |state: &State, id: &TaskId| state.board.body(id).ok().map(|body| body.record.clone());
+    let changed = |id: &&TaskId| before.is_some_and(|before| record(before, id) != record(after, id));
+    let stamp = |id: &TaskId| {
+        let record = record(after, id)?;
+        Some((id.clone(), TaskRecord { revision: Some(revision), ..record }))
+    };
+    let tasks = after.board.tasks.keys().filter(changed).filter_map(stamp).collect();
+    Change { revision, tasks, ..Change::default() }
 }
 
 impl Drop for Guard<'_> {

@@ -11,4 +11,5 @@ pub mod git;
 pub mod project;
 pub mod prompts;
 pub mod secrets;
+pub mod sightings;
 pub mod sys;

@@ -73,6 +73,8 @@ pub struct Sightings {
     pub pause_since: Option<Timestamp>,
     /// Since when `.liza/CHECKPOINT` stands.
     pub checkpoint_since: Option<Timestamp>,
+    /// Since when `.liza/ABORT` stands.
+    pub abort_since: Option<Timestamp>,
     /// The last task, sprint or note event in the log; heartbeats and registrations do not count.
     pub last_progress: Option<Timestamp>,
     /// What is wrong with the blackboard.
@@ -85,6 +87,9 @@ pub struct Sightings {
     pub stray_changes: Vec<String>,
 }
 
+/// The kind of alarm that tells of a violation.
+pub const INVALID_STATE: &str = "INVALID STATE";
+
 /// How long a stop may stand before somebody is reminded.
 const STALE: Seconds = Seconds::minutes(30);
 /// When a reminder becomes urgent.
@@ -96,10 +101,10 @@ const FORSAKEN: Seconds = Seconds::hours(8);
 pub fn alarms(state: &State, seen: &Sightings, now: Timestamp) -> Vec<Alarm> {
     let mut found = Vec::new();
     if let Some(error) = &seen.unreadable {
-        found.push(Alarm::critical("INVALID STATE", "file", error));
+        found.push(Alarm::critical(INVALID_STATE, "file", error));
     }
     for violation in &seen.violations {
-        found.push(Alarm::critical("INVALID STATE", violation, violation.to_string()));
+        found.push(Alarm::critical(INVALID_STATE, violation, violation.to_string()));
     }
     for (id, record) in state.records() {
         task::alarms(state, id, record, now, &mut found);
@@ -113,8 +118,9 @@ pub fn alarms(state: &State, seen: &Sightings, now: Timestamp) -> Vec<Alarm> {
     found.extend(pause(seen, now));
     found.extend(governance(state, now));
     for file in &seen.stale_edits {
-        let text =
-            format!("your save was based on an older revision; it is kept in {file}: liza edit merges it");
+        let text = format!(
+            "your save was based on an older revision; it is kept in {file}; liza edit --from {file} merges it"
+        );
         found.push(Alarm::warning("STALE EDIT", file, text));
     }
     for place in &seen.stray_changes {

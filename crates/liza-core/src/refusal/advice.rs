@@ -8,7 +8,7 @@ impl Refusal {
     /// The stable word by which programs know it.
     pub fn code(&self) -> &'static str {
         match self {
-            Refusal::NotPermitted { .. } => "not_permitted",
+            Refusal::NotPermitted { .. } | Refusal::NotByHand { .. } => "not_permitted",
             Refusal::NotYourAgent { .. } => "not_your_agent",
             Refusal::Fenced { .. } => "fenced",
             Refusal::NotRegistered { .. } => "not_registered",
@@ -90,6 +90,7 @@ impl Refusal {
             | Refusal::NotLoaded { .. }
             | Refusal::WorktreeMissing { .. } => Class::Inconsistent,
             Refusal::NotPermitted { .. }
+            | Refusal::NotByHand { .. }
             | Refusal::NotYourAgent { .. }
             | Refusal::NotRegistered { .. }
             | Refusal::UnknownTask { .. }
@@ -156,6 +157,11 @@ impl Refusal {
             }
             Refusal::NotPermitted { .. } => {
                 "leave it to them; liza mark-blocked or liza discover says what you need".into()
+            }
+            Refusal::NotByHand { .. } => {
+                "there is a command for it: liza --help; by hand an agent sets fields that liza does not know, and \
+                 the description of its own task"
+                    .into()
             }
             Refusal::NotYourAgent { agent, .. } => format!("LIZA_AGENT_ID={agent} says for whom you act"),
             Refusal::Fenced { .. } | Refusal::LeaseLost { .. } | Refusal::TaskLost { .. } => {

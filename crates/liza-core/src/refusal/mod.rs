@@ -32,6 +32,9 @@ pub enum Refusal {
     /// The role may not do this.
     #[error("{actor} may not {verb}: that is for {allowed}")]
     NotPermitted { actor: String, verb: &'static str, allowed: String },
+    /// An agent changed by hand what has a command.
+    #[error("{actor} may not change {place} by hand")]
+    NotByHand { actor: String, place: String },
     /// A caller spoke for another agent.
     #[error("{actor} may not act for {agent}")]
     NotYourAgent { actor: String, agent: AgentId },

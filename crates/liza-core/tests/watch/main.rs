@@ -10,6 +10,8 @@
 )]
 
 mod alarms;
+mod by_hand;
 #[path = "../protocol/fixture.rs"]
 mod fixture;
 mod supervise;
+mod view;

@@ -7,7 +7,7 @@ mod ops;
 mod read;
 mod splice;
 
-pub(crate) use ops::{Op, document_of, operations, revision_ops};
+pub(crate) use ops::{Op, document_of, operations};
 pub(crate) use read::{View, body_of, parse_part};
 pub(crate) use splice::{Spliced, flat, rewrite, splice, untouched, verify};
 

@@ -56,7 +56,7 @@ pub(crate) fn operations(board: &Board, change: &Change) -> Result<Vec<Op>, Yaml
 }
 
 /// Counts one write.
-pub(crate) fn revision_ops(old: Revision, new: Revision) -> Vec<Op> {
+fn revision_ops(old: Revision, new: Revision) -> Vec<Op> {
     let (old, new) = (Value::Int(signed(old.0)), Value::Int(signed(new.0)));
     vec![Op::Change { section: "revision", old, new }]
 }

@@ -98,9 +98,7 @@ impl Context {
     /// Submits a command in the caller's name and does in the world what follows from it.
     pub(super) fn submit(&self, project: &Project, command: Command) -> Result<Submitted, CommandError> {
         let outcome = project.submit(self.actor()?, self.if_revision, command)?;
-        for notice in &outcome.notices {
-            self.screen.note(&format!("liza: {}", in_words(notice)));
-        }
+        self.tell_notices(&outcome.notices);
         let done = run_halts(project, &outcome.effects)
             .map_err(|error| CommandError::refused("effect", error.to_string()).exit(Exit::Inconsistent));
         self.remove_worktrees(project, &outcome.effects);
@@ -109,6 +107,13 @@ impl Context {
         }
         done?;
         Ok(Submitted { revision: outcome.revision.0, reply: outcome.reply, effects: outcome.effects })
+    }
+
+    /// Tells what the store settled on the way.
+    pub(super) fn tell_notices(&self, notices: &[Notice]) {
+        for notice in notices {
+            self.screen.note(&format!("liza: {}", in_words(notice)));
+        }
     }
 
     /// Removes worktrees that nobody needs any more. A failure is told, not returned: the blackboard has been

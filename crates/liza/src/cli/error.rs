@@ -7,6 +7,7 @@ use std::path::Path;
 use liza_core::Refusal;
 use liza_core::ids::IdError;
 use liza_store::StoreError;
+use serde_json::Value;
 
 use crate::git::GitError;
 
@@ -23,12 +24,22 @@ pub(super) struct CommandError {
     pub(super) hint: Option<String>,
     /// How the program ends.
     pub(super) exit: Exit,
+    /// What programs get to know beside that.
+    pub(super) details: Vec<(String, Value)>,
 }
 
 impl CommandError {
     /// A refusal by the command itself, before any rule was asked.
     pub(super) fn refused(code: &str, message: impl Into<String>) -> Self {
-        Self { code: code.to_owned(), message: message.into(), hint: None, exit: Exit::Refused }
+        let (code, message) = (code.to_owned(), message.into());
+        Self { code, message, hint: None, exit: Exit::Refused, details: Vec::new() }
+    }
+
+    /// With one more fact for programs.
+    #[must_use]
+    pub(super) fn with(mut self, key: &str, value: Value) -> Self {
+        self.details.push((key.to_owned(), value));
+        self
     }
 
     /// With the next right step.
@@ -59,6 +70,7 @@ impl From<Refusal> for CommandError {
             message: refusal.to_string(),
             hint: refusal.hint(),
             exit: refusal.class().into(),
+            details: Vec::new(),
         }
     }
 }
@@ -74,7 +86,7 @@ impl From<StoreError> for CommandError {
         let message = error.to_string();
         let made = |code: &str, exit: Exit, hint: &str| {
             let hint = (!hint.is_empty()).then(|| hint.to_owned());
-            Self { code: code.to_owned(), message: message.clone(), hint, exit }
+            Self { code: code.to_owned(), message: message.clone(), hint, exit, details: Vec::new() }
         };
         match error {
             StoreError::Refused(refusal) => (*refusal).into(),
@@ -90,7 +102,9 @@ impl From<StoreError> for CommandError {
             }
             StoreError::Version { .. } => made("newer_version", Exit::Inconsistent, "update liza"),
             StoreError::Io { .. } => made("io", Exit::Refused, "nothing was changed"),
-            StoreError::Path(_) => made("bad_path", Exit::Refused, ""),
+            StoreError::Path(_) => {
+                made("bad_path", Exit::Refused, "liza get --help shows what a path looks like")
+            }
             // The store may learn to fail in new ways; each is an inconsistency until it gets a line here.
             StoreError::Unfaithful { .. } | _ => made("store", Exit::Inconsistent, "nothing was written"),
         }
@@ -113,6 +127,6 @@ impl From<GitError> for CommandError {
             | GitError::NoIdentity { .. }
             | GitError::Io { .. } => ("git", Exit::Git),
         };
-        Self { code: code.to_owned(), message: error.to_string(), hint: None, exit }
+        Self::refused(code, error.to_string()).exit(exit)
     }
 }

@@ -7,23 +7,32 @@ mod abort;
 mod add_task;
 mod align;
 mod anomaly;
+mod archive;
 mod checkpoint;
 mod clear_stale_review_claims;
+mod completions;
 mod context;
 mod convert_discovery;
 mod demo;
 mod deregister;
 mod discover;
+mod edit;
 mod edit_task;
 mod error;
 mod exit_code;
 mod finalize;
+mod get;
 mod goal;
+mod graph;
 mod groups;
 mod handoff;
 mod heartbeat;
 mod init;
 mod input;
+mod layout;
+mod lock;
+mod log;
+mod man;
 mod mark_blocked;
 mod note;
 mod old_names;
@@ -34,9 +43,11 @@ mod register;
 mod release_claim;
 mod resume;
 mod setup;
+mod show;
 mod spec;
 mod spec_change;
 mod sprint;
+mod status;
 mod supersede_task;
 mod unblock_task;
 mod update_sprint_metrics;
@@ -70,18 +81,26 @@ enum Verb {
     AddTask(add_task::Args),
     Align(align::Args),
     Anomaly(anomaly::Args),
+    Archive(archive::Args),
     Checkpoint(checkpoint::Args),
     ClearStaleReviewClaims(clear_stale_review_claims::Args),
+    Completions(completions::Args),
     ConvertDiscovery(convert_discovery::Args),
     Demo(demo::Args),
     Deregister(deregister::Args),
     Discover(discover::Args),
+    Edit(edit::Args),
     EditTask(edit_task::Args),
     Finalize(finalize::Args),
+    Get(get::Args),
     Goal(goal::Args),
+    Graph(graph::Args),
     Handoff(handoff::Args),
     Heartbeat(heartbeat::Args),
     Init(init::Args),
+    Lock(lock::Args),
+    Log(log::Args),
+    Man(man::Args),
     MarkBlocked(mark_blocked::Args),
     Note(note::Args),
     Pause(pause::Args),
@@ -90,8 +109,10 @@ enum Verb {
     ReleaseClaim(release_claim::Args),
     Resume(resume::Args),
     Setup(setup::Args),
+    Show(show::Args),
     SpecChange(spec_change::Args),
     Sprint(sprint::Args),
+    Status(status::Args),
     SupersedeTask(supersede_task::Args),
     UnblockTask(unblock_task::Args),
     UpdateSprintMetrics(update_sprint_metrics::Args),
@@ -100,7 +121,7 @@ enum Verb {
 
 /// Parses, runs, prints; returns the exit code.
 pub fn main(arguments: impl Iterator<Item = OsString>) -> ExitCode {
-    let arguments = old_names::translate(arguments.collect());
+    let arguments = lock::options_first(old_names::translate(arguments.collect()));
     ExitCode::from(run(arguments).code())
 }
 
@@ -132,18 +153,26 @@ fn dispatch(verb: Verb, context: &Context) -> Result<Reply, CommandError> {
         Verb::AddTask(args) => add_task::run(args, context),
         Verb::Align(args) => align::run(args, context),
         Verb::Anomaly(args) => anomaly::run(args, context),
+        Verb::Archive(args) => archive::run(&args, context),
         Verb::Checkpoint(args) => checkpoint::run(&args, context),
         Verb::ClearStaleReviewClaims(_) => clear_stale_review_claims::run(context),
+        Verb::Completions(args) => completions::run(&args, Cli::command()),
         Verb::ConvertDiscovery(args) => convert_discovery::run(args, context),
         Verb::Demo(args) => demo::run(&args, context),
         Verb::Deregister(args) => deregister::run(&args, context),
         Verb::Discover(args) => discover::run(args, context),
+        Verb::Edit(args) => edit::run(&args, context),
         Verb::EditTask(args) => edit_task::run(args, context),
         Verb::Finalize(args) => finalize::run(args, context),
+        Verb::Get(args) => get::run(&args, context),
         Verb::Goal(args) => goal::run(args, context),
+        Verb::Graph(args) => graph::run(&args, context),
         Verb::Handoff(args) => handoff::run(args, context),
         Verb::Heartbeat(args) => heartbeat::run(&args, context),
         Verb::Init(args) => init::run(args, context),
+        Verb::Lock(args) => lock::run(args, context),
+        Verb::Log(args) => log::run(&args, context),
+        Verb::Man(args) => man::run(&args, Cli::command()),
         Verb::MarkBlocked(args) => mark_blocked::run(args, context),
         Verb::Note(args) => note::run(args, context),
         Verb::Pause(_) => pause::run(context),
@@ -152,8 +181,10 @@ fn dispatch(verb: Verb, context: &Context) -> Result<Reply, CommandError> {
         Verb::ReleaseClaim(args) => release_claim::run(args, context),
         Verb::Resume(args) => resume::run(args, context),
         Verb::Setup(args) => setup::run(&args, context),
+        Verb::Show(args) => show::run(&args, context),
         Verb::SpecChange(args) => spec_change::run(args, context),
         Verb::Sprint(args) => sprint::run(args, context),
+        Verb::Status(args) => status::run(&args, context),
         Verb::SupersedeTask(args) => supersede_task::run(args, context),
         Verb::UnblockTask(args) => unblock_task::run(args, context),
         Verb::UpdateSprintMetrics(_) => update_sprint_metrics::run(context),

@@ -4,6 +4,7 @@ use std::io::{self, Write};
 
 use anstream::{AutoStream, ColorChoice};
 use liza_core::value::{Fields, Value};
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use serde_json::json;
 
 use super::error::CommandError;
@@ -29,12 +30,19 @@ pub(super) struct Reply {
     pub(super) result: serde_json::Value,
     /// For people; may carry colour.
     pub(super) text: String,
+    /// Whether all has been said already.
+    pub(super) said: bool,
 }
 
 impl Reply {
     /// A reply with both faces.
     pub(super) fn new(text: impl Into<String>, result: serde_json::Value) -> Self {
-        Self { revision: None, result, text: text.into() }
+        Self { revision: None, result, text: text.into(), said: false }
+    }
+
+    /// The end of a command that has told everything as it went.
+    pub(super) fn said() -> Self {
+        Self { said: true, ..Self::default() }
     }
 
     /// At that revision.
@@ -67,6 +75,9 @@ impl Screen {
 
     /// Writes a command's reply to standard output.
     pub(super) fn reply(self, reply: &Reply) {
+        if reply.said {
+            return;
+        }
         if self.json {
             let object = json!({"ok": true, "revision": reply.revision, "result": reply.result});
             self.out(&object.to_string());
@@ -78,8 +89,11 @@ impl Screen {
     /// Tells why a command failed: to programs on standard output, to people on standard error.
     pub(super) fn error(self, error: &CommandError) {
         if self.json {
-            let CommandError { code, message, hint, exit } = error;
-            let error = json!({"code": code, "exit": exit.code(), "message": message, "hint": hint});
+            let CommandError { code, message, hint, exit, details } = error;
+            let mut error = json!({"code": code, "exit": exit.code(), "message": message, "hint": hint});
+            if let serde_json::Value::Object(object) = &mut error {
+                object.extend(details.clone());
+            }
             self.out(&json!({"ok": false, "error": error}).to_string());
             return;
         }
@@ -97,9 +111,27 @@ impl Screen {
 
     /// Writes a line to standard output.
     pub(super) fn out(self, text: &str) {
-        let mut out = AutoStream::new(io::stdout().lock(), self.choice());
-        let _ = writeln!(out, "{text}").and_then(|()| out.flush());
+        let _ = self.write(text);
     }
+
+    fn write(self, text: &str) -> io::Result<()> {
+        let mut out = AutoStream::new(io::stdout().lock(), self.choice());
+        writeln!(out, "{text}").and_then(|()| out.flush())
+    }
+
+    /// Writes what there is to standard output; false when nobody listens any more.
+    pub(super) fn stream(self, text: &str) -> bool {
+        (text.is_empty() || self.write(text).is_ok()) && !reader_is_gone()
+    }
+}
+
+/// Whether the other end of a pipe has been closed: nothing need be written to notice.
+fn reader_is_gone() -> bool {
+    let out = io::stdout();
+    let mut pipe = [PollFd::new(&out, PollFlags::empty())];
+    let now = Timespec { tv_sec: 0, tv_nsec: 0 };
+    let told = matches!(poll(&mut pipe, Some(&now)), Ok(1));
+    told && pipe[0].revents().intersects(PollFlags::ERR | PollFlags::HUP)
 }
 
 /// The blackboard's values as JSON.

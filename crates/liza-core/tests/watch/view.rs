@@ -1,0 +1,154 @@
+//! The read model: what a screen is shown at a given moment.
+
+use liza_core::State;
+use liza_core::alarm::Sightings;
+use liza_core::board::Loaded;
+use liza_core::claimable::{claimable, claimable_for, reviewable};
+use liza_core::record::{Status, TaskRecord};
+use liza_core::time::{Seconds, Timestamp};
+use liza_core::view::{Liveness, Phase, TaskView, View, view};
+
+use crate::fixture::*;
+
+fn shown(state: &State, now: Timestamp) -> View {
+    view(state, &Sightings { last_progress: Some(now), ..Sightings::default() }, now)
+}
+
+fn the_task(state: &State, now: Timestamp) -> TaskView {
+    shown(state, now).tasks.into_iter().find(|shown| shown.id == task("t")).unwrap()
+}
+
+fn changed(state: &mut State, change: impl FnOnce(&mut TaskRecord)) {
+    let mut record = state.board.body(&task("t")).unwrap().record.clone();
+    change(&mut record);
+    state.board.put(task("t"), record);
+}
+
+fn agents(
+    state: &mut State,
+) -> &mut indexmap::IndexMap<liza_core::ids::AgentId, liza_core::agent::AgentRecord> {
+    match &mut state.board.agents {
+        Loaded::Ready(agents) => agents,
+        _ => panic!("no agents"),
+    }
+}
+
+/// Covers: CL-01, TS-01
+#[test]
+fn every_state_has_a_phase_and_a_next_step() {
+    let expected = [
+        (Status::Draft, Phase::Draft, Some("liza finalize t")),
+        (Status::Unclaimed, Phase::Ready, Some("liza claim-task t coder-1")),
+        (Status::Claimed, Phase::Working, Some("liza submit-for-review t COMMIT")),
+        (Status::ReadyForReview, Phase::Reviewing, Some("liza submit-verdict t APPROVED|REJECTED")),
+        (Status::Rejected, Phase::Working, Some("liza claim-task t coder-1")),
+        (Status::Approved, Phase::Reviewing, Some("liza wt-merge t")),
+        (Status::IntegrationFailed, Phase::Ready, Some("liza claim-task t coder-1")),
+        (Status::Blocked, Phase::Stuck, Some("liza unblock-task t")),
+        (Status::Merged, Phase::Over, None),
+        (Status::Superseded, Phase::Over, None),
+        (Status::Abandoned, Phase::Over, None),
+    ];
+    assert_eq!(expected.map(|(status, ..)| status), Status::ALL);
+    for (status, phase, command) in expected {
+        let shown = the_task(&state_with(status), now());
+        assert_eq!((shown.phase, shown.command.as_deref()), (phase, command), "{status}: {shown:#?}");
+        assert!(!shown.next.is_empty() && shown.broken.is_empty(), "{status}: {shown:#?}");
+    }
+}
+
+/// Covers: CL-07, CL-09
+#[test]
+fn whoever_is_gone_is_not_shown_at_work() {
+    let state = state_with(Status::Claimed);
+    let alive = |seconds: u64| shown(&state, now() + Seconds(seconds)).agents[1].liveness;
+    assert_eq!(alive(300), Liveness::Live);
+    assert_eq!(alive(301), Liveness::Grace);
+    assert_eq!(alive(360), Liveness::Grace);
+    assert_eq!(alive(361), Liveness::Gone);
+    let later = the_task(&state, now() + Seconds(361));
+    assert_eq!(later.phase, Phase::Ready);
+    assert_eq!(later.lease.unwrap().left, -61);
+    assert!(later.next.contains("coder-1 is gone"), "{later:#?}");
+    let mut without_lease = state_with(Status::Claimed);
+    agents(&mut without_lease)[1].lease_expires = None;
+    assert_eq!(shown(&without_lease, now()).agents[1].liveness, Liveness::Gone);
+}
+
+/// Covers: CL-01
+#[test]
+fn claimable_is_what_some_coder_may_claim() {
+    for status in Status::ALL {
+        let state = state_with(status);
+        let open = matches!(status, Status::Unclaimed | Status::Rejected | Status::IntegrationFailed);
+        assert_eq!(claimable(&state.board, now()) == [task("t")], open, "{status}");
+        assert_eq!(claimable(&state.board, now()), shown(&state, now()).claimable);
+        if open {
+            assert_eq!(claimable_for(&state.board, agent("coder-1"), now()), [task("t")], "{status}");
+        }
+    }
+    let claimed = state_with(Status::Claimed);
+    assert!(claimable(&claimed.board, now() + Seconds(360)).is_empty());
+    assert_eq!(claimable(&claimed.board, now() + Seconds(361)), [task("t")]);
+    let mut waiting = state_with(Status::Unclaimed);
+    changed(&mut waiting, |record| record.depends_on = Some(vec![task("first")]));
+    assert!(claimable(&waiting.board, now()).is_empty());
+}
+
+/// Covers: CL-09
+#[test]
+fn reviewable_is_what_nobody_reviews_any_more() {
+    let state = state_with(Status::ReadyForReview);
+    assert!(reviewable(&state.board, now()).is_empty());
+    assert_eq!(reviewable(&state.board, now() + Seconds(301)), [task("t")]);
+    assert_eq!(
+        the_task(&state, now() + Seconds(301)).command.unwrap(),
+        "liza claim-review t code-reviewer-1"
+    );
+}
+
+/// Covers: IV-06, LM-08
+#[test]
+fn a_task_says_what_it_waits_for_and_when_that_never_comes() {
+    let mut state = state_with(Status::Unclaimed);
+    state.board.put(task("first"), record("first", Status::Claimed));
+    changed(&mut state, |record| record.depends_on = Some(vec![task("first")]));
+    let shown = the_task(&state, now());
+    assert_eq!(shown.phase, Phase::Waiting);
+    assert_eq!(shown.waits_for[0].status, Some(Status::Claimed));
+    assert!(shown.next.contains("first must be merged first"), "{shown:#?}");
+    state.board.put(task("first"), record("first", Status::Abandoned));
+    let shown = the_task(&state, now());
+    assert!(shown.next.contains("never be merged"), "{shown:#?}");
+}
+
+/// Covers: LM-04
+#[test]
+fn two_failures_leave_only_rescoping() {
+    let mut state = state_with(Status::Blocked);
+    changed(&mut state, |record| record.failed_by = Some(vec![agent("coder-1"), agent("coder-2")]));
+    let shown = shown(&state, now());
+    assert!(shown.tasks[0].command.as_deref().unwrap().starts_with("liza supersede-task t"));
+    let kinds: Vec<&str> = shown.alerts.iter().map(|alert| alert.kind).collect();
+    assert_eq!(kinds, ["HYPOTHESIS EXHAUSTION", "BLOCKED"]);
+    assert!(shown.alerts[0].is_critical() && shown.alerts[0].task == Some(task("t")));
+    assert_eq!(shown.planner_triggers[0].kind, "HYPOTHESIS_EXHAUSTED");
+}
+
+/// Covers: IV-16
+#[test]
+fn a_broken_record_is_shown_with_its_repair() {
+    let mut state = state_with(Status::ReadyForReview);
+    changed(&mut state, |record| record.review_commit = None);
+    let shown = the_task(&state, now());
+    assert_eq!((shown.phase, shown.command.as_deref()), (Phase::Stuck, Some("liza edit t")));
+    assert_eq!(shown.broken.len(), 1);
+}
+
+#[test]
+fn what_stands_still_is_shown_with_its_beginning() {
+    let seen = Sightings { pause_since: Some(now()), abort_since: Some(now()), ..Sightings::default() };
+    let shown = view(&empty_state(), &seen, now());
+    let files: Vec<&str> = shown.stopped.iter().map(|stop| stop.file).collect();
+    assert_eq!(files, ["ABORT", "PAUSE"]);
+}

@@ -1,0 +1,329 @@
+//! Merges a person's copy of the file into what others have written since, block by block.
+//!
+//! A block is a key of a task, of an agent or of a section, or a whole section that has no such parts. What only one
+//! side changed is taken from that side; what both changed differently is named, never guessed.
+
+use std::ops::Range;
+
+use crate::document::{Block, Item, Shape, Unsure, line_start, sections, shape};
+
+/// The places of the file where both sides changed the same thing.
+pub type Conflicts = Vec<String>;
+
+/// A part of the text with the path of keys that leads to it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct Segment<'t> {
+    path: Vec<String>,
+    /// Whether it is an entry of a list that has no names.
+    nameless: bool,
+    text: &'t str,
+}
+
+/// The text in which what `yours` changed since `base` is changed in `ours` too.
+///
+/// # Errors
+/// The places where both sides changed the same thing.
+pub fn merge_edit(base: &str, yours: &str, ours: &str) -> Result<String, Conflicts> {
+    if base == ours || yours == ours {
+        return Ok(yours.to_owned());
+    }
+    let unsure = |_| vec!["the whole file".to_owned()];
+    let base = segments(base).map_err(unsure)?;
+    let yours = segments(yours).map_err(unsure)?;
+    let mut merged = segments(ours).map_err(unsure)?;
+    let mut conflicts = Conflicts::new();
+    for old in base.iter().filter(|old| find(&yours, old).is_none()) {
+        remove(&mut merged, old, &mut conflicts);
+    }
+    for (n, new) in yours.iter().enumerate() {
+        match find(&base, new) {
+            Some(old) if old.text == new.text || is_revision(new) => {}
+            Some(old) => replace(&mut merged, old, new, &mut conflicts),
+            None => insert(&mut merged, &yours[..n], new, &mut conflicts),
+        }
+    }
+    if conflicts.is_empty() {
+        Ok(merged.iter().map(|segment| segment.text).collect())
+    } else {
+        Err(conflicts)
+    }
+}
+
+/// What a save of an older version may have been made from, where that version is no more: what nobody else can have
+/// changed since is taken to be what stands, so that the person's change to it counts; everything else is taken to be
+/// what the person has, so that what stands counts.
+pub fn guessed_base(yours: &str, ours: &str) -> Option<String> {
+    let (theirs, ours) = (segments(yours).ok()?, segments(ours).ok()?);
+    let based_on = revision_in(&theirs, &["revision"])?;
+    let quiet = |path: &[String]| match path {
+        [section, id, ..] if section == "tasks" => {
+            revision_in(&ours, &["tasks", id, "revision"]).is_some_and(|revision| revision <= based_on)
+        }
+        // Only people write settings.
+        [section, ..] => section == "config",
+        [] => false,
+    };
+    let mut base = String::new();
+    for segment in &theirs {
+        let standing = find(&ours, segment).filter(|standing| quiet(&standing.path));
+        base.push_str(standing.map_or(segment.text, |standing| standing.text));
+    }
+    Some(base)
+}
+
+fn revision_in(segments: &[Segment<'_>], path: &[&str]) -> Option<u64> {
+    let segment = segments.iter().find(|segment| segment.path == path)?;
+    let line = segment.text.lines().find_map(|line| line.trim_start().strip_prefix("revision:"))?;
+    line.split('#').next()?.trim().parse().ok()
+}
+
+/// Where a task stands in the text, from its dash to the end of its last line.
+pub fn task_range(text: &str, task: &str) -> Option<Range<usize>> {
+    let blocks = sections(text).ok()?;
+    let tasks = blocks.iter().find(|block| block.name(text) == "tasks")?;
+    let Shape::List(items) = shape(text, tasks).ok()? else { return None };
+    let is_it = |item: &&Item| match item.shape(text) {
+        Ok(Shape::Map(keys)) => {
+            keys.iter().any(|key| key.name(text) == "id" && bare(&text[key.after..key.end]) == task)
+        }
+        Ok(Shape::List(_) | Shape::Nothing | Shape::Inline) | Err(_) => false,
+    };
+    let item = items.iter().find(is_it)?;
+    Some(line_start(text, item.start)..item.end)
+}
+
+/// A scalar without its comment and its quotes.
+fn bare(scalar: &str) -> &str {
+    let scalar = scalar.split(" #").next().unwrap_or_default().trim();
+    let quoted = |quote: char| scalar.strip_prefix(quote).and_then(|rest| rest.strip_suffix(quote));
+    quoted('"').or_else(|| quoted('\'')).unwrap_or(scalar)
+}
+
+/// Counted by the program alone.
+fn is_revision(segment: &Segment<'_>) -> bool {
+    segment.path.last().is_some_and(|key| key == "revision")
+}
+
+fn find<'a, 't>(segments: &'a [Segment<'t>], wanted: &Segment<'_>) -> Option<&'a Segment<'t>> {
+    segments.iter().find(|segment| segment.path == wanted.path)
+}
+
+fn name(segment: &Segment<'_>) -> String {
+    segment.path.join(".")
+}
+
+fn remove(merged: &mut Vec<Segment<'_>>, old: &Segment<'_>, conflicts: &mut Conflicts) {
+    let Some(at) = merged.iter().position(|segment| segment.path == old.path) else { return };
+    if merged[at].text == old.text || is_revision(old) {
+        merged.remove(at);
+    } else {
+        conflicts.push(name(old));
+    }
+}
+
+fn replace<'t>(merged: &mut [Segment<'t>], old: &Segment<'_>, new: &Segment<'t>, conflicts: &mut Conflicts) {
+    match merged.iter_mut().find(|segment| segment.path == new.path) {
+        Some(ours) if ours.text == old.text => ours.text = new.text,
+        Some(ours) if ours.text == new.text => {}
+        Some(_) | None => conflicts.push(name(new)),
+    }
+}
+
+fn insert<'t>(
+    merged: &mut Vec<Segment<'t>>,
+    before: &[Segment<'t>],
+    new: &Segment<'t>,
+    conflicts: &mut Conflicts,
+) {
+    match find(merged, new) {
+        Some(ours) if ours.text == new.text => return,
+        // Both sides added to a list: both entries stay.
+        Some(_) if new.nameless => {}
+        Some(_) => return conflicts.push(name(new)),
+        None => {}
+    }
+    let known = before.iter().rev().find_map(|segment| {
+        let at = merged.iter().position(|other| other.path == segment.path)?;
+        Some((segment, at))
+    });
+    let Some((neighbour, at)) = known else { return merged.insert(0, new.clone()) };
+    // Not into the middle of what others have added to the neighbour.
+    let apart = shared(&neighbour.path, &new.path);
+    let inside = |segment: &&Segment<'_>| shared(&neighbour.path, &segment.path) > apart;
+    let mut at = at + 1 + merged[at + 1..].iter().take_while(inside).count();
+    if new.nameless {
+        let sibling = |segment: &&Segment<'_>| segment.nameless && shared(&segment.path, &new.path) >= apart;
+        at += merged[at..].iter().take_while(sibling).count();
+    }
+    merged.insert(at, new.clone());
+}
+
+fn shared(one: &[String], other: &[String]) -> usize {
+    one.iter().zip(other).take_while(|(one, other)| one == other).count()
+}
+
+/// Cuts the text at every block; nothing is lost.
+fn segments(text: &str) -> Result<Vec<Segment<'_>>, Unsure> {
+    let mut cuts = Cuts { text, found: vec![(0, vec!["(top)".to_owned()], false)] };
+    for block in sections(text)? {
+        let path = vec![block.name(text).to_owned()];
+        cuts.at(block.start, block.indent, path.clone(), false);
+        cuts.below(&shape(text, &block)?, &path, 1);
+    }
+    let ends = cuts.found.iter().skip(1).map(|(start, ..)| *start).chain([text.len()]).collect::<Vec<_>>();
+    let cut = cuts.found.into_iter().zip(ends);
+    Ok(cut
+        .map(|((start, path, nameless), end)| Segment { path, nameless, text: &text[start..end] })
+        .filter(|segment| !segment.text.is_empty())
+        .collect())
+}
+
+struct Cuts<'t> {
+    text: &'t str,
+    found: Vec<(usize, Vec<String>, bool)>,
+}
+
+/// Sections hold entries, and entries hold keys; deeper down nothing is cut.
+const DEPTH: usize = 3;
+
+impl Cuts<'_> {
+    fn at(&mut self, start: usize, indent: usize, path: Vec<String>, nameless: bool) {
+        let last = self.found.last().map_or(0, |(start, ..)| *start);
+        let start = with_comments(self.text, line_start(self.text, start), indent).max(last);
+        self.found.push((start, path, nameless));
+    }
+
+    fn below(&mut self, shape: &Shape, path: &[String], depth: usize) {
+        match shape {
+            Shape::Map(blocks) if depth < DEPTH => self.keys(blocks, path, depth, false),
+            Shape::List(items) if depth < DEPTH => self.items(items, path, depth),
+            Shape::Map(_) | Shape::List(_) | Shape::Nothing | Shape::Inline => {}
+        }
+    }
+
+    fn keys(&mut self, blocks: &[Block], path: &[String], depth: usize, first_is_cut: bool) {
+        for block in blocks.iter().skip(usize::from(first_is_cut)) {
+            let path = [path, &[block.name(self.text).to_owned()]].concat();
+            self.at(block.start, block.indent, path.clone(), false);
+            if let Ok(shape) = shape(self.text, block) {
+                self.below(&shape, &path, depth + 1);
+            }
+        }
+    }
+
+    fn items(&mut self, items: &[Item], path: &[String], depth: usize) {
+        for (n, item) in items.iter().enumerate() {
+            let blocks = match item.shape(self.text) {
+                Ok(Shape::Map(blocks)) => blocks,
+                Ok(Shape::List(_) | Shape::Nothing | Shape::Inline) | Err(_) => Vec::new(),
+            };
+            let id = blocks.iter().find(|block| block.name(self.text) == "id");
+            let id = id.map(|id| bare(&self.text[id.after..id.end]).to_owned());
+            let nameless = id.is_none();
+            let path = [path, &[id.unwrap_or_else(|| n.to_string())]].concat();
+            self.at(item.start, item.indent, path.clone(), nameless);
+            if !nameless {
+                self.keys(&blocks, &path, depth, true);
+            }
+        }
+    }
+}
+
+/// Where a block begins when the comments and blank lines right above it belong to it.
+fn with_comments(text: &str, start: usize, indent: usize) -> usize {
+    let mut from = start;
+    while from > 0 {
+        let line = line_start(text, from - 1);
+        let content = text[line..from].trim_start_matches(' ');
+        let comment = content.starts_with('#') && from - line - content.len() <= indent;
+        if !comment && !content.trim().is_empty() {
+            break;
+        }
+        from = line;
+    }
+    from
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const BASE: &str = "version: 1\nrevision: 7\n\ntasks:\n  # the first\n  - id: one\n    priority: 3\n    \
+                        status: DRAFT\n  - id: two\n    priority: 3\n\nagents:\n  coder-1:\n    status: IDLE\n    \
+                        heartbeat: 1\n\nnotes:\n  - a\n";
+
+    fn merged(yours: &[(&str, &str)], ours: &[(&str, &str)]) -> Result<String, Conflicts> {
+        let changed = |changes: &[(&str, &str)]| {
+            changes.iter().fold(BASE.to_owned(), |text, (from, to)| {
+                assert!(text.contains(from), "{from:?}");
+                text.replacen(from, to, 1)
+            })
+        };
+        merge_edit(BASE, &changed(yours), &changed(ours))
+    }
+
+    #[test]
+    fn cutting_loses_nothing() {
+        let cut = segments(BASE).unwrap();
+        assert_eq!(cut.iter().map(|segment| segment.text).collect::<String>(), BASE);
+        assert!(cut.iter().any(|segment| segment.path == ["tasks", "one", "priority"]), "{cut:#?}");
+        assert!(cut.iter().any(|segment| segment.path == ["agents", "coder-1", "heartbeat"]), "{cut:#?}");
+    }
+
+    /// Covers: BB-16
+    #[test]
+    fn what_only_one_side_changed_is_taken_from_that_side() {
+        let ours = [("revision: 7", "revision: 9"), ("heartbeat: 1", "heartbeat: 2"), ("DRAFT", "UNCLAIMED")];
+        let text =
+            merged(&[("# the first", "# my first"), ("priority: 3", "priority: 1 # now")], &ours).unwrap();
+        for kept in ["revision: 9", "heartbeat: 2", "UNCLAIMED", "# my first", "priority: 1 # now"] {
+            assert!(text.contains(kept), "{kept} in\n{text}");
+        }
+        assert_eq!(merged(&[], &ours).unwrap(), merged(&ours, &[]).unwrap());
+    }
+
+    /// Covers: BB-16
+    #[test]
+    fn what_both_changed_differently_is_named() {
+        let conflicts = merged(&[("DRAFT", "BLOCKED")], &[("DRAFT", "UNCLAIMED")]).unwrap_err();
+        assert_eq!(conflicts, ["tasks.one.status"]);
+        assert!(merged(&[("DRAFT", "UNCLAIMED")], &[("DRAFT", "UNCLAIMED")]).is_ok());
+        let gone = ("  - id: two\n    priority: 3\n", "");
+        let conflicts = merged(&[gone], &[("  - id: two\n    priority: 3", "  - id: two\n    priority: 5")]);
+        assert_eq!(conflicts.unwrap_err(), ["tasks.two.priority"]);
+    }
+
+    /// Covers: BB-16
+    #[test]
+    fn a_stale_save_counts_where_nobody_else_can_have_written() {
+        let ours = "revision: 9\ntasks:\n  - id: quiet\n    priority: 3\n    revision: 4\n  - id: moved\n    \
+                    priority: 3\n    revision: 8\n  - id: new\n    revision: 9\nconfig:\n  max: 1\n";
+        let yours = "revision: 5\ntasks:\n  - id: quiet\n    priority: 1 # mine\n    revision: 4\n  - id: moved\n    \
+                     priority: 1\n    revision: 4\nconfig:\n  max: 2\n";
+        let base = guessed_base(yours, ours).unwrap();
+        let text = merge_edit(&base, yours, ours).unwrap();
+        let meant = ours.replacen("priority: 3", "priority: 1 # mine", 1).replace("max: 1", "max: 2");
+        assert_eq!(text, meant);
+    }
+
+    #[test]
+    fn a_task_is_found_by_its_name() {
+        assert_eq!(&BASE[task_range(BASE, "two").unwrap()], "  - id: two\n    priority: 3");
+        assert_eq!(task_range(BASE, "three"), None);
+        assert_eq!(bare(" \"a b\" # why"), "a b");
+    }
+
+    /// Covers: BB-16
+    #[test]
+    fn what_both_added_stands_side_by_side() {
+        let yours =
+            [("  - a\n", "  - a\n  - mine\n"), ("\nagents", "  - id: three\n    priority: 1\n\nagents")];
+        let ours =
+            [("  - a\n", "  - a\n  - theirs\n"), ("    priority: 3\n\n", "    priority: 3\n    new: 1\n\n")];
+        let text = merged(&yours, &ours).unwrap();
+        assert!(text.contains("  - a\n  - theirs\n  - mine\n"), "{text}");
+        assert!(text.contains("    new: 1\n"), "{text}");
+        let (new, three) = (text.find("new: 1").unwrap(), text.find("id: three").unwrap());
+        assert!(new < three && three < text.find("agents:").unwrap(), "{text}");
+    }
+}

@@ -1,0 +1,84 @@
+//! What a command costs before it does anything, against an empty program in the same run. Wanted: under 5 ms more.
+//!
+//! `cargo bench -p liza --bench startup`
+
+#![allow(clippy::unwrap_used, reason = "a bench fails by panicking")]
+
+use std::path::Path;
+use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
+
+const ROUNDS: usize = 60;
+
+fn main() {
+    let home = tempfile::tempdir().unwrap();
+    let empty = empty_program(home.path());
+    let project = project(home.path());
+    let liza = env!("CARGO_BIN_EXE_liza");
+    let commands: [(&str, &str, &[&str]); 6] = [
+        ("an empty program", empty.to_str().unwrap(), &[]),
+        ("liza --version", liza, &["--version"]),
+        ("liza heartbeat", liza, &["heartbeat", "coder-1"]),
+        ("liza note", liza, &["note", "x"]),
+        ("liza status", liza, &["status"]),
+        ("liza get", liza, &["get", ".goal.id"]),
+    ];
+    // Interleaved, so that a busy moment of the machine falls on all of them.
+    let mut times: Vec<Vec<Duration>> = vec![Vec::with_capacity(ROUNDS); commands.len()];
+    for _ in 0..ROUNDS {
+        for ((_, program, arguments), times) in commands.iter().zip(&mut times) {
+            times.push(time(Command::new(program).args(*arguments).current_dir(&project)));
+        }
+    }
+    let medians: Vec<f64> = times.iter_mut().map(|times| median(times)).collect();
+    println!("{:<18} {:>9} {:>9} {:>7}", "median of 60", "ms", "over ms", "ratio");
+    for ((name, ..), median) in commands.iter().zip(&medians) {
+        println!("{name:<18} {median:>9.2} {:>9.2} {:>7.1}", median - medians[0], median / medians[0]);
+    }
+}
+
+/// A program that does nothing, made by the same compiler.
+fn empty_program(home: &Path) -> std::path::PathBuf {
+    let (source, program) = (home.join("empty.rs"), home.join("empty"));
+    std::fs::write(&source, "fn main() {}\n").unwrap();
+    let rustc = std::env::var("RUSTC").unwrap_or_else(|_| "rustc".to_owned());
+    let made = Command::new(rustc).args(["-O", "-o"]).arg(&program).arg(&source).status().unwrap();
+    assert!(made.success());
+    program
+}
+
+/// A repository with a blackboard, ten tasks and an agent.
+fn project(home: &Path) -> std::path::PathBuf {
+    let root = home.join("project");
+    std::fs::create_dir(&root).unwrap();
+    let run = |program: &str, arguments: &[&str]| {
+        let status = Command::new(program).args(arguments).current_dir(&root).stdout(Stdio::null()).status();
+        assert!(status.unwrap().success(), "{program} {arguments:?}");
+    };
+    std::fs::create_dir(root.join("specs")).unwrap();
+    std::fs::write(root.join("specs/vision.md"), "# Vision\n").unwrap();
+    run("git", &["init", "-q"]);
+    run("git", &["add", "."]);
+    run("git", &["-c", "user.name=x", "-c", "user.email=x@example.com", "commit", "-qm", "start"]);
+    let liza = env!("CARGO_BIN_EXE_liza");
+    run(liza, &["init", "Measure"]);
+    for n in 0..10 {
+        let id = format!("task-{n}");
+        let words = ["add-task", "--id", &id, "--desc", "x", "--spec", "specs/vision.md"];
+        run(liza, &[&words[..], &["--done", "x", "--scope", "x"]].concat());
+    }
+    run(liza, &["register", "coder-1"]);
+    root
+}
+
+fn time(command: &mut Command) -> Duration {
+    command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
+    let start = Instant::now();
+    assert!(command.status().unwrap().success(), "{command:?}");
+    start.elapsed()
+}
+
+fn median(times: &mut [Duration]) -> f64 {
+    times.sort();
+    times[times.len() / 2].as_secs_f64() * 1000.0
+}

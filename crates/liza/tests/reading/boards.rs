@@ -1,0 +1,39 @@
+//! Whole blackboards with times that are relative to now, so that what is shown of them does not change.
+
+use liza::project::now;
+use liza_core::time::Seconds;
+
+use crate::support::TestProject;
+
+/// A team in the middle of its work.
+pub(crate) const BUSY: &str = include_str!("boards/busy.yaml");
+/// A team for which everything goes wrong.
+pub(crate) const FIRE: &str = include_str!("boards/fire.yaml");
+
+/// A project with that blackboard. `@-90` in the text stands for ninety seconds ago, `@+90` for in ninety seconds.
+pub(crate) fn project(board: &str) -> TestProject {
+    let project = TestProject::new();
+    project.write(".liza/state.yaml", &dated(board));
+    project.write(
+        ".liza/log.yaml",
+        &dated("- timestamp: @-40\n  agent: coder-1\n  action: claimed\n  detail: x\n"),
+    );
+    for task in ["retry-orders", "retry-users"] {
+        project.write(&format!(".worktrees/{task}/file"), "");
+    }
+    project
+}
+
+/// The text with its times filled in.
+pub(crate) fn dated(text: &str) -> String {
+    let mut parts = text.split('@');
+    let mut dated = parts.next().unwrap_or_default().to_owned();
+    for part in parts {
+        let end = part[1..].find(|c: char| !c.is_ascii_digit()).map_or(part.len(), |end| end + 1);
+        let seconds = Seconds(part[1..end].parse().unwrap());
+        let time = if part.starts_with('-') { now() - seconds } else { now() + seconds };
+        dated.push_str(&time.to_string());
+        dated.push_str(&part[end..]);
+    }
+    dated
+}

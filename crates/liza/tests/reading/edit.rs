@@ -1,0 +1,115 @@
+//! `liza edit`: an editor on a copy, merged block by block.
+
+use std::path::Path;
+
+use crate::support::{Run, TestProject};
+
+fn with_tasks() -> TestProject {
+    let project = TestProject::new();
+    project.add_task("one");
+    project.add_task("two");
+    project
+}
+
+/// Runs `liza edit` with a line of shell as the editor; the copy is its `$1`.
+fn edit(project: &TestProject, editor: &str, arguments: &[&str]) -> Run {
+    let script = project.home().join("editor");
+    std::fs::write(
+        &script,
+        format!("set -e\nedited() {{ sed \"$1\" \"$2\" > \"$2.x\"; mv \"$2.x\" \"$2\"; }}\n{editor}\n"),
+    )
+    .unwrap();
+    let editor = format!("sh {}", script.display());
+    let liza = Path::new(env!("CARGO_BIN_EXE_liza")).parent().unwrap();
+    let path = format!("{}:{}", liza.display(), std::env::var("PATH").unwrap());
+    project.run(project.program().arg("edit").args(arguments).env("EDITOR", editor).env("PATH", path))
+}
+
+/// Covers: BB-16
+#[test]
+fn what_others_wrote_meanwhile_stays() {
+    let project = with_tasks();
+    let editor =
+        "liza note meanwhile; liza edit-task two --priority 1; edited 's/Do it/Do it well # really/' \"$1\"";
+    let run = edit(&project, editor, &["one"]);
+    assert!(run.ok().contains("valid"), "{run:#?}");
+    let state = project.state();
+    for kept in ["description: Do it well # really", "message: meanwhile", "priority: 1"] {
+        assert!(state.contains(kept), "{kept} in\n{state}");
+    }
+    assert_eq!(state.matches("Do it well").count(), 1);
+    assert!(!project.root.join(".liza/edits").exists());
+    assert_eq!(project.liza(&["validate"]).ok(), "VALID\n");
+}
+
+/// Covers: BB-16
+#[test]
+fn the_whole_file_can_be_edited() {
+    let project = with_tasks();
+    let editor = "liza register coder-1; edited 's/max_review_cycles: 5/max_review_cycles: 7 # mine/' \"$1\"";
+    let result = edit(&project, editor, &["--json"]);
+    // The commands inside the editor print too; ours is the last line.
+    let last = result.stdout.lines().last().unwrap();
+    assert!(last.contains("\"changed\":true"), "{result:#?}");
+    assert!(project.state().contains("max_review_cycles: 7 # mine"));
+    assert!(project.state().contains("coder-1:"));
+}
+
+/// Covers: BB-16
+#[test]
+fn what_both_changed_is_named_and_the_copy_is_kept() {
+    let project = with_tasks();
+    let editor = "liza edit-task one --priority 1 >&2; edited 's/priority: 3/priority: 5/' \"$1\"";
+    let error = edit(&project, editor, &["one", "--json"]).refused(4, "conflict");
+    assert_eq!(error["places"][0], "tasks.one.priority", "{error}");
+    let copy = std::fs::read_to_string(error["copy"].as_str().unwrap()).unwrap();
+    assert!(copy.contains("priority: 5"), "{copy}");
+    assert!(project.state().contains("priority: 1"));
+}
+
+/// Covers: BB-16, CM-05
+#[test]
+fn what_is_invalid_is_refused_and_the_copy_is_kept() {
+    let project = with_tasks();
+    let before = project.state();
+    let error =
+        edit(&project, "edited 's/UNCLAIMED/CLAIMED/' \"$1\"", &["one", "--json"]).refused(1, "invalid");
+    assert!(error["hint"].as_str().unwrap().contains(".liza/edits/"), "{error}");
+    edit(&project, "echo '{[' >> \"$1\"", &["--json"]).refused(1, "invalid");
+    assert_eq!(project.state(), before);
+}
+
+/// Covers: CM-05
+#[test]
+fn no_change_no_editor_no_task() {
+    let project = with_tasks();
+    let before = project.state();
+    assert!(edit(&project, "true", &[]).ok().contains("nothing"));
+    edit(&project, "exit 3", &["--json"]).refused(1, "editor_failed");
+    edit(&project, "true", &["nobody", "--json"]).refused(1, "unknown_task");
+    let missing = project.run(project.program().args(["edit", "--json"]).env("EDITOR", "no-such-editor"));
+    missing.refused(5, "no_program");
+    project.liza_as("coder-1", &["edit", "--json"]).refused(1, "not_permitted");
+    assert_eq!(project.state(), before);
+}
+
+/// Covers: BB-16
+#[test]
+fn a_save_that_came_too_late_can_be_merged() {
+    let project = with_tasks();
+    let opened = project.state();
+    project.liza(&["note", "in between"]).ok();
+    project.write(".liza/state.yaml", &opened.replacen("Do it", "Do it my way", 1));
+    let run = project.liza(&["note", "after"]);
+    assert!(run.stderr.contains("stale-1"), "{run:#?}");
+    assert!(!project.state().contains("my way"));
+    assert!(project.liza(&["status"]).ok().contains("STALE EDIT"));
+    project.liza(&["edit", "--from", ".liza/state.yaml.stale-1"]).ok();
+    let state = project.state();
+    assert!(
+        state.contains("Do it my way") && state.contains("in between") && state.contains("after"),
+        "{state}"
+    );
+    assert!(!project.liza(&["status"]).ok().contains("STALE EDIT"));
+    project.liza(&["edit", "--from", "nowhere", "--json"]).refused(1, "no_file");
+}

@@ -1,0 +1,84 @@
+//! `liza log`: reading it, and reading on.
+
+use std::io::{BufRead as _, BufReader};
+use std::process::{Child, Stdio};
+use std::time::{Duration, Instant};
+
+use crate::support::TestProject;
+
+fn talkative() -> TestProject {
+    let project = TestProject::new();
+    project.add_task("one");
+    project.add_task("two");
+    project.liza(&["note", "mind the gap", "--for", "one"]).ok();
+    project.register("coder-1");
+    project
+}
+
+/// Covers: BB-12
+#[test]
+fn every_write_is_a_line() {
+    let project = talkative();
+    let text = project.liza(&["log"]).ok().to_owned();
+    assert_eq!(text.lines().count(), 5, "{text}");
+    let last = text.lines().last().unwrap();
+    assert!(last.contains("registered"), "{text}");
+    let words: Vec<&str> = text.lines().nth(1).unwrap().split_whitespace().skip(2).collect();
+    assert_eq!(words, ["human", "created", "one", "Do", "it"]);
+    assert_eq!(project.liza(&["log", "-n", "2"]).ok().lines().count(), 2);
+}
+
+/// Covers: CM-03
+#[test]
+fn it_can_be_narrowed() {
+    let project = talkative();
+    let entries = |arguments: &[&str]| {
+        let result = project.liza(&[&["log", "--json"], arguments].concat()).result();
+        let actions =
+            result.as_array().unwrap().iter().map(|entry| entry["action"].as_str().unwrap().to_owned());
+        actions.collect::<Vec<_>>()
+    };
+    assert_eq!(entries(&["--task", "one"]), ["created", "note"]);
+    assert_eq!(entries(&["--agent", "system"]), Vec::<String>::new());
+    assert!(entries(&["--agent", "human"]).len() >= 4);
+    let all = project.liza(&["log", "--json"]).result();
+    assert_eq!(all[0]["revision"], 1);
+}
+
+/// Covers: CM-05
+#[test]
+fn a_name_that_is_none_is_refused() {
+    let project = TestProject::new();
+    project.liza(&["log", "--agent", "bob", "--json"]).refused(1, "bad_id");
+    assert_eq!(project.liza(&["log", "--task", "../x"]).code, 1);
+}
+
+fn ended(child: &mut Child) -> bool {
+    let deadline = Instant::now() + Duration::from_secs(20);
+    while Instant::now() < deadline {
+        if child.try_wait().unwrap().is_some() {
+            return true;
+        }
+        std::thread::sleep(Duration::from_millis(20));
+    }
+    false
+}
+
+/// Covers: CM-05
+#[test]
+fn following_tells_what_comes_and_ends_with_its_reader() {
+    let project = TestProject::new();
+    let mut child =
+        project.program().args(["log", "-f"]).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    let mut lines = BufReader::new(child.stdout.take().unwrap()).lines();
+    assert!(lines.next().unwrap().unwrap().contains("goal_created"));
+    project.liza(&["note", "something new"]).ok();
+    assert!(lines.next().unwrap().unwrap().contains("something new"));
+    drop(lines);
+    let over = ended(&mut child);
+    if !over {
+        child.kill().unwrap();
+    }
+    assert!(over, "it noticed that nobody reads any more");
+    assert!(child.wait().unwrap().success());
+}

@@ -1,0 +1,23 @@
+//! The reading side and changes by hand, through the real program.
+
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    clippy::wildcard_enum_match_arm,
+    reason = "a test fails by panicking"
+)]
+
+mod archive;
+mod boards;
+mod edit;
+mod help;
+mod lock;
+mod log;
+mod paths;
+mod pictures;
+mod show;
+mod status;
+#[path = "../support/mod.rs"]
+mod support;
+mod validate;

@@ -1,0 +1,132 @@
+//! `liza status`: the page at several widths, its JSON, its refusals.
+
+use std::process::Stdio;
+
+use liza_core::time::Timestamp;
+use serde_json::json;
+
+use crate::boards::{BUSY, FIRE, project};
+use crate::support::TestProject;
+
+fn page(project: &TestProject, columns: &str, arguments: &[&str]) -> String {
+    let page = project.run(project.program().args(arguments).env("COLUMNS", columns)).ok().to_owned();
+    for line in page.lines() {
+        let width = unicode_width::UnicodeWidthStr::width(line);
+        assert!(width <= columns.parse().unwrap(), "{width}: {line}");
+    }
+    page
+}
+
+/// Covers: BB-15
+#[test]
+fn an_empty_board_says_what_to_do_next() {
+    let project = TestProject::new();
+    insta::assert_snapshot!(page(&project, "80", &["status"]));
+}
+
+#[test]
+fn a_busy_team_at_80_columns() {
+    insta::assert_snapshot!(page(&project(BUSY), "80", &["status"]));
+}
+
+#[test]
+fn a_busy_team_at_40_columns() {
+    insta::assert_snapshot!(page(&project(BUSY), "40", &["status"]));
+}
+
+/// Covers: CM-05
+#[test]
+fn everything_on_fire_at_80_columns() {
+    let project = project(FIRE);
+    project.write(".liza/PAUSE", &crate::boards::dated("@-7830\n"));
+    insta::assert_snapshot!(page(&project, "80", &["status"]));
+    let all = page(&project, "80", &["status", "--all"]);
+    let masked = all.lines().map(|line| match line.split_once("was due at ") {
+        Some((before, _)) => format!("{before}was due at TIME"),
+        None => line.to_owned(),
+    });
+    insta::assert_snapshot!("on_fire_all", masked.collect::<Vec<_>>().join("\n"));
+}
+
+/// Covers: CM-03
+#[test]
+fn programs_get_the_same_as_data() {
+    let result = project(BUSY).liza(&["status", "--json"]).result();
+    for part in ["goal", "sprint", "tasks", "agents", "alerts", "claimable", "reviewable", "planner_triggers"]
+    {
+        assert!(!result[part].is_null(), "{part} in {result:#}");
+    }
+    assert_eq!(result["claimable"], json!(["retry-mail"]));
+    assert_eq!(result["reviewable"], json!([]));
+    assert_eq!(result["sprint"]["progress"]["merged"], 1);
+    let task = |id: &str| {
+        let tasks = result["tasks"].as_array().unwrap();
+        tasks.iter().find(|task| task["id"] == id).unwrap().clone()
+    };
+    assert_eq!(task("retry-report")["waits_for"][0], json!({"task": "retry-users", "status": "CLAIMED"}));
+    assert_eq!(task("retry-users")["owner"], "coder-1");
+    let liveness: Vec<&str> = result["agents"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|agent| agent["liveness"].as_str().unwrap())
+        .collect();
+    assert_eq!(liveness, ["live", "live", "grace", "live"]);
+    assert!(result["now"].as_str().unwrap().parse::<Timestamp>().is_ok());
+}
+
+/// Covers: CM-06
+#[test]
+fn outside_of_a_project_it_says_so() {
+    let project = TestProject::bare();
+    let error = project.liza(&["status", "--json"]).refused(1, "no_project");
+    assert!(error["hint"].as_str().unwrap().contains("liza init"));
+    let run = project.liza(&["status"]);
+    assert_eq!((run.code, run.stdout.as_str()), (1, ""));
+}
+
+/// Covers: CM-06
+#[test]
+fn it_works_below_the_root_and_with_c() {
+    let project = project(BUSY);
+    let below = project.root.join(".worktrees/retry-users");
+    let run = project.run(project.program().arg("status").current_dir(&below));
+    assert!(run.ok().contains("retry-mail"));
+    let run = project.run(project.program().args(["-C", below.to_str().unwrap(), "status"]).current_dir("/"));
+    assert!(run.ok().contains("retry-mail"));
+}
+
+/// Covers: CM-05
+#[test]
+fn colour_only_where_it_is_wanted() {
+    let project = project(BUSY);
+    let escapes = |run: crate::support::Run| run.ok().contains('\u{1b}');
+    assert!(!escapes(project.liza(&["status"])), "a pipe gets none");
+    assert!(escapes(project.liza(&["status", "--color", "always"])));
+    assert!(!escapes(project.liza(&["status", "--color", "never"])));
+    let forced = project.run(project.program().arg("status").env("CLICOLOR_FORCE", "1").env("NO_COLOR", "1"));
+    assert!(!escapes(forced));
+}
+
+/// Covers: CM-05
+#[test]
+fn a_closed_pipe_is_no_error() {
+    let project = project(BUSY);
+    for verb in [&["status"][..], &["log"], &["lock", "read"], &["completions", "bash"], &["get", "."]] {
+        let mut child =
+            project.program().args(verb).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+        drop(child.stdout.take());
+        let output = child.wait_with_output().unwrap();
+        assert!(output.status.success(), "{verb:?}: {output:?}");
+        assert!(output.stderr.is_empty(), "{verb:?}: {output:?}");
+    }
+}
+
+/// Covers: BB-07
+#[test]
+fn a_file_that_cannot_be_read_is_told_with_its_place() {
+    let project = TestProject::new();
+    project.write(".liza/state.yaml", "version: 1\ntasks: [\n");
+    let error = project.liza(&["status", "--json"]).refused(4, "broken_state");
+    assert!(error["message"].as_str().unwrap().contains("state.yaml:"), "{error}");
+}

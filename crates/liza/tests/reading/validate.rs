@@ -1,0 +1,62 @@
+//! `liza validate`.
+
+use serde_json::json;
+
+use crate::boards::{BUSY, FIRE, dated, project};
+use crate::support::TestProject;
+
+/// Covers: IV-15
+#[test]
+fn valid_is_said_in_one_word() {
+    let project = project(BUSY);
+    let run = project.liza(&["validate"]);
+    assert_eq!(run.ok(), "VALID\n", "{run:?}");
+    assert_eq!(project.liza(&["validate", "--json"]).result()["valid"], true);
+}
+
+/// Covers: IV-15, CM-02
+#[test]
+fn every_violation_is_a_line_and_the_exit_code_is_1() {
+    let project = project(FIRE);
+    let run = project.liza(&["validate"]);
+    assert_eq!(run.code, 1);
+    assert!(run.stdout.lines().all(|line| line.starts_with("INVALID: ")), "{run:#?}");
+    for told in
+        ["INVALID: broken: ", "INVALID: orphan: spec_ref specs/missing.md", "INVALID: coder-1: WORKING"]
+    {
+        assert!(run.stdout.contains(told), "{told} in {run:#?}");
+    }
+    let error = project.liza(&["validate", "--json"]).refused(1, "invalid");
+    assert_eq!(error["violations"].as_array().unwrap().len(), run.stdout.lines().count());
+    let lax = project.run(project.program().arg("validate").env("SKIP_SPEC_FILE_CHECK", "true"));
+    assert!(!lax.stdout.contains("missing.md"), "{lax:#?}");
+}
+
+/// Covers: IV-15, CM-01
+#[test]
+fn another_file_can_be_checked() {
+    let project = TestProject::new();
+    project.write("copy.yaml", &dated(FIRE));
+    let run = project.liza(&["validate", "copy.yaml"]);
+    assert_eq!(run.code, 1);
+    assert!(run.stdout.contains("INVALID: broken: "), "{run:#?}");
+    assert_eq!(project.liza(&["validate"]).ok(), "VALID\n");
+    project.write("garbage.yaml", "tasks: [");
+    let run = project.liza(&["validate", "garbage.yaml"]);
+    assert!(run.code == 1 && run.stdout.starts_with("INVALID: "), "{run:#?}");
+    project.liza(&["validate", "nowhere.yaml", "--json"]).refused(1, "io");
+}
+
+/// Covers: IV-16
+#[test]
+fn a_task_that_no_command_could_work_with_is_a_warning() {
+    let project = project(BUSY);
+    project
+        .write(".liza/state.yaml", &project.state().replace("    worktree: .worktrees/retry-orders\n", ""));
+    let run = project.liza(&["validate"]);
+    assert_eq!(run.ok(), "VALID\n", "{run:#?}");
+    assert!(run.stderr.contains("WARNING: ") && run.stderr.contains("retry-orders"), "{run:#?}");
+    let result = project.liza(&["validate", "--json"]).result();
+    assert_eq!(result["violations"], json!([]));
+    assert_eq!(result["warnings"].as_array().unwrap().len(), 1, "{result}");
+}
