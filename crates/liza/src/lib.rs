@@ -6,9 +6,11 @@
 
 pub mod cli;
 pub mod contracts;
+pub mod doctor;
 pub mod effects;
 pub mod git;
 pub mod project;
 pub mod prompts;
 pub mod secrets;
 pub mod sys;
+pub mod work;

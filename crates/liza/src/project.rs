@@ -69,8 +69,18 @@ impl Project {
         if_revision: Option<Revision>,
         command: Command,
     ) -> Result<Outcome, StoreError> {
-        let request = Request { actor, now: now(), halt: self.halt(), if_revision, command };
-        self.store.submit(&request)
+        self.submit_under(self.halt(), actor, if_revision, command)
+    }
+
+    /// The same as if these stop files stood: what has begun may be finished under PAUSE.
+    pub fn submit_under(
+        &self,
+        halt: Halt,
+        actor: Actor,
+        if_revision: Option<Revision>,
+        command: Command,
+    ) -> Result<Outcome, StoreError> {
+        self.store.submit(&Request { actor, now: now(), halt, if_revision, command })
     }
 }
 
