@@ -14,6 +14,9 @@ use liza_store::{Outcome, Store, StoreError};
 
 use crate::git::{Git, GitError, Repo};
 
+/// What git should not see of a project.
+pub const EXCLUDED: [&str; 2] = ["/.liza/", "/.worktrees/"];
+
 /// A project with a blackboard.
 #[derive(Debug, Clone)]
 pub struct Project {

@@ -5,13 +5,15 @@ use std::path::{Path, PathBuf};
 
 use liza_core::agent::Actor;
 use liza_core::effect::Effect;
-use liza_core::ids::Revision;
+use liza_core::ids::{Revision, TaskId};
 use liza_core::value::Fields;
 use liza_core::{Command, Refusal};
 use liza_store::Notice;
 
-use crate::effects::{run_halts, to_remove};
+use crate::effects::{remove_worktree, run_halts, to_remove};
+use crate::git::{Branch, Rescue};
 use crate::project::{AGENT_GENERATION, AGENT_ID, Project, actor_from};
+use crate::work::Work;
 
 use super::error::CommandError;
 use super::exit_code::Exit;
@@ -63,9 +65,6 @@ pub(super) struct Submitted {
     pub(super) revision: u64,
     /// What the rules told.
     pub(super) reply: Fields,
-    /// What is left to do in the world: worktrees to prepare.
-    #[allow(dead_code, reason = "claim-task prepares the worktree that it finds here")]
-    pub(super) effects: Vec<Effect>,
 }
 
 impl Context {
@@ -98,9 +97,7 @@ impl Context {
     /// Submits a command in the caller's name and does in the world what follows from it.
     pub(super) fn submit(&self, project: &Project, command: Command) -> Result<Submitted, CommandError> {
         let outcome = project.submit(self.actor()?, self.if_revision, command)?;
-        for notice in &outcome.notices {
-            self.screen.note(&format!("liza: {}", in_words(notice)));
-        }
+        self.tell_notices(&outcome.notices);
         let done = run_halts(project, &outcome.effects)
             .map_err(|error| CommandError::refused("effect", error.to_string()).exit(Exit::Inconsistent));
         self.remove_worktrees(project, &outcome.effects);
@@ -108,17 +105,40 @@ impl Context {
             return Err(refusal.into());
         }
         done?;
-        Ok(Submitted { revision: outcome.revision.0, reply: outcome.reply, effects: outcome.effects })
+        Ok(Submitted { revision: outcome.revision.0, reply: outcome.reply })
     }
 
     /// Removes worktrees that nobody needs any more. A failure is told, not returned: the blackboard has been
     /// written, and `recover` does what was left.
     fn remove_worktrees(&self, project: &Project, effects: &[Effect]) {
         for task in to_remove(effects) {
-            if let Err(error) = crate::effects::remove_worktree(project, task) {
-                self.screen.note(&format!("liza: the worktree of {task} is still there: {error}"));
-                self.screen.note("  hint: liza recover");
+            match remove_worktree(project, task) {
+                Ok(rescue) => self.tell_rescue(task, rescue.as_ref()),
+                Err(error) => {
+                    self.screen.note(&format!("liza: the worktree of {task} is still there: {error}"));
+                    self.screen.note("  hint: liza recover");
+                }
             }
+        }
+    }
+
+    /// Work in the caller's name, where blackboard and git take turns.
+    pub(super) fn work<'p>(&self, project: &'p Project) -> Result<Work<'p>, CommandError> {
+        Ok(Work::new(project, self.actor()?).if_revision(self.if_revision))
+    }
+
+    /// Tells what the store settled on the way.
+    pub(super) fn tell_notices(&self, notices: &[Notice]) {
+        for notice in notices {
+            self.screen.note(&format!("liza: {}", in_words(notice)));
+        }
+    }
+
+    /// Tells where work was saved that had to make room.
+    pub(super) fn tell_rescue(&self, task: &TaskId, rescue: Option<&Rescue>) {
+        if let Some(Rescue { branch, nested, .. }) = rescue {
+            let all: Vec<&str> = std::iter::once(branch).chain(nested).map(Branch::as_str).collect();
+            self.screen.note(&format!("liza: unmerged work of {task} is kept on {}", all.join(", ")));
         }
     }
 

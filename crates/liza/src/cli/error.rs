@@ -9,6 +9,7 @@ use liza_core::ids::IdError;
 use liza_store::StoreError;
 
 use crate::git::GitError;
+use crate::work::WorkError;
 
 use super::exit_code::Exit;
 
@@ -99,20 +100,49 @@ impl From<StoreError> for CommandError {
 
 impl From<GitError> for CommandError {
     fn from(error: GitError) -> Self {
-        let (code, exit) = match error {
+        let (code, exit) = match &error {
             GitError::Missing { .. } | GitError::TooOld { .. } => ("git_missing", Exit::Missing),
             GitError::NotARepository { .. } | GitError::NoCheckout { .. } | GitError::NoCommits { .. } => {
                 ("no_repository", Exit::Refused)
             }
+            GitError::UnknownCommit { .. } => ("unknown_commit", Exit::Refused),
             GitError::TimedOut { .. }
             | GitError::Failed { .. }
             | GitError::Unreadable { .. }
             | GitError::Foreign { .. }
             | GitError::BranchInUse { .. }
-            | GitError::UnknownCommit { .. }
             | GitError::NoIdentity { .. }
             | GitError::Io { .. } => ("git", Exit::Git),
         };
         Self { code: code.to_owned(), message: error.to_string(), hint: None, exit }
+    }
+}
+
+impl From<WorkError> for CommandError {
+    fn from(error: WorkError) -> Self {
+        let message = error.to_string();
+        let made = |code: &str, exit: Exit, hint: &str| {
+            Self { code: code.to_owned(), message: message.clone(), hint: Some(hint.to_owned()), exit }
+        };
+        let repair = "a coder claims it again and resolves it; the branch is as it was";
+        match error {
+            WorkError::Refused(refusal) => (*refusal).into(),
+            WorkError::Store(error) => error.into(),
+            WorkError::Git(error) => error.into(),
+            WorkError::Branch(_) => made("bad_branch", Exit::Inconsistent, "liza edit mends the config"),
+            WorkError::NoIntegrationBranch { .. } => {
+                made("no_integration_branch", Exit::Git, "liza doctor --fix makes it at the present commit")
+            }
+            WorkError::Conflict { .. } => made("conflict", Exit::Git, repair),
+            WorkError::Unrelated { .. } => made("unrelated", Exit::Git, repair),
+            WorkError::TestFailed { .. } => made("integration_test", Exit::Git, repair),
+            WorkError::CheckoutRefused { path, .. } => {
+                let hint = "commit or stash what is in the way in";
+                made("checkout_refused", Exit::Git, &format!("{hint} {}, then merge again", path.display()))
+            }
+            WorkError::Overtaken { .. } => made("overtaken", Exit::Git, "nothing was changed; merge again"),
+            WorkError::Locked { .. } => made("locked", Exit::Locked, "try again when the other is done"),
+            WorkError::Io { .. } => made("io", Exit::Refused, "liza doctor looks at the disk"),
+        }
     }
 }

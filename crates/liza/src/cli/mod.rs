@@ -8,12 +8,15 @@ mod add_task;
 mod align;
 mod anomaly;
 mod checkpoint;
+mod claim_review;
+mod claim_task;
 mod clear_stale_review_claims;
 mod context;
 mod convert_discovery;
 mod demo;
 mod deregister;
 mod discover;
+mod doctor;
 mod edit_task;
 mod error;
 mod exit_code;
@@ -30,6 +33,7 @@ mod old_names;
 mod output;
 mod pause;
 mod pre_check;
+mod recover;
 mod register;
 mod release_claim;
 mod resume;
@@ -37,10 +41,15 @@ mod setup;
 mod spec;
 mod spec_change;
 mod sprint;
+mod submit_for_review;
+mod submit_verdict;
 mod supersede_task;
 mod unblock_task;
 mod update_sprint_metrics;
 mod validate;
+mod wt_create;
+mod wt_delete;
+mod wt_merge;
 
 use std::ffi::OsString;
 use std::process::ExitCode;
@@ -71,11 +80,14 @@ enum Verb {
     Align(align::Args),
     Anomaly(anomaly::Args),
     Checkpoint(checkpoint::Args),
+    ClaimReview(claim_review::Args),
+    ClaimTask(claim_task::Args),
     ClearStaleReviewClaims(clear_stale_review_claims::Args),
     ConvertDiscovery(convert_discovery::Args),
     Demo(demo::Args),
     Deregister(deregister::Args),
     Discover(discover::Args),
+    Doctor(doctor::Args),
     EditTask(edit_task::Args),
     Finalize(finalize::Args),
     Goal(goal::Args),
@@ -86,16 +98,22 @@ enum Verb {
     Note(note::Args),
     Pause(pause::Args),
     PreCheck(pre_check::Args),
+    Recover(recover::Args),
     Register(register::Args),
     ReleaseClaim(release_claim::Args),
     Resume(resume::Args),
     Setup(setup::Args),
     SpecChange(spec_change::Args),
     Sprint(sprint::Args),
+    SubmitForReview(submit_for_review::Args),
+    SubmitVerdict(submit_verdict::Args),
     SupersedeTask(supersede_task::Args),
     UnblockTask(unblock_task::Args),
     UpdateSprintMetrics(update_sprint_metrics::Args),
     Validate(validate::Args),
+    WtCreate(wt_create::Args),
+    WtDelete(wt_delete::Args),
+    WtMerge(wt_merge::Args),
 }
 
 /// Parses, runs, prints; returns the exit code.
@@ -116,7 +134,7 @@ fn run(arguments: Vec<OsString>) -> Exit {
     match Context::new(&cli.global).and_then(|context| dispatch(cli.verb, &context)) {
         Ok(reply) => {
             screen.reply(&reply);
-            Exit::Success
+            reply.exit
         }
         Err(error) => {
             screen.error(&error);
@@ -133,11 +151,14 @@ fn dispatch(verb: Verb, context: &Context) -> Result<Reply, CommandError> {
         Verb::Align(args) => align::run(args, context),
         Verb::Anomaly(args) => anomaly::run(args, context),
         Verb::Checkpoint(args) => checkpoint::run(&args, context),
+        Verb::ClaimReview(args) => claim_review::run(&args, context),
+        Verb::ClaimTask(args) => claim_task::run(&args, context),
         Verb::ClearStaleReviewClaims(_) => clear_stale_review_claims::run(context),
         Verb::ConvertDiscovery(args) => convert_discovery::run(args, context),
         Verb::Demo(args) => demo::run(&args, context),
         Verb::Deregister(args) => deregister::run(&args, context),
         Verb::Discover(args) => discover::run(args, context),
+        Verb::Doctor(args) => doctor::run(&args, context),
         Verb::EditTask(args) => edit_task::run(args, context),
         Verb::Finalize(args) => finalize::run(args, context),
         Verb::Goal(args) => goal::run(args, context),
@@ -148,16 +169,22 @@ fn dispatch(verb: Verb, context: &Context) -> Result<Reply, CommandError> {
         Verb::Note(args) => note::run(args, context),
         Verb::Pause(_) => pause::run(context),
         Verb::PreCheck(args) => pre_check::run(args, context),
+        Verb::Recover(_) => recover::run(context),
         Verb::Register(args) => register::run(args, context),
         Verb::ReleaseClaim(args) => release_claim::run(args, context),
         Verb::Resume(args) => resume::run(args, context),
         Verb::Setup(args) => setup::run(&args, context),
         Verb::SpecChange(args) => spec_change::run(args, context),
         Verb::Sprint(args) => sprint::run(args, context),
+        Verb::SubmitForReview(args) => submit_for_review::run(&args, context),
+        Verb::SubmitVerdict(args) => submit_verdict::run(args, context),
         Verb::SupersedeTask(args) => supersede_task::run(args, context),
         Verb::UnblockTask(args) => unblock_task::run(args, context),
         Verb::UpdateSprintMetrics(_) => update_sprint_metrics::run(context),
         Verb::Validate(args) => validate::run(&args, context),
+        Verb::WtCreate(args) => wt_create::run(&args, context),
+        Verb::WtDelete(args) => wt_delete::run(args, context),
+        Verb::WtMerge(args) => wt_merge::run(&args, context),
     }
 }
 

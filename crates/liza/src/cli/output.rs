@@ -7,6 +7,7 @@ use liza_core::value::{Fields, Value};
 use serde_json::json;
 
 use super::error::CommandError;
+use super::exit_code::Exit;
 
 /// Whether text is coloured.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, clap::ValueEnum)]
@@ -29,12 +30,21 @@ pub(super) struct Reply {
     pub(super) result: serde_json::Value,
     /// For people; may carry colour.
     pub(super) text: String,
+    /// How the program ends.
+    pub(super) exit: Exit,
 }
 
 impl Reply {
     /// A reply with both faces.
     pub(super) fn new(text: impl Into<String>, result: serde_json::Value) -> Self {
-        Self { revision: None, result, text: text.into() }
+        Self { revision: None, result, text: text.into(), exit: Exit::Success }
+    }
+
+    /// With another ending: it was told, and it is not good.
+    #[must_use]
+    pub(super) fn ending(mut self, exit: Exit) -> Self {
+        self.exit = exit;
+        self
     }
 
     /// At that revision.
