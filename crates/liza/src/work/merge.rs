@@ -3,7 +3,6 @@
 //! One merge at a time. A crash between git and the blackboard is settled from git's own record. What the
 //! blackboard does not take is taken back.
 
-use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -154,7 +153,6 @@ impl Work<'_> {
     /// Runs the integration test of the merged result, if it has one.
     fn test(&self, approved: &Approved, merged: &Sha) -> Result<(), WorkError> {
         let folder = self.project.folder().join("integration-tests");
-        fs::create_dir_all(&folder).map_err(WorkError::io("create", &folder))?;
         let file = next_log(&folder, &approved.task);
         let result = self.repo()?.integration_test(merged, &file, approved.test_limit)?;
         let what = match result {
