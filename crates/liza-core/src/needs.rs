@@ -21,6 +21,7 @@ impl Command {
             | Command::Reserve { task, .. }
             | Command::Claim { task, .. }
             | Command::CancelReservation { task, .. }
+            | Command::DropReservation { task, .. }
             | Command::ReleaseClaim { task, .. }
             | Command::PreCheck { task, .. }
             | Command::SubmitForReview { task, .. }
@@ -46,6 +47,7 @@ impl Command {
             | Command::Deregister { .. }
             | Command::SetStatus { .. }
             | Command::ClearStaleReviews
+            | Command::Recover { .. }
             | Command::Anomaly { .. }
             | Command::Discover { .. }
             | Command::ConvertDiscovery { .. }
@@ -107,6 +109,8 @@ impl Request {
             | Command::Deregister { .. }
             | Command::SetStatus { .. }
             | Command::CancelReservation { .. }
+            | Command::DropReservation { .. }
+            | Command::Recover { .. }
             | Command::PreCheck { .. }
             | Command::SubmitForReview { .. }
             | Command::GiveUpReview { .. }
@@ -150,6 +154,8 @@ impl Request {
             | Command::Register { .. }
             | Command::Deregister { .. }
             | Command::CancelReservation { .. }
+            | Command::DropReservation { .. }
+            | Command::Recover { .. }
             | Command::PreCheck { .. }
             | Command::SubmitForReview { .. }
             | Command::SubmitVerdict { .. }
