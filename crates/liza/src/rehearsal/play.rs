@@ -79,8 +79,27 @@ fn start_up(stage: &Stage) -> Done {
         stage.say(&format!("{} is gone, so the task is another's", stage.place().display()));
         return Err(Halt::Stop);
     }
+    still_ours(stage)?;
     stage.say(&format!("{role} ready. Reading blackboard."));
     Ok(())
+}
+
+/// Whether the task still is what the prompt says; else it was lost, and nothing may be done to it.
+fn still_ours(stage: &Stage) -> Done {
+    let (status, owner) = match stage.prompt.role() {
+        Role::Planner => return stage.liza(&steps::words(["status"])),
+        Role::Coder => ("CLAIMED", "assigned_to"),
+        Role::CodeReviewer => ("READY_FOR_REVIEW", "reviewing_by"),
+    };
+    let shown = stage.ask(&steps::words(["show", stage.task()]))?;
+    let record = &shown["record"];
+    let (is, whose) = (record["status"].as_str(), record[owner].as_str());
+    let words = |word: Option<&str>| word.unwrap_or("nobody").to_owned();
+    stage.say(&format!("{} is {}, {owner} {}", stage.task(), words(is), words(whose)));
+    match is == Some(status) && whose == Some(&stage.prompt.agent.to_string()) {
+        true => Ok(()),
+        false => Err(Halt::Stop),
+    }
 }
 
 fn perform(stage: &Stage, playbook: &Playbook) -> Result<u8, Halt> {

@@ -160,6 +160,25 @@ impl Stage {
         }
     }
 
+    /// Asks liza something; gives the result for programs and tells nobody.
+    pub(super) fn ask(&self, arguments: &[String]) -> Result<serde_json::Value, RehearsalError> {
+        let program = self.program();
+        let mut command = Command::new(&program);
+        command.args(arguments).arg("--json").current_dir(self.place());
+        let called = run(&mut command, "").map_err(|error| RehearsalError::io("run", &program, error))?;
+        // The one object is the first line; what was told on the side comes after it.
+        let first = called.words.lines().next().unwrap_or_default();
+        let answer: Option<serde_json::Value> = serde_json::from_str(first).ok();
+        match answer.filter(|_| called.code == 0) {
+            Some(answer) => Ok(answer["result"].clone()),
+            None => Err(RehearsalError::Failed {
+                command: line("liza", arguments),
+                code: called.code,
+                words: called.words,
+            }),
+        }
+    }
+
     /// Calls liza; 42 ends the scene, any other answer is the caller's to judge.
     pub(super) fn try_liza(&self, arguments: &[String], input: &str) -> Result<Called, Halt> {
         let arguments: Vec<String> = arguments.iter().map(|word| self.fill(word)).collect();

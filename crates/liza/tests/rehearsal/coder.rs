@@ -17,7 +17,10 @@ fn without_a_playbook_it_builds_tests_commits_and_submits() {
     let coder = claimed(&project);
     let run = coder.code("core", "");
     let said = ended(&run, 42);
-    assert!(said.starts_with("Mode: Liza [Coder]\nCoder ready. Reading blackboard.\n"), "{said}");
+    assert!(
+        said.starts_with("Mode: Liza [Coder]\ncore is CLAIMED, assigned_to coder-1\nCoder ready."),
+        "{said}"
+    );
     assert!(said.contains("$ liza submit-for-review core"), "{said}");
     assert_eq!(status(&project, "core"), "READY_FOR_REVIEW");
     let head = project.git_at(&tree(&project, "core"), &["rev-parse", "HEAD"]);
@@ -130,6 +133,10 @@ fn it_stops_with_42_where_it_is_told_to() {
     project.liza(&["release-claim", "core", "--force", "--reason", "test"]).ok();
     let run = project.run(coder.session(&prompt, "").current_dir(&project.root));
     assert!(ended(&run, 42).contains("core is gone"), "{run:#?}");
+    // By the blackboard: the task is nobody's.
+    std::fs::create_dir_all(tree(&project, "core")).unwrap();
+    let run = project.run(coder.session(&prompt, "").current_dir(&project.root));
+    assert!(ended(&run, 42).contains("core is UNCLAIMED, assigned_to nobody"), "{run:#?}");
     // By a file, before anything is done.
     project.liza(&["pause"]).ok();
     let run = project.run(coder.session(&prompt, "").current_dir(&project.root));
