@@ -88,7 +88,7 @@ impl Runner {
                 self.judge(&session, ending, triggers, checkout.as_deref())
             }
             Errand::Show(status) => {
-                self.submit(Command::SetStatus { agent: self.who.agent, status })?;
+                self.submit(&Command::SetStatus { agent: self.who.agent, status })?;
                 Ok(Outcome::Shown)
             }
             Errand::Leave => Ok(Outcome::Left(self.leave().err())),
@@ -100,7 +100,7 @@ impl Runner {
     }
 
     /// Writes, patiently, and does in the world what follows.
-    fn submit(&self, command: Command) -> Result<Fields, Trouble> {
+    fn submit(&self, command: &Command) -> Result<Fields, Trouble> {
         let outcome = patiently(|| Ok(self.project.submit(self.actor(), None, command.clone())?))?;
         run_halts(&self.project, &outcome.effects)?;
         for task in to_remove(&outcome.effects) {
@@ -123,7 +123,7 @@ impl Runner {
             notes.extend(report.settled.iter().map(|finding| tell("settled", finding)));
             notes.extend(report.left.iter().map(|finding| tell("could not settle", finding)));
         }
-        self.submit(Command::SetStatus { agent: self.who.agent, status: AgentStatus::Idle })?;
+        self.submit(&Command::SetStatus { agent: self.who.agent, status: AgentStatus::Idle })?;
         Ok(Outcome::Ready(notes))
     }
 
@@ -139,7 +139,7 @@ impl Runner {
             Err(error) => Err(error.into()),
         })?;
         // Refused as long as the sprint is not complete.
-        let _ = self.submit(Command::CompleteSprint);
+        let _ = self.submit(&Command::CompleteSprint);
         Ok(Outcome::Merged(merged))
     }
 
@@ -167,7 +167,7 @@ impl Runner {
         let job = job_for(&self.project, &state, &self.who, task)?;
         let pending = state.board.head(task).is_some_and(|head| head.handoff_pending);
         if pending {
-            self.submit(Command::TakeHandoff { task: task.clone() })?;
+            self.submit(&Command::TakeHandoff { task: task.clone() })?;
         }
         let (session, follower) = prepare::start(&self.project, &state, &self.who, &job)?;
         self.follower = Some(follower);
@@ -175,7 +175,7 @@ impl Runner {
     }
 
     fn plan(&mut self, triggers: Vec<Trigger>) -> Result<Outcome, Trouble> {
-        self.submit(Command::SetStatus { agent: self.who.agent, status: AgentStatus::Planning })?;
+        self.submit(&Command::SetStatus { agent: self.who.agent, status: AgentStatus::Planning })?;
         let state = self.project.store().snapshot()?;
         let job = Job::Plan { triggers };
         let (session, follower) = prepare::start(&self.project, &state, &self.who, &job)?;
@@ -194,7 +194,7 @@ impl Runner {
         let next = after_session(&state, session, ending);
         let (mut notes, mut leave) = (Vec::new(), None);
         for command in &next.record {
-            match self.submit(command.clone()) {
+            match self.submit(command) {
                 Ok(reply) if self.at_limit(command, &reply, &mut notes) => leave = session.task.clone(),
                 Ok(_) => {}
                 // It is no longer the agent's: then there is nothing to count.
@@ -230,7 +230,7 @@ impl Runner {
         notes: &mut Vec<String>,
     ) -> Result<(), Trouble> {
         if matches!(ending, Ending::Code(0 | GRACEFUL)) {
-            self.submit(Command::SeeTriggers { keys: triggers })?;
+            self.submit(&Command::SeeTriggers { keys: triggers })?;
         }
         let after = prepare::checkout(&self.project);
         if let (Some(before), Some(after)) = (checkout, after)
@@ -239,14 +239,14 @@ impl Runner {
             let what = "the project's own checkout changed during a planning session";
             notes.push(format!("ALERT: {what}"));
             let details = Fields::from_iter([("deviation".to_owned(), Value::from(what))]);
-            self.submit(Command::Anomaly { kind: AnomalyType::ScopeDeviation, task: None, details })?;
+            self.submit(&Command::Anomaly { kind: AnomalyType::ScopeDeviation, task: None, details })?;
         }
-        self.submit(Command::SetStatus { agent: self.who.agent, status: AgentStatus::Waiting })?;
+        self.submit(&Command::SetStatus { agent: self.who.agent, status: AgentStatus::Waiting })?;
         Ok(())
     }
 
     fn leave(&self) -> Result<(), Trouble> {
-        match self.submit(Command::Deregister { agent: self.who.agent }) {
+        match self.submit(&Command::Deregister { agent: self.who.agent }) {
             // Another's registration is not ours to remove.
             Ok(_) | Err(Trouble::Fenced(_)) => Ok(()),
             Err(trouble) => Err(trouble),

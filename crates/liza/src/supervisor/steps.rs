@@ -299,7 +299,7 @@ impl Team<'_> {
         };
         let step = match stop_step(&running, halt, &config, now) {
             StopStep::Leave(_) if urgent => StopStep::Kill,
-            other => other,
+            step @ (StopStep::Leave(_) | StopStep::Terminate(_) | StopStep::Kill) => step,
         };
         let said = match step {
             StopStep::Leave(_) if stopping && run.terminated_at.is_none() => {
