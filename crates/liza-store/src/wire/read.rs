@@ -34,8 +34,11 @@ pub(crate) struct View<'t> {
     /// What could not become part of the board.
     faults: Vec<Fault>,
     /// Parts that have been parsed: a write looks at the same few again and again.
-    parts: RefCell<Vec<((usize, usize), Rc<Node<'t>>)>>,
+    parts: RefCell<Parts<'t>>,
 }
+
+/// Parsed parts of a text, by where they begin and end.
+type Parts<'t> = Vec<((usize, usize), Rc<Node<'t>>)>;
 
 /// The text of a file without its byte order mark, and how long that was.
 pub(crate) fn body_of<'t>(path: &Path, bytes: &'t [u8]) -> Result<(&'t str, usize), StoreError> {
