@@ -7,7 +7,7 @@ use crate::breaker::Finding;
 use crate::ids::{AgentId, DiscoveryId, Generation, Revision, Sha, TaskId};
 use crate::metrics::Metrics;
 use crate::notes::{AnomalyType, Severity, Urgency};
-use crate::record::Usage;
+use crate::record::{Reservation, Usage};
 use crate::time::{Seconds, Timestamp};
 use crate::value::Fields;
 
@@ -113,6 +113,8 @@ pub enum MergeFailure {
         /// Their paths.
         files: Vec<String>,
     },
+    /// The commit and the integration branch have no common history.
+    Unrelated,
     /// The integration test was red or took too long.
     Test {
         /// What happened, in one line.
@@ -305,6 +307,18 @@ pub enum Command {
         /// Whose reservation.
         coder: AgentId,
     },
+    /// Clear away a reservation whose claim died on the way.
+    DropReservation {
+        /// Which task.
+        task: TaskId,
+        /// The reservation that nobody is behind any more; another one is left alone.
+        reservation: Reservation,
+    },
+    /// Settle what crashes have left: asked before, told afterwards.
+    Recover {
+        /// What was settled, in words; nothing where it is only asked.
+        settled: Vec<String>,
+    },
     /// A person takes a claim away.
     ReleaseClaim {
         /// Which task.
@@ -329,8 +343,8 @@ pub enum Command {
         task: TaskId,
         /// Which commit.
         commit: Sha,
-        /// How the worktree stands.
-        facts: WorktreeFacts,
+        /// How the worktree stands; nothing where there is none.
+        facts: Option<WorktreeFacts>,
     },
     /// A code reviewer takes a review.
     ClaimReview {
@@ -354,8 +368,8 @@ pub enum Command {
         task: TaskId,
         /// How.
         verdict: Verdict,
-        /// How the worktree stands.
-        facts: WorktreeFacts,
+        /// How the worktree stands; nothing where there is none.
+        facts: Option<WorktreeFacts>,
     },
     /// Clear review claims whose lease has run out.
     ClearStaleReviews,
@@ -566,6 +580,8 @@ impl Command {
             Command::Reserve { .. } => "claim-task",
             Command::Claim { .. } => "claim-task (second half)",
             Command::CancelReservation { .. } => "claim-task (cancel)",
+            Command::DropReservation { .. } => "recover (reservation)",
+            Command::Recover { .. } => "recover",
             Command::ReleaseClaim { .. } => "release-claim",
             Command::PreCheck { .. } => "pre-check",
             Command::SubmitForReview { .. } => "submit-for-review",

@@ -21,6 +21,7 @@ impl Command {
             | Command::Reserve { task, .. }
             | Command::Claim { task, .. }
             | Command::CancelReservation { task, .. }
+            | Command::DropReservation { task, .. }
             | Command::ReleaseClaim { task, .. }
             | Command::PreCheck { task, .. }
             | Command::SubmitForReview { task, .. }
@@ -46,6 +47,7 @@ impl Command {
             | Command::Deregister { .. }
             | Command::SetStatus { .. }
             | Command::ClearStaleReviews
+            | Command::Recover { .. }
             | Command::Anomaly { .. }
             | Command::Discover { .. }
             | Command::ConvertDiscovery { .. }
@@ -107,6 +109,8 @@ impl Request {
             | Command::Deregister { .. }
             | Command::SetStatus { .. }
             | Command::CancelReservation { .. }
+            | Command::DropReservation { .. }
+            | Command::Recover { .. }
             | Command::PreCheck { .. }
             | Command::SubmitForReview { .. }
             | Command::GiveUpReview { .. }
@@ -134,6 +138,73 @@ impl Request {
 }
 
 impl Request {
+    /// The only tasks that the command looks at; nothing where it looks around among all of them. Only the sections
+    /// have been loaded before.
+    pub fn only(&self, board: &Board) -> Option<Vec<TaskId>> {
+        let target = self.command.target().cloned();
+        (!self.looks_around()).then(|| target.into_iter().chain(self.others(board)).collect())
+    }
+
+    /// Whether it has to know of other tasks: names, dependencies, who has which claim, the plan.
+    fn looks_around(&self) -> bool {
+        match &self.command {
+            Command::Heartbeat { .. }
+            | Command::SetStatus { .. }
+            | Command::RecordUsage { .. }
+            | Command::Register { .. }
+            | Command::Deregister { .. }
+            | Command::CancelReservation { .. }
+            | Command::DropReservation { .. }
+            | Command::Recover { .. }
+            | Command::PreCheck { .. }
+            | Command::SubmitForReview { .. }
+            | Command::SubmitVerdict { .. }
+            | Command::GiveUpReview { .. }
+            | Command::BeginMerge { .. }
+            | Command::RecordMerge { .. }
+            | Command::RecordMergeFailure { .. }
+            | Command::CreateWorktree { .. }
+            | Command::DeleteWorktree { .. }
+            | Command::MarkBlocked { .. }
+            | Command::CountExit { .. }
+            | Command::Unblock { .. }
+            | Command::Abandon { .. }
+            | Command::ReleaseClaim { .. }
+            | Command::Handoff { .. }
+            | Command::TakeHandoff { .. }
+            | Command::Align { .. }
+            | Command::SpecChange { .. } => false,
+            Command::EditTask { edit, .. } => edit.depends_on.is_some(),
+            Command::Note { to, .. } => to.is_some(),
+            Command::Anomaly { task, .. } => task.is_some(),
+            Command::AddTask { .. }
+            | Command::Finalize { .. }
+            | Command::Supersede { .. }
+            | Command::CompleteGoal
+            | Command::AbortGoal
+            | Command::NewGoal { .. }
+            | Command::Reserve { .. }
+            | Command::Claim { .. }
+            | Command::ClaimReview { .. }
+            | Command::ClearStaleReviews
+            | Command::Discover { .. }
+            | Command::ConvertDiscovery { .. }
+            | Command::Checkpoint { .. }
+            | Command::Pause
+            | Command::Resume { .. }
+            | Command::Abort
+            | Command::CompleteSprint
+            | Command::NewSprint
+            | Command::SetDeadline { .. }
+            | Command::Retrospective { .. }
+            | Command::UpdateMetrics { .. }
+            | Command::SeeTriggers { .. }
+            | Command::RecordAnalysis { .. }
+            | Command::Resolve { .. }
+            | Command::Archive { .. } => true,
+        }
+    }
+
     /// The tasks beside the target.
     #[allow(clippy::wildcard_enum_match_arm, reason = "most commands touch no other task")]
     fn others(&self, board: &Board) -> Vec<TaskId> {

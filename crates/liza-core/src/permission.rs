@@ -56,6 +56,8 @@ pub fn rights_for(command: &Command) -> Rights {
         | Command::Reserve { .. }
         | Command::Claim { .. }
         | Command::CancelReservation { .. }
+        | Command::DropReservation { .. }
+        | Command::Recover { .. }
         | Command::ClaimReview { .. }
         | Command::GiveUpReview { .. }
         | Command::CreateWorktree { .. }

@@ -203,11 +203,13 @@ impl Store {
         let mut view = View::lazy(&path, text)?;
         view.check_version()?;
         let mut board = view.board()?;
+        board.revision = board.revision.max(Revision(current.revision));
+        view.load_sections(&mut board, request.sections());
+        let only = request.only(&board);
+        view.load_heads(&mut board, only.as_deref())?;
         if view.tree.is_some() {
             return self.submit_carefully(held, current, (text, bom), request);
         }
-        board.revision = board.revision.max(Revision(current.revision));
-        view.load_sections(&mut board, request.sections());
         let bodies = request.bodies(&board);
         view.load_bodies(&mut board, &bodies)?;
         let change = self.decide(&board, request)?;

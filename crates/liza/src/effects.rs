@@ -9,23 +9,16 @@ use std::path::{Path, PathBuf};
 use liza_core::effect::{Effect, HaltFile};
 use liza_core::ids::TaskId;
 
-use liza_store::StoreError;
-
-use crate::git::{Branch, BranchError, GitError, Rescue};
+use crate::git::Rescue;
 use crate::project::{Project, now};
+use crate::work::{Discarded, WorkError, discard};
 
 /// Why an effect failed. The blackboard has been written; `recover` settles what is left.
 #[derive(Debug, thiserror::Error)]
 pub enum EffectError {
-    /// Git failed.
+    /// A worktree could not be removed.
     #[error(transparent)]
-    Git(#[from] GitError),
-    /// The configured integration branch is no branch name.
-    #[error("config.integration_branch: {0}")]
-    Branch(#[from] BranchError),
-    /// The blackboard could not be read.
-    #[error(transparent)]
-    Store(#[from] StoreError),
+    Work(#[from] WorkError),
     /// A stop file could not be written or removed.
     #[error("cannot {action} {}: {source}", path.display())]
     File {
@@ -74,15 +67,11 @@ pub fn to_remove(effects: &[Effect]) -> impl Iterator<Item = &TaskId> {
     })
 }
 
-/// Saves what is unmerged in a task's worktree, then removes the worktree and its branch.
+/// Saves what is unmerged in a task's worktree, then removes the worktree and its branch; leaves them where somebody
+/// has taken the task since the effect was asked for.
 pub fn remove_worktree(project: &Project, task: &TaskId) -> Result<Option<Rescue>, EffectError> {
-    let integration = integration_branch(project)?;
-    Ok(project.repo()?.remove(task, None, &integration)?.rescued)
-}
-
-/// The branch that approved work is merged to.
-pub fn integration_branch(project: &Project) -> Result<Branch, EffectError> {
-    let state = project.store().snapshot()?;
-    let config = state.board.config.ready().cloned().unwrap_or_default();
-    Ok(config.integration_branch.parse()?)
+    match discard(project, task)? {
+        Discarded::Removed(removed) => Ok(removed.rescued),
+        Discarded::Needed => Ok(None),
+    }
 }

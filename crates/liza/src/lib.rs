@@ -6,6 +6,7 @@
 
 pub mod cli;
 pub mod contracts;
+pub mod doctor;
 pub mod effects;
 pub mod git;
 pub mod project;
@@ -13,3 +14,4 @@ pub mod prompts;
 pub mod secrets;
 pub mod sightings;
 pub mod sys;
+pub mod work;

@@ -14,6 +14,9 @@ use liza_store::{Outcome, Store, StoreError};
 
 use crate::git::{Git, GitError, Repo};
 
+/// What git should not see of a project.
+pub const EXCLUDED: [&str; 2] = ["/.liza/", "/.worktrees/"];
+
 /// A project with a blackboard.
 #[derive(Debug, Clone)]
 pub struct Project {
@@ -69,8 +72,18 @@ impl Project {
         if_revision: Option<Revision>,
         command: Command,
     ) -> Result<Outcome, StoreError> {
-        let request = Request { actor, now: now(), halt: self.halt(), if_revision, command };
-        self.store.submit(&request)
+        self.submit_under(self.halt(), actor, if_revision, command)
+    }
+
+    /// The same as if these stop files stood: what has begun may be finished under PAUSE.
+    pub fn submit_under(
+        &self,
+        halt: Halt,
+        actor: Actor,
+        if_revision: Option<Revision>,
+        command: Command,
+    ) -> Result<Outcome, StoreError> {
+        self.store.submit(&Request { actor, now: now(), halt, if_revision, command })
     }
 }
 

@@ -107,6 +107,10 @@ pub(super) fn failed(
             let event = event.with("reason", "conflict").with("files", files.clone());
             (event, format!("conflict in {}", files.join(", ")))
         }
+        MergeFailure::Unrelated => {
+            let reason = "no common history with the integration branch";
+            (event.with("reason", reason), reason.to_owned())
+        }
         MergeFailure::Test { what, output } => {
             let event = event.with("reason", what.as_str()).with("output", output.as_str());
             (event, format!("{what}; see {output}"))

@@ -6,6 +6,7 @@
 //! | `claim.rs` | claim-task in its two halves, release-claim, wt-create, wt-delete |
 //! | `review.rs` | pre-check, submit-for-review, claim-review, submit-verdict |
 //! | `merge.rs` | wt-merge |
+//! | `recover.rs` | recover |
 //! | `block.rs` | mark-blocked, limits, sessions that bring nothing |
 //! | `agents.rs` | register, heartbeat, deregister, set-status, record-usage |
 //! | `notes.rs` | handoff, anomaly, discover, convert-discovery, note, spec-change, align |
@@ -17,6 +18,7 @@ mod claim;
 mod merge;
 mod notes;
 mod plan;
+mod recover;
 mod review;
 mod sprint;
 mod tx;
@@ -67,16 +69,18 @@ fn dispatch(tx: &mut Tx<'_>, command: &Command) -> Result<(), Refusal> {
         Command::Reserve { task, coder, head } => claim::reserve(tx, task, *coder, head),
         Command::Claim { task, coder } => claim::claim(tx, task, *coder),
         Command::CancelReservation { task, coder } => claim::cancel(tx, task, *coder),
+        Command::DropReservation { task, reservation } => recover::drop_reservation(tx, task, reservation),
+        Command::Recover { settled } => recover::recover(tx, settled),
         Command::ReleaseClaim { task, role, force, reason } => {
             claim::release(tx, task, *role, *force, reason.as_deref())
         }
         Command::PreCheck { task, intent } => review::pre_check(tx, task, intent),
-        Command::SubmitForReview { task, commit, facts } => review::submit(tx, task, commit, facts),
+        Command::SubmitForReview { task, commit, facts } => review::submit(tx, task, commit, facts.as_ref()),
         Command::ClaimReview { task, reviewer, head } => {
             review::claim_review(tx, task, *reviewer, head.as_ref())
         }
         Command::GiveUpReview { task, reviewer } => review::give_up(tx, task, *reviewer),
-        Command::SubmitVerdict { task, verdict, facts } => review::verdict(tx, task, verdict, facts),
+        Command::SubmitVerdict { task, verdict, facts } => review::verdict(tx, task, verdict, facts.as_ref()),
         Command::ClearStaleReviews => review::clear_stale(tx),
         Command::BeginMerge { task } => merge::begin(tx, task),
         Command::RecordMerge { task, commit, merge_commit, drift_commits } => {

@@ -89,10 +89,11 @@ pub(super) fn submit(
     tx: &mut Tx<'_>,
     id: &TaskId,
     commit: &Sha,
-    facts: &WorktreeFacts,
+    facts: Option<&WorktreeFacts>,
 ) -> Result<(), Refusal> {
     let mut task = tx.task(id)?;
     let (coder, work) = own_claim(tx, &task)?;
+    let facts = facts.ok_or_else(|| Refusal::WorktreeMissing { task: id.clone() })?;
     check_submission(&task, &work, commit, facts)?;
     let commit = facts.head.clone();
     task.remember(tx.event(EventName::ReadyForReview).with("commit", commit.as_str()));
@@ -234,10 +235,11 @@ pub(super) fn verdict(
     tx: &mut Tx<'_>,
     id: &TaskId,
     verdict: &Verdict,
-    facts: &WorktreeFacts,
+    facts: Option<&WorktreeFacts>,
 ) -> Result<(), Refusal> {
     let mut task = tx.task(id)?;
     let (reviewer, work, commit) = own_review(tx, &task)?;
+    let facts = facts.ok_or_else(|| Refusal::WorktreeMissing { task: id.clone() })?;
     if !facts.head.names_same_commit(&commit) {
         return Err(Refusal::HeadMoved { task: id.clone(), head: facts.head.clone(), commit });
     }

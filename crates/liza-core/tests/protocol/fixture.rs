@@ -206,13 +206,14 @@ pub(crate) fn place(state: &mut State, id: &str, status: Status) {
 /// A live reservation by that coder.
 pub(crate) fn reserve(state: &mut State, id: &str, coder: AgentId) {
     let mut record = state.board.body(&task(id)).unwrap().record.clone();
-    record.reservation = Some(Reservation {
-        by: coder,
-        generation: generation(coder),
-        expires: now() + Seconds(60),
-        base_commit: sha(HEAD),
-    });
+    record.reservation = Some(reservation(coder));
     state.board.put(task(id), record);
+}
+
+/// The first half of that coder's claim.
+pub(crate) fn reservation(coder: AgentId) -> Reservation {
+    let expires = now() + Seconds(60);
+    Reservation { by: coder, generation: generation(coder), expires, base_commit: sha(HEAD) }
 }
 
 pub(crate) fn request(actor: Actor, command: Command) -> Request {

@@ -52,6 +52,7 @@ pub(crate) fn task_commands(actor: &Actor) -> Vec<Command> {
         Command::Reserve { task: t(), coder, head: sha(HEAD) },
         Command::Claim { task: t(), coder },
         Command::CancelReservation { task: t(), coder },
+        Command::DropReservation { task: t(), reservation: reservation(coder) },
         Command::ReleaseClaim { task: t(), role: ClaimRole::Both, force: true, reason: None },
         Command::CreateWorktree { task: t(), fresh: false, head: sha(HEAD) },
         Command::DeleteWorktree { task: t() },
@@ -59,15 +60,15 @@ pub(crate) fn task_commands(actor: &Actor) -> Vec<Command> {
             task: t(),
             intent: Intent { intent: reason(), validation: reason(), ..Intent::default() },
         },
-        Command::SubmitForReview { task: t(), commit: sha(WORK), facts: clean_at(sha(WORK)) },
+        Command::SubmitForReview { task: t(), commit: sha(WORK), facts: Some(clean_at(sha(WORK))) },
         Command::ClaimReview { task: t(), reviewer, head: Some(sha(WORK)) },
         Command::ClaimReview { task: t(), reviewer, head: Some(sha(HEAD)) },
         Command::GiveUpReview { task: t(), reviewer },
-        Command::SubmitVerdict { task: t(), verdict: Verdict::Approved, facts: clean_at(sha(WORK)) },
+        Command::SubmitVerdict { task: t(), verdict: Verdict::Approved, facts: Some(clean_at(sha(WORK))) },
         Command::SubmitVerdict {
             task: t(),
             verdict: Verdict::Rejected(reason()),
-            facts: clean_at(sha(WORK)),
+            facts: Some(clean_at(sha(WORK))),
         },
         Command::BeginMerge { task: t() },
         Command::RecordMerge { task: t(), commit: sha(WORK), merge_commit: sha(HEAD), drift_commits: 0 },
@@ -128,6 +129,7 @@ pub(crate) fn board_for(status: Status, command: &Command) -> State {
         Command::Claim { coder, .. } | Command::CancelReservation { coder, .. } => {
             reserve(&mut state, "t", *coder);
         }
+        Command::DropReservation { reservation, .. } => reserve(&mut state, "t", reservation.by),
         Command::TakeHandoff { .. } => {
             let mut record = record("t", status);
             record.handoff_pending = Some(true);
@@ -225,6 +227,7 @@ fn other_commands(actor: &Actor) -> Vec<Command> {
         Command::Deregister { agent: own },
         Command::SetStatus { agent: own, status: AgentStatus::Handoff },
         Command::ClearStaleReviews,
+        Command::Recover { settled: vec![text()] },
         Command::Anomaly { kind: AnomalyType::SpecAmbiguity, task: None, details: Fields::new() },
         Command::Discover {
             task: None,

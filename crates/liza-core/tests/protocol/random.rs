@@ -116,6 +116,9 @@ impl World {
                 slot.body = None;
             }
         }
+        if let Some(only) = request.only(&lean) {
+            lean.tasks.retain(|id, _| only.contains(id));
+        }
         assert_eq!(apply(&lean, request).as_ref(), Ok(change), "{:?}", request.command);
     }
 
@@ -227,7 +230,10 @@ impl World {
         }
         let facts = self.facts(id);
         let commit = facts.head.clone();
-        self.run(self.session(coder), Command::SubmitForReview { task: id.clone(), commit, facts })
+        self.run(
+            self.session(coder),
+            Command::SubmitForReview { task: id.clone(), commit, facts: Some(facts) },
+        )
     }
 
     fn claim_review(&mut self, id: &TaskId, reviewer: AgentId) -> Result<(), Refusal> {
@@ -239,7 +245,10 @@ impl World {
         let reason = "Blockers: 1\nPrior Feedback Status:\n- STILL PRESENT: all of it";
         let verdict = if good { Verdict::Approved } else { Verdict::Rejected(reason.to_owned()) };
         let facts = self.facts(id);
-        self.run(self.session(reviewer), Command::SubmitVerdict { task: id.clone(), verdict, facts })
+        self.run(
+            self.session(reviewer),
+            Command::SubmitVerdict { task: id.clone(), verdict, facts: Some(facts) },
+        )
     }
 
     fn merge(&mut self, id: &TaskId, reviewer: AgentId, clean: bool) -> Result<(), Refusal> {

@@ -285,6 +285,9 @@ impl World {
         for id in request.bodies(&board) {
             board.tasks[&id].body = whole.tasks[&id].body.clone();
         }
+        if let Some(only) = request.only(&board) {
+            board.tasks.retain(|id, _| only.contains(id));
+        }
         board
     }
 

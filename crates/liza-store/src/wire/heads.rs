@@ -15,9 +15,14 @@ use crate::document::{Item, Line, Lines, Unsure, split_key};
 /// The value is not in a form that a line scan understands.
 pub(super) struct NeedsParser;
 
-/// Scans a block list of tasks, from the line after its key to its end.
-pub(super) fn scan(text: &str, range: Range<usize>) -> Result<Vec<Scanned>, Unsure> {
-    let mut scan = Scan { text, found: Vec::with_capacity(range.len() / 600 + 1) };
+/// Scans a block list of tasks, from the line after its key to its end: all of them, or those that are wanted.
+pub(super) fn scan(
+    text: &str,
+    range: Range<usize>,
+    wanted: Option<&[TaskId]>,
+) -> Result<Vec<Scanned>, Unsure> {
+    let guess = wanted.map_or(range.len() / 600 + 1, <[TaskId]>::len);
+    let mut scan = Scan { text, wanted, column: None, skipping: false, found: Vec::with_capacity(guess) };
     for line in Lines::new(text, range) {
         if let Some(first) = line.first(text) {
             scan.line(&line, first)?;
@@ -41,14 +46,21 @@ pub(super) struct Scanned {
 
 struct Scan<'t> {
     text: &'t str,
+    wanted: Option<&'t [TaskId]>,
+    /// The column of the dashes.
+    column: Option<usize>,
+    /// Whether the lines belong to a task that is not wanted.
+    skipping: bool,
     found: Vec<Scanned>,
 }
 
 impl Scan<'_> {
     fn line(&mut self, line: &Line, first: u8) -> Result<(), Unsure> {
-        match self.found.last().map(|open| open.item.indent) {
+        match self.column {
             Some(column) if line.indent > column => {
-                self.inside(line, first);
+                if !self.skipping {
+                    self.inside(line, first);
+                }
                 return Ok(());
             }
             _ if first == b'#' => return Ok(()),
@@ -57,6 +69,11 @@ impl Scan<'_> {
         }
         if !line.is_dash(self.text) {
             return Err(Unsure);
+        }
+        self.column = Some(line.indent);
+        self.skipping = self.is_unwanted(line)?;
+        if self.skipping {
+            return Ok(());
         }
         let item = Item { start: line.content(), end: line.end, indent: line.indent };
         let head = empty_head().ok_or(Unsure)?;
@@ -70,6 +87,15 @@ impl Scan<'_> {
         }
         self.found.push(open);
         Ok(())
+    }
+
+    /// Whether the task that begins on this line is none of those that are wanted. A task whose ID does not stand
+    /// behind its dash cannot be judged by one line.
+    fn is_unwanted(&self, line: &Line) -> Result<bool, Unsure> {
+        let Some(wanted) = self.wanted else { return Ok(false) };
+        let value = self.text[line.content() + 1..line.end].trim_start().strip_prefix("id:").ok_or(Unsure)?;
+        let id = scalar(value).ok().flatten().ok_or(Unsure)?;
+        Ok(!wanted.iter().any(|wanted| wanted.as_str() == id))
     }
 
     fn inside(&mut self, line: &Line, first: u8) {

@@ -114,7 +114,7 @@ impl<'t> View<'t> {
         }
     }
 
-    /// Revision, archive and the heads of all tasks.
+    /// Revision and archive, before any task.
     pub(crate) fn board(&mut self) -> Result<Board, StoreError> {
         let broken = |error: YamlError| {
             let error = YamlError { key: Some("revision".to_owned()), ..error };
@@ -126,23 +126,28 @@ impl<'t> View<'t> {
             Ok(archived) => board.archived = archived.unwrap_or_default(),
             Err(error) => self.faults.push(fault_of("archived", error)),
         }
-        let from_tree = self.tree.is_some();
-        if from_tree {
-            self.tasks_from_tree(&mut board)?
-        } else {
-            self.tasks_from_lines(&mut board)?
-        }
         Ok(board)
     }
 
-    fn tasks_from_lines(&mut self, board: &mut Board) -> Result<(), StoreError> {
+    /// The heads of all tasks, or of those that are wanted.
+    pub(crate) fn load_heads(
+        &mut self,
+        board: &mut Board,
+        wanted: Option<&[TaskId]>,
+    ) -> Result<(), StoreError> {
+        if self.tree.is_some() { self.tasks_from_tree(board) } else { self.tasks_from_lines(board, wanted) }
+    }
+
+    fn tasks_from_lines(&mut self, board: &mut Board, wanted: Option<&[TaskId]>) -> Result<(), StoreError> {
         let Some(block) = self.block("tasks") else { return Ok(()) };
         let rest = &self.text[block.after..block.end];
         let (first, below) = rest.split_once('\n').unwrap_or((rest, ""));
         let scanned = match first.trim() {
             "[]" if below.is_empty() => Ok(Vec::new()),
             first if first.is_empty() || first.starts_with('#') => {
-                heads::scan(self.text, block.end - below.len()..block.end)
+                let range = block.end - below.len()..block.end;
+                // People also write other keys before the ID; then all heads are read.
+                heads::scan(self.text, range.clone(), wanted).or_else(|_| heads::scan(self.text, range, None))
             }
             _ => Err(Unsure),
         };
@@ -291,6 +296,7 @@ impl<'t> View<'t> {
     pub(crate) fn state(&mut self) -> Result<State, StoreError> {
         let mut board = self.board()?;
         self.load_sections(&mut board, &Section::ALL);
+        self.load_heads(&mut board, None)?;
         let tasks: Vec<TaskId> = board.tasks.keys().cloned().collect();
         self.load_bodies(&mut board, &tasks)?;
         let mut journal = Journal { faults: std::mem::take(&mut self.faults), ..Journal::default() };

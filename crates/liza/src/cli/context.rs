@@ -5,13 +5,15 @@ use std::path::{Path, PathBuf};
 
 use liza_core::agent::Actor;
 use liza_core::effect::Effect;
-use liza_core::ids::Revision;
+use liza_core::ids::{Revision, TaskId};
 use liza_core::value::Fields;
 use liza_core::{Command, Refusal};
 use liza_store::Notice;
 
-use crate::effects::{run_halts, to_remove};
+use crate::effects::{remove_worktree, run_halts, to_remove};
+use crate::git::{Branch, Rescue};
 use crate::project::{AGENT_GENERATION, AGENT_ID, Project, actor_from};
+use crate::work::Work;
 
 use super::error::CommandError;
 use super::exit_code::Exit;
@@ -63,9 +65,6 @@ pub(super) struct Submitted {
     pub(super) revision: u64,
     /// What the rules told.
     pub(super) reply: Fields,
-    /// What is left to do in the world: worktrees to prepare.
-    #[allow(dead_code, reason = "claim-task prepares the worktree that it finds here")]
-    pub(super) effects: Vec<Effect>,
 }
 
 impl Context {
@@ -106,7 +105,7 @@ impl Context {
             return Err(refusal.into());
         }
         done?;
-        Ok(Submitted { revision: outcome.revision.0, reply: outcome.reply, effects: outcome.effects })
+        Ok(Submitted { revision: outcome.revision.0, reply: outcome.reply })
     }
 
     /// Tells what the store settled on the way.
@@ -120,10 +119,26 @@ impl Context {
     /// written, and `recover` does what was left.
     fn remove_worktrees(&self, project: &Project, effects: &[Effect]) {
         for task in to_remove(effects) {
-            if let Err(error) = crate::effects::remove_worktree(project, task) {
-                self.screen.note(&format!("liza: the worktree of {task} is still there: {error}"));
-                self.screen.note("  hint: liza recover");
+            match remove_worktree(project, task) {
+                Ok(rescue) => self.tell_rescue(task, rescue.as_ref()),
+                Err(error) => {
+                    self.screen.note(&format!("liza: the worktree of {task} is still there: {error}"));
+                    self.screen.note("  hint: liza recover");
+                }
             }
+        }
+    }
+
+    /// Work in the caller's name, where blackboard and git take turns.
+    pub(super) fn work<'p>(&self, project: &'p Project) -> Result<Work<'p>, CommandError> {
+        Ok(Work::new(project, self.actor()?).if_revision(self.if_revision))
+    }
+
+    /// Tells where work was saved that had to make room.
+    pub(super) fn tell_rescue(&self, task: &TaskId, rescue: Option<&Rescue>) {
+        if let Some(Rescue { branch, nested, .. }) = rescue {
+            let all: Vec<&str> = std::iter::once(branch).chain(nested).map(Branch::as_str).collect();
+            self.screen.note(&format!("liza: unmerged work of {task} is kept on {}", all.join(", ")));
         }
     }
 

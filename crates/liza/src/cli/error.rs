@@ -10,6 +10,7 @@ use liza_store::StoreError;
 use serde_json::Value;
 
 use crate::git::GitError;
+use crate::work::WorkError;
 
 use super::exit_code::Exit;
 
@@ -113,20 +114,48 @@ impl From<StoreError> for CommandError {
 
 impl From<GitError> for CommandError {
     fn from(error: GitError) -> Self {
-        let (code, exit) = match error {
+        let (code, exit) = match &error {
             GitError::Missing { .. } | GitError::TooOld { .. } => ("git_missing", Exit::Missing),
             GitError::NotARepository { .. } | GitError::NoCheckout { .. } | GitError::NoCommits { .. } => {
                 ("no_repository", Exit::Refused)
             }
+            GitError::UnknownCommit { .. } => ("unknown_commit", Exit::Refused),
             GitError::TimedOut { .. }
             | GitError::Failed { .. }
             | GitError::Unreadable { .. }
             | GitError::Foreign { .. }
             | GitError::BranchInUse { .. }
-            | GitError::UnknownCommit { .. }
             | GitError::NoIdentity { .. }
             | GitError::Io { .. } => ("git", Exit::Git),
         };
         Self::refused(code, error.to_string()).exit(exit)
+    }
+}
+
+impl From<WorkError> for CommandError {
+    fn from(error: WorkError) -> Self {
+        let message = error.to_string();
+        let made =
+            |code: &str, exit: Exit, hint: &str| Self::refused(code, message.clone()).hint(hint).exit(exit);
+        let repair = "a coder claims it again and resolves it; the branch is as it was";
+        match error {
+            WorkError::Refused(refusal) => (*refusal).into(),
+            WorkError::Store(error) => error.into(),
+            WorkError::Git(error) => error.into(),
+            WorkError::Branch(_) => made("bad_branch", Exit::Inconsistent, "liza edit mends the config"),
+            WorkError::NoIntegrationBranch { .. } => {
+                made("no_integration_branch", Exit::Git, "liza doctor --fix makes it at the present commit")
+            }
+            WorkError::Conflict { .. } => made("conflict", Exit::Git, repair),
+            WorkError::Unrelated { .. } => made("unrelated", Exit::Git, repair),
+            WorkError::TestFailed { .. } => made("integration_test", Exit::Git, repair),
+            WorkError::CheckoutRefused { path, .. } => {
+                let hint = "commit or stash what is in the way in";
+                made("checkout_refused", Exit::Git, &format!("{hint} {}, then merge again", path.display()))
+            }
+            WorkError::Overtaken { .. } => made("overtaken", Exit::Git, "nothing was changed; merge again"),
+            WorkError::Locked { .. } => made("locked", Exit::Locked, "try again when the other is done"),
+            WorkError::Io { .. } => made("io", Exit::Refused, "liza doctor looks at the disk"),
+        }
     }
 }

@@ -3,9 +3,10 @@
 use liza_core::refusal::Class;
 
 /// How the program ends.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(super) enum Exit {
     /// It did what was asked.
+    #[default]
     Success,
     /// Refused, invalid, or called wrongly.
     Refused,

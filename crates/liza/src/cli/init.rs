@@ -18,7 +18,7 @@ use serde_json::json;
 
 use crate::contracts::VISION;
 use crate::git::{Branch, BranchError, Git, Repo};
-use crate::project::now;
+use crate::project::{EXCLUDED, now};
 
 use super::context::Context;
 use super::error::CommandError;
@@ -28,8 +28,6 @@ use super::spec;
 
 /// Where the blackboard is made before it is moved to `.liza`.
 const STAGE: &str = ".liza-init";
-/// What git should not see.
-const EXCLUDED: [&str; 2] = ["/.liza/", "/.worktrees/"];
 
 /// Make a blackboard for this repository.
 ///

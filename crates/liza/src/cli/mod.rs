@@ -9,6 +9,8 @@ mod align;
 mod anomaly;
 mod archive;
 mod checkpoint;
+mod claim_review;
+mod claim_task;
 mod clear_stale_review_claims;
 mod completions;
 mod context;
@@ -16,6 +18,7 @@ mod convert_discovery;
 mod demo;
 mod deregister;
 mod discover;
+mod doctor;
 mod edit;
 mod edit_task;
 mod error;
@@ -39,6 +42,7 @@ mod old_names;
 mod output;
 mod pause;
 mod pre_check;
+mod recover;
 mod register;
 mod release_claim;
 mod resume;
@@ -48,10 +52,15 @@ mod spec;
 mod spec_change;
 mod sprint;
 mod status;
+mod submit_for_review;
+mod submit_verdict;
 mod supersede_task;
 mod unblock_task;
 mod update_sprint_metrics;
 mod validate;
+mod wt_create;
+mod wt_delete;
+mod wt_merge;
 
 use std::ffi::OsString;
 use std::process::ExitCode;
@@ -83,6 +92,8 @@ enum Verb {
     Anomaly(anomaly::Args),
     Archive(archive::Args),
     Checkpoint(checkpoint::Args),
+    ClaimReview(claim_review::Args),
+    ClaimTask(claim_task::Args),
     ClearStaleReviewClaims(clear_stale_review_claims::Args),
     Completions(completions::Args),
     ConvertDiscovery(convert_discovery::Args),
@@ -90,6 +101,7 @@ enum Verb {
     Deregister(deregister::Args),
     Discover(discover::Args),
     Edit(edit::Args),
+    Doctor(doctor::Args),
     EditTask(edit_task::Args),
     Finalize(finalize::Args),
     Get(get::Args),
@@ -105,6 +117,7 @@ enum Verb {
     Note(note::Args),
     Pause(pause::Args),
     PreCheck(pre_check::Args),
+    Recover(recover::Args),
     Register(register::Args),
     ReleaseClaim(release_claim::Args),
     Resume(resume::Args),
@@ -113,10 +126,15 @@ enum Verb {
     SpecChange(spec_change::Args),
     Sprint(sprint::Args),
     Status(status::Args),
+    SubmitForReview(submit_for_review::Args),
+    SubmitVerdict(submit_verdict::Args),
     SupersedeTask(supersede_task::Args),
     UnblockTask(unblock_task::Args),
     UpdateSprintMetrics(update_sprint_metrics::Args),
     Validate(validate::Args),
+    WtCreate(wt_create::Args),
+    WtDelete(wt_delete::Args),
+    WtMerge(wt_merge::Args),
 }
 
 /// Parses, runs, prints; returns the exit code.
@@ -137,7 +155,7 @@ fn run(arguments: Vec<OsString>) -> Exit {
     match Context::new(&cli.global).and_then(|context| dispatch(cli.verb, &context)) {
         Ok(reply) => {
             screen.reply(&reply);
-            Exit::Success
+            reply.exit
         }
         Err(error) => {
             screen.error(&error);
@@ -155,6 +173,8 @@ fn dispatch(verb: Verb, context: &Context) -> Result<Reply, CommandError> {
         Verb::Anomaly(args) => anomaly::run(args, context),
         Verb::Archive(args) => archive::run(&args, context),
         Verb::Checkpoint(args) => checkpoint::run(&args, context),
+        Verb::ClaimReview(args) => claim_review::run(&args, context),
+        Verb::ClaimTask(args) => claim_task::run(&args, context),
         Verb::ClearStaleReviewClaims(_) => clear_stale_review_claims::run(context),
         Verb::Completions(args) => completions::run(&args, Cli::command()),
         Verb::ConvertDiscovery(args) => convert_discovery::run(args, context),
@@ -162,6 +182,7 @@ fn dispatch(verb: Verb, context: &Context) -> Result<Reply, CommandError> {
         Verb::Deregister(args) => deregister::run(&args, context),
         Verb::Discover(args) => discover::run(args, context),
         Verb::Edit(args) => edit::run(&args, context),
+        Verb::Doctor(args) => doctor::run(&args, context),
         Verb::EditTask(args) => edit_task::run(args, context),
         Verb::Finalize(args) => finalize::run(args, context),
         Verb::Get(args) => get::run(&args, context),
@@ -177,6 +198,7 @@ fn dispatch(verb: Verb, context: &Context) -> Result<Reply, CommandError> {
         Verb::Note(args) => note::run(args, context),
         Verb::Pause(_) => pause::run(context),
         Verb::PreCheck(args) => pre_check::run(args, context),
+        Verb::Recover(_) => recover::run(context),
         Verb::Register(args) => register::run(args, context),
         Verb::ReleaseClaim(args) => release_claim::run(args, context),
         Verb::Resume(args) => resume::run(args, context),
@@ -185,10 +207,15 @@ fn dispatch(verb: Verb, context: &Context) -> Result<Reply, CommandError> {
         Verb::SpecChange(args) => spec_change::run(args, context),
         Verb::Sprint(args) => sprint::run(args, context),
         Verb::Status(args) => status::run(&args, context),
+        Verb::SubmitForReview(args) => submit_for_review::run(&args, context),
+        Verb::SubmitVerdict(args) => submit_verdict::run(args, context),
         Verb::SupersedeTask(args) => supersede_task::run(args, context),
         Verb::UnblockTask(args) => unblock_task::run(args, context),
         Verb::UpdateSprintMetrics(_) => update_sprint_metrics::run(context),
         Verb::Validate(args) => validate::run(&args, context),
+        Verb::WtCreate(args) => wt_create::run(&args, context),
+        Verb::WtDelete(args) => wt_delete::run(args, context),
+        Verb::WtMerge(args) => wt_merge::run(&args, context),
     }
 }
 

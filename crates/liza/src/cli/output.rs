@@ -8,6 +8,7 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use serde_json::json;
 
 use super::error::CommandError;
+use super::exit_code::Exit;
 
 /// Whether text is coloured.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, clap::ValueEnum)]
@@ -32,17 +33,26 @@ pub(super) struct Reply {
     pub(super) text: String,
     /// Whether all has been said already.
     pub(super) said: bool,
+    /// How the program ends.
+    pub(super) exit: Exit,
 }
 
 impl Reply {
     /// A reply with both faces.
     pub(super) fn new(text: impl Into<String>, result: serde_json::Value) -> Self {
-        Self { revision: None, result, text: text.into(), said: false }
+        Self { revision: None, result, text: text.into(), said: false, exit: Exit::Success }
     }
 
     /// The end of a command that has told everything as it went.
     pub(super) fn said() -> Self {
         Self { said: true, ..Self::default() }
+    }
+
+    /// With another ending: it was told, and it is not good.
+    #[must_use]
+    pub(super) fn ending(mut self, exit: Exit) -> Self {
+        self.exit = exit;
+        self
     }
 
     /// At that revision.

@@ -55,7 +55,8 @@ impl Drop for Stage<'_> {
 }
 
 impl Repo {
-    /// Runs the test of `commit`, if it has one; what it prints goes to the file `output`.
+    /// Runs the test of `commit`, if it has one; what it prints goes to the file `output`,
+    /// which is made with its folder.
     ///
     /// # Errors
     ///
@@ -68,7 +69,10 @@ impl Repo {
     ) -> Result<IntegrationTest, GitError> {
         let Some(executable) = self.test_script(commit)? else { return Ok(IntegrationTest::Absent) };
         let doing = "running the integration test";
-        let file = || File::create(output).and_then(|file| Ok((file.try_clone()?, file)));
+        let file = || {
+            output.parent().map_or(Ok(()), fs::create_dir_all)?;
+            File::create(output).and_then(|file| Ok((file.try_clone()?, file)))
+        };
         let (stdout, stderr) = file().map_err(|error| GitError::io(doing, output, error))?;
         let stage = self.stage(commit)?;
         let script = stage.path.join(SCRIPT);

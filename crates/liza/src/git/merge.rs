@@ -220,6 +220,34 @@ impl Repo {
         Ok(Moved::Done)
     }
 
+    /// Takes a move back that must not stand, if nobody has built on it; says whether it could.
+    ///
+    /// # Errors
+    ///
+    /// When git fails.
+    pub fn undo_move(&self, branch: &Branch, merge: &Merge) -> Result<bool, GitError> {
+        if self.tip(branch)?.as_ref() != Some(&merge.new) {
+            return Ok(false);
+        }
+        let holders = self.holders(branch)?;
+        self.take_back(branch, merge, &holders).map(|()| true)
+    }
+
+    /// Where the branch was before the merge of a task, by its reflog; `None` where that does not tell.
+    ///
+    /// # Errors
+    ///
+    /// When git cannot be run.
+    pub fn before_merge(&self, branch: &Branch, task: &TaskId) -> Result<Option<Sha>, GitError> {
+        let call = self.here("reading a branch's reflog");
+        let log = call.args(["reflog", "show", "--format=%H %gs", &branch.full(), "--"]).run()?;
+        let text = String::from_utf8_lossy(&log.stdout).into_owned();
+        let wanted = format!("{REASON}{task}");
+        let mut lines = text.lines().filter_map(|line| line.split_once(' '));
+        let found = lines.find(|(_, reason)| *reason == wanted);
+        Ok(found.and_then(|_| lines.next()).and_then(|(commit, _)| sha(commit.as_bytes())))
+    }
+
     /// The checkout changed between rehearsal and performance: the branch goes back to the recorded value.
     fn take_back(&self, branch: &Branch, merge: &Merge, followed: &[PathBuf]) -> Result<(), GitError> {
         self.update_ref(&branch.full(), merge.old.as_str(), merge.new.as_str(), "liza: merge taken back")?;

@@ -5,6 +5,7 @@
 
 mod error;
 mod integration_test;
+mod inventory;
 mod locks;
 mod merge;
 mod refs;

@@ -17,6 +17,9 @@ use super::run::{Call, Git};
 /// The old value of a reference that must not exist yet.
 pub(crate) const ABSENT: &str = "0000000000000000000000000000000000000000";
 
+/// What is being done when the list of excluded files is at hand.
+const EXCLUDING: &str = "excluding files from git";
+
 /// A git repository, seen from a project's root.
 #[derive(Debug, Clone)]
 pub struct Repo {
@@ -239,14 +242,7 @@ impl Repo {
     ///
     /// When the file cannot be read or written.
     pub fn exclude(&self, patterns: &[&str]) -> Result<bool, GitError> {
-        let doing = "excluding files from git";
-        let call =
-            self.here(doing).args(["rev-parse", "--path-format=absolute", "--git-path", "info/exclude"]);
-        let file = self.root.join(call.text()?);
-        let old = match fs::read_to_string(&file) {
-            Err(error) if error.kind() == std::io::ErrorKind::NotFound => String::new(),
-            read => read.map_err(|error| GitError::io(doing, &file, error))?,
-        };
+        let (file, old) = self.excluded()?;
         let missing = patterns.iter().filter(|pattern| !old.lines().any(|line| line == **pattern));
         let lines: String = missing.map(|pattern| format!("{pattern}\n")).collect();
         if lines.is_empty() {
@@ -261,7 +257,61 @@ impl Repo {
                 .open(&file)?
                 .write_all(format!("{gap}{lines}").as_bytes())
         };
-        append().map(|()| true).map_err(|error| GitError::io(doing, &file, error))
+        append().map(|()| true).map_err(|error| GitError::io(EXCLUDING, &file, error))
+    }
+
+    /// Whether all of these are kept out of git's sight.
+    ///
+    /// # Errors
+    ///
+    /// When the file cannot be read.
+    pub fn excludes(&self, patterns: &[&str]) -> Result<bool, GitError> {
+        let (_, old) = self.excluded()?;
+        Ok(patterns.iter().all(|pattern| old.lines().any(|line| line == *pattern)))
+    }
+
+    /// The list of excluded files, and what is in it.
+    fn excluded(&self) -> Result<(PathBuf, String), GitError> {
+        let call =
+            self.here(EXCLUDING).args(["rev-parse", "--path-format=absolute", "--git-path", "info/exclude"]);
+        let file = self.root.join(call.text()?);
+        match fs::read_to_string(&file) {
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok((file, String::new())),
+            Err(error) => Err(GitError::io(EXCLUDING, &file, error)),
+            Ok(text) => Ok((file, text)),
+        }
+    }
+
+    /// In whose name git commits here.
+    ///
+    /// # Errors
+    ///
+    /// [`GitError::NoIdentity`] when it does not know.
+    pub fn identity(&self) -> Result<String, GitError> {
+        let call = self.here("asking who commits here").args(["-c", "user.useConfigOnly=true"]);
+        let reply = call.args(["var", "GIT_COMMITTER_IDENT"]).run()?;
+        let text = String::from_utf8_lossy(&reply.stdout).into_owned();
+        match text.rsplit_once('>').filter(|_| reply.status == Some(0)) {
+            Some((name, _)) => Ok(format!("{name}>")),
+            None => Err(GitError::NoIdentity { message: reply.message() }),
+        }
+    }
+
+    /// What a person has begun in the project's checkout and not ended, by the name of the git command.
+    ///
+    /// # Errors
+    ///
+    /// When git cannot tell.
+    pub fn unfinished(&self) -> Result<Option<&'static str>, GitError> {
+        let git_dir = self.git_dir_of(&self.root)?;
+        let signs = [
+            ("MERGE_HEAD", "merge"),
+            ("rebase-merge", "rebase"),
+            ("rebase-apply", "rebase"),
+            ("CHERRY_PICK_HEAD", "cherry-pick"),
+            ("REVERT_HEAD", "revert"),
+        ];
+        Ok(signs.into_iter().find(|(file, _)| git_dir.join(file).exists()).map(|(_, name)| name))
     }
 
     /// Every worktree that git knows, the main one first.

@@ -338,6 +338,7 @@ impl Call {
             .envs(SET)
             // It would win over LC_ALL.
             .env_remove("LANGUAGE")
+            .env(process::GIT_OWNER, std::process::id().to_string())
             .envs(self.variables.iter().map(|(name, value)| (name, value)))
             .stdin(if self.stdin.is_empty() { Stdio::null() } else { Stdio::piped() })
             .stdout(Stdio::piped())

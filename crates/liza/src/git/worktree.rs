@@ -11,7 +11,7 @@ use liza_core::ids::{Sha, TaskId};
 
 use super::error::GitError;
 use super::refs::Branch;
-use super::repo::{Entry, Lock, Repo};
+use super::repo::{Entry, Lock, Repo, sha};
 use super::rescue::{Kept, Rescue, SCRATCH, Seat};
 use super::run::TREE_LIMIT;
 use super::status::{Change, Untracked};
@@ -201,6 +201,22 @@ impl Repo {
         let on_task_branch = status.branch.as_deref() == Some(Branch::of(task).as_str());
         let has_base = head.names_same_commit(base) || self.is_ancestor(base, &head)?;
         Ok(Facts { head, on_task_branch, has_base, changes: status.changes })
+    }
+
+    /// The commit that the task's worktree is at; `None` where there is no worktree that git could use.
+    ///
+    /// # Errors
+    ///
+    /// When git cannot be run.
+    pub fn head_of(&self, task: &TaskId) -> Result<Option<Sha>, GitError> {
+        let path = self.worktree_path(task);
+        // Without its link, git would take the folder for a part of the project around it.
+        if !path.join(".git").is_file() {
+            return Ok(None);
+        }
+        let call = self.call("reading a worktree's HEAD", &path);
+        let reply = call.args(["rev-parse", "--verify", "--quiet", "HEAD^{commit}"]).run()?;
+        Ok(sha(&reply.stdout).filter(|_| reply.status == Some(0)))
     }
 
     /// Puts HEAD, the task's branch and the tracked files back to `commit`; untracked files stay.
@@ -396,7 +412,7 @@ pub(crate) fn leftovers(parent: &Path, prefix: &str) -> Vec<PathBuf> {
     abandoned.collect()
 }
 
-fn folder_state(path: &Path, entry: Option<&Entry>) -> Folder {
+pub(crate) fn folder_state(path: &Path, entry: Option<&Entry>) -> Folder {
     let Ok(data) = fs::symlink_metadata(path) else { return Folder::Absent };
     let link = path.join(".git");
     if !data.is_dir() || link.is_dir() {
@@ -411,7 +427,7 @@ fn foreign(path: &Path) -> GitError {
 }
 
 /// Whether two paths are one, though links lead to it.
-fn same_place(one: &Path, other: &Path) -> bool {
+pub(crate) fn same_place(one: &Path, other: &Path) -> bool {
     let real = |path: &Path| path.canonicalize().ok();
     one == other || real(one).is_some_and(|one| Some(one) == real(other))
 }

@@ -138,11 +138,11 @@ fn failure(given: Option<&MergeFailure>, record: &TaskRecord) -> Option<MergeFai
         return given.cloned();
     }
     let event = last(record, EventName::IntegrationFailed)?;
-    let output = fact(event, "output");
-    Some(if output.is_empty() {
-        MergeFailure::Conflict { files: facts(event, "files") }
-    } else {
-        MergeFailure::Test { what: fact(event, "reason"), output }
+    let (output, files) = (fact(event, "output"), facts(event, "files"));
+    Some(match (output.is_empty(), files.is_empty()) {
+        (false, _) => MergeFailure::Test { what: fact(event, "reason"), output },
+        (true, true) if fact(event, "reason").contains("no common history") => MergeFailure::Unrelated,
+        (true, _) => MergeFailure::Conflict { files },
     })
 }
 
@@ -166,6 +166,9 @@ fn write_fix(
         Some(MergeFailure::Test { what, output }) => {
             page.field("FAILED TEST", &what);
             page.line(format!("TEST OUTPUT: {}", path(&brief.project.join(output))));
+        }
+        Some(MergeFailure::Unrelated) => {
+            page.line(format!("NO COMMON HISTORY: the work does not descend from {branch}."));
         }
         Some(MergeFailure::Conflict { .. }) | None => {
             page.line("What failed is not on record: merge and test to see it.");

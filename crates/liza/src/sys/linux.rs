@@ -6,6 +6,8 @@ use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use super::process::is_alive;
+
 /// The processes whose environment carries `mark`, and all that descend from `root`.
 ///
 /// The mark finds what was orphaned (its parent ended), the descent finds what cleared its environment; neither
@@ -34,6 +36,24 @@ pub(super) fn in_use(file: &Path, folders: &[&Path]) -> Option<bool> {
         (is_git && inside()) || has_open(&process, file)
     });
     Some(used)
+}
+
+/// Processes at work below `folder` that carry `name` with the number of a process that is gone.
+pub(super) fn orphans(name: &str, folder: &Path) -> Vec<u32> {
+    let orphaned = |pid: &u32| {
+        let inside = fs::read_link(format!("/proc/{pid}/cwd")).is_ok_and(|cwd| cwd.starts_with(folder));
+        inside && owner_of(*pid, name).is_some_and(|owner| !is_alive(owner)) && !is_zombie(*pid)
+    };
+    all().into_iter().filter(orphaned).collect()
+}
+
+/// The number with which the value of a process's variable begins.
+fn owner_of(pid: u32, name: &str) -> Option<u32> {
+    let environment = fs::read(format!("/proc/{pid}/environ")).ok()?;
+    let variables =
+        environment.split(|byte| *byte == 0).filter_map(|variable| std::str::from_utf8(variable).ok());
+    let value = variables.filter_map(|variable| variable.strip_prefix(name)?.strip_prefix('=')).next()?;
+    value.split('-').next()?.parse().ok()
 }
 
 fn all() -> Vec<u32> {

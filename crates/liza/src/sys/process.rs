@@ -2,6 +2,7 @@
 //!
 //! Signals only what was started here: a group that we lead, or processes that carry our mark.
 
+use std::collections::BTreeSet;
 use std::io;
 use std::os::unix::process::CommandExt;
 use std::path::Path;
@@ -17,6 +18,9 @@ use super::system;
 
 /// The variable by which descendants of one [`ProcessTree`] are found again.
 const MARK: &str = "LIZA_PROCESS_TREE";
+
+/// The variable that names the process for which a git runs, so that one that outlived it is found.
+pub const GIT_OWNER: &str = "LIZA_GIT_OWNER";
 
 /// How often a dying tree is looked at before it is given up.
 const SWEEPS: u32 = 200;
@@ -59,6 +63,36 @@ pub fn is_alive(id: u32) -> bool {
 /// Whether `file` is in use by some process, or a git works below one of `folders`; `None` when that cannot be known.
 pub fn in_use(file: &Path, folders: &[&Path]) -> Option<bool> {
     system::in_use(file, folders)
+}
+
+/// Waits until no git runs below `folder` that outlived the process for which it ran; says whether there are none.
+pub fn await_orphaned_git(folder: &Path, limit: Duration) -> bool {
+    let deadline = Instant::now() + limit;
+    while !system::orphans(GIT_OWNER, folder).is_empty() {
+        if Instant::now() >= deadline {
+            return false;
+        }
+        thread::sleep(Duration::from_millis(20));
+    }
+    true
+}
+
+/// Ends what is left below `folder` of [`ProcessTree`]s whose owner is gone; says how many processes that were.
+pub fn end_orphaned_trees(folder: &Path) -> usize {
+    let mut ended = BTreeSet::new();
+    for _ in 0..SWEEPS {
+        let orphans = system::orphans(MARK, folder);
+        if orphans.is_empty() {
+            break;
+        }
+        for id in orphans {
+            ended.insert(id);
+            // It may have ended by itself, which is what we want.
+            let _ = pid(id).map(|id| kill_process(id, Signal::KILL));
+        }
+        thread::sleep(Duration::from_millis(5));
+    }
+    ended.len()
 }
 
 /// A child with everything that it starts, as one thing to wait for and to end.

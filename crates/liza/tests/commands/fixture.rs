@@ -55,7 +55,7 @@ pub(crate) fn submitted(project: &TestProject, task: &str, coder: &str) {
         has_base: true,
     };
     let actor = Actor::Agent(coder.parse().unwrap(), Generation(generation));
-    let command = Command::SubmitForReview { task: task.parse().unwrap(), commit: head, facts };
+    let command = Command::SubmitForReview { task: task.parse().unwrap(), commit: head, facts: Some(facts) };
     submit(project, actor, now(), command);
 }
 

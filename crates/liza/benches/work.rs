@@ -1,0 +1,127 @@
+//! What a claim and a merge cost beside the bare git commands that they need, in a repository of 5,000 files.
+//!
+//! `cargo bench -p liza` prints one table. Both figures of a row come from the same run, in turn, so the ratios hold
+//! on any machine. Never part of the tests: a busy machine is not a defect.
+
+#![expect(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    reason = "a measurement stops at the first thing that is wrong"
+)]
+
+#[path = "../tests/support/mod.rs"]
+mod support;
+
+use std::time::{Duration, Instant};
+
+use support::TestProject;
+
+const FILES: usize = 5_000;
+const ROUNDS: usize = 15;
+
+fn main() {
+    println!("median in ms over {ROUNDS} rounds, {FILES} files; × is ours to bare git");
+    println!("{:>6} {:>8} {:>10} {:>10} {:>6}", "tasks", "", "bare git", "liza", "×");
+    for tasks in [30, 1_000] {
+        measure(tasks);
+    }
+}
+
+fn measure(tasks: usize) {
+    let project = repository();
+    for number in 0..tasks.saturating_sub(ROUNDS) {
+        project.add_task(&format!("other-{number}"));
+    }
+    let (mut claims, mut merges) = (Rows::default(), Rows::default());
+    for round in 0..ROUNDS {
+        let name = format!("bare-{round}");
+        claims.bare.push(timed(|| bare_claim(&project, &name)));
+        let commit = commit(&project, &name);
+        advance(&project, &name);
+        merges.bare.push(timed(|| bare_merge(&project, &name, &commit)));
+
+        let name = format!("ours-{round}");
+        project.add_task(&name);
+        claims.ours.push(timed(|| drop(project.liza(&["claim-task", &name, "coder-1"]).ok().len())));
+        let commit = self::commit(&project, &name);
+        advance(&project, &name);
+        project.liza_as("coder-1", &["submit-for-review", &name, &commit]).ok();
+        project.liza(&["claim-review", &name, "code-reviewer-1"]).ok();
+        project.liza_as("code-reviewer-1", &["submit-verdict", &name, "APPROVED"]).ok();
+        merges.ours.push(timed(|| drop(project.liza(&["wt-merge", &name]).ok().len())));
+    }
+    claims.print(tasks, "claim");
+    merges.print(tasks, "merge");
+}
+
+/// A project of many files with a coder and a code reviewer, packed as after a clone.
+fn repository() -> TestProject {
+    let project = TestProject::bare();
+    for file in 0..FILES {
+        project.write(&format!("src/{}/{file}.txt", file % 100), &format!("file {file}\n").repeat(40));
+    }
+    project.git(&["add", "."]);
+    project.git(&["commit", "-qm", "many"]);
+    project.git(&["repack", "-adq"]);
+    project.liza(&["init", "Measure"]).ok();
+    for agent in ["coder-1", "code-reviewer-1"] {
+        project.register(agent);
+        project.liza(&["heartbeat", agent, "--for", "36000"]).ok();
+    }
+    project
+}
+
+fn bare_claim(project: &TestProject, name: &str) {
+    let head = project.git(&["rev-parse", "--verify", "refs/heads/integration"]);
+    let (branch, path) = (format!("task/{name}"), format!(".worktrees/{name}"));
+    project.git(&["worktree", "add", "--quiet", "-b", &branch, &path, &head]);
+}
+
+/// The merge, then what a merged task leaves.
+fn bare_merge(project: &TestProject, name: &str, commit: &str) {
+    let head = project.git(&["rev-parse", "--verify", "refs/heads/integration"]);
+    let tree = project.git(&["merge-tree", "--write-tree", &head, commit]);
+    let merged = project.git(&["commit-tree", &tree, "-p", &head, "-p", commit, "-m", "merge"]);
+    project.git(&["update-ref", "refs/heads/integration", &merged, &head]);
+    project.git(&["worktree", "remove", &format!(".worktrees/{name}")]);
+    project.git(&["branch", "-qD", &format!("task/{name}")]);
+}
+
+fn commit(project: &TestProject, name: &str) -> String {
+    let folder = project.root.join(".worktrees").join(name);
+    project.write(&format!(".worktrees/{name}/work-{name}"), "done\n");
+    project.git_at(&folder, &["add", "-A"]);
+    project.git_at(&folder, &["commit", "-qm", name]);
+    project.git_at(&folder, &["rev-parse", "HEAD"])
+}
+
+/// Somebody else's commit on the branch, so that a merge commit is needed.
+fn advance(project: &TestProject, name: &str) {
+    let head = project.git(&["rev-parse", "integration"]);
+    let new = project.git(&["commit-tree", "integration^{tree}", "-p", &head, "-m", name]);
+    project.git(&["update-ref", "refs/heads/integration", &new, &head]);
+}
+
+fn timed(work: impl FnOnce()) -> Duration {
+    let start = Instant::now();
+    work();
+    start.elapsed()
+}
+
+#[derive(Default)]
+struct Rows {
+    bare: Vec<Duration>,
+    ours: Vec<Duration>,
+}
+
+impl Rows {
+    fn print(mut self, tasks: usize, what: &str) {
+        let median = |times: &mut Vec<Duration>| {
+            times.sort();
+            times.get(times.len() / 2).expect("rounds").as_secs_f64() * 1000.0
+        };
+        let (bare, ours) = (median(&mut self.bare), median(&mut self.ours));
+        println!("{tasks:>6} {what:>8} {bare:>10.1} {ours:>10.1} {:>6.2}", ours / bare);
+    }
+}

@@ -1,0 +1,49 @@
+//! `liza recover`: settles what a crash left.
+
+use serde_json::json;
+
+use crate::work::{Finding, Report};
+
+use super::context::Context;
+use super::error::CommandError;
+use super::output::Reply;
+
+/// Settle what a crash left, in git and on the blackboard.
+///
+/// Whatever a living process is at is left to it; nothing is deleted that has not been saved. Run it as often as you
+/// like: a second run finds nothing.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "Example:
+  liza recover")]
+pub(super) struct Args {}
+
+/// Runs it.
+pub(super) fn run(context: &Context) -> Result<Reply, CommandError> {
+    let project = context.project()?;
+    let work = context.work(&project)?;
+    let report = work.recover();
+    context.tell_notices(&work.notices());
+    let report = report?;
+    Ok(Reply::new(in_words(&report), as_json(&report)))
+}
+
+/// What was found and done, a line each.
+pub(super) fn in_words(report: &Report) -> String {
+    let line = |mark: &str, finding: &Finding| {
+        format!("{mark} {}: {} – {}", finding.subject, finding.found, finding.done)
+    };
+    let settled = report.settled.iter().map(|finding| line("settled", finding));
+    let left = report.left.iter().map(|finding| line("left   ", finding));
+    let lines: Vec<String> = settled.chain(left).collect();
+    if lines.is_empty() { "nothing to settle".to_owned() } else { lines.join("\n") }
+}
+
+/// The same for programs.
+pub(super) fn as_json(report: &Report) -> serde_json::Value {
+    let one = |finding: &Finding| {
+        let Finding { kind, subject, found, done } = finding;
+        json!({"kind": kind.name(), "subject": subject, "found": found, "done": done})
+    };
+    let all = |findings: &[Finding]| findings.iter().map(one).collect::<Vec<_>>();
+    json!({"settled": all(&report.settled), "left": all(&report.left)})
+}

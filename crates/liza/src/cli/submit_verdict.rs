@@ -1,0 +1,84 @@
+//! `liza submit-verdict`: the code reviewer's binding judgement of exactly one commit.
+
+use std::fs;
+use std::path::PathBuf;
+
+use liza_core::command::Verdict;
+use liza_core::ids::TaskId;
+
+use super::context::Context;
+use super::error::CommandError;
+use super::input::Text;
+use super::output::{Reply, to_json, word};
+
+/// Approve or reject what was submitted.
+///
+/// Refused when the worktree is no longer as it was submitted: it is put back, and has to be judged again.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "Examples:
+  liza submit-verdict retry-orders APPROVED
+  liza submit-verdict retry-orders REJECTED \"orders.rs:12 retries POST without an idempotency key\"
+  liza submit-verdict retry-orders REJECTED --reason-file review.md
+  liza submit-verdict retry-orders REJECTED - < review.md")]
+pub(super) struct Args {
+    /// Which task.
+    task: TaskId,
+    /// The judgement.
+    #[arg(value_enum, ignore_case = true)]
+    verdict: Word,
+    /// Why; a rejection needs it. `-` reads it from standard input.
+    #[arg(allow_hyphen_values = true)]
+    reason: Option<Text>,
+    /// Read the reason from a file; `-` is standard input.
+    #[arg(long, value_name = "FILE", conflicts_with = "reason")]
+    reason_file: Option<PathBuf>,
+}
+
+/// The two judgements, as they are typed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
+enum Word {
+    /// Clear to merge.
+    #[value(name = "APPROVED")]
+    Approved,
+    /// Back to the coder.
+    #[value(name = "REJECTED")]
+    Rejected,
+}
+
+/// Runs it.
+pub(super) fn run(args: Args, context: &Context) -> Result<Reply, CommandError> {
+    let reason = match (args.reason, args.reason_file) {
+        (Some(text), _) => text.read()?,
+        (None, Some(file)) => read_file(context, &file)?,
+        (None, None) => String::new(),
+    };
+    let verdict = match args.verdict {
+        Word::Approved => Verdict::Approved,
+        Word::Rejected => Verdict::Rejected(reason),
+    };
+    let project = context.project()?;
+    let work = context.work(&project)?;
+    let written = work.submit_verdict(&args.task, verdict);
+    context.tell_notices(&work.notices());
+    let written = written?;
+    let next = match args.verdict {
+        Word::Approved => "its code reviewer's supervisor merges it",
+        Word::Rejected => "it goes back to its coder",
+    };
+    let text = format!("{} is {}: {next}", args.task, word(&written.reply, "status"));
+    Ok(Reply::new(text, to_json(&written.reply)).at(written.revision.0))
+}
+
+fn read_file(context: &Context, file: &PathBuf) -> Result<String, CommandError> {
+    let text = |text: &str| text.parse::<Text>().map_err(|never| match never {});
+    if file.as_os_str() == "-" {
+        return text("-").and_then(Text::read);
+    }
+    let path = context.directory.join(file);
+    let read = fs::read_to_string(&path).map_err(|error| {
+        CommandError::refused("io", format!("cannot read {}: {error}", path.display()))
+            .hint("--reason-file takes a text file, or - for standard input")
+    })?;
+    // A file that holds nothing but a dash is not standard input.
+    if read.trim() == "-" { Ok(read) } else { text(&read).and_then(Text::read) }
+}

@@ -1,0 +1,45 @@
+//! `liza wt-merge`: an approved commit goes to the integration branch.
+
+use liza_core::ids::TaskId;
+
+use super::context::Context;
+use super::error::CommandError;
+use super::output::{Reply, to_json, word};
+
+/// Merge an APPROVED task: exactly the approved commit, tested first.
+///
+/// No checkout is disturbed. A conflict or a red scripts/integration-test.sh leaves the branch as it was and makes
+/// the task INTEGRATION_FAILED (exit 3).
+#[derive(Debug, clap::Args)]
+#[command(after_help = "Example:
+  liza wt-merge retry-orders")]
+pub(super) struct Args {
+    /// Which task.
+    task: TaskId,
+}
+
+/// Runs it.
+pub(super) fn run(args: &Args, context: &Context) -> Result<Reply, CommandError> {
+    let project = context.project()?;
+    let work = context.work(&project)?;
+    let merged = work.merge(&args.task);
+    context.tell_notices(&work.notices());
+    let merged = merged?;
+    context.tell_rescue(&args.task, merged.rescued.as_ref());
+    if let Some(error) = &merged.left {
+        context.screen.note(&format!("liza: merged, but something is left to do: {error}"));
+        context.screen.note("  hint: liza recover");
+    }
+    let reply = &merged.written.reply;
+    let text = format!(
+        "{} is MERGED at {} (drift {} commit(s))",
+        args.task,
+        word(reply, "merge_commit"),
+        word(reply, "drift_commits")
+    );
+    let mut result = to_json(reply);
+    if let Some(rescue) = &merged.rescued {
+        result["rescued"] = rescue.branch.as_str().into();
+    }
+    Ok(Reply::new(text, result).at(merged.written.revision.0))
+}

@@ -1,0 +1,101 @@
+//! doctor: what it sees, how to mend it, and what it mends by itself.
+
+use std::fs;
+
+use serde_json::Value;
+
+use crate::fixture::*;
+use crate::support::{Run, TestProject};
+
+/// One check of a `doctor --json`.
+#[track_caller]
+fn check(run: &Run, name: &str) -> Value {
+    let checks = run.json()["result"]["checks"].clone();
+    let found = checks.as_array().unwrap().iter().find(|check| check["name"] == name);
+    found.unwrap_or_else(|| panic!("no {name} in {checks}")).clone()
+}
+
+/// Covers: CM-03, CM-05
+#[test]
+fn a_healthy_project_is_called_so() {
+    let project = team();
+    claimed(&project, "one", "coder-1");
+    let run = project.liza(&["doctor", "--json"]);
+    assert_eq!(run.result()["healthy"], true);
+    for name in
+        ["git", "repository", "identity", "disk space", "blackboard", "integration branch", "worktrees"]
+    {
+        assert_eq!(check(&run, name)["health"], "ok", "{name}");
+    }
+    let text = project.liza(&["doctor"]).ok().to_owned();
+    assert!(text.contains("ok    git "), "{text}");
+}
+
+/// Covers: CM-05
+#[test]
+fn what_is_broken_is_named_with_its_mend_and_mended_on_request() {
+    let project = team();
+    claimed(&project, "one", "coder-1");
+    fs::remove_dir_all(tree(&project, "one")).unwrap();
+    project.git(&["branch", "-qD", "integration"]);
+    project.write(".git/info/exclude", "");
+    fs::remove_file(project.root.join("specs/vision.md")).unwrap();
+    let run = project.liza(&["doctor", "--json"]);
+    assert_eq!(run.code, 1, "{run:?}");
+    assert_eq!(run.json()["result"]["healthy"], false);
+    for (name, health, mend) in [
+        ("worktrees", "fail", "liza recover"),
+        ("integration branch", "fail", "liza doctor --fix"),
+        ("excluded files", "warn", "liza doctor --fix"),
+        ("specifications", "warn", "write them"),
+        ("blackboard", "fail", "liza validate"),
+    ] {
+        let check = check(&run, name);
+        assert_eq!(check["health"], health, "{check}");
+        assert!(check["mend"].as_str().unwrap().contains(mend), "{check}");
+    }
+    project.write("specs/vision.md", "# Vision\n");
+    let run = project.liza(&["doctor", "--fix", "--json"]);
+    assert_eq!(run.result()["healthy"], true, "{run:?}");
+    assert_eq!(run.result()["recovered"]["settled"][0]["kind"], "missing_worktree");
+    assert_eq!(tip(&project, "integration"), tip(&project, "main"));
+    assert_eq!(project.git(&["status", "--porcelain"]), "M specs/vision.md");
+    in_order(&project);
+}
+
+/// Covers: CM-06
+#[test]
+fn it_works_where_there_is_nothing_yet() {
+    let project = TestProject::bare();
+    let run = project.liza(&["doctor", "--json"]);
+    assert_eq!(run.code, 1);
+    assert!(check(&run, "blackboard")["mend"].as_str().unwrap().contains("liza init"));
+    project.liza(&["doctor", "--fix", "--json"]).refused(1, "no_project");
+    let mut outside = project.program();
+    let run = project.run(outside.args(["doctor", "--json"]).current_dir(project.home()));
+    assert_eq!(check(&run, "repository")["health"], "fail");
+}
+
+/// Covers: AG-13, CM-05
+#[test]
+fn it_sees_what_git_lacks() {
+    let project = team();
+    fs::write(project.home().join("gitconfig"), "").unwrap();
+    let run = project.liza(&["doctor", "--json"]);
+    let identity = check(&run, "identity");
+    assert_eq!(identity["health"], "fail", "{identity}");
+    assert!(identity["mend"].as_str().unwrap().contains("user.email"), "{identity}");
+
+    let path = git_that(&project, "case \"$*\" in *version*) echo git version 2.30.1; exit;; esac");
+    let mut program = project.program();
+    let run = project.run(program.args(["doctor", "--json"]).env("PATH", path));
+    assert!(check(&run, "git")["found"].as_str().unwrap().contains("2.30 is too old"));
+
+    script(&project.home().join("agents/claude"), "exit 0");
+    let mut path = std::ffi::OsString::from(project.home().join("agents"));
+    path.push(":");
+    path.push(std::env::var_os("PATH").unwrap());
+    let mut program = project.program();
+    let run = project.run(program.args(["doctor", "--json"]).env("PATH", path));
+    assert!(check(&run, "agent programs")["found"].as_str().unwrap().contains("claude"));
+}

@@ -1,0 +1,253 @@
+//! A team at work: tasks in the middle of their lives, brought there by the commands themselves.
+
+use std::ffi::OsString;
+use std::fs;
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
+
+use liza::git::{Git, MergeNote, Moved, Prepared, Repo};
+use liza::project::{Project, now};
+use liza_core::agent::Actor;
+use liza_core::command::Halt;
+use liza_core::ids::AgentId;
+use liza_core::record::TaskRecord;
+use liza_core::time::Seconds;
+use liza_core::{Command, Request, State};
+
+use crate::support::{Run, TestProject};
+
+/// A project with two coders and two code reviewers.
+pub(crate) fn team() -> TestProject {
+    join(TestProject::new())
+}
+
+/// Lets the team join a project.
+pub(crate) fn join(project: TestProject) -> TestProject {
+    for agent in ["coder-1", "coder-2", "code-reviewer-1", "code-reviewer-2"] {
+        project.register(agent);
+    }
+    project
+}
+
+pub(crate) fn state(project: &TestProject) -> State {
+    Project::open(&project.root).unwrap().store().snapshot().unwrap()
+}
+
+/// A task's record.
+#[track_caller]
+pub(crate) fn record(project: &TestProject, task: &str) -> TaskRecord {
+    state(project).board.body(&task.parse().unwrap()).unwrap().record.clone()
+}
+
+/// A task's state, by name.
+#[track_caller]
+pub(crate) fn status(project: &TestProject, task: &str) -> &'static str {
+    record(project, task).status.unwrap().name()
+}
+
+/// The names of a task's history events.
+#[track_caller]
+pub(crate) fn history(project: &TestProject, task: &str) -> Vec<String> {
+    record(project, task).history.unwrap_or_default().into_iter().map(|event| event.event).collect()
+}
+
+/// Where a task's worktree is.
+pub(crate) fn tree(project: &TestProject, task: &str) -> PathBuf {
+    project.root.join(".worktrees").join(task)
+}
+
+pub(crate) fn claim(project: &TestProject, task: &str, coder: &str) -> Run {
+    project.liza(&["claim-task", task, coder, "--json"])
+}
+
+/// Writes and commits a file in a folder; gives the commit.
+#[track_caller]
+pub(crate) fn commit(project: &TestProject, folder: &Path, file: &str, text: &str) -> String {
+    let path = folder.join(file);
+    fs::create_dir_all(path.parent().unwrap()).unwrap();
+    fs::write(path, text).unwrap();
+    project.git_at(folder, &["add", "-A"]);
+    project.git_at(folder, &["commit", "-qm", &format!("change {file}")]);
+    project.git_at(folder, &["rev-parse", "HEAD"])
+}
+
+/// A new task that the coder has claimed.
+#[track_caller]
+pub(crate) fn claimed(project: &TestProject, task: &str, coder: &str) {
+    project.add_task(task);
+    claim(project, task, coder).ok();
+}
+
+pub(crate) fn submit(project: &TestProject, task: &str, coder: &str, commit: &str) -> Run {
+    project.liza_as(coder, &["submit-for-review", task, commit, "--json"])
+}
+
+/// A new task by coder-1, with a file of its own committed and submitted; gives the commit.
+#[track_caller]
+pub(crate) fn submitted(project: &TestProject, task: &str) -> String {
+    submitted_with(project, task, &format!("{task}.txt"), "done\n")
+}
+
+/// The same with that file.
+#[track_caller]
+pub(crate) fn submitted_with(project: &TestProject, task: &str, file: &str, text: &str) -> String {
+    claimed(project, task, "coder-1");
+    let head = commit(project, &tree(project, task), file, text);
+    submit(project, task, "coder-1", &head).ok();
+    head
+}
+
+pub(crate) fn verdict(project: &TestProject, task: &str, words: &[&str]) -> Run {
+    let words = [&["submit-verdict", task][..], words, &["--json"]].concat();
+    project.liza_as("code-reviewer-1", &words)
+}
+
+/// A submitted task that code-reviewer-1 has taken.
+#[track_caller]
+pub(crate) fn under_review(project: &TestProject, task: &str) -> String {
+    let head = submitted(project, task);
+    project.liza(&["claim-review", task, "code-reviewer-1"]).ok();
+    head
+}
+
+/// Reviews what was submitted.
+#[track_caller]
+pub(crate) fn judge(project: &TestProject, task: &str, words: &[&str]) {
+    project.liza(&["claim-review", task, "code-reviewer-1"]).ok();
+    verdict(project, task, words).ok();
+}
+
+/// An approved task with a file of its own; gives the commit.
+#[track_caller]
+pub(crate) fn approved(project: &TestProject, task: &str) -> String {
+    let head = submitted(project, task);
+    judge(project, task, &["APPROVED"]);
+    head
+}
+
+/// An approved task with that file.
+#[track_caller]
+pub(crate) fn approved_with(project: &TestProject, task: &str, file: &str, text: &str) -> String {
+    let head = submitted_with(project, task, file, text);
+    judge(project, task, &["APPROVED"]);
+    head
+}
+
+/// A rejected task.
+#[track_caller]
+pub(crate) fn rejected(project: &TestProject, task: &str) -> String {
+    let head = submitted(project, task);
+    judge(project, task, &["REJECTED", "a.rs:1 is wrong"]);
+    head
+}
+
+/// A task whose merge conflicted; gives its commit.
+#[track_caller]
+pub(crate) fn conflicted(project: &TestProject, task: &str) -> String {
+    let head = approved_with(project, task, "shared.txt", &format!("of {task}\n"));
+    advance(project, "shared.txt", "of somebody else\n");
+    project.liza(&["wt-merge", task, "--json"]).refused(3, "conflict");
+    head
+}
+
+pub(crate) fn merge(project: &TestProject, task: &str) -> Run {
+    project.liza(&["wt-merge", task, "--json"])
+}
+
+/// Moves the branch as a merge does whose process then dies; gives where it is now.
+#[track_caller]
+pub(crate) fn land_only(project: &TestProject, task: &str, commit: &str) -> String {
+    let variables = project.command("git");
+    let variables =
+        variables.get_envs().filter_map(|(name, value)| Some((name.to_owned(), value?.to_owned())));
+    let repo = Repo::open(&Git::with_environment(variables), &project.root).unwrap();
+    let (task, branch) = (task.parse().unwrap(), "integration".parse().unwrap());
+    let note = MergeNote { task: &task, title: None, approved_by: None };
+    let prepared = repo.prepare_merge(&branch, &commit.parse().unwrap(), &note).unwrap();
+    let Prepared::Ready(merge) = prepared else { panic!("{prepared:?}") };
+    assert_eq!(repo.move_branch(&branch, &merge, &task).unwrap(), Moved::Done);
+    merge.new.as_str().to_owned()
+}
+
+/// Commits a file on the integration branch as another merge would, without a checkout of it.
+#[track_caller]
+pub(crate) fn advance(project: &TestProject, file: &str, text: &str) -> String {
+    let folder = project.home().join("elsewhere");
+    let path = folder.to_str().unwrap();
+    project.git(&["worktree", "add", "-q", "-f", "--detach", path, "integration"]);
+    let head = commit(project, &folder, file, text);
+    project.git(&["update-ref", "refs/heads/integration", &head]);
+    project.git(&["worktree", "remove", "--force", path]);
+    head
+}
+
+pub(crate) fn tip(project: &TestProject, revision: &str) -> String {
+    project.git(&["rev-parse", revision])
+}
+
+/// The branches of a pattern such as `rescue/*`.
+pub(crate) fn branches(project: &TestProject, pattern: &str) -> Vec<String> {
+    let pattern = format!("refs/heads/{pattern}");
+    let text = project.git(&["for-each-ref", "--format=%(refname:short)", &pattern]);
+    text.lines().map(str::to_owned).collect()
+}
+
+/// What a file holds in a revision.
+#[track_caller]
+pub(crate) fn show(project: &TestProject, revision: &str, file: &str) -> String {
+    project.git(&["show", &format!("{revision}:{file}")])
+}
+
+/// Submits a command so many seconds ago, as a person.
+#[track_caller]
+pub(crate) fn submit_ago(project: &TestProject, seconds: i64, command: Command) {
+    let store = Project::open(&project.root).unwrap().store().clone();
+    let past = liza_core::time::Timestamp::from_unix(jiff::Timestamp::now().as_second() - seconds);
+    assert!(past < now());
+    let request =
+        Request { actor: Actor::Human, now: past, halt: Halt::default(), if_revision: None, command };
+    let outcome = store.submit(&request).unwrap();
+    assert_eq!(outcome.refusal, None);
+}
+
+/// Lets an agent's lease, and that of what it holds, be over for long.
+#[track_caller]
+pub(crate) fn expire(project: &TestProject, agent: &str) {
+    let agent: AgentId = agent.parse().unwrap();
+    let command = Command::Heartbeat { agents: vec![(agent, None)], length: Some(Seconds(1)) };
+    submit_ago(project, 1000, command);
+}
+
+/// A program in git's place: runs `before` with the words of the call in `$*`, then the real git.
+pub(crate) fn git_that(project: &TestProject, before: &str) -> OsString {
+    let folder = project.home().join("bin");
+    let path = std::env::var_os("PATH").unwrap();
+    let real = std::env::split_paths(&path).map(|folder| folder.join("git")).find(|git| git.exists());
+    script(&folder.join("git"), &format!("{before}\nexec '{}' \"$@\"", real.unwrap().display()));
+    std::env::join_paths(std::iter::once(folder).chain(std::env::split_paths(&path))).unwrap()
+}
+
+pub(crate) fn script(path: &Path, text: &str) {
+    fs::create_dir_all(path.parent().unwrap()).unwrap();
+    fs::write(path, format!("#!/bin/sh\n{text}\n")).unwrap();
+    fs::set_permissions(path, fs::Permissions::from_mode(0o755)).unwrap();
+}
+
+/// What recover settled, as `kind subject`.
+#[track_caller]
+pub(crate) fn recover(project: &TestProject) -> Vec<String> {
+    let result = project.liza(&["recover", "--json"]).result();
+    assert_eq!(result["left"], serde_json::json!([]), "{result}");
+    let settled = result["settled"].as_array().unwrap();
+    let line = |one: &serde_json::Value| {
+        format!("{} {}", one["kind"].as_str().unwrap(), one["subject"].as_str().unwrap())
+    };
+    settled.iter().map(line).collect()
+}
+
+/// The blackboard is valid and agrees with git; a recovery finds nothing.
+#[track_caller]
+pub(crate) fn in_order(project: &TestProject) {
+    assert_eq!(recover(project), Vec::<String>::new());
+    assert_eq!(project.liza(&["validate"]).ok().trim(), "VALID");
+}

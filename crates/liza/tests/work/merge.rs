@@ -1,0 +1,325 @@
+//! wt-merge: exactly the approved commit, tested, without disturbing anybody's checkout.
+
+use std::fs;
+use std::process::Stdio;
+use std::time::{Duration, Instant};
+
+use crate::fixture::*;
+use crate::support::TestProject;
+
+/// Covers: RV-04, RV-07, SP-02
+#[test]
+fn a_merge_moves_the_branch_records_it_and_clears_up() {
+    let project = team();
+    let head = approved(&project, "one");
+    let result = merge(&project, "one").result();
+    assert_eq!((&result["status"], &result["merge_commit"]), (&"MERGED".into(), &head.as_str().into()));
+    assert_eq!(tip(&project, "integration"), head, "a fast-forward is one");
+    assert!(!tree(&project, "one").exists() && branches(&project, "task/*").is_empty());
+
+    let head = approved(&project, "two");
+    advance(&project, "other", "1");
+    let old = advance(&project, "other", "2");
+    let result = merge(&project, "two").result();
+    assert_eq!(result["drift_commits"], 2);
+    let merged = tip(&project, "integration");
+    assert_eq!(result["merge_commit"], merged.as_str());
+    assert_eq!(project.git(&["log", "-1", "--format=%P", "integration"]), format!("{old} {head}"));
+    let message = project.git(&["log", "-1", "--format=%B", "integration"]);
+    for line in ["Merge two: Do it", "Approved-by: code-reviewer-1", "Liza-Task: two"] {
+        assert!(message.contains(line), "{message}");
+    }
+    let record = record(&project, "two");
+    assert_eq!((record.merge_commit.unwrap().as_str(), record.worktree), (merged.as_str(), None));
+    assert!(project.log().contains("drift 2 commit(s)"), "{}", project.log());
+    let state = state(&project);
+    assert_eq!(state.board.sprint.ready().unwrap().metrics.tasks_done, 2);
+    merge(&project, "two").refused(1, "wrong_status");
+    in_order(&project);
+}
+
+/// Covers: RV-04
+#[test]
+fn a_persons_checkout_and_dirty_files_are_not_disturbed() {
+    let project = team();
+    project.write("mine.txt", "a person's\n");
+    project.write("specs/vision.md", "being edited\n");
+    approved(&project, "one");
+    let before = project.git(&["status", "--porcelain"]);
+    merge(&project, "one").ok();
+    assert_eq!(project.git(&["status", "--porcelain"]), before);
+    assert_eq!(project.git(&["branch", "--show-current"]), "main");
+    assert_eq!(project.read("specs/vision.md"), "being edited\n");
+
+    project.git(&["stash", "-q"]);
+    project.git(&["checkout", "-q", "integration"]);
+    project.git(&["stash", "pop", "-q"]);
+    approved(&project, "two");
+    merge(&project, "two").ok();
+    assert_eq!(project.read("two.txt"), "done\n", "a checkout of the branch itself follows");
+    assert_eq!(project.git(&["status", "--porcelain"]), before);
+
+    approved_with(&project, "three", "specs/vision.md", "merged\n");
+    let tip_before = tip(&project, "integration");
+    let error = merge(&project, "three").refused(3, "checkout_refused");
+    assert!(error["hint"].as_str().unwrap().contains("commit or stash"), "{error}");
+    assert_eq!((tip(&project, "integration"), status(&project, "three")), (tip_before, "APPROVED"));
+    assert_eq!(project.read("specs/vision.md"), "being edited\n");
+    project.git(&["checkout", "-q", "specs/vision.md"]);
+    merge(&project, "three").ok();
+    in_order(&project);
+}
+
+/// Covers: RV-04, RV-10
+#[test]
+fn exactly_the_approved_commit_is_merged_whatever_the_worktree_holds() {
+    let project = team();
+    let head = approved(&project, "one");
+    let later = commit(&project, &tree(&project, "one"), "sneaked", "in\n");
+    fs::write(tree(&project, "one").join("uncommitted"), "x\n").unwrap();
+    let result = merge(&project, "one").result();
+    assert_eq!(tip(&project, "integration"), head);
+    assert_eq!(result["rescued"], "rescue/one-1", "what was not approved is kept, not merged");
+    project.git(&["merge-base", "--is-ancestor", &later, "rescue/one-1"]);
+    assert_eq!(show(&project, "rescue/one-1", "uncommitted"), "x");
+    in_order(&project);
+}
+
+/// Covers: RV-04, RV-10
+#[test]
+fn what_is_not_approved_is_not_merged() {
+    let project = team();
+    let before = tip(&project, "integration");
+    claimed(&project, "one", "coder-1");
+    let head = commit(&project, &tree(&project, "one"), "x", "x\n");
+    merge(&project, "one").refused(1, "wrong_status");
+    submit(&project, "one", "coder-1", &head).ok();
+    merge(&project, "one").refused(1, "wrong_status");
+    judge(&project, "one", &["REJECTED", "no"]);
+    merge(&project, "one").refused(1, "wrong_status");
+    project.liza_as("coder-1", &["wt-merge", "one", "--json"]).refused(1, "wrong_role");
+    assert_eq!(tip(&project, "integration"), before);
+}
+
+/// Covers: RV-05
+#[test]
+fn a_conflict_leaves_the_branch_and_names_the_files() {
+    let project = team();
+    approved_with(&project, "one", "shared.txt", "of one\n");
+    let before = advance(&project, "shared.txt", "of somebody else\n");
+    let error = merge(&project, "one").refused(3, "conflict");
+    assert!(error["message"].as_str().unwrap().contains("shared.txt"), "{error}");
+    assert_eq!((tip(&project, "integration"), status(&project, "one")), (before, "INTEGRATION_FAILED"));
+    assert!(tree(&project, "one").exists(), "the worktree stays for the fix");
+    let record = record(&project, "one");
+    let event = record.history.unwrap().pop().unwrap();
+    assert_eq!(event.event, "integration_failed");
+    assert!(format!("{:?}", event.more).contains("shared.txt"), "{event:?}");
+    assert!(project.log().contains("conflict in shared.txt"), "{}", project.log());
+    in_order(&project);
+}
+
+/// Covers: RV-05
+#[test]
+fn work_without_a_common_history_is_an_integration_failure_too() {
+    let project = team();
+    claimed(&project, "one", "coder-1");
+    let folder = tree(&project, "one");
+    project.git_at(&folder, &["checkout", "-q", "--orphan", "alone"]);
+    project.git_at(&folder, &["commit", "-qm", "alone"]);
+    project.git_at(&folder, &["branch", "-f", "task/one", "alone"]);
+    project.git_at(&folder, &["checkout", "-q", "task/one"]);
+    let head = tip(&project, "task/one");
+    submit(&project, "one", "coder-1", &head).ok();
+    judge(&project, "one", &["APPROVED"]);
+    merge(&project, "one").refused(3, "unrelated");
+    assert_eq!(status(&project, "one"), "INTEGRATION_FAILED");
+}
+
+/// Puts an integration test onto the integration branch.
+fn with_test(project: &TestProject, text: &str) -> String {
+    advance(project, "scripts/integration-test.sh", &format!("#!/bin/sh\n{text}\n"))
+}
+
+/// Covers: RV-06
+#[test]
+fn the_integration_test_sees_the_merged_result_before_the_branch_moves() {
+    let project = team();
+    with_test(&project, "ls; git rev-parse integration; test -f one.txt");
+    approved(&project, "one");
+    let before = advance(&project, "other", "x");
+    merge(&project, "one").ok();
+    let log = project.read(".liza/integration-tests/one-1.log");
+    for line in ["one.txt", "other", &before] {
+        assert!(log.lines().any(|seen| seen == line), "{line}: {log}");
+    }
+    let left: Vec<_> = fs::read_dir(project.root.join(".worktrees")).unwrap().collect();
+    assert!(left.is_empty(), "{left:?}");
+    in_order(&project);
+}
+
+/// Covers: RV-06
+#[test]
+fn a_red_test_keeps_the_branch_and_its_output() {
+    let project = team();
+    approved(&project, "one");
+    let before = with_test(&project, "echo it is broken; exit 7");
+    let error = merge(&project, "one").refused(3, "integration_test");
+    let message = error["message"].as_str().unwrap();
+    assert!(
+        message.contains("exit status 7") && message.contains(".liza/integration-tests/one-1.log"),
+        "{error}"
+    );
+    assert_eq!(project.read(".liza/integration-tests/one-1.log"), "it is broken\n");
+    assert_eq!((tip(&project, "integration"), status(&project, "one")), (before, "INTEGRATION_FAILED"));
+    let event = record(&project, "one").history.unwrap().pop().unwrap();
+    assert!(format!("{:?}", event.more).contains("one-1.log"), "{event:?}");
+    in_order(&project);
+}
+
+/// Covers: RV-06
+#[test]
+fn a_test_over_its_limit_is_ended_with_all_that_it_started() {
+    let project = team();
+    let text = project.state().replace("integration_test_limit: 1800", "integration_test_limit: 1");
+    project.write(".liza/state.yaml", &text);
+    let before = with_test(&project, "sleep 1111 & setsid sleep 1111 & sleep 1111");
+    approved(&project, "one");
+    let began = Instant::now();
+    let error = merge(&project, "one").refused(3, "integration_test");
+    assert!(error["message"].as_str().unwrap().contains("longer than 1 s"), "{error}");
+    assert!(began.elapsed() < Duration::from_secs(60));
+    assert_eq!(tip(&project, "integration"), before);
+    let sleepers = project.run(project.command("pgrep").args(["-fx", "sleep 1111"]));
+    assert_ne!(sleepers.code, 0, "{sleepers:?}");
+    in_order(&project);
+}
+
+fn wait_for(what: &str, mut holds: impl FnMut() -> bool) {
+    let deadline = Instant::now() + Duration::from_secs(60);
+    while !holds() {
+        assert!(Instant::now() < deadline, "waited in vain for {what}");
+        std::thread::sleep(Duration::from_millis(10));
+    }
+}
+
+/// Covers: RV-08, AG-17
+#[test]
+fn a_merge_that_has_begun_is_finished_under_pause_and_others_wait_for_it() {
+    let project = team();
+    with_test(&project, "while [ ! -e ../../go ]; do sleep 0.05; done");
+    for task in ["one", "two"] {
+        approved(&project, task);
+    }
+    let start = |task: &str| {
+        let mut program = project.program();
+        program.args(["wt-merge", task, "--json"]).stdout(Stdio::piped()).stderr(Stdio::piped());
+        program.spawn().unwrap()
+    };
+    let log = |task: &str| project.root.join(format!(".liza/integration-tests/{task}-1.log")).exists();
+    let first = start("one");
+    wait_for("the first test", || log("one"));
+    let mut second = start("two");
+    std::thread::sleep(Duration::from_millis(300));
+    assert!(!log("two"), "two merges at once");
+    assert!(second.try_wait().unwrap().is_none());
+    project.liza(&["pause"]).ok();
+    project.write("go", "");
+    let output = first.wait_with_output().unwrap();
+    assert!(output.status.success(), "{output:?}");
+    assert_eq!(status(&project, "one"), "MERGED");
+    let output = second.wait_with_output().unwrap();
+    assert_eq!(output.status.code(), Some(42), "one that had not begun does not begin: {output:?}");
+    project.liza(&["resume"]).ok();
+    merge(&project, "two").ok();
+    in_order(&project);
+}
+
+/// Covers: RV-08
+#[test]
+fn a_branch_that_moves_under_the_merge_is_merged_anew_three_times_at_most() {
+    let project = team();
+    approved(&project, "one");
+    // Each move of the branch is preceded by somebody else's, as often as the file says.
+    let count = project.home().join("moves");
+    let real = "git() { /usr/bin/env -u LIZA_GIT_OWNER PATH=\"$REAL\" git \"$@\"; }";
+    let overtake = format!(
+        "case \"$*\" in *update-ref*refs/heads/integration*)\n n=$(cat '{count}'); if [ $n -gt 0 ]; then\n \
+         echo $((n-1)) >'{count}'; {real}\n \
+         new=$(git commit-tree integration^{{tree}} -p integration -m other); \
+         git update-ref refs/heads/integration $new; fi;; esac",
+        count = count.display()
+    );
+    let path = git_that(&project, &overtake);
+    let merge_with = |moves: u32| {
+        fs::write(&count, moves.to_string()).unwrap();
+        let mut program = project.program();
+        program.args(["wt-merge", "one", "--json"]).env("PATH", &path);
+        program.env("REAL", std::env::var_os("PATH").unwrap());
+        project.run(&mut program)
+    };
+    merge_with(4).refused(3, "overtaken");
+    assert_eq!(status(&project, "one"), "APPROVED");
+    merge_with(3).ok();
+    assert_eq!(project.git(&["rev-list", "--count", "--grep=Liza-Task: one", "integration"]), "1");
+    in_order(&project);
+}
+
+/// Covers: RV-08
+#[test]
+fn a_merge_that_git_knows_and_the_blackboard_does_not_is_recorded_once() {
+    for by_recover in [false, true] {
+        let project = team();
+        let head = approved(&project, "one");
+        advance(&project, "other", "x");
+        let merged = land_only(&project, "one", &head);
+        assert_eq!((tip(&project, "integration"), status(&project, "one")), (merged.clone(), "APPROVED"));
+        if by_recover {
+            assert_eq!(recover(&project), ["merge one"]);
+        } else {
+            merge(&project, "one").ok();
+        }
+        let record = record(&project, "one");
+        assert_eq!(record.merge_commit.unwrap().as_str(), merged);
+        assert_eq!(history(&project, "one").iter().filter(|event| *event == "merged").count(), 1);
+        assert_eq!(tip(&project, "integration"), merged, "{head} is not merged again");
+        assert!(project.log().contains("drift 1 commit(s)"));
+        assert!(!tree(&project, "one").exists());
+        in_order(&project);
+    }
+}
+
+/// Covers: RV-09
+#[test]
+fn another_reviewer_merges_only_when_the_approver_is_gone() {
+    let project = team();
+    approved(&project, "one");
+    let by_other = || project.liza_as("code-reviewer-2", &["wt-merge", "one", "--json"]);
+    by_other().refused(1, "merge_belongs_to");
+    assert_eq!(status(&project, "one"), "APPROVED");
+    expire(&project, "code-reviewer-1");
+    by_other().ok();
+    assert!(project.log().contains("agent: code-reviewer-2\n  action: merged"), "{}", project.log());
+}
+
+/// Covers: RV-10
+#[test]
+fn a_merge_whose_approval_was_taken_back_meanwhile_does_not_stand() {
+    let project = team();
+    approved(&project, "one");
+    let before = tip(&project, "integration");
+    // A person blocks the task while git moves the branch.
+    let block = format!(
+        "case \"$*\" in *update-ref*'liza: merge one'*) \
+         env -u LIZA_AGENT_ID '{}' -C '{}' mark-blocked one --reason stop >/dev/null;; esac",
+        env!("CARGO_BIN_EXE_liza"),
+        project.root.display()
+    );
+    let path = git_that(&project, &block);
+    let mut program = project.program();
+    program.args(["wt-merge", "one", "--json"]).env("PATH", &path);
+    project.run(&mut program).refused(1, "wrong_status");
+    assert_eq!(status(&project, "one"), "BLOCKED");
+    assert_eq!(tip(&project, "integration"), before);
+    in_order(&project);
+}

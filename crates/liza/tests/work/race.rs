@@ -1,0 +1,138 @@
+//! Many claims at once: one winner, nothing of it touched, and nobody waits for another's git.
+
+use std::process::{Child, Stdio};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
+
+use crate::fixture::*;
+use crate::support::TestProject;
+
+fn coders(project: &TestProject, count: u32) -> Vec<String> {
+    let names: Vec<String> = (1..=count).map(|number| format!("coder-{number}")).collect();
+    for name in &names {
+        project.register(name);
+    }
+    names
+}
+
+fn start(project: &TestProject, words: &[&str], path: Option<&std::ffi::OsString>) -> Child {
+    let mut program = project.program();
+    program.args(words).stdout(Stdio::piped()).stderr(Stdio::piped());
+    if let Some(path) = path {
+        program.env("PATH", path);
+    }
+    program.spawn().unwrap()
+}
+
+/// Covers: CL-05, CL-04
+#[test]
+fn of_many_racing_claims_of_one_task_one_wins_and_the_others_leave_no_trace() {
+    let project = TestProject::new();
+    let names = coders(&project, 12);
+    for round in 0..3 {
+        let task = format!("task-{round}");
+        project.add_task(&task);
+        let claims: Vec<Child> =
+            names.iter().map(|name| start(&project, &["claim-task", &task, name, "--json"], None)).collect();
+        let outputs: Vec<_> = claims.into_iter().map(|claim| claim.wait_with_output().unwrap()).collect();
+        let won: Vec<usize> = (0..names.len()).filter(|n| outputs[*n].status.success()).collect();
+        assert_eq!(won.len(), 1, "{outputs:?}");
+        for output in outputs.iter().filter(|output| !output.status.success()) {
+            assert_eq!(output.status.code(), Some(1), "{output:?}");
+            let text = String::from_utf8_lossy(&output.stdout);
+            assert!(text.contains("\"reserved\"") || text.contains("\"claimed_by_other\""), "{text}");
+        }
+        let record = record(&project, &task);
+        let winner = record.assigned_to.unwrap().to_string();
+        assert!(outputs[won[0]].stdout.windows(winner.len()).any(|part| part == winner.as_bytes()));
+        assert_eq!(history(&project, &task), ["created", "claimed"]);
+        assert!(tree(&project, &task).join("specs/vision.md").exists());
+        assert_eq!(project.git_at(&tree(&project, &task), &["status", "--porcelain"]), "");
+        let lost = project.log().matches("action: claim_failed").count();
+        assert_eq!(lost, (round + 1) * (names.len() - 1));
+        project.liza(&["release-claim", &task, "--force"]).ok();
+    }
+    assert_eq!(branches(&project, "rescue/*"), Vec::<String>::new());
+    in_order(&project);
+}
+
+/// Covers: CL-04, IV-04
+#[test]
+fn fifty_claims_of_different_tasks_all_come_through_and_nobody_sees_one_without_worktree() {
+    let project = TestProject::new();
+    let names = coders(&project, 50);
+    for name in &names {
+        project.add_task(&name.replace("coder", "task"));
+    }
+    let done = AtomicBool::new(false);
+    std::thread::scope(|scope| {
+        let watching = scope.spawn(|| {
+            let mut seen = 0;
+            while !done.load(Ordering::Relaxed) {
+                let state = state(&project);
+                let claimed =
+                    state.records().filter(|(_, record)| record.status.unwrap().name() == "CLAIMED");
+                for (task, _) in claimed {
+                    seen += 1;
+                    assert!(tree(&project, task.as_str()).join(".git").exists(), "{task} without a worktree");
+                }
+            }
+            seen
+        });
+        let tasks: Vec<String> = names.iter().map(|name| name.replace("coder", "task")).collect();
+        let claims: Vec<Child> = names
+            .iter()
+            .zip(&tasks)
+            .map(|(name, task)| start(&project, &["claim-task", task, name, "--json"], None))
+            .collect();
+        for claim in claims {
+            let output = claim.wait_with_output().unwrap();
+            assert!(output.status.success(), "{output:?}");
+        }
+        done.store(true, Ordering::Relaxed);
+        assert!(watching.join().unwrap() > 0);
+    });
+    let state = state(&project);
+    assert!(state.records().all(|(_, record)| record.status.unwrap().name() == "CLAIMED"));
+    in_order(&project);
+}
+
+/// Covers: CL-04, BB-09
+#[test]
+fn the_blackboard_is_never_locked_while_git_runs() {
+    const SLOW: Duration = Duration::from_secs(4);
+    let project = TestProject::new();
+    let names = coders(&project, 20);
+    for name in &names {
+        project.add_task(&name.replace("coder", "task"));
+    }
+    let path =
+        git_that(&project, &format!("case \"$*\" in *'worktree add'*) sleep {};; esac", SLOW.as_secs()));
+    let began = Instant::now();
+    let claims: Vec<Child> = names
+        .iter()
+        .map(|name| {
+            let task = name.replace("coder", "task");
+            start(&project, &["claim-task", &task, name, "--json"], Some(&path))
+        })
+        .collect();
+    // All have reserved and wait for their git; writes of others go through meanwhile.
+    let reserved = || state(&project).board.heads().filter(|head| head.reservation.is_some()).count();
+    while reserved() < names.len() {
+        assert!(began.elapsed() < SLOW * 10, "{} of {} reserved", reserved(), names.len());
+    }
+    let writing = Instant::now();
+    for _ in 0..5 {
+        project.liza(&["note", "still here"]).ok();
+    }
+    let writing = writing.elapsed();
+    let still = reserved();
+    for claim in claims {
+        let output = claim.wait_with_output().unwrap();
+        assert!(output.status.success(), "{output:?}");
+    }
+    assert!(still > 0, "git was not slow enough to show anything");
+    assert!(writing < SLOW, "five notes took {writing:?} while git slept");
+    assert!(began.elapsed() < SLOW * 10, "claims waited for each other: {:?}", began.elapsed());
+    in_order(&project);
+}

@@ -1,0 +1,280 @@
+//! recover: each thing that a crash can leave, settled once, with nothing lost.
+
+use std::fs;
+use std::process::{Child, Command as Process, Stdio};
+
+use liza_core::Command;
+
+use crate::fixture::*;
+use crate::support::TestProject;
+
+fn nothing() -> Vec<String> {
+    Vec::new()
+}
+
+/// Reserves as a claim does that then dies.
+fn reserve(project: &TestProject, task: &str, coder: &str) {
+    let (task, coder) = (task.parse().unwrap(), coder.parse().unwrap());
+    let head = tip(project, "integration").parse().unwrap();
+    submit_ago(project, 10, Command::Reserve { task, coder, head });
+}
+
+/// Covers: CL-04, RV-08
+#[test]
+fn where_nothing_is_wrong_nothing_is_done() {
+    let project = team();
+    claimed(&project, "one", "coder-1");
+    fs::write(tree(&project, "one").join("half"), "x").unwrap();
+    let before = (project.state(), project.git(&["show-ref"]));
+    assert_eq!(project.liza(&["recover"]).ok().trim(), "nothing to settle");
+    assert_eq!((project.state(), project.git(&["show-ref"])), before);
+}
+
+/// Covers: CL-04
+#[test]
+fn a_reservation_whose_claim_died_is_taken_back_with_its_worktree() {
+    let project = team();
+    for task in ["one", "two"] {
+        project.add_task(task);
+    }
+    reserve(&project, "one", "coder-1");
+    project.git(&["worktree", "add", "-q", "-b", "task/one", ".worktrees/one", "integration"]);
+    reserve(&project, "two", "coder-2");
+    let text = project.liza(&["recover"]).ok().to_owned();
+    assert!(text.contains("one: reserved by coder-1") && text.contains("taken back"), "{text}");
+    assert_eq!(record(&project, "one").reservation, None);
+    assert!(!tree(&project, "one").exists() && branches(&project, "task/*").is_empty());
+    assert!(project.log().contains("action: recovered"), "{}", project.log());
+    in_order(&project);
+    claim(&project, "one", "coder-2").ok();
+}
+
+/// Covers: CL-04
+#[test]
+fn a_reservation_whose_claim_lives_is_left_alone() {
+    let project = team();
+    project.add_task("one");
+    let path = git_that(&project, "case \"$*\" in *'worktree add'*) sleep 2;; esac");
+    let mut program = project.program();
+    program.args(["claim-task", "one", "coder-1"]).env("PATH", &path).stdout(Stdio::null());
+    let mut claiming = program.spawn().unwrap();
+    while record(&project, "one").reservation.is_none() {
+        assert!(claiming.try_wait().unwrap().is_none());
+    }
+    assert_eq!(recover(&project), nothing());
+    assert!(claiming.wait().unwrap().success());
+    assert_eq!(status(&project, "one"), "CLAIMED");
+    in_order(&project);
+}
+
+/// Covers: IV-04
+#[test]
+fn a_worktree_that_is_gone_is_put_back_on_its_branch() {
+    let project = team();
+    claimed(&project, "one", "coder-1");
+    let head = commit(&project, &tree(&project, "one"), "x", "x\n");
+    fs::remove_dir_all(tree(&project, "one")).unwrap();
+    assert_eq!(recover(&project), ["missing_worktree one"]);
+    assert_eq!(project.git_at(&tree(&project, "one"), &["rev-parse", "HEAD"]), head);
+    assert_eq!(project.git_at(&tree(&project, "one"), &["branch", "--show-current"]), "task/one");
+    in_order(&project);
+}
+
+/// Covers: IV-04, RV-02
+#[test]
+fn a_worktree_whose_branch_is_gone_too_starts_from_what_was_submitted() {
+    let project = team();
+    let head = submitted(&project, "one");
+    project.git(&["worktree", "remove", "--force", ".worktrees/one"]);
+    project.git(&["branch", "-qD", "task/one"]);
+    project.liza(&["claim-review", "one", "code-reviewer-1", "--json"]).refused(4, "worktree_missing");
+    assert_eq!(recover(&project), ["missing_worktree one"]);
+    assert_eq!(project.git_at(&tree(&project, "one"), &["rev-parse", "HEAD"]), head);
+    judge(&project, "one", &["APPROVED"]);
+    in_order(&project);
+}
+
+/// Covers: CL-04
+#[test]
+fn a_half_made_worktree_is_cleared_or_made_whole() {
+    let project = team();
+    claimed(&project, "one", "coder-1");
+    project.add_task("two");
+    project.git(&["worktree", "add", "-q", "-b", "task/two", ".worktrees/two", "integration"]);
+    for task in ["one", "two"] {
+        let entry = project.root.join(".git/worktrees").join(task);
+        fs::write(entry.join("locked"), "initializing").unwrap();
+        fs::remove_file(tree(&project, task).join("specs/vision.md")).unwrap();
+    }
+    let list = project.git(&["worktree", "list", "--porcelain"]);
+    assert_eq!(list.matches("locked initializing").count(), 2, "{list}");
+    let mut settled = recover(&project);
+    settled.sort();
+    assert_eq!(settled, ["missing_worktree one", "unneeded_worktree two"]);
+    assert!(tree(&project, "one").join("specs/vision.md").exists());
+    assert!(!tree(&project, "two").exists());
+    in_order(&project);
+    claim(&project, "two", "coder-2").ok();
+}
+
+/// Covers: RV-07, LM-06
+#[test]
+fn what_no_task_needs_is_removed_after_its_work_was_saved() {
+    let project = team();
+    // Terminal tasks whose removal died, an unclaimed one, and one that nobody knows.
+    for task in ["abandoned", "merged"] {
+        project.add_task(task);
+    }
+    project.liza(&["abandon-task", "abandoned", "--reason", "x"]).ok();
+    claim(&project, "merged", "coder-1").ok();
+    let head = commit(&project, &tree(&project, "merged"), "m", "m\n");
+    submit(&project, "merged", "coder-1", &head).ok();
+    judge(&project, "merged", &["APPROVED"]);
+    merge(&project, "merged").ok();
+    project.add_task("unclaimed");
+    for task in ["abandoned", "merged", "unclaimed", "unknown"] {
+        let (branch, path) = (format!("task/{task}"), format!(".worktrees/{task}"));
+        project.git(&["worktree", "add", "-q", "-b", &branch, &path, "integration"]);
+        fs::write(tree(&project, task).join("new"), format!("{task}\n")).unwrap();
+    }
+    project.git(&["branch", "task/only-a-branch", "integration"]);
+    let mut settled = recover(&project);
+    settled.sort();
+    let expected = ["abandoned", "merged", "only-a-branch", "unclaimed", "unknown"];
+    assert_eq!(settled, expected.map(|task| format!("unneeded_worktree {task}")));
+    for task in ["abandoned", "merged", "unclaimed", "unknown"] {
+        assert!(!tree(&project, task).exists());
+        assert_eq!(show(&project, &format!("rescue/{task}-1"), "new"), task);
+    }
+    assert_eq!(branches(&project, "task/*"), nothing());
+    in_order(&project);
+}
+
+/// Covers: RV-08
+#[test]
+fn locks_and_leftovers_of_processes_that_are_gone_are_cleared() {
+    let project = team();
+    claimed(&project, "one", "coder-1");
+    let dead = dead_process();
+    let locks = [
+        ".git/worktrees/one/index.lock".to_owned(),
+        ".git/refs/heads/integration.lock".to_owned(),
+        ".git/refs/heads/task/one.lock".to_owned(),
+        ".git/index.lock".to_owned(),
+        ".git/packed-refs.lock".to_owned(),
+    ];
+    for lock in &locks {
+        project.write(lock, "");
+    }
+    let stage = format!(".worktrees/.integration-test-{dead}-0");
+    project.git(&["worktree", "add", "-q", "--detach", &stage, "integration"]);
+    project.write(&format!(".worktrees/.trash-{dead}-0/x"), "x");
+    project.write(".liza/locks/nobody.lock", "");
+    let settled = recover(&project);
+    for lock in &locks {
+        assert!(settled.contains(&format!("git_lock {lock}")), "{lock}: {settled:?}");
+        assert!(!project.root.join(lock).exists());
+    }
+    assert!(settled.contains(&format!("leftover {stage}")), "{settled:?}");
+    assert!(!project.root.join(&stage).exists());
+    assert!(!project.root.join(".liza/locks/nobody.lock").exists());
+    assert_eq!(project.git(&["worktree", "list"]).lines().count(), 2);
+    in_order(&project);
+}
+
+fn dead_process() -> u32 {
+    let mut child: Child = Process::new("true").spawn().unwrap();
+    let id = child.id();
+    child.wait().unwrap();
+    id
+}
+
+/// Covers: RV-08, RV-04
+#[test]
+fn a_checkout_that_had_not_followed_its_branch_is_brought_up_to_date() {
+    let project = team();
+    let head = approved(&project, "one");
+    project.git(&["checkout", "-q", "integration"]);
+    project.write("mine", "untracked\n");
+    // As if the process had died after the branch moved.
+    let reason = ["update-ref", "--create-reflog", "-m", "liza: merge one", "refs/heads/integration", &head];
+    project.git(&reason);
+    assert!(!project.root.join("one.txt").exists());
+    let mut settled = recover(&project);
+    settled.sort();
+    assert_eq!(settled, [format!("checkout {}", project.root.display()), "merge one".to_owned()]);
+    assert_eq!(project.read("one.txt"), "done\n");
+    assert_eq!(project.git(&["status", "--porcelain"]), "?? mine");
+    in_order(&project);
+}
+
+/// Covers: RV-06
+#[test]
+fn an_integration_test_that_outlived_its_merge_is_ended() {
+    let project = team();
+    advance(&project, "scripts/integration-test.sh", "#!/bin/sh\necho begun\nsleep 2222 & sleep 2222\n");
+    approved(&project, "one");
+    let mut program = project.program();
+    let mut merging = program.args(["wt-merge", "one"]).stderr(Stdio::null()).spawn().unwrap();
+    let log = project.root.join(".liza/integration-tests/one-1.log");
+    while fs::read_to_string(&log).unwrap_or_default() != "begun\n" {
+        assert!(merging.try_wait().unwrap().is_none());
+    }
+    merging.kill().unwrap();
+    merging.wait().unwrap();
+    let settled = recover(&project);
+    assert!(settled.contains(&"process integration test".to_owned()), "{settled:?}");
+    let sleepers = project.run(project.command("pgrep").args(["-fx", "sleep 2222"]));
+    assert_ne!(sleepers.code, 0, "{sleepers:?}");
+    assert_eq!(status(&project, "one"), "APPROVED");
+    in_order(&project);
+}
+
+/// Covers: CL-10, AG-12
+#[test]
+fn a_coders_supervisor_recovers_but_leaves_merges_to_those_who_may() {
+    let project = team();
+    let head = approved(&project, "one");
+    land_only(&project, "one", &head);
+    let settled = |agent: &str| project.liza_as(agent, &["recover", "--json"]).result()["settled"].clone();
+    assert_eq!(settled("coder-1"), serde_json::json!([]));
+    assert_eq!(status(&project, "one"), "APPROVED");
+    assert_eq!(settled("code-reviewer-1")[0]["kind"], "merge");
+    assert_eq!(status(&project, "one"), "MERGED");
+}
+
+/// Covers: CL-04
+#[test]
+fn what_is_not_ours_is_named_and_left() {
+    let project = team();
+    project.write(".worktrees/mystery/.git/HEAD", "ref: refs/heads/main\n");
+    let result = project.liza(&["recover", "--json"]).result();
+    assert_eq!(result["left"][0]["subject"], "mystery");
+    assert!(project.root.join(".worktrees/mystery/.git/HEAD").exists());
+}
+
+/// Covers: RV-07
+#[test]
+fn a_worktree_with_a_living_session_in_it_is_not_pulled_away() {
+    let project = team();
+    claimed(&project, "one", "coder-1");
+    // The claim was released behind the back of a session that is still there.
+    let text = project.state();
+    let mut lines: Vec<String> = Vec::new();
+    let mut in_task = false;
+    for line in text.lines() {
+        in_task = if line.contains("id: one") { true } else { in_task && !line.starts_with("agents:") };
+        let owned = ["worktree:", "assigned_to:", "lease_expires:", "base_commit:"];
+        if in_task && owned.iter().any(|key| line.trim_start().starts_with(key)) {
+            continue;
+        }
+        lines.push(if in_task { line.replace("CLAIMED", "UNCLAIMED") } else { line.to_owned() });
+    }
+    project.write(".liza/state.yaml", &format!("{}\n", lines.join("\n")));
+    assert_eq!(status(&project, "one"), "UNCLAIMED");
+    assert_eq!(recover(&project), nothing());
+    assert!(tree(&project, "one").exists());
+    expire(&project, "coder-1");
+    assert_eq!(recover(&project), ["unneeded_worktree one"]);
+    assert!(!tree(&project, "one").exists());
+}

@@ -1,0 +1,391 @@
+//! Kills at every step, and at random with several processes: what is left is settled, and nothing is lost.
+//!
+//! A process is killed at the n-th call of a kind that changes or starts something, by way of strace; git is a
+//! process of its own and lives on, as it does when a person kills the wrong thing.
+
+use std::collections::BTreeSet;
+use std::os::unix::process::ExitStatusExt;
+use std::process::Stdio;
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::time::{Duration, Instant};
+
+use liza::project::Project;
+use liza::work::Work;
+use liza_core::agent::Actor;
+use liza_core::command::Verdict;
+use liza_core::ids::AgentId;
+
+use crate::fixture::*;
+use crate::support::TestProject;
+
+/// The system calls between which a process can be cut off with something to show for it.
+const STEPS: [&str; 10] =
+    ["clone", "clone3", "wait4", "flock", "rename", "fdatasync", "fsync", "pwrite64", "unlink", "mkdir"];
+
+/// Whether processes can be traced here; says so where not.
+fn can_trace(project: &TestProject) -> bool {
+    let works = project.command("strace").args(["-qq", "-o", "/dev/null", "true"]).status();
+    let works = works.is_ok_and(|status| status.success());
+    if !works {
+        eprintln!("skipped: strace is not there or may not trace; install it to run this test");
+    }
+    works
+}
+
+/// Every commit that coders made, and the commit that all began with.
+struct Life {
+    project: TestProject,
+    start: String,
+    commits: Mutex<Vec<String>>,
+    tasks: Mutex<u32>,
+    kills: AtomicU32,
+}
+
+impl Life {
+    fn new() -> Self {
+        let project = team();
+        let start = tip(&project, "integration");
+        Self {
+            project,
+            start,
+            commits: Mutex::new(Vec::new()),
+            tasks: Mutex::new(0),
+            kills: AtomicU32::new(0),
+        }
+    }
+
+    fn next_task(&self) -> String {
+        let mut count = self.tasks.lock().unwrap();
+        *count += 1;
+        let task = format!("task-{count}");
+        self.project.add_task(&task);
+        task
+    }
+
+    fn act<T>(&self, agent: &str, act: impl FnOnce(Work<'_>) -> T) -> T {
+        let project = Project::open(&self.project.root).unwrap();
+        act(Work::new(&project, Actor::Operator(agent.parse().unwrap())))
+    }
+
+    fn claim(&self, task: &str, coder: &str) {
+        let id: AgentId = coder.parse().unwrap();
+        self.act(coder, |work| work.claim(&task.parse().unwrap(), id)).unwrap();
+    }
+
+    fn commit(&self, task: &str) -> String {
+        let head = commit(&self.project, &tree(&self.project, task), &format!("{task}.txt"), "done\n");
+        self.commits.lock().unwrap().push(head.clone());
+        head
+    }
+
+    fn submit(&self, task: &str, coder: &str, head: &str) {
+        self.act(coder, |work| work.submit_for_review(&task.parse().unwrap(), &head.parse().unwrap()))
+            .unwrap();
+    }
+
+    fn claim_review(&self, task: &str, reviewer: &str) {
+        let id: AgentId = reviewer.parse().unwrap();
+        self.act(reviewer, |work| work.claim_review(&task.parse().unwrap(), id)).unwrap();
+    }
+
+    fn approve(&self, task: &str, reviewer: &str) {
+        self.act(reviewer, |work| work.submit_verdict(&task.parse().unwrap(), Verdict::Approved)).unwrap();
+    }
+
+    /// Runs `liza`, killed at the `number`th call of that kind; false when it came to its end.
+    fn killed(&self, agent: Option<&str>, words: &[&str], call: &str, number: u32) -> bool {
+        let mut strace = self.project.command("strace");
+        let inject = format!("inject={call}:signal=KILL:when={number}");
+        strace.args(["-qq", "-o", "/dev/null", "-e", &format!("trace={call}"), "-e", &inject]);
+        strace.arg(env!("CARGO_BIN_EXE_liza")).args(words);
+        strace.envs(agent.map(|agent| ("LIZA_AGENT_ID", agent)));
+        let run = self.project.run(&mut strace);
+        assert!(run.code == 0 || run.code == -1, "{run:?}");
+        run.code == -1
+    }
+
+    /// After a recovery everything holds that must hold.
+    #[track_caller]
+    fn check(&self) {
+        self.project.liza(&["recover"]).ok();
+        in_order(&self.project);
+        let state = state(&self.project);
+        for (task, record) in state.records() {
+            let there = tree(&self.project, task.as_str()).join(".git").exists();
+            assert_eq!(there, record.worktree.is_some(), "{task}: {:?}", record.status);
+            assert_eq!(record.reservation, None, "{task}");
+        }
+        self.check_commits();
+    }
+
+    /// No commit is lost; only what was approved at exactly that commit is on the branch, and only once.
+    #[track_caller]
+    fn check_commits(&self) {
+        let project = &self.project;
+        let commits = self.commits.lock().unwrap().clone();
+        let commits: Vec<&str> = commits.iter().map(String::as_str).collect();
+        let lost = project.git(&[&["rev-list"][..], &commits, &["--not", "--branches", "--"]].concat());
+        assert!(commits.is_empty() || lost.is_empty(), "lost: {lost}");
+        let state = state(project);
+        let approved: BTreeSet<String> = state
+            .records()
+            .flat_map(|(_, record)| record.history.clone().unwrap_or_default())
+            .filter(|event| event.event == "approved")
+            .map(|event| event.more["commit"].to_string())
+            .collect();
+        let range = format!("{}..integration", self.start);
+        let log = project.git(&[
+            "log",
+            "--first-parent",
+            "--format=%H %P|%(trailers:key=Liza-Task,valueonly,separator=%x2C)",
+            &range,
+        ]);
+        let mut merged = BTreeSet::new();
+        for line in log.lines() {
+            let (names, task) = line.split_once('|').unwrap();
+            let mut names = names.split(' ');
+            let (commit, _, second) = (names.next().unwrap(), names.next(), names.next());
+            let brought = second.unwrap_or(commit);
+            assert!(approved.contains(brought), "{brought} ({task}) was not approved");
+            assert!(merged.insert(brought.to_owned()), "{brought} was merged twice");
+        }
+        for (task, record) in state.records() {
+            let events = record.history.iter().flatten().filter(|event| event.event == "merged").count();
+            let is_merged = record.status.unwrap().name() == "MERGED";
+            assert_eq!(events, usize::from(is_merged), "{task}");
+            if is_merged {
+                let commit = record.review_commit.as_ref().unwrap().as_str();
+                assert!(merged.contains(commit), "{task} is MERGED, but {commit} is not on the branch");
+            }
+        }
+    }
+}
+
+/// Kills one kind of command at every step, each time on a new task, then finishes it.
+fn at_every_step(
+    prepare: impl Fn(&Life, &str),
+    words: impl Fn(&Life, &str) -> Vec<String>,
+    agent: Option<&str>,
+    is_done: &[&str],
+    clear_up: impl Fn(&Life, &str),
+) {
+    let mut life = Life::new();
+    if !can_trace(&life.project) {
+        return;
+    }
+    let mut kills = 0;
+    for call in STEPS {
+        for number in 1.. {
+            // A blackboard that grows and grows would be most of what the test waits for.
+            if *life.tasks.lock().unwrap() > 20 {
+                life.check();
+                life = Life::new();
+            }
+            let task = life.next_task();
+            prepare(&life, &task);
+            let line = words(&life, &task);
+            let line: Vec<&str> = line.iter().map(String::as_str).collect();
+            let killed = life.killed(agent, &line, call, number);
+            if killed {
+                kills += 1;
+                life.check();
+                if !is_done.contains(&status(&life.project, &task)) {
+                    let mut program = life.project.program();
+                    program.args(&line).envs(agent.map(|agent| ("LIZA_AGENT_ID", agent)));
+                    life.project.run(&mut program).ok();
+                }
+            }
+            assert!(is_done.contains(&status(&life.project, &task)), "{call} {number}: {task}");
+            clear_up(&life, &task);
+            if !killed {
+                break;
+            }
+        }
+    }
+    life.check();
+    assert!(kills >= 10, "only {kills} kills");
+    println!("{kills} kills");
+}
+
+fn words(line: &[&str]) -> Vec<String> {
+    line.iter().map(|word| (*word).to_owned()).collect()
+}
+
+/// Covers: CL-04, IV-04, RV-08
+#[test]
+fn a_claim_is_killed_at_every_step() {
+    at_every_step(
+        |_, _| {},
+        |_, task| words(&["claim-task", task, "coder-1"]),
+        None,
+        &["CLAIMED"],
+        |life, task| {
+            life.commit(task);
+            life.project.liza(&["release-claim", task, "--force"]).ok();
+        },
+    );
+}
+
+/// Covers: RV-01, BB-12
+#[test]
+fn a_submission_is_killed_at_every_step() {
+    at_every_step(
+        |life, task| {
+            life.claim(task, "coder-1");
+            life.commit(task);
+        },
+        |life, task| words(&["submit-for-review", task, &tip(&life.project, &format!("task/{task}"))]),
+        Some("coder-1"),
+        &["READY_FOR_REVIEW"],
+        |_, _| {},
+    );
+}
+
+/// Covers: RV-02, BB-12
+#[test]
+fn a_verdict_is_killed_at_every_step() {
+    at_every_step(
+        |life, task| {
+            life.claim(task, "coder-1");
+            let head = life.commit(task);
+            life.submit(task, "coder-1", &head);
+            life.claim_review(task, "code-reviewer-1");
+        },
+        |_, task| words(&["submit-verdict", task, "REJECTED", "no"]),
+        Some("code-reviewer-1"),
+        &["REJECTED"],
+        |_, _| {},
+    );
+}
+
+/// Covers: RV-08, RV-10
+#[test]
+fn a_merge_is_killed_at_every_step() {
+    at_every_step(
+        |life, task| {
+            life.claim(task, "coder-1");
+            let head = life.commit(task);
+            life.submit(task, "coder-1", &head);
+            life.claim_review(task, "code-reviewer-1");
+            life.approve(task, "code-reviewer-1");
+            // So that every other merge needs a merge commit.
+            if task.ends_with(['0', '2', '4', '6', '8']) {
+                let other = life.next_task();
+                life.claim(&other, "coder-1");
+                let head = life.commit(&other);
+                life.submit(&other, "coder-1", &head);
+                life.claim_review(&other, "code-reviewer-1");
+                life.approve(&other, "code-reviewer-1");
+                life.project.liza_as("code-reviewer-1", &["wt-merge", &other]).ok();
+            }
+        },
+        |_, task| words(&["wt-merge", task]),
+        None,
+        &["MERGED"],
+        |_, _| {},
+    );
+}
+
+/// Covers: CL-04, CL-05, RV-08, RV-10
+#[test]
+fn several_processes_are_killed_at_random_again_and_again() {
+    const WORKERS: u64 = 4;
+    const ROUNDS: u64 = 150;
+    let life = Life::new();
+    for number in 1..=WORKERS {
+        let _ = life.project.liza(&["register", &format!("coder-{number}")]);
+    }
+    std::thread::scope(|scope| {
+        for worker in 1..=WORKERS {
+            let life = &life;
+            scope.spawn(move || live(life, worker, ROUNDS));
+        }
+    });
+    life.check();
+    let state = state(&life.project);
+    let merged = state.records().filter(|(_, record)| record.status.unwrap().name() == "MERGED").count();
+    let kills = life.kills.into_inner();
+    println!("{kills} kills, {merged} merges");
+    assert!(kills >= 100 && merged > 0, "{kills} kills, {merged} merges");
+}
+
+/// One coder's life: whatever its task needs next is tried, and every other time the process is killed on the way.
+fn live(life: &Life, worker: u64, rounds: u64) {
+    let coder = format!("coder-{worker}");
+    let mut random = Random(worker * 7919);
+    let mut task = life.next_task();
+    for _ in 0..rounds {
+        let record = record(&life.project, &task);
+        let head = record.review_commit.map(|commit| commit.as_str().to_owned());
+        let run =
+            |agent: Option<&str>, words: &[&str], limit: Option<Duration>| run_for(life, agent, words, limit);
+        let limit = (random.next() % 2 == 0).then(|| Duration::from_micros(random.next() % 90_000));
+        match record.status.unwrap().name() {
+            "UNCLAIMED" | "INTEGRATION_FAILED" => run(None, &["claim-task", &task, &coder], limit),
+            "REJECTED" => run(None, &["claim-task", &task, &coder], limit),
+            "CLAIMED" => {
+                let head = life.commit_if_new(&task);
+                run(Some(&coder), &["submit-for-review", &task, &head], limit);
+            }
+            "READY_FOR_REVIEW" => {
+                run(None, &["claim-review", &task, "code-reviewer-1"], limit);
+                run(Some("code-reviewer-1"), &["submit-verdict", &task, "APPROVED"], limit);
+            }
+            "APPROVED" => {
+                assert!(head.is_some());
+                run(None, &["wt-merge", &task], limit);
+            }
+            "MERGED" => task = life.next_task(),
+            other => panic!("{task} is {other}"),
+        }
+        if random.next() % 8 == 0 {
+            run(None, &["recover"], limit);
+        }
+    }
+}
+
+impl Life {
+    /// The commit of the task's worktree, made now if it has none of its own; its base where it has no worktree.
+    fn commit_if_new(&self, task: &str) -> String {
+        let folder = tree(&self.project, task);
+        let path = folder.join(format!("{task}.txt"));
+        if folder.join(".git").exists() && !path.exists() {
+            return self.commit(task);
+        }
+        tip(&self.project, &format!("task/{task}"))
+    }
+}
+
+/// Runs `liza`, killed after that time if one is given.
+fn run_for(life: &Life, agent: Option<&str>, words: &[&str], limit: Option<Duration>) {
+    let mut program = life.project.program();
+    program.args(words).envs(agent.map(|agent| ("LIZA_AGENT_ID", agent)));
+    program.stdout(Stdio::null()).stderr(Stdio::null());
+    let mut child = program.spawn().unwrap();
+    let Some(limit) = limit else {
+        child.wait().unwrap();
+        return;
+    };
+    let deadline = Instant::now() + limit;
+    while Instant::now() < deadline {
+        if child.try_wait().unwrap().is_some() {
+            return;
+        }
+        std::thread::sleep(Duration::from_micros(500));
+    }
+    child.kill().unwrap();
+    if child.wait().unwrap().signal() == Some(9) {
+        life.kills.fetch_add(1, Ordering::Relaxed);
+    }
+}
+
+/// A small generator, so that a failure can be repeated.
+struct Random(u64);
+
+impl Random {
+    fn next(&mut self) -> u64 {
+        self.0 = self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        self.0 >> 33
+    }
+}
