@@ -154,6 +154,8 @@ impl Request {
             | Command::Register { .. }
             | Command::Deregister { .. }
             | Command::CancelReservation { .. }
+            | Command::DropReservation { .. }
+            | Command::Recover { .. }
             | Command::PreCheck { .. }
             | Command::SubmitForReview { .. }
             | Command::SubmitVerdict { .. }

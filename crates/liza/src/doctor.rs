@@ -84,7 +84,9 @@ pub fn check(git: &Git, folder: &Path, project: Option<&Project>) -> Vec<Check> 
     checks.push(space(project.map_or(folder, Project::root)));
     match project.map(|project| project.store().snapshot()) {
         None => checks.push(broken("blackboard", "there is none here", "liza init \"GOAL\"")),
-        Some(Err(error)) => checks.push(broken("blackboard", error.to_string(), "liza validate, then liza edit")),
+        Some(Err(error)) => {
+            checks.push(broken("blackboard", error.to_string(), "liza validate, then liza edit"))
+        }
         Some(Ok(state)) => {
             checks.extend(project.map(blackboard));
             checks.extend(project.map(|project| specifications(project, &state)));
@@ -104,7 +106,7 @@ pub fn check(git: &Git, folder: &Path, project: Option<&Project>) -> Vec<Check> 
 pub fn mend(project: &Project) -> Result<(), WorkError> {
     let repo = project.repo()?;
     repo.exclude(&EXCLUDED)?;
-    let integration = integration_branch(&project.store().snapshot()?)?;
+    let integration = integration_branch(&project.store().snapshot()?.board)?;
     repo.create_branch(&integration, &repo.head()?.commit)?;
     Ok(())
 }
@@ -149,8 +151,12 @@ fn space(folder: &Path) -> Check {
     let free = room.f_bavail.saturating_mul(room.f_frsize);
     let found = format!("{} MiB free", free >> 20);
     match free {
-        free if free < SPACE_BROKEN => broken("disk space", found, "make room: each worktree is a full checkout"),
-        free if free < SPACE_WORRY => worry("disk space", found, "make room soon: each worktree is a full checkout"),
+        free if free < SPACE_BROKEN => {
+            broken("disk space", found, "make room: each worktree is a full checkout")
+        }
+        free if free < SPACE_WORRY => {
+            worry("disk space", found, "make room soon: each worktree is a full checkout")
+        }
         _ => good("disk space", found),
     }
 }
@@ -184,13 +190,15 @@ fn specifications(project: &Project, state: &State) -> Check {
 }
 
 fn branches(repo: &Repo, state: &State) -> Vec<Check> {
-    let integration = match integration_branch(state) {
+    let integration = match integration_branch(&state.board) {
         Ok(branch) => branch,
         Err(error) => return vec![broken("integration branch", error.to_string(), "liza edit")],
     };
     let branch = match repo.tip(&integration) {
         Ok(Some(head)) => good("integration branch", format!("{integration} at {}", head.short())),
-        Ok(None) => broken("integration branch", format!("{integration} does not exist"), "liza doctor --fix"),
+        Ok(None) => {
+            broken("integration branch", format!("{integration} does not exist"), "liza doctor --fix")
+        }
         Err(error) => broken("integration branch", error.to_string(), "git branch --list says more"),
     };
     let excluded = match repo.excludes(&EXCLUDED) {

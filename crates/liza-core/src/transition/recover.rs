@@ -8,11 +8,7 @@ use crate::refusal::Refusal;
 use super::tx::Tx;
 
 /// Takes away a reservation whose claim died. One that came since then is somebody's who lives.
-pub(super) fn drop_reservation(
-    tx: &mut Tx<'_>,
-    id: &TaskId,
-    dead: &Reservation,
-) -> Result<(), Refusal> {
+pub(super) fn drop_reservation(tx: &mut Tx<'_>, id: &TaskId, dead: &Reservation) -> Result<(), Refusal> {
     let mut record = tx.board.body(id)?.record.clone();
     if record.reservation.as_ref() != Some(dead) {
         return Err(Refusal::NoReservation { task: id.clone(), coder: dead.by });

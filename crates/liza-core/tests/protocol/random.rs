@@ -230,7 +230,10 @@ impl World {
         }
         let facts = self.facts(id);
         let commit = facts.head.clone();
-        self.run(self.session(coder), Command::SubmitForReview { task: id.clone(), commit, facts: Some(facts) })
+        self.run(
+            self.session(coder),
+            Command::SubmitForReview { task: id.clone(), commit, facts: Some(facts) },
+        )
     }
 
     fn claim_review(&mut self, id: &TaskId, reviewer: AgentId) -> Result<(), Refusal> {
@@ -242,7 +245,10 @@ impl World {
         let reason = "Blockers: 1\nPrior Feedback Status:\n- STILL PRESENT: all of it";
         let verdict = if good { Verdict::Approved } else { Verdict::Rejected(reason.to_owned()) };
         let facts = self.facts(id);
-        self.run(self.session(reviewer), Command::SubmitVerdict { task: id.clone(), verdict, facts: Some(facts) })
+        self.run(
+            self.session(reviewer),
+            Command::SubmitVerdict { task: id.clone(), verdict, facts: Some(facts) },
+        )
     }
 
     fn merge(&mut self, id: &TaskId, reviewer: AgentId, clean: bool) -> Result<(), Refusal> {

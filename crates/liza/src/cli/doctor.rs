@@ -48,7 +48,13 @@ fn tell(checks: &[Check], report: Option<&Report>) -> Reply {
     let width = checks.iter().map(|check| check.name.len()).max().unwrap_or(0);
     let line = |check: &Check| {
         let mend = check.mend.as_ref().map(|mend| format!("\n      {:width$}  mend: {mend}", ""));
-        format!("{:4}  {:width$}  {}{}", check.health.name(), check.name, check.found, mend.unwrap_or_default())
+        format!(
+            "{:4}  {:width$}  {}{}",
+            check.health.name(),
+            check.name,
+            check.found,
+            mend.unwrap_or_default()
+        )
     };
     let mut lines: Vec<String> = report.into_iter().map(recover::in_words).collect();
     lines.extend(checks.iter().map(line));

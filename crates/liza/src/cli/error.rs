@@ -121,8 +121,11 @@ impl From<GitError> for CommandError {
 impl From<WorkError> for CommandError {
     fn from(error: WorkError) -> Self {
         let message = error.to_string();
-        let made = |code: &str, exit: Exit, hint: &str| {
-            Self { code: code.to_owned(), message: message.clone(), hint: Some(hint.to_owned()), exit }
+        let made = |code: &str, exit: Exit, hint: &str| Self {
+            code: code.to_owned(),
+            message: message.clone(),
+            hint: Some(hint.to_owned()),
+            exit,
         };
         let repair = "a coder claims it again and resolves it; the branch is as it was";
         match error {

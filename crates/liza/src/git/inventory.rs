@@ -24,7 +24,8 @@ impl Repo {
         let folder = self.root().join(".worktrees");
         let named = |name: &std::ffi::OsStr| name.to_str().and_then(|name| name.parse::<TaskId>().ok());
         let mut tasks: Vec<TaskId> = branches.keys().cloned().collect();
-        let inside = entries.iter().filter(|entry| entry.path.parent().is_some_and(|at| same_place(at, &folder)));
+        let inside =
+            entries.iter().filter(|entry| entry.path.parent().is_some_and(|at| same_place(at, &folder)));
         tasks.extend(inside.filter_map(|entry| entry.path.file_name().and_then(named)));
         let folders = fs::read_dir(&folder).into_iter().flatten().flatten();
         tasks.extend(folders.filter_map(|folder| named(&folder.file_name())));

@@ -138,11 +138,13 @@ fn failure(given: Option<&MergeFailure>, record: &TaskRecord) -> Option<MergeFai
         return given.cloned();
     }
     let event = last(record, EventName::IntegrationFailed)?;
-    let output = fact(event, "output");
-    Some(if output.is_empty() {
-        MergeFailure::Conflict { files: facts(event, "files") }
+    let (what, output) = (fact(event, "reason"), fact(event, "output"));
+    Some(if !output.is_empty() {
+        MergeFailure::Test { what, output }
+    } else if what == MergeFailure::UNRELATED {
+        MergeFailure::Unrelated
     } else {
-        MergeFailure::Test { what: fact(event, "reason"), output }
+        MergeFailure::Conflict { files: facts(event, "files") }
     })
 }
 
@@ -166,6 +168,11 @@ fn write_fix(
         Some(MergeFailure::Test { what, output }) => {
             page.field("FAILED TEST", &what);
             page.line(format!("TEST OUTPUT: {}", path(&brief.project.join(output))));
+        }
+        Some(MergeFailure::Unrelated) => {
+            page.line(format!(
+                "NO COMMON HISTORY: the work does not descend from {branch}; put it on top of that."
+            ));
         }
         Some(MergeFailure::Conflict { .. }) | None => {
             page.line("What failed is not on record: merge and test to see it.");

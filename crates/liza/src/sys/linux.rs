@@ -50,7 +50,8 @@ pub(super) fn orphans(name: &str, folder: &Path) -> Vec<u32> {
 /// The number with which the value of a process's variable begins.
 fn owner_of(pid: u32, name: &str) -> Option<u32> {
     let environment = fs::read(format!("/proc/{pid}/environ")).ok()?;
-    let variables = environment.split(|byte| *byte == 0).filter_map(|variable| std::str::from_utf8(variable).ok());
+    let variables =
+        environment.split(|byte| *byte == 0).filter_map(|variable| std::str::from_utf8(variable).ok());
     let value = variables.filter_map(|variable| variable.strip_prefix(name)?.strip_prefix('=')).next()?;
     value.split('-').next()?.parse().ok()
 }

@@ -150,7 +150,14 @@ fn a_lease_is_held_by_agent_and_task_alike_and_a_lost_one_stops_the_agent_until_
     let lease = |project: &TestProject| record(project, "one").lease_expires.unwrap();
     let of_agent = |project: &TestProject| {
         let state = state(project);
-        state.board.agents().unwrap().get(&"coder-1".parse::<liza_core::ids::AgentId>().unwrap()).unwrap().lease_expires.unwrap()
+        state
+            .board
+            .agents()
+            .unwrap()
+            .get(&"coder-1".parse::<liza_core::ids::AgentId>().unwrap())
+            .unwrap()
+            .lease_expires
+            .unwrap()
     };
     let (first, now) = (lease(&project), liza::project::now());
     assert!(first > now && first <= now + liza_core::time::Seconds(300));

@@ -22,7 +22,9 @@ fn a_healthy_project_is_called_so() {
     claimed(&project, "one", "coder-1");
     let run = project.liza(&["doctor", "--json"]);
     assert_eq!(run.result()["healthy"], true);
-    for name in ["git", "repository", "identity", "disk space", "blackboard", "integration branch", "worktrees"] {
+    for name in
+        ["git", "repository", "identity", "disk space", "blackboard", "integration branch", "worktrees"]
+    {
         assert_eq!(check(&run, name)["health"], "ok", "{name}");
     }
     let text = project.liza(&["doctor"]).ok().to_owned();

@@ -158,7 +158,8 @@ pub(crate) fn merge(project: &TestProject, task: &str) -> Run {
 #[track_caller]
 pub(crate) fn land_only(project: &TestProject, task: &str, commit: &str) -> String {
     let variables = project.command("git");
-    let variables = variables.get_envs().filter_map(|(name, value)| Some((name.to_owned(), value?.to_owned())));
+    let variables =
+        variables.get_envs().filter_map(|(name, value)| Some((name.to_owned(), value?.to_owned())));
     let repo = Repo::open(&Git::with_environment(variables), &project.root).unwrap();
     let (task, branch) = (task.parse().unwrap(), "integration".parse().unwrap());
     let note = MergeNote { task: &task, title: None, approved_by: None };

@@ -166,7 +166,10 @@ fn a_red_test_keeps_the_branch_and_its_output() {
     let before = with_test(&project, "echo it is broken; exit 7");
     let error = merge(&project, "one").refused(3, "integration_test");
     let message = error["message"].as_str().unwrap();
-    assert!(message.contains("exit status 7") && message.contains(".liza/integration-tests/one-1.log"), "{error}");
+    assert!(
+        message.contains("exit status 7") && message.contains(".liza/integration-tests/one-1.log"),
+        "{error}"
+    );
     assert_eq!(project.read(".liza/integration-tests/one-1.log"), "it is broken\n");
     assert_eq!((tip(&project, "integration"), status(&project, "one")), (before, "INTEGRATION_FAILED"));
     let event = record(&project, "one").history.unwrap().pop().unwrap();

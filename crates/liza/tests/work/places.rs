@@ -74,7 +74,8 @@ fn submodules() {
     project.add_task("one");
     claim(&project, "one", "coder-1").ok();
     let folder = tree(&project, "one");
-    project.git_at(&folder, &["-c", "protocol.file.allow=always", "submodule", "--quiet", "update", "--init"]);
+    project
+        .git_at(&folder, &["-c", "protocol.file.allow=always", "submodule", "--quiet", "update", "--init"]);
     assert!(folder.join("lib/specs/vision.md").exists());
     let head = commit(&project, &folder, "one.txt", "done\n");
     fs::write(folder.join("lib/left"), "unsaved\n").unwrap();

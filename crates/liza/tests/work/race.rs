@@ -70,7 +70,8 @@ fn fifty_claims_of_different_tasks_all_come_through_and_nobody_sees_one_without_
             let mut seen = 0;
             while !done.load(Ordering::Relaxed) {
                 let state = state(&project);
-                let claimed = state.records().filter(|(_, record)| record.status.unwrap().name() == "CLAIMED");
+                let claimed =
+                    state.records().filter(|(_, record)| record.status.unwrap().name() == "CLAIMED");
                 for (task, _) in claimed {
                     seen += 1;
                     assert!(tree(&project, task.as_str()).join(".git").exists(), "{task} without a worktree");
@@ -105,7 +106,8 @@ fn the_blackboard_is_never_locked_while_git_runs() {
     for name in &names {
         project.add_task(&name.replace("coder", "task"));
     }
-    let path = git_that(&project, &format!("case \"$*\" in *'worktree add'*) sleep {};; esac", SLOW.as_secs()));
+    let path =
+        git_that(&project, &format!("case \"$*\" in *'worktree add'*) sleep {};; esac", SLOW.as_secs()));
     let began = Instant::now();
     let claims: Vec<Child> = names
         .iter()

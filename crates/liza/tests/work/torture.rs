@@ -46,7 +46,13 @@ impl Life {
     fn new() -> Self {
         let project = team();
         let start = tip(&project, "integration");
-        Self { project, start, commits: Mutex::new(Vec::new()), tasks: Mutex::new(0), kills: AtomicU32::new(0) }
+        Self {
+            project,
+            start,
+            commits: Mutex::new(Vec::new()),
+            tasks: Mutex::new(0),
+            kills: AtomicU32::new(0),
+        }
     }
 
     fn next_task(&self) -> String {
@@ -74,7 +80,8 @@ impl Life {
     }
 
     fn submit(&self, task: &str, coder: &str, head: &str) {
-        self.act(coder, |work| work.submit_for_review(&task.parse().unwrap(), &head.parse().unwrap())).unwrap();
+        self.act(coder, |work| work.submit_for_review(&task.parse().unwrap(), &head.parse().unwrap()))
+            .unwrap();
     }
 
     fn claim_review(&self, task: &str, reviewer: &str) {
@@ -128,7 +135,12 @@ impl Life {
             .map(|event| event.more["commit"].to_string())
             .collect();
         let range = format!("{}..integration", self.start);
-        let log = project.git(&["log", "--first-parent", "--format=%H %P|%(trailers:key=Liza-Task,valueonly,separator=%x2C)", &range]);
+        let log = project.git(&[
+            "log",
+            "--first-parent",
+            "--format=%H %P|%(trailers:key=Liza-Task,valueonly,separator=%x2C)",
+            &range,
+        ]);
         let mut merged = BTreeSet::new();
         for line in log.lines() {
             let (names, task) = line.split_once('|').unwrap();
@@ -306,9 +318,8 @@ fn live(life: &Life, worker: u64, rounds: u64) {
     for _ in 0..rounds {
         let record = record(&life.project, &task);
         let head = record.review_commit.map(|commit| commit.as_str().to_owned());
-        let run = |agent: Option<&str>, words: &[&str], limit: Option<Duration>| {
-            run_for(life, agent, words, limit)
-        };
+        let run =
+            |agent: Option<&str>, words: &[&str], limit: Option<Duration>| run_for(life, agent, words, limit);
         let limit = (random.next() % 2 == 0).then(|| Duration::from_micros(random.next() % 90_000));
         match record.status.unwrap().name() {
             "UNCLAIMED" | "INTEGRATION_FAILED" => run(None, &["claim-task", &task, &coder], limit),
