@@ -124,6 +124,11 @@ pub enum MergeFailure {
     },
 }
 
+impl MergeFailure {
+    /// How the history tells of a commit that has nothing in common with the integration branch.
+    pub const UNRELATED: &str = "no common history with the integration branch";
+}
+
 /// Which claim a person takes away.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ClaimRole {

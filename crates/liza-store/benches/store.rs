@@ -12,6 +12,7 @@
 use std::fs::{self, File};
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
+use std::process::{Child, Command as Process, Stdio};
 use std::time::{Duration, Instant};
 
 use liza_core::agent::{Actor, AgentRecord, AgentStatus, Role};
@@ -29,7 +30,15 @@ use liza_store::Store;
 
 const ROUNDS: usize = 40;
 
+/// Set for a process that is one of many writers.
+const WRITER: &str = "LIZA_BENCH_WRITER";
+const WRITERS: usize = 64;
+const WRITES: usize = 100;
+
 fn main() {
+    if let Some(root) = std::env::var_os(WRITER) {
+        return write_many(Path::new(&root));
+    }
     println!(
         "median and 90th percentile in ms over {ROUNDS} rounds; × is the ratio of the medians to the floor"
     );
@@ -41,13 +50,46 @@ fn main() {
     for count in if wanted.is_empty() { vec![100, 1_000, 10_000] } else { wanted } {
         measure(count);
     }
+    compete();
+}
+
+/// One of many writers: prints how long each of its writes waited for the lock, in microseconds.
+fn write_many(root: &Path) {
+    let store = Store::open(root).unwrap().with_patience(Duration::from_secs(300));
+    for round in 0..WRITES {
+        let request = request(round, transition(round, round));
+        println!("{}", store.submit(&request).expect("the command is valid").waited.as_micros());
+    }
+}
+
+/// Many processes at the same file: none may be starved.
+fn compete() {
+    let root = project(100);
+    let program = std::env::current_exe().unwrap();
+    let start = |_| Process::new(&program).env(WRITER, &root).stdout(Stdio::piped()).spawn().unwrap();
+    let writers: Vec<Child> = (0..WRITERS).map(start).collect();
+    let mut waits: Vec<u64> = Vec::new();
+    for writer in writers {
+        let output = writer.wait_with_output().unwrap();
+        waits
+            .extend(String::from_utf8_lossy(&output.stdout).lines().map(|line| line.parse::<u64>().unwrap()));
+    }
+    assert_eq!(waits.len(), WRITERS * WRITES);
+    let mean = waits.iter().sum::<u64>() as f64 / waits.len() as f64 / 1000.0;
+    let longest = waits.iter().max().copied().unwrap_or(0) as f64 / 1000.0;
+    println!(
+        "{WRITERS} processes × {WRITES} writes: mean wait for the lock {mean:.1} ms, longest {longest:.1} ms ({:.1}×)",
+        longest / mean
+    );
+    fs::remove_dir_all(&root).unwrap();
 }
 
 fn now() -> Timestamp {
     Timestamp::from_unix(1_737_122_400)
 }
 
-fn measure(count: usize) {
+/// A project with a blackboard of that many tasks.
+fn project(count: usize) -> PathBuf {
     let root =
         PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join(format!("bench-{}-{count}", std::process::id()));
     fs::create_dir_all(root.join("specs")).unwrap();
@@ -59,7 +101,13 @@ fn measure(count: usize) {
         task: None,
         detail: "bench".to_owned(),
     };
-    let store = Store::create(&root, &board(count), &entry).unwrap();
+    drop(Store::create(&root, &board(count), &entry).unwrap());
+    root
+}
+
+fn measure(count: usize) {
+    let root = project(count);
+    let store = Store::open(&root).unwrap();
     let bytes = fs::read(root.join(".liza/state.yaml")).unwrap();
     let mut figures = [const { Vec::new() }; 3];
     // In turn, so that a slow moment of the disk hits all of them alike.
@@ -115,11 +163,13 @@ fn floor(folder: &Path, bytes: &[u8]) {
     File::open(folder).unwrap().sync_all().unwrap();
 }
 
+fn request(round: usize, command: Command) -> Request {
+    let now = now() + Seconds(round as u64);
+    Request { actor: Actor::Human, now, halt: Halt::default(), if_revision: None, command }
+}
+
 fn submit(store: &Store, round: usize, command: Command) {
-    let later = now() + Seconds(round as u64);
-    let request =
-        Request { actor: Actor::Human, now: later, halt: Halt::default(), if_revision: None, command };
-    assert!(store.submit(&request).expect("the command is valid").written);
+    assert!(store.submit(&request(round, command)).expect("the command is valid").written);
 }
 
 fn heartbeat() -> Command {

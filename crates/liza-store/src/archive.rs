@@ -13,7 +13,7 @@ use liza_core::value::{Fields, Value};
 
 use crate::document::{merge, untyped};
 use crate::error::StoreError;
-use crate::wire::{View, parse_part};
+use crate::wire::View;
 use crate::yaml::{self, to_value};
 
 /// Writes the files for what the change takes away.
@@ -50,7 +50,7 @@ pub(crate) fn store(
 fn task_value(view: &View<'_>, board: &Board, change: &Change, id: &TaskId) -> Option<Value> {
     let new = change.tasks.get(id).and_then(|record| to_value(record).ok());
     let Some(item) = board.tasks.get_index_of(id).and_then(|at| view.items.get(at)) else { return new };
-    let (node, _) = parse_part(view.text, item.start, item.end).ok()?;
+    let (node, _) = view.part(item.start, item.end).ok()?;
     let node = node.items().first()?;
     match new {
         Some(new) => Some(merge(node, (&known_keys(&untyped(node)), &new))),

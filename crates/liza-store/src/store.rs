@@ -7,10 +7,10 @@ use std::fs;
 use std::path::{Component, Path, PathBuf};
 use std::time::Duration;
 
-use liza_core::board::State;
+use liza_core::board::{Board, Section, State};
 use liza_core::effect::Effect;
 use liza_core::event::LogEntry;
-use liza_core::ids::{Revision, Worktree};
+use liza_core::ids::{Revision, TaskId, Worktree};
 use liza_core::invariants::{self, Facts, Violation};
 use liza_core::time::Timestamp;
 use liza_core::value::{Fields, Value};
@@ -157,6 +157,29 @@ impl Store {
         View::full(&path, text)?.state()
     }
 
+    /// Parts of the blackboard as it stands, without a lock: these sections, and these tasks whole.
+    ///
+    /// Costs what it looks at, where the file is as we wrote it.
+    ///
+    /// # Errors
+    /// When the file cannot be read as one.
+    pub fn glance(&self, sections: &[Section], tasks: &[TaskId]) -> Result<Board, StoreError> {
+        let bytes = self.folder.read()?;
+        let path = self.folder.state();
+        let (text, _) = body_of(&path, &bytes)?;
+        if self.folder.is_as_written(&bytes) {
+            let mut view = View::lazy(&path, text)?;
+            let mut board = view.board()?;
+            view.load_sections(&mut board, sections);
+            view.load_heads(&mut board, Some(tasks))?;
+            if view.tree.is_none() {
+                view.load_bodies(&mut board, tasks)?;
+                return Ok(board);
+            }
+        }
+        Ok(View::full(&path, text)?.state()?.board)
+    }
+
     /// Everything that is wrong with the blackboard.
     ///
     /// # Errors
@@ -253,7 +276,7 @@ impl Store {
         self.write(held, current, bom, spliced, simple, change)
     }
 
-    fn decide(&self, board: &liza_core::Board, request: &Request) -> Result<Change, StoreError> {
+    fn decide(&self, board: &Board, request: &Request) -> Result<Change, StoreError> {
         let change = apply(board, request)?;
         let wrong = invariants::introduced(board, &change, &Disk::below(&self.root), request.now);
         if wrong.is_empty() { Ok(change) } else { Err(StoreError::Violates(wrong)) }

@@ -106,7 +106,7 @@ pub fn check(git: &Git, folder: &Path, project: Option<&Project>) -> Vec<Check> 
 pub fn mend(project: &Project) -> Result<(), WorkError> {
     let repo = project.repo()?;
     repo.exclude(&EXCLUDED)?;
-    let integration = integration_branch(&project.store().snapshot()?)?;
+    let integration = integration_branch(&project.store().snapshot()?.board)?;
     repo.create_branch(&integration, &repo.head()?.commit)?;
     Ok(())
 }
@@ -190,7 +190,7 @@ fn specifications(project: &Project, state: &State) -> Check {
 }
 
 fn branches(repo: &Repo, state: &State) -> Vec<Check> {
-    let integration = match integration_branch(state) {
+    let integration = match integration_branch(&state.board) {
         Ok(branch) => branch,
         Err(error) => return vec![broken("integration branch", error.to_string(), "liza edit")],
     };

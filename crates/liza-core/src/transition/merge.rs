@@ -108,8 +108,7 @@ pub(super) fn failed(
             (event, format!("conflict in {}", files.join(", ")))
         }
         MergeFailure::Unrelated => {
-            let reason = "no common history with the integration branch";
-            (event.with("reason", reason), reason.to_owned())
+            (event.with("reason", MergeFailure::UNRELATED), MergeFailure::UNRELATED.to_owned())
         }
         MergeFailure::Test { what, output } => {
             let event = event.with("reason", what.as_str()).with("output", output.as_str());

@@ -49,6 +49,16 @@ impl Folder {
         self.root.join("log.yaml")
     }
 
+    /// Whether these bytes are our last write, of a form in which a line scan finds everything. Without the lock the
+    /// record may be of another moment than the bytes; then they do not fit each other, and the answer is no.
+    pub(crate) fn is_as_written(&self, bytes: &[u8]) -> bool {
+        let path = self.lock();
+        let record = fs::File::open(&path).ok().and_then(|file| record::read(&file, &path).ok().flatten());
+        record.is_some_and(|record| {
+            record.simple && record.stage == Stage::Done && record.after == Imprint::of(bytes)
+        })
+    }
+
     /// Reads state.yaml.
     pub(crate) fn read(&self) -> Result<Vec<u8>, StoreError> {
         let path = self.state();

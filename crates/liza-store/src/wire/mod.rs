@@ -8,7 +8,7 @@ mod read;
 mod splice;
 
 pub(crate) use ops::{Op, document_of, operations};
-pub(crate) use read::{View, body_of, parse_part};
+pub(crate) use read::{View, body_of};
 pub(crate) use splice::{Spliced, flat, rewrite, splice, untouched, verify};
 
 /// The newest `version` that this program can write.

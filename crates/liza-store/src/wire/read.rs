@@ -2,7 +2,9 @@
 //!
 //! Both ways give the same board; a property test holds them together.
 
+use std::cell::RefCell;
 use std::path::Path;
+use std::rc::Rc;
 
 use indexmap::IndexMap;
 use liza_core::board::{Board, Body, Fault, Head, Journal, Loaded, Section, Slot, State};
@@ -31,7 +33,12 @@ pub(crate) struct View<'t> {
     pub(crate) items: Vec<Item>,
     /// What could not become part of the board.
     faults: Vec<Fault>,
+    /// Parts that have been parsed: a write looks at the same few again and again.
+    parts: RefCell<Parts<'t>>,
 }
+
+/// Parsed parts of a text, by where they begin and end.
+type Parts<'t> = Vec<((usize, usize), Rc<Node<'t>>)>;
 
 /// The text of a file without its byte order mark, and how long that was.
 pub(crate) fn body_of<'t>(path: &Path, bytes: &'t [u8]) -> Result<(&'t str, usize), StoreError> {
@@ -53,8 +60,16 @@ impl<'t> View<'t> {
     /// A version that we wrote and checked: nothing is parsed yet.
     pub(crate) fn lazy(path: &'t Path, text: &'t str) -> Result<Self, StoreError> {
         let blocks = sections(text).unwrap_or_default();
-        let view =
-            Self { path, text, blocks, tree: None, simple: true, items: Vec::new(), faults: Vec::new() };
+        let view = Self {
+            path,
+            text,
+            blocks,
+            tree: None,
+            simple: true,
+            items: Vec::new(),
+            faults: Vec::new(),
+            parts: RefCell::default(),
+        };
         if view.blocks.is_empty() { Self::full(path, text) } else { Ok(view) }
     }
 
@@ -77,7 +92,16 @@ impl<'t> View<'t> {
         let simple = same
             && oddity.is_none()
             && blocks.iter().zip(entries).all(|(block, (_, value))| agrees(text, block, value));
-        Ok(Self { path, text, blocks, tree: Some(tree), simple, items: Vec::new(), faults: Vec::new() })
+        Ok(Self {
+            path,
+            text,
+            blocks,
+            tree: Some(tree),
+            simple,
+            items: Vec::new(),
+            faults: Vec::new(),
+            parts: RefCell::default(),
+        })
     }
 
     pub(crate) fn block(&self, name: &str) -> Option<&Block> {
@@ -94,7 +118,7 @@ impl<'t> View<'t> {
             return tree.get(name).map(make).transpose();
         }
         let Some(block) = self.block(name) else { return Ok(None) };
-        let (node, from) = parse_part(self.text, block.start, block.end)?;
+        let (node, from) = self.part(block.start, block.end)?;
         node.get(name).map(make).transpose().map_err(|error| below(error, self.text, from))
     }
 
@@ -216,9 +240,26 @@ impl<'t> View<'t> {
         }
     }
 
-    fn parse_item(&self, item: &Item) -> Result<(Node<'t>, usize), StoreError> {
+    /// Parses the lines of a block once, and says where the first of them begins.
+    pub(crate) fn part(&self, start: usize, end: usize) -> Result<(Rc<Node<'t>>, usize), YamlError> {
+        let known =
+            self.parts.borrow().iter().find(|(at, _)| *at == (start, end)).map(|(_, node)| node.clone());
+        if let Some(node) = known {
+            return Ok((node, line_start(self.text, start)));
+        }
+        let (node, from) = parse_part(self.text, start, end)?;
+        let node = Rc::new(node);
+        let mut parts = self.parts.borrow_mut();
+        // The few of an ordinary write; who reads everything reads it once.
+        if parts.len() < 16 {
+            parts.push(((start, end), node.clone()));
+        }
+        Ok((node, from))
+    }
+
+    fn parse_item(&self, item: &Item) -> Result<(Rc<Node<'t>>, usize), StoreError> {
         let broken = |error| StoreError::Broken(error::Fault::new(self.path, None, error));
-        parse_part(self.text, item.start, item.end).map_err(broken)
+        self.part(item.start, item.end).map_err(broken)
     }
 
     /// Loads the bodies of these tasks.

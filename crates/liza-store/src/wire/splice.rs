@@ -66,7 +66,7 @@ fn change_task(
     change: (&Value, &Value),
 ) -> Result<(), Unsure> {
     let item = view.items.get(at).ok_or(Unsure)?;
-    let (node, _) = parse_part(view.text, item.start, item.end).map_err(|_| Unsure)?;
+    let (node, _) = view.part(item.start, item.end).map_err(|_| Unsure)?;
     let task = node.items().first().ok_or(Unsure)?;
     plan.change_item(item, task, line_start(view.text, item.start), change, TaskRecord::KEYS);
     Ok(())
@@ -84,7 +84,7 @@ fn change_section(
         plan.add_section(after, section, new);
         return Ok(());
     };
-    let (node, _) = parse_part(view.text, block.start, block.end).map_err(|_| Unsure)?;
+    let (node, _) = view.part(block.start, block.end).map_err(|_| Unsure)?;
     let value = node.get(section).ok_or(Unsure)?;
     if section == "handoff" && single_handoff(value).is_some() {
         plan.rewrite(block, new);
@@ -128,7 +128,7 @@ fn append(
     };
     let Some(key) = key else { return append_or_rewrite(view, plan, block, new) };
     let Shape::Map(blocks) = shape(view.text, block)? else {
-        let (node, _) = parse_part(view.text, block.start, block.end).map_err(|_| Unsure)?;
+        let (node, _) = view.part(block.start, block.end).map_err(|_| Unsure)?;
         let Value::Map(mut fields) = untyped(node.get(section).ok_or(Unsure)?) else { return Err(Unsure) };
         extend(&mut fields, key, new);
         plan.rewrite(block, &Value::Map(fields));
@@ -137,7 +137,7 @@ fn append(
     match blocks.iter().find(|inner| inner.name(view.text) == key) {
         Some(inner) => append_or_rewrite(view, plan, inner, new),
         None => {
-            let (node, _) = parse_part(view.text, block.start, block.end).map_err(|_| Unsure)?;
+            let (node, _) = view.part(block.start, block.end).map_err(|_| Unsure)?;
             let value = node.get(section).ok_or(Unsure)?;
             let added = Fields::from_iter([(key.to_owned(), Value::List(new.to_vec()))]);
             plan.change_map(&blocks, value, line_start(view.text, block.start), (&Fields::new(), &added), &[])
@@ -154,7 +154,7 @@ fn append_or_rewrite(
     if plan.append_to(block, new, false).is_ok() {
         return Ok(());
     }
-    let (node, _) = parse_part(view.text, block.start, block.end).map_err(|_| Unsure)?;
+    let (node, _) = view.part(block.start, block.end).map_err(|_| Unsure)?;
     let value = node.get(block.name(view.text)).ok_or(Unsure)?;
     let all = value.items().iter().map(untyped).chain(new.iter().cloned()).collect();
     plan.rewrite(block, &Value::List(all));
@@ -292,7 +292,7 @@ fn check_part(
     expected: impl Fn(&Node<'_>) -> Option<Value>,
     found: impl Fn(&Node<'_>) -> Option<Value>,
 ) -> Result<(), String> {
-    let (old, _) = parse_part(view.text, start, end).map_err(|error| error.to_string())?;
+    let (old, _) = view.part(start, end).map_err(|error| error.to_string())?;
     let from = line_start(&spliced.text, moved(start, &spliced.edits, true));
     let to = moved(end, &spliced.edits, true);
     let (new, _) = parse_part(&spliced.text, from, to).map_err(|error| format!("{what}: {error}"))?;

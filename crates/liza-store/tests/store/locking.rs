@@ -34,23 +34,23 @@ fn work() {
         ["notes", name, count] => {
             for n in 0..count.parse::<u32>().unwrap() {
                 let outcome = store.submit(&human(note(&format!("{name}.{n}.")))).unwrap();
-                println!("ACK {name}.{n}. {} {}", outcome.revision, outcome.waited.as_micros());
+                println!("ACK {name}.{n}. {}", outcome.revision);
             }
         }
         _ => panic!("unknown work {work:?}"),
     }
 }
 
-/// What a worker acknowledged: text, revision, microseconds waited.
-pub(crate) fn acknowledged(output: &[u8]) -> Vec<(String, u64, u64)> {
+/// What a worker acknowledged: text and revision.
+pub(crate) fn acknowledged(output: &[u8]) -> Vec<(String, u64)> {
     let line = |line: &str| {
         let mut words = line.strip_prefix("ACK ")?.split(' ');
-        Some((words.next()?.to_owned(), words.next()?.parse().ok()?, words.next()?.parse().ok()?))
+        Some((words.next()?.to_owned(), words.next()?.parse().ok()?))
     };
     String::from_utf8_lossy(output).lines().filter_map(line).collect()
 }
 
-fn many(processes: usize, each: usize) -> (u64, u64) {
+fn many(processes: usize, each: usize) {
     let project = Project::new("many");
     let start = |n: usize| {
         worker(&project, &format!("notes w{n} {each}"))
@@ -67,31 +67,20 @@ fn many(processes: usize, each: usize) -> (u64, u64) {
         all.extend(acknowledged(&output.stdout));
     }
     assert_eq!(all.len(), processes * each);
-    let mut revisions: Vec<u64> = all.iter().map(|(_, revision, _)| *revision).collect();
+    let mut revisions: Vec<u64> = all.iter().map(|(_, revision)| *revision).collect();
     revisions.sort_unstable();
     assert_eq!(revisions, (2..2 + (processes * each) as u64).collect::<Vec<_>>());
     let state = project.store().snapshot().unwrap();
     assert_eq!(state.journal.human_notes.len(), processes * each);
     assert_eq!(project.log().matches("\n- timestamp").count(), processes * each);
-    let waits: Vec<u64> = all.iter().map(|(_, _, waited)| *waited).collect();
-    let mean = waits.iter().sum::<u64>() / waits.len() as u64;
-    let longest = waits.iter().max().copied().unwrap_or(0);
-    println!("{processes} processes: mean wait {mean} µs, longest {longest} µs");
-    (mean, longest)
 }
 
+/// How long they wait is measured by `cargo bench`; here it matters that nothing is lost.
+///
 /// Covers: BB-09, BB-11
 #[test]
-fn sixteen_processes_lose_nothing() {
-    many(16, 10);
-}
-
-/// Covers: BB-09, BB-11
-#[test]
-#[ignore = "takes a minute; `cargo nextest run -p liza-store --run-ignored all`"]
-fn sixty_four_processes_lose_nothing_and_none_is_starved() {
-    let (mean, longest) = many(64, 100);
-    assert!(longest <= mean * 20, "the longest wait is {longest} µs, the mean {mean} µs");
+fn sixty_four_processes_lose_nothing() {
+    many(64, 100);
 }
 
 /// Covers: BB-09, BB-10, BB-14

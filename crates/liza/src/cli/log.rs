@@ -41,6 +41,8 @@ const POLL: Duration = Duration::from_secs(2);
 pub(super) fn run(args: &Args, context: &Context) -> Result<Reply, CommandError> {
     check_agent(args.agent.as_deref())?;
     let project = context.project()?;
+    // Watched before the first look, so that nothing falls between the two.
+    let watch = if args.follow { project.store().watch().ok() } else { None };
     let mut book = project.store().logbook();
     let mut entries = wanted(args, book.read_on()?);
     if let Some(last) = args.last {
@@ -51,8 +53,6 @@ pub(super) fn run(args: &Args, context: &Context) -> Result<Reply, CommandError>
         let text = if lines.is_empty() { "nothing has happened yet".to_owned() } else { lines.join("\n") };
         return Ok(Reply::new(text, json!(entries)));
     }
-    // Watched before the first look, so that nothing falls between the two.
-    let watch = project.store().watch().ok();
     while tell(&entries, context) {
         match &watch {
             Some(watch) => drop(watch.wait(POLL)),

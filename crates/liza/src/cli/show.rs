@@ -182,7 +182,7 @@ impl Page<'_> {
             ("Rejections", cycles),
             ("Worktree", record.worktree.as_ref().map(|worktree| format!("{worktree}{base}"))),
             ("Submitted", record.review_commit.as_ref().map(|commit| commit.short().to_owned())),
-            ("Approved by", record.approved_by.map(|by| by.to_string())),
+            ("Approved", record.approved_by.map(|by| by.to_string())),
             ("Merged as", record.merge_commit.as_ref().map(|commit| commit.short().to_owned())),
             (
                 "Cost",

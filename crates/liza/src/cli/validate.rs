@@ -14,7 +14,6 @@ use crate::project::{Project, now};
 
 use super::context::Context;
 use super::error::CommandError;
-use super::exit_code::Exit;
 use super::output::Reply;
 
 /// Check the blackboard against every rule.
@@ -109,7 +108,6 @@ fn tell(
     let hint = if readable { "liza edit mends it" } else { "mend the file with an editor; a copy is safer" };
     Err(CommandError::refused("invalid", count)
         .hint(hint)
-        .exit(Exit::Refused)
         .with("valid", json!(false))
         .with("violations", json!(violations))
         .with("warnings", json!(warnings)))

@@ -138,11 +138,13 @@ fn failure(given: Option<&MergeFailure>, record: &TaskRecord) -> Option<MergeFai
         return given.cloned();
     }
     let event = last(record, EventName::IntegrationFailed)?;
-    let (output, files) = (fact(event, "output"), facts(event, "files"));
-    Some(match (output.is_empty(), files.is_empty()) {
-        (false, _) => MergeFailure::Test { what: fact(event, "reason"), output },
-        (true, true) if fact(event, "reason").contains("no common history") => MergeFailure::Unrelated,
-        (true, _) => MergeFailure::Conflict { files },
+    let (what, output) = (fact(event, "reason"), fact(event, "output"));
+    Some(if !output.is_empty() {
+        MergeFailure::Test { what, output }
+    } else if what == MergeFailure::UNRELATED {
+        MergeFailure::Unrelated
+    } else {
+        MergeFailure::Conflict { files: facts(event, "files") }
     })
 }
 
@@ -168,7 +170,9 @@ fn write_fix(
             page.line(format!("TEST OUTPUT: {}", path(&brief.project.join(output))));
         }
         Some(MergeFailure::Unrelated) => {
-            page.line(format!("NO COMMON HISTORY: the work does not descend from {branch}."));
+            page.line(format!(
+                "NO COMMON HISTORY: the work does not descend from {branch}; put it on top of that."
+            ));
         }
         Some(MergeFailure::Conflict { .. }) | None => {
             page.line("What failed is not on record: merge and test to see it.");

@@ -51,7 +51,7 @@ pub(super) fn job_for(project: &Project, state: &State, who: &Who, task: &TaskId
 /// How far the integration branch has moved; nothing where git cannot tell, which the session can do without.
 fn staleness(repo: &Repo, state: &State, task: &TaskId) -> Option<Staleness> {
     let base = state.board.body(task).ok()?.record.base_commit.clone()?;
-    let head = repo.tip(&integration_branch(state).ok()?).ok()??;
+    let head = repo.tip(&integration_branch(&state.board).ok()?).ok()??;
     let commits = u32::try_from(repo.count(&base, &head).ok()?).unwrap_or(u32::MAX);
     let trial = match repo.trial_merge(&head, &repo.head_of(task).ok()??).ok()? {
         Trial::AlreadyMerged | Trial::FastForward | Trial::Clean { .. } => TrialMerge::Clean,

@@ -29,7 +29,7 @@ impl Work<'_> {
     /// When the rules refuse it or git cannot make the worktree; the reservation is then gone again, and so is a
     /// worktree that this claim has made.
     pub fn claim(&self, task: &TaskId, coder: AgentId) -> Result<Claimed, WorkError> {
-        let integration = integration_branch(&self.snapshot()?)?;
+        let integration = integration_branch(&self.glance(&[])?)?;
         let head = self.head_of(&integration)?;
         // Before the reservation, so that one without a lock is proof of a claim that died. Where another process
         // has the lock, the rules say whether it is claiming the task or only clearing up after the last coder.

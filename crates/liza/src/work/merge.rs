@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use liza_core::Command;
-use liza_core::board::State;
+use liza_core::board::Board;
 use liza_core::command::{Halt, MergeFailure};
 use liza_core::ids::{Sha, TaskId};
 use liza_core::metrics::sprint_metrics;
@@ -65,10 +65,9 @@ impl Work<'_> {
     /// When the rules refuse it; when it conflicts or its test is red, which the blackboard then says; when a
     /// checkout of the branch cannot follow.
     pub fn merge(&self, task: &TaskId) -> Result<Merged, WorkError> {
-        let state = self.snapshot()?;
+        let limit = test_limit(&self.glance(&[])?);
         // Before the wait for others, so that what may not be merged is refused at once.
         self.submit(Command::BeginMerge { task: task.clone() })?;
-        let limit = test_limit(&state);
         let lock = FileLock::at(&FileLock::of_merges(self.project.folder()), limit + PATIENCE)?;
         self.submit(Command::BeginMerge { task: task.clone() })?;
         let approved = self.approved(task)?;
@@ -92,8 +91,8 @@ impl Work<'_> {
 
     /// What the blackboard says is to be merged; the rules have been asked before.
     fn approved(&self, task: &TaskId) -> Result<Approved, WorkError> {
-        let state = self.snapshot()?;
-        let record = state.board.body(task).map_err(|refusal| WorkError::Refused(Box::new(refusal)))?;
+        let board = self.glance(&[task])?;
+        let record = board.body(task).map_err(|refusal| WorkError::Refused(Box::new(refusal)))?;
         let TaskRecord { review_commit, base_commit, description, approved_by, .. } = record.record.clone();
         let unknown = || WorkError::Refused(Box::new(liza_core::Refusal::UnknownTask { task: task.clone() }));
         Ok(Approved {
@@ -102,8 +101,8 @@ impl Work<'_> {
             base: base_commit,
             title: description,
             by: approved_by.map(|by| by.to_string()),
-            integration: integration_branch(&state)?,
-            test_limit: test_limit(&state),
+            integration: integration_branch(&board)?,
+            test_limit: test_limit(&board),
         })
     }
 
@@ -203,7 +202,7 @@ impl Work<'_> {
     }
 
     fn is_recorded(&self, task: &TaskId) -> Result<bool, WorkError> {
-        Ok(self.snapshot()?.board.status(task) == Some(Status::Merged))
+        Ok(self.glance(&[task])?.status(task) == Some(Status::Merged))
     }
 
     /// Commits that the integration branch had gained since the task began.
@@ -231,8 +230,8 @@ impl Work<'_> {
     }
 }
 
-fn test_limit(state: &State) -> Duration {
-    let config = state.board.config.ready().cloned().unwrap_or_default();
+fn test_limit(board: &Board) -> Duration {
+    let config = board.config.ready().cloned().unwrap_or_default();
     Duration::from_secs(config.integration_test_limit.0)
 }
 

@@ -15,10 +15,10 @@ use std::cell::{Cell, OnceCell, RefCell};
 
 use liza_core::Command;
 use liza_core::agent::Actor;
-use liza_core::board::State;
+use liza_core::board::{Board, Section, State};
 use liza_core::command::Halt;
 use liza_core::effect::Effect;
-use liza_core::ids::{Revision, Sha};
+use liza_core::ids::{Revision, Sha, TaskId};
 use liza_core::value::Fields;
 use liza_store::Notice;
 
@@ -85,6 +85,11 @@ impl<'p> Work<'p> {
         Ok(self.project.store().snapshot()?)
     }
 
+    /// The settings and the agents, and these tasks.
+    fn glance(&self, tasks: &[&TaskId]) -> Result<Board, WorkError> {
+        glance(self.project, tasks)
+    }
+
     fn submit(&self, command: Command) -> Result<Written, WorkError> {
         self.submit_under(self.project.halt(), command)
     }
@@ -109,7 +114,12 @@ impl<'p> Work<'p> {
 }
 
 /// The branch that approved work is merged to.
-pub fn integration_branch(state: &State) -> Result<Branch, WorkError> {
-    let config = state.board.config.ready().cloned().unwrap_or_default();
+pub fn integration_branch(board: &Board) -> Result<Branch, WorkError> {
+    let config = board.config.ready().cloned().unwrap_or_default();
     Ok(config.integration_branch.parse()?)
+}
+
+fn glance(project: &Project, tasks: &[&TaskId]) -> Result<Board, WorkError> {
+    let tasks: Vec<TaskId> = tasks.iter().map(|task| (*task).clone()).collect();
+    Ok(project.store().glance(&[Section::Config, Section::Agents], &tasks)?)
 }

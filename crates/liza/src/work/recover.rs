@@ -8,7 +8,7 @@ use std::path::Path;
 use std::time::Duration;
 
 use liza_core::agent::Role;
-use liza_core::board::State;
+use liza_core::board::Board;
 use liza_core::ids::{Sha, TaskId};
 use liza_core::record::{Reservation, Status};
 use liza_core::{Command, Refusal};
@@ -116,7 +116,7 @@ impl Work<'_> {
             report.settle(Kind::Blackboard, "state.yaml", format!("{notice:?}"), "settled");
         }
         self.end_orphans(&mut report)?;
-        let integration = integration_branch(&self.snapshot()?)?;
+        let integration = integration_branch(&self.glance(&[])?)?;
         self.clear_git_locks(&integration, &mut report)?;
         for path in self.repo()?.sweep() {
             report.settle(Kind::Leftover, self.short(&path), "left by a process that is gone", "deleted");
@@ -254,13 +254,13 @@ impl Work<'_> {
     /// Puts a worktree back that a task needs: from its branch, else from what was submitted, else from its base.
     fn put_back(&self, task: &TaskId, integration: &Branch, report: &mut Report) -> Result<(), WorkError> {
         let Some(_lock) = self.try_task_lock(task)? else { return Ok(()) };
-        let (repo, state) = (self.repo()?, self.snapshot()?);
+        let (repo, board) = (self.repo()?, self.glance(&[task])?);
         let found = repo.find(task)?;
-        let still = state.board.body(task).is_ok_and(|body| body.record.worktree.is_some());
+        let still = board.body(task).is_ok_and(|body| body.record.worktree.is_some());
         if !still || !matches!(found.folder, Folder::Absent | Folder::Broken) {
             return Ok(());
         }
-        let start = self.start_of(task, &state, integration)?;
+        let start = self.start_of(task, &board, integration)?;
         let ensured = repo.ensure(task, &start, Mode::Keep, integration)?;
         let from = match found.branch {
             Some(_) => "put back on its branch".to_owned(),
@@ -272,8 +272,8 @@ impl Work<'_> {
     }
 
     /// The commit that a worktree whose branch is gone starts from.
-    fn start_of(&self, task: &TaskId, state: &State, integration: &Branch) -> Result<Sha, WorkError> {
-        let record = state.board.body(task).map(|body| &body.record).ok();
+    fn start_of(&self, task: &TaskId, board: &Board, integration: &Branch) -> Result<Sha, WorkError> {
+        let record = board.body(task).map(|body| &body.record).ok();
         let known = [
             record.and_then(|record| record.review_commit.as_ref()),
             record.and_then(|record| record.base_commit.as_ref()),

@@ -61,8 +61,7 @@ impl Work<'_> {
     }
 
     fn record(&self, task: &TaskId) -> Result<Option<TaskRecord>, WorkError> {
-        let state = self.snapshot()?;
-        Ok(state.board.body(task).ok().map(|body| body.record.clone()))
+        Ok(self.glance(&[task])?.body(task).ok().map(|body| body.record.clone()))
     }
 
     /// How the task's worktree stands; nothing where there is none.

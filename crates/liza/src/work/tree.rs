@@ -17,7 +17,7 @@ use crate::project::{Project, now};
 
 use super::error::WorkError;
 use super::locks::FileLock;
-use super::{Work, Written, integration_branch};
+use super::{Work, Written, glance, integration_branch};
 
 /// How long another process may work on the same tree before a caller gives up waiting for it.
 const PATIENCE: Duration = Duration::from_secs(180);
@@ -44,11 +44,11 @@ pub fn discard(project: &Project, task: &TaskId) -> Result<Discarded, WorkError>
 
 /// The same, by the holder of the task's lock.
 pub(super) fn discard_under(project: &Project, task: &TaskId, _: &FileLock) -> Result<Discarded, WorkError> {
-    let state = project.store().snapshot()?;
-    if is_needed(&state.board, task, now()) {
+    let board = glance(project, &[task])?;
+    if is_needed(&board, task, now()) {
         return Ok(Discarded::Needed);
     }
-    let integration = integration_branch(&state)?;
+    let integration = integration_branch(&board)?;
     Ok(Discarded::Removed(project.repo()?.remove(task, None, &integration)?))
 }
 
@@ -83,7 +83,7 @@ impl Work<'_> {
     ///
     /// When the rules refuse it, or git fails.
     pub fn create_worktree(&self, task: &TaskId, fresh: bool) -> Result<(Written, Ensured), WorkError> {
-        let integration = integration_branch(&self.snapshot()?)?;
+        let integration = integration_branch(&self.glance(&[])?)?;
         let head = self.head_of(&integration)?;
         let lock = self.task_lock(task)?;
         let written = self.submit(Command::CreateWorktree { task: task.clone(), fresh, head })?;

@@ -1,7 +1,6 @@
 //! The git layer against real repositories: each test makes its own, with its own home and no ambient settings.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
-mod cost;
 mod crash;
 mod hard;
 mod heal;

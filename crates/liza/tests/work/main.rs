@@ -7,6 +7,7 @@ mod support;
 mod claim;
 mod doctor;
 mod fixture;
+mod guide;
 mod merge;
 mod places;
 mod race;
