@@ -83,6 +83,7 @@ impl Bench {
             .args(words)
             .env("LIZA", env!("CARGO_BIN_EXE_liza"))
             .env("TEST_API_KEY", "very-secret-value-0123456789")
+            .env("LIZA_PLAYBOOK", self.playbook())
             .env(name, value)
             .stdout(file.try_clone().unwrap())
             .stderr(file)
@@ -90,6 +91,12 @@ impl Bench {
             .spawn()
             .unwrap();
         Supervisor { child, out }
+    }
+
+    /// The playbook of rehearsal agents; none where there is no such file.
+    fn playbook(&self) -> String {
+        let path = self.project.home().join("playbook.yaml");
+        if path.exists() { path.display().to_string() } else { String::new() }
     }
 
     /// The variables that a session needs, for those that this very process starts.

@@ -12,4 +12,5 @@ mod misbehaviour;
 mod names;
 mod planner;
 mod providers;
+mod rehearsal;
 mod stop;
