@@ -87,6 +87,7 @@ pub struct Report {
     pub left: Vec<Finding>,
 }
 
+#[allow(clippy::needless_pass_by_value, reason = "the calls read better")]
 impl Report {
     fn settle(&mut self, kind: Kind, subject: impl ToString, found: impl ToString, done: impl ToString) {
         self.settled.push(finding(kind, &subject, &found, &done));
@@ -237,11 +238,13 @@ impl Work<'_> {
             });
         }
         for (task, found) in &there {
-            let result = match found.folder {
-                Folder::Absent | Folder::Broken if wants(task) => self.put_back(task, integration, report),
-                Folder::Absent | Folder::Broken | Folder::Healthy | Folder::Foreign if wants(task) => Ok(()),
-                _ if is_needed(&state.board, task, now()) => Ok(()),
-                _ => self.take_away(task, found, report),
+            let missing = matches!(found.folder, Folder::Absent | Folder::Broken);
+            let result = if wants(task) && missing {
+                self.put_back(task, integration, report)
+            } else if wants(task) || is_needed(&state.board, task, now()) {
+                Ok(())
+            } else {
+                self.take_away(task, found, report)
             };
             if let Err(error) = result {
                 let kind = if wants(task) { Kind::MissingWorktree } else { Kind::UnneededWorktree };
