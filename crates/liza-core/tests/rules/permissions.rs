@@ -8,7 +8,8 @@ use liza_core::ids::{AgentId, DiscoveryId, Generation};
 use liza_core::metrics::Metrics;
 use liza_core::notes::{AnomalyType, Severity, Urgency};
 use liza_core::permission::rights_for;
-use liza_core::record::{Status, Usage};
+use liza_core::record::{Reservation, Status, Usage};
+use liza_core::time::Timestamp;
 use liza_core::value::Fields;
 
 use crate::steps::*;
@@ -88,6 +89,8 @@ fn supervision() -> Vec<Command> {
         reserve("t", coder, base()),
         Command::Claim { task: task("t"), coder },
         Command::CancelReservation { task: task("t"), coder },
+        Command::DropReservation { task: task("t"), reservation: reservation(coder) },
+        Command::Recover { settled: Vec::new() },
         claim_review("t", reviewer, None),
         Command::GiveUpReview { task: task("t"), reviewer },
         Command::ClearStaleReviews,
@@ -102,6 +105,10 @@ fn supervision() -> Vec<Command> {
         Command::Checkpoint { cause: CheckpointCause::Deadline },
         Command::CompleteSprint,
     ]
+}
+
+fn reservation(by: AgentId) -> Reservation {
+    Reservation { by, generation: Generation(1), expires: Timestamp::from_unix(0), base_commit: base() }
 }
 
 fn human() -> Vec<Command> {
@@ -180,6 +187,8 @@ fn number(command: &Command) -> usize {
         Command::Resolve { .. } => 50,
         Command::Archive { .. } => 51,
         Command::RecordUsage { .. } => 52,
+        Command::DropReservation { .. } => 53,
+        Command::Recover { .. } => 54,
     }
 }
 
@@ -188,7 +197,7 @@ fn number(command: &Command) -> usize {
 fn the_table_has_every_command_once() {
     let mut seen: Vec<usize> = table().iter().flat_map(|row| row.commands.iter().map(number)).collect();
     seen.sort_unstable();
-    assert_eq!(seen, (0..53).collect::<Vec<_>>());
+    assert_eq!(seen, (0..55).collect::<Vec<_>>());
 }
 
 fn may(rights: &str, actor: &Actor) -> bool {

@@ -11,11 +11,11 @@ use crate::steps::*;
 use crate::support::*;
 
 fn submit_facts(commit: Sha, facts: WorktreeFacts) -> Command {
-    Command::SubmitForReview { task: task("t"), commit, facts }
+    Command::SubmitForReview { task: task("t"), commit, facts: Some(facts) }
 }
 
 fn judge(verdict: Verdict, facts: WorktreeFacts) -> Command {
-    Command::SubmitVerdict { task: task("t"), verdict, facts }
+    Command::SubmitVerdict { task: task("t"), verdict, facts: Some(facts) }
 }
 
 /// A submission that code-reviewer-1 has in hand.

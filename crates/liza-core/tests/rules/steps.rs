@@ -60,7 +60,7 @@ impl World {
     pub fn verdict(&mut self, id: &str, by: AgentId, verdict: Verdict) -> Change {
         self.claim_review(id, by);
         let facts = clean(self.record(id).review_commit.clone().unwrap());
-        self.must(self.agent(by), Command::SubmitVerdict { task: task(id), verdict, facts })
+        self.must(self.agent(by), Command::SubmitVerdict { task: task(id), verdict, facts: Some(facts) })
     }
 
     #[track_caller]
@@ -159,7 +159,7 @@ pub fn reserve(id: &str, coder: AgentId, head: Sha) -> Command {
 }
 
 pub fn submit(id: &str, commit: Sha) -> Command {
-    Command::SubmitForReview { task: task(id), commit: commit.clone(), facts: clean(commit) }
+    Command::SubmitForReview { task: task(id), commit: commit.clone(), facts: Some(clean(commit)) }
 }
 
 pub fn claim_review(id: &str, reviewer: AgentId, head: Option<Sha>) -> Command {
@@ -167,7 +167,7 @@ pub fn claim_review(id: &str, reviewer: AgentId, head: Option<Sha>) -> Command {
 }
 
 pub fn verdict(id: &str, verdict: Verdict) -> Command {
-    Command::SubmitVerdict { task: task(id), verdict, facts: clean(sha('a')) }
+    Command::SubmitVerdict { task: task(id), verdict, facts: Some(clean(sha('a'))) }
 }
 
 pub fn merged(id: &str, commit: Sha) -> Command {
