@@ -1,5 +1,6 @@
 //! `liza agent`: supervises one agent until its role has nothing left to do.
 
+use liza_core::Refusal;
 use liza_core::agent::{Actor, Role};
 use liza_core::ids::TaskId;
 use liza_core::supervise::StopReason;
@@ -60,6 +61,9 @@ pub(super) fn run(args: Args, context: &Context) -> Result<Reply, CommandError> 
         CommandError::refused("bad_agent_id", message).hint("--id, or unset LIZA_AGENT_ID")
     })?;
     let state = project.store().snapshot()?;
+    if let Some(task) = args.task.as_ref().filter(|task| !state.board.knows(task)) {
+        return Err(Refusal::UnknownTask { task: task.clone() }.into());
+    }
     let config = state.board.config.ready().cloned().unwrap_or_default();
     let provider = Provider::choose(&config, args.role, args.provider.as_deref())?;
     let post = Post {

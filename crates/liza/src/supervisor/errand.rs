@@ -5,13 +5,13 @@
 use std::sync::mpsc::Sender;
 use std::thread;
 
-use liza_core::Command;
 use liza_core::agent::{Actor, AgentStatus, Role};
 use liza_core::ids::TaskId;
 use liza_core::notes::AnomalyType;
 use liza_core::supervise::{Ending, GRACEFUL, Next, Session as Judged, after_session};
 use liza_core::trigger::Trigger;
 use liza_core::value::{Fields, Value};
+use liza_core::{Command, State};
 
 use crate::effects::{remove_worktree, run_halts, to_remove};
 use crate::project::Project;
@@ -203,7 +203,7 @@ impl Runner {
             }
         }
         if session.agent.role() == Role::Planner {
-            self.after_planning(ending, triggers, checkout, &mut notes)?;
+            self.after_planning(&state, ending, triggers, checkout, &mut notes)?;
         }
         Ok(Outcome::Judged { next, leave, notes })
     }
@@ -224,6 +224,7 @@ impl Runner {
 
     fn after_planning(
         &self,
+        state: &State,
         ending: Ending,
         triggers: Vec<String>,
         checkout: Option<&str>,
@@ -232,7 +233,7 @@ impl Runner {
         if matches!(ending, Ending::Code(0 | GRACEFUL)) {
             self.submit(&Command::SeeTriggers { keys: triggers })?;
         }
-        let after = prepare::checkout(&self.project);
+        let after = prepare::checkout(&self.project, state);
         if let (Some(before), Some(after)) = (checkout, after)
             && before != after
         {

@@ -24,7 +24,10 @@ pub(super) enum Event {
     /// A time has come.
     Timer,
     /// A person or the system wants the supervisor to end.
-    Signal,
+    Signal {
+        /// Whether it came from the terminal's Ctrl-C.
+        interrupt: bool,
+    },
 }
 
 /// What an errand brought.

@@ -156,10 +156,9 @@ fn start(order: &Order) -> io::Result<(Brood, Option<JoinHandle<u64>>)> {
         .map_err(|error| failed("start", &order.program, &error))?;
     // Holds the writing end of the pipe, whose closing by all is the end of the output.
     drop(command);
-    let secrets = Masker::new(
-        std::env::vars_os()
-            .filter_map(|(name, value)| Some((name.into_string().ok()?, value.into_string().ok()?))),
-    );
+    let inherited = std::env::vars_os()
+        .filter_map(|(name, value)| Some((name.into_string().ok()?, value.into_string().ok()?)));
+    let secrets = Masker::new(inherited.chain(order.environment.iter().cloned()));
     let keep = |(reader, file)| thread::spawn(move || keep(reader, file, secrets));
     Ok((brood, output.map(keep)))
 }

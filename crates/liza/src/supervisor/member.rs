@@ -141,6 +141,11 @@ impl Member {
         matches!(self.phase, Phase::Gone(_))
     }
 
+    /// Whether a person sits before its running session.
+    pub(super) fn is_interactive(&self) -> bool {
+        self.post.interactive && matches!(self.phase, Phase::Running(_))
+    }
+
     /// Something went well: what was counted in a row begins anew.
     pub(super) fn went_well(&mut self, outcome: &Outcome) {
         match outcome {

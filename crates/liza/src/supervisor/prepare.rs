@@ -81,7 +81,7 @@ pub(super) fn start(
     let text = prompt(state, &brief(project, who)?, job)?;
     let files = Files::make(project.folder(), who.agent, task.as_ref(), &text)?;
     let order = order(project, who, task.as_ref(), directory, &files)?;
-    let checkout = matches!(job, Job::Plan { .. }).then(|| checkout(project)).flatten();
+    let checkout = matches!(job, Job::Plan { .. }).then(|| checkout(project, state)).flatten();
     let triggers = planner_triggers(state, now()).into_iter().map(|trigger| trigger.key).collect();
     let (mut session, follower) = Session::start(&who.liza, &order, task, state.board.revision)?;
     (session.triggers, session.checkout) = (triggers, checkout);
@@ -135,7 +135,7 @@ fn order(
 }
 
 /// What the project's own checkout looks like; nothing where git cannot tell.
-pub(super) fn checkout(project: &Project) -> Option<String> {
+pub(super) fn checkout(project: &Project, state: &State) -> Option<String> {
     let repo = project.repo().ok()?;
     let status = repo.status(project.root(), Untracked::Show).ok()?;
     let about = |path: &Path| {
@@ -143,7 +143,10 @@ pub(super) fn checkout(project: &Project) -> Option<String> {
         data.map(|data| (data.len(), data.modified().ok()))
     };
     let files: Vec<_> = status.changes.iter().map(|change| (change.path(), about(change.path()))).collect();
-    Some(format!("{:?} {files:?}", status.head))
+    // Merges move the integration branch, and a checkout of it goes with it.
+    let integration = integration_branch(&state.board).ok()?;
+    let head = status.head.filter(|_| status.branch.as_deref() != Some(integration.as_str()));
+    Some(format!("{head:?} {files:?}"))
 }
 
 /// Where a session's prompt and output are kept.

@@ -38,7 +38,7 @@ impl Team<'_> {
             Phase::Leaving(_) => {}
             Phase::Running(_) => self.watch_over(seat),
             Phase::Looking if self.stopping.is_some() => self.leave(seat, End::Signalled),
-            Phase::Looking if !self.readable => {}
+            Phase::Looking if !self.readable => self.wake_at(seat, Instant::now() + Duration::from_secs(1)),
             Phase::Looking => self.look_for_work(seat),
         }
     }
@@ -76,6 +76,7 @@ impl Team<'_> {
             }
             Step::Hold(file) => {
                 self.say(seat, format!("holding: {} stands", file.name()));
+                self.not_idle(seat);
                 self.wake_at(seat, after(self.config().coder_poll_interval));
             }
             Step::Merge(task) => {
@@ -389,10 +390,11 @@ fn narrowed(step: Step, member: &Member, situation: &Situation<'_>) -> Step {
         return Step::Stop(StopReason::RoleComplete);
     }
     let wanted = |task: &TaskId| only.is_none_or(|only| only == task) && !member.left.contains(task);
-    let nothing = || Step::Wait {
-        why: WaitReason::NoWork,
-        until: situation.now
-            + situation.state.board.config.ready().cloned().unwrap_or_default().coder_poll_interval,
+    let config = situation.state.board.config.ready().cloned().unwrap_or_default();
+    let waited = situation.now.since(situation.idle_since) >= config.coder_max_wait;
+    let nothing = || match waited && !situation.in_team {
+        true => Step::Stop(StopReason::WaitedLongEnough),
+        false => Step::Wait { why: WaitReason::NoWork, until: situation.now + config.coder_poll_interval },
     };
     let some = |tasks: Vec<TaskId>, make: fn(Vec<TaskId>) -> Step| {
         let tasks: Vec<TaskId> = tasks.into_iter().filter(|task| wanted(task)).collect();

@@ -16,6 +16,7 @@ use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 use signal_hook::iterator::{Handle, Signals};
 
 use crate::project::{Project, now};
+use crate::sys::process::ignores_hangup;
 
 use super::errand::{self, Errand};
 use super::event::{Event, Line, Seat};
@@ -70,8 +71,7 @@ pub fn run(
     tell: &dyn Fn(&Line),
 ) -> Result<Vec<Farewell>, Trouble> {
     let (sender, events) = channel();
-    let interactive = posts.iter().any(|post| post.interactive);
-    let signals = listen(sender.clone(), interactive)?;
+    let signals = listen(sender.clone())?;
     let state = Arc::new(project.store().snapshot()?);
     let next_beat = Instant::now();
     let mut team = Team {
@@ -98,14 +98,17 @@ pub fn run(
     enrolled.map(|()| team.farewells())
 }
 
-/// Makes signals to this process events. An interactive session's Ctrl-C is for its program.
-fn listen(events: Sender<Event>, interactive: bool) -> Result<Handle, Trouble> {
-    let mut signals = Signals::new([SIGINT, SIGTERM, SIGHUP])?;
+/// Makes signals to this process events.
+fn listen(events: Sender<Event>) -> Result<Handle, Trouble> {
+    let mut signals = Signals::new([SIGINT, SIGTERM])?;
     let handle = signals.handle();
+    // Whoever started us with nohup wants us to outlive the terminal.
+    if !ignores_hangup() {
+        handle.add_signal(SIGHUP)?;
+    }
     thread::spawn(move || {
         for signal in signals.forever() {
-            let ours = !(interactive && signal == SIGINT);
-            if ours && events.send(Event::Signal).is_err() {
+            if events.send(Event::Signal { interrupt: signal == SIGINT }).is_err() {
                 return;
             }
         }
@@ -191,7 +194,9 @@ impl Team<'_> {
                     self.alert_all(&format!("the leases could not be renewed: {trouble}"));
                 }
             }
-            Event::Signal => {
+            // A person before an interactive session means its program.
+            Event::Signal { interrupt: true } if self.members.iter().any(Member::is_interactive) => {}
+            Event::Signal { .. } => {
                 self.urgent = self.stopping.is_some();
                 self.stopping = self.stopping.or(Some(Instant::now()));
                 self.say_all(if self.urgent { "ending at once" } else { "stopping" });

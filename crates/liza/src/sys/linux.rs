@@ -52,6 +52,13 @@ pub(super) fn orphans(name: &str, folder: &Path) -> Vec<u32> {
     all().into_iter().filter(orphaned).collect()
 }
 
+/// The signals that this process ignores, the first one in the lowest bit.
+pub(super) fn ignored_signals() -> Option<u64> {
+    let status = fs::read_to_string("/proc/self/status").ok()?;
+    let mask = status.lines().find_map(|line| line.strip_prefix("SigIgn:"))?;
+    u64::from_str_radix(mask.trim(), 16).ok()
+}
+
 /// Processes that carry `name` with the number of that process.
 pub(super) fn owned(name: &str, owner: u32) -> Vec<u32> {
     all().into_iter().filter(|pid| owner_of(*pid, name) == Some(owner) && !is_zombie(*pid)).collect()

@@ -28,3 +28,8 @@ pub(super) fn adopt_orphans() -> bool {
 pub(super) fn owned(_name: &str, _owner: u32) -> Vec<u32> {
     Vec::new()
 }
+
+/// The signals that this process ignores: unknown here.
+pub(super) fn ignored_signals() -> Option<u64> {
+    None
+}

@@ -95,6 +95,11 @@ pub fn end_orphaned_trees(folder: &Path) -> usize {
     ended.len()
 }
 
+/// Whether this process was started so that a closed terminal does not end it; false where that cannot be known.
+pub fn ignores_hangup() -> bool {
+    system::ignored_signals().is_some_and(|mask| mask & 1 == 1)
+}
+
 /// Ends every [`ProcessTree`] of this process, for a process that is about to end itself.
 pub fn end_own_trees() {
     for id in system::owned(MARK, std::process::id()) {

@@ -12,6 +12,8 @@ fn explain_shows_the_command_line_and_a_missing_program_is_exit_5_with_a_hint() 
         1,
     );
     bench.project.write(".liza/state.yaml", &state);
+    bench.project.liza(&["agent", "coder", "t1", "--explain", "--json"]).refused(1, "unknown_task");
+    bench.project.add_task("t1");
     let mine = bench.project.liza(&["agent", "coder", "t1", "--explain", "--json"]).result();
     assert_eq!(mine["arguments"], serde_json::json!(["-s", "coder", "--model", "big"]));
     assert_eq!(mine["prompt_on_stdin"], true);
