@@ -15,7 +15,7 @@ use super::error::CommandError;
 use super::exit_code::Exit;
 use super::output::{Reply, Screen};
 
-/// Run an agent: wait for work, claim it, run a session on it, again and again.
+/// Run an agent: it claims work and does it until none is left.
 ///
 /// Ends when the role has nothing left to do. Ctrl-C stops the session and the supervisor in order; a claim is kept
 /// for its lease and resumed by the same agent. Prompts and outputs are in .liza/agent-prompts and
