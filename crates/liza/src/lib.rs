@@ -11,6 +11,7 @@ pub mod effects;
 pub mod git;
 pub mod project;
 pub mod prompts;
+pub mod rehearsal;
 pub mod secrets;
 pub mod sightings;
 pub mod sys;

@@ -44,6 +44,7 @@ mod pause;
 mod pre_check;
 mod recover;
 mod register;
+mod rehearsal;
 mod release_claim;
 mod resume;
 mod setup;
@@ -119,6 +120,7 @@ enum Verb {
     PreCheck(pre_check::Args),
     Recover(recover::Args),
     Register(register::Args),
+    Rehearsal(rehearsal::Args),
     ReleaseClaim(release_claim::Args),
     Resume(resume::Args),
     Setup(setup::Args),
@@ -200,6 +202,7 @@ fn dispatch(verb: Verb, context: &Context) -> Result<Reply, CommandError> {
         Verb::PreCheck(args) => pre_check::run(args, context),
         Verb::Recover(_) => recover::run(context),
         Verb::Register(args) => register::run(args, context),
+        Verb::Rehearsal(args) => rehearsal::run(&args, context),
         Verb::ReleaseClaim(args) => release_claim::run(args, context),
         Verb::Resume(args) => resume::run(args, context),
         Verb::Setup(args) => setup::run(&args, context),
