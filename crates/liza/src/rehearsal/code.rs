@@ -3,8 +3,8 @@
 use std::fs;
 use std::path::Path;
 
-use super::playbook::{Block, FileText, PreCheck, Resolve};
 use super::stage::Stage;
+use super::step::{Block, FileText, PreCheck, Resolve};
 use super::steps::{repeated, words};
 use super::{Done, RehearsalError};
 

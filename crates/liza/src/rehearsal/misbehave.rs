@@ -11,8 +11,8 @@ use std::time::Duration;
 
 use rustix::process::{Resource, Rlimit, setrlimit, setsid};
 
-use super::playbook::{FileText, Misdeed};
 use super::stage::Stage;
+use super::step::{FileText, Misdeed};
 use super::{Done, RehearsalError};
 
 /// One line of a flood, with its end 1 KiB.

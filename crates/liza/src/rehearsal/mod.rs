@@ -13,6 +13,7 @@ pub mod playbook;
 pub mod prompt;
 mod review;
 mod stage;
+pub mod step;
 mod steps;
 
 use std::io;

@@ -2,11 +2,9 @@
 
 use liza_core::trigger::TriggerKind;
 
-use super::playbook::{
-    AddTask, FileText, Issue, PreCheck, Prior, ReadDiff, Reject, Resolve, Supersede, Unblock,
-};
 use super::prompt::{Assigned, Planning, Review, Waiting, Wake};
 use super::stage::Stage;
+use super::step::{AddTask, FileText, Issue, PreCheck, Prior, ReadDiff, Reject, Resolve, Supersede, Unblock};
 use super::steps::words;
 use super::{Done, code, plan as planner, review as reviewer};
 

@@ -1,8 +1,8 @@
 //! The planner's steps.
 
 use super::Done;
-use super::playbook::{Abandon, AddTask, Supersede, Unblock};
 use super::stage::Stage;
+use super::step::{Abandon, AddTask, Supersede, Unblock};
 use super::steps::{option, words};
 
 /// `liza add-task`, always as DRAFT.

@@ -1,8 +1,8 @@
 //! The code reviewer's steps: reading the real change, and the verdict in its form.
 
 use super::play::matches;
-use super::playbook::{Issue, Prior, ReadDiff, Reject};
 use super::stage::Stage;
+use super::step::{Issue, Prior, ReadDiff, Reject};
 use super::steps::words;
 use super::{Done, Halt, RehearsalError};
 

@@ -3,8 +3,8 @@
 use std::thread;
 use std::time::Duration;
 
-use super::playbook::{Anomaly, Awaited, Discover, Handoff, Step};
 use super::stage::Stage;
+use super::step::{Anomaly, Awaited, Discover, Handoff, Step};
 use super::{Done, code, misbehave, plan, review};
 
 /// How long something is waited for where the playbook does not say.

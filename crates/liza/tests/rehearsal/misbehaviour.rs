@@ -71,7 +71,12 @@ fn it_ignores_sigterm() {
     let line = until(&mut BufReader::new(child.stderr.take().unwrap()), "hanging");
     assert_eq!(line.trim(), format!("hanging {}", child.id()), "the same process that was started");
     kill_process(pid(child.id()), Signal::TERM).unwrap();
-    // SIGTERM would have been delivered before SIGKILL, and would show in the status.
+    // Where the system tells which signals are ignored, that leaves nothing to chance.
+    if let Ok(facts) = std::fs::read_to_string(format!("/proc/{}/status", child.id())) {
+        let ignored = facts.lines().find_map(|line| line.strip_prefix("SigIgn:")).unwrap();
+        let ignored = u64::from_str_radix(ignored.trim(), 16).unwrap();
+        assert_ne!(ignored & (1 << 14), 0, "{facts}");
+    }
     assert!(child.try_wait().unwrap().is_none());
     child.kill().unwrap();
     assert_eq!(child.wait().unwrap().signal(), Some(9));
