@@ -162,9 +162,15 @@ impl<'t> Plan<'t> {
                 None => self.remove(block.start, block.end)?,
             }
         }
+        // Not below a key that goes: what goes and what comes would overlap.
+        let stays = |block: &&Block| {
+            let name = block.name(text);
+            !old.contains_key(name) || new.contains_key(name)
+        };
+        let staying: Vec<&Block> = blocks.iter().filter(stays).collect();
         // After the changes: where both meet at one position, what belongs to the key before comes first.
         for (name, value) in changed().filter(|(name, _)| find(name).is_none()) {
-            self.insert(blocks, name, value, order)?;
+            self.insert(&staying, name, value, order)?;
         }
         Ok(())
     }
@@ -212,12 +218,18 @@ impl<'t> Plan<'t> {
         }
     }
 
-    fn insert(&mut self, blocks: &[Block], name: &str, value: &Value, order: &[&str]) -> Result<(), Unsure> {
+    fn insert(
+        &mut self,
+        blocks: &[&Block],
+        name: &str,
+        value: &Value,
+        order: &[&str],
+    ) -> Result<(), Unsure> {
         let rank = |name: &str| order.iter().position(|known| *known == name);
         let before = rank(name).and_then(|own| {
             blocks.iter().rev().find(|block| rank(block.name(self.text)).is_some_and(|other| other < own))
         });
-        let after = before.or(blocks.last()).ok_or(Unsure)?;
+        let after = *before.or(blocks.last()).ok_or(Unsure)?;
         let text = yaml::after_key(name, value, after.indent);
         let line = format!("\n{}{}:{text}", " ".repeat(after.indent), yaml::key(name));
         let at = self.content_end(after.start, after.end);

@@ -141,6 +141,18 @@ fn keys_come_and_go_and_odd_entries_are_written_anew() {
     assert!(result.contains("    new: |\n      line\n      line\n"));
 }
 
+/// A claim takes the reservation away and puts other keys in its place; that must not cost a whole new file.
+#[test]
+fn a_key_may_come_where_another_goes() {
+    let text = "first: 1\ngoes: 2 # with its remark\n";
+    let result = edited(text, |fields| {
+        fields.shift_remove("goes");
+        fields.insert("comes".to_owned(), Value::Int(3));
+        fields.insert("too".to_owned(), Value::Int(4));
+    });
+    assert_eq!(result, "first: 1\ncomes: 3\ntoo: 4\n");
+}
+
 /// Covers: BB-06
 #[test]
 fn windows_line_breaks_stay() {
