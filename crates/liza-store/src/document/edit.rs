@@ -218,13 +218,7 @@ impl<'t> Plan<'t> {
         }
     }
 
-    fn insert(
-        &mut self,
-        blocks: &[&Block],
-        name: &str,
-        value: &Value,
-        order: &[&str],
-    ) -> Result<(), Unsure> {
+    fn insert(&mut self, blocks: &[&Block], name: &str, value: &Value, order: &[&str]) -> Result<(), Unsure> {
         let rank = |name: &str| order.iter().position(|known| *known == name);
         let before = rank(name).and_then(|own| {
             blocks.iter().rev().find(|block| rank(block.name(self.text)).is_some_and(|other| other < own))

@@ -13,7 +13,7 @@ use super::exit_code::Exit;
 use super::output::Reply;
 use super::recover;
 
-/// Check git, the repository, the blackboard and the agent programs; say how to mend each.
+/// Look whether everything is in order, and say how to mend what is not.
 ///
 /// Exits 1 when something is broken. Works outside a project too, as far as there is something to look at.
 #[derive(Debug, clap::Args)]

@@ -320,7 +320,7 @@ fn live(life: &Life, worker: u64, rounds: u64) {
         let head = record.review_commit.map(|commit| commit.as_str().to_owned());
         let run =
             |agent: Option<&str>, words: &[&str], limit: Option<Duration>| run_for(life, agent, words, limit);
-        let limit = (random.next() % 2 == 0).then(|| Duration::from_micros(random.next() % 90_000));
+        let limit = random.next().is_multiple_of(2).then(|| Duration::from_micros(random.next() % 90_000));
         match record.status.unwrap().name() {
             "UNCLAIMED" | "INTEGRATION_FAILED" => run(None, &["claim-task", &task, &coder], limit),
             "REJECTED" => run(None, &["claim-task", &task, &coder], limit),
@@ -339,7 +339,7 @@ fn live(life: &Life, worker: u64, rounds: u64) {
             "MERGED" => task = life.next_task(),
             other => panic!("{task} is {other}"),
         }
-        if random.next() % 8 == 0 {
+        if random.next().is_multiple_of(8) {
             run(None, &["recover"], limit);
         }
     }
