@@ -8,10 +8,9 @@ use std::cmp::Reverse;
 use crate::agent::{AgentRecord, LEASE_GRACE, Role};
 use crate::board::{Board, Head};
 use crate::ids::{AgentId, TaskId};
-use crate::record::Status;
+use crate::record::{Status, ways_out};
 use crate::refusal::Refusal;
 use crate::time::Timestamp;
-use crate::transition::ways_out;
 
 /// How a claim comes about.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

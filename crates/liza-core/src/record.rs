@@ -89,6 +89,21 @@ impl fmt::Display for Status {
     }
 }
 
+/// What can be done with a task in this state: the commands that lead out of it.
+pub fn ways_out(status: Status) -> &'static str {
+    match status {
+        Status::Draft => "edit-task, finalize, supersede-task, abandon-task, mark-blocked (human)",
+        Status::Unclaimed => "claim-task, edit-task, supersede-task, abandon-task, mark-blocked (human)",
+        Status::Claimed => "submit-for-review, mark-blocked, handoff, release-claim (human)",
+        Status::ReadyForReview => "claim-review, submit-verdict, mark-blocked (human)",
+        Status::Rejected => "claim-task, supersede-task, abandon-task, mark-blocked (human)",
+        Status::Approved => "wt-merge, mark-blocked (human)",
+        Status::IntegrationFailed => "claim-task, supersede-task, abandon-task, mark-blocked (human)",
+        Status::Blocked => "unblock-task, supersede-task, abandon-task",
+        Status::Merged | Status::Superseded | Status::Abandoned => "nothing: the state is final",
+    }
+}
+
 /// The first half of a claim: who is making the worktree, and until when the others keep away.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Reservation {

@@ -75,7 +75,11 @@ pub fn planner_triggers(state: &State, now: Timestamp) -> Vec<Trigger> {
         return Vec::new();
     }
     let mut found = Vec::new();
-    if state.board.tasks.is_empty() && sprint.scope.planned.is_empty() {
+    // Drafts alone are a plan that a planner did not finish.
+    let unplanned = |status: Option<Status>| status == Some(Status::Draft);
+    if state.board.heads().all(|head| unplanned(head.status))
+        && sprint.scope.planned.iter().all(|task| unplanned(state.board.status(task)))
+    {
         // A note or a changed specification is news for a planner that could not begin.
         let news = state.journal.human_notes.len() + state.journal.spec_changes.len();
         found.push(Trigger::new(TriggerKind::InitialPlanning, &goal.id, news, goal.description.clone()));

@@ -45,7 +45,7 @@ impl Store {
     /// # Errors
     /// When the lock or the file cannot be had.
     pub fn lock(&self) -> Result<Guard<'_>, StoreError> {
-        let mut held = Held::acquire(self.files(), self.patience())?;
+        let mut held = self.acquire()?;
         let current = held.current()?;
         Ok(Guard { store: self, held, current, modifying: false, hand: None })
     }

@@ -8,6 +8,7 @@ use std::path::{Component, Path, PathBuf};
 use std::time::Duration;
 
 use liza_core::board::{Board, Section, State};
+use liza_core::config::Config;
 use liza_core::effect::Effect;
 use liza_core::event::LogEntry;
 use liza_core::ids::{Revision, TaskId, Worktree};
@@ -48,7 +49,8 @@ pub struct Outcome {
 pub struct Store {
     root: PathBuf,
     folder: Folder,
-    patience: Patience,
+    /// How long to wait for the lock; nothing where the blackboard's own `config.lock_timeout` says it.
+    patience: Option<Patience>,
 }
 
 /// What the rules ask of the disk: worktrees and specifications below the project root.
@@ -94,7 +96,7 @@ impl Store {
 
     fn at(root: &Path) -> Self {
         let folder = Folder::new(root.join(".liza"));
-        Self { root: root.to_owned(), folder, patience: Patience::default() }
+        Self { root: root.to_owned(), folder, patience: None }
     }
 
     /// Makes a new blackboard in a folder that has none.
@@ -113,7 +115,7 @@ impl Store {
         let read = View::full(&store.folder.state(), &text)?.state()?;
         store.same(state, &read)?;
         let revision = state.board.revision;
-        let mut held = Held::acquire(&store.folder, store.patience)?;
+        let mut held = store.acquire()?;
         if store.folder.state().exists() {
             return Err(StoreError::Exists { path: store.folder.state() });
         }
@@ -129,10 +131,10 @@ impl Store {
         Ok(store)
     }
 
-    /// How long to wait for the lock instead of the usual ten seconds.
+    /// How long to wait for the lock instead of what the config says.
     #[must_use]
     pub fn with_patience(mut self, patience: Duration) -> Self {
-        self.patience = Patience(patience);
+        self.patience = Some(Patience(patience));
         self
     }
 
@@ -193,7 +195,7 @@ impl Store {
     /// # Errors
     /// When the lock or the files cannot be had.
     pub fn settle(&self) -> Result<Vec<Notice>, StoreError> {
-        Ok(Held::acquire(&self.folder, self.patience)?.current()?.notices)
+        Ok(self.acquire()?.current()?.notices)
     }
 
     /// Decides a command and writes what it changes.
@@ -202,7 +204,7 @@ impl Store {
     /// When the rules refuse it, the lock is not to be had, or the files cannot be read or written. In every case
     /// the blackboard is as it was.
     pub fn submit(&self, request: &Request) -> Result<Outcome, StoreError> {
-        let mut held = Held::acquire(&self.folder, self.patience)?;
+        let mut held = self.acquire()?;
         let current = held.current()?;
         let path = self.folder.state();
         let (text, bom) = body_of(&path, &current.bytes)?;
@@ -396,8 +398,25 @@ impl Store {
         &self.folder
     }
 
-    pub(crate) fn patience(&self) -> Patience {
-        self.patience
+    /// Takes the lock. It is nearly always free; only who has to wait asks the config how long.
+    pub(crate) fn acquire(&self) -> Result<Held, StoreError> {
+        match Held::acquire(&self.folder, Patience(Duration::ZERO)) {
+            Err(StoreError::Locked { .. }) => {
+                Held::acquire(&self.folder, self.patience.unwrap_or_else(|| self.configured_patience()))
+            }
+            outcome => outcome,
+        }
+    }
+
+    fn configured_patience(&self) -> Patience {
+        let path = self.folder.state();
+        let config = || {
+            let bytes = self.folder.read().ok()?;
+            let (text, _) = body_of(&path, &bytes).ok()?;
+            let view = View::lazy(&path, text).ok()?;
+            view.with_section("config", |node| yaml::decode::<Config>(node)).ok()?
+        };
+        config().map_or_else(Patience::default, |config| Patience(Duration::from_secs(config.lock_timeout.0)))
     }
 }
 

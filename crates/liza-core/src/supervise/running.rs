@@ -1,7 +1,12 @@
 //! When a running session has to be stopped, and how hard.
 
+use crate::agent::Role;
+use crate::board::State;
 use crate::command::Halt;
 use crate::config::Config;
+use crate::event::EventName;
+use crate::ids::{AgentId, Generation, TaskId};
+use crate::record::{Status, TaskRecord};
 use crate::time::{Seconds, Timestamp};
 
 /// How long after SIGTERM the rest is killed.
@@ -69,4 +74,43 @@ pub fn stop_step(running: &Running, halt: Halt, config: &Config, now: Timestamp)
         Some((cause, _)) => StopStep::Terminate(*cause),
         None => StopStep::Leave(due.iter().map(|(_, time)| *time).min().unwrap_or(now)),
     }
+}
+
+/// Whether the registration still stands under which a session was started. What cannot be read is not lost.
+pub fn still_registered(state: &State, agent: AgentId, generation: Generation) -> bool {
+    let Some(agents) = state.board.agents.ready() else { return true };
+    agents.get(&agent).is_some_and(|entry| entry.generation == Some(generation))
+}
+
+/// Whether a session's task is its own, or has left its hands by its own doing; false once somebody else took it
+/// away. What cannot be read is not lost.
+pub fn still_owns(state: &State, agent: AgentId, task: Option<&TaskId>) -> bool {
+    let Some(body) = task.and_then(|task| state.board.body(task).ok()) else { return true };
+    let record = &body.record;
+    match agent.role() {
+        Role::Planner => true,
+        Role::CodeReviewer => {
+            record.status != Some(Status::ReadyForReview) || record.reviewing_by == Some(agent)
+        }
+        Role::Coder => match record.status {
+            Some(Status::Unclaimed | Status::Draft | Status::Abandoned | Status::Superseded) => false,
+            Some(Status::Blocked) => blocked_by(record, agent),
+            Some(
+                Status::Claimed
+                | Status::ReadyForReview
+                | Status::Approved
+                | Status::Rejected
+                | Status::Merged
+                | Status::IntegrationFailed,
+            ) => record.assigned_to == Some(agent),
+            None => true,
+        },
+    }
+}
+
+/// Whether the agent itself, or the rules on its account, blocked the task; a human's override is somebody else's.
+fn blocked_by(record: &TaskRecord, agent: AgentId) -> bool {
+    let last = record.history.iter().flatten().rev().find(|event| event.is(EventName::Blocked));
+    let own = |name: &str| name == "system" || name == agent.to_string();
+    last.and_then(|event| event.agent.as_deref()).is_none_or(own)
 }

@@ -3,6 +3,7 @@
 use crate::agent::Role;
 use crate::board::State;
 use crate::command::{Command, FruitlessExit};
+use crate::goal::GoalStatus;
 use crate::ids::{AgentId, Revision, TaskId};
 use crate::time::Seconds;
 
@@ -101,8 +102,11 @@ fn made_progress(state: &State, session: &Session) -> bool {
     !task.status.is_held_by(session.agent) || task.record.handoff_pending == Some(true)
 }
 
-/// Whether a planner's hand is in a task's history or in the goal's since the session began.
+/// Whether a planner's hand is in a task's history since the session began, or the goal has been decided.
 fn planner_wrote(state: &State, session: &Session) -> bool {
+    if state.board.goal.ready().is_some_and(|goal| goal.status != GoalStatus::InProgress) {
+        return true;
+    }
     let changed = |revision: Option<Revision>| revision.is_some_and(|revision| revision > session.began_at);
     let name = session.agent.to_string();
     state.records().any(|(_, record)| {

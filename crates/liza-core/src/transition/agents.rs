@@ -11,7 +11,7 @@ use crate::task::{Task, TaskStatus};
 use crate::time::{Seconds, Timestamp};
 use crate::value::Value;
 
-use super::claim::check_speaks_for;
+use super::own::check_speaks_for;
 use super::tx::Tx;
 
 /// An agent comes: refused while its name is in use, and for a second planner.

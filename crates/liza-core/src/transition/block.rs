@@ -8,8 +8,8 @@ use crate::record::{Status, TaskRecord};
 use crate::refusal::Refusal;
 use crate::task::{Block, REVIEW_DEADLOCK, Task, TaskStatus};
 
-use super::claim::check_speaks_for;
-use super::review::own_claim;
+use super::own::check_speaks_for;
+use super::own::own_claim;
 use super::tx::{Tx, required};
 
 const QUESTIONS_MAX: usize = 3;

@@ -15,27 +15,11 @@ use crate::task::{Kept, Task, TaskStatus, Work, clear_owned};
 use crate::time::{Seconds, Timestamp};
 
 use super::block;
+use super::own::{check_speaks_for, registered};
 use super::tx::Tx;
 
 /// How long the worktree may take; then the reservation lapses by itself.
 const RESERVATION: Seconds = Seconds(120);
-
-/// Refuses a caller who speaks for another agent. A person may speak for all.
-pub(super) fn check_speaks_for(tx: &Tx<'_>, agent: AgentId) -> Result<(), Refusal> {
-    match tx.actor.agent() {
-        Some(caller) if caller != agent => Err(Refusal::NotYourAgent { actor: tx.actor.to_string(), agent }),
-        _ => Ok(()),
-    }
-}
-
-/// The entry of a registered agent of that role, for whom the caller may speak.
-pub(super) fn registered(tx: &Tx<'_>, agent: AgentId, role: Role) -> Result<AgentRecord, Refusal> {
-    check_speaks_for(tx, agent)?;
-    if agent.role() != role {
-        return Err(Refusal::WrongRole { agent, wanted: role });
-    }
-    tx.agent(agent)
-}
 
 /// First half: keep the others away while the worktree is made.
 pub(super) fn reserve(tx: &mut Tx<'_>, id: &TaskId, coder: AgentId, head: &Sha) -> Result<(), Refusal> {

@@ -17,6 +17,7 @@ mod block;
 mod claim;
 mod merge;
 mod notes;
+mod own;
 mod plan;
 mod recover;
 mod review;
@@ -27,7 +28,6 @@ use crate::board::Board;
 use crate::change::Change;
 use crate::command::{Command, Request};
 use crate::permission::admit;
-use crate::record::Status;
 use crate::refusal::Refusal;
 
 use tx::Tx;
@@ -119,20 +119,5 @@ fn dispatch(tx: &mut Tx<'_>, command: &Command) -> Result<(), Refusal> {
         Command::RecordUsage { agent, task, usage, context_percent } => {
             agents::record_usage(tx, *agent, task.as_ref(), usage, *context_percent)
         }
-    }
-}
-
-/// What can be done with a task in this state: the commands that lead out of it.
-pub fn ways_out(status: Status) -> &'static str {
-    match status {
-        Status::Draft => "edit-task, finalize, supersede-task, abandon-task, mark-blocked (human)",
-        Status::Unclaimed => "claim-task, edit-task, supersede-task, abandon-task, mark-blocked (human)",
-        Status::Claimed => "submit-for-review, mark-blocked, handoff, release-claim (human)",
-        Status::ReadyForReview => "claim-review, submit-verdict, mark-blocked (human)",
-        Status::Rejected => "claim-task, supersede-task, abandon-task, mark-blocked (human)",
-        Status::Approved => "wt-merge, mark-blocked (human)",
-        Status::IntegrationFailed => "claim-task, supersede-task, abandon-task, mark-blocked (human)",
-        Status::Blocked => "unblock-task, supersede-task, abandon-task",
-        Status::Merged | Status::Superseded | Status::Abandoned => "nothing: the state is final",
     }
 }

@@ -13,7 +13,7 @@ use crate::refusal::Refusal;
 use crate::task::Task;
 use crate::value::{Fields, Value};
 
-use super::review::own_claim;
+use super::own::own_claim;
 use super::tx::{Tx, required};
 
 /// As long as a phrase may be that a tired agent can still write and a fresh one can still take in.

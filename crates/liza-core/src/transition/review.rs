@@ -2,7 +2,7 @@
 //!
 //! A verdict is about one exact commit: whoever moves the worktree in between makes it void.
 
-use crate::agent::{Actor, AgentStatus, Role};
+use crate::agent::{AgentStatus, Role};
 use crate::board::Section;
 use crate::command::{Intent, Verdict, WorktreeFacts};
 use crate::event::{EventName, HistoryEvent, LogAction, one_line};
@@ -10,60 +10,10 @@ use crate::ids::{AgentId, Sha, TaskId};
 use crate::record::Status;
 use crate::refusal::{PRIOR_FEEDBACK, Refusal};
 use crate::task::{Review, Task, TaskStatus, Work};
-use crate::time::Timestamp;
 
 use super::block;
-use super::claim::{check_speaks_for, registered};
+use super::own::{check_speaks_for, own_claim, registered};
 use super::tx::{Tx, required};
-
-/// The coder and work of a CLAIMED task that is the caller's own.
-pub(super) fn own_claim(tx: &Tx<'_>, task: &Task) -> Result<(AgentId, Work), Refusal> {
-    let Some(agent) = tx.actor.agent() else {
-        return Err(tx.wrong_status(task, "its coder"));
-    };
-    if let Some((work, lease)) = task.status.claim() {
-        if work.coder != agent {
-            return Err(not_mine(tx, task, agent, &format!("it is {}'s", work.coder)));
-        }
-        check_claim_lease(tx, task, agent, lease)?;
-        return Ok((agent, work.clone()));
-    }
-    // Without a coder it was taken away: by a release, a rescope, or its own success.
-    if task.status.kept().coder.map_or(had_it(task, agent), |coder| coder != agent) {
-        return Err(not_mine(tx, task, agent, &format!("it is {}", task.status.name())));
-    }
-    Err(tx.wrong_status(task, "a CLAIMED task"))
-}
-
-/// An agent that had the task and lost it must stop; anybody else is simply wrong.
-fn not_mine(tx: &Tx<'_>, task: &Task, agent: AgentId, with: &str) -> Refusal {
-    let (id, with) = (task.id.clone(), with.to_owned());
-    match tx.actor {
-        Actor::Agent(..) if had_it(task, agent) => Refusal::TaskLost { task: id, agent, now_with: with },
-        Actor::Agent(..) | Actor::Human | Actor::Operator(_) | Actor::Supervisor(..) => {
-            Refusal::NotYourTask { task: id, agent, with }
-        }
-    }
-}
-
-fn had_it(task: &Task, agent: AgentId) -> bool {
-    let name = agent.to_string();
-    let mut claims = task.record.history.iter().flatten().filter(|event| EventName::is_claim(&event.event));
-    claims.any(|event| event.agent.as_ref() == Some(&name))
-}
-
-/// Somebody who is already taking the task over has it, as far as the old coder's session is concerned.
-fn check_claim_lease(tx: &Tx<'_>, task: &Task, agent: AgentId, lease: Timestamp) -> Result<(), Refusal> {
-    let taken = task.record.reservation.as_ref().filter(|r| r.by != agent && r.is_live(tx.now));
-    if let Some(reservation) = taken {
-        let now_with = format!("{} is taking it over", reservation.by);
-        return Err(Refusal::TaskLost { task: task.id.clone(), agent, now_with });
-    }
-    match tx.actor {
-        Actor::Agent(..) if lease < tx.now => Err(Refusal::LeaseLost { agent, expired: lease }),
-        Actor::Agent(..) | Actor::Human | Actor::Operator(_) | Actor::Supervisor(..) => Ok(()),
-    }
-}
 
 /// Writes down what the coder is about to do; the code reviewer compares it with the result.
 pub(super) fn pre_check(tx: &mut Tx<'_>, id: &TaskId, intent: &Intent) -> Result<(), Refusal> {

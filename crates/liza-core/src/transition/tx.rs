@@ -13,14 +13,12 @@ use crate::event::{EventName, HistoryEvent, LogAction, LogEntry, one_line};
 use crate::goal::Goal;
 use crate::ids::{AgentId, Revision, TaskId};
 use crate::notes::{Discovery, Handoff};
-use crate::record::{Status, TaskRecord};
+use crate::record::{Status, TaskRecord, ways_out};
 use crate::refusal::Refusal;
 use crate::sprint::Sprint;
 use crate::task::{Task, TaskStatus};
 use crate::time::Timestamp;
 use crate::value::Value;
-
-use super::ways_out;
 
 /// How long a log line may be.
 const DETAIL_MAX: usize = 300;

@@ -55,6 +55,15 @@ fn a_goal_without_tasks_wakes_for_planning_and_an_empty_goal_does_not() {
 
 /// Covers: AG-11
 #[test]
+fn drafts_alone_are_a_plan_that_was_not_finished() {
+    let mut world = World::with_task(Status::Draft);
+    assert_eq!(kinds(&world), [TriggerKind::InitialPlanning]);
+    world.must(Actor::Human, Command::Finalize { tasks: Vec::new() });
+    assert!(kinds(&world).is_empty());
+}
+
+/// Covers: AG-11
+#[test]
 fn nothing_wakes_for_a_goal_that_is_over() {
     let mut world = World::with_task(Status::Blocked);
     world.edit_goal().status = GoalStatus::Completed;

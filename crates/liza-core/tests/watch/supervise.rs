@@ -176,6 +176,11 @@ fn a_planner_made_progress_when_its_hand_shows() {
     let planner = session("planner-1", None);
     let mut state = state_with(Status::Unclaimed);
     assert!(!after_session(&state, &planner, Ending::Code(0)).progress);
+    let mut decided = state.clone();
+    if let Loaded::Ready(goal) = &mut decided.board.goal {
+        goal.status = GoalStatus::Completed;
+    }
+    assert!(after_session(&decided, &planner, Ending::Code(0)).progress, "it judged the goal");
     let mut record = record("t", Status::Unclaimed);
     record.revision = Some(Revision(61));
     record.history.get_or_insert_default().push(HistoryEvent::new(now(), EventName::Finalized, "planner-1"));

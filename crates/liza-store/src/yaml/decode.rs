@@ -4,12 +4,24 @@
 
 use std::fmt;
 
-use serde::de::{self, DeserializeSeed, Deserializer, IntoDeserializer, MapAccess, SeqAccess, Visitor};
+use serde::de::{
+    self, DeserializeSeed, Deserializer, EnumAccess, MapAccess, SeqAccess, VariantAccess, Visitor,
+};
 use serde::forward_to_deserialize_any;
 
-use super::node::{Kind, Node, YamlError};
+use super::node::{Kind, Node, YamlError, parse};
 use super::scalar::{self, Style};
 use liza_core::value::Value;
+
+/// Reads a document that is not the blackboard's as `T`; an error says where.
+///
+/// # Errors
+///
+/// When it is not YAML, or not what `T` wants.
+pub fn read<T: de::DeserializeOwned>(text: &str) -> Result<T, YamlError> {
+    let (node, _) = parse(text)?;
+    decode(&node)
+}
 
 /// Decodes a node as `T`.
 pub(crate) fn decode<'n, T: de::Deserialize<'n>>(node: &'n Node<'n>) -> Result<T, YamlError> {
@@ -170,8 +182,12 @@ impl<'n> Deserializer<'n> for NodeDecoder<'n> {
         visitor: V,
     ) -> Result<V::Value, YamlError> {
         match &self.0.kind {
-            Kind::Scalar(text, _) => visitor.visit_enum((&**text).into_deserializer()),
-            Kind::List(..) | Kind::Map(..) => Err(self.wanted("one word")),
+            Kind::Scalar(..) => visitor.visit_enum(Choice { name: self.0, value: None }),
+            Kind::Map(entries, _) => match entries.as_slice() {
+                [(name, value)] => visitor.visit_enum(Choice { name, value: Some(value) }),
+                [] | [..] => Err(self.wanted("one word")),
+            },
+            Kind::List(..) => Err(self.wanted("one word")),
         }
     }
 
@@ -181,6 +197,67 @@ impl<'n> Deserializer<'n> for NodeDecoder<'n> {
 
     forward_to_deserialize_any! {
         <V: Visitor<'n>> i128 u128 char bytes byte_buf unit unit_struct tuple tuple_struct
+    }
+}
+
+/// What a choice without anything below it holds.
+static NOTHING: Node<'static> = Node::nothing();
+
+/// One of several things: a word, or a word with what belongs to it below.
+struct Choice<'n> {
+    name: &'n Node<'n>,
+    value: Option<&'n Node<'n>>,
+}
+
+impl<'n> Choice<'n> {
+    /// Decodes what belongs to the word; where nothing does, an error is at the word.
+    fn inner<T>(&self, read: impl FnOnce(NodeDecoder<'n>) -> Result<T, YamlError>) -> Result<T, YamlError> {
+        let name = self.name.text().unwrap_or_default();
+        match self.value {
+            Some(value) => read(NodeDecoder(value)).map_err(|error| error.settle(value).under(name)),
+            None => read(NodeDecoder(&NOTHING))
+                .map_err(|error| YamlError { place: Some(self.name.place), ..error.under(name) }),
+        }
+    }
+}
+
+impl<'n> EnumAccess<'n> for Choice<'n> {
+    type Error = YamlError;
+    type Variant = Self;
+
+    fn variant_seed<V: DeserializeSeed<'n>>(self, seed: V) -> Result<(V::Value, Self), YamlError> {
+        let name: &str = self.name.text().unwrap_or_default();
+        let word = seed
+            .deserialize(de::value::BorrowedStrDeserializer::new(name))
+            .map_err(|error: YamlError| error.settle(self.name))?;
+        Ok((word, self))
+    }
+}
+
+impl<'n> VariantAccess<'n> for Choice<'n> {
+    type Error = YamlError;
+
+    fn unit_variant(self) -> Result<(), YamlError> {
+        match self.value {
+            Some(value) if !value.is_null() => Err(NodeDecoder(value).wanted("one word")),
+            Some(_) | None => Ok(()),
+        }
+    }
+
+    fn newtype_variant_seed<T: DeserializeSeed<'n>>(self, seed: T) -> Result<T::Value, YamlError> {
+        self.inner(|decoder| seed.deserialize(decoder))
+    }
+
+    fn tuple_variant<V: Visitor<'n>>(self, _length: usize, visitor: V) -> Result<V::Value, YamlError> {
+        self.inner(|decoder| decoder.deserialize_seq(visitor))
+    }
+
+    fn struct_variant<V: Visitor<'n>>(
+        self,
+        _fields: &'static [&'static str],
+        visitor: V,
+    ) -> Result<V::Value, YamlError> {
+        self.inner(|decoder| decoder.deserialize_map(visitor))
     }
 }
 

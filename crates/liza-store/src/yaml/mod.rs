@@ -9,6 +9,7 @@ mod node;
 mod scalar;
 
 pub(crate) use decode::decode;
+pub use decode::read;
 pub(crate) use emit::key;
 pub use emit::{after_key, document, inline, item};
 pub use encode::to_value;

@@ -91,6 +91,14 @@ pub(crate) enum Kind<'a> {
     Map(Vec<(Node<'a>, Node<'a>)>, bool),
 }
 
+impl Node<'_> {
+    /// A null that stands nowhere.
+    pub(crate) const fn nothing() -> Self {
+        let place = Place { line: 1, column: 1 };
+        Self { place, start: 0, end: 0, kind: Kind::Scalar(Cow::Borrowed(""), Style::Plain) }
+    }
+}
+
 impl<'a> Node<'a> {
     pub(crate) fn range(&self) -> Range<usize> {
         self.start as usize..self.end as usize
@@ -169,13 +177,7 @@ pub(crate) fn parse(text: &str) -> Result<(Node<'_>, Option<Oddity>), YamlError>
             |marker: granit_parser::Marker| u32::try_from(marker.byte_offset().unwrap_or(0)).unwrap_or(0);
         builder.take(event, at, bytes(span.start)..bytes(span.end))?;
     }
-    let nothing = Node {
-        place: Place { line: 1, column: 1 },
-        start: 0,
-        end: 0,
-        kind: Kind::Scalar(Cow::Borrowed(""), Style::Plain),
-    };
-    Ok((builder.root.unwrap_or(nothing), builder.oddity))
+    Ok((builder.root.unwrap_or_else(Node::nothing), builder.oddity))
 }
 
 fn place(line: usize, column: usize) -> Place {

@@ -194,3 +194,47 @@ fn untyped_scalars_become_numbers_only_where_all_readers_agree() {
     assert_eq!(resolve("0.25", Style::Plain), Value::Float(0.25));
     assert_eq!(resolve("true", Style::Quoted), Value::from("true"));
 }
+
+#[derive(Debug, PartialEq, serde::Deserialize)]
+#[serde(rename_all = "kebab-case")]
+enum Choice {
+    Alone,
+    Named(String),
+    Many(Vec<u8>),
+    Pair { left: u8, right: u8 },
+}
+
+fn choices(text: &str) -> Result<Vec<Choice>, String> {
+    super::read(text).map_err(|error| format!("{} {error}", error.place.unwrap()))
+}
+
+#[test]
+fn a_choice_is_a_word_or_a_word_with_what_belongs_to_it() {
+    let text = "- alone\n- alone:\n- named: x\n- many\n- many: [1, 2]\n- pair: {left: 1, right: 2}\n";
+    let wanted = [
+        Choice::Alone,
+        Choice::Alone,
+        Choice::Named("x".to_owned()),
+        Choice::Many(Vec::new()),
+        Choice::Many(vec![1, 2]),
+        Choice::Pair { left: 1, right: 2 },
+    ];
+    assert_eq!(choices(text).unwrap(), wanted);
+}
+
+#[test]
+fn a_wrong_choice_is_told_where_it_stands() {
+    for (text, wanted) in [
+        ("- alone\n- other\n", "line 2, column 3 unknown variant `other`"),
+        ("- other: 1\n", "line 1, column 3 unknown variant `other`"),
+        ("- alone: 1\n", "line 1, column 10 expected one word, found \"1\""),
+        ("- {alone: , named: x}\n", "line 1, column 3 expected one word, found a mapping"),
+        ("- [alone]\n", "line 1, column 3 expected one word, found a list"),
+        ("- alone\n- named\n", "line 2, column 3 expected a text"),
+        ("- alone\n- pair\n", "line 2, column 3 missing field `left`"),
+        ("- pair: {left: 1, right: x}\n", "line 1, column 26 expected a whole number"),
+    ] {
+        let told = choices(text).unwrap_err();
+        assert!(told.starts_with(wanted), "{text}: {told}");
+    }
+}

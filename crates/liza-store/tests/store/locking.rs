@@ -80,7 +80,7 @@ fn many(processes: usize, each: usize) {
 /// Covers: BB-09, BB-11
 #[test]
 fn sixty_four_processes_lose_nothing() {
-    many(64, 100);
+    many(64, 25);
 }
 
 /// Covers: BB-09, BB-10, BB-14
@@ -117,6 +117,23 @@ fn flock_excludes_us_and_we_exclude_flock() {
     assert!(!refused.success(), "flock(1) got in");
     drop(guard);
     assert!(Process::new("flock").arg("-n").arg(&lock).args(["true"]).status().unwrap().success());
+}
+
+/// Covers: BB-10
+#[test]
+fn the_config_says_how_long_to_wait_for_the_lock() {
+    let project = Project::new("patience");
+    let text = project.text();
+    let impatient = text.replace("lock_timeout: 10", "lock_timeout: 0");
+    assert_ne!(impatient, text, "the default is written down");
+    project.write(&impatient);
+    let store = project.store();
+    let guard = store.lock().unwrap();
+    let error = project.store().submit(&human(note("x"))).unwrap_err();
+    let StoreError::Locked { waited, .. } = error else { panic!("{error:?}") };
+    assert!(waited < Duration::from_secs(5), "{waited:?} is nearer to the default than to nothing");
+    drop(guard);
+    project.run(note("x"));
 }
 
 /// Covers: BB-09

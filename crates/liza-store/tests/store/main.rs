@@ -11,6 +11,7 @@
 mod bad_input;
 mod board;
 mod crash;
+mod intended;
 mod keeping;
 mod locking;
 mod log;

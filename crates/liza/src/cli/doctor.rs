@@ -13,7 +13,9 @@ use super::exit_code::Exit;
 use super::output::Reply;
 use super::recover;
 
-/// Look whether everything is in order, and say how to mend what is not.
+/// Check git, the repository, the blackboard and the agent programs.
+///
+/// Says how to mend what is wrong.
 ///
 /// Exits 1 when something is broken. Works outside a project too, as far as there is something to look at.
 #[derive(Debug, clap::Args)]

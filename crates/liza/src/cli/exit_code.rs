@@ -20,6 +20,8 @@ pub(super) enum Exit {
     Missing,
     /// To an agent: stop now.
     Stop,
+    /// Of a session helper: as the agent program ended.
+    Session(u8),
 }
 
 impl Exit {
@@ -33,6 +35,7 @@ impl Exit {
             Exit::Inconsistent => 4,
             Exit::Missing => 5,
             Exit::Stop => 42,
+            Exit::Session(code) => code,
         }
     }
 }

@@ -174,9 +174,9 @@ impl Plan {
         }
         let next = match () {
             () if self.goal.is_empty() => "liza goal new \"GOAL\"".to_owned(),
-            () if self.template => format!("fill in {}, then liza run", self.spec),
-            () if self.spec_missing => format!("write {}, then liza run", self.spec),
-            () => "liza run, or liza add-task for a task of your own".to_owned(),
+            () if self.template => format!("fill in {}, then liza agent planner", self.spec),
+            () if self.spec_missing => format!("write {}, then liza agent planner", self.spec),
+            () => "liza agent planner, or liza add-task for a task of your own".to_owned(),
         };
         let text = format!(
             "blackboard          {}\nintegration branch  {}\nnext                {next}",

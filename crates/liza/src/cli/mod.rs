@@ -5,6 +5,7 @@
 mod abandon_task;
 mod abort;
 mod add_task;
+mod agent;
 mod align;
 mod anomaly;
 mod archive;
@@ -44,8 +45,10 @@ mod pause;
 mod pre_check;
 mod recover;
 mod register;
+mod rehearsal;
 mod release_claim;
 mod resume;
+mod session;
 mod setup;
 mod show;
 mod spec;
@@ -88,6 +91,7 @@ enum Verb {
     AbandonTask(abandon_task::Args),
     Abort(abort::Args),
     AddTask(add_task::Args),
+    Agent(agent::Args),
     Align(align::Args),
     Anomaly(anomaly::Args),
     Archive(archive::Args),
@@ -119,8 +123,11 @@ enum Verb {
     PreCheck(pre_check::Args),
     Recover(recover::Args),
     Register(register::Args),
+    Rehearsal(rehearsal::Args),
     ReleaseClaim(release_claim::Args),
     Resume(resume::Args),
+    #[command(hide = true)]
+    Session(session::Args),
     Setup(setup::Args),
     Show(show::Args),
     SpecChange(spec_change::Args),
@@ -169,6 +176,7 @@ fn dispatch(verb: Verb, context: &Context) -> Result<Reply, CommandError> {
         Verb::AbandonTask(args) => abandon_task::run(args, context),
         Verb::Abort(_) => abort::run(context),
         Verb::AddTask(args) => add_task::run(args, context),
+        Verb::Agent(args) => agent::run(args, context),
         Verb::Align(args) => align::run(args, context),
         Verb::Anomaly(args) => anomaly::run(args, context),
         Verb::Archive(args) => archive::run(&args, context),
@@ -200,8 +208,10 @@ fn dispatch(verb: Verb, context: &Context) -> Result<Reply, CommandError> {
         Verb::PreCheck(args) => pre_check::run(args, context),
         Verb::Recover(_) => recover::run(context),
         Verb::Register(args) => register::run(args, context),
+        Verb::Rehearsal(args) => rehearsal::run(&args, context),
         Verb::ReleaseClaim(args) => release_claim::run(args, context),
         Verb::Resume(args) => resume::run(args, context),
+        Verb::Session(_) => session::run(),
         Verb::Setup(args) => setup::run(&args, context),
         Verb::Show(args) => show::run(&args, context),
         Verb::SpecChange(args) => spec_change::run(args, context),

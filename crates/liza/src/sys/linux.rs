@@ -38,6 +38,11 @@ pub(super) fn in_use(file: &Path, folders: &[&Path]) -> Option<bool> {
     Some(used)
 }
 
+/// Makes orphans of our descendants our own children, so that waiting for children means waiting for all of them.
+pub(super) fn adopt_orphans() -> bool {
+    rustix::process::set_child_subreaper(Some(rustix::process::getpid())).is_ok()
+}
+
 /// Processes at work below `folder` that carry `name` with the number of a process that is gone.
 pub(super) fn orphans(name: &str, folder: &Path) -> Vec<u32> {
     let orphaned = |pid: &u32| {
@@ -45,6 +50,18 @@ pub(super) fn orphans(name: &str, folder: &Path) -> Vec<u32> {
         inside && owner_of(*pid, name).is_some_and(|owner| !is_alive(owner)) && !is_zombie(*pid)
     };
     all().into_iter().filter(orphaned).collect()
+}
+
+/// The signals that this process ignores, the first one in the lowest bit.
+pub(super) fn ignored_signals() -> Option<u64> {
+    let status = fs::read_to_string("/proc/self/status").ok()?;
+    let mask = status.lines().find_map(|line| line.strip_prefix("SigIgn:"))?;
+    u64::from_str_radix(mask.trim(), 16).ok()
+}
+
+/// Processes that carry `name` with the number of that process.
+pub(super) fn owned(name: &str, owner: u32) -> Vec<u32> {
+    all().into_iter().filter(|pid| owner_of(*pid, name) == Some(owner) && !is_zombie(*pid)).collect()
 }
 
 /// The number with which the value of a process's variable begins.

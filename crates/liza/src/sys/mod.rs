@@ -3,6 +3,7 @@
 //! Nothing outside this folder asks which system it runs on. Each function that needs Linux has a portable
 //! fall-back beside it that does less, never something else.
 
+pub mod brood;
 pub mod process;
 
 #[cfg(target_os = "linux")]

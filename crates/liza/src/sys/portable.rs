@@ -18,3 +18,18 @@ pub(super) fn orphans(_name: &str, _folder: &Path) -> Vec<u32> {
 pub(super) fn in_use(_file: &Path, _folders: &[&Path]) -> Option<bool> {
     None
 }
+
+/// Orphans of descendants go to the first process here; the process group has to be enough.
+pub(super) fn adopt_orphans() -> bool {
+    false
+}
+
+/// Processes that were started for a process: unknown here.
+pub(super) fn owned(_name: &str, _owner: u32) -> Vec<u32> {
+    Vec::new()
+}
+
+/// The signals that this process ignores: unknown here.
+pub(super) fn ignored_signals() -> Option<u64> {
+    None
+}

@@ -17,7 +17,7 @@ use rustix::process::{Pid, Signal, kill_process, kill_process_group, test_kill_p
 use super::system;
 
 /// The variable by which descendants of one [`ProcessTree`] are found again.
-const MARK: &str = "LIZA_PROCESS_TREE";
+pub(super) const MARK: &str = "LIZA_PROCESS_TREE";
 
 /// The variable that names the process for which a git runs, so that one that outlived it is found.
 pub const GIT_OWNER: &str = "LIZA_GIT_OWNER";
@@ -95,6 +95,18 @@ pub fn end_orphaned_trees(folder: &Path) -> usize {
     ended.len()
 }
 
+/// Whether this process was started so that a closed terminal does not end it; false where that cannot be known.
+pub fn ignores_hangup() -> bool {
+    system::ignored_signals().is_some_and(|mask| mask & 1 == 1)
+}
+
+/// Ends every [`ProcessTree`] of this process, for a process that is about to end itself.
+pub fn end_own_trees() {
+    for id in system::owned(MARK, std::process::id()) {
+        let _ = pid(id).map(|id| kill_process(id, Signal::KILL));
+    }
+}
+
 /// A child with everything that it starts, as one thing to wait for and to end.
 #[derive(Debug)]
 pub struct ProcessTree {
@@ -152,6 +164,6 @@ fn kill_group_of(leader: u32) {
     }
 }
 
-fn pid(id: u32) -> Option<Pid> {
+pub(super) fn pid(id: u32) -> Option<Pid> {
     i32::try_from(id).ok().and_then(Pid::from_raw)
 }

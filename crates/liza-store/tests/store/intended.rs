@@ -1,0 +1,160 @@
+//! What is written is what was meant: random lives of a blackboard, in the file and in memory, with a person's hand
+//! in the file now and then.
+
+use liza_core::agent::{Actor, AgentStatus};
+use liza_core::board::State;
+use liza_core::command::{ClaimRole, HandoffNotes, Intent, TaskEdit, Verdict, WorktreeFacts};
+use liza_core::ids::{Sha, TaskId};
+use liza_core::invariants::introduced;
+use liza_core::metrics::Metrics;
+use liza_core::notes::{AnomalyType, Severity, Urgency};
+use liza_core::value::Fields;
+use liza_core::{Command, Request, apply};
+use liza_store::{Disk, StoreError};
+use proptest::prelude::*;
+
+use crate::second_reader::agree;
+use crate::support::*;
+
+/// Texts that a careless writer would spoil.
+const TEXTS: [&str; 8] =
+    ["plain", "no", "017", "a: b # c", "two\nlines\n", "- dash", "emoji 😀", " spaces and \"quotes\" "];
+
+#[derive(Debug, Clone)]
+struct Step {
+    what: u8,
+    which: u8,
+    text: u8,
+}
+
+fn steps() -> impl Strategy<Value = Vec<Step>> {
+    let step = (any::<u8>(), any::<u8>(), any::<u8>());
+    proptest::collection::vec(step.prop_map(|(what, which, text)| Step { what, which, text }), 20..60)
+}
+
+fn commit(digit: &str) -> Sha {
+    digit.repeat(40).parse().unwrap()
+}
+
+fn facts() -> Option<WorktreeFacts> {
+    Some(WorktreeFacts {
+        head: commit("b"),
+        on_task_branch: true,
+        dirty: Vec::new(),
+        changed_tracked: Vec::new(),
+        has_base: true,
+    })
+}
+
+/// The command of a step, and who gives it.
+fn command(step: &Step) -> (Actor, Command) {
+    let id: TaskId = task(["a", "b", "c", "d"][usize::from(step.which) % 4]);
+    let text = TEXTS[usize::from(step.text) % TEXTS.len()].to_owned();
+    let (coder, reviewer) = (agent("coder-1"), agent("code-reviewer-1"));
+    match step.what % 20 {
+        0..=2 => (Actor::Human, add_task(id.as_str())),
+        3 => {
+            let edit = TaskEdit { description: Some(text), priority: Some(1), ..TaskEdit::default() };
+            (Actor::Human, Command::EditTask { task: id, edit })
+        }
+        4 => (Actor::Human, register("coder-1")),
+        5 => (Actor::Human, register("code-reviewer-1")),
+        6 => (Actor::Human, heartbeat("coder-1")),
+        7 => (Actor::Human, Command::Reserve { task: id, coder, head: commit("a") }),
+        8 => (Actor::Human, Command::Claim { task: id, coder }),
+        9 => {
+            let intent = Intent { intent: text.clone(), validation: text, ..Intent::default() };
+            (Actor::Operator(coder), Command::PreCheck { task: id, intent })
+        }
+        10 => {
+            let submit = Command::SubmitForReview { task: id, commit: commit("b"), facts: facts() };
+            (Actor::Operator(coder), submit)
+        }
+        11 => (Actor::Human, Command::ClaimReview { task: id, reviewer, head: Some(commit("b")) }),
+        12 => {
+            let reason = format!("{text}\nPrior Feedback Status:\n- PARTIAL: {text}");
+            let verdict = if step.text % 2 == 0 { Verdict::Approved } else { Verdict::Rejected(reason) };
+            (Actor::Operator(reviewer), Command::SubmitVerdict { task: id, verdict, facts: facts() })
+        }
+        13 => {
+            let (reason, questions, attempted) = (text.clone(), vec![text.clone()], vec![text]);
+            (Actor::Human, Command::MarkBlocked { task: id, reason, questions, attempted })
+        }
+        14 => (Actor::Human, Command::Abandon { task: id, reason: text }),
+        15 => {
+            let notes =
+                HandoffNotes { summary: "s".into(), next_action: "n".into(), ..HandoffNotes::default() };
+            (Actor::Operator(coder), Command::Handoff { task: id, notes, dirty: Vec::new() })
+        }
+        16 => {
+            let (role, force) = (ClaimRole::Both, true);
+            (Actor::Human, Command::ReleaseClaim { task: id, role, force, reason: Some(text) })
+        }
+        17 => {
+            let (severity, urgency) = (Severity::High, Urgency::Immediate);
+            let (task, recommendation) = (Some(id), Some(text.clone()));
+            (Actor::Human, Command::Discover { task, description: text, severity, urgency, recommendation })
+        }
+        18 => {
+            let details = Fields::from_iter([("why".to_owned(), text.into())]);
+            (Actor::Human, Command::Anomaly { kind: AnomalyType::SpecGap, task: Some(id), details })
+        }
+        _ if step.text % 2 == 0 => {
+            let metrics = Metrics { tasks_done: u32::from(step.which), ..Metrics::default() };
+            (Actor::Human, Command::UpdateMetrics { metrics })
+        }
+        _ => (Actor::Human, Command::SetStatus { agent: coder, status: AgentStatus::Handoff }),
+    }
+}
+
+/// Does a step in the file and in memory; both take it, or both refuse it for the same reason.
+fn take(project: &Project, meant: &mut State, step: &Step) {
+    let (actor, command) = command(step);
+    let request = Request { actor, ..human(command) };
+    let disk = Disk::below(&project.root);
+    let decided = apply(&meant.board, &request);
+    match (project.store().submit(&request), decided) {
+        (Ok(_), Ok(change)) if !change.is_empty() => meant.absorb(&change),
+        (Ok(outcome), Ok(_)) => assert!(!outcome.written),
+        (Err(StoreError::Refused(theirs)), Err(ours)) => assert_eq!(*theirs, ours),
+        (Err(StoreError::Violates(theirs)), Ok(change)) => {
+            assert_eq!(theirs, introduced(&meant.board, &change, &disk, request.now));
+        }
+        (theirs, ours) => panic!("{step:?}: {theirs:?} against {ours:?}"),
+    }
+}
+
+/// What a person does to a file without changing what it says.
+fn touch_up(project: &Project, style: u8) {
+    let text = project.text();
+    let text = match style % 4 {
+        0 => format!("# a person was here\n{text}"),
+        1 => text.replace('\n', "\r\n").replace("\r\r\n", "\r\n"),
+        2 => text.replace("\ntasks:\n", "\ntasks:   # all of them\n\n"),
+        _ => text.replacen("\nconfig:\n", "\n\n# settings\nconfig:\n", 1),
+    };
+    project.write(&text);
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 24, failure_persistence: None, ..ProptestConfig::default() })]
+
+    /// Covers: BB-02, BB-06, BB-09, BB-11
+    #[test]
+    fn the_file_says_what_the_rules_meant(steps in steps(), style in any::<u8>()) {
+        let project = Project::new("intended");
+        for id in ["a", "b", "c", "d"] {
+            std::fs::create_dir_all(project.root.join(".worktrees").join(id)).unwrap();
+        }
+        let mut meant = fresh_state();
+        for (n, step) in steps.iter().enumerate() {
+            if n % 16 == 15 {
+                touch_up(&project, style.wrapping_add(step.which));
+            }
+            take(&project, &mut meant, step);
+        }
+        prop_assert_eq!(&project.store().snapshot().unwrap(), &meant);
+        agree(&project);
+        std::fs::remove_dir_all(&project.root).unwrap();
+    }
+}

@@ -1,0 +1,208 @@
+//! `liza agent`: supervises one agent until its role has nothing left to do.
+
+use liza_core::Refusal;
+use liza_core::agent::{Actor, Role};
+use liza_core::ids::TaskId;
+use liza_core::supervise::StopReason;
+use serde_json::json;
+
+use crate::project::{AGENT_ID, Project, now};
+use crate::providers::{Provider, ProviderError, Setting};
+use crate::supervisor::{End, Farewell, Line, Options, Post, Trouble, agent_for, run as supervise};
+
+use super::context::Context;
+use super::error::CommandError;
+use super::exit_code::Exit;
+use super::output::{Reply, Screen};
+
+/// Run an agent: it claims work and does it until none is left.
+///
+/// Ends when the role has nothing left to do. Ctrl-C stops the session and the supervisor in order; a claim is kept
+/// for its lease and resumed by the same agent. Prompts and outputs are in .liza/agent-prompts and
+/// .liza/agent-outputs.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "Examples:
+  liza agent planner
+  liza agent coder --cli codex
+  liza agent code-reviewer --id code-reviewer-2
+  liza agent coder retry-orders --once
+  liza agent coder --cli claude --explain")]
+pub(super) struct Args {
+    /// What for: planner, coder or code-reviewer.
+    role: Role,
+    /// Only for this task.
+    task: Option<TaskId>,
+    /// The agent program: claude, codex, gemini, mistral, opencode, goose, rehearsal, or one from config.providers.
+    #[arg(long = "cli", value_name = "NAME")]
+    provider: Option<String>,
+    /// Under which name; LIZA_AGENT_ID or the next free one when absent.
+    #[arg(long, value_name = "AGENT")]
+    id: Option<String>,
+    /// With you before the agent program, in this terminal.
+    #[arg(long)]
+    interactive: bool,
+    /// End after one session.
+    #[arg(long)]
+    once: bool,
+    /// Print what would be run, and run nothing.
+    #[arg(long)]
+    explain: bool,
+}
+
+/// Runs it.
+pub(super) fn run(args: Args, context: &Context) -> Result<Reply, CommandError> {
+    if let Actor::Agent(agent, _) = context.actor()? {
+        let message = format!("{agent}'s session cannot supervise agents");
+        return Err(CommandError::refused("not_permitted", message));
+    }
+    let project = context.project()?;
+    let asked = args.id.clone().or_else(|| std::env::var(AGENT_ID).ok());
+    let agent = agent_for(args.role, asked.as_deref()).map_err(|message| {
+        CommandError::refused("bad_agent_id", message).hint("--id, or unset LIZA_AGENT_ID")
+    })?;
+    let state = project.store().snapshot()?;
+    if let Some(task) = args.task.as_ref().filter(|task| !state.board.knows(task)) {
+        return Err(Refusal::UnknownTask { task: task.clone() }.into());
+    }
+    let config = state.board.config.ready().cloned().unwrap_or_default();
+    let provider = Provider::choose(&config, args.role, args.provider.as_deref())?;
+    let post = Post {
+        role: args.role,
+        agent,
+        provider,
+        task: args.task,
+        once: args.once || args.interactive,
+        interactive: args.interactive,
+    };
+    if args.explain {
+        return explain(&project, &post);
+    }
+    post.provider.installed()?;
+    let screen = context.screen;
+    let liza = std::env::current_exe()
+        .map_err(|error| CommandError::refused("io", format!("cannot find liza itself: {error}")))?;
+    let options = Options { liza, in_team: false };
+    let farewells = supervise(&project, vec![post], options, &|line| tell(screen, line))?;
+    ending(&farewells)
+}
+
+/// A line for people: when, who, what.
+fn tell(screen: Screen, line: &Line) {
+    let time = now().to_string();
+    let time = time.get(11..19).unwrap_or_default();
+    let text = format!("{time} {}: {}", line.agent, line.text);
+    if line.alert {
+        screen.note(&text);
+    } else if !screen.json && !screen.quiet {
+        screen.out(&text);
+    }
+}
+
+fn ending(farewells: &[Farewell]) -> Result<Reply, CommandError> {
+    let mut ended = Vec::new();
+    let mut exit = Exit::Success;
+    for Farewell { agent, end } in farewells {
+        let word = match end {
+            End::Stop(StopReason::Aborted) => "aborted",
+            End::Stop(StopReason::RoleComplete) => "complete",
+            End::Stop(StopReason::WaitedLongEnough) => "no_work",
+            End::Once => "once",
+            End::Signalled => "stopped",
+            End::Lost => {
+                exit = Exit::Stop;
+                "lost"
+            }
+            End::Trouble(trouble) => return Err(trouble.clone().into()),
+        };
+        ended.push(json!({"agent": agent.to_string(), "end": word}));
+    }
+    Ok(Reply::new("", json!({ "ended": ended })).ending(exit))
+}
+
+/// What would be run, with the places that are only known when there is a task.
+fn explain(project: &Project, post: &Post) -> Result<Reply, CommandError> {
+    let repo = project.repo()?;
+    let agent = post.agent.unwrap_or_else(|| liza_core::ids::AgentId::new(post.role, 1));
+    let directory = match (post.role, &post.task) {
+        (Role::Planner, _) => project.root().to_owned(),
+        (Role::Coder | Role::CodeReviewer, Some(task)) => repo.worktree_path(task),
+        (Role::Coder | Role::CodeReviewer, None) => project.root().join(".worktrees/TASK"),
+    };
+    let prompt = project.folder().join("agent-prompts").join(format!("{agent}-TIME-TASK.md"));
+    let line = post.provider.command_line(&Setting {
+        agent,
+        task: post.task.as_ref(),
+        directory: &directory,
+        project: project.root(),
+        git: repo.common_dir(),
+        prompt: &prompt,
+        interactive: post.interactive,
+    })?;
+    let environment: Vec<String> =
+        line.environment.iter().map(|(name, value)| format!("{name}={value}")).collect();
+    let input = if line.on_stdin { "on standard input" } else { "as a file" };
+    let text = format!(
+        "provider   {}\nfolder     {}\nprogram    {}\narguments  {}\nprompt     {input}: {}\nvariables  {}",
+        post.provider.template.name,
+        directory.display(),
+        line.program.display(),
+        line.arguments.iter().map(|word| format!("{word:?}")).collect::<Vec<_>>().join(" "),
+        prompt.display(),
+        environment.join(" "),
+    );
+    let result = json!({
+        "provider": post.provider.template.name,
+        "directory": directory,
+        "program": line.program,
+        "arguments": line.arguments,
+        "prompt_on_stdin": line.on_stdin,
+        "environment": environment,
+    });
+    let reply = Reply::new(text.trim_end(), result);
+    Ok(match post.provider.installed() {
+        Ok(_) => reply,
+        Err(error) => missing(reply, error.into()),
+    })
+}
+
+/// The same with how to get the program.
+fn missing(mut reply: Reply, error: CommandError) -> Reply {
+    let hint = error.hint.unwrap_or_default();
+    reply.text.push_str(&format!("\nmissing    {} {hint}", error.message));
+    reply.result["missing"] = hint.into();
+    reply.ending(error.exit)
+}
+
+impl From<ProviderError> for CommandError {
+    fn from(error: ProviderError) -> Self {
+        let message = error.to_string();
+        match error {
+            ProviderError::Unknown { .. } => {
+                Self::refused("unknown_provider", message).hint("name it in config.providers: liza edit")
+            }
+            ProviderError::Config { .. } => {
+                Self::refused("bad_config", message).exit(Exit::Inconsistent).hint("liza edit")
+            }
+            ProviderError::Missing { install, .. } => {
+                let missing = Self::refused("program_missing", message).exit(Exit::Missing);
+                if install.is_empty() { missing } else { missing.hint(install) }
+            }
+            ProviderError::NotInteractive { .. } => Self::refused("not_interactive", message),
+        }
+    }
+}
+
+impl From<Trouble> for CommandError {
+    fn from(trouble: Trouble) -> Self {
+        let message = trouble.to_string();
+        let (code, exit) = match trouble {
+            Trouble::Refused(_) => ("refused", Exit::Refused),
+            Trouble::Halted(_) => ("halted", Exit::Stop),
+            Trouble::Fenced(_) => ("fenced", Exit::Stop),
+            Trouble::Locked(_) => ("locked", Exit::Locked),
+            Trouble::Inconsistent(_) => ("broken_state", Exit::Inconsistent),
+            Trouble::Failed(_) => ("failed", Exit::Refused),
+        };
+        Self::refused(code, message).exit(exit)
+    }
+}

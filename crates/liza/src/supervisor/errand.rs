@@ -1,0 +1,281 @@
+//! What takes its time: claims, merges, writes. Done apart from the loop, so that heartbeats and signals never wait.
+//!
+//! Every write is made in the name of the agent's supervisor, under its generation.
+
+use std::sync::mpsc::Sender;
+use std::thread;
+
+use liza_core::agent::{Actor, AgentStatus, Role};
+use liza_core::ids::TaskId;
+use liza_core::notes::AnomalyType;
+use liza_core::supervise::{Ending, GRACEFUL, Next, Session as Judged, after_session};
+use liza_core::trigger::Trigger;
+use liza_core::value::{Fields, Value};
+use liza_core::{Command, State};
+
+use crate::effects::{remove_worktree, run_halts, to_remove};
+use crate::project::Project;
+use crate::prompts::Job;
+use crate::work::{Work, WorkError};
+
+use super::event::{Event, Outcome};
+use super::prepare::{self, Who, job_for};
+use super::registration::patiently;
+use super::session::Follower;
+use super::trouble::Trouble;
+
+/// Something to do.
+#[derive(Debug, Clone)]
+pub(super) enum Errand {
+    /// Settle what crashes have left, where nobody of this team has yet, and begin to look for work.
+    Begin { recover: bool },
+    /// Merge what was approved.
+    Merge(TaskId),
+    /// Claim one of these and start a session on it.
+    Code(Vec<TaskId>),
+    /// Claim one of these reviews and start a session on it.
+    Review(Vec<TaskId>),
+    /// Start a planning session.
+    Plan(Vec<Trigger>),
+    /// Judge a session that has ended, and write down what follows.
+    Judge { session: Judged, ending: Ending, triggers: Vec<String>, checkout: Option<String> },
+    /// Show what the agent does.
+    Show(AgentStatus),
+    /// Take the agent off the board.
+    Leave,
+}
+
+/// Does an errand on a thread of its own; what comes of it is an event.
+pub(super) fn send(project: &Project, who: &Who, events: &Sender<Event>, errand: Errand) {
+    let runner = Runner { project: project.clone(), who: who.clone(), follower: None };
+    let events = events.clone();
+    thread::spawn(move || {
+        let mut runner = runner;
+        let seat = runner.who.seat;
+        let done = runner.run(errand);
+        // The team is gone: then nobody has to know.
+        let _ = events.send(Event::Done(seat, done));
+        // Only now: a session's reports mean nothing to whoever does not know that it runs.
+        if let Some(follower) = runner.follower {
+            follower.follow(seat, &events);
+        }
+    });
+}
+
+struct Runner {
+    project: Project,
+    who: Who,
+    /// The reports of the session that was started.
+    follower: Option<Follower>,
+}
+
+impl Runner {
+    fn run(&mut self, errand: Errand) -> Result<Outcome, Trouble> {
+        match errand {
+            Errand::Begin { recover } => self.begin(recover),
+            Errand::Merge(task) => self.merge(&task),
+            Errand::Code(tasks) => {
+                let task = self.first_of(&tasks, |work, task| work.claim(task, self.who.agent).map(drop))?;
+                self.start_on(&task)
+            }
+            Errand::Review(tasks) => {
+                let task =
+                    self.first_of(&tasks, |work, task| work.claim_review(task, self.who.agent).map(drop))?;
+                self.start_on(&task)
+            }
+            Errand::Plan(triggers) => self.plan(triggers),
+            Errand::Judge { session, ending, triggers, checkout } => {
+                self.judge(&session, ending, triggers, checkout.as_deref())
+            }
+            Errand::Show(status) => {
+                self.submit(&Command::SetStatus { agent: self.who.agent, status })?;
+                Ok(Outcome::Shown)
+            }
+            Errand::Leave => Ok(Outcome::Left(self.leave().err())),
+        }
+    }
+
+    fn actor(&self) -> Actor {
+        Actor::Supervisor(self.who.agent, self.who.generation)
+    }
+
+    /// Writes, patiently, and does in the world what follows.
+    fn submit(&self, command: &Command) -> Result<Fields, Trouble> {
+        let outcome = patiently(|| Ok(self.project.submit(self.actor(), None, command.clone())?))?;
+        run_halts(&self.project, &outcome.effects)?;
+        for task in to_remove(&outcome.effects) {
+            // What is left of it is settled at the next start.
+            let _ = remove_worktree(&self.project, task);
+        }
+        match outcome.refusal {
+            Some(refusal) => Err(refusal.into()),
+            None => Ok(outcome.reply),
+        }
+    }
+
+    fn begin(&self, recover: bool) -> Result<Outcome, Trouble> {
+        let mut notes = Vec::new();
+        if recover {
+            let report = patiently(|| Ok(Work::new(&self.project, self.actor()).recover()?))?;
+            let tell = |what: &str, finding: &crate::work::Finding| {
+                format!("{what} {}: {}, {}", finding.subject, finding.found, finding.done)
+            };
+            notes.extend(report.settled.iter().map(|finding| tell("settled", finding)));
+            notes.extend(report.left.iter().map(|finding| tell("could not settle", finding)));
+        }
+        self.submit(&Command::SetStatus { agent: self.who.agent, status: AgentStatus::Idle })?;
+        Ok(Outcome::Ready(notes))
+    }
+
+    fn merge(&self, task: &TaskId) -> Result<Outcome, Trouble> {
+        let merged = patiently(|| match Work::new(&self.project, self.actor()).merge(task) {
+            Ok(_) => Ok(format!("{task} is merged")),
+            // The blackboard says so by now: it is a coder's turn.
+            Err(
+                error @ (WorkError::Conflict { .. }
+                | WorkError::Unrelated { .. }
+                | WorkError::TestFailed { .. }),
+            ) => Ok(format!("{task} could not be merged: {error}")),
+            Err(error) => Err(error.into()),
+        })?;
+        // Refused as long as the sprint is not complete.
+        let _ = self.submit(&Command::CompleteSprint);
+        Ok(Outcome::Merged(merged))
+    }
+
+    /// The first of the tasks that can be had; every loss is on the log.
+    fn first_of(
+        &self,
+        tasks: &[TaskId],
+        claim: impl Fn(&Work<'_>, &TaskId) -> Result<(), WorkError>,
+    ) -> Result<TaskId, Trouble> {
+        let mut lost = Trouble::Refused("nothing could be claimed".to_owned());
+        for task in tasks {
+            let claimed = patiently(|| Ok(claim(&Work::new(&self.project, self.actor()), task)?));
+            match claimed {
+                Ok(()) => return Ok(task.clone()),
+                Err(trouble @ Trouble::Refused(_)) => lost = trouble,
+                Err(trouble) => return Err(trouble),
+            }
+        }
+        Err(lost)
+    }
+
+    /// Starts a session on a task that is the agent's.
+    fn start_on(&mut self, task: &TaskId) -> Result<Outcome, Trouble> {
+        let state = self.project.store().snapshot()?;
+        let job = job_for(&self.project, &state, &self.who, task)?;
+        let pending = state.board.head(task).is_some_and(|head| head.handoff_pending);
+        if pending {
+            self.submit(&Command::TakeHandoff { task: task.clone() })?;
+        }
+        let (session, follower) = prepare::start(&self.project, &state, &self.who, &job)?;
+        self.follower = Some(follower);
+        Ok(Outcome::Started(Box::new(session)))
+    }
+
+    fn plan(&mut self, triggers: Vec<Trigger>) -> Result<Outcome, Trouble> {
+        self.submit(&Command::SetStatus { agent: self.who.agent, status: AgentStatus::Planning })?;
+        let state = self.project.store().snapshot()?;
+        let job = Job::Plan { triggers };
+        let (session, follower) = prepare::start(&self.project, &state, &self.who, &job)?;
+        self.follower = Some(follower);
+        Ok(Outcome::Started(Box::new(session)))
+    }
+
+    fn judge(
+        &self,
+        session: &Judged,
+        ending: Ending,
+        triggers: Vec<String>,
+        checkout: Option<&str>,
+    ) -> Result<Outcome, Trouble> {
+        let state = patiently(|| Ok(self.project.store().snapshot()?))?;
+        let next = after_session(&state, session, ending);
+        let (mut notes, mut leave) = (Vec::new(), None);
+        for command in &next.record {
+            match self.submit(command) {
+                Ok(reply) if self.at_limit(command, &reply, &mut notes) => leave = session.task.clone(),
+                Ok(_) => {}
+                // It is no longer the agent's: then there is nothing to count.
+                Err(Trouble::Refused(text) | Trouble::Halted(text)) => notes.push(text),
+                Err(trouble) => return Err(trouble),
+            }
+        }
+        if session.agent.role() == Role::Planner {
+            self.after_planning(&state, ending, triggers, checkout, &mut notes)?;
+        }
+        Ok(Outcome::Judged { next, leave, notes })
+    }
+
+    /// Whether a code reviewer has come to the end of its tries at a task.
+    fn at_limit(&self, command: &Command, reply: &Fields, notes: &mut Vec<String>) -> bool {
+        if !matches!(command, Command::CountExit { .. }) {
+            return false;
+        }
+        let number = |key: &str| match reply.get(key) {
+            Some(Value::Int(number)) => *number,
+            _ => 0,
+        };
+        let (count, limit) = (number("count"), number("limit"));
+        notes.push(format!("session without a result: {count} of {limit}"));
+        self.who.agent.role() == Role::CodeReviewer && limit > 0 && count >= limit
+    }
+
+    fn after_planning(
+        &self,
+        state: &State,
+        ending: Ending,
+        triggers: Vec<String>,
+        checkout: Option<&str>,
+        notes: &mut Vec<String>,
+    ) -> Result<(), Trouble> {
+        if matches!(ending, Ending::Code(0 | GRACEFUL)) {
+            self.submit(&Command::SeeTriggers { keys: triggers })?;
+        }
+        let after = prepare::checkout(&self.project, state);
+        if let (Some(before), Some(after)) = (checkout, after)
+            && before != after
+        {
+            let what = "the project's own checkout changed during a planning session";
+            notes.push(format!("ALERT: {what}"));
+            let details = Fields::from_iter([("deviation".to_owned(), Value::from(what))]);
+            self.submit(&Command::Anomaly { kind: AnomalyType::ScopeDeviation, task: None, details })?;
+        }
+        self.submit(&Command::SetStatus { agent: self.who.agent, status: AgentStatus::Waiting })?;
+        Ok(())
+    }
+
+    fn leave(&self) -> Result<(), Trouble> {
+        match self.submit(&Command::Deregister { agent: self.who.agent }) {
+            // Another's registration is not ours to remove.
+            Ok(_) | Err(Trouble::Fenced(_)) => Ok(()),
+            Err(trouble) => Err(trouble),
+        }
+    }
+}
+
+/// Renews the leases of the whole team in one write, apart from the loop.
+pub(super) fn beat(project: &Project, team: &[Who], events: &Sender<Event>) {
+    let Some(first) = team.first() else { return };
+    let actor = Actor::Supervisor(first.agent, first.generation);
+    let agents = team.iter().map(|who| (who.agent, Some(who.generation))).collect();
+    let (project, events) = (project.clone(), events.clone());
+    thread::spawn(move || {
+        let command = Command::Heartbeat { agents, length: None };
+        let beaten = match project.submit(actor, None, command) {
+            Ok(outcome) => outcome.refusal.map_or(Ok(()), |refusal| Err(refusal.into())),
+            Err(error) => Err(error.into()),
+        };
+        let _ = events.send(Event::Beaten(beaten));
+    });
+}
+
+/// The next thing to do after [`Next`], in words.
+pub(super) fn in_words(next: &Next) -> String {
+    match (next.progress, next.pause.0) {
+        (true, _) => "done".to_owned(),
+        (false, 0) => "stopped".to_owned(),
+        (false, pause) => format!("no result; next look in {pause} s"),
+    }
+}

@@ -1,0 +1,103 @@
+//! Coming and going: which name an agent gets, its registration, its lease.
+
+use std::io::IsTerminal as _;
+use std::thread;
+use std::time::Duration;
+
+use liza_core::Command;
+use liza_core::agent::{Actor, Role};
+use liza_core::ids::{AgentId, Generation};
+use liza_core::value::Value;
+
+use crate::project::{Project, now};
+
+use super::trouble::Trouble;
+
+/// How often a lock is asked for before giving up.
+const LOCK_TRIES: u32 = 3;
+
+/// The name that a supervisor of this role has to use: the one that was asked for, which must fit the role.
+///
+/// # Errors
+///
+/// In words, when it does not fit.
+pub fn agent_for(role: Role, asked: Option<&str>) -> Result<Option<AgentId>, String> {
+    let Some(asked) = asked.map(str::trim).filter(|asked| !asked.is_empty()) else { return Ok(None) };
+    let agent: AgentId = asked.parse().map_err(|error| format!("{error}"))?;
+    if agent.role() == role {
+        return Ok(Some(agent));
+    }
+    let prefix = role.id_prefix();
+    Err(format!("{agent} is a {}, not a {}: expected {prefix}-N", agent.role().title(), role.title()))
+}
+
+/// Registers under that name, or under the first that is free.
+pub(super) fn register(
+    project: &Project,
+    role: Role,
+    asked: Option<AgentId>,
+) -> Result<(AgentId, Generation), Trouble> {
+    let Some(agent) = asked else { return register_next(project, role) };
+    register_as(project, agent).map(|generation| (agent, generation))
+}
+
+fn register_next(project: &Project, role: Role) -> Result<(AgentId, Generation), Trouble> {
+    let state = project.store().snapshot()?;
+    let live = |agent: &AgentId| {
+        state
+            .board
+            .agents
+            .ready()
+            .and_then(|agents| agents.get(agent))
+            .is_some_and(|entry| entry.is_live(now()))
+    };
+    let mut refused = Trouble::Refused(format!("no {} is free", role.title()));
+    let free = (1..=u32::MAX).map(|number| AgentId::new(role, number)).filter(|agent| !live(agent));
+    // Another supervisor that starts at the same time may take the same name; then the next one is free.
+    for agent in free.take(16) {
+        match register_as(project, agent) {
+            Ok(generation) => return Ok((agent, generation)),
+            Err(Trouble::Refused(text)) if role != Role::Planner => refused = Trouble::Refused(text),
+            Err(trouble) => return Err(trouble),
+        }
+    }
+    Err(refused)
+}
+
+fn register_as(project: &Project, agent: AgentId) -> Result<Generation, Trouble> {
+    let register = || {
+        let command = Command::Register { agent, terminal: terminal() };
+        // Not yet anybody's supervisor: a person, or what a person has started, brings the agent in.
+        let outcome = project.submit(Actor::Human, None, command)?;
+        match (outcome.refusal, outcome.reply.get("generation")) {
+            (Some(refusal), _) => Err(refusal.into()),
+            (None, Some(Value::Int(number))) => Ok(Generation(number.unsigned_abs())),
+            (None, _) => Err(Trouble::Inconsistent(format!("{agent} was given no generation"))),
+        }
+    };
+    patiently(register)
+}
+
+fn terminal() -> String {
+    let terminal =
+        std::io::stdin().is_terminal().then(|| std::fs::read_link("/proc/self/fd/0").ok()).flatten();
+    terminal.map_or("unknown".to_owned(), |path| path.display().to_string())
+}
+
+/// Does something that may fail for the lock: three tries, 1–5 s apart.
+pub(super) fn patiently<T>(mut act: impl FnMut() -> Result<T, Trouble>) -> Result<T, Trouble> {
+    for _ in 1..LOCK_TRIES {
+        match act() {
+            Err(Trouble::Locked(_)) => thread::sleep(a_while()),
+            other => return other,
+        }
+    }
+    act()
+}
+
+/// Between 1 and 5 s, at random.
+pub(super) fn a_while() -> Duration {
+    use std::hash::{BuildHasher as _, RandomState};
+    let random = RandomState::new().hash_one(std::process::id());
+    Duration::from_millis(1000 + random % 4001)
+}

@@ -1,0 +1,144 @@
+//! A supervisor's work, done by the test: claim, build the prompt, start the program.
+
+use std::fs::{self, File};
+use std::path::PathBuf;
+use std::process::{self, Stdio};
+
+use liza::contracts::Contract;
+use liza::project::{Project, now};
+use liza::prompts::{Brief, Job, prompt};
+use liza_core::agent::{Actor, Role};
+use liza_core::ids::Generation;
+use liza_core::record::TaskRecord;
+use liza_core::trigger::planner_triggers;
+use liza_core::{Command, State};
+
+use crate::support::{Run, TestProject};
+
+/// An agent that was registered.
+pub(crate) struct Player<'p> {
+    project: &'p TestProject,
+    pub(crate) id: String,
+    pub(crate) generation: u64,
+}
+
+/// The blackboard as it is now.
+pub(crate) fn state(project: &TestProject) -> State {
+    Project::open(&project.root).unwrap().store().snapshot().unwrap()
+}
+
+/// A task's record as it is now.
+#[track_caller]
+pub(crate) fn record(project: &TestProject, task: &str) -> TaskRecord {
+    state(project).board.body(&task.parse().unwrap()).unwrap().record.clone()
+}
+
+/// A task's status as it is now.
+#[track_caller]
+pub(crate) fn status(project: &TestProject, task: &str) -> String {
+    record(project, task).status.unwrap().to_string()
+}
+
+/// Where a task is worked on.
+pub(crate) fn tree(project: &TestProject, task: &str) -> PathBuf {
+    project.root.join(".worktrees").join(task)
+}
+
+impl<'p> Player<'p> {
+    pub(crate) fn new(project: &'p TestProject, id: &str) -> Self {
+        Self { project, id: id.to_owned(), generation: project.register(id) }
+    }
+
+    fn brief(&self, role: Role) -> Brief {
+        let root = self.project.root.clone();
+        Brief {
+            state_file: root.join(".liza/state.yaml"),
+            specs: root.join("specs"),
+            project: root,
+            contract: Contract::embedded(role),
+            program: env!("CARGO_BIN_EXE_liza").into(),
+            agent: self.id.parse().unwrap(),
+            now: now(),
+        }
+    }
+
+    /// The prompt of a session for that job.
+    pub(crate) fn prompt(&self, job: &Job) -> String {
+        prompt(&state(self.project), &self.brief(job.role()), job).unwrap()
+    }
+
+    /// The prompt of a coder for its task.
+    pub(crate) fn code_prompt(&self, task: &str) -> String {
+        let worktree = tree(self.project, task);
+        self.prompt(&Job::Code { task: task.parse().unwrap(), worktree, staleness: None, failure: None })
+    }
+
+    /// A session, ready to be started, with this playbook.
+    pub(crate) fn session(&self, prompt: &str, playbook: &str) -> process::Command {
+        let home = self.project.home();
+        let (input, book) = (home.join(format!("{}.txt", self.id)), home.join(format!("{}.yaml", self.id)));
+        fs::write(&input, prompt).unwrap();
+        fs::write(&book, playbook).unwrap();
+        let mut program = self.project.program();
+        program.arg("rehearsal").stdin(File::open(input).unwrap()).env("LIZA_AGENT_ID", &self.id);
+        program.env("LIZA_AGENT_GENERATION", self.generation.to_string());
+        if !playbook.is_empty() {
+            program.env("LIZA_PLAYBOOK", book);
+        }
+        program.stdout(Stdio::piped()).stderr(Stdio::piped());
+        program
+    }
+
+    fn play(&self, job: &Job, playbook: &str) -> Run {
+        let mut session = self.session(&self.prompt(job), playbook);
+        match job {
+            Job::Code { worktree, .. } | Job::Review { worktree, .. } => session.current_dir(worktree),
+            Job::Plan { .. } => session.current_dir(&self.project.root),
+        };
+        self.project.run(&mut session)
+    }
+
+    /// Claims the task for this coder.
+    #[track_caller]
+    pub(crate) fn claim(&self, task: &str) {
+        self.project.liza_as(&self.id, &["claim-task", task, &self.id]).ok();
+    }
+
+    /// A coder's session on the task that it has.
+    pub(crate) fn code(&self, task: &str, playbook: &str) -> Run {
+        let worktree = tree(self.project, task);
+        let task = task.parse().unwrap();
+        self.play(&Job::Code { task, worktree, staleness: None, failure: None }, playbook)
+    }
+
+    /// Claims the review and plays it.
+    #[track_caller]
+    pub(crate) fn review(&self, task: &str, playbook: &str) -> Run {
+        self.project.liza_as(&self.id, &["claim-review", task, &self.id]).ok();
+        self.play(&Job::Review { task: task.parse().unwrap(), worktree: tree(self.project, task) }, playbook)
+    }
+
+    /// Merges as this reviewer's supervisor.
+    pub(crate) fn merge(&self, task: &str) -> Run {
+        self.project.liza_as(&self.id, &["wt-merge", task])
+    }
+
+    /// Ends the sprint as this agent's supervisor, if it is over.
+    pub(crate) fn complete_sprint(&self) {
+        let actor = Actor::Supervisor(self.id.parse().unwrap(), Generation(self.generation));
+        // Refused while work is left, which is most of the time.
+        let _ = Project::open(&self.project.root).unwrap().submit(actor, None, Command::CompleteSprint);
+    }
+
+    /// A planning session for all that waits.
+    pub(crate) fn plan(&self, playbook: &str) -> Run {
+        self.play(&Job::Plan { triggers: planner_triggers(&state(self.project), now()) }, playbook)
+    }
+}
+
+/// A session played to its end with that exit code.
+#[track_caller]
+pub(crate) fn ended(run: &Run, code: i32) -> &str {
+    assert_eq!(run.code, code, "{}\n{}\n{}", run.what, run.stdout, run.stderr);
+    &run.stdout
+}

@@ -1,0 +1,12 @@
+//! The rehearsal agent, session by session: the test is its supervisor, blackboard and git are asked afterwards.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
+
+mod cast;
+mod coder;
+mod demo;
+mod misbehaviour;
+mod planner;
+mod playbook;
+mod reviewer;
+#[path = "../support/mod.rs"]
+mod support;

@@ -1,0 +1,265 @@
+//! A project whose agent programs are shell scripts, and supervisors in it that can be watched and stopped.
+
+use std::fs;
+use std::os::unix::fs::PermissionsExt as _;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Stdio};
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use liza::project::Project;
+use liza_core::State;
+use liza_core::agent::AgentRecord;
+use liza_core::record::{Status, TaskRecord};
+
+use crate::support::TestProject;
+
+/// What a coder does who does everything right; `$1` is the task.
+pub(crate) const CODER: &str = r#"
+echo "work on $1" > "$1.txt"
+git add . && git commit -qm "work on $1"
+"$LIZA" pre-check "$1" --intent "do it" --validation "cat $1.txt"
+"$LIZA" submit-for-review "$1" "$(git rev-parse HEAD)"
+exit 42
+"#;
+
+/// What a code reviewer does who finds nothing.
+pub(crate) const REVIEWER: &str = r#""$LIZA" submit-verdict "$1" APPROVED"#;
+
+/// The longest that anything may take on a busy machine.
+const LONG: Duration = Duration::from_secs(45);
+
+/// A project with scripts as agent programs.
+pub(crate) struct Bench {
+    pub(crate) project: TestProject,
+    /// What every process that is started from here carries in its environment.
+    mark: String,
+}
+
+/// A supervisor that runs.
+pub(crate) struct Supervisor {
+    child: Child,
+    out: PathBuf,
+}
+
+impl Bench {
+    /// A project with a goal; `config` is put into its config, the scripts among its providers.
+    pub(crate) fn new(config: &str, scripts: &[(&str, &str)]) -> Self {
+        static COUNT: AtomicU32 = AtomicU32::new(0);
+        let project = TestProject::new();
+        let mark = format!("LIZA_TEST_MARK={}-{}", std::process::id(), COUNT.fetch_add(1, Ordering::Relaxed));
+        let mut text = "config:\n".to_owned();
+        config.lines().for_each(|line| text.push_str(&format!("  {}\n", line.trim())));
+        if !scripts.is_empty() {
+            text.push_str("  providers:\n");
+        }
+        for (name, body) in scripts {
+            let path = project.home().join(format!("{name}.sh"));
+            let head = "#!/bin/sh\ncat > \"$HOME/last-prompt\"\n";
+            fs::write(&path, format!("{head}{body}\n")).unwrap();
+            fs::set_permissions(&path, fs::Permissions::from_mode(0o755)).unwrap();
+            text.push_str(&format!("    {name}: {{program: {}, args: [\"{{task}}\"]}}\n", path.display()));
+        }
+        let set: Vec<&str> = config.lines().filter_map(|line| line.trim().split(':').next()).collect();
+        let kept = |line: &&str| !set.iter().any(|key| line.starts_with(&format!("  {key}:")));
+        let state: String = project.state().lines().filter(kept).map(|line| format!("{line}\n")).collect();
+        let state = state.replacen("config:\n", &text, 1);
+        fs::write(project.root.join(".liza/state.yaml"), state).unwrap();
+        project.liza(&["validate"]).ok();
+        Self { project, mark }
+    }
+
+    /// Starts `liza agent` with these words.
+    pub(crate) fn agent(&self, words: &[&str]) -> Supervisor {
+        static COUNT: AtomicU32 = AtomicU32::new(0);
+        let out = self.project.home().join(format!("out-{}", COUNT.fetch_add(1, Ordering::Relaxed)));
+        let file = fs::File::create(&out).unwrap();
+        let (name, value) = self.mark.split_once('=').unwrap();
+        let child = self
+            .project
+            .program()
+            .arg("agent")
+            .args(words)
+            .env("LIZA", env!("CARGO_BIN_EXE_liza"))
+            .env("TEST_API_KEY", "very-secret-value-0123456789")
+            .env("LIZA_PLAYBOOK", self.playbook())
+            .env(name, value)
+            .stdout(file.try_clone().unwrap())
+            .stderr(file)
+            .stdin(Stdio::null())
+            .spawn()
+            .unwrap();
+        Supervisor { child, out }
+    }
+
+    /// The playbook of rehearsal agents; none where there is no such file.
+    fn playbook(&self) -> String {
+        let path = self.project.home().join("playbook.yaml");
+        if path.exists() { path.display().to_string() } else { String::new() }
+    }
+
+    /// The variables that a session needs, for those that this very process starts.
+    pub(crate) fn variables(&self) -> Vec<(String, String)> {
+        let (name, value) = self.mark.split_once('=').unwrap();
+        let config = self.project.home().join("gitconfig");
+        let text = |path: &Path| path.display().to_string();
+        vec![
+            ("LIZA".to_owned(), env!("CARGO_BIN_EXE_liza").to_owned()),
+            ("HOME".to_owned(), text(self.project.home())),
+            ("GIT_CONFIG_GLOBAL".to_owned(), text(&config)),
+            ("GIT_CONFIG_NOSYSTEM".to_owned(), "1".to_owned()),
+            (name.to_owned(), value.to_owned()),
+        ]
+    }
+
+    pub(crate) fn state(&self) -> State {
+        let project = Project::open(&self.project.root).unwrap();
+        until("the blackboard can be read", || project.store().snapshot().ok())
+    }
+
+    pub(crate) fn task(&self, id: &str) -> TaskRecord {
+        self.state().board.body(&id.parse().unwrap()).unwrap().record.clone()
+    }
+
+    pub(crate) fn status(&self, id: &str) -> Status {
+        self.task(id).status.unwrap()
+    }
+
+    #[track_caller]
+    pub(crate) fn until_status(&self, id: &str, status: Status) {
+        until(&format!("{id} is {status}"), || (self.status(id) == status).then_some(()));
+    }
+
+    pub(crate) fn entry(&self, agent: &str) -> Option<AgentRecord> {
+        self.state().board.agents().unwrap().get(&agent.parse::<liza_core::ids::AgentId>().unwrap()).cloned()
+    }
+
+    /// The processes that descend from this test and still run.
+    pub(crate) fn running(&self) -> Vec<String> {
+        self.processes().into_iter().map(|(_, line)| line).collect()
+    }
+
+    /// The same with their numbers.
+    pub(crate) fn processes(&self) -> Vec<(String, String)> {
+        let mut found = Vec::new();
+        for entry in fs::read_dir("/proc").unwrap().flatten() {
+            let environment = fs::read(entry.path().join("environ")).unwrap_or_default();
+            let marked =
+                environment.split(|byte| *byte == 0).any(|variable| variable == self.mark.as_bytes());
+            let line = fs::read(entry.path().join("cmdline")).unwrap_or_default();
+            if marked && !line.is_empty() {
+                let id = entry.file_name().to_string_lossy().into_owned();
+                found.push((id, String::from_utf8_lossy(&line).replace('\0', " ")));
+            }
+        }
+        found
+    }
+
+    #[track_caller]
+    pub(crate) fn until_nothing_runs(&self) {
+        let left = until_or("nothing runs", LONG, || self.running().is_empty().then_some(()));
+        assert!(left.is_some(), "{:#?}", self.running());
+    }
+
+    /// All outputs of sessions, one after the other.
+    pub(crate) fn outputs(&self) -> String {
+        self.kept("agent-outputs").iter().map(|path| fs::read_to_string(path).unwrap()).collect()
+    }
+
+    /// The prompts, in the order of their names.
+    pub(crate) fn prompts(&self) -> Vec<String> {
+        self.kept("agent-prompts").iter().map(|path| fs::read_to_string(path).unwrap()).collect()
+    }
+
+    pub(crate) fn kept(&self, folder: &str) -> Vec<PathBuf> {
+        let folder = self.project.root.join(".liza").join(folder);
+        let entries = fs::read_dir(folder).into_iter().flatten().flatten();
+        let mut paths: Vec<PathBuf> = entries.map(|entry| entry.path()).collect();
+        paths.sort();
+        paths
+    }
+
+    /// A file that a script has made in the home folder.
+    pub(crate) fn until_file(&self, name: &str) -> String {
+        let path = self.project.home().join(name);
+        until(&format!("{name} is there"), || fs::read_to_string(&path).ok())
+    }
+
+    pub(crate) fn tree(&self, task: &str) -> PathBuf {
+        self.project.root.join(".worktrees").join(task)
+    }
+
+    /// The blackboard holds together and nothing is left to settle.
+    #[track_caller]
+    pub(crate) fn is_sound(&self) {
+        self.project.liza(&["validate"]).ok();
+    }
+
+    pub(crate) fn home(&self) -> &Path {
+        self.project.home()
+    }
+}
+
+impl Supervisor {
+    pub(crate) fn said(&self) -> String {
+        fs::read_to_string(&self.out).unwrap()
+    }
+
+    #[track_caller]
+    pub(crate) fn until_said(&self, text: &str) {
+        let said = until_or(text, LONG, || self.said().contains(text).then_some(()));
+        assert!(said.is_some(), "never said {text:?}:\n{}", self.said());
+    }
+
+    /// Waits for its end and gives the exit code.
+    #[track_caller]
+    pub(crate) fn ends(&mut self) -> i32 {
+        let status = until_or("it ends", LONG, || self.child.try_wait().unwrap());
+        let status = status.unwrap_or_else(|| panic!("it goes on:\n{}", self.said()));
+        status.code().unwrap_or(-1)
+    }
+
+    pub(crate) fn signal(&self, name: &str) {
+        let id = self.child.id().to_string();
+        let sent = std::process::Command::new("kill").args([&format!("-{name}"), &id]).status().unwrap();
+        assert!(sent.success());
+    }
+
+    /// Ends it in order.
+    #[track_caller]
+    pub(crate) fn stop(&mut self) {
+        self.signal("TERM");
+        assert_eq!(self.ends(), 0, "{}", self.said());
+    }
+
+    pub(crate) fn kill(&mut self) {
+        self.child.kill().unwrap();
+        self.child.wait().unwrap();
+    }
+}
+
+impl Drop for Supervisor {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+/// Waits until there is something; fails after a long time.
+#[track_caller]
+pub(crate) fn until<T>(what: &str, look: impl FnMut() -> Option<T>) -> T {
+    until_or(what, LONG, look).unwrap_or_else(|| panic!("not within {LONG:?}: {what}"))
+}
+
+/// Waits until there is something, at most that long.
+pub(crate) fn until_or<T>(_what: &str, limit: Duration, mut look: impl FnMut() -> Option<T>) -> Option<T> {
+    let deadline = Instant::now() + limit;
+    loop {
+        let found = look();
+        if found.is_some() || Instant::now() >= deadline {
+            return found;
+        }
+        thread::sleep(Duration::from_millis(5));
+    }
+}

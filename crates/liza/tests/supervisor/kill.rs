@@ -1,0 +1,95 @@
+//! A supervisor that is killed: nothing of it goes on, and another goes on where it was.
+
+use std::time::{Duration, Instant};
+
+use liza_core::record::Status;
+
+use crate::fixture::{Bench, CODER, REVIEWER, until_or};
+
+/// How often supervisors are killed.
+const ROUNDS: u32 = 16;
+
+/// Moments that differ from round to round and from run to run.
+fn some_moment(round: u32) -> Duration {
+    use std::hash::{BuildHasher as _, RandomState};
+    Duration::from_millis(RandomState::new().hash_one(round) % 700)
+}
+
+/// Covers: AG-07, CL-08
+#[test]
+fn killed_at_random_moments_it_leaves_nothing_running_and_a_new_one_goes_on() {
+    let slow = format!("setsid sleep 1000 &\n(setsid sleep 1000 &)\nsleep 0.2\n{CODER}");
+    let bench = Bench::new("", &[("c", &slow), ("r", &format!("setsid sleep 1000 & sleep 0.1\n{REVIEWER}"))]);
+    for task in ["t1", "t2", "t3"] {
+        bench.project.add_task(task);
+    }
+    for round in 0..ROUNDS {
+        let mut coder = bench.agent(&["coder", "--cli", "c", "--id", "coder-1"]);
+        let mut reviewer = bench.agent(&["code-reviewer", "--cli", "r", "--id", "code-reviewer-1"]);
+        let begun = Instant::now();
+        let moment = some_moment(round);
+        until_or("a moment", moment, || (begun.elapsed() >= moment).then_some(()));
+        coder.kill();
+        reviewer.kill();
+        bench.until_nothing_runs();
+        // Otherwise the next one of that name would have to wait for the lease to end.
+        for agent in ["coder-1", "code-reviewer-1"] {
+            if bench.entry(agent).is_some() {
+                bench.project.liza(&["deregister", agent]).ok();
+            }
+        }
+        bench.is_sound();
+    }
+    let mut coder = bench.agent(&["coder", "--cli", "c", "--id", "coder-1"]);
+    let mut reviewer = bench.agent(&["code-reviewer", "--cli", "r", "--id", "code-reviewer-1"]);
+    for task in ["t1", "t2", "t3"] {
+        bench.until_status(task, Status::Merged);
+    }
+    assert_eq!((coder.ends(), reviewer.ends()), (0, 0), "{}{}", coder.said(), reviewer.said());
+    bench.until_nothing_runs();
+    bench.is_sound();
+    let tree = bench.project.git(&["ls-tree", "--name-only", "integration"]);
+    assert!(["t1.txt", "t2.txt", "t3.txt"].iter().all(|file| tree.contains(file)), "{tree}");
+}
+
+/// Covers: AG-02, AG-09
+#[test]
+fn the_name_of_a_killed_one_is_free_when_its_lease_has_ended() {
+    let bench = Bench::new(
+        "lease_duration: 17\nheartbeat_interval: 60",
+        &[("c", "touch \"$HOME/begun\"; sleep 1000")],
+    );
+    bench.project.add_task("t1");
+    let mut coder = bench.agent(&["coder", "--cli", "c"]);
+    bench.until_file("begun");
+    coder.kill();
+    bench.until_nothing_runs();
+    let lease = bench.entry("coder-1").unwrap().lease_expires;
+    let refused = bench.project.liza(&["agent", "coder", "--cli", "c", "--id", "coder-1", "--json"]);
+    assert_eq!(refused.code, 1, "{refused:?}");
+    assert_eq!(bench.entry("coder-1").unwrap().lease_expires, lease, "nobody renews it any more");
+    let freed = until_or("the lease ends", Duration::from_secs(40), || {
+        let entry = bench.entry("coder-1")?;
+        (!entry.is_live(liza::project::now())).then_some(())
+    });
+    assert!(freed.is_some());
+    let mut again = bench.agent(&["coder", "--cli", "c"]);
+    again.until_said("coder-1: session on t1");
+    again.stop();
+}
+
+/// Covers: AG-07
+#[test]
+fn when_the_helper_of_a_session_is_killed_its_supervisor_sweeps_up_and_goes_on() {
+    let bench =
+        Bench::new("max_crashes: 1", &[("c", "setsid sleep 1000 & touch \"$HOME/begun\"; sleep 1000")]);
+    bench.project.add_task("t1");
+    let mut coder = bench.agent(&["coder", "--cli", "c"]);
+    bench.until_file("begun");
+    let helper = bench.processes().into_iter().find(|(_, line)| line.contains("liza session")).unwrap();
+    let killed = std::process::Command::new("kill").args(["-9", &helper.0]).status().unwrap();
+    assert!(killed.success());
+    bench.until_status("t1", Status::Blocked);
+    coder.stop();
+    bench.until_nothing_runs();
+}

@@ -1,0 +1,16 @@
+//! Supervisors as people run them: the real program, small shell scripts as agent programs.
+
+#![allow(clippy::unwrap_used, clippy::panic, reason = "tests")]
+
+#[path = "../support/mod.rs"]
+mod support;
+
+mod fixture;
+mod flow;
+mod kill;
+mod misbehaviour;
+mod names;
+mod planner;
+mod providers;
+mod rehearsal;
+mod stop;

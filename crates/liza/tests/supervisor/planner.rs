@@ -1,0 +1,51 @@
+//! The planner: what wakes it, how often, what it may not touch.
+
+use liza_core::agent::AgentStatus;
+
+use crate::fixture::{Bench, until};
+
+/// Covers: AG-03, AG-11
+#[test]
+fn the_same_trigger_wakes_the_planner_once_and_news_wake_it_again() {
+    let script = r#"until [ -e "$HOME/go" ]; do sleep 0.05; done; exit 0"#;
+    let bench = Bench::new("", &[("p", script)]);
+    let mut planner = bench.agent(&["planner", "--cli", "p"]);
+    let shown = |status| move |entry: &liza_core::agent::AgentRecord| entry.status == status;
+    until("it plans", || bench.entry("planner-1").filter(shown(AgentStatus::Planning)));
+    std::fs::write(bench.home().join("go"), "").unwrap();
+    until("it waits", || bench.entry("planner-1").filter(shown(AgentStatus::Waiting)));
+    planner.until_said("waiting for work");
+    assert!(bench.prompts()[0].contains("=== PLANNING CONTEXT ==="));
+    // Something that does not concern it: the supervisor looks and leaves the planner alone.
+    bench.project.liza(&["pause"]).ok();
+    planner.until_said("holding");
+    bench.project.liza(&["resume"]).ok();
+    until("it waits again", || (planner.said().matches("waiting for work").count() == 2).then_some(()));
+    assert_eq!(bench.prompts().len(), 1);
+    bench.project.liza(&["note", "Begin with the parser"]).ok();
+    let told = |prompt: &String| prompt.contains("Begin with the parser");
+    until("it is woken by news", || bench.prompts().get(1).filter(|prompt| told(prompt)).map(drop));
+    planner.stop();
+}
+
+/// Covers: AG-11
+#[test]
+fn a_planner_that_changes_the_project_is_an_alarm_and_nothing_is_undone() {
+    let script = r#"echo mine > planned.txt; "$LIZA" add-task --id t1 --desc d --draft"#;
+    let bench = Bench::new("", &[("p", script)]);
+    let mut planner = bench.agent(&["planner", "--cli", "p", "--once"]);
+    assert_eq!(planner.ends(), 0, "{}", planner.said());
+    assert!(planner.said().contains("ALERT: the project's own checkout changed"), "{}", planner.said());
+    assert_eq!(bench.project.read("planned.txt"), "mine\n");
+    assert_eq!(bench.state().journal.anomalies.len(), 1);
+}
+
+/// Covers: AG-05
+#[test]
+fn a_planner_that_crashes_again_and_again_is_not_started_for_ever() {
+    let bench = Bench::new("max_crashes: 1", &[("p", "exit 7")]);
+    let mut planner = bench.agent(&["planner", "--cli", "p"]);
+    assert_eq!(planner.ends(), 1, "{}", planner.said());
+    assert!(planner.said().contains("crashed 1 times in a row"), "{}", planner.said());
+    assert_eq!(bench.entry("planner-1"), None);
+}

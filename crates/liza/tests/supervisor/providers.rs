@@ -1,0 +1,48 @@
+//! Agent programs: which, how they are called, what is said when they are not there.
+
+use crate::fixture::{Bench, CODER};
+
+/// Covers: AG-13
+#[test]
+fn explain_shows_the_command_line_and_a_missing_program_is_exit_5_with_a_hint() {
+    let bench = Bench::new("roles: {coder: {provider: mine, model: big}}", &[]);
+    let state = bench.project.state().replacen(
+        "config:\n",
+        "config:\n  providers: {mine: {program: sh, args: [-s, '{role}'], model_args: [--model, '{model}']}}\n",
+        1,
+    );
+    bench.project.write(".liza/state.yaml", &state);
+    bench.project.liza(&["agent", "coder", "t1", "--explain", "--json"]).refused(1, "unknown_task");
+    bench.project.add_task("t1");
+    let mine = bench.project.liza(&["agent", "coder", "t1", "--explain", "--json"]).result();
+    assert_eq!(mine["arguments"], serde_json::json!(["-s", "coder", "--model", "big"]));
+    assert_eq!(mine["prompt_on_stdin"], true);
+
+    let mut empty = bench.project.program();
+    empty.args(["agent", "coder", "--cli", "codex", "--json"]).env("PATH", "/nonexistent");
+    let missing = bench.project.run(&mut empty).refused(5, "program_missing");
+    assert!(missing["hint"].as_str().unwrap().contains("npm install"), "{missing}");
+    bench.project.liza(&["agent", "coder", "--cli", "nobody", "--json"]).refused(1, "unknown_provider");
+    for name in ["claude", "codex", "gemini", "mistral", "opencode", "goose", "rehearsal"] {
+        let shown = bench.project.liza(&["agent", "coder", "t1", "--cli", name, "--explain"]).stdout;
+        assert!(shown.contains(&format!("provider   {name}")), "{name}: {shown}");
+    }
+    let planner = bench.project.liza(&["agent", "planner", "--cli", "claude", "--explain"]).stdout;
+    assert!(planner.contains("--disallowedTools") && planner.contains(".git"), "{planner}");
+    assert!(bench.state().board.agents().unwrap().is_empty(), "explaining registers nobody");
+}
+
+/// Covers: AG-13
+#[test]
+fn a_prompt_of_any_size_goes_in() {
+    let bench = Bench::new("", &[("c", &format!("wc -c < \"$HOME/last-prompt\"\n{CODER}"))]);
+    bench.project.add_task("t1");
+    for _ in 0..3 {
+        bench.project.liza(&["note", &"many words ".repeat(10_000)]).ok();
+    }
+    let mut coder = bench.agent(&["coder", "--cli", "c", "--once"]);
+    assert_eq!(coder.ends(), 0);
+    let outputs = bench.outputs();
+    let size: usize = outputs.lines().next().unwrap().trim().parse().unwrap();
+    assert!(size > 300_000, "{size}");
+}

@@ -1,0 +1,82 @@
+//! The built-in agent under supervision: a whole team without a model, and every misbehaviour of its playbooks.
+
+use liza_core::goal::GoalStatus;
+use liza_core::record::Status;
+
+use crate::fixture::{Bench, until};
+
+/// Covers: AG-05, AG-11, AG-15
+#[test]
+fn a_team_of_rehearsal_agents_reaches_the_goal() {
+    let bench = Bench::new("", &[]);
+    let agent = |role: &str| bench.agent(&[role, "--cli", "rehearsal"]);
+    let (mut planner, mut coder, mut reviewer) = (agent("planner"), agent("coder"), agent("code-reviewer"));
+    let reached = || (bench.state().board.goal.ready()?.status == GoalStatus::Completed).then_some(());
+    until("the goal is reached", reached);
+    let ends = (planner.ends(), coder.ends(), reviewer.ends());
+    assert_eq!(ends, (0, 0, 0), "{}{}{}", planner.said(), coder.said(), reviewer.said());
+    assert!(bench.state().board.heads().all(|head| head.is(Status::Merged)));
+    assert!(bench.state().board.agents().unwrap().is_empty());
+    bench.until_nothing_runs();
+    bench.is_sound();
+}
+
+/// Every misbehaviour, a task each, in one supervisor's life.
+const PLAYBOOK: &str = r#"
+coder:
+  - when: {task: a-crash}
+    do: [{misbehave: crash}]
+  - when: {task: b-hang}
+    do: [{misbehave: hang}]
+  - when: {task: c-stubborn}
+    do: [{misbehave: ignore-sigterm}]
+  - when: {task: d-children}
+    do: [{misbehave: {leave-children: 3}}, {misbehave: hang}]
+  - when: {task: e-outside}
+    do: [{misbehave: {write-outside: {path: stray.txt, text: stray}}}, {misbehave: crash}]
+  - when: {task: f-idle}
+    exit: 0
+  - when: {task: g-flood}
+    do: [{misbehave: {flood: 20000}}, {misbehave: crash}]
+  - when: {task: h-role}
+    do: [{misbehave: {out-of-role: [submit-verdict, "{task}", APPROVED]}}, {misbehave: crash}]
+  - when: {task: i-old}
+    do: [{misbehave: {old-generation: [mark-blocked, "{task}", --reason, x, --question, y]}}, {misbehave: crash}]
+"#;
+
+/// Covers: AG-05, AG-07, AG-08, AG-12, CL-10
+#[test]
+fn whatever_a_session_does_its_task_is_blocked_and_the_next_one_is_done() {
+    let bench = Bench::new("max_crashes: 1\nmax_idle_exits: 1\nsession_limit: 2", &[]);
+    std::fs::write(bench.home().join("playbook.yaml"), PLAYBOOK).unwrap();
+    let tasks = [
+        "a-crash",
+        "b-hang",
+        "c-stubborn",
+        "d-children",
+        "e-outside",
+        "f-idle",
+        "g-flood",
+        "h-role",
+        "i-old",
+        "j-good",
+    ];
+    for task in tasks {
+        bench.project.add_task(task);
+    }
+    // Several, since each waits a while after a crash.
+    let mut coders = [1, 2, 3, 4].map(|_| bench.agent(&["coder", "--cli", "rehearsal"]));
+    let (good, bad) = tasks.split_last().unwrap();
+    for task in bad {
+        bench.until_status(task, Status::Blocked);
+        let by = bench.task(task).history.unwrap().last().unwrap().agent.clone();
+        assert_eq!(by.as_deref(), Some("system"), "{task}");
+    }
+    bench.until_status(good, Status::ReadyForReview);
+    for coder in &mut coders {
+        coder.stop();
+    }
+    assert_eq!(bench.project.read("stray.txt"), "stray");
+    bench.until_nothing_runs();
+    bench.is_sound();
+}

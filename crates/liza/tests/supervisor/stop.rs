@@ -1,0 +1,174 @@
+//! PAUSE, ABORT, signals, a broken blackboard: who stops, how, and what is kept.
+
+use std::fs;
+
+use liza_core::event::EventName;
+use liza_core::record::Status;
+
+use crate::fixture::{Bench, CODER, REVIEWER, until};
+
+/// Covers: AG-07, AG-17
+#[test]
+fn pause_stops_a_session_after_its_grace_and_resume_goes_on() {
+    let slow = format!(
+        r#"if [ ! -e "$HOME/begun" ]; then touch "$HOME/begun"; echo half > half.txt; sleep 1000; fi
+{CODER}"#
+    );
+    let bench = Bench::new("stop_grace: 1", &[("c", &slow)]);
+    bench.project.add_task("t1");
+    let mut coder = bench.agent(&["coder", "--cli", "c"]);
+    bench.until_file("begun");
+    bench.project.liza(&["pause"]).ok();
+    coder.until_said("PAUSE or CHECKPOINT stands");
+    coder.until_said("holding: PAUSE stands");
+    let task = bench.task("t1");
+    assert_eq!((task.status, task.crashes, task.idle_exits), (Some(Status::Claimed), None, None));
+    assert!(bench.tree("t1").join("half.txt").exists());
+    assert!(bench.entry("coder-1").is_some());
+    bench.project.liza(&["resume"]).ok();
+    bench.until_status("t1", Status::ReadyForReview);
+    coder.stop();
+    bench.until_nothing_runs();
+}
+
+/// Covers: AG-04, AG-07
+#[test]
+fn abort_stops_session_and_supervisor_at_once() {
+    let bench = Bench::new("", &[("c", "touch \"$HOME/begun\"; sleep 1000")]);
+    bench.project.add_task("t1");
+    let mut coder = bench.agent(&["coder", "--cli", "c"]);
+    bench.until_file("begun");
+    bench.project.liza(&["abort"]).ok();
+    assert_eq!(coder.ends(), 0);
+    assert!(coder.said().contains("ABORT stands"), "{}", coder.said());
+    assert_eq!((bench.status("t1"), bench.entry("coder-1")), (Status::Claimed, None));
+    bench.until_nothing_runs();
+}
+
+/// Covers: AG-02, AG-09
+#[test]
+fn a_signal_stops_both_in_order_and_the_same_agent_resumes_its_claim() {
+    for signal in ["TERM", "INT"] {
+        let slow = format!(
+            r#"if [ ! -e "$HOME/begun" ]; then touch "$HOME/begun"; sleep 1000; fi
+{CODER}"#
+        );
+        let bench = Bench::new("", &[("c", &slow)]);
+        bench.project.add_task("t1");
+        let mut coder = bench.agent(&["coder", "--cli", "c"]);
+        bench.until_file("begun");
+        coder.signal(signal);
+        assert_eq!(coder.ends(), 0, "{}", coder.said());
+        assert_eq!((bench.status("t1"), bench.entry("coder-1")), (Status::Claimed, None));
+        assert_eq!(bench.task("t1").crashes, None);
+        bench.until_nothing_runs();
+
+        let mut again = bench.agent(&["coder", "--cli", "c"]);
+        bench.until_status("t1", Status::ReadyForReview);
+        let task = bench.task("t1");
+        assert_eq!(task.assigned_to, Some("coder-1".parse().unwrap()));
+        assert!(task.history.unwrap().iter().any(|event| event.is(EventName::Resumed)));
+        again.stop();
+    }
+}
+
+/// Covers: AG-09
+#[test]
+fn a_second_signal_does_not_wait_for_a_stubborn_session() {
+    let stubborn = "trap '' TERM; touch \"$HOME/begun\"; while :; do sleep 1; done";
+    let bench = Bench::new("", &[("c", stubborn)]);
+    bench.project.add_task("t1");
+    let mut coder = bench.agent(&["coder", "--cli", "c"]);
+    bench.until_file("begun");
+    coder.signal("INT");
+    coder.until_said("its session is asked to end");
+    coder.signal("INT");
+    assert_eq!(coder.ends(), 0);
+    assert_eq!(bench.entry("coder-1"), None);
+    bench.until_nothing_runs();
+}
+
+/// Covers: AG-07
+#[test]
+fn a_session_whose_task_a_person_took_away_is_stopped() {
+    let bench = Bench::new("", &[("c", "touch \"$HOME/begun\"; echo kept > kept.txt; sleep 1000")]);
+    bench.project.add_task("t1");
+    let mut coder = bench.agent(&["coder", "--cli", "c", "--once"]);
+    bench.until_file("begun");
+    let words = ["release-claim", "t1", "--role", "coder", "--force", "--reason", "mine"];
+    bench.project.liza(&words).ok();
+    assert_eq!(coder.ends(), 0);
+    assert!(coder.said().contains("its task is no longer its own"), "{}", coder.said());
+    bench.until_nothing_runs();
+}
+
+/// Covers: CL-10
+#[test]
+fn a_supervisor_whose_registration_is_gone_ends_and_removes_nobody() {
+    let bench = Bench::new("coder_max_wait: 600", &[("c", CODER)]);
+    bench.project.liza(&["add-task", "--id", "later", "--desc", "x", "--draft"]).ok();
+    let mut old = bench.agent(&["coder", "--cli", "c"]);
+    old.until_said("waiting");
+    bench.project.liza(&["deregister", "coder-1"]).ok();
+    let generation = bench.project.register("coder-1");
+    assert_eq!(old.ends(), 42, "{}", old.said());
+    assert_eq!(bench.entry("coder-1").unwrap().generation.unwrap().0, generation);
+}
+
+/// Covers: AG-05
+#[test]
+fn on_a_broken_blackboard_nobody_is_started_until_it_is_mended() {
+    let bench = Bench::new("coder_max_wait: 600", &[("c", CODER)]);
+    bench.project.liza(&["add-task", "--id", "later", "--desc", "x", "--draft"]).ok();
+    let mut coder = bench.agent(&["coder", "--cli", "c"]);
+    coder.until_said("waiting");
+    let good = bench.project.state();
+    let path = bench.project.root.join(".liza/state.yaml");
+    fs::write(&path, format!("{good}\n  - broken: [\n")).unwrap();
+    coder.until_said("no agent is started until this is mended");
+    fs::write(&path, good).unwrap();
+    coder.until_said("can be read again");
+    bench.project.add_task("t1");
+    bench.until_status("t1", Status::ReadyForReview);
+    coder.stop();
+    until("it is off the board", || bench.entry("coder-1").is_none().then_some(()));
+}
+
+/// Covers: CL-07
+#[test]
+fn a_supervisor_that_cannot_renew_stops_its_agent_before_the_lease_ends() {
+    let bench = Bench::new(
+        "heartbeat_interval: 1\nlease_duration: 20",
+        &[("c", "touch \"$HOME/begun\"; sleep 1000")],
+    );
+    bench.project.add_task("t1");
+    let mut coder = bench.agent(&["coder", "--cli", "c"]);
+    bench.until_file("begun");
+    let good = bench.project.state();
+    let path = bench.project.root.join(".liza/state.yaml");
+    fs::write(&path, format!("{good}\n  - broken: [\n")).unwrap();
+    coder.until_said("its lease could not be renewed");
+    coder.until_said("session ended");
+    fs::write(&path, good).unwrap();
+    let lease = bench.entry("coder-1").unwrap().lease_expires.unwrap();
+    assert!(liza::project::now() < lease, "it was stopped in time");
+    assert_eq!(bench.status("t1"), Status::Claimed);
+    coder.until_said("can be read again");
+    coder.stop();
+    bench.until_nothing_runs();
+}
+
+/// Covers: AG-09
+#[test]
+fn a_signal_during_a_long_integration_test_leaves_the_task_approved_and_nothing_running() {
+    let coder = format!("mkdir scripts; printf '#!/bin/sh\\ntouch \"$HOME/testing\"; sleep 1000\\n' > scripts/integration-test.sh
+chmod +x scripts/integration-test.sh\n{CODER}");
+    let bench = Bench::new("", &[("c", &coder), ("r", REVIEWER)]);
+    bench.project.add_task("t1");
+    assert_eq!(bench.agent(&["coder", "--cli", "c", "--once"]).ends(), 0);
+    let mut reviewer = bench.agent(&["code-reviewer", "--cli", "r"]);
+    bench.until_file("testing");
+    reviewer.stop();
+    assert_eq!((bench.status("t1"), bench.entry("code-reviewer-1")), (Status::Approved, None));
+    bench.until_nothing_runs();
+}
