@@ -46,7 +46,7 @@ impl Work<'_> {
         if claimed.is_err() {
             self.cancel(task, coder);
             // Where somebody needs it by now, or it was there before, the blackboard says so.
-            let _ = discard_under(self.project, task, &lock);
+            let _ = self.repo().and_then(|repo| discard_under(self.project, repo, task, &lock));
         }
         claimed
     }

@@ -4,6 +4,7 @@
 //! blackboard does not take is taken back.
 
 use std::path::{Path, PathBuf};
+use std::thread;
 use std::time::Duration;
 
 use liza_core::Command;
@@ -17,7 +18,7 @@ use crate::git::{Branch, IntegrationTest, Merge, MergeNote, Moved, Prepared, Res
 
 use super::error::WorkError;
 use super::locks::FileLock;
-use super::tree::{Discarded, discard};
+use super::tree::{Discarded, discard_in};
 use super::{Work, Written, integration_branch};
 
 /// How often a merge is computed anew when the branch has moved under it.
@@ -215,13 +216,21 @@ impl Work<'_> {
 
     /// The worktree and the figures. The merge stands, whatever comes of these.
     fn clear_up(&self, task: &TaskId, written: Written) -> Merged {
-        let (rescued, undone) = match discard(self.project, task) {
-            Ok(Discarded::Removed(removed)) => (removed.rescued, None),
-            Ok(Discarded::Needed) => (None, None),
-            Err(error) => (None, Some(error)),
+        let repo = self.repo().cloned();
+        let project = self.project;
+        // Deleting thousands of files waits for the disk, counting through all histories does not.
+        let (discarded, counted) = thread::scope(|scope| {
+            let removal = scope.spawn(|| discard_in(project, &repo?, task));
+            let counted = self.update_metrics();
+            (removal.join(), counted)
+        });
+        let (rescued, undone) = match discarded {
+            Ok(Ok(Discarded::Removed(removed))) => (removed.rescued, None),
+            Ok(Ok(Discarded::Needed)) => (None, None),
+            Ok(Err(error)) => (None, Some(error)),
+            Err(panic) => std::panic::resume_unwind(panic),
         };
-        let left = undone.or(self.update_metrics().err());
-        Merged { written, rescued, left }
+        Merged { written, rescued, left: undone.or(counted.err()) }
     }
 
     fn update_metrics(&self) -> Result<(), WorkError> {

@@ -292,7 +292,9 @@ impl Work<'_> {
     /// Removes what nobody needs, after saving what is unmerged.
     fn take_away(&self, task: &TaskId, found: &Found, report: &mut Report) -> Result<(), WorkError> {
         let Some(lock) = self.try_task_lock(task)? else { return Ok(()) };
-        let Discarded::Removed(removed) = discard_under(self.project, task, &lock)? else { return Ok(()) };
+        let Discarded::Removed(removed) = discard_under(self.project, self.repo()?, task, &lock)? else {
+            return Ok(());
+        };
         if let Some(path) = removed.branch_in_use {
             let why = format!("it is checked out in {}: switch to another branch there", path.display());
             report.leave(Kind::UnneededWorktree, task, "its branch is still there", why);

@@ -12,7 +12,7 @@ use liza_core::effect::{Effect, WorktreeMode};
 use liza_core::ids::TaskId;
 use liza_core::time::Timestamp;
 
-use crate::git::{Branch, Ensured, Mode, Removed};
+use crate::git::{Branch, Ensured, Mode, Removed, Repo};
 use crate::project::{Project, now};
 
 use super::error::WorkError;
@@ -38,18 +38,28 @@ pub enum Discarded {
 ///
 /// When git fails, or another process works on the tree for long.
 pub fn discard(project: &Project, task: &TaskId) -> Result<Discarded, WorkError> {
+    discard_in(project, &project.repo()?, task)
+}
+
+/// The same in a repository that has been opened.
+pub(super) fn discard_in(project: &Project, repo: &Repo, task: &TaskId) -> Result<Discarded, WorkError> {
     let lock = FileLock::at(&FileLock::of_task(project.folder(), task), PATIENCE)?;
-    discard_under(project, task, &lock)
+    discard_under(project, repo, task, &lock)
 }
 
 /// The same, by the holder of the task's lock.
-pub(super) fn discard_under(project: &Project, task: &TaskId, _: &FileLock) -> Result<Discarded, WorkError> {
+pub(super) fn discard_under(
+    project: &Project,
+    repo: &Repo,
+    task: &TaskId,
+    _: &FileLock,
+) -> Result<Discarded, WorkError> {
     let board = glance(project, &[task])?;
     if is_needed(&board, task, now()) {
         return Ok(Discarded::Needed);
     }
     let integration = integration_branch(&board)?;
-    Ok(Discarded::Removed(project.repo()?.remove(task, None, &integration)?))
+    Ok(Discarded::Removed(repo.remove(task, None, &integration)?))
 }
 
 /// Whether somebody works in the task's worktree, may go on in it, or is about to have it made.
