@@ -64,6 +64,8 @@ fn fifty_claims_of_different_tasks_all_come_through_and_nobody_sees_one_without_
     for name in &names {
         project.add_task(&name.replace("coder", "task"));
     }
+    // Fifty writers on a busy machine: how long they may wait is not what this is about.
+    project.liza(&["lock", "write", ".config.lock_timeout", "120"]).ok();
     let done = AtomicBool::new(false);
     std::thread::scope(|scope| {
         let watching = scope.spawn(|| {
@@ -89,12 +91,8 @@ fn fifty_claims_of_different_tasks_all_come_through_and_nobody_sees_one_without_
         let ends: Vec<_> = claims.into_iter().map(|claim| claim.wait_with_output().unwrap()).collect();
         done.store(true, Ordering::Relaxed);
         assert!(watching.join().unwrap() > 0);
-        for (end, (name, task)) in ends.iter().zip(names.iter().zip(&tasks)) {
-            // On a slow disk the last of fifty may lose its patience with the lock; a supervisor tries again.
-            match end.status.code() {
-                Some(2) => drop(claim(&project, task, name).ok().to_owned()),
-                code => assert_eq!(code, Some(0), "{end:?}"),
-            }
+        for end in ends {
+            assert!(end.status.success(), "{end:?}");
         }
     });
     let state = state(&project);
