@@ -152,7 +152,7 @@ impl Refusal {
     pub fn hint(&self) -> Option<String> {
         Some(match self {
             Refusal::NotPermitted { actor, .. } if actor == "human" => {
-                "LIZA_AGENT_ID=coder-1 liza ... if you stand in for that agent; liza status shows who is there"
+                "LIZA_AGENT_ID=AGENT liza ... if you stand in for that agent; liza status shows who is there"
                     .into()
             }
             Refusal::NotPermitted { .. } => {

@@ -73,7 +73,8 @@ fn command(step: &Step) -> (Actor, Command) {
         11 => (Actor::Human, Command::ClaimReview { task: id, reviewer, head: Some(commit("b")) }),
         12 => {
             let reason = format!("{text}\nPrior Feedback Status:\n- PARTIAL: {text}");
-            let verdict = if step.text % 2 == 0 { Verdict::Approved } else { Verdict::Rejected(reason) };
+            let verdict =
+                if step.text.is_multiple_of(2) { Verdict::Approved } else { Verdict::Rejected(reason) };
             (Actor::Operator(reviewer), Command::SubmitVerdict { task: id, verdict, facts: facts() })
         }
         13 => {
@@ -99,7 +100,7 @@ fn command(step: &Step) -> (Actor, Command) {
             let details = Fields::from_iter([("why".to_owned(), text.into())]);
             (Actor::Human, Command::Anomaly { kind: AnomalyType::SpecGap, task: Some(id), details })
         }
-        _ if step.text % 2 == 0 => {
+        _ if step.text.is_multiple_of(2) => {
             let metrics = Metrics { tasks_done: u32::from(step.which), ..Metrics::default() };
             (Actor::Human, Command::UpdateMetrics { metrics })
         }

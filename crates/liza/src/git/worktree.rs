@@ -142,10 +142,10 @@ impl Repo {
         self.clear(task, &found)?;
         match (mode, &found.branch) {
             (Mode::Keep, Some(_)) => self.add_existing(task)?,
-            (Mode::Keep, None) => self.add_new(task, base)?,
+            (Mode::Keep, None) => self.add_anew(task, base)?,
             (Mode::Fresh, _) => {
                 self.delete_task_branch(task, &found)?;
-                self.add_new(task, base)?;
+                self.add_anew(task, base)?;
             }
         }
         Ok(Ensured { path, made: true, rescued })
@@ -319,6 +319,13 @@ impl Repo {
     fn add_new(&self, task: &TaskId, base: &Sha) -> Result<(), GitError> {
         let branch = Branch::of(task);
         self.add(task, &["-b", branch.as_str(), "--no-track"], base.as_str())
+    }
+
+    /// Makes the worktree where the branch is known to be gone. Git makes the branch before the tree, and may then fail
+    /// in a race with others; so that a second try does not stumble over the first, the branch is set, not created.
+    fn add_anew(&self, task: &TaskId, base: &Sha) -> Result<(), GitError> {
+        let branch = Branch::of(task);
+        self.add(task, &["-B", branch.as_str(), "--no-track"], base.as_str())
     }
 
     fn add_existing(&self, task: &TaskId) -> Result<(), GitError> {

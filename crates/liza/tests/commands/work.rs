@@ -28,7 +28,7 @@ fn a_pre_check_is_kept_in_the_history() {
     with("coder-2", &["--intent", "x", "--validation", "x"]).refused(1, "not_your_task");
     with("planner-1", &["--intent", "x", "--validation", "x"]).refused(1, "not_permitted");
     let error = project.liza(&[&words[..], &["--json"]].concat()).refused(1, "not_permitted");
-    assert!(error["hint"].as_str().unwrap().contains("LIZA_AGENT_ID=coder-1"), "{error}");
+    assert!(error["hint"].as_str().unwrap().contains("LIZA_AGENT_ID=AGENT"), "{error}");
 }
 
 /// Covers: LM-03, CM-03
