@@ -289,3 +289,22 @@ fn a_worktree_is_made_by_hand_only_for_who_works_and_deleted_only_when_nobody_do
     assert!(!tree(&project, "one").exists() && branches(&project, "task/*").is_empty());
     in_order(&project);
 }
+
+/// Covers: CL-04, LM-06
+#[test]
+fn a_removal_that_comes_late_does_not_meet_the_next_coders_tree() {
+    let project = team();
+    let opened = Project::open(&project.root).unwrap();
+    let discard = |task: &str| liza::work::discard(&opened, &task.parse().unwrap()).unwrap();
+    rejected(&project, "two");
+    claimed(&project, "one", "coder-1");
+    // Not even when nobody is there any more: what is claimed or sent back is gone on with.
+    for agent in ["coder-1", "coder-2"] {
+        project.liza(&["deregister", agent]).ok();
+    }
+    for task in ["one", "two"] {
+        assert_eq!(discard(task), liza::work::Discarded::Needed);
+        assert!(tree(&project, task).join(".git").exists());
+    }
+    in_order(&project);
+}
