@@ -398,14 +398,9 @@ impl Store {
         &self.folder
     }
 
-    /// Takes the lock. It is nearly always free; only who has to wait asks the config how long.
+    /// Takes the lock, waiting as long as the caller or the config says.
     pub(crate) fn acquire(&self) -> Result<Held, StoreError> {
-        match Held::acquire(&self.folder, Patience(Duration::ZERO)) {
-            Err(StoreError::Locked { .. }) => {
-                Held::acquire(&self.folder, self.patience.unwrap_or_else(|| self.configured_patience()))
-            }
-            outcome => outcome,
-        }
+        Held::acquire(&self.folder, &|| self.patience.unwrap_or_else(|| self.configured_patience()))
     }
 
     fn configured_patience(&self) -> Patience {

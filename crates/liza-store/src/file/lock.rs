@@ -33,7 +33,8 @@ pub(crate) struct Lock {
 }
 
 impl Lock {
-    pub(crate) fn acquire(path: &Path, patience: Patience) -> Result<Self, StoreError> {
+    /// Takes the lock. It is nearly always free; only who has to wait asks how long.
+    pub(crate) fn acquire(path: &Path, patience: &dyn Fn() -> Patience) -> Result<Self, StoreError> {
         if let (Some(held), Some(folder)) = (std::env::var_os(HELD_ENV), path.parent())
             && Path::new(&held) == folder
         {
@@ -50,9 +51,10 @@ impl Lock {
         let start = Instant::now();
         let mut pause = Pause::new();
         let mut tries = 0;
+        let mut limit = None;
         if CROWDED.load(Ordering::Relaxed) {
             // Whoever has just let go would win every time against those who sleep between their tries.
-            std::thread::sleep(pause.next(Duration::ZERO).min(patience.0));
+            std::thread::sleep(pause.next(Duration::ZERO));
         }
         loop {
             tries += 1;
@@ -64,7 +66,8 @@ impl Lock {
                 Err(rustix::io::Errno::WOULDBLOCK | rustix::io::Errno::INTR) => {}
                 Err(error) => return Err(StoreError::io("lock", path)(error.into())),
             }
-            let Some(left) = patience.0.checked_sub(start.elapsed()).filter(|left| !left.is_zero()) else {
+            let limit: Duration = *limit.get_or_insert_with(|| patience().0);
+            let Some(left) = limit.checked_sub(start.elapsed()).filter(|left| !left.is_zero()) else {
                 return Err(StoreError::Locked { path: path.to_owned(), waited: start.elapsed() });
             };
             std::thread::sleep(pause.next(start.elapsed()).min(left));

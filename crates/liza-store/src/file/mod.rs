@@ -160,7 +160,7 @@ pub(crate) struct Held {
 
 impl Held {
     /// Takes the lock.
-    pub(crate) fn acquire(folder: &Folder, patience: Patience) -> Result<Self, StoreError> {
+    pub(crate) fn acquire(folder: &Folder, patience: &dyn Fn() -> Patience) -> Result<Self, StoreError> {
         let lock = Lock::acquire(&folder.lock(), patience)?;
         let record = record::read(lock.file(), &folder.lock())?;
         Ok(Self { folder: folder.clone(), lock, record })
