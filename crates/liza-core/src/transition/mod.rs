@@ -11,6 +11,8 @@
 //! | `agents.rs` | register, heartbeat, deregister, set-status, record-usage |
 //! | `notes.rs` | handoff, anomaly, discover, convert-discovery, note, spec-change, align |
 //! | `sprint.rs` | goal, sprint, checkpoint, pause, resume, abort, breaker, archive |
+//!
+//! `own.rs` says for whom a caller may speak and whose a claim is; `tx.rs` is the working copy that they all change.
 
 mod agents;
 mod block;
