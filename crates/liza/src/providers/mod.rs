@@ -13,6 +13,8 @@ use liza_core::agent::Role;
 use liza_core::config::Config;
 use liza_core::ids::{AgentId, TaskId};
 
+pub use config::count;
+
 /// The provider where neither the command line nor the config names one.
 pub const DEFAULT: &str = "claude";
 

@@ -74,7 +74,7 @@ fn the_name_of_a_killed_one_is_free_when_its_lease_has_ended() {
     });
     assert!(freed.is_some());
     let mut again = bench.agent(&["coder", "--cli", "c"]);
-    again.until_said("coder-1: session on t1");
+    again.until_said("works on t1");
     again.stop();
 }
 
