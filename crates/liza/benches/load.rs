@@ -104,10 +104,10 @@ fn at_rest(size: Size) {
     for number in 0..IDLE_TASKS {
         add(&opened, number, None);
         let (id, began) = (name(number), Instant::now());
-        wait_for("it is taken", || !is_free(&opened.store().glance(&[], &[]).unwrap(), &id));
+        wait_for("it is taken", || !is_free(&opened.store().snapshot().unwrap().board, &id));
         times.push(began.elapsed());
         wait_for("it is merged", || {
-            opened.store().glance(&[], &[]).unwrap().status(&id) == Some(Status::Merged)
+            opened.store().snapshot().unwrap().board.status(&id) == Some(Status::Merged)
         });
     }
     tell("claimable to reserved", &mut times, "(wanted: p99 under 100 ms)");
@@ -184,7 +184,7 @@ impl Latencies {
         if self.file == Some(seen) {
             return;
         }
-        let Ok(board) = project.store().glance(&[], &[]) else { return };
+        let Ok(board) = project.store().snapshot().map(|state| state.board) else { return };
         let free: BTreeSet<TaskId> = claimable(&board, now()).into_iter().collect();
         if self.file.replace(seen).is_none() {
             self.first.clone_from(&free);

@@ -3,6 +3,7 @@
 //! Gathers the facts that rules ask for; decides nothing.
 
 use std::path::{Path, PathBuf};
+use std::sync::{Arc, OnceLock};
 
 use liza_core::agent::Actor;
 use liza_core::command::Halt;
@@ -21,6 +22,8 @@ pub const EXCLUDED: [&str; 2] = ["/.liza/", "/.worktrees/"];
 #[derive(Debug, Clone)]
 pub struct Project {
     store: Store,
+    /// Found when it is first needed; git is asked once.
+    repo: Arc<OnceLock<Repo>>,
 }
 
 impl Project {
@@ -32,7 +35,7 @@ impl Project {
 
     /// Opens the project at its root.
     pub fn open(root: &Path) -> Result<Self, StoreError> {
-        Ok(Self { store: Store::open(root)? })
+        Ok(Self { store: Store::open(root)?, repo: Arc::default() })
     }
 
     /// Its root.
@@ -51,8 +54,12 @@ impl Project {
     }
 
     /// Its repository.
-    pub fn repo(&self) -> Result<Repo, GitError> {
-        Repo::open(&Git::new(), self.root())
+    pub fn repo(&self) -> Result<&Repo, GitError> {
+        if let Some(repo) = self.repo.get() {
+            return Ok(repo);
+        }
+        let repo = Repo::open(&Git::new(), self.root())?;
+        Ok(self.repo.get_or_init(|| repo))
     }
 
     /// Which stop files stand.
