@@ -16,7 +16,7 @@ use serde::de::DeserializeOwned;
 use super::{REQUIRED, VERSION, heads};
 use crate::document::{Block, Item, Shape, Unsure, agrees, line_start, sections, shape};
 use crate::error::{self, StoreError};
-use crate::yaml::{Kind, Node, Place, YamlError, decode, parse};
+use crate::yaml::{Kind, Node, Place, YamlError, decode, parse, quick};
 
 /// One version of the file, and how its blocks are found.
 pub(crate) struct View<'t> {
@@ -394,7 +394,11 @@ pub(super) fn single_handoff<'n>(node: &'n Node<'n>) -> Option<&'n Node<'n>> {
 /// Parses the lines of a block, and says where the first of them begins.
 pub(crate) fn parse_part(text: &str, start: usize, end: usize) -> Result<(Node<'_>, usize), YamlError> {
     let from = line_start(text, start);
-    let (node, _) = parse(&text[from..end]).map_err(|error| below(error, text, from))?;
+    let part = &text[from..end];
+    if let Some(node) = quick(part) {
+        return Ok((node, from));
+    }
+    let (node, _) = parse(part).map_err(|error| below(error, text, from))?;
     Ok((node, from))
 }
 
