@@ -54,15 +54,13 @@ impl Folder {
         self.root.join("log.yaml")
     }
 
-    /// Whether these bytes are our last write, of a form in which a line scan finds everything. Without the lock the
-    /// record may be of another moment than the bytes; then they do not fit each other, and the answer is no.
+    /// Whether these bytes are of our writing, in a form in which a line scan finds everything. Without the lock the
+    /// newest record may be of a write that is only about to happen; the one before it is still there then.
     pub(crate) fn is_as_written(&self, bytes: &[u8]) -> bool {
         let path = self.lock();
         let slots = fs::File::open(&path).ok().and_then(|file| Slots::read(&file, &path).ok());
-        slots.as_ref().and_then(Slots::newest).is_some_and(|record| {
-            // A write that is only about to happen has its bytes elsewhere.
-            record.simple && record.stage != Stage::Modifying && record.after == Imprint::of(bytes)
-        })
+        let imprint = Imprint::of(bytes);
+        slots.is_some_and(|slots| slots.all().any(|record| record.simple && record.after == imprint))
     }
 
     /// Reads state.yaml.

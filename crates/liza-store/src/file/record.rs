@@ -224,6 +224,8 @@ pub(super) struct Slots {
     newest: Option<(usize, Record)>,
     /// Where the newest record of a write with a log entry is.
     logged: Option<usize>,
+    /// The others that are whole.
+    older: Vec<Record>,
 }
 
 impl Slots {
@@ -235,11 +237,17 @@ impl Slots {
         }
         whole.sort_by_key(|(_, record)| record.sequence);
         let logged = whole.iter().rev().find(|(_, record)| record.log.is_some()).map(|(slot, _)| *slot);
-        Ok(Self { newest: whole.pop(), logged })
+        let newest = whole.pop();
+        Ok(Self { newest, logged, older: whole.into_iter().map(|(_, record)| record).collect() })
     }
 
     pub(super) fn newest(&self) -> Option<&Record> {
         self.newest.as_ref().map(|(_, record)| record)
+    }
+
+    /// All that are whole, the newest first.
+    pub(super) fn all(&self) -> impl Iterator<Item = &Record> {
+        self.newest().into_iter().chain(self.older.iter().rev())
     }
 
     /// Writes a record where none is that may still be needed.
