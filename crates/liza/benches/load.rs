@@ -92,7 +92,7 @@ fn at_rest(size: Size) {
     let mut team = Team::start(&project, size);
     let all = size.coders + size.reviewers + 1;
     wait_for("everybody is there", || {
-        opened.store().snapshot().is_ok_and(|state| state.board.agents().unwrap().len() == all)
+        opened.look().is_ok_and(|state| state.board.agents().unwrap().len() == all)
     });
     thread::sleep(Duration::from_secs(3));
     let (before, began) = (wakes(team.child.id()), Instant::now());
@@ -104,11 +104,9 @@ fn at_rest(size: Size) {
     for number in 0..IDLE_TASKS {
         add(&opened, number, None);
         let (id, began) = (name(number), Instant::now());
-        wait_for("it is taken", || !is_free(&opened.store().snapshot().unwrap().board, &id));
+        wait_for("it is taken", || !is_free(&opened.look().unwrap().board, &id));
         times.push(began.elapsed());
-        wait_for("it is merged", || {
-            opened.store().snapshot().unwrap().board.status(&id) == Some(Status::Merged)
-        });
+        wait_for("it is merged", || opened.look().unwrap().board.status(&id) == Some(Status::Merged));
     }
     tell("claimable to reserved", &mut times, "(wanted: p99 under 100 ms)");
     team.stop();
@@ -184,8 +182,9 @@ impl Latencies {
         if self.file == Some(seen) {
             return;
         }
-        let Ok(board) = project.store().snapshot().map(|state| state.board) else { return };
-        let free: BTreeSet<TaskId> = claimable(&board, now()).into_iter().collect();
+        let Ok(state) = project.look() else { return };
+        let board = &state.board;
+        let free: BTreeSet<TaskId> = claimable(board, now()).into_iter().collect();
         if self.file.replace(seen).is_none() {
             self.first.clone_from(&free);
         }

@@ -3,15 +3,15 @@
 //! Gathers the facts that rules ask for; decides nothing.
 
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, OnceLock};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use liza_core::agent::Actor;
 use liza_core::command::Halt;
 use liza_core::effect::HaltFile;
 use liza_core::ids::{Generation, Revision};
 use liza_core::time::Timestamp;
-use liza_core::{Command, Request};
-use liza_store::{Outcome, Store, StoreError};
+use liza_core::{Command, Request, State};
+use liza_store::{Outcome, Reader, Store, StoreError};
 
 use crate::git::{Git, GitError, Repo};
 
@@ -24,6 +24,8 @@ pub struct Project {
     store: Store,
     /// Found when it is first needed; git is asked once.
     repo: Arc<OnceLock<Repo>>,
+    /// The last look at the blackboard, which makes the next one cheap; shared by all who work in this process.
+    reader: Arc<Mutex<Reader>>,
 }
 
 impl Project {
@@ -35,7 +37,9 @@ impl Project {
 
     /// Opens the project at its root.
     pub fn open(root: &Path) -> Result<Self, StoreError> {
-        Ok(Self { store: Store::open(root)?, repo: Arc::default() })
+        let store = Store::open(root)?;
+        let reader = Arc::new(Mutex::new(store.reader()));
+        Ok(Self { store, repo: Arc::default(), reader })
     }
 
     /// Its root.
@@ -51,6 +55,15 @@ impl Project {
     /// Its blackboard.
     pub fn store(&self) -> &Store {
         &self.store
+    }
+
+    /// The whole blackboard as it stands. Costs what has changed since the last look of this process.
+    ///
+    /// # Errors
+    ///
+    /// When it cannot be read.
+    pub fn look(&self) -> Result<Arc<State>, StoreError> {
+        self.reader.lock().unwrap_or_else(PoisonError::into_inner).look()
     }
 
     /// Its repository.

@@ -42,7 +42,7 @@ pub(super) fn register(
 }
 
 fn register_next(project: &Project, role: Role) -> Result<(AgentId, Generation), Trouble> {
-    let state = project.store().snapshot()?;
+    let state = project.look()?;
     let live = |agent: &AgentId| {
         state
             .board

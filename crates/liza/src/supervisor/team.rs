@@ -99,7 +99,7 @@ pub fn run(
 ) -> Result<Vec<Farewell>, Trouble> {
     let (sender, events) = channel();
     let signals = listen(sender.clone())?;
-    let state = project.store().snapshot()?;
+    let state = project.look()?;
     let config = state.board.config.ready().cloned().unwrap_or_default();
     let mut team = Team {
         project: project.clone(),
@@ -110,7 +110,7 @@ pub fn run(
         liza: options.liza,
         in_team: options.in_team,
         tell,
-        state: Arc::new(state),
+        state,
         config: Arc::new(config),
         halt: project.halt(),
         stale: true,
@@ -204,10 +204,10 @@ impl Team<'_> {
     /// Reads the blackboard. One that cannot be read starts nobody, and ends nobody either.
     fn look(&mut self) {
         self.halt = self.project.halt();
-        match self.project.store().snapshot() {
+        match self.project.look() {
             Ok(state) => {
                 self.config = Arc::new(state.board.config.ready().cloned().unwrap_or_default());
-                self.state = Arc::new(state);
+                self.state = state;
                 if !self.readable {
                     self.readable = true;
                     self.say_all(Weight::News, "the blackboard can be read again");
