@@ -13,6 +13,7 @@ pub mod project;
 pub mod prompts;
 pub mod providers;
 pub mod rehearsal;
+pub mod report;
 pub mod secrets;
 pub mod sightings;
 pub mod supervisor;

@@ -48,6 +48,7 @@ mod register;
 mod rehearsal;
 mod release_claim;
 mod resume;
+mod retro;
 mod session;
 mod setup;
 mod show;
@@ -126,6 +127,7 @@ enum Verb {
     Rehearsal(rehearsal::Args),
     ReleaseClaim(release_claim::Args),
     Resume(resume::Args),
+    Retro(retro::Args),
     #[command(hide = true)]
     Session(session::Args),
     Setup(setup::Args),
@@ -211,6 +213,7 @@ fn dispatch(verb: Verb, context: &Context) -> Result<Reply, CommandError> {
         Verb::Rehearsal(args) => rehearsal::run(&args, context),
         Verb::ReleaseClaim(args) => release_claim::run(args, context),
         Verb::Resume(args) => resume::run(args, context),
+        Verb::Retro(args) => retro::run(&args, context),
         Verb::Session(_) => session::run(),
         Verb::Setup(args) => setup::run(&args, context),
         Verb::Show(args) => show::run(&args, context),
