@@ -41,7 +41,7 @@ pub(super) fn run(args: &Args, context: &Context) -> Result<Reply, CommandError>
     let state = project.store().snapshot()?;
     let sprint = state.board.sprint.get(Section::Sprint)?;
     if let Some(file) = &args.file {
-        return keep(&project, context, &sprint.id, read_file(&context.directory, file, "--file")?);
+        return keep(&project, context, &sprint.id, &read_file(&context.directory, file, "--file")?);
     }
     let page = retro::render(&state, retro::previous(&project, sprint).as_ref(), &masker(), now());
     let page = page.trim_end().to_owned();
@@ -55,11 +55,11 @@ pub(super) fn run(args: &Args, context: &Context) -> Result<Reply, CommandError>
         let hint = "liza sprint show prints it; liza retro --write --force replaces it";
         return Err(CommandError::refused("retrospective_exists", message).hint(hint));
     }
-    keep(&project, context, &sprint.id, page)
+    keep(&project, context, &sprint.id, &page)
 }
 
-fn keep(project: &Project, context: &Context, sprint: &str, text: String) -> Result<Reply, CommandError> {
-    let done = context.submit(project, Command::Retrospective { text: text.clone() })?;
+fn keep(project: &Project, context: &Context, sprint: &str, text: &str) -> Result<Reply, CommandError> {
+    let done = context.submit(project, Command::Retrospective { text: text.to_owned() })?;
     // The figures that the page shows are those that are kept; they can be counted again at any time.
     let _ = recount(project, context);
     let told = format!("the retrospective of {sprint} is kept; liza sprint show prints it");

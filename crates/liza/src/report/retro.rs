@@ -212,10 +212,8 @@ impl<'a> Page<'a> {
     fn figures(&self) -> Vec<String> {
         let now = sprint_metrics(self.state);
         let before = self.previous.map(|sprint| &sprint.metrics);
-        let mut rows: Vec<Vec<String>> = COMPARED
-            .iter()
-            .map(|(name, figure)| compared(name, figure(&now), before.map(|metrics| figure(metrics))))
-            .collect();
+        let mut rows: Vec<Vec<String>> =
+            COMPARED.iter().map(|(name, figure)| compared(name, figure(&now), before.map(figure))).collect();
         let lengths = (length(self.sprint, self.now), self.previous.and_then(|last| length(last, self.now)));
         let said = |length: Option<Seconds>| length.map_or(NOTHING.to_owned(), |length| length.to_string());
         let mut row = vec!["Length".to_owned(), said(lengths.0)];

@@ -69,7 +69,7 @@ fn of_the_commands() -> Codes {
                     continue;
                 };
                 let word = !code.is_empty() && code.chars().all(|c| c.is_ascii_lowercase() || c == '_');
-                let exit = after.strip_prefix(", Exit::").map(|name| exit(name));
+                let exit = after.strip_prefix(", Exit::").map(exit);
                 // A pair is an error only where it names its exit.
                 if word && (exit.is_some() || !call.starts_with("=>")) {
                     codes.entry(code.to_owned()).or_default().extend(exit);
