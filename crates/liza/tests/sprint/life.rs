@@ -153,6 +153,19 @@ fn the_humans_own_words_are_kept_and_not_overwritten() {
     project.liza_as("planner-1", &["retro", "--write", "--json"]).refused(1, "not_permitted");
 }
 
+/// Covers: SP-02, SP-08, SP-09
+#[test]
+fn the_figures_of_a_sprint_survive_its_archived_tasks() {
+    let project = TestProject::new();
+    project.add_task("core");
+    merge(&project, "core");
+    project.liza(&["archive", "--older-than", "0s"]).ok();
+    assert!(project.liza(&["retro"]).ok().contains("| Approved                        |           1 |"));
+    project.liza(&["sprint", "new"]).ok();
+    let kept = project.read(".liza/archive/sprint-1.yaml");
+    assert!(kept.contains("review_verdict_approvals: 1") && kept.contains("tasks_done: 1"), "{kept}");
+}
+
 /// Covers: SP-08, SP-09
 #[test]
 fn what_is_over_can_be_archived_after_its_sprint() {
