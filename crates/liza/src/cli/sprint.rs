@@ -14,7 +14,7 @@ use crate::project::now;
 
 use super::context::Context;
 use super::error::CommandError;
-use super::layout::{columns, cut, minute, one_line, wrap};
+use super::layout::{columns, cut, minute, one_line, width, wrap};
 use super::output::{Reply, word};
 use super::update_sprint_metrics::{complete_sprint, figures, recount};
 
@@ -149,12 +149,12 @@ fn decisions(sprint: &Sprint) -> Vec<String> {
 fn retrospective(sprint: &Sprint) -> Vec<String> {
     match &sprint.retrospective {
         Some(text) => {
-            let mut lines = vec![String::new()];
-            lines.extend(text.lines().flat_map(|line| match line.trim() {
-                "" => vec![String::new()],
-                _ => wrap(line, columns()),
-            }));
-            lines
+            // What fits keeps its spaces, since tables live by them.
+            let shown = |line: &str| {
+                let plain: String = line.chars().filter(|c| !c.is_control()).collect();
+                if width(&plain) <= columns() { vec![plain] } else { wrap(line, columns()) }
+            };
+            std::iter::once(String::new()).chain(text.lines().flat_map(shown)).collect()
         }
         None if sprint.status.is_terminal() => {
             vec!["no retrospective yet: liza retro --write".to_owned()]

@@ -68,6 +68,9 @@ fn from_checkpoint_to_the_next_goal() {
     let written = project.liza(&["retro", "--write", "--json"]).result();
     assert_eq!((&written["sprint"], &written["written"]), (&json!("sprint-1"), &json!(true)));
     assert_eq!(sprint(&project)["retrospective"], written["text"]);
+    let shown = project.liza(&["sprint"]).ok().to_owned();
+    assert!(shown.contains(written["text"].as_str().unwrap().trim_end()), "{shown}");
+    assert!(shown.contains("decided   20") && shown.contains("replan: extra can go"), "{shown}");
 
     assert_eq!(project.liza(&["sprint", "new", "--json"]).result()["sprint"], "sprint-2");
     let archived = project.read(".liza/archive/sprint-1.yaml");
