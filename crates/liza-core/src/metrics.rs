@@ -53,10 +53,13 @@ fn percent(part: u32, whole: u32) -> Option<u32> {
 
 /// The figures of the current sprint: its planned tasks with their replacements.
 pub fn sprint_metrics(state: &State) -> Metrics {
-    match state.board.sprint.ready() {
-        Some(sprint) => measure(state, &planned_with_replacements(&state.board, sprint)),
-        None => Metrics::default(),
+    let Some(sprint) = state.board.sprint.ready() else { return Metrics::default() };
+    let tasks = planned_with_replacements(&state.board, sprint);
+    // What is in the archive cannot be counted any more, and gets there only after the sprint's last count.
+    if sprint.status.is_terminal() && tasks.iter().any(|task| state.board.archived.contains_key(task)) {
+        return sprint.metrics.clone();
     }
+    measure(state, &tasks)
 }
 
 fn measure(state: &State, tasks: &BTreeSet<TaskId>) -> Metrics {

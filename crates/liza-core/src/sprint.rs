@@ -74,7 +74,10 @@ pub struct Timeline {
 }
 
 /// What a human can decide at a checkpoint.
-pub const DECISIONS: [&str; 6] = ["continue", "adjust specs", "adjust contracts", "replan", "pivot", "stop"];
+pub const DECISIONS: [&str; 6] = ["continue", "adjust specs", "adjust contracts", "replan", "pivot", STOP];
+
+/// The decision after which nothing goes on.
+pub const STOP: &str = "stop";
 
 /// A human's decision at a checkpoint.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]

@@ -14,6 +14,7 @@ pub mod project;
 pub mod prompts;
 pub mod providers;
 pub mod rehearsal;
+pub mod report;
 pub mod run;
 pub mod secrets;
 pub mod sightings;

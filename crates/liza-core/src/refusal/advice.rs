@@ -260,7 +260,7 @@ impl Refusal {
             Refusal::AgentLive { .. } => "wait until its lease ends, or take another number".into(),
             Refusal::PlannerLive { other } => format!("stop {other} first"),
             Refusal::GoalNotOpen { .. } => "liza goal new \"...\" states the next one".into(),
-            Refusal::TasksOpen { .. } => "finish, supersede or abandon them first".into(),
+            Refusal::TasksOpen { .. } => "finish, supersede or abandon them first; liza status shows how each stands".into(),
             Refusal::SprintStatus { .. } | Refusal::SprintNotComplete { .. } => "liza sprint show".into(),
             Refusal::NothingToRelease { task } => format!("liza show {task}"),
             Refusal::SubmissionVoid { task, .. } => format!("the coder goes on: liza claim-task {task}"),

@@ -2,7 +2,7 @@
 //!
 //! Nothing here resumes or aborts by itself: those are the human's.
 
-use crate::agent::AgentStatus;
+use crate::agent::{Actor, AgentStatus};
 use crate::board::Section;
 use crate::breaker::{BreakerStatus, Finding, Trigger};
 use crate::change::Appended;
@@ -14,7 +14,7 @@ use crate::ids::TaskId;
 use crate::metrics::Metrics;
 use crate::record::{Status, TaskRecord};
 use crate::refusal::Refusal;
-use crate::sprint::{DECISIONS, Decision, Sprint, SprintStatus, is_complete};
+use crate::sprint::{DECISIONS, Decision, STOP, Sprint, SprintStatus, is_complete};
 use crate::task::clear_owned;
 use crate::time::Timestamp;
 use crate::value::{Fields, Value};
@@ -41,10 +41,18 @@ fn refuse_open(tasks: &[TaskId]) -> Result<(), Refusal> {
     Err(Refusal::TasksOpen { count: tasks.len(), tasks: names })
 }
 
-/// The goal is reached: refused while any task is open.
+/// The goal is reached: refused while any task is open, and to the planner while the human looks at the sprint.
 pub(super) fn complete_goal(tx: &mut Tx<'_>) -> Result<(), Refusal> {
     open_goal(tx)?;
     refuse_open(&open_tasks(tx))?;
+    if tx.actor == Actor::Human {
+        // Who says so has looked.
+        tx.effect(Effect::Lower(HaltFile::Checkpoint));
+    } else {
+        expect_sprint(tx, "goal complete", "the human's look at it to be over", |status| {
+            status != SprintStatus::Checkpoint
+        })?;
+    }
     let now = tx.now;
     tx.goal()?.status = GoalStatus::Completed;
     let sprint = tx.sprint()?;
@@ -59,6 +67,12 @@ pub(super) fn complete_goal(tx: &mut Tx<'_>) -> Result<(), Refusal> {
 
 /// Sprint and goal are over for good, by the human.
 pub(super) fn abort(tx: &mut Tx<'_>) -> Result<(), Refusal> {
+    end_for_good(tx)?;
+    tx.log(LogAction::Aborted, None, "goal and sprint aborted");
+    Ok(())
+}
+
+fn end_for_good(tx: &mut Tx<'_>) -> Result<(), Refusal> {
     open_goal(tx)?;
     let now = tx.now;
     tx.goal()?.status = GoalStatus::Aborted;
@@ -67,8 +81,9 @@ pub(super) fn abort(tx: &mut Tx<'_>) -> Result<(), Refusal> {
         sprint.status = SprintStatus::Aborted;
         sprint.timeline.ended = Some(now);
     }
+    // In this order: at no moment does nothing hold the agents back.
     tx.effect(Effect::Raise(HaltFile::Abort));
-    tx.log(LogAction::Aborted, None, "goal and sprint aborted");
+    tx.effect(Effect::Lower(HaltFile::Checkpoint));
     tx.reply("goal", "ABORTED");
     Ok(())
 }
@@ -107,6 +122,8 @@ pub(super) fn new_goal(tx: &mut Tx<'_>, description: &str, spec_ref: Option<&str
     *tx.sprint()? = Sprint::begin(past.number().saturating_add(1), &id, now);
     tx.close_sprint(past);
     tx.handoffs()?.clear();
+    // The look was at the sprint that is now in the archive. PAUSE stays: it is about the agents, not about the goal.
+    tx.effect(Effect::Lower(HaltFile::Checkpoint));
     tx.effect(Effect::Lower(HaltFile::Abort));
     announce_goal(tx, id, &description);
     Ok(())
@@ -177,6 +194,7 @@ pub(super) fn new_sprint(tx: &mut Tx<'_>) -> Result<(), Refusal> {
     open_goal(tx)?;
     expect_sprint(tx, "sprint new", "a finished sprint", SprintStatus::is_terminal)?;
     start_next_sprint(tx)?;
+    tx.effect(Effect::Lower(HaltFile::Checkpoint));
     let id = tx.sprint()?.id.clone();
     tx.log(LogAction::SprintStarted, None, &id);
     Ok(())
@@ -210,30 +228,36 @@ pub(super) fn complete(tx: &mut Tx<'_>) -> Result<(), Refusal> {
 pub(super) fn checkpoint(tx: &mut Tx<'_>, cause: &CheckpointCause) -> Result<(), Refusal> {
     expect_sprint(tx, "checkpoint", "an open sprint", |status| !status.is_terminal())?;
     let now = tx.now;
-    if *cause == CheckpointCause::Deadline && !tx.sprint()?.deadline_due(now) {
+    if *cause == CheckpointCause::Deadline && !tx.board.sprint.get(Section::Sprint)?.deadline_due(now) {
         return Err(Refusal::NothingToDo { what: "check: the deadline has not come" });
     }
-    enter_checkpoint(tx)?;
+    let begun = enter_checkpoint(tx)?;
     match cause {
-        CheckpointCause::Human => tx.log(LogAction::Checkpoint, None, "checkpoint asked for"),
+        CheckpointCause::Human if begun => tx.log(LogAction::Checkpoint, None, "checkpoint asked for"),
+        CheckpointCause::Human => {}
         CheckpointCause::Deadline => {
+            // A deadline that comes while somebody looks is met by that look.
+            tx.sprint()?.timeline.checkpoint_at = Some(now);
             tx.log_as("system", LogAction::Checkpoint, None, "the sprint's deadline has come");
         }
     }
     tx.reply("sprint", "CHECKPOINT");
+    tx.reply("changed", begun);
     Ok(())
 }
 
-fn enter_checkpoint(tx: &mut Tx<'_>) -> Result<(), Refusal> {
+/// Stops the sprint for a look; false where it had stopped before.
+fn enter_checkpoint(tx: &mut Tx<'_>) -> Result<bool, Refusal> {
+    tx.effect(Effect::Raise(HaltFile::Checkpoint));
+    // A second call does not make the wait look shorter than it is.
+    if tx.board.sprint.get(Section::Sprint)?.status == SprintStatus::Checkpoint {
+        return Ok(false);
+    }
     let now = tx.now;
     let sprint = tx.sprint()?;
-    // A second call does not make the wait look shorter than it is.
-    if sprint.status != SprintStatus::Checkpoint {
-        sprint.timeline.checkpoint_at = Some(now);
-    }
+    sprint.timeline.checkpoint_at = Some(now);
     sprint.status = SprintStatus::Checkpoint;
-    tx.effect(Effect::Raise(HaltFile::Checkpoint));
-    Ok(())
+    Ok(true)
 }
 
 fn leave_checkpoint(tx: &mut Tx<'_>) -> Result<(), Refusal> {
@@ -244,40 +268,55 @@ fn leave_checkpoint(tx: &mut Tx<'_>) -> Result<(), Refusal> {
     Ok(())
 }
 
-/// Everybody stops for a while.
+/// Everybody stops for a while. Said twice it is the same pause.
 pub(super) fn pause(tx: &mut Tx<'_>) -> Result<(), Refusal> {
     tx.effect(Effect::Raise(HaltFile::Pause));
-    tx.log(LogAction::Paused, None, "paused");
+    if !tx.halt.pause {
+        tx.log(LogAction::Paused, None, "paused");
+    }
     tx.reply("paused", true);
+    tx.reply("changed", !tx.halt.pause);
     Ok(())
 }
 
-/// Everybody goes on; what the human decided is kept.
+/// Everybody goes on; what the human decided is kept. The decision to stop ends the goal instead.
 pub(super) fn resume(tx: &mut Tx<'_>, decision: Option<&str>, note: Option<&str>) -> Result<(), Refusal> {
     if let Some(decision) = decision.filter(|decision| !DECISIONS.contains(decision)) {
         let problem = format!("{decision:?} is not one of {}", DECISIONS.join(", "));
         return Err(Refusal::BadText { what: "decision", problem });
     }
-    let at_checkpoint = tx.board.sprint.get(Section::Sprint)?.status == SprintStatus::Checkpoint;
-    leave_checkpoint(tx)?;
+    let before = tx.board.sprint.get(Section::Sprint)?.status;
+    let at_checkpoint = before == SprintStatus::Checkpoint;
+    let stop = decision == Some(STOP);
+    if stop {
+        end_for_good(tx)?
+    } else {
+        leave_checkpoint(tx)?
+    }
     tx.effect(Effect::Lower(HaltFile::Pause));
     if at_checkpoint || decision.is_some() {
-        let entry = Decision {
-            timestamp: tx.now,
-            decision: decision.unwrap_or("continue").to_owned(),
-            note: note.map(str::to_owned),
-        };
-        tx.sprint()?.decisions.push(entry);
+        let (timestamp, note) = (tx.now, note.map(str::to_owned));
+        let decision = decision.unwrap_or("continue").to_owned();
+        tx.sprint()?.decisions.push(Decision { timestamp, decision, note });
     }
     let detail = match (decision, note) {
         (Some(decision), Some(note)) => format!("{decision}: {note}"),
         (Some(text), None) | (None, Some(text)) => text.to_owned(),
         (None, None) => "resumed".to_owned(),
     };
-    tx.log(LogAction::Resumed, None, &detail);
+    let stood = at_checkpoint || tx.halt.pause || tx.halt.checkpoint;
+    let changed = stood || decision.is_some() || note.is_some();
+    if changed {
+        tx.log(if stop { LogAction::Aborted } else { LogAction::Resumed }, None, &detail);
+    }
+    let after = match before {
+        SprintStatus::InProgress | SprintStatus::Checkpoint if stop => SprintStatus::Aborted,
+        SprintStatus::Checkpoint => SprintStatus::InProgress,
+        same @ (SprintStatus::InProgress | SprintStatus::Completed | SprintStatus::Aborted) => same,
+    };
     tx.reply("paused", false);
-    let sprint = tx.sprint()?.status.to_string();
-    tx.reply("sprint", sprint);
+    tx.reply("changed", changed);
+    tx.reply("sprint", after.to_string());
     Ok(())
 }
 

@@ -6,7 +6,7 @@ use crate::agent::{Actor, AgentRecord, AgentStatus};
 use crate::board::{Board, Body, Section};
 use crate::breaker::CircuitBreaker;
 use crate::change::{Appended, Change};
-use crate::command::Request;
+use crate::command::{Halt, Request};
 use crate::config::Config;
 use crate::effect::Effect;
 use crate::event::{EventName, HistoryEvent, LogAction, LogEntry, one_line};
@@ -27,6 +27,7 @@ pub(super) struct Tx<'a> {
     pub(super) board: &'a Board,
     pub(super) actor: Actor,
     pub(super) now: Timestamp,
+    pub(super) halt: Halt,
     verb: &'static str,
     change: Change,
 }
@@ -34,7 +35,8 @@ pub(super) struct Tx<'a> {
 impl<'a> Tx<'a> {
     pub(super) fn new(board: &'a Board, request: &'a Request) -> Self {
         let change = Change { revision: board.revision.next(), ..Change::default() };
-        Self { board, actor: request.actor, now: request.now, verb: request.command.verb(), change }
+        let Request { actor, now, halt, .. } = *request;
+        Self { board, actor, now, halt, verb: request.command.verb(), change }
     }
 
     pub(super) fn finish(self) -> Change {

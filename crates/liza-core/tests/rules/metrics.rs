@@ -1,7 +1,7 @@
 //! The sprint's figures, from tasks and histories.
 
 use liza_core::agent::Actor;
-use liza_core::command::{NewTask, Verdict};
+use liza_core::command::{Command, NewTask, Verdict};
 use liza_core::metrics::{Metrics, sprint_metrics};
 use liza_core::record::Status;
 
@@ -99,6 +99,18 @@ fn replacements_count_and_stretch_tasks_do_not() {
     world.claim("new", coder(2));
     let found = figures(&world);
     assert_eq!((found.tasks_done, found.tasks_in_progress, found.iterations_total), (1, 1, 1));
+}
+
+/// Covers: SP-02, SP-08
+#[test]
+fn what_was_counted_stays_when_the_tasks_go_to_the_archive() {
+    let mut world = World::with_task(Status::Merged);
+    let last = figures(&world);
+    assert_eq!((last.tasks_done, last.review_verdict_approvals), (1, 1));
+    world.must(Actor::Human, Command::UpdateMetrics { metrics: last.clone() });
+    world.must(Actor::Human, Command::CompleteSprint);
+    world.must(Actor::Human, Command::Archive { tasks: vec![task("t")] });
+    assert_eq!(figures(&world), last);
 }
 
 /// Covers: SP-02

@@ -193,12 +193,103 @@ fn pausing_and_resuming_leave_the_sprint_as_it_is() {
 
 /// Covers: SP-01
 #[test]
+fn a_deadline_that_comes_during_a_look_is_met_by_it() {
+    let mut world = World::new();
+    deadline(&mut world, 100);
+    world.must(Actor::Human, asked_for());
+    world.pass_with(100, &[planner()]);
+    world.must(world.supervisor(planner()), at_deadline());
+    world.refused_with("nothing_to_do", world.supervisor(planner()), at_deadline());
+    world.must(Actor::Human, resume());
+    world.refused_with("nothing_to_do", world.supervisor(planner()), at_deadline());
+}
+
+/// Covers: SP-07
+#[test]
+fn saying_it_twice_writes_it_once() {
+    let mut world = World::new();
+    for (command, file) in [(Command::Pause, HaltFile::Pause), (asked_for(), HaltFile::Checkpoint)] {
+        world.must(Actor::Human, command.clone());
+        world.halt.pause = file == HaltFile::Pause;
+        let (log, at) = (world.log.len(), world.sprint().timeline.checkpoint_at);
+        world.pass(10);
+        let again = world.must(Actor::Human, command);
+        assert!(again.is_empty(), "{file:?}");
+        // Where somebody has removed the file meanwhile it is back.
+        assert_eq!(again.effects, [Effect::Raise(file)]);
+        assert_eq!((world.log.len(), world.sprint().timeline.checkpoint_at), (log, at));
+    }
+}
+
+/// Covers: SP-07
+#[test]
+fn resuming_what_goes_on_changes_nothing() {
+    let mut world = World::new();
+    let change = world.must(Actor::Human, resume());
+    assert!(change.is_empty());
+    assert_eq!(change.reply["changed"], false.into());
+    // A bare file is something to resume from, and so is a decision that comes later.
+    world.halt.checkpoint = true;
+    assert!(!world.must(Actor::Human, resume()).is_empty());
+    world.halt.checkpoint = false;
+    let late = Command::Resume { decision: Some("replan".into()), note: None };
+    world.must(Actor::Human, late);
+    assert_eq!(world.sprint().decisions.len(), 1);
+}
+
+/// Covers: SP-01, SP-07
+#[test]
+fn the_decision_to_stop_ends_the_goal() {
+    let mut world = World::new();
+    world.must(Actor::Human, asked_for());
+    let stop = || Command::Resume { decision: Some("stop".into()), note: Some("too dear".into()) };
+    let change = world.must(Actor::Human, stop());
+    assert_eq!(change.effects[0], Effect::Raise(HaltFile::Abort), "nobody starts in between");
+    assert_eq!((world.goal().status, world.sprint().status), (GoalStatus::Aborted, SprintStatus::Aborted));
+    assert_eq!(world.sprint().timeline.ended, Some(world.now));
+    assert_eq!(world.sprint().decisions.last().unwrap().note.as_deref(), Some("too dear"));
+    let log = world.last_log();
+    assert_eq!((log.action.as_str(), log.detail.as_str()), ("aborted", "stop: too dear"));
+    world.refused_with("goal_not_open", Actor::Human, stop());
+}
+
+/// Covers: SP-01
+#[test]
+fn the_planner_does_not_complete_the_goal_while_the_human_looks() {
+    let mut world = World::with_task(Status::Merged);
+    world.must(Actor::Human, asked_for());
+    world.refused_with("sprint_status", world.agent(planner()), Command::CompleteGoal);
+    let change = world.must(Actor::Human, Command::CompleteGoal);
+    assert_eq!(change.effects, [Effect::Lower(HaltFile::Checkpoint)], "who says so has looked");
+    assert_eq!(world.sprint().status, SprintStatus::Completed);
+}
+
+/// Covers: SP-01
+#[test]
+fn a_look_ends_with_the_sprint_that_it_was_at() {
+    let mut world = World::with_task(Status::Merged);
+    complete(&mut world);
+    world.halt.checkpoint = true;
+    let mut next = world.clone();
+    let change = next.must(Actor::Human, Command::NewSprint);
+    assert_eq!(change.effects, [Effect::Lower(HaltFile::Checkpoint)]);
+    let change = world.must(Actor::Human, new_goal());
+    assert_eq!(change.effects, [Effect::Lower(HaltFile::Checkpoint), Effect::Lower(HaltFile::Abort)]);
+    // The planner's next task opens a sprint too, but the human's file is not the planner's to remove.
+    let mut planned = World::with_task(Status::Merged);
+    complete(&mut planned);
+    planned.halt.checkpoint = true;
+    assert_eq!(planned.add("more", ready()).effects, []);
+}
+
+/// Covers: SP-01
+#[test]
 fn abort_ends_sprint_and_goal_for_good() {
     for command in [Command::Abort, Command::AbortGoal] {
         let mut world = World::new();
         world.must(Actor::Human, asked_for());
         let change = world.must(Actor::Human, command);
-        assert_eq!(change.effects, [Effect::Raise(HaltFile::Abort)]);
+        assert_eq!(change.effects, [Effect::Raise(HaltFile::Abort), Effect::Lower(HaltFile::Checkpoint)]);
         assert_eq!(world.sprint().status, SprintStatus::Aborted);
         assert_eq!(world.sprint().timeline.ended, Some(world.now));
         assert_eq!(world.goal().status, GoalStatus::Aborted);

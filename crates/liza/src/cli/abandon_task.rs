@@ -7,6 +7,7 @@ use super::context::Context;
 use super::error::CommandError;
 use super::input::Text;
 use super::output::Reply;
+use super::update_sprint_metrics::and_complete_sprint;
 
 /// Give a task up.
 ///
@@ -26,7 +27,9 @@ pub(super) struct Args {
 pub(super) fn run(args: Args, context: &Context) -> Result<Reply, CommandError> {
     let name = args.task.clone();
     let command = Command::Abandon { task: args.task, reason: args.reason.read()? };
-    context.submit_and_tell(command, |_| {
+    let project = context.project()?;
+    let reply = context.submit_and_tell_in(&project, command, |_| {
         format!("{name} is ABANDONED; tasks that depend on it need the planner")
-    })
+    })?;
+    Ok(and_complete_sprint(&project, context, reply))
 }

@@ -1,7 +1,7 @@
 //! `liza edit`: a person's editor on a copy of the blackboard, merged block by block into what others wrote meanwhile.
 
 use std::fs;
-use std::io;
+use std::io::{self, IsTerminal as _};
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -21,7 +21,8 @@ use super::output::Reply;
 /// Edit the blackboard, or one task of it, in your editor.
 ///
 /// You edit a copy. When you leave the editor, what you changed is merged into what others have written meanwhile, and
-/// validated. Where both changed the same thing nothing is written and your copy is kept.
+/// validated. Where both changed the same thing, or what you wrote is not valid, nothing is written: you are asked whether
+/// to mend it, and your copy is kept.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:
   liza edit
@@ -52,23 +53,44 @@ fn edit(project: &Project, task: Option<&TaskId>, context: &Context) -> Result<R
         None => 0..base.len(),
     };
     let copy = Copy::make(project, task, &base[part.clone()])?;
-    copy.open_editor(context)?;
-    let edited = copy.read()?;
-    if edited.trim_end() == base[part.clone()].trim_end() {
-        copy.remove();
-        return Ok(Reply::new("nothing was changed", json!({"changed": false})));
-    }
-    // An editor ends the last line; the rest of the file goes on by itself.
-    let edited = if task.is_some() { edited.trim_end() } else { &edited };
-    let yours = format!("{}{edited}{}", &base[..part.start], &base[part.end..]);
     let detail =
         task.map_or("the blackboard, in an editor".to_owned(), |task| format!("{task}, in an editor"));
-    let written = merge(project, &base, &yours, &detail, context).map_err(|error| {
-        let kept = format!("your copy is kept in {}; liza edit begins anew", copy.path.display());
-        error.hint(kept).with("copy", json!(copy.path))
-    })?;
-    copy.remove();
-    Ok(Reply::new("the change is valid and stands", json!({"changed": true})).at(written))
+    loop {
+        copy.open_editor(context)?;
+        let edited = copy.read()?;
+        if edited.trim_end() == base[part.clone()].trim_end() {
+            copy.remove();
+            return Ok(Reply::new("nothing was changed", json!({"changed": false})));
+        }
+        // An editor ends the last line; the rest of the file goes on by itself.
+        let edited = if task.is_some() { edited.trim_end() } else { &edited };
+        let yours = format!("{}{edited}{}", &base[..part.start], &base[part.end..]);
+        match merge(project, &base, &yours, &detail, context) {
+            Ok(written) => {
+                copy.remove();
+                return Ok(Reply::new("the change is valid and stands", json!({"changed": true})).at(written));
+            }
+            Err(error) if wants_to_mend(&error, context) => {}
+            Err(error) => {
+                let kept = format!("your copy is kept in {}; liza edit begins anew", copy.path.display());
+                return Err(error.hint(kept).with("copy", json!(copy.path)));
+            }
+        }
+    }
+}
+
+/// Asks a person at a terminal whether to open the copy again; a program gets the error.
+fn wants_to_mend(error: &CommandError, context: &Context) -> bool {
+    let at_terminal = io::stdin().is_terminal() && io::stderr().is_terminal();
+    if !at_terminal || context.screen.json || error.exit == Exit::Locked {
+        return false;
+    }
+    context.screen.note(&format!("liza: {}", error.message));
+    context.screen.note("open your copy again to mend it? [Y/n]");
+    let mut answer = String::new();
+    // No answer is a no: there is nobody to mend anything.
+    let read = io::stdin().read_line(&mut answer).unwrap_or(0);
+    read > 0 && matches!(answer.trim().to_lowercase().as_str(), "" | "y" | "yes")
 }
 
 fn part_of(project: &Project, text: &str, task: &TaskId) -> Result<Range<usize>, CommandError> {

@@ -9,8 +9,9 @@ use serde_json::json;
 use super::context::Context;
 use super::error::CommandError;
 use super::input::Text;
-use super::output::{Reply, word};
+use super::output::{Reply, to_json, word};
 use super::spec;
+use super::update_sprint_metrics::recount;
 
 /// Show the goal, end it, or state a new one.
 #[derive(Debug, clap::Args)]
@@ -49,9 +50,7 @@ struct New {
 pub(super) fn run(args: Args, context: &Context) -> Result<Reply, CommandError> {
     match args.verb.unwrap_or(Verb::Show) {
         Verb::Show => show(context),
-        Verb::Complete => context.submit_and_tell(Command::CompleteGoal, |_| {
-            "the goal is COMPLETED; merging the integration branch is yours, liza goal new \"GOAL\" goes on".into()
-        }),
+        Verb::Complete => complete(context),
         Verb::Abort => context.submit_and_tell(Command::AbortGoal, |_| {
             "the goal is ABORTED: every agent stops now; liza goal new \"GOAL\" starts over".into()
         }),
@@ -59,16 +58,41 @@ pub(super) fn run(args: Args, context: &Context) -> Result<Reply, CommandError> 
     }
 }
 
+fn complete(context: &Context) -> Result<Reply, CommandError> {
+    let project = context.project()?;
+    let reply = context.submit_and_tell_in(&project, Command::CompleteGoal, |_| {
+        "the goal is COMPLETED; merging the integration branch is yours, liza goal new \"GOAL\" goes on"
+            .into()
+    })?;
+    // The sprint ended with it: these are its last figures. They can be counted again at any time.
+    let _ = recount(&project, context);
+    Ok(reply)
+}
+
 fn state_anew(new: New, context: &Context) -> Result<Reply, CommandError> {
+    context.person_only("goal new")?;
     let project = context.project()?;
     let spec_ref = new.spec.map(|spec| spec::within(project.root(), &spec)).transpose()?;
     if let Some(missing) = spec_ref.as_ref().filter(|spec| !spec::exists(project.root(), spec)) {
         return Err(spec::missing(missing));
     }
     let command = Command::NewGoal { description: new.goal.read()?, spec_ref };
-    context.submit_and_tell_in(&project, command, |reply| {
-        format!("{} is stated; the planner is next", word(reply, "goal"))
-    })
+    // The last figures go to the archive with the sprint, unless the caller wants nothing written but this.
+    if context.if_revision.is_none() {
+        recount(&project, context)?;
+    }
+    let done = context.submit(&project, command)?;
+    let halt = project.halt();
+    let standing = [(halt.abort, "ABORT"), (halt.checkpoint, "CHECKPOINT"), (halt.pause, "PAUSE")];
+    let standing: Vec<&str> = standing.iter().filter(|(stands, _)| *stands).map(|(_, file)| *file).collect();
+    let next = match standing.first() {
+        // Otherwise a new goal would wait in silence.
+        Some(file) => format!("{file} still stands: liza resume lets the planner begin"),
+        None => "the planner is next".to_owned(),
+    };
+    let mut result = to_json(&done.reply);
+    result["standing"] = json!(standing);
+    Ok(Reply::new(format!("{} is stated; {next}", word(&done.reply, "goal")), result).at(done.revision))
 }
 
 fn show(context: &Context) -> Result<Reply, CommandError> {

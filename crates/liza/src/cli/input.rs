@@ -4,7 +4,9 @@
 //! blackboard.
 
 use std::convert::Infallible;
+use std::fs;
 use std::io::{self, Read as _};
+use std::path::Path;
 use std::str::FromStr;
 
 use liza_core::ids::{IdError, TaskId};
@@ -51,6 +53,20 @@ impl Text {
     pub(super) fn read_all(texts: Vec<Self>) -> Result<Vec<String>, CommandError> {
         texts.into_iter().map(Self::read).collect()
     }
+}
+
+/// The text of a file that an option names; `-` stands for standard input.
+pub(super) fn read_file(directory: &Path, file: &Path, option: &str) -> Result<String, CommandError> {
+    if file.as_os_str() == "-" {
+        return Text("-".to_owned()).read();
+    }
+    let path = directory.join(file);
+    let read = fs::read_to_string(&path).map_err(|error| {
+        CommandError::refused("io", format!("cannot read {}: {error}", path.display()))
+            .hint(format!("{option} takes a text file, or - for standard input"))
+    })?;
+    // A file that holds nothing but a dash is not standard input.
+    if read.trim() == "-" { Ok(read) } else { Text(read).read() }
 }
 
 fn from_stdin() -> Result<String, CommandError> {

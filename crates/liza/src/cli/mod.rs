@@ -48,6 +48,7 @@ mod register;
 mod rehearsal;
 mod release_claim;
 mod resume;
+mod retro;
 mod run;
 mod session;
 mod setup;
@@ -128,6 +129,7 @@ enum Verb {
     Rehearsal(rehearsal::Args),
     ReleaseClaim(release_claim::Args),
     Resume(resume::Args),
+    Retro(retro::Args),
     Run(run::Args),
     #[command(hide = true)]
     Session(session::Args),
@@ -214,6 +216,7 @@ fn dispatch(verb: Verb, context: &Context) -> Result<Reply, CommandError> {
         Verb::Rehearsal(args) => rehearsal::run(&args, context),
         Verb::ReleaseClaim(args) => release_claim::run(args, context),
         Verb::Resume(args) => resume::run(args, context),
+        Verb::Retro(args) => retro::run(&args, context),
         Verb::Run(args) => run::run(args, context),
         Verb::Session(_) => session::run(),
         Verb::Setup(args) => setup::run(&args, context),

@@ -1,6 +1,7 @@
 //! `liza pause`: everybody stops for a while.
 
 use liza_core::Command;
+use liza_core::value::Value;
 
 use super::context::Context;
 use super::error::CommandError;
@@ -16,6 +17,8 @@ pub(super) struct Args {}
 
 /// Runs it.
 pub(super) fn run(context: &Context) -> Result<Reply, CommandError> {
-    let text = "paused: nothing new starts, running sessions come to an end; liza resume goes on";
-    context.submit_and_tell(Command::Pause, |_| text.to_owned())
+    context.submit_and_tell(Command::Pause, |reply| match reply.get("changed") {
+        Some(Value::Bool(false)) => "paused already; liza resume goes on".to_owned(),
+        _ => "paused: nothing new starts, running sessions come to an end; liza resume goes on".to_owned(),
+    })
 }

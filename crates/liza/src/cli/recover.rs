@@ -7,6 +7,7 @@ use crate::work::{Finding, Report};
 use super::context::Context;
 use super::error::CommandError;
 use super::output::Reply;
+use super::update_sprint_metrics::and_complete_sprint;
 
 /// Settle what a crash left, in git and on the blackboard.
 ///
@@ -24,7 +25,8 @@ pub(super) fn run(context: &Context) -> Result<Reply, CommandError> {
     let report = work.recover();
     context.tell_notices(&work.notices());
     let report = report?;
-    Ok(Reply::new(in_words(&report), as_json(&report)))
+    let reply = Reply::new(in_words(&report), as_json(&report));
+    Ok(and_complete_sprint(&project, context, reply))
 }
 
 /// What was found and done, a line each.

@@ -2,13 +2,18 @@
 
 use liza_core::Command;
 use liza_core::sprint::DECISIONS;
+use liza_core::value::{Fields, Value};
 
 use super::context::Context;
 use super::error::CommandError;
 use super::input::Text;
 use super::output::{Reply, word};
+use super::update_sprint_metrics::and_complete_sprint;
 
 /// Go on after a pause or a checkpoint.
+///
+/// What you decided is kept in the sprint and in the log. `--decision stop` does not go on: it ends the goal for good,
+/// as `liza abort` does. Where nothing was paused nothing happens.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:
   liza resume
@@ -24,10 +29,20 @@ pub(super) struct Args {
 
 /// Runs it.
 pub(super) fn run(args: Args, context: &Context) -> Result<Reply, CommandError> {
+    let project = context.project()?;
     let command = Command::Resume { decision: args.decision, note: Text::read_some(args.note)? };
-    context.submit_and_tell(command, |reply| match word(reply, "sprint").as_str() {
-        "IN_PROGRESS" => "work goes on; liza status shows where it stands".to_owned(),
-        "ABORTED" => "the goal is ABORTED, nothing goes on; liza goal new \"GOAL\" starts over".to_owned(),
-        status => format!("the sprint is {status}; liza sprint new or liza goal new \"GOAL\" goes on"),
-    })
+    let reply = context.submit_and_tell_in(&project, command, told)?;
+    // What a person has given up during the look may have been the last of it.
+    Ok(and_complete_sprint(&project, context, reply))
+}
+
+fn told(reply: &Fields) -> String {
+    match (reply.get("changed"), word(reply, "sprint").as_str()) {
+        (Some(Value::Bool(false)), "IN_PROGRESS") => "nothing was paused: work goes on".to_owned(),
+        (_, "IN_PROGRESS") => "work goes on; liza status shows where it stands".to_owned(),
+        (_, "ABORTED") => {
+            "the goal is ABORTED, nothing goes on; liza goal new \"GOAL\" starts over".to_owned()
+        }
+        (_, status) => format!("the sprint is {status}; liza sprint new or liza goal new \"GOAL\" goes on"),
+    }
 }

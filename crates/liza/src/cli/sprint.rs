@@ -6,7 +6,7 @@ use clap::Subcommand;
 use liza_core::Command;
 use liza_core::board::{Section, State};
 use liza_core::metrics::sprint_metrics;
-use liza_core::sprint::Sprint;
+use liza_core::sprint::{Decision, Sprint};
 use liza_core::time::{Seconds, Timestamp};
 use serde_json::json;
 
@@ -14,8 +14,9 @@ use crate::project::now;
 
 use super::context::Context;
 use super::error::CommandError;
+use super::layout::{columns, cut, minute, one_line, width, wrap};
 use super::output::{Reply, word};
-use super::update_sprint_metrics::figures;
+use super::update_sprint_metrics::{complete_sprint, figures, recount};
 
 /// Show the sprint, set its deadline, or begin the next one.
 #[derive(Debug, clap::Args)]
@@ -31,7 +32,7 @@ pub(super) struct Args {
 
 #[derive(Debug, Subcommand)]
 enum Verb {
-    /// Show the plan and the figures.
+    /// Show the plan, the figures, what was decided and what was learned.
     Show,
     /// Begin the next sprint with what is still open; the last one goes to the archive.
     New,
@@ -80,11 +81,22 @@ impl FromStr for When {
 pub(super) fn run(args: Args, context: &Context) -> Result<Reply, CommandError> {
     match args.verb.unwrap_or(Verb::Show) {
         Verb::Show => show(context),
-        Verb::New => context.submit_and_tell(Command::NewSprint, |reply| {
-            format!("{} has begun; the last one is in .liza/archive/", word(reply, "sprint"))
-        }),
+        Verb::New => begin_next(context),
         Verb::Deadline { time } => set_deadline(time, context),
     }
+}
+
+fn begin_next(context: &Context) -> Result<Reply, CommandError> {
+    let project = context.project()?;
+    context.person_only("sprint new")?;
+    // A person need not wait for a supervisor to see that the sprint is over; its last figures go to the archive.
+    if context.if_revision.is_none() {
+        complete_sprint(&project, context);
+        recount(&project, context)?;
+    }
+    context.submit_and_tell_in(&project, Command::NewSprint, |reply| {
+        format!("{} has begun; the last one is in .liza/archive/", word(reply, "sprint"))
+    })
 }
 
 fn set_deadline(time: When, context: &Context) -> Result<Reply, CommandError> {
@@ -107,6 +119,8 @@ fn show(context: &Context) -> Result<Reply, CommandError> {
     lines.extend(timeline(sprint));
     lines.push(plan(&state, sprint));
     lines.push(figures(&metrics));
+    lines.extend(decisions(sprint));
+    lines.extend(retrospective(sprint));
     let result = json!({"sprint": sprint, "metrics": metrics});
     Ok(Reply::new(lines.join("\n"), result).at(state.board.revision.0))
 }
@@ -120,6 +134,33 @@ fn timeline(sprint: &Sprint) -> Vec<String> {
         ("ended", times.ended),
     ];
     named.iter().filter_map(|(name, time)| Some(format!("{name:<10}  {}", (*time)?))).collect()
+}
+
+fn decisions(sprint: &Sprint) -> Vec<String> {
+    let line = |decision: &Decision| {
+        let note = decision.note.as_deref().map(|note| format!(": {}", one_line(note))).unwrap_or_default();
+        let text = format!("{}  {}{note}", minute(decision.timestamp), one_line(&decision.decision));
+        format!("decided   {}", cut(&text, columns().saturating_sub(10)))
+    };
+    sprint.decisions.iter().map(line).collect()
+}
+
+/// What was learned, or how to look back on a sprint that is over.
+fn retrospective(sprint: &Sprint) -> Vec<String> {
+    match &sprint.retrospective {
+        Some(text) => {
+            // What fits keeps its spaces, since tables live by them.
+            let shown = |line: &str| {
+                let plain: String = line.chars().filter(|c| !c.is_control()).collect();
+                if width(&plain) <= columns() { vec![plain] } else { wrap(line, columns()) }
+            };
+            std::iter::once(String::new()).chain(text.lines().flat_map(shown)).collect()
+        }
+        None if sprint.status.is_terminal() => {
+            vec!["no retrospective yet: liza retro --write".to_owned()]
+        }
+        None => Vec::new(),
+    }
 }
 
 fn plan(state: &State, sprint: &Sprint) -> String {

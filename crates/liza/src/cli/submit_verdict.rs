@@ -1,6 +1,5 @@
 //! `liza submit-verdict`: the code reviewer's binding judgement of exactly one commit.
 
-use std::fs;
 use std::path::PathBuf;
 
 use liza_core::command::Verdict;
@@ -8,7 +7,7 @@ use liza_core::ids::TaskId;
 
 use super::context::Context;
 use super::error::CommandError;
-use super::input::Text;
+use super::input::{Text, read_file};
 use super::output::{Reply, to_json, word};
 
 /// Approve or reject what was submitted.
@@ -49,7 +48,7 @@ enum Word {
 pub(super) fn run(args: Args, context: &Context) -> Result<Reply, CommandError> {
     let reason = match (args.reason, args.reason_file) {
         (Some(text), _) => text.read()?,
-        (None, Some(file)) => read_file(context, &file)?,
+        (None, Some(file)) => read_file(&context.directory, &file, "--reason-file")?,
         (None, None) => String::new(),
     };
     let verdict = match args.verdict {
@@ -67,18 +66,4 @@ pub(super) fn run(args: Args, context: &Context) -> Result<Reply, CommandError> 
     };
     let text = format!("{} is {}: {next}", args.task, word(&written.reply, "status"));
     Ok(Reply::new(text, to_json(&written.reply)).at(written.revision.0))
-}
-
-fn read_file(context: &Context, file: &PathBuf) -> Result<String, CommandError> {
-    let text = |text: &str| text.parse::<Text>().map_err(|never| match never {});
-    if file.as_os_str() == "-" {
-        return text("-").and_then(Text::read);
-    }
-    let path = context.directory.join(file);
-    let read = fs::read_to_string(&path).map_err(|error| {
-        CommandError::refused("io", format!("cannot read {}: {error}", path.display()))
-            .hint("--reason-file takes a text file, or - for standard input")
-    })?;
-    // A file that holds nothing but a dash is not standard input.
-    if read.trim() == "-" { Ok(read) } else { text(&read).and_then(Text::read) }
 }

@@ -5,6 +5,7 @@ use liza_core::ids::TaskId;
 use super::context::Context;
 use super::error::CommandError;
 use super::output::{Reply, to_json, word};
+use super::update_sprint_metrics::and_complete_sprint;
 
 /// Merge an APPROVED task: exactly the approved commit, tested first.
 ///
@@ -41,5 +42,6 @@ pub(super) fn run(args: &Args, context: &Context) -> Result<Reply, CommandError>
     if let Some(rescue) = &merged.rescued {
         result["rescued"] = rescue.branch.as_str().into();
     }
-    Ok(Reply::new(text, result).at(merged.written.revision.0))
+    let reply = Reply::new(text, result).at(merged.written.revision.0);
+    Ok(and_complete_sprint(&project, context, reply))
 }

@@ -7,6 +7,7 @@ use std::thread;
 
 use liza_core::agent::{Actor, AgentStatus, Role};
 use liza_core::ids::TaskId;
+use liza_core::metrics::sprint_metrics;
 use liza_core::notes::AnomalyType;
 use liza_core::supervise::{Ending, GRACEFUL, Next, Session as Judged, after_session};
 use liza_core::trigger::Trigger;
@@ -125,6 +126,8 @@ impl Runner {
             notes.extend(report.left.iter().map(|finding| tell("could not settle", finding)));
         }
         self.submit(&Command::SetStatus { agent: self.who.agent, status: AgentStatus::Idle })?;
+        // Whoever had ended the last task may have been killed before it could end the sprint.
+        self.complete_sprint();
         Ok(Outcome::Ready(notes))
     }
 
@@ -139,9 +142,18 @@ impl Runner {
             ) => Ok(format!("{task} could not be merged: {error}")),
             Err(error) => Err(error.into()),
         })?;
-        // Refused as long as the sprint is not complete.
-        let _ = self.submit(&Command::CompleteSprint);
+        self.complete_sprint();
         Ok(Outcome::Merged(merged))
+    }
+
+    /// Ends the sprint where it has come to its end; refused as long as it has not.
+    fn complete_sprint(&self) {
+        if self.submit(&Command::CompleteSprint).is_ok()
+            && let Ok(state) = self.project.store().snapshot()
+        {
+            // The archive keeps the last figures; a failure is made good by the next count.
+            let _ = self.submit(&Command::UpdateMetrics { metrics: sprint_metrics(&state) });
+        }
     }
 
     /// The first of the tasks that can be had; every loss is on the log.
@@ -245,6 +257,8 @@ impl Runner {
             self.submit(&Command::Anomaly { kind: AnomalyType::ScopeDeviation, task: None, details })?;
         }
         self.submit(&Command::SetStatus { agent: self.who.agent, status: AgentStatus::Waiting })?;
+        // The planner may have given up the last task, and its own session kept the sprint open.
+        self.complete_sprint();
         Ok(())
     }
 

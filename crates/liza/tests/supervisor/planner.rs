@@ -28,6 +28,27 @@ fn the_same_trigger_wakes_the_planner_once_and_news_wake_it_again() {
     planner.stop();
 }
 
+/// Covers: SP-01, AG-11
+#[test]
+fn a_planner_that_gives_up_the_last_task_is_woken_once_to_judge_the_goal() {
+    let script = r#""$LIZA" abandon-task t1 --reason "not needed"; exit 0"#;
+    let bench = Bench::new("", &[("p", script)]);
+    bench.project.add_task("t1");
+    bench.project.liza(&["mark-blocked", "t1"]).ok();
+    let mut planner = bench.agent(&["planner", "--cli", "p"]);
+    let judging = |prompt: &String| prompt.contains("WAKE TRIGGER: SPRINT_COMPLETED");
+    until("it judges the goal", || bench.prompts().get(1).filter(|prompt| judging(prompt)).map(drop));
+    planner.until_said("waiting for work");
+    let sprint = bench.state().board.sprint.ready().cloned().unwrap();
+    assert_eq!((sprint.status.to_string().as_str(), sprint.metrics.tasks_done), ("COMPLETED", 1));
+    bench.project.liza(&["pause"]).ok();
+    planner.until_said("holding");
+    bench.project.liza(&["resume"]).ok();
+    until("it waits again", || (planner.said().matches("waiting for work").count() == 2).then_some(()));
+    assert_eq!(bench.prompts().len(), 2, "once");
+    planner.stop();
+}
+
 /// Covers: AG-11
 #[test]
 fn a_planner_that_changes_the_project_is_an_alarm_and_nothing_is_undone() {

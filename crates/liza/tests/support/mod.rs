@@ -3,6 +3,8 @@
 //! Every test binary of the program includes this module; not each of them uses all of it.
 #![allow(dead_code, reason = "each test binary uses its own part")]
 
+pub(crate) mod console;
+
 use std::ffi::OsStr;
 use std::fs;
 use std::io::Write as _;

@@ -1,0 +1,21 @@
+//! What a person reads about a sprint: the summary at a checkpoint, the retrospective at the end.
+//!
+//! Pages are pure functions of the blackboard, the log and `now`; only `summary::write` touches a file. Nothing here
+//! decides anything.
+
+mod burn_up;
+mod checklist;
+mod markdown;
+pub mod retro;
+pub mod summary;
+mod tasks;
+
+use crate::secrets::Masker;
+
+/// A masker that knows the secrets of this process.
+pub fn masker() -> Masker {
+    // What is no text cannot stand in a text.
+    let texts = std::env::vars_os()
+        .filter_map(|(name, value)| Some((name.into_string().ok()?, value.into_string().ok()?)));
+    Masker::new(texts)
+}

@@ -1,0 +1,148 @@
+//! The tasks of the sprint and what can be said of each from its history.
+
+use std::collections::BTreeSet;
+
+use liza_core::board::State;
+use liza_core::event::{EventName, HistoryEvent};
+use liza_core::ids::TaskId;
+use liza_core::record::{Status, TaskRecord, Usage};
+use liza_core::sprint::{Sprint, planned_with_replacements};
+use liza_core::time::{Seconds, Timestamp};
+use liza_core::value::Value;
+
+/// One task of the sprint.
+#[derive(Debug, Clone)]
+pub(super) struct SprintTask<'a> {
+    pub(super) id: TaskId,
+    pub(super) status: Option<Status>,
+    /// Nothing where it is in the archive.
+    pub(super) record: Option<&'a TaskRecord>,
+    /// Whether it counts: planned, or the replacement of what was planned.
+    pub(super) planned: bool,
+    /// Whether it may be left out.
+    pub(super) stretch: bool,
+}
+
+/// The tasks of the running sprint: planned ones, replacements, stretch, and whatever else is open.
+pub(super) fn sprint_tasks<'a>(state: &'a State, sprint: &Sprint) -> Vec<SprintTask<'a>> {
+    let planned = planned_with_replacements(&state.board, sprint);
+    let stretch: BTreeSet<&TaskId> = sprint.scope.stretch.iter().collect();
+    let of = |id: &TaskId| {
+        let status = state.board.status(id);
+        let record = state.board.body(id).ok().map(|body| &body.record);
+        let (planned, stretch) = (planned.contains(id), stretch.contains(id));
+        SprintTask { id: id.clone(), status, record, planned, stretch: stretch && !planned }
+    };
+    let live = state.board.tasks.keys().map(&of);
+    let archived = state.board.archived.keys().filter(|id| !state.board.tasks.contains_key(*id)).map(&of);
+    let belongs =
+        |task: &SprintTask<'_>| task.planned || task.stretch || (task.record.is_some() && !task.is_over());
+    live.chain(archived).filter(belongs).collect()
+}
+
+impl<'a> SprintTask<'a> {
+    /// Whether nothing more will happen to it.
+    pub(super) fn is_over(&self) -> bool {
+        self.status.is_some_and(Status::is_terminal)
+    }
+
+    pub(super) fn history(&self) -> impl Iterator<Item = &'a HistoryEvent> + use<'a> {
+        self.record.and_then(|record| record.history.as_deref()).unwrap_or_default().iter()
+    }
+
+    /// Its events of that name.
+    pub(super) fn events(&self, name: EventName) -> impl Iterator<Item = &'a HistoryEvent> + use<'a> {
+        self.history().filter(move |event| event.is(name))
+    }
+
+    /// How often a coder began.
+    pub(super) fn iterations(&self) -> usize {
+        self.history().filter(|event| EventName::is_claim(&event.event)).count()
+    }
+
+    /// How often it was sent back.
+    pub(super) fn rejections(&self) -> u32 {
+        self.record.and_then(|record| record.review_cycles_total).unwrap_or(0)
+    }
+
+    /// How far the integration branch had moved when it was merged.
+    pub(super) fn drift(&self) -> Option<i64> {
+        let merged = self.events(EventName::Merged).last()?;
+        match merged.more.get("drift_commits")? {
+            Value::Int(commits) => Some(*commits),
+            Value::Null
+            | Value::Bool(_)
+            | Value::Float(_)
+            | Value::Text(_)
+            | Value::Time(_)
+            | Value::List(_)
+            | Value::Map(_) => None,
+        }
+    }
+
+    /// Tokens and money, where anybody counted.
+    pub(super) fn usage(&self) -> Option<&'a Usage> {
+        self.record?.usage.as_ref().filter(|usage| **usage != Usage::default())
+    }
+
+    /// When it came into the sprint.
+    pub(super) fn entered(&self, start: Timestamp) -> Timestamp {
+        self.record.and_then(|record| record.created).map_or(start, |created| created.max(start))
+    }
+
+    /// When it came to its end.
+    pub(super) fn ended(&self) -> Option<Timestamp> {
+        const ENDS: [EventName; 3] = [EventName::Merged, EventName::Superseded, EventName::Abandoned];
+        let end = self.history().filter(|event| ENDS.iter().any(|name| event.is(*name))).last();
+        end.filter(|_| self.is_over()).map(|event| event.time)
+    }
+
+    /// From the first claim to the end, or to now.
+    pub(super) fn took(&self, now: Timestamp) -> Option<Seconds> {
+        let began = self.history().find(|event| EventName::is_claim(&event.event))?.time;
+        Some(self.ended().unwrap_or(now).since(began))
+    }
+}
+
+/// What all of them used together; nothing where nobody counted.
+pub(super) fn total_usage(tasks: &[SprintTask<'_>]) -> Option<Usage> {
+    let mut used = tasks.iter().filter_map(SprintTask::usage);
+    let mut total = used.next()?.clone();
+    used.for_each(|usage| total.add(usage));
+    Some(total)
+}
+
+/// Money and tokens in a few characters: `$1.20 45k`.
+pub(super) fn spent(usage: &Usage) -> String {
+    let tokens = usage.input.saturating_add(usage.output);
+    match (usage.cost_usd > 0.0, tokens) {
+        (true, 0) => format!("${:.2}", usage.cost_usd),
+        (true, tokens) => format!("${:.2} {}", usage.cost_usd, short(tokens)),
+        (false, tokens) => short(tokens),
+    }
+}
+
+/// A large number in three digits or so.
+pub(super) fn short(number: u64) -> String {
+    match number {
+        0..1_000 => number.to_string(),
+        1_000..1_000_000 => format!("{}k", number / 1_000),
+        1_000_000.. => format!("{}.{}M", number / 1_000_000, number % 1_000_000 / 100_000),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn large_numbers_are_short() {
+        let said = [(999, "999"), (45_600, "45k"), (1_250_000, "1.2M")];
+        for (number, text) in said {
+            assert_eq!(short(number), text);
+        }
+        let usage = Usage { input: 40_000, output: 5_000, cached: 0, cost_usd: 1.2 };
+        assert_eq!(spent(&usage), "$1.20 45k");
+        assert_eq!(spent(&Usage { cost_usd: 0.0, ..usage }), "45k");
+    }
+}

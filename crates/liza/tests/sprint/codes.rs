@@ -1,0 +1,116 @@
+//! The page of error codes says what the code does: every code, its exit, nothing else.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs;
+use std::path::{Path, PathBuf};
+
+/// Codes and the exits that each can have; nothing where the sources do not tell in one place.
+type Codes = BTreeMap<String, BTreeSet<u8>>;
+
+fn read(path: &str) -> String {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").join(path);
+    fs::read_to_string(&path).unwrap_or_else(|error| panic!("{}: {error}", path.display()))
+}
+
+fn between<'t>(text: &'t str, start: &str, end: &str) -> &'t str {
+    text.split(start).nth(1).unwrap().split(end).next().unwrap()
+}
+
+/// The variants that an arm of a match names, with what it gives.
+fn arms<'t>(text: &'t str, arrow: &str) -> Vec<(Vec<&'t str>, &'t str)> {
+    let word = |text: &'t str| text.split(|c: char| !(c.is_alphanumeric() || c == '_')).next().unwrap();
+    let mut parts = text.split(arrow);
+    let mut variants = parts.next().unwrap();
+    let mut arms = Vec::new();
+    for part in parts {
+        let names = variants.split("Refusal::").skip(1).map(word).collect();
+        arms.push((names, word(part)));
+        variants = part;
+    }
+    arms
+}
+
+/// What the rules refuse with.
+fn of_the_rules() -> Codes {
+    let source = read("crates/liza-core/src/refusal/advice.rs");
+    let mut exits = BTreeMap::new();
+    for (variants, class) in arms(between(&source, "fn class", "fn hint"), "=> Class::") {
+        let exit = match class {
+            "Refused" => 1,
+            "Inconsistent" => 4,
+            "Stop" => 42,
+            other => panic!("{other}"),
+        };
+        exits.extend(variants.into_iter().map(|variant| (variant, exit)));
+    }
+    let mut codes = Codes::new();
+    for (variants, code) in arms(between(&source, "fn code", "fn class"), "=> \"") {
+        codes.entry(code.to_owned()).or_default().extend(variants.iter().map(|variant| exits[variant]));
+    }
+    codes
+}
+
+fn files(folder: PathBuf) -> Vec<PathBuf> {
+    let entries = fs::read_dir(folder).unwrap().flatten().map(|entry| entry.path());
+    entries.flat_map(|path| if path.is_dir() { files(path) } else { vec![path] }).collect()
+}
+
+/// What the commands refuse with before, or instead of, the rules.
+fn of_the_commands() -> Codes {
+    let mut codes = Codes::new();
+    for path in files(Path::new(env!("CARGO_MANIFEST_DIR")).join("src/cli")) {
+        let source = fs::read_to_string(path).unwrap();
+        let source: String = source.split_whitespace().collect::<Vec<_>>().join(" ");
+        for call in ["refused(", "made(", "=> (", "=> { ("] {
+            for rest in source.split(call).skip(1) {
+                let Some((code, after)) =
+                    rest.trim_start().strip_prefix('"').and_then(|it| it.split_once('"'))
+                else {
+                    continue;
+                };
+                let word = !code.is_empty() && code.chars().all(|c| c.is_ascii_lowercase() || c == '_');
+                let exit = after.strip_prefix(", Exit::").map(exit);
+                // A pair is an error only where it names its exit.
+                if word && (exit.is_some() || !call.starts_with("=>")) {
+                    codes.entry(code.to_owned()).or_default().extend(exit);
+                }
+            }
+        }
+    }
+    codes
+}
+
+fn exit(name: &str) -> u8 {
+    let exits =
+        [("Refused", 1), ("Locked", 2), ("Git", 3), ("Inconsistent", 4), ("Missing", 5), ("Stop", 42)];
+    exits.iter().find(|(exit, _)| name.starts_with(exit)).unwrap_or_else(|| panic!("{name}")).1
+}
+
+fn of_the_page() -> Codes {
+    let mut codes = Codes::new();
+    for line in read("docs/reference/error-codes.md").lines() {
+        let cells: Vec<&str> = line.split(" | ").collect();
+        let Some(code) = cells[0].strip_prefix("| `").and_then(|code| code.strip_suffix('`')) else {
+            continue;
+        };
+        assert_eq!(cells.len(), 4, "{line}");
+        let exits = cells[1].split(", ").map(|exit| exit.parse().unwrap()).collect();
+        assert_eq!(codes.insert(code.to_owned(), exits), None, "{code} stands there twice");
+    }
+    codes
+}
+
+/// Covers: CM-02, CM-03, CM-05
+#[test]
+fn every_code_is_on_the_page_with_its_exit() {
+    let (page, mut known) = (of_the_page(), of_the_rules());
+    assert!(known.len() > 50 && page.len() > 90, "{} {}", known.len(), page.len());
+    for (code, exits) in of_the_commands() {
+        known.entry(code).or_default().extend(exits);
+    }
+    let names = |codes: &Codes| codes.keys().cloned().collect::<BTreeSet<_>>();
+    assert_eq!(names(&known), names(&page));
+    for (code, exits) in &known {
+        assert!(exits.is_subset(&page[code]), "{code} ends with {exits:?}, the page says {:?}", page[code]);
+    }
+}

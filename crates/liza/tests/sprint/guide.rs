@@ -1,0 +1,82 @@
+//! The page for the human in charge: its commands run, its alarms and decisions are those of the code.
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::path::Path;
+
+use liza_core::breaker::Pattern;
+use liza_core::effect::HaltFile;
+use liza_core::sprint::DECISIONS;
+
+use crate::support::{TestProject, console};
+
+/// Commands that the contract names and that may not be there yet; those that are there are held to the page.
+const COMING: [&str; 4] = ["watch", "analyze", "resolve", "run"];
+
+fn guide() -> String {
+    console::page("guide/in-charge.md")
+}
+
+/// Covers: SP-01, SP-03, SP-07, CM-05
+#[test]
+fn a_day_in_charge_is_true() {
+    let (shown, seen) = console::run(&TestProject::at("shop"), &guide(), "never shown");
+    assert!(shown.iter().filter(|line| line.starts_with("$ ")).count() > 12);
+    assert_eq!(seen, shown);
+}
+
+/// The kinds of alarm, as the sources of the rules name them.
+fn alarms() -> BTreeSet<String> {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../liza-core/src/alarm");
+    let mut kinds = BTreeSet::new();
+    for entry in fs::read_dir(folder).unwrap() {
+        let source = fs::read_to_string(entry.unwrap().path()).unwrap();
+        for call in ["Alarm::warning(", "Alarm::critical(", "INVALID_STATE: &str = "] {
+            let kind = |rest: &str| Some(rest.trim_start().strip_prefix('"')?.split('"').next()?.to_owned());
+            kinds.extend(source.split(call).skip(1).filter_map(kind));
+        }
+    }
+    kinds
+}
+
+/// Covers: SP-05
+#[test]
+fn every_alarm_is_explained_and_no_other() {
+    let page = guide();
+    let rows = page.lines().filter_map(|line| {
+        let row = line.strip_prefix("| ⚠️ ").or_else(|| line.strip_prefix("| 🚨 "))?;
+        Some(row.split(" | ").next().unwrap().to_owned())
+    });
+    let explained: BTreeSet<String> = rows.collect();
+    let alarms = alarms();
+    assert!(alarms.len() > 20, "{alarms:?}");
+    assert_eq!(explained, alarms);
+}
+
+/// Covers: SP-01, SP-04, SP-07
+#[test]
+fn every_decision_stop_file_and_pattern_is_there() {
+    let page = guide();
+    for decision in DECISIONS {
+        assert!(page.contains(&format!("\n| `{decision}` |")), "{decision}");
+    }
+    for file in [HaltFile::Pause, HaltFile::Checkpoint, HaltFile::Abort] {
+        assert!(page.contains(&format!("touch .liza/{}`", file.name())), "{file:?}");
+    }
+    assert_eq!(Pattern::ALL.len(), 6, "the page tells of six patterns in words");
+}
+
+/// Covers: CM-01, CM-05
+#[test]
+fn every_command_that_is_named_is_one() {
+    let (page, project) = (guide(), TestProject::bare());
+    let named = page.split("`liza ").chain(page.split("\n$ liza ")).skip(1);
+    let word =
+        |rest: &str| rest.split(|c: char| !(c.is_ascii_lowercase() || c == '-')).next().unwrap().to_owned();
+    let verbs: BTreeSet<String> = named.map(word).filter(|verb| !verb.is_empty()).collect();
+    assert!(verbs.len() > 15, "{verbs:?}");
+    for verb in verbs {
+        let known = project.liza(&[&verb, "--help"]).code == 0;
+        assert!(known || COMING.contains(&verb.as_str()), "liza {verb}");
+    }
+}

@@ -1,0 +1,34 @@
+//! The page that looks back.
+
+use liza::report::retro::render;
+use liza::secrets::Masker;
+use liza_core::metrics::Metrics;
+use liza_core::sprint::{Sprint, SprintStatus};
+
+use crate::boards::{ago, empty, now, rich, sprint};
+
+/// Covers: SP-09
+#[test]
+fn a_retrospective_is_filled_from_the_data() {
+    let mut state = rich();
+    sprint(&mut state).status = SprintStatus::Completed;
+    sprint(&mut state).timeline.ended = Some(ago(5));
+    let mut before = Sprint::begin(1, "goal-1", ago(900));
+    before.timeline.ended = Some(ago(310));
+    before.metrics = Metrics {
+        tasks_done: 6,
+        iterations_total: 7,
+        review_verdict_approvals: 6,
+        review_verdict_approval_rate_percent: Some(100),
+        ..Metrics::default()
+    };
+    let page = render(&state, Some(&before), &Masker::default(), now());
+    insta::assert_snapshot!(page);
+    assert!(!page.contains("a1B2"), "secrets are masked");
+}
+
+/// Covers: SP-09
+#[test]
+fn an_empty_sprint_is_looked_back_on_without_a_word_too_many() {
+    insta::assert_snapshot!(render(&empty(), None, &Masker::default(), now()));
+}

@@ -1,0 +1,176 @@
+//! checkpoint, pause, resume, abort: said twice, said for nothing, said at the wrong time.
+
+use crate::support::TestProject;
+
+fn stands(project: &TestProject, file: &str) -> bool {
+    project.root.join(".liza").join(file).exists()
+}
+
+fn entries(project: &TestProject) -> usize {
+    project.liza(&["log", "--json"]).result().as_array().unwrap().len()
+}
+
+fn revision(project: &TestProject) -> u64 {
+    project.liza(&["status", "--json"]).json()["revision"].as_u64().unwrap()
+}
+
+/// Covers: SP-03, CM-03
+#[test]
+fn a_checkpoint_writes_the_file_and_the_summary() {
+    let project = TestProject::new();
+    project.add_task("core");
+    let result = project.liza(&["checkpoint", "--json"]).result();
+    assert_eq!((&result["sprint"], &result["changed"]), (&"CHECKPOINT".into(), &true.into()));
+    assert_eq!(result["digest"][0], "0 of 1 planned tasks are done, 0 in progress, 0 blocked");
+    let path = project.root.join(".liza/sprint_summary.md");
+    assert_eq!(result["summary"], path.to_str().unwrap());
+    let since = project.read(".liza/CHECKPOINT");
+    let time: Result<liza_core::time::Timestamp, _> = since.lines().next().unwrap().parse();
+    assert!(time.is_ok(), "{since}");
+    let page = project.read(".liza/sprint_summary.md");
+    assert!(page.starts_with("# Sprint summary: sprint-1\n") && page.contains("| core "), "{page}");
+    assert!(page.contains("**Sprint** CHECKPOINT"), "{page}");
+    for part in ["Figures", "Burn-up", "Needs you", "Tasks", "Review checklist", "Decide"] {
+        assert!(page.contains(&format!("\n## {part}\n")), "{part}: {page}");
+    }
+}
+
+/// Covers: SP-03, SP-07
+#[test]
+fn a_second_checkpoint_is_the_same_with_a_new_summary() {
+    let project = TestProject::new();
+    project.liza(&["checkpoint"]).ok();
+    let (file, log) = (project.read(".liza/CHECKPOINT"), entries(&project));
+    project.add_task("late");
+    let text = project.liza(&["checkpoint"]).ok().to_owned();
+    assert!(text.starts_with("the checkpoint stands already"), "{text}");
+    assert!(text.contains(".liza/sprint_summary.md") && text.contains("0 of 1 planned"), "{text}");
+    assert!(project.read(".liza/sprint_summary.md").contains("| late "));
+    assert_eq!(project.read(".liza/CHECKPOINT"), file, "since when it stands");
+    assert_eq!(entries(&project), log + 1, "only the task");
+    assert_eq!(project.liza(&["checkpoint", "--json"]).result()["changed"], false);
+}
+
+/// Covers: SP-03
+#[test]
+fn a_summary_that_cannot_be_written_does_not_undo_the_checkpoint() {
+    let project = TestProject::new();
+    std::fs::create_dir_all(project.root.join(".liza/sprint_summary.md/in-the-way")).unwrap();
+    let run = project.liza(&["checkpoint", "--json"]);
+    assert!(run.result()["summary"].is_null(), "{run:?}");
+    assert!(run.stderr.contains("the summary could not be written"), "{run:?}");
+    assert!(stands(&project, "CHECKPOINT"));
+    let left = std::fs::read_dir(project.root.join(".liza")).unwrap().flatten();
+    let left: Vec<String> = left.map(|entry| entry.file_name().to_string_lossy().into_owned()).collect();
+    assert!(!left.iter().any(|name| name.contains(".md.tmp")), "{left:?}");
+}
+
+/// Covers: SP-03, CM-01
+#[test]
+fn a_checkpoint_of_another_project_writes_there() {
+    let (here, there) = (TestProject::new(), TestProject::new());
+    let run = here.run(here.program().arg("checkpoint").arg(&there.root).arg("--json"));
+    assert_eq!(run.result()["summary"], there.root.join(".liza/sprint_summary.md").to_str().unwrap());
+    assert!(stands(&there, "CHECKPOINT") && !stands(&here, "CHECKPOINT"));
+    assert!(there.root.join(".liza/sprint_summary.md").exists());
+}
+
+/// Covers: SP-07
+#[test]
+fn resuming_what_was_never_paused_writes_nothing() {
+    let project = TestProject::new();
+    let (before, log) = (revision(&project), entries(&project));
+    assert_eq!(project.liza(&["resume"]).ok(), "nothing was paused: work goes on\n");
+    let result = project.liza(&["resume", "--json"]).result();
+    assert_eq!((&result["paused"], &result["changed"]), (&false.into(), &false.into()));
+    assert_eq!((revision(&project), entries(&project)), (before, log));
+    // A bare file is a pause like any other.
+    project.write(".liza/PAUSE", "");
+    assert_eq!(project.liza(&["resume", "--json"]).result()["changed"], true);
+    assert_eq!(entries(&project), log + 1);
+    assert!(!stands(&project, "PAUSE"));
+}
+
+/// Covers: SP-07
+#[test]
+fn a_second_pause_is_the_same_pause() {
+    let project = TestProject::new();
+    project.liza(&["pause"]).ok();
+    let (file, log) = (project.read(".liza/PAUSE"), entries(&project));
+    assert_eq!(project.liza(&["pause"]).ok(), "paused already; liza resume goes on\n");
+    assert_eq!(project.liza(&["pause", "--json"]).result()["changed"], false);
+    assert_eq!((project.read(".liza/PAUSE"), entries(&project)), (file, log));
+}
+
+/// Covers: SP-01, SP-07
+#[test]
+fn the_decision_to_stop_does_not_go_on() {
+    let project = TestProject::new();
+    project.add_task("core");
+    project.liza(&["checkpoint"]).ok();
+    let text = project.liza(&["resume", "--decision", "stop", "--note", "too dear"]).ok().to_owned();
+    assert!(text.contains("ABORTED, nothing goes on"), "{text}");
+    assert!(stands(&project, "ABORT") && !stands(&project, "CHECKPOINT"));
+    let sprint = project.liza(&["sprint", "--json"]).result();
+    assert_eq!(sprint["sprint"]["status"], "ABORTED");
+    assert_eq!(sprint["sprint"]["decisions"][0]["decision"], "stop");
+    project.liza(&["resume", "--decision", "stop", "--json"]).refused(1, "goal_not_open");
+}
+
+/// Covers: SP-01, SP-07
+#[test]
+fn a_pivot_keeps_its_reason_and_nobody_works_in_between() {
+    let project = TestProject::new();
+    project.add_task("core");
+    project.liza(&["checkpoint"]).ok();
+    project.liza(&["abort"]).ok();
+    assert!(stands(&project, "ABORT") && !stands(&project, "CHECKPOINT"), "the look is over");
+    project.liza(&["resume", "--decision", "pivot", "--note", "queues instead"]).ok();
+    assert!(stands(&project, "ABORT"));
+    project.liza(&["goal", "new", "Queues"]).ok();
+    assert!(!stands(&project, "ABORT"));
+    let kept = project.read(".liza/archive/sprint-1.yaml");
+    assert!(kept.contains("decision: pivot") && kept.contains("queues instead"), "{kept}");
+}
+
+/// Covers: SP-01, SP-07
+#[test]
+fn a_new_goal_says_what_still_stands() {
+    let project = TestProject::new();
+    project.liza(&["checkpoint"]).ok();
+    project.liza(&["pause"]).ok();
+    project.liza(&["goal", "complete"]).ok();
+    assert!(!stands(&project, "CHECKPOINT"), "who says so has looked");
+    project.write(".liza/CHECKPOINT", "");
+    let run = project.liza(&["goal", "new", "Next", "--json"]);
+    assert_eq!(run.result()["standing"], serde_json::json!(["PAUSE"]));
+    assert!(stands(&project, "PAUSE") && !stands(&project, "CHECKPOINT"), "that look was at the last sprint");
+    project.liza(&["goal", "complete"]).ok();
+    let text = project.liza(&["goal", "new", "And next"]).ok().to_owned();
+    assert_eq!(text, "goal-3 is stated; PAUSE still stands: liza resume lets the planner begin\n");
+}
+
+/// Covers: SP-01, CM-05
+#[test]
+fn every_refusal_says_what_is_and_what_to_do() {
+    let project = TestProject::new();
+    let told = |words: &[&str], code: &str, message: &str| {
+        let error = project.liza(&[words, &["--json"]].concat()).refused(1, code);
+        assert_eq!(error["message"], message, "{words:?}");
+        assert!(error["hint"].as_str().is_some_and(|hint| hint.contains("liza ")), "{words:?}: {error}");
+    };
+    told(
+        &["sprint", "new"],
+        "sprint_status",
+        "the sprint is IN_PROGRESS; sprint new needs a finished sprint",
+    );
+    project.add_task("core");
+    told(&["goal", "complete"], "tasks_open", "1 task(s) are still open: core");
+    told(&["goal", "new", "x"], "tasks_open", "1 task(s) are still open: core");
+    project.liza(&["abort"]).ok();
+    told(&["abort"], "goal_not_open", "the goal is ABORTED");
+    told(&["sprint", "new"], "goal_not_open", "the goal is ABORTED");
+    told(&["checkpoint"], "sprint_status", "the sprint is ABORTED; checkpoint needs an open sprint");
+    let deadline = "the sprint is ABORTED; sprint deadline needs an open sprint";
+    told(&["sprint", "deadline", "+1h"], "sprint_status", deadline);
+}

@@ -1,0 +1,104 @@
+//! The page that a person reads at a checkpoint.
+
+use liza::report::summary::{digest, render};
+use liza::secrets::Masker;
+use liza_core::State;
+use liza_core::event::EventName;
+use liza_core::record::Status;
+use liza_store::Logged;
+
+use crate::boards::{add, empty, event, large, log, now, rich};
+
+fn page(state: &State, log: &[Logged]) -> String {
+    render(state, log, &Masker::default(), now())
+}
+
+/// The lines between a heading and the next.
+fn part<'p>(page: &'p str, heading: &str) -> Vec<&'p str> {
+    let lines = page.lines().skip_while(|line| *line != format!("## {heading}")).skip(1);
+    lines.take_while(|line| !line.starts_with("## ")).collect()
+}
+
+/// Covers: SP-03
+#[test]
+fn an_empty_sprint_says_that_nothing_is_planned() {
+    insta::assert_snapshot!(page(&empty(), &[]));
+    assert_eq!(digest(&empty()), ["nothing is planned yet"]);
+}
+
+/// Covers: SP-02, SP-03
+#[test]
+fn a_sprint_with_everything_on_one_page() {
+    insta::assert_snapshot!(page(&rich(), &log()));
+    insta::assert_snapshot!("digest", digest(&rich()).join("\n"));
+}
+
+/// Covers: SP-03
+#[test]
+fn every_state_has_its_row_and_what_waits_for_a_person_comes_first() {
+    let text = page(&rich(), &[]);
+    let rows: Vec<&str> =
+        part(&text, "Tasks").into_iter().filter(|line| line.starts_with("| retry")).collect();
+    for status in Status::ALL {
+        let named = |row: &&&str| row.split('|').any(|cell| cell.trim() == status.name());
+        assert!(rows.iter().any(|row| named(&row)), "{status}");
+    }
+    assert!(rows[0].contains("BLOCKED") && rows[1].contains("INTEGRATION_FAILED"), "{rows:#?}");
+}
+
+/// Covers: SP-03
+#[test]
+fn what_agents_wrote_is_text_and_secrets_are_masked() {
+    let text = page(&rich(), &log());
+    assert!(!text.contains("<script>") && !text.contains("![x]") && !text.contains("\n# Heading"), "{text}");
+    assert!(!text.contains("a1B2") && text.contains("masked"), "{text}");
+    // Every row of every table has as many cells as its head.
+    let cells = |line: &str| line.replace("\\|", "").matches('|').count();
+    let mut head = None;
+    for line in text.lines() {
+        match (line.starts_with('|'), head) {
+            (true, None) => head = Some(cells(line)),
+            (true, Some(expected)) => assert_eq!(cells(line), expected, "{line}"),
+            (false, _) => head = None,
+        }
+    }
+}
+
+/// Covers: SP-03
+#[test]
+fn two_hundred_tasks_stay_readable() {
+    let text = page(&large(), &[]);
+    assert!(text.lines().count() < 260, "{} lines", text.lines().count());
+    let widest = text.lines().map(|line| line.chars().count()).max().unwrap();
+    assert!(widest < 320, "{widest} columns");
+    let rows = part(&text, "Tasks").iter().filter(|line| line.starts_with("| task-")).count();
+    assert_eq!(rows, 80, "50 that are open and 30 that were done last");
+    assert!(text.contains("120 more that are done: `liza status --all`"), "{text}");
+    insta::assert_snapshot!("large_burn_up", part(&text, "Burn-up").join("\n"));
+}
+
+/// Covers: SP-02, SP-03
+#[test]
+fn verdicts_that_look_like_rubber_stamps_are_named() {
+    let mut state = empty();
+    for number in 0..4 {
+        let life = vec![event(50, EventName::Approved, "code-reviewer-1")];
+        add(&mut state, &format!("t-{number}"), Status::Approved, 100, life, |_| {});
+    }
+    let warns = |state: &State| page(state, &[]).contains("does anybody read the code?");
+    assert!(!warns(&state), "four verdicts are too few to tell");
+    let life = vec![event(50, EventName::Approved, "code-reviewer-1")];
+    add(&mut state, "t-4", Status::Approved, 100, life, |_| {});
+    assert!(warns(&state));
+    assert!(digest(&state).last().unwrap().starts_with("5 of 5 verdicts"), "{:?}", digest(&state));
+    let life = vec![event(50, EventName::Rejected, "code-reviewer-1")];
+    add(&mut state, "t-5", Status::Rejected, 100, life, |_| {});
+    assert!(!warns(&state), "one of six was sent back");
+}
+
+/// Covers: SP-03
+#[test]
+fn a_sprint_that_cannot_be_read_is_no_reason_to_fail() {
+    let text = page(&State::default(), &[]);
+    assert!(text.contains("liza validate"), "{text}");
+}
