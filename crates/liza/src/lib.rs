@@ -4,6 +4,7 @@
 
 #![forbid(unsafe_code)]
 
+pub mod by_files;
 pub mod cli;
 pub mod contracts;
 pub mod doctor;
@@ -17,4 +18,5 @@ pub mod secrets;
 pub mod sightings;
 pub mod supervisor;
 pub mod sys;
+pub mod watch;
 pub mod work;

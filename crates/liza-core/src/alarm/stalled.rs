@@ -5,6 +5,7 @@ use crate::board::{Head, State};
 use crate::claimable::claimable;
 use crate::goal::{Goal, GoalStatus};
 use crate::record::Status;
+use crate::sprint::SprintStatus;
 use crate::time::Timestamp;
 
 use super::{Alarm, STALE, Sightings};
@@ -12,7 +13,11 @@ use super::{Alarm, STALE, Sightings};
 /// Nothing has happened for half an hour, although there is work and nobody asked everybody to stop.
 pub(super) fn alarm(state: &State, seen: &Sightings, now: Timestamp) -> Option<Alarm> {
     let goal = state.board.goal.ready()?;
-    let stopped = seen.pause_since.is_some() || seen.checkpoint_since.is_some();
+    // A stop that has just been taken away by hand may still stand on the blackboard: that it is over is not logged yet.
+    let known = state.board.sprint.ready().is_some_and(|sprint| {
+        sprint.status == SprintStatus::Checkpoint || sprint.timeline.paused_at.is_some()
+    });
+    let stopped = known || seen.pause_since.is_some() || seen.checkpoint_since.is_some();
     if goal.status != GoalStatus::InProgress || stopped {
         return None;
     }

@@ -273,6 +273,11 @@ fn a_stall_says_why_as_far_as_the_board_tells() {
     let mut waits = alive(with(Status::Unclaimed, |record| record.depends_on = Some(vec![task("gone")])));
     waits.board.put(task("gone"), record("gone", Status::Abandoned));
     says(waits, "1 open task(s) wait for others that are not merged");
+    let mut ending = state_with(Status::Unclaimed);
+    if let Loaded::Ready(sprint) = &mut ending.board.sprint {
+        sprint.timeline.paused_at = Some(now());
+    }
+    assert_eq!(stalled(&ending, 1860), "", "the file is gone, and that it is will be logged in a moment");
     let paused = Sightings { pause_since: Some(now()), ..quiet() };
     let told = lines(&unclaimed, &paused, now() + Seconds(1860));
     assert!(!told.iter().any(|line| line.contains("STALLED")), "{told:?}");
