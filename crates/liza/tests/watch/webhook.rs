@@ -68,8 +68,8 @@ fn a_checkpoint_that_waits_is_posted_with_its_facts() {
 fn a_server_that_stumbles_is_tried_again() {
     let server = Server::answering(&[Answer::Status(500), Answer::Status(429), Answer::Status(204)]);
     post(&server.url(), "{}", &hasty()).unwrap();
-    let count = (0..3).map(|_| server.next()).count();
-    assert_eq!((count, server.rest()), (3, 0));
+    (0..3).for_each(|_| drop(server.next()));
+    assert_eq!(server.rest(), 0);
     let server = Server::answering(&[Answer::Status(404)]);
     assert_eq!(post(&server.url(), "{}", &hasty()), Err("it answered 404".to_owned()));
     server.next();
