@@ -35,12 +35,12 @@ fn watch_once(project: &TestProject, display: &str, words: &[&str]) {
 #[cfg(target_os = "linux")]
 #[test]
 fn an_alarm_is_shown_and_its_text_is_only_text() {
-    let (project, called) = stage("$(touch /tmp/owned) <b>x</b> & `id`");
+    let (project, called) = stage("$(touch owned) <b>x</b> & `id`");
     watch_once(&project, ":7", &[]);
     let told = fs::read_to_string(called).unwrap();
     let lines: Vec<&str> = told.lines().collect();
     assert_eq!(lines[..4], ["--app-name=liza", "--urgency=normal", "--", "liza: project"]);
-    assert_eq!(lines[4], "⚠️ BLOCKED: core — $(touch /tmp/owned) &lt;b&gt;x&lt;/b&gt; &amp; `id`");
+    assert_eq!(lines[4], "⚠️ BLOCKED: core — $(touch owned) &lt;b&gt;x&lt;/b&gt; &amp; `id`");
     assert_eq!(lines.len(), 5, "each once");
 }
 

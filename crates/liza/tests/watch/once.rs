@@ -64,7 +64,7 @@ fn a_second_watcher_is_turned_away_and_one_look_beside_it_takes_nothing_from_it(
     project.add_task("core");
     let mut first = Watching::start(&project, &["--no-desktop"]);
     first.until_said("watching");
-    let error = project.liza(&["watch", "--json"]).refused(1, "watching");
+    let error = project.liza(&["watch", "--json", "--interval", "1"]).refused(1, "watching");
     assert!(error["hint"].as_str().unwrap().contains("--once"), "{error}");
     project.liza(&["mark-blocked", "core", "--reason", "no spec", "--question", "?"]).ok();
     let run = project.liza(&["watch", "--once"]);

@@ -3,6 +3,9 @@
 use std::fs;
 use std::time::{Duration, Instant};
 
+use liza::by_files::Reconciler;
+use liza_core::Command;
+use liza_core::command::CheckpointCause;
 use liza_core::sprint::SprintStatus;
 use liza_core::time::{Seconds, Timestamp};
 
@@ -195,4 +198,68 @@ fn a_file_that_is_just_being_saved_is_no_alarm() {
     world.now = world.now + Seconds(2);
     let kinds: Vec<_> = watcher.look(world.now).alerts.iter().map(|alert| alert.kind).collect();
     assert_eq!(kinds, ["INVALID STATE"]);
+}
+
+/// Covers: SP-07
+#[test]
+fn a_mismatch_counts_when_it_has_stood_for_a_moment() {
+    let mut world = Clocked::new();
+    let mut reconciler = Reconciler::default();
+    let mut settle = |world: &Clocked| {
+        let state = world.state();
+        let done = reconciler.settle(&world.project, &state, world.now);
+        (done, reconciler.again(&state, world.now))
+    };
+    assert_eq!(settle(&world), (None, None));
+    world.put_up("CHECKPOINT");
+    let soon = Some(Duration::from_secs(1));
+    assert_eq!(settle(&world), (None, soon));
+    world.now = world.now + Seconds(1);
+    assert_eq!(settle(&world), (None, soon), "a command may be about to write the other half");
+    world.take_away("CHECKPOINT");
+    assert_eq!(settle(&world), (None, None), "it was");
+    world.put_up("CHECKPOINT");
+    assert_eq!(settle(&world).0, None, "another one");
+    world.now = world.now + Seconds(2);
+    let (done, again) = settle(&world);
+    assert!(done.is_some_and(|words| words.starts_with("CHECKPOINT stands")) && again.is_none());
+    world.now = world.now - Seconds(3600);
+    world.put_up("PAUSE");
+    assert_eq!(settle(&world).0, None);
+    world.now = world.now - Seconds(3600);
+    assert_eq!(settle(&world).0, None, "a clock that was set back begins anew");
+    world.now = world.now + Seconds(2);
+    assert!(settle(&world).0.is_some_and(|words| words.starts_with("PAUSE stands")));
+}
+
+/// Covers: SP-07
+#[test]
+fn two_who_follow_the_same_file_do_it_once() {
+    let mut world = Clocked::new();
+    let mut both = [Reconciler::default(), Reconciler::default()];
+    world.put_up("PAUSE");
+    // Both have read the same state before either of them writes.
+    let state = world.state();
+    both.iter_mut().for_each(|one| assert_eq!(one.settle(&world.project, &state, world.now), None));
+    world.now = world.now + Seconds(2);
+    let done = both.iter_mut().filter_map(|one| one.settle(&world.project, &state, world.now)).count();
+    assert_eq!(done, 1);
+    assert_eq!(entries(&world.test, "PAUSE was put up by hand"), 1);
+}
+
+/// Covers: SP-06
+#[test]
+fn an_escalation_goes_with_a_checkpoint_that_was_taken_away_by_hand() {
+    let mut world = Clocked::new();
+    let mut watcher = world.watcher(liza::watch::Options { desktop: false, ..Default::default() });
+    world.human(Command::Checkpoint { cause: CheckpointCause::Human });
+    world.at_minute(121);
+    watcher.look(world.now);
+    assert!(world.stands("ESCALATION"));
+    fs::remove_file(world.test.root.join(".liza/ESCALATION")).unwrap();
+    watcher.look(world.now);
+    assert!(world.stands("ESCALATION"), "while the checkpoint waits it comes back");
+    world.take_away("CHECKPOINT");
+    watcher.look(world.now);
+    assert!(!world.stands("ESCALATION"));
 }
