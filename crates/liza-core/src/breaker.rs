@@ -145,7 +145,7 @@ impl Pattern {
         }
     }
 
-    fn alike(self, one: &str, other: &str) -> bool {
+    fn alike(self, one: &Said<'_>, other: &Said<'_>) -> bool {
         match self {
             Pattern::RetryCluster | Pattern::WorkaroundPattern => similar(one, other),
             Pattern::DebtAccumulation => true,
@@ -193,7 +193,7 @@ pub fn analyze(state: &State) -> Vec<Finding> {
 /// The first group of anomalies that are all alike and as many as the pattern needs.
 fn find(pattern: Pattern, anomalies: &[&Anomaly]) -> Option<Finding> {
     let said: Vec<Said<'_>> =
-        anomalies.iter().filter_map(|anomaly| Some((*anomaly, pattern.evidence(anomaly)?))).collect();
+        anomalies.iter().filter_map(|anomaly| Some(Said::new(anomaly, pattern.evidence(anomaly)?))).collect();
     let group = alike_group(pattern, &said, Vec::new())?;
     let common_factor = match pattern {
         Pattern::DebtAccumulation => format!("{} trade-offs that create debt", group.len()),
@@ -201,14 +201,26 @@ fn find(pattern: Pattern, anomalies: &[&Anomaly]) -> Option<Finding> {
         | Pattern::AssumptionCascade
         | Pattern::SpecGapCluster
         | Pattern::WorkaroundPattern
-        | Pattern::ExternalServiceOutage => group.first()?.1.clone(),
+        | Pattern::ExternalServiceOutage => group.first()?.text.clone(),
     };
-    let evidence = group.into_iter().map(|(anomaly, text)| ((*anomaly).clone(), text.clone())).collect();
+    let evidence = group.into_iter().map(|said| (said.anomaly.clone(), said.text.clone())).collect();
     Some(Finding { pattern, common_factor, evidence })
 }
 
 /// An anomaly with what it says to a pattern.
-type Said<'a> = (&'a Anomaly, String);
+struct Said<'a> {
+    anomaly: &'a Anomaly,
+    text: String,
+    /// The same folded, since it is compared with all others.
+    folded: Vec<char>,
+}
+
+impl<'a> Said<'a> {
+    fn new(anomaly: &'a Anomaly, text: String) -> Self {
+        let folded = fold(&text);
+        Self { anomaly, text, folded }
+    }
+}
 
 /// Completes a group to as many as the pattern needs, then adds whatever else is alike to all of it. Likeness is not
 /// transitive: three that are alike are wanted, not three of which two are, so a choice that leads nowhere is undone.
@@ -217,8 +229,7 @@ fn alike_group<'s, 'a>(
     rest: &'s [Said<'a>],
     group: Vec<&'s Said<'a>>,
 ) -> Option<Vec<&'s Said<'a>>> {
-    let fits =
-        |group: &[&Said<'a>], other: &Said<'a>| group.iter().all(|(_, text)| pattern.alike(text, &other.1));
+    let fits = |group: &[&Said<'a>], other: &Said<'a>| group.iter().all(|said| pattern.alike(said, other));
     if group.len() >= pattern.threshold() {
         return Some(rest.iter().fold(group, |mut group, other| {
             if fits(&group, other) {
@@ -237,40 +248,42 @@ fn alike_group<'s, 'a>(
 const COMPARED: usize = 200;
 
 /// The letters of a text: case, white space, digits and punctuation folded away.
-fn fold(text: &str) -> String {
+fn fold(text: &str) -> Vec<char> {
     text.chars().filter(|c| c.is_alphabetic()).flat_map(char::to_lowercase).take(COMPARED).collect()
 }
 
 /// Whether two texts say the same. Texts without any letter are compared as they are.
-fn same(one: &str, other: &str) -> bool {
-    match (fold(one), fold(other)) {
-        (a, b) if a.is_empty() && b.is_empty() => one.trim() == other.trim(),
-        (a, b) => a == b,
-    }
+fn same(one: &Said<'_>, other: &Said<'_>) -> bool {
+    let bare = one.folded.is_empty() && other.folded.is_empty();
+    if bare { one.text.trim() == other.text.trim() } else { one.folded == other.folded }
 }
 
 /// Whether two texts say much the same: edit similarity of at least 0.7.
-fn similar(one: &str, other: &str) -> bool {
-    if same(one, other) {
-        return true;
-    }
-    let (a, b): (Vec<char>, Vec<char>) = (fold(one).chars().collect(), fold(other).chars().collect());
+fn similar(one: &Said<'_>, other: &Said<'_>) -> bool {
+    let (a, b) = (&one.folded, &other.folded);
     let longest = a.len().max(b.len());
-    // Texts of very different length cannot be similar; most pairs end here.
-    let close = a.len().abs_diff(b.len()) * 10 <= longest * 3;
-    longest > 0 && close && (longest - edit_distance(&a, &b)) * 10 >= longest * 7
+    same(one, other) || (longest > 0 && within(a, b, longest * 3 / 10))
 }
 
-fn edit_distance(a: &[char], b: &[char]) -> usize {
+/// Whether so many edits make one of the other. Stops as soon as that cannot be: most pairs end early.
+fn within(a: &[char], b: &[char], edits: usize) -> bool {
+    if a.len().abs_diff(b.len()) > edits {
+        return false;
+    }
     let mut row: Vec<usize> = (0..=b.len()).collect();
     for (i, left) in a.iter().enumerate() {
         let mut diagonal = row[0];
         row[0] = i + 1;
+        let mut least = row[0];
         for (j, right) in b.iter().enumerate() {
             let replace = diagonal + usize::from(left != right);
             diagonal = row[j + 1];
             row[j + 1] = replace.min(diagonal + 1).min(row[j] + 1);
+            least = least.min(row[j + 1]);
+        }
+        if least > edits {
+            return false;
         }
     }
-    row[b.len()]
+    row[b.len()] <= edits
 }

@@ -4,6 +4,7 @@
 
 use crate::agent::{Actor, AgentStatus};
 use crate::breaker::Finding;
+use crate::effect::HaltFile;
 use crate::ids::{AgentId, DiscoveryId, Generation, Revision, Sha, TaskId};
 use crate::metrics::Metrics;
 use crate::notes::{AnomalyType, Severity, Urgency};
@@ -186,7 +187,7 @@ pub struct Intent {
 /// Why the sprint goes to CHECKPOINT.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum CheckpointCause {
-    /// A person asked, by the command or the bare file.
+    /// A person asked, by the command.
     Human,
     /// The deadline has come.
     Deadline,
@@ -512,6 +513,13 @@ pub enum Command {
     },
     /// Stop for good.
     Abort,
+    /// A person put up a stop file or took it away by hand: the blackboard follows.
+    FollowFile {
+        /// Which.
+        file: HaltFile,
+        /// Since when it stands; nothing where it is gone.
+        since: Option<Timestamp>,
+    },
     /// All planned tasks are terminal.
     CompleteSprint,
     /// The next sprint begins.
@@ -612,6 +620,7 @@ impl Command {
             Command::Pause => "pause",
             Command::Resume { .. } => "resume",
             Command::Abort => "abort",
+            Command::FollowFile { .. } => "follow-file",
             Command::CompleteSprint => "sprint complete",
             Command::NewSprint => "sprint new",
             Command::SetDeadline { .. } => "sprint deadline",

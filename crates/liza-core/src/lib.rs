@@ -9,6 +9,7 @@ pub mod agent;
 pub mod alarm;
 pub mod board;
 pub mod breaker;
+pub mod by_files;
 pub mod by_hand;
 pub mod change;
 pub mod claimable;

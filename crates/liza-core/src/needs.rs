@@ -57,6 +57,7 @@ impl Command {
             | Command::Pause
             | Command::Resume { .. }
             | Command::Abort
+            | Command::FollowFile { .. }
             | Command::CompleteSprint
             | Command::NewSprint
             | Command::SetDeadline { .. }
@@ -87,6 +88,7 @@ impl Request {
             | Command::Pause
             | Command::Resume { .. }
             | Command::Abort
+            | Command::FollowFile { .. }
             | Command::Archive { .. } => &[Agents, Goal, Sprint],
             Command::RecordAnalysis { .. } | Command::Resolve { .. } => &[Agents, Sprint, CircuitBreaker],
             Command::Reserve { .. } | Command::BeginMerge { .. } => &[Agents, Config, Goal],
@@ -193,6 +195,7 @@ impl Request {
             | Command::Pause
             | Command::Resume { .. }
             | Command::Abort
+            | Command::FollowFile { .. }
             | Command::CompleteSprint
             | Command::NewSprint
             | Command::SetDeadline { .. }

@@ -89,6 +89,7 @@ pub fn rights_for(command: &Command) -> Rights {
         | Command::Pause
         | Command::Resume { .. }
         | Command::Abort
+        | Command::FollowFile { .. }
         | Command::NewSprint
         | Command::SetDeadline { .. }
         | Command::Retrospective { .. }

@@ -68,6 +68,9 @@ pub struct Timeline {
     /// The last checkpoint.
     #[serde(default)]
     pub checkpoint_at: Option<Timestamp>,
+    /// Since when everybody pauses, so that a PAUSE file that comes or goes by hand is noticed.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub paused_at: Option<Timestamp>,
     /// When it ended.
     #[serde(default)]
     pub ended: Option<Timestamp>,
@@ -142,10 +145,13 @@ impl Sprint {
         self.id.rsplit('-').next().and_then(|digits| digits.parse().ok()).unwrap_or(1)
     }
 
-    /// Whether the deadline has come and has not yet led to a checkpoint.
+    /// Whether the deadline has come and no human has looked since: neither has it led to a checkpoint, nor was it
+    /// decided after it how to go on.
     pub fn deadline_due(&self, now: Timestamp) -> bool {
+        let decided = self.decisions.iter().map(|decision| decision.timestamp).max();
+        let looked = self.timeline.checkpoint_at.max(decided);
         let due = self.timeline.deadline.filter(|deadline| *deadline <= now);
-        due.is_some_and(|deadline| self.timeline.checkpoint_at.is_none_or(|looked| looked < deadline))
+        due.is_some_and(|deadline| looked.is_none_or(|looked| looked < deadline))
     }
 
     /// Whether the task is in the plan, planned or stretch.

@@ -64,11 +64,12 @@ impl Store {
     }
 }
 
-/// Whether an event is more than our own steps on the way to a change.
+/// Whether an event is more than our own steps on the way to a change, or the watcher's notes about what it told.
 fn matters(event: &notify::Event) -> bool {
     let step = |path: &Path| {
         let name = path.file_name().unwrap_or_default().to_string_lossy();
-        name.starts_with("state.yaml.") && !name.starts_with("state.yaml.stale-")
+        (name.starts_with("state.yaml.") && !name.starts_with("state.yaml.stale-"))
+            || name.starts_with("alerts.")
     };
     !matches!(event.kind, EventKind::Access(_))
         && (event.need_rescan() || !event.paths.iter().all(|path| step(path)))

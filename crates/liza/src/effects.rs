@@ -8,6 +8,7 @@ use std::path::{Path, PathBuf};
 
 use liza_core::effect::{Effect, HaltFile};
 use liza_core::ids::TaskId;
+use liza_core::time::Timestamp;
 
 use crate::git::Rescue;
 use crate::project::{Project, now};
@@ -31,28 +32,49 @@ pub enum EffectError {
     },
 }
 
-/// Raises or lowers a stop file. The first line of a raised one says since when it stands.
-pub fn set_halt(folder: &Path, file: HaltFile, raised: bool) -> Result<(), EffectError> {
+/// What tells people that a checkpoint waits for too long; it goes with the checkpoint.
+pub const ESCALATION: &str = "ESCALATION";
+
+/// Raises a stop file. Its first line says since when it stands.
+fn raise(folder: &Path, file: HaltFile, now: Timestamp) -> Result<(), EffectError> {
     let path = folder.join(file.name());
-    let (action, result) = match raised {
-        // A file that a person made stays as it is: its time tells since when it stands.
-        true if path.exists() => return Ok(()),
-        true => ("write", fs::write(&path, format!("{}\n", now()))),
-        false => ("remove", fs::remove_file(&path)),
-    };
-    match result {
-        Err(error) if !raised && error.kind() == io::ErrorKind::NotFound => Ok(()),
-        Err(source) => Err(EffectError::File { action, path, source }),
-        Ok(()) => Ok(()),
+    // A file that a person made stays as it is: its time tells since when it stands.
+    if path.exists() {
+        return Ok(());
+    }
+    let written = fs::write(&path, format!("{now}\n"));
+    written.map_err(|source| EffectError::File { action: "write", path, source })
+}
+
+/// Takes a stop file away, or whatever stands beside it.
+fn lower(folder: &Path, name: &str) -> Result<(), EffectError> {
+    let path = folder.join(name);
+    match fs::remove_file(&path) {
+        Err(source) if source.kind() != io::ErrorKind::NotFound => {
+            Err(EffectError::File { action: "remove", path, source })
+        }
+        Err(_) | Ok(()) => Ok(()),
     }
 }
 
 /// The stop files that the effects ask for.
 pub fn run_halts(project: &Project, effects: &[Effect]) -> Result<(), EffectError> {
+    run_halts_at(project, effects, now())
+}
+
+/// The same at another time.
+pub fn run_halts_at(project: &Project, effects: &[Effect], now: Timestamp) -> Result<(), EffectError> {
     for effect in effects {
         match effect {
-            Effect::Raise(file) => set_halt(project.folder(), *file, true)?,
-            Effect::Lower(file) => set_halt(project.folder(), *file, false)?,
+            // Every checkpoint begins here, whoever asked for it: by command, bare file, deadline or breaker.
+            Effect::Raise(file) => raise(project.folder(), *file, now)?,
+            Effect::Lower(file @ HaltFile::Checkpoint) => {
+                lower(project.folder(), file.name())?;
+                lower(project.folder(), ESCALATION)?;
+            }
+            Effect::Lower(file @ (HaltFile::Pause | HaltFile::Abort)) => {
+                lower(project.folder(), file.name())?;
+            }
             Effect::PrepareWorktree { .. } | Effect::RemoveWorktree { .. } => {}
         }
     }

@@ -4,6 +4,7 @@
 
 #![forbid(unsafe_code)]
 
+pub mod by_files;
 pub mod cli;
 pub mod contracts;
 pub mod demo;
@@ -20,4 +21,5 @@ pub mod secrets;
 pub mod sightings;
 pub mod supervisor;
 pub mod sys;
+pub mod watch;
 pub mod work;

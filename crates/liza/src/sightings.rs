@@ -8,6 +8,7 @@ use std::time::UNIX_EPOCH;
 
 use liza_core::alarm::Sightings;
 use liza_core::board::State;
+use liza_core::by_files::Standing;
 use liza_core::effect::HaltFile;
 use liza_core::invariants;
 use liza_core::time::Timestamp;
@@ -15,21 +16,44 @@ use liza_store::{Disk, Logged};
 
 use crate::project::Project;
 
-/// How much of the log's end is looked at for the last progress.
+/// How much of the log's end is looked at first for the last progress.
 const TAIL: u64 = 64 * 1024;
 
 /// Everything that is to be seen beside the tasks.
 pub fn sightings(project: &Project, state: &State, now: Timestamp) -> Sightings {
-    let since = |file: HaltFile| standing_since(&project.folder().join(file.name()));
+    let files = standing(project);
     Sightings {
-        pause_since: since(HaltFile::Pause),
-        checkpoint_since: since(HaltFile::Checkpoint),
-        abort_since: since(HaltFile::Abort),
+        pause_since: files.pause,
+        checkpoint_since: files.checkpoint,
+        abort_since: files.abort,
         last_progress: last_progress(project),
         violations: invariants::validate(state, &Disk::below(project.root()), now),
         unreadable: None,
         stale_edits: stale_edits(project.folder()),
         stray_changes: Vec::new(),
+    }
+}
+
+/// What is to be seen where the blackboard cannot be read, and why it cannot.
+pub fn sightings_without_board(project: &Project, why: String) -> Sightings {
+    let files = standing(project);
+    Sightings {
+        pause_since: files.pause,
+        checkpoint_since: files.checkpoint,
+        abort_since: files.abort,
+        unreadable: Some(why),
+        stale_edits: stale_edits(project.folder()),
+        ..Sightings::default()
+    }
+}
+
+/// Since when each stop file stands.
+pub fn standing(project: &Project) -> Standing {
+    let since = |file: HaltFile| standing_since(&project.folder().join(file.name()));
+    Standing {
+        pause: since(HaltFile::Pause),
+        checkpoint: since(HaltFile::Checkpoint),
+        abort: since(HaltFile::Abort),
     }
 }
 
@@ -47,11 +71,20 @@ pub fn standing_since(path: &Path) -> Option<Timestamp> {
 
 /// When a task, the sprint or a note last changed. That agents come and go is no progress.
 fn last_progress(project: &Project) -> Option<Timestamp> {
-    let entries = project.store().log_tail(TAIL).ok()?;
     let counts = |entry: &&Logged| {
         !matches!(entry.action.as_str(), "registered" | "deregistered" | "claim_failed" | "recovered")
     };
-    entries.iter().rev().find(counts).map(|entry| entry.timestamp)
+    let length = fs::metadata(project.folder().join("log.yaml")).map_or(0, |meta| meta.len());
+    let mut tail = TAIL;
+    loop {
+        let entries = project.store().log_tail(tail).ok()?;
+        let found = entries.iter().rev().find(counts).map(|entry| entry.timestamp);
+        // Agents that come and go all night can fill more than one tail.
+        if found.is_some() || tail >= length {
+            return found;
+        }
+        tail = tail.saturating_mul(8);
+    }
 }
 
 /// Versions that people saved over a newer one, kept beside it.

@@ -41,6 +41,9 @@ pub struct Alarm {
     pub kind: &'static str,
     /// What it is about, for telling episodes apart.
     pub subject: String,
+    /// Since when it stands, where the blackboard tells: what ended and came again is another episode, even where
+    /// nobody looked in between.
+    pub since: Option<Timestamp>,
     /// The rest of the alert.
     pub text: String,
 }
@@ -48,16 +51,22 @@ pub struct Alarm {
 #[allow(clippy::needless_pass_by_value, reason = "subjects are small, and the calls read better")]
 impl Alarm {
     fn warning(kind: &'static str, subject: impl ToString, text: impl Into<String>) -> Self {
-        Self { level: Level::Warning, kind, subject: subject.to_string(), text: text.into() }
+        Self { level: Level::Warning, kind, subject: subject.to_string(), since: None, text: text.into() }
     }
 
     fn critical(kind: &'static str, subject: impl ToString, text: impl Into<String>) -> Self {
-        Self { level: Level::Critical, kind, subject: subject.to_string(), text: text.into() }
+        Self { level: Level::Critical, kind, subject: subject.to_string(), since: None, text: text.into() }
+    }
+
+    fn since(mut self, since: impl Into<Option<Timestamp>>) -> Self {
+        self.since = since.into();
+        self
     }
 
     /// What tells this episode from others.
     pub fn key(&self) -> String {
-        format!("{}:{}", self.kind, self.subject)
+        let since = self.since.map(|since| format!("@{since}")).unwrap_or_default();
+        format!("{}:{}{since}", self.kind, self.subject)
     }
 
     /// The whole alert.
@@ -131,27 +140,48 @@ pub fn alarms(state: &State, seen: &Sightings, now: Timestamp) -> Vec<Alarm> {
 
 /// How long a checkpoint has waited for the human.
 fn checkpoint(seen: &Sightings, now: Timestamp) -> Option<Alarm> {
-    let waited = now.since(seen.checkpoint_since?);
+    let since = seen.checkpoint_since?;
+    let waited = now.since(since);
     let text = |advice: &str| format!("waiting for human for {waited}{advice}");
-    Some(match waited {
-        w if w > FORSAKEN => {
+    let found = match Neglect::of(waited)? {
+        Neglect::Forsaken => {
             Alarm::critical("CHECKPOINT ABANDONED?", "8h", text("; liza resume to go on, liza abort to stop"))
         }
-        w if w > STUCK => Alarm::critical("CHECKPOINT STUCK", "2h", text("")),
-        w if w > STALE => Alarm::warning("CHECKPOINT STALE", "30min", text("")),
-        _ => return None,
-    })
+        Neglect::Stuck => Alarm::critical("CHECKPOINT STUCK", "2h", text("")),
+        Neglect::Stale => Alarm::warning("CHECKPOINT STALE", "30min", text("")),
+    };
+    Some(found.since(since))
+}
+
+/// How long a stop has waited for somebody to come.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Neglect {
+    /// More than half an hour.
+    Stale,
+    /// More than two hours: a checkpoint is escalated.
+    Stuck,
+    /// More than eight hours: it looks as if nobody comes back.
+    Forsaken,
+}
+
+impl Neglect {
+    /// What a wait of that length amounts to.
+    pub fn of(waited: Seconds) -> Option<Self> {
+        let all = [(FORSAKEN, Neglect::Forsaken), (STUCK, Neglect::Stuck), (STALE, Neglect::Stale)];
+        all.into_iter().find(|(limit, _)| waited > *limit).map(|(_, neglect)| neglect)
+    }
 }
 
 /// How long PAUSE has stood.
 fn pause(seen: &Sightings, now: Timestamp) -> Option<Alarm> {
-    let waited = now.since(seen.pause_since?);
+    let since = seen.pause_since?;
+    let waited = now.since(since);
     let text = format!("PAUSE file exists for {}min", waited.in_minutes());
-    Some(match waited {
-        w if w > STUCK => Alarm::critical("FORGOTTEN PAUSE", "2h", text),
-        w if w > STALE => Alarm::warning("STALE PAUSE", "30min", text),
-        _ => return None,
-    })
+    let found = match Neglect::of(waited)? {
+        Neglect::Forsaken | Neglect::Stuck => Alarm::critical("FORGOTTEN PAUSE", "2h", text),
+        Neglect::Stale => Alarm::warning("STALE PAUSE", "30min", text),
+    };
+    Some(found.since(since))
 }
 
 /// The breaker, the deadline and reviews that look like rubber stamps.
@@ -162,14 +192,14 @@ fn governance(state: &State, now: Timestamp) -> Vec<Alarm> {
     {
         let trigger = breaker.current_trigger.as_ref();
         let pattern = trigger.map_or("unknown pattern", |trigger| trigger.pattern.as_str());
-        let when = trigger.map_or(String::new(), |trigger| trigger.timestamp.to_string());
         let text = format!("{pattern}; see .liza/circuit_breaker_report.md, then liza resolve");
-        found.push(Alarm::critical("CIRCUIT BREAKER", format!("{pattern}@{when}"), text));
+        let when = trigger.map(|trigger| trigger.timestamp);
+        found.push(Alarm::critical("CIRCUIT BREAKER", pattern, text).since(when));
     }
     if let Some(sprint) = state.board.sprint.ready().filter(|sprint| !sprint.status.is_terminal()) {
         if let Some(deadline) = sprint.timeline.deadline.filter(|deadline| *deadline <= now) {
             let text = format!("{} was due at {deadline}", sprint.id);
-            found.push(Alarm::warning("SPRINT DEADLINE", format!("{}@{deadline}", sprint.id), text));
+            found.push(Alarm::warning("SPRINT DEADLINE", &sprint.id, text).since(deadline));
         }
         let metrics = sprint_metrics(state);
         if metrics.looks_rubber_stamped() {
@@ -192,6 +222,14 @@ impl Episodes {
     pub fn advance(&mut self, current: &[Alarm]) -> Vec<Alarm> {
         let fresh = current.iter().filter(|alarm| !self.0.contains(&alarm.key())).cloned().collect();
         self.0 = current.iter().map(Alarm::key).collect();
+        fresh
+    }
+
+    /// The same where the blackboard could not be read: what is not seen may still stand, so nothing is forgotten.
+    pub fn advance_blind(&mut self, current: &[Alarm]) -> Vec<Alarm> {
+        let before = std::mem::take(&mut self.0);
+        let fresh = current.iter().filter(|alarm| !before.contains(&alarm.key())).cloned().collect();
+        self.0 = before.into_iter().chain(current.iter().map(Alarm::key)).collect();
         fresh
     }
 }

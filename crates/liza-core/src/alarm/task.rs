@@ -32,9 +32,13 @@ pub(super) fn alarms(
         Status::Rejected => found.extend(orphaned(state, id, record, now)),
         Status::Blocked => {
             let reason = record.blocked_reason.as_deref().unwrap_or("no reason given");
-            found.push(Alarm::warning("BLOCKED", id, format!("{id} — {reason}")));
+            let alarm = Alarm::warning("BLOCKED", id, format!("{id} — {reason}"));
+            found.push(alarm.since(last(record, EventName::Blocked)));
         }
-        Status::IntegrationFailed => found.push(Alarm::critical("INTEGRATION FAILED", id, id.to_string())),
+        Status::IntegrationFailed => {
+            let alarm = Alarm::critical("INTEGRATION FAILED", id, id.to_string());
+            found.push(alarm.since(last(record, EventName::IntegrationFailed)));
+        }
         Status::Unclaimed | Status::Approved | Status::Merged | Status::Abandoned | Status::Superseded => {}
     }
     if coders(record).len() >= 2 {
@@ -47,23 +51,30 @@ pub(super) fn alarms(
     limits(&config, id, record, found);
 }
 
+/// When that last happened to the task; nothing where a person wrote the state by hand.
+fn last(record: &TaskRecord, name: EventName) -> Option<Timestamp> {
+    record.history.iter().flatten().rev().find(|event| event.is(name)).map(|event| event.time)
+}
+
 fn stale_draft(id: &TaskId, record: &TaskRecord, now: Timestamp) -> Option<Alarm> {
-    let age = now.since(record.created?);
+    let created = record.created?;
+    let age = now.since(created);
     let text = format!("{id} — created {}min ago (Planner crash?)", age.in_minutes());
-    (age > STALE).then(|| Alarm::warning("STALE DRAFT", id, text))
+    (age > STALE).then(|| Alarm::warning("STALE DRAFT", id, text).since(created))
 }
 
 /// In-flight operations get the grace before anybody is alarmed, as others get it before they take over.
 fn lease_expired(id: &TaskId, record: &TaskRecord, now: Timestamp) -> Option<Alarm> {
     let expires = record.lease_expires?;
     let agent = record.assigned_to.map_or("nobody".to_owned(), |agent| agent.to_string());
-    (expires + LEASE_GRACE < now).then(|| Alarm::warning("LEASE EXPIRED", id, format!("{agent} on {id}")))
+    let alarm = || Alarm::warning("LEASE EXPIRED", id, format!("{agent} on {id}")).since(expires);
+    (expires + LEASE_GRACE < now).then(alarm)
 }
 
 fn review_lease_expired(id: &TaskId, record: &TaskRecord, now: Timestamp) -> Option<Alarm> {
     let (reviewer, expires) = (record.reviewing_by?, record.review_lease_expires?);
     let text = format!("{reviewer} on {id} — review can be reclaimed");
-    (expires < now).then(|| Alarm::warning("REVIEW LEASE EXPIRED", id, text))
+    (expires < now).then(|| Alarm::warning("REVIEW LEASE EXPIRED", id, text).since(expires))
 }
 
 /// A rejected task whose coder is not at work.
@@ -76,12 +87,21 @@ fn orphaned(state: &State, id: &TaskId, record: &TaskRecord, now: Timestamp) -> 
         Some(entry) => entry.status.name(),
         None => "not registered",
     };
-    let rejected = record.history.iter().flatten().rev().find(|event| event.is(EventName::Rejected));
-    if rejected.is_some_and(|event| now.since(event.time) <= ORPHAN_GRACE) {
+    let rejected = last(record, EventName::Rejected);
+    // A coder that has just left another task is on its way here.
+    let free = rejected.max(last_act(state, agent));
+    if free.is_some_and(|free| now.since(free) <= ORPHAN_GRACE) {
         return None;
     }
     let text = format!("{id} — assigned to {agent} but agent is {status}");
-    Some(Alarm::critical("ORPHANED REJECTED", id, text))
+    Some(Alarm::critical("ORPHANED REJECTED", id, text).since(rejected))
+}
+
+/// When the agent last did something on any task.
+fn last_act(state: &State, agent: AgentId) -> Option<Timestamp> {
+    let name = agent.to_string();
+    let events = state.records().flat_map(|(_, record)| record.history.iter().flatten());
+    events.filter(|event| event.agent.as_deref() == Some(name.as_str())).map(|event| event.time).max()
 }
 
 /// The coders who have claimed the task.
@@ -96,11 +116,11 @@ fn limits(config: &Config, id: &TaskId, record: &TaskRecord, found: &mut Vec<Ala
     let max_cycles = config.max_review_cycles(record);
     if max_cycles > 0 && cycles >= max_cycles {
         found.push(Alarm::critical("REVIEW LOOP", id, format!("{id} — {cycles} cycles (at cliff)")));
-    } else if max_cycles > 0 && cycles * 100 >= max_cycles * 60 {
+    } else if max_cycles > 0 && reaches(cycles, max_cycles, 60) {
         found.push(approaching(id, "cycles", &format!("review cycles {cycles}/{max_cycles}")));
     }
     let (iteration, max) = (record.iteration.unwrap_or(0), config.max_iterations(record));
-    if max > 0 && iteration * 100 >= max * 80 {
+    if max > 0 && reaches(iteration, max, 80) {
         found.push(approaching(id, "iteration", &format!("iteration {iteration}/{max}")));
     }
     let failed = record.failed_by.as_ref().map_or(0, Vec::len);
@@ -108,6 +128,11 @@ fn limits(config: &Config, id: &TaskId, record: &TaskRecord, found: &mut Vec<Ala
     if failed == 1 && total >= 3 {
         found.push(approaching(id, "failures", &format!("1 of 2 coders failed, {total} review cycles")));
     }
+}
+
+/// Whether a figure has come to so many hundredths of its limit; people may have written any number.
+fn reaches(figure: u32, limit: u32, percent: u64) -> bool {
+    u64::from(figure) * 100 >= u64::from(limit) * percent
 }
 
 fn approaching(id: &TaskId, what: &str, metric: &str) -> Alarm {

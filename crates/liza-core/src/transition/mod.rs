@@ -109,6 +109,7 @@ fn dispatch(tx: &mut Tx<'_>, command: &Command) -> Result<(), Refusal> {
         Command::Checkpoint { cause } => sprint::checkpoint(tx, cause),
         Command::Pause => sprint::pause(tx),
         Command::Resume { decision, note } => sprint::resume(tx, decision.as_deref(), note.as_deref()),
+        Command::FollowFile { file, since } => sprint::follow_file(tx, *file, *since),
         Command::CompleteSprint => sprint::complete(tx),
         Command::NewSprint => sprint::new_sprint(tx),
         Command::SetDeadline { deadline } => sprint::set_deadline(tx, *deadline),

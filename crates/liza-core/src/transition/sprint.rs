@@ -119,7 +119,9 @@ pub(super) fn new_goal(tx: &mut Tx<'_>, description: &str, spec_ref: Option<&str
     *tx.goal()? = goal;
     tx.close_goal(old);
     let past = tx.board.sprint.get(Section::Sprint)?.clone();
-    *tx.sprint()? = Sprint::begin(past.number().saturating_add(1), &id, now);
+    let mut next = Sprint::begin(past.number().saturating_add(1), &id, now);
+    next.timeline.paused_at = past.timeline.paused_at;
+    *tx.sprint()? = next;
     tx.close_sprint(past);
     tx.handoffs()?.clear();
     // The look was at the sprint that is now in the archive. PAUSE stays: it is about the agents, not about the goal.
@@ -169,6 +171,7 @@ pub(super) fn start_next_sprint(tx: &mut Tx<'_>) -> Result<(), Refusal> {
     let mut next = Sprint::begin(past.number().saturating_add(1), &goal, tx.now);
     // What the planner has seen is not new because the sprint is.
     next.seen_triggers = past.seen_triggers.clone();
+    next.timeline.paused_at = past.timeline.paused_at;
     for id in open_tasks(tx) {
         let stretch = past.scope.stretch.contains(&id);
         if stretch { next.scope.stretch.push(id) } else { next.scope.planned.push(id) }
@@ -270,6 +273,14 @@ fn leave_checkpoint(tx: &mut Tx<'_>) -> Result<(), Refusal> {
 
 /// Everybody stops for a while. Said twice it is the same pause.
 pub(super) fn pause(tx: &mut Tx<'_>) -> Result<(), Refusal> {
+    let now = tx.now;
+    // A blackboard whose sprint cannot be read is no reason to let everybody run on.
+    let known = |sprint: &Sprint| sprint.timeline.paused_at.is_some();
+    if !tx.board.sprint.ready().is_some_and(known)
+        && let Ok(sprint) = tx.sprint()
+    {
+        sprint.timeline.paused_at = Some(now);
+    }
     tx.effect(Effect::Raise(HaltFile::Pause));
     if !tx.halt.pause {
         tx.log(LogAction::Paused, None, "paused");
@@ -293,11 +304,12 @@ pub(super) fn resume(tx: &mut Tx<'_>, decision: Option<&str>, note: Option<&str>
     } else {
         leave_checkpoint(tx)?
     }
+    if tx.board.sprint.get(Section::Sprint)?.timeline.paused_at.is_some() {
+        tx.sprint()?.timeline.paused_at = None;
+    }
     tx.effect(Effect::Lower(HaltFile::Pause));
     if at_checkpoint || decision.is_some() {
-        let (timestamp, note) = (tx.now, note.map(str::to_owned));
-        let decision = decision.unwrap_or("continue").to_owned();
-        tx.sprint()?.decisions.push(Decision { timestamp, decision, note });
+        decide(tx, decision.unwrap_or("continue"), note)?;
     }
     let detail = match (decision, note) {
         (Some(decision), Some(note)) => format!("{decision}: {note}"),
@@ -317,6 +329,48 @@ pub(super) fn resume(tx: &mut Tx<'_>, decision: Option<&str>, note: Option<&str>
     tx.reply("paused", false);
     tx.reply("changed", changed);
     tx.reply("sprint", after.to_string());
+    Ok(())
+}
+
+/// The blackboard follows what a person did with the stop files. Whoever comes second finds nothing to do.
+pub(super) fn follow_file(tx: &mut Tx<'_>, file: HaltFile, since: Option<Timestamp>) -> Result<(), Refusal> {
+    let sprint = tx.board.sprint.get(Section::Sprint)?;
+    let (status, paused) = (sprint.status, sprint.timeline.paused_at.is_some());
+    let since = since.map(|since| since.min(tx.now).max(sprint.timeline.started.unwrap_or(since)));
+    match (file, since) {
+        (HaltFile::Abort, Some(_)) => abort(tx),
+        (HaltFile::Checkpoint, Some(since)) if status == SprintStatus::InProgress => {
+            enter_checkpoint(tx)?;
+            tx.sprint()?.timeline.checkpoint_at = Some(since);
+            tx.log(LogAction::Checkpoint, None, "CHECKPOINT was put up by hand");
+            Ok(())
+        }
+        (HaltFile::Checkpoint, None) if status == SprintStatus::Checkpoint => {
+            leave_checkpoint(tx)?;
+            decide(tx, "continue", Some("CHECKPOINT was taken away by hand"))?;
+            tx.log(LogAction::Resumed, None, "CHECKPOINT was taken away by hand");
+            Ok(())
+        }
+        (HaltFile::Pause, Some(since)) if !paused => {
+            tx.sprint()?.timeline.paused_at = Some(since);
+            tx.log(LogAction::Paused, None, "PAUSE was put up by hand");
+            Ok(())
+        }
+        (HaltFile::Pause, None) if paused => {
+            tx.sprint()?.timeline.paused_at = None;
+            tx.log(LogAction::Resumed, None, "PAUSE was taken away by hand");
+            Ok(())
+        }
+        (HaltFile::Abort | HaltFile::Checkpoint | HaltFile::Pause, _) => {
+            Err(Refusal::NothingToDo { what: "follow: the blackboard agrees with the file" })
+        }
+    }
+}
+
+/// Keeps what the human decided.
+fn decide(tx: &mut Tx<'_>, decision: &str, note: Option<&str>) -> Result<(), Refusal> {
+    let entry = Decision { timestamp: tx.now, decision: decision.to_owned(), note: note.map(str::to_owned) };
+    tx.sprint()?.decisions.push(entry);
     Ok(())
 }
 
@@ -357,8 +411,13 @@ pub(super) fn see_triggers(tx: &mut Tx<'_>, keys: &[String]) -> Result<(), Refus
 pub(super) fn record_analysis(tx: &mut Tx<'_>, findings: &[Finding]) -> Result<(), Refusal> {
     let (now, quiet) =
         (tx.now, tx.board.circuit_breaker.get(Section::CircuitBreaker)?.status == BreakerStatus::Ok);
+    let resolved = tx.board.circuit_breaker.get(Section::CircuitBreaker)?.last_resolution();
     tx.breaker()?.last_check = Some(now);
-    let Some(first) = findings.first().filter(|_| quiet) else {
+    // They were found outside the lock: what a human has settled meanwhile does not fire again.
+    let unsettled = |finding: &&Finding| {
+        finding.evidence.iter().all(|(anomaly, _)| resolved.is_none_or(|when| anomaly.timestamp > when))
+    };
+    let Some(first) = findings.iter().find(unsettled).filter(|_| quiet) else {
         tx.reply("status", if quiet { "OK" } else { "TRIGGERED" });
         tx.reply("fired", false);
         return Ok(());
@@ -398,6 +457,9 @@ pub(super) fn resolve(tx: &mut Tx<'_>, resolution: &str) -> Result<(), Refusal> 
         ("resolution".to_owned(), Value::Text(resolution.clone())),
         ("resolved_at".to_owned(), Value::Time(now)),
     ]));
+    if tx.board.sprint.get(Section::Sprint)?.status == SprintStatus::Checkpoint {
+        decide(tx, "continue", Some(&resolution))?;
+    }
     leave_checkpoint(tx)?;
     tx.log(LogAction::CircuitBreaker, None, &format!("{} resolved: {resolution}", trigger.pattern));
     Ok(())

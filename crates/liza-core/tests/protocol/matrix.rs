@@ -8,6 +8,7 @@ use liza_core::board::Loaded;
 use liza_core::command::{
     CheckpointCause, ClaimRole, FruitlessExit, HandoffNotes, Intent, MergeFailure, NewTask, TaskEdit, Verdict,
 };
+use liza_core::effect::HaltFile;
 use liza_core::ids::DiscoveryId;
 use liza_core::invariants::introduced;
 use liza_core::metrics::Metrics;
@@ -243,6 +244,7 @@ fn other_commands(actor: &Actor) -> Vec<Command> {
         Command::Pause,
         Command::Resume { decision: None, note: None },
         Command::Abort,
+        Command::FollowFile { file: HaltFile::Checkpoint, since: Some(now()) },
         Command::CompleteSprint,
         Command::NewSprint,
         Command::SetDeadline { deadline: Some(now()) },

@@ -311,3 +311,39 @@ fn a_sprint_that_is_over_is_not_brought_back_by_a_trigger() {
     assert_eq!(breaker(&world).status, BreakerStatus::Triggered);
     assert_eq!(world.sprint().status, SprintStatus::Completed);
 }
+
+/// Covers: SP-04
+#[test]
+fn what_was_resolved_while_the_analysis_ran_does_not_fire_again() {
+    let mut world = retry("timeout");
+    let late = analyze(&world.state);
+    analyze_and_record(&mut world);
+    world.must(Actor::Human, Command::Resolve { resolution: "raised the limit".into() });
+    let change = world.must(Actor::Human, Command::RecordAnalysis { findings: late });
+    assert_eq!(change.reply["fired"], Value::Bool(false));
+    assert_eq!(breaker(&world).status, BreakerStatus::Ok);
+    assert_eq!(world.sprint().status, SprintStatus::InProgress);
+}
+
+/// Covers: SP-04
+#[test]
+fn unknown_kinds_and_anomalies_without_a_task_do_no_harm() {
+    let mut world = retry("timeout");
+    for anomaly in &mut world.state.journal.anomalies {
+        anomaly.task = None;
+    }
+    observe(&mut world, "made_up", &[("error_pattern", text("timeout"))]);
+    let findings = analyze(&world.state);
+    assert_eq!(findings.len(), 1);
+    assert_eq!((findings[0].evidence.len(), findings[0].tasks()), (3, Vec::new()));
+}
+
+/// Covers: SP-04, SP-01
+#[test]
+fn resolving_is_a_decision_at_the_checkpoint() {
+    let mut world = retry("timeout");
+    analyze_and_record(&mut world);
+    world.must(Actor::Human, Command::Resolve { resolution: "raised the limit".into() });
+    let kept = world.sprint().decisions.last().unwrap();
+    assert_eq!((kept.decision.as_str(), kept.note.as_deref()), ("continue", Some("raised the limit")));
+}

@@ -4,6 +4,7 @@ use liza_core::agent::{Actor, AgentStatus};
 use liza_core::command::{
     CheckpointCause, ClaimRole, Command, FruitlessExit, HandoffNotes, Intent, NewTask, TaskEdit, Verdict,
 };
+use liza_core::effect::HaltFile;
 use liza_core::ids::{AgentId, DiscoveryId, Generation};
 use liza_core::metrics::Metrics;
 use liza_core::notes::{AnomalyType, Severity, Urgency};
@@ -122,6 +123,7 @@ fn human() -> Vec<Command> {
         Command::Pause,
         Command::Resume { decision: None, note: None },
         Command::Abort,
+        Command::FollowFile { file: HaltFile::Pause, since: None },
         Command::NewSprint,
         Command::SetDeadline { deadline: None },
         Command::Retrospective { text: "x".into() },
@@ -189,6 +191,7 @@ fn number(command: &Command) -> usize {
         Command::RecordUsage { .. } => 52,
         Command::DropReservation { .. } => 53,
         Command::Recover { .. } => 54,
+        Command::FollowFile { .. } => 55,
     }
 }
 
@@ -197,7 +200,7 @@ fn number(command: &Command) -> usize {
 fn the_table_has_every_command_once() {
     let mut seen: Vec<usize> = table().iter().flat_map(|row| row.commands.iter().map(number)).collect();
     seen.sort_unstable();
-    assert_eq!(seen, (0..55).collect::<Vec<_>>());
+    assert_eq!(seen, (0..56).collect::<Vec<_>>());
 }
 
 fn may(rights: &str, actor: &Actor) -> bool {

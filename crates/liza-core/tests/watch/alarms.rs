@@ -7,6 +7,7 @@ use liza_core::board::Loaded;
 use liza_core::breaker::{BreakerStatus, Trigger};
 use liza_core::event::{EventName, HistoryEvent};
 use liza_core::ids::DiscoveryId;
+use liza_core::invariants::{Subject, Violation};
 use liza_core::notes::{Discovery, Severity, Urgency};
 use liza_core::record::{Status, TaskRecord};
 use liza_core::time::{Seconds, Timestamp};
@@ -92,6 +93,24 @@ fn a_rejected_task_is_orphaned_when_its_coder_is_not_at_work() {
 
 /// Covers: SP-05
 #[test]
+fn a_coder_on_its_way_from_another_task_leaves_no_orphan() {
+    let mut state = with(Status::Rejected, |record| {
+        let event = HistoryEvent::new(now() - Seconds(600), EventName::Rejected, "code-reviewer-1");
+        record.history.get_or_insert_default().push(event);
+    });
+    place(&mut state, "other", Status::ReadyForReview);
+    let mut other = state.board.body(&task("other")).unwrap().record.clone();
+    other.reviewing_by = None;
+    other.review_lease_expires = None;
+    let submitted = HistoryEvent::new(now(), EventName::ReadyForReview, "coder-1");
+    other.history.get_or_insert_default().push(submitted);
+    state.board.put(task("other"), other);
+    assert_eq!(after(&state, 30), Vec::<String>::new(), "it submitted the other task just now");
+    assert_eq!(after(&state, 31).len(), 1);
+}
+
+/// Covers: SP-05
+#[test]
 fn a_second_coder_is_a_risk() {
     let claims = |names: &'static [&'static str]| {
         with(Status::Claimed, |record| {
@@ -125,6 +144,12 @@ fn limits_are_told_on_the_way_and_at_the_cliff() {
         record.iteration = Some(4);
     });
     assert_eq!(after(&own, 0), ["⚠️ APPROACHING LIMIT: t — iteration 4/5"]);
+    let two_of_three = with(Status::Claimed, |record| {
+        record.max_review_cycles = Some(3);
+        record.review_cycles_current = Some(2);
+    });
+    assert_eq!(after(&two_of_three, 0), ["⚠️ APPROACHING LIMIT: t — review cycles 2/3"]);
+    assert_eq!(after(&at(u32::MAX, u32::MAX, 0), 0).len(), 2, "whatever number a person wrote");
     let failed = |total| {
         with(Status::Unclaimed, |record| {
             record.failed_by = Some(vec![agent("coder-1")]);
@@ -220,9 +245,39 @@ fn a_stall_says_why_as_far_as_the_board_tells() {
         }
         state
     };
-    assert!(stalled(&alive(state_with(Status::Blocked)), 1860).ends_with("every open task is blocked"));
-    assert!(stalled(&empty_state(), 1860).ends_with("no planner is running"));
-    assert_eq!(stalled(&state_with(Status::Merged), 1860), "", "nothing is left to do");
+    let says = |state: State, words: &str| {
+        let told = stalled(&state, 1860);
+        assert!(told.contains(words), "{told:?} does not say {words:?}");
+    };
+    says(alive(state_with(Status::Blocked)), "every open task is blocked; the planner or you must decide");
+    says(empty_state(), "nothing is planned and no planner is running");
+    says(alive(empty_state()), "the planner has not planned yet");
+    says(state_with(Status::Merged), "waiting for a human: every task is over, no planner is running");
+    says(alive(state_with(Status::Merged)), "every task is over and the planner has not judged the goal");
+    says(alive(state_with(Status::Unclaimed)), "1 task(s) can be claimed and no coder takes them");
+    says(alive(state_with(Status::Approved)), "1 task(s) wait for review or merge");
+    says(alive(state_with(Status::Draft)), "1 task(s) wait for the planner");
+    let mut two = state_with(Status::Unclaimed);
+    place(&mut two, "u", Status::Approved);
+    says(two, "no code reviewer is running; 1 task(s) wait for a coder and none is running");
+    let mut unstated = empty_state();
+    if let Loaded::Ready(goal) = &mut unstated.board.goal {
+        goal.description.clear();
+    }
+    says(unstated, "waiting for a human: no goal is stated");
+    let mut held = alive(state_with(Status::Claimed));
+    let mut claimed = held.board.body(&task("t")).unwrap().record.clone();
+    claimed.lease_expires = Some(now() + Seconds(9000));
+    held.board.put(task("t"), claimed);
+    says(held, "in work without a result: t by coder-1");
+    let mut waits = alive(with(Status::Unclaimed, |record| record.depends_on = Some(vec![task("gone")])));
+    waits.board.put(task("gone"), record("gone", Status::Abandoned));
+    says(waits, "1 open task(s) wait for others that are not merged");
+    let mut ending = state_with(Status::Unclaimed);
+    if let Loaded::Ready(sprint) = &mut ending.board.sprint {
+        sprint.timeline.paused_at = Some(now());
+    }
+    assert_eq!(stalled(&ending, 1860), "", "the file is gone, and that it is will be logged in a moment");
     let paused = Sightings { pause_since: Some(now()), ..quiet() };
     let told = lines(&unclaimed, &paused, now() + Seconds(1860));
     assert!(!told.iter().any(|line| line.contains("STALLED")), "{told:?}");
@@ -285,4 +340,68 @@ fn each_alarm_is_said_once_per_episode() {
     assert_eq!(episodes.advance(&stands(&free)).len(), 0);
     assert_eq!(episodes.advance(&stands(&blocked)).len(), 1, "a new episode");
     assert_eq!(remembered.advance(&stands(&blocked)).len(), 0, "also after a restart of the watcher");
+}
+
+/// Covers: SP-05
+#[test]
+fn what_ended_and_came_again_is_another_episode_though_nobody_looked() {
+    let blocked_at = |time: Timestamp| {
+        let state = with(Status::Blocked, |record| {
+            let event = HistoryEvent::new(time, EventName::Blocked, "coder-1");
+            record.history.get_or_insert_default().push(event);
+        });
+        alarms(&state, &quiet(), now() + Seconds(60))
+    };
+    let mut episodes = Episodes::default();
+    assert_eq!(episodes.advance(&blocked_at(now())).len(), 1);
+    assert_eq!(episodes.advance(&blocked_at(now())).len(), 0);
+    assert_eq!(episodes.advance(&blocked_at(now() + Seconds(30))).len(), 1);
+    let stale = |file: fn(Timestamp) -> Sightings, hours: u64| {
+        let since = now() - Seconds::minutes(31) + Seconds::hours(hours);
+        alarms(&empty_state(), &file(since), now() + Seconds::hours(hours))
+    };
+    let files: [fn(Timestamp) -> Sightings; 2] = [
+        |since| Sightings { checkpoint_since: Some(since), ..quiet() },
+        |since| Sightings { pause_since: Some(since), ..quiet() },
+    ];
+    for file in files {
+        let mut episodes = Episodes::default();
+        assert_eq!(episodes.advance(&stale(file, 0)).len(), 1);
+        assert_eq!(episodes.advance(&stale(file, 3)).len(), 1, "another stop, three hours later");
+    }
+}
+
+/// Covers: SP-05, IV-16
+#[test]
+fn a_file_that_cannot_be_read_is_told_and_forgets_nothing() {
+    let mut episodes = Episodes::default();
+    let blocked = with(Status::Blocked, |_| {});
+    assert_eq!(episodes.advance(&alarms(&blocked, &quiet(), now())).len(), 1);
+    let unreadable = Sightings { unreadable: Some("line 3: what?".to_owned()), ..Sightings::default() };
+    let blind = alarms(&State::default(), &unreadable, now());
+    assert_eq!(blind.iter().map(Alarm::line).collect::<Vec<_>>(), ["🚨 INVALID STATE: line 3: what?"]);
+    assert_eq!(episodes.advance_blind(&blind).len(), 1);
+    assert_eq!(episodes.advance_blind(&blind).len(), 0);
+    assert_eq!(episodes.advance(&alarms(&blocked, &quiet(), now())).len(), 0, "it was said before");
+    assert_eq!(episodes.advance(&blind).len(), 1, "unreadable again is another episode");
+}
+
+/// Covers: SP-05, IV-16
+#[test]
+fn every_violation_is_told_and_strays_too() {
+    let wrong = |message: &str| Violation { subject: Subject::Task(task("t")), message: message.to_owned() };
+    let seen = Sightings {
+        violations: vec![wrong("no done_when"), wrong("no spec_ref")],
+        stray_changes: vec!["src/a.rs".to_owned()],
+        ..quiet()
+    };
+    let told = lines(&empty_state(), &seen, now());
+    assert_eq!(
+        told,
+        [
+            "🚨 INVALID STATE: t: no done_when",
+            "🚨 INVALID STATE: t: no spec_ref",
+            "🚨 STRAY CHANGES: src/a.rs was changed outside a task"
+        ]
+    );
 }

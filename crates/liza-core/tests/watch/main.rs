@@ -10,6 +10,7 @@
 )]
 
 mod alarms;
+mod by_files;
 mod by_hand;
 #[path = "../protocol/fixture.rs"]
 mod fixture;

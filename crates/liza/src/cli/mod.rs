@@ -7,6 +7,7 @@ mod abort;
 mod add_task;
 mod agent;
 mod align;
+mod analyze;
 mod anomaly;
 mod archive;
 mod checkpoint;
@@ -47,6 +48,7 @@ mod recover;
 mod register;
 mod rehearsal;
 mod release_claim;
+mod resolve;
 mod resume;
 mod retro;
 mod run;
@@ -64,6 +66,7 @@ mod teller;
 mod unblock_task;
 mod update_sprint_metrics;
 mod validate;
+mod watch;
 mod wt_create;
 mod wt_delete;
 mod wt_merge;
@@ -96,6 +99,7 @@ enum Verb {
     AddTask(add_task::Args),
     Agent(agent::Args),
     Align(align::Args),
+    Analyze(analyze::Args),
     Anomaly(anomaly::Args),
     Archive(archive::Args),
     Checkpoint(checkpoint::Args),
@@ -128,6 +132,7 @@ enum Verb {
     Register(register::Args),
     Rehearsal(rehearsal::Args),
     ReleaseClaim(release_claim::Args),
+    Resolve(resolve::Args),
     Resume(resume::Args),
     Retro(retro::Args),
     Run(run::Args),
@@ -144,6 +149,7 @@ enum Verb {
     UnblockTask(unblock_task::Args),
     UpdateSprintMetrics(update_sprint_metrics::Args),
     Validate(validate::Args),
+    Watch(watch::Args),
     WtCreate(wt_create::Args),
     WtDelete(wt_delete::Args),
     WtMerge(wt_merge::Args),
@@ -183,6 +189,7 @@ fn dispatch(verb: Verb, context: &Context) -> Result<Reply, CommandError> {
         Verb::AddTask(args) => add_task::run(args, context),
         Verb::Agent(args) => agent::run(args, context),
         Verb::Align(args) => align::run(args, context),
+        Verb::Analyze(args) => analyze::run(&args, context),
         Verb::Anomaly(args) => anomaly::run(args, context),
         Verb::Archive(args) => archive::run(&args, context),
         Verb::Checkpoint(args) => checkpoint::run(&args, context),
@@ -215,6 +222,7 @@ fn dispatch(verb: Verb, context: &Context) -> Result<Reply, CommandError> {
         Verb::Register(args) => register::run(args, context),
         Verb::Rehearsal(args) => rehearsal::run(&args, context),
         Verb::ReleaseClaim(args) => release_claim::run(args, context),
+        Verb::Resolve(args) => resolve::run(args, context),
         Verb::Resume(args) => resume::run(args, context),
         Verb::Retro(args) => retro::run(&args, context),
         Verb::Run(args) => run::run(args, context),
@@ -230,6 +238,7 @@ fn dispatch(verb: Verb, context: &Context) -> Result<Reply, CommandError> {
         Verb::UnblockTask(args) => unblock_task::run(args, context),
         Verb::UpdateSprintMetrics(_) => update_sprint_metrics::run(context),
         Verb::Validate(args) => validate::run(&args, context),
+        Verb::Watch(args) => watch::run(&args, context),
         Verb::WtCreate(args) => wt_create::run(&args, context),
         Verb::WtDelete(args) => wt_delete::run(args, context),
         Verb::WtMerge(args) => wt_merge::run(&args, context),

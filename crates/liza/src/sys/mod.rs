@@ -4,6 +4,7 @@
 //! fall-back beside it that does less, never something else.
 
 pub mod brood;
+pub mod desktop;
 pub mod process;
 
 #[cfg(target_os = "linux")]

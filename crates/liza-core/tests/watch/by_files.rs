@@ -1,0 +1,189 @@
+//! Bare stop files and the deadline bring the blackboard into line, exactly as the commands do.
+
+use liza_core::agent::Actor;
+use liza_core::board::Loaded;
+use liza_core::by_files::{Standing, by_files, next_deadline};
+use liza_core::command::CheckpointCause;
+use liza_core::effect::{Effect, HaltFile};
+use liza_core::event::LogEntry;
+use liza_core::goal::GoalStatus;
+use liza_core::sprint::{Sprint, SprintStatus};
+use liza_core::time::{Seconds, Timestamp};
+use liza_core::{Change, Command, Refusal, Request, State, apply};
+
+use crate::fixture::*;
+
+fn at(state: &State, now: Timestamp, command: Command) -> Result<Change, Refusal> {
+    apply(&state.board, &Request { now, ..request(Actor::Human, command) })
+}
+
+fn done(state: &mut State, now: Timestamp, command: Command) -> (Vec<Effect>, LogEntry) {
+    let change = at(state, now, command).unwrap();
+    state.absorb(&change);
+    (change.effects, change.log.unwrap())
+}
+
+/// Carries out what the files ask for, and what they ask then; gives the log of it.
+fn settle(state: &mut State, files: Standing, now: Timestamp) -> Vec<(String, String)> {
+    let mut told = Vec::new();
+    while let Some(command) = by_files(state, files, now) {
+        let (_, log) = done(state, now, command.clone());
+        told.push((log.agent, format!("{} {}", log.action, log.detail)));
+        let again = at(state, now, command.clone()).unwrap_err();
+        assert!(["nothing_to_do", "goal_not_open"].contains(&again.code()), "{command:?}: {again}");
+    }
+    told
+}
+
+fn sprint(state: &State) -> &Sprint {
+    state.board.sprint.ready().unwrap()
+}
+
+fn edit_sprint(state: &mut State) -> &mut Sprint {
+    match &mut state.board.sprint {
+        Loaded::Ready(sprint) => sprint,
+        _ => panic!("no sprint"),
+    }
+}
+
+fn human(words: &str) -> Vec<(String, String)> {
+    vec![("human".to_owned(), words.to_owned())]
+}
+
+/// Covers: SP-01, SP-07
+#[test]
+fn a_checkpoint_file_is_a_checkpoint_since_it_was_made_and_its_removal_a_resumption() {
+    let mut state = empty_state();
+    let (made, noticed) = (now() + Seconds(10), now() + Seconds(40));
+    let files = Standing { checkpoint: Some(made), ..Standing::default() };
+    assert_eq!(settle(&mut state, files, noticed), human("checkpoint CHECKPOINT was put up by hand"));
+    assert_eq!(sprint(&state).status, SprintStatus::Checkpoint);
+    assert_eq!(sprint(&state).timeline.checkpoint_at, Some(made));
+    let gone = settle(&mut state, Standing::default(), noticed + Seconds(60));
+    assert_eq!(gone, human("resumed CHECKPOINT was taken away by hand"));
+    assert_eq!(sprint(&state).status, SprintStatus::InProgress);
+    assert_eq!(sprint(&state).decisions.last().unwrap().decision, "continue");
+}
+
+/// Covers: SP-01
+#[test]
+fn a_file_older_than_the_sprint_or_from_the_future_is_dated_within_it() {
+    for (made, kept) in [(now() - Seconds(9000), now()), (now() + Seconds(9000), now() + Seconds(5))] {
+        let mut state = empty_state();
+        settle(&mut state, Standing { checkpoint: Some(made), ..Standing::default() }, now() + Seconds(5));
+        assert_eq!(sprint(&state).timeline.checkpoint_at, Some(kept));
+    }
+}
+
+/// Covers: SP-07
+#[test]
+fn a_removed_checkpoint_file_leaves_the_pause() {
+    let mut state = empty_state();
+    done(&mut state, now(), Command::Pause);
+    done(&mut state, now(), Command::Checkpoint { cause: CheckpointCause::Human });
+    let files = Standing { pause: Some(now()), ..Standing::default() };
+    let command = by_files(&state, files, now()).unwrap();
+    let (effects, _) = done(&mut state, now(), command);
+    assert_eq!(effects, [Effect::Lower(HaltFile::Checkpoint)]);
+    assert_eq!(by_files(&state, files, now()), None, "and the pause is known");
+}
+
+/// Covers: SP-07
+#[test]
+fn a_pause_by_hand_is_logged_once_when_it_comes_and_once_when_it_goes() {
+    let mut state = empty_state();
+    let files = Standing { pause: Some(now()), ..Standing::default() };
+    assert_eq!(settle(&mut state, files, now()), human("paused PAUSE was put up by hand"));
+    assert_eq!(sprint(&state).timeline.paused_at, Some(now()));
+    assert_eq!(settle(&mut state, files, now() + Seconds(5)), []);
+    let gone = settle(&mut state, Standing::default(), now() + Seconds(9));
+    assert_eq!(gone, human("resumed PAUSE was taken away by hand"));
+    assert_eq!(sprint(&state).timeline.paused_at, None);
+}
+
+/// Covers: SP-07
+#[test]
+fn what_the_commands_did_needs_no_following() {
+    let mut state = empty_state();
+    done(&mut state, now(), Command::Pause);
+    let paused = Standing { pause: Some(now()), ..Standing::default() };
+    assert_eq!(by_files(&state, paused, now()), None);
+    done(&mut state, now(), Command::Resume { decision: None, note: None });
+    assert_eq!(by_files(&state, Standing::default(), now()), None);
+    done(&mut state, now(), Command::Checkpoint { cause: CheckpointCause::Human });
+    let held = Standing { checkpoint: Some(now()), ..Standing::default() };
+    assert_eq!(by_files(&state, held, now()), None);
+    done(&mut state, now(), Command::Abort);
+    let aborted = Standing { abort: Some(now()), ..held };
+    assert_eq!(by_files(&state, aborted, now()), None);
+}
+
+/// Covers: SP-01, SP-07
+#[test]
+fn an_abort_file_aborts_for_good_and_comes_before_all_others() {
+    let mut state = empty_state();
+    let all = Standing { pause: Some(now()), checkpoint: Some(now()), abort: Some(now()) };
+    let told = settle(&mut state, all, now());
+    assert_eq!(told[0].1, "aborted goal and sprint aborted");
+    assert_eq!(state.board.goal.ready().unwrap().status, GoalStatus::Aborted);
+    assert_eq!(sprint(&state).status, SprintStatus::Aborted);
+    let after = settle(&mut state, Standing::default(), now());
+    assert_eq!(after, human("resumed PAUSE was taken away by hand"), "nothing brings the goal back");
+    assert_eq!(state.board.goal.ready().unwrap().status, GoalStatus::Aborted);
+}
+
+/// Covers: SP-01
+#[test]
+fn the_deadline_is_a_checkpoint_by_the_system_once() {
+    let mut state = empty_state();
+    let due = now() + Seconds(100);
+    edit_sprint(&mut state).timeline.deadline = Some(due);
+    assert_eq!(next_deadline(&state, now()), Some(due));
+    assert_eq!(by_files(&state, Standing::default(), due - Seconds(1)), None);
+    let command = by_files(&state, Standing::default(), due);
+    assert_eq!(command, Some(Command::Checkpoint { cause: CheckpointCause::Deadline }));
+    let (_, log) = done(&mut state, due, command.unwrap());
+    assert_eq!((log.agent.as_str(), log.action.as_str()), ("system", "checkpoint"));
+    assert_eq!(next_deadline(&state, due), None);
+    done(&mut state, due + Seconds(50), Command::Resume { decision: None, note: None });
+    assert_eq!(by_files(&state, Standing::default(), due + Seconds(60)), None);
+}
+
+/// Covers: SP-01
+#[test]
+fn a_deadline_that_passes_during_a_checkpoint_does_not_stop_everybody_again() {
+    let mut state = empty_state();
+    let due = now() + Seconds(100);
+    edit_sprint(&mut state).timeline.deadline = Some(due);
+    done(&mut state, now() + Seconds(50), Command::Checkpoint { cause: CheckpointCause::Human });
+    done(&mut state, now() + Seconds(300), Command::Resume { decision: None, note: None });
+    assert_eq!(
+        by_files(&state, Standing::default(), now() + Seconds(301)),
+        None,
+        "the human has just looked"
+    );
+}
+
+/// Covers: SP-07
+#[test]
+fn a_pause_outlives_the_sprint_in_which_it_began() {
+    let mut state = empty_state();
+    done(&mut state, now(), Command::Pause);
+    edit_sprint(&mut state).status = SprintStatus::Completed;
+    done(&mut state, now(), Command::NewSprint);
+    let files = Standing { pause: Some(now()), ..Standing::default() };
+    assert_eq!(by_files(&state, files, now()), None);
+    assert_eq!(
+        by_files(&state, Standing::default(), now()),
+        Some(Command::FollowFile { file: HaltFile::Pause, since: None })
+    );
+}
+
+/// Covers: SP-06
+#[test]
+fn a_sprint_that_is_over_follows_no_checkpoint_file() {
+    let mut state = empty_state();
+    edit_sprint(&mut state).status = SprintStatus::Completed;
+    let files = Standing { checkpoint: Some(now()), ..Standing::default() };
+    assert_eq!(by_files(&state, files, now()), None);
+}

@@ -1,0 +1,199 @@
+//! The circuit breaker at work: the analysis brought to the blackboard, and its report for the human.
+//!
+//! Observes only: patterns are found in `liza-core`, tasks are never touched.
+
+use std::fs;
+use std::io;
+use std::path::PathBuf;
+
+use liza_core::board::State;
+use liza_core::breaker::{BreakerStatus, Finding, Trigger, analyze};
+use liza_core::event::one_line;
+use liza_core::ids::TaskId;
+use liza_core::time::Timestamp;
+
+use crate::project::Project;
+use crate::secrets::Masker;
+
+use super::file::{archive, replace};
+
+/// The report's place.
+pub const REPORT: &str = ".liza/circuit_breaker_report.md";
+
+/// The longest text in a cell of a table.
+const CELL_MAX: usize = 200;
+
+/// As many anomalies of one pattern as are shown.
+const SHOWN: usize = 50;
+
+/// Writes the report of what made the breaker fire, once per trigger; an older report goes to the archive. Gives its
+/// path where the breaker has fired, whoever wrote it.
+pub fn report(project: &Project, state: &State, masker: &Masker) -> io::Result<Option<PathBuf>> {
+    let Some(breaker) = state.board.circuit_breaker.ready() else { return Ok(None) };
+    let Some(trigger) = breaker.current_trigger.as_ref() else { return Ok(None) };
+    if breaker.status != BreakerStatus::Triggered {
+        return Ok(None);
+    }
+    let path = project.root().join(REPORT);
+    let heading = heading(trigger);
+    match fs::read_to_string(&path) {
+        Ok(text) if text.starts_with(&heading) => return Ok(Some(path)),
+        Ok(text) => archive(&path, when(&text).unwrap_or(trigger.timestamp))?,
+        Err(_) => {}
+    }
+    replace(&path, &page(state, trigger, &analyze(state), masker))?;
+    Ok(Some(path))
+}
+
+/// The first lines, by which one trigger's report is told from another's.
+fn heading(trigger: &Trigger) -> String {
+    format!(
+        "# Circuit breaker: {}\n\n- When: {}\n",
+        cell(&trigger.pattern, &Masker::default()),
+        trigger.timestamp
+    )
+}
+
+fn when(text: &str) -> Option<Timestamp> {
+    text.lines().find_map(|line| line.strip_prefix("- When: ")).and_then(|time| time.parse().ok())
+}
+
+/// The whole report.
+fn page(state: &State, trigger: &Trigger, findings: &[Finding], masker: &Masker) -> String {
+    let cell = |text: &str| cell(text, masker);
+    let mut page = heading(trigger);
+    page.push_str(&format!("- Severity: {}\n", cell(trigger.severity.as_deref().unwrap_or("unknown"))));
+    page.push_str(&format!("- Common factor: {}\n", cell(trigger.common_factor.as_deref().unwrap_or("–"))));
+    if let Some(sprint) = state.board.sprint.ready() {
+        page.push_str(&format!("- Sprint: {}\n", cell(&sprint.id)));
+    }
+    page.push_str("\nEverybody waits at a checkpoint. Nothing was changed; it is for you to decide.\n");
+    // The trigger first, then whatever else fires.
+    let (own, others): (Vec<&Finding>, Vec<&Finding>) =
+        findings.iter().partition(|finding| finding.pattern.name() == trigger.pattern);
+    for finding in own.iter().chain(&others) {
+        page.push_str(&evidence(finding, masker));
+    }
+    if own.is_empty() {
+        page.push_str(
+            "\nThe anomalies that made it fire are no longer on the blackboard; see .liza/log.yaml.\n",
+        );
+    }
+    let tasks = affected_tasks(trigger, findings);
+    page.push_str("\n## Affected\n\n| Task | Status | Specification |\n|---|---|---|\n");
+    for task in &tasks {
+        let record = state.board.body(task).ok().map(|body| &body.record);
+        let status = state.board.status(task).map_or("unknown".to_owned(), |status| status.to_string());
+        let spec = record.and_then(|record| record.spec_ref.as_deref()).unwrap_or("–");
+        page.push_str(&format!("| {} | {} | {} |\n", cell(task.as_str()), cell(&status), cell(spec)));
+    }
+    let named = specs(findings);
+    if !named.is_empty() {
+        let named: Vec<String> = named.iter().map(|spec| cell(spec)).collect();
+        page.push_str(&format!("\nSpecifications that the anomalies name: {}\n", named.join(", ")));
+    }
+    page.push_str(CHECKLIST);
+    page
+}
+
+const CHECKLIST: &str = "
+## For you
+
+- [ ] Is the common factor real, or chance?
+- [ ] Read the tasks above: `liza show TASK`
+- [ ] Mend the cause where it lies: the specification, the plan, the architecture, the tools, the service outside
+- [ ] If a specification changes: `liza spec-change --spec REF --change TEXT --triggered-by TASK`
+- [ ] If tasks change: `liza supersede-task`, `liza abandon-task`, `liza add-task`, or leave a `liza note`
+- [ ] Then `liza resolve \"what you did\"`: the trigger goes to the history and work goes on
+- [ ] Or `liza abort`, if the goal is not worth it
+";
+
+/// One pattern: what it is, and the anomalies that show it.
+fn evidence(finding: &Finding, masker: &Masker) -> String {
+    let (pattern, cell) = (finding.pattern, |text: &str| cell(text, masker));
+    let mut page = format!(
+        "\n## {} ({})\n\nCommon factor: {}\n\n| When | Task | By | Anomaly | Text |\n|---|---|---|---|---|\n",
+        cell(pattern.name()),
+        cell(pattern.severity()),
+        cell(&finding.common_factor)
+    );
+    for (anomaly, text) in finding.evidence.iter().take(SHOWN) {
+        let task = anomaly.task.as_ref().map_or("–", TaskId::as_str);
+        page.push_str(&format!(
+            "| {} | {} | {} | {} | {} |\n",
+            anomaly.timestamp,
+            cell(task),
+            cell(anomaly.reporter.as_deref().unwrap_or("–")),
+            cell(&anomaly.kind),
+            cell(text)
+        ));
+    }
+    if finding.evidence.len() > SHOWN {
+        page.push_str(&format!("\nand {} more\n", finding.evidence.len() - SHOWN));
+    }
+    page
+}
+
+fn affected_tasks(trigger: &Trigger, findings: &[Finding]) -> Vec<TaskId> {
+    let mut tasks = trigger.tasks.clone();
+    tasks.extend(findings.iter().flat_map(Finding::tasks));
+    tasks.sort();
+    tasks.dedup();
+    tasks
+}
+
+/// The specifications that anomalies name themselves.
+fn specs(findings: &[Finding]) -> Vec<String> {
+    let evidence = findings.iter().flat_map(|finding| &finding.evidence);
+    let named = evidence.filter_map(|(anomaly, _)| anomaly.details.get("spec_ref"));
+    let mut specs: Vec<String> = named.filter(|value| !value.is_blank()).map(ToString::to_string).collect();
+    specs.sort();
+    specs.dedup();
+    specs
+}
+
+/// A text that somebody else wrote, fit for a cell of a table: one line, masked, cut, and nothing in it is markup.
+fn cell(text: &str, masker: &Masker) -> String {
+    let line = one_line(&masker.mask(text), CELL_MAX);
+    let mut out = String::with_capacity(line.len());
+    let mut rest = line.chars().peekable();
+    let mut in_word = false;
+    while let Some(c) = rest.next() {
+        match c {
+            '&' => out.push_str("&amp;"),
+            '<' => out.push_str("&lt;"),
+            // Inside a word it is no markup, and names stay what people search for.
+            '_' if in_word && rest.peek().is_some_and(|next| next.is_alphanumeric()) => out.push('_'),
+            // The colon and the at sign, so that no address becomes a link by itself.
+            '\\' | '`' | '*' | '_' | '[' | ']' | '|' | '#' | '!' | '~' | '$' | '>' | ':' | '@' => {
+                out.push('\\');
+                out.push(c);
+            }
+            c => out.push(c),
+        }
+        in_word = c.is_alphanumeric();
+    }
+    out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Covers: SP-04
+    #[test]
+    fn what_agents_write_is_no_markup_and_no_secret() {
+        let masker = Masker::new([("API_KEY", "hunter2-hunter2")]);
+        let cases = [
+            ("a|b\n| c", "a\\|b \\| c"),
+            ("[x](https://evil)", "\\[x\\](https\\://evil)"),
+            ("<img src=x> & `rm`", "&lt;img src=x\\> &amp; \\`rm\\`"),
+            ("retry_loop _em_ __b__", "retry_loop \\_em\\_ \\_\\_b\\_\\_"),
+            ("key hunter2-hunter2", "key \\[masked\\]"),
+        ];
+        for (given, shown) in cases {
+            assert_eq!(cell(given, &masker), shown);
+        }
+        assert!(cell(&"x".repeat(5000), &masker).chars().count() <= CELL_MAX + 1);
+    }
+}

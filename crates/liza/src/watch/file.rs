@@ -1,0 +1,125 @@
+//! The watcher's own files in `.liza`: alerts.log, which only grows, alerts.state, and pages that are replaced whole.
+
+use std::collections::BTreeSet;
+use std::fs::{self, OpenOptions};
+use std::io::{self, ErrorKind, Write as _};
+use std::path::{Path, PathBuf};
+
+use liza_core::alarm::Episodes;
+use liza_core::time::Timestamp;
+use serde::{Deserialize, Serialize};
+
+/// When alerts.log moves to the archive: some ten thousand alerts.
+const LOG_MAX: u64 = 1024 * 1024;
+
+/// Replaces a file: whole or not at all.
+pub(super) fn replace(path: &Path, text: &str) -> io::Result<()> {
+    let mut name = path.file_name().unwrap_or_default().to_owned();
+    name.push(".tmp");
+    let step = path.with_file_name(name);
+    let write = || {
+        let mut file = fs::File::create(&step)?;
+        file.write_all(text.as_bytes())?;
+        file.sync_data()?;
+        fs::rename(&step, path)
+    };
+    write().inspect_err(|_| {
+        // A full disk: leave no half file behind. The first error is the one to tell.
+        let _ = fs::remove_file(&step);
+    })
+}
+
+/// Moves a file to the archive, under its own name and that time.
+pub(super) fn archive(path: &Path, when: Timestamp) -> io::Result<()> {
+    let folder = path.parent().unwrap_or(Path::new(".")).join("archive");
+    fs::create_dir_all(&folder)?;
+    let part = |part: Option<&std::ffi::OsStr>| part.unwrap_or_default().to_string_lossy().into_owned();
+    let (stem, end) = (part(path.file_stem()), part(path.extension()));
+    let stamp = when.to_string().replace(':', "");
+    let name = |n: u32| match n {
+        0 => format!("{stem}-{stamp}.{end}"),
+        n => format!("{stem}-{stamp}-{n}.{end}"),
+    };
+    let free = (0..1000).map(|n| folder.join(name(n))).find(|path| !path.exists());
+    fs::rename(path, free.ok_or(ErrorKind::AlreadyExists)?)
+}
+
+/// `alerts.log`: one line per alert, never rewritten.
+#[derive(Debug)]
+pub(super) struct Book {
+    path: PathBuf,
+}
+
+impl Book {
+    pub(super) fn in_folder(folder: &Path) -> Self {
+        Self { path: folder.join("alerts.log") }
+    }
+
+    /// Appends a line. A book that is full goes to the archive first; nothing is lost.
+    pub(super) fn append(&self, now: Timestamp, line: &str) -> io::Result<()> {
+        if fs::metadata(&self.path).is_ok_and(|meta| meta.len() >= LOG_MAX) {
+            archive(&self.path, now)?;
+        }
+        let mut file = OpenOptions::new().append(true).create(true).open(&self.path)?;
+        // One call, so that lines of several writers do not mix.
+        file.write_all(format!("{now} {line}\n").as_bytes())
+    }
+}
+
+/// What stands and has been said, as it is kept in `alerts.state`.
+#[derive(Debug, Default, Serialize, Deserialize)]
+struct Kept {
+    version: u32,
+    told: BTreeSet<String>,
+}
+
+/// `alerts.state`: what a new watcher need not say again.
+#[derive(Debug)]
+pub(super) struct Memory {
+    path: PathBuf,
+    saved: Episodes,
+}
+
+impl Memory {
+    /// Reads it. One that makes no sense is taken for empty, and why is told: what stands is then said once more.
+    pub(super) fn open(folder: &Path) -> (Self, Option<String>) {
+        let path = folder.join("alerts.state");
+        let read = || -> Result<BTreeSet<String>, String> {
+            match fs::read_to_string(&path) {
+                Ok(text) => serde_json::from_str::<Kept>(&text)
+                    .map(|kept| kept.told)
+                    .map_err(|error| error.to_string()),
+                Err(error) if error.kind() == ErrorKind::NotFound => Ok(BTreeSet::new()),
+                Err(error) => Err(error.to_string()),
+            }
+        };
+        let (told, trouble) = match read() {
+            Ok(told) => (told, None),
+            Err(why) => {
+                let told = "what stands is said once more";
+                (
+                    BTreeSet::new(),
+                    Some(format!("alerts.state could not be read and is begun anew, {told}: {why}")),
+                )
+            }
+        };
+        (Self { path, saved: Episodes(told) }, trouble)
+    }
+
+    /// What has been said and still stood.
+    pub(super) fn episodes(&self) -> Episodes {
+        self.saved.clone()
+    }
+
+    /// Keeps what stands now, where that changed.
+    pub(super) fn keep(&mut self, episodes: &Episodes) -> io::Result<()> {
+        if self.saved == *episodes && self.path.exists() {
+            return Ok(());
+        }
+        let kept = Kept { version: 1, told: episodes.0.clone() };
+        let text = serde_json::to_string_pretty(&kept)?;
+        replace(&self.path, &format!("{text}\n"))?;
+        self.saved = episodes.clone();
+        Ok(())
+    }
+}

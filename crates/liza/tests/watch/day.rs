@@ -1,0 +1,199 @@
+//! One day of a team, minute by minute with a clock of its own: each alarm once, in the right order, whoever watches.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use liza::watch::{Options, Watcher};
+use liza_core::agent::Actor;
+use liza_core::command::NewTask;
+use liza_core::notes::{AnomalyType, Severity, Urgency};
+use liza_core::sprint::SprintStatus;
+use liza_core::value::{Fields, Value};
+use liza_core::{Command, State};
+
+use crate::fixture::Clocked;
+
+const DAY: u64 = 13 * 60;
+
+fn options() -> Options {
+    Options { analyze: true, desktop: false, ..Options::default() }
+}
+
+/// What happens at which minute.
+type Script = BTreeMap<u64, Box<dyn Fn(&Clocked)>>;
+
+fn add_task(id: &str, draft: bool) -> Command {
+    let text = |text: &str| Some(text.to_owned());
+    let new = NewTask {
+        description: "Do it".to_owned(),
+        spec_ref: text("specs/vision.md"),
+        done_when: text("done"),
+        scope: text("all"),
+        draft,
+        ..NewTask::default()
+    };
+    Command::AddTask { task: id.parse().unwrap(), new }
+}
+
+fn anomaly() -> Command {
+    let details = [("count", Value::from(3u32)), ("error_pattern", Value::from("connection reset"))];
+    let details: Fields = details.into_iter().map(|(key, value)| (key.to_owned(), value)).collect();
+    Command::Anomaly { kind: AnomalyType::RetryLoop, task: Some("core".parse().unwrap()), details }
+}
+
+fn block() -> Command {
+    Command::MarkBlocked {
+        task: "core".parse().unwrap(),
+        reason: "spec is silent".to_owned(),
+        questions: vec!["Which?".to_owned()],
+        attempted: Vec::new(),
+    }
+}
+
+fn supervisor(state: &State, name: &str) -> Actor {
+    let agent = name.parse().unwrap();
+    Actor::Supervisor(agent, state.board.agents().unwrap().get(&agent).unwrap().generation.unwrap())
+}
+
+fn script() -> Script {
+    let mut script: Script = BTreeMap::new();
+    let mut at = |minute: u64, what: Box<dyn Fn(&Clocked)>| drop(script.insert(minute, what));
+    at(1, Box::new(|day| day.claim("core", supervisor(&day.state(), "coder-1"))));
+    // Its lease of five minutes runs out at minute 6, and the grace at minute 7.
+    at(
+        10,
+        Box::new(|day| {
+            let agents = vec![("coder-1".parse().unwrap(), None)];
+            day.human(Command::Heartbeat { agents, length: Some(liza_core::time::Seconds::hours(48)) });
+        }),
+    );
+    at(15, Box::new(|day| day.by_hand("iteration: 1\n", "iteration: 8\n")));
+    at(20, Box::new(|day| day.human(block())));
+    at(30, Box::new(|day| day.put_up("PAUSE")));
+    at(170, Box::new(|day| day.take_away("PAUSE")));
+    at(
+        210,
+        Box::new(|day| {
+            day.human(Command::Discover {
+                task: None,
+                description: "no timeout".to_owned(),
+                severity: Severity::Critical,
+                urgency: Urgency::Immediate,
+                recommendation: None,
+            });
+        }),
+    );
+    at(211, Box::new(|day| day.human(add_task("idea", true))));
+    at(250, Box::new(|day| (0..3).for_each(|_| day.human(anomaly()))));
+    at(745, Box::new(|day| day.human(Command::Resolve { resolution: "a longer limit".to_owned() })));
+    at(
+        750,
+        Box::new(|day| {
+            let deadline = Some(day.start + liza_core::time::Seconds::minutes(755));
+            day.human(Command::SetDeadline { deadline });
+        }),
+    );
+    at(760, Box::new(|day| day.human(Command::Resume { decision: None, note: None })));
+    script
+}
+
+/// What is to be heard, and when.
+const HEARD: [(u64, &str); 15] = [
+    (8, "🚨 INVALID STATE: coder-1: WORKING agent's lease ended at"),
+    (8, "⚠️ LEASE EXPIRED: coder-1 on core"),
+    (15, "⚠️ APPROACHING LIMIT: core — iteration 8/10"),
+    (20, "⚠️ BLOCKED: core — spec is silent"),
+    (61, "⚠️ STALE PAUSE: PAUSE file exists for 31min"),
+    (151, "🚨 FORGOTTEN PAUSE: PAUSE file exists for 121min"),
+    (202, "⚠️ STALLED: no progress for 31m — every open task is blocked"),
+    (210, "🚨 IMMEDIATE DISCOVERY: disc-1 — no timeout (Planner should wake)"),
+    (242, "⚠️ STALE DRAFT: idea — created 31min ago (Planner crash?)"),
+    (242, "⚠️ STALLED: no progress for 31m — 2 task(s) wait for the planner"),
+    (250, "🚨 CIRCUIT BREAKER: retry_cluster; see .liza/circuit_breaker_report.md, then liza resolve"),
+    (281, "⚠️ CHECKPOINT STALE: waiting for human for 31m"),
+    (371, "🚨 CHECKPOINT STUCK: waiting for human for 2h 1m"),
+    (731, "🚨 CHECKPOINT ABANDONED?: waiting for human for 8h 1m"),
+    (755, "⚠️ SPRINT DEADLINE: sprint-1 was due at"),
+];
+
+/// Lives the day; the watcher is replaced at the given minutes.
+fn live(restarts: &[u64]) -> (Clocked, Vec<(u64, String)>) {
+    let mut day = Clocked::new();
+    day.human(add_task("core", false));
+    for name in ["planner-1", "coder-1", "code-reviewer-1"] {
+        day.register(name);
+    }
+    let script = script();
+    // Every fifth minute, and the minutes around those at which something happens or is to be heard.
+    let turns = script.keys().copied().chain(HEARD.map(|(minute, _)| minute)).chain(restarts.iter().copied());
+    let around = turns.flat_map(|minute| minute.saturating_sub(1)..=minute + 1);
+    let looks: BTreeSet<u64> = around.chain((0..=DAY).step_by(5)).collect();
+    let mut watcher: Watcher = day.watcher(options());
+    let mut heard = Vec::new();
+    for minute in looks {
+        day.at_minute(minute);
+        if restarts.contains(&minute) {
+            drop(watcher);
+            watcher = day.watcher(options());
+        }
+        if let Some(happens) = script.get(&minute) {
+            happens(&day);
+        }
+        let look = watcher.look(day.now);
+        heard.extend(look.alerts.iter().map(|alert| (minute, alert.line())));
+        escalation_is_right(&day, minute);
+    }
+    (day, heard)
+}
+
+/// Written at two hours, suggesting to abort at eight, gone with the checkpoint.
+fn escalation_is_right(day: &Clocked, minute: u64) {
+    let text = day.stands("ESCALATION").then(|| day.test.read(".liza/ESCALATION"));
+    match minute {
+        371..745 => {
+            let text = text.unwrap_or_else(|| panic!("no ESCALATION at minute {minute}"));
+            assert!(text.contains("sprint-1 has waited for a human since"), "{text}");
+            assert!(text.contains("  core  BLOCKED\n") && text.contains("  idea  DRAFT\n"), "{text}");
+            assert!(text.contains("liza resume") && text.contains("liza abort"), "{text}");
+            assert_eq!(text.contains("Eight hours"), minute >= 731, "minute {minute}: {text}");
+        }
+        _ => assert_eq!(text, None, "minute {minute}"),
+    }
+}
+
+#[track_caller]
+fn is_as_expected(day: &Clocked, heard: &[(u64, String)]) {
+    let shown: Vec<String> = heard.iter().map(|(minute, line)| format!("{minute} {line}")).collect();
+    assert_eq!(heard.len(), HEARD.len(), "{shown:#?}");
+    for ((minute, line), (wanted, start)) in heard.iter().zip(HEARD) {
+        assert!(
+            *minute == wanted && line.starts_with(start),
+            "{minute} {line}, not {wanted} {start}: {shown:#?}"
+        );
+    }
+    let log = day.test.read(".liza/alerts.log");
+    assert_eq!(log.lines().count(), HEARD.len(), "{log}");
+}
+
+/// Covers: SP-01, SP-04, SP-05, SP-06, SP-07, SP-10
+#[test]
+fn every_alarm_of_a_day_is_heard_once_and_in_order() {
+    let (day, heard) = live(&[]);
+    is_as_expected(&day, &heard);
+    let state = day.state();
+    let sprint = state.board.sprint.ready().unwrap();
+    assert_eq!(sprint.status, SprintStatus::InProgress, "resumed by the human, and only by the human");
+    let log = day.test.log();
+    for (detail, times) in
+        [("PAUSE was put up by hand", 1), ("PAUSE was taken away by hand", 1), ("deadline has come", 1)]
+    {
+        assert_eq!(log.matches(detail).count(), times, "{detail}");
+    }
+}
+
+/// Covers: SP-05
+#[test]
+fn a_watcher_that_is_replaced_every_hour_says_nothing_twice() {
+    let restarts: Vec<u64> = (0..DAY).step_by(60).chain([9, 152, 372, 732]).collect();
+    let (day, heard) = live(&restarts);
+    is_as_expected(&day, &heard);
+}

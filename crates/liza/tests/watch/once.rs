@@ -1,0 +1,123 @@
+//! `liza watch --once`, for scripts and cron, and what a watcher keeps between its lives.
+
+use std::fs;
+
+use crate::fixture::Watching;
+use crate::support::TestProject;
+
+fn blocked() -> TestProject {
+    let project = TestProject::new();
+    project.add_task("core");
+    project.liza(&["mark-blocked", "core", "--reason", "no spec\u{7}", "--question", "?"]).ok();
+    project
+}
+
+fn told(project: &TestProject) -> usize {
+    let text = fs::read_to_string(project.root.join(".liza/alerts.log")).unwrap_or_default();
+    text.lines().filter(|line| line.contains("BLOCKED: core")).count()
+}
+
+/// Covers: SP-05, CM-01, CM-03
+#[test]
+fn one_look_prints_what_stands_and_tells_what_is_new_once() {
+    let project = blocked();
+    for n in 0..2 {
+        let run = project.liza(&["watch", "--once"]);
+        run.ok();
+        assert_eq!(run.stderr.trim(), "⚠️ BLOCKED: core — no spec", "look {n}");
+        assert_eq!(run.stdout, "");
+        assert_eq!(told(&project), 1);
+    }
+    let line = project.read(".liza/alerts.log");
+    assert!(line.starts_with("20") && line.contains("Z ⚠️ BLOCKED: core — no spec\n"), "{line}");
+    let run = project.liza(&["watch", "--once", "--json"]);
+    let alert = &run.result()["alerts"][0];
+    assert_eq!((alert["event"].as_str(), alert["task"].as_str()), (Some("blocked"), Some("core")));
+    assert_eq!(alert["new"], false);
+    let run = project.liza(&["watch", "--once", "--quiet"]);
+    assert_eq!((run.ok(), run.stderr.as_str()), ("", ""));
+    project.liza(&["abandon-task", "core", "--reason", "x"]).ok();
+    assert_eq!(project.liza(&["watch", "--once"]).ok(), "nothing stands out\n");
+}
+
+/// Covers: CM-01
+#[test]
+fn another_project_can_be_named_and_the_old_names_work() {
+    let project = blocked();
+    project.liza(&["setup"]).ok();
+    let scripts = project.home().join(".liza/scripts");
+    let root = project.root.to_str().unwrap();
+    for (name, words) in [("liza-watch.sh", &[root, "--once"][..]), ("liza-analyze.sh", &[root][..])] {
+        let mut script = project.command(scripts.join(name));
+        project.run(script.args(words).current_dir(project.home())).ok();
+    }
+    assert_eq!(told(&project), 1);
+    project.liza(&["watch", "/nowhere", "--once", "--json"]).refused(1, "no_directory");
+    project.liza_as("coder-1", &["watch", "--once", "--json"]).refused(1, "not_permitted");
+    project.liza(&["watch", "--interval", "0", "--json"]).refused(1, "usage");
+}
+
+/// Covers: SP-05
+#[test]
+fn a_second_watcher_is_turned_away_and_one_look_beside_it_takes_nothing_from_it() {
+    let project = TestProject::new();
+    project.add_task("core");
+    let mut first = Watching::start(&project, &["--no-desktop"]);
+    first.until_said("watching");
+    let error = project.liza(&["watch", "--json", "--interval", "1"]).refused(1, "watching");
+    assert!(error["hint"].as_str().unwrap().contains("--once"), "{error}");
+    project.liza(&["mark-blocked", "core", "--reason", "no spec", "--question", "?"]).ok();
+    let run = project.liza(&["watch", "--once"]);
+    run.ok();
+    assert_eq!(run.stderr.trim(), "⚠️ BLOCKED: core — no spec");
+    first.until_said("BLOCKED: core");
+    assert_eq!(told(&project), 1, "told by the one watcher, once");
+    assert_eq!(first.stop("TERM"), 0);
+    assert!(!project.root.join(".liza/watch.lock").exists());
+}
+
+/// Covers: SP-05
+#[test]
+fn a_broken_memory_is_begun_anew_with_a_notice() {
+    for broken in ["{\"version\": 1, \"told\"", "\u{0}\u{1}", "[]", ""] {
+        let project = blocked();
+        project.liza(&["watch", "--once"]).ok();
+        project.write(".liza/alerts.state", broken);
+        let run = project.liza(&["watch", "--once"]);
+        run.ok();
+        assert!(run.stderr.contains("alerts.state could not be read and is begun anew"), "{run:?}");
+        assert_eq!(told(&project), 2, "what stands is said once more");
+        assert!(project.read(".liza/alerts.log").contains("ALERTS STATE LOST"));
+        let again = project.liza(&["watch", "--once"]);
+        assert!(!again.stderr.contains("alerts.state"), "{again:?}");
+        assert_eq!(told(&project), 2);
+    }
+}
+
+/// Covers: SP-05, BB-12
+#[test]
+fn a_full_log_goes_to_the_archive_and_nothing_is_lost() {
+    let project = blocked();
+    let old = "2026-01-01T00:00:00Z old\n".repeat(50_000);
+    project.write(".liza/alerts.log", &old);
+    project.liza(&["watch", "--once"]).ok();
+    assert_eq!(project.read(".liza/alerts.log").lines().count(), 1);
+    let kept: Vec<_> = fs::read_dir(project.root.join(".liza/archive")).unwrap().flatten().collect();
+    assert_eq!(kept.len(), 1);
+    assert_eq!(fs::read_to_string(kept[0].path()).unwrap(), old);
+}
+
+/// Covers: SP-05, IV-16
+#[test]
+fn a_blackboard_that_cannot_be_read_is_told_and_nothing_is_forgotten() {
+    let project = blocked();
+    project.liza(&["watch", "--once"]).ok();
+    let good = project.state();
+    project.write(".liza/state.yaml", "tasks: [\n");
+    let run = project.liza(&["watch", "--once"]);
+    run.ok();
+    assert!(run.stderr.contains("🚨 INVALID STATE: "), "{run:?}");
+    project.write(".liza/state.yaml", &good);
+    project.liza(&["watch", "--once"]).ok();
+    assert_eq!(told(&project), 1, "it stood all the time");
+}

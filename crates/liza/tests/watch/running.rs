@@ -1,0 +1,265 @@
+//! A real `liza watch`: bare files do what the commands do, and it sleeps when nothing happens.
+
+use std::fs;
+use std::time::{Duration, Instant};
+
+use liza::by_files::Reconciler;
+use liza_core::Command;
+use liza_core::command::CheckpointCause;
+use liza_core::sprint::SprintStatus;
+use liza_core::time::{Seconds, Timestamp};
+
+use crate::fixture::{Clocked, Watching, until};
+use crate::support::TestProject;
+
+fn sprint_status(project: &TestProject) -> String {
+    project.liza(&["get", ".sprint.status"]).ok().trim().to_owned()
+}
+
+fn until_sprint(project: &TestProject, status: SprintStatus) {
+    until(&format!("the sprint is {status}"), || {
+        (sprint_status(project) == status.to_string()).then_some(())
+    });
+}
+
+fn touch(project: &TestProject, file: &str) {
+    project.write(&format!(".liza/{file}"), "");
+}
+
+fn remove(project: &TestProject, file: &str) {
+    fs::remove_file(project.root.join(".liza").join(file)).unwrap();
+}
+
+fn entries(project: &TestProject, detail: &str) -> usize {
+    project.log().matches(detail).count()
+}
+
+fn an_hour() -> [&'static str; 3] {
+    ["--no-desktop", "--interval", "3600"]
+}
+
+/// Covers: SP-01, SP-07
+#[test]
+fn a_bare_checkpoint_comes_and_goes_with_its_file() {
+    let project = TestProject::new();
+    let mut watching = Watching::start(&project, &an_hour());
+    watching.until_said("watching");
+    touch(&project, "CHECKPOINT");
+    watching.until_said("CHECKPOINT stands: the sprint waits for liza resume");
+    until_sprint(&project, SprintStatus::Checkpoint);
+    assert_eq!(project.read(".liza/CHECKPOINT"), "", "the person's file stays as it is");
+    remove(&project, "CHECKPOINT");
+    watching.until_said("CHECKPOINT is gone: the sprint goes on");
+    until_sprint(&project, SprintStatus::InProgress);
+    assert_eq!(entries(&project, "CHECKPOINT was put up by hand"), 1);
+    assert_eq!(entries(&project, "CHECKPOINT was taken away by hand"), 1);
+    assert_eq!(watching.stop("INT"), 0);
+}
+
+/// Covers: SP-07
+#[test]
+fn a_bare_pause_is_logged_once_and_its_end_too() {
+    let project = TestProject::new();
+    let watching = Watching::start(&project, &an_hour());
+    watching.until_said("watching");
+    touch(&project, "PAUSE");
+    watching.until_said("PAUSE stands");
+    remove(&project, "PAUSE");
+    watching.until_said("PAUSE is gone");
+    assert_eq!(entries(&project, "PAUSE was put up by hand"), 1);
+    assert_eq!(entries(&project, "PAUSE was taken away by hand"), 1);
+}
+
+/// Covers: SP-01, SP-07
+#[test]
+fn a_bare_abort_is_for_good() {
+    let project = TestProject::new();
+    let watching = Watching::start(&project, &an_hour());
+    watching.until_said("watching");
+    touch(&project, "ABORT");
+    watching.until_said("ABORT stands: goal and sprint are aborted");
+    until_sprint(&project, SprintStatus::Aborted);
+    remove(&project, "ABORT");
+    project.liza(&["pause"]).ok();
+    project.liza(&["resume"]).ok();
+    assert_eq!(sprint_status(&project), "ABORTED");
+    assert_eq!(project.liza(&["get", ".goal.status"]).ok().trim(), "ABORTED");
+}
+
+/// Covers: SP-07
+#[test]
+fn what_the_commands_do_is_left_alone() {
+    let project = TestProject::new();
+    let mut watching = Watching::start(&project, &an_hour());
+    watching.until_said("watching");
+    for verb in ["checkpoint", "resume", "pause", "resume", "checkpoint", "resume"] {
+        project.liza(&[verb]).ok();
+    }
+    // The next thing that it tells shows that it has looked at all of them.
+    touch(&project, "PAUSE");
+    watching.until_said("PAUSE stands");
+    assert_eq!(watching.stop("TERM"), 0);
+    assert_eq!(project.log().matches("by hand").count(), 1, "{}", project.log());
+}
+
+/// Covers: SP-01
+#[test]
+fn the_deadline_stops_everybody_once_by_itself() {
+    let project = TestProject::new();
+    let watching = Watching::start(&project, &an_hour());
+    watching.until_said("watching");
+    let due: Timestamp = liza::project::now() + Seconds(2);
+    project.liza(&["sprint", "deadline", &due.to_string()]).ok();
+    watching.until_said("the sprint's deadline has come");
+    until_sprint(&project, SprintStatus::Checkpoint);
+    assert!(project.read(".liza/CHECKPOINT").starts_with("20"));
+    watching.until_said("SPRINT DEADLINE: sprint-1 was due at");
+    project.liza(&["resume"]).ok();
+    touch(&project, "PAUSE");
+    watching.until_said("PAUSE stands");
+    assert_eq!(sprint_status(&project), "IN_PROGRESS", "once");
+    assert_eq!(entries(&project, "the sprint's deadline has come"), 1);
+}
+
+/// Covers: SP-04, SP-05
+#[test]
+fn with_analyze_the_breaker_looks_at_every_new_anomaly() {
+    let project = TestProject::new();
+    project.add_task("core");
+    let watching = Watching::start(&project, &["--no-desktop", "--analyze", "--interval", "3600"]);
+    watching.until_said("watching");
+    for _ in 0..3 {
+        let words = ["anomaly", "retry_loop", "--task", "core", "--detail", "count=3"];
+        project.liza(&[&words[..], &["--detail", "error_pattern=connection reset"]].concat()).ok();
+    }
+    watching.until_said("🚨 CIRCUIT BREAKER: retry_cluster");
+    assert_eq!(sprint_status(&project), "CHECKPOINT");
+    assert!(project.read(".liza/circuit_breaker_report.md").contains("connection reset"));
+}
+
+/// Covers: SP-05, CM-03
+#[test]
+fn alarms_stream_as_json_and_a_vanished_project_ends_the_watch() {
+    let project = TestProject::new();
+    project.add_task("core");
+    let mut watching = Watching::start(&project, &["--json", "--quiet", "--no-desktop"]);
+    project.liza(&["mark-blocked", "core", "--reason", "no spec", "--question", "?"]).ok();
+    watching.until_said("\n");
+    let line: serde_json::Value = serde_json::from_str(watching.said().lines().next().unwrap()).unwrap();
+    assert_eq!((line["event"].as_str(), line["level"].as_str()), (Some("blocked"), Some("warning")));
+    fs::rename(project.root.join(".liza"), project.root.join("gone")).unwrap();
+    assert_eq!(watching.ends(), 1, "{}", watching.said());
+}
+
+/// Covers: SP-05
+#[cfg(target_os = "linux")]
+#[test]
+fn an_idle_watcher_hardly_wakes() {
+    let project = TestProject::new();
+    let watching = Watching::start(&project, &["--no-desktop"]);
+    watching.until_said("watching");
+    // How often the kernel has woken any of its threads.
+    let switches = || -> u64 {
+        let tasks = fs::read_dir(format!("/proc/{}/task", watching.child.id())).unwrap();
+        let count = |path: std::path::PathBuf| {
+            let text = fs::read_to_string(path.join("status")).unwrap_or_default();
+            let line = text.lines().find_map(|line| line.strip_prefix("voluntary_ctxt_switches:"));
+            line.and_then(|number| number.trim().parse::<u64>().ok()).unwrap_or(0)
+        };
+        tasks.flatten().map(|task| count(task.path())).sum()
+    };
+    let passed = |seconds: u64| {
+        let end = Instant::now() + Duration::from_secs(seconds);
+        until("the time has passed", || (Instant::now() >= end).then_some(()));
+    };
+    passed(2);
+    let settled = switches();
+    passed(6);
+    let woken = switches() - settled;
+    assert!(woken <= 3, "{woken} wakes in 6 s");
+}
+
+/// Covers: SP-05
+#[test]
+fn a_file_that_is_just_being_saved_is_no_alarm() {
+    let mut world = Clocked::new();
+    let mut watcher = world.watcher(liza::watch::Options { desktop: false, ..Default::default() });
+    watcher.look(world.now);
+    let good = world.test.state();
+    world.test.write(".liza/state.yaml", "goal: [");
+    world.now = world.now + Seconds(1);
+    assert!(watcher.look(world.now).alerts.is_empty());
+    assert!(watcher.unsettled().is_some(), "it looks again soon");
+    world.now = world.now + Seconds(1);
+    world.test.write(".liza/state.yaml", &good);
+    assert!(watcher.look(world.now).alerts.is_empty());
+    world.test.write(".liza/state.yaml", "goal: [");
+    watcher.look(world.now);
+    world.now = world.now + Seconds(2);
+    let kinds: Vec<_> = watcher.look(world.now).alerts.iter().map(|alert| alert.kind).collect();
+    assert_eq!(kinds, ["INVALID STATE"]);
+}
+
+/// Covers: SP-07
+#[test]
+fn a_mismatch_counts_when_it_has_stood_for_a_moment() {
+    let mut world = Clocked::new();
+    let mut reconciler = Reconciler::default();
+    let mut settle = |world: &Clocked| {
+        let state = world.state();
+        let done = reconciler.settle(&world.project, &state, world.now);
+        (done, reconciler.again(&state, world.now))
+    };
+    assert_eq!(settle(&world), (None, None));
+    world.put_up("CHECKPOINT");
+    let soon = Some(Duration::from_secs(1));
+    assert_eq!(settle(&world), (None, soon));
+    world.now = world.now + Seconds(1);
+    assert_eq!(settle(&world), (None, soon), "a command may be about to write the other half");
+    world.take_away("CHECKPOINT");
+    assert_eq!(settle(&world), (None, None), "it was");
+    world.put_up("CHECKPOINT");
+    assert_eq!(settle(&world).0, None, "another one");
+    world.now = world.now + Seconds(2);
+    let (done, again) = settle(&world);
+    assert!(done.is_some_and(|words| words.starts_with("CHECKPOINT stands")) && again.is_none());
+    world.now = world.now - Seconds(3600);
+    world.put_up("PAUSE");
+    assert_eq!(settle(&world).0, None);
+    world.now = world.now - Seconds(3600);
+    assert_eq!(settle(&world).0, None, "a clock that was set back begins anew");
+    world.now = world.now + Seconds(2);
+    assert!(settle(&world).0.is_some_and(|words| words.starts_with("PAUSE stands")));
+}
+
+/// Covers: SP-07
+#[test]
+fn two_who_follow_the_same_file_do_it_once() {
+    let mut world = Clocked::new();
+    let mut both = [Reconciler::default(), Reconciler::default()];
+    world.put_up("PAUSE");
+    // Both have read the same state before either of them writes.
+    let state = world.state();
+    both.iter_mut().for_each(|one| assert_eq!(one.settle(&world.project, &state, world.now), None));
+    world.now = world.now + Seconds(2);
+    let done = both.iter_mut().filter_map(|one| one.settle(&world.project, &state, world.now)).count();
+    assert_eq!(done, 1);
+    assert_eq!(entries(&world.test, "PAUSE was put up by hand"), 1);
+}
+
+/// Covers: SP-06
+#[test]
+fn an_escalation_goes_with_a_checkpoint_that_was_taken_away_by_hand() {
+    let mut world = Clocked::new();
+    let mut watcher = world.watcher(liza::watch::Options { desktop: false, ..Default::default() });
+    world.human(Command::Checkpoint { cause: CheckpointCause::Human });
+    world.at_minute(121);
+    watcher.look(world.now);
+    assert!(world.stands("ESCALATION"));
+    fs::remove_file(world.test.root.join(".liza/ESCALATION")).unwrap();
+    watcher.look(world.now);
+    assert!(world.stands("ESCALATION"), "while the checkpoint waits it comes back");
+    world.take_away("CHECKPOINT");
+    watcher.look(world.now);
+    assert!(!world.stands("ESCALATION"));
+}

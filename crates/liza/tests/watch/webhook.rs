@@ -1,0 +1,135 @@
+//! The webhook: what it gets, and what happens when it does not answer.
+
+use std::fs;
+use std::time::{Duration, Instant};
+
+use liza::watch::Options;
+use liza::watch::webhook::{Patience, post};
+use liza_core::Command;
+use liza_core::command::CheckpointCause;
+use liza_core::time::Seconds;
+
+use crate::fixture::{Clocked, until};
+use crate::server::{Answer, CERTIFICATE, Server, deaf_port};
+use crate::support::TestProject;
+
+fn hasty() -> Patience {
+    Patience { limit: Duration::from_millis(500), pauses: vec![Duration::from_millis(5); 2] }
+}
+
+fn options() -> Options {
+    Options { patience: hasty(), desktop: false, ..Options::default() }
+}
+
+/// A project whose alarms go to that address, with a blocked task.
+fn blocked(url: &str) -> Clocked {
+    let world = Clocked::new();
+    world.test.liza(&["lock", "write", ".config.escalation_webhook", url]).ok();
+    world.test.add_task("core");
+    world.test.liza(&["mark-blocked", "core", "--reason", "key sk-ant-REDACTED", "--question", "?"]).ok();
+    world
+}
+
+fn alerts(world: &Clocked) -> String {
+    fs::read_to_string(world.test.root.join(".liza/alerts.log")).unwrap_or_default()
+}
+
+/// Covers: SP-05, SP-06
+#[test]
+fn a_checkpoint_that_waits_is_posted_with_its_facts() {
+    let server = Server::answering(&[Answer::Status(200)]);
+    let mut world = blocked(&server.url());
+    world.human(Command::Checkpoint { cause: CheckpointCause::Human });
+    let since = world.now;
+    world.now = since + Seconds(7260);
+    let mut watcher = world.watcher(options());
+    watcher.look(world.now);
+    assert!(watcher.close(Duration::from_secs(20)));
+    let (line, blocked) = server.next();
+    assert_eq!(line, "POST /services/s3cr3t-token?x=1 HTTP/1.1");
+    assert_eq!((blocked["event"].as_str(), blocked["task"].as_str()), (Some("blocked"), Some("core")));
+    assert!(!blocked.to_string().contains("abcdefghijklmnop"), "secrets are masked: {blocked}");
+    let (_, stuck) = server.next();
+    assert_eq!(stuck["event"], "checkpoint_stuck");
+    assert_eq!(stuck["level"], "critical");
+    assert_eq!(stuck["duration"], "2h 1m");
+    assert_eq!(stuck["duration_seconds"], 7260);
+    assert_eq!(stuck["timestamp"], world.now.to_string());
+    assert_eq!(stuck["since"], since.to_string());
+    assert_eq!((stuck["sprint"].as_str(), stuck["goal"].as_str()), (Some("sprint-1"), Some("goal-1")));
+    assert_eq!(stuck["tasks_waiting"][0]["task"], "core");
+    assert_eq!(stuck["tasks_waiting"][0]["status"], "BLOCKED");
+    assert_eq!(stuck["text"], "🚨 CHECKPOINT STUCK: waiting for human for 2h 1m");
+    assert_eq!(server.rest(), 0, "each once");
+}
+
+/// Covers: SP-05
+#[test]
+fn a_server_that_stumbles_is_tried_again() {
+    let server = Server::answering(&[Answer::Status(500), Answer::Status(429), Answer::Status(204)]);
+    post(&server.url(), "{}", &hasty()).unwrap();
+    (0..3).for_each(|_| drop(server.next()));
+    assert_eq!(server.rest(), 0);
+    let server = Server::answering(&[Answer::Status(404)]);
+    assert_eq!(post(&server.url(), "{}", &hasty()), Err("it answered 404".to_owned()));
+    server.next();
+    assert_eq!(server.rest(), 0, "asking again would not help");
+    let server = Server::answering(&[Answer::Status(302)]);
+    assert!(post(&server.url(), "{}", &hasty()).unwrap_err().contains("redirects"));
+}
+
+/// Covers: SP-05
+#[test]
+fn a_server_that_hangs_holds_up_nobody_and_is_told_in_the_log() {
+    let server = Server::answering(&[Answer::Hang]);
+    let world = blocked(&server.url());
+    let mut watcher = world.watcher(options());
+    let began = Instant::now();
+    assert_eq!(watcher.look(world.now).alerts.len(), 1);
+    assert!(began.elapsed() < hasty().limit, "the look does not wait: {:?}", began.elapsed());
+    let told = until("the failure is in the log", || {
+        let text = alerts(&world);
+        text.contains("WEBHOOK FAILED").then_some(text)
+    });
+    let told = told.lines().last().unwrap();
+    assert!(told.contains("no answer within 0.5 s (3 tries)"), "{told}");
+    assert!(told.contains(&format!("http://127.0.0.1:{}/…", server.port)), "{told}");
+    assert!(!told.contains("s3cr3t"), "{told}");
+    let look = watcher.look(world.now);
+    assert_eq!(look.alerts.len(), 0);
+    assert!(look.notices.iter().any(|notice| notice.contains("WEBHOOK FAILED")), "{:?}", look.notices);
+}
+
+/// Covers: SP-05
+#[test]
+fn a_refused_connection_and_a_senseless_address_are_told_and_nothing_else_suffers() {
+    for url in [format!("http://127.0.0.1:{}/s3cr3t", deaf_port()), "s3cr3t".to_owned()] {
+        let world = blocked(&url);
+        let mut watcher = world.watcher(options());
+        assert_eq!(watcher.look(world.now).alerts.len(), 1);
+        assert!(watcher.close(Duration::from_secs(20)));
+        let told = alerts(&world);
+        assert_eq!(told.lines().count(), 2, "{told}");
+        assert!(told.lines().next().unwrap().contains("BLOCKED: core"), "{told}");
+        assert!(told.contains("WEBHOOK FAILED") && !told.contains("s3cr3t"), "{told}");
+    }
+}
+
+/// Covers: SP-05
+#[test]
+fn https_is_spoken_with_what_the_system_trusts_and_with_nobody_else() {
+    let server = Server::with_tls(&[Answer::Status(200)]);
+    let project = TestProject::new();
+    let url = format!("https://localhost:{}/s3cr3t", server.port);
+    let untrusted = post(&url, "{}", &hasty()).unwrap_err();
+    assert!(untrusted.contains("certificate"), "{untrusted}");
+    project.liza(&["lock", "write", ".config.escalation_webhook", &url]).ok();
+    project.add_task("core");
+    project.liza(&["mark-blocked", "core", "--reason", "x", "--question", "?"]).ok();
+    let trusted = project.home().join("trusted.pem");
+    fs::write(&trusted, CERTIFICATE).unwrap();
+    let run = project.run(project.program().args(["watch", "--once"]).env("SSL_CERT_FILE", &trusted));
+    run.ok();
+    assert_eq!(server.next().1["event"], "blocked");
+    assert!(!project.read(".liza/alerts.log").contains("WEBHOOK FAILED"));
+}
