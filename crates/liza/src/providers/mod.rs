@@ -13,6 +13,8 @@ use liza_core::agent::Role;
 use liza_core::config::Config;
 use liza_core::ids::{AgentId, TaskId};
 
+use usage::Stream;
+
 /// The provider where neither the command line nor the config names one.
 pub const DEFAULT: &str = "claude";
 
@@ -52,6 +54,8 @@ pub struct Template {
     pub prompt: Prompt,
     /// Further variables.
     pub environment: Vec<(String, String)>,
+    /// What kind of events it writes to its output.
+    pub stream: Stream,
     /// How to get the program.
     pub install: String,
 }

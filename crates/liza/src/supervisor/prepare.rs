@@ -131,6 +131,8 @@ fn order(
         input: (!who.interactive).then_some(input),
         output: (!who.interactive).then(|| files.output.clone()),
         scratch: project.folder().join("tmp").join(who.agent.to_string()),
+        turn: project.folder().join("agent-locks").join(format!("{}.session", who.agent)),
+        stream: who.provider.template.stream,
     })
 }
 

@@ -22,7 +22,7 @@ use super::errand::{self, Errand};
 use super::event::{Event, Line, Seat};
 use super::member::{End, Farewell, Member, Phase, Post};
 use super::prepare::Who;
-use super::registration::register;
+use super::registration::{Registered, register};
 use super::trouble::Trouble;
 
 /// How long the end of a supervisor waits for what is being done for an agent.
@@ -119,12 +119,12 @@ fn listen(events: Sender<Event>) -> Result<Handle, Trouble> {
 impl Team<'_> {
     /// Registers one more agent.
     fn enrol(&mut self, post: Post) -> Result<(), Trouble> {
-        let (agent, generation) = register(&self.project, post.role, post.agent)?;
+        let Registered { agent, generation, life } = register(&self.project, post.role, post.agent)?;
         let seat = self.members.len();
         let (provider, interactive) = (post.provider.clone(), post.interactive);
         let liza = self.options.liza.clone();
         let who = Who { seat, agent, generation, provider, interactive, liza };
-        self.members.push(Member::new(who, post, now()));
+        self.members.push(Member::new(who, post, life, now()));
         self.say(seat, format!("registered, generation {generation}"));
         self.send(seat, Errand::Begin { recover: seat == 0 });
         self.next_beat = Instant::now() + self.beat_interval();
