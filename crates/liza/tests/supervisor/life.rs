@@ -1,11 +1,12 @@
 //! A supervisor that was killed: its death is proven by the lock that it held, and its name is free at once.
 
 use std::fs;
+use std::time::Duration;
 
 use liza_core::event::EventName;
 use liza_core::record::Status;
 
-use crate::fixture::{Bench, CODER, REVIEWER, until};
+use crate::fixture::{Bench, CODER, REVIEWER, until_or};
 
 /// A coder that hangs the first time.
 fn hangs_once() -> String {
@@ -86,18 +87,12 @@ fn whoever_held_no_lock_is_not_proven_dead() {
 /// Covers: AG-02
 #[test]
 fn a_planner_and_a_reviewer_that_were_killed_are_replaced_at_once() {
-    let hang = "touch \"$HOME/$0-begun\"; sleep 1000";
     let once = |begun: &str, then: &str| {
         format!("if [ ! -e \"$HOME/{begun}\" ]; then touch \"$HOME/{begun}\"; sleep 1000; fi\n{then}")
     };
     let bench = Bench::new(
         "",
-        &[
-            ("p", hang),
-            ("c", CODER),
-            ("r", &once("reviewing", REVIEWER)),
-            ("q", &once("planning", "exit 42")),
-        ],
+        &[("c", CODER), ("r", &once("reviewing", REVIEWER)), ("q", &once("planning", "exit 42"))],
     );
     let mut planner = bench.agent(&["planner", "--cli", "q"]);
     bench.until_file("planning");
@@ -142,17 +137,20 @@ fn recover_takes_the_dead_off_the_board_and_leaves_the_living() {
 
 /// Covers: AG-07
 #[test]
-fn two_sessions_of_one_agent_never_overlap() {
-    // Each session says when it begins and when it has surely ended: it holds a file open that only its end closes.
-    let slow = r#"exec 9>>"$HOME/busy"; flock -n 9 || echo overlap >> "$HOME/overlaps"
-echo x >> "$HOME/sessions"; sleep 1000"#;
-    let bench = Bench::new("", &[("c", slow)]);
+fn a_session_waits_until_nothing_is_left_of_the_one_before() {
+    let bench = Bench::new("", &[("c", "touch \"$HOME/begun\"; sleep 1000")]);
     bench.project.add_task("t1");
-    for round in 1..=5 {
-        let mut coder = bench.agent(&["coder", "--cli", "c", "--id", "coder-1"]);
-        until("a session begins", || (bench.until_file("sessions").lines().count() >= round).then_some(()));
-        coder.kill();
-    }
-    assert!(!bench.home().join("overlaps").exists());
+    let folder = bench.project.root.join(".liza/agent-locks");
+    fs::create_dir_all(&folder).unwrap();
+    // As the helper does whose supervisor was killed, while it ends what is left.
+    let before = fs::File::create(folder.join("coder-1.session")).unwrap();
+    before.lock().unwrap();
+    let mut coder = bench.agent(&["coder", "--cli", "c"]);
+    coder.until_said("session on t1");
+    let begun = || bench.home().join("begun").exists().then_some(());
+    assert_eq!(until_or("it begins", Duration::from_millis(700), begun), None);
+    before.unlock().unwrap();
+    bench.until_file("begun");
+    coder.stop();
     bench.until_nothing_runs();
 }
