@@ -6,6 +6,7 @@
 
 pub mod cli;
 pub mod contracts;
+pub mod demo;
 pub mod doctor;
 pub mod effects;
 pub mod git;
@@ -13,6 +14,7 @@ pub mod project;
 pub mod prompts;
 pub mod providers;
 pub mod rehearsal;
+pub mod run;
 pub mod secrets;
 pub mod sightings;
 pub mod supervisor;

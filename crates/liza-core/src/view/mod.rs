@@ -9,7 +9,7 @@ use serde::Serialize;
 
 use crate::agent::{AgentRecord, AgentStatus, Role};
 use crate::alarm::{self, Alarm, Level, Sightings};
-use crate::board::State;
+use crate::board::{Board, State};
 use crate::claimable;
 use crate::goal::Goal;
 use crate::ids::{AgentId, Generation, Revision, TaskId};
@@ -217,22 +217,27 @@ fn stops(seen: &Sightings) -> Vec<Stop> {
 }
 
 fn sprint_view(state: &State, sprint: &Sprint, now: Timestamp) -> SprintView {
-    let mut progress = Progress::default();
-    for task in planned_with_replacements(&state.board, sprint) {
-        progress.count(state.board.status(&task));
-    }
     SprintView {
         id: sprint.id.clone(),
         status: sprint.status,
         started: sprint.timeline.started,
         deadline: sprint.timeline.deadline,
         deadline_left: sprint.timeline.deadline.map(|deadline| deadline.unix() - now.unix()),
-        progress,
+        progress: Progress::of(&state.board, sprint),
         metrics: sprint_metrics(state),
     }
 }
 
 impl Progress {
+    /// Counts the sprint's planned tasks with their replacements.
+    pub fn of(board: &Board, sprint: &Sprint) -> Self {
+        let mut progress = Self::default();
+        for task in planned_with_replacements(board, sprint) {
+            progress.count(board.status(&task));
+        }
+        progress
+    }
+
     fn count(&mut self, status: Option<Status>) {
         self.total += 1;
         match status {

@@ -1,19 +1,22 @@
 //! `liza agent`: supervises one agent until its role has nothing left to do.
 
+use std::path::PathBuf;
+
 use liza_core::Refusal;
 use liza_core::agent::{Actor, Role};
 use liza_core::ids::TaskId;
 use liza_core::supervise::StopReason;
 use serde_json::json;
 
-use crate::project::{AGENT_ID, Project, now};
+use crate::project::{AGENT_ID, Project};
 use crate::providers::{Provider, ProviderError, Setting};
-use crate::supervisor::{End, Farewell, Line, Options, Post, Trouble, agent_for, run as supervise};
+use crate::supervisor::{End, Farewell, Options, Post, Trouble, Weight, agent_for, run as supervise};
 
 use super::context::Context;
 use super::error::CommandError;
 use super::exit_code::Exit;
-use super::output::{Reply, Screen};
+use super::output::Reply;
+use super::teller::Teller;
 
 /// Run an agent: it claims work and does it until none is left.
 ///
@@ -78,27 +81,21 @@ pub(super) fn run(args: Args, context: &Context) -> Result<Reply, CommandError> 
         return explain(&project, &post);
     }
     post.provider.installed()?;
-    let screen = context.screen;
-    let liza = std::env::current_exe()
-        .map_err(|error| CommandError::refused("io", format!("cannot find liza itself: {error}")))?;
-    let options = Options { liza, in_team: false };
-    let farewells = supervise(&project, vec![post], options, &|line| tell(screen, line))?;
-    ending(&farewells)
+    let teller = Teller::new(context.screen, Weight::Detail);
+    let options = Options::alone(own_program()?);
+    let farewells = supervise(&project, vec![post], options, &|line| teller.tell(line))?;
+    let (ended, exit) = endings(&farewells)?;
+    Ok(Reply::new("", json!({ "ended": ended })).ending(exit))
 }
 
-/// A line for people: when, who, what.
-fn tell(screen: Screen, line: &Line) {
-    let time = now().to_string();
-    let time = time.get(11..19).unwrap_or_default();
-    let text = format!("{time} {}: {}", line.agent, line.text);
-    if line.alert {
-        screen.note(&text);
-    } else if !screen.json && !screen.quiet {
-        screen.out(&text);
-    }
+/// The program itself, which sessions call and which is their helper.
+pub(super) fn own_program() -> Result<PathBuf, CommandError> {
+    std::env::current_exe()
+        .map_err(|error| CommandError::refused("io", format!("cannot find liza itself: {error}")))
 }
 
-fn ending(farewells: &[Farewell]) -> Result<Reply, CommandError> {
+/// How everybody ended, for programs, and what that makes of the whole.
+pub(super) fn endings(farewells: &[Farewell]) -> Result<(Vec<serde_json::Value>, Exit), CommandError> {
     let mut ended = Vec::new();
     let mut exit = Exit::Success;
     for Farewell { agent, end } in farewells {
@@ -116,7 +113,7 @@ fn ending(farewells: &[Farewell]) -> Result<Reply, CommandError> {
         };
         ended.push(json!({"agent": agent.to_string(), "end": word}));
     }
-    Ok(Reply::new("", json!({ "ended": ended })).ending(exit))
+    Ok((ended, exit))
 }
 
 /// What would be run, with the places that are only known when there is a task.

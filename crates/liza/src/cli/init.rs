@@ -75,6 +75,13 @@ pub(super) fn run(args: Args, context: &Context) -> Result<Reply, CommandError> 
     Ok(plan.tell(context, repo.root()))
 }
 
+/// Makes a blackboard with that goal in a repository that this process has just made.
+pub(super) fn make(repo: &Repo, goal: &str) -> Result<(), CommandError> {
+    let (goal, branch) = (Some(Text::from(goal)), "integration".to_owned());
+    let args = Args { goal, spec_ref: None, spec: None, branch, template: false };
+    Plan::of(args, repo)?.carry_out(repo, &repo.root().join(".liza"))
+}
+
 /// What is going to be made, every question answered.
 struct Plan {
     goal: String,
@@ -174,9 +181,9 @@ impl Plan {
         }
         let next = match () {
             () if self.goal.is_empty() => "liza goal new \"GOAL\"".to_owned(),
-            () if self.template => format!("fill in {}, then liza agent planner", self.spec),
-            () if self.spec_missing => format!("write {}, then liza agent planner", self.spec),
-            () => "liza agent planner, or liza add-task for a task of your own".to_owned(),
+            () if self.template => format!("fill in {}, then liza run", self.spec),
+            () if self.spec_missing => format!("write {}, then liza run", self.spec),
+            () => "liza run, or liza add-task for a task of your own".to_owned(),
         };
         let text = format!(
             "blackboard          {}\nintegration branch  {}\nnext                {next}",

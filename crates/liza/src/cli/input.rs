@@ -26,6 +26,12 @@ impl FromStr for Text {
     }
 }
 
+impl From<&str> for Text {
+    fn from(text: &str) -> Self {
+        Self(text.to_owned())
+    }
+}
+
 impl Text {
     /// The text, without control characters and not longer than the blackboard takes.
     pub(super) fn read(self) -> Result<String, CommandError> {

@@ -48,6 +48,7 @@ mod register;
 mod rehearsal;
 mod release_claim;
 mod resume;
+mod run;
 mod session;
 mod setup;
 mod show;
@@ -58,6 +59,7 @@ mod status;
 mod submit_for_review;
 mod submit_verdict;
 mod supersede_task;
+mod teller;
 mod unblock_task;
 mod update_sprint_metrics;
 mod validate;
@@ -126,6 +128,7 @@ enum Verb {
     Rehearsal(rehearsal::Args),
     ReleaseClaim(release_claim::Args),
     Resume(resume::Args),
+    Run(run::Args),
     #[command(hide = true)]
     Session(session::Args),
     Setup(setup::Args),
@@ -188,7 +191,7 @@ fn dispatch(verb: Verb, context: &Context) -> Result<Reply, CommandError> {
         Verb::ClearStaleReviewClaims(_) => clear_stale_review_claims::run(context),
         Verb::Completions(args) => completions::run(&args, Cli::command()),
         Verb::ConvertDiscovery(args) => convert_discovery::run(args, context),
-        Verb::Demo(args) => demo::run(&args, context),
+        Verb::Demo(args) => demo::run(args, context),
         Verb::Deregister(args) => deregister::run(&args, context),
         Verb::Discover(args) => discover::run(args, context),
         Verb::Edit(args) => edit::run(&args, context),
@@ -213,6 +216,7 @@ fn dispatch(verb: Verb, context: &Context) -> Result<Reply, CommandError> {
         Verb::Rehearsal(args) => rehearsal::run(&args, context),
         Verb::ReleaseClaim(args) => release_claim::run(args, context),
         Verb::Resume(args) => resume::run(args, context),
+        Verb::Run(args) => run::run(args, context),
         Verb::Session(_) => session::run(),
         Verb::Setup(args) => setup::run(&args, context),
         Verb::Show(args) => show::run(&args, context),

@@ -428,7 +428,7 @@ fn steps(view: &View) -> Vec<(String, &'static str)> {
         |role: Role| view.agents.iter().any(|agent| agent.role == role && agent.liveness != Liveness::Gone);
     let mut steps = Vec::new();
     if view.tasks.is_empty() && view.archived == 0 && !here(Role::Planner) {
-        steps.push(("There are no tasks yet. Start a planner:".to_owned(), "liza agent planner"));
+        steps.push(("There are no tasks yet. Start the team:".to_owned(), "liza run"));
         steps.push(("or write one down yourself:".to_owned(), "liza add-task --help"));
         return steps;
     }

@@ -5,7 +5,7 @@
 //!   providers:
 //!     mine: {program: my-agent, args: [--json], model_args: [--model, "{model}"], prompt: stdin, env: {MODE: auto}}
 //!   roles:
-//!     coder: {provider: mine, model: big}
+//!     coder: {provider: mine, model: big, count: 4}
 //!     planner: claude
 //! ```
 
@@ -42,14 +42,37 @@ fn unknown(config: &Config, name: &str) -> ProviderError {
     ProviderError::Unknown { name: name.to_owned(), known }
 }
 
+/// How many agents of a role the config wants in a team.
+///
+/// # Errors
+///
+/// When it says something else than a number.
+pub fn count(config: &Config, role: Role) -> Result<Option<u32>, ProviderError> {
+    let place = format!("roles.{role}");
+    let number = match entry(config, role) {
+        Some(Value::Map(fields)) => fields.get("count"),
+        None | Some(_) => None,
+    };
+    match number {
+        None | Some(Value::Null) => Ok(None),
+        Some(Value::Int(number)) => {
+            u32::try_from(*number).map(Some).map_err(|_| wrong(&place, "count is a number of agents"))
+        }
+        Some(_) => Err(wrong(&place, "count is a number of agents")),
+    }
+}
+
+fn entry(config: &Config, role: Role) -> Option<&Value> {
+    config.roles.get(&role.to_string()).or_else(|| config.roles.get(role.id_prefix()))
+}
+
 fn of_role(config: &Config, role: Role) -> Result<(Option<String>, Option<String>), ProviderError> {
     let place = format!("roles.{role}");
-    let entry = config.roles.get(&role.to_string()).or_else(|| config.roles.get(role.id_prefix()));
-    match entry {
+    match entry(config, role) {
         None | Some(Value::Null) => Ok((None, None)),
         Some(Value::Text(name)) => Ok((Some(name.clone()), None)),
         Some(Value::Map(fields)) => Ok((text(fields, "provider", &place)?, text(fields, "model", &place)?)),
-        Some(_) => Err(wrong(&place, "expected the name of a provider, or provider: and model:")),
+        Some(_) => Err(wrong(&place, "expected the name of a provider, or provider:, model: and count:")),
     }
 }
 

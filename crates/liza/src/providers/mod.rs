@@ -13,6 +13,7 @@ use liza_core::agent::Role;
 use liza_core::config::Config;
 use liza_core::ids::{AgentId, TaskId};
 
+pub use config::count;
 use usage::Stream;
 
 /// The provider where neither the command line nor the config names one.

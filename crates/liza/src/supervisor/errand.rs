@@ -24,6 +24,7 @@ use super::member::Account;
 use super::prepare::{self, Who, job_for};
 use super::registration::patiently;
 use super::session::Follower;
+use super::told;
 use super::trouble::Trouble;
 
 /// Something to do.
@@ -206,6 +207,7 @@ impl Runner {
         let state = patiently(|| Ok(self.project.store().snapshot()?))?;
         let next = after_session(&state, session, ending);
         let (mut notes, mut leave) = (Vec::new(), None);
+        notes.extend(told::of_session(&state, session, next.progress));
         for command in &next.record {
             match self.submit(command) {
                 Ok(reply) if self.at_limit(command, &reply, &mut notes) => leave = session.task.clone(),

@@ -21,6 +21,8 @@ pub(super) enum Event {
     Done(Seat, Result<Outcome, Trouble>),
     /// The leases were renewed, or not.
     Beaten(Result<(), Trouble>),
+    /// Somebody who looks on has something to say.
+    Attended(Vec<Line>),
     /// A time has come.
     Timer,
     /// A person or the system wants the supervisor to end.
@@ -57,10 +59,21 @@ pub(super) enum Outcome {
 /// A line for people: who, and what happened.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Line {
-    /// Whose supervisor says so.
-    pub agent: AgentId,
+    /// Whose supervisor says so; nobody's where it concerns the whole team.
+    pub agent: Option<AgentId>,
     /// What.
     pub text: String,
-    /// Whether somebody should look.
-    pub alert: bool,
+    /// How much it matters.
+    pub weight: Weight,
+}
+
+/// How much a line matters.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Weight {
+    /// For somebody who looks closely.
+    Detail,
+    /// Something happened.
+    News,
+    /// Somebody should look.
+    Alert,
 }

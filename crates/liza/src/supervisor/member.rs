@@ -4,7 +4,8 @@ use std::sync::{Arc, Mutex};
 use std::time::Instant;
 
 use liza_core::agent::Role;
-use liza_core::ids::{AgentId, TaskId};
+use liza_core::command::Halt;
+use liza_core::ids::{AgentId, Revision, TaskId};
 use liza_core::supervise::{StopCause, StopReason};
 use liza_core::time::Timestamp;
 
@@ -127,6 +128,14 @@ pub(super) enum Phase {
     Gone(End),
 }
 
+/// What an agent's next step depends on, besides the time.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Sight {
+    pub(super) revision: Revision,
+    pub(super) halt: Halt,
+    pub(super) errands_done: u64,
+}
+
 /// One agent of a team.
 #[derive(Debug)]
 pub(super) struct Member {
@@ -139,6 +148,10 @@ pub(super) struct Member {
     pub(super) from: Instant,
     /// When to look at it again by oneself.
     pub(super) wake: Option<Instant>,
+    /// What it has looked at and found nothing in; it looks again when that changes, or when it wakes.
+    pub(super) rests: Option<Sight>,
+    /// The task that it is trying to get.
+    pub(super) trying: Option<TaskId>,
     pub(super) idle_since: Timestamp,
     /// Claims lost in a row.
     pub(super) lost_claims: u32,
@@ -163,6 +176,8 @@ impl Member {
             phase: Phase::Errand,
             from: Instant::now(),
             wake: None,
+            rests: None,
+            trying: None,
             idle_since: now,
             lost_claims: 0,
             failures: 0,
@@ -183,6 +198,11 @@ impl Member {
 
     pub(super) fn is_gone(&self) -> bool {
         matches!(self.phase, Phase::Gone(_))
+    }
+
+    /// Whether it has found nothing in this very sight, and it is not yet time to look again.
+    pub(super) fn has_seen(&self, sight: &Sight) -> bool {
+        self.rests.as_ref() == Some(sight) && self.wake.is_some_and(|time| Instant::now() < time)
     }
 
     /// Whether a person sits before its running session.

@@ -2,6 +2,7 @@
 //!
 //! Carries out what `liza_core::supervise` decides and decides nothing itself. See `docs/design/supervision.md`.
 
+mod attendant;
 mod errand;
 mod event;
 pub mod helper;
@@ -12,9 +13,11 @@ mod registration;
 mod session;
 mod steps;
 mod team;
+mod told;
 mod trouble;
 
-pub use event::Line;
+pub use attendant::{Attendant, Attended};
+pub use event::{Line, Weight};
 pub use member::{End, Farewell, Post};
 pub use registration::agent_for;
 pub use team::{Options, run};

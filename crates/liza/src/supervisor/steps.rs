@@ -17,8 +17,8 @@ use crate::providers::usage::Measured;
 use crate::sys::process::end_own_trees;
 
 use super::errand::{self, Errand, in_words};
-use super::event::{Outcome, Seat};
-use super::member::{End, Member, Phase, Run};
+use super::event::{Outcome, Seat, Weight};
+use super::member::{End, Member, Phase, Run, Sight};
 use super::order::{Report, Word};
 use super::registration::a_while;
 use super::team::{Team, after, moment};
@@ -40,6 +40,7 @@ impl Team<'_> {
             Phase::Running(_) => self.watch_over(seat),
             Phase::Looking if self.stopping.is_some() => self.leave(seat, End::Signalled),
             Phase::Looking if !self.readable => self.wake_at(seat, Instant::now() + Duration::from_secs(1)),
+            Phase::Looking if member.has_seen(&self.sight()) => {}
             Phase::Looking => self.look_for_work(seat),
         }
     }
@@ -47,6 +48,7 @@ impl Team<'_> {
     fn look_for_work(&mut self, seat: Seat) {
         let state = Arc::clone(&self.state);
         let Some(member) = self.members.get_mut(seat) else { return };
+        member.rests = None;
         let who = &member.who;
         if !still_registered(&state, who.agent, who.generation) {
             member.phase = Phase::Gone(End::Lost);
@@ -60,32 +62,37 @@ impl Team<'_> {
         let situation = Situation {
             state: &state,
             agent: who.agent,
-            halt: self.project.halt(),
+            halt: self.halt,
             now: now(),
             idle_since: member.idle_since,
-            in_team: self.options.in_team,
+            in_team: self.in_team,
         };
         let step = narrowed(next_step(&situation), member, &situation);
         self.carry_out(seat, step);
     }
 
     fn carry_out(&mut self, seat: Seat, step: Step) {
+        if self.holding && !matches!(step, Step::Hold(_)) {
+            self.holding = false;
+            self.say_all(Weight::News, "going on");
+        }
         match step {
             Step::Stop(reason) => {
-                self.say(seat, farewell(&reason));
+                self.mutter(seat, farewell(&reason));
                 self.leave(seat, End::Stop(reason));
             }
             Step::Hold(file) => {
-                self.say(seat, format!("holding: {} stands", file.name()));
+                self.holding = true;
+                self.say_all(Weight::News, &format!("holding: {} stands", file.name()));
                 self.not_idle(seat);
-                self.wake_at(seat, after(self.config().coder_poll_interval));
+                self.rest(seat, after(self.config.coder_poll_interval));
             }
             Step::Merge(task) => {
                 self.say(seat, format!("merging {task}"));
                 self.begin(seat, Errand::Merge(task));
             }
-            Step::Code(tasks) => self.begin(seat, Errand::Code(tasks)),
-            Step::Review(tasks) => self.begin(seat, Errand::Review(tasks)),
+            Step::Code(tasks) => self.try_for(seat, tasks, Errand::Code),
+            Step::Review(tasks) => self.try_for(seat, tasks, Errand::Review),
             Step::Plan(triggers) => {
                 let words = triggers.iter().map(|trigger| format!("{} {}", trigger.kind, trigger.subject));
                 self.say(seat, format!("woken by {}", words.collect::<Vec<_>>().join(", ")));
@@ -95,22 +102,53 @@ impl Team<'_> {
         }
     }
 
+    /// Sends an agent after the first task that no other of the team is trying for.
+    fn try_for(&mut self, seat: Seat, mut tasks: Vec<TaskId>, errand: fn(Vec<TaskId>) -> Errand) {
+        let role = self.members.get(seat).map(|member| member.post.role);
+        let others = self.members.iter().filter(|other| Some(other.post.role) == role);
+        let taken: Vec<&TaskId> = others.filter_map(|other| other.trying.as_ref()).collect();
+        tasks.retain(|task| !taken.contains(&task));
+        let Some(first) = tasks.first().cloned() else {
+            return self.rest(seat, after(self.config.coder_poll_interval));
+        };
+        if let Some(member) = self.members.get_mut(seat) {
+            member.trying = Some(first);
+        }
+        self.begin(seat, errand(tasks));
+    }
+
     fn wait(&mut self, seat: Seat, why: &WaitReason, until: Timestamp) {
         let text = match why {
             WaitReason::Drafts(number) => format!("waiting: {number} draft(s) are not finalized"),
             WaitReason::NoGoal => "waiting: there is no goal yet (liza goal new \"GOAL\")".to_owned(),
             WaitReason::NoWork => "waiting for work".to_owned(),
         };
-        self.say(seat, text);
+        match why {
+            WaitReason::NoGoal => self.say(seat, text),
+            WaitReason::Drafts(_) | WaitReason::NoWork => self.mutter(seat, text),
+        }
         let Some(member) = self.members.get_mut(seat) else { return };
         if member.post.role == Role::Planner && !member.waiting {
             member.waiting = true;
             self.begin(seat, Errand::Show(AgentStatus::Waiting));
             return;
         }
-        let end = member.idle_since + self.config().coder_max_wait;
-        let lone = !self.options.in_team && end > now();
-        self.wake_at(seat, moment(if lone { until.min(end) } else { until }));
+        let end = member.idle_since + self.config.coder_max_wait;
+        let lone = !self.in_team && end > now();
+        self.rest(seat, moment(if lone { until.min(end) } else { until }));
+    }
+
+    /// There is nothing for an agent in what can be seen: it need not look again at the same.
+    fn rest(&mut self, seat: Seat, until: Instant) {
+        let seen = self.sight();
+        if let Some(member) = self.members.get_mut(seat) {
+            member.wake = Some(until);
+            member.rests = Some(seen);
+        }
+    }
+
+    fn sight(&self) -> Sight {
+        Sight { revision: self.state.board.revision, halt: self.halt, errands_done: self.errands_done }
     }
 
     fn wake_at(&mut self, seat: Seat, time: Instant) {
@@ -129,6 +167,7 @@ impl Team<'_> {
     /// Takes what an errand brought.
     pub(super) fn done(&mut self, seat: Seat, done: Result<Outcome, Trouble>) {
         let Some(member) = self.members.get_mut(seat) else { return };
+        member.trying = None;
         if let Phase::Leaving(end) = &member.phase {
             // Whatever was still under way is void; only the leaving itself counts.
             if let Ok(Outcome::Left(trouble)) = done {
@@ -152,7 +191,7 @@ impl Team<'_> {
         }
         match trouble {
             Some(trouble) => self.alert(seat, format!("could not be taken off the board: {trouble}")),
-            None => self.say(seat, "off the board"),
+            None => self.mutter(seat, "off the board"),
         }
     }
 
@@ -169,9 +208,9 @@ impl Team<'_> {
                 self.look_from(seat, Instant::now());
             }
             Outcome::Started(session) => {
-                let about = session.task.as_ref().map_or_else(|| "planning".to_owned(), ToString::to_string);
-                self.say(seat, format!("session on {about}"));
                 let lease = self.lease_of(seat).unwrap_or_else(now);
+                let Some(member) = self.members.get(seat) else { return };
+                self.say(seat, at_work(member.post.role, session.task.as_ref()));
                 let Some(member) = self.members.get_mut(seat) else { return };
                 member.waiting = false;
                 member.phase = Phase::Running(Box::new(Run::new(*session, now(), lease)));
@@ -186,9 +225,13 @@ impl Team<'_> {
         for note in notes {
             if note.starts_with("ALERT") { self.alert(seat, note) } else { self.say(seat, note) }
         }
-        self.say(seat, in_words(next));
+        if next.progress {
+            self.mutter(seat, in_words(next));
+        } else {
+            self.say(seat, in_words(next));
+        }
         self.not_idle(seat);
-        let limit = self.config().max_crashes;
+        let limit = self.config.max_crashes;
         let Some(member) = self.members.get_mut(seat) else { return };
         member.waiting = member.post.role == Role::Planner;
         if next.progress {
@@ -217,7 +260,7 @@ impl Team<'_> {
                 member.lost_claims += 1;
                 let over = member.lost_claims >= LOST_CLAIMS;
                 let pause = if over {
-                    Duration::from_secs(self.config().coder_poll_interval.0.min(30))
+                    Duration::from_secs(self.config.coder_poll_interval.0.min(30))
                 } else {
                     a_while()
                 };
@@ -273,7 +316,8 @@ impl Team<'_> {
 
     /// Stops a session that has to end, as hard as it is time for.
     fn watch_over(&mut self, seat: Seat) {
-        let (state, halt, config, now) = (Arc::clone(&self.state), self.project.halt(), self.config(), now());
+        let (state, halt, config, now) =
+            (Arc::clone(&self.state), self.halt, Arc::clone(&self.config), now());
         let lease = self.lease_of(seat);
         let (stopping, urgent) = (self.stopping.is_some(), self.urgent);
         let Some(member) = self.members.get_mut(seat) else { return };
@@ -335,7 +379,7 @@ impl Team<'_> {
     /// Takes what a session's helper reports.
     pub(super) fn reported(&mut self, seat: Seat, report: Report) {
         let ending = match report {
-            Report::Started { pid } => return self.say(seat, format!("process {pid}")),
+            Report::Started { pid } => return self.mutter(seat, format!("process {pid}")),
             Report::Used(measured) => return self.measured(seat, measured),
             Report::Flooded { kept } => {
                 return self.alert(seat, format!("floods its output; {} MiB are kept", kept >> 20));
@@ -392,7 +436,7 @@ impl Team<'_> {
             Ending::Code(code) if !matches!(code, 0 | liza_core::supervise::GRACEFUL) => member.crashes + 1,
             Ending::Code(_) | Ending::Stopped => 0,
         };
-        self.say(seat, format!("session ended: {}", how(ending)));
+        self.mutter(seat, format!("session ended: {}", how(ending)));
         self.begin(seat, Errand::Judge { session: judged, ending, triggers, checkout, account });
     }
 }
@@ -419,6 +463,14 @@ fn narrowed(step: Step, member: &Member, situation: &Situation<'_>) -> Step {
         Step::Code(tasks) => some(tasks, Step::Code),
         Step::Review(tasks) => some(tasks, Step::Review),
         Step::Stop(_) | Step::Hold(_) | Step::Merge(_) | Step::Plan(_) | Step::Wait { .. } => step,
+    }
+}
+
+fn at_work(role: Role, task: Option<&TaskId>) -> String {
+    match (role, task) {
+        (Role::Coder, Some(task)) => format!("works on {task}"),
+        (Role::CodeReviewer, Some(task)) => format!("reviews {task}"),
+        (Role::Planner, _) | (_, None) => "plans".to_owned(),
     }
 }
 

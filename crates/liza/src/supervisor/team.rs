@@ -10,6 +10,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use liza_core::State;
+use liza_core::command::Halt;
 use liza_core::config::Config;
 use liza_core::time::{Seconds, Timestamp};
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
@@ -18,8 +19,9 @@ use signal_hook::iterator::{Handle, Signals};
 use crate::project::{Project, now};
 use crate::sys::process::ignores_hangup;
 
+use super::attendant::{Attendance, Attendant};
 use super::errand::{self, Errand};
-use super::event::{Event, Line, Seat};
+use super::event::{Event, Line, Seat, Weight};
 use super::member::{End, Farewell, Member, Phase, Post};
 use super::prepare::Who;
 use super::registration::{Registered, register};
@@ -32,12 +34,22 @@ const ERRAND_GRACE: Duration = Duration::from_secs(10);
 const BEAT_AGAIN: Duration = Duration::from_secs(2);
 
 /// How a team runs.
-#[derive(Debug, Clone)]
 pub struct Options {
     /// The program itself, which sessions call and which is their helper.
     pub liza: PathBuf,
     /// Whether agents wait on where a lone one would end.
     pub in_team: bool,
+    /// Who looks on.
+    pub attendants: Vec<Box<dyn Attendant>>,
+    /// After how long everybody is to end, whatever they are at.
+    pub limit: Option<Duration>,
+}
+
+impl Options {
+    /// For a lone agent, without anybody who looks on.
+    pub fn alone(liza: PathBuf) -> Self {
+        Self { liza, in_team: false, attendants: Vec::new(), limit: None }
+    }
 }
 
 /// A team at work.
@@ -46,17 +58,32 @@ pub(super) struct Team<'t> {
     pub(super) members: Vec<Member>,
     pub(super) sender: Sender<Event>,
     events: Receiver<Event>,
-    pub(super) options: Options,
+    liza: PathBuf,
+    pub(super) in_team: bool,
+    attendance: Attendance,
     tell: &'t dyn Fn(&Line),
     /// The blackboard as last read.
     pub(super) state: Arc<State>,
+    pub(super) config: Arc<Config>,
+    /// The stop files as last seen.
+    pub(super) halt: Halt,
+    /// Whether any of these may have changed since.
+    stale: bool,
+    /// How many errands have been done: what one agent was trying for, another may have now.
+    pub(super) errands_done: u64,
     /// Whether it could be read just now.
     pub(super) readable: bool,
+    /// When everybody is to end at the latest.
+    end_at: Option<Instant>,
     /// Since when, and how urgently, everybody is to end.
     pub(super) stopping: Option<Instant>,
     pub(super) urgent: bool,
     next_beat: Instant,
     beating: bool,
+    /// Whether PAUSE or CHECKPOINT has been told.
+    pub(super) holding: bool,
+    /// The last thing that was said of the whole team.
+    said: String,
 }
 
 /// Supervises agents on these posts until all of them have ended.
@@ -72,21 +99,30 @@ pub fn run(
 ) -> Result<Vec<Farewell>, Trouble> {
     let (sender, events) = channel();
     let signals = listen(sender.clone())?;
-    let state = Arc::new(project.store().snapshot()?);
-    let next_beat = Instant::now();
+    let state = project.store().snapshot()?;
+    let config = state.board.config.ready().cloned().unwrap_or_default();
     let mut team = Team {
         project: project.clone(),
         members: Vec::new(),
+        attendance: Attendance::new(options.attendants, &sender),
         sender,
         events,
-        options,
+        liza: options.liza,
+        in_team: options.in_team,
         tell,
-        state,
+        state: Arc::new(state),
+        config: Arc::new(config),
+        halt: project.halt(),
+        stale: true,
+        errands_done: 0,
         readable: true,
+        end_at: options.limit.map(|limit| Instant::now() + limit),
         stopping: None,
         urgent: false,
-        next_beat,
+        next_beat: Instant::now(),
         beating: false,
+        holding: false,
+        said: String::new(),
     };
     let enrolled = posts.into_iter().try_for_each(|post| team.enrol(post));
     if enrolled.is_err() {
@@ -122,10 +158,10 @@ impl Team<'_> {
         let Registered { agent, generation, life } = register(&self.project, post.role, post.agent)?;
         let seat = self.members.len();
         let (provider, interactive) = (post.provider.clone(), post.interactive);
-        let liza = self.options.liza.clone();
+        let liza = self.liza.clone();
         let who = Who { seat, agent, generation, provider, interactive, liza };
         self.members.push(Member::new(who, post, life, now()));
-        self.say(seat, format!("registered, generation {generation}"));
+        self.mutter(seat, format!("registered, generation {generation}"));
         self.send(seat, Errand::Begin { recover: seat == 0 });
         self.next_beat = Instant::now() + self.beat_interval();
         Ok(())
@@ -146,11 +182,14 @@ impl Team<'_> {
 
     fn serve(&mut self) {
         loop {
-            self.look();
+            if std::mem::take(&mut self.stale) {
+                self.look();
+            }
             for seat in 0..self.members.len() {
                 self.advance(seat);
             }
             self.beat();
+            self.mind_the_time();
             if self.members.iter().all(Member::is_gone) {
                 return;
             }
@@ -164,43 +203,66 @@ impl Team<'_> {
 
     /// Reads the blackboard. One that cannot be read starts nobody, and ends nobody either.
     fn look(&mut self) {
+        self.halt = self.project.halt();
         match self.project.store().snapshot() {
             Ok(state) => {
+                self.config = Arc::new(state.board.config.ready().cloned().unwrap_or_default());
                 self.state = Arc::new(state);
                 if !self.readable {
                     self.readable = true;
-                    self.say_all("the blackboard can be read again");
+                    self.say_all(Weight::News, "the blackboard can be read again");
                 }
             }
             Err(error) => {
                 if self.readable {
                     self.readable = false;
-                    self.alert_all(&format!("no agent is started until this is mended: {error}"));
+                    let text = format!("no agent is started until this is mended: {error}");
+                    self.say_all(Weight::Alert, &text);
                 }
             }
         }
+        self.attendance.call(&self.state);
     }
 
     fn take(&mut self, event: Event) {
         match event {
-            // The next round looks at everything anyway.
-            Event::Changed | Event::Timer => {}
+            Event::Changed | Event::Timer => self.stale = true,
+            // What it did is a change of the blackboard, which is told by itself.
             Event::Session(seat, report) => self.reported(seat, report),
-            Event::Done(seat, done) => self.done(seat, done),
+            Event::Done(seat, done) => {
+                self.stale = true;
+                self.errands_done += 1;
+                self.done(seat, done);
+            }
             Event::Beaten(beaten) => {
+                self.stale = true;
                 self.beating = false;
-                if let Err(trouble) = beaten {
-                    self.next_beat = Instant::now() + BEAT_AGAIN;
-                    self.alert_all(&format!("the leases could not be renewed: {trouble}"));
+                match beaten {
+                    Ok(()) => self.said.clear(),
+                    Err(trouble) => {
+                        self.next_beat = Instant::now() + BEAT_AGAIN;
+                        self.say_all(Weight::Alert, &format!("the leases could not be renewed: {trouble}"));
+                    }
                 }
             }
+            Event::Attended(lines) => lines.iter().for_each(|line| (self.tell)(line)),
             // A person before an interactive session means its program.
             Event::Signal { interrupt: true } if self.members.iter().any(Member::is_interactive) => {}
             Event::Signal { .. } => {
                 self.urgent = self.stopping.is_some();
                 self.stopping = self.stopping.or(Some(Instant::now()));
-                self.say_all(if self.urgent { "ending at once" } else { "stopping" });
+                let text = if self.urgent { "ending at once" } else { "stopping; once more ends it at once" };
+                self.say_all(Weight::News, text);
             }
+        }
+    }
+
+    /// Ends everybody whose time is up.
+    fn mind_the_time(&mut self) {
+        if self.end_at.is_some_and(|end| Instant::now() >= end) {
+            self.end_at = None;
+            self.stopping = self.stopping.or(Some(Instant::now()));
+            self.say_all(Weight::Alert, "time is up: stopping");
         }
     }
 
@@ -219,13 +281,9 @@ impl Team<'_> {
     }
 
     fn beat_interval(&self) -> Duration {
-        let config = self.config();
+        let config = &self.config;
         // A lease that is shorter than the interval would end before it is renewed.
         Duration::from_secs(config.heartbeat_interval.0.min(config.lease_duration.0 / 3).max(1))
-    }
-
-    pub(super) fn config(&self) -> Config {
-        self.state.board.config.ready().cloned().unwrap_or_default()
     }
 
     /// How long to wait for an event.
@@ -233,7 +291,8 @@ impl Team<'_> {
         let wakes = self.members.iter().filter(|member| !member.is_gone()).filter_map(|member| member.wake);
         let stop = self.stopping.map(|since| since + ERRAND_GRACE);
         let beat = (!self.beating).then_some(self.next_beat);
-        let first = wakes.chain(stop.filter(|time| *time > Instant::now())).chain(beat).min();
+        let stop = stop.filter(|time| *time > Instant::now());
+        let first = wakes.chain(stop).chain(beat).chain(self.end_at).min();
         let wait = first.map(|time| time.saturating_duration_since(Instant::now()));
         wait.unwrap_or(Duration::from_secs(1)).max(Duration::from_millis(5))
     }
@@ -258,28 +317,34 @@ impl Team<'_> {
         self.urgent || self.stopping.is_some_and(|since| since.elapsed() >= ERRAND_GRACE)
     }
 
+    /// Says what only somebody wants to know who looks closely.
+    pub(super) fn mutter(&mut self, seat: Seat, text: impl Into<String>) {
+        self.line(seat, Weight::Detail, text.into());
+    }
+
     pub(super) fn say(&mut self, seat: Seat, text: impl Into<String>) {
-        self.line(seat, text.into(), false);
+        self.line(seat, Weight::News, text.into());
     }
 
     pub(super) fn alert(&mut self, seat: Seat, text: impl Into<String>) {
-        self.line(seat, text.into(), true);
+        self.line(seat, Weight::Alert, text.into());
     }
 
-    fn line(&mut self, seat: Seat, text: String, alert: bool) {
+    fn line(&mut self, seat: Seat, weight: Weight, text: String) {
         let Some(member) = self.members.get_mut(seat) else { return };
         if member.said != text {
-            (self.tell)(&Line { agent: member.who.agent, text: text.clone(), alert });
+            (self.tell)(&Line { agent: Some(member.who.agent), text: text.clone(), weight });
             member.said = text;
         }
     }
 
-    fn say_all(&mut self, text: &str) {
-        (0..self.members.len()).for_each(|seat| self.say(seat, text));
-    }
-
-    fn alert_all(&mut self, text: &str) {
-        (0..self.members.len()).for_each(|seat| self.alert(seat, text));
+    /// Says once what is true of everybody.
+    pub(super) fn say_all(&mut self, weight: Weight, text: &str) {
+        if self.said != text {
+            text.clone_into(&mut self.said);
+            let agent = self.members.first().filter(|_| !self.in_team).map(|member| member.who.agent);
+            (self.tell)(&Line { agent, text: text.to_owned(), weight });
+        }
     }
 
     fn farewells(self) -> Vec<Farewell> {

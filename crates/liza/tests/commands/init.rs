@@ -67,7 +67,7 @@ fn it_says_where_the_blackboard_is_and_what_comes_next() {
         lines[1..],
         [
             "integration branch  integration",
-            "next                liza agent planner, or liza add-task for a task of your own",
+            "next                liza run, or liza add-task for a task of your own",
         ]
     );
     assert_eq!(run.stderr, "");

@@ -167,7 +167,7 @@ fn a_team_shares_one_loop_and_one_heartbeat_and_no_task_is_done_twice() {
     };
     let coder = || post(Role::Coder, "c");
     let posts = vec![coder(), coder(), coder(), post(Role::CodeReviewer, "r")];
-    let options = Options { liza: env!("CARGO_BIN_EXE_liza").into(), in_team: false };
+    let options = Options::alone(env!("CARGO_BIN_EXE_liza").into());
     let farewells = run(&project, posts, options, &|_| ()).unwrap();
     assert_eq!(farewells.len(), 4);
     for farewell in farewells {

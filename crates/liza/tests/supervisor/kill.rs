@@ -70,7 +70,7 @@ fn the_name_of_one_that_is_not_proven_dead_is_free_when_its_lease_has_ended() {
     });
     assert!(freed.is_some());
     let mut again = bench.agent(&["coder", "--cli", "c"]);
-    again.until_said("coder-1: session on t1");
+    again.until_said("works on t1");
     again.stop();
 }
 

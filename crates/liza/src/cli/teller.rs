@@ -1,0 +1,115 @@
+//! What supervisors say, as a stream of lines; in a terminal with a line below it that says how far the work is.
+//!
+//! Lines go to standard output, alerts and the progress line to standard error: a file gets the story only.
+
+use std::io::{self, IsTerminal as _, Write as _};
+use std::sync::{Mutex, PoisonError};
+
+use liza_core::agent::Role;
+
+use crate::project::now;
+use crate::supervisor::{Line, Weight};
+
+use super::layout::{BOLD, CYAN, DIM, GREEN, RED, YELLOW, columns, cut, pad, paint};
+use super::output::{Color, Screen};
+
+/// The longest name is `code-reviewer-10`.
+const NAME: usize = 16;
+
+/// Takes the line that the cursor is in away.
+const CLEAR: &str = "\r\x1b[2K";
+
+/// Tells what happens.
+pub(super) struct Teller {
+    screen: Screen,
+    least: Weight,
+    /// The progress line, where one is wanted; empty while there is none.
+    below: Option<Mutex<String>>,
+}
+
+impl Teller {
+    /// Tells everything that weighs at least as much.
+    pub(super) fn new(screen: Screen, least: Weight) -> Self {
+        Self { screen, least, below: None }
+    }
+
+    /// With a line for the progress, where somebody sits before a terminal.
+    pub(super) fn with_progress(mut self) -> Self {
+        let wanted = io::stderr().is_terminal() && !self.screen.json && !self.screen.quiet;
+        self.below = wanted.then(Mutex::default);
+        self
+    }
+
+    /// Tells a line: when, who, what.
+    pub(super) fn tell(&self, line: &Line) {
+        let time = now().to_string();
+        let time = time.get(11..19).unwrap_or_default();
+        let who = line.agent.map_or("liza".to_owned(), |agent| agent.to_string());
+        let style = match line.agent.map(|agent| agent.role()) {
+            Some(Role::Planner) => CYAN,
+            Some(Role::Coder) => GREEN,
+            Some(Role::CodeReviewer) => YELLOW,
+            None => BOLD,
+        };
+        let what = if line.weight == Weight::Alert { paint(RED, &line.text) } else { line.text.clone() };
+        let text = format!("{} {} {what}", paint(DIM, time), paint(style, &pad(&who, NAME)));
+        self.say(line.weight, &text);
+    }
+
+    fn say(&self, weight: Weight, text: &str) {
+        if weight == Weight::Alert {
+            self.above(|| self.screen.note(text));
+        } else if weight >= self.least && !self.screen.json && !self.screen.quiet {
+            self.above(|| self.screen.out(text));
+        }
+    }
+
+    /// Says something that is no event.
+    pub(super) fn say_plainly(&self, text: &str) {
+        self.say(Weight::News, text);
+    }
+
+    /// Whether there is a progress line.
+    pub(super) fn shows_progress(&self) -> bool {
+        self.below.is_some()
+    }
+
+    /// Shows how far the work is.
+    pub(super) fn progress(&self, text: &str) {
+        let Some(below) = &self.below else { return };
+        let mut shown = below.lock().unwrap_or_else(PoisonError::into_inner);
+        if *shown != text {
+            text.clone_into(&mut shown);
+            self.draw(&shown);
+        }
+    }
+
+    /// Writes something above the progress line.
+    fn above(&self, write: impl FnOnce()) {
+        let Some(below) = &self.below else { return write() };
+        let shown = below.lock().unwrap_or_else(PoisonError::into_inner);
+        let _ = write_raw(CLEAR);
+        write();
+        self.draw(&shown);
+    }
+
+    fn draw(&self, text: &str) {
+        let line = cut(text, columns().saturating_sub(1));
+        let line = if self.screen.color == Color::Never { line } else { paint(DIM, &line) };
+        let _ = write_raw(&format!("{CLEAR}{line}"));
+    }
+}
+
+impl Drop for Teller {
+    fn drop(&mut self) {
+        if self.below.is_some() {
+            let _ = write_raw(CLEAR);
+        }
+    }
+}
+
+fn write_raw(text: &str) -> io::Result<()> {
+    let mut error = io::stderr().lock();
+    error.write_all(text.as_bytes())?;
+    error.flush()
+}

@@ -1,0 +1,36 @@
+//! How far a team is, in one line.
+
+use liza_core::State;
+use liza_core::agent::AgentStatus;
+use liza_core::time::Seconds;
+use liza_core::view::Progress;
+
+/// The line for people who look now and then.
+pub fn progress_line(state: &State, worked: Seconds) -> String {
+    let Some(sprint) = state.board.sprint.ready() else { return String::new() };
+    let progress = Progress::of(&state.board, sprint);
+    let agents = state.board.agents.ready();
+    let busy = agents.map_or(0, |agents| agents.values().filter(|entry| is_busy(entry.status)).count());
+    let some = |number: usize, word: &str| (number > 0).then(|| format!("{number} {word}"));
+    let parts = [
+        Some(format!("{} of {} merged", progress.merged, progress.total - progress.dropped)),
+        some(progress.in_progress, "in progress"),
+        some(progress.waiting, "waiting"),
+        some(progress.blocked, "BLOCKED"),
+        Some(format!("{busy} at work")),
+        Some(clock(worked)),
+    ];
+    parts.into_iter().flatten().collect::<Vec<_>>().join(" · ")
+}
+
+fn is_busy(status: AgentStatus) -> bool {
+    match status {
+        AgentStatus::Working | AgentStatus::Reviewing | AgentStatus::Planning => true,
+        AgentStatus::Starting | AgentStatus::Idle | AgentStatus::Waiting | AgentStatus::Handoff => false,
+    }
+}
+
+fn clock(worked: Seconds) -> String {
+    let (hours, minutes, seconds) = (worked.0 / 3600, worked.0 / 60 % 60, worked.0 % 60);
+    if hours > 0 { format!("{hours}:{minutes:02}:{seconds:02}") } else { format!("{minutes}:{seconds:02}") }
+}

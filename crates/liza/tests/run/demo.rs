@@ -1,0 +1,93 @@
+//! `liza demo`, as a new user calls it.
+
+use std::fs;
+
+use crate::support::TestProject;
+
+/// The newcomer's place: no git identity, no project.
+fn newcomer() -> TestProject {
+    let project = TestProject::bare();
+    fs::write(project.home().join("gitconfig"), "").unwrap();
+    project
+}
+
+/// Covers: AG-15, AG-16
+#[test]
+fn the_demo_tells_its_whole_story_and_leaves_the_folder_for_a_look() {
+    let place = newcomer();
+    let folder = place.home().join("demo");
+    let dir = folder.display().to_string();
+    let run = place.liza(&["demo", "--plain", "--dir", &dir]);
+    let said = run.ok().to_owned();
+    for part in [
+        "planner-1        the plan has 4 tasks",
+        "greet REJECTED: bin/greet.sh:1",
+        "farewell BLOCKED: The vision does not say",
+        "could not be merged",
+        "good-night handed over",
+        "APPROVED at",
+        "the goal is reached",
+        "goal COMPLETED · 6 tasks: 5 merged, 1 given up or replaced",
+        "rejected, merged (approved by code-reviewer-",
+        "blocked, replaced by goodbye and good-night",
+        "conflict, repaired, merged",
+        "Try next",
+    ] {
+        assert!(said.contains(part), "{part}:\n{said}");
+    }
+    assert!(run.stderr.is_empty(), "{}", run.stderr);
+
+    let git = |words: &[&str]| place.git_at(&folder, words);
+    assert_eq!(git(&["status", "--porcelain"]), "");
+    assert_eq!(git(&["branch", "--show-current"]), "main");
+    git(&["checkout", "-q", "integration"]);
+    for test in ["greet", "shout", "whisper", "farewell", "late"] {
+        place.run(place.command("sh").current_dir(&folder).arg(format!("tests/{test}.sh"))).ok();
+    }
+    place.run(place.program().args(["validate"]).current_dir(&folder)).ok();
+    let status = place.run(place.program().args(["status", "--json"]).current_dir(&folder)).result();
+    assert_eq!(status["goal"]["status"], "COMPLETED");
+    assert_eq!(status["agents"].as_array().unwrap().len(), 0, "{status}");
+
+    // What was called passing can be seen to have been run.
+    let shown = place.run(place.program().args(["show", "greet"]).current_dir(&folder)).ok().to_owned();
+    assert!(shown.contains("MERGED") && shown.contains("rejected"), "{shown}");
+}
+
+/// Covers: AG-16, CM-03
+#[test]
+fn a_story_of_ones_own_is_played_and_told_to_programs() {
+    let place = newcomer();
+    let story =
+        "project:\n  goal: Say hello\n  files:\n    - {path: specs/vision.md, text: \"# Hello\\n\"}\n";
+    fs::write(place.home().join("story.yaml"), story).unwrap();
+    let path = place.home().join("story.yaml").display().to_string();
+    let folder = place.home().join("own").display().to_string();
+    let words =
+        ["demo", "--playbook", &path, "--dir", &folder, "--coders", "1", "--reviewers", "1", "--json"];
+    let result = place.liza(&words).result();
+    assert_eq!(result["reached"], true, "{result}");
+    assert_eq!(result["progress"]["merged"], 1, "{result}");
+    assert_eq!(fs::canonicalize(result["folder"].as_str().unwrap()).unwrap().file_name().unwrap(), "own");
+}
+
+/// Covers: AG-16, CM-05
+#[test]
+fn what_cannot_be_played_is_said_before_anything_is_made() {
+    let place = newcomer();
+    let refused = |words: &[&str], code: &str| {
+        let words = [&["demo", "--json"], words].concat();
+        place.liza(&words).refused(1, code)["message"].as_str().unwrap().to_owned()
+    };
+    let full = place.root.display().to_string();
+    assert!(refused(&["--dir", &full], "exists").contains("not empty"));
+    assert!(refused(&["--playbook", "nowhere.yaml"], "bad_playbook").contains("cannot read"));
+    let write = |text: &str| fs::write(place.root.join("story.yaml"), text).unwrap();
+    write("coder: []\n");
+    assert!(refused(&["--playbook", "story.yaml"], "bad_playbook").contains("has no project"));
+    write("project: {goal: x, files: [{path: ../../out, text: x}]}\n");
+    let new = place.home().join("new").display().to_string();
+    let out = refused(&["--playbook", "story.yaml", "--dir", &new], "bad_playbook");
+    assert!(out.contains("not inside"), "{out}");
+    assert!(!place.home().parent().unwrap().join("out").exists());
+}
