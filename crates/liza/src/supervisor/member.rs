@@ -5,7 +5,7 @@ use std::time::Instant;
 
 use liza_core::agent::Role;
 use liza_core::command::Halt;
-use liza_core::ids::{AgentId, Revision, TaskId};
+use liza_core::ids::{AgentId, TaskId};
 use liza_core::supervise::{StopCause, StopReason};
 use liza_core::time::Timestamp;
 
@@ -131,7 +131,7 @@ pub(super) enum Phase {
 /// What an agent's next step depends on, besides the time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Sight {
-    pub(super) revision: Revision,
+    pub(super) edition: u64,
     pub(super) halt: Halt,
     pub(super) errands_done: u64,
 }

@@ -148,7 +148,7 @@ impl Team<'_> {
     }
 
     fn sight(&self) -> Sight {
-        Sight { revision: self.state.board.revision, halt: self.halt, errands_done: self.errands_done }
+        Sight { edition: self.editions, halt: self.halt, errands_done: self.errands_done }
     }
 
     fn wake_at(&mut self, seat: Seat, time: Instant) {

@@ -20,6 +20,7 @@ use crate::project::{Project, now};
 use crate::sys::process::ignores_hangup;
 
 use super::attendant::{Attendance, Attendant};
+use super::by_hand::ByHand;
 use super::errand::{self, Errand};
 use super::event::{Event, Line, Seat, Weight};
 use super::member::{End, Farewell, Member, Phase, Post};
@@ -65,6 +66,8 @@ pub(super) struct Team<'t> {
     /// The blackboard as last read.
     pub(super) state: Arc<State>,
     pub(super) config: Arc<Config>,
+    /// How many different ones were read.
+    pub(super) editions: u64,
     /// The stop files as last seen.
     pub(super) halt: Halt,
     /// Whether any of these may have changed since.
@@ -101,10 +104,12 @@ pub fn run(
     let signals = listen(sender.clone())?;
     let state = project.store().snapshot()?;
     let config = state.board.config.ready().cloned().unwrap_or_default();
+    let mut attendants = options.attendants;
+    attendants.insert(0, Box::new(ByHand::new(project)));
     let mut team = Team {
         project: project.clone(),
         members: Vec::new(),
-        attendance: Attendance::new(options.attendants, &sender),
+        attendance: Attendance::new(attendants, &sender),
         sender,
         events,
         liza: options.liza,
@@ -112,6 +117,7 @@ pub fn run(
         tell,
         state: Arc::new(state),
         config: Arc::new(config),
+        editions: 0,
         halt: project.halt(),
         stale: true,
         errands_done: 0,
@@ -207,6 +213,8 @@ impl Team<'_> {
         match self.project.store().snapshot() {
             Ok(state) => {
                 self.config = Arc::new(state.board.config.ready().cloned().unwrap_or_default());
+                // A person's edit has no revision of its own.
+                self.editions += u64::from(*self.state != state);
                 self.state = Arc::new(state);
                 if !self.readable {
                     self.readable = true;

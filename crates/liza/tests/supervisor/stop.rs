@@ -187,7 +187,7 @@ fn a_session_that_has_submitted_and_does_not_end_is_stopped_after_its_grace() {
     coder.until_said("its session is asked to end: its work is done");
     assert!(begun.elapsed().as_millis() >= 900, "it had its grace");
     bench.until_status("t2", Status::ReadyForReview);
-    coder.until_said("session on t2");
+    coder.until_said("works on t2");
     let task = bench.task("t1");
     assert_eq!((task.status, task.crashes, task.idle_exits), (Some(Status::ReadyForReview), None, None));
     assert_eq!(task.failed_by, None);

@@ -1,0 +1,107 @@
+//! What people write into the file while a team works: held against the rules and told with its place; the deadline
+//! that they set is kept.
+//!
+//! Only looks and tells. What is wrong with one task stops nobody but whoever would work on it.
+
+use std::collections::BTreeSet;
+use std::time::Duration;
+
+use liza_core::agent::Actor;
+use liza_core::command::CheckpointCause;
+use liza_core::ids::TaskId;
+use liza_core::invariants::{self, Subject, Violation};
+use liza_core::time::Timestamp;
+use liza_core::{Command, State};
+use liza_store::{Disk, task_range};
+
+use crate::effects::run_halts;
+use crate::project::{Project, now};
+
+use super::attendant::{Attendant, Attended};
+use super::event::{Line, Weight};
+
+/// How many things are told of one edit before the rest is only counted.
+const MANY: usize = 5;
+/// When a checkpoint that could not be called is tried again.
+const AGAIN: Duration = Duration::from_secs(2);
+
+/// Reads along with people who edit the file.
+pub(super) struct ByHand {
+    project: Project,
+    /// What has been told and still stands, by its subject and without its place, which moves.
+    told: BTreeSet<(Subject, String)>,
+}
+
+impl Attendant for ByHand {
+    fn attend(&mut self, state: &State) -> Attended {
+        let now = now();
+        Attended { lines: self.news(state, now), again: self.keep_deadline(state, now) }
+    }
+}
+
+impl ByHand {
+    pub(super) fn new(project: &Project) -> Self {
+        Self { project: project.clone(), told: BTreeSet::new() }
+    }
+
+    /// What is wrong and was not before, and what is right again.
+    fn news(&mut self, state: &State, now: Timestamp) -> Vec<Line> {
+        let found = invariants::validate(state, &Disk::below(self.project.root()), now);
+        let stands: BTreeSet<(Subject, String)> = found.iter().map(key).collect();
+        let fresh: Vec<&Violation> = found.iter().filter(|wrong| !self.told.contains(&key(wrong))).collect();
+        let text = if fresh.is_empty() { None } else { self.project.store().text().ok() };
+        let mut lines: Vec<Line> =
+            fresh.iter().take(MANY).map(|wrong| alert(wrong, text.as_deref())).collect();
+        if fresh.len() > MANY {
+            let more = format!("and {} more like this: liza validate", fresh.len() - MANY);
+            lines.push(Line { agent: None, text: more, weight: Weight::Alert });
+        }
+        let wrong = |subject: &Subject| stands.iter().any(|(still, _)| still == subject);
+        let mut mended: Vec<&Subject> = self.told.iter().map(|(subject, _)| subject).collect();
+        mended.dedup();
+        let mended = mended.into_iter().filter(|subject| !wrong(subject));
+        lines.extend(mended.map(|subject| {
+            let text = format!("mended: {subject}");
+            Line { agent: None, text, weight: Weight::News }
+        }));
+        self.told = stands;
+        lines
+    }
+
+    /// Calls a checkpoint when the sprint's deadline has come; says when to look again for it.
+    fn keep_deadline(&self, state: &State, now: Timestamp) -> Option<Duration> {
+        let sprint = state.board.sprint.ready().filter(|sprint| !sprint.status.is_terminal())?;
+        if !sprint.deadline_due(now) {
+            let left = sprint.timeline.deadline.filter(|deadline| *deadline > now)?.since(now);
+            return Some(Duration::from_secs(left.0));
+        }
+        // Another one may have been faster, which is as good; the next look tells.
+        let command = Command::Checkpoint { cause: CheckpointCause::Deadline };
+        match self.project.submit(Actor::Human, None, command) {
+            Ok(outcome) => run_halts(&self.project, &outcome.effects).is_err().then_some(AGAIN),
+            Err(_) => Some(AGAIN),
+        }
+    }
+}
+
+/// What tells one thing that is wrong from another, wherever it stands.
+fn key(wrong: &Violation) -> (Subject, String) {
+    let message = wrong.message.split(" (line ").next().unwrap_or_default();
+    (wrong.subject.clone(), message.to_owned())
+}
+
+fn alert(wrong: &Violation, text: Option<&str>) -> Line {
+    let task = match &wrong.subject {
+        Subject::Task(task) => Some(task),
+        Subject::Agent(_) | Subject::Section(_) => None,
+    };
+    let place = task.zip(text).and_then(|(task, text)| line_of(text, task));
+    let place = place.map(|line| format!(":{line}")).unwrap_or_default();
+    Line { agent: None, text: format!("wrong in .liza/state.yaml{place}: {wrong}"), weight: Weight::Alert }
+}
+
+/// The line on which a task begins.
+fn line_of(text: &str, task: &TaskId) -> Option<usize> {
+    let start = task_range(text, task.as_str())?.start;
+    Some(text.get(..start)?.matches('\n').count() + 1)
+}
