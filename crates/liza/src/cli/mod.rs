@@ -34,6 +34,7 @@ mod heartbeat;
 mod init;
 mod input;
 mod layout;
+mod links;
 mod lock;
 mod log;
 mod man;
