@@ -73,7 +73,7 @@ struct Used {
 /// Reads the events of one kind of program; keeps what it has to remember from line to line.
 trait Reader: Send {
     /// What the line says was used; nothing where it is about something else, or makes no sense.
-    fn read(&mut self, line: &[u8]) -> Option<Used>;
+    fn read(&mut self, line: &str) -> Option<Used>;
 }
 
 /// Adds up what a session uses while its output goes by.
@@ -125,7 +125,8 @@ impl Meter {
         // An event begins its line: what a tool has printed is indented or inside a text.
         if whole
             && line.starts_with(b"{")
-            && let Some(used) = self.reader.as_mut().and_then(|reader| reader.read(&line))
+            && let Ok(line) = str::from_utf8(&line)
+            && let Some(used) = self.reader.as_mut().and_then(|reader| reader.read(line))
         {
             self.measured.count(&used);
         }
@@ -153,8 +154,8 @@ struct UsageLine {
 }
 
 impl Reader for Rehearsal {
-    fn read(&mut self, line: &[u8]) -> Option<Used> {
-        let line: UsageLine = serde_json::from_slice(line).ok()?;
+    fn read(&mut self, line: &str) -> Option<Used> {
+        let line: UsageLine = serde_json::from_str(line).ok()?;
         let UsageLine { input, output, cached, cost_usd, .. } = line;
         let usage = Usage { input, output, cached, cost_usd };
         let context_percent = match line.context_percent {

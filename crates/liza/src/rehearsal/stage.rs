@@ -83,6 +83,7 @@ impl Stage {
         self.told_usage.set(true);
         let mut line = json!({
             "type": "usage",
+            "agent": self.prompt.agent.to_string(),
             "input": used.input,
             "output": used.output,
             "cached": used.cached,
