@@ -4,6 +4,8 @@
 //! A [`Board`] may be partly loaded; asking it for what was not loaded is a refusal, never a guess. A [`State`] is
 //! the whole file.
 
+use std::sync::Arc;
+
 use indexmap::IndexMap;
 
 use crate::agent::AgentRecord;
@@ -124,8 +126,9 @@ pub struct Body {
 pub struct Slot {
     /// Always there.
     pub head: Head,
-    /// Only where a command asked for it; apart, so that thousands of heads stay close together in memory.
-    pub body: Option<Box<Body>>,
+    /// Only where a command asked for it; apart, so that thousands of heads stay close together in memory, and shared
+    /// between one look at the blackboard and the next.
+    pub body: Option<Arc<Body>>,
 }
 
 /// The sections that a command may ask for.
@@ -285,7 +288,7 @@ impl Board {
     /// Writes a task into the board, at its place or at the end.
     pub fn put(&mut self, id: TaskId, record: TaskRecord) {
         let head = Head::of(&id, &record);
-        self.tasks.insert(id, Slot { head, body: Some(Box::new(Body { record, faults: Vec::new() })) });
+        self.tasks.insert(id, Slot { head, body: Some(Arc::new(Body { record, faults: Vec::new() })) });
     }
 }
 

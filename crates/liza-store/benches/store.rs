@@ -50,6 +50,11 @@ fn main() {
     for count in if wanted.is_empty() { vec![100, 1_000, 10_000] } else { wanted } {
         measure(count);
     }
+    println!("looks at the whole blackboard, medians in ms");
+    println!("{:>7} {:>10} {:>16} {:>12}", "tasks", "snapshot", "one task changed", "no change");
+    for count in [500, 1_000] {
+        measure_looks(count);
+    }
     compete();
 }
 
@@ -135,6 +140,24 @@ fn measure(count: usize) {
         ratio(change),
         cell(&mut validations),
     );
+    fs::remove_dir_all(&root).unwrap();
+}
+
+/// What it costs to look at everything: for the first time, after a change of one task, and after none.
+fn measure_looks(count: usize) {
+    let root = project(count);
+    let store = Store::open(&root).unwrap();
+    let mut reader = store.reader();
+    drop(reader.look().unwrap());
+    let mut figures = [const { Vec::new() }; 3];
+    for round in 0..ROUNDS {
+        submit(&store, round, transition(round * 7 % count, round));
+        figures[0].push(timed(|| drop(store.snapshot().unwrap())));
+        figures[1].push(timed(|| drop(reader.look().unwrap())));
+        figures[2].push(timed(|| drop(reader.look().unwrap())));
+    }
+    let [snapshot, changed, same] = figures.each_mut().map(|times| ms(median(times).0));
+    println!("{count:>7} {snapshot:>10.2} {changed:>16.2} {same:>12.2}");
     fs::remove_dir_all(&root).unwrap();
 }
 

@@ -154,9 +154,14 @@ impl Store {
     /// When the file cannot be read as one.
     pub fn snapshot(&self) -> Result<State, StoreError> {
         let bytes = self.folder.read()?;
+        self.whole(&bytes, self.folder.is_as_written(&bytes))
+    }
+
+    /// The whole blackboard in these bytes, block by block where they are as we wrote them.
+    pub(crate) fn whole(&self, bytes: &[u8], as_written: bool) -> Result<State, StoreError> {
         let path = self.folder.state();
-        let (text, _) = body_of(&path, &bytes)?;
-        View::full(&path, text)?.state()
+        let (text, _) = body_of(&path, bytes)?;
+        if as_written { View::lazy(&path, text)?.state() } else { View::full(&path, text)?.state() }
     }
 
     /// Parts of the blackboard as it stands, without a lock: these sections, and these tasks whole.

@@ -2,6 +2,7 @@
 //!
 //! Watches the folder and not the file: every write replaces the file, and a watch on it would see one change only.
 
+use std::cell::Cell;
 use std::path::Path;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
 use std::time::{Duration, Instant};
@@ -11,13 +12,14 @@ use notify::{EventKind, RecommendedWatcher, RecursiveMode, Watcher as _};
 use crate::error::StoreError;
 use crate::store::Store;
 
-/// Changes that come this close together are told as one.
+/// A change is told at once, but the next one not sooner than this, with all that came meanwhile.
 const COALESCE: Duration = Duration::from_millis(20);
 
 /// A running watch; ends when dropped.
 #[derive(Debug)]
 pub struct Watch {
     events: Receiver<()>,
+    told: Cell<Option<Instant>>,
     _watcher: RecommendedWatcher,
 }
 
@@ -27,14 +29,16 @@ impl Watch {
         if self.events.recv_timeout(at_most).is_err() {
             return false;
         }
-        let end = Instant::now() + COALESCE;
+        let earliest = self.told.get().map(|told| told + COALESCE);
         loop {
-            let left = end.saturating_duration_since(Instant::now());
+            let left = earliest.map_or(Duration::ZERO, |time| time.saturating_duration_since(Instant::now()));
             match self.events.recv_timeout(left) {
                 Ok(()) => {}
-                Err(RecvTimeoutError::Timeout | RecvTimeoutError::Disconnected) => return true,
+                Err(RecvTimeoutError::Timeout | RecvTimeoutError::Disconnected) => break,
             }
         }
+        self.told.set(Some(Instant::now()));
+        true
     }
 }
 
@@ -56,7 +60,7 @@ impl Store {
         };
         let mut watcher = notify::recommended_watcher(told).map_err(failed)?;
         watcher.watch(self.folder(), RecursiveMode::NonRecursive).map_err(failed)?;
-        Ok(Watch { events, _watcher: watcher })
+        Ok(Watch { events, told: Cell::new(None), _watcher: watcher })
     }
 }
 

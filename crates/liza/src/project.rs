@@ -3,14 +3,15 @@
 //! Gathers the facts that rules ask for; decides nothing.
 
 use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use liza_core::agent::Actor;
 use liza_core::command::Halt;
 use liza_core::effect::HaltFile;
 use liza_core::ids::{Generation, Revision};
 use liza_core::time::Timestamp;
-use liza_core::{Command, Request};
-use liza_store::{Outcome, Store, StoreError};
+use liza_core::{Command, Request, State};
+use liza_store::{Outcome, Reader, Store, StoreError};
 
 use crate::git::{Git, GitError, Repo};
 
@@ -21,6 +22,10 @@ pub const EXCLUDED: [&str; 2] = ["/.liza/", "/.worktrees/"];
 #[derive(Debug, Clone)]
 pub struct Project {
     store: Store,
+    /// Found when it is first needed; git is asked once.
+    repo: Arc<OnceLock<Repo>>,
+    /// The last look at the blackboard, which makes the next one cheap; shared by all who work in this process.
+    reader: Arc<Mutex<Reader>>,
 }
 
 impl Project {
@@ -32,7 +37,9 @@ impl Project {
 
     /// Opens the project at its root.
     pub fn open(root: &Path) -> Result<Self, StoreError> {
-        Ok(Self { store: Store::open(root)? })
+        let store = Store::open(root)?;
+        let reader = Arc::new(Mutex::new(store.reader()));
+        Ok(Self { store, repo: Arc::default(), reader })
     }
 
     /// Its root.
@@ -50,9 +57,22 @@ impl Project {
         &self.store
     }
 
+    /// The whole blackboard as it stands. Costs what has changed since the last look of this process.
+    ///
+    /// # Errors
+    ///
+    /// When it cannot be read.
+    pub fn look(&self) -> Result<Arc<State>, StoreError> {
+        self.reader.lock().unwrap_or_else(PoisonError::into_inner).look()
+    }
+
     /// Its repository.
-    pub fn repo(&self) -> Result<Repo, GitError> {
-        Repo::open(&Git::new(), self.root())
+    pub fn repo(&self) -> Result<&Repo, GitError> {
+        if let Some(repo) = self.repo.get() {
+            return Ok(repo);
+        }
+        let repo = Repo::open(&Git::new(), self.root())?;
+        Ok(self.repo.get_or_init(|| repo))
     }
 
     /// Which stop files stand.

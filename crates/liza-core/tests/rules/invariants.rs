@@ -313,7 +313,8 @@ fn handoffs_say_both_things_and_the_plan_names_what_there_is() {
 fn validate_tells_everything_that_could_not_be_read() {
     let mut world = World::new();
     let fault = |field: &str| Fault { field: field.into(), message: format!("{field} is odd") };
-    world.state.board.tasks[&task("t")].body.as_mut().unwrap().faults.push(fault("priority"));
+    let slot = &mut world.state.board.tasks[&task("t")];
+    std::sync::Arc::make_mut(slot.body.as_mut().unwrap()).faults.push(fault("priority"));
     world.state.board.config = Loaded::Broken(fault("config"));
     world.state.board.circuit_breaker = Loaded::Broken(fault("circuit_breaker"));
     world.state.journal.faults.push(fault("anomalies"));

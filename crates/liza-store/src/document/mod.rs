@@ -4,9 +4,11 @@
 //! task: whoever calls has parsed what is to be changed, and checks the result.
 
 mod edit;
+mod meaning;
 mod scan;
 
 pub(crate) use edit::{Edit, Edits, Plan, apply, merge, untyped};
+pub(crate) use meaning::{holds, says};
 pub(crate) use scan::{
     Block, Item, Line, Lines, Shape, Unsure, agrees, line_start, sections, shape, split_key,
 };

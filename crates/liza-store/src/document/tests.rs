@@ -254,3 +254,54 @@ proptest! {
         prop_assert_eq!(result.lines().filter(|line| line.contains("# between")).count(), kept);
     }
 }
+
+/// Small values that often are nearly the same.
+fn small() -> impl Strategy<Value = Value> {
+    let leaf = prop_oneof![
+        Just(Value::Null),
+        Just(Value::Bool(true)),
+        (0i64..3).prop_map(Value::Int),
+        Just(Value::Float(1.5)),
+        Just(Value::Time(liza_core::time::Timestamp::from_unix(1_737_122_400))),
+        "(x|1|null|true|1\\.5|2025-01-17T14:00:00Z|a b|two\nlines\n)".prop_map(Value::Text),
+    ];
+    leaf.prop_recursive(3, 16, 3, |inner| {
+        prop_oneof![
+            prop::collection::vec(inner.clone(), 0..3).prop_map(Value::List),
+            prop::collection::vec(("[a-d]", inner), 0..4)
+                .prop_map(|entries| Value::Map(entries.into_iter().collect())),
+        ]
+    })
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 2000, failure_persistence: None, ..ProptestConfig::default() })]
+
+    /// Covers: BB-06, BB-07
+    #[test]
+    fn nodes_and_values_are_compared_alike(
+        before in small(), old in small(), new in small(), after in small(), choice in 0u8..8,
+    ) {
+        let text = |value: &Value| format!("key:{}\nend: 1\n", crate::yaml::after_key("key", value, 0));
+        let before_text = text(&before);
+        let (tree, _) = parse(&before_text).unwrap();
+        let node = tree.get("key").unwrap();
+        // Mostly from what the file says, as in real life, so that many cases are about single keys.
+        let old = if choice & 1 == 0 { untyped(node) } else { old };
+        let new = match (&old, new) {
+            (Value::Map(old), Value::Map(new)) if choice & 2 == 0 => {
+                Value::Map(old.iter().chain(&new).map(|(k, v)| (k.clone(), v.clone())).collect())
+            }
+            (_, new) => new,
+        };
+        let after = if choice & 4 == 0 { merge(node, (&old, &new)) } else { after };
+        let after_text = text(&after);
+        let (tree, _) = parse(&after_text).unwrap();
+        let found = tree.get("key").unwrap();
+        let flat = |value: &Value| crate::wire::flat(value);
+        let expected = flat(&merge(node, (&old, &new))) == flat(&untyped(found));
+        prop_assert_eq!(says(node, (&old, &new), found), expected, "{} {:?} {:?} {}", before_text, old, new, after_text);
+        prop_assert!(expected || choice & 4 != 0);
+        prop_assert_eq!(holds(found, &new), flat(&new) == flat(&untyped(found)));
+    }
+}

@@ -1,7 +1,7 @@
 //! Appending to log.yaml, exactly once per logged write.
 //!
-//! An entry is in the record before the write, and in the log after it; whoever comes after a crash looks which of
-//! the two happened. Entries are never changed or removed.
+//! An entry is in the record before the write, and in the log after it. The log is not made durable each time: the
+//! record is, and holds the last entries until the log has been. Entries are never changed or removed.
 
 use std::fs::{File, OpenOptions};
 use std::io::{ErrorKind, Read as _, Seek as _, SeekFrom, Write as _};
@@ -44,22 +44,57 @@ pub(super) fn prepare(path: &Path, text: &str) -> Result<Entry, StoreError> {
     Ok(Entry { offset, text: format!("{lead}{text}\n") })
 }
 
-/// Appends the entry and makes it durable.
+/// Appends the entry.
 pub(super) fn append(path: &Path, entry: &Entry) -> Result<(), StoreError> {
     write_end(path, entry.text.as_bytes())
+}
+
+/// Makes durable what is in the log.
+pub(super) fn sync(path: &Path) -> Result<(), StoreError> {
+    match File::open(path).and_then(|file| file.sync_data()) {
+        Err(error) if error.kind() == ErrorKind::NotFound => Ok(()),
+        other => other.map_err(StoreError::io("sync", path)),
+    }
 }
 
 fn write_end(path: &Path, bytes: &[u8]) -> Result<(), StoreError> {
     let write = || {
         let mut file = OpenOptions::new().append(true).create(true).open(path)?;
-        file.write_all(bytes)?;
-        file.sync_data()
+        file.write_all(bytes)
     };
     write().map_err(StoreError::io("append to", path))
 }
 
+/// Sees to it that these entries, the last ones that were made, are in the log. Nearly always they are.
+pub(super) fn complete_all<'e>(
+    path: &Path,
+    mut entries: impl Iterator<Item = &'e Entry> + Clone,
+) -> Result<(), StoreError> {
+    let Some(first) = entries.clone().next() else { return Ok(()) };
+    if first.offset > 0 && length(path).map_err(StoreError::io("read", path))? < first.offset {
+        // What was durable is gone, so no crash took it: somebody has begun a new log.
+        return Ok(());
+    }
+    let tail = tail(path, first.offset).map_err(StoreError::io("read", path))?;
+    let mut at = 0;
+    let is_next = |entry: &Entry| {
+        let here = tail[at..].starts_with(entry.text.as_bytes());
+        at += if here { entry.text.len() } else { 0 };
+        here
+    };
+    if entries.clone().all(is_next) { Ok(()) } else { entries.try_for_each(|entry| complete(path, entry)) }
+}
+
+fn length(path: &Path) -> std::io::Result<u64> {
+    match std::fs::metadata(path) {
+        Ok(metadata) => Ok(metadata.len()),
+        Err(error) if error.kind() == ErrorKind::NotFound => Ok(0),
+        Err(error) => Err(error),
+    }
+}
+
 /// Appends what is missing of an entry whose writer was killed.
-pub(super) fn complete(path: &Path, entry: &Entry) -> Result<(), StoreError> {
+fn complete(path: &Path, entry: &Entry) -> Result<(), StoreError> {
     let tail = tail(path, entry.offset).map_err(StoreError::io("read", path))?;
     let text = entry.text.as_bytes();
     if memchr::memmem::find(&tail, text.trim_ascii_start()).is_some() {

@@ -15,7 +15,12 @@ use crate::error::StoreError;
 
 pub(crate) use lock::Lock;
 pub use lock::{HELD_ENV, Patience};
+use record::Slots;
 pub(crate) use record::{Imprint, Record, Stage};
+
+/// How many log entries, and how many bytes of them, are carried in the record before the log is made durable.
+const CARRIED: usize = 16;
+const CARRIED_BYTES: usize = 8 * 1024;
 
 /// Where everything is.
 #[derive(Debug, Clone)]
@@ -49,14 +54,13 @@ impl Folder {
         self.root.join("log.yaml")
     }
 
-    /// Whether these bytes are our last write, of a form in which a line scan finds everything. Without the lock the
-    /// record may be of another moment than the bytes; then they do not fit each other, and the answer is no.
+    /// Whether these bytes are of our writing, in a form in which a line scan finds everything. Without the lock the
+    /// newest record may be of a write that is only about to happen; the one before it is still there then.
     pub(crate) fn is_as_written(&self, bytes: &[u8]) -> bool {
         let path = self.lock();
-        let record = fs::File::open(&path).ok().and_then(|file| record::read(&file, &path).ok().flatten());
-        record.is_some_and(|record| {
-            record.simple && record.stage == Stage::Done && record.after == Imprint::of(bytes)
-        })
+        let slots = fs::File::open(&path).ok().and_then(|file| Slots::read(&file, &path).ok());
+        let imprint = Imprint::of(bytes);
+        slots.is_some_and(|slots| slots.all().any(|record| record.simple && record.after == imprint))
     }
 
     /// Reads state.yaml.
@@ -155,15 +159,15 @@ pub(crate) struct Write<'w> {
 pub(crate) struct Held {
     folder: Folder,
     lock: Lock,
-    record: Option<Record>,
+    slots: Slots,
 }
 
 impl Held {
     /// Takes the lock.
     pub(crate) fn acquire(folder: &Folder, patience: &dyn Fn() -> Patience) -> Result<Self, StoreError> {
         let lock = Lock::acquire(&folder.lock(), patience)?;
-        let record = record::read(lock.file(), &folder.lock())?;
-        Ok(Self { folder: folder.clone(), lock, record })
+        let slots = Slots::read(lock.file(), &folder.lock())?;
+        Ok(Self { folder: folder.clone(), lock, slots })
     }
 
     /// How long the lock was waited for.
@@ -174,7 +178,7 @@ impl Held {
     /// Reads the file and settles what a crash or a stale save has left.
     pub(crate) fn current(&mut self) -> Result<Current, StoreError> {
         let bytes = self.folder.read()?;
-        let Some(record) = self.record.clone() else {
+        let Some(record) = self.slots.newest().cloned() else {
             replace::sweep(&self.folder)?;
             return Ok(Current::new(bytes, Origin::Edited, 0, Vec::new()));
         };
@@ -186,8 +190,10 @@ impl Held {
         let happened = record.stage == Stage::Done
             || found == record.after
             || !self.folder.path().join(record.temporary()).exists();
-        if record.stage == Stage::Writing {
-            self.settle(&record, happened, &bytes)?;
+        if happened {
+            log::complete_all(&self.folder.log(), record.entries())?;
+        } else {
+            self.forget(&record, found)?;
         }
         let (last, revision) =
             if happened { (record.after, record.revision) } else { (record.before, record.revision_before) };
@@ -204,32 +210,39 @@ impl Held {
         }
     }
 
-    /// Completes a write that was cut off after its rename, or forgets one that was cut off before it.
-    fn settle(&mut self, record: &Record, happened: bool, bytes: &[u8]) -> Result<(), StoreError> {
-        if happened {
-            let Some(entry) = &record.log else { return Ok(()) };
-            log::complete(&self.folder.log(), entry)?;
-            return self.note(Record { stage: Stage::Done, log: None, ..record.clone() }, false);
-        }
-        if Imprint::of(bytes) == record.before {
-            replace::copy_aside(&self.folder, bytes)?;
+    /// Forgets a write that was cut off before its rename.
+    fn forget(&mut self, record: &Record, found: Imprint) -> Result<(), StoreError> {
+        // Its record was perhaps never made durable, and those before it may be overwritten from now on.
+        log::complete_all(&self.folder.log(), record.carried.iter())?;
+        self.sync_log()?;
+        if found == record.before {
+            replace::copy_aside(&self.folder, &self.folder.read()?)?;
         }
         let forgotten = Record {
             revision: record.revision_before,
             after: record.before,
             stage: Stage::Done,
             log: None,
+            carried: Vec::new(),
             edits: Vec::new(),
             ..record.clone()
         };
         self.note(forgotten, true)
     }
 
-    fn note(&mut self, mut record: Record, durable: bool) -> Result<(), StoreError> {
-        record.sequence = self.record.as_ref().map_or(1, |last| last.sequence + 1);
-        record::write(self.lock.file(), &self.folder.lock(), &record, durable)?;
-        self.record = Some(record);
-        Ok(())
+    /// Makes the log durable, its name included, so that the record need not carry its last entries any more.
+    fn sync_log(&self) -> Result<(), StoreError> {
+        log::sync(&self.folder.log())?;
+        replace::sync_folder(&self.folder)
+    }
+
+    fn note(&mut self, record: Record, durable: bool) -> Result<(), StoreError> {
+        self.slots.write(self.lock.file(), &self.folder.lock(), record)?;
+        if durable { self.sync_record() } else { Ok(()) }
+    }
+
+    fn sync_record(&self) -> Result<(), StoreError> {
+        self.lock.file().sync_data().map_err(StoreError::io("sync", self.folder.lock()))
     }
 
     /// Brings our version back over one that was based on an older revision; theirs is kept beside it.
@@ -287,50 +300,60 @@ impl Held {
             None => None,
         };
         let temporary = record::temporary(write.revision);
+        let carried = self.carried(log.as_ref())?;
         let file = replace::fill(&self.folder, &temporary, write.after)?;
-        if let Err(error) = self.replace(write, log, &temporary, &file) {
+        let record = Record::of(write, log, carried);
+        if let Err(error) = self.replace(record, write.after, &temporary, &file) {
             // Without its temporary file a write has not happened, or is complete.
             let _ = std::fs::remove_file(self.folder.path().join(&temporary));
             return Err(error);
         }
-        Ok(self.finish_log())
+        Ok(self.append_log())
+    }
+
+    /// The entries that the next record has to hold beside its own, since the log may not have them durably.
+    fn carried(&self, own: Option<&log::Entry>) -> Result<Vec<log::Entry>, StoreError> {
+        let carried: Vec<log::Entry> =
+            self.slots.newest().map(|record| record.entries().cloned().collect()).unwrap_or_default();
+        let size: usize = carried.iter().map(|entry| entry.text.len()).sum();
+        if own.is_none() || (carried.len() < CARRIED && size < CARRIED_BYTES) {
+            return Ok(carried);
+        }
+        self.sync_log()?;
+        Ok(Vec::new())
     }
 
     fn replace(
         &mut self,
-        write: &Write<'_>,
-        log: Option<log::Entry>,
+        record: Record,
+        after: &[u8],
         temporary: &str,
         file: &fs::File,
     ) -> Result<(), StoreError> {
-        let logged = log.is_some();
-        let record = Record::of(write, log);
-        let copied = record.is_copied();
+        let (logged, copied) = (record.log.is_some(), record.is_copied());
         if copied {
-            replace::copy_aside(&self.folder, write.after)?;
+            replace::copy_aside(&self.folder, after)?;
         }
-        let before = self.record.clone();
+        let before = self.slots.newest().cloned();
         self.note(record, false)?;
+        let synced = file.sync_data().map_err(StoreError::io("sync", self.folder.path().join(temporary)));
         // The record of a logged write has to be as durable as the write: its entry is in it.
-        let synced = replace::sync_both(file, logged.then_some(self.lock.file()));
-        let synced = synced.map_err(StoreError::io("sync", self.folder.path().join(temporary)));
+        let synced = synced.and_then(|()| if logged { self.sync_record() } else { Ok(()) });
         let aside = synced.and_then(|()| if copied { Ok(()) } else { replace::link_aside(&self.folder) });
         let renamed = aside.and_then(|()| replace::rename(&self.folder, temporary));
         if let (Err(_), Some(before)) = (&renamed, before) {
             // The record says that a write is under way; it is not.
-            self.note(before, false)?;
+            self.slots.retract(self.lock.file(), &self.folder.lock(), before)?;
         }
         renamed?;
+        self.slots.happened();
         replace::sync_folder(&self.folder)
     }
 
-    /// Writes the pending log entry. The write itself is done, so a failure here only delays the entry.
-    fn finish_log(&mut self) -> Option<Notice> {
-        let record = self.record.clone()?;
-        let entry = record.log.as_ref()?;
+    /// Appends the log entry. The write itself is done, so a failure here only delays the entry.
+    fn append_log(&self) -> Option<Notice> {
+        let entry = self.slots.newest()?.log.as_ref()?;
         let outcome = log::append(&self.folder.log(), entry);
-        let outcome =
-            outcome.and_then(|()| self.note(Record { stage: Stage::Done, log: None, ..record }, false));
         outcome.err().map(|error| Notice::LogWaits { why: error.to_string() })
     }
 
@@ -341,6 +364,7 @@ impl Held {
         revision: u64,
         simple: bool,
     ) -> Result<(), StoreError> {
+        self.sync_log()?;
         replace::copy_aside(&self.folder, current)?;
         let imprint = Imprint::of(current);
         let record = Record {
@@ -352,6 +376,7 @@ impl Held {
             simple,
             stage: Stage::Modifying,
             log: None,
+            carried: Vec::new(),
             edits: Vec::new(),
         };
         self.note(record, true)
@@ -359,7 +384,7 @@ impl Held {
 
     /// Brings back the copy that was kept before the command.
     pub(crate) fn end_modify(&mut self) -> Result<(), StoreError> {
-        let Some(record) = self.record.clone() else { return Ok(()) };
+        let Some(record) = self.slots.newest().cloned() else { return Ok(()) };
         let bytes = fs::read(self.folder.state()).unwrap_or_default();
         self.undo_modify(bytes, &record).map(drop)
     }

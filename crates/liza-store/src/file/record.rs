@@ -1,6 +1,7 @@
 //! What the lock file says about our last write: how to know it again, how to bring it back, what is still pending.
 //!
-//! Two slots are written in turn, each with its own checksum, so a write that is cut off leaves the one before.
+//! A record never overwrites the newest one, so a write that is cut off leaves the one before; nor the newest one that
+//! was made durable with a log entry, so a power cut leaves every entry that the log itself may have lost.
 
 use std::fs::File;
 use std::os::unix::fs::FileExt;
@@ -15,7 +16,11 @@ use crate::error::StoreError;
 
 /// Room for one record. Edits that do not fit are not recorded; a copy is kept instead.
 const SLOT: usize = 64 * 1024;
-const EDITS_LIMIT: usize = 48 * 1024;
+const EDITS_LIMIT: usize = 40 * 1024;
+/// How much of a slot is read at first; nearly every record is shorter.
+const PAGE: usize = 2 * 1024;
+/// How many slots there are: one for the newest, one for the newest durable one, one to write to.
+const SLOTS: usize = 3;
 const MAGIC: &str = "liza-record-1";
 
 /// Length and hash of a file: enough to know it again.
@@ -62,7 +67,10 @@ pub(crate) struct Record {
     pub(crate) before: Imprint,
     pub(crate) simple: bool,
     pub(crate) stage: Stage,
+    /// The entry of this write. It is in the log, or about to be.
     pub(crate) log: Option<Entry>,
+    /// Entries of earlier writes that are in the log but may not be durable there.
+    pub(crate) carried: Vec<Entry>,
     /// From the file before to the one after; none means that the copy beside is the one after.
     pub(crate) edits: Vec<Edit>,
 }
@@ -73,7 +81,7 @@ pub(super) fn temporary(revision: u64) -> String {
 }
 
 impl Record {
-    pub(super) fn of(write: &Write<'_>, log: Option<Entry>) -> Self {
+    pub(super) fn of(write: &Write<'_>, log: Option<Entry>, carried: Vec<Entry>) -> Self {
         let size: usize = write.edits.iter().map(|edit| edit.text.len() + 64).sum();
         Self {
             sequence: 0,
@@ -84,6 +92,7 @@ impl Record {
             simple: write.simple,
             stage: Stage::Writing,
             log,
+            carried,
             edits: if size <= EDITS_LIMIT { write.edits.to_vec() } else { Vec::new() },
         }
     }
@@ -97,6 +106,11 @@ impl Record {
         temporary(self.revision)
     }
 
+    /// The log entries that the log may not have, or not durably, in their order.
+    pub(super) fn entries(&self) -> impl Iterator<Item = &Entry> + Clone {
+        self.carried.iter().chain(&self.log)
+    }
+
     fn encode(&self) -> Vec<u8> {
         let imprint = |print: Imprint| format!("{} {:016x}", print.length, print.hash);
         let mut payload = format!(
@@ -108,9 +122,11 @@ impl Record {
             self.simple,
             self.stage.name(),
         );
-        if let Some(entry) = &self.log {
-            payload += &format!("log {} {}\n{}\n", entry.offset, entry.text.len(), entry.text);
-        }
+        let entry = |name: &str, entry: &Entry| {
+            format!("{name} {} {}\n{}\n", entry.offset, entry.text.len(), entry.text)
+        };
+        payload.extend(self.log.iter().map(|own| entry("log", own)));
+        payload.extend(self.carried.iter().map(|earlier| entry("carried", earlier)));
         for edit in &self.edits {
             payload +=
                 &format!("edit {} {} {}\n{}\n", edit.range.start, edit.range.end, edit.text.len(), edit.text);
@@ -139,6 +155,7 @@ impl Record {
             simple: reader.field("simple")? == "true",
             stage: stage(reader.field("stage")?)?,
             log: None,
+            carried: Vec::new(),
             edits: Vec::new(),
         };
         while !reader.0.is_empty() {
@@ -151,9 +168,14 @@ impl Record {
         let line = reader.line()?;
         let mut words = line.split(' ');
         match words.next()? {
-            "log" => {
+            kind @ ("log" | "carried") => {
                 let (offset, length) = (words.next()?.parse().ok()?, words.next()?.parse().ok()?);
-                self.log = Some(Entry { offset, text: reader.text(length)?.to_owned() });
+                let entry = Entry { offset, text: reader.text(length)?.to_owned() };
+                if kind == "log" {
+                    self.log = Some(entry);
+                } else {
+                    self.carried.push(entry);
+                }
             }
             "edit" => {
                 let (start, end) = (words.next()?.parse().ok()?, words.next()?.parse().ok()?);
@@ -195,39 +217,108 @@ impl<'t> Reader<'t> {
     }
 }
 
-/// The newest record that is whole.
-pub(super) fn read(file: &File, path: &Path) -> Result<Option<Record>, StoreError> {
-    let mut newest: Option<Record> = None;
-    let mut buffer = vec![0; SLOT];
-    for slot in 0..2 {
-        let offset = slot * SLOT as u64;
-        let mut filled = 0;
-        loop {
-            let at = offset + filled as u64;
-            match file.read_at(&mut buffer[filled..], at).map_err(StoreError::io("read", path))? {
-                0 => break,
-                n => filled += n,
-            }
-        }
-        let record = Record::decode(&buffer[..filled]);
-        newest = newest.into_iter().chain(record).max_by_key(|record| record.sequence);
-    }
-    Ok(newest)
+/// What the slots of the lock file hold.
+#[derive(Debug, Default)]
+pub(super) struct Slots {
+    /// The newest record that is whole, and where it is.
+    newest: Option<(usize, Record)>,
+    /// Where the newest record of a write with a log entry is.
+    logged: Option<usize>,
+    /// The others that are whole.
+    older: Vec<Record>,
 }
 
-/// Writes a record over the older of the two slots.
-pub(super) fn write(file: &File, path: &Path, record: &Record, durable: bool) -> Result<(), StoreError> {
-    let mut bytes = record.encode();
-    if bytes.len() > SLOT {
-        // Only a log entry can be that long; without its edits the record fits, and the copy is not needed to exist.
-        bytes = Record { edits: Vec::new(), ..record.clone() }.encode();
+impl Slots {
+    pub(super) fn read(file: &File, path: &Path) -> Result<Self, StoreError> {
+        let mut whole: Vec<(usize, Record)> = Vec::with_capacity(SLOTS);
+        for slot in 0..SLOTS {
+            let bytes = slot_bytes(file, slot).map_err(StoreError::io("read", path))?;
+            whole.extend(Record::decode(&bytes).map(|record| (slot, record)));
+        }
+        whole.sort_by_key(|(_, record)| record.sequence);
+        let logged = whole.iter().rev().find(|(_, record)| record.log.is_some()).map(|(slot, _)| *slot);
+        let newest = whole.pop();
+        Ok(Self { newest, logged, older: whole.into_iter().map(|(_, record)| record).collect() })
     }
-    let offset = (record.sequence % 2) * SLOT as u64;
-    file.write_all_at(&bytes, offset).map_err(StoreError::io("write", path))?;
-    if durable {
-        file.sync_data().map_err(StoreError::io("sync", path))?;
+
+    pub(super) fn newest(&self) -> Option<&Record> {
+        self.newest.as_ref().map(|(_, record)| record)
     }
-    Ok(())
+
+    /// All that are whole, the newest first.
+    pub(super) fn all(&self) -> impl Iterator<Item = &Record> {
+        self.newest().into_iter().chain(self.older.iter().rev())
+    }
+
+    /// Writes a record where none is that may still be needed.
+    pub(super) fn write(&mut self, file: &File, path: &Path, record: Record) -> Result<(), StoreError> {
+        let newest = self.newest.as_ref().map(|(slot, _)| *slot);
+        let is_free = |slot: &usize| Some(*slot) != newest && Some(*slot) != self.logged;
+        self.write_to((0..SLOTS).find(is_free).unwrap_or_default(), file, path, record)
+    }
+
+    /// Writes a record over the newest, whose write has come to nothing.
+    pub(super) fn retract(&mut self, file: &File, path: &Path, record: Record) -> Result<(), StoreError> {
+        let slot = self.newest.as_ref().map_or(0, |(slot, _)| *slot);
+        self.write_to(slot, file, path, record)
+    }
+
+    /// Says that the write of the newest record has happened, so that its record is durable if it has a log entry.
+    pub(super) fn happened(&mut self) {
+        if let Some((slot, record)) = &self.newest
+            && record.log.is_some()
+        {
+            self.logged = Some(*slot);
+        }
+    }
+
+    fn write_to(
+        &mut self,
+        slot: usize,
+        file: &File,
+        path: &Path,
+        mut record: Record,
+    ) -> Result<(), StoreError> {
+        record.sequence = self.newest().map_or(1, |newest| newest.sequence + 1);
+        let mut bytes = record.encode();
+        if bytes.len() > SLOT {
+            // Only a log entry can be that long; without its edits the record fits, and the copy is not needed to exist.
+            record.edits.clear();
+            bytes = record.encode();
+        }
+        file.write_all_at(&bytes, (slot * SLOT) as u64).map_err(StoreError::io("write", path))?;
+        self.newest = Some((slot, record));
+        Ok(())
+    }
+}
+
+/// The bytes of a slot as far as they can belong to its record.
+fn slot_bytes(file: &File, slot: usize) -> std::io::Result<Vec<u8>> {
+    let mut bytes = vec![0; PAGE];
+    let mut filled = 0;
+    loop {
+        match file.read_at(&mut bytes[filled..], (slot * SLOT + filled) as u64)? {
+            0 => break,
+            n => filled += n,
+        }
+        if filled == bytes.len() {
+            // More than a page only where the record says so itself.
+            match record_length(&bytes) {
+                Some(length) if length > filled && length <= SLOT => bytes.resize(length, 0),
+                Some(_) | None => break,
+            }
+        }
+    }
+    bytes.truncate(filled);
+    Ok(bytes)
+}
+
+/// How long the record is that begins so, its head included.
+fn record_length(bytes: &[u8]) -> Option<usize> {
+    let line_end = memchr::memchr(b'\n', bytes)?;
+    let head = std::str::from_utf8(&bytes[..line_end]).ok()?;
+    let payload: usize = head.split(' ').nth(2)?.parse().ok()?;
+    payload.checked_add(line_end + 1)
 }
 
 #[cfg(test)]
@@ -247,7 +338,8 @@ mod tests {
             log: None,
         };
         let entry = Entry { offset: 12, text: "- detail: \"é\"\n".to_owned() };
-        let record = Record { sequence: 3, ..Record::of(&write, Some(entry)) };
+        let carried = vec![Entry { offset: 0, text: "log 1 2\n".to_owned() }, entry.clone()];
+        let record = Record { sequence: 3, ..Record::of(&write, Some(entry), carried) };
         let bytes = record.encode();
         assert_eq!(Record::decode(&bytes), Some(record));
         for cut in 0..bytes.len() {

@@ -44,18 +44,6 @@ pub(super) fn fill(folder: &Folder, name: &str, bytes: &[u8]) -> Result<File, St
     }
 }
 
-/// Makes two files durable at the same time: the disk does both in little more than the time of one.
-pub(super) fn sync_both(one: &File, other: Option<&File>) -> std::io::Result<()> {
-    let Some(other) = other else { return one.sync_data() };
-    std::thread::scope(|scope| {
-        let beside = scope.spawn(|| other.sync_data());
-        let own = one.sync_data();
-        // A thread that could not finish has made nothing durable.
-        let theirs = beside.join().unwrap_or_else(|_| Err(ErrorKind::Other.into()));
-        own.and(theirs)
-    })
-}
-
 /// Renames a temporary file over state.yaml and makes the name durable.
 pub(super) fn move_into_place(folder: &Folder, name: &str) -> Result<(), StoreError> {
     rename(folder, name)?;

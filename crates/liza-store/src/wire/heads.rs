@@ -22,11 +22,11 @@ pub(super) fn scan(
     wanted: Option<&[TaskId]>,
 ) -> Result<Vec<Scanned>, Unsure> {
     let guess = wanted.map_or(range.len() / 600 + 1, <[TaskId]>::len);
-    let mut scan = Scan { text, wanted, column: None, skipping: false, found: Vec::with_capacity(guess) };
-    for line in Lines::new(text, range) {
-        if let Some(first) = line.first(text) {
-            scan.line(&line, first)?;
-        }
+    let mut scan = Scan { text, column: None, found: Vec::with_capacity(guess) };
+    match wanted {
+        Some([]) => {}
+        Some(wanted) => scan.only(range, wanted)?,
+        None => scan.lines(range)?,
     }
     Ok(scan.found)
 }
@@ -46,21 +46,47 @@ pub(super) struct Scanned {
 
 struct Scan<'t> {
     text: &'t str,
-    wanted: Option<&'t [TaskId]>,
     /// The column of the dashes.
     column: Option<usize>,
-    /// Whether the lines belong to a task that is not wanted.
-    skipping: bool,
     found: Vec<Scanned>,
 }
 
 impl Scan<'_> {
+    fn lines(&mut self, range: Range<usize>) -> Result<(), Unsure> {
+        for line in Lines::new(self.text, range) {
+            if let Some(first) = line.first(self.text) {
+                self.line(&line, first)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Jumps from dash to dash, and reads the lines of the tasks that are wanted. Nothing else in a list can stand in
+    /// the column of its dashes but a comment.
+    fn only(&mut self, range: Range<usize>, wanted: &[TaskId]) -> Result<(), Unsure> {
+        let content = |line: &Line| line.first(self.text).is_some_and(|first| first != b'#');
+        let Some(first) = Lines::new(self.text, range.clone()).find(content) else { return Ok(()) };
+        let dash = format!("\n{}-", " ".repeat(first.indent));
+        let rest = &self.text.as_bytes()[first.end..range.end];
+        let more = memchr::memmem::find_iter(rest, &dash).map(|at| first.end + at + 1);
+        let mut begin = first.start;
+        for next in more.chain([range.end]) {
+            let line = Lines::new(self.text, begin..next).next().ok_or(Unsure)?;
+            if !line.is_dash(self.text) {
+                return Err(Unsure);
+            }
+            if self.is_wanted(&line, wanted)? {
+                self.lines(begin..next)?;
+            }
+            begin = next;
+        }
+        Ok(())
+    }
+
     fn line(&mut self, line: &Line, first: u8) -> Result<(), Unsure> {
         match self.column {
             Some(column) if line.indent > column => {
-                if !self.skipping {
-                    self.inside(line, first);
-                }
+                self.inside(line, first);
                 return Ok(());
             }
             _ if first == b'#' => return Ok(()),
@@ -71,10 +97,6 @@ impl Scan<'_> {
             return Err(Unsure);
         }
         self.column = Some(line.indent);
-        self.skipping = self.is_unwanted(line)?;
-        if self.skipping {
-            return Ok(());
-        }
         let item = Item { start: line.content(), end: line.end, indent: line.indent };
         let head = empty_head().ok_or(Unsure)?;
         let mut open = Scanned { item, column: None, id: None, head, in_head_key: false, unclear: false };
@@ -89,13 +111,12 @@ impl Scan<'_> {
         Ok(())
     }
 
-    /// Whether the task that begins on this line is none of those that are wanted. A task whose ID does not stand
+    /// Whether the task that begins on this line is one of those that are wanted. A task whose ID does not stand
     /// behind its dash cannot be judged by one line.
-    fn is_unwanted(&self, line: &Line) -> Result<bool, Unsure> {
-        let Some(wanted) = self.wanted else { return Ok(false) };
+    fn is_wanted(&self, line: &Line, wanted: &[TaskId]) -> Result<bool, Unsure> {
         let value = self.text[line.content() + 1..line.end].trim_start().strip_prefix("id:").ok_or(Unsure)?;
         let id = scalar(value).ok().flatten().ok_or(Unsure)?;
-        Ok(!wanted.iter().any(|wanted| wanted.as_str() == id))
+        Ok(wanted.iter().any(|wanted| wanted.as_str() == id))
     }
 
     fn inside(&mut self, line: &Line, first: u8) {

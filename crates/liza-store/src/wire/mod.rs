@@ -5,10 +5,12 @@
 mod heads;
 mod ops;
 mod read;
+mod refresh;
 mod splice;
 
 pub(crate) use ops::{Op, document_of, operations};
 pub(crate) use read::{View, body_of};
+pub(crate) use refresh::{Layout, refresh};
 pub(crate) use splice::{Spliced, flat, rewrite, splice, untouched, verify};
 
 /// The newest `version` that this program can write.

@@ -5,6 +5,7 @@
 use std::cell::RefCell;
 use std::path::Path;
 use std::rc::Rc;
+use std::sync::Arc;
 
 use indexmap::IndexMap;
 use liza_core::board::{Board, Body, Fault, Head, Journal, Loaded, Section, Slot, State};
@@ -16,7 +17,7 @@ use serde::de::DeserializeOwned;
 use super::{REQUIRED, VERSION, heads};
 use crate::document::{Block, Item, Shape, Unsure, agrees, line_start, sections, shape};
 use crate::error::{self, StoreError};
-use crate::yaml::{Kind, Node, Place, YamlError, decode, parse};
+use crate::yaml::{Kind, Node, Place, YamlError, decode, parse, quick};
 
 /// One version of the file, and how its blocks are found.
 pub(crate) struct View<'t> {
@@ -32,7 +33,7 @@ pub(crate) struct View<'t> {
     /// Where each task of the board stands, in its order; empty where a line scan cannot tell.
     pub(crate) items: Vec<Item>,
     /// What could not become part of the board.
-    faults: Vec<Fault>,
+    pub(super) faults: Vec<Fault>,
     /// Parts that have been parsed: a write looks at the same few again and again.
     parts: RefCell<Parts<'t>>,
 }
@@ -272,7 +273,7 @@ impl<'t> View<'t> {
             let Some(item) = self.items.get(at) else { continue };
             let (node, from) = self.parse_item(item)?;
             if let Some(node) = node.items().first() {
-                slot.body = Some(Box::new(task_body(node, (self.text, from))));
+                slot.body = Some(Arc::new(task_body(node, (self.text, from))));
             }
         }
         Ok(())
@@ -341,12 +342,25 @@ impl<'t> View<'t> {
         let tasks: Vec<TaskId> = board.tasks.keys().cloned().collect();
         self.load_bodies(&mut board, &tasks)?;
         let mut journal = Journal { faults: std::mem::take(&mut self.faults), ..Journal::default() };
-        let faults = &mut journal.faults;
-        journal.anomalies = self.entries("anomalies", |node| Some(node), faults);
-        journal.human_notes = self.entries("human_notes", |node| Some(node), faults);
-        journal.spec_changes = self.entries("spec_changes", |node| Some(node), faults);
-        journal.alignment_history = self.entries("goal", |node| node.get("alignment_history"), faults);
+        for section in ["anomalies", "human_notes", "spec_changes", "goal"] {
+            self.load_journal(&mut journal, section);
+        }
         Ok(State { board, journal })
+    }
+
+    /// Loads the list that only grows of a section, where it has one.
+    pub(super) fn load_journal(&self, journal: &mut Journal, section: &str) {
+        let faults = &mut journal.faults;
+        match section {
+            "anomalies" => journal.anomalies = self.entries(section, |node| Some(node), faults),
+            "human_notes" => journal.human_notes = self.entries(section, |node| Some(node), faults),
+            "spec_changes" => journal.spec_changes = self.entries(section, |node| Some(node), faults),
+            "goal" => {
+                journal.alignment_history =
+                    self.entries(section, |node| node.get("alignment_history"), faults);
+            }
+            _ => {}
+        }
     }
 
     /// The entries of a list that can be understood; the others become faults.
@@ -394,7 +408,11 @@ pub(super) fn single_handoff<'n>(node: &'n Node<'n>) -> Option<&'n Node<'n>> {
 /// Parses the lines of a block, and says where the first of them begins.
 pub(crate) fn parse_part(text: &str, start: usize, end: usize) -> Result<(Node<'_>, usize), YamlError> {
     let from = line_start(text, start);
-    let (node, _) = parse(&text[from..end]).map_err(|error| below(error, text, from))?;
+    let part = &text[from..end];
+    if let Some(node) = quick(part) {
+        return Ok((node, from));
+    }
+    let (node, _) = parse(part).map_err(|error| below(error, text, from))?;
     Ok((node, from))
 }
 
@@ -434,7 +452,7 @@ fn task_body(node: &Node<'_>, (text, from): (&str, usize)) -> Body {
     Body { record: decode(&rest).unwrap_or_default(), faults }
 }
 
-fn task_slot(node: &Node<'_>, file: (&str, usize)) -> Result<(TaskId, Slot), Fault> {
+pub(super) fn task_slot(node: &Node<'_>, file: (&str, usize)) -> Result<(TaskId, Slot), Fault> {
     let body = task_body(node, file);
     let Some(id) = body.record.id.clone() else {
         let bad = body.faults.into_iter().find(|fault| fault.field == "id");
@@ -443,5 +461,5 @@ fn task_slot(node: &Node<'_>, file: (&str, usize)) -> Result<(TaskId, Slot), Fau
         return Err(bad.unwrap_or_else(missing));
     };
     let head = Head::of(&id, &body.record);
-    Ok((id, Slot { head, body: Some(Box::new(body)) }))
+    Ok((id, Slot { head, body: Some(Arc::new(body)) }))
 }

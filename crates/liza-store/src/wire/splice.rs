@@ -3,13 +3,15 @@
 //! First by editing single blocks; where that is unclear or comes out wrong, by writing the whole file anew.
 
 use liza_core::agent::AgentRecord;
-use liza_core::ids::{AgentId, TaskId};
+use liza_core::ids::TaskId;
 use liza_core::record::TaskRecord;
 use liza_core::value::{Fields, Value};
 
 use super::ops::Op;
 use super::read::{View, parse_part, single_handoff};
-use crate::document::{Block, Edit, Edits, Plan, Shape, Unsure, apply, line_start, merge, shape, untyped};
+use crate::document::{
+    Block, Edit, Edits, Plan, Shape, Unsure, apply, holds, line_start, merge, says, shape, untyped,
+};
 use crate::yaml::{self, Node, decode};
 
 /// The new text.
@@ -251,31 +253,26 @@ fn verify_op(view: &View<'_>, spliced: &Spliced, op: &Op) -> Result<(), String> 
     match op {
         Op::ChangeTask { id, at, old, new } => {
             let item = view.items.get(*at).ok_or("a task is gone")?;
-            let range = (item.start, item.end);
-            let expected = |node: &Node<'_>| node.items().first().map(|task| merge(task, (old, new)));
-            check_part(view, spliced, id.as_str(), range, expected, |node| {
-                let task = node.items().first()?;
-                decode::<TaskRecord>(task).ok()?;
-                Some(untyped(task))
+            check_part(view, spliced, id.as_str(), (item.start, item.end), |before, after| {
+                let (before, after) = (before.items().first()?, after.items().first()?);
+                decode::<TaskRecord>(after).ok()?;
+                Some(says(before, (old, new), after))
             })
         }
         Op::Change { section, old, new } => {
             let Some(block) = view.block(section) else { return Ok(()) };
-            let expected = |node: &Node<'_>| {
-                let value = node.get(section)?;
-                let single = *section == "handoff" && single_handoff(value).is_some();
-                Some(if single {
-                    new.clone()
-                } else {
-                    merge(value, (&with_old_names(section, old, value), new))
-                })
-            };
-            check_part(view, spliced, section, (block.start, block.end), expected, |node| {
-                let value = node.get(section)?;
-                if *section == "agents" {
-                    decode::<indexmap::IndexMap<AgentId, AgentRecord>>(value).ok()?;
+            check_part(view, spliced, section, (block.start, block.end), |before, after| {
+                let (before, after) = (before.get(section)?, after.get(section)?);
+                if let (Value::Map(agents), "agents") = (new, *section) {
+                    // The others are as they were.
+                    agents.keys().try_for_each(|id| decode::<AgentRecord>(after.get(id)?).ok().map(drop))?;
                 }
-                Some(untyped(value))
+                let single = *section == "handoff" && single_handoff(before).is_some();
+                Some(if single {
+                    holds(after, new)
+                } else {
+                    says(before, (&with_old_names(section, old, before), new), after)
+                })
             })
         }
         // New blocks stand at the end of a list or of the file; what is written there is what `yaml` emits.
@@ -284,22 +281,19 @@ fn verify_op(view: &View<'_>, spliced: &Spliced, op: &Op) -> Result<(), String> 
     }
 }
 
+/// Parses a changed block again and asks whether it says what it should.
 fn check_part(
     view: &View<'_>,
     spliced: &Spliced,
     what: &str,
     (start, end): (usize, usize),
-    expected: impl Fn(&Node<'_>) -> Option<Value>,
-    found: impl Fn(&Node<'_>) -> Option<Value>,
+    is_right: impl Fn(&Node<'_>, &Node<'_>) -> Option<bool>,
 ) -> Result<(), String> {
     let (old, _) = view.part(start, end).map_err(|error| error.to_string())?;
     let from = line_start(&spliced.text, moved(start, &spliced.edits, true));
     let to = moved(end, &spliced.edits, true);
     let (new, _) = parse_part(&spliced.text, from, to).map_err(|error| format!("{what}: {error}"))?;
-    match (expected(&old), found(&new)) {
-        (Some(expected), Some(found)) if flat(&expected) == flat(&found) => Ok(()),
-        _ => Err(what.to_owned()),
-    }
+    if is_right(&old, &new) == Some(true) { Ok(()) } else { Err(what.to_owned()) }
 }
 
 /// Checks that the last entries of a list are those that were added.
@@ -330,8 +324,7 @@ fn check_tail(view: &View<'_>, spliced: &Spliced, op: &Op) -> Result<(), String>
     let to = moved(inner.end, &spliced.edits, true);
     let (node, _) = parse_part(&spliced.text, from, to).map_err(|error| format!("{section}: {error}"))?;
     let list = node.get(inner.name(view.text)).unwrap_or(&node);
-    let found: Vec<Value> = list.items().iter().map(|node| flat(&untyped(node))).collect();
-    let all_there = new.iter().all(|value| found.contains(&flat(value)));
+    let all_there = new.iter().all(|value| list.items().iter().any(|node| holds(node, value)));
     if all_there { Ok(()) } else { Err(section.to_owned()) }
 }
 

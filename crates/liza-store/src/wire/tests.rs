@@ -1,6 +1,7 @@
 use std::path::Path;
 
 use liza_core::board::State;
+use liza_core::ids::TaskId;
 use proptest::prelude::*;
 
 use super::*;
@@ -93,6 +94,22 @@ proptest! {
         let text = if crlf { text.replace('\n', "\r\n") } else { text };
         if let Ok(Some(expected)) = std::panic::catch_unwind(|| full(&text)) {
             prop_assert_eq!(lazy(&text), expected, "{}", text);
+        }
+    }
+
+    /// Covers: BB-02, BB-07
+    #[test]
+    fn heads_that_are_wanted_are_those_of_all(tasks in tasks(), wanted in prop::collection::vec("[a-c](-[0-9])?", 0..4)) {
+        let text = format!("{HEAD}{tasks}agents: {{}}\nconfig: {{}}\n");
+        let Ok(Some(expected)) = std::panic::catch_unwind(|| full(&text)) else { return Ok(()) };
+        let wanted: Vec<TaskId> = wanted.iter().map(|id| id.parse().unwrap()).collect();
+        let path = Path::new("state.yaml");
+        let mut view = View::lazy(path, &text).unwrap();
+        let mut board = view.board().unwrap();
+        view.load_heads(&mut board, Some(&wanted)).unwrap();
+        view.load_bodies(&mut board, &wanted).unwrap();
+        for id in &wanted {
+            prop_assert_eq!(board.tasks.get(id), expected.board.tasks.get(id), "{}", text);
         }
     }
 }

@@ -6,6 +6,7 @@ mod decode;
 mod emit;
 mod encode;
 mod node;
+mod quick;
 mod scalar;
 
 pub(crate) use decode::decode;
@@ -15,7 +16,10 @@ pub use emit::{after_key, document, inline, item};
 pub use encode::to_value;
 pub(crate) use node::{Kind, Node, parse};
 pub use node::{Oddity, Place, YamlError};
+pub(crate) use quick::quick;
 pub(crate) use scalar::{Style, resolve};
 
+#[cfg(test)]
+mod quick_tests;
 #[cfg(test)]
 mod tests;

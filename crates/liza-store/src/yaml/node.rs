@@ -100,6 +100,20 @@ impl Node<'_> {
 }
 
 impl<'a> Node<'a> {
+    /// A node; positions beyond 4 GB are refused before any is made.
+    pub(super) fn new(place: Place, range: Range<usize>, kind: Kind<'a>) -> Self {
+        let number = |n: usize| u32::try_from(n).unwrap_or(u32::MAX);
+        Self { place, start: number(range.start), end: number(range.end), kind }
+    }
+
+    /// The same list, beginning where its first entry begins; lines after `|` begin elsewhere.
+    pub(super) fn from_first_item(self) -> Option<Self> {
+        let first = self.items().first()?;
+        let (place, start) = (first.place, first.start);
+        let is_block = matches!(first.kind, Kind::Scalar(_, Style::Block));
+        (!is_block).then_some(Self { place, start, ..self })
+    }
+
     pub(crate) fn range(&self) -> Range<usize> {
         self.start as usize..self.end as usize
     }

@@ -19,7 +19,7 @@ fn untimed(value: &Value) -> Value {
     }
 }
 
-fn value() -> impl Strategy<Value = Value> {
+pub(super) fn value() -> impl Strategy<Value = Value> {
     let text = prop_oneof![
         any::<String>(),
         "[a-z]{1,8}( [a-z]{1,8}){0,3}",

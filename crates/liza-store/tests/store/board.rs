@@ -1,6 +1,8 @@
 //! Reading and writing whole blackboards.
 
-use liza_core::board::Loaded;
+use std::sync::Arc;
+
+use liza_core::board::{Body, Loaded, State};
 use liza_core::record::Status;
 use liza_core::{Command, Refusal};
 use liza_store::{Store, StoreError};
@@ -135,4 +137,54 @@ fn archived_tasks_leave_the_file_and_are_kept_whole() {
     assert!(project.text().contains("\ntasks: []\n"), "{}", project.text());
     project.add_task("four");
     assert_eq!(project.store().snapshot().unwrap().board.tasks.len(), 1);
+}
+
+/// Covers: BB-09
+#[test]
+fn a_look_reads_only_what_has_changed_since_the_last() {
+    let project = Project::new("look");
+    for id in ["one", "two", "three"] {
+        project.add_task(id);
+    }
+    let mut reader = project.store().reader();
+    let body = |state: &State, id: &str| -> Arc<Body> {
+        state.board.tasks[&task(id)].body.clone().expect("a look has all bodies")
+    };
+    let first = reader.look().unwrap();
+    assert!(Arc::ptr_eq(&first, &reader.look().unwrap()), "nothing has changed");
+    project.run(Command::Abandon { task: task("two"), reason: "enough".to_owned() });
+    let second = reader.look().unwrap();
+    assert_eq!(*second, project.store().snapshot().unwrap());
+    assert!(Arc::ptr_eq(&body(&first, "one"), &body(&second, "one")), "read again");
+    assert_eq!(second.board.status(&task("two")), Some(Status::Abandoned));
+    assert_eq!(first.board.status(&task("two")), Some(Status::Unclaimed), "a look stays what it was");
+    // A task that comes and one that goes leave the others alone as well.
+    project.add_task("four");
+    let third = reader.look().unwrap();
+    assert!(Arc::ptr_eq(&body(&first, "three"), &body(&third, "three")), "read again");
+    project.write(&project.text().replace("planned: [one, two, three, four]", "planned: []"));
+    project.run(Command::Archive { tasks: vec![task("two")] });
+    let fourth = reader.look().unwrap();
+    project.run(note("x"));
+    project.run(Command::Abandon { task: task("one"), reason: "enough".to_owned() });
+    project.run(Command::Archive { tasks: vec![task("one")] });
+    let fifth = reader.look().unwrap();
+    assert!(Arc::ptr_eq(&body(&fourth, "three"), &body(&fifth, "three")), "read again");
+    assert_eq!((fifth.board.tasks.len(), fifth.journal.human_notes.len()), (2, 1));
+}
+
+/// Covers: BB-07, BB-09
+#[test]
+fn a_look_sees_a_persons_edit_of_the_same_length_and_survives_a_bad_one() {
+    let project = Project::new("look-person");
+    project.add_task("one");
+    let mut reader = project.store().reader();
+    let first = reader.look().unwrap();
+    let text = project.text();
+    project.write(&text.replace("priority: 3", "priority: 1"));
+    assert_eq!(reader.look().unwrap().board.head(&task("one")).unwrap().priority, 1);
+    project.write("garbage: [");
+    assert!(matches!(reader.look(), Err(StoreError::Broken(_))));
+    project.write(&text);
+    assert_eq!(reader.look().unwrap(), first);
 }

@@ -10,7 +10,7 @@ use liza_core::metrics::Metrics;
 use liza_core::notes::{AnomalyType, Severity, Urgency};
 use liza_core::value::Fields;
 use liza_core::{Command, Request, apply};
-use liza_store::{Disk, StoreError};
+use liza_store::{Disk, StoreError, read_state};
 use proptest::prelude::*;
 
 use crate::second_reader::agree;
@@ -137,6 +137,17 @@ fn touch_up(project: &Project, style: u8) {
     project.write(&text);
 }
 
+/// What a person does to a file by mistake, and mends the next time.
+fn spoil(project: &Project, style: u8) {
+    let text = project.text();
+    let text = match style % 3 {
+        0 => text.replacen("status: UNCLAIMED", "status: DOING", 1),
+        1 => text.replace("status: DOING", "status: UNCLAIMED"),
+        _ => text.replacen("priority: 3", "priority: 3 # as usual", 1),
+    };
+    project.write(&text);
+}
+
 proptest! {
     #![proptest_config(ProptestConfig { cases: 24, failure_persistence: None, ..ProptestConfig::default() })]
 
@@ -156,6 +167,37 @@ proptest! {
         }
         prop_assert_eq!(&project.store().snapshot().unwrap(), &meant);
         agree(&project);
+        std::fs::remove_dir_all(&project.root).unwrap();
+    }
+
+    /// Covers: BB-02, BB-09
+    #[test]
+    fn a_look_that_builds_on_the_last_sees_what_a_fresh_one_sees(steps in steps(), style in any::<u8>()) {
+        let project = Project::new("looks");
+        for id in ["a", "b", "c", "d"] {
+            std::fs::create_dir_all(project.root.join(".worktrees").join(id)).unwrap();
+        }
+        let mut reader = project.store().reader();
+        for (n, step) in steps.iter().enumerate() {
+            let (actor, command) = command(step);
+            // Archived tasks make the others stand elsewhere.
+            let command = match step.text % 8 {
+                7 => Command::Archive { tasks: vec![task(["a", "b", "c", "d"][usize::from(step.which) % 4])] },
+                _ => command,
+            };
+            let _ = project.store().submit(&Request { actor, ..human(command) });
+            match n % 8 {
+                3 => touch_up(&project, style.wrapping_add(step.which)),
+                5 => spoil(&project, step.text),
+                _ => {}
+            }
+            // Now and then several writes lie between two looks.
+            if !step.which.is_multiple_of(4) {
+                let parsed = read_state(&project.file("state.yaml")).unwrap();
+                prop_assert_eq!(&*reader.look().unwrap(), &parsed, "{}", project.text());
+                prop_assert_eq!(&project.store().snapshot().unwrap(), &parsed, "{}", project.text());
+            }
+        }
         std::fs::remove_dir_all(&project.root).unwrap();
     }
 }

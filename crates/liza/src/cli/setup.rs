@@ -78,7 +78,7 @@ pub(super) fn run(args: &Args, context: &Context) -> Result<Reply, CommandError>
 fn link_here(context: &Context) -> Option<Links> {
     let project = context.project().ok()?;
     let board = project.store().glance(&[Section::Config], &[]).ok()?;
-    Some(links::link(&project.repo().ok()?, &integration_branch(&board).ok()?))
+    Some(links::link(project.repo().ok()?, &integration_branch(&board).ok()?))
 }
 
 struct Install<'s> {

@@ -4,7 +4,7 @@
 //! Only looks and tells. What is wrong with one task stops nobody but whoever would work on it.
 
 use std::collections::BTreeSet;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use liza_core::agent::Actor;
 use liza_core::command::CheckpointCause;
@@ -22,6 +22,8 @@ use super::event::{Line, Weight};
 
 /// How many things are told of one edit before the rest is only counted.
 const MANY: usize = 5;
+/// How often the whole file is held against the rules while many write.
+const PAUSE: Duration = Duration::from_millis(500);
 /// When a checkpoint that could not be called is tried again.
 const AGAIN: Duration = Duration::from_secs(2);
 
@@ -30,18 +32,26 @@ pub(super) struct ByHand {
     project: Project,
     /// What has been told and still stands, by its subject and without its place, which moves.
     told: BTreeSet<(Subject, String)>,
+    /// Not before that.
+    next: Instant,
 }
 
 impl Attendant for ByHand {
     fn attend(&mut self, state: &State) -> Attended {
         let now = now();
-        Attended { lines: self.news(state, now), again: self.keep_deadline(state, now) }
+        let deadline = self.keep_deadline(state, now);
+        let wait = self.next.saturating_duration_since(Instant::now());
+        if !wait.is_zero() {
+            return Attended { lines: Vec::new(), again: Some(deadline.map_or(wait, |due| due.min(wait))) };
+        }
+        self.next = Instant::now() + PAUSE;
+        Attended { lines: self.news(state, now), again: deadline }
     }
 }
 
 impl ByHand {
     pub(super) fn new(project: &Project) -> Self {
-        Self { project: project.clone(), told: BTreeSet::new() }
+        Self { project: project.clone(), told: BTreeSet::new(), next: Instant::now() }
     }
 
     /// What is wrong and was not before, and what is right again.

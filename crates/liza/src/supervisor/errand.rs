@@ -177,7 +177,7 @@ impl Runner {
 
     /// Starts a session on a task that is the agent's.
     fn start_on(&mut self, task: &TaskId) -> Result<Outcome, Trouble> {
-        let state = self.project.store().snapshot()?;
+        let state = self.project.look()?;
         let job = job_for(&self.project, &state, &self.who, task)?;
         let pending = state.board.head(task).is_some_and(|head| head.handoff_pending);
         if pending {
@@ -190,7 +190,7 @@ impl Runner {
 
     fn plan(&mut self, triggers: Vec<Trigger>) -> Result<Outcome, Trouble> {
         self.submit(&Command::SetStatus { agent: self.who.agent, status: AgentStatus::Planning })?;
-        let state = self.project.store().snapshot()?;
+        let state = self.project.look()?;
         let job = Job::Plan { triggers };
         let (session, follower) = prepare::start(&self.project, &state, &self.who, &job)?;
         self.follower = Some(follower);
@@ -204,7 +204,7 @@ impl Runner {
         triggers: Vec<String>,
         checkout: Option<&str>,
     ) -> Result<Outcome, Trouble> {
-        let state = patiently(|| Ok(self.project.store().snapshot()?))?;
+        let state = patiently(|| Ok(self.project.look()?))?;
         let next = after_session(&state, session, ending);
         let (mut notes, mut leave) = (Vec::new(), None);
         notes.extend(told::of_session(&state, session, next.progress));

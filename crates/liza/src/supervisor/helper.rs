@@ -22,6 +22,9 @@ use super::order::{Order, Report, Word};
 /// As much of a session's output as is kept.
 const OUTPUT_MAX: u64 = 16 << 20;
 
+/// How far a session that nobody sits before stands back for the rest of the machine.
+const NICENESS: i32 = 5;
+
 /// How long processes that cannot be ended (they hang in the kernel) are waited for.
 const PATIENCE: Duration = Duration::from_secs(60);
 
@@ -89,6 +92,10 @@ fn tell(report: &Report) {
 
 fn run(order: &Order) -> io::Result<(Exit, u64)> {
     let _turn = take_turn(order)?;
+    if order.output.is_some() {
+        // Sixty sessions that compile must not keep the one who supervises them from doing so.
+        let _ = rustix::process::nice(NICENESS);
+    }
     let (brood, output) = start(order)?;
     tell(&Report::Started { pid: brood.id() });
     if order.output.is_none() {

@@ -55,7 +55,7 @@ pub(super) fn register(project: &Project, role: Role, asked: Option<AgentId>) ->
 }
 
 fn register_next(project: &Project, role: Role) -> Result<Registered, Trouble> {
-    let state = project.store().snapshot()?;
+    let state = project.look()?;
     let nobody = Default::default();
     let agents = state.board.agents.ready().unwrap_or(&nobody);
     let mut here: Vec<(AgentId, Option<Generation>)> = agents

@@ -102,7 +102,7 @@ pub fn run(
 ) -> Result<Vec<Farewell>, Trouble> {
     let (sender, events) = channel();
     let signals = listen(sender.clone())?;
-    let state = project.store().snapshot()?;
+    let state = project.look()?;
     let config = state.board.config.ready().cloned().unwrap_or_default();
     let mut attendants = options.attendants;
     attendants.insert(0, Box::new(ByHand::new(project)));
@@ -115,7 +115,7 @@ pub fn run(
         liza: options.liza,
         in_team: options.in_team,
         tell,
-        state: Arc::new(state),
+        state,
         config: Arc::new(config),
         editions: 0,
         halt: project.halt(),
@@ -210,12 +210,12 @@ impl Team<'_> {
     /// Reads the blackboard. One that cannot be read starts nobody, and ends nobody either.
     fn look(&mut self) {
         self.halt = self.project.halt();
-        match self.project.store().snapshot() {
+        match self.project.look() {
             Ok(state) => {
                 self.config = Arc::new(state.board.config.ready().cloned().unwrap_or_default());
                 // A person's edit has no revision of its own.
-                self.editions += u64::from(*self.state != state);
-                self.state = Arc::new(state);
+                self.editions += u64::from(!Arc::ptr_eq(&self.state, &state));
+                self.state = state;
                 if !self.readable {
                     self.readable = true;
                     self.say_all(Weight::News, "the blackboard can be read again");

@@ -12,7 +12,7 @@ mod recover;
 mod review;
 mod tree;
 
-use std::cell::{Cell, OnceCell, RefCell};
+use std::cell::{Cell, RefCell};
 
 use liza_core::Command;
 use liza_core::agent::Actor;
@@ -40,7 +40,6 @@ pub struct Work<'p> {
     project: &'p Project,
     actor: Actor,
     if_revision: Cell<Option<Revision>>,
-    repo: OnceCell<Repo>,
     notices: RefCell<Vec<Notice>>,
 }
 
@@ -58,8 +57,8 @@ pub struct Written {
 impl<'p> Work<'p> {
     /// Work in the caller's name.
     pub fn new(project: &'p Project, actor: Actor) -> Self {
-        let (if_revision, repo, notices) = Default::default();
-        Self { project, actor, if_revision, repo, notices }
+        let (if_revision, notices) = Default::default();
+        Self { project, actor, if_revision, notices }
     }
 
     /// The first write of the flow is refused when its target has changed since that revision.
@@ -76,11 +75,7 @@ impl<'p> Work<'p> {
 
     /// The project's repository, opened when it is first needed.
     pub fn repo(&self) -> Result<&Repo, WorkError> {
-        if let Some(repo) = self.repo.get() {
-            return Ok(repo);
-        }
-        let repo = self.project.repo()?;
-        Ok(self.repo.get_or_init(|| repo))
+        Ok(self.project.repo()?)
     }
 
     fn snapshot(&self) -> Result<State, WorkError> {

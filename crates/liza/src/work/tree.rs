@@ -38,7 +38,7 @@ pub enum Discarded {
 ///
 /// When git fails, or another process works on the tree for long.
 pub fn discard(project: &Project, task: &TaskId) -> Result<Discarded, WorkError> {
-    discard_in(project, &project.repo()?, task)
+    discard_in(project, project.repo()?, task)
 }
 
 /// The same in a repository that has been opened.

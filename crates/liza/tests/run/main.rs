@@ -1,5 +1,7 @@
 //! One command runs the team; one command shows it.
 
+#![allow(clippy::unwrap_used, clippy::panic, reason = "tests")]
+
 #[path = "../support/mod.rs"]
 mod support;
 

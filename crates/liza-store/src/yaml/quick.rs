@@ -1,0 +1,379 @@
+//! Reads the common form of YAML, the one that we write, many times faster than a parser of all YAML can.
+//!
+//! Where it answers, it gives the very tree that the parser gives; a property test holds the two together. Whatever
+//! it does not know for sure, comments and all, it leaves to the parser: it has no errors of its own.
+
+use std::borrow::Cow;
+use std::collections::HashSet;
+use std::ops::Range;
+
+use memchr::memchr;
+
+use super::node::{Kind, Node, Place};
+use super::scalar::{Style, is_printable};
+
+/// How deep collections may be nested here.
+const DEPTH: usize = 12;
+/// Up to so many keys are compared one by one, which is faster than hashing them.
+const FEW: usize = 24;
+
+/// The tree of a text in block style, or nothing where only the parser can tell.
+pub(crate) fn quick(text: &str) -> Option<Node<'_>> {
+    u32::try_from(text.len()).ok()?;
+    let mut reader = Reader { text, bytes: text.as_bytes(), next: 0, line: 0, ahead: None };
+    let first = reader.peek()?;
+    let node = reader.collection(first, first.content(), DEPTH)?;
+    match reader.peek() {
+        // Something is left that belongs to nothing, or that could not be looked at.
+        Some(_) => None,
+        None => (reader.next >= text.len()).then_some(node),
+    }
+}
+
+/// A line that holds something.
+#[derive(Clone, Copy)]
+struct Line {
+    number: u32,
+    start: usize,
+    end: usize,
+    indent: usize,
+}
+
+impl Line {
+    fn content(&self) -> usize {
+        self.start + self.indent
+    }
+}
+
+struct Reader<'t> {
+    text: &'t str,
+    bytes: &'t [u8],
+    /// Where the line after the one looked at begins.
+    next: usize,
+    /// How many lines were looked at.
+    line: u32,
+    ahead: Option<Line>,
+}
+
+impl<'t> Reader<'t> {
+    /// The next line that holds something, without taking it. None at the end, and at a line that is not for us.
+    fn peek(&mut self) -> Option<Line> {
+        while self.ahead.is_none() && self.next < self.bytes.len() {
+            let line = self.raw_line();
+            if line.content() < line.end {
+                if self.bytes[line.content()] == b'#' {
+                    self.next = line.start;
+                    return None;
+                }
+                self.ahead = Some(line);
+            }
+        }
+        self.ahead
+    }
+
+    fn raw_line(&mut self) -> Line {
+        let start = self.next;
+        let end = memchr(b'\n', &self.bytes[start..]).map_or(self.bytes.len(), |n| start + n);
+        self.next = end + 1;
+        self.line += 1;
+        let indent = self.bytes[start..end].iter().take_while(|&&b| b == b' ').count();
+        Line { number: self.line, start, end, indent }
+    }
+
+    fn take(&mut self) {
+        self.ahead = None;
+    }
+
+    fn place(&self, line: &Line, at: usize) -> Place {
+        let before = &self.bytes[line.start..at];
+        let columns = before.iter().filter(|&&b| b & 0xc0 != 0x80).count();
+        Place { line: line.number, column: u32::try_from(columns).unwrap_or(u32::MAX).saturating_add(1) }
+    }
+
+    fn scalar(&self, line: &Line, range: Range<usize>, text: Cow<'t, str>, style: Style) -> Node<'t> {
+        Node::new(self.place(line, range.start), range, Kind::Scalar(text, style))
+    }
+
+    /// The block list or mapping that begins at `at` on a line that has not been taken.
+    fn collection(&mut self, line: Line, at: usize, depth: usize) -> Option<Node<'t>> {
+        let depth = depth.checked_sub(1)?;
+        if is_dash(self.bytes, at, line.end) { self.list(line, at, depth) } else { self.map(line, at, depth) }
+    }
+
+    fn list(&mut self, first: Line, at: usize, depth: usize) -> Option<Node<'t>> {
+        let column = at - first.start;
+        let mut items = Vec::new();
+        let mut line = first;
+        let mut at = at;
+        loop {
+            let spaces = self.bytes[at + 1..line.end].iter().take_while(|&&b| b == b' ').count();
+            let content = at + 1 + spaces;
+            if content >= line.end {
+                return None;
+            }
+            let item = if key_end(self.bytes, content, line.end).is_some() {
+                self.map(line, content, depth)?
+            } else {
+                self.take();
+                self.value(&line, content, column, depth)?
+            };
+            items.push(item);
+            match self.peek() {
+                Some(next) if next.indent == column && is_dash(self.bytes, next.content(), next.end) => {
+                    (line, at) = (next, next.content());
+                }
+                Some(next) if next.indent > column => return None,
+                Some(_) | None => break,
+            }
+        }
+        let start = first.start + column;
+        Some(Node::new(self.place(&first, start), start..self.reached(), Kind::List(items, false)))
+    }
+
+    fn map(&mut self, first: Line, at: usize, depth: usize) -> Option<Node<'t>> {
+        let column = at - first.start;
+        let mut entries: Vec<(Node<'t>, Node<'t>)> = Vec::new();
+        let (mut line, mut at) = (first, at);
+        loop {
+            let end = key_end(self.bytes, at, line.end)?;
+            let key = self.scalar(&line, at..end, Cow::Borrowed(&self.text[at..end]), Style::Plain);
+            self.take();
+            let value = self.entry(&line, end, column, depth)?;
+            entries.push((key, value));
+            match self.peek() {
+                Some(next) if next.indent == column => (line, at) = (next, next.content()),
+                Some(next) if next.indent > column => return None,
+                Some(_) | None => break,
+            }
+        }
+        if has_twins(&entries) {
+            return None;
+        }
+        let start = first.start + column;
+        Some(Node::new(self.place(&first, start), start..self.reached(), Kind::Map(entries, false)))
+    }
+
+    /// Where a collection ends: where the next thing begins.
+    fn reached(&mut self) -> usize {
+        self.peek().map_or(self.bytes.len(), |line| line.content())
+    }
+
+    /// What belongs to a key that ends at `end`, before its colon.
+    fn entry(&mut self, line: &Line, end: usize, column: usize, depth: usize) -> Option<Node<'t>> {
+        let spaces = self.bytes[end + 1..line.end].iter().take_while(|&&b| b == b' ').count();
+        let content = end + 1 + spaces;
+        if content < line.end {
+            return self.value(line, content, column, depth);
+        }
+        match self.peek() {
+            Some(below) if below.indent > column => self.collection(below, below.content(), depth),
+            Some(below) if below.indent == column && is_dash(self.bytes, below.content(), below.end) => {
+                // The parser has this list begin with its first entry, and not with the dash.
+                self.collection(below, below.content(), depth)?.from_first_item()
+            }
+            Some(_) | None => Some(self.scalar(line, end..end, Cow::Borrowed("~"), Style::Plain)),
+        }
+    }
+
+    /// What stands behind a key or a dash, on their line or after `|`.
+    fn value(&mut self, line: &Line, at: usize, column: usize, depth: usize) -> Option<Node<'t>> {
+        match self.bytes[at] {
+            b'|' => return self.literal(line, at, column),
+            b'[' | b'{' => {
+                let (node, end) = self.flow(line, at, depth)?;
+                return blank(self.bytes, end, line.end).then_some(node);
+            }
+            b'"' | b'\'' => {
+                let (node, end) = self.quoted(line, at)?;
+                return blank(self.bytes, end, line.end).then_some(node);
+            }
+            _ => {}
+        }
+        let text = self.text[at..line.end].trim_end_matches(' ');
+        let is_odd = |pair: &[u8]| matches!(pair, b": " | b" #");
+        if !may_begin(text)
+            || text.ends_with(':')
+            || !text.chars().all(is_common)
+            || text.as_bytes().windows(2).any(is_odd)
+        {
+            return None;
+        }
+        Some(self.scalar(line, at..at + text.len(), Cow::Borrowed(text), Style::Plain))
+    }
+
+    /// Lines after `|` or `|-`.
+    fn literal(&mut self, line: &Line, at: usize, column: usize) -> Option<Node<'t>> {
+        let keeps_break = match &self.text[at..line.end] {
+            "|" => true,
+            "|-" => false,
+            _ => return None,
+        };
+        let mut text = String::new();
+        let mut first: Option<Line> = None;
+        let mut blanks = 0;
+        while self.next < self.bytes.len() {
+            let (before, count) = (self.next, self.line);
+            let next = self.raw_line();
+            if next.start == next.end {
+                blanks += 1;
+                continue;
+            }
+            let indent = first.map_or(next.indent, |first| first.indent);
+            if next.content() >= next.end || (next.indent > column && next.indent < indent) {
+                return None;
+            }
+            if next.indent <= column {
+                (self.next, self.line) = (before, count);
+                break;
+            }
+            if first.is_none() {
+                if blanks > 0 {
+                    return None;
+                }
+                first = Some(next);
+            } else {
+                text.extend(std::iter::repeat_n('\n', blanks + 1));
+            }
+            blanks = 0;
+            let own = &self.text[next.start + indent..next.end];
+            if !own.chars().all(is_common) {
+                return None;
+            }
+            text.push_str(own);
+        }
+        let first = first?;
+        // What follows has to be there: readers disagree about a last line without a break.
+        let below = self.peek()?;
+        if keeps_break {
+            text.push('\n');
+        }
+        Some(self.scalar(&first, first.content()..below.content(), Cow::Owned(text), Style::Block))
+    }
+
+    /// A text in quotes, and where it ends.
+    fn quoted(&self, line: &Line, at: usize) -> Option<(Node<'t>, usize)> {
+        let quote = self.bytes[at];
+        let mut text = Cow::Borrowed("");
+        let mut from = at + 1;
+        loop {
+            let stop = self.bytes[from..line.end].iter().position(|&b| b == quote || b == b'\\')? + from;
+            let part = &self.text[from..stop];
+            if !part.chars().all(is_common) {
+                return None;
+            }
+            text = if text.is_empty() { Cow::Borrowed(part) } else { text + part };
+            let escaped = match (self.bytes[stop], self.bytes.get(stop + 1).copied()) {
+                (b'\'', Some(b'\'')) => "'",
+                (b'\\', Some(b'"')) if quote == b'"' => "\"",
+                (b'\\', Some(b'\\')) if quote == b'"' => "\\",
+                (b'\\', Some(b'n')) if quote == b'"' => "\n",
+                (b'\\', _) => return None,
+                (_, _) => {
+                    return Some((self.scalar(line, at..stop + 1, text, Style::Quoted), stop + 1));
+                }
+            };
+            text.to_mut().push_str(escaped);
+            from = stop + 2;
+        }
+    }
+
+    /// A list or a mapping on one line, and where it ends.
+    fn flow(&self, line: &Line, at: usize, depth: usize) -> Option<(Node<'t>, usize)> {
+        let depth = depth.checked_sub(1)?;
+        let is_map = self.bytes[at] == b'{';
+        let close = if is_map { b'}' } else { b']' };
+        let (mut items, mut entries) = (Vec::new(), Vec::new());
+        let mut at_next = skip(self.bytes, at + 1, line.end);
+        while *self.bytes.get(at_next)? != close {
+            if is_map {
+                let end = key_end(self.bytes, at_next, line.end)?;
+                let name = Cow::Borrowed(&self.text[at_next..end]);
+                let key = self.scalar(line, at_next..end, name, Style::Plain);
+                let (value, after) = self.flow_value(line, skip(self.bytes, end + 1, line.end), depth)?;
+                entries.push((key, value));
+                at_next = after;
+            } else {
+                let (value, after) = self.flow_value(line, at_next, depth)?;
+                items.push(value);
+                at_next = after;
+            }
+            at_next = skip(self.bytes, at_next, line.end);
+            match self.bytes.get(at_next..line.end)?.first()? {
+                b',' => at_next = skip(self.bytes, at_next + 1, line.end),
+                other if *other == close => {}
+                _ => return None,
+            }
+        }
+        if at_next >= line.end || has_twins(&entries) {
+            return None;
+        }
+        let kind = if is_map { Kind::Map(entries, true) } else { Kind::List(items, true) };
+        Some((Node::new(self.place(line, at), at..at_next + 1, kind), at_next + 1))
+    }
+
+    fn flow_value(&self, line: &Line, at: usize, depth: usize) -> Option<(Node<'t>, usize)> {
+        let rest = self.text.get(at..line.end)?;
+        match rest.as_bytes().first()? {
+            b'[' | b'{' => return self.flow(line, at, depth),
+            b'"' | b'\'' => return self.quoted(line, at),
+            _ => {}
+        }
+        let length = rest.bytes().position(|b| b",[]{}".contains(&b))?;
+        let text = rest[..length].trim_end_matches(' ');
+        let is_odd = |pair: &[u8]| matches!(pair, b": " | b" #");
+        if !may_begin(text)
+            || text.ends_with(':')
+            || !text.chars().all(is_common)
+            || text.as_bytes().windows(2).any(is_odd)
+        {
+            return None;
+        }
+        let node = self.scalar(line, at..at + text.len(), Cow::Borrowed(text), Style::Plain);
+        Some((node, at + text.len()))
+    }
+}
+
+fn is_dash(bytes: &[u8], at: usize, end: usize) -> bool {
+    bytes.get(at) == Some(&b'-') && (at + 1 >= end || bytes[at + 1] == b' ')
+}
+
+fn skip(bytes: &[u8], at: usize, end: usize) -> usize {
+    at + bytes[at.min(end)..end].iter().take_while(|&&b| b == b' ').count()
+}
+
+fn blank(bytes: &[u8], at: usize, end: usize) -> bool {
+    bytes[at..end].iter().all(|&b| b == b' ')
+}
+
+/// Where the key that begins here ends: a word of letters, digits and a few marks before a colon.
+fn key_end(bytes: &[u8], at: usize, end: usize) -> Option<usize> {
+    let line = bytes.get(at..end)?;
+    let length = line.iter().position(|b| !(b.is_ascii_alphanumeric() || b"_-./".contains(b)))?;
+    let first = *line.first()?;
+    let good = (first.is_ascii_alphanumeric() || first == b'_')
+        && line[length] == b':'
+        && matches!(line.get(length + 1), None | Some(b' '));
+    good.then_some(at + length)
+}
+
+/// Whether a text without quotes may begin so; most marks begin something else.
+fn may_begin(text: &str) -> bool {
+    let Some(first) = text.chars().next() else { return false };
+    text == "~" || ((first.is_alphanumeric() || "_/.".contains(first)) && !text.starts_with("..."))
+}
+
+/// Characters that are themselves wherever they stand.
+fn is_common(c: char) -> bool {
+    matches!(c, ' '..='~') || (c > '\u{a0}' && is_printable(c) && !c.is_whitespace())
+}
+
+/// Whether a key appears twice; the parser knows what to say about it.
+fn has_twins(entries: &[(Node<'_>, Node<'_>)]) -> bool {
+    let name = |entry: &(Node<'_>, Node<'_>)| entry.0.text().unwrap_or_default().to_owned();
+    if entries.len() <= FEW {
+        let text = |n: usize| entries[n].0.text();
+        return (1..entries.len()).any(|n| (0..n).any(|before| text(before) == text(n)));
+    }
+    let mut seen = HashSet::with_capacity(entries.len());
+    !entries.iter().all(|entry| seen.insert(name(entry)))
+}
