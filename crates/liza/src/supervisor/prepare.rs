@@ -42,7 +42,7 @@ pub(super) fn job_for(project: &Project, state: &State, who: &Who, task: &TaskId
     Ok(match who.agent.role() {
         Role::CodeReviewer => Job::Review { task, worktree },
         Role::Coder | Role::Planner => {
-            let staleness = staleness(&repo, state, &task);
+            let staleness = staleness(repo, state, &task);
             Job::Code { task, worktree, staleness, failure: None }
         }
     })
