@@ -12,6 +12,9 @@ use crate::time::{Seconds, Timestamp};
 /// How long after a lease has ended others still keep their hands off.
 pub const LEASE_GRACE: Seconds = Seconds(60);
 
+/// How full a context is, in percent, when its session has to hand over.
+pub const HAND_OVER_AT: u32 = 90;
+
 impl Role {
     /// The states that an agent of this role can be in.
     pub fn statuses(self) -> &'static [AgentStatus] {
@@ -107,6 +110,13 @@ impl AgentRecord {
     /// Whether its lease, or the grace after it, still runs: nobody else may take what it holds.
     pub fn holds(&self, now: Timestamp) -> bool {
         self.lease_expires.is_some_and(|expires| now <= expires + LEASE_GRACE)
+    }
+
+    /// How full the context of its session is, once that session should hand over.
+    pub fn context_used_up(&self, now: Timestamp) -> Option<u32> {
+        let at_work =
+            matches!(self.status, AgentStatus::Working | AgentStatus::Reviewing | AgentStatus::Planning);
+        self.context_percent.filter(|percent| at_work && self.is_live(now) && *percent >= HAND_OVER_AT)
     }
 
     /// Frees it from what it held.

@@ -95,6 +95,12 @@ impl Head {
         self.status == Some(status)
     }
 
+    /// Whether this agent has it in hand, as its coder or as its code reviewer.
+    pub fn is_held_by(&self, agent: AgentId) -> bool {
+        (self.is(Status::Claimed) && self.assigned_to == Some(agent))
+            || (self.is(Status::ReadyForReview) && self.reviewing_by == Some(agent))
+    }
+
     /// Whether somebody else is in the middle of claiming it.
     pub fn reserved(&self, now: Timestamp) -> Option<&Reservation> {
         self.reservation.as_ref().filter(|reservation| reservation.is_live(now))

@@ -270,6 +270,9 @@ pub enum Command {
         agent: AgentId,
         /// Where a person can watch it.
         terminal: String,
+        /// The registration under that name whose supervisor is known to be dead: the lock that it held for its
+        /// life is free.
+        proven_dead: Option<Generation>,
     },
     /// Agents are alive.
     Heartbeat {

@@ -211,6 +211,7 @@ impl Request {
     /// The tasks beside the target.
     #[allow(clippy::wildcard_enum_match_arm, reason = "most commands touch no other task")]
     fn others(&self, board: &Board) -> Vec<TaskId> {
+        let held = |id: &AgentId| board.agents.ready()?.get(id)?.current_task.clone();
         match &self.command {
             Command::Finalize { tasks } if tasks.is_empty() => in_status(board, Status::Draft).collect(),
             Command::Finalize { tasks } | Command::Archive { tasks } => tasks.clone(),
@@ -218,10 +219,8 @@ impl Request {
             Command::Supersede { task, by, .. } => {
                 by.iter().cloned().chain(dependants(board, task)).collect()
             }
-            Command::Heartbeat { agents, .. } => {
-                let held = |id: &AgentId| board.agents.ready()?.get(id)?.current_task.clone();
-                agents.iter().filter_map(|(id, _)| held(id)).collect()
-            }
+            Command::Heartbeat { agents, .. } => agents.iter().filter_map(|(id, _)| held(id)).collect(),
+            Command::SetStatus { agent, .. } => held(agent).into_iter().collect(),
             Command::ClearStaleReviews => {
                 let stale = |id: &TaskId| board.head(id).is_some_and(|head| head.review_is_free(self.now));
                 in_status(board, Status::ReadyForReview).filter(stale).collect()

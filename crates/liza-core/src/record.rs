@@ -149,6 +149,17 @@ impl Usage {
         self.cached = self.cached.saturating_add(more.cached);
         self.cost_usd += more.cost_usd;
     }
+
+    /// What was used since an earlier measurement of the same session.
+    #[must_use]
+    pub fn since(&self, earlier: &Usage) -> Usage {
+        Usage {
+            input: self.input.saturating_sub(earlier.input),
+            output: self.output.saturating_sub(earlier.output),
+            cached: self.cached.saturating_sub(earlier.cached),
+            cost_usd: (self.cost_usd - earlier.cost_usd).max(0.0),
+        }
+    }
 }
 
 /// Declares the record with every field optional, absent where it says nothing.

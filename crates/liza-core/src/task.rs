@@ -53,6 +53,11 @@ impl Review {
     }
 }
 
+/// The reason of a block by which a person wants the plan looked at again; in the file it needs no questions.
+pub const HUMAN_OVERRIDE: &str = "human override";
+/// What is then to be answered.
+pub(crate) const OVERRIDE_QUESTION: &str = "What does the human want changed?";
+
 /// Why a task is blocked.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Block {
@@ -352,7 +357,12 @@ fn read_status(record: &TaskRecord, missing: &mut Vec<String>) -> Option<TaskSta
         }
         Status::Blocked => {
             let reason = need(record.blocked_reason.as_ref(), "blocked_reason", record, missing);
-            let questions = need(record.blocked_questions.as_ref(), "blocked_questions", record, missing);
+            let questions = match (&reason, &record.blocked_questions) {
+                (Some(reason), None) if reason.trim() == HUMAN_OVERRIDE => {
+                    Some(vec![OVERRIDE_QUESTION.to_owned()])
+                }
+                _ => need(record.blocked_questions.as_ref(), "blocked_questions", record, missing),
+            };
             let attempted = record.attempted.clone().unwrap_or_default();
             let block = Block { reason: reason?, questions: questions?, attempted };
             TaskStatus::Blocked { block, kept: read_kept(record) }

@@ -91,7 +91,7 @@ fn follow(project: &Project, command: Command, now: Timestamp) -> Result<bool, S
     Ok(outcome.refusal.is_none())
 }
 
-#[allow(clippy::wildcard_enum_match_arm, reason = "by_files gives two commands only")]
+#[allow(clippy::wildcard_enum_match_arm, reason = "by_files gives three commands only")]
 fn in_words(command: &Command) -> &'static str {
     match command {
         Command::FollowFile { file, since } => match (file, since) {
@@ -101,6 +101,7 @@ fn in_words(command: &Command) -> &'static str {
             (HaltFile::Pause, Some(_)) => "PAUSE stands: nobody starts anything until liza resume",
             (HaltFile::Pause, None) => "PAUSE is gone: work goes on",
         },
+        Command::CompleteSprint => "every task of the sprint is over: the sprint is complete",
         _ => "the sprint's deadline has come: the sprint waits for liza resume",
     }
 }

@@ -12,6 +12,7 @@ use liza_core::time::Timestamp;
 
 use crate::git::Rescue;
 use crate::project::{Project, now};
+use crate::report::summary;
 use crate::work::{Discarded, WorkError, discard};
 
 /// Why an effect failed. The blackboard has been written; `recover` settles what is left.
@@ -67,7 +68,13 @@ pub fn run_halts_at(project: &Project, effects: &[Effect], now: Timestamp) -> Re
     for effect in effects {
         match effect {
             // Every checkpoint begins here, whoever asked for it: by command, bare file, deadline or breaker.
-            Effect::Raise(file) => raise(project.folder(), *file, now)?,
+            Effect::Raise(file @ HaltFile::Checkpoint) => {
+                raise(project.folder(), *file, now)?;
+                summarize(project, now);
+            }
+            Effect::Raise(file @ (HaltFile::Pause | HaltFile::Abort)) => {
+                raise(project.folder(), *file, now)?;
+            }
             Effect::Lower(file @ HaltFile::Checkpoint) => {
                 lower(project.folder(), file.name())?;
                 lower(project.folder(), ESCALATION)?;
@@ -79,6 +86,14 @@ pub fn run_halts_at(project: &Project, effects: &[Effect], now: Timestamp) -> Re
         }
     }
     Ok(())
+}
+
+/// Writes down how the sprint stands. Everybody has stopped, which is what counts; `liza checkpoint` tells why where
+/// this could not be written.
+fn summarize(project: &Project, now: Timestamp) {
+    if let Ok(state) = project.look() {
+        let _ = summary::write(project, &state, now);
+    }
 }
 
 /// The tasks whose worktrees the effects ask to remove.

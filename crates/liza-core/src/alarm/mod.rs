@@ -7,8 +7,10 @@ mod task;
 
 use std::collections::BTreeSet;
 
+use crate::agent::AgentRecord;
 use crate::board::State;
 use crate::breaker::BreakerStatus;
+use crate::ids::AgentId;
 use crate::invariants::Violation;
 use crate::metrics::sprint_metrics;
 use crate::time::{Seconds, Timestamp};
@@ -122,6 +124,7 @@ pub fn alarms(state: &State, seen: &Sightings, now: Timestamp) -> Vec<Alarm> {
         let text = format!("{} — {} (Planner should wake)", discovery.id, discovery.description);
         found.push(Alarm::critical("IMMEDIATE DISCOVERY", discovery.id, text));
     }
+    found.extend(contexts(state, now));
     found.extend(stalled::alarm(state, seen, now));
     found.extend(checkpoint(seen, now));
     found.extend(pause(seen, now));
@@ -136,6 +139,17 @@ pub fn alarms(state: &State, seen: &Sightings, now: Timestamp) -> Vec<Alarm> {
         found.push(Alarm::critical("STRAY CHANGES", place, format!("{place} was changed outside a task")));
     }
     found
+}
+
+/// Sessions whose context is nearly used up.
+fn contexts(state: &State, now: Timestamp) -> Vec<Alarm> {
+    let told = |(agent, entry): (&AgentId, &AgentRecord)| {
+        let percent = entry.context_used_up(now)?;
+        let task = entry.current_task.as_ref().map(|task| format!(" on {task}")).unwrap_or_default();
+        let text = format!("{agent}{task} — {percent} % of its context is used, it should hand over");
+        Some(Alarm::warning("CONTEXT FULL", agent, text))
+    };
+    state.board.agents.ready().into_iter().flatten().filter_map(told).collect()
 }
 
 /// How long a checkpoint has waited for the human.

@@ -5,6 +5,7 @@ use std::collections::BTreeSet;
 use crate::event::EventName;
 use crate::ids::TaskId;
 use crate::record::{Status, TaskRecord};
+use crate::task::HUMAN_OVERRIDE;
 
 use super::{Facts, Violation};
 
@@ -77,7 +78,10 @@ fn check_status(record: &TaskRecord, facts: &dyn Facts, wrong: &mut impl FnMut(S
         Status::Rejected => need(!blank(record.rejection_reason.as_ref()), "rejection_reason"),
         Status::Blocked => {
             need(!blank(record.blocked_reason.as_ref()), "blocked_reason");
-            need(record.blocked_questions.as_ref().is_some_and(|q| !q.is_empty()), "blocked_questions");
+            // A person who forces a replan has nothing to ask.
+            let forced = record.blocked_reason.as_deref().is_some_and(|why| why.trim() == HUMAN_OVERRIDE);
+            let asked = record.blocked_questions.as_ref().is_some_and(|q| !q.is_empty());
+            need(asked || forced, "blocked_questions");
         }
         Status::Superseded => {
             need(record.superseded_by.as_ref().is_some_and(|by| !by.is_empty()), "superseded_by");

@@ -6,7 +6,7 @@
 mod running;
 mod session;
 
-pub use running::{Running, StopCause, StopStep, still_owns, still_registered, stop_step};
+pub use running::{Running, StopCause, StopStep, is_done, still_owns, still_registered, stop_step};
 pub use session::{Ending, GRACEFUL, Next, Session, after_session, backoff};
 
 use crate::agent::Role;

@@ -4,7 +4,7 @@ use crate::agent::Role;
 use crate::board::State;
 use crate::command::Halt;
 use crate::config::Config;
-use crate::event::EventName;
+use crate::event::{EventName, HistoryEvent};
 use crate::ids::{AgentId, Generation, TaskId};
 use crate::record::{Status, TaskRecord};
 use crate::time::{Seconds, Timestamp};
@@ -23,6 +23,8 @@ pub struct Running {
     pub lease_expires: Timestamp,
     /// Whether what it works on is still its own.
     pub owns_task: bool,
+    /// Since when there is nothing left for it to do: what it worked on has left its hands.
+    pub done_since: Option<Timestamp>,
     /// Since when PAUSE or CHECKPOINT stands.
     pub halted_since: Option<Timestamp>,
     /// When it was asked to end.
@@ -42,6 +44,8 @@ pub enum StopCause {
     LeaseEnding,
     /// It has run too long.
     OverTime,
+    /// What it was for is done, and it does not end by itself.
+    Done,
 }
 
 /// What to do to it now.
@@ -65,6 +69,7 @@ pub fn stop_step(running: &Running, halt: Halt, config: &Config, now: Timestamp)
         (StopCause::Abort, halt.abort.then_some(now)),
         (StopCause::TaskLost, (!running.owns_task).then_some(now)),
         (StopCause::LeaseEnding, Some(running.lease_expires - LEASE_MARGIN)),
+        (StopCause::Done, running.done_since.map(|since| since + config.stop_grace)),
         (StopCause::Halt, running.halted_since.map(|since| since + config.stop_grace)),
         (StopCause::OverTime, Some(running.started + config.session_limit)),
     ];
@@ -87,14 +92,29 @@ pub fn still_registered(state: &State, agent: AgentId, generation: Generation) -
 pub fn still_owns(state: &State, agent: AgentId, task: Option<&TaskId>) -> bool {
     let Some(body) = task.and_then(|task| state.board.body(task).ok()) else { return true };
     let record = &body.record;
-    match agent.role() {
-        Role::Planner => true,
-        Role::CodeReviewer => {
-            record.status != Some(Status::ReadyForReview) || record.reviewing_by == Some(agent)
+    match (agent.role(), record.status) {
+        (Role::Planner, _) | (_, None) => true,
+        (Role::Coder | Role::CodeReviewer, Some(Status::Blocked)) => blocked_by(record, agent),
+        (Role::CodeReviewer, Some(Status::ReadyForReview)) => record.reviewing_by == Some(agent),
+        (
+            Role::CodeReviewer,
+            Some(
+                Status::Draft
+                | Status::Unclaimed
+                | Status::Claimed
+                | Status::Approved
+                | Status::Rejected
+                | Status::Merged
+                | Status::IntegrationFailed
+                | Status::Abandoned
+                | Status::Superseded,
+            ),
+        ) => true,
+        (Role::Coder, Some(Status::Unclaimed | Status::Draft | Status::Abandoned | Status::Superseded)) => {
+            false
         }
-        Role::Coder => match record.status {
-            Some(Status::Unclaimed | Status::Draft | Status::Abandoned | Status::Superseded) => false,
-            Some(Status::Blocked) => blocked_by(record, agent),
+        (
+            Role::Coder,
             Some(
                 Status::Claimed
                 | Status::ReadyForReview
@@ -102,15 +122,24 @@ pub fn still_owns(state: &State, agent: AgentId, task: Option<&TaskId>) -> bool 
                 | Status::Rejected
                 | Status::Merged
                 | Status::IntegrationFailed,
-            ) => record.assigned_to == Some(agent),
-            None => true,
-        },
+            ),
+        ) => record.assigned_to == Some(agent),
     }
 }
 
-/// Whether the agent itself, or the rules on its account, blocked the task; a human's override is somebody else's.
+/// Whether the agent itself, or the rules on its account, blocked the task. A human's override is somebody else's, and
+/// so is a BLOCKED without an event of its own: a person has written it into the file.
 fn blocked_by(record: &TaskRecord, agent: AgentId) -> bool {
-    let last = record.history.iter().flatten().rev().find(|event| event.is(EventName::Blocked));
+    let begun = |event: &HistoryEvent| EventName::is_claim(&event.event) || event.is(EventName::Resumed);
+    let mut since = record.history.iter().flatten().rev().take_while(|event| !begun(event));
+    let block = since.find(|event| event.is(EventName::Blocked));
     let own = |name: &str| name == "system" || name == agent.to_string();
-    last.and_then(|event| event.agent.as_deref()).is_none_or(own)
+    block.and_then(|event| event.agent.as_deref()).is_some_and(own)
+}
+
+/// Whether a session has nothing left to do: its task or review has left its hands, or it has handed over. A planner
+/// has no task whose state would tell. What cannot be read is not done.
+pub fn is_done(state: &State, agent: AgentId, task: Option<&TaskId>) -> bool {
+    let Some(Ok(task)) = task.map(|task| state.board.task(task)) else { return false };
+    !task.status.is_held_by(agent) || task.record.handoff_pending == Some(true)
 }

@@ -1,11 +1,13 @@
 //! What to do when an agent's session has ended.
 
-use crate::agent::Role;
+use crate::agent::{AgentStatus, Role};
 use crate::board::State;
 use crate::command::{Command, FruitlessExit};
 use crate::goal::GoalStatus;
 use crate::ids::{AgentId, Revision, TaskId};
 use crate::time::Seconds;
+
+use super::running::is_done;
 
 /// How a session ended, as the operating system and the supervisor tell.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -63,17 +65,31 @@ pub fn backoff(crashes: u32) -> Seconds {
 /// Judges a session: from the blackboard first, from its ending last.
 pub fn after_session(state: &State, session: &Session, ending: Ending) -> Next {
     if made_progress(state, session) {
-        return Next { record: Vec::new(), pause: Seconds(0), progress: true };
+        return Next { record: let_go(state, session), pause: Seconds(0), progress: true };
     }
     let (exit, pause) = match ending {
         // A stop by the human is nobody's failure.
-        Ending::Stopped => return Next { record: Vec::new(), pause: Seconds(0), progress: false },
+        Ending::Stopped => {
+            return Next { record: let_go(state, session), pause: Seconds(0), progress: false };
+        }
         Ending::Code(0 | GRACEFUL) => (FruitlessExit::Idle, BRIEF),
         Ending::Code(_) | Ending::Signal(_) | Ending::OverTime => {
             (FruitlessExit::Crash, backoff(crashes_so_far(state, session) + 1))
         }
     };
     Next { record: book(session, exit), pause, progress: false }
+}
+
+/// Frees an agent whose entry still names the task, though it was taken away: whoever writes into the file by hand
+/// does not think of that.
+fn let_go(state: &State, session: &Session) -> Vec<Command> {
+    let agent = session.agent;
+    let Some(task) = &session.task else { return Vec::new() };
+    let entry = state.board.agents.ready().and_then(|agents| agents.get(&agent));
+    let named = entry.is_some_and(|entry| entry.current_task.as_ref() == Some(task));
+    let held = state.board.head(task).is_some_and(|head| head.is_held_by(agent));
+    let free = Command::SetStatus { agent, status: AgentStatus::Idle };
+    if named && !held { vec![free] } else { Vec::new() }
 }
 
 fn crashes_so_far(state: &State, session: &Session) -> u32 {
@@ -95,11 +111,10 @@ fn book(session: &Session, exit: FruitlessExit) -> Vec<Command> {
 /// Whether the session did what it was for: the task has left its hands, or it handed over. A planner's session has
 /// made progress when anything was written.
 fn made_progress(state: &State, session: &Session) -> bool {
-    let Some(task) = &session.task else {
-        return state.board.revision > session.began_at && planner_wrote(state, session);
-    };
-    let Ok(task) = state.board.task(task) else { return false };
-    !task.status.is_held_by(session.agent) || task.record.handoff_pending == Some(true)
+    match &session.task {
+        None => state.board.revision > session.began_at && planner_wrote(state, session),
+        task => is_done(state, session.agent, task.as_ref()),
+    }
 }
 
 /// Whether a planner's hand is in a task's history since the session began, or the goal has been decided.

@@ -14,16 +14,24 @@ use crate::value::Value;
 use super::own::check_speaks_for;
 use super::tx::Tx;
 
-/// An agent comes: refused while its name is in use, and for a second planner.
-pub(super) fn register(tx: &mut Tx<'_>, agent: AgentId, terminal: &str) -> Result<(), Refusal> {
+/// An agent comes: refused while its name is in use, and for a second planner. A registration whose supervisor is
+/// known to be dead is not in use, however long its lease runs.
+pub(super) fn register(
+    tx: &mut Tx<'_>,
+    agent: AgentId,
+    terminal: &str,
+    proven_dead: Option<Generation>,
+) -> Result<(), Refusal> {
     check_speaks_for(tx, agent)?;
     let live = |entry: &AgentRecord| entry.lease_expires.filter(|_| entry.is_live(tx.now));
     let agents = tx.board.agents()?;
-    if let Some(until) = agents.get(&agent).and_then(live) {
+    let dead = |entry: &&AgentRecord| proven_dead.is_some() && entry.generation == proven_dead;
+    if let Some(until) = agents.get(&agent).filter(|entry| !dead(entry)).and_then(live) {
         return Err(Refusal::AgentLive { agent, until });
     }
     if agent.role() == Role::Planner {
-        let other = agents.iter().find(|(id, entry)| id.role() == Role::Planner && live(entry).is_some());
+        let mut others = agents.iter().filter(|(id, _)| id.role() == Role::Planner && **id != agent);
+        let other = others.find(|(_, entry)| live(entry).is_some());
         if let Some((other, _)) = other {
             return Err(Refusal::PlannerLive { other: *other });
         }
@@ -47,12 +55,12 @@ pub(super) fn register(tx: &mut Tx<'_>, agent: AgentId, terminal: &str) -> Resul
             usage: past.and_then(|past| past.usage.clone()),
         },
     );
-    tx.log_as(
-        &agent.to_string(),
-        LogAction::Registered,
-        None,
-        &format!("generation {generation}, {terminal}"),
-    );
+    let takes_over = match past.filter(dead) {
+        Some(_) => ", takes over from one that died",
+        None => "",
+    };
+    let detail = format!("generation {generation}, {terminal}{takes_over}");
+    tx.log_as(&agent.to_string(), LogAction::Registered, None, &detail);
     tx.reply("agent", agent.to_string());
     tx.reply("role", agent.role().to_string());
     tx.reply("generation", Value::Int(i64::try_from(generation.0).unwrap_or(i64::MAX)));
@@ -153,6 +161,9 @@ pub(super) fn set_status(tx: &mut Tx<'_>, agent: AgentId, status: AgentStatus) -
     check_speaks_for(tx, agent)?;
     let mut entry = tx.agent(agent)?;
     let role = agent.role();
+    // What was taken away by hand is no longer in its hands, whatever the entry says.
+    entry.current_task =
+        entry.current_task.filter(|id| tx.board.head(id).is_some_and(|head| head.is_held_by(agent)));
     // WORKING and REVIEWING come with a task: claiming sets them, nothing else does.
     let by_claim =
         matches!(status, AgentStatus::Working | AgentStatus::Reviewing) && entry.current_task.is_none();
@@ -163,6 +174,10 @@ pub(super) fn set_status(tx: &mut Tx<'_>, agent: AgentId, status: AgentStatus) -
     if !role.statuses().contains(&status) || by_claim || by_registering || busy {
         return Err(Refusal::BadAgentStatus { role, status });
     }
+    if status == AgentStatus::Planning {
+        // A new session, of which nothing has been measured yet.
+        entry.context_percent = None;
+    }
     entry.status = status;
     entry.heartbeat = Some(tx.now);
     tx.put_agent(agent, entry);
@@ -171,7 +186,7 @@ pub(super) fn set_status(tx: &mut Tx<'_>, agent: AgentId, status: AgentStatus) -
     Ok(())
 }
 
-/// Adds up what a session used.
+/// Adds up what a session used; how full its context is, is what it was last measured to be.
 pub(super) fn record_usage(
     tx: &mut Tx<'_>,
     agent: AgentId,
@@ -184,8 +199,8 @@ pub(super) fn record_usage(
     entry.usage.get_or_insert_default().add(usage);
     entry.context_percent = context_percent.or(entry.context_percent);
     tx.put_agent(agent, entry);
-    if let Some(id) = task {
-        let mut task = tx.task(id)?;
+    // A task that is broken, or in the archive by now, must not cost the agent its own figures.
+    if let Some(mut task) = task.and_then(|id| tx.task(id).ok()) {
         task.record.usage.get_or_insert_default().add(usage);
         tx.put_quietly(task);
     }

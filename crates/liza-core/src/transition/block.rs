@@ -6,7 +6,7 @@ use crate::event::{EventName, LogAction, one_line};
 use crate::ids::{AgentId, TaskId};
 use crate::record::{Status, TaskRecord};
 use crate::refusal::Refusal;
-use crate::task::{Block, REVIEW_DEADLOCK, Task, TaskStatus};
+use crate::task::{Block, HUMAN_OVERRIDE, OVERRIDE_QUESTION, REVIEW_DEADLOCK, Task, TaskStatus};
 
 use super::own::check_speaks_for;
 use super::own::own_claim;
@@ -78,10 +78,10 @@ fn override_block(
     if !missing.is_empty() {
         return Err(Refusal::GatesMissing { task: id.clone(), missing });
     }
-    let reason = if reason.trim().is_empty() { "human override" } else { reason.trim() };
+    let reason = if reason.trim().is_empty() { HUMAN_OVERRIDE } else { reason.trim() };
     let mut questions = said(questions)?;
     if questions.is_empty() {
-        questions.push("What does the human want changed?".to_owned());
+        questions.push(OVERRIDE_QUESTION.to_owned());
     }
     let block = Block { reason: reason.to_owned(), questions, attempted: attempted.to_vec() };
     block_task(tx, task, block, None)

@@ -181,6 +181,8 @@ fn hand_to_agent(
     entry.status = AgentStatus::Working;
     entry.current_task = Some(task.clone());
     entry.lease_expires = Some(lease);
+    // A new session, of which nothing has been measured yet.
+    entry.context_percent = None;
     entry.heartbeat = Some(tx.now);
     if kind != ClaimKind::Resume {
         entry.iterations_total = Some(entry.iterations_total.unwrap_or(0).saturating_add(1));

@@ -64,7 +64,9 @@ fn dispatch(tx: &mut Tx<'_>, command: &Command) -> Result<(), Refusal> {
         Command::CompleteGoal => sprint::complete_goal(tx),
         Command::AbortGoal | Command::Abort => sprint::abort(tx),
         Command::NewGoal { description, spec_ref } => sprint::new_goal(tx, description, spec_ref.as_deref()),
-        Command::Register { agent, terminal } => agents::register(tx, *agent, terminal),
+        Command::Register { agent, terminal, proven_dead } => {
+            agents::register(tx, *agent, terminal, *proven_dead)
+        }
         Command::Heartbeat { agents, length } => agents::heartbeat(tx, agents, *length),
         Command::Deregister { agent } => agents::deregister(tx, *agent),
         Command::SetStatus { agent, status } => agents::set_status(tx, *agent, *status),

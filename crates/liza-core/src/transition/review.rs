@@ -115,6 +115,8 @@ pub(super) fn claim_review(
     entry.status = AgentStatus::Reviewing;
     entry.current_task = Some(id.clone());
     entry.lease_expires = Some(lease);
+    // A new session, of which nothing has been measured yet.
+    entry.context_percent = None;
     entry.heartbeat = Some(tx.now);
     tx.put_agent(reviewer, entry);
     task.status = TaskStatus::ReadyForReview {

@@ -223,7 +223,7 @@ fn other_commands(actor: &Actor) -> Vec<Command> {
         Command::CompleteGoal,
         Command::AbortGoal,
         Command::NewGoal { description: text(), spec_ref: None },
-        Command::Register { agent: own, terminal: text() },
+        Command::Register { agent: own, terminal: text(), proven_dead: None },
         Command::Heartbeat { agents: vec![(own, None)], length: None },
         Command::Deregister { agent: own },
         Command::SetStatus { agent: own, status: AgentStatus::Handoff },

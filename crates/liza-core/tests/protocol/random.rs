@@ -215,7 +215,10 @@ impl World {
     }
 
     fn register(&mut self, id: AgentId) -> Result<(), Refusal> {
-        self.run(Actor::Operator(id), Command::Register { agent: id, terminal: String::new() })
+        self.run(
+            Actor::Operator(id),
+            Command::Register { agent: id, terminal: String::new(), proven_dead: None },
+        )
     }
 
     fn claim(&mut self, id: &TaskId, coder: AgentId) -> Result<(), Refusal> {

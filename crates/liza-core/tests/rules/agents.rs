@@ -2,14 +2,14 @@
 
 use liza_core::agent::{Actor, AgentStatus, Role};
 use liza_core::command::Command;
-use liza_core::ids::AgentId;
+use liza_core::ids::{AgentId, Generation};
 use liza_core::record::{Status, Usage};
 use liza_core::time::Seconds;
 
 use crate::support::*;
 
 fn register(agent: AgentId) -> Command {
-    Command::Register { agent, terminal: " ".into() }
+    Command::Register { agent, terminal: " ".into(), proven_dead: None }
 }
 
 fn set(agent: AgentId, status: AgentStatus) -> Command {
@@ -75,6 +75,26 @@ fn a_takeover_keeps_what_the_agent_has_used_so_far() {
     world.claim("t", coder(1));
 }
 
+/// Covers: AG-02, CL-10
+#[test]
+fn one_that_is_known_to_be_dead_is_taken_over_at_once() {
+    let mut world = World::with_task(Status::Claimed);
+    let old = world.generation(coder(1));
+    let proven = |agent, dead| Command::Register { agent, terminal: String::new(), proven_dead: Some(dead) };
+    let other = Generation(old.0 + 1000);
+    world.refused_with("agent_live", Actor::Human, proven(coder(1), other));
+    world.must(Actor::Human, proven(coder(1), old));
+    assert!(world.generation(coder(1)) > old);
+    world.refused_with("agent_live", Actor::Human, proven(coder(1), old));
+    world.refused_with("fenced", Actor::Supervisor(coder(1), old), set(coder(1), AgentStatus::Idle));
+    world.claim("t", coder(1));
+    assert_eq!(world.last_event("t").event, "resumed");
+    let plans = world.generation(planner());
+    world.must(Actor::Human, proven(planner(), plans));
+    let second = AgentId::new(Role::Planner, 2);
+    world.refused_with("planner_live", Actor::Human, proven(second, plans));
+}
+
 /// Covers: AG-02
 #[test]
 fn there_is_one_live_planner() {
@@ -134,6 +154,31 @@ fn working_and_reviewing_come_with_something_in_hand() {
     world.refused_with("not_your_agent", world.supervisor(coder(2)), set(coder(1), AgentStatus::Idle));
 }
 
+/// Covers: SP-07
+#[test]
+fn what_a_person_took_away_in_the_file_is_no_longer_in_its_hands() {
+    let mut world = World::with_task(Status::Claimed);
+    world.refused_with("bad_agent_status", world.supervisor(coder(1)), set(coder(1), AgentStatus::Idle));
+    world.edit_record("t", |record| {
+        record.status = Some(Status::Blocked);
+        record.blocked_reason = Some("human override".to_owned());
+    });
+    world.must(world.supervisor(coder(1)), set(coder(1), AgentStatus::Idle));
+    assert_eq!(world.entry(coder(1)).current_task, None);
+    world.must(
+        Actor::Human,
+        Command::Unblock {
+            task: task("t"),
+            reset_cycles: false,
+            same_coder: false,
+            keep_worktree: false,
+            assessment: None,
+        },
+    );
+    assert_eq!(world.status("t"), Status::Unclaimed, "such a block needs no questions");
+}
+
+/// Covers: AG-14
 #[test]
 fn what_sessions_use_adds_up_for_agent_and_task() {
     let mut world = World::with_task(Status::Claimed);
@@ -153,4 +198,36 @@ fn what_sessions_use_adds_up_for_agent_and_task() {
     );
     assert_eq!(world.entry(coder(1)).context_percent, Some(40));
     world.refused_with("not_your_agent", world.supervisor(coder(2)), record(None));
+}
+
+/// Covers: AG-14
+#[test]
+fn the_context_of_a_new_session_is_not_measured_yet() {
+    let mut world = World::with_task(Status::Claimed);
+    world.edit_agent(coder(1), |entry| entry.context_percent = Some(93));
+    world.claim("t", coder(1));
+    assert_eq!(world.entry(coder(1)).context_percent, None, "it resumes with an empty one");
+    world.edit_agent(planner(), |entry| entry.context_percent = Some(93));
+    world.must(world.supervisor(planner()), set(planner(), AgentStatus::Waiting));
+    assert_eq!(world.entry(planner()).context_percent, Some(93), "the last one that was measured");
+    world.must(world.supervisor(planner()), set(planner(), AgentStatus::Planning));
+    assert_eq!(world.entry(planner()).context_percent, None);
+}
+
+/// Covers: AG-14
+#[test]
+fn what_was_used_counts_for_the_agent_when_its_task_is_gone_or_broken() {
+    let mut world = World::with_task(Status::Claimed);
+    let usage = Usage { input: 10, ..Usage::default() };
+    let record = |id: &str| Command::RecordUsage {
+        agent: coder(1),
+        task: Some(task(id)),
+        usage: usage.clone(),
+        context_percent: None,
+    };
+    world.must(world.supervisor(coder(1)), record("unheard-of"));
+    world.edit_record("t", |record| record.lease_expires = None);
+    world.must(world.supervisor(coder(1)), record("t"));
+    assert_eq!(world.entry(coder(1)).usage.as_ref().map(|usage| usage.input), Some(20));
+    assert_eq!(world.record("t").usage, None);
 }

@@ -109,7 +109,7 @@ fn abort_refuses_every_agents_write() {
     }
     world.refused_with("halted", world.agent(planner()), Command::Align { summary: "x".into() });
     world.refused_with("halted", Actor::Human, reserve("t", coder(1), base()));
-    let newcomer = Command::Register { agent: coder(7), terminal: String::new() };
+    let newcomer = Command::Register { agent: coder(7), terminal: String::new(), proven_dead: None };
     world.refused_with("halted", Actor::Human, newcomer);
 }
 

@@ -84,7 +84,7 @@ fn planning() -> Vec<Command> {
 fn supervision() -> Vec<Command> {
     let (agent, coder, reviewer) = (coder(1), coder(1), reviewer(1));
     vec![
-        Command::Register { agent, terminal: String::new() },
+        Command::Register { agent, terminal: String::new(), proven_dead: None },
         Command::Deregister { agent },
         Command::SetStatus { agent, status: AgentStatus::Idle },
         reserve("t", coder, base()),

@@ -12,7 +12,7 @@ use crate::support::*;
 /// The steps of a task's life, each by whom the protocol wants it from.
 impl World {
     pub fn register(&mut self, agent: AgentId) -> Change {
-        self.must(Actor::Human, Command::Register { agent, terminal: "/dev/pts/1".into() })
+        self.must(Actor::Human, Command::Register { agent, terminal: "/dev/pts/1".into(), proven_dead: None })
     }
 
     pub fn heartbeat(&mut self, id: AgentId) -> Change {

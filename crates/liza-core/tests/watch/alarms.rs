@@ -405,3 +405,22 @@ fn every_violation_is_told_and_strays_too() {
         ]
     );
 }
+
+/// Covers: AG-14
+#[test]
+fn a_session_whose_context_is_nearly_used_up_is_told_while_it_works() {
+    let measured = |percent, status| {
+        let mut state = with(Status::Claimed, |_| {});
+        if let Loaded::Ready(agents) = &mut state.board.agents {
+            let entry = agents.get_mut(&agent("coder-1")).unwrap();
+            (entry.context_percent, entry.status) = (Some(percent), status);
+        }
+        state
+    };
+    assert_eq!(after(&measured(89, AgentStatus::Working), 0), Vec::<String>::new());
+    let told = ["⚠️ CONTEXT FULL: coder-1 on t — 90 % of its context is used, it should hand over"];
+    assert_eq!(after(&measured(90, AgentStatus::Working), 0), told);
+    assert_eq!(after(&measured(97, AgentStatus::Waiting), 0), Vec::<String>::new(), "no session runs");
+    let gone = ["⚠️ CONTEXT FULL"];
+    assert!(!after(&measured(97, AgentStatus::Working), 301).iter().any(|line| line.starts_with(gone[0])));
+}

@@ -1,17 +1,18 @@
 //! What a supervisor does next, after a session, and to a session that must end.
 
 use liza_core::State;
+use liza_core::agent::AgentStatus;
 use liza_core::board::Loaded;
 use liza_core::command::{Command, FruitlessExit, Halt};
 use liza_core::config::Config;
 use liza_core::effect::HaltFile;
 use liza_core::event::{EventName, HistoryEvent};
 use liza_core::goal::GoalStatus;
-use liza_core::ids::Revision;
-use liza_core::record::Status;
+use liza_core::ids::{Generation, Revision};
+use liza_core::record::{Status, TaskRecord};
 use liza_core::supervise::{
     Ending, Running, Session, Situation, Step, StopCause, StopReason, StopStep, WaitReason, after_session,
-    backoff, next_step, stop_step,
+    backoff, is_done, next_step, still_owns, still_registered, stop_step,
 };
 use liza_core::time::Seconds;
 use liza_core::trigger::TriggerKind;
@@ -193,6 +194,7 @@ fn running() -> Running {
         started: now(),
         lease_expires: now() + Seconds(300),
         owns_task: true,
+        done_since: None,
         halted_since: None,
         terminated_at: None,
     }
@@ -219,4 +221,129 @@ fn a_running_session_is_stopped_for_a_reason_and_in_time() {
     let asked = Running { terminated_at: Some(now()), ..renewed };
     assert_eq!(at(&asked, none, 9), StopStep::Leave(now() + Seconds(10)));
     assert_eq!(at(&asked, none, 10), StopStep::Kill);
+}
+
+/// Covers: AG-08
+#[test]
+fn a_session_that_is_done_and_does_not_end_has_its_grace() {
+    let config = Config::default();
+    let done = Running { done_since: Some(now()), lease_expires: now() + Seconds(90_000), ..running() };
+    let at = |seconds| stop_step(&done, Halt::default(), &config, now() + Seconds(seconds));
+    assert_eq!(at(119), StopStep::Leave(now() + Seconds(120)));
+    assert_eq!(at(120), StopStep::Terminate(StopCause::Done));
+    let coder = session("coder-1", Some("t"));
+    let next = after_session(&state_with(Status::ReadyForReview), &coder, Ending::Stopped);
+    assert!(next.progress && next.record.is_empty(), "it is no failure");
+}
+
+/// A board whose task `t` was changed as the test wants.
+fn changed(status: Status, change: impl FnOnce(&mut TaskRecord)) -> State {
+    let mut state = state_with(status);
+    let mut record = record("t", status);
+    change(&mut record);
+    state.board.put(task("t"), record);
+    state
+}
+
+fn happened(record: &mut TaskRecord, event: EventName, by: &str) {
+    record.history.get_or_insert_default().push(HistoryEvent::new(now(), event, by));
+}
+
+/// Covers: AG-08
+#[test]
+fn a_session_is_done_when_its_task_has_left_its_hands() {
+    let done = |state: &State, name: &str| is_done(state, agent(name), Some(&task("t")));
+    for status in Status::ALL {
+        let state = state_with(status);
+        assert_eq!(done(&state, "coder-1"), status != Status::Claimed, "{status}");
+        assert_eq!(done(&state, "code-reviewer-1"), status != Status::ReadyForReview, "{status}");
+    }
+    let handed_over = changed(Status::Claimed, |record| record.handoff_pending = Some(true));
+    assert!(done(&handed_over, "coder-1"));
+    assert!(!is_done(&handed_over, agent("planner-1"), None), "a planner has no task that would tell");
+    let broken = changed(Status::Claimed, |record| record.lease_expires = None);
+    assert!(!done(&broken, "coder-1"), "what cannot be read is not done");
+}
+
+/// Covers: CL-10
+#[test]
+fn a_registration_stands_as_long_as_its_generation_does() {
+    let mut state = empty_state();
+    let coder = agent("coder-1");
+    let mine = generation(coder);
+    assert!(still_registered(&state, coder, mine));
+    assert!(!still_registered(&state, coder, Generation(mine.0 + 1)));
+    assert!(!still_registered(&state, agent("coder-9"), mine), "nobody of that name is here");
+    state.board.agents = Loaded::Absent;
+    assert!(still_registered(&state, coder, mine), "what cannot be read is not lost");
+}
+
+/// Covers: AG-07
+#[test]
+fn a_coders_task_is_lost_when_somebody_else_took_it_away() {
+    let owns = |state: &State| still_owns(state, agent("coder-1"), Some(&task("t")));
+    let own = [
+        Status::Claimed,
+        Status::ReadyForReview,
+        Status::Rejected,
+        Status::Approved,
+        Status::IntegrationFailed,
+    ];
+    for status in Status::ALL.into_iter().filter(|status| *status != Status::Blocked) {
+        assert_eq!(owns(&state_with(status)), own.contains(&status), "{status}");
+    }
+    let others = changed(Status::Claimed, |record| record.assigned_to = Some(agent("coder-2")));
+    assert!(!owns(&others));
+    let merged = changed(Status::Merged, |record| record.assigned_to = Some(agent("coder-1")));
+    assert!(owns(&merged), "its own success");
+    assert!(
+        owns(&changed(Status::Claimed, |record| record.status = None)),
+        "what cannot be read is not lost"
+    );
+    assert!(still_owns(&empty_state(), agent("coder-1"), Some(&task("t"))));
+    assert!(still_owns(&state_with(Status::Abandoned), agent("planner-1"), None));
+}
+
+/// Covers: AG-07, SP-07
+#[test]
+fn a_block_is_the_agents_own_or_somebody_elses() {
+    let blocked = |by: &[(EventName, &str)]| {
+        changed(Status::Blocked, |record| {
+            by.iter().for_each(|(event, by)| happened(record, *event, by));
+        })
+    };
+    let owns = |name: &str, by: &[(EventName, &str)]| still_owns(&blocked(by), agent(name), Some(&task("t")));
+    let claimed = (EventName::Claimed, "coder-1");
+    for name in ["coder-1", "code-reviewer-1"] {
+        assert!(owns(name, &[claimed, (EventName::Blocked, "system")]), "a limit was reached");
+        assert!(owns(name, &[claimed, (EventName::Blocked, name)]));
+        assert!(!owns(name, &[claimed, (EventName::Blocked, "human")]), "a person forces a replan");
+        assert!(!owns(name, &[claimed]), "a person has written it into the file");
+        let before = [claimed, (EventName::Blocked, name), (EventName::Unblocked, "planner-1")];
+        assert!(!owns(name, &[&before[..], &[(EventName::Resumed, "coder-1")]].concat()), "that was before");
+    }
+}
+
+/// Covers: AG-07
+#[test]
+fn a_review_is_lost_when_somebody_else_has_it() {
+    let owns = |state: &State| still_owns(state, agent("code-reviewer-1"), Some(&task("t")));
+    assert!(owns(&state_with(Status::ReadyForReview)));
+    for other in [None, Some(agent("code-reviewer-2"))] {
+        assert!(!owns(&changed(Status::ReadyForReview, |record| record.reviewing_by = other)));
+    }
+    for status in [Status::Approved, Status::Rejected, Status::Merged, Status::Claimed] {
+        assert!(owns(&state_with(status)), "{status}: its verdict is given");
+    }
+}
+
+/// Covers: SP-07
+#[test]
+fn an_agent_whose_task_was_taken_away_by_hand_is_freed() {
+    let mut state = state_with(Status::Claimed);
+    let coder = session("coder-1", Some("t"));
+    assert_eq!(after_session(&state, &coder, Ending::Stopped).record, Vec::new(), "it is still its own");
+    state.board.put(task("t"), record("t", Status::Blocked));
+    let free = Command::SetStatus { agent: agent("coder-1"), status: AgentStatus::Idle };
+    assert_eq!(after_session(&state, &coder, Ending::Stopped).record, vec![free]);
 }

@@ -171,7 +171,7 @@ pub(crate) fn add_task(id: &str) -> Command {
 }
 
 pub(crate) fn register(id: &str) -> Command {
-    Command::Register { agent: agent(id), terminal: "/dev/pts/1".to_owned() }
+    Command::Register { agent: agent(id), terminal: "/dev/pts/1".to_owned(), proven_dead: None }
 }
 
 pub(crate) fn heartbeat(id: &str) -> Command {

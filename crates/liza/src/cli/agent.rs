@@ -81,6 +81,10 @@ pub(super) fn run(args: Args, context: &Context) -> Result<Reply, CommandError> 
         return explain(&project, &post);
     }
     post.provider.installed()?;
+    if post.interactive {
+        // Known before anything is claimed for it.
+        post.provider.interactive()?;
+    }
     let teller = Teller::new(context.screen, Weight::Detail);
     let options = Options::alone(own_program()?);
     let farewells = supervise(&project, vec![post], options, &|line| teller.tell(line))?;

@@ -4,6 +4,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use liza_core::agent::Actor;
+use liza_core::board::Section;
 use liza_core::effect::Effect;
 use liza_core::ids::{Revision, TaskId};
 use liza_core::value::Fields;
@@ -12,7 +13,7 @@ use liza_store::Notice;
 
 use crate::effects::{remove_worktree, run_halts, to_remove};
 use crate::git::{Branch, Rescue};
-use crate::project::{AGENT_GENERATION, AGENT_ID, Project, actor_from};
+use crate::project::{AGENT_GENERATION, AGENT_ID, Project, actor_from, now};
 use crate::work::Work;
 
 use super::error::CommandError;
@@ -106,6 +107,24 @@ impl Context {
         }
         done?;
         Ok(Submitted { revision: outcome.revision.0, reply: outcome.reply })
+    }
+
+    /// Tells an agent that its context is nearly used up, whatever it has called: an answer is what every client reads.
+    /// Nothing is told where it cannot be known.
+    pub(super) fn remind(&self) {
+        let Ok(Actor::Agent(agent, generation)) = self.actor() else { return };
+        let Some(project) = Project::find(&self.directory).and_then(|root| Project::open(&root).ok()) else {
+            return;
+        };
+        let Ok(board) = project.store().glance(&[Section::Agents], &[]) else { return };
+        let entry = board.agents.ready().and_then(|agents| agents.get(&agent));
+        let own = entry.filter(|entry| entry.generation == Some(generation));
+        if let Some(percent) = own.and_then(|entry| entry.context_used_up(now())) {
+            let task = own.and_then(|entry| entry.current_task.as_ref()).map_or("TASK", TaskId::as_str);
+            self.screen
+                .note(&format!("liza: {percent} % of your context is used; commit, hand over and stop:"));
+            self.screen.note(&format!("  liza handoff {task} --summary \"…\" --next-action \"…\""));
+        }
     }
 
     /// Tells what the store settled on the way.

@@ -18,6 +18,7 @@ use crate::project::Project;
 use crate::rehearsal::{PLAYBOOK, Playbook};
 use crate::run::{Wanted, crew};
 use crate::supervisor::{Post, Weight};
+use crate::watch::Options as Watching;
 
 use super::context::Context;
 use super::error::CommandError;
@@ -87,7 +88,8 @@ pub(super) fn run(args: Args, context: &Context) -> Result<Reply, CommandError> 
         paint(BOLD, &sample.goal),
         folder.display()
     ));
-    work(&project, posts(args.coders, args.reviewers, &playbook)?, &teller, Some(LIMIT))?;
+    let watching = Watching { desktop: false, ..Watching::default() };
+    work(&project, posts(args.coders, args.reviewers, &playbook)?, &teller, watching, Some(LIMIT))?;
     let state = project.store().snapshot()?;
     Ok(told(&state, &folder, began.elapsed()))
 }

@@ -23,6 +23,7 @@ use crate::project::{EXCLUDED, now};
 use super::context::Context;
 use super::error::CommandError;
 use super::input::Text;
+use super::links::{self, Links};
 use super::output::Reply;
 use super::spec;
 
@@ -32,7 +33,9 @@ const STAGE: &str = ".liza-init";
 /// Make a blackboard for this repository.
 ///
 /// Writes .liza/ in the root of the repository, makes the integration branch at the current commit if there is
-/// none, and keeps .liza/ and .worktrees/ out of git's sight.
+/// none, and keeps .liza/ and .worktrees/ out of git's sight. CLAUDE.md, AGENTS.md and GEMINI.md become links to the
+/// installed contract where there are none, out of git's sight as well: a project that wants its own deletes the link
+/// and its line in .git/info/exclude.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:
   liza init \"Retry every API call with exponential backoff\"
@@ -72,7 +75,8 @@ pub(super) fn run(args: Args, context: &Context) -> Result<Reply, CommandError> 
     }
     let plan = Plan::of(args, &repo)?;
     plan.carry_out(&repo, &place)?;
-    Ok(plan.tell(context, repo.root()))
+    let links = links::link(&repo, &plan.branch);
+    Ok(plan.tell(context, repo.root(), &links))
 }
 
 /// Makes a blackboard with that goal in a repository that this process has just made.
@@ -164,7 +168,7 @@ impl Plan {
         (state, log)
     }
 
-    fn tell(&self, context: &Context, root: &Path) -> Reply {
+    fn tell(&self, context: &Context, root: &Path, links: &Links) -> Reply {
         let mut warnings = Vec::new();
         if self.spec_missing && !self.template {
             warnings.push(format!(
@@ -186,9 +190,10 @@ impl Plan {
             () => "liza run, or liza add-task for a task of your own".to_owned(),
         };
         let text = format!(
-            "blackboard          {}\nintegration branch  {}\nnext                {next}",
+            "blackboard          {}\nintegration branch  {}\ncontract            {}\nnext                {next}",
             root.join(".liza").display(),
-            self.branch
+            self.branch,
+            links.in_words(),
         );
         let result = json!({
             "goal": "goal-1",
@@ -196,6 +201,7 @@ impl Plan {
             "root": root,
             "spec": self.spec,
             "integration_branch": self.branch.as_str(),
+            "linked": links.as_json(),
             "warnings": warnings,
         });
         Reply::new(text, result).at(1)

@@ -6,6 +6,7 @@
 use std::io::IsTerminal as _;
 
 use anstyle::{AnsiColor, Style};
+use liza_core::record::Usage;
 use liza_core::time::{Seconds, Timestamp};
 use unicode_width::{UnicodeWidthChar as _, UnicodeWidthStr as _};
 
@@ -127,6 +128,25 @@ pub(super) fn command(text: &str, by: usize, columns: usize) -> Vec<String> {
 /// How long ago, as a person says it.
 pub(super) fn ago(age: Seconds) -> String {
     if age.0 < 2 { "just now".to_owned() } else { format!("{age} ago") }
+}
+
+/// What was used, in few words: tokens both ways, and money where any was asked for.
+pub(super) fn used(usage: &Usage) -> Option<String> {
+    let tokens = usage.input.saturating_add(usage.output);
+    let paid = (usage.cost_usd > 0.0).then(|| format!("${:.2}", usage.cost_usd));
+    let counted = (tokens > 0).then(|| format!("{} tokens", short(tokens)));
+    let words: Vec<String> = [counted, paid].into_iter().flatten().collect();
+    (!words.is_empty()).then(|| words.join(", "))
+}
+
+/// A number for people who skim: 950, 12k, 3.4M.
+pub(super) fn short(number: u64) -> String {
+    match number {
+        0..1_000 => number.to_string(),
+        1_000..10_000 => format!("{}.{}k", number / 1_000, number % 1_000 / 100),
+        10_000..1_000_000 => format!("{}k", number / 1_000),
+        _ => format!("{}.{}M", number / 1_000_000, number % 1_000_000 / 100_000),
+    }
 }
 
 /// A point in time for people who skim: the day and the minute.

@@ -35,6 +35,7 @@ mod heartbeat;
 mod init;
 mod input;
 mod layout;
+mod links;
 mod lock;
 mod log;
 mod man;
@@ -170,9 +171,11 @@ fn run(arguments: Vec<OsString>) -> Exit {
         Err(error) => return usage(&error, json),
     };
     let screen = Screen { json: cli.global.json, quiet: cli.global.quiet, color: cli.global.color };
-    match Context::new(&cli.global).and_then(|context| dispatch(cli.verb, &context)) {
-        Ok(reply) => {
+    let replied = Context::new(&cli.global).and_then(|context| Ok((dispatch(cli.verb, &context)?, context)));
+    match replied {
+        Ok((reply, context)) => {
             screen.reply(&reply);
+            context.remind();
             reply.exit
         }
         Err(error) => {

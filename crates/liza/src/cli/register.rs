@@ -28,7 +28,7 @@ pub(super) struct Args {
 pub(super) fn run(args: Args, context: &Context) -> Result<Reply, CommandError> {
     let agent = args.agent;
     let terminal = args.terminal.unwrap_or_else(this_terminal);
-    context.submit_and_tell(Command::Register { agent, terminal }, |reply| {
+    context.submit_and_tell(Command::Register { agent, terminal, proven_dead: None }, |reply| {
         let (generation, until) = (word(reply, "generation"), word(reply, "lease_expires"));
         format!(
             "{agent} is registered, with a lease until {until}\n\

@@ -11,8 +11,9 @@ use liza_core::view::Progress;
 use serde_json::json;
 
 use crate::project::Project;
-use crate::run::{OnlyRun, Wanted, crew, progress_line};
+use crate::run::{Onlooker, OnlyRun, Wanted, crew, progress_line};
 use crate::supervisor::{Attendant, Attended, Farewell, Options, Post, Weight, run as supervise};
+use crate::watch::{Options as Watching, WatchError, Watcher};
 
 use super::agent::{endings, own_program};
 use super::context::Context;
@@ -56,6 +57,9 @@ pub(super) struct Args {
     /// Another one for the code reviewers.
     #[arg(long = "reviewer-cli", value_name = "NAME")]
     reviewer_provider: Option<String>,
+    /// Have the circuit breaker look at every new anomaly.
+    #[arg(long)]
+    analyze: bool,
     /// Lines only: no colour, no progress line.
     #[arg(long)]
     plain: bool,
@@ -92,7 +96,8 @@ pub(super) fn run(args: Args, context: &Context) -> Result<Reply, CommandError> 
     };
     let config = state.board.config.ready().cloned().unwrap_or_default();
     let posts = crew(&config, &wanted)?;
-    let farewells = work(&project, posts, &Arc::new(teller), None)?;
+    let watching = Watching { analyze: args.analyze, ..Watching::default() };
+    let farewells = work(&project, posts, &Arc::new(teller), watching, None)?;
     let after = project.store().snapshot()?;
     let (ended, exit) = endings(&farewells)?;
     let (words, progress) = summary(&after);
@@ -114,6 +119,7 @@ pub(super) fn work(
     project: &Project,
     posts: Vec<Post>,
     teller: &Arc<Teller>,
+    watching: Watching,
     limit: Option<Duration>,
 ) -> Result<Vec<Farewell>, CommandError> {
     for post in &posts {
@@ -125,7 +131,12 @@ pub(super) fn work(
     })?;
     teller.say_plainly(&introduction(&posts));
     let progress = Box::new(ProgressLine { teller: Arc::clone(teller), began: Instant::now() });
-    let attendants: Vec<Box<dyn Attendant>> = vec![progress];
+    let mut attendants: Vec<Box<dyn Attendant>> = vec![progress];
+    match Watcher::new(project, watching) {
+        Ok(watcher) => attendants.push(Box::new(Onlooker::new(watcher))),
+        Err(WatchError::Running) => teller.say_plainly("a watcher is running here already: alarms go there"),
+        Err(WatchError::Lock(error)) => return Err(error.into()),
+    }
     let options = Options { liza: own_program()?, in_team: true, attendants, limit };
     Ok(supervise(project, posts, options, &|line| teller.tell(line))?)
 }

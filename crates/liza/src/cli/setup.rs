@@ -7,18 +7,22 @@ use std::io;
 use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
 
+use liza_core::board::Section;
 use serde_json::json;
 
 use crate::contracts;
+use crate::work::integration_branch;
 
 use super::context::Context;
 use super::error::CommandError;
+use super::links::{self, Links};
 use super::old_names::OLD_NAMES;
 use super::output::Reply;
 
 /// Install contracts, templates and the old script names to ~/.liza.
 ///
-/// Files that you have changed are kept. Run it again after the program has moved: the old names are links to it.
+/// Files that you have changed are kept. In a project, CLAUDE.md, AGENTS.md and GEMINI.md become links to the contract
+/// where there are none. Run it again after the program has moved: the old names are links to it.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:
   liza setup
@@ -59,9 +63,22 @@ pub(super) fn run(args: &Args, context: &Context) -> Result<Reply, CommandError>
     } else {
         "has the contracts, the templates and the old script names"
     };
-    let text =
-        format!("{} {done}{kept_note}\nnext, in your repository: liza init \"GOAL\"", folder.display());
-    Ok(Reply::new(text, json!({"folder": folder, "written": written, "kept": kept})))
+    let links = link_here(context);
+    let next = match &links {
+        Some(links) if links.has_made() => format!("in this project: {}", links.in_words()),
+        Some(_) => "next: liza status".to_owned(),
+        None => "next, in your repository: liza init \"GOAL\"".to_owned(),
+    };
+    let text = format!("{} {done}{kept_note}\n{next}", folder.display());
+    let linked = links.map(|links| links.as_json());
+    Ok(Reply::new(text, json!({"folder": folder, "written": written, "kept": kept, "linked": linked})))
+}
+
+/// Links the contract into the project that the command runs in; `init` had none to link to.
+fn link_here(context: &Context) -> Option<Links> {
+    let project = context.project().ok()?;
+    let board = project.store().glance(&[Section::Config], &[]).ok()?;
+    Some(links::link(project.repo().ok()?, &integration_branch(&board).ok()?))
 }
 
 struct Install<'s> {

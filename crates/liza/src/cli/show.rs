@@ -4,7 +4,7 @@ use liza_core::Refusal;
 use liza_core::board::State;
 use liza_core::event::{EventName, HistoryEvent};
 use liza_core::ids::TaskId;
-use liza_core::record::TaskRecord;
+use liza_core::record::{TaskRecord, Usage};
 use liza_core::time::Seconds;
 use liza_core::value::{Fields, Value};
 use liza_core::view::{Lease, TaskView, view};
@@ -15,7 +15,9 @@ use crate::sightings::sightings;
 
 use super::context::Context;
 use super::error::CommandError;
-use super::layout::{BOLD, CYAN, DIM, RED, ago, columns, command, cut, minute, one_line, pad, paint, wrap};
+use super::layout::{
+    BOLD, CYAN, DIM, RED, ago, columns, command, cut, minute, one_line, pad, paint, short, wrap,
+};
 use super::output::Reply;
 
 /// See everything about one task.
@@ -184,13 +186,7 @@ impl Page<'_> {
             ("Submitted", record.review_commit.as_ref().map(|commit| commit.short().to_owned())),
             ("Approved", record.approved_by.map(|by| by.to_string())),
             ("Merged as", record.merge_commit.as_ref().map(|commit| commit.short().to_owned())),
-            (
-                "Cost",
-                record
-                    .usage
-                    .as_ref()
-                    .map(|usage| format!("${:.2}, {} tokens out", usage.cost_usd, usage.output)),
-            ),
+            ("Used", record.usage.as_ref().map(figures)),
         ])
     }
 
@@ -269,6 +265,12 @@ impl Page<'_> {
         }
         lines
     }
+}
+
+/// What was used, with every figure.
+fn figures(usage: &Usage) -> String {
+    let (input, output, cached) = (short(usage.input), short(usage.output), short(usage.cached));
+    format!("{input} tokens in, {cached} from the cache, {output} out, ${:.2}", usage.cost_usd)
 }
 
 fn names<T: ToString>(names: &[T]) -> String {

@@ -18,8 +18,8 @@ use crate::sightings::sightings;
 use super::context::Context;
 use super::error::CommandError;
 use super::layout::{
-    BOLD, CYAN, DIM, GREEN, RED, YELLOW, ago, columns, command, cut, indent, one_line, pad, paint, width,
-    wrap,
+    BOLD, CYAN, DIM, GREEN, RED, YELLOW, ago, columns, command, cut, indent, one_line, pad, paint, used,
+    width, wrap,
 };
 use super::output::Reply;
 
@@ -300,6 +300,7 @@ fn facts(task: &TaskView) -> Vec<String> {
     if task.handoff_pending {
         facts.push("handoff".to_owned());
     }
+    facts.extend(task.usage.as_ref().and_then(used));
     facts
 }
 
@@ -379,6 +380,7 @@ fn agent_line(agent: &AgentView, name: usize, columns: usize) -> String {
     let mut facts: Vec<String> =
         agent.heartbeat_age.map(|age| format!("heard {}", ago(age))).into_iter().collect();
     facts.extend(agent.context_percent.map(|percent| format!("context {percent} %")));
+    facts.extend(agent.usage.as_ref().and_then(used));
     let facts = facts.join(" · ");
     let room = columns.saturating_sub(2 + 2 + name + 2);
     let doing = cut(&doing, room);

@@ -18,7 +18,8 @@ pub const MULTI_AGENT_MODE: &str = include_str!("MULTI_AGENT_MODE.md");
 /// A vision document to fill in.
 pub const VISION: &str = include_str!("templates/vision-template.md");
 
-const CORE_NAME: &str = "CORE.md";
+/// What the universal rules are called on disk.
+pub const CORE_NAME: &str = "CORE.md";
 const MODE_NAME: &str = "MULTI_AGENT_MODE.md";
 
 /// Every text by the name under which `liza setup` installs it.

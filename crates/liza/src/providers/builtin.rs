@@ -1,5 +1,6 @@
 //! The providers that the program knows by itself, with the command lines that were measured.
 
+use super::usage::Stream;
 use super::{Prompt, Template};
 
 /// Their names.
@@ -18,7 +19,11 @@ pub(super) fn template(name: &str) -> Option<Template> {
         "mistral" | "vibe" => mistral(),
         "opencode" => opencode(),
         "goose" => goose(),
-        "rehearsal" => Template { arguments: words(&["rehearsal"]), ..empty("rehearsal", None, "") },
+        "rehearsal" => Template {
+            arguments: words(&["rehearsal"]),
+            stream: Stream::Rehearsal,
+            ..empty("rehearsal", None, "")
+        },
         _ => return None,
     })
 }
@@ -35,6 +40,7 @@ pub(super) fn empty(name: &str, program: Option<&str>, install: &str) -> Templat
         interactive: Vec::new(),
         prompt: Prompt::Stdin,
         environment: Vec::new(),
+        stream: Stream::None,
         install: install.to_owned(),
     }
 }

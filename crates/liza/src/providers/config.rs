@@ -14,6 +14,7 @@ use liza_core::config::Config;
 use liza_core::value::{Fields, Value};
 
 use super::builtin::{self, NAMES};
+use super::usage::Stream;
 use super::{DEFAULT, Prompt, ProviderError, Template};
 
 impl Template {
@@ -79,7 +80,7 @@ fn of_role(config: &Config, role: Role) -> Result<(Option<String>, Option<String
 fn from_config(name: &str, value: &Value) -> Result<Template, ProviderError> {
     let place = format!("providers.{name}");
     let Value::Map(fields) = value else { return Err(wrong(&place, "expected program:, args: and so on")) };
-    const KEYS: [&str; 10] = [
+    const KEYS: [&str; 11] = [
         "program",
         "args",
         "model_args",
@@ -89,6 +90,7 @@ fn from_config(name: &str, value: &Value) -> Result<Template, ProviderError> {
         "interactive_args",
         "prompt",
         "env",
+        "events",
         "install",
     ];
     if let Some(key) = fields.keys().find(|key| !KEYS.contains(&key.as_str())) {
@@ -124,6 +126,11 @@ fn from_config(name: &str, value: &Value) -> Result<Template, ProviderError> {
             template.environment.extend(pairs);
         }
         Some(_) => return Err(wrong(&place, "env is a map of names and values")),
+    }
+    if let Some(name) = text(fields, "events", &place)? {
+        let known = Stream::NAMES.iter().find(|(known, _)| *known == name);
+        let names = Stream::NAMES.map(|(name, _)| name).join(" or ");
+        template.stream = known.ok_or_else(|| wrong(&place, &format!("events is {names}")))?.1;
     }
     template.install = text(fields, "install", &place)?.unwrap_or(template.install);
     Ok(template)

@@ -14,6 +14,7 @@ use liza_core::config::Config;
 use liza_core::ids::{AgentId, TaskId};
 
 pub use config::count;
+use usage::Stream;
 
 /// The provider where neither the command line nor the config names one.
 pub const DEFAULT: &str = "claude";
@@ -54,6 +55,8 @@ pub struct Template {
     pub prompt: Prompt,
     /// Further variables.
     pub environment: Vec<(String, String)>,
+    /// What kind of events it writes to its output.
+    pub stream: Stream,
     /// How to get the program.
     pub install: String,
 }
@@ -167,6 +170,18 @@ impl Provider {
         self.program.as_deref().ok_or_else(missing)
     }
 
+    /// Whether it can be talked with.
+    ///
+    /// # Errors
+    ///
+    /// When it has no interactive mode.
+    pub fn interactive(&self) -> Result<(), ProviderError> {
+        match self.template.interactive.is_empty() {
+            true => Err(ProviderError::NotInteractive { name: self.template.name.clone() }),
+            false => Ok(()),
+        }
+    }
+
     /// The command line of one session.
     ///
     /// # Errors
@@ -174,8 +189,8 @@ impl Provider {
     /// When an interactive session is asked of a program that has none.
     pub fn command_line(&self, setting: &Setting<'_>) -> Result<CommandLine, ProviderError> {
         let template = &self.template;
-        if setting.interactive && template.interactive.is_empty() {
-            return Err(ProviderError::NotInteractive { name: template.name.clone() });
+        if setting.interactive {
+            self.interactive()?;
         }
         let fill = |text: &String| self.fill(text, setting);
         let arguments = if setting.interactive {

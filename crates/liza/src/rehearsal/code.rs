@@ -45,6 +45,7 @@ fn read(path: &Path) -> Result<String, RehearsalError> {
 
 fn put(stage: &Stage, path: &Path, text: &str) -> Done {
     stage.say(&format!("writes {}", path.display()));
+    stage.writes(text.len());
     let made = path.parent().map_or(Ok(()), fs::create_dir_all).and_then(|()| fs::write(path, text));
     made.map_err(|error| RehearsalError::io("write", path, error))?;
     Ok(())

@@ -131,6 +131,7 @@ type Done = Result<(), Halt>;
 ///
 /// When prompt or playbook cannot be read, or a step fails that had to succeed.
 pub fn rehearse(prompt: &str, playbook: Option<&Path>, voice: Voice) -> Result<u8, RehearsalError> {
+    let length = prompt.len();
     let prompt = Prompt::read(prompt)?;
     let environment = std::env::var(crate::project::AGENT_ID).unwrap_or_default();
     if !environment.is_empty() && environment != prompt.agent.to_string() {
@@ -140,5 +141,8 @@ pub fn rehearse(prompt: &str, playbook: Option<&Path>, voice: Voice) -> Result<u
         Some(path) => Playbook::load(path)?,
         None => Playbook::default(),
     };
-    play::play(&stage::Stage::new(prompt, voice), &playbook)
+    let stage = stage::Stage::new(prompt, length, voice);
+    let played = play::play(&stage, &playbook);
+    stage.tell_real_usage();
+    played
 }

@@ -1,5 +1,6 @@
 //! What a session does that no scene is written for: the obvious right thing, so that any story ends well.
 
+use liza_core::task::HUMAN_OVERRIDE;
 use liza_core::trigger::TriggerKind;
 
 use super::prompt::{Assigned, Planning, Review, Waiting, Wake};
@@ -139,7 +140,7 @@ fn add_unless_there(stage: &Stage, task: &AddTask) -> Done {
 
 /// What a person has blocked goes on; what a coder could not do is cut anew.
 fn blocked(stage: &Stage, job: &Planning, task: &str) -> Done {
-    if let Some(waiting) = about(job, task).filter(|waiting| waiting.reason == "human override") {
+    if let Some(waiting) = about(job, task).filter(|waiting| waiting.reason == HUMAN_OVERRIDE) {
         return planner::unblock(
             stage,
             &Unblock {

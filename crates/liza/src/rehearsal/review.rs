@@ -26,7 +26,9 @@ pub(super) fn read_diff(stage: &Stage, it: &ReadDiff) -> Result<Vec<String>, Hal
     if files.is_empty() {
         return Err(RehearsalError::EmptyDiff { base, commit: job.commit.clone() }.into());
     }
-    let lines = String::from_utf8_lossy(&stage.try_diff(&range)?).lines().count();
+    let diff = stage.try_diff(&range)?;
+    stage.reads(diff.len());
+    let lines = String::from_utf8_lossy(&diff).lines().count();
     stage.say(&format!("read {lines} lines of diff in {}", files.join(", ")));
     let inside = |file: &&String| it.within.iter().any(|pattern| matches(pattern, file));
     let beyond: Vec<String> = files.iter().filter(|file| !inside(file)).cloned().collect();

@@ -13,6 +13,7 @@ use std::time::Duration;
 use serde_json::json;
 
 use super::prompt::{Assigned, Job, Planning, Prompt, Review};
+use super::step::Figures;
 use super::{Done, Halt, RehearsalError};
 
 /// What a command says to an agent that has to stop.
@@ -34,6 +35,11 @@ pub enum Voice {
     Events,
 }
 
+/// How many bytes of text make a token, near enough.
+const TOKEN: u64 = 4;
+/// The context that a rehearsal has; as large as a model's.
+const CONTEXT: u64 = 200_000;
+
 /// What a command came to.
 pub(super) struct Called {
     /// Its exit code; -1 for a signal.
@@ -48,11 +54,58 @@ pub(super) struct Stage {
     /// Whether the change under review was read.
     pub(super) has_read: Cell<bool>,
     voice: Voice,
+    /// How many bytes it has read, and written.
+    read: Cell<u64>,
+    written: Cell<u64>,
+    /// Whether the playbook has told what was used.
+    told_usage: Cell<bool>,
 }
 
 impl Stage {
-    pub(super) fn new(prompt: Prompt, voice: Voice) -> Self {
-        Self { prompt, has_read: Cell::new(false), voice }
+    /// The stage for a prompt of that many bytes.
+    pub(super) fn new(prompt: Prompt, length: usize, voice: Voice) -> Self {
+        let (has_read, written, told_usage) = Default::default();
+        Self { prompt, has_read, voice, read: Cell::new(length as u64), written, told_usage }
+    }
+
+    /// Counts what the session has read.
+    pub(super) fn reads(&self, bytes: usize) {
+        self.read.set(self.read.get().saturating_add(bytes as u64));
+    }
+
+    /// Counts what the session has written.
+    pub(super) fn writes(&self, bytes: usize) {
+        self.written.set(self.written.get().saturating_add(bytes as u64));
+    }
+
+    /// Tells what was used, in the one line that supervisors read.
+    pub(super) fn tell_usage(&self, used: &Figures) {
+        self.told_usage.set(true);
+        let mut line = json!({
+            "type": "usage",
+            "agent": self.prompt.agent.to_string(),
+            "input": used.input,
+            "output": used.output,
+            "cached": used.cached,
+            "cost_usd": used.cost_usd,
+        });
+        if let Some(percent) = used.context_percent {
+            line["context_percent"] = json!(percent);
+        }
+        // Whoever closed the pipe does not want to hear more.
+        let _ = writeln!(io::stdout(), "{line}");
+    }
+
+    /// Tells at the end what was really read and written, where the playbook has not made figures up. It costs nothing.
+    pub(super) fn tell_real_usage(&self) {
+        if self.told_usage.get() {
+            return;
+        }
+        let tokens = |bytes: &Cell<u64>| bytes.get().div_ceil(TOKEN);
+        let (input, output) = (tokens(&self.read), tokens(&self.written));
+        let percent = ((input + output) * 100 / CONTEXT).min(100);
+        let context_percent = u32::try_from(percent).ok().map(f64::from);
+        self.tell_usage(&Figures { input, output, context_percent, ..Figures::default() });
     }
 
     /// Where the work is.
@@ -107,11 +160,14 @@ impl Stage {
 
     /// Tells something in the agent's own words.
     pub(super) fn say(&self, text: &str) {
+        self.writes(text.len());
         self.tell(text, || json!({"event": "says", "text": text}));
     }
 
     /// Tells what a program was called with and how it ended.
     pub(super) fn told(&self, command: &str, called: &Called) {
+        self.writes(command.len());
+        self.reads(called.words.len());
         let said: String = called.words.lines().map(|line| format!("\n  {line}")).collect();
         let code = called.code;
         let ending = if code == 0 { String::new() } else { format!("\n  exit {code}") };
@@ -166,6 +222,7 @@ impl Stage {
         let mut command = Command::new(&program);
         command.args(arguments).arg("--json").current_dir(self.place());
         let called = run(&mut command, "").map_err(|error| RehearsalError::io("run", &program, error))?;
+        self.reads(called.words.len());
         // The one object is the first line; what was told on the side comes after it.
         let first = called.words.lines().next().unwrap_or_default();
         let answer: Option<serde_json::Value> = serde_json::from_str(first).ok();

@@ -27,6 +27,8 @@ pub enum Step {
     Discover(Discover),
     /// `liza handoff`
     Handoff(Handoff),
+    /// Tells what it has used since it last said so.
+    Usage(Figures),
     /// Does what no agent should.
     Misbehave(Misdeed),
     /// `liza add-task`, as DRAFT.
@@ -79,6 +81,7 @@ impl Step {
             | Step::Anomaly(_)
             | Step::Discover(_)
             | Step::Handoff(_)
+            | Step::Usage(_)
             | Step::Misbehave(_) => None,
             Step::AddTask(_)
             | Step::Finalize(_)
@@ -120,6 +123,22 @@ pub enum Misdeed {
     OutOfRole(Vec<String>),
     /// Calls a liza command as an agent that was replaced, and goes on whatever comes.
     OldGeneration(Vec<String>),
+}
+
+/// What a session says that it has used.
+#[derive(Debug, Clone, Default, serde::Deserialize)]
+#[serde(deny_unknown_fields, default, rename_all = "kebab-case")]
+pub struct Figures {
+    /// Tokens read.
+    pub input: u64,
+    /// Tokens written.
+    pub output: u64,
+    /// Tokens read from a cache.
+    pub cached: u64,
+    /// What it cost.
+    pub cost_usd: f64,
+    /// How full the context is now.
+    pub context_percent: Option<f64>,
 }
 
 /// What is waited for.

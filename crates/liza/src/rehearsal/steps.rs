@@ -40,6 +40,7 @@ pub(super) fn perform(stage: &Stage, step: &Step) -> Done {
         Step::Anomaly(it) => return anomaly(stage, it),
         Step::Discover(it) => return discover(stage, it),
         Step::Handoff(it) => return handoff(stage, it),
+        Step::Usage(figures) => stage.tell_usage(figures),
         Step::Misbehave(misdeed) => return misbehave::perform(stage, misdeed),
         Step::AddTask(it) => return plan::add_task(stage, it),
         Step::Finalize(tasks) => return plan::finalize(stage, tasks),

@@ -3,9 +3,11 @@
 //! Supervises nothing itself: that is `supervisor`, which a team shares with a lone agent.
 
 mod crew;
+mod onlooker;
 mod only;
 mod progress;
 
 pub use crew::{Wanted, crew};
+pub use onlooker::Onlooker;
 pub use only::{OnlyRun, Running};
 pub use progress::progress_line;

@@ -2,6 +2,7 @@
 //!
 //! Every write is made in the name of the agent's supervisor, under its generation.
 
+use std::sync::PoisonError;
 use std::sync::mpsc::Sender;
 use std::thread;
 
@@ -20,6 +21,7 @@ use crate::prompts::Job;
 use crate::work::{Work, WorkError};
 
 use super::event::{Event, Outcome};
+use super::member::Account;
 use super::prepare::{self, Who, job_for};
 use super::registration::patiently;
 use super::session::Follower;
@@ -40,7 +42,13 @@ pub(super) enum Errand {
     /// Start a planning session.
     Plan(Vec<Trigger>),
     /// Judge a session that has ended, and write down what follows.
-    Judge { session: Judged, ending: Ending, triggers: Vec<String>, checkout: Option<String> },
+    Judge {
+        session: Judged,
+        ending: Ending,
+        triggers: Vec<String>,
+        checkout: Option<String>,
+        account: Account,
+    },
     /// Show what the agent does.
     Show(AgentStatus),
     /// Take the agent off the board.
@@ -86,8 +94,13 @@ impl Runner {
                 self.start_on(&task)
             }
             Errand::Plan(triggers) => self.plan(triggers),
-            Errand::Judge { session, ending, triggers, checkout } => {
-                self.judge(&session, ending, triggers, checkout.as_deref())
+            Errand::Judge { session, ending, triggers, checkout, account } => {
+                let trouble = self.book(&account).err();
+                let mut judged = self.judge(&session, ending, triggers, checkout.as_deref())?;
+                if let (Some(trouble), Outcome::Judged { notes, .. }) = (trouble, &mut judged) {
+                    notes.push(format!("what it used could not be written down: {trouble}"));
+                }
+                Ok(judged)
             }
             Errand::Show(status) => {
                 self.submit(&Command::SetStatus { agent: self.who.agent, status })?;
@@ -262,6 +275,24 @@ impl Runner {
         Ok(())
     }
 
+    /// Writes down what a session has used since that was last done.
+    fn book(&self, account: &Account) -> Result<(), Trouble> {
+        let mut booked = account.booked.lock().unwrap_or_else(PoisonError::into_inner);
+        let used = &account.used;
+        // Whoever was faster has written more.
+        if used.events <= booked.events {
+            return Ok(());
+        }
+        self.submit(&Command::RecordUsage {
+            agent: self.who.agent,
+            task: account.task.clone(),
+            usage: used.usage.since(&booked.usage),
+            context_percent: used.context_percent,
+        })?;
+        *booked = used.clone();
+        Ok(())
+    }
+
     fn leave(&self) -> Result<(), Trouble> {
         match self.submit(&Command::Deregister { agent: self.who.agent }) {
             // Another's registration is not ours to remove.
@@ -269,6 +300,13 @@ impl Runner {
             Err(trouble) => Err(trouble),
         }
     }
+}
+
+/// Writes down what a session that runs has used so far, apart from the loop. Where that fails, the end of the session
+/// makes up for it.
+pub(super) fn book(project: &Project, who: &Who, account: Account) {
+    let runner = Runner { project: project.clone(), who: who.clone(), follower: None };
+    thread::spawn(move || runner.book(&account));
 }
 
 /// Renews the leases of the whole team in one write, apart from the loop.

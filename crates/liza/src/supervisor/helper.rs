@@ -12,8 +12,10 @@ use std::sync::mpsc::{RecvTimeoutError, Sender, channel};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
+use crate::providers::usage::{Measured, Meter};
 use crate::secrets::{MaskStream, Masker};
 use crate::sys::brood::{Brood, Exit, Force, Reaped};
+use crate::work::{FileLock, WorkError};
 
 use super::order::{Order, Report, Word};
 
@@ -25,6 +27,12 @@ const NICENESS: i32 = 5;
 
 /// How long processes that cannot be ended (they hang in the kernel) are waited for.
 const PATIENCE: Duration = Duration::from_secs(60);
+
+/// How long an earlier session of the same agent, whose supervisor is gone, may take to be ended.
+const TURN: Duration = Duration::from_secs(20);
+
+/// How often what a session uses is reported while it runs; that it should hand over is reported at once.
+const USED_EVERY: Duration = Duration::from_secs(2);
 
 /// Variables that would point a session's git at some other repository.
 const REPOSITORY: [&str; 7] = [
@@ -83,6 +91,7 @@ fn tell(report: &Report) {
 }
 
 fn run(order: &Order) -> io::Result<(Exit, u64)> {
+    let _turn = take_turn(order)?;
     if order.output.is_some() {
         // Sixty sessions that compile must not keep the one who supervises them from doing so.
         let _ = rustix::process::nice(NICENESS);
@@ -122,6 +131,18 @@ fn run(order: &Order) -> io::Result<(Exit, u64)> {
     // Where orphans are not given to us, what is left of the group is found by its number only.
     brood.signal(Force::End);
     Ok((exit.unwrap_or(Exit::Signal(9)), finish(output)))
+}
+
+/// Waits for the end of an earlier session of this agent, which somebody else's helper is just ending. Where there are
+/// no locks to be had, nobody can be waited for.
+fn take_turn(order: &Order) -> io::Result<Option<FileLock>> {
+    match FileLock::at(&order.turn, TURN) {
+        Ok(lock) => Ok(Some(lock)),
+        Err(WorkError::Locked { .. }) => {
+            Err(io::Error::other("an earlier session of this agent could not be ended"))
+        }
+        Err(_) => Ok(None),
+    }
 }
 
 /// Starts the agent with its input, its output and its environment.
@@ -166,7 +187,8 @@ fn start(order: &Order) -> io::Result<(Brood, Option<JoinHandle<u64>>)> {
     let inherited = std::env::vars_os()
         .filter_map(|(name, value)| Some((name.into_string().ok()?, value.into_string().ok()?)));
     let secrets = Masker::new(inherited.chain(order.environment.iter().cloned()));
-    let keep = |(reader, file)| thread::spawn(move || keep(reader, file, secrets));
+    let meter = Meter::new(order.stream);
+    let keep = |(reader, file)| thread::spawn(move || keep(reader, file, secrets, Metered::new(meter)));
     Ok((brood, output.map(keep)))
 }
 
@@ -196,8 +218,43 @@ fn reap(brood: &Brood, events: &Sender<Event>) {
     }
 }
 
+/// A meter whose figures are reported, not too often.
+struct Metered {
+    meter: Meter,
+    told: Measured,
+    next: Instant,
+}
+
+impl Metered {
+    fn new(meter: Meter) -> Self {
+        Self { meter, told: Measured::default(), next: Instant::now() }
+    }
+
+    fn push(&mut self, bytes: &[u8]) {
+        self.meter.push(bytes);
+        let used_up = self.meter.measured().is_used_up() && !self.told.is_used_up();
+        if used_up || Instant::now() >= self.next {
+            self.tell();
+        }
+    }
+
+    fn finish(&mut self) {
+        self.meter.finish();
+        self.tell();
+    }
+
+    fn tell(&mut self) {
+        let measured = self.meter.measured();
+        if *measured != self.told {
+            tell(&Report::Used(measured.clone()));
+            self.told = measured.clone();
+            self.next = Instant::now() + USED_EVERY;
+        }
+    }
+}
+
 /// Keeps the output, masked, as far as there is room; reads all of it, so that nobody who writes has to wait.
-fn keep(mut output: impl Read, mut file: File, secrets: Masker) -> u64 {
+fn keep(mut output: impl Read, mut file: File, secrets: Masker, mut metered: Metered) -> u64 {
     let mut stream = MaskStream::new(secrets);
     let mut chunk = vec![0; 64 << 10];
     let (mut kept, mut dropped) = (0_u64, 0_u64);
@@ -209,6 +266,7 @@ fn keep(mut output: impl Read, mut file: File, secrets: Masker) -> u64 {
             Err(_) => break,
         };
         let bytes = chunk.get(..length).unwrap_or_default();
+        metered.push(bytes);
         if kept >= OUTPUT_MAX {
             if dropped == 0 {
                 tell(&Report::Flooded { kept });
@@ -223,6 +281,7 @@ fn keep(mut output: impl Read, mut file: File, secrets: Masker) -> u64 {
             dropped += ready.len() as u64;
         }
     }
+    metered.finish();
     let _ = file.write_all(&stream.finish());
     if dropped > 0 {
         let _ = writeln!(file, "\n[liza: {dropped} more bytes of output were not kept]");

@@ -1,14 +1,17 @@
 //! One agent of a team: its post, what it is at, and how it ended.
 
+use std::sync::{Arc, Mutex};
 use std::time::Instant;
 
 use liza_core::agent::Role;
 use liza_core::command::Halt;
-use liza_core::ids::{AgentId, Revision, TaskId};
+use liza_core::ids::{AgentId, TaskId};
 use liza_core::supervise::{StopCause, StopReason};
 use liza_core::time::Timestamp;
 
 use crate::providers::Provider;
+use crate::providers::usage::Measured;
+use crate::work::Life;
 
 use super::event::Outcome;
 use super::prepare::Who;
@@ -62,6 +65,8 @@ pub(super) struct Run {
     pub(super) session: Session,
     pub(super) started: Timestamp,
     pub(super) halted_since: Option<Timestamp>,
+    /// Since when there is nothing left for it to do.
+    pub(super) done_since: Option<Timestamp>,
     pub(super) terminated_at: Option<Timestamp>,
     pub(super) killed: bool,
     /// Why the supervisor stopped it.
@@ -70,6 +75,42 @@ pub(super) struct Run {
     pub(super) leaving: bool,
     /// Until when the lease ran when it was last seen.
     pub(super) lease: Timestamp,
+    /// What it has used, as far as it was said.
+    pub(super) used: Measured,
+    /// How much of that is on the blackboard; kept by whoever is just writing it.
+    pub(super) booked: Arc<Mutex<Measured>>,
+}
+
+impl Run {
+    pub(super) fn new(session: Session, started: Timestamp, lease: Timestamp) -> Self {
+        Self {
+            session,
+            started,
+            halted_since: None,
+            done_since: None,
+            terminated_at: None,
+            killed: false,
+            cause: None,
+            leaving: false,
+            lease,
+            used: Measured::default(),
+            booked: Arc::default(),
+        }
+    }
+
+    /// What is to be written down about its use.
+    pub(super) fn account(&self) -> Account {
+        let (task, used) = (self.session.task.clone(), self.used.clone());
+        Account { task, used, booked: Arc::clone(&self.booked) }
+    }
+}
+
+/// What a session has used, to be written down once and no more.
+#[derive(Debug, Clone)]
+pub(super) struct Account {
+    pub(super) task: Option<TaskId>,
+    pub(super) used: Measured,
+    pub(super) booked: Arc<Mutex<Measured>>,
 }
 
 /// What an agent is at.
@@ -90,7 +131,7 @@ pub(super) enum Phase {
 /// What an agent's next step depends on, besides the time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Sight {
-    pub(super) revision: Revision,
+    pub(super) edition: u64,
     pub(super) halt: Halt,
     pub(super) errands_done: u64,
 }
@@ -100,6 +141,8 @@ pub(super) struct Sight {
 pub(super) struct Member {
     pub(super) who: Who,
     pub(super) post: Post,
+    /// Held until the process ends, so that others can tell.
+    _life: Option<Life>,
     pub(super) phase: Phase,
     /// It does not look before that.
     pub(super) from: Instant,
@@ -125,10 +168,11 @@ pub(super) struct Member {
 }
 
 impl Member {
-    pub(super) fn new(who: Who, post: Post, now: Timestamp) -> Self {
+    pub(super) fn new(who: Who, post: Post, life: Option<Life>, now: Timestamp) -> Self {
         Self {
             who,
             post,
+            _life: life,
             phase: Phase::Errand,
             from: Instant::now(),
             wake: None,

@@ -3,6 +3,7 @@
 //! Carries out what `liza_core::supervise` decides and decides nothing itself. See `docs/design/supervision.md`.
 
 mod attendant;
+mod by_hand;
 mod errand;
 mod event;
 pub mod helper;

@@ -6,6 +6,8 @@ use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
 
+use crate::providers::usage::{Measured, Stream};
+
 /// What the helper is to run.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct Order {
@@ -23,6 +25,10 @@ pub(super) struct Order {
     pub(super) output: Option<PathBuf>,
     /// Its own folder for temporary files, made before and removed afterwards.
     pub(super) scratch: PathBuf,
+    /// Held until nothing of the session is left: two sessions of one agent never overlap.
+    pub(super) turn: PathBuf,
+    /// What kind of events its output has.
+    pub(super) stream: Stream,
 }
 
 /// What a supervisor tells its helper while the session runs. That the pipe is closed says: end everything now.
@@ -35,13 +41,15 @@ pub(super) enum Word {
 }
 
 /// What a helper reports.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub(super) enum Report {
     /// The agent runs.
     Started {
         /// Its process.
         pid: u32,
     },
+    /// What it has used so far.
+    Used(Measured),
     /// It writes more than is kept; the rest is counted and dropped.
     Flooded {
         /// How many bytes are kept.

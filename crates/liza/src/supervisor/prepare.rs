@@ -42,7 +42,7 @@ pub(super) fn job_for(project: &Project, state: &State, who: &Who, task: &TaskId
     Ok(match who.agent.role() {
         Role::CodeReviewer => Job::Review { task, worktree },
         Role::Coder | Role::Planner => {
-            let staleness = staleness(&repo, state, &task);
+            let staleness = staleness(repo, state, &task);
             Job::Code { task, worktree, staleness, failure: None }
         }
     })
@@ -131,6 +131,8 @@ fn order(
         input: (!who.interactive).then_some(input),
         output: (!who.interactive).then(|| files.output.clone()),
         scratch: project.folder().join("tmp").join(who.agent.to_string()),
+        turn: project.folder().join("agent-locks").join(format!("{}.session", who.agent)),
+        stream: who.provider.template.stream,
     })
 }
 

@@ -10,11 +10,15 @@ use liza_core::ids::{AgentId, Generation};
 use liza_core::value::Value;
 
 use crate::project::{Project, now};
+use crate::work::{Asked, Life};
 
 use super::trouble::Trouble;
 
 /// How often a lock is asked for before giving up.
 const LOCK_TRIES: u32 = 3;
+
+/// How long somebody may hold the lock of an agent who only looks whether it is alive.
+const GLANCE: Duration = Duration::from_millis(200);
 
 /// The name that a supervisor of this role has to use: the one that was asked for, which must fit the role.
 ///
@@ -31,42 +35,68 @@ pub fn agent_for(role: Role, asked: Option<&str>) -> Result<Option<AgentId>, Str
     Err(format!("{agent} is a {}, not a {}: expected {prefix}-N", agent.role().title(), role.title()))
 }
 
-/// Registers under that name, or under the first that is free.
-pub(super) fn register(
-    project: &Project,
-    role: Role,
-    asked: Option<AgentId>,
-) -> Result<(AgentId, Generation), Trouble> {
-    let Some(agent) = asked else { return register_next(project, role) };
-    register_as(project, agent).map(|generation| (agent, generation))
+/// An agent that is on the board.
+#[derive(Debug)]
+pub(super) struct Registered {
+    pub(super) agent: AgentId,
+    pub(super) generation: Generation,
+    /// Held for its life; nothing where there are no locks to be had.
+    pub(super) life: Option<Life>,
 }
 
-fn register_next(project: &Project, role: Role) -> Result<(AgentId, Generation), Trouble> {
+/// Registers under that name, or under that of one that died, or under the first that is free.
+pub(super) fn register(project: &Project, role: Role, asked: Option<AgentId>) -> Result<Registered, Trouble> {
+    let Some(agent) = asked else { return register_next(project, role) };
+    match Life::ask(project.folder(), agent, GLANCE) {
+        Asked::Mine(life) => register_as(project, agent, Some(life)),
+        // Its lease decides.
+        Asked::Held | Asked::Unknown => register_as(project, agent, None),
+    }
+}
+
+fn register_next(project: &Project, role: Role) -> Result<Registered, Trouble> {
     let state = project.look()?;
-    let live = |agent: &AgentId| {
-        state
-            .board
-            .agents
-            .ready()
-            .and_then(|agents| agents.get(agent))
-            .is_some_and(|entry| entry.is_live(now()))
-    };
+    let nobody = Default::default();
+    let agents = state.board.agents.ready().unwrap_or(&nobody);
+    let mut here: Vec<(AgentId, Option<Generation>)> = agents
+        .iter()
+        .filter(|(id, _)| id.role() == role)
+        .map(|(id, entry)| (*id, entry.generation))
+        .collect();
+    here.sort();
+    // What one that died had in hand is resumed under its name, at once.
+    for (agent, generation) in here {
+        let Asked::Mine(mut life) = Life::ask(project.folder(), agent, Duration::ZERO) else { continue };
+        if generation.is_none() || life.left_by() != generation {
+            continue;
+        }
+        match register_as(project, agent, Some(life)) {
+            Err(Trouble::Refused(_)) => {}
+            other => return other,
+        }
+    }
+    let live = |agent: &AgentId| agents.get(agent).is_some_and(|entry| entry.is_live(now()));
     let mut refused = Trouble::Refused(format!("no {} is free", role.title()));
     let free = (1..=u32::MAX).map(|number| AgentId::new(role, number)).filter(|agent| !live(agent));
     // Another supervisor that starts at the same time may take the same name; then the next one is free.
     for agent in free.take(16) {
-        match register_as(project, agent) {
-            Ok(generation) => return Ok((agent, generation)),
+        let life = match Life::ask(project.folder(), agent, Duration::ZERO) {
+            Asked::Mine(life) => Some(life),
+            Asked::Unknown => None,
+            Asked::Held => continue,
+        };
+        match register_as(project, agent, life) {
             Err(Trouble::Refused(text)) if role != Role::Planner => refused = Trouble::Refused(text),
-            Err(trouble) => return Err(trouble),
+            other => return other,
         }
     }
     Err(refused)
 }
 
-fn register_as(project: &Project, agent: AgentId) -> Result<Generation, Trouble> {
+fn register_as(project: &Project, agent: AgentId, mut life: Option<Life>) -> Result<Registered, Trouble> {
+    let proven_dead = life.as_mut().and_then(Life::left_by);
     let register = || {
-        let command = Command::Register { agent, terminal: terminal() };
+        let command = Command::Register { agent, terminal: terminal(), proven_dead };
         // Not yet anybody's supervisor: a person, or what a person has started, brings the agent in.
         let outcome = project.submit(Actor::Human, None, command)?;
         match (outcome.refusal, outcome.reply.get("generation")) {
@@ -75,7 +105,11 @@ fn register_as(project: &Project, agent: AgentId) -> Result<Generation, Trouble>
             (None, _) => Err(Trouble::Inconsistent(format!("{agent} was given no generation"))),
         }
     };
-    patiently(register)
+    let generation = patiently(register)?;
+    if let Some(life) = &mut life {
+        life.stand_for(generation);
+    }
+    Ok(Registered { agent, generation, life })
 }
 
 fn terminal() -> String {

@@ -81,7 +81,7 @@ impl Follower {
             let Ok(report) = serde_json::from_str::<Report>(&line) else { continue };
             match report {
                 Report::Ended { .. } | Report::Failed { .. } => last = report,
-                Report::Started { .. } | Report::Flooded { .. } => {
+                Report::Started { .. } | Report::Used(_) | Report::Flooded { .. } => {
                     let _ = events.send(Event::Session(seat, report));
                 }
             }

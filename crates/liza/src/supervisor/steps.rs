@@ -8,14 +8,15 @@ use liza_core::ids::TaskId;
 use liza_core::record::Status;
 use liza_core::supervise::{
     Ending, Next, Running, Session as Judged, Situation, Step, StopCause, StopReason, StopStep, WaitReason,
-    backoff, next_step, still_owns, still_registered, stop_step,
+    backoff, is_done, next_step, still_owns, still_registered, stop_step,
 };
 use liza_core::time::Timestamp;
 
 use crate::project::now;
+use crate::providers::usage::Measured;
 use crate::sys::process::end_own_trees;
 
-use super::errand::{Errand, in_words};
+use super::errand::{self, Errand, in_words};
 use super::event::{Outcome, Seat, Weight};
 use super::member::{End, Member, Phase, Run, Sight};
 use super::order::{Report, Word};
@@ -147,7 +148,7 @@ impl Team<'_> {
     }
 
     fn sight(&self) -> Sight {
-        Sight { revision: self.state.board.revision, halt: self.halt, errands_done: self.errands_done }
+        Sight { edition: self.editions, halt: self.halt, errands_done: self.errands_done }
     }
 
     fn wake_at(&mut self, seat: Seat, time: Instant) {
@@ -212,16 +213,7 @@ impl Team<'_> {
                 self.say(seat, at_work(member.post.role, session.task.as_ref()));
                 let Some(member) = self.members.get_mut(seat) else { return };
                 member.waiting = false;
-                member.phase = Phase::Running(Box::new(Run {
-                    session: *session,
-                    started: now(),
-                    halted_since: None,
-                    terminated_at: None,
-                    killed: false,
-                    cause: None,
-                    leaving: false,
-                    lease,
-                }));
+                member.phase = Phase::Running(Box::new(Run::new(*session, now(), lease)));
             }
             Outcome::Judged { next, leave, notes } => self.judged(seat, &next, leave, notes),
             Outcome::Shown => self.look_from(seat, Instant::now()),
@@ -331,14 +323,19 @@ impl Team<'_> {
         let Some(member) = self.members.get_mut(seat) else { return };
         let who = &member.who;
         let registered = still_registered(&state, who.agent, who.generation);
+        let interactive = member.post.interactive;
         let Phase::Running(run) = &mut member.phase else { return };
         run.lease = lease.filter(|_| registered).unwrap_or(run.lease);
         let halted = halt.pause || halt.checkpoint;
         run.halted_since = halted.then(|| run.halted_since.unwrap_or(now));
+        // A person ends their own session.
+        let done = !interactive && is_done(&state, who.agent, run.session.task.as_ref());
+        run.done_since = done.then(|| run.done_since.unwrap_or(now));
         let running = Running {
             started: run.started,
             lease_expires: run.lease,
             owns_task: registered && still_owns(&state, who.agent, run.session.task.as_ref()),
+            done_since: run.done_since,
             halted_since: run.halted_since,
             terminated_at: run.terminated_at,
         };
@@ -383,6 +380,7 @@ impl Team<'_> {
     pub(super) fn reported(&mut self, seat: Seat, report: Report) {
         let ending = match report {
             Report::Started { pid } => return self.mutter(seat, format!("process {pid}")),
+            Report::Used(measured) => return self.measured(seat, measured),
             Report::Flooded { kept } => {
                 return self.alert(seat, format!("floods its output; {} MiB are kept", kept >> 20));
             }
@@ -397,13 +395,29 @@ impl Team<'_> {
         let Phase::Running(run) = &member.phase else { return };
         let ending = match run.cause {
             Some(StopCause::OverTime) => Ending::OverTime,
-            Some(StopCause::Abort | StopCause::Halt | StopCause::TaskLost | StopCause::LeaseEnding) => {
-                Ending::Stopped
-            }
+            Some(
+                StopCause::Abort
+                | StopCause::Halt
+                | StopCause::TaskLost
+                | StopCause::LeaseEnding
+                | StopCause::Done,
+            ) => Ending::Stopped,
             None if run.leaving => Ending::Stopped,
             None => ending,
         };
         self.ended(seat, ending);
+    }
+
+    /// Writes down what a session has used, and says when it should hand over.
+    fn measured(&mut self, seat: Seat, measured: Measured) {
+        let Some(member) = self.members.get_mut(seat) else { return };
+        let Phase::Running(run) = &mut member.phase else { return };
+        let before = std::mem::replace(&mut run.used, measured);
+        errand::book(&self.project, &member.who, run.account());
+        if run.used.is_used_up() && !before.is_used_up() {
+            let percent = run.used.context_percent.unwrap_or_default();
+            self.alert(seat, format!("{percent} % of its context is used: it should hand over"));
+        }
     }
 
     fn ended(&mut self, seat: Seat, ending: Ending) {
@@ -416,13 +430,14 @@ impl Team<'_> {
             crashes_before: member.crashes,
         };
         let (triggers, checkout) = (run.session.triggers.clone(), run.session.checkout.clone());
+        let account = run.account();
         member.crashes = match ending {
             Ending::Signal(_) | Ending::OverTime => member.crashes + 1,
             Ending::Code(code) if !matches!(code, 0 | liza_core::supervise::GRACEFUL) => member.crashes + 1,
             Ending::Code(_) | Ending::Stopped => 0,
         };
         self.mutter(seat, format!("session ended: {}", how(ending)));
-        self.begin(seat, Errand::Judge { session: judged, ending, triggers, checkout });
+        self.begin(seat, Errand::Judge { session: judged, ending, triggers, checkout, account });
     }
 }
 
@@ -474,6 +489,7 @@ fn why(cause: StopCause) -> &'static str {
         StopCause::TaskLost => "its task is no longer its own",
         StopCause::LeaseEnding => "its lease could not be renewed",
         StopCause::OverTime => "it has run too long",
+        StopCause::Done => "its work is done",
     }
 }
 

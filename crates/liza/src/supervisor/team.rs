@@ -20,11 +20,12 @@ use crate::project::{Project, now};
 use crate::sys::process::ignores_hangup;
 
 use super::attendant::{Attendance, Attendant};
+use super::by_hand::ByHand;
 use super::errand::{self, Errand};
 use super::event::{Event, Line, Seat, Weight};
 use super::member::{End, Farewell, Member, Phase, Post};
 use super::prepare::Who;
-use super::registration::register;
+use super::registration::{Registered, register};
 use super::trouble::Trouble;
 
 /// How long the end of a supervisor waits for what is being done for an agent.
@@ -65,6 +66,8 @@ pub(super) struct Team<'t> {
     /// The blackboard as last read.
     pub(super) state: Arc<State>,
     pub(super) config: Arc<Config>,
+    /// How many different ones were read.
+    pub(super) editions: u64,
     /// The stop files as last seen.
     pub(super) halt: Halt,
     /// Whether any of these may have changed since.
@@ -101,10 +104,12 @@ pub fn run(
     let signals = listen(sender.clone())?;
     let state = project.look()?;
     let config = state.board.config.ready().cloned().unwrap_or_default();
+    let mut attendants = options.attendants;
+    attendants.insert(0, Box::new(ByHand::new(project)));
     let mut team = Team {
         project: project.clone(),
         members: Vec::new(),
-        attendance: Attendance::new(options.attendants, &sender),
+        attendance: Attendance::new(attendants, &sender),
         sender,
         events,
         liza: options.liza,
@@ -112,6 +117,7 @@ pub fn run(
         tell,
         state,
         config: Arc::new(config),
+        editions: 0,
         halt: project.halt(),
         stale: true,
         errands_done: 0,
@@ -155,12 +161,12 @@ fn listen(events: Sender<Event>) -> Result<Handle, Trouble> {
 impl Team<'_> {
     /// Registers one more agent.
     fn enrol(&mut self, post: Post) -> Result<(), Trouble> {
-        let (agent, generation) = register(&self.project, post.role, post.agent)?;
+        let Registered { agent, generation, life } = register(&self.project, post.role, post.agent)?;
         let seat = self.members.len();
         let (provider, interactive) = (post.provider.clone(), post.interactive);
         let liza = self.liza.clone();
         let who = Who { seat, agent, generation, provider, interactive, liza };
-        self.members.push(Member::new(who, post, now()));
+        self.members.push(Member::new(who, post, life, now()));
         self.mutter(seat, format!("registered, generation {generation}"));
         self.send(seat, Errand::Begin { recover: seat == 0 });
         self.next_beat = Instant::now() + self.beat_interval();
@@ -207,6 +213,8 @@ impl Team<'_> {
         match self.project.look() {
             Ok(state) => {
                 self.config = Arc::new(state.board.config.ready().cloned().unwrap_or_default());
+                // A person's edit has no revision of its own.
+                self.editions += u64::from(!Arc::ptr_eq(&self.state, &state));
                 self.state = state;
                 if !self.readable {
                     self.readable = true;

@@ -52,6 +52,12 @@ pub(super) fn orphans(name: &str, folder: &Path) -> Vec<u32> {
     all().into_iter().filter(orphaned).collect()
 }
 
+/// What the kernel calls this run of it.
+pub(super) fn this_boot() -> Option<String> {
+    let id = fs::read_to_string("/proc/sys/kernel/random/boot_id").ok()?;
+    Some(id.trim().to_owned()).filter(|id| !id.is_empty() && !id.contains(' '))
+}
+
 /// The signals that this process ignores, the first one in the lowest bit.
 pub(super) fn ignored_signals() -> Option<u64> {
     let status = fs::read_to_string("/proc/self/status").ok()?;

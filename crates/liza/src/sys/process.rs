@@ -55,6 +55,11 @@ pub fn wait_until(child: &mut Child, deadline: Instant) -> io::Result<Option<Exi
     }
 }
 
+/// What tells this run of this machine from every other one; nothing where the system does not say.
+pub fn this_boot() -> Option<String> {
+    system::this_boot()
+}
+
 /// Whether a process with this ID exists, whoever's it is.
 pub fn is_alive(id: u32) -> bool {
     pid(id).is_some_and(|pid| test_kill_process(pid) != Err(Errno::SRCH))

@@ -14,6 +14,7 @@ pub mod webhook;
 
 use std::collections::BTreeSet;
 use std::env;
+use std::sync::Arc;
 use std::time::Duration;
 
 use liza_core::agent::Actor;
@@ -99,7 +100,7 @@ pub struct Watcher {
     reconciler: Reconciler,
     outbox: Outbox,
     /// The blackboard as last read.
-    state: State,
+    state: Arc<State>,
     /// Since when it cannot be read.
     blind: Option<Timestamp>,
     /// How many anomalies the breaker has looked at.
@@ -129,7 +130,7 @@ impl Watcher {
             episodes,
             reconciler: Reconciler::default(),
             outbox,
-            state: State::default(),
+            state: Arc::default(),
             blind: None,
             analyzed: None,
             troubles: BTreeSet::new(),
@@ -150,7 +151,7 @@ impl Watcher {
         self.last_look = now;
         let mut look = Look { notices: std::mem::take(&mut self.notices), ..Look::default() };
         let mut troubles = BTreeSet::new();
-        match self.project.store().snapshot() {
+        match self.project.look() {
             Ok(state) => {
                 self.state = state;
                 self.blind = None;
@@ -219,7 +220,7 @@ impl Watcher {
             }
             changed = true;
         }
-        if changed && let Ok(state) = self.project.store().snapshot() {
+        if changed && let Ok(state) = self.project.look() {
             self.state = state;
         }
         if let Err(error) = breaker::report(&self.project, &self.state, &self.masker) {

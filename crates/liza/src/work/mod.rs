@@ -5,6 +5,7 @@
 
 mod claim;
 mod error;
+mod life;
 mod locks;
 mod merge;
 mod recover;
@@ -27,6 +28,7 @@ use crate::project::Project;
 
 pub use claim::Claimed;
 pub use error::WorkError;
+pub use life::{Asked, Life};
 pub use locks::FileLock;
 pub use merge::Merged;
 pub use recover::{Finding, Kind, Report};

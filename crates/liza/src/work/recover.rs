@@ -7,7 +7,7 @@ use std::fs;
 use std::path::Path;
 use std::time::Duration;
 
-use liza_core::agent::Role;
+use liza_core::agent::{Actor, Role};
 use liza_core::board::Board;
 use liza_core::ids::{Sha, TaskId};
 use liza_core::record::{Reservation, Status};
@@ -18,6 +18,7 @@ use crate::project::now;
 use crate::sys::process;
 
 use super::error::WorkError;
+use super::life::{Asked, Life};
 use super::locks::FileLock;
 use super::tree::{Discarded, discard_under, is_needed};
 use super::{Work, integration_branch};
@@ -40,6 +41,8 @@ pub enum Kind {
     Checkout,
     /// The first half of a claim that never got its second.
     Reservation,
+    /// An agent whose supervisor was killed.
+    Registration,
     /// A merge that the blackboard did not know.
     Merge,
     /// A worktree that is missing or half-made.
@@ -58,6 +61,7 @@ impl Kind {
             Kind::Leftover => "leftover",
             Kind::Checkout => "checkout",
             Kind::Reservation => "reservation",
+            Kind::Registration => "registration",
             Kind::Merge => "merge",
             Kind::MissingWorktree => "missing_worktree",
             Kind::UnneededWorktree => "unneeded_worktree",
@@ -127,6 +131,7 @@ impl Work<'_> {
             report.settle(Kind::Checkout, path.display(), found, "brought up to date");
         }
         self.drop_reservations(&mut report)?;
+        self.take_off_the_dead(&mut report)?;
         self.settle_merges(&mut report)?;
         self.settle_worktrees(&integration, &mut report)?;
         self.sweep_locks()?;
@@ -194,6 +199,30 @@ impl Work<'_> {
             Err(error) if matches!(error.refusal(), Some(Refusal::NoReservation { .. })) => Ok(false),
             other => other.map(|_| true),
         }
+    }
+
+    /// A registration whose supervisor is proven dead. Only for a person: a supervisor that starts takes such a name over
+    /// instead, and must not find it gone.
+    fn take_off_the_dead(&self, report: &mut Report) -> Result<(), WorkError> {
+        if self.actor != Actor::Human {
+            return Ok(());
+        }
+        let board = self.glance(&[])?;
+        for (agent, entry) in board.agents.ready().into_iter().flatten() {
+            let asked = Life::ask(self.project.folder(), *agent, Duration::ZERO);
+            let Asked::Mine(mut life) = asked else { continue };
+            if entry.generation.is_none() || life.left_by() != entry.generation {
+                continue;
+            }
+            let found = "registered, but its supervisor is dead";
+            match self.submit(Command::Deregister { agent: *agent }) {
+                Ok(_) => {
+                    report.settle(Kind::Registration, agent, found, "off the board; its claim waits for it")
+                }
+                Err(error) => report.leave(Kind::Registration, agent, found, error),
+            }
+        }
+        Ok(())
     }
 
     /// Git's own record decides: what is on the branch is merged. Only those who may merge record it.

@@ -67,6 +67,7 @@ fn it_says_where_the_blackboard_is_and_what_comes_next() {
         lines[1..],
         [
             "integration branch  integration",
+            "contract            not linked: liza setup, run here, installs and links it",
             "next                liza run, or liza add-task for a task of your own",
         ]
     );
@@ -285,4 +286,103 @@ fn an_agent_makes_no_blackboard() {
     project.liza_as("coder-1", &["init", "Retry", "--json"]).refused(1, "not_permitted");
     project.liza(&["init", "x", "--branch", "a..b", "--json"]).refused(1, "bad_branch");
     assert_eq!(left(&project), [""; 0]);
+}
+
+/// What a name in the root leads to.
+fn link(project: &TestProject, name: &str) -> Option<std::path::PathBuf> {
+    fs::read_link(project.root.join(name)).ok()
+}
+
+const LINKS: [&str; 3] = ["CLAUDE.md", "AGENTS.md", "GEMINI.md"];
+
+/// Covers: CM-07, BB-15
+#[test]
+fn the_contract_is_linked_where_nothing_is_and_out_of_gits_sight() {
+    let project = TestProject::bare();
+    project.liza(&["setup"]).ok();
+    let core = project.home().join(".liza/CORE.md");
+    let result = project.liza(&["init", "Retry everything", "--json"]).result();
+    assert_eq!(result["linked"]["made"], serde_json::json!(LINKS));
+    assert_eq!(result["linked"]["to"], core.to_str().unwrap());
+    for name in LINKS {
+        assert_eq!(link(&project, name).as_ref(), Some(&core), "{name}");
+        assert!(project.read(name).starts_with("# "), "{name} can be read");
+    }
+    assert_eq!(project.git(&["status", "--short"]), "");
+    project.git(&["add", "--all"]);
+    assert_eq!(project.git(&["diff", "--cached", "--name-only"]), "", "no commit catches them by surprise");
+    // Nor does a worktree of a task have them.
+    project.add_task("t1");
+    project.register("coder-1");
+    project.liza_as("coder-1", &["claim-task", "t1", "coder-1"]).ok();
+    assert!(project.root.join(".worktrees/t1/specs").exists());
+    assert!(!project.root.join(".worktrees/t1/CLAUDE.md").exists());
+}
+
+/// Covers: CM-07, BB-15
+#[test]
+fn what_a_project_has_of_its_own_is_never_touched() {
+    let project = TestProject::bare();
+    project.liza(&["setup"]).ok();
+    project.write("CLAUDE.md", "mine\n");
+    // A link that leads nowhere is somebody's too.
+    std::os::unix::fs::symlink("/nowhere", project.root.join("AGENTS.md")).unwrap();
+    // Git knows it, though it is not there just now.
+    project.write("GEMINI.md", "tracked\n");
+    project.git(&["add", "GEMINI.md"]);
+    project.git(&["commit", "-qm", "own"]);
+    fs::remove_file(project.root.join("GEMINI.md")).unwrap();
+    let run = project.liza(&["init", "Retry everything"]);
+    assert!(
+        run.ok().contains("CLAUDE.md, AGENTS.md, GEMINI.md are there already and stay"),
+        "{}",
+        run.stdout
+    );
+    assert_eq!(project.read("CLAUDE.md"), "mine\n");
+    assert_eq!(link(&project, "AGENTS.md"), Some("/nowhere".into()));
+    assert!(!project.root.join("GEMINI.md").exists());
+    assert!(!excluded(&project).contains("CLAUDE.md"), "what is the project's is git's to see");
+}
+
+/// Covers: CM-07
+#[test]
+fn a_file_of_the_integration_branch_is_the_projects_own() {
+    let project = TestProject::bare();
+    project.liza(&["setup"]).ok();
+    project.git(&["checkout", "-qb", "integration"]);
+    project.write("AGENTS.md", "theirs\n");
+    project.git(&["add", "."]);
+    project.git(&["commit", "-qm", "own"]);
+    project.git(&["checkout", "-q", "main"]);
+    let result = project.liza(&["init", "Retry everything", "--json"]).result();
+    assert_eq!(result["linked"]["made"], serde_json::json!(["CLAUDE.md", "GEMINI.md"]));
+    assert_eq!(result["linked"]["kept"], serde_json::json!(["AGENTS.md"]));
+    project.git(&["checkout", "-q", "integration"]);
+    assert_eq!(project.read("AGENTS.md"), "theirs\n");
+}
+
+/// Covers: CM-07
+#[test]
+fn without_an_installed_contract_nothing_dangles_and_setup_makes_up_for_it() {
+    let project = TestProject::bare();
+    let result = project.liza(&["init", "Retry everything", "--json"]).result();
+    assert_eq!((&result["linked"]["to"], &result["linked"]["made"]), (&().into(), &serde_json::json!([])));
+    assert_eq!(left(&project), [".liza"]);
+    let run = project.liza(&["setup"]);
+    assert!(run.ok().contains("in this project: CLAUDE.md, AGENTS.md, GEMINI.md → "), "{}", run.stdout);
+    assert!(LINKS.iter().all(|name| link(&project, name).is_some()));
+    assert_eq!(project.git(&["status", "--short"]), "");
+    let again = project.liza(&["setup", "--json"]).result();
+    assert_eq!(again["linked"]["kept"], serde_json::json!(LINKS));
+}
+
+/// Covers: CM-07
+#[test]
+fn a_projects_own_contract_is_what_is_linked() {
+    let project = TestProject::bare();
+    project.liza(&["setup"]).ok();
+    project.write("contracts/CORE.md", "# Ours\n");
+    project.liza(&["init", "Retry everything"]).ok();
+    assert_eq!(link(&project, "CLAUDE.md"), Some("contracts/CORE.md".into()));
+    assert_eq!(project.read("CLAUDE.md"), "# Ours\n");
 }

@@ -220,6 +220,11 @@ impl Supervisor {
         status.code().unwrap_or(-1)
     }
 
+    /// Its exit code, once it has ended.
+    pub(crate) fn has_ended(&mut self) -> Option<i32> {
+        self.child.try_wait().unwrap().map(|status| status.code().unwrap_or(-1))
+    }
+
     pub(crate) fn signal(&self, name: &str) {
         let id = self.child.id().to_string();
         let sent = std::process::Command::new("kill").args([&format!("-{name}"), &id]).status().unwrap();

@@ -5,12 +5,17 @@
 #[path = "../support/mod.rs"]
 mod support;
 
+mod by_hand;
 mod fixture;
 mod flow;
+mod interactive;
 mod kill;
+mod life;
+mod locked;
 mod misbehaviour;
 mod names;
 mod planner;
 mod providers;
 mod rehearsal;
 mod stop;
+mod usage;

@@ -172,3 +172,25 @@ chmod +x scripts/integration-test.sh\n{CODER}");
     assert_eq!((bench.status("t1"), bench.entry("code-reviewer-1")), (Status::Approved, None));
     bench.until_nothing_runs();
 }
+
+/// Covers: AG-08
+#[test]
+fn a_session_that_has_submitted_and_does_not_end_is_stopped_after_its_grace() {
+    let lingers =
+        CODER.replace("exit 42", "touch \"$HOME/submitted\"; trap 'exit 1' TERM; while :; do sleep 1; done");
+    let bench = Bench::new("stop_grace: 2\nmax_crashes: 1\nmax_idle_exits: 1", &[("c", &lingers)]);
+    bench.project.add_task("t1");
+    bench.project.add_task("t2");
+    let mut coder = bench.agent(&["coder", "--cli", "c"]);
+    bench.until_file("submitted");
+    let begun = std::time::Instant::now();
+    coder.until_said("its session is asked to end: its work is done");
+    assert!(begun.elapsed().as_millis() >= 900, "it had its grace");
+    bench.until_status("t2", Status::ReadyForReview);
+    coder.until_said("works on t2");
+    let task = bench.task("t1");
+    assert_eq!((task.status, task.crashes, task.idle_exits), (Some(Status::ReadyForReview), None, None));
+    assert_eq!(task.failed_by, None);
+    coder.stop();
+    bench.until_nothing_runs();
+}

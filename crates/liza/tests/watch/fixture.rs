@@ -63,7 +63,7 @@ impl Clocked {
     /// Registers an agent with a lease that outlasts the day.
     pub(crate) fn register(&self, name: &str) -> Actor {
         let agent: AgentId = name.parse().unwrap();
-        self.human(Command::Register { agent, terminal: "test".to_owned() });
+        self.human(Command::Register { agent, terminal: "test".to_owned(), proven_dead: None });
         self.human(Command::Heartbeat { agents: vec![(agent, None)], length: Some(Seconds::hours(48)) });
         let generation: Generation =
             self.state().board.agents().unwrap().get(&agent).unwrap().generation.unwrap();

@@ -1,0 +1,180 @@
+//! People who edit the blackboard while supervisors run: it is picked up at once, and what is wrong is told with its
+//! place. The poll interval is an hour, so that nothing is found by looking now and then.
+
+use std::fs;
+use std::time::{Duration, Instant};
+
+use liza_core::record::Status;
+use liza_core::time::Seconds;
+
+use crate::fixture::{Bench, CODER, Supervisor, until};
+
+const SLOW: &str =
+    "coder_poll_interval: 3600\ncoder_max_wait: 36000\nheartbeat_interval: 3600\nlease_duration: 30000";
+
+/// A task as a person writes one.
+const BY_HAND: &str = "  - id: by-hand
+    description: written by a person  # and with a comment
+    status: UNCLAIMED
+    priority: 1
+    spec_ref: specs/vision.md
+    done_when: it is done
+    scope: all of it
+    created: 2026-01-01T00:00:00Z
+";
+
+fn bench(script: &str) -> Bench {
+    let bench = Bench::new(SLOW, &[("c", script)]);
+    bench.project.liza(&["add-task", "--id", "later", "--desc", "x", "--draft"]).ok();
+    bench
+}
+
+/// A coder with nothing to do.
+fn waiting(bench: &Bench) -> Supervisor {
+    let coder = bench.agent(&["coder", "--cli", "c"]);
+    coder.until_said("waiting");
+    // Nothing else is going to be written from now on.
+    until("it is IDLE", || {
+        (bench.entry("coder-1")?.status == liza_core::agent::AgentStatus::Idle).then_some(())
+    });
+    coder
+}
+
+/// Saves the file as an editor does.
+fn save(bench: &Bench, change: impl FnOnce(String) -> String) {
+    let path = bench.project.root.join(".liza/state.yaml");
+    let text = change(fs::read_to_string(&path).unwrap());
+    fs::write(bench.home().join("edited"), text).unwrap();
+    fs::rename(bench.home().join("edited"), path).unwrap();
+}
+
+fn inject(bench: &Bench, task: &str) {
+    save(bench, |text| text.replacen("tasks:\n", &format!("tasks:\n{task}"), 1));
+}
+
+/// Where a text stands in the file, as people count lines.
+fn line_of(bench: &Bench, text: &str) -> usize {
+    bench.project.state().lines().position(|line| line.contains(text)).unwrap() + 1
+}
+
+/// Covers: SP-07, AG-06
+#[test]
+fn a_task_that_a_person_writes_into_the_file_is_taken_within_a_second() {
+    let bench = bench(CODER);
+    let mut coder = waiting(&bench);
+    inject(&bench, BY_HAND);
+    let begun = Instant::now();
+    coder.until_said("works on by-hand");
+    assert!(begun.elapsed() < Duration::from_secs(1), "{:?}", begun.elapsed());
+    bench.until_status("by-hand", Status::ReadyForReview);
+    assert!(bench.project.state().contains("# and with a comment"));
+    coder.stop();
+    bench.is_sound();
+}
+
+/// Covers: SP-07, AG-07
+#[test]
+fn a_task_that_a_person_sets_to_blocked_stops_its_session_and_keeps_the_work() {
+    let bench = bench("touch \"$HOME/begun\"; echo kept > kept.txt; touch \"$HOME/kept\"; sleep 1000");
+    bench.project.add_task("t1");
+    let mut coder = bench.agent(&["coder", "--cli", "c"]);
+    bench.until_file("kept");
+    save(&bench, |text| {
+        text.replacen("status: CLAIMED", "status: BLOCKED\n    blocked_reason: human override", 1)
+    });
+    coder.until_said("its task is no longer its own");
+    coder.until_said("session ended");
+    assert!(bench.tree("t1").join("kept.txt").exists());
+    let free = || bench.entry("coder-1")?.current_task.is_none().then_some(());
+    until("the agent is free", free);
+    let task = bench.task("t1");
+    assert_eq!((task.status, task.crashes, task.idle_exits), (Some(Status::Blocked), None, None));
+    bench.is_sound();
+    let status = bench.project.liza(&["status", "--json"]).result();
+    let triggers = status["planner_triggers"].as_array().unwrap();
+    assert!(triggers.iter().any(|trigger| trigger["kind"] == "BLOCKED_TASKS"), "{triggers:?}");
+    bench.project.liza(&["unblock-task", "t1", "--keep-worktree"]).ok();
+    coder.until_said("works on t1");
+    coder.stop();
+    bench.until_nothing_runs();
+}
+
+/// Covers: SP-01, SP-07
+#[test]
+fn a_deadline_that_a_person_sets_leads_to_a_checkpoint_when_it_comes() {
+    let bench = bench(CODER);
+    let mut coder = waiting(&bench);
+    let soon = liza::project::now() + Seconds(2);
+    save(&bench, |text| text.replacen("deadline: null", &format!("deadline: {soon}"), 1));
+    let checkpoint = bench.project.root.join(".liza/CHECKPOINT");
+    until("the checkpoint stands", || checkpoint.exists().then_some(()));
+    assert!(liza::project::now() >= soon && liza::project::now() <= soon + Seconds(2));
+    coder.until_said("holding: CHECKPOINT stands");
+    assert!(bench.project.log().contains("the sprint's deadline has come"));
+    bench.project.liza(&["resume"]).ok();
+    coder.until_said("going on");
+    assert!(!checkpoint.exists(), "once");
+    bench.project.add_task("t1");
+    bench.until_status("t1", Status::ReadyForReview);
+    coder.stop();
+}
+
+/// Covers: BB-07, SP-07
+#[test]
+fn a_slip_of_the_pen_is_told_with_its_line_and_nobody_dies() {
+    let bench = bench(CODER);
+    let mut coder = waiting(&bench);
+    let good = bench.project.state();
+    let mend = |bench: &Bench| save(bench, |_| good.clone());
+
+    save(&bench, |text| text.replacen("  - id: later", "  - id: [later", 1));
+    coder.until_said("no agent is started until this is mended");
+    let line = line_of(&bench, "id: [later");
+    // Where a list that is not closed ends is a matter of taste.
+    let places = [line, line + 1].map(|line| format!("state.yaml:{line}:"));
+    assert!(places.iter().any(|place| coder.said().contains(place)), "{}", coder.said());
+    mend(&bench);
+    coder.until_said("the blackboard can be read again");
+
+    inject(&bench, BY_HAND);
+    bench.until_status("by-hand", Status::ReadyForReview);
+    coder.stop();
+    bench.is_sound();
+}
+
+/// Covers: BB-07, IV-16, SP-07
+#[test]
+fn a_task_that_makes_no_sense_is_told_with_its_line_and_the_others_go_on() {
+    let bench = bench(CODER);
+    let mut coder = waiting(&bench);
+    inject(&bench, &BY_HAND.replace("UNCLAIMED", "UNCLAIMD"));
+    let line = line_of(&bench, "UNCLAIMD");
+    coder.until_said("UNCLAIMD");
+    assert!(coder.said().contains(&format!("(line {line}, column")), "line {line}: {}", coder.said());
+    bench.project.add_task("t1");
+    bench.until_status("t1", Status::ReadyForReview);
+    save(&bench, |text| text.replace("UNCLAIMD", "UNCLAIMED"));
+    coder.until_said("mended: by-hand");
+    bench.until_status("by-hand", Status::ReadyForReview);
+    coder.stop();
+    bench.is_sound();
+}
+
+/// Covers: IV-06, IV-16, SP-07
+#[test]
+fn a_dangling_dependency_is_told_with_its_line_and_the_others_go_on() {
+    let bench = bench(CODER);
+    let mut coder = waiting(&bench);
+    inject(&bench, &format!("{BY_HAND}    depends_on: [nobody]\n"));
+    let line = line_of(&bench, "id: by-hand");
+    coder.until_said("nobody");
+    assert!(coder.said().contains(&format!("state.yaml:{line}: by-hand")), "line {line}: {}", coder.said());
+    bench.project.add_task("t1");
+    bench.until_status("t1", Status::ReadyForReview);
+    assert_eq!(bench.status("by-hand"), Status::Unclaimed, "it waits");
+    save(&bench, |text| text.replace("depends_on: [nobody]", "depends_on: []"));
+    coder.until_said("mended: by-hand");
+    bench.until_status("by-hand", Status::ReadyForReview);
+    coder.stop();
+    bench.is_sound();
+}

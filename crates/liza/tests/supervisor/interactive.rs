@@ -1,0 +1,138 @@
+//! `liza agent --interactive`: the agent program has the terminal, and the person before it.
+
+use std::fs;
+use std::io::Write as _;
+use std::os::unix::fs::PermissionsExt as _;
+use std::process::{Child, Stdio};
+use std::time::Duration;
+
+use liza_core::record::Status;
+
+use crate::fixture::{Bench, CODER, until, until_or};
+
+/// A person before a terminal: `script` makes a real one.
+struct Terminal<'b> {
+    bench: &'b Bench,
+    child: Child,
+}
+
+impl<'b> Terminal<'b> {
+    fn open(bench: &'b Bench, words: &str) -> Self {
+        let screen = fs::File::create(bench.home().join("screen")).unwrap();
+        // Without a shell in between, which would take Ctrl-C for its own.
+        let line = format!("exec {} agent {words}", env!("CARGO_BIN_EXE_liza"));
+        let mut script = bench.project.command("script");
+        script.args(["-qefc", &line, "/dev/null"]).envs(bench.variables());
+        script.stdin(Stdio::piped()).stdout(screen.try_clone().unwrap()).stderr(screen);
+        let child = script.spawn().unwrap_or_else(|error| panic!("script(1) is needed here: {error}"));
+        Self { bench, child }
+    }
+
+    fn screen(&self) -> String {
+        fs::read_to_string(self.bench.home().join("screen")).unwrap()
+    }
+
+    fn types(&mut self, keys: &str) {
+        self.child.stdin.as_mut().unwrap().write_all(keys.as_bytes()).unwrap();
+    }
+
+    #[track_caller]
+    fn shows(&self, text: &str) {
+        let seen = until_or(text, Duration::from_secs(30), || self.screen().contains(text).then_some(()));
+        assert!(seen.is_some(), "never showed {text:?}:\n{}", self.screen());
+    }
+
+    #[track_caller]
+    fn ends(&mut self) -> i32 {
+        until("it ends", || self.child.try_wait().unwrap()).code().unwrap_or(-1)
+    }
+}
+
+impl Drop for Terminal<'_> {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+/// A client that talks with whoever sits before it; `$1` is the task, `$2` the prompt.
+fn client(bench: &Bench) {
+    let program = bench.home().join("client.sh");
+    let work = CODER.replace("exit 42", "");
+    let script = format!(
+        r#"#!/bin/sh
+trap 'echo "interrupted"' INT
+test -t 0 && test -t 1 && test -t 2 && echo "has the terminal"
+grep -q "=== ASSIGNED TASK ===" "$2" && echo "has the prompt"
+echo "your name?"; while ! read name; do :; done
+echo "hello $name"
+{work}
+echo "submitted; bye?"; read bye
+exit 42
+"#
+    );
+    fs::write(&program, script).unwrap();
+    fs::set_permissions(&program, fs::Permissions::from_mode(0o755)).unwrap();
+    let provider = format!(
+        "config:\n  providers:\n    talks: {{program: {}, interactive_args: [\"{{task}}\", \"{{prompt}}\"]}}\n",
+        program.display()
+    );
+    let state = bench.project.state().replacen("config:\n", &provider, 1);
+    fs::write(bench.project.root.join(".liza/state.yaml"), state).unwrap();
+    bench.project.liza(&["validate"]).ok();
+}
+
+/// Covers: AG-05, AG-09, AG-13
+#[test]
+fn the_client_has_the_terminal_and_ctrl_c_and_ends_when_the_person_says_so() {
+    let bench = Bench::new("stop_grace: 1", &[]);
+    client(&bench);
+    bench.project.add_task("t1");
+    let mut terminal = Terminal::open(&bench, "coder --cli talks --interactive");
+    terminal.shows("has the terminal");
+    terminal.shows("has the prompt");
+    terminal.shows("your name?");
+    terminal.types("\x03");
+    terminal.shows("interrupted");
+    terminal.types("Ada\n");
+    terminal.shows("hello Ada");
+    bench.until_status("t1", Status::ReadyForReview);
+    terminal.shows("bye?");
+    // Its work is done, but the person is not: nobody is thrown out of a conversation.
+    let thrown_out = || terminal.screen().contains("asked to end").then_some(());
+    assert_eq!(until_or("it is stopped", Duration::from_millis(2500), thrown_out), None);
+    terminal.types("bye\n");
+    assert_eq!(terminal.ends(), 0, "{}", terminal.screen());
+    assert_eq!(bench.entry("coder-1"), None, "it is for one session only");
+    assert_eq!(bench.kept("agent-prompts").len(), 1);
+    assert!(bench.outputs().is_empty(), "the conversation is the person's");
+    bench.until_nothing_runs();
+}
+
+/// Covers: AG-07, AG-09
+#[test]
+fn a_closed_terminal_ends_the_session_and_keeps_the_claim() {
+    let bench = Bench::new("", &[]);
+    client(&bench);
+    bench.project.add_task("t1");
+    let mut terminal = Terminal::open(&bench, "coder --cli talks --interactive");
+    terminal.shows("your name?");
+    terminal.child.kill().unwrap();
+    terminal.child.wait().unwrap();
+    bench.until_nothing_runs();
+    assert_eq!((bench.status("t1"), bench.task("t1").crashes), (Status::Claimed, None));
+    until("it is off the board", || bench.entry("coder-1").is_none().then_some(()));
+}
+
+/// Covers: AG-13
+#[test]
+fn a_program_without_an_interactive_mode_says_so() {
+    let bench = Bench::new("", &[("c", CODER)]);
+    let words = ["agent", "coder", "--cli", "c", "--interactive", "--json"];
+    bench.project.add_task("t1");
+    let run = bench.project.liza(&words);
+    let error = run.refused(1, "not_interactive");
+    assert!(error["message"].as_str().unwrap().contains("no interactive mode"), "{error}");
+    assert!(bench.state().board.agents().unwrap().is_empty(), "nobody is left on the board");
+    assert_eq!(bench.status("t1"), Status::Unclaimed, "and nothing was claimed in vain");
+}

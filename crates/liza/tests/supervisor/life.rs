@@ -1,0 +1,156 @@
+//! A supervisor that was killed: its death is proven by the lock that it held, and its name is free at once.
+
+use std::fs;
+use std::time::Duration;
+
+use liza_core::event::EventName;
+use liza_core::record::Status;
+
+use crate::fixture::{Bench, CODER, REVIEWER, until_or};
+
+/// A coder that hangs the first time.
+fn hangs_once() -> String {
+    format!(
+        r#"if [ ! -e "$HOME/begun" ]; then echo half > half.txt; touch "$HOME/begun"; sleep 1000; fi
+{CODER}"#
+    )
+}
+
+/// Covers: AG-02, AG-09, CL-10
+#[test]
+fn after_a_kill_a_fresh_coder_resumes_the_claim_at_once() {
+    let bench = Bench::new("", &[("c", &hangs_once())]);
+    bench.project.add_task("t1");
+    let mut coder = bench.agent(&["coder", "--cli", "c"]);
+    bench.until_file("begun");
+    coder.kill();
+    let entry = bench.entry("coder-1").unwrap();
+    assert!(entry.is_live(liza::project::now()), "its lease runs for minutes");
+
+    let mut fresh = bench.agent(&["coder", "--cli", "c"]);
+    bench.until_status("t1", Status::ReadyForReview);
+    let task = bench.task("t1");
+    assert_eq!((task.assigned_to, task.iteration), (Some("coder-1".parse().unwrap()), Some(1)));
+    assert!(task.history.unwrap().iter().any(|event| event.is(EventName::Resumed)));
+    assert!(bench.entry("coder-1").unwrap().generation > entry.generation);
+    assert!(bench.project.log().contains("takes over from one that died"), "{}", bench.project.log());
+    fresh.stop();
+    bench.until_nothing_runs();
+}
+
+/// Covers: AG-01, AG-02
+#[test]
+fn one_that_lives_keeps_its_name_and_one_that_died_is_found_among_many() {
+    let bench = Bench::new("coder_max_wait: 600", &[("c", CODER)]);
+    bench.project.liza(&["add-task", "--id", "later", "--desc", "x", "--draft"]).ok();
+    let mut first = bench.agent(&["coder", "--cli", "c"]);
+    first.until_said("coder-1          waiting");
+    let mut second = bench.agent(&["coder", "--cli", "c"]);
+    second.until_said("coder-2          waiting");
+    bench.project.liza(&["agent", "coder", "--cli", "c", "--id", "coder-1", "--json"]).refused(1, "refused");
+    second.kill();
+    let mut third = bench.agent(&["coder", "--cli", "c"]);
+    third.until_said("coder-2          waiting");
+    let mut fourth = bench.agent(&["coder", "--cli", "c", "--id", "coder-4"]);
+    fourth.until_said("coder-4          waiting");
+    fourth.kill();
+    let mut again = bench.agent(&["coder", "--cli", "c", "--id", "coder-4"]);
+    again.until_said("coder-4          waiting");
+    for supervisor in [&mut first, &mut third, &mut again] {
+        supervisor.stop();
+    }
+}
+
+/// Covers: AG-02, CL-10
+#[test]
+fn whoever_held_no_lock_is_not_proven_dead() {
+    let bench = Bench::new("coder_max_wait: 600", &[("c", CODER)]);
+    bench.project.liza(&["add-task", "--id", "later", "--desc", "x", "--draft"]).ok();
+    // By hand, and so without a process that could die.
+    bench.project.register("coder-1");
+    let mut other = bench.agent(&["coder", "--cli", "c"]);
+    other.until_said("coder-2          waiting");
+    other.stop();
+    // After an orderly end, somebody registers the name by hand: the lock tells of another registration.
+    bench.project.register("coder-2");
+    bench.project.liza(&["agent", "coder", "--cli", "c", "--id", "coder-2", "--json"]).refused(1, "refused");
+    // Where there are no locks to be had, the lease decides as ever.
+    let locks = bench.project.root.join(".liza/agent-locks");
+    fs::remove_dir_all(&locks).unwrap();
+    fs::write(&locks, "no folder").unwrap();
+    let mut third = bench.agent(&["coder", "--cli", "c"]);
+    third.until_said("coder-3          waiting");
+    third.kill();
+    bench.project.liza(&["agent", "coder", "--cli", "c", "--id", "coder-3", "--json"]).refused(1, "refused");
+}
+
+/// Covers: AG-02
+#[test]
+fn a_planner_and_a_reviewer_that_were_killed_are_replaced_at_once() {
+    let once = |begun: &str, then: &str| {
+        format!("if [ ! -e \"$HOME/{begun}\" ]; then touch \"$HOME/{begun}\"; sleep 1000; fi\n{then}")
+    };
+    let bench = Bench::new(
+        "",
+        &[("c", CODER), ("r", &once("reviewing", REVIEWER)), ("q", &once("planning", "exit 42"))],
+    );
+    let mut planner = bench.agent(&["planner", "--cli", "q"]);
+    bench.until_file("planning");
+    planner.kill();
+    let mut planner = bench.agent(&["planner", "--cli", "q", "--once"]);
+    assert_eq!(planner.ends(), 0, "{}", planner.said());
+    bench.project.add_task("t1");
+    assert_eq!(bench.agent(&["coder", "--cli", "c", "--once"]).ends(), 0);
+    let mut reviewer = bench.agent(&["code-reviewer", "--cli", "r"]);
+    bench.until_file("reviewing");
+    reviewer.kill();
+    let mut reviewer = bench.agent(&["code-reviewer", "--cli", "r"]);
+    bench.until_status("t1", Status::Merged);
+    assert_eq!(reviewer.ends(), 0, "{}", reviewer.said());
+    assert!(reviewer.said().contains("t1 APPROVED"), "{}", reviewer.said());
+}
+
+/// Covers: AG-02, AG-09
+#[test]
+fn recover_takes_the_dead_off_the_board_and_leaves_the_living() {
+    let bench = Bench::new("coder_max_wait: 600", &[("c", &hangs_once())]);
+    bench.project.add_task("t1");
+    let mut dead = bench.agent(&["coder", "--cli", "c"]);
+    bench.until_file("begun");
+    dead.kill();
+    bench.until_nothing_runs();
+    let mut alive = bench.agent(&["coder", "--cli", "c", "--id", "coder-7"]);
+    alive.until_said("coder-7          waiting");
+    bench.project.register("coder-9");
+    let result = bench.project.liza(&["recover", "--json"]).result();
+    let settled: Vec<_> = result["settled"].as_array().unwrap().iter().map(|one| &one["subject"]).collect();
+    assert_eq!(settled, ["coder-1"], "{result:#}");
+    assert_eq!(result["settled"][0]["kind"], "registration");
+    assert!(bench.entry("coder-1").is_none());
+    assert!(bench.entry("coder-7").is_some() && bench.entry("coder-9").is_some());
+    assert_eq!(bench.status("t1"), Status::Claimed, "its claim waits for it");
+    alive.stop();
+    let mut again = bench.agent(&["coder", "--cli", "c"]);
+    bench.until_status("t1", Status::ReadyForReview);
+    again.stop();
+}
+
+/// Covers: AG-07
+#[test]
+fn a_session_waits_until_nothing_is_left_of_the_one_before() {
+    let bench = Bench::new("", &[("c", "touch \"$HOME/begun\"; sleep 1000")]);
+    bench.project.add_task("t1");
+    let folder = bench.project.root.join(".liza/agent-locks");
+    fs::create_dir_all(&folder).unwrap();
+    // As the helper does whose supervisor was killed, while it ends what is left.
+    let before = fs::File::create(folder.join("coder-1.session")).unwrap();
+    before.lock().unwrap();
+    let mut coder = bench.agent(&["coder", "--cli", "c"]);
+    coder.until_said("works on t1");
+    let begun = || bench.home().join("begun").exists().then_some(());
+    assert_eq!(until_or("it begins", Duration::from_millis(700), begun), None);
+    before.unlock().unwrap();
+    bench.until_file("begun");
+    coder.stop();
+    bench.until_nothing_runs();
+}

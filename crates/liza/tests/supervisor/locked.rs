@@ -1,0 +1,60 @@
+//! A lock that somebody else holds: three tries, 1–5 s apart, then exit 2.
+
+use std::fs::File;
+use std::time::{Duration, Instant};
+
+use crate::fixture::{Bench, CODER, Supervisor, until_or};
+
+fn bench() -> Bench {
+    let bench = Bench::new("lock_timeout: 1\ncoder_max_wait: 600", &[("c", CODER)]);
+    bench.project.liza(&["add-task", "--id", "later", "--desc", "x", "--draft"]).ok();
+    bench
+}
+
+/// Takes the same lock that flock(1) takes.
+fn hold(bench: &Bench) -> File {
+    let file = File::options().write(true).open(bench.project.root.join(".liza/state.yaml.lock")).unwrap();
+    file.lock().unwrap();
+    file
+}
+
+/// It goes on though a try has failed by now.
+fn still_tries(coder: &mut Supervisor) {
+    let ended = until_or("it gives up", Duration::from_millis(1500), || coder.has_ended());
+    assert_eq!(ended, None, "{}", coder.said());
+}
+
+/// Covers: AG-05, BB-10
+#[test]
+fn after_three_tries_it_ends_with_2_and_has_changed_nothing() {
+    let bench = bench();
+    let lock = hold(&bench);
+    let before = bench.project.state();
+    let begun = Instant::now();
+    let run = bench.project.liza(&["agent", "coder", "--cli", "c", "--json"]);
+    run.refused(2, "locked");
+    let waited = begun.elapsed();
+    // Three waits of a second, and two pauses of one to five between them.
+    assert!(waited >= Duration::from_secs(5), "{waited:?}");
+    assert!(waited <= Duration::from_secs(3 + 10 + 5), "{waited:?}");
+    drop(lock);
+    assert_eq!(bench.project.state(), before);
+}
+
+/// Covers: AG-05
+#[test]
+fn a_lock_that_is_let_go_in_time_is_no_trouble() {
+    let bench = bench();
+    let lock = hold(&bench);
+    let mut coder = bench.agent(&["coder", "--cli", "c"]);
+    still_tries(&mut coder);
+    drop(lock);
+    coder.until_said("waiting");
+    // The same later on: what is to be written waits for its turn.
+    let lock = hold(&bench);
+    coder.signal("TERM");
+    still_tries(&mut coder);
+    drop(lock);
+    assert_eq!(coder.ends(), 0, "{}", coder.said());
+    assert_eq!(bench.entry("coder-1"), None);
+}

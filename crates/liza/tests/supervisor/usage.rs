@@ -1,0 +1,137 @@
+//! What sessions use: read from their output, added up, shown, and told when it is too much.
+
+use std::fs;
+
+use liza_core::record::Status;
+use serde_json::Value;
+
+use crate::fixture::{Bench, until};
+
+fn bench(playbook: &str) -> Bench {
+    let bench = Bench::new("coder_max_wait: 600\nmax_idle_exits: 1", &[]);
+    fs::write(bench.home().join("playbook.yaml"), playbook).unwrap();
+    bench.project.add_task("t1");
+    bench.project.liza(&["add-task", "--id", "later", "--desc", "x", "--draft"]).ok();
+    bench
+}
+
+fn agent_of(status: &Value) -> Value {
+    let agents = status["agents"].as_array().unwrap();
+    agents.iter().find(|agent| agent["id"] == "coder-1").cloned().unwrap_or_default()
+}
+
+fn task_of(status: &Value) -> Value {
+    status["tasks"].as_array().unwrap().iter().find(|task| task["id"] == "t1").cloned().unwrap()
+}
+
+/// Covers: AG-14
+#[test]
+fn what_its_sessions_say_they_used_adds_up_for_agent_and_task() {
+    let bench = bench(
+        "coder:
+  - when: {session: 1}
+    do:
+      - usage: {input: 1000, output: 100, cached: 400, cost-usd: 0.25, context-percent: 88}
+      - usage: {input: 500, output: 10, cost-usd: 0.5, context-percent: 34}
+      - handoff: {summary: half of it, next-action: the rest}
+  - when: {session: 2}
+    do:
+      - usage: {input: 11000, output: 7, context-percent: 12}
+      - write: {path: t1.txt, text: done}
+      - commit: done
+      - submit
+",
+    );
+    let mut coder = bench.agent(&["coder", "--cli", "rehearsal"]);
+    bench.until_status("t1", Status::ReadyForReview);
+    coder.until_said("waiting");
+    let status = bench.project.liza(&["status", "--json"]).result();
+    let (agent, task) = (agent_of(&status), task_of(&status));
+    let all = serde_json::json!({"input": 12_500, "output": 117, "cached": 400, "cost_usd": 0.75});
+    assert_eq!((&agent["usage"], &task["usage"]), (&all, &all), "{agent:#} {task:#}");
+    assert_eq!(agent["context_percent"], 12, "the last that was measured");
+    let text = bench.project.liza(&["status"]).ok().to_owned();
+    assert!(text.contains("context 12 % · 12k tokens, $0.75"), "{text}");
+    assert_eq!(text.matches("12k tokens, $0.75").count(), 2, "agent and task: {text}");
+    let shown = bench.project.liza(&["show", "t1"]).ok().to_owned();
+    assert!(shown.contains("12k tokens in, 400 from the cache, 117 out, $0.75"), "{shown}");
+    coder.stop();
+    let task = task_of(&bench.project.liza(&["status", "--json"]).result());
+    assert_eq!(task["usage"], all, "what the task used stays when the agent has gone");
+}
+
+/// Covers: AG-14, AG-15
+#[test]
+fn a_rehearsal_tells_what_it_really_read_and_wrote() {
+    let bench = bench("coder: []\n");
+    let mut coder = bench.agent(&["coder", "--cli", "rehearsal", "--once"]);
+    assert_eq!(coder.ends(), 0, "{}", coder.said());
+    let usage = bench.task("t1").usage.unwrap();
+    let prompt = bench.prompts().concat().len() as u64 / 4;
+    assert!(usage.input > prompt && usage.input < 4 * prompt, "{usage:?} for a prompt of {prompt}");
+    assert!(usage.output > 0 && usage.cost_usd == 0.0, "{usage:?}");
+}
+
+/// Covers: AG-14
+#[test]
+fn at_ninety_percent_the_human_is_shown_it_and_the_agent_is_told() {
+    let bench = bench(
+        "coder:
+  - when: {session: 1}
+    do:
+      - usage: {context-percent: 93.4}
+      - wait-for: {file: go-on}
+      - liza: [show, '{task}']
+      - handoff: {summary: half of it, next-action: the rest}
+      - liza: [show, '{task}']
+  - do: [{wait-for: {file: never}}]
+",
+    );
+    let mut coder = bench.agent(&["coder", "--cli", "rehearsal"]);
+    coder.until_said("93 % of its context is used: it should hand over");
+    let alert = until("the alarm stands", || {
+        let status = bench.project.liza(&["status", "--json"]).result();
+        status["alerts"].as_array().unwrap().iter().find(|alert| alert["kind"] == "CONTEXT FULL").cloned()
+    });
+    assert_eq!(alert["text"], "coder-1 on t1 — 93 % of its context is used, it should hand over");
+    bench.project.write("go-on", "");
+    coder.until_said("session ended");
+    let said = bench.outputs();
+    assert_eq!(said.matches("93 % of your context is used").count(), 1, "not after the handoff: {said}");
+    assert!(said.contains("liza handoff t1 --summary"), "{said}");
+    until("a new session begins with an empty context", || {
+        (bench.kept("agent-prompts").len() == 2 && bench.entry("coder-1")?.context_percent.is_none())
+            .then_some(())
+    });
+    let status = bench.project.liza(&["status", "--json"]).result();
+    let kinds: Vec<&Value> =
+        status["alerts"].as_array().unwrap().iter().map(|alert| &alert["kind"]).collect();
+    assert!(!kinds.contains(&&Value::from("CONTEXT FULL")), "{kinds:?}");
+    coder.stop();
+}
+
+/// Covers: AG-14, AG-10
+#[test]
+fn nonsense_and_floods_in_the_output_do_nothing_bad() {
+    let bench = bench(
+        r#"coder:
+  - do:
+      - say: '{"type":"usage","input":-5}'
+      - say: '{"type":"usage","input":1e400,"cost_usd":1e400}'
+      - say: '{"type":"usage","input":18446744073709551616}'
+      - say: '{"type":"usage","input":1,"context_percent":1000000}'
+      - say: '{"type":"usage","key":"very-secret-value-0123456789","output":5}'
+      - say: '  {"type":"usage","output":700}'
+      - check: echo '{"type":"usage","output":9000}'
+      - misbehave: {flood: 18000}
+      - usage: {output: 2}
+"#,
+    );
+    let mut coder = bench.agent(&["coder", "--cli", "rehearsal", "--once"]);
+    assert_eq!(coder.ends(), 0, "{}", coder.said());
+    assert!(coder.said().contains("floods its output"), "{}", coder.said());
+    let usage = bench.task("t1").usage.unwrap();
+    assert_eq!((usage.input, usage.output, usage.cost_usd), (0, 7, 0.0), "also what comes after the flood");
+    assert!(!bench.project.state().contains("very-secret") && !bench.outputs().contains("very-secret"));
+    bench.is_sound();
+}
