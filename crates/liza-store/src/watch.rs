@@ -43,14 +43,30 @@ impl Watch {
 }
 
 impl Store {
-    /// Begins to watch the folder of the blackboard: the state, the log, and the files by which people stop everybody.
+    /// Begins to watch the folder of the blackboard: the state, and the files by which people stop everybody.
     ///
     /// # Errors
     /// When the system has no more watches to give; the caller then has to look by itself now and then.
     pub fn watch(&self) -> Result<Watch, StoreError> {
+        self.watch_for(|name| !is_step(name) && name != LOG)
+    }
+
+    /// Begins to watch the log, which is written after the state.
+    ///
+    /// # Errors
+    /// As [`Store::watch`].
+    pub fn watch_log(&self) -> Result<Watch, StoreError> {
+        self.watch_for(|name| name == LOG)
+    }
+
+    fn watch_for(&self, matters: fn(&str) -> bool) -> Result<Watch, StoreError> {
         let (sender, events) = channel();
         let told = move |event: notify::Result<notify::Event>| {
-            if event.map_or(true, |event| matters(&event)) {
+            let counts = |event: notify::Event| {
+                !matches!(event.kind, EventKind::Access(_))
+                    && (event.need_rescan() || event.paths.iter().any(|path| matters(&name_of(path))))
+            };
+            if event.map_or(true, counts) {
                 // Nobody listens any more: then there is nobody to tell.
                 let _ = sender.send(());
             }
@@ -64,13 +80,15 @@ impl Store {
     }
 }
 
-/// Whether an event is more than our own steps on the way to a change, or the watcher's notes about what it told.
-fn matters(event: &notify::Event) -> bool {
-    let step = |path: &Path| {
-        let name = path.file_name().unwrap_or_default().to_string_lossy();
-        (name.starts_with("state.yaml.") && !name.starts_with("state.yaml.stale-"))
-            || name.starts_with("alerts.")
-    };
-    !matches!(event.kind, EventKind::Access(_))
-        && (event.need_rescan() || !event.paths.iter().all(|path| step(path)))
+const LOG: &str = "log.yaml";
+
+fn name_of(path: &Path) -> String {
+    path.file_name().unwrap_or_default().to_string_lossy().into_owned()
+}
+
+/// Our own steps on the way to a change, locks, and the watcher's notes about what it told.
+fn is_step(name: &str) -> bool {
+    (name.starts_with("state.yaml.") && !name.starts_with("state.yaml.stale-"))
+        || name.starts_with("alerts.")
+        || name.ends_with(".lock")
 }

@@ -42,7 +42,7 @@ pub(super) fn run(args: &Args, context: &Context) -> Result<Reply, CommandError>
     check_agent(args.agent.as_deref())?;
     let project = context.project()?;
     // Watched before the first look, so that nothing falls between the two.
-    let watch = if args.follow { project.store().watch().ok() } else { None };
+    let watch = if args.follow { project.store().watch_log().ok() } else { None };
     let mut book = project.store().logbook();
     let mut entries = wanted(args, book.read_on()?);
     if let Some(last) = args.last {

@@ -1,10 +1,9 @@
 //! What a session came to, in words for people.
 
 use liza_core::State;
-use liza_core::agent::Role;
-use liza_core::event::one_line;
+use liza_core::event::{HistoryEvent, one_line};
 use liza_core::goal::GoalStatus;
-use liza_core::ids::TaskId;
+use liza_core::ids::{AgentId, TaskId};
 use liza_core::record::{Status, TaskRecord};
 use liza_core::supervise::Session;
 
@@ -17,7 +16,7 @@ pub(super) fn of_session(state: &State, session: &Session, progress: bool) -> Op
         None => of_planning(state, session),
         Some(task) if progress => {
             let record = &state.board.body(task).ok()?.record;
-            Some(of_work(task, record, session.agent.role()))
+            Some(of_work(task, record, session.agent))
         }
         Some(_) => None,
     }
@@ -36,25 +35,28 @@ fn of_planning(state: &State, session: &Session) -> Option<String> {
     }
 }
 
-fn of_work(task: &TaskId, record: &TaskRecord, role: Role) -> String {
-    let commit = record.review_commit.as_ref().map_or("?", |commit| commit.short());
-    let text = |text: &Option<String>| one_line(text.as_deref().unwrap_or("?"), REASON_MAX);
-    match (role, record.status) {
-        (_, Some(Status::Claimed)) => format!("{task} handed over to its next session"),
-        (_, Some(Status::Blocked)) => format!("{task} BLOCKED: {}", text(&record.blocked_reason)),
-        (Role::CodeReviewer, Some(Status::Approved)) => format!("{task} APPROVED at {commit}"),
-        (Role::CodeReviewer, Some(Status::Rejected)) => {
-            format!("{task} REJECTED: {}", one_line(blocker(record), REASON_MAX))
-        }
-        (Role::Coder, Some(Status::ReadyForReview)) => format!("{task} submitted for review at {commit}"),
-        (_, Some(status)) => format!("{task} is {status} by now"),
-        (_, None) => format!("{task} has left its hands"),
+/// The last thing that the agent did to the task, whatever others have done to it since.
+fn of_work(task: &TaskId, record: &TaskRecord, agent: AgentId) -> String {
+    let name = agent.to_string();
+    let own = |event: &&HistoryEvent| event.agent.as_deref() == Some(&name);
+    let Some(event) = record.history.iter().flatten().rev().find(own) else {
+        return format!("{task} has left its hands");
+    };
+    let word = |key: &str| event.more.get(key).map(ToString::to_string).unwrap_or_default();
+    let commit = || word("commit").chars().take(8).collect::<String>();
+    let reason = || one_line(blocker(&word("reason")), REASON_MAX);
+    match event.event.as_str() {
+        "ready_for_review" => format!("{task} submitted for review at {}", commit()),
+        "approved" => format!("{task} APPROVED at {}", commit()),
+        "rejected" => format!("{task} REJECTED: {}", reason()),
+        "blocked" => format!("{task} BLOCKED: {}", reason()),
+        "handoff" => format!("{task} handed over to its next session"),
+        other => format!("{task}: {other}"),
     }
 }
 
-/// The first thing that stands in the way, where the rejection has the proper format.
-fn blocker(record: &TaskRecord) -> &str {
-    let reason = record.rejection_reason.as_deref().unwrap_or("?");
+/// The first thing that stands in the way, where a rejection has the proper format.
+fn blocker(reason: &str) -> &str {
     let line = reason.lines().find_map(|line| line.split_once("[blocker] "));
     line.map_or(reason, |(_, issue)| issue)
 }
