@@ -30,7 +30,6 @@ pub fn sightings(project: &Project, state: &State, now: Timestamp) -> Sightings 
         violations: invariants::validate(state, &Disk::below(project.root()), now),
         unreadable: None,
         stale_edits: stale_edits(project.folder()),
-        stray_changes: Vec::new(),
     }
 }
 

@@ -13,6 +13,7 @@ use crate::breaker::BreakerStatus;
 use crate::ids::AgentId;
 use crate::invariants::Violation;
 use crate::metrics::sprint_metrics;
+use crate::notes::{Anomaly, AnomalyType};
 use crate::time::{Seconds, Timestamp};
 
 /// How loud an alarm is.
@@ -94,8 +95,6 @@ pub struct Sightings {
     pub unreadable: Option<String>,
     /// Hand edits that were based on an older revision, by the file that keeps them.
     pub stale_edits: Vec<String>,
-    /// Trees that an agent changed outside its task.
-    pub stray_changes: Vec<String>,
 }
 
 /// The kind of alarm that tells of a violation.
@@ -135,10 +134,26 @@ pub fn alarms(state: &State, seen: &Sightings, now: Timestamp) -> Vec<Alarm> {
         );
         found.push(Alarm::warning("STALE EDIT", file, text));
     }
-    for place in &seen.stray_changes {
-        found.push(Alarm::critical("STRAY CHANGES", place, format!("{place} was changed outside a task")));
-    }
+    found.extend(strays(state));
     found
+}
+
+/// Changes that a supervisor saw outside any task, in this sprint and since a human last looked at it.
+fn strays(state: &State) -> Vec<Alarm> {
+    let Some(sprint) = state.board.sprint.ready() else { return Vec::new() };
+    let looked = sprint.decisions.last().map(|decision| decision.timestamp);
+    let stray = |anomaly: &&Anomaly| {
+        anomaly.kind == AnomalyType::ScopeDeviation.name()
+            && anomaly.task.is_none()
+            && sprint.timeline.started.is_none_or(|started| anomaly.timestamp >= started)
+            && looked.is_none_or(|looked| anomaly.timestamp > looked)
+    };
+    let told = |anomaly: &Anomaly| {
+        let who = anomaly.reporter.as_deref().unwrap_or("somebody");
+        let what = anomaly.details.get("deviation").map(ToString::to_string).unwrap_or_default();
+        Alarm::critical("STRAY CHANGES", who, format!("{who} — {what}")).since(anomaly.timestamp)
+    };
+    state.journal.anomalies.iter().filter(stray).map(told).collect()
 }
 
 /// Sessions whose context is nearly used up.

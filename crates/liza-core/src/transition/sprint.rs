@@ -275,18 +275,17 @@ fn leave_checkpoint(tx: &mut Tx<'_>) -> Result<(), Refusal> {
 pub(super) fn pause(tx: &mut Tx<'_>) -> Result<(), Refusal> {
     let now = tx.now;
     // A blackboard whose sprint cannot be read is no reason to let everybody run on.
-    let known = |sprint: &Sprint| sprint.timeline.paused_at.is_some();
-    if !tx.board.sprint.ready().is_some_and(known)
-        && let Ok(sprint) = tx.sprint()
-    {
+    let known = tx.board.sprint.ready().is_some_and(|sprint| sprint.timeline.paused_at.is_some());
+    if !known && let Ok(sprint) = tx.sprint() {
         sprint.timeline.paused_at = Some(now);
     }
     tx.effect(Effect::Raise(HaltFile::Pause));
-    if !tx.halt.pause {
+    let changed = !known || !tx.halt.pause;
+    if changed {
         tx.log(LogAction::Paused, None, "paused");
     }
     tx.reply("paused", true);
-    tx.reply("changed", !tx.halt.pause);
+    tx.reply("changed", changed);
     Ok(())
 }
 
@@ -304,7 +303,8 @@ pub(super) fn resume(tx: &mut Tx<'_>, decision: Option<&str>, note: Option<&str>
     } else {
         leave_checkpoint(tx)?
     }
-    if tx.board.sprint.get(Section::Sprint)?.timeline.paused_at.is_some() {
+    let paused = tx.board.sprint.get(Section::Sprint)?.timeline.paused_at.is_some();
+    if paused {
         tx.sprint()?.timeline.paused_at = None;
     }
     tx.effect(Effect::Lower(HaltFile::Pause));
@@ -316,7 +316,7 @@ pub(super) fn resume(tx: &mut Tx<'_>, decision: Option<&str>, note: Option<&str>
         (Some(text), None) | (None, Some(text)) => text.to_owned(),
         (None, None) => "resumed".to_owned(),
     };
-    let stood = at_checkpoint || tx.halt.pause || tx.halt.checkpoint;
+    let stood = at_checkpoint || paused || tx.halt.pause || tx.halt.checkpoint;
     let changed = stood || decision.is_some() || note.is_some();
     if changed {
         tx.log(if stop { LogAction::Aborted } else { LogAction::Resumed }, None, &detail);

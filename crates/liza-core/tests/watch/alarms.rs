@@ -8,9 +8,11 @@ use liza_core::breaker::{BreakerStatus, Trigger};
 use liza_core::event::{EventName, HistoryEvent};
 use liza_core::ids::DiscoveryId;
 use liza_core::invariants::{Subject, Violation};
-use liza_core::notes::{Discovery, Severity, Urgency};
+use liza_core::notes::{Anomaly, Discovery, Severity, Urgency};
 use liza_core::record::{Status, TaskRecord};
+use liza_core::sprint::Decision;
 use liza_core::time::{Seconds, Timestamp};
+use liza_core::value::{Fields, Value};
 
 use crate::fixture::*;
 
@@ -386,13 +388,36 @@ fn a_file_that_cannot_be_read_is_told_and_forgets_nothing() {
     assert_eq!(episodes.advance(&blind).len(), 1, "unreadable again is another episode");
 }
 
+/// Covers: SP-05
+#[test]
+fn what_was_changed_outside_a_task_is_told_until_somebody_has_looked() {
+    let mut state = empty_state();
+    let details = Fields::from_iter([("deviation".to_owned(), Value::from("the checkout changed"))]);
+    let anomaly = |kind: &str, on: Option<&str>| Anomaly {
+        timestamp: now(),
+        task: on.map(task),
+        reporter: Some("planner-1".to_owned()),
+        kind: kind.to_owned(),
+        details: details.clone(),
+    };
+    state.journal.anomalies = vec![anomaly("workaround", None), anomaly("scope_deviation", Some("t"))];
+    assert_eq!(lines(&state, &quiet(), now()), Vec::<String>::new(), "those are for the code reviewer");
+    state.journal.anomalies.push(anomaly("scope_deviation", None));
+    let told = ["🚨 STRAY CHANGES: planner-1 — the checkout changed"];
+    assert_eq!(lines(&state, &quiet(), now()), told);
+    if let Loaded::Ready(sprint) = &mut state.board.sprint {
+        let (timestamp, decision) = (now(), "continue".to_owned());
+        sprint.decisions.push(Decision { timestamp, decision, note: None });
+    }
+    assert_eq!(lines(&state, &quiet(), now()), Vec::<String>::new());
+}
+
 /// Covers: SP-05, IV-16
 #[test]
-fn every_violation_is_told_and_strays_too() {
+fn every_violation_is_told() {
     let wrong = |message: &str| Violation { subject: Subject::Task(task("t")), message: message.to_owned() };
     let seen = Sightings {
         violations: vec![wrong("no done_when"), wrong("no spec_ref")],
-        stray_changes: vec!["src/a.rs".to_owned()],
         ..quiet()
     };
     let told = lines(&empty_state(), &seen, now());
@@ -400,8 +425,7 @@ fn every_violation_is_told_and_strays_too() {
         told,
         [
             "🚨 INVALID STATE: t: no done_when",
-            "🚨 INVALID STATE: t: no spec_ref",
-            "🚨 STRAY CHANGES: src/a.rs was changed outside a task"
+            "🚨 INVALID STATE: t: no spec_ref"
         ]
     );
 }
