@@ -269,6 +269,24 @@ fn below(text: &str, range: Range<usize>, parent: usize, dash_may_align: bool) -
     }
 }
 
+/// The entries of a block list that holds something, each from its line to that of the next: a jump from dash to dash.
+/// Nothing else in a list can stand in the column of its dashes but a comment.
+pub(crate) fn entries(text: &str, range: Range<usize>) -> Vec<Range<usize>> {
+    let Some(first) = Lines::new(text, range.clone()).find(|line| is_content(text, line)) else {
+        return Vec::new();
+    };
+    let dash = format!("\n{}-", " ".repeat(first.indent));
+    let rest = &text.as_bytes()[first.end..range.end];
+    let mut entries = vec![first.start..range.end];
+    for at in memchr::memmem::find_iter(rest, &dash).map(|at| first.end + at + 1) {
+        if let Some(last) = entries.last_mut() {
+            last.end = at;
+        }
+        entries.push(at..range.end);
+    }
+    entries
+}
+
 fn list_items(text: &str, range: Range<usize>, indent: usize) -> Result<Vec<Item>, Unsure> {
     let mut items: Vec<Item> = Vec::new();
     for line in Lines::new(text, range) {
