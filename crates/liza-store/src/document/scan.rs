@@ -277,12 +277,12 @@ pub(crate) fn entries(text: &str, range: Range<usize>) -> Vec<Range<usize>> {
     };
     let dash = format!("\n{}-", " ".repeat(first.indent));
     let rest = &text.as_bytes()[first.end..range.end];
-    let mut entries = vec![first.start..range.end];
-    for at in memchr::memmem::find_iter(rest, &dash).map(|at| first.end + at + 1) {
-        if let Some(last) = entries.last_mut() {
-            last.end = at;
-        }
-        entries.push(at..range.end);
+    let more = memchr::memmem::find_iter(rest, &dash).map(|at| first.end + at + 1);
+    let mut entries = Vec::new();
+    let mut start = first.start;
+    for next in more.chain([range.end]) {
+        entries.push(start..next);
+        start = next;
     }
     entries
 }
