@@ -10,7 +10,7 @@ use std::time::Duration;
 use liza_core::board::{Board, Section, State};
 use liza_core::config::Config;
 use liza_core::effect::Effect;
-use liza_core::event::LogEntry;
+use liza_core::event::{LogEntry, one_line};
 use liza_core::ids::{Revision, TaskId, Worktree};
 use liza_core::invariants::{self, Facts, Violation};
 use liza_core::time::Timestamp;
@@ -23,6 +23,9 @@ use crate::error::StoreError;
 use crate::file::{Current, Folder, Held, Imprint, Notice, Origin, Patience, Write};
 use crate::wire::{self, Spliced, View, body_of};
 use crate::yaml::{self, to_value};
+
+/// The longest detail of a log entry, in characters.
+const DETAIL_LIMIT: usize = 1_000;
 
 /// What came of a command.
 #[must_use = "effects still have to run"]
@@ -388,7 +391,9 @@ impl Store {
     }
 
     pub(crate) fn log_text(&self, entry: &LogEntry, revision: Revision) -> Result<String, StoreError> {
-        let mut value = to_value(entry).map_err(|error| self.unfaithful(error.to_string()))?;
+        // It has to fit into a record, whoever wrote it.
+        let entry = LogEntry { detail: one_line(&entry.detail, DETAIL_LIMIT), ..entry.clone() };
+        let mut value = to_value(&entry).map_err(|error| self.unfaithful(error.to_string()))?;
         if let Value::Map(fields) = &mut value {
             fields.insert("revision".to_owned(), Value::Int(i64::try_from(revision.0).unwrap_or(i64::MAX)));
         }

@@ -10,7 +10,7 @@ mod scan;
 pub(crate) use edit::{Edit, Edits, Plan, apply, merge, untyped};
 pub(crate) use meaning::{holds, says};
 pub(crate) use scan::{
-    Block, Item, Line, Lines, Shape, Unsure, agrees, line_start, sections, shape, split_key,
+    Block, Item, Line, Lines, Shape, Unsure, agrees, entries, line_start, sections, shape, split_key,
 };
 
 #[cfg(test)]

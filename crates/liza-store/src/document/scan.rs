@@ -160,16 +160,20 @@ pub(crate) fn split_key(text: &str, start: usize, end: usize) -> Option<(Range<u
 pub(crate) fn sections(text: &str) -> Result<Vec<Block>, Unsure> {
     let bytes = text.as_bytes();
     let mut found: Vec<Block> = Vec::with_capacity(16);
-    let begin = |start: usize, found: &mut Vec<Block>| {
-        // Most lines are indented or blank; everything else is looked at more closely.
-        match bytes.get(start) {
-            None | Some(b' ' | b'\n' | b'\r' | b'#') => Ok(()),
-            Some(_) => section_line(text, start, found),
+    if bytes.first().is_some_and(|first| may_begin_section(*first)) {
+        section_line(text, 0, &mut found)?;
+    }
+    let mut at = 0;
+    while at < bytes.len() {
+        let part = &bytes[at..(at + STRIDE + 1).min(bytes.len())];
+        if has_section_line(part) {
+            for n in memchr::memchr_iter(b'\n', &part[..part.len().min(STRIDE)]) {
+                if part.get(n + 1).is_some_and(|first| may_begin_section(*first)) {
+                    section_line(text, at + n + 1, &mut found)?;
+                }
+            }
         }
-    };
-    begin(0, &mut found)?;
-    for at in memchr::memchr_iter(b'\n', bytes) {
-        begin(at + 1, &mut found)?;
+        at += STRIDE;
     }
     let indented_first = || Lines::new(text, 0..text.len()).find(|line| is_content(text, line));
     if indented_first().is_some_and(|line| line.indent > 0) {
@@ -180,6 +184,24 @@ pub(crate) fn sections(text: &str) -> Result<Vec<Block>, Unsure> {
         block.end = last_content(text, block.start, limit);
     }
     Ok(found)
+}
+
+/// How many bytes are looked at together.
+const STRIDE: usize = 256;
+
+/// Whether a line that begins so is looked at more closely: most lines are indented or blank.
+fn may_begin_section(first: u8) -> bool {
+    !matches!(first, b' ' | b'\n' | b'\r' | b'#')
+}
+
+/// Whether a line in these bytes may begin a section. Without a branch, so that many bytes are compared at once: this
+/// is the one loop that sees every byte of the file.
+fn has_section_line(part: &[u8]) -> bool {
+    let next = part.get(1..).unwrap_or_default();
+    part.iter().zip(next).fold(false, |any, (byte, next)| {
+        let indented_or_blank = (*next == b' ') | (*next == b'\n') | (*next == b'\r') | (*next == b'#');
+        any | ((*byte == b'\n') & !indented_or_blank)
+    })
 }
 
 fn section_line(text: &str, start: usize, found: &mut Vec<Block>) -> Result<(), Unsure> {
@@ -245,6 +267,24 @@ fn below(text: &str, range: Range<usize>, parent: usize, dash_may_align: bool) -
     } else {
         map_blocks(text, from..range.end, first.indent).map(Shape::Map)
     }
+}
+
+/// The entries of a block list that holds something, each from its line to that of the next: a jump from dash to dash.
+/// Nothing else in a list can stand in the column of its dashes but a comment.
+pub(crate) fn entries(text: &str, range: Range<usize>) -> Vec<Range<usize>> {
+    let Some(first) = Lines::new(text, range.clone()).find(|line| is_content(text, line)) else {
+        return Vec::new();
+    };
+    let dash = format!("\n{}-", " ".repeat(first.indent));
+    let rest = &text.as_bytes()[first.end..range.end];
+    let more = memchr::memmem::find_iter(rest, &dash).map(|at| first.end + at + 1);
+    let mut entries = Vec::new();
+    let mut start = first.start;
+    for next in more.chain([range.end]) {
+        entries.push(start..next);
+        start = next;
+    }
+    entries
 }
 
 fn list_items(text: &str, range: Range<usize>, indent: usize) -> Result<Vec<Item>, Unsure> {

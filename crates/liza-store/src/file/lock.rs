@@ -103,8 +103,8 @@ impl Pause {
         self.state ^= self.state << 17;
         let ceiling = match waited.as_millis() {
             0..20 => 2_000,
-            20..500 => 8_000,
-            500..1500 => 3_000,
+            20..250 => 8_000,
+            250..750 => 3_000,
             _ => 600,
         };
         Duration::from_micros(200 + self.state % ceiling)

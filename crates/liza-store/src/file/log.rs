@@ -82,7 +82,14 @@ pub(super) fn complete_all<'e>(
         at += if here { entry.text.len() } else { 0 };
         here
     };
-    if entries.clone().all(is_next) { Ok(()) } else { entries.try_for_each(|entry| complete(path, entry)) }
+    if entries.clone().all(is_next) {
+        return Ok(());
+    }
+    // A power cut may leave zeros where text should be; they are nobody's.
+    for at in memchr::memchr_iter(0, &tail) {
+        blank(path, first.offset + at as u64, 1)?;
+    }
+    entries.try_for_each(|entry| complete(path, entry))
 }
 
 fn length(path: &Path) -> std::io::Result<u64> {

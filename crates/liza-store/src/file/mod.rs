@@ -341,7 +341,7 @@ impl Held {
         let synced = synced.and_then(|()| if logged { self.sync_record() } else { Ok(()) });
         let aside = synced.and_then(|()| if copied { Ok(()) } else { replace::link_aside(&self.folder) });
         let renamed = aside.and_then(|()| replace::rename(&self.folder, temporary));
-        if let (Err(_), Some(before)) = (&renamed, before) {
+        if renamed.is_err() {
             // The record says that a write is under way; it is not.
             self.slots.retract(self.lock.file(), &self.folder.lock(), before)?;
         }

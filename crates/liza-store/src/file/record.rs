@@ -16,7 +16,7 @@ use crate::error::StoreError;
 
 /// Room for one record. Edits that do not fit are not recorded; a copy is kept instead.
 const SLOT: usize = 64 * 1024;
-const EDITS_LIMIT: usize = 40 * 1024;
+const EDITS_LIMIT: usize = 32 * 1024;
 /// How much of a slot is read at first; nearly every record is shorter.
 const PAGE: usize = 2 * 1024;
 /// How many slots there are: one for the newest, one for the newest durable one, one to write to.
@@ -257,10 +257,22 @@ impl Slots {
         self.write_to((0..SLOTS).find(is_free).unwrap_or_default(), file, path, record)
     }
 
-    /// Writes a record over the newest, whose write has come to nothing.
-    pub(super) fn retract(&mut self, file: &File, path: &Path, record: Record) -> Result<(), StoreError> {
+    /// Writes the record that was there before over the newest, whose write has come to nothing.
+    pub(super) fn retract(
+        &mut self,
+        file: &File,
+        path: &Path,
+        before: Option<Record>,
+    ) -> Result<(), StoreError> {
         let slot = self.newest.as_ref().map_or(0, |(slot, _)| *slot);
-        self.write_to(slot, file, path, record)
+        match before {
+            Some(record) => self.write_to(slot, file, path, record),
+            None => {
+                self.newest = None;
+                let nothing = [0; MAGIC.len()];
+                file.write_all_at(&nothing, (slot * SLOT) as u64).map_err(StoreError::io("write", path))
+            }
+        }
     }
 
     /// Says that the write of the newest record has happened, so that its record is durable if it has a log entry.
@@ -282,7 +294,7 @@ impl Slots {
         record.sequence = self.newest().map_or(1, |newest| newest.sequence + 1);
         let mut bytes = record.encode();
         if bytes.len() > SLOT {
-            // Only a log entry can be that long; without its edits the record fits, and the copy is not needed to exist.
+            // Without its edits it fits; what they would be needed for is told where they are missed.
             record.edits.clear();
             bytes = record.encode();
         }

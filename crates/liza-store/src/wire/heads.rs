@@ -10,7 +10,7 @@ use liza_core::ids::{Revision, TaskId};
 use liza_core::record::Status;
 use liza_core::time::Timestamp;
 
-use crate::document::{Item, Line, Lines, Unsure, split_key};
+use crate::document::{Item, Line, Lines, Unsure, entries, split_key};
 
 /// The value is not in a form that a line scan understands.
 pub(super) struct NeedsParser;
@@ -61,24 +61,16 @@ impl Scan<'_> {
         Ok(())
     }
 
-    /// Jumps from dash to dash, and reads the lines of the tasks that are wanted. Nothing else in a list can stand in
-    /// the column of its dashes but a comment.
+    /// Reads the lines of the tasks that are wanted, and no others.
     fn only(&mut self, range: Range<usize>, wanted: &[TaskId]) -> Result<(), Unsure> {
-        let content = |line: &Line| line.first(self.text).is_some_and(|first| first != b'#');
-        let Some(first) = Lines::new(self.text, range.clone()).find(content) else { return Ok(()) };
-        let dash = format!("\n{}-", " ".repeat(first.indent));
-        let rest = &self.text.as_bytes()[first.end..range.end];
-        let more = memchr::memmem::find_iter(rest, &dash).map(|at| first.end + at + 1);
-        let mut begin = first.start;
-        for next in more.chain([range.end]) {
-            let line = Lines::new(self.text, begin..next).next().ok_or(Unsure)?;
+        for entry in entries(self.text, range) {
+            let line = Lines::new(self.text, entry.clone()).next().ok_or(Unsure)?;
             if !line.is_dash(self.text) {
                 return Err(Unsure);
             }
             if self.is_wanted(&line, wanted)? {
-                self.lines(begin..next)?;
+                self.lines(entry)?;
             }
-            begin = next;
         }
         Ok(())
     }

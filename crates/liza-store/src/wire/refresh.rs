@@ -10,7 +10,7 @@ use liza_core::board::{Loaded, Section, Slot, State};
 use liza_core::ids::TaskId;
 
 use super::read::{View, parse_part, task_slot};
-use crate::document::{Block, Line, Lines};
+use crate::document::{Block, entries};
 
 /// Where the blocks of one version stand.
 #[derive(Debug)]
@@ -34,23 +34,15 @@ impl Layout {
     }
 }
 
-/// The entries of a block list, each up to the next. Nothing else can stand in the column of the dashes but a comment.
+/// Where the tasks stand; nothing where they are not in a block list.
 fn items(text: &str, block: &Block) -> Option<Vec<Range<usize>>> {
     let rest = &text[block.after..block.end];
     let (first, below) = rest.split_once('\n').unwrap_or((rest, ""));
-    if first.trim() == "[]" && below.is_empty() {
-        return Some(Vec::new());
+    let found = entries(text, block.end - below.len()..block.end);
+    match first.trim() {
+        "[]" => found.is_empty().then_some(found),
+        first => (first.is_empty() || first.starts_with('#')).then_some(found),
     }
-    let range = block.end - below.len()..block.end;
-    let content = |line: &Line| line.first(text).is_some_and(|first| first != b'#');
-    let first = Lines::new(text, range.clone()).find(content)?;
-    let dash = format!("\n{}-", " ".repeat(first.indent));
-    let rest = &text.as_bytes()[first.end..range.end];
-    let starts: Vec<usize> = std::iter::once(first.start)
-        .chain(memchr::memmem::find_iter(rest, &dash).map(|at| first.end + at + 1))
-        .collect();
-    let ends = starts[1..].iter().copied().chain([range.end]);
-    Some(starts.iter().copied().zip(ends).map(|(start, end)| start..end).collect())
 }
 
 /// Whether everything could be understood. A fault names its line, and lines move.

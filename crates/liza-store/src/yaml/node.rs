@@ -107,7 +107,7 @@ impl<'a> Node<'a> {
     }
 
     /// The same list, beginning where its first entry begins; lines after `|` begin elsewhere.
-    pub(super) fn from_first_item(self) -> Option<Self> {
+    pub(super) fn begun_by_first_item(self) -> Option<Self> {
         let first = self.items().first()?;
         let (place, start) = (first.place, first.start);
         let is_block = matches!(first.kind, Kind::Scalar(_, Style::Block));

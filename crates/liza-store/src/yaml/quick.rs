@@ -169,7 +169,7 @@ impl<'t> Reader<'t> {
             Some(below) if below.indent > column => self.collection(below, below.content(), depth),
             Some(below) if below.indent == column && is_dash(self.bytes, below.content(), below.end) => {
                 // The parser has this list begin with its first entry, and not with the dash.
-                self.collection(below, below.content(), depth)?.from_first_item()
+                self.collection(below, below.content(), depth)?.begun_by_first_item()
             }
             Some(_) | None => Some(self.scalar(line, end..end, Cow::Borrowed("~"), Style::Plain)),
         }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use liza_core::board::{Body, Loaded, State};
 use liza_core::record::Status;
 use liza_core::{Command, Refusal};
-use liza_store::{Store, StoreError};
+use liza_store::{Store, StoreError, read_state};
 
 use crate::support::*;
 
@@ -187,4 +187,41 @@ fn a_look_sees_a_persons_edit_of_the_same_length_and_survives_a_bad_one() {
     assert!(matches!(reader.look(), Err(StoreError::Broken(_))));
     project.write(&text);
     assert_eq!(reader.look().unwrap(), first);
+}
+
+/// Covers: BB-07, BB-09
+#[test]
+fn a_look_tells_the_line_of_a_fault_as_it_is_now() {
+    let project = Project::new("look-fault");
+    for id in ["one", "two"] {
+        project.add_task(id);
+    }
+    let mut reader = project.store().reader();
+    drop(reader.look().unwrap());
+    let (first, second) =
+        project.text().split_once("- id: two").map(|(a, b)| (a.to_owned(), b.to_owned())).unwrap();
+    project.write(&format!("{first}- id: two{}", second.replacen("priority: 3", "priority: high", 1)));
+    for text in ["x", "y"] {
+        // Each note and each event moves the lines below it.
+        project.run(note(text));
+        project.run(Command::MarkBlocked {
+            task: task("one"),
+            reason: text.to_owned(),
+            questions: vec![text.to_owned()],
+            attempted: Vec::new(),
+        });
+        let parsed = read_state(&project.file("state.yaml")).unwrap();
+        assert_eq!(parsed.board.body(&task("two")).unwrap().faults.len(), 1);
+        assert_eq!(*reader.look().unwrap(), parsed, "{}", project.text());
+        if text == "x" {
+            project.run(Command::Unblock {
+                task: task("one"),
+                reset_cycles: false,
+                same_coder: false,
+                keep_worktree: false,
+                assessment: None,
+            });
+            assert_eq!(*reader.look().unwrap(), read_state(&project.file("state.yaml")).unwrap());
+        }
+    }
 }

@@ -180,3 +180,121 @@ fn hundreds_of_random_kills_of_concurrent_writers() {
     );
     assert!(kills >= 200 && acknowledged_notes.len() > 60);
 }
+
+const SLOT: usize = 64 * 1024;
+
+/// The record in a slot, without what an older and longer one has left behind it.
+fn record_in(slot: &[u8]) -> String {
+    let text = String::from_utf8_lossy(slot);
+    let (head, rest) = text.split_once('\n').unwrap_or_default();
+    let length = head.split(' ').nth(2).and_then(|length| length.parse().ok()).unwrap_or(0);
+    rest[..length].to_owned()
+}
+
+/// The files of a project after a power cut: the log as given, and only the records that are to be kept.
+fn after_power_cut(project: &Project, log: &[u8], keep: &dyn Fn(&[u8]) -> bool) -> Project {
+    let copy = Project::empty("power-cut");
+    for name in ["state.yaml", "state.yaml.prev"] {
+        std::fs::copy(project.file(name), copy.file(name)).unwrap();
+    }
+    let mut records = std::fs::read(project.file("state.yaml.lock")).unwrap();
+    records.chunks_mut(SLOT).filter(|slot| !keep(slot)).for_each(|slot| slot.fill(0));
+    std::fs::write(copy.file("state.yaml.lock"), records).unwrap();
+    std::fs::write(copy.file("log.yaml"), log).unwrap();
+    copy
+}
+
+/// Up to where the log was made durable, as the records that are kept say: the first entry that they still hold.
+fn durable_log(project: &Project, keep: &dyn Fn(&[u8]) -> bool) -> usize {
+    let records = std::fs::read(project.file("state.yaml.lock")).unwrap();
+    let record = record_in(records.chunks(SLOT).find(|slot| keep(slot)).unwrap());
+    let offset = |line: &str| {
+        let mut words = line.split(' ');
+        matches!(words.next(), Some("log" | "carried")).then(|| words.next()?.parse().ok()).flatten()
+    };
+    record.lines().filter_map(offset).min().unwrap()
+}
+
+/// The log is made durable now and then only; what is not durable there is in a record that is.
+///
+/// Covers: BB-12
+#[test]
+fn a_power_cut_takes_no_entry_from_the_log() {
+    for notes in [1, 2, 14, 15, 40] {
+        let project = Project::new("cut");
+        project.run(register("coder-1"));
+        for n in 0..notes {
+            project.run(note(&format!("note.{n}.")));
+        }
+        // Unlogged writes: their records are not durable, and must not have taken the place of the one that is.
+        for _ in 0..5 {
+            project.run(heartbeat("coder-1"));
+        }
+        let (log, last) = (project.log(), format!("note.{}.", notes - 1));
+        let keep = |slot: &[u8]| record_in(slot).contains("\nlog ") && record_in(slot).contains(&last);
+        let durable = durable_log(&project, &keep);
+        assert!(durable < log.len());
+        // With the two entries before them, fourteen notes are the last that wait for the log to be made durable.
+        assert_eq!(durable == 0, notes <= 14, "{notes} notes: {durable}");
+        for cut in (durable..=log.len()).step_by(11) {
+            for zeros in [0, log.len() - cut] {
+                let torn = [&log.as_bytes()[..cut], &vec![0; zeros]].concat();
+                let copy = after_power_cut(&project, &torn, &keep);
+                assert!(copy.store().settle().unwrap().is_empty());
+                let found = copy.log();
+                for n in 0..notes {
+                    let count = found.matches(&format!("detail: note.{n}.\n")).count();
+                    assert_eq!(count, 1, "{notes} notes, cut at {cut}, {n}:\n{found:?}");
+                }
+                assert_eq!(found.matches("timestamp: ").count(), notes + 2, "cut at {cut}:\n{found:?}");
+                assert!(!found.contains('\0'));
+                assert!(zeros > 0 || found == log, "cut at {cut}:\n{found:?}");
+            }
+        }
+    }
+}
+
+/// The calls that change files or make them durable, one per line, with the files that they are about.
+fn trace_of(project: &Project, work: &str) -> String {
+    let trace = project.root.join("trace");
+    let calls = "trace=write,pwrite64,fdatasync,fsync,rename";
+    let options = ["-y", "-o", &trace.display().to_string(), "-e", calls].map(str::to_owned);
+    assert!(traced(project, &options, work).status.success());
+    std::fs::read_to_string(&trace).unwrap()
+}
+
+/// Covers: BB-09, BB-12
+#[test]
+fn what_must_be_durable_is_so_before_the_new_version_has_its_name() {
+    if !has_strace() {
+        println!("SKIPPED: strace is not installed and could not be");
+        return;
+    }
+    let project = Project::new("order");
+    let text = trace_of(&project, "note durable");
+    let at = |what: &dyn Fn(&str) -> bool| {
+        let found: Vec<usize> = text.lines().enumerate().filter(|(_, l)| what(l)).map(|(n, _)| n).collect();
+        assert_eq!(found.len(), 1, "{text}");
+        found[0]
+    };
+    let call = |name: &'static str, file: &'static str| {
+        at(&move |line| line.contains(&format!(" {name}(")) && line.contains(file))
+    };
+    let filled = call("write", "/state.yaml.tmp-2>");
+    let recorded = call("pwrite64", "/state.yaml.lock>");
+    let synced = call("fdatasync", "/state.yaml.tmp-2>");
+    let record_synced = call("fdatasync", "/state.yaml.lock>");
+    let renamed = call("rename", "/state.yaml.tmp-2\"");
+    let name_synced = call("fsync", "/.liza>");
+    let logged = call("write", "/log.yaml>");
+    assert!(filled < synced && synced < renamed, "{text}");
+    assert!(recorded < record_synced && record_synced < renamed, "{text}");
+    assert!(renamed < name_synced && name_synced < logged, "{text}");
+    // Before the record lets go of the entries, the log has them for good.
+    let text = trace_of(&project, "notes many 20");
+    let synced = text.lines().position(|line| line.contains(" fdatasync(") && line.contains("/log.yaml>"));
+    let synced = synced.unwrap_or_else(|| panic!("{text}"));
+    let before = text.lines().take(synced).filter(|line| line.contains("/log.yaml>")).count();
+    let after = text.lines().skip(synced).filter(|line| line.contains("/log.yaml>")).count();
+    assert_eq!((before, after), (14, 7), "{text}");
+}
