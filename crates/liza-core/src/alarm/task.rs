@@ -104,9 +104,10 @@ fn last_act(state: &State, agent: AgentId) -> Option<Timestamp> {
     events.filter(|event| event.agent.as_deref() == Some(name.as_str())).map(|event| event.time).max()
 }
 
-/// The coders who have claimed the task.
+/// The coders who have claimed the task to do it; who repairs its merge has no hypothesis to exhaust.
 fn coders(record: &TaskRecord) -> BTreeSet<AgentId> {
     let claims = record.history.iter().flatten().filter(|event| EventName::is_claim(&event.event));
+    let claims = claims.filter(|event| !event.is(EventName::ClaimedForIntegrationFix));
     claims.filter_map(|event| event.agent.as_deref()?.parse().ok()).collect()
 }
 

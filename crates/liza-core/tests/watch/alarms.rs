@@ -125,6 +125,13 @@ fn a_second_coder_is_a_risk() {
     assert_eq!(after(&claims(&["coder-1", "coder-1"]), 0), Vec::<String>::new());
     let told = ["⚠️ REASSIGNED: t — hypothesis exhaustion risk"];
     assert_eq!(after(&claims(&["coder-1", "coder-2"]), 0), told);
+    let repaired = with(Status::Claimed, |record| {
+        let claim = |event, name: &str| HistoryEvent::new(now(), event, name);
+        let claims =
+            [claim(EventName::Claimed, "coder-1"), claim(EventName::ClaimedForIntegrationFix, "coder-2")];
+        record.history.get_or_insert_default().extend(claims);
+    });
+    assert_eq!(after(&repaired, 0), Vec::<String>::new(), "who repairs a merge takes nothing over");
 }
 
 /// Covers: SP-05
@@ -416,18 +423,9 @@ fn what_was_changed_outside_a_task_is_told_until_somebody_has_looked() {
 #[test]
 fn every_violation_is_told() {
     let wrong = |message: &str| Violation { subject: Subject::Task(task("t")), message: message.to_owned() };
-    let seen = Sightings {
-        violations: vec![wrong("no done_when"), wrong("no spec_ref")],
-        ..quiet()
-    };
+    let seen = Sightings { violations: vec![wrong("no done_when"), wrong("no spec_ref")], ..quiet() };
     let told = lines(&empty_state(), &seen, now());
-    assert_eq!(
-        told,
-        [
-            "🚨 INVALID STATE: t: no done_when",
-            "🚨 INVALID STATE: t: no spec_ref"
-        ]
-    );
+    assert_eq!(told, ["🚨 INVALID STATE: t: no done_when", "🚨 INVALID STATE: t: no spec_ref"]);
 }
 
 /// Covers: AG-14
