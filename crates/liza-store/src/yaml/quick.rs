@@ -190,12 +190,7 @@ impl<'t> Reader<'t> {
             _ => {}
         }
         let text = self.text[at..line.end].trim_end_matches(' ');
-        let is_odd = |pair: &[u8]| matches!(pair, b": " | b" #");
-        if !may_begin(text)
-            || text.ends_with(':')
-            || !text.chars().all(is_common)
-            || text.as_bytes().windows(2).any(is_odd)
-        {
+        if !is_plain(text) {
             return None;
         }
         Some(self.scalar(line, at..at + text.len(), Cow::Borrowed(text), Style::Plain))
@@ -320,12 +315,7 @@ impl<'t> Reader<'t> {
         }
         let length = rest.bytes().position(|b| b",[]{}".contains(&b))?;
         let text = rest[..length].trim_end_matches(' ');
-        let is_odd = |pair: &[u8]| matches!(pair, b": " | b" #");
-        if !may_begin(text)
-            || text.ends_with(':')
-            || !text.chars().all(is_common)
-            || text.as_bytes().windows(2).any(is_odd)
-        {
+        if !is_plain(text) {
             return None;
         }
         let node = self.scalar(line, at..at + text.len(), Cow::Borrowed(text), Style::Plain);
@@ -356,10 +346,16 @@ fn key_end(bytes: &[u8], at: usize, end: usize) -> Option<usize> {
     good.then_some(at + length)
 }
 
-/// Whether a text without quotes may begin so; most marks begin something else.
-fn may_begin(text: &str) -> bool {
+/// Whether a text without quotes is itself and nothing more: most marks begin something else.
+fn is_plain(text: &str) -> bool {
     let Some(first) = text.chars().next() else { return false };
-    text == "~" || ((first.is_alphanumeric() || "_/.".contains(first)) && !text.starts_with("..."))
+    let begins = (first.is_alphanumeric() || "_/.".contains(first)) && !text.starts_with("...");
+    let is_odd = |pair: &[u8]| matches!(pair, b": " | b" #");
+    text == "~"
+        || (begins
+            && !text.ends_with(':')
+            && text.chars().all(is_common)
+            && !text.as_bytes().windows(2).any(is_odd))
 }
 
 /// Characters that are themselves wherever they stand.
