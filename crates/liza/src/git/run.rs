@@ -92,8 +92,12 @@ impl Git {
 
     /// The git on the path of the given variables, which are filtered as inherited ones are.
     pub fn with_environment(variables: impl IntoIterator<Item = (OsString, OsString)>) -> Self {
-        let environment = variables.into_iter().filter(|(name, _)| is_harmless(name)).collect();
-        Self { program: "git".into(), environment }
+        let environment: Arc<[(OsString, OsString)]> =
+            variables.into_iter().filter(|(name, _)| is_harmless(name)).collect();
+        let path = environment.iter().find(|(name, _)| name == "PATH").map(|(_, path)| path.as_os_str());
+        // By its path it can be spawned; by a name in another environment, this whole process would be forked.
+        let program = process::find_program("git", path.unwrap_or_default()).unwrap_or_else(|| "git".into());
+        Self { program, environment }
     }
 
     /// The same with another program in git's place.

@@ -13,6 +13,8 @@ use liza_core::agent::Role;
 use liza_core::config::Config;
 use liza_core::ids::{AgentId, TaskId};
 
+use crate::sys::process::find_program;
+
 pub use config::count;
 use usage::Stream;
 
@@ -151,7 +153,7 @@ impl Provider {
         let (template, model) = Template::choose(config, role, asked)?;
         let program = match &template.program {
             None => std::env::current_exe().ok(),
-            Some(name) => find(name),
+            Some(name) => find_program(name, &std::env::var_os("PATH").unwrap_or_default()),
         };
         Ok(Self { template, model, program })
     }
@@ -229,17 +231,4 @@ impl Provider {
         ];
         values.iter().fold(text.to_owned(), |text, (name, value)| text.replace(name, value))
     }
-}
-
-/// The program of that name: a path as it is, a name from PATH.
-fn find(name: &str) -> Option<PathBuf> {
-    let runs = |path: &PathBuf| {
-        use std::os::unix::fs::PermissionsExt as _;
-        path.metadata().is_ok_and(|data| data.is_file() && data.permissions().mode() & 0o111 != 0)
-    };
-    if name.contains('/') {
-        return Some(PathBuf::from(name)).filter(runs);
-    }
-    let path = std::env::var_os("PATH")?;
-    std::env::split_paths(&path).map(|folder| folder.join(name)).find(runs)
 }

@@ -3,9 +3,11 @@
 //! Signals only what was started here: a group that we lead, or processes that carry our mark.
 
 use std::collections::BTreeSet;
+use std::ffi::OsStr;
 use std::io;
+use std::os::unix::fs::PermissionsExt as _;
 use std::os::unix::process::CommandExt;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::thread;
@@ -24,6 +26,17 @@ pub const GIT_OWNER: &str = "LIZA_GIT_OWNER";
 
 /// How often a dying tree is looked at before it is given up.
 const SWEEPS: u32 = 200;
+
+/// The program of that name: a path as it is, a name from the folders of `path`.
+pub fn find_program(name: &str, path: &OsStr) -> Option<PathBuf> {
+    let runs = |path: &PathBuf| {
+        path.metadata().is_ok_and(|data| data.is_file() && data.permissions().mode() & 0o111 != 0)
+    };
+    if name.contains('/') {
+        return Some(PathBuf::from(name)).filter(runs);
+    }
+    std::env::split_paths(path).map(|folder| folder.join(name)).find(runs)
+}
 
 /// Kills the process group that `child` leads. To be called before the child is reaped.
 pub fn kill_group(child: &Child) {
