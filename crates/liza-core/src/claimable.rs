@@ -144,6 +144,7 @@ pub fn claimable_for(board: &Board, coder: AgentId, now: Timestamp) -> Vec<TaskI
     let mut tasks: Vec<&Head> = board
         .heads()
         .filter(|head| holding.is_none_or(|held| held.id == head.id))
+        .filter(|head| is_open_to(board, head, coder))
         .filter(|head| claim_kind(board, head, coder, now).is_ok())
         .collect();
     tasks.sort_by_key(|head| {
@@ -152,6 +153,26 @@ pub fn claimable_for(board: &Board, coder: AgentId, now: Timestamp) -> Vec<TaskI
         (Reverse(first), Reverse(head.handoff_pending), head.priority, head.created)
     });
     tasks.into_iter().map(|head| head.id.clone()).collect()
+}
+
+/// Whether it is worth asking [`claim_kind`], which says why not for every task that is over or waits for another.
+fn is_open_to(board: &Board, head: &Head, coder: AgentId) -> bool {
+    match head.status {
+        Some(Status::Claimed) if head.assigned_to == Some(coder) => true,
+        Some(Status::Unclaimed | Status::Rejected | Status::IntegrationFailed | Status::Claimed) => {
+            board.unmet(head).next().is_none()
+        }
+        Some(
+            Status::Draft
+            | Status::ReadyForReview
+            | Status::Approved
+            | Status::Merged
+            | Status::Blocked
+            | Status::Abandoned
+            | Status::Superseded,
+        )
+        | None => false,
+    }
 }
 
 /// What some coder may claim now, whoever that is: waiting handoffs first, then priority, then age.
