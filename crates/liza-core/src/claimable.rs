@@ -157,11 +157,14 @@ pub fn claimable_for(board: &Board, coder: AgentId, now: Timestamp) -> Vec<TaskI
 
 /// Whether it is worth asking [`claim_kind`], which says why not for every task that is over or waits for another.
 fn is_open_to(board: &Board, head: &Head, coder: AgentId) -> bool {
-    match head.status {
-        Some(Status::Claimed) if head.assigned_to == Some(coder) => true,
-        Some(Status::Unclaimed | Status::Rejected | Status::IntegrationFailed | Status::Claimed) => {
-            board.unmet(head).next().is_none()
-        }
+    let own = head.is(Status::Claimed) && head.assigned_to == Some(coder);
+    own || (can_be_claimed(head.status) && board.unmet(head).next().is_none())
+}
+
+/// Whether a claim can lead out of this state.
+fn can_be_claimed(status: Option<Status>) -> bool {
+    match status {
+        Some(Status::Unclaimed | Status::Rejected | Status::IntegrationFailed | Status::Claimed) => true,
         Some(
             Status::Draft
             | Status::ReadyForReview
@@ -183,21 +186,9 @@ pub fn claimable(board: &Board, now: Timestamp) -> Vec<TaskId> {
 }
 
 fn is_claimable(board: &Board, head: &Head, now: Timestamp) -> bool {
-    let free = match head.status {
-        Some(Status::Unclaimed | Status::Rejected | Status::IntegrationFailed) => true,
-        Some(Status::Claimed) => leave_to_leaseholder(head, now).is_ok(),
-        Some(
-            Status::Draft
-            | Status::ReadyForReview
-            | Status::Approved
-            | Status::Merged
-            | Status::Blocked
-            | Status::Abandoned
-            | Status::Superseded,
-        )
-        | None => false,
-    };
-    free && head.reserved(now).is_none() && board.unmet(head).next().is_none()
+    let free = !head.is(Status::Claimed) || leave_to_leaseholder(head, now).is_ok();
+    let waits = board.unmet(head).next().is_some();
+    can_be_claimed(head.status) && free && head.reserved(now).is_none() && !waits
 }
 
 /// What some code reviewer may take now: priority, then age.
