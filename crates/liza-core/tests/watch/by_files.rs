@@ -1,12 +1,13 @@
 //! Bare stop files and the deadline bring the blackboard into line, exactly as the commands do.
 
-use liza_core::agent::Actor;
+use liza_core::agent::{Actor, AgentStatus};
 use liza_core::board::Loaded;
 use liza_core::by_files::{Standing, by_files, next_deadline};
 use liza_core::command::CheckpointCause;
 use liza_core::effect::{Effect, HaltFile};
 use liza_core::event::LogEntry;
 use liza_core::goal::GoalStatus;
+use liza_core::record::Status;
 use liza_core::sprint::{Sprint, SprintStatus};
 use liza_core::time::{Seconds, Timestamp};
 use liza_core::{Change, Command, Refusal, Request, State, apply};
@@ -186,4 +187,24 @@ fn a_sprint_that_is_over_follows_no_checkpoint_file() {
     edit_sprint(&mut state).status = SprintStatus::Completed;
     let files = Standing { checkpoint: Some(now()), ..Standing::default() };
     assert_eq!(by_files(&state, files, now()), None);
+}
+
+/// Covers: SP-01
+#[test]
+fn a_sprint_whose_last_task_a_person_ended_in_the_file_is_complete() {
+    let mut state = state_with(Status::Abandoned);
+    edit_sprint(&mut state).scope.planned = vec![task("t")];
+    assert_eq!(by_files(&state, Standing::default(), now()), Some(Command::CompleteSprint));
+    done(&mut state, now(), Command::CompleteSprint);
+    assert_eq!(by_files(&state, Standing::default(), now()), None);
+    // A planner at work may have more in mind; an open task is no end.
+    let mut planning = state_with(Status::Abandoned);
+    edit_sprint(&mut planning).scope.planned = vec![task("t")];
+    if let Loaded::Ready(agents) = &mut planning.board.agents {
+        agents.get_mut(&agent("planner-1")).unwrap().status = AgentStatus::Planning;
+    }
+    assert_eq!(by_files(&planning, Standing::default(), now()), None);
+    let mut open = state_with(Status::Unclaimed);
+    edit_sprint(&mut open).scope.planned = vec![task("t")];
+    assert_eq!(by_files(&open, Standing::default(), now()), None);
 }

@@ -12,6 +12,7 @@ use std::time::{Duration, Instant};
 use liza_core::State;
 use liza_core::command::Halt;
 use liza_core::config::Config;
+use liza_core::goal::GoalStatus;
 use liza_core::time::{Seconds, Timestamp};
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 use signal_hook::iterator::{Handle, Signals};
@@ -30,6 +31,9 @@ use super::trouble::Trouble;
 
 /// How long the end of a supervisor waits for what is being done for an agent.
 const ERRAND_GRACE: Duration = Duration::from_secs(10);
+
+/// How long a team that a bare ABORT has ended waits for the blackboard to follow.
+const FOLLOW_GRACE: Duration = Duration::from_secs(5);
 
 /// How soon leases are renewed again after that has failed.
 const BEAT_AGAIN: Duration = Duration::from_secs(2);
@@ -78,6 +82,8 @@ pub(super) struct Team<'t> {
     pub(super) readable: bool,
     /// When everybody is to end at the latest.
     end_at: Option<Instant>,
+    /// Since when nobody is left.
+    gone_since: Option<Instant>,
     /// Since when, and how urgently, everybody is to end.
     pub(super) stopping: Option<Instant>,
     pub(super) urgent: bool,
@@ -123,6 +129,7 @@ pub fn run(
         errands_done: 0,
         readable: true,
         end_at: options.limit.map(|limit| Instant::now() + limit),
+        gone_since: None,
         stopping: None,
         urgent: false,
         next_beat: Instant::now(),
@@ -191,12 +198,12 @@ impl Team<'_> {
             if std::mem::take(&mut self.stale) {
                 self.look();
             }
+            self.mind_the_time();
             for seat in 0..self.members.len() {
                 self.advance(seat);
             }
             self.beat();
-            self.mind_the_time();
-            if self.members.iter().all(Member::is_gone) {
+            if self.members.iter().all(Member::is_gone) && !self.must_follow_abort() {
                 return;
             }
             let event = self.events.recv_timeout(self.patience()).unwrap_or(Event::Timer);
@@ -265,6 +272,16 @@ impl Team<'_> {
         }
     }
 
+    /// Whether a bare ABORT has ended everybody before the blackboard could follow it. A file that stands for less than
+    /// a moment is no word of a person's, so this takes a little.
+    fn must_follow_abort(&mut self) -> bool {
+        let open = self.state.board.goal.ready().is_some_and(|goal| goal.status == GoalStatus::InProgress);
+        if !self.halt.abort || !open {
+            return false;
+        }
+        self.gone_since.get_or_insert_with(Instant::now).elapsed() < FOLLOW_GRACE
+    }
+
     /// Ends everybody whose time is up.
     fn mind_the_time(&mut self) {
         if self.end_at.is_some_and(|end| Instant::now() >= end) {
@@ -300,7 +317,8 @@ impl Team<'_> {
         let stop = self.stopping.map(|since| since + ERRAND_GRACE);
         let beat = (!self.beating).then_some(self.next_beat);
         let stop = stop.filter(|time| *time > Instant::now());
-        let first = wakes.chain(stop).chain(beat).chain(self.end_at).min();
+        let soon = self.gone_since.map(|_| Instant::now() + Duration::from_millis(200));
+        let first = wakes.chain(stop).chain(beat).chain(self.end_at).chain(soon).min();
         let wait = first.map(|time| time.saturating_duration_since(Instant::now()));
         wait.unwrap_or(Duration::from_secs(1)).max(Duration::from_millis(5))
     }

@@ -163,3 +163,67 @@ fn a_program_that_is_missing_is_said_before_anybody_starts() {
     assert_eq!(error.refused(5, "program_missing")["hint"], "get it");
     assert!(!project.log().contains("registered"), "{}", project.log());
 }
+
+/// Covers: AG-16, SP-05
+#[test]
+fn the_watcher_looks_on_while_the_team_works() {
+    let project = project();
+    with_sleepers(&project);
+    project.add_task("t1");
+    project.liza(&["mark-blocked", "t1"]).ok();
+    let mut run = Running::liza(&project, &["run", "--cli", "sleeper", "--plain"]);
+    run.until_said("⚠️ BLOCKED: t1");
+    assert!(project.read(".liza/alerts.log").contains("BLOCKED: t1"));
+    let error = project.liza(&["watch", "--json"]).refused(1, "watching");
+    assert!(error["hint"].as_str().unwrap().contains("liza watch --once"), "{error}");
+    run.signal("TERM");
+    assert_eq!(run.ends(), 0, "{}", run.said());
+
+    // A watcher of its own keeps nobody from running a team.
+    let mut watch = Running::liza(&project, &["watch"]);
+    watch.until_said("watching");
+    let mut run = Running::liza(&project, &["run", "--cli", "sleeper", "--plain"]);
+    run.until_said("a watcher is running here already");
+    run.until_said("plans");
+    run.signal("TERM");
+    assert_eq!(run.ends(), 0, "{}", run.said());
+    watch.signal("TERM");
+    assert_eq!(watch.ends(), 0, "{}", watch.said());
+}
+
+/// Covers: SP-01, SP-03, SP-07
+#[test]
+fn bare_files_do_what_the_commands_do_while_a_team_works() {
+    let project = project();
+    with_sleepers(&project);
+    let mut run = Running::liza(&project, &["run", "--cli", "sleeper", "--plain"]);
+    run.until_said("plans");
+    let sprint = || project.liza(&["sprint", "--json"]).result()["sprint"].clone();
+    let checkpoint = project.root.join(".liza/CHECKPOINT");
+    fs::write(&checkpoint, "").unwrap();
+    run.until_said("CHECKPOINT stands: the sprint waits for liza resume");
+    assert_eq!(sprint()["status"], "CHECKPOINT");
+    assert!(project.read(".liza/sprint_summary.md").contains("## Decide"));
+    fs::remove_file(&checkpoint).unwrap();
+    run.until_said("CHECKPOINT is gone: the sprint goes on");
+    assert_eq!(sprint()["status"], "IN_PROGRESS");
+    fs::write(project.root.join(".liza/ABORT"), "").unwrap();
+    assert_eq!(run.ends(), 0, "{}", run.said());
+    assert!(project.log().contains("action: aborted"), "{}\n{}", project.log(), run.said());
+    assert_eq!(project.liza(&["goal", "--json"]).result()["goal"]["status"], "ABORTED");
+}
+
+/// Covers: CL-01, AG-16
+#[test]
+fn no_two_of_a_team_go_for_the_same_task() {
+    let project = project();
+    for number in 1..=6 {
+        project.add_task(&format!("t{number}"));
+    }
+    let run = project.liza(&["run", "--cli", "rehearsal", "--plain", "--coders", "6"]);
+    run.ok();
+    assert!(!project.log().contains("claim_failed"), "{}", project.log());
+    let status = project.liza(&["status", "--json", "--all"]).result();
+    let merged = status["tasks"].as_array().unwrap().iter().filter(|task| task["status"] == "MERGED").count();
+    assert_eq!(merged, 6, "{status}");
+}

@@ -182,3 +182,22 @@ fn a_team_shares_one_loop_and_one_heartbeat_and_no_task_is_done_twice() {
     assert!(bench.state().board.agents().unwrap().is_empty());
     bench.until_nothing_runs();
 }
+
+/// Covers: AG-09
+#[test]
+fn a_team_whose_time_is_up_ends_in_order() {
+    let bench = Bench::new("", &[("c", "exec sleep 600")]);
+    bench.project.add_task("t1");
+    let project = Project::open(&bench.project.root).unwrap();
+    let config = bench.state().board.config().unwrap().clone();
+    let mut provider = Provider::choose(&config, Role::Coder, Some("c")).unwrap();
+    provider.template.environment.extend(bench.variables());
+    let post = Post { role: Role::Coder, agent: None, provider, task: None, once: false, interactive: false };
+    let limit = Some(Duration::from_millis(500));
+    let options = Options { limit, ..Options::alone(env!("CARGO_BIN_EXE_liza").into()) };
+    let farewells = run(&project, vec![post], options, &|_| ()).unwrap();
+    assert_eq!(farewells[0].end, End::Signalled);
+    assert_eq!(bench.status("t1"), Status::Claimed);
+    assert!(bench.state().board.agents().unwrap().is_empty());
+    bench.until_nothing_runs();
+}
