@@ -3,7 +3,7 @@
 use liza_core::agent::Actor;
 use liza_core::board::Loaded;
 use liza_core::by_files::{Standing, by_files, next_deadline};
-use liza_core::command::CheckpointCause;
+use liza_core::command::{CheckpointCause, Halt};
 use liza_core::effect::{Effect, HaltFile};
 use liza_core::event::LogEntry;
 use liza_core::goal::GoalStatus;
@@ -186,4 +186,18 @@ fn a_sprint_that_is_over_follows_no_checkpoint_file() {
     edit_sprint(&mut state).status = SprintStatus::Completed;
     let files = Standing { checkpoint: Some(now()), ..Standing::default() };
     assert_eq!(by_files(&state, files, now()), None);
+}
+
+/// Covers: SP-06
+#[test]
+fn a_file_that_stands_again_by_the_time_of_the_write_was_not_taken_away() {
+    let mut state = empty_state();
+    let files = Standing { checkpoint: Some(now()), pause: Some(now()), ..Standing::default() };
+    settle(&mut state, files, now());
+    for file in [HaltFile::Checkpoint, HaltFile::Pause] {
+        let command = Command::FollowFile { file, since: None };
+        let halt = Halt { pause: true, checkpoint: true, abort: false };
+        let request = Request { halt, ..request(Actor::Human, command) };
+        assert_eq!(apply(&state.board, &request).unwrap_err().code(), "nothing_to_do", "{file:?}");
+    }
 }

@@ -7,7 +7,7 @@ use std::sync::mpsc::Sender;
 use std::thread;
 
 use liza_core::agent::{Actor, AgentStatus, Role};
-use liza_core::ids::TaskId;
+use liza_core::ids::{AgentId, Generation, TaskId};
 use liza_core::metrics::sprint_metrics;
 use liza_core::notes::AnomalyType;
 use liza_core::supervise::{Ending, GRACEFUL, Next, Session as Judged, after_session};
@@ -311,18 +311,28 @@ pub(super) fn book(project: &Project, who: &Who, account: Account) {
 
 /// Renews the leases of the whole team in one write, apart from the loop.
 pub(super) fn beat(project: &Project, team: &[Who], events: &Sender<Event>) {
-    let Some(first) = team.first() else { return };
-    let actor = Actor::Supervisor(first.agent, first.generation);
-    let agents = team.iter().map(|who| (who.agent, Some(who.generation))).collect();
+    let team: Vec<(AgentId, Generation)> = team.iter().map(|who| (who.agent, who.generation)).collect();
     let (project, events) = (project.clone(), events.clone());
     thread::spawn(move || {
+        let _ = events.send(Event::Beaten(renew(&project, &team)));
+    });
+}
+
+/// Whoever speaks for the team must be registered itself; one that no longer is must not cost the others their leases.
+fn renew(project: &Project, team: &[(AgentId, Generation)]) -> Result<(), Trouble> {
+    let mut renewed = Ok(());
+    for (agent, generation) in team {
+        let agents = team.iter().map(|(agent, generation)| (*agent, Some(*generation))).collect();
         let command = Command::Heartbeat { agents, length: None };
-        let beaten = match project.submit(actor, None, command) {
+        renewed = match project.submit(Actor::Supervisor(*agent, *generation), None, command) {
             Ok(outcome) => outcome.refusal.map_or(Ok(()), |refusal| Err(refusal.into())),
             Err(error) => Err(error.into()),
         };
-        let _ = events.send(Event::Beaten(beaten));
-    });
+        if !matches!(renewed, Err(Trouble::Fenced(_))) {
+            break;
+        }
+    }
+    renewed
 }
 
 /// The next thing to do after [`Next`], in words.

@@ -168,20 +168,20 @@ impl Team<'_> {
     pub(super) fn done(&mut self, seat: Seat, done: Result<Outcome, Trouble>) {
         let Some(member) = self.members.get_mut(seat) else { return };
         member.trying = None;
-        if let Phase::Leaving(end) = &member.phase {
-            // Whatever was still under way is void; only the leaving itself counts.
-            if let Ok(Outcome::Left(trouble)) = done {
+        match (&member.phase, done) {
+            (Phase::Leaving(end), Ok(Outcome::Left(trouble))) => {
                 member.phase = Phase::Gone(end.clone());
                 self.left(seat, trouble);
             }
-            return;
-        }
-        match done {
-            Ok(outcome) => {
+            // Whatever was still under way is void: only the leaving itself counts, and how it ended stays.
+            (Phase::Leaving(_) | Phase::Gone(_), _) => {}
+            (Phase::Errand | Phase::Looking | Phase::Running(_), Ok(outcome)) => {
                 member.went_well(&outcome);
                 self.went_well(seat, outcome);
             }
-            Err(trouble) => self.went_wrong(seat, trouble),
+            (Phase::Errand | Phase::Looking | Phase::Running(_), Err(trouble)) => {
+                self.went_wrong(seat, trouble);
+            }
         }
     }
 

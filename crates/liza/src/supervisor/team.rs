@@ -83,6 +83,8 @@ pub(super) struct Team<'t> {
     pub(super) urgent: bool,
     next_beat: Instant,
     beating: bool,
+    /// Whether the leases could not be renewed at the last try.
+    unbeaten: bool,
     /// Whether PAUSE or CHECKPOINT has been told.
     pub(super) holding: bool,
     /// The last thing that was said of the whole team.
@@ -127,6 +129,7 @@ pub fn run(
         urgent: false,
         next_beat: Instant::now(),
         beating: false,
+        unbeaten: false,
         holding: false,
         said: String::new(),
     };
@@ -246,8 +249,11 @@ impl Team<'_> {
                 self.stale = true;
                 self.beating = false;
                 match beaten {
-                    Ok(()) => self.said.clear(),
+                    // Should it fail again, that is news again.
+                    Ok(()) if std::mem::take(&mut self.unbeaten) => self.said.clear(),
+                    Ok(()) => {}
                     Err(trouble) => {
+                        self.unbeaten = true;
                         self.next_beat = Instant::now() + BEAT_AGAIN;
                         self.say_all(Weight::Alert, &format!("the leases could not be renewed: {trouble}"));
                     }

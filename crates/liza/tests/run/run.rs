@@ -135,6 +135,38 @@ fn a_pause_is_told_once_for_the_whole_team() {
     assert!(said.contains("going on"), "{said}");
 }
 
+/// Covers: AG-04, AG-16
+#[test]
+fn a_pause_is_told_once_however_often_leases_are_renewed() {
+    let project = project();
+    let state = project.state().replacen("  heartbeat_interval: 60\n", "  heartbeat_interval: 1\n", 1);
+    fs::write(project.root.join(".liza/state.yaml"), state).unwrap();
+    project.liza(&["pause"]).ok();
+    let run = Running::liza(&project, &["run", "--cli", "rehearsal", "--plain"]);
+    run.until_said("holding: PAUSE stands");
+    let beat = || project.liza(&["get", ".agents.planner-1.heartbeat"]).ok().to_owned();
+    for _ in 0..3 {
+        let last = beat();
+        assert!(until(|| (beat() != last).then_some(())).is_some(), "no heartbeat: {}", run.said());
+    }
+    assert_eq!(run.said().matches("holding").count(), 1, "{}", run.said());
+}
+
+/// Covers: AG-16
+#[test]
+fn what_stands_in_the_file_cannot_steer_the_terminal() {
+    let project = project();
+    project.add_task("t1");
+    let run = Running::liza_in_terminal(&project, &["run", "--cli", "rehearsal", "--coders", "0"]);
+    run.until_said("1 waiting");
+    let bad = "status: \"X\\e]0;stolen\\a\\e[8m\"";
+    let state = project.state().replacen("status: UNCLAIMED", bad, 1);
+    fs::write(project.root.join(".liza/state.yaml"), state).unwrap();
+    run.until_said("stolen");
+    let said = run.said();
+    assert!(!said.contains("\u{1b}]0;") && !said.contains("\u{1b}[8m"), "{said:?}");
+}
+
 /// Covers: AG-16
 #[test]
 fn a_terminal_has_a_progress_line_that_is_gone_at_the_end() {
