@@ -10,6 +10,7 @@ use liza_core::agent::Role;
 use crate::project::now;
 use crate::supervisor::{Line, Weight};
 
+use super::input::clean;
 use super::layout::{BOLD, CYAN, DIM, GREEN, RED, YELLOW, columns, cut, one_line, pad, paint};
 use super::output::{Color, Screen};
 
@@ -52,7 +53,7 @@ impl Teller {
             None => BOLD,
         };
         // Reasons, violations and file names are what agents wrote: they must not steer the terminal.
-        let what = one_line(&line.text);
+        let what = one_line(&clean(&line.text));
         let what = if line.weight == Weight::Alert { paint(RED, &what) } else { what };
         let text = format!("{} {} {what}", paint(DIM, time), paint(style, &pad(&who, NAME)));
         self.say(line.weight, &text);

@@ -2,6 +2,7 @@
 //!
 //! Every write is made in the name of the agent's supervisor, under its generation.
 
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::PoisonError;
 use std::sync::mpsc::Sender;
 use std::thread;
@@ -62,7 +63,8 @@ pub(super) fn send(project: &Project, who: &Who, events: &Sender<Event>, errand:
     thread::spawn(move || {
         let mut runner = runner;
         let seat = runner.who.seat;
-        let done = runner.run(errand);
+        let leaves = matches!(errand, Errand::Leave);
+        let done = guarded(leaves, || runner.run(errand));
         // The team is gone: then nobody has to know.
         let _ = events.send(Event::Done(seat, done));
         // Only now: a session's reports mean nothing to whoever does not know that it runs.
@@ -70,6 +72,14 @@ pub(super) fn send(project: &Project, who: &Who, events: &Sender<Event>, errand:
             follower.follow(seat, &events);
         }
     });
+}
+
+/// Even a mistake of ours has an end that is told: nobody would wait for it otherwise, while the lease is renewed for ever.
+fn guarded(leaves: bool, act: impl FnOnce() -> Result<Outcome, Trouble>) -> Result<Outcome, Trouble> {
+    catch_unwind(AssertUnwindSafe(act)).unwrap_or_else(|_| {
+        let trouble = Trouble::Failed("a mistake in liza itself, told above: please report it".to_owned());
+        if leaves { Ok(Outcome::Left(Some(trouble))) } else { Err(trouble) }
+    })
 }
 
 struct Runner {
@@ -341,5 +351,22 @@ pub(super) fn in_words(next: &Next) -> String {
         (true, _) => "done".to_owned(),
         (false, 0) => "stopped".to_owned(),
         (false, pause) => format!("no result; next look in {pause} s"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn mistaken() -> Result<Outcome, Trouble> {
+        std::panic::resume_unwind(Box::new(()))
+    }
+
+    /// Covers: AG-05
+    #[test]
+    fn an_errand_that_ends_by_a_mistake_is_told() {
+        assert!(matches!(guarded(false, mistaken), Err(Trouble::Failed(_))));
+        assert!(matches!(guarded(true, mistaken), Ok(Outcome::Left(Some(Trouble::Failed(_))))));
+        assert!(matches!(guarded(false, || Ok(Outcome::Shown)), Ok(Outcome::Shown)));
     }
 }

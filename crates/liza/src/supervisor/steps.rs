@@ -14,7 +14,6 @@ use liza_core::time::Timestamp;
 
 use crate::project::now;
 use crate::providers::usage::Measured;
-use crate::sys::process::end_own_trees;
 
 use super::errand::{self, Errand, in_words};
 use super::event::{Outcome, Seat, Weight};
@@ -186,9 +185,6 @@ impl Team<'_> {
     }
 
     fn left(&mut self, seat: Seat, trouble: Option<Trouble>) {
-        if self.errands_are_over() {
-            end_own_trees();
-        }
         match trouble {
             Some(trouble) => self.alert(seat, format!("could not be taken off the board: {trouble}")),
             None => self.mutter(seat, "off the board"),

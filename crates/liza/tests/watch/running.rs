@@ -276,7 +276,10 @@ fn a_stop_whose_process_was_killed_after_its_write_is_not_taken_for_a_removal_by
 fn a_stop_that_is_refused_leaves_no_file() {
     let world = Clocked::new();
     world.human(Command::Abort);
-    world.project.submit(Actor::Human, None, Command::Checkpoint { cause: CheckpointCause::Human }).unwrap_err();
+    world
+        .project
+        .submit(Actor::Human, None, Command::Checkpoint { cause: CheckpointCause::Human })
+        .unwrap_err();
     assert!(!world.stands("CHECKPOINT"));
 }
 
