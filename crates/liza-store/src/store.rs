@@ -4,6 +4,7 @@
 //! write the whole new version durably or nothing at all.
 
 use std::fs;
+use std::io;
 use std::path::{Component, Path, PathBuf};
 use std::time::Duration;
 
@@ -46,6 +47,9 @@ pub struct Outcome {
     /// How long the lock was waited for.
     pub waited: Duration,
 }
+
+/// What has to be done before a change is written, given its effects.
+pub type First<'f> = &'f dyn Fn(&[Effect]) -> io::Result<()>;
 
 /// The blackboard of one project.
 #[derive(Debug, Clone)]
@@ -212,14 +216,25 @@ impl Store {
     /// When the rules refuse it, the lock is not to be had, or the files cannot be read or written. In every case
     /// the blackboard is as it was.
     pub fn submit(&self, request: &Request) -> Result<Outcome, StoreError> {
+        self.submit_after(request, &|_| Ok(()))
+    }
+
+    /// The same for a change that needs something to be there before it is written: `first` is given the effects, under
+    /// the lock, when everything is decided. It must be quick. Where it fails nothing is written.
+    ///
+    /// # Errors
+    /// As [`Store::submit`].
+    pub fn submit_after(&self, request: &Request, first: First<'_>) -> Result<Outcome, StoreError> {
         let mut held = self.acquire()?;
         let current = held.current()?;
         let path = self.folder.state();
         let (text, bom) = body_of(&path, &current.bytes)?;
         match current.origin {
-            Origin::Ours { simple: true } => self.submit_lazily(&mut held, &current, (text, bom), request),
+            Origin::Ours { simple: true } => {
+                self.submit_lazily(&mut held, &current, (text, bom), request, first)
+            }
             Origin::Ours { simple: false } | Origin::Edited => {
-                self.submit_carefully(&mut held, &current, (text, bom), request)
+                self.submit_carefully(&mut held, &current, (text, bom), request, first)
             }
         }
     }
@@ -231,6 +246,7 @@ impl Store {
         current: &Current,
         (text, bom): (&str, usize),
         request: &Request,
+        first: First<'_>,
     ) -> Result<Outcome, StoreError> {
         let path = self.folder.state();
         let mut view = View::lazy(&path, text)?;
@@ -241,7 +257,7 @@ impl Store {
         let only = request.only(&board);
         view.load_heads(&mut board, only.as_deref())?;
         if view.tree.is_some() {
-            return self.submit_carefully(held, current, (text, bom), request);
+            return self.submit_carefully(held, current, (text, bom), request, first);
         }
         let bodies = request.bodies(&board);
         view.load_bodies(&mut board, &bodies)?;
@@ -251,11 +267,12 @@ impl Store {
         }
         let ops = wire::operations(&board, &change).map_err(|error| self.unfaithful(error.to_string()))?;
         let Ok(spliced) = wire::splice(&view, &ops) else {
-            return self.submit_carefully(held, current, (text, bom), request);
+            return self.submit_carefully(held, current, (text, bom), request, first);
         };
         if wire::verify(&view, &spliced, &ops).is_err() {
-            return self.submit_carefully(held, current, (text, bom), request);
+            return self.submit_carefully(held, current, (text, bom), request, first);
         }
+        self.prepare(&change, first)?;
         archive::store(self.folder.path(), &view, &board, &change)?;
         self.write(held, current, bom, spliced, true, change)
     }
@@ -267,6 +284,7 @@ impl Store {
         current: &Current,
         (text, bom): (&str, usize),
         request: &Request,
+        first: First<'_>,
     ) -> Result<Outcome, StoreError> {
         let path = self.folder.state();
         let mut view = View::full(&path, text)?;
@@ -282,8 +300,14 @@ impl Store {
         let mut meant = state.clone();
         meant.absorb(&change);
         let (spliced, simple) = self.faithful(&view, &ops, &meant)?;
+        self.prepare(&change, first)?;
         archive::store(self.folder.path(), &view, &state.board, &change)?;
         self.write(held, current, bom, spliced, simple, change)
+    }
+
+    /// Has done what must be there before the change is.
+    fn prepare(&self, change: &Change, first: First<'_>) -> Result<(), StoreError> {
+        first(&change.effects).map_err(StoreError::io("write a file in", self.folder.path()))
     }
 
     fn decide(&self, board: &Board, request: &Request) -> Result<Change, StoreError> {

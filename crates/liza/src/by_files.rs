@@ -82,7 +82,7 @@ impl Reconciler {
 /// Submits it as the human's word; false where somebody else was first.
 fn follow(project: &Project, command: Command, now: Timestamp) -> Result<bool, String> {
     let request = Request { actor: Actor::Human, now, halt: project.halt(), if_revision: None, command };
-    let outcome = match project.store().submit(&request) {
+    let outcome = match project.submit_request(&request) {
         Ok(outcome) => outcome,
         Err(StoreError::Refused(_)) => return Ok(false),
         Err(error) => return Err(error.to_string()),

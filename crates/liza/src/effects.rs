@@ -2,8 +2,8 @@
 //!
 //! Runs after the write and without the lock. What is unmerged is saved before anything is removed.
 
-use std::fs;
-use std::io;
+use std::fs::{self, File};
+use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
 
 use liza_core::effect::{Effect, HaltFile};
@@ -36,15 +36,25 @@ pub enum EffectError {
 /// What tells people that a checkpoint waits for too long; it goes with the checkpoint.
 pub const ESCALATION: &str = "ESCALATION";
 
-/// Raises a stop file. Its first line says since when it stands.
-fn raise(folder: &Path, file: HaltFile, now: Timestamp) -> Result<(), EffectError> {
+/// Raises a stop file for good: it outlasts a power cut. Its first line says since when it stands.
+fn raise(folder: &Path, file: HaltFile, now: Timestamp) -> io::Result<()> {
     let path = folder.join(file.name());
     // A file that a person made stays as it is: its time tells since when it stands.
     if path.exists() {
         return Ok(());
     }
-    let written = fs::write(&path, format!("{now}\n"));
-    written.map_err(|source| EffectError::File { action: "write", path, source })
+    let mut raised = File::create(&path)?;
+    raised.write_all(format!("{now}\n").as_bytes())?;
+    raised.sync_all()?;
+    File::open(folder)?.sync_all()
+}
+
+/// The stop files that have to stand before the change is written which asks for them.
+pub(crate) fn raise_ahead(folder: &Path, effects: &[Effect], now: Timestamp) -> io::Result<()> {
+    effects.iter().try_for_each(|effect| match effect {
+        Effect::Raise(file) => raise(folder, *file, now),
+        Effect::Lower(_) | Effect::PrepareWorktree { .. } | Effect::RemoveWorktree { .. } => Ok(()),
+    })
 }
 
 /// Takes a stop file away, or whatever stands beside it.
@@ -65,15 +75,21 @@ pub fn run_halts(project: &Project, effects: &[Effect]) -> Result<(), EffectErro
 
 /// The same at another time.
 pub fn run_halts_at(project: &Project, effects: &[Effect], now: Timestamp) -> Result<(), EffectError> {
+    // Where nothing had to be written, nothing was raised ahead either.
+    let raise = |file: HaltFile| {
+        let failed =
+            |source| EffectError::File { action: "write", path: project.folder().join(file.name()), source };
+        raise(project.folder(), file, now).map_err(failed)
+    };
     for effect in effects {
         match effect {
             // Every checkpoint begins here, whoever asked for it: by command, bare file, deadline or breaker.
             Effect::Raise(file @ HaltFile::Checkpoint) => {
-                raise(project.folder(), *file, now)?;
+                raise(*file)?;
                 summarize(project, now);
             }
             Effect::Raise(file @ (HaltFile::Pause | HaltFile::Abort)) => {
-                raise(project.folder(), *file, now)?;
+                raise(*file)?;
             }
             Effect::Lower(file @ HaltFile::Checkpoint) => {
                 lower(project.folder(), file.name())?;

@@ -13,6 +13,7 @@ use liza_core::time::Timestamp;
 use liza_core::{Command, Request, State};
 use liza_store::{Outcome, Reader, Store, StoreError};
 
+use crate::effects::raise_ahead;
 use crate::git::{Git, GitError, Repo};
 
 /// What git should not see of a project.
@@ -103,7 +104,13 @@ impl Project {
         if_revision: Option<Revision>,
         command: Command,
     ) -> Result<Outcome, StoreError> {
-        self.store.submit(&Request { actor, now: now(), halt, if_revision, command })
+        self.submit_request(&Request { actor, now: now(), halt, if_revision, command })
+    }
+
+    /// Submits this very request. A stop file stands before the blackboard says so: who is killed in between has stopped
+    /// everybody, and nobody takes a file that was never there for one that a person has removed.
+    pub fn submit_request(&self, request: &Request) -> Result<Outcome, StoreError> {
+        self.store.submit_after(request, &|effects| raise_ahead(self.folder(), effects, request.now))
     }
 }
 

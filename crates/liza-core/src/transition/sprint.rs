@@ -335,7 +335,7 @@ pub(super) fn resume(tx: &mut Tx<'_>, decision: Option<&str>, note: Option<&str>
 /// The blackboard follows what a person did with the stop files. Whoever comes second finds nothing to do.
 pub(super) fn follow_file(tx: &mut Tx<'_>, file: HaltFile, since: Option<Timestamp>) -> Result<(), Refusal> {
     let sprint = tx.board.sprint.get(Section::Sprint)?;
-    let (status, paused) = (sprint.status, sprint.timeline.paused_at.is_some());
+    let (status, paused, halt) = (sprint.status, sprint.timeline.paused_at.is_some(), tx.halt);
     let since = since.map(|since| since.min(tx.now).max(sprint.timeline.started.unwrap_or(since)));
     match (file, since) {
         (HaltFile::Abort, Some(_)) => abort(tx),
@@ -345,7 +345,8 @@ pub(super) fn follow_file(tx: &mut Tx<'_>, file: HaltFile, since: Option<Timesta
             tx.log(LogAction::Checkpoint, None, "CHECKPOINT was put up by hand");
             Ok(())
         }
-        (HaltFile::Checkpoint, None) if status == SprintStatus::Checkpoint => {
+        // Somebody may have put it up again since it was missed.
+        (HaltFile::Checkpoint, None) if status == SprintStatus::Checkpoint && !halt.checkpoint => {
             leave_checkpoint(tx)?;
             decide(tx, "continue", Some("CHECKPOINT was taken away by hand"))?;
             tx.log(LogAction::Resumed, None, "CHECKPOINT was taken away by hand");
@@ -356,7 +357,7 @@ pub(super) fn follow_file(tx: &mut Tx<'_>, file: HaltFile, since: Option<Timesta
             tx.log(LogAction::Paused, None, "PAUSE was put up by hand");
             Ok(())
         }
-        (HaltFile::Pause, None) if paused => {
+        (HaltFile::Pause, None) if paused && !halt.pause => {
             tx.sprint()?.timeline.paused_at = None;
             tx.log(LogAction::Resumed, None, "PAUSE was taken away by hand");
             Ok(())

@@ -3,7 +3,7 @@
 use liza_core::agent::{Actor, AgentStatus};
 use liza_core::board::Loaded;
 use liza_core::by_files::{Standing, by_files, next_deadline};
-use liza_core::command::CheckpointCause;
+use liza_core::command::{CheckpointCause, Halt};
 use liza_core::effect::{Effect, HaltFile};
 use liza_core::event::LogEntry;
 use liza_core::goal::GoalStatus;
@@ -207,4 +207,18 @@ fn a_sprint_whose_last_task_a_person_ended_in_the_file_is_complete() {
     let mut open = state_with(Status::Unclaimed);
     edit_sprint(&mut open).scope.planned = vec![task("t")];
     assert_eq!(by_files(&open, Standing::default(), now()), None);
+}
+
+/// Covers: SP-06
+#[test]
+fn a_file_that_stands_again_by_the_time_of_the_write_was_not_taken_away() {
+    let mut state = empty_state();
+    let files = Standing { checkpoint: Some(now()), pause: Some(now()), ..Standing::default() };
+    settle(&mut state, files, now());
+    for file in [HaltFile::Checkpoint, HaltFile::Pause] {
+        let command = Command::FollowFile { file, since: None };
+        let halt = Halt { pause: true, checkpoint: true, abort: false };
+        let request = Request { halt, ..request(Actor::Human, command) };
+        assert_eq!(apply(&state.board, &request).unwrap_err().code(), "nothing_to_do", "{file:?}");
+    }
 }

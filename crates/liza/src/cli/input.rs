@@ -87,7 +87,7 @@ fn too_long() -> CommandError {
 }
 
 /// Takes out terminal sequences and control characters; line breaks and tabs stay.
-fn clean(text: &str) -> String {
+pub(super) fn clean(text: &str) -> String {
     if !text.contains(|c: char| c.is_control() && c != '\n') {
         return text.to_owned();
     }

@@ -9,6 +9,7 @@ use serde_json::json;
 
 use super::error::CommandError;
 use super::exit_code::Exit;
+use super::input::clean;
 
 /// Whether text is coloured.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, clap::ValueEnum)]
@@ -107,7 +108,8 @@ impl Screen {
             self.out(&json!({"ok": false, "error": error}).to_string());
             return;
         }
-        self.note(&format!("liza: {}", error.message));
+        // Errors quote what anybody may have written into a file.
+        self.note(&format!("liza: {}", clean(&error.message)));
         if let Some(hint) = &error.hint {
             self.note(&format!("  hint: {hint}"));
         }

@@ -10,7 +10,8 @@ use liza_core::agent::Role;
 use crate::project::now;
 use crate::supervisor::{Line, Weight};
 
-use super::layout::{BOLD, CYAN, DIM, GREEN, RED, YELLOW, columns, cut, pad, paint};
+use super::input::clean;
+use super::layout::{BOLD, CYAN, DIM, GREEN, RED, YELLOW, columns, cut, one_line, pad, paint};
 use super::output::{Color, Screen};
 
 /// The longest name is `code-reviewer-10`.
@@ -51,7 +52,9 @@ impl Teller {
             Some(Role::CodeReviewer) => YELLOW,
             None => BOLD,
         };
-        let what = if line.weight == Weight::Alert { paint(RED, &line.text) } else { line.text.clone() };
+        // Reasons, violations and file names are what agents wrote: they must not steer the terminal.
+        let what = one_line(&clean(&line.text));
+        let what = if line.weight == Weight::Alert { paint(RED, &what) } else { what };
         let text = format!("{} {} {what}", paint(DIM, time), paint(style, &pad(&who, NAME)));
         self.say(line.weight, &text);
     }

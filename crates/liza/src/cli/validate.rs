@@ -14,6 +14,7 @@ use crate::project::{Project, now};
 
 use super::context::Context;
 use super::error::CommandError;
+use super::input::clean;
 use super::output::Reply;
 
 /// Check the blackboard against every rule.
@@ -92,14 +93,14 @@ fn tell(
     context: &Context,
 ) -> Result<Reply, CommandError> {
     for warning in warnings.iter().filter(|_| !context.screen.json) {
-        context.screen.note(&format!("WARNING: {warning}"));
+        context.screen.note(&clean(&format!("WARNING: {warning}")));
     }
     if violations.is_empty() {
         return Ok(Reply::new("VALID", json!({"valid": true, "violations": [], "warnings": warnings})));
     }
     if !context.screen.json {
         let lines: Vec<String> = violations.iter().map(|violation| format!("INVALID: {violation}")).collect();
-        context.screen.out(&lines.join("\n"));
+        context.screen.out(&clean(&lines.join("\n")));
     }
     let count = match violations.len() {
         1 => "1 violation".to_owned(),

@@ -3,6 +3,7 @@
 //! They are called when the blackboard may have changed and when they asked to be; they share one thread beside the
 //! loop, so that a slow look delays nobody's work.
 
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::sync::mpsc::{RecvTimeoutError, Sender, channel};
 use std::thread::{self, JoinHandle};
@@ -10,7 +11,7 @@ use std::time::{Duration, Instant};
 
 use liza_core::State;
 
-use super::event::{Event, Line};
+use super::event::{Event, Line, Weight};
 
 /// Somebody who looks on.
 pub trait Attendant: Send {
@@ -79,16 +80,64 @@ impl Drop for Attendance {
     }
 }
 
-/// One look by everybody; says when the next one is due.
-fn round(attendants: &mut [Box<dyn Attendant>], state: &State, events: &Sender<Event>) -> Option<Instant> {
+/// One look by everybody; says when the next one is due. One who makes a mistake is told of and looks on no more: the
+/// others do.
+fn round(attendants: &mut Vec<Box<dyn Attendant>>, state: &State, events: &Sender<Event>) -> Option<Instant> {
     let mut next: Option<Instant> = None;
-    for attendant in attendants {
-        let Attended { lines, again } = attendant.attend(state);
+    attendants.retain_mut(|attendant| {
+        let looked = catch_unwind(AssertUnwindSafe(|| attendant.attend(state)));
+        let well = looked.is_ok();
+        let Attended { lines, again } =
+            looked.unwrap_or_else(|_| Attended { lines: vec![mistake()], again: None });
         if !lines.is_empty() {
             let _ = events.send(Event::Attended(lines));
         }
         let due = again.map(|pause| Instant::now() + pause);
         next = [next, due].into_iter().flatten().min();
-    }
+        well
+    });
     next
+}
+
+fn mistake() -> Line {
+    let text = "a mistake in liza itself, told above: not everybody looks on any more, start it again";
+    Line { agent: None, text: text.to_owned(), weight: Weight::Alert }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    struct Mistaken;
+
+    impl Attendant for Mistaken {
+        fn attend(&mut self, _: &State) -> Attended {
+            std::panic::resume_unwind(Box::new(()))
+        }
+    }
+
+    struct Well;
+
+    impl Attendant for Well {
+        fn attend(&mut self, _: &State) -> Attended {
+            let line = Line { agent: None, text: "all is well".to_owned(), weight: Weight::News };
+            Attended { lines: vec![line], again: None }
+        }
+    }
+
+    /// Covers: AG-16
+    #[test]
+    fn who_makes_a_mistake_is_told_of_and_the_others_look_on() {
+        let (sender, events) = channel();
+        let attendance = Attendance::new(vec![Box::new(Mistaken), Box::new(Well)], &sender);
+        attendance.call(&Arc::default());
+        let told = || match events.recv_timeout(Duration::from_secs(30)) {
+            Ok(Event::Attended(lines)) => lines.into_iter().next().map(|line| line.text).unwrap_or_default(),
+            other => format!("{other:?}"),
+        };
+        assert!(told().starts_with("a mistake in liza itself"));
+        assert_eq!(told(), "all is well");
+        attendance.call(&Arc::default());
+        assert_eq!(told(), "all is well");
+    }
 }

@@ -2,12 +2,13 @@
 //!
 //! Every write is made in the name of the agent's supervisor, under its generation.
 
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::PoisonError;
 use std::sync::mpsc::Sender;
 use std::thread;
 
 use liza_core::agent::{Actor, AgentStatus, Role};
-use liza_core::ids::TaskId;
+use liza_core::ids::{AgentId, Generation, TaskId};
 use liza_core::metrics::sprint_metrics;
 use liza_core::notes::AnomalyType;
 use liza_core::supervise::{Ending, GRACEFUL, Next, Session as Judged, after_session};
@@ -62,7 +63,8 @@ pub(super) fn send(project: &Project, who: &Who, events: &Sender<Event>, errand:
     thread::spawn(move || {
         let mut runner = runner;
         let seat = runner.who.seat;
-        let done = runner.run(errand);
+        let leaves = matches!(errand, Errand::Leave);
+        let done = guarded(leaves, || runner.run(errand));
         // The team is gone: then nobody has to know.
         let _ = events.send(Event::Done(seat, done));
         // Only now: a session's reports mean nothing to whoever does not know that it runs.
@@ -70,6 +72,14 @@ pub(super) fn send(project: &Project, who: &Who, events: &Sender<Event>, errand:
             follower.follow(seat, &events);
         }
     });
+}
+
+/// Even a mistake of ours has an end that is told: nobody would wait for it otherwise, while the lease is renewed for ever.
+fn guarded(leaves: bool, act: impl FnOnce() -> Result<Outcome, Trouble>) -> Result<Outcome, Trouble> {
+    catch_unwind(AssertUnwindSafe(act)).unwrap_or_else(|_| {
+        let trouble = Trouble::Failed("a mistake in liza itself, told above: please report it".to_owned());
+        if leaves { Ok(Outcome::Left(Some(trouble))) } else { Err(trouble) }
+    })
 }
 
 struct Runner {
@@ -311,18 +321,28 @@ pub(super) fn book(project: &Project, who: &Who, account: Account) {
 
 /// Renews the leases of the whole team in one write, apart from the loop.
 pub(super) fn beat(project: &Project, team: &[Who], events: &Sender<Event>) {
-    let Some(first) = team.first() else { return };
-    let actor = Actor::Supervisor(first.agent, first.generation);
-    let agents = team.iter().map(|who| (who.agent, Some(who.generation))).collect();
+    let team: Vec<(AgentId, Generation)> = team.iter().map(|who| (who.agent, who.generation)).collect();
     let (project, events) = (project.clone(), events.clone());
     thread::spawn(move || {
+        let _ = events.send(Event::Beaten(renew(&project, &team)));
+    });
+}
+
+/// Whoever speaks for the team must be registered itself; one that no longer is must not cost the others their leases.
+fn renew(project: &Project, team: &[(AgentId, Generation)]) -> Result<(), Trouble> {
+    let mut renewed = Ok(());
+    for (agent, generation) in team {
+        let agents = team.iter().map(|(agent, generation)| (*agent, Some(*generation))).collect();
         let command = Command::Heartbeat { agents, length: None };
-        let beaten = match project.submit(actor, None, command) {
+        renewed = match project.submit(Actor::Supervisor(*agent, *generation), None, command) {
             Ok(outcome) => outcome.refusal.map_or(Ok(()), |refusal| Err(refusal.into())),
             Err(error) => Err(error.into()),
         };
-        let _ = events.send(Event::Beaten(beaten));
-    });
+        if !matches!(renewed, Err(Trouble::Fenced(_))) {
+            break;
+        }
+    }
+    renewed
 }
 
 /// The next thing to do after [`Next`], in words.
@@ -331,5 +351,22 @@ pub(super) fn in_words(next: &Next) -> String {
         (true, _) => "done".to_owned(),
         (false, 0) => "stopped".to_owned(),
         (false, pause) => format!("no result; next look in {pause} s"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn mistaken() -> Result<Outcome, Trouble> {
+        std::panic::resume_unwind(Box::new(()))
+    }
+
+    /// Covers: AG-05
+    #[test]
+    fn an_errand_that_ends_by_a_mistake_is_told() {
+        assert!(matches!(guarded(false, mistaken), Err(Trouble::Failed(_))));
+        assert!(matches!(guarded(true, mistaken), Ok(Outcome::Left(Some(Trouble::Failed(_))))));
+        assert!(matches!(guarded(false, || Ok(Outcome::Shown)), Ok(Outcome::Shown)));
     }
 }

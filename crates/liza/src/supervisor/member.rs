@@ -205,6 +205,11 @@ impl Member {
         self.rests.as_ref() == Some(sight) && self.wake.is_some_and(|time| Instant::now() < time)
     }
 
+    /// Whether it has looked for work and found none.
+    pub(super) fn is_at_rest(&self) -> bool {
+        matches!(self.phase, Phase::Looking) && self.rests.is_some()
+    }
+
     /// Whether a person sits before its running session.
     pub(super) fn is_interactive(&self) -> bool {
         self.post.interactive && matches!(self.phase, Phase::Running(_))

@@ -14,7 +14,6 @@ use liza_core::time::Timestamp;
 
 use crate::project::now;
 use crate::providers::usage::Measured;
-use crate::sys::process::end_own_trees;
 
 use super::errand::{self, Errand, in_words};
 use super::event::{Outcome, Seat, Weight};
@@ -168,27 +167,24 @@ impl Team<'_> {
     pub(super) fn done(&mut self, seat: Seat, done: Result<Outcome, Trouble>) {
         let Some(member) = self.members.get_mut(seat) else { return };
         member.trying = None;
-        if let Phase::Leaving(end) = &member.phase {
-            // Whatever was still under way is void; only the leaving itself counts.
-            if let Ok(Outcome::Left(trouble)) = done {
+        match (&member.phase, done) {
+            (Phase::Leaving(end), Ok(Outcome::Left(trouble))) => {
                 member.phase = Phase::Gone(end.clone());
                 self.left(seat, trouble);
             }
-            return;
-        }
-        match done {
-            Ok(outcome) => {
+            // Whatever was still under way is void: only the leaving itself counts, and how it ended stays.
+            (Phase::Leaving(_) | Phase::Gone(_), _) => {}
+            (Phase::Errand | Phase::Looking | Phase::Running(_), Ok(outcome)) => {
                 member.went_well(&outcome);
                 self.went_well(seat, outcome);
             }
-            Err(trouble) => self.went_wrong(seat, trouble),
+            (Phase::Errand | Phase::Looking | Phase::Running(_), Err(trouble)) => {
+                self.went_wrong(seat, trouble);
+            }
         }
     }
 
     fn left(&mut self, seat: Seat, trouble: Option<Trouble>) {
-        if self.errands_are_over() {
-            end_own_trees();
-        }
         match trouble {
             Some(trouble) => self.alert(seat, format!("could not be taken off the board: {trouble}")),
             None => self.mutter(seat, "off the board"),

@@ -10,15 +10,17 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use liza_core::State;
+use liza_core::agent::Role;
 use liza_core::command::Halt;
 use liza_core::config::Config;
 use liza_core::goal::GoalStatus;
+use liza_core::ids::AgentId;
 use liza_core::time::{Seconds, Timestamp};
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 use signal_hook::iterator::{Handle, Signals};
 
 use crate::project::{Project, now};
-use crate::sys::process::ignores_hangup;
+use crate::sys::process::{end_own_trees, ignores_hangup};
 
 use super::attendant::{Attendance, Attendant};
 use super::by_hand::ByHand;
@@ -76,6 +78,8 @@ pub(super) struct Team<'t> {
     pub(super) halt: Halt,
     /// Whether any of these may have changed since.
     stale: bool,
+    /// Whether the system tells when they change.
+    watched: bool,
     /// How many errands have been done: what one agent was trying for, another may have now.
     pub(super) errands_done: u64,
     /// Whether it could be read just now.
@@ -89,6 +93,8 @@ pub(super) struct Team<'t> {
     pub(super) urgent: bool,
     next_beat: Instant,
     beating: bool,
+    /// Whether the leases could not be renewed at the last try.
+    unbeaten: bool,
     /// Whether PAUSE or CHECKPOINT has been told.
     pub(super) holding: bool,
     /// The last thing that was said of the whole team.
@@ -126,6 +132,7 @@ pub fn run(
         editions: 0,
         halt: project.halt(),
         stale: true,
+        watched: false,
         errands_done: 0,
         readable: true,
         end_at: options.limit.map(|limit| Instant::now() + limit),
@@ -134,6 +141,7 @@ pub fn run(
         urgent: false,
         next_beat: Instant::now(),
         beating: false,
+        unbeaten: false,
         holding: false,
         said: String::new(),
     };
@@ -181,8 +189,9 @@ impl Team<'_> {
     }
 
     /// Makes changes of the blackboard events; where the system cannot watch, the poll interval has to do.
-    fn watch(&self) {
+    fn watch(&mut self) {
         let Ok(watch) = self.project.store().watch() else { return };
+        self.watched = true;
         let events = self.sender.clone();
         thread::spawn(move || {
             loop {
@@ -203,7 +212,17 @@ impl Team<'_> {
                 self.advance(seat);
             }
             self.beat();
+            if self.is_forsaken() {
+                self.stopping = Some(Instant::now());
+                self.say_all(Weight::Alert, "no planner is left and nobody has anything to do: stopping");
+                continue;
+            }
             if self.members.iter().all(Member::is_gone) && !self.must_follow_abort() {
+                // Not before everybody is off the board: a test that is ended while its code reviewer is still there has
+                // failed.
+                if self.errands_are_over() {
+                    end_own_trees();
+                }
                 return;
             }
             let event = self.events.recv_timeout(self.patience()).unwrap_or(Event::Timer);
@@ -253,8 +272,11 @@ impl Team<'_> {
                 self.stale = true;
                 self.beating = false;
                 match beaten {
-                    Ok(()) => self.said.clear(),
+                    // Should it fail again, that is news again.
+                    Ok(()) if std::mem::take(&mut self.unbeaten) => self.said.clear(),
+                    Ok(()) => {}
                     Err(trouble) => {
+                        self.unbeaten = true;
                         self.next_beat = Instant::now() + BEAT_AGAIN;
                         self.say_all(Weight::Alert, &format!("the leases could not be renewed: {trouble}"));
                     }
@@ -291,6 +313,22 @@ impl Team<'_> {
         }
     }
 
+    /// Whether the planner came to grief and nobody has anything left to do: nothing would ever come.
+    fn is_forsaken(&self) -> bool {
+        let lost = |member: &Member| matches!(member.phase, Phase::Gone(End::Trouble(_)));
+        let planners = || self.members.iter().filter(|member| member.post.role == Role::Planner);
+        let waits = self.halt.pause || self.halt.checkpoint || !self.readable || self.stale;
+        if !self.in_team || self.stopping.is_some() || waits || !planners().any(lost) {
+            return false;
+        }
+        let idle = self.members.iter().all(|member| member.is_gone() || member.is_at_rest());
+        let ours = |agent: &AgentId| self.members.iter().any(|member| member.who.agent == *agent);
+        let mut agents = self.state.board.agents.ready().into_iter().flatten();
+        // Somebody in another terminal may plan, or bring something to review.
+        let others = agents.any(|(agent, entry)| !ours(agent) && entry.is_live(now()));
+        idle && !others
+    }
+
     /// Renews all leases in one write when it is time.
     fn beat(&mut self) {
         if self.beating || Instant::now() < self.next_beat {
@@ -320,7 +358,8 @@ impl Team<'_> {
         let soon = self.gone_since.map(|_| Instant::now() + Duration::from_millis(200));
         let first = wakes.chain(stop).chain(beat).chain(self.end_at).chain(soon).min();
         let wait = first.map(|time| time.saturating_duration_since(Instant::now()));
-        wait.unwrap_or(Duration::from_secs(1)).max(Duration::from_millis(5))
+        let poll = (!self.watched).then_some(self.config.coder_poll_interval);
+        no_longer_than(poll, wait.unwrap_or(Duration::from_secs(1)))
     }
 
     /// Has something done for an agent.
@@ -384,6 +423,12 @@ impl Team<'_> {
     }
 }
 
+/// How long to wait: where nobody tells of changes, no longer than the poll interval, whatever else there is to wait for.
+fn no_longer_than(poll: Option<Seconds>, wait: Duration) -> Duration {
+    let longest = poll.map_or(wait, |poll| Duration::from_secs(poll.0));
+    wait.min(longest).max(Duration::from_millis(5))
+}
+
 /// The moment at which a time of the blackboard has come.
 pub(super) fn moment(time: Timestamp) -> Instant {
     let left = time.unix().saturating_mul(1000).saturating_sub(jiff::Timestamp::now().as_millisecond());
@@ -393,4 +438,19 @@ pub(super) fn moment(time: Timestamp) -> Instant {
 /// So many seconds from now.
 pub(super) fn after(pause: Seconds) -> Instant {
     Instant::now() + Duration::from_secs(pause.0)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Covers: AG-06, AG-07
+    #[test]
+    fn where_nobody_tells_of_changes_a_stop_file_is_seen_within_the_poll_interval() {
+        let (hour, second) = (Duration::from_secs(3600), Duration::from_secs(1));
+        assert_eq!(no_longer_than(None, hour), hour);
+        assert_eq!(no_longer_than(Some(Seconds(30)), hour), Duration::from_secs(30));
+        assert_eq!(no_longer_than(Some(Seconds(30)), second), second);
+        assert!(no_longer_than(Some(Seconds(0)), hour) > Duration::ZERO, "it never spins");
+    }
 }

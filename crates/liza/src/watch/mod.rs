@@ -238,7 +238,7 @@ impl Watcher {
         let (command, halt) =
             (Command::RecordAnalysis { findings: analyze(&self.state) }, self.project.halt());
         let request = Request { actor: Actor::Human, now, halt, if_revision: None, command };
-        let outcome = self.project.store().submit(&request).map_err(|error| error.to_string())?;
+        let outcome = self.project.submit_request(&request).map_err(|error| error.to_string())?;
         run_halts_at(&self.project, &outcome.effects, now).map_err(|error| error.to_string())
     }
 

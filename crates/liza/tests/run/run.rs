@@ -120,6 +120,52 @@ fn ctrl_c_once_stops_in_order_and_twice_at_once() {
     assert!(until(|| left().is_empty().then_some(())).is_some(), "{:?}", left());
 }
 
+/// An agent program of the config's own.
+fn with_script(project: &TestProject, name: &str, body: &str) {
+    let script = project.home().join(format!("{name}.sh"));
+    fs::write(&script, format!("#!/bin/sh\ncat > /dev/null\n{body}\n")).unwrap();
+    project.run(project.command("chmod").arg("755").arg(&script)).ok();
+    let entry =
+        format!("  providers:\n    {name}: {{program: {}, args: [\"{{task}}\"]}}\n", script.display());
+    let state = project.state();
+    let state = match state.contains("  providers:\n") {
+        true => state.replacen("  providers:\n", &entry, 1),
+        false => state.replacen("config:\n", &format!("config:\n{entry}"), 1),
+    };
+    fs::write(project.root.join(".liza/state.yaml"), state).unwrap();
+}
+
+/// Covers: AG-09, AG-16
+#[test]
+fn a_merge_that_the_end_of_the_team_cuts_off_has_not_failed() {
+    let project = project();
+    let liza = env!("CARGO_BIN_EXE_liza");
+    let code = format!(
+        "mkdir scripts; printf '#!/bin/sh\\ntouch \"$HOME/testing\"; sleep 600\\n' > scripts/integration-test.sh
+chmod +x scripts/integration-test.sh; git add . && git commit -qm work
+{liza} pre-check \"$1\" --intent x --validation x && {liza} submit-for-review \"$1\" \"$(git rev-parse HEAD)\""
+    );
+    with_script(&project, "code", &code);
+    with_script(&project, "approve", &format!("{liza} submit-verdict \"$1\" APPROVED"));
+    let tasks: Vec<String> = (1..=8).map(|number| format!("t{number}")).collect();
+    tasks.iter().for_each(|task| project.add_task(task));
+    let words = ["run", "--cli", "code", "--reviewer-cli", "approve", "--coders", "8", "--reviewers", "8"];
+    let mut run = Running::liza(&project, &[&words[..], &["--plain"]].concat());
+    // One of them is tested, the others wait for it.
+    let merging = || tasks.iter().all(|task| run.said().contains(&format!("merging {task}")));
+    let testing = || merging() && project.home().join("testing").exists();
+    assert!(until(|| testing().then_some(())).is_some(), "{}", run.said());
+    run.signal("INT");
+    run.until_said("once more");
+    run.signal("INT");
+    assert_eq!(run.ends(), 0, "{}", run.said());
+    let status = project.liza(&["status", "--json"]).result();
+    for task in status["tasks"].as_array().unwrap() {
+        assert_eq!(task["status"], "APPROVED", "{task}\n{}", run.said());
+    }
+    assert_eq!(status["agents"].as_array().unwrap().len(), 0, "{status}");
+}
+
 /// Covers: AG-04, AG-16
 #[test]
 fn a_pause_is_told_once_for_the_whole_team() {
@@ -133,6 +179,62 @@ fn a_pause_is_told_once_for_the_whole_team() {
     let said = run.said();
     assert_eq!(said.matches("holding").count(), 1, "{said}");
     assert!(said.contains("going on"), "{said}");
+}
+
+/// Covers: AG-04, AG-16
+#[test]
+fn a_pause_is_told_once_however_often_leases_are_renewed() {
+    let project = project();
+    let state = project.state().replacen("  heartbeat_interval: 60\n", "  heartbeat_interval: 1\n", 1);
+    fs::write(project.root.join(".liza/state.yaml"), state).unwrap();
+    project.liza(&["pause"]).ok();
+    let run = Running::liza(&project, &["run", "--cli", "rehearsal", "--plain"]);
+    run.until_said("holding: PAUSE stands");
+    let beat = || project.liza(&["get", ".agents.planner-1.heartbeat"]).ok().to_owned();
+    for _ in 0..3 {
+        let last = beat();
+        assert!(until(|| (beat() != last).then_some(())).is_some(), "no heartbeat: {}", run.said());
+    }
+    assert_eq!(run.said().matches("holding").count(), 1, "{}", run.said());
+}
+
+/// Covers: AG-05, AG-16
+#[test]
+fn a_team_whose_planner_came_to_grief_works_on_and_then_says_so_and_ends() {
+    let project = project();
+    let script = project.home().join("crash.sh");
+    fs::write(&script, "#!/bin/sh\ncat > /dev/null\nexit 7\n").unwrap();
+    project.run(project.command("chmod").arg("755").arg(&script)).ok();
+    let config =
+        format!("config:\n  max_crashes: 1\n  providers:\n    crash: {{program: {}}}\n", script.display());
+    let state = project.state().replacen("  max_crashes: 5\n", "", 1).replacen("config:\n", &config, 1);
+    fs::write(project.root.join(".liza/state.yaml"), state).unwrap();
+    project.add_task("t1");
+    // It wakes the planner, and the task is done all the same.
+    project.liza(&["discover", "--desc", "look here", "--severity", "high", "--urgency", "immediate"]).ok();
+    let mut run =
+        Running::liza(&project, &["run", "--cli", "rehearsal", "--planner-cli", "crash", "--plain"]);
+    assert_eq!(run.ends(), 1, "{}", run.said());
+    let said = run.said();
+    assert!(said.contains("planner-1 crashed 1 times in a row"), "{said}");
+    assert!(said.contains("t1 is merged"), "{said}");
+    assert!(said.contains("no planner is left and nobody has anything to do: stopping"), "{said}");
+}
+
+/// Covers: AG-16
+#[test]
+fn what_stands_in_the_file_cannot_steer_the_terminal() {
+    let project = project();
+    project.add_task("t1");
+    let bad = "status: \"X\\e]0;stolen\\a\\e[8mhidden\"";
+    let state = project.state().replacen("status: UNCLAIMED", bad, 1);
+    fs::write(project.root.join(".liza/state.yaml"), state).unwrap();
+    for words in [&["run", "--cli", "rehearsal", "--coders", "0"][..], &["validate"], &["show", "t1"]] {
+        let shown = Running::liza_in_terminal(&project, words);
+        shown.until_said("hidden");
+        let said = shown.said();
+        assert!(!said.contains("\u{1b}]0;") && !said.contains("\u{1b}[8m"), "{words:?}: {said:?}");
+    }
 }
 
 /// Covers: AG-16

@@ -43,7 +43,7 @@ impl Clocked {
     #[track_caller]
     pub(crate) fn submit(&self, actor: Actor, command: Command) {
         let request = Request { actor, now: self.now, halt: Halt::default(), if_revision: None, command };
-        let outcome = self.project.store().submit(&request).unwrap();
+        let outcome = self.project.submit_request(&request).unwrap();
         assert_eq!(outcome.refusal, None);
         run_halts_at(&self.project, &outcome.effects, self.now).unwrap();
     }

@@ -5,6 +5,7 @@ use std::time::{Duration, Instant};
 
 use liza::by_files::Reconciler;
 use liza_core::Command;
+use liza_core::agent::Actor;
 use liza_core::command::CheckpointCause;
 use liza_core::sprint::SprintStatus;
 use liza_core::time::{Seconds, Timestamp};
@@ -245,6 +246,41 @@ fn two_who_follow_the_same_file_do_it_once() {
     let done = both.iter_mut().filter_map(|one| one.settle(&world.project, &state, world.now)).count();
     assert_eq!(done, 1);
     assert_eq!(entries(&world.test, "PAUSE was put up by hand"), 1);
+}
+
+/// Covers: SP-06, SP-07
+#[test]
+fn a_stop_whose_process_was_killed_after_its_write_is_not_taken_for_a_removal_by_hand() {
+    let mut world = Clocked::new();
+    let mut reconciler = Reconciler::default();
+    for (command, file) in [
+        (Command::Pause, "PAUSE"),
+        (Command::Checkpoint { cause: CheckpointCause::Human }, "CHECKPOINT"),
+        (Command::Abort, "ABORT"),
+    ] {
+        // What follows from the write is never done.
+        let outcome = world.project.submit(Actor::Human, None, command).unwrap();
+        assert!(outcome.written);
+        assert!(world.stands(file), "{file}");
+        for _ in 0..3 {
+            let state = world.state();
+            assert_eq!(reconciler.settle(&world.project, &state, world.now), None, "{file}");
+            world.now = world.now + Seconds(2);
+        }
+    }
+    assert_eq!(entries(&world.test, "taken away by hand"), 0);
+}
+
+/// Covers: SP-07
+#[test]
+fn a_stop_that_is_refused_leaves_no_file() {
+    let world = Clocked::new();
+    world.human(Command::Abort);
+    world
+        .project
+        .submit(Actor::Human, None, Command::Checkpoint { cause: CheckpointCause::Human })
+        .unwrap_err();
+    assert!(!world.stands("CHECKPOINT"));
 }
 
 /// Covers: SP-06
