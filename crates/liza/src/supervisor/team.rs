@@ -200,12 +200,16 @@ impl Team<'_> {
             if std::mem::take(&mut self.stale) {
                 self.look();
             }
+            self.mind_the_time();
             for seat in 0..self.members.len() {
                 self.advance(seat);
             }
             self.beat();
-            self.mind_the_time();
-            self.mind_the_planner();
+            if self.is_stranded() {
+                self.stopping = Some(Instant::now());
+                self.say_all(Weight::Alert, "no planner is left and nobody has anything to do: stopping");
+                continue;
+            }
             if self.members.iter().all(Member::is_gone) {
                 // Not before everybody is off the board: a test that is ended while its code reviewer is still there has
                 // failed.
@@ -292,23 +296,20 @@ impl Team<'_> {
         }
     }
 
-    /// Ends a team whose planner came to grief once nobody has anything left to do: nothing would ever come.
-    fn mind_the_planner(&mut self) {
+    /// Whether the planner came to grief and nobody has anything left to do: nothing would ever come.
+    fn is_stranded(&self) -> bool {
         let lost = |member: &Member| matches!(member.phase, Phase::Gone(End::Trouble(_)));
-        let planners = || self.members.iter().filter(|member| member.post.role == Role::Planner);
+        let mut planners = self.members.iter().filter(|member| member.post.role == Role::Planner);
         let waits = self.halt.pause || self.halt.checkpoint || !self.readable || self.stale;
-        if !self.in_team || self.stopping.is_some() || waits || !planners().any(lost) {
-            return;
+        if !self.in_team || self.stopping.is_some() || waits || !planners.any(lost) {
+            return false;
         }
-        let idle = self.members.iter().all(|member| member.is_gone() || member.is_at_rest());
+        let sight = self.sight();
+        let idle = self.members.iter().all(|member| member.is_gone() || member.is_at_rest(&sight));
         let ours = |agent: &AgentId| self.members.iter().any(|member| member.who.agent == *agent);
         let mut agents = self.state.board.agents.ready().into_iter().flatten();
         // Somebody in another terminal may plan, or bring something to review.
-        let others = agents.any(|(agent, entry)| !ours(agent) && entry.is_live(now()));
-        if idle && !others {
-            self.stopping = Some(Instant::now());
-            self.say_all(Weight::Alert, "no planner is left and nobody has anything to do: stopping");
-        }
+        idle && !agents.any(|(agent, entry)| !ours(agent) && entry.holds(now()))
     }
 
     /// Renews all leases in one write when it is time.
