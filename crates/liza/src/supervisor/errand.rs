@@ -356,10 +356,47 @@ pub(super) fn in_words(next: &Next) -> String {
 
 #[cfg(test)]
 mod tests {
+    use liza_core::board::Loaded;
+
     use super::*;
+    use crate::project::now;
 
     fn mistaken() -> Result<Outcome, Trouble> {
         std::panic::resume_unwind(Box::new(()))
+    }
+
+    fn project(root: &std::path::Path) -> Project {
+        let (mut state, now) = (State::default(), now());
+        state.board.revision = liza_core::ids::Revision(1);
+        let goal = serde_json::json!({"id": "goal-1", "description": "x", "status": "IN_PROGRESS"});
+        state.board.goal = Loaded::Ready(serde_json::from_value(goal).unwrap());
+        state.board.agents = Loaded::Ready(Default::default());
+        state.board.config = Loaded::Ready(Default::default());
+        state.board.sprint = Loaded::Ready(liza_core::sprint::Sprint::begin(1, "goal-1", now));
+        state.board.circuit_breaker = Loaded::Ready(Default::default());
+        state.board.discovered = Loaded::Ready(Vec::new());
+        state.board.handoff = Loaded::Ready(Default::default());
+        let [agent, action, detail] = ["human", "goal_created", "x"].map(str::to_owned);
+        let log = liza_core::event::LogEntry { timestamp: now, agent, action, task: None, detail };
+        liza_store::Store::create(root, &state, &log).unwrap();
+        Project::open(root).unwrap()
+    }
+
+    /// Covers: CL-07, CL-10
+    #[test]
+    fn one_whose_registration_is_lost_does_not_cost_the_others_their_leases() {
+        let folder = tempfile::tempdir().unwrap();
+        let project = project(folder.path());
+        let register = |name: &str| {
+            let agent: AgentId = name.parse().unwrap();
+            let command = Command::Register { agent, terminal: String::new(), proven_dead: None };
+            let done = project.submit(Actor::Human, None, command).unwrap();
+            (agent, Generation(done.revision.0))
+        };
+        let (lost, here) = (register("planner-1"), register("coder-1"));
+        let _ = project.submit(Actor::Human, None, Command::Deregister { agent: lost.0 }).unwrap();
+        assert_eq!(renew(&project, &[lost, here]), Ok(()));
+        assert!(matches!(renew(&project, &[lost]), Err(Trouble::Fenced(_))));
     }
 
     /// Covers: AG-05

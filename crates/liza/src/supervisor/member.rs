@@ -205,9 +205,9 @@ impl Member {
         self.rests.as_ref() == Some(sight) && self.wake.is_some_and(|time| Instant::now() < time)
     }
 
-    /// Whether it has looked for work and found none.
-    pub(super) fn is_at_rest(&self) -> bool {
-        matches!(self.phase, Phase::Looking) && self.rests.is_some()
+    /// Whether it has looked for work in this very sight and found none.
+    pub(super) fn is_at_rest(&self, sight: &Sight) -> bool {
+        matches!(self.phase, Phase::Looking) && self.rests.as_ref() == Some(sight)
     }
 
     /// Whether a person sits before its running session.

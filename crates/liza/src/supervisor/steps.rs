@@ -146,7 +146,7 @@ impl Team<'_> {
         }
     }
 
-    fn sight(&self) -> Sight {
+    pub(super) fn sight(&self) -> Sight {
         Sight { edition: self.editions, halt: self.halt, errands_done: self.errands_done }
     }
 

@@ -212,7 +212,7 @@ impl Team<'_> {
                 self.advance(seat);
             }
             self.beat();
-            if self.is_forsaken() {
+            if self.is_stranded() {
                 self.stopping = Some(Instant::now());
                 self.say_all(Weight::Alert, "no planner is left and nobody has anything to do: stopping");
                 continue;
@@ -314,19 +314,19 @@ impl Team<'_> {
     }
 
     /// Whether the planner came to grief and nobody has anything left to do: nothing would ever come.
-    fn is_forsaken(&self) -> bool {
+    fn is_stranded(&self) -> bool {
         let lost = |member: &Member| matches!(member.phase, Phase::Gone(End::Trouble(_)));
-        let planners = || self.members.iter().filter(|member| member.post.role == Role::Planner);
+        let mut planners = self.members.iter().filter(|member| member.post.role == Role::Planner);
         let waits = self.halt.pause || self.halt.checkpoint || !self.readable || self.stale;
-        if !self.in_team || self.stopping.is_some() || waits || !planners().any(lost) {
+        if !self.in_team || self.stopping.is_some() || waits || !planners.any(lost) {
             return false;
         }
-        let idle = self.members.iter().all(|member| member.is_gone() || member.is_at_rest());
+        let sight = self.sight();
+        let idle = self.members.iter().all(|member| member.is_gone() || member.is_at_rest(&sight));
         let ours = |agent: &AgentId| self.members.iter().any(|member| member.who.agent == *agent);
         let mut agents = self.state.board.agents.ready().into_iter().flatten();
         // Somebody in another terminal may plan, or bring something to review.
-        let others = agents.any(|(agent, entry)| !ours(agent) && entry.is_live(now()));
-        idle && !others
+        idle && !agents.any(|(agent, entry)| !ours(agent) && entry.holds(now()))
     }
 
     /// Renews all leases in one write when it is time.
