@@ -5,7 +5,7 @@ use crate::board::State;
 use crate::command::{Command, FruitlessExit};
 use crate::goal::GoalStatus;
 use crate::ids::{AgentId, Revision, TaskId};
-use crate::time::Seconds;
+use crate::time::{Seconds, Timestamp};
 
 use super::running::is_done;
 
@@ -34,6 +34,8 @@ pub struct Session {
     pub task: Option<TaskId>,
     /// The revision of the blackboard when it began.
     pub began_at: Revision,
+    /// When it began.
+    pub began: Timestamp,
     /// Crashes in a row before this one, of a planner or a code reviewer; a coder's are on its task.
     pub crashes_before: u32,
 }
@@ -117,7 +119,8 @@ fn made_progress(state: &State, session: &Session) -> bool {
     }
 }
 
-/// Whether a planner's hand is in a task's history since the session began, or the goal has been decided.
+/// Whether a planner's hand is in a task's history since the session began, or the goal has been decided. A coder who
+/// claimed the task at once does not take that away.
 fn planner_wrote(state: &State, session: &Session) -> bool {
     if state.board.goal.ready().is_some_and(|goal| goal.status != GoalStatus::InProgress) {
         return true;
@@ -125,7 +128,7 @@ fn planner_wrote(state: &State, session: &Session) -> bool {
     let changed = |revision: Option<Revision>| revision.is_some_and(|revision| revision > session.began_at);
     let name = session.agent.to_string();
     state.records().any(|(_, record)| {
-        let last = record.history.iter().flatten().last();
-        changed(record.revision) && last.is_some_and(|event| event.agent.as_deref() == Some(&name))
+        let mut since = record.history.iter().flatten().rev().filter(|event| event.time >= session.began);
+        changed(record.revision) && since.any(|event| event.agent.as_deref() == Some(&name))
     })
 }

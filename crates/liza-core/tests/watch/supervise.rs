@@ -122,7 +122,13 @@ fn a_planner_is_woken_once_per_change() {
 }
 
 fn session(name: &str, of: Option<&str>) -> Session {
-    Session { agent: agent(name), task: of.map(task), began_at: Revision(60), crashes_before: 0 }
+    Session {
+        agent: agent(name),
+        task: of.map(task),
+        began_at: Revision(60),
+        began: now(),
+        crashes_before: 0,
+    }
 }
 
 /// Covers: AG-05, AG-08
@@ -185,8 +191,13 @@ fn a_planner_made_progress_when_its_hand_shows() {
     let mut record = record("t", Status::Unclaimed);
     record.revision = Some(Revision(61));
     record.history.get_or_insert_default().push(HistoryEvent::new(now(), EventName::Finalized, "planner-1"));
-    state.board.put(task("t"), record);
+    state.board.put(task("t"), record.clone());
     assert!(after_session(&state, &planner, Ending::Code(0)).progress);
+    record.history.get_or_insert_default().push(HistoryEvent::new(now(), EventName::Claimed, "coder-1"));
+    state.board.put(task("t"), record);
+    assert!(after_session(&state, &planner, Ending::Code(0)).progress, "a coder was quick to claim it");
+    let later = Session { began: now() + Seconds(60), ..planner };
+    assert!(!after_session(&state, &later, Ending::Code(0)).progress, "that was an earlier session's");
 }
 
 fn running() -> Running {

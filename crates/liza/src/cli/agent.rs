@@ -81,6 +81,10 @@ pub(super) fn run(args: Args, context: &Context) -> Result<Reply, CommandError> 
         return explain(&project, &post);
     }
     post.provider.installed()?;
+    if post.role != Role::Planner {
+        // Known before anything is claimed: coders commit, code reviewers merge.
+        project.repo()?.identity()?;
+    }
     if post.interactive {
         // Known before anything is claimed for it.
         post.provider.interactive()?;

@@ -24,7 +24,7 @@ use super::context::Context;
 use super::error::CommandError;
 use super::exit_code::Exit;
 use super::init;
-use super::layout::{BOLD, CYAN, paint};
+use super::layout::{BOLD, CYAN, columns, paint, wrap};
 use super::output::Reply;
 use super::run::{summary, work};
 use super::teller::Teller;
@@ -85,7 +85,7 @@ pub(super) fn run(args: Args, context: &Context) -> Result<Reply, CommandError> 
     let teller = Arc::new(if args.plain { teller } else { teller.with_progress() });
     teller.say_plainly(&format!(
         "goal: {}\nA sample project in {}; every agent is played by the built-in rehearsal agent.",
-        paint(BOLD, &sample.goal),
+        sample.goal,
         folder.display()
     ));
     let watching = Watching { desktop: false, ..Watching::default() };
@@ -128,8 +128,14 @@ fn posts(coders: u32, reviewers: u32, playbook: &Path) -> Result<Vec<Post>, Comm
 fn told(state: &State, folder: &Path, took: Duration) -> Reply {
     let reached = state.board.goal.ready().is_some_and(|goal| goal.status == GoalStatus::Completed);
     let (words, progress) = summary(state);
-    let mut lines = vec![String::new(), paint(BOLD, &format!("{words} · {} s", took.as_secs()))];
-    lines.extend(state.records().map(|(id, record)| format!("  {id:<12}  {}", life(id, record))));
+    let columns = columns();
+    let mut lines = vec![String::new()];
+    let words = wrap(&format!("{words} · {} s", took.as_secs()), columns);
+    lines.extend(words.iter().map(|line| paint(BOLD, line)));
+    for (id, record) in state.records() {
+        let words = wrap(&life(id, record), columns.saturating_sub(16).max(10));
+        lines.push(format!("  {id:<12}  {}", words.join(&format!("\n{}", " ".repeat(16)))));
+    }
     let (liza, place) = (name_of_program(), folder.display());
     let first = state.records().next().map_or("TASK".to_owned(), |(id, _)| id.to_string());
     let next = [
@@ -143,10 +149,13 @@ fn told(state: &State, folder: &Path, took: Duration) -> Reply {
     lines.push(String::new());
     lines.push(paint(BOLD, "Try next"));
     let width = next.iter().map(|(command, _)| command.chars().count()).max().unwrap_or(0);
+    let longest = next.iter().map(|(_, why)| why.len()).max().unwrap_or(0);
+    let between = if width + longest + 4 <= columns { "  " } else { "\n    " };
     for (command, why) in &next {
-        lines.push(format!("  {}  {why}", paint(CYAN, &format!("{command:<width$}"))));
+        lines.push(format!("  {}{between}{why}", paint(CYAN, &format!("{command:<width$}"))));
     }
-    lines.push(format!("On your own repository: {liza} init \"GOAL\" --template, then {liza} run"));
+    let own = format!("On your own repository: {liza} init \"GOAL\" --template, then {liza} run");
+    lines.extend(wrap(&own, columns));
     let result =
         json!({"folder": folder, "reached": reached, "progress": progress, "seconds": took.as_secs()});
     let reply = Reply::new(lines.join("\n"), result).at(state.board.revision.0);
@@ -179,7 +188,11 @@ fn life(id: &TaskId, record: &TaskRecord) -> String {
             let by = record.approved_by.map_or(String::new(), |by| format!(" (approved by {by})"));
             words.push(format!("merged{by}"));
         }
-        (Some(status), _) => words.push(status.to_string()),
+        (Some(status), _) => {
+            // What it was and still is, is said once.
+            words.retain(|word| !word.eq_ignore_ascii_case(status.name()));
+            words.push(status.to_string());
+        }
         (None, _) => words.push(format!("{id} is broken")),
     }
     words.join(", ")

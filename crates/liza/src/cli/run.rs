@@ -1,5 +1,7 @@
 //! `liza run`: the whole team and the watcher in one process and one terminal.
 
+use std::fs;
+use std::io::ErrorKind;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -10,6 +12,7 @@ use liza_core::time::Seconds;
 use liza_core::view::Progress;
 use serde_json::json;
 
+use crate::contracts::VISION;
 use crate::project::Project;
 use crate::run::{Onlooker, OnlyRun, Wanted, crew, progress_line};
 use crate::supervisor::{Attendant, Attended, Farewell, Options, Post, Weight, run as supervise};
@@ -19,12 +22,14 @@ use super::agent::{endings, own_program};
 use super::context::Context;
 use super::error::CommandError;
 use super::output::{Color, Reply};
+use super::spec;
 use super::teller::Teller;
 
-/// Run the whole team: a planner, coders, code reviewers and the watcher.
+/// Run the whole team: a planner, coders, code reviewers and the watcher
 ///
-/// Ends when the goal is reached. Ctrl-C stops the sessions in order, a second one ends them at once; claims are kept
-/// and resumed by the next run. How many agents, and which program for whom, can be kept in the config:
+/// Ends when the goal is reached. Ctrl-C stops the sessions in order, a second one ends them at
+/// once; claims are kept and resumed by the next run. How many agents, and which program for whom,
+/// can be kept in the config:
 ///
 ///   config:
 ///     roles:
@@ -96,11 +101,15 @@ pub(super) fn run(args: Args, context: &Context) -> Result<Reply, CommandError> 
     };
     let config = state.board.config.ready().cloned().unwrap_or_default();
     let posts = crew(&config, &wanted)?;
+    if let Some(warning) = unready(&project, &state) {
+        context.screen.note(&format!("liza: {warning}"));
+    }
     let watching = Watching { analyze: args.analyze, ..Watching::default() };
     let farewells = work(&project, posts, &Arc::new(teller), watching, None)?;
     let after = project.store().snapshot()?;
     let (ended, exit) = endings(&farewells)?;
-    let (words, progress) = summary(&after);
+    let (mut words, progress) = summary(&after);
+    words.push_str(to_go_on(&after));
     Ok(Reply::new(words, json!({"ended": ended, "progress": progress}))
         .at(after.board.revision.0)
         .ending(exit))
@@ -114,6 +123,33 @@ fn decided(state: &State) -> Option<Reply> {
     Some(Reply::new(text, json!({"ended": [], "goal": goal.status})).at(state.board.revision.0))
 }
 
+/// Why the planner will not find what it plans from: a vision that nobody has written yet.
+fn unready(project: &Project, state: &State) -> Option<String> {
+    let spec = state.board.goal.ready()?.spec_ref.as_deref()?;
+    let said = match fs::read_to_string(project.root().join(spec::file_of(spec))) {
+        Ok(text) if text == VISION => "is still the template: fill it in, or the planner plans from brackets",
+        Err(error) if error.kind() == ErrorKind::NotFound => {
+            "is not there: the planner has nothing but the goal"
+        }
+        Ok(_) | Err(_) => return None,
+    };
+    Some(format!("{spec} {said}"))
+}
+
+/// What a team that ended before its goal leaves to say.
+fn to_go_on(state: &State) -> &'static str {
+    match state.board.goal.ready().map(|goal| goal.status) {
+        Some(GoalStatus::InProgress) => {
+            "\nliza run goes on where it stopped; liza status shows where that is"
+        }
+        Some(GoalStatus::Aborted) => "\nliza goal new \"GOAL\" starts over; nothing was deleted",
+        Some(GoalStatus::Completed) => {
+            "\nmerging the integration branch is yours; liza goal new \"GOAL\" goes on"
+        }
+        None => "",
+    }
+}
+
 /// Has a team work until all of it has ended.
 pub(super) fn work(
     project: &Project,
@@ -125,6 +161,8 @@ pub(super) fn work(
     for post in &posts {
         post.provider.installed()?;
     }
+    // Coders and merges commit: whoever finds out at work has spent a session for nothing.
+    project.repo()?.identity()?;
     let _only = OnlyRun::of(project)?.map_err(|running| {
         CommandError::refused("already_running", running.to_string())
             .hint("liza status shows what it does; Ctrl-C in its terminal stops it")
@@ -169,7 +207,12 @@ pub(super) fn summary(state: &State) -> (String, serde_json::Value) {
     ];
     let parts =
         parts.iter().filter(|(number, _)| *number > 0).map(|(number, word)| format!("{number} {word}"));
-    let text = format!("goal {goal} · {total} tasks: {}", parts.collect::<Vec<_>>().join(", "));
+    let parts = parts.collect::<Vec<_>>().join(", ");
+    let text = match total {
+        0 => format!("goal {goal} · no tasks"),
+        1 => format!("goal {goal} · 1 task: {parts}"),
+        _ => format!("goal {goal} · {total} tasks: {parts}"),
+    };
     (text, json!(progress))
 }
 

@@ -446,5 +446,9 @@ fn steps(view: &View) -> Vec<(String, &'static str)> {
     ];
     let missing = waiting.into_iter().filter(|(count, role, ..)| *count > 0 && !here(*role));
     steps.extend(missing.map(|(count, _, what, step)| (format!("{count} {what}"), step)));
+    let nobody = view.agents.iter().all(|agent| agent.liveness == Liveness::Gone);
+    if nobody && !steps.is_empty() {
+        steps.push(("or the whole team:".to_owned(), "liza run"));
+    }
     steps
 }

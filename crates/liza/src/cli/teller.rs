@@ -11,11 +11,17 @@ use crate::project::now;
 use crate::supervisor::{Line, Weight};
 
 use super::input::clean;
-use super::layout::{BOLD, CYAN, DIM, GREEN, RED, YELLOW, columns, cut, one_line, pad, paint};
+use super::layout::{BOLD, CYAN, DIM, GREEN, RED, YELLOW, columns, cut, one_line, pad, paint, width, wrap};
 use super::output::{Color, Screen};
 
 /// The longest name is `code-reviewer-10`.
 const NAME: usize = 16;
+
+/// The time and the space after it.
+const TIME: usize = 9;
+
+/// Below this many columns, names are not padded.
+const NARROW: usize = 60;
 
 /// Takes the line that the cursor is in away.
 const CLEAR: &str = "\r\x1b[2K";
@@ -54,9 +60,24 @@ impl Teller {
         };
         // Reasons, violations and file names are what agents wrote: they must not steer the terminal.
         let what = one_line(&clean(&line.text));
-        let what = if line.weight == Weight::Alert { paint(RED, &what) } else { what };
-        let text = format!("{} {} {what}", paint(DIM, time), paint(style, &pad(&who, NAME)));
-        self.say(line.weight, &text);
+        let color = |text: &str| {
+            if line.weight == Weight::Alert { paint(RED, text) } else { text.to_owned() }
+        };
+        let room = self.room();
+        // Beside a column of names there must be room for words.
+        let narrow = room.is_some_and(|columns| columns < NARROW);
+        let name = if narrow { who } else { pad(&who, NAME) };
+        let indent = if narrow { TIME } else { TIME + NAME + 1 };
+        let first = if narrow { indent + width(&name) + 1 } else { indent };
+        let lines = hanging(&what, first, indent, room);
+        let text: Vec<String> = lines.iter().map(|line| color(line)).collect();
+        let text = text.join(&format!("\n{}", " ".repeat(indent)));
+        self.say(line.weight, &format!("{} {} {text}", paint(DIM, time), paint(style, &name)));
+    }
+
+    /// How many columns a line may take; in a file it is never broken.
+    fn room(&self) -> Option<usize> {
+        io::stdout().is_terminal().then(columns)
     }
 
     fn say(&self, weight: Weight, text: &str) {
@@ -69,7 +90,8 @@ impl Teller {
 
     /// Says something that is no event.
     pub(super) fn say_plainly(&self, text: &str) {
-        self.say(Weight::News, text);
+        let text = self.room().map_or(text.to_owned(), |columns| wrap(text, columns).join("\n"));
+        self.say(Weight::News, &text);
     }
 
     /// Whether there is a progress line.
@@ -111,8 +133,34 @@ impl Drop for Teller {
     }
 }
 
+/// The text broken at words, where the first line begins at one column and the others at another.
+fn hanging(text: &str, first: usize, indent: usize, room: Option<usize>) -> Vec<String> {
+    let Some(columns) = room else { return vec![text.to_owned()] };
+    let filler = "x".repeat(first.saturating_sub(indent));
+    let lines = wrap(&format!("{filler}{text}"), columns.saturating_sub(indent).max(10));
+    let mut lines = lines.into_iter();
+    let head = lines.next().map(|line| line.strip_prefix(&filler).unwrap_or(&line).to_owned());
+    head.into_iter().chain(lines).collect()
+}
+
 fn write_raw(text: &str) -> io::Result<()> {
     let mut error = io::stderr().lock();
     error.write_all(text.as_bytes())?;
     error.flush()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Covers: AG-16
+    #[test]
+    fn long_lines_are_broken_at_words_and_stay_in_their_column() {
+        let lines = hanging("farewell BLOCKED: what fits which hour", 17, 9, Some(40));
+        assert_eq!(lines, ["farewell BLOCKED: what", "fits which hour"]);
+        let lines = hanging("whisper submitted for review", 26, 26, Some(46));
+        assert_eq!(lines, ["whisper submitted", "for review"]);
+        // A file gets every line as it is.
+        assert_eq!(hanging("one  two", 26, 26, None), ["one  two"]);
+    }
 }

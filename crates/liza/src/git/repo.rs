@@ -293,7 +293,11 @@ impl Repo {
         let text = String::from_utf8_lossy(&reply.stdout).into_owned();
         match text.rsplit_once('>').filter(|_| reply.status == Some(0)) {
             Some((name, _)) => Ok(format!("{name}>")),
-            None => Err(GitError::NoIdentity { message: reply.message() }),
+            None => {
+                // Git goes on for ten lines, which say what the error says.
+                let message = reply.message().lines().next().unwrap_or_default().to_owned();
+                Err(GitError::NoIdentity { message })
+            }
         }
     }
 

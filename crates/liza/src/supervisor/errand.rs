@@ -350,7 +350,9 @@ pub(super) fn in_words(next: &Next) -> String {
     match (next.progress, next.pause.0) {
         (true, _) => "done".to_owned(),
         (false, 0) => "stopped".to_owned(),
-        (false, pause) => format!("no result; next look in {pause} s"),
+        (false, pause) => {
+            format!("no result; next look in {pause} s, what it said is in .liza/agent-outputs/")
+        }
     }
 }
 

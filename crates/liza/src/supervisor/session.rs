@@ -8,7 +8,9 @@ use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 use std::sync::mpsc::Sender;
 
 use liza_core::ids::{Revision, TaskId};
+use liza_core::time::Timestamp;
 
+use crate::project::now;
 use crate::sys::brood::end_brood_of;
 
 use super::event::{Event, Seat};
@@ -28,6 +30,8 @@ pub(super) struct Session {
     pub(super) triggers: Vec<String>,
     /// The blackboard's revision when it began.
     pub(super) began_at: Revision,
+    /// When it began.
+    pub(super) began: Timestamp,
     /// What the project's own checkout looked like, where the session has no business to change it.
     pub(super) checkout: Option<String>,
 }
@@ -40,6 +44,7 @@ impl Session {
         task: Option<TaskId>,
         began_at: Revision,
     ) -> Result<(Self, Follower), Trouble> {
+        let began = now();
         let mut helper =
             Command::new(program).arg(HELPER).stdin(Stdio::piped()).stdout(Stdio::piped()).spawn()?;
         let (Some(mut control), Some(reports)) = (helper.stdin.take(), helper.stdout.take()) else {
@@ -51,7 +56,7 @@ impl Session {
             let _ = helper.wait();
             return Err(error.into());
         }
-        let session = Self { control, task, triggers: Vec::new(), began_at, checkout: None };
+        let session = Self { control, task, triggers: Vec::new(), began_at, began, checkout: None };
         Ok((session, Follower { helper, reports }))
     }
 

@@ -423,6 +423,7 @@ impl Team<'_> {
             agent: member.who.agent,
             task: run.session.task.clone(),
             began_at: run.session.began_at,
+            began: run.session.began,
             crashes_before: member.crashes,
         };
         let (triggers, checkout) = (run.session.triggers.clone(), run.session.checkout.clone());

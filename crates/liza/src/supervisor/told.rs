@@ -31,7 +31,16 @@ fn of_planning(state: &State, session: &Session) -> Option<String> {
     match state.board.goal.ready().map(|goal| goal.status) {
         Some(GoalStatus::Completed) => Some("the goal is reached".to_owned()),
         Some(GoalStatus::Aborted) => Some("the goal was aborted".to_owned()),
-        Some(GoalStatus::InProgress) | None => Some(format!("the plan has {all} tasks, {open} of them open")),
+        Some(GoalStatus::InProgress) | None => Some(plan_in_words(all, open)),
+    }
+}
+
+fn plan_in_words(all: usize, open: usize) -> String {
+    match (all, open) {
+        (0, _) => "there are no tasks yet".to_owned(),
+        (1, 1) => "the plan has 1 task, which is open".to_owned(),
+        (1, _) => "the plan has 1 task, which is over".to_owned(),
+        _ => format!("the plan has {all} tasks, {open} of them open"),
     }
 }
 

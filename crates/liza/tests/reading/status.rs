@@ -24,6 +24,16 @@ fn an_empty_board_says_what_to_do_next() {
     insta::assert_snapshot!(page(&project, "80", &["status"]));
 }
 
+/// Covers: BB-15
+#[test]
+fn where_nobody_runs_the_whole_team_is_named_too() {
+    let project = TestProject::new();
+    project.add_task("t1");
+    let said = page(&project, "80", &["status"]);
+    assert!(said.contains("→ liza agent coder"), "{said}");
+    assert!(said.contains("or the whole team:\n  → liza run"), "{said}");
+}
+
 #[test]
 fn a_busy_team_at_80_columns() {
     insta::assert_snapshot!(page(&project(BUSY), "80", &["status"]));

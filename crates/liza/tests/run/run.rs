@@ -246,8 +246,10 @@ fn a_terminal_has_a_progress_line_that_is_gone_at_the_end() {
     let said = run.said();
     assert!(said.contains("of 3 merged"), "{said}");
     // What a terminal shows of the last line: whatever comes after the last time that it was cleared.
-    let last = said.lines().last().unwrap().rsplit("\u{1b}[2K").next().unwrap();
-    assert_eq!(last, "goal COMPLETED · 3 tasks: 3 merged");
+    let summary = said.lines().find(|line| line.contains("goal COMPLETED")).unwrap();
+    assert_eq!(summary.rsplit("\u{1b}[2K").next().unwrap(), "goal COMPLETED · 3 tasks: 3 merged");
+    let last = said.lines().last().unwrap();
+    assert_eq!(last, "merging the integration branch is yours; liza goal new \"GOAL\" goes on");
     let shown = said.lines().find(|line| line.contains("plans")).unwrap();
     assert!(shown.rsplit("\u{1b}[2K").next().unwrap().contains("planner-1"), "{shown:?}");
 }
@@ -328,4 +330,43 @@ fn no_two_of_a_team_go_for_the_same_task() {
     let status = project.liza(&["status", "--json", "--all"]).result();
     let merged = status["tasks"].as_array().unwrap().iter().filter(|task| task["status"] == "MERGED").count();
     assert_eq!(merged, 6, "{status}");
+}
+
+/// Covers: AG-16, CM-05
+#[test]
+fn a_git_without_a_name_is_said_before_anybody_starts() {
+    let project = project();
+    let nameless = |args: &[&str]| {
+        let names =
+            ["GIT_AUTHOR_NAME", "GIT_AUTHOR_EMAIL", "GIT_COMMITTER_NAME", "GIT_COMMITTER_EMAIL", "EMAIL"];
+        let mut command = project.command(env!("CARGO_BIN_EXE_liza"));
+        names.iter().for_each(|name| {
+            command.env_remove(name);
+        });
+        project.run(command.env("GIT_CONFIG_GLOBAL", "/dev/null").args(args))
+    };
+    for args in [
+        ["run", "--cli", "rehearsal", "--json"].as_slice(),
+        &["agent", "coder", "--cli", "rehearsal", "--json"],
+    ] {
+        let error = nameless(args).refused(3, "git");
+        let message = error["message"].as_str().unwrap();
+        assert!(message.contains("set user.name and user.email"), "{message}");
+        assert_eq!(message.lines().count(), 1, "{message}");
+    }
+    assert!(!project.log().contains("registered"), "{}", project.log());
+}
+
+/// Covers: AG-16, CM-05
+#[test]
+fn a_vision_that_nobody_wrote_is_told() {
+    let project = TestProject::bare();
+    fs::remove_file(project.root.join("specs/vision.md")).unwrap();
+    project.liza(&["init", "Say hello", "--template"]).ok();
+    let run = project.liza(&["run", "--cli", "rehearsal", "--plain"]);
+    assert!(run.ok().contains("the plan has 1 task, which is open"), "{run:#?}");
+    assert!(run.stdout.contains("goal COMPLETED · 1 task: 1 merged"), "{run:#?}");
+    // Whoever was quick to claim the only task does not make the planner's session fruitless.
+    assert!(!run.stdout.contains("no result"), "{run:#?}");
+    assert!(run.stderr.contains("specs/vision.md is still the template"), "{run:#?}");
 }
