@@ -110,12 +110,14 @@ fn order(
     files: &Files,
 ) -> Result<Order, Trouble> {
     let repo = project.repo()?;
+    let worktree_git = repo.git_dir_of(&directory)?;
     let line = who.provider.command_line(&Setting {
         agent: who.agent,
         task,
         directory: &directory,
         project: project.root(),
         git: repo.common_dir(),
+        worktree_git: &worktree_git,
         prompt: &files.prompt,
         interactive: who.interactive,
     })?;
