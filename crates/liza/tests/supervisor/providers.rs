@@ -2,6 +2,8 @@
 
 use std::path::Path;
 
+use liza_core::record::Status;
+
 use crate::fixture::{Bench, CODER};
 
 /// Covers: AG-13
@@ -66,4 +68,22 @@ fn a_program_that_believes_its_variables_works_in_the_worktree_too() {
     assert_eq!(says("PWD="), Some(bench.tree("t1").as_path()), "{outputs}");
     assert_eq!(says("OLDPWD="), None, "{outputs}");
     assert_eq!(says("GIT_FOLDER="), Some(root.join(".git/worktrees/t1").as_path()), "{outputs}");
+}
+
+/// Covers: AG-13
+#[test]
+fn a_program_that_hides_the_users_git_configuration_commits_in_the_users_name() {
+    let hides = "export GIT_CONFIG_GLOBAL=/dev/null GIT_CONFIG_NOSYSTEM=1";
+    let bench = Bench::new("", &[("c", &format!("{hides}\n{CODER}"))]);
+    bench.project.add_task("t1");
+    let mut coder = bench.agent(&["coder", "--cli", "c", "--once"]);
+    assert_eq!(coder.ends(), 0, "{}", bench.outputs());
+    let who = |format: &str| bench.project.git(&["log", "-1", &format!("--format={format}"), "task/t1"]);
+    let user = format!(
+        "{} <{}>",
+        bench.project.git(&["config", "user.name"]).trim(),
+        bench.project.git(&["config", "user.email"]).trim()
+    );
+    assert_eq!(bench.status("t1"), Status::ReadyForReview, "{}", bench.outputs());
+    assert_eq!((who("%an <%ae>").trim(), who("%cn <%ce>").trim()), (user.as_str(), user.as_str()));
 }
