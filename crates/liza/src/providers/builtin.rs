@@ -140,6 +140,8 @@ fn opencode() -> Template {
         arguments: words(&["run", "--format", "json"]),
         model: words(&["-m", "{model}"]),
         interactive: words(&["--prompt", BEGIN]),
+        // Specs and the blackboard are outside the worktree: by itself it refuses to look there, and ends.
+        environment: vec![("OPENCODE_PERMISSION".to_owned(), r#"{"external_directory":"allow"}"#.to_owned())],
         ..empty("opencode", Some("opencode"), "npm install -g opencode-ai")
     }
 }
