@@ -134,12 +134,19 @@ fn explain(project: &Project, post: &Post) -> Result<Reply, CommandError> {
         (Role::Coder | Role::CodeReviewer, None) => project.root().join(".worktrees/TASK"),
     };
     let prompt = project.folder().join("agent-prompts").join(format!("{agent}-TIME-TASK.md"));
+    let worktree_git = match (post.role, directory.exists()) {
+        (Role::Planner, _) | (_, true) => repo.git_dir_of(&directory)?,
+        (Role::Coder | Role::CodeReviewer, false) => {
+            repo.common_dir().join("worktrees").join(directory.file_name().unwrap_or_default())
+        }
+    };
     let line = post.provider.command_line(&Setting {
         agent,
         task: post.task.as_ref(),
         directory: &directory,
         project: project.root(),
         git: repo.common_dir(),
+        worktree_git: &worktree_git,
         prompt: &prompt,
         interactive: post.interactive,
     })?;

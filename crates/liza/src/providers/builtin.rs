@@ -73,14 +73,24 @@ fn claude() -> Template {
 }
 
 fn codex() -> Template {
-    // Its sandbox makes .git read-only unless told otherwise. A code reviewer runs tests, which write; what it
-    // changes in tracked files voids its verdict.
-    let base = ["exec", "--json", "-s", "workspace-write", "--add-dir", "{git}", "--add-dir", "{liza}"];
+    // Its sandbox makes .git read-only unless told otherwise, and what git keeps for a worktree even within a .git
+    // that may be written: without the index nothing can be committed. A code reviewer runs tests, which write; what
+    // it changes in tracked files voids its verdict.
+    let sandbox = words(&[
+        "-s",
+        "workspace-write",
+        "--add-dir",
+        "{git}",
+        "--add-dir",
+        "{worktree_git}",
+        "--add-dir",
+        "{liza}",
+    ]);
     Template {
-        arguments: words(&base),
+        arguments: [words(&["exec", "--json"]), sandbox.clone()].concat(),
         model: words(&["-m", "{model}"]),
         last: words(&["-"]),
-        interactive: words(&["--add-dir", "{git}", "--add-dir", "{liza}", BEGIN]),
+        interactive: [sandbox, words(&[BEGIN])].concat(),
         ..empty("codex", Some("codex"), "npm install -g @openai/codex")
     }
 }
@@ -107,7 +117,18 @@ fn gemini() -> Template {
 
 fn mistral() -> Template {
     Template {
-        arguments: words(&["--output", "streaming", "-p", BEGIN]),
+        arguments: words(&[
+            "--output",
+            "streaming",
+            "--trust",
+            "--auto-approve",
+            "--add-dir",
+            "{git}",
+            "--add-dir",
+            "{liza}",
+            "--prompt-file",
+            "{prompt}",
+        ]),
         interactive: words(&[BEGIN]),
         prompt: Prompt::File,
         ..empty("mistral", Some("vibe"), "uv tool install mistral-vibe")
@@ -119,6 +140,8 @@ fn opencode() -> Template {
         arguments: words(&["run", "--format", "json"]),
         model: words(&["-m", "{model}"]),
         interactive: words(&["--prompt", BEGIN]),
+        // Specs and the blackboard are outside the worktree: by itself it refuses to look there, and ends.
+        environment: vec![("OPENCODE_PERMISSION".to_owned(), r#"{"external_directory":"allow"}"#.to_owned())],
         ..empty("opencode", Some("opencode"), "npm install -g opencode-ai")
     }
 }

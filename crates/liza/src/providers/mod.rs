@@ -33,8 +33,8 @@ pub enum Prompt {
 /// How one agent program is called.
 ///
 /// Arguments and environment may hold `{worktree}` (the working folder), `{project}`, `{git}` (the repository's
-/// `.git`), `{liza}` (the project's `.liza`), `{prompt}` (the file with the prompt), `{agent}`, `{role}`, `{task}` and
-/// `{model}`.
+/// `.git`), `{worktree_git}` (what git keeps for the working folder: its index, its HEAD), `{liza}` (the project's
+/// `.liza`), `{prompt}` (the file with the prompt), `{agent}`, `{role}`, `{task}` and `{model}`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Template {
     /// What it is called here.
@@ -124,6 +124,8 @@ pub struct Setting<'a> {
     pub project: &'a Path,
     /// The repository's `.git`.
     pub git: &'a Path,
+    /// What git keeps for the working folder.
+    pub worktree_git: &'a Path,
     /// The file with its prompt.
     pub prompt: &'a Path,
     /// Whether a person sits before it.
@@ -222,6 +224,7 @@ impl Provider {
             ("{worktree}", path(setting.directory)),
             ("{project}", path(setting.project)),
             ("{git}", path(setting.git)),
+            ("{worktree_git}", path(setting.worktree_git)),
             ("{liza}", path(&setting.project.join(".liza"))),
             ("{prompt}", path(setting.prompt)),
             ("{agent}", setting.agent.to_string()),

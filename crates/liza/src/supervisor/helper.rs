@@ -158,6 +158,8 @@ fn start(order: &Order) -> io::Result<(Brood, Option<JoinHandle<u64>>)> {
     for name in REPOSITORY {
         command.env_remove(name);
     }
+    // Some programs believe this variable rather than the system, and would work in our own folder.
+    command.env("PWD", &order.directory).env_remove("OLDPWD");
     command.env("TMPDIR", &order.scratch).envs(order.environment.iter().map(|(name, value)| (name, value)));
     if let Some(input) = &order.input {
         command.stdin(File::open(input).map_err(|error| failed("read", input, &error))?);

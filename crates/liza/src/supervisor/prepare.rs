@@ -110,16 +110,19 @@ fn order(
     files: &Files,
 ) -> Result<Order, Trouble> {
     let repo = project.repo()?;
+    let worktree_git = repo.git_dir_of(&directory)?;
     let line = who.provider.command_line(&Setting {
         agent: who.agent,
         task,
         directory: &directory,
         project: project.root(),
         git: repo.common_dir(),
+        worktree_git: &worktree_git,
         prompt: &files.prompt,
         interactive: who.interactive,
     })?;
     let mut environment = line.environment;
+    name_committer(repo, &mut environment);
     environment.push((AGENT_ID.to_owned(), who.agent.to_string()));
     environment.push((AGENT_GENERATION.to_owned(), who.generation.to_string()));
     let input = if line.on_stdin { files.prompt.clone() } else { PathBuf::from("/dev/null") };
@@ -134,6 +137,27 @@ fn order(
         turn: project.folder().join("agent-locks").join(format!("{}.session", who.agent)),
         stream: who.provider.template.stream,
     })
+}
+
+/// Says in whose name git commits here: some clients hide the user's own git configuration from their tools. What is
+/// said already stands, and what git does not know is left to it.
+fn name_committer(repo: &Repo, environment: &mut Vec<(String, String)>) {
+    let Ok(identity) = repo.identity() else { return };
+    let Some((name, email)) = identity.strip_suffix('>').and_then(|identity| identity.rsplit_once(" <"))
+    else {
+        return;
+    };
+    for (variable, value) in [
+        ("GIT_AUTHOR_NAME", name),
+        ("GIT_AUTHOR_EMAIL", email),
+        ("GIT_COMMITTER_NAME", name),
+        ("GIT_COMMITTER_EMAIL", email),
+    ] {
+        let given = environment.iter().any(|(other, _)| other == variable);
+        if !given && std::env::var_os(variable).is_none() {
+            environment.push((variable.to_owned(), value.to_owned()));
+        }
+    }
 }
 
 /// What the project's own checkout looks like; nothing where git cannot tell.

@@ -1,5 +1,9 @@
 //! Agent programs: which, how they are called, what is said when they are not there.
 
+use std::path::Path;
+
+use liza_core::record::Status;
+
 use crate::fixture::{Bench, CODER};
 
 /// Covers: AG-13
@@ -29,6 +33,9 @@ fn explain_shows_the_command_line_and_a_missing_program_is_exit_5_with_a_hint() 
     }
     let planner = bench.project.liza(&["agent", "planner", "--cli", "claude", "--explain"]).stdout;
     assert!(planner.contains("--disallowedTools") && planner.contains(".git"), "{planner}");
+    // A sandbox that lets nobody write where git keeps the worktree's index lets nobody commit.
+    let codex = bench.project.liza(&["agent", "coder", "t1", "--cli", "codex", "--explain"]).stdout;
+    assert!(codex.contains(".git/worktrees/t1\""), "{codex}");
     assert!(bench.state().board.agents().unwrap().is_empty(), "explaining registers nobody");
 }
 
@@ -45,4 +52,38 @@ fn a_prompt_of_any_size_goes_in() {
     let outputs = bench.outputs();
     let size: usize = outputs.lines().next().unwrap().trim().parse().unwrap();
     assert!(size > 300_000, "{size}");
+}
+
+/// Covers: AG-13
+#[test]
+fn a_program_that_believes_its_variables_works_in_the_worktree_too() {
+    let bench = Bench::new("providers: {own: {program: env, args: ['GIT_FOLDER={worktree_git}']}}", &[]);
+    bench.project.add_task("t1");
+    let root = &bench.project.root;
+    let mut coder = bench.project.program();
+    coder.args(["agent", "coder", "--cli", "own", "--once"]).env("PWD", root).env("OLDPWD", root);
+    bench.project.run(&mut coder).ok();
+    let outputs = bench.outputs();
+    let says = |name: &str| outputs.lines().find_map(|line| line.strip_prefix(name)).map(Path::new);
+    assert_eq!(says("PWD="), Some(bench.tree("t1").as_path()), "{outputs}");
+    assert_eq!(says("OLDPWD="), None, "{outputs}");
+    assert_eq!(says("GIT_FOLDER="), Some(root.join(".git/worktrees/t1").as_path()), "{outputs}");
+}
+
+/// Covers: AG-13
+#[test]
+fn a_program_that_hides_the_users_git_configuration_commits_in_the_users_name() {
+    let hides = "export GIT_CONFIG_GLOBAL=/dev/null GIT_CONFIG_NOSYSTEM=1";
+    let bench = Bench::new("", &[("c", &format!("{hides}\n{CODER}"))]);
+    bench.project.add_task("t1");
+    let mut coder = bench.agent(&["coder", "--cli", "c", "--once"]);
+    assert_eq!(coder.ends(), 0, "{}", bench.outputs());
+    let who = |format: &str| bench.project.git(&["log", "-1", &format!("--format={format}"), "task/t1"]);
+    let user = format!(
+        "{} <{}>",
+        bench.project.git(&["config", "user.name"]).trim(),
+        bench.project.git(&["config", "user.email"]).trim()
+    );
+    assert_eq!(bench.status("t1"), Status::ReadyForReview, "{}", bench.outputs());
+    assert_eq!((who("%an <%ae>").trim(), who("%cn <%ce>").trim()), (user.as_str(), user.as_str()));
 }
