@@ -209,7 +209,8 @@ fn steps(brief: &Brief, task: &TaskId, record: &TaskRecord, branch: &str, facts:
     );
     steps.push("Commit. `git status --porcelain` must print nothing.".to_owned());
     steps.push(format!(
-        "Submit exactly that commit:\n{liza} submit-for-review {task} \"$(git -C {tree} rev-parse HEAD)\""
+        "Submit exactly that commit, by the name that the first of these prints:\ngit -C {tree} rev-parse HEAD\n\
+         {liza} submit-for-review {task} COMMIT"
     ));
     steps.push(
         "Stop with exit code 42 (0 is accepted). Do not wait for the verdict, and touch nothing more."

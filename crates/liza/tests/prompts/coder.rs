@@ -236,7 +236,7 @@ fn paths_with_spaces_are_quoted_in_commands() {
     assert!(text.contains("WORKTREE: /home/my dev/x\n"), "{text}");
     assert!(text.contains("cd '/home/my dev/x' && git status"), "{text}");
     assert!(text.contains(
-        "'/opt/my tools/liza' submit-for-review retry-orders \"$(git -C '/home/my dev/x' rev-parse HEAD)\""
+        "git -C '/home/my dev/x' rev-parse HEAD\n   '/opt/my tools/liza' submit-for-review retry-orders COMMIT"
     ));
 }
 

@@ -37,3 +37,15 @@ pub(crate) fn dated(text: &str) -> String {
     }
     dated
 }
+
+/// What is seen of a board within the second in which it was made: ages on a screen grow with every second.
+pub(crate) fn in_one_second<T>(mut see: impl FnMut() -> T) -> T {
+    for _ in 0..100 {
+        let began = now();
+        let seen = see();
+        if now() == began {
+            return seen;
+        }
+    }
+    see()
+}

@@ -5,7 +5,7 @@ use std::process::Stdio;
 use liza_core::time::Timestamp;
 use serde_json::json;
 
-use crate::boards::{BUSY, FIRE, project};
+use crate::boards::{BUSY, FIRE, in_one_second, project};
 use crate::support::TestProject;
 
 fn page(project: &TestProject, columns: &str, arguments: &[&str]) -> String {
@@ -36,21 +36,23 @@ fn where_nobody_runs_the_whole_team_is_named_too() {
 
 #[test]
 fn a_busy_team_at_80_columns() {
-    insta::assert_snapshot!(page(&project(BUSY), "80", &["status"]));
+    insta::assert_snapshot!(in_one_second(|| page(&project(BUSY), "80", &["status"])));
 }
 
 #[test]
 fn a_busy_team_at_40_columns() {
-    insta::assert_snapshot!(page(&project(BUSY), "40", &["status"]));
+    insta::assert_snapshot!(in_one_second(|| page(&project(BUSY), "40", &["status"])));
 }
 
 /// Covers: CM-05
 #[test]
 fn everything_on_fire_at_80_columns() {
-    let project = project(FIRE);
-    project.write(".liza/PAUSE", &crate::boards::dated("@-7830\n"));
-    insta::assert_snapshot!(page(&project, "80", &["status"]));
-    let all = page(&project, "80", &["status", "--all"]);
+    let (short, all) = in_one_second(|| {
+        let project = project(FIRE);
+        project.write(".liza/PAUSE", &crate::boards::dated("@-7830\n"));
+        (page(&project, "80", &["status"]), page(&project, "80", &["status", "--all"]))
+    });
+    insta::assert_snapshot!(short);
     let masked = all.lines().map(|line| match line.split_once("was due at ") {
         Some((before, _)) => format!("{before}was due at TIME"),
         None => line.to_owned(),
