@@ -130,7 +130,7 @@ fn told(state: &State, folder: &Path, took: Duration) -> Reply {
     let (words, progress) = summary(state);
     let columns = columns();
     let mut lines = vec![String::new()];
-    let words = wrap(&format!("{words} · {} s", took.as_secs()), columns);
+    let words = wrap(&format!("{words} · {:.1} s", took.as_secs_f64()), columns);
     lines.extend(words.iter().map(|line| paint(BOLD, line)));
     for (id, record) in state.records() {
         let words = wrap(&life(id, record), columns.saturating_sub(16).max(10));
