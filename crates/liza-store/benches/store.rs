@@ -15,17 +15,12 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command as Process, Stdio};
 use std::time::{Duration, Instant};
 
-use liza_core::agent::{Actor, AgentRecord, AgentStatus, Role};
-use liza_core::board::{Loaded, State};
-use liza_core::command::{Halt, TaskEdit};
-use liza_core::config::Config;
-use liza_core::event::{EventName, HistoryEvent, LogEntry};
-use liza_core::goal::{Goal, GoalStatus};
-use liza_core::ids::{Generation, Revision, TaskId};
-use liza_core::record::{Status, TaskRecord};
-use liza_core::sprint::Sprint;
-use liza_core::time::{Seconds, Timestamp};
-use liza_core::{Command, Request};
+use liza_core::model::StopFiles;
+use liza_core::model::{
+    Actor, AgentRecord, AgentStatus, Config, EventName, Generation, Goal, GoalStatus, HistoryEvent, Loaded,
+    LogEntry, Revision, Role, Seconds, Sprint, State, Status, TaskId, TaskRecord, Timestamp,
+};
+use liza_core::protocol::{Command, EditTask, Heartbeat, Request, TaskEdit};
 use liza_store::Store;
 
 const ROUNDS: usize = 40;
@@ -188,7 +183,7 @@ fn floor(folder: &Path, bytes: &[u8]) {
 
 fn request(round: usize, command: Command) -> Request {
     let now = now() + Seconds(round as u64);
-    Request { actor: Actor::Human, now, halt: Halt::default(), if_revision: None, command }
+    Request { actor: Actor::Human, now, halt: StopFiles::default(), if_revision: None, command }
 }
 
 fn submit(store: &Store, round: usize, command: Command) {
@@ -196,12 +191,12 @@ fn submit(store: &Store, round: usize, command: Command) {
 }
 
 fn heartbeat() -> Command {
-    Command::Heartbeat { agents: vec![("coder-1".parse().unwrap(), None)], length: None }
+    Command::from(Heartbeat { agents: vec![("coder-1".parse().unwrap(), None)], length: None })
 }
 
 fn transition(task: usize, round: usize) -> Command {
     let edit = TaskEdit { description: Some(format!("Changed in round {round}")), ..TaskEdit::default() };
-    Command::EditTask { task: id(task), edit }
+    Command::from(EditTask { task: id(task), edit })
 }
 
 fn id(n: usize) -> TaskId {
@@ -238,7 +233,7 @@ fn board(count: usize) -> State {
             context_percent: None,
             usage: None,
         };
-        (liza_core::ids::AgentId::new(Role::Coder, n), entry)
+        (liza_core::model::AgentId::new(Role::Coder, n), entry)
     };
     board.agents = Loaded::Ready((1..=8).map(agent).collect());
     for n in 0..count {

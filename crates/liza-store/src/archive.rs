@@ -6,10 +6,7 @@ use std::fs;
 use std::io::Write as _;
 use std::path::Path;
 
-use liza_core::board::Board;
-use liza_core::change::Change;
-use liza_core::ids::TaskId;
-use liza_core::value::{Fields, Value};
+use liza_core::model::{Board, Change, Fields, TaskId, Value};
 
 use crate::document::{merge, untyped};
 use crate::error::StoreError;
@@ -61,7 +58,7 @@ fn task_value(view: &View<'_>, board: &Board, change: &Change, id: &TaskId) -> O
 /// The keys that the program knows, so that those it has dropped do not come back.
 fn known_keys(value: &Value) -> Value {
     let Value::Map(fields) = value else { return value.clone() };
-    let known = |key: &str| liza_core::record::TaskRecord::KEYS.contains(&key);
+    let known = |key: &str| liza_core::model::TaskRecord::KEYS.contains(&key);
     Value::Map(fields.iter().filter(|(key, _)| known(key)).map(|(k, v)| (k.clone(), v.clone())).collect())
 }
 

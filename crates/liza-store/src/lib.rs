@@ -25,5 +25,5 @@ pub use path::PathError;
 pub use raw::{Guard, Typing};
 pub use reader::Reader;
 pub use reading::{Logbook, Logged, read_state};
-pub use store::{Disk, First, Outcome, Store};
+pub use store::{Call, Disk, Host, Outcome, Store, Written};
 pub use watch::Watch;

@@ -4,15 +4,13 @@
 
 use std::path::PathBuf;
 
-use liza_core::Change;
-use liza_core::board::{Board, Loaded, State};
-use liza_core::by_hand::{self, ByHand};
-use liza_core::event::LogEntry;
-use liza_core::ids::{Revision, TaskId};
-use liza_core::invariants::{self, Violation};
-use liza_core::record::TaskRecord;
-use liza_core::time::Timestamp;
-use liza_core::value::Value;
+use liza_core::model::{
+    Board, Change, Loaded, LogEntry, Revision, State, TaskId, TaskRecord, Timestamp, Value,
+};
+use liza_core::protocol::manual_edit;
+use liza_core::protocol::manual_edit::ManualEdit;
+use liza_core::rules::invariants;
+use liza_core::rules::invariants::Violation;
 
 use crate::document::{Plan, apply, untyped};
 use crate::error::StoreError;
@@ -27,7 +25,7 @@ pub struct Guard<'s> {
     held: Held,
     current: Current,
     modifying: bool,
-    hand: Option<ByHand>,
+    hand: Option<ManualEdit>,
 }
 
 /// How the value of `lock write` is to be understood.
@@ -74,7 +72,7 @@ impl From<PathError> for StoreError {
 impl Guard<'_> {
     /// Holds what is written to what that caller may do.
     #[must_use]
-    pub fn held_to(mut self, hand: ByHand) -> Self {
+    pub fn held_to(mut self, hand: ManualEdit) -> Self {
         self.hand = Some(hand);
         self
     }
@@ -204,7 +202,7 @@ impl Guard<'_> {
         let change = stamped(before.as_ref().map(|(state, _)| state), &state, revision);
         let ops = wire::operations(&state.board, &change)
             .map_err(|error| StoreError::Unfaithful { path: file.clone(), what: error.to_string() })?;
-        state.absorb(&change);
+        state.apply(&change);
         let (spliced, simple) = self.store.faithful(&view, &ops, &state)?;
         let after = [&bytes[..bom], spliced.text.as_bytes()].concat();
         self.held.commit(&Write {
@@ -233,9 +231,9 @@ impl Guard<'_> {
         let Some(hand) = &self.hand else { return Ok(()) };
         let new = after.tree.as_ref().map(untyped).unwrap_or(Value::Null);
         match before {
-            Some((state, old)) => Ok(by_hand::admit(&state.board, hand, old, &new)?),
+            Some((state, old)) => Ok(manual_edit::admit(&state.board, hand, old, &new)?),
             // What cannot be read is mended by a person.
-            None => Ok(by_hand::admit(&Board::default(), hand, &Value::Null, &new)?),
+            None => Ok(manual_edit::admit(&Board::default(), hand, &Value::Null, &new)?),
         }
     }
 
@@ -256,7 +254,7 @@ impl Guard<'_> {
 
 /// The count of this write on the state, and on every task that it changed.
 fn stamped(before: Option<&State>, after: &State, revision: Revision) -> Change {
-    let record = |state: &State, id: &TaskId| state.board.body(id).ok().map(|body| body.record.clone());
+    let record = |state: &State, id: &TaskId| state.board.body(id).ok().map(|body| body.record().clone());
     let changed = |id: &&TaskId| before.is_some_and(|before| record(before, id) != record(after, id));
     let stamp = |id: &TaskId| {
         let record = record(after, id)?;
@@ -307,7 +305,7 @@ fn count(state: &State) -> usize {
     let board = &state.board;
     let broken = |is: bool| usize::from(is);
     let tasks: usize =
-        board.tasks.values().filter_map(|slot| slot.body.as_ref()).map(|body| body.faults.len()).sum();
+        board.tasks.values().filter_map(|slot| slot.body.as_ref()).map(|body| body.faults().len()).sum();
     tasks
         + state.journal.faults.len()
         + broken(matches!(board.agents, Loaded::Broken(_)))

@@ -4,7 +4,7 @@
 
 use std::sync::Arc;
 
-use liza_core::board::State;
+use liza_core::model::State;
 
 use crate::error::StoreError;
 use crate::store::Store;

@@ -4,8 +4,7 @@ use std::fs::File;
 use std::io::{ErrorKind, Read as _, Seek as _, SeekFrom};
 use std::path::{Path, PathBuf};
 
-use liza_core::board::State;
-use liza_core::time::Timestamp;
+use liza_core::model::{State, Timestamp};
 use serde::{Deserialize, Serialize};
 
 use crate::error::StoreError;

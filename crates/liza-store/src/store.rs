@@ -8,15 +8,13 @@ use std::io;
 use std::path::{Component, Path, PathBuf};
 use std::time::Duration;
 
-use liza_core::board::{Board, Section, State};
-use liza_core::config::Config;
-use liza_core::effect::Effect;
-use liza_core::event::{LogEntry, one_line};
-use liza_core::ids::{Revision, TaskId, Worktree};
-use liza_core::invariants::{self, Facts, Violation};
-use liza_core::time::Timestamp;
-use liza_core::value::{Fields, Value};
-use liza_core::{Change, Refusal, Request, apply};
+use liza_core::model::{
+    Actor, Board, Change, Config, Effect, LogEntry, Refusal, Revision, Section, State, StopFile, StopFiles,
+    TaskId, Timestamp, Value, Worktree,
+};
+use liza_core::protocol::{Operation, Pending, Request, apply};
+use liza_core::rules::invariants::{self, DiskFacts, Violation};
+use liza_core::text::one_line;
 
 use crate::archive;
 use crate::document::{Edit, untyped};
@@ -31,25 +29,53 @@ const DETAIL_LIMIT: usize = 1_000;
 /// What came of a command.
 #[must_use = "effects still have to run"]
 #[derive(Debug)]
-pub struct Outcome {
-    /// The revision that now stands.
+pub struct Outcome<R> {
+    /// The reply, or why the caller did not get what it wanted although something was written.
+    pub answer: Result<R, Refusal>,
+    /// What was written.
+    pub written: Written,
+}
+
+/// The write behind an outcome.
+#[must_use = "effects still have to run"]
+#[derive(Debug)]
+pub struct Written {
+    /// The revision of the blackboard now.
     pub revision: Revision,
     /// Whether anything was written.
-    pub written: bool,
-    /// What to do in the world.
+    pub changed: bool,
+    /// What to do outside the blackboard.
     pub effects: Vec<Effect>,
-    /// What to tell the caller.
-    pub reply: Fields,
-    /// Why the caller did not get what it asked for, although something was written.
-    pub refusal: Option<Refusal>,
-    /// What was found and settled on the way.
+    /// What was found and repaired on the way.
     pub notices: Vec<Notice>,
     /// How long the lock was waited for.
     pub waited: Duration,
 }
 
-/// What has to be done before a change is written, given its effects.
-pub type First<'f> = &'f dyn Fn(&[Effect]) -> io::Result<()>;
+/// A command and who sends it.
+#[derive(Debug, Clone)]
+pub struct Call<C> {
+    /// Who sends it.
+    pub actor: Actor,
+    /// The revision that the sender had read.
+    pub if_revision: Option<Revision>,
+    /// What they want.
+    pub command: C,
+}
+
+/// What a command needs from outside the blackboard; asked for once the lock is held, so that nothing is decided on
+/// what was true before the wait. Everything here must be quick.
+pub trait Host {
+    /// The time.
+    fn now(&self) -> Timestamp;
+    /// Which stop files are present.
+    fn stop_files(&self) -> StopFiles;
+    /// Creates stop files that must exist before a change is written.
+    ///
+    /// # Errors
+    /// When one cannot be created; nothing is written then.
+    fn create_stop_files(&self, files: &[StopFile], now: Timestamp) -> io::Result<()>;
+}
 
 /// The blackboard of one project.
 #[derive(Debug, Clone)]
@@ -75,7 +101,7 @@ impl Disk {
     }
 }
 
-impl Facts for Disk {
+impl DiskFacts for Disk {
     fn worktree_exists(&self, worktree: &Worktree) -> bool {
         self.root.join(worktree.as_str()).is_dir()
     }
@@ -215,26 +241,59 @@ impl Store {
     /// # Errors
     /// When the rules refuse it, the lock is not to be had, or the files cannot be read or written. In every case
     /// the blackboard is as it was.
-    pub fn submit(&self, request: &Request) -> Result<Outcome, StoreError> {
-        self.submit_after(request, &|_| Ok(()))
+    pub fn submit<C: Operation>(
+        &self,
+        call: Call<C>,
+        host: &dyn Host,
+    ) -> Result<Outcome<C::Reply>, StoreError> {
+        let mut held = self.acquire()?;
+        let Call { actor, if_revision, command } = call;
+        let (now, stop_files) = (host.now(), host.stop_files());
+        let mut pending = (Request { actor, now, stop_files, if_revision, command }, None);
+        let written = self.submit_held(&mut held, &mut pending, host)?;
+        match pending.1 {
+            Some(answer) => Ok(Outcome { answer, written }),
+            None => Err(self.unfaithful("the answer of the rules".to_owned())),
+        }
     }
 
-    /// The same for a change that needs something to be there before it is written: `first` is given the effects, under
-    /// the lock, when everything is decided. It must be quick. Where it fails nothing is written.
+    /// Decides a request on the blackboard as it is, without a lock, and writes nothing.
     ///
     /// # Errors
-    /// As [`Store::submit`].
-    pub fn submit_after(&self, request: &Request, first: First<'_>) -> Result<Outcome, StoreError> {
-        let mut held = self.acquire()?;
+    /// When the rules refuse it, or the file cannot be read.
+    pub fn check<C: Operation>(&self, request: &Request<C>) -> Result<C::Reply, StoreError> {
+        let bytes = self.folder.read()?;
+        let path = self.folder.state();
+        let (text, _) = body_of(&path, &bytes)?;
+        let board = match self.folder.is_as_written(&bytes) {
+            true => {
+                let mut view = View::lazy(&path, text)?;
+                let mut board = view.board()?;
+                view.load_sections(&mut board, &request.sections());
+                let only = request.summaries(&board);
+                view.load_heads(&mut board, only.as_deref())?;
+                let bodies = request.bodies(&board);
+                view.load_bodies(&mut board, &bodies)?;
+                if view.tree.is_none() { board } else { View::full(&path, text)?.state()?.board }
+            }
+            false => View::full(&path, text)?.state()?.board,
+        };
+        Ok(apply(&board, request)?.answer?)
+    }
+
+    fn submit_held(
+        &self,
+        held: &mut Held,
+        pending: &mut dyn Pending,
+        host: &dyn Host,
+    ) -> Result<Written, StoreError> {
         let current = held.current()?;
         let path = self.folder.state();
         let (text, bom) = body_of(&path, &current.bytes)?;
         match current.origin {
-            Origin::Ours { simple: true } => {
-                self.submit_lazily(&mut held, &current, (text, bom), request, first)
-            }
+            Origin::Ours { simple: true } => self.submit_lazily(held, &current, (text, bom), pending, host),
             Origin::Ours { simple: false } | Origin::Edited => {
-                self.submit_carefully(&mut held, &current, (text, bom), request, first)
+                self.submit_carefully(held, &current, (text, bom), pending, host)
             }
         }
     }
@@ -245,34 +304,34 @@ impl Store {
         held: &mut Held,
         current: &Current,
         (text, bom): (&str, usize),
-        request: &Request,
-        first: First<'_>,
-    ) -> Result<Outcome, StoreError> {
+        pending: &mut dyn Pending,
+        host: &dyn Host,
+    ) -> Result<Written, StoreError> {
         let path = self.folder.state();
         let mut view = View::lazy(&path, text)?;
         view.check_version()?;
         let mut board = view.board()?;
         board.revision = board.revision.max(Revision(current.revision));
-        view.load_sections(&mut board, request.sections());
-        let only = request.only(&board);
+        view.load_sections(&mut board, &pending.sections());
+        let only = pending.summaries(&board);
         view.load_heads(&mut board, only.as_deref())?;
         if view.tree.is_some() {
-            return self.submit_carefully(held, current, (text, bom), request, first);
+            return self.submit_carefully(held, current, (text, bom), pending, host);
         }
-        let bodies = request.bodies(&board);
+        let bodies = pending.bodies(&board);
         view.load_bodies(&mut board, &bodies)?;
-        let change = self.decide(&board, request)?;
+        let change = self.decide(&board, pending)?;
+        self.prepare(&change, pending, host)?;
         if change.is_empty() {
             return Ok(unwritten(board.revision, change, current, held));
         }
         let ops = wire::operations(&board, &change).map_err(|error| self.unfaithful(error.to_string()))?;
         let Ok(spliced) = wire::splice(&view, &ops) else {
-            return self.submit_carefully(held, current, (text, bom), request, first);
+            return self.submit_carefully(held, current, (text, bom), pending, host);
         };
         if wire::verify(&view, &spliced, &ops).is_err() {
-            return self.submit_carefully(held, current, (text, bom), request, first);
+            return self.submit_carefully(held, current, (text, bom), pending, host);
         }
-        self.prepare(&change, first)?;
         archive::store(self.folder.path(), &view, &board, &change)?;
         self.write(held, current, bom, spliced, true, change)
     }
@@ -283,36 +342,37 @@ impl Store {
         held: &mut Held,
         current: &Current,
         (text, bom): (&str, usize),
-        request: &Request,
-        first: First<'_>,
-    ) -> Result<Outcome, StoreError> {
+        pending: &mut dyn Pending,
+        host: &dyn Host,
+    ) -> Result<Written, StoreError> {
         let path = self.folder.state();
         let mut view = View::full(&path, text)?;
         view.check_version()?;
         let mut state = view.state()?;
         state.board.revision = state.board.revision.max(Revision(current.revision));
-        let change = self.decide(&state.board, request)?;
+        let change = self.decide(&state.board, pending)?;
+        self.prepare(&change, pending, host)?;
         if change.is_empty() {
             return Ok(unwritten(state.board.revision, change, current, held));
         }
         let ops =
             wire::operations(&state.board, &change).map_err(|error| self.unfaithful(error.to_string()))?;
         let mut meant = state.clone();
-        meant.absorb(&change);
+        meant.apply(&change);
         let (spliced, simple) = self.faithful(&view, &ops, &meant)?;
-        self.prepare(&change, first)?;
         archive::store(self.folder.path(), &view, &state.board, &change)?;
         self.write(held, current, bom, spliced, simple, change)
     }
 
-    /// Has done what must be there before the change is.
-    fn prepare(&self, change: &Change, first: First<'_>) -> Result<(), StoreError> {
-        first(&change.effects).map_err(StoreError::io("write a file in", self.folder.path()))
+    /// Has the stop files created that must exist before the change is written.
+    fn prepare(&self, change: &Change, pending: &dyn Pending, host: &dyn Host) -> Result<(), StoreError> {
+        let create = host.create_stop_files(&change.stop_files, pending.now());
+        create.map_err(StoreError::io("create a stop file in", self.folder.path()))
     }
 
-    fn decide(&self, board: &Board, request: &Request) -> Result<Change, StoreError> {
-        let change = apply(board, request)?;
-        let wrong = invariants::introduced(board, &change, &Disk::below(&self.root), request.now);
+    fn decide(&self, board: &Board, pending: &mut dyn Pending) -> Result<Change, StoreError> {
+        let change = pending.decide(board)?;
+        let wrong = invariants::introduced(board, &change, &Disk::below(&self.root), pending.now());
         if wrong.is_empty() { Ok(change) } else { Err(StoreError::Violates(wrong)) }
     }
 
@@ -379,7 +439,7 @@ impl Store {
         spliced: Spliced,
         simple: bool,
         change: Change,
-    ) -> Result<Outcome, StoreError> {
+    ) -> Result<Written, StoreError> {
         let log = match &change.log {
             Some(entry) => Some(self.log_text(entry, change.revision)?),
             None => None,
@@ -403,12 +463,10 @@ impl Store {
             simple,
             log,
         })?;
-        Ok(Outcome {
+        Ok(Written {
             revision: change.revision,
-            written: true,
+            changed: true,
             effects: change.effects,
-            reply: change.reply,
-            refusal: change.refusal,
             notices: current.notices.iter().cloned().chain(notice).collect(),
             waited: held.waited(),
         })
@@ -449,13 +507,11 @@ impl Store {
     }
 }
 
-fn unwritten(revision: Revision, change: Change, current: &Current, held: &Held) -> Outcome {
-    Outcome {
+fn unwritten(revision: Revision, change: Change, current: &Current, held: &Held) -> Written {
+    Written {
         revision,
-        written: false,
+        changed: false,
         effects: change.effects,
-        reply: change.reply,
-        refusal: change.refusal,
         notices: current.notices.clone(),
         waited: held.waited(),
     }

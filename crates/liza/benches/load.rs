@@ -21,14 +21,9 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use liza::project::{Project, now};
-use liza_core::agent::Actor;
-use liza_core::board::Board;
-use liza_core::claimable::claimable;
-use liza_core::command::NewTask;
-use liza_core::event::EventName;
-use liza_core::ids::TaskId;
-use liza_core::record::Status;
-use liza_core::{Command, State};
+use liza_core::model::{Actor, Board, EventName, State, Status, TaskId};
+use liza_core::protocol::{AddTask, Command, NewTask};
+use liza_core::rules::claimable::claimable;
 use support::TestProject;
 
 /// How often the blackboard is looked at: the figures are as exact as that.
@@ -126,7 +121,7 @@ fn add(project: &Project, number: usize, after: Option<usize>) {
         depends_on: after.map(name).into_iter().collect(),
         ..NewTask::default()
     };
-    let command = Command::AddTask { task: name(number), new };
+    let command = Command::from(AddTask { task: name(number), new });
     assert!(project.submit(Actor::Human, None, command).unwrap().written);
 }
 
@@ -191,7 +186,9 @@ impl Latencies {
         for task in &free {
             self.free.entry(task.clone()).or_insert(at);
         }
-        for head in board.heads().filter(|head| head.is(Status::Claimed) || head.reserved(now()).is_some()) {
+        for head in
+            board.summaries().filter(|head| head.is(Status::Claimed) || head.reserved(now()).is_some())
+        {
             if self.taken.insert(head.id.clone()) && !self.first.contains(&head.id) {
                 // One that was never seen free was taken between two looks.
                 self.times

@@ -16,9 +16,8 @@ mod support;
 use std::time::{Duration, Instant};
 
 use liza::project::Project;
-use liza_core::Command;
-use liza_core::agent::Actor;
-use liza_core::command::NewTask;
+use liza_core::model::Actor;
+use liza_core::protocol::{AddTask, Command, NewTask};
 use support::TestProject;
 
 const FILES: usize = 5_000;
@@ -70,7 +69,7 @@ fn fill(project: &TestProject, count: usize) {
             scope: text(),
             ..NewTask::default()
         };
-        let command = Command::AddTask { task: format!("other-{number}").parse().unwrap(), new };
+        let command = Command::from(AddTask { task: format!("other-{number}").parse().unwrap(), new });
         assert!(opened.submit(Actor::Human, None, command).unwrap().written);
     }
 }

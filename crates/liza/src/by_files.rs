@@ -1,16 +1,13 @@
 //! Follows bare stop files and the sprint's deadline: what stands for a moment is brought to the blackboard.
 //!
-//! What is to be done is decided in `liza_core::by_files`; here is only the patience. Commands write state and file one
+//! What is to be done is decided in `liza_core::reconcile`; here is only the patience. Commands write state and file one
 //! after the other, so a mismatch counts when it has stood for about a second.
 
 use std::time::Duration;
 
-use liza_core::agent::Actor;
-use liza_core::board::State;
-use liza_core::by_files::{by_files, next_deadline};
-use liza_core::effect::HaltFile;
-use liza_core::time::{Seconds, Timestamp};
-use liza_core::{Command, Request};
+use liza_core::model::{Actor, Seconds, State, StopFile, Timestamp};
+use liza_core::protocol::{Command, FollowStopFile, Request};
+use liza_core::watch::stop_files::{next_deadline, reconcile};
 use liza_store::StoreError;
 
 use crate::effects::run_halts_at;
@@ -35,7 +32,7 @@ impl Reconciler {
     /// Brings the blackboard into line where a mismatch has stood long enough; says in words what was done. Several
     /// processes may do this at once: whoever is second finds nothing to do.
     pub fn settle(&mut self, project: &Project, state: &State, now: Timestamp) -> Option<String> {
-        let Some(command) = by_files(state, standing(project), now) else {
+        let Some(command) = reconcile(state, standing(project), now) else {
             self.seen = None;
             return None;
         };
@@ -44,7 +41,7 @@ impl Reconciler {
             Some((seen, first)) if seen == command && first <= now => first,
             Some(_) | None => now,
         };
-        let at_once = matches!(command, Command::Checkpoint { .. });
+        let at_once = matches!(command, Command::Checkpoint(_));
         if !at_once && now.since(first) < PATIENCE {
             self.seen = Some((command, first));
             return None;
@@ -91,17 +88,17 @@ fn follow(project: &Project, command: Command, now: Timestamp) -> Result<bool, S
     Ok(outcome.refusal.is_none())
 }
 
-#[allow(clippy::wildcard_enum_match_arm, reason = "by_files gives three commands only")]
+#[allow(clippy::wildcard_enum_match_arm, reason = "reconcile gives three commands only")]
 fn in_words(command: &Command) -> &'static str {
     match command {
-        Command::FollowFile { file, since } => match (file, since) {
-            (HaltFile::Abort, _) => "ABORT stands: goal and sprint are aborted",
-            (HaltFile::Checkpoint, Some(_)) => "CHECKPOINT stands: the sprint waits for liza resume",
-            (HaltFile::Checkpoint, None) => "CHECKPOINT is gone: the sprint goes on",
-            (HaltFile::Pause, Some(_)) => "PAUSE stands: nobody starts anything until liza resume",
-            (HaltFile::Pause, None) => "PAUSE is gone: work goes on",
+        Command::FollowStopFile(FollowStopFile { file, since }) => match (file, since) {
+            (StopFile::Abort, _) => "ABORT stands: goal and sprint are aborted",
+            (StopFile::Checkpoint, Some(_)) => "CHECKPOINT stands: the sprint waits for liza resume",
+            (StopFile::Checkpoint, None) => "CHECKPOINT is gone: the sprint goes on",
+            (StopFile::Pause, Some(_)) => "PAUSE stands: nobody starts anything until liza resume",
+            (StopFile::Pause, None) => "PAUSE is gone: work goes on",
         },
-        Command::CompleteSprint => "every task of the sprint is over: the sprint is complete",
+        Command::CompleteSprint(_) => "every task of the sprint is over: the sprint is complete",
         _ => "the sprint's deadline has come: the sprint waits for liza resume",
     }
 }

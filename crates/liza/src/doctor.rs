@@ -5,9 +5,8 @@
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
-use liza_core::board::State;
-use liza_core::invariants::Facts as _;
-use liza_core::record::Status;
+use liza_core::model::{State, Status};
+use liza_core::rules::invariants::DiskFacts as _;
 use liza_store::Disk;
 
 use crate::git::{Folder, Git, Repo};
@@ -219,7 +218,7 @@ fn worktrees(repo: &Repo, state: &State) -> Check {
     let healthy = |task| there.get(task).is_some_and(|found| found.folder == Folder::Healthy);
     let missing = state.board.tasks.keys().filter(|task| wants(task) && !healthy(task));
     let unneeded = there.keys().filter(|task| !wants(task));
-    let reserved = |task| state.board.head(task).is_some_and(|head| head.reservation.is_some());
+    let reserved = |task| state.board.summary(task).is_some_and(|head| head.reservation.is_some());
     let wrong: Vec<String> = missing
         .map(|task| format!("{task} has none"))
         .chain(unneeded.filter(|task| !reserved(task)).map(|task| format!("{task} needs none")))

@@ -6,9 +6,7 @@ use std::fs::{self, File};
 use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
 
-use liza_core::effect::{Effect, HaltFile};
-use liza_core::ids::TaskId;
-use liza_core::time::Timestamp;
+use liza_core::model::{Effect, StopFile, TaskId, Timestamp};
 
 use crate::git::Rescue;
 use crate::project::{Project, now};
@@ -37,7 +35,7 @@ pub enum EffectError {
 pub const ESCALATION: &str = "ESCALATION";
 
 /// Raises a stop file for good: it outlasts a power cut. Its first line says since when it stands.
-fn raise(folder: &Path, file: HaltFile, now: Timestamp) -> io::Result<()> {
+fn raise(folder: &Path, file: StopFile, now: Timestamp) -> io::Result<()> {
     let path = folder.join(file.name());
     // A file that a person made stays as it is: its time tells since when it stands.
     if path.exists() {
@@ -76,7 +74,7 @@ pub fn run_halts(project: &Project, effects: &[Effect]) -> Result<(), EffectErro
 /// The same at another time.
 pub fn run_halts_at(project: &Project, effects: &[Effect], now: Timestamp) -> Result<(), EffectError> {
     // Where nothing had to be written, nothing was raised ahead either.
-    let raise = |file: HaltFile| {
+    let raise = |file: StopFile| {
         let failed =
             |source| EffectError::File { action: "write", path: project.folder().join(file.name()), source };
         raise(project.folder(), file, now).map_err(failed)
@@ -84,18 +82,18 @@ pub fn run_halts_at(project: &Project, effects: &[Effect], now: Timestamp) -> Re
     for effect in effects {
         match effect {
             // Every checkpoint begins here, whoever asked for it: by command, bare file, deadline or breaker.
-            Effect::Raise(file @ HaltFile::Checkpoint) => {
+            Effect::Raise(file @ StopFile::Checkpoint) => {
                 raise(*file)?;
                 summarize(project, now);
             }
-            Effect::Raise(file @ (HaltFile::Pause | HaltFile::Abort)) => {
+            Effect::Raise(file @ (StopFile::Pause | StopFile::Abort)) => {
                 raise(*file)?;
             }
-            Effect::Lower(file @ HaltFile::Checkpoint) => {
+            Effect::Lower(file @ StopFile::Checkpoint) => {
                 lower(project.folder(), file.name())?;
                 lower(project.folder(), ESCALATION)?;
             }
-            Effect::Lower(file @ (HaltFile::Pause | HaltFile::Abort)) => {
+            Effect::Lower(file @ (StopFile::Pause | StopFile::Abort)) => {
                 lower(project.folder(), file.name())?;
             }
             Effect::PrepareWorktree { .. } | Effect::RemoveWorktree { .. } => {}

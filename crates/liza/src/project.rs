@@ -5,12 +5,9 @@
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
-use liza_core::agent::Actor;
-use liza_core::command::Halt;
-use liza_core::effect::HaltFile;
-use liza_core::ids::{Generation, Revision};
-use liza_core::time::Timestamp;
-use liza_core::{Command, Request, State};
+use liza_core::model::StopFiles;
+use liza_core::model::{Actor, Generation, Revision, State, StopFile, Timestamp};
+use liza_core::protocol::{Command, Request};
 use liza_store::{Outcome, Reader, Store, StoreError};
 
 use crate::effects::raise_ahead;
@@ -77,12 +74,12 @@ impl Project {
     }
 
     /// Which stop files stand.
-    pub fn halt(&self) -> Halt {
-        let stands = |file: HaltFile| self.folder().join(file.name()).exists();
-        Halt {
-            pause: stands(HaltFile::Pause),
-            checkpoint: stands(HaltFile::Checkpoint),
-            abort: stands(HaltFile::Abort),
+    pub fn halt(&self) -> StopFiles {
+        let stands = |file: StopFile| self.folder().join(file.name()).exists();
+        StopFiles {
+            pause: stands(StopFile::Pause),
+            checkpoint: stands(StopFile::Checkpoint),
+            abort: stands(StopFile::Abort),
         }
     }
 
@@ -99,7 +96,7 @@ impl Project {
     /// The same as if these stop files stood: what has begun may be finished under PAUSE.
     pub fn submit_under(
         &self,
-        halt: Halt,
+        halt: StopFiles,
         actor: Actor,
         if_revision: Option<Revision>,
         command: Command,

@@ -6,12 +6,10 @@ use std::fs;
 use std::path::Path;
 use std::time::UNIX_EPOCH;
 
-use liza_core::alarm::Sightings;
-use liza_core::board::State;
-use liza_core::by_files::Standing;
-use liza_core::effect::HaltFile;
-use liza_core::invariants;
-use liza_core::time::Timestamp;
+use liza_core::model::StopFileTimes;
+use liza_core::model::{State, StopFile, Timestamp};
+use liza_core::rules::invariants;
+use liza_core::watch::alarms::Observations;
 use liza_store::{Disk, Logged};
 
 use crate::project::Project;
@@ -20,9 +18,9 @@ use crate::project::Project;
 const TAIL: u64 = 64 * 1024;
 
 /// Everything that is to be seen beside the tasks.
-pub fn sightings(project: &Project, state: &State, now: Timestamp) -> Sightings {
+pub fn sightings(project: &Project, state: &State, now: Timestamp) -> Observations {
     let files = standing(project);
-    Sightings {
+    Observations {
         pause_since: files.pause,
         checkpoint_since: files.checkpoint,
         abort_since: files.abort,
@@ -34,25 +32,25 @@ pub fn sightings(project: &Project, state: &State, now: Timestamp) -> Sightings 
 }
 
 /// What is to be seen where the blackboard cannot be read, and why it cannot.
-pub fn sightings_without_board(project: &Project, why: String) -> Sightings {
+pub fn sightings_without_board(project: &Project, why: String) -> Observations {
     let files = standing(project);
-    Sightings {
+    Observations {
         pause_since: files.pause,
         checkpoint_since: files.checkpoint,
         abort_since: files.abort,
         unreadable: Some(why),
         stale_edits: stale_edits(project.folder()),
-        ..Sightings::default()
+        ..Observations::default()
     }
 }
 
 /// Since when each stop file stands.
-pub fn standing(project: &Project) -> Standing {
-    let since = |file: HaltFile| standing_since(&project.folder().join(file.name()));
-    Standing {
-        pause: since(HaltFile::Pause),
-        checkpoint: since(HaltFile::Checkpoint),
-        abort: since(HaltFile::Abort),
+pub fn standing(project: &Project) -> StopFileTimes {
+    let since = |file: StopFile| standing_since(&project.folder().join(file.name()));
+    StopFileTimes {
+        pause: since(StopFile::Pause),
+        checkpoint: since(StopFile::Checkpoint),
+        abort: since(StopFile::Abort),
     }
 }
 

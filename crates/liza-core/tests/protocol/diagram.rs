@@ -4,8 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
 use std::path::Path;
 
-use liza_core::record::Status;
-use liza_core::ways_out;
+use liza_core::model::{Status, ways_out};
 
 use crate::matrix::edges;
 
@@ -29,7 +28,7 @@ fn diagram() -> String {
         let verbs: Vec<String> = verbs.into_iter().collect();
         writeln!(text, "    {} --> {}: {}", Status::ALL[from], Status::ALL[to], verbs.join(", ")).unwrap();
     }
-    for status in Status::ALL.into_iter().filter(|status| status.is_terminal()) {
+    for &status in Status::ALL.iter().filter(|status| status.is_terminal()) {
         writeln!(text, "    {status} --> [*]").unwrap();
     }
     text.push_str("```\n");
@@ -56,7 +55,7 @@ fn the_docs_show_the_state_machine_that_the_code_has() {
 /// Covers: TS-01
 #[test]
 fn ways_out_are_the_transitions_that_there_are() {
-    for status in Status::ALL {
+    for &status in Status::ALL {
         let told: BTreeSet<&str> = ways_out(status).split(", ").map(word).collect();
         let real = edges();
         let real: BTreeSet<&str> = real

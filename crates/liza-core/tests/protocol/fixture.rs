@@ -1,18 +1,13 @@
 //! A board with one task in a chosen state and a full team around it.
 
-use liza_core::agent::{Actor, AgentRecord, AgentStatus, Role};
-use liza_core::board::Loaded;
-use liza_core::breaker::CircuitBreaker;
-use liza_core::command::{Halt, WorktreeFacts};
-use liza_core::config::Config;
-use liza_core::event::{EventName, HistoryEvent};
-use liza_core::goal::{Goal, GoalStatus};
-use liza_core::ids::{AgentId, Generation, Revision, Sha, TaskId, Worktree};
-use liza_core::invariants::Facts;
-use liza_core::record::{Reservation, Status, TaskRecord};
-use liza_core::sprint::Sprint;
-use liza_core::time::{Seconds, Timestamp};
-use liza_core::{Command, Request, State};
+use liza_core::model::StopFiles;
+use liza_core::model::{
+    Actor, AgentId, AgentRecord, AgentStatus, CircuitBreaker, Config, EventName, Generation, Goal,
+    GoalStatus, HistoryEvent, Loaded, Reservation, Revision, Role, Seconds, Sha, Sprint, State, Status,
+    TaskId, TaskRecord, Timestamp, Worktree,
+};
+use liza_core::protocol::{Command, Request, WorktreeFacts};
+use liza_core::rules::invariants::DiskFacts;
 
 pub(crate) const NOW: i64 = 1_800_000_000;
 
@@ -39,7 +34,7 @@ pub(crate) const HEAD: char = 'c';
 /// A world in which every file is where it should be.
 pub(crate) struct AllThere;
 
-impl Facts for AllThere {
+impl DiskFacts for AllThere {
     fn worktree_exists(&self, _: &Worktree) -> bool {
         true
     }
@@ -205,7 +200,7 @@ pub(crate) fn place(state: &mut State, id: &str, status: Status) {
 
 /// A live reservation by that coder.
 pub(crate) fn reserve(state: &mut State, id: &str, coder: AgentId) {
-    let mut record = state.board.body(&task(id)).unwrap().record.clone();
+    let mut record = state.board.body(&task(id)).unwrap().record().clone();
     record.reservation = Some(reservation(coder));
     state.board.put(task(id), record);
 }
@@ -216,8 +211,8 @@ pub(crate) fn reservation(coder: AgentId) -> Reservation {
     Reservation { by: coder, generation: generation(coder), expires, base_commit: sha(HEAD) }
 }
 
-pub(crate) fn request(actor: Actor, command: Command) -> Request {
-    Request { actor, now: now(), halt: Halt::default(), if_revision: None, command }
+pub(crate) fn request(actor: Actor, command: Command) -> Request<Command> {
+    Request { actor, now: now(), stop_files: StopFiles::default(), if_revision: None, command }
 }
 
 /// The agent that a command is about: the caller, where it is of that role, else the task's own.

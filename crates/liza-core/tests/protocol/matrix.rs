@@ -3,20 +3,22 @@
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
 
-use liza_core::agent::{Actor, AgentStatus, Role};
-use liza_core::board::Loaded;
-use liza_core::command::{
-    CheckpointCause, ClaimRole, FruitlessExit, HandoffNotes, Intent, MergeFailure, NewTask, TaskEdit, Verdict,
+use liza_core::model::{
+    Actor, AgentStatus, AnomalyType, DiscoveryId, Fields, Loaded, Role, Severity, SprintStatus, State,
+    Status, StopFile, Urgency, Usage,
 };
-use liza_core::effect::HaltFile;
-use liza_core::ids::DiscoveryId;
-use liza_core::invariants::introduced;
-use liza_core::metrics::Metrics;
-use liza_core::notes::{AnomalyType, Severity, Urgency};
-use liza_core::record::{Status, Usage};
-use liza_core::sprint::SprintStatus;
-use liza_core::value::Fields;
-use liza_core::{Command, State, apply};
+use liza_core::protocol::{
+    AbandonTask, Abort, AbortGoal, AddTask, Align, Archive, BeginMerge, CancelReservation, Checkpoint,
+    CheckpointCause, ClaimReview, ClaimRole, ClaimTask, ClearStaleReviewClaims, Command, CompleteGoal,
+    CompleteSprint, ConvertDiscovery, CountExit, CreateWorktree, Decided, DeleteWorktree, Deregister,
+    Discover, DropReservation, EditTask, Finalize, FollowStopFile, HandoffNotes, Heartbeat, Intent,
+    LogAnomaly, MarkBlocked, MarkTriggersSeen, MergeFailure, NewGoal, NewSprint, NewTask, Operation, Pause,
+    PreCheck, RecordAnalysis, RecordMerge, RecordMergeFailure, RecordSpecChange, RecordUsage, Recover,
+    Register, ReleaseClaim, ReleaseReview, ReserveTask, Resolve, Resume, SetDeadline, SetStatus,
+    SubmitForReview, SubmitVerdict, SupersedeTask, TakeHandoff, TaskEdit, UnblockTask, UnproductiveExit,
+    UpdateSprintMetrics, Verdict, WriteHandoff, WriteNote, WriteRetro, apply,
+};
+use liza_core::rules::invariants::introduced;
 
 use crate::fixture::*;
 
@@ -45,79 +47,94 @@ pub(crate) fn task_commands(actor: &Actor) -> Vec<Command> {
     let (coder, reviewer) = (acting(actor, Role::Coder), acting(actor, Role::CodeReviewer));
     let reason = || "because".to_owned();
     vec![
-        Command::EditTask {
+        Command::from(EditTask {
             task: t(),
             edit: TaskEdit { scope: Some("the client".to_owned()), ..TaskEdit::default() },
-        },
-        Command::Finalize { tasks: vec![t()] },
-        Command::Reserve { task: t(), coder, head: sha(HEAD) },
-        Command::Claim { task: t(), coder },
-        Command::CancelReservation { task: t(), coder },
-        Command::DropReservation { task: t(), reservation: reservation(coder) },
-        Command::ReleaseClaim { task: t(), role: ClaimRole::Both, force: true, reason: None },
-        Command::CreateWorktree { task: t(), fresh: false, head: sha(HEAD) },
-        Command::DeleteWorktree { task: t() },
-        Command::PreCheck {
+        }),
+        Command::from(Finalize { tasks: vec![t()] }),
+        Command::from(ReserveTask { task: t(), coder, head: sha(HEAD) }),
+        Command::from(ClaimTask { task: t(), coder }),
+        Command::from(CancelReservation { task: t(), coder }),
+        Command::from(DropReservation { task: t(), reservation: reservation(coder) }),
+        Command::from(ReleaseClaim { task: t(), role: ClaimRole::Both, force: true, reason: None }),
+        Command::from(CreateWorktree { task: t(), fresh: false, head: sha(HEAD) }),
+        Command::from(DeleteWorktree { task: t() }),
+        Command::from(PreCheck {
             task: t(),
             intent: Intent { intent: reason(), validation: reason(), ..Intent::default() },
-        },
-        Command::SubmitForReview { task: t(), commit: sha(WORK), facts: Some(clean_at(sha(WORK))) },
-        Command::ClaimReview { task: t(), reviewer, head: Some(sha(WORK)) },
-        Command::ClaimReview { task: t(), reviewer, head: Some(sha(HEAD)) },
-        Command::GiveUpReview { task: t(), reviewer },
-        Command::SubmitVerdict { task: t(), verdict: Verdict::Approved, facts: Some(clean_at(sha(WORK))) },
-        Command::SubmitVerdict {
+        }),
+        Command::from(SubmitForReview { task: t(), commit: sha(WORK), facts: Some(clean_at(sha(WORK))) }),
+        Command::from(ClaimReview { task: t(), reviewer, head: Some(sha(WORK)) }),
+        Command::from(ClaimReview { task: t(), reviewer, head: Some(sha(HEAD)) }),
+        Command::from(ReleaseReview { task: t(), reviewer }),
+        Command::from(SubmitVerdict {
+            task: t(),
+            verdict: Verdict::Approved,
+            facts: Some(clean_at(sha(WORK))),
+        }),
+        Command::from(SubmitVerdict {
             task: t(),
             verdict: Verdict::Rejected(reason()),
             facts: Some(clean_at(sha(WORK))),
-        },
-        Command::BeginMerge { task: t() },
-        Command::RecordMerge { task: t(), commit: sha(WORK), merge_commit: sha(HEAD), drift_commits: 0 },
-        Command::RecordMergeFailure {
+        }),
+        Command::from(BeginMerge { task: t() }),
+        Command::from(RecordMerge {
+            task: t(),
+            commit: sha(WORK),
+            merge_commit: sha(HEAD),
+            drift_commits: 0,
+        }),
+        Command::from(RecordMergeFailure {
             task: t(),
             commit: sha(WORK),
             failure: MergeFailure::Conflict { files: vec!["a.rs".to_owned()] },
-        },
-        Command::MarkBlocked {
+        }),
+        Command::from(MarkBlocked {
             task: t(),
             reason: reason(),
             questions: vec!["Which?".to_owned()],
             attempted: Vec::new(),
-        },
-        Command::CountExit { task: t(), agent: actor.agent().unwrap_or(coder), exit: FruitlessExit::Crash },
-        Command::Unblock {
+        }),
+        Command::from(CountExit {
+            task: t(),
+            agent: actor.agent().unwrap_or(coder),
+            exit: UnproductiveExit::Crash,
+        }),
+        Command::from(UnblockTask {
             task: t(),
             reset_cycles: false,
             same_coder: false,
             keep_worktree: false,
             assessment: Some(reason()),
-        },
-        Command::Supersede {
+        }),
+        Command::from(SupersedeTask {
             task: t(),
             by: vec![task("next")],
             reason: reason(),
             root_cause: reason(),
             summary: None,
-        },
-        Command::Abandon { task: t(), reason: reason() },
-        Command::Handoff {
+        }),
+        Command::from(AbandonTask { task: t(), reason: reason() }),
+        Command::from(WriteHandoff {
             task: t(),
             notes: HandoffNotes { summary: reason(), next_action: reason(), ..HandoffNotes::default() },
             dirty: Vec::new(),
-        },
-        Command::TakeHandoff { task: t() },
-        Command::Archive { tasks: vec![t()] },
+        }),
+        Command::from(TakeHandoff { task: t() }),
+        Command::from(Archive { tasks: vec![t()] }),
     ]
 }
 
 /// The name of the row group; the same verb with other facts says which.
 fn title(command: &Command) -> String {
     match command {
-        Command::ClaimReview { head: Some(head), .. } if *head == sha(HEAD) => {
+        Command::ClaimReview(ClaimReview { head: Some(head), .. }) if *head == sha(HEAD) => {
             "claim-review, after the worktree moved".to_owned()
         }
-        Command::SubmitVerdict { verdict: Verdict::Approved, .. } => "submit-verdict APPROVED".to_owned(),
-        Command::SubmitVerdict { .. } => "submit-verdict REJECTED".to_owned(),
+        Command::SubmitVerdict(SubmitVerdict { verdict: Verdict::Approved, .. }) => {
+            "submit-verdict APPROVED".to_owned()
+        }
+        Command::SubmitVerdict(_) => "submit-verdict REJECTED".to_owned(),
         other => other.verb().to_owned(),
     }
 }
@@ -127,16 +144,19 @@ pub(crate) fn board_for(status: Status, command: &Command) -> State {
     let mut state = state_with(status);
     place(&mut state, "next", Status::Draft);
     match command {
-        Command::Claim { coder, .. } | Command::CancelReservation { coder, .. } => {
+        Command::ClaimTask(ClaimTask { coder, .. })
+        | Command::CancelReservation(CancelReservation { coder, .. }) => {
             reserve(&mut state, "t", *coder);
         }
-        Command::DropReservation { reservation, .. } => reserve(&mut state, "t", reservation.by),
-        Command::TakeHandoff { .. } => {
+        Command::DropReservation(DropReservation { reservation, .. }) => {
+            reserve(&mut state, "t", reservation.by)
+        }
+        Command::TakeHandoff(_) => {
             let mut record = record("t", status);
             record.handoff_pending = Some(true);
             state.board.put(task("t"), record);
         }
-        Command::Archive { .. } => {
+        Command::Archive(_) => {
             if let Loaded::Ready(sprint) = &mut state.board.sprint {
                 sprint.status = SprintStatus::Completed;
             }
@@ -152,7 +172,7 @@ fn cell(status: Status, actor: &Actor, command: &Command) -> String {
     match apply(&state.board, &request(*actor, command.clone())) {
         Err(refusal) if refusal.code() == "not_permitted" => "·".to_owned(),
         Err(refusal) => refusal.code().to_owned(),
-        Ok(change) => {
+        Ok(Decided { change, answer }) => {
             assert_eq!(
                 introduced(&state.board, &change, &AllThere, now()),
                 [],
@@ -160,15 +180,15 @@ fn cell(status: Status, actor: &Actor, command: &Command) -> String {
                 command.verb()
             );
             let mut after = state.clone();
-            after.absorb(&change);
+            after.apply(&change);
             if change.archived.contains(&task("t")) {
                 return "archived".to_owned();
             }
             let to = after.board.status(&task("t")).unwrap();
             let moved = if to == status { "ok".to_owned() } else { format!("→ {to}") };
-            match change.refusal {
-                Some(refusal) => format!("{moved}, {}", refusal.code()),
-                None => moved,
+            match answer {
+                Err(refusal) => format!("{moved}, {}", refusal.code()),
+                Ok(_) => moved,
             }
         }
     }
@@ -181,7 +201,7 @@ fn table(index: usize) -> String {
         callers.iter().map(|(_, actor)| cell(status, actor, &task_commands(actor)[index])).collect()
     };
     let mut rows: Vec<(String, Vec<String>)> = Vec::new();
-    for status in Status::ALL {
+    for &status in Status::ALL {
         let cells = row(status);
         match rows.last_mut().filter(|(_, last)| *last == cells) {
             Some((names, _)) => write!(names, ", {status}").unwrap(),
@@ -215,45 +235,50 @@ fn other_commands(actor: &Actor) -> Vec<Command> {
     let text = || "text".to_owned();
     let own = actor.agent().unwrap_or(agent("coder-1"));
     vec![
-        Command::AddTask {
+        Command::from(AddTask {
             task: task("new"),
             new: NewTask { description: text(), draft: true, ..NewTask::default() },
-        },
-        Command::Align { summary: text() },
-        Command::CompleteGoal,
-        Command::AbortGoal,
-        Command::NewGoal { description: text(), spec_ref: None },
-        Command::Register { agent: own, terminal: text(), proven_dead: None },
-        Command::Heartbeat { agents: vec![(own, None)], length: None },
-        Command::Deregister { agent: own },
-        Command::SetStatus { agent: own, status: AgentStatus::Handoff },
-        Command::ClearStaleReviews,
-        Command::Recover { settled: vec![text()] },
-        Command::Anomaly { kind: AnomalyType::SpecAmbiguity, task: None, details: Fields::new() },
-        Command::Discover {
+        }),
+        Command::from(Align { summary: text() }),
+        Command::from(CompleteGoal),
+        Command::from(AbortGoal),
+        Command::from(NewGoal { description: text(), spec_ref: None }),
+        Command::from(Register { agent: own, terminal: text(), proven_dead: None }),
+        Command::from(Heartbeat { agents: vec![(own, None)], length: None }),
+        Command::from(Deregister { agent: own }),
+        Command::from(SetStatus { agent: own, status: AgentStatus::Handoff }),
+        Command::from(ClearStaleReviewClaims),
+        Command::from(Recover { repaired: vec![text()] }),
+        Command::from(LogAnomaly { kind: AnomalyType::SpecAmbiguity, task: None, details: Fields::new() }),
+        Command::from(Discover {
             task: None,
             description: text(),
             severity: Severity::Low,
             urgency: Urgency::Deferred,
             recommendation: None,
-        },
-        Command::ConvertDiscovery { discovery: DiscoveryId(1), task: task("t") },
-        Command::Note { message: text(), to: None },
-        Command::SpecChange { spec: text(), change: text(), triggered_by: text() },
-        Command::Checkpoint { cause: CheckpointCause::Human },
-        Command::Pause,
-        Command::Resume { decision: None, note: None },
-        Command::Abort,
-        Command::FollowFile { file: HaltFile::Checkpoint, since: Some(now()) },
-        Command::CompleteSprint,
-        Command::NewSprint,
-        Command::SetDeadline { deadline: Some(now()) },
-        Command::Retrospective { text: text() },
-        Command::UpdateMetrics { metrics: Metrics::default() },
-        Command::SeeTriggers { keys: vec![text()] },
-        Command::RecordAnalysis { findings: Vec::new() },
-        Command::Resolve { resolution: text() },
-        Command::RecordUsage { agent: own, task: None, usage: Usage::default(), context_percent: Some(40) },
+        }),
+        Command::from(ConvertDiscovery { discovery: DiscoveryId(1), task: task("t") }),
+        Command::from(WriteNote { message: text(), to: None }),
+        Command::from(RecordSpecChange { spec: text(), change: text(), triggered_by: text() }),
+        Command::from(Checkpoint { cause: CheckpointCause::Human }),
+        Command::from(Pause),
+        Command::from(Resume { decision: None, note: None }),
+        Command::from(Abort),
+        Command::from(FollowStopFile { file: StopFile::Checkpoint, since: Some(now()) }),
+        Command::from(CompleteSprint),
+        Command::from(NewSprint),
+        Command::from(SetDeadline { deadline: Some(now()) }),
+        Command::from(WriteRetro { text: text() }),
+        Command::from(UpdateSprintMetrics),
+        Command::from(MarkTriggersSeen { keys: vec![text()] }),
+        Command::from(RecordAnalysis { findings: Vec::new() }),
+        Command::from(Resolve { resolution: text() }),
+        Command::from(RecordUsage {
+            agent: own,
+            task: None,
+            usage: Usage::default(),
+            context_percent: Some(40),
+        }),
     ]
 }
 
@@ -327,7 +352,7 @@ fn forbidden_transitions_never_happen() {
 /// Every transition that some command by some caller makes, also with all counters at their limits.
 pub(crate) fn edges() -> BTreeSet<(Status, Status, String)> {
     let mut found = BTreeSet::new();
-    for status in Status::ALL {
+    for &status in Status::ALL {
         for (_, actor) in callers() {
             for command in task_commands(&actor) {
                 for at_limit in [false, true] {
@@ -335,10 +360,10 @@ pub(crate) fn edges() -> BTreeSet<(Status, Status, String)> {
                     if at_limit {
                         exhaust(&mut state);
                     }
-                    let Ok(change) = apply(&state.board, &request(actor, command.clone())) else { continue };
-                    let Some(record) = change.tasks.get(&task("t")) else { continue };
+                    let Ok(decided) = apply(&state.board, &request(actor, command.clone())) else { continue };
+                    let Some(record) = decided.change.tasks.get(&task("t")) else { continue };
                     let to = record.status.unwrap();
-                    let claims = matches!(command, Command::Claim { .. });
+                    let claims = matches!(command, Command::ClaimTask(_));
                     if to != status || claims {
                         found.insert((status, to, command.verb().to_owned()));
                     }
@@ -351,7 +376,7 @@ pub(crate) fn edges() -> BTreeSet<(Status, Status, String)> {
 
 /// One more of anything is one too many.
 fn exhaust(state: &mut State) {
-    let mut record = state.board.body(&task("t")).unwrap().record.clone();
+    let mut record = state.board.body(&task("t")).unwrap().record().clone();
     record.iteration = Some(10);
     record.crashes = Some(4);
     record.max_review_cycles = Some(1);

@@ -4,18 +4,19 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use liza_core::agent::{Actor, Role};
-use liza_core::board::Loaded;
-use liza_core::command::{
-    ClaimRole, FruitlessExit, Halt, HandoffNotes, MergeFailure, NewTask, TaskEdit, Verdict, WorktreeFacts,
+use liza_core::model::StopFiles;
+use liza_core::model::{
+    Actor, AgentId, Change, Effect, Generation, Loaded, Refusal, RefusalClass, Role, Seconds, Sha, State,
+    Status, TaskId, Timestamp, Worktree,
 };
-use liza_core::effect::Effect;
-use liza_core::ids::{AgentId, Generation, Sha, TaskId, Worktree};
-use liza_core::invariants::{Facts, introduced, validate};
-use liza_core::record::Status;
-use liza_core::refusal::Class;
-use liza_core::time::{Seconds, Timestamp};
-use liza_core::{Change, Command, Refusal, Request, State, apply};
+use liza_core::protocol::{
+    AbandonTask, AddTask, BeginMerge, ClaimReview, ClaimRole, ClaimTask, ClearStaleReviewClaims, Command,
+    CountExit, Decided, Deregister, EditTask, Finalize, HandoffNotes, Heartbeat, MarkBlocked, MergeFailure,
+    NewTask, RecordMerge, RecordMergeFailure, Register, ReleaseClaim, Reply, Request, ReserveTask,
+    SubmitForReview, SubmitVerdict, SupersedeTask, TaskEdit, UnblockTask, UnproductiveExit, Verdict,
+    WorktreeFacts, WriteHandoff, apply,
+};
+use liza_core::rules::invariants::{DiskFacts, introduced, validate};
 use proptest::prelude::*;
 use proptest::strategy::ValueTree;
 use proptest::test_runner::TestRunner;
@@ -42,7 +43,7 @@ struct World {
     written: usize,
 }
 
-impl Facts for World {
+impl DiskFacts for World {
     fn worktree_exists(&self, worktree: &Worktree) -> bool {
         self.worktrees.keys().any(|id| Worktree::of(id) == *worktree)
     }
@@ -84,11 +85,13 @@ impl World {
 
     /// Runs a command, checks everything that must hold, and does in the world what the change asks for.
     fn run(&mut self, actor: Actor, command: Command) -> Result<(), Refusal> {
-        let request = Request { actor, now: self.now, halt: Halt::default(), if_revision: None, command };
-        let change = apply(&self.state.board, &request)?;
-        self.check_needs(&request, &change);
+        let request =
+            Request { actor, now: self.now, stop_files: StopFiles::default(), if_revision: None, command };
+        let decided = apply(&self.state.board, &request)?;
+        self.check_scope(&request, &decided);
         let worktrees = self.worktrees.clone();
-        self.prepare(&change);
+        self.prepare(&decided);
+        let Decided { change, answer } = decided;
         let new = introduced(&self.state.board, &change, self, self.now);
         if !new.is_empty() {
             // A circle or a dependency that is not there: the store refuses the write, so nothing happened.
@@ -97,18 +100,15 @@ impl World {
             return Err(Refusal::NothingToDo { what: "write: the invariants forbid it" });
         }
         self.check_change(&request, &change);
-        self.state.absorb(&change);
+        self.state.apply(&change);
         self.written += 1;
         self.clean_up(&change);
         self.check_board(&request);
-        match &change.refusal {
-            Some(refusal) => Err(refusal.clone()),
-            None => Ok(()),
-        }
+        answer.map(drop)
     }
 
     /// The board that the store would load for this command gives the same answer.
-    fn check_needs(&self, request: &Request, change: &Change) {
+    fn check_scope(&self, request: &Request<Command>, decided: &Decided<Reply>) {
         let mut lean = self.state.board.clone();
         let bodies = request.bodies(&self.state.board);
         for (id, slot) in &mut lean.tasks {
@@ -116,39 +116,37 @@ impl World {
                 slot.body = None;
             }
         }
-        if let Some(only) = request.only(&lean) {
+        if let Some(only) = request.summaries(&lean) {
             lean.tasks.retain(|id, _| only.contains(id));
         }
-        assert_eq!(apply(&lean, request).as_ref(), Ok(change), "{:?}", request.command);
+        assert_eq!(apply(&lean, request).as_ref(), Ok(decided), "{:?}", request.command);
     }
 
     /// Worktrees that are made before the write: a claim's second half finds them.
-    fn prepare(&mut self, change: &Change) {
-        for effect in &change.effects {
-            if let Effect::PrepareWorktree { task, base, .. } = effect {
-                let head = u64::from_str_radix(base.as_str(), 16).unwrap_or(1);
-                self.worktrees.entry(task.clone()).or_insert(head);
-            }
+    fn prepare(&mut self, decided: &Decided<Reply>) {
+        if let Ok(Reply::ReserveTask(reserved)) = &decided.answer {
+            let head = u64::from_str_radix(reserved.base_commit.as_str(), 16).unwrap_or(1);
+            self.worktrees.entry(reserved.task.task.clone()).or_insert(head);
         }
     }
 
     fn clean_up(&mut self, change: &Change) {
         for effect in &change.effects {
-            if let Effect::RemoveWorktree { task } = effect {
+            if let Effect::RemoveWorktree(task) = effect {
                 self.worktrees.remove(task);
             }
         }
     }
 
     /// History only grows, what is final stays, every changed task carries the write.
-    fn check_change(&mut self, request: &Request, change: &Change) {
+    fn check_change(&mut self, request: &Request<Command>, change: &Change) {
         assert_eq!(change.revision, self.state.board.revision.next());
         for (id, record) in &change.tasks {
             let Ok(old) = self.state.board.body(id) else { continue };
-            let past = old.record.history.clone().unwrap_or_default();
+            let past = old.record().history.clone().unwrap_or_default();
             let present = record.history.clone().unwrap_or_default();
             assert!(present.starts_with(&past), "{:?} rewrote the history of {id}", request.command);
-            let (from, to) = (old.record.status.unwrap(), record.status.unwrap());
+            let (from, to) = (old.record().status.unwrap(), record.status.unwrap());
             assert!(!from.is_terminal() || from == to, "{id}: {from} → {to} by {:?}", request.command);
             if from != to {
                 assert!(present.len() > past.len(), "{id}: {from} → {to} without an event");
@@ -165,7 +163,7 @@ impl World {
         }
     }
 
-    fn check_board(&self, request: &Request) {
+    fn check_board(&self, request: &Request<Command>) {
         let wrong: Vec<String> = validate(&self.state, self, self.now)
             .iter()
             .map(ToString::to_string)
@@ -211,20 +209,20 @@ impl World {
             draft,
             ..NewTask::default()
         };
-        self.run(Actor::Human, Command::AddTask { task: id.clone(), new })
+        self.run(Actor::Human, Command::from(AddTask { task: id.clone(), new }))
     }
 
     fn register(&mut self, id: AgentId) -> Result<(), Refusal> {
         self.run(
             Actor::Operator(id),
-            Command::Register { agent: id, terminal: String::new(), proven_dead: None },
+            Command::from(Register { agent: id, terminal: String::new(), proven_dead: None }),
         )
     }
 
     fn claim(&mut self, id: &TaskId, coder: AgentId) -> Result<(), Refusal> {
         let head = number_sha(self.integration);
-        self.run(self.supervisor(coder), Command::Reserve { task: id.clone(), coder, head })?;
-        self.run(self.supervisor(coder), Command::Claim { task: id.clone(), coder })
+        self.run(self.supervisor(coder), Command::from(ReserveTask { task: id.clone(), coder, head }))?;
+        self.run(self.supervisor(coder), Command::from(ClaimTask { task: id.clone(), coder }))
     }
 
     fn submit(&mut self, id: &TaskId, coder: AgentId) -> Result<(), Refusal> {
@@ -235,13 +233,13 @@ impl World {
         let commit = facts.head.clone();
         self.run(
             self.session(coder),
-            Command::SubmitForReview { task: id.clone(), commit, facts: Some(facts) },
+            Command::from(SubmitForReview { task: id.clone(), commit, facts: Some(facts) }),
         )
     }
 
     fn claim_review(&mut self, id: &TaskId, reviewer: AgentId) -> Result<(), Refusal> {
         let head = self.worktrees.get(id).map(|head| number_sha(*head));
-        self.run(self.supervisor(reviewer), Command::ClaimReview { task: id.clone(), reviewer, head })
+        self.run(self.supervisor(reviewer), Command::from(ClaimReview { task: id.clone(), reviewer, head }))
     }
 
     fn verdict(&mut self, id: &TaskId, reviewer: AgentId, good: bool) -> Result<(), Refusal> {
@@ -250,28 +248,28 @@ impl World {
         let facts = self.facts(id);
         self.run(
             self.session(reviewer),
-            Command::SubmitVerdict { task: id.clone(), verdict, facts: Some(facts) },
+            Command::from(SubmitVerdict { task: id.clone(), verdict, facts: Some(facts) }),
         )
     }
 
     fn merge(&mut self, id: &TaskId, reviewer: AgentId, clean: bool) -> Result<(), Refusal> {
-        self.run(self.supervisor(reviewer), Command::BeginMerge { task: id.clone() })?;
-        let commit = self.state.board.body(id).unwrap().record.review_commit.clone().unwrap();
+        self.run(self.supervisor(reviewer), Command::from(BeginMerge { task: id.clone() }))?;
+        let commit = self.state.board.body(id).unwrap().record().review_commit.clone().unwrap();
         let command = if clean {
             self.commits += 1;
             self.integration = self.commits;
             let merge_commit = number_sha(self.integration);
-            Command::RecordMerge { task: id.clone(), commit, merge_commit, drift_commits: 0 }
+            Command::from(RecordMerge { task: id.clone(), commit, merge_commit, drift_commits: 0 })
         } else {
             let failure = MergeFailure::Conflict { files: vec!["x".to_owned()] };
-            Command::RecordMergeFailure { task: id.clone(), commit, failure }
+            Command::from(RecordMergeFailure { task: id.clone(), commit, failure })
         };
         self.run(self.supervisor(reviewer), command)
     }
 }
 
 fn is_about_dependencies(command: &Command) -> bool {
-    matches!(command, Command::EditTask { .. } | Command::Supersede { .. } | Command::AddTask { .. })
+    matches!(command, Command::EditTask(_) | Command::SupersedeTask(_) | Command::AddTask(_))
 }
 
 /// One random step: what, by whom, on what, how long after the last.
@@ -297,7 +295,7 @@ fn pick<'a>(names: &[&'a str], number: u8) -> &'a str {
 
 /// Mostly those whose turn it is, sometimes just anybody.
 fn pair_for(world: &World, id: &TaskId, step: &Step) -> (AgentId, AgentId) {
-    let head = world.state.board.head(id).filter(|_| !step.other.is_multiple_of(4));
+    let head = world.state.board.summary(id).filter(|_| !step.other.is_multiple_of(4));
     let coder = head.and_then(|head| head.assigned_to);
     let reviewer = head.and_then(|head| head.reviewing_by.or(head.approved_by));
     let any = |role, of| AgentId::new(role, u32::from(step.who % of) + 1);
@@ -316,20 +314,20 @@ fn take(world: &mut World, step: &Step) {
     let text = || "because".to_owned();
     let outcome = match step.what % 40 {
         0 => world.add(&id, odd, if step.other.is_multiple_of(3) { vec![other] } else { Vec::new() }),
-        1 => world.run(Actor::Human, Command::Finalize { tasks: Vec::new() }),
+        1 => world.run(Actor::Human, Command::from(Finalize { tasks: Vec::new() })),
         2 | 3 => world.register(who),
-        4 => world.run(Actor::Human, Command::Deregister { agent: who }),
+        4 => world.run(Actor::Human, Command::from(Deregister { agent: who })),
         5 | 6 => {
-            let beat = Command::Heartbeat { agents: vec![(who, None)], length: None };
+            let beat = Command::from(Heartbeat { agents: vec![(who, None)], length: None });
             world.run(world.supervisor(who), beat)
         }
         7..=9 => world.claim(&id, coder),
         10 | 11 => world.claim(&id, AgentId::new(Role::Coder, u32::from(step.who % 3) + 1)),
         12 => {
             let head = number_sha(world.integration);
-            world.run(world.supervisor(coder), Command::Reserve { task: id, coder, head })
+            world.run(world.supervisor(coder), Command::from(ReserveTask { task: id, coder, head }))
         }
-        13 => world.run(world.supervisor(coder), Command::Claim { task: id, coder }),
+        13 => world.run(world.supervisor(coder), Command::from(ClaimTask { task: id, coder })),
         14..=16 => world.submit(&id, coder),
         17 | 18 | 32 => world.claim_review(&id, reviewer),
         19 | 33 | 34 => world.verdict(&id, reviewer, true),
@@ -338,45 +336,45 @@ fn take(world: &mut World, step: &Step) {
         24 => {
             let (questions, attempted) = (vec!["Which?".to_owned()], Vec::new());
             let by = if odd { Actor::Human } else { world.session(coder) };
-            world.run(by, Command::MarkBlocked { task: id, reason: text(), questions, attempted })
+            world.run(by, Command::from(MarkBlocked { task: id, reason: text(), questions, attempted }))
         }
         25 => {
-            let unblock = Command::Unblock {
+            let unblock = Command::from(UnblockTask {
                 task: id,
                 reset_cycles: odd,
                 same_coder: step.other.is_multiple_of(3),
                 keep_worktree: step.other % 3 == 1,
                 assessment: Some(text()),
-            };
+            });
             world.run(planner, unblock)
         }
         26 if step.other % 4 == 1 => {
             let (reason, root_cause) = (text(), text());
             let supersede =
-                Command::Supersede { task: id, by: vec![other], reason, root_cause, summary: None };
+                Command::from(SupersedeTask { task: id, by: vec![other], reason, root_cause, summary: None });
             world.run(planner, supersede)
         }
         27 if step.other.is_multiple_of(8) => {
-            world.run(planner, Command::Abandon { task: id, reason: text() })
+            world.run(planner, Command::from(AbandonTask { task: id, reason: text() }))
         }
         26 | 27 => {
             let edit = TaskEdit { depends_on: Some(vec![other]), ..TaskEdit::default() };
-            world.run(planner, Command::EditTask { task: id, edit })
+            world.run(planner, Command::from(EditTask { task: id, edit }))
         }
         28 => world.run(
             Actor::Human,
-            Command::ReleaseClaim { task: id, role: ClaimRole::Both, force: odd, reason: None },
+            Command::from(ReleaseClaim { task: id, role: ClaimRole::Both, force: odd, reason: None }),
         ),
         29 => {
             let notes = HandoffNotes { summary: text(), next_action: text(), ..HandoffNotes::default() };
             let by = world.session(if odd { coder } else { reviewer });
-            world.run(by, Command::Handoff { task: id, notes, dirty: Vec::new() })
+            world.run(by, Command::from(WriteHandoff { task: id, notes, dirty: Vec::new() }))
         }
         30 => {
-            let exit = if odd { FruitlessExit::Crash } else { FruitlessExit::Idle };
-            world.run(world.supervisor(coder), Command::CountExit { task: id, agent: coder, exit })
+            let exit = if odd { UnproductiveExit::Crash } else { UnproductiveExit::Idle };
+            world.run(world.supervisor(coder), Command::from(CountExit { task: id, agent: coder, exit }))
         }
-        _ if odd => world.run(Actor::Human, Command::ClearStaleReviews),
+        _ if odd => world.run(Actor::Human, Command::from(ClearStaleReviewClaims)),
         // The coder goes on committing after it has submitted.
         _ => {
             world.commit(&id);
@@ -386,7 +384,10 @@ fn take(world: &mut World, step: &Step) {
     if let Err(refusal) = outcome {
         assert_ne!(refusal.code(), "not_loaded", "{step:?}");
         assert_ne!(refusal.code(), "broken_task", "{step:?}: {refusal}");
-        assert!(refusal.class() != Class::Inconsistent || refusal.code() == "worktree_missing", "{refusal}");
+        assert!(
+            refusal.class() != RefusalClass::Inconsistent || refusal.code() == "worktree_missing",
+            "{refusal}"
+        );
     }
 }
 
@@ -399,15 +400,15 @@ fn finish(world: &mut World, id: &TaskId) {
         if status.is_terminal() {
             return;
         }
-        let head = world.state.board.head(id).unwrap().clone();
+        let head = world.state.board.summary(id).unwrap().clone();
         let dead = |dependency: &TaskId| {
             matches!(world.state.board.status(dependency), Some(Status::Abandoned | Status::Superseded))
         };
         let hopeless = head.failed_by.len() >= 2 || head.depends_on.iter().any(dead);
-        let give_up = Command::Abandon { task: id.clone(), reason: "hopeless".to_owned() };
+        let give_up = Command::from(AbandonTask { task: id.clone(), reason: "hopeless".to_owned() });
         let outcome = match status {
             _ if hopeless && status != Status::Claimed && world.run(Actor::Human, give_up).is_ok() => return,
-            Status::Draft => world.run(Actor::Human, Command::Finalize { tasks: vec![id.clone()] }),
+            Status::Draft => world.run(Actor::Human, Command::from(Finalize { tasks: vec![id.clone()] })),
             Status::Unclaimed | Status::Rejected | Status::IntegrationFailed => world.claim(id, coder),
             Status::Claimed => world.claim(id, coder).and_then(|_| world.submit(id, coder)),
             Status::ReadyForReview => {
@@ -415,20 +416,20 @@ fn finish(world: &mut World, id: &TaskId) {
             }
             Status::Approved => world.merge(id, reviewer, true),
             Status::Blocked => {
-                let unblock = Command::Unblock {
+                let unblock = Command::from(UnblockTask {
                     task: id.clone(),
                     reset_cycles: true,
                     same_coder: false,
                     keep_worktree: false,
                     assessment: Some("clearer now".to_owned()),
-                };
+                });
                 world.run(Actor::Human, unblock)
             }
             Status::Merged | Status::Abandoned | Status::Superseded => return,
         };
         // A worktree that a crash lost is put back by `recover`; here it is simply there again.
         if let Err(Refusal::WorktreeMissing { .. }) = outcome {
-            let commit = world.state.board.body(id).unwrap().record.review_commit.clone().unwrap();
+            let commit = world.state.board.body(id).unwrap().record().review_commit.clone().unwrap();
             let head = u64::from_str_radix(commit.as_str(), 16).unwrap();
             world.worktrees.insert(id.clone(), head);
         }
@@ -442,7 +443,7 @@ fn in_order(world: &World) -> Vec<TaskId> {
     let mut order: Vec<TaskId> = Vec::new();
     while !rest.is_empty() {
         let ready = |id: &TaskId| {
-            let head = world.state.board.head(id).unwrap();
+            let head = world.state.board.summary(id).unwrap();
             head.depends_on.iter().all(|dependency| order.contains(dependency))
         };
         let next = rest.iter().position(ready).expect("the dependencies go in a circle");
@@ -475,7 +476,7 @@ fn every_event_happens_in_some_life() {
     let mut seen: BTreeSet<String> = BTreeSet::new();
     for _ in 0..400 {
         let world = live(&steps().new_tree(&mut runner).unwrap().current());
-        let histories = world.state.records().flat_map(|(_, record)| record.history.iter().flatten());
+        let histories = world.state.bodies().flat_map(|(_, body)| body.record().events());
         seen.extend(histories.map(|event| event.event.clone()));
     }
     let all = [
@@ -516,7 +517,7 @@ proptest! {
         for id in in_order(&world) {
             for name in ["coder-9", "code-reviewer-9"] {
                 let _ = world.register(agent(name));
-                let beat = Command::Heartbeat { agents: vec![(agent(name), None)], length: None };
+                let beat = Command::from(Heartbeat { agents: vec![(agent(name), None)], length: None });
                 let _ = world.run(world.supervisor(agent(name)), beat);
             }
             finish(&mut world, &id);

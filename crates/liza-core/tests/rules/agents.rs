@@ -1,19 +1,16 @@
 //! Registering, leaving, and what an agent may be doing.
 
-use liza_core::agent::{Actor, AgentStatus, Role};
-use liza_core::command::Command;
-use liza_core::ids::{AgentId, Generation};
-use liza_core::record::{Status, Usage};
-use liza_core::time::Seconds;
+use liza_core::model::{Actor, AgentId, AgentStatus, Generation, Role, Seconds, Status, Usage};
+use liza_core::protocol::{Command, Deregister, RecordUsage, Register, SetStatus, UnblockTask};
 
 use crate::support::*;
 
 fn register(agent: AgentId) -> Command {
-    Command::Register { agent, terminal: " ".into(), proven_dead: None }
+    Command::from(Register { agent, terminal: " ".into(), proven_dead: None })
 }
 
 fn set(agent: AgentId, status: AgentStatus) -> Command {
-    Command::SetStatus { agent, status }
+    Command::from(SetStatus { agent, status })
 }
 
 /// Covers: AG-01
@@ -47,7 +44,7 @@ fn a_registration_starts_with_a_lease_and_a_generation() {
     assert_eq!((entry.status, entry.current_task.clone()), (AgentStatus::Starting, None));
     assert_eq!(entry.lease_expires, Some(world.now + Seconds(300)));
     assert_eq!((entry.heartbeat, entry.terminal.as_deref()), (Some(world.now), Some("unknown")));
-    assert_eq!(change.reply["generation"].to_string(), world.generation(coder(1)).to_string());
+    assert_eq!(change.reply("generation").to_string(), world.generation(coder(1)).to_string());
 }
 
 /// Covers: AG-02
@@ -80,7 +77,8 @@ fn a_takeover_keeps_what_the_agent_has_used_so_far() {
 fn one_that_is_known_to_be_dead_is_taken_over_at_once() {
     let mut world = World::with_task(Status::Claimed);
     let old = world.generation(coder(1));
-    let proven = |agent, dead| Command::Register { agent, terminal: String::new(), proven_dead: Some(dead) };
+    let proven =
+        |agent, dead| Command::Register(Register { agent, terminal: String::new(), proven_dead: Some(dead) });
     let other = Generation(old.0 + 1000);
     world.refused_with("agent_live", Actor::Human, proven(coder(1), other));
     world.must(Actor::Human, proven(coder(1), old));
@@ -110,12 +108,16 @@ fn there_is_one_live_planner() {
 #[test]
 fn deregistering_removes_the_entry_and_leaves_the_claim() {
     let mut world = World::with_task(Status::Claimed);
-    world.refused_with("not_your_agent", world.supervisor(coder(2)), Command::Deregister { agent: coder(1) });
+    world.refused_with(
+        "not_your_agent",
+        world.supervisor(coder(2)),
+        Command::from(Deregister { agent: coder(1) }),
+    );
     let lease = world.record("t").lease_expires;
-    world.must(world.supervisor(coder(1)), Command::Deregister { agent: coder(1) });
+    world.must(world.supervisor(coder(1)), Command::from(Deregister { agent: coder(1) }));
     assert!(!world.state.board.agents().unwrap().contains_key(&coder(1)));
     assert_eq!((world.status("t"), world.record("t").lease_expires), (Status::Claimed, lease));
-    world.refused_with("not_registered", Actor::Human, Command::Deregister { agent: coder(1) });
+    world.refused_with("not_registered", Actor::Human, Command::from(Deregister { agent: coder(1) }));
     world.register(coder(1));
     world.claim("t", coder(1));
     assert_eq!(world.last_event("t").event, "resumed");
@@ -167,13 +169,13 @@ fn what_a_person_took_away_in_the_file_is_no_longer_in_its_hands() {
     assert_eq!(world.entry(coder(1)).current_task, None);
     world.must(
         Actor::Human,
-        Command::Unblock {
+        Command::from(UnblockTask {
             task: task("t"),
             reset_cycles: false,
             same_coder: false,
             keep_worktree: false,
             assessment: None,
-        },
+        }),
     );
     assert_eq!(world.status("t"), Status::Unclaimed, "such a block needs no questions");
 }
@@ -183,11 +185,13 @@ fn what_a_person_took_away_in_the_file_is_no_longer_in_its_hands() {
 fn what_sessions_use_adds_up_for_agent_and_task() {
     let mut world = World::with_task(Status::Claimed);
     let usage = Usage { input: 10, output: 2, cached: 5, cost_usd: 0.5 };
-    let record = |context_percent| Command::RecordUsage {
-        agent: coder(1),
-        task: Some(task("t")),
-        usage: usage.clone(),
-        context_percent,
+    let record = |context_percent| {
+        Command::RecordUsage(RecordUsage {
+            agent: coder(1),
+            task: Some(task("t")),
+            usage: usage.clone(),
+            context_percent,
+        })
     };
     world.must(world.supervisor(coder(1)), record(Some(40)));
     world.must(world.supervisor(coder(1)), record(None));
@@ -219,11 +223,13 @@ fn the_context_of_a_new_session_is_not_measured_yet() {
 fn what_was_used_counts_for_the_agent_when_its_task_is_gone_or_broken() {
     let mut world = World::with_task(Status::Claimed);
     let usage = Usage { input: 10, ..Usage::default() };
-    let record = |id: &str| Command::RecordUsage {
-        agent: coder(1),
-        task: Some(task(id)),
-        usage: usage.clone(),
-        context_percent: None,
+    let record = |id: &str| {
+        Command::RecordUsage(RecordUsage {
+            agent: coder(1),
+            task: Some(task(id)),
+            usage: usage.clone(),
+            context_percent: None,
+        })
     };
     world.must(world.supervisor(coder(1)), record("unheard-of"));
     world.edit_record("t", |record| record.lease_expires = None);

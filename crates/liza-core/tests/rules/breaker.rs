@@ -1,13 +1,10 @@
 //! The circuit breaker: each pattern at and below its threshold, its window, its record.
 
-use liza_core::agent::Actor;
-use liza_core::breaker::{BreakerStatus, CircuitBreaker, Finding, Pattern, analyze};
-use liza_core::command::Command;
-use liza_core::effect::{Effect, HaltFile};
-use liza_core::notes::Anomaly;
-use liza_core::record::Status;
-use liza_core::sprint::SprintStatus;
-use liza_core::value::{Fields, Value};
+use liza_core::model::{
+    Actor, Anomaly, BreakerStatus, CircuitBreaker, Effect, Fields, SprintStatus, Status, StopFile, Value,
+};
+use liza_core::protocol::{Command, RecordAnalysis, Resolve, Resume};
+use liza_core::rules::breaker::{Finding, Pattern, analyze};
 
 use crate::support::*;
 
@@ -51,7 +48,7 @@ fn retry(pattern: &str) -> World {
 
 fn analyze_and_record(world: &mut World) -> Vec<Finding> {
     let findings = analyze(&world.state);
-    world.must(Actor::Human, Command::RecordAnalysis { findings: findings.clone() });
+    world.must(Actor::Human, Command::from(RecordAnalysis { findings: findings.clone() }));
     findings
 }
 
@@ -209,7 +206,7 @@ fn only_the_current_sprint_counts() {
 fn what_a_human_resolved_does_not_fire_again() {
     let mut world = retry("timeout");
     analyze_and_record(&mut world);
-    world.must(Actor::Human, Command::Resolve { resolution: "raised the limit".into() });
+    world.must(Actor::Human, Command::from(Resolve { resolution: "raised the limit".into() }));
     assert!(fired(&world).is_empty());
     for _ in 0..2 {
         world.pass(1);
@@ -232,7 +229,8 @@ fn severities_and_order_are_those_of_the_table() {
         ("workaround_pattern", "ARCHITECTURE_FLAW"),
         ("external_service_outage", "EXTERNAL_DEPENDENCY"),
     ];
-    assert_eq!(Pattern::ALL.map(|pattern| (pattern.name(), pattern.severity())), table);
+    let all: Vec<_> = Pattern::ALL.iter().map(|pattern| (pattern.name(), pattern.severity())).collect();
+    assert_eq!(all, table);
     let mut world = retry("timeout");
     for _ in 0..2 {
         observe(&mut world, "external_blocker", &[("blocker_service", text("payments"))]);
@@ -244,9 +242,10 @@ fn severities_and_order_are_those_of_the_table() {
 #[test]
 fn a_trigger_is_recorded_and_leads_to_a_checkpoint_but_touches_no_task() {
     let mut world = retry("timeout");
-    let change = world.must(Actor::Human, Command::RecordAnalysis { findings: analyze(&world.state) });
+    let change = world.must(Actor::Human, Command::from(RecordAnalysis { findings: analyze(&world.state) }));
     assert!(change.tasks.is_empty());
-    assert_eq!(change.effects, [Effect::Raise(HaltFile::Checkpoint)]);
+    assert_eq!(change.stop_files, [StopFile::Checkpoint]);
+    assert_eq!(change.effects, [Effect::WriteSprintSummary]);
     let kept = breaker(&world);
     assert_eq!((kept.status, kept.last_check), (BreakerStatus::Triggered, Some(world.now)));
     let trigger = kept.current_trigger.as_ref().unwrap();
@@ -266,13 +265,13 @@ fn it_fires_once_and_a_quiet_check_clears_nothing() {
     let mut world = retry("timeout");
     analyze_and_record(&mut world);
     let first = breaker(&world).current_trigger.clone();
-    world.must(Actor::Human, Command::Resume { decision: None, note: None });
+    world.must(Actor::Human, Command::from(Resume { decision: None, note: None }));
     world.pass(60);
     let findings = analyze(&world.state);
     for findings in [findings, Vec::new()] {
-        let change = world.must(Actor::Human, Command::RecordAnalysis { findings });
+        let change = world.must(Actor::Human, Command::from(RecordAnalysis { findings }));
         assert!(change.log.is_none() && change.effects.is_empty());
-        assert_eq!(change.reply["fired"], Value::Bool(false));
+        assert_eq!(change.reply("fired"), false);
     }
     assert_eq!(breaker(&world).current_trigger, first);
     assert_eq!(
@@ -286,13 +285,13 @@ fn it_fires_once_and_a_quiet_check_clears_nothing() {
 #[test]
 fn resolving_moves_the_trigger_to_the_history_and_ends_the_checkpoint() {
     let mut world = retry("timeout");
-    let resolve = |text: &str| Command::Resolve { resolution: text.into() };
+    let resolve = |text: &str| Command::Resolve(Resolve { resolution: text.into() });
     world.refused_with("nothing_to_resolve", Actor::Human, resolve("x"));
     analyze_and_record(&mut world);
     world.refused_with("missing", Actor::Human, resolve(" "));
     world.pass(30);
     let change = world.must(Actor::Human, resolve("raised the limit"));
-    assert_eq!(change.effects, [Effect::Lower(HaltFile::Checkpoint)]);
+    assert_eq!(change.effects, [Effect::RemoveStopFile(StopFile::Checkpoint)]);
     let kept = breaker(&world);
     assert_eq!((kept.status, kept.current_trigger.clone()), (BreakerStatus::Ok, None));
     let entry = kept.history.last().unwrap();
@@ -318,9 +317,9 @@ fn what_was_resolved_while_the_analysis_ran_does_not_fire_again() {
     let mut world = retry("timeout");
     let late = analyze(&world.state);
     analyze_and_record(&mut world);
-    world.must(Actor::Human, Command::Resolve { resolution: "raised the limit".into() });
-    let change = world.must(Actor::Human, Command::RecordAnalysis { findings: late });
-    assert_eq!(change.reply["fired"], Value::Bool(false));
+    world.must(Actor::Human, Command::from(Resolve { resolution: "raised the limit".into() }));
+    let change = world.must(Actor::Human, Command::from(RecordAnalysis { findings: late }));
+    assert_eq!(change.reply("fired"), false);
     assert_eq!(breaker(&world).status, BreakerStatus::Ok);
     assert_eq!(world.sprint().status, SprintStatus::InProgress);
 }
@@ -343,7 +342,7 @@ fn unknown_kinds_and_anomalies_without_a_task_do_no_harm() {
 fn resolving_is_a_decision_at_the_checkpoint() {
     let mut world = retry("timeout");
     analyze_and_record(&mut world);
-    world.must(Actor::Human, Command::Resolve { resolution: "raised the limit".into() });
+    world.must(Actor::Human, Command::from(Resolve { resolution: "raised the limit".into() }));
     let kept = world.sprint().decisions.last().unwrap();
     assert_eq!((kept.decision.as_str(), kept.note.as_deref()), ("continue", Some("raised the limit")));
 }

@@ -1,12 +1,12 @@
 //! Who may claim what, in which order, and what a claim sets and keeps.
 
-use liza_core::agent::{Actor, AgentStatus};
-use liza_core::claimable::claimable_for;
-use liza_core::command::{Command, NewTask, Verdict};
-use liza_core::effect::WorktreeMode::{Fresh, Keep};
-use liza_core::ids::AgentId;
-use liza_core::record::Status;
-use liza_core::refusal::Class;
+use liza_core::model::{Actor, AgentId, AgentStatus, RefusalClass, Status};
+use liza_core::protocol::WorktreeMode::{Fresh, Keep};
+use liza_core::protocol::{
+    CancelReservation, ClaimTask, Command, CreateWorktree, DeleteWorktree, Deregister, NewTask, Reply,
+    UnblockTask, Verdict, WriteHandoff,
+};
+use liza_core::rules::claimable::claimable_for;
 
 use crate::steps::*;
 use crate::support::*;
@@ -20,16 +20,16 @@ fn names(world: &World, coder: AgentId) -> Vec<String> {
 }
 
 fn gone(world: &mut World, agent: AgentId) {
-    world.must(Actor::Human, Command::Deregister { agent });
+    world.must(Actor::Human, Command::from(Deregister { agent }));
 }
 
 fn handoff(world: &mut World, id: &str, by: AgentId) {
-    let notes = liza_core::command::HandoffNotes {
+    let notes = liza_core::protocol::HandoffNotes {
         summary: "half done".into(),
         next_action: "the other half".into(),
         ..Default::default()
     };
-    world.must(world.agent(by), Command::Handoff { task: task(id), notes, dirty: Vec::new() });
+    world.must(world.agent(by), Command::from(WriteHandoff { task: task(id), notes, dirty: Vec::new() }));
 }
 
 /// Covers: CL-01
@@ -126,7 +126,7 @@ fn a_live_reservation_keeps_others_away_and_a_lapsed_one_does_not() {
     world.written_but("reserved", actor, reserve("t", coder(2), base()));
     world.pass(1);
     world.claim("t", coder(2));
-    let late = Command::Claim { task: task("t"), coder: coder(1) };
+    let late = Command::from(ClaimTask { task: task("t"), coder: coder(1) });
     let actor = world.supervisor(coder(1));
     world.refused_with("no_reservation", actor, late);
     assert_eq!(world.record("t").assigned_to, Some(coder(2)));
@@ -175,13 +175,13 @@ fn who_failed_keeps_off_while_another_coder_is_here() {
 #[test]
 fn the_planner_can_give_it_back_to_who_failed() {
     let mut world = World::with_task(Status::Blocked);
-    let same_coder = Command::Unblock {
+    let same_coder = Command::from(UnblockTask {
         task: task("t"),
         reset_cycles: false,
         same_coder: true,
         keep_worktree: false,
         assessment: None,
-    };
+    });
     world.must(Actor::Human, same_coder);
     let actor = world.supervisor(coder(2));
     world.refused_with("reserved_for_coder", actor, reserve("t", coder(2), base()));
@@ -199,9 +199,13 @@ fn a_reservation_changes_no_status_and_only_the_second_half_claims() {
     assert_eq!((record.status, record.assigned_to), (Some(Status::Unclaimed), None));
     assert_eq!(world.entry(coder(1)).current_task, None);
     let actor = world.supervisor(coder(1));
-    world.must(actor, Command::CancelReservation { task: task("t"), coder: coder(1) });
+    world.must(actor, Command::from(CancelReservation { task: task("t"), coder: coder(1) }));
     assert_eq!(world.record("t").reservation, None);
-    world.refused_with("no_reservation", actor, Command::Claim { task: task("t"), coder: coder(1) });
+    world.refused_with(
+        "no_reservation",
+        actor,
+        Command::from(ClaimTask { task: task("t"), coder: coder(1) }),
+    );
 }
 
 /// Covers: CL-04, CL-10
@@ -210,16 +214,20 @@ fn only_the_owner_of_a_reservation_and_its_registration_can_use_it() {
     let mut world = World::new();
     world.reserve("t", coder(1), base());
     let other = world.supervisor(coder(2));
-    world.refused_with("no_reservation", other, Command::Claim { task: task("t"), coder: coder(2) });
     world.refused_with(
         "no_reservation",
         other,
-        Command::CancelReservation { task: task("t"), coder: coder(2) },
+        Command::from(ClaimTask { task: task("t"), coder: coder(2) }),
+    );
+    world.refused_with(
+        "no_reservation",
+        other,
+        Command::from(CancelReservation { task: task("t"), coder: coder(2) }),
     );
     world.pass(301);
     world.register(coder(1));
     let anew = world.supervisor(coder(1));
-    world.refused_with("no_reservation", anew, Command::Claim { task: task("t"), coder: coder(1) });
+    world.refused_with("no_reservation", anew, Command::from(ClaimTask { task: task("t"), coder: coder(1) }));
     world.claim("t", coder(1));
 }
 
@@ -232,14 +240,14 @@ fn of_racing_claims_one_wins_and_the_losers_are_logged() {
     for loser in [coder(2), coder(3)] {
         let actor = world.supervisor(loser);
         let change = world.written_but("reserved", actor, reserve("t", loser, base()));
-        assert_eq!(change.refusal.map(|refusal| refusal.class()), Some(Class::Refused));
+        assert_eq!(change.answer.as_ref().err().map(|refusal| refusal.class()), Some(RefusalClass::Refused));
         let log = world.last_log();
         assert_eq!((log.action.as_str(), log.agent.as_str()), ("claim_failed", loser.to_string().as_str()));
         assert_eq!(log.task, Some(task("t")));
         assert!(change.effects.is_empty(), "a loser touches no worktree");
     }
     let winner = world.supervisor(coder(1));
-    world.must(winner, Command::Claim { task: task("t"), coder: coder(1) });
+    world.must(winner, Command::from(ClaimTask { task: task("t"), coder: coder(1) }));
     let actor = world.supervisor(coder(2));
     world.written_but("claimed_by_other", actor, reserve("t", coder(2), base()));
     assert_eq!(world.last_log().action, "claim_failed");
@@ -286,7 +294,7 @@ fn another_coder_starts_a_rejected_task_afresh() {
     let mut world = World::with_task(Status::Rejected);
     gone(&mut world, coder(1));
     assert_eq!(world.reserve("t", coder(2), sha('9')), (Fresh, sha('9')));
-    world.must(world.supervisor(coder(2)), Command::Claim { task: task("t"), coder: coder(2) });
+    world.must(world.supervisor(coder(2)), Command::from(ClaimTask { task: task("t"), coder: coder(2) }));
     let record = world.record("t");
     assert_eq!((record.review_cycles_current, record.review_cycles_total), (Some(0), Some(1)));
     assert_eq!((record.base_commit.clone(), record.iteration), (Some(sha('9')), Some(1)));
@@ -307,7 +315,7 @@ fn a_handoff_keeps_the_worktree_for_any_coder() {
     handoff(&mut world, "t", coder(1));
     world.pass_with(361, &[coder(2)]);
     assert_eq!(world.reserve("t", coder(2), sha('9')), (Keep, base()));
-    world.must(world.supervisor(coder(2)), Command::Claim { task: task("t"), coder: coder(2) });
+    world.must(world.supervisor(coder(2)), Command::from(ClaimTask { task: task("t"), coder: coder(2) }));
     assert_eq!(world.record("t").base_commit, Some(base()));
     assert_eq!(world.record("t").handoff_pending, Some(true), "the flag goes when the notes were given");
 }
@@ -318,7 +326,7 @@ fn an_integration_fix_keeps_the_worktree_and_takes_the_new_head() {
     for by in [coder(1), coder(2)] {
         let mut world = World::with_task(Status::IntegrationFailed);
         assert_eq!(world.reserve("t", by, sha('9')), (Keep, sha('9')));
-        world.must(world.supervisor(by), Command::Claim { task: task("t"), coder: by });
+        world.must(world.supervisor(by), Command::from(ClaimTask { task: task("t"), coder: by }));
         let record = world.record("t");
         assert_eq!(record.integration_fix, Some(true));
         assert_eq!(record.base_commit, Some(sha('9')));
@@ -419,8 +427,8 @@ fn of_two_reservations_a_coder_can_complete_only_one() {
     world.reserve("t", coder(1), base());
     world.reserve("u", coder(1), base());
     let actor = world.supervisor(coder(1));
-    world.must(actor, Command::Claim { task: task("u"), coder: coder(1) });
-    world.refused_with("agent_busy", actor, Command::Claim { task: task("t"), coder: coder(1) });
+    world.must(actor, Command::from(ClaimTask { task: task("u"), coder: coder(1) }));
+    world.refused_with("agent_busy", actor, Command::from(ClaimTask { task: task("t"), coder: coder(1) }));
 }
 
 /// Covers: CL-07, AG-03
@@ -443,13 +451,13 @@ fn task_and_agent_entry_change_in_the_same_write() {
 /// Covers: CM-07
 #[test]
 fn a_worktree_by_hand_is_only_for_what_is_claimed_or_being_claimed() {
-    let create = || Command::CreateWorktree { task: task("t"), fresh: false, head: sha('9') };
-    for status in Status::ALL {
+    let create = || Command::from(CreateWorktree { task: task("t"), fresh: false, head: sha('9') });
+    for &status in Status::ALL {
         let mut world = World::with_task(status);
         let actor = world.supervisor(coder(1));
         if status == Status::Claimed {
-            let change = world.must(actor, create());
-            assert!(change.is_empty() && change.effects.len() == 1);
+            let done = world.must(actor, create());
+            assert!(done.change.is_empty() && matches!(done.answer, Ok(Reply::CreateWorktree(_))));
             let other = world.supervisor(coder(2));
             world.refused_with("not_your_agent", other, create());
         } else {
@@ -467,9 +475,9 @@ fn a_worktree_by_hand_is_only_for_what_is_claimed_or_being_claimed() {
 /// Covers: CM-07
 #[test]
 fn a_worktree_is_removed_by_hand_only_where_nobody_needs_it() {
-    for status in Status::ALL {
+    for &status in Status::ALL {
         let mut world = World::with_task(status);
-        let delete = Command::DeleteWorktree { task: task("t") };
+        let delete = Command::from(DeleteWorktree { task: task("t") });
         if status == Status::Blocked || status.is_terminal() {
             let change = world.must(Actor::Human, delete);
             assert_eq!(change.effects.len(), 1);

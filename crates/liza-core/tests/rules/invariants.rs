@@ -1,16 +1,13 @@
 //! What must hold of the blackboard: each rule broken, and just inside.
 
-use liza_core::Change;
-use liza_core::agent::{Actor, AgentRecord, AgentStatus, Role};
-use liza_core::board::{Fault, Loaded};
-use liza_core::command::{ClaimRole, Command, NewTask, TaskEdit, Verdict};
-use liza_core::ids::Worktree;
-use liza_core::invariants::introduced;
-use liza_core::notes::{Anomaly, Handoff};
-use liza_core::record::{Status, TaskRecord};
-use liza_core::refusal::Class;
-use liza_core::time::Seconds;
-use liza_core::value::{Fields, Value};
+use liza_core::model::{
+    Actor, AgentRecord, AgentStatus, Anomaly, Change, Fault, Fields, Handoff, Loaded, RefusalClass, Role,
+    Seconds, Status, TaskBody, TaskRecord, Value, Worktree,
+};
+use liza_core::protocol::{
+    AddTask, ClaimRole, ClaimTask, Command, NewSprint, NewTask, ReleaseClaim, TaskEdit, Verdict, WriteRetro,
+};
+use liza_core::rules::invariants::introduced;
 
 use crate::steps::*;
 use crate::support::*;
@@ -45,7 +42,7 @@ fn what_is_not_a_draft_says_what_it_is_measured_by() {
         record.done_when = Some(" ".into());
         record.spec_ref = None;
     };
-    for status in Status::ALL {
+    for &status in Status::ALL {
         let found = told(status, strip);
         if matches!(status, Status::Draft | Status::Superseded | Status::Abandoned) {
             assert!(found.is_empty(), "{status}: {found:?}");
@@ -63,8 +60,8 @@ fn the_file_of_the_specification_is_there() {
     let mut world = World::new();
     world.disk.missing_specs.insert("specs/retry.md".into());
     let found = world.violations();
-    assert_eq!(found, ["t: spec_ref specs/retry.md#auth: there is no file specs/retry.md in the project"]);
-    let another = Command::AddTask { task: task("u"), new: ready() };
+    assert_eq!(found, ["t: spec_ref specs/retry.md#auth: the project has no file specs/retry.md"]);
+    let another = Command::from(AddTask { task: task("u"), new: ready() });
     assert_eq!(world.violates(Actor::Human, another).len(), 1);
     world.disk.missing_specs = ["specs/retry.md#auth".to_owned()].into();
     assert!(world.violations().is_empty(), "the anchor is no part of the path");
@@ -94,7 +91,7 @@ fn the_worktree_of_a_claimed_task_exists() {
     let mut reserved = World::new();
     reserved.reserve("t", coder(1), base());
     reserved.disk.worktrees.remove(&Worktree::of(&task("t")));
-    let claim = Command::Claim { task: task("t"), coder: coder(1) };
+    let claim = Command::from(ClaimTask { task: task("t"), coder: coder(1) });
     reserved.violates(reserved.supervisor(coder(1)), claim);
     assert_eq!(reserved.status("t"), Status::Unclaimed);
 }
@@ -148,7 +145,7 @@ fn dependencies_exist() {
 
 /// Covers: IV-06
 #[test]
-fn a_circle_is_printed_and_refused() {
+fn a_cycle_is_printed_and_refused() {
     let mut world = World::new();
     let after = |id| NewTask { depends_on: vec![task(id)], ..ready() };
     world.add("a", after("t"));
@@ -156,15 +153,15 @@ fn a_circle_is_printed_and_refused() {
     world.add("c", after("t"));
     let close = edit("t", TaskEdit { depends_on: Some(vec![task("b")]), ..TaskEdit::default() });
     let wrong = world.violates(Actor::Human, close);
-    assert_eq!(wrong, ["t: depends_on goes in a circle: t → b → a → t"]);
+    assert_eq!(wrong, ["t: depends_on has a cycle: t → b → a → t"]);
     world.edit_record("t", |record| record.depends_on = Some(vec![task("b")]));
     let found = world.violations();
-    assert_eq!(found.iter().filter(|text| text.contains("circle")).count(), 1, "{found:?}");
+    assert_eq!(found.iter().filter(|text| text.contains("cycle")).count(), 1, "{found:?}");
 }
 
 /// Covers: IV-06
 #[test]
-fn a_diamond_is_no_circle() {
+fn a_diamond_is_no_cycle() {
     let mut world = World::new();
     let after = |ids: &[&str]| NewTask { depends_on: ids.iter().map(|id| task(id)).collect(), ..ready() };
     world.add("a", after(&["t"]));
@@ -262,7 +259,7 @@ fn task_names_are_unique_live_or_archived() {
     let mut world = World::new();
     world.state.board.archived.insert(task("old"), Status::Merged);
     for id in ["t", "old"] {
-        let again = Command::AddTask { task: task(id), new: ready() };
+        let again = Command::from(AddTask { task: task(id), new: ready() });
         world.refused_with("task_exists", Actor::Human, again);
     }
 }
@@ -314,7 +311,8 @@ fn validate_tells_everything_that_could_not_be_read() {
     let mut world = World::new();
     let fault = |field: &str| Fault { field: field.into(), message: format!("{field} is odd") };
     let slot = &mut world.state.board.tasks[&task("t")];
-    std::sync::Arc::make_mut(slot.body.as_mut().unwrap()).faults.push(fault("priority"));
+    let record = slot.body.as_ref().unwrap().record().clone();
+    slot.body = Some(std::sync::Arc::new(TaskBody::new(record, vec![fault("priority")])));
     world.state.board.config = Loaded::Broken(fault("config"));
     world.state.board.circuit_breaker = Loaded::Broken(fault("circuit_breaker"));
     world.state.journal.faults.push(fault("anomalies"));
@@ -339,7 +337,7 @@ fn a_write_is_held_against_what_it_introduces_and_not_against_what_was_there() {
     assert_eq!(world.violations().len(), 4);
     world.heartbeat(coder(1));
     world.edit("odd", TaskEdit { priority: Some(1), ..TaskEdit::default() });
-    world.must(Actor::Human, Command::Retrospective { text: "odd".into() });
+    world.must(Actor::Human, Command::from(WriteRetro { text: "odd".into() }));
     let worse =
         edit("odd", TaskEdit { depends_on: Some(vec![task("odd"), task("t")]), ..TaskEdit::default() });
     world.refused_with("bad_text", Actor::Human, worse);
@@ -364,7 +362,7 @@ fn a_broken_record_stops_commands_on_it_and_names_the_repair() {
     ];
     for (actor, command) in tries {
         let refusal = world.refused_with("broken_task", actor, command);
-        assert_eq!(refusal.class(), Class::Inconsistent);
+        assert_eq!(refusal.class(), RefusalClass::Inconsistent);
         assert!(refusal.to_string().contains("CLAIMED task has no lease_expires"), "{refusal}");
         let hint = refusal.hint().unwrap_or_default();
         assert!(hint.contains("liza edit t") && hint.contains("liza abandon-task t"), "{hint}");
@@ -382,8 +380,12 @@ fn release_and_abandon_work_on_a_broken_record() {
     mistyped.edit_record("t", |record| record.status = None);
     for mut world in [world, mistyped] {
         let mut other = world.clone();
-        let command =
-            Command::ReleaseClaim { task: task("t"), role: ClaimRole::Coder, force: false, reason: None };
+        let command = Command::from(ReleaseClaim {
+            task: task("t"),
+            role: ClaimRole::Coder,
+            force: false,
+            reason: None,
+        });
         world.must(Actor::Human, command);
         assert_eq!(
             (world.status("t"), world.entry(coder(1)).current_task.clone()),
@@ -405,8 +407,8 @@ fn a_broken_section_stops_only_who_needs_it() {
     let mut world = World::with_task(Status::Claimed);
     let fault = Fault { field: "sprint".into(), message: "line 7".into() };
     world.state.board.sprint = Loaded::Broken(fault);
-    let refusal = world.refused_with("broken_section", Actor::Human, Command::NewSprint);
-    assert_eq!(refusal.class(), Class::Inconsistent);
+    let refusal = world.refused_with("broken_section", Actor::Human, Command::from(NewSprint));
+    assert_eq!(refusal.class(), RefusalClass::Inconsistent);
     world.submit("t", coder(1), sha('a'));
 }
 
@@ -437,7 +439,7 @@ fn a_new_task_has_priority_three_unless_it_says_one_to_five() {
     for (priority, fits) in [(0, false), (1, true), (5, true), (6, false)] {
         let id = format!("p{priority}");
         let new = NewTask { priority: Some(priority), ..ready() };
-        let command = Command::AddTask { task: task(&id), new };
+        let command = Command::from(AddTask { task: task(&id), new });
         if fits {
             world.must(Actor::Human, command);
         } else {
@@ -445,7 +447,7 @@ fn a_new_task_has_priority_three_unless_it_says_one_to_five() {
         }
     }
     let blank = NewTask { description: " ".into(), ..ready() };
-    world.refused_with("missing", Actor::Human, Command::AddTask { task: task("x"), new: blank });
+    world.refused_with("missing", Actor::Human, Command::from(AddTask { task: task("x"), new: blank }));
 }
 
 /// Covers: IV-14, IV-16

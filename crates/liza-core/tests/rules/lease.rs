@@ -1,19 +1,17 @@
 //! Leases, heartbeats, fencing, and how a person takes a claim away.
 
-use liza_core::agent::{Actor, AgentStatus};
-use liza_core::claimable::reviewable_for;
-use liza_core::command::{ClaimRole, Command, HandoffNotes, NewTask, Verdict};
-use liza_core::effect::Effect;
-use liza_core::ids::Generation;
-use liza_core::record::Status;
-use liza_core::refusal::Class;
-use liza_core::time::Seconds;
+use liza_core::model::{Actor, AgentStatus, Effect, Generation, RefusalClass, Seconds, Status};
+use liza_core::protocol::{
+    BeginMerge, CancelReservation, ClaimRole, ClaimTask, ClearStaleReviewClaims, Command, CreateWorktree,
+    Deregister, HandoffNotes, Heartbeat, NewTask, ReleaseClaim, Verdict, WriteHandoff,
+};
+use liza_core::rules::claimable::reviewable_for;
 
 use crate::steps::*;
 use crate::support::*;
 
-fn beat(agents: &[(liza_core::ids::AgentId, Option<Generation>)]) -> Command {
-    Command::Heartbeat { agents: agents.to_vec(), length: None }
+fn beat(agents: &[(liza_core::model::AgentId, Option<Generation>)]) -> Command {
+    Command::from(Heartbeat { agents: agents.to_vec(), length: None })
 }
 
 /// Covers: CL-07
@@ -60,7 +58,7 @@ fn a_heartbeat_extends_agent_and_task_alike() {
     assert_eq!(change.log, None);
     let length = Some(Seconds(1000));
     let agents = vec![(coder(1), None)];
-    world.must(world.supervisor(coder(1)), Command::Heartbeat { agents, length });
+    world.must(world.supervisor(coder(1)), Command::from(Heartbeat { agents, length }));
     assert_eq!(world.record("t").lease_expires, Some(world.now + Seconds(1000)));
 }
 
@@ -74,7 +72,7 @@ fn after_expiry_the_agent_is_told_to_stop_until_its_supervisor_has_renewed() {
     world.pass(1);
     let actor = world.agent(coder(1));
     let refusal = world.refused_with("lease_lost", actor, submit("t", sha('a')));
-    assert_eq!(refusal.class(), Class::Stop);
+    assert_eq!(refusal.class(), RefusalClass::Stop);
     world.refused_with("lease_lost", actor, beat(&[(coder(1), None)]));
     world.heartbeat(coder(1));
     world.submit("t", coder(1), sha('a'));
@@ -98,15 +96,15 @@ fn who_was_taken_over_is_told_to_stop_and_disturbs_nobody() {
     world.reserve("t", coder(2), base());
     world.heartbeat(coder(1));
     let refusal = world.refused_with("task_lost", world.agent(coder(1)), submit("t", sha('a')));
-    assert_eq!(refusal.class(), Class::Stop);
-    let claim = Command::Claim { task: task("t"), coder: coder(2) };
+    assert_eq!(refusal.class(), RefusalClass::Stop);
+    let claim = Command::from(ClaimTask { task: task("t"), coder: coder(2) });
     world.must(world.supervisor(coder(2)), claim);
     let lease = world.record("t").lease_expires;
     world.pass(1);
     world.heartbeat(coder(1));
     assert_eq!(world.record("t").lease_expires, lease, "a renewal does not touch what is another's");
     let refusal = world.refused_with("task_lost", world.agent(coder(1)), submit("t", sha('a')));
-    assert_eq!(refusal.class(), Class::Stop);
+    assert_eq!(refusal.class(), RefusalClass::Stop);
     world.refused_with("task_lost", world.agent(coder(1)), block("t"));
 }
 
@@ -116,7 +114,7 @@ fn a_session_whose_claim_was_released_is_told_to_stop() {
     let mut world = World::with_task(Status::Claimed);
     world.must(Actor::Human, release("t", true));
     let refusal = world.refused_with("task_lost", world.agent(coder(1)), submit("t", sha('a')));
-    assert_eq!(refusal.class(), Class::Stop);
+    assert_eq!(refusal.class(), RefusalClass::Stop);
     world.refused_with("not_your_task", Actor::Operator(coder(1)), submit("t", sha('a')));
 }
 
@@ -126,7 +124,7 @@ fn a_takeover_that_came_to_nothing_leaves_the_claim_to_its_coder() {
     let mut world = World::with_task(Status::Claimed);
     world.pass_with(361, &[coder(2)]);
     world.reserve("t", coder(2), base());
-    let cancel = Command::CancelReservation { task: task("t"), coder: coder(2) };
+    let cancel = Command::from(CancelReservation { task: task("t"), coder: coder(2) });
     world.must(world.supervisor(coder(2)), cancel);
     world.heartbeat(coder(1));
     world.submit("t", coder(1), sha('a'));
@@ -140,7 +138,7 @@ fn in_a_batch_a_stale_registration_is_named_and_the_others_are_renewed() {
     let old = Some(Generation(0));
     let batch = beat(&[(coder(1), Some(world.generation(coder(1)))), (coder(2), old)]);
     let change = world.must(world.supervisor(coder(1)), batch);
-    assert_eq!(change.reply["lost"].to_string(), "coder-2");
+    assert_eq!(change.reply("lost"), serde_json::json!(["coder-2"]));
     assert_eq!(world.entry(coder(1)).heartbeat, Some(world.now));
     assert_ne!(world.entry(coder(2)).heartbeat, Some(world.now));
     world.refused_with("fenced", Actor::Human, beat(&[(coder(2), old)]));
@@ -228,7 +226,7 @@ fn a_generation_is_the_revision_of_its_registration_and_only_grows() {
     let second = world.generation(coder(1));
     assert_eq!(second.0, world.state.board.revision.0);
     assert!(second > first);
-    world.must(Actor::Human, Command::Deregister { agent: coder(1) });
+    world.must(Actor::Human, Command::from(Deregister { agent: coder(1) }));
     world.register(coder(1));
     assert!(world.generation(coder(1)) > second);
 }
@@ -250,15 +248,15 @@ fn an_older_registration_is_refused_at_every_write() {
         (coder_session, block("u")),
         (coder_loop, reserve("u", coder(1), base())),
         (coder_loop, beat(&[(coder(1), Some(old_coder))])),
-        (coder_loop, Command::CreateWorktree { task: task("u"), fresh: false, head: base() }),
-        (coder_loop, Command::Deregister { agent: coder(1) }),
-        (merger, Command::BeginMerge { task: task("t") }),
+        (coder_loop, Command::from(CreateWorktree { task: task("u"), fresh: false, head: base() })),
+        (coder_loop, Command::from(Deregister { agent: coder(1) })),
+        (merger, Command::from(BeginMerge { task: task("t") })),
         (merger, merged("t", sha('a'))),
         (Actor::Agent(reviewer(1), old_reviewer), verdict("t", Verdict::Approved)),
     ];
     for (actor, command) in tries {
         let refusal = world.refused_with("fenced", actor, command);
-        assert_eq!(refusal.class(), Class::Stop);
+        assert_eq!(refusal.class(), RefusalClass::Stop);
     }
     assert!(world.state.board.agents().unwrap().contains_key(&coder(1)), "the live one stays");
 }
@@ -283,16 +281,16 @@ fn stale_review_claims_are_cleared_and_live_ones_stay() {
     world.pass(200);
     world.claim_review("u", reviewer(2));
     world.pass(100);
-    assert!(world.must(Actor::Human, Command::ClearStaleReviews).is_empty(), "its last second");
+    assert!(world.must(Actor::Human, Command::from(ClearStaleReviewClaims)).is_empty(), "its last second");
     assert!(reviewable_for(&world.state.board, reviewer(2), world.now).iter().all(|id| *id != task("t")));
     world.pass(1);
-    let change = world.must(Actor::Human, Command::ClearStaleReviews);
-    assert_eq!(change.reply["cleared"].to_string(), "t");
+    let change = world.must(Actor::Human, Command::from(ClearStaleReviewClaims));
+    assert_eq!(change.reply("cleared"), serde_json::json!(["t"]));
     let record = world.record("t");
     assert_eq!((record.reviewing_by, record.review_lease_expires), (None, None));
     assert_eq!(world.entry(reviewer(1)).current_task, None);
     assert_eq!(world.record("u").reviewing_by, Some(reviewer(2)));
-    let again = world.must(Actor::Human, Command::ClearStaleReviews);
+    let again = world.must(Actor::Human, Command::from(ClearStaleReviewClaims));
     assert!(again.is_empty() && again.log.is_none());
 }
 
@@ -302,7 +300,7 @@ fn releasing_a_claim_keeps_failures_and_history_and_saves_the_work() {
     let mut world = World::with_task(Status::Claimed);
     world.edit_record("t", |record| record.failed_by = Some(vec![coder(2)]));
     let change = world.must(Actor::Human, release("t", true));
-    assert_eq!(change.effects, [Effect::RemoveWorktree { task: task("t") }]);
+    assert_eq!(change.effects, [Effect::RemoveWorktree(task("t"))]);
     let record = world.record("t");
     assert_eq!(record.status, Some(Status::Unclaimed));
     assert_eq!(record.failed_by, Some(vec![coder(2)]));
@@ -330,7 +328,7 @@ fn releasing_a_review_leaves_the_submission() {
     world.refused_with("nothing_to_release", Actor::Human, release("t", true));
     world.claim_review("t", reviewer(1));
     let as_coder =
-        Command::ReleaseClaim { task: task("t"), role: ClaimRole::Coder, force: true, reason: None };
+        Command::from(ReleaseClaim { task: task("t"), role: ClaimRole::Coder, force: true, reason: None });
     world.refused_with("nothing_to_release", Actor::Human, as_coder);
     let change = world.must(Actor::Human, release("t", true));
     assert!(change.effects.is_empty());
@@ -345,7 +343,10 @@ fn releasing_a_review_leaves_the_submission() {
 fn a_released_task_is_as_free_as_a_new_one() {
     let mut world = World::with_task(Status::Claimed);
     let notes = HandoffNotes { summary: "half".into(), next_action: "rest".into(), ..Default::default() };
-    world.must(world.agent(coder(1)), Command::Handoff { task: task("t"), notes, dirty: Vec::new() });
+    world.must(
+        world.agent(coder(1)),
+        Command::from(WriteHandoff { task: task("t"), notes, dirty: Vec::new() }),
+    );
     world.pass_with(361, &[coder(2)]);
     world.reserve("t", coder(2), base());
     world.must(Actor::Human, release("t", false));

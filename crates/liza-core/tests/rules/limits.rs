@@ -1,10 +1,9 @@
 //! Limits: iterations, review cycles, sessions that bring nothing, and blocking.
 
-use liza_core::agent::{Actor, AgentStatus};
-use liza_core::command::{Command, FruitlessExit, NewTask, Verdict};
-use liza_core::event::EventName;
-use liza_core::record::Status;
-use liza_core::refusal::Class;
+use liza_core::model::{Actor, AgentStatus, EventName, RefusalClass, Status};
+use liza_core::protocol::{
+    Command, CountExit, Deregister, MarkBlocked, NewTask, UnblockTask, UnproductiveExit, Verdict,
+};
 
 use crate::steps::*;
 use crate::support::*;
@@ -20,7 +19,7 @@ fn the_claim_beyond_the_limit_blocks_the_task_and_counts_as_a_failure() {
     world.reject_again("t", coder(1));
     let actor = world.supervisor(coder(1));
     let change = world.written_but("iteration_limit", actor, reserve("t", coder(1), base()));
-    assert_eq!(change.refusal.map(|refusal| refusal.class()), Some(Class::Refused));
+    assert_eq!(change.answer.as_ref().err().map(|refusal| refusal.class()), Some(RefusalClass::Refused));
     assert!(change.effects.is_empty());
     let record = world.record("t");
     assert_eq!((record.status, record.blocked_reason.as_deref()), (Some(Status::Blocked), Some(REASON)));
@@ -50,7 +49,7 @@ fn the_limit_is_one_coders_and_resuming_does_not_use_it_up() {
     world.claim("t", coder(1));
     world.submit("t", coder(1), sha('a'));
     world.reject("t");
-    world.must(Actor::Human, Command::Deregister { agent: coder(1) });
+    world.must(Actor::Human, Command::from(Deregister { agent: coder(1) }));
     world.claim("t", coder(2));
 }
 
@@ -103,11 +102,13 @@ fn a_task_may_have_its_own_limit_of_cycles() {
 fn a_block_needs_a_reason_and_one_to_three_questions() {
     let mut world = World::with_task(Status::Claimed);
     let actor = world.agent(coder(1));
-    let blocked = |reason: &str, questions: &[&str]| Command::MarkBlocked {
-        task: task("t"),
-        reason: reason.into(),
-        questions: questions.iter().map(|question| (*question).to_owned()).collect(),
-        attempted: vec!["read the spec".into()],
+    let blocked = |reason: &str, questions: &[&str]| {
+        Command::MarkBlocked(MarkBlocked {
+            task: task("t"),
+            reason: reason.into(),
+            questions: questions.iter().map(|question| (*question).to_owned()).collect(),
+            attempted: vec!["read the spec".into()],
+        })
     };
     world.refused_with("missing", actor, blocked(" ", &["why?"]));
     world.refused_with("missing", actor, blocked("unclear", &[]));
@@ -146,13 +147,13 @@ fn a_supervisors_block_is_nobodys_failure() {
 #[test]
 fn a_coder_fails_at_a_task_only_once() {
     let mut world = World::with_task(Status::Blocked);
-    let back = Command::Unblock {
+    let back = Command::from(UnblockTask {
         task: task("t"),
         reset_cycles: false,
         same_coder: true,
         keep_worktree: false,
         assessment: None,
-    };
+    });
     world.must(Actor::Human, back);
     world.claim("t", coder(1));
     world.block("t", coder(1));
@@ -178,7 +179,7 @@ fn a_human_override_frees_coder_and_reviewer_and_ends_a_reservation() {
 }
 
 fn crash() -> Command {
-    Command::CountExit { task: task("t"), agent: coder(1), exit: FruitlessExit::Crash }
+    Command::from(CountExit { task: task("t"), agent: coder(1), exit: UnproductiveExit::Crash })
 }
 
 /// Covers: AG-05

@@ -1,17 +1,16 @@
 //! What may be merged, by whom, and what is written of it.
 
-use liza_core::agent::Actor;
-use liza_core::claimable::mergeable_for;
-use liza_core::command::{Command, HandoffNotes, MergeFailure};
-use liza_core::effect::Effect;
-use liza_core::ids::Sha;
-use liza_core::record::Status;
+use liza_core::model::{Actor, Effect, Sha, Status};
+use liza_core::protocol::{
+    BeginMerge, Command, Deregister, HandoffNotes, MergeFailure, RecordMergeFailure, WriteHandoff,
+};
+use liza_core::rules::claimable::mergeable_for;
 
 use crate::steps::*;
 use crate::support::*;
 
 fn begin() -> Command {
-    Command::BeginMerge { task: task("t") }
+    Command::from(BeginMerge { task: task("t") })
 }
 
 /// Covers: RV-04
@@ -26,8 +25,8 @@ fn a_merge_is_a_code_reviewers() {
     world.refused_with("not_permitted", world.agent(reviewer(1)), begin());
     let change = world.must(world.supervisor(reviewer(1)), begin());
     assert!(change.is_empty(), "asking changes nothing");
-    assert_eq!(change.reply["commit"].as_text(), Some(sha('a').as_str()));
-    assert_eq!(change.reply["base_commit"].as_text(), Some(base().as_str()));
+    assert_eq!(change.reply("commit").as_str(), Some(sha('a').as_str()));
+    assert_eq!(change.reply("base_commit").as_str(), Some(base().as_str()));
     world.must(Actor::Human, begin());
 }
 
@@ -80,7 +79,7 @@ fn a_conflict_is_kept_with_its_files() {
 fn a_red_integration_test_names_its_output() {
     let mut world = World::with_task(Status::Approved);
     let failure = MergeFailure::Test { what: "exit 1".into(), output: ".liza/out.txt".into() };
-    let command = Command::RecordMergeFailure { task: task("t"), commit: sha('a'), failure };
+    let command = Command::from(RecordMergeFailure { task: task("t"), commit: sha('a'), failure });
     world.must(world.supervisor(reviewer(1)), command);
     assert_eq!(world.last_event("t").more["output"].to_string(), ".liza/out.txt");
     assert!(world.last_log().detail.contains(".liza/out.txt"));
@@ -91,7 +90,7 @@ fn a_red_integration_test_names_its_output() {
 fn a_merge_is_recorded_with_its_commit_and_drift_and_cleans_up() {
     let mut world = World::with_task(Status::Approved);
     let change = world.merge("t");
-    assert_eq!(change.effects, [Effect::RemoveWorktree { task: task("t") }]);
+    assert_eq!(change.effects, [Effect::RemoveWorktree(task("t")), Effect::CompleteSprint]);
     let record = world.record("t");
     assert_eq!(record.merge_commit, Some(sha('f')));
     assert_eq!((record.worktree.clone(), record.assigned_to), (None, None));
@@ -119,7 +118,7 @@ fn another_reviewers_supervisor_merges_when_the_approver_is_gone() {
     let mut expired = World::with_task(Status::Approved);
     expired.pass_with(361, &[reviewer(2)]);
     let mut left = World::with_task(Status::Approved);
-    left.must(Actor::Human, Command::Deregister { agent: reviewer(1) });
+    left.must(Actor::Human, Command::from(Deregister { agent: reviewer(1) }));
     let mut unknown = World::with_task(Status::Approved);
     unknown.edit_record("t", |record| record.approved_by = None);
     for mut world in [expired, left, unknown] {
@@ -135,7 +134,10 @@ fn another_reviewers_supervisor_merges_when_the_approver_is_gone() {
 fn a_merge_leaves_no_notes_behind() {
     let mut world = World::with_task(Status::Claimed);
     let notes = HandoffNotes { summary: "half".into(), next_action: "rest".into(), ..Default::default() };
-    world.must(world.agent(coder(1)), Command::Handoff { task: task("t"), notes, dirty: Vec::new() });
+    world.must(
+        world.agent(coder(1)),
+        Command::from(WriteHandoff { task: task("t"), notes, dirty: Vec::new() }),
+    );
     world.submit("t", coder(1), sha('a'));
     world.approve("t");
     world.merge("t");

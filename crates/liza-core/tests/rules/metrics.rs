@@ -1,9 +1,8 @@
 //! The sprint's figures, from tasks and histories.
 
-use liza_core::agent::Actor;
-use liza_core::command::{Command, NewTask, Verdict};
-use liza_core::metrics::{Metrics, sprint_metrics};
-use liza_core::record::Status;
+use liza_core::model::{Actor, Metrics, Status};
+use liza_core::protocol::{Archive, Command, CompleteSprint, NewTask, UpdateSprintMetrics, Verdict};
+use liza_core::rules::metrics::sprint_metrics;
 
 use crate::steps::*;
 use crate::support::*;
@@ -15,7 +14,7 @@ fn figures(world: &World) -> Metrics {
 /// Covers: SP-02
 #[test]
 fn each_state_counts_as_done_in_progress_blocked_or_nothing() {
-    for status in Status::ALL {
+    for &status in Status::ALL {
         let world = World::with_task(status);
         let found = figures(&world);
         let counts = (found.tasks_done, found.tasks_in_progress, found.tasks_blocked);
@@ -107,9 +106,9 @@ fn what_was_counted_stays_when_the_tasks_go_to_the_archive() {
     let mut world = World::with_task(Status::Merged);
     let last = figures(&world);
     assert_eq!((last.tasks_done, last.review_verdict_approvals), (1, 1));
-    world.must(Actor::Human, Command::UpdateMetrics { metrics: last.clone() });
-    world.must(Actor::Human, Command::CompleteSprint);
-    world.must(Actor::Human, Command::Archive { tasks: vec![task("t")] });
+    world.must(Actor::Human, Command::from(UpdateSprintMetrics));
+    world.must(Actor::Human, Command::from(CompleteSprint));
+    world.must(Actor::Human, Command::from(Archive { tasks: vec![task("t")] }));
     assert_eq!(figures(&world), last);
 }
 

@@ -1,11 +1,12 @@
 //! Notes between minds: anomalies, discoveries, handoffs, the human's notes, changes of the specification.
 
-use liza_core::agent::{Actor, AgentStatus, Role};
-use liza_core::command::{ClaimRole, Command, HandoffNotes};
-use liza_core::ids::{AgentId, DiscoveryId};
-use liza_core::notes::{AnomalyType, Severity, Urgency};
-use liza_core::record::Status;
-use liza_core::value::{Fields, Value};
+use liza_core::model::{
+    Actor, AgentId, AgentStatus, AnomalyType, DiscoveryId, Fields, Role, Severity, Status, Urgency, Value,
+};
+use liza_core::protocol::{
+    Align, ClaimRole, Command, ConvertDiscovery, Discover, HandoffNotes, LogAnomaly, RecordSpecChange,
+    ReleaseClaim, TakeHandoff, WriteHandoff, WriteNote,
+};
 
 use crate::support::*;
 
@@ -45,17 +46,17 @@ fn required(kind: AnomalyType) -> Fields {
 }
 
 fn anomaly(kind: AnomalyType, details: Fields) -> Command {
-    Command::Anomaly { kind, task: Some(task("t")), details }
+    Command::from(LogAnomaly { kind, task: Some(task("t")), details })
 }
 
 fn discover(urgency: Urgency) -> Command {
-    Command::Discover {
+    Command::from(Discover {
         task: Some(task("t")),
         description: "no timeout".into(),
         severity: Severity::High,
         urgency,
         recommendation: None,
-    }
+    })
 }
 
 fn notes() -> HandoffNotes {
@@ -69,7 +70,7 @@ fn notes() -> HandoffNotes {
 
 fn handoff(notes: HandoffNotes, dirty: &[&str]) -> Command {
     let dirty = dirty.iter().map(|path| (*path).to_owned()).collect();
-    Command::Handoff { task: task("t"), notes, dirty }
+    Command::from(WriteHandoff { task: task("t"), notes, dirty })
 }
 
 /// Covers: NT-01, AG-12
@@ -153,8 +154,11 @@ fn an_anomaly_says_when_who_and_where() {
     let entry = &world.state.journal.anomalies[0];
     assert_eq!((entry.timestamp, entry.task.clone()), (world.now, Some(task("t"))));
     assert_eq!((entry.reporter.as_deref(), entry.kind.as_str()), (Some("coder-1"), "spec_ambiguity"));
-    let unknown =
-        Command::Anomaly { kind: AnomalyType::SpecGap, task: Some(task("nowhere")), details: Fields::new() };
+    let unknown = Command::from(LogAnomaly {
+        kind: AnomalyType::SpecGap,
+        task: Some(task("nowhere")),
+        details: Fields::new(),
+    });
     world.refused_with("unknown_task", Actor::Human, unknown);
 }
 
@@ -162,7 +166,7 @@ fn an_anomaly_says_when_who_and_where() {
 #[test]
 fn notes_spec_changes_and_alignments_are_appended_and_must_say_something() {
     let mut world = World::new();
-    let note = |message: &str, to| Command::Note { message: message.into(), to };
+    let note = |message: &str, to| Command::WriteNote(WriteNote { message: message.into(), to });
     world.refused_with("missing", Actor::Human, note(" ", None));
     world.refused_with("unknown_task", Actor::Human, note("hi", Some(task("nowhere"))));
     world.must(Actor::Human, note("use the util", Some(task("t"))));
@@ -170,10 +174,12 @@ fn notes_spec_changes_and_alignments_are_appended_and_must_say_something() {
     let to: Vec<_> = world.state.journal.human_notes.iter().map(|note| note.to.clone()).collect();
     assert_eq!(to, [Some(task("t")), None]);
 
-    let change = |spec: &str, change: &str, by: &str| Command::SpecChange {
-        spec: spec.into(),
-        change: change.into(),
-        triggered_by: by.into(),
+    let change = |spec: &str, change: &str, by: &str| {
+        Command::RecordSpecChange(RecordSpecChange {
+            spec: spec.into(),
+            change: change.into(),
+            triggered_by: by.into(),
+        })
     };
     for blank in [change("", "b", "c"), change("a", " ", "c"), change("a", "b", "")] {
         world.refused_with("missing", Actor::Human, blank);
@@ -182,7 +188,7 @@ fn notes_spec_changes_and_alignments_are_appended_and_must_say_something() {
     assert_eq!(world.last_log().action, "spec_updated");
     assert_eq!(world.state.journal.spec_changes.len(), 1);
 
-    let align = |summary: &str| Command::Align { summary: summary.into() };
+    let align = |summary: &str| Command::Align(Align { summary: summary.into() });
     world.refused_with("missing", world.agent(planner()), align("\n"));
     world.must(world.agent(planner()), align("2 of 5"));
     assert_eq!(world.state.journal.alignment_history.last().unwrap().event, "alignment");
@@ -228,7 +234,7 @@ fn notes_go_with_the_worktree_that_they_are_about() {
     let mut world = World::with_task(Status::Claimed);
     world.must(world.agent(coder(1)), handoff(notes(), &[]));
     let (role, reason) = (ClaimRole::Coder, None);
-    world.must(Actor::Human, Command::ReleaseClaim { task: task("t"), role, force: true, reason });
+    world.must(Actor::Human, Command::from(ReleaseClaim { task: task("t"), role, force: true, reason }));
     assert!(world.state.board.handoff.ready().unwrap().is_empty());
     assert_eq!(world.record("t").handoff_pending, Some(false));
 }
@@ -262,7 +268,7 @@ fn a_planner_hands_off_without_touching_the_coders_flag() {
 #[test]
 fn the_next_session_takes_the_notes_and_the_flag_goes() {
     let mut world = World::with_task(Status::Claimed);
-    let take = Command::TakeHandoff { task: task("t") };
+    let take = Command::from(TakeHandoff { task: task("t") });
     world.refused_with("nothing_to_do", world.supervisor(coder(1)), take.clone());
     world.must(world.agent(coder(1)), handoff(notes(), &[]));
     world.claim("t", coder(1));
@@ -293,7 +299,8 @@ fn discoveries_get_number_finder_task_and_time() {
 fn a_discovery_becomes_one_existing_task() {
     let mut world = World::new();
     world.must(world.agent(coder(1)), discover(Urgency::Immediate));
-    let convert = |n, id| Command::ConvertDiscovery { discovery: DiscoveryId(n), task: task(id) };
+    let convert =
+        |n, id| Command::ConvertDiscovery(ConvertDiscovery { discovery: DiscoveryId(n), task: task(id) });
     let actor = world.agent(planner());
     world.refused_with("unknown_task", actor, convert(1, "nowhere"));
     world.refused_with("unknown_discovery", actor, convert(2, "t"));
@@ -307,11 +314,12 @@ fn a_discovery_becomes_one_existing_task() {
 #[test]
 fn a_discovery_says_what_was_found() {
     let mut world = World::new();
-    let Command::Discover { task, severity, urgency, recommendation, .. } = discover(Urgency::Deferred)
+    let Command::Discover(Discover { task, severity, urgency, recommendation, .. }) =
+        discover(Urgency::Deferred)
     else {
         panic!("a discovery");
     };
-    let blank = Command::Discover { task, description: " ".into(), severity, urgency, recommendation };
+    let blank = Command::from(Discover { task, description: " ".into(), severity, urgency, recommendation });
     world.refused_with("missing", world.agent(coder(1)), blank);
 }
 

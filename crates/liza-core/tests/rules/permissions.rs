@@ -1,17 +1,18 @@
 //! The permission table of the decisions as data, held against every command and every kind of caller.
 
-use liza_core::agent::{Actor, AgentStatus};
-use liza_core::command::{
-    CheckpointCause, ClaimRole, Command, FruitlessExit, HandoffNotes, Intent, NewTask, TaskEdit, Verdict,
+use liza_core::model::{
+    Actor, AgentId, AgentStatus, AnomalyType, DiscoveryId, Fields, Generation, Reservation, Severity, Status,
+    StopFile, Timestamp, Urgency, Usage,
 };
-use liza_core::effect::HaltFile;
-use liza_core::ids::{AgentId, DiscoveryId, Generation};
-use liza_core::metrics::Metrics;
-use liza_core::notes::{AnomalyType, Severity, Urgency};
-use liza_core::permission::rights_for;
-use liza_core::record::{Reservation, Status, Usage};
-use liza_core::time::Timestamp;
-use liza_core::value::Fields;
+use liza_core::protocol::{
+    Abort, AbortGoal, AddTask, Align, Archive, BeginMerge, CancelReservation, Checkpoint, CheckpointCause,
+    ClaimRole, ClaimTask, ClearStaleReviewClaims, Command, CompleteGoal, CompleteSprint, ConvertDiscovery,
+    CountExit, CreateWorktree, DeleteWorktree, Deregister, Discover, DropReservation, Finalize,
+    FollowStopFile, HandoffNotes, Heartbeat, Intent, LogAnomaly, MarkTriggersSeen, NewGoal, NewSprint,
+    NewTask, Operation, Pause, PreCheck, RecordAnalysis, RecordSpecChange, RecordUsage, Recover, Register,
+    ReleaseClaim, ReleaseReview, Resolve, Resume, SetDeadline, SetStatus, TakeHandoff, TaskEdit,
+    UnproductiveExit, UpdateSprintMetrics, Verdict, WriteHandoff, WriteNote, WriteRetro,
+};
 
 use crate::steps::*;
 use crate::support::*;
@@ -29,27 +30,27 @@ fn table() -> Vec<Row> {
         Row {
             rights: "PCRSH",
             commands: vec![
-                Command::Heartbeat { agents: vec![(coder(1), None)], length: None },
-                Command::Anomaly { kind: AnomalyType::SpecGap, task: None, details: Fields::new() },
+                Command::from(Heartbeat { agents: vec![(coder(1), None)], length: None }),
+                Command::from(LogAnomaly { kind: AnomalyType::SpecGap, task: None, details: Fields::new() }),
                 discover(),
-                Command::UpdateMetrics { metrics: Metrics::default() },
+                Command::from(UpdateSprintMetrics),
             ],
         },
         Row {
             rights: "-C---",
             commands: vec![
-                Command::PreCheck { task: task("t"), intent: Intent::default() },
+                Command::from(PreCheck { task: task("t"), intent: Intent::default() }),
                 submit("t", sha('a')),
             ],
         },
         Row { rights: "-C-SH", commands: vec![block("t")] },
         Row {
             rights: "PCR--",
-            commands: vec![Command::Handoff {
+            commands: vec![Command::from(WriteHandoff {
                 task: task("t"),
                 notes: HandoffNotes::default(),
                 dirty: Vec::new(),
-            }],
+            })],
         },
         Row { rights: "--R--", commands: vec![verdict("t", Verdict::Approved)] },
         Row { rights: "----H", commands: human() },
@@ -57,54 +58,54 @@ fn table() -> Vec<Row> {
 }
 
 fn discover() -> Command {
-    Command::Discover {
+    Command::from(Discover {
         task: None,
         description: "x".into(),
         severity: Severity::Low,
         urgency: Urgency::Deferred,
         recommendation: None,
-    }
+    })
 }
 
 fn planning() -> Vec<Command> {
     vec![
-        Command::AddTask { task: task("n"), new: NewTask::default() },
+        Command::from(AddTask { task: task("n"), new: NewTask::default() }),
         edit("t", TaskEdit::default()),
-        Command::Finalize { tasks: Vec::new() },
+        Command::from(Finalize { tasks: Vec::new() }),
         supersede("t", &["n"]),
         abandon("t"),
         unblock("t"),
-        Command::ConvertDiscovery { discovery: DiscoveryId(1), task: task("t") },
-        Command::Align { summary: "x".into() },
-        Command::DeleteWorktree { task: task("t") },
-        Command::CompleteGoal,
+        Command::from(ConvertDiscovery { discovery: DiscoveryId(1), task: task("t") }),
+        Command::from(Align { summary: "x".into() }),
+        Command::from(DeleteWorktree { task: task("t") }),
+        Command::from(CompleteGoal),
     ]
 }
 
 fn supervision() -> Vec<Command> {
     let (agent, coder, reviewer) = (coder(1), coder(1), reviewer(1));
     vec![
-        Command::Register { agent, terminal: String::new(), proven_dead: None },
-        Command::Deregister { agent },
-        Command::SetStatus { agent, status: AgentStatus::Idle },
+        Command::from(Register { agent, terminal: String::new(), proven_dead: None }),
+        Command::from(Deregister { agent }),
+        Command::from(SetStatus { agent, status: AgentStatus::Idle }),
         reserve("t", coder, base()),
-        Command::Claim { task: task("t"), coder },
-        Command::CancelReservation { task: task("t"), coder },
-        Command::DropReservation { task: task("t"), reservation: reservation(coder) },
-        Command::Recover { settled: Vec::new() },
+        Command::from(ClaimTask { task: task("t"), coder }),
+        Command::from(CancelReservation { task: task("t"), coder }),
+        Command::from(DropReservation { task: task("t"), reservation: reservation(coder) }),
+        Command::from(Recover { repaired: Vec::new() }),
         claim_review("t", reviewer, None),
-        Command::GiveUpReview { task: task("t"), reviewer },
-        Command::ClearStaleReviews,
-        Command::CreateWorktree { task: task("t"), fresh: false, head: base() },
-        Command::BeginMerge { task: task("t") },
+        Command::from(ReleaseReview { task: task("t"), reviewer }),
+        Command::from(ClearStaleReviewClaims),
+        Command::from(CreateWorktree { task: task("t"), fresh: false, head: base() }),
+        Command::from(BeginMerge { task: task("t") }),
         merged("t", sha('a')),
         conflict("t", sha('a')),
-        Command::CountExit { task: task("t"), agent, exit: FruitlessExit::Crash },
-        Command::TakeHandoff { task: task("t") },
-        Command::SeeTriggers { keys: Vec::new() },
-        Command::RecordUsage { agent, task: None, usage: Usage::default(), context_percent: None },
-        Command::Checkpoint { cause: CheckpointCause::Deadline },
-        Command::CompleteSprint,
+        Command::from(CountExit { task: task("t"), agent, exit: UnproductiveExit::Crash }),
+        Command::from(TakeHandoff { task: task("t") }),
+        Command::from(MarkTriggersSeen { keys: Vec::new() }),
+        Command::from(RecordUsage { agent, task: None, usage: Usage::default(), context_percent: None }),
+        Command::from(Checkpoint { cause: CheckpointCause::Deadline }),
+        Command::from(CompleteSprint),
     ]
 }
 
@@ -114,84 +115,84 @@ fn reservation(by: AgentId) -> Reservation {
 
 fn human() -> Vec<Command> {
     vec![
-        Command::AbortGoal,
-        Command::NewGoal { description: "x".into(), spec_ref: None },
-        Command::ReleaseClaim { task: task("t"), role: ClaimRole::Both, force: false, reason: None },
-        Command::Note { message: "x".into(), to: None },
-        Command::SpecChange { spec: "a".into(), change: "b".into(), triggered_by: "c".into() },
-        Command::Checkpoint { cause: CheckpointCause::Human },
-        Command::Pause,
-        Command::Resume { decision: None, note: None },
-        Command::Abort,
-        Command::FollowFile { file: HaltFile::Pause, since: None },
-        Command::NewSprint,
-        Command::SetDeadline { deadline: None },
-        Command::Retrospective { text: "x".into() },
-        Command::RecordAnalysis { findings: Vec::new() },
-        Command::Resolve { resolution: "x".into() },
-        Command::Archive { tasks: Vec::new() },
+        Command::from(AbortGoal),
+        Command::from(NewGoal { description: "x".into(), spec_ref: None }),
+        Command::from(ReleaseClaim { task: task("t"), role: ClaimRole::Both, force: false, reason: None }),
+        Command::from(WriteNote { message: "x".into(), to: None }),
+        Command::from(RecordSpecChange { spec: "a".into(), change: "b".into(), triggered_by: "c".into() }),
+        Command::from(Checkpoint { cause: CheckpointCause::Human }),
+        Command::from(Pause),
+        Command::from(Resume { decision: None, note: None }),
+        Command::from(Abort),
+        Command::from(FollowStopFile { file: StopFile::Pause, since: None }),
+        Command::from(NewSprint),
+        Command::from(SetDeadline { deadline: None }),
+        Command::from(WriteRetro { text: "x".into() }),
+        Command::from(RecordAnalysis { findings: Vec::new() }),
+        Command::from(Resolve { resolution: "x".into() }),
+        Command::from(Archive { tasks: Vec::new() }),
     ]
 }
 
 /// Every command and a number for it, so that a new one cannot be forgotten here.
 fn number(command: &Command) -> usize {
     match command {
-        Command::AddTask { .. } => 0,
-        Command::EditTask { .. } => 1,
-        Command::Finalize { .. } => 2,
-        Command::Supersede { .. } => 3,
-        Command::Abandon { .. } => 4,
-        Command::Unblock { .. } => 5,
-        Command::Align { .. } => 6,
-        Command::CompleteGoal => 7,
-        Command::AbortGoal => 8,
-        Command::NewGoal { .. } => 9,
-        Command::Register { .. } => 10,
-        Command::Heartbeat { .. } => 11,
-        Command::Deregister { .. } => 12,
-        Command::SetStatus { .. } => 13,
-        Command::Reserve { .. } => 14,
-        Command::Claim { .. } => 15,
-        Command::CancelReservation { .. } => 16,
-        Command::ReleaseClaim { .. } => 17,
-        Command::PreCheck { .. } => 18,
-        Command::SubmitForReview { .. } => 19,
-        Command::ClaimReview { .. } => 20,
-        Command::GiveUpReview { .. } => 21,
-        Command::SubmitVerdict { .. } => 22,
-        Command::ClearStaleReviews => 23,
-        Command::BeginMerge { .. } => 24,
-        Command::RecordMerge { .. } => 25,
-        Command::RecordMergeFailure { .. } => 26,
-        Command::CreateWorktree { .. } => 27,
-        Command::DeleteWorktree { .. } => 28,
-        Command::MarkBlocked { .. } => 29,
-        Command::CountExit { .. } => 30,
-        Command::Handoff { .. } => 31,
-        Command::TakeHandoff { .. } => 32,
-        Command::Anomaly { .. } => 33,
-        Command::Discover { .. } => 34,
-        Command::ConvertDiscovery { .. } => 35,
-        Command::Note { .. } => 36,
-        Command::SpecChange { .. } => 37,
-        Command::Checkpoint { cause: CheckpointCause::Human } => 38,
-        Command::Checkpoint { cause: CheckpointCause::Deadline } => 39,
-        Command::Pause => 40,
-        Command::Resume { .. } => 41,
-        Command::Abort => 42,
-        Command::CompleteSprint => 43,
-        Command::NewSprint => 44,
-        Command::SetDeadline { .. } => 45,
-        Command::Retrospective { .. } => 46,
-        Command::UpdateMetrics { .. } => 47,
-        Command::SeeTriggers { .. } => 48,
-        Command::RecordAnalysis { .. } => 49,
-        Command::Resolve { .. } => 50,
-        Command::Archive { .. } => 51,
-        Command::RecordUsage { .. } => 52,
-        Command::DropReservation { .. } => 53,
-        Command::Recover { .. } => 54,
-        Command::FollowFile { .. } => 55,
+        Command::AddTask(_) => 0,
+        Command::EditTask(_) => 1,
+        Command::Finalize(_) => 2,
+        Command::SupersedeTask(_) => 3,
+        Command::AbandonTask(_) => 4,
+        Command::UnblockTask(_) => 5,
+        Command::Align(_) => 6,
+        Command::CompleteGoal(_) => 7,
+        Command::AbortGoal(_) => 8,
+        Command::NewGoal(_) => 9,
+        Command::Register(_) => 10,
+        Command::Heartbeat(_) => 11,
+        Command::Deregister(_) => 12,
+        Command::SetStatus(_) => 13,
+        Command::ReserveTask(_) => 14,
+        Command::ClaimTask(_) => 15,
+        Command::CancelReservation(_) => 16,
+        Command::ReleaseClaim(_) => 17,
+        Command::PreCheck(_) => 18,
+        Command::SubmitForReview(_) => 19,
+        Command::ClaimReview(_) => 20,
+        Command::ReleaseReview(_) => 21,
+        Command::SubmitVerdict(_) => 22,
+        Command::ClearStaleReviewClaims(_) => 23,
+        Command::BeginMerge(_) => 24,
+        Command::RecordMerge(_) => 25,
+        Command::RecordMergeFailure(_) => 26,
+        Command::CreateWorktree(_) => 27,
+        Command::DeleteWorktree(_) => 28,
+        Command::MarkBlocked(_) => 29,
+        Command::CountExit(_) => 30,
+        Command::WriteHandoff(_) => 31,
+        Command::TakeHandoff(_) => 32,
+        Command::LogAnomaly(_) => 33,
+        Command::Discover(_) => 34,
+        Command::ConvertDiscovery(_) => 35,
+        Command::WriteNote(_) => 36,
+        Command::RecordSpecChange(_) => 37,
+        Command::Checkpoint(Checkpoint { cause: CheckpointCause::Human }) => 38,
+        Command::Checkpoint(Checkpoint { cause: CheckpointCause::Deadline }) => 39,
+        Command::Pause(_) => 40,
+        Command::Resume(_) => 41,
+        Command::Abort(_) => 42,
+        Command::CompleteSprint(_) => 43,
+        Command::NewSprint(_) => 44,
+        Command::SetDeadline(_) => 45,
+        Command::WriteRetro(_) => 46,
+        Command::UpdateSprintMetrics(_) => 47,
+        Command::MarkTriggersSeen(_) => 48,
+        Command::RecordAnalysis(_) => 49,
+        Command::Resolve(_) => 50,
+        Command::Archive(_) => 51,
+        Command::RecordUsage(_) => 52,
+        Command::DropReservation(_) => 53,
+        Command::Recover(_) => 54,
+        Command::FollowStopFile(_) => 55,
     }
 }
 
@@ -229,7 +230,7 @@ fn every_kind_of_caller_may_do_what_the_table_says_and_no_more() {
             }
             for actor in actors {
                 let expected = may(row.rights, &actor);
-                assert_eq!(rights_for(&command).allow(&actor), expected, "{actor:?} {}", command.verb());
+                assert_eq!(command.rights().allow(&actor), expected, "{actor:?} {}", command.verb());
                 let refused = match world.clone().run(actor, command.clone()) {
                     Err(No::Refused(refusal)) => refusal.code() == "not_permitted",
                     _ => false,
@@ -264,7 +265,7 @@ fn an_operator_stands_in_for_agent_and_supervisor() {
     let mut world = World::new();
     let stand_in = Actor::Operator(coder(1));
     world.must(stand_in, reserve("t", coder(1), base()));
-    world.must(stand_in, Command::Claim { task: task("t"), coder: coder(1) });
+    world.must(stand_in, Command::from(ClaimTask { task: task("t"), coder: coder(1) }));
     world.must(stand_in, submit("t", sha('a')));
     assert_eq!(world.status("t"), Status::ReadyForReview);
     world.refused_with("not_permitted", stand_in, verdict("t", Verdict::Approved));

@@ -1,10 +1,9 @@
 //! Claims in unusual company: failed and vanished coders, late second halves, clean sheets.
 
-use liza_core::agent::Actor;
-use liza_core::claimable::claimable_for;
-use liza_core::command::{Command, HandoffNotes, NewTask};
-use liza_core::effect::WorktreeMode::{Fresh, Keep};
-use liza_core::record::Status;
+use liza_core::model::{Actor, Status};
+use liza_core::protocol::WorktreeMode::{Fresh, Keep};
+use liza_core::protocol::{ClaimTask, Command, Deregister, HandoffNotes, NewTask, UnblockTask, WriteHandoff};
+use liza_core::rules::claimable::claimable_for;
 
 use crate::steps::*;
 use crate::support::*;
@@ -34,18 +33,21 @@ fn meant_for_a_coder_who_is_gone(with_notes: bool) -> World {
     let mut world = World::with_task(Status::Claimed);
     if with_notes {
         let notes = HandoffNotes { summary: "half".into(), next_action: "rest".into(), ..Default::default() };
-        world.must(world.agent(coder(1)), Command::Handoff { task: task("t"), notes, dirty: Vec::new() });
+        world.must(
+            world.agent(coder(1)),
+            Command::from(WriteHandoff { task: task("t"), notes, dirty: Vec::new() }),
+        );
     }
     world.must(Actor::Human, block("t"));
-    let same_coder = Command::Unblock {
+    let same_coder = Command::from(UnblockTask {
         task: task("t"),
         reset_cycles: false,
         same_coder: true,
         keep_worktree: false,
         assessment: None,
-    };
+    });
     world.must(Actor::Human, same_coder);
-    world.must(Actor::Human, Command::Deregister { agent: coder(1) });
+    world.must(Actor::Human, Command::from(Deregister { agent: coder(1) }));
     world
 }
 
@@ -65,7 +67,7 @@ fn a_late_second_half_loses_against_a_coder_that_has_renewed() {
     world.pass_with(361, &[coder(2)]);
     world.reserve("t", coder(2), base());
     world.pass_with(121, &[coder(1), coder(2)]);
-    let late = Command::Claim { task: task("t"), coder: coder(2) };
+    let late = Command::from(ClaimTask { task: task("t"), coder: coder(2) });
     world.refused_with("claimed_by_other", world.supervisor(coder(2)), late);
     world.submit("t", coder(1), sha('a'));
     assert_eq!(world.record("t").reservation, None, "the lapsed reservation went with the submission");

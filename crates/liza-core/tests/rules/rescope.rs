@@ -1,10 +1,8 @@
 //! The planner's ways out of BLOCKED: unblock, supersede, abandon.
 
-use liza_core::agent::Actor;
-use liza_core::command::{Command, HandoffNotes, NewTask};
-use liza_core::effect::{Effect, WorktreeMode};
-use liza_core::notes::Anomaly;
-use liza_core::record::Status;
+use liza_core::model::{Actor, Anomaly, Effect, Status};
+use liza_core::protocol::{AbandonTask, ClaimTask, SupersedeTask, UnblockTask, WorktreeMode, WriteHandoff};
+use liza_core::protocol::{Command, HandoffNotes, NewTask};
 
 use crate::steps::*;
 use crate::support::*;
@@ -18,13 +16,13 @@ struct How {
 }
 
 fn unblock_with(how: How) -> Command {
-    Command::Unblock {
+    Command::from(UnblockTask {
         task: task("t"),
         reset_cycles: how.reset_cycles,
         same_coder: how.same_coder,
         keep_worktree: how.keep_worktree,
         assessment: how.assessment.map(str::to_owned),
-    }
+    })
 }
 
 /// Coder-1 and code-reviewer-1 have not come to terms.
@@ -76,7 +74,7 @@ fn after_two_failed_coders_only_supersede_and_abandon_are_left() {
 fn a_plain_unblock_forgets_coder_and_worktree_and_keeps_the_failures() {
     let mut world = World::with_task(Status::Blocked);
     let change = world.must(world.agent(planner()), unblock("t"));
-    assert_eq!(change.effects, [Effect::RemoveWorktree { task: task("t") }]);
+    assert_eq!(change.effects, [Effect::RemoveWorktree(task("t"))]);
     let record = world.record("t");
     assert_eq!(record.status, Some(Status::Unclaimed));
     assert_eq!(record.failed_by, Some(vec![coder(1)]));
@@ -132,10 +130,10 @@ fn what_is_not_there_cannot_be_kept() {
 #[test]
 fn abandoning_needs_a_rationale_and_frees_everything() {
     let mut world = World::with_task(Status::Blocked);
-    let blank = Command::Abandon { task: task("t"), reason: " ".into() };
+    let blank = Command::from(AbandonTask { task: task("t"), reason: " ".into() });
     world.refused_with("missing", Actor::Human, blank);
     let change = world.abandon("t");
-    assert_eq!(change.effects, [Effect::RemoveWorktree { task: task("t") }]);
+    assert_eq!(change.effects, [Effect::RemoveWorktree(task("t")), Effect::CompleteSprint]);
     assert_eq!(world.last_event("t").more["reason"].as_text(), Some("not worth it"));
     assert_eq!(world.last_log().detail, "not worth it");
     assert_eq!(world.record("t").failed_by, Some(vec![coder(1)]));
@@ -148,7 +146,7 @@ fn deadlock_reassign_to_another_coder_with_the_worktree() {
     let how = How { keep_worktree: true, assessment: Some("feedback not addressed"), ..How::default() };
     world.must(world.agent(planner()), unblock_with(how));
     assert_eq!(world.reserve("t", coder(2), sha('9')), (WorktreeMode::Keep, base()));
-    world.must(world.supervisor(coder(2)), Command::Claim { task: task("t"), coder: coder(2) });
+    world.must(world.supervisor(coder(2)), Command::from(ClaimTask { task: task("t"), coder: coder(2) }));
     assert_eq!(world.record("t").review_cycles_current, Some(0), "a new coder has the full budget");
     assert_eq!(world.record("t").review_cycles_total, Some(2));
     assert_eq!(last_anomaly(&world).kind, "review_deadlock");
@@ -227,7 +225,7 @@ fn superseding_is_one_write_with_reason_references_and_root_cause() {
     let revision = world.state.board.revision;
     let change = world.must(world.agent(planner()), supersede("t", &["a", "b", "a"]));
     assert_eq!(world.state.board.revision, revision.next());
-    assert_eq!(change.effects, [Effect::RemoveWorktree { task: task("t") }]);
+    assert_eq!(change.effects, [Effect::RemoveWorktree(task("t"))]);
     let original = world.record("t");
     assert_eq!(original.status, Some(Status::Superseded));
     assert_eq!(original.superseded_by, Some(vec![task("a"), task("b")]));
@@ -252,12 +250,14 @@ fn superseding_is_one_write_with_reason_references_and_root_cause() {
 fn superseding_needs_reason_root_cause_and_replacements() {
     let mut world = World::with_task(Status::Blocked);
     world.add("a", draft());
-    let with = |by: &[&str], reason: &str, root_cause: &str| Command::Supersede {
-        task: task("t"),
-        by: by.iter().map(|id| task(id)).collect(),
-        reason: reason.into(),
-        root_cause: root_cause.into(),
-        summary: Some("Now: one of two".into()),
+    let with = |by: &[&str], reason: &str, root_cause: &str| {
+        Command::SupersedeTask(SupersedeTask {
+            task: task("t"),
+            by: by.iter().map(|id| task(id)).collect(),
+            reason: reason.into(),
+            root_cause: root_cause.into(),
+            summary: Some("Now: one of two".into()),
+        })
     };
     world.refused_with("missing", Actor::Human, with(&["a"], " ", "root"));
     world.refused_with("missing", Actor::Human, with(&["a"], "why", ""));
@@ -300,12 +300,12 @@ fn those_who_waited_for_the_original_wait_for_its_replacements() {
 
 /// Covers: LM-08, IV-06
 #[test]
-fn a_rescope_that_would_close_a_circle_is_refused() {
+fn a_rescope_that_would_close_a_cycle_is_refused() {
     let mut world = World::new();
     world.add("d", NewTask { depends_on: vec![task("t")], ..ready() });
     world.add("a", NewTask { depends_on: vec![task("d")], ..draft() });
     let wrong = world.violates(Actor::Human, supersede("t", &["a"]));
-    assert!(wrong.iter().any(|text| text.contains("circle")), "{wrong:?}");
+    assert!(wrong.iter().any(|text| text.contains("cycle")), "{wrong:?}");
     assert_eq!(world.status("t"), Status::Unclaimed);
 }
 
@@ -314,7 +314,10 @@ fn a_rescope_that_would_close_a_circle_is_refused() {
 fn what_is_taken_off_the_board_leaves_no_notes_behind() {
     let mut world = World::with_task(Status::Claimed);
     let notes = HandoffNotes { summary: "half".into(), next_action: "rest".into(), ..Default::default() };
-    world.must(world.agent(coder(1)), Command::Handoff { task: task("t"), notes, dirty: Vec::new() });
+    world.must(
+        world.agent(coder(1)),
+        Command::from(WriteHandoff { task: task("t"), notes, dirty: Vec::new() }),
+    );
     world.must(Actor::Human, block("t"));
     world.add("new", draft());
     let mut other = world.clone();
@@ -332,7 +335,10 @@ fn without_its_worktree_a_task_is_no_fix_and_has_no_handoff() {
     let mut world = World::with_task(Status::IntegrationFailed);
     world.claim("t", coder(1));
     let notes = HandoffNotes { summary: "half".into(), next_action: "rest".into(), ..Default::default() };
-    world.must(world.agent(coder(1)), Command::Handoff { task: task("t"), notes, dirty: Vec::new() });
+    world.must(
+        world.agent(coder(1)),
+        Command::from(WriteHandoff { task: task("t"), notes, dirty: Vec::new() }),
+    );
     world.block("t", coder(1));
     let mut kept = world.clone();
     kept.must(Actor::Human, unblock_with(How { keep_worktree: true, ..How::default() }));

@@ -1,21 +1,21 @@
 //! Submitting, reviewing and judging exactly one commit.
 
-use liza_core::agent::Actor;
-use liza_core::claimable::reviewable_for;
-use liza_core::command::{Command, HandoffNotes, Intent, NewTask, Verdict, WorktreeFacts};
-use liza_core::ids::Sha;
-use liza_core::record::Status;
-use liza_core::refusal::{Class, PRIOR_FEEDBACK};
+use liza_core::model::{Actor, PRIOR_FEEDBACK, RefusalClass, Sha, Status};
+use liza_core::protocol::{
+    ClaimTask, Command, Deregister, HandoffNotes, Intent, NewTask, PreCheck, ReleaseReview, SubmitForReview,
+    SubmitVerdict, Verdict, WorktreeFacts, WriteHandoff,
+};
+use liza_core::rules::claimable::reviewable_for;
 
 use crate::steps::*;
 use crate::support::*;
 
 fn submit_facts(commit: Sha, facts: WorktreeFacts) -> Command {
-    Command::SubmitForReview { task: task("t"), commit, facts: Some(facts) }
+    Command::from(SubmitForReview { task: task("t"), commit, facts: Some(facts) })
 }
 
 fn judge(verdict: Verdict, facts: WorktreeFacts) -> Command {
-    Command::SubmitVerdict { task: task("t"), verdict, facts: Some(facts) }
+    Command::from(SubmitVerdict { task: task("t"), verdict, facts: Some(facts) })
 }
 
 /// A submission that code-reviewer-1 has in hand.
@@ -30,7 +30,7 @@ fn under_review() -> World {
 fn only_the_owner_submits() {
     let mut world = World::with_task(Status::Claimed);
     let refusal = world.refused_with("not_your_task", world.agent(coder(2)), submit("t", sha('a')));
-    assert_eq!(refusal.class(), Class::Refused, "it never had it: a slip, no reason to stop");
+    assert_eq!(refusal.class(), RefusalClass::Refused, "it never had it: a slip, no reason to stop");
     world.refused_with("not_your_task", Actor::Operator(coder(2)), submit("t", sha('a')));
     world.refused_with("not_permitted", world.agent(reviewer(1)), submit("t", sha('a')));
 }
@@ -80,7 +80,7 @@ fn status_commit_and_history_are_one_write() {
 fn a_fix_has_to_contain_the_head_that_it_merges_in() {
     let mut world = World::with_task(Status::IntegrationFailed);
     world.reserve("t", coder(1), sha('9'));
-    world.must(world.supervisor(coder(1)), Command::Claim { task: task("t"), coder: coder(1) });
+    world.must(world.supervisor(coder(1)), Command::from(ClaimTask { task: task("t"), coder: coder(1) }));
     let without = WorktreeFacts { has_base: false, ..clean(sha('b')) };
     let actor = world.agent(coder(1));
     let refusal = world.refused_with("base_not_merged", actor, submit_facts(sha('b'), without));
@@ -114,7 +114,7 @@ fn a_verdict_needs_a_live_review_lease() {
     world.pass(301);
     for actor in [world.agent(reviewer(1)), Actor::Operator(reviewer(1))] {
         let refusal = world.refused_with("lease_lost", actor, verdict("t", Verdict::Approved));
-        assert_eq!(refusal.class(), Class::Stop);
+        assert_eq!(refusal.class(), RefusalClass::Stop);
     }
     world.heartbeat(reviewer(1));
     world.must(world.agent(reviewer(1)), verdict("t", Verdict::Approved));
@@ -181,7 +181,7 @@ fn from_the_second_rejection_on_the_prior_feedback_is_accounted_for() {
 #[test]
 fn a_new_coder_has_no_prior_feedback() {
     let mut world = World::with_task(Status::Rejected);
-    world.must(Actor::Human, Command::Deregister { agent: coder(1) });
+    world.must(Actor::Human, Command::from(Deregister { agent: coder(1) }));
     world.claim("t", coder(2));
     world.submit("t", coder(2), sha('a'));
     world.verdict("t", reviewer(1), Verdict::Rejected("no tests".into()));
@@ -224,7 +224,7 @@ fn there_is_no_review_without_a_worktree() {
     let mut world = World::with_task(Status::ReadyForReview);
     let actor = world.supervisor(reviewer(1));
     let refusal = world.refused_with("worktree_missing", actor, claim_review("t", reviewer(1), None));
-    assert_eq!(refusal.class(), Class::Inconsistent);
+    assert_eq!(refusal.class(), RefusalClass::Inconsistent);
 }
 
 /// Covers: RV-10
@@ -235,7 +235,7 @@ fn a_void_submission_ends_a_review_that_was_under_way() {
     world.heartbeat(reviewer(2));
     let actor = world.supervisor(reviewer(2));
     let change = world.written_but("submission_void", actor, claim_review("t", reviewer(2), Some(sha('b'))));
-    assert_eq!(change.refusal.map(|refusal| refusal.class()), Some(Class::Refused));
+    assert_eq!(change.answer.as_ref().err().map(|refusal| refusal.class()), Some(RefusalClass::Refused));
     assert_eq!((world.status("t"), world.record("t").reviewing_by), (Status::Rejected, None));
     assert_eq!(world.entry(reviewer(1)).current_task, None);
     assert_eq!(world.record("t").review_cycles_current, Some(1));
@@ -245,7 +245,7 @@ fn a_void_submission_ends_a_review_that_was_under_way() {
 #[test]
 fn a_reviewers_notes_do_not_outlive_the_review() {
     let notes = HandoffNotes { summary: "half".into(), next_action: "rest".into(), ..Default::default() };
-    let handoff = Command::Handoff { task: task("t"), notes, dirty: Vec::new() };
+    let handoff = Command::from(WriteHandoff { task: task("t"), notes, dirty: Vec::new() });
     let mut judged = under_review();
     judged.must(judged.agent(reviewer(1)), handoff.clone());
     assert_eq!(judged.record("t").handoff_pending, Some(true));
@@ -264,7 +264,7 @@ fn a_reviewers_notes_do_not_outlive_the_review() {
 #[test]
 fn a_session_without_a_verdict_loses_the_review() {
     let mut world = under_review();
-    let give_up = |by| Command::GiveUpReview { task: task("t"), reviewer: by };
+    let give_up = |by| Command::ReleaseReview(ReleaseReview { task: task("t"), reviewer: by });
     world.refused_with("not_your_review", world.supervisor(reviewer(2)), give_up(reviewer(2)));
     world.refused_with("not_your_agent", world.supervisor(reviewer(2)), give_up(reviewer(1)));
     world.must(world.supervisor(reviewer(1)), give_up(reviewer(1)));
@@ -281,7 +281,7 @@ fn a_coder_says_beforehand_what_it_is_about_to_do() {
         risks: vec!["none".into()],
         ..Intent::default()
     };
-    let check = |intent| Command::PreCheck { task: task("t"), intent };
+    let check = |intent| Command::PreCheck(PreCheck { task: task("t"), intent });
     world.refused_with("not_your_task", world.agent(coder(2)), check(intent.clone()));
     let actor = world.agent(coder(1));
     world.refused_with("missing", actor, check(Intent { intent: String::new(), ..intent.clone() }));

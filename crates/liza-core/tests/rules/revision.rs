@@ -1,11 +1,10 @@
 //! Revisions, what a caller had read, and which writes are logged.
 
-use liza_core::agent::{Actor, AgentStatus};
-use liza_core::command::{Command, TaskEdit};
-use liza_core::ids::Revision;
-use liza_core::metrics::Metrics;
-use liza_core::record::{Status, Usage};
-use liza_core::refusal::Class;
+use liza_core::model::{Actor, AgentStatus, Metrics, RefusalClass, Revision, Status, Usage};
+use liza_core::protocol::{
+    BeginMerge, CancelReservation, Command, Heartbeat, MarkBlocked, MarkTriggersSeen, Operation,
+    RecordAnalysis, RecordUsage, SetStatus, TaskEdit, UpdateSprintMetrics, WriteNote,
+};
 
 use crate::steps::*;
 use crate::support::*;
@@ -15,7 +14,7 @@ use crate::support::*;
 fn every_write_raises_the_revision_by_one_and_a_question_does_not() {
     let mut world = World::with_task(Status::Approved);
     let before = world.state.board.revision;
-    world.must(Actor::Human, Command::BeginMerge { task: task("t") });
+    world.must(Actor::Human, Command::from(BeginMerge { task: task("t") }));
     assert_eq!(world.state.board.revision, before);
     world.heartbeat(coder(1));
     assert_eq!(world.state.board.revision, before.next());
@@ -52,7 +51,7 @@ fn a_stale_if_revision_is_inconsistent_and_compares_with_the_target() {
     world.if_revision = Some(seen);
     world.must(Actor::Human, rename());
     let refusal = world.refused_with("stale_revision", Actor::Human, rename());
-    assert_eq!(refusal.class(), Class::Inconsistent);
+    assert_eq!(refusal.class(), RefusalClass::Inconsistent);
     world.if_revision = Some(world.state.board.revision);
     world.must(Actor::Human, rename());
 }
@@ -61,7 +60,7 @@ fn a_stale_if_revision_is_inconsistent_and_compares_with_the_target() {
 #[test]
 fn without_one_target_if_revision_compares_with_the_board() {
     let mut world = World::new();
-    let note = Command::Note { message: "hi".into(), to: None };
+    let note = Command::from(WriteNote { message: "hi".into(), to: None });
     let now = world.state.board.revision;
     world.if_revision = Some(Revision(now.0 - 1));
     world.refused_with("stale_revision", Actor::Human, note.clone());
@@ -76,21 +75,29 @@ fn heartbeats_reservations_and_metrics_write_no_log() {
     world.add("u", ready());
     let coder_loop = world.supervisor(coder(1));
     let other_loop = world.supervisor(coder(2));
-    let metrics = Metrics { tasks_done: 1, ..Metrics::default() };
     let usage = Usage { input: 1, ..Usage::default() };
     let silent = [
-        (coder_loop, Command::Heartbeat { agents: vec![(coder(1), None)], length: None }),
+        (coder_loop, Command::from(Heartbeat { agents: vec![(coder(1), None)], length: None })),
         (other_loop, reserve("u", coder(2), base())),
-        (other_loop, Command::CancelReservation { task: task("u"), coder: coder(2) }),
-        (Actor::Human, Command::UpdateMetrics { metrics }),
-        (world.supervisor(planner()), Command::SeeTriggers { keys: vec!["k".into()] }),
-        (world.supervisor(planner()), Command::SetStatus { agent: planner(), status: AgentStatus::Idle }),
-        (coder_loop, Command::RecordUsage { agent: coder(1), task: None, usage, context_percent: None }),
+        (other_loop, Command::from(CancelReservation { task: task("u"), coder: coder(2) })),
+        (Actor::Human, Command::from(UpdateSprintMetrics)),
+        (world.supervisor(planner()), Command::from(MarkTriggersSeen { keys: vec!["k".into()] })),
+        (
+            world.supervisor(planner()),
+            Command::from(SetStatus { agent: planner(), status: AgentStatus::Idle }),
+        ),
+        (
+            coder_loop,
+            Command::from(RecordUsage { agent: coder(1), task: None, usage, context_percent: None }),
+        ),
         (coder_loop, idle_exit("t", coder(1))),
-        (Actor::Human, Command::RecordAnalysis { findings: Vec::new() }),
+        (Actor::Human, Command::from(RecordAnalysis { findings: Vec::new() })),
     ];
     for (actor, command) in silent {
         let verb = command.verb();
+        if verb == "update-sprint-metrics" {
+            world.edit_sprint().metrics = Metrics { tasks_done: 7, ..Metrics::default() };
+        }
         let change = world.must(actor, command);
         assert!(!change.is_empty() && change.log.is_none(), "{verb}");
     }
@@ -102,7 +109,7 @@ fn an_entry_says_when_who_what_on_which_task_in_one_line() {
     let mut world = World::with_task(Status::Claimed);
     world.pass(4);
     let mut long = block("t");
-    if let Command::MarkBlocked { reason, .. } = &mut long {
+    if let Command::MarkBlocked(MarkBlocked { reason, .. }) = &mut long {
         *reason = format!("first\nsecond\u{7} {}", "x".repeat(1000));
     }
     world.must(world.agent(coder(1)), long);
@@ -116,8 +123,8 @@ fn an_entry_says_when_who_what_on_which_task_in_one_line() {
 #[test]
 fn unchanged_figures_and_triggers_are_no_write() {
     let mut world = World::new();
-    let metrics = world.sprint().metrics.clone();
-    assert!(world.must(Actor::Human, Command::UpdateMetrics { metrics }).is_empty());
+    let _metrics = world.sprint().metrics.clone();
+    assert!(world.must(Actor::Human, Command::from(UpdateSprintMetrics)).is_empty());
     let keys = world.sprint().seen_triggers.clone();
-    assert!(world.must(world.supervisor(planner()), Command::SeeTriggers { keys }).is_empty());
+    assert!(world.must(world.supervisor(planner()), Command::from(MarkTriggersSeen { keys })).is_empty());
 }

@@ -1,8 +1,10 @@
 //! The complete state machine, row by row, and what is forbidden by name.
 
-use liza_core::agent::Actor;
-use liza_core::command::{Command, FruitlessExit, NewTask, TaskEdit, Verdict};
-use liza_core::record::Status;
+use liza_core::model::{Actor, Status};
+use liza_core::protocol::{
+    AddTask, BeginMerge, ClaimTask, Command, CountExit, Deregister, Finalize, MarkBlocked, NewTask,
+    Operation, TaskEdit, UnproductiveExit, Verdict,
+};
 
 use crate::steps::*;
 use crate::support::*;
@@ -13,7 +15,7 @@ fn the_planner_and_the_human_finalize_a_draft() {
     for by_planner in [true, false] {
         let mut world = World::with_task(Status::Draft);
         let actor = if by_planner { world.agent(planner()) } else { Actor::Human };
-        world.must(actor, Command::Finalize { tasks: vec![task("t")] });
+        world.must(actor, Command::from(Finalize { tasks: vec![task("t")] }));
         assert_eq!(world.status("t"), Status::Unclaimed);
         assert_eq!(world.last_event("t").event, "finalized");
     }
@@ -25,7 +27,7 @@ const REMOVABLE: [Status; 5] =
 /// Covers: TS-01
 #[test]
 fn what_nobody_holds_can_be_abandoned_and_superseded_and_nothing_else_can() {
-    for status in Status::ALL {
+    for &status in Status::ALL {
         let mut world = World::with_task(status);
         world.add("other", draft());
         for actor in [world.agent(planner()), Actor::Human] {
@@ -48,7 +50,7 @@ fn what_nobody_holds_can_be_abandoned_and_superseded_and_nothing_else_can() {
 #[test]
 fn a_coder_may_claim_what_is_unclaimed_rejected_failed_or_its_own() {
     let claimable = [Status::Unclaimed, Status::Rejected, Status::IntegrationFailed, Status::Claimed];
-    for status in Status::ALL {
+    for &status in Status::ALL {
         let mut world = World::with_task(status);
         if claimable.contains(&status) {
             world.claim("t", coder(1));
@@ -63,7 +65,7 @@ fn a_coder_may_claim_what_is_unclaimed_rejected_failed_or_its_own() {
 /// Covers: TS-01
 #[test]
 fn only_a_claimed_task_can_be_submitted_and_blocked_by_its_coder() {
-    for status in Status::ALL {
+    for &status in Status::ALL {
         let mut world = World::with_task(status);
         let actor = world.agent(coder(1));
         if status == Status::Claimed {
@@ -87,8 +89,8 @@ fn the_system_blocks_a_claimed_task_at_a_limit() {
     let mut world = World::with_task(Status::Claimed);
     let actor = world.supervisor(coder(1));
     world.config().max_crashes = 1;
-    let exit = FruitlessExit::Crash;
-    world.must(actor, Command::CountExit { task: task("t"), agent: coder(1), exit });
+    let exit = UnproductiveExit::Crash;
+    world.must(actor, Command::from(CountExit { task: task("t"), agent: coder(1), exit }));
     assert_eq!(world.status("t"), Status::Blocked);
     assert_eq!(world.last_event("t").agent.as_deref(), Some("system"));
 }
@@ -108,7 +110,7 @@ fn only_the_human_releases_a_claim() {
 /// Covers: TS-01
 #[test]
 fn only_a_submitted_task_gets_a_verdict() {
-    for status in Status::ALL {
+    for &status in Status::ALL {
         let mut world = World::with_task(status);
         let actor = world.agent(reviewer(1));
         if status == Status::ReadyForReview {
@@ -141,7 +143,7 @@ fn a_submission_whose_worktree_moved_is_sent_back_by_the_system() {
 /// Covers: TS-01, RV-04, RV-05
 #[test]
 fn only_an_approved_task_is_merged_or_fails_to() {
-    for status in Status::ALL {
+    for &status in Status::ALL {
         let mut world = World::with_task(status);
         let actor = world.supervisor(reviewer(1));
         if status == Status::Approved {
@@ -151,7 +153,7 @@ fn only_an_approved_task_is_merged_or_fails_to() {
             other.must(actor, conflict("t", sha('a')));
             assert_eq!(other.status("t"), Status::IntegrationFailed);
         } else {
-            world.refused_with("wrong_status", actor, Command::BeginMerge { task: task("t") });
+            world.refused_with("wrong_status", actor, Command::from(BeginMerge { task: task("t") }));
             world.refused_with("wrong_status", actor, merged("t", sha('a')));
             world.refused_with("wrong_status", actor, conflict("t", sha('a')));
         }
@@ -161,7 +163,7 @@ fn only_an_approved_task_is_merged_or_fails_to() {
 /// Covers: TS-01
 #[test]
 fn only_a_blocked_task_is_unblocked() {
-    for status in Status::ALL {
+    for &status in Status::ALL {
         let mut world = World::with_task(status);
         for actor in [world.agent(planner()), Actor::Human] {
             let mut copy = world.clone();
@@ -179,14 +181,14 @@ fn only_a_blocked_task_is_unblocked() {
 /// Covers: TS-01, SP-07
 #[test]
 fn the_human_blocks_anything_that_is_not_over() {
-    for status in Status::ALL {
+    for &status in Status::ALL {
         let mut world = World::with_task(status);
-        let replan = Command::MarkBlocked {
+        let replan = Command::from(MarkBlocked {
             task: task("t"),
             reason: " ".into(),
             questions: Vec::new(),
             attempted: Vec::new(),
-        };
+        });
         if status.is_terminal() || status == Status::Blocked {
             world.refused_with("wrong_status", Actor::Human, replan);
             continue;
@@ -220,7 +222,11 @@ fn forbidden_draft_to_claimed() {
     let mut world = World::with_task(Status::Draft);
     let actor = world.supervisor(coder(1));
     world.refused_with("not_claimable", actor, reserve("t", coder(1), base()));
-    world.refused_with("no_reservation", actor, Command::Claim { task: task("t"), coder: coder(1) });
+    world.refused_with(
+        "no_reservation",
+        actor,
+        Command::from(ClaimTask { task: task("t"), coder: coder(1) }),
+    );
 }
 
 /// Covers: TS-02
@@ -264,7 +270,7 @@ fn forbidden_terminal_to_anything() {
             (Actor::Human, block("t")),
             (Actor::Human, release("t", true)),
             (by_planner, unblock("t")),
-            (by_planner, Command::Finalize { tasks: vec![task("t")] }),
+            (by_planner, Command::from(Finalize { tasks: vec![task("t")] })),
             (by_planner, edit("t", TaskEdit { priority: Some(1), ..TaskEdit::default() })),
             (by_coder, reserve("t", coder(1), base())),
             (world.agent(coder(1)), submit("t", sha('a'))),
@@ -302,7 +308,7 @@ fn every_step_of_a_life_is_in_the_history_and_in_the_log() {
         "merged",
     ];
     assert_eq!(world.events("t"), life);
-    let about_it = |entry: &&liza_core::event::LogEntry| entry.task == Some(task("t"));
+    let about_it = |entry: &&liza_core::model::LogEntry| entry.task == Some(task("t"));
     let logged: Vec<&str> = world.log.iter().filter(about_it).map(|entry| entry.action.as_str()).collect();
     let with_reviews: Vec<&str> = logged.into_iter().filter(|action| *action != "review_claimed").collect();
     assert_eq!(with_reviews, life);
@@ -318,7 +324,7 @@ fn events_carry_commit_reason_and_previous_coder() {
     let rejected = world.last_event("t");
     assert_eq!(rejected.more["commit"].as_text(), Some(sha('a').as_str()));
     assert_eq!(rejected.more["reason"].as_text(), Some(FEEDBACK));
-    world.must(Actor::Human, Command::Deregister { agent: coder(1) });
+    world.must(Actor::Human, Command::from(Deregister { agent: coder(1) }));
     world.claim("t", coder(2));
     let claimed = world.last_event("t");
     assert_eq!(claimed.event, "reassigned_after_rejection");
@@ -340,10 +346,11 @@ fn each_missing_gate_keeps_a_task_a_draft() {
         let mut new = draft();
         gap(&mut new);
         world.add("d", new.clone());
-        let refusal = world.refused_with("gates_missing", Actor::Human, Command::Finalize { tasks: vec![] });
+        let refusal =
+            world.refused_with("gates_missing", Actor::Human, Command::from(Finalize { tasks: vec![] }));
         assert!(refusal.to_string().contains(gate), "{refusal}");
         new.draft = false;
-        let straight = Command::AddTask { task: task("e"), new };
+        let straight = Command::from(AddTask { task: task("e"), new });
         world.refused_with("gates_missing", Actor::Human, straight);
         assert_eq!(world.status("d"), Status::Draft);
     }
@@ -355,14 +362,14 @@ fn drafts_are_finalized_all_together_or_not_at_all() {
     let mut world = World::new();
     world.add("a", draft());
     world.add("b", NewTask { scope: None, ..draft() });
-    world.refused_with("gates_missing", Actor::Human, Command::Finalize { tasks: vec![] });
+    world.refused_with("gates_missing", Actor::Human, Command::from(Finalize { tasks: vec![] }));
     assert_eq!(world.status("a"), Status::Draft);
     world.edit("b", TaskEdit { scope: Some("the server".into()), ..TaskEdit::default() });
-    world.must(Actor::Human, Command::Finalize { tasks: vec![] });
+    world.must(Actor::Human, Command::from(Finalize { tasks: vec![] }));
     assert_eq!((world.status("a"), world.status("b")), (Status::Unclaimed, Status::Unclaimed));
     assert_eq!(world.last_log().action, "tasks_finalized");
     assert!(world.last_log().detail.contains("a, b"));
-    world.refused_with("nothing_to_do", Actor::Human, Command::Finalize { tasks: vec![] });
+    world.refused_with("nothing_to_do", Actor::Human, Command::from(Finalize { tasks: vec![] }));
 }
 
 /// Covers: TS-07, IV-06
@@ -370,13 +377,17 @@ fn drafts_are_finalized_all_together_or_not_at_all() {
 fn a_task_cannot_depend_on_what_nobody_knows() {
     let mut world = World::new();
     let on_nothing = |depends_on| NewTask { depends_on, ..ready() };
-    let unknown = Command::AddTask { task: task("d"), new: on_nothing(vec![task("nowhere")]) };
+    let unknown = Command::from(AddTask { task: task("d"), new: on_nothing(vec![task("nowhere")]) });
     world.refused_with("unknown_dependency", Actor::Human, unknown);
-    let itself = Command::AddTask { task: task("d"), new: on_nothing(vec![task("d")]) };
+    let itself = Command::from(AddTask { task: task("d"), new: on_nothing(vec![task("d")]) });
     world.refused_with("bad_text", Actor::Human, itself);
     world.add("d", NewTask { depends_on: vec![task("t")], ..draft() });
     world.edit_record("d", |record| record.depends_on = Some(vec![task("nowhere")]));
-    world.refused_with("unknown_dependency", Actor::Human, Command::Finalize { tasks: vec![task("d")] });
+    world.refused_with(
+        "unknown_dependency",
+        Actor::Human,
+        Command::from(Finalize { tasks: vec![task("d")] }),
+    );
     world.add("s", draft());
     world.refused_with("unknown_dependency", Actor::Human, supersede("s", &["d"]));
 }
@@ -384,7 +395,7 @@ fn a_task_cannot_depend_on_what_nobody_knows() {
 /// Covers: TS-07
 #[test]
 fn only_what_nobody_has_begun_can_be_edited() {
-    for status in Status::ALL {
+    for &status in Status::ALL {
         let mut world = World::with_task(status);
         let change = TaskEdit { done_when: Some("it retries twice".into()), ..TaskEdit::default() };
         if matches!(status, Status::Draft | Status::Unclaimed) {

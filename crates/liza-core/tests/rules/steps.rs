@@ -1,103 +1,112 @@
 //! The steps of a task's life as one-liners, and the commands behind them.
 
-use liza_core::Change;
-use liza_core::agent::Actor;
-use liza_core::command::{ClaimRole, Command, FruitlessExit, MergeFailure, NewTask, TaskEdit, Verdict};
-use liza_core::effect::{Effect, WorktreeMode};
-use liza_core::ids::{AgentId, Sha};
-use liza_core::record::Status;
+use liza_core::model::{Actor, AgentId, Sha, Status};
+use liza_core::protocol::{
+    AbandonTask, AddTask, ClaimReview, ClaimTask, CountExit, EditTask, Heartbeat, MarkBlocked, RecordMerge,
+    RecordMergeFailure, Register, ReleaseClaim, ReserveTask, SubmitForReview, SubmitVerdict, SupersedeTask,
+    UnblockTask, WorktreeMode,
+};
+use liza_core::protocol::{
+    ClaimRole, Command, MergeFailure, NewTask, Reply, TaskEdit, UnproductiveExit, Verdict,
+};
 
 use crate::support::*;
 
 /// The steps of a task's life, each by whom the protocol wants it from.
 impl World {
-    pub fn register(&mut self, agent: AgentId) -> Change {
-        self.must(Actor::Human, Command::Register { agent, terminal: "/dev/pts/1".into(), proven_dead: None })
+    pub fn register(&mut self, agent: AgentId) -> Done {
+        self.must(
+            Actor::Human,
+            Command::from(Register { agent, terminal: "/dev/pts/1".into(), proven_dead: None }),
+        )
     }
 
-    pub fn heartbeat(&mut self, id: AgentId) -> Change {
+    pub fn heartbeat(&mut self, id: AgentId) -> Done {
         let agents = vec![(id, Some(self.generation(id)))];
-        self.must(self.supervisor(id), Command::Heartbeat { agents, length: None })
+        self.must(self.supervisor(id), Command::from(Heartbeat { agents, length: None }))
     }
 
-    pub fn add(&mut self, id: &str, new: NewTask) -> Change {
-        self.must(Actor::Human, Command::AddTask { task: task(id), new })
+    pub fn add(&mut self, id: &str, new: NewTask) -> Done {
+        self.must(Actor::Human, Command::from(AddTask { task: task(id), new }))
     }
 
-    pub fn edit(&mut self, id: &str, edit: TaskEdit) -> Change {
-        self.must(Actor::Human, Command::EditTask { task: task(id), edit })
+    pub fn edit(&mut self, id: &str, edit: TaskEdit) -> Done {
+        self.must(Actor::Human, Command::from(EditTask { task: task(id), edit }))
     }
 
-    /// First half of a claim; says which worktree it goes on with, and from where.
+    /// First step of a claim; gives whether the worktree is kept, and its base.
     #[track_caller]
     pub fn reserve(&mut self, id: &str, coder: AgentId, head: Sha) -> (WorktreeMode, Sha) {
-        let change = self.must(self.supervisor(coder), reserve(id, coder, head));
-        match change.effects.as_slice() {
-            [Effect::PrepareWorktree { mode, base, .. }] => (*mode, base.clone()),
+        let done = self.must(self.supervisor(coder), reserve(id, coder, head));
+        match done.answer {
+            Ok(Reply::ReserveTask(reserved)) => (reserved.mode, reserved.base_commit),
             other => panic!("expected a worktree, got {other:?}"),
         }
     }
 
-    /// Both halves of a claim.
+    /// Both steps of a claim.
     #[track_caller]
-    pub fn claim(&mut self, id: &str, coder: AgentId) -> Change {
+    pub fn claim(&mut self, id: &str, coder: AgentId) -> Done {
         self.reserve(id, coder, base());
-        self.must(self.supervisor(coder), Command::Claim { task: task(id), coder })
+        self.must(self.supervisor(coder), Command::from(ClaimTask { task: task(id), coder }))
     }
 
     #[track_caller]
-    pub fn submit(&mut self, id: &str, coder: AgentId, commit: Sha) -> Change {
+    pub fn submit(&mut self, id: &str, coder: AgentId, commit: Sha) -> Done {
         self.must(self.agent(coder), submit(id, commit))
     }
 
     #[track_caller]
-    pub fn claim_review(&mut self, id: &str, by: AgentId) -> Change {
+    pub fn claim_review(&mut self, id: &str, by: AgentId) -> Done {
         let command = claim_review(id, by, self.record(id).review_commit.clone());
         self.must(self.supervisor(by), command)
     }
 
     #[track_caller]
-    pub fn verdict(&mut self, id: &str, by: AgentId, verdict: Verdict) -> Change {
+    pub fn verdict(&mut self, id: &str, by: AgentId, verdict: Verdict) -> Done {
         self.claim_review(id, by);
         let facts = clean(self.record(id).review_commit.clone().unwrap());
-        self.must(self.agent(by), Command::SubmitVerdict { task: task(id), verdict, facts: Some(facts) })
+        self.must(
+            self.agent(by),
+            Command::from(SubmitVerdict { task: task(id), verdict, facts: Some(facts) }),
+        )
     }
 
     #[track_caller]
-    pub fn reject(&mut self, id: &str) -> Change {
+    pub fn reject(&mut self, id: &str) -> Done {
         self.verdict(id, reviewer(1), Verdict::Rejected(FEEDBACK.into()))
     }
 
     #[track_caller]
-    pub fn approve(&mut self, id: &str) -> Change {
+    pub fn approve(&mut self, id: &str) -> Done {
         self.verdict(id, reviewer(1), Verdict::Approved)
     }
 
     #[track_caller]
-    pub fn merge(&mut self, id: &str) -> Change {
+    pub fn merge(&mut self, id: &str) -> Done {
         let command = merged(id, self.record(id).review_commit.clone().unwrap());
         self.must(self.supervisor(reviewer(1)), command)
     }
 
     #[track_caller]
-    pub fn fail_merge(&mut self, id: &str) -> Change {
+    pub fn fail_merge(&mut self, id: &str) -> Done {
         let command = conflict(id, self.record(id).review_commit.clone().unwrap());
         self.must(self.supervisor(reviewer(1)), command)
     }
 
     #[track_caller]
-    pub fn block(&mut self, id: &str, coder: AgentId) -> Change {
+    pub fn block(&mut self, id: &str, coder: AgentId) -> Done {
         self.must(self.agent(coder), block(id))
     }
 
     #[track_caller]
-    pub fn abandon(&mut self, id: &str) -> Change {
+    pub fn abandon(&mut self, id: &str) -> Done {
         self.must(Actor::Human, abandon(id))
     }
 
     /// Claims, submits and rejects once more.
     #[track_caller]
-    pub fn reject_again(&mut self, id: &str, by: AgentId) -> Change {
+    pub fn reject_again(&mut self, id: &str, by: AgentId) -> Done {
         self.claim(id, by);
         self.submit(id, by, sha('a'));
         self.reject(id)
@@ -155,71 +164,71 @@ impl World {
 }
 
 pub fn reserve(id: &str, coder: AgentId, head: Sha) -> Command {
-    Command::Reserve { task: task(id), coder, head }
+    Command::from(ReserveTask { task: task(id), coder, head })
 }
 
 pub fn submit(id: &str, commit: Sha) -> Command {
-    Command::SubmitForReview { task: task(id), commit: commit.clone(), facts: Some(clean(commit)) }
+    Command::from(SubmitForReview { task: task(id), commit: commit.clone(), facts: Some(clean(commit)) })
 }
 
 pub fn claim_review(id: &str, reviewer: AgentId, head: Option<Sha>) -> Command {
-    Command::ClaimReview { task: task(id), reviewer, head }
+    Command::from(ClaimReview { task: task(id), reviewer, head })
 }
 
 pub fn verdict(id: &str, verdict: Verdict) -> Command {
-    Command::SubmitVerdict { task: task(id), verdict, facts: Some(clean(sha('a'))) }
+    Command::from(SubmitVerdict { task: task(id), verdict, facts: Some(clean(sha('a'))) })
 }
 
 pub fn merged(id: &str, commit: Sha) -> Command {
-    Command::RecordMerge { task: task(id), commit, merge_commit: sha('f'), drift_commits: 2 }
+    Command::from(RecordMerge { task: task(id), commit, merge_commit: sha('f'), drift_commits: 2 })
 }
 
 pub fn conflict(id: &str, commit: Sha) -> Command {
     let failure = MergeFailure::Conflict { files: vec!["src/a.rs".into()] };
-    Command::RecordMergeFailure { task: task(id), commit, failure }
+    Command::from(RecordMergeFailure { task: task(id), commit, failure })
 }
 
 pub fn block(id: &str) -> Command {
-    Command::MarkBlocked {
+    Command::from(MarkBlocked {
         task: task(id),
         reason: "the spec is silent".into(),
         questions: vec!["what about 429?".into()],
         attempted: vec!["read the spec".into()],
-    }
+    })
 }
 
 pub fn unblock(id: &str) -> Command {
-    Command::Unblock {
+    Command::from(UnblockTask {
         task: task(id),
         reset_cycles: false,
         same_coder: false,
         keep_worktree: false,
         assessment: None,
-    }
+    })
 }
 
 pub fn supersede(id: &str, by: &[&str]) -> Command {
-    Command::Supersede {
+    Command::from(SupersedeTask {
         task: task(id),
         by: by.iter().map(|id| task(id)).collect(),
         reason: "too broad".into(),
         root_cause: "two things in one".into(),
         summary: None,
-    }
+    })
 }
 
 pub fn abandon(id: &str) -> Command {
-    Command::Abandon { task: task(id), reason: "not worth it".into() }
+    Command::from(AbandonTask { task: task(id), reason: "not worth it".into() })
 }
 
 pub fn idle_exit(id: &str, agent: AgentId) -> Command {
-    Command::CountExit { task: task(id), agent, exit: FruitlessExit::Idle }
+    Command::from(CountExit { task: task(id), agent, exit: UnproductiveExit::Idle })
 }
 
 pub fn release(id: &str, force: bool) -> Command {
-    Command::ReleaseClaim { task: task(id), role: ClaimRole::Both, force, reason: None }
+    Command::from(ReleaseClaim { task: task(id), role: ClaimRole::Both, force, reason: None })
 }
 
 pub fn edit(id: &str, edit: TaskEdit) -> Command {
-    Command::EditTask { task: task(id), edit }
+    Command::from(EditTask { task: task(id), edit })
 }

@@ -5,19 +5,15 @@
 
 use std::collections::BTreeSet;
 
-use liza_core::agent::{Actor, AgentRecord, Role};
-use liza_core::board::{Board, Loaded, Section, Slot, State};
-use liza_core::command::{Command, Halt, NewTask, Request, WorktreeFacts};
-use liza_core::config::Config;
-use liza_core::effect::Effect;
-use liza_core::event::{HistoryEvent, LogEntry};
-use liza_core::goal::{Goal, GoalStatus};
-use liza_core::ids::{AgentId, Generation, Revision, Sha, TaskId, Worktree};
-use liza_core::invariants::{Facts, Violation, introduced, validate};
-use liza_core::record::{Status, TaskRecord};
-use liza_core::sprint::Sprint;
-use liza_core::time::{Seconds, Timestamp};
-use liza_core::{Change, Refusal, apply};
+use liza_core::model::StopFiles;
+use liza_core::model::{
+    Actor, AgentId, AgentRecord, Board, Change, Config, Effect, Generation, Goal, GoalStatus, HistoryEvent,
+    Loaded, LogEntry, Refusal, Revision, Role, Seconds, Section, Sha, Sprint, State, Status, TaskId,
+    TaskRecord, TaskSlot, Timestamp, Worktree,
+};
+use liza_core::protocol::{Command, Decided, NewTask, Reply, Request, WorktreeFacts, apply};
+use liza_core::rules::invariants::{DiskFacts, Violation, introduced, validate};
+use liza_core::rules::metrics::sprint_metrics;
 
 pub fn task(id: &str) -> TaskId {
     id.parse().unwrap()
@@ -80,6 +76,28 @@ pub enum No {
     Violates(Vec<Violation>),
 }
 
+/// A decision that was written.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Done {
+    pub change: Change,
+    pub answer: Result<Reply, Refusal>,
+}
+
+impl std::ops::Deref for Done {
+    type Target = Change;
+
+    fn deref(&self) -> &Change {
+        &self.change
+    }
+}
+
+impl Done {
+    /// One field of the reply, as programs see it.
+    pub fn reply(&self, key: &str) -> serde_json::Value {
+        serde_json::to_value(self.answer.as_ref().unwrap()).unwrap()[key].clone()
+    }
+}
+
 /// The folders and files that are there.
 #[derive(Debug, Clone, Default)]
 pub struct Disk {
@@ -87,7 +105,7 @@ pub struct Disk {
     pub missing_specs: BTreeSet<String>,
 }
 
-impl Facts for Disk {
+impl DiskFacts for Disk {
     fn worktree_exists(&self, worktree: &Worktree) -> bool {
         self.worktrees.contains(worktree)
     }
@@ -101,7 +119,7 @@ impl Facts for Disk {
 pub struct World {
     pub state: State,
     pub now: Timestamp,
-    pub halt: Halt,
+    pub stop_files: StopFiles,
     pub if_revision: Option<Revision>,
     pub disk: Disk,
     pub log: Vec<LogEntry>,
@@ -130,7 +148,7 @@ impl World {
         };
         let state = State { board, journal: Default::default() };
         let (disk, log) = (Disk::default(), Vec::new());
-        Self { state, now, halt: Halt::default(), if_revision: None, disk, log }
+        Self { state, now, stop_files: StopFiles::default(), if_revision: None, disk, log }
     }
 
     /// A planner, two coders and two code reviewers, and one task `t` that anybody may claim.
@@ -164,7 +182,7 @@ impl World {
     }
 
     pub fn record(&self, id: &str) -> &TaskRecord {
-        &self.state.board.body(&task(id)).unwrap().record
+        self.state.board.body(&task(id)).unwrap().record()
     }
 
     pub fn status(&self, id: &str) -> Status {
@@ -221,6 +239,13 @@ impl World {
         let mut record = self.record(id).clone();
         change(&mut record);
         self.state.board.put(task(id), record);
+        self.recount();
+    }
+
+    /// After an edit the store reads the whole file, and the next write counts the figures again.
+    pub fn recount(&mut self) {
+        let metrics = sprint_metrics(&self.state);
+        self.edit_sprint().metrics = metrics;
     }
 
     pub fn pass(&mut self, seconds: u64) {
@@ -237,37 +262,40 @@ impl World {
 
     // Running a command.
 
-    fn request(&self, actor: Actor, command: Command) -> Request {
-        Request { actor, now: self.now, halt: self.halt, if_revision: self.if_revision, command }
+    fn request(&self, actor: Actor, command: Command) -> Request<Command> {
+        Request { actor, now: self.now, stop_files: self.stop_files, if_revision: self.if_revision, command }
     }
 
-    pub fn run(&mut self, actor: Actor, command: Command) -> Result<Change, No> {
+    pub fn run(&mut self, actor: Actor, command: Command) -> Result<Done, No> {
         let request = self.request(actor, command);
         let outcome = apply(&self.state.board, &request);
         let reduced = self.reduced(&request);
-        assert_eq!(apply(&reduced, &request), outcome, "needs.rs names too little for {request:?}");
-        let change = outcome.map_err(No::Refused)?;
-        if change.is_empty() {
-            return Ok(change);
+        assert_eq!(apply(&reduced, &request), outcome, "its scope loads too little: {request:?}");
+        let Decided { change, answer } = outcome.map_err(No::Refused)?;
+        let done = Done { change, answer };
+        if done.change.is_empty() {
+            return Ok(done);
         }
-        let wrong = introduced(&self.state.board, &change, &self.disk, self.now);
-        assert_eq!(introduced(&reduced, &change, &self.disk, self.now), wrong, "needs.rs: {request:?}");
+        let wrong = introduced(&self.state.board, &done.change, &self.disk, self.now);
+        let wrong_reduced = introduced(&reduced, &done.change, &self.disk, self.now);
+        assert_eq!(wrong_reduced, wrong, "its scope loads too little: {request:?}");
         if !wrong.is_empty() {
             return Err(No::Violates(wrong));
         }
-        self.check_write(&request.command, &change);
-        self.absorb(&change);
-        Ok(change)
+        self.check_write(&request.command, &done.change);
+        self.write(&done);
+        Ok(done)
     }
 
     /// The board with nothing on it but what the request asks for.
-    fn reduced(&self, request: &Request) -> Board {
+    fn reduced(&self, request: &Request<Command>) -> Board {
         let whole = &self.state.board;
         let slots = whole.tasks.iter();
-        let heads = slots.map(|(id, slot)| (id.clone(), Slot { head: slot.head.clone(), body: None }));
+        let bare =
+            slots.map(|(id, slot)| (id.clone(), TaskSlot { summary: slot.summary.clone(), body: None }));
         let mut board = Board {
             revision: whole.revision,
-            tasks: heads.collect(),
+            tasks: bare.collect(),
             archived: whole.archived.clone(),
             ..Board::default()
         };
@@ -285,7 +313,7 @@ impl World {
         for id in request.bodies(&board) {
             board.tasks[&id].body = whole.tasks[&id].body.clone();
         }
-        if let Some(only) = request.only(&board) {
+        if let Some(only) = request.summaries(&board) {
             board.tasks.retain(|id, _| only.contains(id));
         }
         board
@@ -295,10 +323,10 @@ impl World {
     fn check_write(&self, command: &Command, change: &Change) {
         let board = &self.state.board;
         assert_eq!(change.revision, board.revision.next());
-        let quiet = matches!(command, Command::Heartbeat { .. } | Command::RecordUsage { .. });
+        let quiet = matches!(command, Command::Heartbeat(_) | Command::RecordUsage(_));
         for (id, record) in &change.tasks {
             let history = record.history.clone().unwrap_or_default();
-            let old = board.body(id).ok().map(|body| body.record.clone()).unwrap_or_default();
+            let old = board.body(id).ok().map(|body| body.record().clone()).unwrap_or_default();
             let old_history = old.history.unwrap_or_default();
             assert!(history.starts_with(&old_history), "{id}: history is append-only");
             let revision = if quiet { old.revision } else { Some(change.revision) };
@@ -314,17 +342,25 @@ impl World {
         }
     }
 
-    fn absorb(&mut self, change: &Change) {
+    /// Does what the store and the engine do with a decision.
+    fn write(&mut self, done: &Done) {
         let before = validate(&self.state, &self.disk, self.now);
-        for effect in &change.effects {
+        if let Ok(Reply::ReserveTask(_) | Reply::CreateWorktree(_)) = &done.answer {
+            let tasks = done.change.tasks.keys();
+            self.disk.worktrees.extend(tasks.map(Worktree::of));
+        }
+        for effect in &done.change.effects {
             match effect {
-                Effect::PrepareWorktree { task, .. } => drop(self.disk.worktrees.insert(Worktree::of(task))),
-                Effect::RemoveWorktree { task } => drop(self.disk.worktrees.remove(&Worktree::of(task))),
-                Effect::Raise(_) | Effect::Lower(_) => {}
+                Effect::RemoveWorktree(task) => drop(self.disk.worktrees.remove(&Worktree::of(task))),
+                Effect::RemoveStopFile(_) | Effect::WriteSprintSummary | Effect::CompleteSprint => {}
             }
         }
-        self.state.absorb(change);
-        self.log.extend(change.log.clone());
+        self.state.apply(&done.change);
+        self.log.extend(done.change.log.clone());
+        if let Some(sprint) = self.state.board.sprint.ready() {
+            let counted = sprint_metrics(&self.state);
+            assert_eq!(sprint.metrics, counted, "the figures are true after every write: {done:?}");
+        }
         let mut after = validate(&self.state, &self.disk, self.now);
         after.retain(|violation| !before.contains(violation));
         assert!(after.is_empty(), "`introduced` overlooked {after:?}");
@@ -332,9 +368,9 @@ impl World {
 
     /// Runs what has to succeed.
     #[track_caller]
-    pub fn must(&mut self, actor: Actor, command: Command) -> Change {
+    pub fn must(&mut self, actor: Actor, command: Command) -> Done {
         match self.run(actor, command) {
-            Ok(change) if change.refusal.is_none() => change,
+            Ok(done) if done.answer.is_ok() => done,
             other => panic!("expected success, got {other:?}"),
         }
     }
@@ -353,10 +389,10 @@ impl World {
 
     /// Runs what has to be refused with that code although something is written.
     #[track_caller]
-    pub fn written_but(&mut self, code: &str, actor: Actor, command: Command) -> Change {
-        let change = self.run(actor, command).expect("a written refusal");
-        assert_eq!(change.refusal.as_ref().map(Refusal::code), Some(code), "{change:?}");
-        change
+    pub fn written_but(&mut self, code: &str, actor: Actor, command: Command) -> Done {
+        let done = self.run(actor, command).expect("a written refusal");
+        assert_eq!(done.answer.as_ref().err().map(Refusal::code), Some(code), "{done:?}");
+        done
     }
 
     /// Runs what an invariant has to stop; gives what it says.

@@ -1,34 +1,28 @@
 //! Every alarm condition: silent at its threshold, said beyond it, in the words of the specification.
 
-use liza_core::State;
-use liza_core::agent::AgentStatus;
-use liza_core::alarm::{Alarm, Episodes, Sightings, alarms};
-use liza_core::board::Loaded;
-use liza_core::breaker::{BreakerStatus, Trigger};
-use liza_core::event::{EventName, HistoryEvent};
-use liza_core::ids::DiscoveryId;
-use liza_core::invariants::{Subject, Violation};
-use liza_core::notes::{Anomaly, Discovery, Severity, Urgency};
-use liza_core::record::{Status, TaskRecord};
-use liza_core::sprint::Decision;
-use liza_core::time::{Seconds, Timestamp};
-use liza_core::value::{Fields, Value};
+use liza_core::model::{
+    AgentStatus, Anomaly, BreakerStatus, BreakerTrip, Decision, Discovery, DiscoveryId, EventName, Fields,
+    HistoryEvent, Loaded, Seconds, Severity, State, Status, StopFileTimes, TaskRecord, Timestamp, Urgency,
+    Value,
+};
+use liza_core::rules::invariants::{Subject, Violation};
+use liza_core::watch::alarms::{Alarm, Episodes, Observations, alarms};
 
 use crate::fixture::*;
 
 /// The lines that stand at that moment.
-fn lines(state: &State, seen: &Sightings, now: Timestamp) -> Vec<String> {
+fn lines(state: &State, seen: &Observations, now: Timestamp) -> Vec<String> {
     alarms(state, seen, now).iter().map(Alarm::line).collect()
 }
 
-fn quiet() -> Sightings {
-    Sightings { last_progress: Some(now()), ..Sightings::default() }
+fn quiet() -> Observations {
+    Observations { last_progress: Some(now()), ..Observations::default() }
 }
 
 /// A board with one task in that state, changed as the test wants.
 fn with(status: Status, change: impl FnOnce(&mut TaskRecord)) -> State {
     let mut state = state_with(status);
-    let mut record = state.board.body(&task("t")).unwrap().record.clone();
+    let mut record = state.board.body(&task("t")).unwrap().record().clone();
     change(&mut record);
     state.board.put(task("t"), record);
     state
@@ -37,7 +31,7 @@ fn with(status: Status, change: impl FnOnce(&mut TaskRecord)) -> State {
 /// What stands `seconds` from now, with nothing else to be said.
 fn after(state: &State, seconds: u64) -> Vec<String> {
     let later = now() + Seconds(seconds);
-    lines(state, &Sightings { last_progress: Some(later), ..Sightings::default() }, later)
+    lines(state, &Observations { last_progress: Some(later), ..Observations::default() }, later)
 }
 
 /// Covers: SP-05
@@ -101,7 +95,7 @@ fn a_coder_on_its_way_from_another_task_leaves_no_orphan() {
         record.history.get_or_insert_default().push(event);
     });
     place(&mut state, "other", Status::ReadyForReview);
-    let mut other = state.board.body(&task("other")).unwrap().record.clone();
+    let mut other = state.board.body(&task("other")).unwrap().record().clone();
     other.reviewing_by = None;
     other.review_lease_expires = None;
     let submitted = HistoryEvent::new(now(), EventName::ReadyForReview, "coder-1");
@@ -203,7 +197,10 @@ fn an_immediate_discovery_is_told_until_it_is_converted() {
 fn a_checkpoint_grows_stale_stuck_and_abandoned() {
     let state = empty_state();
     let told = |seconds: u64| {
-        let seen = Sightings { checkpoint_since: Some(now()), ..quiet() };
+        let seen = Observations {
+            stop_files: StopFileTimes { checkpoint: Some(now()), ..StopFileTimes::default() },
+            ..quiet()
+        };
         lines(&state, &seen, now() + Seconds(seconds))
     };
     assert_eq!(told(1800), Vec::<String>::new());
@@ -219,7 +216,10 @@ fn a_checkpoint_grows_stale_stuck_and_abandoned() {
 fn a_pause_grows_stale_and_forgotten() {
     let state = empty_state();
     let told = |seconds: u64| {
-        let seen = Sightings { pause_since: Some(now()), ..quiet() };
+        let seen = Observations {
+            stop_files: StopFileTimes { pause: Some(now()), ..StopFileTimes::default() },
+            ..quiet()
+        };
         lines(&state, &seen, now() + Seconds(seconds))
     };
     assert_eq!(told(1800), Vec::<String>::new());
@@ -231,7 +231,7 @@ fn a_pause_grows_stale_and_forgotten() {
 #[test]
 fn a_stall_says_why_as_far_as_the_board_tells() {
     let stalled = |state: &State, seconds: u64| {
-        let seen = Sightings { last_progress: Some(now()), ..Sightings::default() };
+        let seen = Observations { last_progress: Some(now()), ..Observations::default() };
         let mut told = lines(state, &seen, now() + Seconds(seconds));
         told.retain(|line| line.contains("STALLED"));
         told.pop().unwrap_or_default()
@@ -239,15 +239,15 @@ fn a_stall_says_why_as_far_as_the_board_tells() {
     let unclaimed = state_with(Status::Unclaimed);
     assert_eq!(stalled(&unclaimed, 1800), "");
     let nobody = stalled(&unclaimed, 1860);
-    let words = "⚠️ STALLED: no progress for 31m — 1 task(s) wait for a coder and none is running";
+    let words = "⚠️ STALLED: no progress for 31m — 1 task waits for a coder, and none is running";
     assert_eq!(nobody, words);
     let review = stalled(&state_with(Status::Approved), 1860);
     assert!(
-        review.ends_with("1 task(s) wait for review or merge and no code reviewer is running"),
+        review.ends_with("1 task waits for review or merge, and no code reviewer is running"),
         "{review}"
     );
     let plan = stalled(&state_with(Status::Blocked), 1860);
-    assert!(plan.ends_with("1 task(s) wait for the planner and none is running"), "{plan}");
+    assert!(plan.ends_with("1 task waits for the planner, and none is running"), "{plan}");
     let alive = |mut state: State| {
         if let Loaded::Ready(agents) = &mut state.board.agents {
             agents.values_mut().for_each(|entry| entry.lease_expires = Some(now() + Seconds(9000)));
@@ -261,33 +261,36 @@ fn a_stall_says_why_as_far_as_the_board_tells() {
     says(alive(state_with(Status::Blocked)), "every open task is blocked; the planner or you must decide");
     says(empty_state(), "nothing is planned and no planner is running");
     says(alive(empty_state()), "the planner has not planned yet");
-    says(state_with(Status::Merged), "waiting for a human: every task is over, no planner is running");
-    says(alive(state_with(Status::Merged)), "every task is over and the planner has not judged the goal");
-    says(alive(state_with(Status::Unclaimed)), "1 task(s) can be claimed and no coder takes them");
-    says(alive(state_with(Status::Approved)), "1 task(s) wait for review or merge");
-    says(alive(state_with(Status::Draft)), "1 task(s) wait for the planner");
+    says(state_with(Status::Merged), "waiting for a human: every task has ended, no planner is running");
+    says(alive(state_with(Status::Merged)), "every task has ended and the planner has not judged the goal");
+    says(alive(state_with(Status::Unclaimed)), "1 task waits to be claimed, and no coder takes it");
+    says(alive(state_with(Status::Approved)), "1 task waits for review or merge");
+    says(alive(state_with(Status::Draft)), "1 task waits for the planner");
     let mut two = state_with(Status::Unclaimed);
     place(&mut two, "u", Status::Approved);
-    says(two, "no code reviewer is running; 1 task(s) wait for a coder and none is running");
+    says(two, "no code reviewer is running; 1 task waits for a coder, and none is running");
     let mut unstated = empty_state();
     if let Loaded::Ready(goal) = &mut unstated.board.goal {
         goal.description.clear();
     }
-    says(unstated, "waiting for a human: no goal is stated");
+    says(unstated, "waiting for a human: there is no goal");
     let mut held = alive(state_with(Status::Claimed));
-    let mut claimed = held.board.body(&task("t")).unwrap().record.clone();
+    let mut claimed = held.board.body(&task("t")).unwrap().record().clone();
     claimed.lease_expires = Some(now() + Seconds(9000));
     held.board.put(task("t"), claimed);
     says(held, "in work without a result: t by coder-1");
     let mut waits = alive(with(Status::Unclaimed, |record| record.depends_on = Some(vec![task("gone")])));
     waits.board.put(task("gone"), record("gone", Status::Abandoned));
-    says(waits, "1 open task(s) wait for others that are not merged");
+    says(waits, "1 task waits for others that are not merged");
     let mut ending = state_with(Status::Unclaimed);
     if let Loaded::Ready(sprint) = &mut ending.board.sprint {
         sprint.timeline.paused_at = Some(now());
     }
     assert_eq!(stalled(&ending, 1860), "", "the file is gone, and that it is will be logged in a moment");
-    let paused = Sightings { pause_since: Some(now()), ..quiet() };
+    let paused = Observations {
+        stop_files: StopFileTimes { pause: Some(now()), ..StopFileTimes::default() },
+        ..quiet()
+    };
     let told = lines(&unclaimed, &paused, now() + Seconds(1860));
     assert!(!told.iter().any(|line| line.contains("STALLED")), "{told:?}");
 }
@@ -298,7 +301,7 @@ fn the_breaker_the_deadline_and_hand_edits_are_told() {
     let mut state = empty_state();
     if let Loaded::Ready(breaker) = &mut state.board.circuit_breaker {
         breaker.status = BreakerStatus::Triggered;
-        breaker.current_trigger = Some(Trigger {
+        breaker.current_trigger = Some(BreakerTrip {
             timestamp: now(),
             pattern: "retry_cluster".to_owned(),
             severity: None,
@@ -309,7 +312,7 @@ fn the_breaker_the_deadline_and_hand_edits_are_told() {
     if let Loaded::Ready(sprint) = &mut state.board.sprint {
         sprint.timeline.deadline = Some(now());
     }
-    let seen = Sightings { stale_edits: vec![".liza/x".to_owned()], unreadable: None, ..quiet() };
+    let seen = Observations { stale_edits: vec![".liza/x".to_owned()], unreadable: None, ..quiet() };
     let told = lines(&state, &seen, now());
     assert!(told[0].starts_with("🚨 CIRCUIT BREAKER: retry_cluster; see .liza/circuit_breaker_report.md"));
     assert_eq!(told[1], format!("⚠️ SPRINT DEADLINE: sprint-1 was due at {}", now()));
@@ -332,7 +335,7 @@ fn verdicts_that_are_all_approvals_warn_of_rubber_stamps() {
     };
     assert_eq!(after(&verdicts(4, 0), 0), Vec::<String>::new());
     assert_eq!(after(&verdicts(19, 1), 0), Vec::<String>::new(), "95 % is not over 95 %");
-    let told = ["⚠️ RUBBER STAMP: 5 of 5 verdicts are approvals: does anybody read the code?"];
+    let told = ["⚠️ RUBBER STAMP: 5 of 5 verdicts are approvals: is the code being read?"];
     assert_eq!(after(&verdicts(5, 0), 0), told);
 }
 
@@ -365,13 +368,19 @@ fn what_ended_and_came_again_is_another_episode_though_nobody_looked() {
     assert_eq!(episodes.advance(&blocked_at(now())).len(), 1);
     assert_eq!(episodes.advance(&blocked_at(now())).len(), 0);
     assert_eq!(episodes.advance(&blocked_at(now() + Seconds(30))).len(), 1);
-    let stale = |file: fn(Timestamp) -> Sightings, hours: u64| {
+    let stale = |file: fn(Timestamp) -> Observations, hours: u64| {
         let since = now() - Seconds::minutes(31) + Seconds::hours(hours);
         alarms(&empty_state(), &file(since), now() + Seconds::hours(hours))
     };
-    let files: [fn(Timestamp) -> Sightings; 2] = [
-        |since| Sightings { checkpoint_since: Some(since), ..quiet() },
-        |since| Sightings { pause_since: Some(since), ..quiet() },
+    let files: [fn(Timestamp) -> Observations; 2] = [
+        |since| Observations {
+            stop_files: StopFileTimes { checkpoint: Some(since), ..StopFileTimes::default() },
+            ..quiet()
+        },
+        |since| Observations {
+            stop_files: StopFileTimes { pause: Some(since), ..StopFileTimes::default() },
+            ..quiet()
+        },
     ];
     for file in files {
         let mut episodes = Episodes::default();
@@ -386,7 +395,7 @@ fn a_file_that_cannot_be_read_is_told_and_forgets_nothing() {
     let mut episodes = Episodes::default();
     let blocked = with(Status::Blocked, |_| {});
     assert_eq!(episodes.advance(&alarms(&blocked, &quiet(), now())).len(), 1);
-    let unreadable = Sightings { unreadable: Some("line 3: what?".to_owned()), ..Sightings::default() };
+    let unreadable = Observations { unreadable: Some("line 3: what?".to_owned()), ..Observations::default() };
     let blind = alarms(&State::default(), &unreadable, now());
     assert_eq!(blind.iter().map(Alarm::line).collect::<Vec<_>>(), ["🚨 INVALID STATE: line 3: what?"]);
     assert_eq!(episodes.advance_blind(&blind).len(), 1);
@@ -423,7 +432,7 @@ fn what_was_changed_outside_a_task_is_told_until_somebody_has_looked() {
 #[test]
 fn every_violation_is_told() {
     let wrong = |message: &str| Violation { subject: Subject::Task(task("t")), message: message.to_owned() };
-    let seen = Sightings { violations: vec![wrong("no done_when"), wrong("no spec_ref")], ..quiet() };
+    let seen = Observations { violations: vec![wrong("no done_when"), wrong("no spec_ref")], ..quiet() };
     let told = lines(&empty_state(), &seen, now());
     assert_eq!(told, ["🚨 INVALID STATE: t: no done_when", "🚨 INVALID STATE: t: no spec_ref"]);
 }
@@ -440,7 +449,7 @@ fn a_session_whose_context_is_nearly_used_up_is_told_while_it_works() {
         state
     };
     assert_eq!(after(&measured(89, AgentStatus::Working), 0), Vec::<String>::new());
-    let told = ["⚠️ CONTEXT FULL: coder-1 on t — 90 % of its context is used, it should hand over"];
+    let told = ["⚠️ CONTEXT FULL: coder-1 on t — 90 % of its context is used, it should hand off"];
     assert_eq!(after(&measured(90, AgentStatus::Working), 0), told);
     assert_eq!(after(&measured(97, AgentStatus::Waiting), 0), Vec::<String>::new(), "no session runs");
     let gone = ["⚠️ CONTEXT FULL"];

@@ -10,9 +10,9 @@
 )]
 
 mod alarms;
-mod by_files;
-mod by_hand;
 #[path = "../protocol/fixture.rs"]
 mod fixture;
+mod manual_edit;
+mod stop_files;
 mod supervise;
 mod view;

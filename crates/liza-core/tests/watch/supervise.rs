@@ -1,21 +1,16 @@
 //! What a supervisor does next, after a session, and to a session that must end.
 
-use liza_core::State;
-use liza_core::agent::AgentStatus;
-use liza_core::board::Loaded;
-use liza_core::command::{Command, FruitlessExit, Halt};
-use liza_core::config::Config;
-use liza_core::effect::HaltFile;
-use liza_core::event::{EventName, HistoryEvent};
-use liza_core::goal::GoalStatus;
-use liza_core::ids::{Generation, Revision};
-use liza_core::record::{Status, TaskRecord};
-use liza_core::supervise::{
-    Ending, Running, Session, Situation, Step, StopCause, StopReason, StopStep, WaitReason, after_session,
-    backoff, is_done, next_step, still_owns, still_registered, stop_step,
+use liza_core::model::StopFiles;
+use liza_core::model::{
+    AgentStatus, Config, EventName, Generation, GoalStatus, HistoryEvent, Loaded, Revision, Seconds, State,
+    Status, StopFile, TaskRecord,
 };
-use liza_core::time::Seconds;
-use liza_core::trigger::TriggerKind;
+use liza_core::protocol::{Command, CountExit, ReleaseReview, SetStatus, UnproductiveExit};
+use liza_core::rules::triggers::TriggerKind;
+use liza_core::watch::supervise::{
+    EndedSession, RunningSession, SessionEnd, Situation, Step, StopCause, StopReason, StopStep, WaitReason,
+    after_session, backoff, is_done, next_step, still_owns, still_registered, stop_step,
+};
 
 use crate::fixture::*;
 
@@ -23,7 +18,7 @@ fn situation<'a>(state: &'a State, name: &str) -> Situation<'a> {
     Situation {
         state,
         agent: agent(name),
-        halt: Halt::default(),
+        stop_files: StopFiles::default(),
         now: now(),
         idle_since: now(),
         in_team: false,
@@ -39,11 +34,14 @@ fn step(state: &State, name: &str) -> Step {
 fn abort_comes_before_checkpoint_before_pause_before_work() {
     let state = state_with(Status::Unclaimed);
     let with = |pause, checkpoint, abort| {
-        next_step(&Situation { halt: Halt { pause, checkpoint, abort }, ..situation(&state, "coder-1") })
+        next_step(&Situation {
+            stop_files: StopFiles { pause, checkpoint, abort },
+            ..situation(&state, "coder-1")
+        })
     };
     assert_eq!(with(true, true, true), Step::Stop(StopReason::Aborted));
-    assert_eq!(with(true, true, false), Step::Hold(HaltFile::Checkpoint));
-    assert_eq!(with(true, false, false), Step::Hold(HaltFile::Pause));
+    assert_eq!(with(true, true, false), Step::Hold(StopFile::Checkpoint));
+    assert_eq!(with(true, false, false), Step::Hold(StopFile::Pause));
     assert_eq!(with(false, false, false), Step::Code(vec![task("t")]));
 }
 
@@ -121,8 +119,8 @@ fn a_planner_is_woken_once_per_change() {
     assert!(matches!(step(&state, "planner-1"), Step::Plan(_)), "it is blocked for another reason");
 }
 
-fn session(name: &str, of: Option<&str>) -> Session {
-    Session {
+fn session(name: &str, of: Option<&str>) -> EndedSession {
+    EndedSession {
         agent: agent(name),
         task: of.map(task),
         began_at: Revision(60),
@@ -135,31 +133,31 @@ fn session(name: &str, of: Option<&str>) -> Session {
 #[test]
 fn a_session_is_judged_by_the_blackboard_first() {
     let coder = session("coder-1", Some("t"));
-    let submitted = after_session(&state_with(Status::ReadyForReview), &coder, Ending::Code(137));
+    let submitted = after_session(&state_with(Status::ReadyForReview), &coder, SessionEnd::Code(137));
     assert!(submitted.progress && submitted.record.is_empty() && submitted.pause == Seconds(0));
     let mut handed_over = state_with(Status::Claimed);
     let mut record = record("t", Status::Claimed);
     record.handoff_pending = Some(true);
     handed_over.board.put(task("t"), record);
-    assert!(after_session(&handed_over, &coder, Ending::Code(42)).progress);
+    assert!(after_session(&handed_over, &coder, SessionEnd::Code(42)).progress);
 
-    let idle = after_session(&state_with(Status::Claimed), &coder, Ending::Code(0));
+    let idle = after_session(&state_with(Status::Claimed), &coder, SessionEnd::Code(0));
     assert!(!idle.progress);
-    let count = |exit| Command::CountExit { task: task("t"), agent: agent("coder-1"), exit };
-    assert_eq!((idle.record, idle.pause), (vec![count(FruitlessExit::Idle)], Seconds(2)));
-    let crash = after_session(&state_with(Status::Claimed), &coder, Ending::Signal(9));
-    assert_eq!((crash.record, crash.pause), (vec![count(FruitlessExit::Crash)], Seconds(5)));
+    let count = |exit| Command::CountExit(CountExit { task: task("t"), agent: agent("coder-1"), exit });
+    assert_eq!((idle.record, idle.pause), (vec![count(UnproductiveExit::Idle)], Seconds(2)));
+    let crash = after_session(&state_with(Status::Claimed), &coder, SessionEnd::Signal(9));
+    assert_eq!((crash.record, crash.pause), (vec![count(UnproductiveExit::Crash)], Seconds(5)));
 }
 
 /// Covers: AG-07, AG-08
 #[test]
 fn a_stopped_session_is_nobodys_failure_and_a_reviewer_without_verdict_loses_the_review() {
     let coder = session("coder-1", Some("t"));
-    let stopped = after_session(&state_with(Status::Claimed), &coder, Ending::Stopped);
+    let stopped = after_session(&state_with(Status::Claimed), &coder, SessionEnd::Stopped);
     assert!(stopped.record.is_empty() && !stopped.progress);
     let reviewer = session("code-reviewer-1", Some("t"));
-    let next = after_session(&state_with(Status::ReadyForReview), &reviewer, Ending::Code(0));
-    let give_up = Command::GiveUpReview { task: task("t"), reviewer: agent("code-reviewer-1") };
+    let next = after_session(&state_with(Status::ReadyForReview), &reviewer, SessionEnd::Code(0));
+    let give_up = Command::from(ReleaseReview { task: task("t"), reviewer: agent("code-reviewer-1") });
     assert_eq!(next.record.last(), Some(&give_up));
 }
 
@@ -173,7 +171,7 @@ fn pauses_grow_with_crashes_up_to_five_minutes() {
     let mut record = record("t", Status::Claimed);
     record.crashes = Some(2);
     state.board.put(task("t"), record);
-    let next = after_session(&state, &session("coder-1", Some("t")), Ending::OverTime);
+    let next = after_session(&state, &session("coder-1", Some("t")), SessionEnd::OverTime);
     assert_eq!(next.pause, Seconds(20), "the crashes before are on the task");
 }
 
@@ -182,26 +180,26 @@ fn pauses_grow_with_crashes_up_to_five_minutes() {
 fn a_planner_made_progress_when_its_hand_shows() {
     let planner = session("planner-1", None);
     let mut state = state_with(Status::Unclaimed);
-    assert!(!after_session(&state, &planner, Ending::Code(0)).progress);
+    assert!(!after_session(&state, &planner, SessionEnd::Code(0)).progress);
     let mut decided = state.clone();
     if let Loaded::Ready(goal) = &mut decided.board.goal {
         goal.status = GoalStatus::Completed;
     }
-    assert!(after_session(&decided, &planner, Ending::Code(0)).progress, "it judged the goal");
+    assert!(after_session(&decided, &planner, SessionEnd::Code(0)).progress, "it judged the goal");
     let mut record = record("t", Status::Unclaimed);
     record.revision = Some(Revision(61));
     record.history.get_or_insert_default().push(HistoryEvent::new(now(), EventName::Finalized, "planner-1"));
     state.board.put(task("t"), record.clone());
-    assert!(after_session(&state, &planner, Ending::Code(0)).progress);
+    assert!(after_session(&state, &planner, SessionEnd::Code(0)).progress);
     record.history.get_or_insert_default().push(HistoryEvent::new(now(), EventName::Claimed, "coder-1"));
     state.board.put(task("t"), record);
-    assert!(after_session(&state, &planner, Ending::Code(0)).progress, "a coder was quick to claim it");
-    let later = Session { began: now() + Seconds(60), ..planner };
-    assert!(!after_session(&state, &later, Ending::Code(0)).progress, "that was an earlier session's");
+    assert!(after_session(&state, &planner, SessionEnd::Code(0)).progress, "a coder was quick to claim it");
+    let later = EndedSession { began: now() + Seconds(60), ..planner };
+    assert!(!after_session(&state, &later, SessionEnd::Code(0)).progress, "that was an earlier session's");
 }
 
-fn running() -> Running {
-    Running {
+fn running() -> RunningSession {
+    RunningSession {
         started: now(),
         lease_expires: now() + Seconds(300),
         owns_task: true,
@@ -215,21 +213,22 @@ fn running() -> Running {
 #[test]
 fn a_running_session_is_stopped_for_a_reason_and_in_time() {
     let config = Config::default();
-    let at =
-        |running: &Running, halt: Halt, seconds| stop_step(running, halt, &config, now() + Seconds(seconds));
-    let none = Halt::default();
+    let at = |running: &RunningSession, stop_files: StopFiles, seconds| {
+        stop_step(running, stop_files, &config, now() + Seconds(seconds))
+    };
+    let none = StopFiles::default();
     assert_eq!(at(&running(), none, 0), StopStep::Leave(now() + Seconds(285)), "the lease is next");
     assert_eq!(at(&running(), none, 285), StopStep::Terminate(StopCause::LeaseEnding));
-    let abort = Halt { abort: true, ..none };
+    let abort = StopFiles { abort: true, ..none };
     assert_eq!(at(&running(), abort, 0), StopStep::Terminate(StopCause::Abort), "at once");
-    let lost = Running { owns_task: false, ..running() };
+    let lost = RunningSession { owns_task: false, ..running() };
     assert_eq!(at(&lost, none, 0), StopStep::Terminate(StopCause::TaskLost));
-    let renewed = Running { lease_expires: now() + Seconds(90_000), ..running() };
-    let halted = Running { halted_since: Some(now()), ..renewed };
+    let renewed = RunningSession { lease_expires: now() + Seconds(90_000), ..running() };
+    let halted = RunningSession { halted_since: Some(now()), ..renewed };
     assert_eq!(at(&halted, none, 119), StopStep::Leave(now() + Seconds(120)));
     assert_eq!(at(&halted, none, 120), StopStep::Terminate(StopCause::Halt));
     assert_eq!(at(&renewed, none, 7200), StopStep::Terminate(StopCause::OverTime));
-    let asked = Running { terminated_at: Some(now()), ..renewed };
+    let asked = RunningSession { terminated_at: Some(now()), ..renewed };
     assert_eq!(at(&asked, none, 9), StopStep::Leave(now() + Seconds(10)));
     assert_eq!(at(&asked, none, 10), StopStep::Kill);
 }
@@ -238,12 +237,13 @@ fn a_running_session_is_stopped_for_a_reason_and_in_time() {
 #[test]
 fn a_session_that_is_done_and_does_not_end_has_its_grace() {
     let config = Config::default();
-    let done = Running { done_since: Some(now()), lease_expires: now() + Seconds(90_000), ..running() };
-    let at = |seconds| stop_step(&done, Halt::default(), &config, now() + Seconds(seconds));
+    let done =
+        RunningSession { done_since: Some(now()), lease_expires: now() + Seconds(90_000), ..running() };
+    let at = |seconds| stop_step(&done, StopFiles::default(), &config, now() + Seconds(seconds));
     assert_eq!(at(119), StopStep::Leave(now() + Seconds(120)));
     assert_eq!(at(120), StopStep::Terminate(StopCause::Done));
     let coder = session("coder-1", Some("t"));
-    let next = after_session(&state_with(Status::ReadyForReview), &coder, Ending::Stopped);
+    let next = after_session(&state_with(Status::ReadyForReview), &coder, SessionEnd::Stopped);
     assert!(next.progress && next.record.is_empty(), "it is no failure");
 }
 
@@ -264,7 +264,7 @@ fn happened(record: &mut TaskRecord, event: EventName, by: &str) {
 #[test]
 fn a_session_is_done_when_its_task_has_left_its_hands() {
     let done = |state: &State, name: &str| is_done(state, agent(name), Some(&task("t")));
-    for status in Status::ALL {
+    for &status in Status::ALL {
         let state = state_with(status);
         assert_eq!(done(&state, "coder-1"), status != Status::Claimed, "{status}");
         assert_eq!(done(&state, "code-reviewer-1"), status != Status::ReadyForReview, "{status}");
@@ -300,7 +300,7 @@ fn a_coders_task_is_lost_when_somebody_else_took_it_away() {
         Status::Approved,
         Status::IntegrationFailed,
     ];
-    for status in Status::ALL.into_iter().filter(|status| *status != Status::Blocked) {
+    for &status in Status::ALL.iter().filter(|status| **status != Status::Blocked) {
         assert_eq!(owns(&state_with(status)), own.contains(&status), "{status}");
     }
     let others = changed(Status::Claimed, |record| record.assigned_to = Some(agent("coder-2")));
@@ -353,8 +353,8 @@ fn a_review_is_lost_when_somebody_else_has_it() {
 fn an_agent_whose_task_was_taken_away_by_hand_is_freed() {
     let mut state = state_with(Status::Claimed);
     let coder = session("coder-1", Some("t"));
-    assert_eq!(after_session(&state, &coder, Ending::Stopped).record, Vec::new(), "it is still its own");
+    assert_eq!(after_session(&state, &coder, SessionEnd::Stopped).record, Vec::new(), "it is still its own");
     state.board.put(task("t"), record("t", Status::Blocked));
-    let free = Command::SetStatus { agent: agent("coder-1"), status: AgentStatus::Idle };
-    assert_eq!(after_session(&state, &coder, Ending::Stopped).record, vec![free]);
+    let free = Command::from(SetStatus { agent: agent("coder-1"), status: AgentStatus::Idle });
+    assert_eq!(after_session(&state, &coder, SessionEnd::Stopped).record, vec![free]);
 }

@@ -1,17 +1,14 @@
 //! The read model: what a screen is shown at a given moment.
 
-use liza_core::State;
-use liza_core::alarm::Sightings;
-use liza_core::board::Loaded;
-use liza_core::claimable::{claimable, claimable_for, reviewable};
-use liza_core::record::{Status, TaskRecord};
-use liza_core::time::{Seconds, Timestamp};
-use liza_core::view::{Liveness, Phase, TaskView, View, view};
+use liza_core::model::{Loaded, Seconds, State, Status, StopFileTimes, TaskRecord, Timestamp};
+use liza_core::rules::claimable::{claimable, claimable_for, reviewable};
+use liza_core::watch::alarms::Observations;
+use liza_core::watch::view::{Liveness, TaskPhase, TaskView, View, view};
 
 use crate::fixture::*;
 
 fn shown(state: &State, now: Timestamp) -> View {
-    view(state, &Sightings { last_progress: Some(now), ..Sightings::default() }, now)
+    view(state, &Observations { last_progress: Some(now), ..Observations::default() }, now)
 }
 
 fn the_task(state: &State, now: Timestamp) -> TaskView {
@@ -19,14 +16,14 @@ fn the_task(state: &State, now: Timestamp) -> TaskView {
 }
 
 fn changed(state: &mut State, change: impl FnOnce(&mut TaskRecord)) {
-    let mut record = state.board.body(&task("t")).unwrap().record.clone();
+    let mut record = state.board.body(&task("t")).unwrap().record().clone();
     change(&mut record);
     state.board.put(task("t"), record);
 }
 
 fn agents(
     state: &mut State,
-) -> &mut indexmap::IndexMap<liza_core::ids::AgentId, liza_core::agent::AgentRecord> {
+) -> &mut indexmap::IndexMap<liza_core::model::AgentId, liza_core::model::AgentRecord> {
     match &mut state.board.agents {
         Loaded::Ready(agents) => agents,
         _ => panic!("no agents"),
@@ -37,17 +34,17 @@ fn agents(
 #[test]
 fn every_state_has_a_phase_and_a_next_step() {
     let expected = [
-        (Status::Draft, Phase::Draft, Some("liza finalize t")),
-        (Status::Unclaimed, Phase::Ready, Some("liza claim-task t coder-1")),
-        (Status::Claimed, Phase::Working, Some("liza submit-for-review t COMMIT")),
-        (Status::ReadyForReview, Phase::Reviewing, Some("liza submit-verdict t APPROVED|REJECTED")),
-        (Status::Rejected, Phase::Working, Some("liza claim-task t coder-1")),
-        (Status::Approved, Phase::Reviewing, Some("liza wt-merge t")),
-        (Status::IntegrationFailed, Phase::Ready, Some("liza claim-task t coder-1")),
-        (Status::Blocked, Phase::Stuck, Some("liza unblock-task t")),
-        (Status::Merged, Phase::Over, None),
-        (Status::Superseded, Phase::Over, None),
-        (Status::Abandoned, Phase::Over, None),
+        (Status::Draft, TaskPhase::Draft, Some("liza finalize t")),
+        (Status::Unclaimed, TaskPhase::Ready, Some("liza claim-task t coder-1")),
+        (Status::Claimed, TaskPhase::Working, Some("liza submit-for-review t COMMIT")),
+        (Status::ReadyForReview, TaskPhase::Reviewing, Some("liza submit-verdict t APPROVED")),
+        (Status::Rejected, TaskPhase::Working, Some("liza claim-task t coder-1")),
+        (Status::Approved, TaskPhase::Reviewing, Some("liza wt-merge t")),
+        (Status::IntegrationFailed, TaskPhase::Ready, Some("liza claim-task t coder-1")),
+        (Status::Blocked, TaskPhase::Stuck, Some("liza unblock-task t")),
+        (Status::Merged, TaskPhase::Ended, None),
+        (Status::Superseded, TaskPhase::Ended, None),
+        (Status::Abandoned, TaskPhase::Ended, None),
     ];
     assert_eq!(expected.map(|(status, ..)| status), Status::ALL);
     for (status, phase, command) in expected {
@@ -67,7 +64,7 @@ fn whoever_is_gone_is_not_shown_at_work() {
     assert_eq!(alive(360), Liveness::Grace);
     assert_eq!(alive(361), Liveness::Gone);
     let later = the_task(&state, now() + Seconds(361));
-    assert_eq!(later.phase, Phase::Ready);
+    assert_eq!(later.phase, TaskPhase::Ready);
     assert_eq!(later.lease.unwrap().left, -61);
     assert!(later.next.contains("coder-1 is gone"), "{later:#?}");
     let mut without_lease = state_with(Status::Claimed);
@@ -78,7 +75,7 @@ fn whoever_is_gone_is_not_shown_at_work() {
 /// Covers: CL-01
 #[test]
 fn claimable_is_what_some_coder_may_claim() {
-    for status in Status::ALL {
+    for &status in Status::ALL {
         let state = state_with(status);
         let open = matches!(status, Status::Unclaimed | Status::Rejected | Status::IntegrationFailed);
         assert_eq!(claimable(&state.board, now()) == [task("t")], open, "{status}");
@@ -114,7 +111,7 @@ fn a_task_says_what_it_waits_for_and_when_that_never_comes() {
     state.board.put(task("first"), record("first", Status::Claimed));
     changed(&mut state, |record| record.depends_on = Some(vec![task("first")]));
     let shown = the_task(&state, now());
-    assert_eq!(shown.phase, Phase::Waiting);
+    assert_eq!(shown.phase, TaskPhase::Waiting);
     assert_eq!(shown.waits_for[0].status, Some(Status::Claimed));
     assert!(shown.next.contains("first must be merged first"), "{shown:#?}");
     state.board.put(task("first"), record("first", Status::Abandoned));
@@ -129,7 +126,7 @@ fn two_failures_leave_only_rescoping() {
     changed(&mut state, |record| record.failed_by = Some(vec![agent("coder-1"), agent("coder-2")]));
     let shown = shown(&state, now());
     assert!(shown.tasks[0].command.as_deref().unwrap().starts_with("liza supersede-task t"));
-    let kinds: Vec<&str> = shown.alerts.iter().map(|alert| alert.kind).collect();
+    let kinds: Vec<String> = shown.alerts.iter().map(|alert| alert.kind.to_string()).collect();
     assert_eq!(kinds, ["HYPOTHESIS EXHAUSTION", "BLOCKED"]);
     assert!(shown.alerts[0].is_critical() && shown.alerts[0].task == Some(task("t")));
     assert_eq!(shown.planner_triggers[0].kind, "HYPOTHESIS_EXHAUSTED");
@@ -141,13 +138,16 @@ fn a_broken_record_is_shown_with_its_repair() {
     let mut state = state_with(Status::ReadyForReview);
     changed(&mut state, |record| record.review_commit = None);
     let shown = the_task(&state, now());
-    assert_eq!((shown.phase, shown.command.as_deref()), (Phase::Stuck, Some("liza edit t")));
+    assert_eq!((shown.phase, shown.command.as_deref()), (TaskPhase::Stuck, Some("liza edit t")));
     assert_eq!(shown.broken.len(), 1);
 }
 
 #[test]
 fn what_stands_still_is_shown_with_its_beginning() {
-    let seen = Sightings { pause_since: Some(now()), abort_since: Some(now()), ..Sightings::default() };
+    let seen = Observations {
+        stop_files: StopFileTimes { pause: Some(now()), abort: Some(now()), ..StopFileTimes::default() },
+        ..Observations::default()
+    };
     let shown = view(&empty_state(), &seen, now());
     let files: Vec<&str> = shown.stopped.iter().map(|stop| stop.file).collect();
     assert_eq!(files, ["ABORT", "PAUSE"]);

@@ -4,8 +4,7 @@
 
 use std::ops::Range;
 
-use liza_core::time::Timestamp;
-use liza_core::value::{Fields, Value};
+use liza_core::model::{Fields, Timestamp, Value};
 
 use super::scan::{Block, Item, Shape, Unsure, line_start, shape};
 use crate::yaml::{self, Kind, Node, Style};

@@ -3,7 +3,7 @@
 //! The same answer as comparing the values that [`merge`](super::merge) and [`untyped`](super::untyped) make, without
 //! making them: most of what is compared has not changed.
 
-use liza_core::value::{Fields, Value};
+use liza_core::model::{Fields, Value};
 
 use crate::yaml::{Kind, Node, resolve};
 

@@ -5,10 +5,7 @@
 use std::ops::Range;
 use std::str::FromStr;
 
-use liza_core::board::{DEFAULT_PRIORITY, Head};
-use liza_core::ids::{Revision, TaskId};
-use liza_core::record::Status;
-use liza_core::time::Timestamp;
+use liza_core::model::{DEFAULT_PRIORITY, Revision, Status, TaskId, TaskSummary, Timestamp};
 
 use crate::document::{Item, Line, Lines, Unsure, entries, split_key};
 
@@ -38,7 +35,7 @@ pub(super) struct Scanned {
     /// The column of its keys; unknown while only the dash has been seen.
     column: Option<usize>,
     id: Option<TaskId>,
-    head: Head,
+    head: TaskSummary,
     /// Whether the last key is one that a head needs, so that more lines below it matter.
     in_head_key: bool,
     unclear: bool,
@@ -131,9 +128,9 @@ impl Scan<'_> {
 
 impl Scanned {
     /// The head, where the lines are enough for it.
-    pub(super) fn head(self) -> (Item, Result<Head, NeedsParser>) {
+    pub(super) fn head(self) -> (Item, Result<TaskSummary, NeedsParser>) {
         let head = match self.id {
-            Some(id) if !self.unclear => Ok(Head { id, ..self.head }),
+            Some(id) if !self.unclear => Ok(TaskSummary { id, ..self.head }),
             Some(_) | None => Err(NeedsParser),
         };
         (self.item, head)
@@ -157,7 +154,7 @@ impl Scanned {
             "id" => self.id = one(value)?,
             "status" => {
                 head.status = match scalar(value)? {
-                    Some(name) => Some(Status::parse(name).ok_or(NeedsParser)?),
+                    Some(name) => Some(name.parse().map_err(|_| NeedsParser)?),
                     None => None,
                 };
             }
@@ -191,8 +188,8 @@ impl Scanned {
     }
 }
 
-fn empty_head() -> Option<Head> {
-    Some(Head {
+fn empty_head() -> Option<TaskSummary> {
+    Some(TaskSummary {
         id: TaskId::from_str("x").ok()?,
         status: None,
         priority: DEFAULT_PRIORITY,

@@ -8,10 +8,10 @@ use std::rc::Rc;
 use std::sync::Arc;
 
 use indexmap::IndexMap;
-use liza_core::board::{Board, Body, Fault, Head, Journal, Loaded, Section, Slot, State};
-use liza_core::ids::{Revision, TaskId};
-use liza_core::notes::Handoff;
-use liza_core::record::{Status, TaskRecord};
+use liza_core::model::{
+    Board, Fault, Handoff, Journal, Loaded, Revision, Section, State, Status, TaskBody, TaskId, TaskRecord,
+    TaskSlot, TaskSummary,
+};
 use serde::de::DeserializeOwned;
 
 use super::{REQUIRED, VERSION, heads};
@@ -185,7 +185,7 @@ impl<'t> View<'t> {
         self.items.reserve(scanned.len());
         for (item, head) in scanned.into_iter().map(heads::Scanned::head) {
             let slot = match head {
-                Ok(head) => Ok((head.id.clone(), Slot { head, body: None })),
+                Ok(head) => Ok((head.id.clone(), TaskSlot { summary: head, body: None })),
                 Err(heads::NeedsParser) => self.parsed_head(&item)?,
             };
             self.keep(board, slot, Some(item));
@@ -193,11 +193,11 @@ impl<'t> View<'t> {
         Ok(())
     }
 
-    fn parsed_head(&self, item: &Item) -> Result<Result<(TaskId, Slot), Fault>, StoreError> {
+    fn parsed_head(&self, item: &Item) -> Result<Result<(TaskId, TaskSlot), Fault>, StoreError> {
         let (node, from) = self.parse_item(item)?;
         Ok(match node.items().first() {
             Some(node) => task_slot(node, (self.text, from))
-                .map(|(id, slot)| (id, Slot { head: slot.head, body: None })),
+                .map(|(id, slot)| (id, TaskSlot { summary: slot.summary, body: None })),
             None => Err(Fault { field: "tasks".to_owned(), message: "an empty entry".to_owned() }),
         })
     }
@@ -227,7 +227,7 @@ impl<'t> View<'t> {
         Ok(())
     }
 
-    fn keep(&mut self, board: &mut Board, slot: Result<(TaskId, Slot), Fault>, item: Option<Item>) {
+    fn keep(&mut self, board: &mut Board, slot: Result<(TaskId, TaskSlot), Fault>, item: Option<Item>) {
         match slot {
             Ok((id, _)) if board.tasks.contains_key(&id) => {
                 let message = format!("the task ID {id} is used twice; the second one is ignored");
@@ -431,9 +431,9 @@ fn fault_of(field: &str, error: YamlError) -> Fault {
 }
 
 /// Reads a task key by key where it cannot be read as a whole: one bad field is one fault.
-fn task_body(node: &Node<'_>, (text, from): (&str, usize)) -> Body {
+fn task_body(node: &Node<'_>, (text, from): (&str, usize)) -> TaskBody {
     let whole = match decode::<TaskRecord>(node) {
-        Ok(record) => return Body { record, faults: Vec::new() },
+        Ok(record) => return TaskBody::new(record, Vec::new()),
         Err(whole) => whole,
     };
     let mut faults = Vec::new();
@@ -449,17 +449,17 @@ fn task_body(node: &Node<'_>, (text, from): (&str, usize)) -> Body {
         faults.push(fault_of("task", below(whole, text, from)));
     }
     let rest = node.with_entries(good);
-    Body { record: decode(&rest).unwrap_or_default(), faults }
+    TaskBody::new(decode(&rest).unwrap_or_default(), faults)
 }
 
-pub(super) fn task_slot(node: &Node<'_>, file: (&str, usize)) -> Result<(TaskId, Slot), Fault> {
+pub(super) fn task_slot(node: &Node<'_>, file: (&str, usize)) -> Result<(TaskId, TaskSlot), Fault> {
     let body = task_body(node, file);
-    let Some(id) = body.record.id.clone() else {
-        let bad = body.faults.into_iter().find(|fault| fault.field == "id");
+    let Some(id) = body.record().id.clone() else {
+        let bad = body.faults().iter().find(|fault| fault.field == "id").cloned();
         let missing =
             || fault_of("id", below(YamlError::at("a task without an ID", node.place), file.0, file.1));
         return Err(bad.unwrap_or_else(missing));
     };
-    let head = Head::of(&id, &body.record);
-    Ok((id, Slot { head, body: Some(Arc::new(body)) }))
+    let summary = TaskSummary::of(&id, body.record());
+    Ok((id, TaskSlot { summary, body: Some(Arc::new(body)) }))
 }

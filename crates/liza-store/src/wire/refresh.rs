@@ -6,8 +6,7 @@ use std::collections::HashMap;
 use std::ops::Range;
 
 use indexmap::IndexMap;
-use liza_core::board::{Loaded, Section, Slot, State};
-use liza_core::ids::TaskId;
+use liza_core::model::{Loaded, Section, State, TaskId, TaskSlot};
 
 use super::read::{View, parse_part, task_slot};
 use crate::document::{Block, entries};
@@ -48,7 +47,7 @@ fn items(text: &str, block: &Block) -> Option<Vec<Range<usize>>> {
 /// Whether everything could be understood. A fault names its line, and lines move.
 fn is_clean(state: &State) -> bool {
     let board = &state.board;
-    let whole = |slot: &Slot| slot.body.as_ref().is_some_and(|body| body.faults.is_empty());
+    let whole = |slot: &TaskSlot| slot.body.as_ref().is_some_and(|body| body.faults().is_empty());
     state.journal.faults.is_empty()
         && board.tasks.values().all(whole)
         && is_ready(&board.agents)
@@ -91,7 +90,7 @@ pub(crate) fn refresh(
             }
             _ => {
                 let sections: Vec<Section> =
-                    Section::ALL.into_iter().filter(|section| section.key() == name).collect();
+                    Section::ALL.iter().copied().filter(|section| section.key() == name).collect();
                 view.load_sections(&mut state.board, &sections);
                 view.load_journal(&mut state.journal, name);
             }
@@ -130,7 +129,7 @@ fn moved_tasks(
 ) -> Option<()> {
     let known: HashMap<&str, usize> =
         old.tasks.iter().enumerate().map(|(n, at)| (old_text[at.clone()].trim_end(), n)).collect();
-    let mut tasks: IndexMap<TaskId, Slot> = IndexMap::with_capacity(new.tasks.len());
+    let mut tasks: IndexMap<TaskId, TaskSlot> = IndexMap::with_capacity(new.tasks.len());
     for at in &new.tasks {
         let (id, slot) = match known.get(view.text[at.clone()].trim_end()) {
             Some(n) => state.board.tasks.get_index(*n).map(|(id, slot)| (id.clone(), slot.clone()))?,
@@ -144,7 +143,7 @@ fn moved_tasks(
     Some(())
 }
 
-fn read_task(view: &View<'_>, at: &Range<usize>) -> Option<(TaskId, Slot)> {
+fn read_task(view: &View<'_>, at: &Range<usize>) -> Option<(TaskId, TaskSlot)> {
     let end = at.start + view.text[at.clone()].trim_end().len();
     let (node, from) = parse_part(view.text, at.start, end).ok()?;
     task_slot(node.items().first()?, (view.text, from)).ok()

@@ -2,10 +2,7 @@
 //!
 //! First by editing single blocks; where that is unclear or comes out wrong, by writing the whole file anew.
 
-use liza_core::agent::AgentRecord;
-use liza_core::ids::TaskId;
-use liza_core::record::TaskRecord;
-use liza_core::value::{Fields, Value};
+use liza_core::model::{AgentRecord, Fields, TaskId, TaskRecord, Value};
 
 use super::ops::Op;
 use super::read::{View, parse_part, single_handoff};

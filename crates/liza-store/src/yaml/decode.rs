@@ -11,7 +11,7 @@ use serde::forward_to_deserialize_any;
 
 use super::node::{Kind, Node, YamlError, parse};
 use super::scalar::{self, Style};
-use liza_core::value::Value;
+use liza_core::model::Value;
 
 /// Reads a document that is not the blackboard's as `T`; an error says where.
 ///

@@ -3,7 +3,7 @@
 //! Readers disagree about `no`, `017` or `12e45`. So only what every reader takes alike is a number here, and
 //! everything that any reader could take for one is quoted when written.
 
-use liza_core::value::Value;
+use liza_core::model::Value;
 
 /// How a scalar was written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

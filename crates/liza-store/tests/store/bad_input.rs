@@ -3,7 +3,7 @@
 use std::os::unix::fs::PermissionsExt;
 use std::process::Command as Process;
 
-use liza_core::Refusal;
+use liza_core::model::Refusal;
 use liza_store::{Store, StoreError};
 
 use crate::support::*;
@@ -106,8 +106,8 @@ fn a_wrong_value_is_a_fault_of_its_task_and_stops_nobody_else() {
     assert!(told("whole number") && told("line 8, column 15"), "{found:#?}");
     project.run(register("coder-1"));
     project.run(heartbeat("coder-1"));
-    let edit = liza_core::command::TaskEdit { priority: Some(1), ..Default::default() };
-    let refusal = project.submit(liza_core::Command::EditTask { task: task("one"), edit });
+    let edit = liza_core::protocol::TaskEdit { priority: Some(1), ..Default::default() };
+    let refusal = project.submit(liza_core::Command::from(EditTask { task: task("one"), edit }));
     assert!(matches!(refusal, Err(StoreError::Refused(_))), "{refusal:?}");
     assert!(project.text().contains("status: DOING\n    priority: high\n"));
     // The lazy way sees the same faults in the same places.
@@ -128,7 +128,7 @@ fn a_task_id_used_twice_is_told_and_the_first_one_stands() {
         "{:?}",
         state.journal.faults
     );
-    project.run(liza_core::Command::Abandon { task: task("one"), reason: "x".to_owned() });
+    project.run(liza_core::Command::from(AbandonTask { task: task("one"), reason: "x".to_owned() }));
     assert!(project.text().contains("description: other\n    status: DRAFT\n"), "{}", project.text());
 }
 

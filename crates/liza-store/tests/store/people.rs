@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use liza_core::event::LogEntry;
+use liza_core::model::LogEntry;
 use liza_store::{HELD_ENV, Notice, StoreError, Typing};
 
 use crate::support::*;
@@ -105,7 +105,7 @@ fn a_value_written_by_path_takes_the_type_of_its_field() {
         assert!(matches!(error, StoreError::Violates(_) | StoreError::Path(_)), "{path}: {error:?}");
         assert_eq!(project.text(), before, "{path}");
     }
-    assert_eq!(store.read_path(".tasks[].id").unwrap(), [liza_core::value::Value::from("one")]);
+    assert_eq!(store.read_path(".tasks[].id").unwrap(), [liza_core::model::Value::from("one")]);
     let yaml = store.lock().unwrap().set(".tasks[0].extra", "{a: [1, 2]}", Typing::Yaml, &entry(), now());
     assert!(yaml.is_ok() && project.text().contains("    extra:\n      a: [1, 2]\n"), "{}", project.text());
 }

@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::process::Command as Process;
 
-use liza_core::Command;
+use liza_core::protocol::{AddTask, Command};
 
 use crate::support::*;
 
@@ -93,13 +93,13 @@ fn pyyaml_reads_what_we_write() {
     for (n, text) in tricky.iter().enumerate() {
         // The command folds what is not one line, so the text also goes where it stays as it is.
         let task_id = format!("t{n}");
-        let new = liza_core::command::NewTask {
+        let new = liza_core::protocol::NewTask {
             description: format!("x{text}"),
             scope: Some((*text).to_owned()),
             draft: true,
             ..Default::default()
         };
-        let _ = project.submit(Command::AddTask { task: task(&task_id), new });
+        let _ = project.submit(Command::from(AddTask { task: task(&task_id), new }));
         let _ = project.submit(note(text));
     }
     project.run(register("coder-1"));
@@ -122,8 +122,8 @@ pub(crate) fn agree(project: &Project) -> bool {
 }
 
 /// JSON as Python writes it, keys sorted.
-fn json(out: &mut String, value: &liza_core::value::Value) {
-    use liza_core::value::Value;
+fn json(out: &mut String, value: &liza_core::model::Value) {
+    use liza_core::model::Value;
     match value {
         Value::Null => out.push_str("null"),
         Value::Bool(value) => out.push_str(if *value { "true" } else { "false" }),

@@ -4,16 +4,12 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::{Duration, Instant};
 
-use liza_core::agent::Actor;
-use liza_core::board::{Loaded, State};
-use liza_core::command::{Halt, NewTask};
-use liza_core::config::Config;
-use liza_core::event::LogEntry;
-use liza_core::goal::{Alignment, Goal, GoalStatus};
-use liza_core::ids::{AgentId, Revision, TaskId};
-use liza_core::sprint::Sprint;
-use liza_core::time::Timestamp;
-use liza_core::{Command, Request};
+use liza_core::model::StopFiles;
+use liza_core::model::{
+    Actor, AgentId, Alignment, Config, Goal, GoalStatus, Loaded, LogEntry, Revision, Sprint, State, TaskId,
+    Timestamp,
+};
+use liza_core::protocol::{AddTask, Command, Heartbeat, NewTask, Register, Request, WriteNote};
 use liza_store::{Outcome, Store, StoreError};
 
 /// The schema's own example.
@@ -156,7 +152,7 @@ impl Drop for Project {
 }
 
 pub(crate) fn human(command: Command) -> Request {
-    Request { actor: Actor::Human, now: now(), halt: Halt::default(), if_revision: None, command }
+    Request { actor: Actor::Human, now: now(), halt: StopFiles::default(), if_revision: None, command }
 }
 
 pub(crate) fn add_task(id: &str) -> Command {
@@ -167,19 +163,19 @@ pub(crate) fn add_task(id: &str) -> Command {
         scope: Some("src/".to_owned()),
         ..NewTask::default()
     };
-    Command::AddTask { task: task(id), new }
+    Command::from(AddTask { task: task(id), new })
 }
 
 pub(crate) fn register(id: &str) -> Command {
-    Command::Register { agent: agent(id), terminal: "/dev/pts/1".to_owned(), proven_dead: None }
+    Command::from(Register { agent: agent(id), terminal: "/dev/pts/1".to_owned(), proven_dead: None })
 }
 
 pub(crate) fn heartbeat(id: &str) -> Command {
-    Command::Heartbeat { agents: vec![(agent(id), None)], length: None }
+    Command::from(Heartbeat { agents: vec![(agent(id), None)], length: None })
 }
 
 pub(crate) fn note(text: &str) -> Command {
-    Command::Note { message: text.to_owned(), to: None }
+    Command::from(WriteNote { message: text.to_owned(), to: None })
 }
 
 /// Waits until something holds.

@@ -1,7 +1,7 @@
 //! `liza abandon-task`: the planner gives a task up.
 
-use liza_core::Command;
-use liza_core::ids::TaskId;
+use liza_core::model::TaskId;
+use liza_core::protocol::{AbandonTask, Command};
 
 use super::context::Context;
 use super::error::CommandError;
@@ -26,7 +26,7 @@ pub(super) struct Args {
 /// Runs it.
 pub(super) fn run(args: Args, context: &Context) -> Result<Reply, CommandError> {
     let name = args.task.clone();
-    let command = Command::Abandon { task: args.task, reason: args.reason.read()? };
+    let command = Command::from(AbandonTask { task: args.task, reason: args.reason.read()? });
     let project = context.project()?;
     let reply = context.submit_and_tell_in(&project, command, |_| {
         format!("{name} is ABANDONED; tasks that depend on it need the planner")

@@ -1,6 +1,6 @@
 //! `liza abort`: the human stops everything for good.
 
-use liza_core::Command;
+use liza_core::protocol::{Abort, Command};
 
 use super::context::Context;
 use super::error::CommandError;
@@ -17,5 +17,5 @@ pub(super) struct Args {}
 /// Runs it.
 pub(super) fn run(context: &Context) -> Result<Reply, CommandError> {
     let text = "aborted: every agent stops now, nothing is deleted; liza goal new \"GOAL\" starts over";
-    context.submit_and_tell(Command::Abort, |_| text.to_owned())
+    context.submit_and_tell(Command::from(Abort), |_| text.to_owned())
 }

@@ -1,9 +1,7 @@
 //! `liza add-task`: the planner writes a task down.
 
-use liza_core::Command;
-use liza_core::command::NewTask;
-use liza_core::ids::TaskId;
-use liza_core::time::Seconds;
+use liza_core::model::{Seconds, TaskId};
+use liza_core::protocol::{AddTask, Command, NewTask};
 
 use super::context::Context;
 use super::error::CommandError;
@@ -74,7 +72,7 @@ pub(super) fn run(args: Args, context: &Context) -> Result<Reply, CommandError> 
     };
     let name = task.clone();
     let waits = new.depends_on.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ");
-    let added = context.submit_and_tell(Command::AddTask { task, new }, |reply| {
+    let added = context.submit_and_tell(Command::from(AddTask { task, new }), |reply| {
         match word(reply, "status").as_str() {
             "DRAFT" => format!("{name} is written down as a DRAFT; liza finalize {name} makes it claimable"),
             status if waits.is_empty() => format!("{name} is written down: {status}, ready for a coder"),

@@ -2,10 +2,8 @@
 
 use std::path::PathBuf;
 
-use liza_core::Refusal;
-use liza_core::agent::{Actor, Role};
-use liza_core::ids::TaskId;
-use liza_core::supervise::StopReason;
+use liza_core::model::{Actor, Refusal, Role, TaskId};
+use liza_core::watch::supervise::StopReason;
 use serde_json::json;
 
 use crate::project::{AGENT_ID, Project};
@@ -127,7 +125,7 @@ pub(super) fn endings(farewells: &[Farewell]) -> Result<(Vec<serde_json::Value>,
 /// What would be run, with the places that are only known when there is a task.
 fn explain(project: &Project, post: &Post) -> Result<Reply, CommandError> {
     let repo = project.repo()?;
-    let agent = post.agent.unwrap_or_else(|| liza_core::ids::AgentId::new(post.role, 1));
+    let agent = post.agent.unwrap_or_else(|| liza_core::model::AgentId::new(post.role, 1));
     let directory = match (post.role, &post.task) {
         (Role::Planner, _) => project.root().to_owned(),
         (Role::Coder | Role::CodeReviewer, Some(task)) => repo.worktree_path(task),

@@ -1,6 +1,6 @@
 //! `liza align`: the planner says how the work stands to the goal.
 
-use liza_core::Command;
+use liza_core::protocol::{Align, Command};
 
 use super::context::Context;
 use super::error::CommandError;
@@ -19,6 +19,6 @@ pub(super) struct Args {
 
 /// Runs it.
 pub(super) fn run(args: Args, context: &Context) -> Result<Reply, CommandError> {
-    let command = Command::Align { summary: args.summary.read()? };
+    let command = Command::from(Align { summary: args.summary.read()? });
     context.submit_and_tell(command, |_| "written to the goal's alignment history".to_owned())
 }

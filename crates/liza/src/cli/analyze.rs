@@ -2,9 +2,9 @@
 
 use std::path::PathBuf;
 
-use liza_core::Command;
-use liza_core::breaker::{Finding, analyze};
-use liza_core::event::one_line;
+use liza_core::protocol::{Command, RecordAnalysis};
+use liza_core::rules::breaker::{Finding, analyze};
+use liza_core::text::one_line;
 use serde_json::{Value, json};
 
 use crate::watch::{breaker, own_masker};
@@ -36,7 +36,7 @@ pub(super) fn run(args: &Args, context: &Context) -> Result<Reply, CommandError>
     let context = context.at(args.root.as_deref())?;
     let project = context.project()?;
     let findings = analyze(&project.store().snapshot()?);
-    let done = context.submit(&project, Command::RecordAnalysis { findings: findings.clone() })?;
+    let done = context.submit(&project, Command::from(RecordAnalysis { findings: findings.clone() }))?;
     let report = breaker::report(&project, &project.store().snapshot()?, &own_masker()).map_err(|error| {
         CommandError::refused("io", format!("{} cannot be written: {error}", breaker::REPORT))
     })?;

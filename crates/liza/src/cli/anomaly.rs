@@ -2,10 +2,8 @@
 
 use std::str::FromStr;
 
-use liza_core::Command;
-use liza_core::ids::TaskId;
-use liza_core::notes::AnomalyType;
-use liza_core::value::{Fields, Value};
+use liza_core::model::{AnomalyType, Fields, TaskId, Value};
+use liza_core::protocol::{Command, LogAnomaly};
 
 use super::context::Context;
 use super::error::CommandError;
@@ -64,6 +62,6 @@ pub(super) fn run(args: Args, context: &Context) -> Result<Reply, CommandError> 
         details.insert(key, Value::Text(value.read()?));
     }
     let kind = args.kind;
-    let command = Command::Anomaly { kind, task: args.task, details };
+    let command = Command::from(LogAnomaly { kind, task: args.task, details });
     context.submit_and_tell(command, |_| format!("{kind} is logged; go on with your task"))
 }

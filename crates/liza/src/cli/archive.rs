@@ -2,11 +2,8 @@
 
 use std::str::FromStr;
 
-use liza_core::Command;
-use liza_core::board::{Section, State};
-use liza_core::ids::TaskId;
-use liza_core::record::TaskRecord;
-use liza_core::time::{Seconds, Timestamp};
+use liza_core::model::{Seconds, Section, State, TaskId, TaskRecord, Timestamp};
+use liza_core::protocol::{Archive, Command};
 use serde_json::json;
 
 use crate::project::now;
@@ -69,7 +66,7 @@ pub(super) fn run(args: &Args, context: &Context) -> Result<Reply, CommandError>
         context.person_only("archive")?;
         return Ok(Reply::new(text, json!({"archived": [], "would_archive": names})));
     }
-    context.submit_and_tell_in(&project, Command::Archive { tasks }, |_| {
+    context.submit_and_tell_in(&project, Command::from(Archive { tasks }), |_| {
         format!("moved to .liza/archive/: {}", names.join(", "))
     })
 }

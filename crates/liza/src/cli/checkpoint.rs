@@ -2,9 +2,8 @@
 
 use std::path::PathBuf;
 
-use liza_core::Command;
-use liza_core::command::CheckpointCause;
-use liza_core::value::Value;
+use liza_core::model::Value;
+use liza_core::protocol::{Checkpoint, CheckpointCause, Command};
 use serde_json::json;
 
 use crate::project::now;
@@ -33,7 +32,7 @@ pub(super) struct Args {
 pub(super) fn run(args: &Args, context: &Context) -> Result<Reply, CommandError> {
     let context = context.at(args.root.as_deref())?;
     let project = context.project()?;
-    let command = Command::Checkpoint { cause: CheckpointCause::Human };
+    let command = Command::from(Checkpoint { cause: CheckpointCause::Human });
     let done = context.submit(&project, command)?;
     let (_, revision) = recount(&project, &context)?;
     let state = project.store().snapshot()?;

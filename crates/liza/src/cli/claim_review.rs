@@ -1,6 +1,6 @@
 //! `liza claim-review`: a code reviewer takes a review.
 
-use liza_core::ids::{AgentId, TaskId};
+use liza_core::model::{AgentId, TaskId};
 
 use super::context::Context;
 use super::error::CommandError;

@@ -1,6 +1,6 @@
 //! `liza claim-task`: a coder gets a task and a worktree to do it in.
 
-use liza_core::ids::{AgentId, TaskId};
+use liza_core::model::{AgentId, TaskId};
 
 use super::context::Context;
 use super::error::CommandError;

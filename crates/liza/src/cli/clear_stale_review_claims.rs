@@ -1,6 +1,6 @@
 //! `liza clear-stale-review-claims`: reviews whose lease has run out become free.
 
-use liza_core::Command;
+use liza_core::protocol::{ClearStaleReviewClaims, Command};
 
 use super::context::Context;
 use super::error::CommandError;
@@ -14,8 +14,10 @@ pub(super) struct Args {}
 
 /// Runs it.
 pub(super) fn run(context: &Context) -> Result<Reply, CommandError> {
-    context.submit_and_tell(Command::ClearStaleReviews, |reply| match word(reply, "cleared").as_str() {
-        "" => "no review claim is stale".to_owned(),
-        tasks => format!("free for another code reviewer: {tasks}"),
+    context.submit_and_tell(Command::from(ClearStaleReviewClaims), |reply| {
+        match word(reply, "cleared").as_str() {
+            "" => "no review claim is stale".to_owned(),
+            tasks => format!("free for another code reviewer: {tasks}"),
+        }
     })
 }

@@ -3,12 +3,8 @@
 use std::io;
 use std::path::{Path, PathBuf};
 
-use liza_core::agent::Actor;
-use liza_core::board::Section;
-use liza_core::effect::Effect;
-use liza_core::ids::{Revision, TaskId};
-use liza_core::value::Fields;
-use liza_core::{Command, Refusal};
+use liza_core::model::{Actor, Effect, Fields, Refusal, Revision, Section, TaskId};
+use liza_core::protocol::Command;
 use liza_store::Notice;
 
 use crate::effects::{remove_worktree, run_halts, to_remove};

@@ -1,7 +1,7 @@
 //! `liza convert-discovery`: a discovery has become a task.
 
-use liza_core::Command;
-use liza_core::ids::{DiscoveryId, TaskId};
+use liza_core::model::{DiscoveryId, TaskId};
+use liza_core::protocol::{Command, ConvertDiscovery};
 
 use super::context::Context;
 use super::error::CommandError;
@@ -23,5 +23,5 @@ pub(super) struct Args {
 pub(super) fn run(args: Args, context: &Context) -> Result<Reply, CommandError> {
     let Args { discovery, task } = args;
     let text = format!("{discovery} became {task}");
-    context.submit_and_tell(Command::ConvertDiscovery { discovery, task }, |_| text)
+    context.submit_and_tell(Command::from(ConvertDiscovery { discovery, task }), |_| text)
 }

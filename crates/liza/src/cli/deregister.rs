@@ -1,7 +1,7 @@
 //! `liza deregister`: an agent goes.
 
-use liza_core::Command;
-use liza_core::ids::AgentId;
+use liza_core::model::AgentId;
+use liza_core::protocol::{Command, Deregister};
 
 use super::context::Context;
 use super::error::CommandError;
@@ -21,5 +21,5 @@ pub(super) struct Args {
 /// Runs it.
 pub(super) fn run(args: &Args, context: &Context) -> Result<Reply, CommandError> {
     let agent = args.agent;
-    context.submit_and_tell(Command::Deregister { agent }, |_| format!("{agent} is off the board"))
+    context.submit_and_tell(Command::from(Deregister { agent }), |_| format!("{agent} is off the board"))
 }

@@ -1,9 +1,8 @@
 //! `liza discover`: something else needs doing; the planner decides.
 
 use clap::ValueEnum;
-use liza_core::Command;
-use liza_core::ids::TaskId;
-use liza_core::notes;
+use liza_core::model::{TaskId, notes};
+use liza_core::protocol::{Command, Discover};
 
 use super::context::Context;
 use super::error::CommandError;
@@ -68,12 +67,12 @@ pub(super) fn run(args: Args, context: &Context) -> Result<Reply, CommandError> 
         Urgency::Immediate => (notes::Urgency::Immediate, "the planner is woken"),
         Urgency::Deferred => (notes::Urgency::Deferred, "the planner looks at it next time"),
     };
-    let command = Command::Discover {
+    let command = Command::from(Discover {
         task: args.task,
         description: args.desc.read()?,
         severity,
         urgency,
         recommendation: Text::read_some(args.recommendation)?,
-    };
+    });
     context.submit_and_tell(command, |reply| format!("{}: {when}", word(reply, "discovery")))
 }

@@ -6,7 +6,7 @@ use std::ops::Range;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use liza_core::ids::TaskId;
+use liza_core::model::TaskId;
 use liza_store::{Conflicts, guessed_base, merge_edit, task_range};
 use serde_json::json;
 

@@ -1,8 +1,7 @@
 //! `liza edit-task`: the planner completes or corrects a task that nobody has begun.
 
-use liza_core::Command;
-use liza_core::command::TaskEdit;
-use liza_core::ids::TaskId;
+use liza_core::model::TaskId;
+use liza_core::protocol::{Command, EditTask, TaskEdit};
 
 use super::context::Context;
 use super::error::CommandError;
@@ -52,8 +51,10 @@ pub(super) fn run(args: Args, context: &Context) -> Result<Reply, CommandError> 
         depends_on: args.depends.map(|tasks| tasks.0),
     };
     let name = task.clone();
-    context.submit_and_tell(Command::EditTask { task, edit }, |reply| match word(reply, "status").as_str() {
-        "DRAFT" => format!("{name} is changed; liza finalize {name} makes it claimable"),
-        status => format!("{name} is changed; it is {status}"),
+    context.submit_and_tell(Command::from(EditTask { task, edit }), |reply| {
+        match word(reply, "status").as_str() {
+            "DRAFT" => format!("{name} is changed; liza finalize {name} makes it claimable"),
+            status => format!("{name} is changed; it is {status}"),
+        }
     })
 }

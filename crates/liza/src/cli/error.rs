@@ -4,8 +4,7 @@
 
 use std::path::Path;
 
-use liza_core::Refusal;
-use liza_core::ids::IdError;
+use liza_core::model::{IdError, Refusal};
 use liza_store::StoreError;
 use serde_json::Value;
 

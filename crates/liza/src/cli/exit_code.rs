@@ -1,6 +1,6 @@
 //! The exit codes, in one place. Nothing else in the program knows a number.
 
-use liza_core::refusal::Class;
+use liza_core::model::RefusalClass;
 
 /// How the program ends.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -40,12 +40,12 @@ impl Exit {
     }
 }
 
-impl From<Class> for Exit {
-    fn from(class: Class) -> Self {
+impl From<RefusalClass> for Exit {
+    fn from(class: RefusalClass) -> Self {
         match class {
-            Class::Refused => Exit::Refused,
-            Class::Inconsistent => Exit::Inconsistent,
-            Class::Stop => Exit::Stop,
+            RefusalClass::Refused => Exit::Refused,
+            RefusalClass::Inconsistent => Exit::Inconsistent,
+            RefusalClass::Stop => Exit::Stop,
         }
     }
 }

@@ -1,7 +1,7 @@
 //! `liza finalize`: drafts become claimable, all together or not at all.
 
-use liza_core::Command;
-use liza_core::ids::TaskId;
+use liza_core::model::TaskId;
+use liza_core::protocol::{Command, Finalize};
 
 use super::context::Context;
 use super::error::CommandError;
@@ -25,7 +25,7 @@ pub(super) struct Args {
 
 /// Runs it.
 pub(super) fn run(args: Args, context: &Context) -> Result<Reply, CommandError> {
-    let command = Command::Finalize { tasks: args.tasks };
+    let command = Command::from(Finalize { tasks: args.tasks });
     context.submit_and_tell(command, |reply| {
         format!("UNCLAIMED now, ready for coders: {}", word(reply, "tasks"))
     })

@@ -1,6 +1,6 @@
 //! `liza get`: what a path names on the blackboard.
 
-use liza_core::value::Value;
+use liza_core::model::Value;
 use serde_json::json;
 
 use super::context::Context;

@@ -1,9 +1,8 @@
 //! `liza goal`: what the human wants, and whether it is reached.
 
 use clap::Subcommand;
-use liza_core::Command;
-use liza_core::board::Section;
-use liza_core::goal::Goal;
+use liza_core::model::{Goal, Section};
+use liza_core::protocol::{AbortGoal, Command, CompleteGoal, NewGoal};
 use serde_json::json;
 
 use super::context::Context;
@@ -51,7 +50,7 @@ pub(super) fn run(args: Args, context: &Context) -> Result<Reply, CommandError> 
     match args.verb.unwrap_or(Verb::Show) {
         Verb::Show => show(context),
         Verb::Complete => complete(context),
-        Verb::Abort => context.submit_and_tell(Command::AbortGoal, |_| {
+        Verb::Abort => context.submit_and_tell(Command::from(AbortGoal), |_| {
             "the goal is ABORTED: every agent stops now; liza goal new \"GOAL\" starts over".into()
         }),
         Verb::New(new) => state_anew(new, context),
@@ -60,7 +59,7 @@ pub(super) fn run(args: Args, context: &Context) -> Result<Reply, CommandError> 
 
 fn complete(context: &Context) -> Result<Reply, CommandError> {
     let project = context.project()?;
-    let reply = context.submit_and_tell_in(&project, Command::CompleteGoal, |_| {
+    let reply = context.submit_and_tell_in(&project, Command::from(CompleteGoal), |_| {
         "the goal is COMPLETED; merging the integration branch is yours, liza goal new \"GOAL\" goes on"
             .into()
     })?;
@@ -76,7 +75,7 @@ fn state_anew(new: New, context: &Context) -> Result<Reply, CommandError> {
     if let Some(missing) = spec_ref.as_ref().filter(|spec| !spec::exists(project.root(), spec)) {
         return Err(spec::missing(missing));
     }
-    let command = Command::NewGoal { description: new.goal.read()?, spec_ref };
+    let command = Command::from(NewGoal { description: new.goal.read()?, spec_ref });
     // The last figures go to the archive with the sprint, unless the caller wants nothing written but this.
     if context.if_revision.is_none() {
         recount(&project, context)?;

@@ -3,9 +3,7 @@
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
-use liza_core::board::State;
-use liza_core::ids::TaskId;
-use liza_core::record::Status;
+use liza_core::model::{State, Status, TaskId};
 use serde_json::json;
 
 use super::context::Context;
@@ -76,7 +74,7 @@ pub(super) fn run(args: &Args, context: &Context) -> Result<Reply, CommandError>
 fn nodes(state: &State) -> Vec<Node> {
     let board = &state.board;
     let needs: BTreeMap<&TaskId, &[TaskId]> =
-        board.heads().map(|head| (&head.id, head.depends_on.as_slice())).collect();
+        board.summaries().map(|head| (&head.id, head.depends_on.as_slice())).collect();
     let mut layers = BTreeMap::new();
     for id in needs.keys() {
         layer(id, &needs, &mut layers, 0);
@@ -85,7 +83,7 @@ fn nodes(state: &State) -> Vec<Node> {
         let record = board.body(id).ok().map(|body| &body.record);
         record.and_then(|record| record.description.clone()).unwrap_or_default()
     };
-    let live = board.heads().map(|head| Node {
+    let live = board.summaries().map(|head| Node {
         id: head.id.clone(),
         label: described(&head.id),
         status: head.status,

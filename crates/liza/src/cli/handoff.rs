@@ -1,9 +1,7 @@
 //! `liza handoff`: a session whose context is used up leaves its knowledge to the next.
 
-use liza_core::Command;
-use liza_core::agent::Role;
-use liza_core::command::HandoffNotes;
-use liza_core::ids::TaskId;
+use liza_core::model::{Role, TaskId};
+use liza_core::protocol::{Command, HandoffNotes, WriteHandoff};
 
 use crate::git::Untracked;
 use crate::project::Project;
@@ -62,7 +60,7 @@ pub(super) fn run(args: Args, context: &Context) -> Result<Reply, CommandError> 
     let coder = context.actor()?.agent().is_some_and(|agent| agent.role() == Role::Coder);
     let dirty = if coder { uncommitted(&project, &task)? } else { Vec::new() };
     let name = task.clone();
-    context.submit_and_tell_in(&project, Command::Handoff { task, notes, dirty }, |_| {
+    context.submit_and_tell_in(&project, Command::from(WriteHandoff { task, notes, dirty }), |_| {
         format!("the next session on {name} will read your notes; stop now with exit code 42")
     })
 }

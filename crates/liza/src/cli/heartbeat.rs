@@ -1,8 +1,7 @@
 //! `liza heartbeat`: an agent is alive.
 
-use liza_core::Command;
-use liza_core::ids::AgentId;
-use liza_core::time::Seconds;
+use liza_core::model::{AgentId, Seconds};
+use liza_core::protocol::{Command, Heartbeat};
 
 use super::context::Context;
 use super::error::CommandError;
@@ -26,6 +25,7 @@ pub(super) fn run(args: &Args, context: &Context) -> Result<Reply, CommandError>
     let agent = args.agent;
     let actor = context.actor()?;
     let generation = actor.generation().filter(|_| actor.agent() == Some(agent));
-    let command = Command::Heartbeat { agents: vec![(agent, generation)], length: args.length.map(Seconds) };
+    let command =
+        Command::from(Heartbeat { agents: vec![(agent, generation)], length: args.length.map(Seconds) });
     context.submit_and_tell(command, |reply| format!("{agent} has until {}", word(reply, "lease_expires")))
 }

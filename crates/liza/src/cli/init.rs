@@ -6,13 +6,10 @@ use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
-use liza_core::board::{Loaded, State};
-use liza_core::config::Config;
-use liza_core::event::{LogAction, LogEntry, one_line};
-use liza_core::goal::{Alignment, Goal, GoalStatus};
-use liza_core::ids::{Revision, Sha};
-use liza_core::sprint::Sprint;
-use liza_core::time::Timestamp;
+use liza_core::model::{
+    Alignment, Config, Goal, GoalStatus, Loaded, LogAction, LogEntry, Revision, Sha, Sprint, State, Timestamp,
+};
+use liza_core::text::one_line;
 use liza_store::Store;
 use serde_json::json;
 

@@ -9,7 +9,7 @@ use std::io::{self, Read as _};
 use std::path::Path;
 use std::str::FromStr;
 
-use liza_core::ids::{IdError, TaskId};
+use liza_core::model::{IdError, TaskId};
 
 use super::error::CommandError;
 

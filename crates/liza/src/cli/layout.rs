@@ -6,8 +6,7 @@
 use std::io::IsTerminal as _;
 
 use anstyle::{AnsiColor, Style};
-use liza_core::record::Usage;
-use liza_core::time::{Seconds, Timestamp};
+use liza_core::model::{Seconds, Timestamp, Usage};
 use unicode_width::{UnicodeWidthChar as _, UnicodeWidthStr as _};
 
 /// Headings.
@@ -46,7 +45,7 @@ pub(super) fn width(text: &str) -> usize {
 
 /// White space folded and control characters left out.
 pub(super) fn one_line(text: &str) -> String {
-    liza_core::event::one_line(text, usize::MAX)
+    liza_core::text::one_line(text, usize::MAX)
 }
 
 /// One line of at most that many columns; what is cut ends with an ellipsis.

@@ -7,8 +7,9 @@ use std::io;
 use std::os::fd::AsFd as _;
 use std::process::{Command, Stdio};
 
-use liza_core::by_hand::ByHand;
-use liza_core::event::{LogAction, LogEntry, one_line};
+use liza_core::model::{LogAction, LogEntry};
+use liza_core::protocol::manual_edit::ManualEdit;
+use liza_core::text::one_line;
 use liza_store::{Guard, HELD_ENV, StoreError, Typing};
 use serde_json::json;
 
@@ -183,7 +184,7 @@ pub(super) fn held<'p>(
     verb: &'static str,
 ) -> Result<Guard<'p>, CommandError> {
     let (actor, halt, if_revision) = (context.actor()?, project.halt(), context.if_revision);
-    let guard = project.store().lock()?.held_to(ByHand { actor, now: now(), halt, if_revision, verb });
+    let guard = project.store().lock()?.held_to(ManualEdit { actor, now: now(), halt, if_revision, verb });
     context.tell_notices(guard.notices());
     Ok(guard)
 }

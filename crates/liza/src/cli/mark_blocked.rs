@@ -1,7 +1,7 @@
 //! `liza mark-blocked`: a task cannot go on without a decision.
 
-use liza_core::Command;
-use liza_core::ids::TaskId;
+use liza_core::model::TaskId;
+use liza_core::protocol::{Command, MarkBlocked};
 
 use super::context::Context;
 use super::error::CommandError;
@@ -33,12 +33,12 @@ pub(super) struct Args {
 /// Runs it.
 pub(super) fn run(args: Args, context: &Context) -> Result<Reply, CommandError> {
     let name = args.task.clone();
-    let command = Command::MarkBlocked {
+    let command = Command::from(MarkBlocked {
         task: args.task,
         reason: Text::read_some(args.reason)?.unwrap_or_default(),
         questions: Text::read_all(args.questions)?,
         attempted: Text::read_all(args.attempted)?,
-    };
+    });
     context.submit_and_tell(command, |_| {
         format!("{name} is BLOCKED; the planner decides: unblock-task, supersede-task or abandon-task")
     })

@@ -1,7 +1,7 @@
 //! `liza note`: the human has something to say to the agents.
 
-use liza_core::Command;
-use liza_core::ids::TaskId;
+use liza_core::model::TaskId;
+use liza_core::protocol::{Command, WriteNote};
 
 use super::context::Context;
 use super::error::CommandError;
@@ -25,6 +25,6 @@ pub(super) struct Args {
 /// Runs it.
 pub(super) fn run(args: Args, context: &Context) -> Result<Reply, CommandError> {
     let whom = args.to.as_ref().map_or("everybody".to_owned(), |task| format!("whoever works on {task}"));
-    let command = Command::Note { message: args.text.read()?, to: args.to };
+    let command = Command::from(WriteNote { message: args.text.read()?, to: args.to });
     context.submit_and_tell(command, |_| format!("noted, for {whom}"))
 }

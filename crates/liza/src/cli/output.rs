@@ -3,7 +3,7 @@
 use std::io::{self, Write};
 
 use anstream::{AutoStream, ColorChoice};
-use liza_core::value::{Fields, Value};
+use liza_core::model::{Fields, Value};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use serde_json::json;
 

@@ -1,7 +1,7 @@
 //! `liza pause`: everybody stops for a while.
 
-use liza_core::Command;
-use liza_core::value::Value;
+use liza_core::model::Value;
+use liza_core::protocol::{Command, Pause};
 
 use super::context::Context;
 use super::error::CommandError;
@@ -17,7 +17,7 @@ pub(super) struct Args {}
 
 /// Runs it.
 pub(super) fn run(context: &Context) -> Result<Reply, CommandError> {
-    context.submit_and_tell(Command::Pause, |reply| match reply.get("changed") {
+    context.submit_and_tell(Command::from(Pause), |reply| match reply.get("changed") {
         Some(Value::Bool(false)) => "paused already; liza resume goes on".to_owned(),
         _ => "paused: nothing new starts, running sessions come to an end; liza resume goes on".to_owned(),
     })

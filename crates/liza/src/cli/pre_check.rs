@@ -1,8 +1,7 @@
 //! `liza pre-check`: the coder says what it is about to do.
 
-use liza_core::Command;
-use liza_core::command::Intent;
-use liza_core::ids::TaskId;
+use liza_core::model::TaskId;
+use liza_core::protocol::{Command, Intent, PreCheck};
 
 use super::context::Context;
 use super::error::CommandError;
@@ -46,7 +45,7 @@ pub(super) fn run(args: Args, context: &Context) -> Result<Reply, CommandError> 
         files: Text::read_all(args.files)?,
     };
     let name = args.task.clone();
-    let command = Command::PreCheck { task: args.task, intent };
+    let command = Command::from(PreCheck { task: args.task, intent });
     context.submit_and_tell(command, |_| {
         format!("noted in the history of {name}; go on, then: liza submit-for-review {name} COMMIT")
     })

@@ -2,8 +2,8 @@
 
 use std::io::IsTerminal as _;
 
-use liza_core::Command;
-use liza_core::ids::AgentId;
+use liza_core::model::AgentId;
+use liza_core::protocol::{Command, Register};
 
 use super::context::Context;
 use super::error::CommandError;
@@ -28,7 +28,7 @@ pub(super) struct Args {
 pub(super) fn run(args: Args, context: &Context) -> Result<Reply, CommandError> {
     let agent = args.agent;
     let terminal = args.terminal.unwrap_or_else(this_terminal);
-    context.submit_and_tell(Command::Register { agent, terminal, proven_dead: None }, |reply| {
+    context.submit_and_tell(Command::from(Register { agent, terminal, proven_dead: None }), |reply| {
         let (generation, until) = (word(reply, "generation"), word(reply, "lease_expires"));
         format!(
             "{agent} is registered, with a lease until {until}\n\

@@ -1,9 +1,8 @@
 //! `liza release-claim`: the human takes a claim away.
 
 use clap::ValueEnum;
-use liza_core::Command;
-use liza_core::command::ClaimRole;
-use liza_core::ids::TaskId;
+use liza_core::model::TaskId;
+use liza_core::protocol::{ClaimRole, Command, ReleaseClaim};
 
 use super::context::Context;
 use super::error::CommandError;
@@ -54,7 +53,7 @@ pub(super) fn run(args: Args, context: &Context) -> Result<Reply, CommandError> 
     };
     let name = args.task.clone();
     let reason = Text::read_some(args.reason)?;
-    let command = Command::ReleaseClaim { task: args.task, role, force: args.force, reason };
+    let command = Command::from(ReleaseClaim { task: args.task, role, force: args.force, reason });
     context.submit_and_tell(command, |reply| match word(reply, "status").as_str() {
         "READY_FOR_REVIEW" => format!("{name} is free for another code reviewer"),
         status => format!("{name} is {status}, free for another coder"),

@@ -1,6 +1,6 @@
 //! `liza resolve`: the human has settled what the circuit breaker found.
 
-use liza_core::Command;
+use liza_core::protocol::{Command, Resolve};
 
 use super::context::Context;
 use super::error::CommandError;
@@ -21,6 +21,6 @@ pub(super) struct Args {
 
 /// Runs it.
 pub(super) fn run(args: Args, context: &Context) -> Result<Reply, CommandError> {
-    let command = Command::Resolve { resolution: args.resolution.read()? };
+    let command = Command::from(Resolve { resolution: args.resolution.read()? });
     context.submit_and_tell(command, |_| "resolved: the checkpoint is over, work goes on".to_owned())
 }

@@ -1,8 +1,7 @@
 //! `liza resume`: everybody goes on after PAUSE or CHECKPOINT.
 
-use liza_core::Command;
-use liza_core::sprint::DECISIONS;
-use liza_core::value::{Fields, Value};
+use liza_core::model::{DECISIONS, Fields, Value};
+use liza_core::protocol::{Command, Resume};
 
 use super::context::Context;
 use super::error::CommandError;
@@ -30,7 +29,7 @@ pub(super) struct Args {
 /// Runs it.
 pub(super) fn run(args: Args, context: &Context) -> Result<Reply, CommandError> {
     let project = context.project()?;
-    let command = Command::Resume { decision: args.decision, note: Text::read_some(args.note)? };
+    let command = Command::from(Resume { decision: args.decision, note: Text::read_some(args.note)? });
     let reply = context.submit_and_tell_in(&project, command, told)?;
     // What a person has given up during the look may have been the last of it.
     Ok(and_complete_sprint(&project, context, reply))

@@ -2,8 +2,8 @@
 
 use std::path::PathBuf;
 
-use liza_core::Command;
-use liza_core::board::Section;
+use liza_core::model::Section;
+use liza_core::protocol::{Command, WriteRetro};
 use serde_json::json;
 
 use crate::project::{Project, now};
@@ -59,7 +59,7 @@ pub(super) fn run(args: &Args, context: &Context) -> Result<Reply, CommandError>
 }
 
 fn keep(project: &Project, context: &Context, sprint: &str, text: &str) -> Result<Reply, CommandError> {
-    let done = context.submit(project, Command::Retrospective { text: text.to_owned() })?;
+    let done = context.submit(project, Command::from(WriteRetro { text: text.to_owned() }))?;
     // The figures that the page shows are those that are kept; they can be counted again at any time.
     let _ = recount(project, context);
     let told = format!("the retrospective of {sprint} is kept; liza sprint show prints it");

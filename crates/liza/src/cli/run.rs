@@ -5,11 +5,8 @@ use std::io::ErrorKind;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use liza_core::State;
-use liza_core::agent::Actor;
-use liza_core::goal::GoalStatus;
-use liza_core::time::Seconds;
-use liza_core::view::Progress;
+use liza_core::model::{Actor, GoalStatus, Seconds, State};
+use liza_core::watch::view::Progress;
 use serde_json::json;
 
 use crate::contracts::VISION;

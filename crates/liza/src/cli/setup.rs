@@ -7,7 +7,7 @@ use std::io;
 use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
 
-use liza_core::board::Section;
+use liza_core::model::Section;
 use serde_json::json;
 
 use crate::contracts;

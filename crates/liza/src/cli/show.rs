@@ -1,13 +1,9 @@
 //! `liza show`: everything about one task, and the next right command.
 
-use liza_core::Refusal;
-use liza_core::board::State;
-use liza_core::event::{EventName, HistoryEvent};
-use liza_core::ids::TaskId;
-use liza_core::record::{TaskRecord, Usage};
-use liza_core::time::Seconds;
-use liza_core::value::{Fields, Value};
-use liza_core::view::{Lease, TaskView, view};
+use liza_core::model::{
+    EventName, Fields, HistoryEvent, Refusal, Seconds, State, TaskId, TaskRecord, Usage, Value,
+};
+use liza_core::watch::view::{LeaseView, TaskView, view};
 use serde_json::json;
 
 use crate::project::{Project, now};
@@ -89,7 +85,7 @@ impl Page<'_> {
     }
 
     fn needed_by(&self) -> Vec<&TaskId> {
-        let heads = self.state.board.heads();
+        let heads = self.state.board.summaries();
         heads.filter(|head| head.depends_on.contains(&self.task.id)).map(|head| &head.id).collect()
     }
 
@@ -161,7 +157,7 @@ impl Page<'_> {
     /// Who has it, where, at which commit.
     fn standing(&self) -> Vec<String> {
         let (record, task) = (self.record, self.task);
-        let lease = |lease: Option<Lease>| match lease.map(|lease| lease.left) {
+        let lease = |lease: Option<LeaseView>| match lease.map(|lease| lease.left) {
             Some(left @ 0..) => format!(", lease runs {} more", Seconds(left.unsigned_abs())),
             Some(left) => format!(", lease ended {}", ago(Seconds(left.unsigned_abs()))),
             None => String::new(),

@@ -1,6 +1,6 @@
 //! `liza spec-change`: the human changed a specification.
 
-use liza_core::Command;
+use liza_core::protocol::{Command, RecordSpecChange};
 
 use super::context::Context;
 use super::error::CommandError;
@@ -26,10 +26,10 @@ pub(super) struct Args {
 /// Runs it.
 pub(super) fn run(args: Args, context: &Context) -> Result<Reply, CommandError> {
     let text = format!("the change of {} is logged", args.spec);
-    let command = Command::SpecChange {
+    let command = Command::from(RecordSpecChange {
         spec: args.spec,
         change: args.change.read()?,
         triggered_by: args.triggered_by.read()?,
-    };
+    });
     context.submit_and_tell(command, |_| text)
 }

@@ -3,11 +3,9 @@
 use std::str::FromStr;
 
 use clap::Subcommand;
-use liza_core::Command;
-use liza_core::board::{Section, State};
-use liza_core::metrics::sprint_metrics;
-use liza_core::sprint::{Decision, Sprint};
-use liza_core::time::{Seconds, Timestamp};
+use liza_core::model::{Decision, Seconds, Section, Sprint, State, Timestamp};
+use liza_core::protocol::{Command, NewSprint, SetDeadline};
+use liza_core::rules::metrics::sprint_metrics;
 use serde_json::json;
 
 use crate::project::now;
@@ -94,7 +92,7 @@ fn begin_next(context: &Context) -> Result<Reply, CommandError> {
         complete_sprint(&project, context);
         recount(&project, context)?;
     }
-    context.submit_and_tell_in(&project, Command::NewSprint, |reply| {
+    context.submit_and_tell_in(&project, Command::from(NewSprint), |reply| {
         format!("{} has begun; the last one is in .liza/archive/", word(reply, "sprint"))
     })
 }
@@ -105,7 +103,7 @@ fn set_deadline(time: When, context: &Context) -> Result<Reply, CommandError> {
         When::At(time) => Some(time),
         When::In(length) => Some(now() + length),
     };
-    context.submit_and_tell(Command::SetDeadline { deadline }, |_| match deadline {
+    context.submit_and_tell(Command::from(SetDeadline { deadline }), |_| match deadline {
         Some(time) => format!("the sprint stops for a look at {time}"),
         None => "the sprint has no deadline".to_owned(),
     })
@@ -164,7 +162,7 @@ fn retrospective(sprint: &Sprint) -> Vec<String> {
 }
 
 fn plan(state: &State, sprint: &Sprint) -> String {
-    let line = |mark: &str, id: &liza_core::ids::TaskId| {
+    let line = |mark: &str, id: &liza_core::model::TaskId| {
         let status = state.board.status(id).map_or("?".to_owned(), |status| status.to_string());
         format!("  {status:<18}  {id}{mark}")
     };

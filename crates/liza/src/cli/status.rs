@@ -2,14 +2,11 @@
 
 use std::collections::BTreeSet;
 
-use liza_core::agent::Role;
-use liza_core::alarm::INVALID_STATE;
-use liza_core::goal::GoalStatus;
-use liza_core::ids::TaskId;
-use liza_core::record::Status;
-use liza_core::time::Seconds;
-use liza_core::view::{
-    AgentView, Alert, Lease, Liveness, Phase, SprintView, Stop, TaskView, View, Waiting, view,
+use liza_core::model::{GoalStatus, Role, Seconds, Status, TaskId};
+use liza_core::watch::alarms::INVALID_STATE;
+use liza_core::watch::view::{
+    AgentView, Alert, LeaseView, Liveness, SprintView, StopView, TaskPhase, TaskView, UnmetDependency, View,
+    view,
 };
 
 use crate::project::now;
@@ -116,7 +113,7 @@ fn needs(view: &View, columns: usize, all: bool) -> Vec<String> {
     let news: Vec<&Alert> =
         view.alerts.iter().filter(|alert| alert.kind != INVALID_STATE && !again(alert)).collect();
     let told = |task: &TaskView| news.iter().any(|alert| alert.task.as_ref() == Some(&task.id));
-    let broken = view.tasks.iter().filter(|task| task.phase == Phase::Stuck && !told(task));
+    let broken = view.tasks.iter().filter(|task| task.phase == TaskPhase::Stuck && !told(task));
     matters.extend(broken.map(|task| stuck(task, columns)));
     let mut seen: BTreeSet<&TaskId> = BTreeSet::new();
     let fresh = news.iter().filter(|alert| alert.task.as_ref().is_none_or(|task| seen.insert(task)));
@@ -148,7 +145,7 @@ fn invalid(view: &View, columns: usize) -> Option<Vec<String>> {
     Some(lines)
 }
 
-fn stopped(view: &View, stop: &Stop, columns: usize) -> Vec<String> {
+fn stopped(view: &View, stop: &StopView, columns: usize) -> Vec<String> {
     let since = view.now.since(stop.since);
     let (what, step) = match stop.file {
         "ABORT" => ("everything has been stopped for good", "liza goal new \"…\""),
@@ -213,18 +210,18 @@ fn brief(text: &str, columns: usize) -> Vec<String> {
     lines.into_iter().map(|line| format!("     {line}")).collect()
 }
 
-const GROUPS: [(Phase, &str); 5] = [
-    (Phase::Working, "IN WORK"),
-    (Phase::Reviewing, "IN REVIEW"),
-    (Phase::Ready, "READY"),
-    (Phase::Waiting, "WAITING"),
-    (Phase::Draft, "DRAFT"),
+const GROUPS: [(TaskPhase, &str); 5] = [
+    (TaskPhase::Working, "IN WORK"),
+    (TaskPhase::Reviewing, "IN REVIEW"),
+    (TaskPhase::Ready, "READY"),
+    (TaskPhase::UnmetDependency, "WAITING"),
+    (TaskPhase::Draft, "DRAFT"),
 ];
 
 fn tasks(view: &View, columns: usize, all: bool) -> Vec<String> {
     let mut lines = Vec::new();
     let names =
-        view.tasks.iter().filter(|task| task.phase != Phase::Over).map(|task| width(task.id.as_str()));
+        view.tasks.iter().filter(|task| task.phase != TaskPhase::Over).map(|task| width(task.id.as_str()));
     let name = names.max().unwrap_or(0).min(columns / 3);
     for (phase, title) in GROUPS {
         let rows: Vec<&TaskView> = view.tasks.iter().filter(|task| task.phase == phase).collect();
@@ -261,7 +258,7 @@ fn facts(task: &TaskView) -> Vec<String> {
     let mut facts = Vec::new();
     let at_it = task.owner.map(|owner| owner.to_string());
     match task.phase {
-        Phase::Working => {
+        TaskPhase::Working => {
             facts.extend(at_it);
             if task.status == Some(Status::Rejected) {
                 facts.push("sent back".to_owned());
@@ -272,21 +269,21 @@ fn facts(task: &TaskView) -> Vec<String> {
             }
             facts.extend(task.lease.map(lease));
         }
-        Phase::Reviewing if task.status == Some(Status::Approved) => {
+        TaskPhase::Reviewing if task.status == Some(Status::Approved) => {
             facts.push("approved, to be merged".to_owned())
         }
-        Phase::Reviewing => match at_it.filter(|_| task.lease.is_some_and(|lease| lease.left >= 0)) {
+        TaskPhase::Reviewing => match at_it.filter(|_| task.lease.is_some_and(|lease| lease.left >= 0)) {
             Some(reviewer) => {
                 facts.push(reviewer);
                 facts.extend(task.lease.map(lease));
             }
             None => facts.push("waits for a code reviewer".to_owned()),
         },
-        Phase::Waiting => {
+        TaskPhase::UnmetDependency => {
             let names: Vec<String> = task.waits_for.iter().map(waiting).collect();
             facts.push(format!("after {}", names.join(", ")));
         }
-        Phase::Ready => {
+        TaskPhase::Ready => {
             match task.status {
                 Some(Status::Rejected) => facts.push("sent back".to_owned()),
                 Some(Status::IntegrationFailed) => facts.push("merge failed".to_owned()),
@@ -295,7 +292,7 @@ fn facts(task: &TaskView) -> Vec<String> {
             }
             facts.push(format!("P{}", task.priority));
         }
-        Phase::Draft | Phase::Stuck | Phase::Over => {}
+        TaskPhase::Draft | TaskPhase::Stuck | TaskPhase::Over => {}
     }
     if task.handoff_pending {
         facts.push("handoff".to_owned());
@@ -305,7 +302,7 @@ fn facts(task: &TaskView) -> Vec<String> {
 }
 
 /// What comes first; what will never come is said to be so.
-fn waiting(waiting: &Waiting) -> String {
+fn waiting(waiting: &UnmetDependency) -> String {
     match waiting.status {
         Some(status @ (Status::Abandoned | Status::Superseded)) => format!("{} ({status})", waiting.task),
         None => format!("{} (unknown)", waiting.task),
@@ -323,7 +320,7 @@ fn waiting(waiting: &Waiting) -> String {
     }
 }
 
-fn lease(lease: Lease) -> String {
+fn lease(lease: LeaseView) -> String {
     match lease.left {
         left @ 0.. => format!("{} left", length(left)),
         left => format!("ended {} ago", length(left)),
@@ -332,7 +329,7 @@ fn lease(lease: Lease) -> String {
 
 /// What is over: counted, and named where there is room or where it was asked for.
 fn over(view: &View, name: usize, columns: usize, all: bool) -> Vec<String> {
-    let done: Vec<&TaskView> = view.tasks.iter().filter(|task| task.phase == Phase::Over).collect();
+    let done: Vec<&TaskView> = view.tasks.iter().filter(|task| task.phase == TaskPhase::Over).collect();
     if done.is_empty() && view.archived == 0 {
         return Vec::new();
     }

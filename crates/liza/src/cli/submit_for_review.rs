@@ -1,6 +1,6 @@
 //! `liza submit-for-review`: the coder says that it is done, at exactly one commit.
 
-use liza_core::ids::{Sha, TaskId};
+use liza_core::model::{Sha, TaskId};
 
 use super::context::Context;
 use super::error::CommandError;

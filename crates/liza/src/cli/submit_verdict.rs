@@ -2,8 +2,8 @@
 
 use std::path::PathBuf;
 
-use liza_core::command::Verdict;
-use liza_core::ids::TaskId;
+use liza_core::model::TaskId;
+use liza_core::protocol::Verdict;
 
 use super::context::Context;
 use super::error::CommandError;

@@ -1,7 +1,7 @@
 //! `liza supersede-task`: the planner replaces a task by others.
 
-use liza_core::Command;
-use liza_core::ids::TaskId;
+use liza_core::model::TaskId;
+use liza_core::protocol::{Command, SupersedeTask};
 
 use super::context::Context;
 use super::error::CommandError;
@@ -37,12 +37,12 @@ pub(super) struct Args {
 pub(super) fn run(args: Args, context: &Context) -> Result<Reply, CommandError> {
     let names = args.by.0.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ");
     let name = args.task.clone();
-    let command = Command::Supersede {
+    let command = Command::from(SupersedeTask {
         task: args.task,
         by: args.by.0,
         reason: args.reason.read()?,
         root_cause: args.root_cause.read()?,
         summary: Text::read_some(args.summary)?,
-    };
+    });
     context.submit_and_tell(command, |_| format!("{name} is SUPERSEDED; ready for coders: {names}"))
 }

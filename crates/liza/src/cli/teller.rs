@@ -5,7 +5,7 @@
 use std::io::{self, IsTerminal as _, Write as _};
 use std::sync::{Mutex, PoisonError};
 
-use liza_core::agent::Role;
+use liza_core::model::Role;
 
 use crate::project::now;
 use crate::supervisor::{Line, Weight};

@@ -1,7 +1,7 @@
 //! `liza unblock-task`: the planner lets a blocked task go on.
 
-use liza_core::Command;
-use liza_core::ids::TaskId;
+use liza_core::model::TaskId;
+use liza_core::protocol::{Command, UnblockTask};
 
 use super::context::Context;
 use super::error::CommandError;
@@ -41,12 +41,12 @@ pub(super) fn run(args: Args, context: &Context) -> Result<Reply, CommandError> 
         (false, true) => "another coder goes on in its worktree",
         (false, false) => "another coder starts afresh",
     };
-    let command = Command::Unblock {
+    let command = Command::from(UnblockTask {
         task: args.task,
         reset_cycles: args.reset_cycles,
         same_coder: args.same_coder,
         keep_worktree: args.keep_worktree,
         assessment: Text::read_some(args.assessment)?,
-    };
+    });
     context.submit_and_tell(command, |reply| format!("{name} is {}: {who}", word(reply, "status")))
 }

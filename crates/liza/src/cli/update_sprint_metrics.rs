@@ -1,7 +1,8 @@
 //! `liza update-sprint-metrics`: the sprint's figures, computed anew.
 
-use liza_core::Command;
-use liza_core::metrics::{Metrics, sprint_metrics};
+use liza_core::model::Metrics;
+use liza_core::protocol::{Command, CompleteSprint, UpdateSprintMetrics};
+use liza_core::rules::metrics::sprint_metrics;
 use serde_json::json;
 
 use crate::project::Project;
@@ -27,14 +28,18 @@ pub(super) fn run(context: &Context) -> Result<Reply, CommandError> {
 pub(super) fn recount(project: &Project, context: &Context) -> Result<(Metrics, u64), CommandError> {
     // From a snapshot: counting through all histories is nothing to do under the lock.
     let metrics = sprint_metrics(&project.store().snapshot()?);
-    let done = project.submit(context.actor()?, None, Command::UpdateMetrics { metrics: metrics.clone() })?;
+    let done = project.submit(
+        context.actor()?,
+        None,
+        Command::from(UpdateSprintMetrics { metrics: metrics.clone() }),
+    )?;
     Ok((metrics, done.revision.0))
 }
 
 /// Ends the sprint where its last task has come to its end, with its last figures; gives the revision that then
 /// stands. Refused as long as the sprint is not complete, and to agents: then their supervisor does it.
 pub(super) fn complete_sprint(project: &Project, context: &Context) -> Option<u64> {
-    let done = project.submit(context.actor().ok()?, None, Command::CompleteSprint).ok()?;
+    let done = project.submit(context.actor().ok()?, None, Command::from(CompleteSprint)).ok()?;
     // The figures can be counted again at any time.
     Some(recount(project, context).map_or(done.revision.0, |(_, revision)| revision))
 }

@@ -186,8 +186,8 @@ fn tell(look: &Look, context: &Context) {
 
 fn coloured(alert: &Alert) -> String {
     let style = match alert.level {
-        liza_core::alarm::Level::Critical => RED,
-        liza_core::alarm::Level::Warning => YELLOW,
+        liza_core::watch::alarms::AlarmLevel::Critical => RED,
+        liza_core::watch::alarms::AlarmLevel::Warning => YELLOW,
     };
     paint(style, &alert.line())
 }

@@ -1,6 +1,6 @@
 //! `liza wt-create`: a task's worktree, made or mended by hand.
 
-use liza_core::ids::TaskId;
+use liza_core::model::TaskId;
 
 use super::context::Context;
 use super::error::CommandError;

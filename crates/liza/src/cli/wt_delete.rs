@@ -1,7 +1,7 @@
 //! `liza wt-delete`: takes away a worktree that nobody needs.
 
-use liza_core::Command;
-use liza_core::ids::TaskId;
+use liza_core::model::TaskId;
+use liza_core::protocol::{Command, DeleteWorktree};
 
 use super::context::Context;
 use super::error::CommandError;
@@ -21,7 +21,7 @@ pub(super) struct Args {
 /// Runs it.
 pub(super) fn run(args: Args, context: &Context) -> Result<Reply, CommandError> {
     let name = args.task.clone();
-    context.submit_and_tell(Command::DeleteWorktree { task: args.task }, |_| {
+    context.submit_and_tell(Command::from(DeleteWorktree { task: args.task }), |_| {
         format!("the worktree and the branch of {name} are gone")
     })
 }

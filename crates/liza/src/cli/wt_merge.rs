@@ -1,6 +1,6 @@
 //! `liza wt-merge`: an approved commit goes to the integration branch.
 
-use liza_core::ids::TaskId;
+use liza_core::model::TaskId;
 
 use super::context::Context;
 use super::error::CommandError;

@@ -7,7 +7,7 @@ use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
-use liza_core::agent::Role;
+use liza_core::model::Role;
 
 /// Universal rules, mode selection gate, tiers of invariants.
 pub const CORE: &str = include_str!("CORE.md");

@@ -9,7 +9,7 @@ use std::process::{Command, ExitStatus, Stdio};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
-use liza_core::ids::Sha;
+use liza_core::model::Sha;
 
 use super::error::GitError;
 use super::repo::Repo;

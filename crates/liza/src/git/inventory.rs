@@ -5,7 +5,7 @@
 use std::collections::BTreeMap;
 use std::fs;
 
-use liza_core::ids::{Sha, TaskId};
+use liza_core::model::{Sha, TaskId};
 
 use super::error::GitError;
 use super::refs::Branch;

@@ -5,7 +5,7 @@
 use std::fmt;
 use std::str::FromStr;
 
-use liza_core::ids::TaskId;
+use liza_core::model::TaskId;
 
 /// A text that git would not take as a branch name.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]

@@ -8,7 +8,7 @@ use std::io::Write;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
-use liza_core::ids::{Sha, TaskId, Worktree};
+use liza_core::model::{Sha, TaskId, Worktree};
 
 use super::error::GitError;
 use super::refs::Branch;

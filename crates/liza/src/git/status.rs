@@ -4,7 +4,7 @@
 
 use std::path::{Path, PathBuf};
 
-use liza_core::ids::Sha;
+use liza_core::model::Sha;
 
 use super::error::GitError;
 use super::repo::{Repo, path};

@@ -7,7 +7,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use liza_core::ids::{Sha, TaskId};
+use liza_core::model::{Sha, TaskId};
 
 use super::error::GitError;
 use super::refs::Branch;

@@ -2,13 +2,8 @@
 
 use std::path::Path;
 
-use liza_core::State;
-use liza_core::agent::Role;
-use liza_core::command::MergeFailure;
-use liza_core::event::EventName;
-use liza_core::ids::TaskId;
-use liza_core::record::TaskRecord;
-use liza_core::refusal::Refusal;
+use liza_core::model::{EventName, Refusal, Role, State, TaskId, TaskRecord};
+use liza_core::protocol::MergeFailure;
 
 use super::context::{
     fact, facts, handoff_for, history, last, note_is_for, open_rejection, spec, write_handoff, write_notes,

@@ -2,13 +2,9 @@
 
 use std::path::Path;
 
-use liza_core::State;
-use liza_core::agent::Role;
-use liza_core::event::{EventName, HistoryEvent};
-use liza_core::ids::{AgentId, TaskId};
-use liza_core::notes::{Handoff, HumanNote, SpecChange};
-use liza_core::record::TaskRecord;
-use liza_core::value::Value;
+use liza_core::model::{
+    AgentId, EventName, Handoff, HistoryEvent, HumanNote, Role, SpecChange, State, TaskId, TaskRecord, Value,
+};
 
 use super::page::{Page, inline, path};
 

@@ -12,13 +12,9 @@ mod reviewer;
 
 use std::path::PathBuf;
 
-use liza_core::State;
-use liza_core::agent::Role;
-use liza_core::command::MergeFailure;
-use liza_core::ids::{AgentId, TaskId};
-use liza_core::refusal::Refusal;
-use liza_core::time::Timestamp;
-use liza_core::trigger::Trigger;
+use liza_core::model::{AgentId, Refusal, Role, State, TaskId, Timestamp};
+use liza_core::protocol::MergeFailure;
+use liza_core::rules::triggers::Trigger;
 
 use crate::contracts::Contract;
 use page::Page;

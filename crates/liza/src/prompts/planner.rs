@@ -1,14 +1,11 @@
 //! `=== PLANNING CONTEXT ===`: why the planner was woken, how the sprint stands, and what waits for a decision.
 
-use liza_core::State;
-use liza_core::agent::Role;
-use liza_core::board::Head;
-use liza_core::event::{EventName, one_line};
-use liza_core::ids::TaskId;
-use liza_core::notes::{Discovery, Urgency};
-use liza_core::record::{Status, TaskRecord};
-use liza_core::task::{EXHAUSTED, REVIEW_DEADLOCK};
-use liza_core::trigger::{Trigger, TriggerKind};
+use liza_core::model::{
+    Discovery, EventName, MAX_FAILED_CODERS, REVIEW_DEADLOCK, Role, State, Status, TaskId, TaskRecord,
+    TaskSummary, Urgency,
+};
+use liza_core::rules::triggers::{Trigger, TriggerKind};
+use liza_core::text::one_line;
 
 use super::Brief;
 use super::context::{fact, facts, history, last, spec, write_handoff, write_notes};
@@ -92,9 +89,10 @@ fn write_goal(page: &mut Page, state: &State, brief: &Brief) {
 fn write_sprint(page: &mut Page, state: &State) {
     let board = &state.board;
     let count =
-        |statuses: &[Status]| board.heads().filter(|head| statuses.iter().any(|s| head.is(*s))).count();
-    let exhausted =
-        |head: &&Head| !head.status.is_some_and(Status::is_terminal) && head.failed_by.len() >= EXHAUSTED;
+        |statuses: &[Status]| board.summaries().filter(|head| statuses.iter().any(|s| head.is(*s))).count();
+    let exhausted = |head: &&TaskSummary| {
+        !head.status.is_some_and(Status::is_terminal) && head.failed_by.len() >= MAX_FAILED_CODERS
+    };
     let pressing = discoveries(state).filter(|found| found.is_pressing()).count();
     page.gap();
     match board.sprint.ready() {
@@ -115,7 +113,7 @@ fn write_sprint(page: &mut Page, state: &State) {
         ("unclaimed", count(&[Status::Unclaimed])),
         ("blocked", count(&[Status::Blocked])),
         ("integration_failed", count(&[Status::IntegrationFailed])),
-        ("hypothesis_exhausted", board.heads().filter(exhausted).count()),
+        ("hypothesis_exhausted", board.summaries().filter(exhausted).count()),
         ("immediate_discoveries", pressing),
         ("draft", count(&[Status::Draft])),
         ("abandoned_or_superseded", count(&[Status::Abandoned, Status::Superseded])),
@@ -124,7 +122,7 @@ fn write_sprint(page: &mut Page, state: &State) {
         page.line(format!("{name}: {number}"));
     }
     let drafts: Vec<String> =
-        board.heads().filter(|head| head.is(Status::Draft)).map(|head| head.id.to_string()).collect();
+        board.summaries().filter(|head| head.is(Status::Draft)).map(|head| head.id.to_string()).collect();
     if !drafts.is_empty() {
         page.line(format!(
             "DRAFTS left by an earlier session (complete and finalize them, or abandon them): {}",
@@ -162,7 +160,7 @@ fn write_blocked(page: &mut Page, state: &State, brief: &Brief) {
         page.list("Tried", record.attempted.as_deref().unwrap_or_default());
         let failed: Vec<String> = record.failed_by.iter().flatten().map(ToString::to_string).collect();
         if !failed.is_empty() {
-            let note = if failed.len() >= EXHAUSTED {
+            let note = if failed.len() >= MAX_FAILED_CODERS {
                 " (HYPOTHESIS_EXHAUSTED: it cannot be unblocked)"
             } else {
                 ""

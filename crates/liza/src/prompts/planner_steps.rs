@@ -1,6 +1,6 @@
 //! What the planner has to do, for each thing that can wake it.
 
-use liza_core::trigger::{Trigger, TriggerKind};
+use liza_core::rules::triggers::{Trigger, TriggerKind};
 
 /// Which instructions are needed.
 pub(super) struct Kinds {

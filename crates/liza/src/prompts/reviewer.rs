@@ -2,12 +2,7 @@
 
 use std::path::Path;
 
-use liza_core::State;
-use liza_core::agent::Role;
-use liza_core::event::EventName;
-use liza_core::ids::TaskId;
-use liza_core::record::TaskRecord;
-use liza_core::refusal::Refusal;
+use liza_core::model::{EventName, Refusal, Role, State, TaskId, TaskRecord};
 
 use super::Brief;
 use super::context::{

@@ -9,9 +9,7 @@
 //!     planner: claude
 //! ```
 
-use liza_core::agent::Role;
-use liza_core::config::Config;
-use liza_core::value::{Fields, Value};
+use liza_core::model::{Config, Fields, Role, Value};
 
 use super::builtin::{self, NAMES};
 use super::usage::Stream;

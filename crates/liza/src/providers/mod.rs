@@ -9,9 +9,7 @@ pub mod usage;
 
 use std::path::{Path, PathBuf};
 
-use liza_core::agent::Role;
-use liza_core::config::Config;
-use liza_core::ids::{AgentId, TaskId};
+use liza_core::model::{AgentId, Config, Role, TaskId};
 
 use crate::sys::process::find_program;
 

@@ -4,8 +4,7 @@
 //! kind of stream has a reader of its own here. Output is not to be trusted: a line that makes no sense is passed
 //! over, sums saturate, nothing can fail. No words are looked for in ordinary output.
 
-use liza_core::agent::HAND_OVER_AT;
-use liza_core::record::Usage;
+use liza_core::model::{HANDOFF_AT, Usage};
 use serde::{Deserialize, Serialize};
 
 /// A longer line is no event that anybody writes; it is passed over without being kept.
@@ -52,7 +51,7 @@ pub struct Measured {
 impl Measured {
     /// Whether the session should hand over.
     pub fn is_used_up(&self) -> bool {
-        self.context_percent.is_some_and(|percent| percent >= HAND_OVER_AT)
+        self.context_percent.is_some_and(|percent| percent >= HANDOFF_AT)
     }
 
     /// Counts one event.

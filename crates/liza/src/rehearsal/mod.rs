@@ -19,7 +19,7 @@ mod steps;
 use std::io;
 use std::path::{Path, PathBuf};
 
-use liza_core::ids::Sha;
+use liza_core::model::Sha;
 
 use crate::git::GitError;
 

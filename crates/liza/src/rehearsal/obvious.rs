@@ -1,7 +1,7 @@
 //! What a session does that no scene is written for: the obvious right thing, so that any story ends well.
 
-use liza_core::task::HUMAN_OVERRIDE;
-use liza_core::trigger::TriggerKind;
+use liza_core::model::HUMAN_OVERRIDE;
+use liza_core::rules::triggers::TriggerKind;
 
 use super::prompt::{Assigned, Planning, Review, Waiting, Wake};
 use super::stage::Stage;

@@ -5,9 +5,8 @@
 use std::fs::{self, OpenOptions};
 use std::io::Write as _;
 
-use liza_core::agent::Role;
-use liza_core::effect::HaltFile;
-use liza_core::trigger::TriggerKind;
+use liza_core::model::{Role, StopFile};
+use liza_core::rules::triggers::TriggerKind;
 
 use super::playbook::{Playbook, Scene, When};
 use super::prompt::{Job, Planning, Wake};
@@ -18,7 +17,7 @@ use super::{Done, Halt, RehearsalError, obvious, steps};
 const STOP: u8 = 42;
 
 /// The files that halt everybody, the strongest first.
-const HALTS: [HaltFile; 3] = [HaltFile::Abort, HaltFile::Checkpoint, HaltFile::Pause];
+const HALTS: [StopFile; 3] = [StopFile::Abort, StopFile::Checkpoint, StopFile::Pause];
 
 /// What a scene's condition is held against.
 struct Moment {

@@ -6,8 +6,8 @@ use std::fmt;
 use std::marker::PhantomData;
 use std::path::{Path, PathBuf};
 
-use liza_core::agent::Role;
-use liza_core::trigger::TriggerKind;
+use liza_core::model::Role;
+use liza_core::rules::triggers::TriggerKind;
 use liza_store::yaml::{self, YamlError};
 use serde::de::{Deserialize, Deserializer, Error as _};
 

@@ -5,9 +5,8 @@
 use std::path::PathBuf;
 use std::str::FromStr;
 
-use liza_core::agent::Role;
-use liza_core::ids::{AgentId, Sha, TaskId};
-use liza_core::trigger::TriggerKind;
+use liza_core::model::{AgentId, Role, Sha, TaskId};
+use liza_core::rules::triggers::TriggerKind;
 
 /// Why a text is not a prompt that can be played.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]

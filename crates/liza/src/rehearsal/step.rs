@@ -5,7 +5,7 @@
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
-use liza_core::agent::Role;
+use liza_core::model::Role;
 
 /// One thing that an agent does.
 #[derive(Debug, Clone, serde::Deserialize)]

@@ -2,8 +2,7 @@
 //!
 //! Drawn with characters, so that it reads in any pager; the same figures as a Mermaid chart for viewers that know it.
 
-use liza_core::sprint::Sprint;
-use liza_core::time::{Seconds, Timestamp};
+use liza_core::model::{Seconds, Sprint, Timestamp};
 
 use super::tasks::SprintTask;
 

@@ -1,6 +1,6 @@
 //! What to look at before going on, and what can be decided, with the commands to type.
 
-use liza_core::board::State;
+use liza_core::model::State;
 
 /// What to look at.
 pub(super) fn questions(state: &State) -> Vec<String> {

@@ -2,12 +2,8 @@
 //!
 //! Says what happened, not what it means. What was learned is for the human to write.
 
-use liza_core::board::State;
-use liza_core::event::EventName;
-use liza_core::metrics::{Metrics, sprint_metrics};
-use liza_core::record::Status;
-use liza_core::sprint::Sprint;
-use liza_core::time::{Seconds, Timestamp};
+use liza_core::model::{EventName, Metrics, Seconds, Sprint, State, Status, Timestamp};
+use liza_core::rules::metrics::sprint_metrics;
 use liza_store::yaml;
 
 use crate::project::Project;
@@ -177,7 +173,7 @@ impl<'a> Page<'a> {
 
     fn spec_changes(&self) -> Vec<String> {
         let changes = self.state.journal.spec_changes.iter().filter(|change| self.lately(change.timestamp));
-        let line = |change: &liza_core::notes::SpecChange| {
+        let line = |change: &liza_core::model::SpecChange| {
             let why =
                 change.triggered_by.as_deref().map(|why| format!(" (because of {})", self.ink.text(why, 60)));
             let what = self.ink.text(&change.change, 160);
@@ -189,7 +185,7 @@ impl<'a> Page<'a> {
     fn discoveries(&self) -> Vec<String> {
         let all = self.state.board.discovered.ready().into_iter().flatten();
         let new = all.filter(|discovery| discovery.created.is_none_or(|created| self.lately(created)));
-        let line = |discovery: &liza_core::notes::Discovery| {
+        let line = |discovery: &liza_core::model::Discovery| {
             let end = discovery
                 .converted_to_task
                 .as_ref()
@@ -200,7 +196,7 @@ impl<'a> Page<'a> {
     }
 
     fn decisions(&self) -> Vec<String> {
-        let line = |decision: &liza_core::sprint::Decision| {
+        let line = |decision: &liza_core::model::Decision| {
             let note = decision.note.as_deref().map(|note| format!(": {}", self.ink.text(note, 200)));
             let what = self.ink.text(&decision.decision, 30);
             format!("- {} {what}{}", decision.timestamp, note.unwrap_or_default())

@@ -6,15 +6,11 @@ use std::fs::{self, File};
 use std::io::{self, Write as _};
 use std::path::PathBuf;
 
-use liza_core::board::State;
-use liza_core::breaker::BreakerStatus;
-use liza_core::event::EventName;
-use liza_core::metrics::{Metrics, sprint_metrics};
-use liza_core::notes::{Anomaly, Discovery, Urgency};
-use liza_core::record::Status;
-use liza_core::sprint::Sprint;
-use liza_core::task::EXHAUSTED;
-use liza_core::time::Timestamp;
+use liza_core::model::{
+    Anomaly, BreakerStatus, Discovery, EventName, MAX_FAILED_CODERS, Metrics, Sprint, State, Status,
+    Timestamp, Urgency,
+};
+use liza_core::rules::metrics::sprint_metrics;
 use liza_store::Logged;
 
 use crate::project::Project;
@@ -286,7 +282,7 @@ impl Page<'_> {
             lines.push(format!("  - Failed by: {}", failed.join(", ")));
         }
         let id = &task.id;
-        if failed.len() >= EXHAUSTED {
+        if failed.len() >= MAX_FAILED_CODERS {
             lines.push(format!(
                 "  - Its framing is presumed wrong: `liza supersede-task {id}` or `liza abandon-task {id}`"
             ));
@@ -334,7 +330,7 @@ impl Page<'_> {
     }
 
     fn row(&self, task: &SprintTask<'_>, counted: bool) -> Vec<String> {
-        let id = liza_core::event::one_line(task.id.as_str(), 40);
+        let id = liza_core::text::one_line(task.id.as_str(), 40);
         let some = |figure: Option<String>| figure.unwrap_or_else(|| NOTHING.to_owned());
         let known = task.record.is_some();
         let mut row = vec![
@@ -407,7 +403,7 @@ impl Page<'_> {
         let started = self.sprint.timeline.started;
         let changes = self.state.journal.spec_changes.iter();
         let of_sprint = changes.filter(|change| started.is_none_or(|started| change.timestamp >= started));
-        let line = |change: &liza_core::notes::SpecChange| {
+        let line = |change: &liza_core::model::SpecChange| {
             format!("- {}: {}", self.ink.text(&change.spec, 80), self.ink.text(&change.change, 160))
         };
         capped(of_sprint.map(line).collect(), LIST_MAX)
@@ -446,7 +442,7 @@ impl Page<'_> {
     }
 
     fn decisions(&self) -> Vec<String> {
-        let line = |decision: &liza_core::sprint::Decision| {
+        let line = |decision: &liza_core::model::Decision| {
             let note = decision.note.as_deref().map(|note| format!(": {}", self.ink.text(note, 200)));
             let what = self.ink.text(&decision.decision, 30);
             format!("- {} {what}{}", decision.timestamp, note.unwrap_or_default())

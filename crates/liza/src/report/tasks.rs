@@ -2,13 +2,10 @@
 
 use std::collections::BTreeSet;
 
-use liza_core::board::State;
-use liza_core::event::{EventName, HistoryEvent};
-use liza_core::ids::TaskId;
-use liza_core::record::{Status, TaskRecord, Usage};
-use liza_core::sprint::{Sprint, planned_with_replacements};
-use liza_core::time::{Seconds, Timestamp};
-use liza_core::value::Value;
+use liza_core::model::{
+    EventName, HistoryEvent, Seconds, Sprint, State, Status, TaskId, TaskRecord, Timestamp, Usage, Value,
+};
+use liza_core::rules::sprint::planned_with_replacements;
 
 /// One task of the sprint.
 #[derive(Debug, Clone)]

@@ -1,7 +1,6 @@
 //! Who is in the team: as the command line says, else as the config says, else two coders and a code reviewer.
 
-use liza_core::agent::Role;
-use liza_core::config::Config;
+use liza_core::model::{Config, Role};
 
 use crate::providers::{Provider, ProviderError, count};
 use crate::supervisor::Post;

@@ -2,8 +2,8 @@
 
 use std::time::{Duration, Instant};
 
-use liza_core::State;
-use liza_core::alarm::INVALID_STATE;
+use liza_core::model::State;
+use liza_core::watch::alarms::INVALID_STATE;
 
 use crate::project::now;
 use crate::supervisor::{Attendant, Attended, Line, Weight};

@@ -1,9 +1,7 @@
 //! How far a team is, in one line.
 
-use liza_core::State;
-use liza_core::agent::AgentStatus;
-use liza_core::time::Seconds;
-use liza_core::view::Progress;
+use liza_core::model::{AgentStatus, Seconds, State};
+use liza_core::watch::view::Progress;
 
 /// The line for people who look now and then.
 pub fn progress_line(state: &State, worked: Seconds) -> String {

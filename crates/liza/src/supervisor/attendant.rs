@@ -9,7 +9,7 @@ use std::sync::mpsc::{RecvTimeoutError, Sender, channel};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
-use liza_core::State;
+use liza_core::model::State;
 
 use super::event::{Event, Line, Weight};
 

@@ -7,14 +7,18 @@ use std::sync::PoisonError;
 use std::sync::mpsc::Sender;
 use std::thread;
 
-use liza_core::agent::{Actor, AgentStatus, Role};
-use liza_core::ids::{AgentId, Generation, TaskId};
-use liza_core::metrics::sprint_metrics;
-use liza_core::notes::AnomalyType;
-use liza_core::supervise::{Ending, GRACEFUL, Next, Session as Judged, after_session};
-use liza_core::trigger::Trigger;
-use liza_core::value::{Fields, Value};
-use liza_core::{Command, State};
+use liza_core::model::{
+    Actor, AgentId, AgentStatus, AnomalyType, Fields, Generation, Role, State, TaskId, Value,
+};
+use liza_core::protocol::{
+    Command, CompleteSprint, Deregister, Heartbeat, LogAnomaly, MarkTriggersSeen, RecordUsage, Register,
+    SetStatus, TakeHandoff, UpdateSprintMetrics,
+};
+use liza_core::rules::metrics::sprint_metrics;
+use liza_core::rules::triggers::Trigger;
+use liza_core::watch::supervise::{
+    AfterSession, EXIT_RESTART, EndedSession as Judged, SessionEnd, after_session,
+};
 
 use crate::effects::{remove_worktree, run_halts, to_remove};
 use crate::project::Project;
@@ -45,7 +49,7 @@ pub(super) enum Errand {
     /// Judge a session that has ended, and write down what follows.
     Judge {
         session: Judged,
-        ending: Ending,
+        ending: SessionEnd,
         triggers: Vec<String>,
         checkout: Option<String>,
         account: Account,
@@ -113,7 +117,7 @@ impl Runner {
                 Ok(judged)
             }
             Errand::Show(status) => {
-                self.submit(&Command::SetStatus { agent: self.who.agent, status })?;
+                self.submit(&Command::from(SetStatus { agent: self.who.agent, status }))?;
                 Ok(Outcome::Shown)
             }
             Errand::Leave => Ok(Outcome::Left(self.leave().err())),
@@ -148,7 +152,7 @@ impl Runner {
             notes.extend(report.settled.iter().map(|finding| tell("settled", finding)));
             notes.extend(report.left.iter().map(|finding| tell("could not settle", finding)));
         }
-        self.submit(&Command::SetStatus { agent: self.who.agent, status: AgentStatus::Idle })?;
+        self.submit(&Command::from(SetStatus { agent: self.who.agent, status: AgentStatus::Idle }))?;
         // Whoever had ended the last task may have been killed before it could end the sprint.
         self.complete_sprint();
         Ok(Outcome::Ready(notes))
@@ -171,11 +175,11 @@ impl Runner {
 
     /// Ends the sprint where it has come to its end; refused as long as it has not.
     fn complete_sprint(&self) {
-        if self.submit(&Command::CompleteSprint).is_ok()
+        if self.submit(&Command::from(CompleteSprint)).is_ok()
             && let Ok(state) = self.project.store().snapshot()
         {
             // The archive keeps the last figures; a failure is made good by the next count.
-            let _ = self.submit(&Command::UpdateMetrics { metrics: sprint_metrics(&state) });
+            let _ = self.submit(&Command::from(UpdateSprintMetrics { metrics: sprint_metrics(&state) }));
         }
     }
 
@@ -201,9 +205,9 @@ impl Runner {
     fn start_on(&mut self, task: &TaskId) -> Result<Outcome, Trouble> {
         let state = self.project.look()?;
         let job = job_for(&self.project, &state, &self.who, task)?;
-        let pending = state.board.head(task).is_some_and(|head| head.handoff_pending);
+        let pending = state.board.summary(task).is_some_and(|head| head.handoff_pending);
         if pending {
-            self.submit(&Command::TakeHandoff { task: task.clone() })?;
+            self.submit(&Command::from(TakeHandoff { task: task.clone() }))?;
         }
         let (session, follower) = prepare::start(&self.project, &state, &self.who, &job)?;
         self.follower = Some(follower);
@@ -211,7 +215,7 @@ impl Runner {
     }
 
     fn plan(&mut self, triggers: Vec<Trigger>) -> Result<Outcome, Trouble> {
-        self.submit(&Command::SetStatus { agent: self.who.agent, status: AgentStatus::Planning })?;
+        self.submit(&Command::from(SetStatus { agent: self.who.agent, status: AgentStatus::Planning }))?;
         let state = self.project.look()?;
         let job = Job::Plan { triggers };
         let (session, follower) = prepare::start(&self.project, &state, &self.who, &job)?;
@@ -222,7 +226,7 @@ impl Runner {
     fn judge(
         &self,
         session: &Judged,
-        ending: Ending,
+        ending: SessionEnd,
         triggers: Vec<String>,
         checkout: Option<&str>,
     ) -> Result<Outcome, Trouble> {
@@ -247,7 +251,7 @@ impl Runner {
 
     /// Whether a code reviewer has come to the end of its tries at a task.
     fn at_limit(&self, command: &Command, reply: &Fields, notes: &mut Vec<String>) -> bool {
-        if !matches!(command, Command::CountExit { .. }) {
+        if !matches!(command, Command::CountExit(_)) {
             return false;
         }
         let number = |key: &str| match reply.get(key) {
@@ -262,13 +266,13 @@ impl Runner {
     fn after_planning(
         &self,
         state: &State,
-        ending: Ending,
+        ending: SessionEnd,
         triggers: Vec<String>,
         checkout: Option<&str>,
         notes: &mut Vec<String>,
     ) -> Result<(), Trouble> {
-        if matches!(ending, Ending::Code(0 | GRACEFUL)) {
-            self.submit(&Command::SeeTriggers { keys: triggers })?;
+        if matches!(ending, SessionEnd::Code(0 | EXIT_RESTART)) {
+            self.submit(&Command::from(MarkTriggersSeen { keys: triggers }))?;
         }
         let after = prepare::checkout(&self.project, state);
         if let (Some(before), Some(after)) = (checkout, after)
@@ -277,9 +281,13 @@ impl Runner {
             let what = "the project's own checkout changed during a planning session";
             notes.push(format!("ALERT: {what}"));
             let details = Fields::from_iter([("deviation".to_owned(), Value::from(what))]);
-            self.submit(&Command::Anomaly { kind: AnomalyType::ScopeDeviation, task: None, details })?;
+            self.submit(&Command::from(LogAnomaly {
+                kind: AnomalyType::ScopeDeviation,
+                task: None,
+                details,
+            }))?;
         }
-        self.submit(&Command::SetStatus { agent: self.who.agent, status: AgentStatus::Waiting })?;
+        self.submit(&Command::from(SetStatus { agent: self.who.agent, status: AgentStatus::Waiting }))?;
         // The planner may have given up the last task, and its own session kept the sprint open.
         self.complete_sprint();
         Ok(())
@@ -293,18 +301,18 @@ impl Runner {
         if used.events <= booked.events {
             return Ok(());
         }
-        self.submit(&Command::RecordUsage {
+        self.submit(&Command::from(RecordUsage {
             agent: self.who.agent,
             task: account.task.clone(),
             usage: used.usage.since(&booked.usage),
             context_percent: used.context_percent,
-        })?;
+        }))?;
         *booked = used.clone();
         Ok(())
     }
 
     fn leave(&self) -> Result<(), Trouble> {
-        match self.submit(&Command::Deregister { agent: self.who.agent }) {
+        match self.submit(&Command::from(Deregister { agent: self.who.agent })) {
             // Another's registration is not ours to remove.
             Ok(_) | Err(Trouble::Fenced(_)) => Ok(()),
             Err(trouble) => Err(trouble),
@@ -333,7 +341,7 @@ fn renew(project: &Project, team: &[(AgentId, Generation)]) -> Result<(), Troubl
     let mut renewed = Ok(());
     for (agent, generation) in team {
         let agents = team.iter().map(|(agent, generation)| (*agent, Some(*generation))).collect();
-        let command = Command::Heartbeat { agents, length: None };
+        let command = Command::from(Heartbeat { agents, length: None });
         renewed = match project.submit(Actor::Supervisor(*agent, *generation), None, command) {
             Ok(outcome) => outcome.refusal.map_or(Ok(()), |refusal| Err(refusal.into())),
             Err(error) => Err(error.into()),
@@ -345,8 +353,8 @@ fn renew(project: &Project, team: &[(AgentId, Generation)]) -> Result<(), Troubl
     renewed
 }
 
-/// The next thing to do after [`Next`], in words.
-pub(super) fn in_words(next: &Next) -> String {
+/// The next thing to do after [`AfterSession`], in words.
+pub(super) fn in_words(next: &AfterSession) -> String {
     match (next.progress, next.pause.0) {
         (true, _) => "done".to_owned(),
         (false, 0) => "stopped".to_owned(),
@@ -358,7 +366,7 @@ pub(super) fn in_words(next: &Next) -> String {
 
 #[cfg(test)]
 mod tests {
-    use liza_core::board::Loaded;
+    use liza_core::model::Loaded;
 
     use super::*;
     use crate::project::now;
@@ -369,17 +377,17 @@ mod tests {
 
     fn project(root: &std::path::Path) -> Project {
         let (mut state, now) = (State::default(), now());
-        state.board.revision = liza_core::ids::Revision(1);
+        state.board.revision = liza_core::model::Revision(1);
         let goal = serde_json::json!({"id": "goal-1", "description": "x", "status": "IN_PROGRESS"});
         state.board.goal = Loaded::Ready(serde_json::from_value(goal).unwrap());
         state.board.agents = Loaded::Ready(Default::default());
         state.board.config = Loaded::Ready(Default::default());
-        state.board.sprint = Loaded::Ready(liza_core::sprint::Sprint::begin(1, "goal-1", now));
+        state.board.sprint = Loaded::Ready(liza_core::model::Sprint::begin(1, "goal-1", now));
         state.board.circuit_breaker = Loaded::Ready(Default::default());
         state.board.discovered = Loaded::Ready(Vec::new());
         state.board.handoff = Loaded::Ready(Default::default());
         let [agent, action, detail] = ["human", "goal_created", "x"].map(str::to_owned);
-        let log = liza_core::event::LogEntry { timestamp: now, agent, action, task: None, detail };
+        let log = liza_core::model::LogEntry { timestamp: now, agent, action, task: None, detail };
         liza_store::Store::create(root, &state, &log).unwrap();
         Project::open(root).unwrap()
     }
@@ -391,12 +399,12 @@ mod tests {
         let project = project(folder.path());
         let register = |name: &str| {
             let agent: AgentId = name.parse().unwrap();
-            let command = Command::Register { agent, terminal: String::new(), proven_dead: None };
+            let command = Command::from(Register { agent, terminal: String::new(), proven_dead: None });
             let done = project.submit(Actor::Human, None, command).unwrap();
             (agent, Generation(done.revision.0))
         };
         let (lost, here) = (register("planner-1"), register("coder-1"));
-        let _ = project.submit(Actor::Human, None, Command::Deregister { agent: lost.0 }).unwrap();
+        let _ = project.submit(Actor::Human, None, Command::from(Deregister { agent: lost.0 })).unwrap();
         assert_eq!(renew(&project, &[lost, here]), Ok(()));
         assert!(matches!(renew(&project, &[lost]), Err(Trouble::Fenced(_))));
     }

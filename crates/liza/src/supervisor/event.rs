@@ -1,7 +1,7 @@
 //! Everything that a supervisor waits for, as one type; and what it tells people.
 
-use liza_core::ids::{AgentId, TaskId};
-use liza_core::supervise::Next;
+use liza_core::model::{AgentId, TaskId};
+use liza_core::watch::supervise::AfterSession;
 
 use super::order::Report;
 use super::session::Session;
@@ -44,7 +44,7 @@ pub(super) enum Outcome {
     /// A session was judged.
     Judged {
         /// What follows.
-        next: Next,
+        next: AfterSession,
         /// The review that the code reviewer leaves to others from now on.
         leave: Option<TaskId>,
         /// What to tell.

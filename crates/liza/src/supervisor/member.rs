@@ -3,11 +3,9 @@
 use std::sync::{Arc, Mutex};
 use std::time::Instant;
 
-use liza_core::agent::Role;
-use liza_core::command::Halt;
-use liza_core::ids::{AgentId, TaskId};
-use liza_core::supervise::{StopCause, StopReason};
-use liza_core::time::Timestamp;
+use liza_core::model::StopFiles;
+use liza_core::model::{AgentId, Role, TaskId, Timestamp};
+use liza_core::watch::supervise::{StopCause, StopReason};
 
 use crate::providers::Provider;
 use crate::providers::usage::Measured;
@@ -132,7 +130,7 @@ pub(super) enum Phase {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Sight {
     pub(super) edition: u64,
-    pub(super) halt: Halt,
+    pub(super) halt: StopFiles,
     pub(super) errands_done: u64,
 }
 

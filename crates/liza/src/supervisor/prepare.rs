@@ -4,10 +4,8 @@ use std::fs::{self, OpenOptions};
 use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
 
-use liza_core::State;
-use liza_core::agent::Role;
-use liza_core::ids::{AgentId, Generation, TaskId};
-use liza_core::trigger::planner_triggers;
+use liza_core::model::{AgentId, Generation, Role, State, TaskId};
+use liza_core::rules::triggers::planner_triggers;
 
 use crate::contracts::Contract;
 use crate::git::{Repo, Trial, Untracked};

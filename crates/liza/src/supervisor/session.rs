@@ -7,8 +7,7 @@ use std::path::Path;
 use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 use std::sync::mpsc::Sender;
 
-use liza_core::ids::{Revision, TaskId};
-use liza_core::time::Timestamp;
+use liza_core::model::{Revision, TaskId, Timestamp};
 
 use crate::project::now;
 use crate::sys::brood::end_brood_of;

@@ -3,14 +3,11 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use liza_core::agent::{AgentStatus, Role};
-use liza_core::ids::TaskId;
-use liza_core::record::Status;
-use liza_core::supervise::{
-    Ending, Next, Running, Session as Judged, Situation, Step, StopCause, StopReason, StopStep, WaitReason,
-    backoff, is_done, next_step, still_owns, still_registered, stop_step,
+use liza_core::model::{AgentStatus, Role, Status, TaskId, Timestamp};
+use liza_core::watch::supervise::{
+    AfterSession, EndedSession as Judged, RunningSession, SessionEnd, Situation, Step, StopCause, StopReason,
+    StopStep, WaitReason, backoff, is_done, next_step, still_owns, still_registered, stop_step,
 };
-use liza_core::time::Timestamp;
 
 use crate::project::now;
 use crate::providers::usage::Measured;
@@ -36,7 +33,7 @@ impl Team<'_> {
             // What it was at is cut off: without a registration, whatever it still tries is refused.
             Phase::Errand => self.leave(seat, End::Signalled),
             Phase::Leaving(_) => {}
-            Phase::Running(_) => self.watch_over(seat),
+            Phase::RunningSession(_) => self.watch_over(seat),
             Phase::Looking if self.stopping.is_some() => self.leave(seat, End::Signalled),
             Phase::Looking if !self.readable => self.wake_at(seat, Instant::now() + Duration::from_secs(1)),
             Phase::Looking if member.has_seen(&self.sight()) => {}
@@ -174,11 +171,11 @@ impl Team<'_> {
             }
             // Whatever was still under way is void: only the leaving itself counts, and how it ended stays.
             (Phase::Leaving(_) | Phase::Gone(_), _) => {}
-            (Phase::Errand | Phase::Looking | Phase::Running(_), Ok(outcome)) => {
+            (Phase::Errand | Phase::Looking | Phase::RunningSession(_), Ok(outcome)) => {
                 member.went_well(&outcome);
                 self.went_well(seat, outcome);
             }
-            (Phase::Errand | Phase::Looking | Phase::Running(_), Err(trouble)) => {
+            (Phase::Errand | Phase::Looking | Phase::RunningSession(_), Err(trouble)) => {
                 self.went_wrong(seat, trouble);
             }
         }
@@ -209,7 +206,7 @@ impl Team<'_> {
                 self.say(seat, at_work(member.post.role, session.task.as_ref()));
                 let Some(member) = self.members.get_mut(seat) else { return };
                 member.waiting = false;
-                member.phase = Phase::Running(Box::new(Run::new(*session, now(), lease)));
+                member.phase = Phase::RunningSession(Box::new(Run::new(*session, now(), lease)));
             }
             Outcome::Judged { next, leave, notes } => self.judged(seat, &next, leave, notes),
             Outcome::Shown => self.look_from(seat, Instant::now()),
@@ -217,7 +214,7 @@ impl Team<'_> {
         }
     }
 
-    fn judged(&mut self, seat: Seat, next: &Next, leave: Option<TaskId>, notes: Vec<String>) {
+    fn judged(&mut self, seat: Seat, next: &AfterSession, leave: Option<TaskId>, notes: Vec<String>) {
         for note in notes {
             if note.starts_with("ALERT") { self.alert(seat, note) } else { self.say(seat, note) }
         }
@@ -320,14 +317,14 @@ impl Team<'_> {
         let who = &member.who;
         let registered = still_registered(&state, who.agent, who.generation);
         let interactive = member.post.interactive;
-        let Phase::Running(run) = &mut member.phase else { return };
+        let Phase::RunningSession(run) = &mut member.phase else { return };
         run.lease = lease.filter(|_| registered).unwrap_or(run.lease);
         let halted = halt.pause || halt.checkpoint;
         run.halted_since = halted.then(|| run.halted_since.unwrap_or(now));
         // A person ends their own session.
         let done = !interactive && is_done(&state, who.agent, run.session.task.as_ref());
         run.done_since = done.then(|| run.done_since.unwrap_or(now));
-        let running = Running {
+        let running = RunningSession {
             started: run.started,
             lease_expires: run.lease,
             owns_task: registered && still_owns(&state, who.agent, run.session.task.as_ref()),
@@ -380,25 +377,25 @@ impl Team<'_> {
             Report::Flooded { kept } => {
                 return self.alert(seat, format!("floods its output; {} MiB are kept", kept >> 20));
             }
-            Report::Ended { code: Some(code), .. } => Ending::Code(code),
-            Report::Ended { signal, .. } => Ending::Signal(signal.unwrap_or(9)),
+            Report::Ended { code: Some(code), .. } => SessionEnd::Code(code),
+            Report::Ended { signal, .. } => SessionEnd::Signal(signal.unwrap_or(9)),
             Report::Failed { message } => {
                 self.alert(seat, message);
-                Ending::Code(127)
+                SessionEnd::Code(127)
             }
         };
         let Some(member) = self.members.get_mut(seat) else { return };
-        let Phase::Running(run) = &member.phase else { return };
+        let Phase::RunningSession(run) = &member.phase else { return };
         let ending = match run.cause {
-            Some(StopCause::OverTime) => Ending::OverTime,
+            Some(StopCause::OverTime) => SessionEnd::OverTime,
             Some(
                 StopCause::Abort
                 | StopCause::Halt
                 | StopCause::TaskLost
                 | StopCause::LeaseEnding
                 | StopCause::Done,
-            ) => Ending::Stopped,
-            None if run.leaving => Ending::Stopped,
+            ) => SessionEnd::Stopped,
+            None if run.leaving => SessionEnd::Stopped,
             None => ending,
         };
         self.ended(seat, ending);
@@ -407,7 +404,7 @@ impl Team<'_> {
     /// Writes down what a session has used, and says when it should hand over.
     fn measured(&mut self, seat: Seat, measured: Measured) {
         let Some(member) = self.members.get_mut(seat) else { return };
-        let Phase::Running(run) = &mut member.phase else { return };
+        let Phase::RunningSession(run) = &mut member.phase else { return };
         let before = std::mem::replace(&mut run.used, measured);
         errand::book(&self.project, &member.who, run.account());
         if run.used.is_used_up() && !before.is_used_up() {
@@ -416,9 +413,9 @@ impl Team<'_> {
         }
     }
 
-    fn ended(&mut self, seat: Seat, ending: Ending) {
+    fn ended(&mut self, seat: Seat, ending: SessionEnd) {
         let Some(member) = self.members.get_mut(seat) else { return };
-        let Phase::Running(run) = &member.phase else { return };
+        let Phase::RunningSession(run) = &member.phase else { return };
         let judged = Judged {
             agent: member.who.agent,
             task: run.session.task.clone(),
@@ -429,9 +426,11 @@ impl Team<'_> {
         let (triggers, checkout) = (run.session.triggers.clone(), run.session.checkout.clone());
         let account = run.account();
         member.crashes = match ending {
-            Ending::Signal(_) | Ending::OverTime => member.crashes + 1,
-            Ending::Code(code) if !matches!(code, 0 | liza_core::supervise::GRACEFUL) => member.crashes + 1,
-            Ending::Code(_) | Ending::Stopped => 0,
+            SessionEnd::Signal(_) | SessionEnd::OverTime => member.crashes + 1,
+            SessionEnd::Code(code) if !matches!(code, 0 | liza_core::watch::supervise::EXIT_RESTART) => {
+                member.crashes + 1
+            }
+            SessionEnd::Code(_) | SessionEnd::Stopped => 0,
         };
         self.mutter(seat, format!("session ended: {}", how(ending)));
         self.begin(seat, Errand::Judge { session: judged, ending, triggers, checkout, account });
@@ -490,11 +489,11 @@ fn why(cause: StopCause) -> &'static str {
     }
 }
 
-fn how(ending: Ending) -> String {
+fn how(ending: SessionEnd) -> String {
     match ending {
-        Ending::Code(code) => format!("exit {code}"),
-        Ending::Signal(signal) => format!("killed by signal {signal}"),
-        Ending::Stopped => "stopped".to_owned(),
-        Ending::OverTime => "stopped, it ran too long".to_owned(),
+        SessionEnd::Code(code) => format!("exit {code}"),
+        SessionEnd::Signal(signal) => format!("killed by signal {signal}"),
+        SessionEnd::Stopped => "stopped".to_owned(),
+        SessionEnd::OverTime => "stopped, it ran too long".to_owned(),
     }
 }

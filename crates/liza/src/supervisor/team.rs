@@ -9,13 +9,8 @@ use std::sync::mpsc::{Receiver, Sender, channel};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use liza_core::State;
-use liza_core::agent::Role;
-use liza_core::command::Halt;
-use liza_core::config::Config;
-use liza_core::goal::GoalStatus;
-use liza_core::ids::AgentId;
-use liza_core::time::{Seconds, Timestamp};
+use liza_core::model::StopFiles;
+use liza_core::model::{AgentId, Config, GoalStatus, Role, Seconds, State, Timestamp};
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 use signal_hook::iterator::{Handle, Signals};
 
@@ -75,7 +70,7 @@ pub(super) struct Team<'t> {
     /// How many different ones were read.
     pub(super) editions: u64,
     /// The stop files as last seen.
-    pub(super) halt: Halt,
+    pub(super) halt: StopFiles,
     /// Whether any of these may have changed since.
     stale: bool,
     /// Whether the system tells when they change.

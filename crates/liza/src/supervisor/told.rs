@@ -1,17 +1,14 @@
 //! What a session came to, in words for people.
 
-use liza_core::State;
-use liza_core::event::{HistoryEvent, one_line};
-use liza_core::goal::GoalStatus;
-use liza_core::ids::{AgentId, TaskId};
-use liza_core::record::{Status, TaskRecord};
-use liza_core::supervise::Session;
+use liza_core::model::{AgentId, GoalStatus, HistoryEvent, State, Status, TaskId, TaskRecord};
+use liza_core::text::one_line;
+use liza_core::watch::supervise::EndedSession;
 
 /// As much of a reason as a line holds.
 const REASON_MAX: usize = 100;
 
 /// What came of it, where something did.
-pub(super) fn of_session(state: &State, session: &Session, progress: bool) -> Option<String> {
+pub(super) fn of_session(state: &State, session: &EndedSession, progress: bool) -> Option<String> {
     match &session.task {
         None => of_planning(state, session),
         Some(task) if progress => {
@@ -22,11 +19,11 @@ pub(super) fn of_session(state: &State, session: &Session, progress: bool) -> Op
     }
 }
 
-fn of_planning(state: &State, session: &Session) -> Option<String> {
+fn of_planning(state: &State, session: &EndedSession) -> Option<String> {
     if state.board.revision <= session.began_at {
         return None;
     }
-    let open = state.board.heads().filter(|head| !head.status.is_some_and(Status::is_terminal)).count();
+    let open = state.board.summaries().filter(|head| !head.status.is_some_and(Status::is_terminal)).count();
     let all = state.board.tasks.len();
     match state.board.goal.ready().map(|goal| goal.status) {
         Some(GoalStatus::Completed) => Some("the goal is reached".to_owned()),

@@ -1,7 +1,6 @@
 //! What can go wrong for a supervisor, sorted by what follows from it.
 
-use liza_core::Refusal;
-use liza_core::refusal::Class;
+use liza_core::model::{Refusal, RefusalClass};
 use liza_store::StoreError;
 
 use crate::contracts::ContractError;
@@ -40,9 +39,9 @@ impl From<Refusal> for Trouble {
             return Trouble::Fenced(text);
         }
         match refusal.class() {
-            Class::Refused => Trouble::Refused(text),
-            Class::Inconsistent => Trouble::Inconsistent(text),
-            Class::Stop => Trouble::Halted(text),
+            RefusalClass::Refused => Trouble::Refused(text),
+            RefusalClass::Inconsistent => Trouble::Inconsistent(text),
+            RefusalClass::Stop => Trouble::Halted(text),
         }
     }
 }

@@ -2,12 +2,9 @@
 
 use std::path::Path;
 
-use liza_core::alarm::{Alarm, Level};
-use liza_core::board::State;
-use liza_core::event::one_line;
-use liza_core::ids::TaskId;
-use liza_core::record::Status;
-use liza_core::time::Timestamp;
+use liza_core::model::{State, Status, TaskId, Timestamp};
+use liza_core::text::one_line;
+use liza_core::watch::alarms::{Alarm, AlarmLevel};
 use serde_json::{Value, json};
 
 use crate::secrets::Masker;
@@ -24,7 +21,7 @@ pub struct Alert {
     /// When it was noticed.
     pub at: Timestamp,
     /// How loud.
-    pub level: Level,
+    pub level: AlarmLevel,
     /// In the words of the alert, such as `LEASE EXPIRED`.
     pub kind: &'static str,
     /// The task that it is about, where it is about one.
@@ -53,8 +50,8 @@ impl Alert {
     /// `critical` or `warning`.
     pub fn level_name(&self) -> &'static str {
         match self.level {
-            Level::Critical => "critical",
-            Level::Warning => "warning",
+            AlarmLevel::Critical => "critical",
+            AlarmLevel::Warning => "warning",
         }
     }
 
@@ -83,7 +80,7 @@ impl Alert {
 pub(super) fn payload(alert: &Alert, state: &State, root: &Path) -> Value {
     let waited = alert.since.map(|since| alert.at.since(since));
     let open = |status: Option<Status>| !status.is_some_and(Status::is_terminal);
-    let waiting = || state.board.heads().filter(|head| open(head.status));
+    let waiting = || state.board.summaries().filter(|head| open(head.status));
     let named: Vec<Value> = waiting()
         .take(NAMED_MAX)
         .map(|head| json!({"task": head.id, "status": head.status.map(|status| status.to_string())}))

@@ -4,10 +4,8 @@ use std::fs;
 use std::io::{self, ErrorKind};
 use std::path::Path;
 
-use liza_core::alarm::Neglect;
-use liza_core::board::State;
-use liza_core::record::Status;
-use liza_core::time::Timestamp;
+use liza_core::model::{State, Status, Timestamp};
+use liza_core::watch::alarms::StopAge;
 
 use crate::effects::ESCALATION;
 
@@ -31,23 +29,23 @@ pub(super) fn follow(
             Err(_) | Ok(()) => Ok(()),
         };
     };
-    match Neglect::of(now.since(since)) {
-        Some(neglect @ (Neglect::Stuck | Neglect::Forsaken)) if fresh || !path.exists() => {
+    match StopAge::of(now.since(since)) {
+        Some(neglect @ (StopAge::Stuck | StopAge::Forsaken)) if fresh || !path.exists() => {
             replace(&path, &text(state, since, neglect, now))
         }
-        Some(Neglect::Stale | Neglect::Stuck | Neglect::Forsaken) | None => Ok(()),
+        Some(StopAge::Stale | StopAge::Stuck | StopAge::Forsaken) | None => Ok(()),
     }
 }
 
 /// Since when, which sprint, what waits, and the ways on.
-fn text(state: &State, since: Timestamp, neglect: Neglect, now: Timestamp) -> String {
+fn text(state: &State, since: Timestamp, neglect: StopAge, now: Timestamp) -> String {
     let sprint = state.board.sprint.ready().map_or("the sprint", |sprint| sprint.id.as_str());
     let mut lines = vec![
         format!("CHECKPOINT: {sprint} has waited for a human since {since} ({}).", now.since(since)),
         String::new(),
     ];
     let open = |status: Option<Status>| !status.is_some_and(Status::is_terminal);
-    let waiting: Vec<_> = state.board.heads().filter(|head| open(head.status)).collect();
+    let waiting: Vec<_> = state.board.summaries().filter(|head| open(head.status)).collect();
     if waiting.is_empty() {
         lines.push("No task is open.".to_owned());
     } else {
@@ -64,11 +62,11 @@ fn text(state: &State, since: Timestamp, neglect: Neglect, now: Timestamp) -> St
     lines.push("To look:   .liza/sprint_summary.md, liza status".to_owned());
     lines.push("To go on:  liza resume --decision continue   (or remove .liza/CHECKPOINT)".to_owned());
     match neglect {
-        Neglect::Forsaken => lines.push(
+        StopAge::Forsaken => lines.push(
             "To stop:   liza abort. Eight hours have passed: if nobody wants this goal any more, abort it."
                 .to_owned(),
         ),
-        Neglect::Stale | Neglect::Stuck => lines.push("To stop:   liza abort".to_owned()),
+        StopAge::Stale | StopAge::Stuck => lines.push("To stop:   liza abort".to_owned()),
     }
     lines.push(String::new());
     lines.push("Nothing goes on and nothing is given up until you decide.".to_owned());

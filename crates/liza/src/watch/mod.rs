@@ -17,14 +17,12 @@ use std::env;
 use std::sync::Arc;
 use std::time::Duration;
 
-use liza_core::agent::Actor;
-use liza_core::alarm::{self, Alarm, Episodes};
-use liza_core::board::State;
-use liza_core::breaker::{BreakerStatus, analyze};
-use liza_core::config::Config;
-use liza_core::event::one_line;
-use liza_core::time::{Seconds, Timestamp};
-use liza_core::{Command, Request};
+use liza_core::model::{Actor, BreakerStatus, Config, Seconds, State, Timestamp};
+use liza_core::protocol::{Command, RecordAnalysis, Request};
+use liza_core::rules::breaker::analyze;
+use liza_core::text::one_line;
+use liza_core::watch::alarms;
+use liza_core::watch::alarms::{Alarm, Episodes};
 
 use crate::by_files::Reconciler;
 use crate::effects::run_halts_at;
@@ -236,7 +234,7 @@ impl Watcher {
             return Ok(());
         }
         let (command, halt) =
-            (Command::RecordAnalysis { findings: analyze(&self.state) }, self.project.halt());
+            (Command::from(RecordAnalysis { findings: analyze(&self.state) }), self.project.halt());
         let request = Request { actor: Actor::Human, now, halt, if_revision: None, command };
         let outcome = self.project.submit_request(&request).map_err(|error| error.to_string())?;
         run_halts_at(&self.project, &outcome.effects, now).map_err(|error| error.to_string())

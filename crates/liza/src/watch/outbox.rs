@@ -5,8 +5,8 @@ use std::sync::mpsc::{Receiver, Sender, channel};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use liza_core::alarm::Level;
-use liza_core::time::Timestamp;
+use liza_core::model::Timestamp;
+use liza_core::watch::alarms::AlarmLevel;
 use serde_json::Value;
 
 use crate::project::{Project, now};
@@ -77,7 +77,7 @@ impl Outbox {
     /// Shows the alerts, a flood of them as one.
     pub(super) fn notify(&self, alerts: &[Alert]) {
         let Some(desktop) = &self.desktop else { return };
-        let urgent = |alert: &Alert| alert.level == Level::Critical;
+        let urgent = |alert: &Alert| alert.level == AlarmLevel::Critical;
         if alerts.len() > NOTIFIED {
             let lines: Vec<String> = alerts.iter().take(NOTIFIED).map(Alert::line).collect();
             let body = format!("{} alarms\n{}\n…", alerts.len(), lines.join("\n"));

@@ -2,8 +2,8 @@
 //!
 //! Whoever loses the race leaves nothing behind and touches nothing of the winner's. Trying again is the caller's.
 
-use liza_core::Command;
-use liza_core::ids::{AgentId, TaskId};
+use liza_core::model::{AgentId, TaskId};
+use liza_core::protocol::{CancelReservation, ClaimTask, Command, ReserveTask};
 
 use crate::git::{Branch, Ensured};
 
@@ -34,7 +34,7 @@ impl Work<'_> {
         // Before the reservation, so that one without a lock is proof of a claim that died. Where another process
         // has the lock, the rules say whether it is claiming the task or only clearing up after the last coder.
         let early = self.try_task_lock(task)?;
-        let reserved = self.submit(Command::Reserve { task: task.clone(), coder, head })?;
+        let reserved = self.submit(Command::from(ReserveTask { task: task.clone(), coder, head }))?;
         let lock = match early.map_or_else(|| self.task_lock(task), Ok) {
             Ok(lock) => lock,
             Err(error) => {
@@ -60,12 +60,12 @@ impl Work<'_> {
         lock: &FileLock,
     ) -> Result<Claimed, WorkError> {
         let worktree = self.prepare(&reserved.effects, integration, lock)?;
-        let written = self.submit(Command::Claim { task: task.clone(), coder })?;
+        let written = self.submit(Command::from(ClaimTask { task: task.clone(), coder }))?;
         Ok(Claimed { written, worktree })
     }
 
     /// Gives the reservation back. Where that fails it was taken over, or `recover` clears it away.
     fn cancel(&self, task: &TaskId, coder: AgentId) {
-        let _ = self.submit(Command::CancelReservation { task: task.clone(), coder });
+        let _ = self.submit(Command::from(CancelReservation { task: task.clone(), coder }));
     }
 }

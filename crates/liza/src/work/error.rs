@@ -4,8 +4,7 @@ use std::io;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use liza_core::Refusal;
-use liza_core::ids::TaskId;
+use liza_core::model::{Refusal, TaskId};
 use liza_store::StoreError;
 
 use crate::git::{Branch, BranchError, GitError};

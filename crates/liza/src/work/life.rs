@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use liza_core::ids::{AgentId, Generation};
+use liza_core::model::{AgentId, Generation};
 
 use crate::sys::process::this_boot;
 

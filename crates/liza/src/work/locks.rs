@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use liza_core::ids::TaskId;
+use liza_core::model::TaskId;
 
 use super::error::WorkError;
 

@@ -7,12 +7,12 @@ use std::path::{Path, PathBuf};
 use std::thread;
 use std::time::Duration;
 
-use liza_core::Command;
-use liza_core::board::Board;
-use liza_core::command::{Halt, MergeFailure};
-use liza_core::ids::{Sha, TaskId};
-use liza_core::metrics::sprint_metrics;
-use liza_core::record::{Status, TaskRecord};
+use liza_core::model::StopFiles;
+use liza_core::model::{Board, Sha, Status, TaskId, TaskRecord};
+use liza_core::protocol::{
+    BeginMerge, Command, MergeFailure, RecordMerge, RecordMergeFailure, UpdateSprintMetrics,
+};
+use liza_core::rules::metrics::sprint_metrics;
 
 use crate::git::{Branch, IntegrationTest, Merge, MergeNote, Moved, Prepared, Rescue};
 
@@ -68,9 +68,9 @@ impl Work<'_> {
     pub fn merge(&self, task: &TaskId) -> Result<Merged, WorkError> {
         let limit = test_limit(&self.glance(&[])?);
         // Before the wait for others, so that what may not be merged is refused at once.
-        self.submit(Command::BeginMerge { task: task.clone() })?;
+        self.submit(Command::from(BeginMerge { task: task.clone() }))?;
         let lock = FileLock::at(&FileLock::of_merges(self.project.folder()), limit + PATIENCE)?;
-        self.submit(Command::BeginMerge { task: task.clone() })?;
+        self.submit(Command::from(BeginMerge { task: task.clone() }))?;
         let approved = self.approved(task)?;
         let landed = self.land(&approved)?;
         let written = self.record_merge(&approved, &landed)?;
@@ -146,8 +146,8 @@ impl Work<'_> {
 
     /// Asks once more before the branch moves: the test may have taken long. PAUSE does not stop what has begun.
     fn confirm(&self, task: &TaskId) -> Result<(), WorkError> {
-        let halt = Halt { pause: false, checkpoint: false, ..self.project.halt() };
-        self.submit_under(halt, Command::BeginMerge { task: task.clone() }).map(drop)
+        let halt = StopFiles { pause: false, checkpoint: false, ..self.project.halt() };
+        self.submit_under(halt, Command::from(BeginMerge { task: task.clone() })).map(drop)
     }
 
     /// Runs the integration test of the merged result, if it has one.
@@ -182,7 +182,7 @@ impl Work<'_> {
     /// Writes down why the merge failed; the error is then that, or why it could not be written.
     fn record_failure(&self, approved: &Approved, failure: MergeFailure, error: WorkError) -> WorkError {
         let (task, commit) = (approved.task.clone(), approved.commit.clone());
-        match self.submit(Command::RecordMergeFailure { task, commit, failure }) {
+        match self.submit(Command::from(RecordMergeFailure { task, commit, failure })) {
             Ok(_) => error,
             Err(unwritten) => unwritten,
         }
@@ -192,7 +192,7 @@ impl Work<'_> {
         let drift_commits = self.drift(approved, landed)?;
         let (task, commit) = (approved.task.clone(), approved.commit.clone());
         let merge_commit = landed.merge_commit.clone();
-        let recorded = self.submit(Command::RecordMerge { task, commit, merge_commit, drift_commits });
+        let recorded = self.submit(Command::from(RecordMerge { task, commit, merge_commit, drift_commits }));
         if let (Err(WorkError::Refused(_)), Some(merge)) = (&recorded, &landed.moved)
             && !self.is_recorded(&approved.task)?
         {
@@ -235,7 +235,7 @@ impl Work<'_> {
 
     fn update_metrics(&self) -> Result<(), WorkError> {
         let metrics = sprint_metrics(&self.snapshot()?);
-        self.submit(Command::UpdateMetrics { metrics }).map(drop)
+        self.submit(Command::from(UpdateSprintMetrics { metrics })).map(drop)
     }
 }
 

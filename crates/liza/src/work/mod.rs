@@ -14,13 +14,9 @@ mod tree;
 
 use std::cell::{Cell, RefCell};
 
-use liza_core::Command;
-use liza_core::agent::Actor;
-use liza_core::board::{Board, Section, State};
-use liza_core::command::Halt;
-use liza_core::effect::Effect;
-use liza_core::ids::{Revision, Sha, TaskId};
-use liza_core::value::Fields;
+use liza_core::model::StopFiles;
+use liza_core::model::{Actor, Board, Effect, Fields, Revision, Section, Sha, State, TaskId};
+use liza_core::protocol::Command;
 use liza_store::Notice;
 
 use crate::git::{Branch, Repo};
@@ -92,7 +88,7 @@ impl<'p> Work<'p> {
     }
 
     /// Submits as if these stop files stood.
-    fn submit_under(&self, halt: Halt, command: Command) -> Result<Written, WorkError> {
+    fn submit_under(&self, halt: StopFiles, command: Command) -> Result<Written, WorkError> {
         let outcome = self.project.submit_under(halt, self.actor, self.if_revision.take(), command)?;
         self.notices.borrow_mut().extend(outcome.notices);
         match outcome.refusal {

@@ -7,11 +7,8 @@ use std::fs;
 use std::path::Path;
 use std::time::Duration;
 
-use liza_core::agent::{Actor, Role};
-use liza_core::board::Board;
-use liza_core::ids::{Sha, TaskId};
-use liza_core::record::{Reservation, Status};
-use liza_core::{Command, Refusal};
+use liza_core::model::{Actor, Board, Refusal, Reservation, Role, Sha, Status, TaskId};
+use liza_core::protocol::{Command, Deregister, DropReservation, Recover};
 
 use crate::git::{Branch, Folder, Found, Mode, Rescue};
 use crate::project::now;
@@ -115,7 +112,7 @@ impl Work<'_> {
     /// When the caller may not, or neither the blackboard nor git can be read. What only concerns one task or file
     /// is in the report.
     pub fn recover(&self) -> Result<Report, WorkError> {
-        self.submit(Command::Recover { settled: Vec::new() })?;
+        self.submit(Command::from(Recover { settled: Vec::new() }))?;
         let mut report = Report::default();
         for notice in self.project.store().settle()? {
             report.settle(Kind::Blackboard, "state.yaml", format!("{notice:?}"), "settled");
@@ -136,7 +133,7 @@ impl Work<'_> {
         self.settle_worktrees(&integration, &mut report)?;
         self.sweep_locks()?;
         let lines = report.settled.iter().map(|f| format!("{}: {}, {}", f.subject, f.found, f.done));
-        self.submit(Command::Recover { settled: lines.collect() })?;
+        self.submit(Command::from(Recover { settled: lines.collect() }))?;
         Ok(report)
     }
 
@@ -179,7 +176,8 @@ impl Work<'_> {
     /// A reservation beside a free lock is one that nobody is behind.
     fn drop_reservations(&self, report: &mut Report) -> Result<(), WorkError> {
         let state = self.snapshot()?;
-        let reserved = state.board.heads().filter_map(|head| Some((&head.id, head.reservation.as_ref()?)));
+        let reserved =
+            state.board.summaries().filter_map(|head| Some((&head.id, head.reservation.as_ref()?)));
         for (task, reservation) in reserved {
             let Some(_lock) = self.try_task_lock(task)? else { continue };
             let found = format!("reserved by {} until {}", reservation.by, reservation.expires);
@@ -195,7 +193,7 @@ impl Work<'_> {
     /// False when it is gone already, or another one has taken its place.
     fn drop_reservation(&self, task: &TaskId, reservation: &Reservation) -> Result<bool, WorkError> {
         let (task, reservation) = (task.clone(), reservation.clone());
-        match self.submit(Command::DropReservation { task, reservation }) {
+        match self.submit(Command::from(DropReservation { task, reservation })) {
             Err(error) if matches!(error.refusal(), Some(Refusal::NoReservation { .. })) => Ok(false),
             other => other.map(|_| true),
         }
@@ -215,7 +213,7 @@ impl Work<'_> {
                 continue;
             }
             let found = "registered, but its supervisor is dead";
-            match self.submit(Command::Deregister { agent: *agent }) {
+            match self.submit(Command::from(Deregister { agent: *agent })) {
                 Ok(_) => {
                     report.settle(Kind::Registration, agent, found, "off the board; its claim waits for it")
                 }
@@ -232,7 +230,7 @@ impl Work<'_> {
         }
         let state = self.snapshot()?;
         let approved: Vec<&TaskId> =
-            state.board.heads().filter(|head| head.is(Status::Approved)).map(|head| &head.id).collect();
+            state.board.summaries().filter(|head| head.is(Status::Approved)).map(|head| &head.id).collect();
         if approved.is_empty() {
             return Ok(());
         }

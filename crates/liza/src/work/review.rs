@@ -2,10 +2,8 @@
 //!
 //! Changes a tree in one case only: a review that wrote into it has it put back to the submitted commit.
 
-use liza_core::command::{Verdict, WorktreeFacts};
-use liza_core::ids::{AgentId, Sha, TaskId};
-use liza_core::record::{Status, TaskRecord};
-use liza_core::{Command, Refusal};
+use liza_core::model::{AgentId, Refusal, Sha, Status, TaskId, TaskRecord};
+use liza_core::protocol::{ClaimReview, Command, SubmitForReview, SubmitVerdict, Verdict, WorktreeFacts};
 
 use crate::git::{Change, Facts, Restored};
 
@@ -21,7 +19,7 @@ impl Work<'_> {
     pub fn submit_for_review(&self, task: &TaskId, commit: &Sha) -> Result<Written, WorkError> {
         let commit = self.repo()?.resolve(commit)?;
         let facts = self.facts(task)?;
-        self.submit(Command::SubmitForReview { task: task.clone(), commit, facts })
+        self.submit(Command::from(SubmitForReview { task: task.clone(), commit, facts }))
     }
 
     /// Takes a review for a code reviewer.
@@ -31,7 +29,7 @@ impl Work<'_> {
     /// When the rules refuse it; also when the worktree moved after the submission, which sends the task back.
     pub fn claim_review(&self, task: &TaskId, reviewer: AgentId) -> Result<Written, WorkError> {
         let head = self.repo()?.head_of(task)?;
-        self.submit(Command::ClaimReview { task: task.clone(), reviewer, head })
+        self.submit(Command::from(ClaimReview { task: task.clone(), reviewer, head }))
     }
 
     /// Gives the verdict. A tree that is no longer as it was submitted is put back, whatever the verdict was.
@@ -41,7 +39,7 @@ impl Work<'_> {
     /// When the rules refuse it.
     pub fn submit_verdict(&self, task: &TaskId, verdict: Verdict) -> Result<Written, WorkError> {
         let facts = self.facts(task)?;
-        let result = self.submit(Command::SubmitVerdict { task: task.clone(), verdict, facts });
+        let result = self.submit(Command::from(SubmitVerdict { task: task.clone(), verdict, facts }));
         if let Err(error) = &result
             && is_touched(error.refusal())
         {

@@ -5,12 +5,9 @@
 
 use std::time::Duration;
 
-use liza_core::Command;
-use liza_core::agent::AgentRecord;
-use liza_core::board::{Board, Slot};
-use liza_core::effect::{Effect, WorktreeMode};
-use liza_core::ids::TaskId;
-use liza_core::time::Timestamp;
+use liza_core::model::{AgentRecord, Board, Effect, TaskId, TaskSlot, Timestamp};
+use liza_core::protocol::Command;
+use liza_core::protocol::{CreateWorktree, WorktreeMode};
 
 use crate::git::{Branch, Ensured, Mode, Removed, Repo};
 use crate::project::{Project, now};
@@ -64,7 +61,7 @@ pub(super) fn discard_under(
 
 /// Whether somebody works in the task's worktree, may go on in it, or is about to have it made.
 pub(super) fn is_needed(board: &Board, task: &TaskId, now: Timestamp) -> bool {
-    let Some(Slot { body, .. }) = board.tasks.get(task) else { return false };
+    let Some(TaskSlot { body, .. }) = board.tasks.get(task) else { return false };
     // What cannot be read may be anything: it stays.
     let Some(body) = body.as_ref().filter(|body| body.faults.is_empty()) else { return true };
     let record = &body.record;
@@ -96,7 +93,7 @@ impl Work<'_> {
         let integration = integration_branch(&self.glance(&[])?)?;
         let head = self.head_of(&integration)?;
         let lock = self.task_lock(task)?;
-        let written = self.submit(Command::CreateWorktree { task: task.clone(), fresh, head })?;
+        let written = self.submit(Command::from(CreateWorktree { task: task.clone(), fresh, head }))?;
         let ensured = self.prepare(&written.effects, &integration, &lock)?;
         Ok((written, ensured))
     }

@@ -1,17 +1,17 @@
 //! Tasks in the middle of their lives, made by the rules themselves: claimed, submitted, under review.
 
 use liza::project::{Project, now};
-use liza_core::agent::Actor;
-use liza_core::command::{Halt, WorktreeFacts};
-use liza_core::ids::{AgentId, Generation, Sha, TaskId};
-use liza_core::time::Timestamp;
-use liza_core::{Command, Request};
+use liza_core::model::StopFiles;
+use liza_core::model::{Actor, AgentId, Generation, Sha, TaskId, Timestamp};
+use liza_core::protocol::{
+    ClaimReview, ClaimTask, Command, Request, ReserveTask, SubmitForReview, WorktreeFacts,
+};
 
 use crate::support::TestProject;
 
 fn submit(project: &TestProject, actor: Actor, now: Timestamp, command: Command) {
     let store = Project::open(&project.root).unwrap().store().clone();
-    let request = Request { actor, now, halt: Halt::default(), if_revision: None, command };
+    let request = Request { actor, now, halt: StopFiles::default(), if_revision: None, command };
     let outcome = store.submit(&request).unwrap();
     assert_eq!(outcome.refusal, None);
 }
@@ -30,12 +30,17 @@ pub(crate) fn claimed_at(project: &TestProject, task: &str, coder: &str, at: Tim
     let (id, agent): (TaskId, AgentId) = (task.parse().unwrap(), coder.parse().unwrap());
     let head: Sha = project.git(&["rev-parse", "integration"]).parse().unwrap();
     let actor = Actor::Supervisor(agent, Generation(generation));
-    submit(project, actor, at, Command::Reserve { task: id.clone(), coder: agent, head: head.clone() });
+    submit(
+        project,
+        actor,
+        at,
+        Command::from(ReserveTask { task: id.clone(), coder: agent, head: head.clone() }),
+    );
     let (branch, tree) = (format!("task/{task}"), format!(".worktrees/{task}"));
     if !project.root.join(&tree).exists() {
         project.git(&["worktree", "add", "-q", "-b", &branch, &tree, head.as_str()]);
     }
-    submit(project, actor, at, Command::Claim { task: id, coder: agent });
+    submit(project, actor, at, Command::from(ClaimTask { task: id, coder: agent }));
     generation
 }
 
@@ -55,7 +60,8 @@ pub(crate) fn submitted(project: &TestProject, task: &str, coder: &str) {
         has_base: true,
     };
     let actor = Actor::Agent(coder.parse().unwrap(), Generation(generation));
-    let command = Command::SubmitForReview { task: task.parse().unwrap(), commit: head, facts: Some(facts) };
+    let command =
+        Command::from(SubmitForReview { task: task.parse().unwrap(), commit: head, facts: Some(facts) });
     submit(project, actor, now(), command);
 }
 
@@ -66,7 +72,7 @@ pub(crate) fn under_review(project: &TestProject, task: &str, reviewer: &str, at
     let tree = project.root.join(".worktrees").join(task);
     let head = Some(project.git_at(&tree, &["rev-parse", "HEAD"]).parse().unwrap());
     let reviewer: AgentId = reviewer.parse().unwrap();
-    let command = Command::ClaimReview { task: task.parse().unwrap(), reviewer, head };
+    let command = Command::from(ClaimReview { task: task.parse().unwrap(), reviewer, head });
     submit(project, Actor::Supervisor(reviewer, Generation(generation)), at, command);
     generation
 }

@@ -2,11 +2,8 @@
 
 use insta::assert_snapshot;
 use liza::prompts::{Job, Staleness, TrialMerge};
-use liza_core::command::MergeFailure;
-use liza_core::event::EventName;
-use liza_core::notes::SpecChange;
-use liza_core::record::{Status, TaskRecord};
-use liza_core::refusal::Refusal;
+use liza_core::model::{EventName, Refusal, SpecChange, Status, TaskRecord};
+use liza_core::protocol::MergeFailure;
 
 use crate::fixture::*;
 

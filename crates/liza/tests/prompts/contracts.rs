@@ -5,10 +5,8 @@ use std::fs;
 use insta::assert_snapshot;
 use liza::contracts::{self, Contract, Installed};
 use liza::prompts::Job;
-use liza_core::agent::Role;
-use liza_core::notes::AnomalyType;
-use liza_core::refusal::PRIOR_FEEDBACK;
-use liza_core::trigger::{Trigger, TriggerKind};
+use liza_core::model::{AnomalyType, PRIOR_FEEDBACK, Role};
+use liza_core::rules::triggers::{Trigger, TriggerKind};
 
 use crate::fixture::*;
 

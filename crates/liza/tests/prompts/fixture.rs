@@ -4,16 +4,10 @@ use std::path::PathBuf;
 
 use liza::contracts::Contract;
 use liza::prompts::{Brief, Job, prompt};
-use liza_core::State;
-use liza_core::board::Loaded;
-use liza_core::config::Config;
-use liza_core::event::{EventName, HistoryEvent};
-use liza_core::goal::{Goal, GoalStatus};
-use liza_core::ids::{AgentId, Revision, Sha, TaskId, Worktree};
-use liza_core::notes::{Handoff, HumanNote};
-use liza_core::record::{Status, TaskRecord};
-use liza_core::sprint::Sprint;
-use liza_core::time::{Seconds, Timestamp};
+use liza_core::model::{
+    AgentId, Config, EventName, Goal, GoalStatus, Handoff, HistoryEvent, HumanNote, Loaded, Revision,
+    Seconds, Sha, Sprint, State, Status, TaskId, TaskRecord, Timestamp, Worktree,
+};
 
 pub(crate) fn now() -> Timestamp {
     Timestamp::from_unix(1_800_000_000)

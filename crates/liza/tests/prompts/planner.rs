@@ -2,15 +2,11 @@
 
 use insta::assert_snapshot;
 use liza::prompts::Job;
-use liza_core::State;
-use liza_core::board::Loaded;
-use liza_core::event::EventName;
-use liza_core::goal::Alignment;
-use liza_core::ids::DiscoveryId;
-use liza_core::notes::{Discovery, Severity, Urgency};
-use liza_core::record::{Status, TaskRecord};
-use liza_core::sprint::{Decision, SprintStatus};
-use liza_core::trigger::planner_triggers;
+use liza_core::model::{
+    Alignment, Decision, Discovery, DiscoveryId, EventName, Loaded, Severity, SprintStatus, State, Status,
+    TaskRecord, Urgency,
+};
+use liza_core::rules::triggers::planner_triggers;
 
 use crate::fixture::*;
 
@@ -66,7 +62,7 @@ fn review_deadlock() {
     record.attempted = None;
     record.failed_by = None;
     record.review_cycles_current = Some(5);
-    record.worktree = Some(liza_core::ids::Worktree::of(&task(TASK)));
+    record.worktree = Some(liza_core::model::Worktree::of(&task(TASK)));
     add(&mut record, [rejected(), rejected()]);
     assert_snapshot!(woken(&state_with([record])));
 }

@@ -1,9 +1,7 @@
 //! What a code reviewer is told.
 
 use insta::assert_snapshot;
-use liza_core::event::EventName;
-use liza_core::record::{Status, TaskRecord};
-use liza_core::time::Seconds;
+use liza_core::model::{EventName, Seconds, Status, TaskRecord};
 
 use crate::fixture::*;
 

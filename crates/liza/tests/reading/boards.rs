@@ -1,7 +1,7 @@
 //! Whole blackboards with times that are relative to now, so that what is shown of them does not change.
 
 use liza::project::now;
-use liza_core::time::Seconds;
+use liza_core::model::Seconds;
 
 use crate::support::TestProject;
 

@@ -2,7 +2,7 @@
 
 use std::process::Stdio;
 
-use liza_core::time::Timestamp;
+use liza_core::model::Timestamp;
 use serde_json::json;
 
 use crate::boards::{BUSY, FIRE, in_one_second, project};

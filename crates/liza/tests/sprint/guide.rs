@@ -4,9 +4,8 @@ use std::collections::BTreeSet;
 use std::fs;
 use std::path::Path;
 
-use liza_core::breaker::Pattern;
-use liza_core::effect::HaltFile;
-use liza_core::sprint::DECISIONS;
+use liza_core::model::{DECISIONS, StopFile};
+use liza_core::rules::breaker::Pattern;
 
 use crate::support::{TestProject, console};
 
@@ -57,7 +56,7 @@ fn every_decision_stop_file_and_pattern_is_there() {
     for decision in DECISIONS {
         assert!(page.contains(&format!("\n| `{decision}` |")), "{decision}");
     }
-    for file in [HaltFile::Pause, HaltFile::Checkpoint, HaltFile::Abort] {
+    for file in [StopFile::Pause, StopFile::Checkpoint, StopFile::Abort] {
         assert!(page.contains(&format!("touch .liza/{}`", file.name())), "{file:?}");
     }
     assert_eq!(Pattern::ALL.len(), 6, "the page tells of six patterns in words");

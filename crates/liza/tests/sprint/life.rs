@@ -1,6 +1,6 @@
 //! A whole sprint through its commands, and the next, and the next goal.
 
-use liza_core::time::Timestamp;
+use liza_core::model::Timestamp;
 use serde_json::{Value, json};
 
 use crate::support::TestProject;

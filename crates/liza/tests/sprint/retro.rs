@@ -2,8 +2,7 @@
 
 use liza::report::retro::render;
 use liza::secrets::Masker;
-use liza_core::metrics::Metrics;
-use liza_core::sprint::{Sprint, SprintStatus};
+use liza_core::model::{Metrics, Sprint, SprintStatus};
 
 use crate::boards::{ago, empty, now, rich, sprint};
 

@@ -25,7 +25,7 @@ fn a_checkpoint_writes_the_file_and_the_summary() {
     let path = project.root.join(".liza/sprint_summary.md");
     assert_eq!(result["summary"], path.to_str().unwrap());
     let since = project.read(".liza/CHECKPOINT");
-    let time: Result<liza_core::time::Timestamp, _> = since.lines().next().unwrap().parse();
+    let time: Result<liza_core::model::Timestamp, _> = since.lines().next().unwrap().parse();
     assert!(time.is_ok(), "{since}");
     let page = project.read(".liza/sprint_summary.md");
     assert!(page.starts_with("# Sprint summary: sprint-1\n") && page.contains("| core "), "{page}");

@@ -4,8 +4,7 @@
 use std::fs;
 use std::time::{Duration, Instant};
 
-use liza_core::record::Status;
-use liza_core::time::Seconds;
+use liza_core::model::{Seconds, Status};
 
 use crate::fixture::{Bench, CODER, Supervisor, until};
 
@@ -35,7 +34,7 @@ fn waiting(bench: &Bench) -> Supervisor {
     coder.until_said("waiting");
     // Nothing else is going to be written from now on.
     until("it is IDLE", || {
-        (bench.entry("coder-1")?.status == liza_core::agent::AgentStatus::Idle).then_some(())
+        (bench.entry("coder-1")?.status == liza_core::model::AgentStatus::Idle).then_some(())
     });
     coder
 }

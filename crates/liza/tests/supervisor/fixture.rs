@@ -9,9 +9,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use liza::project::Project;
-use liza_core::State;
-use liza_core::agent::AgentRecord;
-use liza_core::record::{Status, TaskRecord};
+use liza_core::model::{AgentRecord, State, Status, TaskRecord};
 
 use crate::support::TestProject;
 
@@ -132,7 +130,12 @@ impl Bench {
     }
 
     pub(crate) fn entry(&self, agent: &str) -> Option<AgentRecord> {
-        self.state().board.agents().unwrap().get(&agent.parse::<liza_core::ids::AgentId>().unwrap()).cloned()
+        self.state()
+            .board
+            .agents()
+            .unwrap()
+            .get(&agent.parse::<liza_core::model::AgentId>().unwrap())
+            .cloned()
     }
 
     /// The processes that descend from this test and still run.

@@ -5,10 +5,8 @@ use std::time::{Duration, Instant};
 use liza::project::Project;
 use liza::providers::Provider;
 use liza::supervisor::{End, Options, Post, run};
-use liza_core::agent::Role;
-use liza_core::event::EventName;
-use liza_core::record::Status;
-use liza_core::supervise::StopReason;
+use liza_core::model::{EventName, Role, Status};
+use liza_core::watch::supervise::StopReason;
 
 use crate::fixture::{Bench, CODER, REVIEWER, until};
 

@@ -6,7 +6,7 @@ use std::os::unix::fs::PermissionsExt as _;
 use std::process::{Child, Stdio};
 use std::time::Duration;
 
-use liza_core::record::Status;
+use liza_core::model::Status;
 
 use crate::fixture::{Bench, CODER, until, until_or};
 

@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-use liza_core::record::Status;
+use liza_core::model::Status;
 
 use crate::fixture::{Bench, CODER, REVIEWER, until_or};
 

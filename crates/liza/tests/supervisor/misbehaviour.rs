@@ -2,7 +2,7 @@
 
 use std::fs;
 
-use liza_core::record::Status;
+use liza_core::model::Status;
 
 use crate::fixture::{Bench, CODER, REVIEWER, until};
 

@@ -1,6 +1,6 @@
 //! The planner: what wakes it, how often, what it may not touch.
 
-use liza_core::agent::AgentStatus;
+use liza_core::model::AgentStatus;
 
 use crate::fixture::{Bench, until};
 
@@ -10,7 +10,7 @@ fn the_same_trigger_wakes_the_planner_once_and_news_wake_it_again() {
     let script = r#"until [ -e "$HOME/go" ]; do sleep 0.05; done; exit 0"#;
     let bench = Bench::new("", &[("p", script)]);
     let mut planner = bench.agent(&["planner", "--cli", "p"]);
-    let shown = |status| move |entry: &liza_core::agent::AgentRecord| entry.status == status;
+    let shown = |status| move |entry: &liza_core::model::AgentRecord| entry.status == status;
     until("it plans", || bench.entry("planner-1").filter(shown(AgentStatus::Planning)));
     std::fs::write(bench.home().join("go"), "").unwrap();
     until("it waits", || bench.entry("planner-1").filter(shown(AgentStatus::Waiting)));

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use liza_core::record::Status;
+use liza_core::model::Status;
 
 use crate::fixture::{Bench, CODER};
 

@@ -1,7 +1,6 @@
 //! The built-in agent under supervision: a whole team without a model, and every misbehaviour of its playbooks.
 
-use liza_core::goal::GoalStatus;
-use liza_core::record::Status;
+use liza_core::model::{GoalStatus, Status};
 
 use crate::fixture::{Bench, until};
 
@@ -15,7 +14,7 @@ fn a_team_of_rehearsal_agents_reaches_the_goal() {
     until("the goal is reached", reached);
     let ends = (planner.ends(), coder.ends(), reviewer.ends());
     assert_eq!(ends, (0, 0, 0), "{}{}{}", planner.said(), coder.said(), reviewer.said());
-    assert!(bench.state().board.heads().all(|head| head.is(Status::Merged)));
+    assert!(bench.state().board.summaries().all(|head| head.is(Status::Merged)));
     assert!(bench.state().board.agents().unwrap().is_empty());
     bench.until_nothing_runs();
     bench.is_sound();

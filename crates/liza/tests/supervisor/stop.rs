@@ -2,8 +2,7 @@
 
 use std::fs;
 
-use liza_core::event::EventName;
-use liza_core::record::Status;
+use liza_core::model::{EventName, Status};
 
 use crate::fixture::{Bench, CODER, REVIEWER, until};
 

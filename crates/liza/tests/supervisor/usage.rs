@@ -2,7 +2,7 @@
 
 use std::fs;
 
-use liza_core::record::Status;
+use liza_core::model::Status;
 use serde_json::Value;
 
 use crate::fixture::{Bench, until};

@@ -3,12 +3,10 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use liza::watch::{Options, Watcher};
-use liza_core::agent::Actor;
-use liza_core::command::NewTask;
-use liza_core::notes::{AnomalyType, Severity, Urgency};
-use liza_core::sprint::SprintStatus;
-use liza_core::value::{Fields, Value};
-use liza_core::{Command, State};
+use liza_core::model::{Actor, AnomalyType, Fields, Severity, SprintStatus, State, Urgency, Value};
+use liza_core::protocol::{
+    AddTask, Command, Discover, Heartbeat, LogAnomaly, MarkBlocked, NewTask, Resolve, Resume, SetDeadline,
+};
 
 use crate::fixture::Clocked;
 
@@ -31,22 +29,22 @@ fn add_task(id: &str, draft: bool) -> Command {
         draft,
         ..NewTask::default()
     };
-    Command::AddTask { task: id.parse().unwrap(), new }
+    Command::from(AddTask { task: id.parse().unwrap(), new })
 }
 
 fn anomaly() -> Command {
     let details = [("count", Value::from(3u32)), ("error_pattern", Value::from("connection reset"))];
     let details: Fields = details.into_iter().map(|(key, value)| (key.to_owned(), value)).collect();
-    Command::Anomaly { kind: AnomalyType::RetryLoop, task: Some("core".parse().unwrap()), details }
+    Command::from(LogAnomaly { kind: AnomalyType::RetryLoop, task: Some("core".parse().unwrap()), details })
 }
 
 fn block() -> Command {
-    Command::MarkBlocked {
+    Command::from(MarkBlocked {
         task: "core".parse().unwrap(),
         reason: "spec is silent".to_owned(),
         questions: vec!["Which?".to_owned()],
         attempted: Vec::new(),
-    }
+    })
 }
 
 fn supervisor(state: &State, name: &str) -> Actor {
@@ -63,7 +61,10 @@ fn script() -> Script {
         10,
         Box::new(|day| {
             let agents = vec![("coder-1".parse().unwrap(), None)];
-            day.human(Command::Heartbeat { agents, length: Some(liza_core::time::Seconds::hours(48)) });
+            day.human(Command::from(Heartbeat {
+                agents,
+                length: Some(liza_core::model::Seconds::hours(48)),
+            }));
         }),
     );
     at(15, Box::new(|day| day.by_hand("iteration: 1\n", "iteration: 8\n")));
@@ -73,26 +74,26 @@ fn script() -> Script {
     at(
         210,
         Box::new(|day| {
-            day.human(Command::Discover {
+            day.human(Command::from(Discover {
                 task: None,
                 description: "no timeout".to_owned(),
                 severity: Severity::Critical,
                 urgency: Urgency::Immediate,
                 recommendation: None,
-            });
+            }));
         }),
     );
     at(211, Box::new(|day| day.human(add_task("idea", true))));
     at(250, Box::new(|day| (0..3).for_each(|_| day.human(anomaly()))));
-    at(745, Box::new(|day| day.human(Command::Resolve { resolution: "a longer limit".to_owned() })));
+    at(745, Box::new(|day| day.human(Command::from(Resolve { resolution: "a longer limit".to_owned() }))));
     at(
         750,
         Box::new(|day| {
-            let deadline = Some(day.start + liza_core::time::Seconds::minutes(755));
-            day.human(Command::SetDeadline { deadline });
+            let deadline = Some(day.start + liza_core::model::Seconds::minutes(755));
+            day.human(Command::from(SetDeadline { deadline }));
         }),
     );
-    at(760, Box::new(|day| day.human(Command::Resume { decision: None, note: None })));
+    at(760, Box::new(|day| day.human(Command::from(Resume { decision: None, note: None }))));
     script
 }
 

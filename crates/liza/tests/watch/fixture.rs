@@ -10,11 +10,9 @@ use std::time::{Duration, Instant};
 use liza::effects::run_halts_at;
 use liza::project::Project;
 use liza::watch::{Options, Watcher};
-use liza_core::agent::Actor;
-use liza_core::command::Halt;
-use liza_core::ids::{AgentId, Generation, Sha, TaskId};
-use liza_core::time::{Seconds, Timestamp};
-use liza_core::{Command, Request, State};
+use liza_core::model::StopFiles;
+use liza_core::model::{Actor, AgentId, Generation, Seconds, Sha, State, TaskId, Timestamp};
+use liza_core::protocol::{ClaimTask, Command, Heartbeat, Register, Request, ReserveTask};
 
 use crate::support::TestProject;
 
@@ -42,7 +40,8 @@ impl Clocked {
     /// Does it now, stop files included.
     #[track_caller]
     pub(crate) fn submit(&self, actor: Actor, command: Command) {
-        let request = Request { actor, now: self.now, halt: Halt::default(), if_revision: None, command };
+        let request =
+            Request { actor, now: self.now, halt: StopFiles::default(), if_revision: None, command };
         let outcome = self.project.submit_request(&request).unwrap();
         assert_eq!(outcome.refusal, None);
         run_halts_at(&self.project, &outcome.effects, self.now).unwrap();
@@ -63,8 +62,11 @@ impl Clocked {
     /// Registers an agent with a lease that outlasts the day.
     pub(crate) fn register(&self, name: &str) -> Actor {
         let agent: AgentId = name.parse().unwrap();
-        self.human(Command::Register { agent, terminal: "test".to_owned(), proven_dead: None });
-        self.human(Command::Heartbeat { agents: vec![(agent, None)], length: Some(Seconds::hours(48)) });
+        self.human(Command::from(Register { agent, terminal: "test".to_owned(), proven_dead: None }));
+        self.human(Command::from(Heartbeat {
+            agents: vec![(agent, None)],
+            length: Some(Seconds::hours(48)),
+        }));
         let generation: Generation =
             self.state().board.agents().unwrap().get(&agent).unwrap().generation.unwrap();
         Actor::Supervisor(agent, generation)
@@ -74,10 +76,10 @@ impl Clocked {
     pub(crate) fn claim(&self, task: &str, by: Actor) {
         let (id, coder): (TaskId, AgentId) = (task.parse().unwrap(), by.agent().unwrap());
         let head: Sha = self.test.git(&["rev-parse", "integration"]).parse().unwrap();
-        self.submit(by, Command::Reserve { task: id.clone(), coder, head: head.clone() });
+        self.submit(by, Command::from(ReserveTask { task: id.clone(), coder, head: head.clone() }));
         let (branch, tree) = (format!("task/{task}"), format!(".worktrees/{task}"));
         self.test.git(&["worktree", "add", "-q", "-b", &branch, &tree, head.as_str()]);
-        self.submit(by, Command::Claim { task: id, coder });
+        self.submit(by, Command::from(ClaimTask { task: id, coder }));
     }
 
     /// Sets a field of the file as a person would with an editor.

@@ -4,11 +4,8 @@ use std::fs;
 use std::time::{Duration, Instant};
 
 use liza::by_files::Reconciler;
-use liza_core::Command;
-use liza_core::agent::Actor;
-use liza_core::command::CheckpointCause;
-use liza_core::sprint::SprintStatus;
-use liza_core::time::{Seconds, Timestamp};
+use liza_core::model::{Actor, Seconds, SprintStatus, Timestamp};
+use liza_core::protocol::{Abort, Checkpoint, CheckpointCause, Command, Pause};
 
 use crate::fixture::{Clocked, Watching, until};
 use crate::support::TestProject;
@@ -254,9 +251,9 @@ fn a_stop_whose_process_was_killed_after_its_write_is_not_taken_for_a_removal_by
     let mut world = Clocked::new();
     let mut reconciler = Reconciler::default();
     for (command, file) in [
-        (Command::Pause, "PAUSE"),
-        (Command::Checkpoint { cause: CheckpointCause::Human }, "CHECKPOINT"),
-        (Command::Abort, "ABORT"),
+        (Command::from(Pause), "PAUSE"),
+        (Command::from(Checkpoint { cause: CheckpointCause::Human }), "CHECKPOINT"),
+        (Command::from(Abort), "ABORT"),
     ] {
         // What follows from the write is never done.
         let outcome = world.project.submit(Actor::Human, None, command).unwrap();
@@ -275,10 +272,10 @@ fn a_stop_whose_process_was_killed_after_its_write_is_not_taken_for_a_removal_by
 #[test]
 fn a_stop_that_is_refused_leaves_no_file() {
     let world = Clocked::new();
-    world.human(Command::Abort);
+    world.human(Command::from(Abort));
     world
         .project
-        .submit(Actor::Human, None, Command::Checkpoint { cause: CheckpointCause::Human })
+        .submit(Actor::Human, None, Command::from(Checkpoint { cause: CheckpointCause::Human }))
         .unwrap_err();
     assert!(!world.stands("CHECKPOINT"));
 }
@@ -288,7 +285,7 @@ fn a_stop_that_is_refused_leaves_no_file() {
 fn an_escalation_goes_with_a_checkpoint_that_was_taken_away_by_hand() {
     let mut world = Clocked::new();
     let mut watcher = world.watcher(liza::watch::Options { desktop: false, ..Default::default() });
-    world.human(Command::Checkpoint { cause: CheckpointCause::Human });
+    world.human(Command::from(Checkpoint { cause: CheckpointCause::Human }));
     world.at_minute(121);
     watcher.look(world.now);
     assert!(world.stands("ESCALATION"));

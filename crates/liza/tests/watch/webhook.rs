@@ -5,9 +5,8 @@ use std::time::{Duration, Instant};
 
 use liza::watch::Options;
 use liza::watch::webhook::{Patience, post};
-use liza_core::Command;
-use liza_core::command::CheckpointCause;
-use liza_core::time::Seconds;
+use liza_core::model::Seconds;
+use liza_core::protocol::{Checkpoint, CheckpointCause, Command};
 
 use crate::fixture::{Clocked, until};
 use crate::server::{Answer, CERTIFICATE, Server, deaf_port};
@@ -39,7 +38,7 @@ fn alerts(world: &Clocked) -> String {
 fn a_checkpoint_that_waits_is_posted_with_its_facts() {
     let server = Server::answering(&[Answer::Status(200)]);
     let mut world = blocked(&server.url());
-    world.human(Command::Checkpoint { cause: CheckpointCause::Human });
+    world.human(Command::from(Checkpoint { cause: CheckpointCause::Human }));
     let since = world.now;
     world.now = since + Seconds(7260);
     let mut watcher = world.watcher(options());

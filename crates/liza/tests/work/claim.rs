@@ -4,8 +4,7 @@ use std::fs;
 
 use liza::project::Project;
 use liza::work::Work;
-use liza_core::agent::Actor;
-use liza_core::ids::Generation;
+use liza_core::model::{Actor, Generation};
 
 use crate::fixture::*;
 use crate::support::TestProject;
@@ -154,13 +153,13 @@ fn a_lease_is_held_by_agent_and_task_alike_and_a_lost_one_stops_the_agent_until_
             .board
             .agents()
             .unwrap()
-            .get(&"coder-1".parse::<liza_core::ids::AgentId>().unwrap())
+            .get(&"coder-1".parse::<liza_core::model::AgentId>().unwrap())
             .unwrap()
             .lease_expires
             .unwrap()
     };
     let (first, now) = (lease(&project), liza::project::now());
-    assert!(first > now && first <= now + liza_core::time::Seconds(300));
+    assert!(first > now && first <= now + liza_core::model::Seconds(300));
     assert_eq!(of_agent(&project), first);
     let head = commit(&project, &tree(&project, "one"), "x", "x\n");
     expire(&project, "coder-1");

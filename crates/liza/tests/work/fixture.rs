@@ -7,12 +7,9 @@ use std::path::{Path, PathBuf};
 
 use liza::git::{Git, MergeNote, Moved, Prepared, Repo};
 use liza::project::{Project, now};
-use liza_core::agent::Actor;
-use liza_core::command::Halt;
-use liza_core::ids::AgentId;
-use liza_core::record::TaskRecord;
-use liza_core::time::Seconds;
-use liza_core::{Command, Request, State};
+use liza_core::model::StopFiles;
+use liza_core::model::{Actor, AgentId, Seconds, State, TaskRecord};
+use liza_core::protocol::{Command, Heartbeat, Request};
 
 use crate::support::{Run, TestProject};
 
@@ -202,10 +199,10 @@ pub(crate) fn show(project: &TestProject, revision: &str, file: &str) -> String 
 #[track_caller]
 pub(crate) fn submit_ago(project: &TestProject, seconds: i64, command: Command) {
     let store = Project::open(&project.root).unwrap().store().clone();
-    let past = liza_core::time::Timestamp::from_unix(jiff::Timestamp::now().as_second() - seconds);
+    let past = liza_core::model::Timestamp::from_unix(jiff::Timestamp::now().as_second() - seconds);
     assert!(past < now());
     let request =
-        Request { actor: Actor::Human, now: past, halt: Halt::default(), if_revision: None, command };
+        Request { actor: Actor::Human, now: past, halt: StopFiles::default(), if_revision: None, command };
     let outcome = store.submit(&request).unwrap();
     assert_eq!(outcome.refusal, None);
 }
@@ -214,7 +211,7 @@ pub(crate) fn submit_ago(project: &TestProject, seconds: i64, command: Command) 
 #[track_caller]
 pub(crate) fn expire(project: &TestProject, agent: &str) {
     let agent: AgentId = agent.parse().unwrap();
-    let command = Command::Heartbeat { agents: vec![(agent, None)], length: Some(Seconds(1)) };
+    let command = Command::from(Heartbeat { agents: vec![(agent, None)], length: Some(Seconds(1)) });
     submit_ago(project, 1000, command);
 }
 

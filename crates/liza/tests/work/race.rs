@@ -118,7 +118,7 @@ fn the_blackboard_is_never_locked_while_git_runs() {
             start(&project, &["claim-task", &task, name, "--json"], Some(&path))
         })
         .collect();
-    let reserved = || state(&project).board.heads().filter(|head| head.reservation.is_some()).count();
+    let reserved = || state(&project).board.summaries().filter(|head| head.reservation.is_some()).count();
     let began = Instant::now();
     while reserved() < names.len() {
         assert!(began.elapsed() < Duration::from_secs(100), "{} of {} reserved", reserved(), names.len());

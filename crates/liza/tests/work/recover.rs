@@ -3,7 +3,7 @@
 use std::fs;
 use std::process::{Child, Command as Process, Stdio};
 
-use liza_core::Command;
+use liza_core::protocol::{Command, ReserveTask};
 
 use crate::fixture::*;
 use crate::support::TestProject;
@@ -16,7 +16,7 @@ fn nothing() -> Vec<String> {
 fn reserve(project: &TestProject, task: &str, coder: &str) {
     let (task, coder) = (task.parse().unwrap(), coder.parse().unwrap());
     let head = tip(project, "integration").parse().unwrap();
-    submit_ago(project, 10, Command::Reserve { task, coder, head });
+    submit_ago(project, 10, Command::from(ReserveTask { task, coder, head }));
 }
 
 /// Covers: CL-04, RV-08

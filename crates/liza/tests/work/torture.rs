@@ -12,9 +12,8 @@ use std::time::{Duration, Instant};
 
 use liza::project::Project;
 use liza::work::Work;
-use liza_core::agent::Actor;
-use liza_core::command::Verdict;
-use liza_core::ids::AgentId;
+use liza_core::model::{Actor, AgentId};
+use liza_core::protocol::Verdict;
 
 use crate::fixture::*;
 use crate::support::TestProject;

@@ -1,0 +1,206 @@
+//! Roles, what an agent's entry on the blackboard holds, and who is calling.
+
+use std::fmt;
+
+use serde::{Deserialize, Serialize};
+
+use crate::model::ids::{AgentId, Generation, TaskId};
+use crate::model::record::Usage;
+use crate::model::role::Role;
+use crate::model::time::{Seconds, Timestamp};
+
+/// How long after a lease has expired others still may not take over.
+pub const LEASE_GRACE: Seconds = Seconds(60);
+
+/// How full a context is, in percent, when its session has to hand off.
+pub const HANDOFF_AT: u32 = 90;
+
+impl Role {
+    /// The states that an agent of this role can be in.
+    pub fn statuses(self) -> &'static [AgentStatus] {
+        use AgentStatus::{Handoff, Idle, Planning, Reviewing, Starting, Waiting, Working};
+        match self {
+            Role::Planner => &[Starting, Idle, Planning, Waiting, Handoff],
+            Role::Coder => &[Starting, Idle, Working, Waiting, Handoff],
+            Role::CodeReviewer => &[Starting, Idle, Reviewing, Handoff],
+        }
+    }
+}
+
+/// What an agent is doing.
+#[derive(
+    Debug,
+    Clone,
+    Copy,
+    PartialEq,
+    Eq,
+    PartialOrd,
+    Ord,
+    Hash,
+    Serialize,
+    Deserialize,
+    strum::Display,
+    strum::IntoStaticStr,
+)]
+#[serde(rename_all = "UPPERCASE")]
+#[strum(serialize_all = "UPPERCASE")]
+pub enum AgentStatus {
+    /// Registered, not yet looking for work.
+    Starting,
+    /// Looking for work.
+    Idle,
+    /// A coder's session on its task.
+    Working,
+    /// A code reviewer's session on its review.
+    Reviewing,
+    /// A planner's session.
+    Planning,
+    /// A coder after its submission, or a planner without a trigger.
+    Waiting,
+    /// Its context is used up; a fresh session takes over.
+    Handoff,
+}
+
+impl AgentStatus {
+    /// The state as the blackboard writes it.
+    pub fn name(self) -> &'static str {
+        self.into()
+    }
+
+    /// Whether a session is running.
+    pub fn is_in_session(self) -> bool {
+        matches!(self, AgentStatus::Working | AgentStatus::Reviewing | AgentStatus::Planning)
+    }
+}
+
+/// Declares a struct and the list of its keys in the file.
+macro_rules! with_keys {
+    ($(#[$meta:meta])* pub struct $name:ident { $($(#[$field_meta:meta])* pub $field:ident: $type:ty,)+ }) => {
+        $(#[$meta])*
+        pub struct $name {
+            $($(#[$field_meta])* pub $field: $type,)+
+        }
+
+        impl $name {
+            /// The keys that the program knows.
+            pub const KEYS: &'static [&'static str] = &[$(stringify!($field)),+];
+        }
+    };
+}
+
+with_keys! {
+/// An agent's entry, as the file has it.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct AgentRecord {
+    /// What it is for.
+    pub role: Role,
+    /// What it is doing.
+    pub status: AgentStatus,
+    /// The task or review that it holds. Old files say `task`.
+    #[serde(default, alias = "task")]
+    pub current_task: Option<TaskId>,
+    /// Until when the registration is valid; equal to the lease of the task that it holds.
+    #[serde(default)]
+    pub lease_expires: Option<Timestamp>,
+    /// When its lease was last renewed.
+    #[serde(default)]
+    pub heartbeat: Option<Timestamp>,
+    /// The terminal where a person can watch it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub terminal: Option<String>,
+    /// The fencing token of this registration.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub generation: Option<Generation>,
+    /// Claims over all tasks.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub iterations_total: Option<u32>,
+    /// How full its context is.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub context_percent: Option<u32>,
+    /// Tokens and money that it has used.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub usage: Option<Usage>,
+}
+}
+
+impl AgentRecord {
+    /// Whether its lease is live.
+    pub fn is_live(&self, now: Timestamp) -> bool {
+        self.lease_expires.is_some_and(|expires| now <= expires)
+    }
+
+    /// Whether its lease, or the grace after it, is live: no other agent may take what it holds.
+    pub fn holds(&self, now: Timestamp) -> bool {
+        self.lease_expires.is_some_and(|expires| now <= expires + LEASE_GRACE)
+    }
+
+    /// How full the context of its session is, once that session should hand off.
+    pub fn full_context(&self, now: Timestamp) -> Option<u32> {
+        let in_session = self.status.is_in_session();
+        self.context_percent.filter(|percent| in_session && self.is_live(now) && *percent >= HANDOFF_AT)
+    }
+
+    /// Begins a session on a task.
+    pub(crate) fn begin_session(
+        &mut self,
+        status: AgentStatus,
+        task: &TaskId,
+        lease: Timestamp,
+        now: Timestamp,
+    ) {
+        self.status = status;
+        self.current_task = Some(task.clone());
+        self.lease_expires = Some(lease);
+        self.heartbeat = Some(now);
+        // Nothing of the new session has been measured yet.
+        self.context_percent = None;
+    }
+
+    /// Frees it from what it held.
+    pub fn release(&mut self, status: AgentStatus) {
+        self.current_task = None;
+        self.status = status;
+    }
+}
+
+/// Who sends a command.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Actor {
+    /// A person: no agent ID at all.
+    Human,
+    /// An agent's session: its ID, and the generation that its supervisor gave it.
+    Agent(AgentId, Generation),
+    /// An ID without a generation: an old script, or a person who acts for the agent. Has the rights of that agent and
+    /// of its supervisor, and is not fenced.
+    Operator(AgentId),
+    /// The supervisor of that agent, inside `liza agent` or `liza run`.
+    Supervisor(AgentId, Generation),
+}
+
+impl Actor {
+    /// The agent for which the command is sent.
+    pub fn agent(&self) -> Option<AgentId> {
+        match self {
+            Actor::Human => None,
+            Actor::Agent(id, _) | Actor::Operator(id) | Actor::Supervisor(id, _) => Some(*id),
+        }
+    }
+
+    /// The registration that the sender claims.
+    pub fn generation(&self) -> Option<Generation> {
+        match self {
+            Actor::Human | Actor::Operator(_) => None,
+            Actor::Agent(_, generation) | Actor::Supervisor(_, generation) => Some(*generation),
+        }
+    }
+}
+
+impl fmt::Display for Actor {
+    /// As the log and the histories name it.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.agent() {
+            Some(id) => id.fmt(f),
+            None => f.write_str("human"),
+        }
+    }
+}

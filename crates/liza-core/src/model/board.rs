@@ -1,0 +1,371 @@
+//! The blackboard as rules see it: summaries of all tasks, the records of those that a command touches, and the
+//! sections that it needs.
+//!
+//! A [`Board`] may be partly loaded; asking it for what was not loaded is a refusal, never a guess. A [`State`] is
+//! the whole file.
+
+use std::sync::Arc;
+
+use indexmap::IndexMap;
+
+use crate::model::agent::AgentRecord;
+use crate::model::breaker::CircuitBreaker;
+use crate::model::change::{Appended, Change};
+use crate::model::config::Config;
+use crate::model::goal::{Alignment, Goal};
+use crate::model::ids::{AgentId, Revision, TaskId};
+use crate::model::notes::{Anomaly, Discovery, Handoff, HumanNote, SpecChange};
+use crate::model::record::{Fault, Reservation, Status, TaskRecord};
+use crate::model::refusal::Refusal;
+use crate::model::sprint::Sprint;
+use crate::model::task::{Task, TaskBody};
+use crate::model::time::Timestamp;
+
+/// The part of a task that decisions about other tasks need, cheap to read for thousands of tasks.
+#[derive(Debug, Clone, PartialEq)]
+pub struct TaskSummary {
+    /// Its name.
+    pub id: TaskId,
+    /// Its status; `None` if the file says something unknown.
+    pub status: Option<Status>,
+    /// 1 (highest) to 5 (lowest).
+    pub priority: i64,
+    /// When it was added.
+    pub created: Option<Timestamp>,
+    /// What must be MERGED first.
+    pub depends_on: Vec<TaskId>,
+    /// The coder.
+    pub assigned_to: Option<AgentId>,
+    /// Until when the coder owns it.
+    pub lease_expires: Option<Timestamp>,
+    /// The first step of a claim.
+    pub reservation: Option<Reservation>,
+    /// Who reviews it.
+    pub reviewing_by: Option<AgentId>,
+    /// Until when the code reviewer owns the review.
+    pub review_lease_expires: Option<Timestamp>,
+    /// Who approved it.
+    pub approved_by: Option<AgentId>,
+    /// The coders who failed at it.
+    pub failed_by: Vec<AgentId>,
+    /// Whether handoff notes of an earlier session are waiting.
+    pub handoff_pending: bool,
+    /// The tasks that replace it.
+    pub superseded_by: Vec<TaskId>,
+    /// The write that last changed it.
+    pub revision: Revision,
+}
+
+/// The priorities, from the highest to the lowest.
+pub const PRIORITIES: std::ops::RangeInclusive<i64> = 1..=5;
+
+/// The priority of a task that names none.
+pub const DEFAULT_PRIORITY: i64 = 3;
+
+impl TaskSummary {
+    /// The summary of a record.
+    pub fn of(id: &TaskId, record: &TaskRecord) -> Self {
+        Self {
+            id: id.clone(),
+            status: record.status,
+            priority: record.priority.unwrap_or(DEFAULT_PRIORITY),
+            created: record.created,
+            depends_on: record.depends_on.clone().unwrap_or_default(),
+            assigned_to: record.assigned_to,
+            lease_expires: record.lease_expires,
+            reservation: record.reservation.clone(),
+            reviewing_by: record.reviewing_by,
+            review_lease_expires: record.review_lease_expires,
+            approved_by: record.approved_by,
+            failed_by: record.failed_by.clone().unwrap_or_default(),
+            handoff_pending: record.handoff_pending.unwrap_or(false),
+            superseded_by: record.superseded_by.clone().unwrap_or_default(),
+            revision: record.revision.unwrap_or_default(),
+        }
+    }
+
+    /// Whether the task is in that state.
+    pub fn is(&self, status: Status) -> bool {
+        self.status == Some(status)
+    }
+
+    /// Whether this agent holds it, as its coder or as its code reviewer.
+    pub fn is_held_by(&self, agent: AgentId) -> bool {
+        (self.is(Status::Claimed) && self.assigned_to == Some(agent))
+            || (self.is(Status::ReadyForReview) && self.reviewing_by == Some(agent))
+    }
+
+    /// The claim that is under way, if any.
+    pub fn reserved(&self, now: Timestamp) -> Option<&Reservation> {
+        self.reservation.as_ref().filter(|reservation| reservation.is_live(now))
+    }
+
+    /// Whether a code reviewer may claim it: none has, or its lease has expired.
+    pub fn review_is_free(&self, now: Timestamp) -> bool {
+        self.reviewing_by.is_none() || self.review_lease_expires.is_none_or(|expires| expires < now)
+    }
+}
+
+/// A task on the board.
+#[derive(Debug, Clone, PartialEq)]
+pub struct TaskSlot {
+    /// Always loaded.
+    pub summary: TaskSummary,
+    /// Only loaded if a command needs it. Separate, so that thousands of summaries stay close together in memory, and
+    /// shared between one read of the blackboard and the next.
+    pub body: Option<Arc<TaskBody>>,
+}
+
+/// The sections that a command may ask for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, strum::IntoStaticStr, strum::VariantArray)]
+#[strum(serialize_all = "snake_case")]
+#[allow(missing_docs, reason = "each is the key in the file")]
+pub enum Section {
+    Agents,
+    Config,
+    Goal,
+    Sprint,
+    CircuitBreaker,
+    Discovered,
+    Handoff,
+}
+
+impl Section {
+    /// All of them.
+    pub const ALL: &'static [Section] = <Section as strum::VariantArray>::VARIANTS;
+
+    /// The key in the file.
+    pub fn key(self) -> &'static str {
+        self.into()
+    }
+}
+
+/// A section that may not have been read, or could not be understood.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub enum Loaded<T> {
+    /// Not asked for.
+    #[default]
+    Absent,
+    /// Read and understood.
+    Ready(T),
+    /// In the file, but broken.
+    Broken(Fault),
+}
+
+impl<T> Loaded<T> {
+    /// The content.
+    ///
+    /// # Errors
+    /// Why there is none.
+    pub fn get(&self, section: Section) -> Result<&T, Refusal> {
+        match self {
+            Loaded::Ready(content) => Ok(content),
+            Loaded::Absent => Err(Refusal::NotLoaded { what: section.key().to_owned() }),
+            Loaded::Broken(fault) => {
+                Err(Refusal::BrokenSection { section: section.key(), fault: fault.message.clone() })
+            }
+        }
+    }
+
+    /// The content, if there is any.
+    pub fn ready(&self) -> Option<&T> {
+        match self {
+            Loaded::Ready(content) => Some(content),
+            Loaded::Absent | Loaded::Broken(_) => None,
+        }
+    }
+}
+
+/// What a command sees of the blackboard.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct Board {
+    /// The number of the last write.
+    pub revision: Revision,
+    /// All tasks, in the order of the file.
+    pub tasks: IndexMap<TaskId, TaskSlot>,
+    /// Tasks whose bodies were moved to the archive, and the state that they ended in.
+    pub archived: IndexMap<TaskId, Status>,
+    /// The agents by name.
+    pub agents: Loaded<IndexMap<AgentId, AgentRecord>>,
+    /// The settings.
+    pub config: Loaded<Config>,
+    /// The goal.
+    pub goal: Loaded<Goal>,
+    /// The sprint.
+    pub sprint: Loaded<Sprint>,
+    /// The breaker.
+    pub circuit_breaker: Loaded<CircuitBreaker>,
+    /// The discoveries.
+    pub discovered: Loaded<Vec<Discovery>>,
+    /// The handoff notes by task.
+    pub handoff: Loaded<IndexMap<TaskId, Handoff>>,
+}
+
+impl Board {
+    /// The summary of that task, if it is on the board.
+    pub fn summary(&self, task: &TaskId) -> Option<&TaskSummary> {
+        self.tasks.get(task).map(|slot| &slot.summary)
+    }
+
+    /// All summaries, in the order of the file.
+    pub fn summaries(&self) -> impl Iterator<Item = &TaskSummary> {
+        self.tasks.values().map(|slot| &slot.summary)
+    }
+
+    /// The tasks in that state, in the order of the file.
+    pub fn in_status(&self, status: Status) -> impl Iterator<Item = TaskId> {
+        self.summaries().filter(move |summary| summary.is(status)).map(|summary| summary.id.clone())
+    }
+
+    /// The state of a task, live or archived.
+    pub fn status(&self, task: &TaskId) -> Option<Status> {
+        self.archived.get(task).copied().or_else(|| self.summary(task).and_then(|summary| summary.status))
+    }
+
+    /// Whether the name is taken, by a live task or an archived one.
+    pub fn knows(&self, task: &TaskId) -> bool {
+        self.tasks.contains_key(task) || self.archived.contains_key(task)
+    }
+
+    /// The record of a task as it was read, faults included.
+    ///
+    /// # Errors
+    /// When there is no such task, or it was not loaded.
+    pub fn body(&self, task: &TaskId) -> Result<&TaskBody, Refusal> {
+        match self.tasks.get(task) {
+            Some(TaskSlot { body: Some(body), .. }) => Ok(body.as_ref()),
+            Some(TaskSlot { body: None, .. }) => Err(Refusal::NotLoaded { what: task.to_string() }),
+            None if self.archived.contains_key(task) => Err(Refusal::Archived { task: task.clone() }),
+            None => Err(Refusal::UnknownTask { task: task.clone() }),
+        }
+    }
+
+    /// The typed task.
+    ///
+    /// # Errors
+    /// Also when its record lacks what its status needs.
+    pub fn task(&self, task: &TaskId) -> Result<Task, Refusal> {
+        Task::from_body(task, self.body(task)?)
+    }
+
+    /// The task that an agent's entry says it holds.
+    pub fn held_by(&self, agent: AgentId) -> Option<&TaskId> {
+        self.agents.ready()?.get(&agent)?.current_task.as_ref()
+    }
+
+    /// Dependencies of a task that are not MERGED.
+    pub fn unmet<'a>(&'a self, summary: &'a TaskSummary) -> impl Iterator<Item = &'a TaskId> {
+        summary.depends_on.iter().filter(|dependency| self.status(dependency) != Some(Status::Merged))
+    }
+
+    /// Puts a task into the board, in its place or at the end.
+    pub fn put(&mut self, id: TaskId, record: TaskRecord) {
+        let summary = TaskSummary::of(&id, &record);
+        let body = Some(Arc::new(TaskBody::new(record, Vec::new())));
+        self.tasks.insert(id, TaskSlot { summary, body });
+    }
+}
+
+/// Declares how a section is asked for: its content, or why there is none.
+macro_rules! sections {
+    ($($name:ident = $field:ident: $section:ident, $type:ty;)+) => {
+        #[allow(missing_docs, clippy::missing_errors_doc, reason = "each is the section of that name")]
+        impl Board {
+            $(pub fn $name(&self) -> Result<&$type, Refusal> {
+                self.$field.get(Section::$section)
+            })+
+        }
+    };
+}
+
+sections! {
+    agents = agents: Agents, IndexMap<AgentId, AgentRecord>;
+    config = config: Config, Config;
+    goal = goal: Goal, Goal;
+    sprint = sprint: Sprint, Sprint;
+    circuit_breaker = circuit_breaker: CircuitBreaker, CircuitBreaker;
+    discovered = discovered: Discovered, Vec<Discovery>;
+    handoffs = handoff: Handoff, IndexMap<TaskId, Handoff>;
+}
+
+/// Lists that only grow. Read whole for screens and prompts, never for a change.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct Journal {
+    /// Observations.
+    pub anomalies: Vec<Anomaly>,
+    /// The human's notes.
+    pub human_notes: Vec<HumanNote>,
+    /// Changes of the specification.
+    pub spec_changes: Vec<SpecChange>,
+    /// How the work related to the goal over time.
+    pub alignment_history: Vec<Alignment>,
+    /// Entries that could not be understood.
+    pub faults: Vec<Fault>,
+}
+
+/// The whole blackboard, for screens, prompts and supervisors.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct State {
+    /// What rules see.
+    pub board: Board,
+    /// The lists that only grow.
+    pub journal: Journal,
+}
+
+impl State {
+    /// The loaded tasks, in the order of the file.
+    pub fn bodies(&self) -> impl Iterator<Item = (&TaskId, &TaskBody)> {
+        self.board.tasks.iter().filter_map(|(id, slot)| Some((id, slot.body.as_deref()?)))
+    }
+
+    /// Carries out a change in memory, as the store does in the file.
+    pub fn apply(&mut self, change: &Change) {
+        let board = &mut self.board;
+        board.revision = change.revision;
+        for (id, record) in &change.tasks {
+            board.put(id.clone(), record.clone());
+        }
+        for id in &change.archived {
+            if let Some(slot) = board.tasks.shift_remove(id) {
+                board.archived.insert(id.clone(), slot.summary.status.unwrap_or(Status::Abandoned));
+            }
+        }
+        if let Loaded::Ready(agents) = &mut board.agents {
+            for (id, entry) in &change.agents {
+                match entry {
+                    Some(entry) => drop(agents.insert(*id, entry.clone())),
+                    None => drop(agents.shift_remove(id)),
+                }
+            }
+        }
+        replace(&mut board.goal, change.goal.as_ref());
+        replace(&mut board.sprint, change.sprint.as_ref());
+        replace(&mut board.circuit_breaker, change.circuit_breaker.as_ref());
+        replace(&mut board.discovered, change.discovered.as_ref());
+        replace(&mut board.handoff, change.handoff.as_ref());
+        if change.closed_goal.is_some() {
+            // They go to the archive with their goal.
+            self.journal.alignment_history.clear();
+        }
+        for note in &change.appended {
+            self.journal.append(note.clone());
+        }
+    }
+}
+
+impl Journal {
+    fn append(&mut self, note: Appended) {
+        match note {
+            Appended::Anomaly(anomaly) => self.anomalies.push(anomaly),
+            Appended::HumanNote(note) => self.human_notes.push(note),
+            Appended::SpecChange(change) => self.spec_changes.push(change),
+            Appended::Alignment(alignment) => self.alignment_history.push(alignment),
+        }
+    }
+}
+
+fn replace<T: Clone>(place: &mut Loaded<T>, new: Option<&T>) {
+    if let Some(new) = new {
+        *place = Loaded::Ready(new.clone());
+    }
+}

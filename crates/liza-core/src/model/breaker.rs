@@ -1,0 +1,62 @@
+//! The circuit breaker's section of the blackboard; the patterns that trip it are in `rules/breaker.rs`.
+
+use serde::{Deserialize, Serialize};
+
+use crate::model::ids::TaskId;
+use crate::model::time::Timestamp;
+use crate::model::value::Fields;
+
+/// Whether the breaker has tripped.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, strum::Display)]
+#[serde(rename_all = "UPPERCASE")]
+#[strum(serialize_all = "UPPERCASE")]
+pub enum BreakerStatus {
+    /// It has not.
+    #[default]
+    Ok,
+    /// It has, and a human has to resolve it.
+    Triggered,
+}
+
+/// What tripped it.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct BreakerTrip {
+    /// When.
+    pub timestamp: Timestamp,
+    /// Which pattern.
+    pub pattern: String,
+    /// What it indicates.
+    #[serde(default)]
+    pub severity: Option<String>,
+    /// What the anomalies have in common.
+    #[serde(default)]
+    pub common_factor: Option<String>,
+    /// Which tasks.
+    #[serde(default)]
+    pub tasks: Vec<TaskId>,
+}
+
+/// The `circuit_breaker` section.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct CircuitBreaker {
+    /// When the anomalies were last checked.
+    #[serde(default)]
+    pub last_check: Option<Timestamp>,
+    /// Whether it has tripped.
+    #[serde(default)]
+    pub status: BreakerStatus,
+    /// What tripped it.
+    #[serde(default)]
+    pub current_trigger: Option<BreakerTrip>,
+    /// Earlier trips with their resolutions; append-only.
+    #[serde(default)]
+    pub history: Vec<Fields>,
+}
+
+impl CircuitBreaker {
+    /// When a human last resolved a trip.
+    pub fn last_resolution(&self) -> Option<Timestamp> {
+        let time = |entry: &Fields| entry.get("resolved_at")?.to_string().parse().ok();
+        self.history.iter().filter_map(time).max()
+    }
+}

@@ -1,0 +1,126 @@
+//! The goal-wide settings and their defaults; a task may override some of them for itself.
+
+use serde::{Deserialize, Serialize};
+
+use crate::model::record::TaskRecord;
+use crate::model::time::Seconds;
+use crate::model::value::Fields;
+
+/// The `config` section. A key that is absent takes its default.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Config {
+    /// How often one coder may claim a task.
+    pub max_coder_iterations: u32,
+    /// How often one coder's work on a task may be rejected.
+    pub max_review_cycles: u32,
+    /// How often a supervisor renews leases.
+    pub heartbeat_interval: Seconds,
+    /// How long a lease runs.
+    pub lease_duration: Seconds,
+    /// How long an idle supervisor waits before it looks for work again by itself.
+    pub coder_poll_interval: Seconds,
+    /// How long a lone supervisor waits for work before it ends.
+    pub coder_max_wait: Seconds,
+    /// The branch that approved work is merged to.
+    pub integration_branch: String,
+    /// Where alarms are posted to.
+    pub escalation_webhook: Option<String>,
+    /// How many crashes in a row block a task.
+    pub max_crashes: u32,
+    /// How many sessions without a result block a task.
+    pub max_idle_exits: u32,
+    /// How long a running session may continue after PAUSE or CHECKPOINT.
+    pub stop_grace: Seconds,
+    /// How long one session may run.
+    pub session_limit: Seconds,
+    /// How long the integration test may run.
+    pub integration_test_limit: Seconds,
+    /// How long a command waits for the lock.
+    pub lock_timeout: Seconds,
+    /// Agent programs, by name.
+    #[serde(skip_serializing_if = "Fields::is_empty")]
+    pub providers: Fields,
+    /// Provider and model, by role.
+    #[serde(skip_serializing_if = "Fields::is_empty")]
+    pub roles: Fields,
+}
+
+impl Default for Config {
+    fn default() -> Self {
+        Self {
+            max_coder_iterations: 10,
+            max_review_cycles: 5,
+            heartbeat_interval: Seconds(60),
+            lease_duration: Seconds(300),
+            coder_poll_interval: Seconds(30),
+            coder_max_wait: Seconds(300),
+            integration_branch: "integration".to_owned(),
+            escalation_webhook: None,
+            max_crashes: 5,
+            max_idle_exits: 3,
+            stop_grace: Seconds(120),
+            session_limit: Seconds(7200),
+            integration_test_limit: Seconds(1800),
+            lock_timeout: Seconds(10),
+            providers: Fields::new(),
+            roles: Fields::new(),
+        }
+    }
+}
+
+impl Config {
+    /// How often one coder may claim this task.
+    pub fn max_iterations(&self, task: &TaskRecord) -> u32 {
+        task.max_iterations.unwrap_or(self.max_coder_iterations)
+    }
+
+    /// How often one coder's work on this task may be rejected.
+    pub fn max_review_cycles(&self, task: &TaskRecord) -> u32 {
+        task.max_review_cycles.unwrap_or(self.max_review_cycles)
+    }
+
+    /// How long a lease on this task runs.
+    pub fn lease(&self, task: &TaskRecord) -> Seconds {
+        task.lease_duration_override.unwrap_or(self.lease_duration)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Covers: BB-13
+    #[test]
+    fn an_empty_section_means_the_defaults_and_a_task_overrides_its_own() {
+        let config: Config = serde_json::from_str("{}").unwrap();
+        assert_eq!(config, Config::default());
+        let figures = (
+            config.max_coder_iterations,
+            config.max_review_cycles,
+            config.heartbeat_interval.0,
+            config.lease_duration.0,
+            config.coder_poll_interval.0,
+            config.coder_max_wait.0,
+        );
+        assert_eq!(figures, (10, 5, 60, 300, 30, 300));
+        assert_eq!(
+            (config.integration_branch.as_str(), config.escalation_webhook.clone()),
+            ("integration", None)
+        );
+        let ours = (config.max_crashes, config.max_idle_exits, config.stop_grace.0, config.session_limit.0);
+        assert_eq!(ours, (5, 3, 120, 7200));
+        assert_eq!((config.integration_test_limit.0, config.lock_timeout.0), (1800, 10));
+
+        let plain = TaskRecord::default();
+        assert_eq!((config.max_iterations(&plain), config.max_review_cycles(&plain)), (10, 5));
+        let own = TaskRecord {
+            max_iterations: Some(15),
+            max_review_cycles: Some(2),
+            lease_duration_override: Some(Seconds(900)),
+            ..TaskRecord::default()
+        };
+        let limits = (config.max_iterations(&own), config.max_review_cycles(&own), config.lease(&own).0);
+        assert_eq!(limits, (15, 2, 900));
+    }
+}

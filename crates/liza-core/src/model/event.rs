@@ -1,0 +1,242 @@
+//! What happened, as data: entries of a task's history and of the log.
+
+use std::fmt;
+
+use serde::{Deserialize, Serialize};
+
+use crate::model::ids::TaskId;
+use crate::model::time::Timestamp;
+use crate::model::value::{Fields, Value};
+
+/// The names of history events; the log uses the same words where a task changed.
+#[derive(
+    Debug,
+    Clone,
+    Copy,
+    PartialEq,
+    Eq,
+    PartialOrd,
+    Ord,
+    Hash,
+    strum::Display,
+    strum::EnumString,
+    strum::IntoStaticStr,
+)]
+#[strum(serialize_all = "snake_case")]
+pub enum EventName {
+    /// The task was added.
+    Created,
+    /// DRAFT became UNCLAIMED.
+    Finalized,
+    /// First claim, or a claim after a release.
+    Claimed,
+    /// The same coder continues after a rejection.
+    ReclaimedAfterRejection,
+    /// Another coder takes a rejected task.
+    ReassignedAfterRejection,
+    /// A coder repairs a failed merge.
+    ClaimedForIntegrationFix,
+    /// Another coder takes over after the lease expired.
+    ReclaimedAfterExpiry,
+    /// The same coder continues its own claim.
+    Resumed,
+    /// The coder recorded what it intends.
+    PreExecutionCheckpoint,
+    /// Submitted.
+    ReadyForReview,
+    /// Approved.
+    Approved,
+    /// Sent back.
+    Rejected,
+    /// On the integration branch.
+    Merged,
+    /// The merge failed.
+    IntegrationFailed,
+    /// Needs a decision.
+    Blocked,
+    /// Released from BLOCKED.
+    Unblocked,
+    /// Replaced.
+    Superseded,
+    /// Will not be done.
+    Abandoned,
+    /// A session left notes for the next one.
+    Handoff,
+    /// A person took the claim away.
+    Released,
+    /// Moved to the archive.
+    Archived,
+}
+
+impl EventName {
+    /// The word in the file.
+    pub fn name(self) -> &'static str {
+        self.into()
+    }
+
+    /// Whether it counts as an iteration: a coder started, or started again. Resuming its own claim does not.
+    pub fn is_claim(self) -> bool {
+        matches!(
+            self,
+            EventName::Claimed
+                | EventName::ReclaimedAfterRejection
+                | EventName::ReassignedAfterRejection
+                | EventName::ClaimedForIntegrationFix
+                | EventName::ReclaimedAfterExpiry
+        )
+    }
+}
+
+/// One entry of a task's history. The name is text, since people and older versions write their own.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct HistoryEvent {
+    /// When.
+    pub time: Timestamp,
+    /// What.
+    pub event: String,
+    /// Who acted, if anyone.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub agent: Option<String>,
+    /// Commit, reason, previous assignee and the like.
+    #[serde(flatten)]
+    pub more: Fields,
+}
+
+impl HistoryEvent {
+    /// An event without further facts.
+    pub fn new(time: Timestamp, event: EventName, agent: impl fmt::Display) -> Self {
+        Self { time, event: event.name().to_owned(), agent: Some(agent.to_string()), more: Fields::new() }
+    }
+
+    /// Adds one fact.
+    #[must_use]
+    pub fn with(mut self, key: &str, value: impl Into<Value>) -> Self {
+        self.more.insert(key.to_owned(), value.into());
+        self
+    }
+
+    /// Adds a fact if there is one.
+    #[must_use]
+    pub fn with_some(self, key: &str, value: Option<impl Into<Value>>) -> Self {
+        match value {
+            Some(value) => self.with(key, value),
+            None => self,
+        }
+    }
+
+    /// Its name, if it is one of ours.
+    pub fn name(&self) -> Option<EventName> {
+        self.event.parse().ok()
+    }
+
+    /// Whether this is an event of that name.
+    pub fn is(&self, name: EventName) -> bool {
+        self.event == name.name()
+    }
+
+    /// Whether a coder claimed the task with it; see [`EventName::is_claim`].
+    pub fn is_claim(&self) -> bool {
+        self.name().is_some_and(EventName::is_claim)
+    }
+
+    /// A further fact as text.
+    pub fn text(&self, key: &str) -> Option<String> {
+        self.more.get(key).map(ToString::to_string)
+    }
+
+    /// A further fact that is a list of texts; empty if it is absent or something else.
+    pub fn list(&self, key: &str) -> Vec<String> {
+        match self.more.get(key) {
+            Some(Value::List(items)) => items.iter().map(ToString::to_string).collect(),
+            _ => Vec::new(),
+        }
+    }
+}
+
+/// What the log says happened.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, strum::IntoStaticStr)]
+#[strum(serialize_all = "snake_case")]
+pub enum LogAction {
+    /// A task's event, under its own name.
+    Task(EventName),
+    /// The blackboard was set up, or a new goal stated.
+    GoalCreated,
+    /// The goal was reached or aborted.
+    GoalEnded,
+    /// Drafts became claimable.
+    TasksFinalized,
+    /// A draft was changed.
+    Edited,
+    /// A claim lost its race.
+    ClaimFailed,
+    /// An agent joined.
+    Registered,
+    /// An agent left.
+    Deregistered,
+    /// A task was replaced.
+    Rescoped,
+    /// A code reviewer took a review.
+    ReviewClaimed,
+    /// Review claims were cleared.
+    ReviewsCleared,
+    /// An anomaly was logged.
+    Anomaly,
+    /// A discovery was added, or became a task.
+    Discovered,
+    /// A person left a note.
+    Note,
+    /// A specification changed.
+    SpecUpdated,
+    /// A summary of how the work relates to the goal.
+    Aligned,
+    /// PAUSE.
+    Paused,
+    /// PAUSE or CHECKPOINT ended.
+    Resumed,
+    /// ABORT.
+    Aborted,
+    /// CHECKPOINT.
+    Checkpoint,
+    /// The breaker tripped or was resolved.
+    CircuitBreaker,
+    /// Every planned task has ended.
+    SprintCompleted,
+    /// The next sprint began.
+    SprintStarted,
+    /// The sprint's deadline or retrospective was set.
+    SprintUpdated,
+    /// What a crash left was repaired.
+    Recovered,
+    /// A person edited the file.
+    Edit,
+}
+
+impl LogAction {
+    /// The word in the file.
+    pub fn name(self) -> &'static str {
+        if let LogAction::Task(event) = self { event.name() } else { self.into() }
+    }
+
+    /// Whether an entry of that name says that the work moved: agents that come and go do not.
+    pub fn is_progress(name: &str) -> bool {
+        let others =
+            [LogAction::Registered, LogAction::Deregistered, LogAction::ClaimFailed, LogAction::Recovered];
+        others.iter().all(|action| action.name() != name)
+    }
+}
+
+/// One entry of the log: what one write did, on one line.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct LogEntry {
+    /// When.
+    pub timestamp: Timestamp,
+    /// Who: an agent's ID, `human` or `system`.
+    pub agent: String,
+    /// What.
+    pub action: String,
+    /// On which task.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub task: Option<TaskId>,
+    /// One line for people who skim.
+    pub detail: String,
+}

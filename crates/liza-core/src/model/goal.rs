@@ -1,0 +1,47 @@
+//! The goal: what the human wants, and how the work has related to it over time.
+
+use serde::{Deserialize, Serialize};
+
+use crate::model::time::Timestamp;
+
+/// The state of the goal. It spans sprints, so it has no checkpoint.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, strum::Display)]
+#[serde(rename_all = "SCREAMING_SNAKE_CASE")]
+#[strum(serialize_all = "SCREAMING_SNAKE_CASE")]
+pub enum GoalStatus {
+    /// Being worked on.
+    InProgress,
+    /// Reached; declared by the planner or the human.
+    Completed,
+    /// Stopped by the human.
+    Aborted,
+}
+
+/// The `goal` section without its history, which only grows and is never read for a change.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Goal {
+    /// `goal-N`.
+    pub id: String,
+    /// What is wanted; empty until the human has stated it.
+    #[serde(default)]
+    pub description: String,
+    /// The vision document.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub spec_ref: Option<String>,
+    /// When it was stated.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub created: Option<Timestamp>,
+    /// Its state.
+    pub status: GoalStatus,
+}
+
+/// One entry of `goal.alignment_history`.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Alignment {
+    /// When.
+    pub timestamp: Timestamp,
+    /// `initialization`, `alignment` or `rescope_<task>`.
+    pub event: String,
+    /// How the work relates to the goal.
+    pub summary: String,
+}

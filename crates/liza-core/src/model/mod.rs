@@ -1,0 +1,41 @@
+//! The blackboard as plain data: what the file holds, what a change to it is, and every reason to refuse one.
+//!
+//! Nothing here decides what a state may become; that is `protocol` and `rules`.
+
+mod agent;
+mod board;
+mod breaker;
+mod change;
+mod config;
+mod event;
+mod goal;
+mod ids;
+mod metrics;
+mod notes;
+mod record;
+mod refusal;
+mod role;
+mod sprint;
+mod stop_file;
+mod task;
+mod time;
+mod value;
+
+pub use agent::*;
+pub use board::*;
+pub use breaker::*;
+pub use change::*;
+pub use config::*;
+pub use event::*;
+pub use goal::*;
+pub use ids::*;
+pub use metrics::*;
+pub use notes::*;
+pub use record::*;
+pub use refusal::*;
+pub use role::*;
+pub use sprint::*;
+pub use stop_file::*;
+pub use task::*;
+pub use time::*;
+pub use value::*;

@@ -1,0 +1,332 @@
+//! What agents and people leave for each other: anomalies, discoveries, handoffs, human notes and changes of the specification.
+//!
+//! Holds their shapes and what each must contain; the commands in `protocol/` write them.
+
+use std::fmt;
+use std::str::FromStr;
+
+use serde::{Deserialize, Serialize};
+
+use crate::model::ids::{AgentId, DiscoveryId, TaskId};
+use crate::model::role::Role;
+use crate::model::time::Timestamp;
+use crate::model::value::{Fields, Value};
+
+/// The type that a detail's value must have.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum DetailType {
+    /// A text.
+    Text,
+    /// A whole number of at least 0.
+    Number,
+    /// true or false.
+    Flag,
+}
+
+impl DetailType {
+    /// The value of a text, if it has this type.
+    pub fn parse(self, text: &str) -> Option<Value> {
+        match self {
+            DetailType::Text => Some(Value::Text(text.to_owned())),
+            DetailType::Number => text.trim().parse::<u32>().ok().map(Value::from),
+            DetailType::Flag => match text.trim() {
+                "true" | "yes" => Some(Value::Bool(true)),
+                "false" | "no" => Some(Value::Bool(false)),
+                _ => None,
+            },
+        }
+    }
+
+    /// Whether the value is of this type and not blank.
+    pub fn fits(self, value: &Value) -> bool {
+        match self {
+            DetailType::Text => value.as_text().is_some_and(|text| !text.trim().is_empty()),
+            DetailType::Number => matches!(value, Value::Int(0..)),
+            DetailType::Flag => matches!(value, Value::Bool(_)),
+        }
+    }
+
+    /// For messages.
+    pub fn expected(self) -> &'static str {
+        match self {
+            DetailType::Text => "a text",
+            DetailType::Number => "a whole number",
+            DetailType::Flag => "true or false",
+        }
+    }
+}
+
+/// Declares the anomaly types: which roles have the duty to log it, and its required details.
+macro_rules! anomaly_types {
+    ($($(#[$doc:meta])* $variant:ident by [$($role:ident),*] needs [$($field:literal: $type:ident),*],)+) => {
+        /// The thirteen kinds of anomaly.
+        #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+        #[derive(strum::Display, strum::IntoStaticStr, strum::VariantArray)]
+        #[serde(rename_all = "snake_case")]
+        #[strum(serialize_all = "snake_case")]
+        pub enum AnomalyType {
+            $($(#[$doc])* $variant,)+
+        }
+
+        impl AnomalyType {
+
+            /// The roles that log it.
+            pub fn duty_of(self) -> &'static [Role] {
+                match self { $(AnomalyType::$variant => &[$(Role::$role),*]),+ }
+            }
+
+            /// What its details must say.
+            pub fn required(self) -> &'static [(&'static str, DetailType)] {
+                match self { $(AnomalyType::$variant => &[$(($field, DetailType::$type)),*]),+ }
+            }
+        }
+    };
+}
+
+anomaly_types! {
+    /// The same error over more than two iterations.
+    RetryLoop by [Coder, CodeReviewer] needs ["count": Number, "error_pattern": Text],
+    /// A worse solution was accepted to make progress.
+    TradeOff by [Coder] needs ["what": Text, "why": Text, "debt_created": Flag],
+    /// The specification does not cover the case.
+    SpecAmbiguity by [Coder] needs [],
+    /// Something outside the project is in the way.
+    ExternalBlocker by [Coder] needs ["blocker_service": Text],
+    /// The specification assumed what is not so.
+    AssumptionViolated by [Coder, CodeReviewer] needs ["assumption": Text, "reality": Text],
+    /// The implementation is not what the task says.
+    ScopeDeviation by [CodeReviewer] needs [],
+    /// A shortcut instead of a proper fix.
+    Workaround by [CodeReviewer] needs [],
+    /// Technical debt.
+    DebtCreated by [CodeReviewer] needs [],
+    /// The specification changed under the task.
+    SpecChanged by [CodeReviewer] needs [],
+    /// Two coders failed at the same task.
+    HypothesisExhaustion by [Planner] needs [],
+    /// A specification is missing.
+    SpecGap by [Planner] needs [],
+    /// Coder and code reviewer did not agree.
+    ReviewDeadlock by [Planner] needs [],
+    /// Liza's own rules are unclear.
+    SystemAmbiguity by [Planner, Coder, CodeReviewer] needs ["protocol_section": Text, "question": Text],
+}
+
+impl AnomalyType {
+    /// All of them, in the order of the specification.
+    pub const ALL: &'static [AnomalyType] = <AnomalyType as strum::VariantArray>::VARIANTS;
+
+    /// The word in the file.
+    pub fn name(self) -> &'static str {
+        self.into()
+    }
+
+    /// The type that a detail of that name has, required or not.
+    pub fn detail_type(self, field: &str) -> DetailType {
+        let required = self.required().iter().find(|(name, _)| *name == field).map(|(_, kind)| *kind);
+        match field {
+            _ if required.is_some() => required.unwrap_or(DetailType::Text),
+            "count" => DetailType::Number,
+            "debt_created" => DetailType::Flag,
+            _ => DetailType::Text,
+        }
+    }
+}
+
+/// A word that names no kind of anomaly.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{0:?} is not an anomaly type: expected one of {names}", names = anomaly_names())]
+pub struct AnomalyTypeError(String);
+
+/// All types in one line, for messages.
+pub fn anomaly_names() -> String {
+    AnomalyType::ALL.iter().map(|kind| kind.name()).collect::<Vec<_>>().join(", ")
+}
+
+impl FromStr for AnomalyType {
+    type Err = AnomalyTypeError;
+
+    fn from_str(text: &str) -> Result<Self, AnomalyTypeError> {
+        AnomalyType::ALL
+            .iter()
+            .find(|kind| kind.name() == text)
+            .copied()
+            .ok_or_else(|| AnomalyTypeError(text.to_owned()))
+    }
+}
+
+/// One entry of `anomalies`, as read: the type is text, since a broken one must not hide the others.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Anomaly {
+    /// When.
+    pub timestamp: Timestamp,
+    /// During which task.
+    #[serde(default)]
+    pub task: Option<TaskId>,
+    /// Who saw it.
+    #[serde(default)]
+    pub reporter: Option<String>,
+    /// What kind.
+    #[serde(rename = "type")]
+    pub kind: String,
+    /// What exactly.
+    #[serde(default)]
+    pub details: Fields,
+}
+
+impl Anomaly {
+    /// An anomaly of a known kind.
+    pub(crate) fn new(
+        timestamp: Timestamp,
+        kind: AnomalyType,
+        task: Option<&TaskId>,
+        reporter: impl fmt::Display,
+        details: Fields,
+    ) -> Self {
+        let (task, reporter) = (task.cloned(), Some(reporter.to_string()));
+        Self { timestamp, task, reporter, kind: kind.name().to_owned(), details }
+    }
+
+    /// Whether it is of that kind.
+    pub fn is(&self, kind: AnomalyType) -> bool {
+        self.kind == kind.name()
+    }
+}
+
+/// What is wrong with an anomaly's details; empty when nothing is.
+pub fn detail_faults(kind: AnomalyType, details: &Fields) -> Vec<String> {
+    let fault = |(field, wanted): &(&str, DetailType)| match details.get(*field) {
+        None | Some(Value::Null) => Some(format!("{kind} needs the detail {field}")),
+        Some(value) if wanted.fits(value) => None,
+        Some(value) => Some(format!("{kind}: {field} must be {}, not {value:?}", wanted.expected())),
+    };
+    kind.required().iter().filter_map(fault).collect()
+}
+
+/// How bad a discovery is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Severity {
+    /// Blocks the current task.
+    Critical,
+    /// Should be addressed soon.
+    High,
+    /// When convenient.
+    Medium,
+    /// Nice to have.
+    Low,
+}
+
+/// How soon the planner has to look at a discovery.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Urgency {
+    /// Wakes the planner.
+    Immediate,
+    /// At the next planning.
+    #[default]
+    Deferred,
+}
+
+/// One entry of `discovered`.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Discovery {
+    /// `disc-N`.
+    pub id: DiscoveryId,
+    /// Who found it.
+    #[serde(default)]
+    pub by: Option<String>,
+    /// During which task.
+    #[serde(default)]
+    pub during: Option<TaskId>,
+    /// What.
+    pub description: String,
+    /// How bad.
+    pub severity: Severity,
+    /// How soon.
+    #[serde(default)]
+    pub urgency: Urgency,
+    /// What to do.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub recommendation: Option<String>,
+    /// When.
+    #[serde(default)]
+    pub created: Option<Timestamp>,
+    /// The task that came of it.
+    #[serde(default)]
+    pub converted_to_task: Option<TaskId>,
+}
+
+impl Discovery {
+    /// Whether the planner must look at it now.
+    pub fn is_pressing(&self) -> bool {
+        self.urgency == Urgency::Immediate && self.converted_to_task.is_none()
+    }
+}
+
+/// What a session whose context was used up leaves to the next one.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Handoff {
+    /// Who wrote it.
+    pub agent: AgentId,
+    /// As what.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub role: Option<Role>,
+    /// How full the context was.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub context_used: Option<String>,
+    /// When.
+    #[serde(default)]
+    pub timestamp: Option<Timestamp>,
+    /// How far the task is.
+    #[serde(default)]
+    pub summary: String,
+    /// What to do first.
+    #[serde(default)]
+    pub next_action: String,
+    /// How it was being done.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub approach: Option<String>,
+    /// What is in the way.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub blockers: Option<String>,
+    /// What was touched.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub files_modified: Vec<String>,
+    /// What is left.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub next_steps: Vec<String>,
+}
+
+impl Handoff {
+    /// The role that the notes are meant for.
+    pub fn reader(&self) -> Role {
+        self.role.unwrap_or(self.agent.role())
+    }
+}
+
+/// One entry of `human_notes`.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct HumanNote {
+    /// When.
+    pub timestamp: Timestamp,
+    /// What the human has to say.
+    pub message: String,
+    /// For the agents of which task; for all if absent.
+    #[serde(default, rename = "for", skip_serializing_if = "Option::is_none")]
+    pub to: Option<TaskId>,
+}
+
+/// One entry of `spec_changes`.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct SpecChange {
+    /// When.
+    pub timestamp: Timestamp,
+    /// Which document, perhaps with an anchor.
+    pub spec: String,
+    /// What changed.
+    pub change: String,
+    /// What made it necessary.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub triggered_by: Option<String>,
+}

@@ -1,0 +1,305 @@
+//! A task as it stands in the file: every field optional, so that a broken file can still be loaded and shown.
+//!
+//! Rules never work on these: they ask for a [`Task`](crate::model::task::Task), which exists only where the record has
+//! what its status needs.
+
+use serde::{Deserialize, Deserializer, Serialize};
+
+use crate::model::event::{EventName, HistoryEvent};
+use crate::model::ids::{AgentId, Generation, Revision, Sha, TaskId, Worktree};
+use crate::model::time::{Seconds, Timestamp};
+
+/// The eleven states of a task, in the order of its life.
+#[derive(
+    Debug,
+    Clone,
+    Copy,
+    PartialEq,
+    Eq,
+    PartialOrd,
+    Ord,
+    Hash,
+    Serialize,
+    Deserialize,
+    strum::Display,
+    strum::EnumString,
+    strum::IntoStaticStr,
+    strum::VariantArray,
+)]
+#[serde(rename_all = "SCREAMING_SNAKE_CASE")]
+#[strum(serialize_all = "SCREAMING_SNAKE_CASE")]
+pub enum Status {
+    /// The planner is still defining it.
+    Draft,
+    /// Ready to be claimed.
+    Unclaimed,
+    /// A coder works on it.
+    Claimed,
+    /// Submitted at an exact commit.
+    ReadyForReview,
+    /// Sent back with feedback.
+    Rejected,
+    /// May be merged at exactly that commit.
+    Approved,
+    /// Approved, but the merge failed.
+    IntegrationFailed,
+    /// Needs a decision.
+    Blocked,
+    /// On the integration branch.
+    Merged,
+    /// Replaced by other tasks.
+    Superseded,
+    /// Will not be done.
+    Abandoned,
+}
+
+impl Status {
+    /// All states, in the order of a task's life.
+    pub const ALL: &'static [Status] = <Status as strum::VariantArray>::VARIANTS;
+
+    /// The state as the blackboard writes it.
+    pub fn name(self) -> &'static str {
+        self.into()
+    }
+
+    /// Whether nothing can happen to the task any more.
+    pub fn is_terminal(self) -> bool {
+        matches!(self, Status::Merged | Status::Abandoned | Status::Superseded)
+    }
+}
+
+/// What can be done with a task in this state: the commands that lead out of it.
+pub fn ways_out(status: Status) -> &'static str {
+    match status {
+        Status::Draft => "edit-task, finalize, supersede-task, abandon-task, mark-blocked (human)",
+        Status::Unclaimed => "claim-task, edit-task, supersede-task, abandon-task, mark-blocked (human)",
+        Status::Claimed => "submit-for-review, mark-blocked, handoff, release-claim (human)",
+        Status::ReadyForReview => "claim-review, submit-verdict, mark-blocked (human)",
+        Status::Rejected => "claim-task, supersede-task, abandon-task, mark-blocked (human)",
+        Status::Approved => "wt-merge, mark-blocked (human)",
+        Status::IntegrationFailed => "claim-task, supersede-task, abandon-task, mark-blocked (human)",
+        Status::Blocked => "unblock-task, supersede-task, abandon-task",
+        Status::Merged | Status::Superseded | Status::Abandoned => "nothing: the state is final",
+    }
+}
+
+/// Something in the file that could not be understood.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Fault {
+    /// The key that is wrong, such as `status`.
+    pub field: String,
+    /// What is wrong with it, with line and column if they are known.
+    pub message: String,
+}
+
+/// The first step of a claim: who is making the worktree, and until when the task is reserved.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Reservation {
+    /// The coder.
+    pub by: AgentId,
+    /// The coder's registration.
+    pub generation: Generation,
+    /// When it expires by itself.
+    pub expires: Timestamp,
+    /// The head of the integration branch that the worktree starts from.
+    pub base_commit: Sha,
+}
+
+impl Reservation {
+    /// Whether it still keeps others away.
+    pub fn is_live(&self, now: Timestamp) -> bool {
+        now <= self.expires
+    }
+}
+
+/// Tokens and money.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct Usage {
+    /// Tokens read.
+    #[serde(default)]
+    pub input: u64,
+    /// Tokens written.
+    #[serde(default)]
+    pub output: u64,
+    /// Tokens read from the provider's cache.
+    #[serde(default)]
+    pub cached: u64,
+    /// What the provider says that it cost.
+    #[serde(default)]
+    pub cost_usd: f64,
+}
+
+impl Usage {
+    /// Adds what one more session used.
+    pub fn add(&mut self, more: &Usage) {
+        self.input = self.input.saturating_add(more.input);
+        self.output = self.output.saturating_add(more.output);
+        self.cached = self.cached.saturating_add(more.cached);
+        self.cost_usd += more.cost_usd;
+    }
+
+    /// What was used since an earlier measurement of the same session.
+    #[must_use]
+    pub fn since(&self, earlier: &Usage) -> Usage {
+        Usage {
+            input: self.input.saturating_sub(earlier.input),
+            output: self.output.saturating_sub(earlier.output),
+            cached: self.cached.saturating_sub(earlier.cached),
+            cost_usd: (self.cost_usd - earlier.cost_usd).max(0.0),
+        }
+    }
+}
+
+/// Declares the record with every field optional, and left out of the file if absent.
+macro_rules! record {
+    ($(#[$meta:meta])* pub struct $name:ident { $($(#[$field_meta:meta])* $field:ident: $type:ty,)+ }) => {
+        $(#[$meta])*
+        pub struct $name {
+            $(
+                $(#[$field_meta])*
+                #[serde(default, skip_serializing_if = "Option::is_none")]
+                pub $field: Option<$type>,
+            )+
+        }
+
+        impl $name {
+            /// The keys of a task that the program knows, in the order in which it writes them.
+            pub const KEYS: &'static [&'static str] = &[$(stringify!($field)),+];
+        }
+    };
+}
+
+record! {
+    /// A task as read. The order of the fields is the order in which a new task is written.
+    #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+    pub struct TaskRecord {
+        /// Its name.
+        id: TaskId,
+        /// What to build.
+        description: String,
+        /// Its state.
+        status: Status,
+        /// 1 (highest) to 5 (lowest).
+        priority: i64,
+        /// The tasks that this one replaces.
+        #[serde(deserialize_with = "one_or_many")]
+        supersedes: Vec<TaskId>,
+        /// The tasks that replace this one.
+        #[serde(deserialize_with = "one_or_many")]
+        superseded_by: Vec<TaskId>,
+        /// Why it was replaced, or why it replaces another.
+        rescope_reason: String,
+        /// What must be MERGED first.
+        depends_on: Vec<TaskId>,
+        /// The coder.
+        assigned_to: AgentId,
+        /// Where the work is, below the project root.
+        worktree: Worktree,
+        /// The integration head that the work started from.
+        base_commit: Sha,
+        /// Until when the coder owns it.
+        lease_expires: Timestamp,
+        /// The first step of a claim.
+        reservation: Reservation,
+        /// Which of the coder's claims of this task it is.
+        iteration: u32,
+        /// Rejections since the coder changed.
+        review_cycles_current: u32,
+        /// Rejections in all.
+        review_cycles_total: u32,
+        /// The commit under review, or last reviewed.
+        review_commit: Sha,
+        /// Who reviews it.
+        reviewing_by: AgentId,
+        /// Until when the code reviewer owns the review.
+        review_lease_expires: Timestamp,
+        /// Who approved it.
+        approved_by: AgentId,
+        /// The commit on the integration branch.
+        merge_commit: Sha,
+        /// The specification that it implements: a path, with or without an anchor.
+        spec_ref: String,
+        /// How to tell that it is done.
+        done_when: String,
+        /// What belongs to it.
+        scope: String,
+        /// Why the last review sent it back.
+        rejection_reason: String,
+        /// Why it is blocked.
+        blocked_reason: String,
+        /// Questions whose answers would unblock it.
+        blocked_questions: Vec<String>,
+        /// What was tried before it was blocked.
+        attempted: Vec<String>,
+        /// The coders who failed at it.
+        failed_by: Vec<AgentId>,
+        /// Whether the claim repairs a failed merge.
+        integration_fix: bool,
+        /// Whether handoff notes of an earlier session are waiting.
+        handoff_pending: bool,
+        /// Its own limit of claims by one coder.
+        max_iterations: u32,
+        /// Its own limit of rejections of one coder.
+        max_review_cycles: u32,
+        /// Its own lease length.
+        lease_duration_override: Seconds,
+        /// Sessions that crashed since the last progress.
+        crashes: u32,
+        /// Sessions that ended without a result since the last progress.
+        idle_exits: u32,
+        /// Tokens and money spent on it.
+        usage: Usage,
+        /// When it was added.
+        created: Timestamp,
+        /// The write that last changed it.
+        revision: Revision,
+        /// What happened to it; append-only.
+        history: Vec<HistoryEvent>,
+    }
+}
+
+impl TaskRecord {
+    /// What happened to the task, oldest first.
+    pub fn events(&self) -> impl DoubleEndedIterator<Item = &HistoryEvent> {
+        self.history.iter().flatten()
+    }
+
+    /// The last event of that name.
+    pub fn last_event(&self, name: EventName) -> Option<&HistoryEvent> {
+        self.events().rev().find(|event| event.is(name))
+    }
+
+    /// Forgets sessions without a result, after progress.
+    pub(crate) fn clear_exit_counts(&mut self) {
+        self.crashes = None;
+        self.idle_exits = None;
+    }
+
+    /// Clears the fields that belong to a status. What later readers want stays: the last review's commit and reason,
+    /// who approved, why it was rescoped.
+    pub(crate) fn clear_status_fields(&mut self) {
+        self.assigned_to = None;
+        self.worktree = None;
+        self.base_commit = None;
+        self.lease_expires = None;
+        self.reviewing_by = None;
+        self.review_lease_expires = None;
+        self.blocked_reason = None;
+        self.blocked_questions = None;
+        self.attempted = None;
+    }
+}
+
+/// Reads a list, or a single value that people wrote without brackets.
+fn one_or_many<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Vec<TaskId>>, D::Error> {
+    #[derive(Deserialize)]
+    #[serde(untagged)]
+    enum OneOrMany {
+        Many(Vec<TaskId>),
+        One(TaskId),
+    }
+    Ok(Option::<OneOrMany>::deserialize(deserializer)?.map(|either| match either {
+        OneOrMany::Many(many) => many,
+        OneOrMany::One(one) => vec![one],
+    }))
+}

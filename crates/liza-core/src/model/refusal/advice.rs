@@ -1,0 +1,204 @@
+//! What goes with each refusal: a stable code for programs, a class for the exit code, the next command to type.
+
+use super::{Refusal, RefusalClass};
+use crate::model::notes::{AnomalyType, DetailType};
+use crate::model::record::Status;
+use crate::model::stop_file::StopFile;
+
+impl Refusal {
+    /// The stable word by which programs know it.
+    pub fn code(&self) -> &'static str {
+        self.into()
+    }
+
+    /// What it means for the caller.
+    pub fn class(&self) -> RefusalClass {
+        let stop = matches!(
+            self,
+            Refusal::Fenced { .. }
+                | Refusal::LeaseLost { .. }
+                | Refusal::TaskLost { .. }
+                | Refusal::Halted { .. }
+                | Refusal::GoalAborted
+        );
+        let inconsistent = matches!(
+            self,
+            Refusal::StaleRevision { .. }
+                | Refusal::BrokenTask { .. }
+                | Refusal::BrokenSection { .. }
+                | Refusal::NotLoaded { .. }
+                | Refusal::WorktreeMissing { .. }
+        );
+        match (stop, inconsistent) {
+            (true, _) => RefusalClass::Stop,
+            (false, true) => RefusalClass::Inconsistent,
+            (false, false) => RefusalClass::Refused,
+        }
+    }
+
+    /// What to do next, if there is something.
+    pub fn hint(&self) -> Option<String> {
+        Some(match self {
+            Refusal::NotPermitted { actor, .. } if actor == "human" => {
+                "LIZA_AGENT_ID=AGENT liza ... to act for that agent; liza status lists the agents"
+                    .into()
+            }
+            Refusal::NotPermitted { .. } => {
+                "liza mark-blocked or liza discover tells them what you need".into()
+            }
+            Refusal::EditNotPermitted { .. } => {
+                "use the command for it: liza --help. Agents may only edit fields that liza does not know, and the \
+                 description of their own task"
+                    .into()
+            }
+            Refusal::NotYourAgent { agent, .. } => format!("LIZA_AGENT_ID={agent} acts for it"),
+            Refusal::Fenced { .. } | Refusal::LeaseLost { .. } | Refusal::TaskLost { .. } => {
+                "stop now with exit code 42; the supervisor starts a new session if there is more to do"
+                    .into()
+            }
+            Refusal::NotRegistered { agent } => format!("liza register {agent}"),
+            Refusal::Halted { file: StopFile::Abort, .. } | Refusal::GoalAborted => {
+                "liza goal new \"...\" starts a new goal; an agent stops now with exit code 42".into()
+            }
+            Refusal::Halted { .. } => {
+                "liza resume (human); an agent finishes what it has and stops with exit code 42".into()
+            }
+            Refusal::StaleRevision { current, .. } => {
+                format!("read it again, then retry with --if-revision {current}")
+            }
+            Refusal::UnknownTask { .. } => "liza status lists the tasks".into(),
+            Refusal::Archived { task } => format!("its last record is in .liza/archive/{task}.yaml"),
+            Refusal::TaskExists { task } => format!("liza show {task}, or choose another ID"),
+            Refusal::BrokenTask { task, .. } => format!(
+                "liza edit {task} to fix it, liza abandon-task {task} --reason \"...\" to drop it; liza validate shows everything"
+            ),
+            Refusal::BrokenSection { .. } => "liza edit to fix it; liza validate shows everything".into(),
+            Refusal::WrongStatus { task, .. } | Refusal::NotClaimable { task, .. } => {
+                match self.next_step() {
+                    Some((verb, "")) => format!("liza {verb} {task}"),
+                    Some((verb, more)) => format!("liza {verb} {task} {more}"),
+                    None => format!("liza show {task}"),
+                }
+            }
+            Refusal::DependenciesUnmet { .. } => {
+                "they must be MERGED first; liza graph shows the order".into()
+            }
+            Refusal::Reserved { .. } | Refusal::ClaimedByOther { .. } | Refusal::ReviewClaimed { .. } => {
+                "take another task, or wait 1 to 5 s and try again".into()
+            }
+            Refusal::NoReservation { task, coder } => format!("liza claim-task {task} {coder}"),
+            Refusal::ReservedForCoder { task, coder } => format!("liza claim-task {task} {coder}"),
+            Refusal::FailedBefore { task, .. } => {
+                format!("let another coder take it, or (planner) liza unblock-task {task} --same-coder")
+            }
+            Refusal::AgentBusy { task, .. } => format!("finish {task} first: submit, block or hand off"),
+            Refusal::WrongRole { wanted, .. } => format!("use an agent such as {}-1", wanted.id_prefix()),
+            Refusal::IterationLimit { task, .. } => {
+                format!("the planner decides: liza supersede-task {task}, unblock-task or abandon-task")
+            }
+            Refusal::LeaseLive { task, .. } => {
+                format!("liza release-claim {task} --force takes it anyway")
+            }
+            Refusal::NotYourTask { task, .. } | Refusal::NotYourReview { task, .. } => {
+                format!("liza show {task}")
+            }
+            Refusal::WorktreeMissing { .. } => "liza recover".into(),
+            Refusal::HeadMoved { commit, .. } => {
+                format!("submit the commit that the worktree is at, or check out {}", commit.short())
+            }
+            Refusal::WrongBranch { task } => format!("git switch task/{task}, in the task's worktree"),
+            Refusal::DirtyWorktree { .. } => "commit it, or add to .gitignore what does not belong to the task".into(),
+            Refusal::ReviewTouched { .. } => {
+                "a review must not change files; the worktree is restored, review it again".into()
+            }
+            Refusal::NothingToReview { task, .. } => {
+                format!("commit the work on task/{task}, then submit that commit")
+            }
+            Refusal::BaseNotMerged { base, .. } => {
+                format!("git merge {}, resolve, commit, submit", base.short())
+            }
+            Refusal::PriorFeedbackMissing { .. } => {
+                "append: Prior Feedback Status:\\n- RESOLVED: ...\\n- STILL PRESENT: ...\\n- PARTIAL: ..."
+                    .into()
+            }
+            Refusal::GatesMissing { task, missing } => {
+                format!("liza edit-task {task} {}", gate_options(missing))
+            }
+            Refusal::UnknownDependency { dependency, .. } => {
+                format!("liza add-task --id {dependency} ... first")
+            }
+            Refusal::HypothesisExhausted { task, .. } => {
+                format!(
+                    "liza supersede-task {task} --by NEW --reason T --root-cause T, or liza abandon-task {task} --reason T"
+                )
+            }
+            Refusal::AssessmentNeeded { task, .. } => {
+                format!("liza unblock-task {task} --assessment \"...\"")
+            }
+            Refusal::NothingKept { task, what: "coder" } => {
+                format!("liza unblock-task {task}, without --same-coder")
+            }
+            Refusal::NothingKept { task, .. } => format!("liza unblock-task {task}, without --keep-worktree"),
+            Refusal::BadReplacement { replacement, .. } => {
+                format!("liza add-task --id {replacement} --draft ... creates it")
+            }
+            Refusal::NotYourDuty { .. } => "every role may log system_ambiguity".into(),
+            Refusal::BadDetails { kind, .. } => format!("liza anomaly {kind} --task TASK{}", detail_options(*kind)),
+            Refusal::AlreadyConverted { task, .. } => format!("liza show {task}"),
+            Refusal::AgentLive { .. } => "wait until its lease expires, or use another number".into(),
+            Refusal::PlannerLive { other } => format!("stop {other} first"),
+            Refusal::GoalNotOpen { .. } => "liza goal new \"...\" starts the next one".into(),
+            Refusal::TasksOpen { .. } => "finish, supersede or abandon them first; liza status shows each".into(),
+            Refusal::SprintStatus { .. } | Refusal::SprintNotComplete { .. } => "liza sprint show".into(),
+            Refusal::NothingToRelease { task } => format!("liza show {task}"),
+            Refusal::SubmissionVoid { task, .. } => format!("the coder continues: liza claim-task {task} CODER"),
+            Refusal::MergeBelongsTo { by, .. } => format!("LIZA_AGENT_ID={by} to act for it"),
+            Refusal::UnknownDiscovery { .. } => "liza status lists the open discoveries".into(),
+            Refusal::NotLoaded { .. } => "please report it, with the command that you ran".into(),
+            Refusal::OwnWork { .. }
+            | Refusal::NotApprovedCommit { .. }
+            | Refusal::Missing { .. }
+            | Refusal::BadText { .. }
+            | Refusal::BadAgentStatus { .. }
+            | Refusal::NothingToResolve
+            | Refusal::NotArchivable { .. }
+            | Refusal::NothingToDo { .. } => return None,
+        })
+    }
+
+    /// The command that a task in this state most likely needs next, and its argument after the task.
+    fn next_step(&self) -> Option<(&'static str, &'static str)> {
+        let (Refusal::WrongStatus { status, .. } | Refusal::NotClaimable { status, .. }) = self else {
+            return None;
+        };
+        Some(match status {
+            Status::Draft => ("finalize", ""),
+            Status::Unclaimed | Status::Rejected | Status::IntegrationFailed => ("claim-task", "AGENT"),
+            Status::Claimed => ("submit-for-review", "COMMIT"),
+            Status::ReadyForReview => ("claim-review", "AGENT"),
+            Status::Approved => ("wt-merge", ""),
+            Status::Blocked => ("unblock-task", ""),
+            Status::Merged | Status::Superseded | Status::Abandoned => ("show", ""),
+        })
+    }
+}
+
+/// The options that fill the gates of a task.
+fn gate_options(missing: &[&str]) -> String {
+    let option = |gate: &&str| match *gate {
+        "spec_ref" => "--spec REF",
+        "done_when" => "--done TEXT",
+        _ => "--scope TEXT",
+    };
+    missing.iter().map(option).collect::<Vec<_>>().join(" ")
+}
+
+/// The details that a kind of anomaly needs, as options.
+fn detail_options(kind: AnomalyType) -> String {
+    let option = |(name, wanted): &(&str, DetailType)| match wanted {
+        DetailType::Text => format!(" --detail {name}=TEXT"),
+        DetailType::Number => format!(" --detail {name}=N"),
+        DetailType::Flag => format!(" --detail {name}=true"),
+    };
+    kind.required().iter().map(option).collect()
+}

@@ -1,0 +1,144 @@
+//! The sprint: its scope, its timeline and its figures.
+
+use serde::{Deserialize, Serialize};
+
+use crate::model::ids::TaskId;
+use crate::model::metrics::Metrics;
+use crate::model::time::Timestamp;
+
+/// The state of the sprint.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, strum::Display)]
+#[serde(rename_all = "SCREAMING_SNAKE_CASE")]
+#[strum(serialize_all = "SCREAMING_SNAKE_CASE")]
+pub enum SprintStatus {
+    /// Work continues.
+    InProgress,
+    /// Waits for a person's review.
+    Checkpoint,
+    /// Every planned task has ended.
+    Completed,
+    /// Stopped by the human.
+    Aborted,
+}
+
+impl SprintStatus {
+    /// Whether it has ended for good.
+    pub fn is_terminal(self) -> bool {
+        matches!(self, SprintStatus::Completed | SprintStatus::Aborted)
+    }
+}
+
+/// Which tasks the sprint is about.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct SprintScope {
+    /// What has to be done.
+    #[serde(default)]
+    pub planned: Vec<TaskId>,
+    /// What may be done.
+    #[serde(default)]
+    pub stretch: Vec<TaskId>,
+}
+
+/// When the sprint began, is due, was reviewed and ended.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Timeline {
+    /// When it began.
+    #[serde(default)]
+    pub started: Option<Timestamp>,
+    /// When a person wants to review it at the latest.
+    #[serde(default)]
+    pub deadline: Option<Timestamp>,
+    /// The last checkpoint.
+    #[serde(default)]
+    pub checkpoint_at: Option<Timestamp>,
+    /// Since when agents are paused, so that a PAUSE file created or removed by hand is noticed.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub paused_at: Option<Timestamp>,
+    /// When it ended.
+    #[serde(default)]
+    pub ended: Option<Timestamp>,
+}
+
+/// What a human can decide at a checkpoint.
+pub const DECISIONS: [&str; 6] = ["continue", "adjust specs", "adjust contracts", "replan", "pivot", STOP];
+
+/// The decision that ends the goal.
+pub const STOP: &str = "stop";
+
+/// A human's decision at a checkpoint.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Decision {
+    /// When.
+    pub timestamp: Timestamp,
+    /// continue, adjust specs, adjust contracts, replan, pivot or stop.
+    pub decision: String,
+    /// In the human's words.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub note: Option<String>,
+}
+
+/// The `sprint` section.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Sprint {
+    /// `sprint-N`.
+    pub id: String,
+    /// The goal that it serves.
+    #[serde(default)]
+    pub goal_ref: Option<String>,
+    /// Which tasks.
+    #[serde(default)]
+    pub scope: SprintScope,
+    /// Which times.
+    #[serde(default)]
+    pub timeline: Timeline,
+    /// Its state.
+    pub status: SprintStatus,
+    /// Its figures.
+    #[serde(default)]
+    pub metrics: Metrics,
+    /// What was learned.
+    #[serde(default)]
+    pub retrospective: Option<String>,
+    /// What the planner was last woken for.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub seen_triggers: Vec<String>,
+    /// What the human decided at checkpoints.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub decisions: Vec<Decision>,
+}
+
+impl Sprint {
+    /// A sprint that begins now.
+    pub fn begin(number: u32, goal: &str, now: Timestamp) -> Self {
+        Self {
+            id: format!("sprint-{number}"),
+            goal_ref: Some(goal.to_owned()),
+            scope: SprintScope::default(),
+            timeline: Timeline { started: Some(now), ..Timeline::default() },
+            status: SprintStatus::InProgress,
+            metrics: Metrics::default(),
+            retrospective: None,
+            seen_triggers: Vec::new(),
+            decisions: Vec::new(),
+        }
+    }
+
+    /// The number in `sprint-N`; 1 if there is none.
+    pub fn number(&self) -> u32 {
+        self.id.rsplit('-').next().and_then(|digits| digits.parse().ok()).unwrap_or(1)
+    }
+
+    /// Whether the deadline has passed and no person has reviewed the sprint since: there was neither a checkpoint nor a
+    /// decision after it.
+    pub fn deadline_due(&self, now: Timestamp) -> bool {
+        let decided = self.decisions.iter().map(|decision| decision.timestamp).max();
+        let reviewed = self.timeline.checkpoint_at.max(decided);
+        let due = self.timeline.deadline.filter(|deadline| *deadline <= now);
+        due.is_some_and(|deadline| reviewed.is_none_or(|reviewed| reviewed < deadline))
+    }
+
+    /// Whether the task is in the plan, planned or stretch.
+    pub fn names(&self, task: &TaskId) -> bool {
+        self.scope.planned.contains(task) || self.scope.stretch.contains(task)
+    }
+}

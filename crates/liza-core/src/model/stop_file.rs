@@ -1,0 +1,65 @@
+//! The files by which a person stops every agent: `.liza/PAUSE`, `.liza/CHECKPOINT` and `.liza/ABORT`.
+
+use strum::IntoStaticStr;
+
+use crate::model::time::Timestamp;
+
+/// One of the three files.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, IntoStaticStr)]
+#[strum(serialize_all = "UPPERCASE")]
+pub enum StopFile {
+    /// Nothing new starts; running sessions end.
+    Pause,
+    /// The same, until a person has reviewed the sprint.
+    Checkpoint,
+    /// Goal and sprint end for good.
+    Abort,
+}
+
+impl StopFile {
+    /// All of them, the strongest first.
+    pub const ALL: [StopFile; 3] = [StopFile::Abort, StopFile::Checkpoint, StopFile::Pause];
+
+    /// The name of the file in `.liza/`.
+    pub fn name(self) -> &'static str {
+        self.into()
+    }
+}
+
+/// Which stop files are present.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct StopFiles {
+    /// `.liza/PAUSE`
+    pub pause: bool,
+    /// `.liza/CHECKPOINT`
+    pub checkpoint: bool,
+    /// `.liza/ABORT`
+    pub abort: bool,
+}
+
+impl StopFiles {
+    /// Whether that file is present.
+    pub fn contains(self, file: StopFile) -> bool {
+        match file {
+            StopFile::Pause => self.pause,
+            StopFile::Checkpoint => self.checkpoint,
+            StopFile::Abort => self.abort,
+        }
+    }
+
+    /// The file that decides where several are present: ABORT over CHECKPOINT over PAUSE.
+    pub fn strongest(self) -> Option<StopFile> {
+        StopFile::ALL.into_iter().find(|file| self.contains(*file))
+    }
+}
+
+/// Since when each stop file has been present.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct StopFileTimes {
+    /// `.liza/PAUSE`
+    pub pause: Option<Timestamp>,
+    /// `.liza/CHECKPOINT`
+    pub checkpoint: Option<Timestamp>,
+    /// `.liza/ABORT`
+    pub abort: Option<Timestamp>,
+}

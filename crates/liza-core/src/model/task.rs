@@ -1,0 +1,436 @@
+//! A task whose record has what its status needs: the variants carry that data.
+//!
+//! Owner, lease, worktree and base change together or not at all; only `protocol/` makes new statuses.
+
+use crate::model::event::HistoryEvent;
+use crate::model::ids::{AgentId, Sha, TaskId, Worktree};
+use crate::model::record::{Fault, Status, TaskRecord};
+use crate::model::refusal::Refusal;
+use crate::model::time::Timestamp;
+
+/// Who works where, starting from which commit.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Assignment {
+    /// The coder.
+    pub coder: AgentId,
+    /// Its worktree.
+    pub worktree: Worktree,
+    /// The integration head that it started from; old files may lack it.
+    pub base: Option<Sha>,
+}
+
+/// What a task still has from earlier work.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct PriorWork {
+    /// The coder that it is meant for, or was last with.
+    pub coder: Option<AgentId>,
+    /// The worktree that still exists.
+    pub worktree: Option<Worktree>,
+    /// The commit that it started from.
+    pub base: Option<Sha>,
+}
+
+impl From<Assignment> for PriorWork {
+    fn from(work: Assignment) -> Self {
+        Self { coder: Some(work.coder), worktree: Some(work.worktree), base: work.base }
+    }
+}
+
+/// Who reviews, and until when.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ReviewClaim {
+    /// The code reviewer.
+    pub by: AgentId,
+    /// Until when.
+    pub lease: Timestamp,
+}
+
+impl ReviewClaim {
+    /// Whether its lease is still live.
+    pub fn is_live(&self, now: Timestamp) -> bool {
+        now <= self.lease
+    }
+}
+
+/// The reason of a block by which a person asks for a new plan; in the file it needs no questions.
+pub const HUMAN_OVERRIDE: &str = "human override";
+/// The question of such a block.
+pub(crate) const OVERRIDE_QUESTION: &str = "What does the human want changed?";
+
+/// Why a task is blocked.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Block {
+    /// What it waits for.
+    pub reason: String,
+    /// What would unblock it.
+    pub questions: Vec<String>,
+    /// What was tried.
+    pub attempted: Vec<String>,
+}
+
+impl Block {
+    /// A block that the rules themselves set.
+    pub(crate) fn by_system(reason: &str, questions: impl Into<Vec<String>>) -> Self {
+        Self { reason: reason.to_owned(), questions: questions.into(), attempted: Vec::new() }
+    }
+}
+
+/// The reason of a block after too many rejections of one coder.
+pub const REVIEW_DEADLOCK: &str = "review_deadlock";
+
+/// When this many different coders have failed at a task, its framing is presumed wrong.
+pub const MAX_FAILED_CODERS: usize = 2;
+
+/// The eleven states, each with what it must have.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum TaskStatus {
+    /// Being defined.
+    Draft,
+    /// Ready to be claimed.
+    Unclaimed {
+        /// What an unblocked task still has.
+        prior: PriorWork,
+    },
+    /// A coder works on it.
+    Claimed {
+        /// Who, where.
+        work: Assignment,
+        /// Until when it is the coder's.
+        lease: Timestamp,
+    },
+    /// Submitted.
+    ReadyForReview {
+        /// Whose work.
+        work: Assignment,
+        /// At which commit.
+        commit: Sha,
+        /// Who reviews it.
+        review: Option<ReviewClaim>,
+    },
+    /// Sent back.
+    Rejected {
+        /// Whose work.
+        work: Assignment,
+        /// The commit that was rejected.
+        commit: Sha,
+        /// Why.
+        reason: String,
+    },
+    /// May be merged.
+    Approved {
+        /// Whose work.
+        work: Assignment,
+        /// At exactly this commit.
+        commit: Sha,
+        /// Who approved it.
+        by: Option<AgentId>,
+    },
+    /// The merge failed.
+    IntegrationFailed {
+        /// Whose work.
+        work: Assignment,
+        /// The commit that could not be merged.
+        commit: Sha,
+    },
+    /// Needs a decision.
+    Blocked {
+        /// Why.
+        block: Block,
+        /// What stays until the planner decides.
+        prior: PriorWork,
+    },
+    /// On the integration branch.
+    Merged {
+        /// The commit on the integration branch.
+        merge_commit: Option<Sha>,
+    },
+    /// Replaced.
+    Superseded {
+        /// By which tasks.
+        by: Vec<TaskId>,
+        /// Why.
+        reason: String,
+    },
+    /// Will not be done.
+    Abandoned,
+}
+
+impl TaskStatus {
+    /// The state's name.
+    pub fn name(&self) -> Status {
+        match self {
+            TaskStatus::Draft => Status::Draft,
+            TaskStatus::Unclaimed { .. } => Status::Unclaimed,
+            TaskStatus::Claimed { .. } => Status::Claimed,
+            TaskStatus::ReadyForReview { .. } => Status::ReadyForReview,
+            TaskStatus::Rejected { .. } => Status::Rejected,
+            TaskStatus::Approved { .. } => Status::Approved,
+            TaskStatus::IntegrationFailed { .. } => Status::IntegrationFailed,
+            TaskStatus::Blocked { .. } => Status::Blocked,
+            TaskStatus::Merged { .. } => Status::Merged,
+            TaskStatus::Superseded { .. } => Status::Superseded,
+            TaskStatus::Abandoned => Status::Abandoned,
+        }
+    }
+
+    /// The coder's claim and its lease, where there is one.
+    pub fn claim(&self) -> Option<(&Assignment, Timestamp)> {
+        if let TaskStatus::Claimed { work, lease } = self { Some((work, *lease)) } else { None }
+    }
+
+    /// The code reviewer's claim, where there is one.
+    pub fn review(&self) -> Option<&ReviewClaim> {
+        if let TaskStatus::ReadyForReview { review, .. } = self { review.as_ref() } else { None }
+    }
+
+    /// Whether that agent holds it, to code or to review.
+    pub fn is_held_by(&self, agent: AgentId) -> bool {
+        self.claim().is_some_and(|(work, _)| work.coder == agent)
+            || self.review().is_some_and(|review| review.by == agent)
+    }
+
+    /// What exists of earlier or present work.
+    pub fn prior_work(&self) -> PriorWork {
+        match self {
+            TaskStatus::Claimed { work, .. }
+            | TaskStatus::ReadyForReview { work, .. }
+            | TaskStatus::Rejected { work, .. }
+            | TaskStatus::Approved { work, .. }
+            | TaskStatus::IntegrationFailed { work, .. } => work.clone().into(),
+            TaskStatus::Unclaimed { prior } | TaskStatus::Blocked { prior, .. } => prior.clone(),
+            TaskStatus::Draft
+            | TaskStatus::Merged { .. }
+            | TaskStatus::Superseded { .. }
+            | TaskStatus::Abandoned => PriorWork::default(),
+        }
+    }
+}
+
+/// A task's record as read, with its typed status if it has one.
+#[derive(Debug, Clone, PartialEq)]
+pub struct TaskBody {
+    record: TaskRecord,
+    faults: Vec<Fault>,
+    status: Result<TaskStatus, Vec<String>>,
+}
+
+impl TaskBody {
+    /// Reads the status of a record; `faults` is what in it could not be understood.
+    pub fn new(record: TaskRecord, faults: Vec<Fault>) -> Self {
+        let mut missing: Vec<String> = faults.iter().map(|fault| fault.message.clone()).collect();
+        let status = match read_status(&record, &mut missing) {
+            Some(status) if missing.is_empty() => Ok(status),
+            _ => Err(missing),
+        };
+        Self { record, faults, status }
+    }
+
+    /// What could be read.
+    pub fn record(&self) -> &TaskRecord {
+        &self.record
+    }
+
+    /// What could not.
+    pub fn faults(&self) -> &[Fault] {
+        &self.faults
+    }
+
+    /// The status with its data.
+    ///
+    /// # Errors
+    /// What the record lacks.
+    pub fn status(&self) -> Result<&TaskStatus, &[String]> {
+        self.status.as_ref().map_err(Vec::as_slice)
+    }
+}
+
+/// A task that is fit to be changed.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Task {
+    /// Its name.
+    pub id: TaskId,
+    /// Its status, with what the status must have.
+    pub status: TaskStatus,
+    /// Everything else; the status's own fields are overwritten when the task becomes a record again.
+    pub record: TaskRecord,
+}
+
+impl Task {
+    /// The typed task.
+    ///
+    /// # Errors
+    /// What its record lacks.
+    pub fn from_body(id: &TaskId, body: &TaskBody) -> Result<Task, Refusal> {
+        match body.status() {
+            Ok(status) => Ok(Task { id: id.clone(), status: status.clone(), record: body.record.clone() }),
+            Err(missing) => Err(Refusal::BrokenTask { task: id.clone(), faults: missing.to_vec() }),
+        }
+    }
+
+    /// Adds to the history.
+    pub(crate) fn push_event(&mut self, event: HistoryEvent) {
+        self.record.history.get_or_insert_default().push(event);
+    }
+
+    /// The record of this task: the status's own fields set, those of other states cleared.
+    pub fn into_record(self) -> TaskRecord {
+        let mut record = self.record;
+        record.id = Some(self.id);
+        record.status = Some(self.status.name());
+        record.clear_status_fields();
+        write_status(self.status, &mut record);
+        record
+    }
+}
+
+fn write_prior_work(prior: PriorWork, record: &mut TaskRecord) {
+    record.assigned_to = prior.coder;
+    record.worktree = prior.worktree;
+    record.base_commit = prior.base;
+}
+
+fn write_status(status: TaskStatus, record: &mut TaskRecord) {
+    write_prior_work(status.prior_work(), record);
+    match status {
+        TaskStatus::Draft | TaskStatus::Unclaimed { .. } | TaskStatus::Abandoned => {}
+        TaskStatus::Claimed { lease, .. } => record.lease_expires = Some(lease),
+        TaskStatus::ReadyForReview { commit, review, .. } => {
+            record.review_commit = Some(commit);
+            record.reviewing_by = review.as_ref().map(|review| review.by);
+            record.review_lease_expires = review.map(|review| review.lease);
+        }
+        TaskStatus::Rejected { commit, reason, .. } => {
+            record.review_commit = Some(commit);
+            record.rejection_reason = Some(reason);
+        }
+        TaskStatus::Approved { commit, by, .. } => {
+            record.review_commit = Some(commit);
+            record.approved_by = by;
+        }
+        TaskStatus::IntegrationFailed { commit, .. } => record.review_commit = Some(commit),
+        TaskStatus::Blocked { block, .. } => {
+            record.blocked_reason = Some(block.reason);
+            record.blocked_questions = Some(block.questions);
+            record.attempted = Some(block.attempted).filter(|attempted| !attempted.is_empty());
+        }
+        TaskStatus::Merged { merge_commit } => record.merge_commit = merge_commit,
+        TaskStatus::Superseded { by, reason } => {
+            record.superseded_by = Some(by);
+            record.rescope_reason = Some(reason);
+        }
+    }
+}
+
+/// What the record lacks for its status; empty if it has everything.
+pub(crate) fn missing_fields(record: &TaskRecord) -> Vec<String> {
+    let mut missing = Vec::new();
+    read_status(record, &mut missing);
+    missing
+}
+
+/// Reads the fields that a status needs and notes those that are missing.
+struct Needs<'a> {
+    record: &'a TaskRecord,
+    missing: &'a mut Vec<String>,
+}
+
+impl Needs<'_> {
+    fn missing(&mut self, field: &str) {
+        let status = self.record.status.map_or("task", Status::name);
+        self.missing.push(format!("{status} task has no {field}"));
+    }
+
+    fn field<T: Clone>(&mut self, value: Option<&T>, name: &str) -> Option<T> {
+        if value.is_none() {
+            self.missing(name);
+        }
+        value.cloned()
+    }
+
+    fn text(&mut self, value: Option<&String>, name: &str) -> Option<String> {
+        self.field(value.filter(|text| !text.trim().is_empty()), name)
+    }
+
+    fn list<T: Clone>(&mut self, value: Option<&Vec<T>>, name: &str) -> Option<Vec<T>> {
+        self.field(value.filter(|items| !items.is_empty()), name)
+    }
+
+    fn assignment(&mut self) -> Option<Assignment> {
+        let coder = self.field(self.record.assigned_to.as_ref(), "assigned_to");
+        let worktree = self.field(self.record.worktree.as_ref(), "worktree");
+        Some(Assignment { coder: coder?, worktree: worktree?, base: self.record.base_commit.clone() })
+    }
+
+    fn commit(&mut self) -> Option<Sha> {
+        self.field(self.record.review_commit.as_ref(), "review_commit")
+    }
+
+    fn block(&mut self) -> Option<Block> {
+        let record = self.record;
+        let reason = self.text(record.blocked_reason.as_ref(), "blocked_reason");
+        // A person who asks for a new plan has no question.
+        let overridden = reason.as_deref().is_some_and(|reason| reason.trim() == HUMAN_OVERRIDE);
+        let asked = record.blocked_questions.as_ref().filter(|questions| !questions.is_empty());
+        let questions = match asked {
+            None if overridden => Some(vec![OVERRIDE_QUESTION.to_owned()]),
+            asked => self.list(asked, "blocked_questions"),
+        };
+        let attempted = record.attempted.clone().unwrap_or_default();
+        Some(Block { reason: reason?, questions: questions?, attempted })
+    }
+}
+
+fn read_prior_work(record: &TaskRecord) -> PriorWork {
+    PriorWork {
+        coder: record.assigned_to,
+        worktree: record.worktree.clone(),
+        base: record.base_commit.clone(),
+    }
+}
+
+fn read_review(record: &TaskRecord) -> Option<ReviewClaim> {
+    // A review without an end counts as a stale one: the next claim gets a proper lease.
+    Some(ReviewClaim { by: record.reviewing_by?, lease: record.review_lease_expires? })
+}
+
+fn read_status(record: &TaskRecord, missing: &mut Vec<String>) -> Option<TaskStatus> {
+    let Some(status) = record.status else {
+        missing.push("task has no status".to_owned());
+        return None;
+    };
+    let mut needs = Needs { record, missing };
+    Some(match status {
+        Status::Draft => TaskStatus::Draft,
+        Status::Unclaimed => TaskStatus::Unclaimed { prior: read_prior_work(record) },
+        Status::Claimed => {
+            let (work, lease) =
+                (needs.assignment(), needs.field(record.lease_expires.as_ref(), "lease_expires"));
+            TaskStatus::Claimed { work: work?, lease: lease? }
+        }
+        Status::ReadyForReview => {
+            let (work, commit) = (needs.assignment(), needs.commit());
+            TaskStatus::ReadyForReview { work: work?, commit: commit?, review: read_review(record) }
+        }
+        Status::Rejected => {
+            let (work, commit) = (needs.assignment(), needs.commit());
+            let reason = needs.text(record.rejection_reason.as_ref(), "rejection_reason");
+            TaskStatus::Rejected { work: work?, commit: commit?, reason: reason? }
+        }
+        Status::Approved => {
+            let (work, commit) = (needs.assignment(), needs.commit());
+            TaskStatus::Approved { work: work?, commit: commit?, by: record.approved_by }
+        }
+        Status::IntegrationFailed => {
+            let (work, commit) = (needs.assignment(), needs.commit());
+            TaskStatus::IntegrationFailed { work: work?, commit: commit? }
+        }
+        Status::Blocked => TaskStatus::Blocked { block: needs.block()?, prior: read_prior_work(record) },
+        Status::Merged => TaskStatus::Merged { merge_commit: record.merge_commit.clone() },
+        Status::Superseded => {
+            let by = needs.list(record.superseded_by.as_ref(), "superseded_by");
+            let reason = needs.text(record.rescope_reason.as_ref(), "rescope_reason");
+            TaskStatus::Superseded { by: by?, reason: reason? }
+        }
+        Status::Abandoned => TaskStatus::Abandoned,
+    })
+}

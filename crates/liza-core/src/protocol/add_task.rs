@@ -1,0 +1,135 @@
+//! add-task: a task joins the sprint's plan.
+
+use crate::model::{
+    DEFAULT_PRIORITY, EventName, GoalStatus, LogAction, PRIORITIES, Refusal, Seconds, Section, SprintStatus,
+    Status, TaskId, TaskRecord,
+};
+
+use super::blocking::missing_gates;
+use super::operation::{LoadScope, Rule, TaskReply};
+use super::permission::{PLANNING, Rights};
+use super::sprint::start_next_sprint;
+use super::tx::{Tx, non_blank, required};
+
+/// Adds a task.
+#[derive(Debug, Clone, PartialEq)]
+pub struct AddTask {
+    /// Its name.
+    pub task: TaskId,
+    /// Its content.
+    pub new: NewTask,
+}
+
+/// The content of a new task.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct NewTask {
+    /// What to build.
+    pub description: String,
+    /// The specification that it implements.
+    pub spec_ref: Option<String>,
+    /// How to tell that it is done.
+    pub done_when: Option<String>,
+    /// What belongs to it.
+    pub scope: Option<String>,
+    /// 1 to 5.
+    pub priority: Option<i64>,
+    /// What must be MERGED first.
+    pub depends_on: Vec<TaskId>,
+    /// Whether it stays a draft.
+    pub draft: bool,
+    /// Whether the sprint may end without it.
+    pub stretch: bool,
+    /// Its own limit of claims.
+    pub max_iterations: Option<u32>,
+    /// Its own limit of rejections.
+    pub max_review_cycles: Option<u32>,
+    /// Its own lease length.
+    pub lease: Option<Seconds>,
+}
+
+impl Rule for AddTask {
+    type Reply = TaskReply;
+    const VERB: &'static str = "add-task";
+    const RIGHTS: Rights = PLANNING;
+    const LOADS: LoadScope = LoadScope::all(&[Section::Goal, Section::Sprint]);
+
+    fn target(&self) -> Option<&TaskId> {
+        Some(&self.task)
+    }
+
+    fn run(&self, tx: &mut Tx<'_>) -> Result<TaskReply, Refusal> {
+        let (id, new) = (&self.task, &self.new);
+        if tx.knows(id) {
+            return Err(Refusal::TaskExists { task: id.clone() });
+        }
+        let goal = tx.board.goal()?;
+        if goal.status != GoalStatus::InProgress {
+            return Err(Refusal::GoalNotOpen { status: goal.status });
+        }
+        let description = required(&new.description, "what to build (--desc)")?;
+        check_dependencies(tx, id, &new.depends_on)?;
+        let text = |text: &Option<String>| non_blank(text.as_deref()).map(str::to_owned);
+        let status = if new.draft { Status::Draft } else { Status::Unclaimed };
+        let record = TaskRecord {
+            id: Some(id.clone()),
+            description: Some(description.to_owned()),
+            status: Some(status),
+            priority: Some(check_priority(new.priority.unwrap_or(DEFAULT_PRIORITY))?),
+            depends_on: Some(new.depends_on.clone()),
+            spec_ref: text(&new.spec_ref),
+            done_when: text(&new.done_when),
+            scope: text(&new.scope),
+            max_iterations: new.max_iterations,
+            max_review_cycles: new.max_review_cycles,
+            lease_duration_override: new.lease,
+            created: Some(tx.now),
+            history: Some(vec![tx.event(EventName::Created)]),
+            ..TaskRecord::default()
+        };
+        if !new.draft {
+            check_gates(id, &record)?;
+        }
+        join_sprint(tx, id, new.stretch)?;
+        tx.log(LogAction::Task(EventName::Created), Some(id), description);
+        tx.put_record(id.clone(), record);
+        Ok(TaskReply { task: id.clone(), status: Some(status), worktree: None })
+    }
+}
+
+/// A task that is added after the sprint was completed opens the next sprint.
+fn join_sprint(tx: &mut Tx<'_>, id: &TaskId, stretch: bool) -> Result<(), Refusal> {
+    match tx.sprint()?.status {
+        status @ SprintStatus::Aborted => {
+            return Err(Refusal::SprintStatus { status, verb: "add-task", needed: "an open sprint" });
+        }
+        SprintStatus::Completed => drop(start_next_sprint(tx)?),
+        SprintStatus::InProgress | SprintStatus::Checkpoint => {}
+    }
+    let scope = &mut tx.sprint()?.scope;
+    let list = if stretch { &mut scope.stretch } else { &mut scope.planned };
+    list.push(id.clone());
+    Ok(())
+}
+
+pub(super) fn check_priority(priority: i64) -> Result<i64, Refusal> {
+    if PRIORITIES.contains(&priority) {
+        return Ok(priority);
+    }
+    let problem = format!("{priority} is not 1 (highest) to 5 (lowest)");
+    Err(Refusal::BadText { what: "priority", problem })
+}
+
+pub(super) fn check_dependencies(tx: &Tx<'_>, task: &TaskId, depends_on: &[TaskId]) -> Result<(), Refusal> {
+    match depends_on.iter().find(|dependency| *dependency == task || !tx.knows(dependency)) {
+        Some(own) if own == task => {
+            Err(Refusal::BadText { what: "depends_on", problem: format!("{task} cannot depend on itself") })
+        }
+        Some(unknown) => Err(Refusal::UnknownDependency { task: task.clone(), dependency: unknown.clone() }),
+        None => Ok(()),
+    }
+}
+
+pub(super) fn check_gates(task: &TaskId, record: &TaskRecord) -> Result<(), Refusal> {
+    let missing = missing_gates(record, true);
+    if missing.is_empty() { Ok(()) } else { Err(Refusal::GatesMissing { task: task.clone(), missing }) }
+}

@@ -1,0 +1,37 @@
+//! align: how the work relates to the goal.
+
+use serde::Serialize;
+
+use crate::model::{Alignment, Appended, LogAction, Refusal};
+
+use super::operation::Rule;
+use super::permission::{PLANNING, Rights};
+use super::tx::{Tx, required};
+
+/// Adds an entry to the goal's alignment history.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Align {
+    /// How the work relates to the goal.
+    pub summary: String,
+}
+
+/// The entry that was added.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Aligned {
+    /// Its event name.
+    pub event: String,
+}
+
+impl Rule for Align {
+    type Reply = Aligned;
+    const VERB: &'static str = "align";
+    const RIGHTS: Rights = PLANNING;
+
+    fn run(&self, tx: &mut Tx<'_>) -> Result<Aligned, Refusal> {
+        let summary = required(&self.summary, "how the work relates to the goal (--summary)")?.to_owned();
+        tx.log(LogAction::Aligned, None, &summary);
+        let event = "alignment".to_owned();
+        tx.append(Appended::Alignment(Alignment { timestamp: tx.now, event: event.clone(), summary }));
+        Ok(Aligned { event })
+    }
+}

@@ -1,0 +1,96 @@
+//! How a task becomes BLOCKED, and the limits at which the rules block it themselves.
+
+use crate::model::{
+    AgentId, AgentStatus, Block, EventName, HistoryEvent, LogAction, REVIEW_DEADLOCK, Refusal, Task,
+    TaskRecord, TaskStatus,
+};
+
+use super::operation::TaskReply;
+use super::tx::Tx;
+
+/// Blocks the task by the caller: coder and worktree stay until the planner decides, the agents are freed.
+pub(super) fn block(
+    tx: &mut Tx<'_>,
+    mut task: Task,
+    block: Block,
+    failed: Option<AgentId>,
+) -> Result<TaskReply, Refusal> {
+    let holders = [task.status.prior_work().coder, task.status.review().map(|review| review.by)];
+    tx.free_agents(holders.into_iter().flatten(), &task.id, AgentStatus::Idle)?;
+    if let Some(coder) = failed {
+        add_failure(&mut task.record, coder);
+    }
+    let event = tx.event(EventName::Blocked).with("reason", block.reason.as_str());
+    let (event, detail) = (event.with("questions", block.questions.clone()), block.reason.clone());
+    set_blocked(&mut task, event, block);
+    Ok(tx.save(task, EventName::Blocked, &detail))
+}
+
+fn set_blocked(task: &mut Task, event: HistoryEvent, block: Block) {
+    task.push_event(event);
+    task.record.reservation = None;
+    task.record.clear_exit_counts();
+    task.status = TaskStatus::Blocked { block, prior: task.status.prior_work() };
+}
+
+fn add_failure(record: &mut TaskRecord, coder: AgentId) {
+    let failed_by = record.failed_by.get_or_insert_default();
+    if !failed_by.contains(&coder) {
+        failed_by.push(coder);
+    }
+}
+
+/// One claim too many: the task is blocked instead of claimed.
+pub(super) fn at_iteration_limit(
+    tx: &mut Tx<'_>,
+    mut task: Task,
+    coder: AgentId,
+    iterations: u32,
+) -> Refusal {
+    let reason = "max iterations reached without approval";
+    add_failure(&mut task.record, coder);
+    let event = tx.system_event(EventName::Blocked).with("reason", reason).with("coder", coder.to_string());
+    let question = format!("Is the task too large or unclear? {coder} had {iterations} iterations.");
+    set_blocked(&mut task, event, Block::by_system(reason, [question]));
+    tx.log_as("system", LogAction::Task(EventName::Blocked), Some(&task.id), reason);
+    let refusal = Refusal::IterationLimit { task: task.id.clone(), iterations };
+    tx.put(task);
+    tx.refuse_but_write(refusal)
+}
+
+/// Coder and code reviewer do not agree: the rejection and the block are one write.
+pub(super) fn at_review_limit(tx: &Tx<'_>, task: &mut Task, cycles: u32) {
+    let event = tx.system_event(EventName::Blocked).with("reason", REVIEW_DEADLOCK).with("cycles", cycles);
+    let questions = [
+        "Does the coder not address the feedback, or are the reviewer's criteria unclear?",
+        "Should the task be clarified, rescoped or abandoned?",
+    ];
+    set_blocked(task, event, Block::by_system(REVIEW_DEADLOCK, questions.map(str::to_owned)));
+}
+
+/// Too many sessions of this agent ended without a result.
+pub(super) fn at_exit_limit(
+    tx: &mut Tx<'_>,
+    mut task: Task,
+    agent: AgentId,
+    reason: &str,
+) -> Result<TaskReply, Refusal> {
+    let question =
+        format!("What keeps {agent} from working on this task? Its outputs are in .liza/agent-outputs/.");
+    let event = tx.system_event(EventName::Blocked).with("reason", reason);
+    tx.free_agents([agent], &task.id, AgentStatus::Idle)?;
+    set_blocked(&mut task, event, Block::by_system(reason, [question]));
+    tx.log_as("system", LogAction::Task(EventName::Blocked), Some(&task.id), reason);
+    Ok(tx.put(task))
+}
+
+/// What a task needs before it can leave DRAFT; a blocked one may lack a scope.
+pub(super) fn missing_gates(record: &TaskRecord, with_scope: bool) -> Vec<&'static str> {
+    let blank = |text: &Option<String>| text.as_deref().is_none_or(|text| text.trim().is_empty());
+    let gates = [
+        ("spec_ref", blank(&record.spec_ref)),
+        ("done_when", blank(&record.done_when)),
+        ("scope", with_scope && blank(&record.scope)),
+    ];
+    gates.iter().filter(|(_, missing)| *missing).map(|(name, _)| *name).collect()
+}

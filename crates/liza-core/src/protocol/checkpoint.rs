@@ -1,0 +1,100 @@
+//! checkpoint: every agent stops until a person has reviewed the sprint.
+
+use serde::Serialize;
+
+use crate::model::{Decision, Effect, LogAction, Refusal, Section, SprintStatus, StopFile};
+
+use super::operation::{LoadScope, Rule};
+use super::permission::{HUMAN, Rights, SUPERVISION};
+use super::sprint::expect_status;
+use super::tx::Tx;
+
+/// Stops the sprint for a review.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Checkpoint {
+    /// Why.
+    pub cause: CheckpointCause,
+}
+
+/// Why the sprint goes to CHECKPOINT.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum CheckpointCause {
+    /// A person asked for it.
+    Human,
+    /// The deadline has passed.
+    Deadline,
+}
+
+/// The sprint is at a checkpoint.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct CheckpointReached {
+    /// CHECKPOINT.
+    pub sprint: SprintStatus,
+    /// False if it was at a checkpoint before.
+    pub changed: bool,
+}
+
+impl Rule for Checkpoint {
+    type Reply = CheckpointReached;
+    const RIGHTS: Rights = HUMAN;
+    const VERB: &'static str = "checkpoint";
+    const LOADS: LoadScope = LoadScope::named(&[Section::Sprint]);
+
+    fn rights(&self) -> Rights {
+        match self.cause {
+            CheckpointCause::Human => Self::RIGHTS,
+            CheckpointCause::Deadline => SUPERVISION,
+        }
+    }
+
+    fn run(&self, tx: &mut Tx<'_>) -> Result<CheckpointReached, Refusal> {
+        expect_status(tx, Self::VERB, "an open sprint", |status| !status.is_terminal())?;
+        let now = tx.now;
+        if self.cause == CheckpointCause::Deadline && !tx.board.sprint()?.deadline_due(now) {
+            return Err(Refusal::NothingToDo { what: "check: the deadline has not passed" });
+        }
+        let changed = enter_checkpoint(tx)?;
+        match self.cause {
+            CheckpointCause::Human if changed => {
+                tx.log(LogAction::Checkpoint, None, "requested by the human");
+            }
+            CheckpointCause::Human => {}
+            CheckpointCause::Deadline => {
+                // A deadline that passes during a checkpoint is met by that checkpoint.
+                tx.sprint()?.timeline.checkpoint_at = Some(now);
+                tx.log_as("system", LogAction::Checkpoint, None, "the sprint's deadline has passed");
+            }
+        }
+        Ok(CheckpointReached { sprint: SprintStatus::Checkpoint, changed })
+    }
+}
+
+/// Stops the sprint for a review; false if it had stopped before.
+pub(super) fn enter_checkpoint(tx: &mut Tx<'_>) -> Result<bool, Refusal> {
+    tx.create_stop_file(StopFile::Checkpoint);
+    tx.effect(Effect::WriteSprintSummary);
+    // A second call must not make the wait look shorter than it is.
+    if tx.board.sprint()?.status == SprintStatus::Checkpoint {
+        return Ok(false);
+    }
+    let now = tx.now;
+    let sprint = tx.sprint()?;
+    sprint.timeline.checkpoint_at = Some(now);
+    sprint.status = SprintStatus::Checkpoint;
+    Ok(true)
+}
+
+pub(super) fn leave_checkpoint(tx: &mut Tx<'_>) -> Result<(), Refusal> {
+    if tx.board.sprint()?.status == SprintStatus::Checkpoint {
+        tx.sprint()?.status = SprintStatus::InProgress;
+    }
+    tx.effect(Effect::RemoveStopFile(StopFile::Checkpoint));
+    Ok(())
+}
+
+/// Keeps what the human decided.
+pub(super) fn record_decision(tx: &mut Tx<'_>, decision: &str, note: Option<&str>) -> Result<(), Refusal> {
+    let entry = Decision { timestamp: tx.now, decision: decision.to_owned(), note: note.map(str::to_owned) };
+    tx.sprint()?.decisions.push(entry);
+    Ok(())
+}

@@ -1,0 +1,181 @@
+//! claim-review: a code reviewer takes a review, or gives it back.
+
+use serde::Serialize;
+
+use crate::model::{
+    AgentId, AgentStatus, Assignment, EventName, HistoryEvent, LogAction, Refusal, ReviewClaim, Role,
+    Section, Sha, Task, TaskId, TaskStatus, Timestamp,
+};
+
+use super::blocking::at_review_limit;
+use super::operation::{LoadScope, Rule, Stage, TaskReply};
+use super::ownership::{check_acts_for, not_your_review, registered};
+use super::permission::{Rights, SUPERVISION};
+use super::tx::Tx;
+
+/// Claims a review, unless the worktree has moved since the submission.
+#[derive(Debug, Clone, PartialEq)]
+pub struct ClaimReview {
+    /// Which task.
+    pub task: TaskId,
+    /// For which code reviewer.
+    pub reviewer: AgentId,
+    /// The worktree's HEAD; `None` if there is no worktree.
+    pub head: Option<Sha>,
+}
+
+/// A session that ended without a verdict gives its review back.
+#[derive(Debug, Clone, PartialEq)]
+pub struct ReleaseReview {
+    /// Which task.
+    pub task: TaskId,
+    /// Whose review.
+    pub reviewer: AgentId,
+}
+
+/// A review.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct ReviewClaimed {
+    /// The task.
+    #[serde(flatten)]
+    pub task: TaskReply,
+    /// Who reviews.
+    pub reviewer: AgentId,
+    /// Exactly which commit.
+    pub commit: Sha,
+    /// Until when.
+    pub review_lease_expires: Timestamp,
+}
+
+impl Rule for ClaimReview {
+    type Reply = ReviewClaimed;
+    const VERB: &'static str = "claim-review";
+    const RIGHTS: Rights = SUPERVISION;
+    const STAGE: Stage = Stage::Starts;
+    const LOADS: LoadScope =
+        LoadScope::all(&[Section::Config, Section::Goal, Section::Handoff, Section::Sprint]);
+
+    fn target(&self) -> Option<&TaskId> {
+        Some(&self.task)
+    }
+
+    fn run(&self, tx: &mut Tx<'_>) -> Result<ReviewClaimed, Refusal> {
+        let (id, reviewer) = (&self.task, self.reviewer);
+        let mut entry = registered(tx, reviewer, Role::CodeReviewer)?;
+        let mut task = tx.task(id)?;
+        let TaskStatus::ReadyForReview { work, commit, review } = task.status.clone() else {
+            return Err(tx.wrong_status(&task, "READY_FOR_REVIEW"));
+        };
+        if let Some(review) = review.as_ref().filter(|review| review.by != reviewer && review.is_live(tx.now))
+        {
+            return Err(Refusal::ReviewClaimed { task: id.clone(), by: review.by, until: review.lease });
+        }
+        if work.coder == reviewer {
+            return Err(Refusal::OwnWork { task: id.clone(), agent: reviewer });
+        }
+        if let Some(other) = entry.current_task.as_ref().filter(|other| *other != id)
+            && tx.board.summary(other).is_some_and(|summary| summary.reviewing_by == Some(reviewer))
+        {
+            return Err(Refusal::AgentBusy { agent: reviewer, task: other.clone() });
+        }
+        let head = self.head.as_ref().ok_or_else(|| Refusal::WorktreeMissing { task: id.clone() })?;
+        if !head.names_same_commit(&commit) {
+            return Err(void_submission(tx, task, work, commit, review.as_ref(), head)?);
+        }
+        // Also the holder of a review without an end, which a typed review leaves out.
+        let stale = task.record.reviewing_by.filter(|stale| *stale != reviewer);
+        tx.free_agents(stale, id, AgentStatus::Idle)?;
+        let lease = tx.now + tx.config()?.lease(&task.record);
+        entry.begin_session(AgentStatus::Reviewing, id, lease, tx.now);
+        tx.put_agent(reviewer, entry);
+        let review = Some(ReviewClaim { by: reviewer, lease });
+        task.status = TaskStatus::ReadyForReview { work, commit: commit.clone(), review };
+        let detail = format!("commit {}", commit.short());
+        tx.log_as(reviewer, LogAction::ReviewClaimed, Some(id), &detail);
+        Ok(ReviewClaimed { task: tx.put(task), reviewer, commit, review_lease_expires: lease })
+    }
+}
+
+impl Rule for ReleaseReview {
+    type Reply = TaskReply;
+    const VERB: &'static str = "give-up-review";
+    const RIGHTS: Rights = SUPERVISION;
+    const STAGE: Stage = Stage::Leaves;
+
+    fn target(&self) -> Option<&TaskId> {
+        Some(&self.task)
+    }
+
+    fn run(&self, tx: &mut Tx<'_>) -> Result<TaskReply, Refusal> {
+        let (id, reviewer) = (&self.task, self.reviewer);
+        check_acts_for(tx, reviewer)?;
+        let mut task = tx.task(id)?;
+        let TaskStatus::ReadyForReview { review, .. } = &mut task.status else {
+            return Err(tx.wrong_status(&task, "READY_FOR_REVIEW"));
+        };
+        if review.as_ref().is_none_or(|review| review.by != reviewer) {
+            let review = review.take();
+            return Err(not_your_review(&task, reviewer, review.as_ref()));
+        }
+        *review = None;
+        tx.free_agents([reviewer], id, AgentStatus::Idle)?;
+        tx.log_as(reviewer, LogAction::ReviewsCleared, Some(id), "review ended without a verdict");
+        Ok(tx.put(task))
+    }
+}
+
+/// The worktree moved after the submission: the task goes back to its coder, and nothing is reviewed.
+fn void_submission(
+    tx: &mut Tx<'_>,
+    mut task: Task,
+    work: Assignment,
+    commit: Sha,
+    review: Option<&ReviewClaim>,
+    head: &Sha,
+) -> Result<Refusal, Refusal> {
+    let id = task.id.clone();
+    tx.free_agents(review.map(|review| review.by), &id, AgentStatus::Idle)?;
+    let reason =
+        format!("head_moved: the worktree is at {head}, not at the submitted {commit}; submit again");
+    let event =
+        tx.system_event(EventName::Rejected).with("reason", "head_moved").with("commit", commit.as_str());
+    reject(tx, &mut task, work, commit.clone(), reason.clone(), event)?;
+    end_review_handoff(tx, &mut task)?;
+    tx.log_as("system", LogAction::Task(EventName::Rejected), Some(&id), &reason);
+    tx.put(task);
+    Ok(tx.refuse_but_write(Refusal::SubmissionVoid { task: id, head: head.clone(), commit }))
+}
+
+/// Sends the task back, and blocks it in the same write if the limit is reached.
+pub(super) fn reject(
+    tx: &Tx<'_>,
+    task: &mut Task,
+    work: Assignment,
+    commit: Sha,
+    reason: String,
+    event: HistoryEvent,
+) -> Result<(), Refusal> {
+    let limit = tx.config()?.max_review_cycles(&task.record);
+    let cycles = task.record.review_cycles_current.unwrap_or(0).saturating_add(1);
+    task.record.review_cycles_current = Some(cycles);
+    task.record.review_cycles_total = Some(task.record.review_cycles_total.unwrap_or(0).saturating_add(1));
+    task.record.rejection_reason = Some(reason.clone());
+    task.record.review_commit = Some(commit.clone());
+    task.push_event(event);
+    task.status = TaskStatus::Rejected { work, commit, reason };
+    if cycles >= limit {
+        at_review_limit(tx, task, cycles);
+    }
+    Ok(())
+}
+
+/// Notes from one code reviewer's session to the next end with the review; the coder's next claim must not take them
+/// for a handoff of its own work.
+pub(super) fn end_review_handoff(tx: &mut Tx<'_>, task: &mut Task) -> Result<(), Refusal> {
+    let notes = tx.board.handoffs()?.get(&task.id);
+    if notes.is_some_and(|notes| notes.reader() == Role::CodeReviewer) {
+        task.record.handoff_pending = task.record.handoff_pending.map(|_| false);
+        tx.drop_handoff(&task.id)?;
+    }
+    Ok(())
+}

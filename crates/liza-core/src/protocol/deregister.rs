@@ -1,0 +1,49 @@
+//! deregister: an agent leaves the board; its claim stays until the lease ends.
+
+use serde::Serialize;
+
+use crate::model::{AgentId, LogAction, Refusal, Role, Section};
+
+use super::operation::{LoadScope, Rule, Stage};
+use super::ownership::check_acts_for;
+use super::permission::{Rights, SUPERVISION};
+use super::tx::Tx;
+
+/// Removes an agent's entry.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Deregister {
+    /// Which agent.
+    pub agent: AgentId,
+}
+
+/// The agent that left.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Deregistered {
+    /// Which agent.
+    pub agent: AgentId,
+}
+
+impl Rule for Deregister {
+    type Reply = Deregistered;
+    const VERB: &'static str = "deregister";
+    const RIGHTS: Rights = SUPERVISION;
+    const STAGE: Stage = Stage::Leaves;
+
+    fn scope(&self) -> LoadScope {
+        // A planner that leaves may be what the end of the sprint has waited for.
+        LoadScope { sections: &[Section::Sprint], all_summaries: self.agent.role() == Role::Planner }
+    }
+
+    fn run(&self, tx: &mut Tx<'_>) -> Result<Deregistered, Refusal> {
+        let agent = self.agent;
+        check_acts_for(tx, agent)?;
+        let entry = tx.agent(agent)?;
+        tx.remove_agent(agent);
+        let detail = match entry.current_task {
+            Some(task) => format!("{task} stays claimed until its lease ends"),
+            None => "holds no task".to_owned(),
+        };
+        tx.log_as(agent, LogAction::Deregistered, None, &detail);
+        Ok(Deregistered { agent })
+    }
+}

@@ -1,0 +1,64 @@
+//! discover: something else needs doing; the planner decides.
+
+use serde::Serialize;
+
+use crate::model::{Discovery, DiscoveryId, LogAction, Refusal, Section, Severity, TaskId, Urgency};
+
+use super::operation::{LoadScope, Rule};
+use super::permission::{EVERYONE, Rights};
+use super::tx::{Tx, required};
+
+/// Adds a discovery.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Discover {
+    /// Found during which task.
+    pub task: Option<TaskId>,
+    /// What.
+    pub description: String,
+    /// How bad.
+    pub severity: Severity,
+    /// How soon.
+    pub urgency: Urgency,
+    /// What to do.
+    pub recommendation: Option<String>,
+}
+
+/// What was added.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Discovered {
+    /// Its name.
+    pub discovery: DiscoveryId,
+}
+
+impl Rule for Discover {
+    type Reply = Discovered;
+    const VERB: &'static str = "discover";
+    const RIGHTS: Rights = EVERYONE;
+
+    fn scope(&self) -> LoadScope {
+        LoadScope { sections: &[Section::Discovered], all_summaries: self.task.is_some() }
+    }
+
+    fn run(&self, tx: &mut Tx<'_>) -> Result<Discovered, Refusal> {
+        let task = self.task.as_ref();
+        tx.check_known(task)?;
+        let description = required(&self.description, "what was discovered (--desc)")?.to_owned();
+        let (by, now) = (tx.actor.to_string(), tx.now);
+        let discovered = tx.discovered()?;
+        let last = discovered.iter().map(|found| found.id.0).max().unwrap_or(0);
+        let id = DiscoveryId(last.saturating_add(1));
+        discovered.push(Discovery {
+            id,
+            by: Some(by),
+            during: task.cloned(),
+            description: description.clone(),
+            severity: self.severity,
+            urgency: self.urgency,
+            recommendation: self.recommendation.clone(),
+            created: Some(now),
+            converted_to_task: None,
+        });
+        tx.log(LogAction::Discovered, task, &format!("{id}: {description}"));
+        Ok(Discovered { discovery: id })
+    }
+}

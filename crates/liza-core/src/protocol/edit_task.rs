@@ -1,0 +1,86 @@
+//! edit-task: completes or corrects a task that no coder has started.
+
+use crate::model::{LogAction, Refusal, TaskId, TaskStatus};
+
+use super::add_task::{check_dependencies, check_priority};
+use super::operation::{LoadScope, Rule, TaskReply};
+use super::ownership::check_unreserved;
+use super::permission::{PLANNING, Rights};
+use super::tx::{Tx, required};
+
+/// Changes a DRAFT or UNCLAIMED task.
+#[derive(Debug, Clone, PartialEq)]
+pub struct EditTask {
+    /// Which task.
+    pub task: TaskId,
+    /// What changes.
+    pub edit: TaskEdit,
+}
+
+/// The new values; what is absent stays.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct TaskEdit {
+    /// What to build.
+    pub description: Option<String>,
+    /// The specification that it implements.
+    pub spec_ref: Option<String>,
+    /// How to tell that it is done.
+    pub done_when: Option<String>,
+    /// What belongs to it.
+    pub scope: Option<String>,
+    /// 1 to 5.
+    pub priority: Option<i64>,
+    /// What must be MERGED first.
+    pub depends_on: Option<Vec<TaskId>>,
+}
+
+impl Rule for EditTask {
+    type Reply = TaskReply;
+    const VERB: &'static str = "edit-task";
+    const RIGHTS: Rights = PLANNING;
+
+    fn target(&self) -> Option<&TaskId> {
+        Some(&self.task)
+    }
+
+    fn scope(&self) -> LoadScope {
+        LoadScope { sections: &[], all_summaries: self.edit.depends_on.is_some() }
+    }
+
+    fn run(&self, tx: &mut Tx<'_>) -> Result<TaskReply, Refusal> {
+        let (id, edit) = (&self.task, &self.edit);
+        let mut task = tx.task(id)?;
+        if !matches!(task.status, TaskStatus::Draft | TaskStatus::Unclaimed { .. }) {
+            return Err(tx.wrong_status(&task, "DRAFT or UNCLAIMED"));
+        }
+        check_unreserved(tx, &task)?;
+        let mut changed = Vec::new();
+        let record = &mut task.record;
+        let texts = [
+            ("description", &edit.description, &mut record.description),
+            ("spec_ref", &edit.spec_ref, &mut record.spec_ref),
+            ("done_when", &edit.done_when, &mut record.done_when),
+            ("scope", &edit.scope, &mut record.scope),
+        ];
+        for (name, new, field) in texts {
+            if let Some(new) = new {
+                *field = Some(required(new, "the new text")?.to_owned());
+                changed.push(name);
+            }
+        }
+        if let Some(priority) = edit.priority {
+            record.priority = Some(check_priority(priority)?);
+            changed.push("priority");
+        }
+        if let Some(depends_on) = &edit.depends_on {
+            check_dependencies(tx, id, depends_on)?;
+            record.depends_on = Some(depends_on.clone());
+            changed.push("depends_on");
+        }
+        if changed.is_empty() {
+            return Err(Refusal::NothingToDo { what: "change: name at least one field" });
+        }
+        tx.log(LogAction::Edited, Some(id), &format!("changed {}", changed.join(", ")));
+        Ok(tx.put(task))
+    }
+}

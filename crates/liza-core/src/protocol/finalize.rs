@@ -1,0 +1,73 @@
+//! finalize: drafts become claimable, all together or not at all.
+
+use serde::Serialize;
+
+use crate::model::{
+    Board, EventName, LogAction, PriorWork, Refusal, Section, Status, Task, TaskId, TaskStatus, Timestamp,
+};
+use crate::text::count;
+
+use super::add_task::{check_dependencies, check_gates};
+use super::operation::{LoadScope, Rule};
+use super::permission::{PLANNING, Rights};
+use super::tx::Tx;
+
+/// Makes DRAFT tasks UNCLAIMED.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Finalize {
+    /// Which tasks; all drafts if none is named.
+    pub tasks: Vec<TaskId>,
+}
+
+/// The tasks that can be claimed now.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Finalized {
+    /// Which tasks.
+    pub tasks: Vec<TaskId>,
+    /// UNCLAIMED.
+    pub status: Status,
+}
+
+impl Rule for Finalize {
+    type Reply = Finalized;
+    const VERB: &'static str = "finalize";
+    const RIGHTS: Rights = PLANNING;
+    const LOADS: LoadScope = LoadScope::all(&[Section::Sprint]);
+
+    fn other_tasks(&self, board: &Board, _now: Timestamp) -> Vec<TaskId> {
+        match self.tasks.as_slice() {
+            [] => board.in_status(Status::Draft).collect(),
+            named => named.to_vec(),
+        }
+    }
+
+    fn run(&self, tx: &mut Tx<'_>) -> Result<Finalized, Refusal> {
+        let tasks = self.other_tasks(tx.board, tx.now);
+        if tasks.is_empty() {
+            return Err(Refusal::NothingToDo { what: "finalize: there is no DRAFT" });
+        }
+        for id in &tasks {
+            let mut task = tx.task(id)?;
+            if !matches!(task.status, TaskStatus::Draft) {
+                return Err(tx.wrong_status(&task, "DRAFT"));
+            }
+            make_claimable(tx, &mut task)?;
+            task.push_event(tx.event(EventName::Finalized));
+            tx.put(task);
+        }
+        let names: Vec<&str> = tasks.iter().map(TaskId::as_str).collect();
+        let detail =
+            format!("{} moved from DRAFT to UNCLAIMED: {}", count(names.len(), "task"), names.join(", "));
+        let only = if let [one] = tasks.as_slice() { Some(one) } else { None };
+        tx.log(LogAction::TasksFinalized, only, &detail);
+        Ok(Finalized { tasks, status: Status::Unclaimed })
+    }
+}
+
+/// Makes a draft UNCLAIMED if it passes all gates.
+pub(super) fn make_claimable(tx: &Tx<'_>, task: &mut Task) -> Result<(), Refusal> {
+    check_gates(&task.id, &task.record)?;
+    check_dependencies(tx, &task.id, task.record.depends_on.as_deref().unwrap_or_default())?;
+    task.status = TaskStatus::Unclaimed { prior: PriorWork::default() };
+    Ok(())
+}

@@ -1,0 +1,143 @@
+//! handoff: a session whose context is used up leaves its knowledge to the next one.
+
+use crate::model::{AgentId, AgentStatus, EventName, Handoff, Refusal, Role, Section, Task, TaskId};
+
+use super::operation::{LoadScope, Rule, TaskReply};
+use super::ownership::own_claim;
+use super::permission::{AGENTS, Rights, SUPERVISION};
+use super::tx::{Tx, required};
+
+/// The longest phrase that a session can still write and the next one can still take in.
+const PHRASE_MAX: usize = 300;
+
+/// Leaves notes for the next session.
+#[derive(Debug, Clone, PartialEq)]
+pub struct WriteHandoff {
+    /// On which task.
+    pub task: TaskId,
+    /// The notes.
+    pub notes: HandoffNotes,
+    /// Uncommitted paths in the worktree.
+    pub dirty: Vec<String>,
+}
+
+/// What a session leaves to the next one.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct HandoffNotes {
+    /// How far the task is.
+    pub summary: String,
+    /// What to do first.
+    pub next_action: String,
+    /// How it was being done.
+    pub approach: Option<String>,
+    /// What is in the way.
+    pub blockers: Option<String>,
+    /// What was touched.
+    pub files_modified: Vec<String>,
+    /// What is left.
+    pub next_steps: Vec<String>,
+    /// How full the context was, in percent.
+    pub context_percent: Option<u32>,
+}
+
+/// The next session has the notes in its prompt; they stay readable, the flag goes.
+#[derive(Debug, Clone, PartialEq)]
+pub struct TakeHandoff {
+    /// On which task.
+    pub task: TaskId,
+}
+
+impl Rule for WriteHandoff {
+    type Reply = TaskReply;
+    const VERB: &'static str = "handoff";
+    const RIGHTS: Rights = AGENTS;
+    const LOADS: LoadScope = LoadScope::named(&[Section::Handoff]);
+
+    fn target(&self) -> Option<&TaskId> {
+        Some(&self.task)
+    }
+
+    fn run(&self, tx: &mut Tx<'_>) -> Result<TaskReply, Refusal> {
+        let (id, notes) = (&self.task, &self.notes);
+        let mut task = tx.task(id)?;
+        let agent = writer(tx, &task)?;
+        let summary = phrase(&notes.summary, "how far the task is (--summary)")?;
+        let next_action = phrase(&notes.next_action, "what to do first (--next-action)")?;
+        if agent.role() == Role::Coder && !self.dirty.is_empty() {
+            return Err(Refusal::DirtyWorktree { task: id.clone(), paths: self.dirty.clone() });
+        }
+        let entry = tx.find_agent(agent)?;
+        let measured = entry.as_ref().and_then(|entry| entry.context_percent);
+        let handoff = Handoff {
+            agent,
+            role: Some(agent.role()),
+            context_used: notes.context_percent.or(measured).map(|percent| format!("{percent}%")),
+            timestamp: Some(tx.now),
+            summary: summary.to_owned(),
+            next_action: next_action.to_owned(),
+            approach: notes.approach.clone(),
+            blockers: notes.blockers.clone(),
+            files_modified: notes.files_modified.clone(),
+            next_steps: notes.next_steps.clone(),
+        };
+        tx.handoffs()?.insert(id.clone(), handoff);
+        if let Some(mut entry) = entry {
+            entry.status = AgentStatus::Handoff;
+            tx.put_agent(agent, entry);
+        }
+        if agent.role() != Role::Planner {
+            task.record.handoff_pending = Some(true);
+            task.record.clear_exit_counts();
+        }
+        let event = tx.event(EventName::Handoff).with("summary", summary);
+        task.push_event(event.with("next_action", next_action));
+        Ok(tx.save(task, EventName::Handoff, summary))
+    }
+}
+
+impl Rule for TakeHandoff {
+    type Reply = TaskReply;
+    const VERB: &'static str = "take-handoff";
+    const RIGHTS: Rights = SUPERVISION;
+
+    fn target(&self) -> Option<&TaskId> {
+        Some(&self.task)
+    }
+
+    fn run(&self, tx: &mut Tx<'_>) -> Result<TaskReply, Refusal> {
+        let mut task = tx.task(&self.task)?;
+        if let Some(agent) = tx.actor.agent().filter(|agent| !task.status.is_held_by(*agent)) {
+            let with = format!("it is {}", task.status.name());
+            return Err(Refusal::NotYourTask { task: self.task.clone(), agent, with });
+        }
+        if task.record.handoff_pending != Some(true) {
+            return Err(Refusal::NothingToDo { what: "take over: no handoff is pending" });
+        }
+        task.record.handoff_pending = Some(false);
+        Ok(tx.put(task))
+    }
+}
+
+/// The agent that writes the notes; they are for the next session on what it holds.
+fn writer(tx: &Tx<'_>, task: &Task) -> Result<AgentId, Refusal> {
+    let agent = tx.actor.agent().ok_or_else(|| tx.wrong_status(task, "an agent's own session"))?;
+    match agent.role() {
+        Role::Coder => own_claim(tx, task).map(|(coder, _)| coder),
+        Role::CodeReviewer if task.status.review().is_some_and(|review| review.by == agent) => Ok(agent),
+        Role::CodeReviewer => {
+            let with = format!("it is {}", task.status.name());
+            Err(Refusal::NotYourReview { task: task.id.clone(), agent, with })
+        }
+        Role::Planner if task.status.name().is_terminal() => Err(tx.wrong_status(task, "an open task")),
+        Role::Planner => Ok(agent),
+    }
+}
+
+fn phrase<'t>(text: &'t str, what: &'static str) -> Result<&'t str, Refusal> {
+    let text = required(text, what)?;
+    if text.contains('\n') || text.chars().count() > PHRASE_MAX {
+        let problem = format!("one phrase on one line, at most {PHRASE_MAX} characters");
+        return Err(Refusal::BadText { what, problem });
+    }
+    Ok(text)
+}

@@ -1,0 +1,108 @@
+//! heartbeat: agents are alive; their leases and those of what they hold are renewed.
+
+use serde::Serialize;
+
+use crate::model::{
+    Actor, AgentId, Board, Generation, Refusal, Seconds, Section, Task, TaskId, TaskStatus, Timestamp,
+};
+
+use super::operation::{LoadScope, Rule};
+use super::ownership::check_acts_for;
+use super::permission::{EVERYONE, Rights};
+use super::tx::Tx;
+
+/// Renews leases. Alone, a stale registration is refused; in a batch it is listed and the others are renewed.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Heartbeat {
+    /// Which agents, each with its registration if the caller knows it.
+    pub agents: Vec<(AgentId, Option<Generation>)>,
+    /// For how long, if not for the usual time.
+    pub length: Option<Seconds>,
+}
+
+/// What was renewed.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Renewed {
+    /// The agents whose registration is lost.
+    pub lost: Vec<AgentId>,
+    /// Until when the last one's lease runs.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub lease_expires: Option<Timestamp>,
+}
+
+impl Rule for Heartbeat {
+    type Reply = Renewed;
+    const VERB: &'static str = "heartbeat";
+    const RIGHTS: Rights = EVERYONE;
+    const LOADS: LoadScope = LoadScope::named(&[Section::Config]);
+
+    fn other_tasks(&self, board: &Board, _now: Timestamp) -> Vec<TaskId> {
+        let held = |(id, _): &(AgentId, Option<Generation>)| board.held_by(*id).cloned();
+        self.agents.iter().filter_map(held).collect()
+    }
+
+    fn run(&self, tx: &mut Tx<'_>) -> Result<Renewed, Refusal> {
+        if self.agents.is_empty() {
+            return Err(Refusal::NothingToDo { what: "renew: no agent is named" });
+        }
+        let (mut lost, mut lease_expires) = (Vec::new(), None);
+        for (agent, generation) in &self.agents {
+            match renew(tx, *agent, *generation, self.length) {
+                Err(refusal) if self.agents.len() == 1 => return Err(refusal),
+                Err(_) => lost.push(*agent),
+                Ok(lease) => lease_expires = Some(lease),
+            }
+        }
+        Ok(Renewed { lost, lease_expires })
+    }
+}
+
+fn renew(
+    tx: &mut Tx<'_>,
+    agent: AgentId,
+    generation: Option<Generation>,
+    length: Option<Seconds>,
+) -> Result<Timestamp, Refusal> {
+    // A team's supervisors renew together, so a supervisor may name others, each with its own registration.
+    if generation.is_none() || matches!(tx.actor, Actor::Agent(..)) {
+        check_acts_for(tx, agent)?;
+    }
+    let mut entry = tx.agent(agent)?;
+    let current = entry.generation.unwrap_or_default();
+    if let Some(yours) = generation.filter(|yours| *yours != current) {
+        return Err(Refusal::Fenced { agent, yours, current });
+    }
+    let mut lease = tx.now + length.unwrap_or(tx.config()?.lease_duration);
+    if let Some(id) = entry.current_task.clone()
+        // What it holds may be broken: that must not cost the agent its own lease.
+        && let Ok(mut task) = tx.task(&id)
+    {
+        lease = tx.now + length.unwrap_or(tx.config()?.lease(&task.record));
+        if renew_task(&mut task, agent, lease, tx.now) {
+            tx.put_quietly(task);
+        }
+    }
+    entry.lease_expires = Some(lease);
+    entry.heartbeat = Some(tx.now);
+    tx.put_agent(agent, entry);
+    Ok(lease)
+}
+
+/// Renews the lease on what the agent holds, unless another one is taking it over.
+fn renew_task(task: &mut Task, agent: AgentId, until: Timestamp, now: Timestamp) -> bool {
+    let taken = task.record.reservation.as_ref().is_some_and(|r| r.by != agent && r.is_live(now));
+    if let TaskStatus::Claimed { work, lease } = &mut task.status
+        && work.coder == agent
+        && !taken
+    {
+        *lease = until;
+        return true;
+    }
+    if let TaskStatus::ReadyForReview { review: Some(review), .. } = &mut task.status
+        && review.by == agent
+    {
+        review.lease = until;
+        return true;
+    }
+    false
+}

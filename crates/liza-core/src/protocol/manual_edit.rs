@@ -1,0 +1,207 @@
+//! lock write, lock modify, edit: who may change what in the file itself.
+//!
+//! A person may make any valid change. An agent may set fields that the program does not know, and the free text of its
+//! own task; everything else has a command. What is valid is decided in `rules/invariants`.
+
+use std::collections::BTreeSet;
+
+use crate::model::{
+    Actor, AgentId, AgentRecord, Board, Fields, Refusal, Revision, StopFile, StopFiles, TaskId, TaskRecord,
+    TaskSummary, Timestamp, Value,
+};
+
+use super::permission::check_fence;
+
+/// The texts of a task that no rule reads and no work is judged by.
+const FREE_TEXT: [&str; 4] = ["description", "blocked_reason", "blocked_questions", "attempted"];
+
+/// The sections of the file that the program knows.
+const SECTIONS: [&str; 14] = [
+    "version",
+    "revision",
+    "goal",
+    "tasks",
+    "agents",
+    "discovered",
+    "handoff",
+    "human_notes",
+    "spec_changes",
+    "anomalies",
+    "sprint",
+    "circuit_breaker",
+    "config",
+    "archived",
+];
+
+/// A direct edit of the file.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ManualEdit {
+    /// Who.
+    pub actor: Actor,
+    /// When.
+    pub now: Timestamp,
+    /// Which stop files are present.
+    pub stop_files: StopFiles,
+    /// The revision that they had read.
+    pub if_revision: Option<Revision>,
+    /// By which command.
+    pub verb: &'static str,
+}
+
+/// One place that an edit touches.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub enum EditedPlace {
+    /// A key of a task; no key if the whole task was added or removed.
+    Task(String, Option<String>),
+    /// A section, and the key in it if one is known.
+    Section(String, Option<String>),
+}
+
+impl EditedPlace {
+    fn path(&self) -> String {
+        match self {
+            EditedPlace::Task(id, None) => id.clone(),
+            EditedPlace::Task(id, Some(key)) => format!("{key} of {id}"),
+            EditedPlace::Section(section, None) => section.clone(),
+            EditedPlace::Section(section, Some(key)) => format!("{section}.{key}"),
+        }
+    }
+}
+
+/// What differs between two versions of the file.
+pub fn edited_places(old: &Value, new: &Value) -> BTreeSet<EditedPlace> {
+    let mut places = BTreeSet::new();
+    for name in differing(old, new) {
+        let (old, new) = (get(old, &name), get(new, &name));
+        if name == "tasks" {
+            let (old, new) = (by_id(old), by_id(new));
+            for id in differing(&old, &new) {
+                let (old, new) = (get(&old, &id), get(&new, &id));
+                match (old, new) {
+                    (Value::Map(_), Value::Map(_)) => {
+                        let keys = differing(old, new);
+                        places.extend(keys.into_iter().map(|key| EditedPlace::Task(id.clone(), Some(key))));
+                    }
+                    _ => drop(places.insert(EditedPlace::Task(id, None))),
+                }
+            }
+            continue;
+        }
+        match (old, new) {
+            (Value::Map(_), Value::Map(_)) => {
+                let keys = differing(old, new);
+                places.extend(keys.into_iter().map(|key| EditedPlace::Section(name.clone(), Some(key))));
+            }
+            _ => drop(places.insert(EditedPlace::Section(name, None))),
+        }
+    }
+    places
+}
+
+/// Checks an edit against the registration, the stop files, the revision and the table.
+///
+/// # Errors
+/// Why it is not allowed.
+pub fn admit(board: &Board, edit: &ManualEdit, old: &Value, new: &Value) -> Result<(), Refusal> {
+    check_fence(board, &edit.actor, edit.now)?;
+    if edit.stop_files.abort && edit.actor != Actor::Human {
+        return Err(Refusal::Halted { file: StopFile::Abort, verb: edit.verb });
+    }
+    let places = edited_places(old, new);
+    check_revision(board, edit.if_revision, &places)?;
+    let Some(agent) = edit.actor.agent() else { return Ok(()) };
+    match places.iter().find(|place| !may(board, agent, place, (old, new))) {
+        Some(place) => Err(Refusal::EditNotPermitted { actor: edit.actor.to_string(), place: place.path() }),
+        None => Ok(()),
+    }
+}
+
+fn check_revision(
+    board: &Board,
+    expected: Option<Revision>,
+    places: &BTreeSet<EditedPlace>,
+) -> Result<(), Refusal> {
+    let Some(expected) = expected else { return Ok(()) };
+    let mut tasks = places.iter().map(|place| match place {
+        EditedPlace::Task(id, _) => id.parse().ok(),
+        EditedPlace::Section(..) => None,
+    });
+    let first: Option<TaskId> = tasks.next().flatten();
+    let only = first.filter(|first| tasks.all(|task| task.as_ref() == Some(first)));
+    let (what, current) = match only.as_ref().and_then(|task| board.summary(task)) {
+        Some(summary) => (summary.id.to_string(), summary.revision),
+        None => ("the state".to_owned(), board.revision),
+    };
+    if current > expected { Err(Refusal::StaleRevision { what, expected, current }) } else { Ok(()) }
+}
+
+/// Whether an agent may touch that place.
+fn may(board: &Board, agent: AgentId, place: &EditedPlace, (old, new): (&Value, &Value)) -> bool {
+    match place {
+        EditedPlace::Task(_, None) => false,
+        EditedPlace::Task(id, Some(key)) if FREE_TEXT.contains(&key.as_str()) => {
+            let summary = id.parse().ok().and_then(|id: TaskId| board.summary(&id));
+            summary.is_some_and(|summary| is_own(summary, agent))
+        }
+        EditedPlace::Task(_, Some(key)) => !TaskRecord::KEYS.contains(&key.as_str()),
+        EditedPlace::Section(section, None) => !SECTIONS.contains(&section.as_str()),
+        EditedPlace::Section(section, Some(entry)) if section == "agents" => {
+            let entries = (get(get(old, section), entry), get(get(new, section), entry));
+            matches!(entries, (Value::Map(_), Value::Map(_)))
+                && differing(entries.0, entries.1).iter().all(|key| !is_agent_key(key))
+        }
+        EditedPlace::Section(section, Some(_)) => !SECTIONS.contains(&section.as_str()),
+    }
+}
+
+/// Whether the program knows that key of an agent's entry; old files say `task`.
+fn is_agent_key(key: &str) -> bool {
+    key == "task" || AgentRecord::KEYS.contains(&key)
+}
+
+fn is_own(task: &TaskSummary, agent: AgentId) -> bool {
+    task.assigned_to == Some(agent) || task.reviewing_by == Some(agent)
+}
+
+fn get<'v>(value: &'v Value, key: &str) -> &'v Value {
+    match value {
+        Value::Map(fields) => fields.get(key).unwrap_or(&Value::Null),
+        Value::Null
+        | Value::Bool(_)
+        | Value::Int(_)
+        | Value::Float(_)
+        | Value::Text(_)
+        | Value::Time(_)
+        | Value::List(_) => &Value::Null,
+    }
+}
+
+/// The keys whose values differ.
+fn differing(old: &Value, new: &Value) -> Vec<String> {
+    let keys: BTreeSet<&String> = keys(old).chain(keys(new)).collect();
+    keys.into_iter().filter(|key| get(old, key) != get(new, key)).cloned().collect()
+}
+
+fn keys(value: &Value) -> impl Iterator<Item = &String> {
+    let fields = match value {
+        Value::Map(fields) => Some(fields),
+        Value::Null
+        | Value::Bool(_)
+        | Value::Int(_)
+        | Value::Float(_)
+        | Value::Text(_)
+        | Value::Time(_)
+        | Value::List(_) => None,
+    };
+    fields.into_iter().flat_map(Fields::keys)
+}
+
+/// The entries of a list by their `id`; those without one by their position.
+fn by_id(list: &Value) -> Value {
+    let Value::List(items) = list else { return Value::Map(Fields::new()) };
+    let name = |n: usize, item: &Value| match get(item, "id") {
+        id if id.is_blank() => format!("tasks[{n}]"),
+        id => id.to_string(),
+    };
+    Value::Map(items.iter().enumerate().map(|(n, item)| (name(n, item), item.clone())).collect())
+}

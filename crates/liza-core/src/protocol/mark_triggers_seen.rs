@@ -1,0 +1,28 @@
+//! What the planner has been woken for, so that the same unchanged trigger does not wake it again.
+
+use crate::model::{Refusal, Section};
+
+use super::operation::{LoadScope, Nothing, Rule};
+use super::permission::{Rights, SUPERVISION};
+use super::tx::Tx;
+
+/// Replaces the list, so that what is settled is forgotten.
+#[derive(Debug, Clone, PartialEq)]
+pub struct MarkTriggersSeen {
+    /// The keys of all current triggers.
+    pub keys: Vec<String>,
+}
+
+impl Rule for MarkTriggersSeen {
+    type Reply = Nothing;
+    const VERB: &'static str = "see-triggers";
+    const RIGHTS: Rights = SUPERVISION;
+    const LOADS: LoadScope = LoadScope::named(&[Section::Sprint]);
+
+    fn run(&self, tx: &mut Tx<'_>) -> Result<Nothing, Refusal> {
+        if tx.board.sprint()?.seen_triggers != self.keys {
+            tx.sprint()?.seen_triggers.clone_from(&self.keys);
+        }
+        Ok(Nothing {})
+    }
+}

@@ -1,0 +1,233 @@
+//! What can be done to the blackboard: one file per command, with its data, who may send it, what it loads, its rule
+//! and its reply.
+//!
+//! A command is plain data. Data cannot do IO under the lock, and can be logged, retried and explored by tests.
+//! [`apply`] is the only way to a [`Change`].
+//!
+//! Shared by several commands: `blocking` (limits), `ownership` (whose task is it), `sprint_figures` (metrics and the
+//! end of a sprint), `permission` (the checks before every rule), `tx` (the working copy that a rule changes).
+
+mod abandon_task;
+mod abort;
+mod add_task;
+mod align;
+mod analyze;
+mod anomaly;
+mod archive;
+mod blocking;
+mod checkpoint;
+mod claim_review;
+mod claim_task;
+mod clear_stale_review_claims;
+mod convert_discovery;
+mod count_exit;
+mod deregister;
+mod discover;
+mod edit_task;
+mod finalize;
+mod follow_stop_file;
+mod goal;
+mod handoff;
+mod heartbeat;
+pub mod manual_edit;
+mod mark_blocked;
+mod mark_triggers_seen;
+mod note;
+mod operation;
+mod ownership;
+mod pause;
+mod permission;
+mod pre_check;
+mod record_usage;
+mod recover;
+mod register;
+mod release_claim;
+mod resolve;
+mod resume;
+mod retro;
+mod set_status;
+mod spec_change;
+mod sprint;
+mod sprint_figures;
+mod submit_for_review;
+mod submit_verdict;
+mod supersede_task;
+mod tx;
+mod unblock_task;
+mod update_sprint_metrics;
+mod wt_create;
+mod wt_delete;
+mod wt_merge;
+
+pub use abandon_task::AbandonTask;
+pub use abort::Abort;
+pub use add_task::{AddTask, NewTask};
+pub use align::{Align, Aligned};
+pub use analyze::{Analyzed, RecordAnalysis};
+pub use anomaly::{AnomalyLogged, LogAnomaly};
+pub use archive::{Archive, ArchivedTasks};
+pub use checkpoint::{Checkpoint, CheckpointCause, CheckpointReached};
+pub use claim_review::{ClaimReview, ReleaseReview, ReviewClaimed};
+pub use claim_task::{CancelReservation, ClaimTask, Claimed, ReserveTask, Reserved, WorktreeMode};
+pub use clear_stale_review_claims::{ClearStaleReviewClaims, ReviewsCleared};
+pub use convert_discovery::{ConvertDiscovery, Converted};
+pub use count_exit::{CountExit, ExitCounted, UnproductiveExit};
+pub use deregister::{Deregister, Deregistered};
+pub use discover::{Discover, Discovered};
+pub use edit_task::{EditTask, TaskEdit};
+pub use finalize::{Finalize, Finalized};
+pub use follow_stop_file::FollowStopFile;
+pub use goal::{AbortGoal, CompleteGoal, GoalReply, NewGoal};
+pub use handoff::{HandoffNotes, TakeHandoff, WriteHandoff};
+pub use heartbeat::{Heartbeat, Renewed};
+pub use mark_blocked::MarkBlocked;
+pub use mark_triggers_seen::MarkTriggersSeen;
+pub use note::{NoteWritten, WriteNote};
+pub use operation::{
+    Decided, LoadScope, Nothing, Operation, Pending, Request, Rule, Stage, TaskReply, WorktreeFacts, apply,
+};
+pub use pause::{Pause, Paused};
+pub use permission::Rights;
+pub use pre_check::{Intent, PreCheck};
+pub use record_usage::RecordUsage;
+pub use recover::{DropReservation, Recover};
+pub use register::{Register, Registered};
+pub use release_claim::{ClaimRole, ReleaseClaim};
+pub use resolve::Resolve;
+pub use resume::{Resume, Resumed};
+pub use retro::WriteRetro;
+pub use set_status::{SetStatus, StatusSet};
+pub use spec_change::{RecordSpecChange, SpecChanged};
+pub use sprint::{CompleteSprint, DeadlineSet, NewSprint, SetDeadline, SprintReply};
+pub use submit_for_review::{SubmitForReview, Submitted};
+pub use submit_verdict::{SubmitVerdict, Verdict};
+pub use supersede_task::{SupersedeTask, Superseded};
+pub use unblock_task::UnblockTask;
+pub use update_sprint_metrics::UpdateSprintMetrics;
+pub use wt_create::{CreateWorktree, WorktreeOrder};
+pub use wt_delete::DeleteWorktree;
+pub use wt_merge::{
+    BeginMerge, MergeFailed, MergeFailure, MergeRecorded, Mergeable, RecordMerge, RecordMergeFailure,
+};
+
+pub use tx::Tx;
+
+use serde::Serialize;
+
+use crate::model::{Board, Refusal, TaskId, Timestamp};
+
+/// Declares the list of commands; the enum, its replies and its dispatch follow from it.
+macro_rules! commands {
+    ($($name:ident,)+) => {
+        /// Any command, for those who handle commands without knowing which one.
+        #[allow(missing_docs, reason = "each variant is documented at its type")]
+        #[derive(Debug, Clone, PartialEq)]
+        pub enum Command {
+            $($name($name),)+
+        }
+
+        /// What any command replies.
+        #[allow(missing_docs, reason = "each variant is documented at its command's type")]
+        #[derive(Debug, Clone, PartialEq, Serialize)]
+        #[serde(untagged)]
+        pub enum Reply {
+            $($name(<$name as Rule>::Reply),)+
+        }
+
+        $(impl From<$name> for Command {
+            fn from(command: $name) -> Self {
+                Self::$name(command)
+            }
+        })+
+
+        impl Operation for Command {
+            type Reply = Reply;
+
+            fn verb(&self) -> &'static str {
+                match self { $(Self::$name(command) => Operation::verb(command),)+ }
+            }
+
+            fn rights(&self) -> Rights {
+                match self { $(Self::$name(command) => Operation::rights(command),)+ }
+            }
+
+            fn stage(&self) -> Stage {
+                match self { $(Self::$name(command) => Operation::stage(command),)+ }
+            }
+
+            fn target(&self) -> Option<&TaskId> {
+                match self { $(Self::$name(command) => Operation::target(command),)+ }
+            }
+
+            fn scope(&self) -> LoadScope {
+                match self { $(Self::$name(command) => Operation::scope(command),)+ }
+            }
+
+            fn other_tasks(&self, board: &Board, now: Timestamp) -> Vec<TaskId> {
+                match self { $(Self::$name(command) => Operation::other_tasks(command, board, now),)+ }
+            }
+
+            fn run(&self, tx: &mut Tx<'_>) -> Result<Reply, Refusal> {
+                match self { $(Self::$name(command) => Operation::run(command, tx).map(Reply::$name),)+ }
+            }
+        }
+    };
+}
+
+commands! {
+    AbandonTask,
+    Abort,
+    AbortGoal,
+    AddTask,
+    Align,
+    Archive,
+    BeginMerge,
+    CancelReservation,
+    Checkpoint,
+    ClaimReview,
+    ClaimTask,
+    ClearStaleReviewClaims,
+    CompleteGoal,
+    CompleteSprint,
+    ConvertDiscovery,
+    CountExit,
+    CreateWorktree,
+    DeleteWorktree,
+    Deregister,
+    Discover,
+    DropReservation,
+    EditTask,
+    Finalize,
+    FollowStopFile,
+    Heartbeat,
+    LogAnomaly,
+    MarkBlocked,
+    MarkTriggersSeen,
+    NewGoal,
+    NewSprint,
+    Pause,
+    PreCheck,
+    RecordAnalysis,
+    RecordMerge,
+    RecordMergeFailure,
+    RecordSpecChange,
+    RecordUsage,
+    Recover,
+    Register,
+    ReleaseClaim,
+    ReleaseReview,
+    ReserveTask,
+    Resolve,
+    Resume,
+    SetDeadline,
+    SetStatus,
+    SubmitForReview,
+    SubmitVerdict,
+    SupersedeTask,
+    TakeHandoff,
+    UnblockTask,
+    UpdateSprintMetrics,
+    WriteHandoff,
+    WriteNote,
+    WriteRetro,
+}

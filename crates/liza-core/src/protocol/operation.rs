@@ -1,0 +1,291 @@
+//! What every command has in common, and how a request becomes a change.
+
+use std::fmt;
+
+use serde::Serialize;
+
+use crate::model::{
+    Actor, Board, Change, Refusal, Revision, Section, Sha, Status, StopFiles, Task, TaskId, Timestamp,
+    Worktree,
+};
+
+use super::permission::{Rights, admit};
+use super::sprint_figures;
+use super::tx::Tx;
+
+/// What the store and the supervisors know of a command; every [`Rule`] is one, and so is the enum of all commands.
+pub trait Operation: fmt::Debug {
+    /// What the caller gets back.
+    type Reply: fmt::Debug + Serialize;
+    /// See [`Rule::VERB`].
+    fn verb(&self) -> &'static str;
+    /// See [`Rule::RIGHTS`].
+    fn rights(&self) -> Rights;
+    /// See [`Rule::STAGE`].
+    fn stage(&self) -> Stage;
+    /// See [`Rule::target`].
+    fn target(&self) -> Option<&TaskId>;
+    /// See [`Rule::LOADS`].
+    fn scope(&self) -> LoadScope;
+    /// See [`Rule::other_tasks`].
+    fn other_tasks(&self, board: &Board, now: Timestamp) -> Vec<TaskId>;
+    /// See [`Rule::run`].
+    ///
+    /// # Errors
+    /// Why not.
+    fn run(&self, tx: &mut Tx<'_>) -> Result<Self::Reply, Refusal>;
+}
+
+/// One command: the type is what it carries, this is everything else about it.
+pub trait Rule: fmt::Debug {
+    /// What the caller gets back.
+    type Reply: fmt::Debug + Serialize;
+    /// The word people use for it, in messages and in the matrix of states and commands.
+    const VERB: &'static str;
+    /// Who may send it. "Own task" and "own review" are checked by the rule.
+    const RIGHTS: Rights;
+    /// Whether it begins or ends something, which decides what stop files and fencing do to it.
+    const STAGE: Stage = Stage::Ongoing;
+    /// What it has to see of the blackboard. The store loads this and no more, which keeps a heartbeat cheap beside
+    /// ten thousand tasks.
+    const LOADS: LoadScope = LoadScope::named(&[]);
+
+    /// Who may send it, where that depends on what it carries.
+    fn rights(&self) -> Rights {
+        Self::RIGHTS
+    }
+
+    /// The one task that it is about.
+    fn target(&self) -> Option<&TaskId> {
+        None
+    }
+
+    /// What it loads, where that depends on what it carries.
+    fn scope(&self) -> LoadScope {
+        Self::LOADS
+    }
+
+    /// Tasks besides the target whose records it reads or changes; the sections of its scope are loaded.
+    fn other_tasks(&self, _board: &Board, _now: Timestamp) -> Vec<TaskId> {
+        Vec::new()
+    }
+
+    /// What it does.
+    ///
+    /// # Errors
+    /// Why not. Nothing is written then, unless the rule returns `Tx::refuse_but_write`.
+    fn run(&self, tx: &mut Tx<'_>) -> Result<Self::Reply, Refusal>;
+}
+
+impl<R: Rule> Operation for R {
+    type Reply = R::Reply;
+
+    fn verb(&self) -> &'static str {
+        R::VERB
+    }
+
+    fn rights(&self) -> Rights {
+        Rule::rights(self)
+    }
+
+    fn stage(&self) -> Stage {
+        R::STAGE
+    }
+
+    fn target(&self) -> Option<&TaskId> {
+        Rule::target(self)
+    }
+
+    fn scope(&self) -> LoadScope {
+        Rule::scope(self)
+    }
+
+    fn other_tasks(&self, board: &Board, now: Timestamp) -> Vec<TaskId> {
+        Rule::other_tasks(self, board, now)
+    }
+
+    fn run(&self, tx: &mut Tx<'_>) -> Result<R::Reply, Refusal> {
+        Rule::run(self, tx)
+    }
+}
+
+/// Where in the life of a piece of work a command belongs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Stage {
+    /// An agent joins; it has no registration yet that could be checked.
+    Joins,
+    /// Work begins; refused under every stop file.
+    Starts,
+    /// Everything else.
+    Ongoing,
+    /// An agent lets go of something; allowed even under ABORT.
+    Leaves,
+}
+
+/// What a command has to see of the blackboard.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct LoadScope {
+    /// Sections besides `agents`, which is always loaded: every caller is checked.
+    pub sections: &'static [Section],
+    /// Whether it needs the summaries of all tasks, or only of those that it names.
+    pub all_summaries: bool,
+}
+
+impl LoadScope {
+    /// Only the tasks that the command names.
+    pub const fn named(sections: &'static [Section]) -> Self {
+        Self { sections, all_summaries: false }
+    }
+
+    /// All tasks: names, dependencies, who has which claim, the plan.
+    pub const fn all(sections: &'static [Section]) -> Self {
+        Self { sections, all_summaries: true }
+    }
+}
+
+/// A command with who sends it, when, and what they had read.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Request<C> {
+    /// Who sends it.
+    pub actor: Actor,
+    /// When.
+    pub now: Timestamp,
+    /// Which stop files are present.
+    pub stop_files: StopFiles,
+    /// The revision that the caller had read; refused if the target has changed since.
+    pub if_revision: Option<Revision>,
+    /// What they want.
+    pub command: C,
+}
+
+impl<C: Operation> Request<C> {
+    /// The sections to load.
+    pub fn sections(&self) -> Vec<Section> {
+        let more = self.command.scope().sections.iter().filter(|section| **section != Section::Agents);
+        std::iter::once(Section::Agents).chain(more.copied()).collect()
+    }
+
+    /// The only tasks whose summaries are needed; `None` means all. The sections are loaded.
+    pub fn summaries(&self, board: &Board) -> Option<Vec<TaskId>> {
+        (!self.command.scope().all_summaries).then(|| self.named_tasks(board))
+    }
+
+    /// The tasks whose records are needed; the sections and summaries are loaded.
+    pub fn bodies(&self, board: &Board) -> Vec<TaskId> {
+        let mut tasks = self.named_tasks(board);
+        tasks.retain(|task| board.tasks.contains_key(task));
+        tasks.sort();
+        tasks.dedup();
+        tasks
+    }
+
+    fn named_tasks(&self, board: &Board) -> Vec<TaskId> {
+        let target = self.command.target().cloned();
+        target.into_iter().chain(self.command.other_tasks(board, self.now)).collect()
+    }
+}
+
+/// What the rules decided.
+#[must_use = "the change still has to be written"]
+#[derive(Debug, Clone, PartialEq)]
+pub struct Decided<R> {
+    /// What to write.
+    pub change: Change,
+    /// The reply, or why the caller did not get what it wanted although something is written: a lost race, a limit.
+    pub answer: Result<R, Refusal>,
+}
+
+/// Decides a request: the change to write, or why not. Nothing else may change the blackboard.
+///
+/// # Errors
+/// Why not; nothing is to be written.
+pub fn apply<C: Operation>(board: &Board, request: &Request<C>) -> Result<Decided<C::Reply>, Refusal> {
+    admit(board, request)?;
+    let mut tx = Tx::new(board, request);
+    let answer = match request.command.run(&mut tx) {
+        Err(refusal) if !tx.writes_anyway() => return Err(refusal),
+        answer => answer,
+    };
+    sprint_figures::update(&mut tx, request.command.scope().all_summaries)?;
+    Ok(Decided { change: tx.finish(), answer })
+}
+
+/// A request whose command's type the store need not know: it loads, decides and keeps the answer.
+pub trait Pending {
+    /// When the request was made.
+    fn now(&self) -> Timestamp;
+    /// See [`Request::sections`].
+    fn sections(&self) -> Vec<Section>;
+    /// See [`Request::summaries`].
+    fn summaries(&self, board: &Board) -> Option<Vec<TaskId>>;
+    /// See [`Request::bodies`].
+    fn bodies(&self, board: &Board) -> Vec<TaskId>;
+    /// See [`apply`]; keeps the answer for the caller.
+    ///
+    /// # Errors
+    /// As [`apply`].
+    fn decide(&mut self, board: &Board) -> Result<Change, Refusal>;
+}
+
+impl<C: Operation> Pending for (Request<C>, Option<Result<C::Reply, Refusal>>) {
+    fn now(&self) -> Timestamp {
+        self.0.now
+    }
+
+    fn sections(&self) -> Vec<Section> {
+        self.0.sections()
+    }
+
+    fn summaries(&self, board: &Board) -> Option<Vec<TaskId>> {
+        self.0.summaries(board)
+    }
+
+    fn bodies(&self, board: &Board) -> Vec<TaskId> {
+        self.0.bodies(board)
+    }
+
+    fn decide(&mut self, board: &Board) -> Result<Change, Refusal> {
+        let Decided { change, answer } = apply(board, &self.0)?;
+        self.1 = Some(answer);
+        Ok(change)
+    }
+}
+
+/// The reply of a command that has nothing to say.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
+pub struct Nothing {}
+
+/// The reply of a command about one task: where the task is now.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct TaskReply {
+    /// Which task.
+    pub task: TaskId,
+    /// Its status; `None` if the file says something unknown.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub status: Option<Status>,
+    /// Its worktree, if it has one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub worktree: Option<Worktree>,
+}
+
+impl From<&Task> for TaskReply {
+    fn from(task: &Task) -> Self {
+        let worktree = task.status.prior_work().worktree;
+        Self { task: task.id.clone(), status: Some(task.status.name()), worktree }
+    }
+}
+
+/// What git says about a task's worktree.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct WorktreeFacts {
+    /// Its HEAD.
+    pub head: Sha,
+    /// Whether HEAD is on the task's branch.
+    pub on_task_branch: bool,
+    /// Staged, unstaged and untracked paths that are not ignored.
+    pub dirty: Vec<String>,
+    /// Tracked paths that differ from HEAD.
+    pub changed_tracked: Vec<String>,
+    /// Whether the task's base is an ancestor of HEAD.
+    pub has_base: bool,
+}

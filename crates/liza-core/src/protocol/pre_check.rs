@@ -1,0 +1,59 @@
+//! pre-check: what a coder intends before it starts; the code reviewer compares it with the result.
+
+use crate::model::{EventName, Refusal, TaskId};
+
+use super::operation::{Rule, TaskReply};
+use super::ownership::own_claim;
+use super::permission::{CODING, Rights};
+use super::tx::{Tx, required};
+
+/// Records the coder's intent in the task's history.
+#[derive(Debug, Clone, PartialEq)]
+pub struct PreCheck {
+    /// Which task.
+    pub task: TaskId,
+    /// What is intended.
+    pub intent: Intent,
+}
+
+/// What a coder intends.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Intent {
+    /// What it is going to do.
+    pub intent: String,
+    /// How it will show that it works.
+    pub validation: String,
+    /// What it takes for granted.
+    pub assumptions: Vec<String>,
+    /// What could go wrong.
+    pub risks: Vec<String>,
+    /// What it will touch.
+    pub files: Vec<String>,
+}
+
+impl Rule for PreCheck {
+    type Reply = TaskReply;
+    const VERB: &'static str = "pre-check";
+    const RIGHTS: Rights = CODING;
+
+    fn target(&self) -> Option<&TaskId> {
+        Some(&self.task)
+    }
+
+    fn run(&self, tx: &mut Tx<'_>) -> Result<TaskReply, Refusal> {
+        let mut task = tx.task(&self.task)?;
+        own_claim(tx, &task)?;
+        let intent = required(&self.intent.intent, "what is intended (--intent)")?;
+        let validation = required(&self.intent.validation, "how it will be shown to work (--validation)")?;
+        let list = |items: &[String]| (!items.is_empty()).then(|| items.to_vec());
+        let event = tx
+            .event(EventName::PreExecutionCheckpoint)
+            .with("intent", intent)
+            .with("validation", validation)
+            .with_some("assumptions", list(&self.intent.assumptions))
+            .with_some("risks", list(&self.intent.risks))
+            .with_some("files", list(&self.intent.files));
+        task.push_event(event);
+        Ok(tx.save(task, EventName::PreExecutionCheckpoint, intent))
+    }
+}

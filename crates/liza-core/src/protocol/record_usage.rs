@@ -1,0 +1,45 @@
+//! What a session used: tokens, money, context.
+
+use crate::model::{AgentId, Board, Refusal, TaskId, Timestamp, Usage};
+
+use super::operation::{Nothing, Rule};
+use super::ownership::check_acts_for;
+use super::permission::{Rights, SUPERVISION};
+use super::tx::Tx;
+
+/// Adds to an agent's and its task's usage; the context share is the last one measured.
+#[derive(Debug, Clone, PartialEq)]
+pub struct RecordUsage {
+    /// Which agent.
+    pub agent: AgentId,
+    /// On which task.
+    pub task: Option<TaskId>,
+    /// How much since the last report.
+    pub usage: Usage,
+    /// How full its context is, in percent.
+    pub context_percent: Option<u32>,
+}
+
+impl Rule for RecordUsage {
+    type Reply = Nothing;
+    const VERB: &'static str = "record-usage";
+    const RIGHTS: Rights = SUPERVISION;
+
+    fn other_tasks(&self, _board: &Board, _now: Timestamp) -> Vec<TaskId> {
+        self.task.clone().into_iter().collect()
+    }
+
+    fn run(&self, tx: &mut Tx<'_>) -> Result<Nothing, Refusal> {
+        check_acts_for(tx, self.agent)?;
+        let mut entry = tx.agent(self.agent)?;
+        entry.usage.get_or_insert_default().add(&self.usage);
+        entry.context_percent = self.context_percent.or(entry.context_percent);
+        tx.put_agent(self.agent, entry);
+        // A task that is broken or archived must not cost the agent its own figures.
+        if let Some(mut task) = self.task.as_ref().and_then(|id| tx.task(id).ok()) {
+            task.record.usage.get_or_insert_default().add(&self.usage);
+            tx.put_quietly(task);
+        }
+        Ok(Nothing {})
+    }
+}

@@ -1,0 +1,85 @@
+//! register: an agent joins the board.
+
+use serde::Serialize;
+
+use crate::model::{
+    AgentId, AgentRecord, AgentStatus, Generation, LogAction, Refusal, Role, Section, Timestamp,
+};
+
+use super::operation::{LoadScope, Rule, Stage};
+use super::ownership::check_acts_for;
+use super::permission::{Rights, SUPERVISION};
+use super::tx::Tx;
+
+/// Registers an agent: refused while its name is in use, and for a second planner.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Register {
+    /// Which agent.
+    pub agent: AgentId,
+    /// Where a person can watch it.
+    pub terminal: String,
+    /// The registration under that name whose supervisor is known to be dead, because the lock that it held while
+    /// alive is free. It is not in use, however long its lease runs.
+    pub proven_dead: Option<Generation>,
+}
+
+/// The registration.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Registered {
+    /// Which agent.
+    pub agent: AgentId,
+    /// Its role.
+    pub role: Role,
+    /// The fencing token of this registration.
+    pub generation: Generation,
+    /// Until when it is valid.
+    pub lease_expires: Timestamp,
+}
+
+impl Rule for Register {
+    type Reply = Registered;
+    const VERB: &'static str = "register";
+    const RIGHTS: Rights = SUPERVISION;
+    const STAGE: Stage = Stage::Joins;
+    const LOADS: LoadScope = LoadScope::named(&[Section::Config]);
+
+    fn run(&self, tx: &mut Tx<'_>) -> Result<Registered, Refusal> {
+        let agent = self.agent;
+        check_acts_for(tx, agent)?;
+        let live = |entry: &AgentRecord| entry.lease_expires.filter(|_| entry.is_live(tx.now));
+        let agents = tx.board.agents()?;
+        let dead = |entry: &&AgentRecord| self.proven_dead.is_some() && entry.generation == self.proven_dead;
+        if let Some(until) = agents.get(&agent).filter(|entry| !dead(entry)).and_then(live) {
+            return Err(Refusal::AgentLive { agent, until });
+        }
+        if agent.role() == Role::Planner {
+            let mut others = agents.iter().filter(|(id, _)| id.role() == Role::Planner && **id != agent);
+            if let Some((other, _)) = others.find(|(_, entry)| live(entry).is_some()) {
+                return Err(Refusal::PlannerLive { other: *other });
+            }
+        }
+        let generation = Generation(tx.revision().0);
+        let lease_expires = tx.now + tx.config()?.lease_duration;
+        let past = agents.get(&agent);
+        let terminal = if self.terminal.trim().is_empty() { "unknown" } else { self.terminal.trim() };
+        tx.put_agent(
+            agent,
+            AgentRecord {
+                role: agent.role(),
+                status: AgentStatus::Starting,
+                current_task: None,
+                lease_expires: Some(lease_expires),
+                heartbeat: Some(tx.now),
+                terminal: Some(terminal.to_owned()),
+                generation: Some(generation),
+                iterations_total: past.and_then(|past| past.iterations_total),
+                context_percent: None,
+                usage: past.and_then(|past| past.usage.clone()),
+            },
+        );
+        let takeover = if past.filter(dead).is_some() { ", replaces one whose supervisor died" } else { "" };
+        let detail = format!("generation {generation}, {terminal}{takeover}");
+        tx.log_as(agent, LogAction::Registered, None, &detail);
+        Ok(Registered { agent, role: agent.role(), generation, lease_expires })
+    }
+}

@@ -1,0 +1,73 @@
+//! resume: agents continue after PAUSE or CHECKPOINT, and the human's decision is kept.
+
+use serde::Serialize;
+
+use crate::model::{DECISIONS, Effect, LogAction, Refusal, STOP, Section, SprintStatus, StopFile};
+
+use super::checkpoint::{leave_checkpoint, record_decision};
+use super::goal::abort_without_log;
+use super::operation::{LoadScope, Rule};
+use super::permission::{HUMAN, Rights};
+use super::tx::Tx;
+
+/// Lets agents continue. The decision `stop` ends the goal instead.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Resume {
+    /// What the human decided: one of [`DECISIONS`].
+    pub decision: Option<String>,
+    /// In the human's words.
+    pub note: Option<String>,
+}
+
+/// Agents continue.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Resumed {
+    /// False.
+    pub paused: bool,
+    /// False if nothing had stopped and nothing was said.
+    pub changed: bool,
+    /// The sprint's status now.
+    pub sprint: SprintStatus,
+}
+
+impl Rule for Resume {
+    type Reply = Resumed;
+    const VERB: &'static str = "resume";
+    const RIGHTS: Rights = HUMAN;
+    const LOADS: LoadScope = LoadScope::all(&[Section::Goal, Section::Sprint]);
+
+    fn run(&self, tx: &mut Tx<'_>) -> Result<Resumed, Refusal> {
+        let (decision, note) = (self.decision.as_deref(), self.note.as_deref());
+        if let Some(decision) = decision.filter(|decision| !DECISIONS.contains(decision)) {
+            let problem = format!("{decision:?} is not one of {}", DECISIONS.join(", "));
+            return Err(Refusal::BadText { what: "decision", problem });
+        }
+        let at_checkpoint = tx.board.sprint()?.status == SprintStatus::Checkpoint;
+        let stop = decision == Some(STOP);
+        if stop {
+            abort_without_log(tx)?;
+        } else {
+            leave_checkpoint(tx)?;
+        }
+        let paused = tx.board.sprint()?.timeline.paused_at.is_some();
+        if paused {
+            tx.sprint()?.timeline.paused_at = None;
+        }
+        tx.effect(Effect::RemoveStopFile(StopFile::Pause));
+        if at_checkpoint || decision.is_some() {
+            record_decision(tx, decision.unwrap_or("continue"), note)?;
+        }
+        let stopped = at_checkpoint || paused || tx.stop_files.pause || tx.stop_files.checkpoint;
+        let changed = stopped || decision.is_some() || note.is_some();
+        if changed {
+            let detail = match (decision, note) {
+                (Some(decision), Some(note)) => format!("{decision}: {note}"),
+                (Some(text), None) | (None, Some(text)) => text.to_owned(),
+                (None, None) => "resumed".to_owned(),
+            };
+            tx.log(if stop { LogAction::Aborted } else { LogAction::Resumed }, None, &detail);
+        }
+        let sprint = tx.change().sprint.as_ref().unwrap_or(tx.board.sprint()?).status;
+        Ok(Resumed { paused: false, changed, sprint })
+    }
+}

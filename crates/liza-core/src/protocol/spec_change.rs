@@ -1,0 +1,48 @@
+//! spec-change: a specification changed.
+
+use serde::Serialize;
+
+use crate::model::{Appended, LogAction, Refusal, SpecChange};
+
+use super::operation::Rule;
+use super::permission::{HUMAN, Rights};
+use super::tx::{Tx, required};
+
+/// Records the change.
+#[derive(Debug, Clone, PartialEq)]
+pub struct RecordSpecChange {
+    /// Which document.
+    pub spec: String,
+    /// What changed.
+    pub change: String,
+    /// What made it necessary.
+    pub triggered_by: String,
+}
+
+/// What was recorded.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct SpecChanged {
+    /// Which document.
+    pub spec: String,
+}
+
+impl Rule for RecordSpecChange {
+    type Reply = SpecChanged;
+    const VERB: &'static str = "spec-change";
+    const RIGHTS: Rights = HUMAN;
+
+    fn run(&self, tx: &mut Tx<'_>) -> Result<SpecChanged, Refusal> {
+        let spec = required(&self.spec, "which specification (--spec)")?.to_owned();
+        let change = required(&self.change, "what changed (--change)")?.to_owned();
+        let triggered_by = required(&self.triggered_by, "what made it necessary (--triggered-by)")?;
+        tx.log(LogAction::SpecUpdated, None, &format!("{spec}: {change}"));
+        let triggered_by = Some(triggered_by.to_owned());
+        tx.append(Appended::SpecChange(SpecChange {
+            timestamp: tx.now,
+            spec: spec.clone(),
+            change,
+            triggered_by,
+        }));
+        Ok(SpecChanged { spec })
+    }
+}

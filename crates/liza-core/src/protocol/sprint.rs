@@ -1,0 +1,134 @@
+//! sprint new, sprint deadline, and the end of a sprint.
+
+use serde::Serialize;
+
+use crate::model::{
+    Board, Effect, LogAction, Refusal, Section, Sprint, SprintStatus, StopFile, TaskId, Timestamp,
+};
+use crate::rules::sprint::{is_complete, is_planning};
+
+use super::goal::{check_open, open_tasks};
+use super::operation::{LoadScope, Rule};
+use super::permission::{HUMAN, Rights, SUPERVISION};
+use super::tx::Tx;
+
+/// Every planned task has ended.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct CompleteSprint;
+
+/// The next sprint begins with the tasks that are still open.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct NewSprint;
+
+/// When a person wants to review the sprint at the latest.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct SetDeadline {
+    /// When; `None` removes it.
+    pub deadline: Option<Timestamp>,
+}
+
+/// The sprint's new status, or the new sprint's name.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct SprintReply {
+    /// COMPLETED or `sprint-N`.
+    pub sprint: String,
+}
+
+/// The deadline as it is now.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct DeadlineSet {
+    /// When; `None` if there is none.
+    pub deadline: Option<Timestamp>,
+}
+
+impl Rule for CompleteSprint {
+    type Reply = SprintReply;
+    const VERB: &'static str = "sprint complete";
+    const RIGHTS: Rights = SUPERVISION;
+    const LOADS: LoadScope = LoadScope::all(&[Section::Sprint]);
+
+    fn run(&self, tx: &mut Tx<'_>) -> Result<SprintReply, Refusal> {
+        expect_status(tx, Self::VERB, "IN_PROGRESS", |status| status == SprintStatus::InProgress)?;
+        let planning = is_planning(tx.board, tx.now);
+        if !is_complete(tx.board, tx.board.sprint()?, planning) {
+            let why = match open_tasks(tx.board).first() {
+                Some(task) => format!("{task} is open"),
+                None if planning => "a planning session is running".to_owned(),
+                None => "nothing is planned".to_owned(),
+            };
+            return Err(Refusal::SprintNotComplete { why });
+        }
+        let now = tx.now;
+        let sprint = tx.sprint()?;
+        sprint.status = SprintStatus::Completed;
+        sprint.timeline.ended = Some(now);
+        let id = sprint.id.clone();
+        tx.log_as("system", LogAction::SprintCompleted, None, &id);
+        Ok(SprintReply { sprint: SprintStatus::Completed.to_string() })
+    }
+}
+
+impl Rule for NewSprint {
+    type Reply = SprintReply;
+    const VERB: &'static str = "sprint new";
+    const RIGHTS: Rights = HUMAN;
+    const LOADS: LoadScope = LoadScope::all(&[Section::Goal, Section::Sprint]);
+
+    /// The figures of the next sprint begin with what its tasks have gone through.
+    fn other_tasks(&self, board: &Board, _now: Timestamp) -> Vec<TaskId> {
+        open_tasks(board)
+    }
+
+    fn run(&self, tx: &mut Tx<'_>) -> Result<SprintReply, Refusal> {
+        check_open(tx)?;
+        expect_status(tx, Self::VERB, "a finished sprint", SprintStatus::is_terminal)?;
+        let sprint = start_next_sprint(tx)?;
+        tx.effect(Effect::RemoveStopFile(StopFile::Checkpoint));
+        tx.log(LogAction::SprintStarted, None, &sprint);
+        Ok(SprintReply { sprint })
+    }
+}
+
+impl Rule for SetDeadline {
+    type Reply = DeadlineSet;
+    const VERB: &'static str = "sprint deadline";
+    const RIGHTS: Rights = HUMAN;
+    const LOADS: LoadScope = LoadScope::named(&[Section::Sprint]);
+
+    fn run(&self, tx: &mut Tx<'_>) -> Result<DeadlineSet, Refusal> {
+        expect_status(tx, Self::VERB, "an open sprint", |status| !status.is_terminal())?;
+        let deadline = self.deadline;
+        tx.sprint()?.timeline.deadline = deadline;
+        let detail = deadline.map_or("no deadline".to_owned(), |deadline| format!("deadline {deadline}"));
+        tx.log(LogAction::SprintUpdated, None, &detail);
+        Ok(DeadlineSet { deadline })
+    }
+}
+
+/// Closes the sprint and begins the next one with the tasks that are still open; gives its name.
+pub(super) fn start_next_sprint(tx: &mut Tx<'_>) -> Result<String, Refusal> {
+    let past = tx.sprint()?.clone();
+    let goal = tx.board.goal()?.id.clone();
+    let mut next = Sprint::begin(past.number().saturating_add(1), &goal, tx.now);
+    // What the planner has seen is not new because the sprint is.
+    next.seen_triggers = past.seen_triggers.clone();
+    next.timeline.paused_at = past.timeline.paused_at;
+    for id in open_tasks(tx.board) {
+        let stretch = past.scope.stretch.contains(&id);
+        if stretch { next.scope.stretch.push(id) } else { next.scope.planned.push(id) }
+    }
+    let id = next.id.clone();
+    *tx.sprint()? = next;
+    tx.close_sprint(past);
+    Ok(id)
+}
+
+pub(super) fn expect_status(
+    tx: &Tx<'_>,
+    verb: &'static str,
+    needed: &'static str,
+    fits: fn(SprintStatus) -> bool,
+) -> Result<(), Refusal> {
+    let status = tx.board.sprint()?.status;
+    if fits(status) { Ok(()) } else { Err(Refusal::SprintStatus { status, verb, needed }) }
+}

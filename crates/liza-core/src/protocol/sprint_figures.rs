@@ -1,0 +1,91 @@
+//! Keeps the sprint's figures true in the write that changes them, and notices when the sprint has ended.
+//!
+//! Where every task of the sprint is loaded they are counted again, which also repairs them after an edit by hand;
+//! otherwise what the changed tasks contribute is replaced. Tests hold the two ways together.
+
+use crate::model::{
+    AgentStatus, Effect, Metrics, Refusal, Section, Sprint, SprintStatus, Status, TaskId, TaskRecord,
+};
+use crate::rules::metrics::{Contribution, contribution};
+use crate::rules::sprint::{is_complete_after, planned_with_replacements};
+
+use super::tx::Tx;
+
+/// Updates `sprint.metrics`, and asks for the sprint's completion once nothing is left to do in it.
+pub(super) fn update(tx: &mut Tx<'_>, all_summaries: bool) -> Result<(), Refusal> {
+    let Some(before) = tx.board.sprint.ready() else {
+        return check_not_needed(tx);
+    };
+    let after = tx.change().sprint.as_ref().unwrap_or(before);
+    let metrics = recount(tx, after).unwrap_or_else(|| adjust(tx, before, after));
+    if metrics != after.metrics {
+        tx.sprint()?.metrics = metrics;
+    }
+    if all_summaries && settles(tx) && has_ended(tx)? {
+        tx.effect(Effect::CompleteSprint);
+    }
+    Ok(())
+}
+
+/// A command that changes figures must load the sprint; one that does not is a mistake of ours.
+fn check_not_needed(tx: &Tx<'_>) -> Result<(), Refusal> {
+    let mut changed = tx.change().tasks.iter();
+    let needed = changed.any(|(id, new)| old_contribution(tx, id) != contribution(new));
+    match tx.board.sprint.get(Section::Sprint) {
+        // A sprint that cannot be read has no figures to keep.
+        Err(refusal @ Refusal::NotLoaded { .. }) if needed => Err(refusal),
+        Ok(_) | Err(_) => Ok(()),
+    }
+}
+
+fn old_contribution(tx: &Tx<'_>, id: &TaskId) -> Contribution {
+    tx.board.body(id).map(|body| contribution(body.record())).unwrap_or_default()
+}
+
+/// The figures from all tasks of the sprint, if all are loaded.
+fn recount(tx: &Tx<'_>, sprint: &Sprint) -> Option<Metrics> {
+    let record = |id: &TaskId| -> Option<&TaskRecord> {
+        tx.change().tasks.get(id).or_else(|| tx.board.body(id).ok().map(|body| body.record()))
+    };
+    let mut sum = Contribution::default();
+    for id in planned_with_replacements(tx.board, sprint) {
+        sum = sum + contribution(record(&id)?);
+    }
+    Some(sum.into())
+}
+
+/// The figures with what the changed tasks contributed before replaced by what they contribute now.
+fn adjust(tx: &Tx<'_>, before: &Sprint, after: &Sprint) -> Metrics {
+    let mut sum = Contribution::from(&after.metrics);
+    for (id, new) in &tx.change().tasks {
+        if is_planned(before, id, new) {
+            sum = sum - old_contribution(tx, id);
+        }
+        if is_planned(after, id, new) {
+            sum = sum + contribution(new);
+        }
+    }
+    sum.into()
+}
+
+/// Whether the task is in the plan, or replaces one that is.
+fn is_planned(sprint: &Sprint, id: &TaskId, record: &TaskRecord) -> bool {
+    let planned = &sprint.scope.planned;
+    planned.contains(id) || record.supersedes.iter().flatten().any(|original| planned.contains(original))
+}
+
+/// Whether this change may be the last thing that the sprint has waited for.
+fn settles(tx: &Tx<'_>) -> bool {
+    let ended = |record: &TaskRecord| record.status.is_some_and(Status::is_terminal);
+    let planner = |id: &crate::model::AgentId| {
+        let old = tx.board.agents.ready().and_then(|agents| agents.get(id));
+        old.is_some_and(|entry| entry.status == AgentStatus::Planning)
+    };
+    let change = tx.change();
+    change.tasks.values().any(ended) || change.agents.keys().any(planner)
+}
+
+fn has_ended(tx: &Tx<'_>) -> Result<bool, Refusal> {
+    let sprint = tx.change().sprint.as_ref().unwrap_or(tx.board.sprint()?);
+    Ok(sprint.status == SprintStatus::InProgress && is_complete_after(tx.board, tx.change(), sprint, tx.now))
+}

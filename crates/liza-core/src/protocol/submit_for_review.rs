@@ -1,0 +1,80 @@
+//! submit-for-review: asks for a review of exactly the commit that the clean worktree is at.
+
+use serde::Serialize;
+
+use crate::model::{AgentStatus, Assignment, EventName, Refusal, Section, Sha, Task, TaskId, TaskStatus};
+
+use super::operation::{LoadScope, Rule, TaskReply, WorktreeFacts};
+use super::ownership::own_claim;
+use super::permission::{CODING, Rights};
+use super::tx::Tx;
+
+/// Submits a commit.
+#[derive(Debug, Clone, PartialEq)]
+pub struct SubmitForReview {
+    /// Which task.
+    pub task: TaskId,
+    /// Which commit.
+    pub commit: Sha,
+    /// The state of the worktree; `None` if there is no worktree.
+    pub facts: Option<WorktreeFacts>,
+}
+
+/// A submission.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Submitted {
+    /// The task.
+    #[serde(flatten)]
+    pub task: TaskReply,
+    /// The submitted commit, in full.
+    pub commit: Sha,
+}
+
+impl Rule for SubmitForReview {
+    type Reply = Submitted;
+    const VERB: &'static str = "submit-for-review";
+    const RIGHTS: Rights = CODING;
+    const LOADS: LoadScope = LoadScope::named(&[Section::Sprint]);
+
+    fn target(&self) -> Option<&TaskId> {
+        Some(&self.task)
+    }
+
+    fn run(&self, tx: &mut Tx<'_>) -> Result<Submitted, Refusal> {
+        let id = &self.task;
+        let mut task = tx.task(id)?;
+        let (coder, work) = own_claim(tx, &task)?;
+        let facts = self.facts.as_ref().ok_or_else(|| Refusal::WorktreeMissing { task: id.clone() })?;
+        check(&task, &work, &self.commit, facts)?;
+        let commit = facts.head.clone();
+        task.push_event(tx.event(EventName::ReadyForReview).with("commit", commit.as_str()));
+        task.record.clear_exit_counts();
+        task.record.reservation = None;
+        let detail = format!("iteration {}, commit {}", task.record.iteration.unwrap_or(1), commit.short());
+        task.status = TaskStatus::ReadyForReview { work, commit: commit.clone(), review: None };
+        tx.free_agents([coder], id, AgentStatus::Waiting)?;
+        Ok(Submitted { task: tx.save(task, EventName::ReadyForReview, &detail), commit })
+    }
+}
+
+fn check(task: &Task, work: &Assignment, commit: &Sha, facts: &WorktreeFacts) -> Result<(), Refusal> {
+    let id = || task.id.clone();
+    if !facts.on_task_branch {
+        return Err(Refusal::WrongBranch { task: id() });
+    }
+    if !facts.dirty.is_empty() {
+        return Err(Refusal::DirtyWorktree { task: id(), paths: facts.dirty.clone() });
+    }
+    if !commit.names_same_commit(&facts.head) {
+        return Err(Refusal::HeadMoved { task: id(), head: facts.head.clone(), commit: commit.clone() });
+    }
+    match &work.base {
+        Some(base) if base.names_same_commit(&facts.head) => {
+            Err(Refusal::NothingToReview { task: id(), commit: facts.head.clone() })
+        }
+        Some(base) if task.record.integration_fix == Some(true) && !facts.has_base => {
+            Err(Refusal::BaseNotMerged { task: id(), commit: facts.head.clone(), base: base.clone() })
+        }
+        Some(_) | None => Ok(()),
+    }
+}

@@ -1,0 +1,188 @@
+//! supersede-task: other tasks replace one.
+
+use serde::Serialize;
+
+use crate::model::{
+    Alignment, Appended, Board, Effect, EventName, LogAction, Refusal, Section, Status, Task, TaskId,
+    TaskStatus, Timestamp,
+};
+use crate::text::one_line;
+
+use super::finalize::make_claimable;
+use super::operation::{LoadScope, Rule, TaskReply};
+use super::ownership::check_unreserved;
+use super::permission::{PLANNING, Rights};
+use super::tx::{Tx, non_blank, required};
+use super::unblock_task::record_assessment;
+
+/// Replaces a task: the original, its replacements, the plan and its dependants change in one write.
+#[derive(Debug, Clone, PartialEq)]
+pub struct SupersedeTask {
+    /// Which task.
+    pub task: TaskId,
+    /// Its replacements.
+    pub by: Vec<TaskId>,
+    /// Why.
+    pub reason: String,
+    /// What was wrong with the original.
+    pub root_cause: String,
+    /// How the work relates to the goal after it.
+    pub summary: Option<String>,
+}
+
+/// A task and its replacements.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Superseded {
+    /// The original.
+    #[serde(flatten)]
+    pub task: TaskReply,
+    /// Its replacements.
+    pub superseded_by: Vec<TaskId>,
+}
+
+impl Rule for SupersedeTask {
+    type Reply = Superseded;
+    const VERB: &'static str = "supersede-task";
+    const RIGHTS: Rights = PLANNING;
+    const LOADS: LoadScope = LoadScope::all(&[Section::Goal, Section::Sprint, Section::Handoff]);
+
+    fn target(&self) -> Option<&TaskId> {
+        Some(&self.task)
+    }
+
+    fn other_tasks(&self, board: &Board, _now: Timestamp) -> Vec<TaskId> {
+        self.by.iter().cloned().chain(dependants(board, &self.task)).collect()
+    }
+
+    fn run(&self, tx: &mut Tx<'_>) -> Result<Superseded, Refusal> {
+        let id = &self.task;
+        let mut task = tx.task(id)?;
+        check_removable(tx, &task)?;
+        let reason = required(&self.reason, "why it is replaced (--reason)")?;
+        let root_cause = required(&self.root_cause, "what was wrong with it (--root-cause)")?;
+        if self.by.is_empty() {
+            return Err(Refusal::Missing { what: "the replacements (--by a,b)" });
+        }
+        let by = each_once(&self.by);
+        for replacement in &by {
+            adopt(tx, &task, replacement, reason)?;
+        }
+        rewire(tx, id, &by)?;
+        extend_plan(tx, id, &by)?;
+
+        record_assessment(tx, &task, task.record.blocked_reason.as_deref().unwrap_or_default(), root_cause);
+        let names: Vec<String> = by.iter().map(ToString::to_string).collect();
+        let list = names.join(", ");
+        let summary = match non_blank(self.summary.as_deref()) {
+            Some(summary) => summary.to_owned(),
+            None => format!("Change: {id} replaced by {list} ({reason}).\nRoot cause: {root_cause}"),
+        };
+        let event = format!("rescope_{id}");
+        tx.append(Appended::Alignment(Alignment { timestamp: tx.now, event, summary }));
+        let event = tx.event(EventName::Superseded).with("by", names).with("reason", reason);
+        task.push_event(event.with("root_cause", root_cause));
+        if task.status.prior_work().worktree.is_some() {
+            tx.effect(Effect::RemoveWorktree(id.clone()));
+        }
+        tx.drop_handoff(id)?;
+        task.record.reservation = None;
+        task.record.handoff_pending = task.record.handoff_pending.map(|_| false);
+        task.status = TaskStatus::Superseded { by: by.clone(), reason: reason.to_owned() };
+        tx.log(
+            LogAction::Rescoped,
+            Some(id),
+            &format!("SUPERSEDED → {list} ({})", one_line(root_cause, 160)),
+        );
+        Ok(Superseded { task: tx.put(task), superseded_by: by })
+    }
+}
+
+/// Whether the planner may take the task off the board: not while an agent has it.
+pub(super) fn check_removable(tx: &Tx<'_>, task: &Task) -> Result<(), Refusal> {
+    let free = matches!(
+        task.status.name(),
+        Status::Draft | Status::Unclaimed | Status::Rejected | Status::IntegrationFailed | Status::Blocked
+    );
+    if !free {
+        let needed = "DRAFT, UNCLAIMED, REJECTED, INTEGRATION_FAILED or BLOCKED";
+        return Err(tx.wrong_status(task, needed));
+    }
+    check_unreserved(tx, task)
+}
+
+fn each_once(tasks: &[TaskId]) -> Vec<TaskId> {
+    let mut once: Vec<TaskId> = Vec::new();
+    for task in tasks {
+        if !once.contains(task) {
+            once.push(task.clone());
+        }
+    }
+    once
+}
+
+/// Makes a replacement claimable, with a reference to what it replaces.
+fn adopt(tx: &mut Tx<'_>, original: &Task, id: &TaskId, reason: &str) -> Result<(), Refusal> {
+    let bad = |why: &str| Refusal::BadReplacement {
+        task: original.id.clone(),
+        replacement: id.clone(),
+        why: why.to_owned(),
+    };
+    if *id == original.id {
+        return Err(bad("a task cannot replace itself"));
+    }
+    if !tx.knows(id) {
+        return Err(bad("it does not exist"));
+    }
+    let mut task = tx.task(id)?;
+    if matches!(task.status, TaskStatus::Draft) {
+        make_claimable(tx, &mut task)?;
+        task.push_event(tx.event(EventName::Finalized).with("supersedes", original.id.as_str()));
+    } else if !matches!(task.status, TaskStatus::Unclaimed { .. }) {
+        return Err(bad(&format!("it is {}, not DRAFT or UNCLAIMED", task.status.name())));
+    }
+    check_unreserved(tx, &task)?;
+    let supersedes = task.record.supersedes.get_or_insert_default();
+    if !supersedes.contains(&original.id) {
+        supersedes.push(original.id.clone());
+    }
+    task.record.rescope_reason = Some(reason.to_owned());
+    tx.put(task);
+    Ok(())
+}
+
+/// The tasks that depend on this one.
+fn dependants(board: &Board, task: &TaskId) -> Vec<TaskId> {
+    let waiting = board.summaries().filter(|summary| summary.depends_on.contains(task));
+    waiting.map(|summary| summary.id.clone()).collect()
+}
+
+/// Lets those that depended on the original depend on its replacements.
+fn rewire(tx: &mut Tx<'_>, original: &TaskId, by: &[TaskId]) -> Result<(), Refusal> {
+    for id in dependants(tx.board, original) {
+        if tx.status(&id).is_some_and(Status::is_terminal) {
+            continue;
+        }
+        let mut task = tx.task(&id)?;
+        let mut new: Vec<TaskId> = Vec::new();
+        for dependency in task.record.depends_on.take().unwrap_or_default() {
+            let next = if dependency == *original { by } else { std::slice::from_ref(&dependency) };
+            for next in next {
+                if *next != id && !new.contains(next) {
+                    new.push(next.clone());
+                }
+            }
+        }
+        task.record.depends_on = Some(new);
+        tx.put(task);
+    }
+    Ok(())
+}
+
+/// A sprint is not complete while the replacement of a planned task is open.
+fn extend_plan(tx: &mut Tx<'_>, original: &TaskId, by: &[TaskId]) -> Result<(), Refusal> {
+    let scope = &mut tx.sprint()?.scope;
+    let list = if scope.stretch.contains(original) { &mut scope.stretch } else { &mut scope.planned };
+    let new: Vec<TaskId> = by.iter().filter(|id| !list.contains(id)).cloned().collect();
+    list.extend(new);
+    Ok(())
+}

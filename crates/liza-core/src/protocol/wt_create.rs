@@ -1,0 +1,64 @@
+//! wt-create: makes a worktree by command, for a task that is claimed or being claimed.
+
+use serde::Serialize;
+
+use crate::model::{Refusal, Sha, TaskId, TaskStatus};
+
+use super::claim_task::WorktreeMode;
+use super::operation::{Rule, TaskReply};
+use super::ownership::check_acts_for;
+use super::permission::{Rights, SUPERVISION};
+use super::tx::Tx;
+
+/// Asks whether the worktree may be made, and from where.
+#[derive(Debug, Clone, PartialEq)]
+pub struct CreateWorktree {
+    /// Whose.
+    pub task: TaskId,
+    /// Whether it starts again from the base.
+    pub fresh: bool,
+    /// The head of the integration branch.
+    pub head: Sha,
+}
+
+/// The worktree to make.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct WorktreeOrder {
+    /// The task.
+    #[serde(flatten)]
+    pub task: TaskReply,
+    /// Where a new worktree starts.
+    #[serde(skip)]
+    pub base: Sha,
+    /// Whether the existing worktree is kept.
+    #[serde(skip)]
+    pub mode: WorktreeMode,
+}
+
+impl Rule for CreateWorktree {
+    type Reply = WorktreeOrder;
+    const VERB: &'static str = "wt-create";
+    const RIGHTS: Rights = SUPERVISION;
+
+    fn target(&self) -> Option<&TaskId> {
+        Some(&self.task)
+    }
+
+    fn run(&self, tx: &mut Tx<'_>) -> Result<WorktreeOrder, Refusal> {
+        let task = tx.task(&self.task)?;
+        let reserved = task.record.reservation.as_ref().filter(|reservation| reservation.is_live(tx.now));
+        let base = match (&task.status, reserved) {
+            (TaskStatus::Claimed { work, .. }, _) => {
+                check_acts_for(tx, work.coder)?;
+                work.base.clone().unwrap_or_else(|| self.head.clone())
+            }
+            (_, Some(reservation)) => {
+                check_acts_for(tx, reservation.by)?;
+                reservation.base_commit.clone()
+            }
+            (_, None) => return Err(tx.wrong_status(&task, "a CLAIMED or reserved task")),
+        };
+        let mode = if self.fresh { WorktreeMode::Fresh } else { WorktreeMode::Keep };
+        Ok(WorktreeOrder { task: TaskReply::from(&task), base, mode })
+    }
+}

@@ -1,0 +1,252 @@
+//! wt-merge: whether a merge may begin, and what git did.
+//!
+//! Nothing is ever recorded as merged that was not approved at exactly that commit.
+
+use std::fmt;
+
+use serde::Serialize;
+
+use crate::model::{
+    Actor, AgentId, Assignment, Effect, EventName, HistoryEvent, LogAction, Refusal, Role, Section, Sha,
+    Task, TaskId, TaskStatus,
+};
+use crate::rules::claimable::check_merger;
+use crate::text::count;
+
+use super::operation::{LoadScope, Rule, Stage, TaskReply};
+use super::permission::{Rights, SUPERVISION};
+use super::tx::Tx;
+
+/// Asks whether the merge may begin. It changes nothing: the merge is computed outside, then recorded.
+#[derive(Debug, Clone, PartialEq)]
+pub struct BeginMerge {
+    /// Which task.
+    pub task: TaskId,
+}
+
+/// The integration branch has moved.
+#[derive(Debug, Clone, PartialEq)]
+pub struct RecordMerge {
+    /// Which task.
+    pub task: TaskId,
+    /// The approved commit that was merged.
+    pub commit: Sha,
+    /// The integration branch's head now.
+    pub merge_commit: Sha,
+    /// Commits on the integration branch since the task's base.
+    pub drift_commits: u32,
+}
+
+/// The merge failed; the branch has not moved, and the worktree stays.
+#[derive(Debug, Clone, PartialEq)]
+pub struct RecordMergeFailure {
+    /// Which task.
+    pub task: TaskId,
+    /// The approved commit that was tried.
+    pub commit: Sha,
+    /// Why.
+    pub failure: MergeFailure,
+}
+
+/// Why a merge failed: from git to the history, and from the history to the next coder's prompt.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum MergeFailure {
+    /// These files conflict.
+    Conflict {
+        /// Their paths.
+        files: Vec<String>,
+    },
+    /// The commit and the integration branch have no common history.
+    Unrelated,
+    /// The integration test failed or took too long.
+    Test {
+        /// What happened, in one line.
+        what: String,
+        /// The file that has its output.
+        output: String,
+    },
+}
+
+const CONFLICT: &str = "conflict";
+const UNRELATED: &str = "no common history with the integration branch";
+
+impl fmt::Display for MergeFailure {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            MergeFailure::Conflict { files } => write!(f, "conflict in {}", files.join(", ")),
+            MergeFailure::Unrelated => f.write_str(UNRELATED),
+            MergeFailure::Test { what, output } => write!(f, "{what}; see {output}"),
+        }
+    }
+}
+
+impl MergeFailure {
+    fn add_to(&self, event: HistoryEvent) -> HistoryEvent {
+        match self {
+            MergeFailure::Conflict { files } => event.with("reason", CONFLICT).with("files", files.clone()),
+            MergeFailure::Unrelated => event.with("reason", UNRELATED),
+            MergeFailure::Test { what, output } => {
+                event.with("reason", what.as_str()).with("output", output.as_str())
+            }
+        }
+    }
+
+    /// The failure that an `integration_failed` event tells of; `None` for an event that people or older versions
+    /// wrote in another form.
+    pub fn of_event(event: &HistoryEvent) -> Option<Self> {
+        let text = |key: &str| event.more.get(key).map(ToString::to_string);
+        let reason = text("reason")?;
+        match (reason.as_str(), text("output")) {
+            (CONFLICT, _) => Some(MergeFailure::Conflict { files: event.list("files") }),
+            (UNRELATED, _) => Some(MergeFailure::Unrelated),
+            (_, Some(output)) => Some(MergeFailure::Test { what: reason, output }),
+            (_, None) => None,
+        }
+    }
+}
+
+/// What is to be merged.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Mergeable {
+    /// The task.
+    #[serde(flatten)]
+    pub task: TaskReply,
+    /// Exactly this commit.
+    pub commit: Sha,
+    /// The commit that the work started from.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub base_commit: Option<Sha>,
+    /// What was built.
+    #[serde(skip)]
+    pub description: Option<String>,
+    /// Who approved it.
+    #[serde(skip)]
+    pub approved_by: Option<AgentId>,
+}
+
+/// A recorded merge.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct MergeRecorded {
+    /// The task.
+    #[serde(flatten)]
+    pub task: TaskReply,
+    /// The commit on the integration branch.
+    pub merge_commit: Sha,
+    /// Commits on the integration branch since the task's base.
+    pub drift_commits: u32,
+}
+
+/// A recorded failure.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct MergeFailed {
+    /// The task.
+    #[serde(flatten)]
+    pub task: TaskReply,
+    /// Why, in one line.
+    pub reason: String,
+}
+
+impl Rule for BeginMerge {
+    type Reply = Mergeable;
+    const VERB: &'static str = "wt-merge";
+    const RIGHTS: Rights = SUPERVISION;
+    const STAGE: Stage = Stage::Starts;
+    const LOADS: LoadScope = LoadScope::named(&[Section::Config, Section::Goal]);
+
+    fn target(&self) -> Option<&TaskId> {
+        Some(&self.task)
+    }
+
+    fn run(&self, tx: &mut Tx<'_>) -> Result<Mergeable, Refusal> {
+        let task = tx.task(&self.task)?;
+        let (work, commit, approved_by) = approved(tx, &task)?;
+        if let (Some(agent), Some(summary)) = (tx.actor.agent(), tx.board.summary(&self.task)) {
+            check_merger(tx.board, summary, agent, tx.now)?;
+        }
+        let reply = TaskReply::from(&task);
+        let description = task.record.description;
+        Ok(Mergeable { task: reply, commit, base_commit: work.base, description, approved_by })
+    }
+}
+
+impl Rule for RecordMerge {
+    type Reply = MergeRecorded;
+    const VERB: &'static str = "wt-merge (merged)";
+    const RIGHTS: Rights = SUPERVISION;
+    const LOADS: LoadScope = LoadScope::all(&[Section::Handoff, Section::Sprint]);
+
+    fn target(&self) -> Option<&TaskId> {
+        Some(&self.task)
+    }
+
+    fn run(&self, tx: &mut Tx<'_>) -> Result<MergeRecorded, Refusal> {
+        let (id, merge_commit, drift_commits) = (&self.task, &self.merge_commit, self.drift_commits);
+        let mut task = tx.task(id)?;
+        let (work, commit, by) = approved(tx, &task)?;
+        check_commit(&task, &commit, &self.commit)?;
+        let event = tx.event(EventName::Merged).with("commit", commit.as_str());
+        let event = event.with("merge_commit", merge_commit.as_str()).with("coder", work.coder.to_string());
+        task.push_event(event.with("drift_commits", drift_commits));
+        task.status = TaskStatus::Merged { merge_commit: Some(merge_commit.clone()) };
+        tx.drop_handoff(id)?;
+        task.record.handoff_pending = task.record.handoff_pending.map(|_| false);
+        let how = if merge_commit.names_same_commit(&commit) { "fast-forward" } else { "merge commit" };
+        let drift = count(drift_commits as usize, "commit");
+        let detail = format!("{how} {}, drift {drift}", merge_commit.short());
+        tx.log_as(merger(tx, by), LogAction::Task(EventName::Merged), Some(id), &detail);
+        tx.effect(Effect::RemoveWorktree(id.clone()));
+        Ok(MergeRecorded { task: tx.put(task), merge_commit: merge_commit.clone(), drift_commits })
+    }
+}
+
+impl Rule for RecordMergeFailure {
+    type Reply = MergeFailed;
+    const VERB: &'static str = "wt-merge (failed)";
+    const RIGHTS: Rights = SUPERVISION;
+    const LOADS: LoadScope = LoadScope::named(&[Section::Sprint]);
+
+    fn target(&self) -> Option<&TaskId> {
+        Some(&self.task)
+    }
+
+    fn run(&self, tx: &mut Tx<'_>) -> Result<MergeFailed, Refusal> {
+        let mut task = tx.task(&self.task)?;
+        let (work, commit, by) = approved(tx, &task)?;
+        check_commit(&task, &commit, &self.commit)?;
+        let event = tx.event(EventName::IntegrationFailed).with("commit", commit.as_str());
+        task.push_event(self.failure.add_to(event));
+        task.status = TaskStatus::IntegrationFailed { work, commit };
+        let reason = self.failure.to_string();
+        tx.log_as(merger(tx, by), LogAction::Task(EventName::IntegrationFailed), Some(&task.id), &reason);
+        Ok(MergeFailed { task: tx.put(task), reason })
+    }
+}
+
+/// The approved work, for a caller who may merge it.
+fn approved(tx: &Tx<'_>, task: &Task) -> Result<(Assignment, Sha, Option<AgentId>), Refusal> {
+    if let Some(agent) = tx.actor.agent()
+        && agent.role() != Role::CodeReviewer
+    {
+        return Err(Refusal::WrongRole { agent, wanted: Role::CodeReviewer });
+    }
+    let TaskStatus::Approved { work, commit, by } = &task.status else {
+        return Err(tx.wrong_status(task, "APPROVED"));
+    };
+    Ok((work.clone(), commit.clone(), *by))
+}
+
+fn check_commit(task: &Task, approved: &Sha, commit: &Sha) -> Result<(), Refusal> {
+    if approved.names_same_commit(commit) {
+        return Ok(());
+    }
+    let (task, approved, commit) = (task.id.clone(), approved.clone(), commit.clone());
+    Err(Refusal::NotApprovedCommit { task, approved, commit })
+}
+
+/// Who the log names: the supervisor's agent, else the approver.
+fn merger(tx: &Tx<'_>, by: Option<AgentId>) -> String {
+    match (tx.actor, by) {
+        (Actor::Human, Some(by)) => by.to_string(),
+        (actor, _) => actor.to_string(),
+    }
+}

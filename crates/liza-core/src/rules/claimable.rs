@@ -1,0 +1,256 @@
+//! Who may claim what, and what a free agent takes next.
+//!
+//! The whole rule is [`claim_kind`]: first claims, re-claims of rejected tasks, integration fixes, resuming, and
+//! taking over after a lease has expired. It reads summaries only, so that thousands of tasks can be asked at once.
+
+use std::cmp::Reverse;
+
+use crate::model::{
+    AgentId, AgentRecord, Board, LEASE_GRACE, Refusal, Role, Status, TaskId, TaskSummary, Timestamp, ways_out,
+};
+
+/// How a claim comes about.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ClaimKind {
+    /// The task is UNCLAIMED.
+    First,
+    /// The coder continues its own claim.
+    Resume,
+    /// The coder continues its own rejected task.
+    AfterRejection,
+    /// The coder of a rejected task is gone; another takes it.
+    Reassign,
+    /// A coder fixes a failed merge.
+    IntegrationFix,
+    /// The coder's lease and the grace have expired; another takes it.
+    Takeover,
+}
+
+/// How `coder` would claim the task, or why it may not.
+///
+/// | status | who may claim it |
+/// |---|---|
+/// | UNCLAIMED | any coder; after `unblock-task --same-coder`, that coder while it is registered |
+/// | REJECTED | its own coder; any coder once that one is gone |
+/// | INTEGRATION_FAILED | any coder |
+/// | CLAIMED | its own coder at any time; any coder once the lease and the grace are over |
+///
+/// In every case all dependencies are MERGED, no other claim is under way, and a coder that failed at the task may not
+/// claim it while another coder is registered.
+pub fn claim_kind(
+    board: &Board,
+    summary: &TaskSummary,
+    coder: AgentId,
+    now: Timestamp,
+) -> Result<ClaimKind, Refusal> {
+    let task = || summary.id.clone();
+    let Some(status) = summary.status else {
+        return Err(Refusal::BrokenTask { task: task(), faults: vec!["its status is unknown".to_owned()] });
+    };
+    if let Some(reservation) = summary.reserved(now).filter(|reservation| reservation.by != coder) {
+        return Err(Refusal::Reserved { task: task(), by: reservation.by, until: reservation.expires });
+    }
+    let mine = summary.assigned_to == Some(coder);
+    let kind = match status {
+        Status::Unclaimed => {
+            leave_to_owner(board, summary, coder, now)?;
+            ClaimKind::First
+        }
+        Status::Rejected if mine => ClaimKind::AfterRejection,
+        Status::Rejected => {
+            leave_to_owner(board, summary, coder, now)?;
+            ClaimKind::Reassign
+        }
+        Status::IntegrationFailed => ClaimKind::IntegrationFix,
+        Status::Claimed if mine => return Ok(ClaimKind::Resume),
+        Status::Claimed => {
+            leave_to_leaseholder(summary, now)?;
+            ClaimKind::Takeover
+        }
+        Status::Draft
+        | Status::ReadyForReview
+        | Status::Approved
+        | Status::Merged
+        | Status::Blocked
+        | Status::Abandoned
+        | Status::Superseded => {
+            return Err(Refusal::NotClaimable { task: task(), status, possible: ways_out(status) });
+        }
+    };
+    if !mine {
+        leave_to_other_coders(board, summary, coder, now)?;
+    }
+    check_dependencies(board, summary)?;
+    Ok(kind)
+}
+
+/// A task that is meant for a coder waits for it, as long as that coder is registered and alive.
+fn leave_to_owner(
+    board: &Board,
+    summary: &TaskSummary,
+    coder: AgentId,
+    now: Timestamp,
+) -> Result<(), Refusal> {
+    match summary.assigned_to {
+        Some(owner) if owner != coder && is_present(board, owner, now)? => {
+            Err(Refusal::ReservedForCoder { task: summary.id.clone(), coder: owner })
+        }
+        _ => Ok(()),
+    }
+}
+
+/// A claimed task stays with its coder until the lease and the grace have expired.
+fn leave_to_leaseholder(summary: &TaskSummary, now: Timestamp) -> Result<(), Refusal> {
+    match (summary.assigned_to, summary.lease_expires) {
+        (Some(by), Some(until)) if now <= until + LEASE_GRACE => {
+            Err(Refusal::ClaimedByOther { task: summary.id.clone(), by, until })
+        }
+        _ => Ok(()),
+    }
+}
+
+/// A coder that failed at the task may not claim it while another coder is registered.
+fn leave_to_other_coders(
+    board: &Board,
+    summary: &TaskSummary,
+    coder: AgentId,
+    now: Timestamp,
+) -> Result<(), Refusal> {
+    if !summary.failed_by.contains(&coder) {
+        return Ok(());
+    }
+    let other = |(id, entry): (&AgentId, &AgentRecord)| {
+        *id != coder && entry.role == Role::Coder && entry.holds(now) && !summary.failed_by.contains(id)
+    };
+    if board.agents()?.iter().any(other) {
+        return Err(Refusal::FailedBefore { task: summary.id.clone(), coder });
+    }
+    Ok(())
+}
+
+fn check_dependencies(board: &Board, summary: &TaskSummary) -> Result<(), Refusal> {
+    let with_status = |id: &TaskId| match board.status(id) {
+        Some(status) => format!("{id} ({status})"),
+        None => format!("{id} (unknown)"),
+    };
+    let unmet: Vec<String> = board.unmet(summary).map(with_status).collect();
+    if unmet.is_empty() {
+        Ok(())
+    } else {
+        Err(Refusal::DependenciesUnmet { task: summary.id.clone(), unmet })
+    }
+}
+
+/// Whether the agent is registered with a lease that still holds.
+pub fn is_present(board: &Board, agent: AgentId, now: Timestamp) -> Result<bool, Refusal> {
+    Ok(board.agents()?.get(&agent).is_some_and(|entry| entry.holds(now)))
+}
+
+/// The task that this coder has claimed, other than `except`.
+pub fn claimed_by<'a>(board: &'a Board, coder: AgentId, except: Option<&TaskId>) -> Option<&'a TaskSummary> {
+    board.summaries().find(|summary| {
+        summary.is(Status::Claimed) && summary.assigned_to == Some(coder) && Some(&summary.id) != except
+    })
+}
+
+/// The tasks that this coder may claim now, best first: its own claim, its own rejected task, tasks with a handoff
+/// waiting, then priority, then age.
+pub fn claimable_for(board: &Board, coder: AgentId, now: Timestamp) -> Vec<TaskId> {
+    let holding = claimed_by(board, coder, None);
+    let mut tasks: Vec<&TaskSummary> = board
+        .summaries()
+        .filter(|summary| holding.is_none_or(|held| held.id == summary.id))
+        .filter(|summary| is_open_to(board, summary, coder))
+        .filter(|summary| claim_kind(board, summary, coder, now).is_ok())
+        .collect();
+    tasks.sort_by_key(|summary| {
+        let own = summary.assigned_to == Some(coder);
+        let first = (own && summary.is(Status::Claimed), own && !summary.is(Status::IntegrationFailed));
+        (Reverse(first), Reverse(summary.handoff_pending), summary.priority, summary.created)
+    });
+    tasks.into_iter().map(|summary| summary.id.clone()).collect()
+}
+
+/// Whether it is worth asking [`claim_kind`], which spells out the reason for every task that has ended or waits.
+fn is_open_to(board: &Board, summary: &TaskSummary, coder: AgentId) -> bool {
+    let own = summary.is(Status::Claimed) && summary.assigned_to == Some(coder);
+    own || (can_be_claimed(summary.status) && board.unmet(summary).next().is_none())
+}
+
+/// Whether a claim can lead out of this state.
+fn can_be_claimed(status: Option<Status>) -> bool {
+    match status {
+        Some(Status::Unclaimed | Status::Rejected | Status::IntegrationFailed | Status::Claimed) => true,
+        Some(
+            Status::Draft
+            | Status::ReadyForReview
+            | Status::Approved
+            | Status::Merged
+            | Status::Blocked
+            | Status::Abandoned
+            | Status::Superseded,
+        )
+        | None => false,
+    }
+}
+
+/// What any coder may claim now: waiting handoffs first, then priority, then age.
+pub fn claimable(board: &Board, now: Timestamp) -> Vec<TaskId> {
+    let mut tasks: Vec<&TaskSummary> =
+        board.summaries().filter(|summary| is_claimable(board, summary, now)).collect();
+    tasks.sort_by_key(|summary| (Reverse(summary.handoff_pending), summary.priority, summary.created));
+    tasks.into_iter().map(|summary| summary.id.clone()).collect()
+}
+
+fn is_claimable(board: &Board, summary: &TaskSummary, now: Timestamp) -> bool {
+    let free = !summary.is(Status::Claimed) || leave_to_leaseholder(summary, now).is_ok();
+    let waits = board.unmet(summary).next().is_some();
+    can_be_claimed(summary.status) && free && summary.reserved(now).is_none() && !waits
+}
+
+/// What any code reviewer may take now: priority, then age.
+pub fn reviewable(board: &Board, now: Timestamp) -> Vec<TaskId> {
+    let mut tasks: Vec<&TaskSummary> = board
+        .summaries()
+        .filter(|summary| summary.is(Status::ReadyForReview) && summary.review_is_free(now))
+        .collect();
+    tasks.sort_by_key(|summary| (summary.priority, summary.created));
+    tasks.into_iter().map(|summary| summary.id.clone()).collect()
+}
+
+/// The reviews that this code reviewer may take now, best first: its own, then priority, then age.
+pub fn reviewable_for(board: &Board, reviewer: AgentId, now: Timestamp) -> Vec<TaskId> {
+    let own = |summary: &TaskSummary| summary.reviewing_by == Some(reviewer);
+    let mut tasks: Vec<&TaskSummary> = board
+        .summaries()
+        .filter(|summary| summary.is(Status::ReadyForReview) && (own(summary) || summary.review_is_free(now)))
+        .collect();
+    tasks.sort_by_key(|summary| (Reverse(own(summary)), summary.priority, summary.created));
+    tasks.into_iter().map(|summary| summary.id.clone()).collect()
+}
+
+/// The merges that this code reviewer's supervisor has to do: what it approved, and what a code reviewer approved that
+/// is gone.
+pub fn mergeable_for(board: &Board, reviewer: AgentId, now: Timestamp) -> Vec<TaskId> {
+    let mut tasks: Vec<&TaskSummary> = board
+        .summaries()
+        .filter(|summary| summary.is(Status::Approved) && check_merger(board, summary, reviewer, now).is_ok())
+        .collect();
+    tasks.sort_by_key(|summary| (summary.priority, summary.created));
+    tasks.into_iter().map(|summary| summary.id.clone()).collect()
+}
+
+/// Refuses a merge that the approver's own supervisor can do.
+pub fn check_merger(
+    board: &Board,
+    summary: &TaskSummary,
+    reviewer: AgentId,
+    now: Timestamp,
+) -> Result<(), Refusal> {
+    match summary.approved_by {
+        Some(by) if by != reviewer && is_present(board, by, now)? => {
+            Err(Refusal::MergeBelongsTo { task: summary.id.clone(), by })
+        }
+        _ => Ok(()),
+    }
+}

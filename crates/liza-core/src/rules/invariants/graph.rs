@@ -1,0 +1,87 @@
+//! What must hold between tasks: dependencies exist, form no cycle and are met; no coder has two claims.
+
+use std::collections::BTreeMap;
+
+use crate::model::{AgentId, Status, TaskId};
+
+use super::{BoardView, Violation};
+
+/// Adds what is wrong between these tasks and the others.
+pub(super) fn check(view: &BoardView<'_>, tasks: &[TaskId], found: &mut Vec<Violation>) {
+    for id in tasks {
+        check_dependencies(view, id, found);
+    }
+    check_cycles(view, tasks, found);
+    check_claims(view, found);
+}
+
+fn check_dependencies(view: &BoardView<'_>, id: &TaskId, found: &mut Vec<Violation>) {
+    let Some(summary) = view.summary(id) else { return };
+    for dependency in &summary.depends_on {
+        if !view.knows(dependency) {
+            found.push(Violation::task(id, format!("depends_on names {dependency}, which does not exist")));
+        } else if summary.is(Status::Claimed) && view.status(dependency) != Some(Status::Merged) {
+            let status = view.status(dependency).map_or("unknown", Status::name);
+            found.push(Violation::task(id, format!("CLAIMED, but its dependency {dependency} is {status}")));
+        }
+    }
+}
+
+/// Walks the dependencies from these tasks, each edge once, and reports each cycle where it closes.
+fn check_cycles(view: &BoardView<'_>, tasks: &[TaskId], found: &mut Vec<Violation>) {
+    let mut done: BTreeMap<TaskId, bool> = BTreeMap::new();
+    for start in tasks {
+        if done.contains_key(start) {
+            continue;
+        }
+        // A path of (task, dependencies still to visit); on the stack means `false` in `done`.
+        let mut path: Vec<(TaskId, Vec<TaskId>)> = vec![(start.clone(), dependencies(view, start))];
+        done.insert(start.clone(), false);
+        while let Some((current, open)) = path.last_mut() {
+            let Some(next) = open.pop() else {
+                done.insert(current.clone(), true);
+                path.pop();
+                continue;
+            };
+            match done.get(&next) {
+                Some(true) => {}
+                Some(false) => {
+                    let cycle = path.iter().map(|(id, _)| id).skip_while(|id| **id != next);
+                    let names: Vec<&str> = cycle.map(TaskId::as_str).collect();
+                    let text = format!("depends_on has a cycle: {} → {next}", names.join(" → "));
+                    found.push(Violation::task(&next, text));
+                }
+                None => {
+                    done.insert(next.clone(), false);
+                    let open = dependencies(view, &next);
+                    path.push((next, open));
+                }
+            }
+        }
+    }
+}
+
+fn dependencies(view: &BoardView<'_>, id: &TaskId) -> Vec<TaskId> {
+    view.summary(id).map(|summary| summary.depends_on).unwrap_or_default()
+}
+
+/// No coder has two claims.
+fn check_claims(view: &BoardView<'_>, found: &mut Vec<Violation>) {
+    let mut claims: BTreeMap<AgentId, TaskId> = BTreeMap::new();
+    let changed = |id: &TaskId| view.change.is_some_and(|change| change.tasks.contains_key(id));
+    let old = view.board.summaries().filter(|summary| !changed(&summary.id) && summary.is(Status::Claimed));
+    let old = old.map(|summary| (summary.id.clone(), summary.assigned_to));
+    let new = view.change.into_iter().flat_map(|change| &change.tasks);
+    let new = new.filter(|(_, record)| record.status == Some(Status::Claimed));
+    let new = new.map(|(id, record)| (id.clone(), record.assigned_to));
+    for (id, coder) in old.chain(new) {
+        let Some(coder) = coder else { continue };
+        match claims.get(&coder) {
+            Some(other) => {
+                let (first, second) = if *other < id { (other.clone(), id) } else { (id, other.clone()) };
+                found.push(Violation::agent(coder, format!("has two CLAIMED tasks, {first} and {second}")));
+            }
+            None => drop(claims.insert(coder, id)),
+        }
+    }
+}

@@ -1,0 +1,269 @@
+//! What must hold of the blackboard beyond what the types express.
+//!
+//! Works on records as read, so that a broken file can be loaded, shown and repaired. A write is refused for what it
+//! introduces ([`introduced`]), not for what was wrong before; [`validate`] reports everything.
+
+mod graph;
+mod task;
+
+use std::fmt;
+
+use crate::model::{
+    AgentId, AgentRecord, AgentStatus, AnomalyType, Board, Change, Fault, LEASE_GRACE, Loaded, Sprint, State,
+    Status, TaskBody, TaskId, TaskSummary, Timestamp, Worktree, anomaly_names, detail_faults,
+};
+
+/// What the rules have to know of the disk.
+pub trait DiskFacts {
+    /// Whether the folder exists.
+    fn worktree_exists(&self, worktree: &Worktree) -> bool;
+    /// Whether the file of a `spec_ref` (anchor stripped) exists below the project root.
+    fn spec_exists(&self, path: &str) -> bool;
+}
+
+/// What a violation is about.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Subject {
+    /// A task.
+    Task(TaskId),
+    /// An agent.
+    Agent(AgentId),
+    /// A section, or an entry of one.
+    Section(String),
+}
+
+impl fmt::Display for Subject {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Subject::Task(id) => id.fmt(f),
+            Subject::Agent(id) => id.fmt(f),
+            Subject::Section(name) => f.write_str(name),
+        }
+    }
+}
+
+/// One thing that is wrong.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Violation {
+    /// With what.
+    pub subject: Subject,
+    /// What.
+    pub message: String,
+}
+
+impl fmt::Display for Violation {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}: {}", self.subject, self.message)
+    }
+}
+
+impl Violation {
+    fn task(id: &TaskId, message: impl Into<String>) -> Self {
+        Self { subject: Subject::Task(id.clone()), message: message.into() }
+    }
+
+    fn agent(id: AgentId, message: impl Into<String>) -> Self {
+        Self { subject: Subject::Agent(id), message: message.into() }
+    }
+
+    fn section(name: impl Into<String>, message: impl Into<String>) -> Self {
+        Self { subject: Subject::Section(name.into()), message: message.into() }
+    }
+}
+
+/// The board before a change, or as the change leaves it.
+struct BoardView<'a> {
+    board: &'a Board,
+    change: Option<&'a Change>,
+}
+
+impl<'a> BoardView<'a> {
+    fn summary(&self, id: &TaskId) -> Option<TaskSummary> {
+        match self.change.and_then(|change| change.tasks.get(id)) {
+            Some(record) => Some(TaskSummary::of(id, record)),
+            None => self.board.summary(id).cloned(),
+        }
+    }
+
+    fn status(&self, id: &TaskId) -> Option<Status> {
+        match self.change.and_then(|change| change.tasks.get(id)) {
+            Some(record) => record.status,
+            None => self.board.status(id),
+        }
+    }
+
+    fn knows(&self, id: &TaskId) -> bool {
+        self.board.knows(id) || self.change.is_some_and(|change| change.tasks.contains_key(id))
+    }
+
+    fn agents(&self) -> Vec<(AgentId, &'a AgentRecord)> {
+        let mut agents: Vec<(AgentId, &AgentRecord)> = Vec::new();
+        let changed = self.change.map(|change| &change.agents);
+        for (id, entry) in self.board.agents.ready().into_iter().flatten() {
+            match changed.and_then(|changed| changed.get(id)) {
+                Some(Some(new)) => agents.push((*id, new)),
+                Some(None) => {}
+                None => agents.push((*id, entry)),
+            }
+        }
+        let known = |id: &AgentId| self.board.agents.ready().is_some_and(|agents| agents.contains_key(id));
+        for (id, entry) in changed.into_iter().flatten() {
+            if let Some(entry) = entry.as_ref().filter(|_| !known(id)) {
+                agents.push((*id, entry));
+            }
+        }
+        agents
+    }
+
+    fn sprint(&self) -> Option<&'a Sprint> {
+        self.change.and_then(|change| change.sprint.as_ref()).or_else(|| self.board.sprint.ready())
+    }
+
+    fn goal_id(&self) -> Option<&'a str> {
+        let goal = self.change.and_then(|change| change.goal.as_ref()).or_else(|| self.board.goal.ready());
+        goal.map(|goal| goal.id.as_str())
+    }
+}
+
+/// Everything that is wrong with the blackboard.
+pub fn validate(state: &State, facts: &dyn DiskFacts, now: Timestamp) -> Vec<Violation> {
+    let board = &state.board;
+    let view = BoardView { board, change: None };
+    let mut found = Vec::new();
+    for (id, slot) in &board.tasks {
+        if let Some(body) = &slot.body {
+            found.extend(body.faults().iter().map(|fault| Violation::task(id, &fault.message)));
+            task::check(id, body.record(), facts, &mut found);
+        }
+    }
+    let all: Vec<TaskId> = board.tasks.keys().cloned().collect();
+    graph::check(&view, &all, &mut found);
+    check_agents(&view, now, &mut found);
+    check_plan(&view, &mut found);
+    check_sections(board, &mut found);
+    check_journal(state, &mut found);
+    found.dedup();
+    found
+}
+
+/// What a change makes wrong that was not wrong before.
+pub fn introduced(board: &Board, change: &Change, facts: &dyn DiskFacts, now: Timestamp) -> Vec<Violation> {
+    let touched: Vec<TaskId> = change.tasks.keys().cloned().collect();
+    let before = violations_near(&BoardView { board, change: None }, &touched, facts, now);
+    let mut after = violations_near(&BoardView { board, change: Some(change) }, &touched, facts, now);
+    after.retain(|violation| !before.contains(violation));
+    after
+}
+
+/// What is wrong with these tasks, with the agents and with the plan.
+fn violations_near(
+    view: &BoardView<'_>,
+    tasks: &[TaskId],
+    facts: &dyn DiskFacts,
+    now: Timestamp,
+) -> Vec<Violation> {
+    let mut found = Vec::new();
+    for id in tasks {
+        let changed = view.change.and_then(|change| change.tasks.get(id));
+        let old = || view.board.body(id).ok().map(TaskBody::record);
+        if let Some(record) = changed.or_else(old) {
+            task::check(id, record, facts, &mut found);
+        }
+    }
+    graph::check(view, tasks, &mut found);
+    check_agents(view, now, &mut found);
+    if view.change.is_none_or(|change| change.sprint.is_some() || change.goal.is_some()) {
+        check_plan(view, &mut found);
+    }
+    found
+}
+
+fn check_agents(view: &BoardView<'_>, now: Timestamp, found: &mut Vec<Violation>) {
+    let agents = view.agents();
+    for (id, entry) in &agents {
+        check_agent(*id, entry, now, found);
+        let Some(task) = &entry.current_task else { continue };
+        let other = agents.iter().find(|(other, e)| other < id && e.current_task.as_ref() == Some(task));
+        if let Some((other, _)) = other {
+            found.push(Violation::task(task, format!("assigned to two agents, {other} and {id}")));
+        }
+    }
+}
+
+fn check_agent(id: AgentId, entry: &AgentRecord, now: Timestamp, found: &mut Vec<Violation>) {
+    if entry.role != id.role() {
+        found
+            .push(Violation::agent(id, format!("its role is {}, but its ID says {}", entry.role, id.role())));
+    } else if !entry.role.statuses().contains(&entry.status) {
+        found.push(Violation::agent(id, format!("a {} cannot be {}", entry.role, entry.status)));
+    }
+    if entry.status != AgentStatus::Working {
+        return;
+    }
+    if entry.current_task.is_none() {
+        found.push(Violation::agent(id, "WORKING agent has no current_task"));
+    }
+    match entry.lease_expires {
+        None => found.push(Violation::agent(id, "WORKING agent has no lease_expires")),
+        Some(expires) if expires + LEASE_GRACE < now => {
+            found.push(Violation::agent(id, format!("WORKING agent's lease ended at {expires}")));
+        }
+        Some(_) => {}
+    }
+}
+
+fn check_plan(view: &BoardView<'_>, found: &mut Vec<Violation>) {
+    let Some(sprint) = view.sprint() else { return };
+    for id in sprint.scope.planned.iter().chain(&sprint.scope.stretch).filter(|id| !view.knows(id)) {
+        found.push(Violation::section("sprint", format!("scope names {id}, which does not exist")));
+    }
+    if let (Some(goal_ref), Some(goal)) = (sprint.goal_ref.as_deref(), view.goal_id())
+        && goal_ref != goal
+    {
+        found.push(Violation::section("sprint", format!("goal_ref is {goal_ref}, but the goal is {goal}")));
+    }
+}
+
+fn check_sections(board: &Board, found: &mut Vec<Violation>) {
+    let mut broken = |name: &str, fault: Option<&Fault>| {
+        found.extend(fault.map(|fault| Violation::section(name, &fault.message)));
+    };
+    broken("agents", fault_of(&board.agents));
+    broken("config", fault_of(&board.config));
+    broken("goal", fault_of(&board.goal));
+    broken("sprint", fault_of(&board.sprint));
+    broken("circuit_breaker", fault_of(&board.circuit_breaker));
+    broken("discovered", fault_of(&board.discovered));
+    broken("handoff", fault_of(&board.handoff));
+    for (task, notes) in board.handoff.ready().into_iter().flatten() {
+        for (field, text) in [("summary", &notes.summary), ("next_action", &notes.next_action)] {
+            if text.trim().is_empty() {
+                found.push(Violation::section("handoff", format!("{task} has no {field}")));
+            }
+        }
+    }
+}
+
+fn fault_of<T>(section: &Loaded<T>) -> Option<&Fault> {
+    match section {
+        Loaded::Broken(fault) => Some(fault),
+        Loaded::Absent | Loaded::Ready(_) => None,
+    }
+}
+
+fn check_journal(state: &State, found: &mut Vec<Violation>) {
+    found.extend(state.journal.faults.iter().map(|fault| Violation::section(&fault.field, &fault.message)));
+    for (n, anomaly) in state.journal.anomalies.iter().enumerate() {
+        let place = || format!("anomalies[{n}]");
+        match anomaly.kind.parse::<AnomalyType>() {
+            Ok(kind) => {
+                let faults = detail_faults(kind, &anomaly.details);
+                found.extend(faults.into_iter().map(|fault| Violation::section(place(), fault)));
+            }
+            Err(_) => found.push(Violation::section(
+                place(),
+                format!("{:?} is not an anomaly type: expected one of {}", anomaly.kind, anomaly_names()),
+            )),
+        }
+    }
+}

@@ -1,0 +1,8 @@
+//! Rules that several commands, supervisors and screens share. Pure functions of the blackboard and `now`.
+
+pub mod breaker;
+pub mod claimable;
+pub mod invariants;
+pub mod metrics;
+pub mod sprint;
+pub mod triggers;

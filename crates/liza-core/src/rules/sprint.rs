@@ -1,0 +1,66 @@
+//! Which tasks a sprint is about, and when it has ended.
+//!
+//! Reads task summaries only, so that it stays cheap on a large blackboard.
+
+use std::collections::BTreeSet;
+
+use crate::model::{AgentRecord, AgentStatus, Board, Change, Sprint, Status, TaskId, Timestamp};
+
+/// The planned tasks and, where one was replaced, its replacements, to the end of the chain.
+pub fn planned_with_replacements(board: &Board, sprint: &Sprint) -> BTreeSet<TaskId> {
+    let mut found = BTreeSet::new();
+    let mut open: Vec<TaskId> = sprint.scope.planned.clone();
+    while let Some(task) = open.pop() {
+        if found.insert(task.clone())
+            && let Some(summary) = board.summary(&task)
+        {
+            open.extend(summary.superseded_by.iter().cloned());
+        }
+    }
+    found
+}
+
+/// Whether the sprint has ended: it has planned tasks; all of them, their replacements and the injected ones are in a
+/// final state; no DRAFT is left; and no planning session is running, which may have more to add.
+pub fn is_complete(board: &Board, sprint: &Sprint, planning: bool) -> bool {
+    is_complete_with(board, sprint, planning, |task| board.status(task))
+}
+
+/// The same for the board as a change leaves it.
+pub(crate) fn is_complete_after(board: &Board, change: &Change, sprint: &Sprint, now: Timestamp) -> bool {
+    let agents = board.agents.ready().into_iter().flatten();
+    let agents = agents.map(|(id, entry)| change.agents.get(id).map_or(Some(entry), Option::as_ref));
+    let planning = agents.flatten().any(|entry| plans(entry, now));
+    let known = change.tasks.keys().all(|task| board.knows(task));
+    known
+        && is_complete_with(board, sprint, planning, |task| match change.tasks.get(task) {
+            Some(record) => record.status,
+            None => board.status(task),
+        })
+}
+
+fn is_complete_with(
+    board: &Board,
+    sprint: &Sprint,
+    planning: bool,
+    status: impl Fn(&TaskId) -> Option<Status>,
+) -> bool {
+    let planned = planned_with_replacements(board, sprint);
+    let stretch: BTreeSet<&TaskId> = sprint.scope.stretch.iter().collect();
+    let ended = |task: &TaskId| status(task).is_some_and(Status::is_terminal);
+    // What is neither planned nor stretch was injected by a person, and counts as planned.
+    let rest_ended = || {
+        let mut tasks = board.tasks.keys();
+        tasks.all(|task| ended(task) || (stretch.contains(task) && status(task) != Some(Status::Draft)))
+    };
+    !planning && !planned.is_empty() && planned.iter().all(ended) && rest_ended()
+}
+
+/// Whether a planning session is running.
+pub fn is_planning(board: &Board, now: Timestamp) -> bool {
+    board.agents.ready().is_none_or(|agents| agents.values().any(|entry| plans(entry, now)))
+}
+
+fn plans(entry: &AgentRecord, now: Timestamp) -> bool {
+    entry.status == AgentStatus::Planning && entry.holds(now)
+}

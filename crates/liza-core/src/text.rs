@@ -1,0 +1,33 @@
+//! Text for people: lines, and numbers with their nouns.
+
+/// Makes one line of a text: white space folded, cut at `max` characters.
+pub fn one_line(text: &str, max: usize) -> String {
+    let mut line = String::new();
+    for word in text.split_whitespace() {
+        if !line.is_empty() {
+            line.push(' ');
+        }
+        line.extend(word.chars().filter(|c| !c.is_control()));
+    }
+    match line.char_indices().nth(max) {
+        Some((cut, _)) => format!("{}…", line[..cut].trim_end()),
+        None => line,
+    }
+}
+
+/// A number with its noun: "1 task", "3 tasks".
+pub fn count(number: usize, noun: &str) -> String {
+    if number == 1 { format!("1 {noun}") } else { format!("{number} {noun}s") }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn one_line_folds_and_cuts_at_characters() {
+        assert_eq!(one_line("a\n  b\u{7}c\td ", 80), "a bc d");
+        assert_eq!(one_line("ééééé", 3), "ééé…");
+        assert_eq!(one_line("", 3), "");
+    }
+}

@@ -1,0 +1,369 @@
+//! What the human should know: every alarm condition as a pure function of state, files and `now`.
+//!
+//! An alarm is raised once per episode: [`Episodes`] remembers what is true, and forgets it when the condition ends.
+
+mod stalled;
+mod task;
+
+use std::collections::BTreeSet;
+use std::fmt;
+
+use serde::{Serialize, Serializer};
+
+use crate::model::{
+    AgentId, AgentRecord, Anomaly, AnomalyType, BreakerStatus, DiscoveryId, Seconds, State, StopFileTimes,
+    TaskId, Timestamp,
+};
+use crate::rules::invariants::Violation;
+use crate::rules::metrics::sprint_metrics;
+
+/// How loud an alarm is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, strum::Display)]
+#[serde(rename_all = "snake_case")]
+#[strum(serialize_all = "snake_case")]
+pub enum AlarmLevel {
+    /// Look at it when you can.
+    Warning,
+    /// Look at it now.
+    Critical,
+}
+
+impl AlarmLevel {
+    /// The sign before the text.
+    pub fn sign(self) -> &'static str {
+        match self {
+            AlarmLevel::Warning => "⚠️",
+            AlarmLevel::Critical => "🚨",
+        }
+    }
+}
+
+/// What kind of alarm; its words are part of the specification.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, strum::IntoStaticStr)]
+#[strum(serialize_all = "SCREAMING_SNAKE_CASE")]
+#[allow(missing_docs, reason = "each is its own words")]
+pub enum AlarmKind {
+    InvalidState,
+    LeaseExpired,
+    ReviewLeaseExpired,
+    StaleDraft,
+    OrphanedRejected,
+    Blocked,
+    IntegrationFailed,
+    Reassigned,
+    HypothesisExhaustion,
+    ReviewLoop,
+    ApproachingLimit,
+    ImmediateDiscovery,
+    ContextFull,
+    Stalled,
+    #[strum(serialize = "CHECKPOINT_ABANDONED?")]
+    CheckpointAbandoned,
+    CheckpointStuck,
+    CheckpointStale,
+    ForgottenPause,
+    StalePause,
+    CircuitBreaker,
+    SprintDeadline,
+    RubberStamp,
+    StaleEdit,
+    StrayChanges,
+}
+
+impl fmt::Display for AlarmKind {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let name: &str = self.into();
+        f.pad(&name.replace('_', " "))
+    }
+}
+
+impl Serialize for AlarmKind {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_str(self)
+    }
+}
+
+/// What an alarm is about, which tells episodes apart.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum AlarmSubject {
+    /// A task.
+    Task(TaskId),
+    /// One figure of a task.
+    Figure(TaskId, &'static str),
+    /// An agent.
+    Agent(AgentId),
+    /// A discovery.
+    Discovery(DiscoveryId),
+    /// A sprint, a goal, a file, a length of time: whatever else has a name.
+    Name(String),
+}
+
+impl AlarmSubject {
+    /// The task that it is about, if any.
+    pub fn task(&self) -> Option<&TaskId> {
+        match self {
+            AlarmSubject::Task(task) | AlarmSubject::Figure(task, _) => Some(task),
+            AlarmSubject::Agent(_) | AlarmSubject::Discovery(_) | AlarmSubject::Name(_) => None,
+        }
+    }
+}
+
+impl fmt::Display for AlarmSubject {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            AlarmSubject::Task(task) => task.fmt(f),
+            AlarmSubject::Figure(task, figure) => write!(f, "{task}:{figure}"),
+            AlarmSubject::Agent(agent) => agent.fmt(f),
+            AlarmSubject::Discovery(discovery) => discovery.fmt(f),
+            AlarmSubject::Name(name) => f.write_str(name),
+        }
+    }
+}
+
+impl From<&TaskId> for AlarmSubject {
+    fn from(task: &TaskId) -> Self {
+        AlarmSubject::Task(task.clone())
+    }
+}
+
+impl From<AgentId> for AlarmSubject {
+    fn from(agent: AgentId) -> Self {
+        AlarmSubject::Agent(agent)
+    }
+}
+
+impl From<DiscoveryId> for AlarmSubject {
+    fn from(discovery: DiscoveryId) -> Self {
+        AlarmSubject::Discovery(discovery)
+    }
+}
+
+impl From<&str> for AlarmSubject {
+    fn from(name: &str) -> Self {
+        AlarmSubject::Name(name.to_owned())
+    }
+}
+
+/// One thing that the human should know.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Alarm {
+    /// How loud.
+    pub level: AlarmLevel,
+    /// What kind.
+    pub kind: AlarmKind,
+    /// What it is about.
+    pub subject: AlarmSubject,
+    /// Since when it has been true, if the blackboard says so: what ended and came back is another episode, even if no
+    /// one looked in between.
+    pub since: Option<Timestamp>,
+    /// The rest of the alert.
+    pub text: String,
+}
+
+impl Alarm {
+    fn warning(kind: AlarmKind, subject: impl Into<AlarmSubject>, text: impl Into<String>) -> Self {
+        let (subject, text) = (subject.into(), text.into());
+        Self { level: AlarmLevel::Warning, kind, subject, since: None, text }
+    }
+
+    fn critical(kind: AlarmKind, subject: impl Into<AlarmSubject>, text: impl Into<String>) -> Self {
+        Self { level: AlarmLevel::Critical, ..Self::warning(kind, subject, text) }
+    }
+
+    fn since(mut self, since: impl Into<Option<Timestamp>>) -> Self {
+        self.since = since.into();
+        self
+    }
+
+    /// What tells this episode from others.
+    pub fn key(&self) -> String {
+        let since = self.since.map(|since| format!("@{since}")).unwrap_or_default();
+        format!("{}:{}{since}", self.kind, self.subject)
+    }
+
+    /// The whole alert.
+    pub fn line(&self) -> String {
+        format!("{} {}: {}", self.level.sign(), self.kind, self.text)
+    }
+}
+
+/// What the watcher has observed besides the blackboard.
+#[derive(Debug, Clone, Default)]
+pub struct Observations {
+    /// Since when each stop file has been present.
+    pub stop_files: StopFileTimes,
+    /// The last task, sprint or note event in the log; heartbeats and registrations do not count.
+    pub last_progress: Option<Timestamp>,
+    /// What is wrong with the blackboard.
+    pub violations: Vec<Violation>,
+    /// Why the file cannot be read at all.
+    pub unreadable: Option<String>,
+    /// Edits that were based on an older revision, by the file that keeps them.
+    pub stale_edits: Vec<String>,
+}
+
+/// How long a stop may last before a reminder.
+const STALE: Seconds = Seconds::minutes(30);
+/// When a reminder becomes urgent.
+const STUCK: Seconds = Seconds::hours(2);
+/// When it looks as if no one is coming back.
+const ABANDONED: Seconds = Seconds::hours(8);
+
+/// Everything that is true now.
+pub fn alarms(state: &State, seen: &Observations, now: Timestamp) -> Vec<Alarm> {
+    let mut found = Vec::new();
+    if let Some(error) = &seen.unreadable {
+        found.push(Alarm::critical(AlarmKind::InvalidState, "file", error));
+    }
+    for violation in &seen.violations {
+        let text = violation.to_string();
+        found.push(Alarm::critical(AlarmKind::InvalidState, text.as_str(), text.clone()));
+    }
+    for (id, body) in state.bodies() {
+        task::alarms(state, id, body, now, &mut found);
+    }
+    for discovery in state.board.discovered.ready().into_iter().flatten().filter(|d| d.is_pressing()) {
+        let text = format!("{} — {} (Planner should wake)", discovery.id, discovery.description);
+        found.push(Alarm::critical(AlarmKind::ImmediateDiscovery, discovery.id, text));
+    }
+    found.extend(full_contexts(state, now));
+    found.extend(stalled::alarm(state, seen, now));
+    found.extend(checkpoint(seen, now));
+    found.extend(pause(seen, now));
+    found.extend(governance(state, now));
+    for file in &seen.stale_edits {
+        let text = format!(
+            "your save was based on an older revision; it is kept in {file}. Merge it: liza edit --from {file}"
+        );
+        found.push(Alarm::warning(AlarmKind::StaleEdit, file.as_str(), text));
+    }
+    found.extend(stray_changes(state));
+    found
+}
+
+/// Changes that a supervisor saw outside any task, in this sprint and since the human's last decision.
+fn stray_changes(state: &State) -> Vec<Alarm> {
+    let Some(sprint) = state.board.sprint.ready() else { return Vec::new() };
+    let decided = sprint.decisions.last().map(|decision| decision.timestamp);
+    let stray = |anomaly: &&Anomaly| {
+        anomaly.is(AnomalyType::ScopeDeviation)
+            && anomaly.task.is_none()
+            && sprint.timeline.started.is_none_or(|started| anomaly.timestamp >= started)
+            && decided.is_none_or(|decided| anomaly.timestamp > decided)
+    };
+    let alarm = |anomaly: &Anomaly| {
+        let who = anomaly.reporter.as_deref().unwrap_or("unknown");
+        let what = anomaly.details.get("deviation").map(ToString::to_string).unwrap_or_default();
+        Alarm::critical(AlarmKind::StrayChanges, who, format!("{who} — {what}")).since(anomaly.timestamp)
+    };
+    state.journal.anomalies.iter().filter(stray).map(alarm).collect()
+}
+
+/// Sessions whose context is nearly full.
+fn full_contexts(state: &State, now: Timestamp) -> Vec<Alarm> {
+    let alarm = |(agent, entry): (&AgentId, &AgentRecord)| {
+        let percent = entry.full_context(now)?;
+        let task = entry.current_task.as_ref().map(|task| format!(" on {task}")).unwrap_or_default();
+        let text = format!("{agent}{task} — {percent} % of its context is used, it should hand off");
+        Some(Alarm::warning(AlarmKind::ContextFull, *agent, text))
+    };
+    state.board.agents.ready().into_iter().flatten().filter_map(alarm).collect()
+}
+
+/// How long a checkpoint has waited for the human.
+fn checkpoint(seen: &Observations, now: Timestamp) -> Option<Alarm> {
+    let since = seen.stop_files.checkpoint?;
+    let waited = now.since(since);
+    let text = |advice: &str| format!("waiting for human for {waited}{advice}");
+    let found = match StopAge::of(waited)? {
+        StopAge::Abandoned => Alarm::critical(
+            AlarmKind::CheckpointAbandoned,
+            "8h",
+            text("; liza resume to continue, liza abort to stop"),
+        ),
+        StopAge::Stuck => Alarm::critical(AlarmKind::CheckpointStuck, "2h", text("")),
+        StopAge::Stale => Alarm::warning(AlarmKind::CheckpointStale, "30min", text("")),
+    };
+    Some(found.since(since))
+}
+
+/// How long a stop has lasted.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum StopAge {
+    /// More than half an hour.
+    Stale,
+    /// More than two hours: a checkpoint is escalated.
+    Stuck,
+    /// More than eight hours: it looks as if no one is coming back.
+    Abandoned,
+}
+
+impl StopAge {
+    /// What a wait of that length amounts to.
+    pub fn of(waited: Seconds) -> Option<Self> {
+        let all = [(ABANDONED, StopAge::Abandoned), (STUCK, StopAge::Stuck), (STALE, StopAge::Stale)];
+        all.into_iter().find(|(limit, _)| waited > *limit).map(|(_, age)| age)
+    }
+}
+
+/// How long PAUSE has lasted.
+fn pause(seen: &Observations, now: Timestamp) -> Option<Alarm> {
+    let since = seen.stop_files.pause?;
+    let waited = now.since(since);
+    let text = format!("PAUSE file exists for {}min", waited.in_minutes());
+    let found = match StopAge::of(waited)? {
+        StopAge::Abandoned | StopAge::Stuck => Alarm::critical(AlarmKind::ForgottenPause, "2h", text),
+        StopAge::Stale => Alarm::warning(AlarmKind::StalePause, "30min", text),
+    };
+    Some(found.since(since))
+}
+
+/// The breaker, the deadline and reviews that look like rubber stamps.
+fn governance(state: &State, now: Timestamp) -> Vec<Alarm> {
+    let mut found = Vec::new();
+    if let Some(breaker) = state.board.circuit_breaker.ready()
+        && breaker.status == BreakerStatus::Triggered
+    {
+        let trip = breaker.current_trigger.as_ref();
+        let pattern = trip.map_or("unknown pattern", |trip| trip.pattern.as_str());
+        let text = format!("{pattern}; see .liza/circuit_breaker_report.md, then liza resolve");
+        let when = trip.map(|trip| trip.timestamp);
+        found.push(Alarm::critical(AlarmKind::CircuitBreaker, pattern, text).since(when));
+    }
+    if let Some(sprint) = state.board.sprint.ready().filter(|sprint| !sprint.status.is_terminal()) {
+        if let Some(deadline) = sprint.timeline.deadline.filter(|deadline| *deadline <= now) {
+            let text = format!("{} was due at {deadline}", sprint.id);
+            found.push(Alarm::warning(AlarmKind::SprintDeadline, sprint.id.as_str(), text).since(deadline));
+        }
+        let metrics = sprint_metrics(state);
+        if metrics.looks_rubber_stamped() {
+            let text = format!(
+                "{} of {} verdicts are approvals: is the code being read?",
+                metrics.review_verdict_approvals, metrics.review_verdict_count
+            );
+            found.push(Alarm::warning(AlarmKind::RubberStamp, sprint.id.as_str(), text));
+        }
+    }
+    found
+}
+
+/// What has already been raised, as the keys of what is true.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Episodes(pub BTreeSet<String>);
+
+impl Episodes {
+    /// The alarms that are new; remembers what is true from now on. A condition that ended may be raised again.
+    pub fn advance(&mut self, current: &[Alarm]) -> Vec<Alarm> {
+        let fresh = current.iter().filter(|alarm| !self.0.contains(&alarm.key())).cloned().collect();
+        self.0 = current.iter().map(Alarm::key).collect();
+        fresh
+    }
+
+    /// The same if the blackboard could not be read: what was not seen may still be true, so nothing is forgotten.
+    pub fn advance_blind(&mut self, current: &[Alarm]) -> Vec<Alarm> {
+        let before = std::mem::take(&mut self.0);
+        let fresh = current.iter().filter(|alarm| !before.contains(&alarm.key())).cloned().collect();
+        self.0 = before.into_iter().chain(current.iter().map(Alarm::key)).collect();
+        fresh
+    }
+}

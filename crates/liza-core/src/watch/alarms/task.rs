@@ -1,0 +1,149 @@
+//! Alarms about one task.
+
+use std::collections::BTreeSet;
+
+use crate::model::{
+    AgentId, AgentStatus, Config, EventName, LEASE_GRACE, MAX_FAILED_CODERS, Seconds, State, Status,
+    TaskBody, TaskId, TaskRecord, TaskStatus, Timestamp,
+};
+
+use super::{Alarm, AlarmKind, AlarmSubject, STALE};
+
+/// How long a rejected task may wait for its coder.
+const ORPHAN_GRACE: Seconds = Seconds(30);
+
+/// Adds what is true of this task. A broken record is reported as invalid elsewhere; its limits still count.
+pub(super) fn alarms(state: &State, id: &TaskId, body: &TaskBody, now: Timestamp, found: &mut Vec<Alarm>) {
+    let record = body.record();
+    if record.status.is_none_or(Status::is_terminal) {
+        return;
+    }
+    if let Ok(status) = body.status() {
+        found.extend(status_alarm(state, id, record, status, now));
+    }
+    if coders(record).len() >= 2 {
+        found.push(Alarm::warning(AlarmKind::Reassigned, id, format!("{id} — hypothesis exhaustion risk")));
+    }
+    if record.failed_by.as_ref().is_some_and(|failed| failed.len() >= MAX_FAILED_CODERS) {
+        let text = format!("{id} — requires rescope");
+        found.push(Alarm::critical(AlarmKind::HypothesisExhaustion, id, text));
+    }
+    let config = state.board.config.ready().cloned().unwrap_or_default();
+    limits(&config, id, record, found);
+}
+
+fn status_alarm(
+    state: &State,
+    id: &TaskId,
+    record: &TaskRecord,
+    status: &TaskStatus,
+    now: Timestamp,
+) -> Option<Alarm> {
+    match status {
+        TaskStatus::Draft => stale_draft(id, record, now),
+        // The same grace before the alarm as before a takeover.
+        TaskStatus::Claimed { work, lease } => (*lease + LEASE_GRACE < now).then(|| {
+            let text = format!("{} on {id}", work.coder);
+            Alarm::warning(AlarmKind::LeaseExpired, id, text).since(*lease)
+        }),
+        TaskStatus::ReadyForReview { review, .. } => {
+            let review = review.as_ref().filter(|review| !review.is_live(now))?;
+            let text = format!("{} on {id} — review can be reclaimed", review.by);
+            Some(Alarm::warning(AlarmKind::ReviewLeaseExpired, id, text).since(review.lease))
+        }
+        TaskStatus::Rejected { work, .. } => orphaned(state, id, record, work.coder, now),
+        TaskStatus::Blocked { block, .. } => {
+            let alarm = Alarm::warning(AlarmKind::Blocked, id, format!("{id} — {}", block.reason));
+            Some(alarm.since(last(record, EventName::Blocked)))
+        }
+        TaskStatus::IntegrationFailed { .. } => {
+            let alarm = Alarm::critical(AlarmKind::IntegrationFailed, id, id.to_string());
+            Some(alarm.since(last(record, EventName::IntegrationFailed)))
+        }
+        TaskStatus::Unclaimed { .. }
+        | TaskStatus::Approved { .. }
+        | TaskStatus::Merged { .. }
+        | TaskStatus::Abandoned
+        | TaskStatus::Superseded { .. } => None,
+    }
+}
+
+/// When that last happened to the task; `None` if a person wrote the status into the file.
+fn last(record: &TaskRecord, name: EventName) -> Option<Timestamp> {
+    record.last_event(name).map(|event| event.time)
+}
+
+fn stale_draft(id: &TaskId, record: &TaskRecord, now: Timestamp) -> Option<Alarm> {
+    let created = record.created?;
+    let age = now.since(created);
+    let text = format!("{id} — created {}min ago (Planner crash?)", age.in_minutes());
+    (age > STALE).then(|| Alarm::warning(AlarmKind::StaleDraft, id, text).since(created))
+}
+
+/// A rejected task whose coder does not work on it.
+fn orphaned(
+    state: &State,
+    id: &TaskId,
+    record: &TaskRecord,
+    coder: AgentId,
+    now: Timestamp,
+) -> Option<Alarm> {
+    let status = match state.board.agents.ready()?.get(&coder) {
+        Some(entry) if !entry.is_live(now) => "gone (lease expired)",
+        Some(entry) if entry.status == AgentStatus::Working => return None,
+        Some(entry) => entry.status.name(),
+        None => "not registered",
+    };
+    let rejected = last(record, EventName::Rejected);
+    // A coder that has just finished another task is about to take this one.
+    let free = rejected.max(last_act(state, coder));
+    if free.is_some_and(|free| now.since(free) <= ORPHAN_GRACE) {
+        return None;
+    }
+    let text = format!("{id} — assigned to {coder} but agent is {status}");
+    Some(Alarm::critical(AlarmKind::OrphanedRejected, id, text).since(rejected))
+}
+
+/// When the agent last did something on any task.
+fn last_act(state: &State, agent: AgentId) -> Option<Timestamp> {
+    let name = agent.to_string();
+    let events = state.bodies().flat_map(|(_, body)| body.record().events());
+    events.filter(|event| event.agent.as_deref() == Some(name.as_str())).map(|event| event.time).max()
+}
+
+/// The coders who have claimed the task to do it; one that only fixed its merge has no hypothesis to exhaust.
+fn coders(record: &TaskRecord) -> BTreeSet<AgentId> {
+    let claims = record.events().filter(|event| event.is_claim());
+    let claims = claims.filter(|event| !event.is(EventName::ClaimedForIntegrationFix));
+    claims.filter_map(|event| event.agent.as_deref()?.parse().ok()).collect()
+}
+
+/// At, and on the way to, the limits of this task.
+fn limits(config: &Config, id: &TaskId, record: &TaskRecord, found: &mut Vec<Alarm>) {
+    let cycles = record.review_cycles_current.unwrap_or(0);
+    let max_cycles = config.max_review_cycles(record);
+    if max_cycles > 0 && cycles >= max_cycles {
+        found.push(Alarm::critical(AlarmKind::ReviewLoop, id, format!("{id} — {cycles} cycles (at cliff)")));
+    } else if max_cycles > 0 && reaches(cycles, max_cycles, 60) {
+        found.push(approaching(id, "cycles", &format!("review cycles {cycles}/{max_cycles}")));
+    }
+    let (iteration, max) = (record.iteration.unwrap_or(0), config.max_iterations(record));
+    if max > 0 && reaches(iteration, max, 80) {
+        found.push(approaching(id, "iteration", &format!("iteration {iteration}/{max}")));
+    }
+    let failed = record.failed_by.as_ref().map_or(0, Vec::len);
+    let total = record.review_cycles_total.unwrap_or(0);
+    if failed == 1 && total >= 3 {
+        found.push(approaching(id, "failures", &format!("1 of 2 coders failed, {total} review cycles")));
+    }
+}
+
+/// Whether a figure has reached that many percent of its limit; people may have written any number.
+fn reaches(figure: u32, limit: u32, percent: u64) -> bool {
+    u64::from(figure) * 100 >= u64::from(limit) * percent
+}
+
+fn approaching(id: &TaskId, figure: &'static str, metric: &str) -> Alarm {
+    let subject = AlarmSubject::Figure(id.clone(), figure);
+    Alarm::warning(AlarmKind::ApproachingLimit, subject, format!("{id} — {metric}"))
+}

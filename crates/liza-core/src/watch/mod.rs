@@ -1,0 +1,6 @@
+//! What supervisors, screens and the watcher derive from the blackboard; nothing here changes it.
+
+pub mod alarms;
+pub mod stop_files;
+pub mod supervise;
+pub mod view;

@@ -1,0 +1,144 @@
+//! What a supervisor does next: pure decisions over the blackboard, the stop files and `now`.
+//!
+//! The loop that waits, starts and stops processes carries these out; it decides nothing itself.
+//! What an agent did is judged by the blackboard first, by its exit code last.
+
+mod ended;
+mod running;
+
+pub use ended::{AfterSession, EXIT_RESTART, EndedSession, SessionEnd, after_session, backoff};
+pub use running::{RunningSession, StopCause, StopStep, is_done, still_owns, still_registered, stop_step};
+
+use crate::model::{AgentId, GoalStatus, Role, State, Status, StopFile, StopFiles, TaskId, Timestamp};
+use crate::rules::claimable::{claimable_for, mergeable_for, reviewable_for};
+use crate::rules::triggers::{Trigger, planner_triggers, unseen};
+
+/// What a supervisor sees when it asks what to do.
+#[derive(Debug, Clone, Copy)]
+pub struct Situation<'a> {
+    /// The blackboard.
+    pub state: &'a State,
+    /// Whose supervisor.
+    pub agent: AgentId,
+    /// Which stop files are present.
+    pub stop_files: StopFiles,
+    /// Now.
+    pub now: Timestamp,
+    /// Since when it has had nothing to do.
+    pub idle_since: Timestamp,
+    /// Whether it runs inside a team, which keeps waiting when a lone supervisor would end.
+    pub in_team: bool,
+}
+
+/// Why a supervisor ends.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum StopReason {
+    /// ABORT is present, or the goal was aborted.
+    Aborted,
+    /// The role has no work now or later.
+    RoleComplete,
+    /// A lone supervisor has waited long enough.
+    WaitedLongEnough,
+}
+
+/// Why a supervisor waits.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum WaitReason {
+    /// That many drafts wait for the planner.
+    Drafts(usize),
+    /// There is no goal yet.
+    NoGoal,
+    /// There is nothing for this role now.
+    NoWork,
+}
+
+/// What to do next.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Step {
+    /// End.
+    Stop(StopReason),
+    /// Keep renewing leases and start nothing until the file is gone.
+    Hold(StopFile),
+    /// Merge what was approved.
+    Merge(TaskId),
+    /// Claim the first of these that can be claimed, and start a session on it.
+    Code(Vec<TaskId>),
+    /// Claim the first of these reviews that can be claimed, and start a session on it.
+    Review(Vec<TaskId>),
+    /// Start a planning session for these triggers.
+    Plan(Vec<Trigger>),
+    /// Wait for a change of the blackboard, at most until then.
+    Wait {
+        /// Why.
+        why: WaitReason,
+        /// When to look again without a change.
+        until: Timestamp,
+    },
+}
+
+/// Decides: ABORT, then CHECKPOINT and PAUSE, then merges, then work, then waiting.
+pub fn next_step(situation: &Situation<'_>) -> Step {
+    let goal = situation.state.board.goal.ready();
+    match situation.stop_files.strongest() {
+        Some(StopFile::Abort) => return Step::Stop(StopReason::Aborted),
+        _ if goal.is_some_and(|goal| goal.status == GoalStatus::Aborted) => {
+            return Step::Stop(StopReason::Aborted);
+        }
+        Some(file @ (StopFile::Checkpoint | StopFile::Pause)) => return Step::Hold(file),
+        None => {}
+    }
+    work(situation).unwrap_or_else(|| wait_or_stop(situation))
+}
+
+fn work(situation: &Situation<'_>) -> Option<Step> {
+    let Situation { state, agent, now, .. } = *situation;
+    match agent.role() {
+        Role::Planner => {
+            let seen = state.board.sprint.ready().map(|sprint| sprint.seen_triggers.as_slice());
+            let triggers = unseen(&planner_triggers(state, now), seen.unwrap_or_default());
+            (!triggers.is_empty()).then_some(Step::Plan(triggers))
+        }
+        Role::Coder => {
+            let tasks = claimable_for(&state.board, agent, now);
+            (!tasks.is_empty()).then_some(Step::Code(tasks))
+        }
+        Role::CodeReviewer => {
+            if let Some(task) = mergeable_for(&state.board, agent, now).into_iter().next() {
+                return Some(Step::Merge(task));
+            }
+            let tasks = reviewable_for(&state.board, agent, now);
+            (!tasks.is_empty()).then_some(Step::Review(tasks))
+        }
+    }
+}
+
+fn wait_or_stop(situation: &Situation<'_>) -> Step {
+    let Situation { state, agent, now, idle_since, in_team, .. } = *situation;
+    if role_complete(state, agent.role(), in_team) {
+        return Step::Stop(StopReason::RoleComplete);
+    }
+    let config = state.board.config.ready().cloned().unwrap_or_default();
+    if !in_team && agent.role() != Role::Planner && now.since(idle_since) >= config.coder_max_wait {
+        return Step::Stop(StopReason::WaitedLongEnough);
+    }
+    let drafts = state.board.in_status(Status::Draft).count();
+    let no_goal = state.board.goal.ready().is_none_or(|goal| goal.description.trim().is_empty());
+    let why = match agent.role() {
+        Role::Planner if no_goal => WaitReason::NoGoal,
+        Role::Coder | Role::CodeReviewer if drafts > 0 => WaitReason::Drafts(drafts),
+        Role::Planner | Role::Coder | Role::CodeReviewer => WaitReason::NoWork,
+    };
+    Step::Wait { why, until: now + config.coder_poll_interval }
+}
+
+/// Whether this role has nothing to do now or later. Inside a team only a decided goal ends it, since the planner may
+/// open the next sprint.
+pub fn role_complete(state: &State, role: Role, in_team: bool) -> bool {
+    let decided = state.board.goal.ready().is_some_and(|goal| goal.status != GoalStatus::InProgress);
+    let started = !state.board.tasks.is_empty();
+    let ended = state.board.summaries().all(|summary| summary.status.is_some_and(Status::is_terminal));
+    match role {
+        Role::Planner => decided,
+        Role::Coder | Role::CodeReviewer => decided || (!in_team && started && ended),
+    }
+}

@@ -1,0 +1,305 @@
+//! The one read model: what status, the screens and programs are shown of the blackboard.
+//!
+//! A pure function of state, observations and `now`; decides nothing and formats nothing for a screen. Liveness is
+//! derived from leases here, so no screen can show a dead agent as working.
+
+mod task;
+
+use serde::Serialize;
+
+use crate::model::{
+    AgentId, AgentRecord, AgentStatus, Board, Discovery, Generation, Goal, Metrics, Revision, Role, Seconds,
+    Sprint, SprintStatus, State, Status, StopFile, TaskId, Timestamp, Usage,
+};
+use crate::rules::claimable::{claimable, reviewable};
+use crate::rules::metrics::sprint_metrics;
+use crate::rules::sprint::planned_with_replacements;
+use crate::rules::triggers::planner_triggers;
+use crate::watch::alarms::{Alarm, AlarmKind, AlarmLevel, Observations, alarms};
+
+pub use task::{LeaseView, TaskPhase, TaskView, UnmetDependency};
+
+/// Everything that a screen shows.
+#[derive(Debug, Clone, Serialize)]
+pub struct View {
+    /// The write that it shows.
+    pub revision: Revision,
+    /// The moment that it shows.
+    pub now: Timestamp,
+    /// What is wanted.
+    pub goal: Option<Goal>,
+    /// The sprint.
+    pub sprint: Option<SprintView>,
+    /// Which stop files are present, and since when.
+    pub stopped: Vec<StopView>,
+    /// All tasks on the board, first those that need a decision.
+    pub tasks: Vec<TaskView>,
+    /// All registered agents.
+    pub agents: Vec<AgentView>,
+    /// What the human should know, the worst first.
+    pub alerts: Vec<Alert>,
+    /// What a coder may take now, best first.
+    pub claimable: Vec<TaskId>,
+    /// What a code reviewer may take now, best first.
+    pub reviewable: Vec<TaskId>,
+    /// What the planner has to look at, first things first.
+    pub planner_triggers: Vec<TriggerView>,
+    /// Discoveries that have not become tasks.
+    pub discoveries: Vec<Discovery>,
+    /// How many tasks have been moved to the archive.
+    pub archived: usize,
+}
+
+/// A stop file that is present.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct StopView {
+    /// `PAUSE`, `CHECKPOINT` or `ABORT`.
+    pub file: &'static str,
+    /// Since when.
+    pub since: Timestamp,
+}
+
+/// The state of the sprint.
+#[derive(Debug, Clone, Serialize)]
+pub struct SprintView {
+    /// `sprint-N`.
+    pub id: String,
+    /// Its state.
+    pub status: SprintStatus,
+    /// When it began.
+    pub started: Option<Timestamp>,
+    /// When a person wants to review it at the latest.
+    pub deadline: Option<Timestamp>,
+    /// Seconds to the deadline; below zero when it is past.
+    pub deadline_left: Option<i64>,
+    /// Its planned tasks with their replacements.
+    pub progress: Progress,
+    /// Its figures, computed now.
+    pub metrics: Metrics,
+}
+
+/// The planned tasks, counted by state.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
+pub struct Progress {
+    /// All.
+    pub total: usize,
+    /// On the integration branch.
+    pub merged: usize,
+    /// Abandoned or replaced.
+    pub dropped: usize,
+    /// Between claim and merge.
+    pub in_progress: usize,
+    /// Needing a decision.
+    pub blocked: usize,
+    /// Not started.
+    pub waiting: usize,
+}
+
+impl Progress {
+    /// Merged, abandoned or replaced.
+    pub fn done(&self) -> usize {
+        self.merged + self.dropped
+    }
+}
+
+/// Whether an agent is alive, by its lease.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Liveness {
+    /// Its lease is live.
+    Live,
+    /// Its lease has just expired; no other agent takes over yet.
+    Grace,
+    /// Its lease and the grace have expired.
+    Gone,
+}
+
+/// An agent as a screen shows it.
+#[derive(Debug, Clone, Serialize)]
+pub struct AgentView {
+    /// Its name.
+    pub id: AgentId,
+    /// What it is for.
+    pub role: Role,
+    /// What it last reported.
+    pub status: AgentStatus,
+    /// Whether it is alive.
+    pub liveness: Liveness,
+    /// What it holds.
+    pub task: Option<TaskId>,
+    /// How long ago its lease was renewed.
+    pub heartbeat_age: Option<Seconds>,
+    /// Its lease.
+    pub lease: Option<LeaseView>,
+    /// Where a person can watch it.
+    pub terminal: Option<String>,
+    /// Its registration.
+    pub generation: Option<Generation>,
+    /// How full its context is.
+    pub context_percent: Option<u32>,
+    /// Tokens and money.
+    pub usage: Option<Usage>,
+}
+
+/// Something that the human should know.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Alert {
+    /// How loud.
+    pub level: AlarmLevel,
+    /// Such as `LEASE EXPIRED`.
+    pub kind: AlarmKind,
+    /// The task that it is about, where it is about one.
+    pub task: Option<TaskId>,
+    /// The rest of the alert.
+    pub text: String,
+    /// The command that most likely fixes it.
+    pub command: Option<String>,
+}
+
+impl Alert {
+    /// Whether it needs attention now.
+    pub fn is_critical(&self) -> bool {
+        self.level == AlarmLevel::Critical
+    }
+}
+
+/// One reason to wake the planner.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct TriggerView {
+    /// Such as `BLOCKED_TASKS`.
+    pub kind: String,
+    /// The task, discovery, sprint or goal.
+    pub subject: String,
+    /// What about it.
+    pub detail: String,
+    /// Whether the planner has already been woken for it.
+    pub seen: bool,
+}
+
+/// What a screen shows of this state at this moment.
+pub fn view(state: &State, seen: &Observations, now: Timestamp) -> View {
+    let board = &state.board;
+    let tasks = task::tasks(state, now);
+    let alerts = alerts(alarms(state, seen, now), &tasks);
+    let agents = board.agents.ready().into_iter().flatten();
+    let open = |discovery: &&Discovery| discovery.converted_to_task.is_none();
+    let discoveries = board.discovered.ready().into_iter().flatten().filter(open);
+    View {
+        revision: board.revision,
+        now,
+        goal: board.goal.ready().cloned(),
+        sprint: board.sprint.ready().map(|sprint| sprint_view(state, sprint, now)),
+        stopped: stops(seen),
+        agents: agents.map(|(id, entry)| agent_view(*id, entry, now)).collect(),
+        alerts,
+        claimable: claimable(board, now),
+        reviewable: reviewable(board, now),
+        planner_triggers: triggers(state, now),
+        discoveries: discoveries.cloned().collect(),
+        archived: board.archived.len(),
+        tasks,
+    }
+}
+
+fn stops(seen: &Observations) -> Vec<StopView> {
+    let files = seen.stop_files;
+    let all = [
+        (StopFile::Abort, files.abort),
+        (StopFile::Checkpoint, files.checkpoint),
+        (StopFile::Pause, files.pause),
+    ];
+    all.into_iter().filter_map(|(file, since)| Some(StopView { file: file.name(), since: since? })).collect()
+}
+
+fn sprint_view(state: &State, sprint: &Sprint, now: Timestamp) -> SprintView {
+    SprintView {
+        id: sprint.id.clone(),
+        status: sprint.status,
+        started: sprint.timeline.started,
+        deadline: sprint.timeline.deadline,
+        deadline_left: sprint.timeline.deadline.map(|deadline| deadline.unix() - now.unix()),
+        progress: Progress::of(&state.board, sprint),
+        metrics: sprint_metrics(state),
+    }
+}
+
+impl Progress {
+    /// Counts the sprint's planned tasks with their replacements.
+    pub fn of(board: &Board, sprint: &Sprint) -> Self {
+        let mut progress = Self::default();
+        for task in planned_with_replacements(board, sprint) {
+            progress.count(board.status(&task));
+        }
+        progress
+    }
+
+    fn count(&mut self, status: Option<Status>) {
+        self.total += 1;
+        match status {
+            Some(Status::Merged) => self.merged += 1,
+            Some(Status::Abandoned | Status::Superseded) => self.dropped += 1,
+            Some(
+                Status::Claimed
+                | Status::ReadyForReview
+                | Status::Rejected
+                | Status::Approved
+                | Status::IntegrationFailed,
+            ) => self.in_progress += 1,
+            Some(Status::Blocked) => self.blocked += 1,
+            Some(Status::Draft | Status::Unclaimed) | None => self.waiting += 1,
+        }
+    }
+}
+
+fn agent_view(id: AgentId, entry: &AgentRecord, now: Timestamp) -> AgentView {
+    let liveness = match entry {
+        entry if entry.is_live(now) => Liveness::Live,
+        entry if entry.holds(now) => Liveness::Grace,
+        _ => Liveness::Gone,
+    };
+    AgentView {
+        id,
+        role: entry.role,
+        status: entry.status,
+        liveness,
+        task: entry.current_task.clone(),
+        heartbeat_age: entry.heartbeat.map(|heard| now.since(heard)),
+        lease: entry.lease_expires.map(|expires| LeaseView::new(expires, now)),
+        terminal: entry.terminal.clone(),
+        generation: entry.generation,
+        context_percent: entry.context_percent,
+        usage: entry.usage.clone(),
+    }
+}
+
+/// The worst first; each with the next step of the task that it is about.
+fn alerts(mut found: Vec<Alarm>, tasks: &[TaskView]) -> Vec<Alert> {
+    found.sort_by_key(|alarm| std::cmp::Reverse(alarm.level));
+    let alert = |alarm: Alarm| {
+        let task = alarm.subject.task().and_then(|id| tasks.iter().find(|task| task.id == *id));
+        let command = if alarm.kind == AlarmKind::InvalidState {
+            Some("liza validate".to_owned())
+        } else {
+            task.and_then(|task| task.command.clone())
+        };
+        Alert {
+            level: alarm.level,
+            kind: alarm.kind,
+            task: task.map(|task| task.id.clone()),
+            text: alarm.text,
+            command,
+        }
+    };
+    found.into_iter().map(alert).collect()
+}
+
+fn triggers(state: &State, now: Timestamp) -> Vec<TriggerView> {
+    let seen = state.board.sprint.ready().map(|sprint| sprint.seen_triggers.as_slice()).unwrap_or_default();
+    let views = planner_triggers(state, now).into_iter().map(|trigger| TriggerView {
+        kind: trigger.kind.to_string(),
+        seen: seen.contains(&trigger.key),
+        subject: trigger.subject,
+        detail: trigger.detail,
+    });
+    views.collect()
+}

@@ -1,0 +1,323 @@
+//! A task as a screen shows it: what happens to it now, what it waits for, and the next step.
+
+use serde::Serialize;
+
+use crate::model::{
+    AgentId, Config, DEFAULT_PRIORITY, LEASE_GRACE, MAX_FAILED_CODERS, Revision, Role, State, Status,
+    TaskBody, TaskId, TaskRecord, TaskStatus, Timestamp, Usage,
+};
+use crate::rules::claimable::is_present;
+
+/// What happens to a task, in the order in which a person wants to see it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum TaskPhase {
+    /// It needs a decision, or its record is broken.
+    Stuck,
+    /// A coder has it.
+    Working,
+    /// Submitted, reviewed or to be merged.
+    Reviewing,
+    /// Any free agent may take it.
+    Ready,
+    /// Other tasks come first.
+    Waiting,
+    /// Being planned.
+    Draft,
+    /// Nothing more will happen.
+    Ended,
+}
+
+/// A lease and how long it still runs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+pub struct LeaseView {
+    /// Until when.
+    pub expires: Timestamp,
+    /// Seconds; below zero when it has expired.
+    pub left: i64,
+}
+
+impl LeaseView {
+    /// How long a lease runs from now on.
+    pub fn new(expires: Timestamp, now: Timestamp) -> Self {
+        Self { expires, left: expires.unix() - now.unix() }
+    }
+}
+
+/// A task that has to be merged first.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct UnmetDependency {
+    /// Which task.
+    pub task: TaskId,
+    /// Its status; `None` if there is no such task.
+    pub status: Option<Status>,
+}
+
+/// A task as a screen shows it.
+#[derive(Debug, Clone, Serialize)]
+pub struct TaskView {
+    /// Its name.
+    pub id: TaskId,
+    /// What to build.
+    pub description: String,
+    /// Its status; `None` if the file says something unknown.
+    pub status: Option<Status>,
+    /// What happens to it.
+    pub phase: TaskPhase,
+    /// 1 (highest) to 5 (lowest).
+    pub priority: i64,
+    /// Who works on it now: the coder, or the code reviewer of a submitted task.
+    pub owner: Option<AgentId>,
+    /// The coder whose work it is.
+    pub assigned_to: Option<AgentId>,
+    /// Who reviews it.
+    pub reviewing_by: Option<AgentId>,
+    /// What has to be merged first.
+    pub waits_for: Vec<UnmetDependency>,
+    /// All that it depends on.
+    pub depends_on: Vec<TaskId>,
+    /// Which of the coder's claims of this task it is.
+    pub iteration: Option<u32>,
+    /// How many claims one coder may make.
+    pub max_iterations: u32,
+    /// Rejections since the coder changed.
+    pub review_cycles: u32,
+    /// How many rejections one coder may get.
+    pub max_review_cycles: u32,
+    /// The owner's lease.
+    pub lease: Option<LeaseView>,
+    /// Why it is blocked or was sent back.
+    pub reason: Option<String>,
+    /// The next step, in words.
+    pub next: String,
+    /// The next step, as a command.
+    pub command: Option<String>,
+    /// The coders who failed at it.
+    pub failed_by: Vec<AgentId>,
+    /// Whether handoff notes of an earlier session are waiting.
+    pub handoff_pending: bool,
+    /// What in its record commands cannot work with.
+    pub broken: Vec<String>,
+    /// Tokens and money.
+    pub usage: Option<Usage>,
+    /// When something last happened to it.
+    pub changed: Option<Timestamp>,
+    /// When it was added.
+    pub created: Option<Timestamp>,
+    /// The write that last changed it.
+    pub revision: Revision,
+}
+
+/// All loaded tasks: by phase, then priority, then age.
+pub(super) fn tasks(state: &State, now: Timestamp) -> Vec<TaskView> {
+    let config = state.board.config.ready().cloned().unwrap_or_default();
+    let views = state.bodies().map(|(id, body)| task_view(state, &config, id, body, now));
+    let mut tasks: Vec<TaskView> = views.collect();
+    tasks.sort_by_key(|task| (task.phase, task.priority, task.created));
+    tasks
+}
+
+fn task_view(state: &State, config: &Config, id: &TaskId, body: &TaskBody, now: Timestamp) -> TaskView {
+    let (board, record) = (&state.board, body.record());
+    let unmet = board.summary(id).into_iter().flat_map(|summary| board.unmet(summary));
+    let unmet = unmet.map(|task| UnmetDependency { task: task.clone(), status: board.status(task) });
+    let waits_for: Vec<UnmetDependency> = unmet.collect();
+    let outlook = match body.status() {
+        Ok(status) => Situation { state, id, record, waits_for: &waits_for, now }.outlook(status),
+        Err(missing) => broken_outlook(id, record, missing),
+    };
+    TaskView {
+        id: id.clone(),
+        description: record.description.clone().unwrap_or_default(),
+        status: record.status,
+        phase: outlook.phase,
+        priority: record.priority.unwrap_or(DEFAULT_PRIORITY),
+        owner: outlook.owner,
+        assigned_to: record.assigned_to,
+        reviewing_by: record.reviewing_by,
+        depends_on: record.depends_on.clone().unwrap_or_default(),
+        iteration: record.iteration,
+        max_iterations: config.max_iterations(record),
+        review_cycles: record.review_cycles_current.unwrap_or(0),
+        max_review_cycles: config.max_review_cycles(record),
+        lease: outlook.lease.map(|expires| LeaseView::new(expires, now)),
+        reason: outlook.reason,
+        next: outlook.next,
+        command: outlook.command,
+        failed_by: record.failed_by.clone().unwrap_or_default(),
+        handoff_pending: record.handoff_pending.unwrap_or(false),
+        broken: outlook.broken,
+        usage: record.usage.clone(),
+        changed: record.events().map(|event| event.time).max().or(record.created),
+        created: record.created,
+        revision: record.revision.unwrap_or_default(),
+        waits_for,
+    }
+}
+
+/// What follows from a task's status.
+struct Outlook {
+    phase: TaskPhase,
+    owner: Option<AgentId>,
+    lease: Option<Timestamp>,
+    reason: Option<String>,
+    next: String,
+    command: Option<String>,
+    broken: Vec<String>,
+}
+
+impl Outlook {
+    fn new(phase: TaskPhase, next: impl Into<String>, command: Option<String>) -> Self {
+        let next = next.into();
+        Self { phase, owner: None, lease: None, reason: None, next, command, broken: Vec::new() }
+    }
+
+    fn owner(self, owner: impl Into<Option<AgentId>>, lease: Option<Timestamp>) -> Self {
+        Self { owner: owner.into(), lease, ..self }
+    }
+
+    fn reason(self, reason: Option<&String>) -> Self {
+        Self { reason: reason.cloned(), ..self }
+    }
+}
+
+fn broken_outlook(id: &TaskId, record: &TaskRecord, missing: &[String]) -> Outlook {
+    let ended = record.status.is_some_and(Status::is_terminal);
+    let phase = if ended { TaskPhase::Ended } else { TaskPhase::Stuck };
+    let outlook = Outlook::new(phase, "its record is broken: fix it", Some(format!("liza edit {id}")));
+    let broken = vec![format!("the record of {id} is broken: {}", missing.join("; "))];
+    let reason = record.blocked_reason.as_ref().or(record.rejection_reason.as_ref());
+    Outlook { broken, ..outlook.owner(record.assigned_to, record.lease_expires).reason(reason) }
+}
+
+/// What the next step of a task depends on, besides its status.
+struct Situation<'a> {
+    state: &'a State,
+    id: &'a TaskId,
+    record: &'a TaskRecord,
+    waits_for: &'a [UnmetDependency],
+    now: Timestamp,
+}
+
+impl Situation<'_> {
+    fn outlook(&self, status: &TaskStatus) -> Outlook {
+        let id = self.id;
+        let command = |verb: &str| Some(format!("liza {verb} {id}"));
+        let assigned = self.record.assigned_to;
+        match status {
+            TaskStatus::Draft => {
+                Outlook::new(TaskPhase::Draft, "the planner finalizes it", command("finalize"))
+            }
+            TaskStatus::Unclaimed { .. } => self.open("a coder claims it").owner(assigned, None),
+            TaskStatus::IntegrationFailed { work, .. } => {
+                self.open("a coder fixes the merge").owner(work.coder, None)
+            }
+            TaskStatus::Rejected { work, reason, .. } if self.is_present(work.coder) => {
+                let next = format!("{} continues with it", work.coder);
+                let outlook = Outlook::new(TaskPhase::Working, next, self.claim());
+                outlook.owner(work.coder, None).reason(Some(reason))
+            }
+            TaskStatus::Rejected { work, reason, .. } => {
+                let outlook = Outlook::new(self.open_phase(), "another coder takes it", self.claim());
+                outlook.owner(work.coder, None).reason(Some(reason))
+            }
+            TaskStatus::Claimed { work, lease } => self.claimed(work.coder, *lease),
+            TaskStatus::ReadyForReview { review, .. } => match review {
+                Some(review) if review.is_live(self.now) => {
+                    let next = format!("{} gives its verdict", review.by);
+                    let command = Some(format!("liza submit-verdict {id} APPROVED"));
+                    Outlook::new(TaskPhase::Reviewing, next, command).owner(review.by, Some(review.lease))
+                }
+                review => {
+                    let command = Some(format!("liza claim-review {id} {}", self.free(Role::CodeReviewer)));
+                    let (owner, lease) =
+                        (self.record.reviewing_by, review.as_ref().map(|review| review.lease));
+                    Outlook::new(TaskPhase::Reviewing, "a code reviewer takes it", command)
+                        .owner(owner, lease)
+                }
+            },
+            TaskStatus::Approved { by, .. } => {
+                let next = "the code reviewer's supervisor merges it";
+                Outlook::new(TaskPhase::Reviewing, next, command("wt-merge")).owner(*by, None)
+            }
+            TaskStatus::Blocked { block, .. } => {
+                self.blocked().owner(assigned, None).reason(Some(&block.reason))
+            }
+            TaskStatus::Merged { .. } => Outlook::new(TaskPhase::Ended, "nothing: it is merged", None),
+            TaskStatus::Abandoned => Outlook::new(TaskPhase::Ended, "nothing: it was abandoned", None),
+            TaskStatus::Superseded { by, reason } => {
+                let next = format!("nothing: replaced by {}", list(by));
+                Outlook::new(TaskPhase::Ended, next, None).reason(Some(reason))
+            }
+        }
+    }
+
+    fn open_phase(&self) -> TaskPhase {
+        if self.waits_for.is_empty() { TaskPhase::Ready } else { TaskPhase::Waiting }
+    }
+
+    /// A task that can be claimed once its dependencies are merged.
+    fn open(&self, next: &str) -> Outlook {
+        let Some(first) = self.waits_for.first() else {
+            return Outlook::new(TaskPhase::Ready, next, self.claim());
+        };
+        let never =
+            |status: Option<Status>| matches!(status, None | Some(Status::Abandoned | Status::Superseded));
+        let (next, command) = match self.waits_for.iter().find(|waiting| never(waiting.status)) {
+            Some(dead) => (
+                format!("the planner decides: {} will never be merged", dead.task),
+                format!("liza edit-task {} --depends \"\"", self.id),
+            ),
+            None => {
+                let names: Vec<&TaskId> = self.waits_for.iter().map(|waiting| &waiting.task).collect();
+                (format!("{} must be merged first", list(&names)), format!("liza show {}", first.task))
+            }
+        };
+        Outlook::new(TaskPhase::Waiting, next, Some(command))
+    }
+
+    fn claimed(&self, coder: AgentId, lease: Timestamp) -> Outlook {
+        let outlook = if lease + LEASE_GRACE < self.now {
+            let next = format!("{coder} is gone: another coder takes it over");
+            Outlook::new(TaskPhase::Ready, next, self.claim())
+        } else {
+            let command = Some(format!("liza submit-for-review {} COMMIT", self.id));
+            Outlook::new(TaskPhase::Working, format!("{coder} submits it for review"), command)
+        };
+        let again = self.record.review_cycles_current.unwrap_or(0) > 0;
+        outlook.owner(coder, Some(lease)).reason(self.record.rejection_reason.as_ref().filter(|_| again))
+    }
+
+    fn blocked(&self) -> Outlook {
+        let id = self.id;
+        if self.record.failed_by.as_ref().is_some_and(|failed| failed.len() >= MAX_FAILED_CODERS) {
+            let command = format!("liza supersede-task {id} --by NEW --reason T --root-cause T");
+            let next = "the planner rescopes it: two coders failed";
+            return Outlook::new(TaskPhase::Stuck, next, Some(command));
+        }
+        Outlook::new(TaskPhase::Stuck, "the planner decides", Some(format!("liza unblock-task {id}")))
+    }
+
+    fn is_present(&self, coder: AgentId) -> bool {
+        is_present(&self.state.board, coder, self.now).unwrap_or(false)
+    }
+
+    fn claim(&self) -> Option<String> {
+        let own = self.record.assigned_to.filter(|coder| self.is_present(*coder));
+        let coder = own.map_or_else(|| self.free(Role::Coder), |coder| coder.to_string());
+        Some(format!("liza claim-task {} {coder}", self.id))
+    }
+
+    /// A live agent of that role that holds no task; an example if there is none.
+    fn free(&self, role: Role) -> String {
+        let agents = self.state.board.agents.ready();
+        let mut free = agents.into_iter().flatten().filter(|(_, entry)| {
+            entry.role == role && entry.is_live(self.now) && entry.current_task.is_none()
+        });
+        free.next().map_or_else(|| format!("{}-1", role.id_prefix()), |(id, _)| id.to_string())
+    }
+}
+
+fn list<T: ToString>(names: &[T]) -> String {
+    names.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ")
+}

@@ -1,0 +1,216 @@
+//! What wakes the planner, once per change.
+
+use liza_core::model::{Actor, GoalStatus, Severity, Status, Urgency};
+use liza_core::protocol::{
+    Command, CompleteSprint, ConvertDiscovery, Discover, Finalize, MarkTriggersSeen, NewSprint, NewTask,
+    WriteNote,
+};
+use liza_core::rules::triggers::{Trigger, TriggerKind, planner_triggers, unseen};
+
+use crate::steps::*;
+use crate::support::*;
+
+fn triggers(world: &World) -> Vec<Trigger> {
+    planner_triggers(&world.state, world.now)
+}
+
+fn kinds(world: &World) -> Vec<TriggerKind> {
+    triggers(world).iter().map(|trigger| trigger.kind).collect()
+}
+
+/// The planner looks at everything that there is.
+fn look(world: &mut World) {
+    let keys = triggers(world).into_iter().map(|trigger| trigger.key).collect();
+    world.must(world.supervisor(planner()), Command::from(MarkTriggersSeen { keys }));
+}
+
+fn news(world: &World) -> Vec<TriggerKind> {
+    unseen(&triggers(world), &world.sprint().seen_triggers).iter().map(|trigger| trigger.kind).collect()
+}
+
+fn discover(urgency: Urgency) -> Command {
+    Command::from(Discover {
+        task: None,
+        description: "no timeout".into(),
+        severity: Severity::Critical,
+        urgency,
+        recommendation: None,
+    })
+}
+
+/// Covers: AG-11
+#[test]
+fn a_goal_without_tasks_wakes_for_planning_and_an_empty_goal_does_not() {
+    let mut world = World::empty();
+    world.register(planner());
+    assert_eq!(kinds(&world), [TriggerKind::InitialPlanning]);
+    look(&mut world);
+    assert!(news(&world).is_empty());
+    world.must(Actor::Human, Command::from(WriteNote { message: "the spec is there now".into(), to: None }));
+    assert_eq!(news(&world), [TriggerKind::InitialPlanning], "a note is news");
+    world.edit_goal().description = " ".into();
+    assert!(kinds(&world).is_empty());
+    assert!(kinds(&World::new()).is_empty(), "a free task is the coders' business");
+}
+
+/// Covers: AG-11
+#[test]
+fn drafts_alone_are_a_plan_that_was_not_finished() {
+    let mut world = World::with_task(Status::Draft);
+    assert_eq!(kinds(&world), [TriggerKind::InitialPlanning]);
+    world.must(Actor::Human, Command::from(Finalize { tasks: Vec::new() }));
+    assert!(kinds(&world).is_empty());
+}
+
+/// Covers: AG-11
+#[test]
+fn nothing_wakes_for_a_goal_that_is_over() {
+    let mut world = World::with_task(Status::Blocked);
+    world.edit_goal().status = GoalStatus::Completed;
+    assert!(kinds(&world).is_empty());
+}
+
+/// Covers: AG-11
+#[test]
+fn a_blocked_task_wakes_once_per_change() {
+    let mut world = World::with_task(Status::Blocked);
+    assert_eq!(kinds(&world), [TriggerKind::BlockedTasks]);
+    assert_eq!(triggers(&world)[0].detail, "the spec is silent");
+    look(&mut world);
+    world.pass(10_000);
+    assert!(news(&world).is_empty(), "the same block does not wake again");
+    world.must(Actor::Human, unblock("t"));
+    world.register(coder(2));
+    world.pass(1);
+    world.register(reviewer(1));
+    world.claim("t", coder(2));
+    world.must(world.supervisor(coder(2)), block("t"));
+    assert_eq!(news(&world), [TriggerKind::BlockedTasks], "a second block does");
+}
+
+/// Covers: AG-11
+#[test]
+fn a_review_deadlock_says_so_inside_blocked() {
+    let mut world = World::new();
+    world.config().max_review_cycles = 1;
+    world.reject_again("t", coder(1));
+    let found = triggers(&world);
+    assert_eq!((found[0].kind, found[0].detail.as_str()), (TriggerKind::BlockedTasks, "REVIEW_DEADLOCK"));
+}
+
+/// Covers: AG-11, LM-04
+#[test]
+fn two_failed_coders_are_an_exhausted_hypothesis() {
+    let mut world = World::with_task(Status::Blocked);
+    world.must(Actor::Human, unblock("t"));
+    world.claim("t", coder(2));
+    world.block("t", coder(2));
+    assert_eq!(kinds(&world), [TriggerKind::HypothesisExhausted]);
+}
+
+/// Covers: AG-11
+#[test]
+fn a_failed_merge_wakes_after_a_minute_or_the_second_time() {
+    let mut world = World::with_task(Status::IntegrationFailed);
+    world.pass(59);
+    assert!(kinds(&world).is_empty(), "a coder may still take it");
+    world.pass(1);
+    assert_eq!(kinds(&world), [TriggerKind::IntegrationFailed]);
+    look(&mut world);
+    world.reserve("t", coder(1), base());
+    assert!(news(&world).is_empty(), "a claim under way is no news");
+    world.claim("t", coder(1));
+    assert!(kinds(&world).is_empty());
+    world.submit("t", coder(1), sha('b'));
+    world.approve("t");
+    world.fail_merge("t");
+    assert_eq!(news(&world), [TriggerKind::IntegrationFailed], "at once, the second time");
+}
+
+/// Covers: AG-11, NT-03
+#[test]
+fn an_immediate_discovery_wakes_until_it_is_a_task() {
+    let mut world = World::new();
+    world.must(world.agent(coder(1)), discover(Urgency::Deferred));
+    assert!(kinds(&world).is_empty());
+    world.must(world.agent(coder(1)), discover(Urgency::Immediate));
+    assert_eq!(kinds(&world), [TriggerKind::ImmediateDiscovery]);
+    let discovery = "disc-2".parse().unwrap();
+    world.must(world.agent(planner()), Command::from(ConvertDiscovery { discovery, task: task("t") }));
+    assert!(kinds(&world).is_empty());
+}
+
+/// Covers: LM-08, AG-11
+#[test]
+fn whoever_waits_for_an_abandoned_task_wakes_the_planner() {
+    let mut world = World::new();
+    world.add("d", NewTask { depends_on: vec![task("t")], ..ready() });
+    assert!(kinds(&world).is_empty());
+    world.abandon("t");
+    let found = triggers(&world);
+    assert_eq!((found[0].kind, found[0].subject.as_str()), (TriggerKind::DeadDependency, "d"));
+    assert_eq!(world.status("d"), Status::Unclaimed, "nothing is blocked silently");
+    look(&mut world);
+    assert!(news(&world).is_empty());
+}
+
+/// Covers: LM-08
+#[test]
+fn superseding_leaves_nobody_waiting_for_ever() {
+    let mut world = World::new();
+    world.add("d", NewTask { depends_on: vec![task("t")], ..ready() });
+    world.add("new", draft());
+    world.must(Actor::Human, supersede("t", &["new"]));
+    assert!(kinds(&world).is_empty());
+}
+
+/// Covers: SP-01, AG-11
+#[test]
+fn a_completed_sprint_wakes_once() {
+    let mut world = World::with_task(Status::Merged);
+    world.must(world.supervisor(planner()), Command::from(CompleteSprint));
+    assert_eq!(kinds(&world), [TriggerKind::SprintCompleted]);
+    look(&mut world);
+    assert!(news(&world).is_empty());
+}
+
+/// Covers: AG-11
+#[test]
+fn what_was_seen_is_not_new_because_the_sprint_is() {
+    let mut world = World::with_task(Status::Merged);
+    world.must(world.agent(coder(1)), discover(Urgency::Immediate));
+    world.must(world.supervisor(planner()), Command::from(CompleteSprint));
+    look(&mut world);
+    world.must(Actor::Human, Command::from(NewSprint));
+    assert!(news(&world).is_empty());
+}
+
+/// Covers: AG-20
+#[test]
+fn triggers_come_in_order_of_kind_then_priority_then_age() {
+    let mut world = World::new();
+    for (id, priority) in [("low", 5), ("high", 1)] {
+        world.add(id, NewTask { priority: Some(priority), ..ready() });
+        world.must(Actor::Human, block(id));
+    }
+    world.must(Actor::Human, block("t"));
+    world.must(world.agent(coder(1)), discover(Urgency::Immediate));
+    let subjects: Vec<String> = triggers(&world).into_iter().map(|trigger| trigger.subject).collect();
+    assert_eq!(subjects, ["high", "t", "low", "disc-1"]);
+}
+
+/// Covers: AG-11
+#[test]
+fn triggers_have_the_names_of_the_specification() {
+    let names = [
+        (TriggerKind::InitialPlanning, "INITIAL_PLANNING"),
+        (TriggerKind::BlockedTasks, "BLOCKED_TASKS"),
+        (TriggerKind::IntegrationFailed, "INTEGRATION_FAILED"),
+        (TriggerKind::HypothesisExhausted, "HYPOTHESIS_EXHAUSTED"),
+        (TriggerKind::ImmediateDiscovery, "IMMEDIATE_DISCOVERY"),
+        (TriggerKind::SprintCompleted, "SPRINT_COMPLETED"),
+    ];
+    for (kind, name) in names {
+        assert_eq!(kind.to_string(), name);
+    }
+}

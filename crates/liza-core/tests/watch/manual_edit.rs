@@ -1,0 +1,108 @@
+//! Who may change what in the file itself.
+
+use liza_core::model::StopFiles;
+use liza_core::model::{Actor, Revision, Seconds, Status, Value};
+use liza_core::protocol::manual_edit::{ManualEdit, admit, edited_places};
+
+use crate::fixture::*;
+
+fn value(json: &serde_json::Value) -> Value {
+    serde_json::from_value(json.clone()).unwrap()
+}
+
+fn file() -> serde_json::Value {
+    serde_json::json!({
+        "version": 1,
+        "tasks": [{"id": "t", "description": "x", "status": "CLAIMED", "done_when": "y"}],
+        "agents": {"coder-1": {"role": "coder"}},
+        "config": {"lease_duration": 300},
+    })
+}
+
+/// The code of the refusal, if there is one, when the actor makes that change.
+fn refused(actor: Actor, change: impl FnOnce(&mut serde_json::Value)) -> Option<&'static str> {
+    let mut after = file();
+    change(&mut after);
+    let hand = ManualEdit {
+        actor,
+        now: now(),
+        stop_files: StopFiles::default(),
+        if_revision: None,
+        verb: "lock write",
+    };
+    let board = state_with(Status::Claimed).board;
+    admit(&board, &hand, &value(&file()), &value(&after)).err().map(|refusal| refusal.code())
+}
+
+/// Covers: CM-04, AG-12
+#[test]
+fn a_person_may_anything_and_an_agent_little() {
+    let coder = || Actor::Agent(agent("coder-1"), generation(agent("coder-1")));
+    let other = || Actor::Operator(agent("coder-2"));
+    let no = Some("not_permitted");
+    assert_eq!(refused(Actor::Human, |file| file["tasks"][0]["status"] = "DRAFT".into()), None);
+    assert_eq!(refused(coder(), |file| file["tasks"][0]["description"] = "mine".into()), None);
+    assert_eq!(refused(other(), |file| file["tasks"][0]["description"] = "mine".into()), no);
+    for actor in [coder, other] {
+        assert_eq!(refused(actor(), |file| file["tasks"][0]["label"] = "new".into()), None);
+        assert_eq!(refused(actor(), |file| file["mine"] = "new".into()), None);
+        assert_eq!(refused(actor(), |file| file["agents"]["coder-1"]["mood"] = "new".into()), None);
+        assert_eq!(refused(actor(), |file| file["agents"]["coder-1"]["role"] = "planner".into()), no);
+        assert_eq!(refused(actor(), |file| file["agents"]["coder-9"] = serde_json::json!({})), no);
+        assert_eq!(refused(actor(), |file| file["tasks"][0]["done_when"] = "less".into()), no);
+        assert_eq!(refused(actor(), |file| file["tasks"] = serde_json::json!([])), no);
+        assert_eq!(refused(actor(), |file| file["config"]["lease_duration"] = 9.into()), no);
+    }
+}
+
+/// Covers: CL-07, CL-10, AG-17
+#[test]
+fn an_agent_is_fenced_and_stopped_here_too() {
+    let board = state_with(Status::Claimed).board;
+    let coder = agent("coder-1");
+    let hand = |actor, seconds, abort| {
+        let stop_files = StopFiles { abort, ..StopFiles::default() };
+        let hand = ManualEdit {
+            actor,
+            now: now() + Seconds(seconds),
+            stop_files,
+            if_revision: None,
+            verb: "lock write",
+        };
+        admit(&board, &hand, &Value::Null, &Value::Null).err().map(|refusal| refusal.code())
+    };
+    let session = Actor::Agent(coder, generation(coder));
+    assert_eq!(hand(session, 0, false), None);
+    assert_eq!(hand(session, 301, false), Some("lease_lost"));
+    assert_eq!(hand(session, 0, true), Some("halted"));
+    assert_eq!(hand(Actor::Human, 0, true), None);
+    assert_eq!(hand(Actor::Agent(coder, liza_core::model::Generation(99)), 0, false), Some("fenced"));
+}
+
+/// Covers: BB-11
+#[test]
+fn a_revision_is_that_of_the_one_task_or_of_the_board() {
+    let board = state_with(Status::Claimed).board;
+    let own = board.summary(&task("t")).unwrap().revision;
+    assert!(own < board.revision, "{own}");
+    let check = |revision: Revision, change: fn(&mut serde_json::Value)| {
+        let mut after = file();
+        change(&mut after);
+        let (now, stop_files) = (now(), StopFiles::default());
+        let hand =
+            ManualEdit { actor: Actor::Human, now, stop_files, if_revision: Some(revision), verb: "edit" };
+        admit(&board, &hand, &value(&file()), &value(&after)).is_ok()
+    };
+    assert!(check(own, |file| file["tasks"][0]["label"] = "x".into()));
+    assert!(!check(own, |file| file["mine"] = "x".into()));
+    assert!(check(board.revision, |file| file["mine"] = "x".into()));
+}
+
+#[test]
+fn places_are_keys_of_tasks_and_sections() {
+    let mut after = file();
+    after["tasks"][0]["status"] = "DRAFT".into();
+    after["config"]["lease_duration"] = 1.into();
+    after["mine"] = 1.into();
+    assert_eq!(edited_places(&value(&file()), &value(&after)).len(), 3);
+}
