@@ -15,9 +15,10 @@ pub fn one_line(text: &str, max: usize) -> String {
     }
 }
 
-/// A number with its noun: "1 task", "3 tasks".
+/// A number with its noun: "1 task", "3 tasks", "2 processes".
 pub fn count(number: usize, noun: &str) -> String {
-    if number == 1 { format!("1 {noun}") } else { format!("{number} {noun}s") }
+    let plural = if noun.ends_with('s') { "es" } else { "s" };
+    if number == 1 { format!("1 {noun}") } else { format!("{number} {noun}{plural}") }
 }
 
 #[cfg(test)]
@@ -29,5 +30,10 @@ mod tests {
         assert_eq!(one_line("a\n  b\u{7}c\td ", 80), "a bc d");
         assert_eq!(one_line("ééééé", 3), "ééé…");
         assert_eq!(one_line("", 3), "");
+    }
+
+    #[test]
+    fn nouns_follow_their_number() {
+        assert_eq!([count(1, "task"), count(0, "task"), count(2, "process")], ["1 task", "0 tasks", "2 processes"]);
     }
 }

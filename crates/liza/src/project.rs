@@ -1,28 +1,25 @@
-//! A project with a blackboard: where it is, who calls, what the time is, which stop files stand.
+//! A project with a blackboard: where it is, who calls, what the time is, which stop files are present.
 //!
-//! Gathers the facts that rules ask for; decides nothing.
+//! Collects the facts that rules ask for; decides nothing. Writes go through `engine`.
 
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
-use liza_core::model::StopFiles;
-use liza_core::model::{Actor, Generation, Revision, State, StopFile, Timestamp};
-use liza_core::protocol::{Command, Request};
-use liza_store::{Outcome, Reader, Store, StoreError};
+use liza_core::model::{Actor, Generation, State, StopFile, StopFiles, Timestamp};
+use liza_store::{Reader, Store, StoreError};
 
-use crate::effects::raise_ahead;
 use crate::git::{Git, GitError, Repo};
 
-/// What git should not see of a project.
+/// What git should ignore in a project.
 pub const EXCLUDED: [&str; 2] = ["/.liza/", "/.worktrees/"];
 
 /// A project with a blackboard.
 #[derive(Debug, Clone)]
 pub struct Project {
     store: Store,
-    /// Found when it is first needed; git is asked once.
+    /// Found when it is first needed.
     repo: Arc<OnceLock<Repo>>,
-    /// The last look at the blackboard, which makes the next one cheap; shared by all who work in this process.
+    /// The last read of the blackboard, which makes the next one cheap; shared by the whole process.
     reader: Arc<Mutex<Reader>>,
 }
 
@@ -55,12 +52,12 @@ impl Project {
         &self.store
     }
 
-    /// The whole blackboard as it stands. Costs what has changed since the last look of this process.
+    /// The whole blackboard. Costs what has changed since this process last read it.
     ///
     /// # Errors
     ///
     /// When it cannot be read.
-    pub fn look(&self) -> Result<Arc<State>, StoreError> {
+    pub fn state(&self) -> Result<Arc<State>, StoreError> {
         self.reader.lock().unwrap_or_else(PoisonError::into_inner).look()
     }
 
@@ -73,41 +70,14 @@ impl Project {
         Ok(self.repo.get_or_init(|| repo))
     }
 
-    /// Which stop files stand.
-    pub fn halt(&self) -> StopFiles {
-        let stands = |file: StopFile| self.folder().join(file.name()).exists();
+    /// Which stop files are present.
+    pub fn stop_files(&self) -> StopFiles {
+        let present = |file: StopFile| self.folder().join(file.name()).exists();
         StopFiles {
-            pause: stands(StopFile::Pause),
-            checkpoint: stands(StopFile::Checkpoint),
-            abort: stands(StopFile::Abort),
+            pause: present(StopFile::Pause),
+            checkpoint: present(StopFile::Checkpoint),
+            abort: present(StopFile::Abort),
         }
-    }
-
-    /// Submits a command in the caller's name; its effects are still to be run.
-    pub fn submit(
-        &self,
-        actor: Actor,
-        if_revision: Option<Revision>,
-        command: Command,
-    ) -> Result<Outcome, StoreError> {
-        self.submit_under(self.halt(), actor, if_revision, command)
-    }
-
-    /// The same as if these stop files stood: what has begun may be finished under PAUSE.
-    pub fn submit_under(
-        &self,
-        halt: StopFiles,
-        actor: Actor,
-        if_revision: Option<Revision>,
-        command: Command,
-    ) -> Result<Outcome, StoreError> {
-        self.submit_request(&Request { actor, now: now(), halt, if_revision, command })
-    }
-
-    /// Submits this very request. A stop file stands before the blackboard says so: who is killed in between has stopped
-    /// everybody, and nobody takes a file that was never there for one that a person has removed.
-    pub fn submit_request(&self, request: &Request) -> Result<Outcome, StoreError> {
-        self.store.submit_after(request, &|effects| raise_ahead(self.folder(), effects, request.now))
     }
 }
 
@@ -116,12 +86,15 @@ pub fn now() -> Timestamp {
     Timestamp::from_unix(jiff::Timestamp::now().as_second())
 }
 
-/// The variables by which a supervisor tells a session who it is.
+/// The variable by which a supervisor tells a session who it is.
 pub const AGENT_ID: &str = "LIZA_AGENT_ID";
 /// The session's registration.
 pub const AGENT_GENERATION: &str = "LIZA_AGENT_GENERATION";
 
-/// What the two variables say about the caller; an error in words where they make no sense.
+/// The caller according to the two variables.
+///
+/// # Errors
+/// Why they make no sense.
 pub fn actor_from(id: Option<&str>, generation: Option<&str>) -> Result<Actor, String> {
     let blank = |text: &&str| !text.trim().is_empty();
     let (id, generation) = (id.filter(blank), generation.filter(blank));

@@ -52,6 +52,15 @@ impl ReviewClaim {
     }
 }
 
+/// Whether a claim continues in the existing worktree or starts in a fresh one.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum WorktreeMode {
+    /// Continue with what is there; make it if it is missing.
+    Keep,
+    /// Save unmerged work on a rescue branch, then start from the base.
+    Fresh,
+}
+
 /// The reason of a block by which a person asks for a new plan; in the file it needs no questions.
 pub const HUMAN_OVERRIDE: &str = "human override";
 /// The question of such a block.

@@ -7,7 +7,7 @@ use serde::Serialize;
 
 use crate::model::{
     AgentId, AgentRecord, AgentStatus, Assignment, EventName, HistoryEvent, LogAction, Refusal, Reservation,
-    Role, Seconds, Section, Sha, Task, TaskId, TaskStatus, Timestamp, Worktree,
+    Role, Seconds, Section, Sha, Task, TaskId, TaskStatus, Timestamp, Worktree, WorktreeMode,
 };
 use crate::rules::claimable::{ClaimKind, claim_kind, claimed_by};
 
@@ -47,15 +47,6 @@ pub struct CancelReservation {
     pub task: TaskId,
     /// Whose reservation.
     pub coder: AgentId,
-}
-
-/// Whether a claim continues in the existing worktree or starts in a fresh one.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum WorktreeMode {
-    /// Continue with what is there; make it if it is missing.
-    Keep,
-    /// Save unmerged work on a rescue branch, then start from the base.
-    Fresh,
 }
 
 /// A reservation, with the worktree that has to be made now.

@@ -68,7 +68,7 @@ pub use anomaly::{AnomalyLogged, LogAnomaly};
 pub use archive::{Archive, ArchivedTasks};
 pub use checkpoint::{Checkpoint, CheckpointCause, CheckpointReached};
 pub use claim_review::{ClaimReview, ReleaseReview, ReviewClaimed};
-pub use claim_task::{CancelReservation, ClaimTask, Claimed, ReserveTask, Reserved, WorktreeMode};
+pub use claim_task::{CancelReservation, ClaimTask, Claimed, ReserveTask, Reserved};
 pub use clear_stale_review_claims::{ClearStaleReviewClaims, ReviewsCleared};
 pub use convert_discovery::{ConvertDiscovery, Converted};
 pub use count_exit::{CountExit, ExitCounted, UnproductiveExit};

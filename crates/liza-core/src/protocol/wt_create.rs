@@ -2,9 +2,8 @@
 
 use serde::Serialize;
 
-use crate::model::{Refusal, Sha, TaskId, TaskStatus};
+use crate::model::{Refusal, Sha, TaskId, TaskStatus, WorktreeMode};
 
-use super::claim_task::WorktreeMode;
 use super::operation::{Rule, TaskReply};
 use super::ownership::check_acts_for;
 use super::permission::{Rights, SUPERVISION};

@@ -1,7 +1,7 @@
 //! Who may claim what, in which order, and what a claim sets and keeps.
 
+use liza_core::model::WorktreeMode::{Fresh, Keep};
 use liza_core::model::{Actor, AgentId, AgentStatus, RefusalClass, Status};
-use liza_core::protocol::WorktreeMode::{Fresh, Keep};
 use liza_core::protocol::{
     CancelReservation, ClaimTask, Command, CreateWorktree, DeleteWorktree, Deregister, NewTask, Reply,
     UnblockTask, Verdict, WriteHandoff,

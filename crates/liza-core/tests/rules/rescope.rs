@@ -1,7 +1,7 @@
 //! The planner's ways out of BLOCKED: unblock, supersede, abandon.
 
-use liza_core::model::{Actor, Anomaly, Effect, Status};
-use liza_core::protocol::{AbandonTask, ClaimTask, SupersedeTask, UnblockTask, WorktreeMode, WriteHandoff};
+use liza_core::model::{Actor, Anomaly, Effect, Status, WorktreeMode};
+use liza_core::protocol::{AbandonTask, ClaimTask, SupersedeTask, UnblockTask, WriteHandoff};
 use liza_core::protocol::{Command, HandoffNotes, NewTask};
 
 use crate::steps::*;

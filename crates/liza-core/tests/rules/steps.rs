@@ -1,10 +1,10 @@
 //! The steps of a task's life as one-liners, and the commands behind them.
 
-use liza_core::model::{Actor, AgentId, Sha, Status};
+use liza_core::model::{Actor, AgentId, Sha, Status, WorktreeMode};
 use liza_core::protocol::{
     AbandonTask, AddTask, ClaimReview, ClaimTask, CountExit, EditTask, Heartbeat, MarkBlocked, RecordMerge,
     RecordMergeFailure, Register, ReleaseClaim, ReserveTask, SubmitForReview, SubmitVerdict, SupersedeTask,
-    UnblockTask, WorktreeMode,
+    UnblockTask,
 };
 use liza_core::protocol::{
     ClaimRole, Command, MergeFailure, NewTask, Reply, TaskEdit, UnproductiveExit, Verdict,

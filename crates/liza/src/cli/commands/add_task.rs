@@ -1,0 +1,87 @@
+//! `liza add-task`: the planner writes a task down.
+
+use liza_core::model::{Seconds, TaskId};
+use liza_core::protocol::{AddTask, NewTask};
+
+use crate::cli::context::Context;
+use crate::cli::ui::error::CommandError;
+use crate::cli::ui::input::{Tasks, Text};
+use crate::cli::ui::output::{Reply, word};
+
+/// Write a task down.
+///
+/// It becomes claimable at once, unless --draft is given: then `liza finalize` makes it so, with the rest of the plan.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "Example:
+  liza add-task --id retry-orders --desc \"Retry order calls\" --spec specs/retry.md#orders \\
+    --done \"create_order retries 3 times on 5xx\" --scope \"order client only\" --depends retry-core")]
+pub(crate) struct Args {
+    /// Its name: kebab-case, such as retry-orders.
+    #[arg(long, value_name = "ID")]
+    id: TaskId,
+    /// What to build, in one or two sentences.
+    #[arg(long, value_name = "TEXT", allow_hyphen_values = true)]
+    desc: Text,
+    /// What it has to conform to: a file in the project, perhaps with an #anchor.
+    #[arg(long, value_name = "REF")]
+    spec: Option<String>,
+    /// How one sees that it is done; falsifiable.
+    #[arg(long, value_name = "TEXT", allow_hyphen_values = true)]
+    done: Option<Text>,
+    /// What belongs to it, and what does not.
+    #[arg(long, value_name = "TEXT", allow_hyphen_values = true)]
+    scope: Option<Text>,
+    /// 1 (highest) to 5 (lowest); 3 when absent.
+    #[arg(long, value_name = "N", allow_negative_numbers = true)]
+    priority: Option<i64>,
+    /// Tasks that must be MERGED first.
+    #[arg(long, value_name = "ID,…", default_value = "", hide_default_value = true)]
+    depends: Tasks,
+    /// Keep it a DRAFT until `finalize`.
+    #[arg(long)]
+    draft: bool,
+    /// Leave it out of what the sprint must finish.
+    #[arg(long)]
+    stretch: bool,
+    /// Its own limit of claims by one coder.
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
+    max_iterations: Option<u32>,
+    /// Its own limit of rejections of one coder.
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
+    max_review_cycles: Option<u32>,
+    /// Its own length of a lease, in seconds.
+    #[arg(long, value_name = "SECONDS", value_parser = clap::value_parser!(u64).range(1..))]
+    lease: Option<u64>,
+}
+
+/// Runs it.
+pub(crate) fn run(args: Args, context: &Context) -> Result<Reply, CommandError> {
+    let task = args.id;
+    let new = NewTask {
+        description: args.desc.read(context)?,
+        spec_ref: args.spec,
+        done_when: Text::read_some(args.done, context)?,
+        scope: Text::read_some(args.scope, context)?,
+        priority: args.priority,
+        depends_on: args.depends.0,
+        draft: args.draft,
+        stretch: args.stretch,
+        max_iterations: args.max_iterations,
+        max_review_cycles: args.max_review_cycles,
+        lease: args.lease.map(Seconds),
+    };
+    let name = task.clone();
+    let waits = new.depends_on.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ");
+    let added = context.run(AddTask { task, new }, |reply| {
+        match word(reply, "status").as_str() {
+            "DRAFT" => format!("{name} is written down as a DRAFT; liza finalize {name} makes it claimable"),
+            status if waits.is_empty() => format!("{name} is written down: {status}, ready for a coder"),
+            status => format!("{name} is written down: {status}, claimable once {waits} is MERGED"),
+        }
+    });
+    added.map_err(|error| match error.code.as_str() {
+        // There is no task yet that one could edit.
+        "gates_missing" => error.hint("say --spec, --done and --scope, or --draft to complete it later"),
+        _ => error,
+    })
+}

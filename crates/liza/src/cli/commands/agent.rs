@@ -1,0 +1,218 @@
+//! `liza agent`: supervises one agent until its role has nothing left to do.
+
+use std::path::PathBuf;
+
+use liza_core::model::{Actor, Refusal, Role, TaskId};
+use liza_core::watch::supervise::StopReason;
+use serde_json::json;
+
+use crate::project::{AGENT_ID, Project};
+use crate::providers::{Provider, ProviderError, Setting};
+use crate::supervisor::{End, Farewell, Options, Post, Trouble, Weight, agent_for, run as supervise};
+
+use crate::cli::context::Context;
+use crate::cli::ui::error::CommandError;
+use crate::cli::ui::exit_code::Exit;
+use crate::cli::ui::output::Reply;
+use crate::cli::ui::event_printer::EventPrinter;
+
+/// Run an agent: it claims work and does it until none is left.
+///
+/// Ends when the role has nothing left to do. Ctrl-C stops the session and the supervisor in order; a claim is kept
+/// for its lease and resumed by the same agent. Prompts and outputs are in .liza/agent-prompts and
+/// .liza/agent-outputs.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "Examples:
+  liza agent planner
+  liza agent coder --cli codex
+  liza agent code-reviewer --id code-reviewer-2
+  liza agent coder retry-orders --once
+  liza agent coder --cli claude --explain")]
+pub(crate) struct Args {
+    /// What for: planner, coder or code-reviewer.
+    role: Role,
+    /// Only for this task.
+    task: Option<TaskId>,
+    /// The agent program: claude, codex, gemini, mistral, opencode, goose, rehearsal, or one from config.providers.
+    #[arg(long = "cli", value_name = "NAME")]
+    provider: Option<String>,
+    /// Under which name; LIZA_AGENT_ID or the next free one when absent.
+    #[arg(long, value_name = "AGENT")]
+    id: Option<String>,
+    /// With you before the agent program, in this terminal.
+    #[arg(long)]
+    interactive: bool,
+    /// End after one session.
+    #[arg(long)]
+    once: bool,
+    /// Print what would be run, and run nothing.
+    #[arg(long)]
+    explain: bool,
+}
+
+/// Runs it.
+pub(crate) fn run(args: Args, context: &Context) -> Result<Reply, CommandError> {
+    if let Actor::Agent(agent, _) = context.actor()? {
+        let message = format!("{agent}'s session cannot supervise agents");
+        return Err(CommandError::refused("not_permitted", message));
+    }
+    let project = context.project()?;
+    let asked = args.id.clone().or_else(|| std::env::var(AGENT_ID).ok());
+    let agent = agent_for(args.role, asked.as_deref()).map_err(|message| {
+        CommandError::refused("bad_agent_id", message).hint("--id, or unset LIZA_AGENT_ID")
+    })?;
+    let state = project.store().snapshot()?;
+    if let Some(task) = args.task.as_ref().filter(|task| !state.board.knows(task)) {
+        return Err(Refusal::UnknownTask { task: task.clone() }.into());
+    }
+    let config = state.board.config.ready().cloned().unwrap_or_default();
+    let provider = Provider::choose(&config, args.role, args.provider.as_deref())?;
+    let post = Post {
+        role: args.role,
+        agent,
+        provider,
+        task: args.task,
+        once: args.once || args.interactive,
+        interactive: args.interactive,
+    };
+    if args.explain {
+        return explain(&project, &post);
+    }
+    post.provider.installed()?;
+    if post.role != Role::Planner {
+        // Known before anything is claimed: coders commit, code reviewers merge.
+        project.repo()?.identity()?;
+    }
+    if post.interactive {
+        // Known before anything is claimed for it.
+        post.provider.interactive()?;
+    }
+    let teller = EventPrinter::new(context.screen, Weight::Detail);
+    let options = Options::alone(own_program()?);
+    let farewells = supervise(&project, vec![post], options, &|line| teller.tell(line))?;
+    let (ended, exit) = endings(&farewells)?;
+    Ok(Reply::new("", json!({ "ended": ended })).exit(exit))
+}
+
+/// The program itself, which sessions call and which is their helper.
+pub(crate) fn own_program() -> Result<PathBuf, CommandError> {
+    std::env::current_exe()
+        .map_err(|error| CommandError::refused("io", format!("cannot find liza itself: {error}")))
+}
+
+/// How everybody ended, for programs, and what that makes of the whole.
+pub(crate) fn endings(farewells: &[Farewell]) -> Result<(Vec<serde_json::Value>, Exit), CommandError> {
+    let mut ended = Vec::new();
+    let mut exit = Exit::Success;
+    for Farewell { agent, end } in farewells {
+        let word = match end {
+            End::Stop(StopReason::Aborted) => "aborted",
+            End::Stop(StopReason::RoleComplete) => "complete",
+            End::Stop(StopReason::WaitedLongEnough) => "no_work",
+            End::Once => "once",
+            End::Signalled => "stopped",
+            End::Lost => {
+                exit = Exit::Stop;
+                "lost"
+            }
+            End::Trouble(trouble) => return Err(trouble.clone().into()),
+        };
+        ended.push(json!({"agent": agent.to_string(), "end": word}));
+    }
+    Ok((ended, exit))
+}
+
+/// What would be run, with the places that are only known when there is a task.
+fn explain(project: &Project, post: &Post) -> Result<Reply, CommandError> {
+    let repo = project.repo()?;
+    let agent = post.agent.unwrap_or_else(|| liza_core::model::AgentId::new(post.role, 1));
+    let directory = match (post.role, &post.task) {
+        (Role::Planner, _) => project.root().to_owned(),
+        (Role::Coder | Role::CodeReviewer, Some(task)) => repo.worktree_path(task),
+        (Role::Coder | Role::CodeReviewer, None) => project.root().join(".worktrees/TASK"),
+    };
+    let prompt = project.folder().join("agent-prompts").join(format!("{agent}-TIME-TASK.md"));
+    let worktree_git = match (post.role, directory.exists()) {
+        (Role::Planner, _) | (_, true) => repo.git_dir_of(&directory)?,
+        (Role::Coder | Role::CodeReviewer, false) => {
+            repo.common_dir().join("worktrees").join(directory.file_name().unwrap_or_default())
+        }
+    };
+    let line = post.provider.command_line(&Setting {
+        agent,
+        task: post.task.as_ref(),
+        directory: &directory,
+        project: project.root(),
+        git: repo.common_dir(),
+        worktree_git: &worktree_git,
+        prompt: &prompt,
+        interactive: post.interactive,
+    })?;
+    let environment: Vec<String> =
+        line.environment.iter().map(|(name, value)| format!("{name}={value}")).collect();
+    let input = if line.on_stdin { "on standard input" } else { "as a file" };
+    let text = format!(
+        "provider   {}\nfolder     {}\nprogram    {}\narguments  {}\nprompt     {input}: {}\nvariables  {}",
+        post.provider.template.name,
+        directory.display(),
+        line.program.display(),
+        line.arguments.iter().map(|word| format!("{word:?}")).collect::<Vec<_>>().join(" "),
+        prompt.display(),
+        environment.join(" "),
+    );
+    let result = json!({
+        "provider": post.provider.template.name,
+        "directory": directory,
+        "program": line.program,
+        "arguments": line.arguments,
+        "prompt_on_stdin": line.on_stdin,
+        "environment": environment,
+    });
+    let reply = Reply::new(text.trim_end(), result);
+    Ok(match post.provider.installed() {
+        Ok(_) => reply,
+        Err(error) => missing(reply, error.into()),
+    })
+}
+
+/// The same with how to get the program.
+fn missing(mut reply: Reply, error: CommandError) -> Reply {
+    let hint = error.hint.unwrap_or_default();
+    reply.text.push_str(&format!("\nmissing    {} {hint}", error.message));
+    reply.result["missing"] = hint.into();
+    reply.exit(error.exit)
+}
+
+impl From<ProviderError> for CommandError {
+    fn from(error: ProviderError) -> Self {
+        let message = error.to_string();
+        match error {
+            ProviderError::Unknown { .. } => {
+                Self::refused("unknown_provider", message).hint("name it in config.providers: liza edit")
+            }
+            ProviderError::Config { .. } => {
+                Self::refused("bad_config", message).exit(Exit::Inconsistent).hint("liza edit")
+            }
+            ProviderError::Missing { install, .. } => {
+                let missing = Self::refused("program_missing", message).exit(Exit::Missing);
+                if install.is_empty() { missing } else { missing.hint(install) }
+            }
+            ProviderError::NotInteractive { .. } => Self::refused("not_interactive", message),
+        }
+    }
+}
+
+impl From<Trouble> for CommandError {
+    fn from(trouble: Trouble) -> Self {
+        let message = trouble.to_string();
+        let (code, exit) = match trouble {
+            Trouble::Refused(_) => ("refused", Exit::Refused),
+            Trouble::Halted(_) => ("halted", Exit::Stop),
+            Trouble::Fenced(_) => ("fenced", Exit::Stop),
+            Trouble::Locked(_) => ("locked", Exit::Locked),
+            Trouble::Inconsistent(_) => ("broken_state", Exit::Inconsistent),
+            Trouble::Failed(_) => ("failed", Exit::Refused),
+        };
+        Self::refused(code, message).exit(exit)
+    }
+}

@@ -1,0 +1,90 @@
+//! `liza analyze`: the circuit breaker looks for patterns in the anomalies.
+
+use std::path::PathBuf;
+
+use liza_core::protocol::RecordAnalysis;
+use liza_core::rules::breaker::{Finding, analyze};
+use liza_core::text::one_line;
+use serde_json::{Value, json};
+
+use crate::watch::{breaker, own_masker};
+
+use crate::cli::context::Context;
+use crate::cli::ui::error::CommandError;
+use crate::cli::ui::exit_code::Exit;
+use crate::cli::ui::output::{Reply, to_json, word};
+
+/// Look for patterns in the anomalies that no single agent can see.
+///
+/// Reads the unresolved anomalies of this sprint. Where a pattern is found, everybody stops at a checkpoint and
+/// .liza/circuit_breaker_report.md says why; tasks are not touched. `liza resolve` goes on.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "Examples:
+  liza analyze
+  liza analyze --exit-code || echo \"the circuit breaker has fired\"")]
+pub(crate) struct Args {
+    /// Another project than the one that you are in.
+    #[arg(value_name = "PROJECT_ROOT")]
+    root: Option<PathBuf>,
+    /// End with 1 when the circuit breaker has fired, now or before.
+    #[arg(long)]
+    exit_code: bool,
+}
+
+/// Runs it.
+pub(crate) fn run(args: &Args, context: &Context) -> Result<Reply, CommandError> {
+    let context = context.at(args.root.as_deref())?;
+    let project = context.project()?;
+    let findings = analyze(&project.store().snapshot()?);
+    let done = context.execute(&project, RecordAnalysis { findings: findings.clone() })?;
+    let report = breaker::report(&project, &project.store().snapshot()?, &own_masker()).map_err(|error| {
+        CommandError::refused("io", format!("{} cannot be written: {error}", breaker::REPORT))
+    })?;
+    let triggered = word(&done.reply, "status") == "TRIGGERED";
+    let mut result = to_json(&done.reply);
+    if let Value::Object(object) = &mut result {
+        object.insert("report".to_owned(), json!(report.as_ref().map(|_| breaker::REPORT)));
+        object.insert("findings".to_owned(), findings.iter().map(finding).collect());
+    }
+    let exit = if triggered && args.exit_code { Exit::Refused } else { Exit::Success };
+    let text = text(triggered, word(&done.reply, "fired") == "true", &findings);
+    Ok(Reply::new(text, result).at(done.revision).exit(exit))
+}
+
+fn text(triggered: bool, fired: bool, findings: &[Finding]) -> String {
+    if !triggered {
+        return "OK: no pattern in the anomalies of this sprint".to_owned();
+    }
+    let head = if fired {
+        "TRIGGERED: everybody stops at a checkpoint"
+    } else {
+        "TRIGGERED before, not yet resolved"
+    };
+    let mut lines = vec![head.to_owned()];
+    for found in findings {
+        let factor = one_line(&own_masker().mask(&found.common_factor), 100);
+        let (name, severity, count) = (found.pattern.name(), found.pattern.severity(), found.evidence.len());
+        lines.push(format!("  {name} ({severity}): {factor}, {count} anomalies"));
+    }
+    lines.push(format!("see {}, then liza resolve \"what you did\"", breaker::REPORT));
+    lines.join("\n")
+}
+
+fn finding(found: &Finding) -> Value {
+    let evidence = found.evidence.iter().map(|(anomaly, text)| {
+        json!({
+            "timestamp": anomaly.timestamp,
+            "task": anomaly.task,
+            "type": anomaly.kind,
+            "reporter": anomaly.reporter,
+            "text": text,
+        })
+    });
+    json!({
+        "pattern": found.pattern.name(),
+        "severity": found.pattern.severity(),
+        "common_factor": found.common_factor,
+        "tasks": found.tasks(),
+        "evidence": evidence.collect::<Value>(),
+    })
+}

@@ -1,0 +1,27 @@
+//! `liza convert-discovery`: a discovery has become a task.
+
+use liza_core::model::{DiscoveryId, TaskId};
+use liza_core::protocol::ConvertDiscovery;
+
+use crate::cli::context::Context;
+use crate::cli::ui::error::CommandError;
+use crate::cli::ui::output::Reply;
+
+/// Say which task a discovery became.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "Example:
+  liza convert-discovery disc-1 add-timeout")]
+pub(crate) struct Args {
+    /// Which discovery.
+    #[arg(value_name = "DISC")]
+    discovery: DiscoveryId,
+    /// Which task; it exists already.
+    task: TaskId,
+}
+
+/// Runs it.
+pub(crate) fn run(args: Args, context: &Context) -> Result<Reply, CommandError> {
+    let Args { discovery, task } = args;
+    let text = format!("{discovery} became {task}");
+    context.run(ConvertDiscovery { discovery, task }, |_| text)
+}

@@ -1,0 +1,219 @@
+//! `liza demo`: a whole team at work on a sample project, from nothing, with no model and no key.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use liza_core::model::{Config, EventName, GoalStatus, State, Status, TaskId, TaskRecord};
+use serde_json::json;
+
+use crate::demo::{DemoError, folder, keep_playbook, set_stage};
+use crate::project::Project;
+use crate::rehearsal::{PLAYBOOK, Playbook};
+use crate::run::{Wanted, crew};
+use crate::supervisor::{Post, Weight};
+use crate::watch::Options as Watching;
+
+use crate::cli::context::Context;
+use crate::cli::ui::error::CommandError;
+use crate::cli::ui::exit_code::Exit;
+use super::init;
+use crate::cli::ui::layout::{BOLD, CYAN, columns, paint, wrap};
+use crate::cli::ui::output::Reply;
+use super::run::{summary, work};
+use crate::cli::ui::event_printer::EventPrinter;
+
+/// A story that is not told by then has come to a halt.
+const LIMIT: Duration = Duration::from_secs(300);
+
+/// Watch a whole team at work on a sample project, without a key.
+///
+/// Makes a small repository in a temporary folder and runs a planner, coders and code reviewers on it, played by the
+/// built-in rehearsal agent with real commits: a plan, code, a rejection, a block and its rescope, a conflict and its
+/// repair, approvals and merges. Takes less than a minute; the folder stays for a look.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "Examples:
+  liza demo
+  liza demo --dir ~/liza-demo
+  liza demo --playbook my-story.yaml    # docs/guide/playbooks.md")]
+pub(crate) struct Args {
+    /// Where; an empty or new folder.
+    #[arg(long, value_name = "DIR")]
+    dir: Option<PathBuf>,
+    /// Another story, with its own project.
+    #[arg(long, value_name = "FILE")]
+    playbook: Option<PathBuf>,
+    /// How many coders.
+    #[arg(long, value_name = "N", default_value_t = 3, value_parser = clap::value_parser!(u32).range(1..=50))]
+    coders: u32,
+    /// How many code reviewers.
+    #[arg(long, value_name = "N", default_value_t = 2, value_parser = clap::value_parser!(u32).range(1..=50))]
+    reviewers: u32,
+    /// Lines only: no colour, no progress line.
+    #[arg(long)]
+    plain: bool,
+}
+
+/// Runs it.
+pub(crate) fn run(args: Args, context: &Context) -> Result<Reply, CommandError> {
+    context.human_only("demo")?;
+    let began = Instant::now();
+    let (playbook, text) =
+        story(args.playbook.as_deref().map(|path| context.directory.join(path)).as_deref())?;
+    let Some(sample) = playbook.project else {
+        let message = "the playbook has no project: the demo needs its goal and its files";
+        return Err(
+            CommandError::refused("bad_playbook", message).hint("docs/guide/playbooks.md has the format")
+        );
+    };
+    let folder = folder(args.dir.map(|dir| context.directory.join(dir)).as_deref())?;
+    let repo = set_stage(&folder, &sample)?;
+    init::make(&repo, &sample.goal)?;
+    let playbook = keep_playbook(&folder, &text)?;
+    let project = Project::open(&folder)?;
+    let mut screen = context.screen;
+    if args.plain {
+        screen.color = super::output::Color::Never;
+    }
+    let teller = EventPrinter::new(screen, Weight::News);
+    let teller = Arc::new(if args.plain { teller } else { teller.with_progress() });
+    teller.say_plainly(&format!(
+        "goal: {}\nA sample project in {}; every agent is played by the built-in rehearsal agent.",
+        sample.goal,
+        folder.display()
+    ));
+    let watching = Watching { desktop: false, ..Watching::default() };
+    work(&project, posts(args.coders, args.reviewers, &playbook)?, &teller, watching, Some(LIMIT))?;
+    let state = project.store().snapshot()?;
+    Ok(told(&state, &folder, began.elapsed()))
+}
+
+/// The story and its text.
+fn story(path: Option<&Path>) -> Result<(Playbook, String), CommandError> {
+    let Some(path) = path else {
+        return Ok((Playbook::demo().map_err(bad)?, Playbook::demo_text().to_owned()));
+    };
+    let playbook = Playbook::load(path).map_err(bad)?;
+    let text = fs::read_to_string(path)
+        .map_err(|error| CommandError::refused("io", format!("{}: {error}", path.display())))?;
+    Ok((playbook, text))
+}
+
+fn bad(error: crate::rehearsal::PlaybookError) -> CommandError {
+    crate::rehearsal::RehearsalError::from(error).into()
+}
+
+fn posts(coders: u32, reviewers: u32, playbook: &Path) -> Result<Vec<Post>, CommandError> {
+    let wanted = Wanted {
+        coders: Some(coders),
+        reviewers: Some(reviewers),
+        provider: Some("rehearsal".to_owned()),
+        ..Wanted::default()
+    };
+    let mut posts = crew(&Config::default(), &wanted)?;
+    for post in &mut posts {
+        let named = (PLAYBOOK.to_owned(), playbook.display().to_string());
+        post.provider.template.environment.push(named);
+    }
+    Ok(posts)
+}
+
+/// What was seen, and what to try next.
+fn told(state: &State, folder: &Path, took: Duration) -> Reply {
+    let reached = state.board.goal.ready().is_some_and(|goal| goal.status == GoalStatus::Completed);
+    let (words, progress) = summary(state);
+    let columns = context.screen.columns();
+    let mut lines = vec![String::new()];
+    let words = wrap(&format!("{words} · {:.1} s", took.as_secs_f64()), columns);
+    lines.extend(words.iter().map(|line| paint(BOLD, line)));
+    for (id, record) in state.records() {
+        let words = wrap(&life(id, record), columns.saturating_sub(16).max(10));
+        lines.push(format!("  {id:<12}  {}", words.join(&format!("\n{}", " ".repeat(16)))));
+    }
+    let (liza, place) = (name_of_program(), folder.display());
+    let first = state.records().next().map_or("TASK".to_owned(), |(id, _)| id.to_string());
+    let next = [
+        (format!("cd {place}"), "everything is still there"),
+        (format!("{liza} status"), "how it stands"),
+        (format!("{liza} show {first}"), "one task's whole story"),
+        (format!("{liza} log"), "everything that happened, in order"),
+        ("git log --graph --oneline integration".to_owned(), "only approved work is here"),
+        ("less .liza/state.yaml".to_owned(), "the blackboard itself"),
+    ];
+    lines.push(String::new());
+    lines.push(paint(BOLD, "Try next"));
+    let width = next.iter().map(|(command, _)| command.chars().count()).max().unwrap_or(0);
+    let longest = next.iter().map(|(_, why)| why.len()).max().unwrap_or(0);
+    let between = if width + longest + 4 <= columns { "  " } else { "\n    " };
+    for (command, why) in &next {
+        lines.push(format!("  {}{between}{why}", paint(CYAN, &format!("{command:<width$}"))));
+    }
+    let own = format!("On your own repository: {liza} init \"GOAL\" --template, then {liza} run");
+    lines.extend(wrap(&own, columns));
+    let result =
+        json!({"folder": folder, "reached": reached, "progress": progress, "seconds": took.as_secs()});
+    let reply = Reply::new(lines.join("\n"), result).at(state.board.revision.0);
+    if reached { reply } else { reply.exit(Exit::Refused) }
+}
+
+/// A task's life in a few words.
+fn life(id: &TaskId, record: &TaskRecord) -> String {
+    let names = |name: EventName| record.history.iter().flatten().filter(|event| event.is(name)).count();
+    let mut words = Vec::new();
+    let times = [
+        (EventName::Rejected, "rejected"),
+        (EventName::Blocked, "blocked"),
+        (EventName::Handoff, "handed over"),
+        (EventName::IntegrationFailed, "conflict, repaired"),
+    ];
+    for (name, word) in times {
+        match names(name) {
+            0 => {}
+            1 => words.push(word.to_owned()),
+            number => words.push(format!("{word} {number} times")),
+        }
+    }
+    match (record.status, &record.superseded_by) {
+        (Some(Status::Superseded), Some(by)) => {
+            let by: Vec<String> = by.iter().map(ToString::to_string).collect();
+            words.push(format!("replaced by {}", by.join(" and ")));
+        }
+        (Some(Status::Merged), _) => {
+            let by = record.approved_by.map_or(String::new(), |by| format!(" (approved by {by})"));
+            words.push(format!("merged{by}"));
+        }
+        (Some(status), _) => {
+            // What it was and still is, is said once.
+            words.retain(|word| !word.eq_ignore_ascii_case(status.name()));
+            words.push(status.to_string());
+        }
+        (None, _) => words.push(format!("{id} is broken")),
+    }
+    words.join(", ")
+}
+
+/// What a person types to call this program: its name where that finds it, else its path.
+fn name_of_program() -> String {
+    let own = std::env::current_exe().and_then(|path| path.canonicalize()).ok();
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    let named = std::env::split_paths(&path).find_map(|folder| folder.join("liza").canonicalize().ok());
+    match own {
+        Some(own) if named.as_ref() != Some(&own) => own.display().to_string(),
+        Some(_) | None => "liza".to_owned(),
+    }
+}
+
+impl From<DemoError> for CommandError {
+    fn from(error: DemoError) -> Self {
+        let message = error.to_string();
+        match error {
+            DemoError::Git(error) => error.into(),
+            DemoError::NotEmpty(_) => {
+                Self::refused("exists", message).hint("--dir names an empty or new folder")
+            }
+            DemoError::Outside(_) => Self::refused("bad_playbook", message),
+            DemoError::Io { .. } => Self::refused("io", message),
+        }
+    }
+}

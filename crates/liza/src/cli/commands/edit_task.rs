@@ -1,0 +1,60 @@
+//! `liza edit-task`: the planner completes or corrects a task that nobody has begun.
+
+use liza_core::model::TaskId;
+use liza_core::protocol::{EditTask, TaskEdit};
+
+use crate::cli::context::Context;
+use crate::cli::ui::error::CommandError;
+use crate::cli::ui::input::{Tasks, Text};
+use crate::cli::ui::output::{Reply, word};
+
+/// Complete or correct a DRAFT or UNCLAIMED task.
+///
+/// What is not named stays as it is.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "Examples:
+  liza edit-task retry-orders --done \"create_order retries 3 times on 5xx\"
+  liza edit-task retry-orders --depends retry-core,auth --priority 1
+  liza edit-task retry-orders --depends \"\"")]
+pub(crate) struct Args {
+    /// Which task.
+    task: TaskId,
+    /// What to build.
+    #[arg(long, value_name = "TEXT", allow_hyphen_values = true)]
+    desc: Option<Text>,
+    /// How one sees that it is done.
+    #[arg(long, value_name = "TEXT", allow_hyphen_values = true)]
+    done: Option<Text>,
+    /// What belongs to it.
+    #[arg(long, value_name = "TEXT", allow_hyphen_values = true)]
+    scope: Option<Text>,
+    /// What it has to conform to.
+    #[arg(long, value_name = "REF")]
+    spec: Option<String>,
+    /// Tasks that must be MERGED first, all of them; "" for none.
+    #[arg(long, value_name = "ID,…")]
+    depends: Option<Tasks>,
+    /// 1 (highest) to 5 (lowest).
+    #[arg(long, value_name = "N", allow_negative_numbers = true)]
+    priority: Option<i64>,
+}
+
+/// Runs it.
+pub(crate) fn run(args: Args, context: &Context) -> Result<Reply, CommandError> {
+    let task = args.task;
+    let edit = TaskEdit {
+        description: Text::read_some(args.desc, context)?,
+        spec_ref: args.spec,
+        done_when: Text::read_some(args.done, context)?,
+        scope: Text::read_some(args.scope, context)?,
+        priority: args.priority,
+        depends_on: args.depends.map(|tasks| tasks.0),
+    };
+    let name = task.clone();
+    context.run(EditTask { task, edit }, |reply| {
+        match word(reply, "status").as_str() {
+            "DRAFT" => format!("{name} is changed; liza finalize {name} makes it claimable"),
+            status => format!("{name} is changed; it is {status}"),
+        }
+    })
+}

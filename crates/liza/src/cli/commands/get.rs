@@ -1,0 +1,55 @@
+//! `liza get`: what a path names on the blackboard.
+
+use liza_core::model::Value;
+use serde_json::json;
+
+use crate::cli::context::Context;
+use crate::cli::ui::error::CommandError;
+use crate::cli::ui::output::Reply;
+
+/// Print what a path names on the blackboard.
+///
+/// A path has keys, [n], [], select(.key == "value") and "quoted keys", like yq. One line per match; lists and maps
+/// are printed as YAML.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "Examples:
+  liza get .goal.description
+  liza get '.tasks[].id'
+  liza get '.tasks[] | select(.id == \"retry-orders\") | .status'")]
+pub(crate) struct Args {
+    /// The path; everything when absent.
+    #[arg(default_value = ".")]
+    path: String,
+}
+
+/// Runs it.
+pub(crate) fn run(args: &Args, context: &Context) -> Result<Reply, CommandError> {
+    let found = context.project()?.store().read_path(&args.path)?;
+    if found.is_empty() {
+        let message = format!("{} names nothing on the blackboard", args.path);
+        return Err(CommandError::refused("nothing_there", message).hint("liza get . shows everything"));
+    }
+    // One match of a path that can match but one is the value itself; any other answer is a list.
+    let many = args.path.contains("[]");
+    let text: Vec<String> = found.iter().map(shown).collect();
+    let result = match (&found[..], many) {
+        ([one], false) => json!(one),
+        (all, _) => json!(all),
+    };
+    Ok(Reply::new(text.join("\n"), result))
+}
+
+/// Scalars bare, for scripts; everything else as YAML.
+fn shown(value: &Value) -> String {
+    match value {
+        Value::Map(fields) => liza_store::yaml::document(fields).trim_end().to_owned(),
+        Value::List(items) if items.is_empty() => "[]".to_owned(),
+        Value::List(items) => {
+            let items: Vec<String> = items.iter().map(|item| liza_store::yaml::item(item, 0)).collect();
+            items.join("\n")
+        }
+        Value::Null | Value::Bool(_) | Value::Int(_) | Value::Float(_) | Value::Text(_) | Value::Time(_) => {
+            value.to_string()
+        }
+    }
+}

@@ -1,0 +1,116 @@
+//! `liza goal`: what the human wants, and whether it is reached.
+
+use clap::Subcommand;
+use liza_core::model::{Goal, Section};
+use liza_core::protocol::{AbortGoal, CompleteGoal, NewGoal};
+use serde_json::json;
+
+use crate::cli::context::Context;
+use crate::cli::ui::error::CommandError;
+use crate::cli::ui::input::Text;
+use crate::cli::ui::output::{Reply, to_json, word};
+use crate::cli::spec_path;
+use super::update_sprint_metrics::recount;
+
+/// Show the goal, end it, or state a new one.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "Examples:
+  liza goal
+  liza goal complete
+  liza goal new \"Make the API idempotent\" --spec specs/idempotency.md")]
+pub(crate) struct Args {
+    #[command(subcommand)]
+    verb: Option<Verb>,
+}
+
+#[derive(Debug, Subcommand)]
+enum Verb {
+    /// Show the goal and how the work has stood to it.
+    Show,
+    /// Say that the goal is reached; no task may be open.
+    Complete,
+    /// Give the goal up and stop every agent, for good.
+    Abort,
+    /// State the next goal; tasks and sprint of the last one go to the archive.
+    New(New),
+}
+
+#[derive(Debug, clap::Args)]
+struct New {
+    /// What is wanted.
+    #[arg(allow_hyphen_values = true)]
+    goal: Text,
+    /// The vision document; that of the last goal when absent.
+    #[arg(long, value_name = "PATH")]
+    spec: Option<String>,
+}
+
+/// Runs it.
+pub(crate) fn run(args: Args, context: &Context) -> Result<Reply, CommandError> {
+    match args.verb.unwrap_or(Verb::Show) {
+        Verb::Show => show(context),
+        Verb::Complete => complete(context),
+        Verb::Abort => context.run(AbortGoal, |_| {
+            "the goal is ABORTED: every agent stops now; liza goal new \"GOAL\" starts over".into()
+        }),
+        Verb::New(new) => state_anew(new, context),
+    }
+}
+
+fn complete(context: &Context) -> Result<Reply, CommandError> {
+    let project = context.project()?;
+    let reply = context.run_in(&project, CompleteGoal, |_| {
+        "the goal is COMPLETED; merging the integration branch is yours, liza goal new \"GOAL\" goes on"
+            .into()
+    })?;
+    // The sprint ended with it: these are its last figures. They can be counted again at any time.
+    let _ = recount(&project, context);
+    Ok(reply)
+}
+
+fn state_anew(new: New, context: &Context) -> Result<Reply, CommandError> {
+    context.human_only("goal new")?;
+    let project = context.project()?;
+    let spec_ref = new.spec.map(|spec| spec_path::within(project.root(), &spec)).transpose()?;
+    if let Some(missing) = spec_ref.as_ref().filter(|spec| !spec_path::exists(project.root(), spec)) {
+        return Err(spec_path::missing(missing));
+    }
+    let command = NewGoal { description: new.goal.read(context)?, spec_ref };
+    // The last figures go to the archive with the sprint, unless the caller wants nothing written but this.
+    if context.if_revision.is_none() {
+        recount(&project, context)?;
+    }
+    let done = context.execute(&project, command)?;
+    let halt = project.halt();
+    let standing = [(halt.abort, "ABORT"), (halt.checkpoint, "CHECKPOINT"), (halt.pause, "PAUSE")];
+    let standing: Vec<&str> = standing.iter().filter(|(stands, _)| *stands).map(|(_, file)| *file).collect();
+    let next = match standing.first() {
+        // Otherwise a new goal would wait in silence.
+        Some(file) => format!("{file} still stands: liza resume lets the planner begin"),
+        None => "the planner is next".to_owned(),
+    };
+    let mut result = to_json(&done.reply);
+    result["standing"] = json!(standing);
+    Ok(Reply::new(format!("{} is stated; {next}", word(&done.reply, "goal")), result).at(done.revision))
+}
+
+fn show(context: &Context) -> Result<Reply, CommandError> {
+    let state = context.project()?.store().snapshot()?;
+    let goal = state.board.goal.get(Section::Goal)?;
+    let history = &state.journal.alignment_history;
+    let mut lines = vec![format!("{}  {}  {}", goal.id, goal.status, said(goal))];
+    lines.extend(goal.spec_ref.iter().map(|spec| format!("spec  {spec}")));
+    for entry in history {
+        let text = entry.summary.trim().replace('\n', "\n  ");
+        lines.push(format!("\n{}  {}\n  {text}", entry.timestamp, entry.event));
+    }
+    let result = json!({"goal": goal, "alignment_history": history});
+    Ok(Reply::new(lines.join("\n"), result).at(state.board.revision.0))
+}
+
+fn said(goal: &Goal) -> &str {
+    match goal.description.trim() {
+        "" => "(not stated yet: liza goal new \"GOAL\")",
+        text => text,
+    }
+}

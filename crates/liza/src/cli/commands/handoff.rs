@@ -1,0 +1,77 @@
+//! `liza handoff`: a session whose context is used up leaves its knowledge to the next.
+
+use liza_core::model::{Role, TaskId};
+use liza_core::protocol::{HandoffNotes, WriteHandoff};
+
+use crate::git::Untracked;
+use crate::project::Project;
+
+use crate::cli::context::Context;
+use crate::cli::ui::error::CommandError;
+use crate::cli::ui::input::Text;
+use crate::cli::ui::output::Reply;
+
+/// Leave what you know to the next session, then stop with exit code 42.
+///
+/// Commit first: a coder's worktree has to be clean.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "Example:
+  liza handoff retry-orders --summary \"decorator done, tests red\" --next-action \"parse Retry-After\" \\
+    --file src/orders.rs --next-step \"add the integration test\"")]
+pub(crate) struct Args {
+    /// Which task.
+    task: TaskId,
+    /// Where it stands, in one phrase.
+    #[arg(long, value_name = "TEXT", allow_hyphen_values = true)]
+    summary: Text,
+    /// What to do first, in one phrase.
+    #[arg(long, value_name = "TEXT", allow_hyphen_values = true)]
+    next_action: Text,
+    /// How you were doing it.
+    #[arg(long, value_name = "TEXT", allow_hyphen_values = true)]
+    approach: Option<Text>,
+    /// What is in the way.
+    #[arg(long, value_name = "TEXT", allow_hyphen_values = true)]
+    blockers: Option<Text>,
+    /// What you have touched; may be repeated.
+    #[arg(long = "file", value_name = "PATH", allow_hyphen_values = true)]
+    files: Vec<Text>,
+    /// What is left to do; may be repeated.
+    #[arg(long = "next-step", value_name = "TEXT", allow_hyphen_values = true)]
+    next_steps: Vec<Text>,
+    /// How full your context is, if you know.
+    #[arg(long, value_name = "PERCENT", value_parser = clap::value_parser!(u32).range(0..=100))]
+    context: Option<u32>,
+}
+
+/// Runs it.
+pub(crate) fn run(args: Args, context: &Context) -> Result<Reply, CommandError> {
+    let notes = HandoffNotes {
+        summary: args.summary.read(context)?,
+        next_action: args.next_action.read(context)?,
+        approach: Text::read_some(args.approach, context)?,
+        blockers: Text::read_some(args.blockers, context)?,
+        files_modified: Text::read_all(args.files, context)?,
+        next_steps: Text::read_all(args.next_steps, context)?,
+        context_percent: args.context,
+    };
+    let task = args.task;
+    let project = context.project()?;
+    let coder = context.actor()?.agent().is_some_and(|agent| agent.role() == Role::Coder);
+    let dirty = if coder { uncommitted(&project, &task)? } else { Vec::new() };
+    let name = task.clone();
+    context.run_in(&project, WriteHandoff { task, notes, dirty }, |_| {
+        format!("the next session on {name} will read your notes; stop now with exit code 42")
+    })
+}
+
+/// What is not committed in the task's worktree; a worktree that is gone is for the rules to judge.
+fn uncommitted(project: &Project, task: &TaskId) -> Result<Vec<String>, CommandError> {
+    let repo = project.repo()?;
+    let tree = repo.worktree_path(task);
+    if !tree.is_dir() {
+        return Ok(Vec::new());
+    }
+    let status = repo.status(&tree, Untracked::Show)?;
+    Ok(status.changes.iter().map(|change| change.path().display().to_string()).collect())
+}

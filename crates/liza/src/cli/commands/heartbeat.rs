@@ -1,0 +1,31 @@
+//! `liza heartbeat`: an agent is alive.
+
+use liza_core::model::{AgentId, Seconds};
+use liza_core::protocol::Heartbeat;
+
+use crate::cli::context::Context;
+use crate::cli::ui::error::CommandError;
+use crate::cli::ui::output::{Reply, word};
+
+/// Renew the lease of an agent and of what it has claimed.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "Examples:
+  liza heartbeat coder-1
+  liza heartbeat coder-1 --for 1800    # before a long test run")]
+pub(crate) struct Args {
+    /// Who.
+    agent: AgentId,
+    /// For how long; the usual time when absent, a day at most.
+    #[arg(long = "for", value_name = "SECONDS", value_parser = clap::value_parser!(u64).range(1..=86_400))]
+    length: Option<u64>,
+}
+
+/// Runs it.
+pub(crate) fn run(args: &Args, context: &Context) -> Result<Reply, CommandError> {
+    let agent = args.agent;
+    let actor = context.actor()?;
+    let generation = actor.generation().filter(|_| actor.agent() == Some(agent));
+    let command =
+        Heartbeat { agents: vec![(agent, generation)], length: args.length.map(Seconds) };
+    context.run(command, |reply| format!("{agent} has until {}", word(reply, "lease_expires")))
+}

@@ -1,0 +1,219 @@
+//! `liza lock`: the blackboard as text, for what no command does.
+//!
+//! Everything here runs under the lock and is validated before it counts.
+
+use std::ffi::OsString;
+use std::io;
+use std::os::fd::AsFd as _;
+use std::process::{Command, Stdio};
+
+use liza_core::model::{LogAction, LogEntry};
+use liza_core::protocol::manual_edit::ManualEdit;
+use liza_core::text::one_line;
+use liza_store::{Guard, HELD_ENV, StoreError, Typing};
+use serde_json::json;
+
+use crate::project::{Project, now};
+
+use crate::cli::context::Context;
+use crate::cli::ui::error::CommandError;
+use crate::cli::ui::exit_code::Exit;
+use crate::cli::ui::input::Text;
+use crate::cli::ui::output::Reply;
+
+/// Read or change the blackboard itself, under its lock.
+///
+/// What is changed is validated before it counts. People may change anything that is valid; agents may set fields that
+/// liza does not know, and the description of their own task. Everything else has a command.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "Examples:
+  liza lock read
+  liza lock write .config.max_review_cycles 3
+  liza lock write '.tasks[] | select(.id == \"task-3\") | .labels' '[api, urgent]' --yaml
+  liza lock modify \"yq -i '.config.lease_duration = 600' .liza/state.yaml\"")]
+pub(crate) struct Args {
+    #[command(subcommand)]
+    verb: Verb,
+}
+
+#[derive(Debug, clap::Subcommand)]
+enum Verb {
+    /// Print the blackboard as it is.
+    Read,
+    /// Set what a path names: keys, [n], [], select(.key == "value"), "quoted keys".
+    Write {
+        /// The path.
+        path: String,
+        /// The value; a known field takes its own type, an unknown one a text. `-` reads standard input.
+        #[arg(allow_hyphen_values = true)]
+        value: Text,
+        /// Read the value as YAML.
+        #[arg(long)]
+        yaml: bool,
+    },
+    /// Run a command that changes .liza/state.yaml while the lock is held; what it leaves is validated.
+    ///
+    /// One argument is run by `sh -c`, several are run as they are. The command runs in the project's root, and
+    /// LIZA_STATE names the file.
+    Modify {
+        /// The command.
+        #[arg(required = true, trailing_var_arg = true, allow_hyphen_values = true, value_name = "CMD")]
+        command: Vec<String>,
+    },
+}
+
+/// Runs it.
+pub(crate) fn run(args: Args, context: &Context) -> Result<Reply, CommandError> {
+    match args.verb {
+        Verb::Read => read(context),
+        Verb::Write { path, value, yaml } => write(&path, value, yaml, context),
+        Verb::Modify { command } => modify(&command, context),
+    }
+}
+
+fn read(context: &Context) -> Result<Reply, CommandError> {
+    let project = context.project()?;
+    let text = project.store().text()?;
+    let result = match context.screen.json {
+        true => json!(project.store().read_path(".")?.first()),
+        false => serde_json::Value::Null,
+    };
+    Ok(Reply::new(text, result))
+}
+
+fn write(path: &str, value: Text, yaml: bool, context: &Context) -> Result<Reply, CommandError> {
+    let value = value.read(context)?;
+    let project = context.project()?;
+    let guard = held(&project, context, "lock write")?;
+    let typing = if yaml { Typing::Yaml } else { Typing::BySchema };
+    let log = entry(context, &format!("lock write {path} {value}"))?;
+    let revision = guard.set(path, &value, typing, &log, now()).map_err(unusable)?;
+    Ok(Reply::new(format!("{path} is set"), json!({"path": path})).at(revision.0))
+}
+
+fn modify(command: &[String], context: &Context) -> Result<Reply, CommandError> {
+    let project = context.project()?;
+    let mut guard = held(&project, context, "lock modify")?;
+    let before = guard.text();
+    let log = entry(context, &format!("lock modify {}", command.join(" ")))?;
+    guard.begin()?;
+    let ended = run_inside(command, &project, context.screen.json);
+    match ended {
+        Ok(status) if status.success() => {}
+        Ok(status) => {
+            guard.undo()?;
+            let message = format!("the command failed ({status}); the blackboard is as it was");
+            let failed = CommandError::refused("command_failed", message);
+            return Err(failed.with("status", json!(status.code())));
+        }
+        Err(error) => {
+            guard.undo()?;
+            let message = format!("cannot run {}: {error}", command.first().map_or("", String::as_str));
+            let exit = if error.kind() == io::ErrorKind::NotFound { Exit::Missing } else { Exit::Refused };
+            return Err(CommandError::refused("no_program", message).exit(exit));
+        }
+    }
+    if before.is_ok_and(|before| project.store().text().is_ok_and(|after| before == after)) {
+        guard.undo()?;
+        return Ok(Reply::new("nothing was changed", json!({"changed": false})));
+    }
+    let revision = guard.finish(&log, now()).map_err(unusable)?;
+    Ok(Reply::new("the change is valid and stands", json!({"changed": true})).at(revision.0))
+}
+
+/// Runs the command in the project's root. A liza inside it knows that the lock is held, and does not wait for it.
+fn run_inside(
+    command: &[String],
+    project: &Project,
+    quiet_out: bool,
+) -> io::Result<std::process::ExitStatus> {
+    let mut child = match command {
+        [line] => {
+            let mut shell = Command::new("sh");
+            shell.args(["-c", line]);
+            shell
+        }
+        [program, arguments @ ..] => {
+            let mut child = Command::new(program);
+            child.args(arguments);
+            child
+        }
+        [] => return Err(io::ErrorKind::InvalidInput.into()),
+    };
+    if quiet_out {
+        // Standard output belongs to the one JSON object.
+        child.stdout(Stdio::from(io::stderr().as_fd().try_clone_to_owned()?));
+    }
+    child
+        .current_dir(project.root())
+        .env(HELD_ENV, project.folder())
+        .env("LIZA_STATE", project.folder().join("state.yaml"))
+        .status()
+}
+
+/// A text that cannot be read as a blackboard is the caller's, not the blackboard's: that one stands as it was.
+pub(crate) fn unusable(error: StoreError) -> CommandError {
+    let broken = matches!(error, StoreError::Broken(_));
+    let told = CommandError::from(error);
+    if !broken {
+        return told;
+    }
+    CommandError::refused("invalid", told.message).hint("the blackboard is as it was")
+}
+
+/// `lock modify 'a line for the shell' --json`: what follows a line for the shell is not part of it, so options that
+/// everything takes are put where the parser looks for them.
+pub(crate) fn options_first(mut arguments: Vec<OsString>) -> Vec<OsString> {
+    let Some(at) = arguments.windows(2).position(|pair| pair[0] == "lock" && pair[1] == "modify") else {
+        return arguments;
+    };
+    let line = arguments.get(at + 2).map(|line| line.to_string_lossy().contains(char::is_whitespace));
+    let options = arguments.get(at + 3..).unwrap_or_default();
+    let known = options.iter().all(|option| ["--json", "--quiet", "-q"].iter().any(|known| option == known));
+    if line == Some(true) && known {
+        let options = arguments.split_off(at + 3);
+        arguments.splice(at..at, options);
+    }
+    arguments
+}
+
+/// The lock, held to what the caller may do.
+pub(crate) fn held<'p>(
+    project: &'p Project,
+    context: &Context,
+    verb: &'static str,
+) -> Result<Guard<'p>, CommandError> {
+    let (actor, halt, if_revision) = (context.actor()?, project.halt(), context.if_revision);
+    let guard = project.store().lock()?.held_to(ManualEdit { actor, now: now(), halt, if_revision, verb });
+    context.tell_notices(guard.notices());
+    Ok(guard)
+}
+
+/// What the log says about a change by hand.
+pub(crate) fn entry(context: &Context, detail: &str) -> Result<LogEntry, CommandError> {
+    Ok(LogEntry {
+        timestamp: now(),
+        agent: context.actor()?.to_string(),
+        action: LogAction::Edit.name().to_owned(),
+        task: None,
+        detail: one_line(detail, 200),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn options_after_a_line_for_the_shell_are_options() {
+        let line = |words: &[&str]| options_first(words.iter().map(OsString::from).collect());
+        assert_eq!(
+            line(&["liza", "lock", "modify", "a b", "--json"]),
+            ["liza", "--json", "lock", "modify", "a b"]
+        );
+        for own in [&["liza", "lock", "modify", "grep", "-q"][..], &["liza", "lock", "modify", "a b", "-x"]] {
+            assert_eq!(line(own), own);
+        }
+        assert_eq!(line(&["liza", "lock", "modify"]), ["liza", "lock", "modify"]);
+    }
+}

@@ -1,0 +1,142 @@
+//! `liza log`: what happened, a line each; with -f also what happens.
+
+use std::time::Duration;
+
+use liza_core::model::{AgentId, TaskId};
+use liza_store::Logged;
+use serde_json::json;
+
+use crate::project::Project;
+
+use crate::cli::context::Context;
+use crate::cli::ui::error::CommandError;
+use crate::cli::ui::layout::{BOLD, CYAN, DIM, GREEN, RED, YELLOW, columns, cut, one_line, pad, paint, wrap};
+use crate::cli::ui::output::Reply;
+
+/// Read what happened, a line each.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "Examples:
+  liza log -n 20
+  liza log -f --agent coder-1
+  liza log --task retry-orders --json")]
+pub(crate) struct Args {
+    /// Go on with what is added, until stopped.
+    #[arg(long, short)]
+    follow: bool,
+    /// Only what is about this task.
+    #[arg(long, value_name = "TASK")]
+    task: Option<TaskId>,
+    /// Only what this agent did: an agent's ID, human or system.
+    #[arg(long, value_name = "AGENT")]
+    agent: Option<String>,
+    /// Only the last N entries.
+    #[arg(long, short = 'n', value_name = "N")]
+    last: Option<usize>,
+}
+
+/// How long to wait before looking without having been told: file events are not to be had everywhere.
+const POLL: Duration = Duration::from_secs(2);
+
+/// Runs it.
+pub(crate) fn run(args: &Args, context: &Context) -> Result<Reply, CommandError> {
+    check_agent(args.agent.as_deref())?;
+    let project = context.project()?;
+    // Watched before the first look, so that nothing falls between the two.
+    let watch = if args.follow { project.store().watch_log().ok() } else { None };
+    let mut book = project.store().logbook();
+    let mut entries = wanted(args, book.read_on()?);
+    if let Some(last) = args.last {
+        entries.drain(..entries.len().saturating_sub(last));
+    }
+    if !args.follow {
+        let lines: Vec<String> = entries.iter().flat_map(|entry| lines(entry, context.screen.columns())).collect();
+        let text = if lines.is_empty() { "nothing has happened yet".to_owned() } else { lines.join("\n") };
+        return Ok(Reply::new(text, json!(entries)));
+    }
+    while tell(&entries, context) {
+        match &watch {
+            Some(watch) => drop(watch.wait(POLL)),
+            None => std::thread::sleep(POLL),
+        }
+        entries = wanted(args, book.read_on()?);
+        if gone(&project) {
+            break;
+        }
+    }
+    Ok(Reply::already_written())
+}
+
+fn gone(project: &Project) -> bool {
+    !project.folder().exists()
+}
+
+fn check_agent(agent: Option<&str>) -> Result<(), CommandError> {
+    match agent {
+        None | Some("human" | "system") => Ok(()),
+        Some(id) => id.parse::<AgentId>().map(|_| ()).map_err(CommandError::from),
+    }
+}
+
+fn wanted(args: &Args, entries: Vec<Logged>) -> Vec<Logged> {
+    let about = |entry: &Logged| match &args.task {
+        // A write that changed several tasks names them in its detail.
+        Some(task) => {
+            let mut words = entry.detail.split(|c: char| !(c.is_alphanumeric() || c == '-'));
+            entry.task.as_deref() == Some(task.as_str()) || words.any(|word| word == task.as_str())
+        }
+        None => true,
+    };
+    let by = |entry: &Logged| args.agent.as_ref().is_none_or(|agent| entry.agent == *agent);
+    entries.into_iter().filter(|entry| about(entry) && by(entry)).collect()
+}
+
+/// Prints entries; false when nobody listens any more.
+fn tell(entries: &[Logged], context: &Context) -> bool {
+    let columns = context.screen.columns();
+    let shown = |entry: &Logged| match context.screen.json {
+        true => json!(entry).to_string(),
+        false => lines(entry, columns).join("\n"),
+    };
+    let text: Vec<String> = entries.iter().map(shown).collect();
+    context.screen.stream(&text.join("\n"))
+}
+
+/// One entry: when and who at the left; what, on which task and the detail beside it or, where there is little room,
+/// below.
+fn lines(entry: &Logged, columns: usize) -> Vec<String> {
+    let time = entry.timestamp.to_string();
+    let when = time.get(5..16).unwrap_or(&time).replace('T', " ");
+    let who = pad(&cut(&entry.agent, 15), 15);
+    let action = one_line(&entry.action);
+    let task = entry.task.as_deref().map(|task| format!("{} ", one_line(task))).unwrap_or_default();
+    let text = format!("{action} {task}{}", one_line(&entry.detail));
+    let (left, first) = match columns {
+        0..70 => (2, vec![format!("{}  {}", paint(DIM, &when), who.trim_end())]),
+        _ => (when.len() + 2 + 15 + 2, Vec::new()),
+    };
+    let wrapped = wrap(&text, columns.saturating_sub(left).max(10));
+    let mut lines = first;
+    for (n, line) in wrapped.into_iter().enumerate() {
+        let beside =
+            if n == 0 && left > 2 { format!("{}  {who}  ", paint(DIM, &when)) } else { " ".repeat(left) };
+        let line = if n == 0 { coloured(&line, &action, task.trim_end()) } else { line };
+        lines.push(format!("{beside}{line}"));
+    }
+    lines
+}
+
+/// The first line with the action and the task made out.
+fn coloured(line: &str, action: &str, task: &str) -> String {
+    let style = match action {
+        "merged" | "approved" | "sprint_completed" => GREEN,
+        "rejected" | "blocked" | "checkpoint" | "paused" | "claim_failed" => YELLOW,
+        "integration_failed" | "circuit_breaker" | "aborted" => RED,
+        _ => BOLD,
+    };
+    let Some(rest) = line.strip_prefix(action) else { return line.to_owned() };
+    let named = rest.strip_prefix(' ').and_then(|rest| rest.strip_prefix(task)).filter(|_| !task.is_empty());
+    match named {
+        Some(rest) => format!("{} {}{rest}", paint(style, action), paint(CYAN, task)),
+        None => format!("{}{rest}", paint(style, action)),
+    }
+}

@@ -1,0 +1,52 @@
+//! `liza pre-check`: the coder says what it is about to do.
+
+use liza_core::model::TaskId;
+use liza_core::protocol::{Intent, PreCheck};
+
+use crate::cli::context::Context;
+use crate::cli::ui::error::CommandError;
+use crate::cli::ui::input::Text;
+use crate::cli::ui::output::Reply;
+
+/// Say what you are about to do, before you do it.
+///
+/// The code reviewer compares it with the result.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "Example:
+  liza pre-check retry-orders --intent \"wrap create_order in the retry helper\" \\
+    --validation \"cargo test retry\" --assumption \"5xx is safe to repeat\" --file src/orders.rs")]
+pub(crate) struct Args {
+    /// Which task.
+    task: TaskId,
+    /// What you are going to do.
+    #[arg(long, value_name = "TEXT", allow_hyphen_values = true)]
+    intent: Text,
+    /// The command that will show that it works.
+    #[arg(long, value_name = "TEXT", allow_hyphen_values = true)]
+    validation: Text,
+    /// What you take for granted; may be repeated.
+    #[arg(long = "assumption", value_name = "TEXT", allow_hyphen_values = true)]
+    assumptions: Vec<Text>,
+    /// What could go wrong; may be repeated.
+    #[arg(long = "risk", value_name = "TEXT", allow_hyphen_values = true)]
+    risks: Vec<Text>,
+    /// What you will touch; may be repeated.
+    #[arg(long = "file", value_name = "PATH", allow_hyphen_values = true)]
+    files: Vec<Text>,
+}
+
+/// Runs it.
+pub(crate) fn run(args: Args, context: &Context) -> Result<Reply, CommandError> {
+    let intent = Intent {
+        intent: args.intent.read(context)?,
+        validation: args.validation.read(context)?,
+        assumptions: Text::read_all(args.assumptions, context)?,
+        risks: Text::read_all(args.risks, context)?,
+        files: Text::read_all(args.files, context)?,
+    };
+    let name = args.task.clone();
+    let command = PreCheck { task: args.task, intent };
+    context.run(command, |_| {
+        format!("noted in the history of {name}; go on, then: liza submit-for-review {name} COMMIT")
+    })
+}

@@ -1,0 +1,67 @@
+//! `liza retro`: looks back on the sprint.
+
+use std::path::PathBuf;
+
+use liza_core::model::Section;
+use liza_core::protocol::WriteRetro;
+use serde_json::json;
+
+use crate::project::{Project, now};
+use crate::report::{masker, retro};
+
+use crate::cli::context::Context;
+use crate::cli::ui::error::CommandError;
+use crate::cli::ui::input::read_file;
+use crate::cli::ui::output::Reply;
+use super::update_sprint_metrics::recount;
+
+/// Look back on the sprint: a page filled from what happened.
+///
+/// Printed, it is a beginning; your own words are worth more. `sprint new` takes what was kept to the archive.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "Examples:
+  liza retro
+  liza retro --write
+  liza retro > retro.md && $EDITOR retro.md && liza retro --file retro.md")]
+pub(crate) struct Args {
+    /// Keep the page in the sprint.
+    #[arg(long)]
+    write: bool,
+    /// Keep this text instead; - reads standard input.
+    #[arg(long, value_name = "FILE")]
+    file: Option<PathBuf>,
+    /// Replace words that somebody has written.
+    #[arg(long, requires = "write", conflicts_with = "file")]
+    force: bool,
+}
+
+/// Runs it.
+pub(crate) fn run(args: &Args, context: &Context) -> Result<Reply, CommandError> {
+    let project = context.project()?;
+    let state = project.store().snapshot()?;
+    let sprint = state.board.sprint.get(Section::Sprint)?;
+    if let Some(file) = &args.file {
+        return keep(&project, context, &sprint.id, &read_file(&context.directory, file, "--file")?);
+    }
+    let page = retro::render(&state, retro::previous(&project, sprint).as_ref(), &masker(), now());
+    let page = page.trim_end().to_owned();
+    if !args.write {
+        let result = json!({"sprint": sprint.id, "text": page, "written": false});
+        return Ok(Reply::new(page, result).at(state.board.revision.0));
+    }
+    let own = |text: &&String| !text.trim().is_empty() && !text.contains(retro::FILLED);
+    if sprint.retrospective.as_ref().filter(own).is_some() && !args.force {
+        let message = format!("{} has a retrospective that somebody wrote", sprint.id);
+        let hint = "liza sprint show prints it; liza retro --write --force replaces it";
+        return Err(CommandError::refused("retrospective_exists", message).hint(hint));
+    }
+    keep(&project, context, &sprint.id, &page)
+}
+
+fn keep(project: &Project, context: &Context, sprint: &str, text: &str) -> Result<Reply, CommandError> {
+    let done = context.execute(project, WriteRetro { text: text.to_owned() })?;
+    // The figures that the page shows are those that are kept; they can be counted again at any time.
+    let _ = recount(project, context);
+    let told = format!("the retrospective of {sprint} is kept; liza sprint show prints it");
+    Ok(Reply::new(told, json!({"sprint": sprint, "text": text, "written": true})).at(done.revision))
+}

@@ -1,0 +1,230 @@
+//! `liza run`: the whole team and the watcher in one process and one terminal.
+
+use std::fs;
+use std::io::ErrorKind;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use liza_core::model::{Actor, GoalStatus, Seconds, State};
+use liza_core::watch::view::Progress;
+use serde_json::json;
+
+use crate::contracts::VISION;
+use crate::project::Project;
+use crate::run::{Onlooker, OnlyRun, Wanted, crew, progress_line};
+use crate::supervisor::{Attendant, Attended, Farewell, Options, Post, Weight, run as supervise};
+use crate::watch::{Options as Watching, WatchError, Watcher};
+
+use super::agent::{endings, own_program};
+use crate::cli::context::Context;
+use crate::cli::ui::error::CommandError;
+use crate::cli::ui::output::{Color, Reply};
+use crate::cli::spec_path;
+use crate::cli::ui::event_printer::EventPrinter;
+
+/// Run the whole team: a planner, coders, code reviewers and the watcher
+///
+/// Ends when the goal is reached. Ctrl-C stops the sessions in order, a second one ends them at
+/// once; claims are kept and resumed by the next run. How many agents, and which program for whom,
+/// can be kept in the config:
+///
+///   config:
+///     roles:
+///       coder: {provider: codex, count: 4}
+#[derive(Debug, clap::Args)]
+#[command(
+    verbatim_doc_comment,
+    after_help = "Examples:
+  liza run
+  liza run --coders 4 --reviewers 2
+  liza run --cli codex --reviewer-cli claude
+  liza run --cli rehearsal    # needs no model and no key"
+)]
+pub(crate) struct Args {
+    /// How many coders; config.roles.coder.count or 2 when absent.
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(0..=200))]
+    coders: Option<u32>,
+    /// How many code reviewers; config.roles.code_reviewer.count or 1 when absent.
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(0..=200))]
+    reviewers: Option<u32>,
+    /// The agent program: claude, codex, gemini, mistral, opencode, goose, rehearsal, or one from config.providers.
+    #[arg(long = "cli", value_name = "NAME")]
+    provider: Option<String>,
+    /// Another one for the planner.
+    #[arg(long = "planner-cli", value_name = "NAME")]
+    planner_provider: Option<String>,
+    /// Another one for the coders.
+    #[arg(long = "coder-cli", value_name = "NAME")]
+    coder_provider: Option<String>,
+    /// Another one for the code reviewers.
+    #[arg(long = "reviewer-cli", value_name = "NAME")]
+    reviewer_provider: Option<String>,
+    /// Have the circuit breaker look at every new anomaly.
+    #[arg(long)]
+    analyze: bool,
+    /// Lines only: no colour, no progress line.
+    #[arg(long)]
+    plain: bool,
+    /// Tell every step of every supervisor.
+    #[arg(long, short)]
+    verbose: bool,
+}
+
+/// Runs it.
+pub(crate) fn run(args: Args, context: &Context) -> Result<Reply, CommandError> {
+    if let Actor::Agent(agent, _) = context.actor()? {
+        let message = format!("{agent}'s session cannot run a team");
+        return Err(CommandError::refused("not_permitted", message));
+    }
+    let project = context.project()?;
+    let state = project.store().snapshot()?;
+    if let Some(over) = decided(&state) {
+        return Ok(over);
+    }
+    let mut screen = context.screen;
+    if args.plain {
+        screen.color = Color::Never;
+    }
+    let least = if args.verbose { Weight::Detail } else { Weight::News };
+    let teller = EventPrinter::new(screen, least);
+    let teller = if args.plain { teller } else { teller.with_progress() };
+    let wanted = Wanted {
+        coders: args.coders,
+        reviewers: args.reviewers,
+        provider: args.provider,
+        planner_provider: args.planner_provider,
+        coder_provider: args.coder_provider,
+        reviewer_provider: args.reviewer_provider,
+    };
+    let config = state.board.config.ready().cloned().unwrap_or_default();
+    let posts = crew(&config, &wanted)?;
+    if let Some(warning) = unready(&project, &state) {
+        context.screen.note(&format!("liza: {warning}"));
+    }
+    let watching = Watching { analyze: args.analyze, ..Watching::default() };
+    let farewells = work(&project, posts, &Arc::new(teller), watching, None)?;
+    let after = project.store().snapshot()?;
+    let (ended, exit) = endings(&farewells)?;
+    let (mut words, progress) = summary(&after);
+    words.push_str(to_go_on(&after));
+    Ok(Reply::new(words, json!({"ended": ended, "progress": progress}))
+        .at(after.board.revision.0)
+        .exit(exit))
+}
+
+/// A goal that is decided needs no team.
+fn decided(state: &State) -> Option<Reply> {
+    let goal = state.board.goal.ready().filter(|goal| goal.status != GoalStatus::InProgress)?;
+    let text =
+        format!("{} is {}: there is nothing to do\nnext: liza goal new \"GOAL\"", goal.id, goal.status);
+    Some(Reply::new(text, json!({"ended": [], "goal": goal.status})).at(state.board.revision.0))
+}
+
+/// Why the planner will not find what it plans from: a vision that nobody has written yet.
+fn unready(project: &Project, state: &State) -> Option<String> {
+    let spec = state.board.goal.ready()?.spec_ref.as_deref()?;
+    let said = match fs::read_to_string(project.root().join(spec_path::file_of(spec))) {
+        Ok(text) if text == VISION => "is still the template: fill it in, or the planner plans from brackets",
+        Err(error) if error.kind() == ErrorKind::NotFound => {
+            "is not there: the planner has nothing but the goal"
+        }
+        Ok(_) | Err(_) => return None,
+    };
+    Some(format!("{spec} {said}"))
+}
+
+/// What a team that ended before its goal leaves to say.
+fn to_go_on(state: &State) -> &'static str {
+    match state.board.goal.ready().map(|goal| goal.status) {
+        Some(GoalStatus::InProgress) => {
+            "\nliza run goes on where it stopped; liza status shows where that is"
+        }
+        Some(GoalStatus::Aborted) => "\nliza goal new \"GOAL\" starts over; nothing was deleted",
+        Some(GoalStatus::Completed) => {
+            "\nmerging the integration branch is yours; liza goal new \"GOAL\" goes on"
+        }
+        None => "",
+    }
+}
+
+/// Has a team work until all of it has ended.
+pub(crate) fn work(
+    project: &Project,
+    posts: Vec<Post>,
+    teller: &Arc<EventPrinter>,
+    watching: Watching,
+    limit: Option<Duration>,
+) -> Result<Vec<Farewell>, CommandError> {
+    for post in &posts {
+        post.provider.installed()?;
+    }
+    // Coders and merges commit: whoever finds out at work has spent a session for nothing.
+    project.repo()?.identity()?;
+    let _only = OnlyRun::of(project)?.map_err(|running| {
+        CommandError::refused("already_running", running.to_string())
+            .hint("liza status shows what it does; Ctrl-C in its terminal stops it")
+    })?;
+    teller.say_plainly(&introduction(&posts));
+    let progress = Box::new(ProgressLine { teller: Arc::clone(teller), began: Instant::now() });
+    let mut attendants: Vec<Box<dyn Attendant>> = vec![progress];
+    match Watcher::new(project, watching) {
+        Ok(watcher) => attendants.push(Box::new(Onlooker::new(watcher))),
+        Err(WatchError::Running) => teller.say_plainly("a watcher is running here already: alarms go there"),
+        Err(WatchError::Lock(error)) => return Err(error.into()),
+    }
+    let options = Options { liza: own_program()?, in_team: true, attendants, limit };
+    Ok(supervise(project, posts, options, &|line| teller.tell(line))?)
+}
+
+fn introduction(posts: &[Post]) -> String {
+    let mut groups: Vec<(String, usize)> = Vec::new();
+    for post in posts {
+        let name = format!("{} ({})", post.role.title(), post.provider.template.name);
+        match groups.iter_mut().find(|(known, _)| *known == name) {
+            Some((_, number)) => *number += 1,
+            None => groups.push((name, 1)),
+        }
+    }
+    let words: Vec<String> = groups.iter().map(|(name, number)| format!("{number} × {name}")).collect();
+    format!("team: {} · Ctrl-C stops it in order", words.join(", "))
+}
+
+/// How the work stands, for people and for programs.
+pub(crate) fn summary(state: &State) -> (String, serde_json::Value) {
+    let goal = state.board.goal.ready().map_or("?".to_owned(), |goal| goal.status.to_string());
+    let Some(sprint) = state.board.sprint.ready() else { return (format!("goal {goal}"), json!(null)) };
+    let progress = Progress::of(&state.board, sprint);
+    let Progress { total, merged, dropped, in_progress, blocked, waiting } = progress;
+    let parts = [
+        (merged, "merged"),
+        (dropped, "given up or replaced"),
+        (in_progress, "in progress"),
+        (blocked, "BLOCKED"),
+        (waiting, "waiting"),
+    ];
+    let parts =
+        parts.iter().filter(|(number, _)| *number > 0).map(|(number, word)| format!("{number} {word}"));
+    let parts = parts.collect::<Vec<_>>().join(", ");
+    let text = match total {
+        0 => format!("goal {goal} · no tasks"),
+        1 => format!("goal {goal} · 1 task: {parts}"),
+        _ => format!("goal {goal} · {total} tasks: {parts}"),
+    };
+    (text, json!(progress))
+}
+
+/// Keeps the progress line true.
+struct ProgressLine {
+    teller: Arc<EventPrinter>,
+    began: Instant,
+}
+
+impl Attendant for ProgressLine {
+    fn attend(&mut self, state: &State) -> Attended {
+        if !self.teller.shows_progress() {
+            return Attended::default();
+        }
+        self.teller.progress(&progress_line(state, Seconds(self.began.elapsed().as_secs())));
+        Attended { lines: Vec::new(), again: Some(Duration::from_secs(5)) }
+    }
+}

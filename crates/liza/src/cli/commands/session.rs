@@ -1,0 +1,15 @@
+//! `liza session`: the helper process of one agent session. Called by supervisors only.
+
+use crate::cli::ui::error::CommandError;
+use crate::cli::ui::exit_code::Exit;
+use crate::cli::ui::output::Reply;
+
+/// Run one agent session for a supervisor (reads its order from standard input).
+#[derive(Debug, clap::Args)]
+pub(crate) struct Args {}
+
+/// Runs it. The reports on standard output are the supervisor's; nothing else may be written there.
+pub(crate) fn run() -> Result<Reply, CommandError> {
+    let code = crate::supervisor::helper::serve();
+    Ok(Reply::default().exit(Exit::Session(code)))
+}

@@ -1,0 +1,124 @@
+//! `liza setup`: contracts, templates and the old names, below `~/.liza/`.
+//!
+//! What a person has changed there stays, unless they say otherwise.
+
+use std::fs;
+use std::io;
+use std::os::unix::fs::symlink;
+use std::path::{Path, PathBuf};
+
+use liza_core::model::Section;
+use serde_json::json;
+
+use crate::contracts;
+use crate::work::integration_branch;
+
+use crate::cli::context::Context;
+use crate::cli::ui::error::CommandError;
+use crate::cli::contract_links::{self, ContractLinks};
+use crate::cli::ui::old_names::OLD_NAMES;
+use crate::cli::ui::output::Reply;
+
+/// Install contracts, templates and the old script names to ~/.liza.
+///
+/// Files that you have changed are kept. In a project, CLAUDE.md, AGENTS.md and GEMINI.md become links to the contract
+/// where there are none. Run it again after the program has moved: the old names are links to it.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "Examples:
+  liza setup
+  liza setup --force")]
+pub(crate) struct Args {
+    /// Write everything anew, also what you have changed.
+    #[arg(long)]
+    force: bool,
+}
+
+const AGAIN: &str = "what is there already is whole; liza setup again does the rest";
+
+/// Runs it.
+pub(crate) fn run(args: &Args, context: &Context) -> Result<Reply, CommandError> {
+    context.human_only("setup")?;
+    let home = std::env::var_os("HOME").map(PathBuf::from).filter(|home| home.is_absolute());
+    let home = home.ok_or_else(|| {
+        CommandError::refused("no_home", "HOME is not set").hint("HOME=/home/you liza setup")
+    })?;
+    let program = std::env::current_exe()
+        .map_err(|error| CommandError::refused("io", format!("cannot find the program itself: {error}")))?;
+    let folder = home.join(".liza");
+    let texts = contracts::install(&folder, args.force)
+        .map_err(|error| CommandError::refused("io", error.to_string()).hint(AGAIN))?;
+    let owned = |names: Vec<&str>| names.into_iter().map(str::to_owned).collect();
+    let (written, kept) = (owned(texts.written), owned(texts.kept));
+    let mut install = Install { folder: &folder, force: args.force, written, kept };
+    for (name, _) in OLD_NAMES {
+        install.link(&format!("scripts/{name}"), &program)?;
+    }
+    let Install { written, kept, .. } = install;
+    let kept_note = match kept.as_slice() {
+        [] => String::new(),
+        kept => format!("\nkept as you changed it: {} (liza setup --force writes it anew)", kept.join(", ")),
+    };
+    let done = if written.is_empty() {
+        "is up to date"
+    } else {
+        "has the contracts, the templates and the old script names"
+    };
+    let links = link_here(context);
+    let next = match &links {
+        Some(links) if links.has_made() => format!("in this project: {}", links.in_words()),
+        Some(_) => "next: liza status".to_owned(),
+        None => "next, in your repository: liza init \"GOAL\"".to_owned(),
+    };
+    let text = format!("{} {done}{kept_note}\n{next}", folder.display());
+    let linked = links.map(|links| links.as_json());
+    Ok(Reply::new(text, json!({"folder": folder, "written": written, "kept": kept, "linked": linked})))
+}
+
+/// Links the contract into the project that the command runs in; `init` had none to link to.
+fn link_here(context: &Context) -> Option<Links> {
+    let project = context.project().ok()?;
+    let board = project.store().glance(&[Section::Config], &[]).ok()?;
+    Some(contract_links::link(project.repo().ok()?, &integration_branch(&board).ok()?))
+}
+
+struct Install<'s> {
+    folder: &'s Path,
+    force: bool,
+    written: Vec<String>,
+    kept: Vec<String>,
+}
+
+impl Install<'_> {
+    fn link(&mut self, name: &str, program: &Path) -> Result<(), CommandError> {
+        let path = self.prepare(name)?;
+        match fs::read_link(&path) {
+            Ok(target) if target == program => return Ok(()),
+            // A link to a liza that has moved is ours to mend.
+            Ok(target) if target.file_name() == program.file_name() || !path.exists() => {}
+            Ok(_) | Err(_) if path.exists() && !self.force => {
+                self.kept.push(name.to_owned());
+                return Ok(());
+            }
+            Ok(_) | Err(_) => {}
+        }
+        // Made beside its place and renamed, so that a kill leaves the old one or the new one.
+        let step = path.with_extension("new");
+        let _ = fs::remove_file(&step);
+        symlink(program, &step)
+            .and_then(|()| fs::rename(&step, &path))
+            .map_err(|error| failed("write", &path, &error))?;
+        self.written.push(name.to_owned());
+        Ok(())
+    }
+
+    fn prepare(&self, name: &str) -> Result<PathBuf, CommandError> {
+        let path = self.folder.join(name);
+        let folder = path.parent().unwrap_or(self.folder);
+        fs::create_dir_all(folder).map_err(|error| failed("create", folder, &error))?;
+        Ok(path)
+    }
+}
+
+fn failed(action: &str, path: &Path, error: &io::Error) -> CommandError {
+    CommandError::refused("io", format!("cannot {action} {}: {error}", path.display())).hint(AGAIN)
+}

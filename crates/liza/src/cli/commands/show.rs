@@ -1,0 +1,288 @@
+//! `liza show`: everything about one task, and the next right command.
+
+use liza_core::model::{
+    EventName, Fields, HistoryEvent, Refusal, Seconds, State, TaskId, TaskRecord, Usage, Value,
+};
+use liza_core::watch::view::{LeaseView, TaskView, view};
+use serde_json::json;
+
+use crate::project::{Project, now};
+use crate::sightings::sightings;
+
+use crate::cli::context::Context;
+use crate::cli::ui::error::CommandError;
+use crate::cli::ui::layout::{
+    BOLD, CYAN, DIM, RED, ago, columns, command, cut, minute, one_line, pad, paint, short, wrap,
+};
+use crate::cli::ui::output::Reply;
+
+/// See everything about one task.
+///
+/// What it is, where it stands, what was said about it, what happened to it, and the next right command.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "Example:
+  liza show retry-orders")]
+pub(crate) struct Args {
+    /// The task.
+    task: TaskId,
+}
+
+/// Runs it.
+pub(crate) fn run(args: &Args, context: &Context) -> Result<Reply, CommandError> {
+    let project = context.project()?;
+    let state = project.store().snapshot()?;
+    if let Some(status) = state.board.archived.get(&args.task) {
+        return archived(&project, &args.task, &status.to_string());
+    }
+    let record = &state.board.body(&args.task)?.record;
+    let now = now();
+    let view = view(&state, &sightings(&project, &state, now), now);
+    let task = view.tasks.iter().find(|task| task.id == args.task);
+    let task = task.ok_or_else(|| Refusal::UnknownTask { task: args.task.clone() })?;
+    let page = Page { state: &state, record, task, columns: context.screen.columns() };
+    Ok(Reply::new(page.render(), page.json()).at(state.board.revision.0))
+}
+
+fn archived(project: &Project, task: &TaskId, status: &str) -> Result<Reply, CommandError> {
+    let path = project.folder().join(format!("archive/{task}.yaml"));
+    let text = std::fs::read_to_string(&path).map_err(|error| {
+        CommandError::refused("archived", format!("{task} is archived, but {}: {error}", path.display()))
+    })?;
+    let result = json!({"id": task, "status": status, "archived": true, "yaml": text});
+    Ok(Reply::new(format!("{task}  {status}, in the archive\n\n{text}"), result))
+}
+
+struct Page<'a> {
+    state: &'a State,
+    record: &'a TaskRecord,
+    task: &'a TaskView,
+    columns: usize,
+}
+
+/// How wide the names at the left are.
+const LABEL: usize = 11;
+
+impl Page<'_> {
+    fn json(&self) -> serde_json::Value {
+        let journal = &self.state.journal;
+        let id = &self.task.id;
+        let about = |task: &Option<TaskId>| task.as_ref() == Some(id);
+        let notes: Vec<_> =
+            journal.human_notes.iter().filter(|note| note.to.is_none() || about(&note.to)).collect();
+        let anomalies: Vec<_> = journal.anomalies.iter().filter(|anomaly| about(&anomaly.task)).collect();
+        let found = self.state.board.discovered.ready().into_iter().flatten();
+        let discoveries: Vec<_> = found.filter(|discovery| about(&discovery.during)).collect();
+        let handoff = self.state.board.handoff.ready().and_then(|handoff| handoff.get(id));
+        json!({
+            "task": self.task,
+            "record": self.record,
+            "needed_by": self.needed_by(),
+            "notes": notes,
+            "handoff": handoff,
+            "anomalies": anomalies,
+            "discoveries": discoveries,
+        })
+    }
+
+    fn needed_by(&self) -> Vec<&TaskId> {
+        let heads = self.state.board.summaries();
+        heads.filter(|head| head.depends_on.contains(&self.task.id)).map(|head| &head.id).collect()
+    }
+
+    fn render(&self) -> String {
+        let task = self.task;
+        let status = task.status.map_or("unknown status".to_owned(), |status| status.to_string());
+        let mut lines = vec![format!(
+            "{}  {}  {}",
+            paint(BOLD, task.id.as_str()),
+            paint(CYAN, &status),
+            paint(DIM, &format!("priority {} · revision {}", task.priority, task.revision))
+        )];
+        lines.extend(wrap(&task.description, self.columns));
+        let parts =
+            [self.next(), self.contract(), self.standing(), self.trouble(), self.said(), self.history()];
+        for part in parts.into_iter().filter(|part| !part.is_empty()) {
+            lines.push(String::new());
+            lines.extend(part);
+        }
+        lines.join("\n")
+    }
+
+    /// A name at the left and a text beside it.
+    fn field(&self, label: &str, text: &str) -> Vec<String> {
+        let lines = wrap(text, self.columns.saturating_sub(LABEL).max(10));
+        let named = |(n, line): (usize, String)| {
+            let label = if n == 0 { pad(label, LABEL) } else { " ".repeat(LABEL) };
+            format!("{}{line}", paint(DIM, &label))
+        };
+        lines.into_iter().enumerate().map(named).collect()
+    }
+
+    fn fields<S: AsRef<str>>(&self, fields: &[(&str, Option<S>)]) -> Vec<String> {
+        let said = fields.iter().filter_map(|(label, text)| Some((*label, text.as_ref()?.as_ref())));
+        said.filter(|(_, text)| !text.trim().is_empty())
+            .flat_map(|(label, text)| self.field(label, text))
+            .collect()
+    }
+
+    fn next(&self) -> Vec<String> {
+        let mut lines = self.field("Next", &self.task.next);
+        lines.extend(self.task.command.iter().flat_map(|step| command(step, LABEL, self.columns)));
+        for fault in &self.task.broken {
+            lines.push(paint(RED, &cut(fault, self.columns)));
+        }
+        lines
+    }
+
+    /// What it is held to.
+    fn contract(&self) -> Vec<String> {
+        let record = self.record;
+        let with_status = |id: &TaskId| match self.state.board.status(id) {
+            Some(status) => format!("{id} ({status})"),
+            None => format!("{id} (unknown)"),
+        };
+        let depends: Vec<String> = self.task.depends_on.iter().map(with_status).collect();
+        let needed: Vec<String> = self.needed_by().into_iter().map(with_status).collect();
+        self.fields(&[
+            ("Done when", record.done_when.clone()),
+            ("Scope", record.scope.clone()),
+            ("Spec", record.spec_ref.clone()),
+            ("Depends on", Some(depends.join(", "))),
+            ("Needed by", Some(needed.join(", "))),
+            ("Replaces", record.supersedes.as_deref().map(names)),
+            ("Replaced by", record.superseded_by.as_deref().map(names)),
+        ])
+    }
+
+    /// Who has it, where, at which commit.
+    fn standing(&self) -> Vec<String> {
+        let (record, task) = (self.record, self.task);
+        let lease = |lease: Option<LeaseView>| match lease.map(|lease| lease.left) {
+            Some(left @ 0..) => format!(", lease runs {} more", Seconds(left.unsigned_abs())),
+            Some(left) => format!(", lease ended {}", ago(Seconds(left.unsigned_abs()))),
+            None => String::new(),
+        };
+        let claim =
+            task.iteration.map(|n| format!(", claim {n} of {}", task.max_iterations)).unwrap_or_default();
+        let reviewed = task.reviewing_by.is_some();
+        let coder_lease = if reviewed { String::new() } else { lease(task.lease) };
+        let coder = task.assigned_to.map(|coder| format!("{coder}{claim}{coder_lease}"));
+        let reviewer = task.reviewing_by.map(|reviewer| format!("{reviewer}{}", lease(task.lease)));
+        let cycles = (task.review_cycles > 0 || record.review_cycles_total.unwrap_or(0) > 0).then(|| {
+            let total = record.review_cycles_total.unwrap_or(0);
+            format!("{} of {} with this coder, {total} in all", task.review_cycles, task.max_review_cycles)
+        });
+        let base =
+            record.base_commit.as_ref().map(|base| format!(" from {}", base.short())).unwrap_or_default();
+        self.fields(&[
+            ("Coder", coder),
+            ("Reviewer", reviewer),
+            ("Rejections", cycles),
+            ("Worktree", record.worktree.as_ref().map(|worktree| format!("{worktree}{base}"))),
+            ("Submitted", record.review_commit.as_ref().map(|commit| commit.short().to_owned())),
+            ("Approved", record.approved_by.map(|by| by.to_string())),
+            ("Merged as", record.merge_commit.as_ref().map(|commit| commit.short().to_owned())),
+            ("Used", record.usage.as_ref().map(figures)),
+        ])
+    }
+
+    fn trouble(&self) -> Vec<String> {
+        let record = self.record;
+        let mut lines = self.fields(&[
+            ("Rejected", record.rejection_reason.clone()),
+            ("Blocked", record.blocked_reason.clone()),
+            ("Questions", record.blocked_questions.as_deref().map(bullets)),
+            ("Attempted", record.attempted.as_deref().map(bullets)),
+            ("Failed by", record.failed_by.as_deref().map(names)),
+            ("Rescoped", record.rescope_reason.clone()),
+        ]);
+        let counted = |label: &str, n: Option<u32>| {
+            let n = n.filter(|n| *n > 0)?;
+            Some(self.field(label, &format!("{n} since the last progress")))
+        };
+        lines.extend(counted("Crashes", record.crashes).into_iter().flatten());
+        lines.extend(counted("Idle exits", record.idle_exits).into_iter().flatten());
+        lines
+    }
+
+    /// The coder's intent, the handoff, the notes, what was observed.
+    fn said(&self) -> Vec<String> {
+        let mut lines = Vec::new();
+        let id = &self.task.id;
+        let events = self.record.history.iter().flatten();
+        if let Some(check) = events.rev().find(|event| event.is(EventName::PreExecutionCheckpoint)) {
+            lines.extend(self.field("Pre-check", &facts(&check.more, "\n")));
+        }
+        if let Some(notes) = self.state.board.handoff.ready().and_then(|all| all.get(id)) {
+            let mut text = format!("{}: {}\nnext: {}", notes.agent, notes.summary, notes.next_action);
+            for (what, more) in [("approach", &notes.approach), ("blockers", &notes.blockers)] {
+                text.extend(more.iter().map(|more| format!("\n{what}: {more}")));
+            }
+            text.extend(notes.next_steps.iter().map(|step| format!("\n- {step}")));
+            lines.extend(self.field("Handoff", &text));
+        }
+        let journal = &self.state.journal;
+        for note in
+            journal.human_notes.iter().filter(|note| note.to.is_none() || note.to.as_ref() == Some(id))
+        {
+            let whom = if note.to.is_none() { " (to everybody)" } else { "" };
+            lines.extend(self.field("Note", &format!("{}{whom}", note.message)));
+        }
+        for anomaly in journal.anomalies.iter().filter(|anomaly| anomaly.task.as_ref() == Some(id)) {
+            let who = anomaly.reporter.as_deref().unwrap_or("somebody");
+            let text = format!("{} by {who}: {}", anomaly.kind, facts(&anomaly.details, ", "));
+            lines.extend(self.field("Anomaly", &text));
+        }
+        let found = self.state.board.discovered.ready().into_iter().flatten();
+        for discovery in found.filter(|discovery| discovery.during.as_ref() == Some(id)) {
+            lines.extend(self.field("Discovered", &format!("{}: {}", discovery.id, discovery.description)));
+        }
+        lines
+    }
+
+    fn history(&self) -> Vec<String> {
+        let events: Vec<&HistoryEvent> = self.record.history.iter().flatten().collect();
+        if events.is_empty() {
+            return Vec::new();
+        }
+        let mut lines = vec![paint(BOLD, "HISTORY")];
+        let name = events.iter().map(|event| event.event.len()).max().unwrap_or(0).min(28);
+        for event in events {
+            let who = event.agent.as_deref().map(|agent| format!("{agent}  ")).unwrap_or_default();
+            let rest = format!("{who}{}", facts(&event.more, ", "));
+            let room = self.columns.saturating_sub(16 + 2 + name + 2);
+            let line = format!(
+                "{}  {}  {}",
+                paint(DIM, &minute(event.time)),
+                pad(&cut(&event.event, name), name),
+                cut(&rest, room)
+            );
+            lines.push(line.trim_end().to_owned());
+        }
+        lines
+    }
+}
+
+/// What was used, with every figure.
+fn figures(usage: &Usage) -> String {
+    let (input, output, cached) = (short(usage.input), short(usage.output), short(usage.cached));
+    format!("{input} tokens in, {cached} from the cache, {output} out, ${:.2}", usage.cost_usd)
+}
+
+fn names<T: ToString>(names: &[T]) -> String {
+    names.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ")
+}
+
+fn bullets(items: &[String]) -> String {
+    items.iter().map(|item| format!("- {}", one_line(item))).collect::<Vec<_>>().join("\n")
+}
+
+/// What a map of facts says; full commits are shortened.
+fn facts(fields: &Fields, between: &str) -> String {
+    let shown = |(key, value): (&String, &Value)| {
+        let text = one_line(&value.to_string());
+        let commit = text.len() == 40 && text.bytes().all(|byte| byte.is_ascii_hexdigit());
+        format!("{key}: {}", if commit { &text[..8] } else { &text })
+    };
+    fields.iter().filter(|(_, value)| !value.is_blank()).map(shown).collect::<Vec<_>>().join(between)
+}

@@ -1,0 +1,34 @@
+//! `liza submit-for-review`: the coder says that it is done, at exactly one commit.
+
+use liza_core::model::{Sha, TaskId};
+
+use crate::cli::context::Context;
+use crate::cli::ui::error::CommandError;
+use crate::cli::ui::output::{Reply, to_json, word};
+
+/// Ask for a review of exactly this commit, then stop with exit code 42.
+///
+/// The worktree has to be clean and at that commit, on the task's branch.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "Example:
+  liza submit-for-review retry-orders \"$(git rev-parse HEAD)\"")]
+pub(crate) struct Args {
+    /// Which task.
+    task: TaskId,
+    /// Which commit: its name, or enough digits of it.
+    commit: Sha,
+}
+
+/// Runs it.
+pub(crate) fn run(args: &Args, context: &Context) -> Result<Reply, CommandError> {
+    let project = context.project()?;
+    let work = context.work(&project)?;
+    let written = work.submit_for_review(&args.task, &args.commit);
+        let written = written?;
+    let text = format!(
+        "{} waits for a review of {}; stop now with exit code 42",
+        args.task,
+        word(&written.reply, "commit")
+    );
+    Ok(Reply::new(text, to_json(&written.reply)).at(written.revision.0))
+}

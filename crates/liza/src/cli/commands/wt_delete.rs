@@ -1,0 +1,27 @@
+//! `liza wt-delete`: takes away a worktree that nobody needs.
+
+use liza_core::model::TaskId;
+use liza_core::protocol::DeleteWorktree;
+
+use crate::cli::context::Context;
+use crate::cli::ui::error::CommandError;
+use crate::cli::ui::output::Reply;
+
+/// Remove the worktree and branch of a task that is BLOCKED or over.
+///
+/// Unmerged work is kept on a branch rescue/TASK-N first.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "Example:
+  liza wt-delete retry-orders")]
+pub(crate) struct Args {
+    /// Which task.
+    task: TaskId,
+}
+
+/// Runs it.
+pub(crate) fn run(args: Args, context: &Context) -> Result<Reply, CommandError> {
+    let name = args.task.clone();
+    context.run(DeleteWorktree { task: args.task }, |_| {
+        format!("the worktree and the branch of {name} are gone")
+    })
+}

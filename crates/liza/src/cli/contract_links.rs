@@ -1,0 +1,112 @@
+//! Links to the contract under the names that agent programs read by themselves.
+//!
+//! Never touches what is there, and keeps what it makes out of git's sight: the links are this machine's, not the
+//! project's.
+
+use std::io;
+use std::os::unix::fs::symlink;
+use std::path::{Path, PathBuf};
+
+use serde_json::json;
+
+use crate::contracts::CORE_NAME;
+use crate::git::{Branch, GitError, Repo};
+
+/// What the clients look for in a project's root.
+const NAMES: [&str; 3] = ["CLAUDE.md", "AGENTS.md", "GEMINI.md"];
+
+/// What came of linking.
+#[derive(Debug, Default)]
+pub(crate) struct Links {
+    /// What they lead to; nothing where there is no contract yet.
+    target: Option<PathBuf>,
+    /// The links that were made.
+    made: Vec<&'static str>,
+    /// The files that were there.
+    kept: Vec<&'static str>,
+    /// Why some could not be made.
+    failed: Option<String>,
+}
+
+/// Links where nothing is, in a project whose approved work goes to that branch.
+pub(crate) fn link(repo: &Repo, integration: &Branch) -> Links {
+    let home = std::env::var_os("HOME").map(PathBuf::from).filter(|home| home.is_absolute());
+    let Some(target) = contract(repo.root(), home.as_deref()) else { return Links::default() };
+    let mut links = Links { target: Some(target.clone()), ..Links::default() };
+    if let Err(error) = links.make(repo, integration, &target) {
+        links.failed = Some(error);
+    }
+    links
+}
+
+/// The contract that holds: the project's own, else the installed one.
+fn contract(root: &Path, home: Option<&Path>) -> Option<PathBuf> {
+    let own = Path::new("contracts").join(CORE_NAME);
+    if root.join(&own).is_file() {
+        return Some(own);
+    }
+    home.map(|home| home.join(".liza").join(CORE_NAME)).filter(|path| path.is_file())
+}
+
+impl Links {
+    fn make(&mut self, repo: &Repo, integration: &Branch, target: &Path) -> Result<(), String> {
+        let tracked = tracked(repo, integration).map_err(|error| error.to_string())?;
+        for name in NAMES {
+            let path = repo.root().join(name);
+            // Also a link that leads nowhere is somebody's; and what git knows comes back with the next checkout.
+            if path.symlink_metadata().is_ok() || tracked.iter().any(|known| known == name) {
+                self.kept.push(name);
+                continue;
+            }
+            // First out of sight, then there: no commit can catch it in between.
+            repo.exclude(&[&format!("/{name}")]).map_err(|error| error.to_string())?;
+            match symlink(target, &path) {
+                Ok(()) => self.made.push(name),
+                Err(error) if error.kind() == io::ErrorKind::AlreadyExists => self.kept.push(name),
+                Err(error) => return Err(format!("cannot link {}: {error}", path.display())),
+            }
+        }
+        Ok(())
+    }
+
+    /// A line for people.
+    pub(crate) fn in_words(&self) -> String {
+        let Some(target) = &self.target else {
+            return "not linked: liza setup, run here, installs and links it".to_owned();
+        };
+        let list = |names: &[&str]| names.join(", ");
+        let made = match self.made.as_slice() {
+            [] => None,
+            made => Some(format!("{} → {}, out of git's sight", list(made), target.display())),
+        };
+        let kept = match self.kept.as_slice() {
+            [] => None,
+            [one] => Some(format!("{one} is there already and stays")),
+            kept => Some(format!("{} are there already and stay", list(kept))),
+        };
+        [made, kept, self.failed.clone()].into_iter().flatten().collect::<Vec<_>>().join("; ")
+    }
+
+    /// The same for programs.
+    pub(crate) fn as_json(&self) -> serde_json::Value {
+        json!({"to": self.target, "made": self.made, "kept": self.kept, "failed": self.failed})
+    }
+
+    /// Whether anything was made.
+    pub(crate) fn has_made(&self) -> bool {
+        !self.made.is_empty()
+    }
+}
+
+/// Those of the names that git knows, here or on the integration branch.
+fn tracked(repo: &Repo, integration: &Branch) -> Result<Vec<String>, GitError> {
+    let doing = "looking for files of the project";
+    let index = repo.here(doing).args(["ls-files", "--"]).args(NAMES).text()?;
+    let tree = match repo.tip(integration)? {
+        Some(tip) => {
+            repo.here(doing).args(["ls-tree", "--name-only", tip.as_str(), "--"]).args(NAMES).text()?
+        }
+        None => String::new(),
+    };
+    Ok(index.lines().chain(tree.lines()).map(str::to_owned).collect())
+}

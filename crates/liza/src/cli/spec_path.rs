@@ -1,0 +1,59 @@
+//! References to specifications as people type them: a file of the project, perhaps with an anchor.
+
+use std::path::{Component, Path};
+
+use liza_core::rules::invariants::DiskFacts as _;
+use liza_store::Disk;
+
+use crate::cli::ui::error::CommandError;
+
+/// Where the vision document is when nobody says otherwise.
+pub(crate) const DEFAULT: &str = "specs/vision.md";
+
+/// The reference relative to the project's root; refused where it leads out of the project.
+pub(crate) fn within(root: &Path, given: &str) -> Result<String, CommandError> {
+    let (file, anchor) = given.split_at(given.find('#').unwrap_or(given.len()));
+    let path = Path::new(file);
+    let path = path.strip_prefix(root).unwrap_or(path);
+    let inside = path.components().all(|part| matches!(part, Component::Normal(_) | Component::CurDir));
+    let clean = !given.chars().any(char::is_control);
+    match path.to_str().filter(|text| inside && clean && !text.is_empty()) {
+        Some(file) => Ok(format!("{file}{anchor}")),
+        None => {
+            let message = format!("{given:?} is not a file inside the project");
+            Err(CommandError::refused("bad_spec", message).hint(format!("a path such as {DEFAULT}")))
+        }
+    }
+}
+
+/// Whether the file of a reference is there.
+pub(crate) fn exists(root: &Path, reference: &str) -> bool {
+    Disk::below(root).spec_exists(file_of(reference))
+}
+
+/// The file of a reference, without the anchor.
+pub(crate) fn file_of(reference: &str) -> &str {
+    reference.split('#').next().unwrap_or(reference)
+}
+
+/// Nothing is there under a name that somebody gave.
+pub(crate) fn missing(reference: &str) -> CommandError {
+    let message = format!("there is no file {} in the project", file_of(reference));
+    CommandError::refused("missing_spec", message).hint("write it first, then repeat the command")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_reference_stays_inside_the_project() {
+        let root = Path::new("/home/me/project");
+        let seen = |given| within(root, given).map_err(|error| error.code);
+        assert_eq!(seen("specs/a.md#b"), Ok("specs/a.md#b".to_owned()));
+        assert_eq!(seen("/home/me/project/specs/a.md"), Ok("specs/a.md".to_owned()));
+        for bad in ["", "#b", "../a.md", "specs/../../a.md", "/etc/passwd", "a\nb.md"] {
+            assert_eq!(seen(bad), Err("bad_spec".to_owned()), "{bad:?}");
+        }
+    }
+}

@@ -1,0 +1,111 @@
+//! Where a command reads and writes. The process's own streams are one console; a session's channel is another.
+
+use std::io::{self, BufRead as _, IsTerminal as _, Read as _, Write as _};
+use std::path::PathBuf;
+use std::process::Stdio;
+
+use anstream::{AutoStream, ColorChoice};
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+
+use crate::sys::terminal_name;
+
+/// A stream of a console.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Stream {
+    /// Standard input.
+    Input,
+    /// Standard output.
+    Output,
+    /// Standard error.
+    Error,
+}
+
+/// What a command reads from and writes to.
+pub(crate) trait Console: Send + Sync {
+    /// Reads standard input to its end, at most `limit` bytes.
+    fn read_input(&self, limit: u64) -> io::Result<Vec<u8>>;
+    /// Reads one line of standard input; empty at its end.
+    fn read_line(&self) -> io::Result<String>;
+    /// Writes text to standard output or standard error, as it is.
+    fn write(&self, stream: Stream, text: &str) -> io::Result<()>;
+    /// Whether a person is at the other end.
+    fn is_terminal(&self, stream: Stream) -> bool;
+    /// Whether text to that stream is coloured unless the caller says otherwise.
+    fn has_color(&self, stream: Stream) -> bool;
+    /// How many columns a terminal has; `None` if it is not known.
+    fn columns(&self) -> Option<usize>;
+    /// The name of the terminal, if there is one.
+    fn terminal(&self) -> Option<PathBuf>;
+    /// Whether the reader of standard output has closed it, without writing anything.
+    fn is_closed(&self) -> bool;
+    /// The stream for a child process.
+    fn for_child(&self, stream: Stream) -> Stdio;
+}
+
+/// The process's own streams.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct ProcessConsole;
+
+impl Console for ProcessConsole {
+    fn read_input(&self, limit: u64) -> io::Result<Vec<u8>> {
+        let mut bytes = Vec::new();
+        io::stdin().lock().take(limit).read_to_end(&mut bytes)?;
+        Ok(bytes)
+    }
+
+    fn read_line(&self) -> io::Result<String> {
+        let mut line = String::new();
+        io::stdin().lock().read_line(&mut line)?;
+        Ok(line)
+    }
+
+    fn write(&self, stream: Stream, text: &str) -> io::Result<()> {
+        match stream {
+            Stream::Output => {
+                let mut out = io::stdout().lock();
+                out.write_all(text.as_bytes()).and_then(|()| out.flush())
+            }
+            Stream::Error => io::stderr().lock().write_all(text.as_bytes()),
+            Stream::Input => Err(io::ErrorKind::Unsupported.into()),
+        }
+    }
+
+    fn is_terminal(&self, stream: Stream) -> bool {
+        match stream {
+            Stream::Input => io::stdin().is_terminal(),
+            Stream::Output => io::stdout().is_terminal(),
+            Stream::Error => io::stderr().is_terminal(),
+        }
+    }
+
+    fn has_color(&self, stream: Stream) -> bool {
+        let choice = match stream {
+            Stream::Output => AutoStream::choice(&io::stdout()),
+            Stream::Error => AutoStream::choice(&io::stderr()),
+            Stream::Input => ColorChoice::Never,
+        };
+        choice != ColorChoice::Never
+    }
+
+    fn columns(&self) -> Option<usize> {
+        let out = io::stdout();
+        let size = out.is_terminal().then(|| rustix::termios::tcgetwinsize(&out).ok()).flatten();
+        size.map(|size| usize::from(size.ws_col)).filter(|columns| *columns > 0)
+    }
+
+    fn terminal(&self) -> Option<PathBuf> {
+        terminal_name()
+    }
+
+    fn is_closed(&self) -> bool {
+        let out = io::stdout();
+        let mut pipe = [PollFd::new(&out, PollFlags::empty())];
+        let now = Timespec { tv_sec: 0, tv_nsec: 0 };
+        let polled = matches!(poll(&mut pipe, Some(&now)), Ok(1));
+        polled && pipe[0].revents().intersects(PollFlags::ERR | PollFlags::HUP)
+    }
+
+    fn for_child(&self, _: Stream) -> Stdio {
+        Stdio::inherit()
+    }
+}

@@ -1,0 +1,160 @@
+//! The one error of the program: what was wrong, what to do next, and how the program ends.
+//!
+//! Every layer keeps its own error enum; here they are told to people and programs.
+
+use std::path::Path;
+
+use liza_core::model::{IdError, Refusal};
+use liza_store::StoreError;
+use serde_json::Value;
+
+use crate::git::GitError;
+use crate::work::WorkError;
+
+use super::exit_code::Exit;
+
+/// Why a command did not do what was asked.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct CommandError {
+    /// A stable word for programs.
+    pub(crate) code: String,
+    /// What was wrong.
+    pub(crate) message: String,
+    /// What to do next.
+    pub(crate) hint: Option<String>,
+    /// How the program ends.
+    pub(crate) exit: Exit,
+    /// What programs get to know beside that.
+    pub(crate) details: Vec<(String, Value)>,
+}
+
+impl CommandError {
+    /// A refusal by the command itself, before any rule was asked.
+    pub(crate) fn refused(code: &str, message: impl Into<String>) -> Self {
+        let (code, message) = (code.to_owned(), message.into());
+        Self { code, message, hint: None, exit: Exit::Refused, details: Vec::new() }
+    }
+
+    /// With one more fact for programs.
+    #[must_use]
+    pub(crate) fn with(mut self, key: &str, value: Value) -> Self {
+        self.details.push((key.to_owned(), value));
+        self
+    }
+
+    /// With the next right step.
+    #[must_use]
+    pub(crate) fn hint(mut self, hint: impl Into<String>) -> Self {
+        self.hint = Some(hint.into());
+        self
+    }
+
+    /// With another ending.
+    #[must_use]
+    pub(crate) fn exit(mut self, exit: Exit) -> Self {
+        self.exit = exit;
+        self
+    }
+
+    /// There is no blackboard here.
+    pub(crate) fn no_project(from: &Path) -> Self {
+        let message = format!("there is no .liza in {} or above it", from.display());
+        Self::refused("no_project", message).hint("liza init \"GOAL\", in the root of your repository")
+    }
+}
+
+impl From<Refusal> for CommandError {
+    fn from(refusal: Refusal) -> Self {
+        Self {
+            code: refusal.code().to_owned(),
+            message: refusal.to_string(),
+            hint: refusal.hint(),
+            exit: refusal.class().into(),
+            details: Vec::new(),
+        }
+    }
+}
+
+impl From<IdError> for CommandError {
+    fn from(error: IdError) -> Self {
+        Self::refused("bad_id", error.to_string())
+    }
+}
+
+impl From<StoreError> for CommandError {
+    fn from(error: StoreError) -> Self {
+        let message = error.to_string();
+        let made = |code: &str, exit: Exit, hint: &str| {
+            let hint = (!hint.is_empty()).then(|| hint.to_owned());
+            Self { code: code.to_owned(), message: message.clone(), hint, exit, details: Vec::new() }
+        };
+        match error {
+            StoreError::Refused(refusal) => (*refusal).into(),
+            StoreError::Violates(_) => made("invalid", Exit::Refused, "nothing was written"),
+            StoreError::Missing { .. } => made("no_project", Exit::Refused, "liza init \"GOAL\""),
+            StoreError::Exists { .. } => made("exists", Exit::Refused, "liza status shows what is there"),
+            StoreError::Locked { .. } => {
+                made("locked", Exit::Locked, "somebody else writes; try again in 1 to 5 s")
+            }
+            StoreError::Nested => made("locked", Exit::Locked, "write after `lock modify` has ended"),
+            StoreError::Broken(_) => {
+                made("broken_state", Exit::Inconsistent, "liza validate, then liza edit")
+            }
+            StoreError::Version { .. } => made("newer_version", Exit::Inconsistent, "update liza"),
+            StoreError::Io { .. } => made("io", Exit::Refused, "nothing was changed"),
+            StoreError::Path(_) => {
+                made("bad_path", Exit::Refused, "liza get --help shows what a path looks like")
+            }
+            // The store may learn to fail in new ways; each is an inconsistency until it gets a line here.
+            StoreError::Unfaithful { .. } | _ => made("store", Exit::Inconsistent, "nothing was written"),
+        }
+    }
+}
+
+impl From<GitError> for CommandError {
+    fn from(error: GitError) -> Self {
+        let (code, exit) = match &error {
+            GitError::Missing { .. } | GitError::TooOld { .. } => ("git_missing", Exit::Missing),
+            GitError::NotARepository { .. } | GitError::NoCheckout { .. } | GitError::NoCommits { .. } => {
+                ("no_repository", Exit::Refused)
+            }
+            GitError::UnknownCommit { .. } => ("unknown_commit", Exit::Refused),
+            GitError::TimedOut { .. }
+            | GitError::Failed { .. }
+            | GitError::Unreadable { .. }
+            | GitError::Foreign { .. }
+            | GitError::BranchInUse { .. }
+            | GitError::NoIdentity { .. }
+            | GitError::Io { .. } => ("git", Exit::Git),
+        };
+        Self::refused(code, error.to_string()).exit(exit)
+    }
+}
+
+impl From<WorkError> for CommandError {
+    fn from(error: WorkError) -> Self {
+        let message = error.to_string();
+        let made =
+            |code: &str, exit: Exit, hint: &str| Self::refused(code, message.clone()).hint(hint).exit(exit);
+        let repair = "a coder claims it again and resolves it; the branch is as it was";
+        match error {
+            WorkError::Refused(refusal) => (*refusal).into(),
+            WorkError::Store(error) => error.into(),
+            WorkError::Git(error) => error.into(),
+            WorkError::Branch(_) => made("bad_branch", Exit::Inconsistent, "liza edit mends the config"),
+            WorkError::NoIntegrationBranch { .. } => {
+                made("no_integration_branch", Exit::Git, "liza doctor --fix makes it at the present commit")
+            }
+            WorkError::Conflict { .. } => made("conflict", Exit::Git, repair),
+            WorkError::Unrelated { .. } => made("unrelated", Exit::Git, repair),
+            WorkError::TestFailed { .. } => made("integration_test", Exit::Git, repair),
+            WorkError::CheckoutRefused { path, .. } => {
+                let hint = "commit or stash what is in the way in";
+                made("checkout_refused", Exit::Git, &format!("{hint} {}, then merge again", path.display()))
+            }
+            WorkError::Overtaken { .. } => made("overtaken", Exit::Git, "nothing was changed; merge again"),
+            WorkError::Locked { .. } => made("locked", Exit::Locked, "try again when the other is done"),
+            WorkError::Io { .. } => made("io", Exit::Refused, "liza doctor looks at the disk"),
+        }
+    }
+}

@@ -1,0 +1,142 @@
+//! What people and agents type: texts of any length, lists of task IDs.
+//!
+//! Every free text comes in through [`Text`], so that nothing that could manipulate a terminal reaches the blackboard.
+
+use std::convert::Infallible;
+use std::fs;
+use std::path::Path;
+use std::str::FromStr;
+
+use liza_core::model::{IdError, TaskId};
+
+use crate::cli::context::Context;
+
+use super::error::CommandError;
+
+/// The longest text that the blackboard accepts; it ends up in prompts and on screens.
+const TEXT_MAX: usize = 1024 * 1024;
+
+/// A text from the command line; `-` means standard input.
+#[derive(Debug, Clone)]
+pub(crate) struct Text(String);
+
+impl FromStr for Text {
+    type Err = Infallible;
+
+    fn from_str(text: &str) -> Result<Self, Infallible> {
+        Ok(Self(text.to_owned()))
+    }
+}
+
+impl From<&str> for Text {
+    fn from(text: &str) -> Self {
+        Self(text.to_owned())
+    }
+}
+
+impl Text {
+    /// The text, without control characters and not longer than the blackboard accepts.
+    pub(crate) fn read(self, context: &Context) -> Result<String, CommandError> {
+        let text = if self.0 == "-" { from_stdin(context)? } else { self.0 };
+        check_length(&text)?;
+        Ok(clean(&text))
+    }
+
+    /// The same for an option that may be absent.
+    pub(crate) fn read_some(
+        text: Option<Self>,
+        context: &Context,
+    ) -> Result<Option<String>, CommandError> {
+        text.map(|text| text.read(context)).transpose()
+    }
+
+    /// The same for an option that may be repeated.
+    pub(crate) fn read_all(texts: Vec<Self>, context: &Context) -> Result<Vec<String>, CommandError> {
+        texts.into_iter().map(|text| text.read(context)).collect()
+    }
+}
+
+/// The text of a file that an option names; `-` means standard input.
+pub(crate) fn read_file(context: &Context, file: &Path, option: &str) -> Result<String, CommandError> {
+    if file.as_os_str() == "-" {
+        return Text("-".to_owned()).read(context);
+    }
+    let path = context.directory.join(file);
+    let read = fs::read_to_string(&path).map_err(|error| {
+        CommandError::refused("io", format!("cannot read {}: {error}", path.display()))
+            .hint(format!("{option} takes a text file, or - for standard input"))
+    })?;
+    // A file that holds nothing but a dash is not standard input.
+    if read.trim() == "-" { Ok(read) } else { Text(read).read(context) }
+}
+
+fn from_stdin(context: &Context) -> Result<String, CommandError> {
+    let unreadable = |why: String| CommandError::refused("bad_text", format!("standard input: {why}"));
+    // One byte more than allowed distinguishes a text that just fits from an endless one.
+    let input = context.screen.console.read_input(TEXT_MAX as u64 + 1);
+    let bytes = input.map_err(|error| unreadable(error.to_string()))?;
+    String::from_utf8(bytes).map_err(|_| unreadable("it is not UTF-8 text".to_owned()))
+}
+
+fn check_length(text: &str) -> Result<(), CommandError> {
+    if text.len() <= TEXT_MAX {
+        return Ok(());
+    }
+    let message = format!("the text is longer than {} KiB", TEXT_MAX / 1024);
+    Err(CommandError::refused("bad_text", message).hint("put it into a file of the project and name that file"))
+}
+
+/// Removes terminal sequences and control characters; line breaks and tabs stay.
+pub(crate) fn clean(text: &str) -> String {
+    if !text.contains(|c: char| c.is_control() && c != '\n') {
+        return text.to_owned();
+    }
+    let plain = anstream::adapter::strip_str(text).to_string().replace("\r\n", "\n").replace('\r', "\n");
+    plain.chars().filter(|c| !c.is_control() || matches!(c, '\n' | '\t')).collect()
+}
+
+/// Task IDs with commas between; an empty text is an empty list.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Tasks(pub(crate) Vec<TaskId>);
+
+impl FromStr for Tasks {
+    type Err = IdError;
+
+    fn from_str(text: &str) -> Result<Self, IdError> {
+        let ids = text.split(',').map(str::trim).filter(|id| !id.is_empty());
+        ids.map(str::parse).collect::<Result<_, _>>().map(Self)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Covers: CM-05
+    #[test]
+    fn what_would_play_tricks_on_a_terminal_is_taken_out() {
+        let cases = [
+            ("plain – 🎉 text\n\nwith lines", "plain – 🎉 text\n\nwith lines"),
+            ("a\u{1b}[31mred\u{1b}[0m b", "ared b"),
+            ("\u{1b}]0;title\u{7}after", "after"),
+            ("bell\u{7} back\u{8} del\u{7f} c1\u{9b}31m", "bell back del c131m"),
+            ("dos\r\nmac\rtab\t.", "dos\nmac\ntab\t."),
+        ];
+        for (given, kept) in cases {
+            assert_eq!(clean(given), kept, "{given:?}");
+        }
+    }
+
+    #[test]
+    fn a_text_that_is_too_long_is_refused() {
+        assert!(check_length(&"x".repeat(TEXT_MAX)).is_ok());
+        assert_eq!(check_length(&"x".repeat(TEXT_MAX + 1)).unwrap_err().code, "bad_text");
+    }
+
+    #[test]
+    fn a_list_of_tasks_may_be_empty_but_not_wrong() {
+        let ids = |text: &str| text.parse::<Tasks>().map(|tasks| tasks.0.len());
+        assert_eq!((ids(""), ids("a"), ids("a, b-2,")), (Ok(0), Ok(1), Ok(2)));
+        assert!(ids("a,../x").is_err());
+    }
+}

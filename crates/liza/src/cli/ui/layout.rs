@@ -1,0 +1,167 @@
+//! Text for a terminal of any width: measured in columns, cut at characters, wrapped at words, coloured.
+//!
+//! Knows no task. Everything that comes from the blackboard passes through here, so nothing in it can manipulate a
+//! terminal.
+
+use anstyle::{AnsiColor, Style};
+use liza_core::model::{Seconds, Timestamp, Usage};
+use unicode_width::{UnicodeWidthChar as _, UnicodeWidthStr as _};
+
+/// Headings.
+pub(crate) const BOLD: Style = Style::new().bold();
+/// What is less important.
+pub(crate) const DIM: Style = Style::new().dimmed();
+/// What is wrong.
+pub(crate) const RED: Style = AnsiColor::Red.on_default().bold();
+/// What may go wrong.
+pub(crate) const YELLOW: Style = AnsiColor::Yellow.on_default();
+/// What goes well.
+pub(crate) const GREEN: Style = AnsiColor::Green.on_default();
+/// What can be typed.
+pub(crate) const CYAN: Style = AnsiColor::Cyan.on_default();
+
+/// A text in a style.
+pub(crate) fn paint(style: Style, text: &str) -> String {
+    if text.is_empty() { String::new() } else { format!("{style}{text}{style:#}") }
+}
+
+/// How many columns a text takes.
+pub(crate) fn width(text: &str) -> usize {
+    text.width()
+}
+
+/// White space folded and control characters left out.
+pub(crate) fn one_line(text: &str) -> String {
+    liza_core::text::one_line(text, usize::MAX)
+}
+
+/// One line of at most that many columns; what is cut ends with an ellipsis.
+pub(crate) fn cut(text: &str, columns: usize) -> String {
+    let line = one_line(text);
+    if width(&line) <= columns {
+        return line;
+    }
+    let mut kept = String::new();
+    let mut used = 0;
+    for c in line.chars() {
+        used += c.width().unwrap_or(0);
+        if used >= columns.max(1) {
+            break;
+        }
+        kept.push(c);
+    }
+    format!("{}…", kept.trim_end())
+}
+
+/// The text with spaces after it up to that many columns.
+pub(crate) fn pad(text: &str, columns: usize) -> String {
+    format!("{text}{}", " ".repeat(columns.saturating_sub(width(text))))
+}
+
+/// Lines of at most that many columns, broken at words; line breaks of the text stay.
+pub(crate) fn wrap(text: &str, columns: usize) -> Vec<String> {
+    let mut lines = Vec::new();
+    for paragraph in text.lines() {
+        let mut line = String::new();
+        for word in one_line(paragraph).split(' ') {
+            let mut word = word.to_owned();
+            if !line.is_empty() && width(&line) + 1 + width(&word) > columns {
+                lines.push(std::mem::take(&mut line));
+            }
+            while width(&word) > columns {
+                let head = head(&word, columns);
+                word = word[head.len()..].to_owned();
+                lines.push(head);
+            }
+            if !line.is_empty() {
+                line.push(' ');
+            }
+            line.push_str(&word);
+        }
+        lines.push(line);
+    }
+    while lines.last().is_some_and(String::is_empty) {
+        lines.pop();
+    }
+    lines
+}
+
+/// As much of a word as fits, one character at least.
+fn head(word: &str, columns: usize) -> String {
+    let mut used = 0;
+    let fits = |c: &char| {
+        used += c.width().unwrap_or(0);
+        used <= columns
+    };
+    let head: String = word.chars().take_while(fits).collect();
+    if head.is_empty() { word.chars().take(1).collect() } else { head }
+}
+
+/// The text wrapped, each line behind that many spaces.
+pub(crate) fn indent(text: &str, by: usize, columns: usize) -> Vec<String> {
+    let lines = wrap(text, columns.saturating_sub(by).max(10));
+    lines.into_iter().map(|line| format!("{}{line}", " ".repeat(by))).collect()
+}
+
+/// A command to type: wrapped rather than cut, so that it can be copied.
+pub(crate) fn command(text: &str, by: usize, columns: usize) -> Vec<String> {
+    let mut lines = wrap(text, columns.saturating_sub(by + 2).max(10)).into_iter();
+    let first = lines.next().map(|line| format!("{}→ {}", " ".repeat(by), paint(CYAN, &line)));
+    let rest = lines.map(|line| format!("{}{}", " ".repeat(by + 2), paint(CYAN, &line)));
+    first.into_iter().chain(rest).collect()
+}
+
+/// How long ago, as a person says it.
+pub(crate) fn ago(age: Seconds) -> String {
+    if age.0 < 2 { "just now".to_owned() } else { format!("{age} ago") }
+}
+
+/// What was used, in few words: tokens both ways, and money where any was asked for.
+pub(crate) fn used(usage: &Usage) -> Option<String> {
+    let tokens = usage.input.saturating_add(usage.output);
+    let paid = (usage.cost_usd > 0.0).then(|| format!("${:.2}", usage.cost_usd));
+    let counted = (tokens > 0).then(|| format!("{} tokens", short(tokens)));
+    let words: Vec<String> = [counted, paid].into_iter().flatten().collect();
+    (!words.is_empty()).then(|| words.join(", "))
+}
+
+/// A number for people who skim: 950, 12k, 3.4M.
+pub(crate) fn short(number: u64) -> String {
+    match number {
+        0..1_000 => number.to_string(),
+        1_000..10_000 => format!("{}.{}k", number / 1_000, number % 1_000 / 100),
+        10_000..1_000_000 => format!("{}k", number / 1_000),
+        _ => format!("{}.{}M", number / 1_000_000, number % 1_000_000 / 100_000),
+    }
+}
+
+/// A point in time for people who skim: the day and the minute.
+pub(crate) fn minute(time: Timestamp) -> String {
+    let text = time.to_string();
+    let cut = text.get(..16).unwrap_or(&text);
+    cut.replace('T', " ")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn cutting_and_padding_count_columns_not_characters() {
+        assert_eq!(cut("short", 10), "short");
+        assert_eq!(cut("a longer text", 9), "a longer…");
+        assert_eq!(cut("日本語のテキスト", 7), "日本語…");
+        assert!(width(&cut("🎉🎉🎉🎉🎉", 6)) <= 6);
+        assert_eq!(cut("line\nbreaks\tand\u{1b}[31m", 40), "line breaks and[31m");
+        assert_eq!(width(&pad("日本", 8)), 8);
+        assert_eq!(cut("anything", 0), "…");
+    }
+
+    #[test]
+    fn wrapping_keeps_words_and_line_breaks() {
+        assert_eq!(wrap("one two three\n\nfour", 8), ["one two", "three", "", "four"]);
+        assert_eq!(wrap("unbreakable", 4), ["unbr", "eaka", "ble"]);
+        assert_eq!(wrap("", 4), Vec::<String>::new());
+        assert!(wrap("日本語のテキスト", 5).iter().all(|line| width(line) <= 5));
+    }
+}

@@ -1,0 +1,11 @@
+//! What commands share to talk to people and programs: console, screen, texts, errors, exit codes, help.
+
+pub(crate) mod console;
+pub(crate) mod error;
+pub(crate) mod event_printer;
+pub(crate) mod exit_code;
+pub(crate) mod help;
+pub(crate) mod input;
+pub(crate) mod layout;
+pub(crate) mod old_names;
+pub(crate) mod output;

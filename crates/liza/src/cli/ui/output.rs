@@ -1,0 +1,149 @@
+//! What a command writes: text for people, one JSON object for programs. A closed pipe is not an error.
+
+use std::io;
+use std::sync::Arc;
+
+use serde::Serialize;
+use serde_json::json;
+
+use super::console::{Console, Stream};
+use super::error::CommandError;
+use super::exit_code::Exit;
+use super::input::clean;
+
+/// Whether text is coloured.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, clap::ValueEnum)]
+pub(crate) enum Color {
+    /// In a terminal, unless NO_COLOR is set.
+    #[default]
+    Auto,
+    /// Always.
+    Always,
+    /// Never.
+    Never,
+}
+
+/// What a command answers.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Reply {
+    /// The revision of the blackboard now.
+    pub(crate) revision: Option<u64>,
+    /// For programs.
+    pub(crate) result: serde_json::Value,
+    /// For people; may carry colour.
+    pub(crate) text: String,
+    /// Whether everything has been written already.
+    pub(crate) written: bool,
+    /// How the program ends.
+    pub(crate) exit: Exit,
+}
+
+impl Reply {
+    /// A reply for both.
+    pub(crate) fn new(text: impl Into<String>, result: serde_json::Value) -> Self {
+        Self { revision: None, result, text: text.into(), written: false, exit: Exit::Success }
+    }
+
+    /// The end of a command that has written everything as it went.
+    pub(crate) fn already_written() -> Self {
+        Self { written: true, ..Self::default() }
+    }
+
+    /// With another exit.
+    #[must_use]
+    pub(crate) fn exit(mut self, exit: Exit) -> Self {
+        self.exit = exit;
+        self
+    }
+
+    /// At that revision.
+    #[must_use]
+    pub(crate) fn at(mut self, revision: u64) -> Self {
+        self.revision = Some(revision);
+        self
+    }
+}
+
+/// How and where to write.
+#[derive(Clone)]
+pub(crate) struct Screen {
+    /// One JSON object instead of text.
+    pub(crate) json: bool,
+    /// No text on success.
+    pub(crate) quiet: bool,
+    /// Colour.
+    pub(crate) color: Color,
+    /// What COLUMNS says.
+    pub(crate) fixed_columns: Option<usize>,
+    /// Where.
+    pub(crate) console: Arc<dyn Console>,
+}
+
+impl Screen {
+    /// How many columns there are: what COLUMNS says, the terminal's, or 80.
+    pub(crate) fn columns(&self) -> usize {
+        self.fixed_columns.or_else(|| self.console.columns()).unwrap_or(80).clamp(30, 200)
+    }
+
+    /// Writes a command's reply to standard output.
+    pub(crate) fn reply(&self, reply: &Reply) {
+        if reply.written {
+            return;
+        }
+        if self.json {
+            let object = json!({"ok": true, "revision": reply.revision, "result": reply.result});
+            self.out(&object.to_string());
+        } else if !self.quiet && !reply.text.is_empty() {
+            self.out(reply.text.trim_end_matches('\n'));
+        }
+    }
+
+    /// Reports why a command failed: to programs on standard output, to people on standard error.
+    pub(crate) fn error(&self, error: &CommandError) {
+        if self.json {
+            let CommandError { code, message, hint, exit, details } = error;
+            let mut error = json!({"code": code, "exit": exit.code(), "message": message, "hint": hint});
+            if let serde_json::Value::Object(object) = &mut error {
+                object.extend(details.clone());
+            }
+            self.out(&json!({"ok": false, "error": error}).to_string());
+            return;
+        }
+        // Errors quote what anyone may have written into a file.
+        self.note(&format!("liza: {}", clean(&error.message)));
+        if let Some(hint) = &error.hint {
+            self.note(&format!("  hint: {hint}"));
+        }
+    }
+
+    /// Writes a line to standard error.
+    pub(crate) fn note(&self, text: &str) {
+        // There is no one left to hear that standard error is closed.
+        let _ = self.write_line(Stream::Error, text);
+    }
+
+    /// Writes a line to standard output.
+    pub(crate) fn out(&self, text: &str) {
+        let _ = self.write_line(Stream::Output, text);
+    }
+
+    fn write_line(&self, stream: Stream, text: &str) -> io::Result<()> {
+        let colored = match self.color {
+            Color::Auto => self.console.has_color(stream),
+            Color::Always => true,
+            Color::Never => false,
+        };
+        let line = if colored { format!("{text}\n") } else { format!("{}\n", anstream::adapter::strip_str(text)) };
+        self.console.write(stream, &line)
+    }
+
+    /// Writes a line to standard output; false once its reader has closed it.
+    pub(crate) fn stream(&self, text: &str) -> bool {
+        (text.is_empty() || self.write_line(Stream::Output, text).is_ok()) && !self.console.is_closed()
+    }
+}
+
+/// A typed reply as JSON.
+pub(crate) fn to_json(reply: &impl Serialize) -> serde_json::Value {
+    serde_json::to_value(reply).unwrap_or(serde_json::Value::Null)
+}

@@ -1,0 +1,98 @@
+//! Locks between processes that work in git: one for each task's worktree, one for merges.
+//!
+//! The operating system holds them for a live process only, so a free lock beside a reservation proves that its claim
+//! died. Never taken while the blackboard's lock is held.
+
+use std::fs::{self, File, OpenOptions, TryLockError};
+use std::io;
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use liza_core::model::TaskId;
+
+use super::error::EngineError;
+
+/// How often a lock is tried while another process holds it.
+const PAUSE: Duration = Duration::from_millis(20);
+
+/// A held lock; its file exists only as long.
+#[derive(Debug)]
+pub struct FileLock {
+    path: PathBuf,
+    /// Holds the lock until it is closed.
+    _file: File,
+}
+
+impl Drop for FileLock {
+    fn drop(&mut self) {
+        // A process that has opened it meanwhile notices that the file is another one, and opens it again.
+        let _ = fs::remove_file(&self.path);
+    }
+}
+
+impl FileLock {
+    /// Where the locks of tasks are.
+    pub(crate) fn folder(liza: &Path) -> PathBuf {
+        liza.join("locks")
+    }
+
+    /// The lock of a task's worktree.
+    pub(crate) fn of_task(liza: &Path, task: &TaskId) -> PathBuf {
+        Self::folder(liza).join(format!("{task}.lock"))
+    }
+
+    /// The lock of merges.
+    pub(crate) fn of_merges(liza: &Path) -> PathBuf {
+        liza.join("merge.lock")
+    }
+
+    /// Takes the lock if it is free.
+    ///
+    /// # Errors
+    /// When the file cannot be opened or locked.
+    pub fn try_at(path: &Path) -> Result<Option<Self>, EngineError> {
+        let failed = |error| EngineError::io("lock", path)(error);
+        loop {
+            let file = open(path).map_err(failed)?;
+            match file.try_lock() {
+                Err(TryLockError::WouldBlock) => return Ok(None),
+                Err(TryLockError::Error(error)) => return Err(failed(error)),
+                Ok(()) if is_at(&file, path) => return Ok(Some(Self { path: path.to_owned(), _file: file })),
+                // Its last holder has removed the file: this lock protects nothing.
+                Ok(()) => {}
+            }
+        }
+    }
+
+    /// Takes the lock, waiting for at most `timeout`.
+    ///
+    /// # Errors
+    /// When another process holds it all the time, or the file cannot be opened or locked.
+    pub fn at(path: &Path, timeout: Duration) -> Result<Self, EngineError> {
+        let deadline = Instant::now() + timeout;
+        loop {
+            if let Some(lock) = Self::try_at(path)? {
+                return Ok(lock);
+            }
+            if Instant::now() >= deadline {
+                return Err(EngineError::Locked { path: path.to_owned(), waited: timeout });
+            }
+            thread::sleep(PAUSE);
+        }
+    }
+}
+
+fn open(path: &Path) -> io::Result<File> {
+    if let Some(folder) = path.parent() {
+        fs::create_dir_all(folder)?;
+    }
+    OpenOptions::new().create(true).truncate(false).write(true).open(path)
+}
+
+fn is_at(file: &File, path: &Path) -> bool {
+    let id = |data: fs::Metadata| (data.dev(), data.ino());
+    let there = fs::metadata(path).map(id);
+    file.metadata().map(id).is_ok_and(|mine| there.is_ok_and(|there| there == mine))
+}

@@ -1,0 +1,243 @@
+//! The one way to change the blackboard: a caller sends a command, it is written, and what it asks for outside the
+//! blackboard is done.
+//!
+//! Commands, supervisors and screens all come through here. Several commands and git in order are in `lifecycle/`.
+
+mod error;
+mod liveness;
+mod locks;
+mod stop_files;
+mod worktrees;
+
+use std::cell::{Cell, RefCell};
+use std::io;
+
+use liza_core::model::{
+    Actor, Board, Effect, Revision, Section, Sha, State, StopFile, StopFiles, TaskId, Timestamp,
+};
+use liza_core::protocol::{CompleteSprint, Operation, Request};
+use liza_store::{Call, Host, Notice, Outcome};
+
+use crate::git::{Branch, Repo, Rescue};
+use crate::project::{Project, now};
+use crate::report::summary;
+
+pub use error::EngineError;
+pub use liveness::{LivenessLock, LockAttempt};
+pub use locks::FileLock;
+pub use stop_files::ESCALATION;
+pub(crate) use worktrees::is_needed;
+pub use worktrees::{Discarded, discard, discard_locked, lock_task, prepare, try_lock_task};
+
+/// One caller in one project.
+#[derive(Debug)]
+pub struct Engine<'p> {
+    project: &'p Project,
+    actor: Actor,
+    if_revision: Cell<Option<Revision>>,
+    fixed_now: Option<Timestamp>,
+    notices: RefCell<Vec<Notice>>,
+}
+
+/// A command that was written; its effects still have to run.
+#[must_use = "its effects still have to run: pass it to `Engine::finish`"]
+#[derive(Debug)]
+pub struct Submitted<R> {
+    /// The revision of the blackboard now.
+    pub revision: Revision,
+    /// What the rules replied.
+    pub reply: R,
+    effects: Vec<Effect>,
+}
+
+/// A command that was written and whose effects have run.
+#[derive(Debug)]
+pub struct Executed<R> {
+    /// The revision of the blackboard now.
+    pub revision: Revision,
+    /// What the rules replied.
+    pub reply: R,
+    /// What became of worktrees that were removed.
+    pub cleanup: Cleanup,
+}
+
+/// What became of worktrees that were to be removed.
+#[derive(Debug, Default)]
+pub struct Cleanup {
+    /// Unmerged work that was saved first.
+    pub rescued: Vec<(TaskId, Rescue)>,
+    /// What could not be removed, and why; `recover` removes it.
+    pub left: Vec<(TaskId, EngineError)>,
+}
+
+impl<'p> Engine<'p> {
+    /// An engine for this caller.
+    pub fn new(project: &'p Project, actor: Actor) -> Self {
+        let (if_revision, notices) = Default::default();
+        Self { project, actor, if_revision, fixed_now: None, notices }
+    }
+
+    /// The first write is refused if its target has changed since that revision.
+    #[must_use]
+    pub fn if_revision(self, revision: Option<Revision>) -> Self {
+        self.if_revision.set(revision);
+        self
+    }
+
+    /// The same at a time that the caller has already read.
+    #[must_use]
+    pub fn at(self, now: Timestamp) -> Self {
+        Self { fixed_now: Some(now), ..self }
+    }
+
+    /// The project.
+    pub fn project(&self) -> &'p Project {
+        self.project
+    }
+
+    /// Who sends the commands.
+    pub fn actor(&self) -> Actor {
+        self.actor
+    }
+
+    /// What the store found and repaired on the way.
+    pub fn notices(&self) -> Vec<Notice> {
+        self.notices.borrow().clone()
+    }
+
+    /// The project's repository, opened when it is first needed.
+    pub(crate) fn repo(&self) -> Result<&'p Repo, EngineError> {
+        Ok(self.project.repo()?)
+    }
+
+    /// The whole blackboard.
+    pub(crate) fn snapshot(&self) -> Result<State, EngineError> {
+        Ok(self.project.store().snapshot()?)
+    }
+
+    /// The settings and the agents, and the records of these tasks.
+    pub(crate) fn read(&self, tasks: &[&TaskId]) -> Result<Board, EngineError> {
+        read(self.project, tasks)
+    }
+
+    /// Sends a command, writes what it changes and runs its effects.
+    ///
+    /// # Errors
+    /// When the rules refuse it, the blackboard cannot be written, or a stop file cannot be removed.
+    pub fn execute<C: Operation>(&self, command: C) -> Result<Executed<C::Reply>, EngineError> {
+        let submitted = self.submit(command)?;
+        self.finish(submitted)
+    }
+
+    /// Sends a command and writes what it changes, for callers who hold a lock that the effects must not wait for.
+    ///
+    /// # Errors
+    /// When the rules refuse it, or the blackboard cannot be written.
+    pub fn submit<C: Operation>(&self, command: C) -> Result<Submitted<C::Reply>, EngineError> {
+        let call = Call { actor: self.actor, if_revision: self.if_revision.take(), command };
+        let Outcome { answer, written } = self.project.store().submit(call, self)?;
+        self.notices.borrow_mut().extend(written.notices);
+        match answer {
+            Ok(reply) => Ok(Submitted { revision: written.revision, reply, effects: written.effects }),
+            Err(refusal) => {
+                self.run(written.effects)?;
+                Err(refusal.into())
+            }
+        }
+    }
+
+    /// Runs what a written command asks for outside the blackboard.
+    ///
+    /// # Errors
+    /// When a stop file cannot be removed. A worktree that cannot be removed is in the cleanup instead.
+    pub fn finish<R>(&self, submitted: Submitted<R>) -> Result<Executed<R>, EngineError> {
+        let Submitted { revision, reply, effects } = submitted;
+        Ok(Executed { revision, reply, cleanup: self.run(effects)? })
+    }
+
+    /// Asks the rules without a lock and without a write, as if these stop files were present.
+    ///
+    /// # Errors
+    /// When the rules would refuse it, or the blackboard cannot be read.
+    pub fn check<C: Operation>(&self, stop_files: StopFiles, command: C) -> Result<C::Reply, EngineError> {
+        let (actor, if_revision) = (self.actor, self.if_revision.get());
+        let request = Request { actor, now: self.now(), stop_files, if_revision, command };
+        Ok(self.project.store().check(&request)?)
+    }
+
+    /// The only place where effects are interpreted.
+    fn run(&self, effects: Vec<Effect>) -> Result<Cleanup, EngineError> {
+        let mut cleanup = Cleanup::default();
+        for effect in effects {
+            match effect {
+                Effect::RemoveStopFile(file) => stop_files::remove(self.project.folder(), file)?,
+                Effect::RemoveWorktree(task) => self.remove_worktree(task, &mut cleanup),
+                Effect::WriteSprintSummary => self.write_summary(),
+                Effect::CompleteSprint => self.complete_sprint(),
+            }
+        }
+        Ok(cleanup)
+    }
+
+    fn remove_worktree(&self, task: TaskId, cleanup: &mut Cleanup) {
+        match discard(self.project, &task) {
+            Ok(Discarded::Removed(removed)) => {
+                cleanup.rescued.extend(removed.rescued.map(|rescue| (task, rescue)));
+            }
+            Ok(Discarded::Needed) => {}
+            Err(error) => cleanup.left.push((task, error)),
+        }
+    }
+
+    /// The summary is for the person who reviews the sprint. Agents have stopped, which is what counts;
+    /// `liza checkpoint` reports why it could not be written.
+    fn write_summary(&self) {
+        if let Ok(state) = self.project.state() {
+            let _ = summary::write(self.project, &state, self.now());
+        }
+    }
+
+    /// Completing a sprint is the system's doing, whoever ended its last task. A refusal means that someone else was
+    /// first, or that the planner has added a task meanwhile; what is missed here is reconciled later.
+    fn complete_sprint(&self) {
+        let system = Engine { fixed_now: self.fixed_now, ..Engine::new(self.project, Actor::Human) };
+        if let Ok(submitted) = system.submit(CompleteSprint) {
+            let _ = system.finish(submitted);
+        }
+    }
+
+    /// The head of the integration branch.
+    pub(crate) fn integration_head(&self, integration: &Branch) -> Result<Sha, EngineError> {
+        let missing = || EngineError::NoIntegrationBranch { branch: integration.clone() };
+        self.repo()?.tip(integration)?.ok_or_else(missing)
+    }
+}
+
+impl Host for Engine<'_> {
+    fn now(&self) -> Timestamp {
+        self.fixed_now.unwrap_or_else(now)
+    }
+
+    fn stop_files(&self) -> StopFiles {
+        self.project.stop_files()
+    }
+
+    fn create_stop_files(&self, files: &[StopFile], now: Timestamp) -> io::Result<()> {
+        files.iter().try_for_each(|file| stop_files::create(self.project.folder(), *file, now))
+    }
+}
+
+/// The branch that approved work is merged to.
+///
+/// # Errors
+/// When the configured name is not a branch name.
+pub fn integration_branch(board: &Board) -> Result<Branch, EngineError> {
+    let config = board.config.ready().cloned().unwrap_or_default();
+    Ok(config.integration_branch.parse()?)
+}
+
+/// The settings and the agents, and the records of these tasks.
+pub(crate) fn read(project: &Project, tasks: &[&TaskId]) -> Result<Board, EngineError> {
+    let tasks: Vec<TaskId> = tasks.iter().map(|task| (*task).clone()).collect();
+    Ok(project.store().glance(&[Section::Config, Section::Agents], &tasks)?)
+}

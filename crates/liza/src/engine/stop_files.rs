@@ -1,0 +1,42 @@
+//! Creates and removes the stop files in `.liza/`.
+
+use std::fs::{self, File};
+use std::io::{self, Write as _};
+use std::path::Path;
+
+use liza_core::model::{StopFile, Timestamp};
+
+use super::error::EngineError;
+
+/// The notice that a checkpoint has waited too long; it goes with the checkpoint.
+pub const ESCALATION: &str = "ESCALATION";
+
+/// Creates a stop file durably. Its first line says since when it is present.
+pub(super) fn create(folder: &Path, file: StopFile, now: Timestamp) -> io::Result<()> {
+    let path = folder.join(file.name());
+    // A file that a person created stays as it is: its time says since when it is present.
+    if path.exists() {
+        return Ok(());
+    }
+    let mut created = File::create(&path)?;
+    created.write_all(format!("{now}\n").as_bytes())?;
+    created.sync_all()?;
+    File::open(folder)?.sync_all()
+}
+
+/// Removes a stop file, with what belongs to it.
+pub(super) fn remove(folder: &Path, file: StopFile) -> Result<(), EngineError> {
+    remove_file(folder, file.name())?;
+    match file {
+        StopFile::Checkpoint => remove_file(folder, ESCALATION),
+        StopFile::Pause | StopFile::Abort => Ok(()),
+    }
+}
+
+fn remove_file(folder: &Path, name: &str) -> Result<(), EngineError> {
+    let path = folder.join(name);
+    match fs::remove_file(&path) {
+        Err(error) if error.kind() != io::ErrorKind::NotFound => Err(EngineError::io("remove", path)(error)),
+        Err(_) | Ok(()) => Ok(()),
+    }
+}

@@ -1,0 +1,89 @@
+//! A task's worktree as the blackboard wants it: prepared for a claim, removed when no agent needs it.
+//!
+//! Whoever changes a worktree holds the task's lock and asks the blackboard again under it: a late removal must not
+//! hit the next coder's worktree.
+
+use std::time::Duration;
+
+use liza_core::model::{AgentRecord, Board, Sha, TaskId, TaskSlot, Timestamp, WorktreeMode};
+
+use crate::git::{Branch, PreparedWorktree, RemovedWorktree, Repo};
+use crate::project::{Project, now};
+
+use super::error::EngineError;
+use super::locks::FileLock;
+use super::{integration_branch, read};
+
+/// How long another process may work on the same worktree before a caller gives up waiting for it.
+const LOCK_TIMEOUT: Duration = Duration::from_secs(180);
+
+/// What became of a worktree that was to be removed.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Discarded {
+    /// It is gone, or did not exist.
+    Removed(RemovedWorktree),
+    /// An agent needs it now.
+    Needed,
+}
+
+/// Takes the lock of a task's worktree if it is free.
+pub fn try_lock_task(project: &Project, task: &TaskId) -> Result<Option<FileLock>, EngineError> {
+    FileLock::try_at(&FileLock::of_task(project.folder(), task))
+}
+
+/// Takes the lock of a task's worktree.
+pub fn lock_task(project: &Project, task: &TaskId) -> Result<FileLock, EngineError> {
+    FileLock::at(&FileLock::of_task(project.folder(), task), LOCK_TIMEOUT)
+}
+
+/// Makes a worktree, by the holder of the task's lock.
+///
+/// # Errors
+/// When git fails.
+pub fn prepare(
+    repo: &Repo,
+    (task, base, mode): (&TaskId, &Sha, WorktreeMode),
+    integration: &Branch,
+    _: &FileLock,
+) -> Result<PreparedWorktree, EngineError> {
+    Ok(repo.prepare_worktree(task, base, mode, integration)?)
+}
+
+/// Removes a task's worktree and branch, unless the blackboard says by now that an agent needs them. Unmerged work is
+/// saved first.
+///
+/// # Errors
+/// When git fails, or another process works on the worktree for a long time.
+pub fn discard(project: &Project, task: &TaskId) -> Result<Discarded, EngineError> {
+    let lock = lock_task(project, task)?;
+    discard_locked(project, task, &lock)
+}
+
+/// The same, by the holder of the task's lock.
+///
+/// # Errors
+/// When git fails.
+pub fn discard_locked(project: &Project, task: &TaskId, _: &FileLock) -> Result<Discarded, EngineError> {
+    let board = read(project, &[task])?;
+    if is_needed(&board, task, now()) {
+        return Ok(Discarded::Needed);
+    }
+    let integration = integration_branch(&board)?;
+    Ok(Discarded::Removed(project.repo()?.remove_worktree(task, None, &integration)?))
+}
+
+/// Whether an agent works in the task's worktree, may continue in it, or is about to have it made.
+pub(crate) fn is_needed(board: &Board, task: &TaskId, now: Timestamp) -> bool {
+    let Some(TaskSlot { body, .. }) = board.tasks.get(task) else { return false };
+    // A record that cannot be read may say anything: the worktree stays.
+    let Some(body) = body.as_ref().filter(|body| body.faults().is_empty()) else { return true };
+    let record = body.record();
+    let waits = record.worktree.is_some() || record.reservation.is_some() || record.status.is_none();
+    waits || has_session(board, task, now)
+}
+
+/// Whether an agent's session may still be in the worktree.
+fn has_session(board: &Board, task: &TaskId, now: Timestamp) -> bool {
+    let inside = |entry: &AgentRecord| entry.current_task.as_ref() == Some(task) && entry.is_live(now);
+    board.agents.ready().is_none_or(|agents| agents.values().any(inside))
+}

@@ -1,0 +1,69 @@
+//! claim-task: reserve, make the worktree, claim. No observer sees the task CLAIMED before the last step.
+//!
+//! The loser of a race leaves nothing behind and touches nothing of the winner's. Retrying is up to the caller.
+
+use liza_core::model::{AgentId, Revision, TaskId};
+use liza_core::protocol::{CancelReservation, ClaimTask, Claimed, ReserveTask, Reserved};
+
+use crate::engine::{
+    Engine, EngineError, FileLock, discard_locked, integration_branch, lock_task, prepare, try_lock_task,
+};
+use crate::git::{Branch, PreparedWorktree};
+
+/// A claim.
+#[derive(Debug)]
+pub struct TaskClaim {
+    /// The revision of the blackboard now.
+    pub revision: Revision,
+    /// What the rules replied.
+    pub claimed: Claimed,
+    /// The worktree.
+    pub worktree: PreparedWorktree,
+}
+
+/// Claims a task for a coder.
+///
+/// # Errors
+/// When the rules refuse it or git cannot make the worktree; the reservation is then gone again, and so is a worktree
+/// that this claim has made.
+pub fn claim_task(engine: &Engine<'_>, task: &TaskId, coder: AgentId) -> Result<TaskClaim, EngineError> {
+    let integration = integration_branch(&engine.read(&[])?)?;
+    let head = engine.integration_head(&integration)?;
+    // The lock comes before the reservation, so that a reservation without a lock proves that its claim died. If
+    // another process holds the lock, the rules decide: it may be claiming the task, or only removing a worktree.
+    let early = try_lock_task(engine.project(), task)?;
+    let reserved = engine.execute(ReserveTask { task: task.clone(), coder, head })?.reply;
+    let lock = match early.map_or_else(|| lock_task(engine.project(), task), Ok) {
+        Ok(lock) => lock,
+        Err(error) => {
+            cancel(engine, task, coder);
+            return Err(error);
+        }
+    };
+    let claimed = claim_reserved(engine, task, coder, &reserved, &integration, &lock);
+    if claimed.is_err() {
+        cancel(engine, task, coder);
+        // It stays if it existed before or an agent needs it by now; the blackboard says so.
+        let _ = discard_locked(engine.project(), task, &lock);
+    }
+    claimed
+}
+
+fn claim_reserved(
+    engine: &Engine<'_>,
+    task: &TaskId,
+    coder: AgentId,
+    reserved: &Reserved,
+    integration: &Branch,
+    lock: &FileLock,
+) -> Result<TaskClaim, EngineError> {
+    let order = (task, &reserved.base_commit, reserved.mode);
+    let worktree = prepare(engine.repo()?, order, integration, lock)?;
+    let done = engine.execute(ClaimTask { task: task.clone(), coder })?;
+    Ok(TaskClaim { revision: done.revision, claimed: done.reply, worktree })
+}
+
+/// Gives the reservation back. If that fails it was taken over, or `recover` removes it.
+fn cancel(engine: &Engine<'_>, task: &TaskId, coder: AgentId) {
+    let _ = engine.execute(CancelReservation { task: task.clone(), coder });
+}

@@ -1,0 +1,366 @@
+//! recover: repairs what a crash left, in git and on the blackboard, and reports it.
+//!
+//! Runs beside live agents: what a live process is working on is left to it. Deletes nothing that has not been saved.
+//! A second run finds nothing.
+
+use std::fs;
+use std::path::Path;
+use std::time::Duration;
+
+use liza_core::Refusal;
+use liza_core::model::{Actor, Board, Reservation, Role, Sha, Status, TaskBody, TaskId};
+use liza_core::protocol::{Deregister, DropReservation, Recover};
+use liza_core::text::count;
+
+use crate::engine::{
+    Discarded, Engine, EngineError, FileLock, LivenessLock, LockAttempt, discard_locked, integration_branch, is_needed,
+    try_lock_task,
+};
+use crate::git::{Branch, FolderState, Rescue, TaskArtifacts, WorktreeMode};
+use crate::project::now;
+use crate::sys::family::{kill_orphans, wait_for_orphaned_git};
+
+use super::wt_merge::record_found_merge;
+
+/// How long a git process that outlived its liza may take to end.
+const ORPHAN_TIMEOUT: Duration = Duration::from_secs(60);
+
+/// What kind of thing was found.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, strum::IntoStaticStr)]
+#[strum(serialize_all = "snake_case")]
+pub enum FindingKind {
+    /// A write of the blackboard that was cut off, or a stale save.
+    Blackboard,
+    /// Processes that outlived their liza.
+    Process,
+    /// A lock of a git process that is gone.
+    GitLock,
+    /// Files of a process that is gone.
+    Leftover,
+    /// A checkout that was behind its branch.
+    Checkout,
+    /// The first step of a claim that never got its second.
+    Reservation,
+    /// An agent whose supervisor was killed.
+    Registration,
+    /// A merge that the blackboard did not know.
+    Merge,
+    /// A worktree that is missing or half-made.
+    MissingWorktree,
+    /// A worktree or branch that no task needs.
+    UnneededWorktree,
+}
+
+impl FindingKind {
+    /// The word for programs.
+    pub fn name(self) -> &'static str {
+        self.into()
+    }
+}
+
+/// One thing that a crash left.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Finding {
+    /// What kind of thing.
+    pub kind: FindingKind,
+    /// On which task or file.
+    pub subject: String,
+    /// What was found.
+    pub found: String,
+    /// What was done about it, or why nothing could be done.
+    pub done: String,
+}
+
+/// What recover found.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct RecoveryReport {
+    /// What is repaired now.
+    pub repaired: Vec<Finding>,
+    /// What a person has to look at.
+    pub left: Vec<Finding>,
+}
+
+#[allow(clippy::needless_pass_by_value, reason = "the calls read better")]
+impl RecoveryReport {
+    fn repaired(&mut self, kind: FindingKind, subject: impl ToString, found: impl ToString, done: impl ToString) {
+        self.repaired.push(finding(kind, &subject, &found, &done));
+    }
+
+    /// Notes what could not be repaired; the rest continues.
+    fn left(&mut self, kind: FindingKind, subject: impl ToString, found: impl ToString, why: impl ToString) {
+        self.left.push(finding(kind, &subject, &found, &why));
+    }
+}
+
+fn finding(kind: FindingKind, subject: &dyn ToString, found: &dyn ToString, done: &dyn ToString) -> Finding {
+    Finding { kind, subject: subject.to_string(), found: found.to_string(), done: done.to_string() }
+}
+
+/// Repairs what crashes have left.
+///
+/// # Errors
+/// When the caller may not, or neither the blackboard nor git can be read. What only concerns one task or file is in
+/// the report.
+pub fn recover(engine: &Engine<'_>) -> Result<RecoveryReport, EngineError> {
+    engine.execute(Recover { repaired: Vec::new() })?;
+    let mut recovery = Recovery { engine, report: RecoveryReport::default() };
+    recovery.run()?;
+    let report = recovery.report;
+    let lines = report.repaired.iter().map(|f| format!("{}: {}, {}", f.subject, f.found, f.done));
+    engine.execute(Recover { repaired: lines.collect() })?;
+    Ok(report)
+}
+
+/// A recovery under way.
+struct Recovery<'e, 'p> {
+    engine: &'e Engine<'p>,
+    report: RecoveryReport,
+}
+
+impl Recovery<'_, '_> {
+    fn run(&mut self) -> Result<(), EngineError> {
+        for notice in self.engine.project().store().settle()? {
+            self.report.repaired(FindingKind::Blackboard, "state.yaml", format!("{notice:?}"), "repaired");
+        }
+        self.end_orphans()?;
+        let integration = integration_branch(&self.engine.read(&[])?)?;
+        self.clear_git_locks(&integration)?;
+        for path in self.engine.repo()?.remove_leftovers() {
+            let (subject, found) = (self.short(&path), "left by a process that is gone");
+            self.report.repaired(FindingKind::Leftover, subject, found, "deleted");
+        }
+        for path in self.engine.repo()?.repair_checkouts(&integration)? {
+            let found = format!("was behind {integration}");
+            self.report.repaired(FindingKind::Checkout, path.display(), found, "updated");
+        }
+        self.drop_reservations()?;
+        self.deregister_dead()?;
+        self.record_merges()?;
+        self.repair_worktrees(&integration)?;
+        self.remove_free_locks()
+    }
+
+    fn short(&self, path: &Path) -> String {
+        path.strip_prefix(self.engine.project().root()).unwrap_or(path).display().to_string()
+    }
+
+    /// Processes that outlived their liza are ended or waited for: nothing may change during the repair.
+    fn end_orphans(&mut self) -> Result<(), EngineError> {
+        let root = self.engine.repo()?.root();
+        let ended = kill_orphans(root);
+        if ended > 0 {
+            let found = format!("{} of an integration test whose liza is gone", count(ended, "process"));
+            self.report.repaired(FindingKind::Process, "integration test", found, "ended");
+        }
+        if !wait_for_orphaned_git(root, ORPHAN_TIMEOUT) {
+            let why = format!("still running after {} s; run `liza recover` again", ORPHAN_TIMEOUT.as_secs());
+            self.report.left(FindingKind::Process, "git", "a git process whose liza is gone", why);
+        }
+        Ok(())
+    }
+
+    fn clear_git_locks(&mut self, integration: &Branch) -> Result<(), EngineError> {
+        let repo = self.engine.repo()?;
+        let inventory = repo.inventory()?;
+        let branches: Vec<Branch> = inventory.keys().map(Branch::of).chain([integration.clone()]).collect();
+        let branches: Vec<&Branch> = branches.iter().collect();
+        let mut cleared = repo.clear_stale_locks(Some(repo.root()), &branches)?;
+        for (task, found) in &inventory {
+            if found.folder == FolderState::Healthy {
+                cleared.extend(repo.clear_stale_locks(Some(&repo.worktree_path(task)), &[])?);
+            }
+        }
+        for lock in cleared {
+            let (subject, found) = (self.short(&lock), "the lock of a git process that is gone");
+            self.report.repaired(FindingKind::GitLock, subject, found, "removed");
+        }
+        Ok(())
+    }
+
+    /// A reservation beside a free lock belongs to a claim that died.
+    fn drop_reservations(&mut self) -> Result<(), EngineError> {
+        let state = self.engine.snapshot()?;
+        let reserved = state.board.summaries().filter_map(|task| Some((&task.id, task.reservation.as_ref()?)));
+        for (task, reservation) in reserved {
+            let Some(_lock) = try_lock_task(self.engine.project(), task)? else { continue };
+            let found = format!("reserved by {} until {}", reservation.by, reservation.expires);
+            match self.drop_reservation(task, reservation) {
+                Ok(true) => self.report.repaired(FindingKind::Reservation, task, found, "removed"),
+                Ok(false) => {}
+                Err(error) => self.report.left(FindingKind::Reservation, task, found, error),
+            }
+        }
+        Ok(())
+    }
+
+    /// False if it is already gone, or another one has replaced it.
+    fn drop_reservation(&self, task: &TaskId, reservation: &Reservation) -> Result<bool, EngineError> {
+        let (task, reservation) = (task.clone(), reservation.clone());
+        match self.engine.execute(DropReservation { task, reservation }) {
+            Err(error) if matches!(error.refusal(), Some(Refusal::NoReservation { .. })) => Ok(false),
+            other => other.map(|_| true),
+        }
+    }
+
+    /// A registration whose supervisor is proven dead. Only for a person: a supervisor that starts takes such a name
+    /// over instead, and must not find it gone.
+    fn deregister_dead(&mut self) -> Result<(), EngineError> {
+        if self.engine.actor() != Actor::Human {
+            return Ok(());
+        }
+        let board = self.engine.read(&[])?;
+        for (agent, entry) in board.agents.ready().into_iter().flatten() {
+            let attempt = LivenessLock::take(self.engine.project().folder(), *agent, Duration::ZERO);
+            let LockAttempt::Taken(mut lock) = attempt else { continue };
+            if entry.generation.is_none() || lock.previous_holder() != entry.generation {
+                continue;
+            }
+            let found = "registered, but its supervisor is dead";
+            match self.engine.execute(Deregister { agent: *agent }) {
+                Ok(_) => {
+                    let done = "deregistered; its claim is kept for its lease";
+                    self.report.repaired(FindingKind::Registration, agent, found, done);
+                }
+                Err(error) => self.report.left(FindingKind::Registration, agent, found, error),
+            }
+        }
+        Ok(())
+    }
+
+    /// Git's own record decides: what is on the branch is merged. Only those who may merge record it.
+    fn record_merges(&mut self) -> Result<(), EngineError> {
+        if self.engine.actor().agent().is_some_and(|agent| agent.role() != Role::CodeReviewer) {
+            return Ok(());
+        }
+        let approved: Vec<TaskId> = self.engine.snapshot()?.board.in_status(Status::Approved).collect();
+        if approved.is_empty() {
+            return Ok(());
+        }
+        let path = FileLock::of_merges(self.engine.project().folder());
+        // The process that holds it is in the middle of a merge, and will record it.
+        let Some(lock) = FileLock::try_at(&path)? else { return Ok(()) };
+        for task in &approved {
+            let found = "APPROVED, but its commit is on the branch";
+            match record_found_merge(self.engine, task, &lock) {
+                Ok(false) => {}
+                Ok(true) => self.report.repaired(FindingKind::Merge, task, found, "recorded as MERGED"),
+                Err(error) => self.report.left(FindingKind::Merge, task, "APPROVED", error),
+            }
+        }
+        Ok(())
+    }
+
+    fn repair_worktrees(&mut self, integration: &Branch) -> Result<(), EngineError> {
+        let state = self.engine.snapshot()?;
+        let mut existing = self.engine.repo()?.inventory()?;
+        let wants = |task: &TaskId| state.board.body(task).is_ok_and(wants_worktree);
+        for task in state.board.tasks.keys().filter(|task| wants(task)) {
+            existing.entry(task.clone()).or_insert(TaskArtifacts {
+                folder: FolderState::Absent,
+                registered: false,
+                branch: None,
+                branch_in_use: None,
+            });
+        }
+        for (task, found) in &existing {
+            let result = if wants(task) && is_missing(found) {
+                self.restore_worktree(task, integration)
+            } else if wants(task) || is_needed(&state.board, task, now()) {
+                Ok(())
+            } else {
+                self.remove_worktree(task, found)
+            };
+            if let Err(error) = result {
+                let missing = FindingKind::MissingWorktree;
+                let kind = if wants(task) { missing } else { FindingKind::UnneededWorktree };
+                self.report.left(kind, task, describe(found), error);
+            }
+        }
+        Ok(())
+    }
+
+    /// Restores a worktree that a task needs: from its branch, else from what was submitted, else from its base.
+    fn restore_worktree(&mut self, task: &TaskId, integration: &Branch) -> Result<(), EngineError> {
+        let Some(_lock) = try_lock_task(self.engine.project(), task)? else { return Ok(()) };
+        let (repo, board) = (self.engine.repo()?, self.engine.read(&[task])?);
+        let found = repo.task_artifacts(task)?;
+        if !board.body(task).is_ok_and(wants_worktree) || !is_missing(&found) {
+            return Ok(());
+        }
+        let start = self.start_of(task, &board, integration)?;
+        let worktree = repo.prepare_worktree(task, &start, WorktreeMode::Keep, integration)?;
+        let from = match found.branch {
+            Some(_) => "restored from its branch".to_owned(),
+            None => format!("made again from {}", start.short()),
+        };
+        let done = with_rescue(&from, worktree.rescued.as_ref());
+        self.report.repaired(FindingKind::MissingWorktree, task, describe(&found), done);
+        Ok(())
+    }
+
+    /// The commit that a worktree whose branch is gone starts from.
+    fn start_of(&self, task: &TaskId, board: &Board, integration: &Branch) -> Result<Sha, EngineError> {
+        let record = board.body(task).map(TaskBody::record).ok();
+        let known = [
+            record.and_then(|record| record.review_commit.as_ref()),
+            record.and_then(|record| record.base_commit.as_ref()),
+        ];
+        for commit in known.into_iter().flatten() {
+            if let Ok(commit) = self.engine.repo()?.resolve(commit) {
+                return Ok(commit);
+            }
+        }
+        self.engine.integration_head(integration)
+    }
+
+    /// Removes what no task needs, after saving unmerged work.
+    fn remove_worktree(&mut self, task: &TaskId, found: &TaskArtifacts) -> Result<(), EngineError> {
+        let Some(lock) = try_lock_task(self.engine.project(), task)? else { return Ok(()) };
+        let Discarded::Removed(removed) = discard_locked(self.engine.project(), task, &lock)? else {
+            return Ok(());
+        };
+        if let Some(path) = removed.branch_in_use {
+            let why = format!("it is checked out in {}: switch to another branch there", path.display());
+            self.report.left(FindingKind::UnneededWorktree, task, "its branch still exists", why);
+        } else if removed.existed {
+            let done = with_rescue("removed", removed.rescued.as_ref());
+            self.report.repaired(FindingKind::UnneededWorktree, task, describe(found), done);
+        }
+        Ok(())
+    }
+
+    /// Removes the lock files of processes that are gone; a held one stays.
+    fn remove_free_locks(&self) -> Result<(), EngineError> {
+        let folder = FileLock::folder(self.engine.project().folder());
+        for entry in fs::read_dir(&folder).into_iter().flatten().flatten() {
+            drop(FileLock::try_at(&entry.path())?);
+        }
+        Ok(())
+    }
+}
+
+fn wants_worktree(body: &TaskBody) -> bool {
+    body.record().worktree.is_some()
+}
+
+fn is_missing(found: &TaskArtifacts) -> bool {
+    matches!(found.folder, FolderState::Absent | FolderState::Broken)
+}
+
+fn describe(found: &TaskArtifacts) -> &'static str {
+    match (found.folder, found.registered, &found.branch) {
+        (FolderState::Healthy, _, _) => "a worktree that no task needs",
+        (FolderState::Broken, _, _) => "a half-made worktree",
+        (FolderState::Foreign, _, _) => "something that is not a worktree",
+        (FolderState::Absent, true, _) => "git's entry of a worktree that is gone",
+        (FolderState::Absent, false, Some(_)) => "a branch without a worktree",
+        (FolderState::Absent, false, None) => "no worktree and no branch",
+    }
+}
+
+fn with_rescue(done: &str, rescue: Option<&Rescue>) -> String {
+    match rescue {
+        Some(rescue) => format!("{done}; its work is kept on {}", rescue.branch),
+        None => done.to_owned(),
+    }
+}

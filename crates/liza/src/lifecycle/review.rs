@@ -1,0 +1,89 @@
+//! submit-for-review, claim-review, submit-verdict: what git says about the worktree, given to the rules.
+//!
+//! Changes a worktree in one case only: one that a review has written to is restored to the submitted commit.
+
+use liza_core::Refusal;
+use liza_core::model::{AgentId, Sha, TaskId, TaskRecord, TaskStatus};
+use liza_core::protocol::{
+    ClaimReview, ReviewClaimed, SubmitForReview, SubmitVerdict, Submitted, TaskReply, Verdict, WorktreeFacts,
+};
+
+use crate::engine::{Engine, EngineError, Executed, lock_task};
+use crate::git::FileChange;
+
+/// Asks for a review of exactly this commit.
+///
+/// # Errors
+/// When the rules refuse it, or git does not know the commit.
+pub fn submit_for_review(
+    engine: &Engine<'_>,
+    task: &TaskId,
+    commit: &Sha,
+) -> Result<Executed<Submitted>, EngineError> {
+    let commit = engine.repo()?.resolve(commit)?;
+    let facts = worktree_facts(engine, task)?;
+    engine.execute(SubmitForReview { task: task.clone(), commit, facts })
+}
+
+/// Claims a review for a code reviewer.
+///
+/// # Errors
+/// When the rules refuse it; also when the worktree moved after the submission, which sends the task back.
+pub fn claim_review(
+    engine: &Engine<'_>,
+    task: &TaskId,
+    reviewer: AgentId,
+) -> Result<Executed<ReviewClaimed>, EngineError> {
+    let head = engine.repo()?.worktree_head(task)?;
+    engine.execute(ClaimReview { task: task.clone(), reviewer, head })
+}
+
+/// Gives the verdict. A worktree that is no longer as it was submitted is restored, whatever the verdict was.
+///
+/// # Errors
+/// When the rules refuse it.
+pub fn submit_verdict(
+    engine: &Engine<'_>,
+    task: &TaskId,
+    verdict: Verdict,
+) -> Result<Executed<TaskReply>, EngineError> {
+    let facts = worktree_facts(engine, task)?;
+    let result = engine.execute(SubmitVerdict { task: task.clone(), verdict, facts });
+    let refusal = result.as_ref().err().and_then(EngineError::refusal);
+    if matches!(refusal, Some(Refusal::HeadMoved { .. } | Refusal::ReviewTouched { .. })) {
+        restore_submitted(engine, task)?;
+    }
+    result
+}
+
+/// Restores a worktree to the commit that was submitted.
+fn restore_submitted(engine: &Engine<'_>, task: &TaskId) -> Result<(), EngineError> {
+    let _lock = lock_task(engine.project(), task)?;
+    if let Ok(task) = engine.read(&[task])?.task(task)
+        && let TaskStatus::ReadyForReview { commit, .. } = &task.status
+    {
+        engine.repo()?.restore_worktree(&task.id, commit)?;
+    }
+    Ok(())
+}
+
+/// The state of the task's worktree; `None` if there is none.
+///
+/// # Errors
+/// When git fails.
+pub fn worktree_facts(engine: &Engine<'_>, task: &TaskId) -> Result<Option<WorktreeFacts>, EngineError> {
+    let repo = engine.repo()?;
+    let Some(head) = repo.worktree_head(task)? else { return Ok(None) };
+    let base = |record: &TaskRecord| record.base_commit.clone();
+    let base = engine.read(&[task])?.body(task).ok().and_then(|body| base(body.record()));
+    // Old files may lack the base; then there is nothing that would have to be contained.
+    let state = repo.worktree_state(task, &base.unwrap_or(head))?;
+    let name = |change: &FileChange| change.path().to_string_lossy().into_owned();
+    Ok(Some(WorktreeFacts {
+        dirty: state.changes.iter().map(name).collect(),
+        changed_tracked: state.tracked_changes().map(name).collect(),
+        head: state.head,
+        on_task_branch: state.on_task_branch,
+        has_base: state.has_base,
+    }))
+}

@@ -1,0 +1,36 @@
+//! wt-create: makes a worktree by command, for a task that is claimed or being claimed.
+
+use liza_core::model::{Revision, TaskId};
+use liza_core::protocol::{CreateWorktree, WorktreeOrder};
+
+use crate::engine::{Engine, EngineError, integration_branch, lock_task, prepare};
+use crate::git::PreparedWorktree;
+
+/// A worktree that was made, or existed.
+#[derive(Debug)]
+pub struct CreatedWorktree {
+    /// The revision of the blackboard now.
+    pub revision: Revision,
+    /// What the rules replied.
+    pub order: WorktreeOrder,
+    /// The worktree.
+    pub worktree: PreparedWorktree,
+}
+
+/// Makes the worktree.
+///
+/// # Errors
+/// When the rules refuse it, or git fails.
+pub fn create_worktree(
+    engine: &Engine<'_>,
+    task: &TaskId,
+    fresh: bool,
+) -> Result<CreatedWorktree, EngineError> {
+    let integration = integration_branch(&engine.read(&[])?)?;
+    let head = engine.integration_head(&integration)?;
+    let lock = lock_task(engine.project(), task)?;
+    let done = engine.execute(CreateWorktree { task: task.clone(), fresh, head })?;
+    let order = done.reply;
+    let worktree = prepare(engine.repo()?, (task, &order.base, order.mode), &integration, &lock)?;
+    Ok(CreatedWorktree { revision: done.revision, order, worktree })
+}

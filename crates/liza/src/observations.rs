@@ -1,0 +1,88 @@
+//! What can be observed besides the tasks: stop files, progress in the log, violations, stale saves.
+//!
+//! Only collects; what is an alarm is decided in `liza-core`.
+
+use std::fs;
+use std::path::Path;
+use std::time::UNIX_EPOCH;
+
+use liza_core::model::{LogAction, State, StopFile, StopFileTimes, Timestamp};
+use liza_core::rules::invariants;
+use liza_core::watch::alarms::Observations;
+use liza_store::{Disk, Logged};
+
+use crate::project::Project;
+
+/// How much of the log's end is searched first for the last progress.
+const TAIL: u64 = 64 * 1024;
+
+/// Everything that can be observed besides the tasks.
+pub fn observe(project: &Project, state: &State, now: Timestamp) -> Observations {
+    Observations {
+        stop_files: stop_file_times(project),
+        last_progress: last_progress(project),
+        violations: invariants::validate(state, &Disk::below(project.root()), now),
+        unreadable: None,
+        stale_edits: stale_edits(project.folder()),
+    }
+}
+
+/// What can be observed if the blackboard cannot be read, and why it cannot.
+pub fn observe_unreadable(project: &Project, why: String) -> Observations {
+    Observations {
+        stop_files: stop_file_times(project),
+        unreadable: Some(why),
+        stale_edits: stale_edits(project.folder()),
+        ..Observations::default()
+    }
+}
+
+/// Since when each stop file has been present.
+pub fn stop_file_times(project: &Project) -> StopFileTimes {
+    let since = |file: StopFile| present_since(&project.folder().join(file.name()));
+    StopFileTimes {
+        pause: since(StopFile::Pause),
+        checkpoint: since(StopFile::Checkpoint),
+        abort: since(StopFile::Abort),
+    }
+}
+
+/// Since when a stop file has been present: its first line says so; a bare `touch` is dated by the file itself.
+fn present_since(path: &Path) -> Option<Timestamp> {
+    let meta = fs::metadata(path).ok()?;
+    let text = fs::read_to_string(path).unwrap_or_default();
+    let written = text.lines().next().and_then(|line| line.trim().parse().ok());
+    let modified = || {
+        let age = meta.modified().ok()?.duration_since(UNIX_EPOCH).ok()?;
+        Some(Timestamp::from_unix(i64::try_from(age.as_secs()).ok()?))
+    };
+    written.or_else(modified).or(Some(Timestamp::from_unix(0)))
+}
+
+/// When a task, the sprint or a note last changed. Agents that come and go are not progress.
+fn last_progress(project: &Project) -> Option<Timestamp> {
+    let counts = |entry: &&Logged| LogAction::is_progress(&entry.action);
+    let length = fs::metadata(project.folder().join("log.yaml")).map_or(0, |meta| meta.len());
+    let mut tail = TAIL;
+    loop {
+        let entries = project.store().log_tail(tail).ok()?;
+        let found = entries.iter().rev().find(counts).map(|entry| entry.timestamp);
+        // Agents that come and go all night can fill more than one tail.
+        if found.is_some() || tail >= length {
+            return found;
+        }
+        tail = tail.saturating_mul(8);
+    }
+}
+
+/// Versions that people saved over a newer one, kept beside it.
+fn stale_edits(folder: &Path) -> Vec<String> {
+    let Ok(entries) = fs::read_dir(folder) else { return Vec::new() };
+    let names = entries.flatten().map(|entry| entry.file_name().to_string_lossy().into_owned());
+    let mut stale: Vec<String> = names
+        .filter(|name| name.starts_with("state.yaml.stale-"))
+        .map(|name| format!(".liza/{name}"))
+        .collect();
+    stale.sort();
+    stale
+}
