@@ -1,6 +1,5 @@
 //! `liza demo`: a whole team at work on a sample project, from nothing, with no model and no key.
 
-use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -11,11 +10,12 @@ use liza_core::event::EventName;
 use liza_core::goal::GoalStatus;
 use liza_core::ids::TaskId;
 use liza_core::record::{Status, TaskRecord};
+use liza_rehearsal::PLAYBOOK_VARIABLE;
 use serde_json::json;
 
 use crate::demo::{DemoError, folder, keep_playbook, set_stage};
+use crate::playbook;
 use crate::project::Project;
-use crate::rehearsal::{PLAYBOOK, Playbook};
 use crate::run::{Wanted, crew};
 use crate::supervisor::{Post, Weight};
 use crate::watch::Options as Watching;
@@ -64,8 +64,10 @@ pub(super) struct Args {
 pub(super) fn run(args: Args, context: &Context) -> Result<Reply, CommandError> {
     context.person_only("demo")?;
     let began = Instant::now();
-    let (playbook, text) =
-        story(args.playbook.as_deref().map(|path| context.directory.join(path)).as_deref())?;
+    let (playbook, text) = match &args.playbook {
+        Some(path) => playbook::load(&context.directory.join(path))?,
+        None => playbook::demo()?,
+    };
     let Some(sample) = playbook.project else {
         let message = "the playbook has no project: the demo needs its goal and its files";
         return Err(
@@ -94,21 +96,6 @@ pub(super) fn run(args: Args, context: &Context) -> Result<Reply, CommandError> 
     Ok(told(&state, &folder, began.elapsed()))
 }
 
-/// The story and its text.
-fn story(path: Option<&Path>) -> Result<(Playbook, String), CommandError> {
-    let Some(path) = path else {
-        return Ok((Playbook::demo().map_err(bad)?, Playbook::demo_text().to_owned()));
-    };
-    let playbook = Playbook::load(path).map_err(bad)?;
-    let text = fs::read_to_string(path)
-        .map_err(|error| CommandError::refused("io", format!("{}: {error}", path.display())))?;
-    Ok((playbook, text))
-}
-
-fn bad(error: crate::rehearsal::PlaybookError) -> CommandError {
-    crate::rehearsal::RehearsalError::from(error).into()
-}
-
 fn posts(coders: u32, reviewers: u32, playbook: &Path) -> Result<Vec<Post>, CommandError> {
     let wanted = Wanted {
         coders: Some(coders),
@@ -118,7 +105,7 @@ fn posts(coders: u32, reviewers: u32, playbook: &Path) -> Result<Vec<Post>, Comm
     };
     let mut posts = crew(&Config::default(), &wanted)?;
     for post in &mut posts {
-        let named = (PLAYBOOK.to_owned(), playbook.display().to_string());
+        let named = (PLAYBOOK_VARIABLE.to_owned(), playbook.display().to_string());
         post.provider.template.environment.push(named);
     }
     Ok(posts)
