@@ -29,7 +29,7 @@ pub(crate) fn wait_for(session: &Session, it: &WaitFor) {
     let mut left = Duration::from_secs(it.seconds.unwrap_or(DEFAULT_WAIT_SECONDS));
     while !exist() {
         if left.is_zero() {
-            return session.say("waited in vain; continuing");
+            return session.say("timed out waiting; continuing");
         }
         thread::sleep(POLL_INTERVAL.min(left));
         left = left.saturating_sub(POLL_INTERVAL);

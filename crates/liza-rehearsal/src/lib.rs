@@ -82,3 +82,13 @@ pub fn run_session(input: impl Read, options: &SessionOptions) -> Result<u8, Reh
     session.transcript.report_measured_usage();
     code
 }
+
+#[cfg(test)]
+mod tests {
+    /// Covers: AG-15
+    #[test]
+    fn the_crate_depends_on_no_other_crate_of_liza() {
+        let manifest = include_str!("../Cargo.toml");
+        assert_eq!(manifest.matches("liza-").count(), 1, "only the package's own name: {manifest}");
+    }
+}

@@ -32,7 +32,7 @@ pub enum Role {
 }
 
 impl Role {
-    /// All roles.
+    /// All roles, in the order of their numbers.
     pub(crate) const ALL: [Self; 3] = [Self::Planner, Self::Coder, Self::CodeReviewer];
 
     /// Returns the role's name in prompts.

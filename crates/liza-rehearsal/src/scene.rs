@@ -67,13 +67,16 @@ pub(crate) fn play(session: &Session, playbook: &Playbook) -> StepResult<u8> {
     }
 }
 
-fn find_scene<'p, R>(session: &Session, scenes: &'p [Scene<R>]) -> StepResult<Option<&'p Scene<R>>> {
+fn find_scene<'p, const R: usize>(
+    session: &Session,
+    scenes: &'p [Scene<R>],
+) -> StepResult<Option<&'p Scene<R>>> {
     let situation = Situation::new(session, session_number(session, scenes)?);
     Ok(scenes.iter().find(|scene| situation.fits(&scene.when)))
 }
 
 /// Plays a scene for each trigger; a scene that fits several is played once.
-fn plan<R>(session: &Session, scenes: &[Scene<R>], job: &PlanningJob) -> StepResult<u8> {
+fn plan<const R: usize>(session: &Session, scenes: &[Scene<R>], job: &PlanningJob) -> StepResult<u8> {
     let mut situation = Situation::new(session, session_number(session, scenes)?);
     let mut played: Vec<usize> = Vec::new();
     let mut unmatched: Vec<&Trigger> = Vec::new();
@@ -96,9 +99,9 @@ fn plan<R>(session: &Session, scenes: &[Scene<R>], job: &PlanningJob) -> StepRes
     Ok(code)
 }
 
-fn play_scene<R>(session: &Session, scene: &Scene<R>) -> StepResult<u8> {
+fn play_scene<const R: usize>(session: &Session, scene: &Scene<R>) -> StepResult<u8> {
     for step in &scene.steps {
-        perform(session, &step.step)?;
+        perform(session, &step.0)?;
     }
     session.say(&format!("the scene is over, exit {}", scene.exit));
     Ok(scene.exit)
@@ -141,7 +144,7 @@ fn perform(session: &Session, step: &Step) -> StepResult {
 /// Returns which session of this role for this task it is, from 1; 0 where no scene asks.
 ///
 /// An agent has no memory of its own, so the count is the length of a file that grows by a byte each time.
-fn session_number<R>(session: &Session, scenes: &[Scene<R>]) -> Result<u32, RehearsalError> {
+fn session_number<const R: usize>(session: &Session, scenes: &[Scene<R>]) -> Result<u32, RehearsalError> {
     if scenes.iter().all(|scene| scene.when.session.is_none()) {
         return Ok(0);
     }

@@ -4,8 +4,6 @@
 
 mod step;
 
-use std::marker::PhantomData;
-
 use serde::de::{Deserialize, Deserializer, Error as _};
 
 use crate::protocol::{EXIT_STOP, Role, TriggerKind};
@@ -22,9 +20,9 @@ pub(crate) use step::{
 pub struct Playbook {
     /// The project that the story is about, for `liza demo`; sessions do not read it.
     pub project: Option<SampleProject>,
-    pub(crate) planner: Vec<Scene<Planner>>,
-    pub(crate) coder: Vec<Scene<Coder>>,
-    pub(crate) reviewer: Vec<Scene<Reviewer>>,
+    pub(crate) planner: Vec<Scene<{ Role::Planner as usize }>>,
+    pub(crate) coder: Vec<Scene<{ Role::Coder as usize }>>,
+    pub(crate) reviewer: Vec<Scene<{ Role::CodeReviewer as usize }>>,
 }
 
 /// A sample project.
@@ -37,15 +35,15 @@ pub struct SampleProject {
     pub files: Vec<FileContent>,
 }
 
-/// What one session does.
+/// What one session does; `ROLE` is the number of the role whose session it is.
 #[derive(Debug, Clone, serde::Deserialize)]
-#[serde(deny_unknown_fields, bound = "R: RoleMarker")]
-pub(crate) struct Scene<R> {
+#[serde(deny_unknown_fields)]
+pub(crate) struct Scene<const ROLE: usize> {
     /// When it is played; always if absent.
     #[serde(default)]
     pub(crate) when: When,
     #[serde(default, rename = "do")]
-    pub(crate) steps: Vec<RoleStep<R>>,
+    pub(crate) steps: Vec<RoleStep<ROLE>>,
     /// The session's exit code.
     #[serde(default = "default_exit")]
     pub(crate) exit: u8,
@@ -75,50 +73,21 @@ pub(crate) struct When {
     pub(crate) session: Option<u32>,
 }
 
-/// A type that stands for a role, so that a scene's type says whose it is.
-pub(crate) trait RoleMarker {
-    /// The role.
-    const ROLE: Role;
-}
-
-/// Marks scenes of the planner.
-#[derive(Debug, Clone, Copy)]
-pub(crate) enum Planner {}
-/// Marks scenes of coders.
-#[derive(Debug, Clone, Copy)]
-pub(crate) enum Coder {}
-/// Marks scenes of code reviewers.
-#[derive(Debug, Clone, Copy)]
-pub(crate) enum Reviewer {}
-
-impl RoleMarker for Planner {
-    const ROLE: Role = Role::Planner;
-}
-impl RoleMarker for Coder {
-    const ROLE: Role = Role::Coder;
-}
-impl RoleMarker for Reviewer {
-    const ROLE: Role = Role::CodeReviewer;
-}
-
 /// A step that this role has. Checked when it is read, so that the error has the step's line and column.
 #[derive(Debug, Clone)]
-pub(crate) struct RoleStep<R> {
-    pub(crate) step: Step,
-    role: PhantomData<R>,
-}
+pub(crate) struct RoleStep<const ROLE: usize>(pub(crate) Step);
 
-impl<'de, R: RoleMarker> Deserialize<'de> for RoleStep<R> {
+impl<'de, const ROLE: usize> Deserialize<'de> for RoleStep<ROLE> {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         let step = Step::deserialize(deserializer)?;
         match step.role() {
-            Some(role) if role != R::ROLE => Err(D::Error::custom(format!(
+            Some(role) if role as usize != ROLE => Err(D::Error::custom(format!(
                 "this step is for a {}, not for a {}; to run a command that the role may not run, use `misbehave: \
                  {{out-of-role: [...]}}`",
                 role.title(),
-                R::ROLE.title()
+                Role::ALL[ROLE].title()
             ))),
-            Some(_) | None => Ok(Self { step, role: PhantomData }),
+            Some(_) | None => Ok(Self(step)),
         }
     }
 }
