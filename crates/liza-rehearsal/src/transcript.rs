@@ -1,6 +1,6 @@
 //! What a session prints: what it says, the commands that it runs, and what it used.
 //!
-//! Counts the bytes that pass, as a stand-in for tokens. A closed pipe is no error: the work goes on unread.
+//! Counts the bytes that pass, as a stand-in for tokens. A closed pipe is not an error: the work continues.
 
 use std::cell::Cell;
 use std::io::{self, Write as _};
