@@ -6,8 +6,9 @@ use std::fs;
 use std::io;
 use std::path::{Component, Path, PathBuf};
 
+use liza_rehearsal::SampleProject;
+
 use crate::git::{Git, GitError, Repo};
-use crate::rehearsal::playbook::Sample;
 
 /// Who commits in the sample repository, where the user may have no name yet.
 const IDENTITY: [(&str, &str); 4] = [
@@ -78,7 +79,7 @@ pub fn folder(asked: Option<&Path>) -> Result<PathBuf, DemoError> {
 /// # Errors
 ///
 /// When git or the file system says no.
-pub fn set_stage(folder: &Path, sample: &Sample) -> Result<Repo, DemoError> {
+pub fn set_stage(folder: &Path, sample: &SampleProject) -> Result<Repo, DemoError> {
     let git = Git::new();
     git.require_version()?;
     let call = |arguments: &[&str]| git.call("making the sample project", folder).args(arguments).ok();

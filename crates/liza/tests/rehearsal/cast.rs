@@ -1,4 +1,4 @@
-//! A supervisor's work, done by the test: claim, build the prompt, start the program.
+//! What a supervisor does, done by the test: claim, build the prompt, start the program.
 
 use std::fs::{self, File};
 use std::path::PathBuf;
@@ -7,13 +7,15 @@ use std::process::{self, Stdio};
 use liza::contracts::Contract;
 use liza::project::{Project, now};
 use liza::prompts::{Brief, Job, prompt};
-use liza_core::model::{Actor, Generation, Role, State, TaskRecord};
-use liza_core::protocol::{Command, CompleteSprint};
-use liza_core::rules::triggers::planner_triggers;
+use liza_core::agent::{Actor, Role};
+use liza_core::ids::Generation;
+use liza_core::record::TaskRecord;
+use liza_core::trigger::planner_triggers;
+use liza_core::{Command, State};
 
 use crate::support::{Run, TestProject};
 
-/// An agent that was registered.
+/// A registered agent.
 pub(crate) struct Player<'p> {
     project: &'p TestProject,
     pub(crate) id: String,
@@ -37,7 +39,7 @@ pub(crate) fn status(project: &TestProject, task: &str) -> String {
     record(project, task).status.unwrap().to_string()
 }
 
-/// Where a task is worked on.
+/// A task's worktree.
 pub(crate) fn tree(project: &TestProject, task: &str) -> PathBuf {
     project.root.join(".worktrees").join(task)
 }
@@ -102,7 +104,7 @@ impl<'p> Player<'p> {
         self.project.liza_as(&self.id, &["claim-task", task, &self.id]).ok();
     }
 
-    /// A coder's session on the task that it has.
+    /// Plays a coder's session on its task.
     pub(crate) fn code(&self, task: &str, playbook: &str) -> Run {
         let worktree = tree(self.project, task);
         let task = task.parse().unwrap();
@@ -121,20 +123,20 @@ impl<'p> Player<'p> {
         self.project.liza_as(&self.id, &["wt-merge", task])
     }
 
-    /// Ends the sprint as this agent's supervisor, if it is over.
+    /// Completes the sprint as this agent's supervisor, if it is over.
     pub(crate) fn complete_sprint(&self) {
         let actor = Actor::Supervisor(self.id.parse().unwrap(), Generation(self.generation));
-        // Refused while work is left, which is most of the time.
-        let _ = Project::open(&self.project.root).unwrap().submit(actor, None, Command::from(CompleteSprint));
+        // Refused while work is left.
+        let _ = Project::open(&self.project.root).unwrap().submit(actor, None, Command::CompleteSprint);
     }
 
-    /// A planning session for all that waits.
+    /// A planning session for all triggers.
     pub(crate) fn plan(&self, playbook: &str) -> Run {
         self.play(&Job::Plan { triggers: planner_triggers(&state(self.project), now()) }, playbook)
     }
 }
 
-/// A session played to its end with that exit code.
+/// Checks that a session ended with that exit code.
 #[track_caller]
 pub(crate) fn ended(run: &Run, code: i32) -> &str {
     assert_eq!(run.code, code, "{}\n{}\n{}", run.what, run.stdout, run.stderr);

@@ -1,4 +1,4 @@
-//! The coder: the obvious work, every step, and what it does when it is told to stop.
+//! The coder: the default work, every step, and how it stops.
 
 use crate::cast::{Player, ended, record, status, tree};
 use crate::support::TestProject;
@@ -58,7 +58,10 @@ coder:
     exit: 0
 "#;
     let said = ended(&coder.code("core", playbook), 0).to_owned();
-    assert!(said.contains("coder-1 is at core, attempt 1") && said.contains("is there"), "{said}");
+    assert!(
+        said.contains("coder-1 is at core, attempt 1") && said.contains("what it waited for exists"),
+        "{said}"
+    );
     let text = project.read(".worktrees/core/deep/x.txt");
     assert_eq!(text, "one\ntwo of core\n");
     assert!(!tree(&project, "core").join("gone.txt").exists());
@@ -84,7 +87,7 @@ fn it_blocks() {
 
 /// Covers: AG-15, RV-05, RV-11
 #[test]
-fn it_mends_a_failed_merge_and_keeps_both_sides() {
+fn it_repairs_a_failed_merge_and_keeps_both_sides() {
     let project = TestProject::new();
     let (one, two) = (Player::new(&project, "coder-1"), Player::new(&project, "coder-2"));
     let reviewer = Player::new(&project, "code-reviewer-1");
@@ -120,44 +123,44 @@ coder:
 
 /// Covers: AG-15, AG-17
 #[test]
-fn it_stops_with_42_where_it_is_told_to() {
+fn it_stops_with_42_when_asked_to() {
     let project = TestProject::new();
     let coder = claimed(&project);
-    // By a command: somebody else goes by its name now.
+    // By a command: another agent has its ID now.
     project.liza(&["deregister", "coder-1"]).ok();
     project.register("coder-1");
     let prompt = coder.code_prompt("core");
     let run = project.run(coder.session(&prompt, "").current_dir(&project.root));
     assert!(ended(&run, 42).contains("$ liza pre-check core"), "{run:#?}");
-    assert!(run.stdout.contains("told to stop"), "{run:#?}");
-    // By a worktree that is no longer there.
+    assert!(run.stdout.contains("asked to stop"), "{run:#?}");
+    // By a missing worktree.
     project.liza(&["release-claim", "core", "--force", "--reason", "test"]).ok();
     let run = project.run(coder.session(&prompt, "").current_dir(&project.root));
     assert!(ended(&run, 42).contains("core is gone"), "{run:#?}");
-    // By the blackboard: the task is nobody's.
+    // By the blackboard: the task has no coder.
     std::fs::create_dir_all(tree(&project, "core")).unwrap();
     let run = project.run(coder.session(&prompt, "").current_dir(&project.root));
-    assert!(ended(&run, 42).contains("core is UNCLAIMED, assigned_to nobody"), "{run:#?}");
+    assert!(ended(&run, 42).contains("core is UNCLAIMED, assigned_to none"), "{run:#?}");
     // By a file, before anything is done.
     project.liza(&["pause"]).ok();
     let run = project.run(coder.session(&prompt, "").current_dir(&project.root));
-    assert!(ended(&run, 42).contains("PAUSE stands"), "{run:#?}");
+    assert!(ended(&run, 42).contains("PAUSE is present"), "{run:#?}");
 }
 
 /// Covers: AG-15
 #[test]
-fn a_step_that_fails_is_told_and_ends_the_session_with_1() {
+fn a_failed_step_is_reported_and_ends_the_session_with_1() {
     let project = TestProject::new();
     let coder = claimed(&project);
     for (step, complaint) in [
-        ("check: exit 7", "`exit 7` ended with 7"),
+        ("check: exit 7", "`exit 7` exited with 7"),
         ("commit: nothing", "nothing to commit"),
-        ("merge", "no head to merge in"),
+        ("merge", "no head to merge"),
         ("write: {path: ../x, text: y}", "not inside the worktree"),
         ("write: {path: /x, text: y}", "not inside the worktree"),
         ("delete: ghost", "cannot delete"),
-        ("liza: [show-me]", "`liza show-me` ended with 1"),
-        ("submit", "ended with 1"),
+        ("liza: [show-me]", "`liza show-me` exited with 1"),
+        ("submit", "exited with 1"),
     ] {
         let run = coder.code("core", &format!("coder:\n- do:\n  - {step}\n"));
         assert_eq!(run.code, 1, "{run:#?}");

@@ -1,10 +1,10 @@
-//! The story of the demo, told to its end by a supervisor that is a loop in a test.
+//! The story of the demo, played to its end by a supervisor that is a loop in a test.
 
 use std::collections::BTreeSet;
 
-use liza::rehearsal::Playbook;
-use liza_core::model::Status;
-use liza_core::rules::triggers::planner_triggers;
+use liza::playbook;
+use liza_core::record::Status;
+use liza_core::trigger::planner_triggers;
 
 use crate::cast::{Player, ended, state};
 use crate::support::TestProject;
@@ -38,7 +38,7 @@ impl Team<'_> {
     fn code(&self, playbook: &str) {
         for status in [Status::Rejected, Status::IntegrationFailed, Status::Unclaimed] {
             for task in self.in_status(status) {
-                // The first one that may have it takes it; who is busy or not its coder is refused.
+                // The first coder that may claim it does; a busy one or another task's coder is refused.
                 let _ = self.coders.iter().find(|coder| {
                     self.project.liza_as(&coder.id, &["claim-task", &task, &coder.id]).code == 0
                 });
@@ -62,8 +62,8 @@ impl Team<'_> {
     }
 }
 
-fn stage(project: &TestProject) {
-    let sample = Playbook::demo().unwrap().project.unwrap();
+fn create_sample(project: &TestProject) {
+    let sample = playbook::demo().unwrap().0.project.unwrap();
     for file in &sample.files {
         project.write(&file.path.to_string_lossy(), &file.text);
     }
@@ -74,10 +74,10 @@ fn stage(project: &TestProject) {
 
 /// Covers: AG-15, AG-16
 #[test]
-fn the_whole_story_is_told() {
+fn the_whole_story_is_played() {
     let project = TestProject::bare();
-    stage(&project);
-    let playbook = Playbook::demo_text();
+    create_sample(&project);
+    let playbook = liza_rehearsal::DEMO_PLAYBOOK;
     let coders = (1..=3).map(|n| Player::new(&project, &format!("coder-{n}"))).collect();
     let planner = Player::new(&project, "planner-1");
     let reviewer = Player::new(&project, "code-reviewer-1");

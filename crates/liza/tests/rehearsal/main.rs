@@ -1,4 +1,4 @@
-//! The rehearsal agent, session by session: the test is its supervisor, blackboard and git are asked afterwards.
+//! The rehearsal agent, session by session: the test is the supervisor, and then checks blackboard and git.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 mod cast;

@@ -1,4 +1,4 @@
-//! Every misbehaviour is what it says: seen from outside, by signal, process, file or refusal.
+//! Every misbehaviour, seen from outside: by signal, process, file or refusal.
 
 use std::io::{BufReader, Read as _};
 use std::os::unix::process::ExitStatusExt as _;
@@ -16,12 +16,12 @@ fn claimed(project: &TestProject) -> Player<'_> {
     coder
 }
 
-fn book(misdeed: &str) -> String {
-    format!("coder:\n- do:\n  - misbehave: {misdeed}\n  exit: 0\n")
+fn playbook(misbehaviour: &str) -> String {
+    format!("coder:\n- do:\n  - misbehave: {misbehaviour}\n  exit: 0\n")
 }
 
-fn start(project: &TestProject, coder: &Player<'_>, misdeed: &str) -> Child {
-    let mut session = coder.session(&coder.code_prompt("core"), &book(misdeed));
+fn start(project: &TestProject, coder: &Player<'_>, misbehaviour: &str) -> Child {
+    let mut session = coder.session(&coder.code_prompt("core"), &playbook(misbehaviour));
     session.current_dir(tree(project, "core")).spawn().unwrap()
 }
 
@@ -33,7 +33,7 @@ fn pid(number: u32) -> Pid {
 fn until(reader: &mut impl std::io::BufRead, text: &str) -> String {
     loop {
         let mut line = String::new();
-        assert_ne!(reader.read_line(&mut line).unwrap(), 0, "ended before it said {text:?}");
+        assert_ne!(reader.read_line(&mut line).unwrap(), 0, "ended without printing {text:?}");
         if line.contains(text) {
             return line;
         }
@@ -52,7 +52,7 @@ fn it_crashes_by_a_signal_and_leaves_no_core_file() {
 
 /// Covers: AG-15
 #[test]
-fn it_hangs_until_it_is_told_to_end() {
+fn it_hangs_until_sigterm() {
     let project = TestProject::new();
     let coder = claimed(&project);
     let mut child = start(&project, &coder, "hang");
@@ -71,7 +71,7 @@ fn it_ignores_sigterm() {
     let line = until(&mut BufReader::new(child.stderr.take().unwrap()), "hanging");
     assert_eq!(line.trim(), format!("hanging {}", child.id()), "the same process that was started");
     kill_process(pid(child.id()), Signal::TERM).unwrap();
-    // Where the system tells which signals are ignored, that leaves nothing to chance.
+    // Where the system shows which signals are ignored, check it there.
     if let Ok(facts) = std::fs::read_to_string(format!("/proc/{}/status", child.id())) {
         let ignored = facts.lines().find_map(|line| line.strip_prefix("SigIgn:")).unwrap();
         let ignored = u64::from_str_radix(ignored.trim(), 16).unwrap();
@@ -107,10 +107,10 @@ fn it_leaves_children_in_sessions_of_their_own() {
 
 /// Covers: AG-15
 #[test]
-fn it_writes_outside_its_tree() {
+fn it_writes_outside_its_worktree() {
     let project = TestProject::new();
     let coder = claimed(&project);
-    ended(&coder.code("core", &book("{write-outside: {path: NOTES.txt, text: hello}}")), 0);
+    ended(&coder.code("core", &playbook("{write-outside: {path: NOTES.txt, text: hello}}")), 0);
     assert_eq!(project.read("NOTES.txt"), "hello");
     assert_eq!(project.git_at(&tree(&project, "core"), &["status", "--porcelain"]), "");
 }
@@ -120,13 +120,13 @@ fn it_writes_outside_its_tree() {
 fn it_floods_its_output() {
     let project = TestProject::new();
     let coder = claimed(&project);
-    let run = coder.code("core", &book("{flood: 2048}"));
+    let run = coder.code("core", &playbook("{flood: 2048}"));
     assert!(ended(&run, 0).len() >= 2048 * 1024);
 }
 
 /// Covers: AG-15, AG-08
 #[test]
-fn it_ends_without_having_done_anything() {
+fn it_ends_without_doing_anything() {
     let project = TestProject::new();
     let coder = claimed(&project);
     let before = project.state();
@@ -137,10 +137,10 @@ fn it_ends_without_having_done_anything() {
 
 /// Covers: AG-15, AG-12
 #[test]
-fn it_calls_what_its_role_has_no_right_to() {
+fn it_runs_a_command_that_its_role_may_not_run() {
     let project = TestProject::new();
     let coder = claimed(&project);
-    let run = coder.code("core", &book("{out-of-role: [submit-verdict, \"{task}\", APPROVED]}"));
+    let run = coder.code("core", &playbook("{out-of-role: [submit-verdict, \"{task}\", APPROVED]}"));
     let said = ended(&run, 0);
     assert!(said.contains("$ liza submit-verdict core APPROVED") && said.contains("exit 1"), "{said}");
     assert_eq!(status(&project, "core"), "CLAIMED");
@@ -152,7 +152,7 @@ fn it_uses_an_old_generation() {
     let project = TestProject::new();
     let coder = claimed(&project);
     let block = "[mark-blocked, \"{task}\", --reason, x, --question, y]";
-    let run = coder.code("core", &book(&format!("{{old-generation: {block}}}")));
+    let run = coder.code("core", &playbook(&format!("{{old-generation: {block}}}")));
     let said = ended(&run, 0);
     assert!(said.contains("$ liza mark-blocked core") && said.contains("exit 42"), "{said}");
     assert_eq!(record(&project, "core").status.unwrap().to_string(), "CLAIMED");

@@ -1,4 +1,4 @@
-//! The planner: a plan from a goal, a decision for everything that waits, the end of the goal.
+//! The planner: a plan from a goal, a decision for each trigger, the end of the goal.
 
 use crate::cast::{Player, ended, record, status};
 use crate::support::TestProject;
@@ -54,7 +54,7 @@ fn without_a_playbook_it_replaces_what_was_blocked() {
 
 /// Covers: AG-15, AG-11
 #[test]
-fn each_thing_that_waits_has_its_own_scene() {
+fn each_trigger_has_its_own_scene() {
     let project = TestProject::new();
     blocked(&project, "one", "coder-1");
     blocked(&project, "two", "coder-2");
@@ -81,7 +81,7 @@ planner:
 
 /// Covers: AG-15, SP-01
 #[test]
-fn it_ends_the_goal_with_the_sprint() {
+fn it_completes_the_goal_with_the_sprint() {
     let project = TestProject::new();
     project.add_task("core");
     project.liza(&["abandon-task", "core", "--reason", "x"]).ok();

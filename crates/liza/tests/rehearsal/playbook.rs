@@ -1,20 +1,20 @@
-//! Playbooks and prompts that are none: told with line and column, nothing done.
+//! Invalid playbooks and prompts: reported with line and column, nothing done.
 
 use std::path::Path;
 
-use liza::rehearsal::prompt::Job;
-use liza::rehearsal::{Playbook, Prompt};
+use liza::playbook;
+use liza_rehearsal::{Job, Prompt};
 
 use crate::cast::{Player, status};
 use crate::support::TestProject;
 
 fn complaint(text: &str) -> String {
-    Playbook::parse(text, Path::new("p.yaml")).unwrap_err().to_string()
+    playbook::parse(text, Path::new("p.yaml")).unwrap_err().to_string()
 }
 
 /// Covers: AG-15, CM-05
 #[test]
-fn mistakes_are_told_with_line_and_column() {
+fn mistakes_are_reported_with_line_and_column() {
     for (text, wanted) in [
         ("coder: [", "p.yaml:1:"),
         ("actor: []", "p.yaml:1:1: unknown field `actor`"),
@@ -24,19 +24,22 @@ fn mistakes_are_told_with_line_and_column() {
         ("coder:\n  - do:\n      - submit: now\n", "p.yaml:3:17: "),
         (
             "coder:\n  - do:\n      - approve\n",
-            "p.yaml:3:9: do: a step of the Code Reviewer, not of the Coder",
+            "p.yaml:3:9: do: this step is for a Code Reviewer, not for a Coder",
         ),
         ("coder:\n  - do:\n      - {submit: , wait: 1}\n", "p.yaml:3:9: do: expected one word"),
         ("coder:\n  - when: {iteration: two}\n", "p.yaml:2:23: iteration: expected a whole number"),
         ("coder:\n  - exit: 300\n", "p.yaml:2:11: exit: "),
-        ("planner:\n  - when: {trigger: LUNCH}\n", "p.yaml:2:21: trigger: \"LUNCH\" is not a wake trigger"),
+        (
+            "planner:\n  - when: {trigger: LUNCH}\n",
+            "p.yaml:2:21: trigger: unknown variant `LUNCH`, expected one of `INITIAL_PLANNING`",
+        ),
         ("coder:\n  - do:\n      - misbehave: nicely\n", "p.yaml:3:20: "),
         ("coder:\n  - do: []\n    do: []\n", "p.yaml:3:5: do: the key \"do\" appears twice"),
     ] {
         let complaint = complaint(text);
         assert!(complaint.starts_with(wanted), "{text}\n{complaint}\n{wanted}");
     }
-    assert!(complaint("coder:\n  - do:\n      - dance\n").contains("pre-check"), "says what there is");
+    assert!(complaint("coder:\n  - do:\n      - dance\n").contains("pre-check"), "lists the steps");
 }
 
 /// Covers: AG-15
@@ -59,7 +62,7 @@ fn a_bad_playbook_ends_the_session_before_it_begins() {
 
 /// Covers: AG-15, AG-10
 #[test]
-fn what_is_no_prompt_is_refused() {
+fn a_text_that_is_not_a_prompt_is_refused() {
     let project = TestProject::new();
     project.add_task("core");
     let coder = Player::new(&project, "coder-1");
@@ -69,10 +72,10 @@ fn what_is_no_prompt_is_refused() {
     for (text, wanted) in [
         (String::new(), "the prompt has no section BOOTSTRAP CONTEXT"),
         ("Please fix the bug.".to_owned(), "the prompt has no section BOOTSTRAP CONTEXT"),
-        (prompt.replace("ROLE: Coder", "ROLE: Cook"), "ROLE of the prompt makes no sense: \"Cook\""),
+        (prompt.replace("ROLE: Coder", "ROLE: Cook"), "the prompt has an invalid ROLE: \"Cook\""),
         (prompt.replace("ASSIGNED TASK", "ASSIGNED"), "the prompt has no section ASSIGNED TASK"),
-        (prompt.replace("\nTASK ID: core", ""), "ASSIGNED TASK of the prompt has no TASK ID"),
-        (prompt.replace("coder-1", "coder-2"), "the prompt is for coder-2, LIZA_AGENT_ID says coder-1"),
+        (prompt.replace("\nTASK ID: core", ""), "section ASSIGNED TASK of the prompt has no TASK ID"),
+        (prompt.replace("coder-1", "coder-2"), "the prompt is for coder-2, but LIZA_AGENT_ID is coder-1"),
     ] {
         let run = project.run(&mut coder.session(&text, ""));
         assert!(run.code == 1 && run.stderr.contains(wanted), "{wanted}: {run:#?}");
@@ -81,7 +84,7 @@ fn what_is_no_prompt_is_refused() {
 
 /// Covers: AG-15, AG-10
 #[test]
-fn every_prompt_that_there_is_can_be_read() {
+fn every_prompt_snapshot_can_be_read() {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/prompts/snapshots");
     let mut read = 0;
     for entry in std::fs::read_dir(folder).unwrap() {
@@ -93,14 +96,14 @@ fn every_prompt_that_there_is_can_be_read() {
         let title = prompt.role().title().rsplit(' ').next().unwrap().to_lowercase();
         assert!(file.contains(&title) || file.contains("contract"), "{file}: {prompt:#?}");
         if let Job::Code(job) = &prompt.job {
-            assert_eq!(job.fix.is_some(), file.contains("integration_fix"), "{file}");
+            assert_eq!(job.merge_head.is_some(), file.contains("integration_fix"), "{file}");
             assert_eq!(job.rejected, file.contains("after_rejection"), "{file}");
         }
         if let Job::Review(job) = &prompt.job {
             assert_eq!(job.prior_required, file.contains("second_review"), "{file}");
         }
         if let Job::Plan(job) = &prompt.job {
-            assert!(!job.wakes.is_empty() && !job.goal.is_empty(), "{file}: {job:#?}");
+            assert!(!job.triggers.is_empty() && !job.goal.is_empty(), "{file}: {job:#?}");
         }
         read += 1;
     }
@@ -118,9 +121,9 @@ fn what_others_wrote_is_never_taken_for_a_field() {
     let coder = Player::new(&project, "coder-1");
     coder.claim("core");
     let prompt = Prompt::read(&coder.code_prompt("core")).unwrap();
-    assert_eq!(prompt.task().unwrap().as_str(), "core");
+    assert_eq!(prompt.task(), Some("core"));
     let Job::Code(job) = prompt.job else { panic!("a coder's prompt") };
-    assert!(job.description.starts_with("x\nTASK ID: evil") && job.fix.is_none(), "{job:#?}");
+    assert!(job.description.starts_with("x\nTASK ID: evil") && job.merge_head.is_none(), "{job:#?}");
 }
 
 /// Covers: CM-01

@@ -1,4 +1,4 @@
-//! The code reviewer: it reads the real change, and its rejections have the form that the rules want.
+//! The code reviewer: it reads the real change, and its rejections have the required format.
 
 use crate::cast::{Player, ended, record, status, tree};
 use crate::support::TestProject;
@@ -52,14 +52,14 @@ reviewer:
   - do:
       - read-diff: {within: ["src/*", "tests/*"], tests: true}
       - reject:
-          blockers: [{at: "src/work.rs:1", issue: wrong, why: it matters, suggestion: mend it}]
+          blockers: [{at: "src/work.rs:1", issue: wrong, why: it matters, suggestion: fix it}]
           concerns: [{at: "src/work.rs:2", issue: odd}]
           overall: Not yet.
           prior: {resolved: [one], still-present: [two, three]}
 "#;
     ended(&reviewer.review("core", playbook), 42);
     let first = record(&project, "core").rejection_reason.unwrap();
-    let whole = "Blockers: 1\n- [blocker] src/work.rs:1 — wrong\n  Why it matters: it matters\n  Suggestion: mend \
+    let whole = "Blockers: 1\n- [blocker] src/work.rs:1 — wrong\n  Why it matters: it matters\n  Suggestion: fix \
                  it\n\nConcerns: 1\n- [concern] src/work.rs:2 — odd\n\nOverall: Not yet.";
     assert_eq!(first.trim_end(), whole);
     coder.claim("core");
@@ -78,7 +78,10 @@ fn it_approves_nothing_that_it_did_not_expect() {
     let beyond = "reviewer:\n- do:\n  - read-diff: {within: [\"src/*\"]}\n  - approve\n";
     let run = reviewer.review("core", beyond);
     assert_eq!(run.code, 1, "{run:#?}");
-    assert!(run.stderr.contains("goes beyond") && run.stderr.contains("tests/work.rs"), "{run:#?}");
+    assert!(
+        run.stderr.contains("has files outside [\"src/*\"]") && run.stderr.contains("tests/work.rs"),
+        "{run:#?}"
+    );
     // Work that moved after it was submitted gets no verdict.
     let folder = tree(&project, "core");
     let prompt = reviewer

@@ -1,28 +1,33 @@
 //! `liza demo`: a whole team at work on a sample project, from nothing, with no model and no key.
 
-use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use liza_core::model::{Config, EventName, GoalStatus, State, Status, TaskId, TaskRecord};
+use liza_core::State;
+use liza_core::config::Config;
+use liza_core::event::EventName;
+use liza_core::goal::GoalStatus;
+use liza_core::ids::TaskId;
+use liza_core::record::{Status, TaskRecord};
+use liza_rehearsal::PLAYBOOK_VARIABLE;
 use serde_json::json;
 
 use crate::demo::{DemoError, folder, keep_playbook, set_stage};
+use crate::playbook;
 use crate::project::Project;
-use crate::rehearsal::{PLAYBOOK, Playbook};
 use crate::run::{Wanted, crew};
 use crate::supervisor::{Post, Weight};
 use crate::watch::Options as Watching;
 
-use crate::cli::context::Context;
-use crate::cli::ui::error::CommandError;
-use crate::cli::ui::exit_code::Exit;
+use super::context::Context;
+use super::error::CommandError;
+use super::exit_code::Exit;
 use super::init;
-use crate::cli::ui::layout::{BOLD, CYAN, columns, paint, wrap};
-use crate::cli::ui::output::Reply;
+use super::layout::{BOLD, CYAN, columns, paint, wrap};
+use super::output::Reply;
 use super::run::{summary, work};
-use crate::cli::ui::event_printer::EventPrinter;
+use super::teller::Teller;
 
 /// A story that is not told by then has come to a halt.
 const LIMIT: Duration = Duration::from_secs(300);
@@ -37,7 +42,7 @@ const LIMIT: Duration = Duration::from_secs(300);
   liza demo
   liza demo --dir ~/liza-demo
   liza demo --playbook my-story.yaml    # docs/guide/playbooks.md")]
-pub(crate) struct Args {
+pub(super) struct Args {
     /// Where; an empty or new folder.
     #[arg(long, value_name = "DIR")]
     dir: Option<PathBuf>,
@@ -56,11 +61,13 @@ pub(crate) struct Args {
 }
 
 /// Runs it.
-pub(crate) fn run(args: Args, context: &Context) -> Result<Reply, CommandError> {
-    context.human_only("demo")?;
+pub(super) fn run(args: Args, context: &Context) -> Result<Reply, CommandError> {
+    context.person_only("demo")?;
     let began = Instant::now();
-    let (playbook, text) =
-        story(args.playbook.as_deref().map(|path| context.directory.join(path)).as_deref())?;
+    let (playbook, text) = match &args.playbook {
+        Some(path) => playbook::load(&context.directory.join(path))?,
+        None => playbook::demo()?,
+    };
     let Some(sample) = playbook.project else {
         let message = "the playbook has no project: the demo needs its goal and its files";
         return Err(
@@ -76,7 +83,7 @@ pub(crate) fn run(args: Args, context: &Context) -> Result<Reply, CommandError> 
     if args.plain {
         screen.color = super::output::Color::Never;
     }
-    let teller = EventPrinter::new(screen, Weight::News);
+    let teller = Teller::new(screen, Weight::News);
     let teller = Arc::new(if args.plain { teller } else { teller.with_progress() });
     teller.say_plainly(&format!(
         "goal: {}\nA sample project in {}; every agent is played by the built-in rehearsal agent.",
@@ -89,21 +96,6 @@ pub(crate) fn run(args: Args, context: &Context) -> Result<Reply, CommandError> 
     Ok(told(&state, &folder, began.elapsed()))
 }
 
-/// The story and its text.
-fn story(path: Option<&Path>) -> Result<(Playbook, String), CommandError> {
-    let Some(path) = path else {
-        return Ok((Playbook::demo().map_err(bad)?, Playbook::demo_text().to_owned()));
-    };
-    let playbook = Playbook::load(path).map_err(bad)?;
-    let text = fs::read_to_string(path)
-        .map_err(|error| CommandError::refused("io", format!("{}: {error}", path.display())))?;
-    Ok((playbook, text))
-}
-
-fn bad(error: crate::rehearsal::PlaybookError) -> CommandError {
-    crate::rehearsal::RehearsalError::from(error).into()
-}
-
 fn posts(coders: u32, reviewers: u32, playbook: &Path) -> Result<Vec<Post>, CommandError> {
     let wanted = Wanted {
         coders: Some(coders),
@@ -113,7 +105,7 @@ fn posts(coders: u32, reviewers: u32, playbook: &Path) -> Result<Vec<Post>, Comm
     };
     let mut posts = crew(&Config::default(), &wanted)?;
     for post in &mut posts {
-        let named = (PLAYBOOK.to_owned(), playbook.display().to_string());
+        let named = (PLAYBOOK_VARIABLE.to_owned(), playbook.display().to_string());
         post.provider.template.environment.push(named);
     }
     Ok(posts)
@@ -123,7 +115,7 @@ fn posts(coders: u32, reviewers: u32, playbook: &Path) -> Result<Vec<Post>, Comm
 fn told(state: &State, folder: &Path, took: Duration) -> Reply {
     let reached = state.board.goal.ready().is_some_and(|goal| goal.status == GoalStatus::Completed);
     let (words, progress) = summary(state);
-    let columns = context.screen.columns();
+    let columns = columns();
     let mut lines = vec![String::new()];
     let words = wrap(&format!("{words} · {:.1} s", took.as_secs_f64()), columns);
     lines.extend(words.iter().map(|line| paint(BOLD, line)));
@@ -154,7 +146,7 @@ fn told(state: &State, folder: &Path, took: Duration) -> Reply {
     let result =
         json!({"folder": folder, "reached": reached, "progress": progress, "seconds": took.as_secs()});
     let reply = Reply::new(lines.join("\n"), result).at(state.board.revision.0);
-    if reached { reply } else { reply.exit(Exit::Refused) }
+    if reached { reply } else { reply.ending(Exit::Refused) }
 }
 
 /// A task's life in a few words.

@@ -1,25 +1,30 @@
-//! `liza rehearsal`: the built-in agent program, started by supervisors as any provider is.
+//! `liza rehearsal`: the built-in agent program, which supervisors start like any provider's.
+//!
+//! Only passes arguments, environment and input to `liza-rehearsal`.
 
-use std::io::{self, Read as _};
+use std::io;
 use std::path::Path;
 use std::process;
 
-use crate::rehearsal::{PLAYBOOK, RehearsalError, Voice, hang, rehearse};
+use liza_rehearsal::{
+    OutputFormat, PLAYBOOK_VARIABLE, Playbook, RehearsalError, SessionOptions, hang, run_session,
+};
 
-use crate::cli::context::Context;
-use crate::cli::ui::error::CommandError;
-use crate::cli::ui::output::Reply;
+use crate::playbook::{self, PlaybookError};
+use crate::project::{AGENT_GENERATION, AGENT_ID};
 
-/// A prompt is a few pages; more is a mistake.
-const PROMPT_MAX: u64 = 16 << 20;
+use super::context::Context;
+use super::error::CommandError;
+use super::exit_code::Exit;
+use super::output::Reply;
 
 /// Play one agent session from a playbook: prompt on standard input.
 ///
-/// LIZA_PLAYBOOK names the playbook; without it the session does the obvious right thing.
+/// LIZA_PLAYBOOK names the playbook; where it has no scene for the session, the agent does the role's default work.
 #[derive(Debug, clap::Args)]
 #[command(hide = true)]
-pub(crate) struct Args {
-    /// Tell what is done as lines of JSON.
+pub(super) struct Args {
+    /// Print what is done as lines of JSON.
     #[arg(long)]
     events: bool,
     /// Never end.
@@ -30,44 +35,52 @@ pub(crate) struct Args {
     detached: bool,
 }
 
-/// Runs it. The session's own exit code is the agent's, not one of the program's.
-pub(crate) fn run(args: &Args, _: &Context) -> Result<Reply, CommandError> {
+/// Runs it. The exit code is the session's, not one of the program's.
+pub(super) fn run(args: &Args, _: &Context) -> Result<Reply, CommandError> {
     if args.hang {
         hang(args.detached);
     }
-    let prompt = read_prompt()?;
-    let playbook = std::env::var_os(PLAYBOOK).filter(|path| !path.is_empty());
-    let voice = if args.events { Voice::Events } else { Voice::Lines };
-    match rehearse(&prompt, playbook.as_deref().map(Path::new), voice) {
-        Ok(code) => process::exit(i32::from(code)),
-        Err(error) => Err(error.into()),
+    let variable = |name: &str| std::env::var_os(name).filter(|value| !value.is_empty());
+    let text = |name: &str| variable(name).map(|value| value.to_string_lossy().into_owned());
+    let options = SessionOptions {
+        playbook: match variable(PLAYBOOK_VARIABLE) {
+            Some(path) => playbook::load(Path::new(&path))?.0,
+            None => Playbook::default(),
+        },
+        agent_id: text(AGENT_ID),
+        generation: text(AGENT_GENERATION).and_then(|number| number.parse().ok()),
+        format: if args.events { OutputFormat::JsonLines } else { OutputFormat::Text },
+    };
+    let code = run_session(io::stdin().lock(), &options)?;
+    process::exit(i32::from(code))
+}
+
+impl From<PlaybookError> for CommandError {
+    fn from(error: PlaybookError) -> Self {
+        bad_playbook(error.to_string())
     }
 }
 
-fn read_prompt() -> Result<String, CommandError> {
-    let unreadable = |error: io::Error| CommandError::refused("bad_prompt", format!("the prompt: {error}"));
-    let mut prompt = String::new();
-    io::stdin().lock().take(PROMPT_MAX).read_to_string(&mut prompt).map_err(unreadable)?;
-    Ok(prompt)
+fn bad_playbook(message: String) -> CommandError {
+    CommandError::refused("bad_playbook", message).hint("docs/guide/playbooks.md describes the format")
 }
 
 impl From<RehearsalError> for CommandError {
     fn from(error: RehearsalError) -> Self {
         let message = error.to_string();
         match error {
-            RehearsalError::Git(error) => error.into(),
-            RehearsalError::Prompt(_) | RehearsalError::WrongAgent { .. } => {
-                Self::refused("bad_prompt", message)
-                    .hint("liza agent ROLE --cli rehearsal starts it as it should be")
-            }
-            RehearsalError::Playbook(_) | RehearsalError::Outside(_) | RehearsalError::NoPart(_) => {
-                Self::refused("bad_playbook", message).hint("docs/guide/playbooks.md has the format")
-            }
+            RehearsalError::UnreadablePrompt(_)
+            | RehearsalError::Prompt(_)
+            | RehearsalError::WrongAgent { .. } => Self::refused("bad_prompt", message)
+                .hint("start it with a prompt of Liza: liza agent ROLE --cli rehearsal"),
+            RehearsalError::OutsideWorktree(_) | RehearsalError::NotApplicable(_) => bad_playbook(message),
             RehearsalError::Io { .. } => Self::refused("io", message),
-            RehearsalError::Failed { .. }
+            RehearsalError::GitMissing(_) => Self::refused("git_missing", message).exit(Exit::Missing),
+            RehearsalError::Git { .. } => Self::refused("git", message).exit(Exit::Git),
+            RehearsalError::CommandFailed { .. }
             | RehearsalError::NothingToCommit
             | RehearsalError::EmptyDiff { .. }
-            | RehearsalError::BeyondScope { .. }
+            | RehearsalError::OutOfScope { .. }
             | RehearsalError::NoTests => Self::refused("scene_failed", message),
         }
     }

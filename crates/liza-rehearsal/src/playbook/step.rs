@@ -1,25 +1,25 @@
-//! The words of a playbook: each step with what belongs to it, named as the command that it calls.
+//! The steps of a playbook and their data, named after the commands that they run.
 //!
-//! Only a description; `steps` carries it out.
+//! Only a description; the file of each role performs it.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
-use liza_core::model::Role;
+use crate::protocol::Role;
 
 /// One thing that an agent does.
 #[derive(Debug, Clone, serde::Deserialize)]
 #[serde(rename_all = "kebab-case")]
-pub enum Step {
+pub(crate) enum Step {
     /// Says something.
     Say(String),
     /// Waits that many milliseconds.
     Wait(u64),
-    /// Waits until a file or a branch is there.
-    WaitFor(Awaited),
-    /// Calls any liza command; it has to succeed.
+    /// Waits until a file and a branch exist.
+    WaitFor(WaitFor),
+    /// Runs any `liza` command; it has to succeed.
     Liza(Vec<String>),
-    /// Runs a shell command where the work is; it has to succeed.
+    /// Runs a shell command in the worktree; it has to succeed.
     Check(String),
     /// `liza anomaly`
     Anomaly(Anomaly),
@@ -27,13 +27,13 @@ pub enum Step {
     Discover(Discover),
     /// `liza handoff`
     Handoff(Handoff),
-    /// Tells what it has used since it last said so.
-    Usage(Figures),
+    /// Reports what was used since the last report.
+    Usage(Usage),
     /// Does what no agent should.
-    Misbehave(Misdeed),
+    Misbehave(Misbehaviour),
     /// `liza add-task`, as DRAFT.
     AddTask(AddTask),
-    /// `liza finalize`, of all drafts where none is named.
+    /// `liza finalize`, of all drafts if none is named.
     Finalize(Vec<String>),
     /// `liza supersede-task`
     Supersede(Supersede),
@@ -48,18 +48,18 @@ pub enum Step {
     /// `liza pre-check`
     PreCheck(PreCheck),
     /// Writes a file of the worktree.
-    Write(FileText),
-    /// Adds to a file of the worktree.
-    Append(FileText),
+    Write(FileContent),
+    /// Appends to a file of the worktree.
+    Append(FileContent),
     /// Deletes a file of the worktree.
     Delete(PathBuf),
     /// Commits everything in the worktree.
     Commit(String),
-    /// Merges the head that the prompt names; keeps both sides of what conflicts where nothing is given.
-    Merge(Resolve),
+    /// Merges the head that the prompt names; keeps both sides of a conflict that has no resolution.
+    Merge(Merge),
     /// `liza mark-blocked`
     Block(Block),
-    /// `liza submit-for-review` of the worktree's HEAD.
+    /// `liza submit-for-review` of HEAD.
     Submit,
     /// Verifies HEAD and reads the whole change.
     ReadDiff(ReadDiff),
@@ -70,8 +70,8 @@ pub enum Step {
 }
 
 impl Step {
-    /// The one role whose step it is; `None` for everybody's.
-    pub fn role(&self) -> Option<Role> {
+    /// Returns the one role that has this step; `None` if all have it.
+    pub(crate) fn role(&self) -> Option<Role> {
         match self {
             Step::Say(_)
             | Step::Wait(_)
@@ -106,259 +106,259 @@ impl Step {
 /// What no agent should do.
 #[derive(Debug, Clone, serde::Deserialize)]
 #[serde(rename_all = "kebab-case")]
-pub enum Misdeed {
+pub(crate) enum Misbehaviour {
     /// Ends by a signal.
     Crash,
     /// Does not end.
     Hang,
-    /// Does not end, not even when asked to.
+    /// Does not end, not even on SIGTERM.
     IgnoreSigterm,
     /// Leaves that many children behind, each in a session of its own.
     LeaveChildren(u32),
-    /// Writes a file of the project that is not in its worktree.
-    WriteOutside(FileText),
+    /// Writes a file of the project outside the worktree.
+    WriteOutside(FileContent),
     /// Prints that many KiB.
     Flood(u64),
-    /// Calls a liza command that its role has no right to, and goes on whatever comes.
+    /// Runs a `liza` command that its role may not run, and ignores how it ends.
     OutOfRole(Vec<String>),
-    /// Calls a liza command as an agent that was replaced, and goes on whatever comes.
+    /// Runs a `liza` command as an agent that was replaced, and ignores how it ends.
     OldGeneration(Vec<String>),
 }
 
-/// What a session says that it has used.
+/// What a session reports as used.
 #[derive(Debug, Clone, Default, serde::Deserialize)]
 #[serde(deny_unknown_fields, default, rename_all = "kebab-case")]
-pub struct Figures {
+pub(crate) struct Usage {
     /// Tokens read.
-    pub input: u64,
+    pub(crate) input: u64,
     /// Tokens written.
-    pub output: u64,
+    pub(crate) output: u64,
     /// Tokens read from a cache.
-    pub cached: u64,
-    /// What it cost.
-    pub cost_usd: f64,
-    /// How full the context is now.
-    pub context_percent: Option<f64>,
+    pub(crate) cached: u64,
+    /// The price in US dollars.
+    pub(crate) cost_usd: f64,
+    /// How full the context is now, in percent.
+    pub(crate) context_percent: Option<f64>,
 }
 
-/// What is waited for.
+/// What `wait-for` waits for.
 #[derive(Debug, Clone, Default, serde::Deserialize)]
 #[serde(deny_unknown_fields, default)]
-pub struct Awaited {
+pub(crate) struct WaitFor {
     /// A file, from the project's root.
-    pub file: Option<PathBuf>,
+    pub(crate) file: Option<PathBuf>,
     /// A branch of the repository.
-    pub branch: Option<String>,
-    /// After that many seconds it goes on without; 30 where nothing is said.
-    pub seconds: Option<u64>,
+    pub(crate) branch: Option<String>,
+    /// After that many seconds the scene continues; 30 if absent.
+    pub(crate) seconds: Option<u64>,
 }
 
-/// A file and what is in it.
+/// A file and its text.
 #[derive(Debug, Clone, serde::Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct FileText {
-    /// Where.
+pub struct FileContent {
+    /// Its path, from the root of the worktree or project.
     pub path: PathBuf,
-    /// What.
+    /// Its whole text; for `append`, what is added.
     pub text: String,
 }
 
 /// See `liza anomaly --help`.
 #[derive(Debug, Clone, serde::Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Anomaly {
+pub(crate) struct Anomaly {
     /// Its type.
     #[serde(rename = "type")]
-    pub kind: String,
-    /// What exactly.
+    pub(crate) kind: String,
+    /// Its `--detail` fields.
     #[serde(default)]
-    pub details: BTreeMap<String, String>,
+    pub(crate) details: BTreeMap<String, String>,
 }
 
 /// See `liza discover --help`.
 #[derive(Debug, Clone, serde::Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Discover {
-    /// What.
-    pub desc: String,
-    /// How bad.
-    pub severity: String,
-    /// How soon the planner has to look.
-    pub urgency: Option<String>,
+pub(crate) struct Discover {
+    /// What was found.
+    pub(crate) desc: String,
+    /// How bad it is.
+    pub(crate) severity: String,
+    /// How soon the planner has to decide.
+    pub(crate) urgency: Option<String>,
     /// What to do about it.
-    pub recommendation: Option<String>,
+    pub(crate) recommendation: Option<String>,
 }
 
 /// See `liza handoff --help`.
 #[derive(Debug, Clone, serde::Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
-pub struct Handoff {
-    /// Where it stands.
-    pub summary: String,
+pub(crate) struct Handoff {
+    /// How far the work is.
+    pub(crate) summary: String,
     /// What to do first.
-    pub next_action: String,
-    /// How it was being done.
-    pub approach: Option<String>,
-    /// What was touched.
+    pub(crate) next_action: String,
+    /// How the work was being done.
+    pub(crate) approach: Option<String>,
+    /// The files that were changed.
     #[serde(default)]
-    pub files: Vec<String>,
+    pub(crate) files: Vec<String>,
     /// What is left to do.
     #[serde(default)]
-    pub next_steps: Vec<String>,
+    pub(crate) next_steps: Vec<String>,
 }
 
 /// See `liza add-task --help`.
 #[derive(Debug, Clone, serde::Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct AddTask {
-    /// Its name.
-    pub id: String,
+pub(crate) struct AddTask {
+    /// Its ID.
+    pub(crate) id: String,
     /// What to build.
-    pub desc: String,
-    /// What it has to conform to; the vision where nothing is said.
-    pub spec: Option<String>,
-    /// How one sees that it is done.
-    pub done: String,
+    pub(crate) desc: String,
+    /// The spec that it follows; the vision if absent.
+    pub(crate) spec: Option<String>,
+    /// How to see that it is done.
+    pub(crate) done: String,
     /// What belongs to it.
-    pub scope: String,
+    pub(crate) scope: String,
     /// 1 to 5.
-    pub priority: Option<u8>,
+    pub(crate) priority: Option<u8>,
     /// Tasks that must be merged first.
     #[serde(default)]
-    pub depends: Vec<String>,
+    pub(crate) depends: Vec<String>,
 }
 
 /// See `liza supersede-task --help`.
 #[derive(Debug, Clone, serde::Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
-pub struct Supersede {
+pub(crate) struct Supersede {
     /// Which task.
-    pub task: String,
-    /// What takes its place.
-    pub by: Vec<String>,
+    pub(crate) task: String,
+    /// The tasks that replace it.
+    pub(crate) by: Vec<String>,
     /// Why.
-    pub reason: String,
-    /// What was at the bottom of it.
-    pub root_cause: String,
+    pub(crate) reason: String,
+    /// The root cause, in a sentence.
+    pub(crate) root_cause: String,
 }
 
 /// See `liza unblock-task --help`.
 #[derive(Debug, Clone, serde::Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
-pub struct Unblock {
+pub(crate) struct Unblock {
     /// Which task.
-    pub task: String,
-    /// Back to its coder.
+    pub(crate) task: String,
+    /// It goes back to its coder.
     #[serde(default)]
-    pub same_coder: bool,
-    /// On to another coder, with the work.
+    pub(crate) same_coder: bool,
+    /// Another coder continues the work.
     #[serde(default)]
-    pub keep_worktree: bool,
-    /// With a full budget of reviews.
+    pub(crate) keep_worktree: bool,
+    /// It gets a full budget of reviews.
     #[serde(default)]
-    pub reset_cycles: bool,
+    pub(crate) reset_cycles: bool,
     /// The answer.
-    pub assessment: Option<String>,
+    pub(crate) assessment: Option<String>,
 }
 
 /// See `liza abandon-task --help`.
 #[derive(Debug, Clone, serde::Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Abandon {
+pub(crate) struct Abandon {
     /// Which task.
-    pub task: String,
+    pub(crate) task: String,
     /// Why.
-    pub reason: String,
+    pub(crate) reason: String,
 }
 
 /// See `liza pre-check --help`.
 #[derive(Debug, Clone, serde::Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct PreCheck {
+pub(crate) struct PreCheck {
     /// What will be done.
-    pub intent: String,
+    pub(crate) intent: String,
     /// The command that will show that it works.
-    pub validation: String,
-    /// What is taken for granted.
+    pub(crate) validation: String,
+    /// What is assumed.
     #[serde(default)]
-    pub assumptions: Vec<String>,
+    pub(crate) assumptions: Vec<String>,
     /// What could go wrong.
     #[serde(default)]
-    pub risks: Vec<String>,
-    /// What will be touched.
+    pub(crate) risks: Vec<String>,
+    /// The files that will change.
     #[serde(default)]
-    pub files: Vec<String>,
+    pub(crate) files: Vec<String>,
 }
 
 /// How conflicts are resolved.
 #[derive(Debug, Clone, Default, serde::Deserialize)]
 #[serde(deny_unknown_fields, default)]
-pub struct Resolve {
-    /// The files as they shall be.
-    pub resolve: Vec<FileText>,
+pub(crate) struct Merge {
+    /// The files as they should be.
+    pub(crate) resolve: Vec<FileContent>,
 }
 
 /// See `liza mark-blocked --help`.
 #[derive(Debug, Clone, serde::Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Block {
+pub(crate) struct Block {
     /// What is in the way.
-    pub reason: String,
-    /// What has to be answered.
-    pub questions: Vec<String>,
+    pub(crate) reason: String,
+    /// The questions to answer.
+    pub(crate) questions: Vec<String>,
     /// What was tried.
     #[serde(default)]
-    pub attempted: Vec<String>,
+    pub(crate) attempted: Vec<String>,
 }
 
 /// What a reviewer expects of a change.
 #[derive(Debug, Clone, Default, serde::Deserialize)]
 #[serde(deny_unknown_fields, default)]
-pub struct ReadDiff {
-    /// Every changed file matches one of these; `*` stands for anything. Nothing said: all do.
-    pub within: Vec<String>,
-    /// Whether a test has to be among them.
-    pub tests: bool,
+pub(crate) struct ReadDiff {
+    /// The patterns of files that may change; any file may if empty.
+    pub(crate) within: Vec<String>,
+    /// Whether the change must have a test.
+    pub(crate) tests: bool,
 }
 
 /// A rejection.
 #[derive(Debug, Clone, serde::Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Reject {
-    /// What has to be settled.
-    pub blockers: Vec<Issue>,
-    /// What ought to be.
+pub(crate) struct Reject {
+    /// What has to be fixed.
+    pub(crate) blockers: Vec<Issue>,
+    /// What should be fixed.
     #[serde(default)]
-    pub concerns: Vec<Issue>,
+    pub(crate) concerns: Vec<Issue>,
     /// The assessment in a sentence or two.
-    pub overall: String,
-    /// What became of the earlier rejection; written where the prompt requires it.
+    pub(crate) overall: String,
+    /// What became of the earlier rejection; written if the prompt requires it.
     #[serde(default)]
-    pub prior: Prior,
+    pub(crate) prior: Prior,
 }
 
 /// One point of a rejection.
 #[derive(Debug, Clone, serde::Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Issue {
+pub(crate) struct Issue {
     /// `file:line`
-    pub at: String,
+    pub(crate) at: String,
     /// What is wrong.
-    pub issue: String,
+    pub(crate) issue: String,
     /// Why it matters.
-    pub why: Option<String>,
-    /// How to mend it.
-    pub suggestion: Option<String>,
+    pub(crate) why: Option<String>,
+    /// How to fix it.
+    pub(crate) suggestion: Option<String>,
 }
 
 /// What became of the issues of the earlier rejection.
 #[derive(Debug, Clone, Default, serde::Deserialize)]
 #[serde(deny_unknown_fields, default, rename_all = "kebab-case")]
-pub struct Prior {
-    /// Mended.
-    pub resolved: Vec<String>,
-    /// Not touched.
-    pub still_present: Vec<String>,
-    /// Half mended.
-    pub partial: Vec<String>,
+pub(crate) struct Prior {
+    /// Fixed.
+    pub(crate) resolved: Vec<String>,
+    /// Not changed.
+    pub(crate) still_present: Vec<String>,
+    /// Partly fixed.
+    pub(crate) partial: Vec<String>,
 }

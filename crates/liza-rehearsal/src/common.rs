@@ -1,0 +1,69 @@
+//! The steps that every role has: waiting, anomalies, discoveries, handoffs.
+
+use std::thread;
+use std::time::Duration;
+
+use crate::arguments::Arguments;
+use crate::error::StepResult;
+use crate::playbook::{Anomaly, Discover, Handoff, WaitFor};
+use crate::session::Session;
+
+/// How long `wait-for` waits where the playbook does not say.
+const DEFAULT_WAIT_SECONDS: u64 = 30;
+
+/// How often `wait-for` looks.
+const POLL_INTERVAL: Duration = Duration::from_millis(10);
+
+/// Waits that many milliseconds.
+pub(crate) fn wait(milliseconds: u64) {
+    thread::sleep(Duration::from_millis(milliseconds));
+}
+
+/// Waits until a file and a branch exist, at most as long as the step says.
+pub(crate) fn wait_for(session: &Session, it: &WaitFor) {
+    let exist = || {
+        let file = it.file.as_ref().is_none_or(|file| session.prompt.project.join(file).exists());
+        let branch = |name: &String| session.git_resolves(&format!("refs/heads/{}", session.expand(name)));
+        file && it.branch.as_ref().is_none_or(branch)
+    };
+    let mut left = Duration::from_secs(it.seconds.unwrap_or(DEFAULT_WAIT_SECONDS));
+    while !exist() {
+        if left.is_zero() {
+            return session.say("timed out waiting; continuing");
+        }
+        thread::sleep(POLL_INTERVAL.min(left));
+        left = left.saturating_sub(POLL_INTERVAL);
+    }
+    session.say("what it waited for exists");
+}
+
+/// `liza anomaly`
+pub(crate) fn anomaly(session: &Session, it: &Anomaly) -> StepResult {
+    let details: Vec<String> = it.details.iter().map(|(key, value)| format!("{key}={value}")).collect();
+    session.liza(
+        Arguments::new(["anomaly", &it.kind])
+            .option("--task", session.prompt.task())
+            .repeated("--detail", &details),
+    )
+}
+
+/// `liza discover`
+pub(crate) fn discover(session: &Session, it: &Discover) -> StepResult {
+    session.liza(
+        Arguments::new(["discover", "--desc", &it.desc, "--severity", &it.severity])
+            .option("--task", session.prompt.task())
+            .option("--urgency", it.urgency.as_deref())
+            .option("--recommendation", it.recommendation.as_deref()),
+    )
+}
+
+/// `liza handoff`
+pub(crate) fn handoff(session: &Session, it: &Handoff) -> StepResult {
+    session.liza(
+        Arguments::new(["handoff", session.task(), "--summary", &it.summary])
+            .option("--next-action", Some(&it.next_action))
+            .option("--approach", it.approach.as_deref())
+            .repeated("--file", &it.files)
+            .repeated("--next-step", &it.next_steps),
+    )
+}
