@@ -34,6 +34,9 @@ mod tests {
 
     #[test]
     fn nouns_follow_their_number() {
-        assert_eq!([count(1, "task"), count(0, "task"), count(2, "process")], ["1 task", "0 tasks", "2 processes"]);
+        assert_eq!(
+            [count(1, "task"), count(0, "task"), count(2, "process")],
+            ["1 task", "0 tasks", "2 processes"]
+        );
     }
 }

@@ -13,7 +13,8 @@ use liza_core::model::{
     TaskId, Timestamp, Value, Worktree,
 };
 use liza_core::protocol::{Operation, Pending, Request, apply};
-use liza_core::rules::invariants::{self, DiskFacts, Violation};
+use liza_core::rules::invariants;
+use liza_core::rules::invariants::{DiskFacts, Violation};
 use liza_core::text::one_line;
 
 use crate::archive;

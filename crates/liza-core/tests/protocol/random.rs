@@ -4,10 +4,9 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use liza_core::model::StopFiles;
 use liza_core::model::{
     Actor, AgentId, Change, Effect, Generation, Loaded, Refusal, RefusalClass, Role, Seconds, Sha, State,
-    Status, TaskId, Timestamp, Worktree,
+    Status, StopFiles, TaskId, Timestamp, Worktree,
 };
 use liza_core::protocol::{
     AbandonTask, AddTask, BeginMerge, ClaimReview, ClaimRole, ClaimTask, ClearStaleReviewClaims, Command,

@@ -2,12 +2,10 @@
 
 use liza_core::model::{Actor, AgentId, Sha, Status, WorktreeMode};
 use liza_core::protocol::{
-    AbandonTask, AddTask, ClaimReview, ClaimTask, CountExit, EditTask, Heartbeat, MarkBlocked, RecordMerge,
-    RecordMergeFailure, Register, ReleaseClaim, ReserveTask, SubmitForReview, SubmitVerdict, SupersedeTask,
-    UnblockTask,
-};
-use liza_core::protocol::{
-    ClaimRole, Command, MergeFailure, NewTask, Reply, TaskEdit, UnproductiveExit, Verdict,
+    AbandonTask, AddTask, ClaimReview, ClaimRole, ClaimTask, Command, CountExit, EditTask, Heartbeat,
+    MarkBlocked, MergeFailure, NewTask, RecordMerge, RecordMergeFailure, Register, ReleaseClaim, Reply,
+    ReserveTask, SubmitForReview, SubmitVerdict, SupersedeTask, TaskEdit, UnblockTask, UnproductiveExit,
+    Verdict,
 };
 
 use crate::support::*;

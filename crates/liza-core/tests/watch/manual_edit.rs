@@ -1,7 +1,6 @@
 //! Who may change what in the file itself.
 
-use liza_core::model::StopFiles;
-use liza_core::model::{Actor, Revision, Seconds, Status, Value};
+use liza_core::model::{Actor, Revision, Seconds, Status, StopFiles, Value};
 use liza_core::protocol::manual_edit::{ManualEdit, admit, edited_places};
 
 use crate::fixture::*;

@@ -1,10 +1,8 @@
 //! Bare stop files and the deadline bring the blackboard into line, exactly as the commands do.
 
-use liza_core::model::StopFileTimes;
-use liza_core::model::StopFiles;
 use liza_core::model::{
     Actor, AgentStatus, Change, Effect, GoalStatus, Loaded, LogEntry, Refusal, Seconds, Sprint, SprintStatus,
-    State, Status, StopFile, Timestamp,
+    State, Status, StopFile, StopFileTimes, StopFiles, Timestamp,
 };
 use liza_core::protocol::{
     Abort, Checkpoint, CheckpointCause, Command, CompleteSprint, FollowStopFile, NewSprint, Pause, Request,

@@ -1,9 +1,8 @@
 //! What a supervisor does next, after a session, and to a session that must end.
 
-use liza_core::model::StopFiles;
 use liza_core::model::{
     AgentStatus, Config, EventName, Generation, GoalStatus, HistoryEvent, Loaded, Revision, Seconds, State,
-    Status, StopFile, TaskRecord,
+    Status, StopFile, StopFiles, TaskRecord,
 };
 use liza_core::protocol::{Command, CountExit, ReleaseReview, SetStatus, UnproductiveExit};
 use liza_core::rules::triggers::TriggerKind;

@@ -7,8 +7,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use liza_core::Refusal;
-use liza_core::model::{Actor, Revision, Section, TaskId};
+use liza_core::model::{Actor, Refusal, Revision, Section, TaskId};
 use liza_core::protocol::Operation;
 use liza_store::Notice;
 

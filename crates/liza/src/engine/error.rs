@@ -4,7 +4,7 @@ use std::io;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use liza_core::Refusal;
+use liza_core::model::Refusal;
 use liza_store::StoreError;
 
 use crate::git::{Branch, BranchError, GitError};

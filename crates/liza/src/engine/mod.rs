@@ -12,9 +12,7 @@ mod worktrees;
 use std::cell::{Cell, RefCell};
 use std::io;
 
-use liza_core::model::{
-    Actor, Board, Effect, Revision, Section, Sha, State, StopFile, StopFiles, TaskId, Timestamp,
-};
+use liza_core::model::{Actor, Board, Effect, Revision, Section, Sha, State, StopFile, StopFiles, TaskId, Timestamp};
 use liza_core::protocol::{CompleteSprint, Operation, Request};
 use liza_store::{Call, Host, Notice, Outcome};
 

@@ -7,8 +7,7 @@ use std::fs;
 use std::path::Path;
 use std::time::Duration;
 
-use liza_core::Refusal;
-use liza_core::model::{Actor, Board, Reservation, Role, Sha, Status, TaskBody, TaskId};
+use liza_core::model::{Actor, Board, Refusal, Reservation, Role, Sha, Status, TaskBody, TaskId};
 use liza_core::protocol::{Deregister, DropReservation, Recover};
 use liza_core::text::count;
 

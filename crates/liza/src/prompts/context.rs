@@ -2,9 +2,7 @@
 
 use std::path::Path;
 
-use liza_core::model::{
-    AgentId, EventName, Handoff, HistoryEvent, HumanNote, Role, SpecChange, State, TaskId, TaskRecord, Value,
-};
+use liza_core::model::{AgentId, EventName, Handoff, HistoryEvent, HumanNote, Role, SpecChange, State, TaskId, TaskRecord, Value};
 
 use super::page::{Page, inline, path};
 

@@ -1,9 +1,6 @@
 //! `=== PLANNING CONTEXT ===`: why the planner was woken, how the sprint stands, and what waits for a decision.
 
-use liza_core::model::{
-    Discovery, EventName, MAX_FAILED_CODERS, REVIEW_DEADLOCK, Role, State, Status, TaskId, TaskRecord,
-    TaskSummary, Urgency,
-};
+use liza_core::model::{Discovery, EventName, MAX_FAILED_CODERS, REVIEW_DEADLOCK, Role, State, Status, TaskId, TaskRecord, TaskSummary, Urgency};
 use liza_core::rules::triggers::{Trigger, TriggerKind};
 use liza_core::text::one_line;
 

@@ -6,10 +6,7 @@ use std::fs::{self, File};
 use std::io::{self, Write as _};
 use std::path::PathBuf;
 
-use liza_core::model::{
-    Anomaly, BreakerStatus, Discovery, EventName, MAX_FAILED_CODERS, Metrics, Sprint, State, Status,
-    Timestamp, Urgency,
-};
+use liza_core::model::{Anomaly, BreakerStatus, Discovery, EventName, MAX_FAILED_CODERS, Metrics, Sprint, State, Status, Timestamp, Urgency};
 use liza_core::rules::metrics::sprint_metrics;
 use liza_store::Logged;
 

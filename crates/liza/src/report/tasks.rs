@@ -2,9 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use liza_core::model::{
-    EventName, HistoryEvent, Seconds, Sprint, State, Status, TaskId, TaskRecord, Timestamp, Usage, Value,
-};
+use liza_core::model::{EventName, HistoryEvent, Seconds, Sprint, State, Status, TaskId, TaskRecord, Timestamp, Usage, Value};
 use liza_core::rules::sprint::planned_with_replacements;
 
 /// One task of the sprint.

@@ -7,18 +7,11 @@ use std::sync::PoisonError;
 use std::sync::mpsc::Sender;
 use std::thread;
 
-use liza_core::model::{
-    Actor, AgentId, AgentStatus, AnomalyType, Fields, Generation, Role, State, TaskId, Value,
-};
-use liza_core::protocol::{
-    Command, CompleteSprint, Deregister, Heartbeat, LogAnomaly, MarkTriggersSeen, RecordUsage, Register,
-    SetStatus, TakeHandoff, UpdateSprintMetrics,
-};
+use liza_core::model::{Actor, AgentId, AgentStatus, AnomalyType, Fields, Generation, Role, State, TaskId, Value};
+use liza_core::protocol::{Command, CompleteSprint, Deregister, Heartbeat, LogAnomaly, MarkTriggersSeen, RecordUsage, Register, SetStatus, TakeHandoff, UpdateSprintMetrics};
 use liza_core::rules::metrics::sprint_metrics;
 use liza_core::rules::triggers::Trigger;
-use liza_core::watch::supervise::{
-    AfterSession, EXIT_RESTART, EndedSession as Judged, SessionEnd, after_session,
-};
+use liza_core::watch::supervise::{AfterSession, EXIT_RESTART, EndedSession as Judged, SessionEnd, after_session};
 
 use crate::effects::{remove_worktree, run_halts, to_remove};
 use crate::project::Project;

@@ -3,8 +3,7 @@
 use std::sync::{Arc, Mutex};
 use std::time::Instant;
 
-use liza_core::model::StopFiles;
-use liza_core::model::{AgentId, Role, TaskId, Timestamp};
+use liza_core::model::{AgentId, Role, StopFiles, TaskId, Timestamp};
 use liza_core::watch::supervise::{StopCause, StopReason};
 
 use crate::providers::Provider;

@@ -4,10 +4,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use liza_core::model::{AgentStatus, Role, Status, TaskId, Timestamp};
-use liza_core::watch::supervise::{
-    AfterSession, EndedSession as Judged, RunningSession, SessionEnd, Situation, Step, StopCause, StopReason,
-    StopStep, WaitReason, backoff, is_done, next_step, still_owns, still_registered, stop_step,
-};
+use liza_core::watch::supervise::{AfterSession, EndedSession as Judged, RunningSession, SessionEnd, Situation, Step, StopCause, StopReason, StopStep, WaitReason, backoff, is_done, next_step, still_owns, still_registered, stop_step};
 
 use crate::project::now;
 use crate::providers::usage::Measured;

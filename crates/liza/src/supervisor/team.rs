@@ -9,8 +9,7 @@ use std::sync::mpsc::{Receiver, Sender, channel};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use liza_core::model::StopFiles;
-use liza_core::model::{AgentId, Config, GoalStatus, Role, Seconds, State, Timestamp};
+use liza_core::model::{AgentId, Config, GoalStatus, Role, Seconds, State, StopFiles, Timestamp};
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 use signal_hook::iterator::{Handle, Signals};
 

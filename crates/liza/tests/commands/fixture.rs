@@ -1,8 +1,7 @@
 //! Tasks in the middle of their lives, made by the rules themselves: claimed, submitted, under review.
 
 use liza::project::{Project, now};
-use liza_core::model::StopFiles;
-use liza_core::model::{Actor, AgentId, Generation, Sha, TaskId, Timestamp};
+use liza_core::model::{Actor, AgentId, Generation, Sha, StopFiles, TaskId, Timestamp};
 use liza_core::protocol::{
     ClaimReview, ClaimTask, Command, Request, ReserveTask, SubmitForReview, WorktreeFacts,
 };

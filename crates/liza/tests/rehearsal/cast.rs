@@ -7,11 +7,9 @@ use std::process::{self, Stdio};
 use liza::contracts::Contract;
 use liza::project::{Project, now};
 use liza::prompts::{Brief, Job, prompt};
-use liza_core::agent::{Actor, Role};
-use liza_core::ids::Generation;
-use liza_core::record::TaskRecord;
-use liza_core::trigger::planner_triggers;
-use liza_core::{Command, State};
+use liza_core::model::{Actor, Generation, Role, State, TaskRecord};
+use liza_core::protocol::Command;
+use liza_core::rules::triggers::planner_triggers;
 
 use crate::support::{Run, TestProject};
 

@@ -3,8 +3,8 @@
 use std::collections::BTreeSet;
 
 use liza::playbook;
-use liza_core::record::Status;
-use liza_core::trigger::planner_triggers;
+use liza_core::model::Status;
+use liza_core::rules::triggers::planner_triggers;
 
 use crate::cast::{Player, ended, state};
 use crate::support::TestProject;

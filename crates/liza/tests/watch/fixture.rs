@@ -10,8 +10,7 @@ use std::time::{Duration, Instant};
 use liza::effects::run_halts_at;
 use liza::project::Project;
 use liza::watch::{Options, Watcher};
-use liza_core::model::StopFiles;
-use liza_core::model::{Actor, AgentId, Generation, Seconds, Sha, State, TaskId, Timestamp};
+use liza_core::model::{Actor, AgentId, Generation, Seconds, Sha, State, StopFiles, TaskId, Timestamp};
 use liza_core::protocol::{ClaimTask, Command, Heartbeat, Register, Request, ReserveTask};
 
 use crate::support::TestProject;

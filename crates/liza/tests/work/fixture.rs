@@ -7,8 +7,7 @@ use std::path::{Path, PathBuf};
 
 use liza::git::{Git, MergeNote, Moved, Prepared, Repo};
 use liza::project::{Project, now};
-use liza_core::model::StopFiles;
-use liza_core::model::{Actor, AgentId, Seconds, State, TaskRecord};
+use liza_core::model::{Actor, AgentId, Seconds, State, StopFiles, TaskRecord};
 use liza_core::protocol::{Command, Heartbeat, Request};
 
 use crate::support::{Run, TestProject};

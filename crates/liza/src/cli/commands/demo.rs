@@ -4,12 +4,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use liza_core::State;
-use liza_core::config::Config;
-use liza_core::event::EventName;
-use liza_core::goal::GoalStatus;
-use liza_core::ids::TaskId;
-use liza_core::record::{Status, TaskRecord};
+use liza_core::model::{Config, EventName, GoalStatus, State, Status, TaskId, TaskRecord};
 use liza_rehearsal::PLAYBOOK_VARIABLE;
 use serde_json::json;
 

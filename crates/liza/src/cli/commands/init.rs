@@ -6,9 +6,7 @@ use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
-use liza_core::model::{
-    Alignment, Config, Goal, GoalStatus, Loaded, LogAction, LogEntry, Revision, Sha, Sprint, State, Timestamp,
-};
+use liza_core::model::{Alignment, Config, Goal, GoalStatus, Loaded, LogAction, LogEntry, Revision, Sha, Sprint, State, Timestamp};
 use liza_core::text::one_line;
 use liza_store::Store;
 use serde_json::json;

@@ -1,8 +1,6 @@
 //! `liza show`: everything about one task, and the next right command.
 
-use liza_core::model::{
-    EventName, Fields, HistoryEvent, Refusal, Seconds, State, TaskId, TaskRecord, Usage, Value,
-};
+use liza_core::model::{EventName, Fields, HistoryEvent, Refusal, Seconds, State, TaskId, TaskRecord, Usage, Value};
 use liza_core::watch::view::{LeaseView, TaskView, view};
 use serde_json::json;
 

@@ -4,10 +4,7 @@ use std::collections::BTreeSet;
 
 use liza_core::model::{GoalStatus, Role, Seconds, Status, TaskId};
 use liza_core::watch::alarms::INVALID_STATE;
-use liza_core::watch::view::{
-    AgentView, Alert, LeaseView, Liveness, SprintView, StopView, TaskPhase, TaskView, UnmetDependency, View,
-    view,
-};
+use liza_core::watch::view::{AgentView, Alert, LeaseView, Liveness, SprintView, StopView, TaskPhase, TaskView, UnmetDependency, View, view};
 
 use crate::project::now;
 use crate::sightings::sightings;
