@@ -3,7 +3,7 @@
 //! Looks only; [`mend`] makes what can be made without a question.
 
 use std::collections::BTreeSet;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use liza_core::board::State;
 use liza_core::invariants::Facts as _;
@@ -12,6 +12,7 @@ use liza_store::Disk;
 
 use crate::git::{Folder, Git, Repo};
 use crate::project::{EXCLUDED, Project, now};
+use crate::sys::find_program;
 use crate::work::{WorkError, integration_branch};
 
 /// The programs that can play an agent.
@@ -231,20 +232,10 @@ fn worktrees(repo: &Repo, state: &State) -> Check {
 }
 
 fn programs() -> Check {
-    let found: Vec<&str> = AGENTS.into_iter().filter(|name| on_path(name).is_some()).collect();
+    let found: Vec<&str> = AGENTS.into_iter().filter(|name| find_program(name).is_some()).collect();
     if found.is_empty() {
         let mend = format!("install one of {}", AGENTS.join(", "));
         return worry("agent programs", "none on PATH", mend);
     }
     good("agent programs", found.join(", "))
-}
-
-fn on_path(name: &str) -> Option<PathBuf> {
-    let path = std::env::var_os("PATH")?;
-    std::env::split_paths(&path).map(|folder| folder.join(name)).find(|file| is_program(file))
-}
-
-fn is_program(file: &Path) -> bool {
-    use std::os::unix::fs::PermissionsExt as _;
-    file.metadata().is_ok_and(|data| data.is_file() && data.permissions().mode() & 0o111 != 0)
 }

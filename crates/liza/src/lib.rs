@@ -20,6 +20,6 @@ pub mod run;
 pub mod secrets;
 pub mod sightings;
 pub mod supervisor;
-pub mod sys;
+mod sys;
 pub mod watch;
 pub mod work;

@@ -1,9 +1,9 @@
 //! `liza register`: an agent comes.
 
-use std::io::IsTerminal as _;
-
 use liza_core::Command;
 use liza_core::ids::AgentId;
+
+use crate::sys::process::terminal_name;
 
 use super::context::Context;
 use super::error::CommandError;
@@ -27,7 +27,7 @@ pub(super) struct Args {
 /// Runs it.
 pub(super) fn run(args: Args, context: &Context) -> Result<Reply, CommandError> {
     let agent = args.agent;
-    let terminal = args.terminal.unwrap_or_else(this_terminal);
+    let terminal = args.terminal.unwrap_or_else(terminal_name);
     context.submit_and_tell(Command::Register { agent, terminal, proven_dead: None }, |reply| {
         let (generation, until) = (word(reply, "generation"), word(reply, "lease_expires"));
         format!(
@@ -35,10 +35,4 @@ pub(super) fn run(args: Args, context: &Context) -> Result<Reply, CommandError> 
              its sessions set LIZA_AGENT_ID={agent} LIZA_AGENT_GENERATION={generation}"
         )
     })
-}
-
-fn this_terminal() -> String {
-    let terminal =
-        std::io::stdin().is_terminal().then(|| std::fs::read_link("/proc/self/fd/0").ok()).flatten();
-    terminal.map_or("unknown".to_owned(), |path| path.display().to_string())
 }

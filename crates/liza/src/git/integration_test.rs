@@ -15,7 +15,7 @@ use super::error::GitError;
 use super::repo::Repo;
 use super::run::TREE_LIMIT;
 use super::worktree::leftovers;
-use crate::sys::process::ProcessTree;
+use crate::sys::family::ScopedFamily;
 
 /// The script that a project may have.
 const SCRIPT: &str = "scripts/integration-test.sh";
@@ -88,7 +88,7 @@ impl Repo {
             .stdout(stdout)
             .stderr(stderr);
         let deadline = Instant::now() + limit;
-        let tree = match ProcessTree::spawn(&mut command) {
+        let tree = match ScopedFamily::spawn(&mut command) {
             Ok(tree) => tree,
             Err(error) => {
                 // As a shell does it: the reason is with the output, and the status is 126.

@@ -50,7 +50,7 @@ impl Repo {
 /// Removes a lock if it is stale; `folders` are where a git that holds it would be at work.
 fn clear(lock: PathBuf, folders: &[&Path]) -> Result<Option<PathBuf>, GitError> {
     let Ok(age) = fs::metadata(&lock).and_then(|data| data.modified()) else { return Ok(None) };
-    let stale = match process::in_use(&lock, folders) {
+    let stale = match process::is_in_use(&lock, folders) {
         Some(used) => !used,
         None => age.elapsed().is_ok_and(|age| age > OLD),
     };

@@ -17,7 +17,8 @@ use std::time::{Duration, Instant};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
 use super::error::{CommandLine, GitError};
-use crate::sys::process;
+use crate::sys::family::GIT_OWNER;
+use crate::sys::{find_program_in, process};
 
 /// How long a question to git may take.
 const LIMIT: Duration = Duration::from_secs(120);
@@ -96,7 +97,7 @@ impl Git {
             variables.into_iter().filter(|(name, _)| is_harmless(name)).collect();
         let path = environment.iter().find(|(name, _)| name == "PATH").map(|(_, path)| path.as_os_str());
         // By its path it can be spawned; by a name in another environment, this whole process would be forked.
-        let program = process::find_program("git", path.unwrap_or_default()).unwrap_or_else(|| "git".into());
+        let program = find_program_in("git", path.unwrap_or_default()).unwrap_or_else(|| "git".into());
         Self { program, environment }
     }
 
@@ -342,7 +343,7 @@ impl Call {
             .envs(SET)
             // It would win over LC_ALL.
             .env_remove("LANGUAGE")
-            .env(process::GIT_OWNER, std::process::id().to_string())
+            .env(GIT_OWNER, std::process::id().to_string())
             .envs(self.variables.iter().map(|(name, value)| (name, value)))
             .stdin(if self.stdin.is_empty() { Stdio::null() } else { Stdio::piped() })
             .stdout(Stdio::piped())

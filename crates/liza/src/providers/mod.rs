@@ -13,7 +13,7 @@ use liza_core::agent::Role;
 use liza_core::config::Config;
 use liza_core::ids::{AgentId, TaskId};
 
-use crate::sys::process::find_program;
+use crate::sys::find_program;
 
 pub use config::count;
 use usage::Stream;
@@ -155,7 +155,7 @@ impl Provider {
         let (template, model) = Template::choose(config, role, asked)?;
         let program = match &template.program {
             None => std::env::current_exe().ok(),
-            Some(name) => find_program(name, &std::env::var_os("PATH").unwrap_or_default()),
+            Some(name) => find_program(name),
         };
         Ok(Self { template, model, program })
     }

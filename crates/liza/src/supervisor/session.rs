@@ -11,7 +11,7 @@ use liza_core::ids::{Revision, TaskId};
 use liza_core::time::Timestamp;
 
 use crate::project::now;
-use crate::sys::brood::end_brood_of;
+use crate::sys::family::kill_session_of;
 
 use super::event::{Event, Seat};
 use super::order::{Order, Report, Word};
@@ -92,7 +92,7 @@ impl Follower {
             }
         }
         let _ = helper.wait();
-        end_brood_of(helper.id());
+        kill_session_of(helper.id());
         let _ = events.send(Event::Session(seat, last));
     }
 }

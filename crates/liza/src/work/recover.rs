@@ -15,7 +15,7 @@ use liza_core::{Command, Refusal};
 
 use crate::git::{Branch, Folder, Found, Mode, Rescue};
 use crate::project::now;
-use crate::sys::process;
+use crate::sys::family::{kill_orphans, wait_for_orphaned_git};
 
 use super::error::WorkError;
 use super::life::{Asked, Life};
@@ -147,12 +147,12 @@ impl Work<'_> {
     /// What outlived its liza is ended, or waited for: nothing may change while it is being settled.
     fn end_orphans(&self, report: &mut Report) -> Result<(), WorkError> {
         let root = self.repo()?.root();
-        let ended = process::end_orphaned_trees(root);
+        let ended = kill_orphans(root);
         if ended > 0 {
             let found = format!("{ended} process(es) of an integration test whose liza is gone");
             report.settle(Kind::Process, "integration test", found, "ended");
         }
-        if !process::await_orphaned_git(root, ORPHANS) {
+        if !wait_for_orphaned_git(root, ORPHANS) {
             let why = format!("still running after {} s; run `liza recover` again", ORPHANS.as_secs());
             report.leave(Kind::Process, "git", "a git whose liza is gone", why);
         }
