@@ -21,5 +21,6 @@ pub mod secrets;
 pub mod sightings;
 pub mod supervisor;
 mod sys;
+mod text;
 pub mod watch;
 pub mod work;

@@ -10,6 +10,8 @@ use liza_core::record::Usage;
 use liza_core::time::{Seconds, Timestamp};
 use unicode_width::{UnicodeWidthChar as _, UnicodeWidthStr as _};
 
+use crate::text::compact_number;
+
 /// Headings.
 pub(super) const BOLD: Style = Style::new().bold();
 /// What is less important.
@@ -134,19 +136,9 @@ pub(super) fn ago(age: Seconds) -> String {
 pub(super) fn used(usage: &Usage) -> Option<String> {
     let tokens = usage.input.saturating_add(usage.output);
     let paid = (usage.cost_usd > 0.0).then(|| format!("${:.2}", usage.cost_usd));
-    let counted = (tokens > 0).then(|| format!("{} tokens", short(tokens)));
+    let counted = (tokens > 0).then(|| format!("{} tokens", compact_number(tokens)));
     let words: Vec<String> = [counted, paid].into_iter().flatten().collect();
     (!words.is_empty()).then(|| words.join(", "))
-}
-
-/// A number for people who skim: 950, 12k, 3.4M.
-pub(super) fn short(number: u64) -> String {
-    match number {
-        0..1_000 => number.to_string(),
-        1_000..10_000 => format!("{}.{}k", number / 1_000, number % 1_000 / 100),
-        10_000..1_000_000 => format!("{}k", number / 1_000),
-        _ => format!("{}.{}M", number / 1_000_000, number % 1_000_000 / 100_000),
-    }
 }
 
 /// A point in time for people who skim: the day and the minute.

@@ -12,12 +12,11 @@ use serde_json::json;
 
 use crate::project::{Project, now};
 use crate::sightings::sightings;
+use crate::text::compact_number;
 
 use super::context::Context;
 use super::error::CommandError;
-use super::layout::{
-    BOLD, CYAN, DIM, RED, ago, columns, command, cut, minute, one_line, pad, paint, short, wrap,
-};
+use super::layout::{BOLD, CYAN, DIM, RED, ago, columns, command, cut, minute, one_line, pad, paint, wrap};
 use super::output::Reply;
 
 /// See everything about one task.
@@ -269,7 +268,7 @@ impl Page<'_> {
 
 /// What was used, with every figure.
 fn figures(usage: &Usage) -> String {
-    let (input, output, cached) = (short(usage.input), short(usage.output), short(usage.cached));
+    let [input, output, cached] = [usage.input, usage.output, usage.cached].map(compact_number);
     format!("{input} tokens in, {cached} from the cache, {output} out, ${:.2}", usage.cost_usd)
 }
 

@@ -8,12 +8,12 @@ use std::path::PathBuf;
 
 use liza_core::board::State;
 use liza_core::breaker::{BreakerStatus, Finding, Trigger, analyze};
-use liza_core::event::one_line;
 use liza_core::ids::TaskId;
 use liza_core::time::Timestamp;
 
 use crate::project::Project;
 use crate::secrets::Masker;
+use crate::text::markdown_line;
 
 use super::file::{archive, replace};
 
@@ -152,28 +152,9 @@ fn specs(findings: &[Finding]) -> Vec<String> {
     specs
 }
 
-/// A text that somebody else wrote, fit for a cell of a table: one line, masked, cut, and nothing in it is markup.
+/// Text from an agent, for a table cell.
 fn cell(text: &str, masker: &Masker) -> String {
-    let line = one_line(&masker.mask(text), CELL_MAX);
-    let mut out = String::with_capacity(line.len());
-    let mut rest = line.chars().peekable();
-    let mut in_word = false;
-    while let Some(c) = rest.next() {
-        match c {
-            '&' => out.push_str("&amp;"),
-            '<' => out.push_str("&lt;"),
-            // Inside a word it is no markup, and names stay what people search for.
-            '_' if in_word && rest.peek().is_some_and(|next| next.is_alphanumeric()) => out.push('_'),
-            // The colon and the at sign, so that no address becomes a link by itself.
-            '\\' | '`' | '*' | '_' | '[' | ']' | '|' | '#' | '!' | '~' | '$' | '>' | ':' | '@' => {
-                out.push('\\');
-                out.push(c);
-            }
-            c => out.push(c),
-        }
-        in_word = c.is_alphanumeric();
-    }
-    out
+    markdown_line(text, CELL_MAX, masker)
 }
 
 #[cfg(test)]
@@ -187,7 +168,7 @@ mod tests {
         let cases = [
             ("a|b\n| c", "a\\|b \\| c"),
             ("[x](https://evil)", "\\[x\\](https\\://evil)"),
-            ("<img src=x> & `rm`", "&lt;img src=x\\> &amp; \\`rm\\`"),
+            ("<img src=x> & `rm`", "\\<img src=x\\> \\& \\`rm\\`"),
             ("retry_loop _em_ __b__", "retry_loop \\_em\\_ \\_\\_b\\_\\_"),
             ("key hunter2-hunter2", "key \\[masked\\]"),
         ];
