@@ -10,7 +10,7 @@ use liza_core::invariants::Facts as _;
 use liza_core::record::Status;
 use liza_store::Disk;
 
-use crate::git::{Folder, Git, Repo};
+use crate::git::{FolderState, Git, Repo};
 use crate::project::{EXCLUDED, Project, now};
 use crate::sys::find_program;
 use crate::work::{WorkError, integration_branch};
@@ -121,7 +121,7 @@ fn git_version(git: &Git) -> Check {
 
 /// The person's own checkout, and whether merge commits can be made in it.
 fn repository(repo: &Repo) -> Vec<Check> {
-    let state = match (repo.head(), repo.unfinished()) {
+    let state = match (repo.head(), repo.unfinished_operation()) {
         (Err(error), _) => broken("repository", error.to_string(), "git commit --allow-empty -m start"),
         (Ok(_), Ok(Some(business))) => worry(
             "repository",
@@ -217,7 +217,7 @@ fn worktrees(repo: &Repo, state: &State) -> Check {
         Err(error) => return broken("worktrees", error.to_string(), "git worktree list says more"),
     };
     let wants = |task| state.board.body(task).is_ok_and(|body| body.record.worktree.is_some());
-    let healthy = |task| there.get(task).is_some_and(|found| found.folder == Folder::Healthy);
+    let healthy = |task| there.get(task).is_some_and(|found| found.folder == FolderState::Healthy);
     let missing = state.board.tasks.keys().filter(|task| wants(task) && !healthy(task));
     let unneeded = there.keys().filter(|task| !wants(task));
     let reserved = |task| state.board.head(task).is_some_and(|head| head.reservation.is_some());

@@ -5,7 +5,7 @@ use liza_core::agent::Role;
 use liza_core::command::HandoffNotes;
 use liza_core::ids::TaskId;
 
-use crate::git::Untracked;
+use crate::git::UntrackedFiles;
 use crate::project::Project;
 
 use super::context::Context;
@@ -74,6 +74,6 @@ fn uncommitted(project: &Project, task: &TaskId) -> Result<Vec<String>, CommandE
     if !tree.is_dir() {
         return Ok(Vec::new());
     }
-    let status = repo.status(&tree, Untracked::Show)?;
+    let status = repo.status(&tree, UntrackedFiles::Show)?;
     Ok(status.changes.iter().map(|change| change.path().display().to_string()).collect())
 }

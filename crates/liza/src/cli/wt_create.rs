@@ -29,11 +29,11 @@ pub(super) fn run(args: &Args, context: &Context) -> Result<Reply, CommandError>
     context.tell_notices(&work.notices());
     let (written, ensured) = created?;
     context.tell_rescue(&args.task, ensured.rescued.as_ref());
-    let how = if ensured.made { "made" } else { "was there" };
+    let how = if ensured.created { "made" } else { "was there" };
     let worktree = ensured.path.strip_prefix(project.root()).unwrap_or(&ensured.path).display().to_string();
     let mut result = to_json(&written.reply);
     result["worktree"] = worktree.clone().into();
-    result["made"] = ensured.made.into();
+    result["made"] = ensured.created.into();
     if let Some(rescue) = &ensured.rescued {
         result["rescued"] = rescue.branch.as_str().into();
     }

@@ -4,16 +4,16 @@ use std::path::PathBuf;
 
 use super::RehearsalError;
 use super::stage::{Called, Stage, line};
-use crate::git::{Git, GitError, Reply};
+use crate::git::{Git, GitCommand, GitError, GitOutput};
 
 impl Stage {
     /// Runs git where the work is; it has to succeed.
     pub(super) fn git(&self, arguments: &[&str]) -> Result<String, RehearsalError> {
-        Ok(self.git_call(arguments).text()?)
+        Ok(self.git_call(arguments).read_text()?)
     }
 
     /// The same, told to whoever listens, and its answer is the caller's to judge.
-    pub(super) fn try_git(&self, arguments: &[&str]) -> Result<Reply, GitError> {
+    pub(super) fn try_git(&self, arguments: &[&str]) -> Result<GitOutput, GitError> {
         let reply = self.git_call(arguments).run()?;
         let words: Vec<String> = arguments.iter().map(|word| (*word).to_owned()).collect();
         let called = Called { code: reply.status.unwrap_or(-1), words: reply.message() };
@@ -21,8 +21,8 @@ impl Stage {
         Ok(reply)
     }
 
-    fn git_call(&self, arguments: &[&str]) -> crate::git::Call {
-        Git::new().call("playing a scene", self.place()).args(arguments)
+    fn git_call(&self, arguments: &[&str]) -> GitCommand {
+        Git::new().command("playing a scene", self.place()).args(arguments)
     }
 
     /// Whether git knows that name.
@@ -61,7 +61,7 @@ impl Stage {
 
     /// The whole change, whatever is in it.
     pub(super) fn try_diff(&self, range: &str) -> Result<Vec<u8>, RehearsalError> {
-        Ok(self.git_call(&["diff", range]).ok()?)
+        Ok(self.git_call(&["diff", range]).read()?)
     }
 
     /// A path of the playbook inside the worktree.

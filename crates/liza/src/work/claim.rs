@@ -5,7 +5,7 @@
 use liza_core::Command;
 use liza_core::ids::{AgentId, TaskId};
 
-use crate::git::{Branch, Ensured};
+use crate::git::{Branch, PreparedWorktree};
 
 use super::error::WorkError;
 use super::locks::FileLock;
@@ -18,7 +18,7 @@ pub struct Claimed {
     /// What the rules told.
     pub written: Written,
     /// The worktree.
-    pub worktree: Ensured,
+    pub worktree: PreparedWorktree,
 }
 
 impl Work<'_> {

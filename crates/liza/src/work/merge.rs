@@ -14,7 +14,7 @@ use liza_core::ids::{Sha, TaskId};
 use liza_core::metrics::sprint_metrics;
 use liza_core::record::{Status, TaskRecord};
 
-use crate::git::{Branch, IntegrationTest, Merge, MergeNote, Moved, Prepared, Rescue};
+use crate::git::{Branch, IntegrationTestResult, MergeError, MergeMessage, PendingMerge, Rescue};
 
 use super::error::WorkError;
 use super::locks::FileLock;
@@ -55,7 +55,7 @@ struct Landed {
     /// Where the branch was before.
     old: Option<Sha>,
     /// The move, where it was made just now.
-    moved: Option<Merge>,
+    moved: Option<PendingMerge>,
 }
 
 impl Work<'_> {
@@ -82,10 +82,10 @@ impl Work<'_> {
     pub(super) fn settle_merge(&self, task: &TaskId, _: &FileLock) -> Result<Option<Merged>, WorkError> {
         let approved = self.approved(task)?;
         let repo = self.repo()?;
-        let Some(merge_commit) = repo.settle(&approved.integration, task, &approved.commit)? else {
+        let Some(merge_commit) = repo.find_merge(&approved.integration, task, &approved.commit)? else {
             return Ok(None);
         };
-        let old = repo.before_merge(&approved.integration, task)?;
+        let old = repo.tip_before_merge(&approved.integration, task)?;
         let written = self.record_merge(&approved, &Landed { merge_commit, old, moved: None })?;
         Ok(Some(self.clear_up(task, written)))
     }
@@ -109,39 +109,47 @@ impl Work<'_> {
 
     /// Brings the commit onto the branch, or finds it there.
     fn land(&self, approved: &Approved) -> Result<Landed, WorkError> {
-        let Approved { task, commit, integration, .. } = approved;
-        let repo = self.repo()?;
-        let note = MergeNote { task, title: approved.title.as_deref(), approved_by: approved.by.as_deref() };
+        let Approved { task, integration, .. } = approved;
         for _ in 0..=RETRIES {
-            let merge = match repo.prepare_merge(integration, commit, &note)? {
-                Prepared::Ready(merge) => merge,
-                Prepared::AlreadyMerged { merge_commit } => {
-                    let old = repo.before_merge(integration, task)?;
+            match self.attempt(approved)? {
+                Ok(landed) => return Ok(landed),
+                Err(MergeError::BranchMoved) => {}
+                Err(MergeError::AlreadyMerged { merge_commit }) => {
+                    let old = self.repo()?.tip_before_merge(integration, task)?;
                     return Ok(Landed { merge_commit, old, moved: None });
                 }
-                Prepared::Conflict { files, .. } => return Err(self.record_conflict(approved, &files)),
-                Prepared::Unrelated { .. } => {
+                Err(MergeError::Conflict { files }) => return Err(self.record_conflict(approved, &files)),
+                Err(MergeError::Unrelated) => {
                     let error = WorkError::Unrelated { task: task.clone() };
                     return Err(self.record_failure(approved, MergeFailure::Unrelated, error));
                 }
-                Prepared::NoBranch => {
-                    return Err(WorkError::NoIntegrationBranch { branch: integration.clone() });
+                Err(MergeError::NoBranch { branch }) => {
+                    return Err(WorkError::NoIntegrationBranch { branch });
                 }
-            };
-            self.test(approved, &merge.new)?;
-            self.confirm(task)?;
-            match repo.move_branch(integration, &merge, task)? {
-                Moved::Done => {
-                    let (merge_commit, old) = (merge.new.clone(), Some(merge.old.clone()));
-                    return Ok(Landed { merge_commit, old, moved: Some(merge) });
-                }
-                Moved::Overtaken => {}
-                Moved::CheckoutRefused { path, message } => {
+                Err(MergeError::CheckoutRefused { path, message }) => {
                     return Err(WorkError::CheckoutRefused { path, message });
                 }
+                Err(MergeError::Git(error)) => return Err(error.into()),
             }
         }
         Err(WorkError::Overtaken { task: task.clone(), times: RETRIES + 1 })
+    }
+
+    /// Computes the merge, tests it and moves the branch; the inner error says why git did not.
+    fn attempt(&self, approved: &Approved) -> Result<Result<Landed, MergeError>, WorkError> {
+        let Approved { task, commit, title, by, integration, .. } = approved;
+        let repo = self.repo()?;
+        let message = MergeMessage { task, title: title.as_deref(), approved_by: by.as_deref() };
+        let merge = match repo.prepare_merge(integration, commit, &message) {
+            Ok(merge) => merge,
+            Err(error) => return Ok(Err(error)),
+        };
+        self.test(approved, &merge.new)?;
+        self.confirm(task)?;
+        Ok(repo.move_branch(integration, &merge, task).map(|()| {
+            let (merge_commit, old) = (merge.new.clone(), Some(merge.old.clone()));
+            Landed { merge_commit, old, moved: Some(merge) }
+        }))
     }
 
     /// Asks once more before the branch moves: the test may have taken long. PAUSE does not stop what has begun.
@@ -154,16 +162,16 @@ impl Work<'_> {
     fn test(&self, approved: &Approved, merged: &Sha) -> Result<(), WorkError> {
         let folder = self.project.folder().join("integration-tests");
         let file = next_log(&folder, &approved.task);
-        let result = self.repo()?.integration_test(merged, &file, approved.test_limit)?;
+        let result = self.repo()?.run_integration_test(merged, &file, approved.test_limit)?;
         let what = match result {
-            IntegrationTest::Absent | IntegrationTest::Passed => return Ok(()),
-            IntegrationTest::Failed { status: Some(status), .. } => {
+            IntegrationTestResult::NoScript | IntegrationTestResult::Passed => return Ok(()),
+            IntegrationTestResult::Failed { status: Some(status), .. } => {
                 format!("integration test failed with exit status {status}")
             }
-            IntegrationTest::Failed { status: None, signal } => {
+            IntegrationTestResult::Failed { status: None, signal } => {
                 format!("integration test was ended by signal {}", signal.unwrap_or_default())
             }
-            IntegrationTest::TimedOut => {
+            IntegrationTestResult::TimedOut => {
                 format!("integration test took longer than {} s", approved.test_limit.as_secs())
             }
         };
@@ -197,7 +205,7 @@ impl Work<'_> {
             && !self.is_recorded(&approved.task)?
         {
             // The rules changed their mind while the branch moved: what is not recorded does not stand.
-            self.repo()?.undo_move(&approved.integration, merge)?;
+            self.repo()?.undo_merge(&approved.integration, merge)?;
         }
         recorded
     }
@@ -210,7 +218,7 @@ impl Work<'_> {
     fn drift(&self, approved: &Approved, landed: &Landed) -> Result<u32, WorkError> {
         let (Some(base), Some(old)) = (&approved.base, &landed.old) else { return Ok(0) };
         // A base that a shallow clone or a person's rebase has lost is no reason not to record the merge.
-        let count = self.repo()?.count(base, old).unwrap_or(0);
+        let count = self.repo()?.count_commits(base, old).unwrap_or(0);
         Ok(u32::try_from(count).unwrap_or(u32::MAX))
     }
 

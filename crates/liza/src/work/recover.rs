@@ -13,7 +13,7 @@ use liza_core::ids::{Sha, TaskId};
 use liza_core::record::{Reservation, Status};
 use liza_core::{Command, Refusal};
 
-use crate::git::{Branch, Folder, Found, Mode, Rescue};
+use crate::git::{Branch, FolderState, Rescue, TaskArtifacts, WorktreeMode};
 use crate::project::now;
 use crate::sys::family::{kill_orphans, wait_for_orphaned_git};
 
@@ -123,10 +123,10 @@ impl Work<'_> {
         self.end_orphans(&mut report)?;
         let integration = integration_branch(&self.glance(&[])?)?;
         self.clear_git_locks(&integration, &mut report)?;
-        for path in self.repo()?.sweep() {
+        for path in self.repo()?.remove_leftovers() {
             report.settle(Kind::Leftover, self.short(&path), "left by a process that is gone", "deleted");
         }
-        for path in self.repo()?.heal_checkouts(&integration)? {
+        for path in self.repo()?.repair_checkouts(&integration)? {
             let found = format!("had not followed {integration}");
             report.settle(Kind::Checkout, path.display(), found, "brought up to date");
         }
@@ -166,7 +166,7 @@ impl Work<'_> {
         let branches: Vec<&Branch> = branches.iter().collect();
         let mut cleared = repo.clear_stale_locks(Some(repo.root()), &branches)?;
         for (task, found) in &inventory {
-            if found.folder == Folder::Healthy {
+            if found.folder == FolderState::Healthy {
                 cleared.extend(repo.clear_stale_locks(Some(&repo.worktree_path(task)), &[])?);
             }
         }
@@ -259,15 +259,15 @@ impl Work<'_> {
         let mut there = self.repo()?.inventory()?;
         let wants = |task: &TaskId| state.board.body(task).is_ok_and(|body| body.record.worktree.is_some());
         for task in state.board.tasks.keys().filter(|task| wants(task)) {
-            there.entry(task.clone()).or_insert(Found {
-                folder: Folder::Absent,
+            there.entry(task.clone()).or_insert(TaskArtifacts {
+                folder: FolderState::Absent,
                 registered: false,
                 branch: None,
                 branch_in_use: None,
             });
         }
         for (task, found) in &there {
-            let missing = matches!(found.folder, Folder::Absent | Folder::Broken);
+            let missing = matches!(found.folder, FolderState::Absent | FolderState::Broken);
             let result = if wants(task) && missing {
                 self.put_back(task, integration, report)
             } else if wants(task) || is_needed(&state.board, task, now()) {
@@ -287,13 +287,13 @@ impl Work<'_> {
     fn put_back(&self, task: &TaskId, integration: &Branch, report: &mut Report) -> Result<(), WorkError> {
         let Some(_lock) = self.try_task_lock(task)? else { return Ok(()) };
         let (repo, board) = (self.repo()?, self.glance(&[task])?);
-        let found = repo.find(task)?;
+        let found = repo.task_artifacts(task)?;
         let still = board.body(task).is_ok_and(|body| body.record.worktree.is_some());
-        if !still || !matches!(found.folder, Folder::Absent | Folder::Broken) {
+        if !still || !matches!(found.folder, FolderState::Absent | FolderState::Broken) {
             return Ok(());
         }
         let start = self.start_of(task, &board, integration)?;
-        let ensured = repo.ensure(task, &start, Mode::Keep, integration)?;
+        let ensured = repo.prepare_worktree(task, &start, WorktreeMode::Keep, integration)?;
         let from = match found.branch {
             Some(_) => "put back on its branch".to_owned(),
             None => format!("made anew from {}", start.short()),
@@ -319,7 +319,7 @@ impl Work<'_> {
     }
 
     /// Removes what nobody needs, after saving what is unmerged.
-    fn take_away(&self, task: &TaskId, found: &Found, report: &mut Report) -> Result<(), WorkError> {
+    fn take_away(&self, task: &TaskId, found: &TaskArtifacts, report: &mut Report) -> Result<(), WorkError> {
         let Some(lock) = self.try_task_lock(task)? else { return Ok(()) };
         let Discarded::Removed(removed) = discard_under(self.project, self.repo()?, task, &lock)? else {
             return Ok(());
@@ -327,7 +327,7 @@ impl Work<'_> {
         if let Some(path) = removed.branch_in_use {
             let why = format!("it is checked out in {}: switch to another branch there", path.display());
             report.leave(Kind::UnneededWorktree, task, "its branch is still there", why);
-        } else if removed.found {
+        } else if removed.existed {
             let done = with_rescue("removed", removed.rescued.as_ref());
             report.settle(Kind::UnneededWorktree, task, describe(found), done);
         }
@@ -344,14 +344,14 @@ impl Work<'_> {
     }
 }
 
-fn describe(found: &Found) -> &'static str {
+fn describe(found: &TaskArtifacts) -> &'static str {
     match (found.folder, found.registered, &found.branch) {
-        (Folder::Healthy, _, _) => "a worktree that no task needs",
-        (Folder::Broken, _, _) => "a half-made worktree",
-        (Folder::Foreign, _, _) => "something that is no worktree",
-        (Folder::Absent, true, _) => "git's entry of a worktree that is gone",
-        (Folder::Absent, false, Some(_)) => "a branch without a worktree",
-        (Folder::Absent, false, None) => "no worktree and no branch",
+        (FolderState::Healthy, _, _) => "a worktree that no task needs",
+        (FolderState::Broken, _, _) => "a half-made worktree",
+        (FolderState::Foreign, _, _) => "something that is no worktree",
+        (FolderState::Absent, true, _) => "git's entry of a worktree that is gone",
+        (FolderState::Absent, false, Some(_)) => "a branch without a worktree",
+        (FolderState::Absent, false, None) => "no worktree and no branch",
     }
 }
 

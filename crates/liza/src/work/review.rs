@@ -7,7 +7,7 @@ use liza_core::ids::{AgentId, Sha, TaskId};
 use liza_core::record::{Status, TaskRecord};
 use liza_core::{Command, Refusal};
 
-use crate::git::{Change, Facts, Restored};
+use crate::git::{FileChange, RestoredWorktree, WorktreeState};
 
 use super::error::WorkError;
 use super::{Work, Written};
@@ -30,7 +30,7 @@ impl Work<'_> {
     ///
     /// When the rules refuse it; also when the worktree moved after the submission, which sends the task back.
     pub fn claim_review(&self, task: &TaskId, reviewer: AgentId) -> Result<Written, WorkError> {
-        let head = self.repo()?.head_of(task)?;
+        let head = self.repo()?.worktree_head(task)?;
         self.submit(Command::ClaimReview { task: task.clone(), reviewer, head })
     }
 
@@ -51,11 +51,12 @@ impl Work<'_> {
     }
 
     /// Puts a worktree back to the commit that was submitted.
-    fn restore_submitted(&self, task: &TaskId) -> Result<Option<Restored>, WorkError> {
+    fn restore_submitted(&self, task: &TaskId) -> Result<Option<RestoredWorktree>, WorkError> {
         let lock = self.task_lock(task)?;
         let submitted = |record: &TaskRecord| record.status == Some(Status::ReadyForReview);
         let commit = self.record(task)?.filter(submitted).and_then(|record| record.review_commit);
-        let restored = commit.map(|commit| self.repo()?.restore(task, &commit).map_err(WorkError::from));
+        let restored =
+            commit.map(|commit| self.repo()?.restore_worktree(task, &commit).map_err(WorkError::from));
         drop(lock);
         restored.transpose()
     }
@@ -67,10 +68,10 @@ impl Work<'_> {
     /// How the task's worktree stands; nothing where there is none.
     pub fn facts(&self, task: &TaskId) -> Result<Option<WorktreeFacts>, WorkError> {
         let repo = self.repo()?;
-        let Some(head) = repo.head_of(task)? else { return Ok(None) };
+        let Some(head) = repo.worktree_head(task)? else { return Ok(None) };
         // Old files may lack it; then there is nothing that would have to be contained.
         let base = self.record(task)?.and_then(|record| record.base_commit).unwrap_or(head);
-        Ok(Some(told(repo.facts(task, &base)?)))
+        Ok(Some(told(repo.worktree_state(task, &base)?)))
     }
 }
 
@@ -79,8 +80,8 @@ fn is_touched(refusal: Option<&Refusal>) -> bool {
     matches!(refusal, Some(Refusal::HeadMoved { .. } | Refusal::ReviewTouched { .. }))
 }
 
-fn told(facts: Facts) -> WorktreeFacts {
-    let name = |change: &Change| change.path().to_string_lossy().into_owned();
+fn told(facts: WorktreeState) -> WorktreeFacts {
+    let name = |change: &FileChange| change.path().to_string_lossy().into_owned();
     WorktreeFacts {
         dirty: facts.changes.iter().map(name).collect(),
         changed_tracked: facts.tracked_changes().map(name).collect(),

@@ -8,11 +8,11 @@ use std::time::Duration;
 use liza_core::Command;
 use liza_core::agent::AgentRecord;
 use liza_core::board::{Board, Slot};
-use liza_core::effect::{Effect, WorktreeMode};
+use liza_core::effect::Effect;
 use liza_core::ids::TaskId;
 use liza_core::time::Timestamp;
 
-use crate::git::{Branch, Ensured, Mode, Removed, Repo};
+use crate::git::{Branch, PreparedWorktree, RemovedWorktree, Repo};
 use crate::project::{Project, now};
 
 use super::error::WorkError;
@@ -26,7 +26,7 @@ const PATIENCE: Duration = Duration::from_secs(180);
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Discarded {
     /// It is gone, or was not there.
-    Removed(Removed),
+    Removed(RemovedWorktree),
     /// Somebody needs it now.
     Needed,
 }
@@ -59,7 +59,7 @@ pub(super) fn discard_under(
         return Ok(Discarded::Needed);
     }
     let integration = integration_branch(&board)?;
-    Ok(Discarded::Removed(repo.remove(task, None, &integration)?))
+    Ok(Discarded::Removed(repo.remove_worktree(task, None, &integration)?))
 }
 
 /// Whether somebody works in the task's worktree, may go on in it, or is about to have it made.
@@ -92,7 +92,11 @@ impl Work<'_> {
     /// # Errors
     ///
     /// When the rules refuse it, or git fails.
-    pub fn create_worktree(&self, task: &TaskId, fresh: bool) -> Result<(Written, Ensured), WorkError> {
+    pub fn create_worktree(
+        &self,
+        task: &TaskId,
+        fresh: bool,
+    ) -> Result<(Written, PreparedWorktree), WorkError> {
         let integration = integration_branch(&self.glance(&[])?)?;
         let head = self.head_of(&integration)?;
         let lock = self.task_lock(task)?;
@@ -107,7 +111,7 @@ impl Work<'_> {
         effects: &[Effect],
         integration: &Branch,
         _: &FileLock,
-    ) -> Result<Ensured, WorkError> {
+    ) -> Result<PreparedWorktree, WorkError> {
         let wanted = effects.iter().find_map(|effect| match effect {
             Effect::PrepareWorktree { task, mode, base } => Some((task, *mode, base)),
             Effect::RemoveWorktree { .. } | Effect::Raise(_) | Effect::Lower(_) => None,
@@ -116,10 +120,6 @@ impl Work<'_> {
             let what = "a worktree to make".to_owned();
             return Err(WorkError::Refused(Box::new(liza_core::Refusal::NotLoaded { what })));
         };
-        let mode = match mode {
-            WorktreeMode::Keep => Mode::Keep,
-            WorktreeMode::Fresh => Mode::Fresh,
-        };
-        Ok(self.repo()?.ensure(task, base, mode, integration)?)
+        Ok(self.repo()?.prepare_worktree(task, base, mode, integration)?)
     }
 }
