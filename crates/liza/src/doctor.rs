@@ -12,11 +12,9 @@ use liza_store::Disk;
 
 use crate::git::{FolderState, Git, Repo};
 use crate::project::{EXCLUDED, Project, now};
+use crate::providers::builtin_programs;
 use crate::sys::find_program;
 use crate::work::{WorkError, integration_branch};
-
-/// The programs that can play an agent.
-const AGENTS: [&str; 6] = ["claude", "codex", "gemini", "vibe", "opencode", "goose"];
 
 /// With less space than this, work will fail; with less than the other, soon.
 const SPACE_BROKEN: u64 = 100 << 20;
@@ -232,9 +230,11 @@ fn worktrees(repo: &Repo, state: &State) -> Check {
 }
 
 fn programs() -> Check {
-    let found: Vec<&str> = AGENTS.into_iter().filter(|name| find_program(name).is_some()).collect();
+    let known = builtin_programs();
+    let found: Vec<&str> =
+        known.iter().map(String::as_str).filter(|name| find_program(name).is_some()).collect();
     if found.is_empty() {
-        let mend = format!("install one of {}", AGENTS.join(", "));
+        let mend = format!("install one of {}", known.join(", "));
         return worry("agent programs", "none on PATH", mend);
     }
     good("agent programs", found.join(", "))

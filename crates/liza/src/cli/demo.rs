@@ -120,7 +120,7 @@ fn posts(coders: u32, reviewers: u32, playbook: &Path) -> Result<Vec<Post>, Comm
     let mut posts = crew(&Config::default(), &wanted)?;
     for post in &mut posts {
         let named = (PLAYBOOK.to_owned(), playbook.display().to_string());
-        post.provider.template.environment.push(named);
+        post.provider.add_environment([named]);
     }
     Ok(posts)
 }

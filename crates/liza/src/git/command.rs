@@ -94,7 +94,7 @@ impl Git {
     /// # Errors
     ///
     /// When there is no git, or its output cannot be parsed.
-    pub fn version(&self) -> Result<GitVersion, GitError> {
+    pub(crate) fn version(&self) -> Result<GitVersion, GitError> {
         let command = self.command("reading the version of git", Path::new("/")).arg("version");
         let output = command.read_text()?;
         GitVersion::parse(&output).ok_or_else(|| command.unexpected(output.as_bytes()))
@@ -150,18 +150,18 @@ pub struct GitCommand {
 
 /// The result of a git command.
 #[derive(Debug)]
-pub struct GitOutput {
+pub(crate) struct GitOutput {
     /// Its exit status; `None` when a signal ended it.
-    pub status: Option<i32>,
+    pub(crate) status: Option<i32>,
     /// Its standard output.
-    pub stdout: Vec<u8>,
+    pub(crate) stdout: Vec<u8>,
     /// Its standard error.
-    pub stderr: Vec<u8>,
+    pub(crate) stderr: Vec<u8>,
 }
 
 impl GitOutput {
     /// Git's own message: standard error, or standard output where that is empty.
-    pub fn message(&self) -> String {
+    pub(crate) fn message(&self) -> String {
         let message = if self.stderr.trim_ascii().is_empty() { &self.stdout } else { &self.stderr };
         String::from_utf8_lossy(message.trim_ascii()).into_owned()
     }
@@ -190,7 +190,7 @@ impl GitCommand {
     }
 
     /// Sets an environment variable.
-    pub fn env(mut self, name: &str, value: impl AsRef<OsStr>) -> Self {
+    pub(crate) fn env(mut self, name: &str, value: impl AsRef<OsStr>) -> Self {
         self.variables.push((name.into(), value.as_ref().to_owned()));
         self
     }
@@ -212,7 +212,7 @@ impl GitCommand {
     /// # Errors
     ///
     /// When git cannot be run, or does not finish in time.
-    pub fn run(&self) -> Result<GitOutput, GitError> {
+    pub(crate) fn run(&self) -> Result<GitOutput, GitError> {
         let mut pause = Duration::from_millis(5);
         for _ in 1..ATTEMPTS {
             let output = self.run_once()?;
@@ -233,6 +233,16 @@ impl GitCommand {
     pub fn read(&self) -> Result<Vec<u8>, GitError> {
         let output = self.run()?;
         if output.status == Some(0) { Ok(output.stdout) } else { Err(self.failed(&output)) }
+    }
+
+    /// As [`GitCommand::read`], and parses the output.
+    ///
+    /// # Errors
+    ///
+    /// As [`GitCommand::read`], and when `parse` returns `None`.
+    pub(crate) fn read_with<T>(&self, parse: impl FnOnce(&[u8]) -> Option<T>) -> Result<T, GitError> {
+        let output = self.read()?;
+        parse(&output).ok_or_else(|| self.unexpected(&output))
     }
 
     /// Runs git for its effect; an exit status other than 0 is an error.

@@ -17,7 +17,7 @@ impl Repo {
     /// # Errors
     ///
     /// When git fails.
-    pub fn inventory(&self) -> Result<BTreeMap<TaskId, TaskArtifacts>, GitError> {
+    pub(crate) fn inventory(&self) -> Result<BTreeMap<TaskId, TaskArtifacts>, GitError> {
         let entries = self.worktrees()?;
         let branches = self.task_branches()?;
         let folder = self.root().join(".worktrees");

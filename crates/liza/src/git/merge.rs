@@ -234,7 +234,7 @@ impl Repo {
     /// # Errors
     ///
     /// When git fails.
-    pub fn undo_merge(&self, branch: &Branch, merge: &PendingMerge) -> Result<bool, GitError> {
+    pub(crate) fn undo_merge(&self, branch: &Branch, merge: &PendingMerge) -> Result<bool, GitError> {
         if self.tip(branch)?.as_ref() != Some(&merge.new) {
             return Ok(false);
         }
@@ -247,7 +247,7 @@ impl Repo {
     /// # Errors
     ///
     /// When git cannot be run.
-    pub fn tip_before_merge(&self, branch: &Branch, task: &TaskId) -> Result<Option<Sha>, GitError> {
+    pub(crate) fn tip_before_merge(&self, branch: &Branch, task: &TaskId) -> Result<Option<Sha>, GitError> {
         let command = self.command("reading a branch's reflog");
         let log = command.args(["reflog", "show", "--format=%H %gs", &branch.full(), "--"]).run()?;
         let text = String::from_utf8_lossy(&log.stdout).into_owned();
@@ -305,15 +305,6 @@ impl Repo {
             }
             Some(_) | None => Ok(None),
         }
-    }
-
-    /// Whether a branch contains a commit.
-    ///
-    /// # Errors
-    ///
-    /// When the commit does not exist.
-    pub fn is_merged(&self, commit: &Sha, branch: &Branch) -> Result<bool, GitError> {
-        self.tip(branch)?.map_or(Ok(false), |tip| self.is_ancestor(commit, &tip))
     }
 
     fn merge_commit_of(&self, tip: &Sha, task: &TaskId, commit: &Sha) -> Result<Sha, GitError> {

@@ -18,7 +18,8 @@ mod submodules;
 mod version;
 mod worktree;
 
-pub use command::{Git, GitCommand, GitOutput};
+pub(crate) use command::GitOutput;
+pub use command::{Git, GitCommand};
 pub use error::GitError;
 pub use integration_test::IntegrationTestResult;
 pub use liza_core::effect::WorktreeMode;

@@ -41,7 +41,7 @@ impl Branch {
     }
 
     /// The full name, which cannot be mistaken for an option or another kind of reference.
-    pub fn full(&self) -> String {
+    pub(crate) fn full(&self) -> String {
         format!("refs/heads/{}", self.0)
     }
 }

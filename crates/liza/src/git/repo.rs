@@ -88,7 +88,7 @@ impl Repo {
     }
 
     /// The git program.
-    pub fn git(&self) -> &Git {
+    pub(crate) fn git(&self) -> &Git {
         &self.git
     }
 
@@ -98,7 +98,7 @@ impl Repo {
     }
 
     /// Where a task's worktree is, whether it exists or not.
-    pub fn worktree_path(&self, task: &TaskId) -> PathBuf {
+    pub(crate) fn worktree_path(&self, task: &TaskId) -> PathBuf {
         self.root.join(Worktree::of(task).as_str())
     }
 
@@ -205,8 +205,8 @@ impl Repo {
     pub fn count_commits(&self, from: &Sha, to: &Sha) -> Result<u64, GitError> {
         let range = format!("{from}..{to}");
         let command = self.command("counting commits").args(["rev-list", "--count", &range, "--"]);
-        let answer = command.read_text()?;
-        answer.parse().map_err(|_| command.unexpected(answer.as_bytes()))
+        let output = command.read_text()?;
+        output.parse().map_err(|_| command.unexpected(output.as_bytes()))
     }
 
     /// Creates a branch at a commit; false if there is already one of that name.
@@ -230,7 +230,7 @@ impl Repo {
     /// # Errors
     ///
     /// When it points elsewhere, or git refuses.
-    pub fn delete_branch(&self, branch: &Branch, at: &Sha) -> Result<(), GitError> {
+    pub(crate) fn delete_branch(&self, branch: &Branch, at: &Sha) -> Result<(), GitError> {
         let command = self.command(format!("deleting branch {branch}"));
         command.args(["update-ref", "-d", "--", &branch.full(), at.as_str()]).check()
     }
@@ -271,7 +271,7 @@ impl Repo {
     /// # Errors
     ///
     /// When the file cannot be read.
-    pub fn excludes(&self, patterns: &[&str]) -> Result<bool, GitError> {
+    pub(crate) fn excludes(&self, patterns: &[&str]) -> Result<bool, GitError> {
         let (_, old) = self.exclude_file()?;
         Ok(patterns.iter().all(|pattern| old.lines().any(|line| line == *pattern)))
     }
@@ -297,7 +297,7 @@ impl Repo {
     /// # Errors
     ///
     /// [`GitError::NoIdentity`] when there is none.
-    pub fn identity(&self) -> Result<String, GitError> {
+    pub(crate) fn identity(&self) -> Result<String, GitError> {
         let command =
             self.command("reading the identity of the committer").args(["-c", "user.useConfigOnly=true"]);
         let output = command.args(["var", "GIT_COMMITTER_IDENT"]).run()?;
@@ -317,7 +317,7 @@ impl Repo {
     /// # Errors
     ///
     /// When git fails.
-    pub fn unfinished_operation(&self) -> Result<Option<&'static str>, GitError> {
+    pub(crate) fn unfinished_operation(&self) -> Result<Option<&'static str>, GitError> {
         let git_dir = self.git_dir_of(&self.root)?;
         let files = [
             ("MERGE_HEAD", "merge"),
@@ -336,8 +336,7 @@ impl Repo {
     /// When git fails.
     pub fn worktrees(&self) -> Result<Vec<WorktreeEntry>, GitError> {
         let command = self.command("listing worktrees").args(["worktree", "list", "--porcelain", "-z"]);
-        let answer = command.read()?;
-        parse_entries(&answer).ok_or_else(|| command.unexpected(&answer))
+        command.read_with(parse_entries)
     }
 
     /// The folders in which a branch is checked out.
@@ -379,20 +378,20 @@ fn locate(git: &Git, from: &Path) -> Result<Location, GitError> {
             () => command.failed(&output),
         });
     }
-    let answer = output.stdout.strip_suffix(b"\n").unwrap_or(&output.stdout);
+    let output = output.stdout.strip_suffix(b"\n").unwrap_or(&output.stdout);
     // Only the last path may contain a line break; git itself does not support one in the path of a git folder.
-    let mut lines = answer.splitn(3, |byte| *byte == b'\n').map(path);
+    let mut lines = output.splitn(3, |byte| *byte == b'\n').map(path);
     match (lines.next(), lines.next(), lines.next()) {
         (Some(git_dir), Some(common_dir), Some(root)) if root.is_absolute() => {
             Ok(Location { git_dir, common_dir, root })
         }
-        _ => Err(command.unexpected(answer)),
+        _ => Err(command.unexpected(output)),
     }
 }
 
-fn parse_entries(answer: &[u8]) -> Option<Vec<WorktreeEntry>> {
+fn parse_entries(output: &[u8]) -> Option<Vec<WorktreeEntry>> {
     let mut entries: Vec<WorktreeEntry> = Vec::new();
-    for line in answer.split(|byte| *byte == 0).filter(|line| !line.is_empty()) {
+    for line in output.split(|byte| *byte == 0).filter(|line| !line.is_empty()) {
         let mut words = line.splitn(2, |byte| *byte == b' ');
         let (name, value) = (words.next()?, words.next().unwrap_or_default());
         if name == b"worktree" {

@@ -212,11 +212,11 @@ impl Repo {
             return Ok(commits);
         }
         let command = self.command("comparing commits").args(["merge-base", "--independent"]);
-        let answer = command.args(commits.iter().map(Sha::as_str)).read_text()?;
+        let output = command.args(commits.iter().map(Sha::as_str)).read_text()?;
         // The first always stays: the saved files are compared with it.
         let first = commits.first().cloned();
         commits.retain(|commit| {
-            Some(commit) == first.as_ref() || answer.lines().any(|line| line == commit.as_str())
+            Some(commit) == first.as_ref() || output.lines().any(|line| line == commit.as_str())
         });
         Ok(commits)
     }
@@ -321,8 +321,7 @@ impl Repo {
 
     fn write_tree(&self, command: GitCommand, scratch: &ScratchIndex) -> Result<Sha, GitError> {
         let command = self.in_scratch(command, scratch).arg("write-tree");
-        let answer = command.read()?;
-        sha(&answer).ok_or_else(|| command.unexpected(&answer))
+        command.read_with(sha)
     }
 
     fn in_scratch(&self, command: GitCommand, scratch: &ScratchIndex) -> GitCommand {
@@ -344,17 +343,16 @@ impl Repo {
     pub(crate) fn tree_of(&self, commit: &Sha) -> Result<Sha, GitError> {
         let command =
             self.command("reading a commit").args(["rev-parse", "--verify", &format!("{commit}^{{tree}}")]);
-        let answer = command.read()?;
-        sha(&answer).ok_or_else(|| command.unexpected(&answer))
+        command.read_with(sha)
     }
 
     /// The folder in which git keeps the index and HEAD of one worktree.
     pub(crate) fn git_dir_of(&self, folder: &Path) -> Result<PathBuf, GitError> {
         let command = self.command_in("finding a worktree's git folder", folder);
         let command = command.args(["rev-parse", "--path-format=absolute", "--git-dir"]);
-        let mut answer = command.read()?;
-        answer.pop_if(|last| *last == b'\n');
-        Ok(path(&answer))
+        let mut output = command.read()?;
+        output.pop_if(|last| *last == b'\n');
+        Ok(path(&output))
     }
 
     fn scratch(&self) -> ScratchIndex {
@@ -381,8 +379,7 @@ impl GitCommand {
             .args(parents)
             .args(["-F", "-"])
             .stdin(message);
-        let answer = command.read()?;
-        sha(&answer).ok_or_else(|| command.unexpected(&answer))
+        command.read_with(sha)
     }
 }
 

@@ -75,7 +75,7 @@ pub enum FileChange {
 
 impl FileChange {
     /// Its path.
-    pub fn path(&self) -> &Path {
+    pub(crate) fn path(&self) -> &Path {
         match self {
             Self::Tracked { path, .. }
             | Self::Conflicted { path }
@@ -85,7 +85,7 @@ impl FileChange {
     }
 
     /// Whether the file is tracked.
-    pub fn is_tracked(&self) -> bool {
+    pub(crate) fn is_tracked(&self) -> bool {
         match self {
             Self::Tracked { .. } | Self::Conflicted { .. } => true,
             Self::Untracked { .. } | Self::Ignored { .. } => false,
@@ -105,14 +105,13 @@ impl Repo {
             .args(["status", "--porcelain=v2", "--branch", "-z", "--no-renames", "--ignore-submodules=none"])
             .args(untracked.options())
             .limit(TREE_LIMIT);
-        let answer = command.read()?;
-        parse(&answer).ok_or_else(|| command.unexpected(&answer))
+        command.read_with(parse)
     }
 }
 
-fn parse(answer: &[u8]) -> Option<WorktreeStatus> {
+fn parse(output: &[u8]) -> Option<WorktreeStatus> {
     let mut status = WorktreeStatus { head: None, branch: None, changes: Vec::new() };
-    for record in answer.split(|byte| *byte == 0).filter(|record| !record.is_empty()) {
+    for record in output.split(|byte| *byte == 0).filter(|record| !record.is_empty()) {
         let (kind, rest) = record.split_at_checked(2)?;
         match kind {
             b"# " => header(&mut status, rest)?,

@@ -50,9 +50,9 @@ impl Repo {
 
     /// The submodules that are checked out in a worktree.
     fn submodules(&self, folder: &Path) -> Result<Vec<PathBuf>, GitError> {
-        let answer =
+        let output =
             self.command_in("listing submodules", folder).args(["ls-files", "--stage", "-z"]).read()?;
-        let paths = answer.split(|byte| *byte == 0).filter(|line| line.starts_with(b"160000 "));
+        let paths = output.split(|byte| *byte == 0).filter(|line| line.starts_with(b"160000 "));
         let paths = paths.filter_map(|line| line.splitn(2, |byte| *byte == b'\t').nth(1));
         let paths = paths.map(path);
         Ok(paths.filter(|path| folder.join(path).join(".git").exists()).collect())

@@ -200,7 +200,7 @@ impl Repo {
     /// # Errors
     ///
     /// When git cannot be run.
-    pub fn worktree_head(&self, task: &TaskId) -> Result<Option<Sha>, GitError> {
+    pub(crate) fn worktree_head(&self, task: &TaskId) -> Result<Option<Sha>, GitError> {
         let path = self.worktree_path(task);
         // Without its `.git` file, git would take the folder for a part of the project around it.
         if !path.join(".git").is_file() {

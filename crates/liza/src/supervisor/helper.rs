@@ -12,7 +12,7 @@ use std::sync::mpsc::{RecvTimeoutError, Sender, channel};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
-use crate::providers::usage::{Measured, Meter};
+use crate::providers::usage::{SessionUsage, UsageMeter};
 use crate::secrets::{MaskStream, Masker};
 use crate::sys::family::{ProcessFamily, ProgramExit, Reaped};
 use crate::work::{FileLock, WorkError};
@@ -189,7 +189,7 @@ fn start(order: &Order) -> io::Result<(ProcessFamily, Option<JoinHandle<u64>>)> 
     let inherited = std::env::vars_os()
         .filter_map(|(name, value)| Some((name.into_string().ok()?, value.into_string().ok()?)));
     let secrets = Masker::new(inherited.chain(order.environment.iter().cloned()));
-    let meter = Meter::new(order.stream);
+    let meter = UsageMeter::new(order.events);
     let keep = |(reader, file)| thread::spawn(move || keep(reader, file, secrets, Metered::new(meter)));
     Ok((family, output.map(keep)))
 }
@@ -222,19 +222,19 @@ fn reap(family: &ProcessFamily, events: &Sender<Event>) {
 
 /// A meter whose figures are reported, not too often.
 struct Metered {
-    meter: Meter,
-    told: Measured,
+    meter: UsageMeter,
+    told: SessionUsage,
     next: Instant,
 }
 
 impl Metered {
-    fn new(meter: Meter) -> Self {
-        Self { meter, told: Measured::default(), next: Instant::now() }
+    fn new(meter: UsageMeter) -> Self {
+        Self { meter, told: SessionUsage::default(), next: Instant::now() }
     }
 
     fn push(&mut self, bytes: &[u8]) {
         self.meter.push(bytes);
-        let used_up = self.meter.measured().is_used_up() && !self.told.is_used_up();
+        let used_up = self.meter.total().should_hand_over() && !self.told.should_hand_over();
         if used_up || Instant::now() >= self.next {
             self.tell();
         }
@@ -246,7 +246,7 @@ impl Metered {
     }
 
     fn tell(&mut self) {
-        let measured = self.meter.measured();
+        let measured = self.meter.total();
         if *measured != self.told {
             tell(&Report::Used(measured.clone()));
             self.told = measured.clone();

@@ -10,7 +10,7 @@ use liza_core::supervise::{StopCause, StopReason};
 use liza_core::time::Timestamp;
 
 use crate::providers::Provider;
-use crate::providers::usage::Measured;
+use crate::providers::usage::SessionUsage;
 use crate::work::Life;
 
 use super::event::Outcome;
@@ -76,9 +76,9 @@ pub(super) struct Run {
     /// Until when the lease ran when it was last seen.
     pub(super) lease: Timestamp,
     /// What it has used, as far as it was said.
-    pub(super) used: Measured,
+    pub(super) used: SessionUsage,
     /// How much of that is on the blackboard; kept by whoever is just writing it.
-    pub(super) booked: Arc<Mutex<Measured>>,
+    pub(super) booked: Arc<Mutex<SessionUsage>>,
 }
 
 impl Run {
@@ -93,7 +93,7 @@ impl Run {
             cause: None,
             leaving: false,
             lease,
-            used: Measured::default(),
+            used: SessionUsage::default(),
             booked: Arc::default(),
         }
     }
@@ -109,8 +109,8 @@ impl Run {
 #[derive(Debug, Clone)]
 pub(super) struct Account {
     pub(super) task: Option<TaskId>,
-    pub(super) used: Measured,
-    pub(super) booked: Arc<Mutex<Measured>>,
+    pub(super) used: SessionUsage,
+    pub(super) booked: Arc<Mutex<SessionUsage>>,
 }
 
 /// What an agent is at.

@@ -13,7 +13,7 @@ use crate::contracts::Contract;
 use crate::git::{MergePreview, Repo, UntrackedFiles};
 use crate::project::{AGENT_GENERATION, AGENT_ID, Project, now};
 use crate::prompts::{Brief, Job, Staleness, TrialMerge, prompt};
-use crate::providers::{Provider, Setting};
+use crate::providers::{Provider, SessionDetails};
 use crate::secrets::Masker;
 use crate::work::integration_branch;
 
@@ -113,7 +113,7 @@ fn order(
 ) -> Result<Order, Trouble> {
     let repo = project.repo()?;
     let worktree_git = repo.git_dir_of(&directory)?;
-    let line = who.provider.command_line(&Setting {
+    let line = who.provider.command_line(&SessionDetails {
         agent: who.agent,
         task,
         directory: &directory,
@@ -137,7 +137,7 @@ fn order(
         output: (!who.interactive).then(|| files.output.clone()),
         scratch: project.folder().join("tmp").join(who.agent.to_string()),
         turn: project.folder().join("agent-locks").join(format!("{}.session", who.agent)),
-        stream: who.provider.template.stream,
+        events: who.provider.events(),
     })
 }
 
