@@ -28,12 +28,12 @@ fn escape_markdown(line: &str) -> String {
     let mut escaped = String::with_capacity(line.len() + 8);
     for (at, c) in chars.iter().enumerate() {
         let is_markup = match c {
-            '\\' | '`' | '*' | '[' | ']' | '<' | '>' | '|' | '~' | '&' | '#' | '$' => true,
+            '\\' | '`' | '*' | '[' | ']' | '<' | '>' | '|' | '~' | '&' | '$' => true,
             // Many viewers turn a bare address into a link.
             '@' => true,
             ':' => chars.get(at + 1) == Some(&'/'),
-            // Inside a word it is only a letter, as in error_pattern, and names stay what people search for.
-            '_' => !(is_word(at.checked_sub(1)) && is_word(Some(at + 1))),
+            // Inside a word they are no markup, as in error_pattern and retry.md#limits, and names can be searched for.
+            '_' | '#' => !(is_word(at.checked_sub(1)) && is_word(Some(at + 1))),
             '+' | '-' | '=' => at == 0,
             _ => false,
         };
@@ -64,7 +64,7 @@ mod tests {
     fn only_what_markdown_interprets_is_escaped() {
         let cases = [
             ("- item - two", "\\- item - two"),
-            ("see #12: $x$", "see \\#12: \\$x\\$"),
+            ("see #12 in a.md#b: $x$", "see \\#12 in a.md#b: \\$x\\$"),
             ("12:30, me@example.com", "12:30, me\\@example.com"),
             ("done! ftp://x", "done! ftp\\://x"),
             (" \n ", ""),

@@ -6,15 +6,14 @@ use std::fs::{self, File};
 use std::os::unix::process::ExitStatusExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitStatus, Stdio};
-use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 use liza_core::ids::Sha;
 
 use super::command::TREE_LIMIT;
 use super::error::GitError;
+use super::leftovers::{leftovers, temporary_name};
 use super::repo::Repo;
-use super::worktree::leftovers;
 use crate::sys::family::ScopedFamily;
 
 /// The script, if a project has one.
@@ -115,10 +114,8 @@ impl Repo {
     }
 
     fn test_worktree(&self, commit: &Sha) -> Result<TestWorktree<'_>, GitError> {
-        static COUNT: AtomicU64 = AtomicU64::new(0);
         self.remove_test_leftovers();
-        let number = COUNT.fetch_add(1, Ordering::Relaxed);
-        let path = self.root().join(format!(".worktrees/{PREFIX}{}-{number}", std::process::id()));
+        let path = self.root().join(".worktrees").join(temporary_name(PREFIX));
         // Before git runs, so that an incomplete worktree is removed too.
         let worktree = TestWorktree { repo: self, path };
         let action = "creating a worktree for the integration test".to_owned();

@@ -36,11 +36,9 @@ impl Repo {
     }
 
     fn task_branches(&self) -> Result<BTreeMap<TaskId, Sha>, GitError> {
-        let command = self.command("listing the branches of tasks").args([
-            "for-each-ref",
-            "--format=%(objectname) %(refname:lstrip=3)",
-            "refs/heads/task/",
-        ]);
+        let format = "--format=%(objectname) %(refname:lstrip=3)";
+        let command = self.command("listing the branches of tasks");
+        let command = command.args(["for-each-ref", format, "refs/heads/task/"]);
         let parse = |line: &str| {
             let (commit, name) = line.split_once(' ')?;
             Some((name.parse().ok()?, sha(commit.as_bytes())?))

@@ -209,13 +209,9 @@ impl Repo {
             }
         }
         let reason = format!("{REFLOG_PREFIX}{task}");
-        let command = self.command(format!("moving branch {branch}")).args([
-            "update-ref",
-            "--create-reflog",
-            "-m",
-            &reason,
-        ]);
-        let command = command.args(["--", &branch.full(), merge.new.as_str(), merge.old.as_str()]);
+        let command = self.command(format!("moving branch {branch}"));
+        let command = command.args(["update-ref", "--create-reflog", "-m", &reason, "--", &branch.full()]);
+        let command = command.args([merge.new.as_str(), merge.old.as_str()]);
         if let Err(error) = command.check() {
             let has_moved = self.tip(branch)?.as_ref() != Some(&merge.old);
             return Err(if has_moved { MergeError::BranchMoved } else { error.into() });
@@ -310,14 +306,8 @@ impl Repo {
     fn merge_commit_of(&self, tip: &Sha, task: &TaskId, commit: &Sha) -> Result<Sha, GitError> {
         let command = self
             .command("looking for a merge commit")
-            .args([
-                "rev-list",
-                "--max-count=1",
-                "--merges",
-                "--first-parent",
-                "--fixed-strings",
-                "--all-match",
-            ])
+            .args(["rev-list", "--max-count=1", "--merges", "--first-parent"])
+            .args(["--fixed-strings", "--all-match"])
             .args([format!("--grep=Liza-Task: {task}"), format!("--grep=Liza-Commit: {commit}")])
             .args([&format!("{commit}..{tip}"), "--"]);
         Ok(sha(&command.read()?).unwrap_or_else(|| commit.clone()))
@@ -349,14 +339,8 @@ impl Repo {
         }
         let mut repaired = Vec::new();
         for path in self.checkouts_of(branch)? {
-            let command = self.command_in(action, &path).args([
-                "diff-index",
-                "--cached",
-                "--quiet",
-                old.as_str(),
-                "--",
-            ]);
-            let is_outdated = command.run()?.status == Some(0);
+            let command = self.command_in(action, &path).args(["diff-index", "--cached", "--quiet"]);
+            let is_outdated = command.args([old.as_str(), "--"]).run()?.status == Some(0);
             if is_outdated && self.update_checkout(&path, &old, &new, DryRun::No)?.is_none() {
                 repaired.push(path);
             }

@@ -7,6 +7,7 @@ mod command;
 mod error;
 mod integration_test;
 mod inventory;
+mod leftovers;
 mod locks;
 mod merge;
 mod pipes;

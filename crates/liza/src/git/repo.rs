@@ -167,12 +167,8 @@ impl Repo {
     /// When git fails.
     pub fn tip(&self, branch: &Branch) -> Result<Option<Sha>, GitError> {
         let name = format!("{}^{{commit}}", branch.full());
-        let command = self.command(format!("reading branch {branch}")).args([
-            "rev-parse",
-            "--verify",
-            "--quiet",
-            &name,
-        ]);
+        let command = self.command(format!("reading branch {branch}"));
+        let command = command.args(["rev-parse", "--verify", "--quiet", &name]);
         let output = command.run()?;
         match output.status {
             Some(0) => sha(&output.stdout).map(Some).ok_or_else(|| command.unexpected(&output.stdout)),
@@ -278,13 +274,8 @@ impl Repo {
 
     /// The file `info/exclude` and its content.
     fn exclude_file(&self) -> Result<(PathBuf, String), GitError> {
-        let command = self.command(EXCLUDING).args([
-            "rev-parse",
-            "--path-format=absolute",
-            "--git-path",
-            "info/exclude",
-        ]);
-        let file = self.root.join(command.read_text()?);
+        let command = self.command(EXCLUDING).args(["rev-parse", "--path-format=absolute"]);
+        let file = self.root.join(command.args(["--git-path", "info/exclude"]).read_text()?);
         match fs::read_to_string(&file) {
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok((file, String::new())),
             Err(error) => Err(GitError::io(EXCLUDING, &file, error)),
@@ -361,13 +352,8 @@ fn project_around(place: &Location) -> Option<PathBuf> {
 }
 
 fn locate(git: &Git, from: &Path) -> Result<Location, GitError> {
-    let command = git.command("opening the repository", from).args([
-        "rev-parse",
-        "--path-format=absolute",
-        "--git-dir",
-        "--git-common-dir",
-        "--show-toplevel",
-    ]);
+    let command = git.command("opening the repository", from).args(["rev-parse", "--path-format=absolute"]);
+    let command = command.args(["--git-dir", "--git-common-dir", "--show-toplevel"]);
     let output = command.run()?;
     let message = output.message();
     if output.status != Some(0) {

@@ -4,12 +4,12 @@
 
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicU64, Ordering};
 
 use liza_core::ids::{Sha, TaskId};
 
 use super::command::{GitCommand, TREE_LIMIT};
 use super::error::GitError;
+use super::leftovers::temporary_name;
 use super::refs::Branch;
 use super::repo::{NO_COMMIT, Repo, path, sha};
 use super::status::{FileChange, UntrackedFiles, WorktreeStatus};
@@ -222,12 +222,10 @@ impl Repo {
     }
 
     fn rescues(&self, task: &TaskId) -> Result<Vec<RescueBranch>, GitError> {
-        let command = self.command("listing rescue branches").args([
-            "for-each-ref",
-            "--format=%(refname) %(objectname) %(tree) %(parent)",
-            &format!("refs/heads/rescue/{task}-*"),
-        ]);
         let prefix = format!("refs/heads/rescue/{task}-");
+        let format = "--format=%(refname) %(objectname) %(tree) %(parent)";
+        let command = self.command("listing rescue branches");
+        let command = command.args(["for-each-ref", format, &format!("{prefix}*")]);
         let parse = |line: &str| {
             let mut words = line.splitn(4, ' ');
             // `rescue/a-1-1` belongs to task `a-1`, not to `a`.
@@ -356,9 +354,7 @@ impl Repo {
     }
 
     fn scratch(&self) -> ScratchIndex {
-        static COUNT: AtomicU64 = AtomicU64::new(0);
-        let number = COUNT.fetch_add(1, Ordering::Relaxed);
-        ScratchIndex(self.common_dir().join(format!("{SCRATCH}{}-{number}", std::process::id())))
+        ScratchIndex(self.common_dir().join(temporary_name(SCRATCH)))
     }
 }
 

@@ -5,18 +5,17 @@
 
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicU64, Ordering};
 
 use liza_core::effect::WorktreeMode;
 use liza_core::ids::{Sha, TaskId};
 
 use super::command::TREE_LIMIT;
 use super::error::GitError;
+use super::leftovers::{leftovers, temporary_name};
 use super::refs::Branch;
 use super::repo::{Repo, WorktreeEntry, WorktreeLock, sha};
 use super::rescue::{Rescue, RescueSource, SCRATCH, SafeRevisions};
 use super::status::{FileChange, UntrackedFiles};
-use crate::sys::process;
 
 /// A worktree that is ready to be worked in.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -371,7 +370,7 @@ impl Repo {
     fn clear(&self, task: &TaskId, found: &TaskArtifacts) -> Result<(), GitError> {
         let action = format!("removing the worktree of {task}");
         let path = self.worktree_path(task);
-        let trash = self.trash();
+        let trash = self.root().join(".worktrees").join(temporary_name(TRASH));
         if found.folder != FolderState::Absent {
             fs::rename(&path, &trash).map_err(|error| GitError::io(&action, &path, error))?;
         }
@@ -390,12 +389,6 @@ impl Repo {
 
     fn delete_task_branch(&self, task: &TaskId, found: &TaskArtifacts) -> Result<(), GitError> {
         found.branch.as_ref().map_or(Ok(()), |tip| self.delete_branch(&Branch::of(task), tip))
-    }
-
-    fn trash(&self) -> PathBuf {
-        static COUNT: AtomicU64 = AtomicU64::new(0);
-        let number = COUNT.fetch_add(1, Ordering::Relaxed);
-        self.root().join(format!(".worktrees/{TRASH}{}-{number}", std::process::id()))
     }
 
     /// Deletes what dead processes left: folders being deleted, test worktrees, scratch files; returns them.
@@ -417,17 +410,6 @@ impl Repo {
 
 /// The prefix of folders that are being deleted; no task ID starts with a dot.
 const TRASH: &str = ".trash-";
-
-/// Files and folders named `<prefix><process>-<number>` whose process is gone.
-pub(crate) fn leftovers(parent: &Path, prefix: &str) -> Vec<PathBuf> {
-    let entries = fs::read_dir(parent).into_iter().flatten().flatten();
-    let abandoned = entries.filter_map(|entry| {
-        let name = entry.file_name();
-        let (owner, _) = name.to_str()?.strip_prefix(prefix)?.split_once('-')?;
-        (!process::is_alive(owner.parse().ok()?)).then(|| entry.path())
-    });
-    abandoned.collect()
-}
 
 pub(crate) fn folder_state(path: &Path, entry: Option<&WorktreeEntry>) -> FolderState {
     let Ok(data) = fs::symlink_metadata(path) else { return FolderState::Absent };

@@ -33,7 +33,7 @@ impl BuiltIn {
             Self::Opencode => opencode(),
             Self::Goose => goose(),
             Self::Rehearsal => CommandTemplate {
-                args: words(&["rehearsal"]),
+                args: words("rehearsal"),
                 events: EventFormat::Rehearsal,
                 ..CommandTemplate::new("rehearsal", None, "")
             },
@@ -41,28 +41,23 @@ impl BuiltIn {
     }
 }
 
-fn words(words: &[&str]) -> Vec<String> {
-    words.iter().map(|word| (*word).to_owned()).collect()
+/// The words of a line, which are separated by spaces.
+fn words(line: &str) -> Vec<String> {
+    line.split(' ').map(str::to_owned).collect()
+}
+
+/// The words of a line, and a text as the last word.
+fn words_and(line: &str, text: &str) -> Vec<String> {
+    line.split_whitespace().chain([text]).map(str::to_owned).collect()
 }
 
 fn claude() -> CommandTemplate {
-    let base = ["-p", "--output-format", "stream-json", "--verbose", "--add-dir", "{git}", "{liza}"];
     CommandTemplate {
-        args: words(&base),
-        model_args: words(&["--model", "{model}"]),
-        writing_args: words(&[
-            "--permission-mode",
-            "acceptEdits",
-            "--allowedTools",
-            "Bash,Read,Glob,Grep,Edit,Write",
-        ]),
-        reading_args: words(&[
-            "--allowedTools",
-            "Bash,Read,Glob,Grep",
-            "--disallowedTools",
-            "Edit,Write,NotebookEdit",
-        ]),
-        interactive_args: words(&[BEGIN]),
+        args: words("-p --output-format stream-json --verbose --add-dir {git} {liza}"),
+        model_args: words("--model {model}"),
+        writing_args: words("--permission-mode acceptEdits --allowedTools Bash,Read,Glob,Grep,Edit,Write"),
+        reading_args: words("--allowedTools Bash,Read,Glob,Grep --disallowedTools Edit,Write,NotebookEdit"),
+        interactive_args: words_and("", BEGIN),
         environment: vec![("DISABLE_AUTOUPDATER".to_owned(), "1".to_owned())],
         ..CommandTemplate::new("claude", Some("claude"), "npm install -g @anthropic-ai/claude-code")
     }
@@ -72,60 +67,33 @@ fn codex() -> CommandTemplate {
     // By default its sandbox makes .git read-only, and git's folder for a worktree even inside a writable .git;
     // without a writable index it cannot commit. A code reviewer may write because it runs tests; a change to tracked
     // files voids its verdict.
-    let sandbox = words(&[
-        "-s",
-        "workspace-write",
-        "--add-dir",
-        "{git}",
-        "--add-dir",
-        "{worktree_git}",
-        "--add-dir",
-        "{liza}",
-    ]);
+    let sandbox = "-s workspace-write --add-dir {git} --add-dir {worktree_git} --add-dir {liza}";
     CommandTemplate {
-        args: [words(&["exec", "--json"]), sandbox.clone()].concat(),
-        model_args: words(&["-m", "{model}"]),
-        last_args: words(&["-"]),
-        interactive_args: [sandbox, words(&[BEGIN])].concat(),
+        args: words(&format!("exec --json {sandbox}")),
+        model_args: words("-m {model}"),
+        last_args: words("-"),
+        interactive_args: words_and(sandbox, BEGIN),
         ..CommandTemplate::new("codex", Some("codex"), "npm install -g @openai/codex")
     }
 }
 
 fn gemini() -> CommandTemplate {
-    let base = [
-        "-o",
-        "stream-json",
-        "--skip-trust",
-        "--approval-mode",
-        "yolo",
-        "--include-directories",
-        "{git},{liza}",
-    ];
     CommandTemplate {
-        args: words(&base),
-        model_args: words(&["-m", "{model}"]),
+        args: words("-o stream-json --skip-trust --approval-mode yolo --include-directories {git},{liza}"),
+        model_args: words("-m {model}"),
         // It puts its standard input before this text.
-        last_args: words(&["-p", "Do what the text above says."]),
-        interactive_args: words(&["-i", BEGIN]),
+        last_args: words_and("-p", "Do what the text above says."),
+        interactive_args: words_and("-i", BEGIN),
         ..CommandTemplate::new("gemini", Some("gemini"), "npm install -g @google/gemini-cli")
     }
 }
 
 fn mistral() -> CommandTemplate {
     CommandTemplate {
-        args: words(&[
-            "--output",
-            "streaming",
-            "--trust",
-            "--auto-approve",
-            "--add-dir",
-            "{git}",
-            "--add-dir",
-            "{liza}",
-            "--prompt-file",
-            "{prompt}",
-        ]),
-        interactive_args: words(&[BEGIN]),
+        args: words(
+            "--output streaming --trust --auto-approve --add-dir {git} --add-dir {liza} --prompt-file {prompt}",
+        ),
+        interactive_args: words_and("", BEGIN),
         prompt: PromptDelivery::File,
         ..CommandTemplate::new("mistral", Some("vibe"), "uv tool install mistral-vibe")
     }
@@ -133,9 +101,9 @@ fn mistral() -> CommandTemplate {
 
 fn opencode() -> CommandTemplate {
     CommandTemplate {
-        args: words(&["run", "--format", "json"]),
-        model_args: words(&["-m", "{model}"]),
-        interactive_args: words(&["--prompt", BEGIN]),
+        args: words("run --format json"),
+        model_args: words("-m {model}"),
+        interactive_args: words_and("--prompt", BEGIN),
         // Specs and the blackboard are outside the worktree: by default it refuses to read there, and exits.
         environment: vec![("OPENCODE_PERMISSION".to_owned(), r#"{"external_directory":"allow"}"#.to_owned())],
         ..CommandTemplate::new("opencode", Some("opencode"), "npm install -g opencode-ai")
@@ -144,9 +112,9 @@ fn opencode() -> CommandTemplate {
 
 fn goose() -> CommandTemplate {
     CommandTemplate {
-        args: words(&["run", "--no-session", "-i", "-"]),
-        model_args: words(&["--model", "{model}"]),
-        interactive_args: words(&["run", "--interactive", "-i", "{prompt}"]),
+        args: words("run --no-session -i -"),
+        model_args: words("--model {model}"),
+        interactive_args: words("run --interactive -i {prompt}"),
         environment: vec![("GOOSE_MODE".to_owned(), "auto".to_owned())],
         ..CommandTemplate::new("goose", Some("goose"), "npm install -g @aaif/goose-binary-linux-x64")
     }

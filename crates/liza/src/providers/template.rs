@@ -7,10 +7,11 @@ use strum::{EnumString, VariantNames};
 use super::usage::EventFormat;
 
 /// How the prompt reaches the program.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, EnumString, VariantNames)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, EnumString, VariantNames)]
 #[strum(serialize_all = "lowercase")]
 pub(crate) enum PromptDelivery {
     /// On standard input.
+    #[default]
     Stdin,
     /// In a file that an argument names with `{prompt}`.
     File,
@@ -21,7 +22,7 @@ pub(crate) enum PromptDelivery {
 /// Arguments and environment may contain `{worktree}` (the working folder), `{project}`, `{git}` (the repository's
 /// `.git`), `{worktree_git}` (where git keeps the index and HEAD of the working folder), `{liza}` (the project's
 /// `.liza`), `{prompt}` (the file with the prompt), `{agent}`, `{role}`, `{task}` and `{model}`.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct CommandTemplate {
     /// The name of the provider.
     pub(crate) name: String,
@@ -52,19 +53,7 @@ pub(crate) struct CommandTemplate {
 impl CommandTemplate {
     /// A program without arguments that reads its prompt on standard input.
     pub(super) fn new(name: &str, program: Option<&str>, install: &str) -> Self {
-        Self {
-            name: name.to_owned(),
-            program: program.map(str::to_owned),
-            args: Vec::new(),
-            model_args: Vec::new(),
-            writing_args: Vec::new(),
-            reading_args: Vec::new(),
-            last_args: Vec::new(),
-            interactive_args: Vec::new(),
-            prompt: PromptDelivery::Stdin,
-            environment: Vec::new(),
-            events: EventFormat::None,
-            install: install.to_owned(),
-        }
+        let program = program.map(str::to_owned);
+        Self { name: name.to_owned(), program, install: install.to_owned(), ..Self::default() }
     }
 }
