@@ -82,7 +82,7 @@ pub fn folder(asked: Option<&Path>) -> Result<PathBuf, DemoError> {
 pub fn set_stage(folder: &Path, sample: &SampleProject) -> Result<Repo, DemoError> {
     let git = Git::new();
     git.require_version()?;
-    let call = |arguments: &[&str]| git.call("making the sample project", folder).args(arguments).ok();
+    let call = |arguments: &[&str]| git.command("creating the sample project", folder).args(arguments).read();
     call(&["init", "-q", "-b", "main"])?;
     for (key, value) in IDENTITY {
         call(&["config", key, value])?;

@@ -3,18 +3,17 @@
 //! Looks only; [`mend`] makes what can be made without a question.
 
 use std::collections::BTreeSet;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use liza_core::model::{State, Status};
 use liza_core::rules::invariants::DiskFacts as _;
 use liza_store::Disk;
 
-use crate::git::{Folder, Git, Repo};
+use crate::git::{FolderState, Git, Repo};
 use crate::project::{EXCLUDED, Project, now};
+use crate::providers::builtin_programs;
+use crate::sys::find_program;
 use crate::work::{WorkError, integration_branch};
-
-/// The programs that can play an agent.
-const AGENTS: [&str; 6] = ["claude", "codex", "gemini", "vibe", "opencode", "goose"];
 
 /// With less space than this, work will fail; with less than the other, soon.
 const SPACE_BROKEN: u64 = 100 << 20;
@@ -119,7 +118,7 @@ fn git_version(git: &Git) -> Check {
 
 /// The person's own checkout, and whether merge commits can be made in it.
 fn repository(repo: &Repo) -> Vec<Check> {
-    let state = match (repo.head(), repo.unfinished()) {
+    let state = match (repo.head(), repo.unfinished_operation()) {
         (Err(error), _) => broken("repository", error.to_string(), "git commit --allow-empty -m start"),
         (Ok(_), Ok(Some(business))) => worry(
             "repository",
@@ -215,7 +214,7 @@ fn worktrees(repo: &Repo, state: &State) -> Check {
         Err(error) => return broken("worktrees", error.to_string(), "git worktree list says more"),
     };
     let wants = |task| state.board.body(task).is_ok_and(|body| body.record.worktree.is_some());
-    let healthy = |task| there.get(task).is_some_and(|found| found.folder == Folder::Healthy);
+    let healthy = |task| there.get(task).is_some_and(|found| found.folder == FolderState::Healthy);
     let missing = state.board.tasks.keys().filter(|task| wants(task) && !healthy(task));
     let unneeded = there.keys().filter(|task| !wants(task));
     let reserved = |task| state.board.summary(task).is_some_and(|head| head.reservation.is_some());
@@ -230,20 +229,12 @@ fn worktrees(repo: &Repo, state: &State) -> Check {
 }
 
 fn programs() -> Check {
-    let found: Vec<&str> = AGENTS.into_iter().filter(|name| on_path(name).is_some()).collect();
+    let known = builtin_programs();
+    let found: Vec<&str> =
+        known.iter().map(String::as_str).filter(|name| find_program(name).is_some()).collect();
     if found.is_empty() {
-        let mend = format!("install one of {}", AGENTS.join(", "));
+        let mend = format!("install one of {}", known.join(", "));
         return worry("agent programs", "none on PATH", mend);
     }
     good("agent programs", found.join(", "))
-}
-
-fn on_path(name: &str) -> Option<PathBuf> {
-    let path = std::env::var_os("PATH")?;
-    std::env::split_paths(&path).map(|folder| folder.join(name)).find(|file| is_program(file))
-}
-
-fn is_program(file: &Path) -> bool {
-    use std::os::unix::fs::PermissionsExt as _;
-    file.metadata().is_ok_and(|data| data.is_file() && data.permissions().mode() & 0o111 != 0)
 }

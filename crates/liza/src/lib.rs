@@ -20,6 +20,7 @@ pub mod run;
 pub mod secrets;
 pub mod sightings;
 pub mod supervisor;
-pub mod sys;
+mod sys;
+mod text;
 pub mod watch;
 pub mod work;

@@ -101,11 +101,13 @@ impl Links {
 /// Those of the names that git knows, here or on the integration branch.
 fn tracked(repo: &Repo, integration: &Branch) -> Result<Vec<String>, GitError> {
     let doing = "looking for files of the project";
-    let index = repo.here(doing).args(["ls-files", "--"]).args(NAMES).text()?;
+    let index = repo.command(doing).args(["ls-files", "--"]).args(NAMES).read_text()?;
     let tree = match repo.tip(integration)? {
-        Some(tip) => {
-            repo.here(doing).args(["ls-tree", "--name-only", tip.as_str(), "--"]).args(NAMES).text()?
-        }
+        Some(tip) => repo
+            .command(doing)
+            .args(["ls-tree", "--name-only", tip.as_str(), "--"])
+            .args(NAMES)
+            .read_text()?,
         None => String::new(),
     };
     Ok(index.lines().chain(tree.lines()).map(str::to_owned).collect())

@@ -1,7 +1,6 @@
-//! The contracts and templates that the program brings along: the texts, their installation, and what of them one role
-//! has to read.
+//! The embedded contracts and templates: their texts, their installation, and the part that one role reads.
 //!
-//! A project's own `contracts/` folder comes before `~/.liza`, which comes before the embedded texts.
+//! A project's `contracts/` folder takes precedence over `~/.liza`, which takes precedence over the embedded texts.
 
 use std::fs;
 use std::io;
@@ -9,20 +8,20 @@ use std::path::{Path, PathBuf};
 
 use liza_core::model::Role;
 
-/// Universal rules, mode selection gate, tiers of invariants.
+/// The rules for all modes: mode selection, tiers of invariants.
 pub const CORE: &str = include_str!("CORE.md");
-/// One person, one agent.
-pub const PAIRING_MODE: &str = include_str!("PAIRING_MODE.md");
-/// Many agents, one blackboard.
+/// The rules for one person with one agent.
+const PAIRING_MODE: &str = include_str!("PAIRING_MODE.md");
+/// The rules for many agents on one blackboard.
 pub const MULTI_AGENT_MODE: &str = include_str!("MULTI_AGENT_MODE.md");
-/// A vision document to fill in.
-pub const VISION: &str = include_str!("templates/vision-template.md");
+/// A template for a vision document.
+pub(crate) const VISION: &str = include_str!("templates/vision-template.md");
 
-/// What the universal rules are called on disk.
-pub const CORE_NAME: &str = "CORE.md";
+/// The file name of [`CORE`].
+pub(crate) const CORE_NAME: &str = "CORE.md";
 const MODE_NAME: &str = "MULTI_AGENT_MODE.md";
 
-/// Every text by the name under which `liza setup` installs it.
+/// Every text with its file name, relative to the folder where `liza setup` installs it.
 pub const FILES: [(&str, &str); 6] = [
     (CORE_NAME, CORE),
     ("PAIRING_MODE.md", PAIRING_MODE),
@@ -32,20 +31,15 @@ pub const FILES: [(&str, &str); 6] = [
     ("templates/README.md", include_str!("templates/README.md")),
 ];
 
-/// The embedded text of that name.
-pub fn text(name: &str) -> Option<&'static str> {
-    FILES.iter().find(|(file, _)| *file == name).map(|(_, text)| *text)
-}
-
-/// A text that could not be read or written.
+/// Reading or writing a contract failed.
 #[derive(Debug, thiserror::Error)]
 #[error("cannot {action} {}: {source}", path.display())]
 pub struct ContractError {
     /// What was being done.
     pub action: &'static str,
-    /// To what.
+    /// The file.
     pub path: PathBuf,
-    /// What the system said.
+    /// The error of the operating system.
     pub source: io::Error,
 }
 
@@ -53,18 +47,22 @@ fn failed(action: &'static str, path: &Path) -> impl FnOnce(io::Error) -> Contra
     move |source| ContractError { action, path: path.to_owned(), source }
 }
 
-/// What an installation did.
+/// The result of an installation.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Installed {
     /// Files that are new or were replaced.
     pub written: Vec<&'static str>,
-    /// Files that a person had changed, and that were left alone.
+    /// Files that a person changed; they were not touched.
     pub kept: Vec<&'static str>,
-    /// Files that were there already, just so.
+    /// Files that were up to date.
     pub unchanged: Vec<&'static str>,
 }
 
-/// Installs every text below `dir`. What a person has changed there stays, unless `force` is given.
+/// Installs every text below `dir`. Files that a person changed stay, unless `force` is given.
+///
+/// # Errors
+///
+/// When a file cannot be read or written.
 pub fn install(dir: &Path, force: bool) -> Result<Installed, ContractError> {
     let mut done = Installed::default();
     for (name, text) in FILES {
@@ -72,9 +70,9 @@ pub fn install(dir: &Path, force: bool) -> Result<Installed, ContractError> {
         match fs::read(&path) {
             Ok(old) if old == text.as_bytes() => done.unchanged.push(name),
             Ok(_) if !force => done.kept.push(name),
-            Ok(_) => put(&path, text).map(|()| done.written.push(name))?,
+            Ok(_) => replace_file(&path, text).map(|()| done.written.push(name))?,
             Err(error) if error.kind() == io::ErrorKind::NotFound => {
-                put(&path, text).map(|()| done.written.push(name))?;
+                replace_file(&path, text).map(|()| done.written.push(name))?;
             }
             Err(error) => return Err(failed("read", &path)(error)),
         }
@@ -82,19 +80,19 @@ pub fn install(dir: &Path, force: bool) -> Result<Installed, ContractError> {
     Ok(done)
 }
 
-/// Writes beside the place and renames, so that a kill leaves the old file or the new one.
-fn put(path: &Path, text: &str) -> Result<(), ContractError> {
+/// Writes a new file and renames it, so that a crash leaves either the old file or the new one.
+fn replace_file(path: &Path, text: &str) -> Result<(), ContractError> {
     let folder = path.parent().unwrap_or(path);
     fs::create_dir_all(folder).map_err(failed("create", folder))?;
-    let step = path.with_extension("md.new");
-    fs::write(&step, text).map_err(failed("write", &step))?;
-    fs::rename(&step, path).map_err(failed("write", path))
+    let new = path.with_extension("md.new");
+    fs::write(&new, text).map_err(failed("write", &new))?;
+    fs::rename(&new, path).map_err(failed("write", path))
 }
 
-/// The contract of one session: where its documents are, and what of them its role has to read.
+/// The contract of one session: its documents, and the part that its role reads.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Contract {
-    /// Where the documents are; none where the embedded ones hold.
+    /// The paths of the documents; embedded ones have none.
     pub paths: Vec<PathBuf>,
     /// The rules for this role.
     pub text: String,
@@ -106,8 +104,11 @@ impl Contract {
         Self { paths: Vec::new(), text: for_role(CORE, MULTI_AGENT_MODE, role) }
     }
 
-    /// The contract that holds in a project: each document from the project's `contracts/`, else from `~/.liza`, else
-    /// as embedded.
+    /// The contract of a project: each document from the project's `contracts/`, else from `~/.liza`, else embedded.
+    ///
+    /// # Errors
+    ///
+    /// When a document exists but cannot be read.
     pub fn load(project: &Path, home: Option<&Path>, role: Role) -> Result<Self, ContractError> {
         let mut folders = vec![project.join("contracts")];
         folders.extend(home.map(|home| home.join(".liza")));
@@ -137,18 +138,18 @@ fn read_first(
     Ok(embedded.to_owned())
 }
 
-/// How a role's own part begins in the mode document.
+/// The heading before the part for one role in the mode document.
 const ROLE_HEADING: &str = "## Role: ";
 
-/// The core and, of the mode, what is for all and what is for this role.
+/// The core rules and the mode document without the parts for other roles.
 pub fn for_role(core: &str, mode: &str, role: Role) -> String {
     let mut text = format!("{}\n\n", core.trim_end());
-    let mut reading = true;
+    let mut is_included = true;
     for line in mode.lines() {
         if let Some(title) = line.strip_prefix(ROLE_HEADING) {
-            reading = title.trim() == role.title();
+            is_included = title.trim() == role.title();
         }
-        if reading {
+        if is_included {
             text.push_str(line);
             text.push('\n');
         }

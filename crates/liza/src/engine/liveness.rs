@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 
 use liza_core::model::{AgentId, Generation};
 
-use crate::sys::process::this_boot;
+use crate::sys::process::boot_id;
 
 /// How often the lock is tried while another process holds it.
 const PAUSE: Duration = Duration::from_millis(10);
@@ -61,13 +61,13 @@ impl LivenessLock {
         self.file.rewind().ok()?;
         (&self.file).take(200).read_to_string(&mut text).ok()?;
         let (generation, boot) = text.trim().split_once(' ')?;
-        (this_boot()? == boot).then_some(())?;
+        (boot_id()? == boot).then_some(())?;
         generation.parse().ok().map(Generation)
     }
 
     /// Writes for which registration it is held from now on. If that fails, its death cannot be proven later.
     pub fn hold_for(&mut self, generation: Generation) {
-        let Some(boot) = this_boot() else { return };
+        let Some(boot) = boot_id() else { return };
         let _ = self
             .file
             .set_len(0)

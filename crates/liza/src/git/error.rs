@@ -1,60 +1,59 @@
 //! Everything that can go wrong with git, typed by what a caller can do about it.
 //!
-//! Each error says what was being done and keeps git's own words; nothing here decides what happens next.
+//! Each error says what was being done and keeps git's own message; nothing here decides what happens next.
 
-use std::fmt;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use super::run::Version;
+use super::version::GitVersion;
 
-/// Why a git operation did not do what was asked.
+/// Why a git operation failed.
 #[derive(Debug, thiserror::Error)]
 pub enum GitError {
-    /// There is no `git` on the path.
-    #[error("the git program was not found: install git {} or newer", Version::OLDEST)]
+    /// There is no `git` on the search path.
+    #[error("git is not on PATH: install git {} or newer", GitVersion::OLDEST)]
     Missing {
-        /// What the operating system said.
+        /// The error of the operating system.
         source: io::Error,
     },
-    /// The `git` on the path lacks what we need.
-    #[error("git {found} is too old: install git {} or newer", Version::OLDEST)]
+    /// The `git` on the search path lacks features that Liza needs.
+    #[error("git {found} is too old: install git {} or newer", GitVersion::OLDEST)]
     TooOld {
-        /// What is installed.
-        found: Version,
+        /// The installed version.
+        found: GitVersion,
     },
-    /// Git did not end in time; it and its children were killed.
-    #[error("{doing}: git took longer than {} s and was stopped ({command})", limit.as_secs())]
+    /// Git did not finish in time and was killed with its children.
+    #[error("{action} took longer than {} s, git was killed ({command})", limit.as_secs())]
     TimedOut {
         /// What was being done.
-        doing: String,
-        /// What was run.
-        command: CommandLine,
-        /// How long it was given.
+        action: String,
+        /// The command that was run.
+        command: String,
+        /// The time limit.
         limit: Duration,
     },
-    /// Git said no.
-    #[error("{doing}: {message} ({command}{})", status.map(|code| format!(", exit {code}")).unwrap_or_default())]
+    /// Git exited with an error.
+    #[error("{action} failed: {message} ({command}{})", status.map(|code| format!(", exit {code}")).unwrap_or_default())]
     Failed {
         /// What was being done.
-        doing: String,
-        /// What was run.
-        command: CommandLine,
+        action: String,
+        /// The command that was run.
+        command: String,
         /// Its exit status; `None` when a signal ended it.
         status: Option<i32>,
-        /// Git's own words.
+        /// Git's own message.
         message: String,
     },
-    /// Git answered with something that we do not understand.
-    #[error("{doing}: git's answer was not understood: {answer:?} ({command})")]
-    Unreadable {
+    /// Git printed something that cannot be parsed.
+    #[error("{action} failed: unexpected output from git: {output:?} ({command})")]
+    UnexpectedOutput {
         /// What was being done.
-        doing: String,
-        /// What was run.
-        command: CommandLine,
-        /// The beginning of what it answered.
-        answer: String,
+        action: String,
+        /// The command that was run.
+        command: String,
+        /// The beginning of its output.
+        output: String,
     },
     /// The folder is not in a git repository.
     #[error("{} is not in a git repository: run `git init` there first", path.display())]
@@ -71,57 +70,57 @@ pub enum GitError {
     /// The repository has no commit yet.
     #[error("{} has no commit yet: make a first commit (`git commit --allow-empty -m start`)", path.display())]
     NoCommits {
-        /// The repository's root.
+        /// The root of the repository.
         path: PathBuf,
     },
-    /// Where a task's worktree should be is something that we did not make.
-    #[error("{} is not a worktree of ours: move it away, then try again", path.display())]
-    Foreign {
-        /// Where.
+    /// Something that Liza did not create is where a task's worktree belongs.
+    #[error("{} is not a worktree that Liza created: move it away, then try again", path.display())]
+    ForeignFolder {
+        /// The folder.
         path: PathBuf,
     },
-    /// Somebody else has a branch checked out that would have to be made anew.
+    /// A branch that has to be created again is checked out elsewhere.
     #[error("branch {branch} is checked out in {}: switch to another branch there, then try again", path.display())]
     BranchInUse {
-        /// Which.
+        /// The branch.
         branch: String,
-        /// Where.
+        /// The folder in which it is checked out.
         path: PathBuf,
     },
-    /// No such commit here, or the digits fit several.
-    #[error("{name} names no commit of this repository: {message}")]
+    /// There is no such commit here, or the abbreviated hash is ambiguous.
+    #[error("{name} is not a commit of this repository: {message}")]
     UnknownCommit {
-        /// What was given.
+        /// The given hash.
         name: String,
-        /// Git's own words.
+        /// Git's own message.
         message: String,
     },
-    /// Git does not know in whose name to commit.
-    #[error("git does not know who commits here: set user.name and user.email with `git config` ({message})")]
+    /// Git has no name and email address for the committer.
+    #[error("git has no identity to commit with: set user.name and user.email with `git config` ({message})")]
     NoIdentity {
-        /// Git's own words.
+        /// Git's own message.
         message: String,
     },
-    /// Something about a file went wrong.
-    #[error("{doing}: {}: {source}", path.display())]
+    /// A file operation failed.
+    #[error("{action} failed: {}: {source}", path.display())]
     Io {
         /// What was being done.
-        doing: String,
-        /// With which file.
+        action: String,
+        /// The file.
         path: PathBuf,
-        /// What the operating system said.
+        /// The error of the operating system.
         source: io::Error,
     },
 }
 
 impl GitError {
     /// An IO error with what was being done to which file.
-    pub(crate) fn io(doing: &str, path: &Path, source: io::Error) -> Self {
-        Self::Io { doing: doing.to_owned(), path: path.to_owned(), source }
+    pub(crate) fn io(action: &str, path: &Path, source: io::Error) -> Self {
+        Self::Io { action: action.to_owned(), path: path.to_owned(), source }
     }
 
-    /// Git's own words, where it said some.
-    pub fn message(&self) -> Option<&str> {
+    /// Git's own message, where there is one.
+    pub(crate) fn message(&self) -> Option<&str> {
         match self {
             Self::Failed { message, .. }
             | Self::UnknownCommit { message, .. }
@@ -129,24 +128,13 @@ impl GitError {
             Self::Missing { .. }
             | Self::TooOld { .. }
             | Self::TimedOut { .. }
-            | Self::Unreadable { .. }
+            | Self::UnexpectedOutput { .. }
             | Self::NotARepository { .. }
             | Self::NoCheckout { .. }
             | Self::NoCommits { .. }
-            | Self::Foreign { .. }
+            | Self::ForeignFolder { .. }
             | Self::BranchInUse { .. }
             | Self::Io { .. } => None,
         }
-    }
-}
-
-/// A command for people to read and to try by hand; never given to a shell by us.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct CommandLine(pub Vec<String>);
-
-impl fmt::Display for CommandLine {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "git")?;
-        self.0.iter().try_for_each(|word| write!(f, " {word}"))
     }
 }

@@ -1,7 +1,7 @@
 //! Clears lock files that a killed git left behind.
 //!
-//! A lock is removed only when nobody can be using it: no process has it open and no git works in this
-//! repository; where that cannot be known, only when it is old.
+//! Removes a lock only if it cannot be in use: no process has it open and no git runs in this repository. Where that
+//! cannot be known, only if it is old.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -12,14 +12,14 @@ use super::refs::Branch;
 use super::repo::Repo;
 use crate::sys::process;
 
-/// No git holds a lock that long while nobody can be asked who holds it.
-const OLD: Duration = Duration::from_secs(1800);
+/// The age after which a lock is stale where its users are not known.
+const MAX_AGE: Duration = Duration::from_secs(1800);
 
-/// Where git keeps locks, relative to a git folder.
+/// Lock files, relative to a git folder.
 const NAMES: [&str; 4] = ["index.lock", "HEAD.lock", "config.lock", "packed-refs.lock"];
 
 impl Repo {
-    /// Removes stale locks of the repository, of the given branches and of the worktree at `tree`; says which.
+    /// Removes stale locks of the repository, of the given branches and of the worktree at `tree`; returns them.
     ///
     /// # Errors
     ///
@@ -47,12 +47,12 @@ impl Repo {
     }
 }
 
-/// Removes a lock if it is stale; `folders` are where a git that holds it would be at work.
+/// Removes a lock if it is stale; a git that holds it would run in one of `folders`.
 fn clear(lock: PathBuf, folders: &[&Path]) -> Result<Option<PathBuf>, GitError> {
     let Ok(age) = fs::metadata(&lock).and_then(|data| data.modified()) else { return Ok(None) };
-    let stale = match process::in_use(&lock, folders) {
+    let stale = match process::is_in_use(&lock, folders) {
         Some(used) => !used,
-        None => age.elapsed().is_ok_and(|age| age > OLD),
+        None => age.elapsed().is_ok_and(|age| age > MAX_AGE),
     };
     if !stale {
         return Ok(None);

@@ -1,145 +1,143 @@
 //! Merges without a checkout: computed in the object store, made visible by one compare-and-swap of the branch.
 //!
-//! A person's checkout of that branch follows it, or the branch does not move. Git's own record (ancestry, and a
-//! trailer in merge commits) is what a crash is settled from: a fast-forward is merged when the branch contains it.
+//! Checkouts of the branch are updated with it, or the branch does not move. Recovery from a crash relies on what git
+//! itself records (ancestry, and a trailer in merge commits): a fast-forward is merged when the branch contains it.
 
 use std::path::{Path, PathBuf};
 
 use liza_core::model::{Sha, TaskId};
 
+use super::command::{GitOutput, TREE_LIMIT};
 use super::error::GitError;
 use super::refs::Branch;
 use super::repo::{Repo, path, sha};
-use super::run::{Reply, TREE_LIMIT};
 
-/// Begins the reflog's line of a move of ours.
-const REASON: &str = "liza: merge ";
+/// The prefix of our reflog messages.
+const REFLOG_PREFIX: &str = "liza: merge ";
 
 /// How a merge would go.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Trial {
-    /// The branch contains the commit.
+pub enum MergePreview {
+    /// The branch already contains the commit.
     AlreadyMerged,
     /// The commit contains the branch.
     FastForward,
-    /// Both have commits, and they fit.
+    /// Both have new commits, which merge without conflict.
     Clean {
         /// The merged files.
         tree: Sha,
     },
-    /// Both have commits, and they do not fit.
+    /// Both have new commits, which conflict.
     Conflict {
-        /// Where not.
+        /// The files with conflicts.
         files: Vec<PathBuf>,
     },
     /// They have no common history.
     Unrelated,
 }
 
-/// What a merge commit says.
+/// What goes into the message of a merge commit.
 #[derive(Debug, Clone)]
-pub struct MergeNote<'a> {
-    /// Whose work it is.
+pub struct MergeMessage<'a> {
+    /// The task.
     pub task: &'a TaskId,
     /// The task's description, of which the first line is used.
     pub title: Option<&'a str>,
-    /// Who approved it.
+    /// Who approved the commit.
     pub approved_by: Option<&'a str>,
 }
 
-/// A merge that has been computed; nobody sees it until the branch is moved.
+/// A merge that is computed but not visible: the branch has not moved yet.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Merge {
-    /// Where the branch was.
+#[must_use = "the branch has not moved yet"]
+pub struct PendingMerge {
+    /// The commit of the branch when the merge was computed.
     pub old: Sha,
-    /// Where it is to be.
+    /// The commit to which the branch moves.
     pub new: Sha,
     /// Whether `new` is the approved commit itself.
     pub fast_forward: bool,
 }
 
-/// What came of computing a merge.
-#[derive(Debug, Clone, PartialEq, Eq)]
-#[must_use = "the branch has not moved yet"]
-pub enum Prepared {
-    /// It can be tested and made visible.
-    Ready(Merge),
-    /// The branch contains the commit; this is how it got there.
+/// Why an attempt to merge did not move the branch, in whichever step it ended.
+#[derive(Debug, thiserror::Error)]
+pub enum MergeError {
+    /// The branch already contains the commit.
+    #[error("the commit is already merged, as {merge_commit}")]
     AlreadyMerged {
-        /// The merge commit, or the commit itself.
+        /// The merge commit, or the commit itself after a fast-forward.
         merge_commit: Sha,
     },
-    /// It does not fit.
+    /// The commit conflicts with the branch.
+    #[error("conflicts in {}", files.iter().map(|file| file.to_string_lossy()).collect::<Vec<_>>().join(", "))]
     Conflict {
-        /// Into what.
-        head: Sha,
-        /// Where not.
+        /// The files with conflicts.
         files: Vec<PathBuf>,
     },
-    /// They have no common history.
-    Unrelated {
-        /// With what.
-        head: Sha,
-    },
+    /// The commit and the branch have no common history.
+    #[error("no common history")]
+    Unrelated,
     /// There is no such branch.
-    NoBranch,
-}
-
-/// What came of moving the branch.
-#[derive(Debug, Clone, PartialEq, Eq)]
-#[must_use = "the branch may not have moved"]
-pub enum Moved {
-    /// It has moved, and every checkout of it with it.
-    Done,
-    /// Somebody else moved it first: compute again.
-    Overtaken,
-    /// It was left, because a checkout of it could not follow.
+    #[error("there is no branch {branch}")]
+    NoBranch {
+        /// Its name.
+        branch: Branch,
+    },
+    /// The branch moved after the merge was computed: compute it again.
+    #[error("the branch moved while the merge was computed")]
+    BranchMoved,
+    /// A checkout of the branch cannot be updated, so the branch was left where it was.
+    #[error("the checkout in {} cannot be updated: {message}", path.display())]
     CheckoutRefused {
-        /// Whose checkout.
+        /// The folder of the checkout.
         path: PathBuf,
-        /// Git's own words.
+        /// Git's own message.
         message: String,
     },
+    /// Git failed.
+    #[error(transparent)]
+    Git(#[from] GitError),
 }
 
 impl Repo {
-    /// Says how a merge of `commit` into `into` would go, changing nothing.
+    /// How a merge of `commit` into `into` would go; changes nothing.
     ///
     /// # Errors
     ///
-    /// When one of them is not here.
-    pub fn trial_merge(&self, into: &Sha, commit: &Sha) -> Result<Trial, GitError> {
-        let call = self.here("comparing commits");
-        let call = call.args(["rev-list", "--left-right", "--count", &format!("{into}...{commit}"), "--"]);
-        let counts = call.text()?;
+    /// When one of the commits does not exist.
+    pub fn preview_merge(&self, into: &Sha, commit: &Sha) -> Result<MergePreview, GitError> {
+        let command = self.command("comparing commits");
+        let command =
+            command.args(["rev-list", "--left-right", "--count", &format!("{into}...{commit}"), "--"]);
+        let counts = command.read_text()?;
         match counts.split_once('\t') {
-            Some((_, "0")) => Ok(Trial::AlreadyMerged),
-            Some(("0", _)) => Ok(Trial::FastForward),
+            Some((_, "0")) => Ok(MergePreview::AlreadyMerged),
+            Some(("0", _)) => Ok(MergePreview::FastForward),
             Some(_) => self.merge_tree(into, commit),
-            None => Err(call.unreadable(counts.as_bytes())),
+            None => Err(command.unexpected(counts.as_bytes())),
         }
     }
 
-    fn merge_tree(&self, into: &Sha, commit: &Sha) -> Result<Trial, GitError> {
-        let call = self
-            .here("computing a merge")
+    fn merge_tree(&self, into: &Sha, commit: &Sha) -> Result<MergePreview, GitError> {
+        let command = self
+            .command("computing a merge")
             .args(["merge-tree", "--write-tree", "-z", "--name-only", "--no-messages"])
             .args([into.as_str(), commit.as_str()])
             .limit(TREE_LIMIT);
-        let Reply { status, stdout, .. } = &call.run().and_then(|reply| match reply.status {
-            Some(0 | 1) => Ok(reply),
-            _ if reply.message().contains("unrelated histories") => Ok(Reply { status: None, ..reply }),
-            _ => Err(call.failed(&reply)),
+        let GitOutput { status, stdout, .. } = &command.run().and_then(|output| match output.status {
+            Some(0 | 1) => Ok(output),
+            _ if output.message().contains("unrelated histories") => Ok(GitOutput { status: None, ..output }),
+            _ => Err(command.failed(&output)),
         })?;
         let mut fields = stdout.split(|byte| *byte == 0).filter(|field| !field.is_empty());
         match (status, fields.next().and_then(sha)) {
-            (None, _) => Ok(Trial::Unrelated),
-            (Some(0), Some(tree)) => Ok(Trial::Clean { tree }),
+            (None, _) => Ok(MergePreview::Unrelated),
+            (Some(0), Some(tree)) => Ok(MergePreview::Clean { tree }),
             (Some(_), Some(_)) => {
                 let files = fields.map(path);
-                Ok(Trial::Conflict { files: files.collect() })
+                Ok(MergePreview::Conflict { files: files.collect() })
             }
-            (Some(_), None) => Err(call.unreadable(stdout)),
+            (Some(_), None) => Err(command.unexpected(stdout)),
         }
     }
 
@@ -147,189 +145,187 @@ impl Repo {
     ///
     /// # Errors
     ///
-    /// [`GitError::NoIdentity`] when git does not know in whose name to commit; when a commit is not here.
+    /// When there is nothing to merge or no way to; [`GitError::NoIdentity`] when git has no committer.
     pub fn prepare_merge(
         &self,
         branch: &Branch,
         commit: &Sha,
-        note: &MergeNote<'_>,
-    ) -> Result<Prepared, GitError> {
-        let commit = &self.full(commit)?;
-        let Some(old) = self.tip(branch)? else { return Ok(Prepared::NoBranch) };
-        Ok(match self.trial_merge(&old, commit)? {
-            Trial::AlreadyMerged => {
-                Prepared::AlreadyMerged { merge_commit: self.how_merged(&old, note.task, commit)? }
+        message: &MergeMessage<'_>,
+    ) -> Result<PendingMerge, MergeError> {
+        let commit = &self.full_hash(commit)?;
+        let old = self.tip(branch)?.ok_or_else(|| MergeError::NoBranch { branch: branch.clone() })?;
+        match self.preview_merge(&old, commit)? {
+            MergePreview::AlreadyMerged => {
+                let merge_commit = self.merge_commit_of(&old, message.task, commit)?;
+                Err(MergeError::AlreadyMerged { merge_commit })
             }
-            Trial::FastForward => Prepared::Ready(Merge { old, new: commit.clone(), fast_forward: true }),
-            Trial::Clean { tree } => {
-                let new = self.merge_commit(&tree, &[old.clone(), commit.clone()], note)?;
-                Prepared::Ready(Merge { old, new, fast_forward: false })
+            MergePreview::FastForward => Ok(PendingMerge { old, new: commit.clone(), fast_forward: true }),
+            MergePreview::Clean { tree } => {
+                let new = self.commit_merge(&tree, &[old.clone(), commit.clone()], message)?;
+                Ok(PendingMerge { old, new, fast_forward: false })
             }
-            Trial::Conflict { files } => Prepared::Conflict { head: old, files },
-            Trial::Unrelated => Prepared::Unrelated { head: old },
-        })
+            MergePreview::Conflict { files } => Err(MergeError::Conflict { files }),
+            MergePreview::Unrelated => Err(MergeError::Unrelated),
+        }
     }
 
-    fn merge_commit(&self, tree: &Sha, parents: &[Sha; 2], note: &MergeNote<'_>) -> Result<Sha, GitError> {
+    fn commit_merge(
+        &self,
+        tree: &Sha,
+        parents: &[Sha; 2],
+        message: &MergeMessage<'_>,
+    ) -> Result<Sha, GitError> {
         let config =
-            self.here("reading commit.gpgsign").args(["config", "--type=bool", "--get", "commit.gpgsign"]);
+            self.command("reading commit.gpgsign").args(["config", "--type=bool", "--get", "commit.gpgsign"]);
         let sign = config.run()?.stdout.trim_ascii() == b"true";
-        let call = self.here(format!("committing the merge of {}", note.task)).limit(TREE_LIMIT);
-        // A name that git made up from the machine's would be in the history for ever.
-        let call = call.args(["-c", "user.useConfigOnly=true"]);
+        let command = self.command(format!("committing the merge of {}", message.task)).limit(TREE_LIMIT);
+        // A name that git derives from the host name would stay in the history forever.
+        let command = command.args(["-c", "user.useConfigOnly=true"]);
         let options: &[&str] = if sign { &["-S"] } else { &[] };
-        call.commit(&note.text(&parents[1]), tree, parents, options).map_err(|error| {
-            let words = error.message().filter(|words| lacks_identity(words));
-            let line = words.and_then(|words| words.lines().rev().find(|line| line.starts_with("fatal:")));
+        command.commit(&message.text(&parents[1]), tree, parents, options).map_err(|error| {
+            let text = error.message().filter(|text| lacks_identity(text));
+            let line = text.and_then(|text| text.lines().rev().find(|line| line.starts_with("fatal:")));
             line.map(|line| GitError::NoIdentity { message: line.to_owned() }).unwrap_or(error)
         })
     }
 
-    /// Makes a computed merge visible: the branch moves if it is still where the merge began, and whoever has it
-    /// checked out gets the new files, dirty ones that the merge does not touch untouched.
+    /// Makes a computed merge visible: moves the branch, unless it has moved since, and updates every checkout of it.
+    /// Uncommitted changes that the merge does not touch stay.
     ///
     /// # Errors
     ///
-    /// When git fails; the branch and its checkouts agree even then, unless the error says that it could not be
-    /// taken back.
-    pub fn move_branch(&self, branch: &Branch, merge: &Merge, task: &TaskId) -> Result<Moved, GitError> {
-        let holders = self.holders(branch)?;
-        for path in &holders {
-            if let Some(message) = self.follow(path, &merge.old, &merge.new, Rehearse::Yes)? {
-                return Ok(Moved::CheckoutRefused { path: path.clone(), message });
+    /// When the branch has moved, a checkout cannot be updated, or git fails. The branch and its checkouts agree even
+    /// then, unless the error says that the move could not be undone.
+    pub fn move_branch(
+        &self,
+        branch: &Branch,
+        merge: &PendingMerge,
+        task: &TaskId,
+    ) -> Result<(), MergeError> {
+        let checkouts = self.checkouts_of(branch)?;
+        for path in &checkouts {
+            if let Some(message) = self.update_checkout(path, &merge.old, &merge.new, DryRun::Yes)? {
+                return Err(MergeError::CheckoutRefused { path: path.clone(), message });
             }
         }
-        let reason = format!("{REASON}{task}");
-        let call = self.here(format!("moving branch {branch}")).args([
-            "update-ref",
-            "--create-reflog",
-            "-m",
-            &reason,
-        ]);
-        let call = call.args(["--", &branch.full(), merge.new.as_str(), merge.old.as_str()]);
-        if let Err(error) = call.ok() {
-            let overtaken = self.tip(branch)?.as_ref() != Some(&merge.old);
-            return if overtaken { Ok(Moved::Overtaken) } else { Err(error) };
+        let reason = format!("{REFLOG_PREFIX}{task}");
+        let command = self.command(format!("moving branch {branch}"));
+        let command = command.args(["update-ref", "--create-reflog", "-m", &reason, "--", &branch.full()]);
+        let command = command.args([merge.new.as_str(), merge.old.as_str()]);
+        if let Err(error) = command.check() {
+            let has_moved = self.tip(branch)?.as_ref() != Some(&merge.old);
+            return Err(if has_moved { MergeError::BranchMoved } else { error.into() });
         }
-        for (done, path) in holders.iter().enumerate() {
-            if let Some(message) = self.follow(path, &merge.old, &merge.new, Rehearse::No)? {
-                self.take_back(branch, merge, &holders[..done])?;
-                return Ok(Moved::CheckoutRefused { path: path.clone(), message });
+        for (done, path) in checkouts.iter().enumerate() {
+            if let Some(message) = self.update_checkout(path, &merge.old, &merge.new, DryRun::No)? {
+                self.move_back(branch, merge, &checkouts[..done])?;
+                return Err(MergeError::CheckoutRefused { path: path.clone(), message });
             }
         }
-        Ok(Moved::Done)
+        Ok(())
     }
 
-    /// Takes a move back that must not stand, if nobody has built on it; says whether it could.
+    /// Moves the branch back to where it was before a merge; false if it has moved since.
     ///
     /// # Errors
     ///
     /// When git fails.
-    pub fn undo_move(&self, branch: &Branch, merge: &Merge) -> Result<bool, GitError> {
+    pub(crate) fn undo_merge(&self, branch: &Branch, merge: &PendingMerge) -> Result<bool, GitError> {
         if self.tip(branch)?.as_ref() != Some(&merge.new) {
             return Ok(false);
         }
-        let holders = self.holders(branch)?;
-        self.take_back(branch, merge, &holders).map(|()| true)
+        let checkouts = self.checkouts_of(branch)?;
+        self.move_back(branch, merge, &checkouts).map(|()| true)
     }
 
-    /// Where the branch was before the merge of a task, by its reflog; `None` where that does not tell.
+    /// The commit of the branch before the merge of a task, from its reflog; `None` if it is not there.
     ///
     /// # Errors
     ///
     /// When git cannot be run.
-    pub fn before_merge(&self, branch: &Branch, task: &TaskId) -> Result<Option<Sha>, GitError> {
-        let call = self.here("reading a branch's reflog");
-        let log = call.args(["reflog", "show", "--format=%H %gs", &branch.full(), "--"]).run()?;
+    pub(crate) fn tip_before_merge(&self, branch: &Branch, task: &TaskId) -> Result<Option<Sha>, GitError> {
+        let command = self.command("reading a branch's reflog");
+        let log = command.args(["reflog", "show", "--format=%H %gs", &branch.full(), "--"]).run()?;
         let text = String::from_utf8_lossy(&log.stdout).into_owned();
-        let wanted = format!("{REASON}{task}");
+        let wanted = format!("{REFLOG_PREFIX}{task}");
         let mut lines = text.lines().filter_map(|line| line.split_once(' '));
         let found = lines.find(|(_, reason)| *reason == wanted);
         Ok(found.and_then(|_| lines.next()).and_then(|(commit, _)| sha(commit.as_bytes())))
     }
 
-    /// The checkout changed between rehearsal and performance: the branch goes back to the recorded value.
-    fn take_back(&self, branch: &Branch, merge: &Merge, followed: &[PathBuf]) -> Result<(), GitError> {
+    /// Moves the branch and the checkouts that were `updated` back.
+    fn move_back(&self, branch: &Branch, merge: &PendingMerge, updated: &[PathBuf]) -> Result<(), GitError> {
         self.update_ref(&branch.full(), merge.old.as_str(), merge.new.as_str(), "liza: merge taken back")?;
-        for path in followed {
-            let _ = self.follow(path, &merge.new, &merge.old, Rehearse::No)?;
+        for path in updated {
+            let _ = self.update_checkout(path, &merge.new, &merge.old, DryRun::No)?;
         }
         Ok(())
     }
 
-    /// Brings a checkout from one commit to the other; git's words when it refuses.
-    fn follow(
+    /// Updates a checkout from one commit to another; git's own message if it refuses.
+    fn update_checkout(
         &self,
         path: &Path,
         old: &Sha,
         new: &Sha,
-        rehearse: Rehearse,
+        dry_run: DryRun,
     ) -> Result<Option<String>, GitError> {
-        let doing = "updating a checkout of the branch";
-        let mode: &[&str] = match rehearse {
-            Rehearse::Yes => {
-                // A file that was only touched must not count as changed; the answer does not matter.
-                self.call(doing, path).args(["update-index", "-q", "--refresh"]).limit(TREE_LIMIT).run()?;
+        let action = "updating a checkout of the branch";
+        let mode: &[&str] = match dry_run {
+            DryRun::Yes => {
+                // A file that was only touched must not count as changed; the exit status does not matter.
+                self.command_in(action, path)
+                    .args(["update-index", "-q", "--refresh"])
+                    .limit(TREE_LIMIT)
+                    .run()?;
                 &["-n"]
             }
-            Rehearse::No => &[],
+            DryRun::No => &[],
         };
-        let call = self.call(doing, path).args(["read-tree", "-m", "-u"]).args(mode);
-        let reply = call.args([old.as_str(), new.as_str()]).limit(TREE_LIMIT).run()?;
-        Ok((reply.status != Some(0)).then(|| reply.message()))
+        let command = self.command_in(action, path).args(["read-tree", "-m", "-u"]).args(mode);
+        let output = command.args([old.as_str(), new.as_str()]).limit(TREE_LIMIT).run()?;
+        Ok((output.status != Some(0)).then(|| output.message()))
     }
 
-    /// How `commit` got onto a branch: by a merge commit of ours, or as it is; `None` when it has not.
+    /// The commit by which `commit` was merged: our merge commit, or itself after a fast-forward; `None` if it is not
+    /// merged.
     ///
     /// # Errors
     ///
-    /// When the commit is not here.
-    pub fn settle(&self, branch: &Branch, task: &TaskId, commit: &Sha) -> Result<Option<Sha>, GitError> {
-        let commit = &self.full(commit)?;
+    /// When the commit does not exist.
+    pub fn find_merge(&self, branch: &Branch, task: &TaskId, commit: &Sha) -> Result<Option<Sha>, GitError> {
+        let commit = &self.full_hash(commit)?;
         match self.tip(branch)? {
-            Some(tip) if self.is_ancestor(commit, &tip)? => self.how_merged(&tip, task, commit).map(Some),
+            Some(tip) if self.is_ancestor(commit, &tip)? => {
+                self.merge_commit_of(&tip, task, commit).map(Some)
+            }
             Some(_) | None => Ok(None),
         }
     }
 
-    /// Whether a branch contains a commit.
-    ///
-    /// # Errors
-    ///
-    /// When the commit is not here.
-    pub fn is_merged(&self, commit: &Sha, branch: &Branch) -> Result<bool, GitError> {
-        self.tip(branch)?.map_or(Ok(false), |tip| self.is_ancestor(commit, &tip))
-    }
-
-    fn how_merged(&self, tip: &Sha, task: &TaskId, commit: &Sha) -> Result<Sha, GitError> {
-        let call = self
-            .here("looking for a merge commit")
-            .args([
-                "rev-list",
-                "--max-count=1",
-                "--merges",
-                "--first-parent",
-                "--fixed-strings",
-                "--all-match",
-            ])
+    fn merge_commit_of(&self, tip: &Sha, task: &TaskId, commit: &Sha) -> Result<Sha, GitError> {
+        let command = self
+            .command("looking for a merge commit")
+            .args(["rev-list", "--max-count=1", "--merges", "--first-parent"])
+            .args(["--fixed-strings", "--all-match"])
             .args([format!("--grep=Liza-Task: {task}"), format!("--grep=Liza-Commit: {commit}")])
             .args([&format!("{commit}..{tip}"), "--"]);
-        Ok(sha(&call.ok()?).unwrap_or_else(|| commit.clone()))
+        Ok(sha(&command.read()?).unwrap_or_else(|| commit.clone()))
     }
 
-    /// Brings checkouts up to date that a crash left behind, after the branch had moved and before they did; says
-    /// which.
+    /// Updates checkouts that a crash left behind after the branch had moved; returns them.
     ///
-    /// A checkout counts as left behind only if its index is exactly what the branch was before our last move.
+    /// A checkout counts as left behind only if its index is exactly the commit before our last move.
     ///
     /// # Errors
     ///
     /// When git fails.
-    pub fn heal_checkouts(&self, branch: &Branch) -> Result<Vec<PathBuf>, GitError> {
-        let doing = "looking for checkouts that were left behind";
+    pub fn repair_checkouts(&self, branch: &Branch) -> Result<Vec<PathBuf>, GitError> {
+        let action = "looking for outdated checkouts";
         let full = branch.full();
-        let call = self.here(doing).args(["reflog", "show", "-n", "2", "--format=%H %gs", &full, "--"]);
-        let log = call.run()?;
+        let command =
+            self.command(action).args(["reflog", "show", "-n", "2", "--format=%H %gs", &full, "--"]);
+        let log = command.run()?;
         let text = String::from_utf8_lossy(&log.stdout).into_owned();
         let mut lines = text.lines().filter_map(|line| line.split_once(' '));
         let (Some((new, reason)), Some((old, _))) = (lines.next(), lines.next()) else {
@@ -338,29 +334,29 @@ impl Repo {
         let (Some(new), Some(old)) = (sha(new.as_bytes()), sha(old.as_bytes())) else {
             return Ok(Vec::new());
         };
-        if !reason.starts_with(REASON) || self.tip(branch)?.as_ref() != Some(&new) {
+        if !reason.starts_with(REFLOG_PREFIX) || self.tip(branch)?.as_ref() != Some(&new) {
             return Ok(Vec::new());
         }
-        let mut healed = Vec::new();
-        for path in self.holders(branch)? {
-            let call =
-                self.call(doing, &path).args(["diff-index", "--cached", "--quiet", old.as_str(), "--"]);
-            let left_behind = call.run()?.status == Some(0);
-            if left_behind && self.follow(&path, &old, &new, Rehearse::No)?.is_none() {
-                healed.push(path);
+        let mut repaired = Vec::new();
+        for path in self.checkouts_of(branch)? {
+            let command = self.command_in(action, &path).args(["diff-index", "--cached", "--quiet"]);
+            let is_outdated = command.args([old.as_str(), "--"]).run()?.status == Some(0);
+            if is_outdated && self.update_checkout(&path, &old, &new, DryRun::No)?.is_none() {
+                repaired.push(path);
             }
         }
-        Ok(healed)
+        Ok(repaired)
     }
 }
 
+/// Whether git only says what it would do.
 #[derive(Debug, Clone, Copy)]
-enum Rehearse {
+enum DryRun {
     Yes,
     No,
 }
 
-impl MergeNote<'_> {
+impl MergeMessage<'_> {
     fn text(&self, commit: &Sha) -> String {
         let title =
             self.title.and_then(|title| title.lines().next()).map(str::trim).filter(|line| !line.is_empty());
@@ -378,5 +374,5 @@ impl MergeNote<'_> {
 fn lacks_identity(message: &str) -> bool {
     ["tell me who you are", "empty ident name", "no email was given", "no name was given"]
         .iter()
-        .any(|sign| message.contains(sign))
+        .any(|phrase| message.contains(phrase))
 }

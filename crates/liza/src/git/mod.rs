@@ -1,27 +1,35 @@
-//! The git layer: worktrees, rescue, merge and the facts that the protocol needs, by way of the `git` program.
+//! The git layer: worktrees, rescue, merge and the facts that the protocol needs, through the `git` program.
 //!
-//! Knows tasks by name only and nothing of the blackboard; never deletes work that it has not proven to be kept
-//! elsewhere, and never touches a person's checkout except to follow a branch that moved.
+//! Knows tasks by ID only and nothing of the blackboard. Never deletes work that is not provably kept elsewhere, and
+//! never touches a person's checkout except to update it with a branch that moved.
 
+mod command;
 mod error;
 mod integration_test;
 mod inventory;
+mod leftovers;
 mod locks;
 mod merge;
+mod pipes;
 mod refs;
 mod repo;
 mod rescue;
-mod run;
 mod status;
 mod submodules;
+mod version;
 mod worktree;
 
-pub use error::{CommandLine, GitError};
-pub use integration_test::IntegrationTest;
-pub use merge::{Merge, MergeNote, Moved, Prepared, Trial};
+pub(crate) use command::GitOutput;
+pub use command::{Git, GitCommand};
+pub use error::GitError;
+pub use integration_test::IntegrationTestResult;
+pub use liza_core::effect::WorktreeMode;
+pub use merge::{MergeError, MergeMessage, MergePreview, PendingMerge};
 pub use refs::{Branch, BranchError};
-pub use repo::{Entry, Head, Lock, Repo};
+pub use repo::{Head, Repo, WorktreeEntry, WorktreeLock};
 pub use rescue::Rescue;
-pub use run::{Call, Git, Reply, Version};
-pub use status::{Change, Status, Untracked};
-pub use worktree::{Ensured, Facts, Folder, Found, Mode, Removed, Restored};
+pub use status::{FileChange, UntrackedFiles, WorktreeStatus};
+pub use version::GitVersion;
+pub use worktree::{
+    FolderState, PreparedWorktree, RemovedWorktree, RestoredWorktree, TaskArtifacts, WorktreeState,
+};

@@ -1,17 +1,17 @@
-//! Names of branches, checked once so that they can stand in any git command.
+//! Names of branches, checked once so that they are safe in any git command.
 //!
-//! Looks nothing up; a well-formed name need not exist.
+//! Runs nothing: a valid name need not exist.
 
 use std::fmt;
 use std::str::FromStr;
 
 use liza_core::model::TaskId;
 
-/// A text that git would not take as a branch name.
+/// A text that is not a valid branch name.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("{text:?} is not a branch name")]
+#[error("{text:?} is not a valid branch name")]
 pub struct BranchError {
-    /// What was given.
+    /// The text.
     pub text: String,
 }
 
@@ -20,18 +20,18 @@ pub struct BranchError {
 pub struct Branch(String);
 
 impl Branch {
-    /// The branch that a task's work is committed to.
+    /// The branch of a task's worktree.
     pub fn of(task: &TaskId) -> Self {
         Self(task.branch())
     }
 
-    /// The `number`th branch that keeps rescued work of a task.
+    /// A branch with rescued work of a task.
     pub(crate) fn rescue(task: &TaskId, number: u32) -> Self {
         Self(format!("rescue/{task}-{number}"))
     }
 
-    /// The same for a repository inside a task's worktree; `slug` has letters, digits and dashes only.
-    pub(crate) fn inner_rescue(task: &TaskId, slug: &str, number: u32) -> Self {
+    /// The same for a repository inside a task's worktree; `slug` has only letters, digits and dashes.
+    pub(crate) fn nested_rescue(task: &TaskId, slug: &str, number: u32) -> Self {
         Self(format!("rescue/{task}-in-{slug}-{number}"))
     }
 
@@ -40,8 +40,8 @@ impl Branch {
         &self.0
     }
 
-    /// The full name, which no option and no other kind of reference can be mistaken for.
-    pub fn full(&self) -> String {
+    /// The full name, which cannot be mistaken for an option or another kind of reference.
+    pub(crate) fn full(&self) -> String {
         format!("refs/heads/{}", self.0)
     }
 }
@@ -74,7 +74,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_what_git_takes_is_a_branch_name() {
+    fn only_names_that_git_accepts_are_valid() {
         for good in ["integration", "release/1.x", "task/task-3", "wörk", "a@b"] {
             assert!(good.parse::<Branch>().is_ok(), "{good}");
         }

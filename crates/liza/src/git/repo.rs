@@ -1,6 +1,6 @@
-//! A repository as a project uses it: where it is, what its branches point to, who has them checked out.
+//! The repository of a project: where it is, what its branches point to, where they are checked out.
 //!
-//! Changes nothing but the list of excluded files and, on request, a branch that is not there yet.
+//! Changes only the list of excluded files and, on request, a branch.
 
 use std::ffi::OsStr;
 use std::fs;
@@ -10,14 +10,14 @@ use std::path::{Path, PathBuf};
 
 use liza_core::model::{Sha, TaskId, Worktree};
 
+use super::command::{Git, GitCommand};
 use super::error::GitError;
 use super::refs::Branch;
-use super::run::{Call, Git};
 
-/// The old value of a reference that must not exist yet.
-pub(crate) const ABSENT: &str = "0000000000000000000000000000000000000000";
+/// The hash that stands for no commit: the old value of a reference that must not exist yet.
+pub(crate) const NO_COMMIT: &str = "0000000000000000000000000000000000000000";
 
-/// What is being done when the list of excluded files is at hand.
+/// The action that errors about the list of excluded files name.
 const EXCLUDING: &str = "excluding files from git";
 
 /// A git repository, seen from a project's root.
@@ -39,37 +39,37 @@ pub struct Head {
 
 /// A lock that keeps git from pruning a worktree.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Lock {
+pub enum WorktreeLock {
     /// `git worktree add` has not ended, or was killed.
     Initializing,
-    /// Somebody locked it, with or without saying why.
+    /// A person locked it; the reason may be empty.
     Other(String),
 }
 
-/// One worktree as git knows it.
+/// One worktree as git lists it.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Entry {
-    /// Where it is, or was.
+pub struct WorktreeEntry {
+    /// Its folder, which may no longer exist.
     pub path: PathBuf,
     /// Its commit.
     pub head: Option<Sha>,
-    /// Its branch, in full; `None` when HEAD is detached.
+    /// The full name of its branch; `None` when HEAD is detached.
     pub branch: Option<String>,
-    /// Whether and why it is locked.
-    pub lock: Option<Lock>,
-    /// Why git would prune it: its folder is not there.
+    /// Its lock, if any.
+    pub lock: Option<WorktreeLock>,
+    /// Why git would prune it: its folder is missing.
     pub prunable: Option<String>,
 }
 
-/// Where git says that a folder belongs.
-struct Place {
+/// The repository to which a folder belongs, as git reports it.
+struct Location {
     git_dir: PathBuf,
     common_dir: PathBuf,
     root: PathBuf,
 }
 
 impl Repo {
-    /// Opens the repository of the project that `from` is in, also from inside a task's worktree.
+    /// Opens the repository of the project that contains `from`, which may be inside a task's worktree.
     ///
     /// # Errors
     ///
@@ -77,7 +77,7 @@ impl Repo {
     pub fn open(git: &Git, from: &Path) -> Result<Self, GitError> {
         let here = locate(git, from)?;
         let outer = project_around(&here).and_then(|outer| locate(git, &outer).ok());
-        // The folders may be named so by chance: it is ours only if it is the same repository.
+        // The folder names may be a coincidence: it is the project only if it is the same repository.
         let place = outer.filter(|outer| outer.common_dir == here.common_dir).unwrap_or(here);
         Ok(Self { git: git.clone(), root: place.root, common_dir: place.common_dir })
     }
@@ -87,8 +87,8 @@ impl Repo {
         &self.root
     }
 
-    /// The git that is used.
-    pub fn git(&self) -> &Git {
+    /// The git program.
+    pub(crate) fn git(&self) -> &Git {
         &self.git
     }
 
@@ -98,18 +98,18 @@ impl Repo {
     }
 
     /// Where a task's worktree is, whether it exists or not.
-    pub fn worktree_path(&self, task: &TaskId) -> PathBuf {
+    pub(crate) fn worktree_path(&self, task: &TaskId) -> PathBuf {
         self.root.join(Worktree::of(task).as_str())
     }
 
-    /// Begins a call of git in some folder of this repository.
-    pub(crate) fn call(&self, doing: impl Into<String>, cwd: &Path) -> Call {
-        self.git.call(doing, cwd)
+    /// A git command that runs in a folder of this repository.
+    pub(crate) fn command_in(&self, action: impl Into<String>, folder: &Path) -> GitCommand {
+        self.git.command(action, folder)
     }
 
-    /// Begins a call of git in the project's root.
-    pub(crate) fn here(&self, doing: impl Into<String>) -> Call {
-        self.git.call(doing, &self.root)
+    /// A git command that runs in the project's root.
+    pub(crate) fn command(&self, action: impl Into<String>) -> GitCommand {
+        self.git.command(action, &self.root)
     }
 
     /// What is checked out in the project's root.
@@ -118,34 +118,36 @@ impl Repo {
     ///
     /// [`GitError::NoCommits`] in an empty repository.
     pub fn head(&self) -> Result<Head, GitError> {
-        let call = self.here("reading HEAD").args(["rev-parse", "--verify", "--quiet", "HEAD^{commit}"]);
-        let reply = call.run()?;
-        if reply.status != Some(0) {
+        let command =
+            self.command("reading HEAD").args(["rev-parse", "--verify", "--quiet", "HEAD^{commit}"]);
+        let output = command.run()?;
+        if output.status != Some(0) {
             return Err(GitError::NoCommits { path: self.root.clone() });
         }
-        let commit = sha(&reply.stdout).ok_or_else(|| call.unreadable(&reply.stdout))?;
-        let named = self.here("reading HEAD").args(["symbolic-ref", "--quiet", "--short", "HEAD"]).run()?;
-        let name = String::from_utf8_lossy(named.stdout.trim_ascii()).into_owned();
-        Ok(Head { commit, branch: (named.status == Some(0)).then_some(name) })
+        let commit = sha(&output.stdout).ok_or_else(|| command.unexpected(&output.stdout))?;
+        let symbolic =
+            self.command("reading HEAD").args(["symbolic-ref", "--quiet", "--short", "HEAD"]).run()?;
+        let name = String::from_utf8_lossy(symbolic.stdout.trim_ascii()).into_owned();
+        Ok(Head { commit, branch: (symbolic.status == Some(0)).then_some(name) })
     }
 
-    /// The whole name of a commit of which some digits are known.
+    /// The full hash of a commit, which may be abbreviated.
     ///
     /// # Errors
     ///
-    /// [`GitError::UnknownCommit`] when it names none, several, or something else.
+    /// [`GitError::UnknownCommit`] when it matches none, several, or something else.
     pub fn resolve(&self, commit: &Sha) -> Result<Sha, GitError> {
         let unknown = |message: String| GitError::UnknownCommit { name: commit.to_string(), message };
-        let call = self
-            .here("looking up a commit")
+        let command = self
+            .command("looking up a commit")
             .args(["rev-parse", "--verify"])
             .arg(format!("{commit}^{{commit}}"));
-        let reply = call.run()?;
-        if reply.status != Some(0) {
-            return Err(unknown(reply.message()));
+        let output = command.run()?;
+        if output.status != Some(0) {
+            return Err(unknown(output.message()));
         }
-        let found = sha(&reply.stdout).ok_or_else(|| call.unreadable(&reply.stdout))?;
-        // A branch or tag may be called like the digits, and git would prefer it.
+        let found = sha(&output.stdout).ok_or_else(|| command.unexpected(&output.stdout))?;
+        // A branch or tag may have the abbreviated hash as its name, and git would prefer it.
         if found.names_same_commit(commit) {
             Ok(found)
         } else {
@@ -153,8 +155,8 @@ impl Repo {
         }
     }
 
-    /// The same, without asking git when all digits are there.
-    pub(crate) fn full(&self, commit: &Sha) -> Result<Sha, GitError> {
+    /// As [`Repo::resolve`], without running git when the hash is already complete.
+    pub(crate) fn full_hash(&self, commit: &Sha) -> Result<Sha, GitError> {
         if commit.is_full() { Ok(commit.clone()) } else { self.resolve(commit) }
     }
 
@@ -162,48 +164,48 @@ impl Repo {
     ///
     /// # Errors
     ///
-    /// When git cannot tell.
+    /// When git fails.
     pub fn tip(&self, branch: &Branch) -> Result<Option<Sha>, GitError> {
         let name = format!("{}^{{commit}}", branch.full());
-        let call =
-            self.here(format!("reading branch {branch}")).args(["rev-parse", "--verify", "--quiet", &name]);
-        let reply = call.run()?;
-        match reply.status {
-            Some(0) => sha(&reply.stdout).map(Some).ok_or_else(|| call.unreadable(&reply.stdout)),
+        let command = self.command(format!("reading branch {branch}"));
+        let command = command.args(["rev-parse", "--verify", "--quiet", &name]);
+        let output = command.run()?;
+        match output.status {
+            Some(0) => sha(&output.stdout).map(Some).ok_or_else(|| command.unexpected(&output.stdout)),
             Some(1) => Ok(None),
-            _ => Err(call.failed(&reply)),
+            _ => Err(command.failed(&output)),
         }
     }
 
-    /// Whether `ancestor` is `commit` or is contained in it.
+    /// Whether `ancestor` is `commit` or one of its ancestors.
     ///
     /// # Errors
     ///
-    /// When one of them is not here.
+    /// When one of them does not exist.
     pub fn is_ancestor(&self, ancestor: &Sha, commit: &Sha) -> Result<bool, GitError> {
-        let call = self.here("comparing commits").args(["merge-base", "--is-ancestor"]);
-        let call = call.args([ancestor.as_str(), commit.as_str()]);
-        let reply = call.run()?;
-        match reply.status {
+        let command = self.command("comparing commits").args(["merge-base", "--is-ancestor"]);
+        let command = command.args([ancestor.as_str(), commit.as_str()]);
+        let output = command.run()?;
+        match output.status {
             Some(0) => Ok(true),
             Some(1) => Ok(false),
-            _ => Err(call.failed(&reply)),
+            _ => Err(command.failed(&output)),
         }
     }
 
-    /// How many commits `to` has that `from` has not: the drift of a branch since a base.
+    /// The number of commits in `to` that are not in `from`: the drift of a branch since a base.
     ///
     /// # Errors
     ///
-    /// When one of them is not here.
-    pub fn count(&self, from: &Sha, to: &Sha) -> Result<u64, GitError> {
+    /// When one of them does not exist.
+    pub fn count_commits(&self, from: &Sha, to: &Sha) -> Result<u64, GitError> {
         let range = format!("{from}..{to}");
-        let call = self.here("counting commits").args(["rev-list", "--count", &range, "--"]);
-        let answer = call.text()?;
-        answer.parse().map_err(|_| call.unreadable(answer.as_bytes()))
+        let command = self.command("counting commits").args(["rev-list", "--count", &range, "--"]);
+        let output = command.read_text()?;
+        output.parse().map_err(|_| command.unexpected(output.as_bytes()))
     }
 
-    /// Makes a branch at a commit if there is none of that name; says whether it did.
+    /// Creates a branch at a commit; false if there is already one of that name.
     ///
     /// # Errors
     ///
@@ -212,37 +214,37 @@ impl Repo {
         if self.tip(branch)?.is_some() {
             return Ok(false);
         }
-        match self.update_ref(&branch.full(), at.as_str(), ABSENT, "liza: create") {
+        match self.update_ref(&branch.full(), at.as_str(), NO_COMMIT, "liza: create") {
             Ok(()) => Ok(true),
-            // Somebody else was faster.
+            // Another process was faster.
             Err(error) => self.tip(branch)?.map(|_| false).ok_or(error),
         }
     }
 
-    /// Deletes a branch that still points to `at`: a commit that came since then must not be lost.
+    /// Deletes a branch that still points to `at`, so that a newer commit is not lost.
     ///
     /// # Errors
     ///
     /// When it points elsewhere, or git refuses.
-    pub fn delete_branch(&self, branch: &Branch, at: &Sha) -> Result<(), GitError> {
-        let call = self.here(format!("deleting branch {branch}"));
-        call.args(["update-ref", "-d", "--", &branch.full(), at.as_str()]).ok().map(drop)
+    pub(crate) fn delete_branch(&self, branch: &Branch, at: &Sha) -> Result<(), GitError> {
+        let command = self.command(format!("deleting branch {branch}"));
+        command.args(["update-ref", "-d", "--", &branch.full(), at.as_str()]).check()
     }
 
-    /// Moves a reference from one value to another, if it still has the first.
-    pub(crate) fn update_ref(&self, name: &str, new: &str, old: &str, why: &str) -> Result<(), GitError> {
-        let call = self.here(format!("moving {name}")).args(["update-ref", "-m", why, "--", name, new, old]);
-        call.ok().map(drop)
+    /// Moves a reference from `old` to `new`, if it still is at `old`.
+    pub(crate) fn update_ref(&self, name: &str, new: &str, old: &str, reason: &str) -> Result<(), GitError> {
+        let command =
+            self.command(format!("moving {name}")).args(["update-ref", "-m", reason, "--", name, new, old]);
+        command.check()
     }
 
-    /// Keeps paths out of git's sight in this repository, without touching files of the project; says whether
-    /// anything had to be added.
+    /// Adds patterns to this repository's own list of ignored files, not to the project's; false if all were there.
     ///
     /// # Errors
     ///
     /// When the file cannot be read or written.
     pub fn exclude(&self, patterns: &[&str]) -> Result<bool, GitError> {
-        let (file, old) = self.excluded()?;
+        let (file, old) = self.exclude_file()?;
         let missing = patterns.iter().filter(|pattern| !old.lines().any(|line| line == **pattern));
         let lines: String = missing.map(|pattern| format!("{pattern}\n")).collect();
         if lines.is_empty() {
@@ -260,21 +262,20 @@ impl Repo {
         append().map(|()| true).map_err(|error| GitError::io(EXCLUDING, &file, error))
     }
 
-    /// Whether all of these are kept out of git's sight.
+    /// Whether all these patterns are in the repository's list of ignored files.
     ///
     /// # Errors
     ///
     /// When the file cannot be read.
-    pub fn excludes(&self, patterns: &[&str]) -> Result<bool, GitError> {
-        let (_, old) = self.excluded()?;
+    pub(crate) fn excludes(&self, patterns: &[&str]) -> Result<bool, GitError> {
+        let (_, old) = self.exclude_file()?;
         Ok(patterns.iter().all(|pattern| old.lines().any(|line| line == *pattern)))
     }
 
-    /// The list of excluded files, and what is in it.
-    fn excluded(&self) -> Result<(PathBuf, String), GitError> {
-        let call =
-            self.here(EXCLUDING).args(["rev-parse", "--path-format=absolute", "--git-path", "info/exclude"]);
-        let file = self.root.join(call.text()?);
+    /// The file `info/exclude` and its content.
+    fn exclude_file(&self) -> Result<(PathBuf, String), GitError> {
+        let command = self.command(EXCLUDING).args(["rev-parse", "--path-format=absolute"]);
+        let file = self.root.join(command.args(["--git-path", "info/exclude"]).read_text()?);
         match fs::read_to_string(&file) {
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok((file, String::new())),
             Err(error) => Err(GitError::io(EXCLUDING, &file, error)),
@@ -282,120 +283,121 @@ impl Repo {
         }
     }
 
-    /// In whose name git commits here.
+    /// The name and email address with which git commits here.
     ///
     /// # Errors
     ///
-    /// [`GitError::NoIdentity`] when it does not know.
-    pub fn identity(&self) -> Result<String, GitError> {
-        let call = self.here("asking who commits here").args(["-c", "user.useConfigOnly=true"]);
-        let reply = call.args(["var", "GIT_COMMITTER_IDENT"]).run()?;
-        let text = String::from_utf8_lossy(&reply.stdout).into_owned();
-        match text.rsplit_once('>').filter(|_| reply.status == Some(0)) {
+    /// [`GitError::NoIdentity`] when there is none.
+    pub(crate) fn identity(&self) -> Result<String, GitError> {
+        let command =
+            self.command("reading the identity of the committer").args(["-c", "user.useConfigOnly=true"]);
+        let output = command.args(["var", "GIT_COMMITTER_IDENT"]).run()?;
+        let text = String::from_utf8_lossy(&output.stdout).into_owned();
+        match text.rsplit_once('>').filter(|_| output.status == Some(0)) {
             Some((name, _)) => Ok(format!("{name}>")),
             None => {
-                // Git goes on for ten lines, which say what the error says.
-                let message = reply.message().lines().next().unwrap_or_default().to_owned();
+                // Git's next ten lines repeat what our error says.
+                let message = output.message().lines().next().unwrap_or_default().to_owned();
                 Err(GitError::NoIdentity { message })
             }
         }
     }
 
-    /// What a person has begun in the project's checkout and not ended, by the name of the git command.
+    /// The git command that was started in the project's checkout and is not finished, such as `rebase`.
     ///
     /// # Errors
     ///
-    /// When git cannot tell.
-    pub fn unfinished(&self) -> Result<Option<&'static str>, GitError> {
+    /// When git fails.
+    pub(crate) fn unfinished_operation(&self) -> Result<Option<&'static str>, GitError> {
         let git_dir = self.git_dir_of(&self.root)?;
-        let signs = [
+        let files = [
             ("MERGE_HEAD", "merge"),
             ("rebase-merge", "rebase"),
             ("rebase-apply", "rebase"),
             ("CHERRY_PICK_HEAD", "cherry-pick"),
             ("REVERT_HEAD", "revert"),
         ];
-        Ok(signs.into_iter().find(|(file, _)| git_dir.join(file).exists()).map(|(_, name)| name))
+        Ok(files.into_iter().find(|(file, _)| git_dir.join(file).exists()).map(|(_, name)| name))
     }
 
-    /// Every worktree that git knows, the main one first.
+    /// Every worktree that git lists, the main one first.
     ///
     /// # Errors
     ///
-    /// When git cannot tell.
-    pub fn worktrees(&self) -> Result<Vec<Entry>, GitError> {
-        let call = self.here("listing worktrees").args(["worktree", "list", "--porcelain", "-z"]);
-        let answer = call.ok()?;
-        parse_entries(&answer).ok_or_else(|| call.unreadable(&answer))
+    /// When git fails.
+    pub fn worktrees(&self) -> Result<Vec<WorktreeEntry>, GitError> {
+        let command = self.command("listing worktrees").args(["worktree", "list", "--porcelain", "-z"]);
+        command.read_with(parse_entries)
     }
 
     /// The folders in which a branch is checked out.
     ///
     /// # Errors
     ///
-    /// When git cannot tell.
-    pub fn holders(&self, branch: &Branch) -> Result<Vec<PathBuf>, GitError> {
+    /// When git fails.
+    pub fn checkouts_of(&self, branch: &Branch) -> Result<Vec<PathBuf>, GitError> {
         let full = branch.full();
-        let holds = |entry: &Entry| entry.branch.as_deref() == Some(&full) && entry.path.is_dir();
+        let holds = |entry: &WorktreeEntry| entry.branch.as_deref() == Some(&full) && entry.path.is_dir();
         Ok(self.worktrees()?.into_iter().filter(holds).map(|entry| entry.path).collect())
     }
 }
 
-/// The project whose task worktree this looks like.
-fn project_around(place: &Place) -> Option<PathBuf> {
+/// The root of the project, if this folder is named like a task's worktree.
+fn project_around(place: &Location) -> Option<PathBuf> {
     let name = place.root.file_name()?.to_str()?;
     let folder = place.root.parent()?;
     let linked = place.git_dir != place.common_dir;
-    let named_so = name.parse::<TaskId>().is_ok() && folder.file_name()? == OsStr::new(".worktrees");
-    (linked && named_so).then(|| folder.parent().map(Path::to_owned)).flatten()
+    let is_named_so = name.parse::<TaskId>().is_ok() && folder.file_name()? == OsStr::new(".worktrees");
+    (linked && is_named_so).then(|| folder.parent().map(Path::to_owned)).flatten()
 }
 
-fn locate(git: &Git, from: &Path) -> Result<Place, GitError> {
-    let call = git.call("opening the repository", from).args([
-        "rev-parse",
-        "--path-format=absolute",
-        "--git-dir",
-        "--git-common-dir",
-        "--show-toplevel",
-    ]);
-    let reply = call.run()?;
-    let message = reply.message();
-    if reply.status != Some(0) {
+fn locate(git: &Git, from: &Path) -> Result<Location, GitError> {
+    let command = git.command("opening the repository", from).args(["rev-parse", "--path-format=absolute"]);
+    let command = command.args(["--git-dir", "--git-common-dir", "--show-toplevel"]);
+    let output = command.run()?;
+    let message = output.message();
+    if output.status != Some(0) {
         let path = from.to_owned();
         return Err(match () {
             () if message.contains("not a git repository") => GitError::NotARepository { path },
             () if message.contains("must be run in a work tree") => GitError::NoCheckout { path },
-            () => call.failed(&reply),
+            () => command.failed(&output),
         });
     }
-    let answer = reply.stdout.strip_suffix(b"\n").unwrap_or(&reply.stdout);
-    // Only the last can hold a line break without being misread; a git folder with one is hopeless anyway.
-    let mut lines = answer.splitn(3, |byte| *byte == b'\n').map(path);
+    let output = output.stdout.strip_suffix(b"\n").unwrap_or(&output.stdout);
+    // Only the last path may contain a line break; git itself does not support one in the path of a git folder.
+    let mut lines = output.splitn(3, |byte| *byte == b'\n').map(path);
     match (lines.next(), lines.next(), lines.next()) {
         (Some(git_dir), Some(common_dir), Some(root)) if root.is_absolute() => {
-            Ok(Place { git_dir, common_dir, root })
+            Ok(Location { git_dir, common_dir, root })
         }
-        _ => Err(call.unreadable(answer)),
+        _ => Err(command.unexpected(output)),
     }
 }
 
-fn parse_entries(answer: &[u8]) -> Option<Vec<Entry>> {
-    let mut entries: Vec<Entry> = Vec::new();
-    for line in answer.split(|byte| *byte == 0).filter(|line| !line.is_empty()) {
+fn parse_entries(output: &[u8]) -> Option<Vec<WorktreeEntry>> {
+    let mut entries: Vec<WorktreeEntry> = Vec::new();
+    for line in output.split(|byte| *byte == 0).filter(|line| !line.is_empty()) {
         let mut words = line.splitn(2, |byte| *byte == b' ');
         let (name, value) = (words.next()?, words.next().unwrap_or_default());
         if name == b"worktree" {
-            entries.push(Entry { path: path(value), head: None, branch: None, lock: None, prunable: None });
+            entries.push(WorktreeEntry {
+                path: path(value),
+                head: None,
+                branch: None,
+                lock: None,
+                prunable: None,
+            });
             continue;
         }
         let entry = entries.last_mut()?;
         let text = String::from_utf8_lossy(value);
         match name {
-            // A half-made worktree has no commit yet, which git shows as zeros.
-            b"HEAD" => entry.head = text.parse().ok().filter(|head: &Sha| head.as_str() != ABSENT),
+            // Git shows zeros for an incomplete worktree, which has no commit yet.
+            b"HEAD" => entry.head = text.parse().ok().filter(|head: &Sha| head.as_str() != NO_COMMIT),
             b"branch" => entry.branch = Some(text.into_owned()),
-            b"locked" if text == "initializing" => entry.lock = Some(Lock::Initializing),
-            b"locked" => entry.lock = Some(Lock::Other(text.into_owned())),
+            b"locked" if text == "initializing" => entry.lock = Some(WorktreeLock::Initializing),
+            b"locked" => entry.lock = Some(WorktreeLock::Other(text.into_owned())),
             b"prunable" => entry.prunable = Some(text.into_owned()),
             _ => {}
         }
@@ -403,12 +405,12 @@ fn parse_entries(answer: &[u8]) -> Option<Vec<Entry>> {
     Some(entries)
 }
 
-/// The object name that a line of output is.
+/// Parses a line of output as a full hash.
 pub(crate) fn sha(line: &[u8]) -> Option<Sha> {
     std::str::from_utf8(line.trim_ascii()).ok()?.parse().ok().filter(Sha::is_full)
 }
 
-/// The path that some bytes of output are.
+/// A path from raw output.
 pub(crate) fn path(bytes: &[u8]) -> PathBuf {
     PathBuf::from(OsStr::from_bytes(bytes))
 }

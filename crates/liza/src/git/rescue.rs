@@ -1,78 +1,78 @@
 //! Saves what would be lost: unmerged commits and uncommitted files go to a new branch `rescue/<task>-<n>`.
 //!
-//! Works on a copy of the index, so neither the worktree nor its index, HEAD or branch notices. Deletes nothing.
+//! Works on a copy of the index, so the worktree, its index, HEAD and branch do not change. Deletes nothing.
 
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicU64, Ordering};
 
 use liza_core::model::{Sha, TaskId};
 
+use super::command::{GitCommand, TREE_LIMIT};
 use super::error::GitError;
+use super::leftovers::temporary_name;
 use super::refs::Branch;
-use super::repo::{ABSENT, Repo, path, sha};
-use super::run::{Call, TREE_LIMIT};
-use super::status::{Change, Status, Untracked};
+use super::repo::{NO_COMMIT, Repo, path, sha};
+use super::status::{FileChange, UntrackedFiles, WorktreeStatus};
 
-/// Begins the names of our scratch files in the repository's git folder.
+/// The prefix of our scratch files in the repository's git folder.
 pub(crate) const SCRATCH: &str = "liza-index-";
 
-/// Work that was saved, or had been saved before.
+/// Work that was saved, now or by an earlier call.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Rescue {
-    /// Where it is now.
+    /// The branch that holds it.
     pub branch: Branch,
     /// The branch's commit.
     pub commit: Sha,
-    /// Whether files that were in no commit are in it.
+    /// Whether it includes uncommitted files.
     pub uncommitted: bool,
-    /// Branches that keep the work inside submodules and nested repositories.
+    /// Branches with the work inside submodules and nested repositories.
     pub nested: Vec<Branch>,
 }
 
-/// What is already safe, as revisions that git understands.
+/// Revisions whose commits are safe and need no rescue.
 #[derive(Debug, Clone)]
-pub(crate) struct Kept(Vec<String>);
+pub(crate) struct SafeRevisions(Vec<String>);
 
-impl Kept {
-    /// What the integration branch and the base contain.
-    pub(crate) fn by(base: Option<&Sha>, integration: &Branch) -> Self {
+impl SafeRevisions {
+    /// The base and the integration branch.
+    pub(crate) fn of(base: Option<&Sha>, integration: &Branch) -> Self {
         Self(base.map(ToString::to_string).into_iter().chain([integration.full()]).collect())
     }
 
-    /// What a commit contains.
+    /// A single commit.
     pub(crate) fn in_commit(commit: &Sha) -> Self {
         Self(vec![commit.to_string()])
     }
 
-    /// The same and what `commit` contains.
+    /// These and `commit`.
     pub(crate) fn and(mut self, commit: Option<&Sha>) -> Self {
         self.0.extend(commit.map(ToString::to_string));
         self
     }
 }
 
-/// Files in which there may be unsaved work, and how git is made to look at them.
+/// A folder that may contain unsaved work.
 #[derive(Debug, Clone, Copy)]
-pub(crate) enum Seat<'a> {
-    /// A worktree that git knows.
+pub(crate) enum RescueSource<'a> {
+    /// A worktree that git lists.
     Worktree(&'a Path),
-    /// A folder that git has forgotten, or never finished; `start` is what it was made from.
-    Loose { folder: &'a Path, start: &'a Sha },
+    /// A folder that git no longer lists, or did not finish; it was created from `start`.
+    LooseFolder { folder: &'a Path, start: &'a Sha },
 }
 
-/// What there is to save.
+/// Work that is to be saved.
 #[derive(Debug, Default)]
-struct Work {
-    /// The files as they are, where they are in no commit.
+struct UnsavedWork {
+    /// A tree of the current files, if some are uncommitted.
     uncommitted: Option<Sha>,
-    /// Commits, the one that the files are compared with first.
+    /// Commits; the first is the one with which the files are compared.
     tips: Vec<Sha>,
-    /// Where the work of repositories inside has been saved.
+    /// Branches with the work of nested repositories.
     nested: Vec<Branch>,
 }
 
-/// An index of our own for as long as it lives.
+/// A temporary index, deleted on drop.
 struct ScratchIndex(PathBuf);
 
 impl Drop for ScratchIndex {
@@ -81,8 +81,8 @@ impl Drop for ScratchIndex {
     }
 }
 
-/// One rescue branch of a task that exists.
-struct Existing {
+/// An existing rescue branch of a task.
+struct RescueBranch {
     number: u32,
     commit: Sha,
     tree: String,
@@ -90,49 +90,49 @@ struct Existing {
 }
 
 impl Repo {
-    /// Saves what `seat` and `tips` hold beyond what is kept; `None` when there is provably nothing.
+    /// Saves what `source` and `tips` contain beyond `safe`; `None` when there is provably nothing.
     pub(crate) fn rescue_work(
         &self,
         task: &TaskId,
-        seat: Option<Seat<'_>>,
+        source: Option<RescueSource<'_>>,
         tips: &[Sha],
-        kept: &Kept,
+        safe: &SafeRevisions,
     ) -> Result<Option<Rescue>, GitError> {
-        let mut work = match seat {
-            Some(Seat::Worktree(folder)) => self.work_in_worktree(task, folder)?,
-            Some(Seat::Loose { folder, start }) => {
+        let mut work = match source {
+            Some(RescueSource::Worktree(folder)) => self.work_in_worktree(task, folder)?,
+            Some(RescueSource::LooseFolder { folder, start }) => {
                 let tree = self.loose_tree(folder, start)?;
                 let same = tree == self.tree_of(start)?;
                 let uncommitted = (!same).then_some(tree);
-                Work { uncommitted, tips: vec![start.clone()], nested: Vec::new() }
+                UnsavedWork { uncommitted, tips: vec![start.clone()], nested: Vec::new() }
             }
-            None => Work::default(),
+            None => UnsavedWork::default(),
         };
         work.tips.extend(tips.iter().cloned());
         let only_commits = work.uncommitted.is_none() && work.nested.is_empty();
-        if only_commits && !self.has_unkept(task, &work.tips, kept)? {
+        if only_commits && !self.has_unsafe_commits(task, &work.tips, safe)? {
             return Ok(None);
         }
         self.save(task, work).map(Some)
     }
 
-    fn work_in_worktree(&self, task: &TaskId, folder: &Path) -> Result<Work, GitError> {
-        let status = self.status(folder, Untracked::Show)?;
+    fn work_in_worktree(&self, task: &TaskId, folder: &Path) -> Result<UnsavedWork, GitError> {
+        let status = self.status(folder, UntrackedFiles::Show)?;
         let git_dir = self.git_dir_of(folder)?;
         let nested = self.save_nested(task, folder, &git_dir, &status)?;
         let mut tips: Vec<Sha> = status.head.iter().cloned().collect();
-        tips.extend(unfinished_business(&git_dir));
+        tips.extend(commits_in_progress(&git_dir));
         let mut uncommitted = None;
         if !status.changes.is_empty() {
             uncommitted = Some(self.snapshot(folder, &git_dir, &status)?);
             tips.extend(self.staged_only(folder, &git_dir, &status)?);
         }
-        Ok(Work { uncommitted, tips, nested })
+        Ok(UnsavedWork { uncommitted, tips, nested })
     }
 
-    /// Makes the branch, or finds the one that an earlier, interrupted rescue made.
-    fn save(&self, task: &TaskId, work: Work) -> Result<Rescue, GitError> {
-        let parents = self.without_contained(work.tips)?;
+    /// Creates the branch, or finds the one that an earlier, interrupted rescue created.
+    fn save(&self, task: &TaskId, work: UnsavedWork) -> Result<Rescue, GitError> {
+        let parents = self.independent(work.tips)?;
         let existing = self.rescues(task)?;
         let uncommitted = work.uncommitted.is_some();
         let (commit, known) = match (work.uncommitted, parents.as_slice()) {
@@ -167,9 +167,9 @@ impl Repo {
     ) -> Result<u32, GitError> {
         let mut number = first;
         loop {
-            match self.update_ref(&name(number).full(), commit.as_str(), ABSENT, "liza: rescue") {
+            match self.update_ref(&name(number).full(), commit.as_str(), NO_COMMIT, "liza: rescue") {
                 Ok(()) => return Ok(number),
-                // Somebody else took the number.
+                // Another process took the number.
                 Err(error) if self.tip(&name(number))?.is_none() || number > first + 100 => {
                     return Err(error);
                 }
@@ -178,24 +178,29 @@ impl Repo {
         }
     }
 
-    /// Whether some tip has a commit that is neither kept nor on a rescue branch.
-    fn has_unkept(&self, task: &TaskId, tips: &[Sha], kept: &Kept) -> Result<bool, GitError> {
+    /// Whether some tip has a commit that is neither safe nor on a rescue branch.
+    fn has_unsafe_commits(
+        &self,
+        task: &TaskId,
+        tips: &[Sha],
+        safe: &SafeRevisions,
+    ) -> Result<bool, GitError> {
         if tips.is_empty() {
             return Ok(false);
         }
-        let call = self
-            .here("looking for unmerged commits")
+        let command = self
+            .command("looking for unmerged commits")
             .args(["rev-list", "--max-count=1", "--ignore-missing"])
             .args(tips.iter().map(Sha::as_str))
             .arg("--not")
-            .args(&kept.0)
+            .args(&safe.0)
             .arg(format!("--branches=rescue/{task}-*"))
             .arg("--");
-        Ok(!call.ok()?.is_empty())
+        Ok(!command.read()?.is_empty())
     }
 
-    /// The commits of which none is contained in another, in the same order.
-    pub(crate) fn without_contained(&self, mut commits: Vec<Sha>) -> Result<Vec<Sha>, GitError> {
+    /// The commits without those that another one contains, in the same order.
+    pub(crate) fn independent(&self, mut commits: Vec<Sha>) -> Result<Vec<Sha>, GitError> {
         let mut seen = Vec::new();
         commits.retain(|commit| {
             !seen.contains(commit) && {
@@ -206,42 +211,45 @@ impl Repo {
         if commits.len() < 2 {
             return Ok(commits);
         }
-        let call = self.here("comparing commits").args(["merge-base", "--independent"]);
-        let answer = call.args(commits.iter().map(Sha::as_str)).text()?;
-        // The first stays whatever it is: it is what the saved files are compared with.
+        let command = self.command("comparing commits").args(["merge-base", "--independent"]);
+        let output = command.args(commits.iter().map(Sha::as_str)).read_text()?;
+        // The first always stays: the saved files are compared with it.
         let first = commits.first().cloned();
         commits.retain(|commit| {
-            Some(commit) == first.as_ref() || answer.lines().any(|line| line == commit.as_str())
+            Some(commit) == first.as_ref() || output.lines().any(|line| line == commit.as_str())
         });
         Ok(commits)
     }
 
-    fn rescues(&self, task: &TaskId) -> Result<Vec<Existing>, GitError> {
-        let call = self.here("listing rescue branches").args([
-            "for-each-ref",
-            "--format=%(refname) %(objectname) %(tree) %(parent)",
-            &format!("refs/heads/rescue/{task}-*"),
-        ]);
+    fn rescues(&self, task: &TaskId) -> Result<Vec<RescueBranch>, GitError> {
         let prefix = format!("refs/heads/rescue/{task}-");
+        let format = "--format=%(refname) %(objectname) %(tree) %(parent)";
+        let command = self.command("listing rescue branches");
+        let command = command.args(["for-each-ref", format, &format!("{prefix}*")]);
         let parse = |line: &str| {
             let mut words = line.splitn(4, ' ');
             // `rescue/a-1-1` belongs to task `a-1`, not to `a`.
             let number = words.next()?.strip_prefix(&prefix)?.parse().ok()?;
             let (commit, tree) = (words.next()?.parse().ok()?, words.next()?.to_owned());
-            Some(Existing { number, commit, tree, parents: words.next().unwrap_or_default().to_owned() })
+            Some(RescueBranch { number, commit, tree, parents: words.next().unwrap_or_default().to_owned() })
         };
-        Ok(call.text()?.lines().filter_map(parse).collect())
+        Ok(command.read_text()?.lines().filter_map(parse).collect())
     }
 
-    /// A tree of every file in the worktree that is not ignored, as it is now.
-    pub(crate) fn snapshot(&self, folder: &Path, git_dir: &Path, status: &Status) -> Result<Sha, GitError> {
+    /// A tree of all files in the worktree that are not ignored, as they are now.
+    pub(crate) fn snapshot(
+        &self,
+        folder: &Path,
+        git_dir: &Path,
+        status: &WorktreeStatus,
+    ) -> Result<Sha, GitError> {
         let scratch = self.scratch();
-        let call = || self.call("saving uncommitted work", folder);
+        let command = || self.command_in("saving uncommitted work", folder);
         let take = || {
-            self.add_all(call(), &scratch, "--all", status)?;
-            self.write_tree(call(), &scratch)
+            self.add_all(command(), &scratch, "--all", status)?;
+            self.write_tree(command(), &scratch)
         };
-        // The copy spares reading files that have not changed; a damaged one is done without.
+        // With a copy of the index git does not read unchanged files; without it (it may be damaged) it still works.
         if fs::copy(git_dir.join("index"), &scratch.0).is_ok()
             && let Ok(tree) = take()
         {
@@ -249,29 +257,34 @@ impl Repo {
         }
         let _ = fs::remove_file(&scratch.0);
         if status.head.is_some() {
-            self.in_scratch(call(), &scratch).args(["read-tree", "HEAD"]).ok()?;
+            self.in_scratch(command(), &scratch).args(["read-tree", "HEAD"]).check()?;
         }
         take()
     }
 
-    /// The same for a folder that git does not know; what is missing there is taken from `start`.
+    /// The same for a folder that git does not list; missing files are taken from `start`.
     fn loose_tree(&self, folder: &Path, start: &Sha) -> Result<Sha, GitError> {
         let scratch = self.scratch();
-        let call = || {
-            let call = self.call("saving what a half-made worktree holds", folder);
+        let command = || {
+            let command = self.command_in("saving the files of an incomplete worktree", folder);
             let git_dir = self.common_dir().as_os_str().to_owned();
-            call.env("GIT_DIR", git_dir).env("GIT_WORK_TREE", folder)
+            command.env("GIT_DIR", git_dir).env("GIT_WORK_TREE", folder)
         };
-        self.in_scratch(call(), &scratch).args(["read-tree", start.as_str()]).ok()?;
-        let status = Status { head: None, branch: None, changes: Vec::new() };
-        self.add_all(call(), &scratch, "--ignore-removal", &status)?;
-        self.write_tree(call(), &scratch)
+        self.in_scratch(command(), &scratch).args(["read-tree", start.as_str()]).check()?;
+        let status = WorktreeStatus { head: None, branch: None, changes: Vec::new() };
+        self.add_all(command(), &scratch, "--ignore-removal", &status)?;
+        self.write_tree(command(), &scratch)
     }
 
-    /// A commit of the index, where it holds versions that are neither in HEAD nor in the files.
-    fn staged_only(&self, folder: &Path, git_dir: &Path, status: &Status) -> Result<Option<Sha>, GitError> {
+    /// A commit of the index, where it has versions that are neither in HEAD nor in the files.
+    fn staged_only(
+        &self,
+        folder: &Path,
+        git_dir: &Path,
+        status: &WorktreeStatus,
+    ) -> Result<Option<Sha>, GitError> {
         let differs =
-            |change: &Change| matches!(change, Change::Tracked { staged: true, unstaged: true, .. });
+            |change: &FileChange| matches!(change, FileChange::Tracked { staged: true, unstaged: true, .. });
         let Some(head) = status.head.as_ref().filter(|_| status.changes.iter().any(differs)) else {
             return Ok(None);
         };
@@ -279,8 +292,8 @@ impl Repo {
         if fs::copy(git_dir.join("index"), &scratch.0).is_err() {
             return Ok(None);
         }
-        // An index with conflicts cannot be written; its versions are all in the commits that were being merged.
-        let Ok(tree) = self.write_tree(self.call("saving staged work", folder), &scratch) else {
+        // An index with conflicts cannot be written; its versions are all in the merged commits.
+        let Ok(tree) = self.write_tree(self.command_in("saving staged work", folder), &scratch) else {
             return Ok(None);
         };
         self.commit_tree("liza: what was staged", &tree, std::slice::from_ref(head)).map(Some)
@@ -288,30 +301,29 @@ impl Repo {
 
     fn add_all(
         &self,
-        call: Call,
+        command: GitCommand,
         scratch: &ScratchIndex,
-        how: &str,
-        status: &Status,
+        option: &str,
+        status: &WorktreeStatus,
     ) -> Result<(), GitError> {
-        let call = self.in_scratch(call, scratch).args(["add", "--sparse", how, "--", "."]);
-        // A repository inside is saved on its own: as a file, git would only keep its commit's name.
+        let command = self.in_scratch(command, scratch).args(["add", "--sparse", option, "--", "."]);
+        // Nested repositories are saved separately: git would only record the hash of their commit.
         let nested = status.changes.iter().filter_map(nested_repository);
         let excludes = nested.map(|path| {
             let mut pathspec = std::ffi::OsString::from(":(exclude,top,literal)");
             pathspec.push(path);
             pathspec
         });
-        call.args(excludes).limit(TREE_LIMIT).ok().map(drop)
+        command.args(excludes).limit(TREE_LIMIT).check()
     }
 
-    fn write_tree(&self, call: Call, scratch: &ScratchIndex) -> Result<Sha, GitError> {
-        let call = self.in_scratch(call, scratch).arg("write-tree");
-        let answer = call.ok()?;
-        sha(&answer).ok_or_else(|| call.unreadable(&answer))
+    fn write_tree(&self, command: GitCommand, scratch: &ScratchIndex) -> Result<Sha, GitError> {
+        let command = self.in_scratch(command, scratch).arg("write-tree");
+        command.read_with(sha)
     }
 
-    fn in_scratch(&self, call: Call, scratch: &ScratchIndex) -> Call {
-        call.env("GIT_INDEX_FILE", &scratch.0)
+    fn in_scratch(&self, command: GitCommand, scratch: &ScratchIndex) -> GitCommand {
+        command.env("GIT_INDEX_FILE", &scratch.0)
     }
 
     fn rescue_commit(&self, task: &TaskId, tree: &Sha, parents: &[Sha]) -> Result<Sha, GitError> {
@@ -321,36 +333,33 @@ impl Repo {
         self.commit_tree(&message, tree, parents)
     }
 
-    /// Commits in our own name and unsigned: saving work must not fail because nobody said who commits.
+    /// Commits as Liza and unsigned: saving work must not fail because git has no identity.
     pub(crate) fn commit_tree(&self, message: &str, tree: &Sha, parents: &[Sha]) -> Result<Sha, GitError> {
-        in_our_name(self.here("saving work")).commit(message, tree, parents, &[])
+        as_liza(self.command("saving work")).commit(message, tree, parents, &[])
     }
 
     pub(crate) fn tree_of(&self, commit: &Sha) -> Result<Sha, GitError> {
-        let call =
-            self.here("reading a commit").args(["rev-parse", "--verify", &format!("{commit}^{{tree}}")]);
-        let answer = call.ok()?;
-        sha(&answer).ok_or_else(|| call.unreadable(&answer))
+        let command =
+            self.command("reading a commit").args(["rev-parse", "--verify", &format!("{commit}^{{tree}}")]);
+        command.read_with(sha)
     }
 
-    /// The folder in which git keeps what belongs to one worktree.
+    /// The folder in which git keeps the index and HEAD of one worktree.
     pub(crate) fn git_dir_of(&self, folder: &Path) -> Result<PathBuf, GitError> {
-        let call = self.call("finding a worktree's git folder", folder);
-        let call = call.args(["rev-parse", "--path-format=absolute", "--git-dir"]);
-        let mut answer = call.ok()?;
-        answer.pop_if(|last| *last == b'\n');
-        Ok(path(&answer))
+        let command = self.command_in("finding a worktree's git folder", folder);
+        let command = command.args(["rev-parse", "--path-format=absolute", "--git-dir"]);
+        let mut output = command.read()?;
+        output.pop_if(|last| *last == b'\n');
+        Ok(path(&output))
     }
 
     fn scratch(&self) -> ScratchIndex {
-        static COUNT: AtomicU64 = AtomicU64::new(0);
-        let number = COUNT.fetch_add(1, Ordering::Relaxed);
-        ScratchIndex(self.common_dir().join(format!("{SCRATCH}{}-{number}", std::process::id())))
+        ScratchIndex(self.common_dir().join(temporary_name(SCRATCH)))
     }
 }
 
-impl Call {
-    /// Makes this a `commit-tree` and runs it.
+impl GitCommand {
+    /// Runs `commit-tree` with the given content.
     pub(crate) fn commit(
         self,
         message: &str,
@@ -359,37 +368,37 @@ impl Call {
         options: &[&str],
     ) -> Result<Sha, GitError> {
         let parents = parents.iter().flat_map(|parent| ["-p", parent.as_str()]);
-        let call = self
+        let command = self
             .arg("commit-tree")
             .args(options)
             .arg(tree.as_str())
             .args(parents)
             .args(["-F", "-"])
             .stdin(message);
-        let answer = call.ok()?;
-        sha(&answer).ok_or_else(|| call.unreadable(&answer))
+        command.read_with(sha)
     }
 }
 
-/// Sets us as author and committer.
-pub(crate) fn in_our_name(call: Call) -> Call {
-    call.env("GIT_AUTHOR_NAME", "Liza")
+/// Sets Liza as author and committer.
+pub(crate) fn as_liza(command: GitCommand) -> GitCommand {
+    command
+        .env("GIT_AUTHOR_NAME", "Liza")
         .env("GIT_AUTHOR_EMAIL", "liza@localhost")
         .env("GIT_COMMITTER_NAME", "Liza")
         .env("GIT_COMMITTER_EMAIL", "liza@localhost")
 }
 
-/// An untracked folder that is a repository of its own: the only kind of folder in a list of files.
-pub(crate) fn nested_repository(change: &Change) -> Option<&Path> {
+/// The path of an untracked repository: the only kind of folder that git lists among untracked files.
+pub(crate) fn nested_repository(change: &FileChange) -> Option<&Path> {
     let is_folder = |path: &Path| path.as_os_str().as_encoded_bytes().ends_with(b"/");
     match change {
-        Change::Untracked { path } => Some(path.as_path()).filter(|path| is_folder(path)),
-        Change::Tracked { .. } | Change::Conflicted { .. } | Change::Ignored { .. } => None,
+        FileChange::Untracked { path } => Some(path.as_path()).filter(|path| is_folder(path)),
+        FileChange::Tracked { .. } | FileChange::Conflicted { .. } | FileChange::Ignored { .. } => None,
     }
 }
 
-/// Commits that an unfinished merge or rebase holds and that no branch may contain.
-fn unfinished_business(git_dir: &Path) -> Vec<Sha> {
+/// Commits that only an unfinished merge or rebase may refer to.
+fn commits_in_progress(git_dir: &Path) -> Vec<Sha> {
     const FILES: [&str; 6] = [
         "MERGE_HEAD",
         "rebase-merge/orig-head",

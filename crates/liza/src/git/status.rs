@@ -1,27 +1,27 @@
-//! What differs in a worktree from its commit, from `git status --porcelain=v2`.
+//! How a worktree differs from its commit, from `git status --porcelain=v2`.
 //!
-//! Reads only; what a difference means is for others to say.
+//! Reads only; the caller decides what a difference means.
 
 use std::path::{Path, PathBuf};
 
 use liza_core::model::Sha;
 
+use super::command::TREE_LIMIT;
 use super::error::GitError;
 use super::repo::{Repo, path};
-use super::run::TREE_LIMIT;
 
-/// Whether files that git does not know are looked for.
+/// Which untracked files a status includes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Untracked {
-    /// Tracked files only.
+pub enum UntrackedFiles {
+    /// None.
     Skip,
-    /// Also untracked files that are not ignored, one by one.
+    /// Every untracked file that is not ignored.
     Show,
-    /// Also ignored ones.
+    /// Ignored files too.
     ShowIgnored,
 }
 
-impl Untracked {
+impl UntrackedFiles {
     fn options(self) -> &'static [&'static str] {
         match self {
             Self::Skip => &["--untracked-files=no"],
@@ -33,49 +33,49 @@ impl Untracked {
 
 /// The state of one worktree.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Status {
-    /// The commit that is checked out; `None` before the first.
+pub struct WorktreeStatus {
+    /// The commit that is checked out; `None` before the first commit.
     pub head: Option<Sha>,
     /// The branch that is checked out; `None` when HEAD is detached.
     pub branch: Option<String>,
-    /// Everything that differs.
-    pub changes: Vec<Change>,
+    /// Every path that differs.
+    pub changes: Vec<FileChange>,
 }
 
 /// One path that differs.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Change {
-    /// A file that git knows.
+pub enum FileChange {
+    /// A tracked file.
     Tracked {
-        /// Where.
+        /// Its path.
         path: PathBuf,
         /// The index differs from HEAD.
         staged: bool,
         /// The file differs from the index.
         unstaged: bool,
-        /// It is a submodule: other commit, or dirt inside.
+        /// It is a submodule with another commit or uncommitted changes.
         submodule: bool,
     },
     /// A file with an unresolved conflict.
     Conflicted {
-        /// Where.
+        /// Its path.
         path: PathBuf,
     },
-    /// A file that git does not know.
+    /// An untracked file.
     Untracked {
-        /// Where.
+        /// Its path.
         path: PathBuf,
     },
-    /// A file or folder that git was told to ignore.
+    /// An ignored file or folder.
     Ignored {
-        /// Where.
+        /// Its path.
         path: PathBuf,
     },
 }
 
-impl Change {
-    /// Where.
-    pub fn path(&self) -> &Path {
+impl FileChange {
+    /// Its path.
+    pub(crate) fn path(&self) -> &Path {
         match self {
             Self::Tracked { path, .. }
             | Self::Conflicted { path }
@@ -84,8 +84,8 @@ impl Change {
         }
     }
 
-    /// Whether git knows the file.
-    pub fn is_tracked(&self) -> bool {
+    /// Whether the file is tracked.
+    pub(crate) fn is_tracked(&self) -> bool {
         match self {
             Self::Tracked { .. } | Self::Conflicted { .. } => true,
             Self::Untracked { .. } | Self::Ignored { .. } => false,
@@ -98,35 +98,34 @@ impl Repo {
     ///
     /// # Errors
     ///
-    /// When git cannot tell.
-    pub fn status(&self, tree: &Path, untracked: Untracked) -> Result<Status, GitError> {
-        let call = self
-            .call("looking for uncommitted work", tree)
+    /// When git fails.
+    pub fn status(&self, tree: &Path, untracked: UntrackedFiles) -> Result<WorktreeStatus, GitError> {
+        let command = self
+            .command_in("looking for uncommitted changes", tree)
             .args(["status", "--porcelain=v2", "--branch", "-z", "--no-renames", "--ignore-submodules=none"])
             .args(untracked.options())
             .limit(TREE_LIMIT);
-        let answer = call.ok()?;
-        parse(&answer).ok_or_else(|| call.unreadable(&answer))
+        command.read_with(parse)
     }
 }
 
-fn parse(answer: &[u8]) -> Option<Status> {
-    let mut status = Status { head: None, branch: None, changes: Vec::new() };
-    for record in answer.split(|byte| *byte == 0).filter(|record| !record.is_empty()) {
+fn parse(output: &[u8]) -> Option<WorktreeStatus> {
+    let mut status = WorktreeStatus { head: None, branch: None, changes: Vec::new() };
+    for record in output.split(|byte| *byte == 0).filter(|record| !record.is_empty()) {
         let (kind, rest) = record.split_at_checked(2)?;
         match kind {
             b"# " => header(&mut status, rest)?,
             b"1 " => status.changes.push(tracked(rest)?),
-            b"u " => status.changes.push(Change::Conflicted { path: path(field(rest, 9)?) }),
-            b"? " => status.changes.push(Change::Untracked { path: path(rest) }),
-            b"! " => status.changes.push(Change::Ignored { path: path(rest) }),
+            b"u " => status.changes.push(FileChange::Conflicted { path: path(field(rest, 9)?) }),
+            b"? " => status.changes.push(FileChange::Untracked { path: path(rest) }),
+            b"! " => status.changes.push(FileChange::Ignored { path: path(rest) }),
             _ => return None,
         }
     }
     Some(status)
 }
 
-fn header(status: &mut Status, line: &[u8]) -> Option<()> {
+fn header(status: &mut WorktreeStatus, line: &[u8]) -> Option<()> {
     let line = String::from_utf8_lossy(line);
     let (name, value) = line.split_once(' ')?;
     match name {
@@ -138,13 +137,13 @@ fn header(status: &mut Status, line: &[u8]) -> Option<()> {
 }
 
 /// `XY sub mH mI mW hH hI path`
-fn tracked(rest: &[u8]) -> Option<Change> {
+fn tracked(rest: &[u8]) -> Option<FileChange> {
     let (staged, unstaged) = (*rest.first()? != b'.', *rest.get(1)? != b'.');
     let submodule = *rest.get(3)? == b'S';
-    Some(Change::Tracked { path: path(field(rest, 7)?), staged, unstaged, submodule })
+    Some(FileChange::Tracked { path: path(field(rest, 7)?), staged, unstaged, submodule })
 }
 
-/// What follows after `count` fields that end with a blank.
+/// What follows after `count` fields, each with a space after it.
 fn field(rest: &[u8], count: usize) -> Option<&[u8]> {
     rest.splitn(count + 1, |byte| *byte == b' ').nth(count)
 }

@@ -1,46 +1,47 @@
-//! Saves the work inside submodules and other repositories in a worktree, which git deletes together with it.
+//! Saves the work in submodules and other nested repositories, which git deletes together with a worktree.
 //!
-//! Their history is copied into the project's own object store, under a rescue branch, so nothing depends on a
-//! remote. Looks one level deep. Deletes nothing.
+//! Fetches their commits into the project's own object store, under a rescue branch, so nothing depends on a remote.
+//! Looks one level deep. Deletes nothing.
 
 use std::path::{Path, PathBuf};
 
 use liza_core::model::{Sha, TaskId};
 
+use super::command::TREE_LIMIT;
 use super::error::GitError;
 use super::refs::Branch;
 use super::repo::{Repo, path, sha};
-use super::rescue::{in_our_name, nested_repository};
-use super::run::TREE_LIMIT;
-use super::status::{Change, Status, Untracked};
+use super::rescue::{as_liza, nested_repository};
+use super::status::{FileChange, UntrackedFiles, WorktreeStatus};
 
-/// Holds what is being copied, for as long as that takes.
-const SAVED: &str = "refs/liza/rescue";
+/// A temporary reference to the commit that is fetched.
+const TRANSFER: &str = "refs/liza/rescue";
 
-/// The same content must give the same commit, so that an interrupted rescue finds what it had saved.
-const TIMELESS: &str = "2000-01-01T00:00:00Z";
+/// A fixed date, so that the same content gives the same commit and an interrupted rescue finds what it saved.
+const FIXED_DATE: &str = "2000-01-01T00:00:00Z";
 
 impl Repo {
-    /// Saves what the repositories inside a worktree hold that their remotes do not.
+    /// Saves what the repositories inside a worktree contain and their remotes do not.
     pub(crate) fn save_nested(
         &self,
         task: &TaskId,
         folder: &Path,
         git_dir: &Path,
-        status: &Status,
+        status: &WorktreeStatus,
     ) -> Result<Vec<Branch>, GitError> {
-        let is_inner = |change: &Change| {
-            nested_repository(change).is_some() || matches!(change, Change::Tracked { submodule: true, .. })
+        let is_nested = |change: &FileChange| {
+            nested_repository(change).is_some()
+                || matches!(change, FileChange::Tracked { submodule: true, .. })
         };
-        // Most projects have none, and should not pay for the question.
-        if !git_dir.join("modules").exists() && !status.changes.iter().any(is_inner) {
+        // Most projects have none: skip the git command.
+        if !git_dir.join("modules").exists() && !status.changes.iter().any(is_nested) {
             return Ok(Vec::new());
         }
         let mut inner = self.submodules(folder)?;
         inner.extend(status.changes.iter().filter_map(nested_repository).map(Path::to_owned));
         let mut branches = Vec::new();
         for path in inner {
-            if let Some(branch) = self.save_inner(task, folder, &path)? {
+            if let Some(branch) = self.save_repository(task, folder, &path)? {
                 branches.push(branch);
             }
         }
@@ -49,25 +50,26 @@ impl Repo {
 
     /// The submodules that are checked out in a worktree.
     fn submodules(&self, folder: &Path) -> Result<Vec<PathBuf>, GitError> {
-        let answer = self.call("listing submodules", folder).args(["ls-files", "--stage", "-z"]).ok()?;
-        let paths = answer.split(|byte| *byte == 0).filter(|line| line.starts_with(b"160000 "));
+        let output =
+            self.command_in("listing submodules", folder).args(["ls-files", "--stage", "-z"]).read()?;
+        let paths = output.split(|byte| *byte == 0).filter(|line| line.starts_with(b"160000 "));
         let paths = paths.filter_map(|line| line.splitn(2, |byte| *byte == b'\t').nth(1));
         let paths = paths.map(path);
         Ok(paths.filter(|path| folder.join(path).join(".git").exists()).collect())
     }
 
-    fn save_inner(&self, task: &TaskId, folder: &Path, path: &Path) -> Result<Option<Branch>, GitError> {
+    fn save_repository(&self, task: &TaskId, folder: &Path, path: &Path) -> Result<Option<Branch>, GitError> {
         let inner = Self::open(self.git(), &folder.join(path))?;
         let Some(commit) = inner.unpublished()? else { return Ok(None) };
-        inner.here("saving a submodule").args(["update-ref", SAVED, commit.as_str()]).ok()?;
-        self.here("saving a submodule")
+        inner.command("saving a submodule").args(["update-ref", TRANSFER, commit.as_str()]).check()?;
+        self.command("saving a submodule")
             .args(["-c", "gc.auto=0", "-c", "protocol.file.allow=always", "fetch", "--quiet", "--no-tags"])
             .args(["--no-write-fetch-head", "--no-recurse-submodules", "--"])
             .arg(inner.root())
-            .arg(SAVED)
+            .arg(TRANSFER)
             .limit(TREE_LIMIT)
-            .ok()?;
-        inner.here("saving a submodule").args(["update-ref", "-d", SAVED]).ok()?;
+            .check()?;
+        inner.command("saving a submodule").args(["update-ref", "-d", TRANSFER]).check()?;
         let name = |number| rescue_name(task, path, number);
         let known = (1..100).map(name).map_while(|branch| Some((self.tip(&branch).ok()??, branch)));
         let known: Vec<_> = known.collect();
@@ -78,19 +80,19 @@ impl Repo {
         self.create_numbered(first, &commit, name).map(|number| Some(name(number)))
     }
 
-    /// A commit of everything that this repository holds and no remote of it has.
+    /// A commit of everything that is in this repository and on none of its remotes; `None` if there is nothing.
     fn unpublished(&self) -> Result<Option<Sha>, GitError> {
-        let status = self.status(self.root(), Untracked::Show)?;
-        let call = self.here("looking for unpublished commits");
-        let heads = call.args(["for-each-ref", "--format=%(objectname)", "refs/heads"]).text()?;
+        let status = self.status(self.root(), UntrackedFiles::Show)?;
+        let command = self.command("looking for unpublished commits");
+        let heads = command.args(["for-each-ref", "--format=%(objectname)", "refs/heads"]).read_text()?;
         let mut tips: Vec<Sha> = status.head.iter().cloned().collect();
         tips.extend(heads.lines().filter_map(|line| sha(line.as_bytes())));
-        let mut tips = self.without_contained(tips)?;
+        let mut tips = self.independent(tips)?;
         let published = |tip: &Sha| -> Result<bool, GitError> {
-            let call = self.here("looking for unpublished commits");
-            Ok(call
+            let command = self.command("looking for unpublished commits");
+            Ok(command
                 .args(["rev-list", "--max-count=1", tip.as_str(), "--not", "--remotes", "--"])
-                .ok()?
+                .read()?
                 .is_empty())
         };
         if status.changes.is_empty() {
@@ -108,14 +110,14 @@ impl Repo {
             (true, [tip, ..]) => self.tree_of(tip)?,
             (false, _) => self.snapshot(self.root(), &self.git_dir_of(self.root())?, &status)?,
         };
-        let call = in_our_name(self.here("saving a submodule"));
-        let call = call.env("GIT_AUTHOR_DATE", TIMELESS).env("GIT_COMMITTER_DATE", TIMELESS);
-        call.commit("liza: rescued work of a repository inside a worktree\n", &tree, &tips, &[]).map(Some)
+        let command = as_liza(self.command("saving a submodule"));
+        let command = command.env("GIT_AUTHOR_DATE", FIXED_DATE).env("GIT_COMMITTER_DATE", FIXED_DATE);
+        command.commit("liza: rescued work of a repository inside a worktree\n", &tree, &tips, &[]).map(Some)
     }
 }
 
 fn rescue_name(task: &TaskId, path: &Path, number: u32) -> Branch {
     let safe = |c: char| if c.is_ascii_alphanumeric() { c } else { '-' };
     let slug: String = path.to_string_lossy().trim_end_matches('/').chars().map(safe).collect();
-    Branch::inner_rescue(task, &slug, number)
+    Branch::nested_rescue(task, &slug, number)
 }

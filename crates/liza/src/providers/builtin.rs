@@ -1,157 +1,121 @@
-//! The providers that the program knows by itself, with the command lines that were measured.
+//! The built-in providers, with command lines that were tried with the real programs.
 
-use super::usage::Stream;
-use super::{Prompt, Template};
+use strum::{EnumString, VariantArray, VariantNames};
 
-/// Their names.
-pub(super) const NAMES: [&str; 7] =
-    ["claude", "codex", "gemini", "mistral", "opencode", "goose", "rehearsal"];
+use super::template::{CommandTemplate, PromptDelivery};
+use super::usage::EventFormat;
 
-/// What an interactive session is given to begin with; short, and the same for all.
+/// The first message of an interactive session: short, and the same for all.
 const BEGIN: &str = "Read the file {prompt} and do what it says.";
 
-/// The built-in provider of that name.
-pub(super) fn template(name: &str) -> Option<Template> {
-    Some(match name {
-        "claude" => claude(),
-        "codex" => codex(),
-        "gemini" => gemini(),
-        "mistral" | "vibe" => mistral(),
-        "opencode" => opencode(),
-        "goose" => goose(),
-        "rehearsal" => Template {
-            arguments: words(&["rehearsal"]),
-            stream: Stream::Rehearsal,
-            ..empty("rehearsal", None, "")
-        },
-        _ => return None,
-    })
+/// A built-in provider.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, EnumString, VariantArray, VariantNames)]
+#[strum(serialize_all = "lowercase")]
+pub(super) enum BuiltIn {
+    Claude,
+    Codex,
+    Gemini,
+    #[strum(to_string = "mistral", serialize = "vibe")]
+    Mistral,
+    Opencode,
+    Goose,
+    Rehearsal,
 }
 
-pub(super) fn empty(name: &str, program: Option<&str>, install: &str) -> Template {
-    Template {
-        name: name.to_owned(),
-        program: program.map(str::to_owned),
-        arguments: Vec::new(),
-        model: Vec::new(),
-        writing: Vec::new(),
-        reading: Vec::new(),
-        last: Vec::new(),
-        interactive: Vec::new(),
-        prompt: Prompt::Stdin,
-        environment: Vec::new(),
-        stream: Stream::None,
-        install: install.to_owned(),
+impl BuiltIn {
+    /// How its program is called.
+    pub(super) fn template(self) -> CommandTemplate {
+        match self {
+            Self::Claude => claude(),
+            Self::Codex => codex(),
+            Self::Gemini => gemini(),
+            Self::Mistral => mistral(),
+            Self::Opencode => opencode(),
+            Self::Goose => goose(),
+            Self::Rehearsal => CommandTemplate {
+                args: words("rehearsal"),
+                events: EventFormat::Rehearsal,
+                ..CommandTemplate::new("rehearsal", None, "")
+            },
+        }
     }
 }
 
-fn words(words: &[&str]) -> Vec<String> {
-    words.iter().map(|word| (*word).to_owned()).collect()
+/// The words of a line, which are separated by spaces.
+fn words(line: &str) -> Vec<String> {
+    line.split(' ').map(str::to_owned).collect()
 }
 
-fn claude() -> Template {
-    let base = ["-p", "--output-format", "stream-json", "--verbose", "--add-dir", "{git}", "{liza}"];
-    Template {
-        arguments: words(&base),
-        model: words(&["--model", "{model}"]),
-        writing: words(&[
-            "--permission-mode",
-            "acceptEdits",
-            "--allowedTools",
-            "Bash,Read,Glob,Grep,Edit,Write",
-        ]),
-        reading: words(&[
-            "--allowedTools",
-            "Bash,Read,Glob,Grep",
-            "--disallowedTools",
-            "Edit,Write,NotebookEdit",
-        ]),
-        interactive: words(&[BEGIN]),
+/// The words of a line, and a text as the last word.
+fn words_and(line: &str, text: &str) -> Vec<String> {
+    line.split_whitespace().chain([text]).map(str::to_owned).collect()
+}
+
+fn claude() -> CommandTemplate {
+    CommandTemplate {
+        args: words("-p --output-format stream-json --verbose --add-dir {git} {liza}"),
+        model_args: words("--model {model}"),
+        writing_args: words("--permission-mode acceptEdits --allowedTools Bash,Read,Glob,Grep,Edit,Write"),
+        reading_args: words("--allowedTools Bash,Read,Glob,Grep --disallowedTools Edit,Write,NotebookEdit"),
+        interactive_args: words_and("", BEGIN),
         environment: vec![("DISABLE_AUTOUPDATER".to_owned(), "1".to_owned())],
-        ..empty("claude", Some("claude"), "npm install -g @anthropic-ai/claude-code")
+        ..CommandTemplate::new("claude", Some("claude"), "npm install -g @anthropic-ai/claude-code")
     }
 }
 
-fn codex() -> Template {
-    // Its sandbox makes .git read-only unless told otherwise, and what git keeps for a worktree even within a .git
-    // that may be written: without the index nothing can be committed. A code reviewer runs tests, which write; what
-    // it changes in tracked files voids its verdict.
-    let sandbox = words(&[
-        "-s",
-        "workspace-write",
-        "--add-dir",
-        "{git}",
-        "--add-dir",
-        "{worktree_git}",
-        "--add-dir",
-        "{liza}",
-    ]);
-    Template {
-        arguments: [words(&["exec", "--json"]), sandbox.clone()].concat(),
-        model: words(&["-m", "{model}"]),
-        last: words(&["-"]),
-        interactive: [sandbox, words(&[BEGIN])].concat(),
-        ..empty("codex", Some("codex"), "npm install -g @openai/codex")
+fn codex() -> CommandTemplate {
+    // By default its sandbox makes .git read-only, and git's folder for a worktree even inside a writable .git;
+    // without a writable index it cannot commit. A code reviewer may write because it runs tests; a change to tracked
+    // files voids its verdict.
+    let sandbox = "-s workspace-write --add-dir {git} --add-dir {worktree_git} --add-dir {liza}";
+    CommandTemplate {
+        args: words(&format!("exec --json {sandbox}")),
+        model_args: words("-m {model}"),
+        last_args: words("-"),
+        interactive_args: words_and(sandbox, BEGIN),
+        ..CommandTemplate::new("codex", Some("codex"), "npm install -g @openai/codex")
     }
 }
 
-fn gemini() -> Template {
-    let base = [
-        "-o",
-        "stream-json",
-        "--skip-trust",
-        "--approval-mode",
-        "yolo",
-        "--include-directories",
-        "{git},{liza}",
-    ];
-    Template {
-        arguments: words(&base),
-        model: words(&["-m", "{model}"]),
-        // Its standard input goes before this.
-        last: words(&["-p", "Do what the text above says."]),
-        interactive: words(&["-i", BEGIN]),
-        ..empty("gemini", Some("gemini"), "npm install -g @google/gemini-cli")
+fn gemini() -> CommandTemplate {
+    CommandTemplate {
+        args: words("-o stream-json --skip-trust --approval-mode yolo --include-directories {git},{liza}"),
+        model_args: words("-m {model}"),
+        // It puts its standard input before this text.
+        last_args: words_and("-p", "Do what the text above says."),
+        interactive_args: words_and("-i", BEGIN),
+        ..CommandTemplate::new("gemini", Some("gemini"), "npm install -g @google/gemini-cli")
     }
 }
 
-fn mistral() -> Template {
-    Template {
-        arguments: words(&[
-            "--output",
-            "streaming",
-            "--trust",
-            "--auto-approve",
-            "--add-dir",
-            "{git}",
-            "--add-dir",
-            "{liza}",
-            "--prompt-file",
-            "{prompt}",
-        ]),
-        interactive: words(&[BEGIN]),
-        prompt: Prompt::File,
-        ..empty("mistral", Some("vibe"), "uv tool install mistral-vibe")
+fn mistral() -> CommandTemplate {
+    CommandTemplate {
+        args: words(
+            "--output streaming --trust --auto-approve --add-dir {git} --add-dir {liza} --prompt-file {prompt}",
+        ),
+        interactive_args: words_and("", BEGIN),
+        prompt: PromptDelivery::File,
+        ..CommandTemplate::new("mistral", Some("vibe"), "uv tool install mistral-vibe")
     }
 }
 
-fn opencode() -> Template {
-    Template {
-        arguments: words(&["run", "--format", "json"]),
-        model: words(&["-m", "{model}"]),
-        interactive: words(&["--prompt", BEGIN]),
-        // Specs and the blackboard are outside the worktree: by itself it refuses to look there, and ends.
+fn opencode() -> CommandTemplate {
+    CommandTemplate {
+        args: words("run --format json"),
+        model_args: words("-m {model}"),
+        interactive_args: words_and("--prompt", BEGIN),
+        // Specs and the blackboard are outside the worktree: by default it refuses to read there, and exits.
         environment: vec![("OPENCODE_PERMISSION".to_owned(), r#"{"external_directory":"allow"}"#.to_owned())],
-        ..empty("opencode", Some("opencode"), "npm install -g opencode-ai")
+        ..CommandTemplate::new("opencode", Some("opencode"), "npm install -g opencode-ai")
     }
 }
 
-fn goose() -> Template {
-    Template {
-        arguments: words(&["run", "--no-session", "-i", "-"]),
-        model: words(&["--model", "{model}"]),
-        interactive: words(&["run", "--interactive", "-i", "{prompt}"]),
+fn goose() -> CommandTemplate {
+    CommandTemplate {
+        args: words("run --no-session -i -"),
+        model_args: words("--model {model}"),
+        interactive_args: words("run --interactive -i {prompt}"),
         environment: vec![("GOOSE_MODE".to_owned(), "auto".to_owned())],
-        ..empty("goose", Some("goose"), "npm install -g @aaif/goose-binary-linux-x64")
+        ..CommandTemplate::new("goose", Some("goose"), "npm install -g @aaif/goose-binary-linux-x64")
     }
 }

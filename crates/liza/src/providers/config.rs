@@ -1,4 +1,4 @@
-//! Providers and roles as the blackboard's config writes them.
+//! Providers and roles in the blackboard's config.
 //!
 //! ```yaml
 //! config:
@@ -9,147 +9,222 @@
 //!     planner: claude
 //! ```
 
-use liza_core::model::{Config, Fields, Role, Value};
+use std::str::FromStr;
 
-use super::builtin::{self, NAMES};
-use super::usage::Stream;
-use super::{DEFAULT, Prompt, ProviderError, Template};
+use liza_core::agent::Role;
+use liza_core::config::Config;
+use liza_core::value::{Fields, Value};
+use strum::{EnumString, IntoStaticStr, VariantNames};
 
-impl Template {
-    /// The template for a role, and the model that the config names for it.
-    pub(super) fn choose(
-        config: &Config,
-        role: Role,
-        asked: Option<&str>,
-    ) -> Result<(Self, Option<String>), ProviderError> {
-        let (named, model) = of_role(config, role)?;
-        let name = asked.map(str::to_owned).or(named.clone()).unwrap_or_else(|| DEFAULT.to_owned());
-        // A model belongs to the provider that it was named with.
-        let model = model.filter(|_| named.as_ref().is_none_or(|named| *named == name));
-        let template = match config.providers.get(&name) {
-            Some(value) => from_config(&name, value)?,
-            None => builtin::template(&name).ok_or_else(|| unknown(config, &name))?,
-        };
-        Ok((template, model))
-    }
+use super::builtin::BuiltIn;
+use super::error::ProviderError;
+use super::template::{CommandTemplate, PromptDelivery};
+use super::usage::EventFormat;
+
+/// The provider if neither the command line nor the config names one.
+const DEFAULT_PROVIDER: &str = "claude";
+
+/// The keys of a provider in the config.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, EnumString, IntoStaticStr, VariantNames)]
+#[strum(serialize_all = "snake_case")]
+enum ProviderKey {
+    Program,
+    Args,
+    ModelArgs,
+    WritingArgs,
+    ReadingArgs,
+    LastArgs,
+    InteractiveArgs,
+    Prompt,
+    Env,
+    Events,
+    Install,
+}
+
+/// The template for a role, and the model that the config names for it.
+pub(super) fn choose_template(
+    config: &Config,
+    role: Role,
+    asked: Option<&str>,
+) -> Result<(CommandTemplate, Option<String>), ProviderError> {
+    let (named, model) = provider_and_model(config, role)?;
+    let name = asked.map(str::to_owned).or(named.clone()).unwrap_or_else(|| DEFAULT_PROVIDER.to_owned());
+    // A model belongs to the provider with which it is configured.
+    let model = model.filter(|_| named.as_ref().is_none_or(|named| *named == name));
+    let template = match config.providers.get(&name) {
+        Some(value) => template_from(&name, value)?,
+        None => name.parse().map(BuiltIn::template).map_err(|_| unknown(config, &name))?,
+    };
+    Ok((template, model))
 }
 
 fn unknown(config: &Config, name: &str) -> ProviderError {
-    let mut known: Vec<String> = NAMES.map(str::to_owned).to_vec();
-    known.extend(config.providers.keys().filter(|own| !NAMES.contains(&own.as_str())).cloned());
+    let mut known: Vec<String> = BuiltIn::VARIANTS.iter().map(ToString::to_string).collect();
+    known.extend(config.providers.keys().filter(|own| !BuiltIn::VARIANTS.contains(&own.as_str())).cloned());
     ProviderError::Unknown { name: name.to_owned(), known }
 }
 
-/// How many agents of a role the config wants in a team.
+/// The number of agents of a role that the config asks for.
 ///
 /// # Errors
 ///
-/// When it says something else than a number.
-pub fn count(config: &Config, role: Role) -> Result<Option<u32>, ProviderError> {
+/// When it is not a number.
+pub(crate) fn agent_count(config: &Config, role: Role) -> Result<Option<u32>, ProviderError> {
     let place = format!("roles.{role}");
-    let number = match entry(config, role) {
+    let count = match role_entry(config, role) {
         Some(Value::Map(fields)) => fields.get("count"),
         None | Some(_) => None,
     };
-    match number {
-        None | Some(Value::Null) => Ok(None),
-        Some(Value::Int(number)) => {
-            u32::try_from(*number).map(Some).map_err(|_| wrong(&place, "count is a number of agents"))
-        }
-        Some(_) => Err(wrong(&place, "count is a number of agents")),
-    }
+    let number = match count {
+        None | Some(Value::Null) => return Ok(None),
+        Some(Value::Int(number)) => u32::try_from(*number).ok(),
+        Some(_) => None,
+    };
+    number.map(Some).ok_or_else(|| wrong(&place, "count must be a number of agents"))
 }
 
-fn entry(config: &Config, role: Role) -> Option<&Value> {
+fn role_entry(config: &Config, role: Role) -> Option<&Value> {
     config.roles.get(&role.to_string()).or_else(|| config.roles.get(role.id_prefix()))
 }
 
-fn of_role(config: &Config, role: Role) -> Result<(Option<String>, Option<String>), ProviderError> {
+fn provider_and_model(
+    config: &Config,
+    role: Role,
+) -> Result<(Option<String>, Option<String>), ProviderError> {
     let place = format!("roles.{role}");
-    match entry(config, role) {
+    match role_entry(config, role) {
         None | Some(Value::Null) => Ok((None, None)),
         Some(Value::Text(name)) => Ok((Some(name.clone()), None)),
-        Some(Value::Map(fields)) => Ok((text(fields, "provider", &place)?, text(fields, "model", &place)?)),
-        Some(_) => Err(wrong(&place, "expected the name of a provider, or provider:, model: and count:")),
+        Some(Value::Map(fields)) => {
+            let given = |key: &str| fields.get(key).filter(|value| **value != Value::Null);
+            let field = |key: &str| given(key).map(|value| text(value, key, &place)).transpose();
+            Ok((field("provider")?, field("model")?))
+        }
+        Some(_) => {
+            Err(wrong(&place, "expected the name of a provider, or a map with provider, model and count"))
+        }
     }
 }
 
-/// A provider of the config's own; where it has a built-in one's name, that is what it changes.
-fn from_config(name: &str, value: &Value) -> Result<Template, ProviderError> {
+/// A provider that the config defines; one with the name of a built-in provider changes that.
+fn template_from(name: &str, value: &Value) -> Result<CommandTemplate, ProviderError> {
     let place = format!("providers.{name}");
-    let Value::Map(fields) = value else { return Err(wrong(&place, "expected program:, args: and so on")) };
-    const KEYS: [&str; 11] = [
-        "program",
-        "args",
-        "model_args",
-        "writing_args",
-        "reading_args",
-        "last_args",
-        "interactive_args",
-        "prompt",
-        "env",
-        "events",
-        "install",
-    ];
-    if let Some(key) = fields.keys().find(|key| !KEYS.contains(&key.as_str())) {
-        return Err(wrong(&place, &format!("{key} is not known; known: {}", KEYS.join(", "))));
+    let Value::Map(fields) = value else {
+        return Err(wrong(&place, "expected a map with program, args and so on"));
+    };
+    let base = name.parse().map(BuiltIn::template);
+    let mut template = base.unwrap_or_else(|_| CommandTemplate::new(name, Some(name), ""));
+    for (key, value) in known_keys(fields, &place)? {
+        set(&mut template, key, value, &place)?;
     }
-    let mut template = builtin::template(name).unwrap_or_else(|| builtin::empty(name, Some(name), ""));
-    if let Some(program) = text(fields, "program", &place)? {
-        template.program = Some(program);
-    }
-    let lists = [
-        ("args", &mut template.arguments),
-        ("model_args", &mut template.model),
-        ("writing_args", &mut template.writing),
-        ("reading_args", &mut template.reading),
-        ("last_args", &mut template.last),
-        ("interactive_args", &mut template.interactive),
-    ];
-    for (key, list) in lists {
-        if let Some(words) = words(fields, key, &place)? {
-            *list = words;
-        }
-    }
-    match text(fields, "prompt", &place)?.as_deref() {
-        None => {}
-        Some("stdin") => template.prompt = Prompt::Stdin,
-        Some("file") => template.prompt = Prompt::File,
-        Some(_) => return Err(wrong(&place, "prompt is stdin or file")),
-    }
-    match fields.get("env") {
-        None | Some(Value::Null) => {}
-        Some(Value::Map(more)) => {
-            let pairs = more.iter().map(|(name, value)| (name.clone(), value.to_string()));
-            template.environment.extend(pairs);
-        }
-        Some(_) => return Err(wrong(&place, "env is a map of names and values")),
-    }
-    if let Some(name) = text(fields, "events", &place)? {
-        let known = Stream::NAMES.iter().find(|(known, _)| *known == name);
-        let names = Stream::NAMES.map(|(name, _)| name).join(" or ");
-        template.stream = known.ok_or_else(|| wrong(&place, &format!("events is {names}")))?.1;
-    }
-    template.install = text(fields, "install", &place)?.unwrap_or(template.install);
     Ok(template)
 }
 
-fn wrong(place: &str, problem: &str) -> ProviderError {
-    ProviderError::Config { place: place.to_owned(), problem: problem.to_owned() }
+/// The given keys with their values, without null; all must be known.
+fn known_keys<'a>(fields: &'a Fields, place: &str) -> Result<Vec<(ProviderKey, &'a Value)>, ProviderError> {
+    let parse = |(key, value): (&'a String, &'a Value)| {
+        let known = || format!("unknown key {key}; known keys: {}", ProviderKey::VARIANTS.join(", "));
+        key.parse().map(|key| (key, value)).map_err(|_| wrong(place, known()))
+    };
+    let keys: Result<Vec<_>, _> = fields.iter().map(parse).collect();
+    Ok(keys?.into_iter().filter(|(_, value)| **value != Value::Null).collect())
 }
 
-fn text(fields: &Fields, key: &str, place: &str) -> Result<Option<String>, ProviderError> {
-    match fields.get(key) {
-        None | Some(Value::Null) => Ok(None),
-        Some(Value::List(_) | Value::Map(_)) => Err(wrong(place, &format!("{key} is a text"))),
-        Some(value) => Ok(Some(value.to_string())),
+fn set(
+    template: &mut CommandTemplate,
+    key: ProviderKey,
+    value: &Value,
+    place: &str,
+) -> Result<(), ProviderError> {
+    let name: &str = key.into();
+    match key {
+        ProviderKey::Program => template.program = Some(text(value, name, place)?),
+        ProviderKey::Args => template.args = words(value, name, place)?,
+        ProviderKey::ModelArgs => template.model_args = words(value, name, place)?,
+        ProviderKey::WritingArgs => template.writing_args = words(value, name, place)?,
+        ProviderKey::ReadingArgs => template.reading_args = words(value, name, place)?,
+        ProviderKey::LastArgs => template.last_args = words(value, name, place)?,
+        ProviderKey::InteractiveArgs => template.interactive_args = words(value, name, place)?,
+        ProviderKey::Prompt => template.prompt = one_of::<PromptDelivery>(value, name, place)?,
+        ProviderKey::Env => {
+            let Value::Map(variables) = value else {
+                return Err(wrong(place, "env must be a map of names to values"));
+            };
+            let pairs = variables.iter().map(|(name, value)| (name.clone(), value.to_string()));
+            template.environment.extend(pairs);
+        }
+        ProviderKey::Events => template.events = one_of::<EventFormat>(value, name, place)?,
+        ProviderKey::Install => template.install = text(value, name, place)?,
     }
+    Ok(())
 }
 
-fn words(fields: &Fields, key: &str, place: &str) -> Result<Option<Vec<String>>, ProviderError> {
-    match fields.get(key) {
-        None | Some(Value::Null) => Ok(None),
-        Some(Value::List(items)) => Ok(Some(items.iter().map(ToString::to_string).collect())),
-        Some(_) => Err(wrong(place, &format!("{key} is a list of words"))),
+fn wrong(place: &str, problem: impl Into<String>) -> ProviderError {
+    ProviderError::Config { place: place.to_owned(), problem: problem.into() }
+}
+
+fn text(value: &Value, key: &str, place: &str) -> Result<String, ProviderError> {
+    if matches!(value, Value::List(_) | Value::Map(_)) {
+        return Err(wrong(place, format!("{key} must be a text")));
+    }
+    Ok(value.to_string())
+}
+
+fn words(value: &Value, key: &str, place: &str) -> Result<Vec<String>, ProviderError> {
+    let Value::List(items) = value else {
+        return Err(wrong(place, format!("{key} must be a list of words")));
+    };
+    Ok(items.iter().map(ToString::to_string).collect())
+}
+
+fn one_of<T: FromStr + VariantNames>(value: &Value, key: &str, place: &str) -> Result<T, ProviderError> {
+    let names = || format!("{key} must be {}", T::VARIANTS.join(" or "));
+    text(value, key, place)?.parse().map_err(|_| wrong(place, names()))
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use super::*;
+
+    fn choose(providers: &str, name: &str) -> Result<CommandTemplate, String> {
+        let providers = serde_json::from_str(providers).unwrap();
+        let config = Config { providers, ..Config::default() };
+        let chosen = choose_template(&config, Role::Coder, Some(name));
+        chosen.map(|(template, _)| template).map_err(|error| error.to_string())
+    }
+
+    /// Covers: AG-13
+    #[test]
+    fn a_wrong_entry_is_reported_with_its_place() {
+        let cases = [
+            (r#"{"a": 1}"#, "expected a map with program, args and so on"),
+            (r#"{"a": {"args": "x"}}"#, "args must be a list of words"),
+            (r#"{"a": {"program": ["x"]}}"#, "program must be a text"),
+            (r#"{"a": {"prompt": "pipe"}}"#, "prompt must be stdin or file"),
+            (r#"{"a": {"events": "json"}}"#, "events must be none or rehearsal"),
+            (r#"{"a": {"env": []}}"#, "env must be a map of names to values"),
+        ];
+        for (providers, problem) in cases {
+            assert_eq!(choose(providers, "a").unwrap_err(), format!("config.providers.a: {problem}"));
+        }
+        let unknown = choose(r#"{"a": {"argv": []}}"#, "a").unwrap_err();
+        assert!(
+            unknown
+                .starts_with("config.providers.a: unknown key argv; known keys: program, args, model_args")
+        );
+    }
+
+    /// Covers: AG-13
+    #[test]
+    fn an_entry_changes_the_built_in_provider_of_that_name() {
+        let changed =
+            choose(r#"{"codex": {"install": "brew install codex", "args": null}}"#, "codex").unwrap();
+        let built_in = choose("{}", "codex").unwrap();
+        assert_eq!(changed, CommandTemplate { install: "brew install codex".to_owned(), ..built_in });
+        assert_eq!(choose("{}", "vibe"), choose("{}", "mistral"));
+        let known = "claude, codex, gemini, mistral, opencode, goose, rehearsal, mine";
+        let message = format!("unknown provider \"x\"; known providers: {known}");
+        assert_eq!(choose(r#"{"mine": {}}"#, "x"), Err(message));
     }
 }

@@ -1,169 +1,109 @@
-//! Agent programs as templates: what is run, with which arguments, how the prompt goes in, where and with which
-//! environment.
+//! Agent programs: which one runs for a role, with which arguments, prompt and environment.
 //!
-//! Starts nothing. The prompt is never an argument: it would hit the system's limit and show in process lists.
+//! Starts nothing. The prompt is never an argument: it could exceed the system's limit and would show in process lists.
 
 mod builtin;
 mod config;
-pub mod usage;
+mod error;
+mod template;
+pub(crate) mod usage;
 
 use std::path::{Path, PathBuf};
 
-use liza_core::model::{AgentId, Config, Role, TaskId};
+use liza_core::agent::Role;
+use liza_core::config::Config;
+use liza_core::ids::{AgentId, TaskId};
+use strum::VariantArray as _;
 
-use crate::sys::process::find_program;
+use crate::sys::find_program;
 
-pub use config::count;
-use usage::Stream;
+use builtin::BuiltIn;
+pub(crate) use config::agent_count;
+pub use error::ProviderError;
+use template::{CommandTemplate, PromptDelivery};
+use usage::EventFormat;
 
-/// The provider where neither the command line nor the config names one.
-pub const DEFAULT: &str = "claude";
-
-/// How the prompt reaches the program.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Prompt {
-    /// On standard input.
-    Stdin,
-    /// As a file that an argument names by `{prompt}`.
-    File,
-}
-
-/// How one agent program is called.
-///
-/// Arguments and environment may hold `{worktree}` (the working folder), `{project}`, `{git}` (the repository's
-/// `.git`), `{worktree_git}` (what git keeps for the working folder: its index, its HEAD), `{liza}` (the project's
-/// `.liza`), `{prompt}` (the file with the prompt), `{agent}`, `{role}`, `{task}` and `{model}`.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Template {
-    /// What it is called here.
-    pub name: String,
-    /// The program, by name or path; nothing stands for liza itself.
-    pub program: Option<String>,
-    /// Arguments of every session.
-    pub arguments: Vec<String>,
-    /// Further ones where a model is asked for.
-    pub model: Vec<String>,
-    /// Further ones of sessions that write code.
-    pub writing: Vec<String>,
-    /// Further ones of sessions that only read: planners and code reviewers.
-    pub reading: Vec<String>,
-    /// The last ones of every session.
-    pub last: Vec<String>,
-    /// Instead of all these in an interactive session; nothing where the program cannot do that.
-    pub interactive: Vec<String>,
-    /// How the prompt goes in.
-    pub prompt: Prompt,
-    /// Further variables.
-    pub environment: Vec<(String, String)>,
-    /// What kind of events it writes to its output.
-    pub stream: Stream,
-    /// How to get the program.
-    pub install: String,
-}
-
-/// A provider as chosen for a role.
+/// The provider chosen for a role.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Provider {
     /// How it is called.
-    pub template: Template,
-    /// The model, where one was chosen.
-    pub model: Option<String>,
-    /// Where the program is; nothing where it is not installed.
-    pub program: Option<PathBuf>,
+    template: CommandTemplate,
+    /// The model, if one was chosen.
+    model: Option<String>,
+    /// The path of the program; `None` if it is not installed.
+    program: Option<PathBuf>,
 }
 
-/// Why there is no provider.
-#[derive(Debug, thiserror::Error)]
-pub enum ProviderError {
-    /// Nobody knows that name.
-    #[error("there is no provider {name:?}; known: {}", known.join(", "))]
-    Unknown {
-        /// The name.
-        name: String,
-        /// Those that are known.
-        known: Vec<String>,
-    },
-    /// The config says something about it that makes no sense.
-    #[error("config.{place}: {problem}")]
-    Config {
-        /// Where.
-        place: String,
-        /// What is wrong.
-        problem: String,
-    },
-    /// The program is not installed.
-    #[error("{program} is needed for the provider {name:?} and was not found")]
-    Missing {
-        /// The provider.
-        name: String,
-        /// The program.
-        program: String,
-        /// How to get it.
-        install: String,
-    },
-    /// It cannot be used like that.
-    #[error("the provider {name:?} has no interactive mode")]
-    NotInteractive {
-        /// The provider.
-        name: String,
-    },
-}
-
-/// What a session is, as far as its command line needs to know.
+/// What the command line of a session depends on.
 #[derive(Debug, Clone, Copy)]
-pub struct Setting<'a> {
-    /// Whose session.
-    pub agent: AgentId,
-    /// On which task.
-    pub task: Option<&'a TaskId>,
-    /// Where it works.
-    pub directory: &'a Path,
+pub(crate) struct SessionDetails<'a> {
+    /// The agent.
+    pub(crate) agent: AgentId,
+    /// The task, if it has one.
+    pub(crate) task: Option<&'a TaskId>,
+    /// The working folder.
+    pub(crate) directory: &'a Path,
     /// The project's root.
-    pub project: &'a Path,
+    pub(crate) project: &'a Path,
     /// The repository's `.git`.
-    pub git: &'a Path,
-    /// What git keeps for the working folder.
-    pub worktree_git: &'a Path,
-    /// The file with its prompt.
-    pub prompt: &'a Path,
-    /// Whether a person sits before it.
-    pub interactive: bool,
+    pub(crate) git: &'a Path,
+    /// Where git keeps the index and HEAD of the working folder.
+    pub(crate) worktree_git: &'a Path,
+    /// The file with the prompt.
+    pub(crate) prompt: &'a Path,
+    /// Whether a person takes part.
+    pub(crate) interactive: bool,
 }
 
 /// A command line that is ready to be run.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct CommandLine {
+pub(crate) struct CommandLine {
     /// The program.
-    pub program: PathBuf,
+    pub(crate) program: PathBuf,
     /// Its arguments.
-    pub arguments: Vec<String>,
-    /// Further variables.
-    pub environment: Vec<(String, String)>,
-    /// Whether the prompt goes in on standard input.
-    pub on_stdin: bool,
+    pub(crate) arguments: Vec<String>,
+    /// Environment variables to add.
+    pub(crate) environment: Vec<(String, String)>,
+    /// Whether the prompt goes to standard input.
+    pub(crate) on_stdin: bool,
 }
 
 impl Provider {
-    /// The provider for a role: as asked for, else as the config says for the role, else the default.
+    /// The provider for a role: the one asked for, else the role's in the config, else the default.
     ///
     /// # Errors
     ///
-    /// When nobody knows it, or the config is wrong.
+    /// When there is no such provider, or the config is wrong.
     pub fn choose(config: &Config, role: Role, asked: Option<&str>) -> Result<Self, ProviderError> {
-        let (template, model) = Template::choose(config, role, asked)?;
+        let (template, model) = config::choose_template(config, role, asked)?;
         let program = match &template.program {
             None => std::env::current_exe().ok(),
-            Some(name) => find_program(name, &std::env::var_os("PATH").unwrap_or_default()),
+            Some(name) => find_program(name),
         };
         Ok(Self { template, model, program })
     }
 
-    /// Where the program is.
+    /// Its name.
+    pub(crate) fn name(&self) -> &str {
+        &self.template.name
+    }
+
+    /// The format of the events in its output.
+    pub(crate) fn events(&self) -> EventFormat {
+        self.template.events
+    }
+
+    /// Adds environment variables for its sessions.
+    pub fn add_environment(&mut self, variables: impl IntoIterator<Item = (String, String)>) {
+        self.template.environment.extend(variables);
+    }
+
+    /// The path of the program.
     ///
     /// # Errors
     ///
-    /// When it is not installed, with how to get it.
-    pub fn installed(&self) -> Result<&Path, ProviderError> {
+    /// When it is not installed; the error says how to install it.
+    pub(crate) fn installed_program(&self) -> Result<&Path, ProviderError> {
         let missing = || ProviderError::Missing {
             name: self.template.name.clone(),
             program: self.template.program.clone().unwrap_or_else(|| "liza".to_owned()),
@@ -172,13 +112,13 @@ impl Provider {
         self.program.as_deref().ok_or_else(missing)
     }
 
-    /// Whether it can be talked with.
+    /// Checks that it can run an interactive session.
     ///
     /// # Errors
     ///
     /// When it has no interactive mode.
-    pub fn interactive(&self) -> Result<(), ProviderError> {
-        match self.template.interactive.is_empty() {
+    pub(crate) fn require_interactive(&self) -> Result<(), ProviderError> {
+        match self.template.interactive_args.is_empty() {
             true => Err(ProviderError::NotInteractive { name: self.template.name.clone() }),
             false => Ok(()),
         }
@@ -188,22 +128,22 @@ impl Provider {
     ///
     /// # Errors
     ///
-    /// When an interactive session is asked of a program that has none.
-    pub fn command_line(&self, setting: &Setting<'_>) -> Result<CommandLine, ProviderError> {
+    /// When the session is interactive and the program has no such mode.
+    pub(crate) fn command_line(&self, session: &SessionDetails<'_>) -> Result<CommandLine, ProviderError> {
         let template = &self.template;
-        if setting.interactive {
-            self.interactive()?;
+        if session.interactive {
+            self.require_interactive()?;
         }
-        let fill = |text: &String| self.fill(text, setting);
-        let arguments = if setting.interactive {
-            template.interactive.iter().map(fill).collect()
+        let fill = |text: &String| self.fill(text, session);
+        let arguments = if session.interactive {
+            template.interactive_args.iter().map(fill).collect()
         } else {
-            let role = match setting.agent.role() {
-                Role::Coder => &template.writing,
-                Role::Planner | Role::CodeReviewer => &template.reading,
+            let role = match session.agent.role() {
+                Role::Coder => &template.writing_args,
+                Role::Planner | Role::CodeReviewer => &template.reading_args,
             };
-            let model = if self.model.is_some() { template.model.as_slice() } else { &[] };
-            let all = template.arguments.iter().chain(model).chain(role).chain(&template.last);
+            let model = if self.model.is_some() { template.model_args.as_slice() } else { &[] };
+            let all = template.args.iter().chain(model).chain(role).chain(&template.last_args);
             all.map(fill).collect()
         };
         let environment = template.environment.iter().map(|(name, value)| (name.clone(), fill(value)));
@@ -212,24 +152,30 @@ impl Provider {
             program: self.program.clone().unwrap_or_else(named),
             arguments,
             environment: environment.collect(),
-            on_stdin: template.prompt == Prompt::Stdin && !setting.interactive,
+            on_stdin: template.prompt == PromptDelivery::Stdin && !session.interactive,
         })
     }
 
-    fn fill(&self, text: &str, setting: &Setting<'_>) -> String {
+    /// Replaces the placeholders in a text of the template.
+    fn fill(&self, text: &str, session: &SessionDetails<'_>) -> String {
         let path = |path: &Path| path.to_string_lossy().into_owned();
         let values = [
-            ("{worktree}", path(setting.directory)),
-            ("{project}", path(setting.project)),
-            ("{git}", path(setting.git)),
-            ("{worktree_git}", path(setting.worktree_git)),
-            ("{liza}", path(&setting.project.join(".liza"))),
-            ("{prompt}", path(setting.prompt)),
-            ("{agent}", setting.agent.to_string()),
-            ("{role}", setting.agent.role().to_string()),
-            ("{task}", setting.task.map(ToString::to_string).unwrap_or_default()),
+            ("{worktree}", path(session.directory)),
+            ("{project}", path(session.project)),
+            ("{git}", path(session.git)),
+            ("{worktree_git}", path(session.worktree_git)),
+            ("{liza}", path(&session.project.join(".liza"))),
+            ("{prompt}", path(session.prompt)),
+            ("{agent}", session.agent.to_string()),
+            ("{role}", session.agent.role().to_string()),
+            ("{task}", session.task.map(ToString::to_string).unwrap_or_default()),
             ("{model}", self.model.clone().unwrap_or_default()),
         ];
         values.iter().fold(text.to_owned(), |text, (name, value)| text.replace(name, value))
     }
+}
+
+/// The programs that the built-in providers need.
+pub(crate) fn builtin_programs() -> Vec<String> {
+    BuiltIn::VARIANTS.iter().filter_map(|provider| provider.template().program).collect()
 }

@@ -1,103 +1,102 @@
-//! What a session used: the one place where the event streams of agent programs are read.
+//! The usage of a session: the only place where the events of agent programs are read.
 //!
-//! Most programs write one JSON object per line; which of them carries tokens, cost and context differs, so every
-//! kind of stream has a reader of its own here. Output is not to be trusted: a line that makes no sense is passed
-//! over, sums saturate, nothing can fail. No words are looked for in ordinary output.
+//! Most programs write one JSON object per line; which of them carry tokens, cost and context differs, so each format
+//! has its own reader here. Output is not trusted: invalid lines are skipped, sums saturate, nothing can fail. Ordinary
+//! output is never searched.
 
-use liza_core::model::{HANDOFF_AT, Usage};
+use liza_core::agent::HAND_OVER_AT;
+use liza_core::record::Usage;
 use serde::{Deserialize, Serialize};
+use strum::{EnumString, VariantNames};
 
-/// A longer line is no event that anybody writes; it is passed over without being kept.
+/// Longer lines are no events; they are skipped without being stored.
 const LINE_MAX: usize = 1 << 20;
 /// More tokens than any session uses.
 const TOKENS_MAX: u64 = 1_000_000_000_000;
 /// More money than any session costs.
 const COST_MAX: f64 = 1_000_000.0;
 
-/// What kind of events a program writes to its output.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+/// The format of the events that a program writes to its output, named as in `config.providers`.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, EnumString, VariantNames)]
 #[serde(rename_all = "kebab-case")]
-pub enum Stream {
-    /// None that are read.
+#[strum(serialize_all = "kebab-case")]
+pub(crate) enum EventFormat {
+    /// No events are read.
     #[default]
     None,
-    /// Those of the rehearsal agent.
+    /// The events of the rehearsal agent.
     Rehearsal,
 }
 
-impl Stream {
-    /// The kinds by name, as `config.providers` writes them.
-    pub const NAMES: [(&'static str, Stream); 2] = [("none", Stream::None), ("rehearsal", Stream::Rehearsal)];
-
-    fn reader(self) -> Option<Box<dyn Reader>> {
+impl EventFormat {
+    fn reader(self) -> Option<Box<dyn EventReader>> {
         match self {
-            Stream::None => None,
-            Stream::Rehearsal => Some(Box::new(Rehearsal)),
+            EventFormat::None => None,
+            EventFormat::Rehearsal => Some(Box::new(RehearsalEvents)),
         }
     }
 }
 
-/// What a session has used so far, as its program says.
+/// What a session has used so far, as its program reports it.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
-pub struct Measured {
-    /// Tokens and money.
-    pub usage: Usage,
-    /// How full its context was when it was last measured.
-    pub context_percent: Option<u32>,
-    /// How many events said so; the later of two measurements has more.
-    pub events: u64,
+pub(crate) struct SessionUsage {
+    /// Tokens and cost.
+    pub(crate) usage: Usage,
+    /// How full its context is, as last reported.
+    pub(crate) context_percent: Option<u32>,
+    /// The number of events counted; the later of two readings has more.
+    pub(crate) events: u64,
 }
 
-impl Measured {
-    /// Whether the session should hand over.
-    pub fn is_used_up(&self) -> bool {
-        self.context_percent.is_some_and(|percent| percent >= HANDOFF_AT)
+impl SessionUsage {
+    /// Whether the session should hand over because its context is almost full.
+    pub(crate) fn should_hand_over(&self) -> bool {
+        self.context_percent.is_some_and(|percent| percent >= HAND_OVER_AT)
     }
 
-    /// Counts one event.
-    fn count(&mut self, used: &Used) {
-        self.usage.add(&used.usage);
-        self.context_percent = used.context_percent.or(self.context_percent);
+    fn add(&mut self, event: &UsageEvent) {
+        self.usage.add(&event.usage);
+        self.context_percent = event.context_percent.or(self.context_percent);
         self.events = self.events.saturating_add(1);
     }
 }
 
-/// What one event says was used since the one before.
+/// What was used since the previous event.
 #[derive(Debug, Clone, PartialEq)]
-struct Used {
+struct UsageEvent {
     usage: Usage,
     context_percent: Option<u32>,
 }
 
-/// Reads the events of one kind of program; keeps what it has to remember from line to line.
-trait Reader: Send {
-    /// What the line says was used; nothing where it is about something else, or makes no sense.
-    fn read(&mut self, line: &str) -> Option<Used>;
+/// Reads the events of one format; may keep state from line to line.
+trait EventReader: Send {
+    /// The usage in a line; `None` if the line is about something else or invalid.
+    fn read(&mut self, line: &str) -> Option<UsageEvent>;
 }
 
-/// Adds up what a session uses while its output goes by.
-pub struct Meter {
-    reader: Option<Box<dyn Reader>>,
-    /// The line that is not yet whole.
+/// Adds up the usage of a session while its output is read.
+pub(crate) struct UsageMeter {
+    reader: Option<Box<dyn EventReader>>,
+    /// The incomplete last line.
     line: Vec<u8>,
-    /// Whether the rest of the line is passed over.
+    /// Whether the rest of the line is skipped.
     too_long: bool,
-    measured: Measured,
+    total: SessionUsage,
 }
 
-impl Meter {
-    /// For a session whose output is of that kind.
-    pub fn new(stream: Stream) -> Self {
-        Self { reader: stream.reader(), line: Vec::new(), too_long: false, measured: Measured::default() }
+impl UsageMeter {
+    /// A meter for output in this format.
+    pub(crate) fn new(format: EventFormat) -> Self {
+        Self { reader: format.reader(), line: Vec::new(), too_long: false, total: SessionUsage::default() }
     }
 
-    /// What was used so far.
-    pub fn measured(&self) -> &Measured {
-        &self.measured
+    /// The usage so far.
+    pub(crate) fn total(&self) -> &SessionUsage {
+        &self.total
     }
 
-    /// Takes some more output.
-    pub fn push(&mut self, bytes: &[u8]) {
+    /// Reads the next output.
+    pub(crate) fn push(&mut self, bytes: &[u8]) {
         if self.reader.is_none() {
             return;
         }
@@ -113,28 +112,28 @@ impl Meter {
         }
     }
 
-    /// The output is over; its last line need not be ended.
-    pub fn finish(&mut self) {
+    /// Reads the last line, which may have no line break.
+    pub(crate) fn finish(&mut self) {
         self.end_line();
     }
 
     fn end_line(&mut self) {
         let line = std::mem::take(&mut self.line);
         let whole = !std::mem::take(&mut self.too_long);
-        // An event begins its line: what a tool has printed is indented or inside a text.
+        // An event starts at the beginning of a line; output of tools is indented or inside a text.
         if whole
             && line.starts_with(b"{")
             && let Ok(line) = str::from_utf8(&line)
-            && let Some(used) = self.reader.as_mut().and_then(|reader| reader.read(line))
+            && let Some(event) = self.reader.as_mut().and_then(|reader| reader.read(line))
         {
-            self.measured.count(&used);
+            self.total.add(&event);
         }
     }
 }
 
-/// `{"type": "usage", "input": 1200, "output": 300, "cached": 0, "cost_usd": 0.01, "context_percent": 34}`: what was
-/// used since the last such line, and how full the context is now.
-struct Rehearsal;
+/// `{"type": "usage", "input": 1200, "output": 300, "cached": 0, "cost_usd": 0.01, "context_percent": 34}`: the usage
+/// since the last such line, and how full the context is now.
+struct RehearsalEvents;
 
 #[derive(Deserialize)]
 struct UsageLine {
@@ -152,26 +151,26 @@ struct UsageLine {
     context_percent: Option<f64>,
 }
 
-impl Reader for Rehearsal {
-    fn read(&mut self, line: &str) -> Option<Used> {
+impl EventReader for RehearsalEvents {
+    fn read(&mut self, line: &str) -> Option<UsageEvent> {
         let line: UsageLine = serde_json::from_str(line).ok()?;
         let UsageLine { input, output, cached, cost_usd, .. } = line;
         let usage = Usage { input, output, cached, cost_usd };
         let context_percent = match line.context_percent {
-            Some(share) => Some(percent(share)?),
+            Some(share) => Some(whole_percent(share)?),
             None => None,
         };
-        (line.kind == "usage" && makes_sense(&usage)).then_some(Used { usage, context_percent })
+        (line.kind == "usage" && is_plausible(&usage)).then_some(UsageEvent { usage, context_percent })
     }
 }
 
-fn makes_sense(usage: &Usage) -> bool {
+fn is_plausible(usage: &Usage) -> bool {
     let tokens = [usage.input, usage.output, usage.cached];
     tokens.iter().all(|tokens| *tokens <= TOKENS_MAX) && (0.0..=COST_MAX).contains(&usage.cost_usd)
 }
 
-/// A share in whole percent, rounded down: 89.9 is not yet 90.
-fn percent(share: f64) -> Option<u32> {
+/// A percentage rounded down: 89.9 is not yet 90.
+fn whole_percent(share: f64) -> Option<u32> {
     let whole = (0..=100_u32).rev().find(|whole| f64::from(*whole) <= share);
     whole.filter(|_| share <= 100.0)
 }
@@ -180,47 +179,50 @@ fn percent(share: f64) -> Option<u32> {
 mod tests {
     use super::*;
 
-    fn read(output: &[u8]) -> Measured {
-        let mut meter = Meter::new(Stream::Rehearsal);
+    fn read(output: &[u8]) -> SessionUsage {
+        let mut meter = UsageMeter::new(EventFormat::Rehearsal);
         meter.push(output);
         meter.finish();
-        meter.measured().clone()
+        meter.total().clone()
     }
 
     const GOOD: &str =
         r#"{"type":"usage","input":100,"output":20,"cached":50,"cost_usd":0.25,"context_percent":34.9}"#;
 
-    fn once() -> Measured {
+    fn once() -> SessionUsage {
         let usage = Usage { input: 100, output: 20, cached: 50, cost_usd: 0.25 };
-        Measured { usage, context_percent: Some(34), events: 1 }
+        SessionUsage { usage, context_percent: Some(34), events: 1 }
     }
 
     /// Covers: AG-14
     #[test]
-    fn events_add_up_and_the_context_is_the_last_measured() {
+    fn events_add_up_and_the_last_context_counts() {
         assert_eq!(read(format!("Mode: Liza [Coder]\n{GOOD}\n").as_bytes()), once());
         let more = r#"{"type":"usage","output":1,"context_percent":91}"#;
         let silent = r#"{"type":"usage","output":1}"#;
         let all = read(format!("{GOOD}\nwords\n{more}\n{silent}").as_bytes());
         assert_eq!((all.usage.input, all.usage.output, all.events), (100, 22, 3), "the last line has no end");
-        assert_eq!((all.context_percent, all.is_used_up(), once().is_used_up()), (Some(91), true, false));
+        assert_eq!(
+            (all.context_percent, all.should_hand_over(), once().should_hand_over()),
+            (Some(91), true, false)
+        );
     }
 
     /// Covers: AG-14
     #[test]
-    fn output_in_any_pieces_reads_the_same() {
+    fn output_in_pieces_of_any_size_reads_the_same() {
         let text = format!("x\n{GOOD}\ny");
         for size in 1..text.len() {
-            let mut meter = Meter::new(Stream::Rehearsal);
+            let mut meter = UsageMeter::new(EventFormat::Rehearsal);
             text.as_bytes().chunks(size).for_each(|chunk| meter.push(chunk));
             meter.finish();
-            assert_eq!(*meter.measured(), once(), "{size}");
+            assert_eq!(*meter.total(), once(), "{size}");
         }
     }
 
     /// Covers: AG-14
     #[test]
-    fn what_makes_no_sense_counts_for_nothing() {
+    fn invalid_lines_count_for_nothing() {
         let deep = format!(r#"{{"type":"usage","x":{}"#, "[".repeat(100_000));
         let lines = [
             r#"{"type":"usage","input":-1}"#,
@@ -248,33 +250,33 @@ mod tests {
         ];
         for line in lines {
             let seen = read(format!("{line}\n").as_bytes());
-            assert_eq!(seen, Measured::default(), "{}", line.chars().take(80).collect::<String>());
+            assert_eq!(seen, SessionUsage::default(), "{}", line.chars().take(80).collect::<String>());
             assert_eq!(read(format!("{line}\n{GOOD}\n").as_bytes()), once(), "and does not stop the rest");
         }
-        assert_eq!(read(b"{\"type\":\"usage\",\"input\":1,\"x\":\"\xff\"}\n"), Measured::default());
+        assert_eq!(read(b"{\"type\":\"usage\",\"input\":1,\"x\":\"\xff\"}\n"), SessionUsage::default());
     }
 
     /// Covers: AG-14
     #[test]
-    fn a_line_without_an_end_is_not_kept() {
-        let mut meter = Meter::new(Stream::Rehearsal);
+    fn an_endless_line_is_not_stored() {
+        let mut meter = UsageMeter::new(EventFormat::Rehearsal);
         for _ in 0..40 {
             meter.push(&[b'{'; 64 << 10]);
         }
         assert!(meter.line.capacity() <= 2 * LINE_MAX, "{}", meter.line.capacity());
         meter.push(format!("\n{GOOD}\n").as_bytes());
-        assert_eq!(*meter.measured(), once());
+        assert_eq!(*meter.total(), once());
     }
 
     /// Covers: AG-14
     #[test]
-    fn sums_saturate_and_other_streams_are_not_read() {
-        let mut measured = Measured { usage: Usage { input: u64::MAX - 1, ..Usage::default() }, ..once() };
-        measured.count(&Used { usage: once().usage, context_percent: None });
-        assert_eq!((measured.usage.input, measured.context_percent), (u64::MAX, Some(34)));
-        let mut meter = Meter::new(Stream::None);
+    fn sums_saturate_and_other_formats_are_not_read() {
+        let mut total = SessionUsage { usage: Usage { input: u64::MAX - 1, ..Usage::default() }, ..once() };
+        total.add(&UsageEvent { usage: once().usage, context_percent: None });
+        assert_eq!((total.usage.input, total.context_percent), (u64::MAX, Some(34)));
+        let mut meter = UsageMeter::new(EventFormat::None);
         meter.push(GOOD.as_bytes());
         meter.finish();
-        assert_eq!(*meter.measured(), Measured::default());
+        assert_eq!(*meter.total(), SessionUsage::default());
     }
 }

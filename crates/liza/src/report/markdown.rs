@@ -2,12 +2,10 @@
 //!
 //! Agents write most of what a report shows. Nothing of it may become a heading, a link, a picture or HTML.
 
-use std::borrow::Cow;
-
-use liza_core::text::one_line;
 use unicode_width::UnicodeWidthStr as _;
 
 use crate::secrets::Masker;
+use crate::text::markdown_line;
 
 /// What stands where there is nothing to say.
 pub(super) const NOTHING: &str = "–";
@@ -19,37 +17,9 @@ pub(super) struct Ink<'a>(pub(super) &'a Masker);
 impl Ink<'_> {
     /// A text on one line of at most `max` characters, safe anywhere in a line or a table.
     pub(super) fn text(self, text: &str, max: usize) -> String {
-        // Masked before it is cut: half a secret has no shape any more.
-        let line = one_line(&visible(&self.0.mask(text)), max);
-        if line.is_empty() { NOTHING.to_owned() } else { escape(&line) }
+        let line = markdown_line(text, max, self.0);
+        if line.is_empty() { NOTHING.to_owned() } else { line }
     }
-}
-
-/// Without characters that cannot be seen but turn or join what stands around them.
-fn visible(text: &str) -> Cow<'_, str> {
-    let hidden = |c: char| matches!(c, '\u{200b}'..='\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2060}'..='\u{2069}' | '\u{feff}');
-    if text.contains(hidden) { Cow::Owned(text.replace(hidden, "")) } else { Cow::Borrowed(text) }
-}
-
-/// The line with everything taken literally; as few backslashes as possible, since people also read the source.
-fn escape(line: &str) -> String {
-    let chars: Vec<char> = line.chars().collect();
-    let word = |at: Option<usize>| at.and_then(|at| chars.get(at)).is_some_and(|c| c.is_alphanumeric());
-    let mut escaped = String::with_capacity(line.len() + 8);
-    for (at, c) in chars.iter().enumerate() {
-        let special = match c {
-            '\\' | '`' | '*' | '[' | ']' | '<' | '>' | '|' | '~' | '&' => true,
-            // Inside a word it is only a letter: error_pattern.
-            '_' => !(word(at.checked_sub(1)) && word(Some(at + 1))),
-            '#' | '+' | '-' | '=' => at == 0,
-            _ => false,
-        };
-        if special {
-            escaped.push('\\');
-        }
-        escaped.push(*c);
-    }
-    escaped
 }
 
 /// At which side of its column a cell stands.
@@ -110,8 +80,8 @@ mod tests {
         let cases = [
             ("a|b", "a\\|b"),
             ("<img src=x onerror=1>", "\\<img src=x onerror=1\\>"),
-            ("![p](http://x)", "!\\[p\\](http://x)"),
-            ("# heading\n# again", "\\# heading # again"),
+            ("![p](http://x)", "!\\[p\\](http\\://x)"),
+            ("# heading\n# again", "\\# heading \\# again"),
             ("`rm -rf` **now**", "\\`rm -rf\\` \\*\\*now\\*\\*"),
             ("error_pattern _not_ \\|", "error_pattern \\_not\\_ \\\\\\|"),
             ("&lt; ~~x~~", "\\&lt; \\~\\~x\\~\\~"),

@@ -12,11 +12,12 @@ use liza_store::Logged;
 
 use crate::project::Project;
 use crate::secrets::Masker;
+use crate::text::compact_number;
 
 use super::burn_up::BurnUp;
 use super::checklist;
 use super::markdown::{Ink, NOTHING, Side, part, table};
-use super::tasks::{SprintTask, short, spent, sprint_tasks, total_usage};
+use super::tasks::{SprintTask, spent, sprint_tasks, total_usage};
 
 /// The name of the page in `.liza/`.
 pub const FILE: &str = "sprint_summary.md";
@@ -210,7 +211,7 @@ impl Page<'_> {
             rows.push(row("Drift at merge (commits)", format!("{sum} in all, {most} at most")));
         }
         if let Some(usage) = total_usage(&self.tasks) {
-            let tokens = format!("{} in, {} out", short(usage.input), short(usage.output));
+            let tokens = format!("{} in, {} out", compact_number(usage.input), compact_number(usage.output));
             rows.push(row("Tokens", tokens));
             rows.push(row("Cost", format!("${:.2}", usage.cost_usd)));
         }

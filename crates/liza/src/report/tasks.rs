@@ -5,6 +5,8 @@ use std::collections::BTreeSet;
 use liza_core::model::{EventName, HistoryEvent, Seconds, Sprint, State, Status, TaskId, TaskRecord, Timestamp, Usage, Value};
 use liza_core::rules::sprint::planned_with_replacements;
 
+use crate::text::compact_number;
+
 /// One task of the sprint.
 #[derive(Debug, Clone)]
 pub(super) struct SprintTask<'a> {
@@ -112,17 +114,8 @@ pub(super) fn spent(usage: &Usage) -> String {
     let tokens = usage.input.saturating_add(usage.output);
     match (usage.cost_usd > 0.0, tokens) {
         (true, 0) => format!("${:.2}", usage.cost_usd),
-        (true, tokens) => format!("${:.2} {}", usage.cost_usd, short(tokens)),
-        (false, tokens) => short(tokens),
-    }
-}
-
-/// A large number in three digits or so.
-pub(super) fn short(number: u64) -> String {
-    match number {
-        0..1_000 => number.to_string(),
-        1_000..1_000_000 => format!("{}k", number / 1_000),
-        1_000_000.. => format!("{}.{}M", number / 1_000_000, number % 1_000_000 / 100_000),
+        (true, tokens) => format!("${:.2} {}", usage.cost_usd, compact_number(tokens)),
+        (false, tokens) => compact_number(tokens),
     }
 }
 
@@ -134,7 +127,7 @@ mod tests {
     fn large_numbers_are_short() {
         let said = [(999, "999"), (45_600, "45k"), (1_250_000, "1.2M")];
         for (number, text) in said {
-            assert_eq!(short(number), text);
+            assert_eq!(compact_number(number), text);
         }
         let usage = Usage { input: 40_000, output: 5_000, cached: 0, cost_usd: 1.2 };
         assert_eq!(spent(&usage), "$1.20 45k");

@@ -2,7 +2,7 @@
 
 use liza_core::model::{Config, Role};
 
-use crate::providers::{Provider, ProviderError, count};
+use crate::providers::{Provider, ProviderError, agent_count};
 use crate::supervisor::Post;
 
 /// What the command line asks for.
@@ -49,7 +49,7 @@ impl Wanted {
 pub fn crew(config: &Config, wanted: &Wanted) -> Result<Vec<Post>, ProviderError> {
     let mut posts = Vec::new();
     for (role, usual) in [(Role::Planner, 1), (Role::Coder, 2), (Role::CodeReviewer, 1)] {
-        let said = wanted.number(role).or(count(config, role)?);
+        let said = wanted.number(role).or(agent_count(config, role)?);
         // There is one planner, whatever anybody says.
         let number = if role == Role::Planner { usual } else { said.unwrap_or(usual) };
         let provider = Provider::choose(config, role, wanted.provider(role))?;
@@ -72,7 +72,7 @@ mod tests {
     fn seen(config: &Config, wanted: &Wanted) -> Vec<(String, String, usize)> {
         let mut seen: Vec<(String, String, usize)> = Vec::new();
         for post in crew(config, wanted).unwrap() {
-            let (role, provider) = (post.role.to_string(), post.provider.template.name);
+            let (role, provider) = (post.role.to_string(), post.provider.name().to_owned());
             match seen.iter_mut().find(|(known, ..)| *known == role) {
                 Some((.., number)) => *number += 1,
                 None => seen.push((role, provider, 1)),
@@ -109,7 +109,7 @@ mod tests {
         for bad in ["-1", "\"many\"", "4.5"] {
             let config = config(&format!("{{\"coder\": {{\"count\": {bad}}}}}"));
             let error = crew(&config, &Wanted::default()).unwrap_err().to_string();
-            assert_eq!(error, "config.roles.coder: count is a number of agents", "{bad}");
+            assert_eq!(error, "config.roles.coder: count must be a number of agents", "{bad}");
         }
     }
 }

@@ -1,29 +1,29 @@
-//! Masking secrets in everything that is stored: prompts, outputs, test logs.
+//! Masks secrets in everything that is stored: prompts, outputs, test logs.
 //!
-//! Knows the shapes of common keys and the values of this process's secret variables. It is a net, not a wall: what it
-//! has never heard of passes through.
+//! Knows the shapes of common keys and the values of secret environment variables. Best effort: a secret of unknown
+//! shape is not masked.
 
 mod shapes;
 
 use std::borrow::Cow;
 
-/// What stands in a secret's place.
-pub const MASK: &str = "[masked]";
+/// The text that replaces a secret.
+pub(crate) const MASK: &str = "[masked]";
 
-/// Values shorter than this are words, not secrets: masking them would make a text unreadable.
+/// Shorter values are words, not secrets: masking them would make text unreadable.
 const VALUE_MIN: usize = 8;
 
-/// As much of one line as is held back for masking it whole.
+/// How much of an incomplete line is held back, so that it is masked as a whole.
 const LINE_MAX: usize = 1024 * 1024;
 
-/// Masks by shape and by value.
+/// Masks secrets by shape and by value.
 #[derive(Debug, Clone, Default)]
 pub struct Masker {
     values: Vec<String>,
 }
 
 impl Masker {
-    /// A masker that also knows the values of those variables whose names say that they are secret.
+    /// A masker that also knows the values of the environment variables whose names mark them as secret.
     pub fn new<N: AsRef<str>, V: AsRef<str>>(environment: impl IntoIterator<Item = (N, V)>) -> Self {
         let mut values = Vec::new();
         for (name, value) in environment {
@@ -31,13 +31,13 @@ impl Masker {
                 values.extend(value.as_ref().lines().flat_map(spellings));
             }
         }
-        // The longest first, so that a value that contains another one is masked whole.
+        // The longest first, so that a value that contains another one is masked as a whole.
         values.sort_by(|a: &String, b| b.len().cmp(&a.len()).then_with(|| a.cmp(b)));
         values.dedup();
         Self { values }
     }
 
-    /// The text with every secret masked; untouched where there is none.
+    /// The text with every secret masked.
     pub fn mask<'t>(&self, text: &'t str) -> Cow<'t, str> {
         let mut stream = MaskStream::new(self.clone());
         let mut masked = stream.push(text.as_bytes());
@@ -49,19 +49,14 @@ impl Masker {
     }
 }
 
-/// Masks by shape only.
-pub fn mask(text: &str) -> Cow<'_, str> {
-    Masker::default().mask(text)
-}
-
-/// Whether a variable of that name holds a secret: one of its words says so.
-pub fn names_secret(name: &str) -> bool {
+/// Whether a variable of that name holds a secret: one of its words is `KEY`, `TOKEN` and so on.
+fn names_secret(name: &str) -> bool {
     const WORDS: [&str; 8] =
         ["KEY", "APIKEY", "TOKEN", "SECRET", "PASSWORD", "PASSWD", "PASSPHRASE", "CREDENTIAL"];
     name.to_ascii_uppercase().split(['_', '-']).any(|word| WORDS.contains(&word))
 }
 
-/// A value as it is, and as it stands inside a JSON string.
+/// A value as it is, and as it is written in a JSON string.
 fn spellings(value: &str) -> Vec<String> {
     let value = value.trim();
     if value.len() < VALUE_MIN {
@@ -72,27 +67,27 @@ fn spellings(value: &str) -> Vec<String> {
     if inner == value { vec![inner] } else { vec![value.to_owned(), inner] }
 }
 
-/// Masks a stream of bytes as it comes. Whole lines go out; the rest is held back until it is complete.
+/// Masks a stream of bytes. Complete lines go out; the rest is held back until it is complete.
 #[derive(Debug, Default)]
-pub struct MaskStream {
+pub(crate) struct MaskStream {
     masker: Masker,
     held: Vec<u8>,
-    /// Whether the last line was inside a private key.
+    /// Whether the last line is inside a private key.
     in_key: bool,
 }
 
 impl MaskStream {
-    /// A stream that nothing has gone through yet.
-    pub fn new(masker: Masker) -> Self {
+    /// An empty stream.
+    pub(crate) fn new(masker: Masker) -> Self {
         Self { masker, ..Self::default() }
     }
 
-    /// Takes the next bytes, gives what is ready to be stored.
-    pub fn push(&mut self, chunk: &[u8]) -> Vec<u8> {
+    /// Takes the next bytes; returns what is ready to be stored.
+    pub(crate) fn push(&mut self, chunk: &[u8]) -> Vec<u8> {
         self.held.extend_from_slice(chunk);
         let ready = match self.held.iter().rposition(|byte| *byte == b'\n') {
             Some(end) => end + 1,
-            // Somebody floods without a line end: let go up to the last gap between words.
+            // A flood without line breaks: everything up to the last gap between words goes out.
             None if self.held.len() > LINE_MAX => {
                 let gap = self.held.iter().rposition(|byte| byte.is_ascii_whitespace() || *byte == b'"');
                 gap.map_or(self.held.len(), |gap| gap + 1)
@@ -104,8 +99,8 @@ impl MaskStream {
         self.mask_lines(&ready)
     }
 
-    /// Gives what was held back; the stream can be used anew.
-    pub fn finish(&mut self) -> Vec<u8> {
+    /// Returns what was held back; the stream can be used again.
+    pub(crate) fn finish(&mut self) -> Vec<u8> {
         let rest = std::mem::take(&mut self.held);
         let masked = self.mask_lines(&rest);
         self.in_key = false;
@@ -134,7 +129,7 @@ impl Masker {
     }
 }
 
-/// Every occurrence replaced by the mask; nothing where there is none.
+/// The line with every occurrence of `value` masked; `None` if there is none.
 fn replace(line: &[u8], value: &[u8]) -> Option<Vec<u8>> {
     let mut out: Option<Vec<u8>> = None;
     let mut done = 0;

@@ -1,15 +1,15 @@
-//! What keys look like, without regular expressions: a prefix and enough of the right characters after it.
+//! The shapes of secrets, without regular expressions: a prefix and enough of the right characters after it.
 //!
-//! Works on one line at a time; a private key that spans lines is followed from one to the next.
+//! Works on one line at a time; the caller carries over whether a private key goes on in the next line.
 
 use super::{MASK, names_secret};
 
-/// A kind of key that is known by how it begins.
+/// A kind of key with a known prefix.
 struct Shape {
     prefix: &'static str,
-    /// As many characters as must follow.
+    /// The minimum number of characters after the prefix.
     min: usize,
-    /// Whether one of them has to be a digit, since the prefix alone could begin a word.
+    /// Whether one of them must be a digit, since the prefix alone could start a word.
     digit: bool,
     body: fn(u8) -> bool,
 }
@@ -30,7 +30,7 @@ fn url_safe(byte: u8) -> bool {
     byte.is_ascii_alphanumeric() || byte == b'-' || byte == b'_'
 }
 
-/// The more special prefix comes first.
+/// The more specific prefix comes first.
 const SHAPES: [Shape; 24] = [
     shape("sk-ant-", 16, false, url_safe),
     shape("sk-", 20, true, url_safe),
@@ -58,7 +58,7 @@ const SHAPES: [Shape; 24] = [
     shape("npm_", 30, false, alphanumeric),
 ];
 
-/// Where `needle` begins in `text`, from `from` on.
+/// The position of `needle` in `text`, at `from` or later.
 pub(super) fn find(text: &[u8], needle: &[u8], from: usize) -> Option<usize> {
     let tail = text.get(from..)?;
     tail.windows(needle.len().max(1)).position(|window| window == needle).map(|at| from + at)
@@ -82,13 +82,13 @@ pub(super) fn mask_line(line: &[u8], in_key: &mut bool, out: &mut Vec<u8>) {
     out.extend_from_slice(line.get(copied..).unwrap_or_default());
 }
 
-/// The part of a line that has to go.
-struct Found {
+/// The part of a line to mask.
+struct Span {
     start: usize,
     end: usize,
 }
 
-fn secret_at(line: &[u8], at: usize, in_key: &mut bool) -> Option<Found> {
+fn secret_at(line: &[u8], at: usize, in_key: &mut bool) -> Option<Span> {
     match line.get(at)? {
         b'-' => private_key(line, at, in_key),
         b':' => url_password(line, at),
@@ -100,7 +100,7 @@ fn secret_at(line: &[u8], at: usize, in_key: &mut bool) -> Option<Found> {
     }
 }
 
-/// Whether no word is under way; the letter of an escape such as `\n` inside JSON does not count as one.
+/// Whether a word may start here; the letter of an escape such as `\n` inside JSON is not part of a word.
 fn begins_word(line: &[u8], at: usize) -> bool {
     let back = |n: usize| at.checked_sub(n).and_then(|place| line.get(place)).copied();
     match back(1) {
@@ -116,18 +116,18 @@ fn run(line: &[u8], from: usize, body: impl Fn(u8) -> bool) -> usize {
     from + tail.iter().position(|byte| !body(*byte)).unwrap_or(tail.len())
 }
 
-fn by_prefix(line: &[u8], at: usize) -> Option<Found> {
+fn by_prefix(line: &[u8], at: usize) -> Option<Span> {
     let tail = line.get(at..)?;
     let shape = SHAPES.iter().find(|shape| tail.starts_with(shape.prefix.as_bytes()))?;
     let start = at + shape.prefix.len();
     let end = run(line, start, shape.body);
     let body = line.get(start..end)?;
     let fits = body.len() >= shape.min && (!shape.digit || body.iter().any(u8::is_ascii_digit));
-    fits.then_some(Found { start, end })
+    fits.then_some(Span { start, end })
 }
 
-/// Three parts in base64, the first of which is a JSON object.
-fn web_token(line: &[u8], at: usize) -> Option<Found> {
+/// A JSON web token: three parts in base64, the first of which is a JSON object.
+fn web_token(line: &[u8], at: usize) -> Option<Span> {
     const PART_MIN: usize = 10;
     if !line.get(at..)?.starts_with(b"eyJ") {
         return None;
@@ -137,7 +137,7 @@ fn web_token(line: &[u8], at: usize) -> Option<Found> {
     let end = run(line, second + 1, url_safe);
     let dots = line.get(first) == Some(&b'.') && line.get(second) == Some(&b'.');
     let long = first - at >= PART_MIN && second.saturating_sub(first) > PART_MIN && end > second + PART_MIN;
-    (dots && long).then_some(Found { start: at, end })
+    (dots && long).then_some(Span { start: at, end })
 }
 
 fn is_value(byte: u8) -> bool {
@@ -149,8 +149,8 @@ fn starts_with_word(tail: &[u8], word: &str) -> bool {
 }
 
 /// `Authorization: Bearer …`, `Bearer …` by itself, `x-api-key: …`.
-fn header(line: &[u8], at: usize) -> Option<Found> {
-    /// A bare word after "Bearer" is a key only when it is as long as one.
+fn header(line: &[u8], at: usize) -> Option<Span> {
+    /// A bare word after "Bearer" counts as a key only if it is as long as one.
     const BARE_MIN: usize = 20;
     let tail = line.get(at..)?;
     let gap = |byte: u8| byte == b' ' || byte == b'\t';
@@ -168,7 +168,7 @@ fn header(line: &[u8], at: usize) -> Option<Found> {
                 }
             }
             let end = run(line, start, is_value);
-            return (end >= start + 8).then_some(Found { start, end });
+            return (end >= start + 8).then_some(Span { start, end });
         }
     }
     if !starts_with_word(tail, "bearer ") {
@@ -177,11 +177,11 @@ fn header(line: &[u8], at: usize) -> Option<Found> {
     let start = run(line, at + "bearer ".len(), gap);
     let end = run(line, start, is_value);
     let body = line.get(start..end)?;
-    (body.len() >= BARE_MIN && body.iter().any(u8::is_ascii_digit)).then_some(Found { start, end })
+    (body.len() >= BARE_MIN && body.iter().any(u8::is_ascii_digit)).then_some(Span { start, end })
 }
 
-/// The password in `scheme://user:password@host`, or a long user name that stands for one.
-fn url_password(line: &[u8], at: usize) -> Option<Found> {
+/// The password in `scheme://user:password@host`, or a user name that is long enough to be a token.
+fn url_password(line: &[u8], at: usize) -> Option<Span> {
     const USER_MAX: usize = 20;
     if !line.get(at..)?.starts_with(b"://") || at == 0 {
         return None;
@@ -193,14 +193,14 @@ fn url_password(line: &[u8], at: usize) -> Option<Found> {
     }
     let colon = line.get(user..end)?.iter().position(|byte| *byte == b':');
     match colon {
-        Some(colon) if user + colon + 1 < end => Some(Found { start: user + colon + 1, end }),
-        None if end - user >= USER_MAX => Some(Found { start: user, end }),
+        Some(colon) if user + colon + 1 < end => Some(Span { start: user + colon + 1, end }),
+        None if end - user >= USER_MAX => Some(Span { start: user, end }),
         Some(_) | None => None,
     }
 }
 
 /// `SOME_TOKEN=value`, as `env` and `.env` files write it: an upper-case name without spaces around the sign.
-fn assignment(line: &[u8], at: usize) -> Option<Found> {
+fn assignment(line: &[u8], at: usize) -> Option<Span> {
     const VALUE_MIN: usize = 8;
     let before = line.get(..at)?;
     let name_at =
@@ -213,10 +213,10 @@ fn assignment(line: &[u8], at: usize) -> Option<Found> {
     let start = run(line, at + 1, quote);
     let end = run(line, start, is_value);
     let value = line.get(start..end)?;
-    // What begins like this refers to a value, and what is a number limits something.
+    // Something that starts like this refers to a value, and a number is a limit.
     let reference = matches!(value.first(), Some(b'$' | b'{' | b'[' | b'%' | b'='));
     let number = value.iter().all(u8::is_ascii_digit);
-    (value.len() >= VALUE_MIN && !reference && !number).then_some(Found { start, end })
+    (value.len() >= VALUE_MIN && !reference && !number).then_some(Span { start, end })
 }
 
 const BEGIN: &[u8] = b"-----BEGIN ";
@@ -224,8 +224,8 @@ const END: &[u8] = b"-----END ";
 const PRIVATE: &[u8] = b"PRIVATE KEY";
 const KEY_MAX: usize = 32 * 1024;
 
-/// The body of a private key: on this line, or from here on.
-fn private_key(line: &[u8], at: usize, in_key: &mut bool) -> Option<Found> {
+/// The body of a private key that starts on this line.
+fn private_key(line: &[u8], at: usize, in_key: &mut bool) -> Option<Span> {
     let tail = line.get(at..)?;
     if !tail.starts_with(BEGIN) {
         return None;
@@ -234,21 +234,21 @@ fn private_key(line: &[u8], at: usize, in_key: &mut bool) -> Option<Found> {
     let title_end = find(line, b"-----", title).filter(|end| end - title < 60)?;
     find(line.get(..title_end)?, PRIVATE, title)?;
     let start = title_end + b"-----".len();
-    // No key is longer, and a line full of beginnings must not be searched to its end for each of them.
+    // No key is longer; and a line with many BEGIN marks must not be searched to its end for each of them.
     let window = line.get(..line.len().min(start + KEY_MAX))?;
     if let Some(end) = find(window, END, start) {
-        return Some(Found { start, end });
+        return Some(Span { start, end });
     }
     let end = run(line, start, |byte| !byte.is_ascii_whitespace() && byte != b'"');
     *in_key = line.get(end..).unwrap_or_default().iter().all(u8::is_ascii_whitespace);
-    (end > start).then_some(Found { start, end })
+    (end > start).then_some(Span { start, end })
 }
 
-/// A line inside a private key: its last word goes. Returns where ordinary text begins again.
+/// Masks the last word of a line inside a private key. Returns where ordinary text starts again.
 fn inside_key(line: &[u8], in_key: &mut bool, out: &mut Vec<u8>) -> usize {
     if let Some(end) = find(line, END, 0) {
         *in_key = false;
-        // What stands before the end mark on the same line is still the key, except a diff's or a listing's margin.
+        // Text before the END mark is still part of the key, except the margin of a diff or a listing.
         let margin = run(line, 0, |byte| !byte.is_ascii_alphabetic() && byte != b'-');
         let margin = margin.min(end);
         out.extend_from_slice(line.get(..margin).unwrap_or_default());

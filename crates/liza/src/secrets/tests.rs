@@ -2,6 +2,11 @@
 
 use super::*;
 
+/// Masks by shape only.
+fn mask(text: &str) -> Cow<'_, str> {
+    Masker::default().mask(text)
+}
+
 /// Built at run time, so that no scanner of this repository takes them for real.
 fn fake(prefix: &str, length: usize) -> String {
     let body: String = "aB3dE5gH7jK9mN1pQ2rS4tU6vW8xY0z".chars().cycle().take(length).collect();
@@ -92,7 +97,7 @@ fn private_keys_are_masked_line_by_line_and_in_json() {
 }
 
 #[test]
-fn values_of_secret_variables_are_masked_wherever_they_stand() {
+fn values_of_secret_variables_are_masked_everywhere() {
     let environment = [
         ("MY_API_KEY", "s3cr\"t/value"),
         ("DEPLOY_TOKEN", "longer-s3cret-value-2"),
@@ -109,7 +114,7 @@ fn values_of_secret_variables_are_masked_wherever_they_stand() {
 }
 
 #[test]
-fn ordinary_text_stays_as_it_is() {
+fn ordinary_text_does_not_change() {
     let ordinary = [
         "commit a1b2c3d4e5f60718293a4b5c6d7e8f9012345678",
         "index 83db48f..bf269f4 100644",
@@ -132,7 +137,7 @@ fn ordinary_text_stays_as_it_is() {
 }
 
 #[test]
-fn a_stream_masks_the_same_however_it_is_cut() {
+fn a_stream_in_pieces_of_any_size_is_masked_the_same() {
     let text = format!("one {} two\n{}three é DB_PASSWORD=correct-horse", fake("ghp_", 36), pem(""));
     let whole = mask(&text).into_owned();
     for cut in 0..=text.len() {
@@ -145,7 +150,7 @@ fn a_stream_masks_the_same_however_it_is_cut() {
 }
 
 #[test]
-fn a_flood_without_line_ends_is_let_go_and_still_masked() {
+fn a_flood_without_line_breaks_goes_out_and_is_still_masked() {
     let mut stream = MaskStream::new(Masker::default());
     let key = fake("ghp_", 36);
     let flood = format!("{} {}", "x".repeat(LINE_MAX), &key[..20]);
@@ -157,7 +162,7 @@ fn a_flood_without_line_ends_is_let_go_and_still_masked() {
 }
 
 #[test]
-fn bytes_that_are_no_text_pass_through() {
+fn bytes_that_are_not_text_pass_through() {
     let bytes = [b"a\xff\xfe ghp_".as_slice(), fake("", 36).as_bytes(), b"\n\x80"].concat();
     let mut stream = MaskStream::new(Masker::default());
     let mut out = stream.push(&bytes);

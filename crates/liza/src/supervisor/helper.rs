@@ -12,9 +12,9 @@ use std::sync::mpsc::{RecvTimeoutError, Sender, channel};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
-use crate::providers::usage::{Measured, Meter};
+use crate::providers::usage::{SessionUsage, UsageMeter};
 use crate::secrets::{MaskStream, Masker};
-use crate::sys::brood::{Brood, Exit, Force, Reaped};
+use crate::sys::family::{ProcessFamily, ProgramExit, Reaped};
 use crate::work::{FileLock, WorkError};
 
 use super::order::{Order, Report, Word};
@@ -50,7 +50,7 @@ enum Event {
     Told(Word),
     /// The supervisor is gone.
     Orphaned,
-    Ended(Exit),
+    Ended(ProgramExit),
     /// Nothing is left of the session.
     Swept,
 }
@@ -70,8 +70,8 @@ pub fn serve() -> u8 {
     let (report, code) = match run {
         Ok((exit, dropped)) => {
             let (code, signal) = match exit {
-                Exit::Code(code) => (Some(code), None),
-                Exit::Signal(signal) => (None, Some(signal)),
+                ProgramExit::Code(code) => (Some(code), None),
+                ProgramExit::Signal(signal) => (None, Some(signal)),
             };
             let encoded = code.unwrap_or_else(|| 128 + signal.unwrap_or_default());
             (Report::Ended { code, signal, dropped }, u8::try_from(encoded).unwrap_or(1))
@@ -90,14 +90,14 @@ fn tell(report: &Report) {
     }
 }
 
-fn run(order: &Order) -> io::Result<(Exit, u64)> {
+fn run(order: &Order) -> io::Result<(ProgramExit, u64)> {
     let _turn = take_turn(order)?;
     if order.output.is_some() {
         // Sixty sessions that compile must not keep the one who supervises them from doing so.
         let _ = rustix::process::nice(NICENESS);
     }
-    let (brood, output) = start(order)?;
-    tell(&Report::Started { pid: brood.id() });
+    let (family, output) = start(order)?;
+    tell(&Report::Started { pid: family.id() });
     if order.output.is_none() {
         // The terminal's Ctrl-C is for the program; where it cannot be caught, the session ends with it.
         let _ = signal_hook::flag::register(signal_hook::consts::SIGINT, Arc::default());
@@ -105,14 +105,14 @@ fn run(order: &Order) -> io::Result<(Exit, u64)> {
     let (sender, events) = channel();
     let words = sender.clone();
     thread::spawn(move || listen(&words));
-    let reaper = brood.clone();
+    let reaper = family.clone();
     thread::spawn(move || reap(&reaper, &sender));
     let mut exit = None;
     let mut ending: Option<Instant> = None;
     loop {
         let pause = if ending.is_some() { Duration::from_millis(10) } else { PATIENCE };
         match events.recv_timeout(pause) {
-            Ok(Event::Told(Word::Terminate)) => brood.signal(Force::Ask),
+            Ok(Event::Told(Word::Terminate)) => family.terminate(),
             Ok(Event::Told(Word::Kill) | Event::Orphaned) => ending = ending.or(Some(Instant::now())),
             Ok(Event::Ended(how)) => {
                 exit = Some(how);
@@ -125,12 +125,12 @@ fn run(order: &Order) -> io::Result<(Exit, u64)> {
             break;
         }
         if ending.is_some() {
-            brood.signal(Force::End);
+            family.kill();
         }
     }
     // Where orphans are not given to us, what is left of the group is found by its number only.
-    brood.signal(Force::End);
-    Ok((exit.unwrap_or(Exit::Signal(9)), finish(output)))
+    family.kill();
+    Ok((exit.unwrap_or(ProgramExit::Signal(9)), finish(output)))
 }
 
 /// Waits for the end of an earlier session of this agent, which somebody else's helper is just ending. Where there are
@@ -146,7 +146,7 @@ fn take_turn(order: &Order) -> io::Result<Option<FileLock>> {
 }
 
 /// Starts the agent with its input, its output and its environment.
-fn start(order: &Order) -> io::Result<(Brood, Option<JoinHandle<u64>>)> {
+fn start(order: &Order) -> io::Result<(ProcessFamily, Option<JoinHandle<u64>>)> {
     let failed = |what: &str, path: &Path, error: &io::Error| {
         io::Error::other(format!("cannot {what} {}: {error}", path.display()))
     };
@@ -182,16 +182,16 @@ fn start(order: &Order) -> io::Result<(Brood, Option<JoinHandle<u64>>)> {
             Some((reader, file))
         }
     };
-    let brood = Brood::spawn(&mut command, order.output.is_some())
+    let family = ProcessFamily::spawn(&mut command, order.output.is_some())
         .map_err(|error| failed("start", &order.program, &error))?;
     // Holds the writing end of the pipe, whose closing by all is the end of the output.
     drop(command);
     let inherited = std::env::vars_os()
         .filter_map(|(name, value)| Some((name.into_string().ok()?, value.into_string().ok()?)));
     let secrets = Masker::new(inherited.chain(order.environment.iter().cloned()));
-    let meter = Meter::new(order.stream);
+    let meter = UsageMeter::new(order.events);
     let keep = |(reader, file)| thread::spawn(move || keep(reader, file, secrets, Metered::new(meter)));
-    Ok((brood, output.map(keep)))
+    Ok((family, output.map(keep)))
 }
 
 /// Passes on what the supervisor says.
@@ -206,12 +206,12 @@ fn listen(events: &Sender<Event>) {
 }
 
 /// Waits for every descendant.
-fn reap(brood: &Brood, events: &Sender<Event>) {
+fn reap(family: &ProcessFamily, events: &Sender<Event>) {
     loop {
-        let event = match brood.reap() {
-            Reaped::Program(exit) => Event::Ended(exit),
-            Reaped::Other => continue,
-            Reaped::None => Event::Swept,
+        let event = match family.reap() {
+            Reaped::Leader(exit) => Event::Ended(exit),
+            Reaped::Descendant => continue,
+            Reaped::NoneLeft => Event::Swept,
         };
         let last = matches!(event, Event::Swept);
         if events.send(event).is_err() || last {
@@ -222,19 +222,19 @@ fn reap(brood: &Brood, events: &Sender<Event>) {
 
 /// A meter whose figures are reported, not too often.
 struct Metered {
-    meter: Meter,
-    told: Measured,
+    meter: UsageMeter,
+    told: SessionUsage,
     next: Instant,
 }
 
 impl Metered {
-    fn new(meter: Meter) -> Self {
-        Self { meter, told: Measured::default(), next: Instant::now() }
+    fn new(meter: UsageMeter) -> Self {
+        Self { meter, told: SessionUsage::default(), next: Instant::now() }
     }
 
     fn push(&mut self, bytes: &[u8]) {
         self.meter.push(bytes);
-        let used_up = self.meter.measured().is_used_up() && !self.told.is_used_up();
+        let used_up = self.meter.total().should_hand_over() && !self.told.should_hand_over();
         if used_up || Instant::now() >= self.next {
             self.tell();
         }
@@ -246,7 +246,7 @@ impl Metered {
     }
 
     fn tell(&mut self) {
-        let measured = self.meter.measured();
+        let measured = self.meter.total();
         if *measured != self.told {
             tell(&Report::Used(measured.clone()));
             self.told = measured.clone();

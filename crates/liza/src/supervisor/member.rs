@@ -7,7 +7,7 @@ use liza_core::model::{AgentId, Role, StopFiles, TaskId, Timestamp};
 use liza_core::watch::supervise::{StopCause, StopReason};
 
 use crate::providers::Provider;
-use crate::providers::usage::Measured;
+use crate::providers::usage::SessionUsage;
 use crate::work::Life;
 
 use super::event::Outcome;
@@ -73,9 +73,9 @@ pub(super) struct Run {
     /// Until when the lease ran when it was last seen.
     pub(super) lease: Timestamp,
     /// What it has used, as far as it was said.
-    pub(super) used: Measured,
+    pub(super) used: SessionUsage,
     /// How much of that is on the blackboard; kept by whoever is just writing it.
-    pub(super) booked: Arc<Mutex<Measured>>,
+    pub(super) booked: Arc<Mutex<SessionUsage>>,
 }
 
 impl Run {
@@ -90,7 +90,7 @@ impl Run {
             cause: None,
             leaving: false,
             lease,
-            used: Measured::default(),
+            used: SessionUsage::default(),
             booked: Arc::default(),
         }
     }
@@ -106,8 +106,8 @@ impl Run {
 #[derive(Debug, Clone)]
 pub(super) struct Account {
     pub(super) task: Option<TaskId>,
-    pub(super) used: Measured,
-    pub(super) booked: Arc<Mutex<Measured>>,
+    pub(super) used: SessionUsage,
+    pub(super) booked: Arc<Mutex<SessionUsage>>,
 }
 
 /// What an agent is at.

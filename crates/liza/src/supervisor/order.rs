@@ -6,7 +6,7 @@ use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
 
-use crate::providers::usage::{Measured, Stream};
+use crate::providers::usage::{EventFormat, SessionUsage};
 
 /// What the helper is to run.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -27,8 +27,8 @@ pub(super) struct Order {
     pub(super) scratch: PathBuf,
     /// Held until nothing of the session is left: two sessions of one agent never overlap.
     pub(super) turn: PathBuf,
-    /// What kind of events its output has.
-    pub(super) stream: Stream,
+    /// The format of the events in its output.
+    pub(super) events: EventFormat,
 }
 
 /// What a supervisor tells its helper while the session runs. That the pipe is closed says: end everything now.
@@ -49,7 +49,7 @@ pub(super) enum Report {
         pid: u32,
     },
     /// What it has used so far.
-    Used(Measured),
+    Used(SessionUsage),
     /// It writes more than is kept; the rest is counted and dropped.
     Flooded {
         /// How many bytes are kept.

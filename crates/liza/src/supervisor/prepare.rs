@@ -8,10 +8,10 @@ use liza_core::model::{AgentId, Generation, Role, State, TaskId};
 use liza_core::rules::triggers::planner_triggers;
 
 use crate::contracts::Contract;
-use crate::git::{Repo, Trial, Untracked};
+use crate::git::{MergePreview, Repo, UntrackedFiles};
 use crate::project::{AGENT_GENERATION, AGENT_ID, Project, now};
 use crate::prompts::{Brief, Job, Staleness, TrialMerge, prompt};
-use crate::providers::{Provider, Setting};
+use crate::providers::{Provider, SessionDetails};
 use crate::secrets::Masker;
 use crate::work::integration_branch;
 
@@ -50,13 +50,15 @@ pub(super) fn job_for(project: &Project, state: &State, who: &Who, task: &TaskId
 fn staleness(repo: &Repo, state: &State, task: &TaskId) -> Option<Staleness> {
     let base = state.board.body(task).ok()?.record.base_commit.clone()?;
     let head = repo.tip(&integration_branch(&state.board).ok()?).ok()??;
-    let commits = u32::try_from(repo.count(&base, &head).ok()?).unwrap_or(u32::MAX);
-    let trial = match repo.trial_merge(&head, &repo.head_of(task).ok()??).ok()? {
-        Trial::AlreadyMerged | Trial::FastForward | Trial::Clean { .. } => TrialMerge::Clean,
-        Trial::Conflict { files } => {
+    let commits = u32::try_from(repo.count_commits(&base, &head).ok()?).unwrap_or(u32::MAX);
+    let trial = match repo.preview_merge(&head, &repo.worktree_head(task).ok()??).ok()? {
+        MergePreview::AlreadyMerged | MergePreview::FastForward | MergePreview::Clean { .. } => {
+            TrialMerge::Clean
+        }
+        MergePreview::Conflict { files } => {
             TrialMerge::Conflicts(files.iter().map(|file| file.display().to_string()).collect())
         }
-        Trial::Unrelated => return None,
+        MergePreview::Unrelated => return None,
     };
     Some(Staleness { commits, trial })
 }
@@ -109,7 +111,7 @@ fn order(
 ) -> Result<Order, Trouble> {
     let repo = project.repo()?;
     let worktree_git = repo.git_dir_of(&directory)?;
-    let line = who.provider.command_line(&Setting {
+    let line = who.provider.command_line(&SessionDetails {
         agent: who.agent,
         task,
         directory: &directory,
@@ -133,7 +135,7 @@ fn order(
         output: (!who.interactive).then(|| files.output.clone()),
         scratch: project.folder().join("tmp").join(who.agent.to_string()),
         turn: project.folder().join("agent-locks").join(format!("{}.session", who.agent)),
-        stream: who.provider.template.stream,
+        events: who.provider.events(),
     })
 }
 
@@ -161,7 +163,7 @@ fn name_committer(repo: &Repo, environment: &mut Vec<(String, String)>) {
 /// What the project's own checkout looks like; nothing where git cannot tell.
 pub(super) fn checkout(project: &Project, state: &State) -> Option<String> {
     let repo = project.repo().ok()?;
-    let status = repo.status(project.root(), Untracked::Show).ok()?;
+    let status = repo.status(project.root(), UntrackedFiles::Show).ok()?;
     let about = |path: &Path| {
         let data = fs::symlink_metadata(project.root().join(path)).ok();
         data.map(|data| (data.len(), data.modified().ok()))

@@ -1,13 +1,15 @@
 //! Coming and going: which name an agent gets, its registration, its lease.
 
-use std::io::IsTerminal as _;
 use std::thread;
 use std::time::Duration;
 
-use liza_core::model::{Actor, AgentId, Generation, Role, Value};
-use liza_core::protocol::{Command, Register};
+use liza_core::Command;
+use liza_core::agent::{Actor, Role};
+use liza_core::ids::{AgentId, Generation};
+use liza_core::value::Value;
 
 use crate::project::{Project, now};
+use crate::sys::process::terminal_name;
 use crate::work::{Asked, Life};
 
 use super::trouble::Trouble;
@@ -94,7 +96,7 @@ fn register_next(project: &Project, role: Role) -> Result<Registered, Trouble> {
 fn register_as(project: &Project, agent: AgentId, mut life: Option<Life>) -> Result<Registered, Trouble> {
     let proven_dead = life.as_mut().and_then(Life::left_by);
     let register = || {
-        let command = Command::from(Register { agent, terminal: terminal(), proven_dead });
+        let command = Command::Register { agent, terminal: terminal_name(), proven_dead };
         // Not yet anybody's supervisor: a person, or what a person has started, brings the agent in.
         let outcome = project.submit(Actor::Human, None, command)?;
         match (outcome.refusal, outcome.reply.get("generation")) {
@@ -108,12 +110,6 @@ fn register_as(project: &Project, agent: AgentId, mut life: Option<Life>) -> Res
         life.stand_for(generation);
     }
     Ok(Registered { agent, generation, life })
-}
-
-fn terminal() -> String {
-    let terminal =
-        std::io::stdin().is_terminal().then(|| std::fs::read_link("/proc/self/fd/0").ok()).flatten();
-    terminal.map_or("unknown".to_owned(), |path| path.display().to_string())
 }
 
 /// Does something that may fail for the lock: three tries, 1–5 s apart.

@@ -10,7 +10,7 @@ use std::sync::mpsc::Sender;
 use liza_core::model::{Revision, TaskId, Timestamp};
 
 use crate::project::now;
-use crate::sys::brood::end_brood_of;
+use crate::sys::family::kill_session_of;
 
 use super::event::{Event, Seat};
 use super::order::{Order, Report, Word};
@@ -91,7 +91,7 @@ impl Follower {
             }
         }
         let _ = helper.wait();
-        end_brood_of(helper.id());
+        kill_session_of(helper.id());
         let _ = events.send(Event::Session(seat, last));
     }
 }

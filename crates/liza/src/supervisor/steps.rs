@@ -7,7 +7,7 @@ use liza_core::model::{AgentStatus, Role, Status, TaskId, Timestamp};
 use liza_core::watch::supervise::{AfterSession, EndedSession as Judged, RunningSession, SessionEnd, Situation, Step, StopCause, StopReason, StopStep, WaitReason, backoff, is_done, next_step, still_owns, still_registered, stop_step};
 
 use crate::project::now;
-use crate::providers::usage::Measured;
+use crate::providers::usage::SessionUsage;
 
 use super::errand::{self, Errand, in_words};
 use super::event::{Outcome, Seat, Weight};
@@ -399,12 +399,12 @@ impl Team<'_> {
     }
 
     /// Writes down what a session has used, and says when it should hand over.
-    fn measured(&mut self, seat: Seat, measured: Measured) {
+    fn measured(&mut self, seat: Seat, measured: SessionUsage) {
         let Some(member) = self.members.get_mut(seat) else { return };
         let Phase::RunningSession(run) = &mut member.phase else { return };
         let before = std::mem::replace(&mut run.used, measured);
         errand::book(&self.project, &member.who, run.account());
-        if run.used.is_used_up() && !before.is_used_up() {
+        if run.used.should_hand_over() && !before.should_hand_over() {
             let percent = run.used.context_percent.unwrap_or_default();
             self.alert(seat, format!("{percent} % of its context is used: it should hand over"));
         }

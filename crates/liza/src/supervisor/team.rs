@@ -14,7 +14,8 @@ use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 use signal_hook::iterator::{Handle, Signals};
 
 use crate::project::{Project, now};
-use crate::sys::process::{end_own_trees, ignores_hangup};
+use crate::sys::family::kill_own_families;
+use crate::sys::process::ignores_hangup;
 
 use super::attendant::{Attendance, Attendant};
 use super::by_hand::ByHand;
@@ -215,7 +216,7 @@ impl Team<'_> {
                 // Not before everybody is off the board: a test that is ended while its code reviewer is still there has
                 // failed.
                 if self.errands_are_over() {
-                    end_own_trees();
+                    kill_own_families();
                 }
                 return;
             }

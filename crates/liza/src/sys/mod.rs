@@ -1,18 +1,21 @@
-//! What differs between operating systems, behind one face.
+//! What differs between operating systems, behind one interface.
 //!
-//! Nothing outside this folder asks which system it runs on. Each function that needs Linux has a portable
-//! fall-back beside it that does less, never something else.
+//! No code outside this folder asks which system it runs on or reads `/proc`. Each function that needs Linux has a
+//! portable fallback that does less, never something different.
 
-pub mod brood;
-pub mod desktop;
-pub mod process;
+pub(crate) mod desktop;
+pub(crate) mod family;
+pub(crate) mod process;
+mod program;
 
-#[cfg(target_os = "linux")]
+pub(crate) use program::{find_program, find_program_in};
+
+#[cfg(all(target_os = "linux", not(feature = "portable-sys")))]
 mod linux;
-#[cfg(target_os = "linux")]
+#[cfg(all(target_os = "linux", not(feature = "portable-sys")))]
 use linux as system;
 
-#[cfg(not(target_os = "linux"))]
+#[cfg(any(not(target_os = "linux"), feature = "portable-sys"))]
 mod portable;
-#[cfg(not(target_os = "linux"))]
+#[cfg(any(not(target_os = "linux"), feature = "portable-sys"))]
 use portable as system;

@@ -1,32 +1,39 @@
-//! What every Unix can do about the processes of others: little.
+//! What every Unix can say about other processes: little.
 //!
-//! Must stay honest: where the answer is not known, it says so, and the caller takes the careful way.
+//! Where the answer is not known it says so, and the caller takes the careful way.
 
-use std::path::Path;
+use std::ffi::OsStr;
+use std::os::unix::ffi::OsStrExt as _;
+use std::path::{Path, PathBuf};
 
-/// Processes that carry `mark`, or descend from `root`: unknown here, so the process group has to be enough.
-pub(super) fn members(_mark: &str, _root: u32) -> Vec<u32> {
+/// The processes whose environment sets a variable: unknown here, so the process group has to be enough.
+pub(super) fn processes_with(_name: &str) -> Vec<(u32, String)> {
     Vec::new()
 }
 
-/// Processes below a folder that outlived their owner: unknown here.
-pub(super) fn orphans(_name: &str, _folder: &Path) -> Vec<u32> {
+/// Everything that descends from the given processes: unknown here, so the process group has to be enough.
+pub(super) fn descendants(_roots: impl IntoIterator<Item = u32>) -> Vec<u32> {
     Vec::new()
 }
 
-/// Whether a process has `file` open or is a git at work below one of `folders`: unknown here.
-pub(super) fn in_use(_file: &Path, _folders: &[&Path]) -> Option<bool> {
+/// The folder in which a process works: unknown here.
+pub(super) fn working_folder(_pid: u32) -> Option<PathBuf> {
     None
 }
 
-/// Orphans of descendants go to the first process here; the process group has to be enough.
+/// Whether a process has `file` open, or a git runs below one of `folders`: unknown here.
+pub(super) fn is_in_use(_file: &Path, _folders: &[&Path]) -> Option<bool> {
+    None
+}
+
+/// Orphans of our descendants become children of the first process here; the process group has to be enough.
 pub(super) fn adopt_orphans() -> bool {
     false
 }
 
-/// Processes that were started for a process: unknown here.
-pub(super) fn owned(_name: &str, _owner: u32) -> Vec<u32> {
-    Vec::new()
+/// The ID of this boot: unknown here.
+pub(super) fn boot_id() -> Option<String> {
+    None
 }
 
 /// The signals that this process ignores: unknown here.
@@ -34,7 +41,8 @@ pub(super) fn ignored_signals() -> Option<u64> {
     None
 }
 
-/// What tells this run of this machine from others: unknown here.
-pub(super) fn this_boot() -> Option<String> {
-    None
+/// The terminal on standard input.
+pub(super) fn terminal() -> Option<PathBuf> {
+    let name = rustix::termios::ttyname(std::io::stdin(), Vec::new()).ok()?;
+    Some(PathBuf::from(OsStr::from_bytes(name.as_bytes())))
 }

@@ -6,12 +6,14 @@ use std::fs;
 use std::io;
 use std::path::PathBuf;
 
-use liza_core::model::{BreakerStatus, BreakerTrip, State, TaskId, Timestamp};
-use liza_core::rules::breaker::{Finding, analyze};
-use liza_core::text::one_line;
+use liza_core::board::State;
+use liza_core::breaker::{BreakerStatus, Finding, Trigger, analyze};
+use liza_core::ids::TaskId;
+use liza_core::time::Timestamp;
 
 use crate::project::Project;
 use crate::secrets::Masker;
+use crate::text::markdown_line;
 
 use super::file::{archive, replace};
 
@@ -44,7 +46,7 @@ pub fn report(project: &Project, state: &State, masker: &Masker) -> io::Result<O
 }
 
 /// The first lines, by which one trigger's report is told from another's.
-fn heading(trigger: &BreakerTrip) -> String {
+fn heading(trigger: &Trigger) -> String {
     format!(
         "# Circuit breaker: {}\n\n- When: {}\n",
         cell(&trigger.pattern, &Masker::default()),
@@ -57,7 +59,7 @@ fn when(text: &str) -> Option<Timestamp> {
 }
 
 /// The whole report.
-fn page(state: &State, trigger: &BreakerTrip, findings: &[Finding], masker: &Masker) -> String {
+fn page(state: &State, trigger: &Trigger, findings: &[Finding], masker: &Masker) -> String {
     let cell = |text: &str| cell(text, masker);
     let mut page = heading(trigger);
     page.push_str(&format!("- Severity: {}\n", cell(trigger.severity.as_deref().unwrap_or("unknown"))));
@@ -132,7 +134,7 @@ fn evidence(finding: &Finding, masker: &Masker) -> String {
     page
 }
 
-fn affected_tasks(trigger: &BreakerTrip, findings: &[Finding]) -> Vec<TaskId> {
+fn affected_tasks(trigger: &Trigger, findings: &[Finding]) -> Vec<TaskId> {
     let mut tasks = trigger.tasks.clone();
     tasks.extend(findings.iter().flat_map(Finding::tasks));
     tasks.sort();
@@ -150,28 +152,9 @@ fn specs(findings: &[Finding]) -> Vec<String> {
     specs
 }
 
-/// A text that somebody else wrote, fit for a cell of a table: one line, masked, cut, and nothing in it is markup.
+/// Text from an agent, for a table cell.
 fn cell(text: &str, masker: &Masker) -> String {
-    let line = one_line(&masker.mask(text), CELL_MAX);
-    let mut out = String::with_capacity(line.len());
-    let mut rest = line.chars().peekable();
-    let mut in_word = false;
-    while let Some(c) = rest.next() {
-        match c {
-            '&' => out.push_str("&amp;"),
-            '<' => out.push_str("&lt;"),
-            // Inside a word it is no markup, and names stay what people search for.
-            '_' if in_word && rest.peek().is_some_and(|next| next.is_alphanumeric()) => out.push('_'),
-            // The colon and the at sign, so that no address becomes a link by itself.
-            '\\' | '`' | '*' | '_' | '[' | ']' | '|' | '#' | '!' | '~' | '$' | '>' | ':' | '@' => {
-                out.push('\\');
-                out.push(c);
-            }
-            c => out.push(c),
-        }
-        in_word = c.is_alphanumeric();
-    }
-    out
+    markdown_line(text, CELL_MAX, masker)
 }
 
 #[cfg(test)]
@@ -185,7 +168,7 @@ mod tests {
         let cases = [
             ("a|b\n| c", "a\\|b \\| c"),
             ("[x](https://evil)", "\\[x\\](https\\://evil)"),
-            ("<img src=x> & `rm`", "&lt;img src=x\\> &amp; \\`rm\\`"),
+            ("<img src=x> & `rm`", "\\<img src=x\\> \\& \\`rm\\`"),
             ("retry_loop _em_ __b__", "retry_loop \\_em\\_ \\_\\_b\\_\\_"),
             ("key hunter2-hunter2", "key \\[masked\\]"),
         ];

@@ -53,7 +53,7 @@ impl Outbox {
         let book = Arc::new(Mutex::new(Book::in_folder(project.folder())));
         let (fail, failed) = channel();
         let webhook = webhook_courier(Arc::clone(&book), options.patience.clone(), fail);
-        let desktop = (options.desktop && desktop::is_there()).then(desktop_courier);
+        let desktop = (options.desktop && desktop::is_available()).then(desktop_courier);
         let name = project.root().file_name().unwrap_or_default().to_string_lossy().into_owned();
         Self { book, webhook, desktop, failed, title: format!("liza: {name}") }
     }

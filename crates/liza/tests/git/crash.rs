@@ -1,22 +1,22 @@
-//! A crash at every step boundary: before and after each call of git, the next run finishes what was begun.
+//! A crash at every step: before and after each git command, the next run finishes the work.
 //!
-//! A program in git's place counts the calls and from the chosen one on fails all of them, done or not done.
+//! A program in place of git counts the commands; the chosen one and all after it fail, carried out or not.
 
 use std::fs;
 
-use liza::git::{Git, Mode, Moved, Repo};
-use liza_core::model::Sha;
+use liza::git::{Git, MergeMessage, Repo, WorktreeMode};
+use liza_core::ids::Sha;
 
 use crate::support::{TestRepo, integration, read, script, task, write};
 
-/// Whether the call at which it ends is still carried out.
+/// Whether the command at which git dies is still carried out.
 #[derive(Debug, Clone, Copy)]
 enum Crash {
     Before,
     After,
 }
 
-/// A git that is gone at its `number`th call.
+/// A git that dies at the given command.
 fn dying(test: &TestRepo, number: u32, crash: Crash) -> Git {
     let program = test.home.path().join("dying-git");
     let count = test.home.path().join("count");
@@ -35,22 +35,22 @@ fn dying(test: &TestRepo, number: u32, crash: Crash) -> Git {
     test.program().with_program(program)
 }
 
-/// Runs `begin` with a git that dies at each call in turn, then `finish` with one that lives, until nothing dies.
-fn at_every_call(
+/// Runs `begin` with a git that dies at each command in turn, then `finish` with one that works, until none dies.
+fn at_every_command(
     set_up: impl Fn() -> TestRepo,
     begin: impl Fn(&TestRepo, &Repo) -> bool,
     finish: impl Fn(&TestRepo),
 ) {
     for crash in [Crash::Before, Crash::After] {
         let mut survived = false;
-        // The first call opens the repository.
+        // The first command opens the repository.
         for number in 2..40 {
             let test = set_up();
             let repo = Repo::open(&dying(&test, number, crash), &test.root).unwrap();
             let done = begin(&test, &repo);
             finish(&test);
-            let calls: u32 = read(&test.home.path().join("count")).trim().parse().unwrap();
-            survived = calls < number;
+            let commands: u32 = read(&test.home.path().join("count")).trim().parse().unwrap();
+            survived = commands < number;
             if survived {
                 assert!(done);
                 break;
@@ -70,7 +70,7 @@ fn with_work() -> TestRepo {
     test
 }
 
-/// Everything of `with_work` is on exactly one rescue branch.
+/// All work of `with_work` is on exactly one rescue branch.
 fn work_is_rescued(test: &TestRepo) {
     assert_eq!(test.branches("rescue/*"), ["rescue/task-1-1"]);
     for (file, text) in [("c", "committed"), ("a", "changed"), ("new", "untracked")] {
@@ -79,14 +79,14 @@ fn work_is_rescued(test: &TestRepo) {
 }
 
 fn nothing_is_left(test: &TestRepo) {
-    test.repo.sweep();
+    test.repo.remove_leftovers();
     let folder = fs::read_dir(test.root.join(".worktrees")).unwrap();
     let names: Vec<_> = folder.flatten().map(|entry| entry.file_name()).collect();
-    let foreign: Vec<_> = names.iter().filter(|name| *name != "task-1" && !is_ours(name)).collect();
-    assert!(foreign.is_empty(), "{names:?}");
+    let others: Vec<_> = names.iter().filter(|name| *name != "task-1" && !is_ours(name)).collect();
+    assert!(others.is_empty(), "{names:?}");
 }
 
-/// Trash of this very process, which still lives, is not swept: only a real crash would be another process.
+/// Trash of this process is not removed, since it is still alive.
 fn is_ours(name: &std::ffi::OsStr) -> bool {
     name.to_string_lossy().starts_with(&format!(".trash-{}-", std::process::id()))
 }
@@ -94,13 +94,15 @@ fn is_ours(name: &std::ffi::OsStr) -> bool {
 /// Covers: CL-04, IV-04
 #[test]
 fn a_new_worktree() {
-    at_every_call(
+    at_every_command(
         TestRepo::new,
-        |test, repo| repo.ensure(&task("task-1"), &test.base(), Mode::Keep, &integration()).is_ok(),
+        |test, repo| {
+            repo.prepare_worktree(&task("task-1"), &test.base(), WorktreeMode::Keep, &integration()).is_ok()
+        },
         |test| {
-            test.ensure("task-1", Mode::Keep);
-            let facts = test.repo.facts(&task("task-1"), &test.base()).unwrap();
-            assert!(facts.on_task_branch && facts.changes.is_empty() && facts.head == test.base());
+            test.prepare_worktree("task-1", WorktreeMode::Keep);
+            let state = test.repo.worktree_state(&task("task-1"), &test.base()).unwrap();
+            assert!(state.on_task_branch && state.changes.is_empty() && state.head == test.base());
             assert!(test.branches("rescue/*").is_empty());
             nothing_is_left(test);
         },
@@ -110,13 +112,15 @@ fn a_new_worktree() {
 /// Covers: CL-06
 #[test]
 fn a_fresh_worktree_for_another_coder() {
-    at_every_call(
+    at_every_command(
         with_work,
-        |test, repo| repo.ensure(&task("task-1"), &test.base(), Mode::Fresh, &integration()).is_ok(),
+        |test, repo| {
+            repo.prepare_worktree(&task("task-1"), &test.base(), WorktreeMode::Fresh, &integration()).is_ok()
+        },
         |test| {
-            test.ensure("task-1", Mode::Fresh);
-            let facts = test.repo.facts(&task("task-1"), &test.base()).unwrap();
-            assert!(facts.on_task_branch && facts.changes.is_empty() && facts.head == test.base());
+            test.prepare_worktree("task-1", WorktreeMode::Fresh);
+            let state = test.repo.worktree_state(&task("task-1"), &test.base()).unwrap();
+            assert!(state.on_task_branch && state.changes.is_empty() && state.head == test.base());
             work_is_rescued(test);
             nothing_is_left(test);
         },
@@ -126,11 +130,11 @@ fn a_fresh_worktree_for_another_coder() {
 /// Covers: LM-06, CM-07
 #[test]
 fn a_removal() {
-    at_every_call(
+    at_every_command(
         with_work,
-        |_, repo| repo.remove(&task("task-1"), None, &integration()).is_ok(),
+        |_, repo| repo.remove_worktree(&task("task-1"), None, &integration()).is_ok(),
         |test| {
-            test.repo.remove(&task("task-1"), None, &integration()).unwrap();
+            test.repo.remove_worktree(&task("task-1"), None, &integration()).unwrap();
             assert!(!test.root.join(".worktrees/task-1").exists() && test.branches("task/*").is_empty());
             assert_eq!(test.repo.worktrees().unwrap().len(), 1);
             work_is_rescued(test);
@@ -141,9 +145,9 @@ fn a_removal() {
 
 /// Covers: RV-08, RV-10
 #[test]
-fn a_merge_into_a_branch_that_a_person_looks_at() {
+fn a_merge_into_a_branch_that_a_person_has_checked_out() {
     let commit_of = |test: &TestRepo| -> Sha { test.sha("task/task-1") };
-    at_every_call(
+    at_every_command(
         || {
             let test = TestRepo::new();
             let tree = test.worktree("task-1");
@@ -154,20 +158,16 @@ fn a_merge_into_a_branch_that_a_person_looks_at() {
             test
         },
         |test, repo| {
-            let note = liza::git::MergeNote { task: &task("task-1"), title: None, approved_by: None };
-            let prepared = repo.prepare_merge(&integration(), &commit_of(test), &note);
-            let Ok(liza::git::Prepared::Ready(merge)) = prepared else { return false };
-            matches!(repo.move_branch(&integration(), &merge, &task("task-1")), Ok(Moved::Done))
+            let message = MergeMessage { task: &task("task-1"), title: None, approved_by: None };
+            let prepared = repo.prepare_merge(&integration(), &commit_of(test), &message);
+            prepared.is_ok_and(|merge| repo.move_branch(&integration(), &merge, &task("task-1")).is_ok())
         },
         |test| {
-            test.repo.heal_checkouts(&integration()).unwrap();
+            test.repo.repair_checkouts(&integration()).unwrap();
             let commit = commit_of(test);
-            if test.repo.settle(&integration(), &task("task-1"), &commit).unwrap().is_none() {
-                let merge = test.ready("task-1", &commit);
-                assert_eq!(
-                    test.repo.move_branch(&integration(), &merge, &task("task-1")).unwrap(),
-                    Moved::Done
-                );
+            if test.repo.find_merge(&integration(), &task("task-1"), &commit).unwrap().is_none() {
+                let merge = test.pending_merge("task-1", &commit);
+                test.move_branch(&merge, "task-1").unwrap();
             }
             let merges = test.git(&["rev-list", "--count", "--merges", "integration"]);
             assert_eq!(merges, "1", "once, and only once");

@@ -1,13 +1,13 @@
-//! The git layer against real repositories: each test makes its own, with its own home and no ambient settings.
+//! The git layer against real repositories: each test creates its own, with its own home and no inherited settings.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
+mod command;
 mod crash;
-mod hard;
-mod heal;
 mod integration_test;
 mod merge;
+mod repair;
 mod repo;
 mod rescue;
-mod run;
 mod support;
+mod unusual_repositories;
 mod worktree;

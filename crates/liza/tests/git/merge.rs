@@ -1,10 +1,10 @@
-//! Merging without a checkout, and what a person's checkout sees of it.
+//! Merging without a checkout, and its effect on existing checkouts.
 
 use std::fs;
 use std::path::PathBuf;
 
-use liza::git::{GitError, MergeNote, Moved, Prepared, Trial};
-use liza_core::model::Sha;
+use liza::git::{GitError, MergeError, MergeMessage, MergePreview};
+use liza_core::ids::Sha;
 
 use crate::support::{TestRepo, integration, read, script, task, write};
 
@@ -14,26 +14,26 @@ fn work(test: &TestRepo, file: &str, text: &str) -> Sha {
     test.commit(&tree, file, text)
 }
 
-fn move_it(test: &TestRepo, commit: &Sha) -> Moved {
-    let merge = test.ready("task-1", commit);
-    test.repo.move_branch(&integration(), &merge, &task("task-1")).unwrap()
+fn merge_commit(test: &TestRepo, commit: &Sha) -> Result<(), MergeError> {
+    let merge = test.pending_merge("task-1", commit);
+    test.move_branch(&merge, "task-1")
 }
 
 /// Covers: RV-04, RV-05
 #[test]
-fn a_trial_says_how_a_merge_would_go_and_changes_nothing() {
+fn a_preview_says_how_a_merge_would_go_and_changes_nothing() {
     let test = TestRepo::new();
     let base = test.base();
     let commit = work(&test, "ä b/c", "theirs\n");
-    assert_eq!(test.repo.trial_merge(&base, &commit).unwrap(), Trial::FastForward);
-    assert_eq!(test.repo.trial_merge(&commit, &base).unwrap(), Trial::AlreadyMerged);
+    assert_eq!(test.repo.preview_merge(&base, &commit).unwrap(), MergePreview::FastForward);
+    assert_eq!(test.repo.preview_merge(&commit, &base).unwrap(), MergePreview::AlreadyMerged);
     let clean = test.advance("d", "ours\n");
-    assert!(matches!(test.repo.trial_merge(&clean, &commit).unwrap(), Trial::Clean { .. }));
+    assert!(matches!(test.repo.preview_merge(&clean, &commit).unwrap(), MergePreview::Clean { .. }));
     let conflict = test.advance("ä b/c", "ours\n");
     let files = vec![PathBuf::from("ä b/c")];
-    assert_eq!(test.repo.trial_merge(&conflict, &commit).unwrap(), Trial::Conflict { files });
+    assert_eq!(test.repo.preview_merge(&conflict, &commit).unwrap(), MergePreview::Conflict { files });
     let unrelated = test.git(&["commit-tree", "-m", "x", "HEAD^{tree}"]).parse().unwrap();
-    assert_eq!(test.repo.trial_merge(&conflict, &unrelated).unwrap(), Trial::Unrelated);
+    assert_eq!(test.repo.preview_merge(&conflict, &unrelated).unwrap(), MergePreview::Unrelated);
     assert_eq!(test.base(), conflict);
 }
 
@@ -44,8 +44,8 @@ fn a_fast_forward_moves_the_branch_to_exactly_that_commit() {
     let commit = work(&test, "c", "work\n");
     test.commit(&test.root.join(".worktrees/task-1"), "late", "not approved\n");
     let short = commit.as_str()[..8].parse().unwrap();
-    assert_eq!(test.ready("task-1", &short).new, commit);
-    assert_eq!(move_it(&test, &commit), Moved::Done);
+    assert_eq!(test.pending_merge("task-1", &short).new, commit);
+    merge_commit(&test, &commit).unwrap();
     assert_eq!(test.base(), commit);
 }
 
@@ -55,9 +55,9 @@ fn a_merge_commit_names_task_commit_and_reviewer() {
     let test = TestRepo::new();
     let commit = work(&test, "c", "work\n");
     let head = test.advance("d", "ours\n");
-    let merge = test.ready("task-1", &commit);
+    let merge = test.pending_merge("task-1", &commit);
     assert_eq!(test.base(), head, "not visible yet");
-    assert_eq!(test.repo.move_branch(&integration(), &merge, &task("task-1")).unwrap(), Moved::Done);
+    test.move_branch(&merge, "task-1").unwrap();
     assert_eq!(test.base(), merge.new);
     assert_eq!(test.git(&["log", "-1", "--format=%P", "integration"]), format!("{head} {commit}"));
     assert_eq!(
@@ -76,66 +76,67 @@ fn a_merge_commit_names_task_commit_and_reviewer() {
 
 /// Covers: RV-05
 #[test]
-fn a_conflict_names_the_files_and_leaves_the_branch() {
+fn a_conflict_names_the_files_and_does_not_move_the_branch() {
     let test = TestRepo::new();
     let commit = work(&test, "a", "theirs\n");
     let head = test.advance("a", "ours\n");
-    let files = vec![PathBuf::from("a")];
-    assert_eq!(test.prepare("task-1", &commit), Prepared::Conflict { head: head.clone(), files });
+    let error = test.prepare_merge("task-1", &commit).unwrap_err();
+    assert!(matches!(&error, MergeError::Conflict { files } if files == &[PathBuf::from("a")]), "{error}");
     assert_eq!(test.base(), head);
     assert!(test.root.join(".worktrees/task-1").exists());
 }
 
 /// Covers: RV-08
 #[test]
-fn a_branch_that_moved_meanwhile_is_not_overwritten() {
+fn a_branch_that_moved_in_the_meantime_is_not_overwritten() {
     let test = TestRepo::new();
     let commit = work(&test, "c", "work\n");
-    let merge = test.ready("task-1", &commit);
+    let merge = test.pending_merge("task-1", &commit);
     let other = test.advance("d", "ours\n");
-    assert_eq!(test.repo.move_branch(&integration(), &merge, &task("task-1")).unwrap(), Moved::Overtaken);
+    assert!(matches!(test.move_branch(&merge, "task-1"), Err(MergeError::BranchMoved)));
     assert_eq!(test.base(), other);
-    assert_eq!(move_it(&test, &commit), Moved::Done);
-    assert!(test.repo.is_merged(&commit, &integration()).unwrap());
-    assert!(test.repo.is_merged(&other, &integration()).unwrap());
+    merge_commit(&test, &commit).unwrap();
+    assert!(test.repo.is_ancestor(&commit, &test.base()).unwrap());
+    assert!(test.repo.is_ancestor(&other, &test.base()).unwrap());
 }
 
 /// Covers: RV-08
 #[test]
-fn what_is_merged_stays_merged_and_git_knows_how() {
+fn a_merged_commit_stays_merged_and_its_merge_commit_is_found() {
     let test = TestRepo::new();
-    let settle = |commit: &Sha| test.repo.settle(&integration(), &task("task-1"), commit).unwrap();
+    let find_merge = |commit: &Sha| test.repo.find_merge(&integration(), &task("task-1"), commit).unwrap();
     let first = work(&test, "c", "one\n");
-    assert_eq!(settle(&first), None);
-    assert_eq!(move_it(&test, &first), Moved::Done);
-    assert_eq!(settle(&first), Some(first.clone()), "a fast-forward is its own merge commit");
+    assert_eq!(find_merge(&first), None);
+    merge_commit(&test, &first).unwrap();
+    assert_eq!(find_merge(&first), Some(first.clone()), "a fast-forward is its own merge commit");
     let second = work(&test, "c", "two\n");
     test.advance("d", "ours\n");
-    let merge = test.ready("task-1", &second);
-    assert_eq!(test.repo.move_branch(&integration(), &merge, &task("task-1")).unwrap(), Moved::Done);
+    let merge = test.pending_merge("task-1", &second);
+    test.move_branch(&merge, "task-1").unwrap();
     test.advance("e", "later\n");
-    assert_eq!(settle(&second), Some(merge.new.clone()));
-    assert_eq!(test.prepare("task-1", &second), Prepared::AlreadyMerged { merge_commit: merge.new });
-    assert_eq!(test.repo.settle(&"none".parse().unwrap(), &task("task-1"), &second).unwrap(), None);
+    assert_eq!(find_merge(&second), Some(merge.new.clone()));
+    let again = test.prepare_merge("task-1", &second);
+    assert!(matches!(&again, Err(MergeError::AlreadyMerged { merge_commit }) if *merge_commit == merge.new));
+    assert_eq!(test.repo.find_merge(&"none".parse().unwrap(), &task("task-1"), &second).unwrap(), None);
 }
 
 /// Covers: RV-04
 #[test]
-fn a_checkout_of_another_branch_sees_nothing() {
+fn a_checkout_of_another_branch_does_not_change() {
     let test = TestRepo::new();
     write(&test.root.join("a"), "a person's\n");
     test.git(&["add", "a"]);
     write(&test.root.join("c"), "a person's\n");
     let before = test.git(&["status", "--porcelain=v2", "--branch"]);
     let commit = work(&test, "c", "work\n");
-    assert_eq!(move_it(&test, &commit), Moved::Done);
+    merge_commit(&test, &commit).unwrap();
     assert_eq!(test.git(&["status", "--porcelain=v2", "--branch"]), before);
     assert_eq!(read(&test.root.join("c")), "a person's\n");
 }
 
 /// Covers: RV-04
 #[test]
-fn a_checkout_of_the_branch_follows_and_keeps_its_dirt() {
+fn a_checkout_of_the_branch_is_updated_and_keeps_uncommitted_changes() {
     let test = TestRepo::new();
     test.git(&["checkout", "-q", "integration"]);
     let commit = work(&test, "c", "work\n");
@@ -144,7 +145,7 @@ fn a_checkout_of_the_branch_follows_and_keeps_its_dirt() {
     test.git(&["add", "b"]);
     write(&test.root.join("untracked"), "x");
     let before = test.git(&["status", "--porcelain"]);
-    assert_eq!(move_it(&test, &commit), Moved::Done);
+    merge_commit(&test, &commit).unwrap();
     assert_eq!(test.sha("HEAD"), commit);
     assert_eq!(read(&test.root.join("c")), "work\n");
     assert_eq!(test.git(&["status", "--porcelain"]), before);
@@ -152,7 +153,7 @@ fn a_checkout_of_the_branch_follows_and_keeps_its_dirt() {
 
 /// Covers: RV-04
 #[test]
-fn a_checkout_that_cannot_follow_keeps_the_branch_where_it_is() {
+fn the_branch_does_not_move_if_a_checkout_cannot_be_updated() {
     let dirty: [fn(&TestRepo); 4] = [
         |test| write(&test.root.join("a"), "a person's\n"),
         |test| {
@@ -162,16 +163,18 @@ fn a_checkout_that_cannot_follow_keeps_the_branch_where_it_is() {
         |test| write(&test.root.join("new"), "a person's\n"),
         |test| fs::write(test.root.join(".git/index.lock"), "").unwrap(),
     ];
-    for dirt in dirty {
+    for make_dirty in dirty {
         let test = TestRepo::new();
         test.git(&["checkout", "-q", "integration"]);
         let base = test.base();
         let tree = test.worktree("task-1");
         write(&tree.join("new"), "theirs\n");
         let commit = test.commit(&tree, "a", "theirs\n");
-        dirt(&test);
+        make_dirty(&test);
         let before = test.git(&["status", "--porcelain=v2", "--branch"]);
-        let Moved::CheckoutRefused { path, message } = move_it(&test, &commit) else { panic!("it moved") };
+        let Err(MergeError::CheckoutRefused { path, message }) = merge_commit(&test, &commit) else {
+            panic!("it moved")
+        };
         assert_eq!(path, test.root);
         assert!(!message.is_empty());
         assert_eq!(test.base(), base);
@@ -183,15 +186,15 @@ fn a_checkout_that_cannot_follow_keeps_the_branch_where_it_is() {
 
 /// Covers: RV-04
 #[test]
-fn a_checkout_that_changes_its_mind_takes_the_move_back() {
+fn a_checkout_that_changes_during_the_move_undoes_it() {
     let test = TestRepo::new();
     test.git(&["checkout", "-q", "integration"]);
     let (base, commit) = (test.base(), work(&test, "a", "theirs\n"));
-    // The hook stands for a person who saves the file just when the branch moves.
+    // The hook simulates a person who saves the file at the moment when the branch moves.
     let save = format!("[ \"$1\" = committed ] || exit 0\nprintf mine >'{}'", test.root.join("a").display());
     script(&test.root.join(".git/hooks/reference-transaction"), &save);
-    let moved = move_it(&test, &commit);
-    assert!(matches!(moved, Moved::CheckoutRefused { .. }), "{moved:?}");
+    let moved = merge_commit(&test, &commit);
+    assert!(matches!(moved, Err(MergeError::CheckoutRefused { .. })), "{moved:?}");
     assert_eq!(test.base(), base);
     assert_eq!(read(&test.root.join("a")), "mine");
     assert_eq!(test.git(&["status", "--porcelain"]), "M a");
@@ -199,25 +202,25 @@ fn a_checkout_that_changes_its_mind_takes_the_move_back() {
 
 /// Covers: RV-08
 #[test]
-fn a_checkout_that_a_crash_left_behind_catches_up() {
+fn a_checkout_left_outdated_by_a_crash_is_updated() {
     let test = TestRepo::new();
     test.git(&["checkout", "-q", "integration"]);
     let commit = work(&test, "a", "theirs\n");
-    let heal = || test.repo.heal_checkouts(&integration()).unwrap();
-    assert!(heal().is_empty());
-    let merge = test.ready("task-1", &commit);
+    let repair = || test.repo.repair_checkouts(&integration()).unwrap();
+    assert!(repair().is_empty());
+    let merge = test.pending_merge("task-1", &commit);
     let (new, old) = (merge.new.as_str(), merge.old.as_str());
-    // A person who moves the branch without the checkout may have meant it.
-    test.git(&["update-ref", "-m", "by hand", "refs/heads/integration", new, old]);
-    assert!(heal().is_empty());
-    test.git(&["update-ref", "-m", "by hand", "refs/heads/integration", old, new]);
+    // A person who moves the branch without the checkout may have done so on purpose.
+    test.git(&["update-ref", "-m", "manual", "refs/heads/integration", new, old]);
+    assert!(repair().is_empty());
+    test.git(&["update-ref", "-m", "manual", "refs/heads/integration", old, new]);
     // The crash: the reference has moved, the checkout has not.
     test.git(&["update-ref", "-m", "liza: merge task-1", "refs/heads/integration", new, old]);
     write(&test.root.join("b"), "a person's\n");
-    assert_eq!(heal(), std::slice::from_ref(&test.root));
+    assert_eq!(repair(), std::slice::from_ref(&test.root));
     assert_eq!(test.git(&["status", "--porcelain"]), "M b");
     assert_eq!(read(&test.root.join("a")), "theirs\n");
-    assert!(heal().is_empty());
+    assert!(repair().is_empty());
 }
 
 /// Covers: RV-04
@@ -232,25 +235,25 @@ fn a_merge_commit_is_signed_where_commits_are() {
     script(&signer, &format!("cat >/dev/null; echo '{status}' >&2; printf '%b' '{signature}'"));
     test.git(&["config", "gpg.program", signer.to_str().unwrap()]);
     test.git(&["config", "commit.gpgsign", "true"]);
-    let merge = test.ready("task-1", &commit);
+    let merge = test.pending_merge("task-1", &commit);
     let raw = test.git(&["cat-file", "commit", merge.new.as_str()]);
     assert!(raw.contains("gpgsig -----BEGIN PGP SIGNATURE-----"), "{raw}");
     script(&signer, "echo no key >&2; exit 1");
-    let note = MergeNote { task: &task("task-1"), title: None, approved_by: None };
-    let error = test.repo.prepare_merge(&integration(), &commit, &note).unwrap_err();
-    assert!(matches!(error, GitError::Failed { .. }), "{error}");
+    let message = MergeMessage { task: &task("task-1"), title: None, approved_by: None };
+    let error = test.repo.prepare_merge(&integration(), &commit, &message).unwrap_err();
+    assert!(matches!(error, MergeError::Git(GitError::Failed { .. })), "{error}");
 }
 
 /// Covers: RV-04
 #[test]
-fn nobody_to_commit_as_is_said_clearly() {
+fn a_missing_identity_is_reported_clearly() {
     let test = TestRepo::new();
     let commit = work(&test, "c", "work\n");
     test.advance("d", "ours\n");
     fs::write(test.home.path().join("gitconfig"), "").unwrap();
-    let note = MergeNote { task: &task("task-1"), title: None, approved_by: None };
-    let error = test.repo.prepare_merge(&integration(), &commit, &note).unwrap_err();
-    assert!(matches!(error, GitError::NoIdentity { .. }), "{error}");
+    let message = MergeMessage { task: &task("task-1"), title: None, approved_by: None };
+    let error = test.repo.prepare_merge(&integration(), &commit, &message).unwrap_err();
+    assert!(matches!(error, MergeError::Git(GitError::NoIdentity { .. })), "{error}");
     assert!(error.to_string().contains("user.email"), "{error}");
 }
 
@@ -261,8 +264,7 @@ fn a_title_cannot_forge_a_trailer() {
     let commit = work(&test, "c", "work\n");
     test.advance("d", "ours\n");
     let title = Some("x\n\nLiza-Task: task-9");
-    let note = MergeNote { task: &task("task-1"), title, approved_by: Some("y\nLiza-Task: task-9") };
-    let prepared = test.repo.prepare_merge(&integration(), &commit, &note).unwrap();
-    let Prepared::Ready(merge) = prepared else { panic!("{prepared:?}") };
+    let message = MergeMessage { task: &task("task-1"), title, approved_by: Some("y\nLiza-Task: task-9") };
+    let merge = test.repo.prepare_merge(&integration(), &commit, &message).unwrap();
     assert!(!test.git(&["log", "-1", "--format=%B", merge.new.as_str()]).contains("task-9"));
 }

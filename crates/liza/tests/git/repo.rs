@@ -1,14 +1,14 @@
-//! What a repository is asked.
+//! Questions about a repository.
 
 use std::fs;
 
-use liza::git::{Branch, Change, GitError, Lock, Repo, Untracked};
+use liza::git::{Branch, FileChange, GitError, Repo, UntrackedFiles, WorktreeLock, WorktreeMode};
 
 use crate::support::{TestRepo, branch, git_in, integration, read, task, write};
 
 /// Covers: CM-06
 #[test]
-fn the_project_is_found_from_everywhere_in_it() {
+fn the_project_is_found_from_every_folder_in_it() {
     let test = TestRepo::at("my próject");
     let tree = test.worktree("task-1");
     for folder in [test.root.join("sub/deep"), tree.join("sub"), test.root.clone(), tree] {
@@ -21,21 +21,22 @@ fn the_project_is_found_from_everywhere_in_it() {
 #[test]
 fn a_linked_worktree_can_be_a_project_of_its_own() {
     let test = TestRepo::new();
-    // Named like one of ours, but not inside a project.
+    // Named like a task's worktree, but not inside a project.
     let linked = test.home.path().canonicalize().unwrap().join(".worktrees/other");
     test.git(&["worktree", "add", "-q", "-b", "side", linked.to_str().unwrap()]);
     let repo = test.open(&linked);
     assert_eq!(repo.root(), linked);
-    let made = repo.ensure(&task("task-1"), &test.base(), liza::git::Mode::Keep, &integration()).unwrap();
-    assert_eq!(made.path, linked.join(".worktrees/task-1"));
-    assert_eq!(test.open(&made.path).root(), linked);
+    let created =
+        repo.prepare_worktree(&task("task-1"), &test.base(), WorktreeMode::Keep, &integration()).unwrap();
+    assert_eq!(created.path, linked.join(".worktrees/task-1"));
+    assert_eq!(test.open(&created.path).root(), linked);
     assert!(repo.exclude(&["/.worktrees/"]).is_ok());
-    assert!(repo.status(&linked, Untracked::Show).unwrap().changes.is_empty());
+    assert!(repo.status(&linked, UntrackedFiles::Show).unwrap().changes.is_empty());
 }
 
 /// Covers: CM-06
 #[test]
-fn what_is_no_project_is_said_clearly() {
+fn a_folder_that_is_no_project_is_reported_clearly() {
     let test = TestRepo::new();
     let home = test.home.path();
     let outside = home.join("outside");
@@ -51,7 +52,7 @@ fn what_is_no_project_is_said_clearly() {
 }
 
 #[test]
-fn head_is_known_on_a_branch_and_detached() {
+fn head_is_read_on_a_branch_and_detached() {
     let test = TestRepo::new();
     assert_eq!(test.repo.head().unwrap().branch.as_deref(), Some("main"));
     test.git(&["checkout", "-q", "--detach"]);
@@ -60,7 +61,7 @@ fn head_is_known_on_a_branch_and_detached() {
 }
 
 #[test]
-fn short_names_become_full_and_wrong_ones_are_refused() {
+fn short_hashes_become_full_and_wrong_ones_are_refused() {
     let test = TestRepo::new();
     let full = test.sha("HEAD");
     let short = full.as_str()[..9].parse().unwrap();
@@ -79,13 +80,13 @@ fn drift_is_the_number_of_commits_since_the_base() {
     let base = test.base();
     test.advance("x", "1");
     let tip = test.advance("x", "2");
-    assert_eq!(test.repo.count(&base, &tip).unwrap(), 2);
+    assert_eq!(test.repo.count_commits(&base, &tip).unwrap(), 2);
     assert!(test.repo.is_ancestor(&base, &tip).unwrap());
     assert!(!test.repo.is_ancestor(&tip, &base).unwrap());
 }
 
 #[test]
-fn a_branch_is_made_once() {
+fn a_branch_is_created_once() {
     let test = TestRepo::new();
     let first = test.base();
     assert!(test.repo.create_branch(&branch("new"), &first).unwrap());
@@ -96,7 +97,7 @@ fn a_branch_is_made_once() {
 }
 
 #[test]
-fn excluded_files_are_listed_once_and_a_last_line_is_not_glued() {
+fn patterns_are_added_once_and_never_to_an_unfinished_line() {
     let test = TestRepo::new();
     let file = test.root.join(".git/info/exclude");
     fs::write(&file, "mine").unwrap();
@@ -109,26 +110,26 @@ fn excluded_files_are_listed_once_and_a_last_line_is_not_glued() {
 
 /// Covers: RV-01
 #[test]
-fn every_kind_of_dirt_is_seen() {
+fn every_kind_of_uncommitted_change_is_seen() {
     let test = TestRepo::new();
     write(&test.root.join("a"), "staged\n");
     test.git(&["add", "a"]);
     write(&test.root.join("b"), "unstaged\n");
     write(&test.root.join("nëw fil€"), "untracked\n");
     write(&test.root.join("x.tmp"), "ignored\n");
-    let tracked = |path: &str, staged, unstaged| Change::Tracked {
+    let tracked = |path: &str, staged, unstaged| FileChange::Tracked {
         path: path.into(),
         staged,
         unstaged,
         submodule: false,
     };
-    let untracked = Change::Untracked { path: "nëw fil€".into() };
-    let ignored = Change::Ignored { path: "x.tmp".into() };
+    let untracked = FileChange::Untracked { path: "nëw fil€".into() };
+    let ignored = FileChange::Ignored { path: "x.tmp".into() };
     let expected = [tracked("a", true, false), tracked("b", false, true), untracked, ignored];
     let changes = |how| test.repo.status(&test.root, how).unwrap().changes;
-    assert_eq!(changes(Untracked::ShowIgnored), expected);
-    assert_eq!(changes(Untracked::Show), expected[..3]);
-    assert_eq!(changes(Untracked::Skip), expected[..2]);
+    assert_eq!(changes(UntrackedFiles::ShowIgnored), expected);
+    assert_eq!(changes(UntrackedFiles::Show), expected[..3]);
+    assert_eq!(changes(UntrackedFiles::Skip), expected[..2]);
 }
 
 #[test]
@@ -141,12 +142,12 @@ fn worktrees_are_listed_with_their_locks() {
     let entries = test.repo.worktrees().unwrap();
     assert_eq!(entries.len(), 3);
     assert_eq!(entries[1].path, tree);
-    assert_eq!(entries[1].lock, Some(Lock::Initializing));
-    assert_eq!(entries[2].lock, Some(Lock::Other("on a stick".into())));
+    assert_eq!(entries[1].lock, Some(WorktreeLock::Initializing));
+    assert_eq!(entries[2].lock, Some(WorktreeLock::Other("on a stick".into())));
     assert_eq!(entries[2].branch.as_deref(), Some("refs/heads/task/task-2"));
-    assert_eq!(test.repo.holders(&Branch::of(&task("task-2"))).unwrap(), std::slice::from_ref(&other));
+    assert_eq!(test.repo.checkouts_of(&Branch::of(&task("task-2"))).unwrap(), std::slice::from_ref(&other));
     test.git(&["worktree", "unlock", other.to_str().unwrap()]);
     fs::remove_dir_all(other).unwrap();
     assert!(test.repo.worktrees().unwrap()[2].prunable.is_some());
-    assert!(test.repo.holders(&Branch::of(&task("task-2"))).unwrap().is_empty());
+    assert!(test.repo.checkouts_of(&Branch::of(&task("task-2"))).unwrap().is_empty());
 }

@@ -1,8 +1,8 @@
-//! Rescue: nothing that a worktree holds is lost, and nothing in it changes.
+//! Rescue: no work in a worktree is lost, and nothing in it changes.
 
 use std::path::Path;
 
-use liza::git::{Mode, Repo, Rescue};
+use liza::git::{Branch, Repo, Rescue, WorktreeMode};
 
 use crate::support::{TestRepo, git_in, integration, script, task, write};
 
@@ -11,7 +11,7 @@ fn rescue(test: &TestRepo) -> Option<Rescue> {
 }
 
 /// The state of a worktree, index and references included, as git shows it.
-fn picture(test: &TestRepo, tree: &Path) -> String {
+fn snapshot(test: &TestRepo, tree: &Path) -> String {
     let commands: [&[&str]; 4] = [
         &["status", "--porcelain=v2", "--branch"],
         &["ls-files", "--stage"],
@@ -35,7 +35,7 @@ fn an_empty_worktree_needs_no_rescue() {
 
 /// Covers: CL-06
 #[test]
-fn every_kind_of_uncommitted_work_is_saved_without_disturbing_it() {
+fn every_kind_of_uncommitted_work_is_saved_and_the_worktree_does_not_change() {
     let test = TestRepo::new();
     let tree = test.worktree("task-1");
     write(&tree.join("a"), "staged\n");
@@ -44,9 +44,9 @@ fn every_kind_of_uncommitted_work_is_saved_without_disturbing_it() {
     std::fs::remove_file(tree.join("b")).unwrap();
     write(&tree.join("sub/nëw fil€"), "untracked\n");
     write(&tree.join("x.tmp"), "ignored\n");
-    let before = picture(&test, &tree);
+    let before = snapshot(&test, &tree);
     let saved = rescue(&test).unwrap();
-    assert_eq!(picture(&test, &tree), before);
+    assert_eq!(snapshot(&test, &tree), before);
     assert!(saved.uncommitted);
     let name = saved.branch.as_str();
     assert_eq!(test.show(name, "a"), "then changed");
@@ -59,7 +59,7 @@ fn every_kind_of_uncommitted_work_is_saved_without_disturbing_it() {
 
 /// Covers: CL-06
 #[test]
-fn the_same_work_is_saved_once_and_more_work_again() {
+fn the_same_work_is_saved_once_and_new_work_again() {
     let test = TestRepo::new();
     let tree = test.worktree("task-1");
     write(&tree.join("a"), "one\n");
@@ -70,7 +70,7 @@ fn the_same_work_is_saved_once_and_more_work_again() {
     let third = rescue(&test).unwrap();
     assert_eq!((third.commit, third.uncommitted), (commit, false));
     assert_eq!(rescue(&test), None, "what is on a rescue branch is kept");
-    // A task whose name begins like another's rescue branches does not count with them.
+    // The rescue branch of a task whose ID starts like this one's is not counted.
     test.git(&["branch", "rescue/task-1-7-1", "rescue/task-1-1"]);
     write(&tree.join("a"), "four\n");
     assert_eq!(rescue(&test).unwrap().branch.as_str(), "rescue/task-1-4");
@@ -85,9 +85,9 @@ fn a_merge_with_conflicts_is_saved_with_both_sides() {
     let other = test.commit(&test.root, "a", "ours\n");
     assert!(!git_in(test.home.path(), &tree, &["merge", "main"]).0);
     write(&tree.join("new"), "untracked\n");
-    let before = picture(&test, &tree);
+    let before = snapshot(&test, &tree);
     let saved = rescue(&test).unwrap();
-    assert_eq!(picture(&test, &tree), before);
+    assert_eq!(snapshot(&test, &tree), before);
     let name = saved.branch.as_str();
     assert!(test.show(name, "a").contains("<<<<<<<"));
     assert_eq!(test.show(name, "new"), "untracked");
@@ -96,19 +96,19 @@ fn a_merge_with_conflicts_is_saved_with_both_sides() {
 
 /// Covers: CL-06
 #[test]
-fn a_rebase_that_stopped_is_saved_with_what_it_was_rebasing() {
+fn a_stopped_rebase_is_saved_with_the_rebased_commits() {
     let test = TestRepo::new();
     let tree = test.worktree("task-1");
     test.commit(&tree, "c", "one\n");
     let tip = test.commit(&tree, "a", "theirs\n");
     test.advance("a", "ours\n");
     assert!(!git_in(test.home.path(), &tree, &["rebase", "integration"]).0);
-    let before = picture(&test, &tree);
+    let before = snapshot(&test, &tree);
     let saved = rescue(&test).unwrap();
-    assert_eq!(picture(&test, &tree), before);
+    assert_eq!(snapshot(&test, &tree), before);
     let parents = test.git(&["log", "-1", "--format=%P", saved.branch.as_str()]);
     assert!(parents.contains(tip.as_str()), "{parents}");
-    let fresh = test.ensure("task-1", Mode::Fresh);
+    let fresh = test.prepare_worktree("task-1", WorktreeMode::Fresh);
     assert_eq!(fresh.rescued.unwrap().branch, saved.branch);
 }
 
@@ -120,7 +120,7 @@ fn commits_on_a_detached_head_and_on_the_branch_are_both_saved() {
     let on_branch = test.commit(&tree, "c", "branch\n");
     test.git_at(&tree, &["checkout", "-q", "--detach", "HEAD^"]);
     let detached = test.commit(&tree, "d", "detached\n");
-    let saved = test.repo.remove(&task("task-1"), None, &integration()).unwrap().rescued.unwrap();
+    let saved = test.repo.remove_worktree(&task("task-1"), None, &integration()).unwrap().rescued.unwrap();
     let parents = test.git(&["log", "-1", "--format=%P", saved.branch.as_str()]);
     assert_eq!(parents, format!("{detached} {on_branch}"));
     assert_eq!(test.show(saved.branch.as_str(), "d"), "detached");
@@ -128,7 +128,7 @@ fn commits_on_a_detached_head_and_on_the_branch_are_both_saved() {
 
 /// Covers: CL-06
 #[test]
-fn work_is_saved_though_nobody_said_who_commits() {
+fn work_is_saved_without_a_git_identity() {
     let test = TestRepo::new();
     let tree = test.worktree("task-1");
     std::fs::write(
@@ -146,13 +146,13 @@ fn work_is_saved_though_nobody_said_who_commits() {
 fn a_damaged_index_does_not_prevent_saving_files() {
     let test = TestRepo::new();
     let tree = test.worktree("task-1");
-    // Fit for git to look at, unfit to be written as a tree: a conflict that nobody began.
+    // Readable, but it cannot be written as a tree: a conflict without a merge.
     let blob = test.git(&["rev-parse", "HEAD:a"]);
     let entries = format!("100644 {blob} 1\ta\n100644 {blob} 2\ta\n");
-    let call = test.program().call("making a conflict", &tree).args(["update-index", "--index-info"]);
-    call.stdin(entries).ok().unwrap();
-    write(&tree.join("a"), "resolved by hand\n");
-    assert_eq!(test.show(rescue(&test).unwrap().branch.as_str(), "a"), "resolved by hand");
+    let command = test.program().command("making a conflict", &tree).args(["update-index", "--index-info"]);
+    command.stdin(entries).read().unwrap();
+    write(&tree.join("a"), "resolved\n");
+    assert_eq!(test.show(rescue(&test).unwrap().branch.as_str(), "a"), "resolved");
 }
 
 /// Covers: CL-06
@@ -166,8 +166,8 @@ fn repositories_inside_a_worktree_are_saved_too() {
     git_in(test.home.path(), &tree, &["init", "-q", "empty"]);
     write(&tree.join("empty/y"), "not even committed\n");
     assert_eq!(rescue(&test), rescue(&test), "once");
-    let saved = test.repo.remove(&task("task-1"), None, &integration()).unwrap().rescued.unwrap();
-    let names: Vec<&str> = saved.nested.iter().map(liza::git::Branch::as_str).collect();
+    let saved = test.repo.remove_worktree(&task("task-1"), None, &integration()).unwrap().rescued.unwrap();
+    let names: Vec<&str> = saved.nested.iter().map(Branch::as_str).collect();
     assert_eq!(names, ["rescue/task-1-in-cloned-1", "rescue/task-1-in-empty-1"]);
     assert_eq!(test.sha("rescue/task-1-in-cloned-1"), commit);
     assert_eq!(test.show("rescue/task-1-in-empty-1", "y"), "not even committed");
@@ -175,11 +175,11 @@ fn repositories_inside_a_worktree_are_saved_too() {
 
 /// Covers: CL-06
 #[test]
-fn a_number_that_somebody_else_takes_meanwhile_is_left_to_them() {
+fn a_number_that_another_process_takes_is_skipped() {
     let test = TestRepo::new();
     let tree = test.worktree("task-1");
     write(&tree.join("a"), "half done\n");
-    let program = test.home.path().join("git-beside-another");
+    let program = test.home.path().join("git-with-a-rival");
     let other = "git update-ref refs/heads/rescue/task-1-1 integration";
     script(&program, &format!("case \"$*\" in *'liza: rescue'*) {other};; esac\nexec git \"$@\""));
     let repo = Repo::open(&test.program().with_program(program), &test.root).unwrap();

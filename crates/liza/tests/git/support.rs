@@ -1,4 +1,4 @@
-//! `TestRepo`: a repository in a temporary folder, with a fixed identity and clock and nothing inherited.
+//! `TestRepo`: a repository in a temporary folder, with a fixed identity and clock and no inherited settings.
 
 use std::ffi::OsString;
 use std::fs;
@@ -6,8 +6,8 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use liza::git::{Branch, Ensured, Git, Merge, MergeNote, Mode, Prepared, Repo};
-use liza_core::model::{Sha, TaskId};
+use liza::git::{Branch, Git, MergeError, MergeMessage, PendingMerge, PreparedWorktree, Repo, WorktreeMode};
+use liza_core::ids::{Sha, TaskId};
 
 pub(crate) struct TestRepo {
     pub(crate) home: tempfile::TempDir,
@@ -52,7 +52,7 @@ pub(crate) fn script(path: &Path, text: &str) {
     fs::set_permissions(path, fs::Permissions::from_mode(0o755)).unwrap();
 }
 
-/// Runs git as a person would and gives what it printed.
+/// Runs git as a person would; returns whether it succeeded and what it printed.
 pub(crate) fn git_in(home: &Path, folder: &Path, arguments: &[&str]) -> (bool, String) {
     let output = Command::new("git")
         .args(arguments)
@@ -69,7 +69,7 @@ pub(crate) fn git_in(home: &Path, folder: &Path, arguments: &[&str]) -> (bool, S
 }
 
 impl TestRepo {
-    /// A repository with files `a` and `b`, on `main`, with the integration branch beside it.
+    /// A repository with files `a` and `b`, branch `main` checked out, and an integration branch.
     pub(crate) fn new() -> Self {
         Self::at("project")
     }
@@ -94,7 +94,7 @@ impl TestRepo {
         Self { home, root, repo }
     }
 
-    /// Opens the repository anew, from any folder.
+    /// Opens the repository again, from any folder.
     pub(crate) fn open(&self, from: &Path) -> Repo {
         Repo::open(&self.program(), from).unwrap()
     }
@@ -118,7 +118,7 @@ impl TestRepo {
         self.git(&["rev-parse", revision]).parse().unwrap()
     }
 
-    /// Commits one file in a folder and gives the commit.
+    /// Commits one file in a folder; returns the commit.
     pub(crate) fn commit(&self, folder: &Path, file: &str, text: &str) -> Sha {
         write(&folder.join(file), text);
         self.git_at(folder, &["add", "-A"]);
@@ -141,28 +141,31 @@ impl TestRepo {
         self.sha("integration")
     }
 
-    pub(crate) fn ensure(&self, name: &str, mode: Mode) -> Ensured {
-        self.repo.ensure(&task(name), &self.base(), mode, &integration()).unwrap()
+    pub(crate) fn prepare_worktree(&self, name: &str, mode: WorktreeMode) -> PreparedWorktree {
+        self.repo.prepare_worktree(&task(name), &self.base(), mode, &integration()).unwrap()
     }
 
     /// A new worktree's folder.
     pub(crate) fn worktree(&self, name: &str) -> PathBuf {
-        self.ensure(name, Mode::Keep).path
+        self.prepare_worktree(name, WorktreeMode::Keep).path
     }
 
-    pub(crate) fn prepare(&self, name: &str, commit: &Sha) -> Prepared {
-        let task = task(name);
-        let note = MergeNote { task: &task, title: Some("Add retry"), approved_by: Some("code-reviewer-1") };
-        self.repo.prepare_merge(&integration(), commit, &note).unwrap()
+    pub(crate) fn prepare_merge(&self, name: &str, commit: &Sha) -> Result<PendingMerge, MergeError> {
+        let (task, title) = (task(name), Some("Add retry"));
+        let message = MergeMessage { task: &task, title, approved_by: Some("code-reviewer-1") };
+        self.repo.prepare_merge(&integration(), commit, &message)
     }
 
-    pub(crate) fn ready(&self, name: &str, commit: &Sha) -> Merge {
-        let prepared = self.prepare(name, commit);
-        let Prepared::Ready(merge) = prepared else { panic!("{prepared:?}") };
-        merge
+    /// A merge that must be possible.
+    pub(crate) fn pending_merge(&self, name: &str, commit: &Sha) -> PendingMerge {
+        self.prepare_merge(name, commit).unwrap()
     }
 
-    /// What a file holds in a revision.
+    pub(crate) fn move_branch(&self, merge: &PendingMerge, name: &str) -> Result<(), MergeError> {
+        self.repo.move_branch(&integration(), merge, &task(name))
+    }
+
+    /// The content of a file in a revision.
     pub(crate) fn show(&self, revision: &str, file: &str) -> String {
         self.git(&["show", &format!("{revision}:{file}")])
     }
@@ -172,7 +175,7 @@ impl TestRepo {
         text.lines().map(str::to_owned).collect()
     }
 
-    /// Everything that git knows of worktrees, to compare before and after.
+    /// Git's list of worktrees, to compare before and after.
     pub(crate) fn worktree_list(&self) -> String {
         self.git(&["worktree", "list", "--porcelain"])
     }

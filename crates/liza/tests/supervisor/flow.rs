@@ -152,7 +152,7 @@ fn a_team_shares_one_loop_and_one_heartbeat_and_no_task_is_done_twice() {
     let project = Project::open(&bench.project.root).unwrap();
     let config = bench.state().board.config().unwrap().clone();
     let with_variables = |mut provider: Provider| {
-        provider.template.environment.extend(bench.variables());
+        provider.add_environment(bench.variables());
         provider
     };
     let post = |role: Role, name: &str| Post {
@@ -189,7 +189,7 @@ fn a_team_whose_time_is_up_ends_in_order() {
     let project = Project::open(&bench.project.root).unwrap();
     let config = bench.state().board.config().unwrap().clone();
     let mut provider = Provider::choose(&config, Role::Coder, Some("c")).unwrap();
-    provider.template.environment.extend(bench.variables());
+    provider.add_environment(bench.variables());
     let post = Post { role: Role::Coder, agent: None, provider, task: None, once: false, interactive: false };
     let limit = Some(Duration::from_millis(500));
     let options = Options { limit, ..Options::alone(env!("CARGO_BIN_EXE_liza").into()) };

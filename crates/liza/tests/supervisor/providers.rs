@@ -1,4 +1,4 @@
-//! Agent programs: which, how they are called, what is said when they are not there.
+//! Agent programs: which one runs, how it is called, and the error when it is missing.
 
 use std::path::Path;
 
@@ -26,22 +26,22 @@ fn explain_shows_the_command_line_and_a_missing_program_is_exit_5_with_a_hint() 
     empty.args(["agent", "coder", "--cli", "codex", "--json"]).env("PATH", "/nonexistent");
     let missing = bench.project.run(&mut empty).refused(5, "program_missing");
     assert!(missing["hint"].as_str().unwrap().contains("npm install"), "{missing}");
-    bench.project.liza(&["agent", "coder", "--cli", "nobody", "--json"]).refused(1, "unknown_provider");
+    bench.project.liza(&["agent", "coder", "--cli", "unknown", "--json"]).refused(1, "unknown_provider");
     for name in ["claude", "codex", "gemini", "mistral", "opencode", "goose", "rehearsal"] {
         let shown = bench.project.liza(&["agent", "coder", "t1", "--cli", name, "--explain"]).stdout;
         assert!(shown.contains(&format!("provider   {name}")), "{name}: {shown}");
     }
     let planner = bench.project.liza(&["agent", "planner", "--cli", "claude", "--explain"]).stdout;
     assert!(planner.contains("--disallowedTools") && planner.contains(".git"), "{planner}");
-    // A sandbox that lets nobody write where git keeps the worktree's index lets nobody commit.
+    // Without write access to the worktree's index, an agent in a sandbox cannot commit.
     let codex = bench.project.liza(&["agent", "coder", "t1", "--cli", "codex", "--explain"]).stdout;
     assert!(codex.contains(".git/worktrees/t1\""), "{codex}");
-    assert!(bench.state().board.agents().unwrap().is_empty(), "explaining registers nobody");
+    assert!(bench.state().board.agents().unwrap().is_empty(), "--explain registers no agent");
 }
 
 /// Covers: AG-13
 #[test]
-fn a_prompt_of_any_size_goes_in() {
+fn a_prompt_of_any_size_reaches_the_program() {
     let bench = Bench::new("", &[("c", &format!("wc -c < \"$HOME/last-prompt\"\n{CODER}"))]);
     bench.project.add_task("t1");
     for _ in 0..3 {
@@ -56,7 +56,7 @@ fn a_prompt_of_any_size_goes_in() {
 
 /// Covers: AG-13
 #[test]
-fn a_program_that_believes_its_variables_works_in_the_worktree_too() {
+fn a_program_that_reads_pwd_works_in_the_worktree_too() {
     let bench = Bench::new("providers: {own: {program: env, args: ['GIT_FOLDER={worktree_git}']}}", &[]);
     bench.project.add_task("t1");
     let root = &bench.project.root;
@@ -64,15 +64,15 @@ fn a_program_that_believes_its_variables_works_in_the_worktree_too() {
     coder.args(["agent", "coder", "--cli", "own", "--once"]).env("PWD", root).env("OLDPWD", root);
     bench.project.run(&mut coder).ok();
     let outputs = bench.outputs();
-    let says = |name: &str| outputs.lines().find_map(|line| line.strip_prefix(name)).map(Path::new);
-    assert_eq!(says("PWD="), Some(bench.tree("t1").as_path()), "{outputs}");
-    assert_eq!(says("OLDPWD="), None, "{outputs}");
-    assert_eq!(says("GIT_FOLDER="), Some(root.join(".git/worktrees/t1").as_path()), "{outputs}");
+    let value = |name: &str| outputs.lines().find_map(|line| line.strip_prefix(name)).map(Path::new);
+    assert_eq!(value("PWD="), Some(bench.tree("t1").as_path()), "{outputs}");
+    assert_eq!(value("OLDPWD="), None, "{outputs}");
+    assert_eq!(value("GIT_FOLDER="), Some(root.join(".git/worktrees/t1").as_path()), "{outputs}");
 }
 
 /// Covers: AG-13
 #[test]
-fn a_program_that_hides_the_users_git_configuration_commits_in_the_users_name() {
+fn a_program_that_hides_the_git_configuration_commits_as_the_user() {
     let hides = "export GIT_CONFIG_GLOBAL=/dev/null GIT_CONFIG_NOSYSTEM=1";
     let bench = Bench::new("", &[("c", &format!("{hides}\n{CODER}"))]);
     bench.project.add_task("t1");

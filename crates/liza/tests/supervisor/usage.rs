@@ -1,4 +1,4 @@
-//! What sessions use: read from their output, added up, shown, and told when it is too much.
+//! The usage of sessions: read from their output, added up, shown, and reported when the context is almost full.
 
 use std::fs;
 
@@ -26,7 +26,7 @@ fn task_of(status: &Value) -> Value {
 
 /// Covers: AG-14
 #[test]
-fn what_its_sessions_say_they_used_adds_up_for_agent_and_task() {
+fn reported_usage_adds_up_for_agent_and_task() {
     let bench = bench(
         "coder:
   - when: {session: 1}
@@ -49,7 +49,7 @@ fn what_its_sessions_say_they_used_adds_up_for_agent_and_task() {
     let (agent, task) = (agent_of(&status), task_of(&status));
     let all = serde_json::json!({"input": 12_500, "output": 117, "cached": 400, "cost_usd": 0.75});
     assert_eq!((&agent["usage"], &task["usage"]), (&all, &all), "{agent:#} {task:#}");
-    assert_eq!(agent["context_percent"], 12, "the last that was measured");
+    assert_eq!(agent["context_percent"], 12, "the last reported value");
     let text = bench.project.liza(&["status"]).ok().to_owned();
     assert!(text.contains("context 12 % · 12k tokens, $0.75"), "{text}");
     assert_eq!(text.matches("12k tokens, $0.75").count(), 2, "agent and task: {text}");
@@ -57,12 +57,12 @@ fn what_its_sessions_say_they_used_adds_up_for_agent_and_task() {
     assert!(shown.contains("12k tokens in, 400 from the cache, 117 out, $0.75"), "{shown}");
     coder.stop();
     let task = task_of(&bench.project.liza(&["status", "--json"]).result());
-    assert_eq!(task["usage"], all, "what the task used stays when the agent has gone");
+    assert_eq!(task["usage"], all, "the usage of the task stays when the agent is gone");
 }
 
 /// Covers: AG-14, AG-15
 #[test]
-fn a_rehearsal_tells_what_it_really_read_and_wrote() {
+fn a_rehearsal_reports_what_it_really_read_and_wrote() {
     let bench = bench("coder: []\n");
     let mut coder = bench.agent(&["coder", "--cli", "rehearsal", "--once"]);
     assert_eq!(coder.ends(), 0, "{}", coder.said());
@@ -74,7 +74,7 @@ fn a_rehearsal_tells_what_it_really_read_and_wrote() {
 
 /// Covers: AG-14
 #[test]
-fn at_ninety_percent_the_human_is_shown_it_and_the_agent_is_told() {
+fn at_ninety_percent_the_human_and_the_agent_are_notified() {
     let bench = bench(
         "coder:
   - when: {session: 1}
@@ -89,7 +89,7 @@ fn at_ninety_percent_the_human_is_shown_it_and_the_agent_is_told() {
     );
     let mut coder = bench.agent(&["coder", "--cli", "rehearsal"]);
     coder.until_said("93 % of its context is used: it should hand over");
-    let alert = until("the alarm stands", || {
+    let alert = until("the alert is raised", || {
         let status = bench.project.liza(&["status", "--json"]).result();
         status["alerts"].as_array().unwrap().iter().find(|alert| alert["kind"] == "CONTEXT FULL").cloned()
     });
@@ -112,7 +112,7 @@ fn at_ninety_percent_the_human_is_shown_it_and_the_agent_is_told() {
 
 /// Covers: AG-14, AG-10
 #[test]
-fn nonsense_and_floods_in_the_output_do_nothing_bad() {
+fn invalid_events_and_floods_in_the_output_do_no_harm() {
     let bench = bench(
         r#"coder:
   - do:
@@ -131,7 +131,7 @@ fn nonsense_and_floods_in_the_output_do_nothing_bad() {
     assert_eq!(coder.ends(), 0, "{}", coder.said());
     assert!(coder.said().contains("floods its output"), "{}", coder.said());
     let usage = bench.task("t1").usage.unwrap();
-    assert_eq!((usage.input, usage.output, usage.cost_usd), (0, 7, 0.0), "also what comes after the flood");
+    assert_eq!((usage.input, usage.output, usage.cost_usd), (0, 7, 0.0), "events after the flood count too");
     assert!(!bench.project.state().contains("very-secret") && !bench.outputs().contains("very-secret"));
     bench.is_sound();
 }

@@ -61,7 +61,7 @@ fn a_pattern_stops_everybody_and_is_reported_with_its_evidence() {
         "| core | UNCLAIMED | specs/vision.md |",
         "liza resolve \"",
         "## For you",
-        "reset \\| by &lt;peer\\> \\`x\\`",
+        "reset \\| by \\<peer\\> \\`x\\`",
     ] {
         assert!(report.contains(part), "{part:?} in\n{report}");
     }

@@ -259,7 +259,7 @@ fn a_claim_never_touches_what_it_did_not_make() {
     fs::create_dir_all(tree(&project, "one").join(".git")).unwrap();
     fs::write(tree(&project, "one").join("theirs"), "keep\n").unwrap();
     let error = claim(&project, "one", "coder-1").refused(3, "git");
-    assert!(error["message"].as_str().unwrap().contains("not a worktree of ours"), "{error}");
+    assert!(error["message"].as_str().unwrap().contains("not a worktree that Liza created"), "{error}");
     assert_eq!(fs::read_to_string(tree(&project, "one").join("theirs")).unwrap(), "keep\n");
     assert_eq!(record(&project, "one").reservation, None);
 }

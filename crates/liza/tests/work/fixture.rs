@@ -5,7 +5,7 @@ use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
-use liza::git::{Git, MergeNote, Moved, Prepared, Repo};
+use liza::git::{Git, MergeMessage, Repo};
 use liza::project::{Project, now};
 use liza_core::model::{Actor, AgentId, Seconds, State, StopFiles, TaskRecord};
 use liza_core::protocol::{Command, Heartbeat, Request};
@@ -158,10 +158,9 @@ pub(crate) fn land_only(project: &TestProject, task: &str, commit: &str) -> Stri
         variables.get_envs().filter_map(|(name, value)| Some((name.to_owned(), value?.to_owned())));
     let repo = Repo::open(&Git::with_environment(variables), &project.root).unwrap();
     let (task, branch) = (task.parse().unwrap(), "integration".parse().unwrap());
-    let note = MergeNote { task: &task, title: None, approved_by: None };
-    let prepared = repo.prepare_merge(&branch, &commit.parse().unwrap(), &note).unwrap();
-    let Prepared::Ready(merge) = prepared else { panic!("{prepared:?}") };
-    assert_eq!(repo.move_branch(&branch, &merge, &task).unwrap(), Moved::Done);
+    let message = MergeMessage { task: &task, title: None, approved_by: None };
+    let merge = repo.prepare_merge(&branch, &commit.parse().unwrap(), &message).unwrap();
+    repo.move_branch(&branch, &merge, &task).unwrap();
     merge.new.as_str().to_owned()
 }
 

@@ -7,7 +7,7 @@ use liza_core::watch::supervise::StopReason;
 use serde_json::json;
 
 use crate::project::{AGENT_ID, Project};
-use crate::providers::{Provider, ProviderError, Setting};
+use crate::providers::{Provider, ProviderError, SessionDetails};
 use crate::supervisor::{End, Farewell, Options, Post, Trouble, Weight, agent_for, run as supervise};
 
 use crate::cli::context::Context;
@@ -78,14 +78,14 @@ pub(crate) fn run(args: Args, context: &Context) -> Result<Reply, CommandError> 
     if args.explain {
         return explain(&project, &post);
     }
-    post.provider.installed()?;
+    post.provider.installed_program()?;
     if post.role != Role::Planner {
         // Known before anything is claimed: coders commit, code reviewers merge.
         project.repo()?.identity()?;
     }
     if post.interactive {
         // Known before anything is claimed for it.
-        post.provider.interactive()?;
+        post.provider.require_interactive()?;
     }
     let teller = EventPrinter::new(context.screen, Weight::Detail);
     let options = Options::alone(own_program()?);
@@ -138,7 +138,7 @@ fn explain(project: &Project, post: &Post) -> Result<Reply, CommandError> {
             repo.common_dir().join("worktrees").join(directory.file_name().unwrap_or_default())
         }
     };
-    let line = post.provider.command_line(&Setting {
+    let line = post.provider.command_line(&SessionDetails {
         agent,
         task: post.task.as_ref(),
         directory: &directory,
@@ -153,7 +153,7 @@ fn explain(project: &Project, post: &Post) -> Result<Reply, CommandError> {
     let input = if line.on_stdin { "on standard input" } else { "as a file" };
     let text = format!(
         "provider   {}\nfolder     {}\nprogram    {}\narguments  {}\nprompt     {input}: {}\nvariables  {}",
-        post.provider.template.name,
+        post.provider.name(),
         directory.display(),
         line.program.display(),
         line.arguments.iter().map(|word| format!("{word:?}")).collect::<Vec<_>>().join(" "),
@@ -161,7 +161,7 @@ fn explain(project: &Project, post: &Post) -> Result<Reply, CommandError> {
         environment.join(" "),
     );
     let result = json!({
-        "provider": post.provider.template.name,
+        "provider": post.provider.name(),
         "directory": directory,
         "program": line.program,
         "arguments": line.arguments,
@@ -169,7 +169,7 @@ fn explain(project: &Project, post: &Post) -> Result<Reply, CommandError> {
         "environment": environment,
     });
     let reply = Reply::new(text.trim_end(), result);
-    Ok(match post.provider.installed() {
+    Ok(match post.provider.installed_program() {
         Ok(_) => reply,
         Err(error) => missing(reply, error.into()),
     })

@@ -41,6 +41,6 @@ pub(crate) fn run(args: &Args, context: &Context) -> Result<Reply, CommandError>
     if let Some(rescue) = &claimed.worktree.rescued {
         result["rescued"] = rescue.branch.as_str().into();
     }
-    result["made"] = claimed.worktree.made.into();
+    result["made"] = claimed.worktree.created.into();
     Ok(Reply::new(text, result).at(claimed.written.revision.0))
 }

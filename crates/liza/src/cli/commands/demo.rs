@@ -13,6 +13,7 @@ use crate::playbook;
 use crate::project::Project;
 use crate::run::{Wanted, crew};
 use crate::supervisor::{Post, Weight};
+use crate::sys::find_program;
 use crate::watch::Options as Watching;
 
 use super::context::Context;
@@ -101,7 +102,7 @@ fn posts(coders: u32, reviewers: u32, playbook: &Path) -> Result<Vec<Post>, Comm
     let mut posts = crew(&Config::default(), &wanted)?;
     for post in &mut posts {
         let named = (PLAYBOOK_VARIABLE.to_owned(), playbook.display().to_string());
-        post.provider.template.environment.push(named);
+        post.provider.add_environment([named]);
     }
     Ok(posts)
 }
@@ -183,8 +184,7 @@ fn life(id: &TaskId, record: &TaskRecord) -> String {
 /// What a person types to call this program: its name where that finds it, else its path.
 fn name_of_program() -> String {
     let own = std::env::current_exe().and_then(|path| path.canonicalize()).ok();
-    let path = std::env::var_os("PATH").unwrap_or_default();
-    let named = std::env::split_paths(&path).find_map(|folder| folder.join("liza").canonicalize().ok());
+    let named = find_program("liza").and_then(|path| path.canonicalize().ok());
     match own {
         Some(own) if named.as_ref() != Some(&own) => own.display().to_string(),
         Some(_) | None => "liza".to_owned(),

@@ -3,7 +3,7 @@
 use liza_core::model::{Role, TaskId};
 use liza_core::protocol::{HandoffNotes, WriteHandoff};
 
-use crate::git::Untracked;
+use crate::git::UntrackedFiles;
 use crate::project::Project;
 
 use crate::cli::context::Context;
@@ -72,6 +72,6 @@ fn uncommitted(project: &Project, task: &TaskId) -> Result<Vec<String>, CommandE
     if !tree.is_dir() {
         return Ok(Vec::new());
     }
-    let status = repo.status(&tree, Untracked::Show)?;
+    let status = repo.status(&tree, UntrackedFiles::Show)?;
     Ok(status.changes.iter().map(|change| change.path().display().to_string()).collect())
 }

@@ -156,7 +156,7 @@ pub(crate) fn work(
     limit: Option<Duration>,
 ) -> Result<Vec<Farewell>, CommandError> {
     for post in &posts {
-        post.provider.installed()?;
+        post.provider.installed_program()?;
     }
     // Coders and merges commit: whoever finds out at work has spent a session for nothing.
     project.repo()?.identity()?;
@@ -179,7 +179,7 @@ pub(crate) fn work(
 fn introduction(posts: &[Post]) -> String {
     let mut groups: Vec<(String, usize)> = Vec::new();
     for post in posts {
-        let name = format!("{} ({})", post.role.title(), post.provider.template.name);
+        let name = format!("{} ({})", post.role.title(), post.provider.name());
         match groups.iter_mut().find(|(known, _)| *known == name) {
             Some((_, number)) => *number += 1,
             None => groups.push((name, 1)),

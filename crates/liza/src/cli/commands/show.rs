@@ -6,11 +6,12 @@ use serde_json::json;
 
 use crate::project::{Project, now};
 use crate::sightings::sightings;
+use crate::text::compact_number;
 
 use crate::cli::context::Context;
 use crate::cli::ui::error::CommandError;
 use crate::cli::ui::layout::{
-    BOLD, CYAN, DIM, RED, ago, columns, command, cut, minute, one_line, pad, paint, short, wrap,
+    BOLD, CYAN, DIM, RED, ago, columns, command, cut, minute, one_line, pad, paint, wrap,
 };
 use crate::cli::ui::output::Reply;
 
@@ -263,7 +264,7 @@ impl Page<'_> {
 
 /// What was used, with every figure.
 fn figures(usage: &Usage) -> String {
-    let (input, output, cached) = (short(usage.input), short(usage.output), short(usage.cached));
+    let [input, output, cached] = [usage.input, usage.output, usage.cached].map(compact_number);
     format!("{input} tokens in, {cached} from the cache, {output} out, ${:.2}", usage.cost_usd)
 }
 

@@ -121,8 +121,8 @@ impl From<GitError> for CommandError {
             GitError::UnknownCommit { .. } => ("unknown_commit", Exit::Refused),
             GitError::TimedOut { .. }
             | GitError::Failed { .. }
-            | GitError::Unreadable { .. }
-            | GitError::Foreign { .. }
+            | GitError::UnexpectedOutput { .. }
+            | GitError::ForeignFolder { .. }
             | GitError::BranchInUse { .. }
             | GitError::NoIdentity { .. }
             | GitError::Io { .. } => ("git", Exit::Git),

@@ -7,6 +7,8 @@ use anstyle::{AnsiColor, Style};
 use liza_core::model::{Seconds, Timestamp, Usage};
 use unicode_width::{UnicodeWidthChar as _, UnicodeWidthStr as _};
 
+use crate::text::compact_number;
+
 /// Headings.
 pub(crate) const BOLD: Style = Style::new().bold();
 /// What is less important.
@@ -120,19 +122,9 @@ pub(crate) fn ago(age: Seconds) -> String {
 pub(crate) fn used(usage: &Usage) -> Option<String> {
     let tokens = usage.input.saturating_add(usage.output);
     let paid = (usage.cost_usd > 0.0).then(|| format!("${:.2}", usage.cost_usd));
-    let counted = (tokens > 0).then(|| format!("{} tokens", short(tokens)));
+    let counted = (tokens > 0).then(|| format!("{} tokens", compact_number(tokens)));
     let words: Vec<String> = [counted, paid].into_iter().flatten().collect();
     (!words.is_empty()).then(|| words.join(", "))
-}
-
-/// A number for people who skim: 950, 12k, 3.4M.
-pub(crate) fn short(number: u64) -> String {
-    match number {
-        0..1_000 => number.to_string(),
-        1_000..10_000 => format!("{}.{}k", number / 1_000, number % 1_000 / 100),
-        10_000..1_000_000 => format!("{}k", number / 1_000),
-        _ => format!("{}.{}M", number / 1_000_000, number % 1_000_000 / 100_000),
-    }
 }
 
 /// A point in time for people who skim: the day and the minute.

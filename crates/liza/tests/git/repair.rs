@@ -1,41 +1,41 @@
-//! Whatever a killed git or a killed Liza left is mended, and nothing is lost by it.
+//! What a killed git or a killed Liza left is repaired, and no work is lost.
 
 use std::fs;
 use std::path::Path;
 
-use liza::git::{Branch, Folder, GitError, Lock, Mode};
+use liza::git::{Branch, FolderState, GitError, WorktreeLock, WorktreeMode};
 
 use crate::support::{TestRepo, integration, read, script, task, write};
 
-/// Both ways to go on after a crash must give a worktree on its branch, at the base, with nothing rescued.
-fn mends_to_a_pristine_worktree(break_it: impl Fn(&TestRepo, &Path)) {
-    for mode in [Mode::Keep, Mode::Fresh] {
+/// Both modes after a crash must give a worktree on its branch, at the base, with nothing rescued.
+fn repairs_to_a_pristine_worktree(break_it: impl Fn(&TestRepo, &Path)) {
+    for mode in [WorktreeMode::Keep, WorktreeMode::Fresh] {
         let test = TestRepo::new();
         let tree = test.worktree("task-1");
         break_it(&test, &tree);
-        let mended = test.ensure("task-1", mode);
-        assert!(mended.rescued.is_none(), "{mode:?}: {mended:?}");
-        let facts = test.repo.facts(&task("task-1"), &test.base()).unwrap();
-        assert!(facts.on_task_branch && facts.changes.is_empty(), "{mode:?}: {facts:?}");
-        assert_eq!(facts.head, test.base());
+        let repaired = test.prepare_worktree("task-1", mode);
+        assert!(repaired.rescued.is_none(), "{mode:?}: {repaired:?}");
+        let state = test.repo.worktree_state(&task("task-1"), &test.base()).unwrap();
+        assert!(state.on_task_branch && state.changes.is_empty(), "{mode:?}: {state:?}");
+        assert_eq!(state.head, test.base());
         assert_eq!(test.repo.worktrees().unwrap()[1].lock, None);
-        let removed = test.repo.remove(&task("task-1"), None, &integration()).unwrap();
-        assert!(removed.found && removed.rescued.is_none());
+        let removed = test.repo.remove_worktree(&task("task-1"), None, &integration()).unwrap();
+        assert!(removed.existed && removed.rescued.is_none());
     }
 }
 
-/// And removing must work from the broken state itself.
+/// Removing must work from the broken state itself.
 fn removes_without_a_trace(break_it: impl Fn(&TestRepo, &Path)) {
     let test = TestRepo::new();
     let before = test.worktree_list();
     let tree = test.worktree("task-1");
     break_it(&test, &tree);
     let base = test.base();
-    let removed = test.repo.remove(&task("task-1"), Some(&base), &integration()).unwrap();
-    assert!(removed.found && removed.rescued.is_none(), "{removed:?}");
+    let removed = test.repo.remove_worktree(&task("task-1"), Some(&base), &integration()).unwrap();
+    assert!(removed.existed && removed.rescued.is_none(), "{removed:?}");
     assert_eq!(test.worktree_list(), before);
     assert!(!tree.exists() && test.branches("task/*").is_empty());
-    assert!(!test.repo.remove(&task("task-1"), Some(&base), &integration()).unwrap().found);
+    assert!(!test.repo.remove_worktree(&task("task-1"), Some(&base), &integration()).unwrap().existed);
 }
 
 fn initializing(test: &TestRepo) {
@@ -44,7 +44,7 @@ fn initializing(test: &TestRepo) {
 
 /// Covers: CL-04, IV-04
 #[test]
-fn a_killed_worktree_add_is_mended() {
+fn a_killed_worktree_add_is_repaired() {
     let states: [fn(&TestRepo, &Path); 5] = [
         |test, _| initializing(test),
         |test, tree| {
@@ -68,14 +68,14 @@ fn a_killed_worktree_add_is_mended() {
         },
     ];
     for state in states {
-        mends_to_a_pristine_worktree(state);
+        repairs_to_a_pristine_worktree(state);
         removes_without_a_trace(state);
     }
 }
 
 /// Covers: CL-04, IV-04
 #[test]
-fn a_folder_an_entry_or_a_branch_alone_is_mended() {
+fn a_folder_an_entry_or_a_branch_alone_is_repaired() {
     let states: [fn(&TestRepo, &Path); 5] = [
         |_, tree| fs::remove_dir_all(tree).unwrap(),
         |test, _| fs::remove_dir_all(test.root.join(".git/worktrees/task-1")).unwrap(),
@@ -92,27 +92,27 @@ fn a_folder_an_entry_or_a_branch_alone_is_mended() {
         },
     ];
     for state in states {
-        mends_to_a_pristine_worktree(state);
+        repairs_to_a_pristine_worktree(state);
         removes_without_a_trace(state);
     }
 }
 
 /// Covers: CL-06
 #[test]
-fn commits_on_a_branch_without_worktree_come_back_or_are_rescued() {
-    for mode in [Mode::Keep, Mode::Fresh] {
+fn commits_on_a_branch_without_worktree_are_kept_or_rescued() {
+    for mode in [WorktreeMode::Keep, WorktreeMode::Fresh] {
         let test = TestRepo::new();
         let tree = test.worktree("task-1");
         let commit = test.commit(&tree, "c", "work\n");
         fs::remove_dir_all(&tree).unwrap();
-        let mended = test.ensure("task-1", mode);
+        let repaired = test.prepare_worktree("task-1", mode);
         match mode {
-            Mode::Keep => {
-                assert_eq!(mended.rescued, None);
+            WorktreeMode::Keep => {
+                assert_eq!(repaired.rescued, None);
                 assert_eq!(read(&tree.join("c")), "work\n");
             }
-            Mode::Fresh => {
-                assert_eq!(mended.rescued.unwrap().commit, commit);
+            WorktreeMode::Fresh => {
+                assert_eq!(repaired.rescued.unwrap().commit, commit);
                 assert_eq!(test.sha("rescue/task-1-1"), commit);
                 assert!(!tree.join("c").exists());
             }
@@ -122,17 +122,17 @@ fn commits_on_a_branch_without_worktree_come_back_or_are_rescued() {
 
 /// Covers: CL-06
 #[test]
-fn files_in_a_folder_that_git_has_forgotten_are_rescued() {
+fn files_in_a_folder_that_git_no_longer_lists_are_rescued() {
     let test = TestRepo::new();
     let tree = test.worktree("task-1");
     test.commit(&tree, "c", "work\n");
     write(&tree.join("a"), "half done\n");
     write(&tree.join("new"), "untracked\n");
     fs::remove_dir_all(test.root.join(".git/worktrees/task-1")).unwrap();
-    let rescue = test.ensure("task-1", Mode::Keep).rescued.unwrap();
+    let rescue = test.prepare_worktree("task-1", WorktreeMode::Keep).rescued.unwrap();
     assert_eq!(test.show(rescue.branch.as_str(), "a"), "half done");
     assert_eq!(test.show(rescue.branch.as_str(), "new"), "untracked");
-    assert_eq!(read(&tree.join("c")), "work\n", "the branch itself goes on");
+    assert_eq!(read(&tree.join("c")), "work\n", "the branch itself is kept");
 }
 
 /// Covers: IV-04
@@ -145,30 +145,32 @@ fn a_project_that_was_moved_keeps_its_worktrees() {
     fs::rename(&test.root, &moved).unwrap();
     let repo = test.open(&moved);
     let base = repo.tip(&integration()).unwrap().unwrap();
-    let kept = repo.ensure(&task("task-1"), &base, Mode::Keep, &integration()).unwrap();
-    assert!(!kept.made && kept.rescued.is_none());
-    assert_eq!(repo.facts(&task("task-1"), &base).unwrap().changes.len(), 1);
+    let kept = repo.prepare_worktree(&task("task-1"), &base, WorktreeMode::Keep, &integration()).unwrap();
+    assert!(!kept.created && kept.rescued.is_none());
+    assert_eq!(repo.worktree_state(&task("task-1"), &base).unwrap().changes.len(), 1);
 }
 
 /// Covers: CM-07
 #[test]
-fn what_we_did_not_make_is_not_touched() {
+fn a_folder_that_liza_did_not_create_is_not_touched() {
     let test = TestRepo::new();
     let place = test.root.join(".worktrees/task-1");
     test.git(&["clone", "-q", ".", place.to_str().unwrap()]);
     for result in [
-        test.repo.ensure(&task("task-1"), &test.base(), Mode::Fresh, &integration()).map(drop),
-        test.repo.remove(&task("task-1"), None, &integration()).map(drop),
+        test.repo
+            .prepare_worktree(&task("task-1"), &test.base(), WorktreeMode::Fresh, &integration())
+            .map(drop),
+        test.repo.remove_worktree(&task("task-1"), None, &integration()).map(drop),
     ] {
-        assert!(matches!(result, Err(GitError::Foreign { .. })), "{result:?}");
+        assert!(matches!(result, Err(GitError::ForeignFolder { .. })), "{result:?}");
     }
     assert!(place.join("a").exists());
     fs::remove_dir_all(&place).unwrap();
     write(&place.join("notes"), "a person's\n");
-    let removed = test.repo.remove(&task("task-1"), None, &integration());
-    assert!(matches!(removed, Err(GitError::Foreign { .. })), "{removed:?}");
-    let made = test.ensure("task-1", Mode::Keep);
-    assert_eq!(test.show(made.rescued.unwrap().branch.as_str(), "notes"), "a person's");
+    let removed = test.repo.remove_worktree(&task("task-1"), None, &integration());
+    assert!(matches!(removed, Err(GitError::ForeignFolder { .. })), "{removed:?}");
+    let created = test.prepare_worktree("task-1", WorktreeMode::Keep);
+    assert_eq!(test.show(created.rescued.unwrap().branch.as_str(), "notes"), "a person's");
 }
 
 /// Covers: CL-04
@@ -187,7 +189,7 @@ fn locks_of_dead_processes_are_cleared_and_others_are_not() {
     assert!(test.repo.clear_stale_locks(Some(&tree), &[&branch]).unwrap().is_empty());
     drop(other.stdin.take());
     other.wait().unwrap();
-    assert!(!test.ensure("task-1", Mode::Keep).made);
+    assert!(!test.prepare_worktree("task-1", WorktreeMode::Keep).created);
     assert!(!lock.exists());
     let of_branch = test.root.join(".git/refs/heads/task/task-1.lock");
     fs::write(&of_branch, "").unwrap();
@@ -196,20 +198,23 @@ fn locks_of_dead_processes_are_cleared_and_others_are_not() {
 
 /// Covers: CL-04
 #[test]
-fn a_failing_hook_does_not_make_a_good_worktree_bad() {
+fn a_failing_hook_does_not_spoil_a_good_worktree() {
     let test = TestRepo::new();
     script(&test.home.path().join("hooks/post-checkout"), "echo hook ran >>hook.tmp; exit 7");
     test.git(&["config", "core.hooksPath", test.home.path().join("hooks").to_str().unwrap()]);
-    let made = test.ensure("task-1", Mode::Keep);
-    assert!(made.made);
-    assert_eq!(read(&made.path.join("hook.tmp")), "hook ran\n", "hooks run as in every git");
-    assert_eq!(test.repo.find(&task("task-1")).unwrap().folder, Folder::Healthy);
-    assert!(test.ensure("task-1", Mode::Fresh).made, "made anew, because the hook left something ignored");
+    let created = test.prepare_worktree("task-1", WorktreeMode::Keep);
+    assert!(created.created);
+    assert_eq!(read(&created.path.join("hook.tmp")), "hook ran\n", "hooks run as in every git");
+    assert_eq!(test.repo.task_artifacts(&task("task-1")).unwrap().folder, FolderState::Healthy);
+    assert!(
+        test.prepare_worktree("task-1", WorktreeMode::Fresh).created,
+        "created again, because the hook left an ignored file"
+    );
 }
 
 /// Covers: CL-04
 #[test]
-fn a_worktree_that_cannot_be_made_leaves_nothing_that_hinders_the_next_try() {
+fn a_failed_creation_does_not_hinder_the_next_attempt() {
     let test = TestRepo::new();
     test.git(&["config", "filter.broken.smudge", "false"]);
     test.git(&["config", "filter.broken.clean", "cat"]);
@@ -218,25 +223,25 @@ fn a_worktree_that_cannot_be_made_leaves_nothing_that_hinders_the_next_try() {
     test.git(&["add", ".gitattributes"]);
     test.git(&["commit", "-qm", "filter"]);
     let base = test.sha("main");
-    let ensure = || test.repo.ensure(&task("task-1"), &base, Mode::Keep, &integration());
-    let error = ensure().unwrap_err();
+    let prepare = || test.repo.prepare_worktree(&task("task-1"), &base, WorktreeMode::Keep, &integration());
+    let error = prepare().unwrap_err();
     assert!(error.to_string().contains("smudge filter"), "{error}");
     test.git(&["config", "--unset", "filter.broken.required"]);
-    assert!(ensure().unwrap().made);
+    assert!(prepare().unwrap().created);
     assert!(test.branches("rescue/*").is_empty());
 }
 
 /// Covers: LM-06
 #[test]
-fn a_removal_that_was_interrupted_is_finished() {
+fn an_interrupted_removal_is_finished() {
     let test = TestRepo::new();
     let tree = test.worktree("task-1");
     test.commit(&tree, "c", "work\n");
     write(&tree.join("a"), "half done\n");
     let first = test.repo.rescue(&task("task-1"), None, &integration()).unwrap().unwrap();
-    // What is left when it is killed after the folder was taken away, by a process that cannot be there.
+    // What is left when it is killed after the folder was moved away; no process can have this ID.
     fs::rename(&tree, test.root.join(".worktrees/.trash-4194305-0")).unwrap();
-    let removed = test.repo.remove(&task("task-1"), None, &integration()).unwrap();
+    let removed = test.repo.remove_worktree(&task("task-1"), None, &integration()).unwrap();
     assert_eq!(removed.rescued, None, "it is already on {}", first.branch);
     assert_eq!(test.branches("rescue/*"), ["rescue/task-1-1"]);
     assert_eq!(fs::read_dir(test.root.join(".worktrees")).unwrap().count(), 0);
@@ -244,9 +249,9 @@ fn a_removal_that_was_interrupted_is_finished() {
 
 /// Covers: CL-04
 #[test]
-fn a_worktree_add_that_is_really_killed_is_mended() {
+fn a_worktree_add_that_is_really_killed_is_repaired() {
     let test = TestRepo::new();
-    // The filter ends its whole process group, as the machine's going down would.
+    // The filter kills its whole process group, as a power failure would.
     let filter = test.home.path().join("filter");
     script(&filter, "[ -e \"$HOME/killing\" ] && kill -9 0; cat");
     test.git(&["config", "filter.kill.smudge", filter.to_str().unwrap()]);
@@ -254,16 +259,16 @@ fn a_worktree_add_that_is_really_killed_is_mended() {
     test.git(&["add", "."]);
     test.git(&["commit", "-qm", "filter"]);
     let base = test.sha("main");
-    let ensure = |mode| test.repo.ensure(&task("task-1"), &base, mode, &integration());
-    for mode in [Mode::Keep, Mode::Fresh] {
+    let prepare = |mode| test.repo.prepare_worktree(&task("task-1"), &base, mode, &integration());
+    for mode in [WorktreeMode::Keep, WorktreeMode::Fresh] {
         write(&test.home.path().join("killing"), "");
-        ensure(mode).unwrap_err();
-        assert_eq!(test.repo.worktrees().unwrap()[1].lock, Some(Lock::Initializing));
-        assert_eq!(test.repo.find(&task("task-1")).unwrap().folder, Folder::Broken);
+        prepare(mode).unwrap_err();
+        assert_eq!(test.repo.worktrees().unwrap()[1].lock, Some(WorktreeLock::Initializing));
+        assert_eq!(test.repo.task_artifacts(&task("task-1")).unwrap().folder, FolderState::Broken);
         fs::remove_file(test.home.path().join("killing")).unwrap();
-        let made = ensure(mode).unwrap();
-        assert!(made.made && made.rescued.is_none(), "{made:?}");
-        assert!(test.repo.facts(&task("task-1"), &base).unwrap().changes.is_empty());
-        test.repo.remove(&task("task-1"), Some(&base), &integration()).unwrap();
+        let created = prepare(mode).unwrap();
+        assert!(created.created && created.rescued.is_none(), "{created:?}");
+        assert!(test.repo.worktree_state(&task("task-1"), &base).unwrap().changes.is_empty());
+        test.repo.remove_worktree(&task("task-1"), Some(&base), &integration()).unwrap();
     }
 }

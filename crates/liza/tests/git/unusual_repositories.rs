@@ -1,36 +1,35 @@
-//! Repositories that are not plain: the whole way of a task must work in each of them.
+//! Unusual repositories: the whole life of a task must work in each of them.
 
 use std::fs;
 
-use liza::git::{Change, Mode, Moved, Repo};
+use liza::git::{FileChange, MergeMessage, Repo, WorktreeMode};
 
 use crate::support::{TestRepo, git_in, integration, read, script, task, write};
 
-/// Claim, work, dirty, merge with others' work in between, remove; with the person on the integration branch.
-fn whole_way(test: &TestRepo, repo: &Repo) {
+/// Creates a worktree, works, leaves uncommitted changes, merges after another task, removes it.
+fn whole_life(test: &TestRepo, repo: &Repo) {
     let name = task("task-1");
     let base = repo.tip(&integration()).unwrap().unwrap();
-    let made = repo.ensure(&name, &base, Mode::Fresh, &integration()).unwrap();
-    assert!(repo.facts(&name, &base).unwrap().changes.is_empty(), "{made:?}");
-    let commit = test.commit(&made.path, "work", "work\n");
-    write(&made.path.join("b"), "half done\n");
+    let created = repo.prepare_worktree(&name, &base, WorktreeMode::Fresh, &integration()).unwrap();
+    assert!(repo.worktree_state(&name, &base).unwrap().changes.is_empty(), "{created:?}");
+    let commit = test.commit(&created.path, "work", "work\n");
+    write(&created.path.join("b"), "half done\n");
     let other = test.commit(
-        &repo.ensure(&task("task-2"), &base, Mode::Keep, &integration()).unwrap().path,
+        &repo.prepare_worktree(&task("task-2"), &base, WorktreeMode::Keep, &integration()).unwrap().path,
         "o",
         "o\n",
     );
     for (name, commit) in [("task-2", &other), ("task-1", &commit)] {
-        let note = liza::git::MergeNote { task: &task(name), title: None, approved_by: None };
-        let prepared = repo.prepare_merge(&integration(), commit, &note).unwrap();
-        let liza::git::Prepared::Ready(merge) = prepared else { panic!("{prepared:?}") };
-        assert_eq!(repo.move_branch(&integration(), &merge, &task(name)).unwrap(), Moved::Done);
+        let message = MergeMessage { task: &task(name), title: None, approved_by: None };
+        let merge = repo.prepare_merge(&integration(), commit, &message).unwrap();
+        repo.move_branch(&integration(), &merge, &task(name)).unwrap();
     }
-    let removed = repo.remove(&name, Some(&base), &integration()).unwrap();
+    let removed = repo.remove_worktree(&name, Some(&base), &integration()).unwrap();
     assert_eq!(
         test.git_at(repo.root(), &["show", &format!("{}:b", removed.rescued.unwrap().branch)]),
         "half done"
     );
-    assert!(repo.remove(&task("task-2"), Some(&base), &integration()).unwrap().rescued.is_none());
+    assert!(repo.remove_worktree(&task("task-2"), Some(&base), &integration()).unwrap().rescued.is_none());
     assert_eq!(test.git_at(repo.root(), &["status", "--porcelain"]), "");
     assert_eq!(
         repo.worktrees()
@@ -44,10 +43,10 @@ fn whole_way(test: &TestRepo, repo: &Repo) {
 
 /// Covers: CL-04, RV-04
 #[test]
-fn a_path_with_blanks_and_letters_of_the_world() {
+fn a_path_with_spaces_and_non_ascii_letters() {
     let test = TestRepo::at("mein Prøjekt 项目");
     test.git(&["checkout", "-q", "integration"]);
-    whole_way(&test, &test.repo);
+    whole_life(&test, &test.repo);
 }
 
 /// Covers: CL-04, RV-04
@@ -57,7 +56,7 @@ fn a_detached_head_and_worktree_settings() {
     test.git(&["checkout", "-q", "--detach"]);
     test.git(&["config", "extensions.worktreeConfig", "true"]);
     test.git(&["config", "--worktree", "core.sparseCheckout", "false"]);
-    whole_way(&test, &test.repo);
+    whole_life(&test, &test.repo);
 }
 
 /// Covers: CL-04, RV-04
@@ -72,7 +71,7 @@ fn a_shallow_clone() {
     assert!(clone.join(".git/shallow").exists());
     let repo = test.open(&clone);
     repo.exclude(&["/.worktrees/"]).unwrap();
-    whole_way(&test, &repo);
+    whole_life(&test, &repo);
 }
 
 /// Covers: CL-04, RV-04
@@ -81,7 +80,7 @@ fn a_linked_worktree_as_project_root() {
     let test = TestRepo::new();
     let linked = test.home.path().canonicalize().unwrap().join("linked");
     test.git(&["worktree", "add", "-q", linked.to_str().unwrap(), "integration"]);
-    whole_way(&test, &test.open(&linked));
+    whole_life(&test, &test.open(&linked));
     assert_eq!(test.git(&["status", "--porcelain"]), "");
 }
 
@@ -99,23 +98,23 @@ fn clean_and_smudge_filters() {
     let tree = test.worktree("task-3");
     assert_eq!(read(&tree.join("a")), "A\n");
     let commit = test.commit(&tree, "a", "LOUD\n");
-    let merge = test.ready("task-3", &commit);
-    assert_eq!(test.repo.move_branch(&integration(), &merge, &task("task-3")).unwrap(), Moved::Done);
+    let merge = test.pending_merge("task-3", &commit);
+    test.move_branch(&merge, "task-3").unwrap();
     assert_eq!((read(&test.root.join("a")), test.show("HEAD", "a")), ("LOUD\n".into(), "loud".into()));
-    test.repo.remove(&task("task-3"), None, &integration()).unwrap();
-    whole_way(&test, &test.repo);
+    test.repo.remove_worktree(&task("task-3"), None, &integration()).unwrap();
+    whole_life(&test, &test.repo);
 }
 
 /// Covers: CL-04, RV-04
 #[test]
-fn hooks_of_ones_own() {
+fn custom_hooks() {
     let test = TestRepo::new();
     let hooks = test.home.path().join("my hooks");
     for hook in ["post-checkout", "post-merge", "post-commit"] {
         script(&hooks.join(hook), "echo $0 $* >>\"$HOME/ran\"; exit 1");
     }
     test.git(&["config", "core.hooksPath", hooks.to_str().unwrap()]);
-    whole_way(&test, &test.repo);
+    whole_life(&test, &test.repo);
     assert!(read(&test.home.path().join("ran")).contains("post-checkout"));
 }
 
@@ -138,7 +137,7 @@ fn with_submodule() -> TestRepo {
 #[test]
 fn a_repository_with_submodules() {
     let test = with_submodule();
-    whole_way(&test, &test.repo);
+    whole_life(&test, &test.repo);
 }
 
 /// Covers: CL-06, RV-01
@@ -147,16 +146,16 @@ fn work_in_a_submodule_is_seen_and_saved() {
     let test = with_submodule();
     let tree = test.worktree("task-1");
     test.git_at(&tree, &["-c", "protocol.file.allow=always", "submodule", "--quiet", "update", "--init"]);
-    let remove = || test.repo.remove(&task("task-1"), None, &integration()).unwrap();
+    let remove = || test.repo.remove_worktree(&task("task-1"), None, &integration()).unwrap();
     assert_eq!(
         test.repo.rescue(&task("task-1"), None, &integration()).unwrap(),
         None,
         "all of it is published"
     );
     write(&tree.join("lib/l"), "changed\n");
-    let facts = test.repo.facts(&task("task-1"), &test.base()).unwrap();
-    let dirt = Change::Tracked { path: "lib".into(), staged: false, unstaged: true, submodule: true };
-    assert_eq!(facts.changes, [dirt]);
+    let state = test.repo.worktree_state(&task("task-1"), &test.base()).unwrap();
+    let change = FileChange::Tracked { path: "lib".into(), staged: false, unstaged: true, submodule: true };
+    assert_eq!(state.changes, [change]);
     let inner = test.commit(&tree.join("lib"), "l", "committed inside\n");
     test.git_at(&tree, &["commit", "-qam", "use it"]);
     let saved = remove().rescued.unwrap();
@@ -181,13 +180,13 @@ fn a_submodule_as_project_root() {
     test.git_at(&root, &["commit", "-qm", "b"]);
     test.git_at(&root, &["branch", "integration"]);
     repo.exclude(&["/.worktrees/"]).unwrap();
-    whole_way(&test, &repo);
+    whole_life(&test, &repo);
 }
 
 /// Covers: CL-04
 #[test]
 fn ids_and_paths_are_never_options_or_shell_words() {
     let test = TestRepo::at("-$(touch pwned); x");
-    whole_way(&test, &test.repo);
+    whole_life(&test, &test.repo);
     assert!(!fs::exists(test.root.join("pwned")).unwrap() && !fs::exists("pwned").unwrap());
 }

@@ -1,0 +1,362 @@
+//! Runs the `git` program with a controlled environment, a time limit and captured output.
+//!
+//! No shell, no prompt, no pager, no editor; nothing inherited may point git at another repository. Does not know
+//! what any git command means.
+
+use std::ffi::{OsStr, OsString};
+use std::io;
+use std::os::unix::process::CommandExt;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::sync::Arc;
+use std::thread;
+use std::time::{Duration, Instant};
+
+use super::error::GitError;
+use super::pipes::Pipes;
+use super::version::GitVersion;
+use crate::sys::family::GIT_OWNER;
+use crate::sys::{find_program_in, process};
+
+/// The time limit of an ordinary git command.
+const LIMIT: Duration = Duration::from_secs(120);
+
+/// The time limit of a git command that writes or deletes a tree of files.
+pub(crate) const TREE_LIMIT: Duration = Duration::from_secs(1800);
+
+/// How many times a command is tried while another git is in the way: about 3 s in all.
+const ATTEMPTS: u32 = 16;
+
+/// Git variables that are inherited: they say who and how, never which repository. Other `GIT_` variables are dropped.
+const INHERITED: [&str; 11] = [
+    "GIT_AUTHOR_EMAIL",
+    "GIT_AUTHOR_NAME",
+    "GIT_COMMITTER_EMAIL",
+    "GIT_COMMITTER_NAME",
+    "GIT_CONFIG_GLOBAL",
+    "GIT_CONFIG_NOSYSTEM",
+    "GIT_CONFIG_SYSTEM",
+    "GIT_EXEC_PATH",
+    "GIT_SSH",
+    "GIT_SSH_COMMAND",
+    "GIT_SSH_VARIANT",
+];
+
+/// Variables of every git command: no prompts, English messages, no index written only to speed up the next command.
+const FIXED: [(&str, &str); 9] = [
+    ("GIT_OPTIONAL_LOCKS", "0"),
+    ("GIT_TERMINAL_PROMPT", "0"),
+    ("GIT_PAGER", "cat"),
+    ("GIT_EDITOR", "false"),
+    ("GIT_SEQUENCE_EDITOR", "false"),
+    ("GIT_MERGE_AUTOEDIT", "no"),
+    ("GIT_ASKPASS", "true"),
+    ("SSH_ASKPASS", "true"),
+    ("LC_ALL", "C"),
+];
+
+/// The git program and the environment in which it runs.
+#[derive(Debug, Clone)]
+pub struct Git {
+    program: PathBuf,
+    environment: Arc<[(OsString, OsString)]>,
+}
+
+impl Git {
+    /// The git on `PATH`, with this process's environment without variables that could mislead it.
+    pub fn new() -> Self {
+        Self::with_environment(std::env::vars_os())
+    }
+
+    /// The git on the `PATH` of the given variables, which are filtered as inherited ones are.
+    pub fn with_environment(variables: impl IntoIterator<Item = (OsString, OsString)>) -> Self {
+        let environment: Arc<[(OsString, OsString)]> =
+            variables.into_iter().filter(|(name, _)| may_be_inherited(name)).collect();
+        let path = environment.iter().find(|(name, _)| name == "PATH").map(|(_, path)| path.as_os_str());
+        // With a full path the standard library can use `posix_spawn`; with a name and another environment it forks.
+        let program = find_program_in("git", path.unwrap_or_default()).unwrap_or_else(|| "git".into());
+        Self { program, environment }
+    }
+
+    /// The same with another program in place of git.
+    pub fn with_program(mut self, program: impl Into<PathBuf>) -> Self {
+        self.program = program.into();
+        self
+    }
+
+    /// The variables for programs that run in a repository: none of them names a repository.
+    pub(crate) fn environment(&self) -> &[(OsString, OsString)] {
+        &self.environment
+    }
+
+    /// The version of this git.
+    ///
+    /// # Errors
+    ///
+    /// When there is no git, or its output cannot be parsed.
+    pub(crate) fn version(&self) -> Result<GitVersion, GitError> {
+        let command = self.command("reading the version of git", Path::new("/")).arg("version");
+        let output = command.read_text()?;
+        GitVersion::parse(&output).ok_or_else(|| command.unexpected(output.as_bytes()))
+    }
+
+    /// Refuses a git that is too old for Liza.
+    ///
+    /// # Errors
+    ///
+    /// [`GitError::TooOld`], [`GitError::Missing`].
+    pub fn require_version(&self) -> Result<GitVersion, GitError> {
+        let found = self.version()?;
+        if found < GitVersion::OLDEST { Err(GitError::TooOld { found }) } else { Ok(found) }
+    }
+
+    /// A git command that runs in the folder `cwd`; errors name `action`.
+    pub fn command(&self, action: impl Into<String>, cwd: &Path) -> GitCommand {
+        GitCommand {
+            git: self.clone(),
+            action: action.into(),
+            cwd: cwd.to_owned(),
+            arguments: Vec::new(),
+            variables: Vec::new(),
+            stdin: Vec::new(),
+            limit: LIMIT,
+        }
+    }
+}
+
+impl Default for Git {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+fn may_be_inherited(name: &OsStr) -> bool {
+    let text = name.to_string_lossy();
+    !text.starts_with("GIT_") || INHERITED.contains(&text.as_ref())
+}
+
+/// One git command, while it is built.
+#[derive(Debug, Clone)]
+#[must_use = "a command does nothing until it is run"]
+pub struct GitCommand {
+    git: Git,
+    action: String,
+    cwd: PathBuf,
+    arguments: Vec<OsString>,
+    variables: Vec<(OsString, OsString)>,
+    stdin: Vec<u8>,
+    limit: Duration,
+}
+
+/// The result of a git command.
+#[derive(Debug)]
+pub(crate) struct GitOutput {
+    /// Its exit status; `None` when a signal ended it.
+    pub(crate) status: Option<i32>,
+    /// Its standard output.
+    pub(crate) stdout: Vec<u8>,
+    /// Its standard error.
+    pub(crate) stderr: Vec<u8>,
+}
+
+impl GitOutput {
+    /// Git's own message: standard error, or standard output where that is empty.
+    pub(crate) fn message(&self) -> String {
+        let message = if self.stderr.trim_ascii().is_empty() { &self.stdout } else { &self.stderr };
+        String::from_utf8_lossy(message.trim_ascii()).into_owned()
+    }
+
+    /// Whether another git was in the way: it held a lock, or removed its worktree while this one listed them all.
+    fn was_disturbed(&self) -> bool {
+        let message = String::from_utf8_lossy(&self.stderr);
+        let locked = message.contains("Unable to create '") && message.contains(".lock': File exists");
+        let vanished = message.contains("/worktrees/")
+            && ["Invalid path '", "failed to read "].iter().any(|part| message.contains(part));
+        self.status != Some(0) && (locked || vanished || message.contains("could not lock config file"))
+    }
+}
+
+impl GitCommand {
+    /// Adds an argument.
+    pub fn arg(mut self, argument: impl AsRef<OsStr>) -> Self {
+        self.arguments.push(argument.as_ref().to_owned());
+        self
+    }
+
+    /// Adds arguments.
+    pub fn args<I: IntoIterator<Item: AsRef<OsStr>>>(mut self, arguments: I) -> Self {
+        self.arguments.extend(arguments.into_iter().map(|argument| argument.as_ref().to_owned()));
+        self
+    }
+
+    /// Sets an environment variable.
+    pub(crate) fn env(mut self, name: &str, value: impl AsRef<OsStr>) -> Self {
+        self.variables.push((name.into(), value.as_ref().to_owned()));
+        self
+    }
+
+    /// Sets the standard input, which is empty otherwise.
+    pub fn stdin(mut self, bytes: impl Into<Vec<u8>>) -> Self {
+        self.stdin = bytes.into();
+        self
+    }
+
+    /// Sets the time limit, after which git and its children are killed.
+    pub fn limit(mut self, limit: Duration) -> Self {
+        self.limit = limit;
+        self
+    }
+
+    /// Runs git, whatever its exit status is. Retries for about 3 s when another git is in the way.
+    ///
+    /// # Errors
+    ///
+    /// When git cannot be run, or does not finish in time.
+    pub(crate) fn run(&self) -> Result<GitOutput, GitError> {
+        let mut pause = Duration::from_millis(5);
+        for _ in 1..ATTEMPTS {
+            let output = self.run_once()?;
+            if !output.was_disturbed() {
+                return Ok(output);
+            }
+            thread::sleep(pause);
+            pause = (pause * 2).min(Duration::from_millis(300));
+        }
+        self.run_once()
+    }
+
+    /// Runs git and returns its standard output; an exit status other than 0 is an error.
+    ///
+    /// # Errors
+    ///
+    /// When git cannot be run, does not finish in time, or fails.
+    pub fn read(&self) -> Result<Vec<u8>, GitError> {
+        let output = self.run()?;
+        if output.status == Some(0) { Ok(output.stdout) } else { Err(self.failed(&output)) }
+    }
+
+    /// As [`GitCommand::read`], and parses the output.
+    ///
+    /// # Errors
+    ///
+    /// As [`GitCommand::read`], and when `parse` returns `None`.
+    pub(crate) fn read_with<T>(&self, parse: impl FnOnce(&[u8]) -> Option<T>) -> Result<T, GitError> {
+        let output = self.read()?;
+        parse(&output).ok_or_else(|| self.unexpected(&output))
+    }
+
+    /// Runs git for its effect; an exit status other than 0 is an error.
+    ///
+    /// # Errors
+    ///
+    /// As [`GitCommand::read`].
+    pub(crate) fn check(&self) -> Result<(), GitError> {
+        self.read().map(drop)
+    }
+
+    /// As [`GitCommand::read`], as text without the final line breaks.
+    ///
+    /// # Errors
+    ///
+    /// As [`GitCommand::read`], and when the output is not UTF-8.
+    pub fn read_text(&self) -> Result<String, GitError> {
+        let mut text = String::from_utf8(self.read()?).map_err(|error| self.unexpected(error.as_bytes()))?;
+        text.truncate(text.trim_end_matches('\n').len());
+        Ok(text)
+    }
+
+    /// The error for an exit status that means failure.
+    pub(crate) fn failed(&self, output: &GitOutput) -> GitError {
+        // 129 is a usage error: an old git reports an unknown option this way.
+        if output.status == Some(129)
+            && let Some(too_old) = self.git_is_too_old()
+        {
+            return too_old;
+        }
+        GitError::Failed {
+            action: self.action.clone(),
+            command: self.command_line(),
+            status: output.status,
+            message: output.message(),
+        }
+    }
+
+    /// The error for output that cannot be parsed.
+    pub(crate) fn unexpected(&self, output: &[u8]) -> GitError {
+        if let Some(too_old) = self.git_is_too_old() {
+            return too_old;
+        }
+        let output = String::from_utf8_lossy(output).chars().take(200).collect();
+        GitError::UnexpectedOutput { action: self.action.clone(), command: self.command_line(), output }
+    }
+
+    fn git_is_too_old(&self) -> Option<GitError> {
+        let asks_version = self.arguments.first().is_some_and(|word| word == "version");
+        if asks_version { None } else { self.git.require_version().err() }
+    }
+
+    /// The command for error messages; never given to a shell.
+    fn command_line(&self) -> String {
+        self.arguments
+            .iter()
+            .fold("git".to_owned(), |line, word| format!("{line} {}", word.to_string_lossy()))
+    }
+
+    fn run_once(&self) -> Result<GitOutput, GitError> {
+        let mut child = self.spawn()?;
+        let deadline = Instant::now() + self.limit;
+        let pipes = Pipes::new(&mut child, &self.stdin).transfer(&mut child, deadline);
+        let ended = match pipes {
+            Ok(pipes) => process::wait_until(&mut child, deadline).map(|status| status.map(|s| (s, pipes))),
+            Err(error) => Err(error),
+        };
+        match ended {
+            Ok(Some((status, pipes))) => {
+                let (stdout, stderr) = pipes.into_bytes();
+                Ok(GitOutput { status: status.code(), stdout, stderr })
+            }
+            Ok(None) => {
+                kill(&mut child);
+                let command = self.command_line();
+                Err(GitError::TimedOut { action: self.action.clone(), command, limit: self.limit })
+            }
+            Err(source) => {
+                kill(&mut child);
+                Err(GitError::io(&format!("{} (reading from git)", self.action), &self.cwd, source))
+            }
+        }
+    }
+
+    fn spawn(&self) -> Result<Child, GitError> {
+        let mut command = Command::new(&self.git.program);
+        command
+            // A file system monitor would keep running in a worktree that is removed.
+            .args(["-c", "core.fsmonitor=false"])
+            .args(&self.arguments)
+            .current_dir(&self.cwd)
+            .env_clear()
+            .envs(self.git.environment.iter().map(|(name, value)| (name, value)))
+            .envs(FIXED)
+            // It takes precedence over LC_ALL.
+            .env_remove("LANGUAGE")
+            .env(GIT_OWNER, std::process::id().to_string())
+            .envs(self.variables.iter().map(|(name, value)| (name, value)))
+            .stdin(if self.stdin.is_empty() { Stdio::null() } else { Stdio::piped() })
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .process_group(0);
+        command.spawn().map_err(|source| {
+            // The operating system reports a missing folder and a missing program with the same error.
+            if source.kind() == io::ErrorKind::NotFound && self.cwd.is_dir() {
+                GitError::Missing { source }
+            } else {
+                GitError::io(&self.action, &self.cwd, source)
+            }
+        })
+    }
+}
+
+fn kill(child: &mut Child) {
+    process::kill_group(child);
+    let _ = child.wait();
+}

@@ -1,0 +1,40 @@
+//! Why a provider cannot be used.
+//!
+//! Says what happened; the command line adds what to do.
+
+/// Why a provider cannot be used.
+#[derive(Debug, thiserror::Error)]
+pub enum ProviderError {
+    /// There is no provider of that name.
+    #[error("unknown provider {name:?}; known providers: {}", known.join(", "))]
+    Unknown {
+        /// The name.
+        name: String,
+        /// The known names.
+        known: Vec<String>,
+    },
+    /// The config has a wrong entry for it.
+    #[error("config.{place}: {problem}")]
+    Config {
+        /// The place in the config.
+        place: String,
+        /// What is wrong there.
+        problem: String,
+    },
+    /// The program is not installed.
+    #[error("provider {name:?} needs the program {program}, which is not on PATH")]
+    Missing {
+        /// The provider.
+        name: String,
+        /// The program.
+        program: String,
+        /// How to install it.
+        install: String,
+    },
+    /// It cannot run an interactive session.
+    #[error("provider {name:?} has no interactive mode")]
+    NotInteractive {
+        /// The provider.
+        name: String,
+    },
+}

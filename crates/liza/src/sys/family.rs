@@ -1,0 +1,271 @@
+//! Programs that this process starts, each with all its descendants: signalled, waited for and killed as one.
+//!
+//! Signals only what was started here: a process group that we lead, or processes that carry our mark.
+
+use std::collections::BTreeSet;
+use std::io;
+use std::os::unix::process::CommandExt;
+use std::path::Path;
+use std::process::{Child, Command, ExitStatus};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use rustix::io::Errno;
+use rustix::process::{Pid, Signal, WaitOptions, getpgid, kill_process, kill_process_group, setsid, wait};
+
+use super::process::{is_alive, pid, wait_until};
+use super::system;
+
+/// The environment variable that marks the members of a family. Its value starts with the owner's process ID.
+const MARK: &str = "LIZA_PROCESS_TREE";
+
+/// The environment variable that marks a git with the ID of the process it runs for.
+pub(crate) const GIT_OWNER: &str = "LIZA_GIT_OWNER";
+
+/// How many times members are looked up and killed before the rest is abandoned, and the pause in between.
+const SWEEPS: u32 = 200;
+const SWEEP_PAUSE: Duration = Duration::from_millis(5);
+
+/// How a program ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum ProgramExit {
+    /// With this exit code.
+    Code(i32),
+    /// By this signal.
+    Signal(i32),
+}
+
+/// Which process [`ProcessFamily::reap`] reaped.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Reaped {
+    /// The program that was started.
+    Leader(ProgramExit),
+    /// One of its descendants, orphaned and adopted by this process.
+    Descendant,
+    /// None: no process is left.
+    NoneLeft,
+}
+
+/// A program that was started here, with all its descendants.
+#[derive(Debug, Clone)]
+pub(crate) struct ProcessFamily {
+    leader: Pid,
+    /// The value of [`MARK`] in the environment of its members.
+    mark: String,
+    /// All descendants of this process are members.
+    root: u32,
+    /// Whether the leader has its own process group, which can be signalled as a whole.
+    own_group: bool,
+}
+
+impl ProcessFamily {
+    /// Starts a program whose orphans this process adopts, so that [`ProcessFamily::reap`] sees all of them end.
+    /// `detached` gives the program its own process group and this process a session without a terminal.
+    ///
+    /// For a process that starts nothing else, since it reaps every child.
+    ///
+    /// # Errors
+    ///
+    /// When it cannot be started.
+    pub(crate) fn spawn(command: &mut Command, detached: bool) -> io::Result<Self> {
+        system::adopt_orphans();
+        let own = std::process::id();
+        let mark = session_mark(own);
+        command.env(MARK, &mark);
+        if detached {
+            // Fails for a process group leader, which is detached already.
+            let _ = setsid();
+            command.process_group(0);
+        }
+        // Not waited for through the handle: `reap` waits for all.
+        let id = command.spawn()?.id();
+        let leader = pid(id).ok_or(io::ErrorKind::InvalidData)?;
+        Ok(Self { leader, mark, root: own, own_group: detached })
+    }
+
+    /// The process ID of the program.
+    pub(crate) fn id(&self) -> u32 {
+        self.leader.as_raw_nonzero().get().unsigned_abs()
+    }
+
+    /// Asks every member to end (SIGTERM), including those that left the process group.
+    pub(crate) fn terminate(&self) {
+        self.signal(Signal::TERM);
+    }
+
+    /// Kills every member (SIGKILL), including those that left the process group.
+    pub(crate) fn kill(&self) {
+        self.signal(Signal::KILL);
+    }
+
+    /// Signals the leader and every member; says whether any member was found.
+    fn signal(&self, signal: Signal) -> bool {
+        // Before the leader dies: afterwards its children are no longer found by descent.
+        let members = members(&self.mark, self.root);
+        // Errors mean that the process has already ended. A group keeps its ID while it has members, so no stranger
+        // is hit after the leader has ended.
+        if self.own_group {
+            let _ = kill_process_group(self.leader, signal);
+        } else {
+            let _ = kill_process(self.leader, signal);
+        }
+        let in_group = |id: &Pid| self.own_group && getpgid(Some(*id)) == Ok(self.leader);
+        for id in members.iter().copied().filter_map(pid).filter(|id| !in_group(id)) {
+            let _ = kill_process(id, signal);
+        }
+        !members.is_empty()
+    }
+
+    /// Waits until a member ends. Call it from one thread only.
+    pub(crate) fn reap(&self) -> Reaped {
+        loop {
+            match wait(WaitOptions::empty()) {
+                Ok(Some((ended, status))) if ended == self.leader => {
+                    let signal = status.terminating_signal().map(ProgramExit::Signal);
+                    let code = status.exit_status().map(ProgramExit::Code);
+                    return Reaped::Leader(code.or(signal).unwrap_or(ProgramExit::Code(-1)));
+                }
+                Ok(Some(_)) => return Reaped::Descendant,
+                Ok(None) | Err(Errno::INTR) => {}
+                Err(_) => return Reaped::NoneLeft,
+            }
+        }
+    }
+}
+
+/// A family that does not outlive this value.
+#[derive(Debug)]
+pub(crate) struct ScopedFamily {
+    child: Child,
+    family: ProcessFamily,
+}
+
+impl ScopedFamily {
+    /// Starts the command as the leader of its own process group.
+    ///
+    /// # Errors
+    ///
+    /// When it cannot be started.
+    pub(crate) fn spawn(command: &mut Command) -> io::Result<Self> {
+        static COUNT: AtomicU64 = AtomicU64::new(0);
+        let mark = format!("{}-{}", std::process::id(), COUNT.fetch_add(1, Ordering::Relaxed));
+        let child = command.process_group(0).env(MARK, &mark).spawn()?;
+        let root = child.id();
+        let leader = pid(root).ok_or(io::ErrorKind::InvalidData)?;
+        Ok(Self { child, family: ProcessFamily { leader, mark, root, own_group: true } })
+    }
+
+    /// Waits until the child ends or the deadline passes (`None`), then kills what is left of the family.
+    ///
+    /// # Errors
+    ///
+    /// When the child cannot be waited for.
+    pub(crate) fn finish(mut self, deadline: Instant) -> io::Result<Option<ExitStatus>> {
+        let status = wait_until(&mut self.child, deadline);
+        self.end();
+        status
+    }
+
+    fn end(&mut self) {
+        sweep(|| {
+            let found = self.family.signal(Signal::KILL);
+            let ended = self.child.try_wait().is_ok_and(|status| status.is_some());
+            ended && !found
+        });
+    }
+}
+
+impl Drop for ScopedFamily {
+    fn drop(&mut self) {
+        if self.child.try_wait().is_ok_and(|status| status.is_none()) {
+            self.end();
+        }
+    }
+}
+
+/// Kills the [`ScopedFamily`]s of this process, which is about to exit.
+pub(crate) fn kill_own_families() {
+    let own = std::process::id();
+    kill_until_none(|| marked(MARK, |owner, _| owner == own));
+}
+
+/// Kills what is left of the session of a helper process that is gone.
+pub(crate) fn kill_session_of(helper: u32) {
+    let mark = session_mark(helper);
+    kill_until_none(|| members(&mark, helper));
+}
+
+/// Kills the families below `folder` whose owner is gone; gives the number of processes killed.
+pub(crate) fn kill_orphans(folder: &Path) -> usize {
+    kill_until_none(|| orphans(MARK, folder))
+}
+
+/// Waits until no git runs below `folder` whose owner is gone; false if one is left after `limit`.
+pub(crate) fn wait_for_orphaned_git(folder: &Path, limit: Duration) -> bool {
+    let deadline = Instant::now() + limit;
+    while !orphans(GIT_OWNER, folder).is_empty() {
+        if Instant::now() >= deadline {
+            return false;
+        }
+        thread::sleep(Duration::from_millis(20));
+    }
+    true
+}
+
+fn session_mark(helper: u32) -> String {
+    format!("{helper}-session")
+}
+
+/// Kills what `find` returns until it returns nothing; gives the number of processes killed.
+fn kill_until_none(find: impl Fn() -> Vec<u32>) -> usize {
+    let mut killed: BTreeSet<u32> = BTreeSet::new();
+    sweep(|| {
+        let found = find();
+        for id in found.iter().copied().filter_map(pid) {
+            let _ = kill_process(id, Signal::KILL);
+        }
+        killed.extend(&found);
+        found.is_empty()
+    });
+    killed.len()
+}
+
+/// Repeats `step` until it returns true, for about a second at most.
+fn sweep(mut step: impl FnMut() -> bool) {
+    for _ in 0..SWEEPS {
+        if step() {
+            return;
+        }
+        thread::sleep(SWEEP_PAUSE);
+    }
+}
+
+/// The processes that carry `mark`, and everything that descends from them or from `root`.
+///
+/// The mark finds orphans, the descent finds processes that cleared their environment. Neither needs a process group,
+/// so `setsid` hides nothing.
+fn members(mark: &str, root: u32) -> Vec<u32> {
+    let carriers = marked(MARK, |_, value| value == mark);
+    let mut found: BTreeSet<u32> = carriers.iter().copied().collect();
+    found.extend(system::descendants(carriers.into_iter().chain([root])));
+    found.remove(&std::process::id());
+    found.into_iter().collect()
+}
+
+/// Processes at work below `folder` that carry a mark of that name whose owner is gone.
+fn orphans(name: &str, folder: &Path) -> Vec<u32> {
+    let mut found = marked(name, |owner, _| !is_alive(owner));
+    found.retain(|id| system::working_folder(*id).is_some_and(|at| at.starts_with(folder)));
+    found
+}
+
+/// Processes with a mark of that name whose owner and value are wanted.
+fn marked(name: &str, wanted: impl Fn(u32, &str) -> bool) -> Vec<u32> {
+    let is_wanted = |value: &str| {
+        let owner = value.split('-').next().and_then(|owner| owner.parse().ok());
+        owner.is_some_and(|owner| wanted(owner, value))
+    };
+    let all = system::processes_with(name);
+    all.into_iter().filter(|(_, value)| is_wanted(value)).map(|(id, _)| id).collect()
+}

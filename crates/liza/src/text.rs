@@ -1,0 +1,84 @@
+//! Text for people, shared by reports, alerts and the screen: Markdown from untrusted text, and short numbers.
+//!
+//! Knows no task and no terminal.
+
+use std::borrow::Cow;
+
+use liza_core::event::one_line;
+
+use crate::secrets::Masker;
+
+/// Text that an agent wrote, as one line of Markdown with at most `max` characters before escaping: masked, without
+/// invisible characters, and shown literally. Nothing in it becomes a heading, a link, a picture or HTML.
+pub(crate) fn markdown_line(text: &str, max: usize, masker: &Masker) -> String {
+    // Masked before it is cut: half a secret no longer has its shape.
+    escape_markdown(&one_line(&without_invisible(&masker.mask(text)), max))
+}
+
+/// Removes characters that cannot be seen but reorder or join the text around them.
+fn without_invisible(text: &str) -> Cow<'_, str> {
+    let invisible = |c: char| matches!(c, '\u{200b}'..='\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2060}'..='\u{2069}' | '\u{feff}');
+    if text.contains(invisible) { Cow::Owned(text.replace(invisible, "")) } else { Cow::Borrowed(text) }
+}
+
+/// Escapes a line for Markdown, with as few backslashes as possible, since people also read the source.
+fn escape_markdown(line: &str) -> String {
+    let chars: Vec<char> = line.chars().collect();
+    let is_word = |at: Option<usize>| at.and_then(|at| chars.get(at)).is_some_and(|c| c.is_alphanumeric());
+    let mut escaped = String::with_capacity(line.len() + 8);
+    for (at, c) in chars.iter().enumerate() {
+        let is_markup = match c {
+            '\\' | '`' | '*' | '[' | ']' | '<' | '>' | '|' | '~' | '&' | '$' => true,
+            // Many viewers turn a bare address into a link.
+            '@' => true,
+            ':' => chars.get(at + 1) == Some(&'/'),
+            // Inside a word they are no markup, as in error_pattern and retry.md#limits, and names can be searched for.
+            '_' | '#' => !(is_word(at.checked_sub(1)) && is_word(Some(at + 1))),
+            '+' | '-' | '=' => at == 0,
+            _ => false,
+        };
+        if is_markup {
+            escaped.push('\\');
+        }
+        escaped.push(*c);
+    }
+    escaped
+}
+
+/// A number in about three characters: 950, 3.4k, 12k, 3.4M.
+pub(crate) fn compact_number(number: u64) -> String {
+    match number {
+        0..1_000 => number.to_string(),
+        1_000..10_000 => format!("{}.{}k", number / 1_000, number % 1_000 / 100),
+        10_000..1_000_000 => format!("{}k", number / 1_000),
+        1_000_000.. => format!("{}.{}M", number / 1_000_000, number % 1_000_000 / 100_000),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Covers: SP-03, SP-04
+    #[test]
+    fn only_what_markdown_interprets_is_escaped() {
+        let cases = [
+            ("- item - two", "\\- item - two"),
+            ("see #12 in a.md#b: $x$", "see \\#12 in a.md#b: \\$x\\$"),
+            ("12:30, me@example.com", "12:30, me\\@example.com"),
+            ("done! ftp://x", "done! ftp\\://x"),
+            (" \n ", ""),
+        ];
+        for (given, shown) in cases {
+            assert_eq!(markdown_line(given, 80, &Masker::default()), shown, "{given:?}");
+        }
+    }
+
+    #[test]
+    fn large_numbers_are_short() {
+        let cases = [(0, "0"), (1_250, "1.2k"), (9_999, "9.9k"), (10_000, "10k"), (999_999, "999k")];
+        for (number, text) in cases {
+            assert_eq!(compact_number(number), text);
+        }
+    }
+}
