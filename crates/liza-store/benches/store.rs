@@ -15,10 +15,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command as Process, Stdio};
 use std::time::{Duration, Instant};
 
-use liza_core::model::{
-    Actor, AgentRecord, AgentStatus, Config, EventName, Generation, Goal, GoalStatus, HistoryEvent, Loaded,
-    LogEntry, Revision, Role, Seconds, Sprint, State, Status, StopFiles, TaskId, TaskRecord, Timestamp,
-};
+use liza_core::model::{Actor, AgentRecord, AgentStatus, Config, EventName, Generation, Goal, GoalStatus, HistoryEvent, Loaded, LogEntry, Revision, Role, Seconds, Sprint, State, Status, StopFiles, TaskId, TaskRecord, Timestamp};
 use liza_core::protocol::{Command, EditTask, Heartbeat, Request, TaskEdit};
 use liza_store::Store;
 

@@ -4,9 +4,7 @@
 
 use std::path::PathBuf;
 
-use liza_core::model::{
-    Board, Change, Loaded, LogEntry, Revision, State, TaskId, TaskRecord, Timestamp, Value,
-};
+use liza_core::model::{Board, Change, Loaded, LogEntry, Revision, State, TaskId, TaskRecord, Timestamp, Value};
 use liza_core::protocol::manual_edit;
 use liza_core::protocol::manual_edit::ManualEdit;
 use liza_core::rules::invariants;

@@ -8,10 +8,7 @@ use std::io;
 use std::path::{Component, Path, PathBuf};
 use std::time::Duration;
 
-use liza_core::model::{
-    Actor, Board, Change, Config, Effect, LogEntry, Refusal, Revision, Section, State, StopFile, StopFiles,
-    TaskId, Timestamp, Value, Worktree,
-};
+use liza_core::model::{Actor, Board, Change, Config, Effect, LogEntry, Refusal, Revision, Section, State, StopFile, StopFiles, TaskId, Timestamp, Value, Worktree};
 use liza_core::protocol::{Operation, Pending, Request, apply};
 use liza_core::rules::invariants;
 use liza_core::rules::invariants::{DiskFacts, Violation};

@@ -4,12 +4,12 @@
 
 #![forbid(unsafe_code)]
 
-pub mod by_files;
+pub mod engine;
 pub mod cli;
 pub mod contracts;
 pub mod demo;
 pub mod doctor;
-pub mod effects;
+pub mod lifecycle;
 pub mod git;
 pub mod playbook;
 pub mod project;
@@ -18,9 +18,9 @@ pub mod providers;
 pub mod report;
 pub mod run;
 pub mod secrets;
-pub mod sightings;
+pub mod observations;
 pub mod supervisor;
 mod sys;
 mod text;
 pub mod watch;
-pub mod work;
+pub mod reconcile;

@@ -4,7 +4,7 @@
 
 use std::borrow::Cow;
 
-use liza_core::event::one_line;
+use liza_core::text::one_line;
 
 use crate::secrets::Masker;
 

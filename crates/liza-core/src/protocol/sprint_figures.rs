@@ -3,9 +3,7 @@
 //! Where every task of the sprint is loaded they are counted again, which also repairs them after an edit by hand;
 //! otherwise what the changed tasks contribute is replaced. Tests hold the two ways together.
 
-use crate::model::{
-    AgentStatus, Effect, Metrics, Refusal, Section, Sprint, SprintStatus, Status, TaskId, TaskRecord,
-};
+use crate::model::{AgentStatus, Effect, Metrics, Refusal, Section, Sprint, SprintStatus, Status, TaskId, TaskRecord};
 use crate::rules::metrics::{Contribution, contribution};
 use crate::rules::sprint::{is_complete_after, planned_with_replacements};
 

@@ -1,10 +1,7 @@
 //! A change as operations on the file: which values become which others.
 
 use indexmap::IndexMap;
-use liza_core::model::{
-    AgentId, AgentRecord, Appended, Board, Change, Fields, Loaded, Revision, Section, State, TaskId,
-    TaskRecord, Value,
-};
+use liza_core::model::{AgentId, AgentRecord, Appended, Board, Change, Fields, Loaded, Revision, Section, State, TaskId, TaskRecord, Value};
 use serde::Serialize;
 
 use super::VERSION;

@@ -8,10 +8,7 @@ use std::rc::Rc;
 use std::sync::Arc;
 
 use indexmap::IndexMap;
-use liza_core::model::{
-    Board, Fault, Handoff, Journal, Loaded, Revision, Section, State, Status, TaskBody, TaskId, TaskRecord,
-    TaskSlot, TaskSummary,
-};
+use liza_core::model::{Board, Fault, Handoff, Journal, Loaded, Revision, Section, State, Status, TaskBody, TaskId, TaskRecord, TaskSlot, TaskSummary};
 use serde::de::DeserializeOwned;
 
 use super::{REQUIRED, VERSION, heads};

@@ -1,15 +1,8 @@
 //! What is written is what was meant: random lives of a blackboard, in the file and in memory, with a person's hand
 //! in the file now and then.
 
-use liza_core::model::{
-    Actor, AgentStatus, AnomalyType, Fields, Metrics, Severity, Sha, State, TaskId, Urgency,
-};
-use liza_core::protocol::{
-    AbandonTask, Archive, ClaimReview, ClaimRole, ClaimTask, Command, Discover, EditTask, HandoffNotes,
-    Intent, LogAnomaly, MarkBlocked, PreCheck, ReleaseClaim, Request, ReserveTask, SetStatus,
-    SubmitForReview, SubmitVerdict, TaskEdit, UpdateSprintMetrics, Verdict, WorktreeFacts, WriteHandoff,
-    apply,
-};
+use liza_core::model::{Actor, AgentStatus, AnomalyType, Fields, Metrics, Severity, Sha, State, TaskId, Urgency};
+use liza_core::protocol::{AbandonTask, Archive, ClaimReview, ClaimRole, ClaimTask, Command, Discover, EditTask, HandoffNotes, Intent, LogAnomaly, MarkBlocked, PreCheck, ReleaseClaim, Request, ReserveTask, SetStatus, SubmitForReview, SubmitVerdict, TaskEdit, UpdateSprintMetrics, Verdict, WorktreeFacts, WriteHandoff, apply};
 use liza_core::rules::invariants::introduced;
 use liza_store::{Disk, StoreError, read_state};
 use proptest::prelude::*;

@@ -4,10 +4,7 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::{Duration, Instant};
 
-use liza_core::model::{
-    Actor, AgentId, Alignment, Config, Goal, GoalStatus, Loaded, LogEntry, Revision, Sprint, State,
-    StopFiles, TaskId, Timestamp,
-};
+use liza_core::model::{Actor, AgentId, Alignment, Config, Goal, GoalStatus, Loaded, LogEntry, Revision, Sprint, State, StopFiles, TaskId, Timestamp};
 use liza_core::protocol::{AddTask, Command, Heartbeat, NewTask, Register, Request, WriteNote};
 use liza_store::{Outcome, Store, StoreError};
 

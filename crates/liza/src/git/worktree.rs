@@ -6,8 +6,8 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use liza_core::effect::WorktreeMode;
-use liza_core::ids::{Sha, TaskId};
+use liza_core::model::{Sha, TaskId};
+use liza_core::protocol::WorktreeMode;
 
 use super::command::TREE_LIMIT;
 use super::error::GitError;

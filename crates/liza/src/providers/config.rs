@@ -11,9 +11,7 @@
 
 use std::str::FromStr;
 
-use liza_core::agent::Role;
-use liza_core::config::Config;
-use liza_core::value::{Fields, Value};
+use liza_core::model::{Config, Fields, Role, Value};
 use strum::{EnumString, IntoStaticStr, VariantNames};
 
 use super::builtin::BuiltIn;

@@ -10,9 +10,7 @@ pub(crate) mod usage;
 
 use std::path::{Path, PathBuf};
 
-use liza_core::agent::Role;
-use liza_core::config::Config;
-use liza_core::ids::{AgentId, TaskId};
+use liza_core::model::{AgentId, Config, Role, TaskId};
 use strum::VariantArray as _;
 
 use crate::sys::find_program;

@@ -4,8 +4,7 @@
 //! has its own reader here. Output is not trusted: invalid lines are skipped, sums saturate, nothing can fail. Ordinary
 //! output is never searched.
 
-use liza_core::agent::HAND_OVER_AT;
-use liza_core::record::Usage;
+use liza_core::model::{HANDOFF_AT, Usage};
 use serde::{Deserialize, Serialize};
 use strum::{EnumString, VariantNames};
 
@@ -51,7 +50,7 @@ pub(crate) struct SessionUsage {
 impl SessionUsage {
     /// Whether the session should hand over because its context is almost full.
     pub(crate) fn should_hand_over(&self) -> bool {
-        self.context_percent.is_some_and(|percent| percent >= HAND_OVER_AT)
+        self.context_percent.is_some_and(|percent| percent >= HANDOFF_AT)
     }
 
     fn add(&mut self, event: &UsageEvent) {

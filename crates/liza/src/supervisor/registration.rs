@@ -3,10 +3,8 @@
 use std::thread;
 use std::time::Duration;
 
-use liza_core::Command;
-use liza_core::agent::{Actor, Role};
-use liza_core::ids::{AgentId, Generation};
-use liza_core::value::Value;
+use liza_core::model::{Actor, AgentId, Generation, Role, Value};
+use liza_core::protocol::Command;
 
 use crate::project::{Project, now};
 use crate::sys::process::terminal_name;
@@ -96,7 +94,7 @@ fn register_next(project: &Project, role: Role) -> Result<Registered, Trouble> {
 fn register_as(project: &Project, agent: AgentId, mut life: Option<Life>) -> Result<Registered, Trouble> {
     let proven_dead = life.as_mut().and_then(Life::left_by);
     let register = || {
-        let command = Command::Register { agent, terminal: terminal_name(), proven_dead };
+        let command = Command::from(Register { agent, terminal: terminal_name(), proven_dead });
         // Not yet anybody's supervisor: a person, or what a person has started, brings the agent in.
         let outcome = project.submit(Actor::Human, None, command)?;
         match (outcome.refusal, outcome.reply.get("generation")) {

@@ -6,10 +6,8 @@ use std::fs;
 use std::io;
 use std::path::PathBuf;
 
-use liza_core::board::State;
-use liza_core::breaker::{BreakerStatus, Finding, Trigger, analyze};
-use liza_core::ids::TaskId;
-use liza_core::time::Timestamp;
+use liza_core::model::{BreakerStatus, BreakerTrip, State, TaskId, Timestamp};
+use liza_core::rules::breaker::{Finding, analyze};
 
 use crate::project::Project;
 use crate::secrets::Masker;
@@ -46,7 +44,7 @@ pub fn report(project: &Project, state: &State, masker: &Masker) -> io::Result<O
 }
 
 /// The first lines, by which one trigger's report is told from another's.
-fn heading(trigger: &Trigger) -> String {
+fn heading(trigger: &BreakerTrip) -> String {
     format!(
         "# Circuit breaker: {}\n\n- When: {}\n",
         cell(&trigger.pattern, &Masker::default()),
@@ -59,7 +57,7 @@ fn when(text: &str) -> Option<Timestamp> {
 }
 
 /// The whole report.
-fn page(state: &State, trigger: &Trigger, findings: &[Finding], masker: &Masker) -> String {
+fn page(state: &State, trigger: &BreakerTrip, findings: &[Finding], masker: &Masker) -> String {
     let cell = |text: &str| cell(text, masker);
     let mut page = heading(trigger);
     page.push_str(&format!("- Severity: {}\n", cell(trigger.severity.as_deref().unwrap_or("unknown"))));
@@ -134,7 +132,7 @@ fn evidence(finding: &Finding, masker: &Masker) -> String {
     page
 }
 
-fn affected_tasks(trigger: &Trigger, findings: &[Finding]) -> Vec<TaskId> {
+fn affected_tasks(trigger: &BreakerTrip, findings: &[Finding]) -> Vec<TaskId> {
     let mut tasks = trigger.tasks.clone();
     tasks.extend(findings.iter().flat_map(Finding::tasks));
     tasks.sort();

@@ -5,7 +5,7 @@
 use std::fs;
 
 use liza::git::{Git, MergeMessage, Repo, WorktreeMode};
-use liza_core::ids::Sha;
+use liza_core::model::Sha;
 
 use crate::support::{TestRepo, integration, read, script, task, write};
 

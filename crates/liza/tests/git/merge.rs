@@ -4,7 +4,7 @@ use std::fs;
 use std::path::PathBuf;
 
 use liza::git::{GitError, MergeError, MergeMessage, MergePreview};
-use liza_core::ids::Sha;
+use liza_core::model::Sha;
 
 use crate::support::{TestRepo, integration, read, script, task, write};
 

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use liza::git::{Branch, Git, MergeError, MergeMessage, PendingMerge, PreparedWorktree, Repo, WorktreeMode};
-use liza_core::ids::{Sha, TaskId};
+use liza_core::model::{Sha, TaskId};
 
 pub(crate) struct TestRepo {
     pub(crate) home: tempfile::TempDir,

@@ -125,7 +125,7 @@ impl<'p> Player<'p> {
     pub(crate) fn complete_sprint(&self) {
         let actor = Actor::Supervisor(self.id.parse().unwrap(), Generation(self.generation));
         // Refused while work is left.
-        let _ = Project::open(&self.project.root).unwrap().submit(actor, None, Command::CompleteSprint);
+        let _ = Project::open(&self.project.root).unwrap().submit(actor, None, Command::from(CompleteSprint));
     }
 
     /// A planning session for all triggers.

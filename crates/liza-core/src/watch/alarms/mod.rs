@@ -10,10 +10,7 @@ use std::fmt;
 
 use serde::{Serialize, Serializer};
 
-use crate::model::{
-    AgentId, AgentRecord, Anomaly, AnomalyType, BreakerStatus, DiscoveryId, Seconds, State, StopFileTimes,
-    TaskId, Timestamp,
-};
+use crate::model::{AgentId, AgentRecord, Anomaly, AnomalyType, BreakerStatus, DiscoveryId, Seconds, State, StopFileTimes, TaskId, Timestamp};
 use crate::rules::invariants::Violation;
 use crate::rules::metrics::sprint_metrics;
 
