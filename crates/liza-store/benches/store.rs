@@ -60,7 +60,7 @@ fn main() {
 
 /// One of many writers: prints how long each of its writes waited for the lock, in microseconds.
 fn write_many(root: &Path) {
-    let store = Store::open(root).unwrap().with_patience(Duration::from_secs(300));
+    let store = Store::open(root).unwrap().with_lock_timeout(Duration::from_secs(300));
     for round in 0..WRITES {
         let request = request(round, transition(round, round));
         println!("{}", store.submit(&request).expect("the command is valid").waited.as_micros());
@@ -147,14 +147,14 @@ fn measure(count: usize) {
 fn measure_looks(count: usize) {
     let root = project(count);
     let store = Store::open(&root).unwrap();
-    let mut reader = store.reader();
-    drop(reader.look().unwrap());
+    let mut reader = store.incremental_reader();
+    drop(reader.read().unwrap());
     let mut figures = [const { Vec::new() }; 3];
     for round in 0..ROUNDS {
         submit(&store, round, transition(round * 7 % count, round));
         figures[0].push(timed(|| drop(store.snapshot().unwrap())));
-        figures[1].push(timed(|| drop(reader.look().unwrap())));
-        figures[2].push(timed(|| drop(reader.look().unwrap())));
+        figures[1].push(timed(|| drop(reader.read().unwrap())));
+        figures[2].push(timed(|| drop(reader.read().unwrap())));
     }
     let [snapshot, changed, same] = figures.each_mut().map(|times| ms(median(times).0));
     println!("{count:>7} {snapshot:>10.2} {changed:>16.2} {same:>12.2}");

@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use liza_core::board::State;
 use liza_core::invariants::Facts as _;
 use liza_core::record::Status;
-use liza_store::Disk;
+use liza_store::DiskFacts;
 
 use crate::git::{Folder, Git, Repo};
 use crate::project::{EXCLUDED, Project, now};
@@ -180,7 +180,7 @@ fn specifications(project: &Project, state: &State) -> Check {
     let goal = state.board.goal.ready().and_then(|goal| goal.spec_ref.as_deref());
     let files: BTreeSet<&str> =
         named.chain(goal).map(|reference| reference.split('#').next().unwrap_or(reference)).collect();
-    let disk = Disk::below(project.root());
+    let disk = DiskFacts::new(project.root());
     let missing: Vec<&str> = files.iter().copied().filter(|file| !disk.spec_exists(file)).collect();
     if missing.is_empty() {
         return good("specifications", format!("{} file(s), all there", files.len()));

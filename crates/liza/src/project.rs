@@ -11,7 +11,7 @@ use liza_core::effect::HaltFile;
 use liza_core::ids::{Generation, Revision};
 use liza_core::time::Timestamp;
 use liza_core::{Command, Request, State};
-use liza_store::{Outcome, Reader, Store, StoreError};
+use liza_store::{IncrementalReader, Outcome, Store, StoreError};
 
 use crate::effects::raise_ahead;
 use crate::git::{Git, GitError, Repo};
@@ -26,7 +26,7 @@ pub struct Project {
     /// Found when it is first needed; git is asked once.
     repo: Arc<OnceLock<Repo>>,
     /// The last look at the blackboard, which makes the next one cheap; shared by all who work in this process.
-    reader: Arc<Mutex<Reader>>,
+    reader: Arc<Mutex<IncrementalReader>>,
 }
 
 impl Project {
@@ -39,7 +39,7 @@ impl Project {
     /// Opens the project at its root.
     pub fn open(root: &Path) -> Result<Self, StoreError> {
         let store = Store::open(root)?;
-        let reader = Arc::new(Mutex::new(store.reader()));
+        let reader = Arc::new(Mutex::new(store.incremental_reader()));
         Ok(Self { store, repo: Arc::default(), reader })
     }
 
@@ -64,7 +64,7 @@ impl Project {
     ///
     /// When it cannot be read.
     pub fn look(&self) -> Result<Arc<State>, StoreError> {
-        self.reader.lock().unwrap_or_else(PoisonError::into_inner).look()
+        self.reader.lock().unwrap_or_else(PoisonError::into_inner).read()
     }
 
     /// Its repository.

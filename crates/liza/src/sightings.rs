@@ -12,7 +12,7 @@ use liza_core::by_files::Standing;
 use liza_core::effect::HaltFile;
 use liza_core::invariants;
 use liza_core::time::Timestamp;
-use liza_store::{Disk, Logged};
+use liza_store::{DiskFacts, LogRecord};
 
 use crate::project::Project;
 
@@ -27,7 +27,7 @@ pub fn sightings(project: &Project, state: &State, now: Timestamp) -> Sightings 
         checkpoint_since: files.checkpoint,
         abort_since: files.abort,
         last_progress: last_progress(project),
-        violations: invariants::validate(state, &Disk::below(project.root()), now),
+        violations: invariants::validate(state, &DiskFacts::new(project.root()), now),
         unreadable: None,
         stale_edits: stale_edits(project.folder()),
     }
@@ -70,7 +70,7 @@ pub fn standing_since(path: &Path) -> Option<Timestamp> {
 
 /// When a task, the sprint or a note last changed. That agents come and go is no progress.
 fn last_progress(project: &Project) -> Option<Timestamp> {
-    let counts = |entry: &&Logged| {
+    let counts = |entry: &&LogRecord| {
         !matches!(entry.action.as_str(), "registered" | "deregistered" | "claim_failed" | "recovered")
     };
     let length = fs::metadata(project.folder().join("log.yaml")).map_or(0, |meta| meta.len());

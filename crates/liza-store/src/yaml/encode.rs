@@ -1,6 +1,6 @@
-//! Any serializable record as a plain value, so that two records can be compared key by key.
+//! Converts any serializable record into a plain value, so that two records can be compared key by key.
 //!
-//! A [`Timestamp`] stays a time on the way: a text that looks like one must not become one.
+//! Keeps a [`Timestamp`] as a time: a text that looks like a time must stay text.
 
 use std::fmt;
 
@@ -13,14 +13,14 @@ use super::node::YamlError;
 /// The value of a record.
 ///
 /// # Errors
-/// When it holds what YAML cannot say, such as a mapping with a key that is not a text.
-pub fn to_value<T: Serialize + ?Sized>(record: &T) -> Result<Value, YamlError> {
+/// When it has no YAML form, such as a mapping with a list as a key.
+pub(crate) fn to_value<T: Serialize + ?Sized>(record: &T) -> Result<Value, YamlError> {
     record.serialize(ToValue)
 }
 
 impl ser::Error for YamlError {
     fn custom<T: fmt::Display>(message: T) -> Self {
-        Self { message: message.to_string(), place: None, key: None }
+        Self { message: message.to_string(), position: None, key: None }
     }
 }
 
@@ -51,7 +51,9 @@ impl Serializer for ToValue {
     }
 
     fn serialize_u64(self, value: u64) -> Result<Value, YamlError> {
-        i64::try_from(value).map(Value::Int).map_err(|_| ser::Error::custom(format!("{value} is too large")))
+        i64::try_from(value)
+            .map(Value::Int)
+            .map_err(|_| ser::Error::custom(format!("{value} is too large for YAML")))
     }
 
     fn serialize_bool(self, value: bool) -> Result<Value, YamlError> {
@@ -75,7 +77,7 @@ impl Serializer for ToValue {
     }
 
     fn serialize_bytes(self, _value: &[u8]) -> Result<Value, YamlError> {
-        Err(ser::Error::custom("bytes are not text"))
+        Err(ser::Error::custom("bytes have no YAML form"))
     }
 
     fn serialize_none(self) -> Result<Value, YamlError> {
@@ -228,7 +230,7 @@ impl ser::SerializeMap for MapBuilder {
             | Value::Time(_)
             | Value::List(_)
             | Value::Map(_) => {
-                return Err(ser::Error::custom("a key must be a text"));
+                return Err(ser::Error::custom("a key must be text or a whole number"));
             }
         };
         Ok(())

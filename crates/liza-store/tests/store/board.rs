@@ -146,29 +146,29 @@ fn a_look_reads_only_what_has_changed_since_the_last() {
     for id in ["one", "two", "three"] {
         project.add_task(id);
     }
-    let mut reader = project.store().reader();
+    let mut reader = project.store().incremental_reader();
     let body = |state: &State, id: &str| -> Arc<Body> {
         state.board.tasks[&task(id)].body.clone().expect("a look has all bodies")
     };
-    let first = reader.look().unwrap();
-    assert!(Arc::ptr_eq(&first, &reader.look().unwrap()), "nothing has changed");
+    let first = reader.read().unwrap();
+    assert!(Arc::ptr_eq(&first, &reader.read().unwrap()), "nothing has changed");
     project.run(Command::Abandon { task: task("two"), reason: "enough".to_owned() });
-    let second = reader.look().unwrap();
+    let second = reader.read().unwrap();
     assert_eq!(*second, project.store().snapshot().unwrap());
     assert!(Arc::ptr_eq(&body(&first, "one"), &body(&second, "one")), "read again");
     assert_eq!(second.board.status(&task("two")), Some(Status::Abandoned));
     assert_eq!(first.board.status(&task("two")), Some(Status::Unclaimed), "a look stays what it was");
     // A task that comes and one that goes leave the others alone as well.
     project.add_task("four");
-    let third = reader.look().unwrap();
+    let third = reader.read().unwrap();
     assert!(Arc::ptr_eq(&body(&first, "three"), &body(&third, "three")), "read again");
     project.write(&project.text().replace("planned: [one, two, three, four]", "planned: []"));
     project.run(Command::Archive { tasks: vec![task("two")] });
-    let fourth = reader.look().unwrap();
+    let fourth = reader.read().unwrap();
     project.run(note("x"));
     project.run(Command::Abandon { task: task("one"), reason: "enough".to_owned() });
     project.run(Command::Archive { tasks: vec![task("one")] });
-    let fifth = reader.look().unwrap();
+    let fifth = reader.read().unwrap();
     assert!(Arc::ptr_eq(&body(&fourth, "three"), &body(&fifth, "three")), "read again");
     assert_eq!((fifth.board.tasks.len(), fifth.journal.human_notes.len()), (2, 1));
 }
@@ -178,15 +178,15 @@ fn a_look_reads_only_what_has_changed_since_the_last() {
 fn a_look_sees_a_persons_edit_of_the_same_length_and_survives_a_bad_one() {
     let project = Project::new("look-person");
     project.add_task("one");
-    let mut reader = project.store().reader();
-    let first = reader.look().unwrap();
+    let mut reader = project.store().incremental_reader();
+    let first = reader.read().unwrap();
     let text = project.text();
     project.write(&text.replace("priority: 3", "priority: 1"));
-    assert_eq!(reader.look().unwrap().board.head(&task("one")).unwrap().priority, 1);
+    assert_eq!(reader.read().unwrap().board.head(&task("one")).unwrap().priority, 1);
     project.write("garbage: [");
-    assert!(matches!(reader.look(), Err(StoreError::Broken(_))));
+    assert!(matches!(reader.read(), Err(StoreError::Broken(_))));
     project.write(&text);
-    assert_eq!(reader.look().unwrap(), first);
+    assert_eq!(reader.read().unwrap(), first);
 }
 
 /// Covers: BB-07, BB-09
@@ -196,8 +196,8 @@ fn a_look_tells_the_line_of_a_fault_as_it_is_now() {
     for id in ["one", "two"] {
         project.add_task(id);
     }
-    let mut reader = project.store().reader();
-    drop(reader.look().unwrap());
+    let mut reader = project.store().incremental_reader();
+    drop(reader.read().unwrap());
     let (first, second) =
         project.text().split_once("- id: two").map(|(a, b)| (a.to_owned(), b.to_owned())).unwrap();
     project.write(&format!("{first}- id: two{}", second.replacen("priority: 3", "priority: high", 1)));
@@ -212,7 +212,7 @@ fn a_look_tells_the_line_of_a_fault_as_it_is_now() {
         });
         let parsed = read_state(&project.file("state.yaml")).unwrap();
         assert_eq!(parsed.board.body(&task("two")).unwrap().faults.len(), 1);
-        assert_eq!(*reader.look().unwrap(), parsed, "{}", project.text());
+        assert_eq!(*reader.read().unwrap(), parsed, "{}", project.text());
         if text == "x" {
             project.run(Command::Unblock {
                 task: task("one"),
@@ -221,7 +221,7 @@ fn a_look_tells_the_line_of_a_fault_as_it_is_now() {
                 keep_worktree: false,
                 assessment: None,
             });
-            assert_eq!(*reader.look().unwrap(), read_state(&project.file("state.yaml")).unwrap());
+            assert_eq!(*reader.read().unwrap(), read_state(&project.file("state.yaml")).unwrap());
         }
     }
 }

@@ -1,4 +1,4 @@
-//! Killed at any point, in any company: nothing acknowledged is lost, and the log agrees with the state.
+//! Killed at any point, in any company: nothing acknowledged is lost, and the log scan_matches with the state.
 
 use std::collections::BTreeMap;
 use std::process::{Child, Command as Process, Stdio};
@@ -240,7 +240,7 @@ fn a_power_cut_takes_no_entry_from_the_log() {
             for zeros in [0, log.len() - cut] {
                 let torn = [&log.as_bytes()[..cut], &vec![0; zeros]].concat();
                 let copy = after_power_cut(&project, &torn, &keep);
-                assert!(copy.store().settle().unwrap().is_empty());
+                assert!(copy.store().recover().unwrap().is_empty());
                 let found = copy.log();
                 for n in 0..notes {
                     let count = found.matches(&format!("detail: note.{n}.\n")).count();

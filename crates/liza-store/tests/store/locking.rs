@@ -22,7 +22,7 @@ pub(crate) fn worker(project: &Project, work: &str) -> Process {
 #[test]
 fn work() {
     let (Ok(work), Some(root)) = (std::env::var(WORK), std::env::var_os(ROOT)) else { return };
-    let store = Store::open(std::path::Path::new(&root)).unwrap().with_patience(Duration::from_secs(120));
+    let store = Store::open(std::path::Path::new(&root)).unwrap().with_lock_timeout(Duration::from_secs(120));
     // The harness has begun a line of its own.
     println!();
     let words: Vec<&str> = work.split(' ').collect();
@@ -101,10 +101,10 @@ fn flock_excludes_us_and_we_exclude_flock() {
         .unwrap();
     let before = project.text();
     let start = Instant::now();
-    let patience = Duration::from_millis(300);
-    let error = project.store().with_patience(patience).submit(&human(note("x"))).unwrap_err();
+    let lock_timeout = Duration::from_millis(300);
+    let error = project.store().with_lock_timeout(lock_timeout).submit(&human(note("x"))).unwrap_err();
     assert!(matches!(error, StoreError::Locked { .. }), "{error:?}");
-    assert!(start.elapsed() >= patience);
+    assert!(start.elapsed() >= lock_timeout);
     assert_eq!(project.text(), before);
     assert!(project.store().snapshot().is_ok(), "reading takes no lock");
     drop(holder.stdin.take());
@@ -112,27 +112,27 @@ fn flock_excludes_us_and_we_exclude_flock() {
     project.run(note("x"));
 
     let store = project.store();
-    let guard = store.lock().unwrap();
+    let session = store.begin_edit().unwrap();
     let refused = Process::new("flock").arg("-n").arg(&lock).args(["true"]).status().unwrap();
     assert!(!refused.success(), "flock(1) got in");
-    drop(guard);
+    drop(session);
     assert!(Process::new("flock").arg("-n").arg(&lock).args(["true"]).status().unwrap().success());
 }
 
 /// Covers: BB-10
 #[test]
 fn the_config_says_how_long_to_wait_for_the_lock() {
-    let project = Project::new("patience");
+    let project = Project::new("lock_timeout");
     let text = project.text();
     let impatient = text.replace("lock_timeout: 10", "lock_timeout: 0");
     assert_ne!(impatient, text, "the default is written down");
     project.write(&impatient);
     let store = project.store();
-    let guard = store.lock().unwrap();
+    let session = store.begin_edit().unwrap();
     let error = project.store().submit(&human(note("x"))).unwrap_err();
     let StoreError::Locked { waited, .. } = error else { panic!("{error:?}") };
     assert!(waited < Duration::from_secs(5), "{waited:?} is nearer to the default than to nothing");
-    drop(guard);
+    drop(session);
     project.run(note("x"));
 }
 
@@ -144,9 +144,9 @@ fn children_do_not_inherit_the_lock_and_its_file_is_never_replaced() {
     let inode = || std::fs::metadata(project.file("state.yaml.lock")).unwrap().ino();
     let first = inode();
     let store = project.store();
-    let guard = store.lock().unwrap();
+    let session = store.begin_edit().unwrap();
     let mut child = Process::new("cat").stdin(Stdio::piped()).stdout(Stdio::null()).spawn().unwrap();
-    drop(guard);
+    drop(session);
     project.run(note("x"));
     drop(child.stdin.take());
     child.wait().unwrap();

@@ -8,13 +8,13 @@
     reason = "helpers of tests stop at the first thing that is wrong, as tests do"
 )]
 
-mod bad_input;
 mod board;
 mod crash;
-mod intended;
-mod keeping;
+mod invalid_input;
 mod locking;
 mod log;
-mod people;
-mod second_reader;
+mod manual_edits;
+mod preserved_text;
+mod pyyaml;
+mod random_commands;
 mod support;

@@ -116,7 +116,7 @@ impl Context {
         let Some(project) = Project::find(&self.directory).and_then(|root| Project::open(&root).ok()) else {
             return;
         };
-        let Ok(board) = project.store().glance(&[Section::Agents], &[]) else { return };
+        let Ok(board) = project.store().read_parts(&[Section::Agents], &[]) else { return };
         let entry = board.agents.ready().and_then(|agents| agents.get(&agent));
         let own = entry.filter(|entry| entry.generation == Some(generation));
         if let Some(percent) = own.and_then(|entry| entry.context_used_up(now())) {
@@ -225,13 +225,13 @@ fn in_words(notice: &Notice) -> String {
                 kept.display()
             )
         }
-        Notice::StaleSaveStands { lost, .. } => format!(
+        Notice::StaleSaveNotUndone { lost, .. } => format!(
             "somebody saved an older state.yaml over revision {lost}, which could not be brought back: liza log \
              shows what it had changed"
         ),
         Notice::ModifyUndone => "a `lock modify` was killed; the state before it stands again".to_owned(),
-        Notice::LogWaits { why } => {
-            format!("written, but the log entry has to wait for the next write: {why}")
+        Notice::LogDelayed { reason } => {
+            format!("written, but the log entry has to wait for the next write: {reason}")
         }
     }
 }

@@ -3,7 +3,7 @@
 use std::path::{Component, Path};
 
 use liza_core::invariants::Facts as _;
-use liza_store::Disk;
+use liza_store::DiskFacts;
 
 use super::error::CommandError;
 
@@ -28,7 +28,7 @@ pub(super) fn within(root: &Path, given: &str) -> Result<String, CommandError> {
 
 /// Whether the file of a reference is there.
 pub(super) fn exists(root: &Path, reference: &str) -> bool {
-    Disk::below(root).spec_exists(file_of(reference))
+    DiskFacts::new(root).spec_exists(file_of(reference))
 }
 
 /// The file of a reference, without the anchor.

@@ -7,7 +7,7 @@ use liza_core::ids::TaskId;
 use liza_core::invariants::{self, Subject, Violation};
 use liza_core::record::Status;
 use liza_core::task::Task;
-use liza_store::{Disk, StoreError, read_state};
+use liza_store::{DiskFacts, StoreError, read_state};
 use serde_json::json;
 
 use crate::project::{Project, now};
@@ -37,7 +37,7 @@ pub(super) fn run(args: &Args, context: &Context) -> Result<Reply, CommandError>
     let (state, root) = read(args, context)?;
     let (violations, warnings) = match &state {
         Ok(state) => {
-            let found = invariants::validate(state, &Disk::below(&root), now());
+            let found = invariants::validate(state, &DiskFacts::new(&root), now());
             (found.iter().map(ToString::to_string).collect(), warnings(state, &found))
         }
         // A file that cannot be read at all has one violation, and is inconsistent rather than refused.

@@ -8,6 +8,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use liza_core::agent::Role;
+use liza_store::durable::replace_file;
 
 /// Universal rules, mode selection gate, tiers of invariants.
 pub const CORE: &str = include_str!("CORE.md");
@@ -82,13 +83,11 @@ pub fn install(dir: &Path, force: bool) -> Result<Installed, ContractError> {
     Ok(done)
 }
 
-/// Writes beside the place and renames, so that a kill leaves the old file or the new one.
+/// Writes a text; a kill leaves the old file or the new one.
 fn put(path: &Path, text: &str) -> Result<(), ContractError> {
     let folder = path.parent().unwrap_or(path);
     fs::create_dir_all(folder).map_err(failed("create", folder))?;
-    let step = path.with_extension("md.new");
-    fs::write(&step, text).map_err(failed("write", &step))?;
-    fs::rename(&step, path).map_err(failed("write", path))
+    replace_file(path, text.as_bytes()).map_err(failed("write", path))
 }
 
 /// The contract of one session: where its documents are, and what of them its role has to read.

@@ -43,7 +43,7 @@ struct At<'e>(&'e YamlError);
 
 impl fmt::Display for At<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        if let Some(place) = self.0.place {
+        if let Some(place) = self.0.position {
             write!(f, ":{}:{}", place.line, place.column)?;
         }
         match &self.0.key {

@@ -8,10 +8,9 @@ use liza_core::alarm::Neglect;
 use liza_core::board::State;
 use liza_core::record::Status;
 use liza_core::time::Timestamp;
+use liza_store::durable::replace_file;
 
 use crate::effects::ESCALATION;
-
-use super::file::replace;
 
 /// As many tasks as are listed.
 const LISTED: usize = 50;
@@ -33,7 +32,7 @@ pub(super) fn follow(
     };
     match Neglect::of(now.since(since)) {
         Some(neglect @ (Neglect::Stuck | Neglect::Forsaken)) if fresh || !path.exists() => {
-            replace(&path, &text(state, since, neglect, now))
+            replace_file(&path, text(state, since, neglect, now).as_bytes())
         }
         Some(Neglect::Stale | Neglect::Stuck | Neglect::Forsaken) | None => Ok(()),
     }

@@ -118,5 +118,5 @@ pub fn integration_branch(board: &Board) -> Result<Branch, WorkError> {
 
 fn glance(project: &Project, tasks: &[&TaskId]) -> Result<Board, WorkError> {
     let tasks: Vec<TaskId> = tasks.iter().map(|task| (*task).clone()).collect();
-    Ok(project.store().glance(&[Section::Config, Section::Agents], &tasks)?)
+    Ok(project.store().read_parts(&[Section::Config, Section::Agents], &tasks)?)
 }

@@ -117,7 +117,7 @@ impl Work<'_> {
     pub fn recover(&self) -> Result<Report, WorkError> {
         self.submit(Command::Recover { settled: Vec::new() })?;
         let mut report = Report::default();
-        for notice in self.project.store().settle()? {
+        for notice in self.project.store().recover()? {
             report.settle(Kind::Blackboard, "state.yaml", format!("{notice:?}"), "settled");
         }
         self.end_orphans(&mut report)?;

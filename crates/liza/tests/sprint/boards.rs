@@ -12,7 +12,7 @@ use liza_core::record::{Status, TaskRecord, Usage};
 use liza_core::sprint::{Decision, Sprint, SprintStatus};
 use liza_core::time::{Seconds, Timestamp};
 use liza_core::value::{Fields, Value};
-use liza_store::Logged;
+use liza_store::LogRecord;
 
 pub(crate) fn now() -> Timestamp {
     Timestamp::from_unix(1_800_000_000)
@@ -244,8 +244,8 @@ fn notes(state: &mut State) {
 }
 
 /// The log of the rich sprint since a person last looked.
-pub(crate) fn log() -> Vec<Logged> {
-    let entry = |minutes: u64, action: &str| Logged {
+pub(crate) fn log() -> Vec<LogRecord> {
+    let entry = |minutes: u64, action: &str| LogRecord {
         timestamp: ago(minutes),
         agent: "coder-1".to_owned(),
         action: action.to_owned(),

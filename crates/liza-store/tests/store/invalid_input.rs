@@ -1,4 +1,4 @@
-//! Files that nobody should have written: a clear error with its place, nothing lost, no panic.
+//! Files that nobody should have written: a clear error with its position, nothing lost, no panic.
 
 use std::os::unix::fs::PermissionsExt;
 use std::process::Command as Process;
@@ -35,9 +35,11 @@ fn refused(name: &str, text: &[u8]) -> StoreError {
     error
 }
 
-fn place_of(error: &StoreError) -> (u32, u32) {
+fn position_of(error: &StoreError) -> (u32, u32) {
     match error {
-        StoreError::Broken(fault) => fault.place.map_or((0, 0), |place| (place.line, place.column)),
+        StoreError::Broken(fault) => {
+            fault.position.map_or((0, 0), |position| (position.line, position.column))
+        }
         other => panic!("{other:?}"),
     }
 }
@@ -84,13 +86,13 @@ fn errors_of_syntax_tell_file_line_and_column() {
         ("second", format!("{SMALL}---\na: 1\n"), (14, 1)),
         ("list", "- a\n".to_owned(), (1, 1)),
     ];
-    for (name, text, place) in cases {
+    for (name, text, position) in cases {
         let error = refused(name, text.as_bytes());
-        assert_eq!(place_of(&error).0, place.0, "{name}: {error}");
+        assert_eq!(position_of(&error).0, position.0, "{name}: {error}");
         assert!(error.to_string().contains("state.yaml:"), "{error}");
     }
     let error = refused("bytes", &[SMALL.as_bytes(), b"x: \xff\n"].concat());
-    assert_eq!(place_of(&error), (14, 4), "{error}");
+    assert_eq!(position_of(&error), (14, 4), "{error}");
     assert!(error.to_string().contains("UTF-8"));
 }
 
@@ -136,7 +138,7 @@ fn a_task_id_used_twice_is_told_and_the_first_one_stands() {
 #[test]
 fn a_newer_version_is_not_written() {
     let error = refused("newer", SMALL.replace("version: 1", "version: 2").as_bytes());
-    assert!(matches!(error, StoreError::Version { found: 2, known: 1, .. }), "{error:?}");
+    assert!(matches!(error, StoreError::NewerVersion { found: 2, known: 1, .. }), "{error:?}");
     let error = refused("word", SMALL.replace("version: 1", "version: one").as_bytes());
     assert!(error.to_string().contains("version"), "{error}");
 }
@@ -224,7 +226,7 @@ fn nobodys(name: &str) -> Project {
 /// Covers: BB-07, BB-10
 #[test]
 fn no_permission_is_told_and_changes_nothing() {
-    if !as_nobody("bad_input::no_permission_is_told_and_changes_nothing") {
+    if !as_nobody("invalid_input::no_permission_is_told_and_changes_nothing") {
         return;
     }
     let project = nobodys("permission");

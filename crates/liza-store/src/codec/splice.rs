@@ -1,6 +1,6 @@
-//! Carries out operations on the text of the file, and checks that the result says what was meant.
+//! Applies operations to the text of the file, and checks that the result reads as intended.
 //!
-//! First by editing single blocks; where that is unclear or comes out wrong, by writing the whole file anew.
+//! Edits single blocks if possible; the caller falls back to a rewrite of the whole file.
 
 use liza_core::agent::AgentRecord;
 use liza_core::ids::TaskId;
@@ -8,25 +8,25 @@ use liza_core::record::TaskRecord;
 use liza_core::value::{Fields, Value};
 
 use super::ops::Op;
-use super::read::{View, parse_part, single_handoff};
+use super::view::{StateView, parse_part, single_handoff};
 use crate::document::{
-    Block, Edit, Edits, Plan, Shape, Unsure, apply, holds, line_start, merge, says, shape, untyped,
+    Ambiguous, Block, Edit, EditPlan, Edits, Shape, apply, line_start, merge, node_equals, plain_value, shape,
 };
 use crate::yaml::{self, Node, decode};
 
 /// The new text.
 pub(crate) struct Spliced {
     pub(crate) text: String,
-    /// How the old text becomes the new one; none where it was written anew.
+    /// The edits from the old text to the new one; none after a rewrite.
     pub(crate) edits: Edits,
 }
 
-/// Carries out the operations by editing blocks.
-pub(crate) fn splice(view: &View<'_>, ops: &[Op]) -> Result<Spliced, Unsure> {
+/// Applies the operations by editing blocks.
+pub(crate) fn splice(view: &StateView<'_>, ops: &[Op]) -> Result<Spliced, Ambiguous> {
     if view.blocks.is_empty() {
-        return Err(Unsure);
+        return Err(Ambiguous);
     }
-    let mut plan = Plan::new(view.text);
+    let mut plan = EditPlan::new(view.text);
     let mut added = Vec::new();
     let mut removed = 0;
     for op in ops {
@@ -34,7 +34,7 @@ pub(crate) fn splice(view: &View<'_>, ops: &[Op]) -> Result<Spliced, Unsure> {
             Op::ChangeTask { at, old, new, .. } => change_task(view, &mut plan, *at, (old, new))?,
             Op::AddTask { new, .. } => added.push(new.clone()),
             Op::RemoveTask { at, .. } => {
-                let item = view.items.get(*at).ok_or(Unsure)?;
+                let item = view.items.get(*at).ok_or(Ambiguous)?;
                 plan.remove(item.start, item.end)?;
                 removed += 1;
             }
@@ -46,9 +46,9 @@ pub(crate) fn splice(view: &View<'_>, ops: &[Op]) -> Result<Spliced, Unsure> {
             Op::Append { section, key, new } => append(view, &mut plan, section, *key, new)?,
         }
     }
-    // A list that loses its last entry has to say that it is empty, so it is written anew.
+    // A list that becomes empty has another form, so the file is rewritten.
     if removed > 0 && (removed == view.items.len() || !added.is_empty()) {
-        return Err(Unsure);
+        return Err(Ambiguous);
     }
     if !added.is_empty() {
         match view.block("tasks") {
@@ -62,50 +62,50 @@ pub(crate) fn splice(view: &View<'_>, ops: &[Op]) -> Result<Spliced, Unsure> {
 }
 
 fn change_task(
-    view: &View<'_>,
-    plan: &mut Plan<'_>,
+    view: &StateView<'_>,
+    plan: &mut EditPlan<'_>,
     at: usize,
     change: (&Value, &Value),
-) -> Result<(), Unsure> {
-    let item = view.items.get(at).ok_or(Unsure)?;
-    let (node, _) = view.part(item.start, item.end).map_err(|_| Unsure)?;
-    let task = node.items().first().ok_or(Unsure)?;
+) -> Result<(), Ambiguous> {
+    let item = view.items.get(at).ok_or(Ambiguous)?;
+    let (node, _) = view.part(item.start, item.end).map_err(|_| Ambiguous)?;
+    let task = node.items().first().ok_or(Ambiguous)?;
     plan.change_item(item, task, line_start(view.text, item.start), change, TaskRecord::KEYS);
     Ok(())
 }
 
 fn change_section(
-    view: &View<'_>,
-    plan: &mut Plan<'_>,
+    view: &StateView<'_>,
+    plan: &mut EditPlan<'_>,
     section: &str,
     (old, new): (&Value, &Value),
-) -> Result<(), Unsure> {
+) -> Result<(), Ambiguous> {
     let Some(block) = view.block(section) else {
-        // The counter belongs to the head of the file, the rest to its end.
+        // The revision goes to the top of the file, other sections to its end.
         let after = if section == "revision" { view.block("version") } else { None };
         plan.add_section(after, section, new);
         return Ok(());
     };
-    let (node, _) = view.part(block.start, block.end).map_err(|_| Unsure)?;
-    let value = node.get(section).ok_or(Unsure)?;
+    let (node, _) = view.part(block.start, block.end).map_err(|_| Ambiguous)?;
+    let value = node.get(section).ok_or(Ambiguous)?;
     if section == "handoff" && single_handoff(value).is_some() {
         plan.rewrite(block, new);
         return Ok(());
     }
-    let old = with_old_names(section, old, value);
+    let old = with_legacy_keys(section, old, value);
     plan.change(block, value, line_start(view.text, block.start), (&old, new));
     Ok(())
 }
 
-/// Counts `task`, which old files have for `current_task`, among what an agent's entry had, so that it goes.
-fn with_old_names(section: &str, old: &Value, node: &Node<'_>) -> Value {
+/// Adds `task`, the name of `current_task` in old files, to the old value of an agent, so that it is removed.
+fn with_legacy_keys(section: &str, old: &Value, node: &Node<'_>) -> Value {
     let mut old = old.clone();
     if let (Value::Map(agents), "agents") = (&mut old, section) {
         for (id, entry) in agents.iter_mut() {
-            let old_name = node.get(id).and_then(|agent| agent.get("task"));
-            if let (Value::Map(fields), Some(task)) = (entry, old_name) {
+            let legacy = node.get(id).and_then(|agent| agent.get("task"));
+            if let (Value::Map(fields), Some(task)) = (entry, legacy) {
                 fields.shift_remove("current_task");
-                fields.insert("task".to_owned(), untyped(task));
+                fields.insert("task".to_owned(), plain_value(task));
             }
         }
     }
@@ -113,12 +113,12 @@ fn with_old_names(section: &str, old: &Value, node: &Node<'_>) -> Value {
 }
 
 fn append(
-    view: &View<'_>,
-    plan: &mut Plan<'_>,
+    view: &StateView<'_>,
+    plan: &mut EditPlan<'_>,
     section: &str,
     key: Option<&str>,
     new: &[Value],
-) -> Result<(), Unsure> {
+) -> Result<(), Ambiguous> {
     let Some(block) = view.block(section) else {
         let list = Value::List(new.to_vec());
         let value = match key {
@@ -130,8 +130,10 @@ fn append(
     };
     let Some(key) = key else { return append_or_rewrite(view, plan, block, new) };
     let Shape::Map(blocks) = shape(view.text, block)? else {
-        let (node, _) = view.part(block.start, block.end).map_err(|_| Unsure)?;
-        let Value::Map(mut fields) = untyped(node.get(section).ok_or(Unsure)?) else { return Err(Unsure) };
+        let (node, _) = view.part(block.start, block.end).map_err(|_| Ambiguous)?;
+        let Value::Map(mut fields) = plain_value(node.get(section).ok_or(Ambiguous)?) else {
+            return Err(Ambiguous);
+        };
         extend(&mut fields, key, new);
         plan.rewrite(block, &Value::Map(fields));
         return Ok(());
@@ -139,8 +141,8 @@ fn append(
     match blocks.iter().find(|inner| inner.name(view.text) == key) {
         Some(inner) => append_or_rewrite(view, plan, inner, new),
         None => {
-            let (node, _) = view.part(block.start, block.end).map_err(|_| Unsure)?;
-            let value = node.get(section).ok_or(Unsure)?;
+            let (node, _) = view.part(block.start, block.end).map_err(|_| Ambiguous)?;
+            let value = node.get(section).ok_or(Ambiguous)?;
             let added = Fields::from_iter([(key.to_owned(), Value::List(new.to_vec()))]);
             plan.change_map(&blocks, value, line_start(view.text, block.start), (&Fields::new(), &added), &[])
         }
@@ -148,31 +150,31 @@ fn append(
 }
 
 fn append_or_rewrite(
-    view: &View<'_>,
-    plan: &mut Plan<'_>,
+    view: &StateView<'_>,
+    plan: &mut EditPlan<'_>,
     block: &Block,
     new: &[Value],
-) -> Result<(), Unsure> {
+) -> Result<(), Ambiguous> {
     if plan.append_to(block, new, false).is_ok() {
         return Ok(());
     }
-    let (node, _) = view.part(block.start, block.end).map_err(|_| Unsure)?;
-    let value = node.get(block.name(view.text)).ok_or(Unsure)?;
-    let all = value.items().iter().map(untyped).chain(new.iter().cloned()).collect();
+    let (node, _) = view.part(block.start, block.end).map_err(|_| Ambiguous)?;
+    let value = node.get(block.name(view.text)).ok_or(Ambiguous)?;
+    let all = value.items().iter().map(plain_value).chain(new.iter().cloned()).collect();
     plan.rewrite(block, &Value::List(all));
     Ok(())
 }
 
-/// Writes the whole file anew from its parsed tree. Of the comments, those at its head survive this.
-pub(crate) fn rewrite(view: &View<'_>, ops: &[Op]) -> Option<String> {
+/// Rewrites the whole file from its parsed tree. Keeps only the comments at the top.
+pub(crate) fn rewrite(view: &StateView<'_>, ops: &[Op]) -> Option<String> {
     let tree = view.tree.as_ref()?;
-    let Value::Map(mut file) = untyped(tree) else { return None };
+    let Value::Map(mut file) = plain_value(tree) else { return None };
     for op in ops {
         rewrite_op(tree, &mut file, op);
     }
-    let is_head = |line: &&str| line.trim().is_empty() || line.starts_with('#');
-    let head: String = view.text.split_inclusive('\n').take_while(is_head).collect();
-    Some(head + &yaml::document(&file))
+    let is_top = |line: &&str| line.trim().is_empty() || line.starts_with('#');
+    let top: String = view.text.split_inclusive('\n').take_while(is_top).collect();
+    Some(top + &yaml::document(&file))
 }
 
 fn rewrite_op(tree: &Node<'_>, file: &mut Fields, op: &Op) {
@@ -197,7 +199,7 @@ fn rewrite_op(tree: &Node<'_>, file: &mut Fields, op: &Op) {
             let node =
                 tree.get(section).filter(|node| *section != "handoff" || single_handoff(node).is_none());
             let value = match node {
-                Some(node) => merge(node, (&with_old_names(section, old, node), new)),
+                Some(node) => merge(node, (&with_legacy_keys(section, old, node), new)),
                 None => new.clone(),
             };
             file.insert((*section).to_owned(), value);
@@ -220,43 +222,30 @@ fn extend(fields: &mut Fields, key: &str, values: &[Value]) {
     }
 }
 
-/// Times as the text that they are read back as.
-pub(crate) fn flat(value: &Value) -> Value {
-    match value {
-        Value::Time(time) => Value::Text(time.to_string()),
-        Value::List(items) => Value::List(items.iter().map(flat).collect()),
-        Value::Map(fields) => {
-            Value::Map(fields.iter().map(|(key, value)| (key.clone(), flat(value))).collect())
-        }
-        Value::Null | Value::Bool(_) | Value::Int(_) | Value::Float(_) | Value::Text(_) => value.clone(),
-    }
+/// The position in the new text of a position in the old one, after text inserted at the same position.
+fn moved(at: usize, edits: &[Edit]) -> usize {
+    let before = edits.iter().filter(|edit| edit.range.end <= at);
+    let (added, removed) =
+        before.fold((0, 0), |(added, removed), edit| (added + edit.text.len(), removed + edit.range.len()));
+    at + added - removed
 }
 
-/// Where a position of the old text stands in the new one; what was inserted right there comes before it.
-fn moved(at: usize, edits: &[Edit], inclusive: bool) -> usize {
-    let before =
-        edits.iter().filter(|edit| if inclusive { edit.range.end <= at } else { edit.range.end < at });
-    let (added, gone) =
-        before.fold((0, 0), |(added, gone), edit| (added + edit.text.len(), gone + edit.range.len()));
-    at + added - gone
-}
-
-/// Checks the changed blocks of a spliced file: each is parsed again and compared with what was meant.
-pub(crate) fn verify(view: &View<'_>, spliced: &Spliced, ops: &[Op]) -> Result<(), String> {
+/// Checks the changed blocks of a spliced file: parses each again and compares it with the intended value.
+pub(crate) fn verify(view: &StateView<'_>, spliced: &Spliced, ops: &[Op]) -> Result<(), String> {
     for op in ops {
         verify_op(view, spliced, op)?;
     }
     Ok(())
 }
 
-fn verify_op(view: &View<'_>, spliced: &Spliced, op: &Op) -> Result<(), String> {
+fn verify_op(view: &StateView<'_>, spliced: &Spliced, op: &Op) -> Result<(), String> {
     match op {
         Op::ChangeTask { id, at, old, new } => {
-            let item = view.items.get(*at).ok_or("a task is gone")?;
+            let item = view.items.get(*at).ok_or("a task is missing")?;
             check_part(view, spliced, id.as_str(), (item.start, item.end), |before, after| {
                 let (before, after) = (before.items().first()?, after.items().first()?);
                 decode::<TaskRecord>(after).ok()?;
-                Some(says(before, (old, new), after))
+                Some(node_equals(after, &merge(before, (old, new))))
             })
         }
         Op::Change { section, old, new } => {
@@ -264,40 +253,40 @@ fn verify_op(view: &View<'_>, spliced: &Spliced, op: &Op) -> Result<(), String> 
             check_part(view, spliced, section, (block.start, block.end), |before, after| {
                 let (before, after) = (before.get(section)?, after.get(section)?);
                 if let (Value::Map(agents), "agents") = (new, *section) {
-                    // The others are as they were.
+                    // The other agents did not change.
                     agents.keys().try_for_each(|id| decode::<AgentRecord>(after.get(id)?).ok().map(drop))?;
                 }
                 let single = *section == "handoff" && single_handoff(before).is_some();
                 Some(if single {
-                    holds(after, new)
+                    node_equals(after, new)
                 } else {
-                    says(before, (&with_old_names(section, old, before), new), after)
+                    node_equals(after, &merge(before, (&with_legacy_keys(section, old, before), new)))
                 })
             })
         }
-        // New blocks stand at the end of a list or of the file; what is written there is what `yaml` emits.
+        // New blocks are at the end of a list or of the file.
         Op::AddTask { .. } | Op::Append { .. } => check_tail(view, spliced, op),
         Op::RemoveTask { .. } | Op::Replace { .. } => Ok(()),
     }
 }
 
-/// Parses a changed block again and asks whether it says what it should.
+/// Parses a changed block again and checks it.
 fn check_part(
-    view: &View<'_>,
+    view: &StateView<'_>,
     spliced: &Spliced,
     what: &str,
     (start, end): (usize, usize),
-    is_right: impl Fn(&Node<'_>, &Node<'_>) -> Option<bool>,
+    is_intended: impl Fn(&Node<'_>, &Node<'_>) -> Option<bool>,
 ) -> Result<(), String> {
     let (old, _) = view.part(start, end).map_err(|error| error.to_string())?;
-    let from = line_start(&spliced.text, moved(start, &spliced.edits, true));
-    let to = moved(end, &spliced.edits, true);
+    let from = line_start(&spliced.text, moved(start, &spliced.edits));
+    let to = moved(end, &spliced.edits);
     let (new, _) = parse_part(&spliced.text, from, to).map_err(|error| format!("{what}: {error}"))?;
-    if is_right(&old, &new) == Some(true) { Ok(()) } else { Err(what.to_owned()) }
+    if is_intended(&old, &new) == Some(true) { Ok(()) } else { Err(what.to_owned()) }
 }
 
-/// Checks that the last entries of a list are those that were added.
-fn check_tail(view: &View<'_>, spliced: &Spliced, op: &Op) -> Result<(), String> {
+/// Checks that a list has the entries that were added.
+fn check_tail(view: &StateView<'_>, spliced: &Spliced, op: &Op) -> Result<(), String> {
     let (section, key, new): (&str, Option<&str>, &[Value]) = match op {
         Op::AddTask { new, .. } => ("tasks", None, std::slice::from_ref(new)),
         Op::Append { section, key, new } => (section, *key, new),
@@ -320,16 +309,16 @@ fn check_tail(view: &View<'_>, spliced: &Spliced, op: &Op) -> Result<(), String>
         Ok(Shape::List(items)) => items.last().map_or(inner.start, |item| item.start),
         _ => inner.start,
     };
-    let from = line_start(&spliced.text, moved(start, &spliced.edits, true));
-    let to = moved(inner.end, &spliced.edits, true);
+    let from = line_start(&spliced.text, moved(start, &spliced.edits));
+    let to = moved(inner.end, &spliced.edits);
     let (node, _) = parse_part(&spliced.text, from, to).map_err(|error| format!("{section}: {error}"))?;
     let list = node.get(inner.name(view.text)).unwrap_or(&node);
-    let all_there = new.iter().all(|value| list.items().iter().any(|node| holds(node, value)));
-    if all_there { Ok(()) } else { Err(section.to_owned()) }
+    let all_found = new.iter().all(|value| list.items().iter().any(|node| node_equals(node, value)));
+    if all_found { Ok(()) } else { Err(section.to_owned()) }
 }
 
 /// The sections that no operation touches.
-pub(crate) fn untouched(view: &View<'_>, ops: &[Op]) -> Vec<String> {
+pub(crate) fn untouched(view: &StateView<'_>, ops: &[Op]) -> Vec<String> {
     let touched = |name: &str| {
         ops.iter().any(|op| match op {
             Op::ChangeTask { .. } | Op::AddTask { .. } | Op::RemoveTask { .. } => name == "tasks",

@@ -10,10 +10,10 @@ use liza_core::metrics::Metrics;
 use liza_core::notes::{AnomalyType, Severity, Urgency};
 use liza_core::value::Fields;
 use liza_core::{Command, Request, apply};
-use liza_store::{Disk, StoreError, read_state};
+use liza_store::{DiskFacts, StoreError, read_state};
 use proptest::prelude::*;
 
-use crate::second_reader::agree;
+use crate::pyyaml::agree;
 use crate::support::*;
 
 /// Texts that a careless writer would spoil.
@@ -112,7 +112,7 @@ fn command(step: &Step) -> (Actor, Command) {
 fn take(project: &Project, meant: &mut State, step: &Step) {
     let (actor, command) = command(step);
     let request = Request { actor, ..human(command) };
-    let disk = Disk::below(&project.root);
+    let disk = DiskFacts::new(&project.root);
     let decided = apply(&meant.board, &request);
     match (project.store().submit(&request), decided) {
         (Ok(_), Ok(change)) if !change.is_empty() => meant.absorb(&change),
@@ -177,7 +177,7 @@ proptest! {
         for id in ["a", "b", "c", "d"] {
             std::fs::create_dir_all(project.root.join(".worktrees").join(id)).unwrap();
         }
-        let mut reader = project.store().reader();
+        let mut reader = project.store().incremental_reader();
         for (n, step) in steps.iter().enumerate() {
             let (actor, command) = command(step);
             // Archived tasks make the others stand elsewhere.
@@ -194,7 +194,7 @@ proptest! {
             // Now and then several writes lie between two looks.
             if !step.which.is_multiple_of(4) {
                 let parsed = read_state(&project.file("state.yaml")).unwrap();
-                prop_assert_eq!(&*reader.look().unwrap(), &parsed, "{}", project.text());
+                prop_assert_eq!(&*reader.read().unwrap(), &parsed, "{}", project.text());
                 prop_assert_eq!(&project.store().snapshot().unwrap(), &parsed, "{}", project.text());
             }
         }
