@@ -57,7 +57,7 @@ fn task_value(view: &StateView<'_>, board: &Board, change: &Change, id: &TaskId)
     }
 }
 
-/// The fields that the program knows. As the old value of a merge they do not come back if they are gone.
+/// The fields that the program knows, as the old value of a merge: those missing in the new value are removed.
 fn known_keys(value: &Value) -> Value {
     let Value::Map(fields) = value else { return value.clone() };
     let known = |key: &str| liza_core::record::TaskRecord::KEYS.contains(&key);

@@ -273,7 +273,7 @@ impl Store {
         let Ok(spliced) = codec::splice(&view, &ops) else {
             return self.submit_carefully(locked, current, (text, bom), request, first);
         };
-        if codec::verify(&view, &spliced, &ops).is_err() {
+        if !codec::reads_back(&view, &spliced, &ops) {
             return self.submit_carefully(locked, current, (text, bom), request, first);
         }
         self.run_before_write(&change, first)?;

@@ -21,6 +21,14 @@ pub(crate) struct Spliced {
     pub(crate) edits: Edits,
 }
 
+impl Spliced {
+    /// The block that was at this position in the old text.
+    fn part(&self, start: usize, end: usize) -> Option<Node<'_>> {
+        let from = line_start(&self.text, moved(start, &self.edits));
+        parse_part(&self.text, from, moved(end, &self.edits)).ok().map(|(node, _)| node)
+    }
+}
+
 /// Applies the operations by editing blocks.
 pub(crate) fn splice(view: &StateView<'_>, ops: &[Op]) -> Result<Spliced, Ambiguous> {
     if view.blocks.is_empty() {
@@ -88,13 +96,26 @@ fn change_section(
     };
     let (node, _) = view.part(block.start, block.end).map_err(|_| Ambiguous)?;
     let value = node.get(section).ok_or(Ambiguous)?;
-    if section == "handoff" && single_handoff(value).is_some() {
+    if is_single_handoff(section, value) {
         plan.rewrite(block, new);
         return Ok(());
     }
     let old = with_legacy_keys(section, old, value);
     plan.change(block, value, line_start(view.text, block.start), (&old, new));
     Ok(())
+}
+
+/// Whether a node is a handoff section in the old form, which is replaced as a whole.
+fn is_single_handoff(section: &str, node: &Node<'_>) -> bool {
+    section == "handoff" && single_handoff(node).is_some()
+}
+
+/// The value of a section after a change.
+fn changed_section(node: &Node<'_>, section: &str, (old, new): (&Value, &Value)) -> Value {
+    if is_single_handoff(section, node) {
+        return new.clone();
+    }
+    merge(node, (&with_legacy_keys(section, old, node), new))
 }
 
 /// Adds `task`, the name of `current_task` in old files, to the old value of an agent, so that it is removed.
@@ -196,12 +217,8 @@ fn rewrite_op(tree: &Node<'_>, file: &mut Fields, op: &Op) {
             }
         }
         Op::Change { section, old, new } => {
-            let node =
-                tree.get(section).filter(|node| *section != "handoff" || single_handoff(node).is_none());
-            let value = match node {
-                Some(node) => merge(node, (&with_legacy_keys(section, old, node), new)),
-                None => new.clone(),
-            };
+            let node = tree.get(section);
+            let value = node.map_or_else(|| new.clone(), |node| changed_section(node, section, (old, new)));
             file.insert((*section).to_owned(), value);
         }
         Op::Replace { section, new } => drop(file.insert((*section).to_owned(), new.clone())),
@@ -230,91 +247,60 @@ fn moved(at: usize, edits: &[Edit]) -> usize {
     at + added - removed
 }
 
-/// Checks the changed blocks of a spliced file: parses each again and compares it with the intended value.
-pub(crate) fn verify(view: &StateView<'_>, spliced: &Spliced, ops: &[Op]) -> Result<(), String> {
-    for op in ops {
-        verify_op(view, spliced, op)?;
-    }
-    Ok(())
+/// Whether the changed blocks of a spliced file read back as intended.
+pub(crate) fn reads_back(view: &StateView<'_>, spliced: &Spliced, ops: &[Op]) -> bool {
+    ops.iter().all(|op| op_reads_back(view, spliced, op) == Some(true))
 }
 
-fn verify_op(view: &StateView<'_>, spliced: &Spliced, op: &Op) -> Result<(), String> {
+/// None if a block is missing or cannot be parsed.
+fn op_reads_back(view: &StateView<'_>, spliced: &Spliced, op: &Op) -> Option<bool> {
     match op {
-        Op::ChangeTask { id, at, old, new } => {
-            let item = view.items.get(*at).ok_or("a task is missing")?;
-            check_part(view, spliced, id.as_str(), (item.start, item.end), |before, after| {
-                let (before, after) = (before.items().first()?, after.items().first()?);
-                decode::<TaskRecord>(after).ok()?;
-                Some(node_equals(after, &merge(before, (old, new))))
-            })
+        Op::ChangeTask { at, old, new, .. } => {
+            let item = view.items.get(*at)?;
+            let (before, _) = view.part(item.start, item.end).ok()?;
+            let after = spliced.part(item.start, item.end)?;
+            let (before, after) = (before.items().first()?, after.items().first()?);
+            decode::<TaskRecord>(after).ok()?;
+            Some(node_equals(after, &merge(before, (old, new))))
         }
         Op::Change { section, old, new } => {
-            let Some(block) = view.block(section) else { return Ok(()) };
-            check_part(view, spliced, section, (block.start, block.end), |before, after| {
-                let (before, after) = (before.get(section)?, after.get(section)?);
-                if let (Value::Map(agents), "agents") = (new, *section) {
-                    // The other agents did not change.
-                    agents.keys().try_for_each(|id| decode::<AgentRecord>(after.get(id)?).ok().map(drop))?;
-                }
-                let single = *section == "handoff" && single_handoff(before).is_some();
-                Some(if single {
-                    node_equals(after, new)
-                } else {
-                    node_equals(after, &merge(before, (&with_legacy_keys(section, old, before), new)))
-                })
-            })
+            let Some(block) = view.block(section) else { return Some(true) };
+            let (before, _) = view.part(block.start, block.end).ok()?;
+            let after = spliced.part(block.start, block.end)?;
+            let (before, after) = (before.get(section)?, after.get(section)?);
+            if let (Value::Map(agents), "agents") = (new, *section) {
+                // The other agents did not change.
+                agents.keys().try_for_each(|id| decode::<AgentRecord>(after.get(id)?).ok().map(drop))?;
+            }
+            Some(node_equals(after, &changed_section(before, section, (old, new))))
         }
-        // New blocks are at the end of a list or of the file.
-        Op::AddTask { .. } | Op::Append { .. } => check_tail(view, spliced, op),
-        Op::RemoveTask { .. } | Op::Replace { .. } => Ok(()),
+        Op::AddTask { new, .. } => list_has(view, spliced, ("tasks", None), std::slice::from_ref(new)),
+        Op::Append { section, key, new } => list_has(view, spliced, (section, *key), new),
+        Op::RemoveTask { .. } | Op::Replace { .. } => Some(true),
     }
 }
 
-/// Parses a changed block again and checks it.
-fn check_part(
+/// Whether a list has the entries that were added at its end.
+fn list_has(
     view: &StateView<'_>,
     spliced: &Spliced,
-    what: &str,
-    (start, end): (usize, usize),
-    is_intended: impl Fn(&Node<'_>, &Node<'_>) -> Option<bool>,
-) -> Result<(), String> {
-    let (old, _) = view.part(start, end).map_err(|error| error.to_string())?;
-    let from = line_start(&spliced.text, moved(start, &spliced.edits));
-    let to = moved(end, &spliced.edits);
-    let (new, _) = parse_part(&spliced.text, from, to).map_err(|error| format!("{what}: {error}"))?;
-    if is_intended(&old, &new) == Some(true) { Ok(()) } else { Err(what.to_owned()) }
-}
-
-/// Checks that a list has the entries that were added.
-fn check_tail(view: &StateView<'_>, spliced: &Spliced, op: &Op) -> Result<(), String> {
-    let (section, key, new): (&str, Option<&str>, &[Value]) = match op {
-        Op::AddTask { new, .. } => ("tasks", None, std::slice::from_ref(new)),
-        Op::Append { section, key, new } => (section, *key, new),
-        Op::ChangeTask { .. } | Op::RemoveTask { .. } | Op::Change { .. } | Op::Replace { .. } => {
-            return Ok(());
-        }
-    };
-    let Some(block) = view.block(section) else { return Ok(()) };
+    (section, key): (&str, Option<&str>),
+    new: &[Value],
+) -> Option<bool> {
+    let Some(block) = view.block(section) else { return Some(true) };
     let inner = match (key, shape(view.text, block)) {
-        (None, _) => block.clone(),
-        (Some(key), Ok(Shape::Map(blocks))) => {
-            match blocks.into_iter().find(|inner| inner.name(view.text) == key) {
-                Some(inner) => inner,
-                None => return Ok(()),
-            }
-        }
-        (Some(_), _) => return Ok(()),
+        (None, _) => Some(block.clone()),
+        (Some(key), Ok(Shape::Map(blocks))) => blocks.into_iter().find(|inner| inner.name(view.text) == key),
+        (Some(_), _) => None,
     };
+    let Some(inner) = inner else { return Some(true) };
     let start = match shape(view.text, &inner) {
         Ok(Shape::List(items)) => items.last().map_or(inner.start, |item| item.start),
         _ => inner.start,
     };
-    let from = line_start(&spliced.text, moved(start, &spliced.edits));
-    let to = moved(inner.end, &spliced.edits);
-    let (node, _) = parse_part(&spliced.text, from, to).map_err(|error| format!("{section}: {error}"))?;
+    let node = spliced.part(start, inner.end)?;
     let list = node.get(inner.name(view.text)).unwrap_or(&node);
-    let all_found = new.iter().all(|value| list.items().iter().any(|node| node_equals(node, value)));
-    if all_found { Ok(()) } else { Err(section.to_owned()) }
+    Some(new.iter().all(|value| list.items().iter().any(|node| node_equals(node, value))))
 }
 
 /// The sections that no operation touches.

@@ -7,7 +7,7 @@ use std::str::FromStr;
 
 use liza_core::board::{DEFAULT_PRIORITY, Head};
 use liza_core::ids::{Revision, TaskId};
-use liza_core::record::Status;
+use liza_core::record::{Status, TaskRecord};
 use liza_core::time::Timestamp;
 
 use crate::document::{Ambiguous, Item, Line, Lines, list_entries, split_key, unquoted};
@@ -23,7 +23,9 @@ pub(super) fn scan(
     wanted: Option<&[TaskId]>,
 ) -> Result<Vec<ScannedTask>, Ambiguous> {
     let guess = wanted.map_or(range.len() / 600 + 1, <[TaskId]>::len);
-    let mut scan = TaskScanner { text, column: None, found: Vec::with_capacity(guess) };
+    let id = TaskId::from_str("x").map_err(|_| Ambiguous)?;
+    let empty = Head::of(&id, &TaskRecord::default());
+    let mut scan = TaskScanner { text, empty, column: None, found: Vec::with_capacity(guess) };
     match wanted {
         Some([]) => {}
         Some(wanted) => scan.only(range, wanted)?,
@@ -47,6 +49,8 @@ pub(super) struct ScannedTask {
 
 struct TaskScanner<'t> {
     text: &'t str,
+    /// The summary of a task without fields.
+    empty: Head,
     /// The column of the dashes.
     column: Option<usize>,
     found: Vec<ScannedTask>,
@@ -91,7 +95,7 @@ impl TaskScanner<'_> {
         }
         self.column = Some(line.indent);
         let item = Item { start: line.content(), end: line.end, indent: line.indent };
-        let summary = empty_summary().ok_or(Ambiguous)?;
+        let summary = self.empty.clone();
         let mut open =
             ScannedTask { item, column: None, id: None, summary, in_summary_key: false, needs_parser: false };
         let bytes = self.text.as_bytes();
@@ -193,26 +197,6 @@ impl ScannedTask {
     }
 }
 
-fn empty_summary() -> Option<Head> {
-    Some(Head {
-        id: TaskId::from_str("x").ok()?,
-        status: None,
-        priority: DEFAULT_PRIORITY,
-        created: None,
-        depends_on: Vec::new(),
-        assigned_to: None,
-        lease_expires: None,
-        reservation: None,
-        reviewing_by: None,
-        review_lease_expires: None,
-        approved_by: None,
-        failed_by: Vec::new(),
-        handoff_pending: false,
-        superseded_by: Vec::new(),
-        revision: Revision::default(),
-    })
-}
-
 /// The value without its comment.
 fn without_comment(value: &str) -> &str {
     let value = value.trim();
@@ -267,10 +251,7 @@ fn time(value: &str) -> Result<Option<Timestamp>, NeedsParser> {
 
 /// A number; a quoted one is text.
 fn number<T: FromStr>(value: &str) -> Result<Option<T>, NeedsParser> {
-    if is_quoted(value) {
-        return Err(NeedsParser);
-    }
-    scalar(value)?.map(|word| word.parse().map_err(|_| NeedsParser)).transpose()
+    if is_quoted(value) { Err(NeedsParser) } else { parsed(value) }
 }
 
 /// A list on one line; empty if there is no value.

@@ -391,10 +391,8 @@ impl<'t> StateView<'t> {
             if let Some(list) =
                 list.filter(|list| !list.is_null() && !matches!(list.kind, NodeKind::List(..)))
             {
-                errors.push(YamlError::at(
-                    format!("expected a list, found {}", list.describe()),
-                    list.position,
-                ));
+                let message = format!("expected a list, found {}", list.describe());
+                errors.push(YamlError::at(message, list.position));
             }
             for node in list.map(Node::items).unwrap_or_default() {
                 match decode(node) {
@@ -406,11 +404,11 @@ impl<'t> StateView<'t> {
         };
         match self.with_section(name, read) {
             Ok(errors) => {
-                let placed = |error| match (&self.tree, self.block(name)) {
+                let positioned = |error| match (&self.tree, self.block(name)) {
                     (None, Some(block)) => below(error, self.text, block.start),
                     (Some(_), _) | (None, None) => error,
                 };
-                faults.extend(errors.into_iter().flatten().map(|error| fault_of(name, placed(error))));
+                faults.extend(errors.into_iter().flatten().map(|error| fault_of(name, positioned(error))));
             }
             Err(error) => faults.push(fault_of(name, error)),
         }
@@ -419,7 +417,7 @@ impl<'t> StateView<'t> {
 }
 
 fn missing_section(name: &str) -> YamlError {
-    YamlError { message: format!("the section {name:?} is missing; add it"), position: None, key: None }
+    YamlError::new(format!("the section {name:?} is missing; add it"))
 }
 
 /// The task of a handoff section in the old form, which holds only one handoff.
@@ -460,18 +458,18 @@ fn task_body(node: &Node<'_>, (text, from): (&str, usize)) -> Body {
         Err(whole) => whole,
     };
     let mut faults = Vec::new();
-    let mut good = Vec::new();
+    let mut valid = Vec::new();
     for entry in node.entries() {
         let alone = node.with_entries(vec![entry.clone()]);
         match decode::<TaskRecord>(&alone) {
-            Ok(_) => good.push(entry.clone()),
+            Ok(_) => valid.push(entry.clone()),
             Err(error) => faults.push(fault_of(entry.0.text().unwrap_or("task"), below(error, text, from))),
         }
     }
     if faults.is_empty() {
         faults.push(fault_of("task", below(whole, text, from)));
     }
-    let rest = node.with_entries(good);
+    let rest = node.with_entries(valid);
     Body { record: decode(&rest).unwrap_or_default(), faults }
 }
 

@@ -159,14 +159,14 @@ impl<'t> EditPlan<'t> {
             }
         }
         // Not after a key that is removed: the two edits would overlap.
-        let stays = |block: &&Block| {
+        let is_kept = |block: &&Block| {
             let name = block.name(text);
             !old.contains_key(name) || new.contains_key(name)
         };
-        let staying: Vec<&Block> = blocks.iter().filter(stays).collect();
+        let kept: Vec<&Block> = blocks.iter().filter(is_kept).collect();
         // After the changes: at the same position, the text of the previous key comes first.
         for (name, value) in changed().filter(|(name, _)| find(name).is_none()) {
-            self.insert(&staying, name, value, order)?;
+            self.insert(&kept, name, value, order)?;
         }
         Ok(())
     }
@@ -235,8 +235,8 @@ impl<'t> EditPlan<'t> {
 
     /// Adds an entry after `last`, and a blank line before it if `spaced`.
     pub(crate) fn append(&mut self, last: &Item, value: &Value, spaced: bool) {
-        let gap = if spaced { "\n\n" } else { "\n" };
-        let text = format!("{gap}{}{}", " ".repeat(last.indent), yaml::item(value, last.indent));
+        let separator = if spaced { "\n\n" } else { "\n" };
+        let text = format!("{separator}{}{}", " ".repeat(last.indent), yaml::item(value, last.indent));
         let at = self.content_end(last.start, last.end);
         self.add(at..at, text);
     }

@@ -188,7 +188,7 @@ impl LockedFolder {
             return self.undo_modify(bytes, &record);
         }
         let found = Fingerprint::of(&bytes);
-        // Comparing with the version before would not tell: a person may have saved exactly that version again.
+        // The version before is no sign of an interrupted write: a person may have saved exactly that version again.
         let committed = record.stage == Stage::Done
             || found == record.after
             || !self.folder.path().join(temporary_name(record.revision)).exists();

@@ -30,7 +30,7 @@ pub(crate) fn decode<'n, T: de::Deserialize<'n>>(node: &'n Node<'n>) -> Result<T
 
 impl de::Error for YamlError {
     fn custom<T: fmt::Display>(message: T) -> Self {
-        Self { message: message.to_string(), position: None, key: None }
+        Self::new(message.to_string())
     }
 }
 

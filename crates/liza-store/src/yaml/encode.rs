@@ -20,7 +20,7 @@ pub(crate) fn to_value<T: Serialize + ?Sized>(record: &T) -> Result<Value, YamlE
 
 impl ser::Error for YamlError {
     fn custom<T: fmt::Display>(message: T) -> Self {
-        Self { message: message.to_string(), position: None, key: None }
+        Self::new(message.to_string())
     }
 }
 
@@ -38,8 +38,8 @@ impl Serializer for ToValue {
     type Ok = Value;
     type Error = YamlError;
     type SerializeSeq = ListBuilder;
-    type SerializeTuple = ListBuilder;
-    type SerializeTupleStruct = ListBuilder;
+    type SerializeTuple = ser::Impossible<Value, YamlError>;
+    type SerializeTupleStruct = ser::Impossible<Value, YamlError>;
     type SerializeTupleVariant = ser::Impossible<Value, YamlError>;
     type SerializeMap = MapBuilder;
     type SerializeStruct = MapBuilder;
@@ -77,7 +77,7 @@ impl Serializer for ToValue {
     }
 
     fn serialize_bytes(self, _value: &[u8]) -> Result<Value, YamlError> {
-        Err(ser::Error::custom("bytes have no YAML form"))
+        Err(no_form("a byte string"))
     }
 
     fn serialize_none(self) -> Result<Value, YamlError> {
@@ -132,12 +132,16 @@ impl Serializer for ToValue {
         Ok(ListBuilder(Vec::with_capacity(length.unwrap_or(0))))
     }
 
-    fn serialize_tuple(self, length: usize) -> Result<ListBuilder, YamlError> {
-        self.serialize_seq(Some(length))
+    fn serialize_tuple(self, _length: usize) -> Result<Self::SerializeTuple, YamlError> {
+        Err(no_form("a tuple"))
     }
 
-    fn serialize_tuple_struct(self, _name: &'static str, length: usize) -> Result<ListBuilder, YamlError> {
-        self.serialize_seq(Some(length))
+    fn serialize_tuple_struct(
+        self,
+        name: &'static str,
+        _length: usize,
+    ) -> Result<Self::SerializeTupleStruct, YamlError> {
+        Err(no_form(name))
     }
 
     fn serialize_tuple_variant(
@@ -147,7 +151,7 @@ impl Serializer for ToValue {
         variant: &'static str,
         _length: usize,
     ) -> Result<Self::SerializeTupleVariant, YamlError> {
-        Err(ser::Error::custom(format!("{variant} has no YAML form")))
+        Err(no_form(variant))
     }
 
     fn serialize_map(self, _length: Option<usize>) -> Result<MapBuilder, YamlError> {
@@ -165,8 +169,12 @@ impl Serializer for ToValue {
         variant: &'static str,
         _length: usize,
     ) -> Result<Self::SerializeStructVariant, YamlError> {
-        Err(ser::Error::custom(format!("{variant} has no YAML form")))
+        Err(no_form(variant))
     }
+}
+
+fn no_form(what: &str) -> YamlError {
+    ser::Error::custom(format!("{what} has no YAML form"))
 }
 
 struct ListBuilder(Vec<Value>);
@@ -178,32 +186,6 @@ impl ser::SerializeSeq for ListBuilder {
     fn serialize_element<T: Serialize + ?Sized>(&mut self, value: &T) -> Result<(), YamlError> {
         self.0.push(value.serialize(ToValue)?);
         Ok(())
-    }
-
-    fn end(self) -> Result<Value, YamlError> {
-        Ok(Value::List(self.0))
-    }
-}
-
-impl ser::SerializeTuple for ListBuilder {
-    type Ok = Value;
-    type Error = YamlError;
-
-    fn serialize_element<T: Serialize + ?Sized>(&mut self, value: &T) -> Result<(), YamlError> {
-        ser::SerializeSeq::serialize_element(self, value)
-    }
-
-    fn end(self) -> Result<Value, YamlError> {
-        Ok(Value::List(self.0))
-    }
-}
-
-impl ser::SerializeTupleStruct for ListBuilder {
-    type Ok = Value;
-    type Error = YamlError;
-
-    fn serialize_field<T: Serialize + ?Sized>(&mut self, value: &T) -> Result<(), YamlError> {
-        ser::SerializeSeq::serialize_element(self, value)
     }
 
     fn end(self) -> Result<Value, YamlError> {

@@ -57,8 +57,12 @@ pub struct YamlError {
 }
 
 impl YamlError {
+    pub(crate) fn new(message: impl Into<String>) -> Self {
+        Self { message: message.into(), position: None, key: None }
+    }
+
     pub(crate) fn at(message: impl Into<String>, position: Position) -> Self {
-        Self { message: message.into(), position: Some(position), key: None }
+        Self { position: Some(position), ..Self::new(message) }
     }
 }
 
@@ -186,11 +190,7 @@ impl<'a> Node<'a> {
 /// Parses one document. An empty one is a null scalar.
 pub(crate) fn parse(text: &str) -> Result<(Node<'_>, Option<NonLocalSyntax>), YamlError> {
     if u32::try_from(text.len()).is_err() {
-        return Err(YamlError {
-            message: "the text is larger than 4 GB".to_owned(),
-            position: None,
-            key: None,
-        });
+        return Err(YamlError::new("the text is larger than 4 GB"));
     }
     let options =
         granit_parser::options! { flow_nesting_limit: DEPTH_LIMIT, block_nesting_limit: DEPTH_LIMIT };

@@ -66,7 +66,7 @@ fn the_example_of_the_schema_loads_and_survives_a_write() {
 
 /// Covers: BB-03, IV-15
 #[test]
-fn the_example_has_exactly_the_violations_that_it_has() {
+fn the_example_of_the_schema_has_the_known_violations() {
     let project = Project::with_text("violations", EXAMPLE);
     let found = project.store().validate(time("2025-01-17T14:53:00Z")).unwrap();
     let lines: Vec<String> = found.iter().map(ToString::to_string).collect();
@@ -112,7 +112,7 @@ fn every_write_has_the_next_revision_and_a_stale_one_is_refused() {
 
 /// Covers: BB-01
 #[test]
-fn archived_tasks_leave_the_file_and_are_kept_whole() {
+fn archived_tasks_move_to_files_of_their_own() {
     let project = Project::new("archive");
     for id in ["one", "two", "three"] {
         project.add_task(id);
@@ -141,14 +141,14 @@ fn archived_tasks_leave_the_file_and_are_kept_whole() {
 
 /// Covers: BB-09
 #[test]
-fn a_look_reads_only_what_has_changed_since_the_last() {
-    let project = Project::new("look");
+fn an_incremental_read_parses_only_what_has_changed() {
+    let project = Project::new("incremental");
     for id in ["one", "two", "three"] {
         project.add_task(id);
     }
     let mut reader = project.store().incremental_reader();
     let body = |state: &State, id: &str| -> Arc<Body> {
-        state.board.tasks[&task(id)].body.clone().expect("a look has all bodies")
+        state.board.tasks[&task(id)].body.clone().expect("a read has all bodies")
     };
     let first = reader.read().unwrap();
     assert!(Arc::ptr_eq(&first, &reader.read().unwrap()), "nothing has changed");
@@ -157,8 +157,8 @@ fn a_look_reads_only_what_has_changed_since_the_last() {
     assert_eq!(*second, project.store().snapshot().unwrap());
     assert!(Arc::ptr_eq(&body(&first, "one"), &body(&second, "one")), "read again");
     assert_eq!(second.board.status(&task("two")), Some(Status::Abandoned));
-    assert_eq!(first.board.status(&task("two")), Some(Status::Unclaimed), "a look stays what it was");
-    // A task that comes and one that goes leave the others alone as well.
+    assert_eq!(first.board.status(&task("two")), Some(Status::Unclaimed), "a state does not change later");
+    // Added and removed tasks do not affect the others either.
     project.add_task("four");
     let third = reader.read().unwrap();
     assert!(Arc::ptr_eq(&body(&first, "three"), &body(&third, "three")), "read again");
@@ -175,8 +175,8 @@ fn a_look_reads_only_what_has_changed_since_the_last() {
 
 /// Covers: BB-07, BB-09
 #[test]
-fn a_look_sees_a_persons_edit_of_the_same_length_and_survives_a_bad_one() {
-    let project = Project::new("look-person");
+fn an_incremental_read_sees_an_edit_of_the_same_length_and_survives_an_invalid_one() {
+    let project = Project::new("incremental-edit");
     project.add_task("one");
     let mut reader = project.store().incremental_reader();
     let first = reader.read().unwrap();
@@ -191,8 +191,8 @@ fn a_look_sees_a_persons_edit_of_the_same_length_and_survives_a_bad_one() {
 
 /// Covers: BB-07, BB-09
 #[test]
-fn a_look_tells_the_line_of_a_fault_as_it_is_now() {
-    let project = Project::new("look-fault");
+fn an_incremental_read_reports_the_current_line_of_a_fault() {
+    let project = Project::new("incremental-fault");
     for id in ["one", "two"] {
         project.add_task(id);
     }

@@ -1,4 +1,4 @@
-//! People who edit the file while others write it.
+//! People edit the file while the store writes it.
 
 use std::time::Duration;
 
@@ -8,12 +8,12 @@ use liza_store::{LOCK_HELD_ENV, Notice, StoreError, ValueSyntax};
 use crate::support::*;
 
 fn entry() -> LogEntry {
-    LogEntry { action: "edit".to_owned(), detail: "by hand".to_owned(), ..first_entry() }
+    LogEntry { action: "edit".to_owned(), detail: "manual".to_owned(), ..first_entry() }
 }
 
 /// Covers: BB-16
 #[test]
-fn an_edit_of_the_current_version_is_taken_over() {
+fn an_edit_of_the_current_version_is_kept() {
     let project = Project::new("edit");
     project.add_task("one");
     project.write(&project.text().replace("priority: 3", "priority: 1 # urgent"));
@@ -56,7 +56,7 @@ fn a_save_of_an_older_version_does_not_undo_a_write() {
 
 /// Covers: BB-16
 #[test]
-fn settling_alone_brings_our_version_back_byte_for_byte() {
+fn recovery_restores_our_version_byte_for_byte() {
     let project = Project::new("recover");
     let mut versions = vec![project.text()];
     for id in ["one", "two", "three"] {
@@ -64,7 +64,7 @@ fn settling_alone_brings_our_version_back_byte_for_byte() {
         versions.push(project.text());
     }
     project.run(register("coder-1"));
-    // The version right before an unlogged write: only the temporary file tells that the write took place.
+    // The version before an unlogged write: only the missing temporary file shows that the write is complete.
     versions.push(project.text());
     project.run(heartbeat("coder-1"));
     let ours = project.text();
@@ -114,7 +114,7 @@ fn a_value_written_by_path_takes_the_type_of_its_field() {
 
 /// Covers: CM-04, IV-16
 #[test]
-fn a_command_under_the_lock_is_taken_over_or_undone() {
+fn the_edit_of_a_command_under_the_lock_is_kept_or_undone() {
     let project = Project::new("modify");
     project.add_task("one");
     let store = project.store();
@@ -152,7 +152,7 @@ fn a_command_under_the_lock_is_taken_over_or_undone() {
 
 /// Covers: CM-04
 #[test]
-fn a_killed_command_is_undone_by_the_next_holder() {
+fn the_edit_of_a_killed_command_is_undone_by_the_next_lock_holder() {
     let project = Project::new("modify-killed");
     project.add_task("one");
     let before = project.text();
@@ -160,7 +160,7 @@ fn a_killed_command_is_undone_by_the_next_holder() {
     let mut session = store.begin_edit().unwrap();
     session.begin_modify().unwrap();
     project.write("half a file");
-    // As good as killed: nothing runs any more, and the system gives the lock free.
+    // Never dropped, as in a killed process.
     let leaked = Box::leak(Box::new(session));
     let lock = std::fs::File::open(project.file("state.yaml.lock")).unwrap();
     assert!(matches!(
@@ -168,7 +168,7 @@ fn a_killed_command_is_undone_by_the_next_holder() {
         Err(StoreError::Locked { .. })
     ));
     drop(lock);
-    // The only way to end it without its `drop` is to end its process, so the file is put where a new lock sees it.
+    // The lock is still held, so the next lock holder works on a copy of the files.
     let copy = Project::empty("modify-killed-copy");
     for name in ["state.yaml", "state.yaml.lock", "state.yaml.prev", "log.yaml"] {
         std::fs::copy(project.file(name), copy.file(name)).unwrap();
@@ -201,7 +201,7 @@ fn a_watch_sees_writes_and_stop_files() {
     let long = Duration::from_secs(20);
     project.run(note("x"));
     assert!(watch.wait(long));
-    assert!(!watch.wait(Duration::from_millis(100)), "one write is told once");
+    assert!(!watch.wait(Duration::from_millis(100)), "one write is reported once");
     std::fs::write(project.file("PAUSE"), "").unwrap();
     assert!(watch.wait(long));
     for _ in 0..3 {

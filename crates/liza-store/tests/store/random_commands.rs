@@ -1,5 +1,4 @@
-//! What is written is what was meant: random lives of a blackboard, in the file and in memory, with a person's hand
-//! in the file now and then.
+//! The file has the intended content: random commands on the file and in memory, with manual edits in between.
 
 use liza_core::agent::{Actor, AgentStatus};
 use liza_core::board::State;
@@ -16,7 +15,7 @@ use proptest::prelude::*;
 use crate::pyyaml::agree;
 use crate::support::*;
 
-/// Texts that a careless writer would spoil.
+/// Texts that are easy to write wrong.
 const TEXTS: [&str; 8] =
     ["plain", "no", "017", "a: b # c", "two\nlines\n", "- dash", "emoji 😀", " spaces and \"quotes\" "];
 
@@ -46,7 +45,7 @@ fn facts() -> Option<WorktreeFacts> {
     })
 }
 
-/// The command of a step, and who gives it.
+/// The command of a step, and its actor.
 fn command(step: &Step) -> (Actor, Command) {
     let id: TaskId = task(["a", "b", "c", "d"][usize::from(step.which) % 4]);
     let text = TEXTS[usize::from(step.text) % TEXTS.len()].to_owned();
@@ -108,28 +107,28 @@ fn command(step: &Step) -> (Actor, Command) {
     }
 }
 
-/// Does a step in the file and in memory; both take it, or both refuse it for the same reason.
-fn take(project: &Project, meant: &mut State, step: &Step) {
+/// Runs a step on the file and in memory: both accept it, or both refuse it for the same reason.
+fn run_step(project: &Project, intended: &mut State, step: &Step) {
     let (actor, command) = command(step);
     let request = Request { actor, ..human(command) };
     let disk = DiskFacts::new(&project.root);
-    let decided = apply(&meant.board, &request);
+    let decided = apply(&intended.board, &request);
     match (project.store().submit(&request), decided) {
-        (Ok(_), Ok(change)) if !change.is_empty() => meant.absorb(&change),
+        (Ok(_), Ok(change)) if !change.is_empty() => intended.absorb(&change),
         (Ok(outcome), Ok(_)) => assert!(!outcome.written),
-        (Err(StoreError::Refused(theirs)), Err(ours)) => assert_eq!(*theirs, ours),
-        (Err(StoreError::Violates(theirs)), Ok(change)) => {
-            assert_eq!(theirs, introduced(&meant.board, &change, &disk, request.now));
+        (Err(StoreError::Refused(stored)), Err(expected)) => assert_eq!(*stored, expected),
+        (Err(StoreError::Violates(stored)), Ok(change)) => {
+            assert_eq!(stored, introduced(&intended.board, &change, &disk, request.now));
         }
-        (theirs, ours) => panic!("{step:?}: {theirs:?} against {ours:?}"),
+        (stored, expected) => panic!("{step:?}: {stored:?} against {expected:?}"),
     }
 }
 
-/// What a person does to a file without changing what it says.
-fn touch_up(project: &Project, style: u8) {
+/// Edits the file without changing its values.
+fn edit_style(project: &Project, style: u8) {
     let text = project.text();
     let text = match style % 4 {
-        0 => format!("# a person was here\n{text}"),
+        0 => format!("# edited\n{text}"),
         1 => text.replace('\n', "\r\n").replace("\r\r\n", "\r\n"),
         2 => text.replace("\ntasks:\n", "\ntasks:   # all of them\n\n"),
         _ => text.replacen("\nconfig:\n", "\n\n# settings\nconfig:\n", 1),
@@ -137,8 +136,8 @@ fn touch_up(project: &Project, style: u8) {
     project.write(&text);
 }
 
-/// What a person does to a file by mistake, and mends the next time.
-fn spoil(project: &Project, style: u8) {
+/// Makes a mistake in the file, or fixes it.
+fn edit_wrongly(project: &Project, style: u8) {
     let text = project.text();
     let text = match style % 3 {
         0 => text.replacen("status: UNCLAIMED", "status: DOING", 1),
@@ -153,45 +152,45 @@ proptest! {
 
     /// Covers: BB-02, BB-06, BB-09, BB-11
     #[test]
-    fn the_file_says_what_the_rules_meant(steps in steps(), style in any::<u8>()) {
+    fn the_file_has_the_intended_state(steps in steps(), style in any::<u8>()) {
         let project = Project::new("intended");
         for id in ["a", "b", "c", "d"] {
             std::fs::create_dir_all(project.root.join(".worktrees").join(id)).unwrap();
         }
-        let mut meant = fresh_state();
+        let mut intended = fresh_state();
         for (n, step) in steps.iter().enumerate() {
             if n % 16 == 15 {
-                touch_up(&project, style.wrapping_add(step.which));
+                edit_style(&project, style.wrapping_add(step.which));
             }
-            take(&project, &mut meant, step);
+            run_step(&project, &mut intended, step);
         }
-        prop_assert_eq!(&project.store().snapshot().unwrap(), &meant);
+        prop_assert_eq!(&project.store().snapshot().unwrap(), &intended);
         agree(&project);
         std::fs::remove_dir_all(&project.root).unwrap();
     }
 
     /// Covers: BB-02, BB-09
     #[test]
-    fn a_look_that_builds_on_the_last_sees_what_a_fresh_one_sees(steps in steps(), style in any::<u8>()) {
-        let project = Project::new("looks");
+    fn an_incremental_read_gives_the_same_state_as_a_full_one(steps in steps(), style in any::<u8>()) {
+        let project = Project::new("incremental");
         for id in ["a", "b", "c", "d"] {
             std::fs::create_dir_all(project.root.join(".worktrees").join(id)).unwrap();
         }
         let mut reader = project.store().incremental_reader();
         for (n, step) in steps.iter().enumerate() {
             let (actor, command) = command(step);
-            // Archived tasks make the others stand elsewhere.
+            // Archiving moves the other tasks.
             let command = match step.text % 8 {
                 7 => Command::Archive { tasks: vec![task(["a", "b", "c", "d"][usize::from(step.which) % 4])] },
                 _ => command,
             };
             let _ = project.store().submit(&Request { actor, ..human(command) });
             match n % 8 {
-                3 => touch_up(&project, style.wrapping_add(step.which)),
-                5 => spoil(&project, step.text),
+                3 => edit_style(&project, style.wrapping_add(step.which)),
+                5 => edit_wrongly(&project, step.text),
                 _ => {}
             }
-            // Now and then several writes lie between two looks.
+            // Sometimes there are several writes between two reads.
             if !step.which.is_multiple_of(4) {
                 let parsed = read_state(&project.file("state.yaml")).unwrap();
                 prop_assert_eq!(&*reader.read().unwrap(), &parsed, "{}", project.text());
