@@ -1,34 +1,42 @@
-//! What a write costs, against the floor: writing the same bytes durably and nothing else.
+//! The cost of a write, compared with the floor: writing the same bytes durably and nothing else.
 //!
-//! `cargo bench -p liza-store` prints one table. All figures of a row come from the same run, so the ratios hold on
-//! any disk. Sizes of one's own come after `--`. Never part of the tests: a busy machine is not a defect.
+//! `cargo bench -p liza-store` prints one table. All figures of a row come from the same run, so the ratios are valid on
+//! any disk. Other sizes can be given after `--`. Not part of the tests: a busy machine is not a defect.
 
-#![expect(
-    clippy::unwrap_used,
-    clippy::expect_used,
-    reason = "a measurement stops at the first thing that is wrong"
-)]
+#![expect(clippy::unwrap_used, clippy::expect_used, reason = "a benchmark panics on failure")]
 
 use std::fs::{self, File};
 use std::io::Write as _;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::{Child, Command as Process, Stdio};
 use std::time::{Duration, Instant};
 
-use liza_core::model::{Actor, AgentRecord, AgentStatus, Config, EventName, Generation, Goal, GoalStatus, HistoryEvent, Loaded, LogEntry, Revision, Role, Seconds, Sprint, State, Status, StopFiles, TaskId, TaskRecord, Timestamp};
-use liza_core::protocol::{Command, EditTask, Heartbeat, Request, TaskEdit};
+use liza_core::agent::{AgentRecord, AgentStatus, Role};
+use liza_core::board::{Loaded, State};
+use liza_core::command::TaskEdit;
+use liza_core::event::{EventName, HistoryEvent};
+use liza_core::ids::{AgentId, Generation, Revision, TaskId};
+use liza_core::record::{Status, TaskRecord};
+use liza_core::time::Seconds;
+use liza_core::{Command, Request};
 use liza_store::Store;
+
+#[path = "../tests/store/support.rs"]
+#[expect(dead_code, reason = "the tests use the rest")]
+mod support;
+
+use support::{Project, first_entry, fresh_state, heartbeat, human, now, task};
 
 const ROUNDS: usize = 40;
 
-/// Set for a process that is one of many writers.
+/// Set for a writer process.
 const WRITER: &str = "LIZA_BENCH_WRITER";
 const WRITERS: usize = 64;
 const WRITES: usize = 100;
 
 fn main() {
     if let Some(root) = std::env::var_os(WRITER) {
-        return write_many(Path::new(&root));
+        return run_writer(Path::new(&root));
     }
     println!(
         "median and 90th percentile in ms over {ROUNDS} rounds; × is the ratio of the medians to the floor"
@@ -41,28 +49,28 @@ fn main() {
     for count in if wanted.is_empty() { vec![100, 1_000, 10_000] } else { wanted } {
         measure(count);
     }
-    println!("looks at the whole blackboard, medians in ms");
+    println!("reads of the whole blackboard, medians in ms");
     println!("{:>7} {:>10} {:>16} {:>12}", "tasks", "snapshot", "one task changed", "no change");
     for count in [500, 1_000] {
-        measure_looks(count);
+        measure_reads(count);
     }
-    compete();
+    measure_contention();
 }
 
-/// One of many writers: prints how long each of its writes waited for the lock, in microseconds.
-fn write_many(root: &Path) {
-    let store = Store::open(root).unwrap().with_patience(Duration::from_secs(300));
+/// A writer process: prints how long each write waited for the lock, in microseconds.
+fn run_writer(root: &Path) {
+    let store = Store::open(root).unwrap().with_lock_timeout(Duration::from_secs(300));
     for round in 0..WRITES {
         let request = request(round, transition(round, round));
         println!("{}", store.submit(&request).expect("the command is valid").waited.as_micros());
     }
 }
 
-/// Many processes at the same file: none may be starved.
-fn compete() {
-    let root = project(100);
+/// Many processes write the same file: none may starve.
+fn measure_contention() {
+    let project = project(100);
     let program = std::env::current_exe().unwrap();
-    let start = |_| Process::new(&program).env(WRITER, &root).stdout(Stdio::piped()).spawn().unwrap();
+    let start = |_| Process::new(&program).env(WRITER, &project.root).stdout(Stdio::piped()).spawn().unwrap();
     let writers: Vec<Child> = (0..WRITERS).map(start).collect();
     let mut waits: Vec<u64> = Vec::new();
     for writer in writers {
@@ -77,39 +85,24 @@ fn compete() {
         "{WRITERS} processes × {WRITES} writes: mean wait for the lock {mean:.1} ms, longest {longest:.1} ms ({:.1}×)",
         longest / mean
     );
-    fs::remove_dir_all(&root).unwrap();
-}
-
-fn now() -> Timestamp {
-    Timestamp::from_unix(1_737_122_400)
 }
 
 /// A project with a blackboard of that many tasks.
-fn project(count: usize) -> PathBuf {
-    let root =
-        PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join(format!("bench-{}-{count}", std::process::id()));
-    fs::create_dir_all(root.join("specs")).unwrap();
-    fs::write(root.join("specs/x.md"), "# x\n").unwrap();
-    let entry = LogEntry {
-        timestamp: now(),
-        agent: "human".to_owned(),
-        action: "goal_created".to_owned(),
-        task: None,
-        detail: "bench".to_owned(),
-    };
-    drop(Store::create(&root, &board(count), &entry).unwrap());
-    root
+fn project(count: usize) -> Project {
+    let project = Project::empty(&format!("bench-{count}"));
+    drop(Store::create(&project.root, &board(count), &first_entry()).unwrap());
+    project
 }
 
 fn measure(count: usize) {
-    let root = project(count);
-    let store = Store::open(&root).unwrap();
-    let bytes = fs::read(root.join(".liza/state.yaml")).unwrap();
+    let project = project(count);
+    let store = project.store();
+    let bytes = fs::read(project.file("state.yaml")).unwrap();
     let mut figures = [const { Vec::new() }; 3];
-    // In turn, so that a slow moment of the disk hits all of them alike.
+    // Interleaved, so that a slow moment of the disk affects all of them.
     for round in 0..ROUNDS {
-        figures[0].push(timed(|| floor(&root.join(".liza"), &bytes)));
-        figures[1].push(timed(|| submit(&store, round, heartbeat())));
+        figures[0].push(timed(|| floor(store.folder(), &bytes)));
+        figures[1].push(timed(|| submit(&store, round, heartbeat("coder-1"))));
         figures[2].push(timed(|| submit(&store, round, transition(round * 7 % count, round))));
     }
     let mut validations: Vec<Duration> =
@@ -131,25 +124,23 @@ fn measure(count: usize) {
         ratio(change),
         cell(&mut validations),
     );
-    fs::remove_dir_all(&root).unwrap();
 }
 
-/// What it costs to look at everything: for the first time, after a change of one task, and after none.
-fn measure_looks(count: usize) {
-    let root = project(count);
-    let store = Store::open(&root).unwrap();
-    let mut reader = store.reader();
-    drop(reader.look().unwrap());
+/// The cost of reading everything: a snapshot, and an incremental read after a change of one task and after none.
+fn measure_reads(count: usize) {
+    let project = project(count);
+    let store = project.store();
+    let mut reader = store.incremental_reader();
+    drop(reader.read().unwrap());
     let mut figures = [const { Vec::new() }; 3];
     for round in 0..ROUNDS {
         submit(&store, round, transition(round * 7 % count, round));
         figures[0].push(timed(|| drop(store.snapshot().unwrap())));
-        figures[1].push(timed(|| drop(reader.look().unwrap())));
-        figures[2].push(timed(|| drop(reader.look().unwrap())));
+        figures[1].push(timed(|| drop(reader.read().unwrap())));
+        figures[2].push(timed(|| drop(reader.read().unwrap())));
     }
     let [snapshot, changed, same] = figures.each_mut().map(|times| ms(median(times).0));
     println!("{count:>7} {snapshot:>10.2} {changed:>16.2} {same:>12.2}");
-    fs::remove_dir_all(&root).unwrap();
 }
 
 fn ms(time: Duration) -> f64 {
@@ -167,7 +158,7 @@ fn timed(work: impl FnOnce()) -> Duration {
     start.elapsed()
 }
 
-/// The least that a durable replacement of a file can be.
+/// The least that a durable replacement of a file needs.
 fn floor(folder: &Path, bytes: &[u8]) {
     let (step, path) = (folder.join("floor.tmp"), folder.join("floor.yaml"));
     let mut file = File::create(&step).unwrap();
@@ -179,43 +170,26 @@ fn floor(folder: &Path, bytes: &[u8]) {
 
 fn request(round: usize, command: Command) -> Request {
     let now = now() + Seconds(round as u64);
-    Request { actor: Actor::Human, now, halt: StopFiles::default(), if_revision: None, command }
+    Request { now, ..human(command) }
 }
 
 fn submit(store: &Store, round: usize, command: Command) {
     assert!(store.submit(&request(round, command)).expect("the command is valid").written);
 }
 
-fn heartbeat() -> Command {
-    Command::from(Heartbeat { agents: vec![("coder-1".parse().unwrap(), None)], length: None })
-}
-
 fn transition(task: usize, round: usize) -> Command {
     let edit = TaskEdit { description: Some(format!("Changed in round {round}")), ..TaskEdit::default() };
-    Command::from(EditTask { task: id(task), edit })
+    Command::EditTask { task: id(task), edit }
 }
 
 fn id(n: usize) -> TaskId {
-    format!("task-{n}").parse().unwrap()
+    task(&format!("task-{n}"))
 }
 
-/// A blackboard of tasks as they look in the middle of their lives.
+/// A blackboard with tasks in the middle of their lifecycle.
 fn board(count: usize) -> State {
-    let mut state = State::default();
+    let mut state = fresh_state();
     let board = &mut state.board;
-    board.revision = Revision(1);
-    board.goal = Loaded::Ready(Goal {
-        id: "goal-1".to_owned(),
-        description: "Measure".to_owned(),
-        spec_ref: None,
-        created: Some(now()),
-        status: GoalStatus::InProgress,
-    });
-    board.config = Loaded::Ready(Config::default());
-    board.sprint = Loaded::Ready(Sprint::begin(1, "goal-1", now()));
-    board.circuit_breaker = Loaded::Ready(Default::default());
-    board.discovered = Loaded::Ready(Vec::new());
-    board.handoff = Loaded::Ready(Default::default());
     let agent = |n: u32| {
         let entry = AgentRecord {
             role: Role::Coder,
@@ -229,7 +203,7 @@ fn board(count: usize) -> State {
             context_percent: None,
             usage: None,
         };
-        (liza_core::model::AgentId::new(Role::Coder, n), entry)
+        (AgentId::new(Role::Coder, n), entry)
     };
     board.agents = Loaded::Ready((1..=8).map(agent).collect());
     for n in 0..count {

@@ -1,22 +1,25 @@
-//! What leaves the blackboard for good: one file per task, goal and sprint below `.liza/archive/`.
+//! Archives what a change removes: one file per task, goal and sprint in `.liza/archive/`.
 //!
-//! Written before the blackboard forgets it. A crash in between leaves a copy too many, never one too few.
+//! Runs before the blackboard is written, so a crash can leave an extra copy, but never lose the only one.
 
 use std::fs;
-use std::io::Write as _;
 use std::path::Path;
 
-use liza_core::model::{Board, Change, Fields, TaskId, Value};
+use liza_core::board::Board;
+use liza_core::change::Change;
+use liza_core::ids::TaskId;
+use liza_core::value::{Fields, Value};
 
-use crate::document::{merge, untyped};
+use crate::codec::StateView;
+use crate::document::{merge, plain_value};
+use crate::durable::{replace_file, sync_folder};
 use crate::error::StoreError;
-use crate::wire::View;
 use crate::yaml::{self, to_value};
 
-/// Writes the files for what the change takes away.
+/// Writes the files for what the change removes.
 pub(crate) fn store(
     folder: &Path,
-    view: &View<'_>,
+    view: &StateView<'_>,
     board: &Board,
     change: &Change,
 ) -> Result<(), StoreError> {
@@ -31,49 +34,42 @@ pub(crate) fn store(
         }
     }
     if let Some(goal) = &change.closed_goal {
-        // With its history and whatever else a person had put there.
-        let whole = view.with_section("goal", |node| Ok(untyped(node))).ok().flatten();
-        let value = whole.or_else(|| to_value(goal).ok()).unwrap_or(Value::Null);
+        // From the file, with its history and fields that the program does not know.
+        let current = view.with_section("goal", |node| Ok(plain_value(node))).ok().flatten();
+        let value = current.or_else(|| to_value(goal).ok()).unwrap_or(Value::Null);
         write(&archive, &goal.id, &value)?;
     }
     if let Some(sprint) = &change.closed_sprint {
         write(&archive, &sprint.id, &to_value(sprint).unwrap_or(Value::Null))?;
     }
-    let sync = || fs::File::open(&archive)?.sync_all();
-    sync().map_err(StoreError::io("sync", &archive))
+    sync_folder(&archive).map_err(StoreError::io("sync", &archive))
 }
 
-/// The last record of a task, with the fields that only the file knows.
-fn task_value(view: &View<'_>, board: &Board, change: &Change, id: &TaskId) -> Option<Value> {
+/// The last record of a task, with the fields that the program does not know.
+fn task_value(view: &StateView<'_>, board: &Board, change: &Change, id: &TaskId) -> Option<Value> {
     let new = change.tasks.get(id).and_then(|record| to_value(record).ok());
     let Some(item) = board.tasks.get_index_of(id).and_then(|at| view.items.get(at)) else { return new };
     let (node, _) = view.part(item.start, item.end).ok()?;
     let node = node.items().first()?;
     match new {
-        Some(new) => Some(merge(node, (&known_keys(&untyped(node)), &new))),
-        None => Some(untyped(node)),
+        Some(new) => Some(merge(node, (&known_keys(&plain_value(node)), &new))),
+        None => Some(plain_value(node)),
     }
 }
 
-/// The keys that the program knows, so that those it has dropped do not come back.
+/// The fields that the program knows, as the old value of a merge: those missing in the new value are removed.
 fn known_keys(value: &Value) -> Value {
     let Value::Map(fields) = value else { return value.clone() };
-    let known = |key: &str| liza_core::model::TaskRecord::KEYS.contains(&key);
+    let known = |key: &str| liza_core::record::TaskRecord::KEYS.contains(&key);
     Value::Map(fields.iter().filter(|(key, _)| known(key)).map(|(k, v)| (k.clone(), v.clone())).collect())
 }
 
 fn write(archive: &Path, name: &str, value: &Value) -> Result<(), StoreError> {
-    // IDs of goals and sprints come from the file, so they are not to be trusted as names.
+    // IDs of goals and sprints come from the file, so they may not be safe as file names.
     let name: String =
         name.chars().map(|c| if c.is_ascii_alphanumeric() || c == '-' { c } else { '_' }).collect();
-    let (path, step) = (archive.join(format!("{name}.yaml")), archive.join(format!("{name}.yaml.tmp")));
-    let nothing = Fields::new();
-    let text = yaml::document(if let Value::Map(fields) = value { fields } else { &nothing });
-    let put = || {
-        let mut file = fs::File::create(&step)?;
-        file.write_all(text.as_bytes())?;
-        file.sync_data()?;
-        fs::rename(&step, &path)
-    };
-    put().map_err(StoreError::io("write", &path))
+    let path = archive.join(format!("{name}.yaml"));
+    let empty = Fields::new();
+    let text = yaml::document(if let Value::Map(fields) = value { fields } else { &empty });
+    replace_file(&path, text.as_bytes()).map_err(StoreError::io("write", &path))
 }

@@ -1,46 +1,41 @@
-//! Why the store could not do what it was asked. Whatever the error, the files are as they were.
+//! Why the store could not do what was asked. After any of these errors the files are unchanged.
 
 use std::fmt;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use liza_core::model::Refusal;
-use liza_core::rules::invariants::Violation;
+use liza_core::Refusal;
+use liza_core::invariants::Violation;
 
-use crate::path::PathError;
-use crate::yaml::{Place, YamlError};
+use crate::value_path::PathError;
+use crate::yaml::{Position, YamlError};
 
-/// Something in a file that is not as it should be, and where.
+/// Invalid content of a file, and its position.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Fault {
+pub struct FileFault {
     /// The file.
     pub file: PathBuf,
-    /// Where in it.
-    pub place: Option<Place>,
-    /// The task or agent, where one is known.
-    pub subject: Option<String>,
-    /// The key whose value is wrong.
+    /// The position in the file, if known.
+    pub position: Option<Position>,
+    /// The key whose value is invalid, if known.
     pub key: Option<String>,
-    /// What is wrong.
+    /// What is invalid.
     pub message: String,
 }
 
-impl Fault {
-    pub(crate) fn new(file: &Path, subject: Option<&str>, error: YamlError) -> Self {
-        let YamlError { message, place, key } = error;
-        Self { file: file.to_owned(), place, subject: subject.map(str::to_owned), key, message }
+impl FileFault {
+    pub(crate) fn new(file: &Path, error: YamlError) -> Self {
+        let YamlError { message, position, key } = error;
+        Self { file: file.to_owned(), position, key, message }
     }
 }
 
-impl fmt::Display for Fault {
+impl fmt::Display for FileFault {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}", self.file.display())?;
-        if let Some(place) = self.place {
-            write!(f, ":{}:{}", place.line, place.column)?;
-        }
-        if let Some(subject) = &self.subject {
-            write!(f, ": {subject}")?;
+        if let Some(position) = self.position {
+            write!(f, ":{}:{}", position.line, position.column)?;
         }
         if let Some(key) = &self.key {
             write!(f, ": {key}")?;
@@ -53,76 +48,84 @@ impl fmt::Display for Fault {
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum StoreError {
-    /// The system said no.
+    /// A system call failed.
     #[error("cannot {action} {path}: {source}")]
     Io {
-        /// What was being done.
+        /// What the store was doing.
         action: &'static str,
-        /// To what.
+        /// The file or folder.
         path: PathBuf,
-        /// What the system said.
+        /// The system's error.
         source: io::Error,
     },
-    /// The rules say no.
-    #[error("{0}")]
+    /// The rules refuse the command.
+    #[error(transparent)]
     Refused(Box<Refusal>),
-    /// The write would break what must hold.
-    #[error("{}", list(.0))]
+    /// The write would break invariants.
+    #[error("{}", join(.0))]
     Violates(Vec<Violation>),
     /// There is no blackboard.
-    #[error("{path} does not exist; `liza init` makes a blackboard")]
+    #[error("{path} does not exist; create a blackboard with: liza init \"GOAL\"")]
     Missing {
-        /// Where it should be.
+        /// The expected file.
         path: PathBuf,
     },
-    /// There is one already.
-    #[error("{path} exists already")]
+    /// There is a blackboard already.
+    #[error("{path} already exists")]
     Exists {
-        /// What is in the way.
+        /// The existing file.
         path: PathBuf,
     },
-    /// Somebody else held the lock all the time.
-    #[error("{path} is locked; gave up after {waited:?}")]
+    /// Another process held the lock until the timeout.
+    #[error("another process holds the lock {path}; gave up after {:.1} s", .waited.as_secs_f64())]
     Locked {
         /// The lock file.
         path: PathBuf,
-        /// How long.
+        /// How long the store waited.
         waited: Duration,
     },
     /// The caller runs inside a command that holds the lock.
     #[error(
-        "the blackboard is locked by the `lock modify` that runs this command; it cannot be written from inside"
+        "this command runs inside `liza lock modify`, which holds the lock; write after `lock modify` has ended"
     )]
     Nested,
-    /// The file cannot be read as a blackboard.
+    /// The file is not a valid blackboard.
     #[error("{0}")]
-    Broken(Fault),
-    /// A path of `lock read` or `lock write` cannot be used.
-    #[error("{0}")]
-    Path(PathError),
+    Broken(FileFault),
+    /// A path or value of `lock read` or `lock write` is invalid.
+    #[error(transparent)]
+    Path(#[from] PathError),
     /// The file was written by a newer program.
     #[error(
-        "{path} has version {found}; this program knows versions up to {known}: update it before writing"
+        "{path} has version {found}, and this liza supports versions up to {known}; update liza to write it"
     )]
-    Version {
+    NewerVersion {
         /// The file.
         path: PathBuf,
-        /// What it says.
+        /// Its version.
         found: i64,
-        /// What we know.
+        /// The newest supported version.
         known: i64,
     },
-    /// The text that was about to be written did not mean what it should; nothing was written.
-    #[error("refusing to write {path}: the new text would not read back as meant ({what})")]
-    Unfaithful {
+    /// The new state has no YAML form; nothing was written.
+    #[error("cannot write {path}: {source}")]
+    Encode {
         /// The file.
         path: PathBuf,
-        /// What differed.
+        /// What cannot be encoded.
+        source: YamlError,
+    },
+    /// The new text would not read back as the intended state; nothing was written.
+    #[error("{path} was not written: {what} would not read back as intended; please report this as a bug")]
+    ReadBackMismatch {
+        /// The file.
+        path: PathBuf,
+        /// The part that differs.
         what: String,
     },
 }
 
-fn list(violations: &[Violation]) -> String {
+fn join(violations: &[Violation]) -> String {
     violations.iter().map(ToString::to_string).collect::<Vec<_>>().join("; ")
 }
 
@@ -136,5 +139,9 @@ impl StoreError {
     pub(crate) fn io(action: &'static str, path: impl Into<PathBuf>) -> impl FnOnce(io::Error) -> Self {
         let path = path.into();
         move |source| StoreError::Io { action, path, source }
+    }
+
+    pub(crate) fn broken(path: &Path, error: YamlError) -> Self {
+        StoreError::Broken(FileFault::new(path, error))
     }
 }

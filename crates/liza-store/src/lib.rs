@@ -1,29 +1,30 @@
 //! The only writer of the blackboard: knows no git and no agents, so nothing slow can run under its lock.
 //!
-//! [`Store`] is the whole face of this crate. See `docs/design/store.md` for why it is built as it is.
+//! [`Store`] is the main type. `docs/design/store.md` has the design and its reasons.
 
 #![forbid(unsafe_code)]
 
 mod archive;
+mod codec;
 mod document;
-mod edit;
+pub mod durable;
 mod error;
 mod file;
-mod path;
-mod raw;
-mod reader;
-mod reading;
+mod incremental;
+mod log_reader;
 mod store;
+mod text_edit;
+mod three_way_merge;
+mod value_path;
 mod watch;
-mod wire;
 pub mod yaml;
 
-pub use edit::{Conflicts, guessed_base, merge_edit, task_range};
-pub use error::{Fault, StoreError};
-pub use file::{HELD_ENV, Notice, Patience};
-pub use path::PathError;
-pub use raw::{Guard, Typing};
-pub use reader::Reader;
-pub use reading::{Logbook, Logged, read_state};
-pub use store::{Call, Disk, Host, Outcome, Store, Written};
+pub use error::{FileFault, StoreError};
+pub use file::{LOCK_HELD_ENV, Notice};
+pub use incremental::IncrementalReader;
+pub use log_reader::{LogReader, LogRecord};
+pub use store::{BeforeWrite, ProjectDisk, Outcome, Store, read_state};
+pub use text_edit::{EditSession, ValueSyntax};
+pub use three_way_merge::{Conflicts, infer_base, task_range, three_way_merge};
+pub use value_path::PathError;
 pub use watch::Watch;

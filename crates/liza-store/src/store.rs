@@ -1,105 +1,83 @@
-//! The blackboard: look at it, change it by a command, be told when it changes.
+//! The blackboard: read it, and change it by commands.
 //!
-//! Every write goes through [`Store::submit`] or the few ways in `raw.rs`; all of them validate, and all of them
-//! write the whole new version durably or nothing at all.
+//! Every write goes through [`Store::submit`] or `text_edit.rs`. All of them validate, and write the whole new version
+//! durably or nothing at all.
 
 use std::fs;
 use std::io;
 use std::path::{Component, Path, PathBuf};
 use std::time::Duration;
 
-use liza_core::model::{Actor, Board, Change, Config, Effect, LogEntry, Refusal, Revision, Section, State, StopFile, StopFiles, TaskId, Timestamp, Value, Worktree};
-use liza_core::protocol::{Operation, Pending, Request, apply};
-use liza_core::rules::invariants;
-use liza_core::rules::invariants::{DiskFacts, Violation};
-use liza_core::text::one_line;
+use liza_core::board::{Board, Section, State};
+use liza_core::config::Config;
+use liza_core::effect::Effect;
+use liza_core::event::{LogEntry, one_line};
+use liza_core::ids::{Revision, TaskId, Worktree};
+use liza_core::invariants::{self, Facts, Violation};
+use liza_core::time::Timestamp;
+use liza_core::value::{Fields, Value};
+use liza_core::{Change, Refusal, Request, apply};
 
 use crate::archive;
-use crate::document::{Edit, untyped};
+use crate::codec::{self, Spliced, StateView, text_without_bom};
+use crate::document::{Edit, plain_value, same_value};
 use crate::error::StoreError;
-use crate::file::{Current, Folder, Held, Imprint, Notice, Origin, Patience, Write};
-use crate::wire::{self, Spliced, View, body_of};
-use crate::yaml::{self, to_value};
+use crate::file::{
+    CurrentFile, Fingerprint, LockTimeout, LockedFolder, NewVersion, Notice, Origin, StateFolder,
+};
+use crate::yaml::{self, YamlError, to_value};
 
 /// The longest detail of a log entry, in characters.
 const DETAIL_LIMIT: usize = 1_000;
 
-/// What came of a command.
+/// The outcome of a command.
 #[must_use = "effects still have to run"]
 #[derive(Debug)]
-pub struct Outcome<R> {
-    /// The reply, or why the caller did not get what it wanted although something was written.
-    pub answer: Result<R, Refusal>,
-    /// What was written.
-    pub written: Written,
-}
-
-/// The write behind an outcome.
-#[must_use = "effects still have to run"]
-#[derive(Debug)]
-pub struct Written {
-    /// The revision of the blackboard now.
+pub struct Outcome {
+    /// The current revision.
     pub revision: Revision,
     /// Whether anything was written.
-    pub changed: bool,
-    /// What to do outside the blackboard.
+    pub written: bool,
+    /// What the caller has to do outside the blackboard.
     pub effects: Vec<Effect>,
-    /// What was found and repaired on the way.
+    /// The reply to the caller.
+    pub reply: Fields,
+    /// Why the command was refused, although something was written.
+    pub refusal: Option<Refusal>,
+    /// What was repaired before the write, or could not be completed.
     pub notices: Vec<Notice>,
-    /// How long the lock was waited for.
+    /// How long it took to get the lock.
     pub waited: Duration,
 }
 
-/// A command and who sends it.
-#[derive(Debug, Clone)]
-pub struct Call<C> {
-    /// Who sends it.
-    pub actor: Actor,
-    /// The revision that the sender had read.
-    pub if_revision: Option<Revision>,
-    /// What they want.
-    pub command: C,
-}
-
-/// What a command needs from outside the blackboard; asked for once the lock is held, so that nothing is decided on
-/// what was true before the wait. Everything here must be quick.
-pub trait Host {
-    /// The time.
-    fn now(&self) -> Timestamp;
-    /// Which stop files are present.
-    fn stop_files(&self) -> StopFiles;
-    /// Creates stop files that must exist before a change is written.
-    ///
-    /// # Errors
-    /// When one cannot be created; nothing is written then.
-    fn create_stop_files(&self, files: &[StopFile], now: Timestamp) -> io::Result<()>;
-}
+/// A hook that runs under the lock before a change is written, with the effects of the change.
+pub type BeforeWrite<'f> = &'f dyn Fn(&[Effect]) -> io::Result<()>;
 
 /// The blackboard of one project.
 #[derive(Debug, Clone)]
 pub struct Store {
     root: PathBuf,
-    folder: Folder,
-    /// How long to wait for the lock; nothing where the blackboard's own `config.lock_timeout` says it.
-    patience: Option<Patience>,
+    folder: StateFolder,
+    /// How long to wait for the lock; by default `config.lock_timeout` of the blackboard.
+    lock_timeout: Option<LockTimeout>,
 }
 
-/// What the rules ask of the disk: worktrees and specifications below the project root.
+/// The facts that the rules need from the disk: which worktrees and specifications exist below the project root.
 #[derive(Debug, Clone)]
-pub struct Disk {
+pub struct ProjectDisk {
     root: PathBuf,
     skip_specs: bool,
 }
 
-impl Disk {
-    /// Looks below a project root. `SKIP_SPEC_FILE_CHECK=true` takes every specification for granted.
-    pub fn below(root: &Path) -> Self {
+impl ProjectDisk {
+    /// Facts about the project at `root`. With `SKIP_SPEC_FILE_CHECK=true` every specification counts as existing.
+    pub fn new(root: &Path) -> Self {
         let skip_specs = std::env::var_os("SKIP_SPEC_FILE_CHECK").is_some_and(|value| value == "true");
         Self { root: root.to_owned(), skip_specs }
     }
 }
 
-impl DiskFacts for Disk {
+impl Facts for ProjectDisk {
     fn worktree_exists(&self, worktree: &Worktree) -> bool {
         self.root.join(worktree.as_str()).is_dir()
     }
@@ -112,7 +90,7 @@ impl DiskFacts for Disk {
 }
 
 impl Store {
-    /// The blackboard of the project at `root`.
+    /// Opens the blackboard of the project at `root`.
     ///
     /// # Errors
     /// When there is none.
@@ -126,11 +104,11 @@ impl Store {
     }
 
     fn at(root: &Path) -> Self {
-        let folder = Folder::new(root.join(".liza"));
-        Self { root: root.to_owned(), folder, patience: None }
+        let folder = StateFolder::new(root.join(".liza"));
+        Self { root: root.to_owned(), folder, lock_timeout: None }
     }
 
-    /// Makes a new blackboard in a folder that has none.
+    /// Creates a blackboard in a project that has none.
     ///
     /// # Errors
     /// When there is one already, or the folder cannot be written.
@@ -141,31 +119,31 @@ impl Store {
             return Err(StoreError::Exists { path: store.folder.state() });
         }
         fs::create_dir_all(path).map_err(StoreError::io("create", path))?;
-        let sections = wire::document_of(state).map_err(|error| store.unfaithful(error.to_string()))?;
+        let sections = codec::document_fields(state).map_err(|error| store.not_encoded(error))?;
         let text = yaml::document(&sections);
-        let read = View::full(&store.folder.state(), &text)?.state()?;
-        store.same(state, &read)?;
+        let read = StateView::full(&store.folder.state(), &text)?.state()?;
+        store.check_same(state, &read)?;
         let revision = state.board.revision;
-        let mut held = store.acquire()?;
+        let mut locked = store.lock()?;
         if store.folder.state().exists() {
             return Err(StoreError::Exists { path: store.folder.state() });
         }
-        held.commit(&Write {
-            before: Imprint::of(b""),
+        locked.commit(&NewVersion {
+            before: Fingerprint::of(b""),
             after: text.as_bytes(),
             edits: &[],
             revision_before: 0,
             revision: revision.0,
-            simple: true,
+            scannable: true,
             log: Some(store.log_text(log, revision)?),
         })?;
         Ok(store)
     }
 
-    /// How long to wait for the lock instead of what the config says.
+    /// Waits this long for the lock, whatever the config says.
     #[must_use]
-    pub fn with_patience(mut self, patience: Duration) -> Self {
-        self.patience = Some(Patience(patience));
+    pub fn with_lock_timeout(mut self, timeout: Duration) -> Self {
+        self.lock_timeout = Some(LockTimeout(timeout));
         self
     }
 
@@ -179,265 +157,232 @@ impl Store {
         self.folder.path()
     }
 
-    /// The whole blackboard as it stands, without a lock.
+    /// The whole blackboard, read without a lock.
     ///
     /// # Errors
-    /// When the file cannot be read as one.
+    /// When the file is not a valid blackboard.
     pub fn snapshot(&self) -> Result<State, StoreError> {
         let bytes = self.folder.read()?;
-        self.whole(&bytes, self.folder.is_as_written(&bytes))
+        codec::parse_state(&self.folder.state(), &bytes, self.folder.is_own_version(&bytes))
     }
 
-    /// The whole blackboard in these bytes, block by block where they are as we wrote them.
-    pub(crate) fn whole(&self, bytes: &[u8], as_written: bool) -> Result<State, StoreError> {
-        let path = self.folder.state();
-        let (text, _) = body_of(&path, bytes)?;
-        if as_written { View::lazy(&path, text)?.state() } else { View::full(&path, text)?.state() }
-    }
-
-    /// Parts of the blackboard as it stands, without a lock: these sections, and these tasks whole.
-    ///
-    /// Costs what it looks at, where the file is as we wrote it.
+    /// The text of the blackboard.
     ///
     /// # Errors
-    /// When the file cannot be read as one.
-    pub fn glance(&self, sections: &[Section], tasks: &[TaskId]) -> Result<Board, StoreError> {
+    /// When the file is not text.
+    pub fn text(&self) -> Result<String, StoreError> {
+        let bytes = self.folder.read()?;
+        Ok(text_without_bom(&self.folder.state(), &bytes)?.0.to_owned())
+    }
+
+    /// Parts of the blackboard, read without a lock: these sections, and these tasks in full.
+    ///
+    /// Parses only these parts if the store wrote the file.
+    ///
+    /// # Errors
+    /// When the file is not a valid blackboard.
+    pub fn read_parts(&self, sections: &[Section], tasks: &[TaskId]) -> Result<Board, StoreError> {
         let bytes = self.folder.read()?;
         let path = self.folder.state();
-        let (text, _) = body_of(&path, &bytes)?;
-        if self.folder.is_as_written(&bytes) {
-            let mut view = View::lazy(&path, text)?;
+        let (text, _) = text_without_bom(&path, &bytes)?;
+        if self.folder.is_own_version(&bytes) {
+            let mut view = StateView::lazy(&path, text)?;
             let mut board = view.board()?;
             view.load_sections(&mut board, sections);
-            view.load_heads(&mut board, Some(tasks))?;
+            view.load_summaries(&mut board, Some(tasks))?;
             if view.tree.is_none() {
                 view.load_bodies(&mut board, tasks)?;
                 return Ok(board);
             }
         }
-        Ok(View::full(&path, text)?.state()?.board)
+        Ok(StateView::full(&path, text)?.state()?.board)
     }
 
-    /// Everything that is wrong with the blackboard.
+    /// All violations in the blackboard.
     ///
     /// # Errors
-    /// When the file cannot be read as one.
+    /// When the file is not a valid blackboard.
     pub fn validate(&self, now: Timestamp) -> Result<Vec<Violation>, StoreError> {
-        Ok(invariants::validate(&self.snapshot()?, &Disk::below(&self.root), now))
+        Ok(invariants::validate(&self.snapshot()?, &ProjectDisk::new(&self.root), now))
     }
 
-    /// Settles what a crash or a stale save has left, and says what it was.
+    /// Repairs what a crash or a stale save has left, and reports it.
     ///
     /// # Errors
-    /// When the lock or the files cannot be had.
-    pub fn settle(&self) -> Result<Vec<Notice>, StoreError> {
-        Ok(self.acquire()?.current()?.notices)
+    /// When the lock is not free, or the files cannot be read or written.
+    pub fn recover(&self) -> Result<Vec<Notice>, StoreError> {
+        Ok(self.lock()?.current()?.notices)
     }
 
     /// Decides a command and writes what it changes.
     ///
     /// # Errors
-    /// When the rules refuse it, the lock is not to be had, or the files cannot be read or written. In every case
-    /// the blackboard is as it was.
-    pub fn submit<C: Operation>(
-        &self,
-        call: Call<C>,
-        host: &dyn Host,
-    ) -> Result<Outcome<C::Reply>, StoreError> {
-        let mut held = self.acquire()?;
-        let Call { actor, if_revision, command } = call;
-        let (now, stop_files) = (host.now(), host.stop_files());
-        let mut pending = (Request { actor, now, stop_files, if_revision, command }, None);
-        let written = self.submit_held(&mut held, &mut pending, host)?;
-        match pending.1 {
-            Some(answer) => Ok(Outcome { answer, written }),
-            None => Err(self.unfaithful("the answer of the rules".to_owned())),
-        }
+    /// When the rules refuse it, the lock is not free, or the files cannot be read or written. The blackboard is
+    /// unchanged then.
+    pub fn submit(&self, request: &Request) -> Result<Outcome, StoreError> {
+        self.submit_after(request, &|_| Ok(()))
     }
 
-    /// Decides a request on the blackboard as it is, without a lock, and writes nothing.
+    /// Like [`Store::submit`], for a change that needs something to exist before it is written. `first` runs under the
+    /// lock and must be quick. If it fails, nothing is written.
     ///
     /// # Errors
-    /// When the rules refuse it, or the file cannot be read.
-    pub fn check<C: Operation>(&self, request: &Request<C>) -> Result<C::Reply, StoreError> {
-        let bytes = self.folder.read()?;
+    /// As [`Store::submit`].
+    pub fn submit_after(&self, request: &Request, first: BeforeWrite<'_>) -> Result<Outcome, StoreError> {
+        let mut locked = self.lock()?;
+        let current = locked.current()?;
         let path = self.folder.state();
-        let (text, _) = body_of(&path, &bytes)?;
-        let board = match self.folder.is_as_written(&bytes) {
-            true => {
-                let mut view = View::lazy(&path, text)?;
-                let mut board = view.board()?;
-                view.load_sections(&mut board, &request.sections());
-                let only = request.summaries(&board);
-                view.load_heads(&mut board, only.as_deref())?;
-                let bodies = request.bodies(&board);
-                view.load_bodies(&mut board, &bodies)?;
-                if view.tree.is_none() { board } else { View::full(&path, text)?.state()?.board }
-            }
-            false => View::full(&path, text)?.state()?.board,
-        };
-        Ok(apply(&board, request)?.answer?)
-    }
-
-    fn submit_held(
-        &self,
-        held: &mut Held,
-        pending: &mut dyn Pending,
-        host: &dyn Host,
-    ) -> Result<Written, StoreError> {
-        let current = held.current()?;
-        let path = self.folder.state();
-        let (text, bom) = body_of(&path, &current.bytes)?;
+        let (text, bom) = text_without_bom(&path, &current.bytes)?;
         match current.origin {
-            Origin::Ours { simple: true } => self.submit_lazily(held, &current, (text, bom), pending, host),
-            Origin::Ours { simple: false } | Origin::Edited => {
-                self.submit_carefully(held, &current, (text, bom), pending, host)
+            Origin::Ours { scannable: true } => {
+                self.submit_lazily(&mut locked, &current, (text, bom), request, first)
+            }
+            Origin::Ours { scannable: false } | Origin::Edited => {
+                self.submit_carefully(&mut locked, &current, (text, bom), request, first)
             }
         }
     }
 
-    /// On a version that we wrote: heads by a line scan, and only what the command needs is parsed.
+    /// For a version that we wrote: scans lines for the summaries, and parses only what the command needs.
     fn submit_lazily(
         &self,
-        held: &mut Held,
-        current: &Current,
+        locked: &mut LockedFolder,
+        current: &CurrentFile,
         (text, bom): (&str, usize),
-        pending: &mut dyn Pending,
-        host: &dyn Host,
-    ) -> Result<Written, StoreError> {
+        request: &Request,
+        first: BeforeWrite<'_>,
+    ) -> Result<Outcome, StoreError> {
         let path = self.folder.state();
-        let mut view = View::lazy(&path, text)?;
+        let mut view = StateView::lazy(&path, text)?;
         view.check_version()?;
         let mut board = view.board()?;
         board.revision = board.revision.max(Revision(current.revision));
-        view.load_sections(&mut board, &pending.sections());
-        let only = pending.summaries(&board);
-        view.load_heads(&mut board, only.as_deref())?;
+        view.load_sections(&mut board, request.sections());
+        let only = request.only(&board);
+        view.load_summaries(&mut board, only.as_deref())?;
         if view.tree.is_some() {
-            return self.submit_carefully(held, current, (text, bom), pending, host);
+            return self.submit_carefully(locked, current, (text, bom), request, first);
         }
-        let bodies = pending.bodies(&board);
+        let bodies = request.bodies(&board);
         view.load_bodies(&mut board, &bodies)?;
-        let change = self.decide(&board, pending)?;
-        self.prepare(&change, pending, host)?;
+        let change = self.decide(&board, request)?;
         if change.is_empty() {
-            return Ok(unwritten(board.revision, change, current, held));
+            return Ok(unwritten(board.revision, change, current, locked));
         }
-        let ops = wire::operations(&board, &change).map_err(|error| self.unfaithful(error.to_string()))?;
-        let Ok(spliced) = wire::splice(&view, &ops) else {
-            return self.submit_carefully(held, current, (text, bom), pending, host);
+        let ops = codec::operations(&board, &change).map_err(|error| self.not_encoded(error))?;
+        let Ok(spliced) = codec::splice(&view, &ops) else {
+            return self.submit_carefully(locked, current, (text, bom), request, first);
         };
-        if wire::verify(&view, &spliced, &ops).is_err() {
-            return self.submit_carefully(held, current, (text, bom), pending, host);
+        if !codec::reads_back(&view, &spliced, &ops) {
+            return self.submit_carefully(locked, current, (text, bom), request, first);
         }
+        self.run_before_write(&change, first)?;
         archive::store(self.folder.path(), &view, &board, &change)?;
-        self.write(held, current, bom, spliced, true, change)
+        self.write(locked, current, bom, spliced, true, change)
     }
 
-    /// On a version that somebody else wrote: parsed in full before and after.
+    /// For a version that somebody edited: parses the whole file before and after.
     fn submit_carefully(
         &self,
-        held: &mut Held,
-        current: &Current,
+        locked: &mut LockedFolder,
+        current: &CurrentFile,
         (text, bom): (&str, usize),
-        pending: &mut dyn Pending,
-        host: &dyn Host,
-    ) -> Result<Written, StoreError> {
+        request: &Request,
+        first: BeforeWrite<'_>,
+    ) -> Result<Outcome, StoreError> {
         let path = self.folder.state();
-        let mut view = View::full(&path, text)?;
+        let mut view = StateView::full(&path, text)?;
         view.check_version()?;
         let mut state = view.state()?;
         state.board.revision = state.board.revision.max(Revision(current.revision));
-        let change = self.decide(&state.board, pending)?;
-        self.prepare(&change, pending, host)?;
+        let change = self.decide(&state.board, request)?;
         if change.is_empty() {
-            return Ok(unwritten(state.board.revision, change, current, held));
+            return Ok(unwritten(state.board.revision, change, current, locked));
         }
-        let ops =
-            wire::operations(&state.board, &change).map_err(|error| self.unfaithful(error.to_string()))?;
-        let mut meant = state.clone();
-        meant.apply(&change);
-        let (spliced, simple) = self.faithful(&view, &ops, &meant)?;
+        let ops = codec::operations(&state.board, &change).map_err(|error| self.not_encoded(error))?;
+        let mut intended = state.clone();
+        intended.absorb(&change);
+        let (spliced, scannable) = self.verified_text(&view, &ops, &intended)?;
+        self.run_before_write(&change, first)?;
         archive::store(self.folder.path(), &view, &state.board, &change)?;
-        self.write(held, current, bom, spliced, simple, change)
+        self.write(locked, current, bom, spliced, scannable, change)
     }
 
-    /// Has the stop files created that must exist before the change is written.
-    fn prepare(&self, change: &Change, pending: &dyn Pending, host: &dyn Host) -> Result<(), StoreError> {
-        let create = host.create_stop_files(&change.stop_files, pending.now());
-        create.map_err(StoreError::io("create a stop file in", self.folder.path()))
+    fn run_before_write(&self, change: &Change, first: BeforeWrite<'_>) -> Result<(), StoreError> {
+        first(&change.effects).map_err(StoreError::io("write a file in", self.folder.path()))
     }
 
-    fn decide(&self, board: &Board, pending: &mut dyn Pending) -> Result<Change, StoreError> {
-        let change = pending.decide(board)?;
-        let wrong = invariants::introduced(board, &change, &Disk::below(&self.root), pending.now());
-        if wrong.is_empty() { Ok(change) } else { Err(StoreError::Violates(wrong)) }
+    fn decide(&self, board: &Board, request: &Request) -> Result<Change, StoreError> {
+        let change = apply(board, request)?;
+        let violations = invariants::introduced(board, &change, &ProjectDisk::new(&self.root), request.now);
+        if violations.is_empty() { Ok(change) } else { Err(StoreError::Violates(violations)) }
     }
 
-    /// A new text that reads back as the state that is meant: spliced if possible, else written anew.
-    pub(crate) fn faithful(
+    /// A new text that reads back as the intended state: spliced if possible, otherwise a rewrite of the whole file.
+    pub(crate) fn verified_text(
         &self,
-        view: &View<'_>,
-        ops: &[wire::Op],
-        meant: &State,
+        view: &StateView<'_>,
+        ops: &[codec::Op],
+        intended: &State,
     ) -> Result<(Spliced, bool), StoreError> {
-        if let Ok(spliced) = wire::splice(view, ops)
-            && let Ok(simple) = self.reads_as(&spliced.text, meant, view, ops)
+        if let Ok(spliced) = codec::splice(view, ops)
+            && let Ok(scannable) = self.check_text(&spliced.text, intended, view, ops)
         {
-            return Ok((spliced, simple));
+            return Ok((spliced, scannable));
         }
-        let text = wire::rewrite(view, ops).ok_or_else(|| self.unfaithful("the file".to_owned()))?;
-        let simple = self.reads_as(&text, meant, view, ops)?;
-        Ok((Spliced { text, edits: Vec::new() }, simple))
+        let text = codec::rewrite(view, ops).ok_or_else(|| self.mismatch("the file"))?;
+        let scannable = self.check_text(&text, intended, view, ops)?;
+        Ok((Spliced { text, edits: Vec::new() }, scannable))
     }
 
-    /// Whether a text means this state, and leaves alone what the operations do not touch.
-    fn reads_as(
+    /// Checks that a text reads as the intended state and keeps the sections that the operations do not touch. Returns
+    /// whether a line scan finds all its blocks.
+    fn check_text(
         &self,
         text: &str,
-        meant: &State,
-        before: &View<'_>,
-        ops: &[wire::Op],
+        intended: &State,
+        before: &StateView<'_>,
+        ops: &[codec::Op],
     ) -> Result<bool, StoreError> {
         let path = self.folder.state();
-        let mut view = View::full(&path, text)?;
+        let mut view = StateView::full(&path, text)?;
         let state = view.state()?;
-        self.same(meant, &state)?;
-        let untouched = wire::untouched(before, ops);
-        let same = |name: &&String| {
-            let value = |view: &View<'_>| view.with_section(name, |node| Ok(untyped(node))).ok().flatten();
-            value(before).map(|value| wire::flat(&value)) == value(&view).map(|value| wire::flat(&value))
+        self.check_same(intended, &state)?;
+        let is_same = |name: &&String| {
+            let value =
+                |view: &StateView<'_>| view.with_section(name, |node| Ok(plain_value(node))).ok().flatten();
+            match (value(before), value(&view)) {
+                (Some(before), Some(after)) => same_value(&before, &after),
+                (before, after) => before.is_none() && after.is_none(),
+            }
         };
-        match untouched.iter().find(|name| !same(name)) {
-            Some(name) => Err(self.unfaithful(name.clone())),
-            None => Ok(view.simple),
+        match codec::untouched(before, ops).iter().find(|name| !is_same(name)) {
+            Some(name) => Err(self.mismatch(name)),
+            None => Ok(view.scannable),
         }
     }
 
-    fn same(&self, meant: &State, read: &State) -> Result<(), StoreError> {
-        let document = |state: &State| wire::document_of(state).map(|file| wire::flat(&Value::Map(file)));
-        let (meant, read) = (document(meant), document(read));
-        match (meant, read) {
-            (Ok(meant), Ok(read)) if meant == read => Ok(()),
-            (Ok(Value::Map(meant)), Ok(Value::Map(read))) => {
-                let differs = |key: &&String| meant.get(*key) != read.get(*key);
-                let what = meant.keys().find(differs).cloned().unwrap_or_else(|| "a section".to_owned());
-                Err(self.unfaithful(what))
-            }
-            (Err(error), _) | (_, Err(error)) => Err(self.unfaithful(error.to_string())),
-            (Ok(_), Ok(_)) => Err(self.unfaithful("the file".to_owned())),
+    fn check_same(&self, intended: &State, read: &State) -> Result<(), StoreError> {
+        let fields = |state: &State| codec::document_fields(state).map_err(|error| self.not_encoded(error));
+        let (intended, read) = (fields(intended)?, fields(read)?);
+        let differs =
+            |(key, value): &(&String, &Value)| !read.get(*key).is_some_and(|read| same_value(value, read));
+        match intended.iter().find(differs) {
+            Some((key, _)) => Err(self.mismatch(key)),
+            None if intended.len() != read.len() => Err(self.mismatch("a section")),
+            None => Ok(()),
         }
     }
 
     fn write(
         &self,
-        held: &mut Held,
-        current: &Current,
+        locked: &mut LockedFolder,
+        current: &CurrentFile,
         bom: usize,
         spliced: Spliced,
-        simple: bool,
+        scannable: bool,
         change: Change,
-    ) -> Result<Written, StoreError> {
+    ) -> Result<Outcome, StoreError> {
         let log = match &change.log {
             Some(entry) => Some(self.log_text(entry, change.revision)?),
             None => None,
@@ -452,65 +397,85 @@ impl Store {
             text: edit.text.clone(),
         };
         let edits: Vec<Edit> = spliced.edits.iter().map(shift).collect();
-        let notice = held.commit(&Write {
-            before: current.imprint,
+        let notice = locked.commit(&NewVersion {
+            before: current.fingerprint,
             after: &after,
             edits: &edits,
             revision_before: current.revision,
             revision: change.revision.0,
-            simple,
+            scannable,
             log,
         })?;
-        Ok(Written {
+        Ok(Outcome {
             revision: change.revision,
-            changed: true,
+            written: true,
             effects: change.effects,
+            reply: change.reply,
+            refusal: change.refusal,
             notices: current.notices.iter().cloned().chain(notice).collect(),
-            waited: held.waited(),
+            waited: locked.waited(),
         })
     }
 
     pub(crate) fn log_text(&self, entry: &LogEntry, revision: Revision) -> Result<String, StoreError> {
-        // It has to fit into a record, whoever wrote it.
+        // The entry must fit into a write record.
         let entry = LogEntry { detail: one_line(&entry.detail, DETAIL_LIMIT), ..entry.clone() };
-        let mut value = to_value(&entry).map_err(|error| self.unfaithful(error.to_string()))?;
+        let mut value = to_value(&entry).map_err(|error| self.not_encoded(error))?;
         if let Value::Map(fields) = &mut value {
             fields.insert("revision".to_owned(), Value::Int(i64::try_from(revision.0).unwrap_or(i64::MAX)));
         }
         Ok(yaml::item(&value, 0))
     }
 
-    fn unfaithful(&self, what: String) -> StoreError {
-        StoreError::Unfaithful { path: self.folder.state(), what }
+    fn mismatch(&self, what: &str) -> StoreError {
+        StoreError::ReadBackMismatch { path: self.folder.state(), what: what.to_owned() }
     }
 
-    pub(crate) fn files(&self) -> &Folder {
+    pub(crate) fn not_encoded(&self, source: YamlError) -> StoreError {
+        StoreError::Encode { path: self.folder.state(), source }
+    }
+
+    pub(crate) fn files(&self) -> &StateFolder {
         &self.folder
     }
 
-    /// Takes the lock, waiting as long as the caller or the config says.
-    pub(crate) fn acquire(&self) -> Result<Held, StoreError> {
-        Held::acquire(&self.folder, &|| self.patience.unwrap_or_else(|| self.configured_patience()))
+    /// Takes the lock.
+    pub(crate) fn lock(&self) -> Result<LockedFolder, StoreError> {
+        let timeout = || self.lock_timeout.unwrap_or_else(|| self.configured_lock_timeout());
+        LockedFolder::acquire(&self.folder, &timeout)
     }
 
-    fn configured_patience(&self) -> Patience {
+    fn configured_lock_timeout(&self) -> LockTimeout {
         let path = self.folder.state();
         let config = || {
             let bytes = self.folder.read().ok()?;
-            let (text, _) = body_of(&path, &bytes).ok()?;
-            let view = View::lazy(&path, text).ok()?;
+            let (text, _) = text_without_bom(&path, &bytes).ok()?;
+            let view = StateView::lazy(&path, text).ok()?;
             view.with_section("config", |node| yaml::decode::<Config>(node)).ok()?
         };
-        config().map_or_else(Patience::default, |config| Patience(Duration::from_secs(config.lock_timeout.0)))
+        config().map_or_else(LockTimeout::default, |config| {
+            LockTimeout(Duration::from_secs(config.lock_timeout.0))
+        })
     }
 }
 
-fn unwritten(revision: Revision, change: Change, current: &Current, held: &Held) -> Written {
-    Written {
+/// The blackboard in any file.
+///
+/// # Errors
+/// When the file is not a valid blackboard.
+pub fn read_state(path: &Path) -> Result<State, StoreError> {
+    let bytes = fs::read(path).map_err(StoreError::io("read", path))?;
+    codec::parse_state(path, &bytes, false)
+}
+
+fn unwritten(revision: Revision, change: Change, current: &CurrentFile, locked: &LockedFolder) -> Outcome {
+    Outcome {
         revision,
-        changed: false,
+        written: false,
         effects: change.effects,
+        reply: change.reply,
+        refusal: change.refusal,
         notices: current.notices.clone(),
-        waited: held.waited(),
+        waited: locked.waited(),
     }
 }

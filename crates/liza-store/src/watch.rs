@@ -1,6 +1,6 @@
-//! Says when the blackboard may have changed, by file events on its folder.
+//! Reports by file events when the blackboard may have changed.
 //!
-//! Watches the folder and not the file: every write replaces the file, and a watch on it would see one change only.
+//! Watches the folder and not the file: every write replaces the file, so a watch on it would see only one change.
 
 use std::cell::Cell;
 use std::path::Path;
@@ -12,24 +12,24 @@ use notify::{EventKind, RecommendedWatcher, RecursiveMode, Watcher as _};
 use crate::error::StoreError;
 use crate::store::Store;
 
-/// A change is told at once, but the next one not sooner than this, with all that came meanwhile.
+/// A change is reported at once; changes during this time after it are reported together.
 const COALESCE: Duration = Duration::from_millis(20);
 
-/// A running watch; ends when dropped.
+/// A watch on the folder of the blackboard, until dropped.
 #[derive(Debug)]
 pub struct Watch {
     events: Receiver<()>,
-    told: Cell<Option<Instant>>,
+    reported: Cell<Option<Instant>>,
     _watcher: RecommendedWatcher,
 }
 
 impl Watch {
-    /// Waits for a change, at most that long. True where there was one, or may have been.
+    /// Waits for a change, at most this long. Returns whether there was or may have been one.
     pub fn wait(&self, at_most: Duration) -> bool {
         if self.events.recv_timeout(at_most).is_err() {
             return false;
         }
-        let earliest = self.told.get().map(|told| told + COALESCE);
+        let earliest = self.reported.get().map(|last| last + COALESCE);
         loop {
             let left = earliest.map_or(Duration::ZERO, |time| time.saturating_duration_since(Instant::now()));
             match self.events.recv_timeout(left) {
@@ -37,21 +37,21 @@ impl Watch {
                 Err(RecvTimeoutError::Timeout | RecvTimeoutError::Disconnected) => break,
             }
         }
-        self.told.set(Some(Instant::now()));
+        self.reported.set(Some(Instant::now()));
         true
     }
 }
 
 impl Store {
-    /// Begins to watch the folder of the blackboard: the state, and the files by which people stop everybody.
+    /// Watches the folder of the blackboard: the state and the stop files.
     ///
     /// # Errors
-    /// When the system has no more watches to give; the caller then has to look by itself now and then.
+    /// When the system has no watches left. The caller then has to poll.
     pub fn watch(&self) -> Result<Watch, StoreError> {
-        self.watch_for(|name| !is_step(name) && name != LOG)
+        self.watch_for(|name| !is_internal(name) && name != LOG)
     }
 
-    /// Begins to watch the log, which is written after the state.
+    /// Watches the log, which is written after the state.
     ///
     /// # Errors
     /// As [`Store::watch`].
@@ -59,24 +59,23 @@ impl Store {
         self.watch_for(|name| name == LOG)
     }
 
-    fn watch_for(&self, matters: fn(&str) -> bool) -> Result<Watch, StoreError> {
+    fn watch_for(&self, matches: fn(&str) -> bool) -> Result<Watch, StoreError> {
         let (sender, events) = channel();
-        let told = move |event: notify::Result<notify::Event>| {
-            let counts = |event: notify::Event| {
+        let handler = move |event: notify::Result<notify::Event>| {
+            let is_relevant = |event: notify::Event| {
                 !matches!(event.kind, EventKind::Access(_))
-                    && (event.need_rescan() || event.paths.iter().any(|path| matters(&name_of(path))))
+                    && (event.need_rescan() || event.paths.iter().any(|path| matches(&name_of(path))))
             };
-            if event.map_or(true, counts) {
-                // Nobody listens any more: then there is nobody to tell.
+            if event.map_or(true, is_relevant) {
+                // Fails only if the watch was dropped.
                 let _ = sender.send(());
             }
         };
-        let failed = |error: notify::Error| {
-            StoreError::io("watch", self.folder())(std::io::Error::other(error.to_string()))
-        };
-        let mut watcher = notify::recommended_watcher(told).map_err(failed)?;
+        let failed =
+            |error: notify::Error| StoreError::io("watch", self.folder())(std::io::Error::other(error));
+        let mut watcher = notify::recommended_watcher(handler).map_err(failed)?;
         watcher.watch(self.folder(), RecursiveMode::NonRecursive).map_err(failed)?;
-        Ok(Watch { events, told: Cell::new(None), _watcher: watcher })
+        Ok(Watch { events, reported: Cell::new(None), _watcher: watcher })
     }
 }
 
@@ -86,8 +85,8 @@ fn name_of(path: &Path) -> String {
     path.file_name().unwrap_or_default().to_string_lossy().into_owned()
 }
 
-/// Our own steps on the way to a change, locks, and the watcher's notes about what it told.
-fn is_step(name: &str) -> bool {
+/// Whether a file is internal: temporary files of the store, locks, and the alert files of `liza watch`.
+fn is_internal(name: &str) -> bool {
     (name.starts_with("state.yaml.") && !name.starts_with("state.yaml.stale-"))
         || name.starts_with("alerts.")
         || name.ends_with(".lock")

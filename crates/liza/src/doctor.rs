@@ -5,9 +5,10 @@
 use std::collections::BTreeSet;
 use std::path::Path;
 
-use liza_core::model::{State, Status};
-use liza_core::rules::invariants::DiskFacts as _;
-use liza_store::Disk;
+use liza_core::board::State;
+use liza_core::invariants::Facts as _;
+use liza_core::record::Status;
+use liza_store::ProjectDisk;
 
 use crate::git::{FolderState, Git, Repo};
 use crate::project::{EXCLUDED, Project, now};
@@ -178,7 +179,7 @@ fn specifications(project: &Project, state: &State) -> Check {
     let goal = state.board.goal.ready().and_then(|goal| goal.spec_ref.as_deref());
     let files: BTreeSet<&str> =
         named.chain(goal).map(|reference| reference.split('#').next().unwrap_or(reference)).collect();
-    let disk = Disk::below(project.root());
+    let disk = ProjectDisk::new(project.root());
     let missing: Vec<&str> = files.iter().copied().filter(|file| !disk.spec_exists(file)).collect();
     if missing.is_empty() {
         return good("specifications", format!("{} file(s), all there", files.len()));

@@ -21,7 +21,7 @@ pub fn observe(project: &Project, state: &State, now: Timestamp) -> Observations
     Observations {
         stop_files: stop_file_times(project),
         last_progress: last_progress(project),
-        violations: invariants::validate(state, &Disk::below(project.root()), now),
+        violations: invariants::validate(state, &ProjectDisk::new(project.root()), now),
         unreadable: None,
         stale_edits: stale_edits(project.folder()),
     }

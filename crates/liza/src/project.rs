@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use liza_core::model::{Actor, Generation, State, StopFile, StopFiles, Timestamp};
-use liza_store::{Reader, Store, StoreError};
+use liza_store::{IncrementalReader, Store, StoreError};
 
 use crate::git::{Git, GitError, Repo};
 
@@ -20,7 +20,7 @@ pub struct Project {
     /// Found when it is first needed.
     repo: Arc<OnceLock<Repo>>,
     /// The last read of the blackboard, which makes the next one cheap; shared by the whole process.
-    reader: Arc<Mutex<Reader>>,
+    reader: Arc<Mutex<IncrementalReader>>,
 }
 
 impl Project {
@@ -33,7 +33,7 @@ impl Project {
     /// Opens the project at its root.
     pub fn open(root: &Path) -> Result<Self, StoreError> {
         let store = Store::open(root)?;
-        let reader = Arc::new(Mutex::new(store.reader()));
+        let reader = Arc::new(Mutex::new(store.incremental_reader()));
         Ok(Self { store, repo: Arc::default(), reader })
     }
 
@@ -58,7 +58,7 @@ impl Project {
     ///
     /// When it cannot be read.
     pub fn state(&self) -> Result<Arc<State>, StoreError> {
-        self.reader.lock().unwrap_or_else(PoisonError::into_inner).look()
+        self.reader.lock().unwrap_or_else(PoisonError::into_inner).read()
     }
 
     /// Its repository.

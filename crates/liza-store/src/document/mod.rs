@@ -1,17 +1,18 @@
-//! state.yaml as a document of blocks: what an operation does not change keeps its bytes.
+//! state.yaml as a document of blocks: what a write does not change keeps its bytes.
 //!
-//! Finds blocks by their indentation and plans edits of single keys and list entries. Reads no file, and knows no
-//! task: whoever calls has parsed what is to be changed, and checks the result.
+//! Finds blocks by indentation and plans edits of keys and list entries. Reads no files and knows no tasks: the caller
+//! parses what it changes, and checks the result.
 
-mod edit;
-mod meaning;
+mod plan;
 mod scan;
+mod value;
 
-pub(crate) use edit::{Edit, Edits, Plan, apply, merge, untyped};
-pub(crate) use meaning::{holds, says};
+pub(crate) use plan::{Edit, EditPlan, Edits, apply};
 pub(crate) use scan::{
-    Block, Item, Line, Lines, Shape, Unsure, agrees, entries, line_start, sections, shape, split_key,
+    Ambiguous, Block, Item, Line, Lines, Shape, line_start, list_entries, scan_matches, sections, shape,
+    split_key, unquoted,
 };
+pub(crate) use value::{merge, node_equals, plain_value, same_value};
 
 #[cfg(test)]
 mod tests;

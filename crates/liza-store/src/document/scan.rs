@@ -1,39 +1,40 @@
-//! Finds sections, list entries and keys by line and indentation, without parsing a value.
+//! Finds sections, list entries and keys by lines and indentation.
 //!
-//! Where indentation alone does not tell, it says [`Unsure`] and leaves the text to the parser.
+//! Parses no values. Where indentation is not enough, returns [`Ambiguous`], and the caller uses the parser.
 
 use std::ops::Range;
 
 use memchr::memchr;
 
-use crate::yaml::{Kind, Node};
+use crate::yaml::{Node, NodeKind};
 
 /// The text cannot be split by indentation alone.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Unsure;
+pub(crate) struct Ambiguous;
 
 /// One line.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Line {
-    /// Where it begins.
+    /// Its start.
     pub(crate) start: usize,
-    /// Where its content ends: before the line break.
+    /// Its end, before the line break.
     pub(crate) end: usize,
-    /// How many spaces it begins with.
+    /// The number of leading spaces.
     pub(crate) indent: usize,
 }
 
 impl Line {
+    /// Its first byte that is not a space.
     pub(crate) fn first(&self, text: &str) -> Option<u8> {
         text.as_bytes().get(self.content()).copied().filter(|_| self.content() < self.end)
     }
 
-    /// Where its first character that is not a space stands.
+    /// The start of its content, after the spaces.
     pub(crate) fn content(&self) -> usize {
         self.start + self.indent
     }
 
-    /// Whether a dash begins it, so that it opens a list entry.
+    /// Whether it begins with a dash and starts a list entry.
     pub(crate) fn is_dash(&self, text: &str) -> bool {
         let bytes = text.as_bytes();
         let at = self.content();
@@ -42,7 +43,7 @@ impl Line {
     }
 }
 
-/// The lines of a part of a text.
+/// The lines in a range of a text.
 pub(crate) struct Lines<'t> {
     text: &'t str,
     at: usize,
@@ -72,47 +73,51 @@ impl Iterator for Lines<'_> {
     }
 }
 
-/// A key with all that belongs to it.
+/// A key with its value.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Block {
-    /// Where the key begins.
+    /// The start of the key.
     pub(crate) start: usize,
-    /// Where the last line that belongs to it ends, before the line break.
+    /// The end of its last line, before the line break.
     pub(crate) end: usize,
     /// The column of the key.
     pub(crate) indent: usize,
     /// The key as written, quotes included.
     pub(crate) key: Range<usize>,
-    /// Just after the colon.
+    /// The position after the colon.
     pub(crate) after: usize,
 }
 
 impl Block {
-    /// The key without its quotes. Keys with escapes are nobody's that we know.
+    /// The key without its quotes. A key with escapes is never one that we look for.
     pub(crate) fn name<'t>(&self, text: &'t str) -> &'t str {
-        let key = &text[self.key.clone()];
-        let bare = |quote: char| key.strip_prefix(quote).and_then(|rest| rest.strip_suffix(quote));
-        bare('"').or_else(|| bare('\'')).unwrap_or(key)
+        unquoted(&text[self.key.clone()])
     }
 }
 
-/// A list entry with all that belongs to it.
+/// A text without the quotes around it, if there are any.
+pub(crate) fn unquoted(text: &str) -> &str {
+    let inner = |quote: char| text.strip_prefix(quote).and_then(|rest| rest.strip_suffix(quote));
+    inner('"').or_else(|| inner('\'')).unwrap_or(text)
+}
+
+/// A list entry.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Item {
-    /// Where the dash stands.
+    /// The position of the dash.
     pub(crate) start: usize,
-    /// Where the last line that belongs to it ends, before the line break.
+    /// The end of its last line, before the line break.
     pub(crate) end: usize,
     /// The column of the dash.
     pub(crate) indent: usize,
 }
 
-/// What stands below or after a key.
+/// The form of the value of a key.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Shape {
-    /// Nothing at all.
-    Nothing,
-    /// Something that begins on the key's own line.
+    /// No value.
+    Empty,
+    /// A value that begins on the line of the key.
     Inline,
     /// A block list.
     List(Vec<Item>),
@@ -120,19 +125,19 @@ pub(crate) enum Shape {
     Map(Vec<Block>),
 }
 
-/// Where the line of a position begins.
+/// The start of the line at a position.
 pub(crate) fn line_start(text: &str, at: usize) -> usize {
     memchr::memrchr(b'\n', &text.as_bytes()[..at]).map_or(0, |n| n + 1)
 }
 
-/// Splits `key: …` at its colon: the key's range and where the colon ends.
+/// Splits `key: …` at its colon: the range of the key, and the position after the colon.
 pub(crate) fn split_key(text: &str, start: usize, end: usize) -> Option<(Range<usize>, usize)> {
     let bytes = &text.as_bytes()[..end];
     let first = *bytes.get(start)?;
     let ends_key = |colon: usize| colon + 1 >= end || matches!(bytes[colon + 1], b' ' | b'\t');
     if first == b'"' || first == b'\'' {
         let close = start + 1 + memchr(first, &bytes[start + 1..])?;
-        // An escaped or doubled quote makes the key too clever for a line scan.
+        // A key with escapes needs the parser.
         if first == b'"' && memchr(b'\\', &bytes[start..close]).is_some() {
             return None;
         }
@@ -147,7 +152,7 @@ pub(crate) fn split_key(text: &str, start: usize, end: usize) -> Option<(Range<u
     loop {
         let colon = from + memchr(b':', &bytes[from..])?;
         if ends_key(colon) {
-            // Keys are short: looking byte by byte is faster than preparing a search.
+            // Keys are short, so comparing bytes is faster than preparing a search.
             let comment = bytes[start..colon].windows(2).any(|pair| pair == b" #");
             let key_end = start + text[start..colon].trim_end().len();
             return (!comment && key_end > start).then_some((start..key_end, colon + 1));
@@ -156,8 +161,8 @@ pub(crate) fn split_key(text: &str, start: usize, end: usize) -> Option<(Range<u
     }
 }
 
-/// The sections of the file: its keys at column 0.
-pub(crate) fn sections(text: &str) -> Result<Vec<Block>, Unsure> {
+/// The sections of a file: its keys at column 0.
+pub(crate) fn sections(text: &str) -> Result<Vec<Block>, Ambiguous> {
     let bytes = text.as_bytes();
     let mut found: Vec<Block> = Vec::with_capacity(16);
     if bytes.first().is_some_and(|first| may_begin_section(*first)) {
@@ -177,7 +182,7 @@ pub(crate) fn sections(text: &str) -> Result<Vec<Block>, Unsure> {
     }
     let indented_first = || Lines::new(text, 0..text.len()).find(|line| is_content(text, line));
     if indented_first().is_some_and(|line| line.indent > 0) {
-        return Err(Unsure);
+        return Err(Ambiguous);
     }
     let ends: Vec<usize> = found.iter().skip(1).map(|next| next.start).chain([text.len()]).collect();
     for (block, limit) in found.iter_mut().zip(ends) {
@@ -186,16 +191,16 @@ pub(crate) fn sections(text: &str) -> Result<Vec<Block>, Unsure> {
     Ok(found)
 }
 
-/// How many bytes are looked at together.
+/// How many bytes are checked together.
 const STRIDE: usize = 256;
 
-/// Whether a line that begins so is looked at more closely: most lines are indented or blank.
+/// Whether a line with this first byte may begin a section. Most lines are indented or blank.
 fn may_begin_section(first: u8) -> bool {
     !matches!(first, b' ' | b'\n' | b'\r' | b'#')
 }
 
-/// Whether a line in these bytes may begin a section. Without a branch, so that many bytes are compared at once: this
-/// is the one loop that sees every byte of the file.
+/// Whether a line in these bytes may begin a section. This loop reads every byte of the file, so it has no branches and
+/// can compare many bytes at once.
 fn has_section_line(part: &[u8]) -> bool {
     let next = part.get(1..).unwrap_or_default();
     part.iter().zip(next).fold(false, |any, (byte, next)| {
@@ -204,12 +209,12 @@ fn has_section_line(part: &[u8]) -> bool {
     })
 }
 
-fn section_line(text: &str, start: usize, found: &mut Vec<Block>) -> Result<(), Unsure> {
+fn section_line(text: &str, start: usize, found: &mut Vec<Block>) -> Result<(), Ambiguous> {
     let Some(line) = Lines::new(text, start..text.len()).next() else { return Ok(()) };
     if line.is_dash(text) {
-        return if found.is_empty() { Err(Unsure) } else { Ok(()) };
+        return if found.is_empty() { Err(Ambiguous) } else { Ok(()) };
     }
-    // What is written before the first section, `---` included, is kept and looked at no further.
+    // A `---` before the first section is kept.
     if found.is_empty() && &text[line.start..line.end] == "---" {
         return Ok(());
     }
@@ -221,7 +226,7 @@ fn is_content(text: &str, line: &Line) -> bool {
     line.first(text).is_some_and(|first| first != b'#')
 }
 
-/// Where the last line ends that belongs to a section: neither blank nor a comment at column 0.
+/// The end of the last line of a section that is neither blank nor a comment at column 0.
 fn last_content(text: &str, start: usize, limit: usize) -> usize {
     let mut stop = limit;
     while stop > start {
@@ -236,15 +241,15 @@ fn last_content(text: &str, start: usize, limit: usize) -> usize {
     stop
 }
 
-fn key_block(text: &str, start: usize, end: usize, indent: usize) -> Result<Block, Unsure> {
-    let (key, after) = split_key(text, start, end).ok_or(Unsure)?;
+fn key_block(text: &str, start: usize, end: usize, indent: usize) -> Result<Block, Ambiguous> {
+    let (key, after) = split_key(text, start, end).ok_or(Ambiguous)?;
     Ok(Block { start, end, indent, key, after })
 }
 
-/// What a key holds.
-pub(crate) fn shape(text: &str, block: &Block) -> Result<Shape, Unsure> {
+/// The form of the value of a key.
+pub(crate) fn shape(text: &str, block: &Block) -> Result<Shape, Ambiguous> {
     let mut lines = Lines::new(text, block.after..block.end);
-    let Some(rest) = lines.next() else { return Ok(Shape::Nothing) };
+    let Some(rest) = lines.next() else { return Ok(Shape::Empty) };
     if rest.first(text).is_some_and(|first| first != b'#') {
         return Ok(Shape::Inline);
     }
@@ -252,26 +257,26 @@ pub(crate) fn shape(text: &str, block: &Block) -> Result<Shape, Unsure> {
 }
 
 /// The block list or mapping in a range that begins at the end of a line.
-fn below(text: &str, range: Range<usize>, parent: usize, dash_may_align: bool) -> Result<Shape, Unsure> {
-    // The range begins at a line break; what follows are whole lines.
+fn below(text: &str, range: Range<usize>, parent: usize, dash_may_align: bool) -> Result<Shape, Ambiguous> {
+    // The range begins with a line break, and then has complete lines.
     let from = memchr(b'\n', &text.as_bytes()[range.clone()]).map_or(range.end, |n| range.start + n + 1);
     let Some(first) = Lines::new(text, from..range.end).find(|line| is_content(text, line)) else {
-        return Ok(Shape::Nothing);
+        return Ok(Shape::Empty);
     };
     let dash = first.is_dash(text);
     if first.indent < parent || (first.indent == parent && !(dash && dash_may_align)) {
-        return Err(Unsure);
+        return Err(Ambiguous);
     }
     if dash {
         list_items(text, from..range.end, first.indent).map(Shape::List)
     } else {
-        map_blocks(text, from..range.end, first.indent).map(Shape::Map)
+        map_blocks(text, from..range.end, first.indent, Vec::new()).map(Shape::Map)
     }
 }
 
-/// The entries of a block list that holds something, each from its line to that of the next: a jump from dash to dash.
-/// Nothing else in a list can stand in the column of its dashes but a comment.
-pub(crate) fn entries(text: &str, range: Range<usize>) -> Vec<Range<usize>> {
+/// The lines of each entry of a block list, found by searching for dashes in the column of the first one. Only comments
+/// can be in that column besides dashes.
+pub(crate) fn list_entries(text: &str, range: Range<usize>) -> Vec<Range<usize>> {
     let Some(first) = Lines::new(text, range.clone()).find(|line| is_content(text, line)) else {
         return Vec::new();
     };
@@ -287,54 +292,59 @@ pub(crate) fn entries(text: &str, range: Range<usize>) -> Vec<Range<usize>> {
     entries
 }
 
-fn list_items(text: &str, range: Range<usize>, indent: usize) -> Result<Vec<Item>, Unsure> {
+fn list_items(text: &str, range: Range<usize>, indent: usize) -> Result<Vec<Item>, Ambiguous> {
     let mut items: Vec<Item> = Vec::new();
     for line in Lines::new(text, range) {
         let Some(first) = line.first(text) else { continue };
         if line.indent > indent {
-            // A comment above the first entry belongs to nobody.
+            // A comment above the first entry.
             if first == b'#' && items.is_empty() {
                 continue;
             }
-            items.last_mut().ok_or(Unsure)?.end = line.end;
+            items.last_mut().ok_or(Ambiguous)?.end = line.end;
         } else if first == b'#' {
             continue;
         } else if line.indent == indent && line.is_dash(text) {
             items.push(Item { start: line.content(), end: line.end, indent });
         } else {
-            return Err(Unsure);
+            return Err(Ambiguous);
         }
     }
     Ok(items)
 }
 
-fn map_blocks(text: &str, range: Range<usize>, indent: usize) -> Result<Vec<Block>, Unsure> {
-    let mut blocks: Vec<Block> = Vec::new();
+/// The keys of a block mapping. `blocks` holds the first key if it is not on a line of its own.
+fn map_blocks(
+    text: &str,
+    range: Range<usize>,
+    indent: usize,
+    mut blocks: Vec<Block>,
+) -> Result<Vec<Block>, Ambiguous> {
     for line in Lines::new(text, range) {
         let Some(first) = line.first(text) else { continue };
         if line.indent > indent {
             if first == b'#' && blocks.is_empty() {
                 continue;
             }
-            blocks.last_mut().ok_or(Unsure)?.end = line.end;
+            blocks.last_mut().ok_or(Ambiguous)?.end = line.end;
         } else if first == b'#' {
             continue;
         } else if line.indent == indent && !line.is_dash(text) {
             blocks.push(key_block(text, line.content(), line.end, indent)?);
         } else if line.indent == indent && line.is_dash(text) && !blocks.is_empty() {
-            // An unindented list below the last key.
-            blocks.last_mut().ok_or(Unsure)?.end = line.end;
+            // An unindented list: the value of the last key.
+            blocks.last_mut().ok_or(Ambiguous)?.end = line.end;
         } else {
-            return Err(Unsure);
+            return Err(Ambiguous);
         }
     }
     Ok(blocks)
 }
 
 impl Item {
-    /// What the entry holds: a block mapping, or something else.
-    pub(crate) fn shape(&self, text: &str) -> Result<Shape, Unsure> {
-        let Some(head) = Lines::new(text, self.start + 1..self.end).next() else { return Ok(Shape::Nothing) };
+    /// The form of the entry: a block mapping, or something else.
+    pub(crate) fn shape(&self, text: &str) -> Result<Shape, Ambiguous> {
+        let Some(head) = Lines::new(text, self.start + 1..self.end).next() else { return Ok(Shape::Empty) };
         match head.first(text) {
             None | Some(b'#') => below(text, head.end..self.end, self.indent, false),
             Some(_) => {
@@ -342,70 +352,49 @@ impl Item {
                 let Some((key, after)) = split_key(text, start, head.end) else { return Ok(Shape::Inline) };
                 let indent = start - line_start(text, self.start);
                 let first = Block { start, end: head.end, indent, key, after };
-                self.keys(text, first).map(Shape::Map)
+                let below = memchr(b'\n', &text.as_bytes()[head.end..self.end]);
+                let from = below.map_or(self.end, |n| head.end + n + 1);
+                map_blocks(text, from..self.end, indent, vec![first]).map(Shape::Map)
             }
         }
     }
-
-    /// The keys of an entry whose first key stands on the dash's line.
-    fn keys(&self, text: &str, first: Block) -> Result<Vec<Block>, Unsure> {
-        let indent = first.indent;
-        let from =
-            memchr(b'\n', &text.as_bytes()[first.end..self.end]).map_or(self.end, |n| first.end + n + 1);
-        let mut blocks = vec![first];
-        for line in Lines::new(text, from..self.end) {
-            let Some(begin) = line.first(text) else { continue };
-            if line.indent > indent || (line.indent == indent && line.is_dash(text)) {
-                if let Some(last) = blocks.last_mut() {
-                    last.end = line.end;
-                }
-            } else if begin == b'#' {
-                continue;
-            } else if line.indent == indent {
-                blocks.push(key_block(text, line.content(), line.end, indent)?);
-            } else {
-                return Err(Unsure);
-            }
-        }
-        Ok(blocks)
-    }
 }
 
-/// Whether the scan of a key sees what the parser saw, down to the keys of list entries.
-pub(crate) fn agrees(text: &str, block: &Block, value: &Node<'_>) -> bool {
-    agrees_to(text, block, value, 4)
+/// Whether a scan finds the same blocks as the parser, down to the keys of list entries.
+pub(crate) fn scan_matches(text: &str, block: &Block, value: &Node<'_>) -> bool {
+    block_matches(text, block, value, 4)
 }
 
-fn agrees_to(text: &str, block: &Block, value: &Node<'_>, depth: usize) -> bool {
+fn block_matches(text: &str, block: &Block, value: &Node<'_>, depth: usize) -> bool {
     let Ok(shape) = shape(text, block) else { return false };
     match (&value.kind, shape) {
-        (Kind::Scalar(..), Shape::Inline) => true,
-        (Kind::Scalar(..), Shape::Nothing) => value.is_null(),
-        (Kind::List(_, true) | Kind::Map(_, true), Shape::Inline) => true,
-        (Kind::List(nodes, false), Shape::List(items)) => {
+        (NodeKind::Scalar(..), Shape::Inline) => true,
+        (NodeKind::Scalar(..), Shape::Empty) => value.is_null(),
+        (NodeKind::List(_, true) | NodeKind::Map(_, true), Shape::Inline) => true,
+        (NodeKind::List(nodes, false), Shape::List(items)) => {
             nodes.len() == items.len()
-                && nodes.iter().zip(&items).all(|(node, item)| item_agrees(text, item, node, depth))
+                && nodes.iter().zip(&items).all(|(node, item)| item_matches(text, item, node, depth))
         }
-        (Kind::Map(_, false), Shape::Map(blocks)) => map_agrees(text, &blocks, value, depth),
-        (Kind::Scalar(..) | Kind::List(..) | Kind::Map(..), _) => false,
+        (NodeKind::Map(_, false), Shape::Map(blocks)) => map_matches(text, &blocks, value, depth),
+        (NodeKind::Scalar(..) | NodeKind::List(..) | NodeKind::Map(..), _) => false,
     }
 }
 
-fn item_agrees(text: &str, item: &Item, node: &Node<'_>, depth: usize) -> bool {
+fn item_matches(text: &str, item: &Item, node: &Node<'_>, depth: usize) -> bool {
     match (&node.kind, item.shape(text)) {
-        (Kind::Map(_, false), Ok(Shape::Map(blocks))) => map_agrees(text, &blocks, node, depth),
-        (Kind::Scalar(..) | Kind::List(..) | Kind::Map(_, true), Ok(Shape::Inline)) => true,
-        (Kind::Scalar(..), Ok(Shape::Nothing)) => node.is_null(),
-        (Kind::Scalar(..) | Kind::List(..) | Kind::Map(..), _) => false,
+        (NodeKind::Map(_, false), Ok(Shape::Map(blocks))) => map_matches(text, &blocks, node, depth),
+        (NodeKind::Scalar(..) | NodeKind::List(..) | NodeKind::Map(_, true), Ok(Shape::Inline)) => true,
+        (NodeKind::Scalar(..), Ok(Shape::Empty)) => node.is_null(),
+        (NodeKind::Scalar(..) | NodeKind::List(..) | NodeKind::Map(..), _) => false,
     }
 }
 
-fn map_agrees(text: &str, blocks: &[Block], node: &Node<'_>, depth: usize) -> bool {
+fn map_matches(text: &str, blocks: &[Block], node: &Node<'_>, depth: usize) -> bool {
     let entries = node.entries();
     entries.len() == blocks.len()
         && entries.iter().zip(blocks).all(|((key, value), block)| {
             key.range().start == block.start
                 && key.text() == Some(block.name(text))
-                && (depth == 0 || agrees_to(text, block, value, depth - 1))
+                && (depth == 0 || block_matches(text, block, value, depth - 1))
         })
 }

@@ -1,4 +1,4 @@
-use liza_core::model::{Fields, Value};
+use liza_core::value::{Fields, Value};
 use proptest::prelude::*;
 
 use super::*;
@@ -6,24 +6,24 @@ use crate::yaml::parse;
 
 fn value_of(text: &str) -> Value {
     let (node, _) = parse(text).unwrap_or_else(|error| panic!("{error:?} in\n{text}"));
-    untyped(&node)
+    plain_value(&node)
 }
 
-/// Changes the file as if `change` had been applied to its untyped value.
+/// The text of a file after a change to its plain value.
 fn edited(text: &str, change: impl Fn(&mut Fields)) -> String {
     let (node, _) = parse(text).unwrap();
-    let Value::Map(old) = untyped(&node) else { panic!("not a mapping") };
+    let Value::Map(old) = plain_value(&node) else { panic!("not a mapping") };
     let mut new = old.clone();
     change(&mut new);
     let blocks = sections(text).unwrap();
     for (block, (key, value)) in blocks.iter().zip(node.entries()) {
         assert_eq!(key.range().start, block.start);
-        assert!(agrees(text, block, value), "{}", block.name(text));
+        assert!(scan_matches(text, block, value), "{}", block.name(text));
     }
-    let mut plan = Plan::new(text);
+    let mut plan = EditPlan::new(text);
     plan.change_map(&blocks, &node, 0, (&old, &new), &[]).unwrap();
     let result = apply(text, &mut plan.finish()).unwrap();
-    assert_eq!(value_of(&result), Value::Map(new), "meant something else by\n{result}");
+    assert_eq!(value_of(&result), Value::Map(new), "another value in\n{result}");
     result
 }
 
@@ -76,7 +76,7 @@ last:
 
 /// Covers: BB-06
 #[test]
-fn a_changed_scalar_leaves_everything_else_alone() {
+fn a_changed_scalar_changes_nothing_else() {
     let result = edited(HAND_EDITED, |file| {
         entry(list(file, "tasks"), 0).insert("status".into(), "UNCLAIMED".into());
     });
@@ -85,7 +85,7 @@ fn a_changed_scalar_leaves_everything_else_alone() {
 
 /// Covers: BB-06
 #[test]
-fn lists_grow_at_their_end_in_their_own_style() {
+fn a_list_grows_at_its_end_in_its_own_style() {
     let result = edited(HAND_EDITED, |file| {
         let one = Fields::from_iter([("time".to_owned(), Value::Int(2)), ("event".to_owned(), "z".into())]);
         list(entry(list(file, "tasks"), 0), "history").push(Value::Map(one));
@@ -106,7 +106,7 @@ fn lists_grow_at_their_end_in_their_own_style() {
         .replace("list: []\n", "list:\n  - a: 1\n")
         .replace("empty:\n", "empty:\n  - two words\n")
         .replace("agents: {}\n", "agents:\n  coder-1: null\n");
-    // The comment at the list's own column belongs to nobody, so the new entry may come before it.
+    // The comment is in the column of the list and belongs to no entry, so the new entry may come before it.
     let other = expected.replace(
         "    # end of a\n    - { time: 2, event: z }\n",
         "    - { time: 2, event: z }\n    # end of a\n",
@@ -116,7 +116,7 @@ fn lists_grow_at_their_end_in_their_own_style() {
 
 /// Covers: BB-06
 #[test]
-fn keys_come_and_go_and_odd_entries_are_written_anew() {
+fn keys_are_added_and_removed_and_flow_entries_are_rewritten() {
     let result = edited(HAND_EDITED, |file| {
         let tasks = list(file, "tasks");
         entry(tasks, 0).shift_remove("text");
@@ -141,9 +141,9 @@ fn keys_come_and_go_and_odd_entries_are_written_anew() {
     assert!(result.contains("    new: |\n      line\n      line\n"));
 }
 
-/// A claim takes the reservation away and puts other keys in its place; that must not cost a whole new file.
+/// A claim replaces the reservation with other keys; that must not rewrite the whole file.
 #[test]
-fn a_key_may_come_where_another_goes() {
+fn a_key_is_added_where_another_is_removed() {
     let text = "first: 1\ngoes: 2 # with its remark\n";
     let result = edited(text, |fields| {
         fields.shift_remove("goes");
@@ -155,7 +155,7 @@ fn a_key_may_come_where_another_goes() {
 
 /// Covers: BB-06
 #[test]
-fn windows_line_breaks_stay() {
+fn windows_line_breaks_are_kept() {
     let text = HAND_EDITED.replace('\n', "\r\n");
     let result = edited(&text, |file| {
         entry(list(file, "tasks"), 0).insert("status".into(), "UNCLAIMED".into());
@@ -165,7 +165,7 @@ fn windows_line_breaks_stay() {
 }
 
 #[test]
-fn what_indentation_does_not_tell_is_unsure() {
+fn a_text_that_indentation_cannot_split_is_ambiguous() {
     for text in ["- a\n", "? a\n: b\n", "{a: 1}\n", "text\n", "a: 1\n\tb: 2\n", "%YAML 1.2\n", "a: 1\n...\n"]
     {
         assert!(sections(text).is_err(), "{text:?}");
@@ -173,13 +173,13 @@ fn what_indentation_does_not_tell_is_unsure() {
     let odd = "a:\n  text\n  goes on\nb:\n  - x\n";
     let (node, _) = parse(odd).unwrap();
     let blocks = sections(odd).unwrap();
-    let agree = blocks.iter().zip(node.entries()).all(|(block, (_, value))| agrees(odd, block, value));
+    let agree = blocks.iter().zip(node.entries()).all(|(block, (_, value))| scan_matches(odd, block, value));
     assert!(blocks.len() != node.entries().len() || !agree);
 }
 
 /// Covers: BB-06
 #[test]
-fn a_block_that_keeps_its_trailing_lines_keeps_them() {
+fn a_block_scalar_keeps_its_trailing_lines() {
     let text =
         "tasks:\n  - id: a\n    text: |+\n      x\n\n\n  - id: b\n    text: |+\n      y\n\n\nagents: {}\n";
     let result = edited(text, |file| {
@@ -191,7 +191,7 @@ fn a_block_that_keeps_its_trailing_lines_keeps_them() {
 
 /// Covers: BB-06
 #[test]
-fn sections_are_found_wherever_they_begin() {
+fn sections_are_found_at_any_offset() {
     for length in 0..600 {
         let text = format!("one: 1\n  {}\ntwo:\n# no\n\n  x: 1\nthree: 3", "x".repeat(length));
         let names: Vec<String> = sections(&text).unwrap().iter().map(|b| b.name(&text).to_owned()).collect();
@@ -199,7 +199,7 @@ fn sections_are_found_wherever_they_begin() {
     }
 }
 
-/// A file as a person might leave it, built from parts that all mean the same.
+/// A file in the style of a person, from parts that all have the same value.
 fn styled() -> impl Strategy<Value = String> {
     let task = (0usize..6, 0usize..4, any::<bool>(), any::<bool>()).prop_map(|(style, n, comment, blank)| {
         let mut text = match style {
@@ -233,7 +233,7 @@ fn styled() -> impl Strategy<Value = String> {
 proptest! {
     /// Covers: BB-06
     #[test]
-    fn spliced_means_what_was_meant_in_any_style(
+    fn a_spliced_text_has_the_intended_value_in_any_style(
         text in styled(),
         task in 0usize..5,
         choice in 0usize..7,
@@ -259,20 +259,20 @@ proptest! {
                 _ => drop(file.insert("agents".into(), Value::Map(Fields::from_iter([("x".into(), event)])))),
             }
         });
-        // Lines of tasks that were not touched are all still there.
+        // The lines between the tasks are all kept.
         let kept = text.lines().filter(|line| line.contains("# between")).count();
         prop_assert_eq!(result.lines().filter(|line| line.contains("# between")).count(), kept);
     }
 }
 
-/// Small values that often are nearly the same.
+/// Small values that are often nearly the same.
 fn small() -> impl Strategy<Value = Value> {
     let leaf = prop_oneof![
         Just(Value::Null),
         Just(Value::Bool(true)),
         (0i64..3).prop_map(Value::Int),
         Just(Value::Float(1.5)),
-        Just(Value::Time(liza_core::model::Timestamp::from_unix(1_737_122_400))),
+        Just(Value::Time(liza_core::time::Timestamp::from_unix(1_737_122_400))),
         "(x|1|null|true|1\\.5|2025-01-17T14:00:00Z|a b|two\nlines\n)".prop_map(Value::Text),
     ];
     leaf.prop_recursive(3, 16, 3, |inner| {
@@ -284,14 +284,25 @@ fn small() -> impl Strategy<Value = Value> {
     })
 }
 
-/// The same in other types.
-fn twisted(value: &Value) -> Value {
+fn times_as_text(value: &Value) -> Value {
+    match value {
+        Value::Time(time) => Value::Text(time.to_string()),
+        Value::List(items) => Value::List(items.iter().map(times_as_text).collect()),
+        Value::Map(fields) => Value::Map(fields.iter().map(|(k, v)| (k.clone(), times_as_text(v))).collect()),
+        Value::Null | Value::Bool(_) | Value::Int(_) | Value::Float(_) | Value::Text(_) => value.clone(),
+    }
+}
+
+/// The same values with other types.
+fn with_other_types(value: &Value) -> Value {
     match value {
         Value::Int(number) => Value::Text(number.to_string()),
         Value::Text(text) if text == "1" => Value::Int(1),
         Value::Null => Value::Text("null".to_owned()),
-        Value::List(items) => Value::List(items.iter().map(twisted).collect()),
-        Value::Map(fields) => Value::Map(fields.iter().map(|(k, v)| (k.clone(), twisted(v))).collect()),
+        Value::List(items) => Value::List(items.iter().map(with_other_types).collect()),
+        Value::Map(fields) => {
+            Value::Map(fields.iter().map(|(k, v)| (k.clone(), with_other_types(v))).collect())
+        }
         Value::Bool(_) | Value::Float(_) | Value::Text(_) | Value::Time(_) => value.clone(),
     }
 }
@@ -301,34 +312,34 @@ proptest! {
 
     /// Covers: BB-06, BB-07
     #[test]
-    fn nodes_and_values_are_compared_alike(
+    fn a_written_value_equals_its_node_and_no_other(
         before in small(), old in small(), new in small(), after in small(), choice in 0u8..16,
     ) {
         let text = |value: &Value| format!("key:{}\nend: 1\n", crate::yaml::after_key("key", value, 0));
         let before_text = text(&before);
         let (tree, _) = parse(&before_text).unwrap();
         let node = tree.get("key").unwrap();
-        // Mostly from what the file says, as in real life, so that many cases are about single keys.
-        let old = if choice & 1 == 0 { untyped(node) } else { old };
+        // Mostly the value in the file, as in real life, so that many cases are about single keys.
+        let old = if choice & 1 == 0 { plain_value(node) } else { old };
         let new = match (&old, new) {
             (Value::Map(old), Value::Map(new)) if choice & 2 == 0 => {
                 Value::Map(old.iter().chain(&new).map(|(k, v)| (k.clone(), v.clone())).collect())
             }
             (_, new) => new,
         };
-        let meant = merge(node, (&old, &new));
+        let intended = merge(node, (&old, &new));
         let after = match choice & 12 {
-            0 => meant,
-            4 => twisted(&meant),
+            0 => intended.clone(),
+            4 => with_other_types(&intended),
             _ => after,
         };
         let after_text = text(&after);
         let (tree, _) = parse(&after_text).unwrap();
         let found = tree.get("key").unwrap();
-        let flat = |value: &Value| crate::wire::flat(value);
-        let expected = flat(&merge(node, (&old, &new))) == flat(&untyped(found));
-        prop_assert_eq!(says(node, (&old, &new), found), expected, "{} {:?} {:?} {}", before_text, old, new, after_text);
+        let expected = times_as_text(&intended) == times_as_text(&after);
+        prop_assert_eq!(node_equals(found, &intended), expected, "{} {}", text(&intended), after_text);
+        prop_assert_eq!(same_value(&intended, &after), expected);
         prop_assert!(expected || choice & 12 != 0);
-        prop_assert_eq!(holds(found, &new), flat(&new) == flat(&untyped(found)));
+        prop_assert!(node_equals(found, &after));
     }
 }

@@ -1,6 +1,6 @@
-//! The lock on `state.yaml.lock`: the same `flock` that flock(1) takes, so old scripts and we exclude each other.
+//! The lock on `state.yaml.lock`: the same `flock` as flock(1), so scripts and Liza exclude each other.
 //!
-//! The file is never deleted or replaced: two processes would then hold locks on two files of one name.
+//! Never deletes or replaces the lock file: two processes would then hold locks on two files of the same name.
 
 use std::fs::{File, OpenOptions};
 use std::hash::{BuildHasher, Hasher, RandomState};
@@ -12,14 +12,14 @@ use rustix::fs::{FlockOperation, flock};
 
 use crate::error::StoreError;
 
-/// Set to the folder of a blackboard for commands that run while its lock is held.
-pub const HELD_ENV: &str = "LIZA_LOCK_HELD";
+/// The environment variable with the folder of the blackboard, for commands that run while its lock is held.
+pub const LOCK_HELD_ENV: &str = "LIZA_LOCK_HELD";
 
 /// How long to wait for the lock.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Patience(pub Duration);
+pub(crate) struct LockTimeout(pub(crate) Duration);
 
-impl Default for Patience {
+impl Default for LockTimeout {
     fn default() -> Self {
         Self(Duration::from_secs(10))
     }
@@ -27,20 +27,20 @@ impl Default for Patience {
 
 /// The lock, held until dropped.
 #[derive(Debug)]
-pub(crate) struct Lock {
+pub(crate) struct FileLock {
     file: File,
     waited: Duration,
 }
 
-impl Lock {
-    /// Takes the lock. It is nearly always free; only who has to wait asks how long.
-    pub(crate) fn acquire(path: &Path, patience: &dyn Fn() -> Patience) -> Result<Self, StoreError> {
-        if let (Some(held), Some(folder)) = (std::env::var_os(HELD_ENV), path.parent())
+impl FileLock {
+    /// Takes the lock. The timeout is computed only if the lock is not free, which is rare.
+    pub(crate) fn acquire(path: &Path, timeout: &dyn Fn() -> LockTimeout) -> Result<Self, StoreError> {
+        if let (Some(held), Some(folder)) = (std::env::var_os(LOCK_HELD_ENV), path.parent())
             && Path::new(&held) == folder
         {
             return Err(StoreError::Nested);
         }
-        // Opened close-on-exec by the standard library: no child keeps the lock alive.
+        // The standard library opens files close-on-exec, so no child process keeps the lock.
         let file = OpenOptions::new()
             .read(true)
             .write(true)
@@ -49,28 +49,28 @@ impl Lock {
             .open(path)
             .map_err(StoreError::io("open the lock file", path))?;
         let start = Instant::now();
-        let mut pause = Pause::new();
-        let mut tries = 0;
+        let mut backoff = Backoff::new();
+        let mut attempts = 0;
         let mut limit = None;
-        if CROWDED.load(Ordering::Relaxed) {
-            // Whoever has just let go would win every time against those who sleep between their tries.
-            std::thread::sleep(pause.next(Duration::ZERO));
+        if CONTENDED.load(Ordering::Relaxed) {
+            // Otherwise the process that just released the lock would win over those that sleep between attempts.
+            std::thread::sleep(backoff.next(Duration::ZERO));
         }
         loop {
-            tries += 1;
+            attempts += 1;
             match flock(&file, FlockOperation::NonBlockingLockExclusive) {
                 Ok(()) => {
-                    CROWDED.store(tries > 1, Ordering::Relaxed);
+                    CONTENDED.store(attempts > 1, Ordering::Relaxed);
                     return Ok(Self { file, waited: start.elapsed() });
                 }
                 Err(rustix::io::Errno::WOULDBLOCK | rustix::io::Errno::INTR) => {}
                 Err(error) => return Err(StoreError::io("lock", path)(error.into())),
             }
-            let limit: Duration = *limit.get_or_insert_with(|| patience().0);
+            let limit: Duration = *limit.get_or_insert_with(|| timeout().0);
             let Some(left) = limit.checked_sub(start.elapsed()).filter(|left| !left.is_zero()) else {
                 return Err(StoreError::Locked { path: path.to_owned(), waited: start.elapsed() });
             };
-            std::thread::sleep(pause.next(start.elapsed()).min(left));
+            std::thread::sleep(backoff.next(start.elapsed()).min(left));
         }
     }
 
@@ -84,15 +84,15 @@ impl Lock {
 }
 
 /// Whether this process had to wait for the lock the last time.
-static CROWDED: AtomicBool = AtomicBool::new(false);
+static CONTENDED: AtomicBool = AtomicBool::new(false);
 
-/// Ever different pauses, so that waiting processes do not march in step. Who has waited long looks more often, so
-/// that none is starved.
-struct Pause {
+/// Random pauses, so that waiting processes do not synchronize. They get shorter after a long wait, so that no process
+/// starves.
+struct Backoff {
     state: u64,
 }
 
-impl Pause {
+impl Backoff {
     fn new() -> Self {
         Self { state: RandomState::new().build_hasher().finish() | 1 }
     }

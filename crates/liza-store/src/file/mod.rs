@@ -1,34 +1,36 @@
-//! The files of `.liza`: lock, durable replacement, log, and what a crash or a person leaves behind.
+//! The files of `.liza`: lock, durable replacement, log, and recovery from crashes and stale saves.
 //!
-//! Moves bytes only. What they mean is decided elsewhere; nothing here parses YAML beyond one `revision:` line.
+//! Handles bytes only and parses no YAML, except for the `revision:` line.
 
 mod lock;
-mod log;
+mod log_writer;
 mod record;
 mod replace;
 
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use crate::document::{Edit, apply};
 use crate::error::StoreError;
 
-pub(crate) use lock::Lock;
-pub use lock::{HELD_ENV, Patience};
-use record::Slots;
-pub(crate) use record::{Imprint, Record, Stage};
+use lock::FileLock;
+pub use lock::LOCK_HELD_ENV;
+pub(crate) use lock::LockTimeout;
+pub(crate) use record::Fingerprint;
+use record::{RecordSlots, Stage, WriteRecord, temporary_name};
 
-/// How many log entries, and how many bytes of them, are carried in the record before the log is made durable.
+/// How many log entries, and how many bytes of them, a record carries before the log is synced.
 const CARRIED: usize = 16;
 const CARRIED_BYTES: usize = 8 * 1024;
 
-/// Where everything is.
+/// The `.liza` folder and the paths of its files.
 #[derive(Debug, Clone)]
-pub(crate) struct Folder {
+pub(crate) struct StateFolder {
     root: PathBuf,
 }
 
-impl Folder {
+impl StateFolder {
     pub(crate) fn new(root: PathBuf) -> Self {
         Self { root }
     }
@@ -45,7 +47,7 @@ impl Folder {
         self.root.join("state.yaml.lock")
     }
 
-    /// The version before the last write; with the record's edits it gives that write back.
+    /// The version before the last write. With the edits in the record it gives the last write.
     pub(crate) fn previous(&self) -> PathBuf {
         self.root.join("state.yaml.prev")
     }
@@ -54,13 +56,13 @@ impl Folder {
         self.root.join("log.yaml")
     }
 
-    /// Whether these bytes are of our writing, in a form in which a line scan finds everything. Without the lock the
-    /// newest record may be of a write that is only about to happen; the one before it is still there then.
-    pub(crate) fn is_as_written(&self, bytes: &[u8]) -> bool {
+    /// Whether we wrote these bytes, and a line scan finds all their blocks. Without the lock, the newest record may
+    /// belong to a write that is not complete; the record before it is still there then.
+    pub(crate) fn is_own_version(&self, bytes: &[u8]) -> bool {
         let path = self.lock();
-        let slots = fs::File::open(&path).ok().and_then(|file| Slots::read(&file, &path).ok());
-        let imprint = Imprint::of(bytes);
-        slots.is_some_and(|slots| slots.all().any(|record| record.simple && record.after == imprint))
+        let slots = fs::File::open(&path).ok().and_then(|file| RecordSlots::read(&file, &path).ok());
+        let fingerprint = Fingerprint::of(bytes);
+        slots.is_some_and(|slots| slots.all().any(|record| record.scannable && record.after == fingerprint))
     }
 
     /// Reads state.yaml.
@@ -76,149 +78,150 @@ impl Folder {
     }
 }
 
-/// Who wrote what state.yaml holds now.
-#[derive(Debug, Clone, PartialEq, Eq)]
+/// Who wrote the current state.yaml.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Origin {
-    /// We did, and it was checked then; the flag says whether its blocks can be found by a line scan.
+    /// The store, which checked it.
     Ours {
-        /// Whether a line scan is enough.
-        simple: bool,
+        /// Whether a line scan finds all its blocks.
+        scannable: bool,
     },
-    /// Somebody else changed our last version, or there is no record of one.
+    /// Somebody edited our last version, or there is no record of one.
     Edited,
 }
 
-/// What else the holder of the lock found.
+/// What the store found and repaired when it took the lock, or could not complete.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Notice {
-    /// Somebody saved a version that was based on an older one. Ours stands again; theirs is kept.
+    /// Somebody saved a version based on an older revision. The store restored its own version and kept the other.
     StaleSave {
-        /// Where theirs is.
+        /// Where the other version is kept.
         kept: PathBuf,
-        /// The revision that it was based on, if it says one.
+        /// The revision that it was based on, if it has one.
         based_on: Option<u64>,
-        /// The revision that stands.
+        /// The restored revision.
         current: u64,
     },
-    /// Somebody saved a version based on an older one, and ours could not be brought back.
-    StaleSaveStands {
-        /// The revision that it was based on, if it says one.
+    /// Somebody saved a version based on an older revision, and the store could not restore its own.
+    StaleSaveNotUndone {
+        /// The revision that it was based on, if it has one.
         based_on: Option<u64>,
         /// The revision that was overwritten.
         lost: u64,
     },
-    /// A command that was changing the file under the lock was killed; the version before it stands again.
+    /// A command that changed the file under the lock was killed. The store restored the version before it.
     ModifyUndone,
-    /// The write is done, but its log entry has to wait for the next one.
-    LogWaits {
-        /// Why.
-        why: String,
+    /// The write is complete, but its log entry will be appended by the next one.
+    LogDelayed {
+        /// Why it could not be appended.
+        reason: String,
     },
 }
 
-/// The file under the lock.
-pub(crate) struct Current {
-    /// Its text, as it is.
+/// The file as read under the lock.
+pub(crate) struct CurrentFile {
     pub(crate) bytes: Vec<u8>,
-    /// How to know it again.
-    pub(crate) imprint: Imprint,
-    /// Who wrote it.
+    pub(crate) fingerprint: Fingerprint,
     pub(crate) origin: Origin,
-    /// The last revision that was written here.
+    /// The revision of the last write.
     pub(crate) revision: u64,
-    /// What was settled on the way.
+    /// What was repaired before.
     pub(crate) notices: Vec<Notice>,
 }
 
-impl Current {
+impl CurrentFile {
     fn new(bytes: Vec<u8>, origin: Origin, revision: u64, notices: Vec<Notice>) -> Self {
-        let imprint = Imprint::of(&bytes);
-        Self { bytes, imprint, origin, revision, notices }
+        let fingerprint = Fingerprint::of(&bytes);
+        Self { bytes, fingerprint, origin, revision, notices }
     }
 }
 
-/// What one write consists of.
-pub(crate) struct Write<'w> {
-    /// The file before.
-    pub(crate) before: Imprint,
-    /// The file after.
+/// A version to be written.
+pub(crate) struct NewVersion<'w> {
+    /// The current file.
+    pub(crate) before: Fingerprint,
+    /// The new file.
     pub(crate) after: &'w [u8],
-    /// How the one becomes the other, where that is short.
+    /// The edits from one to the other; empty if there are none.
     pub(crate) edits: &'w [Edit],
-    /// The revision of the write before.
+    /// The revision of the last write.
     pub(crate) revision_before: u64,
     /// The revision of this write.
     pub(crate) revision: u64,
-    /// Whether a line scan finds the blocks of what is written.
-    pub(crate) simple: bool,
+    /// Whether a line scan finds all blocks of the new file.
+    pub(crate) scannable: bool,
     /// The entry for the log.
     pub(crate) log: Option<String>,
 }
 
-/// The right to write: exists only while the lock is held.
-pub(crate) struct Held {
-    folder: Folder,
-    lock: Lock,
-    slots: Slots,
+/// The folder with its lock held: the only type that can write.
+pub(crate) struct LockedFolder {
+    folder: StateFolder,
+    lock: FileLock,
+    slots: RecordSlots,
 }
 
-impl Held {
+impl LockedFolder {
     /// Takes the lock.
-    pub(crate) fn acquire(folder: &Folder, patience: &dyn Fn() -> Patience) -> Result<Self, StoreError> {
-        let lock = Lock::acquire(&folder.lock(), patience)?;
-        let slots = Slots::read(lock.file(), &folder.lock())?;
+    pub(crate) fn acquire(
+        folder: &StateFolder,
+        timeout: &dyn Fn() -> LockTimeout,
+    ) -> Result<Self, StoreError> {
+        let lock = FileLock::acquire(&folder.lock(), timeout)?;
+        let slots = RecordSlots::read(lock.file(), &folder.lock())?;
         Ok(Self { folder: folder.clone(), lock, slots })
     }
 
-    /// How long the lock was waited for.
-    pub(crate) fn waited(&self) -> std::time::Duration {
+    /// How long it took to get the lock.
+    pub(crate) fn waited(&self) -> Duration {
         self.lock.waited()
     }
 
-    /// Reads the file and settles what a crash or a stale save has left.
-    pub(crate) fn current(&mut self) -> Result<Current, StoreError> {
+    /// Reads the file and repairs what a crash or a stale save has left.
+    pub(crate) fn current(&mut self) -> Result<CurrentFile, StoreError> {
         let bytes = self.folder.read()?;
         let Some(record) = self.slots.newest().cloned() else {
-            replace::sweep(&self.folder)?;
-            return Ok(Current::new(bytes, Origin::Edited, 0, Vec::new()));
+            replace::remove_temporaries(&self.folder)?;
+            return Ok(CurrentFile::new(bytes, Origin::Edited, 0, Vec::new()));
         };
         if record.stage == Stage::Modifying {
             return self.undo_modify(bytes, &record);
         }
-        let found = Imprint::of(&bytes);
-        // Not by comparing with the version before: a person may have saved exactly that one again.
-        let happened = record.stage == Stage::Done
+        let found = Fingerprint::of(&bytes);
+        // The version before is no sign of an interrupted write: a person may have saved exactly that version again.
+        let committed = record.stage == Stage::Done
             || found == record.after
-            || !self.folder.path().join(record.temporary()).exists();
-        if happened {
-            log::complete_all(&self.folder.log(), record.entries())?;
+            || !self.folder.path().join(temporary_name(record.revision)).exists();
+        if committed {
+            log_writer::complete_all(&self.folder.log(), record.entries())?;
         } else {
-            self.forget(&record, found)?;
+            self.discard(&record, found)?;
         }
         let (last, revision) =
-            if happened { (record.after, record.revision) } else { (record.before, record.revision_before) };
+            if committed { (record.after, record.revision) } else { (record.before, record.revision_before) };
         if found == last {
-            let origin = Origin::Ours { simple: record.simple };
-            return Ok(Current { bytes, imprint: found, origin, revision, notices: Vec::new() });
+            let origin = Origin::Ours { scannable: record.scannable };
+            return Ok(CurrentFile { bytes, fingerprint: found, origin, revision, notices: Vec::new() });
         }
-        replace::sweep(&self.folder)?;
+        replace::remove_temporaries(&self.folder)?;
         match revision_line(&bytes) {
             Some(based_on) if based_on >= revision => {
-                Ok(Current { bytes, imprint: found, origin: Origin::Edited, revision, notices: Vec::new() })
+                let (origin, notices) = (Origin::Edited, Vec::new());
+                Ok(CurrentFile { bytes, fingerprint: found, origin, revision, notices })
             }
-            based_on => self.overrule(bytes, &record, happened, based_on),
+            based_on => self.undo_stale_save(bytes, &record, committed, based_on),
         }
     }
 
-    /// Forgets a write that was cut off before its rename.
-    fn forget(&mut self, record: &Record, found: Imprint) -> Result<(), StoreError> {
-        // Its record was perhaps never made durable, and those before it may be overwritten from now on.
-        log::complete_all(&self.folder.log(), record.carried.iter())?;
+    /// Discards a write that was interrupted before its rename.
+    fn discard(&mut self, record: &WriteRecord, found: Fingerprint) -> Result<(), StoreError> {
+        // Its record may not be synced, and the records before it may be overwritten from now on.
+        log_writer::complete_all(&self.folder.log(), record.carried.iter())?;
         self.sync_log()?;
         if found == record.before {
-            replace::copy_aside(&self.folder, &self.folder.read()?)?;
+            replace::copy_previous(&self.folder, &self.folder.read()?)?;
         }
-        let forgotten = Record {
+        let discarded = WriteRecord {
             revision: record.revision_before,
             after: record.before,
             stage: Stage::Done,
@@ -227,16 +230,16 @@ impl Held {
             edits: Vec::new(),
             ..record.clone()
         };
-        self.note(forgotten, true)
+        self.write_record(discarded, true)
     }
 
-    /// Makes the log durable, its name included, so that the record need not carry its last entries any more.
+    /// Syncs the log and its name, so that the record no longer has to carry its last entries.
     fn sync_log(&self) -> Result<(), StoreError> {
-        log::sync(&self.folder.log())?;
+        log_writer::sync(&self.folder.log())?;
         replace::sync_folder(&self.folder)
     }
 
-    fn note(&mut self, record: Record, durable: bool) -> Result<(), StoreError> {
+    fn write_record(&mut self, record: WriteRecord, durable: bool) -> Result<(), StoreError> {
         self.slots.write(self.lock.file(), &self.folder.lock(), record)?;
         if durable { self.sync_record() } else { Ok(()) }
     }
@@ -245,75 +248,77 @@ impl Held {
         self.lock.file().sync_data().map_err(StoreError::io("sync", self.folder.lock()))
     }
 
-    /// Brings our version back over one that was based on an older revision; theirs is kept beside it.
-    fn overrule(
+    /// Restores our version over one that is based on an older revision, and keeps the other.
+    fn undo_stale_save(
         &mut self,
         bytes: Vec<u8>,
-        record: &Record,
-        happened: bool,
+        record: &WriteRecord,
+        committed: bool,
         based_on: Option<u64>,
-    ) -> Result<Current, StoreError> {
-        let revision = if happened { record.revision } else { record.revision_before };
-        let Some(ours) = self.last_version(record, happened) else {
-            let notices = vec![Notice::StaleSaveStands { based_on, lost: revision }];
-            return Ok(Current::new(bytes, Origin::Edited, revision, notices));
+    ) -> Result<CurrentFile, StoreError> {
+        let revision = if committed { record.revision } else { record.revision_before };
+        let Some(ours) = self.last_version(record, committed) else {
+            let notices = vec![Notice::StaleSaveNotUndone { based_on, lost: revision }];
+            return Ok(CurrentFile::new(bytes, Origin::Edited, revision, notices));
         };
-        let kept = replace::keep_beside(&self.folder, &bytes)?;
-        replace::put(&self.folder, &record::temporary(revision), &ours)?;
-        replace::move_into_place(&self.folder, &record::temporary(revision))?;
+        let kept = replace::keep_stale(&self.folder, &bytes)?;
+        replace::restore(&self.folder, revision, &ours)?;
         let notices = vec![Notice::StaleSave { kept, based_on, current: revision }];
-        Ok(Current::new(ours, Origin::Ours { simple: record.simple }, revision, notices))
+        Ok(CurrentFile::new(ours, Origin::Ours { scannable: record.scannable }, revision, notices))
     }
 
     /// Our last version, from the one before it and the edits in the record.
-    fn last_version(&self, record: &Record, happened: bool) -> Option<Vec<u8>> {
+    fn last_version(&self, record: &WriteRecord, committed: bool) -> Option<Vec<u8>> {
         let previous = fs::read(self.folder.previous()).ok()?;
-        let wanted = if happened { record.after } else { record.before };
-        if Imprint::of(&previous) == wanted {
+        let wanted = if committed { record.after } else { record.before };
+        if Fingerprint::of(&previous) == wanted {
             return Some(previous);
         }
         let text = String::from_utf8(previous).ok()?;
         let ours = apply(&text, &mut record.edits.clone()).ok()?.into_bytes();
-        (Imprint::of(&ours) == wanted).then_some(ours)
+        (Fingerprint::of(&ours) == wanted).then_some(ours)
     }
 
-    fn undo_modify(&mut self, bytes: Vec<u8>, record: &Record) -> Result<Current, StoreError> {
+    fn undo_modify(&mut self, bytes: Vec<u8>, record: &WriteRecord) -> Result<CurrentFile, StoreError> {
         let mut notices = Vec::new();
-        let (bytes, origin) = if Imprint::of(&bytes) == record.after {
-            (bytes, Origin::Ours { simple: record.simple })
-        } else if let Some(ours) = self.last_version(record, true) {
-            replace::put(&self.folder, &record::temporary(record.revision), &ours)?;
-            replace::move_into_place(&self.folder, &record::temporary(record.revision))?;
+        let ours = Origin::Ours { scannable: record.scannable };
+        let (bytes, origin) = if Fingerprint::of(&bytes) == record.after {
+            (bytes, ours)
+        } else if let Some(version) = self.last_version(record, true) {
+            replace::restore(&self.folder, record.revision, &version)?;
             notices.push(Notice::ModifyUndone);
-            (ours, Origin::Ours { simple: record.simple })
+            (version, ours)
         } else {
             (bytes, Origin::Edited)
         };
-        self.note(Record { stage: Stage::Done, log: None, ..record.clone() }, true)?;
-        Ok(Current::new(bytes, origin, record.revision, notices))
+        self.write_record(WriteRecord { stage: Stage::Done, log: None, ..record.clone() }, true)?;
+        Ok(CurrentFile::new(bytes, origin, record.revision, notices))
     }
 
-    /// Replaces the file for good. When this returns, the write survives a crash.
-    pub(crate) fn commit(&mut self, write: &Write<'_>) -> Result<Option<Notice>, StoreError> {
-        let log = match &write.log {
-            Some(text) => Some(log::prepare(&self.folder.log(), text)?),
+    /// Replaces the file. When this returns, the write survives a crash.
+    pub(crate) fn commit(&mut self, version: &NewVersion<'_>) -> Result<Option<Notice>, StoreError> {
+        let log = match &version.log {
+            Some(text) => Some(log_writer::prepare(&self.folder.log(), text)?),
             None => None,
         };
-        let temporary = record::temporary(write.revision);
+        let temporary = temporary_name(version.revision);
         let carried = self.carried(log.as_ref())?;
-        let file = replace::fill(&self.folder, &temporary, write.after)?;
-        let record = Record::of(write, log, carried);
-        if let Err(error) = self.replace(record, write.after, &temporary, &file) {
-            // Without its temporary file a write has not happened, or is complete.
-            let _ = std::fs::remove_file(self.folder.path().join(&temporary));
+        let file = replace::write_temporary(&self.folder, &temporary, version.after)?;
+        let record = WriteRecord::of(version, log, carried);
+        if let Err(error) = self.replace(record, version.after, &temporary, &file) {
+            // Without its temporary file the write has not happened, or it is complete.
+            let _ = fs::remove_file(self.folder.path().join(&temporary));
             return Err(error);
         }
         Ok(self.append_log())
     }
 
-    /// The entries that the next record has to hold beside its own, since the log may not have them durably.
-    fn carried(&self, own: Option<&log::Entry>) -> Result<Vec<log::Entry>, StoreError> {
-        let carried: Vec<log::Entry> =
+    /// The entries that the next record carries besides its own, since they may not be synced in the log.
+    fn carried(
+        &self,
+        own: Option<&log_writer::PendingLogEntry>,
+    ) -> Result<Vec<log_writer::PendingLogEntry>, StoreError> {
+        let carried: Vec<_> =
             self.slots.newest().map(|record| record.entries().cloned().collect()).unwrap_or_default();
         let size: usize = carried.iter().map(|entry| entry.text.len()).sum();
         if own.is_none() || (carried.len() < CARRIED && size < CARRIED_BYTES) {
@@ -325,64 +330,58 @@ impl Held {
 
     fn replace(
         &mut self,
-        record: Record,
+        record: WriteRecord,
         after: &[u8],
         temporary: &str,
         file: &fs::File,
     ) -> Result<(), StoreError> {
-        let (logged, copied) = (record.log.is_some(), record.is_copied());
+        let (logged, copied) = (record.log.is_some(), record.needs_copy());
         if copied {
-            replace::copy_aside(&self.folder, after)?;
+            replace::copy_previous(&self.folder, after)?;
         }
         let before = self.slots.newest().cloned();
-        self.note(record, false)?;
+        self.write_record(record, false)?;
         let synced = file.sync_data().map_err(StoreError::io("sync", self.folder.path().join(temporary)));
-        // The record of a logged write has to be as durable as the write: its entry is in it.
+        // The record of a logged write holds its log entry, so it must be as durable as the write.
         let synced = synced.and_then(|()| if logged { self.sync_record() } else { Ok(()) });
-        let aside = synced.and_then(|()| if copied { Ok(()) } else { replace::link_aside(&self.folder) });
-        let renamed = aside.and_then(|()| replace::rename(&self.folder, temporary));
+        let kept = synced.and_then(|()| if copied { Ok(()) } else { replace::link_previous(&self.folder) });
+        let renamed = kept.and_then(|()| replace::rename(&self.folder, temporary));
         if renamed.is_err() {
-            // The record says that a write is under way; it is not.
+            // The record says that a write is in progress, which is no longer true.
             self.slots.retract(self.lock.file(), &self.folder.lock(), before)?;
         }
         renamed?;
-        self.slots.happened();
+        self.slots.committed();
         replace::sync_folder(&self.folder)
     }
 
-    /// Appends the log entry. The write itself is done, so a failure here only delays the entry.
+    /// Appends the log entry. The write itself is complete, so a failure only delays the entry.
     fn append_log(&self) -> Option<Notice> {
         let entry = self.slots.newest()?.log.as_ref()?;
-        let outcome = log::append(&self.folder.log(), entry);
-        outcome.err().map(|error| Notice::LogWaits { why: error.to_string() })
+        let outcome = log_writer::append(&self.folder.log(), entry);
+        outcome.err().map(|error| Notice::LogDelayed { reason: error.to_string() })
     }
 
-    /// Says that a command is about to change the file in place, after keeping a copy.
-    pub(crate) fn begin_modify(
-        &mut self,
-        current: &[u8],
-        revision: u64,
-        simple: bool,
-    ) -> Result<(), StoreError> {
+    /// Keeps a copy and records that a command is about to change the file in place.
+    pub(crate) fn begin_modify(&mut self, current: &CurrentFile) -> Result<(), StoreError> {
         self.sync_log()?;
-        replace::copy_aside(&self.folder, current)?;
-        let imprint = Imprint::of(current);
-        let record = Record {
+        replace::copy_previous(&self.folder, &current.bytes)?;
+        let record = WriteRecord {
             sequence: 0,
-            revision,
-            revision_before: revision,
-            after: imprint,
-            before: imprint,
-            simple,
+            revision: current.revision,
+            revision_before: current.revision,
+            after: current.fingerprint,
+            before: current.fingerprint,
+            scannable: current.origin == Origin::Ours { scannable: true },
             stage: Stage::Modifying,
             log: None,
             carried: Vec::new(),
             edits: Vec::new(),
         };
-        self.note(record, true)
+        self.write_record(record, true)
     }
 
-    /// Brings back the copy that was kept before the command.
+    /// Restores the copy that was kept before the command.
     pub(crate) fn end_modify(&mut self) -> Result<(), StoreError> {
         let Some(record) = self.slots.newest().cloned() else { return Ok(()) };
         let bytes = fs::read(self.folder.state()).unwrap_or_default();
@@ -391,7 +390,7 @@ impl Held {
 }
 
 /// The number in the line `revision: N` at column 0.
-pub(crate) fn revision_line(bytes: &[u8]) -> Option<u64> {
+fn revision_line(bytes: &[u8]) -> Option<u64> {
     let body = bytes.strip_prefix(b"\xef\xbb\xbf").unwrap_or(bytes);
     let at = if body.starts_with(b"revision:") { 0 } else { memchr::memmem::find(body, b"\nrevision:")? + 1 };
     let rest = body[at..].strip_prefix(b"revision:")?;

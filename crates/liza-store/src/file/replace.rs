@@ -1,30 +1,26 @@
-//! Replacing state.yaml for good: whole or not at all, and still there after a power cut.
+//! Replaces state.yaml durably and keeps other versions of it.
 //!
-//! Everything here runs under the lock, so names of temporary files need not be unique.
+//! Runs under the lock, so temporary files need no unique names. The order of the steps of a write is in `mod.rs`.
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{ErrorKind, Write as _};
 use std::path::PathBuf;
 
-use super::Folder;
+use super::StateFolder;
+use super::record::temporary_name;
+use crate::durable::{self, remove_if_present, replace_through};
 use crate::error::StoreError;
 
 const TEMPORARY_PREFIX: &str = "state.yaml.tmp-";
 
-/// Writes a temporary file and makes it durable.
-pub(super) fn put(folder: &Folder, name: &str, bytes: &[u8]) -> Result<(), StoreError> {
-    let path = folder.path().join(name);
-    fill(folder, name, bytes)?.sync_data().map_err(StoreError::io("sync", &path))
-}
-
-/// Writes a temporary file; whoever calls makes it durable.
-pub(super) fn fill(folder: &Folder, name: &str, bytes: &[u8]) -> Result<File, StoreError> {
+/// Writes a temporary file. The caller syncs it.
+pub(super) fn write_temporary(folder: &StateFolder, name: &str, bytes: &[u8]) -> Result<File, StoreError> {
     let path = folder.path().join(name);
     let create = || OpenOptions::new().write(true).create_new(true).open(&path);
     let mut file = match create() {
         Err(error) if error.kind() == ErrorKind::AlreadyExists => {
-            // Somebody was killed here. Nothing that bears this name is needed any more.
-            sweep(folder)?;
+            // A killed writer left it. No file with this prefix is still needed.
+            remove_temporaries(folder)?;
             create()
         }
         other => other,
@@ -37,65 +33,60 @@ pub(super) fn fill(folder: &Folder, name: &str, bytes: &[u8]) -> Result<File, St
     match written {
         Ok(()) => Ok(file),
         Err(error) => {
-            // A full disk: leave no half file behind. The first error is the one to tell.
+            // A full disk, for example. The first error is the one to report.
             let _ = fs::remove_file(&path);
             Err(StoreError::io("write", &path)(error))
         }
     }
 }
 
-/// Renames a temporary file over state.yaml and makes the name durable.
-pub(super) fn move_into_place(folder: &Folder, name: &str) -> Result<(), StoreError> {
-    rename(folder, name)?;
-    sync_folder(folder)
-}
-
-/// Renames a temporary file over state.yaml.
-pub(super) fn rename(folder: &Folder, name: &str) -> Result<(), StoreError> {
+/// Renames a temporary file to state.yaml.
+pub(super) fn rename(folder: &StateFolder, name: &str) -> Result<(), StoreError> {
     let from = folder.path().join(name);
     fs::rename(&from, folder.state()).map_err(StoreError::io("rename", &from))
 }
 
-pub(super) fn sync_folder(folder: &Folder) -> Result<(), StoreError> {
-    let sync = || File::open(folder.path())?.sync_all();
-    sync().map_err(StoreError::io("sync", folder.path()))
+pub(super) fn sync_folder(folder: &StateFolder) -> Result<(), StoreError> {
+    durable::sync_folder(folder.path()).map_err(StoreError::io("sync", folder.path()))
 }
 
-/// Keeps the version that is about to be replaced, without copying it.
-pub(super) fn link_aside(folder: &Folder) -> Result<(), StoreError> {
-    let step = folder.path().join("state.yaml.prev-link");
+/// Replaces state.yaml with an earlier version, durably.
+pub(super) fn restore(folder: &StateFolder, revision: u64, bytes: &[u8]) -> Result<(), StoreError> {
+    let name = temporary_name(revision);
+    let synced = write_temporary(folder, &name, bytes)?.sync_data();
+    synced.map_err(StoreError::io("sync", folder.path().join(&name)))?;
+    rename(folder, &name)?;
+    sync_folder(folder)
+}
+
+fn previous_link(folder: &StateFolder) -> PathBuf {
+    folder.path().join("state.yaml.prev-link")
+}
+
+/// Keeps the version that is about to be replaced, as a hard link instead of a copy.
+pub(super) fn link_previous(folder: &StateFolder) -> Result<(), StoreError> {
+    let step = previous_link(folder);
     let link = || fs::hard_link(folder.state(), &step);
     let linked = match link() {
         Err(error) if error.kind() == ErrorKind::AlreadyExists => {
-            fs::remove_file(&step).and_then(|()| link())
+            remove_if_present(&step).and_then(|()| link())
         }
         other => other,
     };
-    // Not every file system knows hard links.
+    // Some file systems have no hard links.
     let kept = linked.or_else(|_| fs::copy(folder.state(), &step).map(drop));
     kept.and_then(|()| fs::rename(&step, folder.previous()))
         .map_err(StoreError::io("keep", folder.previous()))
 }
 
-/// Keeps a whole version.
-pub(super) fn copy_aside(folder: &Folder, bytes: &[u8]) -> Result<(), StoreError> {
-    let step = folder.path().join("state.yaml.prev-link");
-    let keep = || {
-        if let Err(error) = fs::remove_file(&step)
-            && error.kind() != ErrorKind::NotFound
-        {
-            return Err(error);
-        }
-        let mut file = File::create(&step)?;
-        file.write_all(bytes)?;
-        file.sync_data()?;
-        fs::rename(&step, folder.previous())
-    };
-    keep().map_err(StoreError::io("keep", folder.previous()))
+/// Keeps a copy of a version.
+pub(super) fn copy_previous(folder: &StateFolder, bytes: &[u8]) -> Result<(), StoreError> {
+    replace_through(&previous_link(folder), &folder.previous(), bytes)
+        .map_err(StoreError::io("keep", folder.previous()))
 }
 
-/// Keeps somebody's version under a name of its own and says which.
-pub(super) fn keep_beside(folder: &Folder, bytes: &[u8]) -> Result<PathBuf, StoreError> {
+/// Keeps a stale save under a new name, and returns that name.
+pub(super) fn keep_stale(folder: &StateFolder, bytes: &[u8]) -> Result<PathBuf, StoreError> {
     for n in 1..u32::MAX {
         let path = folder.path().join(format!("state.yaml.stale-{n}"));
         match OpenOptions::new().write(true).create_new(true).open(&path) {
@@ -111,8 +102,8 @@ pub(super) fn keep_beside(folder: &Folder, bytes: &[u8]) -> Result<PathBuf, Stor
     Err(StoreError::io("create", folder.path())(ErrorKind::AlreadyExists.into()))
 }
 
-/// Removes what killed writers have left.
-pub(super) fn sweep(folder: &Folder) -> Result<(), StoreError> {
+/// Removes the temporary files of killed writers.
+pub(super) fn remove_temporaries(folder: &StateFolder) -> Result<(), StoreError> {
     let entries = fs::read_dir(folder.path()).map_err(StoreError::io("list", folder.path()))?;
     for entry in entries.flatten() {
         if entry.file_name().to_string_lossy().starts_with(TEMPORARY_PREFIX) {

@@ -1,6 +1,6 @@
-//! Typed decoding of a node tree, with the place of whatever does not fit.
+//! Decodes a tree into typed values; an error has the position of what does not fit.
 //!
-//! The type that is asked for decides what a scalar means; only untyped values are guessed at, and then with care.
+//! The requested type decides the meaning of a scalar. Only without a type does `scalar::resolve` decide.
 
 use std::fmt;
 
@@ -9,15 +9,15 @@ use serde::de::{
 };
 use serde::forward_to_deserialize_any;
 
-use super::node::{Kind, Node, YamlError, parse};
+use super::node::{Node, NodeKind, YamlError, parse};
 use super::scalar::{self, Style};
-use liza_core::model::Value;
+use liza_core::value::Value;
 
-/// Reads a document that is not the blackboard's as `T`; an error says where.
+/// Reads a YAML document other than the blackboard as `T`.
 ///
 /// # Errors
 ///
-/// When it is not YAML, or not what `T` wants.
+/// When it is not YAML, or not a `T`.
 pub fn read<T: de::DeserializeOwned>(text: &str) -> Result<T, YamlError> {
     let (node, _) = parse(text)?;
     decode(&node)
@@ -25,19 +25,19 @@ pub fn read<T: de::DeserializeOwned>(text: &str) -> Result<T, YamlError> {
 
 /// Decodes a node as `T`.
 pub(crate) fn decode<'n, T: de::Deserialize<'n>>(node: &'n Node<'n>) -> Result<T, YamlError> {
-    T::deserialize(NodeDecoder(node)).map_err(|error| error.settle(node))
+    T::deserialize(NodeDecoder(node)).map_err(|error| error.or_at(node))
 }
 
 impl de::Error for YamlError {
     fn custom<T: fmt::Display>(message: T) -> Self {
-        Self { message: message.to_string(), place: None, key: None }
+        Self::new(message.to_string())
     }
 }
 
 impl YamlError {
-    /// Takes the node's place unless a deeper one is known.
-    fn settle(mut self, node: &Node<'_>) -> Self {
-        self.place.get_or_insert(node.place);
+    /// Sets the position of the node, unless a deeper one is known.
+    fn or_at(mut self, node: &Node<'_>) -> Self {
+        self.position.get_or_insert(node.position);
         self
     }
 
@@ -50,21 +50,21 @@ impl YamlError {
 struct NodeDecoder<'n>(&'n Node<'n>);
 
 impl<'n> NodeDecoder<'n> {
-    fn wanted(&self, what: &str) -> YamlError {
-        YamlError::at(format!("expected {what}, found {}", self.0.describe()), self.0.place)
+    fn expected(&self, what: &str) -> YamlError {
+        YamlError::at(format!("expected {what}, found {}", self.0.describe()), self.0.position)
     }
 
     fn plain(&self) -> Option<&'n str> {
         match &self.0.kind {
-            Kind::Scalar(text, Style::Plain) => Some(text),
-            Kind::Scalar(..) | Kind::List(..) | Kind::Map(..) => None,
+            NodeKind::Scalar(text, Style::Plain) => Some(text),
+            NodeKind::Scalar(..) | NodeKind::List(..) | NodeKind::Map(..) => None,
         }
     }
 
-    /// A whole number; leading zeros are a person's padding, not another base.
+    /// A whole number. Leading zeros are padding, not another base.
     fn integer<T: std::str::FromStr>(&self) -> Result<T, YamlError> {
         let digits = self.plain().map(|text| text.strip_prefix('+').unwrap_or(text));
-        digits.and_then(|text| text.parse().ok()).ok_or_else(|| self.wanted("a whole number"))
+        digits.and_then(|text| text.parse().ok()).ok_or_else(|| self.expected("a whole number"))
     }
 }
 
@@ -81,7 +81,7 @@ impl<'n> Deserializer<'n> for NodeDecoder<'n> {
 
     fn deserialize_any<V: Visitor<'n>>(self, visitor: V) -> Result<V::Value, YamlError> {
         match &self.0.kind {
-            Kind::Scalar(text, style) => match scalar::resolve(text, *style) {
+            NodeKind::Scalar(text, style) => match scalar::resolve(text, *style) {
                 Value::Null => visitor.visit_unit(),
                 Value::Bool(value) => visitor.visit_bool(value),
                 Value::Int(value) => visitor.visit_i64(value),
@@ -90,14 +90,16 @@ impl<'n> Deserializer<'n> for NodeDecoder<'n> {
                     visitor.visit_borrowed_str(text)
                 }
             },
-            Kind::List(items, _) => visitor.visit_seq(Items(items.iter())),
-            Kind::Map(entries, _) => visitor.visit_map(Entries { entries: entries.iter(), value: None }),
+            NodeKind::List(items, _) => visitor.visit_seq(ListDecoder(items.iter())),
+            NodeKind::Map(entries, _) => {
+                visitor.visit_map(MapDecoder { entries: entries.iter(), value: None })
+            }
         }
     }
 
     fn deserialize_bool<V: Visitor<'n>>(self, visitor: V) -> Result<V::Value, YamlError> {
         let value = self.plain().and_then(scalar::as_bool);
-        visitor.visit_bool(value.ok_or_else(|| self.wanted("true or false"))?)
+        visitor.visit_bool(value.ok_or_else(|| self.expected("true or false"))?)
     }
 
     integers! {
@@ -117,13 +119,13 @@ impl<'n> Deserializer<'n> for NodeDecoder<'n> {
             ".nan" => Some(f64::NAN),
             text => text.parse().ok(),
         });
-        visitor.visit_f64(value.ok_or_else(|| self.wanted("a number"))?)
+        visitor.visit_f64(value.ok_or_else(|| self.expected("a number"))?)
     }
 
     fn deserialize_str<V: Visitor<'n>>(self, visitor: V) -> Result<V::Value, YamlError> {
         match &self.0.kind {
-            Kind::Scalar(text, _) if !self.0.is_null() => visitor.visit_borrowed_str(text),
-            Kind::Scalar(..) | Kind::List(..) | Kind::Map(..) => Err(self.wanted("a text")),
+            NodeKind::Scalar(text, _) if !self.0.is_null() => visitor.visit_borrowed_str(text),
+            NodeKind::Scalar(..) | NodeKind::List(..) | NodeKind::Map(..) => Err(self.expected("text")),
         }
     }
 
@@ -149,20 +151,22 @@ impl<'n> Deserializer<'n> for NodeDecoder<'n> {
 
     fn deserialize_seq<V: Visitor<'n>>(self, visitor: V) -> Result<V::Value, YamlError> {
         match &self.0.kind {
-            Kind::List(items, _) => visitor.visit_seq(Items(items.iter())),
-            // `tasks:` with nothing below it is an empty list to whoever wrote it.
-            Kind::Scalar(..) if self.0.is_null() => visitor.visit_seq(Items([].iter())),
-            Kind::Scalar(..) | Kind::Map(..) => Err(self.wanted("a list")),
+            NodeKind::List(items, _) => visitor.visit_seq(ListDecoder(items.iter())),
+            // `tasks:` without a value is an empty list.
+            NodeKind::Scalar(..) if self.0.is_null() => visitor.visit_seq(ListDecoder([].iter())),
+            NodeKind::Scalar(..) | NodeKind::Map(..) => Err(self.expected("a list")),
         }
     }
 
     fn deserialize_map<V: Visitor<'n>>(self, visitor: V) -> Result<V::Value, YamlError> {
         match &self.0.kind {
-            Kind::Map(entries, _) => visitor.visit_map(Entries { entries: entries.iter(), value: None }),
-            Kind::Scalar(..) if self.0.is_null() => {
-                visitor.visit_map(Entries { entries: [].iter(), value: None })
+            NodeKind::Map(entries, _) => {
+                visitor.visit_map(MapDecoder { entries: entries.iter(), value: None })
             }
-            Kind::Scalar(..) | Kind::List(..) => Err(self.wanted("a mapping")),
+            NodeKind::Scalar(..) if self.0.is_null() => {
+                visitor.visit_map(MapDecoder { entries: [].iter(), value: None })
+            }
+            NodeKind::Scalar(..) | NodeKind::List(..) => Err(self.expected("a mapping")),
         }
     }
 
@@ -182,12 +186,12 @@ impl<'n> Deserializer<'n> for NodeDecoder<'n> {
         visitor: V,
     ) -> Result<V::Value, YamlError> {
         match &self.0.kind {
-            Kind::Scalar(..) => visitor.visit_enum(Choice { name: self.0, value: None }),
-            Kind::Map(entries, _) => match entries.as_slice() {
-                [(name, value)] => visitor.visit_enum(Choice { name, value: Some(value) }),
-                [] | [..] => Err(self.wanted("one word")),
+            NodeKind::Scalar(..) => visitor.visit_enum(VariantDecoder { name: self.0, value: None }),
+            NodeKind::Map(entries, _) => match entries.as_slice() {
+                [(name, value)] => visitor.visit_enum(VariantDecoder { name, value: Some(value) }),
+                [] | [..] => Err(self.expected("one word")),
             },
-            Kind::List(..) => Err(self.wanted("one word")),
+            NodeKind::List(..) => Err(self.expected("one word")),
         }
     }
 
@@ -200,28 +204,28 @@ impl<'n> Deserializer<'n> for NodeDecoder<'n> {
     }
 }
 
-/// What a choice without anything below it holds.
-static NOTHING: Node<'static> = Node::nothing();
+/// The value of a variant that has none.
+static NULL: Node<'static> = Node::null();
 
-/// One of several things: a word, or a word with what belongs to it below.
-struct Choice<'n> {
+/// A variant of an enum: a word, or a mapping of a word to its value.
+struct VariantDecoder<'n> {
     name: &'n Node<'n>,
     value: Option<&'n Node<'n>>,
 }
 
-impl<'n> Choice<'n> {
-    /// Decodes what belongs to the word; where nothing does, an error is at the word.
+impl<'n> VariantDecoder<'n> {
+    /// Decodes the value of the variant. Without a value, an error is at the word.
     fn inner<T>(&self, read: impl FnOnce(NodeDecoder<'n>) -> Result<T, YamlError>) -> Result<T, YamlError> {
         let name = self.name.text().unwrap_or_default();
         match self.value {
-            Some(value) => read(NodeDecoder(value)).map_err(|error| error.settle(value).under(name)),
-            None => read(NodeDecoder(&NOTHING))
-                .map_err(|error| YamlError { place: Some(self.name.place), ..error.under(name) }),
+            Some(value) => read(NodeDecoder(value)).map_err(|error| error.or_at(value).under(name)),
+            None => read(NodeDecoder(&NULL))
+                .map_err(|error| YamlError { position: Some(self.name.position), ..error.under(name) }),
         }
     }
 }
 
-impl<'n> EnumAccess<'n> for Choice<'n> {
+impl<'n> EnumAccess<'n> for VariantDecoder<'n> {
     type Error = YamlError;
     type Variant = Self;
 
@@ -229,17 +233,17 @@ impl<'n> EnumAccess<'n> for Choice<'n> {
         let name: &str = self.name.text().unwrap_or_default();
         let word = seed
             .deserialize(de::value::BorrowedStrDeserializer::new(name))
-            .map_err(|error: YamlError| error.settle(self.name))?;
+            .map_err(|error: YamlError| error.or_at(self.name))?;
         Ok((word, self))
     }
 }
 
-impl<'n> VariantAccess<'n> for Choice<'n> {
+impl<'n> VariantAccess<'n> for VariantDecoder<'n> {
     type Error = YamlError;
 
     fn unit_variant(self) -> Result<(), YamlError> {
         match self.value {
-            Some(value) if !value.is_null() => Err(NodeDecoder(value).wanted("one word")),
+            Some(value) if !value.is_null() => Err(NodeDecoder(value).expected("one word")),
             Some(_) | None => Ok(()),
         }
     }
@@ -261,14 +265,14 @@ impl<'n> VariantAccess<'n> for Choice<'n> {
     }
 }
 
-struct Items<'n>(std::slice::Iter<'n, Node<'n>>);
+struct ListDecoder<'n>(std::slice::Iter<'n, Node<'n>>);
 
-impl<'n> SeqAccess<'n> for Items<'n> {
+impl<'n> SeqAccess<'n> for ListDecoder<'n> {
     type Error = YamlError;
 
     fn next_element_seed<T: DeserializeSeed<'n>>(&mut self, seed: T) -> Result<Option<T::Value>, YamlError> {
         let Some(node) = self.0.next() else { return Ok(None) };
-        seed.deserialize(NodeDecoder(node)).map(Some).map_err(|error| error.settle(node))
+        seed.deserialize(NodeDecoder(node)).map(Some).map_err(|error| error.or_at(node))
     }
 
     fn size_hint(&self) -> Option<usize> {
@@ -276,22 +280,22 @@ impl<'n> SeqAccess<'n> for Items<'n> {
     }
 }
 
-struct Entries<'n> {
+struct MapDecoder<'n> {
     entries: std::slice::Iter<'n, (Node<'n>, Node<'n>)>,
     value: Option<(&'n Node<'n>, &'n Node<'n>)>,
 }
 
-impl<'n> MapAccess<'n> for Entries<'n> {
+impl<'n> MapAccess<'n> for MapDecoder<'n> {
     type Error = YamlError;
 
     fn next_key_seed<K: DeserializeSeed<'n>>(&mut self, seed: K) -> Result<Option<K::Value>, YamlError> {
         let Some((key, value)) = self.entries.next() else { return Ok(None) };
         self.value = Some((key, value));
-        // A key is its text, whatever it looks like: `1:` and `no:` are names.
+        // A key is always text: `1:` and `no:` are names.
         let name: &str = key.text().unwrap_or_default();
         seed.deserialize(de::value::BorrowedStrDeserializer::new(name))
             .map(Some)
-            .map_err(|e: YamlError| e.settle(key))
+            .map_err(|e: YamlError| e.or_at(key))
     }
 
     fn next_value_seed<T: DeserializeSeed<'n>>(&mut self, seed: T) -> Result<T::Value, YamlError> {
@@ -299,6 +303,6 @@ impl<'n> MapAccess<'n> for Entries<'n> {
             return Err(de::Error::custom("a value without a key"));
         };
         seed.deserialize(NodeDecoder(value))
-            .map_err(|error| error.settle(value).under(key.text().unwrap_or_default()))
+            .map_err(|error| error.or_at(value).under(key.text().unwrap_or_default()))
     }
 }

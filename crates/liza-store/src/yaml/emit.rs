@@ -1,42 +1,42 @@
-//! Writing a value as YAML: block style for what people edit, one line for what they skim.
+//! Writes a value as YAML: block style for what people edit, one line for what they skim.
 //!
-//! Every text that any reader could take for something else is quoted; nothing here decides what is written.
+//! Must quote every text that any reader could take as something else.
 
 use std::fmt::Write as _;
 
-use liza_core::model::{Fields, Value};
+use liza_core::value::{Fields, Value};
 
 use super::scalar::{is_plain_safe, is_printable};
 
-/// How far a nested block is indented.
+/// The indentation of a nested block.
 const STEP: usize = 2;
 /// The longest list that stays on one line.
 const SHORT_LINE: usize = 100;
-/// Mappings that are small and read as one fact.
+/// Small mappings that are written on one line.
 const ONE_LINE_KEYS: [&str; 2] = ["reservation", "usage"];
 
 /// The value on one line.
-pub fn inline(value: &Value) -> String {
+pub(super) fn inline(value: &Value) -> String {
     let mut out = String::new();
     flow(&mut out, value);
     out
 }
 
-/// What follows `key:` when the key stands at column `indent`, without a line break at its end.
-pub fn after_key(key: &str, value: &Value, indent: usize) -> String {
+/// What follows `key:` when the key is at column `indent`, without a final line break.
+pub(crate) fn after_key(key: &str, value: &Value, indent: usize) -> String {
     let mut out = String::new();
     write_after_key(&mut out, key, value, indent);
     out
 }
 
-/// A list entry whose dash stands at column `indent`: from the dash on, without a line break at its end.
+/// A list entry whose dash is at column `indent`: from the dash on, without a final line break.
 pub fn item(value: &Value, indent: usize) -> String {
     let mut out = String::new();
     write_item(&mut out, value, indent);
     out
 }
 
-/// The whole file: one section after another, entries of lists and mappings apart where people look for them.
+/// The whole file, with a blank line before each nested section.
 pub fn document(sections: &Fields) -> String {
     let mut out = String::new();
     for (key, value) in sections {
@@ -53,40 +53,39 @@ pub fn document(sections: &Fields) -> String {
     out
 }
 
-/// A key as it stands before its colon.
+/// A key without its colon, quoted if necessary.
 pub(crate) fn key(key: &str) -> String {
     if is_plain_safe(key) && key.len() < 100 { key.to_owned() } else { quoted(key) }
 }
 
 fn write_after_key(out: &mut String, name: &str, value: &Value, indent: usize) {
-    match value {
-        Value::List(items) if !items.is_empty() && !is_short(items) => {
-            for one in items {
-                new_line(out, indent + STEP);
-                write_item(out, one, indent + STEP);
-            }
+    if let Value::List(items) = value
+        && !items.is_empty()
+        && !is_short(items)
+    {
+        for one in items {
+            new_line(out, indent + STEP);
+            write_item(out, one, indent + STEP);
         }
-        Value::Map(fields) if !fields.is_empty() && !ONE_LINE_KEYS.contains(&name) => {
-            for (name, value) in fields {
-                new_line(out, indent + STEP);
-                write_entry(out, name, value, indent + STEP);
-            }
+    } else if let Value::Map(fields) = value
+        && !fields.is_empty()
+        && !ONE_LINE_KEYS.contains(&name)
+    {
+        for (name, value) in fields {
+            new_line(out, indent + STEP);
+            write_entry(out, name, value, indent + STEP);
         }
-        Value::Text(text) if is_literal(text) => {
-            out.push(' ');
-            literal(out, text, indent + STEP);
-        }
-        Value::Null
-        | Value::Bool(_)
-        | Value::Int(_)
-        | Value::Float(_)
-        | Value::Text(_)
-        | Value::Time(_)
-        | Value::List(_)
-        | Value::Map(_) => {
-            out.push(' ');
-            flow(out, value);
-        }
+    } else {
+        out.push(' ');
+        write_inline(out, value, indent);
+    }
+}
+
+/// A text of several lines after `|`, everything else on the same line.
+fn write_inline(out: &mut String, value: &Value, indent: usize) {
+    match value.as_text().filter(|text| is_literal(text)) {
+        Some(text) => literal(out, text, indent + STEP),
+        None => flow(out, value),
     }
 }
 
@@ -98,28 +97,22 @@ fn write_entry(out: &mut String, name: &str, value: &Value, indent: usize) {
 
 fn write_item(out: &mut String, value: &Value, indent: usize) {
     out.push_str("- ");
-    match value {
-        Value::Map(fields) if !fields.is_empty() && !is_event(fields) => {
-            for (n, (name, value)) in fields.iter().enumerate() {
-                if n > 0 {
-                    new_line(out, indent + STEP);
-                }
-                write_entry(out, name, value, indent + STEP);
+    if let Value::Map(fields) = value
+        && !fields.is_empty()
+        && !is_event(fields)
+    {
+        for (n, (name, value)) in fields.iter().enumerate() {
+            if n > 0 {
+                new_line(out, indent + STEP);
             }
+            write_entry(out, name, value, indent + STEP);
         }
-        Value::Text(text) if is_literal(text) => literal(out, text, indent + STEP),
-        Value::Null
-        | Value::Bool(_)
-        | Value::Int(_)
-        | Value::Float(_)
-        | Value::Text(_)
-        | Value::Time(_)
-        | Value::List(_)
-        | Value::Map(_) => flow(out, value),
+    } else {
+        write_inline(out, value, indent);
     }
 }
 
-/// Whether a list reads best as `[a, b]`: nothing in it, or a few single words.
+/// Whether a list is written as `[a, b]`: it is empty, or has a few single words.
 fn is_short(items: &[Value]) -> bool {
     let word = |value: &Value| match value {
         Value::Text(text) => !text.contains([' ', '\n']),
@@ -129,7 +122,7 @@ fn is_short(items: &[Value]) -> bool {
     items.iter().all(word) && items.iter().map(|value| inline(value).len() + 2).sum::<usize>() <= SHORT_LINE
 }
 
-/// Whether a mapping is an event of a history, which is one line so that people can skim it.
+/// Whether a mapping is a history event, which is written on one line so that people can skim it.
 fn is_event(fields: &Fields) -> bool {
     fields.contains_key("time") && fields.contains_key("event")
 }
@@ -183,7 +176,7 @@ fn float(out: &mut String, value: f64) {
     }
 }
 
-/// Whether several lines can stand as they are after `|`.
+/// Whether a text has several lines and can be written after `|`.
 fn is_literal(text: &str) -> bool {
     let body = text.strip_suffix('\n').unwrap_or(text);
     body.contains('\n')

@@ -1,10 +1,11 @@
-//! Any serializable record as a plain value, so that two records can be compared key by key.
+//! Converts any serializable record into a plain value, so that two records can be compared key by key.
 //!
-//! A [`Timestamp`] stays a time on the way: a text that looks like one must not become one.
+//! Keeps a [`Timestamp`] as a time: a text that looks like a time must stay text.
 
 use std::fmt;
 
-use liza_core::model::{Fields, Timestamp, Value};
+use liza_core::time::Timestamp;
+use liza_core::value::{Fields, Value};
 use serde::ser::{self, Serialize, Serializer};
 
 use super::node::YamlError;
@@ -12,14 +13,14 @@ use super::node::YamlError;
 /// The value of a record.
 ///
 /// # Errors
-/// When it holds what YAML cannot say, such as a mapping with a key that is not a text.
-pub fn to_value<T: Serialize + ?Sized>(record: &T) -> Result<Value, YamlError> {
+/// When it has no YAML form, such as a mapping with a list as a key.
+pub(crate) fn to_value<T: Serialize + ?Sized>(record: &T) -> Result<Value, YamlError> {
     record.serialize(ToValue)
 }
 
 impl ser::Error for YamlError {
     fn custom<T: fmt::Display>(message: T) -> Self {
-        Self { message: message.to_string(), place: None, key: None }
+        Self::new(message.to_string())
     }
 }
 
@@ -37,8 +38,8 @@ impl Serializer for ToValue {
     type Ok = Value;
     type Error = YamlError;
     type SerializeSeq = ListBuilder;
-    type SerializeTuple = ListBuilder;
-    type SerializeTupleStruct = ListBuilder;
+    type SerializeTuple = ser::Impossible<Value, YamlError>;
+    type SerializeTupleStruct = ser::Impossible<Value, YamlError>;
     type SerializeTupleVariant = ser::Impossible<Value, YamlError>;
     type SerializeMap = MapBuilder;
     type SerializeStruct = MapBuilder;
@@ -50,7 +51,9 @@ impl Serializer for ToValue {
     }
 
     fn serialize_u64(self, value: u64) -> Result<Value, YamlError> {
-        i64::try_from(value).map(Value::Int).map_err(|_| ser::Error::custom(format!("{value} is too large")))
+        i64::try_from(value)
+            .map(Value::Int)
+            .map_err(|_| ser::Error::custom(format!("{value} is too large for YAML")))
     }
 
     fn serialize_bool(self, value: bool) -> Result<Value, YamlError> {
@@ -74,7 +77,7 @@ impl Serializer for ToValue {
     }
 
     fn serialize_bytes(self, _value: &[u8]) -> Result<Value, YamlError> {
-        Err(ser::Error::custom("bytes are not text"))
+        Err(no_form("a byte string"))
     }
 
     fn serialize_none(self) -> Result<Value, YamlError> {
@@ -129,12 +132,16 @@ impl Serializer for ToValue {
         Ok(ListBuilder(Vec::with_capacity(length.unwrap_or(0))))
     }
 
-    fn serialize_tuple(self, length: usize) -> Result<ListBuilder, YamlError> {
-        self.serialize_seq(Some(length))
+    fn serialize_tuple(self, _length: usize) -> Result<Self::SerializeTuple, YamlError> {
+        Err(no_form("a tuple"))
     }
 
-    fn serialize_tuple_struct(self, _name: &'static str, length: usize) -> Result<ListBuilder, YamlError> {
-        self.serialize_seq(Some(length))
+    fn serialize_tuple_struct(
+        self,
+        name: &'static str,
+        _length: usize,
+    ) -> Result<Self::SerializeTupleStruct, YamlError> {
+        Err(no_form(name))
     }
 
     fn serialize_tuple_variant(
@@ -144,7 +151,7 @@ impl Serializer for ToValue {
         variant: &'static str,
         _length: usize,
     ) -> Result<Self::SerializeTupleVariant, YamlError> {
-        Err(ser::Error::custom(format!("{variant} has no YAML form")))
+        Err(no_form(variant))
     }
 
     fn serialize_map(self, _length: Option<usize>) -> Result<MapBuilder, YamlError> {
@@ -162,8 +169,12 @@ impl Serializer for ToValue {
         variant: &'static str,
         _length: usize,
     ) -> Result<Self::SerializeStructVariant, YamlError> {
-        Err(ser::Error::custom(format!("{variant} has no YAML form")))
+        Err(no_form(variant))
     }
+}
+
+fn no_form(what: &str) -> YamlError {
+    ser::Error::custom(format!("{what} has no YAML form"))
 }
 
 struct ListBuilder(Vec<Value>);
@@ -175,32 +186,6 @@ impl ser::SerializeSeq for ListBuilder {
     fn serialize_element<T: Serialize + ?Sized>(&mut self, value: &T) -> Result<(), YamlError> {
         self.0.push(value.serialize(ToValue)?);
         Ok(())
-    }
-
-    fn end(self) -> Result<Value, YamlError> {
-        Ok(Value::List(self.0))
-    }
-}
-
-impl ser::SerializeTuple for ListBuilder {
-    type Ok = Value;
-    type Error = YamlError;
-
-    fn serialize_element<T: Serialize + ?Sized>(&mut self, value: &T) -> Result<(), YamlError> {
-        ser::SerializeSeq::serialize_element(self, value)
-    }
-
-    fn end(self) -> Result<Value, YamlError> {
-        Ok(Value::List(self.0))
-    }
-}
-
-impl ser::SerializeTupleStruct for ListBuilder {
-    type Ok = Value;
-    type Error = YamlError;
-
-    fn serialize_field<T: Serialize + ?Sized>(&mut self, value: &T) -> Result<(), YamlError> {
-        ser::SerializeSeq::serialize_element(self, value)
     }
 
     fn end(self) -> Result<Value, YamlError> {
@@ -227,7 +212,7 @@ impl ser::SerializeMap for MapBuilder {
             | Value::Time(_)
             | Value::List(_)
             | Value::Map(_) => {
-                return Err(ser::Error::custom("a key must be a text"));
+                return Err(ser::Error::custom("a key must be text or a whole number"));
             }
         };
         Ok(())

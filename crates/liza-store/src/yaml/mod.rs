@@ -1,25 +1,25 @@
-//! YAML as the blackboard needs it: reading with places, typed decoding, writing in one careful form.
+//! YAML: parsing with positions, typed decoding, and writing.
 //!
-//! Knows nothing of tasks or files. What is written here is read back the same by YAML 1.1 and 1.2 readers alike.
+//! Knows no tasks and no files. YAML 1.1 and 1.2 readers must read the same from what is written here.
 
 mod decode;
 mod emit;
 mod encode;
+mod fast_parser;
 mod node;
-mod quick;
 mod scalar;
 
 pub(crate) use decode::decode;
 pub use decode::read;
-pub(crate) use emit::key;
-pub use emit::{after_key, document, inline, item};
-pub use encode::to_value;
-pub(crate) use node::{Kind, Node, parse};
-pub use node::{Oddity, Place, YamlError};
-pub(crate) use quick::quick;
-pub(crate) use scalar::{Style, resolve};
+pub(crate) use emit::{after_key, key};
+pub use emit::{document, item};
+pub(crate) use encode::to_value;
+pub(crate) use fast_parser::parse_fast;
+pub(crate) use node::{Node, NodeKind, parse};
+pub use node::{Position, YamlError};
+pub(crate) use scalar::{Style, as_time, canonical_time, resolve};
 
 #[cfg(test)]
-mod quick_tests;
+mod fast_parser_tests;
 #[cfg(test)]
 mod tests;

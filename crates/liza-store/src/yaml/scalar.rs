@@ -1,9 +1,12 @@
-//! What a scalar means, and which texts could be taken for something else.
+//! The meaning of scalars, and which texts are ambiguous.
 //!
-//! Readers disagree about `no`, `017` or `12e45`. So only what every reader takes alike is a number here, and
-//! everything that any reader could take for one is quoted when written.
+//! YAML readers disagree about `no`, `017` or `12e45`. So only what every reader takes as a number is a number here, and
+//! everything that any reader could take as something else than text is quoted when written.
 
-use liza_core::model::Value;
+use std::ops::Range;
+
+use liza_core::time::Timestamp;
+use liza_core::value::Value;
 
 /// How a scalar was written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -28,7 +31,7 @@ pub(crate) fn as_bool(text: &str) -> Option<bool> {
     }
 }
 
-/// The whole number, where all readers see the same one: no leading zero, no base, no underscore.
+/// A whole number on which all readers agree: no leading zero, no base, no underscore.
 pub(crate) fn as_int(text: &str) -> Option<i64> {
     let digits = text.strip_prefix('-').unwrap_or(text);
     let canonical = !digits.is_empty()
@@ -37,7 +40,7 @@ pub(crate) fn as_int(text: &str) -> Option<i64> {
     if canonical { text.parse().ok() } else { None }
 }
 
-/// The number with a fraction, where all readers see the same one: digits on both sides of the point.
+/// A number with a fraction on which all readers agree: digits on both sides of the point.
 pub(crate) fn as_float(text: &str) -> Option<f64> {
     let digits = text.strip_prefix('-').unwrap_or(text);
     let (whole, fraction) = digits.split_once('.')?;
@@ -45,7 +48,7 @@ pub(crate) fn as_float(text: &str) -> Option<f64> {
     if all_digits(whole) && all_digits(fraction) { text.parse().ok() } else { None }
 }
 
-/// What a scalar means where no schema says it.
+/// The value of a scalar without a schema.
 pub(crate) fn resolve(text: &str, style: Style) -> Value {
     if style != Style::Plain {
         return Value::from(text);
@@ -57,7 +60,7 @@ pub(crate) fn resolve(text: &str, style: Style) -> Value {
     as_bool(text).map(Value::Bool).or_else(number).unwrap_or_else(|| Value::from(text))
 }
 
-/// Whether some reader would take the plain text for a null, a truth value, a number or a time.
+/// Whether some reader takes the plain text as null, a boolean, a number or a time.
 fn is_ambiguous(text: &str) -> bool {
     const WORDS: [&str; 14] = [
         "null", "true", "false", "yes", "no", "on", "off", "y", "n", ".inf", "-.inf", "+.inf", ".nan", "nan",
@@ -65,34 +68,65 @@ fn is_ambiguous(text: &str) -> bool {
     if WORDS.iter().any(|word| text.eq_ignore_ascii_case(word)) {
         return true;
     }
-    // Numbers in any base, sexagesimals, dates and times are all made of these.
+    // Numbers in any base, sexagesimals, dates and times consist of these.
     let numeric = |b: u8| b.is_ascii_hexdigit() || b"xXoOtTzZ_+-.: ".contains(&b);
     text.starts_with(|c: char| c.is_ascii_digit() || "+-.".contains(c)) && text.bytes().all(numeric)
 }
 
-/// Whether a character may stand in the file as it is.
+/// Whether a character needs no escape.
 pub(super) fn is_printable(c: char) -> bool {
     !matches!(c,
         '\0'..='\u{1f}' | '\u{7f}'..='\u{9f}' | '\u{2028}' | '\u{2029}' | '\u{feff}' | '\u{fffe}' | '\u{ffff}'
-        // Marks that reorder what a person sees are shown, not obeyed.
+        // Bidirectional controls would reorder what a person sees.
         | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
 }
 
-/// Whether a text may stand without quotes, in block and in flow style.
+/// Whether a text needs no quotes, in block and in flow style.
 pub(super) fn is_plain_safe(text: &str) -> bool {
     let Some(first) = text.chars().next() else { return false };
     let good_start = first.is_alphanumeric() || "_/.".contains(first);
-    // `--- ` and `...` at the beginning of a line would be document markers.
+    // `--- ` and `...` at the start of a line are document markers.
     good_start
         && !text.starts_with("...")
         && !text.ends_with([' ', ':'])
-        && text.chars().all(|c| is_printable(c) && !",[]{}\"'`\\".contains(c) && !is_odd_space(c))
+        && text.chars().all(|c| is_printable(c) && !",[]{}\"'`\\".contains(c) && !is_other_space(c))
         && !text.contains(": ")
         && !text.contains(" #")
         && !is_ambiguous(text)
 }
 
-/// White space other than the plain one; readers differ on it.
-fn is_odd_space(c: char) -> bool {
+/// White space on which readers disagree.
+fn is_other_space(c: char) -> bool {
     c != ' ' && c.is_whitespace()
+}
+
+/// A time in exactly our own form, `YYYY-MM-DDTHH:MM:SSZ`.
+pub(crate) fn as_time(text: &str) -> Option<Timestamp> {
+    if text.len() != 20 || !text.ends_with('Z') {
+        return None;
+    }
+    canonical_time(text).or_else(|| text.parse().ok().filter(|time: &Timestamp| time.to_string() == text))
+}
+
+/// A fast path for times in our own form. None on days and seconds that need a calendar.
+pub(crate) fn canonical_time(text: &str) -> Option<Timestamp> {
+    let bytes = text.as_bytes();
+    let number = |range: Range<usize>| {
+        let digits = bytes.get(range)?.iter();
+        digits.copied().try_fold(0i64, |sum, b| b.is_ascii_digit().then(|| sum * 10 + i64::from(b - b'0')))
+    };
+    let marks = [(4, b'-'), (7, b'-'), (10, b'T'), (13, b':'), (16, b':'), (19, b'Z')];
+    if bytes.len() != 20 || !marks.iter().all(|(at, mark)| bytes[*at] == *mark) {
+        return None;
+    }
+    let (year, month, day) = (number(0..4)?, number(5..7)?, number(8..10)?);
+    let (hour, minute, second) = (number(11..13)?, number(14..16)?, number(17..19)?);
+    let is_common_day = year >= 1970 && (1..=12).contains(&month) && (1..=28).contains(&day);
+    if !is_common_day || hour > 23 || minute > 59 || second > 59 {
+        return None;
+    }
+    // Days since March 1 of year 0: the leap day is then the last day of a year.
+    let (years, months) = if month > 2 { (year, month - 3) } else { (year - 1, month + 9) };
+    let days = years * 365 + years / 4 - years / 100 + years / 400 + (months * 153 + 2) / 5 + day - 1;
+    Some(Timestamp::from_unix((days - 719_468) * 86_400 + hour * 3600 + minute * 60 + second))
 }

@@ -1,4 +1,4 @@
-//! Killed at any point, in any company: nothing acknowledged is lost, and the log agrees with the state.
+//! Writers are killed at any point: no acknowledged write is lost, and the log matches the state.
 
 use std::collections::BTreeMap;
 use std::process::{Child, Command as Process, Stdio};
@@ -7,7 +7,7 @@ use std::time::Duration;
 use crate::locking::{acknowledged, worker};
 use crate::support::*;
 
-/// The system calls of which a write consists, as far as files are concerned.
+/// The system calls on files that a write makes.
 const CALLS: [&str; 16] = [
     "openat",
     "read",
@@ -53,7 +53,7 @@ fn traced(project: &Project, options: &[String], work: &str) -> std::process::Ou
     strace.stderr(Stdio::null()).output().unwrap()
 }
 
-/// How often the worker makes each call.
+/// How often the worker makes each system call.
 fn counts(project: &Project, work: &str) -> BTreeMap<&'static str, usize> {
     let trace = project.root.join("trace");
     let options =
@@ -66,7 +66,7 @@ fn counts(project: &Project, work: &str) -> BTreeMap<&'static str, usize> {
     CALLS.iter().map(count).collect()
 }
 
-/// State and log say the same, and nothing is left lying about.
+/// Checks that the log matches the state, and that no temporary files are left.
 fn check_agreement(project: &Project, what: &str) {
     let state = project.store().snapshot().unwrap_or_else(|error| panic!("{what}: {error}"));
     let log = project.log();
@@ -82,10 +82,10 @@ fn check_agreement(project: &Project, what: &str) {
     );
 }
 
-/// Kills a writer before each of its system calls in turn.
+/// Kills a writer at each of its system calls in turn.
 fn kill_everywhere(name: &str, prepare: impl Fn(&Project)) {
     if !has_strace() {
-        println!("SKIPPED: strace is not installed and could not be");
+        println!("SKIPPED: strace is not installed and cannot be installed");
         return;
     }
     let project = Project::new(name);
@@ -120,18 +120,18 @@ fn kill_everywhere(name: &str, prepare: impl Fn(&Project)) {
         }
     }
     println!("{points} points");
-    assert!(points > 40, "the trace saw too little: {points}");
+    assert!(points > 40, "the trace has too few calls: {points}");
 }
 
 /// Covers: BB-09, BB-12
 #[test]
-fn killed_before_any_system_call_of_a_write() {
+fn a_kill_at_any_system_call_of_a_write_loses_nothing() {
     kill_everywhere("kill", |_| {});
 }
 
 /// Covers: BB-09, BB-12, BB-16
 #[test]
-fn killed_before_any_system_call_of_a_write_after_a_persons_edit() {
+fn a_kill_at_any_system_call_of_a_write_after_a_manual_edit_loses_nothing() {
     kill_everywhere("kill-edited", |project| {
         let text = project.text();
         let text = text.strip_suffix("# edited\n").map_or_else(|| format!("{text}# edited\n"), str::to_owned);
@@ -141,7 +141,7 @@ fn killed_before_any_system_call_of_a_write_after_a_persons_edit() {
 
 /// Covers: BB-09, BB-11, BB-12
 #[test]
-fn hundreds_of_random_kills_of_concurrent_writers() {
+fn random_kills_of_concurrent_writers_lose_nothing() {
     let project = Project::new("random-kills");
     let mut acknowledged_notes = Vec::new();
     let mut kills = 0;
@@ -151,11 +151,11 @@ fn hundreds_of_random_kills_of_concurrent_writers() {
             worker(&project, &work).stdout(Stdio::piped()).stderr(Stdio::null()).spawn().unwrap()
         };
         let mut children: Vec<Child> = (0..4).map(start).collect();
-        // Six writes by four writers: at least two of them were acknowledged before the kills.
+        // Six writes by four writers: at least two of them are acknowledged before the kills.
         let wanted = project.store().snapshot().unwrap().journal.human_notes.len() + 6;
         wait_until("some writes", || project.log().matches("action: note").count() >= wanted);
         for (n, child) in children.iter_mut().enumerate() {
-            // A different moment each time; what exactly happens then does not matter.
+            // A different moment each time.
             let pause = (round * 7 + n * 13) % 23;
             std::thread::park_timeout(Duration::from_micros(pause as u64 * 150));
             child.kill().unwrap();
@@ -183,7 +183,7 @@ fn hundreds_of_random_kills_of_concurrent_writers() {
 
 const SLOT: usize = 64 * 1024;
 
-/// The record in a slot, without what an older and longer one has left behind it.
+/// The record in a slot, without the rest of an older and longer one.
 fn record_in(slot: &[u8]) -> String {
     let text = String::from_utf8_lossy(slot);
     let (head, rest) = text.split_once('\n').unwrap_or_default();
@@ -191,7 +191,7 @@ fn record_in(slot: &[u8]) -> String {
     rest[..length].to_owned()
 }
 
-/// The files of a project after a power cut: the log as given, and only the records that are to be kept.
+/// The files of a project after a power cut, with this log and only some of the records.
 fn after_power_cut(project: &Project, log: &[u8], keep: &dyn Fn(&[u8]) -> bool) -> Project {
     let copy = Project::empty("power-cut");
     for name in ["state.yaml", "state.yaml.prev"] {
@@ -204,7 +204,7 @@ fn after_power_cut(project: &Project, log: &[u8], keep: &dyn Fn(&[u8]) -> bool) 
     copy
 }
 
-/// Up to where the log was made durable, as the records that are kept say: the first entry that they still hold.
+/// The synced length of the log: the offset of the first entry that the kept records hold.
 fn durable_log(project: &Project, keep: &dyn Fn(&[u8]) -> bool) -> usize {
     let records = std::fs::read(project.file("state.yaml.lock")).unwrap();
     let record = record_in(records.chunks(SLOT).find(|slot| keep(slot)).unwrap());
@@ -215,18 +215,18 @@ fn durable_log(project: &Project, keep: &dyn Fn(&[u8]) -> bool) -> usize {
     record.lines().filter_map(offset).min().unwrap()
 }
 
-/// The log is made durable now and then only; what is not durable there is in a record that is.
+/// The log is not synced with every write; an entry that is not synced there is in a synced record.
 ///
 /// Covers: BB-12
 #[test]
-fn a_power_cut_takes_no_entry_from_the_log() {
+fn a_power_cut_loses_no_log_entry() {
     for notes in [1, 2, 14, 15, 40] {
         let project = Project::new("cut");
         project.run(register("coder-1"));
         for n in 0..notes {
             project.run(note(&format!("note.{n}.")));
         }
-        // Unlogged writes: their records are not durable, and must not have taken the place of the one that is.
+        // Unlogged writes: their records are not synced, and must not overwrite the synced one.
         for _ in 0..5 {
             project.run(heartbeat("coder-1"));
         }
@@ -234,13 +234,13 @@ fn a_power_cut_takes_no_entry_from_the_log() {
         let keep = |slot: &[u8]| record_in(slot).contains("\nlog ") && record_in(slot).contains(&last);
         let durable = durable_log(&project, &keep);
         assert!(durable < log.len());
-        // With the two entries before them, fourteen notes are the last that wait for the log to be made durable.
+        // With the two entries before them, fourteen notes are the most that a record carries.
         assert_eq!(durable == 0, notes <= 14, "{notes} notes: {durable}");
         for cut in (durable..=log.len()).step_by(11) {
             for zeros in [0, log.len() - cut] {
                 let torn = [&log.as_bytes()[..cut], &vec![0; zeros]].concat();
                 let copy = after_power_cut(&project, &torn, &keep);
-                assert!(copy.store().settle().unwrap().is_empty());
+                assert!(copy.store().recover().unwrap().is_empty());
                 let found = copy.log();
                 for n in 0..notes {
                     let count = found.matches(&format!("detail: note.{n}.\n")).count();
@@ -254,7 +254,7 @@ fn a_power_cut_takes_no_entry_from_the_log() {
     }
 }
 
-/// The calls that change files or make them durable, one per line, with the files that they are about.
+/// The system calls that write, rename or sync files, one per line, with the names of the files.
 fn trace_of(project: &Project, work: &str) -> String {
     let trace = project.root.join("trace");
     let calls = "trace=write,pwrite64,fdatasync,fsync,rename";
@@ -265,9 +265,9 @@ fn trace_of(project: &Project, work: &str) -> String {
 
 /// Covers: BB-09, BB-12
 #[test]
-fn what_must_be_durable_is_so_before_the_new_version_has_its_name() {
+fn file_and_record_are_synced_before_the_rename() {
     if !has_strace() {
-        println!("SKIPPED: strace is not installed and could not be");
+        println!("SKIPPED: strace is not installed and cannot be installed");
         return;
     }
     let project = Project::new("order");
@@ -290,7 +290,7 @@ fn what_must_be_durable_is_so_before_the_new_version_has_its_name() {
     assert!(filled < synced && synced < renamed, "{text}");
     assert!(recorded < record_synced && record_synced < renamed, "{text}");
     assert!(renamed < name_synced && name_synced < logged, "{text}");
-    // Before the record lets go of the entries, the log has them for good.
+    // The log is synced before the record drops its entries.
     let text = trace_of(&project, "notes many 20");
     let synced = text.lines().position(|line| line.contains(" fdatasync(") && line.contains("/log.yaml>"));
     let synced = synced.unwrap_or_else(|| panic!("{text}"));

@@ -1,4 +1,4 @@
-//! Many processes, one file.
+//! Many processes write one file.
 
 use std::process::{Child, Command as Process, Stdio};
 use std::time::{Duration, Instant};
@@ -10,7 +10,7 @@ use crate::support::*;
 const WORK: &str = "LIZA_STORE_TEST_WORK";
 const ROOT: &str = "LIZA_STORE_TEST_ROOT";
 
-/// A process that does some work on the blackboard and ends. `note TEXT` or `notes NAME COUNT`.
+/// A process that writes to the blackboard: `note TEXT` or `notes NAME COUNT`.
 pub(crate) fn worker(project: &Project, work: &str) -> Process {
     let mut process = Process::new(std::env::current_exe().unwrap());
     process.args(["locking::work", "--exact", "--nocapture", "--test-threads=1"]);
@@ -18,12 +18,12 @@ pub(crate) fn worker(project: &Project, work: &str) -> Process {
     process
 }
 
-/// What the worker does; nothing in an ordinary run.
+/// The work of such a process; does nothing in a normal test run.
 #[test]
 fn work() {
     let (Ok(work), Some(root)) = (std::env::var(WORK), std::env::var_os(ROOT)) else { return };
-    let store = Store::open(std::path::Path::new(&root)).unwrap().with_patience(Duration::from_secs(120));
-    // The harness has begun a line of its own.
+    let store = Store::open(std::path::Path::new(&root)).unwrap().with_lock_timeout(Duration::from_secs(120));
+    // The test harness has started a line.
     println!();
     let words: Vec<&str> = work.split(' ').collect();
     match words[..] {
@@ -41,7 +41,7 @@ fn work() {
     }
 }
 
-/// What a worker acknowledged: text and revision.
+/// The writes that a worker acknowledged: text and revision.
 pub(crate) fn acknowledged(output: &[u8]) -> Vec<(String, u64)> {
     let line = |line: &str| {
         let mut words = line.strip_prefix("ACK ")?.split(' ');
@@ -50,7 +50,7 @@ pub(crate) fn acknowledged(output: &[u8]) -> Vec<(String, u64)> {
     String::from_utf8_lossy(output).lines().filter_map(line).collect()
 }
 
-fn many(processes: usize, each: usize) {
+fn write_concurrently(processes: usize, each: usize) {
     let project = Project::new("many");
     let start = |n: usize| {
         worker(&project, &format!("notes w{n} {each}"))
@@ -75,17 +75,17 @@ fn many(processes: usize, each: usize) {
     assert_eq!(project.log().matches("\n- timestamp").count(), processes * each);
 }
 
-/// How long they wait is measured by `cargo bench`; here it matters that nothing is lost.
+/// `cargo bench` measures how long they wait.
 ///
 /// Covers: BB-09, BB-11
 #[test]
 fn sixty_four_processes_lose_nothing() {
-    many(64, 25);
+    write_concurrently(64, 25);
 }
 
 /// Covers: BB-09, BB-10, BB-14
 #[test]
-fn flock_excludes_us_and_we_exclude_flock() {
+fn the_store_and_flock_exclude_each_other() {
     let project = Project::new("flock");
     let lock = project.file("state.yaml.lock");
     let mut holder = Process::new("flock")
@@ -101,10 +101,10 @@ fn flock_excludes_us_and_we_exclude_flock() {
         .unwrap();
     let before = project.text();
     let start = Instant::now();
-    let patience = Duration::from_millis(300);
-    let error = project.store().with_patience(patience).submit(&human(note("x"))).unwrap_err();
+    let timeout = Duration::from_millis(300);
+    let error = project.store().with_lock_timeout(timeout).submit(&human(note("x"))).unwrap_err();
     assert!(matches!(error, StoreError::Locked { .. }), "{error:?}");
-    assert!(start.elapsed() >= patience);
+    assert!(start.elapsed() >= timeout);
     assert_eq!(project.text(), before);
     assert!(project.store().snapshot().is_ok(), "reading takes no lock");
     drop(holder.stdin.take());
@@ -112,27 +112,27 @@ fn flock_excludes_us_and_we_exclude_flock() {
     project.run(note("x"));
 
     let store = project.store();
-    let guard = store.lock().unwrap();
+    let session = store.begin_edit().unwrap();
     let refused = Process::new("flock").arg("-n").arg(&lock).args(["true"]).status().unwrap();
     assert!(!refused.success(), "flock(1) got in");
-    drop(guard);
+    drop(session);
     assert!(Process::new("flock").arg("-n").arg(&lock).args(["true"]).status().unwrap().success());
 }
 
 /// Covers: BB-10
 #[test]
-fn the_config_says_how_long_to_wait_for_the_lock() {
-    let project = Project::new("patience");
+fn the_lock_timeout_comes_from_the_config() {
+    let project = Project::new("lock-timeout");
     let text = project.text();
-    let impatient = text.replace("lock_timeout: 10", "lock_timeout: 0");
-    assert_ne!(impatient, text, "the default is written down");
-    project.write(&impatient);
+    let without_wait = text.replace("lock_timeout: 10", "lock_timeout: 0");
+    assert_ne!(without_wait, text, "the default is written down");
+    project.write(&without_wait);
     let store = project.store();
-    let guard = store.lock().unwrap();
+    let session = store.begin_edit().unwrap();
     let error = project.store().submit(&human(note("x"))).unwrap_err();
     let StoreError::Locked { waited, .. } = error else { panic!("{error:?}") };
-    assert!(waited < Duration::from_secs(5), "{waited:?} is nearer to the default than to nothing");
-    drop(guard);
+    assert!(waited < Duration::from_secs(5), "{waited:?} is near the default");
+    drop(session);
     project.run(note("x"));
 }
 
@@ -144,9 +144,9 @@ fn children_do_not_inherit_the_lock_and_its_file_is_never_replaced() {
     let inode = || std::fs::metadata(project.file("state.yaml.lock")).unwrap().ino();
     let first = inode();
     let store = project.store();
-    let guard = store.lock().unwrap();
+    let session = store.begin_edit().unwrap();
     let mut child = Process::new("cat").stdin(Stdio::piped()).stdout(Stdio::null()).spawn().unwrap();
-    drop(guard);
+    drop(session);
     project.run(note("x"));
     drop(child.stdin.take());
     child.wait().unwrap();

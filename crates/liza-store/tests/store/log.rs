@@ -1,10 +1,10 @@
-//! One logged write, one entry.
+//! Every logged write has one log entry.
 
 use crate::support::*;
 
 /// Covers: BB-12
 #[test]
-fn one_entry_per_logged_write_and_none_for_a_heartbeat() {
+fn a_logged_write_has_one_entry_and_a_heartbeat_has_none() {
     let project = Project::new("log");
     project.run(register("coder-1"));
     project.run(heartbeat("coder-1"));
@@ -26,7 +26,7 @@ fn one_entry_per_logged_write_and_none_for_a_heartbeat() {
 
 /// Covers: BB-12
 #[test]
-fn what_others_wrote_into_the_log_stays() {
+fn text_from_others_in_the_log_is_kept() {
     let project = Project::new("log-others");
     let mut log = project.log();
     log.push_str(

@@ -1,20 +1,20 @@
-//! The store from outside: whole blackboards in real folders, other processes, crashes and people's edits.
+//! The store from outside: blackboards in real folders, other processes, crashes and manual edits.
 
 #![allow(
     clippy::unwrap_used,
     clippy::expect_used,
     clippy::panic,
     clippy::wildcard_enum_match_arm,
-    reason = "helpers of tests stop at the first thing that is wrong, as tests do"
+    reason = "test helpers panic on failure, as tests do"
 )]
 
-mod bad_input;
 mod board;
 mod crash;
-mod intended;
-mod keeping;
+mod invalid_input;
 mod locking;
 mod log;
-mod people;
-mod second_reader;
+mod manual_edits;
+mod preserved_text;
+mod pyyaml;
+mod random_commands;
 mod support;

@@ -1,14 +1,22 @@
-//! A project with a blackboard in a folder of its own, and the requests that tests make.
+//! A project with a blackboard in a folder of its own, and common requests. Also used by the benchmark.
 
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::{Duration, Instant};
 
-use liza_core::model::{Actor, AgentId, Alignment, Config, Goal, GoalStatus, Loaded, LogEntry, Revision, Sprint, State, StopFiles, TaskId, Timestamp};
-use liza_core::protocol::{AddTask, Command, Heartbeat, NewTask, Register, Request, WriteNote};
+use liza_core::agent::Actor;
+use liza_core::board::{Loaded, State};
+use liza_core::command::{Halt, NewTask};
+use liza_core::config::Config;
+use liza_core::event::LogEntry;
+use liza_core::goal::{Alignment, Goal, GoalStatus};
+use liza_core::ids::{AgentId, Revision, TaskId};
+use liza_core::sprint::Sprint;
+use liza_core::time::Timestamp;
+use liza_core::{Command, Request};
 use liza_store::{Outcome, Store, StoreError};
 
-/// The schema's own example.
+/// The example of the schema.
 pub(crate) const EXAMPLE: &str = include_str!("../fixtures/schema-example.yaml");
 
 pub(crate) fn time(text: &str) -> Timestamp {
@@ -27,7 +35,7 @@ pub(crate) fn agent(id: &str) -> AgentId {
     id.parse().unwrap()
 }
 
-/// A blackboard as `init` makes it.
+/// A blackboard as `init` creates it.
 pub(crate) fn fresh_state() -> State {
     let mut state = State::default();
     state.board.revision = Revision(1);
@@ -74,7 +82,7 @@ impl Project {
         Self::below(Path::new(env!("CARGO_TARGET_TMPDIR")), &unique)
     }
 
-    /// The same in a folder of the caller's choice.
+    /// A folder without a blackboard, in another folder.
     pub(crate) fn below(folder: &Path, name: &str) -> Self {
         let root = folder.join(name);
         std::fs::create_dir_all(root.join(".liza")).unwrap();
@@ -121,7 +129,7 @@ impl Project {
         self.store().submit(&human(command))
     }
 
-    /// Submits what must succeed, and gives its revision.
+    /// Submits a command that must succeed, and returns its revision.
     pub(crate) fn run(&self, command: Command) -> u64 {
         self.submit(command).unwrap().revision.0
     }
@@ -130,7 +138,7 @@ impl Project {
         self.run(add_task(id))
     }
 
-    /// Names in `.liza`, sorted.
+    /// The names in `.liza`, sorted.
     pub(crate) fn names(&self) -> Vec<String> {
         let entries = std::fs::read_dir(self.root.join(".liza")).unwrap();
         let mut names: Vec<String> = entries.map(|e| e.unwrap().file_name().into_string().unwrap()).collect();
@@ -148,7 +156,7 @@ impl Drop for Project {
 }
 
 pub(crate) fn human(command: Command) -> Request {
-    Request { actor: Actor::Human, now: now(), halt: StopFiles::default(), if_revision: None, command }
+    Request { actor: Actor::Human, now: now(), halt: Halt::default(), if_revision: None, command }
 }
 
 pub(crate) fn add_task(id: &str) -> Command {
@@ -159,26 +167,26 @@ pub(crate) fn add_task(id: &str) -> Command {
         scope: Some("src/".to_owned()),
         ..NewTask::default()
     };
-    Command::from(AddTask { task: task(id), new })
+    Command::AddTask { task: task(id), new }
 }
 
 pub(crate) fn register(id: &str) -> Command {
-    Command::from(Register { agent: agent(id), terminal: "/dev/pts/1".to_owned(), proven_dead: None })
+    Command::Register { agent: agent(id), terminal: "/dev/pts/1".to_owned(), proven_dead: None }
 }
 
 pub(crate) fn heartbeat(id: &str) -> Command {
-    Command::from(Heartbeat { agents: vec![(agent(id), None)], length: None })
+    Command::Heartbeat { agents: vec![(agent(id), None)], length: None }
 }
 
 pub(crate) fn note(text: &str) -> Command {
-    Command::from(WriteNote { message: text.to_owned(), to: None })
+    Command::Note { message: text.to_owned(), to: None }
 }
 
-/// Waits until something holds.
-pub(crate) fn wait_until(what: &str, mut holds: impl FnMut() -> bool) {
+/// Waits until a condition is true.
+pub(crate) fn wait_until(what: &str, mut is_true: impl FnMut() -> bool) {
     let deadline = Instant::now() + Duration::from_secs(20);
-    while !holds() {
-        assert!(Instant::now() < deadline, "waited in vain for {what}");
+    while !is_true() {
+        assert!(Instant::now() < deadline, "timeout: {what}");
         std::thread::park_timeout(Duration::from_millis(1));
     }
 }

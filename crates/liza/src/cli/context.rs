@@ -192,7 +192,7 @@ impl Context {
         let Some(project) = Project::find(&self.directory).and_then(|root| Project::open(&root).ok()) else {
             return;
         };
-        let Ok(board) = project.store().glance(&[Section::Agents], &[]) else { return };
+        let Ok(board) = project.store().read_parts(&[Section::Agents], &[]) else { return };
         let entry = board.agents.ready().and_then(|agents| agents.get(&agent));
         let own = entry.filter(|entry| entry.generation == Some(generation));
         if let Some(percent) = own.and_then(|entry| entry.full_context(now())) {
@@ -265,13 +265,13 @@ fn notice_text(notice: &Notice) -> String {
                 kept.display()
             )
         }
-        Notice::StaleSaveStands { lost, .. } => format!(
+        Notice::StaleSaveNotUndone { lost, .. } => format!(
             "an older state.yaml was saved over revision {lost}, which could not be restored: liza log shows what it \
              had changed"
         ),
         Notice::ModifyUndone => "a `lock modify` was killed; the state before it was restored".to_owned(),
-        Notice::LogWaits { why } => {
-            format!("written, but its log entry waits for the next write: {why}")
+        Notice::LogDelayed { reason } => {
+            format!("written, but its log entry waits for the next write: {reason}")
         }
     }
 }

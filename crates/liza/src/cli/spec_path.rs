@@ -2,8 +2,8 @@
 
 use std::path::{Component, Path};
 
-use liza_core::rules::invariants::DiskFacts as _;
-use liza_store::Disk;
+use liza_core::invariants::Facts as _;
+use liza_store::ProjectDisk;
 
 use crate::cli::ui::error::CommandError;
 
@@ -28,7 +28,7 @@ pub(crate) fn within(root: &Path, given: &str) -> Result<String, CommandError> {
 
 /// Whether the file of a reference is there.
 pub(crate) fn exists(root: &Path, reference: &str) -> bool {
-    Disk::below(root).spec_exists(file_of(reference))
+    ProjectDisk::new(root).spec_exists(file_of(reference))
 }
 
 /// The file of a reference, without the anchor.

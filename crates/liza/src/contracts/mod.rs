@@ -6,7 +6,8 @@ use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
-use liza_core::model::Role;
+use liza_core::agent::Role;
+use liza_store::durable::replace_file;
 
 /// The rules for all modes: mode selection, tiers of invariants.
 pub const CORE: &str = include_str!("CORE.md");
@@ -80,13 +81,11 @@ pub fn install(dir: &Path, force: bool) -> Result<Installed, ContractError> {
     Ok(done)
 }
 
-/// Writes a new file and renames it, so that a crash leaves either the old file or the new one.
-fn replace_file(path: &Path, text: &str) -> Result<(), ContractError> {
+/// Writes a text; a kill leaves the old file or the new one.
+fn put(path: &Path, text: &str) -> Result<(), ContractError> {
     let folder = path.parent().unwrap_or(path);
     fs::create_dir_all(folder).map_err(failed("create", folder))?;
-    let new = path.with_extension("md.new");
-    fs::write(&new, text).map_err(failed("write", &new))?;
-    fs::rename(&new, path).map_err(failed("write", path))
+    replace_file(path, text.as_bytes()).map_err(failed("write", path))
 }
 
 /// The contract of one session: its documents, and the part that its role reads.

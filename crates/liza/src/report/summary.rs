@@ -2,13 +2,20 @@
 //!
 //! Everything on it comes from the blackboard and the log. Texts of agents are not to be trusted: see `markdown`.
 
-use std::fs::{self, File};
-use std::io::{self, Write as _};
+use std::io;
 use std::path::PathBuf;
 
-use liza_core::model::{Anomaly, BreakerStatus, Discovery, EventName, MAX_FAILED_CODERS, Metrics, Sprint, State, Status, Timestamp, Urgency};
-use liza_core::rules::metrics::sprint_metrics;
-use liza_store::Logged;
+use liza_core::board::State;
+use liza_core::breaker::BreakerStatus;
+use liza_core::event::EventName;
+use liza_core::metrics::{Metrics, sprint_metrics};
+use liza_core::notes::{Anomaly, Discovery, Urgency};
+use liza_core::record::Status;
+use liza_core::sprint::Sprint;
+use liza_core::task::EXHAUSTED;
+use liza_core::time::Timestamp;
+use liza_store::LogRecord;
+use liza_store::durable::replace_file;
 
 use crate::project::Project;
 use crate::secrets::Masker;
@@ -38,19 +45,12 @@ pub fn write(project: &Project, state: &State, now: Timestamp) -> io::Result<Pat
     let log = project.store().log_tail(TAIL).map_err(io::Error::other)?;
     let page = render(state, &log, &super::masker(), now);
     let path = project.folder().join(FILE);
-    let step = project.folder().join(format!("{FILE}.tmp-{}", std::process::id()));
-    let put = || {
-        let mut file = File::create(&step)?;
-        file.write_all(page.as_bytes())?;
-        file.sync_data()?;
-        fs::rename(&step, &path)
-    };
-    put().inspect_err(|_| drop(fs::remove_file(&step)))?;
+    replace_file(&path, page.as_bytes())?;
     Ok(path)
 }
 
 /// The whole page.
-pub fn render(state: &State, log: &[Logged], masker: &Masker, now: Timestamp) -> String {
+pub fn render(state: &State, log: &[LogRecord], masker: &Masker, now: Timestamp) -> String {
     let Some(sprint) = state.board.sprint.ready() else {
         return "# Sprint summary\n\nThere is no sprint, or it cannot be read: `liza validate` says more.\n"
             .to_owned();
@@ -103,7 +103,7 @@ struct Page<'a> {
     state: &'a State,
     sprint: &'a Sprint,
     tasks: Vec<SprintTask<'a>>,
-    log: &'a [Logged],
+    log: &'a [LogRecord],
     ink: Ink<'a>,
     metrics: Metrics,
     now: Timestamp,

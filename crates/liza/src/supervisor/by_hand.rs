@@ -6,10 +6,11 @@
 use std::collections::BTreeSet;
 use std::time::{Duration, Instant};
 
-use liza_core::model::{State, TaskId, Timestamp};
-use liza_core::rules::invariants;
-use liza_core::rules::invariants::{Subject, Violation};
-use liza_store::{Disk, task_range};
+use liza_core::State;
+use liza_core::ids::TaskId;
+use liza_core::invariants::{self, Subject, Violation};
+use liza_core::time::Timestamp;
+use liza_store::{ProjectDisk, task_range};
 
 use crate::by_files::Reconciler;
 use crate::project::{Project, now};
@@ -57,7 +58,7 @@ impl ByHand {
 
     /// What is wrong and was not before, and what is right again.
     fn news(&mut self, state: &State, now: Timestamp) -> Vec<Line> {
-        let found = invariants::validate(state, &Disk::below(self.project.root()), now);
+        let found = invariants::validate(state, &ProjectDisk::new(self.project.root()), now);
         let stands: BTreeSet<(Subject, String)> = found.iter().map(key).collect();
         let fresh: Vec<&Violation> = found.iter().filter(|wrong| !self.told.contains(&key(wrong))).collect();
         let text = if fresh.is_empty() { None } else { self.project.store().text().ok() };

@@ -6,14 +6,18 @@ use std::fs;
 use std::io;
 use std::path::PathBuf;
 
-use liza_core::model::{BreakerStatus, BreakerTrip, State, TaskId, Timestamp};
-use liza_core::rules::breaker::{Finding, analyze};
+use liza_core::board::State;
+use liza_core::breaker::{BreakerStatus, Finding, Trigger, analyze};
+use liza_core::event::one_line;
+use liza_core::ids::TaskId;
+use liza_core::time::Timestamp;
+use liza_store::durable::replace_file;
 
 use crate::project::Project;
 use crate::secrets::Masker;
 use crate::text::markdown_line;
 
-use super::file::{archive, replace};
+use super::file::archive;
 
 /// The report's place.
 pub const REPORT: &str = ".liza/circuit_breaker_report.md";
@@ -39,7 +43,7 @@ pub fn report(project: &Project, state: &State, masker: &Masker) -> io::Result<O
         Ok(text) => archive(&path, when(&text).unwrap_or(trigger.timestamp))?,
         Err(_) => {}
     }
-    replace(&path, &page(state, trigger, &analyze(state), masker))?;
+    replace_file(&path, page(state, trigger, &analyze(state), masker).as_bytes())?;
     Ok(Some(path))
 }
 

@@ -5,29 +5,13 @@ use std::fs::{self, OpenOptions};
 use std::io::{self, ErrorKind, Write as _};
 use std::path::{Path, PathBuf};
 
-use liza_core::model::Timestamp;
-use liza_core::watch::alarms::Episodes;
+use liza_core::alarm::Episodes;
+use liza_core::time::Timestamp;
+use liza_store::durable::replace_file;
 use serde::{Deserialize, Serialize};
 
 /// When alerts.log moves to the archive: some ten thousand alerts.
 const LOG_MAX: u64 = 1024 * 1024;
-
-/// Replaces a file: whole or not at all.
-pub(super) fn replace(path: &Path, text: &str) -> io::Result<()> {
-    let mut name = path.file_name().unwrap_or_default().to_owned();
-    name.push(".tmp");
-    let step = path.with_file_name(name);
-    let write = || {
-        let mut file = fs::File::create(&step)?;
-        file.write_all(text.as_bytes())?;
-        file.sync_data()?;
-        fs::rename(&step, path)
-    };
-    write().inspect_err(|_| {
-        // A full disk: leave no half file behind. The first error is the one to tell.
-        let _ = fs::remove_file(&step);
-    })
-}
 
 /// Moves a file to the archive, under its own name and that time.
 pub(super) fn archive(path: &Path, when: Timestamp) -> io::Result<()> {
@@ -118,7 +102,7 @@ impl Memory {
         }
         let kept = Kept { version: 1, told: episodes.0.clone() };
         let text = serde_json::to_string_pretty(&kept)?;
-        replace(&self.path, &format!("{text}\n"))?;
+        replace_file(&self.path, format!("{text}\n").as_bytes())?;
         self.saved = episodes.clone();
         Ok(())
     }

@@ -2,12 +2,14 @@
 
 use liza::report::summary::{digest, render};
 use liza::secrets::Masker;
-use liza_core::model::{EventName, State, Status};
-use liza_store::Logged;
+use liza_core::State;
+use liza_core::event::EventName;
+use liza_core::record::Status;
+use liza_store::LogRecord;
 
 use crate::boards::{add, empty, event, large, log, now, rich};
 
-fn page(state: &State, log: &[Logged]) -> String {
+fn page(state: &State, log: &[LogRecord]) -> String {
     render(state, log, &Masker::default(), now())
 }
 

@@ -6,8 +6,8 @@ use std::ops::Range;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use liza_core::model::TaskId;
-use liza_store::{Conflicts, guessed_base, merge_edit, task_range};
+use liza_core::ids::TaskId;
+use liza_store::{Conflicts, infer_base, task_range, three_way_merge};
 use serde_json::json;
 
 use crate::project::{Project, now};
@@ -110,7 +110,7 @@ fn merge_file(project: &Project, file: &Path, context: &Context) -> Result<Reply
     };
     let yours = fs::read_to_string(file).map_err(failed)?;
     let ours = project.store().text()?;
-    let base = guessed_base(&yours, &ours).ok_or_else(|| {
+    let base = infer_base(&yours, &ours).ok_or_else(|| {
         let message = format!("{} does not say which revision it was made from", file.display());
         CommandError::refused("no_revision", message).hint("liza edit, and put in by hand what is missing")
     })?;
@@ -133,7 +133,7 @@ fn merge(
     context: &Context,
 ) -> Result<u64, CommandError> {
     let guard = held(project, context, "edit")?;
-    let merged = merge_edit(base, yours, &guard.text()?).map_err(|places| conflict(&places))?;
+    let merged = three_way_merge(base, yours, &guard.text()?).map_err(|places| conflict(&places))?;
     Ok(guard.replace(&merged, &entry(context, detail)?, now()).map_err(unusable)?.0)
 }
 

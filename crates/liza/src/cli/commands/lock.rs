@@ -7,10 +7,9 @@ use std::io;
 use std::os::fd::AsFd as _;
 use std::process::{Command, Stdio};
 
-use liza_core::model::{LogAction, LogEntry};
-use liza_core::protocol::manual_edit::ManualEdit;
-use liza_core::text::one_line;
-use liza_store::{Guard, HELD_ENV, StoreError, Typing};
+use liza_core::by_hand::ByHand;
+use liza_core::event::{LogAction, LogEntry, one_line};
+use liza_store::{EditSession, LOCK_HELD_ENV, StoreError, ValueSyntax};
 use serde_json::json;
 
 use crate::project::{Project, now};
@@ -85,9 +84,9 @@ fn write(path: &str, value: Text, yaml: bool, context: &Context) -> Result<Reply
     let value = value.read(context)?;
     let project = context.project()?;
     let guard = held(&project, context, "lock write")?;
-    let typing = if yaml { Typing::Yaml } else { Typing::BySchema };
+    let syntax = if yaml { ValueSyntax::Yaml } else { ValueSyntax::BySchema };
     let log = entry(context, &format!("lock write {path} {value}"))?;
-    let revision = guard.set(path, &value, typing, &log, now()).map_err(unusable)?;
+    let revision = guard.set(path, &value, syntax, &log, now()).map_err(unusable)?;
     Ok(Reply::new(format!("{path} is set"), json!({"path": path})).at(revision.0))
 }
 
@@ -96,28 +95,28 @@ fn modify(command: &[String], context: &Context) -> Result<Reply, CommandError> 
     let mut guard = held(&project, context, "lock modify")?;
     let before = guard.text();
     let log = entry(context, &format!("lock modify {}", command.join(" ")))?;
-    guard.begin()?;
+    guard.begin_modify()?;
     let ended = run_inside(command, &project, context.screen.json);
     match ended {
         Ok(status) if status.success() => {}
         Ok(status) => {
-            guard.undo()?;
+            guard.undo_modify()?;
             let message = format!("the command failed ({status}); the blackboard is as it was");
             let failed = CommandError::refused("command_failed", message);
             return Err(failed.with("status", json!(status.code())));
         }
         Err(error) => {
-            guard.undo()?;
+            guard.undo_modify()?;
             let message = format!("cannot run {}: {error}", command.first().map_or("", String::as_str));
             let exit = if error.kind() == io::ErrorKind::NotFound { Exit::Missing } else { Exit::Refused };
             return Err(CommandError::refused("no_program", message).exit(exit));
         }
     }
     if before.is_ok_and(|before| project.store().text().is_ok_and(|after| before == after)) {
-        guard.undo()?;
+        guard.undo_modify()?;
         return Ok(Reply::new("nothing was changed", json!({"changed": false})));
     }
-    let revision = guard.finish(&log, now()).map_err(unusable)?;
+    let revision = guard.finish_modify(&log, now()).map_err(unusable)?;
     Ok(Reply::new("the change is valid and stands", json!({"changed": true})).at(revision.0))
 }
 
@@ -146,7 +145,7 @@ fn run_inside(
     }
     child
         .current_dir(project.root())
-        .env(HELD_ENV, project.folder())
+        .env(LOCK_HELD_ENV, project.folder())
         .env("LIZA_STATE", project.folder().join("state.yaml"))
         .status()
 }
@@ -182,9 +181,10 @@ pub(crate) fn held<'p>(
     project: &'p Project,
     context: &Context,
     verb: &'static str,
-) -> Result<Guard<'p>, CommandError> {
+) -> Result<EditSession<'p>, CommandError> {
     let (actor, halt, if_revision) = (context.actor()?, project.halt(), context.if_revision);
-    let guard = project.store().lock()?.held_to(ManualEdit { actor, now: now(), halt, if_revision, verb });
+    let edit = ManualEdit { actor, now: now(), stop_files, if_revision, verb };
+    let guard = project.store().begin_edit()?.restricted_to(edit);
     context.tell_notices(guard.notices());
     Ok(guard)
 }

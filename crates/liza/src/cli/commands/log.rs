@@ -2,8 +2,8 @@
 
 use std::time::Duration;
 
-use liza_core::model::{AgentId, TaskId};
-use liza_store::Logged;
+use liza_core::ids::{AgentId, TaskId};
+use liza_store::LogRecord;
 use serde_json::json;
 
 use crate::project::Project;
@@ -43,8 +43,8 @@ pub(crate) fn run(args: &Args, context: &Context) -> Result<Reply, CommandError>
     let project = context.project()?;
     // Watched before the first look, so that nothing falls between the two.
     let watch = if args.follow { project.store().watch_log().ok() } else { None };
-    let mut book = project.store().logbook();
-    let mut entries = wanted(args, book.read_on()?);
+    let mut book = project.store().log_reader();
+    let mut entries = wanted(args, book.read_new()?);
     if let Some(last) = args.last {
         entries.drain(..entries.len().saturating_sub(last));
     }
@@ -58,7 +58,7 @@ pub(crate) fn run(args: &Args, context: &Context) -> Result<Reply, CommandError>
             Some(watch) => drop(watch.wait(POLL)),
             None => std::thread::sleep(POLL),
         }
-        entries = wanted(args, book.read_on()?);
+        entries = wanted(args, book.read_new()?);
         if gone(&project) {
             break;
         }
@@ -77,8 +77,8 @@ fn check_agent(agent: Option<&str>) -> Result<(), CommandError> {
     }
 }
 
-fn wanted(args: &Args, entries: Vec<Logged>) -> Vec<Logged> {
-    let about = |entry: &Logged| match &args.task {
+fn wanted(args: &Args, entries: Vec<LogRecord>) -> Vec<LogRecord> {
+    let about = |entry: &LogRecord| match &args.task {
         // A write that changed several tasks names them in its detail.
         Some(task) => {
             let mut words = entry.detail.split(|c: char| !(c.is_alphanumeric() || c == '-'));
@@ -86,14 +86,14 @@ fn wanted(args: &Args, entries: Vec<Logged>) -> Vec<Logged> {
         }
         None => true,
     };
-    let by = |entry: &Logged| args.agent.as_ref().is_none_or(|agent| entry.agent == *agent);
+    let by = |entry: &LogRecord| args.agent.as_ref().is_none_or(|agent| entry.agent == *agent);
     entries.into_iter().filter(|entry| about(entry) && by(entry)).collect()
 }
 
 /// Prints entries; false when nobody listens any more.
-fn tell(entries: &[Logged], context: &Context) -> bool {
+fn tell(entries: &[LogRecord], context: &Context) -> bool {
     let columns = context.screen.columns();
-    let shown = |entry: &Logged| match context.screen.json {
+    let shown = |entry: &LogRecord| match context.screen.json {
         true => json!(entry).to_string(),
         false => lines(entry, columns).join("\n"),
     };
@@ -103,7 +103,7 @@ fn tell(entries: &[Logged], context: &Context) -> bool {
 
 /// One entry: when and who at the left; what, on which task and the detail beside it or, where there is little room,
 /// below.
-fn lines(entry: &Logged, columns: usize) -> Vec<String> {
+fn lines(entry: &LogRecord, columns: usize) -> Vec<String> {
     let time = entry.timestamp.to_string();
     let when = time.get(5..16).unwrap_or(&time).replace('T', " ");
     let who = pad(&cut(&entry.agent, 15), 15);

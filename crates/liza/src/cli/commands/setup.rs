@@ -77,7 +77,7 @@ pub(crate) fn run(args: &Args, context: &Context) -> Result<Reply, CommandError>
 /// Links the contract into the project that the command runs in; `init` had none to link to.
 fn link_here(context: &Context) -> Option<Links> {
     let project = context.project().ok()?;
-    let board = project.store().glance(&[Section::Config], &[]).ok()?;
+    let board = project.store().read_parts(&[Section::Config], &[]).ok()?;
     Some(contract_links::link(project.repo().ok()?, &integration_branch(&board).ok()?))
 }
 

@@ -2,10 +2,12 @@
 
 use std::path::{Path, PathBuf};
 
-use liza_core::model::{State, Status, Task, TaskId};
-use liza_core::rules::invariants;
-use liza_core::rules::invariants::{Subject, Violation};
-use liza_store::{Disk, StoreError, read_state};
+use liza_core::board::State;
+use liza_core::ids::TaskId;
+use liza_core::invariants::{self, Subject, Violation};
+use liza_core::record::Status;
+use liza_core::task::Task;
+use liza_store::{ProjectDisk, StoreError, read_state};
 use serde_json::json;
 
 use crate::project::{Project, now};
@@ -35,7 +37,7 @@ pub(crate) fn run(args: &Args, context: &Context) -> Result<Reply, CommandError>
     let (state, root) = read(args, context)?;
     let (violations, warnings) = match &state {
         Ok(state) => {
-            let found = invariants::validate(state, &Disk::below(&root), now());
+            let found = invariants::validate(state, &ProjectDisk::new(&root), now());
             (found.iter().map(ToString::to_string).collect(), warnings(state, &found))
         }
         // A file that cannot be read at all has one violation, and is inconsistent rather than refused.

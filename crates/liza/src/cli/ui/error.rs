@@ -100,13 +100,15 @@ impl From<StoreError> for CommandError {
             StoreError::Broken(_) => {
                 made("broken_state", Exit::Inconsistent, "liza validate, then liza edit")
             }
-            StoreError::Version { .. } => made("newer_version", Exit::Inconsistent, "update liza"),
+            StoreError::NewerVersion { .. } => made("newer_version", Exit::Inconsistent, "update liza"),
             StoreError::Io { .. } => made("io", Exit::Refused, "nothing was changed"),
             StoreError::Path(_) => {
                 made("bad_path", Exit::Refused, "liza get --help shows what a path looks like")
             }
             // The store may learn to fail in new ways; each is an inconsistency until it gets a line here.
-            StoreError::Unfaithful { .. } | _ => made("store", Exit::Inconsistent, "nothing was written"),
+            StoreError::ReadBackMismatch { .. } | _ => {
+                made("store", Exit::Inconsistent, "nothing was written")
+            }
         }
     }
 }

@@ -1,147 +1,161 @@
-//! Reading the blackboard: all of it with a parser, or what one command needs by a line scan.
+//! Reads the blackboard: all of it with the parser, or what a command needs with a line scan.
 //!
-//! Both ways give the same board; a property test holds them together.
+//! Both ways must give the same board; a property test compares them.
 
 use std::cell::RefCell;
+use std::ops::Range;
 use std::path::Path;
 use std::rc::Rc;
 use std::sync::Arc;
 
 use indexmap::IndexMap;
-use liza_core::model::{Board, Fault, Handoff, Journal, Loaded, Revision, Section, State, Status, TaskBody, TaskId, TaskRecord, TaskSlot, TaskSummary};
+use liza_core::board::{Board, Body, Fault, Head, Journal, Loaded, Section, Slot, State};
+use liza_core::ids::{Revision, TaskId};
+use liza_core::notes::Handoff;
+use liza_core::record::{Status, TaskRecord};
 use serde::de::DeserializeOwned;
 
-use super::{REQUIRED, VERSION, heads};
-use crate::document::{Block, Item, Shape, Unsure, agrees, line_start, sections, shape};
-use crate::error::{self, StoreError};
-use crate::yaml::{Kind, Node, Place, YamlError, decode, parse, quick};
+use super::{REQUIRED, VERSION, summaries};
+use crate::document::{Ambiguous, Block, Item, Shape, line_start, scan_matches, sections, shape};
+use crate::error::StoreError;
+use crate::yaml::{Node, NodeKind, Position, YamlError, decode, parse, parse_fast};
 
-/// One version of the file, and how its blocks are found.
-pub(crate) struct View<'t> {
+/// A view of one version of the file.
+pub(crate) struct StateView<'t> {
     pub(crate) path: &'t Path,
     /// The text without a byte order mark.
     pub(crate) text: &'t str,
-    /// Its sections; empty where a line scan cannot find them.
+    /// Its sections; empty if a line scan cannot find them.
     pub(crate) blocks: Vec<Block>,
-    /// The whole tree, where the file was parsed in full.
+    /// The tree of the whole file, if it was parsed.
     pub(crate) tree: Option<Node<'t>>,
-    /// Whether the line scan sees all that the parser sees.
-    pub(crate) simple: bool,
-    /// Where each task of the board stands, in its order; empty where a line scan cannot tell.
+    /// Whether a line scan finds all blocks that the parser finds.
+    pub(crate) scannable: bool,
+    /// The positions of the tasks, in the order of the board; empty if a line scan cannot find them.
     pub(crate) items: Vec<Item>,
-    /// What could not become part of the board.
+    /// What is not part of the board because it is invalid.
     pub(super) faults: Vec<Fault>,
-    /// Parts that have been parsed: a write looks at the same few again and again.
+    /// Parsed parts: a write needs the same few several times.
     parts: RefCell<Parts<'t>>,
 }
 
-/// Parsed parts of a text, by where they begin and end.
+/// Parsed parts of a text, by start and end.
 type Parts<'t> = Vec<((usize, usize), Rc<Node<'t>>)>;
 
-/// The text of a file without its byte order mark, and how long that was.
-pub(crate) fn body_of<'t>(path: &Path, bytes: &'t [u8]) -> Result<(&'t str, usize), StoreError> {
+/// The text of a file without its byte order mark, and the length of that mark.
+pub(crate) fn text_without_bom<'t>(path: &Path, bytes: &'t [u8]) -> Result<(&'t str, usize), StoreError> {
     let bom = if bytes.starts_with(b"\xef\xbb\xbf") { 3 } else { 0 };
     let text = std::str::from_utf8(&bytes[bom..]).map_err(|error| {
-        let good = &bytes[bom..bom + error.valid_up_to()];
-        let line = memchr::memchr_iter(b'\n', good).count() + 1;
-        let column = good.iter().rev().take_while(|&&b| b != b'\n').count() + 1;
-        let place = Place {
-            line: u32::try_from(line).unwrap_or(u32::MAX),
-            column: u32::try_from(column).unwrap_or(u32::MAX),
-        };
-        StoreError::Broken(error::Fault::new(path, None, YamlError::at("not UTF-8 text", place)))
+        let valid = &bytes[bom..bom + error.valid_up_to()];
+        let line = memchr::memchr_iter(b'\n', valid).count() + 1;
+        let column = valid.iter().rev().take_while(|&&b| b != b'\n').count() + 1;
+        let position = Position::new(line, column);
+        StoreError::broken(path, YamlError::at("not valid UTF-8; save the file as UTF-8", position))
     })?;
     Ok((text, bom))
 }
 
-impl<'t> View<'t> {
-    /// A version that we wrote and checked: nothing is parsed yet.
+/// The state in the bytes of a file; with a line scan if they are a version that we wrote.
+pub(crate) fn parse_state(path: &Path, bytes: &[u8], own_version: bool) -> Result<State, StoreError> {
+    let (text, _) = text_without_bom(path, bytes)?;
+    let mut view = if own_version { StateView::lazy(path, text)? } else { StateView::full(path, text)? };
+    view.state()
+}
+
+/// The number of faults in a state.
+pub(crate) fn fault_count(state: &State) -> usize {
+    fn section<T>(section: &Loaded<T>) -> usize {
+        usize::from(section.ready().is_none())
+    }
+    let board = &state.board;
+    let task = |slot: &Slot| slot.body.as_ref().map_or(1, |body| body.faults.len());
+    board.tasks.values().map(task).sum::<usize>()
+        + state.journal.faults.len()
+        + section(&board.agents)
+        + section(&board.config)
+        + section(&board.goal)
+        + section(&board.sprint)
+        + section(&board.circuit_breaker)
+        + section(&board.discovered)
+        + section(&board.handoff)
+}
+
+impl<'t> StateView<'t> {
+    /// A view of a version that we wrote and checked: parses nothing yet.
     pub(crate) fn lazy(path: &'t Path, text: &'t str) -> Result<Self, StoreError> {
         let blocks = sections(text).unwrap_or_default();
-        let view = Self {
-            path,
-            text,
-            blocks,
-            tree: None,
-            simple: true,
-            items: Vec::new(),
-            faults: Vec::new(),
-            parts: RefCell::default(),
-        };
-        if view.blocks.is_empty() { Self::full(path, text) } else { Ok(view) }
+        if blocks.is_empty() { Self::full(path, text) } else { Ok(Self::new(path, text, blocks, None, true)) }
     }
 
-    /// A version that somebody else wrote: parsed in full.
+    /// A view of any version: parses all of it.
     pub(crate) fn full(path: &'t Path, text: &'t str) -> Result<Self, StoreError> {
-        let broken = |error| StoreError::Broken(error::Fault::new(path, None, error));
-        let (tree, oddity) = parse(text).map_err(broken)?;
-        let Kind::Map(entries, _) = &tree.kind else {
+        let broken = |error| StoreError::broken(path, error);
+        let (tree, non_local) = parse(text).map_err(broken)?;
+        let NodeKind::Map(entries, _) = &tree.kind else {
             let message = format!("expected the sections of a blackboard, found {}", tree.describe());
-            return Err(broken(YamlError::at(message, tree.place)));
+            return Err(broken(YamlError::at(message, tree.position)));
         };
         if let Some(missing) = REQUIRED.iter().find(|name| tree.get(name).is_none()) {
-            let message = format!("the section {missing:?} is missing");
-            return Err(broken(YamlError { message, place: None, key: None }));
+            return Err(broken(missing_section(missing)));
         }
         let blocks = sections(text).unwrap_or_default();
         let same = blocks.len() == entries.len()
             && blocks.iter().zip(entries).all(|(block, (key, _))| key.range().start == block.start);
         let blocks = if same { blocks } else { Vec::new() };
-        let simple = same
-            && oddity.is_none()
-            && blocks.iter().zip(entries).all(|(block, (_, value))| agrees(text, block, value));
-        Ok(Self {
-            path,
-            text,
-            blocks,
-            tree: Some(tree),
-            simple,
-            items: Vec::new(),
-            faults: Vec::new(),
-            parts: RefCell::default(),
-        })
+        let scannable = same
+            && non_local.is_none()
+            && blocks.iter().zip(entries).all(|(block, (_, value))| scan_matches(text, block, value));
+        Ok(Self::new(path, text, blocks, Some(tree), scannable))
+    }
+
+    fn new(
+        path: &'t Path,
+        text: &'t str,
+        blocks: Vec<Block>,
+        tree: Option<Node<'t>>,
+        scannable: bool,
+    ) -> Self {
+        let (items, faults, parts) = (Vec::new(), Vec::new(), RefCell::default());
+        Self { path, text, blocks, tree, scannable, items, faults, parts }
     }
 
     pub(crate) fn block(&self, name: &str) -> Option<&Block> {
         self.blocks.iter().find(|block| block.name(self.text) == name)
     }
 
-    /// What is made of the value of a section; nothing where the file has none.
+    /// Converts the value of a section; none if the file does not have it.
     pub(crate) fn with_section<T>(
         &self,
         name: &str,
-        make: impl FnOnce(&Node<'_>) -> Result<T, YamlError>,
+        convert: impl FnOnce(&Node<'_>) -> Result<T, YamlError>,
     ) -> Result<Option<T>, YamlError> {
         if let Some(tree) = &self.tree {
-            return tree.get(name).map(make).transpose();
+            return tree.get(name).map(convert).transpose();
         }
         let Some(block) = self.block(name) else { return Ok(None) };
         let (node, from) = self.part(block.start, block.end)?;
-        node.get(name).map(make).transpose().map_err(|error| below(error, self.text, from))
+        node.get(name).map(convert).transpose().map_err(|error| below(error, self.text, from))
     }
 
-    /// Refuses a file that a newer program has written.
+    /// Refuses a file that a newer program wrote.
     pub(crate) fn check_version(&self) -> Result<(), StoreError> {
-        let broken = |error| StoreError::Broken(error::Fault::new(self.path, None, error));
-        let named = |error| broken(YamlError { key: Some("version".to_owned()), ..error });
+        let named = |error| self.broken(YamlError { key: Some("version".to_owned()), ..error });
         match self.with_section("version", |node| decode::<i64>(node)).map_err(named)? {
             Some(found) if found > VERSION => {
-                Err(StoreError::Version { path: self.path.to_owned(), found, known: VERSION })
+                Err(StoreError::NewerVersion { path: self.path.to_owned(), found, known: VERSION })
             }
             Some(_) => Ok(()),
-            None => {
-                let message = "the section \"version\" is missing".to_owned();
-                Err(broken(YamlError { message, place: None, key: None }))
-            }
+            None => Err(self.broken(missing_section("version"))),
         }
     }
 
-    /// Revision and archive, before any task.
+    fn broken(&self, error: YamlError) -> StoreError {
+        StoreError::broken(self.path, error)
+    }
+
+    /// A board with the revision and the archived tasks, but no sections and tasks yet.
     pub(crate) fn board(&mut self) -> Result<Board, StoreError> {
-        let broken = |error: YamlError| {
-            let error = YamlError { key: Some("revision".to_owned()), ..error };
-            StoreError::Broken(error::Fault::new(self.path, None, error))
-        };
+        let broken = |error| self.broken(YamlError { key: Some("revision".to_owned()), ..error });
         let revision = self.with_section("revision", |node| decode::<Option<u64>>(node)).map_err(broken)?;
         let mut board = Board { revision: Revision(revision.flatten().unwrap_or(0)), ..Board::default() };
         match self.with_section("archived", |node| decode::<IndexMap<TaskId, Status>>(node)) {
@@ -151,8 +165,8 @@ impl<'t> View<'t> {
         Ok(board)
     }
 
-    /// The heads of all tasks, or of those that are wanted.
-    pub(crate) fn load_heads(
+    /// Loads the summaries of all tasks, or of the wanted ones.
+    pub(crate) fn load_summaries(
         &mut self,
         board: &mut Board,
         wanted: Option<&[TaskId]>,
@@ -160,19 +174,25 @@ impl<'t> View<'t> {
         if self.tree.is_some() { self.tasks_from_tree(board) } else { self.tasks_from_lines(board, wanted) }
     }
 
-    fn tasks_from_lines(&mut self, board: &mut Board, wanted: Option<&[TaskId]>) -> Result<(), StoreError> {
-        let Some(block) = self.block("tasks") else { return Ok(()) };
+    /// The lines of the tasks; none if they are not a block list.
+    pub(super) fn task_lines(&self) -> Option<Range<usize>> {
+        let block = self.block("tasks")?;
         let rest = &self.text[block.after..block.end];
         let (first, below) = rest.split_once('\n').unwrap_or((rest, ""));
-        let scanned = match first.trim() {
-            "[]" if below.is_empty() => Ok(Vec::new()),
-            first if first.is_empty() || first.starts_with('#') => {
-                let range = block.end - below.len()..block.end;
-                // People also write other keys before the ID; then all heads are read.
-                heads::scan(self.text, range.clone(), wanted).or_else(|_| heads::scan(self.text, range, None))
-            }
-            _ => Err(Unsure),
-        };
+        let first = first.trim();
+        let is_list = first.is_empty() || first.starts_with('#') || (first == "[]" && below.is_empty());
+        is_list.then_some(block.end - below.len()..block.end)
+    }
+
+    fn tasks_from_lines(&mut self, board: &mut Board, wanted: Option<&[TaskId]>) -> Result<(), StoreError> {
+        if self.block("tasks").is_none() {
+            return Ok(());
+        }
+        let scanned = self.task_lines().ok_or(Ambiguous).and_then(|range| {
+            // If a task does not begin with its ID, all summaries are read.
+            summaries::scan(self.text, range.clone(), wanted)
+                .or_else(|_| summaries::scan(self.text, range, None))
+        });
         let Ok(scanned) = scanned else {
             let full = Self::full(self.path, self.text)?;
             *self = Self { faults: std::mem::take(&mut self.faults), ..full };
@@ -180,22 +200,22 @@ impl<'t> View<'t> {
         };
         board.tasks.reserve(scanned.len());
         self.items.reserve(scanned.len());
-        for (item, head) in scanned.into_iter().map(heads::Scanned::head) {
-            let slot = match head {
-                Ok(head) => Ok((head.id.clone(), TaskSlot { summary: head, body: None })),
-                Err(heads::NeedsParser) => self.parsed_head(&item)?,
+        for (item, summary) in scanned.into_iter().map(summaries::ScannedTask::summary) {
+            let slot = match summary {
+                Ok(summary) => Ok((summary.id.clone(), Slot { head: summary, body: None })),
+                Err(summaries::NeedsParser) => self.parsed_summary(&item)?,
             };
-            self.keep(board, slot, Some(item));
+            self.add_task(board, slot, Some(item));
         }
         Ok(())
     }
 
-    fn parsed_head(&self, item: &Item) -> Result<Result<(TaskId, TaskSlot), Fault>, StoreError> {
+    fn parsed_summary(&self, item: &Item) -> Result<Result<(TaskId, Slot), Fault>, StoreError> {
         let (node, from) = self.parse_item(item)?;
         Ok(match node.items().first() {
             Some(node) => task_slot(node, (self.text, from))
-                .map(|(id, slot)| (id, TaskSlot { summary: slot.summary, body: None })),
-            None => Err(Fault { field: "tasks".to_owned(), message: "an empty entry".to_owned() }),
+                .map(|(id, slot)| (id, Slot { head: slot.head, body: None })),
+            None => Err(Fault { field: "tasks".to_owned(), message: "an entry is empty".to_owned() }),
         })
     }
 
@@ -208,10 +228,10 @@ impl<'t> View<'t> {
 
     fn read_tasks(&mut self, tree: &Node<'t>, board: &mut Board) -> Result<(), StoreError> {
         let Some(tasks) = tree.get("tasks") else { return Ok(()) };
-        if !matches!(tasks.kind, Kind::List(..)) && !tasks.is_null() {
+        if !matches!(tasks.kind, NodeKind::List(..)) && !tasks.is_null() {
             let message = format!("expected a list of tasks, found {}", tasks.describe());
-            let error = YamlError { key: Some("tasks".to_owned()), ..YamlError::at(message, tasks.place) };
-            return Err(StoreError::Broken(error::Fault::new(self.path, None, error)));
+            let error = YamlError { key: Some("tasks".to_owned()), ..YamlError::at(message, tasks.position) };
+            return Err(self.broken(error));
         }
         let items = match self.block("tasks").map(|block| shape(self.text, block)) {
             Some(Ok(Shape::List(items))) if items.len() == tasks.items().len() => items,
@@ -219,15 +239,17 @@ impl<'t> View<'t> {
         };
         for (n, node) in tasks.items().iter().enumerate() {
             let slot = task_slot(node, (self.text, 0));
-            self.keep(board, slot, items.get(n).cloned());
+            self.add_task(board, slot, items.get(n).cloned());
         }
         Ok(())
     }
 
-    fn keep(&mut self, board: &mut Board, slot: Result<(TaskId, TaskSlot), Fault>, item: Option<Item>) {
+    fn add_task(&mut self, board: &mut Board, slot: Result<(TaskId, Slot), Fault>, item: Option<Item>) {
         match slot {
             Ok((id, _)) if board.tasks.contains_key(&id) => {
-                let message = format!("the task ID {id} is used twice; the second one is ignored");
+                let message = format!(
+                    "the task ID {id} is used twice; the second task is ignored until it has another ID"
+                );
                 self.faults.push(Fault { field: "tasks".to_owned(), message });
             }
             Ok((id, slot)) => {
@@ -238,7 +260,7 @@ impl<'t> View<'t> {
         }
     }
 
-    /// Parses the lines of a block once, and says where the first of them begins.
+    /// Parses the lines of a block once; also returns the start of the first line.
     pub(crate) fn part(&self, start: usize, end: usize) -> Result<(Rc<Node<'t>>, usize), YamlError> {
         let known =
             self.parts.borrow().iter().find(|(at, _)| *at == (start, end)).map(|(_, node)| node.clone());
@@ -248,7 +270,7 @@ impl<'t> View<'t> {
         let (node, from) = parse_part(self.text, start, end)?;
         let node = Rc::new(node);
         let mut parts = self.parts.borrow_mut();
-        // The few of an ordinary write; who reads everything reads it once.
+        // Enough for a write; a read of all tasks needs each part only once.
         if parts.len() < 16 {
             parts.push(((start, end), node.clone()));
         }
@@ -256,11 +278,10 @@ impl<'t> View<'t> {
     }
 
     fn parse_item(&self, item: &Item) -> Result<(Rc<Node<'t>>, usize), StoreError> {
-        let broken = |error| StoreError::Broken(error::Fault::new(self.path, None, error));
-        self.part(item.start, item.end).map_err(broken)
+        self.part(item.start, item.end).map_err(|error| self.broken(error))
     }
 
-    /// Loads the bodies of these tasks.
+    /// Loads these tasks in full.
     pub(crate) fn load_bodies(&self, board: &mut Board, tasks: &[TaskId]) -> Result<(), StoreError> {
         for id in tasks {
             let Some((at, _, slot)) = board.tasks.get_full_mut(id).filter(|(_, _, slot)| slot.body.is_none())
@@ -276,7 +297,7 @@ impl<'t> View<'t> {
         Ok(())
     }
 
-    /// Loads the sections that are asked for.
+    /// Loads these sections.
     pub(crate) fn load_sections(&self, board: &mut Board, wanted: &[Section]) {
         for section in wanted {
             match section {
@@ -296,7 +317,7 @@ impl<'t> View<'t> {
             section.key(),
             |node| decode(node),
             || {
-                // What is absent is empty, where the type allows it.
+                // A missing section is empty if its type allows that.
                 parse("{}")
                     .and_then(|(node, _)| decode(&node))
                     .or_else(|_| parse("[]").and_then(|(node, _)| decode(&node)))
@@ -313,13 +334,9 @@ impl<'t> View<'t> {
         match self.with_section(name, decode) {
             Ok(Some(content)) => Loaded::Ready(content),
             Err(error) => Loaded::Broken(fault_of(name, error)),
-            Ok(None) => absent().map_or_else(
-                |_| {
-                    let message = format!("the section {name:?} is missing");
-                    Loaded::Broken(Fault { field: name.to_owned(), message })
-                },
-                Loaded::Ready,
-            ),
+            Ok(None) => {
+                absent().map_or_else(|_| Loaded::Broken(fault_of(name, missing_section(name))), Loaded::Ready)
+            }
         }
     }
 
@@ -331,11 +348,11 @@ impl<'t> View<'t> {
         self.decoded("handoff", read, || Ok(IndexMap::new()))
     }
 
-    /// The whole blackboard.
+    /// Loads the whole blackboard.
     pub(crate) fn state(&mut self) -> Result<State, StoreError> {
         let mut board = self.board()?;
         self.load_sections(&mut board, &Section::ALL);
-        self.load_heads(&mut board, None)?;
+        self.load_summaries(&mut board, None)?;
         let tasks: Vec<TaskId> = board.tasks.keys().cloned().collect();
         self.load_bodies(&mut board, &tasks)?;
         let mut journal = Journal { faults: std::mem::take(&mut self.faults), ..Journal::default() };
@@ -345,7 +362,7 @@ impl<'t> View<'t> {
         Ok(State { board, journal })
     }
 
-    /// Loads the list that only grows of a section, where it has one.
+    /// Loads the append-only list of a section, if it has one.
     pub(super) fn load_journal(&self, journal: &mut Journal, section: &str) {
         let faults = &mut journal.faults;
         match section {
@@ -360,7 +377,7 @@ impl<'t> View<'t> {
         }
     }
 
-    /// The entries of a list that can be understood; the others become faults.
+    /// The valid entries of a list; the others become faults.
     fn entries<T: DeserializeOwned>(
         &self,
         name: &str,
@@ -369,26 +386,29 @@ impl<'t> View<'t> {
     ) -> Vec<T> {
         let mut found = Vec::new();
         let read = |node: &Node<'_>| {
-            let mut bad = Vec::new();
+            let mut errors = Vec::new();
             let list = find(node);
-            if let Some(list) = list.filter(|list| !list.is_null() && !matches!(list.kind, Kind::List(..))) {
-                bad.push(YamlError::at(format!("expected a list, found {}", list.describe()), list.place));
+            if let Some(list) =
+                list.filter(|list| !list.is_null() && !matches!(list.kind, NodeKind::List(..)))
+            {
+                let message = format!("expected a list, found {}", list.describe());
+                errors.push(YamlError::at(message, list.position));
             }
             for node in list.map(Node::items).unwrap_or_default() {
                 match decode(node) {
                     Ok(entry) => found.push(entry),
-                    Err(error) => bad.push(error),
+                    Err(error) => errors.push(error),
                 }
             }
-            Ok(bad)
+            Ok(errors)
         };
         match self.with_section(name, read) {
-            Ok(bad) => {
-                let placed = |error| match (&self.tree, self.block(name)) {
+            Ok(errors) => {
+                let positioned = |error| match (&self.tree, self.block(name)) {
                     (None, Some(block)) => below(error, self.text, block.start),
                     (Some(_), _) | (None, None) => error,
                 };
-                faults.extend(bad.into_iter().flatten().map(|error| fault_of(name, placed(error))));
+                faults.extend(errors.into_iter().flatten().map(|error| fault_of(name, positioned(error))));
             }
             Err(error) => faults.push(fault_of(name, error)),
         }
@@ -396,67 +416,71 @@ impl<'t> View<'t> {
     }
 }
 
-/// The task that a handoff in the old form, one record for all, is about.
+fn missing_section(name: &str) -> YamlError {
+    YamlError::new(format!("the section {name:?} is missing; add it"))
+}
+
+/// The task of a handoff section in the old form, which holds only one handoff.
 pub(super) fn single_handoff<'n>(node: &'n Node<'n>) -> Option<&'n Node<'n>> {
     node.get("agent")?;
     node.get("task")
 }
 
-/// Parses the lines of a block, and says where the first of them begins.
+/// Parses the lines of a block; also returns the start of the first line.
 pub(crate) fn parse_part(text: &str, start: usize, end: usize) -> Result<(Node<'_>, usize), YamlError> {
     let from = line_start(text, start);
     let part = &text[from..end];
-    if let Some(node) = quick(part) {
+    if let Some(node) = parse_fast(part) {
         return Ok((node, from));
     }
     let (node, _) = parse(part).map_err(|error| below(error, text, from))?;
     Ok((node, from))
 }
 
-/// The place in the file of an error in a part of it. Lines are counted only when there is an error to tell.
+/// An error in a part of the file, with its position in the whole file. Counts lines only if there is an error.
 fn below(error: YamlError, text: &str, from: usize) -> YamlError {
     let lines = memchr::memchr_iter(b'\n', &text.as_bytes()[..from]).count();
     let lines = u32::try_from(lines).unwrap_or(u32::MAX);
-    YamlError { place: error.place.map(|place| place.below(lines)), ..error }
+    YamlError { position: error.position.map(|position| position.below(lines)), ..error }
 }
 
-/// A fault as core knows it: the place goes into the message.
+/// A fault of the core, with the position in its message.
 fn fault_of(field: &str, error: YamlError) -> Fault {
-    let place = error.place.map(|place| format!(" ({place})")).unwrap_or_default();
+    let position = error.position.map(|position| format!(" ({position})")).unwrap_or_default();
     let field = error.key.unwrap_or_else(|| field.to_owned());
-    Fault { field, message: format!("{}{place}", error.message) }
+    Fault { field, message: format!("{}{position}", error.message) }
 }
 
-/// Reads a task key by key where it cannot be read as a whole: one bad field is one fault.
-fn task_body(node: &Node<'_>, (text, from): (&str, usize)) -> TaskBody {
+/// Reads a task; if it has errors, key by key, so that one invalid field is one fault.
+fn task_body(node: &Node<'_>, (text, from): (&str, usize)) -> Body {
     let whole = match decode::<TaskRecord>(node) {
-        Ok(record) => return TaskBody::new(record, Vec::new()),
+        Ok(record) => return Body { record, faults: Vec::new() },
         Err(whole) => whole,
     };
     let mut faults = Vec::new();
-    let mut good = Vec::new();
+    let mut valid = Vec::new();
     for entry in node.entries() {
         let alone = node.with_entries(vec![entry.clone()]);
         match decode::<TaskRecord>(&alone) {
-            Ok(_) => good.push(entry.clone()),
+            Ok(_) => valid.push(entry.clone()),
             Err(error) => faults.push(fault_of(entry.0.text().unwrap_or("task"), below(error, text, from))),
         }
     }
     if faults.is_empty() {
         faults.push(fault_of("task", below(whole, text, from)));
     }
-    let rest = node.with_entries(good);
-    TaskBody::new(decode(&rest).unwrap_or_default(), faults)
+    let rest = node.with_entries(valid);
+    Body { record: decode(&rest).unwrap_or_default(), faults }
 }
 
-pub(super) fn task_slot(node: &Node<'_>, file: (&str, usize)) -> Result<(TaskId, TaskSlot), Fault> {
+pub(super) fn task_slot(node: &Node<'_>, file: (&str, usize)) -> Result<(TaskId, Slot), Fault> {
     let body = task_body(node, file);
-    let Some(id) = body.record().id.clone() else {
-        let bad = body.faults().iter().find(|fault| fault.field == "id").cloned();
+    let Some(id) = body.record.id.clone() else {
+        let invalid = body.faults.into_iter().find(|fault| fault.field == "id");
         let missing =
-            || fault_of("id", below(YamlError::at("a task without an ID", node.place), file.0, file.1));
-        return Err(bad.unwrap_or_else(missing));
+            || fault_of("id", below(YamlError::at("the task has no ID", node.position), file.0, file.1));
+        return Err(invalid.unwrap_or_else(missing));
     };
-    let summary = TaskSummary::of(&id, body.record());
-    Ok((id, TaskSlot { summary, body: Some(Arc::new(body)) }))
+    let summary = Head::of(&id, &body.record);
+    Ok((id, Slot { head: summary, body: Some(Arc::new(body)) }))
 }

@@ -1,19 +1,19 @@
-//! People who edit the file while others write it.
+//! People edit the file while the store writes it.
 
 use std::time::Duration;
 
-use liza_core::model::LogEntry;
-use liza_store::{HELD_ENV, Notice, StoreError, Typing};
+use liza_core::event::LogEntry;
+use liza_store::{LOCK_HELD_ENV, Notice, StoreError, ValueSyntax};
 
 use crate::support::*;
 
 fn entry() -> LogEntry {
-    LogEntry { action: "edit".to_owned(), detail: "by hand".to_owned(), ..first_entry() }
+    LogEntry { action: "edit".to_owned(), detail: "manual".to_owned(), ..first_entry() }
 }
 
 /// Covers: BB-16
 #[test]
-fn an_edit_of_the_current_version_is_taken_over() {
+fn an_edit_of_the_current_version_is_kept() {
     let project = Project::new("edit");
     project.add_task("one");
     project.write(&project.text().replace("priority: 3", "priority: 1 # urgent"));
@@ -56,27 +56,27 @@ fn a_save_of_an_older_version_does_not_undo_a_write() {
 
 /// Covers: BB-16
 #[test]
-fn settling_alone_brings_our_version_back_byte_for_byte() {
-    let project = Project::new("settle");
+fn recovery_restores_our_version_byte_for_byte() {
+    let project = Project::new("recover");
     let mut versions = vec![project.text()];
     for id in ["one", "two", "three"] {
         project.add_task(id);
         versions.push(project.text());
     }
     project.run(register("coder-1"));
-    // The version right before an unlogged write: only the temporary file tells that the write took place.
+    // The version before an unlogged write: only the missing temporary file shows that the write is complete.
     versions.push(project.text());
     project.run(heartbeat("coder-1"));
     let ours = project.text();
     for (n, old) in versions.iter().enumerate() {
         project.write(old);
-        let notices = project.store().settle().unwrap();
+        let notices = project.store().recover().unwrap();
         assert!(matches!(&notices[..], [Notice::StaleSave { .. }]), "{n}: {notices:?}");
         assert_eq!(project.text(), ours, "{n}");
-        assert!(project.store().settle().unwrap().is_empty());
+        assert!(project.store().recover().unwrap().is_empty());
     }
     project.write("garbage: [");
-    assert!(matches!(&project.store().settle().unwrap()[..], [Notice::StaleSave { based_on: None, .. }]));
+    assert!(matches!(&project.store().recover().unwrap()[..], [Notice::StaleSave { based_on: None, .. }]));
     assert_eq!(project.text(), ours);
 }
 
@@ -87,8 +87,9 @@ fn a_value_written_by_path_takes_the_type_of_its_field() {
     project.add_task("one");
     project.run(register("coder-1"));
     let store = project.store();
-    let set =
-        |path: &str, value: &str| store.lock().unwrap().set(path, value, Typing::BySchema, &entry(), now());
+    let set = |path: &str, value: &str| {
+        store.begin_edit().unwrap().set(path, value, ValueSyntax::BySchema, &entry(), now())
+    };
     set(".tasks[] | select(.id == \"one\") | .priority", "1").unwrap();
     set(".tasks[0].my_field", "017").unwrap();
     set(".agents.coder-1.terminal", "no").unwrap();
@@ -105,21 +106,22 @@ fn a_value_written_by_path_takes_the_type_of_its_field() {
         assert!(matches!(error, StoreError::Violates(_) | StoreError::Path(_)), "{path}: {error:?}");
         assert_eq!(project.text(), before, "{path}");
     }
-    assert_eq!(store.read_path(".tasks[].id").unwrap(), [liza_core::model::Value::from("one")]);
-    let yaml = store.lock().unwrap().set(".tasks[0].extra", "{a: [1, 2]}", Typing::Yaml, &entry(), now());
+    assert_eq!(store.read_path(".tasks[].id").unwrap(), [liza_core::value::Value::from("one")]);
+    let yaml =
+        store.begin_edit().unwrap().set(".tasks[0].extra", "{a: [1, 2]}", ValueSyntax::Yaml, &entry(), now());
     assert!(yaml.is_ok() && project.text().contains("    extra:\n      a: [1, 2]\n"), "{}", project.text());
 }
 
 /// Covers: CM-04, IV-16
 #[test]
-fn a_command_under_the_lock_is_taken_over_or_undone() {
+fn the_edit_of_a_command_under_the_lock_is_kept_or_undone() {
     let project = Project::new("modify");
     project.add_task("one");
     let store = project.store();
-    let mut guard = store.lock().unwrap();
-    guard.begin().unwrap();
+    let mut session = store.begin_edit().unwrap();
+    session.begin_modify().unwrap();
     project.write(&project.text().replace("priority: 3", "priority: 5"));
-    assert_eq!(guard.finish(&entry(), now()).unwrap().0, 3);
+    assert_eq!(session.finish_modify(&entry(), now()).unwrap().0, 3);
     assert!(project.text().contains("priority: 5"));
 
     let before = project.text();
@@ -129,49 +131,49 @@ fn a_command_under_the_lock_is_taken_over_or_undone() {
         &before.replace("UNCLAIMED", "CLAIMED"),
         &before.replace("status: UNCLAIMED", "status: X"),
     ] {
-        let mut guard = store.lock().unwrap();
-        guard.begin().unwrap();
+        let mut session = store.begin_edit().unwrap();
+        session.begin_modify().unwrap();
         project.write(bad);
-        assert!(guard.finish(&entry(), now()).is_err());
+        assert!(session.finish_modify(&entry(), now()).is_err());
         assert_eq!(project.text(), before);
     }
-    let mut guard = store.lock().unwrap();
-    guard.begin().unwrap();
+    let mut session = store.begin_edit().unwrap();
+    session.begin_modify().unwrap();
     project.write("half");
-    guard.undo().unwrap();
+    session.undo_modify().unwrap();
     assert_eq!(project.text(), before);
-    let mut guard = store.lock().unwrap();
-    guard.begin().unwrap();
+    let mut session = store.begin_edit().unwrap();
+    session.begin_modify().unwrap();
     std::fs::remove_file(project.file("state.yaml")).unwrap();
-    drop(guard);
+    drop(session);
     assert_eq!(project.text(), before);
     assert_eq!(project.log().matches("action: edit").count(), 1);
 }
 
 /// Covers: CM-04
 #[test]
-fn a_killed_command_is_undone_by_the_next_holder() {
+fn the_edit_of_a_killed_command_is_undone_by_the_next_lock_holder() {
     let project = Project::new("modify-killed");
     project.add_task("one");
     let before = project.text();
     let store = project.store();
-    let mut guard = store.lock().unwrap();
-    guard.begin().unwrap();
+    let mut session = store.begin_edit().unwrap();
+    session.begin_modify().unwrap();
     project.write("half a file");
-    // As good as killed: nothing runs any more, and the system gives the lock free.
-    let leaked = Box::leak(Box::new(guard));
+    // Never dropped, as in a killed process.
+    let leaked = Box::leak(Box::new(session));
     let lock = std::fs::File::open(project.file("state.yaml.lock")).unwrap();
     assert!(matches!(
-        store.clone().with_patience(Duration::from_millis(50)).settle(),
+        store.clone().with_lock_timeout(Duration::from_millis(50)).recover(),
         Err(StoreError::Locked { .. })
     ));
     drop(lock);
-    // The only way to end it without its `drop` is to end its process, so the file is put where a new lock sees it.
+    // The lock is still held, so the next lock holder works on a copy of the files.
     let copy = Project::empty("modify-killed-copy");
     for name in ["state.yaml", "state.yaml.lock", "state.yaml.prev", "log.yaml"] {
         std::fs::copy(project.file(name), copy.file(name)).unwrap();
     }
-    assert_eq!(copy.store().settle().unwrap(), [Notice::ModifyUndone]);
+    assert_eq!(copy.store().recover().unwrap(), [Notice::ModifyUndone]);
     assert_eq!(copy.text(), before);
     let _ = leaked;
 }
@@ -181,7 +183,7 @@ fn a_killed_command_is_undone_by_the_next_holder() {
 fn a_write_inside_a_command_under_the_lock_fails_at_once() {
     let project = Project::new("nested");
     let output = crate::locking::worker(&project, "note inner")
-        .env(HELD_ENV, project.root.join(".liza"))
+        .env(LOCK_HELD_ENV, project.root.join(".liza"))
         .output()
         .unwrap();
     let text =
@@ -199,7 +201,7 @@ fn a_watch_sees_writes_and_stop_files() {
     let long = Duration::from_secs(20);
     project.run(note("x"));
     assert!(watch.wait(long));
-    assert!(!watch.wait(Duration::from_millis(100)), "one write is told once");
+    assert!(!watch.wait(Duration::from_millis(100)), "one write is reported once");
     std::fs::write(project.file("PAUSE"), "").unwrap();
     assert!(watch.wait(long));
     for _ in 0..3 {

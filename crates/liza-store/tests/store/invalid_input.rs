@@ -1,9 +1,9 @@
-//! Files that nobody should have written: a clear error with its place, nothing lost, no panic.
+//! Invalid files: a clear error with its position, nothing lost, no panic.
 
 use std::os::unix::fs::PermissionsExt;
 use std::process::Command as Process;
 
-use liza_core::model::Refusal;
+use liza_core::Refusal;
 use liza_store::{Store, StoreError};
 
 use crate::support::*;
@@ -24,7 +24,7 @@ agents: {}
 config: {}
 ";
 
-/// What a write says to a text; nothing must have changed.
+/// The error of a write to a file with this text. Checks that nothing changed.
 fn refused(name: &str, text: &[u8]) -> StoreError {
     let project = Project::empty(name);
     std::fs::write(project.file("state.yaml"), text).unwrap();
@@ -35,16 +35,18 @@ fn refused(name: &str, text: &[u8]) -> StoreError {
     error
 }
 
-fn place_of(error: &StoreError) -> (u32, u32) {
+fn position_of(error: &StoreError) -> (u32, u32) {
     match error {
-        StoreError::Broken(fault) => fault.place.map_or((0, 0), |place| (place.line, place.column)),
+        StoreError::Broken(fault) => {
+            fault.position.map_or((0, 0), |position| (position.line, position.column))
+        }
         other => panic!("{other:?}"),
     }
 }
 
 /// Covers: BB-07
 #[test]
-fn a_file_cut_off_at_any_byte_is_refused_or_means_what_it_says() {
+fn a_truncated_file_is_refused_unless_it_has_all_sections() {
     let project = Project::empty("cut");
     for cut in 0..SMALL.len() {
         let text = &SMALL[..cut];
@@ -52,7 +54,7 @@ fn a_file_cut_off_at_any_byte_is_refused_or_means_what_it_says() {
         let _ = std::fs::remove_file(project.file("state.yaml.lock"));
         match project.submit(note("x")) {
             Ok(_) => {
-                // Long enough to be whole: all sections are there.
+                // Long enough: all sections are there.
                 assert!(text.contains("config:"), "accepted at {cut}:\n{text}");
             }
             Err(error) => {
@@ -65,7 +67,7 @@ fn a_file_cut_off_at_any_byte_is_refused_or_means_what_it_says() {
 
 /// Covers: BB-05
 #[test]
-fn a_missing_section_is_named() {
+fn a_missing_section_is_reported() {
     for section in ["version", "goal", "tasks", "agents", "config"] {
         let text: String = SMALL.replace(&format!("{section}:"), &format!("x_{section}:"));
         let error = refused(section, text.as_bytes());
@@ -75,7 +77,7 @@ fn a_missing_section_is_named() {
 
 /// Covers: BB-07
 #[test]
-fn errors_of_syntax_tell_file_line_and_column() {
+fn a_syntax_error_has_file_line_and_column() {
     let cases: [(&str, String, (u32, u32)); 6] = [
         ("bracket", SMALL.replace("agents: {}", "agents: {"), (12, 9)),
         ("tab", SMALL.replace("    status: DRAFT", "\tstatus: DRAFT"), (7, 1)),
@@ -84,33 +86,33 @@ fn errors_of_syntax_tell_file_line_and_column() {
         ("second", format!("{SMALL}---\na: 1\n"), (14, 1)),
         ("list", "- a\n".to_owned(), (1, 1)),
     ];
-    for (name, text, place) in cases {
+    for (name, text, position) in cases {
         let error = refused(name, text.as_bytes());
-        assert_eq!(place_of(&error).0, place.0, "{name}: {error}");
+        assert_eq!(position_of(&error).0, position.0, "{name}: {error}");
         assert!(error.to_string().contains("state.yaml:"), "{error}");
     }
     let error = refused("bytes", &[SMALL.as_bytes(), b"x: \xff\n"].concat());
-    assert_eq!(place_of(&error), (14, 4), "{error}");
+    assert_eq!(position_of(&error), (14, 4), "{error}");
     assert!(error.to_string().contains("UTF-8"));
 }
 
 /// Covers: BB-07, IV-16
 #[test]
-fn a_wrong_value_is_a_fault_of_its_task_and_stops_nobody_else() {
+fn an_invalid_value_is_a_fault_of_its_task_only() {
     let text = SMALL.replace("status: DRAFT", "status: DOING").replace("priority: 2", "priority: high");
     let project = Project::with_text("wrong", &text);
     let found: Vec<String> =
         project.store().validate(now()).unwrap().iter().map(ToString::to_string).collect();
-    let told = |part: &str| found.iter().any(|line| line.starts_with("one: ") && line.contains(part));
-    assert!(told("DOING") && told("UNCLAIMED") && told("line 7, column 13"), "{found:#?}");
-    assert!(told("whole number") && told("line 8, column 15"), "{found:#?}");
+    let reported = |part: &str| found.iter().any(|line| line.starts_with("one: ") && line.contains(part));
+    assert!(reported("DOING") && reported("UNCLAIMED") && reported("line 7, column 13"), "{found:#?}");
+    assert!(reported("whole number") && reported("line 8, column 15"), "{found:#?}");
     project.run(register("coder-1"));
     project.run(heartbeat("coder-1"));
-    let edit = liza_core::protocol::TaskEdit { priority: Some(1), ..Default::default() };
-    let refusal = project.submit(liza_core::Command::from(EditTask { task: task("one"), edit }));
+    let edit = liza_core::command::TaskEdit { priority: Some(1), ..Default::default() };
+    let refusal = project.submit(liza_core::Command::EditTask { task: task("one"), edit });
     assert!(matches!(refusal, Err(StoreError::Refused(_))), "{refusal:?}");
     assert!(project.text().contains("status: DOING\n    priority: high\n"));
-    // The lazy way sees the same faults in the same places.
+    // A lazy view has the same faults.
     let found_again: Vec<String> =
         project.store().validate(now()).unwrap().iter().map(ToString::to_string).collect();
     assert_eq!(found.len(), found_again.len());
@@ -118,7 +120,7 @@ fn a_wrong_value_is_a_fault_of_its_task_and_stops_nobody_else() {
 
 /// Covers: BB-07, IV-13
 #[test]
-fn a_task_id_used_twice_is_told_and_the_first_one_stands() {
+fn a_duplicate_task_id_is_reported_and_the_first_task_is_used() {
     let second = "  - id: one\n    description: other\n    status: DRAFT\nagents: {}";
     let project = Project::with_text("twice", &SMALL.replace("agents: {}", second));
     let state = project.store().snapshot().unwrap();
@@ -128,22 +130,22 @@ fn a_task_id_used_twice_is_told_and_the_first_one_stands() {
         "{:?}",
         state.journal.faults
     );
-    project.run(liza_core::Command::from(AbandonTask { task: task("one"), reason: "x".to_owned() }));
+    project.run(liza_core::Command::Abandon { task: task("one"), reason: "x".to_owned() });
     assert!(project.text().contains("description: other\n    status: DRAFT\n"), "{}", project.text());
 }
 
 /// Covers: BB-08
 #[test]
-fn a_newer_version_is_not_written() {
+fn a_file_of_a_newer_version_is_not_written() {
     let error = refused("newer", SMALL.replace("version: 1", "version: 2").as_bytes());
-    assert!(matches!(error, StoreError::Version { found: 2, known: 1, .. }), "{error:?}");
+    assert!(matches!(error, StoreError::NewerVersion { found: 2, known: 1, .. }), "{error:?}");
     let error = refused("word", SMALL.replace("version: 1", "version: one").as_bytes());
     assert!(error.to_string().contains("version"), "{error}");
 }
 
 /// Covers: BB-07
 #[test]
-fn a_bomb_of_aliases_is_refused() {
+fn a_file_with_an_alias_bomb_is_refused() {
     let mut text = SMALL.to_owned() + "a0: &a0 [x, x, x, x, x, x, x, x, x, x]\n";
     for n in 1..10 {
         text += &format!("a{n}: &a{n} [{}]\n", [format!("*a{}", n - 1).as_str(); 10].join(", "));
@@ -154,7 +156,7 @@ fn a_bomb_of_aliases_is_refused() {
 
 /// Covers: BB-07
 #[test]
-fn a_file_of_fifty_megabytes_is_not_more_than_it_is() {
+fn a_file_of_fifty_megabytes_can_be_written() {
     let filler = format!("# {}\n", "x".repeat(1000)).repeat(50_000);
     let project = Project::with_text("large", &format!("{SMALL}{filler}"));
     project.run(note("x"));
@@ -165,7 +167,7 @@ fn a_file_of_fifty_megabytes_is_not_more_than_it_is() {
 
 /// Covers: BB-07
 #[test]
-fn folders_in_place_of_files_and_missing_files_are_told() {
+fn missing_files_and_folders_with_their_names_are_reported() {
     let project = Project::empty("folders");
     assert!(matches!(Store::open(&project.root), Err(StoreError::Missing { .. })));
     std::fs::create_dir(project.file("state.yaml")).unwrap();
@@ -188,13 +190,13 @@ fn folders_in_place_of_files_and_missing_files_are_told() {
     assert!(!project.names().iter().any(|name| name.contains("tmp")), "{:?}", project.names());
 }
 
-/// Runs this test binary again as another user, where we are root; the test itself otherwise.
-fn as_nobody(test: &str) -> bool {
-    const MARK: &str = "LIZA_TEST_AS_NOBODY";
+/// Runs a test again in a process of another user if this one is root. Returns whether the caller should run it itself.
+fn as_other_user(test: &str) -> bool {
+    const MARK: &str = "LIZA_TEST_AS_OTHER_USER";
     if std::env::var_os(MARK).is_some() || !rustix::process::getuid().is_root() {
         return true;
     }
-    // The target folder may lie where nobody else can go.
+    // Other users may have no access to the target folder.
     let folder = std::env::temp_dir().join(format!("liza-store-{}", std::process::id()));
     std::fs::create_dir_all(&folder).unwrap();
     std::fs::set_permissions(&folder, std::fs::Permissions::from_mode(0o777)).unwrap();
@@ -214,8 +216,8 @@ fn as_nobody(test: &str) -> bool {
     false
 }
 
-fn nobodys(name: &str) -> Project {
-    match std::env::var_os("LIZA_TEST_AS_NOBODY") {
+fn other_users_project(name: &str) -> Project {
+    match std::env::var_os("LIZA_TEST_AS_OTHER_USER") {
         Some(folder) => Project::below(std::path::Path::new(&folder), name),
         None => Project::empty(name),
     }
@@ -223,11 +225,11 @@ fn nobodys(name: &str) -> Project {
 
 /// Covers: BB-07, BB-10
 #[test]
-fn no_permission_is_told_and_changes_nothing() {
-    if !as_nobody("bad_input::no_permission_is_told_and_changes_nothing") {
+fn a_missing_permission_is_reported_and_changes_nothing() {
+    if !as_other_user("invalid_input::a_missing_permission_is_reported_and_changes_nothing") {
         return;
     }
-    let project = nobodys("permission");
+    let project = other_users_project("permission");
     project.write(SMALL);
     let mode = |path: std::path::PathBuf, mode: u32| {
         std::fs::set_permissions(path, std::fs::Permissions::from_mode(mode)).unwrap();
@@ -243,13 +245,13 @@ fn no_permission_is_told_and_changes_nothing() {
     let error = project.submit(note("x")).unwrap_err();
     assert!(matches!(&error, StoreError::Io { action: "create", .. }), "{error:?}");
     assert_eq!(project.text(), SMALL);
-    assert!(project.store().snapshot().is_ok(), "reading needs no right to write");
+    assert!(project.store().snapshot().is_ok(), "reading needs no write permission");
     mode(project.root.join(".liza"), 0o755);
 }
 
 /// Covers: BB-07, BB-09
 #[test]
-fn a_full_disk_is_told_and_changes_nothing() {
+fn a_full_disk_is_reported_and_changes_nothing() {
     let project = Project::empty("full");
     let mounted = Process::new("mount")
         .args(["-t", "tmpfs", "-o", "size=64k", "tmpfs"])
@@ -281,7 +283,7 @@ fn a_full_disk_is_told_and_changes_nothing() {
 
 /// Covers: BB-10
 #[test]
-fn a_command_that_the_rules_refuse_writes_nothing() {
+fn a_refused_command_writes_nothing() {
     let project = Project::new("refuse");
     let before = (project.text(), project.log());
     let refusal = project.submit(heartbeat("coder-9"));

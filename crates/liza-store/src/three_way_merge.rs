@@ -1,36 +1,36 @@
-//! Merges a person's copy of the file into what others have written since, block by block.
+//! Merges an edited copy of the file into the current version, block by block.
 //!
-//! A block is a key of a task, of an agent or of a section, or a whole section that has no such parts. What only one
-//! side changed is taken from that side; what both changed differently is named, never guessed.
+//! A block is a key of a task, of an agent or of a section, or a whole section without such parts. Where both sides
+//! changed a block, this reports a conflict and never guesses.
 
 use std::ops::Range;
 
-use crate::document::{Block, Item, Shape, Unsure, line_start, sections, shape};
+use crate::document::{Ambiguous, Block, Item, Shape, line_start, sections, shape, unquoted};
 
-/// The places of the file where both sides changed the same thing.
+/// The paths of the blocks that both sides changed differently.
 pub type Conflicts = Vec<String>;
 
-/// A part of the text with the path of keys that leads to it.
+/// A part of the text, and the path of keys that leads to it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct Segment<'t> {
     path: Vec<String>,
-    /// Whether it is an entry of a list that has no names.
-    nameless: bool,
+    /// Whether it is a list entry without an ID.
+    unnamed: bool,
     text: &'t str,
 }
 
-/// The text in which what `yours` changed since `base` is changed in `ours` too.
+/// The text of `ours` with the changes from `base` to `yours`.
 ///
 /// # Errors
-/// The places where both sides changed the same thing.
-pub fn merge_edit(base: &str, yours: &str, ours: &str) -> Result<String, Conflicts> {
+/// The blocks that both sides changed differently.
+pub fn three_way_merge(base: &str, yours: &str, ours: &str) -> Result<String, Conflicts> {
     if base == ours || yours == ours {
         return Ok(yours.to_owned());
     }
-    let unsure = |_| vec!["the whole file".to_owned()];
-    let base = segments(base).map_err(unsure)?;
-    let yours = segments(yours).map_err(unsure)?;
-    let mut merged = segments(ours).map_err(unsure)?;
+    let unclear = |_| vec!["the whole file".to_owned()];
+    let base = segments(base).map_err(unclear)?;
+    let yours = segments(yours).map_err(unclear)?;
+    let mut merged = segments(ours).map_err(unclear)?;
     let mut conflicts = Conflicts::new();
     for old in base.iter().filter(|old| find(&yours, old).is_none()) {
         remove(&mut merged, old, &mut conflicts);
@@ -49,24 +49,23 @@ pub fn merge_edit(base: &str, yours: &str, ours: &str) -> Result<String, Conflic
     }
 }
 
-/// What a save of an older version may have been made from, where that version is no more: what nobody else can have
-/// changed since is taken to be what stands, so that the person's change to it counts; everything else is taken to be
-/// what the person has, so that what stands counts.
-pub fn guessed_base(yours: &str, ours: &str) -> Option<String> {
+/// A base for the merge of a save whose own base is lost. A block that only this person can have changed since is taken
+/// from `ours`, so that the person's change applies; every other block is taken from `yours`, so that ours remains.
+pub fn infer_base(yours: &str, ours: &str) -> Option<String> {
     let (theirs, ours) = (segments(yours).ok()?, segments(ours).ok()?);
     let based_on = revision_in(&theirs, &["revision"])?;
-    let quiet = |path: &[String]| match path {
+    let unchanged_since = |path: &[String]| match path {
         [section, id, ..] if section == "tasks" => {
             revision_in(&ours, &["tasks", id, "revision"]).is_some_and(|revision| revision <= based_on)
         }
-        // Only people write settings.
+        // Only people write the config.
         [section, ..] => section == "config",
         [] => false,
     };
     let mut base = String::new();
     for segment in &theirs {
-        let standing = find(&ours, segment).filter(|standing| quiet(&standing.path));
-        base.push_str(standing.map_or(segment.text, |standing| standing.text));
+        let current = find(&ours, segment).filter(|current| unchanged_since(&current.path));
+        base.push_str(current.map_or(segment.text, |current| current.text));
     }
     Some(base)
 }
@@ -77,29 +76,27 @@ fn revision_in(segments: &[Segment<'_>], path: &[&str]) -> Option<u64> {
     line.split('#').next()?.trim().parse().ok()
 }
 
-/// Where a task stands in the text, from its dash to the end of its last line.
+/// The range of a task in the text, from its dash to the end of its last line.
 pub fn task_range(text: &str, task: &str) -> Option<Range<usize>> {
     let blocks = sections(text).ok()?;
     let tasks = blocks.iter().find(|block| block.name(text) == "tasks")?;
     let Shape::List(items) = shape(text, tasks).ok()? else { return None };
-    let is_it = |item: &&Item| match item.shape(text) {
+    let is_wanted = |item: &&Item| match item.shape(text) {
         Ok(Shape::Map(keys)) => {
             keys.iter().any(|key| key.name(text) == "id" && bare(&text[key.after..key.end]) == task)
         }
-        Ok(Shape::List(_) | Shape::Nothing | Shape::Inline) | Err(_) => false,
+        Ok(Shape::List(_) | Shape::Empty | Shape::Inline) | Err(_) => false,
     };
-    let item = items.iter().find(is_it)?;
+    let item = items.iter().find(is_wanted)?;
     Some(line_start(text, item.start)..item.end)
 }
 
 /// A scalar without its comment and its quotes.
 fn bare(scalar: &str) -> &str {
-    let scalar = scalar.split(" #").next().unwrap_or_default().trim();
-    let quoted = |quote: char| scalar.strip_prefix(quote).and_then(|rest| rest.strip_suffix(quote));
-    quoted('"').or_else(|| quoted('\'')).unwrap_or(scalar)
+    unquoted(scalar.split(" #").next().unwrap_or_default().trim())
 }
 
-/// Counted by the program alone.
+/// Whether it is a revision, which only the program writes.
 fn is_revision(segment: &Segment<'_>) -> bool {
     segment.path.last().is_some_and(|key| key == "revision")
 }
@@ -137,8 +134,8 @@ fn insert<'t>(
 ) {
     match find(merged, new) {
         Some(ours) if ours.text == new.text => return,
-        // Both sides added to a list: both entries stay.
-        Some(_) if new.nameless => {}
+        // Both sides added an entry: keep both.
+        Some(_) if new.unnamed => {}
         Some(_) => return conflicts.push(name(new)),
         None => {}
     }
@@ -147,12 +144,12 @@ fn insert<'t>(
         Some((segment, at))
     });
     let Some((neighbour, at)) = known else { return merged.insert(0, new.clone()) };
-    // Not into the middle of what others have added to the neighbour.
+    // After everything that was added to the neighbour.
     let apart = shared(&neighbour.path, &new.path);
     let inside = |segment: &&Segment<'_>| shared(&neighbour.path, &segment.path) > apart;
     let mut at = at + 1 + merged[at + 1..].iter().take_while(inside).count();
-    if new.nameless {
-        let sibling = |segment: &&Segment<'_>| segment.nameless && shared(&segment.path, &new.path) >= apart;
+    if new.unnamed {
+        let sibling = |segment: &&Segment<'_>| segment.unnamed && shared(&segment.path, &new.path) >= apart;
         at += merged[at..].iter().take_while(sibling).count();
     }
     merged.insert(at, new.clone());
@@ -162,47 +159,48 @@ fn shared(one: &[String], other: &[String]) -> usize {
     one.iter().zip(other).take_while(|(one, other)| one == other).count()
 }
 
-/// Cuts the text at every block; nothing is lost.
-fn segments(text: &str) -> Result<Vec<Segment<'_>>, Unsure> {
-    let mut cuts = Cuts { text, found: vec![(0, vec!["(top)".to_owned()], false)] };
+/// Splits the whole text at every block.
+fn segments(text: &str) -> Result<Vec<Segment<'_>>, Ambiguous> {
+    let mut segmenter = Segmenter { text, found: vec![(0, vec!["(top)".to_owned()], false)] };
     for block in sections(text)? {
         let path = vec![block.name(text).to_owned()];
-        cuts.at(block.start, block.indent, path.clone(), false);
-        cuts.below(&shape(text, &block)?, &path, 1);
+        segmenter.at(block.start, block.indent, path.clone(), false);
+        segmenter.below(&shape(text, &block)?, &path, 1);
     }
-    let ends = cuts.found.iter().skip(1).map(|(start, ..)| *start).chain([text.len()]).collect::<Vec<_>>();
-    let cut = cuts.found.into_iter().zip(ends);
-    Ok(cut
-        .map(|((start, path, nameless), end)| Segment { path, nameless, text: &text[start..end] })
+    let ends =
+        segmenter.found.iter().skip(1).map(|(start, ..)| *start).chain([text.len()]).collect::<Vec<_>>();
+    let parts = segmenter.found.into_iter().zip(ends);
+    Ok(parts
+        .map(|((start, path, unnamed), end)| Segment { path, unnamed, text: &text[start..end] })
         .filter(|segment| !segment.text.is_empty())
         .collect())
 }
 
-struct Cuts<'t> {
+struct Segmenter<'t> {
     text: &'t str,
     found: Vec<(usize, Vec<String>, bool)>,
 }
 
-/// Sections hold entries, and entries hold keys; deeper down nothing is cut.
+/// Sections hold entries, and entries hold keys. Deeper levels are not split.
 const DEPTH: usize = 3;
 
-impl Cuts<'_> {
-    fn at(&mut self, start: usize, indent: usize, path: Vec<String>, nameless: bool) {
+impl Segmenter<'_> {
+    fn at(&mut self, start: usize, indent: usize, path: Vec<String>, unnamed: bool) {
         let last = self.found.last().map_or(0, |(start, ..)| *start);
         let start = with_comments(self.text, line_start(self.text, start), indent).max(last);
-        self.found.push((start, path, nameless));
+        self.found.push((start, path, unnamed));
     }
 
     fn below(&mut self, shape: &Shape, path: &[String], depth: usize) {
         match shape {
             Shape::Map(blocks) if depth < DEPTH => self.keys(blocks, path, depth, false),
             Shape::List(items) if depth < DEPTH => self.items(items, path, depth),
-            Shape::Map(_) | Shape::List(_) | Shape::Nothing | Shape::Inline => {}
+            Shape::Map(_) | Shape::List(_) | Shape::Empty | Shape::Inline => {}
         }
     }
 
-    fn keys(&mut self, blocks: &[Block], path: &[String], depth: usize, first_is_cut: bool) {
-        for block in blocks.iter().skip(usize::from(first_is_cut)) {
+    fn keys(&mut self, blocks: &[Block], path: &[String], depth: usize, skip_first: bool) {
+        for block in blocks.iter().skip(usize::from(skip_first)) {
             let path = [path, &[block.name(self.text).to_owned()]].concat();
             self.at(block.start, block.indent, path.clone(), false);
             if let Ok(shape) = shape(self.text, block) {
@@ -215,21 +213,21 @@ impl Cuts<'_> {
         for (n, item) in items.iter().enumerate() {
             let blocks = match item.shape(self.text) {
                 Ok(Shape::Map(blocks)) => blocks,
-                Ok(Shape::List(_) | Shape::Nothing | Shape::Inline) | Err(_) => Vec::new(),
+                Ok(Shape::List(_) | Shape::Empty | Shape::Inline) | Err(_) => Vec::new(),
             };
             let id = blocks.iter().find(|block| block.name(self.text) == "id");
             let id = id.map(|id| bare(&self.text[id.after..id.end]).to_owned());
-            let nameless = id.is_none();
+            let unnamed = id.is_none();
             let path = [path, &[id.unwrap_or_else(|| n.to_string())]].concat();
-            self.at(item.start, item.indent, path.clone(), nameless);
-            if !nameless {
+            self.at(item.start, item.indent, path.clone(), unnamed);
+            if !unnamed {
                 self.keys(&blocks, &path, depth, true);
             }
         }
     }
 }
 
-/// Where a block begins when the comments and blank lines right above it belong to it.
+/// The start of a block with the comments and blank lines directly above it.
 fn with_comments(text: &str, start: usize, indent: usize) -> usize {
     let mut from = start;
     while from > 0 {
@@ -259,20 +257,20 @@ mod tests {
                 text.replacen(from, to, 1)
             })
         };
-        merge_edit(BASE, &changed(yours), &changed(ours))
+        three_way_merge(BASE, &changed(yours), &changed(ours))
     }
 
     #[test]
-    fn cutting_loses_nothing() {
-        let cut = segments(BASE).unwrap();
-        assert_eq!(cut.iter().map(|segment| segment.text).collect::<String>(), BASE);
-        assert!(cut.iter().any(|segment| segment.path == ["tasks", "one", "priority"]), "{cut:#?}");
-        assert!(cut.iter().any(|segment| segment.path == ["agents", "coder-1", "heartbeat"]), "{cut:#?}");
+    fn splitting_keeps_the_whole_text() {
+        let parts = segments(BASE).unwrap();
+        assert_eq!(parts.iter().map(|segment| segment.text).collect::<String>(), BASE);
+        assert!(parts.iter().any(|segment| segment.path == ["tasks", "one", "priority"]), "{parts:#?}");
+        assert!(parts.iter().any(|segment| segment.path == ["agents", "coder-1", "heartbeat"]), "{parts:#?}");
     }
 
     /// Covers: BB-16
     #[test]
-    fn what_only_one_side_changed_is_taken_from_that_side() {
+    fn a_block_changed_on_one_side_comes_from_that_side() {
         let ours = [("revision: 7", "revision: 9"), ("heartbeat: 1", "heartbeat: 2"), ("DRAFT", "UNCLAIMED")];
         let text =
             merged(&[("# the first", "# my first"), ("priority: 3", "priority: 1 # now")], &ours).unwrap();
@@ -284,7 +282,7 @@ mod tests {
 
     /// Covers: BB-16
     #[test]
-    fn what_both_changed_differently_is_named() {
+    fn a_block_changed_on_both_sides_is_a_conflict() {
         let conflicts = merged(&[("DRAFT", "BLOCKED")], &[("DRAFT", "UNCLAIMED")]).unwrap_err();
         assert_eq!(conflicts, ["tasks.one.status"]);
         assert!(merged(&[("DRAFT", "UNCLAIMED")], &[("DRAFT", "UNCLAIMED")]).is_ok());
@@ -295,19 +293,19 @@ mod tests {
 
     /// Covers: BB-16
     #[test]
-    fn a_stale_save_counts_where_nobody_else_can_have_written() {
+    fn a_stale_save_applies_to_blocks_that_only_this_person_changed() {
         let ours = "revision: 9\ntasks:\n  - id: quiet\n    priority: 3\n    revision: 4\n  - id: moved\n    \
                     priority: 3\n    revision: 8\n  - id: new\n    revision: 9\nconfig:\n  max: 1\n";
         let yours = "revision: 5\ntasks:\n  - id: quiet\n    priority: 1 # mine\n    revision: 4\n  - id: moved\n    \
                      priority: 1\n    revision: 4\nconfig:\n  max: 2\n";
-        let base = guessed_base(yours, ours).unwrap();
-        let text = merge_edit(&base, yours, ours).unwrap();
+        let base = infer_base(yours, ours).unwrap();
+        let text = three_way_merge(&base, yours, ours).unwrap();
         let meant = ours.replacen("priority: 3", "priority: 1 # mine", 1).replace("max: 1", "max: 2");
         assert_eq!(text, meant);
     }
 
     #[test]
-    fn a_task_is_found_by_its_name() {
+    fn a_task_is_found_by_its_id() {
         assert_eq!(&BASE[task_range(BASE, "two").unwrap()], "  - id: two\n    priority: 3");
         assert_eq!(task_range(BASE, "three"), None);
         assert_eq!(bare(" \"a b\" # why"), "a b");
@@ -315,7 +313,7 @@ mod tests {
 
     /// Covers: BB-16
     #[test]
-    fn what_both_added_stands_side_by_side() {
+    fn additions_of_both_sides_are_kept() {
         let yours =
             [("  - a\n", "  - a\n  - mine\n"), ("\nagents", "  - id: three\n    priority: 1\n\nagents")];
         let ours =

@@ -1,87 +1,68 @@
-//! For those who only look: the text as it is, another state file, the entries of the log.
+//! Reads the entries of log.yaml.
+//!
+//! Skips what is not an entry: the log is append-only, so there is no way to repair it.
 
 use std::fs::File;
 use std::io::{ErrorKind, Read as _, Seek as _, SeekFrom};
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
-use liza_core::model::{State, Timestamp};
+use liza_core::time::Timestamp;
 use serde::{Deserialize, Serialize};
 
 use crate::error::StoreError;
 use crate::store::Store;
-use crate::wire::{View, body_of};
-use crate::yaml::{decode, parse};
+use crate::yaml;
 
-/// The blackboard in any file.
-///
-/// # Errors
-/// When it cannot be read as one.
-pub fn read_state(path: &Path) -> Result<State, StoreError> {
-    let bytes = std::fs::read(path).map_err(StoreError::io("read", path))?;
-    let (text, _) = body_of(path, &bytes)?;
-    View::full(path, text)?.state()
-}
-
-/// An entry of the log as read.
+/// An entry of the log.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Logged {
-    /// When.
+pub struct LogRecord {
+    /// When it was written.
     pub timestamp: Timestamp,
-    /// Who.
+    /// Who wrote it.
     pub agent: String,
-    /// What.
+    /// What was done.
     pub action: String,
-    /// On which task.
+    /// The task, if it is about one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub task: Option<String>,
-    /// In one line.
+    /// The details, on one line.
     pub detail: String,
-    /// The write that it tells of.
+    /// The revision of the write.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub revision: Option<u64>,
 }
 
-/// Reads the log from one end to the other, and then what is added to it.
+/// Reads the log from its beginning, and then the entries that are added.
 #[derive(Debug)]
-pub struct Logbook {
+pub struct LogReader {
     path: PathBuf,
-    at: u64,
+    offset: u64,
 }
 
 impl Store {
-    /// The text of the blackboard as it is.
-    ///
-    /// # Errors
-    /// When it cannot be read as text.
-    pub fn text(&self) -> Result<String, StoreError> {
-        let bytes = self.files().read()?;
-        Ok(body_of(&self.files().state(), &bytes)?.0.to_owned())
+    /// A reader at the beginning of the log.
+    pub fn log_reader(&self) -> LogReader {
+        LogReader { path: self.files().log(), offset: 0 }
     }
 
-    /// The log from its beginning.
-    pub fn logbook(&self) -> Logbook {
-        Logbook { path: self.files().log(), at: 0 }
-    }
-
-    /// The last entries of the log, about as many as fit into that many bytes.
+    /// The last entries of the log: those in its last `bytes` bytes.
     ///
     /// # Errors
     /// When it cannot be read.
-    pub fn log_tail(&self, bytes: u64) -> Result<Vec<Logged>, StoreError> {
+    pub fn log_tail(&self, bytes: u64) -> Result<Vec<LogRecord>, StoreError> {
         let path = self.files().log();
         let length = std::fs::metadata(&path).map_or(0, |meta| meta.len());
-        // What is cut at the front is no entry, and is passed over like anything else that is none.
-        Logbook { path, at: length.saturating_sub(bytes) }.read_on()
+        // The rest of an entry at the front is skipped like anything else that is not an entry.
+        LogReader { path, offset: length.saturating_sub(bytes) }.read_new()
     }
 }
 
-impl Logbook {
-    /// The entries since the last time. What cannot be understood is passed over: the log is append-only, so nobody
-    /// could mend it.
+impl LogReader {
+    /// The entries since the last call.
     ///
     /// # Errors
     /// When the log cannot be read.
-    pub fn read_on(&mut self) -> Result<Vec<Logged>, StoreError> {
+    pub fn read_new(&mut self) -> Result<Vec<LogRecord>, StoreError> {
         let text = self.rest().map_err(StoreError::io("read", &self.path))?;
         let starts: Vec<usize> = entry_starts(&text).collect();
         let mut entries = Vec::with_capacity(starts.len());
@@ -89,15 +70,15 @@ impl Logbook {
             let next = starts.get(n + 1).copied();
             match entry(&text[*start..next.unwrap_or(text.len())]) {
                 Some(entry) => entries.push(entry),
-                // The last one may be half written; it is looked at again.
+                // The last one may be incomplete; the next call reads it again.
                 None if next.is_none() => {
-                    self.at += *start as u64;
+                    self.offset += *start as u64;
                     return Ok(entries);
                 }
                 None => {}
             }
         }
-        self.at += text.len() as u64;
+        self.offset += text.len() as u64;
         Ok(entries)
     }
 
@@ -107,13 +88,13 @@ impl Logbook {
             Err(error) if error.kind() == ErrorKind::NotFound => return Ok(String::new()),
             Err(error) => return Err(error),
         };
-        file.seek(SeekFrom::Start(self.at))?;
+        file.seek(SeekFrom::Start(self.offset))?;
         let mut bytes = Vec::new();
         file.read_to_end(&mut bytes)?;
-        // Up to the last whole line.
+        // Up to the last complete line.
         bytes.truncate(memchr::memrchr(b'\n', &bytes).map_or(0, |end| end + 1));
         Ok(String::from_utf8(bytes).unwrap_or_else(|error| {
-            // Same length, so that offsets stay true.
+            // One byte for one byte, so that offsets stay valid.
             error
                 .into_bytes()
                 .iter()
@@ -128,7 +109,7 @@ fn entry_starts(text: &str) -> impl Iterator<Item = usize> {
     lines.filter(|start| text[*start..].starts_with("- "))
 }
 
-fn entry(text: &str) -> Option<Logged> {
-    let (node, _) = parse(text).ok()?;
-    decode(node.items().first()?).ok()
+fn entry(text: &str) -> Option<LogRecord> {
+    let (node, _) = yaml::parse(text).ok()?;
+    yaml::decode(node.items().first()?).ok()
 }

@@ -1,7 +1,7 @@
-//! Reads the common form of YAML, the one that we write, many times faster than a parser of all YAML can.
+//! Parses the common form of YAML, the one that we write, several times faster than the parser.
 //!
-//! Where it answers, it gives the very tree that the parser gives; a property test holds the two together. Whatever
-//! it does not know for sure, comments and all, it leaves to the parser: it has no errors of its own.
+//! Must give the same tree as the parser, or none at all: for comments and everything unusual it returns none, and the
+//! caller uses the parser. A property test compares the two.
 
 use std::borrow::Cow;
 use std::collections::HashSet;
@@ -9,55 +9,55 @@ use std::ops::Range;
 
 use memchr::memchr;
 
-use super::node::{Kind, Node, Place};
+use super::node::{Node, NodeKind, Position};
 use super::scalar::{Style, is_printable};
 
-/// How deep collections may be nested here.
+/// How deep collections may be nested.
 const DEPTH: usize = 12;
-/// Up to so many keys are compared one by one, which is faster than hashing them.
+/// Up to this number, comparing keys one by one is faster than hashing them.
 const FEW: usize = 24;
 
-/// The tree of a text in block style, or nothing where only the parser can tell.
-pub(crate) fn quick(text: &str) -> Option<Node<'_>> {
+/// The tree of a text in block style; none if it needs the parser.
+pub(crate) fn parse_fast(text: &str) -> Option<Node<'_>> {
     u32::try_from(text.len()).ok()?;
-    let mut reader = Reader { text, bytes: text.as_bytes(), next: 0, line: 0, ahead: None };
-    let first = reader.peek()?;
-    let node = reader.collection(first, first.content(), DEPTH)?;
-    match reader.peek() {
-        // Something is left that belongs to nothing, or that could not be looked at.
+    let mut parser = FastParser { text, bytes: text.as_bytes(), next: 0, line: 0, ahead: None };
+    let first = parser.peek()?;
+    let node = parser.collection(first, first.content(), DEPTH)?;
+    match parser.peek() {
+        // The rest of the text needs the parser.
         Some(_) => None,
-        None => (reader.next >= text.len()).then_some(node),
+        None => (parser.next >= text.len()).then_some(node),
     }
 }
 
-/// A line that holds something.
+/// A line that is not blank.
 #[derive(Clone, Copy)]
-struct Line {
+struct SourceLine {
     number: u32,
     start: usize,
     end: usize,
     indent: usize,
 }
 
-impl Line {
+impl SourceLine {
     fn content(&self) -> usize {
         self.start + self.indent
     }
 }
 
-struct Reader<'t> {
+struct FastParser<'t> {
     text: &'t str,
     bytes: &'t [u8],
-    /// Where the line after the one looked at begins.
+    /// The start of the next line.
     next: usize,
-    /// How many lines were looked at.
+    /// The number of lines read.
     line: u32,
-    ahead: Option<Line>,
+    ahead: Option<SourceLine>,
 }
 
-impl<'t> Reader<'t> {
-    /// The next line that holds something, without taking it. None at the end, and at a line that is not for us.
-    fn peek(&mut self) -> Option<Line> {
+impl<'t> FastParser<'t> {
+    /// The next line that is not blank, without taking it. None at the end, and at a comment.
+    fn peek(&mut self) -> Option<SourceLine> {
         while self.ahead.is_none() && self.next < self.bytes.len() {
             let line = self.raw_line();
             if line.content() < line.end {
@@ -71,36 +71,36 @@ impl<'t> Reader<'t> {
         self.ahead
     }
 
-    fn raw_line(&mut self) -> Line {
+    fn raw_line(&mut self) -> SourceLine {
         let start = self.next;
         let end = memchr(b'\n', &self.bytes[start..]).map_or(self.bytes.len(), |n| start + n);
         self.next = end + 1;
         self.line += 1;
         let indent = self.bytes[start..end].iter().take_while(|&&b| b == b' ').count();
-        Line { number: self.line, start, end, indent }
+        SourceLine { number: self.line, start, end, indent }
     }
 
     fn take(&mut self) {
         self.ahead = None;
     }
 
-    fn place(&self, line: &Line, at: usize) -> Place {
+    fn position(&self, line: &SourceLine, at: usize) -> Position {
         let before = &self.bytes[line.start..at];
         let columns = before.iter().filter(|&&b| b & 0xc0 != 0x80).count();
-        Place { line: line.number, column: u32::try_from(columns).unwrap_or(u32::MAX).saturating_add(1) }
+        Position { line: line.number, column: u32::try_from(columns).unwrap_or(u32::MAX).saturating_add(1) }
     }
 
-    fn scalar(&self, line: &Line, range: Range<usize>, text: Cow<'t, str>, style: Style) -> Node<'t> {
-        Node::new(self.place(line, range.start), range, Kind::Scalar(text, style))
+    fn scalar(&self, line: &SourceLine, range: Range<usize>, text: Cow<'t, str>, style: Style) -> Node<'t> {
+        Node::new(self.position(line, range.start), range, NodeKind::Scalar(text, style))
     }
 
-    /// The block list or mapping that begins at `at` on a line that has not been taken.
-    fn collection(&mut self, line: Line, at: usize, depth: usize) -> Option<Node<'t>> {
+    /// The block list or mapping that starts at `at`, on a line that is not taken yet.
+    fn collection(&mut self, line: SourceLine, at: usize, depth: usize) -> Option<Node<'t>> {
         let depth = depth.checked_sub(1)?;
         if is_dash(self.bytes, at, line.end) { self.list(line, at, depth) } else { self.map(line, at, depth) }
     }
 
-    fn list(&mut self, first: Line, at: usize, depth: usize) -> Option<Node<'t>> {
+    fn list(&mut self, first: SourceLine, at: usize, depth: usize) -> Option<Node<'t>> {
         let column = at - first.start;
         let mut items = Vec::new();
         let mut line = first;
@@ -127,10 +127,14 @@ impl<'t> Reader<'t> {
             }
         }
         let start = first.start + column;
-        Some(Node::new(self.place(&first, start), start..self.reached(), Kind::List(items, false)))
+        Some(Node::new(
+            self.position(&first, start),
+            start..self.collection_end(),
+            NodeKind::List(items, false),
+        ))
     }
 
-    fn map(&mut self, first: Line, at: usize, depth: usize) -> Option<Node<'t>> {
+    fn map(&mut self, first: SourceLine, at: usize, depth: usize) -> Option<Node<'t>> {
         let column = at - first.start;
         let mut entries: Vec<(Node<'t>, Node<'t>)> = Vec::new();
         let (mut line, mut at) = (first, at);
@@ -146,20 +150,24 @@ impl<'t> Reader<'t> {
                 Some(_) | None => break,
             }
         }
-        if has_twins(&entries) {
+        if has_duplicates(&entries) {
             return None;
         }
         let start = first.start + column;
-        Some(Node::new(self.place(&first, start), start..self.reached(), Kind::Map(entries, false)))
+        Some(Node::new(
+            self.position(&first, start),
+            start..self.collection_end(),
+            NodeKind::Map(entries, false),
+        ))
     }
 
-    /// Where a collection ends: where the next thing begins.
-    fn reached(&mut self) -> usize {
+    /// The end of a collection: the start of the next line that is not blank.
+    fn collection_end(&mut self) -> usize {
         self.peek().map_or(self.bytes.len(), |line| line.content())
     }
 
-    /// What belongs to a key that ends at `end`, before its colon.
-    fn entry(&mut self, line: &Line, end: usize, column: usize, depth: usize) -> Option<Node<'t>> {
+    /// The value of a key that ends at `end`, before its colon.
+    fn entry(&mut self, line: &SourceLine, end: usize, column: usize, depth: usize) -> Option<Node<'t>> {
         let spaces = self.bytes[end + 1..line.end].iter().take_while(|&&b| b == b' ').count();
         let content = end + 1 + spaces;
         if content < line.end {
@@ -168,15 +176,15 @@ impl<'t> Reader<'t> {
         match self.peek() {
             Some(below) if below.indent > column => self.collection(below, below.content(), depth),
             Some(below) if below.indent == column && is_dash(self.bytes, below.content(), below.end) => {
-                // The parser has this list begin with its first entry, and not with the dash.
-                self.collection(below, below.content(), depth)?.begun_by_first_item()
+                // For the parser this list starts at its first entry, and not at the dash.
+                self.collection(below, below.content(), depth)?.starting_at_first_item()
             }
             Some(_) | None => Some(self.scalar(line, end..end, Cow::Borrowed("~"), Style::Plain)),
         }
     }
 
-    /// What stands behind a key or a dash, on their line or after `|`.
-    fn value(&mut self, line: &Line, at: usize, column: usize, depth: usize) -> Option<Node<'t>> {
+    /// The value after a key or a dash, on the same line or after `|`.
+    fn value(&mut self, line: &SourceLine, at: usize, column: usize, depth: usize) -> Option<Node<'t>> {
         match self.bytes[at] {
             b'|' => return self.literal(line, at, column),
             b'[' | b'{' => {
@@ -197,14 +205,14 @@ impl<'t> Reader<'t> {
     }
 
     /// Lines after `|` or `|-`.
-    fn literal(&mut self, line: &Line, at: usize, column: usize) -> Option<Node<'t>> {
+    fn literal(&mut self, line: &SourceLine, at: usize, column: usize) -> Option<Node<'t>> {
         let keeps_break = match &self.text[at..line.end] {
             "|" => true,
             "|-" => false,
             _ => return None,
         };
         let mut text = String::new();
-        let mut first: Option<Line> = None;
+        let mut first: Option<SourceLine> = None;
         let mut blanks = 0;
         while self.next < self.bytes.len() {
             let (before, count) = (self.next, self.line);
@@ -237,7 +245,7 @@ impl<'t> Reader<'t> {
             text.push_str(own);
         }
         let first = first?;
-        // What follows has to be there: readers disagree about a last line without a break.
+        // Not at the end of the text: readers disagree about a last line without a line break.
         let below = self.peek()?;
         if keeps_break {
             text.push('\n');
@@ -245,8 +253,8 @@ impl<'t> Reader<'t> {
         Some(self.scalar(&first, first.content()..below.content(), Cow::Owned(text), Style::Block))
     }
 
-    /// A text in quotes, and where it ends.
-    fn quoted(&self, line: &Line, at: usize) -> Option<(Node<'t>, usize)> {
+    /// A quoted text, and its end.
+    fn quoted(&self, line: &SourceLine, at: usize) -> Option<(Node<'t>, usize)> {
         let quote = self.bytes[at];
         let mut text = Cow::Borrowed("");
         let mut from = at + 1;
@@ -272,8 +280,8 @@ impl<'t> Reader<'t> {
         }
     }
 
-    /// A list or a mapping on one line, and where it ends.
-    fn flow(&self, line: &Line, at: usize, depth: usize) -> Option<(Node<'t>, usize)> {
+    /// A list or a mapping on one line, and its end.
+    fn flow(&self, line: &SourceLine, at: usize, depth: usize) -> Option<(Node<'t>, usize)> {
         let depth = depth.checked_sub(1)?;
         let is_map = self.bytes[at] == b'{';
         let close = if is_map { b'}' } else { b']' };
@@ -299,14 +307,14 @@ impl<'t> Reader<'t> {
                 _ => return None,
             }
         }
-        if at_next >= line.end || has_twins(&entries) {
+        if at_next >= line.end || has_duplicates(&entries) {
             return None;
         }
-        let kind = if is_map { Kind::Map(entries, true) } else { Kind::List(items, true) };
-        Some((Node::new(self.place(line, at), at..at_next + 1, kind), at_next + 1))
+        let kind = if is_map { NodeKind::Map(entries, true) } else { NodeKind::List(items, true) };
+        Some((Node::new(self.position(line, at), at..at_next + 1, kind), at_next + 1))
     }
 
-    fn flow_value(&self, line: &Line, at: usize, depth: usize) -> Option<(Node<'t>, usize)> {
+    fn flow_value(&self, line: &SourceLine, at: usize, depth: usize) -> Option<(Node<'t>, usize)> {
         let rest = self.text.get(at..line.end)?;
         match rest.as_bytes().first()? {
             b'[' | b'{' => return self.flow(line, at, depth),
@@ -335,7 +343,7 @@ fn blank(bytes: &[u8], at: usize, end: usize) -> bool {
     bytes[at..end].iter().all(|&b| b == b' ')
 }
 
-/// Where the key that begins here ends: a word of letters, digits and a few marks before a colon.
+/// The end of the key that starts here: letters, digits and a few other characters before a colon.
 fn key_end(bytes: &[u8], at: usize, end: usize) -> Option<usize> {
     let line = bytes.get(at..end)?;
     let length = line.iter().position(|b| !(b.is_ascii_alphanumeric() || b"_-./".contains(b)))?;
@@ -346,25 +354,25 @@ fn key_end(bytes: &[u8], at: usize, end: usize) -> Option<usize> {
     good.then_some(at + length)
 }
 
-/// Whether a text without quotes is itself and nothing more: most marks begin something else.
+/// Whether a text without quotes is surely a plain scalar.
 fn is_plain(text: &str) -> bool {
     let Some(first) = text.chars().next() else { return false };
     let begins = (first.is_alphanumeric() || "_/.".contains(first)) && !text.starts_with("...");
-    let is_odd = |pair: &[u8]| matches!(pair, b": " | b" #");
+    let is_separator = |pair: &[u8]| matches!(pair, b": " | b" #");
     text == "~"
         || (begins
             && !text.ends_with(':')
             && text.chars().all(is_common)
-            && !text.as_bytes().windows(2).any(is_odd))
+            && !text.as_bytes().windows(2).any(is_separator))
 }
 
-/// Characters that are themselves wherever they stand.
+/// Whether a character has no special meaning to any reader.
 fn is_common(c: char) -> bool {
     matches!(c, ' '..='~') || (c > '\u{a0}' && is_printable(c) && !c.is_whitespace())
 }
 
-/// Whether a key appears twice; the parser knows what to say about it.
-fn has_twins(entries: &[(Node<'_>, Node<'_>)]) -> bool {
+/// Whether a key appears twice. The parser then gives the error.
+fn has_duplicates(entries: &[(Node<'_>, Node<'_>)]) -> bool {
     let name = |entry: &(Node<'_>, Node<'_>)| entry.0.text().unwrap_or_default().to_owned();
     if entries.len() <= FEW {
         let text = |n: usize| entries[n].0.text();

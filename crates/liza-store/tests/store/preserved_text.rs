@@ -1,10 +1,11 @@
-//! What an operation does not change keeps its bytes.
+//! What a write does not change keeps its bytes.
 
-use liza_core::protocol::{AbandonTask, Align, Command, Deregister, EditTask, TaskEdit};
+use liza_core::Command;
+use liza_core::command::TaskEdit;
 
 use crate::support::*;
 
-/// The lines that differ: gone and come.
+/// The lines that differ: removed and added.
 fn difference(before: &str, after: &str) -> (Vec<String>, Vec<String>) {
     let (old, new): (Vec<&str>, Vec<&str>) = (before.lines().collect(), after.lines().collect());
     let front = old.iter().zip(&new).take_while(|(a, b)| a == b).count();
@@ -17,7 +18,7 @@ fn difference(before: &str, after: &str) -> (Vec<String>, Vec<String>) {
 
 fn edit(id: &str, description: &str) -> Command {
     let edit = TaskEdit { description: Some(description.to_owned()), ..TaskEdit::default() };
-    Command::from(EditTask { task: task(id), edit })
+    Command::EditTask { task: task(id), edit }
 }
 
 const PERSONAL: &str = "\
@@ -44,7 +45,7 @@ tasks:
     status: DRAFT
     priority: 1
     created: 2025-01-17T14:00:00Z
-agents:   # nobody yet
+agents:   # none yet
 config:
     lease_duration: 300   # indented by four
     own_setting: yes
@@ -55,7 +56,7 @@ own_section:
 
 /// Covers: BB-06
 #[test]
-fn a_change_of_one_key_is_a_change_of_one_line() {
+fn a_change_of_one_key_changes_one_line() {
     let project = Project::with_text("one-key", PERSONAL);
     project.run(edit("one", "new"));
     let text = project.text();
@@ -71,8 +72,11 @@ fn a_change_of_one_key_is_a_change_of_one_line() {
         text[at..].starts_with("  # in between") || text[at..].starts_with("    history:\n")
     };
     assert!(expected_with_history(&text), "{text}");
-    let (_, come) = difference(&expected, &text);
-    assert!(come.iter().all(|line| line.contains("history") || line.contains("event:")), "{come:?}\n{text}");
+    let (_, added) = difference(&expected, &text);
+    assert!(
+        added.iter().all(|line| line.contains("history") || line.contains("event:")),
+        "{added:?}\n{text}"
+    );
 }
 
 /// Covers: BB-06
@@ -87,10 +91,10 @@ fn unknown_fields_comments_and_styles_survive_every_kind_of_write() {
         register("planner-1"),
         add_task("four"),
         note("a: note"),
-        Command::from(Deregister { agent: agent("coder-1") }),
-        Command::from(AbandonTask { task: task("three"), reason: "why\nnot".to_owned() }),
-        Command::from(Align { summary: "fine".to_owned() }),
-        Command::from(Deregister { agent: agent("planner-1") }),
+        Command::Deregister { agent: agent("coder-1") },
+        Command::Abandon { task: task("three"), reason: "why\nnot".to_owned() },
+        Command::Align { summary: "fine".to_owned() },
+        Command::Deregister { agent: agent("planner-1") },
     ];
     for (n, command) in commands.into_iter().enumerate() {
         let revision = project.run(command.clone());
@@ -125,7 +129,7 @@ fn unknown_fields_comments_and_styles_survive_every_kind_of_write() {
 
 /// Covers: BB-06
 #[test]
-fn byte_order_mark_and_windows_line_breaks_survive() {
+fn a_byte_order_mark_and_windows_line_breaks_survive() {
     let text = format!("\u{feff}{}", PERSONAL.replace('\n', "\r\n"));
     let project = Project::with_text("windows", &text);
     for command in [edit("one", "a\nb\n"), register("coder-1"), add_task("four"), heartbeat("coder-1")] {
@@ -141,9 +145,9 @@ fn byte_order_mark_and_windows_line_breaks_survive() {
 
 /// Covers: BB-06
 #[test]
-fn old_spellings_are_read_and_give_way_when_their_entry_changes() {
+fn legacy_keys_are_read_and_replaced_when_their_entry_changes() {
     let text = PERSONAL.replace(
-        "agents:   # nobody yet\n",
+        "agents:   # none yet\n",
         "agents:\n  coder-1:\n    role: coder\n    status: IDLE\n    task: null   # old\n    lease_expires: 2025-01-17T14:05:00Z\nhandoff:\n  task: one\n  agent: coder-1\n  summary: half\n  next_action: the rest\n",
     );
     let project = Project::with_text("old", &text);
@@ -152,14 +156,14 @@ fn old_spellings_are_read_and_give_way_when_their_entry_changes() {
     project.run(heartbeat("coder-1"));
     let state = project.store().snapshot().unwrap();
     assert!(state.board.agents().unwrap()[&agent("coder-1")].heartbeat.is_some());
-    project.run(Command::from(AbandonTask { task: task("one"), reason: "enough".to_owned() }));
+    project.run(Command::Abandon { task: task("one"), reason: "enough".to_owned() });
     let state = project.store().snapshot().unwrap();
     assert!(state.board.handoff.ready().unwrap().is_empty(), "{}", project.text());
 }
 
 /// Covers: BB-06, BB-07
 #[test]
-fn anchors_tags_and_markers_are_written_out_where_they_are_in_the_way() {
+fn anchors_tags_and_markers_are_written_out_if_necessary() {
     for (name, text) in [
         ("marker", format!("---\n{PERSONAL}")),
         ("anchor", PERSONAL.replace("'old'", "&d 'old'").replace("own_section:\n- a", "own_section:\n- *d")),
@@ -178,7 +182,7 @@ fn anchors_tags_and_markers_are_written_out_where_they_are_in_the_way() {
         );
         assert_eq!(before.board.tasks[&task("three")], after.board.tasks[&task("three")], "{name}");
         if name == "anchor" {
-            assert!(project.text().contains("old"), "the alias lost its meaning\n{}", project.text());
+            assert!(project.text().contains("old"), "the alias lost its value\n{}", project.text());
         }
     }
 }

@@ -1,16 +1,21 @@
-//! What is written is what was meant: random lives of a blackboard, in the file and in memory, with a person's hand
-//! in the file now and then.
+//! The file has the intended content: random commands on the file and in memory, with manual edits in between.
 
-use liza_core::model::{Actor, AgentStatus, AnomalyType, Fields, Metrics, Severity, Sha, State, TaskId, Urgency};
-use liza_core::protocol::{AbandonTask, Archive, ClaimReview, ClaimRole, ClaimTask, Command, Discover, EditTask, HandoffNotes, Intent, LogAnomaly, MarkBlocked, PreCheck, ReleaseClaim, Request, ReserveTask, SetStatus, SubmitForReview, SubmitVerdict, TaskEdit, UpdateSprintMetrics, Verdict, WorktreeFacts, WriteHandoff, apply};
-use liza_core::rules::invariants::introduced;
-use liza_store::{Disk, StoreError, read_state};
+use liza_core::agent::{Actor, AgentStatus};
+use liza_core::board::State;
+use liza_core::command::{ClaimRole, HandoffNotes, Intent, TaskEdit, Verdict, WorktreeFacts};
+use liza_core::ids::{Sha, TaskId};
+use liza_core::invariants::introduced;
+use liza_core::metrics::Metrics;
+use liza_core::notes::{AnomalyType, Severity, Urgency};
+use liza_core::value::Fields;
+use liza_core::{Command, Request, apply};
+use liza_store::{ProjectDisk, StoreError, read_state};
 use proptest::prelude::*;
 
-use crate::second_reader::agree;
+use crate::pyyaml::agree;
 use crate::support::*;
 
-/// Texts that a careless writer would spoil.
+/// Texts that are easy to write wrong.
 const TEXTS: [&str; 8] =
     ["plain", "no", "017", "a: b # c", "two\nlines\n", "- dash", "emoji 😀", " spaces and \"quotes\" "];
 
@@ -40,7 +45,7 @@ fn facts() -> Option<WorktreeFacts> {
     })
 }
 
-/// The command of a step, and who gives it.
+/// The command of a step, and its actor.
 fn command(step: &Step) -> (Actor, Command) {
     let id: TaskId = task(["a", "b", "c", "d"][usize::from(step.which) % 4]);
     let text = TEXTS[usize::from(step.text) % TEXTS.len()].to_owned();
@@ -49,84 +54,81 @@ fn command(step: &Step) -> (Actor, Command) {
         0..=2 => (Actor::Human, add_task(id.as_str())),
         3 => {
             let edit = TaskEdit { description: Some(text), priority: Some(1), ..TaskEdit::default() };
-            (Actor::Human, Command::from(EditTask { task: id, edit }))
+            (Actor::Human, Command::EditTask { task: id, edit })
         }
         4 => (Actor::Human, register("coder-1")),
         5 => (Actor::Human, register("code-reviewer-1")),
         6 => (Actor::Human, heartbeat("coder-1")),
-        7 => (Actor::Human, Command::from(ReserveTask { task: id, coder, head: commit("a") })),
-        8 => (Actor::Human, Command::from(ClaimTask { task: id, coder })),
+        7 => (Actor::Human, Command::Reserve { task: id, coder, head: commit("a") }),
+        8 => (Actor::Human, Command::Claim { task: id, coder }),
         9 => {
             let intent = Intent { intent: text.clone(), validation: text, ..Intent::default() };
-            (Actor::Operator(coder), Command::from(PreCheck { task: id, intent }))
+            (Actor::Operator(coder), Command::PreCheck { task: id, intent })
         }
         10 => {
-            let submit = Command::from(SubmitForReview { task: id, commit: commit("b"), facts: facts() });
+            let submit = Command::SubmitForReview { task: id, commit: commit("b"), facts: facts() };
             (Actor::Operator(coder), submit)
         }
-        11 => (Actor::Human, Command::from(ClaimReview { task: id, reviewer, head: Some(commit("b")) })),
+        11 => (Actor::Human, Command::ClaimReview { task: id, reviewer, head: Some(commit("b")) }),
         12 => {
             let reason = format!("{text}\nPrior Feedback Status:\n- PARTIAL: {text}");
             let verdict =
                 if step.text.is_multiple_of(2) { Verdict::Approved } else { Verdict::Rejected(reason) };
-            (Actor::Operator(reviewer), Command::from(SubmitVerdict { task: id, verdict, facts: facts() }))
+            (Actor::Operator(reviewer), Command::SubmitVerdict { task: id, verdict, facts: facts() })
         }
         13 => {
             let (reason, questions, attempted) = (text.clone(), vec![text.clone()], vec![text]);
-            (Actor::Human, Command::from(MarkBlocked { task: id, reason, questions, attempted }))
+            (Actor::Human, Command::MarkBlocked { task: id, reason, questions, attempted })
         }
-        14 => (Actor::Human, Command::from(AbandonTask { task: id, reason: text })),
+        14 => (Actor::Human, Command::Abandon { task: id, reason: text }),
         15 => {
             let notes =
                 HandoffNotes { summary: "s".into(), next_action: "n".into(), ..HandoffNotes::default() };
-            (Actor::Operator(coder), Command::from(WriteHandoff { task: id, notes, dirty: Vec::new() }))
+            (Actor::Operator(coder), Command::Handoff { task: id, notes, dirty: Vec::new() })
         }
         16 => {
             let (role, force) = (ClaimRole::Both, true);
-            (Actor::Human, Command::from(ReleaseClaim { task: id, role, force, reason: Some(text) }))
+            (Actor::Human, Command::ReleaseClaim { task: id, role, force, reason: Some(text) })
         }
         17 => {
             let (severity, urgency) = (Severity::High, Urgency::Immediate);
             let (task, recommendation) = (Some(id), Some(text.clone()));
-            (
-                Actor::Human,
-                Command::from(Discover { task, description: text, severity, urgency, recommendation }),
-            )
+            (Actor::Human, Command::Discover { task, description: text, severity, urgency, recommendation })
         }
         18 => {
             let details = Fields::from_iter([("why".to_owned(), text.into())]);
-            (Actor::Human, Command::from(LogAnomaly { kind: AnomalyType::SpecGap, task: Some(id), details }))
+            (Actor::Human, Command::Anomaly { kind: AnomalyType::SpecGap, task: Some(id), details })
         }
         _ if step.text.is_multiple_of(2) => {
             let metrics = Metrics { tasks_done: u32::from(step.which), ..Metrics::default() };
-            (Actor::Human, Command::from(UpdateSprintMetrics { metrics }))
+            (Actor::Human, Command::UpdateMetrics { metrics })
         }
-        _ => (Actor::Human, Command::from(SetStatus { agent: coder, status: AgentStatus::Handoff })),
+        _ => (Actor::Human, Command::SetStatus { agent: coder, status: AgentStatus::Handoff }),
     }
 }
 
-/// Does a step in the file and in memory; both take it, or both refuse it for the same reason.
-fn take(project: &Project, meant: &mut State, step: &Step) {
+/// Runs a step on the file and in memory: both accept it, or both refuse it for the same reason.
+fn run_step(project: &Project, intended: &mut State, step: &Step) {
     let (actor, command) = command(step);
     let request = Request { actor, ..human(command) };
-    let disk = Disk::below(&project.root);
-    let decided = apply(&meant.board, &request);
+    let disk = ProjectDisk::new(&project.root);
+    let decided = apply(&intended.board, &request);
     match (project.store().submit(&request), decided) {
-        (Ok(_), Ok(change)) if !change.is_empty() => meant.absorb(&change),
+        (Ok(_), Ok(change)) if !change.is_empty() => intended.absorb(&change),
         (Ok(outcome), Ok(_)) => assert!(!outcome.written),
-        (Err(StoreError::Refused(theirs)), Err(ours)) => assert_eq!(*theirs, ours),
-        (Err(StoreError::Violates(theirs)), Ok(change)) => {
-            assert_eq!(theirs, introduced(&meant.board, &change, &disk, request.now));
+        (Err(StoreError::Refused(stored)), Err(expected)) => assert_eq!(*stored, expected),
+        (Err(StoreError::Violates(stored)), Ok(change)) => {
+            assert_eq!(stored, introduced(&intended.board, &change, &disk, request.now));
         }
-        (theirs, ours) => panic!("{step:?}: {theirs:?} against {ours:?}"),
+        (stored, expected) => panic!("{step:?}: {stored:?} against {expected:?}"),
     }
 }
 
-/// What a person does to a file without changing what it says.
-fn touch_up(project: &Project, style: u8) {
+/// Edits the file without changing its values.
+fn edit_style(project: &Project, style: u8) {
     let text = project.text();
     let text = match style % 4 {
-        0 => format!("# a person was here\n{text}"),
+        0 => format!("# edited\n{text}"),
         1 => text.replace('\n', "\r\n").replace("\r\r\n", "\r\n"),
         2 => text.replace("\ntasks:\n", "\ntasks:   # all of them\n\n"),
         _ => text.replacen("\nconfig:\n", "\n\n# settings\nconfig:\n", 1),
@@ -134,8 +136,8 @@ fn touch_up(project: &Project, style: u8) {
     project.write(&text);
 }
 
-/// What a person does to a file by mistake, and mends the next time.
-fn spoil(project: &Project, style: u8) {
+/// Makes a mistake in the file, or fixes it.
+fn edit_wrongly(project: &Project, style: u8) {
     let text = project.text();
     let text = match style % 3 {
         0 => text.replacen("status: UNCLAIMED", "status: DOING", 1),
@@ -150,48 +152,48 @@ proptest! {
 
     /// Covers: BB-02, BB-06, BB-09, BB-11
     #[test]
-    fn the_file_says_what_the_rules_meant(steps in steps(), style in any::<u8>()) {
+    fn the_file_has_the_intended_state(steps in steps(), style in any::<u8>()) {
         let project = Project::new("intended");
         for id in ["a", "b", "c", "d"] {
             std::fs::create_dir_all(project.root.join(".worktrees").join(id)).unwrap();
         }
-        let mut meant = fresh_state();
+        let mut intended = fresh_state();
         for (n, step) in steps.iter().enumerate() {
             if n % 16 == 15 {
-                touch_up(&project, style.wrapping_add(step.which));
+                edit_style(&project, style.wrapping_add(step.which));
             }
-            take(&project, &mut meant, step);
+            run_step(&project, &mut intended, step);
         }
-        prop_assert_eq!(&project.store().snapshot().unwrap(), &meant);
+        prop_assert_eq!(&project.store().snapshot().unwrap(), &intended);
         agree(&project);
         std::fs::remove_dir_all(&project.root).unwrap();
     }
 
     /// Covers: BB-02, BB-09
     #[test]
-    fn a_look_that_builds_on_the_last_sees_what_a_fresh_one_sees(steps in steps(), style in any::<u8>()) {
-        let project = Project::new("looks");
+    fn an_incremental_read_gives_the_same_state_as_a_full_one(steps in steps(), style in any::<u8>()) {
+        let project = Project::new("incremental");
         for id in ["a", "b", "c", "d"] {
             std::fs::create_dir_all(project.root.join(".worktrees").join(id)).unwrap();
         }
-        let mut reader = project.store().reader();
+        let mut reader = project.store().incremental_reader();
         for (n, step) in steps.iter().enumerate() {
             let (actor, command) = command(step);
-            // Archived tasks make the others stand elsewhere.
+            // Archiving moves the other tasks.
             let command = match step.text % 8 {
-                7 => Command::from(Archive { tasks: vec![task(["a", "b", "c", "d"][usize::from(step.which) % 4])] }),
+                7 => Command::Archive { tasks: vec![task(["a", "b", "c", "d"][usize::from(step.which) % 4])] },
                 _ => command,
             };
             let _ = project.store().submit(&Request { actor, ..human(command) });
             match n % 8 {
-                3 => touch_up(&project, style.wrapping_add(step.which)),
-                5 => spoil(&project, step.text),
+                3 => edit_style(&project, style.wrapping_add(step.which)),
+                5 => edit_wrongly(&project, step.text),
                 _ => {}
             }
-            // Now and then several writes lie between two looks.
+            // Sometimes there are several writes between two reads.
             if !step.which.is_multiple_of(4) {
                 let parsed = read_state(&project.file("state.yaml")).unwrap();
-                prop_assert_eq!(&*reader.look().unwrap(), &parsed, "{}", project.text());
+                prop_assert_eq!(&*reader.read().unwrap(), &parsed, "{}", project.text());
                 prop_assert_eq!(&project.store().snapshot().unwrap(), &parsed, "{}", project.text());
             }
         }

@@ -1,71 +1,42 @@
-//! A look at the blackboard that builds on the one before: only blocks whose bytes have changed are read.
+//! Updates a state to a new version of the file by reading only the blocks whose bytes have changed.
 //!
-//! For versions that we wrote, without a fault before or after. Everything else is read as a whole by whoever calls.
+//! Only for versions that we wrote, without faults before or after. For all others the caller reads the whole file.
 
 use std::collections::HashMap;
 use std::ops::Range;
 
 use indexmap::IndexMap;
-use liza_core::model::{Loaded, Section, State, TaskId, TaskSlot};
+use liza_core::board::{Section, Slot, State};
+use liza_core::ids::TaskId;
 
-use super::read::{View, parse_part, task_slot};
-use crate::document::{Block, entries};
+use super::view::{StateView, fault_count, parse_part, task_slot};
+use crate::document::list_entries;
 
-/// Where the blocks of one version stand.
+/// The positions of the blocks of one version.
 #[derive(Debug)]
 pub(crate) struct Layout {
     sections: Vec<Range<usize>>,
-    /// From one dash to the next.
+    /// Each from its dash to the next.
     tasks: Vec<Range<usize>>,
 }
 
 impl Layout {
-    /// Where the blocks of a version stand that was read without a fault; nothing where a line scan cannot tell.
-    pub(crate) fn of(view: &View<'_>, state: &State) -> Option<Self> {
+    /// The layout of a version that was read as `state`. None if it has faults, or if a line scan is not enough.
+    pub(crate) fn of(view: &StateView<'_>, state: &State) -> Option<Self> {
         let layout = Self::scan(view)?;
-        (is_clean(state) && layout.tasks.len() == state.board.tasks.len()).then_some(layout)
+        (fault_count(state) == 0 && layout.tasks.len() == state.board.tasks.len()).then_some(layout)
     }
 
-    fn scan(view: &View<'_>) -> Option<Self> {
+    fn scan(view: &StateView<'_>) -> Option<Self> {
         let sections = view.blocks.iter().map(|block| block.start..block.end).collect();
-        let tasks = items(view.text, view.block("tasks")?)?;
+        let tasks = list_entries(view.text, view.task_lines()?);
         Some(Self { sections, tasks })
     }
 }
 
-/// Where the tasks stand; nothing where they are not in a block list.
-fn items(text: &str, block: &Block) -> Option<Vec<Range<usize>>> {
-    let rest = &text[block.after..block.end];
-    let (first, below) = rest.split_once('\n').unwrap_or((rest, ""));
-    let found = entries(text, block.end - below.len()..block.end);
-    match first.trim() {
-        "[]" => found.is_empty().then_some(found),
-        first => (first.is_empty() || first.starts_with('#')).then_some(found),
-    }
-}
-
-/// Whether everything could be understood. A fault names its line, and lines move.
-fn is_clean(state: &State) -> bool {
-    let board = &state.board;
-    let whole = |slot: &TaskSlot| slot.body.as_ref().is_some_and(|body| body.faults().is_empty());
-    state.journal.faults.is_empty()
-        && board.tasks.values().all(whole)
-        && is_ready(&board.agents)
-        && is_ready(&board.config)
-        && is_ready(&board.goal)
-        && is_ready(&board.sprint)
-        && is_ready(&board.circuit_breaker)
-        && is_ready(&board.discovered)
-        && is_ready(&board.handoff)
-}
-
-fn is_ready<T>(section: &Loaded<T>) -> bool {
-    section.ready().is_some()
-}
-
-/// The state of a new version, from that of an earlier one. Nothing where it has to be read as a whole.
+/// The state of a new version, based on that of an earlier one. None if the whole file must be read.
 pub(crate) fn refresh(
-    view: &mut View<'_>,
+    view: &mut StateView<'_>,
     (old_text, old, state): (&str, &Layout, &State),
 ) -> Option<(State, Layout)> {
     let new = Layout::scan(view)?;
@@ -90,17 +61,22 @@ pub(crate) fn refresh(
             }
             _ => {
                 let sections: Vec<Section> =
-                    Section::ALL.iter().copied().filter(|section| section.key() == name).collect();
+                    Section::ALL.into_iter().filter(|section| section.key() == name).collect();
                 view.load_sections(&mut state.board, &sections);
                 view.load_journal(&mut state.journal, name);
             }
         }
     }
-    (view.faults.is_empty() && is_clean(&state)).then_some((state, new))
+    (view.faults.is_empty() && fault_count(&state) == 0).then_some((state, new))
 }
 
-/// Brings the tasks up to date.
-fn tasks(view: &View<'_>, new: &Layout, (old_text, old): (&str, &Layout), state: &mut State) -> Option<()> {
+/// Updates the tasks.
+fn tasks(
+    view: &StateView<'_>,
+    new: &Layout,
+    (old_text, old): (&str, &Layout),
+    state: &mut State,
+) -> Option<()> {
     if new.tasks.len() < old.tasks.len() {
         return moved_tasks(view, new, (old_text, old), state);
     }
@@ -120,16 +96,16 @@ fn tasks(view: &View<'_>, new: &Layout, (old_text, old): (&str, &Layout), state:
     Some(())
 }
 
-/// The same where tasks are gone, so that the others stand elsewhere.
+/// Updates the tasks when some were removed, so that the others have moved.
 fn moved_tasks(
-    view: &View<'_>,
+    view: &StateView<'_>,
     new: &Layout,
     (old_text, old): (&str, &Layout),
     state: &mut State,
 ) -> Option<()> {
     let known: HashMap<&str, usize> =
         old.tasks.iter().enumerate().map(|(n, at)| (old_text[at.clone()].trim_end(), n)).collect();
-    let mut tasks: IndexMap<TaskId, TaskSlot> = IndexMap::with_capacity(new.tasks.len());
+    let mut tasks: IndexMap<TaskId, Slot> = IndexMap::with_capacity(new.tasks.len());
     for at in &new.tasks {
         let (id, slot) = match known.get(view.text[at.clone()].trim_end()) {
             Some(n) => state.board.tasks.get_index(*n).map(|(id, slot)| (id.clone(), slot.clone()))?,
@@ -143,7 +119,7 @@ fn moved_tasks(
     Some(())
 }
 
-fn read_task(view: &View<'_>, at: &Range<usize>) -> Option<(TaskId, TaskSlot)> {
+fn read_task(view: &StateView<'_>, at: &Range<usize>) -> Option<(TaskId, Slot)> {
     let end = at.start + view.text[at.clone()].trim_end().len();
     let (node, from) = parse_part(view.text, at.start, end).ok()?;
     task_slot(node.items().first()?, (view.text, from)).ok()

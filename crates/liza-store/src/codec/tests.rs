@@ -1,29 +1,30 @@
 use std::path::Path;
 
-use liza_core::model::{State, TaskId};
+use liza_core::board::State;
+use liza_core::ids::TaskId;
 use proptest::prelude::*;
 
 use super::*;
 
-const HEAD: &str = "version: 1\nrevision: 4\ngoal: { id: goal-1, status: IN_PROGRESS }\n";
+const TOP: &str = "version: 1\nrevision: 4\ngoal: { id: goal-1, status: IN_PROGRESS }\n";
 
 fn lazy(text: &str) -> State {
-    View::lazy(Path::new("state.yaml"), text).unwrap().state().unwrap()
+    StateView::lazy(Path::new("state.yaml"), text).unwrap().state().unwrap()
 }
 
 fn full(text: &str) -> Option<State> {
-    let mut view = View::full(Path::new("state.yaml"), text).unwrap();
-    view.simple.then(|| view.state().unwrap())
+    let mut view = StateView::full(Path::new("state.yaml"), text).unwrap();
+    view.scannable.then(|| view.state().unwrap())
 }
 
 /// Covers: BB-02, BB-03
 #[test]
-fn the_lazy_way_reads_the_schemas_example_as_the_full_one_does() {
+fn a_lazy_view_reads_the_example_of_the_schema_like_a_full_one() {
     let text = include_str!("../../tests/fixtures/schema-example.yaml");
     assert_eq!(Some(lazy(text)), full(text));
 }
 
-/// Values as people write them, right and wrong.
+/// Fields as people write them, valid and invalid.
 fn field() -> impl Strategy<Value = String> {
     let comment = prop_oneof![Just(""), Just("   # why"), Just(" # a: b")];
     let line = prop_oneof![
@@ -88,8 +89,8 @@ proptest! {
 
     /// Covers: BB-02, BB-07
     #[test]
-    fn the_lazy_way_reads_what_the_full_one_reads(tasks in tasks(), crlf in any::<bool>()) {
-        let text = format!("{HEAD}{tasks}agents: {{}}\narchived:\n  old-1: MERGED\nconfig: {{}}\nanomalies:\n- broken\n");
+    fn a_lazy_view_reads_the_same_state_as_a_full_one(tasks in tasks(), crlf in any::<bool>()) {
+        let text = format!("{TOP}{tasks}agents: {{}}\narchived:\n  old-1: MERGED\nconfig: {{}}\nanomalies:\n- broken\n");
         let text = if crlf { text.replace('\n', "\r\n") } else { text };
         if let Ok(Some(expected)) = std::panic::catch_unwind(|| full(&text)) {
             prop_assert_eq!(lazy(&text), expected, "{}", text);
@@ -98,14 +99,14 @@ proptest! {
 
     /// Covers: BB-02, BB-07
     #[test]
-    fn heads_that_are_wanted_are_those_of_all(tasks in tasks(), wanted in prop::collection::vec("[a-c](-[0-9])?", 0..4)) {
-        let text = format!("{HEAD}{tasks}agents: {{}}\nconfig: {{}}\n");
+    fn the_summaries_of_wanted_tasks_are_the_same_as_in_a_full_view(tasks in tasks(), wanted in prop::collection::vec("[a-c](-[0-9])?", 0..4)) {
+        let text = format!("{TOP}{tasks}agents: {{}}\nconfig: {{}}\n");
         let Ok(Some(expected)) = std::panic::catch_unwind(|| full(&text)) else { return Ok(()) };
         let wanted: Vec<TaskId> = wanted.iter().map(|id| id.parse().unwrap()).collect();
         let path = Path::new("state.yaml");
-        let mut view = View::lazy(path, &text).unwrap();
+        let mut view = StateView::lazy(path, &text).unwrap();
         let mut board = view.board().unwrap();
-        view.load_heads(&mut board, Some(&wanted)).unwrap();
+        view.load_summaries(&mut board, Some(&wanted)).unwrap();
         view.load_bodies(&mut board, &wanted).unwrap();
         for id in &wanted {
             prop_assert_eq!(board.tasks.get(id), expected.board.tasks.get(id), "{}", text);

@@ -1,73 +1,83 @@
-//! The paths of `lock read` and `lock write`: `.agents.coder-1.status`, `.tasks[0]`, `.tasks[]`,
+//! The paths of `get` and `lock write`: `.agents.coder-1.status`, `.tasks[0]`, `.tasks[]`,
 //! `.tasks[] | select(.id == "task-3") | .description`, `."odd key"`.
 
 use std::fmt;
 use std::str::FromStr;
 
-use liza_core::model::Value;
+use liza_core::value::Value;
+
+use crate::yaml::YamlError;
 
 /// One step into a value.
 #[derive(Debug, Clone, PartialEq, Eq)]
-enum Step {
+enum PathStep {
     Key(String),
     Index(usize),
-    Every,
+    All,
     Select(String, String),
 }
 
 /// A path into the blackboard.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Path(Vec<Step>);
+pub(crate) struct ValuePath(Vec<PathStep>);
 
-/// Why a path or a value cannot be used.
+/// Why a path or a value is invalid.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("{0}")]
-pub struct PathError(String);
-
-impl PathError {
-    pub(crate) fn nothing(path: &Path) -> Self {
-        Self(format!("{path} names nothing on the blackboard"))
-    }
-
-    pub(crate) fn value(value: &str, why: &str) -> Self {
-        Self(format!("{value:?} is not YAML: {why}"))
-    }
+pub enum PathError {
+    /// The path matches nothing.
+    #[error("{path} matches nothing on the blackboard")]
+    NoMatch {
+        /// The path.
+        path: String,
+    },
+    /// The value is not YAML.
+    #[error("{value:?} is not YAML: {source}")]
+    NotYaml {
+        /// The value.
+        value: String,
+        /// Why not.
+        source: YamlError,
+    },
+    /// The path has a syntax error.
+    #[error("invalid path {path:?} at {rest:?}; use keys, [n], [] and select(.key == \"value\")")]
+    Syntax {
+        /// The path.
+        path: String,
+        /// The part that cannot be parsed.
+        rest: String,
+    },
 }
 
-impl fmt::Display for Path {
+impl fmt::Display for ValuePath {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         if self.0.is_empty() {
             return f.write_str(".");
         }
         for step in &self.0 {
             match step {
-                Step::Key(key) => write!(f, ".{key}")?,
-                Step::Index(n) => write!(f, "[{n}]")?,
-                Step::Every => f.write_str("[]")?,
-                Step::Select(key, value) => write!(f, " | select(.{key} == {value:?}) | ")?,
+                PathStep::Key(key) => write!(f, ".{key}")?,
+                PathStep::Index(n) => write!(f, "[{n}]")?,
+                PathStep::All => f.write_str("[]")?,
+                PathStep::Select(key, value) => write!(f, " | select(.{key} == {value:?}) | ")?,
             }
         }
         Ok(())
     }
 }
 
-impl FromStr for Path {
+impl FromStr for ValuePath {
     type Err = PathError;
 
     fn from_str(text: &str) -> Result<Self, PathError> {
-        let bad = |rest: &str| {
-            PathError(format!(
-                "cannot understand {text:?} from {rest:?} on: use keys, [n], [] and select(.k == \"v\")"
-            ))
-        };
+        let invalid = |rest: &str| PathError::Syntax { path: text.to_owned(), rest: rest.to_owned() };
         let mut steps = Vec::new();
         let mut rest = text.trim();
         while !rest.is_empty() {
             let trimmed = rest.trim_start_matches(['|', ' ', '(']);
-            // A key that follows another needs its dot; only the first one may go without.
+            // Only the first key may lack its dot.
             let bare = trimmed.starts_with(|c: char| c.is_alphanumeric()) && !trimmed.starts_with("select(");
             let (step, after) =
-                step(trimmed).filter(|_| !bare || steps.is_empty()).ok_or_else(|| bad(rest))?;
+                step(trimmed).filter(|_| !bare || steps.is_empty()).ok_or_else(|| invalid(rest))?;
             steps.extend(step);
             rest = after.trim_start_matches(')').trim_start();
         }
@@ -75,42 +85,42 @@ impl FromStr for Path {
     }
 }
 
-/// The first step of a text, and what follows it. `.` alone is no step.
-fn step(text: &str) -> Option<(Option<Step>, &str)> {
+/// The first step of a text, and the rest of the text. `.` alone is not a step.
+fn step(text: &str) -> Option<(Option<PathStep>, &str)> {
     if let Some(inside) = text.strip_prefix("select(") {
         let (condition, after) = inside.split_once(')')?;
         let (key, value) = condition.split_once("==")?;
         let key = key.trim().strip_prefix('.')?.trim_matches('"');
         let value = value.trim().trim_matches('"');
-        return Some((Some(Step::Select(key.to_owned(), value.to_owned())), after));
+        return Some((Some(PathStep::Select(key.to_owned(), value.to_owned())), after));
     }
     let text = text.strip_prefix('.').unwrap_or(text);
     if let Some(inside) = text.strip_prefix('[') {
         let (index, after) = inside.split_once(']')?;
         let index = index.trim();
         let step = match (index, index.strip_prefix('"').and_then(|key| key.strip_suffix('"'))) {
-            ("", _) => Step::Every,
-            (_, Some(key)) => Step::Key(key.to_owned()),
-            (digits, None) => Step::Index(digits.parse().ok()?),
+            ("", _) => PathStep::All,
+            (_, Some(key)) => PathStep::Key(key.to_owned()),
+            (digits, None) => PathStep::Index(digits.parse().ok()?),
         };
         return Some((Some(step), after));
     }
     if let Some(inside) = text.strip_prefix('"') {
         let (key, after) = inside.split_once('"')?;
-        return Some((Some(Step::Key(key.to_owned())), after));
+        return Some((Some(PathStep::Key(key.to_owned())), after));
     }
     let end = text.find(['.', '[', ' ', '|', ')']).unwrap_or(text.len());
     let (key, after) = text.split_at(end);
     let named = !key.is_empty() && key.chars().all(|c| c.is_alphanumeric() || "-_".contains(c));
     match (named, after) {
-        (true, _) => Some((Some(Step::Key(key.to_owned())), after)),
+        (true, _) => Some((Some(PathStep::Key(key.to_owned())), after)),
         (false, "") if key.is_empty() => Some((None, after)),
         (false, _) => None,
     }
 }
 
-impl Path {
-    /// The values that the path names.
+impl ValuePath {
+    /// The values that match.
     pub(crate) fn find<'v>(&self, root: &'v Value) -> Vec<&'v Value> {
         let mut found = vec![root];
         for step in &self.0 {
@@ -119,19 +129,19 @@ impl Path {
         found
     }
 
-    /// Sets all values that the path names, and says how many. The last key may be a new one.
+    /// Sets all values that match, and returns how many. The last key may be new.
     pub(crate) fn set(&self, root: &mut Value, value: &Value) -> usize {
         set_steps(&self.0, root, value)
     }
 }
 
-fn set_steps(steps: &[Step], target: &mut Value, value: &Value) -> usize {
+fn set_steps(steps: &[PathStep], target: &mut Value, value: &Value) -> usize {
     let Some((step, rest)) = steps.split_first() else {
         *target = value.clone();
         return 1;
     };
     match (step, target) {
-        (Step::Key(key), Value::Map(fields)) => match fields.get_mut(key) {
+        (PathStep::Key(key), Value::Map(fields)) => match fields.get_mut(key) {
             Some(inner) => set_steps(rest, inner, value),
             None if rest.is_empty() => {
                 fields.insert(key.clone(), value.clone());
@@ -139,36 +149,38 @@ fn set_steps(steps: &[Step], target: &mut Value, value: &Value) -> usize {
             }
             None => 0,
         },
-        (Step::Index(n), Value::List(items)) => {
+        (PathStep::Index(n), Value::List(items)) => {
             items.get_mut(*n).map_or(0, |item| set_steps(rest, item, value))
         }
-        (Step::Every, Value::List(items)) => items.iter_mut().map(|item| set_steps(rest, item, value)).sum(),
-        (Step::Every, Value::Map(fields)) => {
+        (PathStep::All, Value::List(items)) => {
+            items.iter_mut().map(|item| set_steps(rest, item, value)).sum()
+        }
+        (PathStep::All, Value::Map(fields)) => {
             fields.values_mut().map(|item| set_steps(rest, item, value)).sum()
         }
-        (Step::Select(..), target) if step.matches(target) => set_steps(rest, target, value),
-        (Step::Key(_) | Step::Index(_) | Step::Every | Step::Select(..), _) => 0,
+        (PathStep::Select(..), target) if step.matches(target) => set_steps(rest, target, value),
+        (PathStep::Key(_) | PathStep::Index(_) | PathStep::All | PathStep::Select(..), _) => 0,
     }
 }
 
-impl Step {
+impl PathStep {
     fn matches(&self, value: &Value) -> bool {
         match (self, value) {
-            (Step::Select(key, wanted), Value::Map(fields)) => {
+            (PathStep::Select(key, wanted), Value::Map(fields)) => {
                 fields.get(key).is_some_and(|value| value.to_string() == *wanted)
             }
-            (Step::Select(..) | Step::Key(_) | Step::Index(_) | Step::Every, _) => false,
+            (PathStep::Select(..) | PathStep::Key(_) | PathStep::Index(_) | PathStep::All, _) => false,
         }
     }
 
     fn follow<'v>(&self, value: &'v Value) -> Vec<&'v Value> {
         match (self, value) {
-            (Step::Key(key), Value::Map(fields)) => fields.get(key).into_iter().collect(),
-            (Step::Index(n), Value::List(items)) => items.get(*n).into_iter().collect(),
-            (Step::Every, Value::List(items)) => items.iter().collect(),
-            (Step::Every, Value::Map(fields)) => fields.values().collect(),
-            (Step::Select(..), value) if self.matches(value) => vec![value],
-            (Step::Key(_) | Step::Index(_) | Step::Every | Step::Select(..), _) => Vec::new(),
+            (PathStep::Key(key), Value::Map(fields)) => fields.get(key).into_iter().collect(),
+            (PathStep::Index(n), Value::List(items)) => items.get(*n).into_iter().collect(),
+            (PathStep::All, Value::List(items)) => items.iter().collect(),
+            (PathStep::All, Value::Map(fields)) => fields.values().collect(),
+            (PathStep::Select(..), value) if self.matches(value) => vec![value],
+            (PathStep::Key(_) | PathStep::Index(_) | PathStep::All | PathStep::Select(..), _) => Vec::new(),
         }
     }
 }
@@ -179,14 +191,14 @@ mod tests {
 
     /// Covers: CM-04
     #[test]
-    fn paths_find_what_they_name() {
+    fn a_path_finds_its_values() {
         let (node, _) = crate::yaml::parse(
             "tasks:\n- {id: a, n: 1}\n- {id: b, n: 2}\nagents: {coder-1: {x: y}, odd key: 3}\n",
         )
         .unwrap();
-        let root = crate::document::untyped(&node);
+        let root = crate::document::plain_value(&node);
         let found = |path: &str| {
-            path.parse::<Path>().map(|path| path.find(&root).iter().map(|v| v.to_string()).collect())
+            path.parse::<ValuePath>().map(|path| path.find(&root).iter().map(|v| v.to_string()).collect())
         };
         let cases: [(&str, &[&str]); 9] = [
             (".agents.coder-1.x", &["y"]),
@@ -209,7 +221,7 @@ mod tests {
         }
         assert_eq!(found(".").map(|all: Vec<String>| all.len()), Ok(1));
         for bad in [".tasks[x]", ".tasks[", "select(id)", ".a b", "..a", ".tasks | map(.x)"] {
-            assert!(bad.parse::<Path>().is_err(), "{bad}");
+            assert!(bad.parse::<ValuePath>().is_err(), "{bad}");
         }
     }
 }

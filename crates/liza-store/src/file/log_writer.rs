@@ -1,7 +1,7 @@
-//! Appending to log.yaml, exactly once per logged write.
+//! Appends to log.yaml, exactly once per logged write.
 //!
-//! An entry is in the record before the write, and in the log after it. The log is not made durable each time: the
-//! record is, and holds the last entries until the log has been. Entries are never changed or removed.
+//! An entry is in the write record before the write, and in the log after it. Only the record is synced each time; it
+//! holds the last entries until the log is synced. Entries are never changed or removed.
 
 use std::fs::{File, OpenOptions};
 use std::io::{ErrorKind, Read as _, Seek as _, SeekFrom, Write as _};
@@ -10,46 +10,45 @@ use std::path::Path;
 
 use crate::error::StoreError;
 
-/// An entry and where the log ended when it was made.
+/// A log entry, and the length of the log when the entry was made.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Entry {
+pub(crate) struct PendingLogEntry {
     pub(crate) offset: u64,
     pub(crate) text: String,
 }
 
-/// Makes an entry ready to be appended to the log as it is now.
-pub(super) fn prepare(path: &Path, text: &str) -> Result<Entry, StoreError> {
-    let mut open = true;
+/// Prepares an entry for the end of the log.
+pub(super) fn prepare(path: &Path, text: &str) -> Result<PendingLogEntry, StoreError> {
+    let mut last = [b'\n'];
     let mut offset = 0;
     match File::open(path) {
         Ok(file) => {
-            let look = || {
+            let mut read_end = || {
                 let length = file.metadata()?.len();
-                let mut last = [b'\n'];
                 if length > 0 {
                     file.read_exact_at(&mut last, length - 1)?;
                 }
-                Ok((length, last[0] == b'\n'))
+                Ok(length)
             };
-            (offset, open) = look().map_err(StoreError::io("read", path))?;
+            offset = read_end().map_err(StoreError::io("read", path))?;
         }
         Err(error) if error.kind() == ErrorKind::NotFound => {}
         Err(error) => return Err(StoreError::io("open", path)(error)),
     }
-    let lead = match (offset, open) {
+    let separator = match (offset, last) {
         (0, _) => "",
-        (_, true) => "\n",
-        (_, false) => "\n\n",
+        (_, [b'\n']) => "\n",
+        (_, _) => "\n\n",
     };
-    Ok(Entry { offset, text: format!("{lead}{text}\n") })
+    Ok(PendingLogEntry { offset, text: format!("{separator}{text}\n") })
 }
 
 /// Appends the entry.
-pub(super) fn append(path: &Path, entry: &Entry) -> Result<(), StoreError> {
-    write_end(path, entry.text.as_bytes())
+pub(super) fn append(path: &Path, entry: &PendingLogEntry) -> Result<(), StoreError> {
+    append_bytes(path, entry.text.as_bytes())
 }
 
-/// Makes durable what is in the log.
+/// Syncs the log.
 pub(super) fn sync(path: &Path) -> Result<(), StoreError> {
     match File::open(path).and_then(|file| file.sync_data()) {
         Err(error) if error.kind() == ErrorKind::NotFound => Ok(()),
@@ -57,7 +56,7 @@ pub(super) fn sync(path: &Path) -> Result<(), StoreError> {
     }
 }
 
-fn write_end(path: &Path, bytes: &[u8]) -> Result<(), StoreError> {
+fn append_bytes(path: &Path, bytes: &[u8]) -> Result<(), StoreError> {
     let write = || {
         let mut file = OpenOptions::new().append(true).create(true).open(path)?;
         file.write_all(bytes)
@@ -65,27 +64,27 @@ fn write_end(path: &Path, bytes: &[u8]) -> Result<(), StoreError> {
     write().map_err(StoreError::io("append to", path))
 }
 
-/// Sees to it that these entries, the last ones that were made, are in the log. Nearly always they are.
+/// Appends those of the last entries that are missing in the log. Nearly always there are none.
 pub(super) fn complete_all<'e>(
     path: &Path,
-    mut entries: impl Iterator<Item = &'e Entry> + Clone,
+    mut entries: impl Iterator<Item = &'e PendingLogEntry> + Clone,
 ) -> Result<(), StoreError> {
     let Some(first) = entries.clone().next() else { return Ok(()) };
     if first.offset > 0 && length(path).map_err(StoreError::io("read", path))? < first.offset {
-        // What was durable is gone, so no crash took it: somebody has begun a new log.
+        // Synced entries are gone, so this was not a crash: somebody started a new log.
         return Ok(());
     }
     let tail = tail(path, first.offset).map_err(StoreError::io("read", path))?;
     let mut at = 0;
-    let is_next = |entry: &Entry| {
-        let here = tail[at..].starts_with(entry.text.as_bytes());
-        at += if here { entry.text.len() } else { 0 };
-        here
+    let is_next = |entry: &PendingLogEntry| {
+        let found = tail[at..].starts_with(entry.text.as_bytes());
+        at += if found { entry.text.len() } else { 0 };
+        found
     };
     if entries.clone().all(is_next) {
         return Ok(());
     }
-    // A power cut may leave zeros where text should be; they are nobody's.
+    // A power cut may leave zeros instead of text.
     for at in memchr::memchr_iter(0, &tail) {
         blank(path, first.offset + at as u64, 1)?;
     }
@@ -100,34 +99,34 @@ fn length(path: &Path) -> std::io::Result<u64> {
     }
 }
 
-/// Appends what is missing of an entry whose writer was killed.
-fn complete(path: &Path, entry: &Entry) -> Result<(), StoreError> {
+/// Appends the missing part of an entry whose writer was killed.
+fn complete(path: &Path, entry: &PendingLogEntry) -> Result<(), StoreError> {
     let tail = tail(path, entry.offset).map_err(StoreError::io("read", path))?;
     let text = entry.text.as_bytes();
     if memchr::memmem::find(&tail, text.trim_ascii_start()).is_some() {
         return Ok(());
     }
-    // The longest beginning of the entry that stands where the entry would have been.
+    // The length of the part that was written.
     let torn = text.iter().zip(&tail).take_while(|(a, b)| a == b).count();
     if torn == tail.len() {
-        return write_end(path, &text[torn..]);
+        return append_bytes(path, &text[torn..]);
     }
-    // The next writer's entry may begin like ours; what is left has to begin as an entry does.
+    // The next entry in the log may begin with the same bytes; the remaining text must begin with an entry.
     let begins = |at: &usize| [&b"- "[..], b"\n", b"#"].iter().any(|lead| tail[*at..].starts_with(lead));
     let torn = (0..=torn).rev().find(begins).unwrap_or(torn);
     if torn > 0 {
         blank(path, entry.offset, torn)?;
     }
-    write_end(path, text)
+    append_bytes(path, text)
 }
 
-/// Makes empty lines of the beginning of an entry, since others have written after it.
+/// Replaces bytes with line breaks: other entries follow, so nothing can be cut off.
 fn blank(path: &Path, offset: u64, length: usize) -> Result<(), StoreError> {
     let fill = || OpenOptions::new().write(true).open(path)?.write_all_at(&vec![b'\n'; length], offset);
-    fill().map_err(StoreError::io("mend", path))
+    fill().map_err(StoreError::io("repair", path))
 }
 
-/// What the log holds from an offset on; all of it if it has become shorter than that.
+/// The log from an offset on; all of it if it is shorter than that.
 fn tail(path: &Path, offset: u64) -> std::io::Result<Vec<u8>> {
     let mut file = match File::open(path) {
         Ok(file) => file,
@@ -147,7 +146,7 @@ mod tests {
 
     /// Covers: BB-12
     #[test]
-    fn an_entry_cut_off_anywhere_is_completed_once() {
+    fn a_torn_entry_is_completed_once() {
         let folder = std::env::temp_dir().join(format!("liza-log-{}", std::process::id()));
         std::fs::create_dir_all(&folder).unwrap();
         let path = folder.join("log.yaml");
@@ -158,8 +157,8 @@ mod tests {
                 if cut > entry.text.len() {
                     break;
                 }
-                write_end(&path, &entry.text.as_bytes()[..cut]).unwrap();
-                write_end(&path, others.as_bytes()).unwrap();
+                append_bytes(&path, &entry.text.as_bytes()[..cut]).unwrap();
+                append_bytes(&path, others.as_bytes()).unwrap();
                 complete(&path, &entry).unwrap();
                 complete(&path, &entry).unwrap();
                 let log = std::fs::read_to_string(&path).unwrap();

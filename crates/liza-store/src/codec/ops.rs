@@ -1,30 +1,37 @@
-//! A change as operations on the file: which values become which others.
+//! Turns a change into operations on the file, with the old and the new values.
+//!
+//! Only builds the operations; `splice.rs` applies them.
 
 use indexmap::IndexMap;
-use liza_core::model::{AgentId, AgentRecord, Appended, Board, Change, Fields, Loaded, Revision, Section, State, TaskId, TaskRecord, Value};
+use liza_core::agent::AgentRecord;
+use liza_core::board::{Board, Loaded, Section, State};
+use liza_core::change::{Appended, Change};
+use liza_core::ids::{AgentId, Revision, TaskId};
+use liza_core::record::TaskRecord;
+use liza_core::value::{Fields, Value};
 use serde::Serialize;
 
 use super::VERSION;
 use crate::yaml::{YamlError, to_value};
 
-/// One operation. Keys that neither the old nor the new value has stay as they are.
+/// One operation. Keys that neither the old nor the new value has do not change.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) enum Op {
     /// A task changes.
     ChangeTask { id: TaskId, at: usize, old: Value, new: Value },
     /// A task is added.
     AddTask { id: TaskId, new: Value },
-    /// A task goes.
+    /// A task is removed.
     RemoveTask { id: TaskId, at: usize },
-    /// A section changes, or comes to be.
+    /// A section changes, or is created.
     Change { section: &'static str, old: Value, new: Value },
-    /// A section is written anew; what it held goes.
+    /// A section is replaced.
     Replace { section: &'static str, new: Value },
-    /// Entries are added to a list that only grows: `section`, or a key below it.
+    /// Entries are added to an append-only list: a section, or a key in it.
     Append { section: &'static str, key: Option<&'static str>, new: Vec<Value> },
 }
 
-/// What a change does to the file.
+/// The operations of a change.
 pub(crate) fn operations(board: &Board, change: &Change) -> Result<Vec<Op>, YamlError> {
     let mut ops = Vec::new();
     for (id, record) in &change.tasks {
@@ -33,7 +40,7 @@ pub(crate) fn operations(board: &Board, change: &Change) -> Result<Vec<Op>, Yaml
         let id = id.clone();
         match known {
             Some((at, body)) => {
-                ops.push(Op::ChangeTask { id, at, old: old_task(body.record(), &new, record)?, new });
+                ops.push(Op::ChangeTask { id, at, old: old_task(&body.record, &new, record)?, new });
             }
             None => ops.push(Op::AddTask { id, new }),
         }
@@ -45,22 +52,17 @@ pub(crate) fn operations(board: &Board, change: &Change) -> Result<Vec<Op>, Yaml
     section(&mut ops, Section::Handoff, &board.handoff, change.handoff.as_ref())?;
     goal_and_notes(board, change, &mut ops)?;
     archive(board, change, &mut ops);
-    // Last, so that a new section of this name comes after nothing that was planned before it.
-    ops.extend(revision_ops(board.revision, change.revision));
+    // Last, so that a new `revision` section comes after every edit at the same position.
+    let (old, new) = (revision(board.revision), revision(change.revision));
+    ops.push(Op::Change { section: "revision", old, new });
     Ok(ops)
 }
 
-/// Counts one write.
-fn revision_ops(old: Revision, new: Revision) -> Vec<Op> {
-    let (old, new) = (Value::Int(signed(old.0)), Value::Int(signed(new.0)));
-    vec![Op::Change { section: "revision", old, new }]
+fn revision(revision: Revision) -> Value {
+    Value::Int(i64::try_from(revision.0).unwrap_or(i64::MAX))
 }
 
-fn signed(number: u64) -> i64 {
-    i64::try_from(number).unwrap_or(i64::MAX)
-}
-
-/// The old value; equal records are not compared twice.
+/// The old value of a task; a copy of the new one if the record did not change.
 fn old_task(old: &TaskRecord, new: &Value, record: &TaskRecord) -> Result<Value, YamlError> {
     if old == record { Ok(new.clone()) } else { to_value(old) }
 }
@@ -103,15 +105,15 @@ fn section<T: Serialize>(
 fn goal_and_notes(board: &Board, change: &Change, ops: &mut Vec<Op>) -> Result<(), YamlError> {
     let mut lists: IndexMap<(&'static str, Option<&'static str>), Vec<Value>> = IndexMap::new();
     for note in &change.appended {
-        let (place, value) = match note {
+        let (list, value) = match note {
             Appended::Anomaly(anomaly) => (("anomalies", None), to_value(anomaly)?),
             Appended::HumanNote(note) => (("human_notes", None), to_value(note)?),
             Appended::SpecChange(change) => (("spec_changes", None), to_value(change)?),
             Appended::Alignment(entry) => (("goal", Some("alignment_history")), to_value(entry)?),
         };
-        lists.entry(place).or_default().push(value);
+        lists.entry(list).or_default().push(value);
     }
-    // A new goal: the history of the old one goes to the archive with it.
+    // A new goal replaces the old one, whose history is archived with it.
     if let (Some(goal), Some(_)) = (&change.goal, &change.closed_goal) {
         let mut new = to_value(goal)?;
         if let (Value::Map(fields), Some(history)) =
@@ -121,7 +123,7 @@ fn goal_and_notes(board: &Board, change: &Change, ops: &mut Vec<Op>) -> Result<(
         }
         ops.push(Op::Replace { section: "goal", new });
     }
-    // Before the goal itself: where both add at one position, the entry belongs to the list that ends there.
+    // Before the goal itself: at the same position, the entry belongs to the list that ends there.
     ops.extend(lists.into_iter().map(|((section, key), new)| Op::Append { section, key, new }));
     match &change.closed_goal {
         None => section(ops, Section::Goal, &board.goal, change.goal.as_ref()),
@@ -138,26 +140,25 @@ fn archive(board: &Board, change: &Change, ops: &mut Vec<Op>) {
         ops.retain(|op| !matches!(op, Op::ChangeTask { id: changed, .. } if changed == id));
         ops.extend(board.tasks.get_index_of(id).map(|at| Op::RemoveTask { id: id.clone(), at }));
         let status = change.tasks.get(id).and_then(|record| record.status);
-        let status = status.or_else(|| board.status(id)).unwrap_or(liza_core::model::Status::Abandoned);
+        let status = status.or_else(|| board.status(id)).unwrap_or(liza_core::record::Status::Abandoned);
         new.insert(id.to_string(), Value::from(status.name()));
     }
     ops.push(Op::Change { section: "archived", old: Value::Map(Fields::new()), new: Value::Map(new) });
 }
 
-/// A whole blackboard as the sections of a new file.
-pub(crate) fn document_of(state: &State) -> Result<Fields, YamlError> {
+/// The sections of a file with the whole blackboard.
+pub(crate) fn document_fields(state: &State) -> Result<Fields, YamlError> {
     let board = &state.board;
     let mut file = Fields::new();
     let mut put = |key: &str, value: Value| drop(file.insert(key.to_owned(), value));
     put("version", Value::Int(VERSION));
-    put("revision", Value::Int(signed(board.revision.0)));
+    put("revision", revision(board.revision));
     let mut goal = loaded(&board.goal)?;
     if let Value::Map(fields) = &mut goal {
         fields.insert("alignment_history".to_owned(), to_value(&state.journal.alignment_history)?);
     }
     put("goal", goal);
-    let tasks =
-        board.tasks.values().filter_map(|slot| slot.body.as_ref()).map(|body| to_value(body.record()));
+    let tasks = board.tasks.values().filter_map(|slot| slot.body.as_ref()).map(|body| to_value(&body.record));
     put("tasks", Value::List(tasks.collect::<Result<_, _>>()?));
     put("agents", loaded(&board.agents)?);
     put("discovered", loaded(&board.discovered)?);

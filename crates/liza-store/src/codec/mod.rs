@@ -1,0 +1,22 @@
+//! Between the YAML file and the records of the core: reads what a command needs, and writes what it changed.
+//!
+//! Makes no decision about tasks. Content that is invalid becomes a fault with its position, and the rest still loads.
+
+mod ops;
+mod refresh;
+mod splice;
+mod summaries;
+mod view;
+
+pub(crate) use ops::{Op, document_fields, operations};
+pub(crate) use refresh::{Layout, refresh};
+pub(crate) use splice::{Spliced, reads_back, rewrite, splice, untouched};
+pub(crate) use view::{StateView, fault_count, parse_state, text_without_bom};
+
+/// The newest `version` that this program can write.
+pub(crate) const VERSION: i64 = 1;
+/// The sections that every blackboard has.
+pub(crate) const REQUIRED: [&str; 5] = ["version", "goal", "tasks", "agents", "config"];
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,74 @@
+//! Repeated reads of the whole blackboard: each costs what has changed since the last.
+//!
+//! Takes no lock. Compares bytes to see whether the file has changed, never times or inodes.
+
+use std::sync::Arc;
+
+use liza_core::board::State;
+
+use crate::codec::{self, Layout, StateView, text_without_bom};
+use crate::error::StoreError;
+use crate::store::Store;
+
+/// Reads the blackboard again and again.
+#[derive(Debug)]
+pub struct IncrementalReader {
+    store: Store,
+    last: Option<LastRead>,
+}
+
+#[derive(Debug)]
+struct LastRead {
+    bytes: Vec<u8>,
+    state: Arc<State>,
+    /// The positions of the blocks; none if the next read cannot reuse them.
+    layout: Option<Layout>,
+}
+
+impl Store {
+    /// A reader that keeps the last state.
+    pub fn incremental_reader(&self) -> IncrementalReader {
+        IncrementalReader { store: self.clone(), last: None }
+    }
+}
+
+impl IncrementalReader {
+    /// The same state as [`Store::snapshot`], and the same `Arc` as before if nothing has changed.
+    ///
+    /// # Errors
+    /// When the file is not a valid blackboard. The next read then starts from the last valid one.
+    pub fn read(&mut self) -> Result<Arc<State>, StoreError> {
+        let bytes = self.store.files().read()?;
+        if let Some(last) = self.last.as_ref().filter(|last| last.bytes == bytes) {
+            return Ok(last.state.clone());
+        }
+        let own_version = self.store.files().is_own_version(&bytes);
+        let refreshed = if own_version { self.refresh(&bytes) } else { None };
+        let (state, layout) = match refreshed {
+            Some((state, layout)) => (state, Some(layout)),
+            None => self.read_all(&bytes, own_version)?,
+        };
+        let state = Arc::new(state);
+        self.last = Some(LastRead { bytes, state: state.clone(), layout });
+        Ok(state)
+    }
+
+    fn refresh(&self, bytes: &[u8]) -> Option<(State, Layout)> {
+        let last = self.last.as_ref()?;
+        let path = self.store.files().state();
+        let (old, _) = text_without_bom(&path, &last.bytes).ok()?;
+        let (new, _) = text_without_bom(&path, bytes).ok()?;
+        codec::refresh(&mut StateView::lazy(&path, new).ok()?, (old, last.layout.as_ref()?, &last.state))
+    }
+
+    fn read_all(&self, bytes: &[u8], own_version: bool) -> Result<(State, Option<Layout>), StoreError> {
+        let path = self.store.files().state();
+        let state = codec::parse_state(&path, bytes, own_version)?;
+        let layout = || {
+            let (text, _) = text_without_bom(&path, bytes).ok()?;
+            Layout::of(&StateView::lazy(&path, text).ok()?, &state)
+        };
+        let layout = if own_version { layout() } else { None };
+        Ok((state, layout))
+    }
+}

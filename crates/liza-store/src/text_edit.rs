@@ -1,0 +1,312 @@
+//! Edits of the text under the lock: `lock write`, `lock modify` and `edit`, for what no command does.
+//!
+//! Must not bypass the rules: an edit that adds a violation is undone.
+
+use std::path::PathBuf;
+
+use liza_core::Change;
+use liza_core::board::{Board, State};
+use liza_core::by_hand::{self, ByHand};
+use liza_core::event::LogEntry;
+use liza_core::ids::{Revision, TaskId};
+use liza_core::invariants::{self, Violation};
+use liza_core::record::TaskRecord;
+use liza_core::time::Timestamp;
+use liza_core::value::Value;
+
+use crate::codec::{self, StateView, fault_count, text_without_bom};
+use crate::document::{EditPlan, apply, plain_value};
+use crate::error::StoreError;
+use crate::file::{CurrentFile, LockedFolder, NewVersion, Notice};
+use crate::store::{ProjectDisk, Store};
+use crate::value_path::{PathError, ValuePath};
+
+/// An edit of the text, with the lock held until dropped.
+pub struct EditSession<'s> {
+    store: &'s Store,
+    locked: LockedFolder,
+    current: CurrentFile,
+    modifying: bool,
+    permission: Option<ByHand>,
+}
+
+/// How `lock write` reads its value.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ValueSyntax {
+    /// A known field takes the type of its schema, an unknown one takes text.
+    BySchema,
+    /// As YAML.
+    Yaml,
+}
+
+impl Store {
+    /// Takes the lock to edit the text.
+    ///
+    /// # Errors
+    /// When the lock is not free, or the file cannot be read.
+    pub fn begin_edit(&self) -> Result<EditSession<'_>, StoreError> {
+        let mut locked = self.lock()?;
+        let current = locked.current()?;
+        Ok(EditSession { store: self, locked, current, modifying: false, permission: None })
+    }
+
+    /// The values that match a path; the whole file for the empty path.
+    ///
+    /// # Errors
+    /// When the file cannot be read, or the path is invalid.
+    pub fn read_path(&self, path: &str) -> Result<Vec<Value>, StoreError> {
+        let path: ValuePath = path.parse()?;
+        let bytes = self.files().read()?;
+        let file = self.files().state();
+        let (text, _) = text_without_bom(&file, &bytes)?;
+        let view = StateView::full(&file, text)?;
+        let root = view.tree.as_ref().map(plain_value).unwrap_or(Value::Null);
+        Ok(path.find(&root).into_iter().cloned().collect())
+    }
+}
+
+impl EditSession<'_> {
+    /// Allows only what this caller may change.
+    #[must_use]
+    pub fn restricted_to(mut self, permission: ByHand) -> Self {
+        self.permission = Some(permission);
+        self
+    }
+
+    /// The current text.
+    ///
+    /// # Errors
+    /// When the file is not text.
+    pub fn text(&self) -> Result<String, StoreError> {
+        Ok(text_without_bom(&self.store.files().state(), &self.current.bytes)?.0.to_owned())
+    }
+
+    /// What was repaired when the lock was taken.
+    pub fn notices(&self) -> &[Notice] {
+        &self.current.notices
+    }
+
+    /// The file that a command may change between [`EditSession::begin_modify`] and [`EditSession::finish_modify`].
+    pub fn path(&self) -> PathBuf {
+        self.store.files().state()
+    }
+
+    /// Prepares for a command that changes the file in place. If this process is killed, the next lock holder undoes the
+    /// change.
+    ///
+    /// # Errors
+    /// When no copy can be kept.
+    pub fn begin_modify(&mut self) -> Result<(), StoreError> {
+        self.modifying = true;
+        self.locked.begin_modify(&self.current)
+    }
+
+    /// Restores the version before the command.
+    ///
+    /// # Errors
+    /// When it cannot be written.
+    pub fn undo_modify(mut self) -> Result<(), StoreError> {
+        self.restore()
+    }
+
+    fn restore(&mut self) -> Result<(), StoreError> {
+        if std::mem::take(&mut self.modifying) { self.locked.end_modify() } else { Ok(()) }
+    }
+
+    /// Accepts the text that the command wrote, or undoes it if it is invalid.
+    ///
+    /// # Errors
+    /// When it is invalid. The version before is restored then.
+    pub fn finish_modify(mut self, log: &LogEntry, now: Timestamp) -> Result<Revision, StoreError> {
+        let done = self.store.files().read().and_then(|bytes| self.write_checked(&bytes, log, now));
+        if done.is_err() {
+            self.restore()?;
+        } else {
+            self.modifying = false;
+        }
+        done
+    }
+
+    /// Replaces the whole text.
+    ///
+    /// # Errors
+    /// When it is invalid. Nothing is written then.
+    pub fn replace(mut self, text: &str, log: &LogEntry, now: Timestamp) -> Result<Revision, StoreError> {
+        self.write_checked(text.as_bytes(), log, now)
+    }
+
+    /// Sets the values that match a path.
+    ///
+    /// # Errors
+    /// When the path matches nothing, or the result is invalid. Nothing is written then.
+    pub fn set(
+        mut self,
+        path: &str,
+        value: &str,
+        syntax: ValueSyntax,
+        log: &LogEntry,
+        now: Timestamp,
+    ) -> Result<Revision, StoreError> {
+        let path: ValuePath = path.parse()?;
+        let bytes = self.current.bytes.clone();
+        let file = self.store.files().state();
+        let (text, bom) = text_without_bom(&file, &bytes)?;
+        let view = StateView::full(&file, text)?;
+        let text = self.with_value(&view, &path, value, syntax)?;
+        let new = [&bytes[..bom], text.as_bytes()].concat();
+        self.write_checked(&new, log, now)
+    }
+
+    /// The text with the value set, in the first interpretation that the schema accepts.
+    fn with_value(
+        &self,
+        view: &StateView<'_>,
+        path: &ValuePath,
+        value: &str,
+        syntax: ValueSyntax,
+    ) -> Result<String, StoreError> {
+        let file = self.store.files().state();
+        let faults = |text: &str| {
+            StateView::full(&file, text).and_then(|mut view| view.state()).map(|state| fault_count(&state))
+        };
+        let before = faults(view.text)?;
+        let mut first = None;
+        for candidate in interpretations(value, syntax)? {
+            let text = with_path_set(view, path, &candidate)?;
+            if faults(&text)? <= before {
+                return Ok(text);
+            }
+            first.get_or_insert(text);
+        }
+        // None is accepted; the first one gives the best error.
+        first.ok_or_else(|| no_match(path))
+    }
+
+    /// Writes a text with the next revision, if it adds no violation.
+    fn write_checked(
+        &mut self,
+        bytes: &[u8],
+        log: &LogEntry,
+        now: Timestamp,
+    ) -> Result<Revision, StoreError> {
+        let file = self.store.files().state();
+        let (text, bom) = text_without_bom(&file, bytes)?;
+        let mut view = StateView::full(&file, text)?;
+        view.check_version()?;
+        let mut state = view.state()?;
+        let before = self.before();
+        self.check_permission(before.as_ref(), &view)?;
+        let violations = self.new_violations(before.as_ref().map(|(state, _)| state), &state, now);
+        if !violations.is_empty() {
+            return Err(StoreError::Violates(violations));
+        }
+        let revision = state.board.revision.max(Revision(self.current.revision)).next();
+        let change = revision_stamps(before.as_ref().map(|(state, _)| state), &state, revision);
+        let ops = codec::operations(&state.board, &change).map_err(|error| self.store.not_encoded(error))?;
+        state.absorb(&change);
+        let (spliced, scannable) = self.store.verified_text(&view, &ops, &state)?;
+        let after = [&bytes[..bom], spliced.text.as_bytes()].concat();
+        self.locked.commit(&NewVersion {
+            before: self.current.fingerprint,
+            after: &after,
+            edits: &[],
+            revision_before: self.current.revision,
+            revision: revision.0,
+            scannable,
+            log: Some(self.store.log_text(log, revision)?),
+        })?;
+        Ok(revision)
+    }
+
+    /// The state before, if it can be read.
+    fn before(&self) -> Option<(State, Value)> {
+        let file = self.store.files().state();
+        let (text, _) = text_without_bom(&file, &self.current.bytes).ok()?;
+        let mut view = StateView::full(&file, text).ok()?;
+        let value = view.tree.as_ref().map(plain_value)?;
+        Some((view.state().ok()?, value))
+    }
+
+    /// Checks by the rules that the caller may change what it changed.
+    fn check_permission(
+        &self,
+        before: Option<&(State, Value)>,
+        after: &StateView<'_>,
+    ) -> Result<(), StoreError> {
+        let Some(permission) = &self.permission else { return Ok(()) };
+        let new = after.tree.as_ref().map(plain_value).unwrap_or(Value::Null);
+        match before {
+            Some((state, old)) => Ok(by_hand::admit(&state.board, permission, old, &new)?),
+            // Only a person may fix a file that cannot be read.
+            None => Ok(by_hand::admit(&Board::default(), permission, &Value::Null, &new)?),
+        }
+    }
+
+    /// The violations that the state before did not have.
+    fn new_violations(&self, before: Option<&State>, after: &State, now: Timestamp) -> Vec<Violation> {
+        let disk = ProjectDisk::new(self.store.root());
+        let mut violations = invariants::validate(after, &disk, now);
+        if violations.is_empty() {
+            return violations;
+        }
+        // A file that could not be read before cannot be made worse.
+        let Some(before) = before else { return Vec::new() };
+        let known = invariants::validate(before, &disk, now);
+        violations.retain(|violation| !known.contains(violation));
+        violations
+    }
+}
+
+/// The revision of this write, for the state and every task that changed.
+fn revision_stamps(before: Option<&State>, after: &State, revision: Revision) -> Change {
+    let record = |state: &State, id: &TaskId| state.board.body(id).ok().map(|body| body.record.clone());
+    let changed = |id: &&TaskId| before.is_some_and(|before| record(before, id) != record(after, id));
+    let stamp = |id: &TaskId| {
+        let record = record(after, id)?;
+        Some((id.clone(), TaskRecord { revision: Some(revision), ..record }))
+    };
+    let tasks = after.board.tasks.keys().filter(changed).filter_map(stamp).collect();
+    Change { revision, tasks, ..Change::default() }
+}
+
+impl Drop for EditSession<'_> {
+    fn drop(&mut self) {
+        // No caller is left for the error; the next lock holder tries again.
+        let _ = self.restore();
+    }
+}
+
+/// The possible interpretations of the value, most likely first.
+fn interpretations(value: &str, syntax: ValueSyntax) -> Result<Vec<Value>, StoreError> {
+    let parsed = crate::yaml::parse(value).map(|(node, _)| plain_value(&node));
+    match (syntax, parsed) {
+        (ValueSyntax::Yaml, Ok(parsed)) => Ok(vec![parsed]),
+        (ValueSyntax::Yaml, Err(error)) => {
+            Err(PathError::NotYaml { value: value.to_owned(), source: error }.into())
+        }
+        (ValueSyntax::BySchema, Ok(parsed)) if parsed != Value::from(value) => {
+            Ok(vec![Value::from(value), parsed])
+        }
+        (ValueSyntax::BySchema, _) => Ok(vec![Value::from(value)]),
+    }
+}
+
+fn with_path_set(view: &StateView<'_>, path: &ValuePath, value: &Value) -> Result<String, StoreError> {
+    let tree = view.tree.as_ref().ok_or_else(|| no_match(path))?;
+    let old = plain_value(tree);
+    let mut new = old.clone();
+    if path.set(&mut new, value) == 0 {
+        return Err(no_match(path));
+    }
+    let (Value::Map(old), Value::Map(new)) = (&old, &new) else {
+        return Err(no_match(path));
+    };
+    let mut plan = EditPlan::new(view.text);
+    let planned = plan.change_map(&view.blocks, tree, 0, (old, new), &[]);
+    let spliced = planned.and_then(|()| apply(view.text, &mut plan.finish()));
+    Ok(spliced.unwrap_or_else(|_| crate::yaml::document(new)))
+}
+
+fn no_match(path: &ValuePath) -> StoreError {
+    PathError::NoMatch { path: path.to_string() }.into()
+}

@@ -1,0 +1,120 @@
+//! Another YAML implementation reads the same values from what we write.
+
+use std::path::{Path, PathBuf};
+use std::process::Command as Process;
+
+use liza_core::Command;
+
+use crate::support::*;
+
+/// A Python with PyYAML, which is installed in the target folder if it is missing.
+fn python() -> Option<(PathBuf, PathBuf)> {
+    let extra = Path::new(env!("CARGO_TARGET_TMPDIR")).join("pyyaml");
+    let python = PathBuf::from("python3");
+    let has = || {
+        let run = Process::new(&python).args(["-c", "import yaml"]).env("PYTHONPATH", &extra).output();
+        run.is_ok_and(|output| output.status.success())
+    };
+    if !has() {
+        let mut pip = Process::new(&python);
+        pip.args(["-m", "pip", "install", "--quiet", "--target"]).arg(&extra).arg("pyyaml");
+        let _ = pip.output();
+    }
+    has().then_some((python, extra))
+}
+
+/// The content of a file according to PyYAML's safe loader; times as ISO text.
+fn read_by_pyyaml(path: &Path) -> Option<serde_json::Value> {
+    let (python, extra) = python()?;
+    let script = "import sys, yaml, json, datetime\n\
+        def plain(x):\n\
+        \x20   if isinstance(x, dict): return {str(k): plain(v) for k, v in x.items()}\n\
+        \x20   if isinstance(x, list): return [plain(v) for v in x]\n\
+        \x20   if isinstance(x, datetime.datetime): return x.strftime('%Y-%m-%dT%H:%M:%SZ')\n\
+        \x20   return x\n\
+        print(json.dumps(plain(yaml.safe_load(open(sys.argv[1], 'rb')))))";
+    let output =
+        Process::new(python).args(["-c", script]).arg(path).env("PYTHONPATH", extra).output().unwrap();
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    Some(serde_json::from_slice(&output.stdout).unwrap())
+}
+
+/// Covers: BB-02, BB-04, BB-06
+#[test]
+fn pyyaml_reads_what_we_write() {
+    let project = Project::new("pyyaml");
+    let tricky = [
+        "no",
+        "017",
+        "0x1F",
+        "12e45",
+        "1:30",
+        "~",
+        "null",
+        "2025-01-17",
+        "a: b",
+        "a #b",
+        " x ",
+        "- a",
+        "*a",
+        "&a",
+        "!a",
+        "%a",
+        "@a",
+        "`a`",
+        "\"q\"",
+        "'q'",
+        "a\tb",
+        "multi\nline\n",
+        "multi\n\n  indented\nend",
+        "emoji 😀",
+        "é\u{85}x",
+        "\u{2028}",
+        "\u{feff}",
+        "\u{7f}",
+        "{a}",
+        "[a]",
+        "a,b",
+        "=",
+        "<<",
+        "yes",
+        "1_000",
+        ".inf",
+        "---",
+        "...",
+        "a:",
+        "\\",
+        "\u{202e}rtl",
+        "trailing \nspace",
+        "#",
+        "\r\n",
+        "\u{0}",
+    ];
+    for (n, text) in tricky.iter().enumerate() {
+        // A note is folded to one line, so the text is also used in a field that keeps it.
+        let task_id = format!("t{n}");
+        let new = liza_core::command::NewTask {
+            description: format!("x{text}"),
+            scope: Some((*text).to_owned()),
+            draft: true,
+            ..Default::default()
+        };
+        let _ = project.submit(Command::AddTask { task: task(&task_id), new });
+        let _ = project.submit(note(text));
+    }
+    project.run(register("coder-1"));
+    if agree(&project) {
+        assert!(read_by_pyyaml(&project.file("log.yaml")).is_some());
+    }
+}
+
+/// Checks that PyYAML reads the same blackboard. Returns whether PyYAML is available.
+pub(crate) fn agree(project: &Project) -> bool {
+    let Some(theirs) = read_by_pyyaml(&project.file("state.yaml")) else {
+        println!("SKIPPED: no python3 with PyYAML, and pip cannot install it");
+        return false;
+    };
+    let ours = project.store().read_path(".").unwrap().remove(0);
+    assert_eq!(theirs, serde_json::to_value(&ours).unwrap());
+    true
+}
