@@ -11,14 +11,11 @@ use std::path::Path;
 use std::process::{Child, Command as Process, Stdio};
 use std::time::{Duration, Instant};
 
-use liza_core::agent::{AgentRecord, AgentStatus, Role};
-use liza_core::board::{Loaded, State};
-use liza_core::command::TaskEdit;
-use liza_core::event::{EventName, HistoryEvent};
-use liza_core::ids::{AgentId, Generation, Revision, TaskId};
-use liza_core::record::{Status, TaskRecord};
-use liza_core::time::Seconds;
-use liza_core::{Command, Request};
+use liza_core::model::{
+    AgentId, AgentRecord, AgentStatus, EventName, Generation, HistoryEvent, Loaded, Revision, Role, Seconds,
+    State, Status, TaskId, TaskRecord,
+};
+use liza_core::protocol::{Command, EditTask, Request, TaskEdit};
 use liza_store::Store;
 
 #[path = "../tests/store/support.rs"]
@@ -62,7 +59,7 @@ fn run_writer(root: &Path) {
     let store = Store::open(root).unwrap().with_lock_timeout(Duration::from_secs(300));
     for round in 0..WRITES {
         let request = request(round, transition(round, round));
-        println!("{}", store.submit(&request).expect("the command is valid").waited.as_micros());
+        println!("{}", support::submit(&store, request).expect("the command is valid").waited.as_micros());
     }
 }
 
@@ -168,18 +165,18 @@ fn floor(folder: &Path, bytes: &[u8]) {
     File::open(folder).unwrap().sync_all().unwrap();
 }
 
-fn request(round: usize, command: Command) -> Request {
+fn request(round: usize, command: Command) -> Request<Command> {
     let now = now() + Seconds(round as u64);
     Request { now, ..human(command) }
 }
 
 fn submit(store: &Store, round: usize, command: Command) {
-    assert!(store.submit(&request(round, command)).expect("the command is valid").written);
+    assert!(support::submit(store, request(round, command)).expect("the command is valid").changed);
 }
 
 fn transition(task: usize, round: usize) -> Command {
     let edit = TaskEdit { description: Some(format!("Changed in round {round}")), ..TaskEdit::default() };
-    Command::EditTask { task: id(task), edit }
+    Command::from(EditTask { task: id(task), edit })
 }
 
 fn id(n: usize) -> TaskId {

@@ -5,10 +5,7 @@
 use std::fs;
 use std::path::Path;
 
-use liza_core::board::Board;
-use liza_core::change::Change;
-use liza_core::ids::TaskId;
-use liza_core::value::{Fields, Value};
+use liza_core::model::{Board, Change, Fields, TaskId, Value};
 
 use crate::codec::StateView;
 use crate::document::{merge, plain_value};
@@ -60,7 +57,7 @@ fn task_value(view: &StateView<'_>, board: &Board, change: &Change, id: &TaskId)
 /// The fields that the program knows, as the old value of a merge: those missing in the new value are removed.
 fn known_keys(value: &Value) -> Value {
     let Value::Map(fields) = value else { return value.clone() };
-    let known = |key: &str| liza_core::record::TaskRecord::KEYS.contains(&key);
+    let known = |key: &str| liza_core::model::TaskRecord::KEYS.contains(&key);
     Value::Map(fields.iter().filter(|(key, _)| known(key)).map(|(k, v)| (k.clone(), v.clone())).collect())
 }
 

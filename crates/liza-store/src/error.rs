@@ -5,8 +5,8 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use liza_core::Refusal;
-use liza_core::invariants::Violation;
+use liza_core::model::Refusal;
+use liza_core::rules::invariants::Violation;
 
 use crate::value_path::PathError;
 use crate::yaml::{Position, YamlError};

@@ -4,7 +4,7 @@
 
 use std::sync::Arc;
 
-use liza_core::board::State;
+use liza_core::model::State;
 
 use crate::codec::{self, Layout, StateView, text_without_bom};
 use crate::error::StoreError;

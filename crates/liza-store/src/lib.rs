@@ -23,7 +23,7 @@ pub use error::{FileFault, StoreError};
 pub use file::{LOCK_HELD_ENV, Notice};
 pub use incremental::IncrementalReader;
 pub use log_reader::{LogReader, LogRecord};
-pub use store::{BeforeWrite, ProjectDisk, Outcome, Store, read_state};
+pub use store::{Call, Host, Outcome, ProjectDisk, Store, Written, read_state};
 pub use text_edit::{EditSession, ValueSyntax};
 pub use three_way_merge::{Conflicts, infer_base, task_range, three_way_merge};
 pub use value_path::PathError;

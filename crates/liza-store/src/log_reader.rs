@@ -6,7 +6,7 @@ use std::fs::File;
 use std::io::{ErrorKind, Read as _, Seek as _, SeekFrom};
 use std::path::PathBuf;
 
-use liza_core::time::Timestamp;
+use liza_core::model::Timestamp;
 use serde::{Deserialize, Serialize};
 
 use crate::error::StoreError;

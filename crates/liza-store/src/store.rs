@@ -8,15 +8,13 @@ use std::io;
 use std::path::{Component, Path, PathBuf};
 use std::time::Duration;
 
-use liza_core::board::{Board, Section, State};
-use liza_core::config::Config;
-use liza_core::effect::Effect;
-use liza_core::event::{LogEntry, one_line};
-use liza_core::ids::{Revision, TaskId, Worktree};
-use liza_core::invariants::{self, Facts, Violation};
-use liza_core::time::Timestamp;
-use liza_core::value::{Fields, Value};
-use liza_core::{Change, Refusal, Request, apply};
+use liza_core::model::{
+    Actor, Board, Change, Config, Effect, LogEntry, Refusal, Revision, Section, State, StopFile, StopFiles,
+    TaskId, Timestamp, Value, Worktree,
+};
+use liza_core::protocol::{Operation, Pending, Request};
+use liza_core::rules::invariants::{self, DiskFacts, Violation};
+use liza_core::text::one_line;
 
 use crate::archive;
 use crate::codec::{self, Spliced, StateView, text_without_bom};
@@ -33,25 +31,53 @@ const DETAIL_LIMIT: usize = 1_000;
 /// The outcome of a command.
 #[must_use = "effects still have to run"]
 #[derive(Debug)]
-pub struct Outcome {
+pub struct Outcome<R> {
+    /// The reply, or why the command was refused although something was written.
+    pub answer: Result<R, Refusal>,
+    /// The write.
+    pub written: Written,
+}
+
+/// The write behind an outcome.
+#[must_use = "effects still have to run"]
+#[derive(Debug)]
+pub struct Written {
     /// The current revision.
     pub revision: Revision,
     /// Whether anything was written.
-    pub written: bool,
+    pub changed: bool,
     /// What the caller has to do outside the blackboard.
     pub effects: Vec<Effect>,
-    /// The reply to the caller.
-    pub reply: Fields,
-    /// Why the command was refused, although something was written.
-    pub refusal: Option<Refusal>,
     /// What was repaired before the write, or could not be completed.
     pub notices: Vec<Notice>,
     /// How long it took to get the lock.
     pub waited: Duration,
 }
 
-/// A hook that runs under the lock before a change is written, with the effects of the change.
-pub type BeforeWrite<'f> = &'f dyn Fn(&[Effect]) -> io::Result<()>;
+/// A command and who sends it.
+#[derive(Debug, Clone)]
+pub struct Call<C> {
+    /// Who sends it.
+    pub actor: Actor,
+    /// The revision that the sender had read.
+    pub if_revision: Option<Revision>,
+    /// What they want.
+    pub command: C,
+}
+
+/// What a command needs from outside the blackboard. It is asked once the lock is held, so that nothing is decided on
+/// what was true before the wait. Everything here must be quick.
+pub trait Host {
+    /// The time.
+    fn now(&self) -> Timestamp;
+    /// Which stop files are present.
+    fn stop_files(&self) -> StopFiles;
+    /// Creates stop files that must exist before a change is written.
+    ///
+    /// # Errors
+    /// When one cannot be created; nothing is written then.
+    fn create_stop_files(&self, files: &[StopFile], now: Timestamp) -> io::Result<()>;
+}
 
 /// The blackboard of one project.
 #[derive(Debug, Clone)]
@@ -70,14 +96,14 @@ pub struct ProjectDisk {
 }
 
 impl ProjectDisk {
-    /// Facts about the project at `root`. With `SKIP_SPEC_FILE_CHECK=true` every specification counts as existing.
+    /// The disk of the project at `root`. With `SKIP_SPEC_FILE_CHECK=true` every specification counts as existing.
     pub fn new(root: &Path) -> Self {
         let skip_specs = std::env::var_os("SKIP_SPEC_FILE_CHECK").is_some_and(|value| value == "true");
         Self { root: root.to_owned(), skip_specs }
     }
 }
 
-impl Facts for ProjectDisk {
+impl DiskFacts for ProjectDisk {
     fn worktree_exists(&self, worktree: &Worktree) -> bool {
         self.root.join(worktree.as_str()).is_dir()
     }
@@ -219,26 +245,56 @@ impl Store {
     /// # Errors
     /// When the rules refuse it, the lock is not free, or the files cannot be read or written. The blackboard is
     /// unchanged then.
-    pub fn submit(&self, request: &Request) -> Result<Outcome, StoreError> {
-        self.submit_after(request, &|_| Ok(()))
+    pub fn submit<C: Operation>(
+        &self,
+        call: Call<C>,
+        host: &dyn Host,
+    ) -> Result<Outcome<C::Reply>, StoreError> {
+        let mut locked = self.lock()?;
+        let Call { actor, if_revision, command } = call;
+        let (now, stop_files) = (host.now(), host.stop_files());
+        let mut pending = (Request { actor, now, stop_files, if_revision, command }, None);
+        let written = self.submit_locked(&mut locked, &mut pending, host)?;
+        let answer = pending.1.ok_or_else(|| self.mismatch("the answer of the rules"))?;
+        Ok(Outcome { answer, written })
     }
 
-    /// Like [`Store::submit`], for a change that needs something to exist before it is written. `first` runs under the
-    /// lock and must be quick. If it fails, nothing is written.
+    /// Decides a request without a lock, and writes nothing.
     ///
     /// # Errors
-    /// As [`Store::submit`].
-    pub fn submit_after(&self, request: &Request, first: BeforeWrite<'_>) -> Result<Outcome, StoreError> {
-        let mut locked = self.lock()?;
+    /// When the rules refuse it, or the file is not a valid blackboard.
+    pub fn check<C: Operation>(&self, request: Request<C>) -> Result<C::Reply, StoreError> {
+        let bytes = self.folder.read()?;
+        let path = self.folder.state();
+        let (text, _) = text_without_bom(&path, &bytes)?;
+        let mut pending = (request, None);
+        let scanned = match self.folder.is_own_version(&bytes) {
+            true => load(&mut StateView::lazy(&path, text)?, &pending)?,
+            false => None,
+        };
+        let board = match scanned {
+            Some(board) => board,
+            None => StateView::full(&path, text)?.state()?.board,
+        };
+        let _ = pending.decide(&board)?;
+        Ok(pending.1.ok_or_else(|| self.mismatch("the answer of the rules"))??)
+    }
+
+    fn submit_locked(
+        &self,
+        locked: &mut LockedFolder,
+        pending: &mut dyn Pending,
+        host: &dyn Host,
+    ) -> Result<Written, StoreError> {
         let current = locked.current()?;
         let path = self.folder.state();
         let (text, bom) = text_without_bom(&path, &current.bytes)?;
         match current.origin {
             Origin::Ours { scannable: true } => {
-                self.submit_lazily(&mut locked, &current, (text, bom), request, first)
+                self.submit_lazily(locked, &current, (text, bom), pending, host)
             }
             Origin::Ours { scannable: false } | Origin::Edited => {
-                self.submit_carefully(&mut locked, &current, (text, bom), request, first)
+                self.submit_carefully(locked, &current, (text, bom), pending, host)
             }
         }
     }
@@ -249,34 +305,26 @@ impl Store {
         locked: &mut LockedFolder,
         current: &CurrentFile,
         (text, bom): (&str, usize),
-        request: &Request,
-        first: BeforeWrite<'_>,
-    ) -> Result<Outcome, StoreError> {
+        pending: &mut dyn Pending,
+        host: &dyn Host,
+    ) -> Result<Written, StoreError> {
         let path = self.folder.state();
         let mut view = StateView::lazy(&path, text)?;
         view.check_version()?;
-        let mut board = view.board()?;
+        let Some(mut board) = load(&mut view, pending)? else {
+            return self.submit_carefully(locked, current, (text, bom), pending, host);
+        };
         board.revision = board.revision.max(Revision(current.revision));
-        view.load_sections(&mut board, request.sections());
-        let only = request.only(&board);
-        view.load_summaries(&mut board, only.as_deref())?;
-        if view.tree.is_some() {
-            return self.submit_carefully(locked, current, (text, bom), request, first);
-        }
-        let bodies = request.bodies(&board);
-        view.load_bodies(&mut board, &bodies)?;
-        let change = self.decide(&board, request)?;
+        let change = self.decide(&board, pending, host)?;
         if change.is_empty() {
             return Ok(unwritten(board.revision, change, current, locked));
         }
         let ops = codec::operations(&board, &change).map_err(|error| self.not_encoded(error))?;
-        let Ok(spliced) = codec::splice(&view, &ops) else {
-            return self.submit_carefully(locked, current, (text, bom), request, first);
+        let spliced =
+            codec::splice(&view, &ops).ok().filter(|spliced| codec::reads_back(&view, spliced, &ops));
+        let Some(spliced) = spliced else {
+            return self.submit_carefully(locked, current, (text, bom), pending, host);
         };
-        if !codec::reads_back(&view, &spliced, &ops) {
-            return self.submit_carefully(locked, current, (text, bom), request, first);
-        }
-        self.run_before_write(&change, first)?;
         archive::store(self.folder.path(), &view, &board, &change)?;
         self.write(locked, current, bom, spliced, true, change)
     }
@@ -287,35 +335,41 @@ impl Store {
         locked: &mut LockedFolder,
         current: &CurrentFile,
         (text, bom): (&str, usize),
-        request: &Request,
-        first: BeforeWrite<'_>,
-    ) -> Result<Outcome, StoreError> {
+        pending: &mut dyn Pending,
+        host: &dyn Host,
+    ) -> Result<Written, StoreError> {
         let path = self.folder.state();
         let mut view = StateView::full(&path, text)?;
         view.check_version()?;
         let mut state = view.state()?;
         state.board.revision = state.board.revision.max(Revision(current.revision));
-        let change = self.decide(&state.board, request)?;
+        let change = self.decide(&state.board, pending, host)?;
         if change.is_empty() {
             return Ok(unwritten(state.board.revision, change, current, locked));
         }
         let ops = codec::operations(&state.board, &change).map_err(|error| self.not_encoded(error))?;
         let mut intended = state.clone();
-        intended.absorb(&change);
+        intended.apply(&change);
         let (spliced, scannable) = self.verified_text(&view, &ops, &intended)?;
-        self.run_before_write(&change, first)?;
         archive::store(self.folder.path(), &view, &state.board, &change)?;
         self.write(locked, current, bom, spliced, scannable, change)
     }
 
-    fn run_before_write(&self, change: &Change, first: BeforeWrite<'_>) -> Result<(), StoreError> {
-        first(&change.effects).map_err(StoreError::io("write a file in", self.folder.path()))
-    }
-
-    fn decide(&self, board: &Board, request: &Request) -> Result<Change, StoreError> {
-        let change = apply(board, request)?;
-        let violations = invariants::introduced(board, &change, &ProjectDisk::new(&self.root), request.now);
-        if violations.is_empty() { Ok(change) } else { Err(StoreError::Violates(violations)) }
+    /// What to write; the stop files that have to exist before it are created.
+    fn decide(
+        &self,
+        board: &Board,
+        pending: &mut dyn Pending,
+        host: &dyn Host,
+    ) -> Result<Change, StoreError> {
+        let change = pending.decide(board)?;
+        let violations = invariants::introduced(board, &change, &ProjectDisk::new(&self.root), pending.now());
+        if !violations.is_empty() {
+            return Err(StoreError::Violates(violations));
+        }
+        let create = host.create_stop_files(&change.stop_files, pending.now());
+        create.map_err(StoreError::io("create a stop file in", self.folder.path()))?;
+        Ok(change)
     }
 
     /// A new text that reads back as the intended state: spliced if possible, otherwise a rewrite of the whole file.
@@ -382,7 +436,7 @@ impl Store {
         spliced: Spliced,
         scannable: bool,
         change: Change,
-    ) -> Result<Outcome, StoreError> {
+    ) -> Result<Written, StoreError> {
         let log = match &change.log {
             Some(entry) => Some(self.log_text(entry, change.revision)?),
             None => None,
@@ -406,12 +460,10 @@ impl Store {
             scannable,
             log,
         })?;
-        Ok(Outcome {
+        Ok(Written {
             revision: change.revision,
-            written: true,
+            changed: true,
             effects: change.effects,
-            reply: change.reply,
-            refusal: change.refusal,
             notices: current.notices.iter().cloned().chain(notice).collect(),
             waited: locked.waited(),
         })
@@ -468,13 +520,25 @@ pub fn read_state(path: &Path) -> Result<State, StoreError> {
     codec::parse_state(path, &bytes, false)
 }
 
-fn unwritten(revision: Revision, change: Change, current: &CurrentFile, locked: &LockedFolder) -> Outcome {
-    Outcome {
+/// What a pending command needs of a version that we wrote; `None` if it has to be parsed in full.
+fn load(view: &mut StateView<'_>, pending: &dyn Pending) -> Result<Option<Board>, StoreError> {
+    let mut board = view.board()?;
+    view.load_sections(&mut board, &pending.sections());
+    let summaries = pending.summaries(&board);
+    view.load_summaries(&mut board, summaries.as_deref())?;
+    if view.tree.is_some() {
+        return Ok(None);
+    }
+    let bodies = pending.bodies(&board);
+    view.load_bodies(&mut board, &bodies)?;
+    Ok(Some(board))
+}
+
+fn unwritten(revision: Revision, change: Change, current: &CurrentFile, locked: &LockedFolder) -> Written {
+    Written {
         revision,
-        written: false,
+        changed: false,
         effects: change.effects,
-        reply: change.reply,
-        refusal: change.refusal,
         notices: current.notices.clone(),
         waited: locked.waited(),
     }

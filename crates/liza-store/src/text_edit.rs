@@ -4,15 +4,11 @@
 
 use std::path::PathBuf;
 
-use liza_core::Change;
-use liza_core::board::{Board, State};
-use liza_core::by_hand::{self, ByHand};
-use liza_core::event::LogEntry;
-use liza_core::ids::{Revision, TaskId};
-use liza_core::invariants::{self, Violation};
-use liza_core::record::TaskRecord;
-use liza_core::time::Timestamp;
-use liza_core::value::Value;
+use liza_core::model::{Board, Change, LogEntry, Revision, State, TaskId, TaskRecord, Timestamp, Value};
+use liza_core::protocol::manual_edit;
+use liza_core::protocol::manual_edit::ManualEdit;
+use liza_core::rules::invariants;
+use liza_core::rules::invariants::Violation;
 
 use crate::codec::{self, StateView, fault_count, text_without_bom};
 use crate::document::{EditPlan, apply, plain_value};
@@ -27,7 +23,7 @@ pub struct EditSession<'s> {
     locked: LockedFolder,
     current: CurrentFile,
     modifying: bool,
-    permission: Option<ByHand>,
+    permission: Option<ManualEdit>,
 }
 
 /// How `lock write` reads its value.
@@ -68,7 +64,7 @@ impl Store {
 impl EditSession<'_> {
     /// Allows only what this caller may change.
     #[must_use]
-    pub fn restricted_to(mut self, permission: ByHand) -> Self {
+    pub fn restricted_to(mut self, permission: ManualEdit) -> Self {
         self.permission = Some(permission);
         self
     }
@@ -203,7 +199,7 @@ impl EditSession<'_> {
         let revision = state.board.revision.max(Revision(self.current.revision)).next();
         let change = revision_stamps(before.as_ref().map(|(state, _)| state), &state, revision);
         let ops = codec::operations(&state.board, &change).map_err(|error| self.store.not_encoded(error))?;
-        state.absorb(&change);
+        state.apply(&change);
         let (spliced, scannable) = self.store.verified_text(&view, &ops, &state)?;
         let after = [&bytes[..bom], spliced.text.as_bytes()].concat();
         self.locked.commit(&NewVersion {
@@ -236,9 +232,9 @@ impl EditSession<'_> {
         let Some(permission) = &self.permission else { return Ok(()) };
         let new = after.tree.as_ref().map(plain_value).unwrap_or(Value::Null);
         match before {
-            Some((state, old)) => Ok(by_hand::admit(&state.board, permission, old, &new)?),
+            Some((state, old)) => Ok(manual_edit::admit(&state.board, permission, old, &new)?),
             // Only a person may fix a file that cannot be read.
-            None => Ok(by_hand::admit(&Board::default(), permission, &Value::Null, &new)?),
+            None => Ok(manual_edit::admit(&Board::default(), permission, &Value::Null, &new)?),
         }
     }
 
@@ -259,7 +255,7 @@ impl EditSession<'_> {
 
 /// The revision of this write, for the state and every task that changed.
 fn revision_stamps(before: Option<&State>, after: &State, revision: Revision) -> Change {
-    let record = |state: &State, id: &TaskId| state.board.body(id).ok().map(|body| body.record.clone());
+    let record = |state: &State, id: &TaskId| state.board.body(id).ok().map(|body| body.record().clone());
     let changed = |id: &&TaskId| before.is_some_and(|before| record(before, id) != record(after, id));
     let stamp = |id: &TaskId| {
         let record = record(after, id)?;

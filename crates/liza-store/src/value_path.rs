@@ -4,7 +4,7 @@
 use std::fmt;
 use std::str::FromStr;
 
-use liza_core::value::Value;
+use liza_core::model::Value;
 
 use crate::yaml::YamlError;
 

@@ -5,9 +5,8 @@
 use std::collections::BTreeSet;
 use std::path::Path;
 
-use liza_core::board::State;
-use liza_core::invariants::Facts as _;
-use liza_core::record::Status;
+use liza_core::model::{State, Status};
+use liza_core::rules::invariants::DiskFacts as _;
 use liza_store::ProjectDisk;
 
 use crate::git::{FolderState, Git, Repo};

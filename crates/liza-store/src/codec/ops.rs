@@ -3,12 +3,10 @@
 //! Only builds the operations; `splice.rs` applies them.
 
 use indexmap::IndexMap;
-use liza_core::agent::AgentRecord;
-use liza_core::board::{Board, Loaded, Section, State};
-use liza_core::change::{Appended, Change};
-use liza_core::ids::{AgentId, Revision, TaskId};
-use liza_core::record::TaskRecord;
-use liza_core::value::{Fields, Value};
+use liza_core::model::{
+    AgentId, AgentRecord, Appended, Board, Change, Fields, Loaded, Revision, Section, State, TaskId,
+    TaskRecord, Value,
+};
 use serde::Serialize;
 
 use super::VERSION;
@@ -40,7 +38,7 @@ pub(crate) fn operations(board: &Board, change: &Change) -> Result<Vec<Op>, Yaml
         let id = id.clone();
         match known {
             Some((at, body)) => {
-                ops.push(Op::ChangeTask { id, at, old: old_task(&body.record, &new, record)?, new });
+                ops.push(Op::ChangeTask { id, at, old: old_task(body.record(), &new, record)?, new });
             }
             None => ops.push(Op::AddTask { id, new }),
         }
@@ -140,7 +138,7 @@ fn archive(board: &Board, change: &Change, ops: &mut Vec<Op>) {
         ops.retain(|op| !matches!(op, Op::ChangeTask { id: changed, .. } if changed == id));
         ops.extend(board.tasks.get_index_of(id).map(|at| Op::RemoveTask { id: id.clone(), at }));
         let status = change.tasks.get(id).and_then(|record| record.status);
-        let status = status.or_else(|| board.status(id)).unwrap_or(liza_core::record::Status::Abandoned);
+        let status = status.or_else(|| board.status(id)).unwrap_or(liza_core::model::Status::Abandoned);
         new.insert(id.to_string(), Value::from(status.name()));
     }
     ops.push(Op::Change { section: "archived", old: Value::Map(Fields::new()), new: Value::Map(new) });
@@ -158,7 +156,8 @@ pub(crate) fn document_fields(state: &State) -> Result<Fields, YamlError> {
         fields.insert("alignment_history".to_owned(), to_value(&state.journal.alignment_history)?);
     }
     put("goal", goal);
-    let tasks = board.tasks.values().filter_map(|slot| slot.body.as_ref()).map(|body| to_value(&body.record));
+    let tasks =
+        board.tasks.values().filter_map(|slot| slot.body.as_ref()).map(|body| to_value(body.record()));
     put("tasks", Value::List(tasks.collect::<Result<_, _>>()?));
     put("agents", loaded(&board.agents)?);
     put("discovered", loaded(&board.discovered)?);

@@ -6,8 +6,7 @@ use std::collections::HashMap;
 use std::ops::Range;
 
 use indexmap::IndexMap;
-use liza_core::board::{Section, Slot, State};
-use liza_core::ids::TaskId;
+use liza_core::model::{Section, State, TaskId, TaskSlot};
 
 use super::view::{StateView, fault_count, parse_part, task_slot};
 use crate::document::list_entries;
@@ -61,7 +60,7 @@ pub(crate) fn refresh(
             }
             _ => {
                 let sections: Vec<Section> =
-                    Section::ALL.into_iter().filter(|section| section.key() == name).collect();
+                    Section::ALL.iter().copied().filter(|section| section.key() == name).collect();
                 view.load_sections(&mut state.board, &sections);
                 view.load_journal(&mut state.journal, name);
             }
@@ -105,7 +104,7 @@ fn moved_tasks(
 ) -> Option<()> {
     let known: HashMap<&str, usize> =
         old.tasks.iter().enumerate().map(|(n, at)| (old_text[at.clone()].trim_end(), n)).collect();
-    let mut tasks: IndexMap<TaskId, Slot> = IndexMap::with_capacity(new.tasks.len());
+    let mut tasks: IndexMap<TaskId, TaskSlot> = IndexMap::with_capacity(new.tasks.len());
     for at in &new.tasks {
         let (id, slot) = match known.get(view.text[at.clone()].trim_end()) {
             Some(n) => state.board.tasks.get_index(*n).map(|(id, slot)| (id.clone(), slot.clone()))?,
@@ -119,7 +118,7 @@ fn moved_tasks(
     Some(())
 }
 
-fn read_task(view: &StateView<'_>, at: &Range<usize>) -> Option<(TaskId, Slot)> {
+fn read_task(view: &StateView<'_>, at: &Range<usize>) -> Option<(TaskId, TaskSlot)> {
     let end = at.start + view.text[at.clone()].trim_end().len();
     let (node, from) = parse_part(view.text, at.start, end).ok()?;
     task_slot(node.items().first()?, (view.text, from)).ok()

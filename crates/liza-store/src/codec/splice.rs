@@ -2,10 +2,7 @@
 //!
 //! Edits single blocks if possible; the caller falls back to a rewrite of the whole file.
 
-use liza_core::agent::AgentRecord;
-use liza_core::ids::TaskId;
-use liza_core::record::TaskRecord;
-use liza_core::value::{Fields, Value};
+use liza_core::model::{AgentRecord, Fields, TaskId, TaskRecord, Value};
 
 use super::ops::Op;
 use super::view::{StateView, parse_part, single_handoff};

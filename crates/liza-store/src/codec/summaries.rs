@@ -5,10 +5,7 @@
 use std::ops::Range;
 use std::str::FromStr;
 
-use liza_core::board::{DEFAULT_PRIORITY, Head};
-use liza_core::ids::{Revision, TaskId};
-use liza_core::record::{Status, TaskRecord};
-use liza_core::time::Timestamp;
+use liza_core::model::{DEFAULT_PRIORITY, Revision, TaskId, TaskRecord, TaskSummary, Timestamp};
 
 use crate::document::{Ambiguous, Item, Line, Lines, list_entries, split_key, unquoted};
 use crate::yaml::canonical_time;
@@ -24,7 +21,7 @@ pub(super) fn scan(
 ) -> Result<Vec<ScannedTask>, Ambiguous> {
     let guess = wanted.map_or(range.len() / 600 + 1, <[TaskId]>::len);
     let id = TaskId::from_str("x").map_err(|_| Ambiguous)?;
-    let empty = Head::of(&id, &TaskRecord::default());
+    let empty = TaskSummary::of(&id, &TaskRecord::default());
     let mut scan = TaskScanner { text, empty, column: None, found: Vec::with_capacity(guess) };
     match wanted {
         Some([]) => {}
@@ -41,7 +38,7 @@ pub(super) struct ScannedTask {
     /// The column of its keys; unknown until the first key.
     column: Option<usize>,
     id: Option<TaskId>,
-    summary: Head,
+    summary: TaskSummary,
     /// Whether the last key is part of the summary, so that more lines of its value need the parser.
     in_summary_key: bool,
     needs_parser: bool,
@@ -50,7 +47,7 @@ pub(super) struct ScannedTask {
 struct TaskScanner<'t> {
     text: &'t str,
     /// The summary of a task without fields.
-    empty: Head,
+    empty: TaskSummary,
     /// The column of the dashes.
     column: Option<usize>,
     found: Vec<ScannedTask>,
@@ -137,9 +134,9 @@ impl TaskScanner<'_> {
 
 impl ScannedTask {
     /// The summary, unless it needs the parser.
-    pub(super) fn summary(self) -> (Item, Result<Head, NeedsParser>) {
+    pub(super) fn summary(self) -> (Item, Result<TaskSummary, NeedsParser>) {
         let summary = match self.id {
-            Some(id) if !self.needs_parser => Ok(Head { id, ..self.summary }),
+            Some(id) if !self.needs_parser => Ok(TaskSummary { id, ..self.summary }),
             Some(_) | None => Err(NeedsParser),
         };
         (self.item, summary)
@@ -163,7 +160,7 @@ impl ScannedTask {
             "id" => self.id = parsed(value)?,
             "status" => {
                 summary.status = match scalar(value)? {
-                    Some(name) => Some(Status::parse(name).ok_or(NeedsParser)?),
+                    Some(name) => Some(name.parse().map_err(|_| NeedsParser)?),
                     None => None,
                 };
             }

@@ -1,7 +1,6 @@
 use std::path::Path;
 
-use liza_core::board::State;
-use liza_core::ids::TaskId;
+use liza_core::model::{State, TaskId};
 use proptest::prelude::*;
 
 use super::*;

@@ -9,10 +9,10 @@ use std::rc::Rc;
 use std::sync::Arc;
 
 use indexmap::IndexMap;
-use liza_core::board::{Board, Body, Fault, Head, Journal, Loaded, Section, Slot, State};
-use liza_core::ids::{Revision, TaskId};
-use liza_core::notes::Handoff;
-use liza_core::record::{Status, TaskRecord};
+use liza_core::model::{
+    Board, Fault, Handoff, Journal, Loaded, Revision, Section, State, Status, TaskBody, TaskId, TaskRecord,
+    TaskSlot, TaskSummary,
+};
 use serde::de::DeserializeOwned;
 
 use super::{REQUIRED, VERSION, summaries};
@@ -68,7 +68,7 @@ pub(crate) fn fault_count(state: &State) -> usize {
         usize::from(section.ready().is_none())
     }
     let board = &state.board;
-    let task = |slot: &Slot| slot.body.as_ref().map_or(1, |body| body.faults.len());
+    let task = |slot: &TaskSlot| slot.body.as_ref().map_or(1, |body| body.faults().len());
     board.tasks.values().map(task).sum::<usize>()
         + state.journal.faults.len()
         + section(&board.agents)
@@ -202,7 +202,7 @@ impl<'t> StateView<'t> {
         self.items.reserve(scanned.len());
         for (item, summary) in scanned.into_iter().map(summaries::ScannedTask::summary) {
             let slot = match summary {
-                Ok(summary) => Ok((summary.id.clone(), Slot { head: summary, body: None })),
+                Ok(summary) => Ok((summary.id.clone(), TaskSlot { summary, body: None })),
                 Err(summaries::NeedsParser) => self.parsed_summary(&item)?,
             };
             self.add_task(board, slot, Some(item));
@@ -210,11 +210,11 @@ impl<'t> StateView<'t> {
         Ok(())
     }
 
-    fn parsed_summary(&self, item: &Item) -> Result<Result<(TaskId, Slot), Fault>, StoreError> {
+    fn parsed_summary(&self, item: &Item) -> Result<Result<(TaskId, TaskSlot), Fault>, StoreError> {
         let (node, from) = self.parse_item(item)?;
         Ok(match node.items().first() {
             Some(node) => task_slot(node, (self.text, from))
-                .map(|(id, slot)| (id, Slot { head: slot.head, body: None })),
+                .map(|(id, slot)| (id, TaskSlot { summary: slot.summary, body: None })),
             None => Err(Fault { field: "tasks".to_owned(), message: "an entry is empty".to_owned() }),
         })
     }
@@ -244,7 +244,7 @@ impl<'t> StateView<'t> {
         Ok(())
     }
 
-    fn add_task(&mut self, board: &mut Board, slot: Result<(TaskId, Slot), Fault>, item: Option<Item>) {
+    fn add_task(&mut self, board: &mut Board, slot: Result<(TaskId, TaskSlot), Fault>, item: Option<Item>) {
         match slot {
             Ok((id, _)) if board.tasks.contains_key(&id) => {
                 let message = format!(
@@ -452,9 +452,9 @@ fn fault_of(field: &str, error: YamlError) -> Fault {
 }
 
 /// Reads a task; if it has errors, key by key, so that one invalid field is one fault.
-fn task_body(node: &Node<'_>, (text, from): (&str, usize)) -> Body {
+fn task_body(node: &Node<'_>, (text, from): (&str, usize)) -> TaskBody {
     let whole = match decode::<TaskRecord>(node) {
-        Ok(record) => return Body { record, faults: Vec::new() },
+        Ok(record) => return TaskBody::new(record, Vec::new()),
         Err(whole) => whole,
     };
     let mut faults = Vec::new();
@@ -470,17 +470,17 @@ fn task_body(node: &Node<'_>, (text, from): (&str, usize)) -> Body {
         faults.push(fault_of("task", below(whole, text, from)));
     }
     let rest = node.with_entries(valid);
-    Body { record: decode(&rest).unwrap_or_default(), faults }
+    TaskBody::new(decode(&rest).unwrap_or_default(), faults)
 }
 
-pub(super) fn task_slot(node: &Node<'_>, file: (&str, usize)) -> Result<(TaskId, Slot), Fault> {
+pub(super) fn task_slot(node: &Node<'_>, file: (&str, usize)) -> Result<(TaskId, TaskSlot), Fault> {
     let body = task_body(node, file);
-    let Some(id) = body.record.id.clone() else {
-        let invalid = body.faults.into_iter().find(|fault| fault.field == "id");
+    let Some(id) = body.record().id.clone() else {
+        let invalid = body.faults().iter().find(|fault| fault.field == "id").cloned();
         let missing =
             || fault_of("id", below(YamlError::at("the task has no ID", node.position), file.0, file.1));
         return Err(invalid.unwrap_or_else(missing));
     };
-    let summary = Head::of(&id, &body.record);
-    Ok((id, Slot { head: summary, body: Some(Arc::new(body)) }))
+    let summary = TaskSummary::of(&id, body.record());
+    Ok((id, TaskSlot { summary, body: Some(Arc::new(body)) }))
 }

@@ -4,7 +4,7 @@
 
 use std::ops::Range;
 
-use liza_core::value::{Fields, Value};
+use liza_core::model::{Fields, Value};
 
 use super::scan::{Ambiguous, Block, Item, Shape, line_start, shape};
 use super::value::merge;

@@ -1,4 +1,4 @@
-use liza_core::value::{Fields, Value};
+use liza_core::model::{Fields, Value};
 use proptest::prelude::*;
 
 use super::*;
@@ -272,7 +272,7 @@ fn small() -> impl Strategy<Value = Value> {
         Just(Value::Bool(true)),
         (0i64..3).prop_map(Value::Int),
         Just(Value::Float(1.5)),
-        Just(Value::Time(liza_core::time::Timestamp::from_unix(1_737_122_400))),
+        Just(Value::Time(liza_core::model::Timestamp::from_unix(1_737_122_400))),
         "(x|1|null|true|1\\.5|2025-01-17T14:00:00Z|a b|two\nlines\n)".prop_map(Value::Text),
     ];
     leaf.prop_recursive(3, 16, 3, |inner| {

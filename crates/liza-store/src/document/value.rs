@@ -1,6 +1,6 @@
 //! Plain values of nodes: what a node holds without a schema, and what a change makes of it.
 
-use liza_core::value::{Fields, Value};
+use liza_core::model::{Fields, Value};
 
 use crate::yaml::{self, Node, NodeKind, Style};
 

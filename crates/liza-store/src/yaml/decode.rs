@@ -11,7 +11,7 @@ use serde::forward_to_deserialize_any;
 
 use super::node::{Node, NodeKind, YamlError, parse};
 use super::scalar::{self, Style};
-use liza_core::value::Value;
+use liza_core::model::Value;
 
 /// Reads a YAML document other than the blackboard as `T`.
 ///

@@ -4,7 +4,7 @@
 
 use std::fmt::Write as _;
 
-use liza_core::value::{Fields, Value};
+use liza_core::model::{Fields, Value};
 
 use super::scalar::{is_plain_safe, is_printable};
 

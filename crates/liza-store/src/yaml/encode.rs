@@ -4,8 +4,7 @@
 
 use std::fmt;
 
-use liza_core::time::Timestamp;
-use liza_core::value::{Fields, Value};
+use liza_core::model::{Fields, Timestamp, Value};
 use serde::ser::{self, Serialize, Serializer};
 
 use super::node::YamlError;

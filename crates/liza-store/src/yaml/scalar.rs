@@ -5,8 +5,7 @@
 
 use std::ops::Range;
 
-use liza_core::time::Timestamp;
-use liza_core::value::Value;
+use liza_core::model::{Timestamp, Value};
 
 /// How a scalar was written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -1,5 +1,4 @@
-use liza_core::time::Timestamp;
-use liza_core::value::{Fields, Value};
+use liza_core::model::{Fields, Timestamp, Value};
 use proptest::prelude::*;
 
 use super::emit::inline;

@@ -2,9 +2,8 @@
 
 use std::sync::Arc;
 
-use liza_core::board::{Body, Loaded, State};
-use liza_core::record::Status;
-use liza_core::{Command, Refusal};
+use liza_core::model::{Loaded, Refusal, State, Status, TaskBody};
+use liza_core::protocol::{AbandonTask, Archive, Command, MarkBlocked, UnblockTask};
 use liza_store::{Store, StoreError, read_state};
 
 use crate::support::*;
@@ -47,8 +46,8 @@ fn the_example_of_the_schema_loads_and_survives_a_write() {
     let project = Project::with_text("example", EXAMPLE);
     let before = project.store().snapshot().unwrap();
     assert_eq!(before.board.tasks.len(), 10);
-    assert!(before.board.tasks.values().all(|slot| slot.body.as_ref().unwrap().faults.is_empty()));
-    assert_eq!(before.board.head(&task("task-4")).unwrap().superseded_by, [task("task-4a"), task("task-4b")]);
+    assert!(before.board.tasks.values().all(|slot| slot.body.as_ref().unwrap().faults().is_empty()));
+    assert_eq!(before.board.summary(&task("task-4")).unwrap().superseded_by, [task("task-4a"), task("task-4b")]);
     assert_eq!((before.journal.anomalies.len(), before.journal.faults.len()), (3, 0));
     assert_eq!(before.board.handoff.ready().unwrap()[&task("task-5")].context_used.as_deref(), Some("91%"));
     assert!(matches!(before.board.config, Loaded::Ready(_)));
@@ -98,16 +97,16 @@ fn every_write_has_the_next_revision_and_a_stale_one_is_refused() {
     assert_eq!(project.run(heartbeat("coder-1")), 4);
     let state = project.store().snapshot().unwrap();
     assert_eq!(state.board.revision.0, 4);
-    assert_eq!(state.board.head(&task("one")).unwrap().revision.0, 2);
-    let abandon = Command::Abandon { task: task("one"), reason: "no more".to_owned() };
+    assert_eq!(state.board.summary(&task("one")).unwrap().revision.0, 2);
+    let abandon = Command::from(AbandonTask { task: task("one"), reason: "no more".to_owned() });
     let mut request = human(abandon);
-    request.if_revision = Some(liza_core::ids::Revision(1));
-    let refused = project.store().submit(&request);
+    request.if_revision = Some(liza_core::model::Revision(1));
+    let refused = submit(&project.store(), request.clone());
     assert!(
         matches!(refused, Err(StoreError::Refused(refusal)) if matches!(*refusal, Refusal::StaleRevision { .. }))
     );
-    request.if_revision = Some(liza_core::ids::Revision(2));
-    assert_eq!(project.store().submit(&request).unwrap().revision.0, 5);
+    request.if_revision = Some(liza_core::model::Revision(2));
+    assert_eq!(submit(&project.store(), request.clone()).unwrap().revision.0, 5);
 }
 
 /// Covers: BB-01
@@ -121,8 +120,8 @@ fn archived_tasks_move_to_files_of_their_own() {
         .text()
         .replace("    description: \"Do two", "    mine: kept # yes\n    description: \"Do two");
     project.write(&text.replace("planned: [one, two, three]", "planned: []"));
-    project.run(Command::Abandon { task: task("two"), reason: "no: more".to_owned() });
-    project.run(Command::Archive { tasks: vec![task("two")] });
+    project.run(Command::from(AbandonTask { task: task("two"), reason: "no: more".to_owned() }));
+    project.run(Command::from(Archive { tasks: vec![task("two")] }));
     let state = project.store().snapshot().unwrap();
     assert_eq!(state.board.archived.get(&task("two")), Some(&Status::Abandoned));
     assert_eq!(state.board.tasks.keys().map(ToString::to_string).collect::<Vec<_>>(), ["one", "three"]);
@@ -131,9 +130,9 @@ fn archived_tasks_move_to_files_of_their_own() {
         assert!(kept.contains(line), "{line} in\n{kept}");
     }
     for id in ["one", "three"] {
-        project.run(Command::Abandon { task: task(id), reason: "enough".to_owned() });
+        project.run(Command::from(AbandonTask { task: task(id), reason: "enough".to_owned() }));
     }
-    project.run(Command::Archive { tasks: vec![task("one"), task("three")] });
+    project.run(Command::from(Archive { tasks: vec![task("one"), task("three")] }));
     assert!(project.text().contains("\ntasks: []\n"), "{}", project.text());
     project.add_task("four");
     assert_eq!(project.store().snapshot().unwrap().board.tasks.len(), 1);
@@ -147,12 +146,12 @@ fn an_incremental_read_parses_only_what_has_changed() {
         project.add_task(id);
     }
     let mut reader = project.store().incremental_reader();
-    let body = |state: &State, id: &str| -> Arc<Body> {
+    let body = |state: &State, id: &str| -> Arc<TaskBody> {
         state.board.tasks[&task(id)].body.clone().expect("a read has all bodies")
     };
     let first = reader.read().unwrap();
     assert!(Arc::ptr_eq(&first, &reader.read().unwrap()), "nothing has changed");
-    project.run(Command::Abandon { task: task("two"), reason: "enough".to_owned() });
+    project.run(Command::from(AbandonTask { task: task("two"), reason: "enough".to_owned() }));
     let second = reader.read().unwrap();
     assert_eq!(*second, project.store().snapshot().unwrap());
     assert!(Arc::ptr_eq(&body(&first, "one"), &body(&second, "one")), "read again");
@@ -163,11 +162,11 @@ fn an_incremental_read_parses_only_what_has_changed() {
     let third = reader.read().unwrap();
     assert!(Arc::ptr_eq(&body(&first, "three"), &body(&third, "three")), "read again");
     project.write(&project.text().replace("planned: [one, two, three, four]", "planned: []"));
-    project.run(Command::Archive { tasks: vec![task("two")] });
+    project.run(Command::from(Archive { tasks: vec![task("two")] }));
     let fourth = reader.read().unwrap();
     project.run(note("x"));
-    project.run(Command::Abandon { task: task("one"), reason: "enough".to_owned() });
-    project.run(Command::Archive { tasks: vec![task("one")] });
+    project.run(Command::from(AbandonTask { task: task("one"), reason: "enough".to_owned() }));
+    project.run(Command::from(Archive { tasks: vec![task("one")] }));
     let fifth = reader.read().unwrap();
     assert!(Arc::ptr_eq(&body(&fourth, "three"), &body(&fifth, "three")), "read again");
     assert_eq!((fifth.board.tasks.len(), fifth.journal.human_notes.len()), (2, 1));
@@ -182,7 +181,7 @@ fn an_incremental_read_sees_an_edit_of_the_same_length_and_survives_an_invalid_o
     let first = reader.read().unwrap();
     let text = project.text();
     project.write(&text.replace("priority: 3", "priority: 1"));
-    assert_eq!(reader.read().unwrap().board.head(&task("one")).unwrap().priority, 1);
+    assert_eq!(reader.read().unwrap().board.summary(&task("one")).unwrap().priority, 1);
     project.write("garbage: [");
     assert!(matches!(reader.read(), Err(StoreError::Broken(_))));
     project.write(&text);
@@ -204,23 +203,23 @@ fn an_incremental_read_reports_the_current_line_of_a_fault() {
     for text in ["x", "y"] {
         // Each note and each event moves the lines below it.
         project.run(note(text));
-        project.run(Command::MarkBlocked {
+        project.run(Command::from(MarkBlocked {
             task: task("one"),
             reason: text.to_owned(),
             questions: vec![text.to_owned()],
             attempted: Vec::new(),
-        });
+        }));
         let parsed = read_state(&project.file("state.yaml")).unwrap();
-        assert_eq!(parsed.board.body(&task("two")).unwrap().faults.len(), 1);
+        assert_eq!(parsed.board.body(&task("two")).unwrap().faults().len(), 1);
         assert_eq!(*reader.read().unwrap(), parsed, "{}", project.text());
         if text == "x" {
-            project.run(Command::Unblock {
+            project.run(Command::from(UnblockTask {
                 task: task("one"),
                 reset_cycles: false,
                 same_coder: false,
                 keep_worktree: false,
                 assessment: None,
-            });
+            }));
             assert_eq!(*reader.read().unwrap(), read_state(&project.file("state.yaml")).unwrap());
         }
     }

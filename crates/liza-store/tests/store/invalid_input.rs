@@ -3,7 +3,7 @@
 use std::os::unix::fs::PermissionsExt;
 use std::process::Command as Process;
 
-use liza_core::Refusal;
+use liza_core::model::Refusal;
 use liza_store::{Store, StoreError};
 
 use crate::support::*;
@@ -108,8 +108,9 @@ fn an_invalid_value_is_a_fault_of_its_task_only() {
     assert!(reported("whole number") && reported("line 8, column 15"), "{found:#?}");
     project.run(register("coder-1"));
     project.run(heartbeat("coder-1"));
-    let edit = liza_core::command::TaskEdit { priority: Some(1), ..Default::default() };
-    let refusal = project.submit(liza_core::Command::EditTask { task: task("one"), edit });
+    let edit = liza_core::protocol::TaskEdit { priority: Some(1), ..Default::default() };
+    let refusal =
+        project.submit(liza_core::Command::from(liza_core::protocol::EditTask { task: task("one"), edit }));
     assert!(matches!(refusal, Err(StoreError::Refused(_))), "{refusal:?}");
     assert!(project.text().contains("status: DOING\n    priority: high\n"));
     // A lazy view has the same faults.
@@ -130,7 +131,10 @@ fn a_duplicate_task_id_is_reported_and_the_first_task_is_used() {
         "{:?}",
         state.journal.faults
     );
-    project.run(liza_core::Command::Abandon { task: task("one"), reason: "x".to_owned() });
+    project.run(liza_core::Command::from(liza_core::protocol::AbandonTask {
+        task: task("one"),
+        reason: "x".to_owned(),
+    }));
     assert!(project.text().contains("description: other\n    status: DRAFT\n"), "{}", project.text());
 }
 

@@ -28,12 +28,12 @@ fn work() {
     let words: Vec<&str> = work.split(' ').collect();
     match words[..] {
         ["note", text] => {
-            let outcome = store.submit(&human(note(text))).unwrap();
+            let outcome = submit(&store, human(note(text))).unwrap();
             println!("DONE {}", outcome.revision);
         }
         ["notes", name, count] => {
             for n in 0..count.parse::<u32>().unwrap() {
-                let outcome = store.submit(&human(note(&format!("{name}.{n}.")))).unwrap();
+                let outcome = submit(&store, human(note(&format!("{name}.{n}.")))).unwrap();
                 println!("ACK {name}.{n}. {}", outcome.revision);
             }
         }
@@ -102,7 +102,7 @@ fn the_store_and_flock_exclude_each_other() {
     let before = project.text();
     let start = Instant::now();
     let timeout = Duration::from_millis(300);
-    let error = project.store().with_lock_timeout(timeout).submit(&human(note("x"))).unwrap_err();
+    let error = submit(&project.store().with_lock_timeout(timeout), human(note("x"))).unwrap_err();
     assert!(matches!(error, StoreError::Locked { .. }), "{error:?}");
     assert!(start.elapsed() >= timeout);
     assert_eq!(project.text(), before);
@@ -129,7 +129,7 @@ fn the_lock_timeout_comes_from_the_config() {
     project.write(&without_wait);
     let store = project.store();
     let session = store.begin_edit().unwrap();
-    let error = project.store().submit(&human(note("x"))).unwrap_err();
+    let error = submit(&project.store(), human(note("x"))).unwrap_err();
     let StoreError::Locked { waited, .. } = error else { panic!("{error:?}") };
     assert!(waited < Duration::from_secs(5), "{waited:?} is near the default");
     drop(session);

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use liza_core::event::LogEntry;
+use liza_core::model::LogEntry;
 use liza_store::{LOCK_HELD_ENV, Notice, StoreError, ValueSyntax};
 
 use crate::support::*;
@@ -106,7 +106,7 @@ fn a_value_written_by_path_takes_the_type_of_its_field() {
         assert!(matches!(error, StoreError::Violates(_) | StoreError::Path(_)), "{path}: {error:?}");
         assert_eq!(project.text(), before, "{path}");
     }
-    assert_eq!(store.read_path(".tasks[].id").unwrap(), [liza_core::value::Value::from("one")]);
+    assert_eq!(store.read_path(".tasks[].id").unwrap(), [liza_core::model::Value::from("one")]);
     let yaml =
         store.begin_edit().unwrap().set(".tasks[0].extra", "{a: [1, 2]}", ValueSyntax::Yaml, &entry(), now());
     assert!(yaml.is_ok() && project.text().contains("    extra:\n      a: [1, 2]\n"), "{}", project.text());

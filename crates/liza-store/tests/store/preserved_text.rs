@@ -1,7 +1,6 @@
 //! What a write does not change keeps its bytes.
 
-use liza_core::Command;
-use liza_core::command::TaskEdit;
+use liza_core::protocol::{AbandonTask, Align, Command, Deregister, EditTask, TaskEdit};
 
 use crate::support::*;
 
@@ -18,7 +17,7 @@ fn difference(before: &str, after: &str) -> (Vec<String>, Vec<String>) {
 
 fn edit(id: &str, description: &str) -> Command {
     let edit = TaskEdit { description: Some(description.to_owned()), ..TaskEdit::default() };
-    Command::EditTask { task: task(id), edit }
+    Command::from(EditTask { task: task(id), edit })
 }
 
 const PERSONAL: &str = "\
@@ -91,10 +90,10 @@ fn unknown_fields_comments_and_styles_survive_every_kind_of_write() {
         register("planner-1"),
         add_task("four"),
         note("a: note"),
-        Command::Deregister { agent: agent("coder-1") },
-        Command::Abandon { task: task("three"), reason: "why\nnot".to_owned() },
-        Command::Align { summary: "fine".to_owned() },
-        Command::Deregister { agent: agent("planner-1") },
+        Command::from(Deregister { agent: agent("coder-1") }),
+        Command::from(AbandonTask { task: task("three"), reason: "why\nnot".to_owned() }),
+        Command::from(Align { summary: "fine".to_owned() }),
+        Command::from(Deregister { agent: agent("planner-1") }),
     ];
     for (n, command) in commands.into_iter().enumerate() {
         let revision = project.run(command.clone());
@@ -140,7 +139,7 @@ fn a_byte_order_mark_and_windows_line_breaks_survive() {
     }
     let state = project.store().snapshot().unwrap();
     let body = state.board.body(&task("one")).unwrap();
-    assert_eq!(body.record.description.as_deref().map(str::trim_end), Some("a\nb"));
+    assert_eq!(body.record().description.as_deref().map(str::trim_end), Some("a\nb"));
 }
 
 /// Covers: BB-06
@@ -156,7 +155,7 @@ fn legacy_keys_are_read_and_replaced_when_their_entry_changes() {
     project.run(heartbeat("coder-1"));
     let state = project.store().snapshot().unwrap();
     assert!(state.board.agents().unwrap()[&agent("coder-1")].heartbeat.is_some());
-    project.run(Command::Abandon { task: task("one"), reason: "enough".to_owned() });
+    project.run(Command::from(AbandonTask { task: task("one"), reason: "enough".to_owned() }));
     let state = project.store().snapshot().unwrap();
     assert!(state.board.handoff.ready().unwrap().is_empty(), "{}", project.text());
 }
@@ -176,7 +175,7 @@ fn anchors_tags_and_markers_are_written_out_if_necessary() {
         project.run(note("hello"));
         let after = project.store().snapshot().unwrap();
         assert_eq!(
-            after.board.body(&task("one")).unwrap().record.description.as_deref(),
+            after.board.body(&task("one")).unwrap().record().description.as_deref(),
             Some("new"),
             "{name}"
         );

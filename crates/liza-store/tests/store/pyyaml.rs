@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::process::Command as Process;
 
-use liza_core::Command;
+use liza_core::protocol::{AddTask, Command};
 
 use crate::support::*;
 
@@ -93,13 +93,13 @@ fn pyyaml_reads_what_we_write() {
     for (n, text) in tricky.iter().enumerate() {
         // A note is folded to one line, so the text is also used in a field that keeps it.
         let task_id = format!("t{n}");
-        let new = liza_core::command::NewTask {
+        let new = liza_core::protocol::NewTask {
             description: format!("x{text}"),
             scope: Some((*text).to_owned()),
             draft: true,
             ..Default::default()
         };
-        let _ = project.submit(Command::AddTask { task: task(&task_id), new });
+        let _ = project.submit(Command::from(AddTask { task: task(&task_id), new }));
         let _ = project.submit(note(text));
     }
     project.run(register("coder-1"));

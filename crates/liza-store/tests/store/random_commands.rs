@@ -1,14 +1,15 @@
 //! The file has the intended content: random commands on the file and in memory, with manual edits in between.
 
-use liza_core::agent::{Actor, AgentStatus};
-use liza_core::board::State;
-use liza_core::command::{ClaimRole, HandoffNotes, Intent, TaskEdit, Verdict, WorktreeFacts};
-use liza_core::ids::{Sha, TaskId};
-use liza_core::invariants::introduced;
-use liza_core::metrics::Metrics;
-use liza_core::notes::{AnomalyType, Severity, Urgency};
-use liza_core::value::Fields;
-use liza_core::{Command, Request, apply};
+use liza_core::model::{
+    Actor, AgentStatus, AnomalyType, Fields, Metrics, Severity, Sha, State, TaskId, Urgency,
+};
+use liza_core::protocol::{
+    AbandonTask, Archive, ClaimReview, ClaimRole, ClaimTask, Command, Discover, EditTask, HandoffNotes,
+    Intent, LogAnomaly, MarkBlocked, PreCheck, ReleaseClaim, Request, ReserveTask, SetStatus,
+    SubmitForReview, SubmitVerdict, TaskEdit, UpdateSprintMetrics, Verdict, WorktreeFacts, WriteHandoff,
+    apply,
+};
+use liza_core::rules::invariants::introduced;
 use liza_store::{ProjectDisk, StoreError, read_state};
 use proptest::prelude::*;
 
@@ -54,56 +55,56 @@ fn command(step: &Step) -> (Actor, Command) {
         0..=2 => (Actor::Human, add_task(id.as_str())),
         3 => {
             let edit = TaskEdit { description: Some(text), priority: Some(1), ..TaskEdit::default() };
-            (Actor::Human, Command::EditTask { task: id, edit })
+            (Actor::Human, Command::from(EditTask { task: id, edit }))
         }
         4 => (Actor::Human, register("coder-1")),
         5 => (Actor::Human, register("code-reviewer-1")),
         6 => (Actor::Human, heartbeat("coder-1")),
-        7 => (Actor::Human, Command::Reserve { task: id, coder, head: commit("a") }),
-        8 => (Actor::Human, Command::Claim { task: id, coder }),
+        7 => (Actor::Human, Command::from(ReserveTask { task: id, coder, head: commit("a") })),
+        8 => (Actor::Human, Command::from(ClaimTask { task: id, coder })),
         9 => {
             let intent = Intent { intent: text.clone(), validation: text, ..Intent::default() };
-            (Actor::Operator(coder), Command::PreCheck { task: id, intent })
+            (Actor::Operator(coder), Command::from(PreCheck { task: id, intent }))
         }
         10 => {
-            let submit = Command::SubmitForReview { task: id, commit: commit("b"), facts: facts() };
+            let submit = Command::from(SubmitForReview { task: id, commit: commit("b"), facts: facts() });
             (Actor::Operator(coder), submit)
         }
-        11 => (Actor::Human, Command::ClaimReview { task: id, reviewer, head: Some(commit("b")) }),
+        11 => (Actor::Human, Command::from(ClaimReview { task: id, reviewer, head: Some(commit("b")) })),
         12 => {
             let reason = format!("{text}\nPrior Feedback Status:\n- PARTIAL: {text}");
             let verdict =
                 if step.text.is_multiple_of(2) { Verdict::Approved } else { Verdict::Rejected(reason) };
-            (Actor::Operator(reviewer), Command::SubmitVerdict { task: id, verdict, facts: facts() })
+            (Actor::Operator(reviewer), Command::from(SubmitVerdict { task: id, verdict, facts: facts() }))
         }
         13 => {
             let (reason, questions, attempted) = (text.clone(), vec![text.clone()], vec![text]);
-            (Actor::Human, Command::MarkBlocked { task: id, reason, questions, attempted })
+            (Actor::Human, Command::from(MarkBlocked { task: id, reason, questions, attempted }))
         }
-        14 => (Actor::Human, Command::Abandon { task: id, reason: text }),
+        14 => (Actor::Human, Command::from(AbandonTask { task: id, reason: text })),
         15 => {
             let notes =
                 HandoffNotes { summary: "s".into(), next_action: "n".into(), ..HandoffNotes::default() };
-            (Actor::Operator(coder), Command::Handoff { task: id, notes, dirty: Vec::new() })
+            (Actor::Operator(coder), Command::from(WriteHandoff { task: id, notes, dirty: Vec::new() }))
         }
         16 => {
             let (role, force) = (ClaimRole::Both, true);
-            (Actor::Human, Command::ReleaseClaim { task: id, role, force, reason: Some(text) })
+            (Actor::Human, Command::from(ReleaseClaim { task: id, role, force, reason: Some(text) }))
         }
         17 => {
             let (severity, urgency) = (Severity::High, Urgency::Immediate);
             let (task, recommendation) = (Some(id), Some(text.clone()));
-            (Actor::Human, Command::Discover { task, description: text, severity, urgency, recommendation })
+            (
+                Actor::Human,
+                Command::from(Discover { task, description: text, severity, urgency, recommendation }),
+            )
         }
         18 => {
             let details = Fields::from_iter([("why".to_owned(), text.into())]);
-            (Actor::Human, Command::Anomaly { kind: AnomalyType::SpecGap, task: Some(id), details })
+            (Actor::Human, Command::from(LogAnomaly { kind: AnomalyType::SpecGap, task: Some(id), details }))
         }
-        _ if step.text.is_multiple_of(2) => {
-            let metrics = Metrics { tasks_done: u32::from(step.which), ..Metrics::default() };
-            (Actor::Human, Command::UpdateMetrics { metrics })
-        }
-        _ => (Actor::Human, Command::SetStatus { agent: coder, status: AgentStatus::Handoff }),
+        _ if step.text.is_multiple_of(2) => (Actor::Human, Command::from(UpdateSprintMetrics)),
+        _ => (Actor::Human, Command::from(SetStatus { agent: coder, status: AgentStatus::Handoff })),
     }
 }
 
@@ -113,12 +114,12 @@ fn run_step(project: &Project, intended: &mut State, step: &Step) {
     let request = Request { actor, ..human(command) };
     let disk = ProjectDisk::new(&project.root);
     let decided = apply(&intended.board, &request);
-    match (project.store().submit(&request), decided) {
-        (Ok(_), Ok(change)) if !change.is_empty() => intended.absorb(&change),
-        (Ok(outcome), Ok(_)) => assert!(!outcome.written),
+    match (submit(&project.store(), request.clone()), decided) {
+        (Ok(_), Ok(decided)) if !decided.change.is_empty() => intended.apply(&decided.change),
+        (Ok(written), Ok(_)) => assert!(!written.changed),
         (Err(StoreError::Refused(stored)), Err(expected)) => assert_eq!(*stored, expected),
-        (Err(StoreError::Violates(stored)), Ok(change)) => {
-            assert_eq!(stored, introduced(&intended.board, &change, &disk, request.now));
+        (Err(StoreError::Violates(stored)), Ok(decided)) => {
+            assert_eq!(stored, introduced(&intended.board, &decided.change, &disk, request.now));
         }
         (stored, expected) => panic!("{step:?}: {stored:?} against {expected:?}"),
     }
@@ -181,10 +182,10 @@ proptest! {
             let (actor, command) = command(step);
             // Archiving moves the other tasks.
             let command = match step.text % 8 {
-                7 => Command::Archive { tasks: vec![task(["a", "b", "c", "d"][usize::from(step.which) % 4])] },
+                7 => Command::from(Archive { tasks: vec![task(["a", "b", "c", "d"][usize::from(step.which) % 4])] }),
                 _ => command,
             };
-            let _ = project.store().submit(&Request { actor, ..human(command) });
+            let _ = submit(&project.store(), Request { actor, ..human(command) });
             match n % 8 {
                 3 => edit_style(&project, style.wrapping_add(step.which)),
                 5 => edit_wrongly(&project, step.text),

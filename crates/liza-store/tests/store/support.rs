@@ -4,17 +4,12 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::{Duration, Instant};
 
-use liza_core::agent::Actor;
-use liza_core::board::{Loaded, State};
-use liza_core::command::{Halt, NewTask};
-use liza_core::config::Config;
-use liza_core::event::LogEntry;
-use liza_core::goal::{Alignment, Goal, GoalStatus};
-use liza_core::ids::{AgentId, Revision, TaskId};
-use liza_core::sprint::Sprint;
-use liza_core::time::Timestamp;
-use liza_core::{Command, Request};
-use liza_store::{Outcome, Store, StoreError};
+use liza_core::model::{
+    Actor, AgentId, Alignment, Config, Goal, GoalStatus, Loaded, LogEntry, Revision, Sprint, State, StopFile,
+    StopFiles, TaskId, Timestamp,
+};
+use liza_core::protocol::{AddTask, Command, Heartbeat, NewTask, Register, Request, WriteNote};
+use liza_store::{Call, Host, Store, StoreError, Written};
 
 /// The example of the schema.
 pub(crate) const EXAMPLE: &str = include_str!("../fixtures/schema-example.yaml");
@@ -125,8 +120,8 @@ impl Project {
         std::fs::write(self.file("state.yaml"), text).unwrap();
     }
 
-    pub(crate) fn submit(&self, command: Command) -> Result<Outcome, StoreError> {
-        self.store().submit(&human(command))
+    pub(crate) fn submit(&self, command: Command) -> Result<Written, StoreError> {
+        submit(&self.store(), human(command))
     }
 
     /// Submits a command that must succeed, and returns its revision.
@@ -155,8 +150,35 @@ impl Drop for Project {
     }
 }
 
-pub(crate) fn human(command: Command) -> Request {
-    Request { actor: Actor::Human, now: now(), halt: Halt::default(), if_revision: None, command }
+/// A request by the human, at the fixed time.
+pub(crate) fn human(command: Command) -> Request<Command> {
+    Request { actor: Actor::Human, now: now(), stop_files: StopFiles::default(), if_revision: None, command }
+}
+
+/// A host at the time of a request.
+struct FixedHost(Timestamp, StopFiles);
+
+impl Host for FixedHost {
+    fn now(&self) -> Timestamp {
+        self.0
+    }
+
+    fn stop_files(&self) -> StopFiles {
+        self.1
+    }
+
+    fn create_stop_files(&self, files: &[StopFile], _: Timestamp) -> std::io::Result<()> {
+        assert_eq!(files, [], "these tests stop no one");
+        Ok(())
+    }
+}
+
+/// Submits a request; a refusal that is written counts as an error.
+pub(crate) fn submit(store: &Store, request: Request<Command>) -> Result<Written, StoreError> {
+    let Request { actor, now, stop_files, if_revision, command } = request;
+    let outcome = store.submit(Call { actor, if_revision, command }, &FixedHost(now, stop_files))?;
+    outcome.answer?;
+    Ok(outcome.written)
 }
 
 pub(crate) fn add_task(id: &str) -> Command {
@@ -167,19 +189,19 @@ pub(crate) fn add_task(id: &str) -> Command {
         scope: Some("src/".to_owned()),
         ..NewTask::default()
     };
-    Command::AddTask { task: task(id), new }
+    Command::from(AddTask { task: task(id), new })
 }
 
 pub(crate) fn register(id: &str) -> Command {
-    Command::Register { agent: agent(id), terminal: "/dev/pts/1".to_owned(), proven_dead: None }
+    Command::from(Register { agent: agent(id), terminal: "/dev/pts/1".to_owned(), proven_dead: None })
 }
 
 pub(crate) fn heartbeat(id: &str) -> Command {
-    Command::Heartbeat { agents: vec![(agent(id), None)], length: None }
+    Command::from(Heartbeat { agents: vec![(agent(id), None)], length: None })
 }
 
 pub(crate) fn note(text: &str) -> Command {
-    Command::Note { message: text.to_owned(), to: None }
+    Command::from(WriteNote { message: text.to_owned(), to: None })
 }
 
 /// Waits until a condition is true.

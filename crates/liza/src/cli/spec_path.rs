@@ -2,7 +2,7 @@
 
 use std::path::{Component, Path};
 
-use liza_core::invariants::Facts as _;
+use liza_core::rules::invariants::DiskFacts as _;
 use liza_store::ProjectDisk;
 
 use crate::cli::ui::error::CommandError;

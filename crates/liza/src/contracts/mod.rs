@@ -6,7 +6,7 @@ use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
-use liza_core::agent::Role;
+use liza_core::model::Role;
 use liza_store::durable::replace_file;
 
 /// The rules for all modes: mode selection, tiers of invariants.

@@ -5,15 +5,8 @@
 use std::io;
 use std::path::PathBuf;
 
-use liza_core::board::State;
-use liza_core::breaker::BreakerStatus;
-use liza_core::event::EventName;
-use liza_core::metrics::{Metrics, sprint_metrics};
-use liza_core::notes::{Anomaly, Discovery, Urgency};
-use liza_core::record::Status;
-use liza_core::sprint::Sprint;
-use liza_core::task::EXHAUSTED;
-use liza_core::time::Timestamp;
+use liza_core::model::{Anomaly, BreakerStatus, Discovery, EventName, MAX_FAILED_CODERS, Metrics, Sprint, State, Status, Timestamp, Urgency};
+use liza_core::rules::metrics::sprint_metrics;
 use liza_store::LogRecord;
 use liza_store::durable::replace_file;
 

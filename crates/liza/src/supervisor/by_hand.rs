@@ -6,10 +6,9 @@
 use std::collections::BTreeSet;
 use std::time::{Duration, Instant};
 
-use liza_core::State;
-use liza_core::ids::TaskId;
-use liza_core::invariants::{self, Subject, Violation};
-use liza_core::time::Timestamp;
+use liza_core::model::{State, TaskId, Timestamp};
+use liza_core::rules::invariants;
+use liza_core::rules::invariants::{Subject, Violation};
 use liza_store::{ProjectDisk, task_range};
 
 use crate::by_files::Reconciler;

@@ -6,11 +6,9 @@ use std::fs;
 use std::io;
 use std::path::PathBuf;
 
-use liza_core::board::State;
-use liza_core::breaker::{BreakerStatus, Finding, Trigger, analyze};
-use liza_core::event::one_line;
-use liza_core::ids::TaskId;
-use liza_core::time::Timestamp;
+use liza_core::model::{BreakerStatus, BreakerTrip, State, TaskId, Timestamp};
+use liza_core::rules::breaker::{Finding, analyze};
+use liza_core::text::one_line;
 use liza_store::durable::replace_file;
 
 use crate::project::Project;

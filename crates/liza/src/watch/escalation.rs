@@ -4,10 +4,8 @@ use std::fs;
 use std::io::{self, ErrorKind};
 use std::path::Path;
 
-use liza_core::alarm::Neglect;
-use liza_core::board::State;
-use liza_core::record::Status;
-use liza_core::time::Timestamp;
+use liza_core::model::{State, Status, Timestamp};
+use liza_core::watch::alarms::StopAge;
 use liza_store::durable::replace_file;
 
 use crate::effects::ESCALATION;
@@ -30,8 +28,8 @@ pub(super) fn follow(
             Err(_) | Ok(()) => Ok(()),
         };
     };
-    match Neglect::of(now.since(since)) {
-        Some(neglect @ (Neglect::Stuck | Neglect::Forsaken)) if fresh || !path.exists() => {
+    match StopAge::of(now.since(since)) {
+        Some(neglect @ (StopAge::Stuck | StopAge::Forsaken)) if fresh || !path.exists() => {
             replace_file(&path, text(state, since, neglect, now).as_bytes())
         }
         Some(StopAge::Stale | StopAge::Stuck | StopAge::Forsaken) | None => Ok(()),

@@ -5,8 +5,8 @@ use std::fs::{self, OpenOptions};
 use std::io::{self, ErrorKind, Write as _};
 use std::path::{Path, PathBuf};
 
-use liza_core::alarm::Episodes;
-use liza_core::time::Timestamp;
+use liza_core::model::Timestamp;
+use liza_core::watch::alarms::Episodes;
 use liza_store::durable::replace_file;
 use serde::{Deserialize, Serialize};
 

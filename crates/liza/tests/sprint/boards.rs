@@ -1,17 +1,6 @@
 //! Blackboards in memory under a clock that stands: an empty sprint, one with everything, a large one.
 
-use liza_core::State;
-use liza_core::board::Loaded;
-use liza_core::breaker::{BreakerStatus, CircuitBreaker, Trigger};
-use liza_core::config::Config;
-use liza_core::event::{EventName, HistoryEvent};
-use liza_core::goal::{Goal, GoalStatus};
-use liza_core::ids::{DiscoveryId, Revision, TaskId};
-use liza_core::notes::{Anomaly, Discovery, Severity, SpecChange, Urgency};
-use liza_core::record::{Status, TaskRecord, Usage};
-use liza_core::sprint::{Decision, Sprint, SprintStatus};
-use liza_core::time::{Seconds, Timestamp};
-use liza_core::value::{Fields, Value};
+use liza_core::model::{Anomaly, BreakerStatus, BreakerTrip, CircuitBreaker, Config, Decision, Discovery, DiscoveryId, EventName, Fields, Goal, GoalStatus, HistoryEvent, Loaded, Revision, Seconds, Severity, SpecChange, Sprint, SprintStatus, State, Status, TaskId, TaskRecord, Timestamp, Urgency, Usage, Value};
 use liza_store::LogRecord;
 
 pub(crate) fn now() -> Timestamp {

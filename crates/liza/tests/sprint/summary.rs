@@ -2,9 +2,7 @@
 
 use liza::report::summary::{digest, render};
 use liza::secrets::Masker;
-use liza_core::State;
-use liza_core::event::EventName;
-use liza_core::record::Status;
+use liza_core::model::{EventName, State, Status};
 use liza_store::LogRecord;
 
 use crate::boards::{add, empty, event, large, log, now, rich};

@@ -6,7 +6,7 @@ use std::ops::Range;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use liza_core::ids::TaskId;
+use liza_core::model::TaskId;
 use liza_store::{Conflicts, infer_base, task_range, three_way_merge};
 use serde_json::json;
 

@@ -7,8 +7,9 @@ use std::io;
 use std::os::fd::AsFd as _;
 use std::process::{Command, Stdio};
 
-use liza_core::by_hand::ByHand;
-use liza_core::event::{LogAction, LogEntry, one_line};
+use liza_core::model::{LogAction, LogEntry};
+use liza_core::protocol::manual_edit::ManualEdit;
+use liza_core::text::one_line;
 use liza_store::{EditSession, LOCK_HELD_ENV, StoreError, ValueSyntax};
 use serde_json::json;
 

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use liza_core::ids::{AgentId, TaskId};
+use liza_core::model::{AgentId, TaskId};
 use liza_store::LogRecord;
 use serde_json::json;
 

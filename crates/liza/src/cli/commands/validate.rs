@@ -2,11 +2,9 @@
 
 use std::path::{Path, PathBuf};
 
-use liza_core::board::State;
-use liza_core::ids::TaskId;
-use liza_core::invariants::{self, Subject, Violation};
-use liza_core::record::Status;
-use liza_core::task::Task;
+use liza_core::model::{State, Status, Task, TaskId};
+use liza_core::rules::invariants;
+use liza_core::rules::invariants::{Subject, Violation};
 use liza_store::{ProjectDisk, StoreError, read_state};
 use serde_json::json;
 
