@@ -1,6 +1,9 @@
 //! add-task: a task joins the sprint's plan.
 
-use crate::model::{DEFAULT_PRIORITY, EventName, GoalStatus, LogAction, PRIORITIES, Refusal, Seconds, Section, SprintStatus, Status, TaskId, TaskRecord};
+use crate::model::{
+    DEFAULT_PRIORITY, EventName, GoalStatus, LogAction, PRIORITIES, Refusal, Seconds, Section, SprintStatus,
+    Status, TaskId, TaskRecord,
+};
 
 use super::blocking::missing_gates;
 use super::operation::{LoadScope, Rule, TaskReply};

@@ -2,7 +2,9 @@
 
 use serde::Serialize;
 
-use crate::model::{Actor, Anomaly, AnomalyType, Appended, Fields, LogAction, Refusal, TaskId, Value, detail_faults};
+use crate::model::{
+    Actor, Anomaly, AnomalyType, Appended, Fields, LogAction, Refusal, TaskId, Value, detail_faults,
+};
 
 use super::operation::{LoadScope, Rule};
 use super::permission::{EVERYONE, Rights};

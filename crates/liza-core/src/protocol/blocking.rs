@@ -1,6 +1,9 @@
 //! How a task becomes BLOCKED, and the limits at which the rules block it themselves.
 
-use crate::model::{AgentId, AgentStatus, Block, EventName, HistoryEvent, LogAction, REVIEW_DEADLOCK, Refusal, Task, TaskRecord, TaskStatus};
+use crate::model::{
+    AgentId, AgentStatus, Block, EventName, HistoryEvent, LogAction, REVIEW_DEADLOCK, Refusal, Task,
+    TaskRecord, TaskStatus,
+};
 
 use super::operation::TaskReply;
 use super::tx::Tx;

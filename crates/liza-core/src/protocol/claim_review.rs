@@ -2,7 +2,10 @@
 
 use serde::Serialize;
 
-use crate::model::{AgentId, AgentStatus, Assignment, EventName, HistoryEvent, LogAction, Refusal, ReviewClaim, Role, Section, Sha, Task, TaskId, TaskStatus, Timestamp};
+use crate::model::{
+    AgentId, AgentStatus, Assignment, EventName, HistoryEvent, LogAction, Refusal, ReviewClaim, Role,
+    Section, Sha, Task, TaskId, TaskStatus, Timestamp,
+};
 
 use super::blocking::at_review_limit;
 use super::operation::{LoadScope, Rule, Stage, TaskReply};

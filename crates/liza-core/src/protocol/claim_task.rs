@@ -5,7 +5,10 @@
 
 use serde::Serialize;
 
-use crate::model::{AgentId, AgentRecord, AgentStatus, Assignment, EventName, HistoryEvent, LogAction, Refusal, Reservation, Role, Seconds, Section, Sha, Task, TaskId, TaskStatus, Timestamp, Worktree, WorktreeMode};
+use crate::model::{
+    AgentId, AgentRecord, AgentStatus, Assignment, EventName, HistoryEvent, LogAction, Refusal, Reservation,
+    Role, Seconds, Section, Sha, Task, TaskId, TaskStatus, Timestamp, Worktree, WorktreeMode,
+};
 use crate::rules::claimable::{ClaimKind, claim_kind, claimed_by};
 
 use super::blocking::at_iteration_limit;

@@ -2,7 +2,9 @@
 
 use serde::Serialize;
 
-use crate::model::{Board, EventName, LogAction, PriorWork, Refusal, Section, Status, Task, TaskId, TaskStatus, Timestamp};
+use crate::model::{
+    Board, EventName, LogAction, PriorWork, Refusal, Section, Status, Task, TaskId, TaskStatus, Timestamp,
+};
 use crate::text::count;
 
 use super::add_task::{check_dependencies, check_gates};

@@ -2,7 +2,10 @@
 
 use serde::Serialize;
 
-use crate::model::{Actor, Alignment, Appended, Board, Effect, Goal, GoalStatus, LogAction, Refusal, Section, Sprint, SprintStatus, Status, StopFile, TaskId, Timestamp};
+use crate::model::{
+    Actor, Alignment, Appended, Board, Effect, Goal, GoalStatus, LogAction, Refusal, Section, Sprint,
+    SprintStatus, Status, StopFile, TaskId, Timestamp,
+};
 
 use super::abandon_task::abandon;
 use super::operation::{LoadScope, Rule};

@@ -2,7 +2,9 @@
 
 use serde::Serialize;
 
-use crate::model::{Actor, AgentId, Board, Generation, Refusal, Seconds, Section, Task, TaskId, TaskStatus, Timestamp};
+use crate::model::{
+    Actor, AgentId, Board, Generation, Refusal, Seconds, Section, Task, TaskId, TaskStatus, Timestamp,
+};
 
 use super::operation::{LoadScope, Rule};
 use super::ownership::check_acts_for;

@@ -5,7 +5,10 @@
 
 use std::collections::BTreeSet;
 
-use crate::model::{Actor, AgentId, AgentRecord, Board, Fields, Refusal, Revision, StopFile, StopFiles, TaskId, TaskRecord, TaskSummary, Timestamp, Value};
+use crate::model::{
+    Actor, AgentId, AgentRecord, Board, Fields, Refusal, Revision, StopFile, StopFiles, TaskId, TaskRecord,
+    TaskSummary, Timestamp, Value,
+};
 
 use super::permission::check_fence;
 

@@ -1,6 +1,8 @@
 //! mark-blocked: a task cannot continue without a decision.
 
-use crate::model::{Actor, Block, HUMAN_OVERRIDE, OVERRIDE_QUESTION, Refusal, Section, Status, TaskId, TaskStatus};
+use crate::model::{
+    Actor, Block, HUMAN_OVERRIDE, OVERRIDE_QUESTION, Refusal, Section, Status, TaskId, TaskStatus,
+};
 
 use super::blocking::{block, missing_gates};
 use super::operation::{LoadScope, Rule, TaskReply};

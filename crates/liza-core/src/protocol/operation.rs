@@ -4,7 +4,10 @@ use std::fmt;
 
 use serde::Serialize;
 
-use crate::model::{Actor, Board, Change, Refusal, Revision, Section, Sha, Status, StopFiles, Task, TaskId, Timestamp, Worktree};
+use crate::model::{
+    Actor, Board, Change, Refusal, Revision, Section, Sha, Status, StopFiles, Task, TaskId, Timestamp,
+    Worktree,
+};
 
 use super::permission::{Rights, admit};
 use super::sprint_figures;

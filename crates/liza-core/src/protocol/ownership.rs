@@ -1,6 +1,8 @@
 //! Whose it is: for which agent a caller may act, and whether a claim is its own.
 
-use crate::model::{Actor, AgentId, AgentRecord, Assignment, Refusal, ReviewClaim, Role, Sha, Task, TaskStatus, Timestamp};
+use crate::model::{
+    Actor, AgentId, AgentRecord, Assignment, Refusal, ReviewClaim, Role, Sha, Task, TaskStatus, Timestamp,
+};
 
 use super::tx::Tx;
 

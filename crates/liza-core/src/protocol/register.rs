@@ -2,7 +2,9 @@
 
 use serde::Serialize;
 
-use crate::model::{AgentId, AgentRecord, AgentStatus, Generation, LogAction, Refusal, Role, Section, Timestamp};
+use crate::model::{
+    AgentId, AgentRecord, AgentStatus, Generation, LogAction, Refusal, Role, Section, Timestamp,
+};
 
 use super::operation::{LoadScope, Rule, Stage};
 use super::ownership::check_acts_for;

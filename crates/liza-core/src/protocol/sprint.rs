@@ -2,7 +2,9 @@
 
 use serde::Serialize;
 
-use crate::model::{Board, Effect, LogAction, Refusal, Section, Sprint, SprintStatus, StopFile, TaskId, Timestamp};
+use crate::model::{
+    Board, Effect, LogAction, Refusal, Section, Sprint, SprintStatus, StopFile, TaskId, Timestamp,
+};
 use crate::rules::sprint::{is_complete, is_planning};
 
 use super::goal::{check_open, open_tasks};

@@ -3,37 +3,49 @@
 //! Where every task of the sprint is loaded they are counted again, which also repairs them after an edit by hand;
 //! otherwise what the changed tasks contribute is replaced. Tests hold the two ways together.
 
-use crate::model::{AgentStatus, Effect, Metrics, Refusal, Section, Sprint, SprintStatus, Status, TaskId, TaskRecord};
+use crate::model::{
+    AgentStatus, Effect, Metrics, Refusal, Section, Sprint, SprintStatus, Status, TaskId, TaskRecord,
+};
 use crate::rules::metrics::{Contribution, contribution};
 use crate::rules::sprint::{is_complete_after, planned_with_replacements};
 
 use super::tx::Tx;
 
-/// Updates `sprint.metrics`, and asks for the sprint's completion once nothing is left to do in it.
+/// Updates `sprint.metrics` if this change affects them, and asks for the sprint's completion once nothing is left to
+/// do in it.
 pub(super) fn update(tx: &mut Tx<'_>, all_summaries: bool) -> Result<(), Refusal> {
-    let Some(before) = tx.board.sprint.ready() else {
-        return check_not_needed(tx);
-    };
-    let after = tx.change().sprint.as_ref().unwrap_or(before);
-    let metrics = recount(tx, after).unwrap_or_else(|| adjust(tx, before, after));
-    if metrics != after.metrics {
-        tx.sprint()?.metrics = metrics;
+    if affects_figures(tx) {
+        match tx.board.sprint.get(Section::Sprint) {
+            Ok(_) => write_figures(tx)?,
+            // A command that affects the figures has to load them; one that does not is a bug of ours.
+            Err(refusal @ Refusal::NotLoaded { .. }) => return Err(refusal),
+            // A sprint that cannot be read has no figures to keep.
+            Err(_) => return Ok(()),
+        }
     }
-    if all_summaries && settles(tx) && has_ended(tx)? {
+    if all_summaries && settles(tx) && has_ended(tx) {
         tx.effect(Effect::CompleteSprint);
     }
     Ok(())
 }
 
-/// A command that changes figures must load the sprint; one that does not is a mistake of ours.
-fn check_not_needed(tx: &Tx<'_>) -> Result<(), Refusal> {
-    let mut changed = tx.change().tasks.iter();
-    let needed = changed.any(|(id, new)| old_contribution(tx, id) != contribution(new));
-    match tx.board.sprint.get(Section::Sprint) {
-        // A sprint that cannot be read has no figures to keep.
-        Err(refusal @ Refusal::NotLoaded { .. }) if needed => Err(refusal),
-        Ok(_) | Err(_) => Ok(()),
+/// Counts the figures, or adjusts them by what has changed.
+pub(super) fn write_figures(tx: &mut Tx<'_>) -> Result<(), Refusal> {
+    let before = tx.board.sprint()?;
+    let after = tx.change().sprint.as_ref().unwrap_or(before);
+    let metrics = recount(tx, after).unwrap_or_else(|| adjust(tx, before, after));
+    if metrics != after.metrics {
+        tx.sprint()?.metrics = metrics;
     }
+    Ok(())
+}
+
+/// Whether a task contributes something else now, or the plan has changed.
+fn affects_figures(tx: &Tx<'_>) -> bool {
+    let plan = |sprint: &Sprint| tx.board.sprint.ready().is_none_or(|old| old.scope != sprint.scope);
+    let mut tasks = tx.change().tasks.iter();
+    tx.change().sprint.as_ref().is_some_and(plan)
+        || tasks.any(|(id, new)| old_contribution(tx, id) != contribution(new))
 }
 
 fn old_contribution(tx: &Tx<'_>, id: &TaskId) -> Contribution {
@@ -83,7 +95,9 @@ fn settles(tx: &Tx<'_>) -> bool {
     change.tasks.values().any(ended) || change.agents.keys().any(planner)
 }
 
-fn has_ended(tx: &Tx<'_>) -> Result<bool, Refusal> {
-    let sprint = tx.change().sprint.as_ref().unwrap_or(tx.board.sprint()?);
-    Ok(sprint.status == SprintStatus::InProgress && is_complete_after(tx.board, tx.change(), sprint, tx.now))
+fn has_ended(tx: &Tx<'_>) -> bool {
+    let sprint = tx.change().sprint.as_ref().or(tx.board.sprint.ready());
+    sprint.is_some_and(|sprint| {
+        sprint.status == SprintStatus::InProgress && is_complete_after(tx.board, tx.change(), sprint, tx.now)
+    })
 }

@@ -1,6 +1,8 @@
 //! submit-verdict: the binding verdict on exactly one commit.
 
-use crate::model::{AgentStatus, EventName, LogAction, PRIOR_FEEDBACK, Refusal, Section, Task, TaskId, TaskStatus};
+use crate::model::{
+    AgentStatus, EventName, LogAction, PRIOR_FEEDBACK, Refusal, Section, Task, TaskId, TaskStatus,
+};
 use crate::text::one_line;
 
 use super::claim_review::{end_review_handoff, reject};

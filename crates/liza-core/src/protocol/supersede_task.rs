@@ -2,7 +2,10 @@
 
 use serde::Serialize;
 
-use crate::model::{Alignment, Appended, Board, Effect, EventName, LogAction, Refusal, Section, Status, Task, TaskId, TaskStatus, Timestamp};
+use crate::model::{
+    Alignment, Appended, Board, Effect, EventName, LogAction, Refusal, Section, Status, Task, TaskId,
+    TaskStatus, Timestamp,
+};
 use crate::text::one_line;
 
 use super::finalize::make_claimable;

@@ -2,7 +2,11 @@
 
 use indexmap::IndexMap;
 
-use crate::model::{Actor, AgentId, AgentRecord, AgentStatus, Appended, Board, Change, CircuitBreaker, Config, Discovery, Effect, EventName, Goal, Handoff, HistoryEvent, LogAction, LogEntry, Refusal, Revision, Sprint, Status, StopFile, StopFiles, Task, TaskBody, TaskId, TaskRecord, Timestamp, ways_out};
+use crate::model::{
+    Actor, AgentId, AgentRecord, AgentStatus, Appended, Board, Change, CircuitBreaker, Config, Discovery,
+    Effect, EventName, Goal, Handoff, HistoryEvent, LogAction, LogEntry, Refusal, Revision, Sprint, Status,
+    StopFile, StopFiles, Task, TaskBody, TaskId, TaskRecord, Timestamp, ways_out,
+};
 use crate::text::one_line;
 
 use super::operation::{Operation, Request, TaskReply};

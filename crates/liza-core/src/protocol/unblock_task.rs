@@ -1,6 +1,9 @@
 //! unblock-task: a blocked task becomes claimable again.
 
-use crate::model::{Actor, Anomaly, AnomalyType, Appended, Effect, EventName, Fields, MAX_FAILED_CODERS, PriorWork, REVIEW_DEADLOCK, Refusal, Section, Task, TaskId, TaskStatus};
+use crate::model::{
+    Actor, Anomaly, AnomalyType, Appended, Effect, EventName, Fields, MAX_FAILED_CODERS, PriorWork,
+    REVIEW_DEADLOCK, Refusal, Section, Task, TaskId, TaskStatus,
+};
 
 use super::operation::{LoadScope, Rule, TaskReply};
 use super::permission::{PLANNING, Rights};

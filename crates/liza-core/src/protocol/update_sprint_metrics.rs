@@ -7,6 +7,7 @@ use crate::rules::sprint::planned_with_replacements;
 
 use super::operation::{LoadScope, Nothing, Rule};
 use super::permission::{EVERYONE, Rights};
+use super::sprint_figures::write_figures;
 use super::tx::Tx;
 
 /// Counts again. There is no log entry, since nothing happened.
@@ -27,7 +28,7 @@ impl Rule for UpdateSprintMetrics {
     }
 
     fn run(&self, tx: &mut Tx<'_>) -> Result<Nothing, Refusal> {
-        tx.board.sprint()?;
+        write_figures(tx)?;
         Ok(Nothing {})
     }
 }

@@ -6,7 +6,10 @@ use std::fmt;
 
 use serde::Serialize;
 
-use crate::model::{Actor, AgentId, Assignment, Effect, EventName, HistoryEvent, LogAction, Refusal, Role, Section, Sha, Task, TaskId, TaskStatus};
+use crate::model::{
+    Actor, AgentId, Assignment, Effect, EventName, HistoryEvent, LogAction, Refusal, Role, Section, Sha,
+    Task, TaskId, TaskStatus,
+};
 use crate::rules::claimable::check_merger;
 use crate::text::count;
 

@@ -5,7 +5,9 @@
 
 use std::cmp::Reverse;
 
-use crate::model::{AgentId, AgentRecord, Board, LEASE_GRACE, Refusal, Role, Status, TaskId, TaskSummary, Timestamp, ways_out};
+use crate::model::{
+    AgentId, AgentRecord, Board, LEASE_GRACE, Refusal, Role, Status, TaskId, TaskSummary, Timestamp, ways_out,
+};
 
 /// How a claim comes about.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -2,7 +2,10 @@
 
 use std::fmt;
 
-use crate::model::{EventName, GoalStatus, MAX_FAILED_CODERS, REVIEW_DEADLOCK, Seconds, SprintStatus, State, Status, TaskBody, TaskId, TaskStatus, Timestamp};
+use crate::model::{
+    EventName, GoalStatus, MAX_FAILED_CODERS, REVIEW_DEADLOCK, Seconds, SprintStatus, State, Status,
+    TaskBody, TaskId, TaskStatus, Timestamp,
+};
 use crate::text::{count, one_line};
 
 /// How long a failed merge is left to the coders before the planner is asked.

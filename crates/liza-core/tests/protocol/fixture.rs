@@ -1,6 +1,10 @@
 //! A board with one task in a chosen state and a full team around it.
 
-use liza_core::model::{Actor, AgentId, AgentRecord, AgentStatus, CircuitBreaker, Config, EventName, Generation, Goal, GoalStatus, HistoryEvent, Loaded, Reservation, Revision, Role, Seconds, Sha, Sprint, State, Status, StopFiles, TaskId, TaskRecord, Timestamp, Worktree};
+use liza_core::model::{
+    Actor, AgentId, AgentRecord, AgentStatus, CircuitBreaker, Config, EventName, Generation, Goal,
+    GoalStatus, HistoryEvent, Loaded, Reservation, Revision, Role, Seconds, Sha, Sprint, State, Status,
+    StopFiles, TaskId, TaskRecord, Timestamp, Worktree,
+};
 use liza_core::protocol::{Command, Request, WorktreeFacts};
 use liza_core::rules::invariants::DiskFacts;
 

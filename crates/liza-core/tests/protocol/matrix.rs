@@ -3,8 +3,21 @@
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
 
-use liza_core::model::{Actor, AgentStatus, AnomalyType, DiscoveryId, Fields, Loaded, Role, Severity, SprintStatus, State, Status, StopFile, Urgency, Usage};
-use liza_core::protocol::{AbandonTask, Abort, AbortGoal, AddTask, Align, Archive, BeginMerge, CancelReservation, Checkpoint, CheckpointCause, ClaimReview, ClaimRole, ClaimTask, ClearStaleReviewClaims, Command, CompleteGoal, CompleteSprint, ConvertDiscovery, CountExit, CreateWorktree, Decided, DeleteWorktree, Deregister, Discover, DropReservation, EditTask, Finalize, FollowStopFile, HandoffNotes, Heartbeat, Intent, LogAnomaly, MarkBlocked, MarkTriggersSeen, MergeFailure, NewGoal, NewSprint, NewTask, Operation, Pause, PreCheck, RecordAnalysis, RecordMerge, RecordMergeFailure, RecordSpecChange, RecordUsage, Recover, Register, ReleaseClaim, ReleaseReview, ReserveTask, Resolve, Resume, SetDeadline, SetStatus, SubmitForReview, SubmitVerdict, SupersedeTask, TakeHandoff, TaskEdit, UnblockTask, UnproductiveExit, UpdateSprintMetrics, Verdict, WriteHandoff, WriteNote, WriteRetro, apply};
+use liza_core::model::{
+    Actor, AgentStatus, AnomalyType, DiscoveryId, Fields, Loaded, Role, Severity, SprintStatus, State,
+    Status, StopFile, Urgency, Usage,
+};
+use liza_core::protocol::{
+    AbandonTask, Abort, AbortGoal, AddTask, Align, Archive, BeginMerge, CancelReservation, Checkpoint,
+    CheckpointCause, ClaimReview, ClaimRole, ClaimTask, ClearStaleReviewClaims, Command, CompleteGoal,
+    CompleteSprint, ConvertDiscovery, CountExit, CreateWorktree, Decided, DeleteWorktree, Deregister,
+    Discover, DropReservation, EditTask, Finalize, FollowStopFile, HandoffNotes, Heartbeat, Intent,
+    LogAnomaly, MarkBlocked, MarkTriggersSeen, MergeFailure, NewGoal, NewSprint, NewTask, Operation, Pause,
+    PreCheck, RecordAnalysis, RecordMerge, RecordMergeFailure, RecordSpecChange, RecordUsage, Recover,
+    Register, ReleaseClaim, ReleaseReview, ReserveTask, Resolve, Resume, SetDeadline, SetStatus,
+    SubmitForReview, SubmitVerdict, SupersedeTask, TakeHandoff, TaskEdit, UnblockTask, UnproductiveExit,
+    UpdateSprintMetrics, Verdict, WriteHandoff, WriteNote, WriteRetro, apply,
+};
 use liza_core::rules::invariants::introduced;
 
 use crate::fixture::*;

@@ -4,8 +4,17 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use liza_core::model::{Actor, AgentId, Change, Effect, Generation, Loaded, Refusal, RefusalClass, Role, Seconds, Sha, State, Status, StopFiles, TaskId, Timestamp, Worktree};
-use liza_core::protocol::{AbandonTask, AddTask, BeginMerge, ClaimReview, ClaimRole, ClaimTask, ClearStaleReviewClaims, Command, CountExit, Decided, Deregister, EditTask, Finalize, HandoffNotes, Heartbeat, MarkBlocked, MergeFailure, NewTask, RecordMerge, RecordMergeFailure, Register, ReleaseClaim, Reply, Request, ReserveTask, SubmitForReview, SubmitVerdict, SupersedeTask, TaskEdit, UnblockTask, UnproductiveExit, Verdict, WorktreeFacts, WriteHandoff, apply};
+use liza_core::model::{
+    Actor, AgentId, Change, Effect, Generation, Loaded, Refusal, RefusalClass, Role, Seconds, Sha, State,
+    Status, StopFiles, TaskId, Timestamp, Worktree,
+};
+use liza_core::protocol::{
+    AbandonTask, AddTask, BeginMerge, ClaimReview, ClaimRole, ClaimTask, ClearStaleReviewClaims, Command,
+    CountExit, Decided, Deregister, EditTask, Finalize, HandoffNotes, Heartbeat, MarkBlocked, MergeFailure,
+    NewTask, RecordMerge, RecordMergeFailure, Register, ReleaseClaim, Reply, Request, ReserveTask,
+    SubmitForReview, SubmitVerdict, SupersedeTask, TaskEdit, UnblockTask, UnproductiveExit, Verdict,
+    WorktreeFacts, WriteHandoff, apply,
+};
 use liza_core::rules::invariants::{DiskFacts, introduced, validate};
 use proptest::prelude::*;
 use proptest::strategy::ValueTree;

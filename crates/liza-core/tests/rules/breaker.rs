@@ -1,6 +1,8 @@
 //! The circuit breaker: each pattern at and below its threshold, its window, its record.
 
-use liza_core::model::{Actor, Anomaly, BreakerStatus, CircuitBreaker, Effect, Fields, SprintStatus, Status, StopFile, Value};
+use liza_core::model::{
+    Actor, Anomaly, BreakerStatus, CircuitBreaker, Effect, Fields, SprintStatus, Status, StopFile, Value,
+};
 use liza_core::protocol::{Command, RecordAnalysis, Resolve, Resume};
 use liza_core::rules::breaker::{Finding, Pattern, analyze};
 

@@ -1,8 +1,11 @@
 //! Who may claim what, in which order, and what a claim sets and keeps.
 
-use liza_core::model::{Actor, AgentId, AgentStatus, RefusalClass, Status};
 use liza_core::model::WorktreeMode::{Fresh, Keep};
-use liza_core::protocol::{CancelReservation, ClaimTask, Command, CreateWorktree, DeleteWorktree, Deregister, NewTask, Reply, UnblockTask, Verdict, WriteHandoff};
+use liza_core::model::{Actor, AgentId, AgentStatus, RefusalClass, Status};
+use liza_core::protocol::{
+    CancelReservation, ClaimTask, Command, CreateWorktree, DeleteWorktree, Deregister, NewTask, Reply,
+    UnblockTask, Verdict, WriteHandoff,
+};
 use liza_core::rules::claimable::claimable_for;
 
 use crate::steps::*;

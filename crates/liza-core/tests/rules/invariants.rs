@@ -1,7 +1,12 @@
 //! What must hold of the blackboard: each rule broken, and just inside.
 
-use liza_core::model::{Actor, AgentRecord, AgentStatus, Anomaly, Change, Fault, Fields, Handoff, Loaded, RefusalClass, Role, Seconds, Status, TaskBody, TaskRecord, Value, Worktree};
-use liza_core::protocol::{AddTask, ClaimRole, ClaimTask, Command, NewSprint, NewTask, ReleaseClaim, TaskEdit, Verdict, WriteRetro};
+use liza_core::model::{
+    Actor, AgentRecord, AgentStatus, Anomaly, Change, Fault, Fields, Handoff, Loaded, RefusalClass, Role,
+    Seconds, Status, TaskBody, TaskRecord, Value, Worktree,
+};
+use liza_core::protocol::{
+    AddTask, ClaimRole, ClaimTask, Command, NewSprint, NewTask, ReleaseClaim, TaskEdit, Verdict, WriteRetro,
+};
 use liza_core::rules::invariants::introduced;
 
 use crate::steps::*;

@@ -1,7 +1,10 @@
 //! Leases, heartbeats, fencing, and how a person takes a claim away.
 
 use liza_core::model::{Actor, AgentStatus, Effect, Generation, RefusalClass, Seconds, Status};
-use liza_core::protocol::{BeginMerge, CancelReservation, ClaimRole, ClaimTask, ClearStaleReviewClaims, Command, CreateWorktree, Deregister, HandoffNotes, Heartbeat, NewTask, ReleaseClaim, Verdict, WriteHandoff};
+use liza_core::protocol::{
+    BeginMerge, CancelReservation, ClaimRole, ClaimTask, ClearStaleReviewClaims, Command, CreateWorktree,
+    Deregister, HandoffNotes, Heartbeat, NewTask, ReleaseClaim, Verdict, WriteHandoff,
+};
 use liza_core::rules::claimable::reviewable_for;
 
 use crate::steps::*;

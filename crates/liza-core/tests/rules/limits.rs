@@ -1,7 +1,9 @@
 //! Limits: iterations, review cycles, sessions that bring nothing, and blocking.
 
 use liza_core::model::{Actor, AgentStatus, EventName, RefusalClass, Status};
-use liza_core::protocol::{Command, CountExit, Deregister, MarkBlocked, NewTask, UnblockTask, UnproductiveExit, Verdict};
+use liza_core::protocol::{
+    Command, CountExit, Deregister, MarkBlocked, NewTask, UnblockTask, UnproductiveExit, Verdict,
+};
 
 use crate::steps::*;
 use crate::support::*;

@@ -1,7 +1,9 @@
 //! What may be merged, by whom, and what is written of it.
 
 use liza_core::model::{Actor, Effect, Sha, Status};
-use liza_core::protocol::{BeginMerge, Command, Deregister, HandoffNotes, MergeFailure, RecordMergeFailure, WriteHandoff};
+use liza_core::protocol::{
+    BeginMerge, Command, Deregister, HandoffNotes, MergeFailure, RecordMergeFailure, WriteHandoff,
+};
 use liza_core::rules::claimable::mergeable_for;
 
 use crate::steps::*;

@@ -1,7 +1,12 @@
 //! Notes between minds: anomalies, discoveries, handoffs, the human's notes, changes of the specification.
 
-use liza_core::model::{Actor, AgentId, AgentStatus, AnomalyType, DiscoveryId, Fields, Role, Severity, Status, Urgency, Value};
-use liza_core::protocol::{Align, ClaimRole, Command, ConvertDiscovery, Discover, HandoffNotes, LogAnomaly, RecordSpecChange, ReleaseClaim, TakeHandoff, WriteHandoff, WriteNote};
+use liza_core::model::{
+    Actor, AgentId, AgentStatus, AnomalyType, DiscoveryId, Fields, Role, Severity, Status, Urgency, Value,
+};
+use liza_core::protocol::{
+    Align, ClaimRole, Command, ConvertDiscovery, Discover, HandoffNotes, LogAnomaly, RecordSpecChange,
+    ReleaseClaim, TakeHandoff, WriteHandoff, WriteNote,
+};
 
 use crate::support::*;
 

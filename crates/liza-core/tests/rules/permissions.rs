@@ -1,7 +1,18 @@
 //! The permission table of the decisions as data, held against every command and every kind of caller.
 
-use liza_core::model::{Actor, AgentId, AgentStatus, AnomalyType, DiscoveryId, Fields, Generation, Reservation, Severity, Status, StopFile, Timestamp, Urgency, Usage};
-use liza_core::protocol::{Abort, AbortGoal, AddTask, Align, Archive, BeginMerge, CancelReservation, Checkpoint, CheckpointCause, ClaimRole, ClaimTask, ClearStaleReviewClaims, Command, CompleteGoal, CompleteSprint, ConvertDiscovery, CountExit, CreateWorktree, DeleteWorktree, Deregister, Discover, DropReservation, Finalize, FollowStopFile, HandoffNotes, Heartbeat, Intent, LogAnomaly, MarkTriggersSeen, NewGoal, NewSprint, NewTask, Operation, Pause, PreCheck, RecordAnalysis, RecordSpecChange, RecordUsage, Recover, Register, ReleaseClaim, ReleaseReview, Resolve, Resume, SetDeadline, SetStatus, TakeHandoff, TaskEdit, UnproductiveExit, UpdateSprintMetrics, Verdict, WriteHandoff, WriteNote, WriteRetro};
+use liza_core::model::{
+    Actor, AgentId, AgentStatus, AnomalyType, DiscoveryId, Fields, Generation, Reservation, Severity, Status,
+    StopFile, Timestamp, Urgency, Usage,
+};
+use liza_core::protocol::{
+    Abort, AbortGoal, AddTask, Align, Archive, BeginMerge, CancelReservation, Checkpoint, CheckpointCause,
+    ClaimRole, ClaimTask, ClearStaleReviewClaims, Command, CompleteGoal, CompleteSprint, ConvertDiscovery,
+    CountExit, CreateWorktree, DeleteWorktree, Deregister, Discover, DropReservation, Finalize,
+    FollowStopFile, HandoffNotes, Heartbeat, Intent, LogAnomaly, MarkTriggersSeen, NewGoal, NewSprint,
+    NewTask, Operation, Pause, PreCheck, RecordAnalysis, RecordSpecChange, RecordUsage, Recover, Register,
+    ReleaseClaim, ReleaseReview, Resolve, Resume, SetDeadline, SetStatus, TakeHandoff, TaskEdit,
+    UnproductiveExit, UpdateSprintMetrics, Verdict, WriteHandoff, WriteNote, WriteRetro,
+};
 
 use crate::steps::*;
 use crate::support::*;

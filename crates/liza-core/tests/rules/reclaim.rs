@@ -1,7 +1,7 @@
 //! Claims in unusual company: failed and vanished coders, late second halves, clean sheets.
 
-use liza_core::model::{Actor, Status};
 use liza_core::model::WorktreeMode::{Fresh, Keep};
+use liza_core::model::{Actor, Status};
 use liza_core::protocol::{ClaimTask, Command, Deregister, HandoffNotes, NewTask, UnblockTask, WriteHandoff};
 use liza_core::rules::claimable::claimable_for;
 

@@ -1,7 +1,9 @@
 //! The planner's ways out of BLOCKED: unblock, supersede, abandon.
 
 use liza_core::model::{Actor, Anomaly, Effect, Status, WorktreeMode};
-use liza_core::protocol::{AbandonTask, ClaimTask, Command, HandoffNotes, NewTask, SupersedeTask, UnblockTask, WriteHandoff};
+use liza_core::protocol::{
+    AbandonTask, ClaimTask, Command, HandoffNotes, NewTask, SupersedeTask, UnblockTask, WriteHandoff,
+};
 
 use crate::steps::*;
 use crate::support::*;

@@ -1,7 +1,10 @@
 //! Submitting, reviewing and judging exactly one commit.
 
 use liza_core::model::{Actor, PRIOR_FEEDBACK, RefusalClass, Sha, Status};
-use liza_core::protocol::{ClaimTask, Command, Deregister, HandoffNotes, Intent, NewTask, PreCheck, ReleaseReview, SubmitForReview, SubmitVerdict, Verdict, WorktreeFacts, WriteHandoff};
+use liza_core::protocol::{
+    ClaimTask, Command, Deregister, HandoffNotes, Intent, NewTask, PreCheck, ReleaseReview, SubmitForReview,
+    SubmitVerdict, Verdict, WorktreeFacts, WriteHandoff,
+};
 use liza_core::rules::claimable::reviewable_for;
 
 use crate::steps::*;

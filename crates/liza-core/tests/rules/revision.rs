@@ -1,7 +1,10 @@
 //! Revisions, what a caller had read, and which writes are logged.
 
 use liza_core::model::{Actor, AgentStatus, Metrics, RefusalClass, Revision, Status, Usage};
-use liza_core::protocol::{BeginMerge, CancelReservation, Command, Heartbeat, MarkBlocked, MarkTriggersSeen, Operation, RecordAnalysis, RecordUsage, SetStatus, TaskEdit, UpdateSprintMetrics, WriteNote};
+use liza_core::protocol::{
+    BeginMerge, CancelReservation, Command, Heartbeat, MarkBlocked, MarkTriggersSeen, Operation,
+    RecordAnalysis, RecordUsage, SetStatus, TaskEdit, UpdateSprintMetrics, WriteNote,
+};
 
 use crate::steps::*;
 use crate::support::*;

@@ -1,7 +1,13 @@
 //! Goal and sprint: completion, checkpoints, the end, the next one, the archive.
 
-use liza_core::model::{Actor, AgentStatus, Effect, GoalStatus, Metrics, Seconds, SprintStatus, Status, StopFile};
-use liza_core::protocol::{Abort, AbortGoal, AddTask, Archive, Checkpoint, CheckpointCause, Command, CompleteGoal, CompleteSprint, HandoffNotes, NewGoal, NewSprint, NewTask, Pause, Resume, SetDeadline, SetStatus, UpdateSprintMetrics, WriteHandoff, WriteRetro};
+use liza_core::model::{
+    Actor, AgentStatus, Effect, GoalStatus, Metrics, Seconds, SprintStatus, Status, StopFile,
+};
+use liza_core::protocol::{
+    Abort, AbortGoal, AddTask, Archive, Checkpoint, CheckpointCause, Command, CompleteGoal, CompleteSprint,
+    HandoffNotes, NewGoal, NewSprint, NewTask, Pause, Resume, SetDeadline, SetStatus, UpdateSprintMetrics,
+    WriteHandoff, WriteRetro,
+};
 
 use crate::steps::*;
 use crate::support::*;

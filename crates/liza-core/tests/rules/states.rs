@@ -1,7 +1,10 @@
 //! The complete state machine, row by row, and what is forbidden by name.
 
 use liza_core::model::{Actor, Status};
-use liza_core::protocol::{AddTask, BeginMerge, ClaimTask, Command, CountExit, Deregister, Finalize, MarkBlocked, NewTask, Operation, TaskEdit, UnproductiveExit, Verdict};
+use liza_core::protocol::{
+    AddTask, BeginMerge, ClaimTask, Command, CountExit, Deregister, Finalize, MarkBlocked, NewTask,
+    Operation, TaskEdit, UnproductiveExit, Verdict,
+};
 
 use crate::steps::*;
 use crate::support::*;

@@ -1,7 +1,12 @@
 //! The steps of a task's life as one-liners, and the commands behind them.
 
 use liza_core::model::{Actor, AgentId, Sha, Status, WorktreeMode};
-use liza_core::protocol::{AbandonTask, AddTask, ClaimReview, ClaimRole, ClaimTask, Command, CountExit, EditTask, Heartbeat, MarkBlocked, MergeFailure, NewTask, RecordMerge, RecordMergeFailure, Register, ReleaseClaim, Reply, ReserveTask, SubmitForReview, SubmitVerdict, SupersedeTask, TaskEdit, UnblockTask, UnproductiveExit, Verdict};
+use liza_core::protocol::{
+    AbandonTask, AddTask, ClaimReview, ClaimRole, ClaimTask, Command, CountExit, EditTask, Heartbeat,
+    MarkBlocked, MergeFailure, NewTask, RecordMerge, RecordMergeFailure, Register, ReleaseClaim, Reply,
+    ReserveTask, SubmitForReview, SubmitVerdict, SupersedeTask, TaskEdit, UnblockTask, UnproductiveExit,
+    Verdict,
+};
 
 use crate::support::*;
 

@@ -1,7 +1,10 @@
 //! PAUSE, CHECKPOINT and ABORT: what still goes on and what does not.
 
 use liza_core::model::{Actor, AgentStatus, GoalStatus, RefusalClass, Severity, Status, StopFiles, Urgency};
-use liza_core::protocol::{Abort, Align, BeginMerge, ClaimTask, Command, Deregister, Discover, HandoffNotes, Register, ReleaseReview, Verdict, WriteHandoff, WriteNote};
+use liza_core::protocol::{
+    Abort, Align, BeginMerge, ClaimTask, Command, Deregister, Discover, HandoffNotes, Register,
+    ReleaseReview, Verdict, WriteHandoff, WriteNote,
+};
 
 use crate::steps::*;
 use crate::support::*;

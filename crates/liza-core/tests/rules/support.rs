@@ -5,7 +5,11 @@
 
 use std::collections::BTreeSet;
 
-use liza_core::model::{Actor, AgentId, AgentRecord, Board, Change, Config, Effect, Generation, Goal, GoalStatus, HistoryEvent, Loaded, LogEntry, Refusal, Revision, Role, Seconds, Section, Sha, Sprint, State, Status, StopFiles, TaskId, TaskRecord, TaskSlot, Timestamp, Worktree};
+use liza_core::model::{
+    Actor, AgentId, AgentRecord, Board, Change, Config, Effect, Generation, Goal, GoalStatus, HistoryEvent,
+    Loaded, LogEntry, Refusal, Revision, Role, Seconds, Section, Sha, Sprint, State, Status, StopFiles,
+    TaskId, TaskRecord, TaskSlot, Timestamp, Worktree,
+};
 use liza_core::protocol::{Command, Decided, NewTask, Reply, Request, WorktreeFacts, apply};
 use liza_core::rules::invariants::{DiskFacts, Violation, introduced, validate};
 use liza_core::rules::metrics::sprint_metrics;

@@ -1,7 +1,10 @@
 //! What wakes the planner, once per change.
 
 use liza_core::model::{Actor, GoalStatus, Severity, Status, Urgency};
-use liza_core::protocol::{Command, CompleteSprint, ConvertDiscovery, Discover, Finalize, MarkTriggersSeen, NewSprint, NewTask, WriteNote};
+use liza_core::protocol::{
+    Command, CompleteSprint, ConvertDiscovery, Discover, Finalize, MarkTriggersSeen, NewSprint, NewTask,
+    WriteNote,
+};
 use liza_core::rules::triggers::{Trigger, TriggerKind, planner_triggers, unseen};
 
 use crate::steps::*;

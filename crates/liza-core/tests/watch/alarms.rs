@@ -1,6 +1,10 @@
 //! Every alarm condition: silent at its threshold, said beyond it, in the words of the specification.
 
-use liza_core::model::{AgentStatus, Anomaly, BreakerStatus, BreakerTrip, Decision, Discovery, DiscoveryId, EventName, Fields, HistoryEvent, Loaded, Seconds, Severity, State, Status, StopFileTimes, TaskRecord, Timestamp, Urgency, Value};
+use liza_core::model::{
+    AgentStatus, Anomaly, BreakerStatus, BreakerTrip, Decision, Discovery, DiscoveryId, EventName, Fields,
+    HistoryEvent, Loaded, Seconds, Severity, State, Status, StopFileTimes, TaskRecord, Timestamp, Urgency,
+    Value,
+};
 use liza_core::rules::invariants::{Subject, Violation};
 use liza_core::watch::alarms::{Alarm, Episodes, Observations, alarms};
 

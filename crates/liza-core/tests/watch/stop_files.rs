@@ -1,7 +1,13 @@
 //! Bare stop files and the deadline bring the blackboard into line, exactly as the commands do.
 
-use liza_core::model::{Actor, AgentStatus, Change, Effect, GoalStatus, Loaded, LogEntry, Refusal, Seconds, Sprint, SprintStatus, State, Status, StopFile, StopFileTimes, StopFiles, Timestamp};
-use liza_core::protocol::{Abort, Checkpoint, CheckpointCause, Command, CompleteSprint, FollowStopFile, NewSprint, Pause, Request, Resume, apply};
+use liza_core::model::{
+    Actor, AgentStatus, Change, Effect, GoalStatus, Loaded, LogEntry, Refusal, Seconds, Sprint, SprintStatus,
+    State, Status, StopFile, StopFileTimes, StopFiles, Timestamp,
+};
+use liza_core::protocol::{
+    Abort, Checkpoint, CheckpointCause, Command, CompleteSprint, FollowStopFile, NewSprint, Pause, Request,
+    Resume, apply,
+};
 use liza_core::watch::stop_files::{next_deadline, reconcile};
 
 use crate::fixture::*;

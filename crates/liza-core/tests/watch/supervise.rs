@@ -1,9 +1,15 @@
 //! What a supervisor does next, after a session, and to a session that must end.
 
-use liza_core::model::{AgentStatus, Config, EventName, Generation, GoalStatus, HistoryEvent, Loaded, Revision, Seconds, State, Status, StopFile, StopFiles, TaskRecord};
+use liza_core::model::{
+    AgentStatus, Config, EventName, Generation, GoalStatus, HistoryEvent, Loaded, Revision, Seconds, State,
+    Status, StopFile, StopFiles, TaskRecord,
+};
 use liza_core::protocol::{Command, CountExit, ReleaseReview, SetStatus, UnproductiveExit};
 use liza_core::rules::triggers::TriggerKind;
-use liza_core::watch::supervise::{EndedSession, RunningSession, SessionEnd, Situation, Step, StopCause, StopReason, StopStep, WaitReason, after_session, backoff, is_done, next_step, still_owns, still_registered, stop_step};
+use liza_core::watch::supervise::{
+    EndedSession, RunningSession, SessionEnd, Situation, Step, StopCause, StopReason, StopStep, WaitReason,
+    after_session, backoff, is_done, next_step, still_owns, still_registered, stop_step,
+};
 
 use crate::fixture::*;
 

@@ -71,7 +71,7 @@ fn the_example_of_the_schema_has_the_known_violations() {
     let lines: Vec<String> = found.iter().map(ToString::to_string).collect();
     let missing = |task: &str, spec: &str| {
         let file = spec.split('#').next().unwrap();
-        format!("{task}: spec_ref {spec}: there is no file {file} in the project")
+        format!("{task}: spec_ref {spec}: the project has no file {file}")
     };
     let expected = [
         missing("task-1", "specs/retry-logic.md"),

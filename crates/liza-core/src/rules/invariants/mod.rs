@@ -8,7 +8,10 @@ mod task;
 
 use std::fmt;
 
-use crate::model::{AgentId, AgentRecord, AgentStatus, AnomalyType, Board, Change, Fault, LEASE_GRACE, Loaded, Sprint, State, Status, TaskBody, TaskId, TaskSummary, Timestamp, Worktree, anomaly_names, detail_faults};
+use crate::model::{
+    AgentId, AgentRecord, AgentStatus, AnomalyType, Board, Change, Fault, LEASE_GRACE, Loaded, Sprint, State,
+    Status, TaskBody, TaskId, TaskSummary, Timestamp, Worktree, anomaly_names, detail_faults,
+};
 
 /// What the rules have to know of the disk.
 pub trait DiskFacts {

@@ -10,7 +10,10 @@ use std::fmt;
 
 use serde::{Serialize, Serializer};
 
-use crate::model::{AgentId, AgentRecord, Anomaly, AnomalyType, BreakerStatus, DiscoveryId, Seconds, State, StopFileTimes, TaskId, Timestamp};
+use crate::model::{
+    AgentId, AgentRecord, Anomaly, AnomalyType, BreakerStatus, DiscoveryId, Seconds, State, StopFileTimes,
+    TaskId, Timestamp,
+};
 use crate::rules::invariants::Violation;
 use crate::rules::metrics::sprint_metrics;
 

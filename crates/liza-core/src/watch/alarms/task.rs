@@ -2,7 +2,10 @@
 
 use std::collections::BTreeSet;
 
-use crate::model::{AgentId, AgentStatus, Config, EventName, LEASE_GRACE, MAX_FAILED_CODERS, Seconds, State, Status, TaskBody, TaskId, TaskRecord, TaskStatus, Timestamp};
+use crate::model::{
+    AgentId, AgentStatus, Config, EventName, LEASE_GRACE, MAX_FAILED_CODERS, Seconds, State, Status,
+    TaskBody, TaskId, TaskRecord, TaskStatus, Timestamp,
+};
 
 use super::{Alarm, AlarmKind, AlarmSubject, STALE};
 

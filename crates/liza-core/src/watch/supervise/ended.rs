@@ -1,6 +1,8 @@
 //! What to do when an agent's session has ended.
 
-use crate::model::{AgentId, AgentStatus, GoalStatus, Revision, Role, Seconds, State, TaskBody, TaskId, Timestamp};
+use crate::model::{
+    AgentId, AgentStatus, GoalStatus, Revision, Role, Seconds, State, TaskBody, TaskId, Timestamp,
+};
 use crate::protocol::{Command, CountExit, ReleaseReview, SetStatus, UnproductiveExit};
 
 use super::running::is_done;

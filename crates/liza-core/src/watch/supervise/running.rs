@@ -1,6 +1,9 @@
 //! When a running session has to be stopped, and how hard.
 
-use crate::model::{AgentId, Config, EventName, Generation, HistoryEvent, Role, Seconds, State, StopFiles, TaskId, TaskRecord, TaskStatus, Timestamp};
+use crate::model::{
+    AgentId, Config, EventName, Generation, HistoryEvent, Role, Seconds, State, StopFiles, TaskId,
+    TaskRecord, TaskStatus, Timestamp,
+};
 
 /// How long after SIGTERM the rest is killed.
 const KILL_AFTER: Seconds = Seconds(10);

@@ -7,7 +7,10 @@ mod task;
 
 use serde::Serialize;
 
-use crate::model::{AgentId, AgentRecord, AgentStatus, Board, Discovery, Generation, Goal, Metrics, Revision, Role, Seconds, Sprint, SprintStatus, State, Status, StopFile, TaskId, Timestamp, Usage};
+use crate::model::{
+    AgentId, AgentRecord, AgentStatus, Board, Discovery, Generation, Goal, Metrics, Revision, Role, Seconds,
+    Sprint, SprintStatus, State, Status, StopFile, TaskId, Timestamp, Usage,
+};
 use crate::rules::claimable::{claimable, reviewable};
 use crate::rules::metrics::sprint_metrics;
 use crate::rules::sprint::planned_with_replacements;

@@ -2,7 +2,10 @@
 
 use serde::Serialize;
 
-use crate::model::{AgentId, Config, DEFAULT_PRIORITY, LEASE_GRACE, MAX_FAILED_CODERS, Revision, Role, State, Status, TaskBody, TaskId, TaskRecord, TaskStatus, Timestamp, Usage};
+use crate::model::{
+    AgentId, Config, DEFAULT_PRIORITY, LEASE_GRACE, MAX_FAILED_CODERS, Revision, Role, State, Status,
+    TaskBody, TaskId, TaskRecord, TaskStatus, Timestamp, Usage,
+};
 use crate::rules::claimable::is_present;
 
 /// What happens to a task, in the order in which a person wants to see it.
