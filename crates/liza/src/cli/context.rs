@@ -102,18 +102,25 @@ pub(crate) struct Context {
     pub(crate) screen: Screen,
     /// The revision that the caller had read.
     pub(crate) if_revision: Option<Revision>,
+    /// The whole command line, for its manual and its completions.
+    pub(crate) command_line: fn() -> clap::Command,
 }
 
 impl Context {
     /// Resolves the options.
-    pub(crate) fn new(caller: Caller, global: &GlobalOptions, screen: Screen) -> Result<Self, CommandError> {
+    pub(crate) fn new(
+        caller: Caller,
+        global: &GlobalOptions,
+        screen: Screen,
+        command_line: fn() -> clap::Command,
+    ) -> Result<Self, CommandError> {
         let Caller { actor, directory, environment, program, .. } = caller;
         let directory = match &global.directory {
             Some(folder) => enter(&directory, folder)?,
             None => directory,
         };
         let if_revision = global.if_revision.map(Revision);
-        Ok(Self { actor, directory, environment, program, screen, if_revision })
+        Ok(Self { actor, directory, environment, program, screen, if_revision, command_line })
     }
 
     /// The same in another folder, if one is named.

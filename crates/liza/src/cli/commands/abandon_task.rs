@@ -7,7 +7,6 @@ use crate::cli::context::Context;
 use crate::cli::ui::error::CommandError;
 use crate::cli::ui::input::Text;
 use crate::cli::ui::output::Reply;
-use super::update_sprint_metrics::and_complete_sprint;
 
 /// Give a task up.
 ///
@@ -27,9 +26,5 @@ pub(crate) struct Args {
 pub(crate) fn run(args: Args, context: &Context) -> Result<Reply, CommandError> {
     let name = args.task.clone();
     let command = AbandonTask { task: args.task, reason: args.reason.read(context)? };
-    let project = context.project()?;
-    let reply = context.run_in(&project, command, |_| {
-        format!("{name} is ABANDONED; tasks that depend on it need the planner")
-    })?;
-    Ok(and_complete_sprint(&project, context, reply))
+    context.run(command, |_| format!("{name} is ABANDONED; tasks that depend on it need the planner"))
 }

@@ -15,7 +15,7 @@ use crate::cli::ui::output::Reply;
 pub(crate) struct Args {}
 
 /// Runs it.
-pub(crate) fn run(context: &Context) -> Result<Reply, CommandError> {
+pub(crate) fn run(_: Args, context: &Context) -> Result<Reply, CommandError> {
     let text = "aborted: every agent stops now, nothing is deleted; liza goal new \"GOAL\" starts over";
     context.run(Abort, |_| text.to_owned())
 }

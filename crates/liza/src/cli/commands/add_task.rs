@@ -1,12 +1,12 @@
 //! `liza add-task`: the planner writes a task down.
 
-use liza_core::model::{Seconds, TaskId};
+use liza_core::model::{Seconds, Status, TaskId};
 use liza_core::protocol::{AddTask, NewTask};
 
 use crate::cli::context::Context;
 use crate::cli::ui::error::CommandError;
 use crate::cli::ui::input::{Tasks, Text};
-use crate::cli::ui::output::{Reply, word};
+use crate::cli::ui::output::Reply;
 
 /// Write a task down.
 ///
@@ -73,10 +73,10 @@ pub(crate) fn run(args: Args, context: &Context) -> Result<Reply, CommandError> 
     let name = task.clone();
     let waits = new.depends_on.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ");
     let added = context.run(AddTask { task, new }, |reply| {
-        match word(reply, "status").as_str() {
-            "DRAFT" => format!("{name} is written down as a DRAFT; liza finalize {name} makes it claimable"),
-            status if waits.is_empty() => format!("{name} is written down: {status}, ready for a coder"),
-            status => format!("{name} is written down: {status}, claimable once {waits} is MERGED"),
+        match reply.status {
+            Some(Status::Draft) => format!("{name} added as a DRAFT; liza finalize {name} makes it claimable"),
+            _ if waits.is_empty() => format!("{name} added: UNCLAIMED, ready for a coder"),
+            _ => format!("{name} added: UNCLAIMED, claimable once {waits} is MERGED"),
         }
     });
     added.map_err(|error| match error.code.as_str() {

@@ -32,7 +32,7 @@ pub(crate) struct Args {
 }
 
 /// Runs it.
-pub(crate) fn run(args: &Args, context: &Context) -> Result<Reply, CommandError> {
+pub(crate) fn run(args: Args, context: &Context) -> Result<Reply, CommandError> {
     let context = context.at(args.root.as_deref())?;
     let project = context.project()?;
     let findings = analyze(&project.store().snapshot()?);

@@ -52,7 +52,7 @@ impl FromStr for Age {
 }
 
 /// Runs it.
-pub(crate) fn run(args: &Args, context: &Context) -> Result<Reply, CommandError> {
+pub(crate) fn run(args: Args, context: &Context) -> Result<Reply, CommandError> {
     let project = context.project()?;
     let state = project.store().snapshot()?;
     let tasks = old(&state, args.older_than.0, now())?;

@@ -1,10 +1,12 @@
 //! `liza claim-review`: a code reviewer takes a review.
 
-use liza_core::model::{AgentId, TaskId};
+use liza_core::model::{AgentId, TaskId, Worktree};
+use liza_core::protocol::ReviewClaimed;
 
 use crate::cli::context::Context;
 use crate::cli::ui::error::CommandError;
-use crate::cli::ui::output::{Reply, to_json, word};
+use crate::cli::ui::output::{Reply, to_json};
+use crate::lifecycle::claim_review;
 
 /// Claim a review for a code reviewer.
 ///
@@ -20,18 +22,15 @@ pub(crate) struct Args {
 }
 
 /// Runs it.
-pub(crate) fn run(args: &Args, context: &Context) -> Result<Reply, CommandError> {
+pub(crate) fn run(args: Args, context: &Context) -> Result<Reply, CommandError> {
     let project = context.project()?;
-    let work = context.work(&project)?;
-    let written = work.claim_review(&args.task, args.agent);
-        let written = written?;
+    let engine = context.engine(&project)?;
+    let done = context.reported(&engine, claim_review(&engine, &args.task, args.agent))?;
+    let ReviewClaimed { task, commit, review_lease_expires, .. } = &done.reply;
+    let worktree = task.worktree.as_ref().map_or("", Worktree::as_str);
     let text = format!(
-        "{} reviews {} at {} until {}\nworktree {}",
-        args.agent,
-        args.task,
-        word(&written.reply, "commit"),
-        word(&written.reply, "review_lease_expires"),
-        word(&written.reply, "worktree")
+        "{} reviews {} at {commit} until {review_lease_expires}\nworktree {worktree}",
+        args.agent, args.task,
     );
-    Ok(Reply::new(text, to_json(&written.reply)).at(written.revision.0))
+    Ok(Reply::new(text, to_json(&done.reply)).at(done.revision.0))
 }

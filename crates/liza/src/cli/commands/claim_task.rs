@@ -1,10 +1,11 @@
 //! `liza claim-task`: a coder gets a task and a worktree to do it in.
 
-use liza_core::model::{AgentId, TaskId};
+use liza_core::model::{AgentId, TaskId, Worktree};
 
 use crate::cli::context::Context;
 use crate::cli::ui::error::CommandError;
-use crate::cli::ui::output::{Reply, to_json, word};
+use crate::cli::ui::output::{Reply, to_json};
+use crate::lifecycle::{TaskClaim, claim_task};
 
 /// Claim a task for a coder: reserve it, make its worktree, hand it over.
 ///
@@ -21,26 +22,25 @@ pub(crate) struct Args {
 }
 
 /// Runs it.
-pub(crate) fn run(args: &Args, context: &Context) -> Result<Reply, CommandError> {
+pub(crate) fn run(args: Args, context: &Context) -> Result<Reply, CommandError> {
     let project = context.project()?;
-    let work = context.work(&project)?;
-    let claimed = work.claim(&args.task, args.agent);
-        let claimed = claimed?;
-    context.report_rescue(&args.task, claimed.worktree.rescued.as_ref());
-    let reply = &claimed.written.reply;
+    let engine = context.engine(&project)?;
+    let claim = context.reported(&engine, claim_task(&engine, &args.task, args.agent))?;
+    let TaskClaim { revision, claimed, worktree } = claim;
+    context.report_rescue(&args.task, worktree.rescued.as_ref());
+    let path = claimed.task.worktree.as_ref().map_or("", Worktree::as_str);
     let text = format!(
-        "{} is {}'s until {} (iteration {})\nworktree {}, branch {}",
+        "{} is {}'s until {} (iteration {})\nworktree {path}, branch {}",
         args.task,
         args.agent,
-        word(reply, "lease_expires"),
-        word(reply, "iteration"),
-        word(reply, "worktree"),
+        claimed.lease_expires,
+        claimed.iteration,
         args.task.branch()
     );
-    let mut result = to_json(reply);
-    if let Some(rescue) = &claimed.worktree.rescued {
+    let mut result = to_json(&claimed);
+    if let Some(rescue) = &worktree.rescued {
         result["rescued"] = rescue.branch.as_str().into();
     }
-    result["made"] = claimed.worktree.created.into();
-    Ok(Reply::new(text, result).at(claimed.written.revision.0))
+    result["made"] = worktree.created.into();
+    Ok(Reply::new(text, result).at(revision.0))
 }

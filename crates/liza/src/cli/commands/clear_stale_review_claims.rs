@@ -4,7 +4,8 @@ use liza_core::protocol::ClearStaleReviewClaims;
 
 use crate::cli::context::Context;
 use crate::cli::ui::error::CommandError;
-use crate::cli::ui::output::{Reply, word};
+use crate::cli::ui::layout::list;
+use crate::cli::ui::output::Reply;
 
 /// Free the reviews whose lease has run out.
 #[derive(Debug, clap::Args)]
@@ -13,11 +14,9 @@ use crate::cli::ui::output::{Reply, word};
 pub(crate) struct Args {}
 
 /// Runs it.
-pub(crate) fn run(context: &Context) -> Result<Reply, CommandError> {
-    context.run(ClearStaleReviewClaims, |reply| {
-        match word(reply, "cleared").as_str() {
-            "" => "no review claim is stale".to_owned(),
-            tasks => format!("free for another code reviewer: {tasks}"),
-        }
+pub(crate) fn run(_: Args, context: &Context) -> Result<Reply, CommandError> {
+    context.run(ClearStaleReviewClaims, |reply| match reply.cleared.as_slice() {
+        [] => "no review claim is stale".to_owned(),
+        tasks => format!("free for another code reviewer: {}", list(tasks)),
     })
 }

@@ -19,7 +19,7 @@ pub(crate) struct Args {
 }
 
 /// Runs it.
-pub(crate) fn run(args: &Args, context: &Context) -> Result<Reply, CommandError> {
+pub(crate) fn run(args: Args, context: &Context) -> Result<Reply, CommandError> {
     let agent = args.agent;
     context.run(Deregister { agent }, |_| format!("{agent} is off the board"))
 }

@@ -7,7 +7,7 @@ use liza_core::protocol::Discover;
 use crate::cli::context::Context;
 use crate::cli::ui::error::CommandError;
 use crate::cli::ui::input::Text;
-use crate::cli::ui::output::{Reply, word};
+use crate::cli::ui::output::Reply;
 
 /// Write down something else that needs doing, instead of doing it.
 #[derive(Debug, clap::Args)]
@@ -74,5 +74,5 @@ pub(crate) fn run(args: Args, context: &Context) -> Result<Reply, CommandError> 
         urgency,
         recommendation: Text::read_some(args.recommendation, context)?,
     };
-    context.run(command, |reply| format!("{}: {when}", word(reply, "discovery")))
+    context.run(command, |reply| format!("{}: {when}", reply.discovery))
 }

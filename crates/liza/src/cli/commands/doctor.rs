@@ -29,7 +29,7 @@ pub(crate) struct Args {
 }
 
 /// Runs it.
-pub(crate) fn run(args: &Args, context: &Context) -> Result<Reply, CommandError> {
+pub(crate) fn run(args: Args, context: &Context) -> Result<Reply, CommandError> {
     let project = Project::find(&context.directory).map(|root| Project::open(&root)).transpose()?;
     let report = match (&project, args.fix) {
         (Some(project), true) => {

@@ -1,12 +1,12 @@
 //! `liza edit-task`: the planner completes or corrects a task that nobody has begun.
 
-use liza_core::model::TaskId;
+use liza_core::model::{Status, TaskId};
 use liza_core::protocol::{EditTask, TaskEdit};
 
 use crate::cli::context::Context;
 use crate::cli::ui::error::CommandError;
 use crate::cli::ui::input::{Tasks, Text};
-use crate::cli::ui::output::{Reply, word};
+use crate::cli::ui::output::Reply;
 
 /// Complete or correct a DRAFT or UNCLAIMED task.
 ///
@@ -51,10 +51,8 @@ pub(crate) fn run(args: Args, context: &Context) -> Result<Reply, CommandError> 
         depends_on: args.depends.map(|tasks| tasks.0),
     };
     let name = task.clone();
-    context.run(EditTask { task, edit }, |reply| {
-        match word(reply, "status").as_str() {
-            "DRAFT" => format!("{name} is changed; liza finalize {name} makes it claimable"),
-            status => format!("{name} is changed; it is {status}"),
-        }
+    context.run(EditTask { task, edit }, |reply| match reply.status {
+        Some(Status::Draft) => format!("{name} changed; liza finalize {name} makes it claimable"),
+        _ => format!("{name} changed; it is UNCLAIMED"),
     })
 }

@@ -5,7 +5,8 @@ use liza_core::protocol::Finalize;
 
 use crate::cli::context::Context;
 use crate::cli::ui::error::CommandError;
-use crate::cli::ui::output::{Reply, word};
+use crate::cli::ui::layout::list;
+use crate::cli::ui::output::Reply;
 
 /// Make DRAFT tasks claimable, all of them or none.
 ///
@@ -27,6 +28,6 @@ pub(crate) struct Args {
 pub(crate) fn run(args: Args, context: &Context) -> Result<Reply, CommandError> {
     let command = Finalize { tasks: args.tasks };
     context.run(command, |reply| {
-        format!("UNCLAIMED now, ready for coders: {}", word(reply, "tasks"))
+        format!("UNCLAIMED now, ready for coders: {}", list(&reply.tasks))
     })
 }

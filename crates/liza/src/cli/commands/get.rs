@@ -23,7 +23,7 @@ pub(crate) struct Args {
 }
 
 /// Runs it.
-pub(crate) fn run(args: &Args, context: &Context) -> Result<Reply, CommandError> {
+pub(crate) fn run(args: Args, context: &Context) -> Result<Reply, CommandError> {
     let found = context.project()?.store().read_path(&args.path)?;
     if found.is_empty() {
         let message = format!("{} names nothing on the blackboard", args.path);

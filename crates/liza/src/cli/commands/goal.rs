@@ -8,9 +8,8 @@ use serde_json::json;
 use crate::cli::context::Context;
 use crate::cli::ui::error::CommandError;
 use crate::cli::ui::input::Text;
-use crate::cli::ui::output::{Reply, to_json, word};
+use crate::cli::ui::output::{Reply, to_json};
 use crate::cli::spec_path;
-use super::update_sprint_metrics::recount;
 
 /// Show the goal, end it, or state a new one.
 #[derive(Debug, clap::Args)]
@@ -63,8 +62,6 @@ fn complete(context: &Context) -> Result<Reply, CommandError> {
         "the goal is COMPLETED; merging the integration branch is yours, liza goal new \"GOAL\" goes on"
             .into()
     })?;
-    // The sprint ended with it: these are its last figures. They can be counted again at any time.
-    let _ = recount(&project, context);
     Ok(reply)
 }
 
@@ -76,22 +73,18 @@ fn state_anew(new: New, context: &Context) -> Result<Reply, CommandError> {
         return Err(spec_path::missing(missing));
     }
     let command = NewGoal { description: new.goal.read(context)?, spec_ref };
-    // The last figures go to the archive with the sprint, unless the caller wants nothing written but this.
-    if context.if_revision.is_none() {
-        recount(&project, context)?;
-    }
     let done = context.execute(&project, command)?;
-    let halt = project.halt();
-    let standing = [(halt.abort, "ABORT"), (halt.checkpoint, "CHECKPOINT"), (halt.pause, "PAUSE")];
-    let standing: Vec<&str> = standing.iter().filter(|(stands, _)| *stands).map(|(_, file)| *file).collect();
-    let next = match standing.first() {
+    let files = project.stop_files();
+    let present = StopFile::ALL.into_iter().filter(|file| files.contains(*file)).map(StopFile::name);
+    let present: Vec<&str> = present.collect();
+    let next = match present.first() {
         // Otherwise a new goal would wait in silence.
-        Some(file) => format!("{file} still stands: liza resume lets the planner begin"),
+        Some(file) => format!("{file} is still present: liza resume lets the planner start"),
         None => "the planner is next".to_owned(),
     };
     let mut result = to_json(&done.reply);
-    result["standing"] = json!(standing);
-    Ok(Reply::new(format!("{} is stated; {next}", word(&done.reply, "goal")), result).at(done.revision))
+    result["stop_files"] = json!(present);
+    Ok(Reply::new(format!("{} is stated; {next}", done.reply.goal), result).at(done.revision.0))
 }
 
 fn show(context: &Context) -> Result<Reply, CommandError> {

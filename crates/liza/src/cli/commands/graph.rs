@@ -55,7 +55,7 @@ struct Node {
 }
 
 /// Runs it.
-pub(crate) fn run(args: &Args, context: &Context) -> Result<Reply, CommandError> {
+pub(crate) fn run(args: Args, context: &Context) -> Result<Reply, CommandError> {
     let state = context.project()?.store().snapshot()?;
     let nodes = nodes(&state);
     let text = match args.format {

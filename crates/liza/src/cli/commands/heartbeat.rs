@@ -5,7 +5,7 @@ use liza_core::protocol::Heartbeat;
 
 use crate::cli::context::Context;
 use crate::cli::ui::error::CommandError;
-use crate::cli::ui::output::{Reply, word};
+use crate::cli::ui::output::Reply;
 
 /// Renew the lease of an agent and of what it has claimed.
 #[derive(Debug, clap::Args)]
@@ -21,11 +21,14 @@ pub(crate) struct Args {
 }
 
 /// Runs it.
-pub(crate) fn run(args: &Args, context: &Context) -> Result<Reply, CommandError> {
+pub(crate) fn run(args: Args, context: &Context) -> Result<Reply, CommandError> {
     let agent = args.agent;
     let actor = context.actor()?;
     let generation = actor.generation().filter(|_| actor.agent() == Some(agent));
     let command =
         Heartbeat { agents: vec![(agent, generation)], length: args.length.map(Seconds) };
-    context.run(command, |reply| format!("{agent} has until {}", word(reply, "lease_expires")))
+    context.run(command, |reply| {
+        let until = reply.lease_expires.map_or(String::new(), |until| until.to_string());
+        format!("the lease of {agent} runs until {until}")
+    })
 }

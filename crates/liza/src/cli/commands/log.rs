@@ -38,7 +38,7 @@ pub(crate) struct Args {
 const POLL: Duration = Duration::from_secs(2);
 
 /// Runs it.
-pub(crate) fn run(args: &Args, context: &Context) -> Result<Reply, CommandError> {
+pub(crate) fn run(args: Args, context: &Context) -> Result<Reply, CommandError> {
     check_agent(args.agent.as_deref())?;
     let project = context.project()?;
     // Watched before the first look, so that nothing falls between the two.

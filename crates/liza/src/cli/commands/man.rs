@@ -24,7 +24,8 @@ pub(crate) struct Args {
 }
 
 /// Runs it.
-pub(crate) fn run(args: &Args, mut cli: Command) -> Result<Reply, CommandError> {
+pub(crate) fn run(args: Args, context: &Context) -> Result<Reply, CommandError> {
+    let mut cli = (context.command_line)();
     cli.build();
     if let Some(folder) = &args.dir {
         return write_all(&cli, folder);

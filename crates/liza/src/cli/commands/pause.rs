@@ -1,6 +1,5 @@
 //! `liza pause`: everybody stops for a while.
 
-use liza_core::model::Value;
 use liza_core::protocol::Pause;
 
 use crate::cli::context::Context;
@@ -16,9 +15,9 @@ use crate::cli::ui::output::Reply;
 pub(crate) struct Args {}
 
 /// Runs it.
-pub(crate) fn run(context: &Context) -> Result<Reply, CommandError> {
-    context.run(Pause, |reply| match reply.get("changed") {
-        Some(Value::Bool(false)) => "paused already; liza resume goes on".to_owned(),
-        _ => "paused: nothing new starts, running sessions come to an end; liza resume goes on".to_owned(),
+pub(crate) fn run(_: Args, context: &Context) -> Result<Reply, CommandError> {
+    context.run(Pause, |reply| match reply.changed {
+        false => "already paused; continue with liza resume".to_owned(),
+        true => "paused: nothing new starts, running sessions end; continue with liza resume".to_owned(),
     })
 }

@@ -19,7 +19,7 @@ use super::update_sprint_metrics::and_complete_sprint;
 pub(crate) struct Args {}
 
 /// Runs it.
-pub(crate) fn run(context: &Context) -> Result<Reply, CommandError> {
+pub(crate) fn run(_: Args, context: &Context) -> Result<Reply, CommandError> {
     let project = context.project()?;
     let work = context.work(&project)?;
     let report = work.recover();

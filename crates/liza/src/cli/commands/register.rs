@@ -1,13 +1,11 @@
 //! `liza register`: an agent comes.
 
-use std::io::IsTerminal as _;
-
 use liza_core::model::AgentId;
 use liza_core::protocol::Register;
 
 use crate::cli::context::Context;
 use crate::cli::ui::error::CommandError;
-use crate::cli::ui::output::{Reply, word};
+use crate::cli::ui::output::Reply;
 
 /// Register an agent.
 ///
@@ -27,18 +25,12 @@ pub(crate) struct Args {
 /// Runs it.
 pub(crate) fn run(args: Args, context: &Context) -> Result<Reply, CommandError> {
     let agent = args.agent;
-    let terminal = args.terminal.unwrap_or_else(this_terminal);
+    let terminal = args.terminal.unwrap_or_else(|| context.screen.console.terminal());
     context.run(Register { agent, terminal, proven_dead: None }, |reply| {
-        let (generation, until) = (word(reply, "generation"), word(reply, "lease_expires"));
+        let (generation, until) = (reply.generation, reply.lease_expires);
         format!(
             "{agent} is registered, with a lease until {until}\n\
              its sessions set LIZA_AGENT_ID={agent} LIZA_AGENT_GENERATION={generation}"
         )
     })
-}
-
-fn this_terminal() -> String {
-    let terminal =
-        std::io::stdin().is_terminal().then(|| std::fs::read_link("/proc/self/fd/0").ok()).flatten();
-    terminal.map_or("unknown".to_owned(), |path| path.display().to_string())
 }

@@ -1,13 +1,13 @@
 //! `liza release-claim`: the human takes a claim away.
 
 use clap::ValueEnum;
-use liza_core::model::TaskId;
+use liza_core::model::{Status, TaskId};
 use liza_core::protocol::{ClaimRole, ReleaseClaim};
 
 use crate::cli::context::Context;
 use crate::cli::ui::error::CommandError;
 use crate::cli::ui::input::Text;
-use crate::cli::ui::output::{Reply, word};
+use crate::cli::ui::output::Reply;
 
 /// Take a claim away from an agent that is gone or stuck.
 ///
@@ -54,8 +54,8 @@ pub(crate) fn run(args: Args, context: &Context) -> Result<Reply, CommandError> 
     let name = args.task.clone();
     let reason = Text::read_some(args.reason, context)?;
     let command = ReleaseClaim { task: args.task, role, force: args.force, reason };
-    context.run(command, |reply| match word(reply, "status").as_str() {
-        "READY_FOR_REVIEW" => format!("{name} is free for another code reviewer"),
-        status => format!("{name} is {status}, free for another coder"),
+    context.run(command, |reply| match reply.status {
+        Some(Status::ReadyForReview) => format!("{name} is free for another code reviewer"),
+        _ => format!("{name} is UNCLAIMED, free for another coder"),
     })
 }

@@ -1,13 +1,12 @@
 //! `liza resume`: everybody goes on after PAUSE or CHECKPOINT.
 
-use liza_core::model::{DECISIONS, Fields, Value};
-use liza_core::protocol::Resume;
+use liza_core::model::{DECISIONS, SprintStatus};
+use liza_core::protocol::{Resume, Resumed};
 
 use crate::cli::context::Context;
 use crate::cli::ui::error::CommandError;
 use crate::cli::ui::input::Text;
-use crate::cli::ui::output::{Reply, word};
-use super::update_sprint_metrics::and_complete_sprint;
+use crate::cli::ui::output::Reply;
 
 /// Go on after a pause or a checkpoint.
 ///
@@ -28,20 +27,19 @@ pub(crate) struct Args {
 
 /// Runs it.
 pub(crate) fn run(args: Args, context: &Context) -> Result<Reply, CommandError> {
-    let project = context.project()?;
     let command = Resume { decision: args.decision, note: Text::read_some(args.note, context)? };
-    let reply = context.run_in(&project, command, told)?;
-    // What a person has given up during the look may have been the last of it.
-    Ok(and_complete_sprint(&project, context, reply))
+    context.run(command, text)
 }
 
-fn told(reply: &Fields) -> String {
-    match (reply.get("changed"), word(reply, "sprint").as_str()) {
-        (Some(Value::Bool(false)), "IN_PROGRESS") => "nothing was paused: work goes on".to_owned(),
-        (_, "IN_PROGRESS") => "work goes on; liza status shows where it stands".to_owned(),
-        (_, "ABORTED") => {
-            "the goal is ABORTED, nothing goes on; liza goal new \"GOAL\" starts over".to_owned()
+fn text(reply: &Resumed) -> String {
+    match (reply.changed, reply.sprint) {
+        (false, SprintStatus::InProgress) => "nothing was paused: work continues".to_owned(),
+        (true, SprintStatus::InProgress) => "work continues; liza status shows it".to_owned(),
+        (_, SprintStatus::Aborted) => {
+            "the goal is ABORTED, nothing continues; start over with liza goal new \"GOAL\"".to_owned()
         }
-        (_, status) => format!("the sprint is {status}; liza sprint new or liza goal new \"GOAL\" goes on"),
+        (_, status @ (SprintStatus::Checkpoint | SprintStatus::Completed)) => {
+            format!("the sprint is {status}; continue with liza sprint new or liza goal new \"GOAL\"")
+        }
     }
 }

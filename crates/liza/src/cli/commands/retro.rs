@@ -13,7 +13,6 @@ use crate::cli::context::Context;
 use crate::cli::ui::error::CommandError;
 use crate::cli::ui::input::read_file;
 use crate::cli::ui::output::Reply;
-use super::update_sprint_metrics::recount;
 
 /// Look back on the sprint: a page filled from what happened.
 ///
@@ -36,12 +35,12 @@ pub(crate) struct Args {
 }
 
 /// Runs it.
-pub(crate) fn run(args: &Args, context: &Context) -> Result<Reply, CommandError> {
+pub(crate) fn run(args: Args, context: &Context) -> Result<Reply, CommandError> {
     let project = context.project()?;
     let state = project.store().snapshot()?;
     let sprint = state.board.sprint.get(Section::Sprint)?;
     if let Some(file) = &args.file {
-        return keep(&project, context, &sprint.id, &read_file(&context.directory, file, "--file")?);
+        return keep(&project, context, &sprint.id, &read_file(context, file, "--file")?);
     }
     let page = retro::render(&state, retro::previous(&project, sprint).as_ref(), &masker(), now());
     let page = page.trim_end().to_owned();
@@ -60,8 +59,6 @@ pub(crate) fn run(args: &Args, context: &Context) -> Result<Reply, CommandError>
 
 fn keep(project: &Project, context: &Context, sprint: &str, text: &str) -> Result<Reply, CommandError> {
     let done = context.execute(project, WriteRetro { text: text.to_owned() })?;
-    // The figures that the page shows are those that are kept; they can be counted again at any time.
-    let _ = recount(project, context);
     let told = format!("the retrospective of {sprint} is kept; liza sprint show prints it");
-    Ok(Reply::new(told, json!({"sprint": sprint, "text": text, "written": true})).at(done.revision))
+    Ok(Reply::new(told, json!({"sprint": sprint, "text": text, "written": true})).at(done.revision.0))
 }

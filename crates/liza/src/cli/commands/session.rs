@@ -9,7 +9,7 @@ use crate::cli::ui::output::Reply;
 pub(crate) struct Args {}
 
 /// Runs it. The reports on standard output are the supervisor's; nothing else may be written there.
-pub(crate) fn run() -> Result<Reply, CommandError> {
+pub(crate) fn run(_: Args, _: &Context) -> Result<Reply, CommandError> {
     let code = crate::supervisor::helper::serve();
     Ok(Reply::default().exit(Exit::Session(code)))
 }

@@ -36,7 +36,7 @@ pub(crate) struct Args {
 const AGAIN: &str = "what is there already is whole; liza setup again does the rest";
 
 /// Runs it.
-pub(crate) fn run(args: &Args, context: &Context) -> Result<Reply, CommandError> {
+pub(crate) fn run(args: Args, context: &Context) -> Result<Reply, CommandError> {
     context.human_only("setup")?;
     let home = std::env::var_os("HOME").map(PathBuf::from).filter(|home| home.is_absolute());
     let home = home.ok_or_else(|| {

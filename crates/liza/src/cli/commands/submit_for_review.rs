@@ -4,7 +4,8 @@ use liza_core::model::{Sha, TaskId};
 
 use crate::cli::context::Context;
 use crate::cli::ui::error::CommandError;
-use crate::cli::ui::output::{Reply, to_json, word};
+use crate::cli::ui::output::{Reply, to_json};
+use crate::lifecycle::submit_for_review;
 
 /// Ask for a review of exactly this commit, then stop with exit code 42.
 ///
@@ -20,15 +21,10 @@ pub(crate) struct Args {
 }
 
 /// Runs it.
-pub(crate) fn run(args: &Args, context: &Context) -> Result<Reply, CommandError> {
+pub(crate) fn run(args: Args, context: &Context) -> Result<Reply, CommandError> {
     let project = context.project()?;
-    let work = context.work(&project)?;
-    let written = work.submit_for_review(&args.task, &args.commit);
-        let written = written?;
-    let text = format!(
-        "{} waits for a review of {}; stop now with exit code 42",
-        args.task,
-        word(&written.reply, "commit")
-    );
-    Ok(Reply::new(text, to_json(&written.reply)).at(written.revision.0))
+    let engine = context.engine(&project)?;
+    let done = context.reported(&engine, submit_for_review(&engine, &args.task, &args.commit))?;
+    let text = format!("{} waits for a review of {}; stop now with exit code 42", args.task, done.reply.commit);
+    Ok(Reply::new(text, to_json(&done.reply)).at(done.revision.0))
 }

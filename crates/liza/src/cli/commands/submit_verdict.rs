@@ -2,13 +2,14 @@
 
 use std::path::PathBuf;
 
-use liza_core::model::TaskId;
+use liza_core::model::{Status, TaskId};
 use liza_core::protocol::Verdict;
 
 use crate::cli::context::Context;
 use crate::cli::ui::error::CommandError;
 use crate::cli::ui::input::{Text, read_file};
-use crate::cli::ui::output::{Reply, to_json, word};
+use crate::cli::ui::output::{Reply, to_json};
+use crate::lifecycle::submit_verdict;
 
 /// Approve or reject what was submitted.
 ///
@@ -24,7 +25,7 @@ pub(crate) struct Args {
     task: TaskId,
     /// The judgement.
     #[arg(value_enum, ignore_case = true)]
-    verdict: Word,
+    verdict: VerdictWord,
     /// Why; a rejection needs it. `-` reads it from standard input.
     #[arg(allow_hyphen_values = true)]
     reason: Option<Text>,
@@ -35,7 +36,7 @@ pub(crate) struct Args {
 
 /// The two judgements, as they are typed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
-enum Word {
+enum VerdictWord {
     /// Clear to merge.
     #[value(name = "APPROVED")]
     Approved,
@@ -48,21 +49,20 @@ enum Word {
 pub(crate) fn run(args: Args, context: &Context) -> Result<Reply, CommandError> {
     let reason = match (args.reason, args.reason_file) {
         (Some(text), _) => text.read(context)?,
-        (None, Some(file)) => read_file(&context.directory, &file, "--reason-file")?,
+        (None, Some(file)) => read_file(context, &file, "--reason-file")?,
         (None, None) => String::new(),
     };
     let verdict = match args.verdict {
-        Word::Approved => Verdict::Approved,
-        Word::Rejected => Verdict::Rejected(reason),
+        VerdictWord::Approved => Verdict::Approved,
+        VerdictWord::Rejected => Verdict::Rejected(reason),
     };
     let project = context.project()?;
-    let work = context.work(&project)?;
-    let written = work.submit_verdict(&args.task, verdict);
-        let written = written?;
+    let engine = context.engine(&project)?;
+    let done = context.reported(&engine, submit_verdict(&engine, &args.task, verdict))?;
+    let (task, status) = (args.task, done.reply.status.map_or("?", Status::name));
     let next = match args.verdict {
-        Word::Approved => "its code reviewer's supervisor merges it",
-        Word::Rejected => "it goes back to its coder",
+        VerdictWord::Approved => "its code reviewer's supervisor merges it",
+        VerdictWord::Rejected => "it goes back to its coder",
     };
-    let text = format!("{} is {}: {next}", args.task, word(&written.reply, "status"));
-    Ok(Reply::new(text, to_json(&written.reply)).at(written.revision.0))
+    Ok(Reply::new(format!("{task} is {status}: {next}"), to_json(&done.reply)).at(done.revision.0))
 }

@@ -6,7 +6,7 @@ use liza_core::protocol::UnblockTask;
 use crate::cli::context::Context;
 use crate::cli::ui::error::CommandError;
 use crate::cli::ui::input::Text;
-use crate::cli::ui::output::{Reply, word};
+use crate::cli::ui::output::Reply;
 
 /// Let a BLOCKED task go on.
 ///
@@ -48,5 +48,5 @@ pub(crate) fn run(args: Args, context: &Context) -> Result<Reply, CommandError> 
         keep_worktree: args.keep_worktree,
         assessment: Text::read_some(args.assessment, context)?,
     };
-    context.run(command, |reply| format!("{name} is {}: {who}", word(reply, "status")))
+    context.run(command, |_| format!("{name} is UNCLAIMED: {who}"))
 }

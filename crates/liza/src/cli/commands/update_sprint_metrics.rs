@@ -18,7 +18,7 @@ use crate::cli::ui::output::Reply;
 pub(crate) struct Args {}
 
 /// Runs it.
-pub(crate) fn run(context: &Context) -> Result<Reply, CommandError> {
+pub(crate) fn run(_: Args, context: &Context) -> Result<Reply, CommandError> {
     let project = context.project()?;
     let (metrics, revision) = recount(&project, context)?;
     Ok(Reply::new(figures(&metrics), json!(metrics)).at(revision))

@@ -31,7 +31,7 @@ pub(crate) struct Args {
 }
 
 /// Runs it.
-pub(crate) fn run(args: &Args, context: &Context) -> Result<Reply, CommandError> {
+pub(crate) fn run(args: Args, context: &Context) -> Result<Reply, CommandError> {
     let (state, root) = read(args, context)?;
     let (violations, warnings) = match &state {
         Ok(state) => {

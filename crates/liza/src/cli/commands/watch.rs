@@ -54,7 +54,7 @@ const FAREWELL: Duration = Duration::from_secs(3);
 const ONCE_MAX: Duration = Duration::from_secs(5);
 
 /// Runs it.
-pub(crate) fn run(args: &Args, context: &Context) -> Result<Reply, CommandError> {
+pub(crate) fn run(args: Args, context: &Context) -> Result<Reply, CommandError> {
     context.human_only("watch")?;
     let context = context.at(args.root.as_deref())?;
     let project = context.project()?;

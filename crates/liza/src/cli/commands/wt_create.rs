@@ -1,10 +1,11 @@
 //! `liza wt-create`: a task's worktree, made or mended by hand.
 
-use liza_core::model::TaskId;
+use liza_core::model::{Status, TaskId};
 
 use crate::cli::context::Context;
 use crate::cli::ui::error::CommandError;
-use crate::cli::ui::output::{Reply, to_json, word};
+use crate::cli::ui::output::{Reply, to_json};
+use crate::lifecycle::{CreatedWorktree, create_worktree};
 
 /// Make the worktree of a task that is CLAIMED or being claimed.
 ///
@@ -22,20 +23,21 @@ pub(crate) struct Args {
 }
 
 /// Runs it.
-pub(crate) fn run(args: &Args, context: &Context) -> Result<Reply, CommandError> {
+pub(crate) fn run(args: Args, context: &Context) -> Result<Reply, CommandError> {
     let project = context.project()?;
-    let work = context.work(&project)?;
-    let created = work.create_worktree(&args.task, args.fresh);
-        let (written, ensured) = created?;
-    context.report_rescue(&args.task, ensured.rescued.as_ref());
-    let how = if ensured.made { "made" } else { "was there" };
-    let worktree = ensured.path.strip_prefix(project.root()).unwrap_or(&ensured.path).display().to_string();
-    let mut result = to_json(&written.reply);
-    result["worktree"] = worktree.clone().into();
-    result["made"] = ensured.made.into();
-    if let Some(rescue) = &ensured.rescued {
+    let engine = context.engine(&project)?;
+    let created = context.reported(&engine, create_worktree(&engine, &args.task, args.fresh))?;
+    let CreatedWorktree { revision, order, worktree } = created;
+    context.report_rescue(&args.task, worktree.rescued.as_ref());
+    let how = if worktree.created { "created" } else { "exists" };
+    let path = worktree.path.strip_prefix(project.root()).unwrap_or(&worktree.path).display().to_string();
+    let mut result = to_json(&order);
+    result["worktree"] = path.clone().into();
+    result["made"] = worktree.created.into();
+    if let Some(rescue) = &worktree.rescued {
         result["rescued"] = rescue.branch.as_str().into();
     }
-    let text = format!("{worktree} {how}, on {} ({})", args.task.branch(), word(&written.reply, "status"));
-    Ok(Reply::new(text, result).at(written.revision.0))
+    let status = order.task.status.map_or("?", Status::name);
+    let text = format!("{path} {how}, on {} ({status})", args.task.branch());
+    Ok(Reply::new(text, result).at(revision.0))
 }

@@ -1,11 +1,14 @@
 //! `liza wt-merge`: an approved commit goes to the integration branch.
 
 use liza_core::model::TaskId;
+use liza_core::protocol::MergeFailure;
+use liza_core::text::count;
 
 use crate::cli::context::Context;
 use crate::cli::ui::error::CommandError;
-use crate::cli::ui::output::{Reply, to_json, word};
-use super::update_sprint_metrics::and_complete_sprint;
+use crate::cli::ui::exit_code::Exit;
+use crate::cli::ui::output::{Reply, to_json};
+use crate::lifecycle::{MergeOutcome, wt_merge};
 
 /// Merge an APPROVED task: exactly the approved commit, tested first.
 ///
@@ -20,27 +23,47 @@ pub(crate) struct Args {
 }
 
 /// Runs it.
-pub(crate) fn run(args: &Args, context: &Context) -> Result<Reply, CommandError> {
+pub(crate) fn run(args: Args, context: &Context) -> Result<Reply, CommandError> {
     let project = context.project()?;
-    let work = context.work(&project)?;
-    let merged = work.merge(&args.task);
-        let merged = merged?;
-    context.report_rescue(&args.task, merged.rescued.as_ref());
-    if let Some(error) = &merged.left {
-        context.screen.note(&format!("liza: merged, but something is left to do: {error}"));
-        context.screen.note("  hint: liza recover");
-    }
-    let reply = &merged.written.reply;
-    let text = format!(
-        "{} is MERGED at {} (drift {} commit(s))",
-        args.task,
-        word(reply, "merge_commit"),
-        word(reply, "drift_commits")
-    );
-    let mut result = to_json(reply);
-    if let Some(rescue) = &merged.rescued {
+    let engine = context.engine(&project)?;
+    let task = &args.task;
+    let (revision, recorded, cleanup) = match context.reported(&engine, wt_merge(&engine, task))? {
+        MergeOutcome::Merged { revision, recorded, cleanup } => (revision, recorded, cleanup),
+        MergeOutcome::Failed(failure) => return Err(failed(task, &failure)),
+        MergeOutcome::CheckoutRefused { path, message } => {
+            let path = path.display();
+            let message = format!("the checkout in {path} cannot be updated with the integration branch: {message}");
+            let hint = format!("commit or stash what is in the way in {path}, then merge again");
+            return Err(CommandError::refused("checkout_refused", message).hint(hint).exit(Exit::Git));
+        }
+        MergeOutcome::Overtaken { times } => {
+            let message = format!("the integration branch moved {times} times while {task} was being merged");
+            let error = CommandError::refused("overtaken", message).exit(Exit::Git);
+            return Err(error.hint("nothing was changed; merge again"));
+        }
+    };
+    context.report_cleanup(&cleanup);
+    let drift = count(recorded.drift_commits as usize, "commit");
+    let text = format!("{task} is MERGED at {} (drift {drift})", recorded.merge_commit);
+    let mut result = to_json(&recorded);
+    if let Some((_, rescue)) = cleanup.rescued.first() {
         result["rescued"] = rescue.branch.as_str().into();
     }
-    let reply = Reply::new(text, result).at(merged.written.revision.0);
-    Ok(and_complete_sprint(&project, context, reply))
+    Ok(Reply::new(text, result).at(revision.0))
+}
+
+fn failed(task: &TaskId, failure: &MergeFailure) -> CommandError {
+    let (code, message) = match failure {
+        MergeFailure::Conflict { files } => {
+            ("conflict", format!("{task} conflicts with the integration branch in {}", files.join(", ")))
+        }
+        MergeFailure::Unrelated => {
+            ("unrelated", format!("{task} has no common history with the integration branch"))
+        }
+        MergeFailure::Test { what, output } => {
+            ("integration_test", format!("{task}: {what}; its output is in {output}"))
+        }
+    };
+    let hint = "a coder claims it again and fixes it; the branch has not moved";
+    CommandError::refused(code, message).hint(hint).exit(Exit::Git)
 }

@@ -1,13 +1,12 @@
 //! Where a command reads and writes. The process's own streams are one console; a session's channel is another.
 
 use std::io::{self, BufRead as _, IsTerminal as _, Read as _, Write as _};
-use std::path::PathBuf;
 use std::process::Stdio;
 
 use anstream::{AutoStream, ColorChoice};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
-use crate::sys::terminal_name;
+use crate::sys::process::terminal_name;
 
 /// A stream of a console.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -34,8 +33,8 @@ pub(crate) trait Console: Send + Sync {
     fn has_color(&self, stream: Stream) -> bool;
     /// How many columns a terminal has; `None` if it is not known.
     fn columns(&self) -> Option<usize>;
-    /// The name of the terminal, if there is one.
-    fn terminal(&self) -> Option<PathBuf>;
+    /// The name of the terminal, or `unknown`.
+    fn terminal(&self) -> String;
     /// Whether the reader of standard output has closed it, without writing anything.
     fn is_closed(&self) -> bool;
     /// The stream for a child process.
@@ -93,7 +92,7 @@ impl Console for ProcessConsole {
         size.map(|size| usize::from(size.ws_col)).filter(|columns| *columns > 0)
     }
 
-    fn terminal(&self) -> Option<PathBuf> {
+    fn terminal(&self) -> String {
         terminal_name()
     }
 

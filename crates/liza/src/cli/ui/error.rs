@@ -9,7 +9,7 @@ use liza_store::StoreError;
 use serde_json::Value;
 
 use crate::git::GitError;
-use crate::work::WorkError;
+use crate::engine::EngineError;
 
 use super::exit_code::Exit;
 
@@ -133,30 +133,21 @@ impl From<GitError> for CommandError {
     }
 }
 
-impl From<WorkError> for CommandError {
-    fn from(error: WorkError) -> Self {
+impl From<EngineError> for CommandError {
+    fn from(error: EngineError) -> Self {
         let message = error.to_string();
         let made =
             |code: &str, exit: Exit, hint: &str| Self::refused(code, message.clone()).hint(hint).exit(exit);
-        let repair = "a coder claims it again and resolves it; the branch is as it was";
         match error {
-            WorkError::Refused(refusal) => (*refusal).into(),
-            WorkError::Store(error) => error.into(),
-            WorkError::Git(error) => error.into(),
-            WorkError::Branch(_) => made("bad_branch", Exit::Inconsistent, "liza edit mends the config"),
-            WorkError::NoIntegrationBranch { .. } => {
-                made("no_integration_branch", Exit::Git, "liza doctor --fix makes it at the present commit")
+            EngineError::Refused(refusal) => (*refusal).into(),
+            EngineError::Store(error) => error.into(),
+            EngineError::Git(error) => error.into(),
+            EngineError::Branch(_) => made("bad_branch", Exit::Inconsistent, "liza edit to fix the config"),
+            EngineError::NoIntegrationBranch { .. } => {
+                made("no_integration_branch", Exit::Git, "liza doctor --fix creates it at the current commit")
             }
-            WorkError::Conflict { .. } => made("conflict", Exit::Git, repair),
-            WorkError::Unrelated { .. } => made("unrelated", Exit::Git, repair),
-            WorkError::TestFailed { .. } => made("integration_test", Exit::Git, repair),
-            WorkError::CheckoutRefused { path, .. } => {
-                let hint = "commit or stash what is in the way in";
-                made("checkout_refused", Exit::Git, &format!("{hint} {}, then merge again", path.display()))
-            }
-            WorkError::Overtaken { .. } => made("overtaken", Exit::Git, "nothing was changed; merge again"),
-            WorkError::Locked { .. } => made("locked", Exit::Locked, "try again when the other is done"),
-            WorkError::Io { .. } => made("io", Exit::Refused, "liza doctor looks at the disk"),
+            EngineError::Locked { .. } => made("locked", Exit::Locked, "try again when the other is done"),
+            EngineError::Io { .. } => made("io", Exit::Refused, "liza doctor checks the disk"),
         }
     }
 }

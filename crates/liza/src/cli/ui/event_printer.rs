@@ -27,14 +27,14 @@ const NARROW: usize = 60;
 const CLEAR: &str = "\r\x1b[2K";
 
 /// Tells what happens.
-pub(crate) struct Teller {
+pub(crate) struct EventPrinter {
     screen: Screen,
     least: Weight,
     /// The progress line, where one is wanted; empty while there is none.
     below: Option<Mutex<String>>,
 }
 
-impl Teller {
+impl EventPrinter {
     /// Tells everything that weighs at least as much.
     pub(crate) fn new(screen: Screen, least: Weight) -> Self {
         Self { screen, least, below: None }
@@ -125,7 +125,7 @@ impl Teller {
     }
 }
 
-impl Drop for Teller {
+impl Drop for EventPrinter {
     fn drop(&mut self) {
         if self.below.is_some() {
             let _ = write_raw(CLEAR);

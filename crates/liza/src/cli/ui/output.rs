@@ -80,6 +80,11 @@ pub(crate) struct Screen {
 }
 
 impl Screen {
+    /// A screen on that console.
+    pub(crate) fn new(console: Arc<dyn Console>, color: Color, fixed_columns: Option<usize>) -> Self {
+        Self { json: false, quiet: false, color, fixed_columns, console }
+    }
+
     /// How many columns there are: what COLUMNS says, the terminal's, or 80.
     pub(crate) fn columns(&self) -> usize {
         self.fixed_columns.or_else(|| self.console.columns()).unwrap_or(80).clamp(30, 200)
