@@ -27,7 +27,9 @@ fn killing_only_the_child_counts_a_crash_and_starts_it_again() {
     let bench = Bench::new("", &[("c", "echo $$ >> \"$HOME/pids\"; exec sleep 1000")]);
     bench.project.add_task("t1");
     let mut coder = bench.agent(&["coder", "--cli", "c"]);
-    let first = bench.until_file("pids");
+    // The shell creates the file before it writes to it.
+    let first =
+        until("the pid is written", || Some(bench.until_file("pids")).filter(|pids| pids.ends_with('\n')));
     let killed = std::process::Command::new("kill").args(["-9", first.trim()]).status().unwrap();
     assert!(killed.success());
     until("it is started again", || (bench.until_file("pids").lines().count() == 2).then_some(()));
