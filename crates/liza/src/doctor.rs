@@ -1,6 +1,6 @@
-//! doctor: looks at everything that a team of agents needs, and says how to mend what is not in order.
+//! doctor: looks at everything that a team of agents needs, and says how to fix what is not in order.
 //!
-//! Looks only; [`mend`] makes what can be made without a question.
+//! Looks only; [`fix`] makes what can be made without a question.
 
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -9,11 +9,11 @@ use liza_core::model::{State, Status};
 use liza_core::rules::invariants::DiskFacts as _;
 use liza_store::ProjectDisk;
 
+use crate::engine::{EngineError, integration_branch};
 use crate::git::{FolderState, Git, Repo};
 use crate::project::{EXCLUDED, Project, now};
 use crate::providers::builtin_programs;
 use crate::sys::find_program;
-use crate::work::{WorkError, integration_branch};
 
 /// With less space than this, work will fail; with less than the other, soon.
 const SPACE_BROKEN: u64 = 100 << 20;
@@ -50,20 +50,20 @@ pub struct Check {
     pub health: Health,
     /// What was seen.
     pub found: String,
-    /// How to mend it.
-    pub mend: Option<String>,
+    /// How to fix it.
+    pub fix: Option<String>,
 }
 
 fn good(name: &'static str, found: impl Into<String>) -> Check {
-    Check { name, health: Health::Good, found: found.into(), mend: None }
+    Check { name, health: Health::Good, found: found.into(), fix: None }
 }
 
-fn worry(name: &'static str, found: impl Into<String>, mend: impl Into<String>) -> Check {
-    Check { name, health: Health::Worry, found: found.into(), mend: Some(mend.into()) }
+fn worry(name: &'static str, found: impl Into<String>, fix: impl Into<String>) -> Check {
+    Check { name, health: Health::Worry, found: found.into(), fix: Some(fix.into()) }
 }
 
-fn broken(name: &'static str, found: impl Into<String>, mend: impl Into<String>) -> Check {
-    Check { name, health: Health::Broken, found: found.into(), mend: Some(mend.into()) }
+fn broken(name: &'static str, found: impl Into<String>, fix: impl Into<String>) -> Check {
+    Check { name, health: Health::Broken, found: found.into(), fix: Some(fix.into()) }
 }
 
 /// Looks at everything, as far as it is there.
@@ -101,7 +101,7 @@ pub fn check(git: &Git, folder: &Path, project: Option<&Project>) -> Vec<Check> 
 /// # Errors
 ///
 /// When git cannot.
-pub fn mend(project: &Project) -> Result<(), WorkError> {
+pub fn fix(project: &Project) -> Result<(), EngineError> {
     let repo = project.repo()?;
     repo.exclude(&EXCLUDED)?;
     let integration = integration_branch(&project.store().snapshot()?.board)?;
@@ -173,8 +173,8 @@ fn blackboard(project: &Project) -> Check {
 
 /// The files that the goal and the open tasks have to conform to.
 fn specifications(project: &Project, state: &State) -> Check {
-    let open = state.records().filter(|(_, record)| !record.status.is_some_and(Status::is_terminal));
-    let named = open.filter_map(|(_, record)| record.spec_ref.as_deref());
+    let open = state.bodies().filter(|(_, body)| !body.record().status.is_some_and(Status::is_terminal));
+    let named = open.filter_map(|(_, body)| body.record().spec_ref.as_deref());
     let goal = state.board.goal.ready().and_then(|goal| goal.spec_ref.as_deref());
     let files: BTreeSet<&str> =
         named.chain(goal).map(|reference| reference.split('#').next().unwrap_or(reference)).collect();
@@ -183,8 +183,8 @@ fn specifications(project: &Project, state: &State) -> Check {
     if missing.is_empty() {
         return good("specifications", format!("{} file(s), all there", files.len()));
     }
-    let mend = "write them, or liza init --template for the vision";
-    worry("specifications", format!("missing: {}", missing.join(", ")), mend)
+    let fix = "write them, or liza init --template for the vision";
+    worry("specifications", format!("missing: {}", missing.join(", ")), fix)
 }
 
 fn branches(repo: &Repo, state: &State) -> Vec<Check> {
@@ -213,7 +213,7 @@ fn worktrees(repo: &Repo, state: &State) -> Check {
         Ok(there) => there,
         Err(error) => return broken("worktrees", error.to_string(), "git worktree list says more"),
     };
-    let wants = |task| state.board.body(task).is_ok_and(|body| body.record.worktree.is_some());
+    let wants = |task| state.board.body(task).is_ok_and(|body| body.record().worktree.is_some());
     let healthy = |task| there.get(task).is_some_and(|found| found.folder == FolderState::Healthy);
     let missing = state.board.tasks.keys().filter(|task| wants(task) && !healthy(task));
     let unneeded = there.keys().filter(|task| !wants(task));
@@ -233,8 +233,8 @@ fn programs() -> Check {
     let found: Vec<&str> =
         known.iter().map(String::as_str).filter(|name| find_program(name).is_some()).collect();
     if found.is_empty() {
-        let mend = format!("install one of {}", known.join(", "));
-        return worry("agent programs", "none on PATH", mend);
+        let fix = format!("install one of {}", known.join(", "));
+        return worry("agent programs", "none on PATH", fix);
     }
     good("agent programs", found.join(", "))
 }

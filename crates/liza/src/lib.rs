@@ -4,23 +4,23 @@
 
 #![forbid(unsafe_code)]
 
-pub mod engine;
 pub mod cli;
 pub mod contracts;
 pub mod demo;
 pub mod doctor;
-pub mod lifecycle;
+pub mod engine;
 pub mod git;
+pub mod lifecycle;
+pub mod observations;
 pub mod playbook;
 pub mod project;
 pub mod prompts;
 pub mod providers;
+pub mod reconcile;
 pub mod report;
 pub mod run;
 pub mod secrets;
-pub mod observations;
 pub mod supervisor;
 mod sys;
 mod text;
 pub mod watch;
-pub mod reconcile;

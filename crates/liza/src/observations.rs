@@ -9,7 +9,7 @@ use std::time::UNIX_EPOCH;
 use liza_core::model::{LogAction, State, StopFile, StopFileTimes, Timestamp};
 use liza_core::rules::invariants;
 use liza_core::watch::alarms::Observations;
-use liza_store::{Disk, Logged};
+use liza_store::{LogRecord, ProjectDisk};
 
 use crate::project::Project;
 
@@ -61,7 +61,7 @@ fn present_since(path: &Path) -> Option<Timestamp> {
 
 /// When a task, the sprint or a note last changed. Agents that come and go are not progress.
 fn last_progress(project: &Project) -> Option<Timestamp> {
-    let counts = |entry: &&Logged| LogAction::is_progress(&entry.action);
+    let counts = |entry: &&LogRecord| LogAction::is_progress(&entry.action);
     let length = fs::metadata(project.folder().join("log.yaml")).map_or(0, |meta| meta.len());
     let mut tail = TAIL;
     loop {

@@ -36,7 +36,7 @@ struct Position<'e>(&'e YamlError);
 
 impl fmt::Display for Position<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        if let Some(place) = self.0.place {
+        if let Some(place) = self.0.position {
             write!(f, ":{}:{}", place.line, place.column)?;
         }
         match &self.0.key {

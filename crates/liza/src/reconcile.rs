@@ -86,7 +86,7 @@ fn report(command: &Command) -> &'static str {
             (StopFile::Pause, Some(_)) => "PAUSE was created: nothing new starts until liza resume",
             (StopFile::Pause, None) => "PAUSE was removed: work continues",
         },
-        Command::from(CompleteSprint)(_) => "every task of the sprint has ended: the sprint is complete",
+        Command::CompleteSprint(_) => "every task of the sprint has ended: the sprint is complete",
         _ => "the sprint's deadline has passed: the sprint waits for liza resume",
     }
 }

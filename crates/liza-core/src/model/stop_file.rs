@@ -1,11 +1,13 @@
 //! The files by which a person stops every agent: `.liza/PAUSE`, `.liza/CHECKPOINT` and `.liza/ABORT`.
 
+use serde::Serialize;
 use strum::IntoStaticStr;
 
 use crate::model::time::Timestamp;
 
 /// One of the three files.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, IntoStaticStr)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, IntoStaticStr, Serialize)]
+#[serde(rename_all = "UPPERCASE")]
 #[strum(serialize_all = "UPPERCASE")]
 pub enum StopFile {
     /// Nothing new starts; running sessions end.

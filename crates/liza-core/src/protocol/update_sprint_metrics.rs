@@ -2,10 +2,10 @@
 //!
 //! They are kept up to date by every command (`sprint_figures.rs`); this is for a file that was edited by hand.
 
-use crate::model::{Board, Refusal, Section, TaskId, Timestamp};
+use crate::model::{Board, Metrics, Refusal, Section, TaskId, Timestamp};
 use crate::rules::sprint::planned_with_replacements;
 
-use super::operation::{LoadScope, Nothing, Rule};
+use super::operation::{LoadScope, Rule};
 use super::permission::{EVERYONE, Rights};
 use super::sprint_figures::write_figures;
 use super::tx::Tx;
@@ -15,7 +15,7 @@ use super::tx::Tx;
 pub struct UpdateSprintMetrics;
 
 impl Rule for UpdateSprintMetrics {
-    type Reply = Nothing;
+    type Reply = Metrics;
     const VERB: &'static str = "update-sprint-metrics";
     const RIGHTS: Rights = EVERYONE;
     const LOADS: LoadScope = LoadScope::all(&[Section::Sprint]);
@@ -27,8 +27,8 @@ impl Rule for UpdateSprintMetrics {
             .unwrap_or_default()
     }
 
-    fn run(&self, tx: &mut Tx<'_>) -> Result<Nothing, Refusal> {
+    fn run(&self, tx: &mut Tx<'_>) -> Result<Metrics, Refusal> {
         write_figures(tx)?;
-        Ok(Nothing {})
+        Ok(tx.change().sprint.as_ref().unwrap_or(tx.board.sprint()?).metrics.clone())
     }
 }

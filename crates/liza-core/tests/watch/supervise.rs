@@ -7,8 +7,8 @@ use liza_core::model::{
 use liza_core::protocol::{Command, CountExit, ReleaseReview, SetStatus, UnproductiveExit};
 use liza_core::rules::triggers::TriggerKind;
 use liza_core::watch::supervise::{
-    EndedSession, RunningSession, SessionEnd, Situation, Step, StopCause, StopReason, StopStep, WaitReason,
-    after_session, backoff, is_done, next_step, still_owns, still_registered, stop_step,
+    EndedSession, SessionEnd, SessionFacts, SessionPhase, SessionStep, Shutdown, Situation, Step, StopCause,
+    StopReason, WaitReason, after_session, backoff, is_done, next_step, still_owns, still_registered,
 };
 
 use crate::fixture::*;
@@ -197,50 +197,83 @@ fn a_planner_made_progress_when_its_hand_shows() {
     assert!(!after_session(&state, &later, SessionEnd::Code(0)).progress, "that was an earlier session's");
 }
 
-fn running() -> RunningSession {
-    RunningSession {
+fn facts() -> SessionFacts {
+    SessionFacts {
         started: now(),
         lease_expires: now() + Seconds(300),
         owns_task: true,
-        done_since: None,
-        halted_since: None,
-        terminated_at: None,
+        is_done: false,
+        stop_files: StopFiles::default(),
+        shutdown: None,
     }
+}
+
+fn renewed() -> SessionFacts {
+    SessionFacts { lease_expires: now() + Seconds(90_000), ..facts() }
+}
+
+fn advance(phase: SessionPhase, facts: &SessionFacts, seconds: u64) -> SessionStep {
+    phase.advance(facts, &Config::default(), now() + Seconds(seconds))
+}
+
+fn terminating(cause: StopCause, seconds: u64) -> SessionPhase {
+    SessionPhase::Terminating { cause, since: now() + Seconds(seconds) }
 }
 
 /// Covers: AG-07, CL-07
 #[test]
 fn a_running_session_is_stopped_for_a_reason_and_in_time() {
-    let config = Config::default();
-    let at = |running: &RunningSession, stop_files: StopFiles, seconds| {
-        stop_step(running, stop_files, &config, now() + Seconds(seconds))
-    };
-    let none = StopFiles::default();
-    assert_eq!(at(&running(), none, 0), StopStep::Leave(now() + Seconds(285)), "the lease is next");
-    assert_eq!(at(&running(), none, 285), StopStep::Terminate(StopCause::LeaseEnding));
-    let abort = StopFiles { abort: true, ..none };
-    assert_eq!(at(&running(), abort, 0), StopStep::Terminate(StopCause::Abort), "at once");
-    let lost = RunningSession { owns_task: false, ..running() };
-    assert_eq!(at(&lost, none, 0), StopStep::Terminate(StopCause::TaskLost));
-    let renewed = RunningSession { lease_expires: now() + Seconds(90_000), ..running() };
-    let halted = RunningSession { halted_since: Some(now()), ..renewed };
-    assert_eq!(at(&halted, none, 119), StopStep::Leave(now() + Seconds(120)));
-    assert_eq!(at(&halted, none, 120), StopStep::Terminate(StopCause::Halt));
-    assert_eq!(at(&renewed, none, 7200), StopStep::Terminate(StopCause::OverTime));
-    let asked = RunningSession { terminated_at: Some(now()), ..renewed };
-    assert_eq!(at(&asked, none, 9), StopStep::Leave(now() + Seconds(10)));
-    assert_eq!(at(&asked, none, 10), StopStep::Kill);
+    let working = SessionPhase::Working;
+    let step = advance(working, &facts(), 0);
+    assert_eq!(step, SessionStep { phase: working, check_again: now() + Seconds(285) }, "the lease is next");
+    assert_eq!(advance(working, &facts(), 285).phase, terminating(StopCause::LeaseEnding, 285));
+    let abort = SessionFacts { stop_files: StopFiles { abort: true, ..StopFiles::default() }, ..facts() };
+    assert_eq!(advance(working, &abort, 0).phase, terminating(StopCause::Abort, 0), "at once");
+    let lost = SessionFacts { owns_task: false, ..facts() };
+    assert_eq!(advance(working, &lost, 0).phase, terminating(StopCause::TaskLost, 0));
+    assert_eq!(advance(working, &renewed(), 7200).phase, terminating(StopCause::OverTime, 7200));
+    let asked = terminating(StopCause::OverTime, 0);
+    let step = advance(asked, &renewed(), 9);
+    assert_eq!(step, SessionStep { phase: asked, check_again: now() + Seconds(10) });
+    let killed = SessionPhase::Killed { cause: StopCause::OverTime };
+    assert_eq!(advance(asked, &renewed(), 10).phase, killed);
+    assert_eq!(advance(killed, &renewed(), 11).phase, killed);
+}
+
+/// Covers: AG-07
+#[test]
+fn a_stop_file_gives_a_session_its_grace_and_takes_it_back_when_removed() {
+    let pause = StopFiles { pause: true, ..StopFiles::default() };
+    let halted = SessionFacts { stop_files: pause, ..renewed() };
+    let ending = SessionPhase::Ending { cause: StopCause::Halt, since: now() };
+    let step = advance(SessionPhase::Working, &halted, 0);
+    assert_eq!(step, SessionStep { phase: ending, check_again: now() + Seconds(120) });
+    assert_eq!(advance(ending, &halted, 119).phase, ending);
+    assert_eq!(advance(ending, &halted, 120).phase, terminating(StopCause::Halt, 120));
+    assert_eq!(advance(ending, &renewed(), 119).phase, SessionPhase::Working, "resumed in time");
+}
+
+/// Covers: AG-07
+#[test]
+fn a_supervisor_that_ends_takes_its_sessions_with_it() {
+    let graceful = SessionFacts { shutdown: Some(Shutdown::Graceful), ..renewed() };
+    let asked = terminating(StopCause::Shutdown, 0);
+    assert_eq!(advance(SessionPhase::Working, &graceful, 0).phase, asked);
+    let immediate = SessionFacts { shutdown: Some(Shutdown::Immediate), ..renewed() };
+    let killed = SessionPhase::Killed { cause: StopCause::Shutdown };
+    assert_eq!(advance(SessionPhase::Working, &immediate, 0).phase, killed);
+    assert_eq!(advance(asked, &immediate, 1).phase, killed);
 }
 
 /// Covers: AG-08
 #[test]
 fn a_session_that_is_done_and_does_not_end_has_its_grace() {
-    let config = Config::default();
-    let done =
-        RunningSession { done_since: Some(now()), lease_expires: now() + Seconds(90_000), ..running() };
-    let at = |seconds| stop_step(&done, StopFiles::default(), &config, now() + Seconds(seconds));
-    assert_eq!(at(119), StopStep::Leave(now() + Seconds(120)));
-    assert_eq!(at(120), StopStep::Terminate(StopCause::Done));
+    let done = SessionFacts { is_done: true, ..renewed() };
+    let ending = SessionPhase::Ending { cause: StopCause::Done, since: now() };
+    let step = advance(SessionPhase::Working, &done, 0);
+    assert_eq!(step, SessionStep { phase: ending, check_again: now() + Seconds(120) });
+    assert_eq!(advance(ending, &done, 119).phase, ending);
+    assert_eq!(advance(ending, &done, 120).phase, terminating(StopCause::Done, 120));
     let coder = session("coder-1", Some("t"));
     let next = after_session(&state_with(Status::ReadyForReview), &coder, SessionEnd::Stopped);
     assert!(next.progress && next.record.is_empty(), "it is no failure");

@@ -351,7 +351,7 @@ impl<'t> StateView<'t> {
     /// Loads the whole blackboard.
     pub(crate) fn state(&mut self) -> Result<State, StoreError> {
         let mut board = self.board()?;
-        self.load_sections(&mut board, &Section::ALL);
+        self.load_sections(&mut board, Section::ALL);
         self.load_summaries(&mut board, None)?;
         let tasks: Vec<TaskId> = board.tasks.keys().cloned().collect();
         self.load_bodies(&mut board, &tasks)?;

@@ -47,7 +47,10 @@ fn the_example_of_the_schema_loads_and_survives_a_write() {
     let before = project.store().snapshot().unwrap();
     assert_eq!(before.board.tasks.len(), 10);
     assert!(before.board.tasks.values().all(|slot| slot.body.as_ref().unwrap().faults().is_empty()));
-    assert_eq!(before.board.summary(&task("task-4")).unwrap().superseded_by, [task("task-4a"), task("task-4b")]);
+    assert_eq!(
+        before.board.summary(&task("task-4")).unwrap().superseded_by,
+        [task("task-4a"), task("task-4b")]
+    );
     assert_eq!((before.journal.anomalies.len(), before.journal.faults.len()), (3, 0));
     assert_eq!(before.board.handoff.ready().unwrap()[&task("task-5")].context_used.as_deref(), Some("91%"));
     assert!(matches!(before.board.config, Loaded::Ready(_)));

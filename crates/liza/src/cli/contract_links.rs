@@ -17,7 +17,7 @@ const NAMES: [&str; 3] = ["CLAUDE.md", "AGENTS.md", "GEMINI.md"];
 
 /// What came of linking.
 #[derive(Debug, Default)]
-pub(crate) struct Links {
+pub(crate) struct ContractLinks {
     /// What they lead to; nothing where there is no contract yet.
     target: Option<PathBuf>,
     /// The links that were made.
@@ -29,10 +29,9 @@ pub(crate) struct Links {
 }
 
 /// Links where nothing is, in a project whose approved work goes to that branch.
-pub(crate) fn link(repo: &Repo, integration: &Branch) -> Links {
-    let home = std::env::var_os("HOME").map(PathBuf::from).filter(|home| home.is_absolute());
-    let Some(target) = contract(repo.root(), home.as_deref()) else { return Links::default() };
-    let mut links = Links { target: Some(target.clone()), ..Links::default() };
+pub(crate) fn link(repo: &Repo, integration: &Branch, home: Option<&Path>) -> ContractLinks {
+    let Some(target) = contract(repo.root(), home) else { return ContractLinks::default() };
+    let mut links = ContractLinks { target: Some(target.clone()), ..ContractLinks::default() };
     if let Err(error) = links.make(repo, integration, &target) {
         links.failed = Some(error);
     }
@@ -48,7 +47,7 @@ fn contract(root: &Path, home: Option<&Path>) -> Option<PathBuf> {
     home.map(|home| home.join(".liza").join(CORE_NAME)).filter(|path| path.is_file())
 }
 
-impl Links {
+impl ContractLinks {
     fn make(&mut self, repo: &Repo, integration: &Branch, target: &Path) -> Result<(), String> {
         let tracked = tracked(repo, integration).map_err(|error| error.to_string())?;
         for name in NAMES {

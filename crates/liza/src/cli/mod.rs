@@ -120,9 +120,7 @@ pub fn main(arguments: impl Iterator<Item = OsString>) -> ExitCode {
     let directory = std::env::current_dir();
     let program = std::env::current_exe().unwrap_or_else(|_| PathBuf::from("liza"));
     let exit = match directory {
-        Ok(directory) => {
-            run(arguments.collect(), Caller { actor, directory, environment, console, program })
-        }
+        Ok(directory) => run(arguments.collect(), Caller { actor, directory, environment, console, program }),
         Err(error) => {
             let screen = Screen::new(console, Color::Auto, None);
             let error = no_directory(&PathBuf::from("."), &error);

@@ -71,9 +71,9 @@ pub fn install(dir: &Path, force: bool) -> Result<Installed, ContractError> {
         match fs::read(&path) {
             Ok(old) if old == text.as_bytes() => done.unchanged.push(name),
             Ok(_) if !force => done.kept.push(name),
-            Ok(_) => replace_file(&path, text).map(|()| done.written.push(name))?,
+            Ok(_) => write(&path, text).map(|()| done.written.push(name))?,
             Err(error) if error.kind() == io::ErrorKind::NotFound => {
-                replace_file(&path, text).map(|()| done.written.push(name))?;
+                write(&path, text).map(|()| done.written.push(name))?;
             }
             Err(error) => return Err(failed("read", &path)(error)),
         }
@@ -82,7 +82,7 @@ pub fn install(dir: &Path, force: bool) -> Result<Installed, ContractError> {
 }
 
 /// Writes a text; a kill leaves the old file or the new one.
-fn put(path: &Path, text: &str) -> Result<(), ContractError> {
+fn write(path: &Path, text: &str) -> Result<(), ContractError> {
     let folder = path.parent().unwrap_or(path);
     fs::create_dir_all(folder).map_err(failed("create", folder))?;
     replace_file(path, text.as_bytes()).map_err(failed("write", path))

@@ -12,7 +12,9 @@ mod worktrees;
 use std::cell::{Cell, RefCell};
 use std::io;
 
-use liza_core::model::{Actor, Board, Effect, Revision, Section, Sha, State, StopFile, StopFiles, TaskId, Timestamp};
+use liza_core::model::{
+    Actor, Board, Effect, Revision, Section, Sha, State, StopFile, StopFiles, TaskId, Timestamp,
+};
 use liza_core::protocol::{CompleteSprint, Operation, Request};
 use liza_store::{Call, Host, Notice, Outcome};
 
@@ -160,7 +162,7 @@ impl<'p> Engine<'p> {
     pub fn check<C: Operation>(&self, stop_files: StopFiles, command: C) -> Result<C::Reply, EngineError> {
         let (actor, if_revision) = (self.actor, self.if_revision.get());
         let request = Request { actor, now: self.now(), stop_files, if_revision, command };
-        Ok(self.project.store().check(&request)?)
+        Ok(self.project.store().check(request)?)
     }
 
     /// The only place where effects are interpreted.
@@ -237,5 +239,5 @@ pub fn integration_branch(board: &Board) -> Result<Branch, EngineError> {
 /// The settings and the agents, and the records of these tasks.
 pub(crate) fn read(project: &Project, tasks: &[&TaskId]) -> Result<Board, EngineError> {
     let tasks: Vec<TaskId> = tasks.iter().map(|task| (*task).clone()).collect();
-    Ok(project.store().glance(&[Section::Config, Section::Agents], &tasks)?)
+    Ok(project.store().read_parts(&[Section::Config, Section::Agents], &tasks)?)
 }

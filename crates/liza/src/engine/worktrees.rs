@@ -5,8 +5,8 @@
 
 use std::time::Duration;
 
+use liza_core::model::WorktreeMode;
 use liza_core::model::{AgentRecord, Board, Sha, TaskId, TaskSlot, Timestamp};
-use liza_core::protocol::WorktreeMode;
 
 use crate::git::{Branch, PreparedWorktree, RemovedWorktree, Repo};
 use crate::project::{Project, now};

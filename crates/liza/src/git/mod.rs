@@ -19,11 +19,10 @@ mod submodules;
 mod version;
 mod worktree;
 
-pub(crate) use command::GitOutput;
 pub use command::{Git, GitCommand};
 pub use error::GitError;
 pub use integration_test::IntegrationTestResult;
-pub use liza_core::effect::WorktreeMode;
+pub use liza_core::model::WorktreeMode;
 pub use merge::{MergeError, MergeMessage, MergePreview, PendingMerge};
 pub use refs::{Branch, BranchError};
 pub use repo::{Head, Repo, WorktreeEntry, WorktreeLock};

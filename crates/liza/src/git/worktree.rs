@@ -6,8 +6,8 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use liza_core::model::WorktreeMode;
 use liza_core::model::{Sha, TaskId};
-use liza_core::protocol::WorktreeMode;
 
 use super::command::TREE_LIMIT;
 use super::error::GitError;

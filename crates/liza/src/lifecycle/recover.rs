@@ -12,8 +12,8 @@ use liza_core::protocol::{Deregister, DropReservation, Recover};
 use liza_core::text::count;
 
 use crate::engine::{
-    Discarded, Engine, EngineError, FileLock, LivenessLock, LockAttempt, discard_locked, integration_branch, is_needed,
-    try_lock_task,
+    Discarded, Engine, EngineError, FileLock, LivenessLock, LockAttempt, discard_locked, integration_branch,
+    is_needed, try_lock_task,
 };
 use crate::git::{Branch, FolderState, Rescue, TaskArtifacts, WorktreeMode};
 use crate::project::now;
@@ -81,7 +81,13 @@ pub struct RecoveryReport {
 
 #[allow(clippy::needless_pass_by_value, reason = "the calls read better")]
 impl RecoveryReport {
-    fn repaired(&mut self, kind: FindingKind, subject: impl ToString, found: impl ToString, done: impl ToString) {
+    fn repaired(
+        &mut self,
+        kind: FindingKind,
+        subject: impl ToString,
+        found: impl ToString,
+        done: impl ToString,
+    ) {
         self.repaired.push(finding(kind, &subject, &found, &done));
     }
 
@@ -118,7 +124,7 @@ struct Recovery<'e, 'p> {
 
 impl Recovery<'_, '_> {
     fn run(&mut self) -> Result<(), EngineError> {
-        for notice in self.engine.project().store().settle()? {
+        for notice in self.engine.project().store().recover()? {
             self.report.repaired(FindingKind::Blackboard, "state.yaml", format!("{notice:?}"), "repaired");
         }
         self.end_orphans()?;
@@ -179,7 +185,8 @@ impl Recovery<'_, '_> {
     /// A reservation beside a free lock belongs to a claim that died.
     fn drop_reservations(&mut self) -> Result<(), EngineError> {
         let state = self.engine.snapshot()?;
-        let reserved = state.board.summaries().filter_map(|task| Some((&task.id, task.reservation.as_ref()?)));
+        let reserved =
+            state.board.summaries().filter_map(|task| Some((&task.id, task.reservation.as_ref()?)));
         for (task, reservation) in reserved {
             let Some(_lock) = try_lock_task(self.engine.project(), task)? else { continue };
             let found = format!("reserved by {} until {}", reservation.by, reservation.expires);

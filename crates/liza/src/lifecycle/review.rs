@@ -3,7 +3,9 @@
 //! Changes a worktree in one case only: one that a review has written to is restored to the submitted commit.
 
 use liza_core::model::{AgentId, Refusal, Sha, TaskId, TaskRecord, TaskStatus};
-use liza_core::protocol::{ClaimReview, ReviewClaimed, SubmitForReview, SubmitVerdict, Submitted, TaskReply, Verdict, WorktreeFacts};
+use liza_core::protocol::{
+    ClaimReview, ReviewClaimed, SubmitForReview, SubmitVerdict, Submitted, TaskReply, Verdict, WorktreeFacts,
+};
 
 use crate::engine::{Engine, EngineError, Executed, lock_task};
 use crate::git::FileChange;

@@ -7,7 +7,9 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use liza_core::model::{Board, Revision, Sha, Status, StopFiles, TaskId, TaskStatus};
-use liza_core::protocol::{BeginMerge, MergeFailure, MergeRecorded, Mergeable, RecordMerge, RecordMergeFailure};
+use liza_core::protocol::{
+    BeginMerge, MergeFailure, MergeRecorded, Mergeable, RecordMerge, RecordMergeFailure,
+};
 
 use crate::engine::{Cleanup, Engine, EngineError, FileLock, Submitted, integration_branch};
 use crate::git::{Branch, IntegrationTestResult, MergeError, MergeMessage, PendingMerge};

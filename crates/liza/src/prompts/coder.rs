@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use liza_core::model::{EventName, Refusal, Role, State, TaskId, TaskRecord};
+use liza_core::model::{EventName, HistoryEvent, Refusal, Role, State, TaskId, TaskRecord};
 use liza_core::protocol::MergeFailure;
 
 use super::context::{
@@ -10,13 +10,12 @@ use super::context::{
     write_spec_changes,
 };
 use super::page::{Page, inline, path, word};
-use super::{Brief, Staleness, TrialMerge};
+use super::{Brief, PreviewedMerge, Staleness};
 
 /// What the blackboard does not know.
 pub(super) struct Facts<'f> {
     pub(super) worktree: &'f Path,
     pub(super) staleness: Option<&'f Staleness>,
-    pub(super) failure: Option<&'f MergeFailure>,
 }
 
 /// Writes the section.
@@ -27,7 +26,7 @@ pub(super) fn write(
     task: &TaskId,
     facts: &Facts<'_>,
 ) -> Result<(), Refusal> {
-    let record = &state.board.body(task)?.record;
+    let record = state.board.body(task)?.record();
     let fixing = record.integration_fix == Some(true);
     page.section("ASSIGNED TASK");
     write_task(page, state, brief, task, record, facts.worktree);
@@ -35,7 +34,7 @@ pub(super) fn write(
     write_rejection(page, brief, record);
     write_unblocked(page, record);
     if fixing {
-        write_fix(page, state, brief, record, facts.failure);
+        write_fix(page, state, brief, record);
     } else if let Some(staleness) = facts.staleness {
         write_staleness(page, state, staleness);
     }
@@ -116,9 +115,9 @@ fn write_staleness(page: &mut Page, state: &State, staleness: &Staleness) {
     }
     page.gap();
     let moved = format!("STALENESS: {branch} has moved by {} commit(s) since your base", staleness.commits);
-    match &staleness.trial {
-        TrialMerge::Clean => page.line(format!("{moved}; a trial merge is clean.")),
-        TrialMerge::Conflicts(files) => {
+    match &staleness.merge {
+        PreviewedMerge::Clean => page.line(format!("{moved}; a trial merge is clean.")),
+        PreviewedMerge::Conflicts(files) => {
             page.line(format!("{moved}; a trial merge conflicts."));
             page.list("Conflicting files", files);
             page.line("Keep your change in these files small.");
@@ -127,36 +126,19 @@ fn write_staleness(page: &mut Page, state: &State, staleness: &Staleness) {
     page.line(format!("Do not merge or rebase onto {branch}: integrating comes after approval."));
 }
 
-/// Why the merge failed, as the supervisor says it now or the history says it.
-fn failure(given: Option<&MergeFailure>, record: &TaskRecord) -> Option<MergeFailure> {
-    if given.is_some() {
-        return given.cloned();
-    }
-    let event = last(record, EventName::IntegrationFailed)?;
-    let (what, output) = (fact(event, "reason"), fact(event, "output"));
-    Some(if !output.is_empty() {
-        MergeFailure::Test { what, output }
-    } else if what == MergeFailure::UNRELATED {
-        MergeFailure::Unrelated
-    } else {
-        MergeFailure::Conflict { files: facts(event, "files") }
-    })
+/// Why the last merge failed.
+fn failure(record: &TaskRecord) -> Option<MergeFailure> {
+    MergeFailure::of_event(last(record, EventName::IntegrationFailed)?)
 }
 
-fn write_fix(
-    page: &mut Page,
-    state: &State,
-    brief: &Brief,
-    record: &TaskRecord,
-    given: Option<&MergeFailure>,
-) {
+fn write_fix(page: &mut Page, state: &State, brief: &Brief, record: &TaskRecord) {
     let branch = integration_branch(state);
     page.gap();
     page.line("INTEGRATION FIX: this work was approved, but it could not be merged.");
     if let Some(head) = &record.base_commit {
         page.line(format!("HEAD TO MERGE IN: {head} ({branch})"));
     }
-    match failure(given, record) {
+    match failure(record) {
         Some(MergeFailure::Conflict { files }) if !files.is_empty() => {
             page.list("CONFLICTING FILES", &files);
         }
@@ -192,7 +174,7 @@ fn steps(brief: &Brief, task: &TaskId, record: &TaskRecord, branch: &str, facts:
         ),
         checkpoint_step(brief, record, &format!("{liza} pre-check {task}")),
     ];
-    steps.extend(if fixing { fix_steps(record, branch, facts) } else { build_steps(record) });
+    steps.extend(if fixing { fix_steps(record, branch) } else { build_steps(record) });
     steps.push(format!(
         "Something else is wrong? Do not fix it:\n{liza} discover --task {task} --desc \"...\" --severity \
          critical|high|medium|low\nLog your anomalies when they occur: {liza} anomaly TYPE --task {task} --detail \
@@ -232,7 +214,7 @@ fn build_steps(record: &TaskRecord) -> Vec<String> {
 /// An intent that this coder has recorded since its claim still stands.
 fn checkpoint_step(brief: &Brief, record: &TaskRecord, command: &str) -> String {
     let events = history(record);
-    let claim = events.iter().rposition(|event| EventName::is_claim(&event.event)).unwrap_or(0);
+    let claim = events.iter().rposition(HistoryEvent::is_claim).unwrap_or(0);
     let own = brief.agent.to_string();
     let stands = events.get(claim..).unwrap_or_default().iter().any(|event| {
         event.is(EventName::PreExecutionCheckpoint) && event.agent.as_deref() == Some(own.as_str())
@@ -252,13 +234,13 @@ fn checkpoint_step(brief: &Brief, record: &TaskRecord, command: &str) -> String 
     )
 }
 
-fn fix_steps(record: &TaskRecord, branch: &str, facts: &Facts<'_>) -> Vec<String> {
+fn fix_steps(record: &TaskRecord, branch: &str) -> Vec<String> {
     let head = record.base_commit.as_ref().map_or(branch, |head| head.as_str());
     let mut steps = vec![format!(
         "Run: git merge --no-edit {head}\n(If a merge is already under way, finish it.) Keep the intent of both sides; never \
          resolve by dropping the other side's change. The commit that you submit must contain {head}."
     )];
-    if let Some(MergeFailure::Test { .. }) = failure(facts.failure, record) {
+    if let Some(MergeFailure::Test { .. }) = failure(record) {
         steps.push(
             "Read TEST OUTPUT, reproduce the failure, find which of the two sides is at odds with the spec, mend that. A test \
              is changed only where the spec says so."

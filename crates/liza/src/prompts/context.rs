@@ -2,7 +2,9 @@
 
 use std::path::Path;
 
-use liza_core::model::{AgentId, EventName, Handoff, HistoryEvent, HumanNote, Role, SpecChange, State, TaskId, TaskRecord, Value};
+use liza_core::model::{
+    AgentId, EventName, Handoff, HistoryEvent, HumanNote, Role, SpecChange, State, TaskId, TaskRecord, Value,
+};
 
 use super::page::{Page, inline, path};
 
@@ -64,7 +66,7 @@ pub(super) fn open_rejection(record: &TaskRecord) -> Option<Rejection<'_>> {
         return None;
     }
     let (before, event) = (history(record).get(..at)?, history(record).get(at)?);
-    let claim = before.iter().rev().find(|event| EventName::is_claim(&event.event));
+    let claim = before.iter().rev().find(|event| event.is_claim());
     let who = inline(event.agent.as_deref().unwrap_or("system"));
     let commit = fact(event, "commit");
     let of = if commit.is_empty() { String::new() } else { format!(" of commit {}", inline(&commit)) };

@@ -13,7 +13,6 @@ mod reviewer;
 use std::path::PathBuf;
 
 use liza_core::model::{AgentId, Refusal, Role, State, TaskId, Timestamp};
-use liza_core::protocol::MergeFailure;
 use liza_core::rules::triggers::Trigger;
 
 use crate::contracts::Contract;
@@ -38,9 +37,9 @@ pub struct Brief {
     pub now: Timestamp,
 }
 
-/// Whether a commit could be merged to the integration branch as it stands.
+/// Whether a commit could be merged to the integration branch now.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum TrialMerge {
+pub enum PreviewedMerge {
     /// Without conflict.
     Clean,
     /// These files conflict.
@@ -53,7 +52,7 @@ pub struct Staleness {
     /// Commits on the integration branch since then.
     pub commits: u32,
     /// Whether the task's branch would merge.
-    pub trial: TrialMerge,
+    pub merge: PreviewedMerge,
 }
 
 /// What a session is started for.
@@ -67,8 +66,6 @@ pub enum Job {
         worktree: PathBuf,
         /// How far the integration branch has moved, where git could tell.
         staleness: Option<Staleness>,
-        /// Why the merge failed that is to be repaired; taken from the history where it is absent.
-        failure: Option<MergeFailure>,
     },
     /// A code reviewer judges a submitted commit.
     Review {
@@ -100,8 +97,8 @@ pub fn prompt(state: &State, brief: &Brief, job: &Job) -> Result<String, Refusal
     let mut page = Page::default();
     bootstrap::write(&mut page, brief, job);
     match job {
-        Job::Code { task, worktree, staleness, failure } => {
-            let facts = coder::Facts { worktree, staleness: staleness.as_ref(), failure: failure.as_ref() };
+        Job::Code { task, worktree, staleness } => {
+            let facts = coder::Facts { worktree, staleness: staleness.as_ref() };
             coder::write(&mut page, state, brief, task, &facts)?;
         }
         Job::Review { task, worktree } => reviewer::write(&mut page, state, brief, task, worktree)?,

@@ -1,6 +1,9 @@
 //! `=== PLANNING CONTEXT ===`: why the planner was woken, how the sprint stands, and what waits for a decision.
 
-use liza_core::model::{Discovery, EventName, MAX_FAILED_CODERS, REVIEW_DEADLOCK, Role, State, Status, TaskId, TaskRecord, TaskSummary, Urgency};
+use liza_core::model::{
+    Discovery, EventName, MAX_FAILED_CODERS, REVIEW_DEADLOCK, Role, State, Status, TaskId, TaskRecord,
+    TaskSummary, Urgency,
+};
 use liza_core::rules::triggers::{Trigger, TriggerKind};
 use liza_core::text::one_line;
 
@@ -37,7 +40,7 @@ fn is_open(state: &State, task: &TaskId) -> bool {
 }
 
 fn deadlocked(state: &State) -> bool {
-    state.records().any(|(_, record)| is_deadlock(record))
+    state.bodies().any(|(_, body)| is_deadlock(body.record()))
 }
 
 fn is_deadlock(record: &TaskRecord) -> bool {
@@ -130,7 +133,8 @@ fn write_sprint(page: &mut Page, state: &State) {
 
 /// Tasks in that state, by priority, then age.
 fn tasks_in(state: &State, status: Status) -> Vec<(&TaskId, &TaskRecord)> {
-    let mut tasks: Vec<_> = state.records().filter(|(_, record)| record.status == Some(status)).collect();
+    let all = state.bodies().map(|(id, body)| (id, body.record()));
+    let mut tasks: Vec<_> = all.filter(|(_, record)| record.status == Some(status)).collect();
     tasks.sort_by_key(|(_, record)| (record.priority.unwrap_or(3), record.created));
     tasks
 }

@@ -19,7 +19,7 @@ pub(super) fn write(
     task: &TaskId,
     worktree: &Path,
 ) -> Result<(), Refusal> {
-    let record = &state.board.body(task)?.record;
+    let record = state.board.body(task)?.record();
     page.section("REVIEW TASK");
     write_task(page, state, brief, task, record, worktree);
     write_spec_changes(page, state, record);

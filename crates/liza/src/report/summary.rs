@@ -5,7 +5,10 @@
 use std::io;
 use std::path::PathBuf;
 
-use liza_core::model::{Anomaly, BreakerStatus, Discovery, EventName, MAX_FAILED_CODERS, Metrics, Sprint, State, Status, Timestamp, Urgency};
+use liza_core::model::{
+    Anomaly, BreakerStatus, Discovery, EventName, MAX_FAILED_CODERS, Metrics, Sprint, State, Status,
+    Timestamp, Urgency,
+};
 use liza_core::rules::metrics::sprint_metrics;
 use liza_store::LogRecord;
 use liza_store::durable::replace_file;

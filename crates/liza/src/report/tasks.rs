@@ -2,7 +2,9 @@
 
 use std::collections::BTreeSet;
 
-use liza_core::model::{EventName, HistoryEvent, Seconds, Sprint, State, Status, TaskId, TaskRecord, Timestamp, Usage, Value};
+use liza_core::model::{
+    EventName, HistoryEvent, Seconds, Sprint, State, Status, TaskId, TaskRecord, Timestamp, Usage, Value,
+};
 use liza_core::rules::sprint::planned_with_replacements;
 
 use crate::text::compact_number;
@@ -26,7 +28,7 @@ pub(super) fn sprint_tasks<'a>(state: &'a State, sprint: &Sprint) -> Vec<SprintT
     let stretch: BTreeSet<&TaskId> = sprint.scope.stretch.iter().collect();
     let of = |id: &TaskId| {
         let status = state.board.status(id);
-        let record = state.board.body(id).ok().map(|body| &body.record);
+        let record = state.board.body(id).ok().map(|body| body.record());
         let (planned, stretch) = (planned.contains(id), stretch.contains(id));
         SprintTask { id: id.clone(), status, record, planned, stretch: stretch && !planned }
     };
@@ -54,7 +56,7 @@ impl<'a> SprintTask<'a> {
 
     /// How often a coder began.
     pub(super) fn iterations(&self) -> usize {
-        self.history().filter(|event| EventName::is_claim(&event.event)).count()
+        self.history().filter(|event| event.is_claim()).count()
     }
 
     /// How often it was sent back.
@@ -96,7 +98,7 @@ impl<'a> SprintTask<'a> {
 
     /// From the first claim to the end, or to now.
     pub(super) fn took(&self, now: Timestamp) -> Option<Seconds> {
-        let began = self.history().find(|event| EventName::is_claim(&event.event))?.time;
+        let began = self.history().find(|event| event.is_claim())?.time;
         Some(self.ended().unwrap_or(now).since(began))
     }
 }

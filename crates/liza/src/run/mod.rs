@@ -1,13 +1,13 @@
-//! A whole team in one process: who is in it, that there is only one, how far it is.
+//! A whole team in one process: its members, the lock that allows only one, its progress.
 //!
-//! Supervises nothing itself: that is `supervisor`, which a team shares with a lone agent.
+//! Supervising is done by `supervisor`, for a team and for a lone agent alike.
 
-mod crew;
-mod onlooker;
-mod only;
+mod posts;
 mod progress;
+mod run_lock;
+mod watcher_observer;
 
-pub use crew::{Wanted, crew};
-pub use onlooker::Onlooker;
-pub use only::{OnlyRun, Running};
+pub use posts::{TeamOptions, team_posts};
 pub use progress::progress_line;
+pub use run_lock::{AlreadyRunning, RunLock};
+pub use watcher_observer::WatcherObserver;

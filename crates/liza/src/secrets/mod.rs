@@ -6,6 +6,7 @@
 mod shapes;
 
 use std::borrow::Cow;
+use std::ffi::OsString;
 
 /// The text that replaces a secret.
 pub(crate) const MASK: &str = "[masked]";
@@ -35,6 +36,18 @@ impl Masker {
         values.sort_by(|a: &String, b| b.len().cmp(&a.len()).then_with(|| a.cmp(b)));
         values.dedup();
         Self { values }
+    }
+
+    /// A masker that knows the secret variables of this process.
+    pub fn of_process() -> Self {
+        Self::of_process_and([])
+    }
+
+    /// The same with more variables.
+    pub(crate) fn of_process_and(more: impl IntoIterator<Item = (String, String)>) -> Self {
+        let text =
+            |(name, value): (OsString, OsString)| Some((name.into_string().ok()?, value.into_string().ok()?));
+        Self::new(std::env::vars_os().filter_map(text).chain(more))
     }
 
     /// The text with every secret masked.

@@ -1,14 +1,15 @@
-//! Everything that a supervisor waits for, as one type; and what it tells people.
+//! Everything that a team waits for, as one type.
 
-use liza_core::model::{AgentId, TaskId};
+use liza_core::model::TaskId;
 use liza_core::watch::supervise::AfterSession;
 
-use super::order::Report;
+use super::error::SupervisorError;
+use super::helper_protocol::HelperReport;
+use super::message::{MessageLevel, TeamMessage};
 use super::session::Session;
-use super::trouble::Trouble;
 
-/// Which agent of the team, by its place in it.
-pub(super) type Seat = usize;
+/// An agent's place in the team.
+pub(super) type MemberIndex = usize;
 
 /// Something happened.
 #[derive(Debug)]
@@ -16,64 +17,46 @@ pub(super) enum Event {
     /// The blackboard or a stop file may have changed.
     Changed,
     /// A session's helper reported.
-    Session(Seat, Report),
-    /// What was done apart from the loop is done.
-    Done(Seat, Result<Outcome, Trouble>),
-    /// The leases were renewed, or not.
-    Beaten(Result<(), Trouble>),
-    /// Somebody who looks on has something to say.
-    Attended(Vec<Line>),
-    /// A time has come.
+    Session(MemberIndex, HelperReport),
+    /// A background job has ended.
+    JobDone(MemberIndex, Result<JobOutcome, SupervisorError>),
+    /// The leases were renewed, or could not be.
+    LeasesRenewed(Result<(), SupervisorError>),
+    /// An observer has something to report.
+    Observed(Vec<TeamMessage>),
+    /// A timeout has passed.
     Timer,
-    /// A person or the system wants the supervisor to end.
+    /// A person or the system asks the supervisor to end.
     Signal {
-        /// Whether it came from the terminal's Ctrl-C.
+        /// Whether it was Ctrl-C in the terminal.
         interrupt: bool,
     },
 }
 
-/// What an errand brought.
+/// The outcome of a background job.
 #[derive(Debug)]
-pub(super) enum Outcome {
+pub(super) enum JobOutcome {
     /// The agent can look for work.
     Ready(Vec<String>),
-    /// A merge is settled, in words.
+    /// A merge is decided; how, for people.
     Merged(String),
     /// A session runs.
     Started(Box<Session>),
     /// A session was judged.
-    Judged {
-        /// What follows.
-        next: AfterSession,
-        /// The review that the code reviewer leaves to others from now on.
-        leave: Option<TaskId>,
-        /// What to tell.
-        notes: Vec<String>,
-    },
-    /// The blackboard shows the agent as it is.
-    Shown,
-    /// The agent is off the board, or why it could not be taken off; its lease ends by itself then.
-    Left(Option<Trouble>),
+    Judged(SessionVerdict),
+    /// The blackboard shows the agent's new status.
+    StatusShown,
+    /// The agent has left the board, or why it could not; then its lease runs out.
+    Left(Option<SupervisorError>),
 }
 
-/// A line for people: who, and what happened.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Line {
-    /// Whose supervisor says so; nobody's where it concerns the whole team.
-    pub agent: Option<AgentId>,
-    /// What.
-    pub text: String,
-    /// How much it matters.
-    pub weight: Weight,
-}
-
-/// How much a line matters.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Weight {
-    /// For somebody who looks closely.
-    Detail,
-    /// Something happened.
-    News,
-    /// Somebody should look.
-    Alert,
+/// What a session came to.
+#[derive(Debug)]
+pub(super) struct SessionVerdict {
+    /// What follows.
+    pub(super) next: AfterSession,
+    /// The review that this code reviewer leaves to others from now on.
+    pub(super) gives_up: Option<TaskId>,
+    /// What to report.
+    pub(super) notes: Vec<(MessageLevel, String)>,
 }

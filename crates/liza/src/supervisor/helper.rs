@@ -1,7 +1,7 @@
-//! The small process between a supervisor and one agent session: starts it, keeps its output, sweeps what it leaves.
+//! The small process between a supervisor and one agent session: starts it, keeps its output, kills what it leaves.
 //!
-//! Lives as long as its supervisor at most: when the pipe from there closes, it ends every descendant at once. Knows
-//! no blackboard and no git.
+//! Never outlives its supervisor: when the pipe from it closes, every process of the session is killed. Knows no
+//! blackboard and no git.
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, BufRead, Read, Write as _};
@@ -12,26 +12,26 @@ use std::sync::mpsc::{RecvTimeoutError, Sender, channel};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
+use crate::engine::{EngineError, FileLock};
 use crate::providers::usage::{SessionUsage, UsageMeter};
 use crate::secrets::{MaskStream, Masker};
 use crate::sys::family::{ProcessFamily, ProgramExit, Reaped};
-use crate::work::{FileLock, WorkError};
 
-use super::order::{Order, Report, Word};
+use super::helper_protocol::{HelperCommand, HelperReport, SessionOrder};
 
-/// As much of a session's output as is kept.
+/// How much of a session's output is kept.
 const OUTPUT_MAX: u64 = 16 << 20;
 
-/// How far a session that nobody sits before stands back for the rest of the machine.
+/// The lower priority of a session without a person.
 const NICENESS: i32 = 5;
 
-/// How long processes that cannot be ended (they hang in the kernel) are waited for.
-const PATIENCE: Duration = Duration::from_secs(60);
+/// How long to wait for processes that cannot be killed because they hang in the kernel.
+const KILL_TIMEOUT: Duration = Duration::from_secs(60);
 
-/// How long an earlier session of the same agent, whose supervisor is gone, may take to be ended.
-const TURN: Duration = Duration::from_secs(20);
+/// How long to wait until an earlier session of the same agent, whose supervisor is gone, has been killed.
+const LOCK_TIMEOUT: Duration = Duration::from_secs(20);
 
-/// How often what a session uses is reported while it runs; that it should hand over is reported at once.
+/// How often usage is reported while a session runs; that it should hand off is reported at once.
 const USED_EVERY: Duration = Duration::from_secs(2);
 
 /// Variables that would point a session's git at some other repository.
@@ -46,21 +46,21 @@ const REPOSITORY: [&str; 7] = [
 ];
 
 /// What the helper waits for.
-enum Event {
-    Told(Word),
+enum HelperEvent {
+    Command(HelperCommand),
     /// The supervisor is gone.
     Orphaned,
     Ended(ProgramExit),
-    /// Nothing is left of the session.
-    Swept,
+    /// No process of the session is left.
+    NoneLeft,
 }
 
-/// Carries out the order that comes first on standard input; gives the exit code.
+/// Runs the order that comes first on standard input; returns the exit code.
 pub fn serve() -> u8 {
     let mut line = String::new();
     let order = match io::stdin().lock().read_line(&mut line) {
         Ok(0) | Err(_) => return 1,
-        Ok(_) => serde_json::from_str::<Order>(&line),
+        Ok(_) => serde_json::from_str::<SessionOrder>(&line),
     };
     let run = order.map_err(io::Error::other).and_then(|order| {
         let run = run(&order);
@@ -74,83 +74,85 @@ pub fn serve() -> u8 {
                 ProgramExit::Signal(signal) => (None, Some(signal)),
             };
             let encoded = code.unwrap_or_else(|| 128 + signal.unwrap_or_default());
-            (Report::Ended { code, signal, dropped }, u8::try_from(encoded).unwrap_or(1))
+            (HelperReport::Ended { code, signal, dropped }, u8::try_from(encoded).unwrap_or(1))
         }
-        Err(error) => (Report::Failed { message: error.to_string() }, 1),
+        Err(error) => (HelperReport::Failed { message: error.to_string() }, 1),
     };
-    tell(&report);
+    send(&report);
     code
 }
 
-/// Tells the supervisor; where it is gone, nobody.
-fn tell(report: &Report) {
+/// Sends a report to the supervisor, if it still lives.
+fn send(report: &HelperReport) {
     if let Ok(line) = serde_json::to_string(report) {
         let mut out = io::stdout().lock();
         let _ = writeln!(out, "{line}").and_then(|()| out.flush());
     }
 }
 
-fn run(order: &Order) -> io::Result<(ProgramExit, u64)> {
-    let _turn = take_turn(order)?;
+fn run(order: &SessionOrder) -> io::Result<(ProgramExit, u64)> {
+    let _lock = wait_for_earlier_session(order)?;
     if order.output.is_some() {
-        // Sixty sessions that compile must not keep the one who supervises them from doing so.
+        // Sixty sessions that compile must not starve their supervisor.
         let _ = rustix::process::nice(NICENESS);
     }
     let (family, output) = start(order)?;
-    tell(&Report::Started { pid: family.id() });
+    send(&HelperReport::Started { pid: family.id() });
     if order.output.is_none() {
-        // The terminal's Ctrl-C is for the program; where it cannot be caught, the session ends with it.
+        // The terminal's Ctrl-C is meant for the program; if it cannot be ignored here, the session ends with it.
         let _ = signal_hook::flag::register(signal_hook::consts::SIGINT, Arc::default());
     }
     let (sender, events) = channel();
     let words = sender.clone();
-    thread::spawn(move || listen(&words));
+    thread::spawn(move || read_commands(&words));
     let reaper = family.clone();
     thread::spawn(move || reap(&reaper, &sender));
     let mut exit = None;
     let mut ending: Option<Instant> = None;
     loop {
-        let pause = if ending.is_some() { Duration::from_millis(10) } else { PATIENCE };
+        let pause = if ending.is_some() { Duration::from_millis(10) } else { KILL_TIMEOUT };
         match events.recv_timeout(pause) {
-            Ok(Event::Told(Word::Terminate)) => family.terminate(),
-            Ok(Event::Told(Word::Kill) | Event::Orphaned) => ending = ending.or(Some(Instant::now())),
-            Ok(Event::Ended(how)) => {
+            Ok(HelperEvent::Command(HelperCommand::Terminate)) => family.terminate(),
+            Ok(HelperEvent::Command(HelperCommand::Kill) | HelperEvent::Orphaned) => {
+                ending = ending.or(Some(Instant::now()))
+            }
+            Ok(HelperEvent::Ended(how)) => {
                 exit = Some(how);
                 ending = ending.or(Some(Instant::now()));
             }
-            Ok(Event::Swept) | Err(RecvTimeoutError::Disconnected) => break,
+            Ok(HelperEvent::NoneLeft) | Err(RecvTimeoutError::Disconnected) => break,
             Err(RecvTimeoutError::Timeout) => {}
         }
-        if ending.is_some_and(|since| since.elapsed() > PATIENCE) {
+        if ending.is_some_and(|since| since.elapsed() > KILL_TIMEOUT) {
             break;
         }
         if ending.is_some() {
             family.kill();
         }
     }
-    // Where orphans are not given to us, what is left of the group is found by its number only.
+    // Without a subreaper, the rest of the process group can only be found by its number.
     family.kill();
     Ok((exit.unwrap_or(ProgramExit::Signal(9)), finish(output)))
 }
 
-/// Waits for the end of an earlier session of this agent, which somebody else's helper is just ending. Where there are
-/// no locks to be had, nobody can be waited for.
-fn take_turn(order: &Order) -> io::Result<Option<FileLock>> {
-    match FileLock::at(&order.turn, TURN) {
+/// Waits until an earlier session of this agent, which another helper is killing, has ended. Without locks on this file
+/// system there is nothing to wait for.
+fn wait_for_earlier_session(order: &SessionOrder) -> io::Result<Option<FileLock>> {
+    match FileLock::at(&order.lock, LOCK_TIMEOUT) {
         Ok(lock) => Ok(Some(lock)),
-        Err(WorkError::Locked { .. }) => {
-            Err(io::Error::other("an earlier session of this agent could not be ended"))
+        Err(EngineError::Locked { .. }) => {
+            Err(io::Error::other("an earlier session of this agent could not be killed"))
         }
         Err(_) => Ok(None),
     }
 }
 
 /// Starts the agent with its input, its output and its environment.
-fn start(order: &Order) -> io::Result<(ProcessFamily, Option<JoinHandle<u64>>)> {
+fn start(order: &SessionOrder) -> io::Result<(ProcessFamily, Option<JoinHandle<u64>>)> {
     let failed = |what: &str, path: &Path, error: &io::Error| {
         io::Error::other(format!("cannot {what} {}: {error}", path.display()))
     };
-    // What a session left that could not clean up goes first.
+    // A helper that was killed may have left it.
     let _ = fs::remove_dir_all(&order.scratch);
     fs::create_dir_all(&order.scratch).map_err(|error| failed("create", &order.scratch, &error))?;
     let mut command = Command::new(&order.program);
@@ -158,7 +160,7 @@ fn start(order: &Order) -> io::Result<(ProcessFamily, Option<JoinHandle<u64>>)> 
     for name in REPOSITORY {
         command.env_remove(name);
     }
-    // Some programs believe this variable rather than the system, and would work in our own folder.
+    // Some programs trust this variable more than the system, and would work in our own folder.
     command.env("PWD", &order.directory).env_remove("OLDPWD");
     command.env("TMPDIR", &order.scratch).envs(order.environment.iter().map(|(name, value)| (name, value)));
     if let Some(input) = &order.input {
@@ -184,79 +186,77 @@ fn start(order: &Order) -> io::Result<(ProcessFamily, Option<JoinHandle<u64>>)> 
     };
     let family = ProcessFamily::spawn(&mut command, order.output.is_some())
         .map_err(|error| failed("start", &order.program, &error))?;
-    // Holds the writing end of the pipe, whose closing by all is the end of the output.
+    // It holds a writing end of the pipe; the output ends when all of them are closed.
     drop(command);
-    let inherited = std::env::vars_os()
-        .filter_map(|(name, value)| Some((name.into_string().ok()?, value.into_string().ok()?)));
-    let secrets = Masker::new(inherited.chain(order.environment.iter().cloned()));
+    let secrets = Masker::of_process_and(order.environment.iter().cloned());
     let meter = UsageMeter::new(order.events);
-    let keep = |(reader, file)| thread::spawn(move || keep(reader, file, secrets, Metered::new(meter)));
+    let keep = |(reader, file)| thread::spawn(move || keep(reader, file, secrets, UsageReporter::new(meter)));
     Ok((family, output.map(keep)))
 }
 
-/// Passes on what the supervisor says.
-fn listen(events: &Sender<Event>) {
+/// Passes on the supervisor's commands.
+fn read_commands(events: &Sender<HelperEvent>) {
     for line in io::stdin().lock().lines() {
         let Ok(line) = line else { break };
         if let Ok(word) = serde_json::from_str(&line) {
-            let _ = events.send(Event::Told(word));
+            let _ = events.send(HelperEvent::Command(word));
         }
     }
-    let _ = events.send(Event::Orphaned);
+    let _ = events.send(HelperEvent::Orphaned);
 }
 
 /// Waits for every descendant.
-fn reap(family: &ProcessFamily, events: &Sender<Event>) {
+fn reap(family: &ProcessFamily, events: &Sender<HelperEvent>) {
     loop {
         let event = match family.reap() {
-            Reaped::Leader(exit) => Event::Ended(exit),
+            Reaped::Leader(exit) => HelperEvent::Ended(exit),
             Reaped::Descendant => continue,
-            Reaped::NoneLeft => Event::Swept,
+            Reaped::NoneLeft => HelperEvent::NoneLeft,
         };
-        let last = matches!(event, Event::Swept);
+        let last = matches!(event, HelperEvent::NoneLeft);
         if events.send(event).is_err() || last {
             return;
         }
     }
 }
 
-/// A meter whose figures are reported, not too often.
-struct Metered {
+/// A meter that reports its figures, not too often.
+struct UsageReporter {
     meter: UsageMeter,
-    told: SessionUsage,
+    reported: SessionUsage,
     next: Instant,
 }
 
-impl Metered {
+impl UsageReporter {
     fn new(meter: UsageMeter) -> Self {
-        Self { meter, told: SessionUsage::default(), next: Instant::now() }
+        Self { meter, reported: SessionUsage::default(), next: Instant::now() }
     }
 
     fn push(&mut self, bytes: &[u8]) {
         self.meter.push(bytes);
-        let used_up = self.meter.total().should_hand_over() && !self.told.should_hand_over();
+        let used_up = self.meter.total().should_hand_over() && !self.reported.should_hand_over();
         if used_up || Instant::now() >= self.next {
-            self.tell();
+            self.report();
         }
     }
 
     fn finish(&mut self) {
         self.meter.finish();
-        self.tell();
+        self.report();
     }
 
-    fn tell(&mut self) {
+    fn report(&mut self) {
         let measured = self.meter.total();
-        if *measured != self.told {
-            tell(&Report::Used(measured.clone()));
-            self.told = measured.clone();
+        if *measured != self.reported {
+            send(&HelperReport::Used(measured.clone()));
+            self.reported = measured.clone();
             self.next = Instant::now() + USED_EVERY;
         }
     }
 }
 
-/// Keeps the output, masked, as far as there is room; reads all of it, so that nobody who writes has to wait.
-fn keep(mut output: impl Read, mut file: File, secrets: Masker, mut metered: Metered) -> u64 {
+/// Keeps the output, masked, up to the limit; reads all of it, so that no writer has to wait.
+fn keep(mut output: impl Read, mut file: File, secrets: Masker, mut usage: UsageReporter) -> u64 {
     let mut stream = MaskStream::new(secrets);
     let mut chunk = vec![0; 64 << 10];
     let (mut kept, mut dropped) = (0_u64, 0_u64);
@@ -268,10 +268,10 @@ fn keep(mut output: impl Read, mut file: File, secrets: Masker, mut metered: Met
             Err(_) => break,
         };
         let bytes = chunk.get(..length).unwrap_or_default();
-        metered.push(bytes);
+        usage.push(bytes);
         if kept >= OUTPUT_MAX {
             if dropped == 0 {
-                tell(&Report::Flooded { kept });
+                send(&HelperReport::Flooded { kept });
             }
             dropped += length as u64;
             continue;
@@ -283,7 +283,7 @@ fn keep(mut output: impl Read, mut file: File, secrets: Masker, mut metered: Met
             dropped += ready.len() as u64;
         }
     }
-    metered.finish();
+    usage.finish();
     let _ = file.write_all(&stream.finish());
     if dropped > 0 {
         let _ = writeln!(file, "\n[liza: {dropped} more bytes of output were not kept]");
@@ -291,7 +291,7 @@ fn keep(mut output: impl Read, mut file: File, secrets: Masker, mut metered: Met
     dropped
 }
 
-/// Waits for the last of the output; not for ever, since a process that we could not end may hold it.
+/// Waits for the end of the output, but not for ever: a process that could not be killed may hold it open.
 fn finish(output: Option<JoinHandle<u64>>) -> u64 {
     let Some(output) = output else { return 0 };
     let deadline = Instant::now() + Duration::from_secs(5);

@@ -1,225 +1,214 @@
-//! One agent of a team: its post, what it is at, and how it ended.
+//! One agent of a team: what it is for, what it is doing, how it ended.
 
 use std::sync::{Arc, Mutex};
 use std::time::Instant;
 
 use liza_core::model::{AgentId, Role, StopFiles, TaskId, Timestamp};
-use liza_core::watch::supervise::{StopCause, StopReason};
+use liza_core::watch::supervise::{SessionPhase, StopReason};
 
+use crate::engine::LivenessLock;
 use crate::providers::Provider;
 use crate::providers::usage::SessionUsage;
-use crate::work::Life;
 
-use super::event::Outcome;
-use super::prepare::Who;
+use super::error::SupervisorError;
+use super::registration::Identity;
 use super::session::Session;
-use super::trouble::Trouble;
 
-/// A place in a team that is to be filled.
+/// A position in a team that an agent is to fill.
 #[derive(Debug, Clone)]
 pub struct Post {
-    /// What for.
+    /// Its role.
     pub role: Role,
-    /// Under which name; the next free one where it is absent.
+    /// Its name; the next free one if absent.
     pub agent: Option<AgentId>,
-    /// By which agent program.
+    /// Its agent program.
     pub provider: Provider,
-    /// For this task only.
+    /// Only for this task.
     pub task: Option<TaskId>,
-    /// For one session only.
+    /// Only for one session.
     pub once: bool,
-    /// With a person before it.
+    /// In this terminal, with a person.
     pub interactive: bool,
 }
 
 /// Why an agent's supervision ended.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum End {
-    /// As the rules say.
+#[derive(Debug)]
+pub enum EndReason {
+    /// The rules said so.
     Stop(StopReason),
     /// It was for one session only.
     Once,
     /// A person or the system stopped the supervisor.
     Signalled,
-    /// Another has the registration by now.
-    Lost,
+    /// Another process has the registration.
+    RegistrationLost,
     /// It could not go on.
-    Trouble(Trouble),
+    Failed(SupervisorError),
 }
 
-/// An agent's last word.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Farewell {
-    /// Whose.
+/// How an agent's supervision ended.
+#[derive(Debug)]
+pub struct AgentEnd {
+    /// Which agent.
     pub agent: AgentId,
     /// Why.
-    pub end: End,
+    pub reason: EndReason,
 }
 
-/// A session that runs, with what its supervisor knows of it.
+/// A running session with what its supervisor knows about it.
 #[derive(Debug)]
-pub(super) struct Run {
+pub(super) struct RunningSession {
     pub(super) session: Session,
     pub(super) started: Timestamp,
-    pub(super) halted_since: Option<Timestamp>,
-    /// Since when there is nothing left for it to do.
-    pub(super) done_since: Option<Timestamp>,
-    pub(super) terminated_at: Option<Timestamp>,
-    pub(super) killed: bool,
-    /// Why the supervisor stopped it.
-    pub(super) cause: Option<StopCause>,
-    /// Whether the supervisor stopped it for its own end.
-    pub(super) leaving: bool,
-    /// Until when the lease ran when it was last seen.
-    pub(super) lease: Timestamp,
-    /// What it has used, as far as it was said.
+    /// How far it has got on its way to its end.
+    pub(super) phase: SessionPhase,
+    /// Until when its lease runs, as last seen.
+    pub(super) lease_expires: Timestamp,
+    /// What it has used, as far as it has reported.
     pub(super) used: SessionUsage,
-    /// How much of that is on the blackboard; kept by whoever is just writing it.
-    pub(super) booked: Arc<Mutex<SessionUsage>>,
+    /// How much of that is on the blackboard; locked while it is being written.
+    recorded: Arc<Mutex<SessionUsage>>,
 }
 
-impl Run {
-    pub(super) fn new(session: Session, started: Timestamp, lease: Timestamp) -> Self {
-        Self {
-            session,
-            started,
-            halted_since: None,
-            done_since: None,
-            terminated_at: None,
-            killed: false,
-            cause: None,
-            leaving: false,
-            lease,
-            used: SessionUsage::default(),
-            booked: Arc::default(),
-        }
+impl RunningSession {
+    pub(super) fn new(session: Session, started: Timestamp, lease_expires: Timestamp) -> Self {
+        let (phase, used, recorded) = Default::default();
+        Self { session, started, phase, lease_expires, used, recorded }
     }
 
-    /// What is to be written down about its use.
-    pub(super) fn account(&self) -> Account {
+    /// What is to be recorded about its use.
+    pub(super) fn usage(&self) -> UsageToRecord {
         let (task, used) = (self.session.task.clone(), self.used.clone());
-        Account { task, used, booked: Arc::clone(&self.booked) }
+        UsageToRecord { task, used, recorded: Arc::clone(&self.recorded) }
     }
 }
 
-/// What a session has used, to be written down once and no more.
+/// What a session has used, each token to be recorded once.
 #[derive(Debug, Clone)]
-pub(super) struct Account {
+pub(super) struct UsageToRecord {
     pub(super) task: Option<TaskId>,
     pub(super) used: SessionUsage,
-    pub(super) booked: Arc<Mutex<SessionUsage>>,
+    pub(super) recorded: Arc<Mutex<SessionUsage>>,
 }
 
-/// What an agent is at.
+/// What an agent is doing.
 #[derive(Debug)]
-pub(super) enum Phase {
-    /// Something is being done for it.
-    Errand,
+pub(super) enum MemberState {
+    /// A background job runs for it.
+    Busy,
     /// It looks for work, or waits for it.
-    Looking,
+    Idle,
     /// Its session runs.
-    Running(Box<Run>),
-    /// It is leaving the board.
-    Leaving(End),
-    /// It is gone.
-    Gone(End),
+    InSession(Box<RunningSession>),
+    /// It is being taken off the board.
+    Leaving(EndReason),
+    /// It has ended.
+    Gone(EndReason),
 }
 
 /// What an agent's next step depends on, besides the time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Sight {
-    pub(super) edition: u64,
-    pub(super) halt: StopFiles,
-    pub(super) errands_done: u64,
+pub(super) struct Snapshot {
+    /// Counts the states that were read.
+    pub(super) version: u64,
+    pub(super) stop_files: StopFiles,
+    /// Counts finished background jobs: a task that one agent was trying to claim may be free again.
+    pub(super) jobs_done: u64,
 }
 
 /// One agent of a team.
 #[derive(Debug)]
 pub(super) struct Member {
-    pub(super) who: Who,
+    pub(super) identity: Identity,
     pub(super) post: Post,
-    /// Held until the process ends, so that others can tell.
-    _life: Option<Life>,
-    pub(super) phase: Phase,
-    /// It does not look before that.
-    pub(super) from: Instant,
-    /// When to look at it again by oneself.
+    /// Held until the process ends, so that other processes can see that it lives.
+    _liveness: Option<LivenessLock>,
+    pub(super) state: MemberState,
+    /// It does not look for work before that.
+    pub(super) not_before: Instant,
+    /// When to look at it again although nothing has happened.
     pub(super) wake: Option<Instant>,
-    /// What it has looked at and found nothing in; it looks again when that changes, or when it wakes.
-    pub(super) rests: Option<Sight>,
-    /// The task that it is trying to get.
-    pub(super) trying: Option<TaskId>,
+    /// What it has looked at without finding work; it looks again when that changes, or when it wakes.
+    pub(super) found_nothing_in: Option<Snapshot>,
+    /// The task that it is trying to claim.
+    pub(super) claiming: Option<TaskId>,
     pub(super) idle_since: Timestamp,
     /// Claims lost in a row.
     pub(super) lost_claims: u32,
-    /// Failures in a row, of whatever the supervisor itself does.
+    /// Failed background jobs in a row.
     pub(super) failures: u32,
     /// Crashes in a row, of a planner or code reviewer.
     pub(super) crashes: u32,
     /// Reviews that it leaves to others.
-    pub(super) left: Vec<TaskId>,
+    pub(super) given_up: Vec<TaskId>,
     /// Whether the blackboard shows a planner as WAITING.
-    pub(super) waiting: bool,
-    /// The last thing that was said, which is not said again.
-    pub(super) said: String,
+    pub(super) shown_waiting: bool,
+    /// The last message, which is not repeated.
+    pub(super) last_message: String,
 }
 
 impl Member {
-    pub(super) fn new(who: Who, post: Post, life: Option<Life>, now: Timestamp) -> Self {
+    pub(super) fn new(
+        identity: Identity,
+        post: Post,
+        liveness: Option<LivenessLock>,
+        now: Timestamp,
+    ) -> Self {
         Self {
-            who,
+            identity,
             post,
-            _life: life,
-            phase: Phase::Errand,
-            from: Instant::now(),
+            _liveness: liveness,
+            state: MemberState::Busy,
+            not_before: Instant::now(),
             wake: None,
-            rests: None,
-            trying: None,
+            found_nothing_in: None,
+            claiming: None,
             idle_since: now,
             lost_claims: 0,
             failures: 0,
             crashes: 0,
-            left: Vec::new(),
-            waiting: false,
-            said: String::new(),
+            given_up: Vec::new(),
+            shown_waiting: false,
+            last_message: String::new(),
         }
     }
 
-    /// Whether it is on the board and has to be kept there.
-    pub(super) fn is_here(&self) -> bool {
-        match self.phase {
-            Phase::Errand | Phase::Looking | Phase::Running(_) => true,
-            Phase::Leaving(_) | Phase::Gone(_) => false,
+    /// Whether its lease has to be renewed.
+    pub(super) fn is_registered(&self) -> bool {
+        match self.state {
+            MemberState::Busy | MemberState::Idle | MemberState::InSession(_) => true,
+            MemberState::Leaving(_) | MemberState::Gone(_) => false,
         }
     }
 
     pub(super) fn is_gone(&self) -> bool {
-        matches!(self.phase, Phase::Gone(_))
+        matches!(self.state, MemberState::Gone(_))
     }
 
-    /// Whether it has found nothing in this very sight, and it is not yet time to look again.
-    pub(super) fn has_seen(&self, sight: &Sight) -> bool {
-        self.rests.as_ref() == Some(sight) && self.wake.is_some_and(|time| Instant::now() < time)
+    /// Whether it found no work in this snapshot, and it is not yet time to look again.
+    pub(super) fn has_seen(&self, snapshot: &Snapshot) -> bool {
+        self.found_nothing_in.as_ref() == Some(snapshot)
+            && self.wake.is_some_and(|time| Instant::now() < time)
     }
 
-    /// Whether it has looked for work in this very sight and found none.
-    pub(super) fn is_at_rest(&self, sight: &Sight) -> bool {
-        matches!(self.phase, Phase::Looking) && self.rests.as_ref() == Some(sight)
+    /// Whether it found no work in this snapshot.
+    pub(super) fn found_nothing(&self, snapshot: &Snapshot) -> bool {
+        matches!(self.state, MemberState::Idle) && self.found_nothing_in.as_ref() == Some(snapshot)
     }
 
-    /// Whether a person sits before its running session.
+    /// Whether a person works with its running session.
     pub(super) fn is_interactive(&self) -> bool {
-        self.post.interactive && matches!(self.phase, Phase::Running(_))
+        self.post.interactive && matches!(self.state, MemberState::InSession(_))
     }
 
-    /// Something went well: what was counted in a row begins anew.
-    pub(super) fn went_well(&mut self, outcome: &Outcome) {
-        match outcome {
-            Outcome::Started(_) | Outcome::Merged(_) => {
-                self.lost_claims = 0;
-                self.failures = 0;
+    /// It ends: how, if it has not ended before.
+    pub(super) fn into_end(self) -> AgentEnd {
+        let agent = self.identity.agent;
+        match self.state {
+            MemberState::Gone(reason) | MemberState::Leaving(reason) => AgentEnd { agent, reason },
+            MemberState::Busy | MemberState::Idle | MemberState::InSession(_) => {
+                AgentEnd { agent, reason: EndReason::Signalled }
             }
-            Outcome::Ready(_) | Outcome::Judged { .. } | Outcome::Shown | Outcome::Left(_) => {}
         }
     }
 }

@@ -1,25 +1,27 @@
-//! Agents that run, stop and hand over: one event loop for a whole team, a small helper process for each session.
+//! Runs agents: one event loop for a whole team, one small helper process for each session.
 //!
-//! Carries out what `liza_core::supervise` decides and decides nothing itself. See `docs/design/supervision.md`.
+//! Does what `liza_core::watch::supervise` decides and decides nothing itself. See `docs/design/supervision.md`.
 
-mod attendant;
-mod by_hand;
-mod errand;
+mod background;
+mod error;
 mod event;
 pub mod helper;
+mod helper_protocol;
+mod manual_changes;
 mod member;
-mod order;
-mod prepare;
+mod message;
+mod next_work;
+mod observer;
 mod registration;
+mod running_session;
 mod session;
-mod steps;
+mod session_result;
+mod start_session;
 mod team;
-mod told;
-mod trouble;
 
-pub use attendant::{Attendant, Attended};
-pub use event::{Line, Weight};
-pub use member::{End, Farewell, Post};
+pub use error::{Consequence, SupervisorError};
+pub use member::{AgentEnd, EndReason, Post};
+pub use message::{MessageLevel, TeamMessage};
+pub use observer::{Observed, Observer};
 pub use registration::agent_for;
 pub use team::{Options, run};
-pub use trouble::Trouble;

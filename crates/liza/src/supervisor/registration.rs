@@ -1,28 +1,45 @@
-//! Coming and going: which name an agent gets, its registration, its lease.
+//! Which name an agent gets, and its registration under that name.
 
+use std::path::PathBuf;
 use std::thread;
 use std::time::Duration;
 
-use liza_core::model::{Actor, AgentId, Generation, Role, Value};
-use liza_core::protocol::Command;
+use liza_core::model::{Actor, AgentId, Generation, Role};
+use liza_core::protocol::Register;
 
+use crate::engine::{Engine, LivenessLock, LockAttempt};
 use crate::project::{Project, now};
+use crate::providers::Provider;
 use crate::sys::process::terminal_name;
-use crate::work::{Asked, Life};
 
-use super::trouble::Trouble;
+use super::error::{Consequence, SupervisorError};
+use super::event::MemberIndex;
 
-/// How often a lock is asked for before giving up.
+/// How often a lock is tried before giving up.
 const LOCK_TRIES: u32 = 3;
 
-/// How long somebody may hold the lock of an agent who only looks whether it is alive.
-const GLANCE: Duration = Duration::from_millis(200);
+/// How long another process may hold an agent's lock that only checks whether the agent is alive.
+const CHECK_TIME: Duration = Duration::from_millis(200);
+
+/// How many free names are tried: supervisors that start at the same time may take the same one.
+const NAME_TRIES: usize = 16;
+
+/// A registered agent: what its background jobs and sessions need.
+#[derive(Debug, Clone)]
+pub(super) struct Identity {
+    pub(super) index: MemberIndex,
+    pub(super) agent: AgentId,
+    pub(super) generation: Generation,
+    pub(super) provider: Provider,
+    pub(super) interactive: bool,
+    /// The liza program itself, which sessions call and which is their helper.
+    pub(super) program: PathBuf,
+}
 
 /// The name that a supervisor of this role has to use: the one that was asked for, which must fit the role.
 ///
 /// # Errors
-///
-/// In words, when it does not fit.
+/// Why it does not fit.
 pub fn agent_for(role: Role, asked: Option<&str>) -> Result<Option<AgentId>, String> {
     let Some(asked) = asked.map(str::trim).filter(|asked| !asked.is_empty()) else { return Ok(None) };
     let agent: AgentId = asked.parse().map_err(|error| format!("{error}"))?;
@@ -33,96 +50,109 @@ pub fn agent_for(role: Role, asked: Option<&str>) -> Result<Option<AgentId>, Str
     Err(format!("{agent} is a {}, not a {}: expected {prefix}-N", agent.role().title(), role.title()))
 }
 
-/// An agent that is on the board.
+/// A new registration.
 #[derive(Debug)]
-pub(super) struct Registered {
+pub(super) struct Registration {
     pub(super) agent: AgentId,
     pub(super) generation: Generation,
-    /// Held for its life; nothing where there are no locks to be had.
-    pub(super) life: Option<Life>,
+    /// Held while the process lives; none if the file system has no locks.
+    pub(super) liveness: Option<LivenessLock>,
 }
 
-/// Registers under that name, or under that of one that died, or under the first that is free.
-pub(super) fn register(project: &Project, role: Role, asked: Option<AgentId>) -> Result<Registered, Trouble> {
-    let Some(agent) = asked else { return register_next(project, role) };
-    match Life::ask(project.folder(), agent, GLANCE) {
-        Asked::Mine(life) => register_as(project, agent, Some(life)),
+/// Registers under that name, or under the name of an agent that died, or under the first free one.
+pub(super) fn register(
+    project: &Project,
+    role: Role,
+    asked: Option<AgentId>,
+) -> Result<Registration, SupervisorError> {
+    let Some(agent) = asked else { return register_any(project, role) };
+    match LivenessLock::take(project.folder(), agent, CHECK_TIME) {
+        LockAttempt::Taken(lock) => register_as(project, agent, Some(lock)),
         // Its lease decides.
-        Asked::Held | Asked::Unknown => register_as(project, agent, None),
+        LockAttempt::Held | LockAttempt::Unknown => register_as(project, agent, None),
     }
 }
 
-fn register_next(project: &Project, role: Role) -> Result<Registered, Trouble> {
-    let state = project.look()?;
-    let nobody = Default::default();
-    let agents = state.board.agents.ready().unwrap_or(&nobody);
-    let mut here: Vec<(AgentId, Option<Generation>)> = agents
-        .iter()
-        .filter(|(id, _)| id.role() == role)
-        .map(|(id, entry)| (*id, entry.generation))
-        .collect();
-    here.sort();
-    // What one that died had in hand is resumed under its name, at once.
-    for (agent, generation) in here {
-        let Asked::Mine(mut life) = Life::ask(project.folder(), agent, Duration::ZERO) else { continue };
-        if generation.is_none() || life.left_by() != generation {
-            continue;
-        }
-        match register_as(project, agent, Some(life)) {
-            Err(Trouble::Refused(_)) => {}
-            other => return other,
-        }
+fn register_any(project: &Project, role: Role) -> Result<Registration, SupervisorError> {
+    if let Some(registration) = register_as_dead(project, role)? {
+        return Ok(registration);
     }
-    let live = |agent: &AgentId| agents.get(agent).is_some_and(|entry| entry.is_live(now()));
-    let mut refused = Trouble::Refused(format!("no {} is free", role.title()));
-    let free = (1..=u32::MAX).map(|number| AgentId::new(role, number)).filter(|agent| !live(agent));
-    // Another supervisor that starts at the same time may take the same name; then the next one is free.
-    for agent in free.take(16) {
-        let life = match Life::ask(project.folder(), agent, Duration::ZERO) {
-            Asked::Mine(life) => Some(life),
-            Asked::Unknown => None,
-            Asked::Held => continue,
+    let state = project.state()?;
+    let agents = state.board.agents.ready();
+    let is_live =
+        |agent: &AgentId| agents.and_then(|all| all.get(agent)).is_some_and(|entry| entry.is_live(now()));
+    let free = (1..=u32::MAX).map(|number| AgentId::new(role, number)).filter(|agent| !is_live(agent));
+    let mut refused = SupervisorError::NoFreeName { role: role.title() };
+    for agent in free.take(NAME_TRIES) {
+        let lock = match LivenessLock::take(project.folder(), agent, Duration::ZERO) {
+            LockAttempt::Taken(lock) => Some(lock),
+            LockAttempt::Unknown => None,
+            LockAttempt::Held => continue,
         };
-        match register_as(project, agent, life) {
-            Err(Trouble::Refused(text)) if role != Role::Planner => refused = Trouble::Refused(text),
-            other => return other,
+        match register_as(project, agent, lock) {
+            Err(error) if role != Role::Planner && error.consequence() == Consequence::LookAgain => {
+                refused = error;
+            }
+            result => return result,
         }
     }
     Err(refused)
 }
 
-fn register_as(project: &Project, agent: AgentId, mut life: Option<Life>) -> Result<Registered, Trouble> {
-    let proven_dead = life.as_mut().and_then(Life::left_by);
-    let register = || {
-        let command = Command::from(Register { agent, terminal: terminal_name(), proven_dead });
-        // Not yet anybody's supervisor: a person, or what a person has started, brings the agent in.
-        let outcome = project.submit(Actor::Human, None, command)?;
-        match (outcome.refusal, outcome.reply.get("generation")) {
-            (Some(refusal), _) => Err(refusal.into()),
-            (None, Some(Value::Int(number))) => Ok(Generation(number.unsigned_abs())),
-            (None, _) => Err(Trouble::Inconsistent(format!("{agent} was given no generation"))),
+/// Registers under the name of an agent that has died, which resumes at once what that agent was working on.
+fn register_as_dead(project: &Project, role: Role) -> Result<Option<Registration>, SupervisorError> {
+    let state = project.state()?;
+    let entries = state.board.agents.ready().into_iter().flatten();
+    let mut known: Vec<(AgentId, Option<Generation>)> =
+        entries.filter(|(id, _)| id.role() == role).map(|(id, entry)| (*id, entry.generation)).collect();
+    known.sort();
+    for (agent, generation) in known {
+        let attempt = LivenessLock::take(project.folder(), agent, Duration::ZERO);
+        let LockAttempt::Taken(mut lock) = attempt else { continue };
+        if generation.is_none() || lock.previous_holder() != generation {
+            continue;
         }
-    };
-    let generation = patiently(register)?;
-    if let Some(life) = &mut life {
-        life.stand_for(generation);
+        match register_as(project, agent, Some(lock)) {
+            Err(error) if error.consequence() == Consequence::LookAgain => {}
+            result => return result.map(Some),
+        }
     }
-    Ok(Registered { agent, generation, life })
+    Ok(None)
 }
 
-/// Does something that may fail for the lock: three tries, 1–5 s apart.
-pub(super) fn patiently<T>(mut act: impl FnMut() -> Result<T, Trouble>) -> Result<T, Trouble> {
+fn register_as(
+    project: &Project,
+    agent: AgentId,
+    mut liveness: Option<LivenessLock>,
+) -> Result<Registration, SupervisorError> {
+    let proven_dead = liveness.as_mut().and_then(LivenessLock::previous_holder);
+    // Not yet any agent's supervisor: a person, or a program that a person started, registers the agent.
+    let engine = Engine::new(project, Actor::Human);
+    let generation = retry_locked(|| {
+        let command = Register { agent, terminal: terminal_name(), proven_dead };
+        Ok(engine.execute(command)?.reply.generation)
+    })?;
+    if let Some(lock) = &mut liveness {
+        lock.hold_for(generation);
+    }
+    Ok(Registration { agent, generation, liveness })
+}
+
+/// Tries again if the lock could not be had: three tries, 1–5 s apart.
+pub(super) fn retry_locked<T>(
+    mut act: impl FnMut() -> Result<T, SupervisorError>,
+) -> Result<T, SupervisorError> {
     for _ in 1..LOCK_TRIES {
         match act() {
-            Err(Trouble::Locked(_)) => thread::sleep(a_while()),
-            other => return other,
+            Err(error) if error.consequence() == Consequence::Locked => thread::sleep(random_pause()),
+            result => return result,
         }
     }
     act()
 }
 
-/// Between 1 and 5 s, at random.
-pub(super) fn a_while() -> Duration {
+/// Between 1 and 5 s, so that several waiting supervisors do not try at the same time.
+pub(super) fn random_pause() -> Duration {
     use std::hash::{BuildHasher as _, RandomState};
     let random = RandomState::new().hash_one(std::process::id());
     Duration::from_millis(1000 + random % 4001)

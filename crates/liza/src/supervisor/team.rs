@@ -1,7 +1,7 @@
-//! The event loop: one for a whole team, a lone agent being a team of one.
+//! The event loop of a team; a lone agent is a team of one.
 //!
-//! Waits for one event after the other, asks `liza_core::supervise` what to do, has it done. Decides nothing, and does
-//! nothing itself that could take long.
+//! Waits for one event after the other, asks `liza_core::watch::supervise` what to do, starts it. Decides nothing and
+//! never blocks: what takes time runs in `background`.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -17,144 +17,144 @@ use crate::project::{Project, now};
 use crate::sys::family::kill_own_families;
 use crate::sys::process::ignores_hangup;
 
-use super::attendant::{Attendance, Attendant};
-use super::by_hand::ByHand;
-use super::errand::{self, Errand};
-use super::event::{Event, Line, Seat, Weight};
-use super::member::{End, Farewell, Member, Phase, Post};
-use super::prepare::Who;
-use super::registration::{Registered, register};
-use super::trouble::Trouble;
+use super::background::{self, BackgroundJob};
+use super::error::SupervisorError;
+use super::event::{Event, MemberIndex};
+use super::manual_changes::ManualChanges;
+use super::member::{AgentEnd, EndReason, Member, MemberState, Post};
+use super::message::{MessageLevel, TeamMessage};
+use super::observer::{Observer, ObserverThread};
+use super::registration::{Identity, Registration, register};
 
-/// How long the end of a supervisor waits for what is being done for an agent.
-const ERRAND_GRACE: Duration = Duration::from_secs(10);
+/// How long a supervisor that ends waits for background jobs.
+const JOB_GRACE: Duration = Duration::from_secs(10);
 
-/// How long a team that a bare ABORT has ended waits for the blackboard to follow.
+/// How long a team that a bare ABORT file has ended waits for the blackboard to follow.
 const FOLLOW_GRACE: Duration = Duration::from_secs(5);
 
-/// How soon leases are renewed again after that has failed.
-const BEAT_AGAIN: Duration = Duration::from_secs(2);
+/// How soon leases are renewed again after a failure.
+const RENEW_AGAIN: Duration = Duration::from_secs(2);
 
 /// How a team runs.
 pub struct Options {
-    /// The program itself, which sessions call and which is their helper.
-    pub liza: PathBuf,
-    /// Whether agents wait on where a lone one would end.
+    /// The liza program itself, which sessions call and which is their helper.
+    pub program: PathBuf,
+    /// Whether agents keep waiting when a lone one would end.
     pub in_team: bool,
-    /// Who looks on.
-    pub attendants: Vec<Box<dyn Attendant>>,
-    /// After how long everybody is to end, whatever they are at.
+    /// What runs beside the loop.
+    pub observers: Vec<Box<dyn Observer>>,
+    /// After how long the whole team ends, whatever it is doing.
     pub limit: Option<Duration>,
 }
 
 impl Options {
-    /// For a lone agent, without anybody who looks on.
-    pub fn alone(liza: PathBuf) -> Self {
-        Self { liza, in_team: false, attendants: Vec::new(), limit: None }
+    /// For a lone agent without observers.
+    pub fn alone(program: PathBuf) -> Self {
+        Self { program, in_team: false, observers: Vec::new(), limit: None }
     }
 }
 
-/// A team at work.
+/// A running team.
 pub(super) struct Team<'t> {
     pub(super) project: Project,
     pub(super) members: Vec<Member>,
-    pub(super) sender: Sender<Event>,
+    sender: Sender<Event>,
     events: Receiver<Event>,
-    liza: PathBuf,
+    program: PathBuf,
     pub(super) in_team: bool,
-    attendance: Attendance,
-    tell: &'t dyn Fn(&Line),
+    observers: ObserverThread,
+    on_message: &'t dyn Fn(&TeamMessage),
     /// The blackboard as last read.
     pub(super) state: Arc<State>,
     pub(super) config: Arc<Config>,
-    /// How many different ones were read.
-    pub(super) editions: u64,
+    /// How many different states were read.
+    pub(super) states_read: u64,
     /// The stop files as last seen.
-    pub(super) halt: StopFiles,
-    /// Whether any of these may have changed since.
+    pub(super) stop_files: StopFiles,
+    /// Whether state or stop files may have changed since.
     stale: bool,
-    /// Whether the system tells when they change.
+    /// Whether the system reports changes of them.
     watched: bool,
-    /// How many errands have been done: what one agent was trying for, another may have now.
-    pub(super) errands_done: u64,
-    /// Whether it could be read just now.
+    /// How many background jobs have ended.
+    pub(super) jobs_done: u64,
+    /// Whether the blackboard could be read.
     pub(super) readable: bool,
-    /// When everybody is to end at the latest.
+    /// When the whole team ends at the latest.
     end_at: Option<Instant>,
-    /// Since when nobody is left.
+    /// Since when all agents are gone.
     gone_since: Option<Instant>,
-    /// Since when, and how urgently, everybody is to end.
+    /// Since when the team has been ending.
     pub(super) stopping: Option<Instant>,
+    /// Whether it ends without waiting for sessions and jobs.
     pub(super) urgent: bool,
-    next_beat: Instant,
-    beating: bool,
-    /// Whether the leases could not be renewed at the last try.
-    unbeaten: bool,
-    /// Whether PAUSE or CHECKPOINT has been told.
+    next_renewal: Instant,
+    renewing: bool,
+    /// Whether the last renewal failed.
+    renewal_failed: bool,
+    /// Whether PAUSE or CHECKPOINT has been reported.
     pub(super) holding: bool,
-    /// The last thing that was said of the whole team.
-    said: String,
+    /// The last message about the whole team, which is not repeated.
+    last_message: String,
 }
 
-/// Supervises agents on these posts until all of them have ended.
+/// Supervises agents in these posts until all of them have ended.
 ///
 /// # Errors
-///
-/// When one of them cannot be registered; those that were are off the board again.
+/// When one of them cannot be registered; those that were are taken off the board.
 pub fn run(
     project: &Project,
     posts: Vec<Post>,
     options: Options,
-    tell: &dyn Fn(&Line),
-) -> Result<Vec<Farewell>, Trouble> {
+    on_message: &dyn Fn(&TeamMessage),
+) -> Result<Vec<AgentEnd>, SupervisorError> {
     let (sender, events) = channel();
-    let signals = listen(sender.clone())?;
-    let state = project.look()?;
+    let signals = send_signals(sender.clone()).map_err(SupervisorError::io("wait for signals"))?;
+    let state = project.state()?;
     let config = state.board.config.ready().cloned().unwrap_or_default();
-    let mut attendants = options.attendants;
-    attendants.insert(0, Box::new(ByHand::new(project)));
+    let mut observers = options.observers;
+    observers.insert(0, Box::new(ManualChanges::new(project)));
     let mut team = Team {
         project: project.clone(),
         members: Vec::new(),
-        attendance: Attendance::new(attendants, &sender),
+        observers: ObserverThread::new(observers, &sender),
         sender,
         events,
-        liza: options.liza,
+        program: options.program,
         in_team: options.in_team,
-        tell,
+        on_message,
         state,
         config: Arc::new(config),
-        editions: 0,
-        halt: project.halt(),
+        states_read: 0,
+        stop_files: project.stop_files(),
         stale: true,
         watched: false,
-        errands_done: 0,
+        jobs_done: 0,
         readable: true,
         end_at: options.limit.map(|limit| Instant::now() + limit),
         gone_since: None,
         stopping: None,
         urgent: false,
-        next_beat: Instant::now(),
-        beating: false,
-        unbeaten: false,
+        next_renewal: Instant::now(),
+        renewing: false,
+        renewal_failed: false,
         holding: false,
-        said: String::new(),
+        last_message: String::new(),
     };
-    let enrolled = posts.into_iter().try_for_each(|post| team.enrol(post));
-    if enrolled.is_err() {
+    let registered = posts.into_iter().try_for_each(|post| team.add_member(post));
+    if registered.is_err() {
         team.stopping = Some(Instant::now());
     }
-    team.watch();
+    team.watch_blackboard();
     team.serve();
     signals.close();
-    enrolled.map(|()| team.farewells())
+    registered.map(|()| team.members.into_iter().map(Member::into_end).collect())
 }
 
-/// Makes signals to this process events.
-fn listen(events: Sender<Event>) -> Result<Handle, Trouble> {
+/// Turns signals to this process into events.
+fn send_signals(events: Sender<Event>) -> std::io::Result<Handle> {
     let mut signals = Signals::new([SIGINT, SIGTERM])?;
     let handle = signals.handle();
-    // Whoever started us with nohup wants us to outlive the terminal.
+    // Started with nohup, it is to outlive the terminal.
     if !ignores_hangup() {
         handle.add_signal(SIGHUP)?;
     }
@@ -169,22 +169,21 @@ fn listen(events: Sender<Event>) -> Result<Handle, Trouble> {
 }
 
 impl Team<'_> {
-    /// Registers one more agent.
-    fn enrol(&mut self, post: Post) -> Result<(), Trouble> {
-        let Registered { agent, generation, life } = register(&self.project, post.role, post.agent)?;
-        let seat = self.members.len();
+    fn add_member(&mut self, post: Post) -> Result<(), SupervisorError> {
+        let Registration { agent, generation, liveness } = register(&self.project, post.role, post.agent)?;
+        let index = self.members.len();
         let (provider, interactive) = (post.provider.clone(), post.interactive);
-        let liza = self.liza.clone();
-        let who = Who { seat, agent, generation, provider, interactive, liza };
-        self.members.push(Member::new(who, post, life, now()));
-        self.mutter(seat, format!("registered, generation {generation}"));
-        self.send(seat, Errand::Begin { recover: seat == 0 });
-        self.next_beat = Instant::now() + self.beat_interval();
+        let program = self.program.clone();
+        let identity = Identity { index, agent, generation, provider, interactive, program };
+        self.members.push(Member::new(identity, post, liveness, now()));
+        self.debug(index, format!("registered, generation {generation}"));
+        self.start_job(index, BackgroundJob::Begin { recover: index == 0 });
+        self.next_renewal = Instant::now() + self.renewal_interval();
         Ok(())
     }
 
-    /// Makes changes of the blackboard events; where the system cannot watch, the poll interval has to do.
-    fn watch(&mut self) {
+    /// Turns changes of the blackboard into events. If the system cannot watch files, the poll interval has to do.
+    fn watch_blackboard(&mut self) {
         let Ok(watch) = self.project.store().watch() else { return };
         self.watched = true;
         let events = self.sender.clone();
@@ -200,237 +199,237 @@ impl Team<'_> {
     fn serve(&mut self) {
         loop {
             if std::mem::take(&mut self.stale) {
-                self.look();
+                self.read_blackboard();
             }
-            self.mind_the_time();
-            for seat in 0..self.members.len() {
-                self.advance(seat);
+            self.check_limit();
+            for index in 0..self.members.len() {
+                self.advance(index);
             }
-            self.beat();
+            self.renew_leases();
             if self.is_stranded() {
                 self.stopping = Some(Instant::now());
-                self.say_all(Weight::Alert, "no planner is left and nobody has anything to do: stopping");
+                let text = "the planner has ended and no agent has anything to do; stopping";
+                self.report_all(MessageLevel::Alert, text);
                 continue;
             }
             if self.members.iter().all(Member::is_gone) && !self.must_follow_abort() {
-                // Not before everybody is off the board: a test that is ended while its code reviewer is still there has
-                // failed.
-                if self.errands_are_over() {
+                // Only after every agent has left the board: an integration test that is killed while its code
+                // reviewer is still registered counts as failed.
+                if self.job_grace_is_over() {
                     kill_own_families();
                 }
                 return;
             }
-            let event = self.events.recv_timeout(self.patience()).unwrap_or(Event::Timer);
-            self.take(event);
+            let event = self.events.recv_timeout(self.wait_time()).unwrap_or(Event::Timer);
+            self.handle(event);
             while let Ok(event) = self.events.try_recv() {
-                self.take(event);
+                self.handle(event);
             }
         }
     }
 
-    /// Reads the blackboard. One that cannot be read starts nobody, and ends nobody either.
-    fn look(&mut self) {
-        self.halt = self.project.halt();
-        match self.project.look() {
+    /// Reads the blackboard. If it cannot be read, no agent is started and none is stopped.
+    fn read_blackboard(&mut self) {
+        self.stop_files = self.project.stop_files();
+        match self.project.state() {
             Ok(state) => {
                 self.config = Arc::new(state.board.config.ready().cloned().unwrap_or_default());
                 // A person's edit has no revision of its own.
-                self.editions += u64::from(!Arc::ptr_eq(&self.state, &state));
+                self.states_read += u64::from(!Arc::ptr_eq(&self.state, &state));
                 self.state = state;
                 if !self.readable {
                     self.readable = true;
-                    self.say_all(Weight::News, "the blackboard can be read again");
+                    self.report_all(MessageLevel::Info, "the blackboard can be read again");
                 }
             }
             Err(error) => {
                 if self.readable {
                     self.readable = false;
-                    let text = format!("no agent is started until this is mended: {error}");
-                    self.say_all(Weight::Alert, &text);
+                    let text = format!("no agent is started until this is fixed: {error}");
+                    self.report_all(MessageLevel::Alert, &text);
                 }
             }
         }
-        self.attendance.call(&self.state);
+        self.observers.show(&self.state);
     }
 
-    fn take(&mut self, event: Event) {
+    fn handle(&mut self, event: Event) {
         match event {
             Event::Changed | Event::Timer => self.stale = true,
-            // What it did is a change of the blackboard, which is told by itself.
-            Event::Session(seat, report) => self.reported(seat, report),
-            Event::Done(seat, done) => {
+            // What the session did is a change of the blackboard, which is another event.
+            Event::Session(index, report) => self.session_reported(index, report),
+            Event::JobDone(index, result) => {
                 self.stale = true;
-                self.errands_done += 1;
-                self.done(seat, done);
+                self.jobs_done += 1;
+                self.job_done(index, result);
             }
-            Event::Beaten(beaten) => {
-                self.stale = true;
-                self.beating = false;
-                match beaten {
-                    // Should it fail again, that is news again.
-                    Ok(()) if std::mem::take(&mut self.unbeaten) => self.said.clear(),
-                    Ok(()) => {}
-                    Err(trouble) => {
-                        self.unbeaten = true;
-                        self.next_beat = Instant::now() + BEAT_AGAIN;
-                        self.say_all(Weight::Alert, &format!("the leases could not be renewed: {trouble}"));
-                    }
-                }
-            }
-            Event::Attended(lines) => lines.iter().for_each(|line| (self.tell)(line)),
-            // A person before an interactive session means its program.
+            Event::LeasesRenewed(result) => self.leases_renewed(result),
+            Event::Observed(messages) => messages.iter().for_each(|message| (self.on_message)(message)),
+            // Ctrl-C in an interactive session is meant for its program.
             Event::Signal { interrupt: true } if self.members.iter().any(Member::is_interactive) => {}
             Event::Signal { .. } => {
                 self.urgent = self.stopping.is_some();
                 self.stopping = self.stopping.or(Some(Instant::now()));
-                let text = if self.urgent { "ending at once" } else { "stopping; once more ends it at once" };
-                self.say_all(Weight::News, text);
+                let text = if self.urgent { "killing sessions" } else { "stopping; Ctrl-C again kills" };
+                self.report_all(MessageLevel::Info, text);
             }
         }
     }
 
-    /// Whether a bare ABORT has ended everybody before the blackboard could follow it. A file that stands for less than
-    /// a moment is no word of a person's, so this takes a little.
+    fn leases_renewed(&mut self, result: Result<(), SupervisorError>) {
+        self.stale = true;
+        self.renewing = false;
+        match result {
+            // Another failure is worth a message again.
+            Ok(()) if std::mem::take(&mut self.renewal_failed) => self.last_message.clear(),
+            Ok(()) => {}
+            Err(error) => {
+                self.renewal_failed = true;
+                self.next_renewal = Instant::now() + RENEW_AGAIN;
+                self.report_all(MessageLevel::Alert, &format!("the leases could not be renewed: {error}"));
+            }
+        }
+    }
+
+    /// Whether a bare ABORT file has ended every agent before the blackboard could follow it. That takes a moment,
+    /// since a file that is there for less than a second does not count.
     fn must_follow_abort(&mut self) -> bool {
         let open = self.state.board.goal.ready().is_some_and(|goal| goal.status == GoalStatus::InProgress);
-        if !self.halt.abort || !open {
+        if !self.stop_files.abort || !open {
             return false;
         }
         self.gone_since.get_or_insert_with(Instant::now).elapsed() < FOLLOW_GRACE
     }
 
-    /// Ends everybody whose time is up.
-    fn mind_the_time(&mut self) {
+    /// Ends the team when its time is over.
+    fn check_limit(&mut self) {
         if self.end_at.is_some_and(|end| Instant::now() >= end) {
             self.end_at = None;
             self.stopping = self.stopping.or(Some(Instant::now()));
-            self.say_all(Weight::Alert, "time is up: stopping");
+            self.report_all(MessageLevel::Alert, "time limit reached; stopping");
         }
     }
 
-    /// Whether the planner came to grief and nobody has anything left to do: nothing would ever come.
+    /// Whether the planner has failed and no agent has anything left to do: no work would ever come.
     fn is_stranded(&self) -> bool {
-        let lost = |member: &Member| matches!(member.phase, Phase::Gone(End::Trouble(_)));
+        let failed = |member: &Member| matches!(member.state, MemberState::Gone(EndReason::Failed(_)));
         let mut planners = self.members.iter().filter(|member| member.post.role == Role::Planner);
-        let waits = self.halt.pause || self.halt.checkpoint || !self.readable || self.stale;
-        if !self.in_team || self.stopping.is_some() || waits || !planners.any(lost) {
+        let waits = self.stop_files.pause || self.stop_files.checkpoint || !self.readable || self.stale;
+        if !self.in_team || self.stopping.is_some() || waits || !planners.any(failed) {
             return false;
         }
-        let sight = self.sight();
-        let idle = self.members.iter().all(|member| member.is_gone() || member.is_at_rest(&sight));
-        let ours = |agent: &AgentId| self.members.iter().any(|member| member.who.agent == *agent);
+        let snapshot = self.snapshot();
+        let idle = self.members.iter().all(|member| member.is_gone() || member.found_nothing(&snapshot));
+        let ours = |agent: &AgentId| self.members.iter().any(|member| member.identity.agent == *agent);
         let mut agents = self.state.board.agents.ready().into_iter().flatten();
-        // Somebody in another terminal may plan, or bring something to review.
+        // An agent in another terminal may plan, or submit something.
         idle && !agents.any(|(agent, entry)| !ours(agent) && entry.holds(now()))
     }
 
     /// Renews all leases in one write when it is time.
-    fn beat(&mut self) {
-        if self.beating || Instant::now() < self.next_beat {
+    fn renew_leases(&mut self) {
+        if self.renewing || Instant::now() < self.next_renewal {
             return;
         }
-        let here = self.members.iter().filter(|member| member.is_here()).map(|member| member.who.clone());
-        let here: Vec<Who> = here.collect();
-        self.next_beat = Instant::now() + self.beat_interval();
-        if !here.is_empty() {
-            self.beating = true;
-            errand::beat(&self.project, &here, &self.sender);
+        let registered = self.members.iter().filter(|member| member.is_registered());
+        let registered: Vec<Identity> = registered.map(|member| member.identity.clone()).collect();
+        self.next_renewal = Instant::now() + self.renewal_interval();
+        if !registered.is_empty() {
+            self.renewing = true;
+            background::renew_leases(&self.project, &registered, &self.sender);
         }
     }
 
-    fn beat_interval(&self) -> Duration {
+    fn renewal_interval(&self) -> Duration {
         let config = &self.config;
         // A lease that is shorter than the interval would end before it is renewed.
         Duration::from_secs(config.heartbeat_interval.0.min(config.lease_duration.0 / 3).max(1))
     }
 
     /// How long to wait for an event.
-    fn patience(&self) -> Duration {
+    fn wait_time(&self) -> Duration {
         let wakes = self.members.iter().filter(|member| !member.is_gone()).filter_map(|member| member.wake);
-        let stop = self.stopping.map(|since| since + ERRAND_GRACE);
-        let beat = (!self.beating).then_some(self.next_beat);
-        let stop = stop.filter(|time| *time > Instant::now());
+        let stop = self.stopping.map(|since| since + JOB_GRACE).filter(|time| *time > Instant::now());
+        let renewal = (!self.renewing).then_some(self.next_renewal);
         let soon = self.gone_since.map(|_| Instant::now() + Duration::from_millis(200));
-        let first = wakes.chain(stop).chain(beat).chain(self.end_at).chain(soon).min();
+        let first = wakes.chain(stop).chain(renewal).chain(self.end_at).chain(soon).min();
         let wait = first.map(|time| time.saturating_duration_since(Instant::now()));
         let poll = (!self.watched).then_some(self.config.coder_poll_interval);
-        no_longer_than(poll, wait.unwrap_or(Duration::from_secs(1)))
+        at_most(poll, wait.unwrap_or(Duration::from_secs(1)))
     }
 
-    /// Has something done for an agent.
-    pub(super) fn send(&mut self, seat: Seat, errand: Errand) {
-        let Some(member) = self.members.get_mut(seat) else { return };
+    /// Starts a job for an agent, which is busy until the job has ended.
+    pub(super) fn run_job(&mut self, index: MemberIndex, job: BackgroundJob) {
+        if let Some(member) = self.members.get_mut(index) {
+            member.state = MemberState::Busy;
+        }
+        self.start_job(index, job);
+    }
+
+    fn start_job(&mut self, index: MemberIndex, job: BackgroundJob) {
+        let Some(member) = self.members.get_mut(index) else { return };
         member.wake = None;
-        errand::send(&self.project, &member.who, &self.sender, errand);
+        background::start(&self.project, &member.identity, &self.sender, job);
     }
 
     /// Takes an agent off the board.
-    pub(super) fn leave(&mut self, seat: Seat, end: End) {
-        if let Some(member) = self.members.get_mut(seat) {
-            member.phase = Phase::Leaving(end);
+    pub(super) fn leave(&mut self, index: MemberIndex, reason: EndReason) {
+        if let Some(member) = self.members.get_mut(index) {
+            member.state = MemberState::Leaving(reason);
         }
-        self.send(seat, Errand::Leave);
+        self.start_job(index, BackgroundJob::Leave);
     }
 
-    /// Whether what is being done for an agent has had its time to end.
-    pub(super) fn errands_are_over(&self) -> bool {
-        self.urgent || self.stopping.is_some_and(|since| since.elapsed() >= ERRAND_GRACE)
+    /// Whether the team ends and background jobs have had their time to finish.
+    pub(super) fn job_grace_is_over(&self) -> bool {
+        self.urgent || self.stopping.is_some_and(|since| since.elapsed() >= JOB_GRACE)
     }
 
-    /// Says what only somebody wants to know who looks closely.
-    pub(super) fn mutter(&mut self, seat: Seat, text: impl Into<String>) {
-        self.line(seat, Weight::Detail, text.into());
+    /// Reports what only someone wants to know who looks closely.
+    pub(super) fn debug(&mut self, index: MemberIndex, text: impl Into<String>) {
+        self.report(index, MessageLevel::Debug, text.into());
     }
 
-    pub(super) fn say(&mut self, seat: Seat, text: impl Into<String>) {
-        self.line(seat, Weight::News, text.into());
+    pub(super) fn info(&mut self, index: MemberIndex, text: impl Into<String>) {
+        self.report(index, MessageLevel::Info, text.into());
     }
 
-    pub(super) fn alert(&mut self, seat: Seat, text: impl Into<String>) {
-        self.line(seat, Weight::Alert, text.into());
+    pub(super) fn alert(&mut self, index: MemberIndex, text: impl Into<String>) {
+        self.report(index, MessageLevel::Alert, text.into());
     }
 
-    fn line(&mut self, seat: Seat, weight: Weight, text: String) {
-        let Some(member) = self.members.get_mut(seat) else { return };
-        if member.said != text {
-            (self.tell)(&Line { agent: Some(member.who.agent), text: text.clone(), weight });
-            member.said = text;
-        }
-    }
-
-    /// Says once what is true of everybody.
-    pub(super) fn say_all(&mut self, weight: Weight, text: &str) {
-        if self.said != text {
-            text.clone_into(&mut self.said);
-            let agent = self.members.first().filter(|_| !self.in_team).map(|member| member.who.agent);
-            (self.tell)(&Line { agent, text: text.to_owned(), weight });
+    pub(super) fn report(&mut self, index: MemberIndex, level: MessageLevel, text: String) {
+        let Some(member) = self.members.get_mut(index) else { return };
+        if member.last_message != text {
+            let agent = Some(member.identity.agent);
+            (self.on_message)(&TeamMessage { agent, text: text.clone(), level });
+            member.last_message = text;
         }
     }
 
-    fn farewells(self) -> Vec<Farewell> {
-        let farewell = |member: Member| match member.phase {
-            Phase::Gone(end) | Phase::Leaving(end) => Farewell { agent: member.who.agent, end },
-            Phase::Errand | Phase::Looking | Phase::Running(_) => {
-                Farewell { agent: member.who.agent, end: End::Signalled }
-            }
-        };
-        self.members.into_iter().map(farewell).collect()
+    /// Reports once what is true of the whole team.
+    pub(super) fn report_all(&mut self, level: MessageLevel, text: &str) {
+        if self.last_message != text {
+            text.clone_into(&mut self.last_message);
+            let agent = self.members.first().filter(|_| !self.in_team).map(|member| member.identity.agent);
+            (self.on_message)(&TeamMessage { agent, text: text.to_owned(), level });
+        }
     }
 }
 
-/// How long to wait: where nobody tells of changes, no longer than the poll interval, whatever else there is to wait for.
-fn no_longer_than(poll: Option<Seconds>, wait: Duration) -> Duration {
+/// The wait, but not longer than the poll interval if there is one.
+fn at_most(poll: Option<Seconds>, wait: Duration) -> Duration {
     let longest = poll.map_or(wait, |poll| Duration::from_secs(poll.0));
     wait.min(longest).max(Duration::from_millis(5))
 }
 
-/// The moment at which a time of the blackboard has come.
-pub(super) fn moment(time: Timestamp) -> Instant {
+/// The instant of a time on the blackboard.
+pub(super) fn instant_of(time: Timestamp) -> Instant {
     let left = time.unix().saturating_mul(1000).saturating_sub(jiff::Timestamp::now().as_millisecond());
     Instant::now() + Duration::from_millis(u64::try_from(left).unwrap_or(0).saturating_add(1))
 }
 
-/// So many seconds from now.
+/// That many seconds from now.
 pub(super) fn after(pause: Seconds) -> Instant {
     Instant::now() + Duration::from_secs(pause.0)
 }
@@ -441,11 +440,11 @@ mod tests {
 
     /// Covers: AG-06, AG-07
     #[test]
-    fn where_nobody_tells_of_changes_a_stop_file_is_seen_within_the_poll_interval() {
+    fn without_change_events_a_stop_file_is_seen_within_the_poll_interval() {
         let (hour, second) = (Duration::from_secs(3600), Duration::from_secs(1));
-        assert_eq!(no_longer_than(None, hour), hour);
-        assert_eq!(no_longer_than(Some(Seconds(30)), hour), Duration::from_secs(30));
-        assert_eq!(no_longer_than(Some(Seconds(30)), second), second);
-        assert!(no_longer_than(Some(Seconds(0)), hour) > Duration::ZERO, "it never spins");
+        assert_eq!(at_most(None, hour), hour);
+        assert_eq!(at_most(Some(Seconds(30)), hour), Duration::from_secs(30));
+        assert_eq!(at_most(Some(Seconds(30)), second), second);
+        assert!(at_most(Some(Seconds(0)), hour) > Duration::ZERO, "it never spins");
     }
 }

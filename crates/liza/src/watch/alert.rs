@@ -1,10 +1,10 @@
-//! An alarm as it leaves the program: cleaned for terminals, masked, and as the object that a webhook gets.
+//! An alarm as it leaves the program: masked, free of control characters, and as JSON for a webhook.
 
 use std::path::Path;
 
 use liza_core::model::{State, Status, TaskId, Timestamp};
 use liza_core::text::one_line;
-use liza_core::watch::alarms::{Alarm, AlarmLevel};
+use liza_core::watch::alarms::{Alarm, AlarmKind, AlarmLevel};
 use serde_json::{Value, json};
 
 use crate::secrets::Masker;
@@ -12,32 +12,30 @@ use crate::secrets::Masker;
 /// The longest text of an alert; reasons and violations can be pages long.
 const TEXT_MAX: usize = 500;
 
-/// As many waiting tasks as are named; all of them are counted.
+/// How many waiting tasks are named; all of them are counted.
 const NAMED_MAX: usize = 100;
 
-/// One alarm, fit to be printed, stored and sent.
+/// An alarm that can be printed, stored and sent.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Alert {
+pub struct AlertMessage {
     /// When it was noticed.
     pub at: Timestamp,
     /// How loud.
     pub level: AlarmLevel,
-    /// In the words of the alert, such as `LEASE EXPIRED`.
-    pub kind: &'static str,
-    /// The task that it is about, where it is about one.
+    /// What kind, such as LEASE EXPIRED.
+    pub kind: AlarmKind,
+    /// The task that it is about, if any.
     pub task: Option<TaskId>,
-    /// Since when it stands, where the blackboard tells.
+    /// Since when it has been true, if the blackboard says so.
     pub since: Option<Timestamp>,
     /// The rest: one line, without secrets and control characters.
     pub text: String,
 }
 
-impl Alert {
-    /// What is told of an alarm.
-    pub(super) fn of(alarm: &Alarm, state: &State, now: Timestamp, masker: &Masker) -> Self {
-        // An alarm about one figure of a task has the figure after a colon.
-        let subject = alarm.subject.split(':').next().unwrap_or_default();
-        let task = subject.parse().ok().filter(|id| state.board.knows(id));
+impl AlertMessage {
+    /// An alarm, masked and cleaned.
+    pub(super) fn new(alarm: &Alarm, now: Timestamp, masker: &Masker) -> Self {
+        let task = alarm.subject.task().cloned();
         let text = one_line(&masker.mask(&alarm.text), TEXT_MAX);
         Self { at: now, level: alarm.level, kind: alarm.kind, task, since: alarm.since, text }
     }
@@ -47,17 +45,10 @@ impl Alert {
         format!("{} {}: {}", self.level.sign(), self.kind, self.text)
     }
 
-    /// `critical` or `warning`.
-    pub fn level_name(&self) -> &'static str {
-        match self.level {
-            AlarmLevel::Critical => "critical",
-            AlarmLevel::Warning => "warning",
-        }
-    }
-
     /// A stable word for programs, such as `lease_expired`.
     pub fn event(&self) -> String {
-        let words = self.kind.split(|c: char| !c.is_ascii_alphanumeric()).filter(|word| !word.is_empty());
+        let kind = self.kind.to_string();
+        let words = kind.split(|c: char| !c.is_ascii_alphanumeric()).filter(|word| !word.is_empty());
         words.map(str::to_ascii_lowercase).collect::<Vec<_>>().join("_")
     }
 
@@ -65,7 +56,7 @@ impl Alert {
     pub fn to_json(&self) -> Value {
         json!({
             "event": self.event(),
-            "level": self.level_name(),
+            "level": self.level,
             "kind": self.kind,
             "task": self.task,
             "text": self.text,
@@ -75,20 +66,20 @@ impl Alert {
     }
 }
 
-/// What a webhook is sent: the alert, and how the sprint stands. `text` is the whole line, which is what chat services
-/// show of an object that they do not know.
-pub(super) fn payload(alert: &Alert, state: &State, root: &Path) -> Value {
+/// What a webhook gets: the alert and the state of the sprint. Chat services show `text` of objects that they do not
+/// know, so it is the whole line.
+pub(super) fn payload(alert: &AlertMessage, state: &State, root: &Path) -> Value {
     let waited = alert.since.map(|since| alert.at.since(since));
     let open = |status: Option<Status>| !status.is_some_and(Status::is_terminal);
-    let waiting = || state.board.summaries().filter(|head| open(head.status));
+    let waiting = || state.board.summaries().filter(|task| open(task.status));
     let named: Vec<Value> = waiting()
         .take(NAMED_MAX)
-        .map(|head| json!({"task": head.id, "status": head.status.map(|status| status.to_string())}))
+        .map(|task| json!({"task": task.id, "status": task.status.map(|status| status.to_string())}))
         .collect();
     let project = root.file_name().map(|name| name.to_string_lossy().into_owned());
     json!({
         "event": alert.event(),
-        "level": alert.level_name(),
+        "level": alert.level,
         "text": alert.line(),
         "task": alert.task,
         "timestamp": alert.at,

@@ -1,6 +1,6 @@
-//! The circuit breaker at work: the analysis brought to the blackboard, and its report for the human.
+//! The circuit breaker's report for the human.
 //!
-//! Observes only: patterns are found in `liza-core`, tasks are never touched.
+//! Patterns are found in `liza-core`; tasks are never changed.
 
 use std::fs;
 use std::io;
@@ -8,14 +8,13 @@ use std::path::PathBuf;
 
 use liza_core::model::{BreakerStatus, BreakerTrip, State, TaskId, Timestamp};
 use liza_core::rules::breaker::{Finding, analyze};
-use liza_core::text::one_line;
 use liza_store::durable::replace_file;
 
 use crate::project::Project;
 use crate::secrets::Masker;
 use crate::text::markdown_line;
 
-use super::file::archive;
+use super::alert_files::archive;
 
 /// The report's place.
 pub const REPORT: &str = ".liza/circuit_breaker_report.md";
@@ -23,11 +22,11 @@ pub const REPORT: &str = ".liza/circuit_breaker_report.md";
 /// The longest text in a cell of a table.
 const CELL_MAX: usize = 200;
 
-/// As many anomalies of one pattern as are shown.
+/// How many anomalies of one pattern are shown.
 const SHOWN: usize = 50;
 
-/// Writes the report of what made the breaker fire, once per trigger; an older report goes to the archive. Gives its
-/// path where the breaker has fired, whoever wrote it.
+/// Writes the report about what tripped the breaker, once per trigger; an older report goes to the archive. Returns its
+/// path if the breaker has tripped.
 pub fn report(project: &Project, state: &State, masker: &Masker) -> io::Result<Option<PathBuf>> {
     let Some(breaker) = state.board.circuit_breaker.ready() else { return Ok(None) };
     let Some(trigger) = breaker.current_trigger.as_ref() else { return Ok(None) };
@@ -45,7 +44,7 @@ pub fn report(project: &Project, state: &State, masker: &Masker) -> io::Result<O
     Ok(Some(path))
 }
 
-/// The first lines, by which one trigger's report is told from another's.
+/// The first lines, which tell the report of one trigger from another.
 fn heading(trigger: &BreakerTrip) -> String {
     format!(
         "# Circuit breaker: {}\n\n- When: {}\n",
@@ -67,8 +66,8 @@ fn page(state: &State, trigger: &BreakerTrip, findings: &[Finding], masker: &Mas
     if let Some(sprint) = state.board.sprint.ready() {
         page.push_str(&format!("- Sprint: {}\n", cell(&sprint.id)));
     }
-    page.push_str("\nEverybody waits at a checkpoint. Nothing was changed; it is for you to decide.\n");
-    // The trigger first, then whatever else fires.
+    page.push_str("\nAll agents wait at a checkpoint. No task was changed; you decide what happens next.\n");
+    // The trigger first, then other patterns.
     let (own, others): (Vec<&Finding>, Vec<&Finding>) =
         findings.iter().partition(|finding| finding.pattern.name() == trigger.pattern);
     for finding in own.iter().chain(&others) {
@@ -76,13 +75,13 @@ fn page(state: &State, trigger: &BreakerTrip, findings: &[Finding], masker: &Mas
     }
     if own.is_empty() {
         page.push_str(
-            "\nThe anomalies that made it fire are no longer on the blackboard; see .liza/log.yaml.\n",
+            "\nThe anomalies that tripped it are no longer on the blackboard; see .liza/log.yaml.\n",
         );
     }
     let tasks = affected_tasks(trigger, findings);
     page.push_str("\n## Affected\n\n| Task | Status | Specification |\n|---|---|---|\n");
     for task in &tasks {
-        let record = state.board.body(task).ok().map(|body| &body.record);
+        let record = state.board.body(task).ok().map(|body| body.record());
         let status = state.board.status(task).map_or("unknown".to_owned(), |status| status.to_string());
         let spec = record.and_then(|record| record.spec_ref.as_deref()).unwrap_or("–");
         page.push_str(&format!("| {} | {} | {} |\n", cell(task.as_str()), cell(&status), cell(spec)));
@@ -99,13 +98,13 @@ fn page(state: &State, trigger: &BreakerTrip, findings: &[Finding], masker: &Mas
 const CHECKLIST: &str = "
 ## For you
 
-- [ ] Is the common factor real, or chance?
+- [ ] Is the common factor real, or a coincidence?
 - [ ] Read the tasks above: `liza show TASK`
-- [ ] Mend the cause where it lies: the specification, the plan, the architecture, the tools, the service outside
+- [ ] Fix the cause: the specification, the plan, the architecture, the tools or an external service
 - [ ] If a specification changes: `liza spec-change --spec REF --change TEXT --triggered-by TASK`
 - [ ] If tasks change: `liza supersede-task`, `liza abandon-task`, `liza add-task`, or leave a `liza note`
-- [ ] Then `liza resolve \"what you did\"`: the trigger goes to the history and work goes on
-- [ ] Or `liza abort`, if the goal is not worth it
+- [ ] Then `liza resolve \"what you did\"`: the trigger goes to the history and work continues
+- [ ] Or `liza abort`, if the goal is no longer wanted
 ";
 
 /// One pattern: what it is, and the anomalies that show it.

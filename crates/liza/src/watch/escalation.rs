@@ -1,4 +1,4 @@
-//! `.liza/ESCALATION`: what a human finds who comes back after hours. Written by the watcher, gone with the checkpoint.
+//! `.liza/ESCALATION`: for a person who comes back after hours. Written by the watcher, removed with the checkpoint.
 
 use std::fs;
 use std::io::{self, ErrorKind};
@@ -8,12 +8,12 @@ use liza_core::model::{State, Status, Timestamp};
 use liza_core::watch::alarms::StopAge;
 use liza_store::durable::replace_file;
 
-use crate::effects::ESCALATION;
+use crate::engine::ESCALATION;
 
-/// As many tasks as are listed.
+/// How many tasks are listed.
 const LISTED: usize = 50;
 
-/// Writes, keeps or removes the file as the checkpoint stands. `fresh` says that a limit has just been passed.
+/// Writes, keeps or removes the file. `fresh` means that a limit has just been passed.
 pub(super) fn follow(
     folder: &Path,
     state: &State,
@@ -29,45 +29,45 @@ pub(super) fn follow(
         };
     };
     match StopAge::of(now.since(since)) {
-        Some(neglect @ (StopAge::Stuck | StopAge::Forsaken)) if fresh || !path.exists() => {
-            replace_file(&path, text(state, since, neglect, now).as_bytes())
+        Some(age @ (StopAge::Stuck | StopAge::Abandoned)) if fresh || !path.exists() => {
+            replace_file(&path, text(state, since, age, now).as_bytes())
         }
-        Some(StopAge::Stale | StopAge::Stuck | StopAge::Forsaken) | None => Ok(()),
+        Some(StopAge::Stale | StopAge::Stuck | StopAge::Abandoned) | None => Ok(()),
     }
 }
 
-/// Since when, which sprint, what waits, and the ways on.
-fn text(state: &State, since: Timestamp, neglect: StopAge, now: Timestamp) -> String {
+/// Since when, which sprint, which tasks wait, and what to do.
+fn text(state: &State, since: Timestamp, age: StopAge, now: Timestamp) -> String {
     let sprint = state.board.sprint.ready().map_or("the sprint", |sprint| sprint.id.as_str());
     let mut lines = vec![
-        format!("CHECKPOINT: {sprint} has waited for a human since {since} ({}).", now.since(since)),
+        format!("CHECKPOINT: {sprint} has been waiting for you since {since} ({}).", now.since(since)),
         String::new(),
     ];
     let open = |status: Option<Status>| !status.is_some_and(Status::is_terminal);
-    let waiting: Vec<_> = state.board.summaries().filter(|head| open(head.status)).collect();
+    let waiting: Vec<_> = state.board.summaries().filter(|task| open(task.status)).collect();
     if waiting.is_empty() {
         lines.push("No task is open.".to_owned());
     } else {
         lines.push(format!("Waiting tasks: {}", waiting.len()));
-        lines.extend(waiting.iter().take(LISTED).map(|head| {
-            let status = head.status.map_or("unknown".to_owned(), |status| status.to_string());
-            format!("  {}  {status}", head.id)
+        lines.extend(waiting.iter().take(LISTED).map(|task| {
+            let status = task.status.map_or("unknown".to_owned(), |status| status.to_string());
+            format!("  {}  {status}", task.id)
         }));
         if waiting.len() > LISTED {
             lines.push(format!("  and {} more: liza status --all", waiting.len() - LISTED));
         }
     }
     lines.push(String::new());
-    lines.push("To look:   .liza/sprint_summary.md, liza status".to_owned());
-    lines.push("To go on:  liza resume --decision continue   (or remove .liza/CHECKPOINT)".to_owned());
-    match neglect {
-        StopAge::Forsaken => lines.push(
-            "To stop:   liza abort. Eight hours have passed: if nobody wants this goal any more, abort it."
+    lines.push("Review:    .liza/sprint_summary.md, liza status".to_owned());
+    lines.push("Continue:  liza resume --decision continue   (or remove .liza/CHECKPOINT)".to_owned());
+    match age {
+        StopAge::Abandoned => lines.push(
+            "Abort:     liza abort. It has waited for more than eight hours: abort the goal if it is no longer wanted."
                 .to_owned(),
         ),
-        StopAge::Stale | StopAge::Stuck => lines.push("To stop:   liza abort".to_owned()),
+        StopAge::Stale | StopAge::Stuck => lines.push("Abort:     liza abort".to_owned()),
     }
     lines.push(String::new());
-    lines.push("Nothing goes on and nothing is given up until you decide.".to_owned());
+    lines.push("No work starts and nothing is abandoned until you decide.".to_owned());
     lines.join("\n") + "\n"
 }

@@ -1,4 +1,4 @@
-//! Where alerts go beside the caller's screen: alerts.log at once, webhook and desktop by threads of their own.
+//! Delivers alerts: to alerts.log at once, to webhook and desktop by threads of their own.
 
 use std::io;
 use std::sync::mpsc::{Receiver, Sender, channel};
@@ -12,25 +12,25 @@ use serde_json::Value;
 use crate::project::{Project, now};
 use crate::sys::desktop;
 
-use super::courier::Courier;
-use super::file::Book;
-use super::webhook::{self, Patience};
-use super::{Alert, Options};
+use super::alert_files::AlertLog;
+use super::queue::BackgroundQueue;
+use super::webhook::{self, RetryPolicy};
+use super::{AlertMessage, Options};
 
-/// More new alerts than this in one look make one notification.
+/// More new alerts than this at once become one notification.
 const NOTIFIED: usize = 3;
 
 /// How long a notification may take.
 const NOTIFICATION: Duration = Duration::from_secs(5);
 
-/// What is on its way to a webhook.
+/// A message to the webhook.
 #[derive(Debug)]
-struct Parcel {
+struct WebhookPost {
     url: String,
     body: String,
 }
 
-/// What is on its way to the desktop.
+/// A message to the desktop.
 #[derive(Debug)]
 struct Notification {
     title: String,
@@ -38,48 +38,48 @@ struct Notification {
     urgent: bool,
 }
 
-/// Where alerts go beside the caller's screen.
+/// Delivers alerts.
 #[derive(Debug)]
 pub(super) struct Outbox {
-    book: Arc<Mutex<Book>>,
-    webhook: Courier<Parcel>,
-    desktop: Option<Courier<Notification>>,
+    log: Arc<Mutex<AlertLog>>,
+    webhook: BackgroundQueue<WebhookPost>,
+    desktop: Option<BackgroundQueue<Notification>>,
     failed: Receiver<String>,
     title: String,
 }
 
 impl Outbox {
     pub(super) fn open(project: &Project, options: &Options) -> Self {
-        let book = Arc::new(Mutex::new(Book::in_folder(project.folder())));
+        let log = Arc::new(Mutex::new(AlertLog::in_folder(project.folder())));
         let (fail, failed) = channel();
-        let webhook = webhook_courier(Arc::clone(&book), options.patience.clone(), fail);
-        let desktop = (options.desktop && desktop::is_available()).then(desktop_courier);
+        let webhook = webhook_queue(Arc::clone(&log), options.webhook_policy.clone(), fail);
+        let desktop = (options.desktop && desktop::is_available()).then(desktop_queue);
         let name = project.root().file_name().unwrap_or_default().to_string_lossy().into_owned();
-        Self { book, webhook, desktop, failed, title: format!("liza: {name}") }
+        Self { log, webhook, desktop, failed, title: format!("liza: {name}") }
     }
 
     pub(super) fn write(&self, now: Timestamp, line: &str) -> io::Result<()> {
-        self.book.lock().unwrap_or_else(PoisonError::into_inner).append(now, line)
+        self.log.lock().unwrap_or_else(PoisonError::into_inner).append(now, line)
     }
 
-    /// Writes something that is no alert; if that fails, the next alert tells.
+    /// Writes something that is not an alert; if that fails, the next alert reports it.
     pub(super) fn note(&self, now: Timestamp, line: &str) {
         let _ = self.write(now, line);
     }
 
     pub(super) fn post(&self, now: Timestamp, url: &str, payload: &Value) {
-        let parcel = Parcel { url: url.to_owned(), body: payload.to_string() };
-        if !self.webhook.send(parcel) {
-            self.note(now, "⚠️ WEBHOOK FAILED: too much waits to be sent already, this one is left out");
+        let message = WebhookPost { url: url.to_owned(), body: payload.to_string() };
+        if !self.webhook.send(message) {
+            self.note(now, "⚠️ WEBHOOK FAILED: too many messages are waiting; this one was dropped");
         }
     }
 
-    /// Shows the alerts, a flood of them as one.
-    pub(super) fn notify(&self, alerts: &[Alert]) {
+    /// Shows the alerts; many at once as one.
+    pub(super) fn notify(&self, alerts: &[AlertMessage]) {
         let Some(desktop) = &self.desktop else { return };
-        let urgent = |alert: &Alert| alert.level == AlarmLevel::Critical;
+        let urgent = |alert: &AlertMessage| alert.level == AlarmLevel::Critical;
         if alerts.len() > NOTIFIED {
-            let lines: Vec<String> = alerts.iter().take(NOTIFIED).map(Alert::line).collect();
+            let lines: Vec<String> = alerts.iter().take(NOTIFIED).map(AlertMessage::line).collect();
             let body = format!("{} alarms\n{}\n…", alerts.len(), lines.join("\n"));
             let urgent = alerts.iter().any(urgent);
             desktop.send(Notification { title: self.title.clone(), body, urgent });
@@ -91,7 +91,7 @@ impl Outbox {
         }
     }
 
-    /// Deliveries that failed since the last time that somebody asked.
+    /// Deliveries that failed since the last call.
     pub(super) fn failures(&self) -> Vec<String> {
         self.failed.try_iter().collect()
     }
@@ -103,25 +103,29 @@ impl Outbox {
     }
 }
 
-/// Sends one parcel after the other. While the other side is down each further one is tried only once.
-fn webhook_courier(book: Arc<Mutex<Book>>, patience: Patience, failed: Sender<String>) -> Courier<Parcel> {
+/// Sends one message after the other. While the other side is down, each further one gets a single try.
+fn webhook_queue(
+    log: Arc<Mutex<AlertLog>>,
+    policy: RetryPolicy,
+    failed: Sender<String>,
+) -> BackgroundQueue<WebhookPost> {
     let mut down = false;
-    Courier::start(move |parcel: Parcel| {
-        let patience = if down { patience.once() } else { patience.clone() };
-        let posted = webhook::post(&parcel.url, &parcel.body, &patience);
+    BackgroundQueue::start(move |message: WebhookPost| {
+        let policy = if down { policy.once() } else { policy.clone() };
+        let posted = webhook::post(&message.url, &message.body, &policy);
         down = posted.is_err();
         if let Err(why) = posted {
-            let line = format!("⚠️ WEBHOOK FAILED: {}: {why}", webhook::shown(&parcel.url));
-            // Where even that cannot be written, the screen still tells.
-            let _ = book.lock().unwrap_or_else(PoisonError::into_inner).append(now(), &line);
+            let line = format!("⚠️ WEBHOOK FAILED: {}: {why}", webhook::masked_url(&message.url));
+            // If that cannot be written either, the screen still shows it.
+            let _ = log.lock().unwrap_or_else(PoisonError::into_inner).append(now(), &line);
             let _ = failed.send(line);
         }
     })
 }
 
-/// Shows one notification after the other. That it cannot is no news: there is a screen and a log.
-fn desktop_courier() -> Courier<Notification> {
-    Courier::start(|Notification { title, body, urgent }: Notification| {
+/// Shows one notification after the other. A failure is not reported: there is a screen and a log.
+fn desktop_queue() -> BackgroundQueue<Notification> {
+    BackgroundQueue::start(|Notification { title, body, urgent }: Notification| {
         let _ = desktop::notify(&title, &body, urgent, NOTIFICATION);
     })
 }

@@ -1,4 +1,4 @@
-//! The loop around a watcher: looks when something may have changed, and now and then by itself.
+//! The loop around a watcher: checks when something may have changed, and at intervals.
 
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender};
 use std::thread;
@@ -6,28 +6,28 @@ use std::time::{Duration, Instant};
 
 use crate::project::{Project, now};
 
-use super::{Look, Watcher};
+use super::{WatchReport, Watcher};
 
 /// What a watcher waits for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Wake {
     /// The blackboard or a stop file may have changed.
     Changed,
-    /// It is to end.
+    /// The watcher has to end.
     Stop,
 }
 
-/// Changes that come this close together are looked at as one.
+/// Changes that come this close together are checked as one.
 const REST: Duration = Duration::from_millis(200);
 
-/// A look may cost this share of the time at most, however busy the blackboard is: one tenth.
+/// Checks may take one tenth of the time, however busy the blackboard is.
 const SHARE: u32 = 10;
 
-/// The longest rest, whatever a look has cost.
+/// The longest rest, whatever a check has cost.
 const REST_MAX: Duration = Duration::from_secs(10);
 
-/// Makes changes of the blackboard wakes; where the system cannot watch, the interval has to do.
-pub fn listen(project: &Project, wakes: Sender<Wake>) {
+/// Turns changes of the blackboard into wakes. If the system cannot watch files, the interval has to do.
+pub fn send_changes(project: &Project, wakes: Sender<Wake>) {
     let Ok(watch) = project.store().watch() else { return };
     thread::spawn(move || {
         loop {
@@ -38,20 +38,19 @@ pub fn listen(project: &Project, wakes: Sender<Wake>) {
     });
 }
 
-/// Looks again and again and tells what each look brought, until it is stopped or the project is gone.
-pub fn serve(watcher: &mut Watcher, wakes: &Receiver<Wake>, tell: &mut dyn FnMut(&Look)) {
+/// Checks again and again and passes on what each check found, until it is stopped or the project is gone.
+pub fn serve(watcher: &mut Watcher, wakes: &Receiver<Wake>, on_report: &mut dyn FnMut(&WatchReport)) {
     loop {
         let began = Instant::now();
-        let look = watcher.look(now());
-        tell(&look);
+        on_report(&watcher.check(now()));
         let rest = (began.elapsed() * SHARE).clamp(REST, REST_MAX);
-        if watcher.is_homeless() || !wait(wakes, watcher.next_look(), rest) {
+        if watcher.is_project_gone() || !wait(wakes, watcher.next_check(), rest) {
             return;
         }
     }
 }
 
-/// Waits for a change, or that long; then for the rest of the changes that come with it. False when it is over.
+/// Waits for a change, or that long; then for the changes that follow it. False when it is to end.
 fn wait(wakes: &Receiver<Wake>, at_most: Duration, rest: Duration) -> bool {
     match wakes.recv_timeout(at_most) {
         Ok(Wake::Changed) => {}

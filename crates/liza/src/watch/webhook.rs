@@ -1,6 +1,6 @@
 //! Posts JSON to the address of `config.escalation_webhook`, with time limits and a few tries.
 //!
-//! The address is a secret: people put tokens into it. It is never told beyond its host.
+//! The address is a secret: people put tokens into it. It is never shown beyond its host.
 
 use std::sync::{Arc, OnceLock};
 use std::thread;
@@ -10,31 +10,31 @@ use rustls::crypto::ring;
 use ureq::tls::{Certificate, RootCerts, TlsConfig};
 use ureq::{Agent, Error};
 
-/// How long one try may take, and how long to wait before each further one.
+/// How long one try may take, and the pauses between tries.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Patience {
+pub struct RetryPolicy {
     /// One try, from looking up the name to the answer.
-    pub limit: Duration,
+    pub timeout: Duration,
     /// The pauses before the second try, the third, and so on.
     pub pauses: Vec<Duration>,
 }
 
-impl Default for Patience {
+impl Default for RetryPolicy {
     fn default() -> Self {
-        Self { limit: Duration::from_secs(10), pauses: [1, 5].map(Duration::from_secs).to_vec() }
+        Self { timeout: Duration::from_secs(10), pauses: [1, 5].map(Duration::from_secs).to_vec() }
     }
 }
 
-impl Patience {
-    /// As long as one delivery takes at most.
+impl RetryPolicy {
+    /// How long a delivery can take.
     pub fn total(&self) -> Duration {
         let tries = u32::try_from(self.pauses.len()).unwrap_or(u32::MAX).saturating_add(1);
-        self.limit.saturating_mul(tries).saturating_add(self.pauses.iter().sum())
+        self.timeout.saturating_mul(tries).saturating_add(self.pauses.iter().sum())
     }
 
     /// The same with a single try.
     pub(super) fn once(&self) -> Self {
-        Self { limit: self.limit, pauses: Vec::new() }
+        Self { timeout: self.timeout, pauses: Vec::new() }
     }
 }
 
@@ -44,16 +44,16 @@ struct Failure {
     again: bool,
 }
 
-/// Posts, and tries again where that makes sense.
+/// Posts, with several tries if the failure may pass.
 ///
 /// # Errors
-/// In words, without the address, when no try succeeded.
-pub fn post(url: &str, body: &str, patience: &Patience) -> Result<(), String> {
-    let agent = agent(url, patience.limit)?;
-    let mut pauses = patience.pauses.iter();
+/// Why no try succeeded, without the address.
+pub fn post(url: &str, body: &str, policy: &RetryPolicy) -> Result<(), String> {
+    let agent = agent(url, policy.timeout)?;
+    let mut pauses = policy.pauses.iter();
     let mut tries = 1;
     loop {
-        let failure = match try_once(&agent, url, body, patience.limit) {
+        let failure = match try_once(&agent, url, body, policy.timeout) {
             Ok(()) => return Ok(()),
             Err(failure) => failure,
         };
@@ -66,8 +66,8 @@ pub fn post(url: &str, body: &str, patience: &Patience) -> Result<(), String> {
     }
 }
 
-/// The address without what may be secret: scheme and host.
-pub fn shown(url: &str) -> String {
+/// The scheme and host of an address; the rest may be secret.
+pub fn masked_url(url: &str) -> String {
     match parts(url) {
         Some((scheme, host)) => format!("{scheme}://{host}/…"),
         None => "the address of config.escalation_webhook".to_owned(),
@@ -106,7 +106,7 @@ fn agent(url: &str, limit: Duration) -> Result<Agent, String> {
     Ok(config.build().new_agent())
 }
 
-/// TLS that trusts what the system trusts, so that a company's own certificates do.
+/// TLS with the system's trust store, which includes a company's own certificates.
 fn tls() -> Result<TlsConfig, String> {
     static TRUSTED: OnceLock<Arc<Vec<Certificate<'static>>>> = OnceLock::new();
     let trusted = TRUSTED.get_or_init(|| {
@@ -135,7 +135,9 @@ fn try_once(agent: &Agent, url: &str, body: &str, limit: Duration) -> Result<(),
             Err(Failure { why: format!("no answer within {} s", limit.as_secs_f32()), again: true })
         }
         // Some errors quote the address.
-        Err(error) => Err(Failure { why: error.to_string().replace(url.trim(), &shown(url)), again: true }),
+        Err(error) => {
+            Err(Failure { why: error.to_string().replace(url.trim(), &masked_url(url)), again: true })
+        }
     }
 }
 
@@ -145,7 +147,7 @@ mod tests {
 
     /// Covers: SP-05
     #[test]
-    fn only_the_host_of_an_address_is_told() {
+    fn only_the_host_of_an_address_is_shown() {
         let cases = [
             ("https://hooks.example.com/services/T0/B1/s3cr3t", "https://hooks.example.com/…"),
             ("http://me:pass@127.0.0.1:8080?token=s3cr3t", "http://127.0.0.1:8080/…"),
@@ -153,10 +155,10 @@ mod tests {
             ("s3cr3t", "the address of config.escalation_webhook"),
             ("file:///etc/passwd", "the address of config.escalation_webhook"),
         ];
-        for (url, told) in cases {
-            assert_eq!(shown(url), told);
+        for (url, expected) in cases {
+            assert_eq!(masked_url(url), expected);
         }
-        assert!(post("ftp://x/s3cr3t", "{}", &Patience::default()).unwrap_err().contains("not an http"));
+        assert!(post("ftp://x/s3cr3t", "{}", &RetryPolicy::default()).unwrap_err().contains("not an http"));
     }
 
     #[test]
@@ -169,7 +171,7 @@ mod tests {
 
     #[test]
     fn the_longest_delivery_is_the_sum_of_its_parts() {
-        assert_eq!(Patience::default().total(), Duration::from_secs(36));
-        assert_eq!(Patience::default().once().total(), Duration::from_secs(10));
+        assert_eq!(RetryPolicy::default().total(), Duration::from_secs(36));
+        assert_eq!(RetryPolicy::default().once().total(), Duration::from_secs(10));
     }
 }

@@ -2,7 +2,9 @@
 
 use liza::project::{Project, now};
 use liza_core::model::{Actor, AgentId, Generation, Sha, StopFiles, TaskId, Timestamp};
-use liza_core::protocol::{ClaimReview, ClaimTask, Command, Request, ReserveTask, SubmitForReview, WorktreeFacts};
+use liza_core::protocol::{
+    ClaimReview, ClaimTask, Command, Request, ReserveTask, SubmitForReview, WorktreeFacts,
+};
 
 use crate::support::TestProject;
 

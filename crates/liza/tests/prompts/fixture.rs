@@ -4,7 +4,10 @@ use std::path::PathBuf;
 
 use liza::contracts::Contract;
 use liza::prompts::{Brief, Job, prompt};
-use liza_core::model::{AgentId, Config, EventName, Goal, GoalStatus, Handoff, HistoryEvent, HumanNote, Loaded, Revision, Seconds, Sha, Sprint, State, Status, TaskId, TaskRecord, Timestamp, Worktree};
+use liza_core::model::{
+    AgentId, Config, EventName, Goal, GoalStatus, Handoff, HistoryEvent, HumanNote, Loaded, Revision,
+    Seconds, Sha, Sprint, State, Status, TaskId, TaskRecord, Timestamp, Worktree,
+};
 
 pub(crate) fn now() -> Timestamp {
     Timestamp::from_unix(1_800_000_000)

@@ -2,7 +2,10 @@
 
 use insta::assert_snapshot;
 use liza::prompts::Job;
-use liza_core::model::{Alignment, Decision, Discovery, DiscoveryId, EventName, Loaded, Severity, SprintStatus, State, Status, TaskRecord, Urgency};
+use liza_core::model::{
+    Alignment, Decision, Discovery, DiscoveryId, EventName, Loaded, Severity, SprintStatus, State, Status,
+    TaskRecord, Urgency,
+};
 use liza_core::rules::triggers::planner_triggers;
 
 use crate::fixture::*;

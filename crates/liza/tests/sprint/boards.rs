@@ -1,6 +1,10 @@
 //! Blackboards in memory under a clock that stands: an empty sprint, one with everything, a large one.
 
-use liza_core::model::{Anomaly, BreakerStatus, BreakerTrip, CircuitBreaker, Config, Decision, Discovery, DiscoveryId, EventName, Fields, Goal, GoalStatus, HistoryEvent, Loaded, Revision, Seconds, Severity, SpecChange, Sprint, SprintStatus, State, Status, TaskId, TaskRecord, Timestamp, Urgency, Usage, Value};
+use liza_core::model::{
+    Anomaly, BreakerStatus, BreakerTrip, CircuitBreaker, Config, Decision, Discovery, DiscoveryId, EventName,
+    Fields, Goal, GoalStatus, HistoryEvent, Loaded, Revision, Seconds, Severity, SpecChange, Sprint,
+    SprintStatus, State, Status, TaskId, TaskRecord, Timestamp, Urgency, Usage, Value,
+};
 use liza_store::LogRecord;
 
 pub(crate) fn now() -> Timestamp {

@@ -4,7 +4,9 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use liza::watch::{Options, Watcher};
 use liza_core::model::{Actor, AnomalyType, Fields, Severity, SprintStatus, State, Urgency, Value};
-use liza_core::protocol::{AddTask, Command, Discover, Heartbeat, LogAnomaly, MarkBlocked, NewTask, Resolve, Resume, SetDeadline};
+use liza_core::protocol::{
+    AddTask, Command, Discover, Heartbeat, LogAnomaly, MarkBlocked, NewTask, Resolve, Resume, SetDeadline,
+};
 
 use crate::fixture::Clocked;
 

@@ -11,8 +11,8 @@ use std::fmt;
 use serde::{Serialize, Serializer};
 
 use crate::model::{
-    AgentId, AgentRecord, Anomaly, AnomalyType, BreakerStatus, DiscoveryId, Seconds, State, StopFileTimes,
-    TaskId, Timestamp,
+    AgentId, AgentRecord, Anomaly, AnomalyType, BreakerStatus, DiscoveryId, Seconds, State, StopFile,
+    StopFileTimes, TaskId, Timestamp,
 };
 use crate::rules::invariants::Violation;
 use crate::rules::metrics::sprint_metrics;
@@ -68,6 +68,37 @@ pub enum AlarmKind {
     RubberStamp,
     StaleEdit,
     StrayChanges,
+}
+
+impl AlarmKind {
+    /// The stop file that it is about, if any.
+    pub fn stop_file(self) -> Option<StopFile> {
+        match self {
+            AlarmKind::CheckpointAbandoned | AlarmKind::CheckpointStuck | AlarmKind::CheckpointStale => {
+                Some(StopFile::Checkpoint)
+            }
+            AlarmKind::ForgottenPause | AlarmKind::StalePause => Some(StopFile::Pause),
+            AlarmKind::InvalidState
+            | AlarmKind::LeaseExpired
+            | AlarmKind::ReviewLeaseExpired
+            | AlarmKind::StaleDraft
+            | AlarmKind::OrphanedRejected
+            | AlarmKind::Blocked
+            | AlarmKind::IntegrationFailed
+            | AlarmKind::Reassigned
+            | AlarmKind::HypothesisExhaustion
+            | AlarmKind::ReviewLoop
+            | AlarmKind::ApproachingLimit
+            | AlarmKind::ImmediateDiscovery
+            | AlarmKind::ContextFull
+            | AlarmKind::Stalled
+            | AlarmKind::CircuitBreaker
+            | AlarmKind::SprintDeadline
+            | AlarmKind::RubberStamp
+            | AlarmKind::StaleEdit
+            | AlarmKind::StrayChanges => None,
+        }
+    }
 }
 
 impl fmt::Display for AlarmKind {

@@ -7,7 +7,9 @@ mod ended;
 mod running;
 
 pub use ended::{AfterSession, EXIT_RESTART, EndedSession, SessionEnd, after_session, backoff};
-pub use running::{RunningSession, StopCause, StopStep, is_done, still_owns, still_registered, stop_step};
+pub use running::{
+    SessionFacts, SessionPhase, SessionStep, Shutdown, StopCause, is_done, still_owns, still_registered,
+};
 
 use crate::model::{AgentId, GoalStatus, Role, State, Status, StopFile, StopFiles, TaskId, Timestamp};
 use crate::rules::claimable::{claimable_for, mergeable_for, reviewable_for};

@@ -7,27 +7,38 @@ use crate::model::{
 
 /// How long after SIGTERM the rest is killed.
 const KILL_AFTER: Seconds = Seconds(10);
+/// How often a session that was killed and has not ended is looked at.
+const CHECK_KILLED: Seconds = Seconds(1);
 /// A supervisor that cannot renew stops its agent this long before the lease ends.
 const LEASE_MARGIN: Seconds = Seconds(15);
 
-/// A running session.
+/// What can be seen of a running session.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct RunningSession {
+pub struct SessionFacts {
     /// When it began.
     pub started: Timestamp,
     /// Until when its lease runs, as last renewed.
     pub lease_expires: Timestamp,
     /// Whether its task is still its own.
     pub owns_task: bool,
-    /// Since when it has nothing left to do, because it no longer holds its task.
-    pub done_since: Option<Timestamp>,
-    /// Since when PAUSE or CHECKPOINT is present.
-    pub halted_since: Option<Timestamp>,
-    /// When it was asked to end.
-    pub terminated_at: Option<Timestamp>,
+    /// Whether it has nothing left to do, because it no longer holds its task.
+    pub is_done: bool,
+    /// Which stop files are present.
+    pub stop_files: StopFiles,
+    /// Whether its supervisor ends, and how urgently.
+    pub shutdown: Option<Shutdown>,
 }
 
-/// Why it has to end.
+/// How a supervisor ends.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Shutdown {
+    /// Sessions get time to end.
+    Graceful,
+    /// Sessions are killed.
+    Immediate,
+}
+
+/// Why a session has to end.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum StopCause {
     /// ABORT.
@@ -42,43 +53,128 @@ pub enum StopCause {
     OverTime,
     /// It has a result and does not end by itself.
     Done,
+    /// Its supervisor ends.
+    Shutdown,
 }
 
-/// What to do to it now.
+/// How far a session has got on its way to its end.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum SessionPhase {
+    /// It has work to do.
+    #[default]
+    Working,
+    /// It should end by itself: it has a result, or PAUSE or CHECKPOINT is present.
+    Ending {
+        /// Which of the two.
+        cause: StopCause,
+        /// Since when.
+        since: Timestamp,
+    },
+    /// It was asked to end.
+    Terminating {
+        /// Why.
+        cause: StopCause,
+        /// When.
+        since: Timestamp,
+    },
+    /// It is being killed.
+    Killed {
+        /// Why.
+        cause: StopCause,
+    },
+}
+
+/// What to do to a session now.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum StopStep {
-    /// Nothing; look again then at the latest.
-    Leave(Timestamp),
-    /// Ask every process of it to end.
-    Terminate(StopCause),
-    /// End every process of it.
-    Kill,
+pub struct SessionStep {
+    /// The phase that it is in from now on.
+    pub phase: SessionPhase,
+    /// When to look at it again, at the latest.
+    pub check_again: Timestamp,
 }
 
-/// Decides whether a running session has to end.
-pub fn stop_step(
-    running: &RunningSession,
-    stop_files: StopFiles,
-    config: &Config,
-    now: Timestamp,
-) -> StopStep {
-    if let Some(asked) = running.terminated_at {
-        let deadline = asked + KILL_AFTER;
-        return if now >= deadline { StopStep::Kill } else { StopStep::Leave(deadline) };
+impl SessionPhase {
+    /// Why the supervisor ends the session; `None` while it does not.
+    pub fn stop_cause(self) -> Option<StopCause> {
+        match self {
+            SessionPhase::Working | SessionPhase::Ending { .. } => None,
+            SessionPhase::Terminating { cause, .. } | SessionPhase::Killed { cause } => Some(cause),
+        }
     }
-    let due = [
-        (StopCause::Abort, stop_files.abort.then_some(now)),
-        (StopCause::TaskLost, (!running.owns_task).then_some(now)),
-        (StopCause::LeaseEnding, Some(running.lease_expires - LEASE_MARGIN)),
-        (StopCause::Done, running.done_since.map(|since| since + config.stop_grace)),
-        (StopCause::Halt, running.halted_since.map(|since| since + config.stop_grace)),
-        (StopCause::OverTime, Some(running.started + config.session_limit)),
-    ];
-    let due: Vec<(StopCause, Timestamp)> =
-        due.into_iter().filter_map(|(cause, time)| Some((cause, time?))).collect();
-    match due.iter().find(|(_, time)| *time <= now) {
-        Some((cause, _)) => StopStep::Terminate(*cause),
-        None => StopStep::Leave(due.iter().map(|(_, time)| *time).min().unwrap_or(now)),
+
+    /// Decides whether the session has to end, and how hard.
+    #[must_use]
+    pub fn advance(self, facts: &SessionFacts, config: &Config, now: Timestamp) -> SessionStep {
+        let phase = match self {
+            SessionPhase::Killed { .. } => self,
+            SessionPhase::Terminating { cause, since } => {
+                let immediate = facts.shutdown == Some(Shutdown::Immediate);
+                if immediate || now >= since + KILL_AFTER { SessionPhase::Killed { cause } } else { self }
+            }
+            SessionPhase::Working | SessionPhase::Ending { .. } => self.stop_or_wait(facts, config, now),
+        };
+        SessionStep { phase, check_again: phase.next_check(facts, config, now) }
+    }
+
+    fn stop_or_wait(self, facts: &SessionFacts, config: &Config, now: Timestamp) -> Self {
+        if facts.shutdown == Some(Shutdown::Immediate) {
+            return SessionPhase::Killed { cause: StopCause::Shutdown };
+        }
+        let waiting = self.ending(facts, now);
+        let due = waiting.deadlines(facts, config).into_iter().find(|(_, time)| *time <= now);
+        match due {
+            Some((cause, _)) => SessionPhase::Terminating { cause, since: now },
+            None => waiting,
+        }
+    }
+
+    /// Working, or ending since it first had a reason to.
+    fn ending(self, facts: &SessionFacts, now: Timestamp) -> Self {
+        let halted = facts.stop_files.pause || facts.stop_files.checkpoint;
+        let applies = |cause| match cause {
+            StopCause::Done => facts.is_done,
+            StopCause::Halt => halted,
+            StopCause::Abort
+            | StopCause::TaskLost
+            | StopCause::LeaseEnding
+            | StopCause::OverTime
+            | StopCause::Shutdown => false,
+        };
+        match self {
+            SessionPhase::Ending { cause, .. } if applies(cause) => self,
+            SessionPhase::Working
+            | SessionPhase::Ending { .. }
+            | SessionPhase::Terminating { .. }
+            | SessionPhase::Killed { .. } => [StopCause::Done, StopCause::Halt]
+                .into_iter()
+                .find(|cause| applies(*cause))
+                .map_or(SessionPhase::Working, |cause| SessionPhase::Ending { cause, since: now }),
+        }
+    }
+
+    /// When each reason to stop it comes due, the strongest first.
+    fn deadlines(self, facts: &SessionFacts, config: &Config) -> Vec<(StopCause, Timestamp)> {
+        let mut due = Vec::new();
+        let at_once = |applies: bool, cause| applies.then_some((cause, facts.started));
+        due.extend(at_once(facts.stop_files.abort, StopCause::Abort));
+        due.extend(at_once(!facts.owns_task, StopCause::TaskLost));
+        due.push((StopCause::LeaseEnding, facts.lease_expires - LEASE_MARGIN));
+        if let SessionPhase::Ending { cause, since } = self {
+            due.push((cause, since + config.stop_grace));
+        }
+        due.push((StopCause::OverTime, facts.started + config.session_limit));
+        due.extend(at_once(facts.shutdown.is_some(), StopCause::Shutdown));
+        due
+    }
+
+    fn next_check(self, facts: &SessionFacts, config: &Config, now: Timestamp) -> Timestamp {
+        match self {
+            SessionPhase::Working | SessionPhase::Ending { .. } => {
+                self.deadlines(facts, config).into_iter().map(|(_, time)| time).min().unwrap_or(now)
+            }
+            SessionPhase::Terminating { since, .. } => since + KILL_AFTER,
+            SessionPhase::Killed { .. } => now + CHECK_KILLED,
+        }
     }
 }
 

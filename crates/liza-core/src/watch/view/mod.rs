@@ -53,8 +53,8 @@ pub struct View {
 /// A stop file that is present.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct StopView {
-    /// `PAUSE`, `CHECKPOINT` or `ABORT`.
-    pub file: &'static str,
+    /// Which file.
+    pub file: StopFile,
     /// Since when.
     pub since: Timestamp,
 }
@@ -148,7 +148,7 @@ pub struct Alert {
     pub level: AlarmLevel,
     /// Such as `LEASE EXPIRED`.
     pub kind: AlarmKind,
-    /// The task that it is about, where it is about one.
+    /// The task that it is about, if any.
     pub task: Option<TaskId>,
     /// The rest of the alert.
     pub text: String,
@@ -208,7 +208,7 @@ fn stops(seen: &Observations) -> Vec<StopView> {
         (StopFile::Checkpoint, files.checkpoint),
         (StopFile::Pause, files.pause),
     ];
-    all.into_iter().filter_map(|(file, since)| Some(StopView { file: file.name(), since: since? })).collect()
+    all.into_iter().filter_map(|(file, since)| Some(StopView { file, since: since? })).collect()
 }
 
 fn sprint_view(state: &State, sprint: &Sprint, now: Timestamp) -> SprintView {

@@ -72,12 +72,10 @@ pub(crate) fn run(args: Args, context: &Context) -> Result<Reply, CommandError> 
     };
     let name = task.clone();
     let waits = new.depends_on.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ");
-    let added = context.run(AddTask { task, new }, |reply| {
-        match reply.status {
-            Some(Status::Draft) => format!("{name} added as a DRAFT; liza finalize {name} makes it claimable"),
-            _ if waits.is_empty() => format!("{name} added: UNCLAIMED, ready for a coder"),
-            _ => format!("{name} added: UNCLAIMED, claimable once {waits} is MERGED"),
-        }
+    let added = context.run(AddTask { task, new }, |reply| match reply.status {
+        Some(Status::Draft) => format!("{name} added as a DRAFT; liza finalize {name} makes it claimable"),
+        _ if waits.is_empty() => format!("{name} added: UNCLAIMED, ready for a coder"),
+        _ => format!("{name} added: UNCLAIMED, claimable once {waits} is MERGED"),
     });
     added.map_err(|error| match error.code.as_str() {
         // There is no task yet that one could edit.

@@ -1,20 +1,21 @@
 //! `liza agent`: supervises one agent until its role has nothing left to do.
 
-use std::path::PathBuf;
-
 use liza_core::model::{Actor, Refusal, Role, TaskId};
 use liza_core::watch::supervise::StopReason;
 use serde_json::json;
 
 use crate::project::{AGENT_ID, Project};
 use crate::providers::{Provider, ProviderError, SessionDetails};
-use crate::supervisor::{End, Farewell, Options, Post, Trouble, Weight, agent_for, run as supervise};
+use crate::supervisor::{
+    AgentEnd, Consequence, EndReason, MessageLevel, Options, Post, SupervisorError, agent_for,
+    run as supervise,
+};
 
 use crate::cli::context::Context;
 use crate::cli::ui::error::CommandError;
+use crate::cli::ui::event_printer::EventPrinter;
 use crate::cli::ui::exit_code::Exit;
 use crate::cli::ui::output::Reply;
-use crate::cli::ui::event_printer::EventPrinter;
 
 /// Run an agent: it claims work and does it until none is left.
 ///
@@ -57,7 +58,7 @@ pub(crate) fn run(args: Args, context: &Context) -> Result<Reply, CommandError> 
         return Err(CommandError::refused("not_permitted", message));
     }
     let project = context.project()?;
-    let asked = args.id.clone().or_else(|| std::env::var(AGENT_ID).ok());
+    let asked = args.id.clone().or_else(|| context.environment.text(AGENT_ID).map(str::to_owned));
     let agent = agent_for(args.role, asked.as_deref()).map_err(|message| {
         CommandError::refused("bad_agent_id", message).hint("--id, or unset LIZA_AGENT_ID")
     })?;
@@ -87,35 +88,29 @@ pub(crate) fn run(args: Args, context: &Context) -> Result<Reply, CommandError> 
         // Known before anything is claimed for it.
         post.provider.require_interactive()?;
     }
-    let teller = EventPrinter::new(context.screen, Weight::Detail);
-    let options = Options::alone(own_program()?);
-    let farewells = supervise(&project, vec![post], options, &|line| teller.tell(line))?;
-    let (ended, exit) = endings(&farewells)?;
+    let printer = EventPrinter::new(context.screen.clone(), MessageLevel::Debug);
+    let options = Options::alone(context.program.clone());
+    let ends = supervise(&project, vec![post], options, &|message| printer.print(message))?;
+    let (ended, exit) = endings(ends)?;
     Ok(Reply::new("", json!({ "ended": ended })).exit(exit))
 }
 
-/// The program itself, which sessions call and which is their helper.
-pub(crate) fn own_program() -> Result<PathBuf, CommandError> {
-    std::env::current_exe()
-        .map_err(|error| CommandError::refused("io", format!("cannot find liza itself: {error}")))
-}
-
-/// How everybody ended, for programs, and what that makes of the whole.
-pub(crate) fn endings(farewells: &[Farewell]) -> Result<(Vec<serde_json::Value>, Exit), CommandError> {
+/// How each agent ended, for programs, and the exit code of the whole.
+pub(crate) fn endings(ends: Vec<AgentEnd>) -> Result<(Vec<serde_json::Value>, Exit), CommandError> {
     let mut ended = Vec::new();
     let mut exit = Exit::Success;
-    for Farewell { agent, end } in farewells {
-        let word = match end {
-            End::Stop(StopReason::Aborted) => "aborted",
-            End::Stop(StopReason::RoleComplete) => "complete",
-            End::Stop(StopReason::WaitedLongEnough) => "no_work",
-            End::Once => "once",
-            End::Signalled => "stopped",
-            End::Lost => {
+    for AgentEnd { agent, reason } in ends {
+        let word = match reason {
+            EndReason::Stop(StopReason::Aborted) => "aborted",
+            EndReason::Stop(StopReason::RoleComplete) => "complete",
+            EndReason::Stop(StopReason::WaitedLongEnough) => "no_work",
+            EndReason::Once => "once",
+            EndReason::Signalled => "stopped",
+            EndReason::RegistrationLost => {
                 exit = Exit::Stop;
                 "lost"
             }
-            End::Trouble(trouble) => return Err(trouble.clone().into()),
+            EndReason::Failed(error) => return Err(error.into()),
         };
         ended.push(json!({"agent": agent.to_string(), "end": word}));
     }
@@ -202,17 +197,16 @@ impl From<ProviderError> for CommandError {
     }
 }
 
-impl From<Trouble> for CommandError {
-    fn from(trouble: Trouble) -> Self {
-        let message = trouble.to_string();
-        let (code, exit) = match trouble {
-            Trouble::Refused(_) => ("refused", Exit::Refused),
-            Trouble::Halted(_) => ("halted", Exit::Stop),
-            Trouble::Fenced(_) => ("fenced", Exit::Stop),
-            Trouble::Locked(_) => ("locked", Exit::Locked),
-            Trouble::Inconsistent(_) => ("broken_state", Exit::Inconsistent),
-            Trouble::Failed(_) => ("failed", Exit::Refused),
+impl From<SupervisorError> for CommandError {
+    fn from(error: SupervisorError) -> Self {
+        let (code, exit) = match error.consequence() {
+            Consequence::LookAgain => ("refused", Exit::Refused),
+            Consequence::Halted => ("halted", Exit::Stop),
+            Consequence::Fenced => ("fenced", Exit::Stop),
+            Consequence::Locked => ("locked", Exit::Locked),
+            Consequence::Inconsistent => ("broken_state", Exit::Inconsistent),
+            Consequence::RetryLater => ("failed", Exit::Refused),
         };
-        Self::refused(code, message).exit(exit)
+        Self::refused(code, error.to_string()).exit(exit)
     }
 }

@@ -2,17 +2,19 @@
 
 use std::path::PathBuf;
 
+use liza_core::model::BreakerStatus;
 use liza_core::protocol::RecordAnalysis;
 use liza_core::rules::breaker::{Finding, analyze};
 use liza_core::text::one_line;
 use serde_json::{Value, json};
 
-use crate::watch::{breaker, own_masker};
+use crate::secrets::Masker;
+use crate::watch::breaker;
 
 use crate::cli::context::Context;
 use crate::cli::ui::error::CommandError;
 use crate::cli::ui::exit_code::Exit;
-use crate::cli::ui::output::{Reply, to_json, word};
+use crate::cli::ui::output::{Reply, to_json};
 
 /// Look for patterns in the anomalies that no single agent can see.
 ///
@@ -37,18 +39,19 @@ pub(crate) fn run(args: Args, context: &Context) -> Result<Reply, CommandError> 
     let project = context.project()?;
     let findings = analyze(&project.store().snapshot()?);
     let done = context.execute(&project, RecordAnalysis { findings: findings.clone() })?;
-    let report = breaker::report(&project, &project.store().snapshot()?, &own_masker()).map_err(|error| {
-        CommandError::refused("io", format!("{} cannot be written: {error}", breaker::REPORT))
-    })?;
-    let triggered = word(&done.reply, "status") == "TRIGGERED";
+    let report =
+        breaker::report(&project, &project.store().snapshot()?, &Masker::of_process()).map_err(|error| {
+            CommandError::refused("io", format!("{} cannot be written: {error}", breaker::REPORT))
+        })?;
+    let triggered = done.reply.status == BreakerStatus::Triggered;
     let mut result = to_json(&done.reply);
     if let Value::Object(object) = &mut result {
         object.insert("report".to_owned(), json!(report.as_ref().map(|_| breaker::REPORT)));
         object.insert("findings".to_owned(), findings.iter().map(finding).collect());
     }
     let exit = if triggered && args.exit_code { Exit::Refused } else { Exit::Success };
-    let text = text(triggered, word(&done.reply, "fired") == "true", &findings);
-    Ok(Reply::new(text, result).at(done.revision).exit(exit))
+    let text = text(triggered, done.reply.fired, &findings);
+    Ok(Reply::new(text, result).at(done.revision.0).exit(exit))
 }
 
 fn text(triggered: bool, fired: bool, findings: &[Finding]) -> String {
@@ -62,7 +65,7 @@ fn text(triggered: bool, fired: bool, findings: &[Finding]) -> String {
     };
     let mut lines = vec![head.to_owned()];
     for found in findings {
-        let factor = one_line(&own_masker().mask(&found.common_factor), 100);
+        let factor = one_line(&Masker::of_process().mask(&found.common_factor), 100);
         let (name, severity, count) = (found.pattern.name(), found.pattern.severity(), found.evidence.len());
         lines.push(format!("  {name} ({severity}): {factor}, {count} anomalies"));
     }

@@ -66,9 +66,7 @@ pub(crate) fn run(args: Args, context: &Context) -> Result<Reply, CommandError> 
         context.human_only("archive")?;
         return Ok(Reply::new(text, json!({"archived": [], "would_archive": names})));
     }
-    context.run_in(&project, Archive { tasks }, |_| {
-        format!("moved to .liza/archive/: {}", names.join(", "))
-    })
+    context.run_in(&project, Archive { tasks }, |_| format!("moved to .liza/archive/: {}", names.join(", ")))
 }
 
 /// The tasks that have been over for that long and are not of the running sprint.
@@ -80,7 +78,7 @@ fn old(state: &State, age: Seconds, now: Timestamp) -> Result<Vec<TaskId>, Comma
         record.status.is_some_and(|status| status.is_terminal())
             && ended(record).or(record.created).is_none_or(|ended| now.since(ended) >= age)
     };
-    let old = state.records().filter(|(id, record)| over(record) && !stays(id));
+    let old = state.bodies().filter(|(id, body)| over(body.record()) && !stays(id));
     Ok(old.map(|(id, _)| id.clone()).collect())
 }
 

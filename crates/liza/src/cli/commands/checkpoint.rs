@@ -2,7 +2,6 @@
 
 use std::path::PathBuf;
 
-use liza_core::model::Value;
 use liza_core::protocol::{Checkpoint, CheckpointCause};
 use serde_json::json;
 
@@ -12,7 +11,6 @@ use crate::report::summary::{self, digest};
 use crate::cli::context::Context;
 use crate::cli::ui::error::CommandError;
 use crate::cli::ui::output::{Reply, to_json};
-use super::update_sprint_metrics::recount;
 
 /// Stop everybody for a look at the sprint.
 ///
@@ -34,12 +32,11 @@ pub(crate) fn run(args: Args, context: &Context) -> Result<Reply, CommandError> 
     let project = context.project()?;
     let command = Checkpoint { cause: CheckpointCause::Human };
     let done = context.execute(&project, command)?;
-    let (_, revision) = recount(&project, &context)?;
     let state = project.store().snapshot()?;
     let (digest, summary) = (digest(&state), summary::write(&project, &state, now()));
-    let mut lines = vec![match done.reply.get("changed") {
-        Some(Value::Bool(false)) => "the checkpoint stands already; its summary is new".to_owned(),
-        _ => "checkpoint: nothing new starts, running sessions come to an end".to_owned(),
+    let mut lines = vec![match done.reply.changed {
+        false => "the checkpoint stands already; its summary is new".to_owned(),
+        true => "checkpoint: nothing new starts, running sessions come to an end".to_owned(),
     }];
     lines.extend(digest.iter().map(|line| format!("  {line}")));
     match &summary {
@@ -51,5 +48,5 @@ pub(crate) fn run(args: Args, context: &Context) -> Result<Reply, CommandError> 
     let mut result = to_json(&done.reply);
     result["summary"] = json!(summary.ok());
     result["digest"] = json!(digest);
-    Ok(Reply::new(lines.join("\n"), result).at(revision))
+    Ok(Reply::new(lines.join("\n"), result).at(done.revision.0))
 }

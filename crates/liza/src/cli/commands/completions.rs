@@ -1,9 +1,9 @@
 //! `liza completions`: what a shell needs to complete commands.
 
-use clap::Command;
 use clap_complete::Shell;
 use serde_json::json;
 
+use crate::cli::context::Context;
 use crate::cli::ui::error::CommandError;
 use crate::cli::ui::output::Reply;
 

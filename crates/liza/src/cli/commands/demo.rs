@@ -11,19 +11,20 @@ use serde_json::json;
 use crate::demo::{DemoError, folder, keep_playbook, set_stage};
 use crate::playbook;
 use crate::project::Project;
-use crate::run::{Wanted, crew};
-use crate::supervisor::{Post, Weight};
+use crate::run::{TeamOptions, team_posts};
+use crate::supervisor::{MessageLevel, Post};
 use crate::sys::find_program;
 use crate::watch::Options as Watching;
 
-use super::context::Context;
-use super::error::CommandError;
-use super::exit_code::Exit;
+use crate::cli::context::Context;
+use crate::cli::ui::error::CommandError;
+use crate::cli::ui::event_printer::EventPrinter;
+use crate::cli::ui::exit_code::Exit;
+use crate::cli::ui::layout::{BOLD, CYAN, paint, wrap};
+use crate::cli::ui::output::{Color, Reply};
+
 use super::init;
-use super::layout::{BOLD, CYAN, columns, paint, wrap};
-use super::output::Reply;
 use super::run::{summary, work};
-use super::teller::Teller;
 
 /// A story that is not told by then has come to a halt.
 const LIMIT: Duration = Duration::from_secs(300);
@@ -38,7 +39,7 @@ const LIMIT: Duration = Duration::from_secs(300);
   liza demo
   liza demo --dir ~/liza-demo
   liza demo --playbook my-story.yaml    # docs/guide/playbooks.md")]
-pub(super) struct Args {
+pub(crate) struct Args {
     /// Where; an empty or new folder.
     #[arg(long, value_name = "DIR")]
     dir: Option<PathBuf>,
@@ -57,8 +58,8 @@ pub(super) struct Args {
 }
 
 /// Runs it.
-pub(super) fn run(args: Args, context: &Context) -> Result<Reply, CommandError> {
-    context.person_only("demo")?;
+pub(crate) fn run(args: Args, context: &Context) -> Result<Reply, CommandError> {
+    context.human_only("demo")?;
     let began = Instant::now();
     let (playbook, text) = match &args.playbook {
         Some(path) => playbook::load(&context.directory.join(path))?,
@@ -75,31 +76,31 @@ pub(super) fn run(args: Args, context: &Context) -> Result<Reply, CommandError> 
     init::make(&repo, &sample.goal)?;
     let playbook = keep_playbook(&folder, &text)?;
     let project = Project::open(&folder)?;
-    let mut screen = context.screen;
+    let mut screen = context.screen.clone();
     if args.plain {
-        screen.color = super::output::Color::Never;
+        screen.color = Color::Never;
     }
-    let teller = Teller::new(screen, Weight::News);
-    let teller = Arc::new(if args.plain { teller } else { teller.with_progress() });
-    teller.say_plainly(&format!(
+    let printer = EventPrinter::new(screen, MessageLevel::Info);
+    let printer = Arc::new(if args.plain { printer } else { printer.with_progress() });
+    printer.print_text(&format!(
         "goal: {}\nA sample project in {}; every agent is played by the built-in rehearsal agent.",
         sample.goal,
         folder.display()
     ));
     let watching = Watching { desktop: false, ..Watching::default() };
-    work(&project, posts(args.coders, args.reviewers, &playbook)?, &teller, watching, Some(LIMIT))?;
+    work(context, &project, posts(args.coders, args.reviewers, &playbook)?, &printer, watching, Some(LIMIT))?;
     let state = project.store().snapshot()?;
-    Ok(told(&state, &folder, began.elapsed()))
+    Ok(told(context, &state, &folder, began.elapsed()))
 }
 
 fn posts(coders: u32, reviewers: u32, playbook: &Path) -> Result<Vec<Post>, CommandError> {
-    let wanted = Wanted {
+    let options = TeamOptions {
         coders: Some(coders),
         reviewers: Some(reviewers),
         provider: Some("rehearsal".to_owned()),
-        ..Wanted::default()
+        ..TeamOptions::default()
     };
-    let mut posts = crew(&Config::default(), &wanted)?;
+    let mut posts = team_posts(&Config::default(), &options)?;
     for post in &mut posts {
         let named = (PLAYBOOK_VARIABLE.to_owned(), playbook.display().to_string());
         post.provider.add_environment([named]);
@@ -108,19 +109,19 @@ fn posts(coders: u32, reviewers: u32, playbook: &Path) -> Result<Vec<Post>, Comm
 }
 
 /// What was seen, and what to try next.
-fn told(state: &State, folder: &Path, took: Duration) -> Reply {
+fn told(context: &Context, state: &State, folder: &Path, took: Duration) -> Reply {
     let reached = state.board.goal.ready().is_some_and(|goal| goal.status == GoalStatus::Completed);
     let (words, progress) = summary(state);
-    let columns = columns();
+    let columns = context.screen.columns();
     let mut lines = vec![String::new()];
     let words = wrap(&format!("{words} · {:.1} s", took.as_secs_f64()), columns);
     lines.extend(words.iter().map(|line| paint(BOLD, line)));
-    for (id, record) in state.records() {
-        let words = wrap(&life(id, record), columns.saturating_sub(16).max(10));
+    for (id, body) in state.bodies() {
+        let words = wrap(&life(id, body.record()), columns.saturating_sub(16).max(10));
         lines.push(format!("  {id:<12}  {}", words.join(&format!("\n{}", " ".repeat(16)))));
     }
-    let (liza, place) = (name_of_program(), folder.display());
-    let first = state.records().next().map_or("TASK".to_owned(), |(id, _)| id.to_string());
+    let (liza, place) = (program_name(&context.program), folder.display());
+    let first = state.bodies().next().map_or("TASK".to_owned(), |(id, _)| id.to_string());
     let next = [
         (format!("cd {place}"), "everything is still there"),
         (format!("{liza} status"), "how it stands"),
@@ -142,7 +143,7 @@ fn told(state: &State, folder: &Path, took: Duration) -> Reply {
     let result =
         json!({"folder": folder, "reached": reached, "progress": progress, "seconds": took.as_secs()});
     let reply = Reply::new(lines.join("\n"), result).at(state.board.revision.0);
-    if reached { reply } else { reply.ending(Exit::Refused) }
+    if reached { reply } else { reply.exit(Exit::Refused) }
 }
 
 /// A task's life in a few words.
@@ -182,8 +183,8 @@ fn life(id: &TaskId, record: &TaskRecord) -> String {
 }
 
 /// What a person types to call this program: its name where that finds it, else its path.
-fn name_of_program() -> String {
-    let own = std::env::current_exe().and_then(|path| path.canonicalize()).ok();
+fn program_name(program: &Path) -> String {
+    let own = program.canonicalize().ok();
     let named = find_program("liza").and_then(|path| path.canonicalize().ok());
     match own {
         Some(own) if named.as_ref() != Some(&own) => own.display().to_string(),

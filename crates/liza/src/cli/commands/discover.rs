@@ -1,7 +1,7 @@
 //! `liza discover`: something else needs doing; the planner decides.
 
 use clap::ValueEnum;
-use liza_core::model::{TaskId, notes};
+use liza_core::model::{self, TaskId};
 use liza_core::protocol::Discover;
 
 use crate::cli::context::Context;
@@ -58,14 +58,14 @@ enum Urgency {
 /// Runs it.
 pub(crate) fn run(args: Args, context: &Context) -> Result<Reply, CommandError> {
     let severity = match args.severity {
-        Severity::Critical => notes::Severity::Critical,
-        Severity::High => notes::Severity::High,
-        Severity::Medium => notes::Severity::Medium,
-        Severity::Low => notes::Severity::Low,
+        Severity::Critical => model::Severity::Critical,
+        Severity::High => model::Severity::High,
+        Severity::Medium => model::Severity::Medium,
+        Severity::Low => model::Severity::Low,
     };
     let (urgency, when) = match args.urgency {
-        Urgency::Immediate => (notes::Urgency::Immediate, "the planner is woken"),
-        Urgency::Deferred => (notes::Urgency::Deferred, "the planner looks at it next time"),
+        Urgency::Immediate => (model::Urgency::Immediate, "the planner is woken"),
+        Urgency::Deferred => (model::Urgency::Deferred, "the planner looks at it next time"),
     };
     let command = Discover {
         task: args.task,

@@ -1,21 +1,21 @@
-//! `liza doctor`: whether everything is as it has to be, and how to mend what is not.
+//! `liza doctor`: whether everything is as it has to be, and how to fix what is not.
 
 use serde_json::json;
 
-use crate::doctor::{Check, Health, check, mend};
+use crate::doctor::{Check, Health, check, fix};
 use crate::git::Git;
+use crate::lifecycle::{RecoveryReport, recover as recover_project};
 use crate::project::Project;
-use crate::work::Report;
 
+use super::recover;
 use crate::cli::context::Context;
 use crate::cli::ui::error::CommandError;
 use crate::cli::ui::exit_code::Exit;
 use crate::cli::ui::output::Reply;
-use super::recover;
 
 /// Check git, the repository, the blackboard and the agent programs.
 ///
-/// Says how to mend what is wrong.
+/// Reports how to fix what is wrong.
 ///
 /// Exits 1 when something is broken. Works outside a project too, as far as there is something to look at.
 #[derive(Debug, clap::Args)]
@@ -33,10 +33,10 @@ pub(crate) fn run(args: Args, context: &Context) -> Result<Reply, CommandError> 
     let project = Project::find(&context.directory).map(|root| Project::open(&root)).transpose()?;
     let report = match (&project, args.fix) {
         (Some(project), true) => {
-            let work = context.work(project)?;
-            // First, so that a caller who may not is refused before anything is made.
-            let report = work.recover()?;
-            mend(project)?;
+            let engine = context.engine(project)?;
+            // First, so that a caller who may not do this is refused before anything is created.
+            let report = context.reported(&engine, recover_project(&engine))?;
+            fix(project)?;
             Some(report)
         }
         (None, true) => return Err(CommandError::no_project(&context.directory)),
@@ -46,24 +46,24 @@ pub(crate) fn run(args: Args, context: &Context) -> Result<Reply, CommandError> 
     Ok(tell(&checks, report.as_ref()))
 }
 
-fn tell(checks: &[Check], report: Option<&Report>) -> Reply {
+fn tell(checks: &[Check], report: Option<&RecoveryReport>) -> Reply {
     let width = checks.iter().map(|check| check.name.len()).max().unwrap_or(0);
     let line = |check: &Check| {
-        let mend = check.mend.as_ref().map(|mend| format!("\n      {:width$}  mend: {mend}", ""));
+        let fix = check.fix.as_ref().map(|fix| format!("\n      {:width$}  fix: {fix}", ""));
         format!(
             "{:4}  {:width$}  {}{}",
             check.health.name(),
             check.name,
             check.found,
-            mend.unwrap_or_default()
+            fix.unwrap_or_default()
         )
     };
     let mut lines: Vec<String> = report.into_iter().map(recover::in_words).collect();
     lines.extend(checks.iter().map(line));
     let healthy = checks.iter().all(|check| check.health != Health::Broken);
     let one = |check: &Check| {
-        let Check { name, health, found, mend } = check;
-        json!({"name": name, "health": health.name(), "found": found, "mend": mend})
+        let Check { name, health, found, fix } = check;
+        json!({"name": name, "health": health.name(), "found": found, "fix": fix})
     };
     let checks: Vec<_> = checks.iter().map(one).collect();
     let result = json!({"healthy": healthy, "checks": checks, "recovered": report.map(recover::as_json)});

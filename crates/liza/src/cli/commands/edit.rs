@@ -1,7 +1,7 @@
 //! `liza edit`: a person's editor on a copy of the blackboard, merged block by block into what others wrote meanwhile.
 
 use std::fs;
-use std::io::{self, IsTerminal as _};
+use std::io;
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -12,10 +12,11 @@ use serde_json::json;
 
 use crate::project::{Project, now};
 
+use super::lock::{as_refusal, begin_edit, log_entry};
 use crate::cli::context::Context;
+use crate::cli::ui::console::Stream;
 use crate::cli::ui::error::CommandError;
 use crate::cli::ui::exit_code::Exit;
-use super::lock::{entry, held, unusable};
 use crate::cli::ui::output::Reply;
 
 /// Edit the blackboard, or one task of it, in your editor.
@@ -70,7 +71,7 @@ fn edit(project: &Project, task: Option<&TaskId>, context: &Context) -> Result<R
                 copy.remove();
                 return Ok(Reply::new("the change is valid and stands", json!({"changed": true})).at(written));
             }
-            Err(error) if wants_to_mend(&error, context) => {}
+            Err(error) if wants_to_fix(&error, context) => {}
             Err(error) => {
                 let kept = format!("your copy is kept in {}; liza edit begins anew", copy.path.display());
                 return Err(error.hint(kept).with("copy", json!(copy.path)));
@@ -80,17 +81,17 @@ fn edit(project: &Project, task: Option<&TaskId>, context: &Context) -> Result<R
 }
 
 /// Asks a person at a terminal whether to open the copy again; a program gets the error.
-fn wants_to_mend(error: &CommandError, context: &Context) -> bool {
-    let at_terminal = io::stdin().is_terminal() && io::stderr().is_terminal();
+fn wants_to_fix(error: &CommandError, context: &Context) -> bool {
+    let console = &context.screen.console;
+    let at_terminal = console.is_terminal(Stream::Input) && console.is_terminal(Stream::Error);
     if !at_terminal || context.screen.json || error.exit == Exit::Locked {
         return false;
     }
     context.screen.note(&format!("liza: {}", error.message));
-    context.screen.note("open your copy again to mend it? [Y/n]");
-    let mut answer = String::new();
-    // No answer is a no: there is nobody to mend anything.
-    let read = io::stdin().read_line(&mut answer).unwrap_or(0);
-    read > 0 && matches!(answer.trim().to_lowercase().as_str(), "" | "y" | "yes")
+    context.screen.note("open your copy again to fix it? [Y/n]");
+    // No answer is a no: nobody is there to fix anything.
+    let answer = console.read_line().unwrap_or_default();
+    !answer.is_empty() && matches!(answer.trim().to_lowercase().as_str(), "" | "y" | "yes")
 }
 
 fn part_of(project: &Project, text: &str, task: &TaskId) -> Result<Range<usize>, CommandError> {
@@ -132,9 +133,9 @@ fn merge(
     detail: &str,
     context: &Context,
 ) -> Result<u64, CommandError> {
-    let guard = held(project, context, "edit")?;
-    let merged = three_way_merge(base, yours, &guard.text()?).map_err(|places| conflict(&places))?;
-    Ok(guard.replace(&merged, &entry(context, detail)?, now()).map_err(unusable)?.0)
+    let session = begin_edit(project, context, "edit")?;
+    let merged = three_way_merge(base, yours, &session.text()?).map_err(|places| conflict(&places))?;
+    Ok(session.replace(&merged, &log_entry(context, detail)?, now()).map_err(as_refusal)?.0)
 }
 
 fn conflict(places: &Conflicts) -> CommandError {
@@ -173,8 +174,8 @@ impl Copy {
     }
 
     fn open_editor(&self, context: &Context) -> Result<(), CommandError> {
-        let named = |name: &str| std::env::var(name).ok().filter(|text| !text.trim().is_empty());
-        let editor = named("VISUAL").or_else(|| named("EDITOR")).unwrap_or_else(|| "vi".to_owned());
+        let environment = &context.environment;
+        let editor = environment.text("VISUAL").or_else(|| environment.text("EDITOR")).unwrap_or("vi");
         // By the shell, since people put options into these variables; the path is an argument, not text.
         let ended = Command::new("sh")
             .args(["-c", &format!("{editor} \"$1\""), "sh"])

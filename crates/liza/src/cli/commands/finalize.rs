@@ -27,7 +27,5 @@ pub(crate) struct Args {
 /// Runs it.
 pub(crate) fn run(args: Args, context: &Context) -> Result<Reply, CommandError> {
     let command = Finalize { tasks: args.tasks };
-    context.run(command, |reply| {
-        format!("UNCLAIMED now, ready for coders: {}", list(&reply.tasks))
-    })
+    context.run(command, |reply| format!("UNCLAIMED now, ready for coders: {}", list(&reply.tasks)))
 }

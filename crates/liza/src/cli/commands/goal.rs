@@ -1,15 +1,15 @@
 //! `liza goal`: what the human wants, and whether it is reached.
 
 use clap::Subcommand;
-use liza_core::model::{Goal, Section};
+use liza_core::model::{Goal, Section, StopFile};
 use liza_core::protocol::{AbortGoal, CompleteGoal, NewGoal};
 use serde_json::json;
 
 use crate::cli::context::Context;
+use crate::cli::spec_path;
 use crate::cli::ui::error::CommandError;
 use crate::cli::ui::input::Text;
 use crate::cli::ui::output::{Reply, to_json};
-use crate::cli::spec_path;
 
 /// Show the goal, end it, or state a new one.
 #[derive(Debug, clap::Args)]

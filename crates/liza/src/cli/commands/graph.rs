@@ -80,7 +80,7 @@ fn nodes(state: &State) -> Vec<Node> {
         layer(id, &needs, &mut layers, 0);
     }
     let described = |id: &TaskId| {
-        let record = board.body(id).ok().map(|body| &body.record);
+        let record = board.body(id).ok().map(|body| body.record());
         record.and_then(|record| record.description.clone()).unwrap_or_default()
     };
     let live = board.summaries().map(|head| Node {

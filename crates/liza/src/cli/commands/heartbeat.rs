@@ -25,8 +25,7 @@ pub(crate) fn run(args: Args, context: &Context) -> Result<Reply, CommandError> 
     let agent = args.agent;
     let actor = context.actor()?;
     let generation = actor.generation().filter(|_| actor.agent() == Some(agent));
-    let command =
-        Heartbeat { agents: vec![(agent, generation)], length: args.length.map(Seconds) };
+    let command = Heartbeat { agents: vec![(agent, generation)], length: args.length.map(Seconds) };
     context.run(command, |reply| {
         let until = reply.lease_expires.map_or(String::new(), |until| until.to_string());
         format!("the lease of {agent} runs until {until}")

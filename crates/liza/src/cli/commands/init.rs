@@ -6,7 +6,9 @@ use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
-use liza_core::model::{Alignment, Config, Goal, GoalStatus, Loaded, LogAction, LogEntry, Revision, Sha, Sprint, State, Timestamp};
+use liza_core::model::{
+    Alignment, Config, Goal, GoalStatus, Loaded, LogAction, LogEntry, Revision, Sha, Sprint, State, Timestamp,
+};
 use liza_core::text::one_line;
 use liza_store::Store;
 use serde_json::json;
@@ -16,11 +18,11 @@ use crate::git::{Branch, BranchError, Git, Repo};
 use crate::project::{EXCLUDED, now};
 
 use crate::cli::context::Context;
+use crate::cli::contract_links::{self, ContractLinks};
+use crate::cli::spec_path;
 use crate::cli::ui::error::CommandError;
 use crate::cli::ui::input::Text;
-use crate::cli::contract_links::{self, ContractLinks};
 use crate::cli::ui::output::Reply;
-use crate::cli::spec_path;
 
 /// Where the blackboard is made before it is moved to `.liza`.
 const STAGE: &str = ".liza-init";
@@ -61,24 +63,25 @@ pub(crate) fn run(args: Args, context: &Context) -> Result<Reply, CommandError> 
     let place = repo.root().join(".liza");
     let _turn = take_turn(repo.root());
     if place.join("state.yaml").exists() && args.template && args.goal.is_none() {
-        return mend_vision(context);
+        return write_missing_vision(context);
     }
     if place.symlink_metadata().is_ok() {
         let message = format!("{} exists already", place.display());
         let hint = "liza status shows what is there; liza goal new \"GOAL\" starts over";
         return Err(CommandError::refused("exists", message).hint(hint));
     }
-    let plan = Plan::of(args, &repo)?;
+    let goal = Text::read_some(args.goal.clone(), context)?.unwrap_or_default();
+    let plan = Plan::new(args, &goal, &repo)?;
     plan.carry_out(&repo, &place)?;
-    let links = contract_links::link(&repo, &plan.branch);
+    let links = contract_links::link(&repo, &plan.branch, context.environment.home().as_deref());
     Ok(plan.tell(context, repo.root(), &links))
 }
 
 /// Makes a blackboard with that goal in a repository that this process has just made.
 pub(crate) fn make(repo: &Repo, goal: &str) -> Result<(), CommandError> {
-    let (goal, branch) = (Some(Text::from(goal)), "integration".to_owned());
-    let args = Args { goal, spec_ref: None, spec: None, branch, template: false };
-    Plan::of(args, repo)?.carry_out(repo, &repo.root().join(".liza"))
+    let branch = "integration".to_owned();
+    let args = Args { goal: None, spec_ref: None, spec: None, branch, template: false };
+    Plan::new(args, goal, repo)?.carry_out(repo, &repo.root().join(".liza"))
 }
 
 /// What is going to be made, every question answered.
@@ -92,8 +95,8 @@ struct Plan {
 }
 
 impl Plan {
-    fn of(args: Args, repo: &Repo) -> Result<Self, CommandError> {
-        let goal = Text::read_some(args.goal, context)?.unwrap_or_default().trim().to_owned();
+    fn new(args: Args, goal: &str, repo: &Repo) -> Result<Self, CommandError> {
+        let goal = goal.trim().to_owned();
         let named = args.spec.or(args.spec_ref);
         let spec = spec_path::within(repo.root(), named.as_deref().unwrap_or(spec_path::DEFAULT))?;
         let spec_missing = !spec_path::exists(repo.root(), &spec);
@@ -163,7 +166,7 @@ impl Plan {
         (state, log)
     }
 
-    fn tell(&self, context: &Context, root: &Path, links: &Links) -> Reply {
+    fn tell(&self, context: &Context, root: &Path, links: &ContractLinks) -> Reply {
         let mut warnings = Vec::new();
         if self.spec_missing && !self.template {
             warnings.push(format!(
@@ -251,7 +254,7 @@ fn write_new(path: &Path, text: &str) -> Result<Vec<PathBuf>, CommandError> {
 }
 
 /// Writes the vision document of a project that was begun without one.
-fn mend_vision(context: &Context) -> Result<Reply, CommandError> {
+fn write_missing_vision(context: &Context) -> Result<Reply, CommandError> {
     let project = context.project()?;
     let state = project.store().snapshot()?;
     let named = state.board.goal.ready().and_then(|goal| goal.spec_ref.clone());

@@ -4,8 +4,7 @@
 
 use std::ffi::OsString;
 use std::io;
-use std::os::fd::AsFd as _;
-use std::process::{Command, Stdio};
+use std::process::{Command, ExitStatus};
 
 use liza_core::model::{LogAction, LogEntry};
 use liza_core::protocol::manual_edit::ManualEdit;
@@ -16,6 +15,7 @@ use serde_json::json;
 use crate::project::{Project, now};
 
 use crate::cli::context::Context;
+use crate::cli::ui::console::Stream;
 use crate::cli::ui::error::CommandError;
 use crate::cli::ui::exit_code::Exit;
 use crate::cli::ui::input::Text;
@@ -84,49 +84,45 @@ fn read(context: &Context) -> Result<Reply, CommandError> {
 fn write(path: &str, value: Text, yaml: bool, context: &Context) -> Result<Reply, CommandError> {
     let value = value.read(context)?;
     let project = context.project()?;
-    let guard = held(&project, context, "lock write")?;
+    let session = begin_edit(&project, context, "lock write")?;
     let syntax = if yaml { ValueSyntax::Yaml } else { ValueSyntax::BySchema };
-    let log = entry(context, &format!("lock write {path} {value}"))?;
-    let revision = guard.set(path, &value, syntax, &log, now()).map_err(unusable)?;
+    let log = log_entry(context, &format!("lock write {path} {value}"))?;
+    let revision = session.set(path, &value, syntax, &log, now()).map_err(as_refusal)?;
     Ok(Reply::new(format!("{path} is set"), json!({"path": path})).at(revision.0))
 }
 
 fn modify(command: &[String], context: &Context) -> Result<Reply, CommandError> {
     let project = context.project()?;
-    let mut guard = held(&project, context, "lock modify")?;
-    let before = guard.text();
-    let log = entry(context, &format!("lock modify {}", command.join(" ")))?;
-    guard.begin_modify()?;
-    let ended = run_inside(command, &project, context.screen.json);
+    let mut session = begin_edit(&project, context, "lock modify")?;
+    let before = session.text();
+    let log = log_entry(context, &format!("lock modify {}", command.join(" ")))?;
+    session.begin_modify()?;
+    let ended = run_inside(command, &project, context);
     match ended {
         Ok(status) if status.success() => {}
         Ok(status) => {
-            guard.undo_modify()?;
+            session.undo_modify()?;
             let message = format!("the command failed ({status}); the blackboard is as it was");
             let failed = CommandError::refused("command_failed", message);
             return Err(failed.with("status", json!(status.code())));
         }
         Err(error) => {
-            guard.undo_modify()?;
+            session.undo_modify()?;
             let message = format!("cannot run {}: {error}", command.first().map_or("", String::as_str));
             let exit = if error.kind() == io::ErrorKind::NotFound { Exit::Missing } else { Exit::Refused };
             return Err(CommandError::refused("no_program", message).exit(exit));
         }
     }
     if before.is_ok_and(|before| project.store().text().is_ok_and(|after| before == after)) {
-        guard.undo_modify()?;
+        session.undo_modify()?;
         return Ok(Reply::new("nothing was changed", json!({"changed": false})));
     }
-    let revision = guard.finish_modify(&log, now()).map_err(unusable)?;
+    let revision = session.finish_modify(&log, now()).map_err(as_refusal)?;
     Ok(Reply::new("the change is valid and stands", json!({"changed": true})).at(revision.0))
 }
 
 /// Runs the command in the project's root. A liza inside it knows that the lock is held, and does not wait for it.
-fn run_inside(
-    command: &[String],
-    project: &Project,
-    quiet_out: bool,
-) -> io::Result<std::process::ExitStatus> {
+fn run_inside(command: &[String], project: &Project, context: &Context) -> io::Result<ExitStatus> {
     let mut child = match command {
         [line] => {
             let mut shell = Command::new("sh");
@@ -140,11 +136,13 @@ fn run_inside(
         }
         [] => return Err(io::ErrorKind::InvalidInput.into()),
     };
-    if quiet_out {
-        // Standard output belongs to the one JSON object.
-        child.stdout(Stdio::from(io::stderr().as_fd().try_clone_to_owned()?));
-    }
+    let console = &context.screen.console;
+    // With --json, standard output belongs to the one JSON object.
+    let output = if context.screen.json { Stream::Error } else { Stream::Output };
     child
+        .stdin(console.for_child(Stream::Input)?)
+        .stdout(console.for_child(output)?)
+        .stderr(console.for_child(Stream::Error)?)
         .current_dir(project.root())
         .env(LOCK_HELD_ENV, project.folder())
         .env("LIZA_STATE", project.folder().join("state.yaml"))
@@ -152,7 +150,7 @@ fn run_inside(
 }
 
 /// A text that cannot be read as a blackboard is the caller's, not the blackboard's: that one stands as it was.
-pub(crate) fn unusable(error: StoreError) -> CommandError {
+pub(crate) fn as_refusal(error: StoreError) -> CommandError {
     let broken = matches!(error, StoreError::Broken(_));
     let told = CommandError::from(error);
     if !broken {
@@ -178,20 +176,20 @@ pub(crate) fn options_first(mut arguments: Vec<OsString>) -> Vec<OsString> {
 }
 
 /// The lock, held to what the caller may do.
-pub(crate) fn held<'p>(
+pub(crate) fn begin_edit<'p>(
     project: &'p Project,
     context: &Context,
     verb: &'static str,
 ) -> Result<EditSession<'p>, CommandError> {
-    let (actor, halt, if_revision) = (context.actor()?, project.halt(), context.if_revision);
+    let (actor, stop_files, if_revision) = (context.actor()?, project.stop_files(), context.if_revision);
     let edit = ManualEdit { actor, now: now(), stop_files, if_revision, verb };
-    let guard = project.store().begin_edit()?.restricted_to(edit);
-    context.tell_notices(guard.notices());
-    Ok(guard)
+    let session = project.store().begin_edit()?.restricted_to(edit);
+    context.report_notices(session.notices());
+    Ok(session)
 }
 
 /// What the log says about a change by hand.
-pub(crate) fn entry(context: &Context, detail: &str) -> Result<LogEntry, CommandError> {
+pub(crate) fn log_entry(context: &Context, detail: &str) -> Result<LogEntry, CommandError> {
     Ok(LogEntry {
         timestamp: now(),
         agent: context.actor()?.to_string(),

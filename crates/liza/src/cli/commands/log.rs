@@ -10,7 +10,7 @@ use crate::project::Project;
 
 use crate::cli::context::Context;
 use crate::cli::ui::error::CommandError;
-use crate::cli::ui::layout::{BOLD, CYAN, DIM, GREEN, RED, YELLOW, columns, cut, one_line, pad, paint, wrap};
+use crate::cli::ui::layout::{BOLD, CYAN, DIM, GREEN, RED, YELLOW, cut, one_line, pad, paint, wrap};
 use crate::cli::ui::output::Reply;
 
 /// Read what happened, a line each.
@@ -44,12 +44,13 @@ pub(crate) fn run(args: Args, context: &Context) -> Result<Reply, CommandError> 
     // Watched before the first look, so that nothing falls between the two.
     let watch = if args.follow { project.store().watch_log().ok() } else { None };
     let mut book = project.store().log_reader();
-    let mut entries = wanted(args, book.read_new()?);
+    let mut entries = wanted(&args, book.read_new()?);
     if let Some(last) = args.last {
         entries.drain(..entries.len().saturating_sub(last));
     }
     if !args.follow {
-        let lines: Vec<String> = entries.iter().flat_map(|entry| lines(entry, context.screen.columns())).collect();
+        let lines: Vec<String> =
+            entries.iter().flat_map(|entry| lines(entry, context.screen.columns())).collect();
         let text = if lines.is_empty() { "nothing has happened yet".to_owned() } else { lines.join("\n") };
         return Ok(Reply::new(text, json!(entries)));
     }
@@ -58,7 +59,7 @@ pub(crate) fn run(args: Args, context: &Context) -> Result<Reply, CommandError> 
             Some(watch) => drop(watch.wait(POLL)),
             None => std::thread::sleep(POLL),
         }
-        entries = wanted(args, book.read_new()?);
+        entries = wanted(&args, book.read_new()?);
         if gone(&project) {
             break;
         }

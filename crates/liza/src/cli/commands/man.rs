@@ -6,6 +6,7 @@ use clap::Command;
 use clap_mangen::Man;
 use serde_json::json;
 
+use crate::cli::context::Context;
 use crate::cli::ui::error::CommandError;
 use crate::cli::ui::output::Reply;
 

@@ -2,6 +2,8 @@
 //!
 //! A command gets everything from its context and asks the process for nothing.
 
+#![allow(clippy::needless_pass_by_value, reason = "every command has the same signature")]
+
 pub(crate) mod abandon_task;
 pub(crate) mod abort;
 pub(crate) mod add_task;

@@ -1,18 +1,17 @@
-//! `liza recover`: settles what a crash left.
+//! `liza recover`: repairs what a crash left.
 
 use serde_json::json;
 
-use crate::work::{Finding, Report};
+use crate::lifecycle::{Finding, RecoveryReport, recover};
 
 use crate::cli::context::Context;
 use crate::cli::ui::error::CommandError;
 use crate::cli::ui::output::Reply;
-use super::update_sprint_metrics::and_complete_sprint;
 
-/// Settle what a crash left, in git and on the blackboard.
+/// Repair what a crash left, in git and on the blackboard.
 ///
-/// Whatever a living process is at is left to it; nothing is deleted that has not been saved. Run it as often as you
-/// like: a second run finds nothing.
+/// What a live process is working on is left to it; nothing is deleted that has not been saved. Run it as often as
+/// you like: a second run finds nothing.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Example:
   liza recover")]
@@ -21,30 +20,28 @@ pub(crate) struct Args {}
 /// Runs it.
 pub(crate) fn run(_: Args, context: &Context) -> Result<Reply, CommandError> {
     let project = context.project()?;
-    let work = context.work(&project)?;
-    let report = work.recover();
-        let report = report?;
-    let reply = Reply::new(in_words(&report), as_json(&report));
-    Ok(and_complete_sprint(&project, context, reply))
+    let engine = context.engine(&project)?;
+    let report = context.reported(&engine, recover(&engine))?;
+    Ok(Reply::new(in_words(&report), as_json(&report)))
 }
 
 /// What was found and done, a line each.
-pub(crate) fn in_words(report: &Report) -> String {
+pub(crate) fn in_words(report: &RecoveryReport) -> String {
     let line = |mark: &str, finding: &Finding| {
         format!("{mark} {}: {} – {}", finding.subject, finding.found, finding.done)
     };
-    let settled = report.settled.iter().map(|finding| line("settled", finding));
-    let left = report.left.iter().map(|finding| line("left   ", finding));
-    let lines: Vec<String> = settled.chain(left).collect();
-    if lines.is_empty() { "nothing to settle".to_owned() } else { lines.join("\n") }
+    let repaired = report.repaired.iter().map(|finding| line("repaired", finding));
+    let left = report.left.iter().map(|finding| line("left    ", finding));
+    let lines: Vec<String> = repaired.chain(left).collect();
+    if lines.is_empty() { "nothing to repair".to_owned() } else { lines.join("\n") }
 }
 
 /// The same for programs.
-pub(crate) fn as_json(report: &Report) -> serde_json::Value {
+pub(crate) fn as_json(report: &RecoveryReport) -> serde_json::Value {
     let one = |finding: &Finding| {
         let Finding { kind, subject, found, done } = finding;
         json!({"kind": kind.name(), "subject": subject, "found": found, "done": done})
     };
     let all = |findings: &[Finding]| findings.iter().map(one).collect::<Vec<_>>();
-    json!({"settled": all(&report.settled), "left": all(&report.left)})
+    json!({"repaired": all(&report.repaired), "left": all(&report.left)})
 }

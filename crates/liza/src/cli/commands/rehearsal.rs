@@ -4,7 +4,6 @@
 
 use std::io;
 use std::path::Path;
-use std::process;
 
 use liza_rehearsal::{
     OutputFormat, PLAYBOOK_VARIABLE, Playbook, RehearsalError, SessionOptions, hang, run_session,
@@ -13,17 +12,17 @@ use liza_rehearsal::{
 use crate::playbook::{self, PlaybookError};
 use crate::project::{AGENT_GENERATION, AGENT_ID};
 
-use super::context::Context;
-use super::error::CommandError;
-use super::exit_code::Exit;
-use super::output::Reply;
+use crate::cli::context::Context;
+use crate::cli::ui::error::CommandError;
+use crate::cli::ui::exit_code::Exit;
+use crate::cli::ui::output::Reply;
 
 /// Play one agent session from a playbook: prompt on standard input.
 ///
 /// LIZA_PLAYBOOK names the playbook; where it has no scene for the session, the agent does the role's default work.
 #[derive(Debug, clap::Args)]
 #[command(hide = true)]
-pub(super) struct Args {
+pub(crate) struct Args {
     /// Print what is done as lines of JSON.
     #[arg(long)]
     events: bool,
@@ -36,14 +35,13 @@ pub(super) struct Args {
 }
 
 /// Runs it. The exit code is the session's, not one of the program's.
-pub(super) fn run(args: &Args, _: &Context) -> Result<Reply, CommandError> {
+pub(crate) fn run(args: Args, context: &Context) -> Result<Reply, CommandError> {
     if args.hang {
         hang(args.detached);
     }
-    let variable = |name: &str| std::env::var_os(name).filter(|value| !value.is_empty());
-    let text = |name: &str| variable(name).map(|value| value.to_string_lossy().into_owned());
+    let text = |name: &str| context.environment.text(name).map(str::to_owned);
     let options = SessionOptions {
-        playbook: match variable(PLAYBOOK_VARIABLE) {
+        playbook: match text(PLAYBOOK_VARIABLE) {
             Some(path) => playbook::load(Path::new(&path))?.0,
             None => Playbook::default(),
         },
@@ -52,7 +50,7 @@ pub(super) fn run(args: &Args, _: &Context) -> Result<Reply, CommandError> {
         format: if args.events { OutputFormat::JsonLines } else { OutputFormat::Text },
     };
     let code = run_session(io::stdin().lock(), &options)?;
-    process::exit(i32::from(code))
+    Ok(Reply::already_written().exit(Exit::Session(code)))
 }
 
 impl From<PlaybookError> for CommandError {

@@ -11,16 +11,16 @@ use serde_json::json;
 
 use crate::contracts::VISION;
 use crate::project::Project;
-use crate::run::{Onlooker, OnlyRun, Wanted, crew, progress_line};
-use crate::supervisor::{Attendant, Attended, Farewell, Options, Post, Weight, run as supervise};
+use crate::run::{RunLock, TeamOptions, WatcherObserver, progress_line, team_posts};
+use crate::supervisor::{AgentEnd, MessageLevel, Observed, Observer, Options, Post, run as supervise};
 use crate::watch::{Options as Watching, WatchError, Watcher};
 
-use super::agent::{endings, own_program};
+use super::agent::endings;
 use crate::cli::context::Context;
-use crate::cli::ui::error::CommandError;
-use crate::cli::ui::output::{Color, Reply};
 use crate::cli::spec_path;
+use crate::cli::ui::error::CommandError;
 use crate::cli::ui::event_printer::EventPrinter;
+use crate::cli::ui::output::{Color, Reply};
 
 /// Run the whole team: a planner, coders, code reviewers and the watcher
 ///
@@ -81,14 +81,14 @@ pub(crate) fn run(args: Args, context: &Context) -> Result<Reply, CommandError> 
     if let Some(over) = decided(&state) {
         return Ok(over);
     }
-    let mut screen = context.screen;
+    let mut screen = context.screen.clone();
     if args.plain {
         screen.color = Color::Never;
     }
-    let least = if args.verbose { Weight::Detail } else { Weight::News };
-    let teller = EventPrinter::new(screen, least);
-    let teller = if args.plain { teller } else { teller.with_progress() };
-    let wanted = Wanted {
+    let least = if args.verbose { MessageLevel::Debug } else { MessageLevel::Info };
+    let printer = EventPrinter::new(screen, least);
+    let printer = if args.plain { printer } else { printer.with_progress() };
+    let options = TeamOptions {
         coders: args.coders,
         reviewers: args.reviewers,
         provider: args.provider,
@@ -97,19 +97,17 @@ pub(crate) fn run(args: Args, context: &Context) -> Result<Reply, CommandError> 
         reviewer_provider: args.reviewer_provider,
     };
     let config = state.board.config.ready().cloned().unwrap_or_default();
-    let posts = crew(&config, &wanted)?;
+    let posts = team_posts(&config, &options)?;
     if let Some(warning) = unready(&project, &state) {
         context.screen.note(&format!("liza: {warning}"));
     }
     let watching = Watching { analyze: args.analyze, ..Watching::default() };
-    let farewells = work(&project, posts, &Arc::new(teller), watching, None)?;
+    let ends = work(context, &project, posts, &Arc::new(printer), watching, None)?;
     let after = project.store().snapshot()?;
-    let (ended, exit) = endings(&farewells)?;
+    let (ended, exit) = endings(ends)?;
     let (mut words, progress) = summary(&after);
     words.push_str(to_go_on(&after));
-    Ok(Reply::new(words, json!({"ended": ended, "progress": progress}))
-        .at(after.board.revision.0)
-        .exit(exit))
+    Ok(Reply::new(words, json!({"ended": ended, "progress": progress})).at(after.board.revision.0).exit(exit))
 }
 
 /// A goal that is decided needs no team.
@@ -147,33 +145,36 @@ fn to_go_on(state: &State) -> &'static str {
     }
 }
 
-/// Has a team work until all of it has ended.
+/// Runs a team until all of its agents have ended.
 pub(crate) fn work(
+    context: &Context,
     project: &Project,
     posts: Vec<Post>,
-    teller: &Arc<EventPrinter>,
+    printer: &Arc<EventPrinter>,
     watching: Watching,
     limit: Option<Duration>,
-) -> Result<Vec<Farewell>, CommandError> {
+) -> Result<Vec<AgentEnd>, CommandError> {
     for post in &posts {
         post.provider.installed_program()?;
     }
-    // Coders and merges commit: whoever finds out at work has spent a session for nothing.
+    // Coders and merges need it; found out during work, it would waste a session.
     project.repo()?.identity()?;
-    let _only = OnlyRun::of(project)?.map_err(|running| {
+    let _lock = RunLock::take(project)?.map_err(|running| {
         CommandError::refused("already_running", running.to_string())
-            .hint("liza status shows what it does; Ctrl-C in its terminal stops it")
+            .hint("liza status shows what it is doing; Ctrl-C in its terminal stops it")
     })?;
-    teller.say_plainly(&introduction(&posts));
-    let progress = Box::new(ProgressLine { teller: Arc::clone(teller), began: Instant::now() });
-    let mut attendants: Vec<Box<dyn Attendant>> = vec![progress];
+    printer.print_text(&introduction(&posts));
+    let progress = Box::new(ProgressLine { printer: Arc::clone(printer), began: Instant::now() });
+    let mut observers: Vec<Box<dyn Observer>> = vec![progress];
     match Watcher::new(project, watching) {
-        Ok(watcher) => attendants.push(Box::new(Onlooker::new(watcher))),
-        Err(WatchError::Running) => teller.say_plainly("a watcher is running here already: alarms go there"),
+        Ok(watcher) => observers.push(Box::new(WatcherObserver::new(watcher))),
+        Err(WatchError::Running) => {
+            printer.print_text("a watcher is already running in this project: alarms go there")
+        }
         Err(WatchError::Lock(error)) => return Err(error.into()),
     }
-    let options = Options { liza: own_program()?, in_team: true, attendants, limit };
-    Ok(supervise(project, posts, options, &|line| teller.tell(line))?)
+    let options = Options { program: context.program.clone(), in_team: true, observers, limit };
+    Ok(supervise(project, posts, options, &|message| printer.print(message))?)
 }
 
 fn introduction(posts: &[Post]) -> String {
@@ -213,18 +214,18 @@ pub(crate) fn summary(state: &State) -> (String, serde_json::Value) {
     (text, json!(progress))
 }
 
-/// Keeps the progress line true.
+/// Keeps the progress line up to date.
 struct ProgressLine {
-    teller: Arc<EventPrinter>,
+    printer: Arc<EventPrinter>,
     began: Instant,
 }
 
-impl Attendant for ProgressLine {
-    fn attend(&mut self, state: &State) -> Attended {
-        if !self.teller.shows_progress() {
-            return Attended::default();
+impl Observer for ProgressLine {
+    fn observe(&mut self, state: &State) -> Observed {
+        if !self.printer.shows_progress() {
+            return Observed::default();
         }
-        self.teller.progress(&progress_line(state, Seconds(self.began.elapsed().as_secs())));
-        Attended { lines: Vec::new(), again: Some(Duration::from_secs(5)) }
+        self.printer.progress(&progress_line(state, Seconds(self.began.elapsed().as_secs())));
+        Observed { messages: Vec::new(), again_in: Some(Duration::from_secs(5)) }
     }
 }

@@ -1,5 +1,6 @@
 //! `liza session`: the helper process of one agent session. Called by supervisors only.
 
+use crate::cli::context::Context;
 use crate::cli::ui::error::CommandError;
 use crate::cli::ui::exit_code::Exit;
 use crate::cli::ui::output::Reply;
@@ -11,5 +12,5 @@ pub(crate) struct Args {}
 /// Runs it. The reports on standard output are the supervisor's; nothing else may be written there.
 pub(crate) fn run(_: Args, _: &Context) -> Result<Reply, CommandError> {
     let code = crate::supervisor::helper::serve();
-    Ok(Reply::default().exit(Exit::Session(code)))
+    Ok(Reply::already_written().exit(Exit::Session(code)))
 }

@@ -11,11 +11,11 @@ use liza_core::model::Section;
 use serde_json::json;
 
 use crate::contracts;
-use crate::work::integration_branch;
+use crate::engine::integration_branch;
 
 use crate::cli::context::Context;
-use crate::cli::ui::error::CommandError;
 use crate::cli::contract_links::{self, ContractLinks};
+use crate::cli::ui::error::CommandError;
 use crate::cli::ui::old_names::OLD_NAMES;
 use crate::cli::ui::output::Reply;
 
@@ -38,12 +38,9 @@ const AGAIN: &str = "what is there already is whole; liza setup again does the r
 /// Runs it.
 pub(crate) fn run(args: Args, context: &Context) -> Result<Reply, CommandError> {
     context.human_only("setup")?;
-    let home = std::env::var_os("HOME").map(PathBuf::from).filter(|home| home.is_absolute());
-    let home = home.ok_or_else(|| {
+    let home = context.environment.home().ok_or_else(|| {
         CommandError::refused("no_home", "HOME is not set").hint("HOME=/home/you liza setup")
     })?;
-    let program = std::env::current_exe()
-        .map_err(|error| CommandError::refused("io", format!("cannot find the program itself: {error}")))?;
     let folder = home.join(".liza");
     let texts = contracts::install(&folder, args.force)
         .map_err(|error| CommandError::refused("io", error.to_string()).hint(AGAIN))?;
@@ -51,7 +48,7 @@ pub(crate) fn run(args: Args, context: &Context) -> Result<Reply, CommandError> 
     let (written, kept) = (owned(texts.written), owned(texts.kept));
     let mut install = Install { folder: &folder, force: args.force, written, kept };
     for (name, _) in OLD_NAMES {
-        install.link(&format!("scripts/{name}"), &program)?;
+        install.link(&format!("scripts/{name}"), &context.program)?;
     }
     let Install { written, kept, .. } = install;
     let kept_note = match kept.as_slice() {
@@ -75,10 +72,14 @@ pub(crate) fn run(args: Args, context: &Context) -> Result<Reply, CommandError> 
 }
 
 /// Links the contract into the project that the command runs in; `init` had none to link to.
-fn link_here(context: &Context) -> Option<Links> {
+fn link_here(context: &Context) -> Option<ContractLinks> {
     let project = context.project().ok()?;
     let board = project.store().read_parts(&[Section::Config], &[]).ok()?;
-    Some(contract_links::link(project.repo().ok()?, &integration_branch(&board).ok()?))
+    Some(contract_links::link(
+        project.repo().ok()?,
+        &integration_branch(&board).ok()?,
+        context.environment.home().as_deref(),
+    ))
 }
 
 struct Install<'s> {

@@ -1,18 +1,18 @@
 //! `liza show`: everything about one task, and the next right command.
 
-use liza_core::model::{EventName, Fields, HistoryEvent, Refusal, Seconds, State, TaskId, TaskRecord, Usage, Value};
+use liza_core::model::{
+    EventName, Fields, HistoryEvent, Refusal, Seconds, State, TaskId, TaskRecord, Usage, Value,
+};
 use liza_core::watch::view::{LeaseView, TaskView, view};
 use serde_json::json;
 
+use crate::observations::observe;
 use crate::project::{Project, now};
-use crate::sightings::sightings;
 use crate::text::compact_number;
 
 use crate::cli::context::Context;
 use crate::cli::ui::error::CommandError;
-use crate::cli::ui::layout::{
-    BOLD, CYAN, DIM, RED, ago, columns, command, cut, minute, one_line, pad, paint, wrap,
-};
+use crate::cli::ui::layout::{BOLD, CYAN, DIM, RED, ago, command, cut, minute, one_line, pad, paint, wrap};
 use crate::cli::ui::output::Reply;
 
 /// See everything about one task.
@@ -33,9 +33,9 @@ pub(crate) fn run(args: Args, context: &Context) -> Result<Reply, CommandError> 
     if let Some(status) = state.board.archived.get(&args.task) {
         return archived(&project, &args.task, &status.to_string());
     }
-    let record = &state.board.body(&args.task)?.record;
+    let record = state.board.body(&args.task)?.record();
     let now = now();
-    let view = view(&state, &sightings(&project, &state, now), now);
+    let view = view(&state, &observe(&project, &state, now), now);
     let task = view.tasks.iter().find(|task| task.id == args.task);
     let task = task.ok_or_else(|| Refusal::UnknownTask { task: args.task.clone() })?;
     let page = Page { state: &state, record, task, columns: context.screen.columns() };

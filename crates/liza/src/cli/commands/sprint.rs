@@ -10,11 +10,11 @@ use serde_json::json;
 
 use crate::project::now;
 
+use super::update_sprint_metrics::figures;
 use crate::cli::context::Context;
 use crate::cli::ui::error::CommandError;
-use crate::cli::ui::layout::{columns, cut, minute, one_line, width, wrap};
-use crate::cli::ui::output::{Reply, word};
-use super::update_sprint_metrics::{complete_sprint, figures, recount};
+use crate::cli::ui::layout::{cut, minute, one_line, width, wrap};
+use crate::cli::ui::output::Reply;
 
 /// Show the sprint, set its deadline, or begin the next one.
 #[derive(Debug, clap::Args)]
@@ -85,16 +85,7 @@ pub(crate) fn run(args: Args, context: &Context) -> Result<Reply, CommandError> 
 }
 
 fn begin_next(context: &Context) -> Result<Reply, CommandError> {
-    let project = context.project()?;
-    context.human_only("sprint new")?;
-    // A person need not wait for a supervisor to see that the sprint is over; its last figures go to the archive.
-    if context.if_revision.is_none() {
-        complete_sprint(&project, context);
-        recount(&project, context)?;
-    }
-    context.run_in(&project, NewSprint, |reply| {
-        format!("{} has begun; the last one is in .liza/archive/", word(reply, "sprint"))
-    })
+    context.run(NewSprint, |reply| format!("{} has begun; the last one is in .liza/archive/", reply.sprint))
 }
 
 fn set_deadline(time: When, context: &Context) -> Result<Reply, CommandError> {
@@ -117,8 +108,8 @@ fn show(context: &Context) -> Result<Reply, CommandError> {
     lines.extend(timeline(sprint));
     lines.push(plan(&state, sprint));
     lines.push(figures(&metrics));
-    lines.extend(decisions(sprint));
-    lines.extend(retrospective(sprint));
+    lines.extend(decisions(sprint, context.screen.columns()));
+    lines.extend(retrospective(sprint, context.screen.columns()));
     let result = json!({"sprint": sprint, "metrics": metrics});
     Ok(Reply::new(lines.join("\n"), result).at(state.board.revision.0))
 }
@@ -134,23 +125,23 @@ fn timeline(sprint: &Sprint) -> Vec<String> {
     named.iter().filter_map(|(name, time)| Some(format!("{name:<10}  {}", (*time)?))).collect()
 }
 
-fn decisions(sprint: &Sprint) -> Vec<String> {
+fn decisions(sprint: &Sprint, columns: usize) -> Vec<String> {
     let line = |decision: &Decision| {
         let note = decision.note.as_deref().map(|note| format!(": {}", one_line(note))).unwrap_or_default();
         let text = format!("{}  {}{note}", minute(decision.timestamp), one_line(&decision.decision));
-        format!("decided   {}", cut(&text, context.screen.columns().saturating_sub(10)))
+        format!("decided   {}", cut(&text, columns.saturating_sub(10)))
     };
     sprint.decisions.iter().map(line).collect()
 }
 
 /// What was learned, or how to look back on a sprint that is over.
-fn retrospective(sprint: &Sprint) -> Vec<String> {
+fn retrospective(sprint: &Sprint, columns: usize) -> Vec<String> {
     match &sprint.retrospective {
         Some(text) => {
             // What fits keeps its spaces, since tables live by them.
             let shown = |line: &str| {
                 let plain: String = line.chars().filter(|c| !c.is_control()).collect();
-                if width(&plain) <= context.screen.columns() { vec![plain] } else { wrap(line, context.screen.columns()) }
+                if width(&plain) <= columns { vec![plain] } else { wrap(line, columns) }
             };
             std::iter::once(String::new()).chain(text.lines().flat_map(shown)).collect()
         }

@@ -2,18 +2,21 @@
 
 use std::collections::BTreeSet;
 
-use liza_core::model::{GoalStatus, Role, Seconds, Status, TaskId};
-use liza_core::watch::alarms::INVALID_STATE;
-use liza_core::watch::view::{AgentView, Alert, LeaseView, Liveness, SprintView, StopView, TaskPhase, TaskView, UnmetDependency, View, view};
+use liza_core::model::{GoalStatus, Role, Seconds, Status, StopFile, TaskId};
+use liza_core::watch::alarms::AlarmKind;
+use liza_core::watch::view::{
+    AgentView, Alert, LeaseView, Liveness, SprintView, StopView, TaskPhase, TaskView, UnmetDependency, View,
+    view,
+};
 
+use crate::observations::observe;
 use crate::project::now;
-use crate::sightings::sightings;
 
 use crate::cli::context::Context;
 use crate::cli::ui::error::CommandError;
 use crate::cli::ui::layout::{
-    BOLD, CYAN, DIM, GREEN, RED, YELLOW, ago, columns, command, cut, indent, one_line, pad, paint, used,
-    width, wrap,
+    BOLD, CYAN, DIM, GREEN, RED, YELLOW, ago, command, cut, indent, list, one_line, pad, paint, used, width,
+    wrap,
 };
 use crate::cli::ui::output::Reply;
 
@@ -33,7 +36,7 @@ pub(crate) fn run(args: Args, context: &Context) -> Result<Reply, CommandError> 
     let project = context.project()?;
     let state = project.store().snapshot()?;
     let now = now();
-    let view = view(&state, &sightings(&project, &state, now), now);
+    let view = view(&state, &observe(&project, &state, now), now);
     let result = serde_json::to_value(&view).unwrap_or_default();
     Ok(Reply::new(render(&view, context.screen.columns(), args.all), result).at(view.revision.0))
 }
@@ -106,9 +109,9 @@ fn needs(view: &View, columns: usize, all: bool) -> Vec<String> {
     let mut matters: Vec<Vec<String>> =
         view.stopped.iter().map(|stop| stopped(view, stop, columns)).collect();
     matters.extend(invalid(view, columns));
-    let again = |alert: &Alert| view.stopped.iter().any(|stop| alert.kind.contains(stop.file));
+    let again = |alert: &Alert| view.stopped.iter().any(|stop| alert.kind.stop_file() == Some(stop.file));
     let news: Vec<&Alert> =
-        view.alerts.iter().filter(|alert| alert.kind != INVALID_STATE && !again(alert)).collect();
+        view.alerts.iter().filter(|alert| alert.kind != AlarmKind::InvalidState && !again(alert)).collect();
     let told = |task: &TaskView| news.iter().any(|alert| alert.task.as_ref() == Some(&task.id));
     let broken = view.tasks.iter().filter(|task| task.phase == TaskPhase::Stuck && !told(task));
     matters.extend(broken.map(|task| stuck(task, columns)));
@@ -129,14 +132,18 @@ fn needs(view: &View, columns: usize, all: bool) -> Vec<String> {
 
 /// All violations as one matter: `validate` lists them.
 fn invalid(view: &View, columns: usize) -> Option<Vec<String>> {
-    let mut found = view.alerts.iter().filter(|alert| alert.kind == INVALID_STATE);
+    let mut found = view.alerts.iter().filter(|alert| alert.kind == AlarmKind::InvalidState);
     let first = found.next()?;
     let rest = match found.count() {
         0 => String::new(),
         more => format!("  and {more} more like this"),
     };
-    let mut lines =
-        vec![format!("  {} {}{}", paint(RED, "!!"), paint(RED, INVALID_STATE), paint(DIM, &rest))];
+    let mut lines = vec![format!(
+        "  {} {}{}",
+        paint(RED, "!!"),
+        paint(RED, &AlarmKind::InvalidState.to_string()),
+        paint(DIM, &rest)
+    )];
     lines.extend(brief(&first.text, columns));
     lines.extend(command("liza validate", 5, columns));
     Some(lines)
@@ -144,13 +151,15 @@ fn invalid(view: &View, columns: usize) -> Option<Vec<String>> {
 
 fn stopped(view: &View, stop: &StopView, columns: usize) -> Vec<String> {
     let since = view.now.since(stop.since);
-    let (what, step) = match stop.file {
-        "ABORT" => ("everything has been stopped for good", "liza goal new \"…\""),
-        "CHECKPOINT" => ("nobody starts anything; look at .liza/sprint_summary.md", "liza resume"),
-        _ => ("nobody starts anything", "liza resume"),
+    let (what, rest, step) = match stop.file {
+        StopFile::Abort => ("Aborted", "; all work has ended", "liza goal new \"…\""),
+        StopFile::Checkpoint => {
+            ("Checkpoint began", "; no new work starts. Read .liza/sprint_summary.md", "liza resume")
+        }
+        StopFile::Pause => ("Paused", "; no new work starts", "liza resume"),
     };
-    let text = format!("{what}, since {since}");
-    let mut lines = vec![format!("  {} {}", paint(RED, "!!"), paint(BOLD, stop.file))];
+    let text = format!("{what} {}{rest}", ago(since));
+    let mut lines = vec![format!("  {} {}", paint(RED, "!!"), paint(BOLD, stop.file.name()))];
     lines.extend(indent(&text, 5, columns));
     lines.extend(command(step, 5, columns));
     lines
@@ -159,8 +168,9 @@ fn stopped(view: &View, stop: &StopView, columns: usize) -> Vec<String> {
 /// One alert; what else stands about the same task is named with it.
 fn matter(view: &View, alert: &Alert, columns: usize) -> Vec<String> {
     let task = alert.task.as_ref().and_then(|id| view.tasks.iter().find(|task| &task.id == id));
-    let same =
-        |other: &&Alert| alert.task.is_some() && other.task == alert.task && other.kind != INVALID_STATE;
+    let same = |other: &&Alert| {
+        alert.task.is_some() && other.task == alert.task && other.kind != AlarmKind::InvalidState
+    };
     let mut kinds = vec![alert.kind];
     for other in view.alerts.iter().filter(same) {
         if !kinds.contains(&other.kind) {
@@ -169,7 +179,7 @@ fn matter(view: &View, alert: &Alert, columns: usize) -> Vec<String> {
     }
     let (sign, style) = if alert.is_critical() { ("!!", RED) } else { (" !", YELLOW) };
     let name = alert.task.as_ref().map(|id| format!("{id}  ")).unwrap_or_default();
-    let kinds = cut(&kinds.join(", "), columns.saturating_sub(5 + width(&name)));
+    let kinds = cut(&list(&kinds), columns.saturating_sub(5 + width(&name)));
     let mut lines = vec![format!("  {} {}{}", paint(style, sign), paint(BOLD, &name), paint(style, &kinds))];
     let said = match task.and_then(|task| task.reason.as_deref()) {
         Some(reason) => reason.to_owned(),
@@ -211,14 +221,14 @@ const GROUPS: [(TaskPhase, &str); 5] = [
     (TaskPhase::Working, "IN WORK"),
     (TaskPhase::Reviewing, "IN REVIEW"),
     (TaskPhase::Ready, "READY"),
-    (TaskPhase::UnmetDependency, "WAITING"),
+    (TaskPhase::Waiting, "WAITING"),
     (TaskPhase::Draft, "DRAFT"),
 ];
 
 fn tasks(view: &View, columns: usize, all: bool) -> Vec<String> {
     let mut lines = Vec::new();
     let names =
-        view.tasks.iter().filter(|task| task.phase != TaskPhase::Over).map(|task| width(task.id.as_str()));
+        view.tasks.iter().filter(|task| task.phase != TaskPhase::Ended).map(|task| width(task.id.as_str()));
     let name = names.max().unwrap_or(0).min(columns / 3);
     for (phase, title) in GROUPS {
         let rows: Vec<&TaskView> = view.tasks.iter().filter(|task| task.phase == phase).collect();
@@ -276,7 +286,7 @@ fn facts(task: &TaskView) -> Vec<String> {
             }
             None => facts.push("waits for a code reviewer".to_owned()),
         },
-        TaskPhase::UnmetDependency => {
+        TaskPhase::Waiting => {
             let names: Vec<String> = task.waits_for.iter().map(waiting).collect();
             facts.push(format!("after {}", names.join(", ")));
         }
@@ -289,7 +299,7 @@ fn facts(task: &TaskView) -> Vec<String> {
             }
             facts.push(format!("P{}", task.priority));
         }
-        TaskPhase::Draft | TaskPhase::Stuck | TaskPhase::Over => {}
+        TaskPhase::Draft | TaskPhase::Stuck | TaskPhase::Ended => {}
     }
     if task.handoff_pending {
         facts.push("handoff".to_owned());
@@ -326,7 +336,7 @@ fn lease(lease: LeaseView) -> String {
 
 /// What is over: counted, and named where there is room or where it was asked for.
 fn over(view: &View, name: usize, columns: usize, all: bool) -> Vec<String> {
-    let done: Vec<&TaskView> = view.tasks.iter().filter(|task| task.phase == TaskPhase::Over).collect();
+    let done: Vec<&TaskView> = view.tasks.iter().filter(|task| task.phase == TaskPhase::Ended).collect();
     if done.is_empty() && view.archived == 0 {
         return Vec::new();
     }

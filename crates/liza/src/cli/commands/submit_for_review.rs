@@ -25,6 +25,7 @@ pub(crate) fn run(args: Args, context: &Context) -> Result<Reply, CommandError> 
     let project = context.project()?;
     let engine = context.engine(&project)?;
     let done = context.reported(&engine, submit_for_review(&engine, &args.task, &args.commit))?;
-    let text = format!("{} waits for a review of {}; stop now with exit code 42", args.task, done.reply.commit);
+    let text =
+        format!("{} waits for a review of {}; stop now with exit code 42", args.task, done.reply.commit);
     Ok(Reply::new(text, to_json(&done.reply)).at(done.revision.0))
 }

@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use liza_core::model::{State, Status, Task, TaskId};
 use liza_core::rules::invariants;
 use liza_core::rules::invariants::{Subject, Violation};
+use liza_core::text::count;
 use liza_store::{ProjectDisk, StoreError, read_state};
 use serde_json::json;
 
@@ -32,7 +33,7 @@ pub(crate) struct Args {
 
 /// Runs it.
 pub(crate) fn run(args: Args, context: &Context) -> Result<Reply, CommandError> {
-    let (state, root) = read(args, context)?;
+    let (state, root) = read(&args, context)?;
     let (violations, warnings) = match &state {
         Ok(state) => {
             let found = invariants::validate(state, &ProjectDisk::new(&root), now());
@@ -76,7 +77,7 @@ fn broken_only(read: Result<State, StoreError>) -> Result<Result<State, StoreErr
 fn warnings(state: &State, found: &[Violation]) -> Vec<String> {
     let told = |id: &TaskId| found.iter().any(|violation| violation.subject == Subject::Task(id.clone()));
     let over = |status: Option<Status>| status.is_some_and(Status::is_terminal);
-    let tasks = state.board.tasks.iter().filter(|(id, slot)| !over(slot.head.status) && !told(id));
+    let tasks = state.board.tasks.iter().filter(|(id, slot)| !over(slot.summary.status) && !told(id));
     let wrong = tasks.filter_map(|(id, slot)| {
         let body = slot.body.as_ref()?;
         Task::from_body(id, body).err().map(|refusal| refusal.to_string())
@@ -100,11 +101,12 @@ fn tell(
         let lines: Vec<String> = violations.iter().map(|violation| format!("INVALID: {violation}")).collect();
         context.screen.out(&clean(&lines.join("\n")));
     }
-    let count = match violations.len() {
-        1 => "1 violation".to_owned(),
-        n => format!("{n} violations"),
+    let count = count(violations.len(), "violation");
+    let hint = if readable {
+        "liza edit opens it in your editor"
+    } else {
+        "fix a copy of the file with an editor, then put it in place"
     };
-    let hint = if readable { "liza edit mends it" } else { "mend the file with an editor; a copy is safer" };
     Err(CommandError::refused("invalid", count)
         .hint(hint)
         .with("valid", json!(false))

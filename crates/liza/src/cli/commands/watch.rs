@@ -1,45 +1,49 @@
-//! `liza watch`: tells what a human should hear about, as it happens.
+//! `liza watch`: reports what a person should know, as it happens.
 
 use std::path::PathBuf;
 use std::sync::mpsc::{Sender, channel};
 use std::thread;
 use std::time::{Duration, Instant};
 
+use liza_core::text::count;
+use liza_core::watch::alarms::AlarmLevel;
 use serde_json::json;
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 use signal_hook::iterator::Signals;
 
 use crate::project::{Project, now};
 use crate::sys::process::ignores_hangup;
-use crate::watch::{Alert, Look, Options, Wake, WatchError, Watcher, glance, listen, serve};
+use crate::watch::{
+    AlertMessage, Options, Wake, WatchError, WatchReport, Watcher, current_alerts, send_changes, serve,
+};
 
 use crate::cli::context::Context;
 use crate::cli::ui::error::CommandError;
 use crate::cli::ui::layout::{RED, YELLOW, paint};
 use crate::cli::ui::output::Reply;
 
-/// Tell what a human should hear about, as it happens.
+/// Report alarms as they happen.
 ///
-/// Alarms go to standard error and to .liza/alerts.log, each once; to the desktop, where there is one; and to
-/// `config.escalation_webhook`, if it is set. Bare files (.liza/PAUSE, CHECKPOINT, ABORT) and the sprint's deadline are
-/// followed. One watcher is enough: `liza run` has its own.
+/// Each alarm goes once to standard error and .liza/alerts.log; to the desktop, if there is one; and to
+/// `config.escalation_webhook`, if it is set. Stop files that you create by hand (.liza/PAUSE, CHECKPOINT, ABORT) and the
+/// sprint's deadline are followed. One watcher is enough: `liza run` has its own.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:
   liza watch
   liza watch --analyze
-  liza watch --once             (what stands now; exit 0 whatever it is)
-  liza watch --once --quiet     (for cron: only alerts.log, webhook and desktop hear what is new)")]
+  liza watch --once             (all current alarms; always exits 0)
+  liza watch --once --quiet     (for cron: new alarms go to alerts.log, webhook and desktop only)")]
 pub(crate) struct Args {
     /// Another project than the one that you are in.
     #[arg(value_name = "PROJECT_ROOT")]
     root: Option<PathBuf>,
-    /// Look once, print everything that stands, and end. Beside a running watcher this only prints.
+    /// Check once, print all current alarms, and end. Beside a running watcher this only prints.
     #[arg(long)]
     once: bool,
-    /// Have the circuit breaker look at every new anomaly.
+    /// Let the circuit breaker check every new anomaly.
     #[arg(long)]
     analyze: bool,
-    /// Look every S seconds where no change is seen.
+    /// Check every S seconds if no change is seen.
     #[arg(long, value_name = "S", value_parser = clap::value_parser!(u64).range(1..=86_400))]
     interval: Option<u64>,
     /// Do not notify the desktop.
@@ -47,10 +51,10 @@ pub(crate) struct Args {
     no_desktop: bool,
 }
 
-/// How long the end waits for what is being sent.
-const FAREWELL: Duration = Duration::from_secs(3);
+/// How long to wait for pending deliveries at the end.
+const CLOSE_TIMEOUT: Duration = Duration::from_secs(3);
 
-/// How long a single look may be repeated because something has to stand for a moment.
+/// How long a single check may be repeated because something has to last for a moment before it counts.
 const ONCE_MAX: Duration = Duration::from_secs(5);
 
 /// Runs it.
@@ -64,13 +68,15 @@ pub(crate) fn run(args: Args, context: &Context) -> Result<Reply, CommandError> 
         desktop: !args.no_desktop,
         ..Options::default()
     };
-    let sending = options.patience.total();
+    let sending = options.webhook_policy.total();
     match Watcher::new(&project, options) {
         Ok(watcher) if args.once => Ok(once(watcher, sending, &context)),
         Ok(watcher) => watch(watcher, &project, &context),
-        Err(WatchError::Running) if args.once => Ok(tell_standing(&glance(&project, now()), &[], &context)),
+        Err(WatchError::Running) if args.once => {
+            Ok(current_reply(&current_alerts(&project, now()), &[], &context))
+        }
         Err(WatchError::Running) => Err(CommandError::refused("watching", WatchError::Running.to_string())
-            .hint("liza watch --once looks beside it; .liza/alerts.log has what it told")),
+            .hint("liza watch --once checks beside it; its alarms are in .liza/alerts.log")),
         Err(WatchError::Lock(error)) => Err(error.into()),
     }
 }
@@ -80,39 +86,39 @@ fn watch(mut watcher: Watcher, project: &Project, context: &Context) -> Result<R
     let failed =
         |error: std::io::Error| CommandError::refused("io", format!("cannot wait for signals: {error}"));
     let signals = stop_on_signals(sender.clone()).map_err(failed)?;
-    // Watched before the first look, so that nothing falls between the two.
-    listen(project, sender);
+    // Before the first check, so that no change is missed in between.
+    send_changes(project, sender);
     if !context.screen.quiet {
         let place = project.root().display();
         context.screen.note(&format!("liza: watching {place}; alarms go here and to .liza/alerts.log"));
     }
     let mut first = true;
-    serve(&mut watcher, &wakes, &mut |look| {
-        tell(look, context);
+    serve(&mut watcher, &wakes, &mut |report| {
+        print(report, context);
         if std::mem::take(&mut first) {
-            tell_older(look, context);
+            print_older(report, context);
         }
     });
     signals.close();
-    if watcher.is_homeless() {
+    if watcher.is_project_gone() {
         let message = format!("{} is gone", project.folder().display());
         return Err(CommandError::refused("no_project", message));
     }
-    if !watcher.close(FAREWELL) {
-        context.screen.note("liza: the webhook had not answered yet");
+    if !watcher.close(CLOSE_TIMEOUT) {
+        context.screen.note("liza: a message to the webhook was not delivered in time");
     }
     Ok(Reply::already_written())
 }
 
-/// What was told before this watcher began still stands: counted, not repeated.
-fn tell_older(look: &Look, context: &Context) {
-    let older = look.standing.len().saturating_sub(look.alerts.len());
+/// Alarms that were reported before this watcher started are counted, not repeated.
+fn print_older(report: &WatchReport, context: &Context) {
+    let older = report.current.len().saturating_sub(report.new.len());
     if older > 0 && !context.screen.quiet {
-        context.screen.note(&format!("liza: {older} that were told before still stand: liza status"));
+        context.screen.note(&format!("liza: {} reported before: liza status", count(older, "older alarm")));
     }
 }
 
-/// Makes signals to this process wakes.
+/// Turns signals to this process into wakes.
 fn stop_on_signals(wakes: Sender<Wake>) -> std::io::Result<signal_hook::iterator::Handle> {
     let mut signals = Signals::new([SIGINT, SIGTERM])?;
     let handle = signals.handle();
@@ -129,53 +135,53 @@ fn stop_on_signals(wakes: Sender<Wake>) -> std::io::Result<signal_hook::iterator
     Ok(handle)
 }
 
-/// Looks until nothing has to be waited for, and until everything is sent.
+/// Checks until nothing is pending, and until everything is delivered.
 fn once(mut watcher: Watcher, sending: Duration, context: &Context) -> Reply {
     let began = Instant::now();
     let mut fresh = Vec::new();
-    let standing = loop {
-        let look = watcher.look(now());
-        for notice in &look.notices {
+    let current = loop {
+        let report = watcher.check(now());
+        for notice in &report.notices {
             context.screen.note(&format!("liza: {notice}"));
         }
-        fresh.extend(look.alerts);
-        match watcher.unsettled().filter(|_| began.elapsed() < ONCE_MAX) {
+        fresh.extend(report.new);
+        match watcher.pending().filter(|_| began.elapsed() < ONCE_MAX) {
             Some(soon) => thread::sleep(soon),
-            None => break look.standing,
+            None => break report.current,
         }
     };
     if !watcher.close(sending) {
-        context.screen.note("liza: not everything could be sent in time; see .liza/alerts.log");
+        context.screen.note("liza: not everything could be delivered in time; see .liza/alerts.log");
     }
-    tell_standing(&standing, &fresh, context)
+    current_reply(&current, &fresh, context)
 }
 
-/// Everything that stands, for scripts: on standard error as alarms are, or as one JSON object.
-fn tell_standing(standing: &[Alert], fresh: &[Alert], context: &Context) -> Reply {
+/// All current alarms: on standard error, or as one JSON object.
+fn current_reply(current: &[AlertMessage], fresh: &[AlertMessage], context: &Context) -> Reply {
     if !context.screen.json && !context.screen.quiet {
-        standing.iter().for_each(|alert| context.screen.note(&coloured(alert)));
+        current.iter().for_each(|alert| context.screen.note(&coloured(alert)));
     }
-    let is_new = |alert: &Alert| {
+    let is_new = |alert: &AlertMessage| {
         fresh
             .iter()
             .any(|other| (other.kind, &other.task, other.since) == (alert.kind, &alert.task, alert.since))
     };
-    let alerts = standing.iter().map(|alert| {
+    let alerts = current.iter().map(|alert| {
         let mut object = alert.to_json();
         object["new"] = json!(is_new(alert));
         object
     });
     let alerts: Vec<_> = alerts.collect();
-    let text = if standing.is_empty() { "nothing stands out" } else { "" };
+    let text = if current.is_empty() { "no alerts" } else { "" };
     Reply::new(text, json!({ "alerts": alerts }))
 }
 
-/// What a look brought: alarms to standard error, or one JSON object a line to standard output.
-fn tell(look: &Look, context: &Context) {
-    for notice in look.notices.iter().filter(|_| !context.screen.quiet) {
+/// What a check found: alarms to standard error, or one JSON object per line to standard output.
+fn print(report: &WatchReport, context: &Context) {
+    for notice in report.notices.iter().filter(|_| !context.screen.quiet) {
         context.screen.note(&format!("liza: {notice}"));
     }
-    for alert in &look.alerts {
+    for alert in &report.new {
         if context.screen.json {
             context.screen.out(&alert.to_json().to_string());
         } else {
@@ -184,10 +190,10 @@ fn tell(look: &Look, context: &Context) {
     }
 }
 
-fn coloured(alert: &Alert) -> String {
+fn coloured(alert: &AlertMessage) -> String {
     let style = match alert.level {
-        liza_core::watch::alarms::AlarmLevel::Critical => RED,
-        liza_core::watch::alarms::AlarmLevel::Warning => YELLOW,
+        AlarmLevel::Critical => RED,
+        AlarmLevel::Warning => YELLOW,
     };
     paint(style, &alert.line())
 }

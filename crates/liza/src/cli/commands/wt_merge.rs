@@ -32,7 +32,8 @@ pub(crate) fn run(args: Args, context: &Context) -> Result<Reply, CommandError> 
         MergeOutcome::Failed(failure) => return Err(failed(task, &failure)),
         MergeOutcome::CheckoutRefused { path, message } => {
             let path = path.display();
-            let message = format!("the checkout in {path} cannot be updated with the integration branch: {message}");
+            let message =
+                format!("the checkout in {path} cannot be updated with the integration branch: {message}");
             let hint = format!("commit or stash what is in the way in {path}, then merge again");
             return Err(CommandError::refused("checkout_refused", message).hint(hint).exit(Exit::Git));
         }

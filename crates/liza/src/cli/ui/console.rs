@@ -1,6 +1,7 @@
 //! Where a command reads and writes. The process's own streams are one console; a session's channel is another.
 
 use std::io::{self, BufRead as _, IsTerminal as _, Read as _, Write as _};
+use std::os::fd::AsFd as _;
 use std::process::Stdio;
 
 use anstream::{AutoStream, ColorChoice};
@@ -38,7 +39,10 @@ pub(crate) trait Console: Send + Sync {
     /// Whether the reader of standard output has closed it, without writing anything.
     fn is_closed(&self) -> bool;
     /// The stream for a child process.
-    fn for_child(&self, stream: Stream) -> Stdio;
+    ///
+    /// # Errors
+    /// When it cannot be passed on.
+    fn for_child(&self, stream: Stream) -> io::Result<Stdio>;
 }
 
 /// The process's own streams.
@@ -104,7 +108,12 @@ impl Console for ProcessConsole {
         polled && pipe[0].revents().intersects(PollFlags::ERR | PollFlags::HUP)
     }
 
-    fn for_child(&self, _: Stream) -> Stdio {
-        Stdio::inherit()
+    fn for_child(&self, stream: Stream) -> io::Result<Stdio> {
+        let descriptor = match stream {
+            Stream::Input => io::stdin().as_fd().try_clone_to_owned(),
+            Stream::Output => io::stdout().as_fd().try_clone_to_owned(),
+            Stream::Error => io::stderr().as_fd().try_clone_to_owned(),
+        };
+        Ok(descriptor?.into())
     }
 }

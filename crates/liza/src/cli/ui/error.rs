@@ -8,8 +8,8 @@ use liza_core::model::{IdError, Refusal};
 use liza_store::StoreError;
 use serde_json::Value;
 
-use crate::git::GitError;
 use crate::engine::EngineError;
+use crate::git::GitError;
 
 use super::exit_code::Exit;
 

@@ -43,10 +43,7 @@ impl Text {
     }
 
     /// The same for an option that may be absent.
-    pub(crate) fn read_some(
-        text: Option<Self>,
-        context: &Context,
-    ) -> Result<Option<String>, CommandError> {
+    pub(crate) fn read_some(text: Option<Self>, context: &Context) -> Result<Option<String>, CommandError> {
         text.map(|text| text.read(context)).transpose()
     }
 
@@ -83,7 +80,8 @@ fn check_length(text: &str) -> Result<(), CommandError> {
         return Ok(());
     }
     let message = format!("the text is longer than {} KiB", TEXT_MAX / 1024);
-    Err(CommandError::refused("bad_text", message).hint("put it into a file of the project and name that file"))
+    Err(CommandError::refused("bad_text", message)
+        .hint("put it into a file of the project and name that file"))
 }
 
 /// Removes terminal sequences and control characters; line breaks and tabs stay.

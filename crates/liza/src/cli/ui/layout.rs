@@ -113,6 +113,11 @@ pub(crate) fn command(text: &str, by: usize, columns: usize) -> Vec<String> {
     first.into_iter().chain(rest).collect()
 }
 
+/// Names with commas between.
+pub(crate) fn list(names: &[impl ToString]) -> String {
+    names.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ")
+}
+
 /// How long ago, as a person says it.
 pub(crate) fn ago(age: Seconds) -> String {
     if age.0 < 2 { "just now".to_owned() } else { format!("{age} ago") }

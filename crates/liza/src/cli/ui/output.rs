@@ -138,7 +138,8 @@ impl Screen {
             Color::Always => true,
             Color::Never => false,
         };
-        let line = if colored { format!("{text}\n") } else { format!("{}\n", anstream::adapter::strip_str(text)) };
+        let line =
+            if colored { format!("{text}\n") } else { format!("{}\n", anstream::adapter::strip_str(text)) };
         self.console.write(stream, &line)
     }
 

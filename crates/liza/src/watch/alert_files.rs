@@ -1,4 +1,4 @@
-//! The watcher's own files in `.liza`: alerts.log, which only grows, alerts.state, and pages that are replaced whole.
+//! The watcher's own files in `.liza`: alerts.log, which only grows, and alerts.state.
 
 use std::collections::BTreeSet;
 use std::fs::{self, OpenOptions};
@@ -30,16 +30,16 @@ pub(super) fn archive(path: &Path, when: Timestamp) -> io::Result<()> {
 
 /// `alerts.log`: one line per alert, never rewritten.
 #[derive(Debug)]
-pub(super) struct Book {
+pub(super) struct AlertLog {
     path: PathBuf,
 }
 
-impl Book {
+impl AlertLog {
     pub(super) fn in_folder(folder: &Path) -> Self {
         Self { path: folder.join("alerts.log") }
     }
 
-    /// Appends a line. A book that is full goes to the archive first; nothing is lost.
+    /// Appends a line. A full log goes to the archive first; nothing is lost.
     pub(super) fn append(&self, now: Timestamp, line: &str) -> io::Result<()> {
         if fs::metadata(&self.path).is_ok_and(|meta| meta.len() >= LOG_MAX) {
             archive(&self.path, now)?;
@@ -50,57 +50,54 @@ impl Book {
     }
 }
 
-/// What stands and has been said, as it is kept in `alerts.state`.
+/// The alarms that are true and have been reported, as `alerts.state` has them.
 #[derive(Debug, Default, Serialize, Deserialize)]
-struct Kept {
+struct SavedEpisodes {
     version: u32,
     told: BTreeSet<String>,
 }
 
-/// `alerts.state`: what a new watcher need not say again.
+/// `alerts.state`: what a new watcher does not report again.
 #[derive(Debug)]
-pub(super) struct Memory {
+pub(super) struct ReportedAlerts {
     path: PathBuf,
     saved: Episodes,
 }
 
-impl Memory {
-    /// Reads it. One that makes no sense is taken for empty, and why is told: what stands is then said once more.
+impl ReportedAlerts {
+    /// Reads it. A file that cannot be read counts as empty; why is returned.
     pub(super) fn open(folder: &Path) -> (Self, Option<String>) {
         let path = folder.join("alerts.state");
         let read = || -> Result<BTreeSet<String>, String> {
             match fs::read_to_string(&path) {
-                Ok(text) => serde_json::from_str::<Kept>(&text)
+                Ok(text) => serde_json::from_str::<SavedEpisodes>(&text)
                     .map(|kept| kept.told)
                     .map_err(|error| error.to_string()),
                 Err(error) if error.kind() == ErrorKind::NotFound => Ok(BTreeSet::new()),
                 Err(error) => Err(error.to_string()),
             }
         };
-        let (told, trouble) = match read() {
+        let (told, problem) = match read() {
             Ok(told) => (told, None),
             Err(why) => {
-                let told = "what stands is said once more";
-                (
-                    BTreeSet::new(),
-                    Some(format!("alerts.state could not be read and is begun anew, {told}: {why}")),
-                )
+                let problem = format!("alerts.state could not be read, so alerts are repeated once: {why}");
+                (BTreeSet::new(), Some(problem))
             }
         };
-        (Self { path, saved: Episodes(told) }, trouble)
+        (Self { path, saved: Episodes(told) }, problem)
     }
 
-    /// What has been said and still stood.
+    /// What had been reported and was still true.
     pub(super) fn episodes(&self) -> Episodes {
         self.saved.clone()
     }
 
-    /// Keeps what stands now, where that changed.
-    pub(super) fn keep(&mut self, episodes: &Episodes) -> io::Result<()> {
+    /// Saves what is true now, if that has changed.
+    pub(super) fn save(&mut self, episodes: &Episodes) -> io::Result<()> {
         if self.saved == *episodes && self.path.exists() {
             return Ok(());
         }
-        let kept = Kept { version: 1, told: episodes.0.clone() };
+        let kept = SavedEpisodes { version: 1, told: episodes.0.clone() };
         let text = serde_json::to_string_pretty(&kept)?;
         replace_file(&self.path, format!("{text}\n").as_bytes())?;
         self.saved = episodes.clone();

@@ -4,99 +4,91 @@ use std::fs::{self, OpenOptions};
 use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
 
-use liza_core::model::{AgentId, Generation, Role, State, TaskId};
+use liza_core::model::{AgentId, Role, State, TaskId};
 use liza_core::rules::triggers::planner_triggers;
 
 use crate::contracts::Contract;
+use crate::engine::integration_branch;
 use crate::git::{MergePreview, Repo, UntrackedFiles};
 use crate::project::{AGENT_GENERATION, AGENT_ID, Project, now};
-use crate::prompts::{Brief, Job, Staleness, TrialMerge, prompt};
-use crate::providers::{Provider, SessionDetails};
+use crate::prompts::{Brief, Job, PreviewedMerge, Staleness, prompt};
+use crate::providers::SessionDetails;
 use crate::secrets::Masker;
-use crate::work::integration_branch;
 
-use super::event::Seat;
-use super::order::Order;
-use super::session::{Follower, Session};
-use super::trouble::Trouble;
+use super::error::SupervisorError;
+use super::helper_protocol::SessionOrder;
+use super::registration::Identity;
+use super::session::{HelperProcess, Session};
 
-/// Whose session it is to be.
-#[derive(Debug, Clone)]
-pub(super) struct Who {
-    pub(super) seat: Seat,
-    pub(super) agent: AgentId,
-    pub(super) generation: Generation,
-    pub(super) provider: Provider,
-    pub(super) interactive: bool,
-    /// The program itself, which its sessions call and which is their helper.
-    pub(super) liza: PathBuf,
-}
-
-/// The job that a coder's or code reviewer's task is.
-pub(super) fn job_for(project: &Project, state: &State, who: &Who, task: &TaskId) -> Result<Job, Trouble> {
+/// What a coder or code reviewer is started for.
+pub(super) fn job_for(
+    project: &Project,
+    state: &State,
+    identity: &Identity,
+    task: &TaskId,
+) -> Result<Job, SupervisorError> {
     let repo = project.repo()?;
     let worktree = repo.worktree_path(task);
     let task = task.clone();
-    Ok(match who.agent.role() {
+    Ok(match identity.agent.role() {
         Role::CodeReviewer => Job::Review { task, worktree },
         Role::Coder | Role::Planner => {
             let staleness = staleness(repo, state, &task);
-            Job::Code { task, worktree, staleness, failure: None }
+            Job::Code { task, worktree, staleness }
         }
     })
 }
 
-/// How far the integration branch has moved; nothing where git cannot tell, which the session can do without.
+/// How far the integration branch has moved. A session can do without it, so git may fail.
 fn staleness(repo: &Repo, state: &State, task: &TaskId) -> Option<Staleness> {
-    let base = state.board.body(task).ok()?.record.base_commit.clone()?;
+    let base = state.board.body(task).ok()?.record().base_commit.clone()?;
     let head = repo.tip(&integration_branch(&state.board).ok()?).ok()??;
     let commits = u32::try_from(repo.count_commits(&base, &head).ok()?).unwrap_or(u32::MAX);
-    let trial = match repo.preview_merge(&head, &repo.worktree_head(task).ok()??).ok()? {
+    let merge = match repo.preview_merge(&head, &repo.worktree_head(task).ok()??).ok()? {
         MergePreview::AlreadyMerged | MergePreview::FastForward | MergePreview::Clean { .. } => {
-            TrialMerge::Clean
+            PreviewedMerge::Clean
         }
         MergePreview::Conflict { files } => {
-            TrialMerge::Conflicts(files.iter().map(|file| file.display().to_string()).collect())
+            PreviewedMerge::Conflicts(files.iter().map(|file| file.display().to_string()).collect())
         }
         MergePreview::Unrelated => return None,
     };
-    Some(Staleness { commits, trial })
+    Some(Staleness { commits, merge })
 }
 
-/// Writes the prompt down and starts the session.
+/// Saves the prompt and starts the session.
 pub(super) fn start(
     project: &Project,
     state: &State,
-    who: &Who,
+    identity: &Identity,
     job: &Job,
-) -> Result<(Session, Follower), Trouble> {
-    let task = match job {
-        Job::Code { task, .. } | Job::Review { task, .. } => Some(task.clone()),
-        Job::Plan { .. } => None,
+) -> Result<(Session, HelperProcess), SupervisorError> {
+    let (task, directory) = match job {
+        Job::Code { task, worktree, .. } | Job::Review { task, worktree } => {
+            (Some(task.clone()), worktree.clone())
+        }
+        Job::Plan { .. } => (None, project.root().to_owned()),
     };
-    let directory = match job {
-        Job::Code { worktree, .. } | Job::Review { worktree, .. } => worktree.clone(),
-        Job::Plan { .. } => project.root().to_owned(),
-    };
-    let text = prompt(state, &brief(project, who)?, job)?;
-    let files = Files::make(project.folder(), who.agent, task.as_ref(), &text)?;
-    let order = order(project, who, task.as_ref(), directory, &files)?;
-    let checkout = matches!(job, Job::Plan { .. }).then(|| checkout(project, state)).flatten();
+    let text = prompt(state, &brief(project, identity)?, job)?;
+    let files = SessionFiles::create(project.folder(), identity.agent, task.as_ref(), &text)
+        .map_err(SupervisorError::io("save the prompt"))?;
+    let order = order(project, identity, task.as_ref(), directory, &files)?;
+    let checkout = matches!(job, Job::Plan { .. }).then(|| checkout_state(project, state)).flatten();
     let triggers = planner_triggers(state, now()).into_iter().map(|trigger| trigger.key).collect();
-    let (mut session, follower) = Session::start(&who.liza, &order, task, state.board.revision)?;
+    let (mut session, helper) = Session::start(&identity.program, &order, task, state.board.revision)?;
     (session.triggers, session.checkout) = (triggers, checkout);
-    Ok((session, follower))
+    Ok((session, helper))
 }
 
-fn brief(project: &Project, who: &Who) -> Result<Brief, Trouble> {
-    let agent = who.agent;
+fn brief(project: &Project, identity: &Identity) -> Result<Brief, SupervisorError> {
+    let agent = identity.agent;
     let home = std::env::var_os("HOME").map(PathBuf::from);
     Ok(Brief {
         project: project.root().to_owned(),
         state_file: project.folder().join("state.yaml"),
         specs: project.root().join("specs"),
         contract: Contract::load(project.root(), home.as_deref(), agent.role())?,
-        program: who.liza.clone(),
+        program: identity.program.clone(),
         agent,
         now: now(),
     })
@@ -104,44 +96,44 @@ fn brief(project: &Project, who: &Who) -> Result<Brief, Trouble> {
 
 fn order(
     project: &Project,
-    who: &Who,
+    identity: &Identity,
     task: Option<&TaskId>,
     directory: PathBuf,
-    files: &Files,
-) -> Result<Order, Trouble> {
+    files: &SessionFiles,
+) -> Result<SessionOrder, SupervisorError> {
     let repo = project.repo()?;
     let worktree_git = repo.git_dir_of(&directory)?;
-    let line = who.provider.command_line(&SessionDetails {
-        agent: who.agent,
+    let line = identity.provider.command_line(&SessionDetails {
+        agent: identity.agent,
         task,
         directory: &directory,
         project: project.root(),
         git: repo.common_dir(),
         worktree_git: &worktree_git,
         prompt: &files.prompt,
-        interactive: who.interactive,
+        interactive: identity.interactive,
     })?;
     let mut environment = line.environment;
-    name_committer(repo, &mut environment);
-    environment.push((AGENT_ID.to_owned(), who.agent.to_string()));
-    environment.push((AGENT_GENERATION.to_owned(), who.generation.to_string()));
+    add_git_identity(repo, &mut environment);
+    environment.push((AGENT_ID.to_owned(), identity.agent.to_string()));
+    environment.push((AGENT_GENERATION.to_owned(), identity.generation.to_string()));
     let input = if line.on_stdin { files.prompt.clone() } else { PathBuf::from("/dev/null") };
-    Ok(Order {
+    Ok(SessionOrder {
         program: line.program,
         arguments: line.arguments,
         directory,
         environment,
-        input: (!who.interactive).then_some(input),
-        output: (!who.interactive).then(|| files.output.clone()),
-        scratch: project.folder().join("tmp").join(who.agent.to_string()),
-        turn: project.folder().join("agent-locks").join(format!("{}.session", who.agent)),
-        events: who.provider.events(),
+        input: (!identity.interactive).then_some(input),
+        output: (!identity.interactive).then(|| files.output.clone()),
+        scratch: project.folder().join("tmp").join(identity.agent.to_string()),
+        lock: project.folder().join("agent-locks").join(format!("{}.session", identity.agent)),
+        events: identity.provider.events(),
     })
 }
 
-/// Says in whose name git commits here: some clients hide the user's own git configuration from their tools. What is
-/// said already stands, and what git does not know is left to it.
-fn name_committer(repo: &Repo, environment: &mut Vec<(String, String)>) {
+/// Passes on the identity for commits: some clients hide the user's git configuration from their tools. Variables that
+/// are set already win; what git does not know stays unset.
+fn add_git_identity(repo: &Repo, environment: &mut Vec<(String, String)>) {
     let Ok(identity) = repo.identity() else { return };
     let Some((name, email)) = identity.strip_suffix('>').and_then(|identity| identity.rsplit_once(" <"))
     else {
@@ -160,39 +152,36 @@ fn name_committer(repo: &Repo, environment: &mut Vec<(String, String)>) {
     }
 }
 
-/// What the project's own checkout looks like; nothing where git cannot tell.
-pub(super) fn checkout(project: &Project, state: &State) -> Option<String> {
+/// What the project's own checkout looks like, to compare later; `None` if git cannot tell.
+pub(super) fn checkout_state(project: &Project, state: &State) -> Option<String> {
     let repo = project.repo().ok()?;
     let status = repo.status(project.root(), UntrackedFiles::Show).ok()?;
-    let about = |path: &Path| {
-        let data = fs::symlink_metadata(project.root().join(path)).ok();
-        data.map(|data| (data.len(), data.modified().ok()))
+    let stamp = |path: &Path| {
+        let meta = fs::symlink_metadata(project.root().join(path)).ok();
+        meta.map(|meta| (meta.len(), meta.modified().ok()))
     };
-    let files: Vec<_> = status.changes.iter().map(|change| (change.path(), about(change.path()))).collect();
-    // Merges move the integration branch, and a checkout of it goes with it.
+    let files: Vec<_> = status.changes.iter().map(|change| (change.path(), stamp(change.path()))).collect();
+    // Merges move the integration branch, and a checkout of it moves with it.
     let integration = integration_branch(&state.board).ok()?;
     let head = status.head.filter(|_| status.branch.as_deref() != Some(integration.as_str()));
     Some(format!("{head:?} {files:?}"))
 }
 
 /// Where a session's prompt and output are kept.
-struct Files {
+struct SessionFiles {
     prompt: PathBuf,
     output: PathBuf,
 }
 
-impl Files {
+impl SessionFiles {
     /// Saves the prompt, masked, under a name that no earlier session has used.
-    fn make(folder: &Path, agent: AgentId, task: Option<&TaskId>, text: &str) -> io::Result<Self> {
+    fn create(folder: &Path, agent: AgentId, task: Option<&TaskId>, text: &str) -> io::Result<Self> {
         let (prompts, outputs) = (folder.join("agent-prompts"), folder.join("agent-outputs"));
         fs::create_dir_all(&prompts)?;
         fs::create_dir_all(&outputs)?;
         let stamp: String = now().to_string().chars().filter(|c| c.is_ascii_alphanumeric()).collect();
         let about = task.map_or_else(|| "plan".to_owned(), ToString::to_string);
-        let secrets = Masker::new(
-            std::env::vars_os()
-                .filter_map(|(name, value)| Some((name.into_string().ok()?, value.into_string().ok()?))),
-        );
+        let masked = Masker::of_process().mask(text);
         for number in 1_u32.. {
             let name = format!("{agent}-{stamp}-{number}-{about}");
             let prompt = prompts.join(format!("{name}.md"));
@@ -200,7 +189,7 @@ impl Files {
                 Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
                 Err(error) => return Err(error),
                 Ok(mut file) => {
-                    file.write_all(secrets.mask(text).as_bytes())?;
+                    file.write_all(masked.as_bytes())?;
                     return Ok(Self { prompt, output: outputs.join(format!("{name}.log")) });
                 }
             }

@@ -1,13 +1,13 @@
-//! Who is in the team: as the command line says, else as the config says, else two coders and a code reviewer.
+//! The members of a team: from the command line, else from the config, else two coders and one code reviewer.
 
 use liza_core::model::{Config, Role};
 
 use crate::providers::{Provider, ProviderError, agent_count};
 use crate::supervisor::Post;
 
-/// What the command line asks for.
+/// What the command line says about the team.
 #[derive(Debug, Clone, Default)]
-pub struct Wanted {
+pub struct TeamOptions {
     /// How many coders.
     pub coders: Option<u32>,
     /// How many code reviewers.
@@ -22,7 +22,7 @@ pub struct Wanted {
     pub reviewer_provider: Option<String>,
 }
 
-impl Wanted {
+impl TeamOptions {
     fn number(&self, role: Role) -> Option<u32> {
         match role {
             Role::Planner => None,
@@ -45,14 +45,14 @@ impl Wanted {
 ///
 /// # Errors
 ///
-/// When a provider is not known, or the config makes no sense.
-pub fn crew(config: &Config, wanted: &Wanted) -> Result<Vec<Post>, ProviderError> {
+/// When a provider is unknown, or the config is wrong.
+pub fn team_posts(config: &Config, options: &TeamOptions) -> Result<Vec<Post>, ProviderError> {
     let mut posts = Vec::new();
     for (role, usual) in [(Role::Planner, 1), (Role::Coder, 2), (Role::CodeReviewer, 1)] {
-        let said = wanted.number(role).or(agent_count(config, role)?);
-        // There is one planner, whatever anybody says.
+        let said = options.number(role).or(agent_count(config, role)?);
+        // There is always one planner.
         let number = if role == Role::Planner { usual } else { said.unwrap_or(usual) };
-        let provider = Provider::choose(config, role, wanted.provider(role))?;
+        let provider = Provider::choose(config, role, options.provider(role))?;
         for _ in 0..number {
             let provider = provider.clone();
             posts.push(Post { role, agent: None, provider, task: None, once: false, interactive: false });
@@ -69,9 +69,9 @@ mod tests {
         serde_json::from_str(&format!("{{\"roles\": {roles}}}")).unwrap()
     }
 
-    fn seen(config: &Config, wanted: &Wanted) -> Vec<(String, String, usize)> {
+    fn seen(config: &Config, options: &TeamOptions) -> Vec<(String, String, usize)> {
         let mut seen: Vec<(String, String, usize)> = Vec::new();
-        for post in crew(config, wanted).unwrap() {
+        for post in team_posts(config, wanted).unwrap() {
             let (role, provider) = (post.role.to_string(), post.provider.name().to_owned());
             match seen.iter_mut().find(|(known, ..)| *known == role) {
                 Some((.., number)) => *number += 1,
@@ -89,18 +89,18 @@ mod tests {
     #[test]
     fn flags_go_before_the_config_and_the_config_before_the_usual() {
         let usual = [("planner", "claude", 1), ("coder", "claude", 2), ("code_reviewer", "claude", 1)];
-        assert_eq!(seen(&config("{}"), &Wanted::default()), told(&usual));
+        assert_eq!(seen(&config("{}"), &TeamOptions::default()), told(&usual));
         let roles = r#"{"coder": {"provider": "codex", "count": 4}, "code-reviewer": {"count": 3}, "planner": {"count": 9}}"#;
         let said = [("planner", "claude", 1), ("coder", "codex", 4), ("code_reviewer", "claude", 3)];
-        assert_eq!(seen(&config(roles), &Wanted::default()), told(&said));
-        let wanted = Wanted {
+        assert_eq!(seen(&config(roles), &TeamOptions::default()), told(&said));
+        let options = TeamOptions {
             coders: Some(1),
             provider: Some("rehearsal".to_owned()),
             reviewer_provider: Some("goose".to_owned()),
-            ..Wanted::default()
+            ..TeamOptions::default()
         };
         let asked = [("planner", "rehearsal", 1), ("coder", "rehearsal", 1), ("code_reviewer", "goose", 3)];
-        assert_eq!(seen(&config(roles), &wanted), told(&asked));
+        assert_eq!(seen(&config(roles), &options), told(&asked));
     }
 
     /// Covers: AG-16
@@ -108,7 +108,7 @@ mod tests {
     fn a_count_that_is_none_is_told_with_its_place() {
         for bad in ["-1", "\"many\"", "4.5"] {
             let config = config(&format!("{{\"coder\": {{\"count\": {bad}}}}}"));
-            let error = crew(&config, &Wanted::default()).unwrap_err().to_string();
+            let error = team_posts(&config, &TeamOptions::default()).unwrap_err().to_string();
             assert_eq!(error, "config.roles.coder: count must be a number of agents", "{bad}");
         }
     }

@@ -1,6 +1,6 @@
-//! What a supervisor and its session helper say to each other: one order, then words and reports, a line each.
+//! What a supervisor and its session helper send each other: one order, then commands and reports, one JSON line each.
 //!
-//! Both ends are the same program, so this is no public format.
+//! Both ends are the same program, so this is not a public format.
 
 use std::path::PathBuf;
 
@@ -8,41 +8,41 @@ use serde::{Deserialize, Serialize};
 
 use crate::providers::usage::{EventFormat, SessionUsage};
 
-/// What the helper is to run.
+/// What the helper runs.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub(super) struct Order {
+pub(super) struct SessionOrder {
     /// The agent program.
     pub(super) program: PathBuf,
     /// Its arguments; never the prompt.
     pub(super) arguments: Vec<String>,
     /// Where it runs.
     pub(super) directory: PathBuf,
-    /// What it finds in its environment, beside what the supervisor had.
+    /// Variables that are added to the supervisor's own.
     pub(super) environment: Vec<(String, String)>,
-    /// What it reads on standard input; the supervisor's terminal in an interactive session.
+    /// What it reads on standard input; none in an interactive session, which has the terminal.
     pub(super) input: Option<PathBuf>,
-    /// Where its output goes; the supervisor's terminal in an interactive session.
+    /// Where its output is kept; none in an interactive session, which has the terminal.
     pub(super) output: Option<PathBuf>,
-    /// Its own folder for temporary files, made before and removed afterwards.
+    /// Its own folder for temporary files, created before it starts and removed afterwards.
     pub(super) scratch: PathBuf,
-    /// Held until nothing of the session is left: two sessions of one agent never overlap.
-    pub(super) turn: PathBuf,
+    /// A lock that is held until no process of the session is left, so that two sessions of one agent never overlap.
+    pub(super) lock: PathBuf,
     /// The format of the events in its output.
     pub(super) events: EventFormat,
 }
 
-/// What a supervisor tells its helper while the session runs. That the pipe is closed says: end everything now.
+/// What a supervisor sends to its helper while the session runs. A closed pipe means: kill everything now.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-pub(super) enum Word {
+pub(super) enum HelperCommand {
     /// Ask every process to end.
     Terminate,
-    /// End every process.
+    /// Kill every process.
     Kill,
 }
 
 /// What a helper reports.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub(super) enum Report {
+pub(super) enum HelperReport {
     /// The agent runs.
     Started {
         /// Its process.
@@ -50,14 +50,14 @@ pub(super) enum Report {
     },
     /// What it has used so far.
     Used(SessionUsage),
-    /// It writes more than is kept; the rest is counted and dropped.
+    /// It writes more than is kept; the rest is only counted.
     Flooded {
         /// How many bytes are kept.
         kept: u64,
     },
-    /// It has ended, and nothing of it is left.
+    /// It has ended, and no process of it is left.
     Ended {
-        /// Its exit code, where it ended by itself.
+        /// Its exit code, if it ended by itself.
         code: Option<i32>,
         /// The signal that ended it.
         signal: Option<i32>,

@@ -1,0 +1,59 @@
+//! The watcher inside a team: checks when the blackboard has changed, at its own pace.
+
+use std::time::{Duration, Instant};
+
+use liza_core::model::State;
+use liza_core::watch::alarms::AlarmKind;
+
+use crate::project::now;
+use crate::supervisor::{MessageLevel, Observed, Observer, TeamMessage};
+use crate::watch::{WatchReport, Watcher};
+
+/// How often it checks, however much is written.
+const CHECK_EVERY: Duration = Duration::from_secs(1);
+
+/// How long the end of a team waits for pending deliveries.
+const CLOSE_TIMEOUT: Duration = Duration::from_secs(3);
+
+/// The watcher of a team.
+pub struct WatcherObserver {
+    /// None once it is closed.
+    watcher: Option<Watcher>,
+    next: Instant,
+}
+
+impl WatcherObserver {
+    /// Lets this watcher observe a team.
+    pub fn new(watcher: Watcher) -> Self {
+        Self { watcher: Some(watcher), next: Instant::now() }
+    }
+}
+
+impl Observer for WatcherObserver {
+    fn observe(&mut self, _: &State) -> Observed {
+        let Some(watcher) = &mut self.watcher else { return Observed::default() };
+        let wait = self.next.saturating_duration_since(Instant::now());
+        if !wait.is_zero() {
+            return Observed { messages: Vec::new(), again_in: Some(wait) };
+        }
+        let report = watcher.check(now());
+        self.next = Instant::now() + CHECK_EVERY;
+        Observed { messages: messages(report), again_in: Some(watcher.next_check()) }
+    }
+}
+
+impl Drop for WatcherObserver {
+    fn drop(&mut self) {
+        if let Some(watcher) = self.watcher.take() {
+            watcher.close(CLOSE_TIMEOUT);
+        }
+    }
+}
+
+fn messages(report: WatchReport) -> Vec<TeamMessage> {
+    // The team itself reports what is wrong in the file, with its line.
+    let alerts = report.new.into_iter().filter(|alert| alert.kind != AlarmKind::InvalidState);
+    let alerts = alerts.map(|alert| TeamMessage::of_team(MessageLevel::Alert, alert.line()));
+    let notices = report.notices.into_iter().map(|text| TeamMessage::of_team(MessageLevel::Info, text));
+    notices.chain(alerts).collect()
+}

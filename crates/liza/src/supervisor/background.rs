@@ -1,0 +1,381 @@
+//! What takes time: claims, merges, writes. Runs on threads beside the loop, so that heartbeats and signals never wait.
+//!
+//! Every write is made in the name of the agent's supervisor, under its generation.
+
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::PoisonError;
+use std::sync::mpsc::Sender;
+use std::thread;
+
+use liza_core::model::{
+    Actor, AgentId, AgentStatus, AnomalyType, Fields, Generation, Role, State, TaskId, Value,
+};
+use liza_core::protocol::{
+    Deregister, Heartbeat, LogAnomaly, MarkTriggersSeen, Operation, RecordUsage, Reply, SetStatus,
+    TakeHandoff,
+};
+use liza_core::rules::triggers::Trigger;
+use liza_core::watch::supervise::{EXIT_RESTART, EndedSession, SessionEnd, after_session};
+
+use crate::engine::{Engine, EngineError};
+use crate::lifecycle::{Finding, MergeOutcome, claim_review, claim_task, recover, wt_merge};
+use crate::project::Project;
+use crate::prompts::Job;
+
+use super::error::{Consequence, SupervisorError};
+use super::event::{Event, JobOutcome, SessionVerdict};
+use super::member::UsageToRecord;
+use super::message::MessageLevel;
+use super::registration::{Identity, retry_locked};
+use super::session::HelperProcess;
+use super::session_result::session_result;
+use super::start_session::{self, checkout_state, job_for};
+
+/// Something to do for an agent.
+#[derive(Debug, Clone)]
+pub(super) enum BackgroundJob {
+    /// Start to work; one agent of a team repairs what a crash left.
+    Begin { recover: bool },
+    /// Merge an approved task.
+    Merge(TaskId),
+    /// Claim one of these tasks and start a session on it.
+    Code(Vec<TaskId>),
+    /// Claim one of these reviews and start a session on it.
+    Review(Vec<TaskId>),
+    /// Start a planning session.
+    Plan(Vec<Trigger>),
+    /// Judge a session that has ended, and record what follows.
+    Judge(Box<EndedRun>),
+    /// Show the agent's status on the blackboard.
+    Show(AgentStatus),
+    /// Take the agent off the board.
+    Leave,
+}
+
+/// A session that has ended, with what its supervisor knows about it.
+#[derive(Debug, Clone)]
+pub(super) struct EndedRun {
+    pub(super) session: EndedSession,
+    pub(super) end: SessionEnd,
+    /// The planner's triggers when it began.
+    pub(super) triggers: Vec<String>,
+    /// The project's own checkout when it began, if the session must not change it.
+    pub(super) checkout: Option<String>,
+    pub(super) usage: UsageToRecord,
+}
+
+/// Runs a job on a thread of its own; its outcome becomes an event.
+pub(super) fn start(project: &Project, identity: &Identity, events: &Sender<Event>, job: BackgroundJob) {
+    let mut runner = JobRunner { project: project.clone(), identity: identity.clone(), helper: None };
+    let events = events.clone();
+    thread::spawn(move || {
+        let index = runner.identity.index;
+        let leaves = matches!(job, BackgroundJob::Leave);
+        let outcome = catch_panic(leaves, || runner.run(job));
+        // If the team is gone, no one needs to know.
+        let _ = events.send(Event::JobDone(index, outcome));
+        // Only now: the team must know that the session runs before it gets the session's reports.
+        if let Some(helper) = runner.helper {
+            helper.read_reports(|report| {
+                let _ = events.send(Event::Session(index, report));
+            });
+        }
+    });
+}
+
+/// A bug of ours must become an outcome too: otherwise the team would wait for ever while it renews the lease.
+fn catch_panic(
+    leaves: bool,
+    run: impl FnOnce() -> Result<JobOutcome, SupervisorError>,
+) -> Result<JobOutcome, SupervisorError> {
+    catch_unwind(AssertUnwindSafe(run)).unwrap_or_else(|_| match leaves {
+        true => Ok(JobOutcome::Left(Some(SupervisorError::Panicked))),
+        false => Err(SupervisorError::Panicked),
+    })
+}
+
+struct JobRunner {
+    project: Project,
+    identity: Identity,
+    /// The helper of the session that was started.
+    helper: Option<HelperProcess>,
+}
+
+impl JobRunner {
+    fn run(&mut self, job: BackgroundJob) -> Result<JobOutcome, SupervisorError> {
+        let agent = self.identity.agent;
+        match job {
+            BackgroundJob::Begin { recover } => self.begin(recover),
+            BackgroundJob::Merge(task) => self.merge(&task),
+            BackgroundJob::Code(tasks) => {
+                let task =
+                    self.claim_first(&tasks, |engine, task| claim_task(engine, task, agent).map(drop))?;
+                self.start_on(&task)
+            }
+            BackgroundJob::Review(tasks) => {
+                let task =
+                    self.claim_first(&tasks, |engine, task| claim_review(engine, task, agent).map(drop))?;
+                self.start_on(&task)
+            }
+            BackgroundJob::Plan(triggers) => self.plan(triggers),
+            BackgroundJob::Judge(run) => self.judge(*run),
+            BackgroundJob::Show(status) => {
+                self.execute(&SetStatus { agent, status })?;
+                Ok(JobOutcome::StatusShown)
+            }
+            BackgroundJob::Leave => Ok(JobOutcome::Left(self.leave().err())),
+        }
+    }
+
+    fn engine(&self) -> Engine<'_> {
+        Engine::new(&self.project, Actor::Supervisor(self.identity.agent, self.identity.generation))
+    }
+
+    /// Sends a command, with several tries at the lock. A worktree that cannot be removed is removed by `recover`.
+    fn execute<C: Operation + Clone>(&self, command: &C) -> Result<C::Reply, SupervisorError> {
+        retry_locked(|| Ok(self.engine().execute(command.clone())?.reply))
+    }
+
+    fn begin(&self, recover_first: bool) -> Result<JobOutcome, SupervisorError> {
+        let mut notes = Vec::new();
+        if recover_first {
+            let report = retry_locked(|| Ok(recover(&self.engine())?))?;
+            let line = |what: &str, finding: &Finding| {
+                format!("{what} {}: {}, {}", finding.subject, finding.found, finding.done)
+            };
+            notes.extend(report.repaired.iter().map(|finding| line("repaired", finding)));
+            notes.extend(report.left.iter().map(|finding| line("could not repair", finding)));
+        }
+        self.execute(&SetStatus { agent: self.identity.agent, status: AgentStatus::Idle })?;
+        Ok(JobOutcome::Ready(notes))
+    }
+
+    fn merge(&self, task: &TaskId) -> Result<JobOutcome, SupervisorError> {
+        match retry_locked(|| Ok(wt_merge(&self.engine(), task)?))? {
+            MergeOutcome::Merged { .. } => Ok(JobOutcome::Merged(format!("{task} is MERGED"))),
+            // The blackboard shows it: a coder fixes it.
+            MergeOutcome::Failed(failure) => {
+                Ok(JobOutcome::Merged(format!("{task} could not be merged: {failure}")))
+            }
+            MergeOutcome::CheckoutRefused { path, message } => {
+                let path = path.display();
+                let message =
+                    format!("{task} cannot be merged: the checkout in {path} is in the way: {message}");
+                Err(SupervisorError::MergeHeld { message })
+            }
+            MergeOutcome::Overtaken { times } => {
+                let message =
+                    format!("the integration branch moved {times} times while {task} was being merged");
+                Err(SupervisorError::MergeHeld { message })
+            }
+        }
+    }
+
+    /// Claims the first task that can be claimed; every lost claim is in the log.
+    fn claim_first(
+        &self,
+        tasks: &[TaskId],
+        claim: impl Fn(&Engine<'_>, &TaskId) -> Result<(), EngineError>,
+    ) -> Result<TaskId, SupervisorError> {
+        let mut lost = None;
+        for task in tasks {
+            match retry_locked(|| Ok(claim(&self.engine(), task)?)) {
+                Ok(()) => return Ok(task.clone()),
+                Err(error) if error.consequence() == Consequence::LookAgain => lost = Some(error),
+                Err(error) => return Err(error),
+            }
+        }
+        Err(lost.unwrap_or(SupervisorError::NothingToClaim))
+    }
+
+    /// Starts a session on a task that the agent has claimed.
+    fn start_on(&mut self, task: &TaskId) -> Result<JobOutcome, SupervisorError> {
+        let state = self.project.state()?;
+        let job = job_for(&self.project, &state, &self.identity, task)?;
+        if state.board.summary(task).is_some_and(|summary| summary.handoff_pending) {
+            self.execute(&TakeHandoff { task: task.clone() })?;
+        }
+        self.start_session(&state, &job)
+    }
+
+    fn plan(&mut self, triggers: Vec<Trigger>) -> Result<JobOutcome, SupervisorError> {
+        self.execute(&SetStatus { agent: self.identity.agent, status: AgentStatus::Planning })?;
+        let state = self.project.state()?;
+        self.start_session(&state, &Job::Plan { triggers })
+    }
+
+    fn start_session(&mut self, state: &State, job: &Job) -> Result<JobOutcome, SupervisorError> {
+        let (session, helper) = start_session::start(&self.project, state, &self.identity, job)?;
+        self.helper = Some(helper);
+        Ok(JobOutcome::Started(Box::new(session)))
+    }
+
+    fn judge(&self, run: EndedRun) -> Result<JobOutcome, SupervisorError> {
+        let not_recorded = self.record_usage(&run.usage).err();
+        let state = retry_locked(|| Ok(self.project.state()?))?;
+        let next = after_session(&state, &run.session, run.end);
+        let (mut notes, mut gives_up) = (Vec::new(), None);
+        let result = session_result(&state, &run.session, next.progress);
+        notes.extend(result.map(|text| (MessageLevel::Info, text)));
+        for command in &next.record {
+            match self.execute(command) {
+                Ok(Reply::CountExit(counted)) => {
+                    let text = format!("session without a result: {} of {}", counted.count, counted.limit);
+                    notes.push((MessageLevel::Info, text));
+                    let reviewer = self.identity.agent.role() == Role::CodeReviewer;
+                    if reviewer && counted.limit > 0 && counted.count >= counted.limit {
+                        gives_up = run.session.task.clone();
+                    }
+                }
+                Ok(_) => {}
+                // The task is no longer the agent's: then there is nothing to count.
+                Err(error) if matches!(error.consequence(), Consequence::LookAgain | Consequence::Halted) => {
+                    notes.push((MessageLevel::Info, error.to_string()));
+                }
+                Err(error) => return Err(error),
+            }
+        }
+        if run.session.agent.role() == Role::Planner {
+            notes.extend(self.after_planning(&state, run)?);
+        }
+        let lost = |error| (MessageLevel::Info, format!("what it used could not be recorded: {error}"));
+        notes.extend(not_recorded.map(lost));
+        Ok(JobOutcome::Judged(SessionVerdict { next, gives_up, notes }))
+    }
+
+    fn after_planning(
+        &self,
+        state: &State,
+        run: EndedRun,
+    ) -> Result<Option<(MessageLevel, String)>, SupervisorError> {
+        if matches!(run.end, SessionEnd::Code(0 | EXIT_RESTART)) {
+            self.execute(&MarkTriggersSeen { keys: run.triggers })?;
+        }
+        let now = checkout_state(&self.project, state);
+        let changed = run.checkout.is_some() && now.is_some() && run.checkout != now;
+        let alert = changed.then_some("the project's own checkout changed during a planning session");
+        if let Some(what) = alert {
+            let details = Fields::from_iter([("deviation".to_owned(), Value::from(what))]);
+            self.execute(&LogAnomaly { kind: AnomalyType::ScopeDeviation, task: None, details })?;
+        }
+        self.execute(&SetStatus { agent: self.identity.agent, status: AgentStatus::Waiting })?;
+        Ok(alert.map(|text| (MessageLevel::Alert, text.to_owned())))
+    }
+
+    /// Records what a session has used since the last record.
+    fn record_usage(&self, usage: &UsageToRecord) -> Result<(), SupervisorError> {
+        let mut recorded = usage.recorded.lock().unwrap_or_else(PoisonError::into_inner);
+        let used = &usage.used;
+        // A thread that started later may have recorded more already.
+        if used.events <= recorded.events {
+            return Ok(());
+        }
+        self.execute(&RecordUsage {
+            agent: self.identity.agent,
+            task: usage.task.clone(),
+            usage: used.usage.since(&recorded.usage),
+            context_percent: used.context_percent,
+        })?;
+        *recorded = used.clone();
+        Ok(())
+    }
+
+    fn leave(&self) -> Result<(), SupervisorError> {
+        match self.execute(&Deregister { agent: self.identity.agent }) {
+            // Another process's registration is not ours to remove.
+            Err(error) if error.consequence() == Consequence::Fenced => Ok(()),
+            result => result.map(drop),
+        }
+    }
+}
+
+/// Records what a running session has used so far, beside the loop. If that fails, the end of the session makes up for
+/// it.
+pub(super) fn record_usage(project: &Project, identity: &Identity, usage: UsageToRecord) {
+    let runner = JobRunner { project: project.clone(), identity: identity.clone(), helper: None };
+    thread::spawn(move || runner.record_usage(&usage));
+}
+
+/// Renews the leases of the whole team in one write, beside the loop.
+pub(super) fn renew_leases(project: &Project, team: &[Identity], events: &Sender<Event>) {
+    let team: Vec<(AgentId, Generation)> =
+        team.iter().map(|identity| (identity.agent, identity.generation)).collect();
+    let (project, events) = (project.clone(), events.clone());
+    thread::spawn(move || {
+        let _ = events.send(Event::LeasesRenewed(renew(&project, &team)));
+    });
+}
+
+/// The sender has to be registered itself, so each member is tried as the sender: one that has lost its registration
+/// must not cost the others their leases.
+fn renew(project: &Project, team: &[(AgentId, Generation)]) -> Result<(), SupervisorError> {
+    let mut result = Ok(());
+    for (agent, generation) in team {
+        let agents = team.iter().map(|(agent, generation)| (*agent, Some(*generation))).collect();
+        let engine = Engine::new(project, Actor::Supervisor(*agent, *generation));
+        let renewed = engine.execute(Heartbeat { agents, length: None });
+        result = renewed.map(drop).map_err(SupervisorError::from);
+        let fenced = |error: &SupervisorError| error.consequence() == Consequence::Fenced;
+        if !result.as_ref().is_err_and(fenced) {
+            break;
+        }
+    }
+    result
+}
+
+#[cfg(test)]
+mod tests {
+    use liza_core::model::Loaded;
+    use liza_core::protocol::Register;
+
+    use super::*;
+    use crate::project::now;
+
+    fn panics() -> Result<JobOutcome, SupervisorError> {
+        std::panic::resume_unwind(Box::new(()))
+    }
+
+    fn project(root: &std::path::Path) -> Project {
+        let (mut state, now) = (State::default(), now());
+        state.board.revision = liza_core::model::Revision(1);
+        let goal = serde_json::json!({"id": "goal-1", "description": "x", "status": "IN_PROGRESS"});
+        state.board.goal = Loaded::Ready(serde_json::from_value(goal).unwrap());
+        state.board.agents = Loaded::Ready(Default::default());
+        state.board.config = Loaded::Ready(Default::default());
+        state.board.sprint = Loaded::Ready(liza_core::model::Sprint::begin(1, "goal-1", now));
+        state.board.circuit_breaker = Loaded::Ready(Default::default());
+        state.board.discovered = Loaded::Ready(Vec::new());
+        state.board.handoff = Loaded::Ready(Default::default());
+        let [agent, action, detail] = ["human", "goal_created", "x"].map(str::to_owned);
+        let log = liza_core::model::LogEntry { timestamp: now, agent, action, task: None, detail };
+        liza_store::Store::create(root, &state, &log).unwrap();
+        Project::open(root).unwrap()
+    }
+
+    /// Covers: CL-07, CL-10
+    #[test]
+    fn one_whose_registration_is_lost_does_not_cost_the_others_their_leases() {
+        let folder = tempfile::tempdir().unwrap();
+        let project = project(folder.path());
+        let engine = Engine::new(&project, Actor::Human);
+        let register = |name: &str| {
+            let agent: AgentId = name.parse().unwrap();
+            let command = Register { agent, terminal: String::new(), proven_dead: None };
+            (agent, engine.execute(command).unwrap().reply.generation)
+        };
+        let (lost, here) = (register("planner-1"), register("coder-1"));
+        let _ = engine.execute(Deregister { agent: lost.0 }).unwrap();
+        assert!(renew(&project, &[lost, here]).is_ok());
+        assert_eq!(renew(&project, &[lost]).unwrap_err().consequence(), Consequence::Fenced);
+    }
+
+    /// Covers: AG-05
+    #[test]
+    fn a_job_that_panics_has_an_outcome() {
+        assert!(matches!(catch_panic(false, panics), Err(SupervisorError::Panicked)));
+        let left = catch_panic(true, panics);
+        assert!(matches!(left, Ok(JobOutcome::Left(Some(SupervisorError::Panicked)))));
+        let fine = catch_panic(false, || Ok(JobOutcome::StatusShown));
+        assert!(matches!(fine, Ok(JobOutcome::StatusShown)));
+    }
+}

@@ -1,0 +1,351 @@
+//! What the loop does for an agent between sessions: looks for work, starts a job, takes its outcome.
+
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use liza_core::model::{AgentStatus, Role, Status, TaskId, Timestamp};
+use liza_core::text::count;
+use liza_core::watch::supervise::{
+    AfterSession, Situation, Step, StopReason, WaitReason, backoff, next_step, still_registered,
+};
+
+use crate::project::now;
+
+use super::background::BackgroundJob;
+use super::error::{Consequence, SupervisorError};
+use super::event::{JobOutcome, MemberIndex, SessionVerdict};
+use super::member::{EndReason, Member, MemberState, RunningSession, Snapshot};
+use super::message::MessageLevel;
+use super::registration::random_pause;
+use super::team::{Team, after, instant_of};
+
+/// Claims lost in a row after which an agent pauses longer before it tries again.
+const MAX_LOST_CLAIMS: u32 = 3;
+
+/// The pause after that many lost claims, at most.
+const LOST_CLAIMS_PAUSE: u64 = 30;
+
+impl Team<'_> {
+    /// Does the next thing for an agent, if there is one.
+    pub(super) fn advance(&mut self, index: MemberIndex) {
+        let Some(member) = self.members.get(index) else { return };
+        match member.state {
+            MemberState::Gone(_) | MemberState::Leaving(_) => {}
+            // Cut off: without a registration, whatever the job still tries is refused.
+            MemberState::Busy if self.job_grace_is_over() => self.leave(index, EndReason::Signalled),
+            MemberState::Busy => {}
+            MemberState::InSession(_) => self.check_session(index),
+            MemberState::Idle if self.stopping.is_some() => self.leave(index, EndReason::Signalled),
+            MemberState::Idle if !self.readable => {
+                self.wake_at(index, Instant::now() + Duration::from_secs(1));
+            }
+            MemberState::Idle if member.has_seen(&self.snapshot()) => {}
+            MemberState::Idle => self.look_for_work(index),
+        }
+    }
+
+    fn look_for_work(&mut self, index: MemberIndex) {
+        let state = Arc::clone(&self.state);
+        let Some(member) = self.members.get_mut(index) else { return };
+        member.found_nothing_in = None;
+        let identity = &member.identity;
+        if !still_registered(&state, identity.agent, identity.generation) {
+            member.state = MemberState::Gone(EndReason::RegistrationLost);
+            self.alert(index, "is no longer registered by this process; ending");
+            return;
+        }
+        if Instant::now() < member.not_before {
+            member.wake = Some(member.not_before);
+            return;
+        }
+        let situation = Situation {
+            state: &state,
+            agent: identity.agent,
+            stop_files: self.stop_files,
+            now: now(),
+            idle_since: member.idle_since,
+            in_team: self.in_team,
+        };
+        let step = narrow(next_step(&situation), member, &situation);
+        self.carry_out(index, step);
+    }
+
+    fn carry_out(&mut self, index: MemberIndex, step: Step) {
+        if self.holding && !matches!(step, Step::Hold(_)) {
+            self.holding = false;
+            self.report_all(MessageLevel::Info, "resuming work");
+        }
+        match step {
+            Step::Stop(reason) => {
+                self.debug(index, stop_text(&reason));
+                self.leave(index, EndReason::Stop(reason));
+            }
+            Step::Hold(file) => {
+                self.holding = true;
+                let text = format!(".liza/{} is present; no new work starts", file.name());
+                self.report_all(MessageLevel::Info, &text);
+                self.reset_idle_time(index);
+                self.rest(index, after(self.config.coder_poll_interval));
+            }
+            Step::Merge(task) => {
+                self.info(index, format!("merging {task}"));
+                self.run_job(index, BackgroundJob::Merge(task));
+            }
+            Step::Code(tasks) => self.claim(index, tasks, BackgroundJob::Code),
+            Step::Review(tasks) => self.claim(index, tasks, BackgroundJob::Review),
+            Step::Plan(triggers) => {
+                let words = triggers.iter().map(|trigger| format!("{} {}", trigger.kind, trigger.subject));
+                self.info(index, format!("woken by {}", words.collect::<Vec<_>>().join(", ")));
+                self.run_job(index, BackgroundJob::Plan(triggers));
+            }
+            Step::Wait { why, until } => self.wait(index, &why, until),
+        }
+    }
+
+    /// Claims the first task that no other agent of the team is claiming.
+    fn claim(&mut self, index: MemberIndex, mut tasks: Vec<TaskId>, job: fn(Vec<TaskId>) -> BackgroundJob) {
+        let role = self.members.get(index).map(|member| member.post.role);
+        let others = self.members.iter().filter(|other| Some(other.post.role) == role);
+        let taken: Vec<&TaskId> = others.filter_map(|other| other.claiming.as_ref()).collect();
+        tasks.retain(|task| !taken.contains(&task));
+        let Some(first) = tasks.first().cloned() else {
+            return self.rest(index, after(self.config.coder_poll_interval));
+        };
+        if let Some(member) = self.members.get_mut(index) {
+            member.claiming = Some(first);
+        }
+        self.run_job(index, job(tasks));
+    }
+
+    fn wait(&mut self, index: MemberIndex, why: &WaitReason, until: Timestamp) {
+        match why {
+            WaitReason::Drafts(number) => {
+                let drafts = count(*number, "draft");
+                self.debug(index, format!("waiting: the planner has not finalized {drafts}"));
+            }
+            WaitReason::NoGoal => self.info(index, "waiting for a goal: liza goal new \"GOAL\""),
+            WaitReason::NoWork => self.debug(index, "waiting for work"),
+        }
+        let Some(member) = self.members.get_mut(index) else { return };
+        if member.post.role == Role::Planner && !member.shown_waiting {
+            member.shown_waiting = true;
+            self.run_job(index, BackgroundJob::Show(AgentStatus::Waiting));
+            return;
+        }
+        let end = member.idle_since + self.config.coder_max_wait;
+        let ends_soon = !self.in_team && end > now();
+        self.rest(index, instant_of(if ends_soon { until.min(end) } else { until }));
+    }
+
+    /// There is no work for an agent in what can be seen now: it need not look at the same again.
+    fn rest(&mut self, index: MemberIndex, until: Instant) {
+        let seen = self.snapshot();
+        if let Some(member) = self.members.get_mut(index) {
+            member.wake = Some(until);
+            member.found_nothing_in = Some(seen);
+        }
+    }
+
+    pub(super) fn snapshot(&self) -> Snapshot {
+        Snapshot { version: self.states_read, stop_files: self.stop_files, jobs_done: self.jobs_done }
+    }
+
+    fn wake_at(&mut self, index: MemberIndex, time: Instant) {
+        if let Some(member) = self.members.get_mut(index) {
+            member.wake = Some(time);
+        }
+    }
+
+    /// Takes the outcome of a background job.
+    pub(super) fn job_done(&mut self, index: MemberIndex, result: Result<JobOutcome, SupervisorError>) {
+        let Some(member) = self.members.get_mut(index) else { return };
+        member.claiming = None;
+        match (&mut member.state, result) {
+            (MemberState::Leaving(reason), Ok(JobOutcome::Left(error))) => {
+                let reason = std::mem::replace(reason, EndReason::Signalled);
+                member.state = MemberState::Gone(reason);
+                match error {
+                    Some(error) => self.alert(index, format!("could not be taken off the board: {error}")),
+                    None => self.debug(index, "off the board"),
+                }
+            }
+            // Only leaving matters by now, not what was still under way.
+            (MemberState::Leaving(_) | MemberState::Gone(_), _) => {}
+            (MemberState::Busy | MemberState::Idle | MemberState::InSession(_), Ok(outcome)) => {
+                self.job_succeeded(index, outcome);
+            }
+            (MemberState::Busy | MemberState::Idle | MemberState::InSession(_), Err(error)) => {
+                self.job_failed(index, error);
+            }
+        }
+    }
+
+    fn job_succeeded(&mut self, index: MemberIndex, outcome: JobOutcome) {
+        match outcome {
+            JobOutcome::Ready(notes) => {
+                notes.into_iter().for_each(|note| self.info(index, note));
+                self.reset_idle_time(index);
+                self.look_from(index, Instant::now());
+            }
+            JobOutcome::Merged(text) => {
+                self.info(index, text);
+                self.reset_failures(index);
+                self.reset_idle_time(index);
+                self.look_from(index, Instant::now());
+            }
+            JobOutcome::Started(session) => {
+                let lease = self.lease_of(index).unwrap_or_else(now);
+                let Some(member) = self.members.get(index) else { return };
+                self.info(index, work_text(member.post.role, session.task.as_ref()));
+                self.reset_failures(index);
+                let Some(member) = self.members.get_mut(index) else { return };
+                member.shown_waiting = false;
+                let running = RunningSession::new(*session, now(), lease);
+                member.state = MemberState::InSession(Box::new(running));
+            }
+            JobOutcome::Judged(verdict) => self.session_judged(index, verdict),
+            JobOutcome::StatusShown => self.look_from(index, Instant::now()),
+            JobOutcome::Left(_) => {}
+        }
+    }
+
+    fn session_judged(&mut self, index: MemberIndex, verdict: SessionVerdict) {
+        let SessionVerdict { next, gives_up, notes } = verdict;
+        for (level, note) in notes {
+            self.report(index, level, note);
+        }
+        let level = if next.progress { MessageLevel::Debug } else { MessageLevel::Info };
+        self.report(index, level, after_text(&next));
+        self.reset_idle_time(index);
+        let limit = self.config.max_crashes;
+        let Some(member) = self.members.get_mut(index) else { return };
+        member.shown_waiting = member.post.role == Role::Planner;
+        if next.progress {
+            member.crashes = 0;
+        }
+        if member.post.once {
+            return self.leave(index, EndReason::Once);
+        }
+        if member.post.role == Role::Planner && member.crashes >= limit {
+            let error = SupervisorError::CrashedTooOften { times: limit };
+            self.alert(index, format!("{error}; ending. Its output is in .liza/agent-outputs/"));
+            return self.leave(index, EndReason::Failed(error));
+        }
+        if let Some(task) = gives_up {
+            member.given_up.push(task.clone());
+            self.alert(index, format!("gives up the review of {task}: another code reviewer has to take it"));
+        }
+        self.look_from(index, after(next.pause));
+    }
+
+    fn job_failed(&mut self, index: MemberIndex, error: SupervisorError) {
+        let Some(member) = self.members.get_mut(index) else { return };
+        match error.consequence() {
+            Consequence::LookAgain => {
+                member.lost_claims += 1;
+                let pause = if member.lost_claims < MAX_LOST_CLAIMS {
+                    random_pause()
+                } else {
+                    member.lost_claims = 0;
+                    Duration::from_secs(self.config.coder_poll_interval.0.min(LOST_CLAIMS_PAUSE))
+                };
+                self.info(index, error.to_string());
+                self.look_from(index, Instant::now() + pause);
+            }
+            Consequence::Halted => {
+                self.info(index, error.to_string());
+                self.look_from(index, Instant::now() + Duration::from_millis(200));
+            }
+            Consequence::Fenced => {
+                member.state = MemberState::Gone(EndReason::RegistrationLost);
+                self.alert(index, format!("{error}; ending"));
+            }
+            Consequence::Locked => {
+                self.alert(index, error.to_string());
+                self.leave(index, EndReason::Failed(error));
+            }
+            Consequence::Inconsistent | Consequence::RetryLater => {
+                member.failures += 1;
+                let pause = backoff(member.failures);
+                self.alert(index, format!("{error}. Retry in {pause}"));
+                self.look_from(index, after(pause));
+            }
+        }
+    }
+
+    fn look_from(&mut self, index: MemberIndex, time: Instant) {
+        if let Some(member) = self.members.get_mut(index) {
+            member.state = MemberState::Idle;
+            member.not_before = time;
+            member.wake = Some(time);
+        }
+    }
+
+    fn reset_idle_time(&mut self, index: MemberIndex) {
+        if let Some(member) = self.members.get_mut(index) {
+            member.idle_since = now();
+        }
+    }
+
+    fn reset_failures(&mut self, index: MemberIndex) {
+        if let Some(member) = self.members.get_mut(index) {
+            (member.lost_claims, member.failures) = (0, 0);
+        }
+    }
+
+    pub(super) fn lease_of(&self, index: MemberIndex) -> Option<Timestamp> {
+        let agent = self.members.get(index)?.identity.agent;
+        self.state.board.agents.ready()?.get(&agent)?.lease_expires
+    }
+}
+
+/// The step limited to the agent's post: one task only, and not the reviews that it has given up.
+fn narrow(step: Step, member: &Member, situation: &Situation<'_>) -> Step {
+    let only = member.post.task.as_ref();
+    let status = only.and_then(|task| situation.state.board.status(task));
+    if status.is_some_and(Status::is_terminal) {
+        return Step::Stop(StopReason::RoleComplete);
+    }
+    let wanted = |task: &TaskId| only.is_none_or(|only| only == task) && !member.given_up.contains(task);
+    let config = situation.state.board.config.ready().cloned().unwrap_or_default();
+    let waited = situation.now.since(situation.idle_since) >= config.coder_max_wait;
+    let nothing = || match waited && !situation.in_team {
+        true => Step::Stop(StopReason::WaitedLongEnough),
+        false => Step::Wait { why: WaitReason::NoWork, until: situation.now + config.coder_poll_interval },
+    };
+    let some = |tasks: Vec<TaskId>, make: fn(Vec<TaskId>) -> Step| {
+        let tasks: Vec<TaskId> = tasks.into_iter().filter(|task| wanted(task)).collect();
+        if tasks.is_empty() { nothing() } else { make(tasks) }
+    };
+    match step {
+        Step::Code(tasks) => some(tasks, Step::Code),
+        Step::Review(tasks) => some(tasks, Step::Review),
+        Step::Stop(_) | Step::Hold(_) | Step::Merge(_) | Step::Plan(_) | Step::Wait { .. } => step,
+    }
+}
+
+fn work_text(role: Role, task: Option<&TaskId>) -> String {
+    match (role, task) {
+        (Role::Coder, Some(task)) => format!("works on {task}"),
+        (Role::CodeReviewer, Some(task)) => format!("reviews {task}"),
+        (Role::Planner, _) | (_, None) => "plans".to_owned(),
+    }
+}
+
+fn stop_text(reason: &StopReason) -> &'static str {
+    match reason {
+        StopReason::Aborted => ".liza/ABORT is present, or the goal was aborted; ending",
+        StopReason::RoleComplete => "no work is left for this role; ending",
+        StopReason::WaitedLongEnough => "no work has come for a long time; ending",
+    }
+}
+
+fn after_text(next: &AfterSession) -> String {
+    match (next.progress, next.pause.0) {
+        (true, _) => "done".to_owned(),
+        (false, 0) => "stopped".to_owned(),
+        (false, pause) => {
+            format!("no result. Retry in {pause} s. Its output is in .liza/agent-outputs/")
+        }
+    }
+}

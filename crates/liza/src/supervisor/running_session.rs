@@ -1,0 +1,174 @@
+//! What the loop does for an agent while its session runs: stops it when it has to end, takes its reports.
+
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use liza_core::watch::supervise::{
+    EXIT_RESTART, EndedSession, SessionEnd, SessionFacts, SessionPhase, Shutdown, StopCause, is_done,
+    still_owns, still_registered,
+};
+
+use crate::project::now;
+use crate::providers::usage::SessionUsage;
+
+use super::background::{self, BackgroundJob, EndedRun};
+use super::event::MemberIndex;
+use super::helper_protocol::{HelperCommand, HelperReport};
+use super::member::{MemberState, RunningSession};
+use super::team::{Team, instant_of};
+
+/// The exit code that shells use for a program that cannot be started.
+const NOT_STARTED: i32 = 127;
+
+impl Team<'_> {
+    /// Stops a session that has to end, as hard as it is time for.
+    pub(super) fn check_session(&mut self, index: MemberIndex) {
+        let (state, stop_files, now) = (Arc::clone(&self.state), self.stop_files, now());
+        let lease = self.lease_of(index);
+        let shutdown = self.shutdown();
+        let Some(member) = self.members.get_mut(index) else { return };
+        let identity = &member.identity;
+        let registered = still_registered(&state, identity.agent, identity.generation);
+        let interactive = member.post.interactive;
+        let MemberState::InSession(running) = &mut member.state else { return };
+        running.lease_expires = lease.filter(|_| registered).unwrap_or(running.lease_expires);
+        let task = running.session.task.as_ref();
+        let facts = SessionFacts {
+            started: running.started,
+            lease_expires: running.lease_expires,
+            owns_task: registered && still_owns(&state, identity.agent, task),
+            // A person ends their own session.
+            is_done: !interactive && is_done(&state, identity.agent, task),
+            stop_files,
+            shutdown,
+        };
+        let before = running.phase;
+        let step = before.advance(&facts, &self.config, now);
+        running.phase = step.phase;
+        member.wake = Some(instant_of(step.check_again));
+        let text = apply(running, before);
+        if text.is_some() {
+            // Soon after it was asked to end, it has ended.
+            member.wake = Some(Instant::now() + Duration::from_millis(100));
+        }
+        if let Some(text) = text {
+            self.info(index, text);
+        }
+    }
+
+    fn shutdown(&self) -> Option<Shutdown> {
+        self.stopping.map(|_| if self.urgent { Shutdown::Immediate } else { Shutdown::Graceful })
+    }
+
+    /// Takes a report of a session's helper.
+    pub(super) fn session_reported(&mut self, index: MemberIndex, report: HelperReport) {
+        let end = match report {
+            HelperReport::Started { pid } => return self.debug(index, format!("process {pid}")),
+            HelperReport::Used(usage) => return self.session_used(index, usage),
+            HelperReport::Flooded { kept } => {
+                let text = format!("writes too much output; the first {} MiB are kept", kept >> 20);
+                return self.alert(index, text);
+            }
+            HelperReport::Ended { code: Some(code), .. } => SessionEnd::Code(code),
+            HelperReport::Ended { signal, .. } => SessionEnd::Signal(signal.unwrap_or(9)),
+            HelperReport::Failed { message } => {
+                self.alert(index, message);
+                SessionEnd::Code(NOT_STARTED)
+            }
+        };
+        let Some(member) = self.members.get(index) else { return };
+        let MemberState::InSession(running) = &member.state else { return };
+        let end = match running.phase.stop_cause() {
+            Some(StopCause::OverTime) => SessionEnd::OverTime,
+            Some(
+                StopCause::Abort
+                | StopCause::Halt
+                | StopCause::TaskLost
+                | StopCause::LeaseEnding
+                | StopCause::Done
+                | StopCause::Shutdown,
+            ) => SessionEnd::Stopped,
+            None => end,
+        };
+        self.session_ended(index, end);
+    }
+
+    /// Records what a session has used, and reports when it should hand off.
+    fn session_used(&mut self, index: MemberIndex, usage: SessionUsage) {
+        let Some(member) = self.members.get_mut(index) else { return };
+        let MemberState::InSession(running) = &mut member.state else { return };
+        let before = std::mem::replace(&mut running.used, usage);
+        background::record_usage(&self.project, &member.identity, running.usage());
+        if running.used.should_hand_over() && !before.should_hand_over() {
+            let percent = running.used.context_percent.unwrap_or_default();
+            self.alert(index, format!("{percent} % of its context is used: it should hand off"));
+        }
+    }
+
+    fn session_ended(&mut self, index: MemberIndex, end: SessionEnd) {
+        let Some(member) = self.members.get_mut(index) else { return };
+        let MemberState::InSession(running) = &member.state else { return };
+        let session = &running.session;
+        let run = EndedRun {
+            session: EndedSession {
+                agent: member.identity.agent,
+                task: session.task.clone(),
+                began_at: session.began_at,
+                began: session.began,
+                crashes_before: member.crashes,
+            },
+            end,
+            triggers: session.triggers.clone(),
+            checkout: session.checkout.clone(),
+            usage: running.usage(),
+        };
+        member.crashes = if is_crash(end) { member.crashes + 1 } else { 0 };
+        self.debug(index, format!("session ended: {}", end_text(end)));
+        self.run_job(index, BackgroundJob::Judge(Box::new(run)));
+    }
+}
+
+/// Sends the helper what follows from the new phase; returns what to report.
+fn apply(running: &mut RunningSession, before: SessionPhase) -> Option<String> {
+    match (before, running.phase) {
+        (SessionPhase::Working | SessionPhase::Ending { .. }, SessionPhase::Terminating { cause, .. }) => {
+            running.session.send(HelperCommand::Terminate);
+            Some(format!("stopping its session: {}", cause_text(cause)))
+        }
+        (SessionPhase::Killed { .. }, _) => None,
+        (_, SessionPhase::Killed { .. }) => {
+            running.session.send(HelperCommand::Kill);
+            Some("killing its session".to_owned())
+        }
+        (_, SessionPhase::Working | SessionPhase::Ending { .. } | SessionPhase::Terminating { .. }) => None,
+    }
+}
+
+fn is_crash(end: SessionEnd) -> bool {
+    match end {
+        SessionEnd::Code(code) => !matches!(code, 0 | EXIT_RESTART),
+        SessionEnd::Signal(_) | SessionEnd::OverTime => true,
+        SessionEnd::Stopped => false,
+    }
+}
+
+fn cause_text(cause: StopCause) -> &'static str {
+    match cause {
+        StopCause::Abort => ".liza/ABORT is present",
+        StopCause::Halt => ".liza/PAUSE or .liza/CHECKPOINT is present",
+        StopCause::TaskLost => "its task is no longer its own",
+        StopCause::LeaseEnding => "its lease could not be renewed",
+        StopCause::OverTime => "it has run too long",
+        StopCause::Done => "its work is done",
+        StopCause::Shutdown => "the supervisor ends",
+    }
+}
+
+fn end_text(end: SessionEnd) -> String {
+    match end {
+        SessionEnd::Code(code) => format!("exit {code}"),
+        SessionEnd::Signal(signal) => format!("killed by signal {signal}"),
+        SessionEnd::Stopped => "stopped".to_owned(),
+        SessionEnd::OverTime => "stopped, because it ran too long".to_owned(),
+    }
+}

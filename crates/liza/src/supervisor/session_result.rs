@@ -1,0 +1,63 @@
+//! What a session achieved, in one line for people.
+
+use liza_core::model::{AgentId, EventName, GoalStatus, HistoryEvent, State, Status, TaskId, TaskRecord};
+use liza_core::text::one_line;
+use liza_core::watch::supervise::EndedSession;
+
+/// The longest reason in a line.
+const REASON_MAX: usize = 100;
+
+/// What the session achieved; `None` if nothing.
+pub(super) fn session_result(state: &State, session: &EndedSession, progress: bool) -> Option<String> {
+    match &session.task {
+        None => plan_result(state, session),
+        Some(task) if progress => {
+            let record = state.board.body(task).ok()?.record();
+            Some(task_result(task, record, session.agent))
+        }
+        Some(_) => None,
+    }
+}
+
+fn plan_result(state: &State, session: &EndedSession) -> Option<String> {
+    if state.board.revision <= session.began_at {
+        return None;
+    }
+    let is_open = |status: Option<Status>| !status.is_some_and(Status::is_terminal);
+    let open = state.board.summaries().filter(|summary| is_open(summary.status)).count();
+    match state.board.goal.ready().map(|goal| goal.status) {
+        Some(GoalStatus::Completed) => Some("goal COMPLETED".to_owned()),
+        Some(GoalStatus::Aborted) => Some("goal ABORTED".to_owned()),
+        Some(GoalStatus::InProgress) | None => Some(match state.board.tasks.len() {
+            0 => "no tasks yet".to_owned(),
+            1 => format!("the plan has 1 task, {open} open"),
+            all => format!("the plan has {all} tasks, {open} open"),
+        }),
+    }
+}
+
+/// The last thing that the agent did to the task, whatever others have done to it since.
+fn task_result(task: &TaskId, record: &TaskRecord, agent: AgentId) -> String {
+    let name = agent.to_string();
+    let own = |event: &&HistoryEvent| event.agent.as_deref() == Some(&name);
+    let Some(event) = record.events().rev().find(own) else {
+        return format!("{task} is no longer its task");
+    };
+    let word = |key: &str| event.more.get(key).map(ToString::to_string).unwrap_or_default();
+    let commit = || word("commit").chars().take(8).collect::<String>();
+    let reason = || one_line(first_blocker(&word("reason")), REASON_MAX);
+    match event.name() {
+        Some(EventName::ReadyForReview) => format!("{task} submitted for review at {}", commit()),
+        Some(EventName::Approved) => format!("{task} APPROVED at {}", commit()),
+        Some(EventName::Rejected) => format!("{task} REJECTED: {}", reason()),
+        Some(EventName::Blocked) => format!("{task} BLOCKED: {}", reason()),
+        Some(EventName::Handoff) => format!("{task} handed off to its next session"),
+        Some(_) | None => format!("{task}: {}", event.event),
+    }
+}
+
+/// The first blocker of a rejection that has the expected format.
+fn first_blocker(reason: &str) -> &str {
+    let line = reason.lines().find_map(|line| line.split_once("[blocker] "));
+    line.map_or(reason, |(_, issue)| issue)
+}
