@@ -20,9 +20,10 @@ use std::process::{Child, Stdio};
 use std::thread;
 use std::time::{Duration, Instant};
 
+use liza::engine::Engine;
 use liza::project::{Project, now};
 use liza_core::model::{Actor, Board, EventName, State, Status, TaskId};
-use liza_core::protocol::{AddTask, Command, NewTask};
+use liza_core::protocol::{AddTask, NewTask};
 use liza_core::rules::claimable::claimable;
 use support::TestProject;
 
@@ -87,7 +88,7 @@ fn at_rest(size: Size) {
     let mut team = Team::start(&project, size);
     let all = size.coders + size.reviewers + 1;
     wait_for("everybody is there", || {
-        opened.look().is_ok_and(|state| state.board.agents().unwrap().len() == all)
+        opened.state().is_ok_and(|state| state.board.agents().unwrap().len() == all)
     });
     thread::sleep(Duration::from_secs(3));
     let (before, began) = (wakes(team.child.id()), Instant::now());
@@ -99,9 +100,9 @@ fn at_rest(size: Size) {
     for number in 0..IDLE_TASKS {
         add(&opened, number, None);
         let (id, began) = (name(number), Instant::now());
-        wait_for("it is taken", || !is_free(&opened.look().unwrap().board, &id));
+        wait_for("it is taken", || !is_free(&opened.state().unwrap().board, &id));
         times.push(began.elapsed());
-        wait_for("it is merged", || opened.look().unwrap().board.status(&id) == Some(Status::Merged));
+        wait_for("it is merged", || opened.state().unwrap().board.status(&id) == Some(Status::Merged));
     }
     tell("claimable to reserved", &mut times, "(wanted: p99 under 100 ms)");
     team.stop();
@@ -121,8 +122,7 @@ fn add(project: &Project, number: usize, after: Option<usize>) {
         depends_on: after.map(name).into_iter().collect(),
         ..NewTask::default()
     };
-    let command = Command::from(AddTask { task: name(number), new });
-    assert!(project.submit(Actor::Human, None, command).unwrap().written);
+    Engine::new(project, Actor::Human).execute(AddTask { task: name(number), new }).unwrap();
 }
 
 fn is_free(board: &Board, task: &TaskId) -> bool {
@@ -177,7 +177,7 @@ impl Latencies {
         if self.file == Some(seen) {
             return;
         }
-        let Ok(state) = project.look() else { return };
+        let Ok(state) = project.state() else { return };
         let board = &state.board;
         let free: BTreeSet<TaskId> = claimable(board, now()).into_iter().collect();
         if self.file.replace(seen).is_none() {
@@ -279,7 +279,8 @@ fn check(project: &TestProject, state: &State, size: Size) {
     let files: BTreeSet<&str> = integration.lines().collect();
     let mut known: BTreeSet<String> = BTreeSet::new();
     let (mut doubles, mut lost, mut unapproved) = (0, 0, 0);
-    for (id, record) in state.records() {
+    for (id, body) in state.bodies() {
+        let record = body.record();
         let count = |name: EventName| record.history.iter().flatten().filter(|event| event.is(name)).count();
         let claims = count(EventName::Claimed) + count(EventName::ReclaimedAfterExpiry);
         doubles += usize::from(claims != 1);
@@ -291,7 +292,7 @@ fn check(project: &TestProject, state: &State, size: Size) {
     }
     let all = project.git(&["rev-list", "main..integration"]);
     unapproved += all.lines().filter(|commit| !known.contains(*commit)).count();
-    lost += size.tasks - state.records().count();
+    lost += size.tasks - state.bodies().count();
     println!("double claims {doubles}, lost work {lost}, unapproved merges {unapproved}\n");
     assert_eq!((doubles, lost, unapproved), (0, 0, 0), "{}", project.root.display());
     project.liza(&["validate"]).ok();

@@ -15,9 +15,10 @@ mod support;
 
 use std::time::{Duration, Instant};
 
+use liza::engine::Engine;
 use liza::project::Project;
 use liza_core::model::Actor;
-use liza_core::protocol::{AddTask, Command, NewTask};
+use liza_core::protocol::{AddTask, NewTask};
 use support::TestProject;
 
 const FILES: usize = 5_000;
@@ -69,8 +70,8 @@ fn fill(project: &TestProject, count: usize) {
             scope: text(),
             ..NewTask::default()
         };
-        let command = Command::from(AddTask { task: format!("other-{number}").parse().unwrap(), new });
-        assert!(opened.submit(Actor::Human, None, command).unwrap().written);
+        let command = AddTask { task: format!("other-{number}").parse().unwrap(), new };
+        Engine::new(&opened, Actor::Human).execute(command).unwrap();
     }
 }
 

@@ -149,6 +149,6 @@ fn what_stands_still_is_shown_with_its_beginning() {
         ..Observations::default()
     };
     let shown = view(&empty_state(), &seen, now());
-    let files: Vec<&str> = shown.stopped.iter().map(|stop| stop.file).collect();
+    let files: Vec<&str> = shown.stopped.iter().map(|stop| stop.file.name()).collect();
     assert_eq!(files, ["ABORT", "PAUSE"]);
 }

@@ -1,8 +1,6 @@
 //! The file has the intended content: random commands on the file and in memory, with manual edits in between.
 
-use liza_core::model::{
-    Actor, AgentStatus, AnomalyType, Fields, Metrics, Severity, Sha, State, TaskId, Urgency,
-};
+use liza_core::model::{Actor, AgentStatus, AnomalyType, Fields, Severity, Sha, State, TaskId, Urgency};
 use liza_core::protocol::{
     AbandonTask, Archive, ClaimReview, ClaimRole, ClaimTask, Command, Discover, EditTask, HandoffNotes,
     Intent, LogAnomaly, MarkBlocked, PreCheck, ReleaseClaim, Request, ReserveTask, SetStatus,

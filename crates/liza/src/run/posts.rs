@@ -71,7 +71,7 @@ mod tests {
 
     fn seen(config: &Config, options: &TeamOptions) -> Vec<(String, String, usize)> {
         let mut seen: Vec<(String, String, usize)> = Vec::new();
-        for post in team_posts(config, wanted).unwrap() {
+        for post in team_posts(config, options).unwrap() {
             let (role, provider) = (post.role.to_string(), post.provider.name().to_owned());
             match seen.iter_mut().find(|(known, ..)| *known == role) {
                 Some((.., number)) => *number += 1,

@@ -1,19 +1,10 @@
 //! Tasks in the middle of their lives, made by the rules themselves: claimed, submitted, under review.
 
-use liza::project::{Project, now};
-use liza_core::model::{Actor, AgentId, Generation, Sha, StopFiles, TaskId, Timestamp};
-use liza_core::protocol::{
-    ClaimReview, ClaimTask, Command, Request, ReserveTask, SubmitForReview, WorktreeFacts,
-};
+use liza::project::now;
+use liza_core::model::{Actor, AgentId, Generation, Sha, TaskId, Timestamp};
+use liza_core::protocol::{ClaimReview, ClaimTask, ReserveTask, SubmitForReview, WorktreeFacts};
 
 use crate::support::TestProject;
-
-fn submit(project: &TestProject, actor: Actor, now: Timestamp, command: Command) {
-    let store = Project::open(&project.root).unwrap().store().clone();
-    let request = Request { actor, now, halt: StopFiles::default(), if_revision: None, command };
-    let outcome = store.submit(&request).unwrap();
-    assert_eq!(outcome.refusal, None);
-}
 
 /// Adds a task and lets the coder claim it, worktree and all; gives the coder's generation.
 pub(crate) fn claimed(project: &TestProject, task: &str, coder: &str) -> u64 {
@@ -29,24 +20,20 @@ pub(crate) fn claimed_at(project: &TestProject, task: &str, coder: &str, at: Tim
     let (id, agent): (TaskId, AgentId) = (task.parse().unwrap(), coder.parse().unwrap());
     let head: Sha = project.git(&["rev-parse", "integration"]).parse().unwrap();
     let actor = Actor::Supervisor(agent, Generation(generation));
-    submit(
-        project,
-        actor,
-        at,
-        Command::from(ReserveTask { task: id.clone(), coder: agent, head: head.clone() }),
-    );
+    let reserve = ReserveTask { task: id.clone(), coder: agent, head: head.clone() };
+    project.execute_at(actor, at, reserve);
     let (branch, tree) = (format!("task/{task}"), format!(".worktrees/{task}"));
     if !project.root.join(&tree).exists() {
         project.git(&["worktree", "add", "-q", "-b", &branch, &tree, head.as_str()]);
     }
-    submit(project, actor, at, Command::from(ClaimTask { task: id, coder: agent }));
+    project.execute_at(actor, at, ClaimTask { task: id, coder: agent });
     generation
 }
 
 /// A claimed task with a commit that waits for a review.
 pub(crate) fn submitted(project: &TestProject, task: &str, coder: &str) {
     let generation = claimed(project, task, coder);
-    let tree = project.root.join(".worktrees").join(task);
+    let tree = project.tree(task);
     project.write(&format!(".worktrees/{task}/work.txt"), "done\n");
     project.git_at(&tree, &["add", "."]);
     project.git_at(&tree, &["commit", "-qm", "work"]);
@@ -59,20 +46,19 @@ pub(crate) fn submitted(project: &TestProject, task: &str, coder: &str) {
         has_base: true,
     };
     let actor = Actor::Agent(coder.parse().unwrap(), Generation(generation));
-    let command =
-        Command::from(SubmitForReview { task: task.parse().unwrap(), commit: head, facts: Some(facts) });
-    submit(project, actor, now(), command);
+    let command = SubmitForReview { task: task.parse().unwrap(), commit: head, facts: Some(facts) };
+    project.execute_at(actor, now(), command);
 }
 
 /// A submitted task whose review was begun at that time; gives the reviewer's generation.
 pub(crate) fn under_review(project: &TestProject, task: &str, reviewer: &str, at: Timestamp) -> u64 {
     submitted(project, task, "coder-1");
     let generation = project.register(reviewer);
-    let tree = project.root.join(".worktrees").join(task);
+    let tree = project.tree(task);
     let head = Some(project.git_at(&tree, &["rev-parse", "HEAD"]).parse().unwrap());
     let reviewer: AgentId = reviewer.parse().unwrap();
-    let command = Command::from(ClaimReview { task: task.parse().unwrap(), reviewer, head });
-    submit(project, Actor::Supervisor(reviewer, Generation(generation)), at, command);
+    let command = ClaimReview { task: task.parse().unwrap(), reviewer, head };
+    project.execute_at(Actor::Supervisor(reviewer, Generation(generation)), at, command);
     generation
 }
 

@@ -1,19 +1,13 @@
 //! What a coder is told.
 
 use insta::assert_snapshot;
-use liza::prompts::{Job, Staleness, TrialMerge};
+use liza::prompts::{Job, PreviewedMerge, Staleness};
 use liza_core::model::{EventName, Refusal, SpecChange, Status, TaskRecord};
-use liza_core::protocol::MergeFailure;
 
 use crate::fixture::*;
 
-fn stale(commits: u32, trial: TrialMerge) -> Job {
-    Job::Code {
-        task: task(TASK),
-        worktree: worktree(),
-        staleness: Some(Staleness { commits, trial }),
-        failure: None,
-    }
+fn stale(commits: u32, merge: PreviewedMerge) -> Job {
+    Job::Code { task: task(TASK), worktree: worktree(), staleness: Some(Staleness { commits, merge }) }
 }
 
 /// Covers: AG-10, AG-18
@@ -117,12 +111,17 @@ fn integration_fix_of_a_red_test() {
 
 /// Covers: RV-11
 #[test]
-fn what_the_supervisor_sees_now_comes_before_the_history() {
-    let record = failed_merge(&[("reason", "conflict")]);
-    let failure = Some(MergeFailure::Conflict { files: vec!["src/new.rs".to_owned()] });
-    let job = Job::Code { task: task(TASK), worktree: worktree(), staleness: None, failure };
-    let text = prompt_of(&state_with([record]), &brief("coder-1"), &job);
+fn the_last_failed_merge_is_the_one_to_fix() {
+    let mut record = failed_merge(&[
+        ("reason", "scripts/integration-test.sh ended with exit status 1"),
+        ("output", "x.log"),
+    ]);
+    let again = event(2, EventName::IntegrationFailed, "code-reviewer-1");
+    let files = vec!["src/new.rs".to_owned()];
+    add(&mut record, [again.with("reason", "conflict").with("files", files)]);
+    let text = prompt_of(&state_with([record]), &brief("coder-1"), &code());
     assert!(text.contains("CONFLICTING FILES:\n> - src/new.rs\n"), "{text}");
+    assert!(!text.contains("x.log"), "{text}");
 }
 
 /// Covers: NT-04
@@ -189,17 +188,17 @@ fn a_checkpoint_of_this_claim_stands_an_older_one_does_not() {
 fn how_far_the_integration_branch_has_moved() {
     let state = state_with([claimed()]);
     let told = |job: &Job| prompt_of(&state, &brief("coder-1"), job);
-    let clean = told(&stale(4, TrialMerge::Clean));
+    let clean = told(&stale(4, PreviewedMerge::Clean));
     assert!(clean.contains(
         "STALENESS: integration has moved by 4 commit(s) since your base; a trial merge is clean."
     ));
-    let conflict = told(&stale(1, TrialMerge::Conflicts(vec!["src/orders.rs".to_owned()])));
+    let conflict = told(&stale(1, PreviewedMerge::Conflicts(vec!["src/orders.rs".to_owned()])));
     assert!(
         conflict.contains("a trial merge conflicts.\nConflicting files:\n> - src/orders.rs\n"),
         "{conflict}"
     );
     assert!(conflict.contains("Do not merge or rebase onto integration"), "{conflict}");
-    assert!(!told(&stale(0, TrialMerge::Clean)).contains("STALENESS"));
+    assert!(!told(&stale(0, PreviewedMerge::Clean)).contains("STALENESS"));
 }
 
 /// Covers: AG-10
@@ -227,8 +226,7 @@ fn no_text_on_the_blackboard_can_pass_for_the_prompt() {
 fn paths_with_spaces_are_quoted_in_commands() {
     let mut brief = brief("coder-1");
     brief.program = "/opt/my tools/liza".into();
-    let job =
-        Job::Code { task: task(TASK), worktree: "/home/my dev/x".into(), staleness: None, failure: None };
+    let job = Job::Code { task: task(TASK), worktree: "/home/my dev/x".into(), staleness: None };
     let text = prompt_of(&state_with([claimed()]), &brief, &job);
     assert!(text.contains("WORKTREE: /home/my dev/x\n"), "{text}");
     assert!(text.contains("cd '/home/my dev/x' && git status"), "{text}");

@@ -181,7 +181,7 @@ pub(crate) fn brief(id: &str) -> Brief {
 }
 
 pub(crate) fn code() -> Job {
-    Job::Code { task: task(TASK), worktree: worktree(), staleness: None, failure: None }
+    Job::Code { task: task(TASK), worktree: worktree(), staleness: None }
 }
 
 pub(crate) fn review() -> Job {

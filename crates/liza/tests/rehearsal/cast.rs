@@ -1,14 +1,14 @@
 //! What a supervisor does, done by the test: claim, build the prompt, start the program.
 
 use std::fs::{self, File};
-use std::path::PathBuf;
 use std::process::{self, Stdio};
 
 use liza::contracts::Contract;
+use liza::engine::Engine;
 use liza::project::{Project, now};
 use liza::prompts::{Brief, Job, prompt};
-use liza_core::model::{Actor, Generation, Role, State, TaskRecord};
-use liza_core::protocol::Command;
+use liza_core::model::{Actor, Generation, Role};
+use liza_core::protocol::CompleteSprint;
 use liza_core::rules::triggers::planner_triggers;
 
 use crate::support::{Run, TestProject};
@@ -18,28 +18,6 @@ pub(crate) struct Player<'p> {
     project: &'p TestProject,
     pub(crate) id: String,
     pub(crate) generation: u64,
-}
-
-/// The blackboard as it is now.
-pub(crate) fn state(project: &TestProject) -> State {
-    Project::open(&project.root).unwrap().store().snapshot().unwrap()
-}
-
-/// A task's record as it is now.
-#[track_caller]
-pub(crate) fn record(project: &TestProject, task: &str) -> TaskRecord {
-    state(project).board.body(&task.parse().unwrap()).unwrap().record.clone()
-}
-
-/// A task's status as it is now.
-#[track_caller]
-pub(crate) fn status(project: &TestProject, task: &str) -> String {
-    record(project, task).status.unwrap().to_string()
-}
-
-/// A task's worktree.
-pub(crate) fn tree(project: &TestProject, task: &str) -> PathBuf {
-    project.root.join(".worktrees").join(task)
 }
 
 impl<'p> Player<'p> {
@@ -62,13 +40,13 @@ impl<'p> Player<'p> {
 
     /// The prompt of a session for that job.
     pub(crate) fn prompt(&self, job: &Job) -> String {
-        prompt(&state(self.project), &self.brief(job.role()), job).unwrap()
+        prompt(&self.project.snapshot(), &self.brief(job.role()), job).unwrap()
     }
 
     /// The prompt of a coder for its task.
     pub(crate) fn code_prompt(&self, task: &str) -> String {
-        let worktree = tree(self.project, task);
-        self.prompt(&Job::Code { task: task.parse().unwrap(), worktree, staleness: None, failure: None })
+        let worktree = self.project.tree(task);
+        self.prompt(&Job::Code { task: task.parse().unwrap(), worktree, staleness: None })
     }
 
     /// A session, ready to be started, with this playbook.
@@ -104,16 +82,16 @@ impl<'p> Player<'p> {
 
     /// Plays a coder's session on its task.
     pub(crate) fn code(&self, task: &str, playbook: &str) -> Run {
-        let worktree = tree(self.project, task);
+        let worktree = self.project.tree(task);
         let task = task.parse().unwrap();
-        self.play(&Job::Code { task, worktree, staleness: None, failure: None }, playbook)
+        self.play(&Job::Code { task, worktree, staleness: None }, playbook)
     }
 
     /// Claims the review and plays it.
     #[track_caller]
     pub(crate) fn review(&self, task: &str, playbook: &str) -> Run {
         self.project.liza_as(&self.id, &["claim-review", task, &self.id]).ok();
-        self.play(&Job::Review { task: task.parse().unwrap(), worktree: tree(self.project, task) }, playbook)
+        self.play(&Job::Review { task: task.parse().unwrap(), worktree: self.project.tree(task) }, playbook)
     }
 
     /// Merges as this reviewer's supervisor.
@@ -124,13 +102,14 @@ impl<'p> Player<'p> {
     /// Completes the sprint as this agent's supervisor, if it is over.
     pub(crate) fn complete_sprint(&self) {
         let actor = Actor::Supervisor(self.id.parse().unwrap(), Generation(self.generation));
+        let project = Project::open(&self.project.root).unwrap();
         // Refused while work is left.
-        let _ = Project::open(&self.project.root).unwrap().submit(actor, None, Command::from(CompleteSprint));
+        let _ = Engine::new(&project, actor).execute(CompleteSprint);
     }
 
     /// A planning session for all triggers.
     pub(crate) fn plan(&self, playbook: &str) -> Run {
-        self.play(&Job::Plan { triggers: planner_triggers(&state(self.project), now()) }, playbook)
+        self.play(&Job::Plan { triggers: planner_triggers(&self.project.snapshot(), now()) }, playbook)
     }
 }
 

@@ -1,6 +1,6 @@
 //! The coder: the default work, every step, and how it stops.
 
-use crate::cast::{Player, ended, record, status, tree};
+use crate::cast::{Player, ended};
 use crate::support::TestProject;
 
 fn claimed(project: &TestProject) -> Player<'_> {
@@ -22,9 +22,9 @@ fn without_a_playbook_it_builds_tests_commits_and_submits() {
         "{said}"
     );
     assert!(said.contains("$ liza submit-for-review core"), "{said}");
-    assert_eq!(status(&project, "core"), "READY_FOR_REVIEW");
-    let head = project.git_at(&tree(&project, "core"), &["rev-parse", "HEAD"]);
-    assert_eq!(record(&project, "core").review_commit.unwrap().as_str(), head);
+    assert_eq!(project.status("core"), "READY_FOR_REVIEW");
+    let head = project.git_at(&project.tree("core"), &["rev-parse", "HEAD"]);
+    assert_eq!(project.record("core").review_commit.unwrap().as_str(), head);
     let files = project.git(&["diff", "--name-only", "integration..task/core"]);
     assert_eq!(files, "src/core.sh\ntests/core.sh");
     assert!(project.state().contains("pre_execution_checkpoint"));
@@ -64,7 +64,7 @@ coder:
     );
     let text = project.read(".worktrees/core/deep/x.txt");
     assert_eq!(text, "one\ntwo of core\n");
-    assert!(!tree(&project, "core").join("gone.txt").exists());
+    assert!(!project.tree("core").join("gone.txt").exists());
     assert_eq!(project.git(&["log", "-1", "--format=%s", "task/core"]), "core: x");
     let state = project.state();
     for fact in ["no timeout", "debt_created: true", "handoff_pending: true", "next_action: rest"] {
@@ -72,7 +72,7 @@ coder:
     }
     // The second session is not the first: the same scene does not fit any more.
     ended(&coder.code("core", playbook), 42);
-    assert_eq!(status(&project, "core"), "READY_FOR_REVIEW");
+    assert_eq!(project.status("core"), "READY_FOR_REVIEW");
 }
 
 /// Covers: AG-15, LM-03
@@ -82,7 +82,7 @@ fn it_blocks() {
     let coder = claimed(&project);
     let playbook = "coder:\n- do:\n  - block: {reason: no spec, questions: [Which?], attempted: [reading]}\n";
     ended(&coder.code("core", playbook), 42);
-    assert_eq!(status(&project, "core"), "BLOCKED");
+    assert_eq!(project.status("core"), "BLOCKED");
 }
 
 /// Covers: AG-15, RV-05, RV-11
@@ -106,11 +106,11 @@ coder:
     for (coder, task) in [(&one, "left"), (&two, "right")] {
         ended(&coder.code(task, playbook), 42);
         ended(&reviewer.review(task, playbook), 42);
-        assert_eq!(status(&project, task), "APPROVED");
+        assert_eq!(project.status(task), "APPROVED");
     }
     reviewer.merge("left").ok();
     assert_eq!(reviewer.merge("right").code, 3);
-    assert_eq!(status(&project, "right"), "INTEGRATION_FAILED");
+    assert_eq!(project.status("right"), "INTEGRATION_FAILED");
     two.claim("right");
     ended(&two.code("right", playbook), 42);
     ended(&reviewer.review("right", playbook), 42);
@@ -138,7 +138,7 @@ fn it_stops_with_42_when_asked_to() {
     let run = project.run(coder.session(&prompt, "").current_dir(&project.root));
     assert!(ended(&run, 42).contains("core is gone"), "{run:#?}");
     // By the blackboard: the task has no coder.
-    std::fs::create_dir_all(tree(&project, "core")).unwrap();
+    std::fs::create_dir_all(project.tree("core")).unwrap();
     let run = project.run(coder.session(&prompt, "").current_dir(&project.root));
     assert!(ended(&run, 42).contains("core is UNCLAIMED, assigned_to none"), "{run:#?}");
     // By a file, before anything is done.
@@ -166,7 +166,7 @@ fn a_failed_step_is_reported_and_ends_the_session_with_1() {
         assert_eq!(run.code, 1, "{run:#?}");
         assert!(run.stderr.contains(complaint), "{step}: {run:#?}");
     }
-    assert_eq!(status(&project, "core"), "CLAIMED");
+    assert_eq!(project.status("core"), "CLAIMED");
 }
 
 /// Covers: AG-15
@@ -175,7 +175,7 @@ fn events_are_json_lines() {
     let project = TestProject::new();
     let coder = claimed(&project);
     let mut session = coder.session(&coder.code_prompt("core"), "");
-    let run = project.run(session.arg("--events").current_dir(tree(&project, "core")));
+    let run = project.run(session.arg("--events").current_dir(project.tree("core")));
     let events: Vec<serde_json::Value> =
         ended(&run, 42).lines().map(|line| serde_json::from_str(line).unwrap()).collect();
     assert!(events.iter().all(|event| event["agent"] == "coder-1"));

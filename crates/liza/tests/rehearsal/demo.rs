@@ -6,7 +6,7 @@ use liza::playbook;
 use liza_core::model::Status;
 use liza_core::rules::triggers::planner_triggers;
 
-use crate::cast::{Player, ended, state};
+use crate::cast::{Player, ended};
 use crate::support::TestProject;
 
 /// More rounds than the story has.
@@ -22,13 +22,12 @@ struct Team<'p> {
 
 impl Team<'_> {
     fn in_status(&self, status: Status) -> Vec<String> {
-        let state = state(self.project);
-        state.records().filter(|(_, it)| it.status == Some(status)).map(|(id, _)| id.to_string()).collect()
+        self.project.tasks_in(status)
     }
 
     fn plan(&mut self, playbook: &str) {
         self.planner.complete_sprint();
-        let triggers = planner_triggers(&state(self.project), liza::project::now());
+        let triggers = planner_triggers(&self.project.snapshot(), liza::project::now());
         let fresh = triggers.iter().filter(|trigger| self.seen.insert(trigger.key.clone())).count();
         if fresh > 0 {
             ended(&self.planner.plan(playbook), 42);
@@ -45,7 +44,7 @@ impl Team<'_> {
             }
         }
         for task in self.in_status(Status::Claimed) {
-            let owner = state(self.project).board.body(&task.parse().unwrap()).unwrap().record.assigned_to;
+            let owner = self.project.record(&task).assigned_to;
             let owner = owner.unwrap().to_string();
             let coder = self.coders.iter().find(|coder| coder.id == owner).unwrap();
             ended(&coder.code(&task, playbook), 42);

@@ -6,7 +6,7 @@ use std::process::Child;
 
 use rustix::process::{Pid, Signal, getsid, kill_process, test_kill_process};
 
-use crate::cast::{Player, ended, record, status, tree};
+use crate::cast::{Player, ended};
 use crate::support::TestProject;
 
 fn claimed(project: &TestProject) -> Player<'_> {
@@ -22,7 +22,7 @@ fn playbook(misbehaviour: &str) -> String {
 
 fn start(project: &TestProject, coder: &Player<'_>, misbehaviour: &str) -> Child {
     let mut session = coder.session(&coder.code_prompt("core"), &playbook(misbehaviour));
-    session.current_dir(tree(project, "core")).spawn().unwrap()
+    session.current_dir(project.tree("core")).spawn().unwrap()
 }
 
 fn pid(number: u32) -> Pid {
@@ -47,7 +47,7 @@ fn it_crashes_by_a_signal_and_leaves_no_core_file() {
     let coder = claimed(&project);
     let status = start(&project, &coder, "crash").wait().unwrap();
     assert_eq!(status.signal(), Some(6));
-    assert_eq!(project.git_at(&tree(&project, "core"), &["status", "--porcelain"]), "");
+    assert_eq!(project.git_at(&project.tree("core"), &["status", "--porcelain"]), "");
 }
 
 /// Covers: AG-15
@@ -112,7 +112,7 @@ fn it_writes_outside_its_worktree() {
     let coder = claimed(&project);
     ended(&coder.code("core", &playbook("{write-outside: {path: NOTES.txt, text: hello}}")), 0);
     assert_eq!(project.read("NOTES.txt"), "hello");
-    assert_eq!(project.git_at(&tree(&project, "core"), &["status", "--porcelain"]), "");
+    assert_eq!(project.git_at(&project.tree("core"), &["status", "--porcelain"]), "");
 }
 
 /// Covers: AG-15
@@ -143,7 +143,7 @@ fn it_runs_a_command_that_its_role_may_not_run() {
     let run = coder.code("core", &playbook("{out-of-role: [submit-verdict, \"{task}\", APPROVED]}"));
     let said = ended(&run, 0);
     assert!(said.contains("$ liza submit-verdict core APPROVED") && said.contains("exit 1"), "{said}");
-    assert_eq!(status(&project, "core"), "CLAIMED");
+    assert_eq!(project.status("core"), "CLAIMED");
 }
 
 /// Covers: AG-15, CL-10
@@ -155,5 +155,5 @@ fn it_uses_an_old_generation() {
     let run = coder.code("core", &playbook(&format!("{{old-generation: {block}}}")));
     let said = ended(&run, 0);
     assert!(said.contains("$ liza mark-blocked core") && said.contains("exit 42"), "{said}");
-    assert_eq!(record(&project, "core").status.unwrap().to_string(), "CLAIMED");
+    assert_eq!(project.record("core").status.unwrap().to_string(), "CLAIMED");
 }

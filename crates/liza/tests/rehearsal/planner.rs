@@ -1,6 +1,6 @@
 //! The planner: a plan from a goal, a decision for each trigger, the end of the goal.
 
-use crate::cast::{Player, ended, record, status};
+use crate::cast::{Player, ended};
 use crate::support::TestProject;
 
 fn blocked(project: &TestProject, task: &str, coder: &str) {
@@ -21,7 +21,7 @@ fn without_a_playbook_it_cuts_the_goal_into_tasks_and_releases_them_together() {
     let said = ended(&run, 42);
     assert!(said.starts_with("Mode: Liza [Planner]\n"), "{said}");
     for task in ["retry-orders-1", "retry-payments-2", "log-it-3"] {
-        assert_eq!(status(&project, task), "UNCLAIMED", "{task}");
+        assert_eq!(project.status(task), "UNCLAIMED", "{task}");
     }
     assert!(project.state().contains("The plan covers every part of the goal"));
 }
@@ -46,10 +46,10 @@ fn without_a_playbook_it_replaces_what_was_blocked() {
     project.liza(&["mark-blocked", "held"]).ok();
     let planner = Player::new(&project, "planner-1");
     ended(&planner.plan(""), 42);
-    assert_eq!(status(&project, "core"), "SUPERSEDED");
-    assert_eq!(status(&project, "core-v2"), "UNCLAIMED");
-    assert_eq!(status(&project, "held"), "UNCLAIMED");
-    assert!(record(&project, "core-v2").description.unwrap().starts_with("Do it"));
+    assert_eq!(project.status("core"), "SUPERSEDED");
+    assert_eq!(project.status("core-v2"), "UNCLAIMED");
+    assert_eq!(project.status("held"), "UNCLAIMED");
+    assert!(project.record("core-v2").description.unwrap().starts_with("Do it"));
 }
 
 /// Covers: AG-15, AG-11
@@ -72,9 +72,9 @@ planner:
 "#;
     let planner = Player::new(&project, "planner-1");
     ended(&planner.plan(playbook), 0);
-    assert_eq!(status(&project, "two"), "ABANDONED");
-    assert_eq!(status(&project, "three"), "SUPERSEDED");
-    assert!(["UNCLAIMED", "CLAIMED"].contains(&status(&project, "one").as_str()));
+    assert_eq!(project.status("two"), "ABANDONED");
+    assert_eq!(project.status("three"), "SUPERSEDED");
+    assert!(["UNCLAIMED", "CLAIMED"].contains(&project.status("one")));
     let state = project.state();
     assert!(state.contains("use 3") && state.contains("One is left"), "{state}");
 }

@@ -5,7 +5,7 @@ use std::path::Path;
 use liza::playbook;
 use liza_rehearsal::{Job, Prompt};
 
-use crate::cast::{Player, status};
+use crate::cast::Player;
 use crate::support::TestProject;
 
 fn complaint(text: &str) -> String {
@@ -57,7 +57,7 @@ fn a_bad_playbook_ends_the_session_before_it_begins() {
     let mut session = coder.session(&coder.code_prompt("core"), "x");
     let run = project.run(session.env("LIZA_PLAYBOOK", "/no/such.yaml"));
     assert!(run.code == 1 && run.stderr.contains("cannot read the playbook /no/such.yaml"), "{run:#?}");
-    assert_eq!(status(&project, "core"), "CLAIMED");
+    assert_eq!(project.status("core"), "CLAIMED");
 }
 
 /// Covers: AG-15, AG-10

@@ -1,6 +1,6 @@
 //! The code reviewer: it reads the real change, and its rejections have the required format.
 
-use crate::cast::{Player, ended, record, status, tree};
+use crate::cast::{Player, ended};
 use crate::support::TestProject;
 
 const WORK: &str = "
@@ -28,7 +28,7 @@ fn without_a_playbook_it_reads_the_change_and_approves_what_has_tests() {
     let run = reviewer.review("core", "");
     let said = ended(&run, 42);
     assert!(said.contains("lines of diff in src/work.rs, tests/work.rs"), "{said}");
-    assert_eq!(status(&project, "core"), "APPROVED");
+    assert_eq!(project.status("core"), "APPROVED");
 }
 
 /// Covers: AG-15, AG-19
@@ -38,7 +38,7 @@ fn without_a_playbook_it_rejects_what_has_none() {
     let book = "coder:\n- do:\n  - write: {path: a.rs, text: x}\n  - commit: x\n  - submit\n";
     let (_, reviewer) = submitted(&project, book);
     ended(&reviewer.review("core", ""), 42);
-    let reason = record(&project, "core").rejection_reason.unwrap();
+    let reason = project.record("core").rejection_reason.unwrap();
     assert!(reason.starts_with("Blockers: 1\n- [blocker] a.rs:1 — no test covers DONE WHEN"), "{reason}");
 }
 
@@ -58,14 +58,14 @@ reviewer:
           prior: {resolved: [one], still-present: [two, three]}
 "#;
     ended(&reviewer.review("core", playbook), 42);
-    let first = record(&project, "core").rejection_reason.unwrap();
+    let first = project.record("core").rejection_reason.unwrap();
     let whole = "Blockers: 1\n- [blocker] src/work.rs:1 — wrong\n  Why it matters: it matters\n  Suggestion: fix \
                  it\n\nConcerns: 1\n- [concern] src/work.rs:2 — odd\n\nOverall: Not yet.";
     assert_eq!(first.trim_end(), whole);
     coder.claim("core");
     ended(&coder.code("core", WORK), 42);
     ended(&reviewer.review("core", playbook), 42);
-    let second = record(&project, "core").rejection_reason.unwrap();
+    let second = project.record("core").rejection_reason.unwrap();
     let prior = "\n\nPrior Feedback Status:\n- RESOLVED: one\n- STILL PRESENT: two; three\n- PARTIAL: none";
     assert_eq!(second.trim_end(), format!("{whole}{prior}"));
 }
@@ -83,13 +83,13 @@ fn it_approves_nothing_that_it_did_not_expect() {
         "{run:#?}"
     );
     // Work that moved after it was submitted gets no verdict.
-    let folder = tree(&project, "core");
+    let folder = project.tree("core");
     let prompt = reviewer
         .prompt(&liza::prompts::Job::Review { task: "core".parse().unwrap(), worktree: folder.clone() });
     project.git_at(&folder, &["commit", "-q", "--allow-empty", "-m", "late"]);
     let run = project.run(reviewer.session(&prompt, "").current_dir(&folder));
     assert!(ended(&run, 42).contains("no verdict"), "{run:#?}");
-    assert_eq!(status(&project, "core"), "READY_FOR_REVIEW");
+    assert_eq!(project.status("core"), "READY_FOR_REVIEW");
 }
 
 /// Covers: AG-15, NT-02
@@ -100,5 +100,5 @@ fn it_hands_off() {
     let playbook = "reviewer:\n- do:\n  - handoff: {summary: half read, next-action: read on}\n";
     ended(&reviewer.review("core", playbook), 42);
     assert!(project.state().contains("role: code_reviewer"));
-    assert_eq!(status(&project, "core"), "READY_FOR_REVIEW");
+    assert_eq!(project.status("core"), "READY_FOR_REVIEW");
 }

@@ -7,4 +7,3 @@ mod support;
 
 mod demo;
 mod run;
-mod running;

@@ -2,8 +2,8 @@
 
 use std::fs;
 
-use crate::running::{Running, until};
 use crate::support::TestProject;
+use crate::support::process::{Running, wait_for};
 
 /// A project whose planner finds three things to do.
 fn project() -> TestProject {
@@ -67,23 +67,23 @@ fn a_second_team_says_so_instead_of_fighting() {
     let project = project();
     with_sleepers(&project);
     let mut first = Running::liza(&project, &["run", "--cli", "sleeper", "--plain"]);
-    first.until_said("plans");
+    first.wait_for_output("plans");
     let error = project.liza(&["run", "--cli", "sleeper", "--json"]).refused(1, "already_running");
     let message = error["message"].as_str().unwrap();
     assert!(message.contains(&format!("process {}, since 20", first.id())), "{message}");
     let before = project.liza(&["status", "--json"]).result()["agents"].as_array().unwrap().len();
     assert_eq!(before, 4);
     first.signal("TERM");
-    assert_eq!(first.ends(), 0, "{}", first.said());
+    assert_eq!(first.wait(), 0, "{}", first.output());
     // What a killed one leaves keeps nobody out.
     let mut second = Running::liza(&project, &["run", "--cli", "sleeper", "--plain"]);
-    second.until_said("plans");
+    second.wait_for_output("plans");
     second.signal("KILL");
-    second.ends();
+    second.wait();
     let mut third = Running::liza(&project, &["run", "--cli", "sleeper", "--plain", "--coders", "0"]);
-    third.until_said("team:");
+    third.wait_for_output("team:");
     third.signal("TERM");
-    third.ends();
+    third.wait();
 }
 
 /// Covers: AG-09, AG-16
@@ -93,10 +93,10 @@ fn ctrl_c_once_stops_in_order_and_twice_at_once() {
     with_sleepers(&project);
     project.add_task("t1");
     let mut run = Running::liza(&project, &["run", "--cli", "sleeper", "--plain"]);
-    run.until_said("works on t1");
+    run.wait_for_output("works on t1");
     run.signal("INT");
-    assert_eq!(run.ends(), 0, "{}", run.said());
-    assert!(run.said().contains("stopping; once more ends it at once"), "{}", run.said());
+    assert_eq!(run.wait(), 0, "{}", run.output());
+    assert!(run.output().contains("stopping; once more ends it at once"), "{}", run.output());
     let status = project.liza(&["status", "--json"]).result();
     assert_eq!(status["agents"].as_array().unwrap().len(), 0, "{status}");
     assert_eq!(status["tasks"][0]["status"], "CLAIMED", "the claim is kept: {status}");
@@ -105,19 +105,19 @@ fn ctrl_c_once_stops_in_order_and_twice_at_once() {
     let stubborn = "#!/bin/sh\ntrap '' TERM\ncat > /dev/null\nwhile :; do sleep 1; done\n";
     fs::write(project.home().join("sleeper.sh"), stubborn).unwrap();
     let mut run = Running::liza(&project, &["run", "--cli", "sleeper", "--plain"]);
-    run.until_said("works on t1");
+    run.wait_for_output("works on t1");
     run.signal("INT");
-    run.until_said("stopping");
+    run.wait_for_output("stopping");
     run.signal("INT");
-    assert_eq!(run.ends(), 0, "{}", run.said());
-    assert!(run.said().contains("ending at once"), "{}", run.said());
+    assert_eq!(run.wait(), 0, "{}", run.output());
+    assert!(run.output().contains("ending at once"), "{}", run.output());
     let script = project.home().join("sleeper.sh").display().to_string();
     let left = || {
         let processes = fs::read_dir("/proc").unwrap().flatten();
         let lines = processes.filter_map(|entry| fs::read_to_string(entry.path().join("cmdline")).ok());
         lines.filter(|line| line.contains(&script)).collect::<Vec<_>>()
     };
-    assert!(until(|| left().is_empty().then_some(())).is_some(), "{:?}", left());
+    wait_for("nothing runs", || left().is_empty().then_some(()));
 }
 
 /// An agent program of the config's own.
@@ -152,16 +152,16 @@ chmod +x scripts/integration-test.sh; git add . && git commit -qm work
     let words = ["run", "--cli", "code", "--reviewer-cli", "approve", "--coders", "8", "--reviewers", "8"];
     let mut run = Running::liza(&project, &[&words[..], &["--plain"]].concat());
     // One of them is tested, the others wait for it.
-    let merging = || tasks.iter().all(|task| run.said().contains(&format!("merging {task}")));
+    let merging = || tasks.iter().all(|task| run.output().contains(&format!("merging {task}")));
     let testing = || merging() && project.home().join("testing").exists();
-    assert!(until(|| testing().then_some(())).is_some(), "{}", run.said());
+    wait_for("the test runs", || testing().then_some(()));
     run.signal("INT");
-    run.until_said("once more");
+    run.wait_for_output("once more");
     run.signal("INT");
-    assert_eq!(run.ends(), 0, "{}", run.said());
+    assert_eq!(run.wait(), 0, "{}", run.output());
     let status = project.liza(&["status", "--json"]).result();
     for task in status["tasks"].as_array().unwrap() {
-        assert_eq!(task["status"], "APPROVED", "{task}\n{}", run.said());
+        assert_eq!(task["status"], "APPROVED", "{task}\n{}", run.output());
     }
     assert_eq!(status["agents"].as_array().unwrap().len(), 0, "{status}");
 }
@@ -173,10 +173,10 @@ fn a_pause_is_told_once_for_the_whole_team() {
     project.add_task("t1");
     project.liza(&["pause"]).ok();
     let mut run = Running::liza(&project, &["run", "--cli", "rehearsal", "--plain"]);
-    run.until_said("holding: PAUSE stands");
+    run.wait_for_output("holding: PAUSE stands");
     project.liza(&["resume"]).ok();
-    assert_eq!(run.ends(), 0, "{}", run.said());
-    let said = run.said();
+    assert_eq!(run.wait(), 0, "{}", run.output());
+    let said = run.output();
     assert_eq!(said.matches("holding").count(), 1, "{said}");
     assert!(said.contains("going on"), "{said}");
 }
@@ -189,13 +189,13 @@ fn a_pause_is_told_once_however_often_leases_are_renewed() {
     fs::write(project.root.join(".liza/state.yaml"), state).unwrap();
     project.liza(&["pause"]).ok();
     let run = Running::liza(&project, &["run", "--cli", "rehearsal", "--plain"]);
-    run.until_said("holding: PAUSE stands");
+    run.wait_for_output("holding: PAUSE stands");
     let beat = || project.liza(&["get", ".agents.planner-1.heartbeat"]).ok().to_owned();
     for _ in 0..3 {
         let last = beat();
-        assert!(until(|| (beat() != last).then_some(())).is_some(), "no heartbeat: {}", run.said());
+        wait_for("a heartbeat", || (beat() != last).then_some(()));
     }
-    assert_eq!(run.said().matches("holding").count(), 1, "{}", run.said());
+    assert_eq!(run.output().matches("holding").count(), 1, "{}", run.output());
 }
 
 /// Covers: AG-05, AG-16
@@ -214,8 +214,8 @@ fn a_team_whose_planner_came_to_grief_works_on_and_then_says_so_and_ends() {
     project.liza(&["discover", "--desc", "look here", "--severity", "high", "--urgency", "immediate"]).ok();
     let mut run =
         Running::liza(&project, &["run", "--cli", "rehearsal", "--planner-cli", "crash", "--plain"]);
-    assert_eq!(run.ends(), 1, "{}", run.said());
-    let said = run.said();
+    assert_eq!(run.wait(), 1, "{}", run.output());
+    let said = run.output();
     assert!(said.contains("planner-1 crashed 1 times in a row"), "{said}");
     assert!(said.contains("t1 is merged"), "{said}");
     assert!(said.contains("no planner is left and nobody has anything to do: stopping"), "{said}");
@@ -231,8 +231,8 @@ fn what_stands_in_the_file_cannot_steer_the_terminal() {
     fs::write(project.root.join(".liza/state.yaml"), state).unwrap();
     for words in [&["run", "--cli", "rehearsal", "--coders", "0"][..], &["validate"], &["show", "t1"]] {
         let shown = Running::liza_in_terminal(&project, words);
-        shown.until_said("hidden");
-        let said = shown.said();
+        shown.wait_for_output("hidden");
+        let said = shown.output();
         assert!(!said.contains("\u{1b}]0;") && !said.contains("\u{1b}[8m"), "{words:?}: {said:?}");
     }
 }
@@ -242,8 +242,8 @@ fn what_stands_in_the_file_cannot_steer_the_terminal() {
 fn a_terminal_has_a_progress_line_that_is_gone_at_the_end() {
     let project = project();
     let mut run = Running::liza_in_terminal(&project, &["run", "--cli", "rehearsal"]);
-    assert_eq!(run.ends(), 0, "{}", run.said());
-    let said = run.said();
+    assert_eq!(run.wait(), 0, "{}", run.output());
+    let said = run.output();
     assert!(said.contains("of 3 merged"), "{said}");
     // What a terminal shows of the last line: whatever comes after the last time that it was cleared.
     let summary = said.lines().find(|line| line.contains("goal COMPLETED")).unwrap();
@@ -276,23 +276,23 @@ fn the_watcher_looks_on_while_the_team_works() {
     project.add_task("t1");
     project.liza(&["mark-blocked", "t1"]).ok();
     let mut run = Running::liza(&project, &["run", "--cli", "sleeper", "--plain"]);
-    run.until_said("⚠️ BLOCKED: t1");
+    run.wait_for_output("⚠️ BLOCKED: t1");
     assert!(project.read(".liza/alerts.log").contains("BLOCKED: t1"));
     let error = project.liza(&["watch", "--json"]).refused(1, "watching");
     assert!(error["hint"].as_str().unwrap().contains("liza watch --once"), "{error}");
     run.signal("TERM");
-    assert_eq!(run.ends(), 0, "{}", run.said());
+    assert_eq!(run.wait(), 0, "{}", run.output());
 
     // A watcher of its own keeps nobody from running a team.
     let mut watch = Running::liza(&project, &["watch"]);
-    watch.until_said("watching");
+    watch.wait_for_output("watching");
     let mut run = Running::liza(&project, &["run", "--cli", "sleeper", "--plain"]);
-    run.until_said("a watcher is running here already");
-    run.until_said("plans");
+    run.wait_for_output("a watcher is running here already");
+    run.wait_for_output("plans");
     run.signal("TERM");
-    assert_eq!(run.ends(), 0, "{}", run.said());
+    assert_eq!(run.wait(), 0, "{}", run.output());
     watch.signal("TERM");
-    assert_eq!(watch.ends(), 0, "{}", watch.said());
+    assert_eq!(watch.wait(), 0, "{}", watch.output());
 }
 
 /// Covers: SP-01, SP-03, SP-07
@@ -301,19 +301,19 @@ fn bare_files_do_what_the_commands_do_while_a_team_works() {
     let project = project();
     with_sleepers(&project);
     let mut run = Running::liza(&project, &["run", "--cli", "sleeper", "--plain"]);
-    run.until_said("plans");
+    run.wait_for_output("plans");
     let sprint = || project.liza(&["sprint", "--json"]).result()["sprint"].clone();
     let checkpoint = project.root.join(".liza/CHECKPOINT");
     fs::write(&checkpoint, "").unwrap();
-    run.until_said("CHECKPOINT stands: the sprint waits for liza resume");
+    run.wait_for_output("CHECKPOINT stands: the sprint waits for liza resume");
     assert_eq!(sprint()["status"], "CHECKPOINT");
     assert!(project.read(".liza/sprint_summary.md").contains("## Decide"));
     fs::remove_file(&checkpoint).unwrap();
-    run.until_said("CHECKPOINT is gone: the sprint goes on");
+    run.wait_for_output("CHECKPOINT is gone: the sprint goes on");
     assert_eq!(sprint()["status"], "IN_PROGRESS");
     fs::write(project.root.join(".liza/ABORT"), "").unwrap();
-    assert_eq!(run.ends(), 0, "{}", run.said());
-    assert!(project.log().contains("action: aborted"), "{}\n{}", project.log(), run.said());
+    assert_eq!(run.wait(), 0, "{}", run.output());
+    assert!(project.log().contains("action: aborted"), "{}\n{}", project.log(), run.output());
     assert_eq!(project.liza(&["goal", "--json"]).result()["goal"]["status"], "ABORTED");
 }
 

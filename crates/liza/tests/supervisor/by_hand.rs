@@ -6,7 +6,8 @@ use std::time::{Duration, Instant};
 
 use liza_core::model::{Seconds, Status};
 
-use crate::fixture::{Bench, CODER, Supervisor, until};
+use crate::fixture::{Bench, CODER};
+use crate::support::process::{Running, wait_for};
 
 const SLOW: &str =
     "coder_poll_interval: 3600\ncoder_max_wait: 36000\nheartbeat_interval: 3600\nlease_duration: 30000";
@@ -29,11 +30,11 @@ fn bench(script: &str) -> Bench {
 }
 
 /// A coder with nothing to do.
-fn waiting(bench: &Bench) -> Supervisor {
+fn waiting(bench: &Bench) -> Running {
     let coder = bench.agent(&["coder", "--cli", "c"]);
-    coder.until_said("waiting");
+    coder.wait_for_output("waiting");
     // Nothing else is going to be written from now on.
-    until("it is IDLE", || {
+    wait_for("it is IDLE", || {
         (bench.entry("coder-1")?.status == liza_core::model::AgentStatus::Idle).then_some(())
     });
     coder
@@ -63,7 +64,7 @@ fn a_task_that_a_person_writes_into_the_file_is_taken_within_a_second() {
     let mut coder = waiting(&bench);
     inject(&bench, BY_HAND);
     let begun = Instant::now();
-    coder.until_said("works on by-hand");
+    coder.wait_for_output("works on by-hand");
     assert!(begun.elapsed() < Duration::from_secs(1), "{:?}", begun.elapsed());
     bench.until_status("by-hand", Status::ReadyForReview);
     assert!(bench.project.state().contains("# and with a comment"));
@@ -81,11 +82,11 @@ fn a_task_that_a_person_sets_to_blocked_stops_its_session_and_keeps_the_work() {
     save(&bench, |text| {
         text.replacen("status: CLAIMED", "status: BLOCKED\n    blocked_reason: human override", 1)
     });
-    coder.until_said("its task is no longer its own");
-    coder.until_said("session ended");
+    coder.wait_for_output("its task is no longer its own");
+    coder.wait_for_output("session ended");
     assert!(bench.tree("t1").join("kept.txt").exists());
     let free = || bench.entry("coder-1")?.current_task.is_none().then_some(());
-    until("the agent is free", free);
+    wait_for("the agent is free", free);
     let task = bench.task("t1");
     assert_eq!((task.status, task.crashes, task.idle_exits), (Some(Status::Blocked), None, None));
     bench.is_sound();
@@ -93,7 +94,7 @@ fn a_task_that_a_person_sets_to_blocked_stops_its_session_and_keeps_the_work() {
     let triggers = status["planner_triggers"].as_array().unwrap();
     assert!(triggers.iter().any(|trigger| trigger["kind"] == "BLOCKED_TASKS"), "{triggers:?}");
     bench.project.liza(&["unblock-task", "t1", "--keep-worktree"]).ok();
-    coder.until_said("works on t1");
+    coder.wait_for_output("works on t1");
     coder.stop();
     bench.until_nothing_runs();
 }
@@ -106,13 +107,13 @@ fn a_deadline_that_a_person_sets_leads_to_a_checkpoint_when_it_comes() {
     let soon = liza::project::now() + Seconds(2);
     save(&bench, |text| text.replacen("deadline: null", &format!("deadline: {soon}"), 1));
     let checkpoint = bench.project.root.join(".liza/CHECKPOINT");
-    until("the checkpoint stands", || checkpoint.exists().then_some(()));
+    wait_for("the checkpoint stands", || checkpoint.exists().then_some(()));
     assert!(liza::project::now() >= soon && liza::project::now() <= soon + Seconds(2));
-    coder.until_said("holding: CHECKPOINT stands");
+    coder.wait_for_output("holding: CHECKPOINT stands");
     // The file stands before anything is written.
-    until("it is logged", || bench.project.log().contains("the sprint's deadline has come").then_some(()));
+    wait_for("it is logged", || bench.project.log().contains("the sprint's deadline has come").then_some(()));
     bench.project.liza(&["resume"]).ok();
-    coder.until_said("going on");
+    coder.wait_for_output("going on");
     assert!(!checkpoint.exists(), "once");
     bench.project.add_task("t1");
     bench.until_status("t1", Status::ReadyForReview);
@@ -128,13 +129,13 @@ fn a_slip_of_the_pen_is_told_with_its_line_and_nobody_dies() {
     let mend = |bench: &Bench| save(bench, |_| good.clone());
 
     save(&bench, |text| text.replacen("  - id: later", "  - id: [later", 1));
-    coder.until_said("no agent is started until this is mended");
+    coder.wait_for_output("no agent is started until this is mended");
     let line = line_of(&bench, "id: [later");
     // Where a list that is not closed ends is a matter of taste.
     let places = [line, line + 1].map(|line| format!("state.yaml:{line}:"));
-    assert!(places.iter().any(|place| coder.said().contains(place)), "{}", coder.said());
+    assert!(places.iter().any(|place| coder.output().contains(place)), "{}", coder.output());
     mend(&bench);
-    coder.until_said("the blackboard can be read again");
+    coder.wait_for_output("the blackboard can be read again");
 
     inject(&bench, BY_HAND);
     bench.until_status("by-hand", Status::ReadyForReview);
@@ -149,12 +150,12 @@ fn a_task_that_makes_no_sense_is_told_with_its_line_and_the_others_go_on() {
     let mut coder = waiting(&bench);
     inject(&bench, &BY_HAND.replace("UNCLAIMED", "UNCLAIMD"));
     let line = line_of(&bench, "UNCLAIMD");
-    coder.until_said("UNCLAIMD");
-    assert!(coder.said().contains(&format!("(line {line}, column")), "line {line}: {}", coder.said());
+    coder.wait_for_output("UNCLAIMD");
+    assert!(coder.output().contains(&format!("(line {line}, column")), "line {line}: {}", coder.output());
     bench.project.add_task("t1");
     bench.until_status("t1", Status::ReadyForReview);
     save(&bench, |text| text.replace("UNCLAIMD", "UNCLAIMED"));
-    coder.until_said("mended: by-hand");
+    coder.wait_for_output("mended: by-hand");
     bench.until_status("by-hand", Status::ReadyForReview);
     coder.stop();
     bench.is_sound();
@@ -167,13 +168,17 @@ fn a_dangling_dependency_is_told_with_its_line_and_the_others_go_on() {
     let mut coder = waiting(&bench);
     inject(&bench, &format!("{BY_HAND}    depends_on: [nobody]\n"));
     let line = line_of(&bench, "id: by-hand");
-    coder.until_said("nobody");
-    assert!(coder.said().contains(&format!("state.yaml:{line}: by-hand")), "line {line}: {}", coder.said());
+    coder.wait_for_output("nobody");
+    assert!(
+        coder.output().contains(&format!("state.yaml:{line}: by-hand")),
+        "line {line}: {}",
+        coder.output()
+    );
     bench.project.add_task("t1");
     bench.until_status("t1", Status::ReadyForReview);
     assert_eq!(bench.status("by-hand"), Status::Unclaimed, "it waits");
     save(&bench, |text| text.replace("depends_on: [nobody]", "depends_on: []"));
-    coder.until_said("mended: by-hand");
+    coder.wait_for_output("mended: by-hand");
     bench.until_status("by-hand", Status::ReadyForReview);
     coder.stop();
     bench.is_sound();

@@ -3,15 +3,14 @@
 use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
-use std::process::{Child, Stdio};
 use std::sync::atomic::{AtomicU32, Ordering};
-use std::thread;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use liza::project::Project;
 use liza_core::model::{AgentRecord, State, Status, TaskRecord};
 
 use crate::support::TestProject;
+use crate::support::process::{Running, wait_for, wait_up_to};
 
 /// What a coder does who does everything right; `$1` is the task.
 pub(crate) const CODER: &str = r#"
@@ -33,12 +32,6 @@ pub(crate) struct Bench {
     pub(crate) project: TestProject,
     /// What every process that is started from here carries in its environment.
     mark: String,
-}
-
-/// A supervisor that runs.
-pub(crate) struct Supervisor {
-    child: Child,
-    out: PathBuf,
 }
 
 impl Bench {
@@ -68,27 +61,18 @@ impl Bench {
         Self { project, mark }
     }
 
-    /// Starts `liza agent` with these words.
-    pub(crate) fn agent(&self, words: &[&str]) -> Supervisor {
-        static COUNT: AtomicU32 = AtomicU32::new(0);
-        let out = self.project.home().join(format!("out-{}", COUNT.fetch_add(1, Ordering::Relaxed)));
-        let file = fs::File::create(&out).unwrap();
+    /// Starts `liza agent` with these arguments.
+    pub(crate) fn agent(&self, arguments: &[&str]) -> Running {
         let (name, value) = self.mark.split_once('=').unwrap();
-        let child = self
-            .project
-            .program()
+        let mut program = self.project.program();
+        program
             .arg("agent")
-            .args(words)
+            .args(arguments)
             .env("LIZA", env!("CARGO_BIN_EXE_liza"))
             .env("TEST_API_KEY", "very-secret-value-0123456789")
             .env("LIZA_PLAYBOOK", self.playbook())
-            .env(name, value)
-            .stdout(file.try_clone().unwrap())
-            .stderr(file)
-            .stdin(Stdio::null())
-            .spawn()
-            .unwrap();
-        Supervisor { child, out }
+            .env(name, value);
+        Running::start(&self.project, program)
     }
 
     /// The playbook of rehearsal agents; none where there is no such file.
@@ -113,11 +97,11 @@ impl Bench {
 
     pub(crate) fn state(&self) -> State {
         let project = Project::open(&self.project.root).unwrap();
-        until("the blackboard can be read", || project.store().snapshot().ok())
+        wait_for("the blackboard can be read", || project.store().snapshot().ok())
     }
 
     pub(crate) fn task(&self, id: &str) -> TaskRecord {
-        self.state().board.body(&id.parse().unwrap()).unwrap().record.clone()
+        self.state().board.body(&id.parse().unwrap()).unwrap().record().clone()
     }
 
     pub(crate) fn status(&self, id: &str) -> Status {
@@ -126,7 +110,7 @@ impl Bench {
 
     #[track_caller]
     pub(crate) fn until_status(&self, id: &str, status: Status) {
-        until(&format!("{id} is {status}"), || (self.status(id) == status).then_some(()));
+        wait_for(&format!("{id} is {status}"), || (self.status(id) == status).then_some(()));
     }
 
     pub(crate) fn entry(&self, agent: &str) -> Option<AgentRecord> {
@@ -161,7 +145,7 @@ impl Bench {
 
     #[track_caller]
     pub(crate) fn until_nothing_runs(&self) {
-        let left = until_or("nothing runs", LONG, || self.running().is_empty().then_some(()));
+        let left = wait_up_to(LONG, || self.running().is_empty().then_some(()));
         assert!(left.is_some(), "{:#?}", self.running());
     }
 
@@ -186,7 +170,7 @@ impl Bench {
     /// A file that a script has made in the home folder.
     pub(crate) fn until_file(&self, name: &str) -> String {
         let path = self.project.home().join(name);
-        until(&format!("{name} is there"), || fs::read_to_string(&path).ok())
+        wait_for(&format!("{name} is there"), || fs::read_to_string(&path).ok())
     }
 
     pub(crate) fn tree(&self, task: &str) -> PathBuf {
@@ -201,73 +185,5 @@ impl Bench {
 
     pub(crate) fn home(&self) -> &Path {
         self.project.home()
-    }
-}
-
-impl Supervisor {
-    pub(crate) fn said(&self) -> String {
-        fs::read_to_string(&self.out).unwrap()
-    }
-
-    #[track_caller]
-    pub(crate) fn until_said(&self, text: &str) {
-        let said = until_or(text, LONG, || self.said().contains(text).then_some(()));
-        assert!(said.is_some(), "never said {text:?}:\n{}", self.said());
-    }
-
-    /// Waits for its end and gives the exit code.
-    #[track_caller]
-    pub(crate) fn ends(&mut self) -> i32 {
-        let status = until_or("it ends", LONG, || self.child.try_wait().unwrap());
-        let status = status.unwrap_or_else(|| panic!("it goes on:\n{}", self.said()));
-        status.code().unwrap_or(-1)
-    }
-
-    /// Its exit code, once it has ended.
-    pub(crate) fn has_ended(&mut self) -> Option<i32> {
-        self.child.try_wait().unwrap().map(|status| status.code().unwrap_or(-1))
-    }
-
-    pub(crate) fn signal(&self, name: &str) {
-        let id = self.child.id().to_string();
-        let sent = std::process::Command::new("kill").args([&format!("-{name}"), &id]).status().unwrap();
-        assert!(sent.success());
-    }
-
-    /// Ends it in order.
-    #[track_caller]
-    pub(crate) fn stop(&mut self) {
-        self.signal("TERM");
-        assert_eq!(self.ends(), 0, "{}", self.said());
-    }
-
-    pub(crate) fn kill(&mut self) {
-        self.child.kill().unwrap();
-        self.child.wait().unwrap();
-    }
-}
-
-impl Drop for Supervisor {
-    fn drop(&mut self) {
-        let _ = self.child.kill();
-        let _ = self.child.wait();
-    }
-}
-
-/// Waits until there is something; fails after a long time.
-#[track_caller]
-pub(crate) fn until<T>(what: &str, look: impl FnMut() -> Option<T>) -> T {
-    until_or(what, LONG, look).unwrap_or_else(|| panic!("not within {LONG:?}: {what}"))
-}
-
-/// Waits until there is something, at most that long.
-pub(crate) fn until_or<T>(_what: &str, limit: Duration, mut look: impl FnMut() -> Option<T>) -> Option<T> {
-    let deadline = Instant::now() + limit;
-    loop {
-        let found = look();
-        if found.is_some() || Instant::now() >= deadline {
-            return found;
-        }
-        thread::sleep(Duration::from_millis(5));
     }
 }

@@ -4,11 +4,12 @@ use std::time::{Duration, Instant};
 
 use liza::project::Project;
 use liza::providers::Provider;
-use liza::supervisor::{End, Options, Post, run};
+use liza::supervisor::{EndReason, Options, Post, run};
 use liza_core::model::{EventName, Role, Status};
 use liza_core::watch::supervise::StopReason;
 
-use crate::fixture::{Bench, CODER, REVIEWER, until};
+use crate::fixture::{Bench, CODER, REVIEWER};
+use crate::support::process::wait_for;
 
 /// Covers: AG-02, AG-04, AG-05, AG-10, NT-04
 #[test]
@@ -20,8 +21,8 @@ fn a_task_goes_from_coder_to_reviewer_to_the_integration_branch() {
     let (mut coder, mut reviewer) =
         (bench.agent(&["coder", "--cli", "c"]), bench.agent(&["code-reviewer", "--cli", "r"]));
     bench.until_status("t1", Status::Merged);
-    assert_eq!((coder.ends(), reviewer.ends()), (0, 0), "{}{}", coder.said(), reviewer.said());
-    assert!(coder.said().contains("nothing is left to do"), "{}", coder.said());
+    assert_eq!((coder.wait(), reviewer.wait()), (0, 0), "{}{}", coder.output(), reviewer.output());
+    assert!(coder.output().contains("nothing is left to do"), "{}", coder.output());
 
     let log = bench.project.git(&["log", "--format=%s", "integration"]);
     assert!(log.contains("work on t1"), "{log}");
@@ -52,7 +53,7 @@ touch "$HOME/rejected"; "$LIZA" submit-verdict "$1" REJECTED "Blocking: the file
     let (mut coder, mut reviewer) =
         (bench.agent(&["coder", "--cli", "c"]), bench.agent(&["code-reviewer", "--cli", "r"]));
     bench.until_status("t1", Status::Merged);
-    assert_eq!((coder.ends(), reviewer.ends()), (0, 0), "{}{}", coder.said(), reviewer.said());
+    assert_eq!((coder.wait(), reviewer.wait()), (0, 0), "{}{}", coder.output(), reviewer.output());
     assert!(bench.prompts().iter().any(|prompt| prompt.contains("says nothing about retries")));
 }
 
@@ -66,12 +67,12 @@ fn a_claimable_task_is_reserved_at_once_though_the_poll_interval_is_an_hour() {
     let state = bench.project.root.join(".liza/state.yaml");
     let mut best = Duration::MAX;
     for round in 0..5 {
-        coder.until_said("waiting");
-        until("it waits", || bench.entry("coder-1").filter(|entry| entry.current_task.is_none()));
+        coder.wait_for_output("waiting");
+        wait_for("it waits", || bench.entry("coder-1").filter(|entry| entry.current_task.is_none()));
         let task = format!("t{round}");
         bench.project.add_task(&task);
         let written = Instant::now();
-        until("it is reserved", || {
+        wait_for("it is reserved", || {
             let text = std::fs::read_to_string(&state).ok()?;
             let entry = text.split("- id: ").find(|entry| entry.starts_with(&format!("{task}\n")))?;
             (entry.contains("reservation:") || entry.contains("assigned_to: coder-1")).then_some(())
@@ -90,9 +91,9 @@ fn a_lone_coder_ends_when_no_work_comes_and_says_why_it_waited() {
     let bench = Bench::new("coder_max_wait: 2", &[("c", CODER)]);
     bench.project.liza(&["add-task", "--id", "later", "--desc", "x", "--draft"]).ok();
     let mut coder = bench.agent(&["coder", "--cli", "c"]);
-    assert_eq!(coder.ends(), 0);
-    assert!(coder.said().contains("1 draft(s) are not finalized"), "{}", coder.said());
-    assert!(coder.said().contains("no work has come"), "{}", coder.said());
+    assert_eq!(coder.wait(), 0);
+    assert!(coder.output().contains("1 draft(s) are not finalized"), "{}", coder.output());
+    assert!(coder.output().contains("no work has come"), "{}", coder.output());
 }
 
 /// Covers: NT-02
@@ -125,19 +126,19 @@ fn leases_are_renewed_while_a_session_runs_and_under_pause() {
     bench.project.add_task("t1");
     let mut coder = bench.agent(&["coder", "--cli", "c"]);
     let renewed = || {
-        let first = until("it is here", || bench.entry("coder-1")?.lease_expires);
-        until("the lease is renewed", || {
+        let first = wait_for("it is here", || bench.entry("coder-1")?.lease_expires);
+        wait_for("the lease is renewed", || {
             bench.entry("coder-1")?.lease_expires.filter(|lease| *lease > first)
         });
     };
     bench.until_status("t1", Status::Claimed);
     renewed();
-    let held = until("both leases", || {
+    let held = wait_for("both leases", || {
         Some((bench.task("t1").lease_expires?, bench.entry("coder-1")?.lease_expires?))
     });
     assert_eq!(held.0, held.1, "task and agent carry the same lease");
     bench.project.liza(&["pause"]).ok();
-    coder.until_said("holding");
+    coder.wait_for_output("holding");
     renewed();
     coder.stop();
 }
@@ -166,10 +167,10 @@ fn a_team_shares_one_loop_and_one_heartbeat_and_no_task_is_done_twice() {
     let coder = || post(Role::Coder, "c");
     let posts = vec![coder(), coder(), coder(), post(Role::CodeReviewer, "r")];
     let options = Options::alone(env!("CARGO_BIN_EXE_liza").into());
-    let farewells = run(&project, posts, options, &|_| ()).unwrap();
-    assert_eq!(farewells.len(), 4);
-    for farewell in farewells {
-        assert_eq!(farewell.end, End::Stop(StopReason::RoleComplete), "{}", farewell.agent);
+    let ends = run(&project, posts, options, &|_| ()).unwrap();
+    assert_eq!(ends.len(), 4);
+    for end in ends {
+        assert!(matches!(end.reason, EndReason::Stop(StopReason::RoleComplete)), "{end:?}");
     }
     for number in 1..=5 {
         let task = bench.task(&format!("t{number}"));
@@ -193,8 +194,8 @@ fn a_team_whose_time_is_up_ends_in_order() {
     let post = Post { role: Role::Coder, agent: None, provider, task: None, once: false, interactive: false };
     let limit = Some(Duration::from_millis(500));
     let options = Options { limit, ..Options::alone(env!("CARGO_BIN_EXE_liza").into()) };
-    let farewells = run(&project, vec![post], options, &|_| ()).unwrap();
-    assert_eq!(farewells[0].end, End::Signalled);
+    let ends = run(&project, vec![post], options, &|_| ()).unwrap();
+    assert!(matches!(ends[0].reason, EndReason::Signalled), "{ends:?}");
     assert_eq!(bench.status("t1"), Status::Claimed);
     assert!(bench.state().board.agents().unwrap().is_empty());
     bench.until_nothing_runs();

@@ -8,7 +8,8 @@ use std::time::Duration;
 
 use liza_core::model::Status;
 
-use crate::fixture::{Bench, CODER, until, until_or};
+use crate::fixture::{Bench, CODER};
+use crate::support::process::{wait_for, wait_up_to};
 
 /// A person before a terminal: `script` makes a real one.
 struct Terminal<'b> {
@@ -38,13 +39,13 @@ impl<'b> Terminal<'b> {
 
     #[track_caller]
     fn shows(&self, text: &str) {
-        let seen = until_or(text, Duration::from_secs(30), || self.screen().contains(text).then_some(()));
+        let seen = wait_up_to(Duration::from_secs(30), || self.screen().contains(text).then_some(()));
         assert!(seen.is_some(), "never showed {text:?}:\n{}", self.screen());
     }
 
     #[track_caller]
-    fn ends(&mut self) -> i32 {
-        until("it ends", || self.child.try_wait().unwrap()).code().unwrap_or(-1)
+    fn wait(&mut self) -> i32 {
+        wait_for("it ends", || self.child.try_wait().unwrap()).code().unwrap_or(-1)
     }
 }
 
@@ -99,10 +100,10 @@ fn the_client_has_the_terminal_and_ctrl_c_and_ends_when_the_person_says_so() {
     bench.until_status("t1", Status::ReadyForReview);
     terminal.shows("bye?");
     // Its work is done, but the person is not: nobody is thrown out of a conversation.
-    let thrown_out = || terminal.screen().contains("asked to end").then_some(());
-    assert_eq!(until_or("it is stopped", Duration::from_millis(2500), thrown_out), None);
+    let thrown_out = || terminal.screen().contains("stopping its session").then_some(());
+    assert_eq!(wait_up_to(Duration::from_millis(2500), thrown_out), None);
     terminal.types("bye\n");
-    assert_eq!(terminal.ends(), 0, "{}", terminal.screen());
+    assert_eq!(terminal.wait(), 0, "{}", terminal.screen());
     assert_eq!(bench.entry("coder-1"), None, "it is for one session only");
     assert_eq!(bench.kept("agent-prompts").len(), 1);
     assert!(bench.outputs().is_empty(), "the conversation is the person's");
@@ -121,7 +122,7 @@ fn a_closed_terminal_ends_the_session_and_keeps_the_claim() {
     terminal.child.wait().unwrap();
     bench.until_nothing_runs();
     assert_eq!((bench.status("t1"), bench.task("t1").crashes), (Status::Claimed, None));
-    until("it is off the board", || bench.entry("coder-1").is_none().then_some(()));
+    wait_for("it is off the board", || bench.entry("coder-1").is_none().then_some(()));
 }
 
 /// Covers: AG-13

@@ -4,7 +4,8 @@ use std::time::{Duration, Instant};
 
 use liza_core::model::Status;
 
-use crate::fixture::{Bench, CODER, REVIEWER, until_or};
+use crate::fixture::{Bench, CODER, REVIEWER};
+use crate::support::process::wait_up_to;
 
 /// How often supervisors are killed.
 const ROUNDS: u32 = 16;
@@ -28,7 +29,7 @@ fn killed_at_random_moments_it_leaves_nothing_running_and_a_new_one_goes_on() {
         let mut reviewer = bench.agent(&["code-reviewer", "--cli", "r", "--id", "code-reviewer-1"]);
         let begun = Instant::now();
         let moment = some_moment(round);
-        until_or("a moment", moment, || (begun.elapsed() >= moment).then_some(()));
+        wait_up_to(moment, || (begun.elapsed() >= moment).then_some(()));
         coder.kill();
         reviewer.kill();
         bench.until_nothing_runs();
@@ -39,7 +40,7 @@ fn killed_at_random_moments_it_leaves_nothing_running_and_a_new_one_goes_on() {
     for task in ["t1", "t2", "t3"] {
         bench.until_status(task, Status::Merged);
     }
-    assert_eq!((coder.ends(), reviewer.ends()), (0, 0), "{}{}", coder.said(), reviewer.said());
+    assert_eq!((coder.wait(), reviewer.wait()), (0, 0), "{}{}", coder.output(), reviewer.output());
     bench.until_nothing_runs();
     bench.is_sound();
     let tree = bench.project.git(&["ls-tree", "--name-only", "integration"]);
@@ -64,13 +65,13 @@ fn the_name_of_one_that_is_not_proven_dead_is_free_when_its_lease_has_ended() {
     let refused = bench.project.liza(&["agent", "coder", "--cli", "c", "--id", "coder-1", "--json"]);
     assert_eq!(refused.code, 1, "{refused:?}");
     assert_eq!(bench.entry("coder-1").unwrap().lease_expires, lease, "nobody renews it any more");
-    let freed = until_or("the lease ends", Duration::from_secs(40), || {
+    let freed = wait_up_to(Duration::from_secs(40), || {
         let entry = bench.entry("coder-1")?;
         (!entry.is_live(liza::project::now())).then_some(())
     });
     assert!(freed.is_some());
     let mut again = bench.agent(&["coder", "--cli", "c"]);
-    again.until_said("works on t1");
+    again.wait_for_output("works on t1");
     again.stop();
 }
 

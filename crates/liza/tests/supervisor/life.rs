@@ -5,7 +5,8 @@ use std::time::Duration;
 
 use liza_core::model::{EventName, Status};
 
-use crate::fixture::{Bench, CODER, REVIEWER, until_or};
+use crate::fixture::{Bench, CODER, REVIEWER};
+use crate::support::process::wait_up_to;
 
 /// A coder that hangs the first time.
 fn hangs_once() -> String {
@@ -43,18 +44,18 @@ fn one_that_lives_keeps_its_name_and_one_that_died_is_found_among_many() {
     let bench = Bench::new("coder_max_wait: 600", &[("c", CODER)]);
     bench.project.liza(&["add-task", "--id", "later", "--desc", "x", "--draft"]).ok();
     let mut first = bench.agent(&["coder", "--cli", "c"]);
-    first.until_said("coder-1          waiting");
+    first.wait_for_output("coder-1          waiting");
     let mut second = bench.agent(&["coder", "--cli", "c"]);
-    second.until_said("coder-2          waiting");
+    second.wait_for_output("coder-2          waiting");
     bench.project.liza(&["agent", "coder", "--cli", "c", "--id", "coder-1", "--json"]).refused(1, "refused");
     second.kill();
     let mut third = bench.agent(&["coder", "--cli", "c"]);
-    third.until_said("coder-2          waiting");
+    third.wait_for_output("coder-2          waiting");
     let mut fourth = bench.agent(&["coder", "--cli", "c", "--id", "coder-4"]);
-    fourth.until_said("coder-4          waiting");
+    fourth.wait_for_output("coder-4          waiting");
     fourth.kill();
     let mut again = bench.agent(&["coder", "--cli", "c", "--id", "coder-4"]);
-    again.until_said("coder-4          waiting");
+    again.wait_for_output("coder-4          waiting");
     for supervisor in [&mut first, &mut third, &mut again] {
         supervisor.stop();
     }
@@ -68,7 +69,7 @@ fn whoever_held_no_lock_is_not_proven_dead() {
     // By hand, and so without a process that could die.
     bench.project.register("coder-1");
     let mut other = bench.agent(&["coder", "--cli", "c"]);
-    other.until_said("coder-2          waiting");
+    other.wait_for_output("coder-2          waiting");
     other.stop();
     // After an orderly end, somebody registers the name by hand: the lock tells of another registration.
     bench.project.register("coder-2");
@@ -78,7 +79,7 @@ fn whoever_held_no_lock_is_not_proven_dead() {
     fs::remove_dir_all(&locks).unwrap();
     fs::write(&locks, "no folder").unwrap();
     let mut third = bench.agent(&["coder", "--cli", "c"]);
-    third.until_said("coder-3          waiting");
+    third.wait_for_output("coder-3          waiting");
     third.kill();
     bench.project.liza(&["agent", "coder", "--cli", "c", "--id", "coder-3", "--json"]).refused(1, "refused");
 }
@@ -97,16 +98,16 @@ fn a_planner_and_a_reviewer_that_were_killed_are_replaced_at_once() {
     bench.until_file("planning");
     planner.kill();
     let mut planner = bench.agent(&["planner", "--cli", "q", "--once"]);
-    assert_eq!(planner.ends(), 0, "{}", planner.said());
+    assert_eq!(planner.wait(), 0, "{}", planner.output());
     bench.project.add_task("t1");
-    assert_eq!(bench.agent(&["coder", "--cli", "c", "--once"]).ends(), 0);
+    assert_eq!(bench.agent(&["coder", "--cli", "c", "--once"]).wait(), 0);
     let mut reviewer = bench.agent(&["code-reviewer", "--cli", "r"]);
     bench.until_file("reviewing");
     reviewer.kill();
     let mut reviewer = bench.agent(&["code-reviewer", "--cli", "r"]);
     bench.until_status("t1", Status::Merged);
-    assert_eq!(reviewer.ends(), 0, "{}", reviewer.said());
-    assert!(reviewer.said().contains("t1 APPROVED"), "{}", reviewer.said());
+    assert_eq!(reviewer.wait(), 0, "{}", reviewer.output());
+    assert!(reviewer.output().contains("t1 APPROVED"), "{}", reviewer.output());
 }
 
 /// Covers: AG-02, AG-09
@@ -119,7 +120,7 @@ fn recover_takes_the_dead_off_the_board_and_leaves_the_living() {
     dead.kill();
     bench.until_nothing_runs();
     let mut alive = bench.agent(&["coder", "--cli", "c", "--id", "coder-7"]);
-    alive.until_said("coder-7          waiting");
+    alive.wait_for_output("coder-7          waiting");
     bench.project.register("coder-9");
     let result = bench.project.liza(&["recover", "--json"]).result();
     let settled: Vec<_> = result["settled"].as_array().unwrap().iter().map(|one| &one["subject"]).collect();
@@ -145,9 +146,9 @@ fn a_session_waits_until_nothing_is_left_of_the_one_before() {
     let before = fs::File::create(folder.join("coder-1.session")).unwrap();
     before.lock().unwrap();
     let mut coder = bench.agent(&["coder", "--cli", "c"]);
-    coder.until_said("works on t1");
+    coder.wait_for_output("works on t1");
     let begun = || bench.home().join("begun").exists().then_some(());
-    assert_eq!(until_or("it begins", Duration::from_millis(700), begun), None);
+    assert_eq!(wait_up_to(Duration::from_millis(700), begun), None);
     before.unlock().unwrap();
     bench.until_file("begun");
     coder.stop();

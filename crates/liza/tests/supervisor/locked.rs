@@ -3,7 +3,8 @@
 use std::fs::File;
 use std::time::{Duration, Instant};
 
-use crate::fixture::{Bench, CODER, Supervisor, until_or};
+use crate::fixture::{Bench, CODER};
+use crate::support::process::{Running, wait_up_to};
 
 fn bench() -> Bench {
     let bench = Bench::new("lock_timeout: 1\ncoder_max_wait: 600", &[("c", CODER)]);
@@ -19,9 +20,9 @@ fn hold(bench: &Bench) -> File {
 }
 
 /// It goes on though a try has failed by now.
-fn still_tries(coder: &mut Supervisor) {
-    let ended = until_or("it gives up", Duration::from_millis(1500), || coder.has_ended());
-    assert_eq!(ended, None, "{}", coder.said());
+fn still_tries(coder: &mut Running) {
+    let ended = wait_up_to(Duration::from_millis(1500), || coder.exit_code());
+    assert_eq!(ended, None, "{}", coder.output());
 }
 
 /// Covers: AG-05, BB-10
@@ -49,12 +50,12 @@ fn a_lock_that_is_let_go_in_time_is_no_trouble() {
     let mut coder = bench.agent(&["coder", "--cli", "c"]);
     still_tries(&mut coder);
     drop(lock);
-    coder.until_said("waiting");
+    coder.wait_for_output("waiting");
     // The same later on: what is to be written waits for its turn.
     let lock = hold(&bench);
     coder.signal("TERM");
     still_tries(&mut coder);
     drop(lock);
-    assert_eq!(coder.ends(), 0, "{}", coder.said());
+    assert_eq!(coder.wait(), 0, "{}", coder.output());
     assert_eq!(bench.entry("coder-1"), None);
 }

@@ -4,7 +4,8 @@ use std::fs;
 
 use liza_core::model::Status;
 
-use crate::fixture::{Bench, CODER, REVIEWER, until};
+use crate::fixture::{Bench, CODER, REVIEWER};
+use crate::support::process::wait_for;
 
 /// Covers: AG-05
 #[test]
@@ -29,10 +30,10 @@ fn killing_only_the_child_counts_a_crash_and_starts_it_again() {
     let mut coder = bench.agent(&["coder", "--cli", "c"]);
     // The shell creates the file before it writes to it.
     let first =
-        until("the pid is written", || Some(bench.until_file("pids")).filter(|pids| pids.ends_with('\n')));
+        wait_for("the pid is written", || Some(bench.until_file("pids")).filter(|pids| pids.ends_with('\n')));
     let killed = std::process::Command::new("kill").args(["-9", first.trim()]).status().unwrap();
     assert!(killed.success());
-    until("it is started again", || (bench.until_file("pids").lines().count() == 2).then_some(()));
+    wait_for("it is started again", || (bench.until_file("pids").lines().count() == 2).then_some(()));
     assert_eq!(bench.task("t1").crashes, Some(1));
     assert_eq!(bench.status("t1"), Status::Claimed);
     coder.stop();
@@ -46,7 +47,7 @@ fn a_session_that_hangs_is_ended_at_its_limit() {
     bench.project.add_task("t1");
     let mut coder = bench.agent(&["coder", "--cli", "c"]);
     bench.until_status("t1", Status::Blocked);
-    assert!(coder.said().contains("it has run too long"), "{}", coder.said());
+    assert!(coder.output().contains("it has run too long"), "{}", coder.output());
     coder.stop();
     bench.until_nothing_runs();
 }
@@ -63,7 +64,7 @@ while :; do sleep 1; done"#;
     let mut coder = bench.agent(&["coder", "--cli", "c"]);
     bench.until_file("hidden");
     bench.until_status("t1", Status::Blocked);
-    assert!(coder.said().contains("its session is ended"), "{}", coder.said());
+    assert!(coder.output().contains("its session is ended"), "{}", coder.output());
     coder.stop();
     bench.until_nothing_runs();
 }
@@ -77,7 +78,7 @@ fn children_that_a_session_leaves_behind_are_swept() {
     let bench = Bench::new("", &[("c", &coder)]);
     bench.project.add_task("t1");
     let mut coder = bench.agent(&["coder", "--cli", "c", "--once"]);
-    assert_eq!(coder.ends(), 0);
+    assert_eq!(coder.wait(), 0);
     assert_eq!(bench.status("t1"), Status::ReadyForReview);
     assert_eq!(bench.running(), Vec::<String>::new());
     let sleeping = |seconds: &str| {
@@ -111,13 +112,13 @@ fn a_coder_that_does_nothing_is_blocked_at_the_third_time() {
 fn a_reviewer_without_a_verdict_loses_the_review_and_leaves_it_to_another() {
     let bench = Bench::new("max_idle_exits: 2", &[("c", CODER), ("r", "exit 0"), ("good", REVIEWER)]);
     bench.project.add_task("t1");
-    assert_eq!(bench.agent(&["coder", "--cli", "c", "--once"]).ends(), 0);
+    assert_eq!(bench.agent(&["coder", "--cli", "c", "--once"]).wait(), 0);
     let mut idle = bench.agent(&["code-reviewer", "--cli", "r"]);
-    idle.until_said("gives the review of t1 up");
+    idle.wait_for_output("gives the review of t1 up");
     assert_eq!(bench.task("t1").reviewing_by, None);
     let mut other = bench.agent(&["code-reviewer", "--cli", "good"]);
     bench.until_status("t1", Status::Merged);
-    assert_eq!((other.ends(), idle.ends()), (0, 0));
+    assert_eq!((other.wait(), idle.wait()), (0, 0));
 }
 
 /// Covers: AG-10
@@ -127,8 +128,8 @@ fn a_flood_of_output_fills_neither_memory_nor_disk_and_holds_nobody_up() {
     let bench = Bench::new("", &[("c", &flood)]);
     bench.project.add_task("t1");
     let mut coder = bench.agent(&["coder", "--cli", "c", "--once"]);
-    assert_eq!(coder.ends(), 0);
-    assert!(coder.said().contains("floods its output"), "{}", coder.said());
+    assert_eq!(coder.wait(), 0);
+    assert!(coder.output().contains("floods its output"), "{}", coder.output());
     assert_eq!(bench.status("t1"), Status::ReadyForReview);
     let kept = fs::metadata(&bench.kept("agent-outputs")[0]).unwrap().len();
     assert!(kept < 17 << 20, "{kept}");
@@ -148,7 +149,7 @@ exit 0"#;
     let bench = Bench::new("", &[("c", bold)]);
     bench.project.add_task("t1");
     let mut coder = bench.agent(&["coder", "--cli", "c", "--once"]);
-    assert_eq!(coder.ends(), 0);
+    assert_eq!(coder.wait(), 0);
     let outputs = bench.outputs();
     for line in ["verdict 1", "abandon 1", "merge 1", "deregister 1", "old 42", "agent 1"] {
         assert!(outputs.contains(line), "{line}: {outputs}");
@@ -163,10 +164,10 @@ fn what_is_written_outside_its_tree_is_neither_merged_nor_lost() {
     let stray = format!("echo stray > ../../stray.txt; echo changed >> ../../specs/vision.md\n{CODER}");
     let bench = Bench::new("", &[("c", &stray), ("r", REVIEWER)]);
     bench.project.add_task("t1");
-    assert_eq!(bench.agent(&["coder", "--cli", "c", "--once"]).ends(), 0);
+    assert_eq!(bench.agent(&["coder", "--cli", "c", "--once"]).wait(), 0);
     let mut reviewer = bench.agent(&["code-reviewer", "--cli", "r"]);
     bench.until_status("t1", Status::Merged);
-    assert_eq!(reviewer.ends(), 0);
+    assert_eq!(reviewer.wait(), 0);
     let merged = bench.project.git(&["show", "--stat", "--format=", "integration"]);
     assert!(merged.contains("t1.txt") && !merged.contains("stray") && !merged.contains("vision"), "{merged}");
     assert_eq!(bench.project.read("stray.txt"), "stray\n");

@@ -21,9 +21,9 @@ fn the_name_must_fit_the_role_and_be_free_and_the_next_free_one_is_taken() {
     bench.project.run(&mut named).refused(1, "bad_agent_id");
 
     let mut first = bench.agent(&["coder", "--cli", "c"]);
-    first.until_said("coder-1          waiting");
+    first.wait_for_output("coder-1          waiting");
     let mut second = bench.agent(&["coder", "--cli", "c"]);
-    second.until_said("coder-2          waiting");
+    second.wait_for_output("coder-2          waiting");
     agent(&["--id", "coder-2"]).refused(1, "refused");
     assert!(bench.entry("coder-2").is_some(), "whoever failed to register removes nobody");
     first.stop();

@@ -2,7 +2,8 @@
 
 use liza_core::model::AgentStatus;
 
-use crate::fixture::{Bench, until};
+use crate::fixture::Bench;
+use crate::support::process::wait_for;
 
 /// Covers: AG-03, AG-11
 #[test]
@@ -11,20 +12,20 @@ fn the_same_trigger_wakes_the_planner_once_and_news_wake_it_again() {
     let bench = Bench::new("", &[("p", script)]);
     let mut planner = bench.agent(&["planner", "--cli", "p"]);
     let shown = |status| move |entry: &liza_core::model::AgentRecord| entry.status == status;
-    until("it plans", || bench.entry("planner-1").filter(shown(AgentStatus::Planning)));
+    wait_for("it plans", || bench.entry("planner-1").filter(shown(AgentStatus::Planning)));
     std::fs::write(bench.home().join("go"), "").unwrap();
-    until("it waits", || bench.entry("planner-1").filter(shown(AgentStatus::Waiting)));
-    planner.until_said("waiting for work");
+    wait_for("it waits", || bench.entry("planner-1").filter(shown(AgentStatus::Waiting)));
+    planner.wait_for_output("waiting for work");
     assert!(bench.prompts()[0].contains("=== PLANNING CONTEXT ==="));
     // Something that does not concern it: the supervisor looks and leaves the planner alone.
     bench.project.liza(&["pause"]).ok();
-    planner.until_said("holding");
+    planner.wait_for_output("holding");
     bench.project.liza(&["resume"]).ok();
-    planner.until_said("going on");
+    planner.wait_for_output("going on");
     assert_eq!(bench.prompts().len(), 1);
     bench.project.liza(&["note", "Begin with the parser"]).ok();
     let told = |prompt: &String| prompt.contains("Begin with the parser");
-    until("it is woken by news", || bench.prompts().get(1).filter(|prompt| told(prompt)).map(drop));
+    wait_for("it is woken by news", || bench.prompts().get(1).filter(|prompt| told(prompt)).map(drop));
     planner.stop();
 }
 
@@ -37,14 +38,14 @@ fn a_planner_that_gives_up_the_last_task_is_woken_once_to_judge_the_goal() {
     bench.project.liza(&["mark-blocked", "t1"]).ok();
     let mut planner = bench.agent(&["planner", "--cli", "p"]);
     let judging = |prompt: &String| prompt.contains("WAKE TRIGGER: SPRINT_COMPLETED");
-    until("it judges the goal", || bench.prompts().get(1).filter(|prompt| judging(prompt)).map(drop));
-    planner.until_said("waiting for work");
+    wait_for("it judges the goal", || bench.prompts().get(1).filter(|prompt| judging(prompt)).map(drop));
+    planner.wait_for_output("waiting for work");
     let sprint = bench.state().board.sprint.ready().cloned().unwrap();
     assert_eq!((sprint.status.to_string().as_str(), sprint.metrics.tasks_done), ("COMPLETED", 1));
     bench.project.liza(&["pause"]).ok();
-    planner.until_said("holding");
+    planner.wait_for_output("holding");
     bench.project.liza(&["resume"]).ok();
-    planner.until_said("going on");
+    planner.wait_for_output("going on");
     assert_eq!(bench.prompts().len(), 2, "once");
     planner.stop();
 }
@@ -55,8 +56,8 @@ fn a_planner_that_changes_the_project_is_an_alarm_and_nothing_is_undone() {
     let script = r#"echo mine > planned.txt; "$LIZA" add-task --id t1 --desc d --draft"#;
     let bench = Bench::new("", &[("p", script)]);
     let mut planner = bench.agent(&["planner", "--cli", "p", "--once"]);
-    assert_eq!(planner.ends(), 0, "{}", planner.said());
-    assert!(planner.said().contains("ALERT: the project's own checkout changed"), "{}", planner.said());
+    assert_eq!(planner.wait(), 0, "{}", planner.output());
+    assert!(planner.output().contains("ALERT: the project's own checkout changed"), "{}", planner.output());
     assert_eq!(bench.project.read("planned.txt"), "mine\n");
     assert_eq!(bench.state().journal.anomalies.len(), 1);
 }
@@ -66,7 +67,7 @@ fn a_planner_that_changes_the_project_is_an_alarm_and_nothing_is_undone() {
 fn a_planner_that_crashes_again_and_again_is_not_started_for_ever() {
     let bench = Bench::new("max_crashes: 1", &[("p", "exit 7")]);
     let mut planner = bench.agent(&["planner", "--cli", "p"]);
-    assert_eq!(planner.ends(), 1, "{}", planner.said());
-    assert!(planner.said().contains("crashed 1 times in a row"), "{}", planner.said());
+    assert_eq!(planner.wait(), 1, "{}", planner.output());
+    assert!(planner.output().contains("crashed 1 times in a row"), "{}", planner.output());
     assert_eq!(bench.entry("planner-1"), None);
 }

@@ -48,7 +48,7 @@ fn a_prompt_of_any_size_reaches_the_program() {
         bench.project.liza(&["note", &"many words ".repeat(10_000)]).ok();
     }
     let mut coder = bench.agent(&["coder", "--cli", "c", "--once"]);
-    assert_eq!(coder.ends(), 0);
+    assert_eq!(coder.wait(), 0);
     let outputs = bench.outputs();
     let size: usize = outputs.lines().next().unwrap().trim().parse().unwrap();
     assert!(size > 300_000, "{size}");
@@ -77,7 +77,7 @@ fn a_program_that_hides_the_git_configuration_commits_as_the_user() {
     let bench = Bench::new("", &[("c", &format!("{hides}\n{CODER}"))]);
     bench.project.add_task("t1");
     let mut coder = bench.agent(&["coder", "--cli", "c", "--once"]);
-    assert_eq!(coder.ends(), 0, "{}", bench.outputs());
+    assert_eq!(coder.wait(), 0, "{}", bench.outputs());
     let who = |format: &str| bench.project.git(&["log", "-1", &format!("--format={format}"), "task/t1"]);
     let user = format!(
         "{} <{}>",

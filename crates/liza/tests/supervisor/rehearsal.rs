@@ -2,7 +2,8 @@
 
 use liza_core::model::{GoalStatus, Status};
 
-use crate::fixture::{Bench, until};
+use crate::fixture::Bench;
+use crate::support::process::wait_for;
 
 /// Covers: AG-05, AG-11, AG-15
 #[test]
@@ -11,9 +12,9 @@ fn a_team_of_rehearsal_agents_reaches_the_goal() {
     let agent = |role: &str| bench.agent(&[role, "--cli", "rehearsal"]);
     let (mut planner, mut coder, mut reviewer) = (agent("planner"), agent("coder"), agent("code-reviewer"));
     let reached = || (bench.state().board.goal.ready()?.status == GoalStatus::Completed).then_some(());
-    until("the goal is reached", reached);
-    let ends = (planner.ends(), coder.ends(), reviewer.ends());
-    assert_eq!(ends, (0, 0, 0), "{}{}{}", planner.said(), coder.said(), reviewer.said());
+    wait_for("the goal is reached", reached);
+    let ends = (planner.wait(), coder.wait(), reviewer.wait());
+    assert_eq!(ends, (0, 0, 0), "{}{}{}", planner.output(), coder.output(), reviewer.output());
     assert!(bench.state().board.summaries().all(|head| head.is(Status::Merged)));
     assert!(bench.state().board.agents().unwrap().is_empty());
     bench.until_nothing_runs();

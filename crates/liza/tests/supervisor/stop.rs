@@ -4,7 +4,8 @@ use std::fs;
 
 use liza_core::model::{EventName, Status};
 
-use crate::fixture::{Bench, CODER, REVIEWER, until};
+use crate::fixture::{Bench, CODER, REVIEWER};
+use crate::support::process::wait_for;
 
 /// Covers: AG-07, AG-17
 #[test]
@@ -18,8 +19,8 @@ fn pause_stops_a_session_after_its_grace_and_resume_goes_on() {
     let mut coder = bench.agent(&["coder", "--cli", "c"]);
     bench.until_file("begun");
     bench.project.liza(&["pause"]).ok();
-    coder.until_said("PAUSE or CHECKPOINT stands");
-    coder.until_said("holding: PAUSE stands");
+    coder.wait_for_output("PAUSE or CHECKPOINT stands");
+    coder.wait_for_output("holding: PAUSE stands");
     let task = bench.task("t1");
     assert_eq!((task.status, task.crashes, task.idle_exits), (Some(Status::Claimed), None, None));
     assert!(bench.tree("t1").join("half.txt").exists());
@@ -38,8 +39,8 @@ fn abort_stops_session_and_supervisor_at_once() {
     let mut coder = bench.agent(&["coder", "--cli", "c"]);
     bench.until_file("begun");
     bench.project.liza(&["abort"]).ok();
-    assert_eq!(coder.ends(), 0);
-    assert!(coder.said().contains("ABORT stands"), "{}", coder.said());
+    assert_eq!(coder.wait(), 0);
+    assert!(coder.output().contains("ABORT stands"), "{}", coder.output());
     assert_eq!((bench.status("t1"), bench.entry("coder-1")), (Status::Claimed, None));
     bench.until_nothing_runs();
 }
@@ -57,7 +58,7 @@ fn a_signal_stops_both_in_order_and_the_same_agent_resumes_its_claim() {
         let mut coder = bench.agent(&["coder", "--cli", "c"]);
         bench.until_file("begun");
         coder.signal(signal);
-        assert_eq!(coder.ends(), 0, "{}", coder.said());
+        assert_eq!(coder.wait(), 0, "{}", coder.output());
         assert_eq!((bench.status("t1"), bench.entry("coder-1")), (Status::Claimed, None));
         assert_eq!(bench.task("t1").crashes, None);
         bench.until_nothing_runs();
@@ -80,9 +81,9 @@ fn a_second_signal_does_not_wait_for_a_stubborn_session() {
     let mut coder = bench.agent(&["coder", "--cli", "c"]);
     bench.until_file("begun");
     coder.signal("INT");
-    coder.until_said("its session is asked to end");
+    coder.wait_for_output("its session is asked to end");
     coder.signal("INT");
-    assert_eq!(coder.ends(), 0);
+    assert_eq!(coder.wait(), 0);
     assert_eq!(bench.entry("coder-1"), None);
     bench.until_nothing_runs();
 }
@@ -96,8 +97,8 @@ fn a_session_whose_task_a_person_took_away_is_stopped() {
     bench.until_file("begun");
     let words = ["release-claim", "t1", "--role", "coder", "--force", "--reason", "mine"];
     bench.project.liza(&words).ok();
-    assert_eq!(coder.ends(), 0);
-    assert!(coder.said().contains("its task is no longer its own"), "{}", coder.said());
+    assert_eq!(coder.wait(), 0);
+    assert!(coder.output().contains("its task is no longer its own"), "{}", coder.output());
     bench.until_nothing_runs();
 }
 
@@ -107,10 +108,10 @@ fn a_supervisor_whose_registration_is_gone_ends_and_removes_nobody() {
     let bench = Bench::new("coder_max_wait: 600", &[("c", CODER)]);
     bench.project.liza(&["add-task", "--id", "later", "--desc", "x", "--draft"]).ok();
     let mut old = bench.agent(&["coder", "--cli", "c"]);
-    old.until_said("waiting");
+    old.wait_for_output("waiting");
     bench.project.liza(&["deregister", "coder-1"]).ok();
     let generation = bench.project.register("coder-1");
-    assert_eq!(old.ends(), 42, "{}", old.said());
+    assert_eq!(old.wait(), 42, "{}", old.output());
     assert_eq!(bench.entry("coder-1").unwrap().generation.unwrap().0, generation);
 }
 
@@ -120,17 +121,17 @@ fn on_a_broken_blackboard_nobody_is_started_until_it_is_mended() {
     let bench = Bench::new("coder_max_wait: 600", &[("c", CODER)]);
     bench.project.liza(&["add-task", "--id", "later", "--desc", "x", "--draft"]).ok();
     let mut coder = bench.agent(&["coder", "--cli", "c"]);
-    coder.until_said("waiting");
+    coder.wait_for_output("waiting");
     let good = bench.project.state();
     let path = bench.project.root.join(".liza/state.yaml");
     fs::write(&path, format!("{good}\n  - broken: [\n")).unwrap();
-    coder.until_said("no agent is started until this is mended");
+    coder.wait_for_output("no agent is started until this is mended");
     fs::write(&path, good).unwrap();
-    coder.until_said("can be read again");
+    coder.wait_for_output("can be read again");
     bench.project.add_task("t1");
     bench.until_status("t1", Status::ReadyForReview);
     coder.stop();
-    until("it is off the board", || bench.entry("coder-1").is_none().then_some(()));
+    wait_for("it is off the board", || bench.entry("coder-1").is_none().then_some(()));
 }
 
 /// Covers: CL-07
@@ -146,13 +147,13 @@ fn a_supervisor_that_cannot_renew_stops_its_agent_before_the_lease_ends() {
     let good = bench.project.state();
     let path = bench.project.root.join(".liza/state.yaml");
     fs::write(&path, format!("{good}\n  - broken: [\n")).unwrap();
-    coder.until_said("its lease could not be renewed");
-    coder.until_said("session ended");
+    coder.wait_for_output("its lease could not be renewed");
+    coder.wait_for_output("session ended");
     fs::write(&path, good).unwrap();
     let lease = bench.entry("coder-1").unwrap().lease_expires.unwrap();
     assert!(liza::project::now() < lease, "it was stopped in time");
     assert_eq!(bench.status("t1"), Status::Claimed);
-    coder.until_said("can be read again");
+    coder.wait_for_output("can be read again");
     coder.stop();
     bench.until_nothing_runs();
 }
@@ -164,7 +165,7 @@ fn a_signal_during_a_long_integration_test_leaves_the_task_approved_and_nothing_
 chmod +x scripts/integration-test.sh\n{CODER}");
     let bench = Bench::new("", &[("c", &coder), ("r", REVIEWER)]);
     bench.project.add_task("t1");
-    assert_eq!(bench.agent(&["coder", "--cli", "c", "--once"]).ends(), 0);
+    assert_eq!(bench.agent(&["coder", "--cli", "c", "--once"]).wait(), 0);
     let mut reviewer = bench.agent(&["code-reviewer", "--cli", "r"]);
     bench.until_file("testing");
     reviewer.stop();
@@ -183,10 +184,10 @@ fn a_session_that_has_submitted_and_does_not_end_is_stopped_after_its_grace() {
     let mut coder = bench.agent(&["coder", "--cli", "c"]);
     bench.until_file("submitted");
     let begun = std::time::Instant::now();
-    coder.until_said("its session is asked to end: its work is done");
+    coder.wait_for_output("its session is asked to end: its work is done");
     assert!(begun.elapsed().as_millis() >= 900, "it had its grace");
     bench.until_status("t2", Status::ReadyForReview);
-    coder.until_said("works on t2");
+    coder.wait_for_output("works on t2");
     let task = bench.task("t1");
     assert_eq!((task.status, task.crashes, task.idle_exits), (Some(Status::ReadyForReview), None, None));
     assert_eq!(task.failed_by, None);

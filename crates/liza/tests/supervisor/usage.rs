@@ -5,7 +5,8 @@ use std::fs;
 use liza_core::model::Status;
 use serde_json::Value;
 
-use crate::fixture::{Bench, until};
+use crate::fixture::Bench;
+use crate::support::process::wait_for;
 
 fn bench(playbook: &str) -> Bench {
     let bench = Bench::new("coder_max_wait: 600\nmax_idle_exits: 1", &[]);
@@ -44,7 +45,7 @@ fn reported_usage_adds_up_for_agent_and_task() {
     );
     let mut coder = bench.agent(&["coder", "--cli", "rehearsal"]);
     bench.until_status("t1", Status::ReadyForReview);
-    coder.until_said("waiting");
+    coder.wait_for_output("waiting");
     let status = bench.project.liza(&["status", "--json"]).result();
     let (agent, task) = (agent_of(&status), task_of(&status));
     let all = serde_json::json!({"input": 12_500, "output": 117, "cached": 400, "cost_usd": 0.75});
@@ -65,7 +66,7 @@ fn reported_usage_adds_up_for_agent_and_task() {
 fn a_rehearsal_reports_what_it_really_read_and_wrote() {
     let bench = bench("coder: []\n");
     let mut coder = bench.agent(&["coder", "--cli", "rehearsal", "--once"]);
-    assert_eq!(coder.ends(), 0, "{}", coder.said());
+    assert_eq!(coder.wait(), 0, "{}", coder.output());
     let usage = bench.task("t1").usage.unwrap();
     let prompt = bench.prompts().concat().len() as u64 / 4;
     assert!(usage.input > prompt && usage.input < 4 * prompt, "{usage:?} for a prompt of {prompt}");
@@ -88,18 +89,18 @@ fn at_ninety_percent_the_human_and_the_agent_are_notified() {
 ",
     );
     let mut coder = bench.agent(&["coder", "--cli", "rehearsal"]);
-    coder.until_said("93 % of its context is used: it should hand over");
-    let alert = until("the alert is raised", || {
+    coder.wait_for_output("93 % of its context is used: it should hand over");
+    let alert = wait_for("the alert is raised", || {
         let status = bench.project.liza(&["status", "--json"]).result();
         status["alerts"].as_array().unwrap().iter().find(|alert| alert["kind"] == "CONTEXT FULL").cloned()
     });
     assert_eq!(alert["text"], "coder-1 on t1 — 93 % of its context is used, it should hand over");
     bench.project.write("go-on", "");
-    coder.until_said("session ended");
+    coder.wait_for_output("session ended");
     let said = bench.outputs();
     assert_eq!(said.matches("93 % of your context is used").count(), 1, "not after the handoff: {said}");
     assert!(said.contains("liza handoff t1 --summary"), "{said}");
-    until("a new session begins with an empty context", || {
+    wait_for("a new session begins with an empty context", || {
         (bench.kept("agent-prompts").len() == 2 && bench.entry("coder-1")?.context_percent.is_none())
             .then_some(())
     });
@@ -128,8 +129,8 @@ fn invalid_events_and_floods_in_the_output_do_no_harm() {
 "#,
     );
     let mut coder = bench.agent(&["coder", "--cli", "rehearsal", "--once"]);
-    assert_eq!(coder.ends(), 0, "{}", coder.said());
-    assert!(coder.said().contains("floods its output"), "{}", coder.said());
+    assert_eq!(coder.wait(), 0, "{}", coder.output());
+    assert!(coder.output().contains("floods its output"), "{}", coder.output());
     let usage = bench.task("t1").usage.unwrap();
     assert_eq!((usage.input, usage.output, usage.cost_usd), (0, 7, 0.0), "events after the flood count too");
     assert!(!bench.project.state().contains("very-secret") && !bench.outputs().contains("very-secret"));

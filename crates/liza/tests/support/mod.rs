@@ -4,6 +4,7 @@
 #![allow(dead_code, reason = "each test binary uses its own part")]
 
 pub(crate) mod console;
+pub(crate) mod process;
 
 use std::ffi::OsStr;
 use std::fs;
@@ -11,6 +12,10 @@ use std::io::Write as _;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 
+use liza::engine::Engine;
+use liza::project::Project;
+use liza_core::model::{Actor, State, Status, TaskRecord, Timestamp};
+use liza_core::protocol::Operation;
 use serde_json::Value;
 
 /// A project of its own.
@@ -180,6 +185,41 @@ impl TestProject {
     pub(crate) fn read(&self, path: &str) -> String {
         let path = self.root.join(path);
         fs::read_to_string(&path).unwrap_or_else(|error| panic!("{}: {error}", path.display()))
+    }
+
+    /// The blackboard.
+    #[track_caller]
+    pub(crate) fn snapshot(&self) -> State {
+        Project::open(&self.root).unwrap().store().snapshot().unwrap()
+    }
+
+    /// A task's record.
+    #[track_caller]
+    pub(crate) fn record(&self, task: &str) -> TaskRecord {
+        self.snapshot().board.body(&task.parse().unwrap()).unwrap().record().clone()
+    }
+
+    /// The name of a task's state.
+    #[track_caller]
+    pub(crate) fn status(&self, task: &str) -> &'static str {
+        self.record(task).status.unwrap().name()
+    }
+
+    /// The tasks in that state.
+    pub(crate) fn tasks_in(&self, status: Status) -> Vec<String> {
+        self.snapshot().board.in_status(status).map(|task| task.to_string()).collect()
+    }
+
+    /// Where a task's worktree is.
+    pub(crate) fn tree(&self, task: &str) -> PathBuf {
+        self.root.join(".worktrees").join(task)
+    }
+
+    /// Sends a command in this process, at that time; it must be accepted.
+    #[track_caller]
+    pub(crate) fn execute_at<C: Operation>(&self, actor: Actor, at: Timestamp, command: C) -> C::Reply {
+        let project = Project::open(&self.root).unwrap();
+        Engine::new(&project, actor).at(at).execute(command).unwrap().reply
     }
 
     /// The blackboard as text.

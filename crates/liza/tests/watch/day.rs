@@ -67,10 +67,10 @@ fn script() -> Script {
             }));
         }),
     );
-    at(15, Box::new(|day| day.by_hand("iteration: 1\n", "iteration: 8\n")));
+    at(15, Box::new(|day| day.edit_file("iteration: 1\n", "iteration: 8\n")));
     at(20, Box::new(|day| day.human(block())));
-    at(30, Box::new(|day| day.put_up("PAUSE")));
-    at(170, Box::new(|day| day.take_away("PAUSE")));
+    at(30, Box::new(|day| day.create_stop_file("PAUSE")));
+    at(170, Box::new(|day| day.remove_stop_file("PAUSE")));
     at(
         210,
         Box::new(|day| {
@@ -139,8 +139,8 @@ fn live(restarts: &[u64]) -> (Clocked, Vec<(u64, String)>) {
         if let Some(happens) = script.get(&minute) {
             happens(&day);
         }
-        let look = watcher.look(day.now);
-        heard.extend(look.alerts.iter().map(|alert| (minute, alert.line())));
+        let report = watcher.check(day.now);
+        heard.extend(report.new.iter().map(|alert| (minute, alert.line())));
         escalation_is_right(&day, minute);
     }
     (day, heard)
@@ -148,7 +148,7 @@ fn live(restarts: &[u64]) -> (Clocked, Vec<(u64, String)>) {
 
 /// Written at two hours, suggesting to abort at eight, gone with the checkpoint.
 fn escalation_is_right(day: &Clocked, minute: u64) {
-    let text = day.stands("ESCALATION").then(|| day.test.read(".liza/ESCALATION"));
+    let text = day.has_file("ESCALATION").then(|| day.test.read(".liza/ESCALATION"));
     match minute {
         371..745 => {
             let text = text.unwrap_or_else(|| panic!("no ESCALATION at minute {minute}"));

@@ -2,8 +2,8 @@
 
 use std::fs;
 
-use crate::fixture::Watching;
 use crate::support::TestProject;
+use crate::support::process::Running;
 
 fn blocked() -> TestProject {
     let project = TestProject::new();
@@ -62,17 +62,17 @@ fn another_project_can_be_named_and_the_old_names_work() {
 fn a_second_watcher_is_turned_away_and_one_look_beside_it_takes_nothing_from_it() {
     let project = TestProject::new();
     project.add_task("core");
-    let mut first = Watching::start(&project, &["--no-desktop"]);
-    first.until_said("watching");
+    let mut first = Running::liza(&project, &["watch", "--no-desktop"]);
+    first.wait_for_output("watching");
     let error = project.liza(&["watch", "--json", "--interval", "1"]).refused(1, "watching");
     assert!(error["hint"].as_str().unwrap().contains("--once"), "{error}");
     project.liza(&["mark-blocked", "core", "--reason", "no spec", "--question", "?"]).ok();
     let run = project.liza(&["watch", "--once"]);
     run.ok();
     assert_eq!(run.stderr.trim(), "⚠️ BLOCKED: core — no spec");
-    first.until_said("BLOCKED: core");
+    first.wait_for_output("BLOCKED: core");
     assert_eq!(told(&project), 1, "told by the one watcher, once");
-    assert_eq!(first.stop("TERM"), 0);
+    first.stop();
     assert!(!project.root.join(".liza/watch.lock").exists());
 }
 

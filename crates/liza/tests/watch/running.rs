@@ -3,19 +3,22 @@
 use std::fs;
 use std::time::{Duration, Instant};
 
-use liza::by_files::Reconciler;
+use liza::engine::Engine;
+use liza::reconcile::Reconciler;
 use liza_core::model::{Actor, Seconds, SprintStatus, Timestamp};
 use liza_core::protocol::{Abort, Checkpoint, CheckpointCause, Command, Pause};
+use liza_core::watch::alarms::AlarmKind;
 
-use crate::fixture::{Clocked, Watching, until};
+use crate::fixture::Clocked;
 use crate::support::TestProject;
+use crate::support::process::{Running, wait_for};
 
 fn sprint_status(project: &TestProject) -> String {
     project.liza(&["get", ".sprint.status"]).ok().trim().to_owned()
 }
 
 fn until_sprint(project: &TestProject, status: SprintStatus) {
-    until(&format!("the sprint is {status}"), || {
+    wait_for(&format!("the sprint is {status}"), || {
         (sprint_status(project) == status.to_string()).then_some(())
     });
 }
@@ -32,38 +35,39 @@ fn entries(project: &TestProject, detail: &str) -> usize {
     project.log().matches(detail).count()
 }
 
-fn an_hour() -> [&'static str; 3] {
-    ["--no-desktop", "--interval", "3600"]
+fn an_hour() -> [&'static str; 4] {
+    ["watch", "--no-desktop", "--interval", "3600"]
 }
 
 /// Covers: SP-01, SP-07
 #[test]
 fn a_bare_checkpoint_comes_and_goes_with_its_file() {
     let project = TestProject::new();
-    let mut watching = Watching::start(&project, &an_hour());
-    watching.until_said("watching");
+    let mut watching = Running::liza(&project, &an_hour());
+    watching.wait_for_output("watching");
     touch(&project, "CHECKPOINT");
-    watching.until_said("CHECKPOINT stands: the sprint waits for liza resume");
+    watching.wait_for_output("CHECKPOINT stands: the sprint waits for liza resume");
     until_sprint(&project, SprintStatus::Checkpoint);
     assert_eq!(project.read(".liza/CHECKPOINT"), "", "the person's file stays as it is");
     remove(&project, "CHECKPOINT");
-    watching.until_said("CHECKPOINT is gone: the sprint goes on");
+    watching.wait_for_output("CHECKPOINT is gone: the sprint goes on");
     until_sprint(&project, SprintStatus::InProgress);
     assert_eq!(entries(&project, "CHECKPOINT was put up by hand"), 1);
     assert_eq!(entries(&project, "CHECKPOINT was taken away by hand"), 1);
-    assert_eq!(watching.stop("INT"), 0);
+    watching.signal("INT");
+    assert_eq!(watching.wait(), 0);
 }
 
 /// Covers: SP-07
 #[test]
 fn a_bare_pause_is_logged_once_and_its_end_too() {
     let project = TestProject::new();
-    let watching = Watching::start(&project, &an_hour());
-    watching.until_said("watching");
+    let watching = Running::liza(&project, &an_hour());
+    watching.wait_for_output("watching");
     touch(&project, "PAUSE");
-    watching.until_said("PAUSE stands");
+    watching.wait_for_output("PAUSE stands");
     remove(&project, "PAUSE");
-    watching.until_said("PAUSE is gone");
+    watching.wait_for_output("PAUSE is gone");
     assert_eq!(entries(&project, "PAUSE was put up by hand"), 1);
     assert_eq!(entries(&project, "PAUSE was taken away by hand"), 1);
 }
@@ -72,10 +76,10 @@ fn a_bare_pause_is_logged_once_and_its_end_too() {
 #[test]
 fn a_bare_abort_is_for_good() {
     let project = TestProject::new();
-    let watching = Watching::start(&project, &an_hour());
-    watching.until_said("watching");
+    let watching = Running::liza(&project, &an_hour());
+    watching.wait_for_output("watching");
     touch(&project, "ABORT");
-    watching.until_said("ABORT stands: goal and sprint are aborted");
+    watching.wait_for_output("ABORT stands: goal and sprint are aborted");
     until_sprint(&project, SprintStatus::Aborted);
     remove(&project, "ABORT");
     project.liza(&["pause"]).ok();
@@ -88,15 +92,15 @@ fn a_bare_abort_is_for_good() {
 #[test]
 fn what_the_commands_do_is_left_alone() {
     let project = TestProject::new();
-    let mut watching = Watching::start(&project, &an_hour());
-    watching.until_said("watching");
+    let mut watching = Running::liza(&project, &an_hour());
+    watching.wait_for_output("watching");
     for verb in ["checkpoint", "resume", "pause", "resume", "checkpoint", "resume"] {
         project.liza(&[verb]).ok();
     }
     // The next thing that it tells shows that it has looked at all of them.
     touch(&project, "PAUSE");
-    watching.until_said("PAUSE stands");
-    assert_eq!(watching.stop("TERM"), 0);
+    watching.wait_for_output("PAUSE stands");
+    watching.stop();
     assert_eq!(project.log().matches("by hand").count(), 1, "{}", project.log());
 }
 
@@ -104,17 +108,17 @@ fn what_the_commands_do_is_left_alone() {
 #[test]
 fn the_deadline_stops_everybody_once_by_itself() {
     let project = TestProject::new();
-    let watching = Watching::start(&project, &an_hour());
-    watching.until_said("watching");
+    let watching = Running::liza(&project, &an_hour());
+    watching.wait_for_output("watching");
     let due: Timestamp = liza::project::now() + Seconds(2);
     project.liza(&["sprint", "deadline", &due.to_string()]).ok();
-    watching.until_said("the sprint's deadline has come");
+    watching.wait_for_output("the sprint's deadline has come");
     until_sprint(&project, SprintStatus::Checkpoint);
     assert!(project.read(".liza/CHECKPOINT").starts_with("20"));
-    watching.until_said("SPRINT DEADLINE: sprint-1 was due at");
+    watching.wait_for_output("SPRINT DEADLINE: sprint-1 was due at");
     project.liza(&["resume"]).ok();
     touch(&project, "PAUSE");
-    watching.until_said("PAUSE stands");
+    watching.wait_for_output("PAUSE stands");
     assert_eq!(sprint_status(&project), "IN_PROGRESS", "once");
     assert_eq!(entries(&project, "the sprint's deadline has come"), 1);
 }
@@ -124,13 +128,13 @@ fn the_deadline_stops_everybody_once_by_itself() {
 fn with_analyze_the_breaker_looks_at_every_new_anomaly() {
     let project = TestProject::new();
     project.add_task("core");
-    let watching = Watching::start(&project, &["--no-desktop", "--analyze", "--interval", "3600"]);
-    watching.until_said("watching");
+    let watching = Running::liza(&project, &["watch", "--no-desktop", "--analyze", "--interval", "3600"]);
+    watching.wait_for_output("watching");
     for _ in 0..3 {
         let words = ["anomaly", "retry_loop", "--task", "core", "--detail", "count=3"];
         project.liza(&[&words[..], &["--detail", "error_pattern=connection reset"]].concat()).ok();
     }
-    watching.until_said("🚨 CIRCUIT BREAKER: retry_cluster");
+    watching.wait_for_output("🚨 CIRCUIT BREAKER: retry_cluster");
     assert_eq!(sprint_status(&project), "CHECKPOINT");
     assert!(project.read(".liza/circuit_breaker_report.md").contains("connection reset"));
 }
@@ -140,13 +144,13 @@ fn with_analyze_the_breaker_looks_at_every_new_anomaly() {
 fn alarms_stream_as_json_and_a_vanished_project_ends_the_watch() {
     let project = TestProject::new();
     project.add_task("core");
-    let mut watching = Watching::start(&project, &["--json", "--quiet", "--no-desktop"]);
+    let mut watching = Running::liza(&project, &["watch", "--json", "--quiet", "--no-desktop"]);
     project.liza(&["mark-blocked", "core", "--reason", "no spec", "--question", "?"]).ok();
-    watching.until_said("\n");
-    let line: serde_json::Value = serde_json::from_str(watching.said().lines().next().unwrap()).unwrap();
+    watching.wait_for_output("\n");
+    let line: serde_json::Value = serde_json::from_str(watching.output().lines().next().unwrap()).unwrap();
     assert_eq!((line["event"].as_str(), line["level"].as_str()), (Some("blocked"), Some("warning")));
     fs::rename(project.root.join(".liza"), project.root.join("gone")).unwrap();
-    assert_eq!(watching.ends(), 1, "{}", watching.said());
+    assert_eq!(watching.wait(), 1, "{}", watching.output());
 }
 
 /// Covers: SP-05
@@ -154,11 +158,11 @@ fn alarms_stream_as_json_and_a_vanished_project_ends_the_watch() {
 #[test]
 fn an_idle_watcher_hardly_wakes() {
     let project = TestProject::new();
-    let watching = Watching::start(&project, &["--no-desktop"]);
-    watching.until_said("watching");
+    let watching = Running::liza(&project, &["watch", "--no-desktop"]);
+    watching.wait_for_output("watching");
     // How often the kernel has woken any of its threads.
     let switches = || -> u64 {
-        let tasks = fs::read_dir(format!("/proc/{}/task", watching.child.id())).unwrap();
+        let tasks = fs::read_dir(format!("/proc/{}/task", watching.id())).unwrap();
         let count = |path: std::path::PathBuf| {
             let text = fs::read_to_string(path.join("status")).unwrap_or_default();
             let line = text.lines().find_map(|line| line.strip_prefix("voluntary_ctxt_switches:"));
@@ -168,7 +172,7 @@ fn an_idle_watcher_hardly_wakes() {
     };
     let passed = |seconds: u64| {
         let end = Instant::now() + Duration::from_secs(seconds);
-        until("the time has passed", || (Instant::now() >= end).then_some(()));
+        wait_for("the time has passed", || (Instant::now() >= end).then_some(()));
     };
     passed(2);
     let settled = switches();
@@ -182,20 +186,20 @@ fn an_idle_watcher_hardly_wakes() {
 fn a_file_that_is_just_being_saved_is_no_alarm() {
     let mut world = Clocked::new();
     let mut watcher = world.watcher(liza::watch::Options { desktop: false, ..Default::default() });
-    watcher.look(world.now);
+    watcher.check(world.now);
     let good = world.test.state();
     world.test.write(".liza/state.yaml", "goal: [");
     world.now = world.now + Seconds(1);
-    assert!(watcher.look(world.now).alerts.is_empty());
-    assert!(watcher.unsettled().is_some(), "it looks again soon");
+    assert!(watcher.check(world.now).new.is_empty());
+    assert!(watcher.pending().is_some(), "it looks again soon");
     world.now = world.now + Seconds(1);
     world.test.write(".liza/state.yaml", &good);
-    assert!(watcher.look(world.now).alerts.is_empty());
+    assert!(watcher.check(world.now).new.is_empty());
     world.test.write(".liza/state.yaml", "goal: [");
-    watcher.look(world.now);
+    watcher.check(world.now);
     world.now = world.now + Seconds(2);
-    let kinds: Vec<_> = watcher.look(world.now).alerts.iter().map(|alert| alert.kind).collect();
-    assert_eq!(kinds, ["INVALID STATE"]);
+    let kinds: Vec<_> = watcher.check(world.now).new.iter().map(|alert| alert.kind).collect();
+    assert_eq!(kinds, [AlarmKind::InvalidState]);
 }
 
 /// Covers: SP-07
@@ -205,24 +209,24 @@ fn a_mismatch_counts_when_it_has_stood_for_a_moment() {
     let mut reconciler = Reconciler::default();
     let mut settle = |world: &Clocked| {
         let state = world.state();
-        let done = reconciler.settle(&world.project, &state, world.now);
-        (done, reconciler.again(&state, world.now))
+        let done = reconciler.reconcile(&world.project, &state, world.now);
+        (done, reconciler.next_check(&state, world.now))
     };
     assert_eq!(settle(&world), (None, None));
-    world.put_up("CHECKPOINT");
+    world.create_stop_file("CHECKPOINT");
     let soon = Some(Duration::from_secs(1));
     assert_eq!(settle(&world), (None, soon));
     world.now = world.now + Seconds(1);
     assert_eq!(settle(&world), (None, soon), "a command may be about to write the other half");
-    world.take_away("CHECKPOINT");
+    world.remove_stop_file("CHECKPOINT");
     assert_eq!(settle(&world), (None, None), "it was");
-    world.put_up("CHECKPOINT");
+    world.create_stop_file("CHECKPOINT");
     assert_eq!(settle(&world).0, None, "another one");
     world.now = world.now + Seconds(2);
     let (done, again) = settle(&world);
     assert!(done.is_some_and(|words| words.starts_with("CHECKPOINT stands")) && again.is_none());
     world.now = world.now - Seconds(3600);
-    world.put_up("PAUSE");
+    world.create_stop_file("PAUSE");
     assert_eq!(settle(&world).0, None);
     world.now = world.now - Seconds(3600);
     assert_eq!(settle(&world).0, None, "a clock that was set back begins anew");
@@ -235,12 +239,12 @@ fn a_mismatch_counts_when_it_has_stood_for_a_moment() {
 fn two_who_follow_the_same_file_do_it_once() {
     let mut world = Clocked::new();
     let mut both = [Reconciler::default(), Reconciler::default()];
-    world.put_up("PAUSE");
+    world.create_stop_file("PAUSE");
     // Both have read the same state before either of them writes.
     let state = world.state();
-    both.iter_mut().for_each(|one| assert_eq!(one.settle(&world.project, &state, world.now), None));
+    both.iter_mut().for_each(|one| assert_eq!(one.reconcile(&world.project, &state, world.now), None));
     world.now = world.now + Seconds(2);
-    let done = both.iter_mut().filter_map(|one| one.settle(&world.project, &state, world.now)).count();
+    let done = both.iter_mut().filter_map(|one| one.reconcile(&world.project, &state, world.now)).count();
     assert_eq!(done, 1);
     assert_eq!(entries(&world.test, "PAUSE was put up by hand"), 1);
 }
@@ -256,12 +260,11 @@ fn a_stop_whose_process_was_killed_after_its_write_is_not_taken_for_a_removal_by
         (Command::from(Abort), "ABORT"),
     ] {
         // What follows from the write is never done.
-        let outcome = world.project.submit(Actor::Human, None, command).unwrap();
-        assert!(outcome.written);
-        assert!(world.stands(file), "{file}");
+        let _unfinished = Engine::new(&world.project, Actor::Human).submit(command).unwrap();
+        assert!(world.has_file(file), "{file}");
         for _ in 0..3 {
             let state = world.state();
-            assert_eq!(reconciler.settle(&world.project, &state, world.now), None, "{file}");
+            assert_eq!(reconciler.reconcile(&world.project, &state, world.now), None, "{file}");
             world.now = world.now + Seconds(2);
         }
     }
@@ -272,12 +275,10 @@ fn a_stop_whose_process_was_killed_after_its_write_is_not_taken_for_a_removal_by
 #[test]
 fn a_stop_that_is_refused_leaves_no_file() {
     let world = Clocked::new();
-    world.human(Command::from(Abort));
-    world
-        .project
-        .submit(Actor::Human, None, Command::from(Checkpoint { cause: CheckpointCause::Human }))
-        .unwrap_err();
-    assert!(!world.stands("CHECKPOINT"));
+    world.human(Abort);
+    let checkpoint = Checkpoint { cause: CheckpointCause::Human };
+    Engine::new(&world.project, Actor::Human).execute(checkpoint).unwrap_err();
+    assert!(!world.has_file("CHECKPOINT"));
 }
 
 /// Covers: SP-06
@@ -285,14 +286,14 @@ fn a_stop_that_is_refused_leaves_no_file() {
 fn an_escalation_goes_with_a_checkpoint_that_was_taken_away_by_hand() {
     let mut world = Clocked::new();
     let mut watcher = world.watcher(liza::watch::Options { desktop: false, ..Default::default() });
-    world.human(Command::from(Checkpoint { cause: CheckpointCause::Human }));
+    world.human(Checkpoint { cause: CheckpointCause::Human });
     world.at_minute(121);
-    watcher.look(world.now);
-    assert!(world.stands("ESCALATION"));
+    watcher.check(world.now);
+    assert!(world.has_file("ESCALATION"));
     fs::remove_file(world.test.root.join(".liza/ESCALATION")).unwrap();
-    watcher.look(world.now);
-    assert!(world.stands("ESCALATION"), "while the checkpoint waits it comes back");
-    world.take_away("CHECKPOINT");
-    watcher.look(world.now);
-    assert!(!world.stands("ESCALATION"));
+    watcher.check(world.now);
+    assert!(world.has_file("ESCALATION"), "while the checkpoint waits it comes back");
+    world.remove_stop_file("CHECKPOINT");
+    watcher.check(world.now);
+    assert!(!world.has_file("ESCALATION"));
 }

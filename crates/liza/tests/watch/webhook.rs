@@ -4,20 +4,21 @@ use std::fs;
 use std::time::{Duration, Instant};
 
 use liza::watch::Options;
-use liza::watch::webhook::{Patience, post};
+use liza::watch::webhook::{RetryPolicy, post};
 use liza_core::model::Seconds;
 use liza_core::protocol::{Checkpoint, CheckpointCause, Command};
 
-use crate::fixture::{Clocked, until};
+use crate::fixture::Clocked;
 use crate::server::{Answer, CERTIFICATE, Server, deaf_port};
 use crate::support::TestProject;
+use crate::support::process::wait_for;
 
-fn hasty() -> Patience {
-    Patience { limit: Duration::from_millis(500), pauses: vec![Duration::from_millis(5); 2] }
+fn hasty() -> RetryPolicy {
+    RetryPolicy { timeout: Duration::from_millis(500), pauses: vec![Duration::from_millis(5); 2] }
 }
 
 fn options() -> Options {
-    Options { patience: hasty(), desktop: false, ..Options::default() }
+    Options { webhook_policy: hasty(), desktop: false, ..Options::default() }
 }
 
 /// A project whose alarms go to that address, with a blocked task.
@@ -42,7 +43,7 @@ fn a_checkpoint_that_waits_is_posted_with_its_facts() {
     let since = world.now;
     world.now = since + Seconds(7260);
     let mut watcher = world.watcher(options());
-    watcher.look(world.now);
+    watcher.check(world.now);
     assert!(watcher.close(Duration::from_secs(20)));
     let (line, blocked) = server.next();
     assert_eq!(line, "POST /services/s3cr3t-token?x=1 HTTP/1.1");
@@ -84,9 +85,9 @@ fn a_server_that_hangs_holds_up_nobody_and_is_told_in_the_log() {
     let world = blocked(&server.url());
     let mut watcher = world.watcher(options());
     let began = Instant::now();
-    assert_eq!(watcher.look(world.now).alerts.len(), 1);
-    assert!(began.elapsed() < hasty().limit, "the look does not wait: {:?}", began.elapsed());
-    let told = until("the failure is in the log", || {
+    assert_eq!(watcher.check(world.now).new.len(), 1);
+    assert!(began.elapsed() < hasty().timeout, "the look does not wait: {:?}", began.elapsed());
+    let told = wait_for("the failure is in the log", || {
         let text = alerts(&world);
         text.contains("WEBHOOK FAILED").then_some(text)
     });
@@ -94,9 +95,9 @@ fn a_server_that_hangs_holds_up_nobody_and_is_told_in_the_log() {
     assert!(told.contains("no answer within 0.5 s (3 tries)"), "{told}");
     assert!(told.contains(&format!("http://127.0.0.1:{}/…", server.port)), "{told}");
     assert!(!told.contains("s3cr3t"), "{told}");
-    let look = watcher.look(world.now);
-    assert_eq!(look.alerts.len(), 0);
-    assert!(look.notices.iter().any(|notice| notice.contains("WEBHOOK FAILED")), "{:?}", look.notices);
+    let report = watcher.check(world.now);
+    assert_eq!(report.new.len(), 0);
+    assert!(report.notices.iter().any(|notice| notice.contains("WEBHOOK FAILED")), "{:?}", report.notices);
 }
 
 /// Covers: SP-05
@@ -105,7 +106,7 @@ fn a_refused_connection_and_a_senseless_address_are_told_and_nothing_else_suffer
     for url in [format!("http://127.0.0.1:{}/s3cr3t", deaf_port()), "s3cr3t".to_owned()] {
         let world = blocked(&url);
         let mut watcher = world.watcher(options());
-        assert_eq!(watcher.look(world.now).alerts.len(), 1);
+        assert_eq!(watcher.check(world.now).new.len(), 1);
         assert!(watcher.close(Duration::from_secs(20)));
         let told = alerts(&world);
         assert_eq!(told.lines().count(), 2, "{told}");

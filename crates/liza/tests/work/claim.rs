@@ -2,8 +2,9 @@
 
 use std::fs;
 
+use liza::engine::{Discarded, Engine, EngineError, discard};
+use liza::lifecycle::{claim_task, create_worktree, recover as recover_project, wt_merge};
 use liza::project::Project;
-use liza::work::Work;
 use liza_core::model::{Actor, Generation};
 
 use crate::fixture::*;
@@ -18,10 +19,10 @@ fn a_claim_hands_over_a_worktree_on_the_tasks_own_branch() {
     assert_eq!(result["status"], "CLAIMED");
     assert_eq!(result["worktree"], ".worktrees/one");
     assert_eq!(result["made"], true);
-    let head = project.git_at(&tree(&project, "one"), &["rev-parse", "HEAD"]);
+    let head = project.git_at(&project.tree("one"), &["rev-parse", "HEAD"]);
     assert_eq!(head, tip(&project, "integration"));
-    assert_eq!(project.git_at(&tree(&project, "one"), &["branch", "--show-current"]), "task/one");
-    let record = record(&project, "one");
+    assert_eq!(project.git_at(&project.tree("one"), &["branch", "--show-current"]), "task/one");
+    let record = project.record("one");
     assert_eq!(record.base_commit.unwrap().as_str(), head);
     assert_eq!(record.reservation, None);
     assert_eq!(project.git(&["status", "--porcelain"]), "", "git does not see the worktree");
@@ -56,15 +57,15 @@ fn what_is_not_claimable_is_refused_with_the_reason() {
 fn a_rejected_task_waits_for_its_own_coder_and_keeps_its_worktree() {
     let project = team();
     let head = rejected(&project, "one");
-    fs::write(tree(&project, "one").join("note.tmp"), "mine").unwrap();
-    let base = record(&project, "one").base_commit;
+    fs::write(project.tree("one").join("note.tmp"), "mine").unwrap();
+    let base = project.record("one").base_commit;
     claim(&project, "one", "coder-2").refused(1, "reserved_for_coder");
     advance(&project, "other", "x");
     let result = claim(&project, "one", "coder-1").result();
     assert_eq!((result["made"].clone(), result["iteration"].clone()), (false.into(), 2.into()));
-    assert_eq!(project.git_at(&tree(&project, "one"), &["rev-parse", "HEAD"]), head);
-    assert!(tree(&project, "one").join("note.tmp").exists());
-    assert_eq!(record(&project, "one").base_commit, base);
+    assert_eq!(project.git_at(&project.tree("one"), &["rev-parse", "HEAD"]), head);
+    assert!(project.tree("one").join("note.tmp").exists());
+    assert_eq!(project.record("one").base_commit, base);
 }
 
 /// Covers: CL-02, CL-06
@@ -72,7 +73,7 @@ fn a_rejected_task_waits_for_its_own_coder_and_keeps_its_worktree() {
 fn when_its_coder_is_gone_another_starts_fresh_and_the_old_work_is_kept() {
     let project = team();
     let head = rejected(&project, "one");
-    fs::write(tree(&project, "one").join("uncommitted"), "unsaved\n").unwrap();
+    fs::write(project.tree("one").join("uncommitted"), "unsaved\n").unwrap();
     expire(&project, "coder-1");
     let new_base = advance(&project, "other", "x");
     let run = claim(&project, "one", "coder-2");
@@ -81,9 +82,9 @@ fn when_its_coder_is_gone_another_starts_fresh_and_the_old_work_is_kept() {
     assert!(run.stderr.contains("unmerged work of one is kept on rescue/one-1"), "{run:?}");
     assert_eq!(show(&project, "rescue/one-1", "uncommitted"), "unsaved");
     project.git(&["merge-base", "--is-ancestor", &head, "rescue/one-1"]);
-    assert_eq!(project.git_at(&tree(&project, "one"), &["rev-parse", "HEAD"]), new_base);
-    assert!(!tree(&project, "one").join("uncommitted").exists());
-    let record = record(&project, "one");
+    assert_eq!(project.git_at(&project.tree("one"), &["rev-parse", "HEAD"]), new_base);
+    assert!(!project.tree("one").join("uncommitted").exists());
+    let record = project.record("one");
     assert_eq!((record.iteration, record.review_cycles_current), (Some(1), Some(0)));
     assert_eq!(record.base_commit.unwrap().as_str(), new_base);
 }
@@ -93,13 +94,13 @@ fn when_its_coder_is_gone_another_starts_fresh_and_the_old_work_is_kept() {
 fn a_task_that_was_handed_over_goes_on_in_its_worktree_with_any_coder() {
     let project = team();
     claimed(&project, "one", "coder-1");
-    let head = commit(&project, &tree(&project, "one"), "half", "half\n");
+    let head = commit(&project, &project.tree("one"), "half", "half\n");
     let words = ["handoff", "one", "--summary", "half done", "--next-action", "the rest"];
     project.liza_as("coder-1", &words).ok();
     expire(&project, "coder-1");
     let result = claim(&project, "one", "coder-2").result();
     assert_eq!(result["made"], false);
-    assert_eq!(project.git_at(&tree(&project, "one"), &["rev-parse", "HEAD"]), head);
+    assert_eq!(project.git_at(&project.tree("one"), &["rev-parse", "HEAD"]), head);
     assert_eq!(branches(&project, "rescue/*"), Vec::<String>::new());
 }
 
@@ -111,8 +112,8 @@ fn an_integration_fix_goes_on_in_the_worktree_with_the_head_that_it_has_to_merge
     let integration = tip(&project, "integration");
     let result = claim(&project, "one", "coder-2").result();
     assert_eq!(result["made"], false);
-    assert_eq!(project.git_at(&tree(&project, "one"), &["rev-parse", "HEAD"]), head);
-    let record = record(&project, "one");
+    assert_eq!(project.git_at(&project.tree("one"), &["rev-parse", "HEAD"]), head);
+    let record = project.record("one");
     assert_eq!(record.base_commit.unwrap().as_str(), integration);
     assert_eq!((record.integration_fix, record.iteration), (Some(true), Some(1)));
     assert!(history(&project, "one").contains(&"claimed_for_integration_fix".to_owned()));
@@ -127,7 +128,7 @@ fn a_coder_that_failed_gets_it_again_only_when_the_planner_says_so_or_nobody_els
     let block = ["mark-blocked", "one", "--reason", "unclear", "--question", "What?"];
     project.liza_as("coder-1", &block).ok();
     project.liza(&["unblock-task", "one"]).ok();
-    assert!(!tree(&project, "one").exists(), "the worktree goes with the unblocking");
+    assert!(!project.tree("one").exists(), "the worktree goes with the unblocking");
     claim(&project, "one", "coder-1").refused(1, "failed_before");
     expire(&project, "coder-2");
     claim(&project, "one", "coder-1").ok();
@@ -135,7 +136,7 @@ fn a_coder_that_failed_gets_it_again_only_when_the_planner_says_so_or_nobody_els
     project.liza(&["heartbeat", "coder-2"]).ok();
     project.liza_as("coder-1", &block).ok();
     project.liza(&["unblock-task", "one", "--same-coder"]).ok();
-    assert!(tree(&project, "one").exists());
+    assert!(project.tree("one").exists());
     claim(&project, "one", "coder-2").refused(1, "reserved_for_coder");
     claim(&project, "one", "coder-1").ok();
 }
@@ -146,9 +147,9 @@ fn a_lease_is_held_by_agent_and_task_alike_and_a_lost_one_stops_the_agent_until_
     let project = TestProject::new();
     let generation = project.register("coder-1");
     claimed(&project, "one", "coder-1");
-    let lease = |project: &TestProject| record(project, "one").lease_expires.unwrap();
+    let lease = |project: &TestProject| project.record("one").lease_expires.unwrap();
     let of_agent = |project: &TestProject| {
-        let state = state(project);
+        let state = project.snapshot();
         state
             .board
             .agents()
@@ -161,12 +162,12 @@ fn a_lease_is_held_by_agent_and_task_alike_and_a_lost_one_stops_the_agent_until_
     let (first, now) = (lease(&project), liza::project::now());
     assert!(first > now && first <= now + liza_core::model::Seconds(300));
     assert_eq!(of_agent(&project), first);
-    let head = commit(&project, &tree(&project, "one"), "x", "x\n");
+    let head = commit(&project, &project.tree("one"), "x", "x\n");
     expire(&project, "coder-1");
     assert_eq!(of_agent(&project), lease(&project));
     let submit = ["submit-for-review", "one", &head, "--json"];
     project.liza_in("coder-1", generation, &submit).refused(42, "lease_lost");
-    assert_eq!(status(&project, "one"), "CLAIMED");
+    assert_eq!(project.status("one"), "CLAIMED");
     project.liza(&["heartbeat", "coder-1"]).ok();
     assert!(lease(&project) >= first);
     project.liza_in("coder-1", generation, &submit).ok();
@@ -184,11 +185,11 @@ fn under_pause_and_checkpoint_leases_are_renewed_but_nothing_is_claimed() {
         claim(&project, "two", "coder-2").refused(42, "halted");
         claim(&project, "one", "coder-2").refused(42, "halted");
         project.liza(&["heartbeat", "coder-1"]).ok();
-        assert!(record(&project, "one").lease_expires.unwrap() > liza::project::now());
+        assert!(project.record("one").lease_expires.unwrap() > liza::project::now());
         project.liza(&[go]).ok();
     }
     claim(&project, "one", "coder-2").refused(1, "claimed_by_other");
-    assert!(!tree(&project, "two").exists());
+    assert!(!project.tree("two").exists());
 }
 
 /// Covers: CL-10
@@ -200,14 +201,14 @@ fn an_older_registration_is_refused_at_every_step_in_git() {
     project.add_task("two");
     let before = project.git(&["show-ref"]);
     let opened = Project::open(&project.root).unwrap();
-    let code = |error: liza::work::WorkError| error.refusal().unwrap().code();
-    let old = |agent: &str| Work::new(&opened, Actor::Supervisor(agent.parse().unwrap(), Generation(1)));
+    let code = |error: EngineError| error.refusal().unwrap().code();
+    let old = |agent: &str| Engine::new(&opened, Actor::Supervisor(agent.parse().unwrap(), Generation(1)));
     let task = |id: &str| id.parse().unwrap();
     let coder = "coder-2".parse().unwrap();
-    assert_eq!(code(old("coder-2").claim(&task("two"), coder).unwrap_err()), "fenced");
-    assert_eq!(code(old("coder-1").create_worktree(&task("one"), true).unwrap_err()), "fenced");
-    assert_eq!(code(old("code-reviewer-1").merge(&task("done")).unwrap_err()), "fenced");
-    assert_eq!(code(old("coder-1").recover().unwrap_err()), "fenced");
+    assert_eq!(code(claim_task(&old("coder-2"), &task("two"), coder).unwrap_err()), "fenced");
+    assert_eq!(code(create_worktree(&old("coder-1"), &task("one"), true).unwrap_err()), "fenced");
+    assert_eq!(code(wt_merge(&old("code-reviewer-1"), &task("done")).unwrap_err()), "fenced");
+    assert_eq!(code(recover_project(&old("coder-1")).unwrap_err()), "fenced");
     assert_eq!(project.git(&["show-ref"]), before);
     project.liza_in("coder-1", 1, &["recover", "--json"]).refused(1, "not_permitted");
     project.liza_in("code-reviewer-1", 1, &["wt-merge", "done", "--json"]).refused(1, "not_permitted");
@@ -220,19 +221,19 @@ fn an_older_registration_is_refused_at_every_step_in_git() {
 fn a_released_claim_leaves_the_work_on_a_rescue_branch() {
     let project = team();
     claimed(&project, "one", "coder-1");
-    let head = commit(&project, &tree(&project, "one"), "x", "x\n");
+    let head = commit(&project, &project.tree("one"), "x", "x\n");
     project.liza(&["release-claim", "one", "--json"]).refused(1, "lease_live");
     let run = project.liza(&["release-claim", "one", "--force"]);
     run.ok();
     assert!(run.stderr.contains("kept on rescue/one-1"), "{run:?}");
     assert_eq!(tip(&project, "rescue/one-1"), head);
-    assert!(!tree(&project, "one").exists() && branches(&project, "task/*").is_empty());
-    assert_eq!(status(&project, "one"), "UNCLAIMED");
+    assert!(!project.tree("one").exists() && branches(&project, "task/*").is_empty());
+    assert_eq!(project.status("one"), "UNCLAIMED");
     submitted(&project, "two");
     project.liza(&["claim-review", "two", "code-reviewer-1"]).ok();
     expire(&project, "code-reviewer-1");
     project.liza(&["clear-stale-review-claims"]).ok();
-    assert_eq!(record(&project, "two").reviewing_by, None);
+    assert_eq!(project.record("two").reviewing_by, None);
     in_order(&project);
 }
 
@@ -245,8 +246,8 @@ fn a_claim_whose_worktree_cannot_be_made_leaves_nothing() {
     let words = ["claim-task", "one", "coder-1", "--json"];
     let error = project.run(project.program().args(words).env("PATH", &path)).refused(3, "git");
     assert!(error["message"].as_str().unwrap().contains("no room"), "{error}");
-    assert_eq!((status(&project, "one"), record(&project, "one").reservation), ("UNCLAIMED", None));
-    assert!(!tree(&project, "one").exists() && branches(&project, "task/*").is_empty());
+    assert_eq!((project.status("one"), project.record("one").reservation), ("UNCLAIMED", None));
+    assert!(!project.tree("one").exists() && branches(&project, "task/*").is_empty());
     in_order(&project);
     claim(&project, "one", "coder-2").ok();
 }
@@ -256,12 +257,12 @@ fn a_claim_whose_worktree_cannot_be_made_leaves_nothing() {
 fn a_claim_never_touches_what_it_did_not_make() {
     let project = team();
     project.add_task("one");
-    fs::create_dir_all(tree(&project, "one").join(".git")).unwrap();
-    fs::write(tree(&project, "one").join("theirs"), "keep\n").unwrap();
+    fs::create_dir_all(project.tree("one").join(".git")).unwrap();
+    fs::write(project.tree("one").join("theirs"), "keep\n").unwrap();
     let error = claim(&project, "one", "coder-1").refused(3, "git");
     assert!(error["message"].as_str().unwrap().contains("not a worktree that Liza created"), "{error}");
-    assert_eq!(fs::read_to_string(tree(&project, "one").join("theirs")).unwrap(), "keep\n");
-    assert_eq!(record(&project, "one").reservation, None);
+    assert_eq!(fs::read_to_string(project.tree("one").join("theirs")).unwrap(), "keep\n");
+    assert_eq!(project.record("one").reservation, None);
 }
 
 /// Covers: CM-07
@@ -272,20 +273,20 @@ fn a_worktree_is_made_by_hand_only_for_who_works_and_deleted_only_when_nobody_do
     project.liza(&["wt-create", "one", "--json"]).refused(1, "wrong_status");
     claim(&project, "one", "coder-1").ok();
     project.liza(&["wt-delete", "one", "--json"]).refused(1, "wrong_status");
-    let head = commit(&project, &tree(&project, "one"), "x", "x\n");
+    let head = commit(&project, &project.tree("one"), "x", "x\n");
     let same = project.liza(&["wt-create", "one", "--json"]).result();
     assert_eq!((same["made"].clone(), same["worktree"].clone()), (false.into(), ".worktrees/one".into()));
-    assert_eq!(project.git_at(&tree(&project, "one"), &["rev-parse", "HEAD"]), head);
+    assert_eq!(project.git_at(&project.tree("one"), &["rev-parse", "HEAD"]), head);
     let fresh = project.liza(&["wt-create", "--fresh", "one", "--json"]).result();
     assert_eq!((fresh["made"].clone(), fresh["rescued"].clone()), (true.into(), "rescue/one-1".into()));
-    assert_eq!(project.git_at(&tree(&project, "one"), &["rev-parse", "HEAD"]), tip(&project, "integration"));
-    fs::write(tree(&project, "one").join("y"), "y\n").unwrap();
+    assert_eq!(project.git_at(&project.tree("one"), &["rev-parse", "HEAD"]), tip(&project, "integration"));
+    fs::write(project.tree("one").join("y"), "y\n").unwrap();
     project.liza(&["mark-blocked", "one", "--reason", "x", "--question", "y?"]).ok();
     let run = project.liza(&["wt-delete", "one"]);
     run.ok();
     assert!(run.stderr.contains("rescue/one-2"), "{run:?}");
     assert_eq!(show(&project, "rescue/one-2", "y"), "y");
-    assert!(!tree(&project, "one").exists() && branches(&project, "task/*").is_empty());
+    assert!(!project.tree("one").exists() && branches(&project, "task/*").is_empty());
     in_order(&project);
 }
 
@@ -294,7 +295,7 @@ fn a_worktree_is_made_by_hand_only_for_who_works_and_deleted_only_when_nobody_do
 fn a_removal_that_comes_late_does_not_meet_the_next_coders_tree() {
     let project = team();
     let opened = Project::open(&project.root).unwrap();
-    let discard = |task: &str| liza::work::discard(&opened, &task.parse().unwrap()).unwrap();
+    let discard = |task: &str| discard(&opened, &task.parse().unwrap()).unwrap();
     rejected(&project, "two");
     claimed(&project, "one", "coder-1");
     // Not even when nobody is there any more: what is claimed or sent back is gone on with.
@@ -302,8 +303,8 @@ fn a_removal_that_comes_late_does_not_meet_the_next_coders_tree() {
         project.liza(&["deregister", agent]).ok();
     }
     for task in ["one", "two"] {
-        assert_eq!(discard(task), liza::work::Discarded::Needed);
-        assert!(tree(&project, task).join(".git").exists());
+        assert_eq!(discard(task), Discarded::Needed);
+        assert!(project.tree(task).join(".git").exists());
     }
     in_order(&project);
 }

@@ -36,7 +36,7 @@ fn a_healthy_project_is_called_so() {
 fn what_is_broken_is_named_with_its_mend_and_mended_on_request() {
     let project = team();
     claimed(&project, "one", "coder-1");
-    fs::remove_dir_all(tree(&project, "one")).unwrap();
+    fs::remove_dir_all(project.tree("one")).unwrap();
     project.git(&["branch", "-qD", "integration"]);
     project.write(".git/info/exclude", "");
     fs::remove_file(project.root.join("specs/vision.md")).unwrap();

@@ -3,12 +3,12 @@
 use std::ffi::OsString;
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use liza::git::{Git, MergeMessage, Repo};
-use liza::project::{Project, now};
-use liza_core::model::{Actor, AgentId, Seconds, State, StopFiles, TaskRecord};
-use liza_core::protocol::{Command, Heartbeat, Request};
+use liza::project::now;
+use liza_core::model::{Actor, AgentId, Seconds};
+use liza_core::protocol::Heartbeat;
 
 use crate::support::{Run, TestProject};
 
@@ -25,31 +25,10 @@ pub(crate) fn join(project: TestProject) -> TestProject {
     project
 }
 
-pub(crate) fn state(project: &TestProject) -> State {
-    Project::open(&project.root).unwrap().store().snapshot().unwrap()
-}
-
-/// A task's record.
-#[track_caller]
-pub(crate) fn record(project: &TestProject, task: &str) -> TaskRecord {
-    state(project).board.body(&task.parse().unwrap()).unwrap().record.clone()
-}
-
-/// A task's state, by name.
-#[track_caller]
-pub(crate) fn status(project: &TestProject, task: &str) -> &'static str {
-    record(project, task).status.unwrap().name()
-}
-
 /// The names of a task's history events.
 #[track_caller]
 pub(crate) fn history(project: &TestProject, task: &str) -> Vec<String> {
-    record(project, task).history.unwrap_or_default().into_iter().map(|event| event.event).collect()
-}
-
-/// Where a task's worktree is.
-pub(crate) fn tree(project: &TestProject, task: &str) -> PathBuf {
-    project.root.join(".worktrees").join(task)
+    project.record(task).history.unwrap_or_default().into_iter().map(|event| event.event).collect()
 }
 
 pub(crate) fn claim(project: &TestProject, task: &str, coder: &str) -> Run {
@@ -88,7 +67,7 @@ pub(crate) fn submitted(project: &TestProject, task: &str) -> String {
 #[track_caller]
 pub(crate) fn submitted_with(project: &TestProject, task: &str, file: &str, text: &str) -> String {
     claimed(project, task, "coder-1");
-    let head = commit(project, &tree(project, task), file, text);
+    let head = commit(project, &project.tree(task), file, text);
     submit(project, task, "coder-1", &head).ok();
     head
 }
@@ -193,24 +172,12 @@ pub(crate) fn show(project: &TestProject, revision: &str, file: &str) -> String 
     project.git(&["show", &format!("{revision}:{file}")])
 }
 
-/// Submits a command so many seconds ago, as a person.
-#[track_caller]
-pub(crate) fn submit_ago(project: &TestProject, seconds: i64, command: Command) {
-    let store = Project::open(&project.root).unwrap().store().clone();
-    let past = liza_core::model::Timestamp::from_unix(jiff::Timestamp::now().as_second() - seconds);
-    assert!(past < now());
-    let request =
-        Request { actor: Actor::Human, now: past, halt: StopFiles::default(), if_revision: None, command };
-    let outcome = store.submit(&request).unwrap();
-    assert_eq!(outcome.refusal, None);
-}
-
 /// Lets an agent's lease, and that of what it holds, be over for long.
 #[track_caller]
 pub(crate) fn expire(project: &TestProject, agent: &str) {
     let agent: AgentId = agent.parse().unwrap();
-    let command = Command::from(Heartbeat { agents: vec![(agent, None)], length: Some(Seconds(1)) });
-    submit_ago(project, 1000, command);
+    let command = Heartbeat { agents: vec![(agent, None)], length: Some(Seconds(1)) };
+    project.execute_at(Actor::Human, now() - Seconds(1000), command);
 }
 
 /// A program in git's place: runs `before` with the words of the call in `$*`, then the real git.
@@ -228,16 +195,16 @@ pub(crate) fn script(path: &Path, text: &str) {
     fs::set_permissions(path, fs::Permissions::from_mode(0o755)).unwrap();
 }
 
-/// What recover settled, as `kind subject`.
+/// What recover repaired, as `kind subject`.
 #[track_caller]
 pub(crate) fn recover(project: &TestProject) -> Vec<String> {
     let result = project.liza(&["recover", "--json"]).result();
     assert_eq!(result["left"], serde_json::json!([]), "{result}");
-    let settled = result["settled"].as_array().unwrap();
+    let repaired = result["repaired"].as_array().unwrap();
     let line = |one: &serde_json::Value| {
         format!("{} {}", one["kind"].as_str().unwrap(), one["subject"].as_str().unwrap())
     };
-    settled.iter().map(line).collect()
+    repaired.iter().map(line).collect()
 }
 
 /// The blackboard is valid and agrees with git; a recovery finds nothing.

@@ -15,7 +15,7 @@ fn a_merge_moves_the_branch_records_it_and_clears_up() {
     let result = merge(&project, "one").result();
     assert_eq!((&result["status"], &result["merge_commit"]), (&"MERGED".into(), &head.as_str().into()));
     assert_eq!(tip(&project, "integration"), head, "a fast-forward is one");
-    assert!(!tree(&project, "one").exists() && branches(&project, "task/*").is_empty());
+    assert!(!project.tree("one").exists() && branches(&project, "task/*").is_empty());
 
     let head = approved(&project, "two");
     advance(&project, "other", "1");
@@ -29,10 +29,10 @@ fn a_merge_moves_the_branch_records_it_and_clears_up() {
     for line in ["Merge two: Do it", "Approved-by: code-reviewer-1", "Liza-Task: two"] {
         assert!(message.contains(line), "{message}");
     }
-    let record = record(&project, "two");
+    let record = project.record("two");
     assert_eq!((record.merge_commit.unwrap().as_str(), record.worktree), (merged.as_str(), None));
     assert!(project.log().contains("drift 2 commit(s)"), "{}", project.log());
-    let state = state(&project);
+    let state = project.snapshot();
     let sprint = state.board.sprint.ready().unwrap();
     assert_eq!(
         (sprint.id.as_str(), sprint.metrics.tasks_done),
@@ -68,7 +68,7 @@ fn a_persons_checkout_and_dirty_files_are_not_disturbed() {
     let tip_before = tip(&project, "integration");
     let error = merge(&project, "three").refused(3, "checkout_refused");
     assert!(error["hint"].as_str().unwrap().contains("commit or stash"), "{error}");
-    assert_eq!((tip(&project, "integration"), status(&project, "three")), (tip_before, "APPROVED"));
+    assert_eq!((tip(&project, "integration"), project.status("three")), (tip_before, "APPROVED"));
     assert_eq!(project.read("specs/vision.md"), "being edited\n");
     project.git(&["checkout", "-q", "specs/vision.md"]);
     merge(&project, "three").ok();
@@ -80,8 +80,8 @@ fn a_persons_checkout_and_dirty_files_are_not_disturbed() {
 fn exactly_the_approved_commit_is_merged_whatever_the_worktree_holds() {
     let project = team();
     let head = approved(&project, "one");
-    let later = commit(&project, &tree(&project, "one"), "sneaked", "in\n");
-    fs::write(tree(&project, "one").join("uncommitted"), "x\n").unwrap();
+    let later = commit(&project, &project.tree("one"), "sneaked", "in\n");
+    fs::write(project.tree("one").join("uncommitted"), "x\n").unwrap();
     let result = merge(&project, "one").result();
     assert_eq!(tip(&project, "integration"), head);
     assert_eq!(result["rescued"], "rescue/one-1", "what was not approved is kept, not merged");
@@ -96,7 +96,7 @@ fn what_is_not_approved_is_not_merged() {
     let project = team();
     let before = tip(&project, "integration");
     claimed(&project, "one", "coder-1");
-    let head = commit(&project, &tree(&project, "one"), "x", "x\n");
+    let head = commit(&project, &project.tree("one"), "x", "x\n");
     merge(&project, "one").refused(1, "wrong_status");
     submit(&project, "one", "coder-1", &head).ok();
     merge(&project, "one").refused(1, "wrong_status");
@@ -114,9 +114,9 @@ fn a_conflict_leaves_the_branch_and_names_the_files() {
     let before = advance(&project, "shared.txt", "of somebody else\n");
     let error = merge(&project, "one").refused(3, "conflict");
     assert!(error["message"].as_str().unwrap().contains("shared.txt"), "{error}");
-    assert_eq!((tip(&project, "integration"), status(&project, "one")), (before, "INTEGRATION_FAILED"));
-    assert!(tree(&project, "one").exists(), "the worktree stays for the fix");
-    let record = record(&project, "one");
+    assert_eq!((tip(&project, "integration"), project.status("one")), (before, "INTEGRATION_FAILED"));
+    assert!(project.tree("one").exists(), "the worktree stays for the fix");
+    let record = project.record("one");
     let event = record.history.unwrap().pop().unwrap();
     assert_eq!(event.event, "integration_failed");
     assert!(format!("{:?}", event.more).contains("shared.txt"), "{event:?}");
@@ -129,7 +129,7 @@ fn a_conflict_leaves_the_branch_and_names_the_files() {
 fn work_without_a_common_history_is_an_integration_failure_too() {
     let project = team();
     claimed(&project, "one", "coder-1");
-    let folder = tree(&project, "one");
+    let folder = project.tree("one");
     project.git_at(&folder, &["checkout", "-q", "--orphan", "alone"]);
     project.git_at(&folder, &["commit", "-qm", "alone"]);
     project.git_at(&folder, &["branch", "-f", "task/one", "alone"]);
@@ -138,7 +138,7 @@ fn work_without_a_common_history_is_an_integration_failure_too() {
     submit(&project, "one", "coder-1", &head).ok();
     judge(&project, "one", &["APPROVED"]);
     merge(&project, "one").refused(3, "unrelated");
-    assert_eq!(status(&project, "one"), "INTEGRATION_FAILED");
+    assert_eq!(project.status("one"), "INTEGRATION_FAILED");
 }
 
 /// Puts an integration test onto the integration branch.
@@ -176,8 +176,8 @@ fn a_red_test_keeps_the_branch_and_its_output() {
         "{error}"
     );
     assert_eq!(project.read(".liza/integration-tests/one-1.log"), "it is broken\n");
-    assert_eq!((tip(&project, "integration"), status(&project, "one")), (before, "INTEGRATION_FAILED"));
-    let event = record(&project, "one").history.unwrap().pop().unwrap();
+    assert_eq!((tip(&project, "integration"), project.status("one")), (before, "INTEGRATION_FAILED"));
+    let event = project.record("one").history.unwrap().pop().unwrap();
     assert!(format!("{:?}", event.more).contains("one-1.log"), "{event:?}");
     in_order(&project);
 }
@@ -232,7 +232,7 @@ fn a_merge_that_has_begun_is_finished_under_pause_and_others_wait_for_it() {
     project.write("go", "");
     let output = first.wait_with_output().unwrap();
     assert!(output.status.success(), "{output:?}");
-    assert_eq!(status(&project, "one"), "MERGED");
+    assert_eq!(project.status("one"), "MERGED");
     let output = second.wait_with_output().unwrap();
     assert_eq!(output.status.code(), Some(42), "one that had not begun does not begin: {output:?}");
     project.liza(&["resume"]).ok();
@@ -264,7 +264,7 @@ fn a_branch_that_moves_under_the_merge_is_merged_anew_three_times_at_most() {
         project.run(&mut program)
     };
     merge_with(4).refused(3, "overtaken");
-    assert_eq!(status(&project, "one"), "APPROVED");
+    assert_eq!(project.status("one"), "APPROVED");
     merge_with(3).ok();
     assert_eq!(project.git(&["rev-list", "--count", "--grep=Liza-Task: one", "integration"]), "1");
     in_order(&project);
@@ -278,18 +278,18 @@ fn a_merge_that_git_knows_and_the_blackboard_does_not_is_recorded_once() {
         let head = approved(&project, "one");
         advance(&project, "other", "x");
         let merged = land_only(&project, "one", &head);
-        assert_eq!((tip(&project, "integration"), status(&project, "one")), (merged.clone(), "APPROVED"));
+        assert_eq!((tip(&project, "integration"), project.status("one")), (merged.clone(), "APPROVED"));
         if by_recover {
             assert_eq!(recover(&project), ["merge one"]);
         } else {
             merge(&project, "one").ok();
         }
-        let record = record(&project, "one");
+        let record = project.record("one");
         assert_eq!(record.merge_commit.unwrap().as_str(), merged);
         assert_eq!(history(&project, "one").iter().filter(|event| *event == "merged").count(), 1);
         assert_eq!(tip(&project, "integration"), merged, "{head} is not merged again");
         assert!(project.log().contains("drift 1 commit(s)"));
-        assert!(!tree(&project, "one").exists());
+        assert!(!project.tree("one").exists());
         in_order(&project);
     }
 }
@@ -301,7 +301,7 @@ fn another_reviewer_merges_only_when_the_approver_is_gone() {
     approved(&project, "one");
     let by_other = || project.liza_as("code-reviewer-2", &["wt-merge", "one", "--json"]);
     by_other().refused(1, "merge_belongs_to");
-    assert_eq!(status(&project, "one"), "APPROVED");
+    assert_eq!(project.status("one"), "APPROVED");
     expire(&project, "code-reviewer-1");
     by_other().ok();
     assert!(project.log().contains("agent: code-reviewer-2\n  action: merged"), "{}", project.log());
@@ -324,7 +324,7 @@ fn a_merge_whose_approval_was_taken_back_meanwhile_does_not_stand() {
     let mut program = project.program();
     program.args(["wt-merge", "one", "--json"]).env("PATH", &path);
     project.run(&mut program).refused(1, "wrong_status");
-    assert_eq!(status(&project, "one"), "BLOCKED");
+    assert_eq!(project.status("one"), "BLOCKED");
     assert_eq!(tip(&project, "integration"), before);
     in_order(&project);
 }

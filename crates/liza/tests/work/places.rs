@@ -12,7 +12,7 @@ fn whole_life(project: &TestProject, task: &str) -> String {
     approved(project, task);
     let merged = merge(project, task).result()["merge_commit"].as_str().unwrap().to_owned();
     assert_eq!(show(project, "integration", &format!("{task}.txt")), "done");
-    assert!(!tree(project, task).exists());
+    assert!(!project.tree(task).exists());
     in_order(project);
     merged
 }
@@ -51,8 +51,8 @@ fn a_path_with_spaces_and_letters_of_all_kinds_and_from_a_sub_folder() {
         project.run(program.envs(agent.map(|agent| ("LIZA_AGENT_ID", agent)))).ok().to_owned()
     };
     from(&below, None, &["claim-task", "one", "coder-1"]);
-    let head = commit(&project, &tree(&project, "one"), "ä ö.txt", "done\n");
-    let inside = tree(&project, "one").join("specs");
+    let head = commit(&project, &project.tree("one"), "ä ö.txt", "done\n");
+    let inside = project.tree("one").join("specs");
     from(&inside, Some("coder-1"), &["submit-for-review", "one", &head]);
     from(&below, None, &["claim-review", "one", "code-reviewer-1"]);
     from(&inside, Some("code-reviewer-1"), &["submit-verdict", "one", "APPROVED"]);
@@ -73,7 +73,7 @@ fn submodules() {
     let project = begin(project);
     project.add_task("one");
     claim(&project, "one", "coder-1").ok();
-    let folder = tree(&project, "one");
+    let folder = project.tree("one");
     project
         .git_at(&folder, &["-c", "protocol.file.allow=always", "submodule", "--quiet", "update", "--init"]);
     assert!(folder.join("lib/specs/vision.md").exists());
@@ -155,7 +155,7 @@ fn clean_and_smudge_filters() {
     project.git(&["commit", "-qm", "filtered"]);
     let project = begin(project);
     approved(&project, "one");
-    assert_eq!(fs::read_to_string(tree(&project, "one").join("text.txt")).unwrap(), "hello\n");
+    assert_eq!(fs::read_to_string(project.tree("one").join("text.txt")).unwrap(), "hello\n");
     merge(&project, "one").ok();
     assert_eq!(show(&project, "integration", "one.txt"), "epof", "as the filter stores it");
     in_order(&project);
@@ -181,7 +181,7 @@ fn hooks_of_the_project_do_not_stand_in_the_way() {
     project.git(&["worktree", "remove", "--force", "../probe"]);
     project.add_task("one");
     claim(&project, "one", "coder-1").ok();
-    let head = commit(&project, &tree(&project, "one"), "one.txt", "done\n");
+    let head = commit(&project, &project.tree("one"), "one.txt", "done\n");
     assert!(project.git(&["log", "-1", "--format=%B", &head]).contains("Hook-Seen"), "hooks do run");
     submit(&project, "one", "coder-1", &head).ok();
     judge(&project, "one", &["APPROVED"]);
@@ -214,5 +214,5 @@ fn merge_commits_are_signed_where_commits_are() {
     project.git(&["config", "commit.gpgsign", "true"]);
     let before = tip(&project, "integration");
     merge(&project, "two").refused(3, "git");
-    assert_eq!((tip(&project, "integration"), status(&project, "two")), (before, "APPROVED"));
+    assert_eq!((tip(&project, "integration"), project.status("two")), (before, "APPROVED"));
 }

@@ -42,12 +42,12 @@ fn of_many_racing_claims_of_one_task_one_wins_and_the_others_leave_no_trace() {
             let text = String::from_utf8_lossy(&output.stdout);
             assert!(text.contains("\"reserved\"") || text.contains("\"claimed_by_other\""), "{text}");
         }
-        let record = record(&project, &task);
+        let record = project.record(&task);
         let winner = record.assigned_to.unwrap().to_string();
         assert!(outputs[won[0]].stdout.windows(winner.len()).any(|part| part == winner.as_bytes()));
         assert_eq!(history(&project, &task), ["created", "claimed"]);
-        assert!(tree(&project, &task).join("specs/vision.md").exists());
-        assert_eq!(project.git_at(&tree(&project, &task), &["status", "--porcelain"]), "");
+        assert!(project.tree(&task).join("specs/vision.md").exists());
+        assert_eq!(project.git_at(&project.tree(&task), &["status", "--porcelain"]), "");
         let lost = project.log().matches("action: claim_failed").count();
         assert_eq!(lost, (round + 1) * (names.len() - 1));
         project.liza(&["release-claim", &task, "--force"]).ok();
@@ -71,12 +71,12 @@ fn fifty_claims_of_different_tasks_all_come_through_and_nobody_sees_one_without_
         let watching = scope.spawn(|| {
             let mut seen = 0;
             while !done.load(Ordering::Relaxed) {
-                let state = state(&project);
+                let state = project.snapshot();
                 let claimed =
-                    state.records().filter(|(_, record)| record.status.unwrap().name() == "CLAIMED");
+                    state.bodies().filter(|(_, body)| body.record().status.unwrap().name() == "CLAIMED");
                 for (task, _) in claimed {
                     seen += 1;
-                    assert!(tree(&project, task.as_str()).join(".git").exists(), "{task} without a worktree");
+                    assert!(project.tree(task.as_str()).join(".git").exists(), "{task} without a worktree");
                 }
                 std::thread::sleep(Duration::from_millis(5));
             }
@@ -95,8 +95,8 @@ fn fifty_claims_of_different_tasks_all_come_through_and_nobody_sees_one_without_
             assert!(end.status.success(), "{end:?}");
         }
     });
-    let state = state(&project);
-    assert!(state.records().all(|(_, record)| record.status.unwrap().name() == "CLAIMED"));
+    let state = project.snapshot();
+    assert!(state.bodies().all(|(_, body)| body.record().status.unwrap().name() == "CLAIMED"));
     in_order(&project);
 }
 
@@ -118,7 +118,7 @@ fn the_blackboard_is_never_locked_while_git_runs() {
             start(&project, &["claim-task", &task, name, "--json"], Some(&path))
         })
         .collect();
-    let reserved = || state(&project).board.summaries().filter(|head| head.reservation.is_some()).count();
+    let reserved = || project.snapshot().board.summaries().filter(|head| head.reservation.is_some()).count();
     let began = Instant::now();
     while reserved() < names.len() {
         assert!(began.elapsed() < Duration::from_secs(100), "{} of {} reserved", reserved(), names.len());

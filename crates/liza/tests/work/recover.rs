@@ -3,7 +3,9 @@
 use std::fs;
 use std::process::{Child, Command as Process, Stdio};
 
-use liza_core::protocol::{Command, ReserveTask};
+use liza::project::now;
+use liza_core::model::{Actor, Seconds};
+use liza_core::protocol::ReserveTask;
 
 use crate::fixture::*;
 use crate::support::TestProject;
@@ -16,7 +18,7 @@ fn nothing() -> Vec<String> {
 fn reserve(project: &TestProject, task: &str, coder: &str) {
     let (task, coder) = (task.parse().unwrap(), coder.parse().unwrap());
     let head = tip(project, "integration").parse().unwrap();
-    submit_ago(project, 10, Command::from(ReserveTask { task, coder, head }));
+    project.execute_at(Actor::Human, now() - Seconds(10), ReserveTask { task, coder, head });
 }
 
 /// Covers: CL-04, RV-08
@@ -24,9 +26,9 @@ fn reserve(project: &TestProject, task: &str, coder: &str) {
 fn where_nothing_is_wrong_nothing_is_done() {
     let project = team();
     claimed(&project, "one", "coder-1");
-    fs::write(tree(&project, "one").join("half"), "x").unwrap();
+    fs::write(project.tree("one").join("half"), "x").unwrap();
     let before = (project.state(), project.git(&["show-ref"]));
-    assert_eq!(project.liza(&["recover"]).ok().trim(), "nothing to settle");
+    assert_eq!(project.liza(&["recover"]).ok().trim(), "nothing to repair");
     assert_eq!((project.state(), project.git(&["show-ref"])), before);
 }
 
@@ -42,8 +44,8 @@ fn a_reservation_whose_claim_died_is_taken_back_with_its_worktree() {
     reserve(&project, "two", "coder-2");
     let text = project.liza(&["recover"]).ok().to_owned();
     assert!(text.contains("one: reserved by coder-1") && text.contains("taken back"), "{text}");
-    assert_eq!(record(&project, "one").reservation, None);
-    assert!(!tree(&project, "one").exists() && branches(&project, "task/*").is_empty());
+    assert_eq!(project.record("one").reservation, None);
+    assert!(!project.tree("one").exists() && branches(&project, "task/*").is_empty());
     assert!(project.log().contains("action: recovered"), "{}", project.log());
     in_order(&project);
     claim(&project, "one", "coder-2").ok();
@@ -58,12 +60,12 @@ fn a_reservation_whose_claim_lives_is_left_alone() {
     let mut program = project.program();
     program.args(["claim-task", "one", "coder-1"]).env("PATH", &path).stdout(Stdio::null());
     let mut claiming = program.spawn().unwrap();
-    while record(&project, "one").reservation.is_none() {
+    while project.record("one").reservation.is_none() {
         assert!(claiming.try_wait().unwrap().is_none());
     }
     assert_eq!(recover(&project), nothing());
     assert!(claiming.wait().unwrap().success());
-    assert_eq!(status(&project, "one"), "CLAIMED");
+    assert_eq!(project.status("one"), "CLAIMED");
     in_order(&project);
 }
 
@@ -72,11 +74,11 @@ fn a_reservation_whose_claim_lives_is_left_alone() {
 fn a_worktree_that_is_gone_is_put_back_on_its_branch() {
     let project = team();
     claimed(&project, "one", "coder-1");
-    let head = commit(&project, &tree(&project, "one"), "x", "x\n");
-    fs::remove_dir_all(tree(&project, "one")).unwrap();
+    let head = commit(&project, &project.tree("one"), "x", "x\n");
+    fs::remove_dir_all(project.tree("one")).unwrap();
     assert_eq!(recover(&project), ["missing_worktree one"]);
-    assert_eq!(project.git_at(&tree(&project, "one"), &["rev-parse", "HEAD"]), head);
-    assert_eq!(project.git_at(&tree(&project, "one"), &["branch", "--show-current"]), "task/one");
+    assert_eq!(project.git_at(&project.tree("one"), &["rev-parse", "HEAD"]), head);
+    assert_eq!(project.git_at(&project.tree("one"), &["branch", "--show-current"]), "task/one");
     in_order(&project);
 }
 
@@ -89,7 +91,7 @@ fn a_worktree_whose_branch_is_gone_too_starts_from_what_was_submitted() {
     project.git(&["branch", "-qD", "task/one"]);
     project.liza(&["claim-review", "one", "code-reviewer-1", "--json"]).refused(4, "worktree_missing");
     assert_eq!(recover(&project), ["missing_worktree one"]);
-    assert_eq!(project.git_at(&tree(&project, "one"), &["rev-parse", "HEAD"]), head);
+    assert_eq!(project.git_at(&project.tree("one"), &["rev-parse", "HEAD"]), head);
     judge(&project, "one", &["APPROVED"]);
     in_order(&project);
 }
@@ -104,15 +106,15 @@ fn a_half_made_worktree_is_cleared_or_made_whole() {
     for task in ["one", "two"] {
         let entry = project.root.join(".git/worktrees").join(task);
         fs::write(entry.join("locked"), "initializing").unwrap();
-        fs::remove_file(tree(&project, task).join("specs/vision.md")).unwrap();
+        fs::remove_file(project.tree(task).join("specs/vision.md")).unwrap();
     }
     let list = project.git(&["worktree", "list", "--porcelain"]);
     assert_eq!(list.matches("locked initializing").count(), 2, "{list}");
     let mut settled = recover(&project);
     settled.sort();
     assert_eq!(settled, ["missing_worktree one", "unneeded_worktree two"]);
-    assert!(tree(&project, "one").join("specs/vision.md").exists());
-    assert!(!tree(&project, "two").exists());
+    assert!(project.tree("one").join("specs/vision.md").exists());
+    assert!(!project.tree("two").exists());
     in_order(&project);
     claim(&project, "two", "coder-2").ok();
 }
@@ -127,7 +129,7 @@ fn what_no_task_needs_is_removed_after_its_work_was_saved() {
     }
     project.liza(&["abandon-task", "abandoned", "--reason", "x"]).ok();
     claim(&project, "merged", "coder-1").ok();
-    let head = commit(&project, &tree(&project, "merged"), "m", "m\n");
+    let head = commit(&project, &project.tree("merged"), "m", "m\n");
     submit(&project, "merged", "coder-1", &head).ok();
     judge(&project, "merged", &["APPROVED"]);
     merge(&project, "merged").ok();
@@ -135,7 +137,7 @@ fn what_no_task_needs_is_removed_after_its_work_was_saved() {
     for task in ["abandoned", "merged", "unclaimed", "unknown"] {
         let (branch, path) = (format!("task/{task}"), format!(".worktrees/{task}"));
         project.git(&["worktree", "add", "-q", "-b", &branch, &path, "integration"]);
-        fs::write(tree(&project, task).join("new"), format!("{task}\n")).unwrap();
+        fs::write(project.tree(task).join("new"), format!("{task}\n")).unwrap();
     }
     project.git(&["branch", "task/only-a-branch", "integration"]);
     let mut settled = recover(&project);
@@ -143,7 +145,7 @@ fn what_no_task_needs_is_removed_after_its_work_was_saved() {
     let expected = ["abandoned", "merged", "only-a-branch", "unclaimed", "unknown"];
     assert_eq!(settled, expected.map(|task| format!("unneeded_worktree {task}")));
     for task in ["abandoned", "merged", "unclaimed", "unknown"] {
-        assert!(!tree(&project, task).exists());
+        assert!(!project.tree(task).exists());
         assert_eq!(show(&project, &format!("rescue/{task}-1"), "new"), task);
     }
     assert_eq!(branches(&project, "task/*"), nothing());
@@ -226,7 +228,7 @@ fn an_integration_test_that_outlived_its_merge_is_ended() {
     assert!(settled.contains(&"process integration test".to_owned()), "{settled:?}");
     let sleepers = project.run(project.command("pgrep").args(["-fx", "sleep 2222"]));
     assert_ne!(sleepers.code, 0, "{sleepers:?}");
-    assert_eq!(status(&project, "one"), "APPROVED");
+    assert_eq!(project.status("one"), "APPROVED");
     in_order(&project);
 }
 
@@ -238,9 +240,9 @@ fn a_coders_supervisor_recovers_but_leaves_merges_to_those_who_may() {
     land_only(&project, "one", &head);
     let settled = |agent: &str| project.liza_as(agent, &["recover", "--json"]).result()["settled"].clone();
     assert_eq!(settled("coder-1"), serde_json::json!([]));
-    assert_eq!(status(&project, "one"), "APPROVED");
+    assert_eq!(project.status("one"), "APPROVED");
     assert_eq!(settled("code-reviewer-1")[0]["kind"], "merge");
-    assert_eq!(status(&project, "one"), "MERGED");
+    assert_eq!(project.status("one"), "MERGED");
 }
 
 /// Covers: CL-04
@@ -271,10 +273,10 @@ fn a_worktree_with_a_living_session_in_it_is_not_pulled_away() {
         lines.push(if in_task { line.replace("CLAIMED", "UNCLAIMED") } else { line.to_owned() });
     }
     project.write(".liza/state.yaml", &format!("{}\n", lines.join("\n")));
-    assert_eq!(status(&project, "one"), "UNCLAIMED");
+    assert_eq!(project.status("one"), "UNCLAIMED");
     assert_eq!(recover(&project), nothing());
-    assert!(tree(&project, "one").exists());
+    assert!(project.tree("one").exists());
     expire(&project, "coder-1");
     assert_eq!(recover(&project), ["unneeded_worktree one"]);
-    assert!(!tree(&project, "one").exists());
+    assert!(!project.tree("one").exists());
 }

@@ -10,12 +10,12 @@ use crate::support::TestProject;
 fn a_clean_commit_is_submitted_and_written_in_full() {
     let project = team();
     claimed(&project, "one", "coder-1");
-    let head = commit(&project, &tree(&project, "one"), "x", "x\n");
-    fs::write(tree(&project, "one").join("specs/.gitignore"), "").unwrap();
-    fs::remove_file(tree(&project, "one").join("specs/.gitignore")).unwrap();
+    let head = commit(&project, &project.tree("one"), "x", "x\n");
+    fs::write(project.tree("one").join("specs/.gitignore"), "").unwrap();
+    fs::remove_file(project.tree("one").join("specs/.gitignore")).unwrap();
     let result = submit(&project, "one", "coder-1", &head[..8]).result();
     assert_eq!((result["commit"].as_str().unwrap(), &result["status"]), (&*head, &"READY_FOR_REVIEW".into()));
-    let record = record(&project, "one");
+    let record = project.record("one");
     assert_eq!(record.review_commit.unwrap().as_str(), head);
     assert_eq!(record.lease_expires, None, "the coder's lease governs CLAIMED only");
     assert!(history(&project, "one").ends_with(&["ready_for_review".to_owned()]));
@@ -26,7 +26,7 @@ fn a_clean_commit_is_submitted_and_written_in_full() {
 fn a_worktree_that_is_not_clean_is_refused() {
     let project = team();
     claimed(&project, "one", "coder-1");
-    let folder = tree(&project, "one");
+    let folder = project.tree("one");
     let head = commit(&project, &folder, ".gitignore", "*.tmp\n");
     let dirty = |project: &TestProject, what: &str| {
         let error = submit(project, "one", "coder-1", &head).refused(1, "dirty_worktree");
@@ -49,7 +49,7 @@ fn a_worktree_that_is_not_clean_is_refused() {
 fn only_the_head_of_the_tasks_branch_with_something_new_is_taken() {
     let project = team();
     claimed(&project, "one", "coder-1");
-    let folder = tree(&project, "one");
+    let folder = project.tree("one");
     let base = tip(&project, "integration");
     submit(&project, "one", "coder-1", &base).refused(1, "nothing_to_review");
     let first = commit(&project, &folder, "x", "1\n");
@@ -60,7 +60,7 @@ fn only_the_head_of_the_tasks_branch_with_something_new_is_taken() {
     project.git_at(&folder, &["checkout", "-q", "--detach"]);
     submit(&project, "one", "coder-1", &second).refused(1, "wrong_branch");
     project.git_at(&folder, &["checkout", "-q", "task/one"]);
-    assert_eq!(status(&project, "one"), "CLAIMED");
+    assert_eq!(project.status("one"), "CLAIMED");
     submit(&project, "one", "coder-1", &second).ok();
 }
 
@@ -69,14 +69,14 @@ fn only_the_head_of_the_tasks_branch_with_something_new_is_taken() {
 fn only_its_coder_submits() {
     let project = team();
     claimed(&project, "one", "coder-1");
-    let head = commit(&project, &tree(&project, "one"), "x", "x\n");
+    let head = commit(&project, &project.tree("one"), "x", "x\n");
     submit(&project, "one", "coder-2", &head).refused(1, "not_your_task");
     submit(&project, "one", "code-reviewer-1", &head).refused(1, "not_permitted");
     project.liza(&["submit-for-review", "one", &head, "--json"]).refused(1, "not_permitted");
     submit(&project, "nothing", "coder-1", &head).refused(1, "unknown_task");
     project.add_task("two");
     submit(&project, "two", "coder-1", &head).refused(1, "wrong_status");
-    assert_eq!(status(&project, "one"), "CLAIMED");
+    assert_eq!(project.status("one"), "CLAIMED");
 }
 
 /// Covers: RV-01, IV-04
@@ -84,8 +84,8 @@ fn only_its_coder_submits() {
 fn without_a_worktree_nothing_is_submitted_and_recover_is_named() {
     let project = team();
     claimed(&project, "one", "coder-1");
-    let head = commit(&project, &tree(&project, "one"), "x", "x\n");
-    fs::remove_dir_all(tree(&project, "one")).unwrap();
+    let head = commit(&project, &project.tree("one"), "x", "x\n");
+    fs::remove_dir_all(project.tree("one")).unwrap();
     let error = submit(&project, "one", "coder-1", &head).refused(4, "worktree_missing");
     assert_eq!(error["hint"], "liza recover");
     assert_eq!(recover(&project), ["missing_worktree one"]);
@@ -98,7 +98,7 @@ fn an_integration_fix_has_to_contain_the_integration_head() {
     let project = team();
     conflicted(&project, "one");
     claim(&project, "one", "coder-1").ok();
-    let folder = tree(&project, "one");
+    let folder = project.tree("one");
     let without = commit(&project, &folder, "more", "x\n");
     let error = submit(&project, "one", "coder-1", &without).refused(1, "base_not_merged");
     assert!(error["hint"].as_str().unwrap().starts_with("git merge "), "{error}");

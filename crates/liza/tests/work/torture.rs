@@ -10,9 +10,10 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::{Duration, Instant};
 
+use liza::engine::Engine;
+use liza::lifecycle::{claim_review, claim_task, submit_for_review, submit_verdict};
 use liza::project::Project;
-use liza::work::Work;
-use liza_core::model::{Actor, AgentId};
+use liza_core::model::{Actor, AgentId, Status};
 use liza_core::protocol::Verdict;
 
 use crate::fixture::*;
@@ -62,34 +63,35 @@ impl Life {
         task
     }
 
-    fn act<T>(&self, agent: &str, act: impl FnOnce(Work<'_>) -> T) -> T {
+    fn act<T>(&self, agent: &str, act: impl FnOnce(&Engine<'_>) -> T) -> T {
         let project = Project::open(&self.project.root).unwrap();
-        act(Work::new(&project, Actor::Operator(agent.parse().unwrap())))
+        act(&Engine::new(&project, Actor::Operator(agent.parse().unwrap())))
     }
 
     fn claim(&self, task: &str, coder: &str) {
         let id: AgentId = coder.parse().unwrap();
-        self.act(coder, |work| work.claim(&task.parse().unwrap(), id)).unwrap();
+        self.act(coder, |engine| claim_task(engine, &task.parse().unwrap(), id)).unwrap();
     }
 
     fn commit(&self, task: &str) -> String {
-        let head = commit(&self.project, &tree(&self.project, task), &format!("{task}.txt"), "done\n");
+        let head = commit(&self.project, &self.project.tree(task), &format!("{task}.txt"), "done\n");
         self.commits.lock().unwrap().push(head.clone());
         head
     }
 
     fn submit(&self, task: &str, coder: &str, head: &str) {
-        self.act(coder, |work| work.submit_for_review(&task.parse().unwrap(), &head.parse().unwrap()))
+        self.act(coder, |engine| submit_for_review(engine, &task.parse().unwrap(), &head.parse().unwrap()))
             .unwrap();
     }
 
     fn claim_review(&self, task: &str, reviewer: &str) {
         let id: AgentId = reviewer.parse().unwrap();
-        self.act(reviewer, |work| work.claim_review(&task.parse().unwrap(), id)).unwrap();
+        self.act(reviewer, |engine| claim_review(engine, &task.parse().unwrap(), id)).unwrap();
     }
 
     fn approve(&self, task: &str, reviewer: &str) {
-        self.act(reviewer, |work| work.submit_verdict(&task.parse().unwrap(), Verdict::Approved)).unwrap();
+        self.act(reviewer, |engine| submit_verdict(engine, &task.parse().unwrap(), Verdict::Approved))
+            .unwrap();
     }
 
     /// Runs `liza`, killed at the `number`th call of that kind; false when it came to its end.
@@ -109,9 +111,10 @@ impl Life {
     fn check(&self) {
         self.project.liza(&["recover"]).ok();
         in_order(&self.project);
-        let state = state(&self.project);
-        for (task, record) in state.records() {
-            let there = tree(&self.project, task.as_str()).join(".git").exists();
+        let state = self.project.snapshot();
+        for (task, body) in state.bodies() {
+            let record = body.record();
+            let there = self.project.tree(task.as_str()).join(".git").exists();
             assert_eq!(there, record.worktree.is_some(), "{task}: {:?}", record.status);
             assert_eq!(record.reservation, None, "{task}");
         }
@@ -126,10 +129,10 @@ impl Life {
         let commits: Vec<&str> = commits.iter().map(String::as_str).collect();
         let lost = project.git(&[&["rev-list"][..], &commits, &["--not", "--branches", "--"]].concat());
         assert!(commits.is_empty() || lost.is_empty(), "lost: {lost}");
-        let state = state(project);
+        let state = project.snapshot();
         let approved: BTreeSet<String> = state
-            .records()
-            .flat_map(|(_, record)| record.history.clone().unwrap_or_default())
+            .bodies()
+            .flat_map(|(_, body)| body.record().history.clone().unwrap_or_default())
             .filter(|event| event.event == "approved")
             .map(|event| event.more["commit"].to_string())
             .collect();
@@ -149,7 +152,8 @@ impl Life {
             assert!(approved.contains(brought), "{brought} ({task}) was not approved");
             assert!(merged.insert(brought.to_owned()), "{brought} was merged twice");
         }
-        for (task, record) in state.records() {
+        for (task, body) in state.bodies() {
+            let record = body.record();
             let events = record.history.iter().flatten().filter(|event| event.event == "merged").count();
             let is_merged = record.status.unwrap().name() == "MERGED";
             assert_eq!(events, usize::from(is_merged), "{task}");
@@ -189,13 +193,13 @@ fn at_every_step(
             if killed {
                 kills += 1;
                 life.check();
-                if !is_done.contains(&status(&life.project, &task)) {
+                if !is_done.contains(&life.project.status(&task)) {
                     let mut program = life.project.program();
                     program.args(&line).envs(agent.map(|agent| ("LIZA_AGENT_ID", agent)));
                     life.project.run(&mut program).ok();
                 }
             }
-            assert!(is_done.contains(&status(&life.project, &task)), "{call} {number}: {task}");
+            assert!(is_done.contains(&life.project.status(&task)), "{call} {number}: {task}");
             clear_up(&life, &task);
             if !killed {
                 break;
@@ -302,8 +306,7 @@ fn several_processes_are_killed_at_random_again_and_again() {
         }
     });
     life.check();
-    let state = state(&life.project);
-    let merged = state.records().filter(|(_, record)| record.status.unwrap().name() == "MERGED").count();
+    let merged = life.project.tasks_in(Status::Merged).len();
     let kills = life.kills.into_inner();
     println!("{kills} kills, {merged} merges");
     assert!(kills >= 100 && merged > 0, "{kills} kills, {merged} merges");
@@ -315,7 +318,7 @@ fn live(life: &Life, worker: u64, rounds: u64) {
     let mut random = Random(worker * 7919);
     let mut task = life.next_task();
     for _ in 0..rounds {
-        let record = record(&life.project, &task);
+        let record = life.project.record(&task);
         let head = record.review_commit.map(|commit| commit.as_str().to_owned());
         let run =
             |agent: Option<&str>, words: &[&str], limit: Option<Duration>| run_for(life, agent, words, limit);
@@ -347,7 +350,7 @@ fn live(life: &Life, worker: u64, rounds: u64) {
 impl Life {
     /// The commit of the task's worktree, made now if it has none of its own; its base where it has no worktree.
     fn commit_if_new(&self, task: &str) -> String {
-        let folder = tree(&self.project, task);
+        let folder = self.project.tree(task);
         let path = folder.join(format!("{task}.txt"));
         if folder.join(".git").exists() && !path.exists() {
             return self.commit(task);

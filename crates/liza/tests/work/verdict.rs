@@ -9,11 +9,11 @@ use crate::fixture::*;
 fn an_approval_names_its_reviewer_and_ends_the_review() {
     let project = team();
     let head = under_review(&project, "one");
-    let review = record(&project, "one");
+    let review = project.record("one");
     assert_eq!(review.reviewing_by.unwrap().to_string(), "code-reviewer-1");
     assert!(review.review_lease_expires.unwrap() > liza::project::now());
     assert_eq!(verdict(&project, "one", &["APPROVED"]).result()["status"], "APPROVED");
-    let record = record(&project, "one");
+    let record = project.record("one");
     assert_eq!(record.approved_by.unwrap().to_string(), "code-reviewer-1");
     assert_eq!(record.review_commit.unwrap().as_str(), head);
     assert_eq!((record.reviewing_by, record.review_lease_expires), (None, None));
@@ -33,10 +33,10 @@ fn a_review_has_one_holder_until_its_lease_ends() {
     verdict(&project, "one", &["APPROVED"]).refused(42, "lease_lost");
     take("code-reviewer-2").ok();
     verdict(&project, "one", &["APPROVED"]).refused(1, "not_your_review");
-    assert_eq!(status(&project, "one"), "READY_FOR_REVIEW");
-    let before = record(&project, "one").review_lease_expires.unwrap();
+    assert_eq!(project.status("one"), "READY_FOR_REVIEW");
+    let before = project.record("one").review_lease_expires.unwrap();
     project.liza(&["heartbeat", "code-reviewer-2", "--for", "3000"]).ok();
-    assert!(record(&project, "one").review_lease_expires.unwrap() > before);
+    assert!(project.record("one").review_lease_expires.unwrap() > before);
 }
 
 /// Covers: RV-02
@@ -53,10 +53,10 @@ fn only_a_reviewer_with_the_review_judges_and_a_rejection_says_why() {
     verdict(&project, "one", &["MAYBE"]).refused(1, "usage");
     verdict(&project, "one", &["REJECTED", "x", "--reason-file", "y"]).refused(1, "usage");
     verdict(&project, "one", &["REJECTED", "--reason-file", "nowhere"]).refused(1, "io");
-    assert_eq!(status(&project, "one"), "READY_FOR_REVIEW");
+    assert_eq!(project.status("one"), "READY_FOR_REVIEW");
     project.write("review.md", "Two problems:\n- one\n- two\n");
     verdict(&project, "one", &["REJECTED", "--reason-file", "review.md"]).ok();
-    assert_eq!(record(&project, "one").rejection_reason.unwrap(), "Two problems:\n- one\n- two");
+    assert_eq!(project.record("one").rejection_reason.unwrap(), "Two problems:\n- one\n- two");
 }
 
 /// Covers: RV-02
@@ -71,7 +71,7 @@ fn a_reason_comes_from_standard_input_too() {
         fs::write(&file, "- too slow\n").unwrap();
         program.stdin(fs::File::open(&file).unwrap()).env("LIZA_AGENT_ID", "code-reviewer-1");
         project.run(&mut program).ok();
-        assert_eq!(record(&project, task).rejection_reason.unwrap(), "- too slow");
+        assert_eq!(project.record(task).rejection_reason.unwrap(), "- too slow");
     }
 }
 
@@ -81,14 +81,14 @@ fn a_second_rejection_says_what_became_of_the_first() {
     let project = team();
     rejected(&project, "one");
     claim(&project, "one", "coder-1").ok();
-    let head = commit(&project, &tree(&project, "one"), "more", "x\n");
+    let head = commit(&project, &project.tree("one"), "more", "x\n");
     submit(&project, "one", "coder-1", &head).ok();
     project.liza(&["claim-review", "one", "code-reviewer-1"]).ok();
     let error = verdict(&project, "one", &["REJECTED", "still wrong"]).refused(1, "prior_feedback_missing");
     assert!(error["hint"].as_str().unwrap().contains("STILL PRESENT"), "{error}");
     let reason = "still wrong\n\nPrior Feedback Status:\n- STILL PRESENT: a.rs:1";
     verdict(&project, "one", &["REJECTED", reason]).ok();
-    let record = record(&project, "one");
+    let record = project.record("one");
     assert_eq!((record.review_cycles_current, record.review_cycles_total), (Some(2), Some(2)));
 }
 
@@ -97,11 +97,11 @@ fn a_second_rejection_says_what_became_of_the_first() {
 fn a_review_that_wrote_into_the_tree_is_refused_and_the_tree_put_back() {
     let project = team();
     let head = under_review(&project, "one");
-    let folder = tree(&project, "one");
+    let folder = project.tree("one");
     fs::write(folder.join("one.txt"), "improved by the reviewer\n").unwrap();
     fs::write(folder.join("test-output"), "a test run left it\n").unwrap();
     verdict(&project, "one", &["APPROVED"]).refused(1, "review_touched");
-    assert_eq!(status(&project, "one"), "READY_FOR_REVIEW");
+    assert_eq!(project.status("one"), "READY_FOR_REVIEW");
     assert_eq!(project.git_at(&folder, &["status", "--porcelain", "-uno"]), "");
     assert_eq!(fs::read_to_string(folder.join("one.txt")).unwrap(), "done\n");
     assert_eq!(show(&project, "rescue/one-1", "one.txt"), "improved by the reviewer");
@@ -123,9 +123,9 @@ fn a_review_that_wrote_into_the_tree_is_refused_and_the_tree_put_back() {
 fn a_submission_whose_worktree_has_moved_goes_back_to_its_coder() {
     let project = team();
     submitted(&project, "one");
-    let moved = commit(&project, &tree(&project, "one"), "after", "x\n");
+    let moved = commit(&project, &project.tree("one"), "after", "x\n");
     project.liza(&["claim-review", "one", "code-reviewer-1", "--json"]).refused(1, "submission_void");
-    let record = record(&project, "one");
+    let record = project.record("one");
     assert_eq!((record.status.unwrap().name(), record.reviewing_by), ("REJECTED", None));
     assert!(record.rejection_reason.unwrap().contains("head_moved"));
     claim(&project, "one", "coder-1").ok();

@@ -1,0 +1,118 @@
+//! A program that runs beside the test, and what it has printed so far.
+
+use std::fs;
+use std::path::PathBuf;
+use std::process::{Child, Command, Stdio};
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use super::TestProject;
+
+/// The longest that anything may take on a busy machine.
+const LONG: Duration = Duration::from_secs(90);
+
+/// A running program; killed with the test, whatever happens.
+pub(crate) struct Running {
+    child: Child,
+    out: PathBuf,
+}
+
+impl Running {
+    /// Starts `liza` with these arguments.
+    pub(crate) fn liza(project: &TestProject, arguments: &[&str]) -> Self {
+        let mut program = project.program();
+        program.args(arguments);
+        Self::start(project, program)
+    }
+
+    /// The same in a terminal of its own.
+    pub(crate) fn liza_in_terminal(project: &TestProject, arguments: &[&str]) -> Self {
+        let mut program = project.command("script");
+        let line = format!("{} {}", env!("CARGO_BIN_EXE_liza"), arguments.join(" "));
+        program.env("TERM", "xterm").env("COLUMNS", "100");
+        program.args(["-qefc", &line, "/dev/null"]);
+        Self::start(project, program)
+    }
+
+    /// Starts any program without input; its output goes to a file.
+    pub(crate) fn start(project: &TestProject, mut program: Command) -> Self {
+        static COUNT: AtomicU32 = AtomicU32::new(0);
+        let out = project.home().join(format!("output-{}", COUNT.fetch_add(1, Ordering::Relaxed)));
+        let file = fs::File::create(&out).unwrap();
+        program.stdin(Stdio::null()).stdout(file.try_clone().unwrap()).stderr(file);
+        Self { child: program.spawn().unwrap(), out }
+    }
+
+    pub(crate) fn id(&self) -> u32 {
+        self.child.id()
+    }
+
+    /// What it has printed so far.
+    pub(crate) fn output(&self) -> String {
+        fs::read_to_string(&self.out).unwrap()
+    }
+
+    /// Waits until it has printed that.
+    #[track_caller]
+    pub(crate) fn wait_for_output(&self, text: &str) {
+        let printed = wait_up_to(LONG, || self.output().contains(text).then_some(()));
+        assert!(printed.is_some(), "never printed {text:?}:\n{}", self.output());
+    }
+
+    /// Waits for its end; returns the exit code.
+    #[track_caller]
+    pub(crate) fn wait(&mut self) -> i32 {
+        let status = wait_up_to(LONG, || self.child.try_wait().unwrap());
+        let status = status.unwrap_or_else(|| panic!("it does not end:\n{}", self.output()));
+        status.code().unwrap_or(-1)
+    }
+
+    /// Its exit code, if it has ended.
+    pub(crate) fn exit_code(&mut self) -> Option<i32> {
+        self.child.try_wait().unwrap().map(|status| status.code().unwrap_or(-1))
+    }
+
+    pub(crate) fn signal(&self, name: &str) {
+        let id = self.id().to_string();
+        let sent = Command::new("kill").args([&format!("-{name}"), &id]).status().unwrap();
+        assert!(sent.success());
+    }
+
+    /// Asks it to end, which it does with success.
+    #[track_caller]
+    pub(crate) fn stop(&mut self) {
+        self.signal("TERM");
+        assert_eq!(self.wait(), 0, "{}", self.output());
+    }
+
+    pub(crate) fn kill(&mut self) {
+        self.child.kill().unwrap();
+        self.child.wait().unwrap();
+    }
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+/// Waits until there is a result; fails after a long time.
+#[track_caller]
+pub(crate) fn wait_for<T>(what: &str, check: impl FnMut() -> Option<T>) -> T {
+    wait_up_to(LONG, check).unwrap_or_else(|| panic!("not within {LONG:?}: {what}"))
+}
+
+/// Waits until there is a result, at most that long.
+pub(crate) fn wait_up_to<T>(limit: Duration, mut check: impl FnMut() -> Option<T>) -> Option<T> {
+    let deadline = Instant::now() + limit;
+    loop {
+        let found = check();
+        if found.is_some() || Instant::now() >= deadline {
+            return found;
+        }
+        thread::sleep(Duration::from_millis(5));
+    }
+}
