@@ -2,6 +2,8 @@
 //!
 //! Owner, lease, worktree and base change together or not at all; only `protocol/` makes new statuses.
 
+use std::fmt;
+
 use crate::model::event::HistoryEvent;
 use crate::model::ids::{AgentId, Sha, TaskId, Worktree};
 use crate::model::record::{Fault, Status, TaskRecord};
@@ -226,11 +228,14 @@ pub struct TaskBody {
 impl TaskBody {
     /// Reads the status of a record; `faults` is what in it could not be understood.
     pub fn new(record: TaskRecord, faults: Vec<Fault>) -> Self {
-        let mut missing: Vec<String> = faults.iter().map(|fault| fault.message.clone()).collect();
-        let status = match read_status(&record, &mut missing) {
-            Some(status) if missing.is_empty() => Ok(status),
-            _ => Err(missing),
-        };
+        let mut missing = Vec::new();
+        let status = read_status(&record, &mut missing);
+        let problems = faults.iter().map(|fault| fault.message.clone());
+        let mut problems: Vec<String> = problems.chain(missing.iter().map(ToString::to_string)).collect();
+        if record.status.is_none() {
+            problems.push("task has no status".to_owned());
+        }
+        let status = status.filter(|_| problems.is_empty()).ok_or(problems);
         Self { record, faults, status }
     }
 
@@ -330,37 +335,67 @@ fn write_status(status: TaskStatus, record: &mut TaskRecord) {
     }
 }
 
-/// What the record lacks for its status; empty if it has everything.
+/// The fields that the specification demands for the record's status and that are missing.
 pub(crate) fn missing_fields(record: &TaskRecord) -> Vec<String> {
     let mut missing = Vec::new();
     read_status(record, &mut missing);
-    missing
+    missing.retain(|missing| missing.is_demanded);
+    missing.iter().map(ToString::to_string).collect()
+}
+
+/// A field that a status needs and the record lacks.
+struct MissingField {
+    status: Status,
+    field: &'static str,
+    /// Whether the specification demands it; otherwise the record is valid, but commands on the task need the field.
+    is_demanded: bool,
+}
+
+impl fmt::Display for MissingField {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} task has no {}", self.status, self.field)
+    }
+}
+
+fn is_demanded(status: Status, field: &str) -> bool {
+    match status {
+        Status::Claimed | Status::Blocked | Status::Superseded => true,
+        Status::ReadyForReview => field == "review_commit",
+        Status::Rejected => field == "rejection_reason",
+        Status::Draft
+        | Status::Unclaimed
+        | Status::Approved
+        | Status::IntegrationFailed
+        | Status::Merged
+        | Status::Abandoned => false,
+    }
 }
 
 /// Reads the fields that a status needs and notes those that are missing.
 struct Needs<'a> {
     record: &'a TaskRecord,
-    missing: &'a mut Vec<String>,
+    status: Status,
+    missing: &'a mut Vec<MissingField>,
 }
 
 impl Needs<'_> {
-    fn missing(&mut self, field: &str) {
-        let status = self.record.status.map_or("task", Status::name);
-        self.missing.push(format!("{status} task has no {field}"));
+    fn missing(&mut self, field: &'static str) {
+        let status = self.status;
+        self.missing.push(MissingField { status, field, is_demanded: is_demanded(status, field) });
     }
 
-    fn field<T: Clone>(&mut self, value: Option<&T>, name: &str) -> Option<T> {
+    fn field<T: Clone>(&mut self, value: Option<&T>, name: &'static str) -> Option<T> {
         if value.is_none() {
             self.missing(name);
         }
         value.cloned()
     }
 
-    fn text(&mut self, value: Option<&String>, name: &str) -> Option<String> {
+    fn text(&mut self, value: Option<&String>, name: &'static str) -> Option<String> {
         self.field(value.filter(|text| !text.trim().is_empty()), name)
     }
 
-    fn list<T: Clone>(&mut self, value: Option<&Vec<T>>, name: &str) -> Option<Vec<T>> {
+    fn list<T: Clone>(&mut self, value: Option<&Vec<T>>, name: &'static str) -> Option<Vec<T>> {
         self.field(value.filter(|items| !items.is_empty()), name)
     }
 
@@ -402,12 +437,9 @@ fn read_review(record: &TaskRecord) -> Option<ReviewClaim> {
     Some(ReviewClaim { by: record.reviewing_by?, lease: record.review_lease_expires? })
 }
 
-fn read_status(record: &TaskRecord, missing: &mut Vec<String>) -> Option<TaskStatus> {
-    let Some(status) = record.status else {
-        missing.push("task has no status".to_owned());
-        return None;
-    };
-    let mut needs = Needs { record, missing };
+fn read_status(record: &TaskRecord, missing: &mut Vec<MissingField>) -> Option<TaskStatus> {
+    let status = record.status?;
+    let mut needs = Needs { record, status, missing };
     Some(match status {
         Status::Draft => TaskStatus::Draft,
         Status::Unclaimed => TaskStatus::Unclaimed { prior: read_prior_work(record) },

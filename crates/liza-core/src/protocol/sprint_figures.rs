@@ -92,7 +92,12 @@ fn settles(tx: &Tx<'_>) -> bool {
         old.is_some_and(|entry| entry.status == AgentStatus::Planning)
     };
     let change = tx.change();
-    change.tasks.values().any(ended) || change.agents.keys().any(planner)
+    // Tasks that ended during a checkpoint end the sprint when it continues.
+    let continues = change.sprint.as_ref().is_some_and(|sprint| {
+        let old = tx.board.sprint.ready().map(|old| old.status);
+        sprint.status == SprintStatus::InProgress && old == Some(SprintStatus::Checkpoint)
+    });
+    change.tasks.values().any(ended) || change.agents.keys().any(planner) || continues
 }
 
 fn has_ended(tx: &Tx<'_>) -> bool {

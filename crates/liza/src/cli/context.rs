@@ -7,11 +7,12 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use liza_core::model::{Actor, Refusal, Revision, Section, TaskId};
+use liza_core::model::{Actor, Refusal, Revision, Section, SprintStatus, TaskId};
 use liza_core::protocol::Operation;
 use liza_store::Notice;
+use serde::Serialize;
 
-use crate::engine::{Cleanup, Engine, Executed};
+use crate::engine::{EffectResults, Engine, Executed};
 use crate::git::{Branch, Rescue};
 use crate::project::{Project, now};
 
@@ -159,7 +160,7 @@ impl Context {
     ) -> Result<Executed<C::Reply>, CommandError> {
         let engine = self.engine(project)?;
         let done = self.reported(&engine, engine.execute(command))?;
-        self.report_cleanup(&done.cleanup);
+        self.report_effects(&done.effects);
         Ok(done)
     }
 
@@ -190,7 +191,19 @@ impl Context {
         text: impl FnOnce(&C::Reply) -> String,
     ) -> Result<Reply, CommandError> {
         let done = self.execute(project, command)?;
-        Ok(Reply::new(text(&done.reply), to_json(&done.reply)).at(done.revision.0))
+        Ok(self.reply(&done, text(&done.reply)))
+    }
+
+    /// The reply of a command, with `text` for people.
+    pub(crate) fn reply<R: Serialize>(&self, done: &Executed<R>, text: String) -> Reply {
+        let mut reply = Reply::new(text, to_json(&done.reply)).at(done.revision.0);
+        if done.effects.sprint_completed.is_some() {
+            reply.text.push_str(
+                "\nThe sprint is COMPLETED. Review it: liza retro. End the goal: liza goal complete",
+            );
+            reply.result["sprint"] = to_json(&SprintStatus::Completed);
+        }
+        reply
     }
 
     /// Reminds an agent that its context is nearly full, whatever it has called: every client reads an answer.
@@ -219,11 +232,11 @@ impl Context {
 
     /// Reports work that was saved, and worktrees that could not be removed. The blackboard has been written, and
     /// `recover` does what was left.
-    pub(crate) fn report_cleanup(&self, cleanup: &Cleanup) {
-        for (task, rescue) in &cleanup.rescued {
+    pub(crate) fn report_effects(&self, effects: &EffectResults) {
+        for (task, rescue) in &effects.rescued {
             self.report_rescue(task, Some(rescue));
         }
-        for (task, error) in &cleanup.left {
+        for (task, error) in &effects.left {
             self.screen.note(&format!("liza: the worktree of {task} could not be removed: {error}"));
             self.screen.note("  hint: liza recover");
         }

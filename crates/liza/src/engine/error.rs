@@ -38,6 +38,14 @@ pub enum EngineError {
         /// How long it was waited for.
         waited: Duration,
     },
+    /// The blackboard was written, but a stop file could not be removed.
+    #[error("written, but {} could not be removed: {source}", path.display())]
+    Effect {
+        /// The stop file.
+        path: PathBuf,
+        /// What the system said.
+        source: io::Error,
+    },
     /// A file could not be read, written or removed.
     #[error("cannot {action} {}: {source}", path.display())]
     Io {

@@ -57,17 +57,19 @@ pub struct Executed<R> {
     pub revision: Revision,
     /// What the rules replied.
     pub reply: R,
-    /// What became of worktrees that were removed.
-    pub cleanup: Cleanup,
+    /// What its effects did.
+    pub effects: EffectResults,
 }
 
-/// What became of worktrees that were to be removed.
+/// What the effects of a command did.
 #[derive(Debug, Default)]
-pub struct Cleanup {
-    /// Unmerged work that was saved first.
+pub struct EffectResults {
+    /// Unmerged work in removed worktrees, which was saved first.
     pub rescued: Vec<(TaskId, Rescue)>,
-    /// What could not be removed, and why; `recover` removes it.
+    /// Worktrees that could not be removed, and why; `recover` removes them.
     pub left: Vec<(TaskId, EngineError)>,
+    /// The revision at which the sprint was completed, if it was.
+    pub sprint_completed: Option<Revision>,
 }
 
 impl<'p> Engine<'p> {
@@ -149,10 +151,11 @@ impl<'p> Engine<'p> {
     /// Runs what a written command asks for outside the blackboard.
     ///
     /// # Errors
-    /// When a stop file cannot be removed. A worktree that cannot be removed is in the cleanup instead.
+    /// When a stop file cannot be removed. A worktree that cannot be removed is in the results instead.
     pub fn finish<R>(&self, submitted: Submitted<R>) -> Result<Executed<R>, EngineError> {
         let Submitted { revision, reply, effects } = submitted;
-        Ok(Executed { revision, reply, cleanup: self.run(effects)? })
+        let effects = self.run(effects)?;
+        Ok(Executed { revision: effects.sprint_completed.unwrap_or(revision), reply, effects })
     }
 
     /// Asks the rules without a lock and without a write, as if these stop files were present.
@@ -166,26 +169,26 @@ impl<'p> Engine<'p> {
     }
 
     /// The only place where effects are interpreted.
-    fn run(&self, effects: Vec<Effect>) -> Result<Cleanup, EngineError> {
-        let mut cleanup = Cleanup::default();
+    fn run(&self, effects: Vec<Effect>) -> Result<EffectResults, EngineError> {
+        let mut results = EffectResults::default();
         for effect in effects {
             match effect {
                 Effect::RemoveStopFile(file) => stop_files::remove(self.project.folder(), file)?,
-                Effect::RemoveWorktree(task) => self.remove_worktree(task, &mut cleanup),
+                Effect::RemoveWorktree(task) => self.remove_worktree(task, &mut results),
                 Effect::WriteSprintSummary => self.write_summary(),
-                Effect::CompleteSprint => self.complete_sprint(),
+                Effect::CompleteSprint => results.sprint_completed = self.complete_sprint(),
             }
         }
-        Ok(cleanup)
+        Ok(results)
     }
 
-    fn remove_worktree(&self, task: TaskId, cleanup: &mut Cleanup) {
+    fn remove_worktree(&self, task: TaskId, results: &mut EffectResults) {
         match discard(self.project, &task) {
             Ok(Discarded::Removed(removed)) => {
-                cleanup.rescued.extend(removed.rescued.map(|rescue| (task, rescue)));
+                results.rescued.extend(removed.rescued.map(|rescue| (task, rescue)));
             }
             Ok(Discarded::Needed) => {}
-            Err(error) => cleanup.left.push((task, error)),
+            Err(error) => results.left.push((task, error)),
         }
     }
 
@@ -199,11 +202,10 @@ impl<'p> Engine<'p> {
 
     /// Completing a sprint is the system's doing, whoever ended its last task. A refusal means that someone else was
     /// first, or that the planner has added a task meanwhile; what is missed here is reconciled later.
-    fn complete_sprint(&self) {
+    fn complete_sprint(&self) -> Option<Revision> {
         let system = Engine { fixed_now: self.fixed_now, ..Engine::new(self.project, Actor::Human) };
-        if let Ok(submitted) = system.submit(CompleteSprint) {
-            let _ = system.finish(submitted);
-        }
+        let done = system.execute(CompleteSprint).ok()?;
+        Some(done.revision)
     }
 
     /// The head of the integration branch.

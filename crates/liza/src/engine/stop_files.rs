@@ -36,7 +36,9 @@ pub(super) fn remove(folder: &Path, file: StopFile) -> Result<(), EngineError> {
 fn remove_file(folder: &Path, name: &str) -> Result<(), EngineError> {
     let path = folder.join(name);
     match fs::remove_file(&path) {
-        Err(error) if error.kind() != io::ErrorKind::NotFound => Err(EngineError::io("remove", path)(error)),
+        Err(error) if error.kind() != io::ErrorKind::NotFound => {
+            Err(EngineError::Effect { path, source: error })
+        }
         Err(_) | Ok(()) => Ok(()),
     }
 }

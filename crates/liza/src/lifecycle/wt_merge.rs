@@ -6,12 +6,12 @@
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use liza_core::model::{Board, Revision, Sha, Status, StopFiles, TaskId, TaskStatus};
+use liza_core::model::{Board, Sha, Status, StopFiles, TaskId, TaskStatus};
 use liza_core::protocol::{
     BeginMerge, MergeFailure, MergeRecorded, Mergeable, RecordMerge, RecordMergeFailure,
 };
 
-use crate::engine::{Cleanup, Engine, EngineError, FileLock, Submitted, integration_branch};
+use crate::engine::{Engine, EngineError, Executed, FileLock, Submitted, integration_branch};
 use crate::git::{Branch, IntegrationTestResult, MergeError, MergeMessage, PendingMerge};
 
 /// How often a merge is computed again if the branch has moved under it.
@@ -24,14 +24,7 @@ const LOCK_TIMEOUT: Duration = Duration::from_secs(120);
 #[derive(Debug)]
 pub enum MergeOutcome {
     /// It is on the branch and on the blackboard.
-    Merged {
-        /// The revision of the blackboard now.
-        revision: Revision,
-        /// What the rules replied.
-        recorded: MergeRecorded,
-        /// What became of the worktree.
-        cleanup: Cleanup,
-    },
+    Merged(Executed<MergeRecorded>),
     /// It failed; the branch has not moved, the task is INTEGRATION_FAILED.
     Failed(MergeFailure),
     /// A checkout of the branch could not be updated; the branch has not moved, the task stays APPROVED.
@@ -145,8 +138,7 @@ pub(super) fn record_found_merge(
 }
 
 fn finish(engine: &Engine<'_>, recorded: Submitted<MergeRecorded>) -> Result<MergeOutcome, EngineError> {
-    let done = engine.finish(recorded)?;
-    Ok(MergeOutcome::Merged { revision: done.revision, recorded: done.reply, cleanup: done.cleanup })
+    Ok(MergeOutcome::Merged(engine.finish(recorded)?))
 }
 
 impl<'e, 'p> Job<'e, 'p> {

@@ -152,7 +152,7 @@ impl JobRunner {
 
     fn merge(&self, task: &TaskId) -> Result<JobOutcome, SupervisorError> {
         match retry_locked(|| Ok(wt_merge(&self.engine(), task)?))? {
-            MergeOutcome::Merged { .. } => Ok(JobOutcome::Merged(format!("{task} is MERGED"))),
+            MergeOutcome::Merged(_) => Ok(JobOutcome::Merged(format!("{task} is MERGED"))),
             // The blackboard shows it: a coder fixes it.
             MergeOutcome::Failed(failure) => {
                 Ok(JobOutcome::Merged(format!("{task} could not be merged: {failure}")))

@@ -101,6 +101,7 @@ fn of_engine(error: &EngineError) -> Consequence {
         EngineError::Git(_)
         | EngineError::Branch(_)
         | EngineError::NoIntegrationBranch { .. }
+        | EngineError::Effect { .. }
         | EngineError::Io { .. } => Consequence::RetryLater,
     }
 }

@@ -17,7 +17,7 @@ fn registering_gives_a_lease_and_a_generation() {
     assert!(run.ok().contains("LIZA_AGENT_ID=code-reviewer-1 LIZA_AGENT_GENERATION=3"), "{}", run.stdout);
     assert!(project.state().contains("terminal: /dev/pts/7"));
     let error = project.liza(&["register", "coder-1", "--json"]).refused(1, "agent_live");
-    assert_eq!(error["hint"], "wait until its lease ends, or take another number");
+    assert_eq!(error["hint"], "wait until its lease expires, or use another number");
     project.register("planner-1");
     project.liza(&["register", "planner-2", "--json"]).refused(1, "planner_live");
     for bad in ["bob", "coder", "coder-01", "../coder-1", ""] {
@@ -31,7 +31,8 @@ fn a_heartbeat_renews_and_an_old_generation_is_told_to_stop() {
     let project = TestProject::new();
     let generation = claimed(&project, "core", "coder-1");
     let text = project.liza_in("coder-1", generation, &["heartbeat", "coder-1", "--for", "1800"]);
-    let until: Timestamp = text.ok().strip_prefix("coder-1 has until ").unwrap().parse().unwrap();
+    let until: Timestamp =
+        text.ok().strip_prefix("the lease of coder-1 runs until ").unwrap().parse().unwrap();
     assert!(until.since(now()).0.abs_diff(1800) < 60, "{until}");
     let until = project.liza(&["heartbeat", "coder-1", "--json"]).result()["lease_expires"].clone();
     assert_eq!(project.state().matches(until.as_str().unwrap()).count(), 2, "agent and task");
@@ -76,7 +77,7 @@ fn release_claim_takes_a_task_from_its_coder() {
     claimed(&project, "core", "coder-1");
     project.write(".worktrees/core/half.txt", "half done\n");
     let error = project.liza(&["release-claim", "core", "--json"]).refused(1, "lease_live");
-    assert_eq!(error["hint"], "liza release-claim core --force takes it all the same");
+    assert_eq!(error["hint"], "liza release-claim core --force takes it anyway");
     project.liza(&["release-claim", "core", "--role", "reviewer", "--json"]).refused(1, "nothing_to_release");
     let text = project.liza(&["release-claim", "core", "--force", "--reason", "-- it hangs"]).ok().to_owned();
     assert_eq!(text, "core is UNCLAIMED, free for another coder\n");

@@ -14,7 +14,7 @@ fn draft(project: &TestProject, id: &str) {
 fn add_task_says_whether_a_coder_can_take_it() {
     let project = TestProject::new();
     let words = [&["add-task", "--id", "core", "--desc", "Do it"][..], &GATES].concat();
-    assert_eq!(project.liza(&words).ok(), "core is written down: UNCLAIMED, ready for a coder\n");
+    assert_eq!(project.liza(&words).ok(), "core added: UNCLAIMED, ready for a coder\n");
     let more =
         ["--depends", "core", "--priority", "1", "--stretch", "--max-iterations", "3", "--lease", "900"];
     let words = [&["add-task", "--id", "orders", "--desc", "Do it"][..], &GATES, &more].concat();
@@ -64,7 +64,7 @@ fn a_draft_is_edited_then_finalized() {
     let error = project.liza(&["finalize", "core", "--json"]).refused(1, "gates_missing");
     assert_eq!(error["hint"], "liza edit-task core --spec REF --done TEXT --scope TEXT");
     let text = project.liza(&[&["edit-task", "core"][..], &GATES].concat()).ok().to_owned();
-    assert_eq!(text, "core is changed; liza finalize core makes it claimable\n");
+    assert_eq!(text, "core changed; liza finalize core makes it claimable\n");
     draft(&project, "orders");
     project.liza(&["edit-task", "orders", "--depends", "core", "--priority", "2"]).ok();
     assert!(project.state().contains("depends_on: [core]"));

@@ -9,13 +9,13 @@ fn stands(project: &TestProject, file: &str) -> bool {
 
 /// Covers: SP-07, AG-17, CM-03
 #[test]
-fn a_pause_stands_until_it_is_resumed() {
+fn a_pause_lasts_until_it_is_resumed() {
     let project = TestProject::new();
     let text = project.liza(&["pause"]).ok().to_owned();
-    assert!(text.contains("liza resume goes on"), "{text}");
+    assert!(text.contains("continue with liza resume"), "{text}");
     assert!(project.read(".liza/PAUSE").starts_with("20"), "since when");
     assert_eq!(project.liza(&["pause", "--json"]).result()["paused"], true);
-    assert!(project.liza(&["resume"]).ok().starts_with("work goes on"));
+    assert!(project.liza(&["resume"]).ok().starts_with("work continues"));
     assert!(!stands(&project, "PAUSE"));
     assert_eq!(project.liza(&["resume", "--json"]).result()["paused"], false);
     project.liza_as("coder-1", &["pause", "--json"]).refused(1, "not_permitted");
@@ -52,7 +52,7 @@ fn an_abort_is_for_good() {
     project.liza(&["abort", "--json"]).refused(1, "goal_not_open");
     project.liza(&["checkpoint", "--json"]).refused(1, "sprint_status");
     let text = project.liza(&["resume"]).ok().to_owned();
-    assert!(text.contains("ABORTED, nothing goes on"), "{text}");
+    assert!(text.contains("ABORTED, nothing continues"), "{text}");
     assert!(stands(&project, "ABORT"));
 }
 

@@ -92,8 +92,8 @@ fn a_stale_revision_is_refused_and_a_current_one_is_not() {
     project.liza(&["edit-task", "core", "--desc", "x", "--if-revision", "2"]).ok();
     let words = ["edit-task", "core", "--desc", "y", "--if-revision", "2", "--json"];
     let error = project.liza(&words).refused(4, "stale_revision");
-    assert_eq!(error["message"], "core is at revision 4, not at 2");
-    assert_eq!(error["hint"], "read it again, then repeat with --if-revision 4");
+    assert_eq!(error["message"], "core has changed since revision 2: it is at revision 4");
+    assert_eq!(error["hint"], "read it again, then retry with --if-revision 4");
     project.liza(&["note", "x", "--if-revision", "3", "--json"]).refused(4, "stale_revision");
     project.liza(&["note", "x", "--if-revision", "4"]).ok();
     project.liza(&["note", "x", "--if-revision", "-1", "--json"]).refused(1, "usage");

@@ -4,7 +4,7 @@ use insta::assert_snapshot;
 use liza::prompts::Job;
 use liza_core::model::{
     Alignment, Decision, Discovery, DiscoveryId, EventName, Loaded, Severity, SprintStatus, State, Status,
-    TaskRecord, Urgency,
+    TaskRecord, Urgency, Worktree,
 };
 use liza_core::rules::triggers::planner_triggers;
 
@@ -75,10 +75,20 @@ fn hypothesis_exhausted() {
     assert_snapshot!(woken(&state_with([record])));
 }
 
+/// A task whose merge failed.
+fn failed_merge(id: &str) -> TaskRecord {
+    TaskRecord {
+        assigned_to: Some(agent("coder-1")),
+        worktree: Some(Worktree::of(&task(id))),
+        review_commit: Some(sha('b')),
+        ..record(id, Status::IntegrationFailed)
+    }
+}
+
 /// Covers: AG-11
 #[test]
 fn integration_failed() {
-    let mut failing = record(TASK, Status::IntegrationFailed);
+    let mut failing = failed_merge(TASK);
     let failed = event(9, EventName::IntegrationFailed, "code-reviewer-1").with("reason", "conflict");
     add(&mut failing, [failed.clone(), failed.with("files", vec!["src/orders.rs".to_owned()])]);
     assert_snapshot!(woken(&state_with([failing, record("done", Status::Merged)])));
@@ -145,7 +155,7 @@ fn every_counter_is_there_and_adds_up() {
     let mut state = state_with([
         record("a", Status::Merged),
         record("b", Status::ReadyForReview),
-        record("c", Status::IntegrationFailed),
+        failed_merge("c"),
         record("d", Status::Unclaimed),
         record("e", Status::Draft),
         record("f", Status::Superseded),

@@ -32,7 +32,7 @@ fn what_others_wrote_meanwhile_stays() {
     let editor =
         "liza note meanwhile; liza edit-task two --priority 1; edited 's/Do it/Do it well # really/' \"$1\"";
     let run = edit(&project, editor, &["one"]);
-    assert!(run.ok().contains("valid"), "{run:#?}");
+    assert!(run.ok().contains("change applied"), "{run:#?}");
     let state = project.state();
     for kept in ["description: Do it well # really", "message: meanwhile", "priority: 1"] {
         assert!(state.contains(kept), "{kept} in\n{state}");
@@ -133,15 +133,15 @@ fn edit_at_terminal(project: &TestProject, editor: &str, keys: &str) -> Option<S
 
 /// Covers: BB-16, CM-05
 #[test]
-fn a_person_at_a_terminal_is_asked_to_mend_what_is_wrong() {
-    // The first time it is nonsense, the second time it is mended.
+fn a_person_at_a_terminal_is_asked_to_fix_what_is_wrong() {
+    // The first time it is nonsense, the second time it is fixed.
     let editor = r#"if [ -e "$HOME/again" ]; then with='s/status: NONSENSE/status: UNCLAIMED/;s/Do it/Do it well/'
 else touch "$HOME/again"; with='s/status: UNCLAIMED/status: NONSENSE/'; fi
 sed "$with" "$1" > "$1.x" && mv "$1.x" "$1""#;
     let project = with_tasks();
     let Some(said) = edit_at_terminal(&project, editor, "y\n") else { return };
-    assert!(said.contains("NONSENSE") && said.contains("open your copy again to mend it? [Y/n]"), "{said}");
-    assert!(said.contains("the change is valid and stands"), "{said}");
+    assert!(said.contains("NONSENSE") && said.contains("open your copy again to fix it? [Y/n]"), "{said}");
+    assert!(said.contains("change applied"), "{said}");
     assert!(project.state().contains("description: Do it well"), "{}", project.state());
 
     let project = with_tasks();

@@ -4,6 +4,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use liza_core::model::{RefusalClass, RefusalKind};
+use strum::IntoEnumIterator as _;
+
 /// Codes and the exits that each can have; nothing where the sources do not tell in one place.
 type Codes = BTreeMap<String, BTreeSet<u8>>;
 
@@ -12,40 +15,16 @@ fn read(path: &str) -> String {
     fs::read_to_string(&path).unwrap_or_else(|error| panic!("{}: {error}", path.display()))
 }
 
-fn between<'t>(text: &'t str, start: &str, end: &str) -> &'t str {
-    text.split(start).nth(1).unwrap().split(end).next().unwrap()
-}
-
-/// The variants that an arm of a match names, with what it gives.
-fn arms<'t>(text: &'t str, arrow: &str) -> Vec<(Vec<&'t str>, &'t str)> {
-    let word = |text: &'t str| text.split(|c: char| !(c.is_alphanumeric() || c == '_')).next().unwrap();
-    let mut parts = text.split(arrow);
-    let mut variants = parts.next().unwrap();
-    let mut arms = Vec::new();
-    for part in parts {
-        let names = variants.split("Refusal::").skip(1).map(word).collect();
-        arms.push((names, word(part)));
-        variants = part;
-    }
-    arms
-}
-
 /// What the rules refuse with.
 fn of_the_rules() -> Codes {
-    let source = read("crates/liza-core/src/refusal/advice.rs");
-    let mut exits = BTreeMap::new();
-    for (variants, class) in arms(between(&source, "fn class", "fn hint"), "=> Class::") {
-        let exit = match class {
-            "Refused" => 1,
-            "Inconsistent" => 4,
-            "Stop" => 42,
-            other => panic!("{other}"),
-        };
-        exits.extend(variants.into_iter().map(|variant| (variant, exit)));
-    }
     let mut codes = Codes::new();
-    for (variants, code) in arms(between(&source, "fn code", "fn class"), "=> \"") {
-        codes.entry(code.to_owned()).or_default().extend(variants.iter().map(|variant| exits[variant]));
+    for kind in RefusalKind::iter() {
+        let exit = match kind.class() {
+            RefusalClass::Refused => 1,
+            RefusalClass::Inconsistent => 4,
+            RefusalClass::Stop => 42,
+        };
+        codes.entry(kind.code().to_owned()).or_default().insert(exit);
     }
     codes
 }

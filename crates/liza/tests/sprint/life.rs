@@ -52,7 +52,7 @@ fn from_checkpoint_to_the_next_goal() {
     assert_eq!(now["decisions"][0]["note"], "extra can go");
 
     let text = project.liza(&["abandon-task", "extra", "--reason", "not needed"]).ok().to_owned();
-    assert!(text.contains("the sprint is COMPLETED: liza retro"), "{text}");
+    assert!(text.contains("The sprint is COMPLETED. Review it: liza retro"), "{text}");
     let over = sprint(&project);
     assert_eq!((&over["status"], &over["metrics"]["tasks_done"]), (&json!("COMPLETED"), &json!(2)));
     assert!(over["timeline"]["ended"].as_str().unwrap().parse::<Timestamp>().is_ok());

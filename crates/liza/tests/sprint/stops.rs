@@ -80,7 +80,7 @@ fn a_checkpoint_of_another_project_writes_there() {
 fn resuming_what_was_never_paused_writes_nothing() {
     let project = TestProject::new();
     let (before, log) = (revision(&project), entries(&project));
-    assert_eq!(project.liza(&["resume"]).ok(), "nothing was paused: work goes on\n");
+    assert_eq!(project.liza(&["resume"]).ok(), "nothing was paused: work continues\n");
     let result = project.liza(&["resume", "--json"]).result();
     assert_eq!((&result["paused"], &result["changed"]), (&false.into(), &false.into()));
     assert_eq!((revision(&project), entries(&project)), (before, log));
@@ -97,7 +97,7 @@ fn a_second_pause_is_the_same_pause() {
     let project = TestProject::new();
     project.liza(&["pause"]).ok();
     let (file, log) = (project.read(".liza/PAUSE"), entries(&project));
-    assert_eq!(project.liza(&["pause"]).ok(), "paused already; liza resume goes on\n");
+    assert_eq!(project.liza(&["pause"]).ok(), "already paused; continue with liza resume\n");
     assert_eq!(project.liza(&["pause", "--json"]).result()["changed"], false);
     assert_eq!((project.read(".liza/PAUSE"), entries(&project)), (file, log));
 }
@@ -109,7 +109,7 @@ fn the_decision_to_stop_does_not_go_on() {
     project.add_task("core");
     project.liza(&["checkpoint"]).ok();
     let text = project.liza(&["resume", "--decision", "stop", "--note", "too dear"]).ok().to_owned();
-    assert!(text.contains("ABORTED, nothing goes on"), "{text}");
+    assert!(text.contains("ABORTED, nothing continues"), "{text}");
     assert!(stands(&project, "ABORT") && !stands(&project, "CHECKPOINT"));
     let sprint = project.liza(&["sprint", "--json"]).result();
     assert_eq!(sprint["sprint"]["status"], "ABORTED");
@@ -135,7 +135,7 @@ fn a_pivot_keeps_its_reason_and_nobody_works_in_between() {
 
 /// Covers: SP-01, SP-07
 #[test]
-fn a_new_goal_says_what_still_stands() {
+fn a_new_goal_reports_the_stop_files_that_are_still_present() {
     let project = TestProject::new();
     project.liza(&["checkpoint"]).ok();
     project.liza(&["pause"]).ok();
@@ -143,11 +143,11 @@ fn a_new_goal_says_what_still_stands() {
     assert!(!stands(&project, "CHECKPOINT"), "who says so has looked");
     project.write(".liza/CHECKPOINT", "");
     let run = project.liza(&["goal", "new", "Next", "--json"]);
-    assert_eq!(run.result()["standing"], serde_json::json!(["PAUSE"]));
+    assert_eq!(run.result()["stop_files"], serde_json::json!(["PAUSE"]));
     assert!(stands(&project, "PAUSE") && !stands(&project, "CHECKPOINT"), "that look was at the last sprint");
     project.liza(&["goal", "complete"]).ok();
     let text = project.liza(&["goal", "new", "And next"]).ok().to_owned();
-    assert_eq!(text, "goal-3 is stated; PAUSE still stands: liza resume lets the planner begin\n");
+    assert_eq!(text, "goal-3 is stated; PAUSE is still present: liza resume lets the planner start\n");
 }
 
 /// Covers: SP-01, CM-05
@@ -165,8 +165,8 @@ fn every_refusal_says_what_is_and_what_to_do() {
         "the sprint is IN_PROGRESS; sprint new needs a finished sprint",
     );
     project.add_task("core");
-    told(&["goal", "complete"], "tasks_open", "1 task(s) are still open: core");
-    told(&["goal", "new", "x"], "tasks_open", "1 task(s) are still open: core");
+    told(&["goal", "complete"], "tasks_open", "1 task is still open: core");
+    told(&["goal", "new", "x"], "tasks_open", "1 task is still open: core");
     project.liza(&["abort"]).ok();
     told(&["abort"], "goal_not_open", "the goal is ABORTED");
     told(&["sprint", "new"], "goal_not_open", "the goal is ABORTED");

@@ -109,11 +109,13 @@ fn a_deadline_that_a_person_sets_leads_to_a_checkpoint_when_it_comes() {
     let checkpoint = bench.project.root.join(".liza/CHECKPOINT");
     wait_for("the checkpoint stands", || checkpoint.exists().then_some(()));
     assert!(liza::project::now() >= soon && liza::project::now() <= soon + Seconds(2));
-    coder.wait_for_output("holding: CHECKPOINT stands");
+    coder.wait_for_output(".liza/CHECKPOINT is present; no new work starts");
     // The file stands before anything is written.
-    wait_for("it is logged", || bench.project.log().contains("the sprint's deadline has come").then_some(()));
+    wait_for("it is logged", || {
+        bench.project.log().contains("the sprint's deadline has passed").then_some(())
+    });
     bench.project.liza(&["resume"]).ok();
-    coder.wait_for_output("going on");
+    coder.wait_for_output("resuming work");
     assert!(!checkpoint.exists(), "once");
     bench.project.add_task("t1");
     bench.until_status("t1", Status::ReadyForReview);
@@ -126,15 +128,15 @@ fn a_slip_of_the_pen_is_told_with_its_line_and_nobody_dies() {
     let bench = bench(CODER);
     let mut coder = waiting(&bench);
     let good = bench.project.state();
-    let mend = |bench: &Bench| save(bench, |_| good.clone());
+    let fix = |bench: &Bench| save(bench, |_| good.clone());
 
     save(&bench, |text| text.replacen("  - id: later", "  - id: [later", 1));
-    coder.wait_for_output("no agent is started until this is mended");
+    coder.wait_for_output("no agent is started until this is fixed");
     let line = line_of(&bench, "id: [later");
     // Where a list that is not closed ends is a matter of taste.
     let places = [line, line + 1].map(|line| format!("state.yaml:{line}:"));
     assert!(places.iter().any(|place| coder.output().contains(place)), "{}", coder.output());
-    mend(&bench);
+    fix(&bench);
     coder.wait_for_output("the blackboard can be read again");
 
     inject(&bench, BY_HAND);
@@ -155,7 +157,7 @@ fn a_task_that_makes_no_sense_is_told_with_its_line_and_the_others_go_on() {
     bench.project.add_task("t1");
     bench.until_status("t1", Status::ReadyForReview);
     save(&bench, |text| text.replace("UNCLAIMD", "UNCLAIMED"));
-    coder.wait_for_output("mended: by-hand");
+    coder.wait_for_output("fixed: by-hand");
     bench.until_status("by-hand", Status::ReadyForReview);
     coder.stop();
     bench.is_sound();
@@ -178,7 +180,7 @@ fn a_dangling_dependency_is_told_with_its_line_and_the_others_go_on() {
     bench.until_status("t1", Status::ReadyForReview);
     assert_eq!(bench.status("by-hand"), Status::Unclaimed, "it waits");
     save(&bench, |text| text.replace("depends_on: [nobody]", "depends_on: []"));
-    coder.wait_for_output("mended: by-hand");
+    coder.wait_for_output("fixed: by-hand");
     bench.until_status("by-hand", Status::ReadyForReview);
     coder.stop();
     bench.is_sound();

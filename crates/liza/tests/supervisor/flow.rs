@@ -22,7 +22,7 @@ fn a_task_goes_from_coder_to_reviewer_to_the_integration_branch() {
         (bench.agent(&["coder", "--cli", "c"]), bench.agent(&["code-reviewer", "--cli", "r"]));
     bench.until_status("t1", Status::Merged);
     assert_eq!((coder.wait(), reviewer.wait()), (0, 0), "{}{}", coder.output(), reviewer.output());
-    assert!(coder.output().contains("nothing is left to do"), "{}", coder.output());
+    assert!(coder.output().contains("no work is left for this role"), "{}", coder.output());
 
     let log = bench.project.git(&["log", "--format=%s", "integration"]);
     assert!(log.contains("work on t1"), "{log}");
@@ -92,7 +92,7 @@ fn a_lone_coder_ends_when_no_work_comes_and_says_why_it_waited() {
     bench.project.liza(&["add-task", "--id", "later", "--desc", "x", "--draft"]).ok();
     let mut coder = bench.agent(&["coder", "--cli", "c"]);
     assert_eq!(coder.wait(), 0);
-    assert!(coder.output().contains("1 draft(s) are not finalized"), "{}", coder.output());
+    assert!(coder.output().contains("the planner has not finalized 1 draft"), "{}", coder.output());
     assert!(coder.output().contains("no work has come"), "{}", coder.output());
 }
 
@@ -138,7 +138,7 @@ fn leases_are_renewed_while_a_session_runs_and_under_pause() {
     });
     assert_eq!(held.0, held.1, "task and agent carry the same lease");
     bench.project.liza(&["pause"]).ok();
-    coder.wait_for_output("holding");
+    coder.wait_for_output("no new work starts");
     renewed();
     coder.stop();
 }

@@ -33,7 +33,7 @@ fn after_a_kill_a_fresh_coder_resumes_the_claim_at_once() {
     assert_eq!((task.assigned_to, task.iteration), (Some("coder-1".parse().unwrap()), Some(1)));
     assert!(task.history.unwrap().iter().any(|event| event.is(EventName::Resumed)));
     assert!(bench.entry("coder-1").unwrap().generation > entry.generation);
-    assert!(bench.project.log().contains("takes over from one that died"), "{}", bench.project.log());
+    assert!(bench.project.log().contains("replaces one whose supervisor died"), "{}", bench.project.log());
     fresh.stop();
     bench.until_nothing_runs();
 }
@@ -123,9 +123,9 @@ fn recover_takes_the_dead_off_the_board_and_leaves_the_living() {
     alive.wait_for_output("coder-7          waiting");
     bench.project.register("coder-9");
     let result = bench.project.liza(&["recover", "--json"]).result();
-    let settled: Vec<_> = result["settled"].as_array().unwrap().iter().map(|one| &one["subject"]).collect();
-    assert_eq!(settled, ["coder-1"], "{result:#}");
-    assert_eq!(result["settled"][0]["kind"], "registration");
+    let repaired: Vec<_> = result["repaired"].as_array().unwrap().iter().map(|one| &one["subject"]).collect();
+    assert_eq!(repaired, ["coder-1"], "{result:#}");
+    assert_eq!(result["repaired"][0]["kind"], "registration");
     assert!(bench.entry("coder-1").is_none());
     assert!(bench.entry("coder-7").is_some() && bench.entry("coder-9").is_some());
     assert_eq!(bench.status("t1"), Status::Claimed, "its claim waits for it");

@@ -64,7 +64,7 @@ while :; do sleep 1; done"#;
     let mut coder = bench.agent(&["coder", "--cli", "c"]);
     bench.until_file("hidden");
     bench.until_status("t1", Status::Blocked);
-    assert!(coder.output().contains("its session is ended"), "{}", coder.output());
+    assert!(coder.output().contains("killing its session"), "{}", coder.output());
     coder.stop();
     bench.until_nothing_runs();
 }
@@ -114,7 +114,7 @@ fn a_reviewer_without_a_verdict_loses_the_review_and_leaves_it_to_another() {
     bench.project.add_task("t1");
     assert_eq!(bench.agent(&["coder", "--cli", "c", "--once"]).wait(), 0);
     let mut idle = bench.agent(&["code-reviewer", "--cli", "r"]);
-    idle.wait_for_output("gives the review of t1 up");
+    idle.wait_for_output("gives up the review of t1");
     assert_eq!(bench.task("t1").reviewing_by, None);
     let mut other = bench.agent(&["code-reviewer", "--cli", "good"]);
     bench.until_status("t1", Status::Merged);
@@ -129,7 +129,7 @@ fn a_flood_of_output_fills_neither_memory_nor_disk_and_holds_nobody_up() {
     bench.project.add_task("t1");
     let mut coder = bench.agent(&["coder", "--cli", "c", "--once"]);
     assert_eq!(coder.wait(), 0);
-    assert!(coder.output().contains("floods its output"), "{}", coder.output());
+    assert!(coder.output().contains("writes too much output"), "{}", coder.output());
     assert_eq!(bench.status("t1"), Status::ReadyForReview);
     let kept = fs::metadata(&bench.kept("agent-outputs")[0]).unwrap().len();
     assert!(kept < 17 << 20, "{kept}");

@@ -19,9 +19,9 @@ fn the_same_trigger_wakes_the_planner_once_and_news_wake_it_again() {
     assert!(bench.prompts()[0].contains("=== PLANNING CONTEXT ==="));
     // Something that does not concern it: the supervisor looks and leaves the planner alone.
     bench.project.liza(&["pause"]).ok();
-    planner.wait_for_output("holding");
+    planner.wait_for_output("no new work starts");
     bench.project.liza(&["resume"]).ok();
-    planner.wait_for_output("going on");
+    planner.wait_for_output("resuming work");
     assert_eq!(bench.prompts().len(), 1);
     bench.project.liza(&["note", "Begin with the parser"]).ok();
     let told = |prompt: &String| prompt.contains("Begin with the parser");
@@ -43,9 +43,9 @@ fn a_planner_that_gives_up_the_last_task_is_woken_once_to_judge_the_goal() {
     let sprint = bench.state().board.sprint.ready().cloned().unwrap();
     assert_eq!((sprint.status.to_string().as_str(), sprint.metrics.tasks_done), ("COMPLETED", 1));
     bench.project.liza(&["pause"]).ok();
-    planner.wait_for_output("holding");
+    planner.wait_for_output("no new work starts");
     bench.project.liza(&["resume"]).ok();
-    planner.wait_for_output("going on");
+    planner.wait_for_output("resuming work");
     assert_eq!(bench.prompts().len(), 2, "once");
     planner.stop();
 }
@@ -57,7 +57,7 @@ fn a_planner_that_changes_the_project_is_an_alarm_and_nothing_is_undone() {
     let bench = Bench::new("", &[("p", script)]);
     let mut planner = bench.agent(&["planner", "--cli", "p", "--once"]);
     assert_eq!(planner.wait(), 0, "{}", planner.output());
-    assert!(planner.output().contains("ALERT: the project's own checkout changed"), "{}", planner.output());
+    assert!(planner.output().contains("the project's own checkout changed"), "{}", planner.output());
     assert_eq!(bench.project.read("planned.txt"), "mine\n");
     assert_eq!(bench.state().journal.anomalies.len(), 1);
 }

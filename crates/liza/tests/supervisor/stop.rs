@@ -19,8 +19,8 @@ fn pause_stops_a_session_after_its_grace_and_resume_goes_on() {
     let mut coder = bench.agent(&["coder", "--cli", "c"]);
     bench.until_file("begun");
     bench.project.liza(&["pause"]).ok();
-    coder.wait_for_output("PAUSE or CHECKPOINT stands");
-    coder.wait_for_output("holding: PAUSE stands");
+    coder.wait_for_output(".liza/PAUSE or .liza/CHECKPOINT is present");
+    coder.wait_for_output(".liza/PAUSE is present; no new work starts");
     let task = bench.task("t1");
     assert_eq!((task.status, task.crashes, task.idle_exits), (Some(Status::Claimed), None, None));
     assert!(bench.tree("t1").join("half.txt").exists());
@@ -40,7 +40,7 @@ fn abort_stops_session_and_supervisor_at_once() {
     bench.until_file("begun");
     bench.project.liza(&["abort"]).ok();
     assert_eq!(coder.wait(), 0);
-    assert!(coder.output().contains("ABORT stands"), "{}", coder.output());
+    assert!(coder.output().contains(".liza/ABORT is present"), "{}", coder.output());
     assert_eq!((bench.status("t1"), bench.entry("coder-1")), (Status::Claimed, None));
     bench.until_nothing_runs();
 }
@@ -81,7 +81,7 @@ fn a_second_signal_does_not_wait_for_a_stubborn_session() {
     let mut coder = bench.agent(&["coder", "--cli", "c"]);
     bench.until_file("begun");
     coder.signal("INT");
-    coder.wait_for_output("its session is asked to end");
+    coder.wait_for_output("stopping its session");
     coder.signal("INT");
     assert_eq!(coder.wait(), 0);
     assert_eq!(bench.entry("coder-1"), None);
@@ -117,7 +117,7 @@ fn a_supervisor_whose_registration_is_gone_ends_and_removes_nobody() {
 
 /// Covers: AG-05
 #[test]
-fn on_a_broken_blackboard_nobody_is_started_until_it_is_mended() {
+fn on_a_broken_blackboard_no_agent_is_started_until_it_is_fixed() {
     let bench = Bench::new("coder_max_wait: 600", &[("c", CODER)]);
     bench.project.liza(&["add-task", "--id", "later", "--desc", "x", "--draft"]).ok();
     let mut coder = bench.agent(&["coder", "--cli", "c"]);
@@ -125,7 +125,7 @@ fn on_a_broken_blackboard_nobody_is_started_until_it_is_mended() {
     let good = bench.project.state();
     let path = bench.project.root.join(".liza/state.yaml");
     fs::write(&path, format!("{good}\n  - broken: [\n")).unwrap();
-    coder.wait_for_output("no agent is started until this is mended");
+    coder.wait_for_output("no agent is started until this is fixed");
     fs::write(&path, good).unwrap();
     coder.wait_for_output("can be read again");
     bench.project.add_task("t1");
@@ -184,7 +184,7 @@ fn a_session_that_has_submitted_and_does_not_end_is_stopped_after_its_grace() {
     let mut coder = bench.agent(&["coder", "--cli", "c"]);
     bench.until_file("submitted");
     let begun = std::time::Instant::now();
-    coder.wait_for_output("its session is asked to end: its work is done");
+    coder.wait_for_output("stopping its session: its work is done");
     assert!(begun.elapsed().as_millis() >= 900, "it had its grace");
     bench.until_status("t2", Status::ReadyForReview);
     coder.wait_for_output("works on t2");

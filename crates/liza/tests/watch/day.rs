@@ -108,7 +108,7 @@ const HEARD: [(u64, &str); 15] = [
     (202, "⚠️ STALLED: no progress for 31m — every open task is blocked"),
     (210, "🚨 IMMEDIATE DISCOVERY: disc-1 — no timeout (Planner should wake)"),
     (242, "⚠️ STALE DRAFT: idea — created 31min ago (Planner crash?)"),
-    (242, "⚠️ STALLED: no progress for 31m — 2 task(s) wait for the planner"),
+    (242, "⚠️ STALLED: no progress for 31m — 2 tasks wait for the planner"),
     (250, "🚨 CIRCUIT BREAKER: retry_cluster; see .liza/circuit_breaker_report.md, then liza resolve"),
     (281, "⚠️ CHECKPOINT STALE: waiting for human for 31m"),
     (371, "🚨 CHECKPOINT STUCK: waiting for human for 2h 1m"),
@@ -152,10 +152,10 @@ fn escalation_is_right(day: &Clocked, minute: u64) {
     match minute {
         371..745 => {
             let text = text.unwrap_or_else(|| panic!("no ESCALATION at minute {minute}"));
-            assert!(text.contains("sprint-1 has waited for a human since"), "{text}");
+            assert!(text.contains("sprint-1 has been waiting for you since"), "{text}");
             assert!(text.contains("  core  BLOCKED\n") && text.contains("  idea  DRAFT\n"), "{text}");
             assert!(text.contains("liza resume") && text.contains("liza abort"), "{text}");
-            assert_eq!(text.contains("Eight hours"), minute >= 731, "minute {minute}: {text}");
+            assert_eq!(text.contains("eight hours"), minute >= 731, "minute {minute}: {text}");
         }
         _ => assert_eq!(text, None, "minute {minute}"),
     }
@@ -185,7 +185,7 @@ fn every_alarm_of_a_day_is_heard_once_and_in_order() {
     assert_eq!(sprint.status, SprintStatus::InProgress, "resumed by the human, and only by the human");
     let log = day.test.log();
     for (detail, times) in
-        [("PAUSE was put up by hand", 1), ("PAUSE was taken away by hand", 1), ("deadline has come", 1)]
+        [("PAUSE was created by hand", 1), ("PAUSE was removed by hand", 1), ("deadline has come", 1)]
     {
         assert_eq!(log.matches(detail).count(), times, "{detail}");
     }

@@ -46,14 +46,14 @@ fn a_bare_checkpoint_comes_and_goes_with_its_file() {
     let mut watching = Running::liza(&project, &an_hour());
     watching.wait_for_output("watching");
     touch(&project, "CHECKPOINT");
-    watching.wait_for_output("CHECKPOINT stands: the sprint waits for liza resume");
+    watching.wait_for_output("CHECKPOINT was created: the sprint waits for liza resume");
     until_sprint(&project, SprintStatus::Checkpoint);
     assert_eq!(project.read(".liza/CHECKPOINT"), "", "the person's file stays as it is");
     remove(&project, "CHECKPOINT");
-    watching.wait_for_output("CHECKPOINT is gone: the sprint goes on");
+    watching.wait_for_output("CHECKPOINT was removed: the sprint continues");
     until_sprint(&project, SprintStatus::InProgress);
-    assert_eq!(entries(&project, "CHECKPOINT was put up by hand"), 1);
-    assert_eq!(entries(&project, "CHECKPOINT was taken away by hand"), 1);
+    assert_eq!(entries(&project, "CHECKPOINT was created by hand"), 1);
+    assert_eq!(entries(&project, "CHECKPOINT was removed by hand"), 1);
     watching.signal("INT");
     assert_eq!(watching.wait(), 0);
 }
@@ -65,11 +65,11 @@ fn a_bare_pause_is_logged_once_and_its_end_too() {
     let watching = Running::liza(&project, &an_hour());
     watching.wait_for_output("watching");
     touch(&project, "PAUSE");
-    watching.wait_for_output("PAUSE stands");
+    watching.wait_for_output("PAUSE was created");
     remove(&project, "PAUSE");
-    watching.wait_for_output("PAUSE is gone");
-    assert_eq!(entries(&project, "PAUSE was put up by hand"), 1);
-    assert_eq!(entries(&project, "PAUSE was taken away by hand"), 1);
+    watching.wait_for_output("PAUSE was removed");
+    assert_eq!(entries(&project, "PAUSE was created by hand"), 1);
+    assert_eq!(entries(&project, "PAUSE was removed by hand"), 1);
 }
 
 /// Covers: SP-01, SP-07
@@ -79,7 +79,7 @@ fn a_bare_abort_is_for_good() {
     let watching = Running::liza(&project, &an_hour());
     watching.wait_for_output("watching");
     touch(&project, "ABORT");
-    watching.wait_for_output("ABORT stands: goal and sprint are aborted");
+    watching.wait_for_output("ABORT was created: goal and sprint are aborted");
     until_sprint(&project, SprintStatus::Aborted);
     remove(&project, "ABORT");
     project.liza(&["pause"]).ok();
@@ -99,7 +99,7 @@ fn what_the_commands_do_is_left_alone() {
     }
     // The next thing that it tells shows that it has looked at all of them.
     touch(&project, "PAUSE");
-    watching.wait_for_output("PAUSE stands");
+    watching.wait_for_output("PAUSE was created");
     watching.stop();
     assert_eq!(project.log().matches("by hand").count(), 1, "{}", project.log());
 }
@@ -112,15 +112,15 @@ fn the_deadline_stops_everybody_once_by_itself() {
     watching.wait_for_output("watching");
     let due: Timestamp = liza::project::now() + Seconds(2);
     project.liza(&["sprint", "deadline", &due.to_string()]).ok();
-    watching.wait_for_output("the sprint's deadline has come");
+    watching.wait_for_output("the sprint's deadline has passed");
     until_sprint(&project, SprintStatus::Checkpoint);
     assert!(project.read(".liza/CHECKPOINT").starts_with("20"));
     watching.wait_for_output("SPRINT DEADLINE: sprint-1 was due at");
     project.liza(&["resume"]).ok();
     touch(&project, "PAUSE");
-    watching.wait_for_output("PAUSE stands");
+    watching.wait_for_output("PAUSE was created");
     assert_eq!(sprint_status(&project), "IN_PROGRESS", "once");
-    assert_eq!(entries(&project, "the sprint's deadline has come"), 1);
+    assert_eq!(entries(&project, "the sprint's deadline has passed"), 1);
 }
 
 /// Covers: SP-04, SP-05
@@ -224,14 +224,14 @@ fn a_mismatch_counts_when_it_has_stood_for_a_moment() {
     assert_eq!(settle(&world).0, None, "another one");
     world.now = world.now + Seconds(2);
     let (done, again) = settle(&world);
-    assert!(done.is_some_and(|words| words.starts_with("CHECKPOINT stands")) && again.is_none());
+    assert!(done.is_some_and(|words| words.starts_with("CHECKPOINT was created")) && again.is_none());
     world.now = world.now - Seconds(3600);
     world.create_stop_file("PAUSE");
     assert_eq!(settle(&world).0, None);
     world.now = world.now - Seconds(3600);
     assert_eq!(settle(&world).0, None, "a clock that was set back begins anew");
     world.now = world.now + Seconds(2);
-    assert!(settle(&world).0.is_some_and(|words| words.starts_with("PAUSE stands")));
+    assert!(settle(&world).0.is_some_and(|words| words.starts_with("PAUSE was created")));
 }
 
 /// Covers: SP-07
@@ -246,7 +246,7 @@ fn two_who_follow_the_same_file_do_it_once() {
     world.now = world.now + Seconds(2);
     let done = both.iter_mut().filter_map(|one| one.reconcile(&world.project, &state, world.now)).count();
     assert_eq!(done, 1);
-    assert_eq!(entries(&world.test, "PAUSE was put up by hand"), 1);
+    assert_eq!(entries(&world.test, "PAUSE was created by hand"), 1);
 }
 
 /// Covers: SP-06, SP-07
@@ -268,7 +268,7 @@ fn a_stop_whose_process_was_killed_after_its_write_is_not_taken_for_a_removal_by
             world.now = world.now + Seconds(2);
         }
     }
-    assert_eq!(entries(&world.test, "taken away by hand"), 0);
+    assert_eq!(entries(&world.test, "removed by hand"), 0);
 }
 
 /// Covers: SP-07

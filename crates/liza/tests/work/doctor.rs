@@ -1,4 +1,4 @@
-//! doctor: what it sees, how to mend it, and what it mends by itself.
+//! doctor: what it finds, how to fix it, and what it fixes by itself.
 
 use std::fs;
 
@@ -33,7 +33,7 @@ fn a_healthy_project_is_called_so() {
 
 /// Covers: CM-05
 #[test]
-fn what_is_broken_is_named_with_its_mend_and_mended_on_request() {
+fn what_is_broken_is_named_with_its_fix_and_fixed_on_request() {
     let project = team();
     claimed(&project, "one", "coder-1");
     fs::remove_dir_all(project.tree("one")).unwrap();
@@ -43,7 +43,7 @@ fn what_is_broken_is_named_with_its_mend_and_mended_on_request() {
     let run = project.liza(&["doctor", "--json"]);
     assert_eq!(run.code, 1, "{run:?}");
     assert_eq!(run.json()["result"]["healthy"], false);
-    for (name, health, mend) in [
+    for (name, health, fix) in [
         ("worktrees", "fail", "liza recover"),
         ("integration branch", "fail", "liza doctor --fix"),
         ("excluded files", "warn", "liza doctor --fix"),
@@ -52,12 +52,12 @@ fn what_is_broken_is_named_with_its_mend_and_mended_on_request() {
     ] {
         let check = check(&run, name);
         assert_eq!(check["health"], health, "{check}");
-        assert!(check["mend"].as_str().unwrap().contains(mend), "{check}");
+        assert!(check["fix"].as_str().unwrap().contains(fix), "{check}");
     }
     project.write("specs/vision.md", "# Vision\n");
     let run = project.liza(&["doctor", "--fix", "--json"]);
     assert_eq!(run.result()["healthy"], true, "{run:?}");
-    assert_eq!(run.result()["recovered"]["settled"][0]["kind"], "missing_worktree");
+    assert_eq!(run.result()["recovered"]["repaired"][0]["kind"], "missing_worktree");
     assert_eq!(tip(&project, "integration"), tip(&project, "main"));
     assert_eq!(project.git(&["status", "--porcelain"]), "M specs/vision.md");
     in_order(&project);
@@ -69,7 +69,7 @@ fn it_works_where_there_is_nothing_yet() {
     let project = TestProject::bare();
     let run = project.liza(&["doctor", "--json"]);
     assert_eq!(run.code, 1);
-    assert!(check(&run, "blackboard")["mend"].as_str().unwrap().contains("liza init"));
+    assert!(check(&run, "blackboard")["fix"].as_str().unwrap().contains("liza init"));
     project.liza(&["doctor", "--fix", "--json"]).refused(1, "no_project");
     let mut outside = project.program();
     let run = project.run(outside.args(["doctor", "--json"]).current_dir(project.home()));
@@ -84,7 +84,7 @@ fn it_sees_what_git_lacks() {
     let run = project.liza(&["doctor", "--json"]);
     let identity = check(&run, "identity");
     assert_eq!(identity["health"], "fail", "{identity}");
-    assert!(identity["mend"].as_str().unwrap().contains("user.email"), "{identity}");
+    assert!(identity["fix"].as_str().unwrap().contains("user.email"), "{identity}");
 
     let path = git_that(&project, "case \"$*\" in *version*) echo git version 2.30.1; exit;; esac");
     let mut program = project.program();

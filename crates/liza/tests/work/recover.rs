@@ -1,4 +1,4 @@
-//! recover: each thing that a crash can leave, settled once, with nothing lost.
+//! recover: each thing that a crash can leave, repaired once, with nothing lost.
 
 use std::fs;
 use std::process::{Child, Command as Process, Stdio};
@@ -43,7 +43,7 @@ fn a_reservation_whose_claim_died_is_taken_back_with_its_worktree() {
     project.git(&["worktree", "add", "-q", "-b", "task/one", ".worktrees/one", "integration"]);
     reserve(&project, "two", "coder-2");
     let text = project.liza(&["recover"]).ok().to_owned();
-    assert!(text.contains("one: reserved by coder-1") && text.contains("taken back"), "{text}");
+    assert!(text.contains("one: reserved by coder-1") && text.contains("removed"), "{text}");
     assert_eq!(project.record("one").reservation, None);
     assert!(!project.tree("one").exists() && branches(&project, "task/*").is_empty());
     assert!(project.log().contains("action: recovered"), "{}", project.log());
@@ -110,9 +110,9 @@ fn a_half_made_worktree_is_cleared_or_made_whole() {
     }
     let list = project.git(&["worktree", "list", "--porcelain"]);
     assert_eq!(list.matches("locked initializing").count(), 2, "{list}");
-    let mut settled = recover(&project);
-    settled.sort();
-    assert_eq!(settled, ["missing_worktree one", "unneeded_worktree two"]);
+    let mut repaired = recover(&project);
+    repaired.sort();
+    assert_eq!(repaired, ["missing_worktree one", "unneeded_worktree two"]);
     assert!(project.tree("one").join("specs/vision.md").exists());
     assert!(!project.tree("two").exists());
     in_order(&project);
@@ -140,10 +140,10 @@ fn what_no_task_needs_is_removed_after_its_work_was_saved() {
         fs::write(project.tree(task).join("new"), format!("{task}\n")).unwrap();
     }
     project.git(&["branch", "task/only-a-branch", "integration"]);
-    let mut settled = recover(&project);
-    settled.sort();
+    let mut repaired = recover(&project);
+    repaired.sort();
     let expected = ["abandoned", "merged", "only-a-branch", "unclaimed", "unknown"];
-    assert_eq!(settled, expected.map(|task| format!("unneeded_worktree {task}")));
+    assert_eq!(repaired, expected.map(|task| format!("unneeded_worktree {task}")));
     for task in ["abandoned", "merged", "unclaimed", "unknown"] {
         assert!(!project.tree(task).exists());
         assert_eq!(show(&project, &format!("rescue/{task}-1"), "new"), task);
@@ -172,12 +172,12 @@ fn locks_and_leftovers_of_processes_that_are_gone_are_cleared() {
     project.git(&["worktree", "add", "-q", "--detach", &stage, "integration"]);
     project.write(&format!(".worktrees/.trash-{dead}-0/x"), "x");
     project.write(".liza/locks/nobody.lock", "");
-    let settled = recover(&project);
+    let repaired = recover(&project);
     for lock in &locks {
-        assert!(settled.contains(&format!("git_lock {lock}")), "{lock}: {settled:?}");
+        assert!(repaired.contains(&format!("git_lock {lock}")), "{lock}: {repaired:?}");
         assert!(!project.root.join(lock).exists());
     }
-    assert!(settled.contains(&format!("leftover {stage}")), "{settled:?}");
+    assert!(repaired.contains(&format!("leftover {stage}")), "{repaired:?}");
     assert!(!project.root.join(&stage).exists());
     assert!(!project.root.join(".liza/locks/nobody.lock").exists());
     assert_eq!(project.git(&["worktree", "list"]).lines().count(), 2);
@@ -202,9 +202,9 @@ fn a_checkout_that_had_not_followed_its_branch_is_brought_up_to_date() {
     let reason = ["update-ref", "--create-reflog", "-m", "liza: merge one", "refs/heads/integration", &head];
     project.git(&reason);
     assert!(!project.root.join("one.txt").exists());
-    let mut settled = recover(&project);
-    settled.sort();
-    assert_eq!(settled, [format!("checkout {}", project.root.display()), "merge one".to_owned()]);
+    let mut repaired = recover(&project);
+    repaired.sort();
+    assert_eq!(repaired, [format!("checkout {}", project.root.display()), "merge one".to_owned()]);
     assert_eq!(project.read("one.txt"), "done\n");
     assert_eq!(project.git(&["status", "--porcelain"]), "?? mine");
     in_order(&project);
@@ -224,8 +224,8 @@ fn an_integration_test_that_outlived_its_merge_is_ended() {
     }
     merging.kill().unwrap();
     merging.wait().unwrap();
-    let settled = recover(&project);
-    assert!(settled.contains(&"process integration test".to_owned()), "{settled:?}");
+    let repaired = recover(&project);
+    assert!(repaired.contains(&"process integration test".to_owned()), "{repaired:?}");
     let sleepers = project.run(project.command("pgrep").args(["-fx", "sleep 2222"]));
     assert_ne!(sleepers.code, 0, "{sleepers:?}");
     assert_eq!(project.status("one"), "APPROVED");
@@ -238,10 +238,10 @@ fn a_coders_supervisor_recovers_but_leaves_merges_to_those_who_may() {
     let project = team();
     let head = approved(&project, "one");
     land_only(&project, "one", &head);
-    let settled = |agent: &str| project.liza_as(agent, &["recover", "--json"]).result()["settled"].clone();
-    assert_eq!(settled("coder-1"), serde_json::json!([]));
+    let repaired = |agent: &str| project.liza_as(agent, &["recover", "--json"]).result()["repaired"].clone();
+    assert_eq!(repaired("coder-1"), serde_json::json!([]));
     assert_eq!(project.status("one"), "APPROVED");
-    assert_eq!(settled("code-reviewer-1")[0]["kind"], "merge");
+    assert_eq!(repaired("code-reviewer-1")[0]["kind"], "merge");
     assert_eq!(project.status("one"), "MERGED");
 }
 

@@ -1,4 +1,4 @@
-//! Kills at every step, and at random with several processes: what is left is settled, and nothing is lost.
+//! Kills at every step, and at random with several processes: what is left is repaired, and nothing is lost.
 //!
 //! A process is killed at the n-th call of a kind that changes or starts something, by way of strace; git is a
 //! process of its own and lives on, as it does when a person kills the wrong thing.

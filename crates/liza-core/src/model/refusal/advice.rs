@@ -1,39 +1,49 @@
 //! What goes with each refusal: a stable code for programs, a class for the exit code, the next command to type.
 
-use super::{Refusal, RefusalClass};
+use super::{Refusal, RefusalClass, RefusalKind};
 use crate::model::notes::{AnomalyType, DetailType};
 use crate::model::record::Status;
 use crate::model::stop_file::StopFile;
 
-impl Refusal {
+impl RefusalKind {
     /// The stable word by which programs know it.
-    pub fn code(&self) -> &'static str {
+    pub fn code(self) -> &'static str {
         self.into()
     }
 
     /// What it means for the caller.
-    pub fn class(&self) -> RefusalClass {
-        let stop = matches!(
-            self,
-            Refusal::Fenced { .. }
-                | Refusal::LeaseLost { .. }
-                | Refusal::TaskLost { .. }
-                | Refusal::Halted { .. }
-                | Refusal::GoalAborted
-        );
-        let inconsistent = matches!(
-            self,
-            Refusal::StaleRevision { .. }
-                | Refusal::BrokenTask { .. }
-                | Refusal::BrokenSection { .. }
-                | Refusal::NotLoaded { .. }
-                | Refusal::WorktreeMissing { .. }
-        );
-        match (stop, inconsistent) {
-            (true, _) => RefusalClass::Stop,
-            (false, true) => RefusalClass::Inconsistent,
-            (false, false) => RefusalClass::Refused,
+    pub fn class(self) -> RefusalClass {
+        const STOP: [RefusalKind; 5] = [
+            RefusalKind::Fenced,
+            RefusalKind::LeaseLost,
+            RefusalKind::TaskLost,
+            RefusalKind::Halted,
+            RefusalKind::GoalAborted,
+        ];
+        const INCONSISTENT: [RefusalKind; 5] = [
+            RefusalKind::StaleRevision,
+            RefusalKind::BrokenTask,
+            RefusalKind::BrokenSection,
+            RefusalKind::NotLoaded,
+            RefusalKind::WorktreeMissing,
+        ];
+        match self {
+            kind if STOP.contains(&kind) => RefusalClass::Stop,
+            kind if INCONSISTENT.contains(&kind) => RefusalClass::Inconsistent,
+            _ => RefusalClass::Refused,
         }
+    }
+}
+
+impl Refusal {
+    /// The stable word by which programs know it.
+    pub fn code(&self) -> &'static str {
+        RefusalKind::from(self).code()
+    }
+
+    /// What it means for the caller.
+    pub fn class(&self) -> RefusalClass {
+        RefusalKind::from(self).class()
     }
 
     /// What to do next, if there is something.

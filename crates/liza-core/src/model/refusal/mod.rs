@@ -31,15 +31,21 @@ pub const PRIOR_FEEDBACK: &str = "Prior Feedback Status";
 
 /// Every reason to say no. The code of a reason is its name in snake_case.
 #[allow(missing_docs, reason = "each message shows what its fields are")]
-#[derive(Debug, Clone, PartialEq, thiserror::Error, strum::IntoStaticStr)]
-#[strum(serialize_all = "snake_case")]
+#[derive(Debug, Clone, PartialEq, thiserror::Error, strum::EnumDiscriminants)]
+#[strum_discriminants(
+    name(RefusalKind),
+    derive(strum::EnumIter, strum::IntoStaticStr),
+    strum(serialize_all = "snake_case"),
+    doc = "A reason without its data.",
+    allow(missing_docs)
+)]
 pub enum Refusal {
     /// The role may not do this.
     #[error("{actor} may not {verb}: that is for {allowed}")]
     NotPermitted { actor: String, verb: &'static str, allowed: String },
     /// An agent edited a field that has a command.
     #[error("{actor} may not edit {place} directly")]
-    #[strum(serialize = "not_permitted")]
+    #[strum_discriminants(strum(serialize = "not_permitted"))]
     EditNotPermitted { actor: String, place: String },
     /// A caller acted for another agent.
     #[error("{actor} may not act for {agent}")]

@@ -39,7 +39,7 @@ impl AlarmLevel {
 }
 
 /// What kind of alarm; its words are part of the specification.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, strum::IntoStaticStr)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, strum::EnumIter, strum::IntoStaticStr)]
 #[strum(serialize_all = "SCREAMING_SNAKE_CASE")]
 #[allow(missing_docs, reason = "each is its own words")]
 pub enum AlarmKind {

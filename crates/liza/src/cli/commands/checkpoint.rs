@@ -10,7 +10,7 @@ use crate::report::summary::{self, digest};
 
 use crate::cli::context::Context;
 use crate::cli::ui::error::CommandError;
-use crate::cli::ui::output::{Reply, to_json};
+use crate::cli::ui::output::Reply;
 
 /// Stop everybody for a look at the sprint.
 ///
@@ -45,8 +45,8 @@ pub(crate) fn run(args: Args, context: &Context) -> Result<Reply, CommandError> 
         Err(error) => context.screen.note(&format!("liza: the summary could not be written: {error}")),
     }
     lines.push("when you have looked: liza resume --decision continue".to_owned());
-    let mut result = to_json(&done.reply);
-    result["summary"] = json!(summary.ok());
-    result["digest"] = json!(digest);
-    Ok(Reply::new(lines.join("\n"), result).at(done.revision.0))
+    let mut reply = context.reply(&done, lines.join("\n"));
+    reply.result["summary"] = json!(summary.ok());
+    reply.result["digest"] = json!(digest);
+    Ok(reply)
 }

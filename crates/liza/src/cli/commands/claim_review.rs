@@ -5,7 +5,7 @@ use liza_core::protocol::ReviewClaimed;
 
 use crate::cli::context::Context;
 use crate::cli::ui::error::CommandError;
-use crate::cli::ui::output::{Reply, to_json};
+use crate::cli::ui::output::Reply;
 use crate::lifecycle::claim_review;
 
 /// Claim a review for a code reviewer.
@@ -32,5 +32,5 @@ pub(crate) fn run(args: Args, context: &Context) -> Result<Reply, CommandError> 
         "{} reviews {} at {commit} until {review_lease_expires}\nworktree {worktree}",
         args.agent, args.task,
     );
-    Ok(Reply::new(text, to_json(&done.reply)).at(done.revision.0))
+    Ok(context.reply(&done, text))
 }

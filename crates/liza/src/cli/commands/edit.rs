@@ -69,7 +69,7 @@ fn edit(project: &Project, task: Option<&TaskId>, context: &Context) -> Result<R
         match merge(project, &base, &yours, &detail, context) {
             Ok(written) => {
                 copy.remove();
-                return Ok(Reply::new("the change is valid and stands", json!({"changed": true})).at(written));
+                return Ok(Reply::new("change applied", json!({"changed": true})).at(written));
             }
             Err(error) if wants_to_fix(&error, context) => {}
             Err(error) => {

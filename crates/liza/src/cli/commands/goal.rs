@@ -9,7 +9,7 @@ use crate::cli::context::Context;
 use crate::cli::spec_path;
 use crate::cli::ui::error::CommandError;
 use crate::cli::ui::input::Text;
-use crate::cli::ui::output::{Reply, to_json};
+use crate::cli::ui::output::Reply;
 
 /// Show the goal, end it, or state a new one.
 #[derive(Debug, clap::Args)]
@@ -57,12 +57,9 @@ pub(crate) fn run(args: Args, context: &Context) -> Result<Reply, CommandError> 
 }
 
 fn complete(context: &Context) -> Result<Reply, CommandError> {
-    let project = context.project()?;
-    let reply = context.run_in(&project, CompleteGoal, |_| {
-        "the goal is COMPLETED; merging the integration branch is yours, liza goal new \"GOAL\" goes on"
-            .into()
-    })?;
-    Ok(reply)
+    context.run(CompleteGoal, |_| {
+        "the goal is COMPLETED; review the integration branch and merge it, or state the next goal: liza goal new \"GOAL\"".into()
+    })
 }
 
 fn state_anew(new: New, context: &Context) -> Result<Reply, CommandError> {
@@ -82,9 +79,9 @@ fn state_anew(new: New, context: &Context) -> Result<Reply, CommandError> {
         Some(file) => format!("{file} is still present: liza resume lets the planner start"),
         None => "the planner is next".to_owned(),
     };
-    let mut result = to_json(&done.reply);
-    result["stop_files"] = json!(present);
-    Ok(Reply::new(format!("{} is stated; {next}", done.reply.goal), result).at(done.revision.0))
+    let mut reply = context.reply(&done, format!("{} is stated; {next}", done.reply.goal));
+    reply.result["stop_files"] = json!(present);
+    Ok(reply)
 }
 
 fn show(context: &Context) -> Result<Reply, CommandError> {

@@ -118,7 +118,7 @@ fn modify(command: &[String], context: &Context) -> Result<Reply, CommandError> 
         return Ok(Reply::new("nothing was changed", json!({"changed": false})));
     }
     let revision = session.finish_modify(&log, now()).map_err(as_refusal)?;
-    Ok(Reply::new("the change is valid and stands", json!({"changed": true})).at(revision.0))
+    Ok(Reply::new("change applied", json!({"changed": true})).at(revision.0))
 }
 
 /// Runs the command in the project's root. A liza inside it knows that the lock is held, and does not wait for it.

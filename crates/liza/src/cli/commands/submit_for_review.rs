@@ -4,7 +4,7 @@ use liza_core::model::{Sha, TaskId};
 
 use crate::cli::context::Context;
 use crate::cli::ui::error::CommandError;
-use crate::cli::ui::output::{Reply, to_json};
+use crate::cli::ui::output::Reply;
 use crate::lifecycle::submit_for_review;
 
 /// Ask for a review of exactly this commit, then stop with exit code 42.
@@ -27,5 +27,5 @@ pub(crate) fn run(args: Args, context: &Context) -> Result<Reply, CommandError> 
     let done = context.reported(&engine, submit_for_review(&engine, &args.task, &args.commit))?;
     let text =
         format!("{} waits for a review of {}; stop now with exit code 42", args.task, done.reply.commit);
-    Ok(Reply::new(text, to_json(&done.reply)).at(done.revision.0))
+    Ok(context.reply(&done, text))
 }

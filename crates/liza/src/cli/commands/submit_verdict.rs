@@ -8,7 +8,7 @@ use liza_core::protocol::Verdict;
 use crate::cli::context::Context;
 use crate::cli::ui::error::CommandError;
 use crate::cli::ui::input::{Text, read_file};
-use crate::cli::ui::output::{Reply, to_json};
+use crate::cli::ui::output::Reply;
 use crate::lifecycle::submit_verdict;
 
 /// Approve or reject what was submitted.
@@ -64,5 +64,5 @@ pub(crate) fn run(args: Args, context: &Context) -> Result<Reply, CommandError> 
         VerdictWord::Approved => "its code reviewer's supervisor merges it",
         VerdictWord::Rejected => "it goes back to its coder",
     };
-    Ok(Reply::new(format!("{task} is {status}: {next}"), to_json(&done.reply)).at(done.revision.0))
+    Ok(context.reply(&done, format!("{task} is {status}: {next}")))
 }

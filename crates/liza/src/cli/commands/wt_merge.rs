@@ -7,7 +7,7 @@ use liza_core::text::count;
 use crate::cli::context::Context;
 use crate::cli::ui::error::CommandError;
 use crate::cli::ui::exit_code::Exit;
-use crate::cli::ui::output::{Reply, to_json};
+use crate::cli::ui::output::Reply;
 use crate::lifecycle::{MergeOutcome, wt_merge};
 
 /// Merge an APPROVED task: exactly the approved commit, tested first.
@@ -27,8 +27,8 @@ pub(crate) fn run(args: Args, context: &Context) -> Result<Reply, CommandError> 
     let project = context.project()?;
     let engine = context.engine(&project)?;
     let task = &args.task;
-    let (revision, recorded, cleanup) = match context.reported(&engine, wt_merge(&engine, task))? {
-        MergeOutcome::Merged { revision, recorded, cleanup } => (revision, recorded, cleanup),
+    let done = match context.reported(&engine, wt_merge(&engine, task))? {
+        MergeOutcome::Merged(done) => done,
         MergeOutcome::Failed(failure) => return Err(failed(task, &failure)),
         MergeOutcome::CheckoutRefused { path, message } => {
             let path = path.display();
@@ -43,28 +43,30 @@ pub(crate) fn run(args: Args, context: &Context) -> Result<Reply, CommandError> 
             return Err(error.hint("nothing was changed; merge again"));
         }
     };
-    context.report_cleanup(&cleanup);
-    let drift = count(recorded.drift_commits as usize, "commit");
-    let text = format!("{task} is MERGED at {} (drift {drift})", recorded.merge_commit);
-    let mut result = to_json(&recorded);
-    if let Some((_, rescue)) = cleanup.rescued.first() {
-        result["rescued"] = rescue.branch.as_str().into();
+    context.report_effects(&done.effects);
+    let drift = count(done.reply.drift_commits as usize, "commit");
+    let text = format!("{task} is MERGED at {} (drift {drift})", done.reply.merge_commit);
+    let mut reply = context.reply(&done, text);
+    if let Some((_, rescue)) = done.effects.rescued.first() {
+        reply.result["rescued"] = rescue.branch.as_str().into();
     }
-    Ok(Reply::new(text, result).at(revision.0))
+    Ok(reply)
 }
 
 fn failed(task: &TaskId, failure: &MergeFailure) -> CommandError {
-    let (code, message) = match failure {
+    let error = match failure {
         MergeFailure::Conflict { files } => {
-            ("conflict", format!("{task} conflicts with the integration branch in {}", files.join(", ")))
+            let files = files.join(", ");
+            let message = format!("{task} conflicts with the integration branch in {files}");
+            CommandError::refused("conflict", message)
         }
         MergeFailure::Unrelated => {
-            ("unrelated", format!("{task} has no common history with the integration branch"))
+            let message = format!("{task} has no common history with the integration branch");
+            CommandError::refused("unrelated", message)
         }
         MergeFailure::Test { what, output } => {
-            ("integration_test", format!("{task}: {what}; its output is in {output}"))
+            CommandError::refused("integration_test", format!("{task}: {what}; its output is in {output}"))
         }
     };
-    let hint = "a coder claims it again and fixes it; the branch has not moved";
-    CommandError::refused(code, message).hint(hint).exit(Exit::Git)
+    error.hint("a coder claims it again and fixes it; the branch has not moved").exit(Exit::Git)
 }

@@ -147,6 +147,9 @@ impl From<EngineError> for CommandError {
                 made("no_integration_branch", Exit::Git, "liza doctor --fix creates it at the current commit")
             }
             EngineError::Locked { .. } => made("locked", Exit::Locked, "try again when the other is done"),
+            EngineError::Effect { .. } => {
+                made("effect", Exit::Inconsistent, "remove the file, then liza recover")
+            }
             EngineError::Io { .. } => made("io", Exit::Refused, "liza doctor checks the disk"),
         }
     }
