@@ -1,10 +1,11 @@
 //! abandon-task: a task that will not be done.
 
-use crate::model::{AgentStatus, Effect, EventName, LogAction, Refusal, Section, Status, TaskId, TaskRecord};
+use crate::model::{EventName, LogAction, Refusal, Section, Status, TaskId};
 
-use super::operation::{LoadScope, Rule, TaskReply};
+use super::dropping::{abandon, check_removable};
+use super::operation::{LoadScope, Rule};
 use super::permission::{PLANNING, Rights};
-use super::supersede_task::check_removable;
+use super::reply::TaskReply;
 use super::tx::{Tx, required};
 use super::unblock_task::record_assessment;
 
@@ -45,24 +46,4 @@ impl Rule for AbandonTask {
         tx.put_record(id.clone(), record);
         Ok(TaskReply { task: id.clone(), status: Some(Status::Abandoned), worktree: None })
     }
-}
-
-/// Makes a record ABANDONED and frees its agents and its worktree.
-pub(super) fn abandon(
-    tx: &mut Tx<'_>,
-    id: &TaskId,
-    record: &mut TaskRecord,
-    reason: &str,
-) -> Result<(), Refusal> {
-    tx.free_agents([record.assigned_to, record.reviewing_by].into_iter().flatten(), id, AgentStatus::Idle)?;
-    if record.worktree.is_some() {
-        tx.effect(Effect::RemoveWorktree(id.clone()));
-    }
-    record.clear_status_fields();
-    record.id = Some(id.clone());
-    record.status = Some(Status::Abandoned);
-    record.reservation = None;
-    record.handoff_pending = record.handoff_pending.map(|_| false);
-    record.history.get_or_insert_default().push(tx.event(EventName::Abandoned).with("reason", reason));
-    Ok(())
 }

@@ -1,14 +1,15 @@
 //! add-task: a task joins the sprint's plan.
 
 use crate::model::{
-    DEFAULT_PRIORITY, EventName, GoalStatus, LogAction, PRIORITIES, Refusal, Seconds, Section, SprintStatus,
-    Status, TaskId, TaskRecord,
+    DEFAULT_PRIORITY, EventName, GoalStatus, LogAction, Refusal, Seconds, Section, SprintStatus, Status,
+    TaskId, TaskRecord,
 };
 
-use super::blocking::missing_gates;
-use super::operation::{LoadScope, Rule, TaskReply};
+use super::gates::{check_dependencies, check_gates, check_priority};
+use super::open_work::start_next_sprint;
+use super::operation::{LoadScope, Rule};
 use super::permission::{PLANNING, Rights};
-use super::sprint::start_next_sprint;
+use super::reply::TaskReply;
 use super::tx::{Tx, non_blank, required};
 
 /// Adds a task.
@@ -109,27 +110,4 @@ fn join_sprint(tx: &mut Tx<'_>, id: &TaskId, stretch: bool) -> Result<(), Refusa
     let list = if stretch { &mut scope.stretch } else { &mut scope.planned };
     list.push(id.clone());
     Ok(())
-}
-
-pub(super) fn check_priority(priority: i64) -> Result<i64, Refusal> {
-    if PRIORITIES.contains(&priority) {
-        return Ok(priority);
-    }
-    let problem = format!("{priority} is not 1 (highest) to 5 (lowest)");
-    Err(Refusal::BadText { what: "priority", problem })
-}
-
-pub(super) fn check_dependencies(tx: &Tx<'_>, task: &TaskId, depends_on: &[TaskId]) -> Result<(), Refusal> {
-    match depends_on.iter().find(|dependency| *dependency == task || !tx.knows(dependency)) {
-        Some(own) if own == task => {
-            Err(Refusal::BadText { what: "depends_on", problem: format!("{task} cannot depend on itself") })
-        }
-        Some(unknown) => Err(Refusal::UnknownDependency { task: task.clone(), dependency: unknown.clone() }),
-        None => Ok(()),
-    }
-}
-
-pub(super) fn check_gates(task: &TaskId, record: &TaskRecord) -> Result<(), Refusal> {
-    let missing = missing_gates(record, true);
-    if missing.is_empty() { Ok(()) } else { Err(Refusal::GatesMissing { task: task.clone(), missing }) }
 }

@@ -5,7 +5,7 @@ use crate::model::{
     TaskRecord, TaskStatus,
 };
 
-use super::operation::TaskReply;
+use super::reply::TaskReply;
 use super::tx::Tx;
 
 /// Blocks the task by the caller: coder and worktree stay until the planner decides, the agents are freed.
@@ -82,15 +82,4 @@ pub(super) fn at_exit_limit(
     set_blocked(&mut task, event, Block::by_system(reason, [question]));
     tx.log_as("system", LogAction::Task(EventName::Blocked), Some(&task.id), reason);
     Ok(tx.put(task))
-}
-
-/// What a task needs before it can leave DRAFT; a blocked one may lack a scope.
-pub(super) fn missing_gates(record: &TaskRecord, with_scope: bool) -> Vec<&'static str> {
-    let blank = |text: &Option<String>| text.as_deref().is_none_or(|text| text.trim().is_empty());
-    let gates = [
-        ("spec_ref", blank(&record.spec_ref)),
-        ("done_when", blank(&record.done_when)),
-        ("scope", with_scope && blank(&record.scope)),
-    ];
-    gates.iter().filter(|(_, missing)| *missing).map(|(name, _)| *name).collect()
 }

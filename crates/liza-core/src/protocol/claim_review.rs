@@ -8,9 +8,10 @@ use crate::model::{
 };
 
 use super::blocking::at_review_limit;
-use super::operation::{LoadScope, Rule, Stage, TaskReply};
+use super::operation::{LoadScope, Rule, Stage};
 use super::ownership::{check_acts_for, not_your_review, registered};
 use super::permission::{Rights, SUPERVISION};
+use super::reply::TaskReply;
 use super::tx::Tx;
 
 /// Claims a review, unless the worktree has moved since the submission.

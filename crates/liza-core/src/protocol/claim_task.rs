@@ -12,9 +12,10 @@ use crate::model::{
 use crate::rules::claimable::{ClaimKind, claim_kind, claimed_by};
 
 use super::blocking::at_iteration_limit;
-use super::operation::{LoadScope, Rule, Stage, TaskReply};
+use super::operation::{LoadScope, Rule, Stage};
 use super::ownership::{check_acts_for, registered};
 use super::permission::{Rights, SUPERVISION};
+use super::reply::TaskReply;
 use super::tx::Tx;
 
 /// How long making the worktree may take; then the reservation expires by itself.

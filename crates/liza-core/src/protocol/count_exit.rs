@@ -5,9 +5,10 @@ use serde::Serialize;
 use crate::model::{AgentId, Refusal, Role, Section, TaskId};
 
 use super::blocking::at_exit_limit;
-use super::operation::{LoadScope, Rule, TaskReply};
+use super::operation::{LoadScope, Rule};
 use super::ownership::check_acts_for;
 use super::permission::{Rights, SUPERVISION};
+use super::reply::TaskReply;
 use super::tx::Tx;
 
 /// Counts one session. At the limit a review is left to another code reviewer, by its supervisor.

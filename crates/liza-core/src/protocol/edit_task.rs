@@ -2,10 +2,11 @@
 
 use crate::model::{LogAction, Refusal, TaskId, TaskStatus};
 
-use super::add_task::{check_dependencies, check_priority};
-use super::operation::{LoadScope, Rule, TaskReply};
+use super::gates::{check_dependencies, check_priority};
+use super::operation::{LoadScope, Rule};
 use super::ownership::check_unreserved;
 use super::permission::{PLANNING, Rights};
+use super::reply::TaskReply;
 use super::tx::{Tx, required};
 
 /// Changes a DRAFT or UNCLAIMED task.

@@ -2,12 +2,10 @@
 
 use serde::Serialize;
 
-use crate::model::{
-    Board, EventName, LogAction, PriorWork, Refusal, Section, Status, Task, TaskId, TaskStatus, Timestamp,
-};
+use crate::model::{Board, EventName, LogAction, Refusal, Section, Status, TaskId, TaskStatus, Timestamp};
 use crate::text::count;
 
-use super::add_task::{check_dependencies, check_gates};
+use super::gates::make_claimable;
 use super::operation::{LoadScope, Rule};
 use super::permission::{PLANNING, Rights};
 use super::tx::Tx;
@@ -62,12 +60,4 @@ impl Rule for Finalize {
         tx.log(LogAction::TasksFinalized, only, &detail);
         Ok(Finalized { tasks, status: Status::Unclaimed })
     }
-}
-
-/// Makes a draft UNCLAIMED if it passes all gates.
-pub(super) fn make_claimable(tx: &Tx<'_>, task: &mut Task) -> Result<(), Refusal> {
-    check_gates(&task.id, &task.record)?;
-    check_dependencies(tx, &task.id, task.record.depends_on.as_deref().unwrap_or_default())?;
-    task.status = TaskStatus::Unclaimed { prior: PriorWork::default() };
-    Ok(())
 }

@@ -4,8 +4,9 @@ use crate::model::{LogAction, Refusal, Section, SprintStatus, StopFile, Timestam
 
 use super::checkpoint::{enter_checkpoint, leave_checkpoint, record_decision};
 use super::goal::abort;
-use super::operation::{LoadScope, Nothing, Rule};
+use super::operation::{LoadScope, Rule};
 use super::permission::{HUMAN, Rights};
+use super::reply::Nothing;
 use super::tx::Tx;
 
 /// Follows one file. Several processes may send this; the second finds nothing to do.

@@ -4,10 +4,11 @@ use serde::Serialize;
 
 use crate::model::{
     Actor, Alignment, Appended, Board, Effect, Goal, GoalStatus, LogAction, Refusal, Section, Sprint,
-    SprintStatus, Status, StopFile, TaskId, Timestamp,
+    SprintStatus, StopFile, TaskId, Timestamp,
 };
 
-use super::abandon_task::abandon;
+use super::dropping::abandon;
+use super::open_work::{check_open, open_tasks};
 use super::operation::{LoadScope, Rule};
 use super::permission::{HUMAN, PLANNING, Rights};
 use super::tx::{Tx, required};
@@ -166,18 +167,6 @@ fn end(tx: &mut Tx<'_>, goal: GoalStatus, sprint_status: SprintStatus) -> Result
         sprint.timeline.ended = Some(now);
     }
     Ok(())
-}
-
-pub(super) fn check_open(tx: &Tx<'_>) -> Result<(), Refusal> {
-    match tx.board.goal()?.status {
-        GoalStatus::InProgress => Ok(()),
-        status @ (GoalStatus::Completed | GoalStatus::Aborted) => Err(Refusal::GoalNotOpen { status }),
-    }
-}
-
-pub(super) fn open_tasks(board: &Board) -> Vec<TaskId> {
-    let open = board.summaries().filter(|summary| !summary.status.is_some_and(Status::is_terminal));
-    open.map(|summary| summary.id.clone()).collect()
 }
 
 fn refuse_open_tasks(tasks: &[TaskId]) -> Result<(), Refusal> {

@@ -2,9 +2,10 @@
 
 use crate::model::{AgentId, AgentStatus, EventName, Handoff, Refusal, Role, Section, Task, TaskId};
 
-use super::operation::{LoadScope, Rule, TaskReply};
+use super::operation::{LoadScope, Rule};
 use super::ownership::own_claim;
 use super::permission::{AGENTS, Rights, SUPERVISION};
+use super::reply::TaskReply;
 use super::tx::{Tx, required};
 
 /// The longest phrase that a session can still write and the next one can still take in.

@@ -10,7 +10,7 @@ use crate::model::{
     TaskSummary, Timestamp, Value,
 };
 
-use super::permission::check_fence;
+use super::admission::check_fence;
 
 /// The texts of a task that no rule reads and no work is judged by.
 const FREE_TEXT: [&str; 4] = ["description", "blocked_reason", "blocked_questions", "attempted"];

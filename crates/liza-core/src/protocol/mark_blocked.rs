@@ -4,10 +4,12 @@ use crate::model::{
     Actor, Block, HUMAN_OVERRIDE, OVERRIDE_QUESTION, Refusal, Section, Status, TaskId, TaskStatus,
 };
 
-use super::blocking::{block, missing_gates};
-use super::operation::{LoadScope, Rule, TaskReply};
+use super::blocking::block;
+use super::gates::missing_gates;
+use super::operation::{LoadScope, Rule};
 use super::ownership::own_claim;
 use super::permission::{BLOCKING, Rights};
+use super::reply::TaskReply;
 use super::tx::{Tx, required};
 
 const QUESTIONS_MAX: usize = 3;

@@ -2,8 +2,9 @@
 
 use crate::model::{Refusal, Section};
 
-use super::operation::{LoadScope, Nothing, Rule};
+use super::operation::{LoadScope, Rule};
 use super::permission::{Rights, SUPERVISION};
+use super::reply::Nothing;
 use super::tx::Tx;
 
 /// Replaces the list, so that what is settled is forgotten.

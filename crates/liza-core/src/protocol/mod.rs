@@ -4,15 +4,18 @@
 //! A command is plain data. Data cannot do IO under the lock, and can be logged, retried and explored by tests.
 //! [`apply`] is the only way to a [`Change`].
 //!
-//! Shared by several commands: `blocking` (limits), `ownership` (whose task is it), `sprint_figures` (metrics and the
-//! end of a sprint), `permission` (the checks before every rule), `tx` (the working copy that a rule changes).
+//! What commands share: `operation` (what every command has), `apply` with `admission` (the checks before every rule)
+//! and `sprint_figures` (metrics and the end of a sprint), `tx` (the working copy that a rule changes), `permission`,
+//! `ownership` (whose task is it), `blocking` (limits), `gates` (ready to be claimed), `dropping` and `open_work`.
 
 mod abandon_task;
 mod abort;
 mod add_task;
+mod admission;
 mod align;
 mod analyze;
 mod anomaly;
+mod apply;
 mod archive;
 mod blocking;
 mod checkpoint;
@@ -23,9 +26,11 @@ mod convert_discovery;
 mod count_exit;
 mod deregister;
 mod discover;
+mod dropping;
 mod edit_task;
 mod finalize;
 mod follow_stop_file;
+mod gates;
 mod goal;
 mod handoff;
 mod heartbeat;
@@ -33,6 +38,7 @@ pub mod manual_edit;
 mod mark_blocked;
 mod mark_triggers_seen;
 mod note;
+mod open_work;
 mod operation;
 mod ownership;
 mod pause;
@@ -42,6 +48,7 @@ mod record_usage;
 mod recover;
 mod register;
 mod release_claim;
+mod reply;
 mod resolve;
 mod resume;
 mod retro;
@@ -65,6 +72,7 @@ pub use add_task::{AddTask, NewTask};
 pub use align::{Align, Aligned};
 pub use analyze::{Analyzed, RecordAnalysis};
 pub use anomaly::{AnomalyLogged, LogAnomaly};
+pub use apply::{Decided, Pending, apply};
 pub use archive::{Archive, ArchivedTasks};
 pub use checkpoint::{Checkpoint, CheckpointCause, CheckpointReached};
 pub use claim_review::{ClaimReview, ReleaseReview, ReviewClaimed};
@@ -83,9 +91,7 @@ pub use heartbeat::{Heartbeat, Renewed};
 pub use mark_blocked::MarkBlocked;
 pub use mark_triggers_seen::MarkTriggersSeen;
 pub use note::{NoteWritten, WriteNote};
-pub use operation::{
-    Decided, LoadScope, Nothing, Operation, Pending, Request, Rule, Stage, TaskReply, WorktreeFacts, apply,
-};
+pub use operation::{LoadScope, Operation, Request, Rule, Stage};
 pub use pause::{Pause, Paused};
 pub use permission::Rights;
 pub use pre_check::{Intent, PreCheck};
@@ -93,6 +99,7 @@ pub use record_usage::RecordUsage;
 pub use recover::{DropReservation, Recover};
 pub use register::{Register, Registered};
 pub use release_claim::{ClaimRole, ReleaseClaim};
+pub use reply::{Nothing, TaskReply, WorktreeFacts};
 pub use resolve::Resolve;
 pub use resume::{Resume, Resumed};
 pub use retro::WriteRetro;

@@ -1,16 +1,12 @@
-//! What every command has in common, and how a request becomes a change.
+//! What every command has in common: who sends it, what it loads, what it replies.
 
 use std::fmt;
 
 use serde::Serialize;
 
-use crate::model::{
-    Actor, Board, Change, Refusal, Revision, Section, Sha, Status, StopFiles, Task, TaskId, Timestamp,
-    Worktree,
-};
+use crate::model::{Actor, Board, Refusal, Revision, Section, StopFiles, TaskId, Timestamp};
 
-use super::permission::{Rights, admit};
-use super::sprint_figures;
+use super::permission::Rights;
 use super::tx::Tx;
 
 /// What the store and the supervisors know of a command; every [`Rule`] is one, and so is the enum of all commands.
@@ -183,109 +179,4 @@ impl<C: Operation> Request<C> {
         let target = self.command.target().cloned();
         target.into_iter().chain(self.command.other_tasks(board, self.now)).collect()
     }
-}
-
-/// What the rules decided.
-#[must_use = "the change still has to be written"]
-#[derive(Debug, Clone, PartialEq)]
-pub struct Decided<R> {
-    /// What to write.
-    pub change: Change,
-    /// The reply, or why the caller did not get what it wanted although something is written: a lost race, a limit.
-    pub answer: Result<R, Refusal>,
-}
-
-/// Decides a request: the change to write, or why not. Nothing else may change the blackboard.
-///
-/// # Errors
-/// Why not; nothing is to be written.
-pub fn apply<C: Operation>(board: &Board, request: &Request<C>) -> Result<Decided<C::Reply>, Refusal> {
-    admit(board, request)?;
-    let mut tx = Tx::new(board, request);
-    let answer = match request.command.run(&mut tx) {
-        Err(refusal) if !tx.writes_anyway() => return Err(refusal),
-        answer => answer,
-    };
-    sprint_figures::update(&mut tx, request.command.scope().all_summaries)?;
-    Ok(Decided { change: tx.finish(), answer })
-}
-
-/// A request whose command's type the store need not know: it loads, decides and keeps the answer.
-pub trait Pending {
-    /// When the request was made.
-    fn now(&self) -> Timestamp;
-    /// See [`Request::sections`].
-    fn sections(&self) -> Vec<Section>;
-    /// See [`Request::summaries`].
-    fn summaries(&self, board: &Board) -> Option<Vec<TaskId>>;
-    /// See [`Request::bodies`].
-    fn bodies(&self, board: &Board) -> Vec<TaskId>;
-    /// See [`apply`]; keeps the answer for the caller.
-    ///
-    /// # Errors
-    /// As [`apply`].
-    fn decide(&mut self, board: &Board) -> Result<Change, Refusal>;
-}
-
-impl<C: Operation> Pending for (Request<C>, Option<Result<C::Reply, Refusal>>) {
-    fn now(&self) -> Timestamp {
-        self.0.now
-    }
-
-    fn sections(&self) -> Vec<Section> {
-        self.0.sections()
-    }
-
-    fn summaries(&self, board: &Board) -> Option<Vec<TaskId>> {
-        self.0.summaries(board)
-    }
-
-    fn bodies(&self, board: &Board) -> Vec<TaskId> {
-        self.0.bodies(board)
-    }
-
-    fn decide(&mut self, board: &Board) -> Result<Change, Refusal> {
-        let Decided { change, answer } = apply(board, &self.0)?;
-        self.1 = Some(answer);
-        Ok(change)
-    }
-}
-
-/// The reply of a command that has nothing to say.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
-pub struct Nothing {}
-
-/// The reply of a command about one task: where the task is now.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub struct TaskReply {
-    /// Which task.
-    pub task: TaskId,
-    /// Its status; `None` if the file says something unknown.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub status: Option<Status>,
-    /// Its worktree, if it has one.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub worktree: Option<Worktree>,
-}
-
-impl From<&Task> for TaskReply {
-    fn from(task: &Task) -> Self {
-        let worktree = task.status.prior_work().worktree;
-        Self { task: task.id.clone(), status: Some(task.status.name()), worktree }
-    }
-}
-
-/// What git says about a task's worktree.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct WorktreeFacts {
-    /// Its HEAD.
-    pub head: Sha,
-    /// Whether HEAD is on the task's branch.
-    pub on_task_branch: bool,
-    /// Staged, unstaged and untracked paths that are not ignored.
-    pub dirty: Vec<String>,
-    /// Tracked paths that differ from HEAD.
-    pub changed_tracked: Vec<String>,
-    /// Whether the task's base is an ancestor of HEAD.
-    pub has_base: bool,
 }

@@ -2,9 +2,10 @@
 
 use crate::model::{EventName, Refusal, TaskId};
 
-use super::operation::{Rule, TaskReply};
+use super::operation::Rule;
 use super::ownership::own_claim;
 use super::permission::{CODING, Rights};
+use super::reply::TaskReply;
 use super::tx::{Tx, required};
 
 /// Records the coder's intent in the task's history.

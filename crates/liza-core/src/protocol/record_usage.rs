@@ -2,9 +2,10 @@
 
 use crate::model::{AgentId, Board, Refusal, TaskId, Timestamp, Usage};
 
-use super::operation::{Nothing, Rule};
+use super::operation::Rule;
 use super::ownership::check_acts_for;
 use super::permission::{Rights, SUPERVISION};
+use super::reply::Nothing;
 use super::tx::Tx;
 
 /// Adds to an agent's and its task's usage; the context share is the last one measured.

@@ -2,8 +2,9 @@
 
 use crate::model::{LogAction, Refusal, Reservation, TaskId};
 
-use super::operation::{Nothing, Rule, TaskReply};
+use super::operation::Rule;
 use super::permission::{Rights, SUPERVISION};
+use super::reply::{Nothing, TaskReply};
 use super::tx::Tx;
 
 /// Logs what was repaired. With an empty list it writes nothing and only checks that the caller may.

@@ -2,8 +2,9 @@
 
 use crate::model::{AgentStatus, Effect, EventName, LogAction, Refusal, Section, Status, TaskId, TaskRecord};
 
-use super::operation::{LoadScope, Rule, TaskReply};
+use super::operation::{LoadScope, Rule};
 use super::permission::{HUMAN, Rights};
+use super::reply::TaskReply;
 use super::tx::Tx;
 
 /// Releases a coder's or a code reviewer's claim. Works on the record, so that a broken one can be released too.

@@ -3,8 +3,9 @@
 use crate::model::{BreakerStatus, Fields, LogAction, Refusal, Section, SprintStatus, Value};
 
 use super::checkpoint::{leave_checkpoint, record_decision};
-use super::operation::{LoadScope, Nothing, Rule};
+use super::operation::{LoadScope, Rule};
 use super::permission::{HUMAN, Rights};
+use super::reply::Nothing;
 use super::tx::{Tx, required};
 
 /// Moves the trip to the breaker's history and ends the checkpoint.

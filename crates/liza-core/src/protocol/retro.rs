@@ -2,8 +2,9 @@
 
 use crate::model::{LogAction, Refusal, Section};
 
-use super::operation::{LoadScope, Nothing, Rule};
+use super::operation::{LoadScope, Rule};
 use super::permission::{HUMAN, Rights};
+use super::reply::Nothing;
 use super::tx::{Tx, required};
 
 /// Stores the sprint's retrospective.

@@ -2,12 +2,10 @@
 
 use serde::Serialize;
 
-use crate::model::{
-    Board, Effect, LogAction, Refusal, Section, Sprint, SprintStatus, StopFile, TaskId, Timestamp,
-};
+use crate::model::{Board, Effect, LogAction, Refusal, Section, SprintStatus, StopFile, TaskId, Timestamp};
 use crate::rules::sprint::{is_complete, is_planning};
 
-use super::goal::{check_open, open_tasks};
+use super::open_work::{check_open, open_tasks, start_next_sprint};
 use super::operation::{LoadScope, Rule};
 use super::permission::{HUMAN, Rights, SUPERVISION};
 use super::tx::Tx;
@@ -103,24 +101,6 @@ impl Rule for SetDeadline {
         tx.log(LogAction::SprintUpdated, None, &detail);
         Ok(DeadlineSet { deadline })
     }
-}
-
-/// Closes the sprint and begins the next one with the tasks that are still open; gives its name.
-pub(super) fn start_next_sprint(tx: &mut Tx<'_>) -> Result<String, Refusal> {
-    let past = tx.sprint()?.clone();
-    let goal = tx.board.goal()?.id.clone();
-    let mut next = Sprint::begin(past.number().saturating_add(1), &goal, tx.now);
-    // What the planner has seen is not new because the sprint is.
-    next.seen_triggers = past.seen_triggers.clone();
-    next.timeline.paused_at = past.timeline.paused_at;
-    for id in open_tasks(tx.board) {
-        let stretch = past.scope.stretch.contains(&id);
-        if stretch { next.scope.stretch.push(id) } else { next.scope.planned.push(id) }
-    }
-    let id = next.id.clone();
-    *tx.sprint()? = next;
-    tx.close_sprint(past);
-    Ok(id)
 }
 
 pub(super) fn expect_status(

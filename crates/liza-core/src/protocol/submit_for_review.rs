@@ -4,9 +4,10 @@ use serde::Serialize;
 
 use crate::model::{AgentStatus, Assignment, EventName, Refusal, Section, Sha, Task, TaskId, TaskStatus};
 
-use super::operation::{LoadScope, Rule, TaskReply, WorktreeFacts};
+use super::operation::{LoadScope, Rule};
 use super::ownership::own_claim;
 use super::permission::{CODING, Rights};
+use super::reply::{TaskReply, WorktreeFacts};
 use super::tx::Tx;
 
 /// Submits a commit.

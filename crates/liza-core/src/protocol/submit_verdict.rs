@@ -6,9 +6,10 @@ use crate::model::{
 use crate::text::one_line;
 
 use super::claim_review::{end_review_handoff, reject};
-use super::operation::{LoadScope, Rule, TaskReply, WorktreeFacts};
+use super::operation::{LoadScope, Rule};
 use super::ownership::own_review;
 use super::permission::{REVIEWING, Rights};
+use super::reply::{TaskReply, WorktreeFacts};
 use super::tx::{Tx, required};
 
 /// Approves or rejects what was submitted; refused if the worktree has moved.

@@ -8,10 +8,12 @@ use crate::model::{
 };
 use crate::text::one_line;
 
-use super::finalize::make_claimable;
-use super::operation::{LoadScope, Rule, TaskReply};
+use super::dropping::check_removable;
+use super::gates::make_claimable;
+use super::operation::{LoadScope, Rule};
 use super::ownership::check_unreserved;
 use super::permission::{PLANNING, Rights};
+use super::reply::TaskReply;
 use super::tx::{Tx, non_blank, required};
 use super::unblock_task::record_assessment;
 
@@ -95,19 +97,6 @@ impl Rule for SupersedeTask {
         );
         Ok(Superseded { task: tx.put(task), superseded_by: by })
     }
-}
-
-/// Whether the planner may take the task off the board: not while an agent has it.
-pub(super) fn check_removable(tx: &Tx<'_>, task: &Task) -> Result<(), Refusal> {
-    let free = matches!(
-        task.status.name(),
-        Status::Draft | Status::Unclaimed | Status::Rejected | Status::IntegrationFailed | Status::Blocked
-    );
-    if !free {
-        let needed = "DRAFT, UNCLAIMED, REJECTED, INTEGRATION_FAILED or BLOCKED";
-        return Err(tx.wrong_status(task, needed));
-    }
-    check_unreserved(tx, task)
 }
 
 fn each_once(tasks: &[TaskId]) -> Vec<TaskId> {

@@ -9,7 +9,7 @@ use crate::model::{
 };
 use crate::text::one_line;
 
-use super::operation::{Operation, Request, TaskReply};
+use super::reply::TaskReply;
 
 /// How long a log line may be.
 const DETAIL_MAX: usize = 300;
@@ -27,10 +27,15 @@ pub struct Tx<'a> {
 }
 
 impl<'a> Tx<'a> {
-    pub(super) fn new<C: Operation>(board: &'a Board, request: &Request<C>) -> Self {
+    pub(super) fn new(
+        board: &'a Board,
+        actor: Actor,
+        now: Timestamp,
+        stop_files: StopFiles,
+        verb: &'static str,
+    ) -> Self {
         let change = Change { revision: board.revision.next(), ..Change::default() };
-        let Request { actor, now, stop_files, .. } = *request;
-        Self { board, actor, now, stop_files, verb: request.command.verb(), change, writes_anyway: false }
+        Self { board, actor, now, stop_files, verb, change, writes_anyway: false }
     }
 
     pub(super) fn finish(self) -> Change {

@@ -5,8 +5,9 @@ use crate::model::{
     REVIEW_DEADLOCK, Refusal, Section, Task, TaskId, TaskStatus,
 };
 
-use super::operation::{LoadScope, Rule, TaskReply};
+use super::operation::{LoadScope, Rule};
 use super::permission::{PLANNING, Rights};
+use super::reply::TaskReply;
 use super::tx::{Tx, non_blank};
 
 /// Releases a BLOCKED task, unless two coders have failed at it.

@@ -4,9 +4,10 @@ use serde::Serialize;
 
 use crate::model::{Refusal, Sha, TaskId, TaskStatus, WorktreeMode};
 
-use super::operation::{Rule, TaskReply};
+use super::operation::Rule;
 use super::ownership::check_acts_for;
 use super::permission::{Rights, SUPERVISION};
+use super::reply::TaskReply;
 use super::tx::Tx;
 
 /// Asks whether the worktree may be made, and from where.

@@ -2,8 +2,9 @@
 
 use crate::model::{Effect, LogAction, PriorWork, Refusal, TaskId, TaskStatus};
 
-use super::operation::{Rule, TaskReply};
+use super::operation::Rule;
 use super::permission::{PLANNING, Rights};
+use super::reply::TaskReply;
 use super::tx::Tx;
 
 /// Removes the worktree and the branch of a BLOCKED or finished task.

@@ -13,8 +13,9 @@ use crate::model::{
 use crate::rules::claimable::check_merger;
 use crate::text::count;
 
-use super::operation::{LoadScope, Rule, Stage, TaskReply};
+use super::operation::{LoadScope, Rule, Stage};
 use super::permission::{Rights, SUPERVISION};
+use super::reply::TaskReply;
 use super::tx::Tx;
 
 /// Asks whether the merge may begin. It changes nothing: the merge is computed outside, then recorded.

@@ -109,7 +109,7 @@ fn every_write_has_the_next_revision_and_a_stale_one_is_refused() {
         matches!(refused, Err(StoreError::Refused(refusal)) if matches!(*refusal, Refusal::StaleRevision { .. }))
     );
     request.if_revision = Some(liza_core::model::Revision(2));
-    assert_eq!(submit(&project.store(), request.clone()).unwrap().revision.0, 5);
+    assert_eq!(submit(&project.store(), request).unwrap().revision.0, 5);
 }
 
 /// Covers: BB-01

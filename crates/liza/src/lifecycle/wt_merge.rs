@@ -42,7 +42,7 @@ pub enum MergeOutcome {
 }
 
 /// What is to be merged where.
-struct Job<'e, 'p> {
+struct MergeJob<'e, 'p> {
     engine: &'e Engine<'p>,
     task: &'e TaskId,
     /// The approved commit.
@@ -85,7 +85,7 @@ pub fn wt_merge(engine: &Engine<'_>, task: &TaskId) -> Result<MergeOutcome, Engi
     let limit = test_limit(&engine.read(&[])?);
     let lock = FileLock::at(&FileLock::of_merges(engine.project().folder()), limit + LOCK_TIMEOUT)?;
     let approved = engine.check(engine.project().stop_files(), BeginMerge { task: task.clone() })?;
-    let job = Job::new(engine, task, approved.commit.clone(), approved.base_commit.clone())?;
+    let job = MergeJob::new(engine, task, approved.commit.clone(), approved.base_commit.clone())?;
     for _ in 0..=RETRIES {
         let error = match job.attempt(&approved) {
             Ok(landed) => {
@@ -129,7 +129,7 @@ pub(super) fn record_found_merge(
     let TaskStatus::Approved { work, commit, .. } = engine.read(&[task])?.task(task)?.status else {
         return Ok(false);
     };
-    let job = Job::new(engine, task, commit, work.base)?;
+    let job = MergeJob::new(engine, task, commit, work.base)?;
     let Some(merge_commit) = engine.repo()?.find_merge(&job.integration, task, &job.commit)? else {
         return Ok(false);
     };
@@ -141,7 +141,7 @@ fn finish(engine: &Engine<'_>, recorded: Submitted<MergeRecorded>) -> Result<Mer
     Ok(MergeOutcome::Merged(engine.finish(recorded)?))
 }
 
-impl<'e, 'p> Job<'e, 'p> {
+impl<'e, 'p> MergeJob<'e, 'p> {
     fn new(
         engine: &'e Engine<'p>,
         task: &'e TaskId,

@@ -2,11 +2,11 @@
 
 use std::path::Path;
 
-use super::page::{Page, path, word};
+use super::prompt_text::{PromptText, path, word};
 use super::{Brief, Job};
 
 /// Writes `=== BOOTSTRAP CONTEXT ===` and the contract.
-pub(super) fn write(page: &mut Page, brief: &Brief, job: &Job) {
+pub(super) fn write(page: &mut PromptText, brief: &Brief, job: &Job) {
     let role = job.role().title();
     page.section("BOOTSTRAP CONTEXT");
     page.line(format!(

@@ -9,7 +9,7 @@ use super::context::{
     fact, facts, handoff_for, history, last, note_is_for, open_rejection, spec, write_handoff, write_notes,
     write_spec_changes,
 };
-use super::page::{Page, inline, path, word};
+use super::prompt_text::{PromptText, inline, path, word};
 use super::{Brief, PreviewedMerge, Staleness};
 
 /// What the blackboard does not know.
@@ -20,7 +20,7 @@ pub(super) struct Facts<'f> {
 
 /// Writes the section.
 pub(super) fn write(
-    page: &mut Page,
+    page: &mut PromptText,
     state: &State,
     brief: &Brief,
     task: &TaskId,
@@ -49,7 +49,7 @@ pub(super) fn write(
 }
 
 fn write_task(
-    page: &mut Page,
+    page: &mut PromptText,
     state: &State,
     brief: &Brief,
     task: &TaskId,
@@ -77,7 +77,7 @@ fn write_task(
     }
 }
 
-fn write_rejection(page: &mut Page, brief: &Brief, record: &TaskRecord) {
+fn write_rejection(page: &mut PromptText, brief: &Brief, record: &TaskRecord) {
     let Some(rejection) = open_rejection(record) else { return };
     page.gap();
     page.line(format!("PRIOR REJECTION (by {}):", rejection.by));
@@ -95,7 +95,7 @@ fn write_rejection(page: &mut Page, brief: &Brief, record: &TaskRecord) {
 }
 
 /// What the planner answered when it released the task; settled by the next submission.
-fn write_unblocked(page: &mut Page, record: &TaskRecord) {
+fn write_unblocked(page: &mut PromptText, record: &TaskRecord) {
     let events = history(record);
     let since = events.iter().rposition(|event| event.is(EventName::ReadyForReview)).map_or(0, |at| at + 1);
     let recent = events.get(since..).unwrap_or_default();
@@ -108,7 +108,7 @@ fn write_unblocked(page: &mut Page, record: &TaskRecord) {
     page.field_some("The planner's answer", Some(&fact(event, "assessment")));
 }
 
-fn write_staleness(page: &mut Page, state: &State, staleness: &Staleness) {
+fn write_staleness(page: &mut PromptText, state: &State, staleness: &Staleness) {
     let branch = integration_branch(state);
     if staleness.commits == 0 {
         return;
@@ -131,7 +131,7 @@ fn failure(record: &TaskRecord) -> Option<MergeFailure> {
     MergeFailure::of_event(last(record, EventName::IntegrationFailed)?)
 }
 
-fn write_fix(page: &mut Page, state: &State, brief: &Brief, record: &TaskRecord) {
+fn write_fix(page: &mut PromptText, state: &State, brief: &Brief, record: &TaskRecord) {
     let branch = integration_branch(state);
     page.gap();
     page.line("INTEGRATION FIX: this work was approved, but it could not be merged.");

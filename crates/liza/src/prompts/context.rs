@@ -6,7 +6,7 @@ use liza_core::model::{
     AgentId, EventName, Handoff, HistoryEvent, HumanNote, Role, SpecChange, State, TaskId, TaskRecord, Value,
 };
 
-use super::page::{Page, inline, path};
+use super::prompt_text::{PromptText, inline, path};
 
 /// As many notes as a session can be expected to take in; the rest can be asked for.
 const NOTES_MAX: usize = 20;
@@ -92,7 +92,7 @@ pub(super) fn handoff_for<'s>(
 }
 
 /// Writes handoff notes; `reader` is who reads them now.
-pub(super) fn write_handoff(page: &mut Page, notes: &Handoff, reader: AgentId) {
+pub(super) fn write_handoff(page: &mut PromptText, notes: &Handoff, reader: AgentId) {
     let time = notes.timestamp.map(|time| format!(", {time}")).unwrap_or_default();
     let used = notes.context_used.as_deref().map(|used| format!(", context {} full", inline(used)));
     page.gap();
@@ -109,7 +109,7 @@ pub(super) fn write_handoff(page: &mut Page, notes: &Handoff, reader: AgentId) {
 }
 
 /// Writes the human's notes that `wanted` picks; the newest where there are too many.
-pub(super) fn write_notes(page: &mut Page, state: &State, wanted: impl Fn(&HumanNote) -> bool) {
+pub(super) fn write_notes(page: &mut PromptText, state: &State, wanted: impl Fn(&HumanNote) -> bool) {
     let notes: Vec<&HumanNote> = state.journal.human_notes.iter().filter(|note| wanted(note)).collect();
     if notes.is_empty() {
         return;
@@ -132,7 +132,7 @@ pub(super) fn note_is_for(note: &HumanNote, task: &TaskId) -> bool {
 }
 
 /// Writes which changes of its specification a task has seen since it was written down.
-pub(super) fn write_spec_changes(page: &mut Page, state: &State, record: &TaskRecord) {
+pub(super) fn write_spec_changes(page: &mut PromptText, state: &State, record: &TaskRecord) {
     let file = |text: &str| text.split('#').next().unwrap_or_default().trim().to_owned();
     let Some(own) = record.spec_ref.as_deref().map(file) else { return };
     let since = |change: &&SpecChange| {

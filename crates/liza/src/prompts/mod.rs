@@ -5,9 +5,9 @@
 mod bootstrap;
 mod coder;
 mod context;
-mod page;
 mod planner;
 mod planner_steps;
+mod prompt_text;
 mod reviewer;
 
 use std::path::PathBuf;
@@ -16,7 +16,7 @@ use liza_core::model::{AgentId, Refusal, Role, State, TaskId, Timestamp};
 use liza_core::rules::triggers::Trigger;
 
 use crate::contracts::Contract;
-use page::Page;
+use prompt_text::PromptText;
 
 /// What every session is told, whatever it is for. All paths are absolute.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -94,7 +94,7 @@ impl Job {
 
 /// The whole prompt of a session; refused where the task's record is not there.
 pub fn prompt(state: &State, brief: &Brief, job: &Job) -> Result<String, Refusal> {
-    let mut page = Page::default();
+    let mut page = PromptText::default();
     bootstrap::write(&mut page, brief, job);
     match job {
         Job::Code { task, worktree, staleness } => {

@@ -9,14 +9,14 @@ use liza_core::text::one_line;
 
 use super::Brief;
 use super::context::{fact, facts, history, last, spec, write_handoff, write_notes};
-use super::page::{Page, inline, path, word};
 use super::planner_steps;
+use super::prompt_text::{PromptText, inline, path, word};
 
 /// As much of a rejection as a planner needs to see where coder and reviewer part; the rest can be asked for.
 const REASON_MAX: usize = 600;
 
 /// Writes the section.
-pub(super) fn write(page: &mut Page, state: &State, brief: &Brief, triggers: &[Trigger]) {
+pub(super) fn write(page: &mut PromptText, state: &State, brief: &Brief, triggers: &[Trigger]) {
     page.section("PLANNING CONTEXT");
     write_wake(page, triggers);
     write_goal(page, state, brief);
@@ -48,7 +48,7 @@ fn is_deadlock(record: &TaskRecord) -> bool {
 }
 
 /// The first trigger is why the planner was woken; the others wait beside it.
-fn write_wake(page: &mut Page, triggers: &[Trigger]) {
+fn write_wake(page: &mut PromptText, triggers: &[Trigger]) {
     let mut kinds: Vec<TriggerKind> = triggers.iter().map(|trigger| trigger.kind).collect();
     kinds.dedup();
     let names: Vec<String> = kinds.iter().map(ToString::to_string).collect();
@@ -67,7 +67,7 @@ fn write_wake(page: &mut Page, triggers: &[Trigger]) {
     }
 }
 
-fn write_goal(page: &mut Page, state: &State, brief: &Brief) {
+fn write_goal(page: &mut PromptText, state: &State, brief: &Brief) {
     page.gap();
     if let Some(goal) = state.board.goal.ready() {
         page.line(format!("GOAL ID: {} ({})", inline(&goal.id), goal.status));
@@ -86,7 +86,7 @@ fn write_goal(page: &mut Page, state: &State, brief: &Brief) {
 }
 
 /// Counts every task on the board; in_progress as the sprint's metrics define it.
-fn write_sprint(page: &mut Page, state: &State) {
+fn write_sprint(page: &mut PromptText, state: &State) {
     let board = &state.board;
     let count =
         |statuses: &[Status]| board.summaries().filter(|head| statuses.iter().any(|s| head.is(*s))).count();
@@ -144,7 +144,7 @@ fn title(id: &TaskId, record: &TaskRecord, brief: &Brief) -> String {
     format!("TASK: {id} (priority {}{})", record.priority.unwrap_or(3), age.unwrap_or_default())
 }
 
-fn write_blocked(page: &mut Page, state: &State, brief: &Brief) {
+fn write_blocked(page: &mut PromptText, state: &State, brief: &Brief) {
     let tasks = tasks_in(state, Status::Blocked);
     if tasks.is_empty() {
         return;
@@ -178,7 +178,7 @@ fn write_blocked(page: &mut Page, state: &State, brief: &Brief) {
 }
 
 /// What coder and code reviewer could not agree on.
-fn write_deadlock(page: &mut Page, id: &TaskId, record: &TaskRecord) {
+fn write_deadlock(page: &mut PromptText, id: &TaskId, record: &TaskRecord) {
     page.line(format!("REVIEW_DEADLOCK after {} rejection(s):", record.review_cycles_current.unwrap_or(0)));
     for event in history(record).iter().filter(|event| event.is(EventName::Rejected)) {
         let who = event.agent.as_deref().unwrap_or("system");
@@ -187,7 +187,7 @@ fn write_deadlock(page: &mut Page, id: &TaskId, record: &TaskRecord) {
     page.line(format!("(the whole history: liza show {id})"));
 }
 
-fn write_failed_merges(page: &mut Page, state: &State, brief: &Brief) {
+fn write_failed_merges(page: &mut PromptText, state: &State, brief: &Brief) {
     let tasks = tasks_in(state, Status::IntegrationFailed);
     if tasks.is_empty() {
         return;
@@ -214,7 +214,7 @@ fn discoveries(state: &State) -> impl Iterator<Item = &Discovery> {
     state.board.discovered.ready().into_iter().flatten()
 }
 
-fn write_discoveries(page: &mut Page, state: &State) {
+fn write_discoveries(page: &mut PromptText, state: &State) {
     let open = |urgency: Urgency| {
         let mut found: Vec<&Discovery> = discoveries(state)
             .filter(|found| found.urgency == urgency && found.converted_to_task.is_none())

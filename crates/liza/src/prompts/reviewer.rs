@@ -9,11 +9,11 @@ use super::context::{
     fact, facts, handoff_for, last, note_is_for, open_rejection, spec, write_handoff, write_notes,
     write_spec_changes,
 };
-use super::page::{Page, inline, path, word};
+use super::prompt_text::{PromptText, inline, path, word};
 
 /// Writes the section.
 pub(super) fn write(
-    page: &mut Page,
+    page: &mut PromptText,
     state: &State,
     brief: &Brief,
     task: &TaskId,
@@ -40,7 +40,7 @@ pub(super) fn write(
 }
 
 fn write_task(
-    page: &mut Page,
+    page: &mut PromptText,
     state: &State,
     brief: &Brief,
     task: &TaskId,
@@ -74,7 +74,7 @@ fn commit(record: &TaskRecord) -> &str {
 }
 
 /// What the coder said before it began.
-fn write_intent(page: &mut Page, record: &TaskRecord) {
+fn write_intent(page: &mut PromptText, record: &TaskRecord) {
     page.gap();
     let Some(event) = last(record, EventName::PreExecutionCheckpoint) else {
         page.line("PRE-EXECUTION CHECKPOINT: none. The coder recorded no intent: mention that as a concern.");
@@ -94,7 +94,7 @@ fn again(record: &TaskRecord) -> bool {
     record.review_cycles_current.unwrap_or(0) >= 1
 }
 
-fn write_prior(page: &mut Page, record: &TaskRecord) {
+fn write_prior(page: &mut PromptText, record: &TaskRecord) {
     page.gap();
     if let Some(rejection) = open_rejection(record) {
         page.line(format!("PRIOR REJECTION (by {}):", rejection.by));

@@ -33,7 +33,7 @@ pub fn previous(project: &Project, sprint: &Sprint) -> Option<Sprint> {
 pub fn render(state: &State, previous: Option<&Sprint>, masker: &Masker, now: Timestamp) -> String {
     let Some(sprint) = state.board.sprint.ready() else { return String::new() };
     let tasks = sprint_tasks(state, sprint);
-    let page = Page { state, sprint, previous, tasks, ink: Ink(masker), now };
+    let page = RetroPage { state, sprint, previous, tasks, ink: Ink(masker), now };
     let mut parts = page.head();
     parts.extend(part("What went well", page.well()));
     parts.extend(part("What took longest", page.longest()));
@@ -52,7 +52,7 @@ pub fn render(state: &State, previous: Option<&Sprint>, masker: &Masker, now: Ti
     text
 }
 
-struct Page<'a> {
+struct RetroPage<'a> {
     state: &'a State,
     sprint: &'a Sprint,
     previous: Option<&'a Sprint>,
@@ -61,7 +61,7 @@ struct Page<'a> {
     now: Timestamp,
 }
 
-impl<'a> Page<'a> {
+impl<'a> RetroPage<'a> {
     fn head(&self) -> Vec<String> {
         let sprint = self.sprint;
         let mut lines = vec![format!("# Retrospective of {}", self.ink.text(&sprint.id, 40)), String::new()];

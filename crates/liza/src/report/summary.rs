@@ -52,7 +52,8 @@ pub fn render(state: &State, log: &[LogRecord], masker: &Masker, now: Timestamp)
             .to_owned();
     };
     let tasks = sprint_tasks(state, sprint);
-    let page = Page { state, sprint, tasks, log, ink: Ink(masker), metrics: sprint_metrics(state), now };
+    let page =
+        SummaryPage { state, sprint, tasks, log, ink: Ink(masker), metrics: sprint_metrics(state), now };
     let parts = [
         page.head(),
         part("Figures", page.figures()),
@@ -95,7 +96,7 @@ pub fn digest(state: &State) -> Vec<String> {
     lines
 }
 
-struct Page<'a> {
+struct SummaryPage<'a> {
     state: &'a State,
     sprint: &'a Sprint,
     tasks: Vec<SprintTask<'a>>,
@@ -162,7 +163,7 @@ pub(super) fn capped(mut lines: Vec<String>, max: usize) -> Vec<String> {
     lines
 }
 
-impl Page<'_> {
+impl SummaryPage<'_> {
     fn head(&self) -> Vec<String> {
         let sprint = self.sprint;
         let mut lines = vec![format!("# Sprint summary: {}", self.ink.text(&sprint.id, 40)), String::new()];

@@ -24,4 +24,4 @@ pub use member::{AgentEnd, EndReason, Post};
 pub use message::{MessageLevel, TeamMessage};
 pub use observer::{Observed, Observer};
 pub use registration::agent_for;
-pub use team::{Options, run};
+pub use team::{SupervisorOptions, run};

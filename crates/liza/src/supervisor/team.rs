@@ -36,7 +36,7 @@ const FOLLOW_GRACE: Duration = Duration::from_secs(5);
 const RENEW_AGAIN: Duration = Duration::from_secs(2);
 
 /// How a team runs.
-pub struct Options {
+pub struct SupervisorOptions {
     /// The liza program itself, which sessions call and which is their helper.
     pub program: PathBuf,
     /// Whether agents keep waiting when a lone one would end.
@@ -47,7 +47,7 @@ pub struct Options {
     pub limit: Option<Duration>,
 }
 
-impl Options {
+impl SupervisorOptions {
     /// For a lone agent without observers.
     pub fn alone(program: PathBuf) -> Self {
         Self { program, in_team: false, observers: Vec::new(), limit: None }
@@ -104,7 +104,7 @@ pub(super) struct Team<'t> {
 pub fn run(
     project: &Project,
     posts: Vec<Post>,
-    options: Options,
+    options: SupervisorOptions,
     on_message: &dyn Fn(&TeamMessage),
 ) -> Result<Vec<AgentEnd>, SupervisorError> {
     let (sender, events) = channel();

@@ -45,7 +45,7 @@ const NOTICE_MAX: usize = 500;
 
 /// How a watcher watches.
 #[derive(Debug, Clone)]
-pub struct Options {
+pub struct WatchOptions {
     /// How often to check if no change is reported; `config.coder_poll_interval` if absent.
     pub interval: Option<Duration>,
     /// Whether the circuit breaker checks every new anomaly.
@@ -56,7 +56,7 @@ pub struct Options {
     pub webhook_policy: RetryPolicy,
 }
 
-impl Default for Options {
+impl Default for WatchOptions {
     fn default() -> Self {
         Self { interval: None, analyze: false, desktop: true, webhook_policy: RetryPolicy::default() }
     }
@@ -90,7 +90,7 @@ pub struct WatchReport {
 #[derive(Debug)]
 pub struct Watcher {
     project: Project,
-    options: Options,
+    options: WatchOptions,
     masker: Masker,
     reported: ReportedAlerts,
     episodes: Episodes,
@@ -114,7 +114,7 @@ impl Watcher {
     ///
     /// # Errors
     /// When another watcher has the lock.
-    pub fn new(project: &Project, options: Options) -> Result<Self, WatchError> {
+    pub fn new(project: &Project, options: WatchOptions) -> Result<Self, WatchError> {
         let lock = FileLock::try_at(&project.folder().join("watch.lock"))?.ok_or(WatchError::Running)?;
         let (reported, problem) = ReportedAlerts::open(project.folder());
         let outbox = Outbox::open(project, &options);

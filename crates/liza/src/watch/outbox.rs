@@ -15,7 +15,7 @@ use crate::sys::desktop;
 use super::alert_files::AlertLog;
 use super::queue::BackgroundQueue;
 use super::webhook::{self, RetryPolicy};
-use super::{AlertMessage, Options};
+use super::{AlertMessage, WatchOptions};
 
 /// More new alerts than this at once become one notification.
 const NOTIFIED: usize = 3;
@@ -49,7 +49,7 @@ pub(super) struct Outbox {
 }
 
 impl Outbox {
-    pub(super) fn open(project: &Project, options: &Options) -> Self {
+    pub(super) fn open(project: &Project, options: &WatchOptions) -> Self {
         let log = Arc::new(Mutex::new(AlertLog::in_folder(project.folder())));
         let (fail, failed) = channel();
         let webhook = webhook_queue(Arc::clone(&log), options.webhook_policy.clone(), fail);

@@ -4,7 +4,7 @@ use std::time::{Duration, Instant};
 
 use liza::project::Project;
 use liza::providers::Provider;
-use liza::supervisor::{EndReason, Options, Post, run};
+use liza::supervisor::{EndReason, Post, SupervisorOptions, run};
 use liza_core::model::{EventName, Role, Status};
 use liza_core::watch::supervise::StopReason;
 
@@ -166,7 +166,7 @@ fn a_team_shares_one_loop_and_one_heartbeat_and_no_task_is_done_twice() {
     };
     let coder = || post(Role::Coder, "c");
     let posts = vec![coder(), coder(), coder(), post(Role::CodeReviewer, "r")];
-    let options = Options::alone(env!("CARGO_BIN_EXE_liza").into());
+    let options = SupervisorOptions::alone(env!("CARGO_BIN_EXE_liza").into());
     let ends = run(&project, posts, options, &|_| ()).unwrap();
     assert_eq!(ends.len(), 4);
     for end in ends {
@@ -193,7 +193,7 @@ fn a_team_whose_time_is_up_ends_in_order() {
     provider.add_environment(bench.variables());
     let post = Post { role: Role::Coder, agent: None, provider, task: None, once: false, interactive: false };
     let limit = Some(Duration::from_millis(500));
-    let options = Options { limit, ..Options::alone(env!("CARGO_BIN_EXE_liza").into()) };
+    let options = SupervisorOptions { limit, ..SupervisorOptions::alone(env!("CARGO_BIN_EXE_liza").into()) };
     let ends = run(&project, vec![post], options, &|_| ()).unwrap();
     assert!(matches!(ends[0].reason, EndReason::Signalled), "{ends:?}");
     assert_eq!(bench.status("t1"), Status::Claimed);

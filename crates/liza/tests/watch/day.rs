@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use liza::watch::{Options, Watcher};
+use liza::watch::{WatchOptions, Watcher};
 use liza_core::model::{Actor, AnomalyType, Fields, Severity, SprintStatus, State, Urgency, Value};
 use liza_core::protocol::{
     AddTask, Command, Discover, Heartbeat, LogAnomaly, MarkBlocked, NewTask, Resolve, Resume, SetDeadline,
@@ -12,8 +12,8 @@ use crate::fixture::Clocked;
 
 const DAY: u64 = 13 * 60;
 
-fn options() -> Options {
-    Options { analyze: true, desktop: false, ..Options::default() }
+fn options() -> WatchOptions {
+    WatchOptions { analyze: true, desktop: false, ..WatchOptions::default() }
 }
 
 /// What happens at which minute.

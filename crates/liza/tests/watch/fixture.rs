@@ -3,7 +3,7 @@
 use std::fs;
 
 use liza::project::Project;
-use liza::watch::{Options, Watcher};
+use liza::watch::{WatchOptions, Watcher};
 use liza_core::model::{Actor, AgentId, Generation, Seconds, Sha, State, TaskId, Timestamp};
 use liza_core::protocol::{ClaimTask, Heartbeat, Operation, Register, ReserveTask};
 
@@ -44,7 +44,7 @@ impl Clocked {
         self.project.store().snapshot().unwrap()
     }
 
-    pub(crate) fn watcher(&self, options: Options) -> Watcher {
+    pub(crate) fn watcher(&self, options: WatchOptions) -> Watcher {
         Watcher::new(&self.project, options).unwrap()
     }
 

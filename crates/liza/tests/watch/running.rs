@@ -185,7 +185,7 @@ fn an_idle_watcher_hardly_wakes() {
 #[test]
 fn a_file_that_is_just_being_saved_is_no_alarm() {
     let mut world = Clocked::new();
-    let mut watcher = world.watcher(liza::watch::Options { desktop: false, ..Default::default() });
+    let mut watcher = world.watcher(liza::watch::WatchOptions { desktop: false, ..Default::default() });
     watcher.check(world.now);
     let good = world.test.state();
     world.test.write(".liza/state.yaml", "goal: [");
@@ -285,7 +285,7 @@ fn a_stop_that_is_refused_leaves_no_file() {
 #[test]
 fn an_escalation_goes_with_a_checkpoint_that_was_taken_away_by_hand() {
     let mut world = Clocked::new();
-    let mut watcher = world.watcher(liza::watch::Options { desktop: false, ..Default::default() });
+    let mut watcher = world.watcher(liza::watch::WatchOptions { desktop: false, ..Default::default() });
     world.human(Checkpoint { cause: CheckpointCause::Human });
     world.at_minute(121);
     watcher.check(world.now);

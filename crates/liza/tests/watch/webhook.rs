@@ -3,7 +3,7 @@
 use std::fs;
 use std::time::{Duration, Instant};
 
-use liza::watch::Options;
+use liza::watch::WatchOptions;
 use liza::watch::webhook::{RetryPolicy, post};
 use liza_core::model::Seconds;
 use liza_core::protocol::{Checkpoint, CheckpointCause, Command};
@@ -17,8 +17,8 @@ fn hasty() -> RetryPolicy {
     RetryPolicy { timeout: Duration::from_millis(500), pauses: vec![Duration::from_millis(5); 2] }
 }
 
-fn options() -> Options {
-    Options { webhook_policy: hasty(), desktop: false, ..Options::default() }
+fn options() -> WatchOptions {
+    WatchOptions { webhook_policy: hasty(), desktop: false, ..WatchOptions::default() }
 }
 
 /// A project whose alarms go to that address, with a blocked task.

@@ -123,7 +123,7 @@ fn task_view(state: &State, config: &Config, id: &TaskId, body: &TaskBody, now: 
     let unmet = unmet.map(|task| UnmetDependency { task: task.clone(), status: board.status(task) });
     let waits_for: Vec<UnmetDependency> = unmet.collect();
     let outlook = match body.status() {
-        Ok(status) => Situation { state, id, record, waits_for: &waits_for, now }.outlook(status),
+        Ok(status) => TaskSituation { state, id, record, waits_for: &waits_for, now }.outlook(status),
         Err(missing) => broken_outlook(id, record, missing),
     };
     TaskView {
@@ -191,7 +191,7 @@ fn broken_outlook(id: &TaskId, record: &TaskRecord, missing: &[String]) -> Outlo
 }
 
 /// What the next step of a task depends on, besides its status.
-struct Situation<'a> {
+struct TaskSituation<'a> {
     state: &'a State,
     id: &'a TaskId,
     record: &'a TaskRecord,
@@ -199,7 +199,7 @@ struct Situation<'a> {
     now: Timestamp,
 }
 
-impl Situation<'_> {
+impl TaskSituation<'_> {
     fn outlook(&self, status: &TaskStatus) -> Outlook {
         let id = self.id;
         let command = |verb: &str| Some(format!("liza {verb} {id}"));

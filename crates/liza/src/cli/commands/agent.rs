@@ -7,7 +7,7 @@ use serde_json::json;
 use crate::project::{AGENT_ID, Project};
 use crate::providers::{Provider, ProviderError, SessionDetails};
 use crate::supervisor::{
-    AgentEnd, Consequence, EndReason, MessageLevel, Options, Post, SupervisorError, agent_for,
+    AgentEnd, Consequence, EndReason, MessageLevel, Post, SupervisorError, SupervisorOptions, agent_for,
     run as supervise,
 };
 
@@ -89,7 +89,7 @@ pub(crate) fn run(args: Args, context: &Context) -> Result<Reply, CommandError> 
         post.provider.require_interactive()?;
     }
     let printer = EventPrinter::new(context.screen.clone(), MessageLevel::Debug);
-    let options = Options::alone(context.program.clone());
+    let options = SupervisorOptions::alone(context.program.clone());
     let ends = supervise(&project, vec![post], options, &|message| printer.print(message))?;
     let (ended, exit) = endings(ends)?;
     Ok(Reply::new("", json!({ "ended": ended })).exit(exit))

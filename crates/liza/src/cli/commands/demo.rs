@@ -14,7 +14,7 @@ use crate::project::Project;
 use crate::run::{TeamOptions, team_posts};
 use crate::supervisor::{MessageLevel, Post};
 use crate::sys::find_program;
-use crate::watch::Options as Watching;
+use crate::watch::WatchOptions;
 
 use crate::cli::context::Context;
 use crate::cli::ui::error::CommandError;
@@ -87,7 +87,7 @@ pub(crate) fn run(args: Args, context: &Context) -> Result<Reply, CommandError> 
         sample.goal,
         folder.display()
     ));
-    let watching = Watching { desktop: false, ..Watching::default() };
+    let watching = WatchOptions { desktop: false, ..WatchOptions::default() };
     work(context, &project, posts(args.coders, args.reviewers, &playbook)?, &printer, watching, Some(LIMIT))?;
     let state = project.store().snapshot()?;
     Ok(told(context, &state, &folder, began.elapsed()))

@@ -19,11 +19,11 @@ use crate::cli::ui::output::Reply;
   liza goal new \"Make the API idempotent\" --spec specs/idempotency.md")]
 pub(crate) struct Args {
     #[command(subcommand)]
-    verb: Option<Verb>,
+    verb: Option<GoalVerb>,
 }
 
 #[derive(Debug, Subcommand)]
-enum Verb {
+enum GoalVerb {
     /// Show the goal and how the work has stood to it.
     Show,
     /// Say that the goal is reached; no task may be open.
@@ -46,13 +46,13 @@ struct New {
 
 /// Runs it.
 pub(crate) fn run(args: Args, context: &Context) -> Result<Reply, CommandError> {
-    match args.verb.unwrap_or(Verb::Show) {
-        Verb::Show => show(context),
-        Verb::Complete => complete(context),
-        Verb::Abort => context.run(AbortGoal, |_| {
+    match args.verb.unwrap_or(GoalVerb::Show) {
+        GoalVerb::Show => show(context),
+        GoalVerb::Complete => complete(context),
+        GoalVerb::Abort => context.run(AbortGoal, |_| {
             "the goal is ABORTED: every agent stops now; liza goal new \"GOAL\" starts over".into()
         }),
-        Verb::New(new) => state_anew(new, context),
+        GoalVerb::New(new) => state_anew(new, context),
     }
 }
 

@@ -33,11 +33,11 @@ use crate::cli::ui::output::Reply;
   liza lock modify \"yq -i '.config.lease_duration = 600' .liza/state.yaml\"")]
 pub(crate) struct Args {
     #[command(subcommand)]
-    verb: Verb,
+    verb: LockVerb,
 }
 
 #[derive(Debug, clap::Subcommand)]
-enum Verb {
+enum LockVerb {
     /// Print the blackboard as it is.
     Read,
     /// Set what a path names: keys, [n], [], select(.key == "value"), "quoted keys".
@@ -65,9 +65,9 @@ enum Verb {
 /// Runs it.
 pub(crate) fn run(args: Args, context: &Context) -> Result<Reply, CommandError> {
     match args.verb {
-        Verb::Read => read(context),
-        Verb::Write { path, value, yaml } => write(&path, value, yaml, context),
-        Verb::Modify { command } => modify(&command, context),
+        LockVerb::Read => read(context),
+        LockVerb::Write { path, value, yaml } => write(&path, value, yaml, context),
+        LockVerb::Modify { command } => modify(&command, context),
     }
 }
 

@@ -12,8 +12,10 @@ use serde_json::json;
 use crate::contracts::VISION;
 use crate::project::Project;
 use crate::run::{RunLock, TeamOptions, WatcherObserver, progress_line, team_posts};
-use crate::supervisor::{AgentEnd, MessageLevel, Observed, Observer, Options, Post, run as supervise};
-use crate::watch::{Options as Watching, WatchError, Watcher};
+use crate::supervisor::{
+    AgentEnd, MessageLevel, Observed, Observer, Post, SupervisorOptions, run as supervise,
+};
+use crate::watch::{WatchError, WatchOptions, Watcher};
 
 use super::agent::endings;
 use crate::cli::context::Context;
@@ -101,7 +103,7 @@ pub(crate) fn run(args: Args, context: &Context) -> Result<Reply, CommandError> 
     if let Some(warning) = unready(&project, &state) {
         context.screen.note(&format!("liza: {warning}"));
     }
-    let watching = Watching { analyze: args.analyze, ..Watching::default() };
+    let watching = WatchOptions { analyze: args.analyze, ..WatchOptions::default() };
     let ends = work(context, &project, posts, &Arc::new(printer), watching, None)?;
     let after = project.store().snapshot()?;
     let (ended, exit) = endings(ends)?;
@@ -151,7 +153,7 @@ pub(crate) fn work(
     project: &Project,
     posts: Vec<Post>,
     printer: &Arc<EventPrinter>,
-    watching: Watching,
+    watching: WatchOptions,
     limit: Option<Duration>,
 ) -> Result<Vec<AgentEnd>, CommandError> {
     for post in &posts {
@@ -173,7 +175,7 @@ pub(crate) fn work(
         }
         Err(WatchError::Lock(error)) => return Err(error.into()),
     }
-    let options = Options { program: context.program.clone(), in_team: true, observers, limit };
+    let options = SupervisorOptions { program: context.program.clone(), in_team: true, observers, limit };
     Ok(supervise(project, posts, options, &|message| printer.print(message))?)
 }
 

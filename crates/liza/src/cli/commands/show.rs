@@ -38,7 +38,7 @@ pub(crate) fn run(args: Args, context: &Context) -> Result<Reply, CommandError> 
     let view = view(&state, &observe(&project, &state, now), now);
     let task = view.tasks.iter().find(|task| task.id == args.task);
     let task = task.ok_or_else(|| Refusal::UnknownTask { task: args.task.clone() })?;
-    let page = Page { state: &state, record, task, columns: context.screen.columns() };
+    let page = TaskPage { state: &state, record, task, columns: context.screen.columns() };
     Ok(Reply::new(page.render(), page.json()).at(state.board.revision.0))
 }
 
@@ -51,7 +51,7 @@ fn archived(project: &Project, task: &TaskId, status: &str) -> Result<Reply, Com
     Ok(Reply::new(format!("{task}  {status}, in the archive\n\n{text}"), result))
 }
 
-struct Page<'a> {
+struct TaskPage<'a> {
     state: &'a State,
     record: &'a TaskRecord,
     task: &'a TaskView,
@@ -61,7 +61,7 @@ struct Page<'a> {
 /// How wide the names at the left are.
 const LABEL: usize = 11;
 
-impl Page<'_> {
+impl TaskPage<'_> {
     fn json(&self) -> serde_json::Value {
         let journal = &self.state.journal;
         let id = &self.task.id;

@@ -25,11 +25,11 @@ use crate::cli::ui::output::Reply;
   liza sprint new")]
 pub(crate) struct Args {
     #[command(subcommand)]
-    verb: Option<Verb>,
+    verb: Option<SprintVerb>,
 }
 
 #[derive(Debug, Subcommand)]
-enum Verb {
+enum SprintVerb {
     /// Show the plan, the figures, what was decided and what was learned.
     Show,
     /// Begin the next sprint with what is still open; the last one goes to the archive.
@@ -77,10 +77,10 @@ impl FromStr for When {
 
 /// Runs it.
 pub(crate) fn run(args: Args, context: &Context) -> Result<Reply, CommandError> {
-    match args.verb.unwrap_or(Verb::Show) {
-        Verb::Show => show(context),
-        Verb::New => begin_next(context),
-        Verb::Deadline { time } => set_deadline(time, context),
+    match args.verb.unwrap_or(SprintVerb::Show) {
+        SprintVerb::Show => show(context),
+        SprintVerb::New => begin_next(context),
+        SprintVerb::Deadline { time } => set_deadline(time, context),
     }
 }
 

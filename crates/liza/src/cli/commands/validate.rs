@@ -13,7 +13,7 @@ use crate::project::{Project, now};
 
 use crate::cli::context::Context;
 use crate::cli::ui::error::CommandError;
-use crate::cli::ui::input::clean;
+use crate::cli::ui::layout::clean;
 use crate::cli::ui::output::Reply;
 
 /// Check the blackboard against every rule.

@@ -14,7 +14,7 @@ use signal_hook::iterator::Signals;
 use crate::project::{Project, now};
 use crate::sys::process::ignores_hangup;
 use crate::watch::{
-    AlertMessage, Options, Wake, WatchError, WatchReport, Watcher, current_alerts, send_changes, serve,
+    AlertMessage, Wake, WatchError, WatchOptions, WatchReport, Watcher, current_alerts, send_changes, serve,
 };
 
 use crate::cli::context::Context;
@@ -62,11 +62,11 @@ pub(crate) fn run(args: Args, context: &Context) -> Result<Reply, CommandError> 
     context.human_only("watch")?;
     let context = context.at(args.root.as_deref())?;
     let project = context.project()?;
-    let options = Options {
+    let options = WatchOptions {
         interval: args.interval.map(Duration::from_secs),
         analyze: args.analyze,
         desktop: !args.no_desktop,
-        ..Options::default()
+        ..WatchOptions::default()
     };
     let sending = options.webhook_policy.total();
     match Watcher::new(&project, options) {

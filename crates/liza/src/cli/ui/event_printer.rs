@@ -10,7 +10,7 @@ use crate::project::now;
 use crate::supervisor::{MessageLevel, TeamMessage};
 
 use super::console::Stream;
-use super::input::clean;
+use super::layout::clean;
 use super::layout::{BOLD, CYAN, DIM, GREEN, RED, YELLOW, cut, one_line, pad, paint, width, wrap};
 use super::output::{Color, Screen};
 

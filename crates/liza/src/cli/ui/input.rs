@@ -12,6 +12,7 @@ use liza_core::model::{IdError, TaskId};
 use crate::cli::context::Context;
 
 use super::error::CommandError;
+use super::layout::clean;
 
 /// The longest text that the blackboard accepts; it ends up in prompts and on screens.
 const TEXT_MAX: usize = 1024 * 1024;
@@ -84,15 +85,6 @@ fn check_length(text: &str) -> Result<(), CommandError> {
         .hint("put it into a file of the project and name that file"))
 }
 
-/// Removes terminal sequences and control characters; line breaks and tabs stay.
-pub(crate) fn clean(text: &str) -> String {
-    if !text.contains(|c: char| c.is_control() && c != '\n') {
-        return text.to_owned();
-    }
-    let plain = anstream::adapter::strip_str(text).to_string().replace("\r\n", "\n").replace('\r', "\n");
-    plain.chars().filter(|c| !c.is_control() || matches!(c, '\n' | '\t')).collect()
-}
-
 /// Task IDs with commas between; an empty text is an empty list.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Tasks(pub(crate) Vec<TaskId>);
@@ -109,21 +101,6 @@ impl FromStr for Tasks {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    /// Covers: CM-05
-    #[test]
-    fn what_would_play_tricks_on_a_terminal_is_taken_out() {
-        let cases = [
-            ("plain – 🎉 text\n\nwith lines", "plain – 🎉 text\n\nwith lines"),
-            ("a\u{1b}[31mred\u{1b}[0m b", "ared b"),
-            ("\u{1b}]0;title\u{7}after", "after"),
-            ("bell\u{7} back\u{8} del\u{7f} c1\u{9b}31m", "bell back del c131m"),
-            ("dos\r\nmac\rtab\t.", "dos\nmac\ntab\t."),
-        ];
-        for (given, kept) in cases {
-            assert_eq!(clean(given), kept, "{given:?}");
-        }
-    }
 
     #[test]
     fn a_text_that_is_too_long_is_refused() {

@@ -32,6 +32,15 @@ pub(crate) fn width(text: &str) -> usize {
     text.width()
 }
 
+/// Removes terminal sequences and control characters; line breaks and tabs stay.
+pub(crate) fn clean(text: &str) -> String {
+    if !text.contains(|c: char| c.is_control() && c != '\n') {
+        return text.to_owned();
+    }
+    let plain = anstream::adapter::strip_str(text).to_string().replace("\r\n", "\n").replace('\r', "\n");
+    plain.chars().filter(|c| !c.is_control() || matches!(c, '\n' | '\t')).collect()
+}
+
 /// White space folded and control characters left out.
 pub(crate) fn one_line(text: &str) -> String {
     liza_core::text::one_line(text, usize::MAX)
@@ -142,6 +151,21 @@ pub(crate) fn minute(time: Timestamp) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// Covers: CM-05
+    #[test]
+    fn terminal_sequences_and_control_characters_are_removed() {
+        let cases = [
+            ("plain – 🎉 text\n\nwith lines", "plain – 🎉 text\n\nwith lines"),
+            ("a\u{1b}[31mred\u{1b}[0m b", "ared b"),
+            ("\u{1b}]0;title\u{7}after", "after"),
+            ("bell\u{7} back\u{8} del\u{7f} c1\u{9b}31m", "bell back del c131m"),
+            ("dos\r\nmac\rtab\t.", "dos\nmac\ntab\t."),
+        ];
+        for (given, kept) in cases {
+            assert_eq!(clean(given), kept, "{given:?}");
+        }
+    }
 
     #[test]
     fn cutting_and_padding_count_columns_not_characters() {

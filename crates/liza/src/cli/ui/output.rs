@@ -9,7 +9,7 @@ use serde_json::json;
 use super::console::{Console, Stream};
 use super::error::CommandError;
 use super::exit_code::Exit;
-use super::input::clean;
+use super::layout::clean;
 
 /// Whether text is coloured.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, clap::ValueEnum)]

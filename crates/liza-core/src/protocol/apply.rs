@@ -1,0 +1,74 @@
+//! How a request becomes a change: admission, the command's rule, the sprint's figures.
+
+use crate::model::{Board, Change, Refusal, Section, TaskId, Timestamp};
+
+use super::admission::admit;
+use super::operation::{Operation, Request};
+use super::sprint_figures;
+use super::tx::Tx;
+
+/// What the rules decided.
+#[must_use = "the change still has to be written"]
+#[derive(Debug, Clone, PartialEq)]
+pub struct Decided<R> {
+    /// What to write.
+    pub change: Change,
+    /// The reply, or why the caller did not get what it wanted although something is written: a lost race, a limit.
+    pub answer: Result<R, Refusal>,
+}
+
+/// Decides a request: the change to write, or why not. Nothing else may change the blackboard.
+///
+/// # Errors
+/// Why not; nothing is to be written.
+pub fn apply<C: Operation>(board: &Board, request: &Request<C>) -> Result<Decided<C::Reply>, Refusal> {
+    admit(board, request)?;
+    let mut tx = Tx::new(board, request.actor, request.now, request.stop_files, request.command.verb());
+    let answer = match request.command.run(&mut tx) {
+        Err(refusal) if !tx.writes_anyway() => return Err(refusal),
+        answer => answer,
+    };
+    sprint_figures::update(&mut tx, request.command.scope().all_summaries)?;
+    Ok(Decided { change: tx.finish(), answer })
+}
+
+/// A request whose command's type the store need not know: it loads, decides and keeps the answer.
+pub trait Pending {
+    /// When the request was made.
+    fn now(&self) -> Timestamp;
+    /// See [`Request::sections`].
+    fn sections(&self) -> Vec<Section>;
+    /// See [`Request::summaries`].
+    fn summaries(&self, board: &Board) -> Option<Vec<TaskId>>;
+    /// See [`Request::bodies`].
+    fn bodies(&self, board: &Board) -> Vec<TaskId>;
+    /// See [`apply`]; keeps the answer for the caller.
+    ///
+    /// # Errors
+    /// As [`apply`].
+    fn decide(&mut self, board: &Board) -> Result<Change, Refusal>;
+}
+
+impl<C: Operation> Pending for (Request<C>, Option<Result<C::Reply, Refusal>>) {
+    fn now(&self) -> Timestamp {
+        self.0.now
+    }
+
+    fn sections(&self) -> Vec<Section> {
+        self.0.sections()
+    }
+
+    fn summaries(&self, board: &Board) -> Option<Vec<TaskId>> {
+        self.0.summaries(board)
+    }
+
+    fn bodies(&self, board: &Board) -> Vec<TaskId> {
+        self.0.bodies(board)
+    }
+
+    fn decide(&mut self, board: &Board) -> Result<Change, Refusal> {
+        let Decided { change, answer } = apply(board, &self.0)?;
+        self.1 = Some(answer);
+        Ok(change)
+    }
+}

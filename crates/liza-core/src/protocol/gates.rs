@@ -1,0 +1,47 @@
+//! What add-task, edit-task, finalize and supersede-task share: when a task is ready to be claimed.
+
+use crate::model::{PRIORITIES, PriorWork, Refusal, Task, TaskId, TaskRecord, TaskStatus};
+
+use super::tx::Tx;
+
+pub(super) fn check_dependencies(tx: &Tx<'_>, task: &TaskId, depends_on: &[TaskId]) -> Result<(), Refusal> {
+    match depends_on.iter().find(|dependency| *dependency == task || !tx.knows(dependency)) {
+        Some(own) if own == task => {
+            Err(Refusal::BadText { what: "depends_on", problem: format!("{task} cannot depend on itself") })
+        }
+        Some(unknown) => Err(Refusal::UnknownDependency { task: task.clone(), dependency: unknown.clone() }),
+        None => Ok(()),
+    }
+}
+
+pub(super) fn check_gates(task: &TaskId, record: &TaskRecord) -> Result<(), Refusal> {
+    let missing = missing_gates(record, true);
+    if missing.is_empty() { Ok(()) } else { Err(Refusal::GatesMissing { task: task.clone(), missing }) }
+}
+
+/// Makes a draft UNCLAIMED if it passes all gates.
+pub(super) fn make_claimable(tx: &Tx<'_>, task: &mut Task) -> Result<(), Refusal> {
+    check_gates(&task.id, &task.record)?;
+    check_dependencies(tx, &task.id, task.record.depends_on.as_deref().unwrap_or_default())?;
+    task.status = TaskStatus::Unclaimed { prior: PriorWork::default() };
+    Ok(())
+}
+
+/// What a task needs before it can leave DRAFT; a blocked one may lack a scope.
+pub(super) fn missing_gates(record: &TaskRecord, with_scope: bool) -> Vec<&'static str> {
+    let blank = |text: &Option<String>| text.as_deref().is_none_or(|text| text.trim().is_empty());
+    let gates = [
+        ("spec_ref", blank(&record.spec_ref)),
+        ("done_when", blank(&record.done_when)),
+        ("scope", with_scope && blank(&record.scope)),
+    ];
+    gates.iter().filter(|(_, missing)| *missing).map(|(name, _)| *name).collect()
+}
+
+pub(super) fn check_priority(priority: i64) -> Result<i64, Refusal> {
+    if PRIORITIES.contains(&priority) {
+        return Ok(priority);
+    }
+    let problem = format!("{priority} is not 1 (highest) to 5 (lowest)");
+    Err(Refusal::BadText { what: "priority", problem })
+}

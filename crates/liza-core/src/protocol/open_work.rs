@@ -1,0 +1,35 @@
+//! What goal, sprint and add-task share: which work is open, and the start of the next sprint.
+
+use crate::model::{Board, GoalStatus, Refusal, Sprint, Status, TaskId};
+
+use super::tx::Tx;
+
+pub(super) fn check_open(tx: &Tx<'_>) -> Result<(), Refusal> {
+    match tx.board.goal()?.status {
+        GoalStatus::InProgress => Ok(()),
+        status @ (GoalStatus::Completed | GoalStatus::Aborted) => Err(Refusal::GoalNotOpen { status }),
+    }
+}
+
+pub(super) fn open_tasks(board: &Board) -> Vec<TaskId> {
+    let open = board.summaries().filter(|summary| !summary.status.is_some_and(Status::is_terminal));
+    open.map(|summary| summary.id.clone()).collect()
+}
+
+/// Closes the sprint and begins the next one with the tasks that are still open; gives its name.
+pub(super) fn start_next_sprint(tx: &mut Tx<'_>) -> Result<String, Refusal> {
+    let past = tx.sprint()?.clone();
+    let goal = tx.board.goal()?.id.clone();
+    let mut next = Sprint::begin(past.number().saturating_add(1), &goal, tx.now);
+    // What the planner has seen is not new because the sprint is.
+    next.seen_triggers = past.seen_triggers.clone();
+    next.timeline.paused_at = past.timeline.paused_at;
+    for id in open_tasks(tx.board) {
+        let stretch = past.scope.stretch.contains(&id);
+        if stretch { next.scope.stretch.push(id) } else { next.scope.planned.push(id) }
+    }
+    let id = next.id.clone();
+    *tx.sprint()? = next;
+    tx.close_sprint(past);
+    Ok(id)
+}
