@@ -96,12 +96,12 @@ fn run(order: &SessionOrder) -> io::Result<(ProgramExit, u64)> {
         // Sixty sessions that compile must not starve their supervisor.
         let _ = rustix::process::nice(NICENESS);
     }
-    let (family, output) = start(order)?;
-    send(&HelperReport::Started { pid: family.id() });
     if order.output.is_none() {
         // The terminal's Ctrl-C is meant for the program; if it cannot be ignored here, the session ends with it.
         let _ = signal_hook::flag::register(signal_hook::consts::SIGINT, Arc::default());
     }
+    let (family, output) = start(order)?;
+    send(&HelperReport::Started { pid: family.id() });
     let (sender, events) = channel();
     let words = sender.clone();
     thread::spawn(move || read_commands(&words));

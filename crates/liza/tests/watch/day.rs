@@ -185,7 +185,7 @@ fn every_alarm_of_a_day_is_heard_once_and_in_order() {
     assert_eq!(sprint.status, SprintStatus::InProgress, "resumed by the human, and only by the human");
     let log = day.test.log();
     for (detail, times) in
-        [("PAUSE was created by hand", 1), ("PAUSE was removed by hand", 1), ("deadline has come", 1)]
+        [("PAUSE was created by hand", 1), ("PAUSE was removed by hand", 1), ("deadline has passed", 1)]
     {
         assert_eq!(log.matches(detail).count(), times, "{detail}");
     }
