@@ -15,10 +15,16 @@ pub fn one_line(text: &str, max: usize) -> String {
     }
 }
 
-/// A number with its noun: "1 task", "3 tasks", "2 processes".
+/// A number with its noun: "1 task", "3 tasks", "2 processes", "4 anomalies".
 pub fn count(number: usize, noun: &str) -> String {
-    let plural = if noun.ends_with('s') { "es" } else { "s" };
-    if number == 1 { format!("1 {noun}") } else { format!("{number} {noun}{plural}") }
+    if number == 1 {
+        return format!("1 {noun}");
+    }
+    match noun.strip_suffix('y').filter(|stem| !stem.ends_with(['a', 'e', 'o', 'u'])) {
+        Some(stem) => format!("{number} {stem}ies"),
+        None if noun.ends_with('s') => format!("{number} {noun}es"),
+        None => format!("{number} {noun}s"),
+    }
 }
 
 #[cfg(test)]
@@ -38,5 +44,6 @@ mod tests {
             [count(1, "task"), count(0, "task"), count(2, "process")],
             ["1 task", "0 tasks", "2 processes"]
         );
+        assert_eq!([count(3, "discovery"), count(3, "day")], ["3 discoveries", "3 days"]);
     }
 }

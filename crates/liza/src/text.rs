@@ -1,4 +1,4 @@
-//! Text for people, shared by reports, alerts and the screen: Markdown from untrusted text, and short numbers.
+//! Text that reports, alerts and the screen share: Markdown from untrusted text, and short numbers.
 //!
 //! Knows no task and no terminal.
 
@@ -11,7 +11,7 @@ use crate::secrets::Masker;
 /// Text that an agent wrote, as one line of Markdown with at most `max` characters before escaping: masked, without
 /// invisible characters, and shown literally. Nothing in it becomes a heading, a link, a picture or HTML.
 pub(crate) fn markdown_line(text: &str, max: usize, masker: &Masker) -> String {
-    // Masked before it is cut: half a secret no longer has its shape.
+    // Masked before it is cut: half a secret is no longer recognized.
     escape_markdown(&one_line(&without_invisible(&masker.mask(text)), max))
 }
 
@@ -21,7 +21,7 @@ fn without_invisible(text: &str) -> Cow<'_, str> {
     if text.contains(invisible) { Cow::Owned(text.replace(invisible, "")) } else { Cow::Borrowed(text) }
 }
 
-/// Escapes a line for Markdown, with as few backslashes as possible, since people also read the source.
+/// Escapes a line for Markdown, with as few backslashes as possible, because people also read the source.
 fn escape_markdown(line: &str) -> String {
     let chars: Vec<char> = line.chars().collect();
     let is_word = |at: Option<usize>| at.and_then(|at| chars.get(at)).is_some_and(|c| c.is_alphanumeric());
@@ -32,7 +32,7 @@ fn escape_markdown(line: &str) -> String {
             // Many viewers turn a bare address into a link.
             '@' => true,
             ':' => chars.get(at + 1) == Some(&'/'),
-            // Inside a word they are no markup, as in error_pattern and retry.md#limits, and names can be searched for.
+            // Inside a word they are not markup. Unescaped, names such as error_pattern and retry.md#limits can be searched for.
             '_' | '#' => !(is_word(at.checked_sub(1)) && is_word(Some(at + 1))),
             '+' | '-' | '=' => at == 0,
             _ => false,

@@ -1,4 +1,4 @@
-//! Why a command or a sequence of commands failed; what was begun has been undone, or is repaired by `recover`.
+//! Why a command or a sequence of commands failed. What had been started is undone, or left to `recover`.
 
 use std::io;
 use std::path::PathBuf;
@@ -9,10 +9,10 @@ use liza_store::StoreError;
 
 use crate::git::{Branch, BranchError, GitError};
 
-/// Why it failed.
+/// Why a command failed.
 #[derive(Debug, thiserror::Error)]
 pub enum EngineError {
-    /// The rules refuse it.
+    /// The rules refuse the command.
     #[error(transparent)]
     Refused(Box<Refusal>),
     /// The blackboard could not be read or written.
@@ -25,17 +25,17 @@ pub enum EngineError {
     #[error("config.integration_branch: {0}")]
     Branch(#[from] BranchError),
     /// There is no integration branch.
-    #[error("there is no branch {branch}, which is configured as the integration branch")]
+    #[error("the integration branch {branch} does not exist")]
     NoIntegrationBranch {
         /// Its configured name.
         branch: Branch,
     },
     /// Another process held a lock the whole time.
-    #[error("another liza process holds {}; gave up after {} s", path.display(), waited.as_secs())]
+    #[error("another liza process holds {}; timed out after {} s", path.display(), waited.as_secs())]
     Locked {
         /// The lock file.
         path: PathBuf,
-        /// How long it was waited for.
+        /// The timeout.
         waited: Duration,
     },
     /// The blackboard was written, but a stop file could not be removed.
@@ -43,7 +43,7 @@ pub enum EngineError {
     Effect {
         /// The stop file.
         path: PathBuf,
-        /// What the system said.
+        /// The operating system's error.
         source: io::Error,
     },
     /// A file could not be read, written or removed.
@@ -51,9 +51,9 @@ pub enum EngineError {
     Io {
         /// What was being done.
         action: &'static str,
-        /// To what.
+        /// The file.
         path: PathBuf,
-        /// What the system said.
+        /// The operating system's error.
         source: io::Error,
     },
 }
@@ -71,7 +71,7 @@ impl From<StoreError> for EngineError {
 }
 
 impl EngineError {
-    /// The refusal, if the rules said no.
+    /// The refusal, if the rules refused the command.
     pub fn refusal(&self) -> Option<&Refusal> {
         if let Self::Refused(refusal) = self { Some(refusal) } else { None }
     }

@@ -1,7 +1,7 @@
-//! A lock that a supervisor holds for as long as it lives, so that its death can be proven.
+//! A lock that a supervisor holds while it is alive, so that other processes can prove its death.
 //!
-//! The operating system releases it with the process, whatever ended it. The file stays and says for which registration
-//! it was held, and in which boot of the machine. Without proof the lease decides.
+//! The operating system releases the lock when the process ends. The file stays and records the registration and the boot
+//! for which the lock was held. Without proof, the lease decides.
 
 use std::fs::{self, File, OpenOptions, TryLockError};
 use std::io::{Read as _, Seek as _, Write as _};
@@ -13,7 +13,7 @@ use liza_core::model::{AgentId, Generation};
 
 use crate::sys::process::boot_id;
 
-/// How often the lock is tried while another process holds it.
+/// The pause between two tries.
 const PAUSE: Duration = Duration::from_millis(10);
 
 /// The lock of an agent's supervisor, held until dropped.
@@ -25,7 +25,7 @@ pub struct LivenessLock {
 /// The result of trying to take the lock.
 #[derive(Debug)]
 pub enum LockAttempt {
-    /// It is ours: its previous holder is dead.
+    /// It is taken: the previous holder is dead.
     Taken(LivenessLock),
     /// A live process holds it.
     Held,
@@ -38,7 +38,7 @@ impl LivenessLock {
         liza.join("agent-locks").join(format!("{agent}.lock"))
     }
 
-    /// Tries to take the lock of an agent. A process that only checks holds it for a moment, which `timeout` covers.
+    /// Tries to take the lock of an agent. `timeout` allows for a process that holds it just to check.
     pub fn take(liza: &Path, agent: AgentId, timeout: Duration) -> LockAttempt {
         let path = Self::path(liza, agent);
         let folder = path.parent().unwrap_or(liza);
@@ -55,7 +55,7 @@ impl LivenessLock {
         }
     }
 
-    /// The registration whose supervisor held the lock before, and is dead. `None` if it may have run elsewhere.
+    /// The registration of the dead supervisor that held the lock before; `None` if that may be alive on another machine.
     pub fn previous_holder(&mut self) -> Option<Generation> {
         let mut text = String::new();
         self.file.rewind().ok()?;
@@ -65,7 +65,7 @@ impl LivenessLock {
         generation.parse().ok().map(Generation)
     }
 
-    /// Writes for which registration it is held from now on. If that fails, its death cannot be proven later.
+    /// Records the registration for which the lock is held. If that fails, its death cannot be proven later.
     pub fn hold_for(&mut self, generation: Generation) {
         let Some(boot) = boot_id() else { return };
         let _ = self

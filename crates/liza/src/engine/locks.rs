@@ -1,7 +1,7 @@
 //! Locks between processes that work in git: one for each task's worktree, one for merges.
 //!
-//! The operating system holds them for a live process only, so a free lock beside a reservation proves that its claim
-//! died. Never taken while the blackboard's lock is held.
+//! The operating system releases them when a process dies, so a reservation without a held lock belongs to a dead claim.
+//! Must not be taken while the blackboard's lock is held.
 
 use std::fs::{self, File, OpenOptions, TryLockError};
 use std::io;
@@ -14,10 +14,10 @@ use liza_core::model::TaskId;
 
 use super::error::EngineError;
 
-/// How often a lock is tried while another process holds it.
+/// The pause between two tries.
 const PAUSE: Duration = Duration::from_millis(20);
 
-/// A held lock; its file exists only as long.
+/// A held lock. Its file is removed with it.
 #[derive(Debug)]
 pub struct FileLock {
     path: PathBuf,
@@ -27,13 +27,13 @@ pub struct FileLock {
 
 impl Drop for FileLock {
     fn drop(&mut self) {
-        // A process that has opened it meanwhile notices that the file is another one, and opens it again.
+        // A process that opened the file before it was removed notices that and opens it again.
         let _ = fs::remove_file(&self.path);
     }
 }
 
 impl FileLock {
-    /// Where the locks of tasks are.
+    /// The folder of the task locks.
     pub(crate) fn folder(liza: &Path) -> PathBuf {
         liza.join("locks")
     }
@@ -60,7 +60,7 @@ impl FileLock {
                 Err(TryLockError::WouldBlock) => return Ok(None),
                 Err(TryLockError::Error(error)) => return Err(failed(error)),
                 Ok(()) if is_at(&file, path) => return Ok(Some(Self { path: path.to_owned(), _file: file })),
-                // Its last holder has removed the file: this lock protects nothing.
+                // The last holder has removed the file: a lock on it protects nothing.
                 Ok(()) => {}
             }
         }
@@ -69,7 +69,7 @@ impl FileLock {
     /// Takes the lock, waiting for at most `timeout`.
     ///
     /// # Errors
-    /// When another process holds it all the time, or the file cannot be opened or locked.
+    /// When another process holds it until the timeout, or the file cannot be opened or locked.
     pub fn at(path: &Path, timeout: Duration) -> Result<Self, EngineError> {
         let deadline = Instant::now() + timeout;
         loop {
@@ -93,6 +93,6 @@ fn open(path: &Path) -> io::Result<File> {
 
 fn is_at(file: &File, path: &Path) -> bool {
     let id = |data: fs::Metadata| (data.dev(), data.ino());
-    let there = fs::metadata(path).map(id);
-    file.metadata().map(id).is_ok_and(|mine| there.is_ok_and(|there| there == mine))
+    let current = fs::metadata(path).map(id);
+    file.metadata().map(id).is_ok_and(|own| current.is_ok_and(|current| current == own))
 }

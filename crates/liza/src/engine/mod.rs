@@ -1,7 +1,6 @@
-//! The one way to change the blackboard: a caller sends a command, it is written, and what it asks for outside the
-//! blackboard is done.
+//! The only way to change the blackboard: executes a command, then runs its effects outside the blackboard.
 //!
-//! Commands, supervisors and screens all come through here. Several commands and git in order are in `lifecycle/`.
+//! Commands, supervisors and screens all use it. Sequences of commands and git operations are in `lifecycle/`.
 
 mod error;
 mod liveness;
@@ -29,7 +28,7 @@ pub use stop_files::ESCALATION;
 pub(crate) use worktrees::is_needed;
 pub use worktrees::{Discarded, discard, discard_locked, lock_task, prepare, try_lock_task};
 
-/// One caller in one project.
+/// Executes commands for one caller in one project.
 #[derive(Debug)]
 pub struct Engine<'p> {
     project: &'p Project,
@@ -39,13 +38,13 @@ pub struct Engine<'p> {
     notices: RefCell<Vec<Notice>>,
 }
 
-/// A command that was written; its effects still have to run.
-#[must_use = "its effects still have to run: pass it to `Engine::finish`"]
+/// A command that was written; its effects have not run yet.
+#[must_use = "its effects have not run yet: pass it to `Engine::finish`"]
 #[derive(Debug)]
 pub struct Submitted<R> {
     /// The revision of the blackboard now.
     pub revision: Revision,
-    /// What the rules replied.
+    /// The reply of the rules.
     pub reply: R,
     effects: Vec<Effect>,
 }
@@ -55,16 +54,16 @@ pub struct Submitted<R> {
 pub struct Executed<R> {
     /// The revision of the blackboard now.
     pub revision: Revision,
-    /// What the rules replied.
+    /// The reply of the rules.
     pub reply: R,
-    /// What its effects did.
+    /// The results of its effects.
     pub effects: EffectResults,
 }
 
-/// What the effects of a command did.
+/// The results of a command's effects.
 #[derive(Debug, Default)]
 pub struct EffectResults {
-    /// Unmerged work in removed worktrees, which was saved first.
+    /// Unmerged work of removed worktrees, saved before the removal.
     pub rescued: Vec<(TaskId, Rescue)>,
     /// Worktrees that could not be removed, and why; `recover` removes them.
     pub left: Vec<(TaskId, EngineError)>,
@@ -79,14 +78,14 @@ impl<'p> Engine<'p> {
         Self { project, actor, if_revision, fixed_now: None, notices }
     }
 
-    /// The first write is refused if its target has changed since that revision.
+    /// Makes the first write fail if its target has changed since that revision.
     #[must_use]
     pub fn if_revision(self, revision: Option<Revision>) -> Self {
         self.if_revision.set(revision);
         self
     }
 
-    /// The same at a time that the caller has already read.
+    /// Uses this time instead of the clock.
     #[must_use]
     pub fn at(self, now: Timestamp) -> Self {
         Self { fixed_now: Some(now), ..self }
@@ -97,12 +96,12 @@ impl<'p> Engine<'p> {
         self.project
     }
 
-    /// Who sends the commands.
+    /// The caller.
     pub fn actor(&self) -> Actor {
         self.actor
     }
 
-    /// What the store found and repaired on the way.
+    /// What the store repaired while it executed commands.
     pub fn notices(&self) -> Vec<Notice> {
         self.notices.borrow().clone()
     }
@@ -122,7 +121,7 @@ impl<'p> Engine<'p> {
         read(self.project, tasks)
     }
 
-    /// Sends a command, writes what it changes and runs its effects.
+    /// Executes a command: writes its changes and runs its effects.
     ///
     /// # Errors
     /// When the rules refuse it, the blackboard cannot be written, or a stop file cannot be removed.
@@ -131,7 +130,7 @@ impl<'p> Engine<'p> {
         self.finish(submitted)
     }
 
-    /// Sends a command and writes what it changes, for callers who hold a lock that the effects must not wait for.
+    /// Writes the changes of a command without running its effects, for a caller that must release a lock first.
     ///
     /// # Errors
     /// When the rules refuse it, or the blackboard cannot be written.
@@ -148,7 +147,7 @@ impl<'p> Engine<'p> {
         }
     }
 
-    /// Runs what a written command asks for outside the blackboard.
+    /// Runs the effects of a written command.
     ///
     /// # Errors
     /// When a stop file cannot be removed. A worktree that cannot be removed is in the results instead.
@@ -158,7 +157,7 @@ impl<'p> Engine<'p> {
         Ok(Executed { revision: effects.sprint_completed.unwrap_or(revision), reply, effects })
     }
 
-    /// Asks the rules without a lock and without a write, as if these stop files were present.
+    /// Checks a command against the rules without a lock and without a write, as if these stop files were present.
     ///
     /// # Errors
     /// When the rules would refuse it, or the blackboard cannot be read.
@@ -192,16 +191,15 @@ impl<'p> Engine<'p> {
         }
     }
 
-    /// The summary is for the person who reviews the sprint. Agents have stopped, which is what counts;
-    /// `liza checkpoint` reports why it could not be written.
+    /// Ignores errors: the checkpoint counts without a summary, and `liza checkpoint` reports why it could not be written.
     fn write_summary(&self) {
         if let Ok(state) = self.project.state() {
             let _ = summary::write(self.project, &state, self.now());
         }
     }
 
-    /// Completing a sprint is the system's doing, whoever ended its last task. A refusal means that someone else was
-    /// first, or that the planner has added a task meanwhile; what is missed here is reconciled later.
+    /// Completes the sprint as the system, independent of the caller that ended its last task. A refusal means that another
+    /// process was faster or that the planner has added a task; a missed completion is reconciled later.
     fn complete_sprint(&self) -> Option<Revision> {
         let system = Engine { fixed_now: self.fixed_now, ..Engine::new(self.project, Actor::Human) };
         let done = system.execute(CompleteSprint).ok()?;

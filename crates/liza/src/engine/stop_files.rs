@@ -8,13 +8,13 @@ use liza_core::model::{StopFile, Timestamp};
 
 use super::error::EngineError;
 
-/// The notice that a checkpoint has waited too long; it goes with the checkpoint.
+/// The note about a checkpoint that has waited too long; removed with the checkpoint.
 pub const ESCALATION: &str = "ESCALATION";
 
-/// Creates a stop file durably. Its first line says since when it is present.
+/// Creates a stop file durably. Its first line is the time.
 pub(super) fn create(folder: &Path, file: StopFile, now: Timestamp) -> io::Result<()> {
     let path = folder.join(file.name());
-    // A file that a person created stays as it is: its time says since when it is present.
+    // A file that a person created stays as it is: it dates the stop.
     if path.exists() {
         return Ok(());
     }
@@ -24,7 +24,7 @@ pub(super) fn create(folder: &Path, file: StopFile, now: Timestamp) -> io::Resul
     File::open(folder)?.sync_all()
 }
 
-/// Removes a stop file, with what belongs to it.
+/// Removes a stop file and the files that belong to it.
 pub(super) fn remove(folder: &Path, file: StopFile) -> Result<(), EngineError> {
     remove_file(folder, file.name())?;
     match file {

@@ -1,7 +1,7 @@
-//! A task's worktree as the blackboard wants it: prepared for a claim, removed when no agent needs it.
+//! Prepares a task's worktree for a claim, and removes it when no agent needs it.
 //!
-//! Whoever changes a worktree holds the task's lock and asks the blackboard again under it: a late removal must not
-//! hit the next coder's worktree.
+//! A worktree is only changed under the task's lock, after the blackboard was read again: a late removal must not delete
+//! the next coder's worktree.
 
 use std::time::Duration;
 
@@ -15,13 +15,13 @@ use super::error::EngineError;
 use super::locks::FileLock;
 use super::{integration_branch, read};
 
-/// How long another process may work on the same worktree before a caller gives up waiting for it.
+/// How long to wait for another process that works on the same worktree.
 const LOCK_TIMEOUT: Duration = Duration::from_secs(180);
 
-/// What became of a worktree that was to be removed.
+/// The result of removing a worktree.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Discarded {
-    /// It is gone, or did not exist.
+    /// It is removed, or did not exist.
     Removed(RemovedWorktree),
     /// An agent needs it now.
     Needed,
@@ -37,7 +37,7 @@ pub fn lock_task(project: &Project, task: &TaskId) -> Result<FileLock, EngineErr
     FileLock::at(&FileLock::of_task(project.folder(), task), LOCK_TIMEOUT)
 }
 
-/// Makes a worktree, by the holder of the task's lock.
+/// Creates a worktree; the caller holds the task's lock.
 ///
 /// # Errors
 /// When git fails.
@@ -50,8 +50,8 @@ pub fn prepare(
     Ok(repo.prepare_worktree(task, base, mode, integration)?)
 }
 
-/// Removes a task's worktree and branch, unless the blackboard says by now that an agent needs them. Unmerged work is
-/// saved first.
+/// Removes a task's worktree and branch, unless an agent needs them according to the blackboard. Unmerged work is saved
+/// first.
 ///
 /// # Errors
 /// When git fails, or another process works on the worktree for a long time.
@@ -60,7 +60,7 @@ pub fn discard(project: &Project, task: &TaskId) -> Result<Discarded, EngineErro
     discard_locked(project, task, &lock)
 }
 
-/// The same, by the holder of the task's lock.
+/// As [`discard`]; the caller holds the task's lock.
 ///
 /// # Errors
 /// When git fails.
@@ -73,14 +73,14 @@ pub fn discard_locked(project: &Project, task: &TaskId, _: &FileLock) -> Result<
     Ok(Discarded::Removed(project.repo()?.remove_worktree(task, None, &integration)?))
 }
 
-/// Whether an agent works in the task's worktree, may continue in it, or is about to have it made.
+/// Whether an agent works in the task's worktree, may continue in it, or is about to create it.
 pub(crate) fn is_needed(board: &Board, task: &TaskId, now: Timestamp) -> bool {
     let Some(TaskSlot { body, .. }) = board.tasks.get(task) else { return false };
-    // A record that cannot be read may say anything: the worktree stays.
+    // An unreadable record may need the worktree, so it stays.
     let Some(body) = body.as_ref().filter(|body| body.faults().is_empty()) else { return true };
     let record = body.record();
-    let waits = record.worktree.is_some() || record.reservation.is_some() || record.status.is_none();
-    waits || has_session(board, task, now)
+    let in_use = record.worktree.is_some() || record.reservation.is_some() || record.status.is_none();
+    in_use || has_session(board, task, now)
 }
 
 /// Whether an agent's session may still be in the worktree.

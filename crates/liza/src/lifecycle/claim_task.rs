@@ -1,6 +1,6 @@
-//! claim-task: reserve, make the worktree, claim. No observer sees the task CLAIMED before the last step.
+//! claim-task: reserves the task, creates the worktree, claims. The task is not CLAIMED before the last step.
 //!
-//! The loser of a race leaves nothing behind and touches nothing of the winner's. Retrying is up to the caller.
+//! The loser of a race leaves nothing behind and must not touch the winner's worktree. Retrying is up to the caller.
 
 use liza_core::model::{AgentId, Revision, TaskId};
 use liza_core::protocol::{CancelReservation, ClaimTask, Claimed, ReserveTask, Reserved};
@@ -15,7 +15,7 @@ use crate::git::{Branch, PreparedWorktree};
 pub struct TaskClaim {
     /// The revision of the blackboard now.
     pub revision: Revision,
-    /// What the rules replied.
+    /// The reply of the rules.
     pub claimed: Claimed,
     /// The worktree.
     pub worktree: PreparedWorktree,
@@ -24,13 +24,13 @@ pub struct TaskClaim {
 /// Claims a task for a coder.
 ///
 /// # Errors
-/// When the rules refuse it or git cannot make the worktree; the reservation is then gone again, and so is a worktree
-/// that this claim has made.
+/// When the rules refuse it or git cannot create the worktree. The reservation and a worktree created by this claim are
+/// then removed.
 pub fn claim_task(engine: &Engine<'_>, task: &TaskId, coder: AgentId) -> Result<TaskClaim, EngineError> {
     let integration = integration_branch(&engine.read(&[])?)?;
     let head = engine.integration_head(&integration)?;
     // The lock comes before the reservation, so that a reservation without a lock proves that its claim died. If
-    // another process holds the lock, the rules decide: it may be claiming the task, or only removing a worktree.
+    // another process holds the lock, the rules decide: it may be claiming the task, or just removing a worktree.
     let early = try_lock_task(engine.project(), task)?;
     let reserved = engine.execute(ReserveTask { task: task.clone(), coder, head })?.reply;
     let lock = match early.map_or_else(|| lock_task(engine.project(), task), Ok) {
@@ -43,7 +43,7 @@ pub fn claim_task(engine: &Engine<'_>, task: &TaskId, coder: AgentId) -> Result<
     let claimed = claim_reserved(engine, task, coder, &reserved, &integration, &lock);
     if claimed.is_err() {
         cancel(engine, task, coder);
-        // It stays if it existed before or an agent needs it by now; the blackboard says so.
+        // Keeps a worktree that an agent needs according to the blackboard.
         let _ = discard_locked(engine.project(), task, &lock);
     }
     claimed
@@ -63,7 +63,7 @@ fn claim_reserved(
     Ok(TaskClaim { revision: done.revision, claimed: done.reply, worktree })
 }
 
-/// Gives the reservation back. If that fails it was taken over, or `recover` removes it.
+/// Cancels the reservation. If that fails, another agent has taken it over, or `recover` removes it.
 fn cancel(engine: &Engine<'_>, task: &TaskId, coder: AgentId) {
     let _ = engine.execute(CancelReservation { task: task.clone(), coder });
 }

@@ -1,7 +1,7 @@
-//! Steps of a task's life in which the blackboard and git take turns: claim, review, merge, recovery.
+//! Operations that use both the blackboard and git: claim, review, merge, recovery.
 //!
-//! Commands and supervisors call the same code. Nothing here holds the blackboard's lock while git runs, and every
-//! sequence can be cut off at any step: `recover` repairs what is left.
+//! Shared by commands and supervisors. Must not hold the blackboard's lock while git runs. A crash is safe at every step:
+//! `recover` repairs what it leaves.
 
 mod claim_task;
 mod recover;

@@ -1,8 +1,9 @@
-//! recover: repairs what a crash left, in git and on the blackboard, and reports it.
+//! recover: repairs what a crash left behind, in git and on the blackboard, and reports it.
 //!
-//! Runs beside live agents: what a live process is working on is left to it. Deletes nothing that has not been saved.
-//! A second run finds nothing.
+//! Safe beside live agents: must not touch what a live process works on, nor delete unsaved work. A second run finds
+//! nothing.
 
+use std::fmt;
 use std::fs;
 use std::path::Path;
 use std::time::Duration;
@@ -21,65 +22,71 @@ use crate::sys::family::{kill_orphans, wait_for_orphaned_git};
 
 use super::wt_merge::record_found_merge;
 
-/// How long a git process that outlived its liza may take to end.
+/// How long to wait for a git process whose liza is gone.
 const ORPHAN_TIMEOUT: Duration = Duration::from_secs(60);
 
-/// What kind of thing was found.
+/// The kind of a finding.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, strum::IntoStaticStr)]
 #[strum(serialize_all = "snake_case")]
 pub enum FindingKind {
-    /// A write of the blackboard that was cut off, or a stale save.
+    /// An interrupted write of the blackboard, or a stale save.
     Blackboard,
-    /// Processes that outlived their liza.
+    /// Processes whose liza is gone.
     Process,
-    /// A lock of a git process that is gone.
+    /// A lock of a dead git process.
     GitLock,
-    /// Files of a process that is gone.
+    /// Files of a dead process.
     Leftover,
     /// A checkout that was behind its branch.
     Checkout,
-    /// The first step of a claim that never got its second.
+    /// The reservation of a claim that did not finish.
     Reservation,
     /// An agent whose supervisor was killed.
     Registration,
-    /// A merge that the blackboard did not know.
+    /// A merge that was not recorded on the blackboard.
     Merge,
-    /// A worktree that is missing or half-made.
+    /// A worktree that is missing or incomplete.
     MissingWorktree,
     /// A worktree or branch that no task needs.
     UnneededWorktree,
 }
 
 impl FindingKind {
-    /// The word for programs.
+    /// The name in JSON.
     pub fn name(self) -> &'static str {
         self.into()
     }
 }
 
-/// One thing that a crash left.
+/// Something that a crash left behind.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Finding {
-    /// What kind of thing.
+    /// Its kind.
     pub kind: FindingKind,
-    /// On which task or file.
+    /// The task, agent, file or process.
     pub subject: String,
     /// What was found.
     pub found: String,
-    /// What was done about it, or why nothing could be done.
+    /// What was done about it, or why it could not be repaired.
     pub done: String,
 }
 
-/// What recover found.
+impl fmt::Display for Finding {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}: {} – {}", self.subject, self.found, self.done)
+    }
+}
+
+/// The result of `recover`.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct RecoveryReport {
-    /// What is repaired now.
+    /// What was repaired.
     pub repaired: Vec<Finding>,
-    /// What a person has to look at.
+    /// What a person must repair.
     pub left: Vec<Finding>,
 }
 
-#[allow(clippy::needless_pass_by_value, reason = "the calls read better")]
+#[allow(clippy::needless_pass_by_value, reason = "shorter calls")]
 impl RecoveryReport {
     fn repaired(
         &mut self,
@@ -91,7 +98,7 @@ impl RecoveryReport {
         self.repaired.push(finding(kind, &subject, &found, &done));
     }
 
-    /// Notes what could not be repaired; the rest continues.
+    /// Notes what could not be repaired.
     fn left(&mut self, kind: FindingKind, subject: impl ToString, found: impl ToString, why: impl ToString) {
         self.left.push(finding(kind, &subject, &found, &why));
     }
@@ -101,22 +108,21 @@ fn finding(kind: FindingKind, subject: &dyn ToString, found: &dyn ToString, done
     Finding { kind, subject: subject.to_string(), found: found.to_string(), done: done.to_string() }
 }
 
-/// Repairs what crashes have left.
+/// Repairs what crashes have left behind.
 ///
 /// # Errors
-/// When the caller may not, or neither the blackboard nor git can be read. What only concerns one task or file is in
-/// the report.
+/// When the caller is not permitted, or the blackboard or git cannot be read. An error about one task or file is in the
+/// report instead.
 pub fn recover(engine: &Engine<'_>) -> Result<RecoveryReport, EngineError> {
     engine.execute(Recover { repaired: Vec::new() })?;
     let mut recovery = Recovery { engine, report: RecoveryReport::default() };
     recovery.run()?;
     let report = recovery.report;
-    let lines = report.repaired.iter().map(|f| format!("{}: {}, {}", f.subject, f.found, f.done));
-    engine.execute(Recover { repaired: lines.collect() })?;
+    engine.execute(Recover { repaired: report.repaired.iter().map(ToString::to_string).collect() })?;
     Ok(report)
 }
 
-/// A recovery under way.
+/// A recovery in progress.
 struct Recovery<'e, 'p> {
     engine: &'e Engine<'p>,
     report: RecoveryReport,
@@ -125,17 +131,17 @@ struct Recovery<'e, 'p> {
 impl Recovery<'_, '_> {
     fn run(&mut self) -> Result<(), EngineError> {
         for notice in self.engine.project().store().recover()? {
-            self.report.repaired(FindingKind::Blackboard, "state.yaml", format!("{notice:?}"), "repaired");
+            self.report.repaired(FindingKind::Blackboard, "state.yaml", notice, "repaired");
         }
         self.end_orphans()?;
         let integration = integration_branch(&self.engine.read(&[])?)?;
         self.clear_git_locks(&integration)?;
         for path in self.engine.repo()?.remove_leftovers() {
-            let (subject, found) = (self.short(&path), "left by a process that is gone");
+            let (subject, found) = (self.short(&path), "left behind by a dead process");
             self.report.repaired(FindingKind::Leftover, subject, found, "deleted");
         }
         for path in self.engine.repo()?.repair_checkouts(&integration)? {
-            let found = format!("was behind {integration}");
+            let found = format!("behind {integration}");
             self.report.repaired(FindingKind::Checkout, path.display(), found, "updated");
         }
         self.drop_reservations()?;
@@ -149,13 +155,13 @@ impl Recovery<'_, '_> {
         path.strip_prefix(self.engine.project().root()).unwrap_or(path).display().to_string()
     }
 
-    /// Processes that outlived their liza are ended or waited for: nothing may change during the repair.
+    /// Kills or waits for processes whose liza is gone, so that nothing changes during the repair.
     fn end_orphans(&mut self) -> Result<(), EngineError> {
         let root = self.engine.repo()?.root();
-        let ended = kill_orphans(root);
-        if ended > 0 {
-            let found = format!("{} of an integration test whose liza is gone", count(ended, "process"));
-            self.report.repaired(FindingKind::Process, "integration test", found, "ended");
+        let killed = kill_orphans(root);
+        if killed > 0 {
+            let found = format!("{} of an integration test whose liza is gone", count(killed, "process"));
+            self.report.repaired(FindingKind::Process, "integration test", found, "killed");
         }
         if !wait_for_orphaned_git(root, ORPHAN_TIMEOUT) {
             let why = format!("still running after {} s; run `liza recover` again", ORPHAN_TIMEOUT.as_secs());
@@ -176,13 +182,13 @@ impl Recovery<'_, '_> {
             }
         }
         for lock in cleared {
-            let (subject, found) = (self.short(&lock), "the lock of a git process that is gone");
+            let (subject, found) = (self.short(&lock), "the lock of a dead git process");
             self.report.repaired(FindingKind::GitLock, subject, found, "removed");
         }
         Ok(())
     }
 
-    /// A reservation beside a free lock belongs to a claim that died.
+    /// Removes reservations whose claim died: their lock is free.
     fn drop_reservations(&mut self) -> Result<(), EngineError> {
         let state = self.engine.snapshot()?;
         let reserved =
@@ -199,7 +205,7 @@ impl Recovery<'_, '_> {
         Ok(())
     }
 
-    /// False if it is already gone, or another one has replaced it.
+    /// Returns false if it is already removed or replaced.
     fn drop_reservation(&self, task: &TaskId, reservation: &Reservation) -> Result<bool, EngineError> {
         let (task, reservation) = (task.clone(), reservation.clone());
         match self.engine.execute(DropReservation { task, reservation }) {
@@ -208,8 +214,8 @@ impl Recovery<'_, '_> {
         }
     }
 
-    /// A registration whose supervisor is proven dead. Only for a person: a supervisor that starts takes such a name
-    /// over instead, and must not find it gone.
+    /// Removes registrations of dead supervisors. Only for a person: a new supervisor takes over such a registration
+    /// instead.
     fn deregister_dead(&mut self) -> Result<(), EngineError> {
         if self.engine.actor() != Actor::Human {
             return Ok(());
@@ -224,7 +230,7 @@ impl Recovery<'_, '_> {
             let found = "registered, but its supervisor is dead";
             match self.engine.execute(Deregister { agent: *agent }) {
                 Ok(_) => {
-                    let done = "deregistered; its claim is kept for its lease";
+                    let done = "deregistered; its claim stays until its lease expires";
                     self.report.repaired(FindingKind::Registration, agent, found, done);
                 }
                 Err(error) => self.report.left(FindingKind::Registration, agent, found, error),
@@ -233,7 +239,7 @@ impl Recovery<'_, '_> {
         Ok(())
     }
 
-    /// Git's own record decides: what is on the branch is merged. Only those who may merge record it.
+    /// Records merges that are on the branch but not on the blackboard. Only callers that may merge record them.
     fn record_merges(&mut self) -> Result<(), EngineError> {
         if self.engine.actor().agent().is_some_and(|agent| agent.role() != Role::CodeReviewer) {
             return Ok(());
@@ -243,10 +249,10 @@ impl Recovery<'_, '_> {
             return Ok(());
         }
         let path = FileLock::of_merges(self.engine.project().folder());
-        // The process that holds it is in the middle of a merge, and will record it.
+        // The process that holds the lock is merging and will record it.
         let Some(lock) = FileLock::try_at(&path)? else { return Ok(()) };
         for task in &approved {
-            let found = "APPROVED, but its commit is on the branch";
+            let found = "APPROVED, but its commit is already on the branch";
             match record_found_merge(self.engine, task, &lock) {
                 Ok(false) => {}
                 Ok(true) => self.report.repaired(FindingKind::Merge, task, found, "recorded as MERGED"),
@@ -285,7 +291,7 @@ impl Recovery<'_, '_> {
         Ok(())
     }
 
-    /// Restores a worktree that a task needs: from its branch, else from what was submitted, else from its base.
+    /// Restores a worktree that a task needs: from its branch, or else the submitted commit, or else its base.
     fn restore_worktree(&mut self, task: &TaskId, integration: &Branch) -> Result<(), EngineError> {
         let Some(_lock) = try_lock_task(self.engine.project(), task)? else { return Ok(()) };
         let (repo, board) = (self.engine.repo()?, self.engine.read(&[task])?);
@@ -297,14 +303,14 @@ impl Recovery<'_, '_> {
         let worktree = repo.prepare_worktree(task, &start, WorktreeMode::Keep, integration)?;
         let from = match found.branch {
             Some(_) => "restored from its branch".to_owned(),
-            None => format!("made again from {}", start.short()),
+            None => format!("created again from {}", start.short()),
         };
         let done = with_rescue(&from, worktree.rescued.as_ref());
         self.report.repaired(FindingKind::MissingWorktree, task, describe(&found), done);
         Ok(())
     }
 
-    /// The commit that a worktree whose branch is gone starts from.
+    /// The commit from which to create a worktree whose branch is gone.
     fn start_of(&self, task: &TaskId, board: &Board, integration: &Branch) -> Result<Sha, EngineError> {
         let record = board.body(task).map(TaskBody::record).ok();
         let known = [
@@ -319,14 +325,14 @@ impl Recovery<'_, '_> {
         self.engine.integration_head(integration)
     }
 
-    /// Removes what no task needs, after saving unmerged work.
+    /// Removes a worktree and branch that no task needs, after saving unmerged work.
     fn remove_worktree(&mut self, task: &TaskId, found: &TaskArtifacts) -> Result<(), EngineError> {
         let Some(lock) = try_lock_task(self.engine.project(), task)? else { return Ok(()) };
         let Discarded::Removed(removed) = discard_locked(self.engine.project(), task, &lock)? else {
             return Ok(());
         };
         if let Some(path) = removed.branch_in_use {
-            let why = format!("it is checked out in {}: switch to another branch there", path.display());
+            let why = format!("it is checked out in {}; switch to another branch there", path.display());
             self.report.left(FindingKind::UnneededWorktree, task, "its branch still exists", why);
         } else if removed.existed {
             let done = with_rescue("removed", removed.rescued.as_ref());
@@ -335,7 +341,7 @@ impl Recovery<'_, '_> {
         Ok(())
     }
 
-    /// Removes the lock files of processes that are gone; a held one stays.
+    /// Removes the lock files of dead processes; held locks stay.
     fn remove_free_locks(&self) -> Result<(), EngineError> {
         let folder = FileLock::folder(self.engine.project().folder());
         for entry in fs::read_dir(&folder).into_iter().flatten().flatten() {
@@ -356,9 +362,9 @@ fn is_missing(found: &TaskArtifacts) -> bool {
 fn describe(found: &TaskArtifacts) -> &'static str {
     match (found.folder, found.registered, &found.branch) {
         (FolderState::Healthy, _, _) => "a worktree that no task needs",
-        (FolderState::Broken, _, _) => "a half-made worktree",
-        (FolderState::Foreign, _, _) => "something that is not a worktree",
-        (FolderState::Absent, true, _) => "git's entry of a worktree that is gone",
+        (FolderState::Broken, _, _) => "an incomplete worktree",
+        (FolderState::Foreign, _, _) => "a folder or file that is not a worktree",
+        (FolderState::Absent, true, _) => "git's entry for a worktree that is gone",
         (FolderState::Absent, false, Some(_)) => "a branch without a worktree",
         (FolderState::Absent, false, None) => "no worktree and no branch",
     }
@@ -366,7 +372,7 @@ fn describe(found: &TaskArtifacts) -> &'static str {
 
 fn with_rescue(done: &str, rescue: Option<&Rescue>) -> String {
     match rescue {
-        Some(rescue) => format!("{done}; its work is kept on {}", rescue.branch),
+        Some(rescue) => format!("{done}; its work is saved on {}", rescue.branch),
         None => done.to_owned(),
     }
 }

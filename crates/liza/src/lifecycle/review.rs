@@ -1,6 +1,6 @@
-//! submit-for-review, claim-review, submit-verdict: what git says about the worktree, given to the rules.
+//! submit-for-review, claim-review, submit-verdict: collects the facts about the worktree for the rules.
 //!
-//! Changes a worktree in one case only: one that a review has written to is restored to the submitted commit.
+//! Changes a worktree in one case only: if a review has modified it, it is restored to the submitted commit.
 
 use liza_core::model::{AgentId, Refusal, Sha, TaskId, TaskRecord, TaskStatus};
 use liza_core::protocol::{
@@ -10,7 +10,7 @@ use liza_core::protocol::{
 use crate::engine::{Engine, EngineError, Executed, lock_task};
 use crate::git::FileChange;
 
-/// Asks for a review of exactly this commit.
+/// Submits exactly this commit for review.
 ///
 /// # Errors
 /// When the rules refuse it, or git does not know the commit.
@@ -27,7 +27,7 @@ pub fn submit_for_review(
 /// Claims a review for a code reviewer.
 ///
 /// # Errors
-/// When the rules refuse it; also when the worktree moved after the submission, which sends the task back.
+/// When the rules refuse it; also when the worktree has moved since the submission, which rejects the task.
 pub fn claim_review(
     engine: &Engine<'_>,
     task: &TaskId,
@@ -37,7 +37,7 @@ pub fn claim_review(
     engine.execute(ClaimReview { task: task.clone(), reviewer, head })
 }
 
-/// Gives the verdict. A worktree that is no longer as it was submitted is restored, whatever the verdict was.
+/// Submits a verdict. A worktree that differs from what was submitted is restored, for either verdict.
 ///
 /// # Errors
 /// When the rules refuse it.
@@ -75,7 +75,7 @@ pub fn worktree_facts(engine: &Engine<'_>, task: &TaskId) -> Result<Option<Workt
     let Some(head) = repo.worktree_head(task)? else { return Ok(None) };
     let base = |record: &TaskRecord| record.base_commit.clone();
     let base = engine.read(&[task])?.body(task).ok().and_then(|body| base(body.record()));
-    // Old files may lack the base; then there is nothing that would have to be contained.
+    // Old files may have no base; then no commit has to be contained.
     let state = repo.worktree_state(task, &base.unwrap_or(head))?;
     let name = |change: &FileChange| change.path().to_string_lossy().into_owned();
     Ok(Some(WorktreeFacts {

@@ -1,4 +1,4 @@
-//! wt-create: makes a worktree by command, for a task that is claimed or being claimed.
+//! wt-create: creates a worktree for a task that is claimed or being claimed.
 
 use liza_core::model::{Revision, TaskId};
 use liza_core::protocol::{CreateWorktree, WorktreeOrder};
@@ -6,18 +6,18 @@ use liza_core::protocol::{CreateWorktree, WorktreeOrder};
 use crate::engine::{Engine, EngineError, integration_branch, lock_task, prepare};
 use crate::git::PreparedWorktree;
 
-/// A worktree that was made, or existed.
+/// A worktree that was created, or existed.
 #[derive(Debug)]
 pub struct CreatedWorktree {
     /// The revision of the blackboard now.
     pub revision: Revision,
-    /// What the rules replied.
+    /// The reply of the rules.
     pub order: WorktreeOrder,
     /// The worktree.
     pub worktree: PreparedWorktree,
 }
 
-/// Makes the worktree.
+/// Creates the worktree.
 ///
 /// # Errors
 /// When the rules refuse it, or git fails.

@@ -1,7 +1,7 @@
-//! wt-merge: exactly the approved commit, computed without a checkout, tested, made visible in one step, recorded.
+//! wt-merge: merges exactly the approved commit without a checkout, tests it, moves the branch in one step, records it.
 //!
-//! One merge at a time. A crash between git and the blackboard is repaired from git's own record. What the blackboard
-//! does not accept is taken back.
+//! One merge at a time. A crash between git and the blackboard is repaired from git's own record. A merge that the
+//! blackboard refuses is undone.
 
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -14,13 +14,13 @@ use liza_core::protocol::{
 use crate::engine::{Engine, EngineError, Executed, FileLock, Submitted, integration_branch};
 use crate::git::{Branch, IntegrationTestResult, MergeError, MergeMessage, PendingMerge};
 
-/// How often a merge is computed again if the branch has moved under it.
+/// How many times a merge is computed again because the branch has moved.
 const RETRIES: u32 = 3;
 
-/// How long a merge waits for another, beyond the time that the other's test may take.
+/// How long a merge waits for another one, in addition to the time limit of that one's test.
 const LOCK_TIMEOUT: Duration = Duration::from_secs(120);
 
-/// How a merge went.
+/// The result of a merge.
 #[derive(Debug)]
 pub enum MergeOutcome {
     /// It is on the branch and on the blackboard.
@@ -34,14 +34,14 @@ pub enum MergeOutcome {
         /// Git's own message.
         message: String,
     },
-    /// The branch moved under the merge each time; the task stays APPROVED.
+    /// The branch moved during every attempt; the task stays APPROVED.
     Overtaken {
-        /// How often.
+        /// The number of attempts.
         times: u32,
     },
 }
 
-/// What is to be merged where.
+/// A merge in progress: what to merge, and where.
 struct MergeJob<'e, 'p> {
     engine: &'e Engine<'p>,
     task: &'e TaskId,
@@ -53,16 +53,16 @@ struct MergeJob<'e, 'p> {
     test_limit: Duration,
 }
 
-/// How a commit got onto the branch.
+/// A commit that is on the branch.
 struct OnBranch {
     merge_commit: Sha,
-    /// The commit of the branch before.
+    /// The previous commit of the branch.
     old: Option<Sha>,
-    /// The move, if it was made just now.
+    /// The move of the branch, if this process made it.
     moved: Option<PendingMerge>,
 }
 
-/// Why a commit did not get onto the branch.
+/// Why a commit is not on the branch.
 enum NotOnBranch {
     Failed(MergeFailure),
     Git(MergeError),
@@ -80,7 +80,7 @@ impl From<EngineError> for NotOnBranch {
 /// # Errors
 /// When the rules refuse it, or git or the blackboard fails.
 pub fn wt_merge(engine: &Engine<'_>, task: &TaskId) -> Result<MergeOutcome, EngineError> {
-    // Checked before the wait for other merges, so that what may not be merged is refused at once.
+    // Checked before waiting for other merges, so that a refusal comes immediately.
     engine.check(engine.project().stop_files(), BeginMerge { task: task.clone() })?;
     let limit = test_limit(&engine.read(&[])?);
     let lock = FileLock::at(&FileLock::of_merges(engine.project().folder()), limit + LOCK_TIMEOUT)?;
@@ -88,8 +88,8 @@ pub fn wt_merge(engine: &Engine<'_>, task: &TaskId) -> Result<MergeOutcome, Engi
     let job = MergeJob::new(engine, task, approved.commit.clone(), approved.base_commit.clone())?;
     for _ in 0..=RETRIES {
         let error = match job.attempt(&approved) {
-            Ok(landed) => {
-                let recorded = job.record(&landed)?;
+            Ok(on_branch) => {
+                let recorded = job.record(&on_branch)?;
                 drop(lock);
                 return finish(engine, recorded);
             }
@@ -119,13 +119,13 @@ pub fn wt_merge(engine: &Engine<'_>, task: &TaskId) -> Result<MergeOutcome, Engi
     Ok(MergeOutcome::Overtaken { times: RETRIES + 1 })
 }
 
-/// Records a merge that a crash kept from the blackboard, by the holder of the merge lock; false if there is none.
+/// Records a merge that a crash kept from being recorded; false if there is none. The caller holds the merge lock.
 pub(super) fn record_found_merge(
     engine: &Engine<'_>,
     task: &TaskId,
     _: &FileLock,
 ) -> Result<bool, EngineError> {
-    // Git has decided that it is merged; the rules are only asked to record it.
+    // In git it is merged already; this only records it.
     let TaskStatus::Approved { work, commit, .. } = engine.read(&[task])?.task(task)?.status else {
         return Ok(false);
     };
@@ -169,7 +169,7 @@ impl<'e, 'p> MergeJob<'e, 'p> {
         Ok(OnBranch { merge_commit: merge.new.clone(), old: Some(merge.old.clone()), moved: Some(merge) })
     }
 
-    /// Checks once more before the branch moves: the test may have taken long. PAUSE does not stop what has begun.
+    /// Checks again before the branch moves: the test may have taken long. PAUSE does not stop a merge that has started.
     fn confirm(&self) -> Result<(), EngineError> {
         let abort = self.engine.project().stop_files().abort;
         let stop_files = StopFiles { abort, ..StopFiles::default() };
@@ -181,7 +181,7 @@ impl<'e, 'p> MergeJob<'e, 'p> {
         Ok(OnBranch { merge_commit, old, moved: None })
     }
 
-    /// Runs the integration test of the merged result, if it has one; gives why it failed.
+    /// Runs the integration test on the merged result, if there is one; returns why it failed.
     fn test(&self, merged: &Sha) -> Result<Option<MergeFailure>, EngineError> {
         let project = self.engine.project();
         let file = next_log(&project.folder().join("integration-tests"), self.task);
@@ -207,23 +207,23 @@ impl<'e, 'p> MergeJob<'e, 'p> {
         Ok(MergeOutcome::Failed(failure))
     }
 
-    fn record(&self, landed: &OnBranch) -> Result<Submitted<MergeRecorded>, EngineError> {
+    fn record(&self, on_branch: &OnBranch) -> Result<Submitted<MergeRecorded>, EngineError> {
         let (task, commit) = (self.task.clone(), self.commit.clone());
-        let (merge_commit, drift_commits) = (landed.merge_commit.clone(), self.drift(landed)?);
+        let (merge_commit, drift_commits) = (on_branch.merge_commit.clone(), self.drift(on_branch)?);
         let recorded = self.engine.submit(RecordMerge { task, commit, merge_commit, drift_commits });
-        if let (Err(EngineError::Refused(_)), Some(merge)) = (&recorded, &landed.moved)
+        if let (Err(EngineError::Refused(_)), Some(merge)) = (&recorded, &on_branch.moved)
             && self.engine.read(&[self.task])?.status(self.task) != Some(Status::Merged)
         {
-            // The blackboard changed while the branch moved: what is not recorded is taken back.
+            // The blackboard changed while the branch moved: a merge that cannot be recorded is undone.
             self.engine.repo()?.undo_merge(&self.integration, merge)?;
         }
         recorded
     }
 
-    /// Commits that the integration branch had gained since the task began.
-    fn drift(&self, landed: &OnBranch) -> Result<u32, EngineError> {
-        let (Some(base), Some(old)) = (&self.base, &landed.old) else { return Ok(0) };
-        // A base that a shallow clone or a person's rebase has lost is no reason not to record the merge.
+    /// The number of commits that the integration branch gained since the claim.
+    fn drift(&self, on_branch: &OnBranch) -> Result<u32, EngineError> {
+        let (Some(base), Some(old)) = (&self.base, &on_branch.old) else { return Ok(0) };
+        // The merge counts even if the base is unknown, after a rebase or in a shallow clone.
         let count = self.engine.repo()?.count_commits(base, old).unwrap_or(0);
         Ok(u32::try_from(count).unwrap_or(u32::MAX))
     }

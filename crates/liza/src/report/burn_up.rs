@@ -1,21 +1,21 @@
-//! The burn-up of a sprint: how much was planned and how much was done, over time.
+//! The burn-up of a sprint: planned and finished tasks over time.
 //!
-//! Drawn with characters, so that it reads in any pager; the same figures as a Mermaid chart for viewers that know it.
+//! Drawn with characters for any pager, and as a Mermaid chart for viewers that support it.
 
 use liza_core::model::{Seconds, Sprint, Timestamp};
 
 use super::tasks::SprintTask;
 
-/// How many columns the plot has beside its labels.
+/// The width of the plot without its labels, in columns.
 const WIDTH: u64 = 60;
-/// How many rows at most.
+/// The maximum height of the plot, in rows.
 const HEIGHT: u64 = 10;
-/// How many points the chart has.
+/// The number of intervals in the Mermaid chart.
 const POINTS: u64 = 12;
-/// An eighth of a cell to a whole one.
+/// From an empty cell to a full one, in eighths.
 const BLOCKS: [char; 9] = [' ', '▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'];
 
-/// What was planned and done at every moment between two.
+/// When tasks were planned and finished, between two times.
 #[derive(Debug, Clone)]
 pub(super) struct BurnUp {
     from: Timestamp,
@@ -26,7 +26,7 @@ pub(super) struct BurnUp {
 }
 
 impl BurnUp {
-    /// Of the tasks that count; nothing where none is planned or no time has passed.
+    /// The burn-up of the planned tasks; none if nothing is planned or no time has passed.
     pub(super) fn of(sprint: &Sprint, tasks: &[SprintTask<'_>], now: Timestamp) -> Option<Self> {
         let planned: Vec<&SprintTask<'_>> = tasks.iter().filter(|task| task.planned).collect();
         let started = sprint.timeline.started;
@@ -36,8 +36,8 @@ impl BurnUp {
             return None;
         }
         let entered = planned.iter().map(|task| task.entered(from)).collect();
-        // A task without a body is in the archive: it was over before the plot began.
-        let ended = planned.iter().filter(|task| task.is_over()).map(|task| task.ended().unwrap_or(from));
+        // A task without a record is in the archive: it ended before the plot begins.
+        let ended = planned.iter().filter(|task| task.is_finished()).map(|task| task.ended().unwrap_or(from));
         let open_ended = sprint.timeline.ended.is_none();
         Some(Self { from, to, entered, ended: ended.collect(), open_ended })
     }
@@ -54,7 +54,7 @@ impl BurnUp {
         self.ended.iter().filter(|ended| **ended <= time).count() as u64
     }
 
-    /// The plot, a line each.
+    /// The lines of the plot.
     pub(super) fn plot(&self) -> Vec<String> {
         let columns: Vec<(u64, u64)> = (1..=WIDTH)
             .map(|column| self.at(column, WIDTH))
@@ -86,7 +86,7 @@ impl BurnUp {
         format!("{left}{}{right}", " ".repeat(gap))
     }
 
-    /// The minute of a day, or the day of a longer sprint.
+    /// Hour and minute, or month and day in a long sprint.
     fn moment(&self, time: Timestamp) -> String {
         let text = time.to_string();
         let long = self.to.since(self.from) > Seconds::hours(36);
@@ -94,7 +94,7 @@ impl BurnUp {
         part.unwrap_or(&text).to_owned()
     }
 
-    /// The same as a Mermaid chart.
+    /// The same data as a Mermaid chart.
     pub(super) fn chart(&self) -> Vec<String> {
         let times: Vec<Timestamp> = (0..=POINTS).map(|point| self.at(point, POINTS)).collect();
         let list = |figures: Vec<String>| figures.join(", ");
@@ -104,7 +104,7 @@ impl BurnUp {
         let top = times.iter().map(|time| self.scope(*time)).max().unwrap_or(1).max(1);
         vec![
             "xychart-beta".to_owned(),
-            "    title \"planned and done\"".to_owned(),
+            "    title \"Planned and done\"".to_owned(),
             format!("    x-axis [{moments}]"),
             format!("    y-axis \"tasks\" 0 --> {top}"),
             format!("    line [{scope}]"),
@@ -113,7 +113,7 @@ impl BurnUp {
     }
 }
 
-/// A row for each task, two where they are few, some for each where they are many.
+/// The number of rows: one per task, two if there are few tasks, fewer if there are many.
 fn rows_for(top: u64) -> u64 {
     match top {
         0..=3 => top * 2,
@@ -122,7 +122,7 @@ fn rows_for(top: u64) -> u64 {
     }
 }
 
-/// What one cell shows: done from below, the plan as a line.
+/// One cell of the plot: finished tasks as blocks from below, planned tasks as a line.
 fn cell((scope, done): (u64, u64), row: u64, rows: u64, top: u64) -> char {
     let filled = (done * rows * 8 / top).saturating_sub(row * 8).min(8);
     let line = (scope * rows).div_ceil(top).saturating_sub(1) == row && scope > 0;
@@ -133,7 +133,7 @@ fn cell((scope, done): (u64, u64), row: u64, rows: u64, top: u64) -> char {
     }
 }
 
-/// The figure at the left of a row: of the top and of the middle.
+/// The label of a row; only the top and the middle row have one.
 fn label(row: u64, rows: u64, top: u64) -> String {
     let half = rows / 2;
     if row + 1 == rows {
@@ -160,7 +160,7 @@ mod tests {
 
     /// Covers: SP-03
     #[test]
-    fn the_plan_is_a_line_and_what_is_done_grows_below_it() {
+    fn planned_tasks_are_a_line_and_finished_ones_grow_below_it() {
         let plot = of(&[0, 0, 0, 5], &[2, 8]).plot();
         assert_eq!(
             plot,
@@ -178,7 +178,7 @@ mod tests {
 
     /// Covers: SP-03
     #[test]
-    fn every_size_fits_in_80_columns_and_a_screen() {
+    fn plots_of_any_size_fit_in_80_columns_and_13_rows() {
         for tasks in [1, 2, 3, 7, 11, 200, 5_000] {
             let half: Vec<i64> = vec![5; tasks / 2];
             let plot = of(&vec![0; tasks], &half).plot();
@@ -191,7 +191,7 @@ mod tests {
 
     /// Covers: SP-03
     #[test]
-    fn when_all_is_done_the_top_is_reached() {
+    fn when_all_tasks_are_done_the_blocks_reach_the_top() {
         let plot = of(&[0; 30], &[9; 30]).plot();
         assert!(plot[0].ends_with("███"), "{plot:#?}");
         let chart = of(&[0; 30], &[9; 30]).chart();

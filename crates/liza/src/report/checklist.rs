@@ -1,11 +1,11 @@
-//! What to look at before going on, and what can be decided, with the commands to type.
+//! What to review before work continues, and the possible decisions with their commands.
 
 use liza_core::model::State;
 
-/// What to look at.
+/// What to review.
 pub(super) fn questions(state: &State) -> Vec<String> {
     let config = state.board.config.ready().cloned().unwrap_or_default();
-    // A name of a branch that would not stay inside its quotes is not one that git knows either.
+    // The name is printed inside a command to copy, so it must not contain anything that a shell interprets.
     let plain = |c: char| c.is_ascii_alphanumeric() || "-_./".contains(c);
     let branch = if config.integration_branch.chars().all(plain) {
         config.integration_branch
@@ -13,25 +13,25 @@ pub(super) fn questions(state: &State) -> Vec<String> {
         "INTEGRATION_BRANCH".to_owned()
     };
     [
-        format!("Is what was merged what you wanted? `git log --first-parent {branch}`"),
-        "Read one approved change yourself: `liza show TASK` names its commit".to_owned(),
+        format!("Does the merged work match what you wanted? `git log --first-parent {branch}`"),
+        "Read one approved change yourself; `liza show TASK` names its commit".to_owned(),
         "Is every question above answered? `liza note \"…\" --for TASK`".to_owned(),
-        "Do the specifications still say what you mean?".to_owned(),
-        "Do the anomalies have a cause in common? `liza analyze`".to_owned(),
+        "Do the specifications still describe what you want?".to_owned(),
+        "Do the anomalies share a cause? `liza analyze`".to_owned(),
         "Should a discovery become a task? `liza convert-discovery DISC TASK`".to_owned(),
-        "Is it worth what it costs?".to_owned(),
+        "Is the result worth its cost?".to_owned(),
     ]
     .map(|question| format!("- [ ] {question}"))
     .to_vec()
 }
 
-/// What can be decided: what each is for, and what to type.
+/// The possible decisions: when to choose each one, and its commands.
 pub(super) fn decisions() -> Vec<String> {
     let choices: [(&str, &str, &[&str]); 6] = [
-        ("continue", "all is well", &["liza resume --decision continue"]),
+        ("continue", "no change is needed", &["liza resume --decision continue"]),
         (
             "adjust specs",
-            "the documents were wrong: edit them, say what changed",
+            "the specifications were wrong: edit them and record the change",
             &[
                 "liza spec-change --spec REF --change \"…\" --triggered-by TASK",
                 "liza resume --decision \"adjust specs\" --note \"…\"",
@@ -44,17 +44,17 @@ pub(super) fn decisions() -> Vec<String> {
         ),
         (
             "replan",
-            "the tasks were wrong: put them before the planner",
-            &["liza mark-blocked TASK", "liza resume --decision replan --note \"…\""],
+            "the tasks were wrong: block them, so that the planner revises them",
+            &["liza mark-blocked TASK --reason \"…\" --question \"…\"", "liza resume --decision replan --note \"…\""],
         ),
         (
             "pivot",
-            "the goal was wrong: give it up, keep what was learned, state another",
+            "the goal was wrong: abort it, record why, state a new one",
             &["liza abort", "liza resume --decision pivot --note \"…\"", "liza goal new \"…\""],
         ),
         (
             "stop",
-            "enough: the goal ends for good, as with `liza abort`",
+            "no more work is wanted: end the goal for good, as `liza abort` does",
             &["liza resume --decision stop --note \"…\""],
         ),
     ];

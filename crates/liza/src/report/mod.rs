@@ -1,7 +1,6 @@
-//! What a person reads about a sprint: the summary at a checkpoint, the retrospective at the end.
+//! The reports on a sprint: the summary at a checkpoint, the retrospective at the end.
 //!
-//! Pages are pure functions of the blackboard, the log and `now`; only `summary::write` touches a file. Nothing here
-//! decides anything.
+//! Pages are pure functions of the blackboard, the log and `now`; only `summary::write` writes a file. Makes no decisions.
 
 mod burn_up;
 mod checklist;
@@ -14,7 +13,7 @@ use crate::secrets::Masker;
 
 /// A masker that knows the secrets of this process.
 pub fn masker() -> Masker {
-    // What is no text cannot stand in a text.
+    // A variable that is not valid text cannot occur in a text.
     let texts = std::env::vars_os()
         .filter_map(|(name, value)| Some((name.into_string().ok()?, value.into_string().ok()?)));
     Masker::new(texts)

@@ -1,31 +1,32 @@
-//! The retrospective: a page filled from the data, with room for what only people know.
+//! The retrospective: a page generated from the blackboard, with room for what people add.
 //!
-//! Says what happened, not what it means. What was learned is for the human to write.
+//! States what happened and draws no conclusions: those are for a person to write.
 
 use liza_core::model::{EventName, Metrics, Seconds, Sprint, State, Status, Timestamp};
 use liza_core::rules::metrics::sprint_metrics;
+use liza_core::text::count;
 use liza_store::yaml;
 
 use crate::project::Project;
 use crate::secrets::Masker;
 
-use super::markdown::{Ink, NOTHING, Side, part, table};
-use super::summary::{capped, failure, of_sprint};
-use super::tasks::{SprintTask, spent, sprint_tasks, total_usage};
+use super::markdown::{Align, Escaper, NOTHING, section, table};
+use super::summary::{capped, merge_failure, of_sprint};
+use super::tasks::{SprintTask, spent_in_words, sprint_tasks, total_usage};
 
-/// The line by which a page that nobody has rewritten can be told.
-pub const FILLED: &str = "(filled from the blackboard; `liza retro --file FILE` keeps your own words)";
+/// The line that marks a generated page; a page without it was written by a person.
+pub const FILLED: &str = "(Generated from the blackboard. To replace this page with your own: `liza retro --file FILE`)";
 
-/// How many entries of a list are told.
+/// How many entries of a list are shown; the rest are counted.
 const LIST_MAX: usize = 12;
-/// How many of the slowest tasks are named.
+/// How many of the slowest tasks are listed.
 const SLOWEST: usize = 5;
 
-/// The sprint before this one, as the archive has it.
+/// The previous sprint, from the archive.
 pub fn previous(project: &Project, sprint: &Sprint) -> Option<Sprint> {
     let before = sprint.number().checked_sub(1)?;
     let path = project.folder().join(format!("archive/sprint-{before}.yaml"));
-    // An archive that cannot be read is no reason not to look back.
+    // The page is useful without it, so an unreadable archive is ignored.
     yaml::read(&std::fs::read_to_string(path).ok()?).ok()
 }
 
@@ -33,21 +34,21 @@ pub fn previous(project: &Project, sprint: &Sprint) -> Option<Sprint> {
 pub fn render(state: &State, previous: Option<&Sprint>, masker: &Masker, now: Timestamp) -> String {
     let Some(sprint) = state.board.sprint.ready() else { return String::new() };
     let tasks = sprint_tasks(state, sprint);
-    let page = RetroPage { state, sprint, previous, tasks, ink: Ink(masker), now };
-    let mut parts = page.head();
-    parts.extend(part("What went well", page.well()));
-    parts.extend(part("What took longest", page.longest()));
-    parts.extend(part("What was sent back, and why", page.rejections()));
-    parts.extend(part("What was blocked or could not be merged", page.blocked()));
-    parts.extend(part("What was given up or replaced", page.given_up()));
-    parts.extend(part("Anomalies", page.anomalies()));
-    parts.extend(part("Changes of the specification", page.spec_changes()));
-    parts.extend(part("Discoveries", page.discoveries()));
-    parts.extend(part("Decisions at checkpoints", page.decisions()));
-    parts.extend(part("Figures", page.figures()));
+    let page = RetroPage { state, sprint, previous, tasks, escaper: Escaper(masker), now };
+    let mut lines = page.header();
+    lines.extend(section("What went well", page.went_well()));
+    lines.extend(section("What took longest", page.longest()));
+    lines.extend(section("What was rejected, and why", page.rejections()));
+    lines.extend(section("What was blocked or could not be merged", page.blocked()));
+    lines.extend(section("What was abandoned or replaced", page.dropped()));
+    lines.extend(section("Anomalies", page.anomalies()));
+    lines.extend(section("Specification changes", page.spec_changes()));
+    lines.extend(section("Discoveries", page.discoveries()));
+    lines.extend(section("Decisions at checkpoints", page.decisions()));
+    lines.extend(section("Figures", page.figures()));
     let learned = ["- Keep:", "- Change:", "- Try:", "", FILLED];
-    parts.extend(part("What we learned", learned.map(str::to_owned).to_vec()));
-    let mut text = parts.join("\n");
+    lines.extend(section("What we learned", learned.map(str::to_owned).to_vec()));
+    let mut text = lines.join("\n");
     text.push('\n');
     text
 }
@@ -57,20 +58,23 @@ struct RetroPage<'a> {
     sprint: &'a Sprint,
     previous: Option<&'a Sprint>,
     tasks: Vec<SprintTask<'a>>,
-    ink: Ink<'a>,
+    escaper: Escaper<'a>,
     now: Timestamp,
 }
 
 impl<'a> RetroPage<'a> {
-    fn head(&self) -> Vec<String> {
+    fn header(&self) -> Vec<String> {
         let sprint = self.sprint;
-        let mut lines = vec![format!("# Retrospective of {}", self.ink.text(&sprint.id, 40)), String::new()];
+        let mut lines = vec![format!("# Retrospective: {}", self.escaper.text(&sprint.id, 40)), String::new()];
         if let Some(goal) = self.state.board.goal.ready() {
-            lines.push(format!("Goal: {}  ", self.ink.text(&goal.description, 200)));
+            lines.push(format!("Goal: {}  ", self.escaper.text(&goal.description, 200)));
         }
         let length = sprint.timeline.started.map(|started| {
-            let end = sprint.timeline.ended.unwrap_or(self.now);
-            format!(", {} from {started}", end.since(started))
+            let length = match sprint.timeline.ended {
+                Some(ended) => format!("lasted {}", ended.since(started)),
+                None => format!("running for {}", self.now.since(started)),
+            };
+            format!(", started {started}, {length}")
         });
         lines.push(format!("Sprint: {}{}", sprint.status, length.unwrap_or_default()));
         lines
@@ -80,14 +84,14 @@ impl<'a> RetroPage<'a> {
         self.tasks.iter().filter(|task| task.status == Some(Status::Merged))
     }
 
-    fn well(&self) -> Vec<String> {
-        let first = |task: &&SprintTask<'_>| task.rejections() == 0 && task.iterations() <= 1;
-        let first: Vec<String> = self.merged().filter(first).map(|task| task.id.to_string()).collect();
+    fn went_well(&self) -> Vec<String> {
+        let at_once = |task: &&SprintTask<'_>| task.rejections() == 0 && task.iterations() <= 1;
+        let first: Vec<String> = self.merged().filter(at_once).map(|task| task.id.to_string()).collect();
         let merged = self.merged().count();
         if merged == 0 {
-            return vec!["Nothing was merged.".to_owned()];
+            return vec!["No task was merged.".to_owned()];
         }
-        let mut lines = vec![format!("- {merged} merged, {} of them at the first attempt", first.len())];
+        let mut lines = vec![format!("- {} merged, {} at the first attempt", count(merged, "task"), first.len())];
         if !first.is_empty() {
             let more = first.len().saturating_sub(LIST_MAX);
             let more = if more > 0 { format!(" and {more} more") } else { String::new() };
@@ -98,13 +102,14 @@ impl<'a> RetroPage<'a> {
     }
 
     fn longest(&self) -> Vec<String> {
-        let timed = self.tasks.iter().filter_map(|task| Some((task.took(self.now)?, task)));
+        let timed = self.tasks.iter().filter_map(|task| Some((task.duration(self.now)?, task)));
         let mut timed: Vec<(Seconds, &SprintTask<'_>)> = timed.collect();
-        timed.sort_by_key(|(took, task)| (std::cmp::Reverse(*took), task.id.clone()));
-        let line = |(took, task): &(Seconds, &SprintTask<'_>)| {
-            let (claims, sent_back) = (task.iterations(), task.rejections());
-            let open = if task.is_over() { "" } else { ", still open" };
-            format!("- {} {took}{open}: {claims} claim(s), {sent_back} rejection(s)", task.id)
+        timed.sort_by_key(|(length, task)| (std::cmp::Reverse(*length), task.id.clone()));
+        let line = |(length, task): &(Seconds, &SprintTask<'_>)| {
+            let claims = count(task.iterations(), "claim");
+            let rejections = count(task.rejections() as usize, "rejection");
+            let open = if task.is_finished() { "" } else { ", still open" };
+            format!("- {}: {length}, {claims}, {rejections}{open}", task.id)
         };
         timed.iter().take(SLOWEST).map(line).collect()
     }
@@ -114,7 +119,7 @@ impl<'a> RetroPage<'a> {
         for task in &self.tasks {
             for event in task.events(EventName::Rejected) {
                 let reason = event.more.get("reason").map(ToString::to_string).unwrap_or_default();
-                lines.push(format!("- {}: {}", task.id, self.ink.text(&reason, 200)));
+                lines.push(format!("- {}: {}", task.id, self.escaper.text(&reason, 200)));
             }
         }
         capped(lines, LIST_MAX)
@@ -126,28 +131,28 @@ impl<'a> RetroPage<'a> {
             for event in task.events(EventName::Blocked) {
                 let reason = event.more.get("reason").map(ToString::to_string);
                 let reason = reason.or_else(|| task.record?.blocked_reason.clone()).unwrap_or_default();
-                lines.push(format!("- {} was blocked: {}", task.id, self.ink.text(&reason, 160)));
+                lines.push(format!("- {} was blocked: {}", task.id, self.escaper.text(&reason, 160)));
             }
             if task.events(EventName::IntegrationFailed).next().is_some() {
-                lines.push(format!("- {} could not be merged: {}", task.id, failure(self.ink, task)));
+                lines.push(format!("- {} could not be merged: {}", task.id, merge_failure(self.escaper, task)));
             }
         }
         capped(lines, LIST_MAX)
     }
 
-    fn given_up(&self) -> Vec<String> {
+    fn dropped(&self) -> Vec<String> {
         let mut lines = Vec::new();
         for task in &self.tasks {
-            let said = |name: EventName| {
+            let reason = |name: EventName| {
                 let last = task.events(name).last()?;
                 let reason = last.more.get("reason").map(ToString::to_string);
                 let reason = reason.or_else(|| task.record?.rescope_reason.clone()).unwrap_or_default();
-                Some(self.ink.text(&reason, 160))
+                Some(self.escaper.text(&reason, 160))
             };
             let abandoned =
-                said(EventName::Abandoned).map(|why| format!("- {} was given up: {why}", task.id));
+                reason(EventName::Abandoned).map(|why| format!("- {} was abandoned: {why}", task.id));
             let replaced =
-                said(EventName::Superseded).map(|why| format!("- {} was replaced: {why}", task.id));
+                reason(EventName::Superseded).map(|why| format!("- {} was replaced: {why}", task.id));
             lines.extend(abandoned.into_iter().chain(replaced));
         }
         capped(lines, LIST_MAX)
@@ -162,75 +167,75 @@ impl<'a> RetroPage<'a> {
             }
         }
         kinds.sort_by_key(|(kind, count)| (std::cmp::Reverse(*count), *kind));
-        let line = |(kind, count): &(&str, usize)| format!("- {count} {}", self.ink.text(kind, 40));
+        let line = |(kind, count): &(&str, usize)| format!("- {count} {}", self.escaper.text(kind, 40));
         capped(kinds.iter().map(line).collect(), LIST_MAX)
     }
 
-    /// Whether it happened in this sprint.
-    fn lately(&self, time: Timestamp) -> bool {
+    /// Whether a time is in this sprint.
+    fn in_sprint(&self, time: Timestamp) -> bool {
         self.sprint.timeline.started.is_none_or(|started| time >= started)
     }
 
     fn spec_changes(&self) -> Vec<String> {
-        let changes = self.state.journal.spec_changes.iter().filter(|change| self.lately(change.timestamp));
+        let changes = self.state.journal.spec_changes.iter().filter(|change| self.in_sprint(change.timestamp));
         let line = |change: &liza_core::model::SpecChange| {
             let why =
-                change.triggered_by.as_deref().map(|why| format!(" (because of {})", self.ink.text(why, 60)));
-            let what = self.ink.text(&change.change, 160);
-            format!("- {}: {what}{}", self.ink.text(&change.spec, 80), why.unwrap_or_default())
+                change.triggered_by.as_deref().map(|why| format!(" (triggered by {})", self.escaper.text(why, 60)));
+            let what = self.escaper.text(&change.change, 160);
+            format!("- {}: {what}{}", self.escaper.text(&change.spec, 80), why.unwrap_or_default())
         };
         capped(changes.map(line).collect(), LIST_MAX)
     }
 
     fn discoveries(&self) -> Vec<String> {
         let all = self.state.board.discovered.ready().into_iter().flatten();
-        let new = all.filter(|discovery| discovery.created.is_none_or(|created| self.lately(created)));
+        let new = all.filter(|discovery| discovery.created.is_none_or(|created| self.in_sprint(created)));
         let line = |discovery: &liza_core::model::Discovery| {
             let end = discovery
                 .converted_to_task
                 .as_ref()
                 .map_or("open".to_owned(), |task| format!("became {task}"));
-            format!("- {}, {end}: {}", discovery.id, self.ink.text(&discovery.description, 160))
+            format!("- {}, {end}: {}", discovery.id, self.escaper.text(&discovery.description, 160))
         };
         capped(new.map(line).collect(), LIST_MAX)
     }
 
     fn decisions(&self) -> Vec<String> {
         let line = |decision: &liza_core::model::Decision| {
-            let note = decision.note.as_deref().map(|note| format!(": {}", self.ink.text(note, 200)));
-            let what = self.ink.text(&decision.decision, 30);
+            let note = decision.note.as_deref().map(|note| format!(": {}", self.escaper.text(note, 200)));
+            let what = self.escaper.text(&decision.decision, 30);
             format!("- {} {what}{}", decision.timestamp, note.unwrap_or_default())
         };
         capped(self.sprint.decisions.iter().map(line).collect(), LIST_MAX)
     }
 
-    /// This sprint beside the one before it.
+    /// This sprint compared with the previous one.
     fn figures(&self) -> Vec<String> {
         let now = sprint_metrics(self.state);
         let before = self.previous.map(|sprint| &sprint.metrics);
         let mut rows: Vec<Vec<String>> =
             COMPARED.iter().map(|(name, figure)| compared(name, figure(&now), before.map(figure))).collect();
         let lengths = (length(self.sprint, self.now), self.previous.and_then(|last| length(last, self.now)));
-        let said = |length: Option<Seconds>| length.map_or(NOTHING.to_owned(), |length| length.to_string());
-        let mut row = vec!["Length".to_owned(), said(lengths.0)];
+        let shown = |length: Option<Seconds>| length.map_or(NOTHING.to_owned(), |length| length.to_string());
+        let mut row = vec!["Duration".to_owned(), shown(lengths.0)];
         if before.is_some() {
-            row.extend([said(lengths.1), String::new()]);
+            row.extend([shown(lengths.1), String::new()]);
         }
         rows.push(row);
-        let mut heads = vec![("Figure", Side::Left), ("This sprint", Side::Right)];
-        let last = self.previous.map(|sprint| self.ink.text(&sprint.id, 20));
+        let mut headers = vec![("Figure", Align::Left), ("This sprint", Align::Right)];
+        let last = self.previous.map(|sprint| self.escaper.text(&sprint.id, 20));
         if let Some(last) = &last {
-            heads.extend([(last.as_str(), Side::Right), ("Change", Side::Right)]);
+            headers.extend([(last.as_str(), Align::Right), ("Change", Align::Right)]);
         }
-        let mut lines = table(&heads, &rows);
+        let mut lines = table(&headers, &rows);
         if let Some(usage) = total_usage(&self.tasks) {
-            lines.extend([String::new(), format!("Spent: {} tokens.", spent(&usage))]);
+            lines.extend([String::new(), format!("Spent: {}.", spent_in_words(&usage))]);
         }
         lines
     }
 }
 
-/// A figure of a sprint; nothing where there was nothing to divide by.
+/// A figure of a sprint; none if it has no value, such as a rate without verdicts.
 type Figure = fn(&Metrics) -> Option<u32>;
 
 const COMPARED: [(&str, Figure); 8] = [
@@ -245,14 +250,14 @@ const COMPARED: [(&str, Figure); 8] = [
 ];
 
 fn compared(name: &str, now: Option<u32>, before: Option<Option<u32>>) -> Vec<String> {
-    let said = |figure: Option<u32>| figure.map_or(NOTHING.to_owned(), |figure| figure.to_string());
-    let mut row = vec![name.to_owned(), said(now)];
+    let shown = |figure: Option<u32>| figure.map_or(NOTHING.to_owned(), |figure| figure.to_string());
+    let mut row = vec![name.to_owned(), shown(now)];
     if let Some(before) = before {
         let change = match (now, before) {
             (Some(now), Some(before)) => format!("{:+}", i64::from(now) - i64::from(before)),
             (None, _) | (_, None) => String::new(),
         };
-        row.extend([said(before), change]);
+        row.extend([shown(before), change]);
     }
     row
 }

@@ -1,6 +1,6 @@
-//! The sprint summary: what a person wants to see at a checkpoint, on one page.
+//! The sprint summary: what a person needs to know at a checkpoint, on one page.
 //!
-//! Everything on it comes from the blackboard and the log. Texts of agents are not to be trusted: see `markdown`.
+//! Everything on it comes from the blackboard and the log. Text from agents is untrusted: see `markdown`.
 
 use std::io;
 use std::path::PathBuf;
@@ -10,6 +10,7 @@ use liza_core::model::{
     Timestamp, Urgency,
 };
 use liza_core::rules::metrics::sprint_metrics;
+use liza_core::text::{count, one_line};
 use liza_store::LogRecord;
 use liza_store::durable::replace_file;
 
@@ -19,26 +20,26 @@ use crate::text::compact_number;
 
 use super::burn_up::BurnUp;
 use super::checklist;
-use super::markdown::{Ink, NOTHING, Side, part, table};
-use super::tasks::{SprintTask, spent, sprint_tasks, total_usage};
+use super::markdown::{Align, Escaper, NOTHING, section, table};
+use super::tasks::{SprintTask, spent, spent_in_words, sprint_tasks, total_usage};
 
-/// The name of the page in `.liza/`.
+/// The file name of the page in `.liza/`.
 pub const FILE: &str = "sprint_summary.md";
 
-/// How much of the log's end is looked at.
-const TAIL: u64 = 1024 * 1024;
-/// How many open tasks the table names, and how many that are over.
+/// How many bytes at the end of the log are read.
+const LOG_TAIL: u64 = 1024 * 1024;
+/// How many open tasks the table lists, and how many finished ones.
 const OPEN_MAX: usize = 80;
-const OVER_MAX: usize = 30;
-/// How many entries of a list are told before the rest is counted.
+const FINISHED_MAX: usize = 30;
+/// How many entries of a list are shown; the rest are counted.
 const LIST_MAX: usize = 20;
 
-/// Writes the page, whole or not at all, and says where it is.
+/// Replaces the page atomically; returns its path.
 ///
 /// # Errors
 /// When the log cannot be read or the page cannot be written.
 pub fn write(project: &Project, state: &State, now: Timestamp) -> io::Result<PathBuf> {
-    let log = project.store().log_tail(TAIL).map_err(io::Error::other)?;
+    let log = project.store().log_tail(LOG_TAIL).map_err(io::Error::other)?;
     let page = render(state, &log, &super::masker(), now);
     let path = project.folder().join(FILE);
     replace_file(&path, page.as_bytes())?;
@@ -48,51 +49,52 @@ pub fn write(project: &Project, state: &State, now: Timestamp) -> io::Result<Pat
 /// The whole page.
 pub fn render(state: &State, log: &[LogRecord], masker: &Masker, now: Timestamp) -> String {
     let Some(sprint) = state.board.sprint.ready() else {
-        return "# Sprint summary\n\nThere is no sprint, or it cannot be read: `liza validate` says more.\n"
+        return "# Sprint summary\n\nThere is no sprint, or it cannot be read. Find out why: `liza validate`\n"
             .to_owned();
     };
     let tasks = sprint_tasks(state, sprint);
     let page =
-        SummaryPage { state, sprint, tasks, log, ink: Ink(masker), metrics: sprint_metrics(state), now };
-    let parts = [
-        page.head(),
-        part("Figures", page.figures()),
-        part("Burn-up", page.burn_up()),
-        part("Needs you", page.needs()),
-        part("Tasks", page.task_table()),
-        part("Anomalies", page.anomalies()),
-        part("Discoveries", page.discoveries()),
-        part("Changes of the specification", page.spec_changes()),
-        part("Since the last look", page.lately()),
-        part("Decisions so far", page.decisions()),
-        part("Review checklist", checklist::questions(state)),
-        part("Decide", checklist::decisions()),
+        SummaryPage { state, sprint, tasks, log, escaper: Escaper(masker), metrics: sprint_metrics(state), now };
+    let sections = [
+        page.header(),
+        section("Figures", page.figures()),
+        section("Burn-up", page.burn_up()),
+        section("Needs you", page.needs()),
+        section("Tasks", page.task_table()),
+        section("Anomalies", page.anomalies()),
+        section("Discoveries", page.discoveries()),
+        section("Specification changes", page.spec_changes()),
+        section("Recent activity", page.recent_activity()),
+        section("Decisions", page.decisions()),
+        section("Review checklist", checklist::questions(state)),
+        section("Decide", checklist::decisions()),
     ];
-    let mut text = parts.concat().join("\n");
+    let mut text = sections.concat().join("\n");
     text.push('\n');
     text
 }
 
-/// The page in a few lines for a terminal.
+/// A few lines of the page, for a terminal.
 pub fn digest(state: &State) -> Vec<String> {
     let Some(sprint) = state.board.sprint.ready() else { return Vec::new() };
     let (tasks, metrics) = (sprint_tasks(state, sprint), sprint_metrics(state));
     let named = |status: Status| {
-        let names: Vec<&str> = with(&tasks, status).map(|task| task.id.as_str()).take(5).collect();
-        let more = with(&tasks, status).count().saturating_sub(names.len());
+        let names: Vec<&str> = with_status(&tasks, status).map(|task| task.id.as_str()).take(5).collect();
+        let more = with_status(&tasks, status).count().saturating_sub(names.len());
         let more = if more > 0 { format!(" and {more} more") } else { String::new() };
         (!names.is_empty()).then(|| format!("{}{more}", names.join(", ")))
     };
     let mut lines = vec![progress(&tasks, &metrics)];
     lines.extend(named(Status::Blocked).map(|names| format!("blocked: {names}")));
     lines.extend(named(Status::IntegrationFailed).map(|names| format!("could not be merged: {names}")));
-    let anomalies = state.journal.anomalies.iter().filter(|anomaly| is_open(state, sprint, anomaly)).count();
+    let anomalies = state.journal.anomalies.iter().filter(|anomaly| is_unresolved(state, sprint, anomaly)).count();
     let discoveries = open_discoveries(state).count();
     if anomalies + discoveries > 0 {
-        lines.push(format!("{anomalies} unresolved anomalies, {discoveries} open discoveries"));
+        let anomalies = count(anomalies, "unresolved anomaly");
+        lines.push(format!("{anomalies}, {}", count(discoveries, "open discovery")));
     }
-    lines.extend(total_usage(&tasks).map(|usage| format!("spent: {} tokens", spent(&usage))));
-    lines.extend(metrics.looks_rubber_stamped().then(|| rubber_stamp(&metrics)));
+    lines.extend(total_usage(&tasks).map(|usage| format!("spent: {}", spent_in_words(&usage))));
+    lines.extend(metrics.looks_rubber_stamped().then(|| rubber_stamp_warning(&metrics)));
     lines
 }
 
@@ -101,12 +103,12 @@ struct SummaryPage<'a> {
     sprint: &'a Sprint,
     tasks: Vec<SprintTask<'a>>,
     log: &'a [LogRecord],
-    ink: Ink<'a>,
+    escaper: Escaper<'a>,
     metrics: Metrics,
     now: Timestamp,
 }
 
-fn with<'t, 'a>(
+fn with_status<'t, 'a>(
     tasks: &'t [SprintTask<'a>],
     status: Status,
 ) -> impl Iterator<Item = &'t SprintTask<'a>> + use<'t, 'a> {
@@ -115,23 +117,25 @@ fn with<'t, 'a>(
 
 fn progress(tasks: &[SprintTask<'_>], metrics: &Metrics) -> String {
     match tasks.iter().filter(|task| task.planned).count() {
-        0 => "nothing is planned yet".to_owned(),
+        0 => "no tasks are planned yet".to_owned(),
         planned => format!(
-            "{} of {planned} planned tasks are done, {} in progress, {} blocked",
-            metrics.tasks_done, metrics.tasks_in_progress, metrics.tasks_blocked
+            "{} of {} done, {} in progress, {} blocked",
+            metrics.tasks_done,
+            count(planned, "planned task"),
+            metrics.tasks_in_progress, metrics.tasks_blocked
         ),
     }
 }
 
-fn rubber_stamp(metrics: &Metrics) -> String {
+fn rubber_stamp_warning(metrics: &Metrics) -> String {
     format!(
-        "{} of {} verdicts are approvals: does anybody read the code?",
+        "{} of {} verdicts are approvals; check that the reviews are thorough",
         metrics.review_verdict_approvals, metrics.review_verdict_count
     )
 }
 
-/// Of this sprint, and after the last time that a human settled what the breaker had found.
-fn is_open(state: &State, sprint: &Sprint, anomaly: &Anomaly) -> bool {
+/// Whether an anomaly is of this sprint and newer than the last `liza resolve`.
+fn is_unresolved(state: &State, sprint: &Sprint, anomaly: &Anomaly) -> bool {
     let resolved = state.board.circuit_breaker.ready().and_then(|breaker| breaker.last_resolution());
     of_sprint(sprint, anomaly) && resolved.is_none_or(|resolved| anomaly.timestamp > resolved)
 }
@@ -146,14 +150,14 @@ fn open_discoveries(state: &State) -> impl Iterator<Item = &Discovery> {
 }
 
 /// Why the last merge of a task failed.
-pub(super) fn failure(ink: Ink<'_>, task: &SprintTask<'_>) -> String {
+pub(super) fn merge_failure(escaper: Escaper<'_>, task: &SprintTask<'_>) -> String {
     let last = task.events(EventName::IntegrationFailed).last();
-    let said = |key: &str| last.and_then(|event| event.more.get(key)).map(ToString::to_string);
-    let files = said("files").map(|files| format!(" in {files}")).unwrap_or_default();
-    ink.text(&format!("{}{files}", said("reason").unwrap_or_default()), 160)
+    let field = |key: &str| last.and_then(|event| event.more.get(key)).map(ToString::to_string);
+    let files = field("files").map(|files| format!(" in {files}")).unwrap_or_default();
+    escaper.text(&format!("{}{files}", field("reason").unwrap_or_default()), 160)
 }
 
-/// The entries, and how many more there are.
+/// The first `max` entries, and a line that counts the rest.
 pub(super) fn capped(mut lines: Vec<String>, max: usize) -> Vec<String> {
     let more = lines.len().saturating_sub(max);
     lines.truncate(max);
@@ -164,19 +168,19 @@ pub(super) fn capped(mut lines: Vec<String>, max: usize) -> Vec<String> {
 }
 
 impl SummaryPage<'_> {
-    fn head(&self) -> Vec<String> {
+    fn header(&self) -> Vec<String> {
         let sprint = self.sprint;
-        let mut lines = vec![format!("# Sprint summary: {}", self.ink.text(&sprint.id, 40)), String::new()];
+        let mut lines = vec![format!("# Sprint summary: {}", self.escaper.text(&sprint.id, 40)), String::new()];
         if let Some(goal) = self.state.board.goal.ready() {
-            let wanted = self.ink.text(&goal.description, 200);
-            lines.push(format!("**Goal** {} ({}): {wanted}  ", self.ink.text(&goal.id, 40), goal.status));
+            let text = self.escaper.text(&goal.description, 200);
+            lines.push(format!("**Goal** {} ({}): {text}  ", self.escaper.text(&goal.id, 40), goal.status));
         }
         let times = &sprint.timeline;
         let mut facts = vec![sprint.status.to_string()];
         facts.extend(times.started.map(|time| format!("started {time}")));
         facts.extend(times.deadline.map(|time| match time > self.now {
             true => format!("due in {}", time.since(self.now)),
-            false => format!("was due {} ago", self.now.since(time)),
+            false => format!("overdue by {}", self.now.since(time)),
         }));
         facts.extend(times.ended.map(|time| format!("ended {time}")));
         lines.push(format!("**Sprint** {}  ", facts.join(", ")));
@@ -205,23 +209,23 @@ impl SummaryPage<'_> {
         let drifts: Vec<i64> = self.tasks.iter().filter_map(SprintTask::drift).collect();
         if let Some(most) = drifts.iter().max() {
             let sum: i64 = drifts.iter().sum();
-            rows.push(row("Drift at merge (commits)", format!("{sum} in all, {most} at most")));
+            rows.push(row("Drift at merge (commits)", format!("{sum} total, {most} max")));
         }
         if let Some(usage) = total_usage(&self.tasks) {
             let tokens = format!("{} in, {} out", compact_number(usage.input), compact_number(usage.output));
             rows.push(row("Tokens", tokens));
             rows.push(row("Cost", format!("${:.2}", usage.cost_usd)));
         }
-        let mut lines = table(&[("Figure", Side::Left), ("This sprint", Side::Right)], &rows);
+        let mut lines = table(&[("Figure", Align::Left), ("This sprint", Align::Right)], &rows);
         if metrics.looks_rubber_stamped() {
-            lines.extend([String::new(), format!("**Warning:** {}", rubber_stamp(metrics))]);
+            lines.extend([String::new(), format!("**Warning:** {}.", rubber_stamp_warning(metrics))]);
         }
         lines
     }
 
     fn burn_up(&self) -> Vec<String> {
         let Some(burn_up) = BurnUp::of(self.sprint, &self.tasks, self.now) else {
-            return vec!["Nothing to draw yet.".to_owned()];
+            return vec!["No data yet.".to_owned()];
         };
         let mut lines = vec!["```text".to_owned()];
         lines.extend(burn_up.plot());
@@ -233,7 +237,7 @@ impl SummaryPage<'_> {
         lines
     }
 
-    /// What does not go on without a person or the planner.
+    /// What cannot continue without a person or the planner.
     fn needs(&self) -> Vec<String> {
         let mut lines = Vec::new();
         if let Some(breaker) = self.state.board.circuit_breaker.ready()
@@ -242,36 +246,36 @@ impl SummaryPage<'_> {
             let trigger = breaker.current_trigger.as_ref();
             let pattern = trigger.map_or(NOTHING, |trigger| trigger.pattern.as_str());
             let factor = trigger.and_then(|trigger| trigger.common_factor.as_deref()).unwrap_or_default();
-            let what = format!("{}: {}", self.ink.text(pattern, 60), self.ink.text(factor, 120));
+            let what = format!("{}: {}", self.escaper.text(pattern, 60), self.escaper.text(factor, 120));
             lines.push(format!("- **circuit breaker** {what}"));
-            lines.push("  See `.liza/circuit_breaker_report.md`, then `liza resolve \"…\"`.".to_owned());
+            lines.push("  Read `.liza/circuit_breaker_report.md`, fix the cause, then run `liza resolve \"…\"`.".to_owned());
         }
-        for task in with(&self.tasks, Status::Blocked).take(LIST_MAX) {
+        for task in with_status(&self.tasks, Status::Blocked).take(LIST_MAX) {
             lines.extend(self.blocked(task));
         }
-        let more = with(&self.tasks, Status::Blocked).count().saturating_sub(LIST_MAX);
+        let more = with_status(&self.tasks, Status::Blocked).count().saturating_sub(LIST_MAX);
         if more > 0 {
-            lines.push(format!("- … and {more} more that are blocked: `liza status --all`"));
+            lines.push(format!("- … and {more} more blocked: `liza status --all`"));
         }
-        for task in with(&self.tasks, Status::IntegrationFailed).take(LIST_MAX) {
-            lines.push(format!("- **{}** could not be merged: {}", task.id, failure(self.ink, task)));
+        for task in with_status(&self.tasks, Status::IntegrationFailed).take(LIST_MAX) {
+            lines.push(format!("- **{}** could not be merged: {}", task.id, merge_failure(self.escaper, task)));
         }
         for discovery in open_discoveries(self.state).filter(|d| d.is_pressing()).take(LIST_MAX) {
-            let text = self.ink.text(&discovery.description, 160);
-            lines.push(format!("- **{}** cannot wait: {text}", discovery.id));
+            let text = self.escaper.text(&discovery.description, 160);
+            lines.push(format!("- **{}** is urgent: {text}", discovery.id));
         }
         if lines.is_empty() {
-            lines.push("Nothing. The agents can go on by themselves.".to_owned());
+            lines.push("Nothing. The agents can continue on their own.".to_owned());
         }
         lines
     }
 
     fn blocked(&self, task: &SprintTask<'_>) -> Vec<String> {
         let Some(record) = task.record else { return Vec::new() };
-        let reason = self.ink.text(record.blocked_reason.as_deref().unwrap_or_default(), 200);
+        let reason = self.escaper.text(record.blocked_reason.as_deref().unwrap_or_default(), 200);
         let mut lines = vec![format!("- **{}** is blocked: {reason}", task.id)];
         let questions = record.blocked_questions.iter().flatten().take(3);
-        lines.extend(questions.map(|question| format!("  - Question: {}", self.ink.text(question, 240))));
+        lines.extend(questions.map(|question| format!("  - Question: {}", self.escaper.text(question, 240))));
         let failed: Vec<String> = record.failed_by.iter().flatten().map(ToString::to_string).collect();
         if !failed.is_empty() {
             lines.push(format!("  - Failed by: {}", failed.join(", ")));
@@ -279,62 +283,65 @@ impl SummaryPage<'_> {
         let id = &task.id;
         if failed.len() >= MAX_FAILED_CODERS {
             lines.push(format!(
-                "  - Its framing is presumed wrong: `liza supersede-task {id}` or `liza abandon-task {id}`"
+                "  - {} coders failed on it. Replace it: \
+                 `liza supersede-task {id} --by TASK --reason \"…\" --root-cause \"…\"`. \
+                 Or drop it: `liza abandon-task {id} --reason \"…\"`",
+                failed.len()
             ));
         }
-        lines.push(format!("  - Answer: `liza note \"…\" --for {id}`; decide yourself: `liza show {id}`"));
+        lines.push(format!("  - Answer: `liza note \"…\" --for {id}`. Details: `liza show {id}`"));
         lines
     }
 
     fn task_table(&self) -> Vec<String> {
-        let mut open: Vec<&SprintTask<'_>> = self.tasks.iter().filter(|task| !task.is_over()).collect();
-        let mut over: Vec<&SprintTask<'_>> = self.tasks.iter().filter(|task| task.is_over()).collect();
+        let mut open: Vec<&SprintTask<'_>> = self.tasks.iter().filter(|task| !task.is_finished()).collect();
+        let mut finished: Vec<&SprintTask<'_>> = self.tasks.iter().filter(|task| task.is_finished()).collect();
         open.sort_by_key(|task| std::cmp::Reverse(task.status.map_or(u8::MAX, attention)));
-        over.sort_by_key(|task| std::cmp::Reverse(task.ended()));
+        finished.sort_by_key(|task| std::cmp::Reverse(task.ended()));
         let hidden =
-            [(open.len().saturating_sub(OPEN_MAX), "open"), (over.len().saturating_sub(OVER_MAX), "done")];
+            [(open.len().saturating_sub(OPEN_MAX), "more open task"), (finished.len().saturating_sub(FINISHED_MAX), "more finished task")];
         open.truncate(OPEN_MAX);
-        over.truncate(OVER_MAX);
+        finished.truncate(FINISHED_MAX);
         let counted = self.tasks.iter().any(|task| task.usage().is_some());
-        let rows: Vec<Vec<String>> = open.iter().chain(&over).map(|task| self.row(task, counted)).collect();
+        let rows: Vec<Vec<String>> = open.iter().chain(&finished).map(|task| self.row(task, counted)).collect();
         if rows.is_empty() {
             return Vec::new();
         }
-        let mut heads = vec![
-            ("Task", Side::Left),
-            ("Status", Side::Left),
-            ("Iter", Side::Right),
-            ("Cycles", Side::Right),
-            ("Drift", Side::Right),
-            ("Time", Side::Right),
+        let mut headers = vec![
+            ("Task", Align::Left),
+            ("Status", Align::Left),
+            ("Claims", Align::Right),
+            ("Rejected", Align::Right),
+            ("Drift", Align::Right),
+            ("Time", Align::Right),
         ];
         if counted {
-            heads.push(("Spent", Side::Right));
+            headers.push(("Spent", Align::Right));
         }
-        let mut lines = table(&heads, &rows);
+        let mut lines = table(&headers, &rows);
         let mut below = Vec::new();
-        for (more, what) in hidden.into_iter().filter(|(more, _)| *more > 0) {
-            below.push(format!("{more} more that are {what}: `liza status --all`."));
+        for (number, noun) in hidden.into_iter().filter(|(number, _)| *number > 0) {
+            below.push(format!("{}: `liza status --all`.", count(number, noun)));
         }
         if self.tasks.iter().any(|task| task.stretch) {
-            below.push("⁺ stretch: may be left out.".to_owned());
+            below.push("⁺ stretch task: optional.".to_owned());
         }
-        below.push("Iter: claims. Cycles: rejections. Drift: commits that came in between.".to_owned());
+        below.push("Drift: commits on the integration branch between claim and merge.".to_owned());
         lines.extend([String::new(), below.join(" ")]);
         lines
     }
 
     fn row(&self, task: &SprintTask<'_>, counted: bool) -> Vec<String> {
-        let id = liza_core::text::one_line(task.id.as_str(), 40);
+        let id = one_line(task.id.as_str(), 40);
         let some = |figure: Option<String>| figure.unwrap_or_else(|| NOTHING.to_owned());
-        let known = task.record.is_some();
+        let has_record = task.record.is_some();
         let mut row = vec![
             if task.stretch { format!("{id} ⁺") } else { id },
             task.status.map_or("?".to_owned(), |status| status.to_string()),
-            some(known.then(|| task.iterations().to_string())),
-            some(known.then(|| task.rejections().to_string())),
+            some(has_record.then(|| task.iterations().to_string())),
+            some(has_record.then(|| task.rejections().to_string())),
             some(task.drift().map(|commits| commits.to_string())),
-            some(task.took(self.now).map(|length| length.to_string())),
+            some(task.duration(self.now).map(|length| length.to_string())),
         ];
         if counted {
             row.push(some(task.usage().map(spent)));
@@ -342,10 +349,10 @@ impl SummaryPage<'_> {
         row
     }
 
-    /// Unresolved ones first, by kind; what was settled is only counted.
+    /// Unresolved anomalies by kind; resolved ones are only counted.
     fn anomalies(&self) -> Vec<String> {
         let all = || self.state.journal.anomalies.iter().filter(|anomaly| of_sprint(self.sprint, anomaly));
-        let open: Vec<&Anomaly> = all().filter(|anomaly| is_open(self.state, self.sprint, anomaly)).collect();
+        let open: Vec<&Anomaly> = all().filter(|anomaly| is_unresolved(self.state, self.sprint, anomaly)).collect();
         let mut kinds: Vec<(&str, usize)> = Vec::new();
         for anomaly in &open {
             match kinds.iter_mut().find(|(kind, _)| *kind == anomaly.kind) {
@@ -356,26 +363,26 @@ impl SummaryPage<'_> {
         kinds.sort_by_key(|(kind, count)| (std::cmp::Reverse(*count), *kind));
         let mut lines = Vec::new();
         for (kind, count) in kinds.into_iter().take(LIST_MAX) {
-            lines.push(format!("- **{}** {count} unresolved", self.ink.text(kind, 40)));
+            lines.push(format!("- **{}**: {count} unresolved", self.escaper.text(kind, 40)));
             let newest = open.iter().rev().filter(|anomaly| anomaly.kind == kind);
             lines.extend(newest.take(3).map(|anomaly| format!("  - {}", self.anomaly(anomaly))));
             if count > 3 {
                 lines.push(format!("  - … and {} earlier", count - 3));
             }
         }
-        let settled = all().count() - open.len();
-        if settled > 0 {
-            lines.push(format!("- {settled} resolved"));
+        let resolved = all().count() - open.len();
+        if resolved > 0 {
+            lines.push(format!("- {resolved} resolved"));
         }
         lines
     }
 
     fn anomaly(&self, anomaly: &Anomaly) -> String {
         let task = anomaly.task.as_ref().map_or("no task".to_owned(), ToString::to_string);
-        let who = self.ink.text(anomaly.reporter.as_deref().unwrap_or("somebody"), 30);
-        let said = anomaly.details.iter().filter(|(_, value)| !value.is_blank());
-        let said: Vec<String> = said.map(|(key, value)| format!("{key}: {value}")).collect();
-        format!("{task}, {who}: {}", self.ink.text(&said.join(", "), 160))
+        let who = self.escaper.text(anomaly.reporter.as_deref().unwrap_or("unknown"), 30);
+        let details = anomaly.details.iter().filter(|(_, value)| !value.is_blank());
+        let details: Vec<String> = details.map(|(key, value)| format!("{key}: {value}")).collect();
+        format!("{task}, {who}: {}", self.escaper.text(&details.join(", "), 160))
     }
 
     fn discoveries(&self) -> Vec<String> {
@@ -387,7 +394,7 @@ impl SummaryPage<'_> {
                 Urgency::Deferred => "",
             };
             let severity = format!("{:?}", discovery.severity).to_lowercase();
-            let text = self.ink.text(&discovery.description, 160);
+            let text = self.escaper.text(&discovery.description, 160);
             format!("- **{}** ({severity}{urgent}) {text}", discovery.id)
         };
         let lines = open.iter().map(line).collect();
@@ -399,18 +406,18 @@ impl SummaryPage<'_> {
         let changes = self.state.journal.spec_changes.iter();
         let of_sprint = changes.filter(|change| started.is_none_or(|started| change.timestamp >= started));
         let line = |change: &liza_core::model::SpecChange| {
-            format!("- {}: {}", self.ink.text(&change.spec, 80), self.ink.text(&change.change, 160))
+            format!("- {}: {}", self.escaper.text(&change.spec, 80), self.escaper.text(&change.change, 160))
         };
         capped(of_sprint.map(line).collect(), LIST_MAX)
     }
 
-    /// What happened since a person last said how to go on.
-    fn lately(&self) -> Vec<String> {
+    /// What happened since work was last resumed.
+    fn recent_activity(&self) -> Vec<String> {
         let resumed = self.log.iter().rev().find(|entry| entry.action == "resumed");
         let Some(since) = resumed.map(|entry| entry.timestamp).or(self.sprint.timeline.started) else {
             return Vec::new();
         };
-        const TOLD: [(&str, &str); 8] = [
+        const ACTIONS: [(&str, &str); 8] = [
             ("ready_for_review", "submitted"),
             ("approved", "approved"),
             ("rejected", "rejected"),
@@ -418,35 +425,35 @@ impl SummaryPage<'_> {
             ("integration_failed", "could not be merged"),
             ("blocked", "blocked"),
             ("rescoped", "replaced"),
-            ("abandoned", "given up"),
+            ("abandoned", "abandoned"),
         ];
         let count = |action: &str| {
             let new = self.log.iter().filter(|entry| entry.timestamp >= since);
             new.filter(|entry| entry.action == action).count()
         };
-        let told: Vec<String> = TOLD
+        let counted: Vec<String> = ACTIONS
             .iter()
             .map(|(action, word)| (count(action), word))
             .filter(|(count, _)| *count > 0)
             .map(|(count, word)| format!("{count} {word}"))
             .collect();
         let cut = self.log.first().is_some_and(|first| first.timestamp > since);
-        let least = if cut { " (at least)" } else { "" };
-        let what = if told.is_empty() { "nothing".to_owned() } else { told.join(", ") };
-        vec![format!("Since {since}, {} ago{least}: {what}.", self.now.since(since))]
+        let least = if cut { ", at least" } else { "" };
+        let what = if counted.is_empty() { "no activity".to_owned() } else { counted.join(", ") };
+        vec![format!("Since {since} ({} ago{least}): {what}.", self.now.since(since))]
     }
 
     fn decisions(&self) -> Vec<String> {
         let line = |decision: &liza_core::model::Decision| {
-            let note = decision.note.as_deref().map(|note| format!(": {}", self.ink.text(note, 200)));
-            let what = self.ink.text(&decision.decision, 30);
+            let note = decision.note.as_deref().map(|note| format!(": {}", self.escaper.text(note, 200)));
+            let what = self.escaper.text(&decision.decision, 30);
             format!("- {} {what}{}", decision.timestamp, note.unwrap_or_default())
         };
         capped(self.sprint.decisions.iter().rev().map(line).collect(), LIST_MAX)
     }
 }
 
-/// How much a state wants to be looked at.
+/// The higher, the more a task in this status needs attention.
 fn attention(status: Status) -> u8 {
     match status {
         Status::Blocked => 10,

@@ -1,4 +1,4 @@
-//! The tasks of the sprint and what can be said of each from its history.
+//! The tasks of a sprint, with what each task's history shows.
 
 use std::collections::BTreeSet;
 
@@ -14,15 +14,15 @@ use crate::text::compact_number;
 pub(super) struct SprintTask<'a> {
     pub(super) id: TaskId,
     pub(super) status: Option<Status>,
-    /// Nothing where it is in the archive.
+    /// None if it is in the archive.
     pub(super) record: Option<&'a TaskRecord>,
-    /// Whether it counts: planned, or the replacement of what was planned.
+    /// Whether it counts: planned, or the replacement of a planned task.
     pub(super) planned: bool,
-    /// Whether it may be left out.
+    /// Whether it is optional.
     pub(super) stretch: bool,
 }
 
-/// The tasks of the running sprint: planned ones, replacements, stretch, and whatever else is open.
+/// The tasks of the current sprint: planned, replacements, stretch, and every other open task.
 pub(super) fn sprint_tasks<'a>(state: &'a State, sprint: &Sprint) -> Vec<SprintTask<'a>> {
     let planned = planned_with_replacements(&state.board, sprint);
     let stretch: BTreeSet<&TaskId> = sprint.scope.stretch.iter().collect();
@@ -35,13 +35,13 @@ pub(super) fn sprint_tasks<'a>(state: &'a State, sprint: &Sprint) -> Vec<SprintT
     let live = state.board.tasks.keys().map(&of);
     let archived = state.board.archived.keys().filter(|id| !state.board.tasks.contains_key(*id)).map(&of);
     let belongs =
-        |task: &SprintTask<'_>| task.planned || task.stretch || (task.record.is_some() && !task.is_over());
+        |task: &SprintTask<'_>| task.planned || task.stretch || (task.record.is_some() && !task.is_finished());
     live.chain(archived).filter(belongs).collect()
 }
 
 impl<'a> SprintTask<'a> {
-    /// Whether nothing more will happen to it.
-    pub(super) fn is_over(&self) -> bool {
+    /// Whether its status is final.
+    pub(super) fn is_finished(&self) -> bool {
         self.status.is_some_and(Status::is_terminal)
     }
 
@@ -54,17 +54,17 @@ impl<'a> SprintTask<'a> {
         self.history().filter(move |event| event.is(name))
     }
 
-    /// How often a coder began.
+    /// The number of claims.
     pub(super) fn iterations(&self) -> usize {
         self.history().filter(|event| event.is_claim()).count()
     }
 
-    /// How often it was sent back.
+    /// The number of rejections.
     pub(super) fn rejections(&self) -> u32 {
         self.record.and_then(|record| record.review_cycles_total).unwrap_or(0)
     }
 
-    /// How far the integration branch had moved when it was merged.
+    /// How many commits the integration branch had moved when it was merged.
     pub(super) fn drift(&self) -> Option<i64> {
         let merged = self.events(EventName::Merged).last()?;
         match merged.more.get("drift_commits")? {
@@ -79,31 +79,31 @@ impl<'a> SprintTask<'a> {
         }
     }
 
-    /// Tokens and money, where anybody counted.
+    /// Tokens and cost, if its provider reports them.
     pub(super) fn usage(&self) -> Option<&'a Usage> {
         self.record?.usage.as_ref().filter(|usage| **usage != Usage::default())
     }
 
-    /// When it came into the sprint.
+    /// When it entered the sprint.
     pub(super) fn entered(&self, start: Timestamp) -> Timestamp {
         self.record.and_then(|record| record.created).map_or(start, |created| created.max(start))
     }
 
-    /// When it came to its end.
+    /// When it was merged, superseded or abandoned.
     pub(super) fn ended(&self) -> Option<Timestamp> {
         const ENDS: [EventName; 3] = [EventName::Merged, EventName::Superseded, EventName::Abandoned];
         let end = self.history().filter(|event| ENDS.iter().any(|name| event.is(*name))).last();
-        end.filter(|_| self.is_over()).map(|event| event.time)
+        end.filter(|_| self.is_finished()).map(|event| event.time)
     }
 
-    /// From the first claim to the end, or to now.
-    pub(super) fn took(&self, now: Timestamp) -> Option<Seconds> {
+    /// The time from the first claim to the end, or to now.
+    pub(super) fn duration(&self, now: Timestamp) -> Option<Seconds> {
         let began = self.history().find(|event| event.is_claim())?.time;
         Some(self.ended().unwrap_or(now).since(began))
     }
 }
 
-/// What all of them used together; nothing where nobody counted.
+/// The usage of all tasks together; none if no provider reported any.
 pub(super) fn total_usage(tasks: &[SprintTask<'_>]) -> Option<Usage> {
     let mut used = tasks.iter().filter_map(SprintTask::usage);
     let mut total = used.next()?.clone();
@@ -111,7 +111,7 @@ pub(super) fn total_usage(tasks: &[SprintTask<'_>]) -> Option<Usage> {
     Some(total)
 }
 
-/// Money and tokens in a few characters: `$1.20 45k`.
+/// Cost and tokens in a few characters: `$1.20 45k`.
 pub(super) fn spent(usage: &Usage) -> String {
     let tokens = usage.input.saturating_add(usage.output);
     match (usage.cost_usd > 0.0, tokens) {
@@ -121,18 +121,28 @@ pub(super) fn spent(usage: &Usage) -> String {
     }
 }
 
+/// Cost and tokens in words: `$1.20, 45k tokens`.
+pub(super) fn spent_in_words(usage: &Usage) -> String {
+    let tokens = usage.input.saturating_add(usage.output);
+    let cost = (usage.cost_usd > 0.0).then(|| format!("${:.2}", usage.cost_usd));
+    let tokens = (tokens > 0 || cost.is_none()).then(|| format!("{} tokens", compact_number(tokens)));
+    cost.into_iter().chain(tokens).collect::<Vec<_>>().join(", ")
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
 
     #[test]
     fn large_numbers_are_short() {
-        let said = [(999, "999"), (45_600, "45k"), (1_250_000, "1.2M")];
-        for (number, text) in said {
+        let cases = [(999, "999"), (45_600, "45k"), (1_250_000, "1.2M")];
+        for (number, text) in cases {
             assert_eq!(compact_number(number), text);
         }
         let usage = Usage { input: 40_000, output: 5_000, cached: 0, cost_usd: 1.2 };
         assert_eq!(spent(&usage), "$1.20 45k");
+        assert_eq!(spent_in_words(&usage), "$1.20, 45k tokens");
+        assert_eq!(spent_in_words(&Usage { input: 0, output: 0, ..usage.clone() }), "$1.20");
         assert_eq!(spent(&Usage { cost_usd: 0.0, ..usage }), "45k");
     }
 }

@@ -1,11 +1,11 @@
-//! The members of a team: from the command line, else from the config, else two coders and one code reviewer.
+//! The members of a team: from the command line, or else the config, or else two coders and one code reviewer.
 
 use liza_core::model::{Config, Role};
 
 use crate::providers::{Provider, ProviderError, agent_count};
 use crate::supervisor::Post;
 
-/// What the command line says about the team.
+/// The team that the command line asks for.
 #[derive(Debug, Clone, Default)]
 pub struct TeamOptions {
     /// How many coders.
@@ -14,11 +14,11 @@ pub struct TeamOptions {
     pub reviewers: Option<u32>,
     /// The agent program of every role.
     pub provider: Option<String>,
-    /// The planner's own.
+    /// The planner's agent program, if it differs.
     pub planner_provider: Option<String>,
-    /// The coders' own.
+    /// The coders' agent program, if it differs.
     pub coder_provider: Option<String>,
-    /// The code reviewers' own.
+    /// The code reviewers' agent program, if it differs.
     pub reviewer_provider: Option<String>,
 }
 
@@ -45,13 +45,13 @@ impl TeamOptions {
 ///
 /// # Errors
 ///
-/// When a provider is unknown, or the config is wrong.
+/// When a provider is unknown, or the config is invalid.
 pub fn team_posts(config: &Config, options: &TeamOptions) -> Result<Vec<Post>, ProviderError> {
     let mut posts = Vec::new();
-    for (role, usual) in [(Role::Planner, 1), (Role::Coder, 2), (Role::CodeReviewer, 1)] {
-        let said = options.number(role).or(agent_count(config, role)?);
-        // There is always one planner.
-        let number = if role == Role::Planner { usual } else { said.unwrap_or(usual) };
+    for (role, default) in [(Role::Planner, 1), (Role::Coder, 2), (Role::CodeReviewer, 1)] {
+        let configured = options.number(role).or(agent_count(config, role)?);
+        // There is always exactly one planner.
+        let number = if role == Role::Planner { default } else { configured.unwrap_or(default) };
         let provider = Provider::choose(config, role, options.provider(role))?;
         for _ in 0..number {
             let provider = provider.clone();
@@ -69,43 +69,43 @@ mod tests {
         serde_json::from_str(&format!("{{\"roles\": {roles}}}")).unwrap()
     }
 
-    fn seen(config: &Config, options: &TeamOptions) -> Vec<(String, String, usize)> {
-        let mut seen: Vec<(String, String, usize)> = Vec::new();
+    fn team(config: &Config, options: &TeamOptions) -> Vec<(String, String, usize)> {
+        let mut team: Vec<(String, String, usize)> = Vec::new();
         for post in team_posts(config, options).unwrap() {
             let (role, provider) = (post.role.to_string(), post.provider.name().to_owned());
-            match seen.iter_mut().find(|(known, ..)| *known == role) {
+            match team.iter_mut().find(|(known, ..)| *known == role) {
                 Some((.., number)) => *number += 1,
-                None => seen.push((role, provider, 1)),
+                None => team.push((role, provider, 1)),
             }
         }
-        seen
+        team
     }
 
-    fn told(list: &[(&str, &str, usize)]) -> Vec<(String, String, usize)> {
+    fn expected(list: &[(&str, &str, usize)]) -> Vec<(String, String, usize)> {
         list.iter().map(|(role, provider, number)| ((*role).into(), (*provider).into(), *number)).collect()
     }
 
     /// Covers: AG-16
     #[test]
-    fn flags_go_before_the_config_and_the_config_before_the_usual() {
-        let usual = [("planner", "claude", 1), ("coder", "claude", 2), ("code_reviewer", "claude", 1)];
-        assert_eq!(seen(&config("{}"), &TeamOptions::default()), told(&usual));
+    fn flags_override_the_config_and_the_config_overrides_the_defaults() {
+        let defaults = [("planner", "claude", 1), ("coder", "claude", 2), ("code_reviewer", "claude", 1)];
+        assert_eq!(team(&config("{}"), &TeamOptions::default()), expected(&defaults));
         let roles = r#"{"coder": {"provider": "codex", "count": 4}, "code-reviewer": {"count": 3}, "planner": {"count": 9}}"#;
-        let said = [("planner", "claude", 1), ("coder", "codex", 4), ("code_reviewer", "claude", 3)];
-        assert_eq!(seen(&config(roles), &TeamOptions::default()), told(&said));
+        let configured = [("planner", "claude", 1), ("coder", "codex", 4), ("code_reviewer", "claude", 3)];
+        assert_eq!(team(&config(roles), &TeamOptions::default()), expected(&configured));
         let options = TeamOptions {
             coders: Some(1),
             provider: Some("rehearsal".to_owned()),
             reviewer_provider: Some("goose".to_owned()),
             ..TeamOptions::default()
         };
-        let asked = [("planner", "rehearsal", 1), ("coder", "rehearsal", 1), ("code_reviewer", "goose", 3)];
-        assert_eq!(seen(&config(roles), &options), told(&asked));
+        let requested = [("planner", "rehearsal", 1), ("coder", "rehearsal", 1), ("code_reviewer", "goose", 3)];
+        assert_eq!(team(&config(roles), &options), expected(&requested));
     }
 
     /// Covers: AG-16
     #[test]
-    fn a_count_that_is_none_is_told_with_its_place() {
+    fn an_invalid_count_is_reported_with_its_config_key() {
         for bad in ["-1", "\"many\"", "4.5"] {
             let config = config(&format!("{{\"coder\": {{\"count\": {bad}}}}}"));
             let error = team_posts(&config, &TeamOptions::default()).unwrap_err().to_string();

@@ -1,21 +1,21 @@
-//! How far a team is, in one line.
+//! A team's progress, in one line.
 
 use liza_core::model::{AgentStatus, Seconds, State};
 use liza_core::watch::view::Progress;
 
-/// The line for people who look now and then.
+/// The progress line: merged tasks, open work, active agents, running time.
 pub fn progress_line(state: &State, worked: Seconds) -> String {
     let Some(sprint) = state.board.sprint.ready() else { return String::new() };
     let progress = Progress::of(&state.board, sprint);
     let agents = state.board.agents.ready();
     let busy = agents.map_or(0, |agents| agents.values().filter(|entry| is_busy(entry.status)).count());
-    let some = |number: usize, word: &str| (number > 0).then(|| format!("{number} {word}"));
+    let some = |number: usize, label: &str| (number > 0).then(|| format!("{number} {label}"));
     let parts = [
         Some(format!("{} of {} merged", progress.merged, progress.total - progress.dropped)),
         some(progress.in_progress, "in progress"),
         some(progress.waiting, "waiting"),
         some(progress.blocked, "BLOCKED"),
-        Some(format!("{busy} at work")),
+        Some(format!("{busy} active")),
         Some(clock(worked)),
     ];
     parts.into_iter().flatten().collect::<Vec<_>>().join(" · ")

@@ -1,11 +1,11 @@
-//! One team per project: a lock that a running `liza run` holds, with a line about its process.
+//! One team per project: a lock that a running `liza run` holds, with a line that names its process.
 
 use std::fs;
 
 use crate::engine::{EngineError, FileLock};
 use crate::project::{Project, now};
 
-/// The right to be the team of a project; released when dropped.
+/// The lock of a project's only team; released when dropped.
 #[derive(Debug)]
 pub struct RunLock {
     _lock: FileLock,
@@ -15,12 +15,12 @@ pub struct RunLock {
 #[derive(Debug, thiserror::Error)]
 #[error("a team is already running in this project: {holder}")]
 pub struct AlreadyRunning {
-    /// Its process and since when.
+    /// Its process, and when it started.
     pub holder: String,
 }
 
 impl RunLock {
-    /// Takes the lock, or returns which process has it.
+    /// Takes the lock, or returns the process that holds it.
     ///
     /// # Errors
     /// When the lock file cannot be used.
@@ -34,7 +34,7 @@ impl RunLock {
             };
             return Ok(Err(AlreadyRunning { holder: holder.to_owned() }));
         };
-        let line = format!("process {}, since {}\n", std::process::id(), now());
+        let line = format!("process {}, started {}\n", std::process::id(), now());
         fs::write(&path, line).map_err(EngineError::io("write", &path))?;
         Ok(Ok(Self { _lock: lock }))
     }

@@ -1,4 +1,4 @@
-//! The watcher inside a team: checks when the blackboard has changed, at its own pace.
+//! The watcher inside a team: checks when the blackboard has changed, at most once a second.
 
 use std::time::{Duration, Instant};
 
@@ -9,10 +9,10 @@ use crate::project::now;
 use crate::supervisor::{MessageLevel, Observed, Observer, TeamMessage};
 use crate::watch::{WatchReport, Watcher};
 
-/// How often it checks, however much is written.
-const CHECK_EVERY: Duration = Duration::from_secs(1);
+/// The shortest time between two checks.
+const CHECK_INTERVAL: Duration = Duration::from_secs(1);
 
-/// How long the end of a team waits for pending deliveries.
+/// How long a team that ends waits for pending deliveries.
 const CLOSE_TIMEOUT: Duration = Duration::from_secs(3);
 
 /// The watcher of a team.
@@ -23,7 +23,7 @@ pub struct WatcherObserver {
 }
 
 impl WatcherObserver {
-    /// Lets this watcher observe a team.
+    /// Makes an observer of this watcher.
     pub fn new(watcher: Watcher) -> Self {
         Self { watcher: Some(watcher), next: Instant::now() }
     }
@@ -37,7 +37,7 @@ impl Observer for WatcherObserver {
             return Observed { messages: Vec::new(), again_in: Some(wait) };
         }
         let report = watcher.check(now());
-        self.next = Instant::now() + CHECK_EVERY;
+        self.next = Instant::now() + CHECK_INTERVAL;
         Observed { messages: messages(report), again_in: Some(watcher.next_check()) }
     }
 }
@@ -51,7 +51,7 @@ impl Drop for WatcherObserver {
 }
 
 fn messages(report: WatchReport) -> Vec<TeamMessage> {
-    // The team itself reports what is wrong in the file, with its line.
+    // The team itself reports violations in the file, with their line.
     let alerts = report.new.into_iter().filter(|alert| alert.kind != AlarmKind::InvalidState);
     let alerts = alerts.map(|alert| TeamMessage::of_team(MessageLevel::Alert, alert.line()));
     let notices = report.notices.into_iter().map(|text| TeamMessage::of_team(MessageLevel::Info, text));

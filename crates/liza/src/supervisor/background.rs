@@ -1,6 +1,6 @@
-//! What takes time: claims, merges, writes. Runs on threads beside the loop, so that heartbeats and signals never wait.
+//! Slow jobs: claims, merges, writes. They run on threads beside the loop, so that heartbeats and signals never wait.
 //!
-//! Every write is made in the name of the agent's supervisor, under its generation.
+//! Every write is made as the agent's supervisor, under its generation.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::PoisonError;
@@ -18,7 +18,7 @@ use liza_core::rules::triggers::Trigger;
 use liza_core::watch::supervise::{EXIT_RESTART, EndedSession, SessionEnd, after_session};
 
 use crate::engine::{Engine, EngineError};
-use crate::lifecycle::{Finding, MergeOutcome, claim_review, claim_task, recover, wt_merge};
+use crate::lifecycle::{MergeOutcome, claim_review, claim_task, recover, wt_merge};
 use crate::project::Project;
 use crate::prompts::Job;
 
@@ -34,7 +34,7 @@ use super::start_session::{self, checkout_state, job_for};
 /// Something to do for an agent.
 #[derive(Debug, Clone)]
 pub(super) enum BackgroundJob {
-    /// Start to work; one agent of a team repairs what a crash left.
+    /// Start to work; one agent of a team first repairs what a crash left behind.
     Begin { recover: bool },
     /// Merge an approved task.
     Merge(TaskId),
@@ -44,11 +44,11 @@ pub(super) enum BackgroundJob {
     Review(Vec<TaskId>),
     /// Start a planning session.
     Plan(Vec<Trigger>),
-    /// Judge a session that has ended, and record what follows.
+    /// Judge a session that has ended, and record the result.
     Judge(Box<EndedRun>),
     /// Show the agent's status on the blackboard.
     Show(AgentStatus),
-    /// Take the agent off the board.
+    /// Deregister the agent.
     Leave,
 }
 
@@ -57,7 +57,7 @@ pub(super) enum BackgroundJob {
 pub(super) struct EndedRun {
     pub(super) session: EndedSession,
     pub(super) end: SessionEnd,
-    /// The planner's triggers when it began.
+    /// The planner triggers that were pending when it began.
     pub(super) triggers: Vec<String>,
     /// The project's own checkout when it began, if the session must not change it.
     pub(super) checkout: Option<String>,
@@ -72,9 +72,9 @@ pub(super) fn start(project: &Project, identity: &Identity, events: &Sender<Even
         let index = runner.identity.index;
         let leaves = matches!(job, BackgroundJob::Leave);
         let outcome = catch_panic(leaves, || runner.run(job));
-        // If the team is gone, no one needs to know.
+        // If the team is gone, nothing waits for the outcome.
         let _ = events.send(Event::JobDone(index, outcome));
-        // Only now: the team must know that the session runs before it gets the session's reports.
+        // After the outcome: the team must know that the session runs before it gets the session's reports.
         if let Some(helper) = runner.helper {
             helper.read_reports(|report| {
                 let _ = events.send(Event::Session(index, report));
@@ -83,7 +83,7 @@ pub(super) fn start(project: &Project, identity: &Identity, events: &Sender<Even
     });
 }
 
-/// A bug of ours must become an outcome too: otherwise the team would wait for ever while it renews the lease.
+/// Turns a panic into an outcome: otherwise the team would wait forever while it renews the lease.
 fn catch_panic(
     leaves: bool,
     run: impl FnOnce() -> Result<JobOutcome, SupervisorError>,
@@ -131,7 +131,7 @@ impl JobRunner {
         Engine::new(&self.project, Actor::Supervisor(self.identity.agent, self.identity.generation))
     }
 
-    /// Sends a command, with several tries at the lock. A worktree that cannot be removed is removed by `recover`.
+    /// Executes a command, with several tries for the lock. A worktree that it cannot remove is left to `recover`.
     fn execute<C: Operation + Clone>(&self, command: &C) -> Result<C::Reply, SupervisorError> {
         retry_locked(|| Ok(self.engine().execute(command.clone())?.reply))
     }
@@ -140,11 +140,8 @@ impl JobRunner {
         let mut notes = Vec::new();
         if recover_first {
             let report = retry_locked(|| Ok(recover(&self.engine())?))?;
-            let line = |what: &str, finding: &Finding| {
-                format!("{what} {}: {}, {}", finding.subject, finding.found, finding.done)
-            };
-            notes.extend(report.repaired.iter().map(|finding| line("repaired", finding)));
-            notes.extend(report.left.iter().map(|finding| line("could not repair", finding)));
+            notes.extend(report.repaired.iter().map(|finding| format!("repaired {finding}")));
+            notes.extend(report.left.iter().map(|finding| format!("could not repair {finding}")));
         }
         self.execute(&SetStatus { agent: self.identity.agent, status: AgentStatus::Idle })?;
         Ok(JobOutcome::Ready(notes))
@@ -153,14 +150,14 @@ impl JobRunner {
     fn merge(&self, task: &TaskId) -> Result<JobOutcome, SupervisorError> {
         match retry_locked(|| Ok(wt_merge(&self.engine(), task)?))? {
             MergeOutcome::Merged(_) => Ok(JobOutcome::Merged(format!("{task} is MERGED"))),
-            // The blackboard shows it: a coder fixes it.
+            // Recorded on the blackboard; a coder fixes it.
             MergeOutcome::Failed(failure) => {
                 Ok(JobOutcome::Merged(format!("{task} could not be merged: {failure}")))
             }
             MergeOutcome::CheckoutRefused { path, message } => {
                 let path = path.display();
                 let message =
-                    format!("{task} cannot be merged: the checkout in {path} is in the way: {message}");
+                    format!("{task} cannot be merged: git refuses to update the checkout in {path}: {message}");
                 Err(SupervisorError::MergeHeld { message })
             }
             MergeOutcome::Overtaken { times } => {
@@ -171,7 +168,7 @@ impl JobRunner {
         }
     }
 
-    /// Claims the first task that can be claimed; every lost claim is in the log.
+    /// Claims the first task that is still claimable; every lost claim is in the log.
     fn claim_first(
         &self,
         tasks: &[TaskId],
@@ -181,7 +178,7 @@ impl JobRunner {
         for task in tasks {
             match retry_locked(|| Ok(claim(&self.engine(), task)?)) {
                 Ok(()) => return Ok(task.clone()),
-                Err(error) if error.consequence() == Consequence::LookAgain => lost = Some(error),
+                Err(error) if error.consequence() == Consequence::Recheck => lost = Some(error),
                 Err(error) => return Err(error),
             }
         }
@@ -214,22 +211,22 @@ impl JobRunner {
         let not_recorded = self.record_usage(&run.usage).err();
         let state = retry_locked(|| Ok(self.project.state()?))?;
         let next = after_session(&state, &run.session, run.end);
-        let (mut notes, mut gives_up) = (Vec::new(), None);
+        let (mut notes, mut dropped_review) = (Vec::new(), None);
         let result = session_result(&state, &run.session, next.progress);
         notes.extend(result.map(|text| (MessageLevel::Info, text)));
         for command in &next.record {
             match self.execute(command) {
                 Ok(Reply::CountExit(counted)) => {
-                    let text = format!("session without a result: {} of {}", counted.count, counted.limit);
+                    let text = format!("session {} of {} without a result", counted.count, counted.limit);
                     notes.push((MessageLevel::Info, text));
                     let reviewer = self.identity.agent.role() == Role::CodeReviewer;
                     if reviewer && counted.limit > 0 && counted.count >= counted.limit {
-                        gives_up = run.session.task.clone();
+                        dropped_review = run.session.task.clone();
                     }
                 }
                 Ok(_) => {}
-                // The task is no longer the agent's: then there is nothing to count.
-                Err(error) if matches!(error.consequence(), Consequence::LookAgain | Consequence::Halted) => {
+                // The task belongs to another agent now: nothing to count.
+                Err(error) if matches!(error.consequence(), Consequence::Recheck | Consequence::Halted) => {
                     notes.push((MessageLevel::Info, error.to_string()));
                 }
                 Err(error) => return Err(error),
@@ -238,9 +235,9 @@ impl JobRunner {
         if run.session.agent.role() == Role::Planner {
             notes.extend(self.after_planning(&state, run)?);
         }
-        let lost = |error| (MessageLevel::Info, format!("what it used could not be recorded: {error}"));
+        let lost = |error| (MessageLevel::Info, format!("cannot record its usage: {error}"));
         notes.extend(not_recorded.map(lost));
-        Ok(JobOutcome::Judged(SessionVerdict { next, gives_up, notes }))
+        Ok(JobOutcome::Judged(SessionVerdict { next, dropped_review, notes }))
     }
 
     fn after_planning(
@@ -282,15 +279,14 @@ impl JobRunner {
 
     fn leave(&self) -> Result<(), SupervisorError> {
         match self.execute(&Deregister { agent: self.identity.agent }) {
-            // Another process's registration is not ours to remove.
+            // The registration of another process stays.
             Err(error) if error.consequence() == Consequence::Fenced => Ok(()),
             result => result.map(drop),
         }
     }
 }
 
-/// Records what a running session has used so far, beside the loop. If that fails, the end of the session makes up for
-/// it.
+/// Records what a running session has used so far, beside the loop. If that fails, it is recorded when the session ends.
 pub(super) fn record_usage(project: &Project, identity: &Identity, usage: UsageToRecord) {
     let runner = JobRunner { project: project.clone(), identity: identity.clone(), helper: None };
     thread::spawn(move || runner.record_usage(&usage));
@@ -306,8 +302,8 @@ pub(super) fn renew_leases(project: &Project, team: &[Identity], events: &Sender
     });
 }
 
-/// The sender has to be registered itself, so each member is tried as the sender: one that has lost its registration
-/// must not cost the others their leases.
+/// The sender must be registered itself. Each member is tried as the sender, so that one lost registration does not cost
+/// the others their leases.
 fn renew(project: &Project, team: &[(AgentId, Generation)]) -> Result<(), SupervisorError> {
     let mut result = Ok(());
     for (agent, generation) in team {
@@ -354,7 +350,7 @@ mod tests {
 
     /// Covers: CL-07, CL-10
     #[test]
-    fn one_whose_registration_is_lost_does_not_cost_the_others_their_leases() {
+    fn a_lost_registration_does_not_cost_the_others_their_leases() {
         let folder = tempfile::tempdir().unwrap();
         let project = project(folder.path());
         let engine = Engine::new(&project, Actor::Human);

@@ -1,8 +1,9 @@
-//! What can go wrong for a supervisor, and what follows from it.
+//! The errors of a supervisor, and what each one leads to.
 
 use std::io;
 
 use liza_core::model::{Refusal, RefusalClass};
+use liza_core::text::count;
 use liza_store::StoreError;
 
 use crate::contracts::ContractError;
@@ -10,7 +11,7 @@ use crate::engine::EngineError;
 use crate::git::GitError;
 use crate::providers::ProviderError;
 
-/// What went wrong.
+/// An error of a supervisor.
 #[derive(Debug, thiserror::Error)]
 pub enum SupervisorError {
     /// A command was refused, or failed.
@@ -27,7 +28,7 @@ pub enum SupervisorError {
     Io {
         /// What was being done.
         action: &'static str,
-        /// What the system said.
+        /// The system's error.
         source: io::Error,
     },
     /// No name is free for another agent of this role.
@@ -37,48 +38,48 @@ pub enum SupervisorError {
         role: &'static str,
     },
     /// There was nothing to claim.
-    #[error("nothing could be claimed")]
+    #[error("no task could be claimed")]
     NothingToClaim,
-    /// A merge cannot go on until a person has changed something, or the branch has stopped moving.
+    /// A merge must wait until a person has changed something, or until the branch stops moving.
     #[error("{message}")]
     MergeHeld {
         /// Why.
         message: String,
     },
     /// The agent crashed too often.
-    #[error("crashed {times} times in a row")]
+    #[error("crashed {} in a row", count(*times as usize, "time"))]
     CrashedTooOften {
-        /// How often.
+        /// The number of crashes.
         times: u32,
     },
-    /// A bug of ours; the panic message was printed.
+    /// A bug in Liza; the panic message was printed.
     #[error("internal error in liza, see the message above; please report it")]
     Panicked,
 }
 
-/// What follows from an error.
+/// What an error leads to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Consequence {
-    /// Another agent was first, or something has changed: look again after a pause.
-    LookAgain,
-    /// A stop file, or the end of the goal: the next look shows which.
+    /// Another agent was faster, or the state has changed: check again after a pause.
+    Recheck,
+    /// A stop file is present or the goal has ended; the next check shows which.
     Halted,
     /// The registration belongs to another process: this agent ends.
     Fenced,
-    /// The lock could not be had in several tries: this agent ends.
+    /// The lock was not available after several tries: this agent ends.
     Locked,
     /// The blackboard is broken: nothing is started until it is fixed.
     Inconsistent,
-    /// Anything else: try again, after longer and longer pauses.
+    /// Anything else: retry with increasing pauses.
     RetryLater,
 }
 
 impl SupervisorError {
-    /// What follows.
+    /// What this error leads to.
     pub fn consequence(&self) -> Consequence {
         match self {
             SupervisorError::Engine(error) => of_engine(error),
-            SupervisorError::NoFreeName { .. } | SupervisorError::NothingToClaim => Consequence::LookAgain,
+            SupervisorError::NoFreeName { .. } | SupervisorError::NothingToClaim => Consequence::Recheck,
             SupervisorError::Provider(_)
             | SupervisorError::Contract(_)
             | SupervisorError::Io { .. }
@@ -111,13 +112,13 @@ fn of_refusal(refusal: &Refusal) -> Consequence {
         return Consequence::Fenced;
     }
     match refusal.class() {
-        RefusalClass::Refused => Consequence::LookAgain,
+        RefusalClass::Refused => Consequence::Recheck,
         RefusalClass::Inconsistent => Consequence::Inconsistent,
         RefusalClass::Stop => Consequence::Halted,
     }
 }
 
-#[allow(clippy::wildcard_enum_match_arm, reason = "a failure that is new in the store is an inconsistency")]
+#[allow(clippy::wildcard_enum_match_arm, reason = "a new kind of store error counts as an inconsistency")]
 fn of_store(error: &StoreError) -> Consequence {
     match error {
         StoreError::Refused(refusal) => of_refusal(refusal),

@@ -36,9 +36,9 @@ pub(super) enum Event {
 /// The outcome of a background job.
 #[derive(Debug)]
 pub(super) enum JobOutcome {
-    /// The agent can look for work.
+    /// The agent can start to work; what was repaired before.
     Ready(Vec<String>),
-    /// A merge is decided; how, for people.
+    /// A merge has ended; the text says how.
     Merged(String),
     /// A session runs.
     Started(Box<Session>),
@@ -46,17 +46,17 @@ pub(super) enum JobOutcome {
     Judged(SessionVerdict),
     /// The blackboard shows the agent's new status.
     StatusShown,
-    /// The agent has left the board, or why it could not; then its lease runs out.
+    /// The agent is deregistered, or the reason why it could not be; its lease then expires.
     Left(Option<SupervisorError>),
 }
 
-/// What a session came to.
+/// How a session was judged.
 #[derive(Debug)]
 pub(super) struct SessionVerdict {
-    /// What follows.
+    /// What happens next.
     pub(super) next: AfterSession,
-    /// The review that this code reviewer leaves to others from now on.
-    pub(super) gives_up: Option<TaskId>,
+    /// The review that this code reviewer no longer takes.
+    pub(super) dropped_review: Option<TaskId>,
     /// What to report.
     pub(super) notes: Vec<(MessageLevel, String)>,
 }

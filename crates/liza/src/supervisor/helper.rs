@@ -1,6 +1,6 @@
-//! The small process between a supervisor and one agent session: starts it, keeps its output, kills what it leaves.
+//! The small process between a supervisor and one agent session: starts it, keeps its output, kills its remaining processes.
 //!
-//! Never outlives its supervisor: when the pipe from it closes, every process of the session is killed. Knows no
+//! Must not outlive its supervisor: when the pipe from it closes, every process of the session is killed. Knows no
 //! blackboard and no git.
 
 use std::fs::{self, File, OpenOptions};
@@ -19,10 +19,10 @@ use crate::sys::family::{ProcessFamily, ProgramExit, Reaped};
 
 use super::helper_protocol::{HelperCommand, HelperReport, SessionOrder};
 
-/// How much of a session's output is kept.
+/// The number of bytes of a session's output that are kept.
 const OUTPUT_MAX: u64 = 16 << 20;
 
-/// The lower priority of a session without a person.
+/// The reduced priority of a session that is not interactive.
 const NICENESS: i32 = 5;
 
 /// How long to wait for processes that cannot be killed because they hang in the kernel.
@@ -31,11 +31,11 @@ const KILL_TIMEOUT: Duration = Duration::from_secs(60);
 /// How long to wait until an earlier session of the same agent, whose supervisor is gone, has been killed.
 const LOCK_TIMEOUT: Duration = Duration::from_secs(20);
 
-/// How often usage is reported while a session runs; that it should hand off is reported at once.
-const USED_EVERY: Duration = Duration::from_secs(2);
+/// How often usage is reported while a session runs; a session that should hand off is reported at once.
+const USAGE_INTERVAL: Duration = Duration::from_secs(2);
 
-/// Variables that would point a session's git at some other repository.
-const REPOSITORY: [&str; 7] = [
+/// Variables that would point a session's git at another repository.
+const REPOSITORY_VARIABLES: [&str; 7] = [
     "GIT_DIR",
     "GIT_WORK_TREE",
     "GIT_INDEX_FILE",
@@ -55,7 +55,7 @@ enum HelperEvent {
     NoneLeft,
 }
 
-/// Runs the order that comes first on standard input; returns the exit code.
+/// Runs the order that arrives first on standard input; returns the exit code.
 pub fn serve() -> u8 {
     let mut line = String::new();
     let order = match io::stdin().lock().read_line(&mut line) {
@@ -82,7 +82,7 @@ pub fn serve() -> u8 {
     code
 }
 
-/// Sends a report to the supervisor, if it still lives.
+/// Sends a report to the supervisor, if it is still alive.
 fn send(report: &HelperReport) {
     if let Ok(line) = serde_json::to_string(report) {
         let mut out = io::stdout().lock();
@@ -97,14 +97,14 @@ fn run(order: &SessionOrder) -> io::Result<(ProgramExit, u64)> {
         let _ = rustix::process::nice(NICENESS);
     }
     if order.output.is_none() {
-        // The terminal's Ctrl-C is meant for the program; if it cannot be ignored here, the session ends with it.
+        // Ctrl-C in the terminal is meant for the program. If it cannot be ignored here, it ends the session.
         let _ = signal_hook::flag::register(signal_hook::consts::SIGINT, Arc::default());
     }
     let (family, output) = start(order)?;
     send(&HelperReport::Started { pid: family.id() });
     let (sender, events) = channel();
-    let words = sender.clone();
-    thread::spawn(move || read_commands(&words));
+    let commands = sender.clone();
+    thread::spawn(move || read_commands(&commands));
     let reaper = family.clone();
     thread::spawn(move || reap(&reaper, &sender));
     let mut exit = None;
@@ -130,13 +130,13 @@ fn run(order: &SessionOrder) -> io::Result<(ProgramExit, u64)> {
             family.kill();
         }
     }
-    // Without a subreaper, the rest of the process group can only be found by its number.
+    // Without a subreaper, remaining processes can only be found by their process group.
     family.kill();
-    Ok((exit.unwrap_or(ProgramExit::Signal(9)), finish(output)))
+    Ok((exit.unwrap_or(ProgramExit::Signal(9)), finish_output(output)))
 }
 
-/// Waits until an earlier session of this agent, which another helper is killing, has ended. Without locks on this file
-/// system there is nothing to wait for.
+/// Waits until an earlier session of this agent, which another helper is killing, has ended. Does not wait if the file
+/// system has no locks.
 fn wait_for_earlier_session(order: &SessionOrder) -> io::Result<Option<FileLock>> {
     match FileLock::at(&order.lock, LOCK_TIMEOUT) {
         Ok(lock) => Ok(Some(lock)),
@@ -152,15 +152,15 @@ fn start(order: &SessionOrder) -> io::Result<(ProcessFamily, Option<JoinHandle<u
     let failed = |what: &str, path: &Path, error: &io::Error| {
         io::Error::other(format!("cannot {what} {}: {error}", path.display()))
     };
-    // A helper that was killed may have left it.
+    // A helper that was killed may have left it behind.
     let _ = fs::remove_dir_all(&order.scratch);
     fs::create_dir_all(&order.scratch).map_err(|error| failed("create", &order.scratch, &error))?;
     let mut command = Command::new(&order.program);
     command.args(&order.arguments).current_dir(&order.directory);
-    for name in REPOSITORY {
+    for name in REPOSITORY_VARIABLES {
         command.env_remove(name);
     }
-    // Some programs trust this variable more than the system, and would work in our own folder.
+    // Some programs trust this variable more than the system, and would work in the supervisor's folder.
     command.env("PWD", &order.directory).env_remove("OLDPWD");
     command.env("TMPDIR", &order.scratch).envs(order.environment.iter().map(|(name, value)| (name, value)));
     if let Some(input) = &order.input {
@@ -186,20 +186,22 @@ fn start(order: &SessionOrder) -> io::Result<(ProcessFamily, Option<JoinHandle<u
     };
     let family = ProcessFamily::spawn(&mut command, order.output.is_some())
         .map_err(|error| failed("start", &order.program, &error))?;
-    // It holds a writing end of the pipe; the output ends when all of them are closed.
+    // It holds a write end of the pipe; the output ends when all of them are closed.
     drop(command);
     let secrets = Masker::of_process_and(order.environment.iter().cloned());
     let meter = UsageMeter::new(order.events);
-    let keep = |(reader, file)| thread::spawn(move || keep(reader, file, secrets, UsageReporter::new(meter)));
-    Ok((family, output.map(keep)))
+    let copy = |(reader, file)| {
+        thread::spawn(move || copy_output(reader, file, secrets, UsageReporter::new(meter)))
+    };
+    Ok((family, output.map(copy)))
 }
 
-/// Passes on the supervisor's commands.
+/// Forwards the supervisor's commands.
 fn read_commands(events: &Sender<HelperEvent>) {
     for line in io::stdin().lock().lines() {
         let Ok(line) = line else { break };
-        if let Ok(word) = serde_json::from_str(&line) {
-            let _ = events.send(HelperEvent::Command(word));
+        if let Ok(command) = serde_json::from_str(&line) {
+            let _ = events.send(HelperEvent::Command(command));
         }
     }
     let _ = events.send(HelperEvent::Orphaned);
@@ -220,7 +222,7 @@ fn reap(family: &ProcessFamily, events: &Sender<HelperEvent>) {
     }
 }
 
-/// A meter that reports its figures, not too often.
+/// A usage meter that reports at most once per interval.
 struct UsageReporter {
     meter: UsageMeter,
     reported: SessionUsage,
@@ -250,13 +252,13 @@ impl UsageReporter {
         if *measured != self.reported {
             send(&HelperReport::Used(measured.clone()));
             self.reported = measured.clone();
-            self.next = Instant::now() + USED_EVERY;
+            self.next = Instant::now() + USAGE_INTERVAL;
         }
     }
 }
 
-/// Keeps the output, masked, up to the limit; reads all of it, so that no writer has to wait.
-fn keep(mut output: impl Read, mut file: File, secrets: Masker, mut usage: UsageReporter) -> u64 {
+/// Copies the output, masked, up to the limit. Reads all of it, so that no writer has to wait.
+fn copy_output(mut output: impl Read, mut file: File, secrets: Masker, mut usage: UsageReporter) -> u64 {
     let mut stream = MaskStream::new(secrets);
     let mut chunk = vec![0; 64 << 10];
     let (mut kept, mut dropped) = (0_u64, 0_u64);
@@ -271,14 +273,14 @@ fn keep(mut output: impl Read, mut file: File, secrets: Masker, mut usage: Usage
         usage.push(bytes);
         if kept >= OUTPUT_MAX {
             if dropped == 0 {
-                send(&HelperReport::Flooded { kept });
+                send(&HelperReport::OutputTruncated { kept });
             }
             dropped += length as u64;
             continue;
         }
         let ready = stream.push(bytes);
         kept += length as u64;
-        // A full disk must not stop the agent; what could not be kept is counted.
+        // A full disk must not stop the agent; lost bytes are counted.
         if file.write_all(&ready).is_err() {
             dropped += ready.len() as u64;
         }
@@ -291,8 +293,8 @@ fn keep(mut output: impl Read, mut file: File, secrets: Masker, mut usage: Usage
     dropped
 }
 
-/// Waits for the end of the output, but not for ever: a process that could not be killed may hold it open.
-fn finish(output: Option<JoinHandle<u64>>) -> u64 {
+/// Waits for the end of the output, with a limit: a process that could not be killed may hold it open.
+fn finish_output(output: Option<JoinHandle<u64>>) -> u64 {
     let Some(output) = output else { return 0 };
     let deadline = Instant::now() + Duration::from_secs(5);
     while !output.is_finished() && Instant::now() < deadline {

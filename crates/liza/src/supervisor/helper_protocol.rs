@@ -8,16 +8,16 @@ use serde::{Deserialize, Serialize};
 
 use crate::providers::usage::{EventFormat, SessionUsage};
 
-/// What the helper runs.
+/// The session that the helper runs.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct SessionOrder {
     /// The agent program.
     pub(super) program: PathBuf,
     /// Its arguments; never the prompt.
     pub(super) arguments: Vec<String>,
-    /// Where it runs.
+    /// Its working directory.
     pub(super) directory: PathBuf,
-    /// Variables that are added to the supervisor's own.
+    /// Variables in addition to the supervisor's own.
     pub(super) environment: Vec<(String, String)>,
     /// What it reads on standard input; none in an interactive session, which has the terminal.
     pub(super) input: Option<PathBuf>,
@@ -31,7 +31,7 @@ pub(super) struct SessionOrder {
     pub(super) events: EventFormat,
 }
 
-/// What a supervisor sends to its helper while the session runs. A closed pipe means: kill everything now.
+/// What a supervisor sends to its helper while the session runs. A closed pipe means: kill all processes now.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) enum HelperCommand {
     /// Ask every process to end.
@@ -50,8 +50,8 @@ pub(super) enum HelperReport {
     },
     /// What it has used so far.
     Used(SessionUsage),
-    /// It writes more than is kept; the rest is only counted.
-    Flooded {
+    /// Its output exceeds the limit; the rest is only counted.
+    OutputTruncated {
         /// How many bytes are kept.
         kept: u64,
     },

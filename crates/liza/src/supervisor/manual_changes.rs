@@ -1,6 +1,6 @@
-//! Follows what people do by hand while a team works: edits of the file, stop files, the deadline.
+//! Follows manual changes while a team works: edits of the file, stop files, the deadline.
 //!
-//! Reports what is wrong in the file with its line. A wrong task stops only the agent that would work on it.
+//! Reports each violation in the file with its line. An invalid task stops only the agent that would work on it.
 
 use std::collections::BTreeSet;
 use std::time::{Duration, Instant};
@@ -16,16 +16,16 @@ use crate::reconcile::Reconciler;
 use super::message::{MessageLevel, TeamMessage};
 use super::observer::{Observed, Observer};
 
-/// How many violations of one edit are listed; the rest is counted.
-const LISTED: usize = 5;
-/// How often the whole file is checked against the rules during many writes.
-const CHECK_EVERY: Duration = Duration::from_millis(500);
+/// How many violations of one edit are listed; the rest are counted.
+const MAX_LISTED: usize = 5;
+/// How often the whole file is validated while many writes happen.
+const CHECK_INTERVAL: Duration = Duration::from_millis(500);
 
 /// Follows manual changes.
 pub(super) struct ManualChanges {
     project: Project,
     reconciler: Reconciler,
-    /// What has been reported and is still wrong: subject and message without its line, which moves.
+    /// The violations that were reported and are still present: subject and message, without the line, which may move.
     reported: BTreeSet<(Subject, String)>,
     next_check: Instant,
 }
@@ -41,7 +41,7 @@ impl Observer for ManualChanges {
         if !wait.is_zero() {
             return Observed { messages, again_in: Some(due.map_or(wait, |due| due.min(wait))) };
         }
-        self.next_check = Instant::now() + CHECK_EVERY;
+        self.next_check = Instant::now() + CHECK_INTERVAL;
         messages.extend(self.check(state, now));
         Observed { messages, again_in: due }
     }
@@ -53,18 +53,18 @@ impl ManualChanges {
         Self { project: project.clone(), reconciler, reported, next_check: Instant::now() }
     }
 
-    /// What has become wrong, and what has been fixed.
+    /// Reports new violations and fixed ones.
     fn check(&mut self, state: &State, now: Timestamp) -> Vec<TeamMessage> {
         let found = invariants::validate(state, &ProjectDisk::new(self.project.root()), now);
         let wrong: BTreeSet<(Subject, String)> = found.iter().map(key).collect();
         let fresh: Vec<&Violation> =
             found.iter().filter(|violation| !self.reported.contains(&key(violation))).collect();
         let text = if fresh.is_empty() { None } else { self.project.store().text().ok() };
-        let listed = fresh.iter().take(LISTED);
+        let listed = fresh.iter().take(MAX_LISTED);
         let mut messages: Vec<TeamMessage> =
             listed.map(|violation| alert(violation, text.as_deref())).collect();
-        if fresh.len() > LISTED {
-            let more = format!("and {} more: liza validate", fresh.len() - LISTED);
+        if fresh.len() > MAX_LISTED {
+            let more = format!("and {} more; list them all with: liza validate", fresh.len() - MAX_LISTED);
             messages.push(TeamMessage::of_team(MessageLevel::Alert, more));
         }
         let mut fixed: Vec<&Subject> = self.reported.iter().map(|(subject, _)| subject).collect();
@@ -90,7 +90,7 @@ fn alert(violation: &Violation, text: Option<&str>) -> TeamMessage {
     };
     let line = task.zip(text).and_then(|(task, text)| line_of(text, task));
     let line = line.map(|line| format!(":{line}")).unwrap_or_default();
-    TeamMessage::of_team(MessageLevel::Alert, format!("wrong in .liza/state.yaml{line}: {violation}"))
+    TeamMessage::of_team(MessageLevel::Alert, format!("error in .liza/state.yaml{line}: {violation}"))
 }
 
 /// The line on which a task begins.

@@ -14,12 +14,12 @@ use super::error::SupervisorError;
 use super::registration::Identity;
 use super::session::Session;
 
-/// A position in a team that an agent is to fill.
+/// A position in a team, to be filled by an agent.
 #[derive(Debug, Clone)]
 pub struct Post {
     /// Its role.
     pub role: Role,
-    /// Its name; the next free one if absent.
+    /// Its name; if absent, the next free one.
     pub agent: Option<AgentId>,
     /// Its agent program.
     pub provider: Provider,
@@ -34,15 +34,15 @@ pub struct Post {
 /// Why an agent's supervision ended.
 #[derive(Debug)]
 pub enum EndReason {
-    /// The rules said so.
+    /// The supervision rules ended it.
     Stop(StopReason),
-    /// It was for one session only.
+    /// It was started for one session only.
     Once,
     /// A person or the system stopped the supervisor.
     Signalled,
     /// Another process has the registration.
     RegistrationLost,
-    /// It could not go on.
+    /// It could not continue.
     Failed(SupervisorError),
 }
 
@@ -60,13 +60,13 @@ pub struct AgentEnd {
 pub(super) struct RunningSession {
     pub(super) session: Session,
     pub(super) started: Timestamp,
-    /// How far it has got on its way to its end.
+    /// Whether it works or is being stopped, and how hard.
     pub(super) phase: SessionPhase,
-    /// Until when its lease runs, as last seen.
+    /// When its lease expires, as last read.
     pub(super) lease_expires: Timestamp,
     /// What it has used, as far as it has reported.
     pub(super) used: SessionUsage,
-    /// How much of that is on the blackboard; locked while it is being written.
+    /// The part of it that is on the blackboard; locked while it is being written.
     recorded: Arc<Mutex<SessionUsage>>,
 }
 
@@ -76,14 +76,14 @@ impl RunningSession {
         Self { session, started, phase, lease_expires, used, recorded }
     }
 
-    /// What is to be recorded about its use.
+    /// The usage that remains to be recorded.
     pub(super) fn usage(&self) -> UsageToRecord {
         let (task, used) = (self.session.task.clone(), self.used.clone());
         UsageToRecord { task, used, recorded: Arc::clone(&self.recorded) }
     }
 }
 
-/// What a session has used, each token to be recorded once.
+/// What a session has used; every token is recorded once.
 #[derive(Debug, Clone)]
 pub(super) struct UsageToRecord {
     pub(super) task: Option<TaskId>,
@@ -96,11 +96,11 @@ pub(super) struct UsageToRecord {
 pub(super) enum MemberState {
     /// A background job runs for it.
     Busy,
-    /// It looks for work, or waits for it.
+    /// It waits for work.
     Idle,
     /// Its session runs.
     InSession(Box<RunningSession>),
-    /// It is being taken off the board.
+    /// It is being deregistered.
     Leaving(EndReason),
     /// It has ended.
     Gone(EndReason),
@@ -109,10 +109,10 @@ pub(super) enum MemberState {
 /// What an agent's next step depends on, besides the time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Snapshot {
-    /// Counts the states that were read.
+    /// The number of different states that were read.
     pub(super) version: u64,
     pub(super) stop_files: StopFiles,
-    /// Counts finished background jobs: a task that one agent was trying to claim may be free again.
+    /// The number of finished background jobs: a task that another agent was claiming may be free again.
     pub(super) jobs_done: u64,
 }
 
@@ -121,15 +121,15 @@ pub(super) struct Snapshot {
 pub(super) struct Member {
     pub(super) identity: Identity,
     pub(super) post: Post,
-    /// Held until the process ends, so that other processes can see that it lives.
+    /// Held until the process ends, so that other processes can see that it is alive.
     _liveness: Option<LivenessLock>,
     pub(super) state: MemberState,
-    /// It does not look for work before that.
+    /// It takes no work before this time.
     pub(super) not_before: Instant,
-    /// When to look at it again although nothing has happened.
+    /// When to check it again even if nothing has happened.
     pub(super) wake: Option<Instant>,
-    /// What it has looked at without finding work; it looks again when that changes, or when it wakes.
-    pub(super) found_nothing_in: Option<Snapshot>,
+    /// The snapshot that had no work for it; it checks again when that changes, or when it wakes.
+    pub(super) no_work_in: Option<Snapshot>,
     /// The task that it is trying to claim.
     pub(super) claiming: Option<TaskId>,
     pub(super) idle_since: Timestamp,
@@ -139,8 +139,8 @@ pub(super) struct Member {
     pub(super) failures: u32,
     /// Crashes in a row, of a planner or code reviewer.
     pub(super) crashes: u32,
-    /// Reviews that it leaves to others.
-    pub(super) given_up: Vec<TaskId>,
+    /// Reviews that it no longer takes.
+    pub(super) dropped_reviews: Vec<TaskId>,
     /// Whether the blackboard shows a planner as WAITING.
     pub(super) shown_waiting: bool,
     /// The last message, which is not repeated.
@@ -161,13 +161,13 @@ impl Member {
             state: MemberState::Busy,
             not_before: Instant::now(),
             wake: None,
-            found_nothing_in: None,
+            no_work_in: None,
             claiming: None,
             idle_since: now,
             lost_claims: 0,
             failures: 0,
             crashes: 0,
-            given_up: Vec::new(),
+            dropped_reviews: Vec::new(),
             shown_waiting: false,
             last_message: String::new(),
         }
@@ -185,15 +185,15 @@ impl Member {
         matches!(self.state, MemberState::Gone(_))
     }
 
-    /// Whether it found no work in this snapshot, and it is not yet time to look again.
+    /// Whether this snapshot has no work for it, and it is too early to check again.
     pub(super) fn has_seen(&self, snapshot: &Snapshot) -> bool {
-        self.found_nothing_in.as_ref() == Some(snapshot)
+        self.no_work_in.as_ref() == Some(snapshot)
             && self.wake.is_some_and(|time| Instant::now() < time)
     }
 
-    /// Whether it found no work in this snapshot.
-    pub(super) fn found_nothing(&self, snapshot: &Snapshot) -> bool {
-        matches!(self.state, MemberState::Idle) && self.found_nothing_in.as_ref() == Some(snapshot)
+    /// Whether it waits because this snapshot has no work for it.
+    pub(super) fn has_no_work_in(&self, snapshot: &Snapshot) -> bool {
+        matches!(self.state, MemberState::Idle) && self.no_work_in.as_ref() == Some(snapshot)
     }
 
     /// Whether a person works with its running session.
@@ -201,7 +201,7 @@ impl Member {
         self.post.interactive && matches!(self.state, MemberState::InSession(_))
     }
 
-    /// It ends: how, if it has not ended before.
+    /// How it ended; a member that is still active was ended by a signal.
     pub(super) fn into_end(self) -> AgentEnd {
         let agent = self.identity.agent;
         match self.state {

@@ -2,10 +2,10 @@
 
 use liza_core::model::AgentId;
 
-/// A line for people.
+/// One line of a team's output.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TeamMessage {
-    /// About which agent; none if it is about the whole team.
+    /// The agent that it is about; none if it is about the whole team.
     pub agent: Option<AgentId>,
     /// What happened.
     pub text: String,
@@ -16,11 +16,11 @@ pub struct TeamMessage {
 /// How much a message matters.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum MessageLevel {
-    /// For someone who looks closely.
+    /// Details, shown with `--verbose`.
     Debug,
     /// Something happened.
     Info,
-    /// A person should look.
+    /// Needs a person's attention.
     Alert,
 }
 

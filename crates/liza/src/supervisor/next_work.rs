@@ -1,4 +1,4 @@
-//! What the loop does for an agent between sessions: looks for work, starts a job, takes its outcome.
+//! What the loop does for an agent between sessions: finds work, starts a job, handles its outcome.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -19,19 +19,19 @@ use super::message::MessageLevel;
 use super::registration::random_pause;
 use super::team::{Team, after, instant_of};
 
-/// Claims lost in a row after which an agent pauses longer before it tries again.
+/// After this many lost claims in a row, an agent pauses longer.
 const MAX_LOST_CLAIMS: u32 = 3;
 
-/// The pause after that many lost claims, at most.
+/// The longest pause after lost claims, in seconds.
 const LOST_CLAIMS_PAUSE: u64 = 30;
 
 impl Team<'_> {
-    /// Does the next thing for an agent, if there is one.
+    /// Takes an agent's next step, if it has one.
     pub(super) fn advance(&mut self, index: MemberIndex) {
         let Some(member) = self.members.get(index) else { return };
         match member.state {
             MemberState::Gone(_) | MemberState::Leaving(_) => {}
-            // Cut off: without a registration, whatever the job still tries is refused.
+            // Without a registration, everything that the job still tries is refused.
             MemberState::Busy if self.job_grace_is_over() => self.leave(index, EndReason::Signalled),
             MemberState::Busy => {}
             MemberState::InSession(_) => self.check_session(index),
@@ -40,18 +40,18 @@ impl Team<'_> {
                 self.wake_at(index, Instant::now() + Duration::from_secs(1));
             }
             MemberState::Idle if member.has_seen(&self.snapshot()) => {}
-            MemberState::Idle => self.look_for_work(index),
+            MemberState::Idle => self.find_work(index),
         }
     }
 
-    fn look_for_work(&mut self, index: MemberIndex) {
+    fn find_work(&mut self, index: MemberIndex) {
         let state = Arc::clone(&self.state);
         let Some(member) = self.members.get_mut(index) else { return };
-        member.found_nothing_in = None;
+        member.no_work_in = None;
         let identity = &member.identity;
         if !still_registered(&state, identity.agent, identity.generation) {
             member.state = MemberState::Gone(EndReason::RegistrationLost);
-            self.alert(index, "is no longer registered by this process; ending");
+            self.alert(index, "no longer registered by this process; ending");
             return;
         }
         if Instant::now() < member.not_before {
@@ -66,7 +66,7 @@ impl Team<'_> {
             idle_since: member.idle_since,
             in_team: self.in_team,
         };
-        let step = narrow(next_step(&situation), member, &situation);
+        let step = limit_to_post(next_step(&situation), member, &situation);
         self.carry_out(index, step);
     }
 
@@ -121,7 +121,7 @@ impl Team<'_> {
         match why {
             WaitReason::Drafts(number) => {
                 let drafts = count(*number, "draft");
-                self.debug(index, format!("waiting: the planner has not finalized {drafts}"));
+                self.debug(index, format!("waiting: {drafts} not finalized yet"));
             }
             WaitReason::NoGoal => self.info(index, "waiting for a goal: liza goal new \"GOAL\""),
             WaitReason::NoWork => self.debug(index, "waiting for work"),
@@ -137,12 +137,12 @@ impl Team<'_> {
         self.rest(index, instant_of(if ends_soon { until.min(end) } else { until }));
     }
 
-    /// There is no work for an agent in what can be seen now: it need not look at the same again.
+    /// Notes that the current snapshot has no work for an agent, so that it is not checked twice.
     fn rest(&mut self, index: MemberIndex, until: Instant) {
         let seen = self.snapshot();
         if let Some(member) = self.members.get_mut(index) {
             member.wake = Some(until);
-            member.found_nothing_in = Some(seen);
+            member.no_work_in = Some(seen);
         }
     }
 
@@ -156,7 +156,7 @@ impl Team<'_> {
         }
     }
 
-    /// Takes the outcome of a background job.
+    /// Handles the outcome of a background job.
     pub(super) fn job_done(&mut self, index: MemberIndex, result: Result<JobOutcome, SupervisorError>) {
         let Some(member) = self.members.get_mut(index) else { return };
         member.claiming = None;
@@ -165,11 +165,11 @@ impl Team<'_> {
                 let reason = std::mem::replace(reason, EndReason::Signalled);
                 member.state = MemberState::Gone(reason);
                 match error {
-                    Some(error) => self.alert(index, format!("could not be taken off the board: {error}")),
-                    None => self.debug(index, "off the board"),
+                    Some(error) => self.alert(index, format!("cannot deregister: {error}")),
+                    None => self.debug(index, "deregistered"),
                 }
             }
-            // Only leaving matters by now, not what was still under way.
+            // The agent is leaving; the outcome of an earlier job no longer matters.
             (MemberState::Leaving(_) | MemberState::Gone(_), _) => {}
             (MemberState::Busy | MemberState::Idle | MemberState::InSession(_), Ok(outcome)) => {
                 self.job_succeeded(index, outcome);
@@ -185,13 +185,13 @@ impl Team<'_> {
             JobOutcome::Ready(notes) => {
                 notes.into_iter().for_each(|note| self.info(index, note));
                 self.reset_idle_time(index);
-                self.look_from(index, Instant::now());
+                self.idle_until(index, Instant::now());
             }
             JobOutcome::Merged(text) => {
                 self.info(index, text);
                 self.reset_failures(index);
                 self.reset_idle_time(index);
-                self.look_from(index, Instant::now());
+                self.idle_until(index, Instant::now());
             }
             JobOutcome::Started(session) => {
                 let lease = self.lease_of(index).unwrap_or_else(now);
@@ -204,13 +204,13 @@ impl Team<'_> {
                 member.state = MemberState::InSession(Box::new(running));
             }
             JobOutcome::Judged(verdict) => self.session_judged(index, verdict),
-            JobOutcome::StatusShown => self.look_from(index, Instant::now()),
+            JobOutcome::StatusShown => self.idle_until(index, Instant::now()),
             JobOutcome::Left(_) => {}
         }
     }
 
     fn session_judged(&mut self, index: MemberIndex, verdict: SessionVerdict) {
-        let SessionVerdict { next, gives_up, notes } = verdict;
+        let SessionVerdict { next, dropped_review, notes } = verdict;
         for (level, note) in notes {
             self.report(index, level, note);
         }
@@ -228,20 +228,20 @@ impl Team<'_> {
         }
         if member.post.role == Role::Planner && member.crashes >= limit {
             let error = SupervisorError::CrashedTooOften { times: limit };
-            self.alert(index, format!("{error}; ending. Its output is in .liza/agent-outputs/"));
+            self.alert(index, format!("{error}; ending. Logs: .liza/agent-outputs/"));
             return self.leave(index, EndReason::Failed(error));
         }
-        if let Some(task) = gives_up {
-            member.given_up.push(task.clone());
-            self.alert(index, format!("gives up the review of {task}: another code reviewer has to take it"));
+        if let Some(task) = dropped_review {
+            member.dropped_reviews.push(task.clone());
+            self.alert(index, format!("drops the review of {task}; another code reviewer must take it"));
         }
-        self.look_from(index, after(next.pause));
+        self.idle_until(index, after(next.pause));
     }
 
     fn job_failed(&mut self, index: MemberIndex, error: SupervisorError) {
         let Some(member) = self.members.get_mut(index) else { return };
         match error.consequence() {
-            Consequence::LookAgain => {
+            Consequence::Recheck => {
                 member.lost_claims += 1;
                 let pause = if member.lost_claims < MAX_LOST_CLAIMS {
                     random_pause()
@@ -250,11 +250,11 @@ impl Team<'_> {
                     Duration::from_secs(self.config.coder_poll_interval.0.min(LOST_CLAIMS_PAUSE))
                 };
                 self.info(index, error.to_string());
-                self.look_from(index, Instant::now() + pause);
+                self.idle_until(index, Instant::now() + pause);
             }
             Consequence::Halted => {
                 self.info(index, error.to_string());
-                self.look_from(index, Instant::now() + Duration::from_millis(200));
+                self.idle_until(index, Instant::now() + Duration::from_millis(200));
             }
             Consequence::Fenced => {
                 member.state = MemberState::Gone(EndReason::RegistrationLost);
@@ -268,12 +268,12 @@ impl Team<'_> {
                 member.failures += 1;
                 let pause = backoff(member.failures);
                 self.alert(index, format!("{error}. Retry in {pause}"));
-                self.look_from(index, after(pause));
+                self.idle_until(index, after(pause));
             }
         }
     }
 
-    fn look_from(&mut self, index: MemberIndex, time: Instant) {
+    fn idle_until(&mut self, index: MemberIndex, time: Instant) {
         if let Some(member) = self.members.get_mut(index) {
             member.state = MemberState::Idle;
             member.not_before = time;
@@ -299,14 +299,14 @@ impl Team<'_> {
     }
 }
 
-/// The step limited to the agent's post: one task only, and not the reviews that it has given up.
-fn narrow(step: Step, member: &Member, situation: &Situation<'_>) -> Step {
+/// Limits a step to the agent's post: to its one task, if set, and without the reviews that it has dropped.
+fn limit_to_post(step: Step, member: &Member, situation: &Situation<'_>) -> Step {
     let only = member.post.task.as_ref();
     let status = only.and_then(|task| situation.state.board.status(task));
     if status.is_some_and(Status::is_terminal) {
         return Step::Stop(StopReason::RoleComplete);
     }
-    let wanted = |task: &TaskId| only.is_none_or(|only| only == task) && !member.given_up.contains(task);
+    let wanted = |task: &TaskId| only.is_none_or(|only| only == task) && !member.dropped_reviews.contains(task);
     let config = situation.state.board.config.ready().cloned().unwrap_or_default();
     let waited = situation.now.since(situation.idle_since) >= config.coder_max_wait;
     let nothing = || match waited && !situation.in_team {
@@ -326,9 +326,9 @@ fn narrow(step: Step, member: &Member, situation: &Situation<'_>) -> Step {
 
 fn work_text(role: Role, task: Option<&TaskId>) -> String {
     match (role, task) {
-        (Role::Coder, Some(task)) => format!("works on {task}"),
-        (Role::CodeReviewer, Some(task)) => format!("reviews {task}"),
-        (Role::Planner, _) | (_, None) => "plans".to_owned(),
+        (Role::Coder, Some(task)) => format!("working on {task}"),
+        (Role::CodeReviewer, Some(task)) => format!("reviewing {task}"),
+        (Role::Planner, _) | (_, None) => "planning".to_owned(),
     }
 }
 
@@ -336,7 +336,7 @@ fn stop_text(reason: &StopReason) -> &'static str {
     match reason {
         StopReason::Aborted => ".liza/ABORT is present, or the goal was aborted; ending",
         StopReason::RoleComplete => "no work is left for this role; ending",
-        StopReason::WaitedLongEnough => "no work has come for a long time; ending",
+        StopReason::WaitedLongEnough => "waited too long for work; ending",
     }
 }
 
@@ -345,7 +345,7 @@ fn after_text(next: &AfterSession) -> String {
         (true, _) => "done".to_owned(),
         (false, 0) => "stopped".to_owned(),
         (false, pause) => {
-            format!("no result. Retry in {pause} s. Its output is in .liza/agent-outputs/")
+            format!("no result. Retry in {pause} s. Logs: .liza/agent-outputs/")
         }
     }
 }

@@ -1,7 +1,7 @@
-//! What runs beside a team's loop: the watcher, the progress line, the follow-up of manual changes.
+//! Code that runs beside a team's loop: the watcher, the progress line, the check of manual changes.
 //!
-//! Observers are called when the blackboard may have changed and when they asked to be. They share one thread, so that
-//! a slow one does not delay the team.
+//! Observers run when the blackboard may have changed and when they asked to. They share one thread, so that a slow one
+//! does not delay the team.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
@@ -16,7 +16,7 @@ use super::message::{MessageLevel, TeamMessage};
 
 /// Observes a team.
 pub trait Observer: Send {
-    /// Looks at the blackboard.
+    /// Checks the blackboard.
     fn observe(&mut self, state: &State) -> Observed;
 }
 
@@ -25,11 +25,11 @@ pub trait Observer: Send {
 pub struct Observed {
     /// What to report.
     pub messages: Vec<TeamMessage>,
-    /// When to call it again although nothing has changed.
+    /// When to call it again even if nothing has changed.
     pub again_in: Option<Duration>,
 }
 
-/// The thread of the observers. When it is dropped, they see the last state and end.
+/// The observers' thread. When it is dropped, they see the last state and end.
 pub(super) struct ObserverThread {
     states: Option<Sender<Arc<State>>>,
     thread: Option<JoinHandle<()>>,
@@ -54,7 +54,7 @@ impl ObserverThread {
                     Err(RecvTimeoutError::Timeout) => {}
                     Err(RecvTimeoutError::Disconnected) => return,
                 }
-                // Only the newest matters.
+                // Only the newest state matters.
                 while let Ok(newer) = received.try_recv() {
                     state = newer;
                 }
@@ -63,7 +63,7 @@ impl ObserverThread {
         Self { states: Some(states), thread: Some(thread::spawn(observe)) }
     }
 
-    /// Shows the observers a new state.
+    /// Passes a new state to the observers.
     pub(super) fn show(&self, state: &Arc<State>) {
         if let Some(states) = &self.states {
             let _ = states.send(Arc::clone(state));
@@ -104,7 +104,7 @@ fn observe_all(
 }
 
 fn panicked() -> TeamMessage {
-    let text = "internal error in liza, see the message above; alarms may be missing until you restart it";
+    let text = "internal error in liza, see the message above. Alarms may be missing: restart liza";
     TeamMessage::of_team(MessageLevel::Alert, text)
 }
 

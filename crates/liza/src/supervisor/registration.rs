@@ -1,4 +1,4 @@
-//! Which name an agent gets, and its registration under that name.
+//! Chooses an agent's name and registers the agent under it.
 
 use std::path::PathBuf;
 use std::thread;
@@ -15,13 +15,13 @@ use crate::sys::process::terminal_name;
 use super::error::{Consequence, SupervisorError};
 use super::event::MemberIndex;
 
-/// How often a lock is tried before giving up.
+/// How many times the lock is tried.
 const LOCK_TRIES: u32 = 3;
 
-/// How long another process may hold an agent's lock that only checks whether the agent is alive.
+/// How long another process may hold an agent's lock just to check whether the agent is alive.
 const CHECK_TIME: Duration = Duration::from_millis(200);
 
-/// How many free names are tried: supervisors that start at the same time may take the same one.
+/// How many free names are tried: supervisors that start at the same time may try the same one.
 const NAME_TRIES: usize = 16;
 
 /// A registered agent: what its background jobs and sessions need.
@@ -36,13 +36,13 @@ pub(super) struct Identity {
     pub(super) program: PathBuf,
 }
 
-/// The name that a supervisor of this role has to use: the one that was asked for, which must fit the role.
+/// The requested name, checked against the role; `None` if none was requested.
 ///
 /// # Errors
-/// Why it does not fit.
-pub fn agent_for(role: Role, asked: Option<&str>) -> Result<Option<AgentId>, String> {
-    let Some(asked) = asked.map(str::trim).filter(|asked| !asked.is_empty()) else { return Ok(None) };
-    let agent: AgentId = asked.parse().map_err(|error| format!("{error}"))?;
+/// Why the name does not fit the role.
+pub fn agent_for(role: Role, requested: Option<&str>) -> Result<Option<AgentId>, String> {
+    let Some(requested) = requested.map(str::trim).filter(|name| !name.is_empty()) else { return Ok(None) };
+    let agent: AgentId = requested.parse().map_err(|error| format!("{error}"))?;
     if agent.role() == role {
         return Ok(Some(agent));
     }
@@ -55,20 +55,20 @@ pub fn agent_for(role: Role, asked: Option<&str>) -> Result<Option<AgentId>, Str
 pub(super) struct Registration {
     pub(super) agent: AgentId,
     pub(super) generation: Generation,
-    /// Held while the process lives; none if the file system has no locks.
+    /// Held while the process is alive; none if the file system has no locks.
     pub(super) liveness: Option<LivenessLock>,
 }
 
-/// Registers under that name, or under the name of an agent that died, or under the first free one.
+/// Registers under the requested name, or else under the name of an agent that died, or else under the first free one.
 pub(super) fn register(
     project: &Project,
     role: Role,
-    asked: Option<AgentId>,
+    requested: Option<AgentId>,
 ) -> Result<Registration, SupervisorError> {
-    let Some(agent) = asked else { return register_any(project, role) };
+    let Some(agent) = requested else { return register_any(project, role) };
     match LivenessLock::take(project.folder(), agent, CHECK_TIME) {
         LockAttempt::Taken(lock) => register_as(project, agent, Some(lock)),
-        // Its lease decides.
+        // Whether the name is free depends on its lease.
         LockAttempt::Held | LockAttempt::Unknown => register_as(project, agent, None),
     }
 }
@@ -90,7 +90,7 @@ fn register_any(project: &Project, role: Role) -> Result<Registration, Superviso
             LockAttempt::Held => continue,
         };
         match register_as(project, agent, lock) {
-            Err(error) if role != Role::Planner && error.consequence() == Consequence::LookAgain => {
+            Err(error) if role != Role::Planner && error.consequence() == Consequence::Recheck => {
                 refused = error;
             }
             result => return result,
@@ -99,7 +99,7 @@ fn register_any(project: &Project, role: Role) -> Result<Registration, Superviso
     Err(refused)
 }
 
-/// Registers under the name of an agent that has died, which resumes at once what that agent was working on.
+/// Registers under the name of an agent that has died, and so resumes what that agent was working on.
 fn register_as_dead(project: &Project, role: Role) -> Result<Option<Registration>, SupervisorError> {
     let state = project.state()?;
     let entries = state.board.agents.ready().into_iter().flatten();
@@ -113,7 +113,7 @@ fn register_as_dead(project: &Project, role: Role) -> Result<Option<Registration
             continue;
         }
         match register_as(project, agent, Some(lock)) {
-            Err(error) if error.consequence() == Consequence::LookAgain => {}
+            Err(error) if error.consequence() == Consequence::Recheck => {}
             result => return result.map(Some),
         }
     }
@@ -126,7 +126,7 @@ fn register_as(
     mut liveness: Option<LivenessLock>,
 ) -> Result<Registration, SupervisorError> {
     let proven_dead = liveness.as_mut().and_then(LivenessLock::previous_holder);
-    // Not yet any agent's supervisor: a person, or a program that a person started, registers the agent.
+    // The agent has no supervisor yet: a person, or a program that a person started, registers it.
     let engine = Engine::new(project, Actor::Human);
     let generation = retry_locked(|| {
         let command = Register { agent, terminal: terminal_name(), proven_dead };
@@ -138,7 +138,7 @@ fn register_as(
     Ok(Registration { agent, generation, liveness })
 }
 
-/// Tries again if the lock could not be had: three tries, 1–5 s apart.
+/// Retries while the lock is not available: three tries, 1–5 s apart.
 pub(super) fn retry_locked<T>(
     mut act: impl FnMut() -> Result<T, SupervisorError>,
 ) -> Result<T, SupervisorError> {

@@ -1,4 +1,4 @@
-//! What the loop does for an agent while its session runs: stops it when it has to end, takes its reports.
+//! What the loop does for an agent while its session runs: stops a session that must end, handles its reports.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -21,7 +21,7 @@ use super::team::{Team, instant_of};
 const NOT_STARTED: i32 = 127;
 
 impl Team<'_> {
-    /// Stops a session that has to end, as hard as it is time for.
+    /// Stops a session that must end: asks first, kills later.
     pub(super) fn check_session(&mut self, index: MemberIndex) {
         let (state, stop_files, now) = (Arc::clone(&self.state), self.stop_files, now());
         let lease = self.lease_of(index);
@@ -48,7 +48,7 @@ impl Team<'_> {
         member.wake = Some(instant_of(step.check_again));
         let text = apply(running, before);
         if text.is_some() {
-            // Soon after it was asked to end, it has ended.
+            // It may end soon after it was asked to.
             member.wake = Some(Instant::now() + Duration::from_millis(100));
         }
         if let Some(text) = text {
@@ -60,13 +60,13 @@ impl Team<'_> {
         self.stopping.map(|_| if self.urgent { Shutdown::Immediate } else { Shutdown::Graceful })
     }
 
-    /// Takes a report of a session's helper.
+    /// Handles a report of a session's helper.
     pub(super) fn session_reported(&mut self, index: MemberIndex, report: HelperReport) {
         let end = match report {
             HelperReport::Started { pid } => return self.debug(index, format!("process {pid}")),
             HelperReport::Used(usage) => return self.session_used(index, usage),
-            HelperReport::Flooded { kept } => {
-                let text = format!("writes too much output; the first {} MiB are kept", kept >> 20);
+            HelperReport::OutputTruncated { kept } => {
+                let text = format!("too much output; only the first {} MiB are kept", kept >> 20);
                 return self.alert(index, text);
             }
             HelperReport::Ended { code: Some(code), .. } => SessionEnd::Code(code),
@@ -93,7 +93,7 @@ impl Team<'_> {
         self.session_ended(index, end);
     }
 
-    /// Records what a session has used, and reports when it should hand off.
+    /// Records what a session has used; reports a session that should hand off.
     fn session_used(&mut self, index: MemberIndex, usage: SessionUsage) {
         let Some(member) = self.members.get_mut(index) else { return };
         let MemberState::InSession(running) = &mut member.state else { return };
@@ -101,7 +101,7 @@ impl Team<'_> {
         background::record_usage(&self.project, &member.identity, running.usage());
         if running.used.should_hand_over() && !before.should_hand_over() {
             let percent = running.used.context_percent.unwrap_or_default();
-            self.alert(index, format!("{percent} % of its context is used: it should hand off"));
+            self.alert(index, format!("{percent} % of its context is used; it should hand off"));
         }
     }
 
@@ -128,17 +128,17 @@ impl Team<'_> {
     }
 }
 
-/// Sends the helper what follows from the new phase; returns what to report.
+/// Sends the helper the command for the new phase; returns the text to report.
 fn apply(running: &mut RunningSession, before: SessionPhase) -> Option<String> {
     match (before, running.phase) {
         (SessionPhase::Working | SessionPhase::Ending { .. }, SessionPhase::Terminating { cause, .. }) => {
             running.session.send(HelperCommand::Terminate);
-            Some(format!("stopping its session: {}", cause_text(cause)))
+            Some(format!("stopping the session: {}", cause_text(cause)))
         }
         (SessionPhase::Killed { .. }, _) => None,
         (_, SessionPhase::Killed { .. }) => {
             running.session.send(HelperCommand::Kill);
-            Some("killing its session".to_owned())
+            Some("killing the session".to_owned())
         }
         (_, SessionPhase::Working | SessionPhase::Ending { .. } | SessionPhase::Terminating { .. }) => None,
     }
@@ -156,11 +156,11 @@ fn cause_text(cause: StopCause) -> &'static str {
     match cause {
         StopCause::Abort => ".liza/ABORT is present",
         StopCause::Halt => ".liza/PAUSE or .liza/CHECKPOINT is present",
-        StopCause::TaskLost => "its task is no longer its own",
-        StopCause::LeaseEnding => "its lease could not be renewed",
-        StopCause::OverTime => "it has run too long",
-        StopCause::Done => "its work is done",
-        StopCause::Shutdown => "the supervisor ends",
+        StopCause::TaskLost => "the task belongs to another agent",
+        StopCause::LeaseEnding => "the lease could not be renewed",
+        StopCause::OverTime => "it ran too long",
+        StopCause::Done => "the work is done",
+        StopCause::Shutdown => "the supervisor is stopping",
     }
 }
 
@@ -169,6 +169,6 @@ fn end_text(end: SessionEnd) -> String {
         SessionEnd::Code(code) => format!("exit {code}"),
         SessionEnd::Signal(signal) => format!("killed by signal {signal}"),
         SessionEnd::Stopped => "stopped".to_owned(),
-        SessionEnd::OverTime => "stopped, because it ran too long".to_owned(),
+        SessionEnd::OverTime => "stopped because it ran too long".to_owned(),
     }
 }

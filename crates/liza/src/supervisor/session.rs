@@ -14,16 +14,16 @@ use crate::sys::family::kill_session_of;
 use super::error::SupervisorError;
 use super::helper_protocol::{HelperCommand, HelperReport, SessionOrder};
 
-/// The hidden command by which the program is its own helper.
+/// The hidden command that runs the program as a session helper.
 const HELPER: &str = "session";
 
 /// A running session.
 #[derive(Debug)]
 pub(super) struct Session {
     control: ChildStdin,
-    /// On which task or review; a planner has none.
+    /// The task that it works on or reviews; a planner has none.
     pub(super) task: Option<TaskId>,
-    /// The planner's triggers when it began.
+    /// The planner triggers that were pending when it began.
     pub(super) triggers: Vec<String>,
     /// The blackboard's revision when it began.
     pub(super) began_at: Revision,
@@ -34,7 +34,7 @@ pub(super) struct Session {
 }
 
 impl Session {
-    /// Starts a helper and sends it the order. Its reports have to be read with [`HelperProcess::read_reports`].
+    /// Starts a helper and sends it the order. Read its reports with [`HelperProcess::read_reports`].
     pub(super) fn start(
         program: &Path,
         order: &SessionOrder,
@@ -70,7 +70,7 @@ impl Session {
     }
 }
 
-/// A helper process whose reports have to be read.
+/// A helper process whose reports must be read.
 #[derive(Debug)]
 pub(super) struct HelperProcess {
     helper: Child,
@@ -78,8 +78,8 @@ pub(super) struct HelperProcess {
 }
 
 impl HelperProcess {
-    /// Passes on every report until the helper is gone, the last one only then. If it was killed, what is left of its
-    /// session is killed as well.
+    /// Forwards every report; the last one only after the helper has exited. If the helper was killed, kills what is left of
+    /// its session.
     pub(super) fn read_reports(self, report: impl Fn(HelperReport)) {
         let Self { mut helper, reports } = self;
         let mut last = HelperReport::Ended { code: None, signal: Some(9), dropped: 0 };

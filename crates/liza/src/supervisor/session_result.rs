@@ -1,10 +1,10 @@
-//! What a session achieved, in one line for people.
+//! What a session achieved, in one line.
 
 use liza_core::model::{AgentId, EventName, GoalStatus, HistoryEvent, State, Status, TaskId, TaskRecord};
-use liza_core::text::one_line;
+use liza_core::text::{count, one_line};
 use liza_core::watch::supervise::EndedSession;
 
-/// The longest reason in a line.
+/// The maximum length of a reason.
 const REASON_MAX: usize = 100;
 
 /// What the session achieved; `None` if nothing.
@@ -30,22 +30,21 @@ fn plan_result(state: &State, session: &EndedSession) -> Option<String> {
         Some(GoalStatus::Aborted) => Some("goal ABORTED".to_owned()),
         Some(GoalStatus::InProgress) | None => Some(match state.board.tasks.len() {
             0 => "no tasks yet".to_owned(),
-            1 => format!("the plan has 1 task, {open} open"),
-            all => format!("the plan has {all} tasks, {open} open"),
+            all => format!("the plan has {}, {open} open", count(all, "task")),
         }),
     }
 }
 
-/// The last thing that the agent did to the task, whatever others have done to it since.
+/// The last thing that the agent did to the task; what others did since does not matter.
 fn task_result(task: &TaskId, record: &TaskRecord, agent: AgentId) -> String {
     let name = agent.to_string();
     let own = |event: &&HistoryEvent| event.agent.as_deref() == Some(&name);
     let Some(event) = record.events().rev().find(own) else {
-        return format!("{task} is no longer its task");
+        return format!("{task} belongs to another agent now");
     };
-    let word = |key: &str| event.more.get(key).map(ToString::to_string).unwrap_or_default();
-    let commit = || word("commit").chars().take(8).collect::<String>();
-    let reason = || one_line(first_blocker(&word("reason")), REASON_MAX);
+    let field = |key: &str| event.more.get(key).map(ToString::to_string).unwrap_or_default();
+    let commit = || field("commit").chars().take(8).collect::<String>();
+    let reason = || one_line(first_blocker(&field("reason")), REASON_MAX);
     match event.name() {
         Some(EventName::ReadyForReview) => format!("{task} submitted for review at {}", commit()),
         Some(EventName::Approved) => format!("{task} APPROVED at {}", commit()),

@@ -1,4 +1,4 @@
-//! Everything between a claim and a running session: facts, prompt, files, command line.
+//! Prepares a session and starts it: facts, prompt, files, command line.
 
 use std::fs::{self, OpenOptions};
 use std::io::{self, Write as _};
@@ -20,7 +20,7 @@ use super::helper_protocol::SessionOrder;
 use super::registration::Identity;
 use super::session::{HelperProcess, Session};
 
-/// What a coder or code reviewer is started for.
+/// The job of a coder or code reviewer.
 pub(super) fn job_for(
     project: &Project,
     state: &State,
@@ -39,7 +39,7 @@ pub(super) fn job_for(
     })
 }
 
-/// How far the integration branch has moved. A session can do without it, so git may fail.
+/// How far the integration branch has moved since the claim. Optional in a prompt, so errors of git are ignored.
 fn staleness(repo: &Repo, state: &State, task: &TaskId) -> Option<Staleness> {
     let base = state.board.body(task).ok()?.record().base_commit.clone()?;
     let head = repo.tip(&integration_branch(&state.board).ok()?).ok()??;
@@ -131,8 +131,8 @@ fn order(
     })
 }
 
-/// Passes on the identity for commits: some clients hide the user's git configuration from their tools. Variables that
-/// are set already win; what git does not know stays unset.
+/// Passes on the git identity: some clients hide the user's git configuration from their tools. Variables that are
+/// already set win; what git does not know stays unset.
 fn add_git_identity(repo: &Repo, environment: &mut Vec<(String, String)>) {
     let Ok(identity) = repo.identity() else { return };
     let Some((name, email)) = identity.strip_suffix('>').and_then(|identity| identity.rsplit_once(" <"))
@@ -145,14 +145,14 @@ fn add_git_identity(repo: &Repo, environment: &mut Vec<(String, String)>) {
         ("GIT_COMMITTER_NAME", name),
         ("GIT_COMMITTER_EMAIL", email),
     ] {
-        let given = environment.iter().any(|(other, _)| other == variable);
-        if !given && std::env::var_os(variable).is_none() {
+        let is_set = environment.iter().any(|(other, _)| other == variable);
+        if !is_set && std::env::var_os(variable).is_none() {
             environment.push((variable.to_owned(), value.to_owned()));
         }
     }
 }
 
-/// What the project's own checkout looks like, to compare later; `None` if git cannot tell.
+/// A fingerprint of the project's own checkout, to compare later; `None` if git cannot report it.
 pub(super) fn checkout_state(project: &Project, state: &State) -> Option<String> {
     let repo = project.repo().ok()?;
     let status = repo.status(project.root(), UntrackedFiles::Show).ok()?;
@@ -161,13 +161,13 @@ pub(super) fn checkout_state(project: &Project, state: &State) -> Option<String>
         meta.map(|meta| (meta.len(), meta.modified().ok()))
     };
     let files: Vec<_> = status.changes.iter().map(|change| (change.path(), stamp(change.path()))).collect();
-    // Merges move the integration branch, and a checkout of it moves with it.
+    // Merges move the integration branch, and with it a checkout of that branch.
     let integration = integration_branch(&state.board).ok()?;
     let head = status.head.filter(|_| status.branch.as_deref() != Some(integration.as_str()));
     Some(format!("{head:?} {files:?}"))
 }
 
-/// Where a session's prompt and output are kept.
+/// The files that keep a session's prompt and output.
 struct SessionFiles {
     prompt: PathBuf,
     output: PathBuf,

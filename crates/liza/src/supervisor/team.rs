@@ -1,6 +1,6 @@
 //! The event loop of a team; a lone agent is a team of one.
 //!
-//! Waits for one event after the other, asks `liza_core::watch::supervise` what to do, starts it. Decides nothing and
+//! Waits for the next event, asks `liza_core::watch::supervise` what to do and starts that. Decides nothing and
 //! never blocks: what takes time runs in `background`.
 
 use std::path::PathBuf;
@@ -29,21 +29,21 @@ use super::registration::{Identity, Registration, register};
 /// How long a supervisor that ends waits for background jobs.
 const JOB_GRACE: Duration = Duration::from_secs(10);
 
-/// How long a team that a bare ABORT file has ended waits for the blackboard to follow.
-const FOLLOW_GRACE: Duration = Duration::from_secs(5);
+/// How long a team that was ended by an ABORT file waits for the blackboard to record the abort.
+const ABORT_GRACE: Duration = Duration::from_secs(5);
 
-/// How soon leases are renewed again after a failure.
-const RENEW_AGAIN: Duration = Duration::from_secs(2);
+/// How soon a failed renewal of leases is retried.
+const RENEW_RETRY: Duration = Duration::from_secs(2);
 
 /// How a team runs.
 pub struct SupervisorOptions {
     /// The liza program itself, which sessions call and which is their helper.
     pub program: PathBuf,
-    /// Whether agents keep waiting when a lone one would end.
+    /// Whether agents keep waiting in situations in which a lone agent would end.
     pub in_team: bool,
     /// What runs beside the loop.
     pub observers: Vec<Box<dyn Observer>>,
-    /// After how long the whole team ends, whatever it is doing.
+    /// How long the team may run.
     pub limit: Option<Duration>,
 }
 
@@ -67,15 +67,15 @@ pub(super) struct Team<'t> {
     /// The blackboard as last read.
     pub(super) state: Arc<State>,
     pub(super) config: Arc<Config>,
-    /// How many different states were read.
+    /// The number of different states that were read.
     pub(super) states_read: u64,
     /// The stop files as last seen.
     pub(super) stop_files: StopFiles,
-    /// Whether state or stop files may have changed since.
+    /// Whether the state or the stop files may have changed since then.
     stale: bool,
-    /// Whether the system reports changes of them.
+    /// Whether the system reports when they change.
     watched: bool,
-    /// How many background jobs have ended.
+    /// The number of background jobs that have ended.
     pub(super) jobs_done: u64,
     /// Whether the blackboard could be read.
     pub(super) readable: bool,
@@ -100,7 +100,7 @@ pub(super) struct Team<'t> {
 /// Supervises agents in these posts until all of them have ended.
 ///
 /// # Errors
-/// When one of them cannot be registered; those that were are taken off the board.
+/// When one of them cannot be registered; the others are deregistered again.
 pub fn run(
     project: &Project,
     posts: Vec<Post>,
@@ -154,7 +154,7 @@ pub fn run(
 fn send_signals(events: Sender<Event>) -> std::io::Result<Handle> {
     let mut signals = Signals::new([SIGINT, SIGTERM])?;
     let handle = signals.handle();
-    // Started with nohup, it is to outlive the terminal.
+    // A process started with nohup outlives its terminal.
     if !ignores_hangup() {
         handle.add_signal(SIGHUP)?;
     }
@@ -182,7 +182,7 @@ impl Team<'_> {
         Ok(())
     }
 
-    /// Turns changes of the blackboard into events. If the system cannot watch files, the poll interval has to do.
+    /// Turns changes of the blackboard into events. If the system cannot watch files, the poll interval applies.
     fn watch_blackboard(&mut self) {
         let Ok(watch) = self.project.store().watch() else { return };
         self.watched = true;
@@ -208,13 +208,13 @@ impl Team<'_> {
             self.renew_leases();
             if self.is_stranded() {
                 self.stopping = Some(Instant::now());
-                let text = "the planner has ended and no agent has anything to do; stopping";
+                let text = "the planner has ended and no agent has work; stopping";
                 self.report_all(MessageLevel::Alert, text);
                 continue;
             }
-            if self.members.iter().all(Member::is_gone) && !self.must_follow_abort() {
-                // Only after every agent has left the board: an integration test that is killed while its code
-                // reviewer is still registered counts as failed.
+            if self.members.iter().all(Member::is_gone) && !self.awaits_abort() {
+                // Only after every agent is deregistered: an integration test that is killed while its code reviewer
+                // is still registered counts as failed.
                 if self.job_grace_is_over() {
                     kill_own_families();
                 }
@@ -239,13 +239,13 @@ impl Team<'_> {
                 self.state = state;
                 if !self.readable {
                     self.readable = true;
-                    self.report_all(MessageLevel::Info, "the blackboard can be read again");
+                    self.report_all(MessageLevel::Info, "the blackboard is readable again");
                 }
             }
             Err(error) => {
                 if self.readable {
                     self.readable = false;
-                    let text = format!("no agent is started until this is fixed: {error}");
+                    let text = format!("cannot read the blackboard; no agent starts until it is fixed: {error}");
                     self.report_all(MessageLevel::Alert, &text);
                 }
             }
@@ -256,7 +256,7 @@ impl Team<'_> {
     fn handle(&mut self, event: Event) {
         match event {
             Event::Changed | Event::Timer => self.stale = true,
-            // What the session did is a change of the blackboard, which is another event.
+            // What the session changed on the blackboard arrives as an event of its own.
             Event::Session(index, report) => self.session_reported(index, report),
             Event::JobDone(index, result) => {
                 self.stale = true;
@@ -270,7 +270,7 @@ impl Team<'_> {
             Event::Signal { .. } => {
                 self.urgent = self.stopping.is_some();
                 self.stopping = self.stopping.or(Some(Instant::now()));
-                let text = if self.urgent { "killing sessions" } else { "stopping; Ctrl-C again kills" };
+                let text = if self.urgent { "killing sessions" } else { "stopping; press Ctrl-C again to kill the sessions" };
                 self.report_all(MessageLevel::Info, text);
             }
         }
@@ -280,28 +280,28 @@ impl Team<'_> {
         self.stale = true;
         self.renewing = false;
         match result {
-            // Another failure is worth a message again.
+            // The next failure is reported again.
             Ok(()) if std::mem::take(&mut self.renewal_failed) => self.last_message.clear(),
             Ok(()) => {}
             Err(error) => {
                 self.renewal_failed = true;
-                self.next_renewal = Instant::now() + RENEW_AGAIN;
-                self.report_all(MessageLevel::Alert, &format!("the leases could not be renewed: {error}"));
+                self.next_renewal = Instant::now() + RENEW_RETRY;
+                self.report_all(MessageLevel::Alert, &format!("cannot renew the leases: {error}"));
             }
         }
     }
 
-    /// Whether a bare ABORT file has ended every agent before the blackboard could follow it. That takes a moment,
-    /// since a file that is there for less than a second does not count.
-    fn must_follow_abort(&mut self) -> bool {
+    /// Whether an ABORT file has ended every agent before the blackboard records the abort. That takes a moment: a file
+    /// that exists for less than a second does not count.
+    fn awaits_abort(&mut self) -> bool {
         let open = self.state.board.goal.ready().is_some_and(|goal| goal.status == GoalStatus::InProgress);
         if !self.stop_files.abort || !open {
             return false;
         }
-        self.gone_since.get_or_insert_with(Instant::now).elapsed() < FOLLOW_GRACE
+        self.gone_since.get_or_insert_with(Instant::now).elapsed() < ABORT_GRACE
     }
 
-    /// Ends the team when its time is over.
+    /// Ends the team when it reaches its time limit.
     fn check_limit(&mut self) {
         if self.end_at.is_some_and(|end| Instant::now() >= end) {
             self.end_at = None;
@@ -310,7 +310,7 @@ impl Team<'_> {
         }
     }
 
-    /// Whether the planner has failed and no agent has anything left to do: no work would ever come.
+    /// Whether the planner has failed and no agent has work: no new work would ever arrive.
     fn is_stranded(&self) -> bool {
         let failed = |member: &Member| matches!(member.state, MemberState::Gone(EndReason::Failed(_)));
         let mut planners = self.members.iter().filter(|member| member.post.role == Role::Planner);
@@ -319,14 +319,14 @@ impl Team<'_> {
             return false;
         }
         let snapshot = self.snapshot();
-        let idle = self.members.iter().all(|member| member.is_gone() || member.found_nothing(&snapshot));
+        let idle = self.members.iter().all(|member| member.is_gone() || member.has_no_work_in(&snapshot));
         let ours = |agent: &AgentId| self.members.iter().any(|member| member.identity.agent == *agent);
         let mut agents = self.state.board.agents.ready().into_iter().flatten();
         // An agent in another terminal may plan, or submit something.
         idle && !agents.any(|(agent, entry)| !ours(agent) && entry.holds(now()))
     }
 
-    /// Renews all leases in one write when it is time.
+    /// Renews all leases in one write when that is due.
     fn renew_leases(&mut self) {
         if self.renewing || Instant::now() < self.next_renewal {
             return;
@@ -342,7 +342,7 @@ impl Team<'_> {
 
     fn renewal_interval(&self) -> Duration {
         let config = &self.config;
-        // A lease that is shorter than the interval would end before it is renewed.
+        // A lease shorter than the interval would expire before it is renewed.
         Duration::from_secs(config.heartbeat_interval.0.min(config.lease_duration.0 / 3).max(1))
     }
 
@@ -372,7 +372,7 @@ impl Team<'_> {
         background::start(&self.project, &member.identity, &self.sender, job);
     }
 
-    /// Takes an agent off the board.
+    /// Deregisters an agent.
     pub(super) fn leave(&mut self, index: MemberIndex, reason: EndReason) {
         if let Some(member) = self.members.get_mut(index) {
             member.state = MemberState::Leaving(reason);
@@ -380,12 +380,12 @@ impl Team<'_> {
         self.start_job(index, BackgroundJob::Leave);
     }
 
-    /// Whether the team ends and background jobs have had their time to finish.
+    /// Whether the team is ending and background jobs have no more time to finish.
     pub(super) fn job_grace_is_over(&self) -> bool {
         self.urgent || self.stopping.is_some_and(|since| since.elapsed() >= JOB_GRACE)
     }
 
-    /// Reports what only someone wants to know who looks closely.
+    /// Reports a detail.
     pub(super) fn debug(&mut self, index: MemberIndex, text: impl Into<String>) {
         self.report(index, MessageLevel::Debug, text.into());
     }
@@ -407,7 +407,7 @@ impl Team<'_> {
         }
     }
 
-    /// Reports once what is true of the whole team.
+    /// Reports something about the whole team, without repeating the last message.
     pub(super) fn report_all(&mut self, level: MessageLevel, text: &str) {
         if self.last_message != text {
             text.clone_into(&mut self.last_message);
@@ -423,7 +423,7 @@ fn at_most(poll: Option<Seconds>, wait: Duration) -> Duration {
     wait.min(longest).max(Duration::from_millis(5))
 }
 
-/// The instant of a time on the blackboard.
+/// The instant at which a blackboard time is reached.
 pub(super) fn instant_of(time: Timestamp) -> Instant {
     let left = time.unix().saturating_mul(1000).saturating_sub(jiff::Timestamp::now().as_millisecond());
     Instant::now() + Duration::from_millis(u64::try_from(left).unwrap_or(0).saturating_add(1))

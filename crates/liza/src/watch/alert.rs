@@ -1,4 +1,4 @@
-//! An alarm as it leaves the program: masked, free of control characters, and as JSON for a webhook.
+//! An alarm as it leaves the program: masked, without control characters, as a line or as JSON.
 
 use std::path::Path;
 
@@ -9,10 +9,10 @@ use serde_json::{Value, json};
 
 use crate::secrets::Masker;
 
-/// The longest text of an alert; reasons and violations can be pages long.
+/// The maximum length of an alert; reasons and violations can be pages long.
 const TEXT_MAX: usize = 500;
 
-/// How many waiting tasks are named; all of them are counted.
+/// How many open tasks are named; all of them are counted.
 const NAMED_MAX: usize = 100;
 
 /// An alarm that can be printed, stored and sent.
@@ -20,39 +20,39 @@ const NAMED_MAX: usize = 100;
 pub struct AlertMessage {
     /// When it was noticed.
     pub at: Timestamp,
-    /// How loud.
+    /// How serious it is.
     pub level: AlarmLevel,
-    /// What kind, such as LEASE EXPIRED.
+    /// Its kind, such as LEASE EXPIRED.
     pub kind: AlarmKind,
     /// The task that it is about, if any.
     pub task: Option<TaskId>,
-    /// Since when it has been true, if the blackboard says so.
+    /// When the condition began, if known.
     pub since: Option<Timestamp>,
-    /// The rest: one line, without secrets and control characters.
+    /// The text: one line, without secrets and control characters.
     pub text: String,
 }
 
 impl AlertMessage {
-    /// An alarm, masked and cleaned.
+    /// Masks and cleans an alarm.
     pub(super) fn new(alarm: &Alarm, now: Timestamp, masker: &Masker) -> Self {
         let task = alarm.subject.task().cloned();
         let text = one_line(&masker.mask(&alarm.text), TEXT_MAX);
         Self { at: now, level: alarm.level, kind: alarm.kind, task, since: alarm.since, text }
     }
 
-    /// The whole alert.
+    /// The whole alert in one line.
     pub fn line(&self) -> String {
         format!("{} {}: {}", self.level.sign(), self.kind, self.text)
     }
 
-    /// A stable word for programs, such as `lease_expired`.
+    /// A stable identifier for programs, such as `lease_expired`.
     pub fn event(&self) -> String {
         let kind = self.kind.to_string();
         let words = kind.split(|c: char| !c.is_ascii_alphanumeric()).filter(|word| !word.is_empty());
         words.map(str::to_ascii_lowercase).collect::<Vec<_>>().join("_")
     }
 
-    /// The alert for programs.
+    /// The alert as JSON.
     pub fn to_json(&self) -> Value {
         json!({
             "event": self.event(),
@@ -66,8 +66,8 @@ impl AlertMessage {
     }
 }
 
-/// What a webhook gets: the alert and the state of the sprint. Chat services show `text` of objects that they do not
-/// know, so it is the whole line.
+/// The message to a webhook: the alert and the open tasks. Chat services show only `text` of an unknown object, so it is the
+/// whole line.
 pub(super) fn payload(alert: &AlertMessage, state: &State, root: &Path) -> Value {
     let waited = alert.since.map(|since| alert.at.since(since));
     let open = |status: Option<Status>| !status.is_some_and(Status::is_terminal);

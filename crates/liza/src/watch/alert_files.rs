@@ -1,4 +1,4 @@
-//! The watcher's own files in `.liza`: alerts.log, which only grows, and alerts.state.
+//! The watcher's own files in `.liza`: alerts.log, which is append-only, and alerts.state.
 
 use std::collections::BTreeSet;
 use std::fs::{self, OpenOptions};
@@ -10,10 +10,10 @@ use liza_core::watch::alarms::Episodes;
 use liza_store::durable::replace_file;
 use serde::{Deserialize, Serialize};
 
-/// When alerts.log moves to the archive: some ten thousand alerts.
+/// The size at which alerts.log moves to the archive: about ten thousand alerts.
 const LOG_MAX: u64 = 1024 * 1024;
 
-/// Moves a file to the archive, under its own name and that time.
+/// Moves a file to the archive and adds the time to its name.
 pub(super) fn archive(path: &Path, when: Timestamp) -> io::Result<()> {
     let folder = path.parent().unwrap_or(Path::new(".")).join("archive");
     fs::create_dir_all(&folder)?;
@@ -39,7 +39,7 @@ impl AlertLog {
         Self { path: folder.join("alerts.log") }
     }
 
-    /// Appends a line. A full log goes to the archive first; nothing is lost.
+    /// Appends a line. A full log moves to the archive first.
     pub(super) fn append(&self, now: Timestamp, line: &str) -> io::Result<()> {
         if fs::metadata(&self.path).is_ok_and(|meta| meta.len() >= LOG_MAX) {
             archive(&self.path, now)?;
@@ -50,14 +50,15 @@ impl AlertLog {
     }
 }
 
-/// The alarms that are true and have been reported, as `alerts.state` has them.
+/// The content of `alerts.state`: the active alarms that have been reported.
 #[derive(Debug, Default, Serialize, Deserialize)]
 struct SavedEpisodes {
     version: u32,
-    told: BTreeSet<String>,
+    #[serde(rename = "told")]
+    reported: BTreeSet<String>,
 }
 
-/// `alerts.state`: what a new watcher does not report again.
+/// `alerts.state`: alarms that a new watcher does not report again.
 #[derive(Debug)]
 pub(super) struct ReportedAlerts {
     path: PathBuf,
@@ -65,40 +66,40 @@ pub(super) struct ReportedAlerts {
 }
 
 impl ReportedAlerts {
-    /// Reads it. A file that cannot be read counts as empty; why is returned.
+    /// Reads it. A file that cannot be read counts as empty; the reason is returned.
     pub(super) fn open(folder: &Path) -> (Self, Option<String>) {
         let path = folder.join("alerts.state");
         let read = || -> Result<BTreeSet<String>, String> {
             match fs::read_to_string(&path) {
                 Ok(text) => serde_json::from_str::<SavedEpisodes>(&text)
-                    .map(|kept| kept.told)
+                    .map(|saved| saved.reported)
                     .map_err(|error| error.to_string()),
                 Err(error) if error.kind() == ErrorKind::NotFound => Ok(BTreeSet::new()),
                 Err(error) => Err(error.to_string()),
             }
         };
-        let (told, problem) = match read() {
-            Ok(told) => (told, None),
+        let (reported, problem) = match read() {
+            Ok(reported) => (reported, None),
             Err(why) => {
-                let problem = format!("alerts.state could not be read, so alerts are repeated once: {why}");
+                let problem = format!("cannot read .liza/alerts.state, so alerts are repeated once: {why}");
                 (BTreeSet::new(), Some(problem))
             }
         };
-        (Self { path, saved: Episodes(told) }, problem)
+        (Self { path, saved: Episodes(reported) }, problem)
     }
 
-    /// What had been reported and was still true.
+    /// The alarms that were reported and still active when the last watcher ended.
     pub(super) fn episodes(&self) -> Episodes {
         self.saved.clone()
     }
 
-    /// Saves what is true now, if that has changed.
+    /// Saves the active alarms, if they have changed.
     pub(super) fn save(&mut self, episodes: &Episodes) -> io::Result<()> {
         if self.saved == *episodes && self.path.exists() {
             return Ok(());
         }
-        let kept = SavedEpisodes { version: 1, told: episodes.0.clone() };
-        let text = serde_json::to_string_pretty(&kept)?;
+        let saved = SavedEpisodes { version: 1, reported: episodes.0.clone() };
+        let text = serde_json::to_string_pretty(&saved)?;
         replace_file(&self.path, format!("{text}\n").as_bytes())?;
         self.saved = episodes.clone();
         Ok(())

@@ -1,6 +1,6 @@
-//! The circuit breaker's report for the human.
+//! The circuit breaker's report.
 //!
-//! Patterns are found in `liza-core`; tasks are never changed.
+//! Patterns are found in `liza-core`. Changes no task.
 
 use std::fs;
 use std::io;
@@ -16,17 +16,17 @@ use crate::text::markdown_line;
 
 use super::alert_files::archive;
 
-/// The report's place.
+/// The path of the report.
 pub const REPORT: &str = ".liza/circuit_breaker_report.md";
 
-/// The longest text in a cell of a table.
+/// The maximum length of a table cell.
 const CELL_MAX: usize = 200;
 
-/// How many anomalies of one pattern are shown.
-const SHOWN: usize = 50;
+/// How many anomalies of one pattern are listed; the rest are counted.
+const MAX_LISTED: usize = 50;
 
-/// Writes the report about what tripped the breaker, once per trigger; an older report goes to the archive. Returns its
-/// path if the breaker has tripped.
+/// Writes the report, once per trigger; an older report moves to the archive. Returns its path if the breaker has
+/// tripped.
 pub fn report(project: &Project, state: &State, masker: &Masker) -> io::Result<Option<PathBuf>> {
     let Some(breaker) = state.board.circuit_breaker.ready() else { return Ok(None) };
     let Some(trigger) = breaker.current_trigger.as_ref() else { return Ok(None) };
@@ -44,7 +44,7 @@ pub fn report(project: &Project, state: &State, masker: &Masker) -> io::Result<O
     Ok(Some(path))
 }
 
-/// The first lines, which tell the report of one trigger from another.
+/// The first lines, which identify the trigger.
 fn heading(trigger: &BreakerTrip) -> String {
     format!(
         "# Circuit breaker: {}\n\n- When: {}\n",
@@ -66,8 +66,8 @@ fn page(state: &State, trigger: &BreakerTrip, findings: &[Finding], masker: &Mas
     if let Some(sprint) = state.board.sprint.ready() {
         page.push_str(&format!("- Sprint: {}\n", cell(&sprint.id)));
     }
-    page.push_str("\nAll agents wait at a checkpoint. No task was changed; you decide what happens next.\n");
-    // The trigger first, then other patterns.
+    page.push_str("\nAll agents wait at a checkpoint. No task was changed. You decide how to continue.\n");
+    // The pattern that tripped it first, then others.
     let (own, others): (Vec<&Finding>, Vec<&Finding>) =
         findings.iter().partition(|finding| finding.pattern.name() == trigger.pattern);
     for finding in own.iter().chain(&others) {
@@ -75,11 +75,11 @@ fn page(state: &State, trigger: &BreakerTrip, findings: &[Finding], masker: &Mas
     }
     if own.is_empty() {
         page.push_str(
-            "\nThe anomalies that tripped it are no longer on the blackboard; see .liza/log.yaml.\n",
+            "\nThe anomalies behind it are no longer on the blackboard; see .liza/log.yaml.\n",
         );
     }
     let tasks = affected_tasks(trigger, findings);
-    page.push_str("\n## Affected\n\n| Task | Status | Specification |\n|---|---|---|\n");
+    page.push_str("\n## Affected tasks\n\n| Task | Status | Specification |\n|---|---|---|\n");
     for task in &tasks {
         let record = state.board.body(task).ok().map(|body| body.record());
         let status = state.board.status(task).map_or("unknown".to_owned(), |status| status.to_string());
@@ -89,34 +89,34 @@ fn page(state: &State, trigger: &BreakerTrip, findings: &[Finding], masker: &Mas
     let named = specs(findings);
     if !named.is_empty() {
         let named: Vec<String> = named.iter().map(|spec| cell(spec)).collect();
-        page.push_str(&format!("\nSpecifications that the anomalies name: {}\n", named.join(", ")));
+        page.push_str(&format!("\nSpecifications named in the anomalies: {}\n", named.join(", ")));
     }
     page.push_str(CHECKLIST);
     page
 }
 
 const CHECKLIST: &str = "
-## For you
+## Checklist
 
 - [ ] Is the common factor real, or a coincidence?
-- [ ] Read the tasks above: `liza show TASK`
+- [ ] Read the affected tasks: `liza show TASK`
 - [ ] Fix the cause: the specification, the plan, the architecture, the tools or an external service
 - [ ] If a specification changes: `liza spec-change --spec REF --change TEXT --triggered-by TASK`
 - [ ] If tasks change: `liza supersede-task`, `liza abandon-task`, `liza add-task`, or leave a `liza note`
-- [ ] Then `liza resolve \"what you did\"`: the trigger goes to the history and work continues
-- [ ] Or `liza abort`, if the goal is no longer wanted
+- [ ] Then run `liza resolve \"what you did\"`: work continues, and the trigger moves to the history
+- [ ] Or run `liza abort` if the goal is no longer wanted
 ";
 
-/// One pattern: what it is, and the anomalies that show it.
+/// One pattern and the anomalies that show it.
 fn evidence(finding: &Finding, masker: &Masker) -> String {
     let (pattern, cell) = (finding.pattern, |text: &str| cell(text, masker));
     let mut page = format!(
-        "\n## {} ({})\n\nCommon factor: {}\n\n| When | Task | By | Anomaly | Text |\n|---|---|---|---|---|\n",
+        "\n## {} ({})\n\nCommon factor: {}\n\n| When | Task | Reporter | Anomaly | Text |\n|---|---|---|---|---|\n",
         cell(pattern.name()),
         cell(pattern.severity()),
         cell(&finding.common_factor)
     );
-    for (anomaly, text) in finding.evidence.iter().take(SHOWN) {
+    for (anomaly, text) in finding.evidence.iter().take(MAX_LISTED) {
         let task = anomaly.task.as_ref().map_or("–", TaskId::as_str);
         page.push_str(&format!(
             "| {} | {} | {} | {} | {} |\n",
@@ -127,8 +127,8 @@ fn evidence(finding: &Finding, masker: &Masker) -> String {
             cell(text)
         ));
     }
-    if finding.evidence.len() > SHOWN {
-        page.push_str(&format!("\nand {} more\n", finding.evidence.len() - SHOWN));
+    if finding.evidence.len() > MAX_LISTED {
+        page.push_str(&format!("\nand {} more\n", finding.evidence.len() - MAX_LISTED));
     }
     page
 }
@@ -141,7 +141,7 @@ fn affected_tasks(trigger: &BreakerTrip, findings: &[Finding]) -> Vec<TaskId> {
     tasks
 }
 
-/// The specifications that anomalies name themselves.
+/// The specifications that the anomalies name.
 fn specs(findings: &[Finding]) -> Vec<String> {
     let evidence = findings.iter().flat_map(|finding| &finding.evidence);
     let named = evidence.filter_map(|(anomaly, _)| anomaly.details.get("spec_ref"));
@@ -151,7 +151,7 @@ fn specs(findings: &[Finding]) -> Vec<String> {
     specs
 }
 
-/// Text from an agent, for a table cell.
+/// Untrusted text as a table cell.
 fn cell(text: &str, masker: &Masker) -> String {
     markdown_line(text, CELL_MAX, masker)
 }
@@ -162,7 +162,7 @@ mod tests {
 
     /// Covers: SP-04
     #[test]
-    fn what_agents_write_is_no_markup_and_no_secret() {
+    fn text_from_agents_contains_no_markup_and_no_secrets() {
         let masker = Masker::new([("API_KEY", "hunter2-hunter2")]);
         let cases = [
             ("a|b\n| c", "a\\|b \\| c"),

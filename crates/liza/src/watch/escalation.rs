@@ -1,4 +1,5 @@
-//! `.liza/ESCALATION`: for a person who comes back after hours. Written by the watcher, removed with the checkpoint.
+//! `.liza/ESCALATION`: explains a checkpoint that has waited for hours. The watcher writes it, and removes it when the
+//! checkpoint ends.
 
 use std::fs;
 use std::io::{self, ErrorKind};
@@ -10,10 +11,10 @@ use liza_store::durable::replace_file;
 
 use crate::engine::ESCALATION;
 
-/// How many tasks are listed.
-const LISTED: usize = 50;
+/// How many open tasks are listed; the rest are counted.
+const MAX_LISTED: usize = 50;
 
-/// Writes, keeps or removes the file. `fresh` means that a limit has just been passed.
+/// Writes, keeps or removes the file. `fresh` means that the checkpoint has just passed an age limit.
 pub(super) fn follow(
     folder: &Path,
     state: &State,
@@ -36,7 +37,7 @@ pub(super) fn follow(
     }
 }
 
-/// Since when, which sprint, which tasks wait, and what to do.
+/// Which sprint waits, since when, which tasks are open, and what to do.
 fn text(state: &State, since: Timestamp, age: StopAge, now: Timestamp) -> String {
     let sprint = state.board.sprint.ready().map_or("the sprint", |sprint| sprint.id.as_str());
     let mut lines = vec![
@@ -44,17 +45,17 @@ fn text(state: &State, since: Timestamp, age: StopAge, now: Timestamp) -> String
         String::new(),
     ];
     let open = |status: Option<Status>| !status.is_some_and(Status::is_terminal);
-    let waiting: Vec<_> = state.board.summaries().filter(|task| open(task.status)).collect();
-    if waiting.is_empty() {
-        lines.push("No task is open.".to_owned());
+    let tasks: Vec<_> = state.board.summaries().filter(|task| open(task.status)).collect();
+    if tasks.is_empty() {
+        lines.push("No tasks are open.".to_owned());
     } else {
-        lines.push(format!("Waiting tasks: {}", waiting.len()));
-        lines.extend(waiting.iter().take(LISTED).map(|task| {
+        lines.push(format!("Open tasks: {}", tasks.len()));
+        lines.extend(tasks.iter().take(MAX_LISTED).map(|task| {
             let status = task.status.map_or("unknown".to_owned(), |status| status.to_string());
             format!("  {}  {status}", task.id)
         }));
-        if waiting.len() > LISTED {
-            lines.push(format!("  and {} more: liza status --all", waiting.len() - LISTED));
+        if tasks.len() > MAX_LISTED {
+            lines.push(format!("  and {} more: liza status --all", tasks.len() - MAX_LISTED));
         }
     }
     lines.push(String::new());
@@ -62,12 +63,12 @@ fn text(state: &State, since: Timestamp, age: StopAge, now: Timestamp) -> String
     lines.push("Continue:  liza resume --decision continue   (or remove .liza/CHECKPOINT)".to_owned());
     match age {
         StopAge::Abandoned => lines.push(
-            "Abort:     liza abort. It has waited for more than eight hours: abort the goal if it is no longer wanted."
+            "Abort:     liza abort   (it has waited for more than eight hours; is the goal still wanted?)"
                 .to_owned(),
         ),
         StopAge::Stale | StopAge::Stuck => lines.push("Abort:     liza abort".to_owned()),
     }
     lines.push(String::new());
-    lines.push("No work starts and nothing is abandoned until you decide.".to_owned());
+    lines.push("No work starts and no task is abandoned until you decide.".to_owned());
     lines.join("\n") + "\n"
 }

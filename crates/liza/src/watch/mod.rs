@@ -1,7 +1,7 @@
 //! The watcher: checks the blackboard and the stop files, and reports each alarm once per episode.
 //!
-//! What an alarm is, is decided in `liza-core`. Nothing here resumes, aborts or changes a task; what may take long
-//! (webhook, desktop) runs on a thread of its own.
+//! `liza-core` decides what is an alarm. Nothing here resumes, aborts or changes a task; slow deliveries (webhook, desktop)
+//! run on threads of their own.
 
 mod alert;
 mod alert_files;
@@ -34,23 +34,23 @@ use outbox::Outbox;
 pub use serve::{Wake, send_changes, serve};
 use webhook::RetryPolicy;
 
-/// How long the blackboard may be unreadable before an alarm: editors do not save in one step.
+/// How long the blackboard may be unreadable before an alarm is raised: editors do not save atomically.
 const SAVE_TIME: Seconds = Seconds(2);
 
-/// How soon to check again while something has to last for a moment before it counts.
+/// How soon to check again while a change must last for a moment before it counts.
 const SOON: Duration = Duration::from_secs(1);
 
-/// The longest notice.
+/// The maximum length of a notice.
 const NOTICE_MAX: usize = 500;
 
-/// How a watcher watches.
+/// The options of a watcher.
 #[derive(Debug, Clone)]
 pub struct WatchOptions {
-    /// How often to check if no change is reported; `config.coder_poll_interval` if absent.
+    /// How often to check if no change is reported; if absent, `config.coder_poll_interval`.
     pub interval: Option<Duration>,
     /// Whether the circuit breaker checks every new anomaly.
     pub analyze: bool,
-    /// Whether the desktop is notified, if there is one.
+    /// Whether to show desktop notifications, if there is a desktop.
     pub desktop: bool,
     /// How long a webhook may take.
     pub webhook_policy: RetryPolicy,
@@ -62,10 +62,10 @@ impl Default for WatchOptions {
     }
 }
 
-/// Why there is no watcher.
+/// Why a watcher could not start.
 #[derive(Debug, thiserror::Error)]
 pub enum WatchError {
-    /// Two would report everything twice.
+    /// Another watcher runs; two would report every alarm twice.
     #[error("a watcher is already running in this project")]
     Running,
     /// The lock could not be taken.
@@ -76,17 +76,17 @@ pub enum WatchError {
 /// What one check found.
 #[derive(Debug, Default)]
 pub struct WatchReport {
-    /// What is new.
+    /// New alarms.
     pub new: Vec<AlertMessage>,
-    /// Every alarm that is true now.
+    /// All active alarms.
     pub current: Vec<AlertMessage>,
-    /// What was done or went wrong on the way.
+    /// What the check did, and what failed.
     pub notices: Vec<String>,
-    /// What went wrong, so that it is reported once.
+    /// What failed; reported once.
     problems: BTreeSet<String>,
 }
 
-/// The one watcher of a project.
+/// The only watcher of a project.
 #[derive(Debug)]
 pub struct Watcher {
     project: Project,
@@ -102,7 +102,7 @@ pub struct Watcher {
     unreadable_since: Option<Timestamp>,
     /// How many anomalies the breaker has checked.
     analyzed: Option<usize>,
-    /// What went wrong at the last check.
+    /// What failed at the last check.
     problems: BTreeSet<String>,
     notices: Vec<String>,
     last_check: Timestamp,
@@ -110,7 +110,7 @@ pub struct Watcher {
 }
 
 impl Watcher {
-    /// Takes the project's watcher lock and reads what has been reported before.
+    /// Takes the project's watcher lock and reads which alarms were reported before.
     ///
     /// # Errors
     /// When another watcher has the lock.
@@ -139,8 +139,8 @@ impl Watcher {
         })
     }
 
-    /// Checks once: follows stop files, has the breaker check if wanted, delivers new alerts to alerts.log, webhook and
-    /// desktop, and returns them to the caller.
+    /// Checks once: follows stop files, analyzes anomalies if asked to, delivers new alerts to alerts.log, webhook and
+    /// desktop, and returns them.
     pub fn check(&mut self, now: Timestamp) -> WatchReport {
         self.last_check = now;
         let mut report = WatchReport { notices: std::mem::take(&mut self.notices), ..WatchReport::default() };
@@ -156,12 +156,12 @@ impl Watcher {
         if !self.is_project_gone()
             && let Err(error) = self.reported.save(&self.episodes)
         {
-            report.problems.insert(format!("alerts.state cannot be written: {error}"));
+            report.problems.insert(format!("cannot write .liza/alerts.state: {error}"));
         }
         report.notices.extend(self.outbox.failures());
         report.notices.extend(report.problems.difference(&self.problems).cloned());
         self.problems.clone_from(&report.problems);
-        // Errors quote files that anyone may have written.
+        // Error messages quote files with untrusted content.
         let clean = |notice: &String| one_line(&self.masker.mask(notice), NOTICE_MAX);
         report.notices = report.notices.iter().map(clean).collect();
         report
@@ -177,23 +177,23 @@ impl Watcher {
         interval.max(SOON).min(self.pending().unwrap_or(interval)).min(due.unwrap_or(interval)).max(SOON / 10)
     }
 
-    /// How soon to check again because something has to last for a moment before it counts.
+    /// How soon to check again because a change must last for a moment before it counts.
     pub fn pending(&self) -> Option<Duration> {
         let saving = self.unreadable_since.is_some_and(|since| self.last_check.since(since) < SAVE_TIME);
         (self.reconciler.is_pending() || saving).then_some(SOON)
     }
 
-    /// Whether the blackboard is no longer there.
+    /// Whether the project's `.liza` folder no longer exists.
     pub fn is_project_gone(&self) -> bool {
         !self.project.folder().exists()
     }
 
-    /// Ends; waits for pending deliveries, at most that long. Returns whether all were made.
-    pub fn close(self, at_most: Duration) -> bool {
-        self.outbox.close(at_most)
+    /// Ends the watcher after waiting for pending deliveries. Returns whether all were made in time.
+    pub fn close(self, timeout: Duration) -> bool {
+        self.outbox.close(timeout)
     }
 
-    /// Follows stop files, the deadline and, if wanted, new anomalies.
+    /// Follows stop files and the deadline, and analyzes new anomalies if asked to.
     fn follow_changes(&mut self, now: Timestamp, report: &mut WatchReport) {
         let mut changed = false;
         if let Some(done) = self.reconciler.reconcile(&self.project, &self.state, now) {
@@ -205,7 +205,7 @@ impl Watcher {
             match self.analyze(now) {
                 Ok(()) => self.analyzed = Some(anomalies),
                 Err(error) => {
-                    report.problems.insert(format!("the circuit breaker could not check: {error}"));
+                    report.problems.insert(format!("the circuit breaker analysis failed: {error}"));
                 }
             }
             changed = true;
@@ -214,7 +214,7 @@ impl Watcher {
             self.state = state;
         }
         if let Err(error) = breaker::report(&self.project, &self.state, &self.masker) {
-            report.problems.insert(format!("{} cannot be written: {error}", breaker::REPORT));
+            report.problems.insert(format!("cannot write {}: {error}", breaker::REPORT));
         }
     }
 
@@ -235,11 +235,11 @@ impl Watcher {
         let fresh = new.iter().any(|alarm| alarm.kind.stop_file() == Some(StopFile::Checkpoint));
         let checkpoint = seen.stop_files.checkpoint;
         if let Err(error) = escalation::follow(self.project.folder(), &self.state, checkpoint, fresh, now) {
-            report.problems.insert(format!(".liza/ESCALATION cannot be written: {error}"));
+            report.problems.insert(format!("cannot write .liza/ESCALATION: {error}"));
         }
     }
 
-    /// If the blackboard cannot be read, what was true before is taken to be true still; stop files are checked.
+    /// While the blackboard is unreadable, earlier alarms stay active; stop files are still checked.
     fn report_unreadable(&mut self, why: &str, now: Timestamp, report: &mut WatchReport) {
         let since = *self.unreadable_since.get_or_insert(now);
         if now.since(since) < SAVE_TIME {
@@ -257,7 +257,7 @@ impl Watcher {
         report.new.extend(new.iter().map(message));
         for alert in &report.new {
             if let Err(error) = self.outbox.write(now, &alert.line()) {
-                report.problems.insert(format!("alerts.log cannot be written: {error}"));
+                report.problems.insert(format!("cannot write .liza/alerts.log: {error}"));
             }
         }
         let config = self.state.board.config.ready();
@@ -271,7 +271,7 @@ impl Watcher {
     }
 }
 
-/// Every alarm that is true now, for a caller who only wants to know: nothing is delivered or remembered.
+/// All active alarms. Nothing is delivered or recorded.
 pub fn current_alerts(project: &Project, now: Timestamp) -> Vec<AlertMessage> {
     let (state, seen) = match project.store().snapshot() {
         Ok(state) => {

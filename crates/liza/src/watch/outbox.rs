@@ -1,4 +1,4 @@
-//! Delivers alerts: to alerts.log at once, to webhook and desktop by threads of their own.
+//! Delivers alerts: to alerts.log directly, to webhook and desktop on threads of their own.
 
 use std::io;
 use std::sync::mpsc::{Receiver, Sender, channel};
@@ -17,11 +17,11 @@ use super::queue::BackgroundQueue;
 use super::webhook::{self, RetryPolicy};
 use super::{AlertMessage, WatchOptions};
 
-/// More new alerts than this at once become one notification.
-const NOTIFIED: usize = 3;
+/// More new alerts than this are combined into one notification.
+const MAX_NOTIFICATIONS: usize = 3;
 
 /// How long a notification may take.
-const NOTIFICATION: Duration = Duration::from_secs(5);
+const NOTIFICATION_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// A message to the webhook.
 #[derive(Debug)]
@@ -62,7 +62,7 @@ impl Outbox {
         self.log.lock().unwrap_or_else(PoisonError::into_inner).append(now, line)
     }
 
-    /// Writes something that is not an alert; if that fails, the next alert reports it.
+    /// Writes a line that is not an alert; if that fails, the next alert reports it.
     pub(super) fn note(&self, now: Timestamp, line: &str) {
         let _ = self.write(now, line);
     }
@@ -70,16 +70,16 @@ impl Outbox {
     pub(super) fn post(&self, now: Timestamp, url: &str, payload: &Value) {
         let message = WebhookPost { url: url.to_owned(), body: payload.to_string() };
         if !self.webhook.send(message) {
-            self.note(now, "⚠️ WEBHOOK FAILED: too many messages are waiting; this one was dropped");
+            self.note(now, "⚠️ WEBHOOK FAILED: the queue is full; this message was dropped");
         }
     }
 
-    /// Shows the alerts; many at once as one.
+    /// Shows the alerts on the desktop; many of them as one notification.
     pub(super) fn notify(&self, alerts: &[AlertMessage]) {
         let Some(desktop) = &self.desktop else { return };
         let urgent = |alert: &AlertMessage| alert.level == AlarmLevel::Critical;
-        if alerts.len() > NOTIFIED {
-            let lines: Vec<String> = alerts.iter().take(NOTIFIED).map(AlertMessage::line).collect();
+        if alerts.len() > MAX_NOTIFICATIONS {
+            let lines: Vec<String> = alerts.iter().take(MAX_NOTIFICATIONS).map(AlertMessage::line).collect();
             let body = format!("{} alarms\n{}\n…", alerts.len(), lines.join("\n"));
             let urgent = alerts.iter().any(urgent);
             desktop.send(Notification { title: self.title.clone(), body, urgent });
@@ -96,14 +96,14 @@ impl Outbox {
         self.failed.try_iter().collect()
     }
 
-    pub(super) fn close(self, at_most: Duration) -> bool {
-        let sent = self.webhook.close(at_most);
-        let shown = self.desktop.is_none_or(|desktop| desktop.close(NOTIFICATION.min(at_most)));
+    pub(super) fn close(self, timeout: Duration) -> bool {
+        let sent = self.webhook.close(timeout);
+        let shown = self.desktop.is_none_or(|desktop| desktop.close(NOTIFICATION_TIMEOUT.min(timeout)));
         sent && shown
     }
 }
 
-/// Sends one message after the other. While the other side is down, each further one gets a single try.
+/// Sends messages one by one. After a failure, each message gets a single try until one succeeds.
 fn webhook_queue(
     log: Arc<Mutex<AlertLog>>,
     policy: RetryPolicy,
@@ -116,16 +116,16 @@ fn webhook_queue(
         down = posted.is_err();
         if let Err(why) = posted {
             let line = format!("⚠️ WEBHOOK FAILED: {}: {why}", webhook::masked_url(&message.url));
-            // If that cannot be written either, the screen still shows it.
+            // If the log cannot be written either, the screen still shows it.
             let _ = log.lock().unwrap_or_else(PoisonError::into_inner).append(now(), &line);
             let _ = failed.send(line);
         }
     })
 }
 
-/// Shows one notification after the other. A failure is not reported: there is a screen and a log.
+/// Shows notifications one by one. Failures are ignored: screen and log have the alert too.
 fn desktop_queue() -> BackgroundQueue<Notification> {
     BackgroundQueue::start(|Notification { title, body, urgent }: Notification| {
-        let _ = desktop::notify(&title, &body, urgent, NOTIFICATION);
+        let _ = desktop::notify(&title, &body, urgent, NOTIFICATION_TIMEOUT);
     })
 }

@@ -1,13 +1,13 @@
-//! A thread with a queue for what may take long: a webhook, a notification. The watcher never waits for it.
+//! A thread with a queue for slow deliveries: a webhook, a notification. The watcher never waits for it.
 
 use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, TrySendError, sync_channel};
 use std::thread;
 use std::time::Duration;
 
-/// How many items may wait; more are dropped, which is reported.
+/// How many items may wait; further ones are dropped and reported.
 const CAPACITY: usize = 256;
 
-/// Handles one item after the other on a thread of its own.
+/// Handles items one by one on a thread of its own.
 #[derive(Debug)]
 pub(super) struct BackgroundQueue<T> {
     queue: SyncSender<T>,
@@ -16,12 +16,12 @@ pub(super) struct BackgroundQueue<T> {
 }
 
 impl<T: Send + 'static> BackgroundQueue<T> {
-    /// Starts the thread. `handle` has to limit its own time.
+    /// Starts the thread. `handle` must limit its own time.
     pub(super) fn start(mut handle: impl FnMut(T) + Send + 'static) -> Self {
         let (queue, waiting) = sync_channel::<T>(CAPACITY);
         let (end, ended) = sync_channel(0);
         thread::spawn(move || {
-            // Dropped with the thread, which is what `close` waits for.
+            // Dropped when the thread ends, which `close` waits for.
             let _end: SyncSender<()> = end;
             waiting.into_iter().for_each(&mut handle);
         });
@@ -36,10 +36,10 @@ impl<T: Send + 'static> BackgroundQueue<T> {
         }
     }
 
-    /// Waits until every item has been handled, at most that long; returns whether it has.
-    pub(super) fn close(self, at_most: Duration) -> bool {
+    /// Waits until all items are handled; returns whether that was in time.
+    pub(super) fn close(self, timeout: Duration) -> bool {
         let Self { queue, ended } = self;
         drop(queue);
-        ended.recv_timeout(at_most) == Err(RecvTimeoutError::Disconnected)
+        ended.recv_timeout(timeout) == Err(RecvTimeoutError::Disconnected)
     }
 }

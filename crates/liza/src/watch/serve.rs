@@ -1,4 +1,4 @@
-//! The loop around a watcher: checks when something may have changed, and at intervals.
+//! The watcher's loop: checks when something may have changed, and at intervals.
 
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender};
 use std::thread;
@@ -13,20 +13,20 @@ use super::{WatchReport, Watcher};
 pub enum Wake {
     /// The blackboard or a stop file may have changed.
     Changed,
-    /// The watcher has to end.
+    /// The watcher must end.
     Stop,
 }
 
-/// Changes that come this close together are checked as one.
-const REST: Duration = Duration::from_millis(200);
+/// The shortest pause between two checks; changes in between are checked together.
+const PAUSE_MIN: Duration = Duration::from_millis(200);
 
-/// Checks may take one tenth of the time, however busy the blackboard is.
-const SHARE: u32 = 10;
+/// The pause after a check is this many times as long as the check, so that a busy blackboard costs little.
+const PAUSE_FACTOR: u32 = 10;
 
-/// The longest rest, whatever a check has cost.
-const REST_MAX: Duration = Duration::from_secs(10);
+/// The longest pause between two checks.
+const PAUSE_MAX: Duration = Duration::from_secs(10);
 
-/// Turns changes of the blackboard into wakes. If the system cannot watch files, the interval has to do.
+/// Turns changes of the blackboard into wakes. If the system cannot watch files, the interval applies.
 pub fn send_changes(project: &Project, wakes: Sender<Wake>) {
     let Ok(watch) = project.store().watch() else { return };
     thread::spawn(move || {
@@ -38,26 +38,26 @@ pub fn send_changes(project: &Project, wakes: Sender<Wake>) {
     });
 }
 
-/// Checks again and again and passes on what each check found, until it is stopped or the project is gone.
+/// Checks repeatedly and passes on each report, until it is stopped or the project is gone.
 pub fn serve(watcher: &mut Watcher, wakes: &Receiver<Wake>, on_report: &mut dyn FnMut(&WatchReport)) {
     loop {
         let began = Instant::now();
         on_report(&watcher.check(now()));
-        let rest = (began.elapsed() * SHARE).clamp(REST, REST_MAX);
-        if watcher.is_project_gone() || !wait(wakes, watcher.next_check(), rest) {
+        let pause = (began.elapsed() * PAUSE_FACTOR).clamp(PAUSE_MIN, PAUSE_MAX);
+        if watcher.is_project_gone() || !wait(wakes, watcher.next_check(), pause) {
             return;
         }
     }
 }
 
-/// Waits for a change, or that long; then for the changes that follow it. False when it is to end.
-fn wait(wakes: &Receiver<Wake>, at_most: Duration, rest: Duration) -> bool {
-    match wakes.recv_timeout(at_most) {
+/// Waits for a change or the timeout; after a change, pauses to collect further ones. False if the watcher must end.
+fn wait(wakes: &Receiver<Wake>, timeout: Duration, pause: Duration) -> bool {
+    match wakes.recv_timeout(timeout) {
         Ok(Wake::Changed) => {}
         Ok(Wake::Stop) | Err(RecvTimeoutError::Disconnected) => return false,
         Err(RecvTimeoutError::Timeout) => return true,
     }
-    let end = Instant::now() + rest;
+    let end = Instant::now() + pause;
     loop {
         match wakes.recv_timeout(end.saturating_duration_since(Instant::now())) {
             Ok(Wake::Changed) => {}

@@ -1,6 +1,6 @@
-//! Posts JSON to the address of `config.escalation_webhook`, with time limits and a few tries.
+//! Posts JSON to the URL of `config.escalation_webhook`, with timeouts and retries.
 //!
-//! The address is a secret: people put tokens into it. It is never shown beyond its host.
+//! The URL is a secret: it often contains a token. Only its host may be shown.
 
 use std::sync::{Arc, OnceLock};
 use std::thread;
@@ -13,9 +13,9 @@ use ureq::{Agent, Error};
 /// How long one try may take, and the pauses between tries.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RetryPolicy {
-    /// One try, from looking up the name to the answer.
+    /// The limit of one try, from the DNS lookup to the response.
     pub timeout: Duration,
-    /// The pauses before the second try, the third, and so on.
+    /// The pauses before the second try, the third try, and so on.
     pub pauses: Vec<Duration>,
 }
 
@@ -26,28 +26,28 @@ impl Default for RetryPolicy {
 }
 
 impl RetryPolicy {
-    /// How long a delivery can take.
+    /// The longest time that a delivery can take.
     pub fn total(&self) -> Duration {
         let tries = u32::try_from(self.pauses.len()).unwrap_or(u32::MAX).saturating_add(1);
         self.timeout.saturating_mul(tries).saturating_add(self.pauses.iter().sum())
     }
 
-    /// The same with a single try.
+    /// The same policy with a single try.
     pub(super) fn once(&self) -> Self {
         Self { timeout: self.timeout, pauses: Vec::new() }
     }
 }
 
-/// Why a try failed, and whether another one makes sense.
+/// Why a try failed, and whether to retry.
 struct Failure {
     why: String,
-    again: bool,
+    retry: bool,
 }
 
-/// Posts, with several tries if the failure may pass.
+/// Posts; retries failures that may be temporary.
 ///
 /// # Errors
-/// Why no try succeeded, without the address.
+/// Why no try succeeded, without the URL.
 pub fn post(url: &str, body: &str, policy: &RetryPolicy) -> Result<(), String> {
     let agent = agent(url, policy.timeout)?;
     let mut pauses = policy.pauses.iter();
@@ -57,7 +57,7 @@ pub fn post(url: &str, body: &str, policy: &RetryPolicy) -> Result<(), String> {
             Ok(()) => return Ok(()),
             Err(failure) => failure,
         };
-        match pauses.next().filter(|_| failure.again) {
+        match pauses.next().filter(|_| failure.retry) {
             Some(pause) => thread::sleep(*pause),
             None if tries == 1 => return Err(failure.why),
             None => return Err(format!("{} ({tries} tries)", failure.why)),
@@ -66,11 +66,11 @@ pub fn post(url: &str, body: &str, policy: &RetryPolicy) -> Result<(), String> {
     }
 }
 
-/// The scheme and host of an address; the rest may be secret.
+/// The scheme and host of a URL; the rest may be secret.
 pub fn masked_url(url: &str) -> String {
     match parts(url) {
         Some((scheme, host)) => format!("{scheme}://{host}/…"),
-        None => "the address of config.escalation_webhook".to_owned(),
+        None => "the URL in config.escalation_webhook".to_owned(),
     }
 }
 
@@ -90,11 +90,11 @@ fn is_loopback(host: &str) -> bool {
 }
 
 fn agent(url: &str, limit: Duration) -> Result<Agent, String> {
-    let (scheme, host) = parts(url).ok_or("it is not an http:// or https:// address")?;
+    let (scheme, host) = parts(url).ok_or("not an http:// or https:// URL")?;
     let mut config = Agent::config_builder()
         .timeout_global(Some(limit))
         .http_status_as_error(false)
-        // A redirected POST arrives as a GET, if at all.
+        // A redirected POST would arrive as a GET, if at all.
         .max_redirects(0)
         .user_agent(concat!("liza/", env!("CARGO_PKG_VERSION")));
     if is_loopback(host) {
@@ -114,7 +114,7 @@ fn tls() -> Result<TlsConfig, String> {
         Arc::new(found.iter().map(|certificate| Certificate::from_der(certificate).to_owned()).collect())
     });
     if trusted.is_empty() {
-        return Err("this system has no trusted certificates (install ca-certificates)".to_owned());
+        return Err("this system has no trusted certificates; install the package ca-certificates".to_owned());
     }
     Ok(TlsConfig::builder()
         .unversioned_rustls_crypto_provider(Arc::new(ring::default_provider()))
@@ -127,16 +127,16 @@ fn try_once(agent: &Agent, url: &str, body: &str, limit: Duration) -> Result<(),
     match sent.map(|response| response.status()) {
         Ok(status) if status.is_success() => Ok(()),
         Ok(status) => {
-            let again = status.is_server_error() || matches!(status.as_u16(), 408 | 425 | 429);
-            let moved = if status.is_redirection() { ": set the address that it redirects to" } else { "" };
-            Err(Failure { why: format!("it answered {}{moved}", status.as_u16()), again })
+            let retry = status.is_server_error() || matches!(status.as_u16(), 408 | 425 | 429);
+            let moved = if status.is_redirection() { "; set config.escalation_webhook to the URL that it redirects to" } else { "" };
+            Err(Failure { why: format!("HTTP status {}{moved}", status.as_u16()), retry })
         }
         Err(Error::Timeout(_)) => {
-            Err(Failure { why: format!("no answer within {} s", limit.as_secs_f32()), again: true })
+            Err(Failure { why: format!("no response within {} s", limit.as_secs_f32()), retry: true })
         }
-        // Some errors quote the address.
+        // Some errors quote the URL.
         Err(error) => {
-            Err(Failure { why: error.to_string().replace(url.trim(), &masked_url(url)), again: true })
+            Err(Failure { why: error.to_string().replace(url.trim(), &masked_url(url)), retry: true })
         }
     }
 }
@@ -147,13 +147,13 @@ mod tests {
 
     /// Covers: SP-05
     #[test]
-    fn only_the_host_of_an_address_is_shown() {
+    fn only_the_host_of_a_url_is_shown() {
         let cases = [
             ("https://hooks.example.com/services/T0/B1/s3cr3t", "https://hooks.example.com/…"),
             ("http://me:pass@127.0.0.1:8080?token=s3cr3t", "http://127.0.0.1:8080/…"),
             ("https://a@b@c.example#x", "https://c.example/…"),
-            ("s3cr3t", "the address of config.escalation_webhook"),
-            ("file:///etc/passwd", "the address of config.escalation_webhook"),
+            ("s3cr3t", "the URL in config.escalation_webhook"),
+            ("file:///etc/passwd", "the URL in config.escalation_webhook"),
         ];
         for (url, expected) in cases {
             assert_eq!(masked_url(url), expected);
