@@ -223,7 +223,7 @@ fn a_team_whose_planner_came_to_grief_works_on_and_then_says_so_and_ends() {
 
 /// Covers: AG-16
 #[test]
-fn what_stands_in_the_file_cannot_steer_the_terminal() {
+fn needs_script_what_stands_in_the_file_cannot_steer_the_terminal() {
     let project = project();
     project.add_task("t1");
     let bad = "status: \"X\\e]0;stolen\\a\\e[8mhidden\"";
@@ -239,7 +239,7 @@ fn what_stands_in_the_file_cannot_steer_the_terminal() {
 
 /// Covers: AG-16
 #[test]
-fn a_terminal_has_a_progress_line_that_is_gone_at_the_end() {
+fn needs_script_a_terminal_has_a_progress_line_that_is_gone_at_the_end() {
     let project = project();
     let mut run = Running::liza_in_terminal(&project, &["run", "--cli", "rehearsal"]);
     assert_eq!(run.wait(), 0, "{}", run.output());

@@ -25,7 +25,7 @@ impl<'b> Terminal<'b> {
         let mut script = bench.project.command("script");
         script.args(["-qefc", &line, "/dev/null"]).envs(bench.variables());
         script.stdin(Stdio::piped()).stdout(screen.try_clone().unwrap()).stderr(screen);
-        let child = script.spawn().unwrap_or_else(|error| panic!("script(1) is needed here: {error}"));
+        let child = script.spawn().unwrap_or_else(|error| panic!("script(1) cannot be run, ./check leaves this test out without it: {error}"));
         Self { bench, child }
     }
 
@@ -85,7 +85,7 @@ exit 42
 
 /// Covers: AG-05, AG-09, AG-13
 #[test]
-fn the_client_has_the_terminal_and_ctrl_c_and_ends_when_the_person_says_so() {
+fn needs_script_the_client_has_the_terminal_and_ctrl_c_and_ends_when_the_person_says_so() {
     let bench = Bench::new("stop_grace: 1", &[]);
     client(&bench);
     bench.project.add_task("t1");
@@ -112,7 +112,7 @@ fn the_client_has_the_terminal_and_ctrl_c_and_ends_when_the_person_says_so() {
 
 /// Covers: AG-07, AG-09
 #[test]
-fn a_closed_terminal_ends_the_session_and_keeps_the_claim() {
+fn needs_script_a_closed_terminal_ends_the_session_and_keeps_the_claim() {
     let bench = Bench::new("", &[]);
     client(&bench);
     bench.project.add_task("t1");

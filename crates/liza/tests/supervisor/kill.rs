@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 use liza_core::model::Status;
 
 use crate::fixture::{Bench, CODER, REVIEWER};
-use crate::support::process::wait_up_to;
+use crate::support::process::{send_signal, wait_up_to};
 
 /// How often supervisors are killed.
 const ROUNDS: u32 = 16;
@@ -84,8 +84,7 @@ fn when_the_helper_of_a_session_is_killed_its_supervisor_sweeps_up_and_goes_on()
     let mut coder = bench.agent(&["coder", "--cli", "c"]);
     bench.until_file("begun");
     let helper = bench.processes().into_iter().find(|(_, line)| line.contains("liza session")).unwrap();
-    let killed = std::process::Command::new("kill").args(["-9", &helper.0]).status().unwrap();
-    assert!(killed.success());
+    assert!(send_signal("KILL", &helper.0));
     bench.until_status("t1", Status::Blocked);
     coder.stop();
     bench.until_nothing_runs();

@@ -5,7 +5,7 @@ use std::fs;
 use liza_core::model::Status;
 
 use crate::fixture::{Bench, CODER, REVIEWER};
-use crate::support::process::wait_for;
+use crate::support::process::{send_signal, wait_for};
 
 /// Covers: AG-05
 #[test]
@@ -31,8 +31,7 @@ fn killing_only_the_child_counts_a_crash_and_starts_it_again() {
     // The shell creates the file before it writes to it.
     let first =
         wait_for("the pid is written", || Some(bench.until_file("pids")).filter(|pids| pids.ends_with('\n')));
-    let killed = std::process::Command::new("kill").args(["-9", first.trim()]).status().unwrap();
-    assert!(killed.success());
+    assert!(send_signal("KILL", first.trim()));
     wait_for("it is started again", || (bench.until_file("pids").lines().count() == 2).then_some(()));
     assert_eq!(bench.task("t1").crashes, Some(1));
     assert_eq!(bench.status("t1"), Status::Claimed);

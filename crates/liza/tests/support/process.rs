@@ -74,9 +74,7 @@ impl Running {
     }
 
     pub(crate) fn signal(&self, name: &str) {
-        let id = self.id().to_string();
-        let sent = Command::new("kill").args([&format!("-{name}"), &id]).status().unwrap();
-        assert!(sent.success());
+        assert!(send_signal(name, &self.id().to_string()), "{name}");
     }
 
     /// Asks it to end, which it does with success.
@@ -97,6 +95,18 @@ impl Drop for Running {
         let _ = self.child.kill();
         let _ = self.child.wait();
     }
+}
+
+/// Sends a signal with the shell's own `kill`, which every machine has; false if there is no such process.
+pub(crate) fn send_signal(name: &str, process: &str) -> bool {
+    Command::new("sh").args(["-c", &format!("kill -{name} {process}")]).status().unwrap().success()
+}
+
+/// Whether a process with this command line exists.
+pub(crate) fn is_running(line: &str) -> bool {
+    let processes = fs::read_dir("/proc").unwrap().flatten();
+    let mut lines = processes.filter_map(|process| fs::read(process.path().join("cmdline")).ok());
+    lines.any(|found| String::from_utf8_lossy(&found).trim_end_matches('\0').replace('\0', " ") == line)
 }
 
 /// Waits until there is a result; fails after a long time.

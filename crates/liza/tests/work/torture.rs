@@ -23,14 +23,12 @@ use crate::support::TestProject;
 const STEPS: [&str; 10] =
     ["clone", "clone3", "wait4", "flock", "rename", "fdatasync", "fsync", "pwrite64", "unlink", "mkdir"];
 
-/// Whether processes can be traced here; says so where not.
-fn can_trace(project: &TestProject) -> bool {
+/// Fails where processes cannot be traced.
+#[track_caller]
+fn require_strace(project: &TestProject) {
     let works = project.command("strace").args(["-qq", "-o", "/dev/null", "true"]).status();
     let works = works.is_ok_and(|status| status.success());
-    if !works {
-        eprintln!("skipped: strace is not there or may not trace; install it to run this test");
-    }
-    works
+    assert!(works, "strace is installed and may trace; ./check leaves this test out without it");
 }
 
 /// Every commit that coders made, and the commit that all began with.
@@ -174,9 +172,7 @@ fn at_every_step(
     clear_up: impl Fn(&Life, &str),
 ) {
     let mut life = Life::new();
-    if !can_trace(&life.project) {
-        return;
-    }
+    require_strace(&life.project);
     let mut kills = 0;
     for call in STEPS {
         for number in 1.. {
@@ -217,7 +213,7 @@ fn words(line: &[&str]) -> Vec<String> {
 
 /// Covers: CL-04, IV-04, RV-08
 #[test]
-fn a_claim_is_killed_at_every_step() {
+fn needs_strace_a_claim_is_killed_at_every_step() {
     at_every_step(
         |_, _| {},
         |_, task| words(&["claim-task", task, "coder-1"]),
@@ -232,7 +228,7 @@ fn a_claim_is_killed_at_every_step() {
 
 /// Covers: RV-01, BB-12
 #[test]
-fn a_submission_is_killed_at_every_step() {
+fn needs_strace_a_submission_is_killed_at_every_step() {
     at_every_step(
         |life, task| {
             life.claim(task, "coder-1");
@@ -247,7 +243,7 @@ fn a_submission_is_killed_at_every_step() {
 
 /// Covers: RV-02, BB-12
 #[test]
-fn a_verdict_is_killed_at_every_step() {
+fn needs_strace_a_verdict_is_killed_at_every_step() {
     at_every_step(
         |life, task| {
             life.claim(task, "coder-1");
@@ -264,7 +260,7 @@ fn a_verdict_is_killed_at_every_step() {
 
 /// Covers: RV-08, RV-10
 #[test]
-fn a_merge_is_killed_at_every_step() {
+fn needs_strace_a_merge_is_killed_at_every_step() {
     at_every_step(
         |life, task| {
             life.claim(task, "coder-1");
