@@ -329,7 +329,7 @@ impl Store {
         self.write(locked, current, bom, spliced, true, change)
     }
 
-    /// For a version that somebody edited: parses the whole file before and after.
+    /// For a version that a person edited: parses the whole file before and after.
     fn submit_carefully(
         &self,
         locked: &mut LockedFolder,

@@ -71,7 +71,7 @@ pub(super) fn complete_all<'e>(
 ) -> Result<(), StoreError> {
     let Some(first) = entries.clone().next() else { return Ok(()) };
     if first.offset > 0 && length(path).map_err(StoreError::io("read", path))? < first.offset {
-        // Synced entries are gone, so this was not a crash: somebody started a new log.
+        // Synced entries are gone, so this was not a crash: a person started a new log.
         return Ok(());
     }
     let tail = tail(path, first.offset).map_err(StoreError::io("read", path))?;

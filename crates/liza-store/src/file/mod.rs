@@ -7,6 +7,7 @@ mod log_writer;
 mod record;
 mod replace;
 
+use std::fmt;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -86,14 +87,14 @@ pub(crate) enum Origin {
         /// Whether a line scan finds all its blocks.
         scannable: bool,
     },
-    /// Somebody edited our last version, or there is no record of one.
+    /// A person edited our last version, or there is no record of one.
     Edited,
 }
 
 /// What the store found and repaired when it took the lock, or could not complete.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Notice {
-    /// Somebody saved a version based on an older revision. The store restored its own version and kept the other.
+    /// A person saved a version based on an older revision. The store restored its own version and kept the other.
     StaleSave {
         /// Where the other version is kept.
         kept: PathBuf,
@@ -102,7 +103,7 @@ pub enum Notice {
         /// The restored revision.
         current: u64,
     },
-    /// Somebody saved a version based on an older revision, and the store could not restore its own.
+    /// A person saved a version based on an older revision, and the store could not restore its own.
     StaleSaveNotUndone {
         /// The revision that it was based on, if it has one.
         based_on: Option<u64>,
@@ -116,6 +117,34 @@ pub enum Notice {
         /// Why it could not be appended.
         reason: String,
     },
+}
+
+impl fmt::Display for Notice {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::StaleSave { kept, based_on, current } => {
+                let based =
+                    based_on.map_or("an older revision".to_owned(), |based| format!("revision {based}"));
+                let kept = kept.display();
+                write!(
+                    f,
+                    "a state.yaml based on {based} was saved over revision {current}, which was restored; "
+                )?;
+                write!(f, "the save is kept in {kept}. Merge it: liza edit --from {kept}")
+            }
+            Self::StaleSaveNotUndone { lost, .. } => {
+                write!(
+                    f,
+                    "an older state.yaml was saved over revision {lost}, which could not be restored: "
+                )?;
+                f.write_str("liza log shows what it had changed")
+            }
+            Self::ModifyUndone => f.write_str("a `lock modify` was killed; the state before it was restored"),
+            Self::LogDelayed { reason } => {
+                write!(f, "written, but its log entry waits for the next write: {reason}")
+            }
+        }
+    }
 }
 
 /// The file as read under the lock.

@@ -37,7 +37,10 @@ fn traced(project: &Project, options: &[String], work: &str) -> std::process::Ou
             None => strace.env_remove(key),
         };
     }
-    strace.stderr(Stdio::null()).output().expect("strace is installed; ./check leaves this test out without it")
+    strace
+        .stderr(Stdio::null())
+        .output()
+        .expect("strace is installed; ./check leaves this test out without it")
 }
 
 /// How often the worker makes each system call.

@@ -263,7 +263,10 @@ fn needs_mount_a_full_disk_is_reported_and_changes_nothing() {
         .stderr(std::process::Stdio::null())
         .status()
         .is_ok_and(|status| status.success());
-    assert!(mounted, "a small file system can be mounted; ./check leaves this test out without the right to mount");
+    assert!(
+        mounted,
+        "a small file system can be mounted; ./check leaves this test out without the right to mount"
+    );
     let outcome = std::panic::catch_unwind(|| {
         project.write(SMALL);
         project.run(note("fits"));

@@ -226,7 +226,7 @@ impl Context {
     /// Reports what the store repaired on the way.
     pub(crate) fn report_notices(&self, notices: &[Notice]) {
         for notice in notices {
-            self.screen.note(&format!("liza: {}", notice_text(notice)));
+            self.screen.note(&format!("liza: {notice}"));
         }
     }
 
@@ -272,26 +272,4 @@ fn enter(from: &Path, folder: &Path) -> Result<PathBuf, CommandError> {
 
 pub(super) fn no_directory(folder: &Path, error: &io::Error) -> CommandError {
     CommandError::refused("no_directory", format!("cannot enter {}: {error}", folder.display()))
-}
-
-/// What the store repaired, for people.
-fn notice_text(notice: &Notice) -> String {
-    match notice {
-        Notice::StaleSave { kept, based_on, current } => {
-            let based = based_on.map_or("an older revision".to_owned(), |based| format!("revision {based}"));
-            format!(
-                "a state.yaml based on {based} was saved over revision {current}, which was restored; the save is kept \
-                 in {0}. Merge it: liza edit --from {0}",
-                kept.display()
-            )
-        }
-        Notice::StaleSaveNotUndone { lost, .. } => format!(
-            "an older state.yaml was saved over revision {lost}, which could not be restored: liza log shows what it \
-             had changed"
-        ),
-        Notice::ModifyUndone => "a `lock modify` was killed; the state before it was restored".to_owned(),
-        Notice::LogDelayed { reason } => {
-            format!("written, but its log entry waits for the next write: {reason}")
-        }
-    }
 }

@@ -45,7 +45,10 @@ pub(super) fn decisions() -> Vec<String> {
         (
             "replan",
             "the tasks were wrong: block them, so that the planner revises them",
-            &["liza mark-blocked TASK --reason \"…\" --question \"…\"", "liza resume --decision replan --note \"…\""],
+            &[
+                "liza mark-blocked TASK --reason \"…\" --question \"…\"",
+                "liza resume --decision replan --note \"…\"",
+            ],
         ),
         (
             "pivot",

@@ -15,7 +15,8 @@ use super::summary::{capped, merge_failure, of_sprint};
 use super::tasks::{SprintTask, spent_in_words, sprint_tasks, total_usage};
 
 /// The line that marks a generated page; a page without it was written by a person.
-pub const FILLED: &str = "(Generated from the blackboard. To replace this page with your own: `liza retro --file FILE`)";
+pub const FILLED: &str =
+    "(Generated from the blackboard. To replace this page with your own: `liza retro --file FILE`)";
 
 /// How many entries of a list are shown; the rest are counted.
 const LIST_MAX: usize = 12;
@@ -65,7 +66,8 @@ struct RetroPage<'a> {
 impl<'a> RetroPage<'a> {
     fn header(&self) -> Vec<String> {
         let sprint = self.sprint;
-        let mut lines = vec![format!("# Retrospective: {}", self.escaper.text(&sprint.id, 40)), String::new()];
+        let mut lines =
+            vec![format!("# Retrospective: {}", self.escaper.text(&sprint.id, 40)), String::new()];
         if let Some(goal) = self.state.board.goal.ready() {
             lines.push(format!("Goal: {}  ", self.escaper.text(&goal.description, 200)));
         }
@@ -91,7 +93,8 @@ impl<'a> RetroPage<'a> {
         if merged == 0 {
             return vec!["No task was merged.".to_owned()];
         }
-        let mut lines = vec![format!("- {} merged, {} at the first attempt", count(merged, "task"), first.len())];
+        let mut lines =
+            vec![format!("- {} merged, {} at the first attempt", count(merged, "task"), first.len())];
         if !first.is_empty() {
             let more = first.len().saturating_sub(LIST_MAX);
             let more = if more > 0 { format!(" and {more} more") } else { String::new() };
@@ -134,7 +137,11 @@ impl<'a> RetroPage<'a> {
                 lines.push(format!("- {} was blocked: {}", task.id, self.escaper.text(&reason, 160)));
             }
             if task.events(EventName::IntegrationFailed).next().is_some() {
-                lines.push(format!("- {} could not be merged: {}", task.id, merge_failure(self.escaper, task)));
+                lines.push(format!(
+                    "- {} could not be merged: {}",
+                    task.id,
+                    merge_failure(self.escaper, task)
+                ));
             }
         }
         capped(lines, LIST_MAX)
@@ -177,10 +184,13 @@ impl<'a> RetroPage<'a> {
     }
 
     fn spec_changes(&self) -> Vec<String> {
-        let changes = self.state.journal.spec_changes.iter().filter(|change| self.in_sprint(change.timestamp));
+        let changes =
+            self.state.journal.spec_changes.iter().filter(|change| self.in_sprint(change.timestamp));
         let line = |change: &liza_core::model::SpecChange| {
-            let why =
-                change.triggered_by.as_deref().map(|why| format!(" (triggered by {})", self.escaper.text(why, 60)));
+            let why = change
+                .triggered_by
+                .as_deref()
+                .map(|why| format!(" (triggered by {})", self.escaper.text(why, 60)));
             let what = self.escaper.text(&change.change, 160);
             format!("- {}: {what}{}", self.escaper.text(&change.spec, 80), why.unwrap_or_default())
         };

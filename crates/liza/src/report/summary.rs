@@ -53,8 +53,15 @@ pub fn render(state: &State, log: &[LogRecord], masker: &Masker, now: Timestamp)
             .to_owned();
     };
     let tasks = sprint_tasks(state, sprint);
-    let page =
-        SummaryPage { state, sprint, tasks, log, escaper: Escaper(masker), metrics: sprint_metrics(state), now };
+    let page = SummaryPage {
+        state,
+        sprint,
+        tasks,
+        log,
+        escaper: Escaper(masker),
+        metrics: sprint_metrics(state),
+        now,
+    };
     let sections = [
         page.header(),
         section("Figures", page.figures()),
@@ -87,7 +94,8 @@ pub fn digest(state: &State) -> Vec<String> {
     let mut lines = vec![progress(&tasks, &metrics)];
     lines.extend(named(Status::Blocked).map(|names| format!("blocked: {names}")));
     lines.extend(named(Status::IntegrationFailed).map(|names| format!("could not be merged: {names}")));
-    let anomalies = state.journal.anomalies.iter().filter(|anomaly| is_unresolved(state, sprint, anomaly)).count();
+    let anomalies =
+        state.journal.anomalies.iter().filter(|anomaly| is_unresolved(state, sprint, anomaly)).count();
     let discoveries = open_discoveries(state).count();
     if anomalies + discoveries > 0 {
         let anomalies = count(anomalies, "unresolved anomaly");
@@ -122,7 +130,8 @@ fn progress(tasks: &[SprintTask<'_>], metrics: &Metrics) -> String {
             "{} of {} done, {} in progress, {} blocked",
             metrics.tasks_done,
             count(planned, "planned task"),
-            metrics.tasks_in_progress, metrics.tasks_blocked
+            metrics.tasks_in_progress,
+            metrics.tasks_blocked
         ),
     }
 }
@@ -170,7 +179,8 @@ pub(super) fn capped(mut lines: Vec<String>, max: usize) -> Vec<String> {
 impl SummaryPage<'_> {
     fn header(&self) -> Vec<String> {
         let sprint = self.sprint;
-        let mut lines = vec![format!("# Sprint summary: {}", self.escaper.text(&sprint.id, 40)), String::new()];
+        let mut lines =
+            vec![format!("# Sprint summary: {}", self.escaper.text(&sprint.id, 40)), String::new()];
         if let Some(goal) = self.state.board.goal.ready() {
             let text = self.escaper.text(&goal.description, 200);
             lines.push(format!("**Goal** {} ({}): {text}  ", self.escaper.text(&goal.id, 40), goal.status));
@@ -248,7 +258,10 @@ impl SummaryPage<'_> {
             let factor = trigger.and_then(|trigger| trigger.common_factor.as_deref()).unwrap_or_default();
             let what = format!("{}: {}", self.escaper.text(pattern, 60), self.escaper.text(factor, 120));
             lines.push(format!("- **circuit breaker** {what}"));
-            lines.push("  Read `.liza/circuit_breaker_report.md`, fix the cause, then run `liza resolve \"…\"`.".to_owned());
+            lines.push(
+                "  Read `.liza/circuit_breaker_report.md`, fix the cause, then run `liza resolve \"…\"`."
+                    .to_owned(),
+            );
         }
         for task in with_status(&self.tasks, Status::Blocked).take(LIST_MAX) {
             lines.extend(self.blocked(task));
@@ -258,7 +271,11 @@ impl SummaryPage<'_> {
             lines.push(format!("- … and {more} more blocked: `liza status --all`"));
         }
         for task in with_status(&self.tasks, Status::IntegrationFailed).take(LIST_MAX) {
-            lines.push(format!("- **{}** could not be merged: {}", task.id, merge_failure(self.escaper, task)));
+            lines.push(format!(
+                "- **{}** could not be merged: {}",
+                task.id,
+                merge_failure(self.escaper, task)
+            ));
         }
         for discovery in open_discoveries(self.state).filter(|d| d.is_pressing()).take(LIST_MAX) {
             let text = self.escaper.text(&discovery.description, 160);
@@ -295,15 +312,19 @@ impl SummaryPage<'_> {
 
     fn task_table(&self) -> Vec<String> {
         let mut open: Vec<&SprintTask<'_>> = self.tasks.iter().filter(|task| !task.is_finished()).collect();
-        let mut finished: Vec<&SprintTask<'_>> = self.tasks.iter().filter(|task| task.is_finished()).collect();
+        let mut finished: Vec<&SprintTask<'_>> =
+            self.tasks.iter().filter(|task| task.is_finished()).collect();
         open.sort_by_key(|task| std::cmp::Reverse(task.status.map_or(u8::MAX, attention)));
         finished.sort_by_key(|task| std::cmp::Reverse(task.ended()));
-        let hidden =
-            [(open.len().saturating_sub(OPEN_MAX), "more open task"), (finished.len().saturating_sub(FINISHED_MAX), "more finished task")];
+        let hidden = [
+            (open.len().saturating_sub(OPEN_MAX), "more open task"),
+            (finished.len().saturating_sub(FINISHED_MAX), "more finished task"),
+        ];
         open.truncate(OPEN_MAX);
         finished.truncate(FINISHED_MAX);
         let counted = self.tasks.iter().any(|task| task.usage().is_some());
-        let rows: Vec<Vec<String>> = open.iter().chain(&finished).map(|task| self.row(task, counted)).collect();
+        let rows: Vec<Vec<String>> =
+            open.iter().chain(&finished).map(|task| self.row(task, counted)).collect();
         if rows.is_empty() {
             return Vec::new();
         }
@@ -352,7 +373,8 @@ impl SummaryPage<'_> {
     /// Unresolved anomalies by kind; resolved ones are only counted.
     fn anomalies(&self) -> Vec<String> {
         let all = || self.state.journal.anomalies.iter().filter(|anomaly| of_sprint(self.sprint, anomaly));
-        let open: Vec<&Anomaly> = all().filter(|anomaly| is_unresolved(self.state, self.sprint, anomaly)).collect();
+        let open: Vec<&Anomaly> =
+            all().filter(|anomaly| is_unresolved(self.state, self.sprint, anomaly)).collect();
         let mut kinds: Vec<(&str, usize)> = Vec::new();
         for anomaly in &open {
             match kinds.iter_mut().find(|(kind, _)| *kind == anomaly.kind) {

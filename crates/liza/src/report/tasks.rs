@@ -34,8 +34,9 @@ pub(super) fn sprint_tasks<'a>(state: &'a State, sprint: &Sprint) -> Vec<SprintT
     };
     let live = state.board.tasks.keys().map(&of);
     let archived = state.board.archived.keys().filter(|id| !state.board.tasks.contains_key(*id)).map(&of);
-    let belongs =
-        |task: &SprintTask<'_>| task.planned || task.stretch || (task.record.is_some() && !task.is_finished());
+    let belongs = |task: &SprintTask<'_>| {
+        task.planned || task.stretch || (task.record.is_some() && !task.is_finished())
+    };
     live.chain(archived).filter(belongs).collect()
 }
 

@@ -99,7 +99,8 @@ mod tests {
             reviewer_provider: Some("goose".to_owned()),
             ..TeamOptions::default()
         };
-        let requested = [("planner", "rehearsal", 1), ("coder", "rehearsal", 1), ("code_reviewer", "goose", 3)];
+        let requested =
+            [("planner", "rehearsal", 1), ("coder", "rehearsal", 1), ("code_reviewer", "goose", 3)];
         assert_eq!(team(&config(roles), &options), expected(&requested));
     }
 

@@ -156,8 +156,9 @@ impl JobRunner {
             }
             MergeOutcome::CheckoutRefused { path, message } => {
                 let path = path.display();
-                let message =
-                    format!("{task} cannot be merged: git refuses to update the checkout in {path}: {message}");
+                let message = format!(
+                    "{task} cannot be merged: git refuses to update the checkout in {path}: {message}"
+                );
                 Err(SupervisorError::MergeHeld { message })
             }
             MergeOutcome::Overtaken { times } => {

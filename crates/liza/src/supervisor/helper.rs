@@ -190,9 +190,8 @@ fn start(order: &SessionOrder) -> io::Result<(ProcessFamily, Option<JoinHandle<u
     drop(command);
     let secrets = Masker::of_process_and(order.environment.iter().cloned());
     let meter = UsageMeter::new(order.events);
-    let copy = |(reader, file)| {
-        thread::spawn(move || copy_output(reader, file, secrets, UsageReporter::new(meter)))
-    };
+    let copy =
+        |(reader, file)| thread::spawn(move || copy_output(reader, file, secrets, UsageReporter::new(meter)));
     Ok((family, output.map(copy)))
 }
 

@@ -187,8 +187,7 @@ impl Member {
 
     /// Whether this snapshot has no work for it, and it is too early to check again.
     pub(super) fn has_seen(&self, snapshot: &Snapshot) -> bool {
-        self.no_work_in.as_ref() == Some(snapshot)
-            && self.wake.is_some_and(|time| Instant::now() < time)
+        self.no_work_in.as_ref() == Some(snapshot) && self.wake.is_some_and(|time| Instant::now() < time)
     }
 
     /// Whether it waits because this snapshot has no work for it.

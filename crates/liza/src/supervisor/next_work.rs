@@ -306,7 +306,8 @@ fn limit_to_post(step: Step, member: &Member, situation: &Situation<'_>) -> Step
     if status.is_some_and(Status::is_terminal) {
         return Step::Stop(StopReason::RoleComplete);
     }
-    let wanted = |task: &TaskId| only.is_none_or(|only| only == task) && !member.dropped_reviews.contains(task);
+    let wanted =
+        |task: &TaskId| only.is_none_or(|only| only == task) && !member.dropped_reviews.contains(task);
     let config = situation.state.board.config.ready().cloned().unwrap_or_default();
     let waited = situation.now.since(situation.idle_since) >= config.coder_max_wait;
     let nothing = || match waited && !situation.in_team {

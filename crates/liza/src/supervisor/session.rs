@@ -88,9 +88,9 @@ impl HelperProcess {
             let Ok(received) = serde_json::from_str::<HelperReport>(&line) else { continue };
             match received {
                 HelperReport::Ended { .. } | HelperReport::Failed { .. } => last = received,
-                HelperReport::Started { .. } | HelperReport::Used(_) | HelperReport::Flooded { .. } => {
-                    report(received)
-                }
+                HelperReport::Started { .. }
+                | HelperReport::Used(_)
+                | HelperReport::OutputTruncated { .. } => report(received),
             }
         }
         let _ = helper.wait();

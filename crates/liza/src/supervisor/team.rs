@@ -245,7 +245,8 @@ impl Team<'_> {
             Err(error) => {
                 if self.readable {
                     self.readable = false;
-                    let text = format!("cannot read the blackboard; no agent starts until it is fixed: {error}");
+                    let text =
+                        format!("cannot read the blackboard; no agent starts until it is fixed: {error}");
                     self.report_all(MessageLevel::Alert, &text);
                 }
             }
@@ -270,7 +271,11 @@ impl Team<'_> {
             Event::Signal { .. } => {
                 self.urgent = self.stopping.is_some();
                 self.stopping = self.stopping.or(Some(Instant::now()));
-                let text = if self.urgent { "killing sessions" } else { "stopping; press Ctrl-C again to kill the sessions" };
+                let text = if self.urgent {
+                    "killing sessions"
+                } else {
+                    "stopping; press Ctrl-C again to kill the sessions"
+                };
                 self.report_all(MessageLevel::Info, text);
             }
         }

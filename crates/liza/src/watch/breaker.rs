@@ -74,9 +74,7 @@ fn page(state: &State, trigger: &BreakerTrip, findings: &[Finding], masker: &Mas
         page.push_str(&evidence(finding, masker));
     }
     if own.is_empty() {
-        page.push_str(
-            "\nThe anomalies behind it are no longer on the blackboard; see .liza/log.yaml.\n",
-        );
+        page.push_str("\nThe anomalies behind it are no longer on the blackboard; see .liza/log.yaml.\n");
     }
     let tasks = affected_tasks(trigger, findings);
     page.push_str("\n## Affected tasks\n\n| Task | Status | Specification |\n|---|---|---|\n");

@@ -128,7 +128,11 @@ fn try_once(agent: &Agent, url: &str, body: &str, limit: Duration) -> Result<(),
         Ok(status) if status.is_success() => Ok(()),
         Ok(status) => {
             let retry = status.is_server_error() || matches!(status.as_u16(), 408 | 425 | 429);
-            let moved = if status.is_redirection() { "; set config.escalation_webhook to the URL that it redirects to" } else { "" };
+            let moved = if status.is_redirection() {
+                "; set config.escalation_webhook to the URL that it redirects to"
+            } else {
+                ""
+            };
             Err(Failure { why: format!("HTTP status {}{moved}", status.as_u16()), retry })
         }
         Err(Error::Timeout(_)) => {

@@ -122,7 +122,8 @@ fn edit_at_terminal(project: &TestProject, editor: &str, keys: &str) -> String {
     terminal.args(["-qec", &format!("{} edit one", env!("CARGO_BIN_EXE_liza")), "/dev/null"]);
     terminal.env("EDITOR", format!("sh {}", script.display())).env("TERM", "dumb");
     terminal.stdin(std::process::Stdio::piped()).stdout(std::process::Stdio::piped());
-    let mut child = terminal.spawn().expect("script(1) is installed; ./check leaves this test out without it");
+    let mut child =
+        terminal.spawn().expect("script(1) is installed; ./check leaves this test out without it");
     std::io::Write::write_all(&mut child.stdin.take().unwrap(), keys.as_bytes()).unwrap();
     let output = child.wait_with_output().unwrap();
     String::from_utf8_lossy(&output.stdout).into_owned()

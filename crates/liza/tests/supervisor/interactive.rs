@@ -25,7 +25,9 @@ impl<'b> Terminal<'b> {
         let mut script = bench.project.command("script");
         script.args(["-qefc", &line, "/dev/null"]).envs(bench.variables());
         script.stdin(Stdio::piped()).stdout(screen.try_clone().unwrap()).stderr(screen);
-        let child = script.spawn().unwrap_or_else(|error| panic!("script(1) cannot be run, ./check leaves this test out without it: {error}"));
+        let child = script.spawn().unwrap_or_else(|error| {
+            panic!("script(1) cannot be run, ./check leaves this test out without it: {error}")
+        });
         Self { bench, child }
     }
 

@@ -200,7 +200,7 @@ impl From<ProviderError> for CommandError {
 impl From<SupervisorError> for CommandError {
     fn from(error: SupervisorError) -> Self {
         let (code, exit) = match error.consequence() {
-            Consequence::LookAgain => ("refused", Exit::Refused),
+            Consequence::Recheck => ("refused", Exit::Refused),
             Consequence::Halted => ("halted", Exit::Stop),
             Consequence::Fenced => ("fenced", Exit::Stop),
             Consequence::Locked => ("locked", Exit::Locked),
