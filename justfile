@@ -5,6 +5,12 @@ default: check
 check:
     ./check
 
+# Everything: the gate, and what does not fit into its time.
+full:
+    ./check --all
+    cargo deny --version >/dev/null 2>&1 || cargo install --locked cargo-deny
+    cargo deny check bans licenses sources
+
 test *ARGS:
     cargo nextest run --workspace {{ARGS}}
 
