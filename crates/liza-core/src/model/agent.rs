@@ -4,7 +4,7 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
-use crate::model::ids::{AgentId, Generation, TaskId};
+use crate::model::ids::{AgentId, Generation, Revision, TaskId};
 use crate::model::record::Usage;
 use crate::model::role::Role;
 use crate::model::time::{Seconds, Timestamp};
@@ -111,6 +111,9 @@ pub struct AgentRecord {
     /// The fencing token of this registration.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub generation: Option<Generation>,
+    /// The write of its session's last result: whatever it recorded.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub last_result: Option<Revision>,
     /// Claims over all tasks.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub iterations_total: Option<u32>,

@@ -30,6 +30,14 @@ pub struct Config {
     pub max_crashes: u32,
     /// How many sessions without a result block a task.
     pub max_idle_exits: u32,
+    /// How many sessions of coders and code reviewers a task and its replacements may have until the human refills it.
+    pub max_sessions: u32,
+    /// How many sessions the planner may have in a sprint without a merge.
+    pub max_planner_sessions: u32,
+    /// How often a task may be blocked before only the human can unblock it.
+    pub max_blocks: u32,
+    /// How often a task may be replaced in a row before only the human can replace it again.
+    pub max_rescopes: u32,
     /// How long a running session may continue after PAUSE or CHECKPOINT.
     pub stop_grace: Seconds,
     /// How long one session may run.
@@ -59,6 +67,10 @@ impl Default for Config {
             escalation_webhook: None,
             max_crashes: 5,
             max_idle_exits: 3,
+            max_sessions: 60,
+            max_planner_sessions: 20,
+            max_blocks: 5,
+            max_rescopes: 3,
             stop_grace: Seconds(120),
             session_limit: Seconds(7200),
             integration_test_limit: Seconds(1800),

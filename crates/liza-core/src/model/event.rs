@@ -205,6 +205,10 @@ pub enum LogAction {
     SprintStarted,
     /// The sprint's deadline or retrospective was set.
     SprintUpdated,
+    /// The planner ended too often without a result.
+    PlannerStopped,
+    /// The integration branch was brought up to date, or foreign commits on it were accepted.
+    IntegrationUpdated,
     /// What a crash left was repaired.
     Recovered,
     /// A person edited the file.

@@ -2,6 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::model::ids::Sha;
 use crate::model::time::Timestamp;
 
 /// The state of the goal. It spans sprints, so it has no checkpoint.
@@ -33,6 +34,12 @@ pub struct Goal {
     pub created: Option<Timestamp>,
     /// Its state.
     pub status: GoalStatus,
+    /// Whether the planner has planned for it.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub planned: bool,
+    /// The head of the integration branch that the program set, or that the human accepted.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub integration_head: Option<Sha>,
 }
 
 /// One entry of `goal.alignment_history`.

@@ -255,12 +255,20 @@ pub struct Discovery {
     /// The task that came of it.
     #[serde(default)]
     pub converted_to_task: Option<TaskId>,
+    /// When the human decided that it needs no task.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub dismissed: Option<Timestamp>,
 }
 
 impl Discovery {
+    /// Whether it is still to be decided.
+    pub fn is_open(&self) -> bool {
+        self.converted_to_task.is_none() && self.dismissed.is_none()
+    }
+
     /// Whether the planner must look at it now.
     pub fn is_pressing(&self) -> bool {
-        self.urgency == Urgency::Immediate && self.converted_to_task.is_none()
+        self.urgency == Urgency::Immediate && self.is_open()
     }
 }
 

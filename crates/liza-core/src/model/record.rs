@@ -189,6 +189,8 @@ record! {
         superseded_by: Vec<TaskId>,
         /// Why it was replaced, or why it replaces another.
         rescope_reason: String,
+        /// How many tasks it replaces in a row: the length of the chain of replacements that leads to it.
+        rescope_depth: u32,
         /// What must be MERGED first.
         depends_on: Vec<TaskId>,
         /// The coder.
@@ -233,6 +235,8 @@ record! {
         attempted: Vec<String>,
         /// The coders who failed at it.
         failed_by: Vec<AgentId>,
+        /// The coder who had it before it was unblocked for another one.
+        previous_coder: AgentId,
         /// Whether the claim repairs a failed merge.
         integration_fix: bool,
         /// Whether handoff notes of an earlier session are waiting.
@@ -243,6 +247,10 @@ record! {
         max_review_cycles: u32,
         /// Its own lease length.
         lease_duration_override: Seconds,
+        /// The task whose session budget it uses, if not its own: the first of a chain of replacements.
+        budget_task: TaskId,
+        /// Whether it uses the session budget that all tasks share which the planner added to a running plan.
+        shared_budget: bool,
         /// Sessions that crashed since the last progress.
         crashes: u32,
         /// Sessions that ended without a result since the last progress.

@@ -1,5 +1,6 @@
 //! The sprint: its scope, its timeline and its figures.
 
+use indexmap::IndexMap;
 use serde::{Deserialize, Serialize};
 
 use crate::model::ids::TaskId;
@@ -77,6 +78,44 @@ pub struct Decision {
     pub note: Option<String>,
 }
 
+/// Sessions since the human, or a merge, last refilled their budget. They bound every run: see
+/// `rules/session_budget.rs`.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct SessionCounts {
+    /// Of the planner.
+    #[serde(default)]
+    pub planner: u32,
+    /// On tasks that the planner added to a running plan.
+    #[serde(default)]
+    pub shared: u32,
+    /// On each other task, with its replacements.
+    #[serde(default)]
+    pub tasks: IndexMap<TaskId, u32>,
+}
+
+impl SessionCounts {
+    fn is_empty(&self) -> bool {
+        *self == Self::default()
+    }
+}
+
+/// Planning sessions that ended without a result, since the last one that had one.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct PlannerExits {
+    /// How many in a row.
+    #[serde(default)]
+    pub count: u32,
+    /// The last lines that the last of them printed.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub last_words: Option<String>,
+}
+
+impl PlannerExits {
+    fn is_empty(&self) -> bool {
+        *self == Self::default()
+    }
+}
+
 /// The `sprint` section.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Sprint {
@@ -102,6 +141,12 @@ pub struct Sprint {
     /// What the planner was last woken for.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub seen_triggers: Vec<String>,
+    /// Sessions since their budget was refilled.
+    #[serde(default, skip_serializing_if = "SessionCounts::is_empty")]
+    pub sessions: SessionCounts,
+    /// Planning sessions that ended without a result.
+    #[serde(default, skip_serializing_if = "PlannerExits::is_empty")]
+    pub planner_exits: PlannerExits,
     /// What the human decided at checkpoints.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub decisions: Vec<Decision>,
@@ -119,6 +164,8 @@ impl Sprint {
             metrics: Metrics::default(),
             retrospective: None,
             seen_triggers: Vec::new(),
+            sessions: SessionCounts::default(),
+            planner_exits: PlannerExits::default(),
             decisions: Vec::new(),
         }
     }

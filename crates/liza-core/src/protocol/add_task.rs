@@ -1,10 +1,13 @@
 //! add-task: a task joins the sprint's plan.
 
 use crate::model::{
-    DEFAULT_PRIORITY, EventName, GoalStatus, LogAction, Refusal, Seconds, Section, SprintStatus, Status,
-    TaskId, TaskRecord,
+    Actor, DEFAULT_PRIORITY, EventName, GoalStatus, LogAction, Refusal, Seconds, Section, SprintStatus,
+    Status, TaskId, TaskRecord,
 };
 
+use crate::rules::session_budget::plan_has_begun;
+
+use super::budget::refill_planner;
 use super::gates::{check_dependencies, check_gates, check_priority};
 use super::open_work::start_next_sprint;
 use super::operation::{LoadScope, Rule};
@@ -71,7 +74,7 @@ impl Rule for AddTask {
         check_dependencies(tx, id, &new.depends_on)?;
         let text = |text: &Option<String>| non_blank(text.as_deref()).map(str::to_owned);
         let status = if new.draft { Status::Draft } else { Status::Unclaimed };
-        let record = TaskRecord {
+        let mut record = TaskRecord {
             id: Some(id.clone()),
             description: Some(description.to_owned()),
             status: Some(status),
@@ -90,10 +93,28 @@ impl Rule for AddTask {
         if !new.draft {
             check_gates(id, &record)?;
         }
+        self.mark_planned(tx, &mut record)?;
         join_sprint(tx, id, new.stretch)?;
         tx.log(LogAction::Task(EventName::Created), Some(id), description);
         tx.put_record(id.clone(), record);
         Ok(TaskReply { task: id.clone(), status: Some(status), worktree: None })
+    }
+}
+
+impl AddTask {
+    /// What the planner adds to a running plan shares one session budget. What a person adds has its own, and lets the
+    /// planner look at it.
+    fn mark_planned(&self, tx: &mut Tx<'_>, record: &mut TaskRecord) -> Result<(), Refusal> {
+        if tx.actor == Actor::Human {
+            return refill_planner(tx);
+        }
+        if plan_has_begun(tx.board, tx.board.sprint()?) {
+            record.shared_budget = Some(true);
+        }
+        if !self.new.draft && !tx.board.goal()?.planned {
+            tx.goal()?.planned = true;
+        }
+        Ok(())
     }
 }
 

@@ -21,7 +21,9 @@ pub(super) fn block(
         add_failure(&mut task.record, coder);
     }
     let event = tx.event(EventName::Blocked).with("reason", block.reason.as_str());
-    let (event, detail) = (event.with("questions", block.questions.clone()), block.reason.clone());
+    let event = event.with("questions", block.questions.clone());
+    let attempted = Some(block.attempted.clone()).filter(|attempted| !attempted.is_empty());
+    let (event, detail) = (event.with_some("attempted", attempted), block.reason.clone());
     set_blocked(&mut task, event, block);
     Ok(tx.save(task, EventName::Blocked, &detail))
 }
@@ -68,15 +70,38 @@ pub(super) fn at_review_limit(tx: &Tx<'_>, task: &mut Task, cycles: u32) {
     set_blocked(task, event, Block::by_system(REVIEW_DEADLOCK, questions.map(str::to_owned)));
 }
 
+/// The session budget is used up: the task is blocked instead of claimed, until the human refills the budget.
+pub(super) fn at_session_limit(
+    tx: &mut Tx<'_>,
+    mut task: Task,
+    refusal: Refusal,
+) -> Result<Refusal, Refusal> {
+    let holders = [task.status.prior_work().coder, task.status.review().map(|review| review.by)];
+    tx.free_agents(holders.into_iter().flatten(), &task.id, AgentStatus::Idle)?;
+    let reason = refusal.to_string();
+    let question = format!(
+        "What keeps these sessions from finishing it? liza show {} has its history; liza answer {} \"...\" lets it continue.",
+        task.id, task.id
+    );
+    let event = tx.system_event(EventName::Blocked).with("reason", reason.as_str());
+    set_blocked(&mut task, event, Block::by_system(&reason, [question]));
+    tx.log_as("system", LogAction::Task(EventName::Blocked), Some(&task.id), &reason);
+    tx.put(task);
+    Ok(tx.refuse_but_write(refusal))
+}
+
 /// Too many sessions of this agent ended without a result.
 pub(super) fn at_exit_limit(
     tx: &mut Tx<'_>,
     mut task: Task,
     agent: AgentId,
     reason: &str,
+    last_words: Option<&str>,
 ) -> Result<TaskReply, Refusal> {
-    let question =
-        format!("What keeps {agent} from working on this task? Its outputs are in .liza/agent-outputs/.");
+    let said = last_words.map(|words| format!(" It ended with: {words}")).unwrap_or_default();
+    let question = format!(
+        "What keeps {agent} from working on this task?{said} Its outputs are in .liza/agent-outputs/."
+    );
     let event = tx.system_event(EventName::Blocked).with("reason", reason);
     tx.free_agents([agent], &task.id, AgentStatus::Idle)?;
     set_blocked(&mut task, event, Block::by_system(reason, [question]));

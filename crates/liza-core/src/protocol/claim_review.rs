@@ -7,7 +7,10 @@ use crate::model::{
     Section, Sha, Task, TaskId, TaskStatus, Timestamp,
 };
 
-use super::blocking::at_review_limit;
+use crate::rules::session_budget::SessionBudget;
+
+use super::blocking::{at_review_limit, at_session_limit};
+use super::budget::check_budget;
 use super::operation::{LoadScope, Rule, Stage};
 use super::ownership::{check_acts_for, not_your_review, registered};
 use super::permission::{Rights, SUPERVISION};
@@ -79,6 +82,10 @@ impl Rule for ClaimReview {
         {
             return Err(Refusal::AgentBusy { agent: reviewer, task: other.clone() });
         }
+        let budget = SessionBudget::of_task(id, &task.record);
+        if let Err(refusal) = check_budget(tx, &budget) {
+            return Err(at_session_limit(tx, task, refusal)?);
+        }
         let head = self.head.as_ref().ok_or_else(|| Refusal::WorktreeMissing { task: id.clone() })?;
         if !head.names_same_commit(&commit) {
             return Err(void_submission(tx, task, work, commit, review.as_ref(), head)?);
@@ -86,6 +93,7 @@ impl Rule for ClaimReview {
         // Also the holder of a review without an end, which a typed review leaves out.
         let stale = task.record.reviewing_by.filter(|stale| *stale != reviewer);
         tx.free_agents(stale, id, AgentStatus::Idle)?;
+        budget.charge(&mut tx.sprint()?.sessions);
         let lease = tx.now + tx.config()?.lease(&task.record);
         entry.begin_session(AgentStatus::Reviewing, id, lease, tx.now);
         tx.put_agent(reviewer, entry);

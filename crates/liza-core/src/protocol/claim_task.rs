@@ -10,8 +10,10 @@ use crate::model::{
     Role, Seconds, Section, Sha, Task, TaskId, TaskStatus, Timestamp, Worktree, WorktreeMode,
 };
 use crate::rules::claimable::{ClaimKind, claim_kind, claimed_by};
+use crate::rules::session_budget::SessionBudget;
 
-use super::blocking::at_iteration_limit;
+use super::blocking::{at_iteration_limit, at_session_limit};
+use super::budget::check_budget;
 use super::operation::{LoadScope, Rule, Stage};
 use super::ownership::{check_acts_for, registered};
 use super::permission::{Rights, SUPERVISION};
@@ -100,6 +102,10 @@ impl Rule for ReserveTask {
             }
             kind => kind?,
         };
+        let budget = SessionBudget::of_task(id, &task.record);
+        if let Err(refusal) = check_budget(tx, &budget) {
+            return Err(at_session_limit(tx, task, refusal)?);
+        }
         if let Some(iterations) = exceeded_iterations(tx, &task, kind, coder)? {
             return Err(at_iteration_limit(tx, task, coder, iterations));
         }
@@ -132,9 +138,12 @@ impl Rule for ClaimTask {
         let reservation = own_reservation(&task, &entry, coder)?;
         check_free(tx, coder, id)?;
         let kind = kind_of_claim(tx, id, coder)?;
+        let budget = SessionBudget::of_task(id, &task.record);
+        budget.charge(&mut tx.sprint()?.sessions);
         let previous = task.status.prior_work().coder;
         let fresh = worktree_mode(&task, kind, coder) == WorktreeMode::Fresh;
-        count_claim(&mut task, kind, previous == Some(coder));
+        let same_coder = is_same_coder(&task, coder);
+        count_claim(&mut task, kind, same_coder);
         if kind == ClaimKind::IntegrationFix {
             task.record.integration_fix = Some(true);
         } else if fresh && task.record.integration_fix.is_some() {
@@ -147,6 +156,7 @@ impl Rule for ClaimTask {
         let work = Assignment { coder, worktree: Worktree::of(id), base: Some(reservation.base_commit) };
         task.status = TaskStatus::Claimed { work, lease: lease_expires };
         task.record.reservation = None;
+        task.record.previous_coder = None;
         assign(tx, entry, coder, id, lease_expires, kind);
 
         let event = event_of(kind);
@@ -231,11 +241,18 @@ fn exceeded_iterations(
 ) -> Result<Option<u32>, Refusal> {
     let again = match kind {
         ClaimKind::AfterRejection => true,
-        ClaimKind::IntegrationFix => task.status.prior_work().coder == Some(coder),
-        ClaimKind::First | ClaimKind::Resume | ClaimKind::Reassign | ClaimKind::Takeover => false,
+        ClaimKind::First | ClaimKind::IntegrationFix => is_same_coder(task, coder),
+        ClaimKind::Resume | ClaimKind::Reassign | ClaimKind::Takeover => false,
     };
     let done = task.record.iteration.unwrap_or(0);
     Ok((again && done >= tx.config()?.max_iterations(&task.record)).then_some(done))
+}
+
+/// Whether the coder continues its own work: the task is still its own, or the last claim was.
+fn is_same_coder(task: &Task, coder: AgentId) -> bool {
+    let last = task.record.events().rev().find(|event| event.is_claim());
+    let own = |event: &HistoryEvent| event.agent.as_deref() == Some(coder.to_string().as_str());
+    task.status.prior_work().coder == Some(coder) || last.is_some_and(own)
 }
 
 fn count_claim(task: &mut Task, kind: ClaimKind, same_coder: bool) {
@@ -243,7 +260,9 @@ fn count_claim(task: &mut Task, kind: ClaimKind, same_coder: bool) {
     record.iteration = Some(match kind {
         ClaimKind::Resume => record.iteration.unwrap_or(1),
         ClaimKind::AfterRejection => record.iteration.unwrap_or(0).saturating_add(1),
-        ClaimKind::IntegrationFix if same_coder => record.iteration.unwrap_or(0).saturating_add(1),
+        ClaimKind::First | ClaimKind::IntegrationFix if same_coder => {
+            record.iteration.unwrap_or(0).saturating_add(1)
+        }
         ClaimKind::IntegrationFix | ClaimKind::First | ClaimKind::Reassign | ClaimKind::Takeover => 1,
     });
     if !same_coder {

@@ -2,13 +2,14 @@
 
 use serde::Serialize;
 
-use crate::model::{AgentId, Refusal, Role, Section, TaskId};
+use crate::model::{AgentId, LogAction, Refusal, Role, Section, TaskId};
+use crate::rules::session_budget::SessionBudget;
 
 use super::blocking::at_exit_limit;
-use super::operation::{LoadScope, Rule};
+use super::operation::{LoadScope, Rule, Stage};
 use super::ownership::check_acts_for;
 use super::permission::{Rights, SUPERVISION};
-use super::reply::TaskReply;
+use super::reply::{Nothing, TaskReply};
 use super::tx::Tx;
 
 /// Counts one session. At the limit a review is left to another code reviewer, by its supervisor.
@@ -20,6 +21,26 @@ pub struct CountExit {
     pub agent: AgentId,
     /// How it ended.
     pub exit: UnproductiveExit,
+    /// The last lines that it printed.
+    pub last_words: Option<String>,
+}
+
+/// Counts one planning session; a planner at the limit of crashes ends, and the human is asked.
+#[derive(Debug, Clone, PartialEq)]
+pub struct CountPlannerExit {
+    /// Whose session.
+    pub agent: AgentId,
+    /// The last lines that it printed.
+    pub last_words: Option<String>,
+}
+
+/// Takes a session back from its budget, because it ended through no fault of its agent.
+#[derive(Debug, Clone, PartialEq)]
+pub struct RefundSession {
+    /// Whose session.
+    pub agent: AgentId,
+    /// On which task; a planner's has none.
+    pub task: Option<TaskId>,
 }
 
 /// How a session without a result ended.
@@ -73,8 +94,64 @@ impl Rule for CountExit {
         let task = if count < limit || agent.role() != Role::Coder {
             tx.put(task)
         } else {
-            at_exit_limit(tx, task, agent, &format!("{agent} {what} {count} times in a row"))?
+            let reason = format!("{agent} {what} {count} times in a row");
+            at_exit_limit(tx, task, agent, &reason, self.last_words.as_deref())?
         };
         Ok(ExitCounted { task, count, limit })
+    }
+}
+
+/// The count so far.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct PlannerExitCounted {
+    /// How many in a row.
+    pub count: u32,
+    /// How many are allowed.
+    pub limit: u32,
+}
+
+impl Rule for CountPlannerExit {
+    type Reply = PlannerExitCounted;
+    const VERB: &'static str = "count-planner-exit";
+    const RIGHTS: Rights = SUPERVISION;
+    const LOADS: LoadScope = LoadScope::named(&[Section::Config, Section::Sprint]);
+
+    fn run(&self, tx: &mut Tx<'_>) -> Result<PlannerExitCounted, Refusal> {
+        check_acts_for(tx, self.agent)?;
+        let limit = tx.config()?.max_crashes;
+        let exits = &mut tx.sprint()?.planner_exits;
+        exits.count = exits.count.saturating_add(1);
+        exits.last_words.clone_from(&self.last_words);
+        let count = exits.count;
+        if count >= limit {
+            let words = self.last_words.as_deref().unwrap_or("it printed nothing");
+            let detail = format!("{} ended {count} times in a row without a result: {words}", self.agent);
+            tx.log_as("system", LogAction::PlannerStopped, None, &detail);
+        }
+        Ok(PlannerExitCounted { count, limit })
+    }
+}
+
+impl Rule for RefundSession {
+    type Reply = Nothing;
+    const VERB: &'static str = "refund-session";
+    const RIGHTS: Rights = SUPERVISION;
+    const STAGE: Stage = Stage::Leaves;
+    const LOADS: LoadScope = LoadScope::named(&[Section::Sprint]);
+
+    fn target(&self) -> Option<&TaskId> {
+        self.task.as_ref()
+    }
+
+    fn run(&self, tx: &mut Tx<'_>) -> Result<Nothing, Refusal> {
+        check_acts_for(tx, self.agent)?;
+        let budget = match &self.task {
+            Some(task) => SessionBudget::of_task(task, tx.board.body(task)?.record()),
+            None => SessionBudget::Planner,
+        };
+        if budget.used(tx.board.sprint()?) > 0 {
+            budget.refund(&mut tx.sprint()?.sessions);
+        }
+        Ok(Nothing {})
     }
 }

@@ -57,6 +57,7 @@ impl Rule for Discover {
             recommendation: self.recommendation.clone(),
             created: Some(now),
             converted_to_task: None,
+            dismissed: None,
         });
         tx.log(LogAction::Discovered, task, &format!("{id}: {description}"));
         Ok(Discovered { discovery: id })

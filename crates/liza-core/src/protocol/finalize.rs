@@ -2,7 +2,9 @@
 
 use serde::Serialize;
 
-use crate::model::{Board, EventName, LogAction, Refusal, Section, Status, TaskId, TaskStatus, Timestamp};
+use crate::model::{
+    Actor, Board, EventName, LogAction, Refusal, Section, Status, TaskId, TaskStatus, Timestamp,
+};
 use crate::text::count;
 
 use super::gates::make_claimable;
@@ -30,7 +32,7 @@ impl Rule for Finalize {
     type Reply = Finalized;
     const VERB: &'static str = "finalize";
     const RIGHTS: Rights = PLANNING;
-    const LOADS: LoadScope = LoadScope::all(&[Section::Sprint]);
+    const LOADS: LoadScope = LoadScope::all(&[Section::Goal, Section::Sprint]);
 
     fn other_tasks(&self, board: &Board, _now: Timestamp) -> Vec<TaskId> {
         match self.tasks.as_slice() {
@@ -52,6 +54,9 @@ impl Rule for Finalize {
             make_claimable(tx, &mut task)?;
             task.push_event(tx.event(EventName::Finalized));
             tx.put(task);
+        }
+        if tx.actor != Actor::Human && !tx.board.goal()?.planned {
+            tx.goal()?.planned = true;
         }
         let names: Vec<&str> = tasks.iter().map(TaskId::as_str).collect();
         let detail =

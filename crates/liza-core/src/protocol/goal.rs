@@ -46,6 +46,9 @@ impl Rule for CompleteGoal {
     fn run(&self, tx: &mut Tx<'_>) -> Result<GoalReply, Refusal> {
         check_open(tx)?;
         refuse_open_tasks(&open_tasks(tx.board))?;
+        if tx.actor != Actor::Human && tx.board.tasks.is_empty() && tx.board.archived.is_empty() {
+            return Err(Refusal::NothingPlanned);
+        }
         let sprint = tx.board.sprint()?.status;
         if tx.actor == Actor::Human {
             // Completing the goal is the review that the checkpoint waits for.
@@ -106,6 +109,8 @@ impl Rule for NewGoal {
             spec_ref: self.spec_ref.clone().or_else(|| old.spec_ref.clone()),
             created: Some(tx.now),
             status: GoalStatus::InProgress,
+            planned: false,
+            integration_head: old.integration_head.clone(),
         };
         let (id, now) = (goal.id.clone(), tx.now);
         *tx.goal()? = goal;

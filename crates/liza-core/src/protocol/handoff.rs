@@ -1,6 +1,11 @@
 //! handoff: a session whose context is used up leaves its knowledge to the next one.
 
-use crate::model::{AgentId, AgentStatus, EventName, Handoff, Refusal, Role, Section, Task, TaskId};
+use serde::Serialize;
+
+use crate::model::{
+    AgentId, AgentStatus, EventName, Goal, Handoff, HistoryEvent, IdError, LogAction, Refusal, Role, Section,
+    Status, Task, TaskId,
+};
 
 use super::operation::{LoadScope, Rule};
 use super::ownership::own_claim;
@@ -14,8 +19,8 @@ const PHRASE_MAX: usize = 300;
 /// Leaves notes for the next session.
 #[derive(Debug, Clone, PartialEq)]
 pub struct WriteHandoff {
-    /// On which task.
-    pub task: TaskId,
+    /// On which task; a planner may leave it out.
+    pub task: Option<TaskId>,
     /// The notes.
     pub notes: HandoffNotes,
     /// Uncommitted paths in the worktree.
@@ -48,25 +53,66 @@ pub struct TakeHandoff {
     pub task: TaskId,
 }
 
+/// What the notes are about.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct HandoffWritten {
+    /// The task; `None` if they are about the goal.
+    pub task: Option<TaskId>,
+    /// The task's status.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub status: Option<Status>,
+}
+
 impl Rule for WriteHandoff {
-    type Reply = TaskReply;
+    type Reply = HandoffWritten;
     const VERB: &'static str = "handoff";
     const RIGHTS: Rights = AGENTS;
-    const LOADS: LoadScope = LoadScope::named(&[Section::Handoff]);
+    const LOADS: LoadScope = LoadScope::named(&[Section::Goal, Section::Handoff]);
 
     fn target(&self) -> Option<&TaskId> {
-        Some(&self.task)
+        self.task.as_ref()
     }
 
-    fn run(&self, tx: &mut Tx<'_>) -> Result<TaskReply, Refusal> {
-        let (id, notes) = (&self.task, &self.notes);
+    fn run(&self, tx: &mut Tx<'_>) -> Result<HandoffWritten, Refusal> {
+        match &self.task {
+            Some(id) => self.about_task(tx, id),
+            None => self.about_goal(tx),
+        }
+    }
+}
+
+impl WriteHandoff {
+    fn about_task(&self, tx: &mut Tx<'_>, id: &TaskId) -> Result<HandoffWritten, Refusal> {
         let mut task = tx.task(id)?;
         let agent = writer(tx, &task)?;
-        let summary = phrase(&notes.summary, "how far the task is (--summary)")?;
-        let next_action = phrase(&notes.next_action, "what to do first (--next-action)")?;
         if agent.role() == Role::Coder && !self.dirty.is_empty() {
             return Err(Refusal::DirtyWorktree { task: id.clone(), paths: self.dirty.clone() });
         }
+        let handoff = self.keep(tx, agent, id)?;
+        if agent.role() != Role::Planner {
+            task.record.handoff_pending = Some(true);
+            task.record.clear_exit_counts();
+        }
+        task.push_event(add_notes(tx.event(EventName::Handoff), &handoff));
+        let task = tx.save(task, EventName::Handoff, &handoff.summary);
+        Ok(HandoffWritten { task: Some(task.task), status: task.status })
+    }
+
+    /// A planner's notes to its next session, kept under the goal's name.
+    fn about_goal(&self, tx: &mut Tx<'_>) -> Result<HandoffWritten, Refusal> {
+        let agent = tx.actor.agent().filter(|agent| agent.role() == Role::Planner);
+        let agent = agent.ok_or(Refusal::Missing { what: "the task (only the planner can leave it out)" })?;
+        let goal = goal_key(tx.board.goal()?)?;
+        let handoff = self.keep(tx, agent, &goal)?;
+        tx.log(LogAction::Task(EventName::Handoff), None, &handoff.summary);
+        Ok(HandoffWritten { task: None, status: None })
+    }
+
+    /// Keeps the notes, and shows the agent as handing off.
+    fn keep(&self, tx: &mut Tx<'_>, agent: AgentId, key: &TaskId) -> Result<Handoff, Refusal> {
+        let notes = &self.notes;
+        let summary = phrase(&notes.summary, "how far the work is (--summary)")?;
+        let next_action = phrase(&notes.next_action, "what to do first (--next-action)")?;
         let entry = tx.find_agent(agent)?;
         let measured = entry.as_ref().and_then(|entry| entry.context_percent);
         let handoff = Handoff {
@@ -81,19 +127,31 @@ impl Rule for WriteHandoff {
             files_modified: notes.files_modified.clone(),
             next_steps: notes.next_steps.clone(),
         };
-        tx.handoffs()?.insert(id.clone(), handoff);
+        tx.handoffs()?.insert(key.clone(), handoff.clone());
         if let Some(mut entry) = entry {
             entry.status = AgentStatus::Handoff;
             tx.put_agent(agent, entry);
         }
-        if agent.role() != Role::Planner {
-            task.record.handoff_pending = Some(true);
-            task.record.clear_exit_counts();
-        }
-        let event = tx.event(EventName::Handoff).with("summary", summary);
-        task.push_event(event.with("next_action", next_action));
-        Ok(tx.save(task, EventName::Handoff, summary))
+        Ok(handoff)
     }
+}
+
+/// The key of a planner's notes that are about no single task.
+pub fn goal_key(goal: &Goal) -> Result<TaskId, Refusal> {
+    let problem = |error: IdError| Refusal::BadText { what: "goal.id", problem: error.to_string() };
+    goal.id.parse().map_err(problem)
+}
+
+/// The history keeps the notes when the handoff itself is gone.
+fn add_notes(event: HistoryEvent, notes: &Handoff) -> HistoryEvent {
+    let list = |items: &Vec<String>| Some(items.clone()).filter(|items| !items.is_empty());
+    event
+        .with("summary", notes.summary.as_str())
+        .with("next_action", notes.next_action.as_str())
+        .with_some("approach", notes.approach.as_deref())
+        .with_some("blockers", notes.blockers.as_deref())
+        .with_some("files_modified", list(&notes.files_modified))
+        .with_some("next_steps", list(&notes.next_steps))
 }
 
 impl Rule for TakeHandoff {

@@ -11,6 +11,9 @@ use super::ownership::check_acts_for;
 use super::permission::{EVERYONE, Rights};
 use super::tx::Tx;
 
+/// The longest lease. One that runs longer was given by a clock that was wrong, and is corrected.
+const MAX_LEASE: Seconds = Seconds(86_400);
+
 /// Renews leases. Alone, a stale registration is refused; in a batch it is listed and the others are renewed.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Heartbeat {
@@ -72,12 +75,14 @@ fn renew(
     if let Some(yours) = generation.filter(|yours| *yours != current) {
         return Err(Refusal::Fenced { agent, yours, current });
     }
-    let mut lease = tx.now + length.unwrap_or(tx.config()?.lease_duration);
+    // A renewal never shortens a lease, such as one that was asked for before a long test run.
+    let least = entry.lease_expires.filter(|lease| *lease <= tx.now + MAX_LEASE).unwrap_or(tx.now);
+    let mut lease = least.max(tx.now + length.unwrap_or(tx.config()?.lease_duration));
     if let Some(id) = entry.current_task.clone()
         // What it holds may be broken: that must not cost the agent its own lease.
         && let Ok(mut task) = tx.task(&id)
     {
-        lease = tx.now + length.unwrap_or(tx.config()?.lease(&task.record));
+        lease = least.max(tx.now + length.unwrap_or(tx.config()?.lease(&task.record)));
         if renew_task(&mut task, agent, lease, tx.now) {
             tx.put_quietly(task);
         }

@@ -1,6 +1,6 @@
 //! lock write, lock modify, edit: who may change what in the file itself.
 //!
-//! A person may make any valid change. An agent may set fields that the program does not know, and the free text of its
+//! A person may make any valid change. An agent may set its own notes and fields that the program does not know, on its
 //! own task; everything else has a command. What is valid is decided in `rules/invariants`.
 
 use std::collections::BTreeSet;
@@ -12,8 +12,8 @@ use crate::model::{
 
 use super::admission::check_fence;
 
-/// The texts of a task that no rule reads and no work is judged by.
-const FREE_TEXT: [&str; 4] = ["description", "blocked_reason", "blocked_questions", "attempted"];
+/// The texts of a task that are its agent's own notes. What its work is judged by is not among them.
+const OWN_NOTES: [&str; 3] = ["blocked_reason", "blocked_questions", "attempted"];
 
 /// The sections of the file that the program knows.
 const SECTIONS: [&str; 14] = [
@@ -139,11 +139,12 @@ fn check_revision(
 fn may(board: &Board, agent: AgentId, place: &EditedPlace, (old, new): (&Value, &Value)) -> bool {
     match place {
         EditedPlace::Task(_, None) => false,
-        EditedPlace::Task(id, Some(key)) if FREE_TEXT.contains(&key.as_str()) => {
+        EditedPlace::Task(id, Some(key)) => {
+            let known = TaskRecord::KEYS.contains(&key.as_str());
             let summary = id.parse().ok().and_then(|id: TaskId| board.summary(&id));
-            summary.is_some_and(|summary| is_own(summary, agent))
+            (!known || OWN_NOTES.contains(&key.as_str()))
+                && summary.is_some_and(|summary| is_own(summary, agent))
         }
-        EditedPlace::Task(_, Some(key)) => !TaskRecord::KEYS.contains(&key.as_str()),
         EditedPlace::Section(section, None) => !SECTIONS.contains(&section.as_str()),
         EditedPlace::Section(section, Some(entry)) if section == "agents" => {
             let entries = (get(get(old, section), entry), get(get(new, section), entry));

@@ -6,18 +6,21 @@
 //!
 //! What commands share: `operation` (what every command has), `apply` with `admission` (the checks before every rule)
 //! and `sprint_figures` (metrics and the end of a sprint), `tx` (the working copy that a rule changes), `permission`,
-//! `ownership` (whose task is it), `blocking` (limits), `gates` (ready to be claimed), `dropping` and `open_work`.
+//! `ownership` (whose task is it), `blocking` (limits), `budget` (sessions), `gates` (ready to be claimed), `dropping` and `open_work`.
 
 mod abandon_task;
 mod abort;
+mod accept_integration;
 mod add_task;
 mod admission;
 mod align;
 mod analyze;
 mod anomaly;
+mod answer;
 mod apply;
 mod archive;
 mod blocking;
+mod budget;
 mod checkpoint;
 mod claim_review;
 mod claim_task;
@@ -26,6 +29,7 @@ mod convert_discovery;
 mod count_exit;
 mod deregister;
 mod discover;
+mod dismiss;
 mod dropping;
 mod edit_task;
 mod finalize;
@@ -68,25 +72,30 @@ mod wt_merge;
 
 pub use abandon_task::AbandonTask;
 pub use abort::Abort;
+pub use accept_integration::{AcceptIntegration, AdoptIntegration, IntegrationAccepted};
 pub use add_task::{AddTask, NewTask};
 pub use align::{Align, Aligned};
 pub use analyze::{Analyzed, RecordAnalysis};
 pub use anomaly::{AnomalyLogged, LogAnomaly};
 pub use apply::{Decided, Pending, apply};
+pub use answer::{Answer, Answered};
 pub use archive::{Archive, ArchivedTasks};
 pub use checkpoint::{Checkpoint, CheckpointCause, CheckpointReached};
 pub use claim_review::{ClaimReview, ReleaseReview, ReviewClaimed};
 pub use claim_task::{CancelReservation, ClaimTask, Claimed, ReserveTask, Reserved};
 pub use clear_stale_review_claims::{ClearStaleReviewClaims, ReviewsCleared};
 pub use convert_discovery::{ConvertDiscovery, Converted};
-pub use count_exit::{CountExit, ExitCounted, UnproductiveExit};
+pub use count_exit::{
+    CountExit, CountPlannerExit, ExitCounted, PlannerExitCounted, RefundSession, UnproductiveExit,
+};
 pub use deregister::{Deregister, Deregistered};
 pub use discover::{Discover, Discovered};
+pub use dismiss::{DismissDiscovery, Dismissed};
 pub use edit_task::{EditTask, TaskEdit};
 pub use finalize::{Finalize, Finalized};
 pub use follow_stop_file::FollowStopFile;
 pub use goal::{AbortGoal, CompleteGoal, GoalReply, NewGoal};
-pub use handoff::{HandoffNotes, TakeHandoff, WriteHandoff};
+pub use handoff::{HandoffNotes, HandoffWritten, TakeHandoff, WriteHandoff, goal_key};
 pub use heartbeat::{Heartbeat, Renewed};
 pub use mark_blocked::MarkBlocked;
 pub use mark_triggers_seen::MarkTriggersSeen;

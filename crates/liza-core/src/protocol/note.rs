@@ -2,8 +2,10 @@
 
 use serde::Serialize;
 
-use crate::model::{Appended, HumanNote, LogAction, Refusal, TaskId};
+use crate::model::{Appended, HumanNote, LogAction, Refusal, Section, TaskId};
+use crate::rules::session_budget::SessionBudget;
 
+use super::budget::{refill, refill_planner};
 use super::operation::{LoadScope, Rule};
 use super::permission::{HUMAN, Rights};
 use super::tx::{Tx, required};
@@ -30,8 +32,10 @@ impl Rule for WriteNote {
     const VERB: &'static str = "note";
     const RIGHTS: Rights = HUMAN;
 
-    fn scope(&self) -> LoadScope {
-        LoadScope { sections: &[], all_summaries: self.to.is_some() }
+    const LOADS: LoadScope = LoadScope::all(&[Section::Sprint]);
+
+    fn target(&self) -> Option<&TaskId> {
+        self.to.as_ref()
     }
 
     fn run(&self, tx: &mut Tx<'_>) -> Result<NoteWritten, Refusal> {
@@ -40,6 +44,11 @@ impl Rule for WriteNote {
         tx.log(LogAction::Note, self.to.as_ref(), &message);
         let note = HumanNote { timestamp: tx.now, message, to: self.to.clone() };
         tx.append(Appended::HumanNote(note));
+        refill_planner(tx)?;
+        if let Some(task) = self.to.as_ref().filter(|task| tx.board.body(task).is_ok()) {
+            let budget = SessionBudget::of_task(task, tx.board.body(task)?.record());
+            refill(tx, &budget)?;
+        }
         Ok(NoteWritten { to: self.to.clone() })
     }
 }

@@ -23,6 +23,9 @@ pub(super) fn start_next_sprint(tx: &mut Tx<'_>) -> Result<String, Refusal> {
     let mut next = Sprint::begin(past.number().saturating_add(1), &goal, tx.now);
     // What the planner has seen is not new because the sprint is.
     next.seen_triggers = past.seen_triggers.clone();
+    // Only a person or a merge refills session budgets, not the planner by opening another sprint.
+    next.sessions = past.sessions.clone();
+    next.planner_exits = past.planner_exits.clone();
     next.timeline.paused_at = past.timeline.paused_at;
     for id in open_tasks(tx.board) {
         let stretch = past.scope.stretch.contains(&id);

@@ -41,7 +41,7 @@ impl Rule for Register {
     const VERB: &'static str = "register";
     const RIGHTS: Rights = SUPERVISION;
     const STAGE: Stage = Stage::Joins;
-    const LOADS: LoadScope = LoadScope::named(&[Section::Config]);
+    const LOADS: LoadScope = LoadScope::named(&[Section::Config, Section::Sprint]);
 
     fn run(&self, tx: &mut Tx<'_>) -> Result<Registered, Refusal> {
         let agent = self.agent;
@@ -72,11 +72,16 @@ impl Rule for Register {
                 heartbeat: Some(tx.now),
                 terminal: Some(terminal.to_owned()),
                 generation: Some(generation),
+                last_result: None,
                 iterations_total: past.and_then(|past| past.iterations_total),
                 context_percent: None,
                 usage: past.and_then(|past| past.usage.clone()),
             },
         );
+        if agent.role() == Role::Planner && tx.board.sprint()?.planner_exits.count > 0 {
+            // A new planner may try again.
+            tx.sprint()?.planner_exits.count = 0;
+        }
         let takeover = if past.filter(dead).is_some() { ", replaces one whose supervisor died" } else { "" };
         let detail = format!("generation {generation}, {terminal}{takeover}");
         tx.log_as(agent, LogAction::Registered, None, &detail);

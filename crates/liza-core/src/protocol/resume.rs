@@ -4,6 +4,9 @@ use serde::Serialize;
 
 use crate::model::{DECISIONS, Effect, LogAction, Refusal, STOP, Section, SprintStatus, StopFile};
 
+use crate::rules::session_budget::SessionBudget;
+
+use super::budget::{refill, refill_planner};
 use super::checkpoint::{leave_checkpoint, record_decision};
 use super::goal::abort_without_log;
 use super::operation::{LoadScope, Rule};
@@ -54,6 +57,8 @@ impl Rule for Resume {
             tx.sprint()?.timeline.paused_at = None;
         }
         tx.effect(Effect::RemoveStopFile(StopFile::Pause));
+        refill_planner(tx)?;
+        refill(tx, &SessionBudget::Shared)?;
         if at_checkpoint || decision.is_some() {
             record_decision(tx, decision.unwrap_or("continue"), note)?;
         }

@@ -3,7 +3,9 @@
 use serde::Serialize;
 
 use crate::model::{AgentId, AgentStatus, Board, Refusal, Role, Section, TaskId, Timestamp};
+use crate::rules::session_budget::SessionBudget;
 
+use super::budget::charge_session;
 use super::operation::{LoadScope, Rule};
 use super::ownership::check_acts_for;
 use super::permission::{Rights, SUPERVISION};
@@ -34,7 +36,10 @@ impl Rule for SetStatus {
 
     fn scope(&self) -> LoadScope {
         // The end of a planning session may be what the end of the sprint has waited for.
-        LoadScope { sections: &[Section::Sprint], all_summaries: self.agent.role() == Role::Planner }
+        LoadScope {
+            sections: &[Section::Config, Section::Sprint],
+            all_summaries: self.agent.role() == Role::Planner,
+        }
     }
 
     fn other_tasks(&self, board: &Board, _now: Timestamp) -> Vec<TaskId> {
@@ -60,6 +65,7 @@ impl Rule for SetStatus {
             return Err(Refusal::BadAgentStatus { role, status });
         }
         if status == AgentStatus::Planning {
+            charge_session(tx, &SessionBudget::Planner)?;
             // A new session, of which nothing has been measured yet.
             entry.context_percent = None;
         }

@@ -2,9 +2,10 @@
 
 use serde::Serialize;
 
-use crate::model::{Appended, LogAction, Refusal, SpecChange};
+use crate::model::{Appended, LogAction, Refusal, Section, SpecChange};
 
-use super::operation::Rule;
+use super::budget::refill_planner;
+use super::operation::{LoadScope, Rule};
 use super::permission::{HUMAN, Rights};
 use super::tx::{Tx, required};
 
@@ -30,6 +31,7 @@ impl Rule for RecordSpecChange {
     type Reply = SpecChanged;
     const VERB: &'static str = "spec-change";
     const RIGHTS: Rights = HUMAN;
+    const LOADS: LoadScope = LoadScope::named(&[Section::Sprint]);
 
     fn run(&self, tx: &mut Tx<'_>) -> Result<SpecChanged, Refusal> {
         let spec = required(&self.spec, "which specification (--spec)")?.to_owned();
@@ -43,6 +45,7 @@ impl Rule for RecordSpecChange {
             change,
             triggered_by,
         }));
+        refill_planner(tx)?;
         Ok(SpecChanged { spec })
     }
 }

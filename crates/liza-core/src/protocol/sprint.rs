@@ -2,7 +2,9 @@
 
 use serde::Serialize;
 
-use crate::model::{Board, Effect, LogAction, Refusal, Section, SprintStatus, StopFile, TaskId, Timestamp};
+use crate::model::{
+    Board, Effect, LogAction, Refusal, Section, SessionCounts, SprintStatus, StopFile, TaskId, Timestamp,
+};
 use crate::rules::sprint::{is_complete, is_planning};
 
 use super::open_work::{check_open, open_tasks, start_next_sprint};
@@ -81,6 +83,7 @@ impl Rule for NewSprint {
         check_open(tx)?;
         expect_status(tx, Self::VERB, "a finished sprint", SprintStatus::is_terminal)?;
         let sprint = start_next_sprint(tx)?;
+        tx.sprint()?.sessions = SessionCounts::default();
         tx.effect(Effect::RemoveStopFile(StopFile::Checkpoint));
         tx.log(LogAction::SprintStarted, None, &sprint);
         Ok(SprintReply { sprint })

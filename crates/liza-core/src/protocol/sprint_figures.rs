@@ -14,6 +14,7 @@ use super::tx::Tx;
 /// Updates `sprint.metrics` if this change affects them, and asks for the sprint's completion once nothing is left to
 /// do in it.
 pub(super) fn update(tx: &mut Tx<'_>, all_summaries: bool) -> Result<(), Refusal> {
+    adopt_injected(tx)?;
     if affects_figures(tx) {
         match tx.board.sprint.get(Section::Sprint) {
             Ok(_) => write_figures(tx)?,
@@ -25,6 +26,24 @@ pub(super) fn update(tx: &mut Tx<'_>, all_summaries: bool) -> Result<(), Refusal
     }
     if all_summaries && settles(tx) && has_ended(tx) {
         tx.effect(Effect::CompleteSprint);
+    }
+    Ok(())
+}
+
+/// A task that a person wrote into the file belongs to the plan from its first change on.
+fn adopt_injected(tx: &mut Tx<'_>) -> Result<(), Refusal> {
+    let Some(sprint) = tx.board.sprint.ready().filter(|sprint| !sprint.status.is_terminal()) else {
+        return Ok(());
+    };
+    let sprint = tx.change().sprint.as_ref().unwrap_or(sprint);
+    let open = |id: &&TaskId| {
+        let before = tx.board.summary(id).and_then(|summary| summary.status);
+        before.is_some_and(|status| !status.is_terminal())
+    };
+    let ids = tx.change().tasks.iter().filter(|(id, record)| !sprint.names(id) && !is_planned(sprint, id, record));
+    let injected: Vec<TaskId> = ids.map(|(id, _)| id).filter(open).cloned().collect();
+    if !injected.is_empty() {
+        tx.sprint()?.scope.planned.extend(injected);
     }
     Ok(())
 }

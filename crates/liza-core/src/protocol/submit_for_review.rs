@@ -2,7 +2,9 @@
 
 use serde::Serialize;
 
-use crate::model::{AgentStatus, Assignment, EventName, Refusal, Section, Sha, Task, TaskId, TaskStatus};
+use crate::model::{
+    AgentStatus, Assignment, EventName, HistoryEvent, Refusal, Section, Sha, Task, TaskId, TaskStatus,
+};
 
 use super::operation::{LoadScope, Rule};
 use super::ownership::own_claim;
@@ -47,6 +49,7 @@ impl Rule for SubmitForReview {
         let (coder, work) = own_claim(tx, &task)?;
         let facts = self.facts.as_ref().ok_or_else(|| Refusal::WorktreeMissing { task: id.clone() })?;
         check(&task, &work, &self.commit, facts)?;
+        check_not_rejected(&task, &facts.head)?;
         let commit = facts.head.clone();
         task.push_event(tx.event(EventName::ReadyForReview).with("commit", commit.as_str()));
         task.record.clear_exit_counts();
@@ -55,6 +58,21 @@ impl Rule for SubmitForReview {
         task.status = TaskStatus::ReadyForReview { work, commit: commit.clone(), review: None };
         tx.free_agents([coder], id, AgentStatus::Waiting)?;
         Ok(Submitted { task: tx.save(task, EventName::ReadyForReview, &detail), commit })
+    }
+}
+
+/// A reviewer's rejection of exactly this commit is not answered by submitting it again.
+fn check_not_rejected(task: &Task, commit: &Sha) -> Result<(), Refusal> {
+    let verdict = |event: &&HistoryEvent| event.is(EventName::Rejected) && event.agent.as_deref() != Some("system");
+    let rejected = task.record.events().rev().find(verdict);
+    let same = |event: &&HistoryEvent| event.text("commit").is_some_and(|rejected| rejected == commit.as_str());
+    match rejected.filter(same) {
+        Some(event) => Err(Refusal::AlreadyRejected {
+            task: task.id.clone(),
+            commit: commit.clone(),
+            by: event.agent.clone().unwrap_or_default(),
+        }),
+        None => Ok(()),
     }
 }
 

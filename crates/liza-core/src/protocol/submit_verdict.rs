@@ -1,16 +1,17 @@
 //! submit-verdict: the binding verdict on exactly one commit.
 
 use crate::model::{
-    AgentStatus, EventName, LogAction, PRIOR_FEEDBACK, Refusal, Section, Task, TaskId, TaskStatus,
+    Actor, AgentId, AgentStatus, Assignment, EventName, HistoryEvent, LogAction, PRIOR_FEEDBACK, Refusal, Section, Sha, Task,
+    TaskId, TaskStatus,
 };
 use crate::text::one_line;
 
 use super::claim_review::{end_review_handoff, reject};
 use super::operation::{LoadScope, Rule};
 use super::ownership::own_review;
-use super::permission::{REVIEWING, Rights};
+use super::permission::{REVIEWING_OR_HUMAN, Rights};
 use super::reply::{TaskReply, WorktreeFacts};
-use super::tx::{Tx, required};
+use super::tx::{Tx, non_blank, required};
 
 /// Approves or rejects what was submitted; refused if the worktree has moved.
 #[derive(Debug, Clone, PartialEq)]
@@ -26,8 +27,9 @@ pub struct SubmitVerdict {
 /// A review's outcome.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Verdict {
-    /// Clear to merge.
-    Approved,
+    /// Clear to merge, with the evidence: what was run, with what result, and which test shows each criterion. A person
+    /// may leave it out.
+    Approved(Option<String>),
     /// Sent back, with the reason.
     Rejected(String),
 }
@@ -35,7 +37,7 @@ pub enum Verdict {
 impl Rule for SubmitVerdict {
     type Reply = TaskReply;
     const VERB: &'static str = "submit-verdict";
-    const RIGHTS: Rights = REVIEWING;
+    const RIGHTS: Rights = REVIEWING_OR_HUMAN;
     const LOADS: LoadScope = LoadScope::named(&[Section::Config, Section::Handoff, Section::Sprint]);
 
     fn target(&self) -> Option<&TaskId> {
@@ -45,6 +47,9 @@ impl Rule for SubmitVerdict {
     fn run(&self, tx: &mut Tx<'_>) -> Result<TaskReply, Refusal> {
         let id = &self.task;
         let mut task = tx.task(id)?;
+        if tx.actor == Actor::Human {
+            return self.by_human(tx, task);
+        }
         let (reviewer, work, commit) = own_review(tx, &task)?;
         let facts = self.facts.as_ref().ok_or_else(|| Refusal::WorktreeMissing { task: id.clone() })?;
         if !facts.head.names_same_commit(&commit) {
@@ -54,19 +59,13 @@ impl Rule for SubmitVerdict {
             return Err(Refusal::ReviewTouched { task: id.clone(), paths: facts.changed_tracked.clone() });
         }
         match &self.verdict {
-            Verdict::Approved => {
-                task.push_event(tx.event(EventName::Approved).with("commit", commit.as_str()));
-                let detail = format!("commit {}", commit.short());
-                task.status = TaskStatus::Approved { work, commit, by: Some(reviewer) };
-                tx.log(LogAction::Task(EventName::Approved), Some(id), &detail);
+            Verdict::Approved(evidence) => {
+                let evidence = check_evidence(tx, evidence.as_deref())?;
+                approve(tx, &mut task, work, commit, Some(reviewer), evidence)?;
             }
             Verdict::Rejected(reason) => {
                 let reason = check_reason(&task, reason)?;
-                let summary = one_line(&reason, 200);
-                let event = tx.event(EventName::Rejected).with("commit", commit.as_str());
-                let event = event.with("reason", reason.as_str());
-                reject(tx, &mut task, work, commit, reason, event)?;
-                tx.log(LogAction::Task(EventName::Rejected), Some(id), &summary);
+                send_back(tx, &mut task, work, commit, reason)?;
             }
         }
         end_review_handoff(tx, &mut task)?;
@@ -76,9 +75,128 @@ impl Rule for SubmitVerdict {
     }
 }
 
+impl SubmitVerdict {
+    /// The human's verdict needs no review: it ends a running one, and gives a status that was written by hand the
+    /// approval that it lacks.
+    fn by_human(&self, tx: &mut Tx<'_>, mut task: Task) -> Result<TaskReply, Refusal> {
+        let (work, commit) = match &task.status {
+            TaskStatus::ReadyForReview { work, commit, .. } => (work.clone(), commit.clone()),
+            TaskStatus::Approved { work, commit, .. } if find_approval(&task).is_none() => {
+                (work.clone(), commit.clone())
+            }
+            _ => return Err(tx.wrong_status(&task, "READY_FOR_REVIEW, or APPROVED without an approval")),
+        };
+        tx.free_agents(task.status.review().map(|review| review.by), &self.task, AgentStatus::Idle)?;
+        match &self.verdict {
+            Verdict::Approved(evidence) => {
+                let evidence = evidence.as_deref().and_then(|text| non_blank(Some(text)));
+                approve(tx, &mut task, work, commit, None, evidence)?;
+            }
+            Verdict::Rejected(reason) => {
+                let reason = required(reason, "the reason for the rejection")?.to_owned();
+                send_back(tx, &mut task, work, commit, reason)?;
+            }
+        }
+        end_review_handoff(tx, &mut task)?;
+        task.record.clear_exit_counts();
+        Ok(tx.put(task))
+    }
+}
+
+fn approve(
+    tx: &mut Tx<'_>,
+    task: &mut Task,
+    work: Assignment,
+    commit: Sha,
+    by: Option<AgentId>,
+    evidence: Option<&str>,
+) -> Result<(), Refusal> {
+    let evidence = evidence.unwrap_or("none");
+    let event = tx.event(EventName::Approved).with("commit", commit.as_str());
+    task.push_event(event.with("evidence", evidence));
+    let detail = format!("commit {}: {}", commit.short(), one_line(evidence, 200));
+    tx.log(LogAction::Task(EventName::Approved), Some(&task.id), &detail);
+    // Its coder no longer waits for a verdict.
+    tx.stop_waiting(work.coder)?;
+    task.status = TaskStatus::Approved { work, commit, by };
+    Ok(())
+}
+
+fn send_back(
+    tx: &mut Tx<'_>,
+    task: &mut Task,
+    work: Assignment,
+    commit: Sha,
+    reason: String,
+) -> Result<(), Refusal> {
+    let summary = one_line(&reason, 200);
+    let event = tx.event(EventName::Rejected).with("commit", commit.as_str());
+    let event = event.with("reason", reason.as_str());
+    tx.stop_waiting(work.coder)?;
+    reject(tx, task, work, commit, reason, event)?;
+    let detail = match &task.status {
+        TaskStatus::Blocked { block, .. } => format!("BLOCKED ({}): {summary}", block.reason),
+        _ => summary,
+    };
+    tx.log(LogAction::Task(EventName::Rejected), Some(&task.id), &detail);
+    Ok(())
+}
+
+/// The last approval, if it is of exactly the commit under review and by someone else than the task's coder.
+pub(super) fn find_approval(task: &Task) -> Option<&HistoryEvent> {
+    let commit = task.record.review_commit.as_ref()?;
+    let coder = task.status.prior_work().coder.map(|coder| coder.to_string());
+    let approval = task.record.last_event(EventName::Approved)?;
+    let same = approval.text("commit").is_some_and(|approved| approved == commit.as_str());
+    let other = approval.agent.is_some() && approval.agent != coder;
+    // A rejection after it takes it back.
+    let rejected = task.record.events().rev().take_while(|event| !event.is(EventName::Approved));
+    let stands = !rejected.into_iter().any(|event| event.is(EventName::Rejected));
+    (same && other && stands).then_some(approval)
+}
+
+/// An agent's approval says what it is based on.
+fn check_evidence<'t>(tx: &Tx<'_>, evidence: Option<&'t str>) -> Result<Option<&'t str>, Refusal> {
+    let evidence = non_blank(evidence);
+    if let Some(text) = evidence.filter(|text| is_unfilled(text)) {
+        return Err(Refusal::UnfilledTemplate { what: "the approval", placeholder: placeholder(text) });
+    }
+    match (evidence, tx.actor) {
+        (None, Actor::Agent(..)) => Err(Refusal::Missing {
+            what: "the evidence: what you ran, with what result, and which test shows each criterion",
+        }),
+        _ => Ok(evidence),
+    }
+}
+
+/// What the templates in the prompts leave to be filled in.
+const PLACEHOLDERS: [&str; 10] = [
+    "[count]",
+    "[impact]",
+    "[fix]",
+    "[1-2 sentence assessment]",
+    "file:line — Issue description",
+    "[issues now fixed]",
+    "[issues not addressed]",
+    "[issues partially addressed]",
+    "[command and its result]",
+    "[criterion]",
+];
+
+fn placeholder(text: &str) -> &'static str {
+    PLACEHOLDERS.into_iter().find(|placeholder| text.contains(placeholder)).unwrap_or_default()
+}
+
+fn is_unfilled(text: &str) -> bool {
+    !placeholder(text).is_empty()
+}
+
 /// From the second rejection on, the reason has to say what became of the earlier feedback.
 fn check_reason(task: &Task, reason: &str) -> Result<String, Refusal> {
     let reason = required(reason, "the reason for the rejection")?;
+    if is_unfilled(reason) {
+        return Err(Refusal::UnfilledTemplate { what: "the rejection", placeholder: placeholder(reason) });
+    }
     let again = task.record.review_cycles_current.unwrap_or(0) >= 1;
     if again && !reason.to_lowercase().contains(&PRIOR_FEEDBACK.to_lowercase()) {
         return Err(Refusal::PriorFeedbackMissing { task: task.id.clone() });

@@ -3,11 +3,13 @@
 use serde::Serialize;
 
 use crate::model::{
-    Alignment, Appended, Board, Effect, EventName, LogAction, Refusal, Section, Status, Task, TaskId,
+    Actor, Alignment, Appended, Board, Effect, EventName, LogAction, Refusal, Section, Status, Task, TaskId,
     TaskStatus, Timestamp,
 };
+use crate::rules::session_budget::SessionBudget;
 use crate::text::one_line;
 
+use super::budget::check_budget;
 use super::dropping::check_removable;
 use super::gates::make_claimable;
 use super::operation::{LoadScope, Rule};
@@ -46,7 +48,8 @@ impl Rule for SupersedeTask {
     type Reply = Superseded;
     const VERB: &'static str = "supersede-task";
     const RIGHTS: Rights = PLANNING;
-    const LOADS: LoadScope = LoadScope::all(&[Section::Goal, Section::Sprint, Section::Handoff]);
+    const LOADS: LoadScope =
+        LoadScope::all(&[Section::Config, Section::Goal, Section::Sprint, Section::Handoff]);
 
     fn target(&self) -> Option<&TaskId> {
         Some(&self.task)
@@ -60,6 +63,10 @@ impl Rule for SupersedeTask {
         let id = &self.task;
         let mut task = tx.task(id)?;
         check_removable(tx, &task)?;
+        if tx.actor != Actor::Human {
+            check_budget(tx, &SessionBudget::of_task(id, &task.record))?;
+            check_depth(tx, &task)?;
+        }
         let reason = required(&self.reason, "why it is replaced (--reason)")?;
         let root_cause = required(&self.root_cause, "what was wrong with it (--root-cause)")?;
         if self.by.is_empty() {
@@ -135,8 +142,25 @@ fn adopt(tx: &mut Tx<'_>, original: &Task, id: &TaskId, reason: &str) -> Result<
         supersedes.push(original.id.clone());
     }
     task.record.rescope_reason = Some(reason.to_owned());
+    task.record.rescope_depth = Some(original.record.rescope_depth.unwrap_or(0).saturating_add(1));
+    match SessionBudget::of_task(&original.id, &original.record) {
+        SessionBudget::Task(first) => {
+            task.record.budget_task = Some(first);
+            task.record.shared_budget = None;
+        }
+        SessionBudget::Shared | SessionBudget::Planner => task.record.shared_budget = Some(true),
+    }
     tx.put(task);
     Ok(())
+}
+
+/// A chain of replacements that goes on and on needs the human.
+fn check_depth(tx: &Tx<'_>, task: &Task) -> Result<(), Refusal> {
+    let depth = task.record.rescope_depth.unwrap_or(0);
+    if depth < tx.config()?.max_rescopes {
+        return Ok(());
+    }
+    Err(Refusal::RescopeLimit { task: task.id.clone(), depth })
 }
 
 /// The tasks that depend on this one.

@@ -143,6 +143,16 @@ impl<'a> Tx<'a> {
         Ok(())
     }
 
+    /// A coder that waits for a verdict is idle again.
+    pub(super) fn stop_waiting(&mut self, coder: AgentId) -> Result<(), Refusal> {
+        let waiting = |entry: &AgentRecord| entry.status == AgentStatus::Waiting && entry.current_task.is_none();
+        if let Some(mut entry) = self.find_agent(coder)?.filter(waiting) {
+            entry.status = AgentStatus::Idle;
+            self.put_agent(coder, entry);
+        }
+        Ok(())
+    }
+
     pub(super) fn goal(&mut self) -> Result<&mut Goal, Refusal> {
         let goal = self.board.goal()?;
         Ok(self.change.goal.get_or_insert_with(|| goal.clone()))

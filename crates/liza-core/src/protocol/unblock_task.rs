@@ -1,10 +1,13 @@
 //! unblock-task: a blocked task becomes claimable again.
 
 use crate::model::{
-    Actor, Anomaly, AnomalyType, Appended, Effect, EventName, Fields, MAX_FAILED_CODERS, PriorWork,
-    REVIEW_DEADLOCK, Refusal, Section, Task, TaskId, TaskStatus,
+    Actor, Anomaly, AnomalyType, Appended, Effect, EventName, Fields, HistoryEvent, MAX_FAILED_CODERS,
+    PriorWork, REVIEW_DEADLOCK, Refusal, Section, Task, TaskId, TaskStatus,
 };
 
+use crate::rules::session_budget::SessionBudget;
+
+use super::budget::{check_budget, refill, refill_planner};
 use super::operation::{LoadScope, Rule};
 use super::permission::{PLANNING, Rights};
 use super::reply::TaskReply;
@@ -29,7 +32,7 @@ impl Rule for UnblockTask {
     type Reply = TaskReply;
     const VERB: &'static str = "unblock-task";
     const RIGHTS: Rights = PLANNING;
-    const LOADS: LoadScope = LoadScope::named(&[Section::Handoff, Section::Sprint]);
+    const LOADS: LoadScope = LoadScope::named(&[Section::Config, Section::Handoff, Section::Sprint]);
 
     fn target(&self) -> Option<&TaskId> {
         Some(&self.task)
@@ -45,10 +48,19 @@ impl Rule for UnblockTask {
         if failed_by.len() >= MAX_FAILED_CODERS {
             return Err(Refusal::HypothesisExhausted { task: id.clone(), failed_by });
         }
+        let budget = SessionBudget::of_task(id, &task.record);
+        if tx.actor == Actor::Human {
+            refill(tx, &budget)?;
+            refill_planner(tx)?;
+        } else {
+            check_budget(tx, &budget)?;
+            check_blocks(tx, &task)?;
+        }
         let assessment = non_blank(self.assessment.as_deref());
         if block.reason == REVIEW_DEADLOCK && assessment.is_none() && tx.actor != Actor::Human {
             return Err(Refusal::AssessmentNeeded { task: id.clone(), cause: block.reason });
         }
+        let prior_coder = prior.coder;
         let next = self.kept(prior)?;
         if next.worktree.is_none() {
             task.record.handoff_pending = task.record.handoff_pending.map(|_| false);
@@ -59,7 +71,10 @@ impl Rule for UnblockTask {
         if self.reset_cycles {
             task.record.review_cycles_current = Some(0);
         }
-        task.record.iteration = None;
+        if tx.actor == Actor::Human {
+            task.record.iteration = None;
+        }
+        task.record.previous_coder = prior_coder.filter(|_| !self.same_coder);
         let event = tx.event(EventName::Unblocked).with("was", block.reason.as_str());
         task.push_event(event.with_some("assessment", assessment));
         if let Some(assessment) = assessment {
@@ -73,6 +88,19 @@ impl Rule for UnblockTask {
         task.status = TaskStatus::Unclaimed { prior: next };
         Ok(tx.save(task, EventName::Unblocked, &detail))
     }
+}
+
+/// Refuses the planner another round if the task has been blocked too often since the human last looked at it.
+fn check_blocks(tx: &Tx<'_>, task: &Task) -> Result<(), Refusal> {
+    let by_human =
+        |event: &&HistoryEvent| event.is(EventName::Unblocked) && event.agent.as_deref() == Some("human");
+    let since = task.record.events().rev().take_while(|event| !by_human(event));
+    let blocks = since.filter(|event| event.is(EventName::Blocked)).count();
+    let limit = tx.config()?.max_blocks;
+    if u32::try_from(blocks).unwrap_or(u32::MAX) < limit {
+        return Ok(());
+    }
+    Err(Refusal::BlockLimit { task: task.id.clone(), blocks })
 }
 
 impl UnblockTask {

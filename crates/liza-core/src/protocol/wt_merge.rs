@@ -11,11 +11,14 @@ use crate::model::{
     Task, TaskId, TaskStatus,
 };
 use crate::rules::claimable::check_merger;
+use crate::rules::session_budget::SessionBudget;
 use crate::text::count;
 
+use super::budget::refill;
 use super::operation::{LoadScope, Rule, Stage};
 use super::permission::{Rights, SUPERVISION};
 use super::reply::TaskReply;
+use super::submit_verdict::find_approval;
 use super::tx::Tx;
 
 /// Asks whether the merge may begin. It changes nothing: the merge is computed outside, then recorded.
@@ -36,6 +39,8 @@ pub struct RecordMerge {
     pub merge_commit: Sha,
     /// Commits on the integration branch since the task's base.
     pub drift_commits: u32,
+    /// The head that the branch had before.
+    pub old_head: Option<Sha>,
 }
 
 /// The merge failed; the branch has not moved, and the worktree stays.
@@ -123,6 +128,9 @@ pub struct Mergeable {
     /// Who approved it.
     #[serde(skip)]
     pub approved_by: Option<AgentId>,
+    /// The head of the integration branch that the program set, or the human accepted.
+    #[serde(skip)]
+    pub integration_head: Option<Sha>,
 }
 
 /// A recorded merge.
@@ -166,7 +174,9 @@ impl Rule for BeginMerge {
         }
         let reply = TaskReply::from(&task);
         let description = task.record.description;
-        Ok(Mergeable { task: reply, commit, base_commit: work.base, description, approved_by })
+        let integration_head = tx.board.goal()?.integration_head.clone();
+        let base_commit = work.base;
+        Ok(Mergeable { task: reply, commit, base_commit, description, approved_by, integration_head })
     }
 }
 
@@ -174,7 +184,7 @@ impl Rule for RecordMerge {
     type Reply = MergeRecorded;
     const VERB: &'static str = "wt-merge (merged)";
     const RIGHTS: Rights = SUPERVISION;
-    const LOADS: LoadScope = LoadScope::all(&[Section::Handoff, Section::Sprint]);
+    const LOADS: LoadScope = LoadScope::all(&[Section::Goal, Section::Handoff, Section::Sprint]);
 
     fn target(&self) -> Option<&TaskId> {
         Some(&self.task)
@@ -185,12 +195,18 @@ impl Rule for RecordMerge {
         let mut task = tx.task(id)?;
         let (work, commit, by) = approved(tx, &task)?;
         check_commit(&task, &commit, &self.commit)?;
-        let event = tx.event(EventName::Merged).with("commit", commit.as_str());
-        let event = event.with("merge_commit", merge_commit.as_str()).with("coder", work.coder.to_string());
+        tx.goal()?.integration_head = Some(merge_commit.clone());
+        let event = HistoryEvent::new(tx.now, EventName::Merged, merger(tx, by));
+        let event = event.with("commit", commit.as_str()).with("merge_commit", merge_commit.as_str()).with("coder", work.coder.to_string());
         task.push_event(event.with("drift_commits", drift_commits));
         task.status = TaskStatus::Merged { merge_commit: Some(merge_commit.clone()) };
         tx.drop_handoff(id)?;
         task.record.handoff_pending = task.record.handoff_pending.map(|_| false);
+        for budget in
+            [SessionBudget::of_task(id, &task.record), SessionBudget::Planner, SessionBudget::Shared]
+        {
+            refill(tx, &budget)?;
+        }
         let how = if merge_commit.names_same_commit(&commit) { "fast-forward" } else { "merge commit" };
         let drift = count(drift_commits as usize, "commit");
         let detail = format!("{how} {}, drift {drift}", merge_commit.short());
@@ -214,11 +230,12 @@ impl Rule for RecordMergeFailure {
         let mut task = tx.task(&self.task)?;
         let (work, commit, by) = approved(tx, &task)?;
         check_commit(&task, &commit, &self.commit)?;
-        let event = tx.event(EventName::IntegrationFailed).with("commit", commit.as_str());
-        task.push_event(self.failure.add_to(event));
+        let merger = merger(tx, by);
+        let event = HistoryEvent::new(tx.now, EventName::IntegrationFailed, &merger);
+        task.push_event(self.failure.add_to(event.with("commit", commit.as_str())));
         task.status = TaskStatus::IntegrationFailed { work, commit };
         let reason = self.failure.to_string();
-        tx.log_as(merger(tx, by), LogAction::Task(EventName::IntegrationFailed), Some(&task.id), &reason);
+        tx.log_as(merger, LogAction::Task(EventName::IntegrationFailed), Some(&task.id), &reason);
         Ok(MergeFailed { task: tx.put(task), reason })
     }
 }
@@ -233,6 +250,9 @@ fn approved(tx: &Tx<'_>, task: &Task) -> Result<(Assignment, Sha, Option<AgentId
     let TaskStatus::Approved { work, commit, by } = &task.status else {
         return Err(tx.wrong_status(task, "APPROVED"));
     };
+    if find_approval(task).is_none() {
+        return Err(Refusal::NoApproval { task: task.id.clone(), commit: commit.clone() });
+    }
     Ok((work.clone(), commit.clone(), *by))
 }
 

@@ -30,10 +30,10 @@ pub enum ClaimKind {
 ///
 /// | status | who may claim it |
 /// |---|---|
-/// | UNCLAIMED | any coder; after `unblock-task --same-coder`, that coder while it is registered |
+/// | UNCLAIMED | any coder; after `unblock-task --same-coder`, that coder while it is registered; otherwise another one |
 /// | REJECTED | its own coder; any coder once that one is gone |
 /// | INTEGRATION_FAILED | any coder |
-/// | CLAIMED | its own coder at any time; any coder once the lease and the grace are over |
+/// | CLAIMED | its own coder at any time; any coder once that one has left, or the lease and the grace are over |
 ///
 /// In every case all dependencies are MERGED, no other claim is under way, and a coder that failed at the task may not
 /// claim it while another coder is registered.
@@ -54,6 +54,7 @@ pub fn claim_kind(
     let kind = match status {
         Status::Unclaimed => {
             leave_to_owner(board, summary, coder, now)?;
+            leave_to_new_coder(board, summary, coder, now)?;
             ClaimKind::First
         }
         Status::Rejected if mine => ClaimKind::AfterRejection,
@@ -64,7 +65,7 @@ pub fn claim_kind(
         Status::IntegrationFailed => ClaimKind::IntegrationFix,
         Status::Claimed if mine => return Ok(ClaimKind::Resume),
         Status::Claimed => {
-            leave_to_leaseholder(summary, now)?;
+            leave_to_leaseholder(board, summary, now)?;
             ClaimKind::Takeover
         }
         Status::Draft
@@ -99,10 +100,37 @@ fn leave_to_owner(
     }
 }
 
-/// A claimed task stays with its coder until the lease and the grace have expired.
-fn leave_to_leaseholder(summary: &TaskSummary, now: Timestamp) -> Result<(), Refusal> {
+/// A task that was unblocked for another coder waits for one, as long as one is registered who may claim it.
+fn leave_to_new_coder(
+    board: &Board,
+    summary: &TaskSummary,
+    coder: AgentId,
+    now: Timestamp,
+) -> Result<(), Refusal> {
+    if summary.previous_coder != Some(coder) || !has_other_coder(board, summary, coder, now)? {
+        return Ok(());
+    }
+    Err(Refusal::LeftToAnother { task: summary.id.clone(), coder })
+}
+
+/// Whether another coder is registered who has not failed at the task.
+fn has_other_coder(
+    board: &Board,
+    summary: &TaskSummary,
+    coder: AgentId,
+    now: Timestamp,
+) -> Result<bool, Refusal> {
+    let other = |(id, entry): (&AgentId, &AgentRecord)| {
+        *id != coder && entry.role == Role::Coder && entry.holds(now) && !summary.failed_by.contains(id)
+    };
+    Ok(board.agents()?.iter().any(other))
+}
+
+/// A claimed task stays with its coder until the lease and the grace have expired, or the coder has left the board.
+fn leave_to_leaseholder(board: &Board, summary: &TaskSummary, now: Timestamp) -> Result<(), Refusal> {
+    let registered = |agent: AgentId| board.agents.ready().is_none_or(|agents| agents.contains_key(&agent));
     match (summary.assigned_to, summary.lease_expires) {
-        (Some(by), Some(until)) if now <= until + LEASE_GRACE => {
+        (Some(by), Some(until)) if now <= until + LEASE_GRACE && registered(by) => {
             Err(Refusal::ClaimedByOther { task: summary.id.clone(), by, until })
         }
         _ => Ok(()),
@@ -119,10 +147,7 @@ fn leave_to_other_coders(
     if !summary.failed_by.contains(&coder) {
         return Ok(());
     }
-    let other = |(id, entry): (&AgentId, &AgentRecord)| {
-        *id != coder && entry.role == Role::Coder && entry.holds(now) && !summary.failed_by.contains(id)
-    };
-    if board.agents()?.iter().any(other) {
+    if has_other_coder(board, summary, coder, now)? {
         return Err(Refusal::FailedBefore { task: summary.id.clone(), coder });
     }
     Ok(())
@@ -203,7 +228,7 @@ pub fn claimable(board: &Board, now: Timestamp) -> Vec<TaskId> {
 }
 
 fn is_claimable(board: &Board, summary: &TaskSummary, now: Timestamp) -> bool {
-    let free = !summary.is(Status::Claimed) || leave_to_leaseholder(summary, now).is_ok();
+    let free = !summary.is(Status::Claimed) || leave_to_leaseholder(board, summary, now).is_ok();
     let waits = board.unmet(summary).next().is_some();
     can_be_claimed(summary.status) && free && summary.reserved(now).is_none() && !waits
 }

@@ -40,7 +40,9 @@ pub(crate) fn contribution(record: &TaskRecord) -> Contribution {
     for event in record.events() {
         sum.claims += u32::from(event.is_claim());
         sum.approvals += u32::from(event.is(EventName::Approved));
-        sum.rejections += u32::from(event.is(EventName::Rejected));
+        // A submission that the system sent back is not a code reviewer's verdict.
+        let verdict = event.is(EventName::Rejected) && event.agent.as_deref() != Some("system");
+        sum.rejections += u32::from(verdict);
         sum.submissions += u32::from(event.is(EventName::ReadyForReview));
     }
     sum

@@ -4,5 +4,6 @@ pub mod breaker;
 pub mod claimable;
 pub mod invariants;
 pub mod metrics;
+pub mod session_budget;
 pub mod sprint;
 pub mod triggers;

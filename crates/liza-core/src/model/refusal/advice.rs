@@ -76,6 +76,27 @@ impl Refusal {
             Refusal::StaleRevision { current, .. } => {
                 format!("read it again, then retry with --if-revision {current}")
             }
+            Refusal::SessionBudget { .. } => {
+                "only the human can continue: liza answer TASK \"...\", or liza resume for the planner".into()
+            }
+            Refusal::BlockLimit { task, .. } => {
+                format!("liza supersede-task or liza abandon-task; the human can continue: liza answer {task} \"...\"")
+            }
+            Refusal::RescopeLimit { task, .. } => {
+                format!("liza abandon-task {task} --reason \"...\", or leave it BLOCKED for the human")
+            }
+            Refusal::LeftToAnother { task, .. } => format!("liza show {task}; another coder takes it"),
+            Refusal::UnfilledTemplate { .. } => "replace every bracket by what you found".into(),
+            Refusal::AlreadyRejected { task, .. } => format!("liza show {task} has the rejection"),
+            Refusal::NoApproval { task, .. } => {
+                format!("the human decides: liza submit-verdict {task} APPROVED, or REJECTED \"...\"")
+            }
+            Refusal::ForeignCommits { recorded, found } => format!(
+                "git log {}..{} shows them; liza accept-integration keeps them",
+                recorded.short(),
+                found.short()
+            ),
+            Refusal::NothingPlanned => "liza goal complete (human), or plan tasks: liza add-task --help".into(),
             Refusal::UnknownTask { .. } => "liza status lists the tasks".into(),
             Refusal::Archived { task } => format!("its last record is in .liza/archive/{task}.yaml"),
             Refusal::TaskExists { task } => format!("liza show {task}, or choose another ID"),

@@ -55,6 +55,33 @@ pub enum Refusal {
         "{agent} has registered again (generation {current}); this session belongs to generation {yours}"
     )]
     Fenced { agent: AgentId, yours: Generation, current: Generation },
+    /// Too many sessions without a merge or a decision of the human.
+    #[error("the session budget of {what} is used up ({} without a merge or a decision of the human)", count(*used as usize, "session"))]
+    SessionBudget { what: String, used: u32 },
+    /// Blocked too often.
+    #[error("{task} has been blocked {blocks} times since the human last unblocked it")]
+    BlockLimit { task: TaskId, blocks: usize },
+    /// Replaced too often in a row.
+    #[error("{task} is the last of {depth} replacements in a row")]
+    RescopeLimit { task: TaskId, depth: u32 },
+    /// Another coder is to take it.
+    #[error("{task} was unblocked for another coder than {coder}, and one is registered")]
+    LeftToAnother { task: TaskId, coder: AgentId },
+    /// The template was sent as it is.
+    #[error("{what} is an unfilled template: it still says {placeholder:?}")]
+    UnfilledTemplate { what: &'static str, placeholder: &'static str },
+    /// The same commit was rejected before.
+    #[error("{commit} of {task} was rejected by {by}; submit a commit that answers the rejection")]
+    AlreadyRejected { task: TaskId, commit: Sha, by: String },
+    /// The status says APPROVED, but there is no approval of that commit by another agent or the human.
+    #[error("{task} is APPROVED, but its history has no approval of {commit} by another agent or the human")]
+    NoApproval { task: TaskId, commit: Sha },
+    /// The integration branch moved without the program.
+    #[error("the integration branch is at {found}, not at {recorded}, where liza left it")]
+    ForeignCommits { recorded: Sha, found: Sha },
+    /// No task was ever planned.
+    #[error("no task was ever planned, so only the human can complete the goal")]
+    NothingPlanned,
     /// The agent's entry is gone.
     #[error("{agent} is not registered")]
     NotRegistered { agent: AgentId },

@@ -1,0 +1,76 @@
+//! answer: the human answers what a task is waiting for.
+
+use serde::Serialize;
+
+use crate::model::{
+    Appended, HumanNote, LogAction, MAX_FAILED_CODERS, Refusal, Section, Status, TaskId, TaskStatus,
+};
+use crate::rules::session_budget::SessionBudget;
+
+use super::budget::{refill, refill_planner};
+use super::operation::{LoadScope, Rule};
+use super::permission::{HUMAN, Rights};
+use super::tx::{Tx, required};
+use super::unblock_task::UnblockTask;
+
+/// Leaves a note for the task. A BLOCKED one is unblocked and goes back to its coder, unless two coders failed at it: then
+/// the note wakes the planner.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Answer {
+    /// Which task.
+    pub task: TaskId,
+    /// The answer.
+    pub text: String,
+}
+
+/// What the answer did.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Answered {
+    /// Which task.
+    pub task: TaskId,
+    /// Its status now.
+    pub status: Option<Status>,
+    /// Whether it was unblocked.
+    pub unblocked: bool,
+}
+
+impl Rule for Answer {
+    type Reply = Answered;
+    const VERB: &'static str = "answer";
+    const RIGHTS: Rights = HUMAN;
+    const LOADS: LoadScope = LoadScope::named(&[Section::Config, Section::Handoff, Section::Sprint]);
+
+    fn target(&self) -> Option<&TaskId> {
+        Some(&self.task)
+    }
+
+    fn run(&self, tx: &mut Tx<'_>) -> Result<Answered, Refusal> {
+        let text = required(&self.text, "the answer")?.to_owned();
+        let (id, task) = (&self.task, tx.task(&self.task)?);
+        if task.status.name().is_terminal() {
+            return Err(tx.wrong_status(&task, "an open task"));
+        }
+        let note = HumanNote { timestamp: tx.now, message: text.clone(), to: Some(id.clone()) };
+        tx.append(Appended::HumanNote(note));
+        refill_planner(tx)?;
+        refill(tx, &SessionBudget::of_task(id, &task.record))?;
+        let failed = task.record.failed_by.as_ref().map_or(0, Vec::len);
+        let TaskStatus::Blocked { prior, .. } = &task.status else {
+            tx.log(LogAction::Note, Some(id), &text);
+            return Ok(Answered { task: id.clone(), status: Some(task.status.name()), unblocked: false });
+        };
+        if failed >= MAX_FAILED_CODERS {
+            tx.log(LogAction::Note, Some(id), &text);
+            return Ok(Answered { task: id.clone(), status: Some(Status::Blocked), unblocked: false });
+        }
+        let unblock = UnblockTask {
+            task: id.clone(),
+            reset_cycles: true,
+            same_coder: prior.coder.is_some(),
+            keep_worktree: false,
+            assessment: Some(text),
+        };
+        let reply = unblock.run(tx)?;
+        Ok(Answered { task: id.clone(), status: reply.status, unblocked: true })
+    }
+}

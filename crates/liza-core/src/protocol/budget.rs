@@ -1,0 +1,50 @@
+//! What commands share about session budgets: charging a session, and refilling by a merge or a person.
+
+use crate::model::{Actor, Refusal, TaskId};
+use crate::rules::session_budget::SessionBudget;
+
+use super::tx::Tx;
+
+/// Charges one session.
+///
+/// # Errors
+/// When the budget is used up.
+pub(super) fn charge_session(tx: &mut Tx<'_>, budget: &SessionBudget) -> Result<(), Refusal> {
+    check_budget(tx, budget)?;
+    budget.charge(&mut tx.sprint()?.sessions);
+    Ok(())
+}
+
+/// Refuses what would need another session if the budget is used up.
+pub(super) fn check_budget(tx: &Tx<'_>, budget: &SessionBudget) -> Result<(), Refusal> {
+    let (sprint, config) = (tx.board.sprint()?, tx.config()?);
+    if !budget.is_used_up(sprint, config) {
+        return Ok(());
+    }
+    Err(Refusal::SessionBudget { what: budget.to_string(), used: budget.used(sprint) })
+}
+
+/// The budget of sessions on this task.
+pub(super) fn budget_of(tx: &Tx<'_>, id: &TaskId) -> Result<SessionBudget, Refusal> {
+    Ok(SessionBudget::of_task(id, &tx.task(id)?.record))
+}
+
+/// Refills a budget.
+pub(super) fn refill(tx: &mut Tx<'_>, budget: &SessionBudget) -> Result<(), Refusal> {
+    if budget.used(tx.board.sprint()?) > 0 {
+        budget.refill(&mut tx.sprint()?.sessions);
+    }
+    Ok(())
+}
+
+/// A person has decided something: the planner may look at it, however often it has been started before.
+pub(super) fn refill_planner(tx: &mut Tx<'_>) -> Result<(), Refusal> {
+    if tx.actor != Actor::Human {
+        return Ok(());
+    }
+    refill(tx, &SessionBudget::Planner)?;
+    if tx.board.sprint()?.planner_exits.count > 0 {
+        tx.sprint()?.planner_exits.count = 0;
+    }
+    Ok(())
+}

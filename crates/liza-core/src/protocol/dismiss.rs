@@ -1,0 +1,43 @@
+//! dismiss: a discovery that needs no task.
+
+use serde::Serialize;
+
+use crate::model::{DiscoveryId, LogAction, Refusal, Section};
+
+use super::operation::{LoadScope, Rule};
+use super::permission::{HUMAN, Rights};
+use super::tx::Tx;
+
+/// Closes a discovery without a task.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct DismissDiscovery {
+    /// Which discovery.
+    pub discovery: DiscoveryId,
+}
+
+/// What was dismissed.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Dismissed {
+    /// Which discovery.
+    pub discovery: DiscoveryId,
+}
+
+impl Rule for DismissDiscovery {
+    type Reply = Dismissed;
+    const VERB: &'static str = "dismiss";
+    const RIGHTS: Rights = HUMAN;
+    const LOADS: LoadScope = LoadScope::named(&[Section::Discovered]);
+
+    fn run(&self, tx: &mut Tx<'_>) -> Result<Dismissed, Refusal> {
+        let (id, now) = (self.discovery, tx.now);
+        let found = tx.discovered()?.iter_mut().find(|found| found.id == id);
+        let found = found.ok_or(Refusal::UnknownDiscovery { discovery: id })?;
+        if let Some(task) = &found.converted_to_task {
+            return Err(Refusal::AlreadyConverted { discovery: id, task: task.clone() });
+        }
+        found.dismissed = Some(now);
+        let detail = format!("{id} dismissed: {}", found.description);
+        tx.log(LogAction::Discovered, None, &detail);
+        Ok(Dismissed { discovery: id })
+    }
+}
