@@ -48,6 +48,8 @@ pub struct TaskSummary {
     pub approved_by: Option<AgentId>,
     /// The coders who failed at it.
     pub failed_by: Vec<AgentId>,
+    /// Code reviewers who no longer take its review.
+    pub review_dropped_by: Vec<AgentId>,
     /// The coder who had it before it was unblocked for another one.
     pub previous_coder: Option<AgentId>,
     /// Whether handoff notes of an earlier session are waiting.
@@ -80,6 +82,7 @@ impl TaskSummary {
             review_lease_expires: record.review_lease_expires,
             approved_by: record.approved_by,
             failed_by: record.failed_by.clone().unwrap_or_default(),
+            review_dropped_by: record.review_dropped_by.clone().unwrap_or_default(),
             previous_coder: record.previous_coder,
             handoff_pending: record.handoff_pending.unwrap_or(false),
             superseded_by: record.superseded_by.clone().unwrap_or_default(),

@@ -205,6 +205,8 @@ pub enum LogAction {
     SprintStarted,
     /// The sprint's deadline or retrospective was set.
     SprintUpdated,
+    /// A code reviewer's sessions ended too often without a verdict.
+    ReviewDropped,
     /// The planner ended too often without a result.
     PlannerStopped,
     /// The integration branch was brought up to date, or foreign commits on it were accepted.

@@ -121,6 +121,11 @@ impl AnomalyType {
         self.into()
     }
 
+    /// Whether it asks the human something, and waits for the answer.
+    pub fn is_question(self) -> bool {
+        matches!(self, AnomalyType::SpecGap | AnomalyType::SystemAmbiguity)
+    }
+
     /// The type that a detail of that name has, required or not.
     pub fn detail_type(self, field: &str) -> DetailType {
         let required = self.required().iter().find(|(name, _)| *name == field).map(|(_, kind)| *kind);

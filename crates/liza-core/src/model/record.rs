@@ -235,6 +235,8 @@ record! {
         attempted: Vec<String>,
         /// The coders who failed at it.
         failed_by: Vec<AgentId>,
+        /// Code reviewers whose sessions on this submission ended too often without a verdict; another one has to take it.
+        review_dropped_by: Vec<AgentId>,
         /// The coder who had it before it was unblocked for another one.
         previous_coder: AgentId,
         /// Whether the claim repairs a failed merge.

@@ -28,6 +28,10 @@ impl Rule for AbandonTask {
         Some(&self.task)
     }
 
+    fn is_result(&self) -> bool {
+        true
+    }
+
     fn run(&self, tx: &mut Tx<'_>) -> Result<TaskReply, Refusal> {
         let id = &self.task;
         let reason = required(&self.reason, "the rationale (--reason)")?;

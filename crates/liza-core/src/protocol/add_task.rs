@@ -61,6 +61,10 @@ impl Rule for AddTask {
         Some(&self.task)
     }
 
+    fn is_result(&self) -> bool {
+        true
+    }
+
     fn run(&self, tx: &mut Tx<'_>) -> Result<TaskReply, Refusal> {
         let (id, new) = (&self.task, &self.new);
         if tx.knows(id) {

@@ -38,8 +38,14 @@ impl Rule for LogAnomaly {
         LoadScope { sections: &[], all_summaries: self.task.is_some() }
     }
 
+    fn is_result(&self) -> bool {
+        self.kind.is_question()
+    }
+
     fn run(&self, tx: &mut Tx<'_>) -> Result<AnomalyLogged, Refusal> {
-        let (kind, task) = (self.kind, self.task.as_ref());
+        let kind = self.kind;
+        let held = tx.actor.agent().and_then(|agent| tx.board.held_by(agent)).filter(|_| kind.is_question());
+        let task = self.task.as_ref().or(held);
         check_duty(tx, kind)?;
         tx.check_known(task)?;
         let details = typed_details(kind, &self.details);

@@ -46,7 +46,7 @@ impl Rule for Answer {
 
     fn run(&self, tx: &mut Tx<'_>) -> Result<Answered, Refusal> {
         let text = required(&self.text, "the answer")?.to_owned();
-        let (id, task) = (&self.task, tx.task(&self.task)?);
+        let (id, mut task) = (&self.task, tx.task(&self.task)?);
         if task.status.name().is_terminal() {
             return Err(tx.wrong_status(&task, "an open task"));
         }
@@ -54,6 +54,10 @@ impl Rule for Answer {
         tx.append(Appended::HumanNote(note));
         refill_planner(tx)?;
         refill(tx, &SessionBudget::of_task(id, &task.record))?;
+        if task.record.review_dropped_by.is_some() {
+            task.record.review_dropped_by = None;
+            tx.put(task.clone());
+        }
         let failed = task.record.failed_by.as_ref().map_or(0, Vec::len);
         let TaskStatus::Blocked { prior, .. } = &task.status else {
             tx.log(LogAction::Note, Some(id), &text);

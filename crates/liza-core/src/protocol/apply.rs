@@ -28,6 +28,9 @@ pub fn apply<C: Operation>(board: &Board, request: &Request<C>) -> Result<Decide
         Err(refusal) if !tx.writes_anyway() => return Err(refusal),
         answer => answer,
     };
+    if answer.is_ok() && request.command.is_result() {
+        tx.note_result()?;
+    }
     sprint_figures::update(&mut tx, request.command.scope().all_summaries)?;
     Ok(Decided { change: tx.finish(), answer })
 }

@@ -1,6 +1,6 @@
 //! What commands share about session budgets: charging a session, and refilling by a merge or a person.
 
-use crate::model::{Actor, Refusal, TaskId};
+use crate::model::{Actor, Refusal};
 use crate::rules::session_budget::SessionBudget;
 
 use super::tx::Tx;
@@ -22,11 +22,6 @@ pub(super) fn check_budget(tx: &Tx<'_>, budget: &SessionBudget) -> Result<(), Re
         return Ok(());
     }
     Err(Refusal::SessionBudget { what: budget.to_string(), used: budget.used(sprint) })
-}
-
-/// The budget of sessions on this task.
-pub(super) fn budget_of(tx: &Tx<'_>, id: &TaskId) -> Result<SessionBudget, Refusal> {
-    Ok(SessionBudget::of_task(id, &tx.task(id)?.record))
 }
 
 /// Refills a budget.

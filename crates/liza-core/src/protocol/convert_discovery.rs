@@ -32,6 +32,10 @@ impl Rule for ConvertDiscovery {
     const RIGHTS: Rights = PLANNING;
     const LOADS: LoadScope = LoadScope::all(&[Section::Discovered]);
 
+    fn is_result(&self) -> bool {
+        true
+    }
+
     fn run(&self, tx: &mut Tx<'_>) -> Result<Converted, Refusal> {
         let Self { discovery: id, task } = self;
         tx.check_known(Some(task))?;

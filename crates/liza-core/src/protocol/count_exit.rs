@@ -1,8 +1,9 @@
-//! Counts sessions that ended without a result; at the limit a coder's task is blocked.
+//! Counts sessions that ended without a result. At the limit a coder's task is blocked, and a code reviewer drops its
+//! review.
 
 use serde::Serialize;
 
-use crate::model::{AgentId, LogAction, Refusal, Role, Section, TaskId};
+use crate::model::{AgentId, LogAction, Refusal, Role, Section, Task, TaskId};
 use crate::rules::session_budget::SessionBudget;
 
 use super::blocking::at_exit_limit;
@@ -12,7 +13,7 @@ use super::permission::{Rights, SUPERVISION};
 use super::reply::{Nothing, TaskReply};
 use super::tx::Tx;
 
-/// Counts one session. At the limit a review is left to another code reviewer, by its supervisor.
+/// Counts one session.
 #[derive(Debug, Clone, PartialEq)]
 pub struct CountExit {
     /// On which task.
@@ -91,14 +92,25 @@ impl Rule for CountExit {
         };
         let count = counter.unwrap_or(0).saturating_add(1);
         *counter = Some(count);
-        let task = if count < limit || agent.role() != Role::Coder {
-            tx.put(task)
-        } else {
-            let reason = format!("{agent} {what} {count} times in a row");
-            at_exit_limit(tx, task, agent, &reason, self.last_words.as_deref())?
+        let reason = format!("{agent} {what} {count} times in a row");
+        let task = match agent.role() {
+            _ if count < limit => tx.put(task),
+            Role::Coder | Role::Planner => at_exit_limit(tx, task, agent, &reason, self.last_words.as_deref())?,
+            Role::CodeReviewer => drop_review(tx, task, agent, &reason),
         };
         Ok(ExitCounted { task, count, limit })
     }
+}
+
+/// This code reviewer no longer takes the review; another one begins with a count of its own.
+fn drop_review(tx: &mut Tx<'_>, mut task: Task, reviewer: AgentId, reason: &str) -> TaskReply {
+    let dropped = task.record.review_dropped_by.get_or_insert_default();
+    if !dropped.contains(&reviewer) {
+        dropped.push(reviewer);
+    }
+    task.record.clear_exit_counts();
+    tx.log_as("system", LogAction::ReviewDropped, Some(&task.id), reason);
+    tx.put(task)
 }
 
 /// The count so far.

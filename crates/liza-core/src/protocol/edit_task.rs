@@ -48,6 +48,10 @@ impl Rule for EditTask {
         LoadScope { sections: &[], all_summaries: self.edit.depends_on.is_some() }
     }
 
+    fn is_result(&self) -> bool {
+        true
+    }
+
     fn run(&self, tx: &mut Tx<'_>) -> Result<TaskReply, Refusal> {
         let (id, edit) = (&self.task, &self.edit);
         let mut task = tx.task(id)?;

@@ -41,6 +41,10 @@ impl Rule for Finalize {
         }
     }
 
+    fn is_result(&self) -> bool {
+        true
+    }
+
     fn run(&self, tx: &mut Tx<'_>) -> Result<Finalized, Refusal> {
         let tasks = self.other_tasks(tx.board, tx.now);
         if tasks.is_empty() {

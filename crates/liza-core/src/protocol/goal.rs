@@ -43,6 +43,10 @@ impl Rule for CompleteGoal {
     const RIGHTS: Rights = PLANNING;
     const LOADS: LoadScope = LoadScope::all(&[Section::Goal, Section::Sprint]);
 
+    fn is_result(&self) -> bool {
+        true
+    }
+
     fn run(&self, tx: &mut Tx<'_>) -> Result<GoalReply, Refusal> {
         check_open(tx)?;
         refuse_open_tasks(&open_tasks(tx.board))?;

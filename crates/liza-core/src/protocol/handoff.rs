@@ -73,6 +73,10 @@ impl Rule for WriteHandoff {
         self.task.as_ref()
     }
 
+    fn is_result(&self) -> bool {
+        true
+    }
+
     fn run(&self, tx: &mut Tx<'_>) -> Result<HandoffWritten, Refusal> {
         match &self.task {
             Some(id) => self.about_task(tx, id),

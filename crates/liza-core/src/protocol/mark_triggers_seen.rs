@@ -1,13 +1,13 @@
 //! What the planner has been woken for, so that the same unchanged trigger does not wake it again.
 
-use crate::model::{Refusal, Section};
+use crate::model::{PlannerExits, Refusal, Section};
 
 use super::operation::{LoadScope, Rule};
 use super::permission::{Rights, SUPERVISION};
 use super::reply::Nothing;
 use super::tx::Tx;
 
-/// Replaces the list, so that what is settled is forgotten.
+/// After a planning session with a result. Replaces the list, so that what is resolved is forgotten.
 #[derive(Debug, Clone, PartialEq)]
 pub struct MarkTriggersSeen {
     /// The keys of all current triggers.
@@ -23,6 +23,9 @@ impl Rule for MarkTriggersSeen {
     fn run(&self, tx: &mut Tx<'_>) -> Result<Nothing, Refusal> {
         if tx.board.sprint()?.seen_triggers != self.keys {
             tx.sprint()?.seen_triggers.clone_from(&self.keys);
+        }
+        if tx.board.sprint()?.planner_exits.count > 0 {
+            tx.sprint()?.planner_exits = PlannerExits::default();
         }
         Ok(Nothing {})
     }

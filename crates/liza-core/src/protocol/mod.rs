@@ -183,6 +183,10 @@ macro_rules! commands {
                 match self { $(Self::$name(command) => Operation::other_tasks(command, board, now),)+ }
             }
 
+            fn is_result(&self) -> bool {
+                match self { $(Self::$name(command) => Operation::is_result(command),)+ }
+            }
+
             fn run(&self, tx: &mut Tx<'_>) -> Result<Reply, Refusal> {
                 match self { $(Self::$name(command) => Operation::run(command, tx).map(Reply::$name),)+ }
             }
@@ -194,8 +198,11 @@ commands! {
     AbandonTask,
     Abort,
     AbortGoal,
+    AcceptIntegration,
     AddTask,
+    AdoptIntegration,
     Align,
+    Answer,
     Archive,
     BeginMerge,
     CancelReservation,
@@ -207,10 +214,12 @@ commands! {
     CompleteSprint,
     ConvertDiscovery,
     CountExit,
+    CountPlannerExit,
     CreateWorktree,
     DeleteWorktree,
     Deregister,
     Discover,
+    DismissDiscovery,
     DropReservation,
     EditTask,
     Finalize,
@@ -229,6 +238,7 @@ commands! {
     RecordSpecChange,
     RecordUsage,
     Recover,
+    RefundSession,
     Register,
     ReleaseClaim,
     ReleaseReview,

@@ -25,6 +25,8 @@ pub trait Operation: fmt::Debug {
     fn scope(&self) -> LoadScope;
     /// See [`Rule::other_tasks`].
     fn other_tasks(&self, board: &Board, now: Timestamp) -> Vec<TaskId>;
+    /// See [`Rule::is_result`].
+    fn is_result(&self) -> bool;
     /// See [`Rule::run`].
     ///
     /// # Errors
@@ -66,6 +68,11 @@ pub trait Rule: fmt::Debug {
         Vec::new()
     }
 
+    /// Whether a session that sent it has a result: a decision of the planner, or a question to the human.
+    fn is_result(&self) -> bool {
+        false
+    }
+
     /// What it does.
     ///
     /// # Errors
@@ -98,6 +105,10 @@ impl<R: Rule> Operation for R {
 
     fn other_tasks(&self, board: &Board, now: Timestamp) -> Vec<TaskId> {
         Rule::other_tasks(self, board, now)
+    }
+
+    fn is_result(&self) -> bool {
+        Rule::is_result(self)
     }
 
     fn run(&self, tx: &mut Tx<'_>) -> Result<R::Reply, Refusal> {

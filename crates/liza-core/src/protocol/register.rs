@@ -78,13 +78,23 @@ impl Rule for Register {
                 usage: past.and_then(|past| past.usage.clone()),
             },
         );
-        if agent.role() == Role::Planner && tx.board.sprint()?.planner_exits.count > 0 {
-            // A new planner may try again.
-            tx.sprint()?.planner_exits.count = 0;
+        if agent.role() == Role::Planner {
+            begin_planning(tx)?;
         }
         let takeover = if past.filter(dead).is_some() { ", replaces one whose supervisor died" } else { "" };
         let detail = format!("generation {generation}, {terminal}{takeover}");
         tx.log_as(agent, LogAction::Registered, None, &detail);
         Ok(Registered { agent, role: agent.role(), generation, lease_expires })
     }
+}
+
+/// A new planner is given everything that is unresolved, and may try again where the last one stopped.
+fn begin_planning(tx: &mut Tx<'_>) -> Result<(), Refusal> {
+    let Some(sprint) = tx.board.sprint.ready() else { return Ok(()) };
+    if sprint.planner_exits.count > 0 || !sprint.seen_triggers.is_empty() {
+        let sprint = tx.sprint()?;
+        sprint.planner_exits.count = 0;
+        sprint.seen_triggers.clear();
+    }
+    Ok(())
 }

@@ -79,6 +79,10 @@ impl Rule for NewSprint {
         open_tasks(board)
     }
 
+    fn is_result(&self) -> bool {
+        true
+    }
+
     fn run(&self, tx: &mut Tx<'_>) -> Result<SprintReply, Refusal> {
         check_open(tx)?;
         expect_status(tx, Self::VERB, "a finished sprint", SprintStatus::is_terminal)?;

@@ -53,6 +53,7 @@ impl Rule for SubmitForReview {
         let commit = facts.head.clone();
         task.push_event(tx.event(EventName::ReadyForReview).with("commit", commit.as_str()));
         task.record.clear_exit_counts();
+        task.record.review_dropped_by = None;
         task.record.reservation = None;
         let detail = format!("iteration {}, commit {}", task.record.iteration.unwrap_or(1), commit.short());
         task.status = TaskStatus::ReadyForReview { work, commit: commit.clone(), review: None };

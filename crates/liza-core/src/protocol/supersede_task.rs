@@ -59,6 +59,10 @@ impl Rule for SupersedeTask {
         self.by.iter().cloned().chain(dependants(board, &self.task)).collect()
     }
 
+    fn is_result(&self) -> bool {
+        true
+    }
+
     fn run(&self, tx: &mut Tx<'_>) -> Result<Superseded, Refusal> {
         let id = &self.task;
         let mut task = tx.task(id)?;

@@ -143,6 +143,18 @@ impl<'a> Tx<'a> {
         Ok(())
     }
 
+    /// The agent's session has a result: this write.
+    pub(super) fn note_result(&mut self) -> Result<(), Refusal> {
+        let written = Revision(self.board.revision.0 + 1);
+        if let Some(agent) = self.actor.agent()
+            && let Some(mut entry) = self.find_agent(agent)?
+        {
+            entry.last_result = Some(written);
+            self.put_agent(agent, entry);
+        }
+        Ok(())
+    }
+
     /// A coder that waits for a verdict is idle again.
     pub(super) fn stop_waiting(&mut self, coder: AgentId) -> Result<(), Refusal> {
         let waiting = |entry: &AgentRecord| entry.status == AgentStatus::Waiting && entry.current_task.is_none();

@@ -38,6 +38,10 @@ impl Rule for UnblockTask {
         Some(&self.task)
     }
 
+    fn is_result(&self) -> bool {
+        true
+    }
+
     fn run(&self, tx: &mut Tx<'_>) -> Result<TaskReply, Refusal> {
         let id = &self.task;
         let mut task = tx.task(id)?;

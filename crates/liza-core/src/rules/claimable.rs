@@ -249,6 +249,7 @@ pub fn reviewable_for(board: &Board, reviewer: AgentId, now: Timestamp) -> Vec<T
     let mut tasks: Vec<&TaskSummary> = board
         .summaries()
         .filter(|summary| summary.is(Status::ReadyForReview) && (own(summary) || summary.review_is_free(now)))
+        .filter(|summary| !summary.review_dropped_by.contains(&reviewer))
         .collect();
     tasks.sort_by_key(|summary| (Reverse(own(summary)), summary.priority, summary.created));
     tasks.into_iter().map(|summary| summary.id.clone()).collect()

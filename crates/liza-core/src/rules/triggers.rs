@@ -3,20 +3,28 @@
 use std::fmt;
 
 use crate::model::{
-    EventName, GoalStatus, MAX_FAILED_CODERS, REVIEW_DEADLOCK, Seconds, SprintStatus, State, Status,
-    TaskBody, TaskId, TaskStatus, Timestamp,
+    AgentId, EventName, Goal, GoalStatus, MAX_FAILED_CODERS, REVIEW_DEADLOCK, Role, Seconds, SpecChange, Sprint,
+    SprintStatus, State, Status, TaskBody, TaskId, TaskStatus, Timestamp,
 };
+use crate::rules::questions::{Question, questions};
 use crate::text::{count, one_line};
 
 /// How long a failed merge is left to the coders before the planner is asked.
 const FIX_GRACE: Seconds = Seconds(60);
 
+/// Decisions at a checkpoint after which the planner has to look at the plan.
+const CHANGES_PLAN: [&str; 3] = ["replan", "adjust specs", "pivot"];
+
 /// Why the planner is woken, in the order in which it should look.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, strum::Display)]
 #[strum(serialize_all = "SCREAMING_SNAKE_CASE")]
 pub enum TriggerKind {
-    /// There is a goal and no task.
+    /// There is a goal and the planner has not planned for it.
     InitialPlanning,
+    /// The human has decided at a checkpoint that the plan has to change.
+    HumanDecision,
+    /// The human has answered a question.
+    QuestionAnswered,
     /// Two coders failed at a task.
     HypothesisExhausted,
     /// A task is blocked; a review deadlock says so in its detail.
@@ -29,6 +37,13 @@ pub enum TriggerKind {
     DeadDependency,
     /// The sprint has ended: is the goal reached?
     SprintCompleted,
+}
+
+impl TriggerKind {
+    /// Whether it remains until the planner has decided, however often it was woken.
+    pub fn needs_decision(self) -> bool {
+        matches!(self, TriggerKind::InitialPlanning | TriggerKind::SprintCompleted)
+    }
 }
 
 /// One reason to wake the planner.
@@ -59,11 +74,7 @@ pub fn planner_triggers(state: &State, now: Timestamp) -> Vec<Trigger> {
         return Vec::new();
     }
     let mut found = Vec::new();
-    // Drafts alone are an unfinished plan.
-    let unplanned = |status: Option<Status>| status == Some(Status::Draft);
-    if state.board.summaries().all(|summary| unplanned(summary.status))
-        && sprint.scope.planned.iter().all(|task| unplanned(state.board.status(task)))
-    {
+    if !is_planned(state, goal, sprint) {
         // A note or a changed specification is news for a planner that could not start.
         let news = state.journal.human_notes.len() + state.journal.spec_changes.len();
         found.push(Trigger::new(TriggerKind::InitialPlanning, &goal.id, news, goal.description.clone()));
@@ -77,12 +88,50 @@ pub fn planner_triggers(state: &State, now: Timestamp) -> Vec<Trigger> {
         let detail = discovery.description.clone();
         found.push(Trigger::new(TriggerKind::ImmediateDiscovery, discovery.id, 0, detail));
     }
+    found.extend(decision_trigger(sprint));
+    found.extend(answered_questions(state, sprint));
     if sprint.status == SprintStatus::Completed {
         let detail = "all planned tasks have ended".to_owned();
         found.push(Trigger::new(TriggerKind::SprintCompleted, &sprint.id, 0, detail));
     }
     found.sort_by_key(|trigger| trigger.kind);
     found
+}
+
+/// Whether the planner has planned. Drafts alone are an unfinished plan, and a task that a person added is not the
+/// planner's.
+fn is_planned(state: &State, goal: &Goal, sprint: &Sprint) -> bool {
+    let ready = |status: Option<Status>| status != Some(Status::Draft);
+    let any_ready = state.board.summaries().any(|summary| ready(summary.status))
+        || sprint.scope.planned.iter().any(|task| ready(state.board.status(task)));
+    let own = || !state.board.archived.is_empty() || state.bodies().any(|(_, body)| by_planner(body));
+    any_ready && (goal.planned || own())
+}
+
+/// Whether the task has an event of a planner, as files of earlier versions show it.
+fn by_planner(body: &TaskBody) -> bool {
+    let role = |name: &str| name.parse::<AgentId>().map(|agent| agent.role());
+    body.record().events().any(|event| event.agent.as_deref().map(role) == Some(Ok(Role::Planner)))
+}
+
+/// The human's last decision, if it changes the plan.
+fn decision_trigger(sprint: &Sprint) -> Option<Trigger> {
+    let last = sprint.decisions.last().filter(|last| CHANGES_PLAN.contains(&last.decision.as_str()))?;
+    let note = last.note.as_ref().map(|note| format!(": {note}")).unwrap_or_default();
+    let detail = format!("{}{note}", last.decision);
+    Some(Trigger::new(TriggerKind::HumanDecision, &sprint.id, last.timestamp, detail))
+}
+
+/// Questions that were answered in this sprint.
+fn answered_questions(state: &State, sprint: &Sprint) -> Vec<Trigger> {
+    let trigger = |question: Question| {
+        let (when, answer) = question.answer?;
+        let current = sprint.timeline.started.is_none_or(|started| when >= started);
+        let subject = question.task.map_or_else(|| "goal".to_owned(), |task| task.to_string());
+        let detail = format!("{:?} — {answer}", question.text);
+        current.then(|| Trigger::new(TriggerKind::QuestionAnswered, subject, question.asked, detail))
+    };
+    questions(state).into_iter().filter_map(trigger).collect()
 }
 
 fn task_trigger(state: &State, id: &TaskId, body: &TaskBody, now: Timestamp) -> Option<Trigger> {
@@ -124,12 +173,21 @@ fn task_trigger(state: &State, id: &TaskId, body: &TaskBody, now: Timestamp) -> 
     }
 }
 
-/// Changes when the task is blocked again, for another reason, or when a person has left a note for it. The revision
+/// Changes when the task is blocked again, for another reason, or when a person has left a note for it or changed its specification. The revision
 /// would not do: the planner's own edits change it, and must not wake it again.
 fn blocked_stamp(state: &State, id: &TaskId, body: &TaskBody, reason: &str) -> String {
     let blocks = body.record().events().filter(|event| event.is(EventName::Blocked)).count();
     let notes = state.journal.human_notes.iter().filter(|note| note.to.as_ref() == Some(id)).count();
-    format!("{blocks}-{notes}-{}", one_line(reason, 40))
+    let spec = body.record().spec_ref.as_deref();
+    let changes = state.journal.spec_changes.iter().filter(|change| concerns(change, id, spec)).count();
+    format!("{blocks}-{}-{}", notes + changes, one_line(reason, 40))
+}
+
+/// Whether a changed specification is the task's, or was changed because of it.
+fn concerns(change: &SpecChange, id: &TaskId, spec: Option<&str>) -> bool {
+    let file = |reference: &str| reference.split('#').next().unwrap_or_default().trim().to_owned();
+    let words = |text: &str| text.split(|c: char| !(c.is_alphanumeric() || "-_.".contains(c))).any(|word| word == id.as_str());
+    spec.is_some_and(|spec| file(spec) == file(&change.spec)) || change.triggered_by.as_deref().is_some_and(words)
 }
 
 /// Those that the planner has not yet been woken for.

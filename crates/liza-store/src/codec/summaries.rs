@@ -179,6 +179,7 @@ impl ScannedTask {
             "review_lease_expires" => summary.review_lease_expires = time(value)?,
             "approved_by" => summary.approved_by = parsed(value)?,
             "failed_by" => summary.failed_by = words(value)?,
+            "review_dropped_by" => summary.review_dropped_by = words(value)?,
             "previous_coder" => summary.previous_coder = parsed(value)?,
             "handoff_pending" => {
                 summary.handoff_pending = match scalar(value)? {

@@ -4,6 +4,7 @@
 
 mod stalled;
 mod task;
+mod team;
 
 use std::collections::BTreeSet;
 use std::fmt;
@@ -11,11 +12,12 @@ use std::fmt;
 use serde::{Serialize, Serializer};
 
 use crate::model::{
-    AgentId, AgentRecord, Anomaly, AnomalyType, BreakerStatus, DiscoveryId, Seconds, State, StopFile,
-    StopFileTimes, TaskId, Timestamp,
+    AgentId, AgentRecord, Anomaly, AnomalyType, BreakerStatus, DiscoveryId, Seconds, Sha, State,
+    StopFile, StopFileTimes, TaskId, Timestamp,
 };
 use crate::rules::invariants::Violation;
 use crate::rules::metrics::sprint_metrics;
+use crate::text::count;
 
 /// How loud an alarm is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, strum::Display)]
@@ -68,6 +70,13 @@ pub enum AlarmKind {
     RubberStamp,
     StaleEdit,
     StrayChanges,
+    Question,
+    PlannerStopped,
+    SessionBudget,
+    ReviewDropped,
+    RoleMissing,
+    ForeignCommits,
+    EditedByHand,
 }
 
 impl AlarmKind {
@@ -96,7 +105,14 @@ impl AlarmKind {
             | AlarmKind::SprintDeadline
             | AlarmKind::RubberStamp
             | AlarmKind::StaleEdit
-            | AlarmKind::StrayChanges => None,
+            | AlarmKind::StrayChanges
+            | AlarmKind::Question
+            | AlarmKind::PlannerStopped
+            | AlarmKind::SessionBudget
+            | AlarmKind::ReviewDropped
+            | AlarmKind::RoleMissing
+            | AlarmKind::ForeignCommits
+            | AlarmKind::EditedByHand => None,
         }
     }
 }
@@ -231,8 +247,34 @@ pub struct Observations {
     pub unreadable: Option<String>,
     /// Edits that were based on an older revision, by the file that keeps them.
     pub stale_edits: Vec<String>,
+    /// Commits on the integration branch that neither the program nor the human put there.
+    pub foreign_commits: Option<ForeignCommits>,
+    /// Edits of the file, by hand, of what the rules depend on.
+    pub manual_edits: Vec<ManualEdit>,
 }
 
+/// Commits on the integration branch that neither the program nor the human put there.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ForeignCommits {
+    /// The head of the branch.
+    pub head: Sha,
+    /// The head that the program set, or the human accepted.
+    pub expected: Sha,
+    /// The commits, one line each, newest first; none if the branch was moved back.
+    pub commits: Vec<String>,
+}
+
+/// An edit of the file by hand.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ManualEdit {
+    /// When it was noticed.
+    pub time: Timestamp,
+    /// What was changed.
+    pub places: String,
+}
+
+/// How long an edit by hand is shown.
+const EDIT_SHOWN: Seconds = Seconds::hours(1);
 /// How long a stop may last before a reminder.
 const STALE: Seconds = Seconds::minutes(30);
 /// When a reminder becomes urgent.
@@ -269,7 +311,25 @@ pub fn alarms(state: &State, seen: &Observations, now: Timestamp) -> Vec<Alarm> 
         found.push(Alarm::warning(AlarmKind::StaleEdit, file.as_str(), text));
     }
     found.extend(stray_changes(state));
+    found.extend(team::alarms(state, seen, now));
+    found.extend(seen.foreign_commits.iter().map(foreign_commits));
+    found.extend(seen.manual_edits.iter().filter(|edit| now.since(edit.time) < EDIT_SHOWN).map(manual_edit));
     found
+}
+
+fn foreign_commits(found: &ForeignCommits) -> Alarm {
+    let ForeignCommits { head, expected, commits } = found;
+    let (head, expected) = (head.short(), expected.short());
+    let text = match commits.as_slice() {
+        [] => format!("the integration branch is at {head}, not at {expected}; merges wait"),
+        some => format!("{} on the integration branch came past the reviews; merges wait: {}", count(some.len(), "commit"), some.join("; ")),
+    };
+    Alarm::critical(AlarmKind::ForeignCommits, found.head.as_str(), text)
+}
+
+fn manual_edit(edit: &ManualEdit) -> Alarm {
+    let text = format!("state.yaml was edited by hand: {}", edit.places);
+    Alarm::critical(AlarmKind::EditedByHand, edit.places.as_str(), text).since(edit.time)
 }
 
 /// Changes that a supervisor saw outside any task, in this sprint and since the human's last decision.

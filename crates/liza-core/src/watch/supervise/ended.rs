@@ -1,9 +1,12 @@
 //! What to do when an agent's session has ended.
 
-use crate::model::{
-    AgentId, AgentStatus, GoalStatus, Revision, Role, Seconds, State, TaskBody, TaskId, Timestamp,
+use crate::model::{AgentId, AgentStatus, GoalStatus, Revision, Role, Seconds, State, TaskBody, TaskId};
+use crate::protocol::{
+    Command, CountExit, CountPlannerExit, MarkTriggersSeen, RefundSession, ReleaseReview, SetStatus,
+    UnproductiveExit,
 };
-use crate::protocol::{Command, CountExit, ReleaseReview, SetStatus, UnproductiveExit};
+use crate::rules::questions::open_questions;
+use crate::rules::triggers::Trigger;
 
 use super::running::is_done;
 
@@ -32,10 +35,16 @@ pub struct EndedSession {
     pub task: Option<TaskId>,
     /// The revision of the blackboard when it began.
     pub began_at: Revision,
-    /// When it began.
-    pub began: Timestamp,
-    /// Crashes in a row before this one, of a planner or a code reviewer; a coder's are on its task.
+    /// Crashes in a row before this one, of a code reviewer; others are on the blackboard.
     pub crashes_before: u32,
+    /// What a planner was woken for, and what else waited for it.
+    pub triggers: Vec<Trigger>,
+    /// Whether a stop file was present when it ended.
+    pub halted: bool,
+    /// Whether it made commits.
+    pub has_commits: bool,
+    /// The last lines that it printed.
+    pub last_words: Option<String>,
 }
 
 /// What the supervisor does now.
@@ -64,20 +73,55 @@ pub fn backoff(crashes: u32) -> Seconds {
 
 /// Judges a session: by the blackboard first, by its end last.
 pub fn after_session(state: &State, session: &EndedSession, end: SessionEnd) -> AfterSession {
-    if made_progress(state, session) {
-        return AfterSession { record: release(state, session), pause: Seconds(0), progress: true };
+    if has_result(state, session) {
+        return AfterSession { record: keep_result(state, session), pause: Seconds(0), progress: true };
     }
-    let (exit, pause) = match end {
-        // A stop by the human counts against no one.
-        SessionEnd::Stopped => {
-            return AfterSession { record: release(state, session), pause: Seconds(0), progress: false };
-        }
-        SessionEnd::Code(0 | EXIT_RESTART) => (UnproductiveExit::Idle, BRIEF),
-        SessionEnd::Code(_) | SessionEnd::Signal(_) | SessionEnd::OverTime => {
-            (UnproductiveExit::Crash, backoff(crashes_so_far(state, session) + 1))
-        }
+    let clean = matches!(end, SessionEnd::Code(0 | EXIT_RESTART));
+    if end == SessionEnd::Stopped || (session.halted && clean) {
+        return AfterSession { record: stopped(state, session), pause: Seconds(0), progress: false };
+    }
+    let exit = if clean { UnproductiveExit::Idle } else { UnproductiveExit::Crash };
+    // The next session continues from the commits, within the budget of the task.
+    let record = if clean && session.has_commits { Vec::new() } else { count(session, exit) };
+    let pause = match exit {
+        UnproductiveExit::Idle if session.agent.role() != Role::Planner => BRIEF,
+        UnproductiveExit::Idle | UnproductiveExit::Crash => backoff(exits_so_far(state, session) + 1),
     };
-    AfterSession { record: count(session, exit), pause, progress: false }
+    AfterSession { record, pause, progress: false }
+}
+
+/// A session that obeyed a stop file is not charged to its budget.
+fn stopped(state: &State, session: &EndedSession) -> Vec<Command> {
+    let refund = RefundSession { agent: session.agent, task: session.task.clone() };
+    let refund = session.halted.then(|| refund.into());
+    refund.into_iter().chain(release(state, session)).collect()
+}
+
+/// What remains to be done after a session with a result.
+fn keep_result(state: &State, session: &EndedSession) -> Vec<Command> {
+    match &session.task {
+        None => vec![MarkTriggersSeen { keys: seen_keys(state, session) }.into()],
+        Some(task) => {
+            let reviewer = session.agent;
+            let reviews = |body: &TaskBody| body.record().reviewing_by == Some(reviewer);
+            let keeps = state.board.body(task).is_ok_and(reviews) && !is_done(state, reviewer, Some(task));
+            // A code reviewer that has asked the human gives the review back.
+            let back = keeps.then(|| ReleaseReview { task: task.clone(), reviewer }.into());
+            back.into_iter().chain(release(state, session)).collect()
+        }
+    }
+}
+
+/// The triggers that the planner need not be woken for again. One that handed off goes on with all of them, and what
+/// needs a decision waits for it, unless the planner waits for the human.
+fn seen_keys(state: &State, session: &EndedSession) -> Vec<String> {
+    let entry = state.board.agents.ready().and_then(|agents| agents.get(&session.agent));
+    let asked = open_questions(state).iter().any(|question| question.is_from(session.agent));
+    if entry.is_some_and(|entry| entry.status == AgentStatus::Handoff) {
+        return Vec::new();
+    }
+    let seen = session.triggers.iter().filter(|trigger| asked || !trigger.kind.needs_decision());
+    seen.map(|trigger| trigger.key.clone()).collect()
 }
 
 /// Frees an agent whose entry still names the task although it was taken away, as an edit of the file does.
@@ -90,42 +134,36 @@ fn release(state: &State, session: &EndedSession) -> Vec<Command> {
     if named && !held { vec![free.into()] } else { Vec::new() }
 }
 
-fn crashes_so_far(state: &State, session: &EndedSession) -> u32 {
-    let counted = session.task.as_ref().and_then(|task| state.board.body(task).ok()?.record().crashes);
+fn exits_so_far(state: &State, session: &EndedSession) -> u32 {
+    let planner = || state.board.sprint.ready().map(|sprint| sprint.planner_exits.count);
+    let counted = match &session.task {
+        None => planner(),
+        Some(task) => state.board.body(task).ok().and_then(|body| body.record().crashes),
+    };
     counted.unwrap_or(session.crashes_before)
 }
 
 /// Counts a session without a result. A code reviewer loses the review as well.
 fn count(session: &EndedSession, exit: UnproductiveExit) -> Vec<Command> {
-    let Some(task) = session.task.clone() else { return Vec::new() };
-    let agent = session.agent;
-    let mut record: Vec<Command> = vec![CountExit { task: task.clone(), agent, exit }.into()];
+    let (agent, last_words) = (session.agent, session.last_words.clone());
+    let Some(task) = session.task.clone() else {
+        return vec![CountPlannerExit { agent, last_words }.into()];
+    };
+    let mut record: Vec<Command> = vec![CountExit { task: task.clone(), agent, exit, last_words }.into()];
     if agent.role() == Role::CodeReviewer {
         record.push(ReleaseReview { task, reviewer: agent }.into());
     }
     record
 }
 
-/// Whether the session did what it was for: the agent no longer holds the task, or it handed off. A planner's session
-/// has made progress when it has written something.
-fn made_progress(state: &State, session: &EndedSession) -> bool {
+/// Whether the session did what it was for: the agent no longer holds the task, handed off, recorded a decision of the
+/// planner, or asked the human.
+fn has_result(state: &State, session: &EndedSession) -> bool {
+    let entry = state.board.agents.ready().and_then(|agents| agents.get(&session.agent));
+    let recorded = entry.and_then(|entry| entry.last_result).is_some_and(|last| last > session.began_at);
+    let decided = || state.board.goal.ready().is_some_and(|goal| goal.status != GoalStatus::InProgress);
     match &session.task {
-        None => state.board.revision > session.began_at && planner_wrote(state, session),
-        task => is_done(state, session.agent, task.as_ref()),
+        None => recorded || decided(),
+        task => recorded || is_done(state, session.agent, task.as_ref()),
     }
-}
-
-/// Whether a task's history has an event of the planner since the session began, or the goal has been decided. A coder
-/// that claimed the task at once does not take that away.
-fn planner_wrote(state: &State, session: &EndedSession) -> bool {
-    if state.board.goal.ready().is_some_and(|goal| goal.status != GoalStatus::InProgress) {
-        return true;
-    }
-    let name = session.agent.to_string();
-    let wrote = |body: &TaskBody| {
-        let changed = body.record().revision.is_some_and(|revision| revision > session.began_at);
-        let mut since = body.record().events().rev().filter(|event| event.time >= session.began);
-        changed && since.any(|event| event.agent.as_deref() == Some(&name))
-    };
-    state.bodies().any(|(_, body)| wrote(body))
 }

@@ -13,6 +13,8 @@ pub use running::{
 
 use crate::model::{AgentId, GoalStatus, Role, State, Status, StopFile, StopFiles, TaskId, Timestamp};
 use crate::rules::claimable::{claimable_for, mergeable_for, reviewable_for};
+use crate::rules::questions::open_questions;
+use crate::rules::session_budget::SessionBudget;
 use crate::rules::triggers::{Trigger, planner_triggers, unseen};
 
 /// What a supervisor sees when it asks what to do.
@@ -96,22 +98,46 @@ fn work(situation: &Situation<'_>) -> Option<Step> {
     let Situation { state, agent, now, .. } = *situation;
     match agent.role() {
         Role::Planner => {
-            let seen = state.board.sprint.ready().map(|sprint| sprint.seen_triggers.as_slice());
-            let triggers = unseen(&planner_triggers(state, now), seen.unwrap_or_default());
-            (!triggers.is_empty()).then_some(Step::Plan(triggers))
+            let triggers = unseen_triggers(state, now);
+            (!triggers.is_empty() && !planner_needs_human(state)).then_some(Step::Plan(triggers))
         }
         Role::Coder => {
-            let tasks = claimable_for(&state.board, agent, now);
+            let tasks = unasked(state, agent, claimable_for(&state.board, agent, now));
             (!tasks.is_empty()).then_some(Step::Code(tasks))
         }
         Role::CodeReviewer => {
             if let Some(task) = mergeable_for(&state.board, agent, now).into_iter().next() {
                 return Some(Step::Merge(task));
             }
-            let tasks = reviewable_for(&state.board, agent, now);
+            let tasks = unasked(state, agent, reviewable_for(&state.board, agent, now));
             (!tasks.is_empty()).then_some(Step::Review(tasks))
         }
     }
+}
+
+/// What the planner has not been woken for.
+pub(crate) fn unseen_triggers(state: &State, now: Timestamp) -> Vec<Trigger> {
+    let seen = state.board.sprint.ready().map(|sprint| sprint.seen_triggers.as_slice());
+    unseen(&planner_triggers(state, now), seen.unwrap_or_default())
+}
+
+/// Whether only the human can let the planner continue: its sessions are used up, or too many had no result.
+pub(crate) fn planner_needs_human(state: &State) -> bool {
+    let (Some(sprint), Some(config)) = (state.board.sprint.ready(), state.board.config.ready()) else {
+        return false;
+    };
+    SessionBudget::Planner.is_used_up(sprint, config) || sprint.planner_exits.count >= config.max_crashes
+}
+
+/// The tasks about which this agent does not wait for an answer of the human. A coder that waits takes nothing else,
+/// since it holds its task.
+fn unasked(state: &State, agent: AgentId, tasks: Vec<TaskId>) -> Vec<TaskId> {
+    let asked: Vec<TaskId> = open_questions(state)
+        .into_iter()
+        .filter_map(|question| question.task.clone().filter(|_| question.is_from(agent)))
+        .collect();
+    let holds = agent.role() == Role::Coder && state.board.held_by(agent).is_some_and(|task| asked.contains(task));
+    tasks.into_iter().filter(|task| !holds && !asked.contains(task)).collect()
 }
 
 fn wait_or_stop(situation: &Situation<'_>) -> Step {

@@ -16,6 +16,7 @@ use crate::rules::metrics::sprint_metrics;
 use crate::rules::sprint::planned_with_replacements;
 use crate::rules::triggers::planner_triggers;
 use crate::watch::alarms::{Alarm, AlarmKind, AlarmLevel, Observations, alarms};
+use crate::watch::needs_you::{NeedsYou, needs_you};
 
 pub use task::{LeaseView, TaskPhase, TaskView, UnmetDependency};
 
@@ -38,6 +39,8 @@ pub struct View {
     pub agents: Vec<AgentView>,
     /// What the human should know, the worst first.
     pub alerts: Vec<Alert>,
+    /// What only the human can decide.
+    pub needs_you: Vec<NeedsYou>,
     /// What a coder may take now, best first.
     pub claimable: Vec<TaskId>,
     /// What a code reviewer may take now, best first.
@@ -180,9 +183,11 @@ pub struct TriggerView {
 pub fn view(state: &State, seen: &Observations, now: Timestamp) -> View {
     let board = &state.board;
     let tasks = task::tasks(state, now);
-    let alerts = alerts(alarms(state, seen, now), &tasks);
+    let alarms = alarms(state, seen, now);
+    let needs_you = needs_you(state, &alarms, now);
+    let alerts = alerts(alarms, &tasks);
     let agents = board.agents.ready().into_iter().flatten();
-    let open = |discovery: &&Discovery| discovery.converted_to_task.is_none();
+    let open = |discovery: &&Discovery| discovery.is_open();
     let discoveries = board.discovered.ready().into_iter().flatten().filter(open);
     View {
         revision: board.revision,
@@ -192,6 +197,7 @@ pub fn view(state: &State, seen: &Observations, now: Timestamp) -> View {
         stopped: stops(seen),
         agents: agents.map(|(id, entry)| agent_view(*id, entry, now)).collect(),
         alerts,
+        needs_you,
         claimable: claimable(board, now),
         reviewable: reviewable(board, now),
         planner_triggers: triggers(state, now),

@@ -1,0 +1,89 @@
+//! What agents have asked the human, and what has been answered.
+//!
+//! An agent cannot wait for an answer: it records its question and ends. The question stays open until the human writes a
+//! note or changes a specification.
+
+use crate::model::{Actor, AgentId, Anomaly, AnomalyType, EventName, State, Status, TaskId, Timestamp};
+
+/// A question of an agent.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Question {
+    /// When it was asked.
+    pub asked: Timestamp,
+    /// Who asked.
+    pub by: String,
+    /// About which task; the goal if absent.
+    pub task: Option<TaskId>,
+    /// What was asked.
+    pub text: String,
+    /// When the human answered, and how.
+    pub answer: Option<(Timestamp, String)>,
+}
+
+impl Question {
+    /// Whether it waits for the human.
+    pub fn is_open(&self) -> bool {
+        self.answer.is_none()
+    }
+
+    /// Whether this agent waits for the answer.
+    pub fn is_from(&self, agent: AgentId) -> bool {
+        self.by == agent.to_string()
+    }
+}
+
+/// The questions about this goal, oldest first. Those about a task that has ended need no answer.
+pub fn questions(state: &State) -> Vec<Question> {
+    let since = state.board.goal.ready().and_then(|goal| goal.created);
+    let current = |anomaly: &&Anomaly| {
+        let ended = |task: &TaskId| state.board.status(task).is_none_or(Status::is_terminal);
+        is_question(anomaly)
+            && since.is_none_or(|since| anomaly.timestamp >= since)
+            && !anomaly.task.as_ref().is_some_and(ended)
+    };
+    state.journal.anomalies.iter().filter(current).map(|anomaly| question(state, anomaly)).collect()
+}
+
+/// The questions that wait for the human.
+pub fn open_questions(state: &State) -> Vec<Question> {
+    questions(state).into_iter().filter(Question::is_open).collect()
+}
+
+fn is_question(anomaly: &Anomaly) -> bool {
+    let kind: Option<AnomalyType> = anomaly.kind.parse().ok();
+    let by_human = anomaly.reporter.as_deref() == Some(&Actor::Human.to_string());
+    kind.is_some_and(AnomalyType::is_question) && !by_human
+}
+
+fn question(state: &State, anomaly: &Anomaly) -> Question {
+    Question {
+        asked: anomaly.timestamp,
+        by: anomaly.reporter.clone().unwrap_or_else(|| "unknown".to_owned()),
+        task: anomaly.task.clone(),
+        text: text(anomaly),
+        answer: answer(state, anomaly),
+    }
+}
+
+/// The question itself, or whatever the details hold.
+fn text(anomaly: &Anomaly) -> String {
+    let named = ["question", "gap", "description", "what"].into_iter().find_map(|key| anomaly.details.get(key));
+    let other = || anomaly.details.iter().map(|(key, value)| format!("{key}: {value}")).collect::<Vec<_>>();
+    named.map_or_else(|| other().join(", "), ToString::to_string)
+}
+
+/// The first note, changed specification or unblocking by the human after the question.
+fn answer(state: &State, anomaly: &Anomaly) -> Option<(Timestamp, String)> {
+    let later = |time: Timestamp| time >= anomaly.timestamp;
+    let notes = state.journal.human_notes.iter();
+    let notes = notes.filter(|note| note.to.is_none() || note.to == anomaly.task);
+    let notes = notes.map(|note| (note.timestamp, note.message.clone()));
+    let changes = state.journal.spec_changes.iter();
+    let changes = changes.map(|change| (change.timestamp, format!("{}: {}", change.spec, change.change)));
+    let record = anomaly.task.as_ref().and_then(|task| Some(state.board.body(task).ok()?.record()));
+    let events = record.into_iter().flat_map(|record| record.events());
+    let by_human = events.filter(|event| event.agent.as_deref() == Some("human"));
+    let unblocked = by_human.filter(|event| event.is(EventName::Unblocked));
+    let unblocked = unblocked.map(|event| (event.time, "unblocked".to_owned()));
+    notes.chain(changes).chain(unblocked).filter(|(time, _)| later(*time)).min_by_key(|(time, _)| *time)
+}

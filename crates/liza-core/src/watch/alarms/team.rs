@@ -1,0 +1,106 @@
+//! Alarms about the team: who waits for the human, and who is missing.
+
+use crate::model::{
+    AgentId, AgentRecord, GoalStatus, Role, Seconds, Sprint, State, Status, TaskRecord, TaskSummary, Timestamp,
+};
+use crate::rules::claimable::claimable;
+use crate::rules::questions::{Question, open_questions};
+use crate::rules::session_budget::SessionBudget;
+use crate::text::count;
+use crate::watch::supervise::unseen_triggers;
+
+use super::{Alarm, AlarmKind, AlarmSubject, Observations};
+
+/// How long work may wait for a role of which no agent is running, while others are.
+const MISSING_GRACE: Seconds = Seconds(120);
+
+pub(super) fn alarms(state: &State, seen: &Observations, now: Timestamp) -> Vec<Alarm> {
+    let mut found: Vec<Alarm> = open_questions(state).into_iter().map(question).collect();
+    if state.board.goal.ready().is_none_or(|goal| goal.status != GoalStatus::InProgress) {
+        return found;
+    }
+    found.extend(planner_stopped(state, now));
+    found.extend(dropped_reviews(state, now));
+    let stopped = seen.stop_files.pause.is_some() || seen.stop_files.checkpoint.is_some();
+    if !stopped {
+        found.extend([Role::Planner, Role::Coder, Role::CodeReviewer].into_iter().filter_map(|role| {
+            missing_role(state, role, seen, now)
+        }));
+    }
+    found
+}
+
+fn question(question: Question) -> Alarm {
+    let about = question.task.as_ref().map_or_else(|| "the goal".to_owned(), ToString::to_string);
+    let subject = question.task.as_ref().map_or_else(|| AlarmSubject::from("goal"), AlarmSubject::from);
+    let text = format!("{} asks about {about}: {}", question.by, question.text);
+    Alarm::warning(AlarmKind::Question, subject, text).since(question.asked)
+}
+
+/// The planner waits for the human although there is something to plan.
+fn planner_stopped(state: &State, now: Timestamp) -> Option<Alarm> {
+    let (sprint, config) = (state.board.sprint.ready()?, state.board.config.ready()?);
+    let pending = unseen_triggers(state, now);
+    let first = pending.first()?;
+    if sprint.planner_exits.count >= config.max_crashes {
+        return Some(no_result(sprint));
+    }
+    let budget = SessionBudget::Planner;
+    budget.is_used_up(sprint, config).then(|| {
+        let used = count(usize::try_from(budget.used(sprint)).unwrap_or(usize::MAX), "session");
+        let text = format!("the planner had {used} without a merge; {} {} waits", first.kind, first.subject);
+        Alarm::critical(AlarmKind::SessionBudget, "planner", text)
+    })
+}
+
+fn no_result(sprint: &Sprint) -> Alarm {
+    let exits = &sprint.planner_exits;
+    let words = exits.last_words.as_deref().unwrap_or("nothing");
+    let text = format!("{} planning sessions in a row ended without a result; the last one printed: {words}", exits.count);
+    Alarm::critical(AlarmKind::PlannerStopped, "planner", text)
+}
+
+/// Submissions that every running code reviewer has dropped.
+fn dropped_reviews(state: &State, now: Timestamp) -> Vec<Alarm> {
+    let agents: Vec<(&AgentId, &AgentRecord)> = state.board.agents.ready().into_iter().flatten().collect();
+    let dropped = |summary: &&TaskSummary| {
+        let mut reviewers = agents.iter().filter(|(_, entry)| entry.role == Role::CodeReviewer && entry.holds(now));
+        summary.is(Status::ReadyForReview)
+            && !summary.review_dropped_by.is_empty()
+            && reviewers.all(|(id, _)| summary.review_dropped_by.contains(id))
+    };
+    let alarm = |summary: &TaskSummary| {
+        let names: Vec<String> = summary.review_dropped_by.iter().map(ToString::to_string).collect();
+        let text = format!("{} — the sessions of {} ended without a verdict", summary.id, names.join(", "));
+        Alarm::critical(AlarmKind::ReviewDropped, &summary.id, text)
+    };
+    state.board.summaries().filter(dropped).map(alarm).collect()
+}
+
+/// Work waits for a role of which no agent is running, while agents of other roles are.
+fn missing_role(state: &State, role: Role, seen: &Observations, now: Timestamp) -> Option<Alarm> {
+    let agents = || state.board.agents.ready().into_iter().flatten();
+    if agents().any(|(_, entry)| entry.role == role && entry.holds(now)) || !agents().any(|(_, entry)| entry.is_live(now)) {
+        return None;
+    }
+    let waiting = match role {
+        Role::Planner => unseen_triggers(state, now).iter().map(|_| seen.last_progress).collect(),
+        Role::Coder => claimable(&state.board, now).iter().map(|id| last_event(state.board.body(id).ok()?.record())).collect(),
+        Role::CodeReviewer => {
+            let waits = |summary: &&TaskSummary| summary.is(Status::ReadyForReview) || summary.is(Status::Approved);
+            let ids = state.board.summaries().filter(waits).map(|summary| &summary.id);
+            ids.map(|id| last_event(state.board.body(id).ok()?.record())).collect::<Vec<_>>()
+        }
+    };
+    let since = waiting.iter().flatten().min().copied()?;
+    let text = format!("no {} is running, and {} for one", role.title(), waits(waiting.len()));
+    (now.since(since) > MISSING_GRACE).then(|| Alarm::critical(AlarmKind::RoleMissing, role.to_string().as_str(), text).since(since))
+}
+
+fn waits(number: usize) -> String {
+    if number == 1 { "1 thing waits".to_owned() } else { format!("{number} things wait") }
+}
+
+fn last_event(record: &TaskRecord) -> Option<Timestamp> {
+    record.events().next_back().map(|event| event.time).or(record.created)
+}
