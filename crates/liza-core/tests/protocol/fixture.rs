@@ -70,6 +70,7 @@ fn entry(id: AgentId) -> AgentRecord {
         heartbeat: Some(now()),
         terminal: None,
         generation: Some(generation(id)),
+        last_result: None,
         iterations_total: None,
         context_percent: None,
         usage: None,
@@ -89,6 +90,8 @@ pub(crate) fn empty_state() -> State {
         spec_ref: None,
         created: Some(now()),
         status: GoalStatus::InProgress,
+        planned: true,
+        integration_head: None,
     });
     board.sprint = Loaded::Ready(Sprint::begin(1, "goal-1", now()));
     board.circuit_breaker = Loaded::Ready(CircuitBreaker::default());

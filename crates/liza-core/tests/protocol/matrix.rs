@@ -69,7 +69,7 @@ pub(crate) fn task_commands(actor: &Actor) -> Vec<Command> {
         Command::from(ReleaseReview { task: t(), reviewer }),
         Command::from(SubmitVerdict {
             task: t(),
-            verdict: Verdict::Approved,
+            verdict: Verdict::Approved(Some("cargo test: passed".into())),
             facts: Some(clean_at(sha(WORK))),
         }),
         Command::from(SubmitVerdict {
@@ -83,6 +83,7 @@ pub(crate) fn task_commands(actor: &Actor) -> Vec<Command> {
             commit: sha(WORK),
             merge_commit: sha(HEAD),
             drift_commits: 0,
+            old_head: None,
         }),
         Command::from(RecordMergeFailure {
             task: t(),
@@ -99,6 +100,7 @@ pub(crate) fn task_commands(actor: &Actor) -> Vec<Command> {
             task: t(),
             agent: actor.agent().unwrap_or(coder),
             exit: UnproductiveExit::Crash,
+            last_words: None,
         }),
         Command::from(UnblockTask {
             task: t(),
@@ -116,7 +118,7 @@ pub(crate) fn task_commands(actor: &Actor) -> Vec<Command> {
         }),
         Command::from(AbandonTask { task: t(), reason: reason() }),
         Command::from(WriteHandoff {
-            task: t(),
+            task: Some(t()),
             notes: HandoffNotes { summary: reason(), next_action: reason(), ..HandoffNotes::default() },
             dirty: Vec::new(),
         }),
@@ -131,7 +133,7 @@ fn title(command: &Command) -> String {
         Command::ClaimReview(ClaimReview { head: Some(head), .. }) if *head == sha(HEAD) => {
             "claim-review, after the worktree moved".to_owned()
         }
-        Command::SubmitVerdict(SubmitVerdict { verdict: Verdict::Approved, .. }) => {
+        Command::SubmitVerdict(SubmitVerdict { verdict: Verdict::Approved(_), .. }) => {
             "submit-verdict APPROVED".to_owned()
         }
         Command::SubmitVerdict(_) => "submit-verdict REJECTED".to_owned(),

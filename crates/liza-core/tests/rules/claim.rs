@@ -4,7 +4,7 @@ use liza_core::model::WorktreeMode::{Fresh, Keep};
 use liza_core::model::{Actor, AgentId, AgentStatus, RefusalClass, Status};
 use liza_core::protocol::{
     CancelReservation, ClaimTask, Command, CreateWorktree, DeleteWorktree, Deregister, NewTask, Reply,
-    UnblockTask, Verdict, WriteHandoff,
+    UnblockTask, WriteHandoff,
 };
 use liza_core::rules::claimable::claimable_for;
 
@@ -29,7 +29,7 @@ fn handoff(world: &mut World, id: &str, by: AgentId) {
         next_action: "the other half".into(),
         ..Default::default()
     };
-    world.must(world.agent(by), Command::from(WriteHandoff { task: task(id), notes, dirty: Vec::new() }));
+    world.must(world.agent(by), Command::from(WriteHandoff { task: Some(task(id)), notes, dirty: Vec::new() }));
 }
 
 /// Covers: CL-01
@@ -402,7 +402,7 @@ fn cycles_grow_with_rejections_and_the_total_never_shrinks() {
     assert_eq!(world.record("t").review_cycles_total, Some(3));
     world.claim("t", coder(2));
     world.submit("t", coder(2), sha('b'));
-    world.verdict("t", reviewer(1), Verdict::Approved);
+    world.verdict("t", reviewer(1), approved());
     assert_eq!(world.record("t").review_cycles_total, Some(3), "an approval is no cycle");
 }
 

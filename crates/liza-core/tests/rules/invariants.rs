@@ -5,7 +5,7 @@ use liza_core::model::{
     Seconds, Status, TaskBody, TaskRecord, Value, Worktree,
 };
 use liza_core::protocol::{
-    AddTask, ClaimRole, ClaimTask, Command, NewSprint, NewTask, ReleaseClaim, TaskEdit, Verdict, WriteRetro,
+    AddTask, ClaimRole, ClaimTask, Command, NewSprint, NewTask, ReleaseClaim, TaskEdit, WriteRetro,
 };
 use liza_core::rules::invariants::introduced;
 
@@ -353,7 +353,7 @@ fn a_broken_record_stops_commands_on_it_and_names_the_repair() {
         (world.agent(coder(1)), block("t")),
         (world.supervisor(coder(2)), reserve("t", coder(2), base())),
         (world.supervisor(reviewer(1)), claim_review("t", reviewer(1), None)),
-        (world.agent(reviewer(1)), verdict("t", Verdict::Approved)),
+        (world.agent(reviewer(1)), verdict("t", approved())),
         (world.supervisor(reviewer(1)), merged("t", sha('a'))),
         (Actor::Human, unblock("t")),
         (Actor::Human, edit("t", TaskEdit::default())),

@@ -3,7 +3,7 @@
 use liza_core::model::{Actor, AgentStatus, Effect, Generation, RefusalClass, Seconds, Status};
 use liza_core::protocol::{
     BeginMerge, CancelReservation, ClaimRole, ClaimTask, ClearStaleReviewClaims, Command, CreateWorktree,
-    Deregister, HandoffNotes, Heartbeat, NewTask, ReleaseClaim, Verdict, WriteHandoff,
+    Deregister, HandoffNotes, Heartbeat, NewTask, ReleaseClaim, WriteHandoff,
 };
 use liza_core::rules::claimable::reviewable_for;
 
@@ -185,7 +185,7 @@ fn a_review_has_its_own_lease_that_heartbeats_extend_and_a_verdict_clears() {
     world.pass(100);
     world.heartbeat(reviewer(1));
     assert_eq!(world.record("t").review_lease_expires, Some(world.now + Seconds(300)));
-    world.must(world.agent(reviewer(1)), verdict("t", Verdict::Approved));
+    world.must(world.agent(reviewer(1)), verdict("t", approved()));
     let record = world.record("t");
     assert_eq!((record.reviewing_by, record.review_lease_expires), (None, None));
     assert_eq!(world.entry(reviewer(1)).status, AgentStatus::Idle);
@@ -252,7 +252,7 @@ fn an_older_registration_is_refused_at_every_write() {
         (coder_loop, Command::from(Deregister { agent: coder(1) })),
         (merger, Command::from(BeginMerge { task: task("t") })),
         (merger, merged("t", sha('a'))),
-        (Actor::Agent(reviewer(1), old_reviewer), verdict("t", Verdict::Approved)),
+        (Actor::Agent(reviewer(1), old_reviewer), verdict("t", approved())),
     ];
     for (actor, command) in tries {
         let refusal = world.refused_with("fenced", actor, command);
@@ -345,7 +345,7 @@ fn a_released_task_is_as_free_as_a_new_one() {
     let notes = HandoffNotes { summary: "half".into(), next_action: "rest".into(), ..Default::default() };
     world.must(
         world.agent(coder(1)),
-        Command::from(WriteHandoff { task: task("t"), notes, dirty: Vec::new() }),
+        Command::from(WriteHandoff { task: Some(task("t")), notes, dirty: Vec::new() }),
     );
     world.pass_with(361, &[coder(2)]);
     world.reserve("t", coder(2), base());

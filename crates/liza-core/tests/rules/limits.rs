@@ -179,7 +179,7 @@ fn a_human_override_frees_coder_and_reviewer_and_ends_a_reservation() {
 }
 
 fn crash() -> Command {
-    Command::from(CountExit { task: task("t"), agent: coder(1), exit: UnproductiveExit::Crash })
+    Command::from(CountExit { task: task("t"), agent: coder(1), exit: UnproductiveExit::Crash, last_words: None })
 }
 
 /// Covers: AG-05
@@ -226,7 +226,7 @@ fn a_reviewers_empty_exits_are_counted_and_never_block() {
         world.must(actor, idle_exit("t", reviewer(1)));
     }
     assert_eq!((world.status("t"), world.record("t").idle_exits), (Status::ReadyForReview, Some(3)));
-    world.must(world.agent(reviewer(1)), verdict("t", Verdict::Approved));
+    world.must(world.agent(reviewer(1)), verdict("t", approved()));
     assert_eq!(world.record("t").idle_exits, None);
 }
 

@@ -136,7 +136,7 @@ fn a_merge_leaves_no_notes_behind() {
     let notes = HandoffNotes { summary: "half".into(), next_action: "rest".into(), ..Default::default() };
     world.must(
         world.agent(coder(1)),
-        Command::from(WriteHandoff { task: task("t"), notes, dirty: Vec::new() }),
+        Command::from(WriteHandoff { task: Some(task("t")), notes, dirty: Vec::new() }),
     );
     world.submit("t", coder(1), sha('a'));
     world.approve("t");

@@ -1,7 +1,7 @@
 //! The sprint's figures, from tasks and histories.
 
 use liza_core::model::{Actor, Metrics, Status};
-use liza_core::protocol::{Archive, Command, CompleteSprint, NewTask, UpdateSprintMetrics, Verdict};
+use liza_core::protocol::{Archive, Command, CompleteSprint, NewTask, UpdateSprintMetrics};
 use liza_core::rules::metrics::sprint_metrics;
 
 use crate::steps::*;
@@ -45,7 +45,7 @@ fn claims_submissions_and_verdicts_are_counted_from_the_histories() {
     for agent in [reviewer(1), coder(2)] {
         world.heartbeat(agent);
     }
-    world.verdict("t", reviewer(1), Verdict::Approved);
+    world.verdict("t", reviewer(1), approved());
     let found = figures(&world);
     assert_eq!(found.iterations_total, 3, "resuming is no claim");
     assert_eq!((found.review_cycles_total, found.task_submitted_for_review_count), (2, 3));

@@ -70,7 +70,7 @@ fn notes() -> HandoffNotes {
 
 fn handoff(notes: HandoffNotes, dirty: &[&str]) -> Command {
     let dirty = dirty.iter().map(|path| (*path).to_owned()).collect();
-    Command::from(WriteHandoff { task: task("t"), notes, dirty })
+    Command::from(WriteHandoff { task: Some(task("t")), notes, dirty })
 }
 
 /// Covers: NT-01, AG-12

@@ -5,13 +5,14 @@ use liza_core::model::{
     StopFile, Timestamp, Urgency, Usage,
 };
 use liza_core::protocol::{
+    AcceptIntegration, AdoptIntegration, Answer, CountPlannerExit, DismissDiscovery, RefundSession,
     Abort, AbortGoal, AddTask, Align, Archive, BeginMerge, CancelReservation, Checkpoint, CheckpointCause,
     ClaimRole, ClaimTask, ClearStaleReviewClaims, Command, CompleteGoal, CompleteSprint, ConvertDiscovery,
     CountExit, CreateWorktree, DeleteWorktree, Deregister, Discover, DropReservation, Finalize,
     FollowStopFile, HandoffNotes, Heartbeat, Intent, LogAnomaly, MarkTriggersSeen, NewGoal, NewSprint,
     NewTask, Operation, Pause, PreCheck, RecordAnalysis, RecordSpecChange, RecordUsage, Recover, Register,
     ReleaseClaim, ReleaseReview, Resolve, Resume, SetDeadline, SetStatus, TakeHandoff, TaskEdit,
-    UnproductiveExit, UpdateSprintMetrics, Verdict, WriteHandoff, WriteNote, WriteRetro,
+    UnproductiveExit, UpdateSprintMetrics, WriteHandoff, WriteNote, WriteRetro,
 };
 
 use crate::steps::*;
@@ -47,12 +48,12 @@ fn table() -> Vec<Row> {
         Row {
             rights: "PCR--",
             commands: vec![Command::from(WriteHandoff {
-                task: task("t"),
+                task: Some(task("t")),
                 notes: HandoffNotes::default(),
                 dirty: Vec::new(),
             })],
         },
-        Row { rights: "--R--", commands: vec![verdict("t", Verdict::Approved)] },
+        Row { rights: "--R-H", commands: vec![verdict("t", approved())] },
         Row { rights: "----H", commands: human() },
     ]
 }
@@ -100,12 +101,15 @@ fn supervision() -> Vec<Command> {
         Command::from(BeginMerge { task: task("t") }),
         merged("t", sha('a')),
         conflict("t", sha('a')),
-        Command::from(CountExit { task: task("t"), agent, exit: UnproductiveExit::Crash }),
+        Command::from(CountExit { task: task("t"), agent, exit: UnproductiveExit::Crash, last_words: None }),
         Command::from(TakeHandoff { task: task("t") }),
         Command::from(MarkTriggersSeen { keys: Vec::new() }),
         Command::from(RecordUsage { agent, task: None, usage: Usage::default(), context_percent: None }),
         Command::from(Checkpoint { cause: CheckpointCause::Deadline }),
         Command::from(CompleteSprint),
+        Command::from(AdoptIntegration { head: base() }),
+        Command::from(CountPlannerExit { agent: planner(), last_words: None }),
+        Command::from(RefundSession { agent, task: None }),
     ]
 }
 
@@ -131,6 +135,9 @@ fn human() -> Vec<Command> {
         Command::from(RecordAnalysis { findings: Vec::new() }),
         Command::from(Resolve { resolution: "x".into() }),
         Command::from(Archive { tasks: Vec::new() }),
+        Command::from(Answer { task: task("t"), text: "x".into() }),
+        Command::from(DismissDiscovery { discovery: DiscoveryId(1) }),
+        Command::from(AcceptIntegration { head: base(), detail: "x".into() }),
     ]
 }
 
@@ -193,6 +200,12 @@ fn number(command: &Command) -> usize {
         Command::DropReservation(_) => 53,
         Command::Recover(_) => 54,
         Command::FollowStopFile(_) => 55,
+        Command::Answer(_) => 56,
+        Command::DismissDiscovery(_) => 57,
+        Command::AcceptIntegration(_) => 58,
+        Command::AdoptIntegration(_) => 59,
+        Command::CountPlannerExit(_) => 60,
+        Command::RefundSession(_) => 61,
     }
 }
 
@@ -201,7 +214,7 @@ fn number(command: &Command) -> usize {
 fn the_table_has_every_command_once() {
     let mut seen: Vec<usize> = table().iter().flat_map(|row| row.commands.iter().map(number)).collect();
     seen.sort_unstable();
-    assert_eq!(seen, (0..56).collect::<Vec<_>>());
+    assert_eq!(seen, (0..62).collect::<Vec<_>>());
 }
 
 fn may(rights: &str, actor: &Actor) -> bool {
@@ -268,5 +281,5 @@ fn an_operator_stands_in_for_agent_and_supervisor() {
     world.must(stand_in, Command::from(ClaimTask { task: task("t"), coder: coder(1) }));
     world.must(stand_in, submit("t", sha('a')));
     assert_eq!(world.status("t"), Status::ReadyForReview);
-    world.refused_with("not_permitted", stand_in, verdict("t", Verdict::Approved));
+    world.refused_with("not_permitted", stand_in, verdict("t", approved()));
 }

@@ -35,7 +35,7 @@ fn meant_for_a_coder_who_is_gone(with_notes: bool) -> World {
         let notes = HandoffNotes { summary: "half".into(), next_action: "rest".into(), ..Default::default() };
         world.must(
             world.agent(coder(1)),
-            Command::from(WriteHandoff { task: task("t"), notes, dirty: Vec::new() }),
+            Command::from(WriteHandoff { task: Some(task("t")), notes, dirty: Vec::new() }),
         );
     }
     world.must(Actor::Human, block("t"));

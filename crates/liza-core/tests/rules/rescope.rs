@@ -317,7 +317,7 @@ fn what_is_taken_off_the_board_leaves_no_notes_behind() {
     let notes = HandoffNotes { summary: "half".into(), next_action: "rest".into(), ..Default::default() };
     world.must(
         world.agent(coder(1)),
-        Command::from(WriteHandoff { task: task("t"), notes, dirty: Vec::new() }),
+        Command::from(WriteHandoff { task: Some(task("t")), notes, dirty: Vec::new() }),
     );
     world.must(Actor::Human, block("t"));
     world.add("new", draft());
@@ -338,7 +338,7 @@ fn without_its_worktree_a_task_is_no_fix_and_has_no_handoff() {
     let notes = HandoffNotes { summary: "half".into(), next_action: "rest".into(), ..Default::default() };
     world.must(
         world.agent(coder(1)),
-        Command::from(WriteHandoff { task: task("t"), notes, dirty: Vec::new() }),
+        Command::from(WriteHandoff { task: Some(task("t")), notes, dirty: Vec::new() }),
     );
     world.block("t", coder(1));
     let mut kept = world.clone();

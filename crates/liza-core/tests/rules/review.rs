@@ -100,10 +100,10 @@ fn ordinary_work_may_have_been_rebased() {
 #[test]
 fn only_the_one_who_claimed_the_review_judges() {
     let mut world = World::with_task(Status::ReadyForReview);
-    world.refused_with("not_your_review", world.agent(reviewer(1)), verdict("t", Verdict::Approved));
+    world.refused_with("not_your_review", world.agent(reviewer(1)), verdict("t", approved()));
     world.claim_review("t", reviewer(1));
-    world.refused_with("not_your_review", world.agent(reviewer(2)), verdict("t", Verdict::Approved));
-    world.must(world.agent(reviewer(1)), verdict("t", Verdict::Approved));
+    world.refused_with("not_your_review", world.agent(reviewer(2)), verdict("t", approved()));
+    world.must(world.agent(reviewer(1)), verdict("t", approved()));
     assert_eq!(world.record("t").approved_by, Some(reviewer(1)));
 }
 
@@ -113,11 +113,11 @@ fn a_verdict_needs_a_live_review_lease() {
     let mut world = under_review();
     world.pass(301);
     for actor in [world.agent(reviewer(1)), Actor::Operator(reviewer(1))] {
-        let refusal = world.refused_with("lease_lost", actor, verdict("t", Verdict::Approved));
+        let refusal = world.refused_with("lease_lost", actor, verdict("t", approved()));
         assert_eq!(refusal.class(), RefusalClass::Stop);
     }
     world.heartbeat(reviewer(1));
-    world.must(world.agent(reviewer(1)), verdict("t", Verdict::Approved));
+    world.must(world.agent(reviewer(1)), verdict("t", approved()));
 }
 
 /// Covers: RV-02
@@ -125,13 +125,13 @@ fn a_verdict_needs_a_live_review_lease() {
 fn a_verdict_is_about_the_submitted_commit_as_it_stands() {
     let mut world = under_review();
     let actor = world.agent(reviewer(1));
-    for outcome in [Verdict::Approved, Verdict::Rejected("no".into())] {
+    for outcome in [approved(), Verdict::Rejected("no".into())] {
         world.refused_with("head_moved", actor, judge(outcome.clone(), clean(sha('b'))));
         let touched = WorktreeFacts { changed_tracked: vec!["src/a.rs".into()], ..clean(sha('a')) };
         world.refused_with("review_touched", actor, judge(outcome, touched));
     }
     let untracked = WorktreeFacts { dirty: vec!["target/".into()], ..clean(sha('a')) };
-    world.must(actor, judge(Verdict::Approved, untracked));
+    world.must(actor, judge(approved(), untracked));
 }
 
 /// Covers: RV-02
@@ -139,7 +139,7 @@ fn a_verdict_is_about_the_submitted_commit_as_it_stands() {
 fn nobody_judges_its_own_work() {
     let mut world = under_review();
     world.edit_record("t", |record| record.assigned_to = Some(reviewer(1)));
-    world.refused_with("own_work", world.agent(reviewer(1)), verdict("t", Verdict::Approved));
+    world.refused_with("own_work", world.agent(reviewer(1)), verdict("t", approved()));
     world.edit_record("t", |record| record.reviewing_by = None);
     let actor = world.supervisor(reviewer(1));
     world.refused_with("own_work", actor, claim_review("t", reviewer(1), Some(sha('a'))));
@@ -245,7 +245,7 @@ fn a_void_submission_ends_a_review_that_was_under_way() {
 #[test]
 fn a_reviewers_notes_do_not_outlive_the_review() {
     let notes = HandoffNotes { summary: "half".into(), next_action: "rest".into(), ..Default::default() };
-    let handoff = Command::from(WriteHandoff { task: task("t"), notes, dirty: Vec::new() });
+    let handoff = Command::from(WriteHandoff { task: Some(task("t")), notes, dirty: Vec::new() });
     let mut judged = under_review();
     judged.must(judged.agent(reviewer(1)), handoff.clone());
     assert_eq!(judged.record("t").handoff_pending, Some(true));

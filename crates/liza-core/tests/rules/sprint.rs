@@ -458,7 +458,7 @@ fn a_new_goal_gives_up_what_an_aborted_one_left() {
     let notes = HandoffNotes { summary: "half".into(), next_action: "rest".into(), ..Default::default() };
     world.must(
         world.agent(coder(1)),
-        Command::from(WriteHandoff { task: task("t"), notes, dirty: Vec::new() }),
+        Command::from(WriteHandoff { task: Some(task("t")), notes, dirty: Vec::new() }),
     );
     world.must(Actor::Human, Command::from(Abort));
     world.stop_files.abort = true;

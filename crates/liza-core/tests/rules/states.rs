@@ -90,7 +90,7 @@ fn the_system_blocks_a_claimed_task_at_a_limit() {
     let actor = world.supervisor(coder(1));
     world.config().max_crashes = 1;
     let exit = UnproductiveExit::Crash;
-    world.must(actor, Command::from(CountExit { task: task("t"), agent: coder(1), exit }));
+    world.must(actor, Command::from(CountExit { task: task("t"), agent: coder(1), exit, last_words: None }));
     assert_eq!(world.status("t"), Status::Blocked);
     assert_eq!(world.last_event("t").agent.as_deref(), Some("system"));
 }
@@ -116,12 +116,12 @@ fn only_a_submitted_task_gets_a_verdict() {
         if status == Status::ReadyForReview {
             world.claim_review("t", reviewer(1));
             let mut other = world.clone();
-            world.must(actor, verdict("t", Verdict::Approved));
+            world.must(actor, verdict("t", approved()));
             assert_eq!(world.status("t"), Status::Approved);
             other.must(actor, verdict("t", Verdict::Rejected("no tests".into())));
             assert_eq!(other.status("t"), Status::Rejected);
         } else {
-            world.refused_with("wrong_status", actor, verdict("t", Verdict::Approved));
+            world.refused_with("wrong_status", actor, verdict("t", approved()));
             let supervisor = world.supervisor(reviewer(1));
             world.refused_with("wrong_status", supervisor, claim_review("t", reviewer(1), Some(sha('a'))));
         }
@@ -242,9 +242,9 @@ fn forbidden_claimed_to_merged() {
 fn forbidden_claimed_to_approved() {
     let mut world = World::with_task(Status::Claimed);
     let coder = world.agent(coder(1));
-    world.refused_with("not_permitted", coder, verdict("t", Verdict::Approved));
+    world.refused_with("not_permitted", coder, verdict("t", approved()));
     let reviewer = world.agent(reviewer(1));
-    world.refused_with("wrong_status", reviewer, verdict("t", Verdict::Approved));
+    world.refused_with("wrong_status", reviewer, verdict("t", approved()));
 }
 
 /// Covers: TS-02
@@ -252,7 +252,7 @@ fn forbidden_claimed_to_approved() {
 fn forbidden_rejected_to_approved() {
     let mut world = World::with_task(Status::Rejected);
     let reviewer = world.agent(reviewer(1));
-    world.refused_with("wrong_status", reviewer, verdict("t", Verdict::Approved));
+    world.refused_with("wrong_status", reviewer, verdict("t", approved()));
 }
 
 /// Covers: TS-02
@@ -275,7 +275,7 @@ fn forbidden_terminal_to_anything() {
             (by_coder, reserve("t", coder(1), base())),
             (world.agent(coder(1)), submit("t", sha('a'))),
             (by_reviewer, claim_review("t", reviewer(1), Some(sha('a')))),
-            (world.agent(reviewer(1)), verdict("t", Verdict::Approved)),
+            (world.agent(reviewer(1)), verdict("t", approved())),
             (by_reviewer, merged("t", sha('a'))),
             (by_reviewer, conflict("t", sha('a'))),
         ];
@@ -293,7 +293,7 @@ fn every_step_of_a_life_is_in_the_history_and_in_the_log() {
     let mut world = World::with_task(Status::IntegrationFailed);
     world.claim("t", coder(2));
     world.submit("t", coder(2), sha('b'));
-    world.verdict("t", reviewer(2), Verdict::Approved);
+    world.verdict("t", reviewer(2), approved());
     let supervisor = world.supervisor(reviewer(2));
     world.must(supervisor, merged("t", sha('b')));
     let life = [

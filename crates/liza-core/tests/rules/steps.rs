@@ -77,7 +77,7 @@ impl World {
 
     #[track_caller]
     pub fn approve(&mut self, id: &str) -> Done {
-        self.verdict(id, reviewer(1), Verdict::Approved)
+        self.verdict(id, reviewer(1), approved())
     }
 
     #[track_caller]
@@ -173,12 +173,17 @@ pub fn claim_review(id: &str, reviewer: AgentId, head: Option<Sha>) -> Command {
     Command::from(ClaimReview { task: task(id), reviewer, head })
 }
 
+/// An approval with evidence.
+pub fn approved() -> Verdict {
+    Verdict::Approved(Some("cargo test: 3 passed; retries_three_times shows the criterion".into()))
+}
+
 pub fn verdict(id: &str, verdict: Verdict) -> Command {
     Command::from(SubmitVerdict { task: task(id), verdict, facts: Some(clean(sha('a'))) })
 }
 
 pub fn merged(id: &str, commit: Sha) -> Command {
-    Command::from(RecordMerge { task: task(id), commit, merge_commit: sha('f'), drift_commits: 2 })
+    Command::from(RecordMerge { task: task(id), commit, merge_commit: sha('f'), drift_commits: 2, old_head: None })
 }
 
 pub fn conflict(id: &str, commit: Sha) -> Command {
@@ -220,7 +225,7 @@ pub fn abandon(id: &str) -> Command {
 }
 
 pub fn idle_exit(id: &str, agent: AgentId) -> Command {
-    Command::from(CountExit { task: task(id), agent, exit: UnproductiveExit::Idle })
+    Command::from(CountExit { task: task(id), agent, exit: UnproductiveExit::Idle, last_words: None })
 }
 
 pub fn release(id: &str, force: bool) -> Command {

@@ -3,7 +3,7 @@
 use liza_core::model::{Actor, AgentStatus, GoalStatus, RefusalClass, Severity, Status, StopFiles, Urgency};
 use liza_core::protocol::{
     Abort, Align, BeginMerge, ClaimTask, Command, Deregister, Discover, HandoffNotes, Register,
-    ReleaseReview, Verdict, WriteHandoff, WriteNote,
+    ReleaseReview, WriteHandoff, WriteNote,
 };
 
 use crate::steps::*;
@@ -69,14 +69,14 @@ fn under_pause_and_checkpoint_what_was_finished_is_accepted() {
         world.stop_files = halt;
         world.clone().must(world.agent(coder(1)), block("t"));
         let notes = HandoffNotes { summary: "a".into(), next_action: "b".into(), ..Default::default() };
-        let handoff = Command::from(WriteHandoff { task: task("t"), notes, dirty: Vec::new() });
+        let handoff = Command::from(WriteHandoff { task: Some(task("t")), notes, dirty: Vec::new() });
         world.clone().must(world.agent(coder(1)), handoff);
         world.must(world.agent(coder(1)), discover());
         world.submit("t", coder(1), sha('a'));
         world.stop_files = StopFiles::default();
         world.claim_review("t", reviewer(1));
         world.stop_files = halt;
-        world.must(world.agent(reviewer(1)), verdict("t", Verdict::Approved));
+        world.must(world.agent(reviewer(1)), verdict("t", approved()));
         world.must(world.supervisor(reviewer(1)), merged("t", sha('a')));
     }
 }

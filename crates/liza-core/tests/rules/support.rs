@@ -134,6 +134,8 @@ impl World {
             spec_ref: Some("specs/vision.md".into()),
             created: Some(now),
             status: GoalStatus::InProgress,
+            planned: true,
+            integration_head: None,
         };
         let board = Board {
             agents: Loaded::Ready(Default::default()),

@@ -185,6 +185,7 @@ fn an_immediate_discovery_is_told_until_it_is_converted() {
         recommendation: None,
         created: None,
         converted_to_task: converted,
+        dismissed: None,
     };
     state.board.discovered = Loaded::Ready(vec![found(None)]);
     assert_eq!(after(&state, 0), ["🚨 IMMEDIATE DISCOVERY: disc-1 — no timeout (Planner should wake)"]);

@@ -4,7 +4,7 @@ use liza_core::model::{
     AgentStatus, Config, EventName, Generation, GoalStatus, HistoryEvent, Loaded, Revision, Seconds, State,
     Status, StopFile, StopFiles, TaskRecord,
 };
-use liza_core::protocol::{Command, CountExit, ReleaseReview, SetStatus, UnproductiveExit};
+use liza_core::protocol::{CountPlannerExit, Command, CountExit, ReleaseReview, SetStatus, UnproductiveExit};
 use liza_core::rules::triggers::TriggerKind;
 use liza_core::watch::supervise::{
     EndedSession, SessionEnd, SessionFacts, SessionPhase, SessionStep, Shutdown, Situation, Step, StopCause,
@@ -123,8 +123,11 @@ fn session(name: &str, of: Option<&str>) -> EndedSession {
         agent: agent(name),
         task: of.map(task),
         began_at: Revision(60),
-        began: now(),
         crashes_before: 0,
+        triggers: Vec::new(),
+        halted: false,
+        has_commits: false,
+        last_words: None,
     }
 }
 
@@ -142,7 +145,7 @@ fn a_session_is_judged_by_the_blackboard_first() {
 
     let idle = after_session(&state_with(Status::Claimed), &coder, SessionEnd::Code(0));
     assert!(!idle.progress);
-    let count = |exit| Command::CountExit(CountExit { task: task("t"), agent: agent("coder-1"), exit });
+    let count = |exit| Command::CountExit(CountExit { task: task("t"), agent: agent("coder-1"), exit, last_words: None });
     assert_eq!((idle.record, idle.pause), (vec![count(UnproductiveExit::Idle)], Seconds(2)));
     let crash = after_session(&state_with(Status::Claimed), &coder, SessionEnd::Signal(9));
     assert_eq!((crash.record, crash.pause), (vec![count(UnproductiveExit::Crash)], Seconds(5)));
@@ -174,27 +177,27 @@ fn pauses_grow_with_crashes_up_to_five_minutes() {
     assert_eq!(next.pause, Seconds(20), "the crashes before are on the task");
 }
 
-/// Covers: AG-08
+/// Covers: AG-08, AC-01
 #[test]
-fn a_planner_made_progress_when_its_hand_shows() {
+fn a_planner_has_a_result_when_it_recorded_one() {
     let planner = session("planner-1", None);
     let mut state = state_with(Status::Unclaimed);
-    assert!(!after_session(&state, &planner, SessionEnd::Code(0)).progress);
+    let nothing = after_session(&state, &planner, SessionEnd::Code(0));
+    let count = CountPlannerExit { agent: agent("planner-1"), last_words: None };
+    assert_eq!((nothing.record, nothing.pause), (vec![Command::from(count)], Seconds(5)));
+    assert!(!nothing.progress);
     let mut decided = state.clone();
     if let Loaded::Ready(goal) = &mut decided.board.goal {
         goal.status = GoalStatus::Completed;
     }
     assert!(after_session(&decided, &planner, SessionEnd::Code(0)).progress, "it judged the goal");
-    let mut record = record("t", Status::Unclaimed);
-    record.revision = Some(Revision(61));
-    record.history.get_or_insert_default().push(HistoryEvent::new(now(), EventName::Finalized, "planner-1"));
-    state.board.put(task("t"), record.clone());
-    assert!(after_session(&state, &planner, SessionEnd::Code(0)).progress);
-    record.history.get_or_insert_default().push(HistoryEvent::new(now(), EventName::Claimed, "coder-1"));
-    state.board.put(task("t"), record);
-    assert!(after_session(&state, &planner, SessionEnd::Code(0)).progress, "a coder was quick to claim it");
-    let later = EndedSession { began: now() + Seconds(60), ..planner };
-    assert!(!after_session(&state, &later, SessionEnd::Code(0)).progress, "that was an earlier session's");
+    let mut recorded = |revision: u64| {
+        let Loaded::Ready(agents) = &mut state.board.agents else { return false };
+        agents[&agent("planner-1")].last_result = Some(Revision(revision));
+        after_session(&state, &planner, SessionEnd::Code(1)).progress
+    };
+    assert!(recorded(61));
+    assert!(!recorded(60), "that was an earlier session's");
 }
 
 fn facts() -> SessionFacts {

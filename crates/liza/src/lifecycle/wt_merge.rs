@@ -210,7 +210,7 @@ impl<'e, 'p> MergeJob<'e, 'p> {
     fn record(&self, on_branch: &OnBranch) -> Result<Submitted<MergeRecorded>, EngineError> {
         let (task, commit) = (self.task.clone(), self.commit.clone());
         let (merge_commit, drift_commits) = (on_branch.merge_commit.clone(), self.drift(on_branch)?);
-        let recorded = self.engine.submit(RecordMerge { task, commit, merge_commit, drift_commits });
+        let recorded = self.engine.submit(RecordMerge { task, commit, merge_commit, drift_commits, old_head: on_branch.old.clone() });
         if let (Err(EngineError::Refused(_)), Some(merge)) = (&recorded, &on_branch.moved)
             && self.engine.read(&[self.task])?.status(self.task) != Some(Status::Merged)
         {

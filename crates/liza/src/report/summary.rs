@@ -155,7 +155,7 @@ pub(super) fn of_sprint(sprint: &Sprint, anomaly: &Anomaly) -> bool {
 
 fn open_discoveries(state: &State) -> impl Iterator<Item = &Discovery> {
     let all = state.board.discovered.ready().into_iter().flatten();
-    all.filter(|discovery| discovery.converted_to_task.is_none())
+    all.filter(|discovery| discovery.is_open())
 }
 
 /// Why the last merge of a task failed.

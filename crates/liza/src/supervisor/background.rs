@@ -3,19 +3,21 @@
 //! Every write is made as the agent's supervisor, under its generation.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::path::PathBuf;
 use std::sync::PoisonError;
 use std::sync::mpsc::Sender;
 use std::thread;
 
 use liza_core::model::{
-    Actor, AgentId, AgentStatus, AnomalyType, Fields, Generation, Role, State, TaskId, Value,
+    Actor, AgentId, AgentStatus, AnomalyType, Fields, Generation, Role, Sha, State, Status,
+    TaskBody, TaskId, TaskRecord, Value,
 };
 use liza_core::protocol::{
-    Deregister, Heartbeat, LogAnomaly, MarkTriggersSeen, Operation, RecordUsage, Reply, SetStatus,
-    TakeHandoff,
+    Deregister, ExitCounted, Heartbeat, LogAnomaly, Operation, PlannerExitCounted, RecordUsage, Reply,
+    SetStatus, TakeHandoff,
 };
 use liza_core::rules::triggers::Trigger;
-use liza_core::watch::supervise::{EXIT_RESTART, EndedSession, SessionEnd, after_session};
+use liza_core::watch::supervise::{EndedSession, SessionEnd, after_session};
 
 use crate::engine::{Engine, EngineError};
 use crate::lifecycle::{MergeOutcome, claim_review, claim_task, recover, wt_merge};
@@ -24,6 +26,7 @@ use crate::prompts::Job;
 
 use super::error::{Consequence, SupervisorError};
 use super::event::{Event, JobOutcome, SessionVerdict};
+use super::last_words::last_words;
 use super::member::UsageToRecord;
 use super::message::MessageLevel;
 use super::registration::{Identity, retry_locked};
@@ -57,8 +60,12 @@ pub(super) enum BackgroundJob {
 pub(super) struct EndedRun {
     pub(super) session: EndedSession,
     pub(super) end: SessionEnd,
-    /// The planner triggers that were pending when it began.
-    pub(super) triggers: Vec<String>,
+    /// Whether what it approved is merged at once, because its agent ends now.
+    pub(super) merges: bool,
+    /// The commit of a coder's worktree when it began.
+    pub(super) head: Option<Sha>,
+    /// The file that keeps its output.
+    pub(super) output: Option<PathBuf>,
     /// The project's own checkout when it began, if the session must not change it.
     pub(super) checkout: Option<String>,
     pub(super) usage: UsageToRecord,
@@ -106,7 +113,7 @@ impl JobRunner {
         let agent = self.identity.agent;
         match job {
             BackgroundJob::Begin { recover } => self.begin(recover),
-            BackgroundJob::Merge(task) => self.merge(&task),
+            BackgroundJob::Merge(task) => Ok(JobOutcome::Merged(self.merge(&task)?)),
             BackgroundJob::Code(tasks) => {
                 let task =
                     self.claim_first(&tasks, |engine, task| claim_task(engine, task, agent).map(drop))?;
@@ -147,13 +154,11 @@ impl JobRunner {
         Ok(JobOutcome::Ready(notes))
     }
 
-    fn merge(&self, task: &TaskId) -> Result<JobOutcome, SupervisorError> {
+    fn merge(&self, task: &TaskId) -> Result<String, SupervisorError> {
         match retry_locked(|| Ok(wt_merge(&self.engine(), task)?))? {
-            MergeOutcome::Merged(_) => Ok(JobOutcome::Merged(format!("{task} is MERGED"))),
+            MergeOutcome::Merged(_) => Ok(format!("{task} is MERGED")),
             // Recorded on the blackboard; a coder fixes it.
-            MergeOutcome::Failed(failure) => {
-                Ok(JobOutcome::Merged(format!("{task} could not be merged: {failure}")))
-            }
+            MergeOutcome::Failed(failure) => Ok(format!("{task} could not be merged: {failure}")),
             MergeOutcome::CheckoutRefused { path, message } => {
                 let path = path.display();
                 let message = format!(
@@ -208,22 +213,22 @@ impl JobRunner {
         Ok(JobOutcome::Started(Box::new(session)))
     }
 
-    fn judge(&self, run: EndedRun) -> Result<JobOutcome, SupervisorError> {
+    fn judge(&self, mut run: EndedRun) -> Result<JobOutcome, SupervisorError> {
         let not_recorded = self.record_usage(&run.usage).err();
         let state = retry_locked(|| Ok(self.project.state()?))?;
+        self.observe(&mut run);
         let next = after_session(&state, &run.session, run.end);
-        let (mut notes, mut dropped_review) = (Vec::new(), None);
+        let (mut notes, mut gave_up) = (Vec::new(), false);
         let result = session_result(&state, &run.session, next.progress);
         notes.extend(result.map(|text| (MessageLevel::Info, text)));
         for command in &next.record {
             match self.execute(command) {
-                Ok(Reply::CountExit(counted)) => {
-                    let text = format!("session {} of {} without a result", counted.count, counted.limit);
-                    notes.push((MessageLevel::Info, text));
-                    let reviewer = self.identity.agent.role() == Role::CodeReviewer;
-                    if reviewer && counted.limit > 0 && counted.count >= counted.limit {
-                        dropped_review = run.session.task.clone();
-                    }
+                Ok(Reply::CountExit(ExitCounted { count, limit, .. })) => {
+                    notes.extend(self.count_notes(&run.session, count, limit));
+                }
+                Ok(Reply::CountPlannerExit(PlannerExitCounted { count, limit })) => {
+                    notes.extend(self.count_notes(&run.session, count, limit));
+                    gave_up = count >= limit;
                 }
                 Ok(_) => {}
                 // The task belongs to another agent now: nothing to count.
@@ -234,21 +239,59 @@ impl JobRunner {
             }
         }
         if run.session.agent.role() == Role::Planner {
-            notes.extend(self.after_planning(&state, run)?);
+            notes.extend(self.after_planning(&state, &run)?);
+        }
+        if run.merges {
+            notes.extend(self.merge_approved(&state, &run.session)?);
         }
         let lost = |error| (MessageLevel::Info, format!("cannot record its usage: {error}"));
         notes.extend(not_recorded.map(lost));
-        Ok(JobOutcome::Judged(SessionVerdict { next, dropped_review, notes }))
+        Ok(JobOutcome::Judged(SessionVerdict { next, gave_up, notes }))
+    }
+
+    /// Merges the task if the session approved it.
+    fn merge_approved(
+        &self,
+        state: &State,
+        session: &EndedSession,
+    ) -> Result<Option<(MessageLevel, String)>, SupervisorError> {
+        let approved = |task: &&TaskId| {
+            let record = state.board.body(task).ok().map(TaskBody::record);
+            let own = |record: &TaskRecord| record.approved_by == Some(session.agent);
+            state.board.status(task) == Some(Status::Approved) && record.is_some_and(own)
+        };
+        let Some(task) = session.task.as_ref().filter(approved) else { return Ok(None) };
+        Ok(Some((MessageLevel::Info, self.merge(task)?)))
+    }
+
+    /// Adds what git and the session's output show.
+    fn observe(&self, run: &mut EndedRun) {
+        run.session.last_words = run.output.as_deref().and_then(last_words);
+        if let (Some(task), Some(before)) = (&run.session.task, &run.head) {
+            let head = self.project.repo().ok().and_then(|repo| repo.worktree_head(task).ok().flatten());
+            run.session.has_commits = head.is_some_and(|head| head != *before);
+        }
+    }
+
+    fn count_notes(&self, session: &EndedSession, count: u32, limit: u32) -> Vec<(MessageLevel, String)> {
+        let text = format!("session {count} of {limit} without a result");
+        let mut notes = vec![(MessageLevel::Info, text)];
+        if let Some(task) = session.task.as_ref().filter(|_| count >= limit)
+            && session.agent.role() == Role::CodeReviewer
+        {
+            let text = format!("drops the review of {task}; another code reviewer must take it");
+            notes.push((MessageLevel::Alert, text));
+        }
+        let words = session.last_words.as_ref().filter(|_| count >= limit);
+        notes.extend(words.map(|words| (MessageLevel::Alert, format!("its last words: {words}"))));
+        notes
     }
 
     fn after_planning(
         &self,
         state: &State,
-        run: EndedRun,
+        run: &EndedRun,
     ) -> Result<Option<(MessageLevel, String)>, SupervisorError> {
-        if matches!(run.end, SessionEnd::Code(0 | EXIT_RESTART)) {
-            self.execute(&MarkTriggersSeen { keys: run.triggers })?;
-        }
         let now = checkout_state(&self.project, state);
         let changed = run.checkout.is_some() && now.is_some() && run.checkout != now;
         let alert = changed.then_some("the project's own checkout changed during a planning session");

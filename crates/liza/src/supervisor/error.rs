@@ -46,9 +46,9 @@ pub enum SupervisorError {
         /// Why.
         message: String,
     },
-    /// The agent crashed too often.
-    #[error("crashed {} in a row", count(*times as usize, "time"))]
-    CrashedTooOften {
+    /// A planner reached the limit of sessions without a result.
+    #[error("{times} sessions in a row ended without a result")]
+    NoResult {
         /// The number of crashes.
         times: u32,
     },
@@ -84,7 +84,7 @@ impl SupervisorError {
             | SupervisorError::Contract(_)
             | SupervisorError::Io { .. }
             | SupervisorError::MergeHeld { .. }
-            | SupervisorError::CrashedTooOften { .. }
+            | SupervisorError::NoResult { .. }
             | SupervisorError::Panicked => Consequence::RetryLater,
         }
     }

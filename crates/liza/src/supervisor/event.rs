@@ -1,6 +1,5 @@
 //! Everything that a team waits for, as one type.
 
-use liza_core::model::TaskId;
 use liza_core::watch::supervise::AfterSession;
 
 use super::error::SupervisorError;
@@ -55,8 +54,8 @@ pub(super) enum JobOutcome {
 pub(super) struct SessionVerdict {
     /// What happens next.
     pub(super) next: AfterSession,
-    /// The review that this code reviewer no longer takes.
-    pub(super) dropped_review: Option<TaskId>,
+    /// Whether a planner has reached the limit of sessions without a result.
+    pub(super) gave_up: bool,
     /// What to report.
     pub(super) notes: Vec<(MessageLevel, String)>,
 }

@@ -137,10 +137,8 @@ pub(super) struct Member {
     pub(super) lost_claims: u32,
     /// Failed background jobs in a row.
     pub(super) failures: u32,
-    /// Crashes in a row, of a planner or code reviewer.
+    /// Crashes in a row, of a code reviewer.
     pub(super) crashes: u32,
-    /// Reviews that it no longer takes.
-    pub(super) dropped_reviews: Vec<TaskId>,
     /// Whether the blackboard shows a planner as WAITING.
     pub(super) shown_waiting: bool,
     /// The last message, which is not repeated.
@@ -167,7 +165,6 @@ impl Member {
             lost_claims: 0,
             failures: 0,
             crashes: 0,
-            dropped_reviews: Vec::new(),
             shown_waiting: false,
             last_message: String::new(),
         }

@@ -7,6 +7,7 @@ mod error;
 mod event;
 pub mod helper;
 mod helper_protocol;
+mod last_words;
 mod manual_changes;
 mod member;
 mod message;

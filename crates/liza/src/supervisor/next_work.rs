@@ -210,7 +210,7 @@ impl Team<'_> {
     }
 
     fn session_judged(&mut self, index: MemberIndex, verdict: SessionVerdict) {
-        let SessionVerdict { next, dropped_review, notes } = verdict;
+        let SessionVerdict { next, gave_up, notes } = verdict;
         for (level, note) in notes {
             self.report(index, level, note);
         }
@@ -226,14 +226,10 @@ impl Team<'_> {
         if member.post.once {
             return self.leave(index, EndReason::Once);
         }
-        if member.post.role == Role::Planner && member.crashes >= limit {
-            let error = SupervisorError::CrashedTooOften { times: limit };
+        if gave_up {
+            let error = SupervisorError::NoResult { times: limit };
             self.alert(index, format!("{error}; ending. Logs: .liza/agent-outputs/"));
             return self.leave(index, EndReason::Failed(error));
-        }
-        if let Some(task) = dropped_review {
-            member.dropped_reviews.push(task.clone());
-            self.alert(index, format!("drops the review of {task}; another code reviewer must take it"));
         }
         self.idle_until(index, after(next.pause));
     }
@@ -299,29 +295,35 @@ impl Team<'_> {
     }
 }
 
-/// Limits a step to the agent's post: to its one task, if set, and without the reviews that it has dropped.
+/// Fits a step to the agent's post: its named task comes first, and is the only one of an agent that runs once.
 fn limit_to_post(step: Step, member: &Member, situation: &Situation<'_>) -> Step {
-    let only = member.post.task.as_ref();
-    let status = only.and_then(|task| situation.state.board.status(task));
-    if status.is_some_and(Status::is_terminal) {
-        return Step::Stop(StopReason::RoleComplete);
-    }
-    let wanted =
-        |task: &TaskId| only.is_none_or(|only| only == task) && !member.dropped_reviews.contains(task);
-    let config = situation.state.board.config.ready().cloned().unwrap_or_default();
-    let waited = situation.now.since(situation.idle_since) >= config.coder_max_wait;
-    let nothing = || match waited && !situation.in_team {
-        true => Step::Stop(StopReason::WaitedLongEnough),
-        false => Step::Wait { why: WaitReason::NoWork, until: situation.now + config.coder_poll_interval },
-    };
-    let some = |tasks: Vec<TaskId>, make: fn(Vec<TaskId>) -> Step| {
-        let tasks: Vec<TaskId> = tasks.into_iter().filter(|task| wanted(task)).collect();
-        if tasks.is_empty() { nothing() } else { make(tasks) }
+    let Some(named) = &member.post.task else { return step };
+    let fit = |tasks: Vec<TaskId>, make: fn(Vec<TaskId>) -> Step| match tasks.contains(named) {
+        true => {
+            let others = tasks.into_iter().filter(|task| task != named && !member.post.once);
+            make(std::iter::once(named.clone()).chain(others).collect())
+        }
+        false if member.post.once => nothing_for(named, situation),
+        false => make(tasks),
     };
     match step {
-        Step::Code(tasks) => some(tasks, Step::Code),
-        Step::Review(tasks) => some(tasks, Step::Review),
+        Step::Code(tasks) => fit(tasks, Step::Code),
+        Step::Review(tasks) => fit(tasks, Step::Review),
+        Step::Wait { .. } if member.post.once => nothing_for(named, situation),
         Step::Stop(_) | Step::Hold(_) | Step::Merge(_) | Step::Plan(_) | Step::Wait { .. } => step,
+    }
+}
+
+/// An agent that runs once waits for its task, unless that has ended or it has waited long enough.
+fn nothing_for(named: &TaskId, situation: &Situation<'_>) -> Step {
+    if situation.state.board.status(named).is_some_and(Status::is_terminal) {
+        return Step::Stop(StopReason::RoleComplete);
+    }
+    let config = situation.state.board.config.ready().cloned().unwrap_or_default();
+    let waited = situation.now.since(situation.idle_since) >= config.coder_max_wait;
+    match waited && !situation.in_team {
+        true => Step::Stop(StopReason::WaitedLongEnough),
+        false => Step::Wait { why: WaitReason::NoWork, until: situation.now + config.coder_poll_interval },
     }
 }
 

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use liza_core::model::Role;
 use liza_core::watch::supervise::{
     EXIT_RESTART, EndedSession, SessionEnd, SessionFacts, SessionPhase, Shutdown, StopCause, is_done,
     still_owns, still_registered,
@@ -114,11 +115,16 @@ impl Team<'_> {
                 agent: member.identity.agent,
                 task: session.task.clone(),
                 began_at: session.began_at,
-                began: session.began,
                 crashes_before: member.crashes,
+                triggers: session.triggers.clone(),
+                halted: self.stop_files.strongest().is_some(),
+                has_commits: false,
+                last_words: None,
             },
             end,
-            triggers: session.triggers.clone(),
+            merges: member.post.once && member.post.role == Role::CodeReviewer,
+            head: session.head.clone(),
+            output: session.output.clone(),
             checkout: session.checkout.clone(),
             usage: running.usage(),
         };

@@ -3,12 +3,12 @@
 //! Dropping it closes the helper's pipe, which kills every process of the session.
 
 use std::io::{self, BufRead as _, BufReader, Write as _};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 
-use liza_core::model::{Revision, TaskId, Timestamp};
+use liza_core::model::{Revision, Sha, TaskId};
+use liza_core::rules::triggers::Trigger;
 
-use crate::project::now;
 use crate::sys::family::kill_session_of;
 
 use super::error::SupervisorError;
@@ -23,12 +23,14 @@ pub(super) struct Session {
     control: ChildStdin,
     /// The task that it works on or reviews; a planner has none.
     pub(super) task: Option<TaskId>,
-    /// The planner triggers that were pending when it began.
-    pub(super) triggers: Vec<String>,
+    /// What a planner was woken for, and what else waited for it.
+    pub(super) triggers: Vec<Trigger>,
     /// The blackboard's revision when it began.
     pub(super) began_at: Revision,
-    /// When it began.
-    pub(super) began: Timestamp,
+    /// The commit of a coder's worktree when it began.
+    pub(super) head: Option<Sha>,
+    /// The file that keeps its output; a session in a terminal has none.
+    pub(super) output: Option<PathBuf>,
     /// What the project's own checkout looked like, if the session must not change it.
     pub(super) checkout: Option<String>,
 }
@@ -42,7 +44,6 @@ impl Session {
         began_at: Revision,
     ) -> Result<(Self, HelperProcess), SupervisorError> {
         let failed = || SupervisorError::io("start the session helper");
-        let began = now();
         let mut helper = Command::new(program)
             .arg(HELPER)
             .stdin(Stdio::piped())
@@ -52,13 +53,14 @@ impl Session {
         let (Some(mut control), Some(reports)) = (helper.stdin.take(), helper.stdout.take()) else {
             return Err(failed()(io::ErrorKind::BrokenPipe.into()));
         };
-        let order = serde_json::to_string(order).map_err(io::Error::other).map_err(failed())?;
-        if let Err(error) = writeln!(control, "{order}") {
+        let line = serde_json::to_string(order).map_err(io::Error::other).map_err(failed())?;
+        if let Err(error) = writeln!(control, "{line}") {
             drop(control);
             let _ = helper.wait();
             return Err(failed()(error));
         }
-        let session = Self { control, task, triggers: Vec::new(), began_at, began, checkout: None };
+        let (triggers, output) = (Vec::new(), order.output.clone());
+        let session = Self { control, task, triggers, began_at, head: None, output, checkout: None };
         Ok((session, HelperProcess { helper, reports }))
     }
 

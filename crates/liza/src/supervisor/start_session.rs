@@ -74,9 +74,13 @@ pub(super) fn start(
         .map_err(SupervisorError::io("save the prompt"))?;
     let order = order(project, identity, task.as_ref(), directory, &files)?;
     let checkout = matches!(job, Job::Plan { .. }).then(|| checkout_state(project, state)).flatten();
-    let triggers = planner_triggers(state, now()).into_iter().map(|trigger| trigger.key).collect();
+    let triggers = planner_triggers(state, now());
+    let head = match job {
+        Job::Code { task, .. } => project.repo()?.worktree_head(task).ok().flatten(),
+        Job::Review { .. } | Job::Plan { .. } => None,
+    };
     let (mut session, helper) = Session::start(&identity.program, &order, task, state.board.revision)?;
-    (session.triggers, session.checkout) = (triggers, checkout);
+    (session.triggers, session.head, session.checkout) = (triggers, head, checkout);
     Ok((session, helper))
 }
 

@@ -19,8 +19,8 @@ use crate::cli::ui::output::Reply;
   liza handoff retry-orders --summary \"decorator done, tests red\" --next-action \"parse Retry-After\" \\
     --file src/orders.rs --next-step \"add the integration test\"")]
 pub(crate) struct Args {
-    /// Which task.
-    task: TaskId,
+    /// Which task; a planner may leave it out.
+    task: Option<TaskId>,
     /// Where it stands, in one phrase.
     #[arg(long, value_name = "TEXT", allow_hyphen_values = true)]
     summary: Text,
@@ -58,8 +58,11 @@ pub(crate) fn run(args: Args, context: &Context) -> Result<Reply, CommandError> 
     let task = args.task;
     let project = context.project()?;
     let coder = context.actor()?.agent().is_some_and(|agent| agent.role() == Role::Coder);
-    let dirty = if coder { uncommitted(&project, &task)? } else { Vec::new() };
-    let name = task.clone();
+    let dirty = match &task {
+        Some(task) if coder => uncommitted(&project, task)?,
+        Some(_) | None => Vec::new(),
+    };
+    let name = task.as_ref().map_or_else(|| "the goal".to_owned(), ToString::to_string);
     context.run_in(&project, WriteHandoff { task, notes, dirty }, |_| {
         format!("the next session on {name} will read your notes; stop now with exit code 42")
     })

@@ -142,6 +142,8 @@ impl Plan {
             spec_ref: Some(self.spec.clone()),
             created: Some(now),
             status: GoalStatus::InProgress,
+            planned: false,
+            integration_head: None,
         });
         board.agents = Loaded::Ready(Default::default());
         let integration_branch = self.branch.as_str().to_owned();

@@ -53,7 +53,7 @@ pub(crate) fn run(args: Args, context: &Context) -> Result<Reply, CommandError> 
         (None, None) => String::new(),
     };
     let verdict = match args.verdict {
-        VerdictWord::Approved => Verdict::Approved,
+        VerdictWord::Approved => Verdict::Approved(Some(reason).filter(|text| !text.trim().is_empty())),
         VerdictWord::Rejected => Verdict::Rejected(reason),
     };
     let project = context.project()?;
