@@ -51,7 +51,7 @@ fn it_installs_templates_and_every_old_name() {
 
 /// Covers: CM-07
 #[test]
-fn what_a_person_changed_stays_unless_forced() {
+fn changed_files_are_kept_unless_forced() {
     let project = TestProject::bare();
     project.liza(&["setup"]).ok();
     let folder = project.home().join(".liza");
@@ -59,7 +59,7 @@ fn what_a_person_changed_stays_unless_forced() {
     fs::write(&vision, "mine").unwrap();
     fs::remove_file(&script).unwrap();
     fs::write(&script, "#!/bin/sh\n").unwrap();
-    // A link to a program that is no longer there is mended.
+    // A link to a program that no longer exists is updated.
     let moved = folder.join("scripts/wt-merge.sh");
     fs::remove_file(&moved).unwrap();
     symlink("/nowhere/liza", &moved).unwrap();
@@ -74,7 +74,7 @@ fn what_a_person_changed_stays_unless_forced() {
 
 /// Covers: CM-07, CM-05
 #[test]
-fn without_a_home_or_in_the_way_of_a_file_it_says_so() {
+fn a_missing_home_and_an_unwritable_folder_are_reported() {
     let project = TestProject::bare();
     let mut program = project.program();
     project.run(program.args(["setup", "--json"]).env_remove("HOME")).refused(1, "no_home");

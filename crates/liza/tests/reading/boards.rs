@@ -10,7 +10,7 @@ pub(crate) const BUSY: &str = include_str!("boards/busy.yaml");
 /// A team for which everything goes wrong.
 pub(crate) const FIRE: &str = include_str!("boards/fire.yaml");
 
-/// A project with that blackboard. `@-90` in the text stands for ninety seconds ago, `@+90` for in ninety seconds.
+/// A project with that blackboard. `@-90` in the text means ninety seconds ago, `@+90` in ninety seconds.
 pub(crate) fn project(board: &str) -> TestProject {
     let project = TestProject::new();
     project.write(".liza/state.yaml", &dated(board));
