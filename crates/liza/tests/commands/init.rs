@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use crate::support::TestProject;
 
-/// Whatever is in the root and is not git's or the specification's.
+/// Everything in the root except git and the specifications.
 fn left(project: &TestProject) -> Vec<String> {
     let names = fs::read_dir(&project.root).unwrap().map(|entry| entry.unwrap().file_name());
     let names = names.map(|name| name.into_string().unwrap());
@@ -111,9 +111,13 @@ fn a_named_spec_must_exist_and_a_missing_default_is_a_warning() {
     fs::remove_file(project.root.join("specs/vision.md")).unwrap();
     let run = project.liza(&["init", "Retry"]);
     run.ok();
-    assert!(run.stderr.contains("there is no specs/vision.md yet"), "{}", run.stderr);
+    assert!(
+        run.stderr.contains("the planner needs specs/vision.md, which does not exist yet"),
+        "{}",
+        run.stderr
+    );
     assert!(run.stderr.contains("liza init --template"), "{}", run.stderr);
-    // What the warning recommends works now.
+    // The suggested command works.
     assert!(project.liza(&["init", "--template"]).ok().contains("created from the template"));
     assert!(project.read("specs/vision.md").starts_with("# Vision"));
     project.liza(&["init", "--template", "--json"]).refused(1, "exists");
@@ -140,7 +144,7 @@ fn without_a_goal_init_warns_that_the_planner_waits() {
     run.ok();
     assert!(run.stderr.contains("the planner waits because there is no goal"), "{}", run.stderr);
     assert!(project.state().contains("description: \"\""), "{}", project.state());
-    // The hint leads to a first goal, not to a second one.
+    // The suggested command states the first goal, not a second one.
     let stated = project.liza(&["goal", "new", "Retry everything", "--json"]).result();
     assert_eq!(stated["goal"], "goal-1");
     assert!(project.state().contains("id: sprint-1"));
@@ -193,7 +197,7 @@ fn a_failure_leaves_nothing_behind() {
     assert_eq!((left(&project), excluded(&project)), (Vec::new(), before));
     assert!(!project.root.join("specs").exists());
 
-    // A later step fails: the branch goes again.
+    // A later step fails: the branch is removed again.
     let project = TestProject::bare();
     fs::remove_dir_all(project.root.join(".git/info")).unwrap();
     fs::write(project.root.join(".git/info"), "in the way").unwrap();
@@ -288,7 +292,7 @@ fn an_agent_may_not_init() {
     assert_eq!(left(&project), [""; 0]);
 }
 
-/// What a name in the root leads to.
+/// The target of a link in the root.
 fn link(project: &TestProject, name: &str) -> Option<std::path::PathBuf> {
     fs::read_link(project.root.join(name)).ok()
 }
@@ -311,7 +315,7 @@ fn missing_contract_files_become_links_excluded_from_git() {
     assert_eq!(project.git(&["status", "--short"]), "");
     project.git(&["add", "--all"]);
     assert_eq!(project.git(&["diff", "--cached", "--name-only"]), "", "no commit catches them by surprise");
-    // Nor does a worktree of a task have them.
+    // The worktree of a task does not have them either.
     project.add_task("t1");
     project.register("coder-1");
     project.liza_as("coder-1", &["claim-task", "t1", "coder-1"]).ok();
@@ -327,7 +331,7 @@ fn existing_files_of_the_project_are_never_touched() {
     project.write("CLAUDE.md", "mine\n");
     // A dangling link is kept too.
     std::os::unix::fs::symlink("/nowhere", project.root.join("AGENTS.md")).unwrap();
-    // Git knows it, though it is not there just now.
+    // Git tracks it, although the file is missing at the moment.
     project.write("GEMINI.md", "tracked\n");
     project.git(&["add", "GEMINI.md"]);
     project.git(&["commit", "-qm", "own"]);

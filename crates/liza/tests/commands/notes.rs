@@ -1,4 +1,4 @@
-//! Notes between minds: anomaly, discover, convert-discovery, note, spec-change.
+//! Notes and reports: anomaly, discover, convert-discovery, note, spec-change.
 
 use crate::fixture::claimed;
 use crate::support::TestProject;
@@ -63,7 +63,10 @@ fn a_discovery_becomes_a_task_once() {
         assert!(state.contains(fact), "{fact}: {state}");
     }
     project.add_task("timeout");
-    assert_eq!(project.liza(&["convert-discovery", "disc-1", "timeout"]).ok(), "disc-1 became timeout\n");
+    assert_eq!(
+        project.liza(&["convert-discovery", "disc-1", "timeout"]).ok(),
+        "disc-1 is converted to timeout\n"
+    );
     assert!(project.state().contains("converted_to_task: timeout"));
     let convert = |disc: &str, task: &str| project.liza(&["convert-discovery", disc, task, "--json"]);
     convert("disc-1", "timeout").refused(1, "already_converted");

@@ -95,7 +95,7 @@ fn edit_task_and_finalize_refuse_bad_input() {
     project.liza(&["finalize", "--json"]).refused(1, "usage");
     project.liza(&["finalize", "free", "--all", "--json"]).refused(1, "usage");
     project.liza(&["finalize", "--all", "--json"]).refused(1, "nothing_to_do");
-    // All together or not at all.
+    // All of them or none.
     draft(&project, "good");
     project.liza(&["add-task", "--id", "bare", "--desc", "x", "--draft"]).ok();
     project.liza(&["finalize", "good", "bare", "--json"]).refused(1, "gates_missing");

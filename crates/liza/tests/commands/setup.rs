@@ -43,7 +43,7 @@ fn it_installs_templates_and_every_old_name() {
     let again = project.liza(&["setup"]);
     assert!(again.ok().contains("is up to date"), "{}", again.stdout);
     assert!(again.stdout.contains("liza init \"GOAL\""), "{}", again.stdout);
-    // A home that is set up is not a project.
+    // A home folder with ~/.liza is not a project.
     let mut program = project.program();
     let run = project.run(program.args(["goal", "--json"]).current_dir(project.home()));
     run.refused(1, "no_project");
@@ -97,7 +97,7 @@ fn the_old_names_do_what_the_scripts_did() {
     assert_eq!(project.run(&mut old("liza-validate.sh")).ok().trim(), "VALID");
     project.run(&mut old("update-sprint-metrics.sh")).ok();
     project.run(&mut old("clear-stale-review-claims.sh")).ok();
-    // From elsewhere, with the project as the argument.
+    // From another folder, with the project as the argument.
     project.run(old("liza-checkpoint.sh").arg(&project.root).current_dir(project.home())).ok();
     assert!(project.root.join(".liza/CHECKPOINT").exists());
     let run = project.run(old("liza-checkpoint.sh").arg("--help"));

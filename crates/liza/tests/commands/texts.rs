@@ -64,7 +64,7 @@ fn a_megabyte_works_and_more_is_refused() {
     let run = project.liza_with(&["note", "-", "--json"], &line.repeat(25_000));
     let error = run.refused(1, "bad_text");
     assert_eq!(error["message"], "the text is longer than 1024 KiB");
-    // As long as one argument of a command line can be.
+    // About the longest argument that a command line allows.
     project.liza(&["note", &"y".repeat(120_000)]).ok();
     assert!(project.state().len() > before.len() + 100_000);
     assert!(project.log().lines().all(|line| line.chars().count() < 400), "the log stays skimmable");

@@ -5,7 +5,7 @@ use serde_json::json;
 use crate::boards::dated;
 use crate::support::TestProject;
 
-/// A sprint that is over, with one old task and one that has just ended.
+/// A completed sprint, with one old task and one that has just ended.
 fn finished() -> TestProject {
     let project = TestProject::new();
     for task in ["old", "new", "open"] {

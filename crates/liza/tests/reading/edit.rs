@@ -11,7 +11,7 @@ fn with_tasks() -> TestProject {
     project
 }
 
-/// Runs `liza edit` with a line of shell as the editor; the copy is its `$1`.
+/// Runs `liza edit` with a shell command as the editor; the copy is its `$1`.
 fn edit(project: &TestProject, editor: &str, arguments: &[&str]) -> Run {
     let script = project.home().join("editor");
     std::fs::write(
@@ -132,7 +132,7 @@ fn edit_at_terminal(project: &TestProject, editor: &str, keys: &str) -> String {
 /// Covers: BB-16, CM-05
 #[test]
 fn needs_script_a_person_at_a_terminal_is_asked_to_fix_an_invalid_change() {
-    // The first time it is nonsense, the second time it is fixed.
+    // Invalid the first time, fixed the second time.
     let editor = r#"if [ -e "$HOME/again" ]; then with='s/status: NONSENSE/status: UNCLAIMED/;s/Do it/Do it well/'
 else touch "$HOME/again"; with='s/status: UNCLAIMED/status: NONSENSE/'; fi
 sed "$with" "$1" > "$1.x" && mv "$1.x" "$1""#;

@@ -143,7 +143,7 @@ fn a_nested_write_fails_at_once() {
     project.liza(&["lock", "modify", &format!("{liza} status")]).ok();
 }
 
-/// A stand-in for yq that understands the two expressions of the specification.
+/// A replacement for yq that understands the two expressions of the specification.
 const YQ: &str = r#"#!/bin/sh
 [ "$1" = -i ] && [ $# = 3 ] || exit 64
 value() { printf '%s' "$expression" | sed -n "s/.*\"$1\": \"\([^\"]*\)\".*/\1/p"; }
@@ -159,7 +159,7 @@ case $expression in
 esac
 "#;
 
-/// The lines of the specification, word for word.
+/// The commands of the specification, literally.
 const FINALIZE: &str = r#"~/.liza/scripts/liza-lock.sh modify "
   yq -i '(.tasks[] | select(.id == \"task-3\" and .status == \"DRAFT\")) |=
     select(.done_when != null and .spec_ref != null) |

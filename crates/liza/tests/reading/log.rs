@@ -1,4 +1,4 @@
-//! `liza log`: reading it, and reading on.
+//! `liza log`: reading and following it.
 
 use std::io::{BufRead as _, BufReader};
 use std::process::{Child, Stdio};

@@ -19,7 +19,7 @@ fn page(project: &TestProject, columns: &str, arguments: &[&str]) -> String {
 
 /// Covers: BB-15
 #[test]
-fn an_empty_board_says_what_to_do_next() {
+fn an_empty_board_suggests_what_to_do_next() {
     let project = TestProject::new();
     insta::assert_snapshot!(page(&project, "80", &["status"]));
 }

@@ -52,7 +52,7 @@ pub(crate) struct Args {
     /// How many code reviewers.
     #[arg(long, value_name = "N", default_value_t = 2, value_parser = clap::value_parser!(u32).range(1..=50))]
     reviewers: u32,
-    /// Lines only: no colour, no progress line.
+    /// Plain lines: no colour, no progress line.
     #[arg(long)]
     plain: bool,
 }

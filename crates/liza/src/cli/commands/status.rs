@@ -84,7 +84,7 @@ fn progress(sprint: &SprintView, columns: usize) -> String {
     let count = |n: usize, what: &str| (n > 0).then(|| format!("{n} {what}"));
     facts.extend(count(progress.in_progress, "in progress"));
     facts.extend(count(progress.blocked, "blocked"));
-    facts.extend(count(progress.waiting, "not started"));
+    facts.extend(count(progress.waiting, "to do"));
     match sprint.deadline_left {
         _ if sprint.status.is_terminal() => facts.push(sprint.status.to_string()),
         Some(left) if left >= 0 => facts.push(format!("due in {}", length(left))),
