@@ -371,5 +371,5 @@ fn a_vision_that_nobody_wrote_is_told() {
     assert!(run.stdout.contains("goal COMPLETED · 1 task: 1 merged"), "{run:#?}");
     // Whoever was quick to claim the only task does not make the planner's session fruitless.
     assert!(!run.stdout.contains("no result"), "{run:#?}");
-    assert!(run.stderr.contains("specs/vision.md is still the template"), "{run:#?}");
+    assert!(run.stderr.contains("specs/vision.md is still the empty template"), "{run:#?}");
 }
