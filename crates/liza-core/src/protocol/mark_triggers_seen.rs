@@ -7,7 +7,7 @@ use super::permission::{Rights, SUPERVISION};
 use super::reply::Nothing;
 use super::tx::Tx;
 
-/// Replaces the list, so that what is settled is forgotten.
+/// Replaces the list, so that resolved triggers are forgotten.
 #[derive(Debug, Clone, PartialEq)]
 pub struct MarkTriggersSeen {
     /// The keys of all current triggers.
