@@ -21,8 +21,8 @@ const IDENTITY: [(&str, &str); 4] = [
 /// Why there is no stage.
 #[derive(Debug, thiserror::Error)]
 pub enum DemoError {
-    /// Something is there already.
-    #[error("{} is there already and not empty", .0.display())]
+    /// The folder is not empty.
+    #[error("{} exists and is not empty", .0.display())]
     NotEmpty(PathBuf),
     /// A file of the sample leads out of it.
     #[error("the sample's file {} is not inside its folder", .0.display())]

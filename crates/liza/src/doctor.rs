@@ -1,12 +1,13 @@
-//! doctor: looks at everything that a team of agents needs, and says how to fix what is not in order.
+//! doctor: checks everything that a team of agents needs, and reports how to fix problems.
 //!
-//! Looks only; [`fix`] makes what can be made without a question.
+//! Checking changes nothing; [`fix`] creates what can be created without asking.
 
 use std::collections::BTreeSet;
 use std::path::Path;
 
 use liza_core::model::{State, Status};
 use liza_core::rules::invariants::DiskFacts as _;
+use liza_core::text::count;
 use liza_store::ProjectDisk;
 
 use crate::engine::{EngineError, integration_branch};
@@ -15,17 +16,18 @@ use crate::project::{EXCLUDED, Project, now};
 use crate::providers::builtin_programs;
 use crate::sys::find_program;
 
-/// With less space than this, work will fail; with less than the other, soon.
+/// Less space than this is a failure.
 const SPACE_BROKEN: u64 = 100 << 20;
-const SPACE_WORRY: u64 = 1 << 30;
+/// Less space than this is a warning.
+const SPACE_WARNING: u64 = 1 << 30;
 
-/// How a thing is.
+/// The result of a check.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Health {
-    /// As it should be.
+    /// No problem.
     Good,
-    /// Works, but a person should know.
-    Worry,
+    /// Works, but a person should know about it.
+    Warning,
     /// Work will fail.
     Broken,
 }
@@ -35,20 +37,20 @@ impl Health {
     pub fn name(self) -> &'static str {
         match self {
             Health::Good => "ok",
-            Health::Worry => "warn",
+            Health::Warning => "warn",
             Health::Broken => "fail",
         }
     }
 }
 
-/// One thing that was looked at.
+/// One check and its result.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Check {
-    /// What.
+    /// What was checked.
     pub name: &'static str,
-    /// How it is.
+    /// The result.
     pub health: Health,
-    /// What was seen.
+    /// What was found.
     pub found: String,
     /// How to fix it.
     pub fix: Option<String>,
@@ -58,21 +60,21 @@ fn good(name: &'static str, found: impl Into<String>) -> Check {
     Check { name, health: Health::Good, found: found.into(), fix: None }
 }
 
-fn worry(name: &'static str, found: impl Into<String>, fix: impl Into<String>) -> Check {
-    Check { name, health: Health::Worry, found: found.into(), fix: Some(fix.into()) }
+fn warning(name: &'static str, found: impl Into<String>, fix: impl Into<String>) -> Check {
+    Check { name, health: Health::Warning, found: found.into(), fix: Some(fix.into()) }
 }
 
 fn broken(name: &'static str, found: impl Into<String>, fix: impl Into<String>) -> Check {
     Check { name, health: Health::Broken, found: found.into(), fix: Some(fix.into()) }
 }
 
-/// Looks at everything, as far as it is there.
+/// Checks everything that exists here.
 pub fn check(git: &Git, folder: &Path, project: Option<&Project>) -> Vec<Check> {
     let mut checks = vec![git_version(git)];
     let repo = match Repo::open(git, project.map_or(folder, Project::root)) {
         Ok(repo) => Some(repo),
         Err(error) => {
-            checks.push(broken("repository", error.to_string(), "run liza in a git repository"));
+            checks.push(broken("repository", error.to_string(), "run liza doctor in a git repository"));
             None
         }
     };
@@ -81,7 +83,7 @@ pub fn check(git: &Git, folder: &Path, project: Option<&Project>) -> Vec<Check> 
     }
     checks.push(space(project.map_or(folder, Project::root)));
     match project.map(|project| project.store().snapshot()) {
-        None => checks.push(broken("blackboard", "there is none here", "liza init \"GOAL\"")),
+        None => checks.push(broken("blackboard", "missing", "liza init \"GOAL\"")),
         Some(Err(error)) => {
             checks.push(broken("blackboard", error.to_string(), "liza validate, then liza edit"))
         }
@@ -95,12 +97,12 @@ pub fn check(git: &Git, folder: &Path, project: Option<&Project>) -> Vec<Check> 
     checks
 }
 
-/// Makes what is missing and can be made without a question: the integration branch at the present commit, and
+/// Creates what is missing and needs no question: the integration branch at the current commit, and the lines in
 /// git's list of excluded files.
 ///
 /// # Errors
 ///
-/// When git cannot.
+/// When git fails.
 pub fn fix(project: &Project) -> Result<(), EngineError> {
     let repo = project.repo()?;
     repo.exclude(&EXCLUDED)?;
@@ -116,20 +118,20 @@ fn git_version(git: &Git) -> Check {
     }
 }
 
-/// The person's own checkout, and whether merge commits can be made in it.
+/// The person's own checkout, and whether git has a committer for merges.
 fn repository(repo: &Repo) -> Vec<Check> {
     let state = match (repo.head(), repo.unfinished_operation()) {
         (Err(error), _) => broken("repository", error.to_string(), "git commit --allow-empty -m start"),
-        (Ok(_), Ok(Some(business))) => worry(
+        (Ok(_), Ok(Some(operation))) => warning(
             "repository",
-            format!("a {business} is under way in {}", repo.root().display()),
-            format!("git {business} --continue, or git {business} --abort"),
+            format!("a {operation} is in progress in {}", repo.root().display()),
+            format!("git {operation} --continue, or git {operation} --abort"),
         ),
         (Ok(head), Ok(None)) => {
             let branch = head.branch.unwrap_or_else(|| "no branch (detached HEAD)".to_owned());
             good("repository", format!("{} on {branch}", repo.root().display()))
         }
-        (Ok(_), Err(error)) => broken("repository", error.to_string(), "git status says more"),
+        (Ok(_), Err(error)) => broken("repository", error.to_string(), "for details: git status"),
     };
     let identity = match repo.identity() {
         Ok(name) => good("identity", format!("merges are committed as {name}")),
@@ -144,16 +146,16 @@ fn repository(repo: &Repo) -> Vec<Check> {
 
 fn space(folder: &Path) -> Check {
     let Ok(room) = rustix::fs::statvfs(folder) else {
-        return worry("disk space", "unknown", "look at it by hand: df");
+        return warning("disk space", "unknown", "check it by hand: df");
     };
     let free = room.f_bavail.saturating_mul(room.f_frsize);
     let found = format!("{} MiB free", free >> 20);
     match free {
         free if free < SPACE_BROKEN => {
-            broken("disk space", found, "make room: each worktree is a full checkout")
+            broken("disk space", found, "free some space: each worktree is a full checkout")
         }
-        free if free < SPACE_WORRY => {
-            worry("disk space", found, "make room soon: each worktree is a full checkout")
+        free if free < SPACE_WARNING => {
+            warning("disk space", found, "free some space soon: each worktree is a full checkout")
         }
         _ => good("disk space", found),
     }
@@ -164,14 +166,14 @@ fn blackboard(project: &Project) -> Check {
         Ok(wrong) if wrong.is_empty() => good("blackboard", "valid"),
         Ok(wrong) => {
             let first = wrong.first().map(ToString::to_string).unwrap_or_default();
-            let found = format!("{} violation(s), the first: {first}", wrong.len());
-            broken("blackboard", found, "liza validate shows all; liza recover settles what a crash left")
+            let found = format!("{}, the first: {first}", count(wrong.len(), "violation"));
+            broken("blackboard", found, "show all: liza validate; repair after a crash: liza recover")
         }
         Err(error) => broken("blackboard", error.to_string(), "liza edit"),
     }
 }
 
-/// The files that the goal and the open tasks have to conform to.
+/// The specification files of the goal and the open tasks.
 fn specifications(project: &Project, state: &State) -> Check {
     let open = state.bodies().filter(|(_, body)| !body.record().status.is_some_and(Status::is_terminal));
     let named = open.filter_map(|(_, body)| body.record().spec_ref.as_deref());
@@ -181,10 +183,10 @@ fn specifications(project: &Project, state: &State) -> Check {
     let disk = ProjectDisk::new(project.root());
     let missing: Vec<&str> = files.iter().copied().filter(|file| !disk.spec_exists(file)).collect();
     if missing.is_empty() {
-        return good("specifications", format!("{} file(s), all there", files.len()));
+        return good("specifications", format!("{}, none missing", count(files.len(), "file")));
     }
-    let fix = "write them, or liza init --template for the vision";
-    worry("specifications", format!("missing: {}", missing.join(", ")), fix)
+    let fix = "write them; for a vision document to fill in: liza init --template";
+    warning("specifications", format!("missing: {}", missing.join(", ")), fix)
 }
 
 fn branches(repo: &Repo, state: &State) -> Vec<Check> {
@@ -197,33 +199,35 @@ fn branches(repo: &Repo, state: &State) -> Vec<Check> {
         Ok(None) => {
             broken("integration branch", format!("{integration} does not exist"), "liza doctor --fix")
         }
-        Err(error) => broken("integration branch", error.to_string(), "git branch --list says more"),
+        Err(error) => broken("integration branch", error.to_string(), "for details: git branch --list"),
     };
     let excluded = match repo.excludes(&EXCLUDED) {
         Ok(true) => good("excluded files", EXCLUDED.join(" ")),
-        Ok(false) => worry("excluded files", "git sees .liza or .worktrees", "liza doctor --fix"),
-        Err(error) => broken("excluded files", error.to_string(), "look at .git/info/exclude"),
+        Ok(false) => {
+            warning("excluded files", "git does not exclude .liza and .worktrees", "liza doctor --fix")
+        }
+        Err(error) => broken("excluded files", error.to_string(), "check .git/info/exclude"),
     };
     vec![branch, excluded, worktrees(repo, state)]
 }
 
-/// Every task that needs one has one, and no other is there.
+/// Whether every task that needs a worktree has one, and there are no others.
 fn worktrees(repo: &Repo, state: &State) -> Check {
-    let there = match repo.inventory() {
-        Ok(there) => there,
-        Err(error) => return broken("worktrees", error.to_string(), "git worktree list says more"),
+    let existing = match repo.inventory() {
+        Ok(existing) => existing,
+        Err(error) => return broken("worktrees", error.to_string(), "for details: git worktree list"),
     };
     let wants = |task| state.board.body(task).is_ok_and(|body| body.record().worktree.is_some());
-    let healthy = |task| there.get(task).is_some_and(|found| found.folder == FolderState::Healthy);
+    let healthy = |task| existing.get(task).is_some_and(|found| found.folder == FolderState::Healthy);
     let missing = state.board.tasks.keys().filter(|task| wants(task) && !healthy(task));
-    let unneeded = there.keys().filter(|task| !wants(task));
+    let unneeded = existing.keys().filter(|task| !wants(task));
     let reserved = |task| state.board.summary(task).is_some_and(|head| head.reservation.is_some());
     let wrong: Vec<String> = missing
-        .map(|task| format!("{task} has none"))
-        .chain(unneeded.filter(|task| !reserved(task)).map(|task| format!("{task} needs none")))
+        .map(|task| format!("missing for {task}"))
+        .chain(unneeded.filter(|task| !reserved(task)).map(|task| format!("not needed for {task}")))
         .collect();
     if wrong.is_empty() {
-        return good("worktrees", format!("{} in use", there.len()));
+        return good("worktrees", format!("{} in use", existing.len()));
     }
     broken("worktrees", wrong.join(", "), "liza recover")
 }
@@ -234,7 +238,7 @@ fn programs() -> Check {
         known.iter().map(String::as_str).filter(|name| find_program(name).is_some()).collect();
     if found.is_empty() {
         let fix = format!("install one of {}", known.join(", "));
-        return worry("agent programs", "none on PATH", fix);
+        return warning("agent programs", "none on PATH", fix);
     }
     good("agent programs", found.join(", "))
 }

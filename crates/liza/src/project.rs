@@ -81,20 +81,20 @@ impl Project {
     }
 }
 
-/// The present, to the second.
+/// The current time, in whole seconds.
 pub fn now() -> Timestamp {
     Timestamp::from_unix(jiff::Timestamp::now().as_second())
 }
 
-/// The variable by which a supervisor tells a session who it is.
+/// The variable that holds the ID of a session's agent.
 pub const AGENT_ID: &str = "LIZA_AGENT_ID";
-/// The session's registration.
+/// The variable that holds the generation of its registration.
 pub const AGENT_GENERATION: &str = "LIZA_AGENT_GENERATION";
 
 /// The caller according to the two variables.
 ///
 /// # Errors
-/// Why they make no sense.
+/// If only one is set, or if they cannot be parsed.
 pub fn actor_from(id: Option<&str>, generation: Option<&str>) -> Result<Actor, String> {
     let blank = |text: &&str| !text.trim().is_empty();
     let (id, generation) = (id.filter(blank), generation.filter(blank));
@@ -120,7 +120,7 @@ mod tests {
 
     /// Covers: AG-01
     #[test]
-    fn the_environment_says_who_calls() {
+    fn the_environment_decides_who_calls() {
         let coder = "coder-1".parse().unwrap();
         assert_eq!(actor_from(None, None), Ok(Actor::Human));
         assert_eq!(actor_from(Some(" "), Some("")), Ok(Actor::Human));

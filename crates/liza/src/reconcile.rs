@@ -14,7 +14,7 @@ use crate::observations::stop_file_times;
 use crate::project::Project;
 
 /// How long a mismatch has to last. The clock counts whole seconds, so this is more than one and less than two.
-const SETTLED: Seconds = Seconds(2);
+const STABLE: Seconds = Seconds(2);
 
 /// When to ask again during a mismatch.
 const SOON: Duration = Duration::from_secs(1);
@@ -41,7 +41,7 @@ impl Reconciler {
             Some(_) | None => now,
         };
         let at_once = matches!(command, Command::Checkpoint(_));
-        if !at_once && now.since(first) < SETTLED {
+        if !at_once && now.since(first) < STABLE {
             self.pending = Some((command, first));
             return None;
         }

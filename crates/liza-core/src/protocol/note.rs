@@ -1,4 +1,4 @@
-//! note: the human tells the agents something.
+//! note: the human leaves a note for the agents.
 
 use serde::Serialize;
 

@@ -1,4 +1,4 @@
-//! resolve: the human has settled what tripped the circuit breaker.
+//! resolve: the human has fixed what tripped the circuit breaker.
 
 use crate::model::{BreakerStatus, Fields, LogAction, Refusal, Section, SprintStatus, Value};
 
@@ -11,7 +11,7 @@ use super::tx::{Tx, required};
 /// Moves the trip to the breaker's history and ends the checkpoint.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Resolve {
-    /// How it was settled.
+    /// How it was fixed.
     pub resolution: String,
 }
 
@@ -22,7 +22,7 @@ impl Rule for Resolve {
     const LOADS: LoadScope = LoadScope::named(&[Section::Sprint, Section::CircuitBreaker]);
 
     fn run(&self, tx: &mut Tx<'_>) -> Result<Nothing, Refusal> {
-        let resolution = required(&self.resolution, "how it was settled")?.to_owned();
+        let resolution = required(&self.resolution, "how it was fixed")?.to_owned();
         let now = tx.now;
         let breaker = tx.breaker()?;
         let Some(trip) = breaker.current_trigger.take() else { return Err(Refusal::NothingToResolve) };

@@ -123,7 +123,7 @@ impl UnblockTask {
     }
 }
 
-/// A deadlock or an exhausted hypothesis is settled together with the planner's assessment, as an anomaly.
+/// A deadlock or an exhausted hypothesis is recorded as an anomaly, with the planner's assessment.
 pub(super) fn record_assessment(tx: &mut Tx<'_>, task: &Task, blocked_reason: &str, assessment: &str) {
     let exhausted = task.record.failed_by.as_ref().is_some_and(|failed| failed.len() >= MAX_FAILED_CODERS);
     let kind = match (blocked_reason == REVIEW_DEADLOCK, exhausted) {

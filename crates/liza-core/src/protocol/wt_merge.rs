@@ -97,7 +97,7 @@ impl MergeFailure {
         }
     }
 
-    /// The failure that an `integration_failed` event tells of; `None` for an event that people or older versions
+    /// The failure that an `integration_failed` event records; `None` for an event that people or older versions
     /// wrote in another form.
     pub fn of_event(event: &HistoryEvent) -> Option<Self> {
         let text = |key: &str| event.more.get(key).map(ToString::to_string);

@@ -1,4 +1,4 @@
-//! What every command is given: who calls, where, with which environment, input and output. A command never asks the
+//! What every command gets: who calls, where, with which environment, input and output. A command never asks the
 //! process itself, so that one supervisor can run commands for many sessions.
 
 use std::collections::BTreeMap;
@@ -58,7 +58,7 @@ impl Environment {
         Self(std::env::vars_os().collect())
     }
 
-    /// A variable as the system has it.
+    /// A variable, unchanged.
     pub(crate) fn raw(&self, name: &str) -> Option<&OsStr> {
         self.0.get(OsStr::new(name)).map(OsString::as_os_str)
     }
@@ -79,7 +79,7 @@ impl Environment {
 pub(crate) struct Caller {
     /// Who sends commands; an error if the variables make no sense.
     pub(crate) actor: Result<Actor, String>,
-    /// The folder that it is in.
+    /// Its current folder.
     pub(crate) directory: PathBuf,
     /// Its variables.
     pub(crate) environment: Environment,
@@ -89,7 +89,7 @@ pub(crate) struct Caller {
     pub(crate) program: PathBuf,
 }
 
-/// What every command is given.
+/// What every command gets.
 #[derive(Clone)]
 pub(crate) struct Context {
     actor: Result<Actor, String>,
@@ -101,7 +101,7 @@ pub(crate) struct Context {
     pub(crate) program: PathBuf,
     /// How and where to write.
     pub(crate) screen: Screen,
-    /// The revision that the caller had read.
+    /// The revision that the caller read.
     pub(crate) if_revision: Option<Revision>,
     /// The whole command line, for its manual and its completions.
     pub(crate) command_line: fn() -> clap::Command,
@@ -124,7 +124,7 @@ impl Context {
         Ok(Self { actor, directory, environment, program, screen, if_revision, command_line })
     }
 
-    /// The same in another folder, if one is named.
+    /// The same context in another folder, if one is given.
     pub(crate) fn at(&self, directory: Option<&Path>) -> Result<Self, CommandError> {
         let directory = match directory {
             Some(folder) => enter(&self.directory, folder)?,
@@ -142,7 +142,7 @@ impl Context {
     /// Who calls.
     pub(crate) fn actor(&self) -> Result<Actor, CommandError> {
         self.actor.clone().map_err(|message| {
-            let hint = "unset both to act as a person, or start the agent with `liza agent`";
+            let hint = "to act as a person, unset both variables; to start an agent, use liza agent";
             CommandError::refused("bad_agent_id", message).hint(hint)
         })
     }
@@ -174,7 +174,7 @@ impl Context {
         result.map_err(Into::into)
     }
 
-    /// Sends a command and answers with its reply, with `text` for people.
+    /// Sends a command and returns its reply, with `text` for people.
     pub(crate) fn run<C: Operation>(
         &self,
         command: C,
@@ -183,7 +183,7 @@ impl Context {
         self.run_in(&self.project()?, command, text)
     }
 
-    /// The same for a command that had to look at the project before.
+    /// The same for a command that has opened the project already.
     pub(crate) fn run_in<C: Operation>(
         &self,
         project: &Project,
@@ -199,14 +199,14 @@ impl Context {
         let mut reply = Reply::new(text, to_json(&done.reply)).at(done.revision.0);
         if done.effects.sprint_completed.is_some() {
             reply.text.push_str(
-                "\nThe sprint is COMPLETED. Review it: liza retro. End the goal: liza goal complete",
+                "\nThe sprint is COMPLETED. Review it: liza retro. Complete the goal: liza goal complete",
             );
             reply.result["sprint"] = to_json(&SprintStatus::Completed);
         }
         reply
     }
 
-    /// Reminds an agent that its context is nearly full, whatever it has called: every client reads an answer.
+    /// Reminds an agent that its context is nearly full, after any command: every agent program reads the answer.
     pub(crate) fn remind(&self) {
         let Ok(Actor::Agent(agent, generation)) = self.actor else { return };
         let Some(project) = Project::find(&self.directory).and_then(|root| Project::open(&root).ok()) else {
@@ -217,7 +217,7 @@ impl Context {
         let own = entry.filter(|entry| entry.generation == Some(generation));
         if let Some(percent) = own.and_then(|entry| entry.full_context(now())) {
             let task = own.and_then(|entry| entry.current_task.as_ref()).map_or("TASK", TaskId::as_str);
-            let note = format!("liza: {percent} % of your context is used; commit, hand off and stop:");
+            let note = format!("liza: {percent} % of your context is used. Commit, hand off and stop:");
             self.screen.note(&note);
             self.screen.note(&format!("  liza handoff {task} --summary \"…\" --next-action \"…\""));
         }
@@ -230,15 +230,15 @@ impl Context {
         }
     }
 
-    /// Reports work that was saved, and worktrees that could not be removed. The blackboard has been written, and
-    /// `recover` does what was left.
+    /// Reports work that was saved, and worktrees that could not be removed. The blackboard is already written, and
+    /// `recover` finishes the rest.
     pub(crate) fn report_effects(&self, effects: &EffectResults) {
         for (task, rescue) in &effects.rescued {
             self.report_rescue(task, Some(rescue));
         }
         for (task, error) in &effects.left {
-            self.screen.note(&format!("liza: the worktree of {task} could not be removed: {error}"));
-            self.screen.note("  hint: liza recover");
+            self.screen.note(&format!("liza: cannot remove the worktree of {task}: {error}"));
+            self.screen.note("  hint: liza recover removes it");
         }
     }
 
@@ -250,7 +250,7 @@ impl Context {
         }
     }
 
-    /// Refuses an agent what only a person may do, where there is no blackboard to ask.
+    /// Refuses an agent what only a person may do, for commands that send nothing to the blackboard.
     pub(crate) fn human_only(&self, verb: &'static str) -> Result<(), CommandError> {
         match self.actor()? {
             Actor::Human => Ok(()),

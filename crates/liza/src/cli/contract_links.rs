@@ -1,6 +1,6 @@
-//! Links to the contract under the names that agent programs read by themselves.
+//! Links to the contract, under the names that agent programs read on their own.
 //!
-//! Never touches what is there, and keeps what it makes out of git's sight: the links are this machine's, not the
+//! Never touches existing files, and excludes the links from git: they belong to this machine, not to the
 //! project's.
 
 use std::io;
@@ -12,23 +12,23 @@ use serde_json::json;
 use crate::contracts::CORE_NAME;
 use crate::git::{Branch, GitError, Repo};
 
-/// What the clients look for in a project's root.
+/// What agent programs read in a project's root.
 const NAMES: [&str; 3] = ["CLAUDE.md", "AGENTS.md", "GEMINI.md"];
 
-/// What came of linking.
+/// The result of linking.
 #[derive(Debug, Default)]
 pub(crate) struct ContractLinks {
-    /// What they lead to; nothing where there is no contract yet.
+    /// What they point to; `None` if no contract is installed yet.
     target: Option<PathBuf>,
     /// The links that were made.
     made: Vec<&'static str>,
-    /// The files that were there.
+    /// The files that existed already.
     kept: Vec<&'static str>,
     /// Why some could not be made.
     failed: Option<String>,
 }
 
-/// Links where nothing is, in a project whose approved work goes to that branch.
+/// Makes the missing links in a project whose approved work goes to that branch.
 pub(crate) fn link(repo: &Repo, integration: &Branch, home: Option<&Path>) -> ContractLinks {
     let Some(target) = contract(repo.root(), home) else { return ContractLinks::default() };
     let mut links = ContractLinks { target: Some(target.clone()), ..ContractLinks::default() };
@@ -38,7 +38,7 @@ pub(crate) fn link(repo: &Repo, integration: &Branch, home: Option<&Path>) -> Co
     links
 }
 
-/// The contract that holds: the project's own, else the installed one.
+/// The contract that applies: the project's own, else the installed one.
 fn contract(root: &Path, home: Option<&Path>) -> Option<PathBuf> {
     let own = Path::new("contracts").join(CORE_NAME);
     if root.join(&own).is_file() {
@@ -52,12 +52,12 @@ impl ContractLinks {
         let tracked = tracked(repo, integration).map_err(|error| error.to_string())?;
         for name in NAMES {
             let path = repo.root().join(name);
-            // Also a link that leads nowhere is somebody's; and what git knows comes back with the next checkout.
+            // A dangling link may be intended, and a tracked file comes back with the next checkout.
             if path.symlink_metadata().is_ok() || tracked.iter().any(|known| known == name) {
                 self.kept.push(name);
                 continue;
             }
-            // First out of sight, then there: no commit can catch it in between.
+            // Excluded before it exists, so that no commit can include it.
             repo.exclude(&[&format!("/{name}")]).map_err(|error| error.to_string())?;
             match symlink(target, &path) {
                 Ok(()) => self.made.push(name),
@@ -71,17 +71,17 @@ impl ContractLinks {
     /// A line for people.
     pub(crate) fn in_words(&self) -> String {
         let Some(target) = &self.target else {
-            return "not linked: liza setup, run here, installs and links it".to_owned();
+            return "not installed; run liza setup here to install and link it".to_owned();
         };
         let list = |names: &[&str]| names.join(", ");
         let made = match self.made.as_slice() {
             [] => None,
-            made => Some(format!("{} → {}, out of git's sight", list(made), target.display())),
+            made => Some(format!("{} → {} (excluded from git)", list(made), target.display())),
         };
         let kept = match self.kept.as_slice() {
             [] => None,
-            [one] => Some(format!("{one} is there already and stays")),
-            kept => Some(format!("{} are there already and stay", list(kept))),
+            [one] => Some(format!("{one} exists and is kept")),
+            kept => Some(format!("{} exist and are kept", list(kept))),
         };
         [made, kept, self.failed.clone()].into_iter().flatten().collect::<Vec<_>>().join("; ")
     }
@@ -97,7 +97,7 @@ impl ContractLinks {
     }
 }
 
-/// Those of the names that git knows, here or on the integration branch.
+/// Those of the names that git tracks, here or on the integration branch.
 fn tracked(repo: &Repo, integration: &Branch) -> Result<Vec<String>, GitError> {
     let doing = "looking for files of the project";
     let index = repo.command(doing).args(["ls-files", "--"]).args(NAMES).read_text()?;

@@ -1,4 +1,4 @@
-//! References to specifications as people type them: a file of the project, perhaps with an anchor.
+//! References to specifications as people type them: a file of the project, with an optional anchor.
 
 use std::path::{Component, Path};
 
@@ -7,10 +7,10 @@ use liza_store::ProjectDisk;
 
 use crate::cli::ui::error::CommandError;
 
-/// Where the vision document is when nobody says otherwise.
+/// The default path of the vision document.
 pub(crate) const DEFAULT: &str = "specs/vision.md";
 
-/// The reference relative to the project's root; refused where it leads out of the project.
+/// The reference relative to the project's root; refused if it leads out of the project.
 pub(crate) fn within(root: &Path, given: &str) -> Result<String, CommandError> {
     let (file, anchor) = given.split_at(given.find('#').unwrap_or(given.len()));
     let path = Path::new(file);
@@ -21,12 +21,12 @@ pub(crate) fn within(root: &Path, given: &str) -> Result<String, CommandError> {
         Some(file) => Ok(format!("{file}{anchor}")),
         None => {
             let message = format!("{given:?} is not a file inside the project");
-            Err(CommandError::refused("bad_spec", message).hint(format!("a path such as {DEFAULT}")))
+            Err(CommandError::refused("bad_spec", message).hint(format!("use a path such as {DEFAULT}")))
         }
     }
 }
 
-/// Whether the file of a reference is there.
+/// Whether the file of a reference exists.
 pub(crate) fn exists(root: &Path, reference: &str) -> bool {
     ProjectDisk::new(root).spec_exists(file_of(reference))
 }
@@ -36,10 +36,10 @@ pub(crate) fn file_of(reference: &str) -> &str {
     reference.split('#').next().unwrap_or(reference)
 }
 
-/// Nothing is there under a name that somebody gave.
+/// The error for a reference to a file that does not exist.
 pub(crate) fn missing(reference: &str) -> CommandError {
-    let message = format!("there is no file {} in the project", file_of(reference));
-    CommandError::refused("missing_spec", message).hint("write it first, then repeat the command")
+    let message = format!("the project has no file {}", file_of(reference));
+    CommandError::refused("missing_spec", message).hint("write the file, then repeat the command")
 }
 
 #[cfg(test)]

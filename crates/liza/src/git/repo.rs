@@ -14,7 +14,7 @@ use super::command::{Git, GitCommand};
 use super::error::GitError;
 use super::refs::Branch;
 
-/// The hash that stands for no commit: the old value of a reference that must not exist yet.
+/// The hash that means no commit: the old value of a reference that must not exist yet.
 pub(crate) const NO_COMMIT: &str = "0000000000000000000000000000000000000000";
 
 /// The action that errors about the list of excluded files name.

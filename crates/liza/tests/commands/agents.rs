@@ -8,7 +8,7 @@ use crate::support::TestProject;
 
 /// Covers: CL-10, AG-02, CM-03
 #[test]
-fn registering_gives_a_lease_and_a_generation() {
+fn a_registered_agent_has_a_lease_and_a_generation() {
     let project = TestProject::new();
     let result = project.liza(&["register", "coder-1", "--json"]).result();
     assert_eq!((&result["agent"], &result["role"]), (&"coder-1".into(), &"coder".into()));
@@ -27,7 +27,7 @@ fn registering_gives_a_lease_and_a_generation() {
 
 /// Covers: CL-07, CL-10, CM-03
 #[test]
-fn a_heartbeat_renews_and_an_old_generation_is_told_to_stop() {
+fn a_heartbeat_renews_the_lease_and_stops_an_old_generation() {
     let project = TestProject::new();
     let generation = claimed(&project, "core", "coder-1");
     let text = project.liza_in("coder-1", generation, &["heartbeat", "coder-1", "--for", "1800"]);
@@ -48,11 +48,11 @@ fn a_heartbeat_renews_and_an_old_generation_is_told_to_stop() {
 
 /// Covers: AG-02, CL-10, CM-03
 #[test]
-fn only_its_own_generation_takes_an_agent_off() {
+fn only_its_own_generation_can_deregister_an_agent() {
     let project = TestProject::new();
     let generation = project.register("coder-1");
     project.liza_in("coder-1", generation, &["deregister", "coder-1", "--json"]).refused(1, "not_permitted");
-    assert_eq!(project.liza(&["deregister", "coder-1"]).ok(), "coder-1 is off the board\n");
+    assert_eq!(project.liza(&["deregister", "coder-1"]).ok(), "coder-1 is deregistered\n");
     let error = project.liza(&["deregister", "coder-1", "--json"]).refused(1, "not_registered");
     assert_eq!(error["hint"], "liza register coder-1");
     project.register("coder-2");
@@ -61,7 +61,7 @@ fn only_its_own_generation_takes_an_agent_off() {
 
 /// Covers: AG-01, CM-05
 #[test]
-fn an_environment_that_makes_no_sense_is_refused() {
+fn an_invalid_environment_is_refused() {
     let project = TestProject::new();
     let error = project.liza_as("bob", &["pause", "--json"]).refused(1, "bad_agent_id");
     assert!(error["message"].as_str().unwrap().contains("expected coder-N"), "{error}");
@@ -72,7 +72,7 @@ fn an_environment_that_makes_no_sense_is_refused() {
 
 /// Covers: CL-11, CM-03
 #[test]
-fn release_claim_takes_a_task_from_its_coder() {
+fn release_claim_releases_the_claim_of_a_coder() {
     let project = TestProject::new();
     claimed(&project, "core", "coder-1");
     project.write(".worktrees/core/half.txt", "half done\n");
@@ -80,7 +80,7 @@ fn release_claim_takes_a_task_from_its_coder() {
     assert_eq!(error["hint"], "liza release-claim core --force takes it anyway");
     project.liza(&["release-claim", "core", "--role", "reviewer", "--json"]).refused(1, "nothing_to_release");
     let text = project.liza(&["release-claim", "core", "--force", "--reason", "-- it hangs"]).ok().to_owned();
-    assert_eq!(text, "core is UNCLAIMED, free for another coder\n");
+    assert_eq!(text, "core is UNCLAIMED, ready for another coder\n");
     assert!(!project.root.join(".worktrees/core").exists());
     assert_ne!(project.git(&["branch", "--list", "rescue/core-*"]), "");
     project.liza(&["release-claim", "core", "--json"]).refused(1, "nothing_to_release");
@@ -94,14 +94,17 @@ fn release_claim_takes_a_task_from_its_coder() {
 
 /// Covers: CL-11, CL-09, CM-03
 #[test]
-fn stale_reviews_are_freed_and_live_ones_stay() {
+fn stale_review_claims_are_released_and_live_ones_kept() {
     let project = TestProject::new();
     under_review(&project, "stale", "code-reviewer-1", now() - Seconds(3600));
     submitted(&project, "waiting", "coder-2");
-    assert_eq!(project.liza(&["clear-stale-review-claims"]).ok(), "free for another code reviewer: stale\n");
+    assert_eq!(
+        project.liza(&["clear-stale-review-claims"]).ok(),
+        "released for another code reviewer: stale\n"
+    );
     let result = project.liza(&["clear-stale-review-claims", "--json"]).result();
     assert_eq!(result, serde_json::json!({"cleared": []}));
-    assert_eq!(project.liza(&["clear-stale-review-claims"]).ok(), "no review claim is stale\n");
+    assert_eq!(project.liza(&["clear-stale-review-claims"]).ok(), "no stale review claims\n");
     assert!(!project.state().contains("reviewing_by: code-reviewer-1"));
     let generation = project.register("planner-1");
     let words = ["clear-stale-review-claims", "--json"];
@@ -110,10 +113,10 @@ fn stale_reviews_are_freed_and_live_ones_stay() {
 
 /// Covers: CL-11
 #[test]
-fn release_claim_takes_a_review_from_its_reviewer() {
+fn release_claim_releases_the_claim_of_a_code_reviewer() {
     let project = TestProject::new();
     under_review(&project, "core", "code-reviewer-1", now());
     project.liza(&["release-claim", "core", "--role", "coder", "--json"]).refused(1, "nothing_to_release");
     let text = project.liza(&["release-claim", "core", "--role", "code_reviewer", "--force"]).ok().to_owned();
-    assert_eq!(text, "core is free for another code reviewer\n");
+    assert_eq!(text, "core is ready for another code reviewer\n");
 }

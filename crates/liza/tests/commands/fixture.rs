@@ -1,4 +1,4 @@
-//! Tasks in the middle of their lives, made by the rules themselves: claimed, submitted, under review.
+//! Tasks in several states, made by the rules themselves: claimed, submitted, under review.
 
 use liza::project::now;
 use liza_core::model::{Actor, AgentId, Generation, Sha, TaskId, Timestamp};
@@ -6,7 +6,7 @@ use liza_core::protocol::{ClaimReview, ClaimTask, ReserveTask, SubmitForReview, 
 
 use crate::support::TestProject;
 
-/// Adds a task and lets the coder claim it, worktree and all; gives the coder's generation.
+/// Adds a task and lets the coder claim it, with a worktree; returns the coder's generation.
 pub(crate) fn claimed(project: &TestProject, task: &str, coder: &str) -> u64 {
     claimed_at(project, task, coder, now())
 }
@@ -30,7 +30,7 @@ pub(crate) fn claimed_at(project: &TestProject, task: &str, coder: &str, at: Tim
     generation
 }
 
-/// A claimed task with a commit that waits for a review.
+/// A claimed task with a commit that is submitted for review.
 pub(crate) fn submitted(project: &TestProject, task: &str, coder: &str) {
     let generation = claimed(project, task, coder);
     let tree = project.tree(task);
@@ -50,7 +50,7 @@ pub(crate) fn submitted(project: &TestProject, task: &str, coder: &str) {
     project.execute_at(actor, now(), command);
 }
 
-/// A submitted task whose review was begun at that time; gives the reviewer's generation.
+/// A submitted task whose review started at that time; returns the reviewer's generation.
 pub(crate) fn under_review(project: &TestProject, task: &str, reviewer: &str, at: Timestamp) -> u64 {
     submitted(project, task, "coder-1");
     let generation = project.register(reviewer);
@@ -62,7 +62,7 @@ pub(crate) fn under_review(project: &TestProject, task: &str, reviewer: &str, at
     generation
 }
 
-/// A blocked task that a coder has given back.
+/// A task that a coder has blocked.
 pub(crate) fn blocked(project: &TestProject, task: &str, coder: &str) {
     let generation = claimed(project, task, coder);
     let words = ["mark-blocked", task, "--reason", "unclear", "--question", "What now?"];

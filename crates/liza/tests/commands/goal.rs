@@ -29,14 +29,17 @@ fn the_goal_is_shown_completed_and_followed_by_the_next() {
     project.liza(&["goal", "new", "x", "--spec", "none.md", "--json"]).refused(1, "missing_spec");
     project.liza(&["goal", "new", "x", "--spec", "../x.md", "--json"]).refused(1, "bad_spec");
     project.liza_as("planner-1", &["goal", "new", "x", "--json"]).refused(1, "not_permitted");
-    assert_eq!(project.liza(&["goal", "new", "- Next"]).ok(), "goal-2 is stated; the planner is next\n");
+    assert_eq!(
+        project.liza(&["goal", "new", "- Next"]).ok(),
+        "goal-2 is stated; the planner is next: liza run\n"
+    );
     assert!(project.root.join(".liza/archive/core.yaml").exists());
     assert_eq!(project.liza(&["validate"]).ok().trim(), "VALID");
 }
 
 /// Covers: SP-01, SP-07
 #[test]
-fn an_aborted_goal_stops_everybody_until_the_next_is_stated() {
+fn an_aborted_goal_stops_all_agents_until_the_next_is_stated() {
     let project = TestProject::new();
     let generation = claimed(&project, "core", "coder-1");
     project.liza_as("planner-1", &["goal", "abort", "--json"]).refused(1, "not_permitted");
@@ -66,11 +69,11 @@ fn the_sprint_is_shown_with_its_plan_and_figures() {
 
 /// Covers: SP-01, SP-09, CM-03
 #[test]
-fn the_deadline_is_set_and_the_next_sprint_begun() {
+fn the_deadline_is_set_and_the_next_sprint_started() {
     let project = TestProject::new();
     let time = "2099-01-01T00:00:00Z";
     let text = project.liza(&["sprint", "deadline", time]).ok().to_owned();
-    assert_eq!(text, format!("the sprint stops for a look at {time}\n"));
+    assert_eq!(text, format!("all agents stop at a checkpoint at {time}\n"));
     assert_eq!(project.liza(&["sprint", "deadline", time, "--json"]).result()["deadline"], time);
     project.liza(&["sprint", "deadline", "+8h"]).ok();
     assert!(!project.state().contains(time));

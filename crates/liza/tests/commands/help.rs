@@ -14,7 +14,7 @@ fn verbs(help: &str) -> Vec<String> {
 fn the_help_groups_the_commands_and_fits_a_terminal() {
     let project = TestProject::bare();
     let help = project.liza(&["-h"]).ok().to_owned();
-    for heading in ["Begin:", "Steer:", "Plan:", "Work and review:", "Supervise and repair:"] {
+    for heading in ["Start:", "Inspect:", "Steer:", "Plan:", "Work and review:", "Supervise and repair:"] {
         assert!(help.contains(&format!("\n{heading}\n")), "{heading}: {help}");
     }
     let lists = help.split("Options:").next().unwrap();

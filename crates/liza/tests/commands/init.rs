@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use crate::support::TestProject;
 
-/// Whatever is in the root and is not git's or the specification's.
+/// Everything in the root except git and the specifications.
 fn left(project: &TestProject) -> Vec<String> {
     let names = fs::read_dir(&project.root).unwrap().map(|entry| entry.unwrap().file_name());
     let names = names.map(|name| name.into_string().unwrap());
@@ -58,7 +58,7 @@ fn it_writes_the_whole_schema_the_log_the_branch_and_the_excludes() {
 
 /// Covers: BB-15
 #[test]
-fn it_says_where_the_blackboard_is_and_what_comes_next() {
+fn it_prints_where_the_blackboard_is_and_what_to_do_next() {
     let run = TestProject::bare().liza(&["init", "Retry everything"]);
     let text = run.ok();
     let lines: Vec<&str> = text.lines().collect();
@@ -67,8 +67,8 @@ fn it_says_where_the_blackboard_is_and_what_comes_next() {
         lines[1..],
         [
             "integration branch  integration",
-            "contract            not linked: liza setup, run here, installs and links it",
-            "next                liza run, or liza add-task for a task of your own",
+            "contract            not installed; run liza setup here to install and link it",
+            "next                liza run, or add your own task: liza add-task --help",
         ]
     );
     assert_eq!(run.stderr, "");
@@ -92,7 +92,7 @@ fn the_branch_and_the_spec_can_be_chosen() {
 
 /// Covers: BB-15
 #[test]
-fn an_integration_branch_that_is_there_stays_where_it_is() {
+fn an_existing_integration_branch_does_not_move() {
     let project = TestProject::bare();
     project.git(&["branch", "integration"]);
     let before = project.git(&["rev-parse", "integration"]);
@@ -103,7 +103,7 @@ fn an_integration_branch_that_is_there_stays_where_it_is() {
 
 /// Covers: BB-15
 #[test]
-fn a_spec_that_was_named_must_be_there_and_a_missing_default_is_a_warning() {
+fn a_named_spec_must_exist_and_a_missing_default_is_a_warning() {
     let project = TestProject::bare();
     project.liza(&["init", "Retry", "--spec", "specs/none.md", "--json"]).refused(1, "missing_spec");
     project.liza(&["init", "Retry", "--spec", "../x.md", "--json"]).refused(1, "bad_spec");
@@ -111,10 +111,14 @@ fn a_spec_that_was_named_must_be_there_and_a_missing_default_is_a_warning() {
     fs::remove_file(project.root.join("specs/vision.md")).unwrap();
     let run = project.liza(&["init", "Retry"]);
     run.ok();
-    assert!(run.stderr.contains("there is no specs/vision.md yet"), "{}", run.stderr);
+    assert!(
+        run.stderr.contains("the planner needs specs/vision.md, which does not exist yet"),
+        "{}",
+        run.stderr
+    );
     assert!(run.stderr.contains("liza init --template"), "{}", run.stderr);
-    // What the warning recommends works now.
-    assert!(project.liza(&["init", "--template"]).ok().contains("to be filled in"));
+    // The suggested command works.
+    assert!(project.liza(&["init", "--template"]).ok().contains("created from the template"));
     assert!(project.read("specs/vision.md").starts_with("# Vision"));
     project.liza(&["init", "--template", "--json"]).refused(1, "exists");
 }
@@ -134,13 +138,13 @@ fn a_template_never_replaces_a_vision() {
 
 /// Covers: BB-15
 #[test]
-fn without_a_goal_the_planner_waits_and_init_says_so() {
+fn without_a_goal_init_warns_that_the_planner_waits() {
     let project = TestProject::bare();
     let run = project.liza(&["init"]);
     run.ok();
-    assert!(run.stderr.contains("the goal is empty, so the planner waits"), "{}", run.stderr);
+    assert!(run.stderr.contains("the planner waits because there is no goal"), "{}", run.stderr);
     assert!(project.state().contains("description: \"\""), "{}", project.state());
-    // The hint leads to a first goal, not to a second one.
+    // The suggested command states the first goal, not a second one.
     let stated = project.liza(&["goal", "new", "Retry everything", "--json"]).result();
     assert_eq!(stated["goal"], "goal-1");
     assert!(project.state().contains("id: sprint-1"));
@@ -149,7 +153,7 @@ fn without_a_goal_the_planner_waits_and_init_says_so() {
 
 /// Covers: BB-15
 #[test]
-fn an_existing_blackboard_is_refused_and_left_alone() {
+fn an_existing_blackboard_is_refused_and_not_changed() {
     let project = TestProject::new();
     let before = project.state();
     let error = project.liza(&["init", "Another", "--json"]).refused(1, "exists");
@@ -164,7 +168,7 @@ fn an_existing_blackboard_is_refused_and_left_alone() {
 
 /// Covers: BB-15, CM-05
 #[test]
-fn outside_a_repository_and_before_the_first_commit_it_says_what_to_do() {
+fn outside_a_repository_and_before_the_first_commit_the_error_has_a_fix() {
     let project = TestProject::bare();
     let outside = project.home().join("elsewhere");
     fs::create_dir(&outside).unwrap();
@@ -193,7 +197,7 @@ fn a_failure_leaves_nothing_behind() {
     assert_eq!((left(&project), excluded(&project)), (Vec::new(), before));
     assert!(!project.root.join("specs").exists());
 
-    // A later step fails: the branch goes again.
+    // A later step fails: the branch is removed again.
     let project = TestProject::bare();
     fs::remove_dir_all(project.root.join(".git/info")).unwrap();
     fs::write(project.root.join(".git/info"), "in the way").unwrap();
@@ -206,7 +210,7 @@ fn a_failure_leaves_nothing_behind() {
 
 /// Covers: BB-15
 #[test]
-fn what_a_killed_init_left_is_swept_by_the_next() {
+fn the_next_init_removes_what_a_killed_one_left() {
     let project = TestProject::bare();
     project.write(".liza-init/.liza/state.yaml", "version: 1\n");
     project.liza(&["init", "Retry"]).ok();
@@ -215,7 +219,7 @@ fn what_a_killed_init_left_is_swept_by_the_next() {
 
 /// Covers: BB-15
 #[test]
-fn of_many_at_once_one_wins() {
+fn of_many_concurrent_inits_one_succeeds() {
     let project = TestProject::bare();
     let start = |_| project.program().args(["init", "Retry", "-q"]).stderr(Stdio::null()).spawn().unwrap();
     let children: Vec<Child> = (0..8).map(start).collect();
@@ -227,7 +231,7 @@ fn of_many_at_once_one_wins() {
 
 /// Covers: BB-15
 #[test]
-fn a_kill_at_any_time_leaves_a_whole_blackboard_or_none() {
+fn a_kill_at_any_time_leaves_a_complete_blackboard_or_none() {
     let project = TestProject::bare();
     for wait in 0..25 {
         let mut child =
@@ -246,7 +250,7 @@ fn a_kill_at_any_time_leaves_a_whole_blackboard_or_none() {
 
 /// Covers: BB-15, CM-05
 #[test]
-fn a_read_only_folder_is_refused_and_left_as_it_is() {
+fn a_read_only_folder_is_refused_and_not_changed() {
     let project = TestProject::bare();
     let owner = if rustix::process::geteuid().is_root() { Some(65_534) } else { None };
     let config = fs::read_to_string(project.home().join("gitconfig")).unwrap();
@@ -256,7 +260,7 @@ fn a_read_only_folder_is_refused_and_left_as_it_is() {
     }
     let mut program = project.program();
     if let Some(owner) = owner {
-        // Root may write everywhere; somebody else may not.
+        // Root may write everywhere; other users may not.
         program.uid(owner).gid(owner);
     }
     let run = project.run(program.args(["init", "Retry", "--json"]));
@@ -271,7 +275,7 @@ fn a_read_only_folder_is_refused_and_left_as_it_is() {
 
 /// Covers: BB-15, CM-06
 #[test]
-fn from_a_sub_folder_it_is_the_repository_that_gets_a_blackboard() {
+fn in_a_sub_folder_the_blackboard_goes_to_the_root_of_the_repository() {
     let project = TestProject::at("mit Leerzeichen & ü");
     fs::create_dir_all(project.root.join("src/deep")).unwrap();
     project.liza(&["-C", "src/deep", "init", "Retry"]).ok();
@@ -281,14 +285,14 @@ fn from_a_sub_folder_it_is_the_repository_that_gets_a_blackboard() {
 
 /// Covers: AG-12
 #[test]
-fn an_agent_makes_no_blackboard() {
+fn an_agent_may_not_init() {
     let project = TestProject::bare();
     project.liza_as("coder-1", &["init", "Retry", "--json"]).refused(1, "not_permitted");
     project.liza(&["init", "x", "--branch", "a..b", "--json"]).refused(1, "bad_branch");
     assert_eq!(left(&project), [""; 0]);
 }
 
-/// What a name in the root leads to.
+/// The target of a link in the root.
 fn link(project: &TestProject, name: &str) -> Option<std::path::PathBuf> {
     fs::read_link(project.root.join(name)).ok()
 }
@@ -297,7 +301,7 @@ const LINKS: [&str; 3] = ["CLAUDE.md", "AGENTS.md", "GEMINI.md"];
 
 /// Covers: CM-07, BB-15
 #[test]
-fn the_contract_is_linked_where_nothing_is_and_out_of_gits_sight() {
+fn missing_contract_files_become_links_excluded_from_git() {
     let project = TestProject::bare();
     project.liza(&["setup"]).ok();
     let core = project.home().join(".liza/CORE.md");
@@ -311,7 +315,7 @@ fn the_contract_is_linked_where_nothing_is_and_out_of_gits_sight() {
     assert_eq!(project.git(&["status", "--short"]), "");
     project.git(&["add", "--all"]);
     assert_eq!(project.git(&["diff", "--cached", "--name-only"]), "", "no commit catches them by surprise");
-    // Nor does a worktree of a task have them.
+    // The worktree of a task does not have them either.
     project.add_task("t1");
     project.register("coder-1");
     project.liza_as("coder-1", &["claim-task", "t1", "coder-1"]).ok();
@@ -321,23 +325,19 @@ fn the_contract_is_linked_where_nothing_is_and_out_of_gits_sight() {
 
 /// Covers: CM-07, BB-15
 #[test]
-fn what_a_project_has_of_its_own_is_never_touched() {
+fn existing_files_of_the_project_are_never_touched() {
     let project = TestProject::bare();
     project.liza(&["setup"]).ok();
     project.write("CLAUDE.md", "mine\n");
-    // A link that leads nowhere is somebody's too.
+    // A dangling link is kept too.
     std::os::unix::fs::symlink("/nowhere", project.root.join("AGENTS.md")).unwrap();
-    // Git knows it, though it is not there just now.
+    // Git tracks it, although the file is missing at the moment.
     project.write("GEMINI.md", "tracked\n");
     project.git(&["add", "GEMINI.md"]);
     project.git(&["commit", "-qm", "own"]);
     fs::remove_file(project.root.join("GEMINI.md")).unwrap();
     let run = project.liza(&["init", "Retry everything"]);
-    assert!(
-        run.ok().contains("CLAUDE.md, AGENTS.md, GEMINI.md are there already and stay"),
-        "{}",
-        run.stdout
-    );
+    assert!(run.ok().contains("CLAUDE.md, AGENTS.md, GEMINI.md exist and are kept"), "{}", run.stdout);
     assert_eq!(project.read("CLAUDE.md"), "mine\n");
     assert_eq!(link(&project, "AGENTS.md"), Some("/nowhere".into()));
     assert!(!project.root.join("GEMINI.md").exists());
@@ -346,7 +346,7 @@ fn what_a_project_has_of_its_own_is_never_touched() {
 
 /// Covers: CM-07
 #[test]
-fn a_file_of_the_integration_branch_is_the_projects_own() {
+fn a_file_on_the_integration_branch_is_not_replaced_by_a_link() {
     let project = TestProject::bare();
     project.liza(&["setup"]).ok();
     project.git(&["checkout", "-qb", "integration"]);
@@ -363,7 +363,7 @@ fn a_file_of_the_integration_branch_is_the_projects_own() {
 
 /// Covers: CM-07
 #[test]
-fn without_an_installed_contract_nothing_dangles_and_setup_makes_up_for_it() {
+fn without_an_installed_contract_there_are_no_links_until_setup() {
     let project = TestProject::bare();
     let result = project.liza(&["init", "Retry everything", "--json"]).result();
     assert_eq!((&result["linked"]["to"], &result["linked"]["made"]), (&().into(), &serde_json::json!([])));
@@ -378,7 +378,7 @@ fn without_an_installed_contract_nothing_dangles_and_setup_makes_up_for_it() {
 
 /// Covers: CM-07
 #[test]
-fn a_projects_own_contract_is_what_is_linked() {
+fn links_point_to_the_projects_own_contract_if_there_is_one() {
     let project = TestProject::bare();
     project.liza(&["setup"]).ok();
     project.write("contracts/CORE.md", "# Ours\n");

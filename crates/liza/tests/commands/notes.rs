@@ -1,11 +1,11 @@
-//! Notes between minds: anomaly, discover, convert-discovery, note, spec-change.
+//! Notes and reports: anomaly, discover, convert-discovery, note, spec-change.
 
 use crate::fixture::claimed;
 use crate::support::TestProject;
 
 /// Covers: NT-01, IV-12, CM-03
 #[test]
-fn an_anomaly_has_typed_details_and_is_its_role_s_duty() {
+fn an_anomaly_has_typed_details_and_belongs_to_a_role() {
     let project = TestProject::new();
     claimed(&project, "core", "coder-1");
     let with =
@@ -42,7 +42,7 @@ fn an_anomaly_has_typed_details_and_is_its_role_s_duty() {
         with("coder-1", &["spec_ambiguity", "--task", "core", "--detail", bad]).refused(1, "usage");
     }
     let text = project.liza_as("coder-1", &["anomaly", "spec_ambiguity", "--task", "core"]);
-    assert_eq!(text.ok(), "spec_ambiguity is logged; go on with your task\n");
+    assert_eq!(text.ok(), "spec_ambiguity is logged; continue with your task\n");
 }
 
 /// Covers: NT-03, CM-03
@@ -51,7 +51,10 @@ fn a_discovery_becomes_a_task_once() {
     let project = TestProject::new();
     claimed(&project, "core", "coder-1");
     let words = ["discover", "--task", "core", "--desc", "- no timeout", "--severity", "high"];
-    assert_eq!(project.liza_as("coder-1", &words).ok(), "disc-1: the planner looks at it next time\n");
+    assert_eq!(
+        project.liza_as("coder-1", &words).ok(),
+        "disc-1 added: the planner decides when it next plans\n"
+    );
     let more = ["--urgency", "immediate", "--recommendation", "--fix it", "--json"];
     let result = project.liza_as("coder-1", &[&words[..], &more].concat()).result();
     assert_eq!(result, serde_json::json!({"discovery": "disc-2"}));
@@ -60,7 +63,10 @@ fn a_discovery_becomes_a_task_once() {
         assert!(state.contains(fact), "{fact}: {state}");
     }
     project.add_task("timeout");
-    assert_eq!(project.liza(&["convert-discovery", "disc-1", "timeout"]).ok(), "disc-1 became timeout\n");
+    assert_eq!(
+        project.liza(&["convert-discovery", "disc-1", "timeout"]).ok(),
+        "disc-1 is converted to timeout\n"
+    );
     assert!(project.state().contains("converted_to_task: timeout"));
     let convert = |disc: &str, task: &str| project.liza(&["convert-discovery", disc, task, "--json"]);
     convert("disc-1", "timeout").refused(1, "already_converted");
@@ -72,7 +78,7 @@ fn a_discovery_becomes_a_task_once() {
 
 /// Covers: NT-03, CM-05
 #[test]
-fn discover_refuses() {
+fn discover_refuses_bad_input() {
     let project = TestProject::new();
     let with = |words: &[&str]| project.liza(&[&["discover", "--json"][..], words].concat());
     with(&["--desc", "", "--severity", "low"]).refused(1, "missing");
@@ -84,12 +90,12 @@ fn discover_refuses() {
 
 /// Covers: NT-01, NT-04, SP-07, CM-03
 #[test]
-fn a_note_is_for_one_task_or_for_everybody() {
+fn a_note_is_for_one_task_or_for_all_agents() {
     let project = TestProject::new();
     project.add_task("core");
     let text = project.liza(&["note", "- use the helper", "--for", "core"]).ok().to_owned();
-    assert_eq!(text, "noted, for whoever works on core\n");
-    assert_eq!(project.liza(&["note", "no new dependencies"]).ok(), "noted, for everybody\n");
+    assert_eq!(text, "note added for agents that work on core\n");
+    assert_eq!(project.liza(&["note", "no new dependencies"]).ok(), "note added for all agents\n");
     assert!(project.state().contains("for: core"));
     assert_eq!(project.liza(&["note", "x", "--for", "core", "--json"]).result()["for"], "core");
     project.liza(&["note", "x", "--for", "ghost", "--json"]).refused(1, "unknown_task");
@@ -100,11 +106,11 @@ fn a_note_is_for_one_task_or_for_everybody() {
 
 /// Covers: NT-01, CM-03
 #[test]
-fn a_change_of_a_specification_is_logged() {
+fn a_change_to_a_specification_is_logged() {
     let project = TestProject::new();
     let with = |words: &[&str]| project.liza(&[&["spec-change"][..], words].concat());
     let words = ["--spec", "specs/vision.md#a", "--change", "- 3 retries", "--triggered-by", "core"];
-    assert_eq!(with(&words).ok(), "the change of specs/vision.md#a is logged\n");
+    assert_eq!(with(&words).ok(), "change to specs/vision.md#a logged\n");
     assert!(project.log().contains("spec_updated"));
     let json = [&words[..], &["--json"]].concat();
     assert_eq!(with(&json).result()["spec"], "specs/vision.md#a");

@@ -11,7 +11,7 @@ fn draft(project: &TestProject, id: &str) {
 
 /// Covers: CM-03, IV-17, BB-13
 #[test]
-fn add_task_says_whether_a_coder_can_take_it() {
+fn add_task_prints_whether_the_task_is_claimable() {
     let project = TestProject::new();
     let words = [&["add-task", "--id", "core", "--desc", "Do it"][..], &GATES].concat();
     assert_eq!(project.liza(&words).ok(), "core added: UNCLAIMED, ready for a coder\n");
@@ -30,13 +30,13 @@ fn add_task_says_whether_a_coder_can_take_it() {
 
 /// Covers: TS-07, IV-03, IV-06, IV-13, CM-05
 #[test]
-fn add_task_refuses_what_is_not_a_task() {
+fn add_task_refuses_an_invalid_task() {
     let project = TestProject::new();
     project.add_task("core");
     let with = |words: &[&str]| project.liza(&[&["add-task", "--json"][..], words].concat());
     with(&["--id", "core", "--desc", "Again", "--draft"]).refused(1, "task_exists");
     let error = with(&["--id", "a", "--desc", "No gates"]).refused(1, "gates_missing");
-    assert_eq!(error["hint"], "say --spec, --done and --scope, or --draft to complete it later");
+    assert_eq!(error["hint"], "add --spec, --done and --scope, or add --draft to complete it later");
     with(&["--id", "a", "--desc", " \n ", "--draft"]).refused(1, "missing");
     with(&["--id", "a", "--desc", "x", "--draft", "--priority", "-1"]).refused(1, "bad_text");
     with(&["--id", "a", "--desc", "x", "--draft", "--depends", "ghost"]).refused(1, "unknown_dependency");
@@ -64,14 +64,14 @@ fn a_draft_is_edited_then_finalized() {
     let error = project.liza(&["finalize", "core", "--json"]).refused(1, "gates_missing");
     assert_eq!(error["hint"], "liza edit-task core --spec REF --done TEXT --scope TEXT");
     let text = project.liza(&[&["edit-task", "core"][..], &GATES].concat()).ok().to_owned();
-    assert_eq!(text, "core changed; liza finalize core makes it claimable\n");
+    assert_eq!(text, "core changed; to make it claimable: liza finalize core\n");
     draft(&project, "orders");
     project.liza(&["edit-task", "orders", "--depends", "core", "--priority", "2"]).ok();
     assert!(project.state().contains("depends_on: [core]"));
     project.liza(&["edit-task", "orders", "--depends", ""]).ok();
     assert!(!project.state().contains("depends_on: [core]"));
     let text = project.liza(&["finalize", "--all"]).ok().to_owned();
-    assert_eq!(text, "UNCLAIMED now, ready for coders: core, orders\n");
+    assert_eq!(text, "UNCLAIMED, ready for coders: core, orders\n");
     let edited = project.liza(&["edit-task", "core", "--desc", "Better", "--json"]).result();
     assert_eq!(edited["status"], "UNCLAIMED");
     draft(&project, "third");
@@ -81,7 +81,7 @@ fn a_draft_is_edited_then_finalized() {
 
 /// Covers: TS-07, CM-05
 #[test]
-fn editing_and_finalizing_refuse() {
+fn edit_task_and_finalize_refuse_bad_input() {
     let project = TestProject::new();
     claimed(&project, "core", "coder-1");
     let error = project.liza(&["edit-task", "core", "--desc", "x", "--json"]).refused(1, "wrong_status");
@@ -95,7 +95,7 @@ fn editing_and_finalizing_refuse() {
     project.liza(&["finalize", "--json"]).refused(1, "usage");
     project.liza(&["finalize", "free", "--all", "--json"]).refused(1, "usage");
     project.liza(&["finalize", "--all", "--json"]).refused(1, "nothing_to_do");
-    // All together or not at all.
+    // All of them or none.
     draft(&project, "good");
     project.liza(&["add-task", "--id", "bare", "--desc", "x", "--draft"]).ok();
     project.liza(&["finalize", "good", "bare", "--json"]).refused(1, "gates_missing");
@@ -145,7 +145,7 @@ fn supersede_replaces_a_task_in_one_write() {
 
 /// Covers: LM-05, LM-06, CM-05
 #[test]
-fn supersede_and_abandon_refuse() {
+fn supersede_and_abandon_refuse_bad_input() {
     let project = TestProject::new();
     claimed(&project, "busy", "coder-1");
     project.add_task("free");
@@ -179,11 +179,11 @@ fn supersede_and_abandon_refuse() {
 
 /// Covers: LM-06, LM-07, CM-03
 #[test]
-fn unblock_gives_a_task_back_in_three_ways() {
+fn unblock_has_three_ways_to_continue_a_task() {
     let project = TestProject::new();
     blocked(&project, "fresh", "coder-1");
     let text = project.liza(&["unblock-task", "fresh"]).ok().to_owned();
-    assert_eq!(text, "fresh is UNCLAIMED: another coder starts afresh\n");
+    assert_eq!(text, "fresh is UNCLAIMED: another coder starts from scratch\n");
     assert!(!project.root.join(".worktrees/fresh").exists());
     blocked(&project, "same", "coder-2");
     let rejected = project.state().replace("review_cycles_current: 0", "review_cycles_current: 2");
@@ -199,7 +199,7 @@ fn unblock_gives_a_task_back_in_three_ways() {
 
 /// Covers: LM-04, LM-06, CM-05
 #[test]
-fn unblock_refuses() {
+fn unblock_refuses_bad_input() {
     let project = TestProject::new();
     project.add_task("free");
     let error = project.liza(&["unblock-task", "free", "--json"]).refused(1, "wrong_status");
@@ -217,7 +217,7 @@ fn unblock_refuses() {
 fn align_appends_to_the_history_of_the_goal() {
     let project = TestProject::new();
     let words = ["align", "--summary", "- 2 of 5 done"];
-    assert_eq!(project.liza_as("planner-1", &words).ok(), "written to the goal's alignment history\n");
+    assert_eq!(project.liza_as("planner-1", &words).ok(), "added to the alignment history of the goal\n");
     assert!(project.state().contains("event: alignment"));
     project.liza(&["align", "--summary", "", "--json"]).refused(1, "missing");
     project.liza_as("coder-1", &["align", "--summary", "x", "--json"]).refused(1, "not_permitted");

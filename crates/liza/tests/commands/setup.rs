@@ -43,7 +43,7 @@ fn it_installs_templates_and_every_old_name() {
     let again = project.liza(&["setup"]);
     assert!(again.ok().contains("is up to date"), "{}", again.stdout);
     assert!(again.stdout.contains("liza init \"GOAL\""), "{}", again.stdout);
-    // A home that is set up is not a project.
+    // A home folder with ~/.liza is not a project.
     let mut program = project.program();
     let run = project.run(program.args(["goal", "--json"]).current_dir(project.home()));
     run.refused(1, "no_project");
@@ -51,7 +51,7 @@ fn it_installs_templates_and_every_old_name() {
 
 /// Covers: CM-07
 #[test]
-fn what_a_person_changed_stays_unless_forced() {
+fn changed_files_are_kept_unless_forced() {
     let project = TestProject::bare();
     project.liza(&["setup"]).ok();
     let folder = project.home().join(".liza");
@@ -59,7 +59,7 @@ fn what_a_person_changed_stays_unless_forced() {
     fs::write(&vision, "mine").unwrap();
     fs::remove_file(&script).unwrap();
     fs::write(&script, "#!/bin/sh\n").unwrap();
-    // A link to a program that is no longer there is mended.
+    // A link to a program that no longer exists is updated.
     let moved = folder.join("scripts/wt-merge.sh");
     fs::remove_file(&moved).unwrap();
     symlink("/nowhere/liza", &moved).unwrap();
@@ -74,7 +74,7 @@ fn what_a_person_changed_stays_unless_forced() {
 
 /// Covers: CM-07, CM-05
 #[test]
-fn without_a_home_or_in_the_way_of_a_file_it_says_so() {
+fn a_missing_home_and_an_unwritable_folder_are_reported() {
     let project = TestProject::bare();
     let mut program = project.program();
     project.run(program.args(["setup", "--json"]).env_remove("HOME")).refused(1, "no_home");
@@ -97,7 +97,7 @@ fn the_old_names_do_what_the_scripts_did() {
     assert_eq!(project.run(&mut old("liza-validate.sh")).ok().trim(), "VALID");
     project.run(&mut old("update-sprint-metrics.sh")).ok();
     project.run(&mut old("clear-stale-review-claims.sh")).ok();
-    // From elsewhere, with the project as the argument.
+    // From another folder, with the project as the argument.
     project.run(old("liza-checkpoint.sh").arg(&project.root).current_dir(project.home())).ok();
     assert!(project.root.join(".liza/CHECKPOINT").exists());
     let run = project.run(old("liza-checkpoint.sh").arg("--help"));

@@ -1,4 +1,4 @@
-//! What people and agents type and where they type it: long, odd and hostile texts; stale revisions; folders.
+//! Input of people and agents: long, odd and hostile texts, stale revisions, folders.
 
 use std::ffi::OsStr;
 use std::fs;
@@ -9,7 +9,7 @@ use crate::support::TestProject;
 
 /// Covers: CM-05, BB-12
 #[test]
-fn every_text_comes_back_as_it_was_typed() {
+fn every_text_is_kept_exactly() {
     let project = TestProject::new();
     let texts = [
         "-x",
@@ -46,7 +46,7 @@ fn control_characters_do_not_reach_the_blackboard() {
     let state = project.state();
     assert!(state.contains("red alert and"), "{state}");
     assert!(!state.contains(|c: char| c.is_control() && c != '\n'), "{state:?}");
-    // Nothing but control characters is nothing.
+    // A text of only control characters is blank.
     project.liza(&["note", "\u{7}\u{1b}[2J", "--json"]).refused(1, "missing");
 }
 
@@ -64,7 +64,7 @@ fn a_megabyte_works_and_more_is_refused() {
     let run = project.liza_with(&["note", "-", "--json"], &line.repeat(25_000));
     let error = run.refused(1, "bad_text");
     assert_eq!(error["message"], "the text is longer than 1024 KiB");
-    // As long as one argument of a command line can be.
+    // About the longest argument that a command line allows.
     project.liza(&["note", &"y".repeat(120_000)]).ok();
     assert!(project.state().len() > before.len() + 100_000);
     assert!(project.log().lines().all(|line| line.chars().count() < 400), "the log stays skimmable");
@@ -101,7 +101,7 @@ fn a_stale_revision_is_refused_and_a_current_one_is_not() {
 
 /// Covers: CL-10, AG-17, CM-02
 #[test]
-fn an_old_generation_is_told_to_stop_by_every_command() {
+fn every_command_stops_an_old_generation() {
     let project = TestProject::new();
     let generation = claimed(&project, "core", "coder-1");
     project.liza(&["deregister", "coder-1"]).ok();
@@ -122,7 +122,7 @@ fn an_old_generation_is_told_to_stop_by_every_command() {
 
 /// Covers: CM-06
 #[test]
-fn it_works_from_sub_folders_and_worktrees_and_says_where_it_does_not() {
+fn it_works_in_sub_folders_and_worktrees_and_names_a_folder_without_project() {
     let project = TestProject::new();
     claimed(&project, "core", "coder-1");
     fs::create_dir_all(project.root.join("src/deep")).unwrap();
@@ -130,14 +130,14 @@ fn it_works_from_sub_folders_and_worktrees_and_says_where_it_does_not() {
     project.liza(&["-C", ".worktrees/core", "note", "from a worktree"]).ok();
     assert!(project.state().contains("from a worktree"));
     let error = project.liza(&["-C", "/", "note", "x", "--json"]).refused(1, "no_project");
-    assert_eq!(error["message"], "there is no .liza in / or above it");
+    assert_eq!(error["message"], "no .liza folder in / or above it");
     project.liza(&["-C", "src/none", "note", "x", "--json"]).refused(1, "no_directory");
     project.liza(&["-C", "specs/vision.md", "note", "x", "--json"]).refused(1, "no_directory");
 }
 
 /// Covers: CM-02, CM-05, BB-10
 #[test]
-fn a_file_in_the_way_is_named_and_nothing_is_written() {
+fn an_unwritable_lock_file_is_named_and_nothing_is_written() {
     let project = TestProject::new();
     let lock = project.root.join(".liza/state.yaml.lock");
     fs::remove_file(&lock).unwrap();
@@ -150,7 +150,7 @@ fn a_file_in_the_way_is_named_and_nothing_is_written() {
 
 /// Covers: CM-02, CM-03, CM-05
 #[test]
-fn usage_errors_are_one_and_still_json() {
+fn usage_errors_exit_with_1_and_are_still_json() {
     let project = TestProject::new();
     let error = project.liza(&["note", "--json"]).refused(1, "usage");
     assert!(error["message"].as_str().unwrap().contains("<TEXT>"), "{error}");

@@ -54,7 +54,7 @@ fn a_coder_blocks_its_task_with_a_reason_and_questions() {
 
 /// Covers: LM-03, SP-07
 #[test]
-fn a_person_blocks_without_a_reason_to_have_it_planned_anew() {
+fn a_person_needs_no_reason_to_send_a_task_back_to_the_planner() {
     let project = TestProject::new();
     project.add_task("core");
     let text = project.liza(&["mark-blocked", "core"]).ok().to_owned();
@@ -91,7 +91,7 @@ fn a_coder_hands_off_a_clean_worktree() {
 
 /// Covers: NT-02, CM-05
 #[test]
-fn handoff_refuses() {
+fn handoff_refuses_bad_input() {
     let project = TestProject::new();
     claimed(&project, "core", "coder-1");
     let with = |agent: &str, task: &str, summary: &str| {
@@ -109,7 +109,7 @@ fn handoff_refuses() {
 
 /// Covers: NT-02
 #[test]
-fn a_reviewer_hands_off_whatever_its_tests_left_lying_about() {
+fn a_reviewer_hands_off_even_with_a_dirty_worktree() {
     let project = TestProject::new();
     let generation = under_review(&project, "core", "code-reviewer-1", now());
     project.write(".worktrees/core/report.txt", "left by a test run\n");

@@ -1,16 +1,16 @@
-//! Whole blackboards with times that are relative to now, so that what is shown of them does not change.
+//! Whole blackboards with times that are relative to now, so that their output does not change.
 
 use liza::project::now;
 use liza_core::model::Seconds;
 
 use crate::support::TestProject;
 
-/// A team in the middle of its work.
+/// A team at work.
 pub(crate) const BUSY: &str = include_str!("boards/busy.yaml");
-/// A team for which everything goes wrong.
+/// A team with every kind of problem.
 pub(crate) const FIRE: &str = include_str!("boards/fire.yaml");
 
-/// A project with that blackboard. `@-90` in the text stands for ninety seconds ago, `@+90` for in ninety seconds.
+/// A project with that blackboard. `@-90` in the text means ninety seconds ago, `@+90` in ninety seconds.
 pub(crate) fn project(board: &str) -> TestProject {
     let project = TestProject::new();
     project.write(".liza/state.yaml", &dated(board));
@@ -38,7 +38,7 @@ pub(crate) fn dated(text: &str) -> String {
     dated
 }
 
-/// What is seen of a board within the second in which it was made: ages on a screen grow with every second.
+/// The output for a board within the second in which it was made: ages on the page change every second.
 pub(crate) fn in_one_second<T>(mut see: impl FnMut() -> T) -> T {
     for _ in 0..100 {
         let began = now();

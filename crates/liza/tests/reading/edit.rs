@@ -11,7 +11,7 @@ fn with_tasks() -> TestProject {
     project
 }
 
-/// Runs `liza edit` with a line of shell as the editor; the copy is its `$1`.
+/// Runs `liza edit` with a shell command as the editor; the copy is its `$1`.
 fn edit(project: &TestProject, editor: &str, arguments: &[&str]) -> Run {
     let script = project.home().join("editor");
     std::fs::write(
@@ -27,7 +27,7 @@ fn edit(project: &TestProject, editor: &str, arguments: &[&str]) -> Run {
 
 /// Covers: BB-16
 #[test]
-fn what_others_wrote_meanwhile_stays() {
+fn concurrent_changes_of_others_are_kept() {
     let project = with_tasks();
     let editor =
         "liza note meanwhile; liza edit-task two --priority 1; edited 's/Do it/Do it well # really/' \"$1\"";
@@ -57,7 +57,7 @@ fn the_whole_file_can_be_edited() {
 
 /// Covers: BB-16
 #[test]
-fn what_both_changed_is_named_and_the_copy_is_kept() {
+fn a_conflict_is_named_and_the_copy_is_kept() {
     let project = with_tasks();
     let editor = "liza edit-task one --priority 1 >&2; edited 's/priority: 3/priority: 5/' \"$1\"";
     let error = edit(&project, editor, &["one", "--json"]).refused(4, "conflict");
@@ -69,7 +69,7 @@ fn what_both_changed_is_named_and_the_copy_is_kept() {
 
 /// Covers: BB-16, CM-05
 #[test]
-fn what_is_invalid_is_refused_and_the_copy_is_kept() {
+fn an_invalid_change_is_refused_and_the_copy_is_kept() {
     let project = with_tasks();
     let before = project.state();
     let error =
@@ -81,7 +81,7 @@ fn what_is_invalid_is_refused_and_the_copy_is_kept() {
 
 /// Covers: CM-05
 #[test]
-fn no_change_no_editor_no_task() {
+fn no_change_a_missing_editor_and_an_unknown_task() {
     let project = with_tasks();
     let before = project.state();
     assert!(edit(&project, "true", &[]).ok().contains("nothing"));
@@ -95,7 +95,7 @@ fn no_change_no_editor_no_task() {
 
 /// Covers: BB-16
 #[test]
-fn a_save_that_came_too_late_can_be_merged() {
+fn an_outdated_save_can_be_merged() {
     let project = with_tasks();
     let opened = project.state();
     project.liza(&["note", "in between"]).ok();
@@ -131,8 +131,8 @@ fn edit_at_terminal(project: &TestProject, editor: &str, keys: &str) -> String {
 
 /// Covers: BB-16, CM-05
 #[test]
-fn needs_script_a_person_at_a_terminal_is_asked_to_fix_what_is_wrong() {
-    // The first time it is nonsense, the second time it is fixed.
+fn needs_script_a_person_at_a_terminal_is_asked_to_fix_an_invalid_change() {
+    // Invalid the first time, fixed the second time.
     let editor = r#"if [ -e "$HOME/again" ]; then with='s/status: NONSENSE/status: UNCLAIMED/;s/Do it/Do it well/'
 else touch "$HOME/again"; with='s/status: UNCLAIMED/status: NONSENSE/'; fi
 sed "$with" "$1" > "$1.x" && mv "$1.x" "$1""#;

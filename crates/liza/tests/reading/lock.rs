@@ -37,14 +37,14 @@ fn a_path_is_set_with_the_type_of_its_field() {
     assert_eq!(
         get(".tasks[0].revision"),
         get(".revision").as_u64().unwrap() - 1,
-        "labels are nobody's field"
+        "labels are not a known field"
     );
     assert_eq!(project.log().matches("action: edit").count(), 4);
 }
 
 /// Covers: CM-04, CM-05
 #[test]
-fn what_would_be_invalid_is_refused_and_nothing_is_written() {
+fn an_invalid_change_is_refused_and_nothing_is_written() {
     let project = with_task();
     let before = project.state();
     let refused = |path: &str, value: &str, code: &str| {
@@ -113,7 +113,7 @@ fn a_command_changes_the_file_under_the_lock() {
 
 /// Covers: CM-04, CM-02
 #[test]
-fn a_command_that_fails_or_leaves_rubbish_is_undone() {
+fn a_command_that_fails_or_writes_an_invalid_file_is_undone() {
     let project = with_task();
     let before = project.state();
     let refused = |command: &[&str], exit: i32, code: &str| {
@@ -132,7 +132,7 @@ fn a_command_that_fails_or_leaves_rubbish_is_undone() {
 
 /// Covers: CM-04, BB-10
 #[test]
-fn a_write_inside_fails_at_once() {
+fn a_nested_write_fails_at_once() {
     let project = with_task();
     let liza = env!("CARGO_BIN_EXE_liza");
     let command = format!("{liza} note hello --json > {0}/out; echo $? > {0}/code", project.home().display());
@@ -143,7 +143,7 @@ fn a_write_inside_fails_at_once() {
     project.liza(&["lock", "modify", &format!("{liza} status")]).ok();
 }
 
-/// A stand-in for yq that understands the two expressions of the specification.
+/// A replacement for yq that understands the two expressions of the specification.
 const YQ: &str = r#"#!/bin/sh
 [ "$1" = -i ] && [ $# = 3 ] || exit 64
 value() { printf '%s' "$expression" | sed -n "s/.*\"$1\": \"\([^\"]*\)\".*/\1/p"; }
@@ -159,7 +159,7 @@ case $expression in
 esac
 "#;
 
-/// The lines of the specification, word for word.
+/// The commands of the specification, literally.
 const FINALIZE: &str = r#"~/.liza/scripts/liza-lock.sh modify "
   yq -i '(.tasks[] | select(.id == \"task-3\" and .status == \"DRAFT\")) |=
     select(.done_when != null and .spec_ref != null) |
@@ -176,7 +176,7 @@ const SPEC_CHANGE: &str = r#"~/.liza/scripts/liza-lock.sh modify "
 
 /// Covers: CM-01, CM-04
 #[test]
-fn the_lines_of_the_specification_work_word_for_word() {
+fn the_commands_of_the_specification_work_literally() {
     let project = TestProject::new();
     let words = ["add-task", "--id", "task-3", "--desc", "x", "--spec", "specs/vision.md", "--done", "x"];
     project.liza(&[&words[..], &["--scope", "x", "--draft"]].concat()).ok();

@@ -1,4 +1,4 @@
-//! `liza log`: reading it, and reading on.
+//! `liza log`: reading and following it.
 
 use std::io::{BufRead as _, BufReader};
 use std::process::{Child, Stdio};
@@ -17,7 +17,7 @@ fn talkative() -> TestProject {
 
 /// Covers: BB-12
 #[test]
-fn every_write_is_a_line() {
+fn every_write_is_one_line() {
     let project = talkative();
     let text = project.liza(&["log"]).ok().to_owned();
     assert_eq!(text.lines().count(), 5, "{text}");
@@ -30,7 +30,7 @@ fn every_write_is_a_line() {
 
 /// Covers: CM-03
 #[test]
-fn it_can_be_narrowed() {
+fn entries_can_be_filtered() {
     let project = talkative();
     let entries = |arguments: &[&str]| {
         let result = project.liza(&[&["log", "--json"], arguments].concat()).result();
@@ -47,7 +47,7 @@ fn it_can_be_narrowed() {
 
 /// Covers: CM-05
 #[test]
-fn a_name_that_is_none_is_refused() {
+fn an_invalid_agent_id_is_refused() {
     let project = TestProject::new();
     project.liza(&["log", "--agent", "bob", "--json"]).refused(1, "bad_id");
     assert_eq!(project.liza(&["log", "--task", "../x"]).code, 1);
@@ -66,7 +66,7 @@ fn ended(child: &mut Child) -> bool {
 
 /// Covers: CM-05
 #[test]
-fn following_tells_what_comes_and_ends_with_its_reader() {
+fn following_prints_new_entries_and_ends_with_its_reader() {
     let project = TestProject::new();
     let mut child =
         project.program().args(["log", "-f"]).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
@@ -79,6 +79,6 @@ fn following_tells_what_comes_and_ends_with_its_reader() {
     if !over {
         child.kill().unwrap();
     }
-    assert!(over, "it noticed that nobody reads any more");
+    assert!(over, "it ends when its reader has closed the output");
     assert!(child.wait().unwrap().success());
 }

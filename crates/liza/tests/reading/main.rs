@@ -1,4 +1,4 @@
-//! The reading side and changes by hand, through the real program.
+//! Commands that read, and manual changes, through the real program.
 
 #![allow(
     clippy::unwrap_used,

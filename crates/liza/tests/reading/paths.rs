@@ -6,7 +6,7 @@ use crate::boards::{BUSY, project};
 
 /// Covers: CM-04
 #[test]
-fn a_path_prints_what_it_names() {
+fn a_path_prints_its_matches() {
     let project = project(BUSY);
     let get = |path: &str| project.liza(&["get", path]).ok().to_owned();
     assert_eq!(get(".goal.id"), "goal-1\n");
@@ -32,7 +32,7 @@ fn programs_get_values_with_their_types() {
 
 /// Covers: CM-05
 #[test]
-fn a_path_that_names_nothing_or_means_nothing_is_refused() {
+fn a_path_without_match_or_with_bad_syntax_is_refused() {
     let project = project(BUSY);
     project.liza(&["get", ".nobody.here", "--json"]).refused(1, "nothing_there");
     project.liza(&["get", ".tasks[x]", "--json"]).refused(1, "bad_path");

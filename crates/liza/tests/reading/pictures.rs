@@ -5,7 +5,7 @@ use crate::support::TestProject;
 
 /// Covers: IV-06
 #[test]
-fn three_languages_for_one_picture() {
+fn the_graph_has_three_formats() {
     let project = project(BUSY);
     let graph = |format: &str| project.liza(&["graph", "--format", format]).ok().to_owned();
     insta::assert_snapshot!("graph_mermaid", project.liza(&["graph"]).ok());
@@ -28,7 +28,7 @@ fn programs_get_nodes_and_edges() {
 
 /// Covers: CM-02
 #[test]
-fn another_language_is_a_usage_error_and_no_task_an_empty_picture() {
+fn an_unknown_format_is_a_usage_error_and_a_board_without_tasks_an_empty_graph() {
     let project = TestProject::new();
     project.liza(&["graph", "--format", "png", "--json"]).refused(1, "usage");
     assert_eq!(project.liza(&["graph"]).ok(), "graph LR\n");

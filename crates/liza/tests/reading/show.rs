@@ -15,7 +15,7 @@ fn masked(page: &str) -> String {
 
 /// Covers: NT-04
 #[test]
-fn a_task_with_all_that_was_said_about_it() {
+fn a_task_with_its_notes_and_history() {
     let project = project(BUSY);
     let run = project.run(project.program().args(["show", "retry-users"]).env("COLUMNS", "80"));
     insta::assert_snapshot!(masked(run.ok()));

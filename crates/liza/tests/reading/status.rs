@@ -19,14 +19,14 @@ fn page(project: &TestProject, columns: &str, arguments: &[&str]) -> String {
 
 /// Covers: BB-15
 #[test]
-fn an_empty_board_says_what_to_do_next() {
+fn an_empty_board_suggests_what_to_do_next() {
     let project = TestProject::new();
     insta::assert_snapshot!(page(&project, "80", &["status"]));
 }
 
 /// Covers: BB-15
 #[test]
-fn where_nobody_runs_the_whole_team_is_named_too() {
+fn without_a_running_agent_the_whole_team_is_suggested_too() {
     let project = TestProject::new();
     project.add_task("t1");
     let said = page(&project, "80", &["status"]);
@@ -89,7 +89,7 @@ fn programs_get_the_same_as_data() {
 
 /// Covers: CM-06
 #[test]
-fn outside_of_a_project_it_says_so() {
+fn outside_a_project_it_is_refused_with_a_hint() {
     let project = TestProject::bare();
     let error = project.liza(&["status", "--json"]).refused(1, "no_project");
     assert!(error["hint"].as_str().unwrap().contains("liza init"));
@@ -99,7 +99,7 @@ fn outside_of_a_project_it_says_so() {
 
 /// Covers: CM-06
 #[test]
-fn it_works_below_the_root_and_with_c() {
+fn it_works_in_sub_folders_and_with_c() {
     let project = project(BUSY);
     let below = project.root.join(".worktrees/retry-users");
     let run = project.run(project.program().arg("status").current_dir(&below));
@@ -110,7 +110,7 @@ fn it_works_below_the_root_and_with_c() {
 
 /// Covers: CM-05
 #[test]
-fn colour_only_where_it_is_wanted() {
+fn colour_only_on_request() {
     let project = project(BUSY);
     let escapes = |run: crate::support::Run| run.ok().contains('\u{1b}');
     assert!(!escapes(project.liza(&["status"])), "a pipe gets none");
@@ -122,7 +122,7 @@ fn colour_only_where_it_is_wanted() {
 
 /// Covers: CM-05
 #[test]
-fn a_closed_pipe_is_no_error() {
+fn a_closed_pipe_is_not_an_error() {
     let project = project(BUSY);
     for verb in [&["status"][..], &["log"], &["lock", "read"], &["completions", "bash"], &["get", "."]] {
         let mut child =
@@ -136,7 +136,7 @@ fn a_closed_pipe_is_no_error() {
 
 /// Covers: BB-07
 #[test]
-fn a_file_that_cannot_be_read_is_told_with_its_place() {
+fn a_broken_file_is_reported_with_its_line() {
     let project = TestProject::new();
     project.write(".liza/state.yaml", "version: 1\ntasks: [\n");
     let error = project.liza(&["status", "--json"]).refused(4, "broken_state");

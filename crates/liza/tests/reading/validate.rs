@@ -7,7 +7,7 @@ use crate::support::TestProject;
 
 /// Covers: IV-15
 #[test]
-fn valid_is_said_in_one_word() {
+fn a_valid_board_prints_one_word() {
     let project = project(BUSY);
     let run = project.liza(&["validate"]);
     assert_eq!(run.ok(), "VALID\n", "{run:?}");
@@ -21,10 +21,10 @@ fn every_violation_is_a_line_and_the_exit_code_is_1() {
     let run = project.liza(&["validate"]);
     assert_eq!(run.code, 1);
     assert!(run.stdout.lines().all(|line| line.starts_with("INVALID: ")), "{run:#?}");
-    for told in
+    for violation in
         ["INVALID: broken: ", "INVALID: orphan: spec_ref specs/missing.md", "INVALID: coder-1: WORKING"]
     {
-        assert!(run.stdout.contains(told), "{told} in {run:#?}");
+        assert!(run.stdout.contains(violation), "{violation} in {run:#?}");
     }
     let error = project.liza(&["validate", "--json"]).refused(1, "invalid");
     assert_eq!(error["violations"].as_array().unwrap().len(), run.stdout.lines().count());
@@ -49,7 +49,7 @@ fn another_file_can_be_checked() {
 
 /// Covers: IV-16
 #[test]
-fn a_task_that_no_command_could_work_with_is_a_warning() {
+fn a_task_that_lacks_what_commands_need_is_a_warning() {
     let project = project(BUSY);
     project
         .write(".liza/state.yaml", &project.state().replace("    worktree: .worktrees/retry-orders\n", ""));

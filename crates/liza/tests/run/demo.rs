@@ -27,10 +27,10 @@ fn the_demo_tells_its_whole_story_and_leaves_the_folder_for_a_look() {
         "good-night handed off",
         "APPROVED at",
         "planner-1        goal COMPLETED",
-        "goal COMPLETED · 6 tasks: 5 merged, 1 given up or replaced",
+        "goal COMPLETED · 6 tasks: 5 merged, 1 abandoned or replaced",
         "rejected, merged (approved by code-reviewer-",
         "blocked, replaced by goodbye and good-night",
-        "conflict, repaired, merged",
+        "conflict fixed, merged",
         "Try next",
     ] {
         assert!(said.contains(part), "{part}:\n{said}");

@@ -36,7 +36,7 @@ fn one_command_brings_a_goal_to_its_end() {
     assert!(!said.contains('\u{1b}'), "{said}");
     let status = project.liza(&["status", "--json"]).result();
     assert_eq!(status["agents"].as_array().unwrap().len(), 0);
-    // A goal that is decided needs no team.
+    // A goal that has ended needs no team.
     let again = project.liza(&["run", "--cli", "rehearsal"]);
     assert!(again.ok().contains("goal-1 is COMPLETED"), "{again:?}");
 }
@@ -249,7 +249,10 @@ fn needs_script_a_terminal_has_a_progress_line_that_is_gone_at_the_end() {
     let summary = said.lines().find(|line| line.contains("goal COMPLETED ·")).unwrap();
     assert_eq!(summary.rsplit("\u{1b}[2K").next().unwrap(), "goal COMPLETED · 3 tasks: 3 merged");
     let last = said.lines().last().unwrap();
-    assert_eq!(last, "merging the integration branch is yours; liza goal new \"GOAL\" goes on");
+    assert_eq!(
+        last,
+        "Review: git diff HEAD...integration. Merge: git merge integration. Next goal: liza goal new \"GOAL\""
+    );
     let shown = said.lines().find(|line| line.contains("plans")).unwrap();
     assert!(shown.rsplit("\u{1b}[2K").next().unwrap().contains("planner-1"), "{shown:?}");
 }
@@ -368,5 +371,5 @@ fn a_vision_that_nobody_wrote_is_told() {
     assert!(run.stdout.contains("goal COMPLETED · 1 task: 1 merged"), "{run:#?}");
     // Whoever was quick to claim the only task does not make the planner's session fruitless.
     assert!(!run.stdout.contains("no result"), "{run:#?}");
-    assert!(run.stderr.contains("specs/vision.md is still the template"), "{run:#?}");
+    assert!(run.stderr.contains("specs/vision.md is still the empty template"), "{run:#?}");
 }

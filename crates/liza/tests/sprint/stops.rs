@@ -43,7 +43,7 @@ fn a_second_checkpoint_is_the_same_with_a_new_summary() {
     let (file, log) = (project.read(".liza/CHECKPOINT"), entries(&project));
     project.add_task("late");
     let text = project.liza(&["checkpoint"]).ok().to_owned();
-    assert!(text.starts_with("the checkpoint stands already"), "{text}");
+    assert!(text.starts_with("already at a checkpoint"), "{text}");
     assert!(text.contains(".liza/sprint_summary.md") && text.contains("0 of 1 planned"), "{text}");
     assert!(project.read(".liza/sprint_summary.md").contains("| late "));
     assert_eq!(project.read(".liza/CHECKPOINT"), file, "since when it stands");
@@ -58,7 +58,7 @@ fn a_summary_that_cannot_be_written_does_not_undo_the_checkpoint() {
     std::fs::create_dir_all(project.root.join(".liza/sprint_summary.md/in-the-way")).unwrap();
     let run = project.liza(&["checkpoint", "--json"]);
     assert!(run.result()["summary"].is_null(), "{run:?}");
-    assert!(run.stderr.contains("the summary could not be written"), "{run:?}");
+    assert!(run.stderr.contains("cannot write the summary"), "{run:?}");
     assert!(stands(&project, "CHECKPOINT"));
     let left = std::fs::read_dir(project.root.join(".liza")).unwrap().flatten();
     let left: Vec<String> = left.map(|entry| entry.file_name().to_string_lossy().into_owned()).collect();
@@ -80,7 +80,7 @@ fn a_checkpoint_of_another_project_writes_there() {
 fn resuming_what_was_never_paused_writes_nothing() {
     let project = TestProject::new();
     let (before, log) = (revision(&project), entries(&project));
-    assert_eq!(project.liza(&["resume"]).ok(), "nothing was paused: work continues\n");
+    assert_eq!(project.liza(&["resume"]).ok(), "not paused; work continues\n");
     let result = project.liza(&["resume", "--json"]).result();
     assert_eq!((&result["paused"], &result["changed"]), (&false.into(), &false.into()));
     assert_eq!((revision(&project), entries(&project)), (before, log));
@@ -97,7 +97,7 @@ fn a_second_pause_is_the_same_pause() {
     let project = TestProject::new();
     project.liza(&["pause"]).ok();
     let (file, log) = (project.read(".liza/PAUSE"), entries(&project));
-    assert_eq!(project.liza(&["pause"]).ok(), "already paused; continue with liza resume\n");
+    assert_eq!(project.liza(&["pause"]).ok(), "already paused; to continue: liza resume\n");
     assert_eq!(project.liza(&["pause", "--json"]).result()["changed"], false);
     assert_eq!((project.read(".liza/PAUSE"), entries(&project)), (file, log));
 }
@@ -109,7 +109,7 @@ fn the_decision_to_stop_does_not_go_on() {
     project.add_task("core");
     project.liza(&["checkpoint"]).ok();
     let text = project.liza(&["resume", "--decision", "stop", "--note", "too dear"]).ok().to_owned();
-    assert!(text.contains("ABORTED, nothing continues"), "{text}");
+    assert!(text.contains("the goal is ABORTED; start over"), "{text}");
     assert!(stands(&project, "ABORT") && !stands(&project, "CHECKPOINT"));
     let sprint = project.liza(&["sprint", "--json"]).result();
     assert_eq!(sprint["sprint"]["status"], "ABORTED");
@@ -147,7 +147,10 @@ fn a_new_goal_reports_the_stop_files_that_are_still_present() {
     assert!(stands(&project, "PAUSE") && !stands(&project, "CHECKPOINT"), "that look was at the last sprint");
     project.liza(&["goal", "complete"]).ok();
     let text = project.liza(&["goal", "new", "And next"]).ok().to_owned();
-    assert_eq!(text, "goal-3 is stated; PAUSE is still present: liza resume lets the planner start\n");
+    assert_eq!(
+        text,
+        "goal-3 is stated; .liza/PAUSE is still present; to let the planner start: liza resume\n"
+    );
 }
 
 /// Covers: SP-01, CM-05

@@ -38,12 +38,12 @@ fn without_a_pattern_it_says_so_and_leaves_everything_alone() {
 
 /// Covers: SP-04, CM-01
 #[test]
-fn a_pattern_stops_everybody_and_is_reported_with_its_evidence() {
+fn a_pattern_stops_all_agents_and_is_reported_with_its_evidence() {
     let project = stage();
     stumble(&project, "reset | by <peer> `x` sk-ant-REDACTED", 3);
     let tasks = project.liza(&["get", ".tasks"]).ok().to_owned();
     let run = project.liza(&["analyze"]);
-    assert!(run.ok().starts_with("TRIGGERED: everybody stops"), "{run:?}");
+    assert!(run.ok().starts_with("TRIGGERED: all agents stop"), "{run:?}");
     assert_eq!(project.liza(&["get", ".tasks"]).ok(), tasks, "no task is touched");
     assert_eq!(project.liza(&["get", ".sprint.status"]).ok().trim(), "CHECKPOINT");
     assert!(project.read(".liza/CHECKPOINT").starts_with("20"));
@@ -97,7 +97,7 @@ fn resolving_goes_on_and_the_next_trigger_has_its_own_report() {
     stumble(&project, "timeout", 3);
     project.liza(&["analyze"]).ok();
     project.write(".liza/ESCALATION", "waiting\n");
-    assert!(project.liza(&["resolve", "raised the limit"]).ok().contains("work goes on"));
+    assert!(project.liza(&["resolve", "raised the limit"]).ok().contains("work continues"));
     let state = project.state();
     assert!(state.contains("resolution: raised the limit") && state.contains("resolved_at: "), "{state}");
     assert!(

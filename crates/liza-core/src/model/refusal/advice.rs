@@ -54,7 +54,7 @@ impl Refusal {
                     .into()
             }
             Refusal::NotPermitted { .. } => {
-                "liza mark-blocked or liza discover tells them what you need".into()
+                "to ask for it: liza mark-blocked or liza discover".into()
             }
             Refusal::EditNotPermitted { .. } => {
                 "use the command for it: liza --help. Agents may only edit fields that liza does not know, and the \

@@ -130,7 +130,7 @@ impl Serialize for AlarmKind {
     }
 }
 
-/// What an alarm is about, which tells episodes apart.
+/// What an alarm is about; part of the key of its episode.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum AlarmSubject {
     /// A task.
@@ -222,7 +222,7 @@ impl Alarm {
         self
     }
 
-    /// What tells this episode from others.
+    /// The key that identifies this episode.
     pub fn key(&self) -> String {
         let since = self.since.map(|since| format!("@{since}")).unwrap_or_default();
         format!("{}:{}{since}", self.kind, self.subject)

@@ -1,4 +1,4 @@
-//! `liza abandon-task`: the planner gives a task up.
+//! `liza abandon-task`: the planner abandons a task.
 
 use liza_core::model::TaskId;
 use liza_core::protocol::AbandonTask;
@@ -8,16 +8,16 @@ use crate::cli::ui::error::CommandError;
 use crate::cli::ui::input::Text;
 use crate::cli::ui::output::Reply;
 
-/// Give a task up.
+/// Abandon a task.
 ///
-/// What was not merged of it is saved on a rescue branch.
+/// Its unmerged work is kept on a branch rescue/TASK-N.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Example:
-  liza abandon-task retry-ftp --reason \"nobody uses FTP any more\"")]
+  liza abandon-task retry-ftp --reason \"FTP is no longer used\"")]
 pub(crate) struct Args {
-    /// Which task.
+    /// The task.
     task: TaskId,
-    /// Why.
+    /// Why it is abandoned.
     #[arg(long, value_name = "TEXT", allow_hyphen_values = true)]
     reason: Text,
 }
@@ -26,5 +26,5 @@ pub(crate) struct Args {
 pub(crate) fn run(args: Args, context: &Context) -> Result<Reply, CommandError> {
     let name = args.task.clone();
     let command = AbandonTask { task: args.task, reason: args.reason.read(context)? };
-    context.run(command, |_| format!("{name} is ABANDONED; tasks that depend on it need the planner"))
+    context.run(command, |_| format!("{name} is ABANDONED; the planner handles tasks that depend on it"))
 }

@@ -1,4 +1,4 @@
-//! `liza abort`: the human stops everything for good.
+//! `liza abort`: the human ends the goal and its sprint.
 
 use liza_core::protocol::Abort;
 
@@ -6,9 +6,9 @@ use crate::cli::context::Context;
 use crate::cli::ui::error::CommandError;
 use crate::cli::ui::output::Reply;
 
-/// Stop everything for good: the goal and its sprint are ABORTED.
+/// Stop all work permanently: the goal and its sprint are ABORTED.
 ///
-/// Nothing is deleted; worktrees and branches stay. To stop for a while, use `liza pause`.
+/// Nothing is deleted; worktrees and branches remain. To stop for a while, use `liza pause`.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Example:
   liza abort")]
@@ -16,6 +16,6 @@ pub(crate) struct Args {}
 
 /// Runs it.
 pub(crate) fn run(_: Args, context: &Context) -> Result<Reply, CommandError> {
-    let text = "aborted: every agent stops now, nothing is deleted; liza goal new \"GOAL\" starts over";
+    let text = "aborted: all agents stop now, nothing is deleted. Start over: liza goal new \"GOAL\"";
     context.run(Abort, |_| text.to_owned())
 }

@@ -1,4 +1,4 @@
-//! `liza add-task`: the planner writes a task down.
+//! `liza add-task`: the planner adds a task.
 
 use liza_core::model::{Seconds, Status, TaskId};
 use liza_core::protocol::{AddTask, NewTask};
@@ -8,48 +8,48 @@ use crate::cli::ui::error::CommandError;
 use crate::cli::ui::input::{Tasks, Text};
 use crate::cli::ui::output::Reply;
 
-/// Write a task down.
+/// Add a task.
 ///
-/// It becomes claimable at once, unless --draft is given: then `liza finalize` makes it so, with the rest of the plan.
+/// It is claimable at once. With --draft it becomes claimable with `liza finalize`, together with the rest of the plan.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Example:
   liza add-task --id retry-orders --desc \"Retry order calls\" --spec specs/retry.md#orders \\
     --done \"create_order retries 3 times on 5xx\" --scope \"order client only\" --depends retry-core")]
 pub(crate) struct Args {
-    /// Its name: kebab-case, such as retry-orders.
+    /// ID of the task: kebab-case, such as retry-orders.
     #[arg(long, value_name = "ID")]
     id: TaskId,
     /// What to build, in one or two sentences.
     #[arg(long, value_name = "TEXT", allow_hyphen_values = true)]
     desc: Text,
-    /// What it has to conform to: a file in the project, perhaps with an #anchor.
+    /// The specification: a file in the project, with an optional #anchor.
     #[arg(long, value_name = "REF")]
     spec: Option<String>,
-    /// How one sees that it is done; falsifiable.
+    /// How to tell that it is done; must be testable.
     #[arg(long, value_name = "TEXT", allow_hyphen_values = true)]
     done: Option<Text>,
-    /// What belongs to it, and what does not.
+    /// What is part of the task, and what is not.
     #[arg(long, value_name = "TEXT", allow_hyphen_values = true)]
     scope: Option<Text>,
-    /// 1 (highest) to 5 (lowest); 3 when absent.
+    /// Priority, from 1 (highest) to 5 (lowest); default 3.
     #[arg(long, value_name = "N", allow_negative_numbers = true)]
     priority: Option<i64>,
     /// Tasks that must be MERGED first.
     #[arg(long, value_name = "ID,…", default_value = "", hide_default_value = true)]
     depends: Tasks,
-    /// Keep it a DRAFT until `finalize`.
+    /// Keep it a DRAFT until `liza finalize`.
     #[arg(long)]
     draft: bool,
-    /// Leave it out of what the sprint must finish.
+    /// Make it a stretch task: the sprint can complete without it.
     #[arg(long)]
     stretch: bool,
-    /// Its own limit of claims by one coder.
+    /// How often one coder may claim it; overrides the config.
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     max_iterations: Option<u32>,
-    /// Its own limit of rejections of one coder.
+    /// How many rejections one coder may have; overrides the config.
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     max_review_cycles: Option<u32>,
-    /// Its own length of a lease, in seconds.
+    /// Length of a lease on it, in seconds; overrides the config.
     #[arg(long, value_name = "SECONDS", value_parser = clap::value_parser!(u64).range(1..))]
     lease: Option<u64>,
 }
@@ -73,13 +73,13 @@ pub(crate) fn run(args: Args, context: &Context) -> Result<Reply, CommandError> 
     let name = task.clone();
     let waits = new.depends_on.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ");
     let added = context.run(AddTask { task, new }, |reply| match reply.status {
-        Some(Status::Draft) => format!("{name} added as a DRAFT; liza finalize {name} makes it claimable"),
+        Some(Status::Draft) => format!("{name} added as a DRAFT; to make it claimable: liza finalize {name}"),
         _ if waits.is_empty() => format!("{name} added: UNCLAIMED, ready for a coder"),
         _ => format!("{name} added: UNCLAIMED, claimable once {waits} is MERGED"),
     });
     added.map_err(|error| match error.code.as_str() {
-        // There is no task yet that one could edit.
-        "gates_missing" => error.hint("say --spec, --done and --scope, or --draft to complete it later"),
+        // The rule's own hint is edit-task, but this task does not exist yet.
+        "gates_missing" => error.hint("add --spec, --done and --scope, or add --draft to complete it later"),
         _ => error,
     })
 }

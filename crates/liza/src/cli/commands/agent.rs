@@ -17,11 +17,11 @@ use crate::cli::ui::event_printer::EventPrinter;
 use crate::cli::ui::exit_code::Exit;
 use crate::cli::ui::output::Reply;
 
-/// Run an agent: it claims work and does it until none is left.
+/// Run one agent: it claims work until none is left.
 ///
-/// Ends when the role has nothing left to do. Ctrl-C stops the session and the supervisor in order; a claim is kept
-/// for its lease and resumed by the same agent. Prompts and outputs are in .liza/agent-prompts and
-/// .liza/agent-outputs.
+/// Ends when the role has nothing left to do. Ctrl-C stops the session and the supervisor cleanly; the agent keeps its
+/// claim until the lease ends, and resumes it when it is started again. Prompts are in .liza/agent-prompts, output is
+/// in .liza/agent-outputs.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:
   liza agent planner
@@ -30,23 +30,23 @@ use crate::cli::ui::output::Reply;
   liza agent coder retry-orders --once
   liza agent coder --cli claude --explain")]
 pub(crate) struct Args {
-    /// What for: planner, coder or code-reviewer.
+    /// Role of the agent: planner, coder or code-reviewer.
     role: Role,
-    /// Only for this task.
+    /// Work on this task only.
     task: Option<TaskId>,
     /// The agent program: claude, codex, gemini, mistral, opencode, goose, rehearsal, or one from config.providers.
     #[arg(long = "cli", value_name = "NAME")]
     provider: Option<String>,
-    /// Under which name; LIZA_AGENT_ID or the next free one when absent.
+    /// ID of the agent; default LIZA_AGENT_ID, else the next free ID.
     #[arg(long, value_name = "AGENT")]
     id: Option<String>,
-    /// With you before the agent program, in this terminal.
+    /// Run the agent program interactively in this terminal, for one session.
     #[arg(long)]
     interactive: bool,
     /// End after one session.
     #[arg(long)]
     once: bool,
-    /// Print what would be run, and run nothing.
+    /// Print the command that would be run, without running it.
     #[arg(long)]
     explain: bool,
 }
@@ -60,7 +60,7 @@ pub(crate) fn run(args: Args, context: &Context) -> Result<Reply, CommandError> 
     let project = context.project()?;
     let asked = args.id.clone().or_else(|| context.environment.text(AGENT_ID).map(str::to_owned));
     let agent = agent_for(args.role, asked.as_deref()).map_err(|message| {
-        CommandError::refused("bad_agent_id", message).hint("--id, or unset LIZA_AGENT_ID")
+        CommandError::refused("bad_agent_id", message).hint("set --id, or unset LIZA_AGENT_ID")
     })?;
     let state = project.store().snapshot()?;
     if let Some(task) = args.task.as_ref().filter(|task| !state.board.knows(task)) {
@@ -81,11 +81,11 @@ pub(crate) fn run(args: Args, context: &Context) -> Result<Reply, CommandError> 
     }
     post.provider.installed_program()?;
     if post.role != Role::Planner {
-        // Known before anything is claimed: coders commit, code reviewers merge.
+        // Coders commit and code reviewers merge; checked before anything is claimed.
         project.repo()?.identity()?;
     }
     if post.interactive {
-        // Known before anything is claimed for it.
+        // Checked before anything is claimed.
         post.provider.require_interactive()?;
     }
     let printer = EventPrinter::new(context.screen.clone(), MessageLevel::Debug);
@@ -117,7 +117,7 @@ pub(crate) fn endings(ends: Vec<AgentEnd>) -> Result<(Vec<serde_json::Value>, Ex
     Ok((ended, exit))
 }
 
-/// What would be run, with the places that are only known when there is a task.
+/// The command that would be run; TASK and TIME are placeholders for what is not known yet.
 fn explain(project: &Project, post: &Post) -> Result<Reply, CommandError> {
     let repo = project.repo()?;
     let agent = post.agent.unwrap_or_else(|| liza_core::model::AgentId::new(post.role, 1));
@@ -170,7 +170,7 @@ fn explain(project: &Project, post: &Post) -> Result<Reply, CommandError> {
     })
 }
 
-/// The same with how to get the program.
+/// The same, with how to install the program.
 fn missing(mut reply: Reply, error: CommandError) -> Reply {
     let hint = error.hint.unwrap_or_default();
     reply.text.push_str(&format!("\nmissing    {} {hint}", error.message));
@@ -183,11 +183,11 @@ impl From<ProviderError> for CommandError {
         let message = error.to_string();
         match error {
             ProviderError::Unknown { .. } => {
-                Self::refused("unknown_provider", message).hint("name it in config.providers: liza edit")
+                Self::refused("unknown_provider", message).hint("define it in config.providers: liza edit")
             }
-            ProviderError::Config { .. } => {
-                Self::refused("bad_config", message).exit(Exit::Inconsistent).hint("liza edit")
-            }
+            ProviderError::Config { .. } => Self::refused("bad_config", message)
+                .exit(Exit::Inconsistent)
+                .hint("fix the config: liza edit"),
             ProviderError::Missing { install, .. } => {
                 let missing = Self::refused("program_missing", message).exit(Exit::Missing);
                 if install.is_empty() { missing } else { missing.hint(install) }

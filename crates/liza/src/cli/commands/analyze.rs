@@ -1,11 +1,11 @@
-//! `liza analyze`: the circuit breaker looks for patterns in the anomalies.
+//! `liza analyze`: the circuit breaker searches the anomalies for patterns.
 
 use std::path::PathBuf;
 
 use liza_core::model::BreakerStatus;
 use liza_core::protocol::RecordAnalysis;
 use liza_core::rules::breaker::{Finding, analyze};
-use liza_core::text::one_line;
+use liza_core::text::{count, one_line};
 use serde_json::{Value, json};
 
 use crate::secrets::Masker;
@@ -16,19 +16,19 @@ use crate::cli::ui::error::CommandError;
 use crate::cli::ui::exit_code::Exit;
 use crate::cli::ui::output::{Reply, to_json};
 
-/// Look for patterns in the anomalies that no single agent can see.
+/// Search the anomalies for patterns that no single agent can see.
 ///
-/// Reads the unresolved anomalies of this sprint. Where a pattern is found, everybody stops at a checkpoint and
-/// .liza/circuit_breaker_report.md says why; tasks are not touched. `liza resolve` goes on.
+/// Reads the unresolved anomalies of this sprint. If a pattern is found, all agents stop at a checkpoint and
+/// .liza/circuit_breaker_report.md explains why; tasks are not changed. `liza resolve` ends the checkpoint.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:
   liza analyze
   liza analyze --exit-code || echo \"the circuit breaker has fired\"")]
 pub(crate) struct Args {
-    /// Another project than the one that you are in.
+    /// The project; default the one in the current folder.
     #[arg(value_name = "PROJECT_ROOT")]
     root: Option<PathBuf>,
-    /// End with 1 when the circuit breaker has fired, now or before.
+    /// Exit with 1 if the circuit breaker has fired, now or earlier.
     #[arg(long)]
     exit_code: bool,
 }
@@ -39,10 +39,8 @@ pub(crate) fn run(args: Args, context: &Context) -> Result<Reply, CommandError> 
     let project = context.project()?;
     let findings = analyze(&project.store().snapshot()?);
     let done = context.execute(&project, RecordAnalysis { findings: findings.clone() })?;
-    let report =
-        breaker::report(&project, &project.store().snapshot()?, &Masker::of_process()).map_err(|error| {
-            CommandError::refused("io", format!("{} cannot be written: {error}", breaker::REPORT))
-        })?;
+    let report = breaker::report(&project, &project.store().snapshot()?, &Masker::of_process())
+        .map_err(|error| CommandError::refused("io", format!("cannot write {}: {error}", breaker::REPORT)))?;
     let triggered = done.reply.status == BreakerStatus::Triggered;
     let mut result = to_json(&done.reply);
     if let Value::Object(object) = &mut result {
@@ -59,17 +57,18 @@ fn text(triggered: bool, fired: bool, findings: &[Finding]) -> String {
         return "OK: no pattern in the anomalies of this sprint".to_owned();
     }
     let head = if fired {
-        "TRIGGERED: everybody stops at a checkpoint"
+        "TRIGGERED: all agents stop at a checkpoint"
     } else {
-        "TRIGGERED before, not yet resolved"
+        "TRIGGERED earlier and not resolved yet"
     };
     let mut lines = vec![head.to_owned()];
     for found in findings {
         let factor = one_line(&Masker::of_process().mask(&found.common_factor), 100);
-        let (name, severity, count) = (found.pattern.name(), found.pattern.severity(), found.evidence.len());
-        lines.push(format!("  {name} ({severity}): {factor}, {count} anomalies"));
+        let (name, severity) = (found.pattern.name(), found.pattern.severity());
+        let anomalies = count(found.evidence.len(), "anomaly");
+        lines.push(format!("  {name} ({severity}): {factor}, {anomalies}"));
     }
-    lines.push(format!("see {}, then liza resolve \"what you did\"", breaker::REPORT));
+    lines.push(format!("Read {}, then: liza resolve \"HOW YOU FIXED IT\"", breaker::REPORT));
     lines.join("\n")
 }
 

@@ -1,4 +1,4 @@
-//! `liza anomaly`: something is not as it should be.
+//! `liza anomaly`: an agent logs something unusual.
 
 use std::str::FromStr;
 
@@ -10,9 +10,9 @@ use crate::cli::ui::error::CommandError;
 use crate::cli::ui::input::Text;
 use crate::cli::ui::output::Reply;
 
-/// Log that something is not as it should be, when it happens.
+/// Log something unusual as it happens.
 #[derive(Debug, clap::Args)]
-#[command(after_help = "Types and the details that they need:
+#[command(after_help = "Types and the details they need:
   retry_loop           count, error_pattern         trade_off            what, why, debt_created
   external_blocker     blocker_service              assumption_violated  assumption, reality
   system_ambiguity     protocol_section, question
@@ -23,13 +23,13 @@ Examples:
   liza anomaly retry_loop --task retry-orders --detail count=3 --detail error_pattern=\"connection reset\"
   liza anomaly spec_ambiguity --task retry-orders --detail what=\"is 429 retried?\"")]
 pub(crate) struct Args {
-    /// What kind.
+    /// Type of the anomaly.
     #[arg(value_name = "TYPE")]
     kind: AnomalyType,
-    /// During which task.
+    /// The task that it happened in.
     #[arg(long)]
     task: Option<TaskId>,
-    /// What exactly; may be repeated.
+    /// A detail; repeatable.
     #[arg(long = "detail", value_name = "KEY=VALUE", allow_hyphen_values = true)]
     details: Vec<Detail>,
 }
@@ -48,7 +48,7 @@ impl FromStr for Detail {
         let (key, value) = text.split_once('=').ok_or("expected KEY=VALUE")?;
         let key = key.trim();
         if key.is_empty() || !key.chars().all(|c| c.is_ascii_alphanumeric() || c == '_' || c == '-') {
-            return Err(format!("{key:?} is not a key: use letters, digits and _"));
+            return Err(format!("{key:?} is not a key: use letters, digits, _ and -"));
         }
         let Ok(value) = value.parse();
         Ok(Self { key: key.to_owned(), value })
@@ -63,5 +63,5 @@ pub(crate) fn run(args: Args, context: &Context) -> Result<Reply, CommandError> 
     }
     let kind = args.kind;
     let command = LogAnomaly { kind, task: args.task, details };
-    context.run(command, |_| format!("{kind} is logged; go on with your task"))
+    context.run(command, |_| format!("{kind} is logged; continue with your task"))
 }

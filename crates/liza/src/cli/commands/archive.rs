@@ -1,4 +1,4 @@
-//! `liza archive`: what has long been over leaves the blackboard.
+//! `liza archive`: old ended tasks leave the blackboard.
 
 use std::str::FromStr;
 
@@ -12,24 +12,24 @@ use crate::cli::context::Context;
 use crate::cli::ui::error::CommandError;
 use crate::cli::ui::output::Reply;
 
-/// Move tasks that have long been over to .liza/archive/.
+/// Move tasks that ended a while ago to .liza/archive/.
 ///
-/// Tasks of the running sprint stay. The blackboard remembers the name and the end of each, so that dependencies on
-/// them stay met and their names stay taken.
+/// Tasks of the current sprint stay. The blackboard keeps the ID and the final status of each archived task, so that
+/// dependencies on it remain met and its ID is not reused.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:
   liza archive
   liza archive --older-than 12h --dry-run")]
 pub(crate) struct Args {
-    /// Over for at least this long: a number with s, m, h or d.
+    /// Minimum time since the task ended: a number with s, m, h or d.
     #[arg(long, value_name = "D", default_value = "7d")]
     older_than: Age,
-    /// Only say what would be moved.
+    /// Print what would be moved, without moving it.
     #[arg(long)]
     dry_run: bool,
 }
 
-/// A length of time as people type it.
+/// A duration as people type it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Age(Seconds);
 
@@ -37,7 +37,7 @@ impl FromStr for Age {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, String> {
-        let wrong = || format!("{text:?} is not a length of time: expected 7d, 12h, 30m or 90s");
+        let wrong = || format!("{text:?} is not a duration: expected something like 7d, 12h, 30m or 90s");
         let unit = text.trim().chars().last().ok_or_else(wrong)?;
         let seconds: u64 = match unit {
             's' => 1,
@@ -59,17 +59,17 @@ pub(crate) fn run(args: Args, context: &Context) -> Result<Reply, CommandError> 
     let names: Vec<String> = tasks.iter().map(ToString::to_string).collect();
     if names.is_empty() || args.dry_run {
         let text = match names.is_empty() {
-            true => format!("nothing has been over for {} outside the running sprint", args.older_than.0),
+            true => format!("no task outside the current sprint ended more than {} ago", args.older_than.0),
             false => format!("would be moved: {}", names.join(", ")),
         };
-        // A person only, also where there is nothing to do.
+        // Checked here because no command is sent that could be refused.
         context.human_only("archive")?;
         return Ok(Reply::new(text, json!({"archived": [], "would_archive": names})));
     }
     context.run_in(&project, Archive { tasks }, |_| format!("moved to .liza/archive/: {}", names.join(", ")))
 }
 
-/// The tasks that have been over for that long and are not of the running sprint.
+/// The tasks that ended at least that long ago and are not in the current sprint.
 fn old(state: &State, age: Seconds, now: Timestamp) -> Result<Vec<TaskId>, CommandError> {
     let sprint = state.board.sprint.get(Section::Sprint)?;
     let stays = |id: &TaskId| !sprint.status.is_terminal() && sprint.names(id);

@@ -1,4 +1,4 @@
-//! `liza checkpoint`: everybody stops for a human's look.
+//! `liza checkpoint`: all agents stop for a review by a person.
 
 use std::path::PathBuf;
 
@@ -12,16 +12,16 @@ use crate::cli::context::Context;
 use crate::cli::ui::error::CommandError;
 use crate::cli::ui::output::Reply;
 
-/// Stop everybody for a look at the sprint.
+/// Stop all agents for a review of the sprint.
 ///
-/// Nothing new starts, claims are kept, and .liza/sprint_summary.md says how the sprint stands. Said again, the summary
-/// is written anew.
+/// No new work starts, claims are kept, and a summary of the sprint is written to .liza/sprint_summary.md. Repeat the
+/// command to update the summary.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:
   liza checkpoint
   liza resume --decision continue")]
 pub(crate) struct Args {
-    /// Another project than the one that you are in.
+    /// The project; default the one in the current folder.
     #[arg(value_name = "PROJECT_ROOT")]
     root: Option<PathBuf>,
 }
@@ -35,16 +35,16 @@ pub(crate) fn run(args: Args, context: &Context) -> Result<Reply, CommandError> 
     let state = project.store().snapshot()?;
     let (digest, summary) = (digest(&state), summary::write(&project, &state, now()));
     let mut lines = vec![match done.reply.changed {
-        false => "the checkpoint stands already; its summary is new".to_owned(),
-        true => "checkpoint: nothing new starts, running sessions come to an end".to_owned(),
+        false => "already at a checkpoint; the summary is updated".to_owned(),
+        true => "checkpoint: no new work starts, running sessions end".to_owned(),
     }];
     lines.extend(digest.iter().map(|line| format!("  {line}")));
     match &summary {
         Ok(path) => lines.push(format!("summary  {}", path.display())),
-        // Everybody has stopped; that is what was asked for.
-        Err(error) => context.screen.note(&format!("liza: the summary could not be written: {error}")),
+        // Only a warning: the checkpoint itself has succeeded.
+        Err(error) => context.screen.note(&format!("liza: cannot write the summary: {error}")),
     }
-    lines.push("when you have looked: liza resume --decision continue".to_owned());
+    lines.push("After your review: liza resume --decision continue".to_owned());
     let mut reply = context.reply(&done, lines.join("\n"));
     reply.result["summary"] = json!(summary.ok());
     reply.result["digest"] = json!(digest);

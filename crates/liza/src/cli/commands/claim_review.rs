@@ -1,4 +1,4 @@
-//! `liza claim-review`: a code reviewer takes a review.
+//! `liza claim-review`: a code reviewer claims a review.
 
 use liza_core::model::{AgentId, TaskId, Worktree};
 use liza_core::protocol::ReviewClaimed;
@@ -10,14 +10,14 @@ use crate::lifecycle::claim_review;
 
 /// Claim a review for a code reviewer.
 ///
-/// Refused when the worktree has moved since the submission: the task then goes back to its coder.
+/// Refused if the worktree has changed since the submission: the task then goes back to its coder.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Example:
   liza claim-review retry-orders code-reviewer-1")]
 pub(crate) struct Args {
-    /// Which task.
+    /// The task.
     task: TaskId,
-    /// For whom; registered before.
+    /// The code reviewer; must be registered.
     agent: AgentId,
 }
 
@@ -29,7 +29,7 @@ pub(crate) fn run(args: Args, context: &Context) -> Result<Reply, CommandError> 
     let ReviewClaimed { task, commit, review_lease_expires, .. } = &done.reply;
     let worktree = task.worktree.as_ref().map_or("", Worktree::as_str);
     let text = format!(
-        "{} reviews {} at {commit} until {review_lease_expires}\nworktree {worktree}",
+        "{} reviews {} at {commit}, lease until {review_lease_expires}\nworktree {worktree}",
         args.agent, args.task,
     );
     Ok(context.reply(&done, text))

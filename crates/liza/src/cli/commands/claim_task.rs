@@ -1,4 +1,4 @@
-//! `liza claim-task`: a coder gets a task and a worktree to do it in.
+//! `liza claim-task`: a coder gets a task and a worktree.
 
 use liza_core::model::{AgentId, TaskId, Worktree};
 
@@ -7,17 +7,17 @@ use crate::cli::ui::error::CommandError;
 use crate::cli::ui::output::{Reply, to_json};
 use crate::lifecycle::{TaskClaim, claim_task};
 
-/// Claim a task for a coder: reserve it, make its worktree, hand it over.
+/// Claim a task for a coder and make its worktree.
 ///
-/// Whoever comes second is refused (exit 1) and leaves nothing behind. Unmerged work of an earlier coder is kept on
-/// a branch rescue/TASK-N.
+/// If two agents claim a task at the same time, the second is refused (exit 1) and nothing of its attempt remains.
+/// Unmerged work of an earlier coder is kept on a branch rescue/TASK-N.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Example:
   liza claim-task retry-orders coder-1")]
 pub(crate) struct Args {
-    /// Which task.
+    /// The task.
     task: TaskId,
-    /// For whom; registered before.
+    /// The coder; must be registered.
     agent: AgentId,
 }
 
@@ -30,7 +30,7 @@ pub(crate) fn run(args: Args, context: &Context) -> Result<Reply, CommandError> 
     context.report_rescue(&args.task, worktree.rescued.as_ref());
     let path = claimed.task.worktree.as_ref().map_or("", Worktree::as_str);
     let text = format!(
-        "{} is {}'s until {} (iteration {})\nworktree {path}, branch {}",
+        "{} is claimed by {}, lease until {} (iteration {})\nworktree {path}, branch {}",
         args.task,
         args.agent,
         claimed.lease_expires,

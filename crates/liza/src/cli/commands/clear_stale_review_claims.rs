@@ -1,4 +1,4 @@
-//! `liza clear-stale-review-claims`: reviews whose lease has run out become free.
+//! `liza clear-stale-review-claims`: releases review claims whose lease has expired.
 
 use liza_core::protocol::ClearStaleReviewClaims;
 
@@ -7,7 +7,7 @@ use crate::cli::ui::error::CommandError;
 use crate::cli::ui::layout::list;
 use crate::cli::ui::output::Reply;
 
-/// Free the reviews whose lease has run out.
+/// Release review claims whose lease has expired.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Example:
   liza clear-stale-review-claims")]
@@ -16,7 +16,7 @@ pub(crate) struct Args {}
 /// Runs it.
 pub(crate) fn run(_: Args, context: &Context) -> Result<Reply, CommandError> {
     context.run(ClearStaleReviewClaims, |reply| match reply.cleared.as_slice() {
-        [] => "no review claim is stale".to_owned(),
-        tasks => format!("free for another code reviewer: {}", list(tasks)),
+        [] => "no stale review claims".to_owned(),
+        tasks => format!("released for another code reviewer: {}", list(tasks)),
     })
 }

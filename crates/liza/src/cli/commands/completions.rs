@@ -1,4 +1,4 @@
-//! `liza completions`: what a shell needs to complete commands.
+//! `liza completions`: the completion script for a shell.
 
 use clap_complete::Shell;
 use serde_json::json;
@@ -7,14 +7,14 @@ use crate::cli::context::Context;
 use crate::cli::ui::error::CommandError;
 use crate::cli::ui::output::Reply;
 
-/// Print what your shell needs to complete commands.
+/// Print the completion script for your shell.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:
   liza completions bash > ~/.local/share/bash-completion/completions/liza
   liza completions zsh > \"${fpath[1]}/_liza\"
   liza completions fish > ~/.config/fish/completions/liza.fish")]
 pub(crate) struct Args {
-    /// Which shell.
+    /// The shell.
     #[arg(value_enum)]
     shell: Shell,
 }

@@ -1,4 +1,4 @@
-//! `liza convert-discovery`: a discovery has become a task.
+//! `liza convert-discovery`: links a discovery to the task that handles it.
 
 use liza_core::model::{DiscoveryId, TaskId};
 use liza_core::protocol::ConvertDiscovery;
@@ -7,21 +7,21 @@ use crate::cli::context::Context;
 use crate::cli::ui::error::CommandError;
 use crate::cli::ui::output::Reply;
 
-/// Say which task a discovery became.
+/// Record which task a discovery became.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Example:
   liza convert-discovery disc-1 add-timeout")]
 pub(crate) struct Args {
-    /// Which discovery.
+    /// The discovery.
     #[arg(value_name = "DISC")]
     discovery: DiscoveryId,
-    /// Which task; it exists already.
+    /// The task; must exist.
     task: TaskId,
 }
 
 /// Runs it.
 pub(crate) fn run(args: Args, context: &Context) -> Result<Reply, CommandError> {
     let Args { discovery, task } = args;
-    let text = format!("{discovery} became {task}");
+    let text = format!("{discovery} is converted to {task}");
     context.run(ConvertDiscovery { discovery, task }, |_| text)
 }

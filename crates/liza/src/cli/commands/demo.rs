@@ -1,4 +1,4 @@
-//! `liza demo`: a whole team at work on a sample project, from nothing, with no model and no key.
+//! `liza demo`: a whole team works on a sample project, without a model or an API key.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -26,24 +26,24 @@ use crate::cli::ui::output::{Color, Reply};
 use super::init;
 use super::run::{summary, work};
 
-/// A story that is not told by then has come to a halt.
+/// The longest that a demo may run; a playbook that takes longer is stuck.
 const LIMIT: Duration = Duration::from_secs(300);
 
-/// Watch a whole team at work on a sample project, without a key.
+/// Watch a whole team work on a sample project, without an API key.
 ///
-/// Makes a small repository in a temporary folder and runs a planner, coders and code reviewers on it, played by the
-/// built-in rehearsal agent with real commits: a plan, code, a rejection, a block and its rescope, a conflict and its
-/// repair, approvals and merges. Takes less than a minute; the folder stays for a look.
+/// Makes a small repository in a temporary folder and runs a planner, coders and code reviewers on it, all played by
+/// the built-in rehearsal agent. The commits are real: a plan, code, a rejection, a blocked task that is replaced, a
+/// conflict that is fixed, approvals and merges. Takes less than a minute; the folder is kept.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:
   liza demo
   liza demo --dir ~/liza-demo
   liza demo --playbook my-story.yaml    # docs/guide/playbooks.md")]
 pub(crate) struct Args {
-    /// Where; an empty or new folder.
+    /// The folder; must be empty or new.
     #[arg(long, value_name = "DIR")]
     dir: Option<PathBuf>,
-    /// Another story, with its own project.
+    /// Another playbook, with its own project.
     #[arg(long, value_name = "FILE")]
     playbook: Option<PathBuf>,
     /// How many coders.
@@ -52,7 +52,7 @@ pub(crate) struct Args {
     /// How many code reviewers.
     #[arg(long, value_name = "N", default_value_t = 2, value_parser = clap::value_parser!(u32).range(1..=50))]
     reviewers: u32,
-    /// Lines only: no colour, no progress line.
+    /// Plain lines: no colour, no progress line.
     #[arg(long)]
     plain: bool,
 }
@@ -66,10 +66,9 @@ pub(crate) fn run(args: Args, context: &Context) -> Result<Reply, CommandError> 
         None => playbook::demo()?,
     };
     let Some(sample) = playbook.project else {
-        let message = "the playbook has no project: the demo needs its goal and its files";
-        return Err(
-            CommandError::refused("bad_playbook", message).hint("docs/guide/playbooks.md has the format")
-        );
+        let message = "the playbook has no project section: the demo needs a goal and files";
+        return Err(CommandError::refused("bad_playbook", message)
+            .hint("docs/guide/playbooks.md describes the format"));
     };
     let folder = folder(args.dir.map(|dir| context.directory.join(dir)).as_deref())?;
     let repo = set_stage(&folder, &sample)?;
@@ -83,14 +82,14 @@ pub(crate) fn run(args: Args, context: &Context) -> Result<Reply, CommandError> 
     let printer = EventPrinter::new(screen, MessageLevel::Info);
     let printer = Arc::new(if args.plain { printer } else { printer.with_progress() });
     printer.print_text(&format!(
-        "goal: {}\nA sample project in {}; every agent is played by the built-in rehearsal agent.",
+        "goal: {}\nSample project in {}. The built-in rehearsal agent plays every agent.",
         sample.goal,
         folder.display()
     ));
     let watching = WatchOptions { desktop: false, ..WatchOptions::default() };
     work(context, &project, posts(args.coders, args.reviewers, &playbook)?, &printer, watching, Some(LIMIT))?;
     let state = project.store().snapshot()?;
-    Ok(told(context, &state, &folder, began.elapsed()))
+    Ok(result(context, &state, &folder, began.elapsed()))
 }
 
 fn posts(coders: u32, reviewers: u32, playbook: &Path) -> Result<Vec<Post>, CommandError> {
@@ -108,8 +107,8 @@ fn posts(coders: u32, reviewers: u32, playbook: &Path) -> Result<Vec<Post>, Comm
     Ok(posts)
 }
 
-/// What was seen, and what to try next.
-fn told(context: &Context, state: &State, folder: &Path, took: Duration) -> Reply {
+/// What happened, and what to try next.
+fn result(context: &Context, state: &State, folder: &Path, took: Duration) -> Reply {
     let reached = state.board.goal.ready().is_some_and(|goal| goal.status == GoalStatus::Completed);
     let (words, progress) = summary(state);
     let columns = context.screen.columns();
@@ -117,18 +116,18 @@ fn told(context: &Context, state: &State, folder: &Path, took: Duration) -> Repl
     let words = wrap(&format!("{words} · {:.1} s", took.as_secs_f64()), columns);
     lines.extend(words.iter().map(|line| paint(BOLD, line)));
     for (id, body) in state.bodies() {
-        let words = wrap(&life(id, body.record()), columns.saturating_sub(16).max(10));
+        let words = wrap(&story(id, body.record()), columns.saturating_sub(16).max(10));
         lines.push(format!("  {id:<12}  {}", words.join(&format!("\n{}", " ".repeat(16)))));
     }
     let (liza, place) = (program_name(&context.program), folder.display());
     let first = state.bodies().next().map_or("TASK".to_owned(), |(id, _)| id.to_string());
     let next = [
-        (format!("cd {place}"), "everything is still there"),
-        (format!("{liza} status"), "how it stands"),
-        (format!("{liza} show {first}"), "one task's whole story"),
-        (format!("{liza} log"), "everything that happened, in order"),
-        ("git log --graph --oneline integration".to_owned(), "only approved work is here"),
-        ("less .liza/state.yaml".to_owned(), "the blackboard itself"),
+        (format!("cd {place}"), "the project is kept"),
+        (format!("{liza} status"), "tasks, agents and alerts"),
+        (format!("{liza} show {first}"), "everything about one task"),
+        (format!("{liza} log"), "everything that happened"),
+        ("git log --graph --oneline integration".to_owned(), "the approved work"),
+        ("less .liza/state.yaml".to_owned(), "the blackboard"),
     ];
     lines.push(String::new());
     lines.push(paint(BOLD, "Try next"));
@@ -138,7 +137,7 @@ fn told(context: &Context, state: &State, folder: &Path, took: Duration) -> Repl
     for (command, why) in &next {
         lines.push(format!("  {}{between}{why}", paint(CYAN, &format!("{command:<width$}"))));
     }
-    let own = format!("On your own repository: {liza} init \"GOAL\" --template, then {liza} run");
+    let own = format!("In your own repository: {liza} init \"GOAL\" --template, then {liza} run");
     lines.extend(wrap(&own, columns));
     let result =
         json!({"folder": folder, "reached": reached, "progress": progress, "seconds": took.as_secs()});
@@ -146,15 +145,15 @@ fn told(context: &Context, state: &State, folder: &Path, took: Duration) -> Repl
     if reached { reply } else { reply.exit(Exit::Refused) }
 }
 
-/// A task's life in a few words.
-fn life(id: &TaskId, record: &TaskRecord) -> String {
+/// A task's history in a few words.
+fn story(id: &TaskId, record: &TaskRecord) -> String {
     let names = |name: EventName| record.history.iter().flatten().filter(|event| event.is(name)).count();
     let mut words = Vec::new();
     let times = [
         (EventName::Rejected, "rejected"),
         (EventName::Blocked, "blocked"),
-        (EventName::Handoff, "handed over"),
-        (EventName::IntegrationFailed, "conflict, repaired"),
+        (EventName::Handoff, "handed off"),
+        (EventName::IntegrationFailed, "conflict fixed"),
     ];
     for (name, word) in times {
         match names(name) {
@@ -173,7 +172,7 @@ fn life(id: &TaskId, record: &TaskRecord) -> String {
             words.push(format!("merged{by}"));
         }
         (Some(status), _) => {
-            // What it was and still is, is said once.
+            // The current status is named once.
             words.retain(|word| !word.eq_ignore_ascii_case(status.name()));
             words.push(status.to_string());
         }
@@ -182,7 +181,7 @@ fn life(id: &TaskId, record: &TaskRecord) -> String {
     words.join(", ")
 }
 
-/// What a person types to call this program: its name where that finds it, else its path.
+/// How a person calls this program: by name if it is on the PATH, else by path.
 fn program_name(program: &Path) -> String {
     let own = program.canonicalize().ok();
     let named = find_program("liza").and_then(|path| path.canonicalize().ok());
@@ -198,7 +197,7 @@ impl From<DemoError> for CommandError {
         match error {
             DemoError::Git(error) => error.into(),
             DemoError::NotEmpty(_) => {
-                Self::refused("exists", message).hint("--dir names an empty or new folder")
+                Self::refused("exists", message).hint("use an empty or new folder for --dir")
             }
             DemoError::Outside(_) => Self::refused("bad_playbook", message),
             DemoError::Io { .. } => Self::refused("io", message),

@@ -1,4 +1,4 @@
-//! `liza deregister`: an agent goes.
+//! `liza deregister`: an agent leaves the blackboard.
 
 use liza_core::model::AgentId;
 use liza_core::protocol::Deregister;
@@ -7,19 +7,19 @@ use crate::cli::context::Context;
 use crate::cli::ui::error::CommandError;
 use crate::cli::ui::output::Reply;
 
-/// Take an agent off the board.
+/// Remove an agent from the blackboard.
 ///
-/// What it has claimed stays its own until the lease ends.
+/// It keeps its claims until their leases end.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Example:
   liza deregister coder-1")]
 pub(crate) struct Args {
-    /// Who.
+    /// The agent.
     agent: AgentId,
 }
 
 /// Runs it.
 pub(crate) fn run(args: Args, context: &Context) -> Result<Reply, CommandError> {
     let agent = args.agent;
-    context.run(Deregister { agent }, |_| format!("{agent} is off the board"))
+    context.run(Deregister { agent }, |_| format!("{agent} is deregistered"))
 }

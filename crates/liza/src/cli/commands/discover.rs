@@ -1,4 +1,4 @@
-//! `liza discover`: something else needs doing; the planner decides.
+//! `liza discover`: an agent reports other work that needs doing; the planner decides.
 
 use clap::ValueEnum;
 use liza_core::model::{self, TaskId};
@@ -9,22 +9,22 @@ use crate::cli::ui::error::CommandError;
 use crate::cli::ui::input::Text;
 use crate::cli::ui::output::Reply;
 
-/// Write down something else that needs doing, instead of doing it.
+/// Report other work that needs doing, instead of doing it.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Example:
   liza discover --task retry-orders --desc \"the client has no timeout\" --severity high \\
     --recommendation \"a task of its own\"")]
 pub(crate) struct Args {
-    /// Found during which task.
+    /// The task during which you found it.
     #[arg(long)]
     task: Option<TaskId>,
-    /// What.
+    /// What needs doing.
     #[arg(long, value_name = "TEXT", allow_hyphen_values = true)]
     desc: Text,
     /// How bad.
     #[arg(long, value_enum)]
     severity: Severity,
-    /// How soon the planner has to look.
+    /// How soon the planner has to decide.
     #[arg(long, value_enum, default_value_t)]
     urgency: Urgency,
     /// What to do about it.
@@ -50,7 +50,7 @@ enum Severity {
 enum Urgency {
     /// Wakes the planner.
     Immediate,
-    /// At the next planning.
+    /// The planner decides when it next plans.
     #[default]
     Deferred,
 }
@@ -64,8 +64,8 @@ pub(crate) fn run(args: Args, context: &Context) -> Result<Reply, CommandError> 
         Severity::Low => model::Severity::Low,
     };
     let (urgency, when) = match args.urgency {
-        Urgency::Immediate => (model::Urgency::Immediate, "the planner is woken"),
-        Urgency::Deferred => (model::Urgency::Deferred, "the planner looks at it next time"),
+        Urgency::Immediate => (model::Urgency::Immediate, "wakes the planner"),
+        Urgency::Deferred => (model::Urgency::Deferred, "the planner decides when it next plans"),
     };
     let command = Discover {
         task: args.task,
@@ -74,5 +74,5 @@ pub(crate) fn run(args: Args, context: &Context) -> Result<Reply, CommandError> 
         urgency,
         recommendation: Text::read_some(args.recommendation, context)?,
     };
-    context.run(command, |reply| format!("{}: {when}", reply.discovery))
+    context.run(command, |reply| format!("{} added: {when}", reply.discovery))
 }

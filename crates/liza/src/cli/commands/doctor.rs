@@ -1,4 +1,4 @@
-//! `liza doctor`: whether everything is as it has to be, and how to fix what is not.
+//! `liza doctor`: checks the setup and reports how to fix problems.
 
 use serde_json::json;
 
@@ -15,15 +15,15 @@ use crate::cli::ui::output::Reply;
 
 /// Check git, the repository, the blackboard and the agent programs.
 ///
-/// Reports how to fix what is wrong.
+/// Prints a fix for each problem.
 ///
-/// Exits 1 when something is broken. Works outside a project too, as far as there is something to look at.
+/// Exits 1 if something is broken. Works outside a project too, with fewer checks.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:
   liza doctor
   liza doctor --fix")]
 pub(crate) struct Args {
-    /// Run `liza recover`, and make what can safely be made: the integration branch, git's list of excluded files.
+    /// Run `liza recover`, then create what is missing: the integration branch and the lines in .git/info/exclude.
     #[arg(long)]
     fix: bool,
 }
@@ -34,7 +34,7 @@ pub(crate) fn run(args: Args, context: &Context) -> Result<Reply, CommandError> 
     let report = match (&project, args.fix) {
         (Some(project), true) => {
             let engine = context.engine(project)?;
-            // First, so that a caller who may not do this is refused before anything is created.
+            // First, so that a caller without permission is refused before anything is created.
             let report = context.reported(&engine, recover_project(&engine))?;
             fix(project)?;
             Some(report)
@@ -43,10 +43,10 @@ pub(crate) fn run(args: Args, context: &Context) -> Result<Reply, CommandError> 
         (_, false) => None,
     };
     let checks = check(&Git::new(), &context.directory, project.as_ref());
-    Ok(tell(&checks, report.as_ref()))
+    Ok(reply(&checks, report.as_ref()))
 }
 
-fn tell(checks: &[Check], report: Option<&RecoveryReport>) -> Reply {
+fn reply(checks: &[Check], report: Option<&RecoveryReport>) -> Reply {
     let width = checks.iter().map(|check| check.name.len()).max().unwrap_or(0);
     let line = |check: &Check| {
         let fix = check.fix.as_ref().map(|fix| format!("\n      {:width$}  fix: {fix}", ""));

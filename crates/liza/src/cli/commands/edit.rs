@@ -1,4 +1,4 @@
-//! `liza edit`: a person's editor on a copy of the blackboard, merged block by block into what others wrote meanwhile.
+//! `liza edit`: opens a copy of the blackboard in an editor and merges the changes block by block.
 
 use std::fs;
 use std::io;
@@ -19,18 +19,18 @@ use crate::cli::ui::error::CommandError;
 use crate::cli::ui::exit_code::Exit;
 use crate::cli::ui::output::Reply;
 
-/// Edit the blackboard, or one task of it, in your editor.
+/// Edit the blackboard, or one task, in your editor.
 ///
-/// You edit a copy. When you leave the editor, what you changed is merged into what others have written meanwhile, and
-/// validated. Where both changed the same thing, or what you wrote is not valid, nothing is written: you are asked whether
-/// to mend it, and your copy is kept.
+/// You edit a copy. When you close the editor, your changes are merged with what others wrote in the meantime, and
+/// validated. If someone else changed the same place, or your change is not valid, nothing is written: you are asked
+/// whether to fix it, and your copy is kept.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:
   liza edit
   EDITOR='code --wait' liza edit retry-orders
-  liza edit --from .liza/state.yaml.stale-1      (merge a save that came too late)")]
+  liza edit --from .liza/state.yaml.stale-1      (merge an outdated save)")]
 pub(crate) struct Args {
-    /// Only this task.
+    /// Edit only this task.
     task: Option<TaskId>,
     /// Merge this version of the blackboard, without an editor.
     #[arg(long, value_name = "FILE", conflicts_with = "task")]
@@ -63,7 +63,7 @@ fn edit(project: &Project, task: Option<&TaskId>, context: &Context) -> Result<R
             copy.remove();
             return Ok(Reply::new("nothing was changed", json!({"changed": false})));
         }
-        // An editor ends the last line; the rest of the file goes on by itself.
+        // Editors add a final newline; the rest of the file brings its own.
         let edited = if task.is_some() { edited.trim_end() } else { &edited };
         let yours = format!("{}{edited}{}", &base[..part.start], &base[part.end..]);
         match merge(project, &base, &yours, &detail, context) {
@@ -73,7 +73,7 @@ fn edit(project: &Project, task: Option<&TaskId>, context: &Context) -> Result<R
             }
             Err(error) if wants_to_fix(&error, context) => {}
             Err(error) => {
-                let kept = format!("your copy is kept in {}; liza edit begins anew", copy.path.display());
+                let kept = format!("your copy is kept in {}; to start again: liza edit", copy.path.display());
                 return Err(error.hint(kept).with("copy", json!(copy.path)));
             }
         }
@@ -89,7 +89,7 @@ fn wants_to_fix(error: &CommandError, context: &Context) -> bool {
     }
     context.screen.note(&format!("liza: {}", error.message));
     context.screen.note("open your copy again to fix it? [Y/n]");
-    // No answer is a no: nobody is there to fix anything.
+    // End of input means no: there is no one to fix anything.
     let answer = console.read_line().unwrap_or_default();
     !answer.is_empty() && matches!(answer.trim().to_lowercase().as_str(), "" | "y" | "yes")
 }
@@ -98,13 +98,13 @@ fn part_of(project: &Project, text: &str, task: &TaskId) -> Result<Range<usize>,
     let state = project.store().snapshot()?;
     state.board.body(task)?;
     let odd = || {
-        let message = format!("{task} cannot be cut out of the file as it is written");
-        CommandError::refused("odd_layout", message).hint("liza edit, without a task")
+        let message = format!("the layout of the file does not allow editing {task} alone");
+        CommandError::refused("odd_layout", message).hint("edit the whole blackboard: liza edit")
     };
     task_range(text, task.as_str()).ok_or_else(odd)
 }
 
-/// A save that was based on an older version: what nobody else can have changed since counts, the rest stands.
+/// Merges a save that was based on an older version: blocks that no one else changed since then are applied.
 fn merge_file(project: &Project, file: &Path, context: &Context) -> Result<Reply, CommandError> {
     let failed = |error: io::Error| {
         CommandError::refused("no_file", format!("cannot read {}: {error}", file.display()))
@@ -112,20 +112,20 @@ fn merge_file(project: &Project, file: &Path, context: &Context) -> Result<Reply
     let yours = fs::read_to_string(file).map_err(failed)?;
     let ours = project.store().text()?;
     let base = infer_base(&yours, &ours).ok_or_else(|| {
-        let message = format!("{} does not say which revision it was made from", file.display());
-        CommandError::refused("no_revision", message).hint("liza edit, and put in by hand what is missing")
+        let message = format!("{} does not contain the revision that it was based on", file.display());
+        CommandError::refused("no_revision", message).hint("copy what is missing by hand: liza edit")
     })?;
     let name = file.file_name().unwrap_or_default().to_string_lossy().into_owned();
     let written = merge(project, &base, &yours, &format!("merged {name}"), context)?;
     if let Some(number) = name.strip_prefix("state.yaml.stale-") {
-        // No longer an open matter, but still there.
+        // Renamed, so that it is kept but no longer reported.
         let _ = fs::rename(file, file.with_file_name(format!("state.yaml.merged-{number}")));
     }
-    let text = "what nobody else had changed since was taken over; liza show TASK shows how it stands";
+    let text = "changes applied, except where others had changed the same block; check: liza show TASK";
     Ok(Reply::new(text, json!({"changed": true})).at(written))
 }
 
-/// Merges under the lock and writes; gives the new revision.
+/// Merges under the lock and writes; returns the new revision.
 fn merge(
     project: &Project,
     base: &str,
@@ -139,11 +139,11 @@ fn merge(
 }
 
 fn conflict(places: &Conflicts) -> CommandError {
-    let message = format!("somebody else has changed the same meanwhile: {}", places.join(", "));
+    let message = format!("someone else has changed the same places: {}", places.join(", "));
     CommandError::refused("conflict", message).exit(Exit::Inconsistent).with("places", json!(places))
 }
 
-/// The copy that a person edits. It lies beside the blackboard, so that nothing is lost with a temporary folder.
+/// The copy that a person edits. It is kept beside the blackboard, so that nothing is lost with a temporary folder.
 struct Copy {
     path: PathBuf,
 }
@@ -168,7 +168,7 @@ impl Copy {
     }
 
     fn remove(&self) {
-        // A copy too many does no harm.
+        // A leftover copy does no harm.
         let _ = fs::remove_file(&self.path);
         let _ = self.path.parent().map(fs::remove_dir);
     }
@@ -176,7 +176,7 @@ impl Copy {
     fn open_editor(&self, context: &Context) -> Result<(), CommandError> {
         let environment = &context.environment;
         let editor = environment.text("VISUAL").or_else(|| environment.text("EDITOR")).unwrap_or("vi");
-        // By the shell, since people put options into these variables; the path is an argument, not text.
+        // Run by the shell, since these variables may contain options; the path is passed as an argument.
         let ended = Command::new("sh")
             .args(["-c", &format!("{editor} \"$1\""), "sh"])
             .arg(&self.path)
@@ -187,7 +187,7 @@ impl Copy {
             Ok(status) if status.code() == Some(127) => {
                 self.remove();
                 return Err(CommandError::refused("no_program", format!("cannot run the editor {editor}"))
-                    .hint("EDITOR says which editor to use")
+                    .hint("set EDITOR to your editor")
                     .exit(Exit::Missing));
             }
             Ok(status) => format!("the editor failed ({status}); nothing was changed"),

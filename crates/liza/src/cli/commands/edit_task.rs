@@ -1,4 +1,4 @@
-//! `liza edit-task`: the planner completes or corrects a task that nobody has begun.
+//! `liza edit-task`: the planner completes or corrects a task that is not claimed yet.
 
 use liza_core::model::{Status, TaskId};
 use liza_core::protocol::{EditTask, TaskEdit};
@@ -10,31 +10,31 @@ use crate::cli::ui::output::Reply;
 
 /// Complete or correct a DRAFT or UNCLAIMED task.
 ///
-/// What is not named stays as it is.
+/// Only the given options change.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:
   liza edit-task retry-orders --done \"create_order retries 3 times on 5xx\"
   liza edit-task retry-orders --depends retry-core,auth --priority 1
   liza edit-task retry-orders --depends \"\"")]
 pub(crate) struct Args {
-    /// Which task.
+    /// The task.
     task: TaskId,
     /// What to build.
     #[arg(long, value_name = "TEXT", allow_hyphen_values = true)]
     desc: Option<Text>,
-    /// How one sees that it is done.
+    /// How to tell that it is done.
     #[arg(long, value_name = "TEXT", allow_hyphen_values = true)]
     done: Option<Text>,
-    /// What belongs to it.
+    /// What is part of the task.
     #[arg(long, value_name = "TEXT", allow_hyphen_values = true)]
     scope: Option<Text>,
-    /// What it has to conform to.
+    /// The specification: a file in the project, with an optional #anchor.
     #[arg(long, value_name = "REF")]
     spec: Option<String>,
-    /// Tasks that must be MERGED first, all of them; "" for none.
+    /// Tasks that must be MERGED first; replaces the whole list, "" for none.
     #[arg(long, value_name = "ID,…")]
     depends: Option<Tasks>,
-    /// 1 (highest) to 5 (lowest).
+    /// Priority, from 1 (highest) to 5 (lowest).
     #[arg(long, value_name = "N", allow_negative_numbers = true)]
     priority: Option<i64>,
 }
@@ -52,7 +52,7 @@ pub(crate) fn run(args: Args, context: &Context) -> Result<Reply, CommandError> 
     };
     let name = task.clone();
     context.run(EditTask { task, edit }, |reply| match reply.status {
-        Some(Status::Draft) => format!("{name} changed; liza finalize {name} makes it claimable"),
+        Some(Status::Draft) => format!("{name} changed; to make it claimable: liza finalize {name}"),
         _ => format!("{name} changed; it is UNCLAIMED"),
     })
 }

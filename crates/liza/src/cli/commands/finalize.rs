@@ -1,4 +1,4 @@
-//! `liza finalize`: drafts become claimable, all together or not at all.
+//! `liza finalize`: makes drafts claimable, all of them or none.
 
 use liza_core::model::TaskId;
 use liza_core::protocol::Finalize;
@@ -10,16 +10,16 @@ use crate::cli::ui::output::Reply;
 
 /// Make DRAFT tasks claimable, all of them or none.
 ///
-/// Each needs a spec, a done-when and a scope.
+/// Each needs --spec, --done and --scope.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:
   liza finalize retry-core retry-orders
   liza finalize --all")]
 pub(crate) struct Args {
-    /// Which tasks.
+    /// The tasks.
     #[arg(value_name = "TASK", required_unless_present = "all", conflicts_with = "all")]
     tasks: Vec<TaskId>,
-    /// Every DRAFT there is.
+    /// All DRAFT tasks.
     #[arg(long)]
     all: bool,
 }
@@ -27,5 +27,5 @@ pub(crate) struct Args {
 /// Runs it.
 pub(crate) fn run(args: Args, context: &Context) -> Result<Reply, CommandError> {
     let command = Finalize { tasks: args.tasks };
-    context.run(command, |reply| format!("UNCLAIMED now, ready for coders: {}", list(&reply.tasks)))
+    context.run(command, |reply| format!("UNCLAIMED, ready for coders: {}", list(&reply.tasks)))
 }

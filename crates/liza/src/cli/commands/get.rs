@@ -1,4 +1,4 @@
-//! `liza get`: what a path names on the blackboard.
+//! `liza get`: prints the values at a path of the blackboard.
 
 use liza_core::model::Value;
 use serde_json::json;
@@ -7,17 +7,17 @@ use crate::cli::context::Context;
 use crate::cli::ui::error::CommandError;
 use crate::cli::ui::output::Reply;
 
-/// Print what a path names on the blackboard.
+/// Print the values at a path of the blackboard.
 ///
-/// A path has keys, [n], [], select(.key == "value") and "quoted keys", like yq. One line per match; lists and maps
-/// are printed as YAML.
+/// A path consists of keys, [n], [], select(.key == "value") and "quoted keys", as in yq. Each match is one line; lists
+/// and maps are printed as YAML.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:
   liza get .goal.description
   liza get '.tasks[].id'
   liza get '.tasks[] | select(.id == \"retry-orders\") | .status'")]
 pub(crate) struct Args {
-    /// The path; everything when absent.
+    /// The path; default the whole blackboard.
     #[arg(default_value = ".")]
     path: String,
 }
@@ -26,10 +26,10 @@ pub(crate) struct Args {
 pub(crate) fn run(args: Args, context: &Context) -> Result<Reply, CommandError> {
     let found = context.project()?.store().read_path(&args.path)?;
     if found.is_empty() {
-        let message = format!("{} names nothing on the blackboard", args.path);
+        let message = format!("nothing matches {}", args.path);
         return Err(CommandError::refused("nothing_there", message).hint("liza get . shows everything"));
     }
-    // One match of a path that can match but one is the value itself; any other answer is a list.
+    // A path without [] has at most one match, which is printed as the value itself; any other result is a list.
     let many = args.path.contains("[]");
     let text: Vec<String> = found.iter().map(shown).collect();
     let result = match (&found[..], many) {

@@ -1,4 +1,4 @@
-//! `liza goal`: what the human wants, and whether it is reached.
+//! `liza goal`: shows, ends or states the goal.
 
 use clap::Subcommand;
 use liza_core::model::{Goal, Section, StopFile};
@@ -24,22 +24,22 @@ pub(crate) struct Args {
 
 #[derive(Debug, Subcommand)]
 enum GoalVerb {
-    /// Show the goal and how the work has stood to it.
+    /// Show the goal and its alignment history.
     Show,
-    /// Say that the goal is reached; no task may be open.
+    /// Complete the goal; no task may be open.
     Complete,
-    /// Give the goal up and stop every agent, for good.
+    /// Abort the goal and stop all agents permanently.
     Abort,
-    /// State the next goal; tasks and sprint of the last one go to the archive.
+    /// State the next goal; the tasks and the sprint of the last one are archived.
     New(New),
 }
 
 #[derive(Debug, clap::Args)]
 struct New {
-    /// What is wanted.
+    /// What you want.
     #[arg(allow_hyphen_values = true)]
     goal: Text,
-    /// The vision document; that of the last goal when absent.
+    /// The vision document; default the one of the last goal.
     #[arg(long, value_name = "PATH")]
     spec: Option<String>,
 }
@@ -50,19 +50,19 @@ pub(crate) fn run(args: Args, context: &Context) -> Result<Reply, CommandError> 
         GoalVerb::Show => show(context),
         GoalVerb::Complete => complete(context),
         GoalVerb::Abort => context.run(AbortGoal, |_| {
-            "the goal is ABORTED: every agent stops now; liza goal new \"GOAL\" starts over".into()
+            "the goal is ABORTED: all agents stop now. Start over: liza goal new \"GOAL\"".into()
         }),
-        GoalVerb::New(new) => state_anew(new, context),
+        GoalVerb::New(new) => state_new(new, context),
     }
 }
 
 fn complete(context: &Context) -> Result<Reply, CommandError> {
     context.run(CompleteGoal, |_| {
-        "the goal is COMPLETED; review the integration branch and merge it, or state the next goal: liza goal new \"GOAL\"".into()
+        "the goal is COMPLETED. Review the integration branch and merge it. Next goal: liza goal new \"GOAL\"".into()
     })
 }
 
-fn state_anew(new: New, context: &Context) -> Result<Reply, CommandError> {
+fn state_new(new: New, context: &Context) -> Result<Reply, CommandError> {
     context.human_only("goal new")?;
     let project = context.project()?;
     let spec_ref = new.spec.map(|spec| spec_path::within(project.root(), &spec)).transpose()?;
@@ -75,9 +75,9 @@ fn state_anew(new: New, context: &Context) -> Result<Reply, CommandError> {
     let present = StopFile::ALL.into_iter().filter(|file| files.contains(*file)).map(StopFile::name);
     let present: Vec<&str> = present.collect();
     let next = match present.first() {
-        // Otherwise a new goal would wait in silence.
-        Some(file) => format!("{file} is still present: liza resume lets the planner start"),
-        None => "the planner is next".to_owned(),
+        // Otherwise the planner would not start, without any message.
+        Some(file) => format!(".liza/{file} is still present; to let the planner start: liza resume"),
+        None => "the planner is next: liza run".to_owned(),
     };
     let mut reply = context.reply(&done, format!("{} is stated; {next}", done.reply.goal));
     reply.result["stop_files"] = json!(present);

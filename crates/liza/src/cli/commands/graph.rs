@@ -1,4 +1,4 @@
-//! `liza graph`: which task waits for which, as a picture.
+//! `liza graph`: draws the dependencies between tasks.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -11,21 +11,21 @@ use crate::cli::ui::error::CommandError;
 use crate::cli::ui::layout::{cut, width};
 use crate::cli::ui::output::Reply;
 
-/// Draw which task waits for which.
+/// Draw the dependencies between tasks.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:
-  liza graph > graph.md                 (between ```mermaid fences, GitHub draws it)
+  liza graph > graph.md                 (GitHub draws it between ```mermaid fences)
   liza graph --format dot | dot -Tpng > graph.png
   liza graph --format svg > graph.svg")]
 pub(crate) struct Args {
-    /// In which language.
+    /// Output format.
     #[arg(long, value_enum, default_value_t)]
     format: Format,
 }
 
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, clap::ValueEnum)]
 enum Format {
-    /// Text that GitHub, GitLab and many editors draw.
+    /// Text that GitHub, GitLab and many editors can draw.
     #[default]
     Mermaid,
     /// Graphviz.
@@ -50,7 +50,7 @@ struct Node {
     label: String,
     status: Option<Status>,
     needs: Vec<TaskId>,
-    /// How many others have to be done one after the other before it.
+    /// The length of the longest chain of dependencies before it.
     layer: usize,
 }
 
@@ -101,7 +101,7 @@ fn nodes(state: &State) -> Vec<Node> {
     archived.chain(live).collect()
 }
 
-/// A circle is a violation that `validate` tells; here it must only not run for ever.
+/// `validate` reports dependency cycles; here they must only not cause an endless loop.
 fn layer<'t>(
     id: &'t TaskId,
     needs: &BTreeMap<&'t TaskId, &'t [TaskId]>,
@@ -114,7 +114,7 @@ fn layer<'t>(
     if depth > needs.len() {
         return 0;
     }
-    // Said before looking deeper, so that a circle ends here.
+    // Set before the recursion, so that a cycle ends here.
     layers.insert(id, 0);
     let below = needs.get(id).copied().unwrap_or_default().iter();
     let own = below.map(|need| layer(need, needs, layers, depth + 1) + 1).max().unwrap_or(0);

@@ -1,4 +1,4 @@
-//! `liza handoff`: a session whose context is used up leaves its knowledge to the next.
+//! `liza handoff`: a session whose context is full leaves notes for the next one.
 
 use liza_core::model::{Role, TaskId};
 use liza_core::protocol::{HandoffNotes, WriteHandoff};
@@ -11,9 +11,9 @@ use crate::cli::ui::error::CommandError;
 use crate::cli::ui::input::Text;
 use crate::cli::ui::output::Reply;
 
-/// Leave what you know to the next session, then stop with exit code 42.
+/// Leave notes for the next session, then stop with exit code 42.
 ///
-/// Commit first: a coder's worktree has to be clean.
+/// Commit first: a coder's worktree must be clean.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Example:
   liza handoff retry-orders --summary \"decorator done, tests red\" --next-action \"parse Retry-After\" \\
@@ -21,7 +21,7 @@ use crate::cli::ui::output::Reply;
 pub(crate) struct Args {
     /// Which task; a planner may leave it out.
     task: Option<TaskId>,
-    /// Where it stands, in one phrase.
+    /// The current state, in one phrase.
     #[arg(long, value_name = "TEXT", allow_hyphen_values = true)]
     summary: Text,
     /// What to do first, in one phrase.
@@ -33,10 +33,10 @@ pub(crate) struct Args {
     /// What is in the way.
     #[arg(long, value_name = "TEXT", allow_hyphen_values = true)]
     blockers: Option<Text>,
-    /// What you have touched; may be repeated.
+    /// A file that you changed; repeatable.
     #[arg(long = "file", value_name = "PATH", allow_hyphen_values = true)]
     files: Vec<Text>,
-    /// What is left to do; may be repeated.
+    /// A step that is left to do; repeatable.
     #[arg(long = "next-step", value_name = "TEXT", allow_hyphen_values = true)]
     next_steps: Vec<Text>,
     /// How full your context is, if you know.
@@ -64,11 +64,11 @@ pub(crate) fn run(args: Args, context: &Context) -> Result<Reply, CommandError> 
     };
     let name = task.as_ref().map_or_else(|| "the goal".to_owned(), ToString::to_string);
     context.run_in(&project, WriteHandoff { task, notes, dirty }, |_| {
-        format!("the next session on {name} will read your notes; stop now with exit code 42")
+        format!("the next session on {name} gets your notes; stop now with exit code 42")
     })
 }
 
-/// What is not committed in the task's worktree; a worktree that is gone is for the rules to judge.
+/// The uncommitted files in the task's worktree; a missing worktree is left to the rules.
 fn uncommitted(project: &Project, task: &TaskId) -> Result<Vec<String>, CommandError> {
     let repo = project.repo()?;
     let tree = repo.worktree_path(task);

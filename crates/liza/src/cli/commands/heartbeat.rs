@@ -1,4 +1,4 @@
-//! `liza heartbeat`: an agent is alive.
+//! `liza heartbeat`: renews an agent's leases.
 
 use liza_core::model::{AgentId, Seconds};
 use liza_core::protocol::Heartbeat;
@@ -7,15 +7,15 @@ use crate::cli::context::Context;
 use crate::cli::ui::error::CommandError;
 use crate::cli::ui::output::Reply;
 
-/// Renew the lease of an agent and of what it has claimed.
+/// Renew the lease of an agent and of its claims.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:
   liza heartbeat coder-1
   liza heartbeat coder-1 --for 1800    # before a long test run")]
 pub(crate) struct Args {
-    /// Who.
+    /// The agent.
     agent: AgentId,
-    /// For how long; the usual time when absent, a day at most.
+    /// How long the lease lasts, at most a day; default as configured.
     #[arg(long = "for", value_name = "SECONDS", value_parser = clap::value_parser!(u64).range(1..=86_400))]
     length: Option<u64>,
 }

@@ -1,6 +1,7 @@
-//! `liza init`: a blackboard for a repository.
+//! `liza init`: creates the blackboard of a repository.
 //!
-//! The blackboard is made aside and moved into place as the last step, so a failure or a kill leaves no half of one.
+//! The blackboard is built in a staging folder and moved into place as the last step. A failure or a kill
+//! leaves no partial blackboard.
 
 use std::fs;
 use std::io;
@@ -24,28 +25,28 @@ use crate::cli::ui::error::CommandError;
 use crate::cli::ui::input::Text;
 use crate::cli::ui::output::Reply;
 
-/// Where the blackboard is made before it is moved to `.liza`.
+/// The folder in which the blackboard is built before it is moved to `.liza`.
 const STAGE: &str = ".liza-init";
 
-/// Make a blackboard for this repository.
+/// Set up Liza in this repository.
 ///
-/// Writes .liza/ in the root of the repository, makes the integration branch at the current commit if there is
-/// none, and keeps .liza/ and .worktrees/ out of git's sight. CLAUDE.md, AGENTS.md and GEMINI.md become links to the
-/// installed contract where there are none, out of git's sight as well: a project that wants its own deletes the link
-/// and its line in .git/info/exclude.
+/// Creates .liza/ in the root of the repository, creates the integration branch at the current commit if it is missing,
+/// and excludes .liza/ and .worktrees/ from git. If CLAUDE.md, AGENTS.md or GEMINI.md is missing, it becomes a link to
+/// the installed contract, also excluded from git. To use your own file, delete the link and its line in
+/// .git/info/exclude.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:
   liza init \"Retry every API call with exponential backoff\"
   liza init \"Retry every API call\" --spec specs/retry.md --branch next
-  liza init --template    # also after init: a vision document to fill in")]
+  liza init --template    # a vision document to fill in; also works after init")]
 pub(crate) struct Args {
-    /// What is wanted, in a sentence or two; without it the planner waits for `liza goal new`.
+    /// What you want, in a sentence or two; without it, the planner waits for `liza goal new`.
     #[arg(allow_hyphen_values = true)]
     goal: Option<Text>,
     /// The same as --spec.
     #[arg(value_name = "SPEC", conflicts_with = "spec")]
     spec_ref: Option<String>,
-    /// The vision document; specs/vision.md when absent.
+    /// The vision document; default specs/vision.md.
     #[arg(long, value_name = "PATH")]
     spec: Option<String>,
     /// The branch that approved work is merged to.
@@ -66,25 +67,25 @@ pub(crate) fn run(args: Args, context: &Context) -> Result<Reply, CommandError> 
         return write_missing_vision(context);
     }
     if place.symlink_metadata().is_ok() {
-        let message = format!("{} exists already", place.display());
-        let hint = "liza status shows what is there; liza goal new \"GOAL\" starts over";
+        let message = format!("{} already exists", place.display());
+        let hint = "see its state: liza status; start over: liza goal new \"GOAL\"";
         return Err(CommandError::refused("exists", message).hint(hint));
     }
     let goal = Text::read_some(args.goal.clone(), context)?.unwrap_or_default();
     let plan = Plan::new(args, &goal, &repo)?;
     plan.carry_out(&repo, &place)?;
     let links = contract_links::link(&repo, &plan.branch, context.environment.home().as_deref());
-    Ok(plan.tell(context, repo.root(), &links))
+    Ok(plan.reply(context, repo.root(), &links))
 }
 
-/// Makes a blackboard with that goal in a repository that this process has just made.
+/// Creates a blackboard with that goal in a repository that this process has just created.
 pub(crate) fn make(repo: &Repo, goal: &str) -> Result<(), CommandError> {
     let branch = "integration".to_owned();
     let args = Args { goal: None, spec_ref: None, spec: None, branch, template: false };
     Plan::new(args, goal, repo)?.carry_out(repo, &repo.root().join(".liza"))
 }
 
-/// What is going to be made, every question answered.
+/// What to create; everything is checked.
 struct Plan {
     goal: String,
     spec: String,
@@ -101,7 +102,8 @@ impl Plan {
         let spec = spec_path::within(repo.root(), named.as_deref().unwrap_or(spec_path::DEFAULT))?;
         let spec_missing = !spec_path::exists(repo.root(), &spec);
         if spec_missing && named.is_some() && !args.template {
-            return Err(spec_path::missing(&spec).hint("write it first, or let --template write a beginning"));
+            return Err(spec_path::missing(&spec)
+                .hint("write the file first, or add --template to start from a template"));
         }
         let branch = args
             .branch
@@ -111,10 +113,10 @@ impl Plan {
         Ok(Self { goal, spec, spec_missing, branch, at: repo.head()?.commit, template })
     }
 
-    /// Everything or nothing: whatever fails, what was made before is taken back.
+    /// Creates everything or nothing: after a failure, the earlier steps are undone.
     fn carry_out(&self, repo: &Repo, place: &Path) -> Result<(), CommandError> {
         let stage = repo.root().join(STAGE);
-        // Left by an `init` that was killed: whoever still runs would have the turn.
+        // Left by an `init` that was killed: a running one would hold the lock.
         let _ = fs::remove_dir_all(&stage);
         let mut made = Made { repo, stage: stage.clone(), branch: None, files: Vec::new(), done: false };
         fs::create_dir(&stage).map_err(|error| failed("create", &stage, &error))?;
@@ -168,17 +170,18 @@ impl Plan {
         (state, log)
     }
 
-    fn tell(&self, context: &Context, root: &Path, links: &ContractLinks) -> Reply {
+    fn reply(&self, context: &Context, root: &Path, links: &ContractLinks) -> Reply {
         let mut warnings = Vec::new();
         if self.spec_missing && !self.template {
             warnings.push(format!(
-                "there is no {} yet, which the planner needs: liza init --template writes a beginning",
+                "the planner needs {}, which does not exist yet; start from a template: liza init --template",
                 self.spec
             ));
         }
         if self.goal.is_empty() {
-            warnings
-                .push("the goal is empty, so the planner waits: liza goal new \"GOAL\" states it".to_owned());
+            warnings.push(
+                "the planner waits because there is no goal; state one: liza goal new \"GOAL\"".to_owned(),
+            );
         }
         for warning in &warnings {
             context.screen.note(&format!("liza: {warning}"));
@@ -187,7 +190,7 @@ impl Plan {
             () if self.goal.is_empty() => "liza goal new \"GOAL\"".to_owned(),
             () if self.template => format!("fill in {}, then liza run", self.spec),
             () if self.spec_missing => format!("write {}, then liza run", self.spec),
-            () => "liza run, or liza add-task for a task of your own".to_owned(),
+            () => "liza run, or add your own task: liza add-task --help".to_owned(),
         };
         let text = format!(
             "blackboard          {}\nintegration branch  {}\ncontract            {}\nnext                {next}",
@@ -208,7 +211,7 @@ impl Plan {
     }
 }
 
-/// What has been made so far; taken back unless all is done.
+/// What was created so far; removed on drop unless everything is done.
 struct Made<'r> {
     repo: &'r Repo,
     stage: PathBuf,
@@ -218,7 +221,7 @@ struct Made<'r> {
 }
 
 impl Drop for Made<'_> {
-    /// Nobody is left to tell about a failure here; the error that led to it is told.
+    /// Failures here are not reported; the error that caused the cleanup is.
     fn drop(&mut self) {
         let _ = fs::remove_dir_all(&self.stage);
         if self.done {
@@ -233,15 +236,15 @@ impl Drop for Made<'_> {
     }
 }
 
-/// Keeps a second `init` of the same repository waiting as long as the result lives. Where the file system knows no
-/// locks of folders, the move at the end still lets only one of them win.
+/// Makes a second `init` of the same repository wait while the result lives. If the file system cannot lock folders,
+/// the move at the end still lets only one of them succeed.
 fn take_turn(root: &Path) -> Option<fs::File> {
     let folder = fs::File::open(root).ok()?;
     folder.lock().ok()?;
     Some(folder)
 }
 
-/// Writes a file that is not there, with its folders; gives what it made, outermost first.
+/// Writes a new file with its folders; returns what it created, outermost first.
 fn write_new(path: &Path, text: &str) -> Result<Vec<PathBuf>, CommandError> {
     let missing = path.ancestors().skip(1).take_while(|folder| !folder.exists());
     let mut made: Vec<PathBuf> = missing.map(Path::to_owned).collect();
@@ -255,7 +258,7 @@ fn write_new(path: &Path, text: &str) -> Result<Vec<PathBuf>, CommandError> {
     Ok(made)
 }
 
-/// Writes the vision document of a project that was begun without one.
+/// Writes the vision document of a project that has none yet.
 fn write_missing_vision(context: &Context) -> Result<Reply, CommandError> {
     let project = context.project()?;
     let state = project.store().snapshot()?;
@@ -263,11 +266,11 @@ fn write_missing_vision(context: &Context) -> Result<Reply, CommandError> {
     let spec = spec_path::within(project.root(), named.as_deref().unwrap_or(spec_path::DEFAULT))?;
     let path = project.root().join(spec_path::file_of(&spec));
     if path.exists() {
-        let message = format!("{} is there already", spec_path::file_of(&spec));
-        return Err(CommandError::refused("exists", message).hint("liza status shows what is there"));
+        let message = format!("{} already exists", spec_path::file_of(&spec));
+        return Err(CommandError::refused("exists", message).hint("edit it, then: liza run"));
     }
     write_new(&path, VISION)?;
-    let text = format!("{spec} is there to be filled in; the planner reads it before it starts");
+    let text = format!("{spec} created from the template; fill it in, then: liza run");
     Ok(Reply::new(text, json!({"spec": spec})).at(state.board.revision.0))
 }
 

@@ -1,6 +1,6 @@
-//! `liza lock`: the blackboard as text, for what no command does.
+//! `liza lock`: reads and changes the blackboard as text, for what no command does.
 //!
-//! Everything here runs under the lock and is validated before it counts.
+//! Every change is made under the lock and validated before it is applied.
 
 use std::ffi::OsString;
 use std::io;
@@ -23,8 +23,8 @@ use crate::cli::ui::output::Reply;
 
 /// Read or change the blackboard itself, under its lock.
 ///
-/// What is changed is validated before it counts. People may change anything that is valid; agents may set fields that
-/// liza does not know, and the description of their own task. Everything else has a command.
+/// Changes are validated before they are applied. People may make any valid change; agents may set fields that Liza
+/// does not know, and the description of their own task. For everything else there is a command.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:
   liza lock read
@@ -38,22 +38,22 @@ pub(crate) struct Args {
 
 #[derive(Debug, clap::Subcommand)]
 enum LockVerb {
-    /// Print the blackboard as it is.
+    /// Print the blackboard, unchanged.
     Read,
-    /// Set what a path names: keys, [n], [], select(.key == "value"), "quoted keys".
+    /// Set the value at a path: keys, [n], [], select(.key == "value"), "quoted keys".
     Write {
         /// The path.
         path: String,
-        /// The value; a known field takes its own type, an unknown one a text. `-` reads standard input.
+        /// The value. A known field has its own type, an unknown one is text. `-` reads standard input.
         #[arg(allow_hyphen_values = true)]
         value: Text,
         /// Read the value as YAML.
         #[arg(long)]
         yaml: bool,
     },
-    /// Run a command that changes .liza/state.yaml while the lock is held; what it leaves is validated.
+    /// Run a command that changes .liza/state.yaml while the lock is held; the result is validated.
     ///
-    /// One argument is run by `sh -c`, several are run as they are. The command runs in the project's root, and
+    /// One argument is run by `sh -c`, several are run as a program with arguments. It runs in the project's root, and
     /// LIZA_STATE names the file.
     Modify {
         /// The command.
@@ -102,7 +102,7 @@ fn modify(command: &[String], context: &Context) -> Result<Reply, CommandError> 
         Ok(status) if status.success() => {}
         Ok(status) => {
             session.undo_modify()?;
-            let message = format!("the command failed ({status}); the blackboard is as it was");
+            let message = format!("the command failed ({status}); the blackboard is unchanged");
             let failed = CommandError::refused("command_failed", message);
             return Err(failed.with("status", json!(status.code())));
         }
@@ -121,7 +121,7 @@ fn modify(command: &[String], context: &Context) -> Result<Reply, CommandError> 
     Ok(Reply::new("change applied", json!({"changed": true})).at(revision.0))
 }
 
-/// Runs the command in the project's root. A liza inside it knows that the lock is held, and does not wait for it.
+/// Runs the command in the project's root. A nested liza learns that the lock is held, and does not wait for it.
 fn run_inside(command: &[String], project: &Project, context: &Context) -> io::Result<ExitStatus> {
     let mut child = match command {
         [line] => {
@@ -149,18 +149,18 @@ fn run_inside(command: &[String], project: &Project, context: &Context) -> io::R
         .status()
 }
 
-/// A text that cannot be read as a blackboard is the caller's, not the blackboard's: that one stands as it was.
+/// If the new text cannot be read as a blackboard, the caller is at fault; the blackboard itself is unchanged.
 pub(crate) fn as_refusal(error: StoreError) -> CommandError {
     let broken = matches!(error, StoreError::Broken(_));
-    let told = CommandError::from(error);
+    let refusal = CommandError::from(error);
     if !broken {
-        return told;
+        return refusal;
     }
-    CommandError::refused("invalid", told.message).hint("the blackboard is as it was")
+    CommandError::refused("invalid", refusal.message).hint("the blackboard is unchanged")
 }
 
-/// `lock modify 'a line for the shell' --json`: what follows a line for the shell is not part of it, so options that
-/// everything takes are put where the parser looks for them.
+/// `lock modify 'a shell command' --json`: options after a shell command are not part of it, so global options are
+/// moved to where the parser finds them.
 pub(crate) fn options_first(mut arguments: Vec<OsString>) -> Vec<OsString> {
     let Some(at) = arguments.windows(2).position(|pair| pair[0] == "lock" && pair[1] == "modify") else {
         return arguments;
@@ -175,7 +175,7 @@ pub(crate) fn options_first(mut arguments: Vec<OsString>) -> Vec<OsString> {
     arguments
 }
 
-/// The lock, held to what the caller may do.
+/// Takes the lock for an edit, restricted to what the caller may change.
 pub(crate) fn begin_edit<'p>(
     project: &'p Project,
     context: &Context,
@@ -188,7 +188,7 @@ pub(crate) fn begin_edit<'p>(
     Ok(session)
 }
 
-/// What the log says about a change by hand.
+/// The log entry of a manual change.
 pub(crate) fn log_entry(context: &Context, detail: &str) -> Result<LogEntry, CommandError> {
     Ok(LogEntry {
         timestamp: now(),
@@ -204,7 +204,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn options_after_a_line_for_the_shell_are_options() {
+    fn options_after_a_shell_command_are_global_options() {
         let line = |words: &[&str]| options_first(words.iter().map(OsString::from).collect());
         assert_eq!(
             line(&["liza", "lock", "modify", "a b", "--json"]),

@@ -1,4 +1,4 @@
-//! `liza log`: what happened, a line each; with -f also what happens.
+//! `liza log`: prints the activity log, and follows it with -f.
 
 use std::time::Duration;
 
@@ -13,20 +13,20 @@ use crate::cli::ui::error::CommandError;
 use crate::cli::ui::layout::{BOLD, CYAN, DIM, GREEN, RED, YELLOW, cut, one_line, pad, paint, wrap};
 use crate::cli::ui::output::Reply;
 
-/// Read what happened, a line each.
+/// Print the activity log.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:
   liza log -n 20
   liza log -f --agent coder-1
   liza log --task retry-orders --json")]
 pub(crate) struct Args {
-    /// Go on with what is added, until stopped.
+    /// Keep printing new entries until stopped.
     #[arg(long, short)]
     follow: bool,
-    /// Only what is about this task.
+    /// Only entries about this task.
     #[arg(long, value_name = "TASK")]
     task: Option<TaskId>,
-    /// Only what this agent did: an agent's ID, human or system.
+    /// Only entries by this agent: an agent ID, human or system.
     #[arg(long, value_name = "AGENT")]
     agent: Option<String>,
     /// Only the last N entries.
@@ -34,14 +34,14 @@ pub(crate) struct Args {
     last: Option<usize>,
 }
 
-/// How long to wait before looking without having been told: file events are not to be had everywhere.
+/// How long to wait for a file event before reading anyway: not every file system sends them.
 const POLL: Duration = Duration::from_secs(2);
 
 /// Runs it.
 pub(crate) fn run(args: Args, context: &Context) -> Result<Reply, CommandError> {
     check_agent(args.agent.as_deref())?;
     let project = context.project()?;
-    // Watched before the first look, so that nothing falls between the two.
+    // Watched before the first read, so that no entry is missed in between.
     let watch = if args.follow { project.store().watch_log().ok() } else { None };
     let mut book = project.store().log_reader();
     let mut entries = wanted(&args, book.read_new()?);
@@ -51,10 +51,10 @@ pub(crate) fn run(args: Args, context: &Context) -> Result<Reply, CommandError> 
     if !args.follow {
         let lines: Vec<String> =
             entries.iter().flat_map(|entry| lines(entry, context.screen.columns())).collect();
-        let text = if lines.is_empty() { "nothing has happened yet".to_owned() } else { lines.join("\n") };
+        let text = if lines.is_empty() { "no entries".to_owned() } else { lines.join("\n") };
         return Ok(Reply::new(text, json!(entries)));
     }
-    while tell(&entries, context) {
+    while print(&entries, context) {
         match &watch {
             Some(watch) => drop(watch.wait(POLL)),
             None => std::thread::sleep(POLL),
@@ -91,8 +91,8 @@ fn wanted(args: &Args, entries: Vec<LogRecord>) -> Vec<LogRecord> {
     entries.into_iter().filter(|entry| about(entry) && by(entry)).collect()
 }
 
-/// Prints entries; false when nobody listens any more.
-fn tell(entries: &[LogRecord], context: &Context) -> bool {
+/// Prints entries; false once the reader has closed the output.
+fn print(entries: &[LogRecord], context: &Context) -> bool {
     let columns = context.screen.columns();
     let shown = |entry: &LogRecord| match context.screen.json {
         true => json!(entry).to_string(),
@@ -102,8 +102,7 @@ fn tell(entries: &[LogRecord], context: &Context) -> bool {
     context.screen.stream(&text.join("\n"))
 }
 
-/// One entry: when and who at the left; what, on which task and the detail beside it or, where there is little room,
-/// below.
+/// One entry: time and agent at the left; action, task and detail beside them or, in a narrow terminal, below.
 fn lines(entry: &LogRecord, columns: usize) -> Vec<String> {
     let time = entry.timestamp.to_string();
     let when = time.get(5..16).unwrap_or(&time).replace('T', " ");
@@ -126,7 +125,7 @@ fn lines(entry: &LogRecord, columns: usize) -> Vec<String> {
     lines
 }
 
-/// The first line with the action and the task made out.
+/// The first line with the action and the task in colour.
 fn coloured(line: &str, action: &str, task: &str) -> String {
     let style = match action {
         "merged" | "approved" | "sprint_completed" => GREEN,

@@ -1,4 +1,4 @@
-//! `liza man`: the manual, from the same words as the help.
+//! `liza man`: the manual, generated from the help.
 
 use std::path::{Path, PathBuf};
 
@@ -17,7 +17,7 @@ use crate::cli::ui::output::Reply;
   liza man status | man -l -
   liza man --dir ~/.local/share/man/man1")]
 pub(crate) struct Args {
-    /// The page of this command instead of the whole program's.
+    /// Print the page of this command instead of the whole program.
     command: Option<String>,
     /// Write all pages into this folder.
     #[arg(long, value_name = "DIR", conflicts_with = "command")]
@@ -35,7 +35,7 @@ pub(crate) fn run(args: Args, context: &Context) -> Result<Reply, CommandError> 
         None => page(cli)?,
         Some(name) => {
             let found = cli.find_subcommand(name).cloned();
-            let unknown = || CommandError::refused("usage", format!("there is no command {name}"));
+            let unknown = || CommandError::refused("usage", format!("unknown command {name}"));
             page(found.ok_or_else(|| unknown().hint("liza --help lists the commands"))?)?
         }
     };
@@ -56,5 +56,5 @@ fn write_all(cli: &Command, folder: &Path) -> Result<Reply, CommandError> {
     std::fs::create_dir_all(folder).map_err(failed)?;
     clap_mangen::generate_to(cli.clone(), folder).map_err(failed)?;
     let folder = folder.display().to_string();
-    Ok(Reply::new(format!("the pages are in {folder}"), json!({"folder": folder})))
+    Ok(Reply::new(format!("manual pages written to {folder}"), json!({"folder": folder})))
 }

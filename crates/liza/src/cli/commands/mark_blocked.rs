@@ -1,4 +1,4 @@
-//! `liza mark-blocked`: a task cannot go on without a decision.
+//! `liza mark-blocked`: a task cannot continue without a decision.
 
 use liza_core::model::TaskId;
 use liza_core::protocol::MarkBlocked;
@@ -8,24 +8,24 @@ use crate::cli::ui::error::CommandError;
 use crate::cli::ui::input::Text;
 use crate::cli::ui::output::Reply;
 
-/// Say that a task cannot go on without a decision.
+/// Block a task that cannot continue without a decision.
 ///
-/// A coder gives a reason and 1 to 3 questions that would unblock it; the planner is woken. A person may block any
-/// open task, to have it planned anew.
+/// A coder gives a reason and 1 to 3 questions whose answers would unblock the task; this wakes the planner. A person
+/// may block any open task, to have it planned again.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Example:
-  liza mark-blocked retry-orders --reason \"the spec says nothing about partial failures\" \\
-    --question \"Are partial results returned?\" --attempted \"looked for a precedent in src/api\"")]
+  liza mark-blocked retry-orders --reason \"the spec does not cover partial failures\" \\
+    --question \"Are partial results returned?\" --attempted \"searched src/api for a precedent\"")]
 pub(crate) struct Args {
-    /// Which task.
+    /// The task.
     task: TaskId,
-    /// What exactly is in the way.
+    /// What exactly blocks the task.
     #[arg(long, value_name = "TEXT", allow_hyphen_values = true)]
     reason: Option<Text>,
-    /// A question whose answer would unblock it; 1 to 3 times.
+    /// A question whose answer would unblock it; give 1 to 3.
     #[arg(long = "question", value_name = "TEXT", allow_hyphen_values = true)]
     questions: Vec<Text>,
-    /// What you have tried; may be repeated.
+    /// What you have tried; repeatable.
     #[arg(long, value_name = "TEXT", allow_hyphen_values = true)]
     attempted: Vec<Text>,
 }

@@ -1,4 +1,4 @@
-//! `liza note`: the human has something to say to the agents.
+//! `liza note`: the human leaves a note for the agents.
 
 use liza_core::model::TaskId;
 use liza_core::protocol::WriteNote;
@@ -14,17 +14,17 @@ use crate::cli::ui::output::Reply;
   liza note \"There is a retry helper in src/utils/retry.py\" --for retry-orders
   liza note \"No new dependencies, please\"")]
 pub(crate) struct Args {
-    /// What to say; - reads it from standard input.
+    /// The note; - reads standard input.
     #[arg(allow_hyphen_values = true)]
     text: Text,
-    /// Say it to whoever works on this task; to everybody when absent.
+    /// Only for agents that work on this task; default all agents.
     #[arg(long = "for", value_name = "TASK")]
     to: Option<TaskId>,
 }
 
 /// Runs it.
 pub(crate) fn run(args: Args, context: &Context) -> Result<Reply, CommandError> {
-    let whom = args.to.as_ref().map_or("everybody".to_owned(), |task| format!("whoever works on {task}"));
+    let whom = args.to.as_ref().map_or("all agents".to_owned(), |task| format!("agents that work on {task}"));
     let command = WriteNote { message: args.text.read(context)?, to: args.to };
-    context.run(command, |_| format!("noted, for {whom}"))
+    context.run(command, |_| format!("note added for {whom}"))
 }

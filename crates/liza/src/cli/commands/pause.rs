@@ -1,4 +1,4 @@
-//! `liza pause`: everybody stops for a while.
+//! `liza pause`: all agents stop for a while.
 
 use liza_core::protocol::Pause;
 
@@ -6,9 +6,9 @@ use crate::cli::context::Context;
 use crate::cli::ui::error::CommandError;
 use crate::cli::ui::output::Reply;
 
-/// Stop everybody for a while.
+/// Stop all agents for a while.
 ///
-/// Running sessions end by themselves, or are ended after the grace period; claims are kept.
+/// Running sessions are stopped after a grace period, unless they end first; claims are kept.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Example:
   liza pause")]
@@ -17,7 +17,7 @@ pub(crate) struct Args {}
 /// Runs it.
 pub(crate) fn run(_: Args, context: &Context) -> Result<Reply, CommandError> {
     context.run(Pause, |reply| match reply.changed {
-        false => "already paused; continue with liza resume".to_owned(),
-        true => "paused: nothing new starts, running sessions end; continue with liza resume".to_owned(),
+        false => "already paused; to continue: liza resume".to_owned(),
+        true => "paused: no new work starts, running sessions end; to continue: liza resume".to_owned(),
     })
 }

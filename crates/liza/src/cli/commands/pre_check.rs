@@ -1,4 +1,4 @@
-//! `liza pre-check`: the coder says what it is about to do.
+//! `liza pre-check`: the coder records what it is about to do.
 
 use liza_core::model::TaskId;
 use liza_core::protocol::{Intent, PreCheck};
@@ -8,7 +8,7 @@ use crate::cli::ui::error::CommandError;
 use crate::cli::ui::input::Text;
 use crate::cli::ui::output::Reply;
 
-/// Say what you are about to do, before you do it.
+/// Record what you are about to do, before you do it.
 ///
 /// The code reviewer compares it with the result.
 #[derive(Debug, clap::Args)]
@@ -16,7 +16,7 @@ use crate::cli::ui::output::Reply;
   liza pre-check retry-orders --intent \"wrap create_order in the retry helper\" \\
     --validation \"cargo test retry\" --assumption \"5xx is safe to repeat\" --file src/orders.rs")]
 pub(crate) struct Args {
-    /// Which task.
+    /// The task.
     task: TaskId,
     /// What you are going to do.
     #[arg(long, value_name = "TEXT", allow_hyphen_values = true)]
@@ -24,13 +24,13 @@ pub(crate) struct Args {
     /// The command that will show that it works.
     #[arg(long, value_name = "TEXT", allow_hyphen_values = true)]
     validation: Text,
-    /// What you take for granted; may be repeated.
+    /// What you assume; repeatable.
     #[arg(long = "assumption", value_name = "TEXT", allow_hyphen_values = true)]
     assumptions: Vec<Text>,
-    /// What could go wrong; may be repeated.
+    /// What could go wrong; repeatable.
     #[arg(long = "risk", value_name = "TEXT", allow_hyphen_values = true)]
     risks: Vec<Text>,
-    /// What you will touch; may be repeated.
+    /// A file that you will change; repeatable.
     #[arg(long = "file", value_name = "PATH", allow_hyphen_values = true)]
     files: Vec<Text>,
 }
@@ -47,6 +47,6 @@ pub(crate) fn run(args: Args, context: &Context) -> Result<Reply, CommandError> 
     let name = args.task.clone();
     let command = PreCheck { task: args.task, intent };
     context.run(command, |_| {
-        format!("noted in the history of {name}; go on, then: liza submit-for-review {name} COMMIT")
+        format!("added to the history of {name}; when you are done: liza submit-for-review {name} COMMIT")
     })
 }

@@ -1,4 +1,4 @@
-//! `liza recover`: repairs what a crash left.
+//! `liza recover`: repairs git and the blackboard after a crash.
 
 use serde_json::json;
 
@@ -8,10 +8,10 @@ use crate::cli::context::Context;
 use crate::cli::ui::error::CommandError;
 use crate::cli::ui::output::Reply;
 
-/// Repair what a crash left, in git and on the blackboard.
+/// Repair git and the blackboard after a crash.
 ///
-/// What a live process is working on is left to it; nothing is deleted that has not been saved. Run it as often as
-/// you like: a second run finds nothing.
+/// Leaves alone what a live process is working on, and deletes nothing that is not saved elsewhere. You can run it at
+/// any time: a second run finds nothing to repair.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Example:
   liza recover")]
@@ -25,7 +25,7 @@ pub(crate) fn run(_: Args, context: &Context) -> Result<Reply, CommandError> {
     Ok(Reply::new(in_words(&report), as_json(&report)))
 }
 
-/// What was found and done, a line each.
+/// One line per finding: what was found and what was done.
 pub(crate) fn in_words(report: &RecoveryReport) -> String {
     let line = |mark: &str, finding: &Finding| {
         format!("{mark} {}: {} – {}", finding.subject, finding.found, finding.done)

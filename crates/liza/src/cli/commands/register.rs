@@ -1,4 +1,4 @@
-//! `liza register`: an agent comes.
+//! `liza register`: adds an agent to the blackboard.
 
 use liza_core::model::AgentId;
 use liza_core::protocol::Register;
@@ -9,15 +9,15 @@ use crate::cli::ui::output::Reply;
 
 /// Register an agent.
 ///
-/// Gives it a lease and a generation; commands of an older generation are refused from now on.
+/// The agent gets a lease and a generation number; commands of an older generation are refused from then on.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:
   liza register coder-1
   liza register code-reviewer-2 --json")]
 pub(crate) struct Args {
-    /// Who: planner-N, coder-N or code-reviewer-N.
+    /// The agent: planner-N, coder-N or code-reviewer-N.
     agent: AgentId,
-    /// Where a person can watch it; this terminal when absent.
+    /// The terminal in which it can be watched; default this one.
     #[arg(long, value_name = "TTY")]
     terminal: Option<String>,
 }
@@ -30,7 +30,7 @@ pub(crate) fn run(args: Args, context: &Context) -> Result<Reply, CommandError> 
         let (generation, until) = (reply.generation, reply.lease_expires);
         format!(
             "{agent} is registered, with a lease until {until}\n\
-             its sessions set LIZA_AGENT_ID={agent} LIZA_AGENT_GENERATION={generation}"
+             set in its sessions: LIZA_AGENT_ID={agent} LIZA_AGENT_GENERATION={generation}"
         )
     })
 }

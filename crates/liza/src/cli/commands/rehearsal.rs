@@ -17,13 +17,13 @@ use crate::cli::ui::error::CommandError;
 use crate::cli::ui::exit_code::Exit;
 use crate::cli::ui::output::Reply;
 
-/// Play one agent session from a playbook: prompt on standard input.
+/// Play one agent session from a playbook; reads the prompt from standard input.
 ///
-/// LIZA_PLAYBOOK names the playbook; where it has no scene for the session, the agent does the role's default work.
+/// LIZA_PLAYBOOK names the playbook; if it has no scene for the session, the agent does the default work of its role.
 #[derive(Debug, clap::Args)]
 #[command(hide = true)]
 pub(crate) struct Args {
-    /// Print what is done as lines of JSON.
+    /// Print each step as a line of JSON.
     #[arg(long)]
     events: bool,
     /// Never end.
@@ -34,7 +34,7 @@ pub(crate) struct Args {
     detached: bool,
 }
 
-/// Runs it. The exit code is the session's, not one of the program's.
+/// Runs it. The exit code is that of the session.
 pub(crate) fn run(args: Args, context: &Context) -> Result<Reply, CommandError> {
     if args.hang {
         hang(args.detached);
@@ -70,7 +70,7 @@ impl From<RehearsalError> for CommandError {
             RehearsalError::UnreadablePrompt(_)
             | RehearsalError::Prompt(_)
             | RehearsalError::WrongAgent { .. } => Self::refused("bad_prompt", message)
-                .hint("start it with a prompt of Liza: liza agent ROLE --cli rehearsal"),
+                .hint("let Liza write the prompt: liza agent ROLE --cli rehearsal"),
             RehearsalError::OutsideWorktree(_) | RehearsalError::NotApplicable(_) => bad_playbook(message),
             RehearsalError::Io { .. } => Self::refused("io", message),
             RehearsalError::GitMissing(_) => Self::refused("git_missing", message).exit(Exit::Missing),

@@ -1,4 +1,4 @@
-//! `liza release-claim`: the human takes a claim away.
+//! `liza release-claim`: the human releases a claim.
 
 use clap::ValueEnum;
 use liza_core::model::{Status, TaskId};
@@ -9,24 +9,24 @@ use crate::cli::ui::error::CommandError;
 use crate::cli::ui::input::Text;
 use crate::cli::ui::output::Reply;
 
-/// Take a claim away from an agent that is gone or stuck.
+/// Release the claim of an agent that is gone or stuck.
 ///
-/// A coder's claim goes back to UNCLAIMED, and what was not merged is saved on a rescue branch; a code reviewer's
-/// is cleared.
+/// Without its coder, a task is UNCLAIMED again, and unmerged work is kept on a branch rescue/TASK-N. Without its code
+/// reviewer, it waits for another one.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:
   liza release-claim retry-orders
   liza release-claim retry-orders --role reviewer --force --reason \"the session hangs\"")]
 pub(crate) struct Args {
-    /// Which task.
+    /// The task.
     task: TaskId,
     /// Whose claim.
     #[arg(long, value_enum, default_value_t)]
     role: Whose,
-    /// Even while its lease runs.
+    /// Release it even if its lease has not expired.
     #[arg(long)]
     force: bool,
-    /// Why.
+    /// Why it is released.
     #[arg(long, value_name = "TEXT", allow_hyphen_values = true)]
     reason: Option<Text>,
 }
@@ -39,7 +39,7 @@ enum Whose {
     /// The code reviewer's.
     #[value(aliases = ["code-reviewer", "code_reviewer"])]
     Reviewer,
-    /// Whichever there is.
+    /// Either of them.
     #[default]
     Both,
 }
@@ -55,7 +55,7 @@ pub(crate) fn run(args: Args, context: &Context) -> Result<Reply, CommandError> 
     let reason = Text::read_some(args.reason, context)?;
     let command = ReleaseClaim { task: args.task, role, force: args.force, reason };
     context.run(command, |reply| match reply.status {
-        Some(Status::ReadyForReview) => format!("{name} is free for another code reviewer"),
-        _ => format!("{name} is UNCLAIMED, free for another coder"),
+        Some(Status::ReadyForReview) => format!("{name} is ready for another code reviewer"),
+        _ => format!("{name} is UNCLAIMED, ready for another coder"),
     })
 }

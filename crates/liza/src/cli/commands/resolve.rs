@@ -1,4 +1,4 @@
-//! `liza resolve`: the human has settled what the circuit breaker found.
+//! `liza resolve`: the human has fixed what the circuit breaker found.
 
 use liza_core::protocol::Resolve;
 
@@ -7,14 +7,14 @@ use crate::cli::ui::error::CommandError;
 use crate::cli::ui::input::Text;
 use crate::cli::ui::output::Reply;
 
-/// Say how you settled what the circuit breaker found, and go on.
+/// Record how you fixed what the circuit breaker found, and continue.
 ///
-/// The trigger goes to the history with your words and the checkpoint ends. What was found before does not fire again.
+/// The trigger and your text go to the history, and the checkpoint ends. The anomalies found so far do not fire again.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Example:
   liza resolve \"the rate limit is in the specification now\"")]
 pub(crate) struct Args {
-    /// How it was settled.
+    /// How it was fixed.
     #[arg(value_name = "TEXT", allow_hyphen_values = true)]
     resolution: Text,
 }
@@ -22,5 +22,5 @@ pub(crate) struct Args {
 /// Runs it.
 pub(crate) fn run(args: Args, context: &Context) -> Result<Reply, CommandError> {
     let command = Resolve { resolution: args.resolution.read(context)? };
-    context.run(command, |_| "resolved: the checkpoint is over, work goes on".to_owned())
+    context.run(command, |_| "resolved: the checkpoint has ended, work continues".to_owned())
 }

@@ -1,4 +1,4 @@
-//! `liza resume`: everybody goes on after PAUSE or CHECKPOINT.
+//! `liza resume`: all agents continue after PAUSE or CHECKPOINT.
 
 use liza_core::model::{DECISIONS, SprintStatus};
 use liza_core::protocol::{Resume, Resumed};
@@ -8,10 +8,10 @@ use crate::cli::ui::error::CommandError;
 use crate::cli::ui::input::Text;
 use crate::cli::ui::output::Reply;
 
-/// Go on after a pause or a checkpoint.
+/// Continue after a pause or a checkpoint.
 ///
-/// What you decided is kept in the sprint and in the log. `--decision stop` does not go on: it ends the goal for good,
-/// as `liza abort` does. Where nothing was paused nothing happens.
+/// Your decision is kept in the sprint and in the log. `--decision stop` does not continue: it ends the goal
+/// permanently, like `liza abort`. If nothing is paused, nothing happens.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:
   liza resume
@@ -20,7 +20,7 @@ pub(crate) struct Args {
     /// What you decided at the checkpoint.
     #[arg(long, value_name = "DECISION", value_parser = clap::builder::PossibleValuesParser::new(DECISIONS))]
     decision: Option<String>,
-    /// In your words.
+    /// A note on the decision.
     #[arg(long, value_name = "TEXT", allow_hyphen_values = true)]
     note: Option<Text>,
 }
@@ -33,13 +33,11 @@ pub(crate) fn run(args: Args, context: &Context) -> Result<Reply, CommandError> 
 
 fn text(reply: &Resumed) -> String {
     match (reply.changed, reply.sprint) {
-        (false, SprintStatus::InProgress) => "nothing was paused: work continues".to_owned(),
-        (true, SprintStatus::InProgress) => "work continues; liza status shows it".to_owned(),
-        (_, SprintStatus::Aborted) => {
-            "the goal is ABORTED, nothing continues; start over with liza goal new \"GOAL\"".to_owned()
-        }
+        (false, SprintStatus::InProgress) => "not paused; work continues".to_owned(),
+        (true, SprintStatus::InProgress) => "work continues; to see it: liza status".to_owned(),
+        (_, SprintStatus::Aborted) => "the goal is ABORTED; start over: liza goal new \"GOAL\"".to_owned(),
         (_, status @ (SprintStatus::Checkpoint | SprintStatus::Completed)) => {
-            format!("the sprint is {status}; continue with liza sprint new or liza goal new \"GOAL\"")
+            format!("the sprint is {status}; to continue: liza sprint new, or liza goal new \"GOAL\"")
         }
     }
 }

@@ -1,4 +1,4 @@
-//! `liza retro`: looks back on the sprint.
+//! `liza retro`: the retrospective of the sprint.
 
 use std::path::PathBuf;
 
@@ -14,22 +14,22 @@ use crate::cli::ui::error::CommandError;
 use crate::cli::ui::input::read_file;
 use crate::cli::ui::output::Reply;
 
-/// Look back on the sprint: a page filled from what happened.
+/// Print or write the retrospective of the sprint.
 ///
-/// Printed, it is a beginning; your own words are worth more. `sprint new` takes what was kept to the archive.
+/// Liza fills it from the data of the sprint; edit it and add your own conclusions. `liza sprint new` archives it.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:
   liza retro
   liza retro --write
   liza retro > retro.md && $EDITOR retro.md && liza retro --file retro.md")]
 pub(crate) struct Args {
-    /// Keep the page in the sprint.
+    /// Save it in the sprint.
     #[arg(long)]
     write: bool,
-    /// Keep this text instead; - reads standard input.
+    /// Save this text instead; - reads standard input.
     #[arg(long, value_name = "FILE")]
     file: Option<PathBuf>,
-    /// Replace words that somebody has written.
+    /// Replace a retrospective that a person wrote.
     #[arg(long, requires = "write", conflicts_with = "file")]
     force: bool,
 }
@@ -50,8 +50,8 @@ pub(crate) fn run(args: Args, context: &Context) -> Result<Reply, CommandError> 
     }
     let own = |text: &&String| !text.trim().is_empty() && !text.contains(retro::FILLED);
     if sprint.retrospective.as_ref().filter(own).is_some() && !args.force {
-        let message = format!("{} has a retrospective that somebody wrote", sprint.id);
-        let hint = "liza sprint show prints it; liza retro --write --force replaces it";
+        let message = format!("{} already has a retrospective written by a person", sprint.id);
+        let hint = "print it: liza sprint show; replace it: liza retro --write --force";
         return Err(CommandError::refused("retrospective_exists", message).hint(hint));
     }
     keep(&project, context, &sprint.id, &page)
@@ -59,6 +59,7 @@ pub(crate) fn run(args: Args, context: &Context) -> Result<Reply, CommandError> 
 
 fn keep(project: &Project, context: &Context, sprint: &str, text: &str) -> Result<Reply, CommandError> {
     let done = context.execute(project, WriteRetro { text: text.to_owned() })?;
-    let told = format!("the retrospective of {sprint} is kept; liza sprint show prints it");
-    Ok(Reply::new(told, json!({"sprint": sprint, "text": text, "written": true})).at(done.revision.0))
+    let saved = format!("the retrospective of {sprint} is saved; to print it: liza sprint show");
+    let result = json!({"sprint": sprint, "text": text, "written": true});
+    Ok(Reply::new(saved, result).at(done.revision.0))
 }

@@ -26,9 +26,9 @@ use crate::cli::ui::output::{Color, Reply};
 
 /// Run the whole team: a planner, coders, code reviewers and the watcher
 ///
-/// Ends when the goal is reached. Ctrl-C stops the sessions in order, a second one ends them at
-/// once; claims are kept and resumed by the next run. How many agents, and which program for whom,
-/// can be kept in the config:
+/// Ends when the goal is reached. Ctrl-C stops the sessions cleanly, a second Ctrl-C kills them;
+/// claims are kept and the next run resumes them. The number of agents and their programs can be
+/// set in the config (liza edit):
 ///
 ///   config:
 ///     roles:
@@ -43,31 +43,31 @@ use crate::cli::ui::output::{Color, Reply};
   liza run --cli rehearsal    # needs no model and no key"
 )]
 pub(crate) struct Args {
-    /// How many coders; config.roles.coder.count or 2 when absent.
+    /// How many coders; default config.roles.coder.count, else 2.
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(0..=200))]
     coders: Option<u32>,
-    /// How many code reviewers; config.roles.code_reviewer.count or 1 when absent.
+    /// How many code reviewers; default config.roles.code_reviewer.count, else 1.
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(0..=200))]
     reviewers: Option<u32>,
     /// The agent program: claude, codex, gemini, mistral, opencode, goose, rehearsal, or one from config.providers.
     #[arg(long = "cli", value_name = "NAME")]
     provider: Option<String>,
-    /// Another one for the planner.
+    /// Another agent program for the planner.
     #[arg(long = "planner-cli", value_name = "NAME")]
     planner_provider: Option<String>,
-    /// Another one for the coders.
+    /// Another agent program for the coders.
     #[arg(long = "coder-cli", value_name = "NAME")]
     coder_provider: Option<String>,
-    /// Another one for the code reviewers.
+    /// Another agent program for the code reviewers.
     #[arg(long = "reviewer-cli", value_name = "NAME")]
     reviewer_provider: Option<String>,
-    /// Have the circuit breaker look at every new anomaly.
+    /// Let the circuit breaker check every new anomaly.
     #[arg(long)]
     analyze: bool,
-    /// Lines only: no colour, no progress line.
+    /// Plain lines: no colour, no progress line.
     #[arg(long)]
     plain: bool,
-    /// Tell every step of every supervisor.
+    /// Print every step of every supervisor.
     #[arg(long, short)]
     verbose: bool,
 }
@@ -80,7 +80,7 @@ pub(crate) fn run(args: Args, context: &Context) -> Result<Reply, CommandError> 
     }
     let project = context.project()?;
     let state = project.store().snapshot()?;
-    if let Some(over) = decided(&state) {
+    if let Some(over) = ended_goal(&state) {
         return Ok(over);
     }
     let mut screen = context.screen.clone();
@@ -100,7 +100,7 @@ pub(crate) fn run(args: Args, context: &Context) -> Result<Reply, CommandError> 
     };
     let config = state.board.config.ready().cloned().unwrap_or_default();
     let posts = team_posts(&config, &options)?;
-    if let Some(warning) = unready(&project, &state) {
+    if let Some(warning) = vision_warning(&project, &state) {
         context.screen.note(&format!("liza: {warning}"));
     }
     let watching = WatchOptions { analyze: args.analyze, ..WatchOptions::default() };
@@ -108,42 +108,45 @@ pub(crate) fn run(args: Args, context: &Context) -> Result<Reply, CommandError> 
     let after = project.store().snapshot()?;
     let (ended, exit) = endings(ends)?;
     let (mut words, progress) = summary(&after);
-    words.push_str(to_go_on(&after));
+    words.push_str(&next_steps(&after));
     Ok(Reply::new(words, json!({"ended": ended, "progress": progress})).at(after.board.revision.0).exit(exit))
 }
 
-/// A goal that is decided needs no team.
-fn decided(state: &State) -> Option<Reply> {
+/// A goal that has ended needs no team.
+fn ended_goal(state: &State) -> Option<Reply> {
     let goal = state.board.goal.ready().filter(|goal| goal.status != GoalStatus::InProgress)?;
-    let text =
-        format!("{} is {}: there is nothing to do\nnext: liza goal new \"GOAL\"", goal.id, goal.status);
+    let text = format!("{} is {}; nothing to do\nnext: liza goal new \"GOAL\"", goal.id, goal.status);
     Some(Reply::new(text, json!({"ended": [], "goal": goal.status})).at(state.board.revision.0))
 }
 
-/// Why the planner will not find what it plans from: a vision that nobody has written yet.
-fn unready(project: &Project, state: &State) -> Option<String> {
+/// A warning if the vision document, which the planner plans from, is not written yet.
+fn vision_warning(project: &Project, state: &State) -> Option<String> {
     let spec = state.board.goal.ready()?.spec_ref.as_deref()?;
-    let said = match fs::read_to_string(project.root().join(spec_path::file_of(spec))) {
-        Ok(text) if text == VISION => "is still the template: fill it in, or the planner plans from brackets",
-        Err(error) if error.kind() == ErrorKind::NotFound => {
-            "is not there: the planner has nothing but the goal"
+    let problem = match fs::read_to_string(project.root().join(spec_path::file_of(spec))) {
+        Ok(text) if text == VISION => {
+            "is still the empty template: fill it in, or the planner has only the goal"
         }
+        Err(error) if error.kind() == ErrorKind::NotFound => "does not exist: the planner has only the goal",
         Ok(_) | Err(_) => return None,
     };
-    Some(format!("{spec} {said}"))
+    Some(format!("{spec} {problem}"))
 }
 
-/// What a team that ended before its goal leaves to say.
-fn to_go_on(state: &State) -> &'static str {
+/// What a person does after a team has ended.
+fn next_steps(state: &State) -> String {
     match state.board.goal.ready().map(|goal| goal.status) {
         Some(GoalStatus::InProgress) => {
-            "\nliza run goes on where it stopped; liza status shows where that is"
+            "\nTo see where it stopped: liza status. To continue: liza run".to_owned()
         }
-        Some(GoalStatus::Aborted) => "\nliza goal new \"GOAL\" starts over; nothing was deleted",
+        Some(GoalStatus::Aborted) => "\nNothing was deleted. Start over: liza goal new \"GOAL\"".to_owned(),
         Some(GoalStatus::Completed) => {
-            "\nmerging the integration branch is yours; liza goal new \"GOAL\" goes on"
+            let config = state.board.config.ready();
+            let branch = config.map_or("integration", |config| config.integration_branch.as_str());
+            format!(
+                "\nReview: git diff HEAD...{branch}. Merge: git merge {branch}. Next goal: liza goal new \"GOAL\""
+            )
         }
-        None => "",
+        None => String::new(),
     }
 }
 
@@ -159,11 +162,11 @@ pub(crate) fn work(
     for post in &posts {
         post.provider.installed_program()?;
     }
-    // Coders and merges need it; found out during work, it would waste a session.
+    // Coders and merges need it; found later, a missing identity would waste a session.
     project.repo()?.identity()?;
     let _lock = RunLock::take(project)?.map_err(|running| {
         CommandError::refused("already_running", running.to_string())
-            .hint("liza status shows what it is doing; Ctrl-C in its terminal stops it")
+            .hint("to see it: liza status; to stop it: Ctrl-C in its terminal")
     })?;
     printer.print_text(&introduction(&posts));
     let progress = Box::new(ProgressLine { printer: Arc::clone(printer), began: Instant::now() });
@@ -171,7 +174,7 @@ pub(crate) fn work(
     match Watcher::new(project, watching) {
         Ok(watcher) => observers.push(Box::new(WatcherObserver::new(watcher))),
         Err(WatchError::Running) => {
-            printer.print_text("a watcher is already running in this project: alarms go there")
+            printer.print_text("a watcher is already running in this project; it reports the alarms")
         }
         Err(WatchError::Lock(error)) => return Err(error.into()),
     }
@@ -189,10 +192,10 @@ fn introduction(posts: &[Post]) -> String {
         }
     }
     let words: Vec<String> = groups.iter().map(|(name, number)| format!("{number} × {name}")).collect();
-    format!("team: {} · Ctrl-C stops it in order", words.join(", "))
+    format!("team: {} · stop with Ctrl-C", words.join(", "))
 }
 
-/// How the work stands, for people and for programs.
+/// The state of the work, for people and for programs.
 pub(crate) fn summary(state: &State) -> (String, serde_json::Value) {
     let goal = state.board.goal.ready().map_or("?".to_owned(), |goal| goal.status.to_string());
     let Some(sprint) = state.board.sprint.ready() else { return (format!("goal {goal}"), json!(null)) };
@@ -200,7 +203,7 @@ pub(crate) fn summary(state: &State) -> (String, serde_json::Value) {
     let Progress { total, merged, dropped, in_progress, blocked, waiting } = progress;
     let parts = [
         (merged, "merged"),
-        (dropped, "given up or replaced"),
+        (dropped, "abandoned or replaced"),
         (in_progress, "in progress"),
         (blocked, "BLOCKED"),
         (waiting, "waiting"),

@@ -5,11 +5,11 @@ use crate::cli::ui::error::CommandError;
 use crate::cli::ui::exit_code::Exit;
 use crate::cli::ui::output::Reply;
 
-/// Run one agent session for a supervisor (reads its order from standard input).
+/// Run one agent session for a supervisor; reads its instructions from standard input.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {}
 
-/// Runs it. The reports on standard output are the supervisor's; nothing else may be written there.
+/// Runs it. Standard output carries the reports to the supervisor; nothing else may be written there.
 pub(crate) fn run(_: Args, _: &Context) -> Result<Reply, CommandError> {
     let code = crate::supervisor::helper::serve();
     Ok(Reply::already_written().exit(Exit::Session(code)))

@@ -1,6 +1,6 @@
-//! `liza setup`: contracts, templates and the old names, below `~/.liza/`.
+//! `liza setup`: installs contracts, templates and the old script names to `~/.liza/`.
 //!
-//! What a person has changed there stays, unless they say otherwise.
+//! Must not overwrite what a person has changed there, unless --force is given.
 
 use std::fs;
 use std::io;
@@ -22,18 +22,18 @@ use crate::cli::ui::output::Reply;
 /// Install contracts, templates and the old script names to ~/.liza.
 ///
 /// Files that you have changed are kept. In a project, CLAUDE.md, AGENTS.md and GEMINI.md become links to the contract
-/// where there are none. Run it again after the program has moved: the old names are links to it.
+/// if they are missing. Run it again if the liza program has moved: the old names are links to it.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:
   liza setup
   liza setup --force")]
 pub(crate) struct Args {
-    /// Write everything anew, also what you have changed.
+    /// Write every file again, including those that you have changed.
     #[arg(long)]
     force: bool,
 }
 
-const AGAIN: &str = "what is there already is whole; liza setup again does the rest";
+const AGAIN: &str = "files already written are complete; to write the rest: liza setup";
 
 /// Runs it.
 pub(crate) fn run(args: Args, context: &Context) -> Result<Reply, CommandError> {
@@ -53,7 +53,7 @@ pub(crate) fn run(args: Args, context: &Context) -> Result<Reply, CommandError> 
     let Install { written, kept, .. } = install;
     let kept_note = match kept.as_slice() {
         [] => String::new(),
-        kept => format!("\nkept as you changed it: {} (liza setup --force writes it anew)", kept.join(", ")),
+        kept => format!("\nkept your changes to {}; to replace them: liza setup --force", kept.join(", ")),
     };
     let done = if written.is_empty() {
         "is up to date"
@@ -71,7 +71,7 @@ pub(crate) fn run(args: Args, context: &Context) -> Result<Reply, CommandError> 
     Ok(Reply::new(text, json!({"folder": folder, "written": written, "kept": kept, "linked": linked})))
 }
 
-/// Links the contract into the project that the command runs in; `init` had none to link to.
+/// Links the contract into the current project, in case `init` ran before `setup`.
 fn link_here(context: &Context) -> Option<ContractLinks> {
     let project = context.project().ok()?;
     let board = project.store().read_parts(&[Section::Config], &[]).ok()?;
@@ -94,7 +94,7 @@ impl Install<'_> {
         let path = self.prepare(name)?;
         match fs::read_link(&path) {
             Ok(target) if target == program => return Ok(()),
-            // A link to a liza that has moved is ours to mend.
+            // A link to a liza that has moved was made by `setup`, so it is updated.
             Ok(target) if target.file_name() == program.file_name() || !path.exists() => {}
             Ok(_) | Err(_) if path.exists() && !self.force => {
                 self.kept.push(name.to_owned());
@@ -102,7 +102,7 @@ impl Install<'_> {
             }
             Ok(_) | Err(_) => {}
         }
-        // Made beside its place and renamed, so that a kill leaves the old one or the new one.
+        // Made under another name and renamed, so that a kill leaves either the old or the new one.
         let step = path.with_extension("new");
         let _ = fs::remove_file(&step);
         symlink(program, &step)

@@ -1,4 +1,4 @@
-//! `liza show`: everything about one task, and the next right command.
+//! `liza show`: everything about one task, and the command to run next.
 
 use liza_core::model::{
     EventName, Fields, HistoryEvent, Refusal, Seconds, State, TaskId, TaskRecord, Usage, Value,
@@ -15,9 +15,9 @@ use crate::cli::ui::error::CommandError;
 use crate::cli::ui::layout::{BOLD, CYAN, DIM, RED, ago, command, cut, minute, one_line, pad, paint, wrap};
 use crate::cli::ui::output::Reply;
 
-/// See everything about one task.
+/// Show everything about one task.
 ///
-/// What it is, where it stands, what was said about it, what happened to it, and the next right command.
+/// Its definition, its state, notes and anomalies about it, its history, and the command to run next.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Example:
   liza show retry-orders")]
@@ -58,7 +58,7 @@ struct TaskPage<'a> {
     columns: usize,
 }
 
-/// How wide the names at the left are.
+/// The width of the labels.
 const LABEL: usize = 11;
 
 impl TaskPage<'_> {
@@ -99,7 +99,7 @@ impl TaskPage<'_> {
         )];
         lines.extend(wrap(&task.description, self.columns));
         let parts =
-            [self.next(), self.contract(), self.standing(), self.trouble(), self.said(), self.history()];
+            [self.next(), self.contract(), self.progress(), self.trouble(), self.comments(), self.history()];
         for part in parts.into_iter().filter(|part| !part.is_empty()) {
             lines.push(String::new());
             lines.extend(part);
@@ -107,7 +107,7 @@ impl TaskPage<'_> {
         lines.join("\n")
     }
 
-    /// A name at the left and a text beside it.
+    /// A label and a text beside it.
     fn field(&self, label: &str, text: &str) -> Vec<String> {
         let lines = wrap(text, self.columns.saturating_sub(LABEL).max(10));
         let named = |(n, line): (usize, String)| {
@@ -133,7 +133,7 @@ impl TaskPage<'_> {
         lines
     }
 
-    /// What it is held to.
+    /// What the task demands.
     fn contract(&self) -> Vec<String> {
         let record = self.record;
         let with_status = |id: &TaskId| match self.state.board.status(id) {
@@ -153,23 +153,23 @@ impl TaskPage<'_> {
         ])
     }
 
-    /// Who has it, where, at which commit.
-    fn standing(&self) -> Vec<String> {
+    /// Its agents, worktree and commits.
+    fn progress(&self) -> Vec<String> {
         let (record, task) = (self.record, self.task);
         let lease = |lease: Option<LeaseView>| match lease.map(|lease| lease.left) {
-            Some(left @ 0..) => format!(", lease runs {} more", Seconds(left.unsigned_abs())),
-            Some(left) => format!(", lease ended {}", ago(Seconds(left.unsigned_abs()))),
+            Some(left @ 0..) => format!(", lease {}", Seconds(left.unsigned_abs())),
+            Some(left) => format!(", lease expired {}", ago(Seconds(left.unsigned_abs()))),
             None => String::new(),
         };
         let claim =
-            task.iteration.map(|n| format!(", claim {n} of {}", task.max_iterations)).unwrap_or_default();
+            task.iteration.map(|n| format!(", attempt {n} of {}", task.max_iterations)).unwrap_or_default();
         let reviewed = task.reviewing_by.is_some();
         let coder_lease = if reviewed { String::new() } else { lease(task.lease) };
         let coder = task.assigned_to.map(|coder| format!("{coder}{claim}{coder_lease}"));
         let reviewer = task.reviewing_by.map(|reviewer| format!("{reviewer}{}", lease(task.lease)));
         let cycles = (task.review_cycles > 0 || record.review_cycles_total.unwrap_or(0) > 0).then(|| {
             let total = record.review_cycles_total.unwrap_or(0);
-            format!("{} of {} with this coder, {total} in all", task.review_cycles, task.max_review_cycles)
+            format!("{} of {} with this coder, {total} in total", task.review_cycles, task.max_review_cycles)
         });
         let base =
             record.base_commit.as_ref().map(|base| format!(" from {}", base.short())).unwrap_or_default();
@@ -204,8 +204,8 @@ impl TaskPage<'_> {
         lines
     }
 
-    /// The coder's intent, the handoff, the notes, what was observed.
-    fn said(&self) -> Vec<String> {
+    /// Pre-check, handoff, notes, anomalies and discoveries.
+    fn comments(&self) -> Vec<String> {
         let mut lines = Vec::new();
         let id = &self.task.id;
         let events = self.record.history.iter().flatten();
@@ -224,11 +224,11 @@ impl TaskPage<'_> {
         for note in
             journal.human_notes.iter().filter(|note| note.to.is_none() || note.to.as_ref() == Some(id))
         {
-            let whom = if note.to.is_none() { " (to everybody)" } else { "" };
+            let whom = if note.to.is_none() { " (to all agents)" } else { "" };
             lines.extend(self.field("Note", &format!("{}{whom}", note.message)));
         }
         for anomaly in journal.anomalies.iter().filter(|anomaly| anomaly.task.as_ref() == Some(id)) {
-            let who = anomaly.reporter.as_deref().unwrap_or("somebody");
+            let who = anomaly.reporter.as_deref().unwrap_or("unknown");
             let text = format!("{} by {who}: {}", anomaly.kind, facts(&anomaly.details, ", "));
             lines.extend(self.field("Anomaly", &text));
         }
@@ -262,7 +262,7 @@ impl TaskPage<'_> {
     }
 }
 
-/// What was used, with every figure.
+/// Usage, with every figure.
 fn figures(usage: &Usage) -> String {
     let [input, output, cached] = [usage.input, usage.output, usage.cached].map(compact_number);
     format!("{input} tokens in, {cached} from the cache, {output} out, ${:.2}", usage.cost_usd)
@@ -276,7 +276,7 @@ fn bullets(items: &[String]) -> String {
     items.iter().map(|item| format!("- {}", one_line(item))).collect::<Vec<_>>().join("\n")
 }
 
-/// What a map of facts says; full commits are shortened.
+/// A map of facts as text; commit IDs are shortened.
 fn facts(fields: &Fields, between: &str) -> String {
     let shown = |(key, value): (&String, &Value)| {
         let text = one_line(&value.to_string());

@@ -1,4 +1,4 @@
-//! `liza spec-change`: the human changed a specification.
+//! `liza spec-change`: logs that a specification changed.
 
 use liza_core::protocol::RecordSpecChange;
 
@@ -12,20 +12,20 @@ use crate::cli::ui::output::Reply;
 #[command(after_help = "Example:
   liza spec-change --spec specs/retry.md#auth --change \"token refresh is retried\" --triggered-by retry-orders")]
 pub(crate) struct Args {
-    /// Which: a file in the project, perhaps with an #anchor.
+    /// The specification: a file in the project, with an optional #anchor.
     #[arg(long, value_name = "REF")]
     spec: String,
     /// How it changed.
     #[arg(long, value_name = "TEXT", allow_hyphen_values = true)]
     change: Text,
-    /// What made it necessary: a task, or words.
+    /// What made it necessary: a task or a text.
     #[arg(long, value_name = "TEXT", allow_hyphen_values = true)]
     triggered_by: Text,
 }
 
 /// Runs it.
 pub(crate) fn run(args: Args, context: &Context) -> Result<Reply, CommandError> {
-    let text = format!("the change of {} is logged", args.spec);
+    let text = format!("change to {} logged", args.spec);
     let command = RecordSpecChange {
         spec: args.spec,
         change: args.change.read(context)?,

@@ -1,4 +1,4 @@
-//! `liza sprint`: its plan, its deadline, the next one.
+//! `liza sprint`: shows the sprint, sets its deadline, starts the next one.
 
 use std::str::FromStr;
 
@@ -16,7 +16,7 @@ use crate::cli::ui::error::CommandError;
 use crate::cli::ui::layout::{cut, minute, one_line, width, wrap};
 use crate::cli::ui::output::Reply;
 
-/// Show the sprint, set its deadline, or begin the next one.
+/// Show the sprint, set its deadline, or start the next one.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:
   liza sprint
@@ -30,19 +30,19 @@ pub(crate) struct Args {
 
 #[derive(Debug, Subcommand)]
 enum SprintVerb {
-    /// Show the plan, the figures, what was decided and what was learned.
+    /// Show the plan, the figures, the decisions and the retrospective.
     Show,
-    /// Begin the next sprint with what is still open; the last one goes to the archive.
+    /// Start the next sprint with the open tasks; the last one is archived.
     New,
-    /// Say when everybody stops for a look, at the latest.
+    /// Set when all agents stop at a checkpoint.
     Deadline {
-        /// UTC such as 2026-08-01T18:00:00Z, from now on such as +90m, +8h or +2d, or none.
+        /// A time in UTC such as 2026-08-01T18:00:00Z, a time from now such as +90m, +8h or +2d, or none.
         #[arg(value_name = "TIME", allow_hyphen_values = true)]
         time: When,
     },
 }
 
-/// A point in time as people say it.
+/// A point in time as people type it.
 #[derive(Debug, Clone, Copy)]
 enum When {
     Never,
@@ -85,7 +85,8 @@ pub(crate) fn run(args: Args, context: &Context) -> Result<Reply, CommandError> 
 }
 
 fn begin_next(context: &Context) -> Result<Reply, CommandError> {
-    context.run(NewSprint, |reply| format!("{} has begun; the last one is in .liza/archive/", reply.sprint))
+    context
+        .run(NewSprint, |reply| format!("{} has started; the last sprint is in .liza/archive/", reply.sprint))
 }
 
 fn set_deadline(time: When, context: &Context) -> Result<Reply, CommandError> {
@@ -95,7 +96,7 @@ fn set_deadline(time: When, context: &Context) -> Result<Reply, CommandError> {
         When::In(length) => Some(now() + length),
     };
     context.run(SetDeadline { deadline }, |_| match deadline {
-        Some(time) => format!("the sprint stops for a look at {time}"),
+        Some(time) => format!("all agents stop at a checkpoint at {time}"),
         None => "the sprint has no deadline".to_owned(),
     })
 }
@@ -134,11 +135,11 @@ fn decisions(sprint: &Sprint, columns: usize) -> Vec<String> {
     sprint.decisions.iter().map(line).collect()
 }
 
-/// What was learned, or how to look back on a sprint that is over.
+/// The retrospective, or how to write it once the sprint has ended.
 fn retrospective(sprint: &Sprint, columns: usize) -> Vec<String> {
     match &sprint.retrospective {
         Some(text) => {
-            // What fits keeps its spaces, since tables live by them.
+            // Lines that fit keep their spaces, which tables need.
             let shown = |line: &str| {
                 let plain: String = line.chars().filter(|c| !c.is_control()).collect();
                 if width(&plain) <= columns { vec![plain] } else { wrap(line, columns) }
@@ -168,7 +169,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn times_are_said_absolutely_or_from_now_on() {
+    fn times_are_absolute_or_relative_to_now() {
         let seen = |text: &str| text.parse::<When>().map(|when| format!("{when:?}")).ok();
         assert_eq!(seen("+90m"), Some("In(Seconds(5400))".to_owned()));
         assert_eq!(seen("+2d"), Some("In(Seconds(172800))".to_owned()));

@@ -1,8 +1,9 @@
-//! `liza status`: what needs you, how far it is, what happens to each task, who is there.
+//! `liza status`: alerts, progress, tasks and agents on one page.
 
 use std::collections::BTreeSet;
 
 use liza_core::model::{GoalStatus, Role, Seconds, Status, StopFile, TaskId};
+use liza_core::text::count;
 use liza_core::watch::alarms::AlarmKind;
 use liza_core::watch::view::{
     AgentView, Alert, LeaseView, Liveness, SprintView, StopView, TaskPhase, TaskView, UnmetDependency, View,
@@ -20,13 +21,13 @@ use crate::cli::ui::layout::{
 };
 use crate::cli::ui::output::Reply;
 
-/// See what needs you, how far the work is, and who is at it.
+/// Show what needs your attention, the tasks and the agents.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:
   liza status
   liza status --json | jq '.result.claimable'")]
 pub(crate) struct Args {
-    /// List everything, also what is over.
+    /// List everything, including ended tasks.
     #[arg(long, short)]
     all: bool,
 }
@@ -41,7 +42,7 @@ pub(crate) fn run(args: Args, context: &Context) -> Result<Reply, CommandError> 
     Ok(Reply::new(render(&view, context.screen.columns(), args.all), result).at(view.revision.0))
 }
 
-/// How many matters are told before the rest is only counted.
+/// How many items need attention before the rest is only counted.
 const MANY: usize = 8;
 
 /// The whole page.
@@ -60,7 +61,7 @@ fn head(view: &View, columns: usize) -> Vec<String> {
     let mut lines = Vec::new();
     if let Some(goal) = &view.goal {
         let wanted = match goal.description.trim() {
-            "" => "no goal is stated yet",
+            "" => "no goal stated yet",
             text => text,
         };
         let tail = match goal.status {
@@ -77,13 +78,13 @@ fn head(view: &View, columns: usize) -> Vec<String> {
 fn progress(sprint: &SprintView, columns: usize) -> String {
     let progress = &sprint.progress;
     let mut facts = match progress.total {
-        0 => vec!["nothing planned".to_owned()],
+        0 => vec!["nothing is planned yet".to_owned()],
         total => vec![format!("{} of {total} done", progress.done())],
     };
     let count = |n: usize, what: &str| (n > 0).then(|| format!("{n} {what}"));
-    facts.extend(count(progress.in_progress, "in work"));
+    facts.extend(count(progress.in_progress, "in progress"));
     facts.extend(count(progress.blocked, "blocked"));
-    facts.extend(count(progress.waiting, "to begin"));
+    facts.extend(count(progress.waiting, "to do"));
     match sprint.deadline_left {
         _ if sprint.status.is_terminal() => facts.push(sprint.status.to_string()),
         Some(left) if left >= 0 => facts.push(format!("due in {}", length(left))),
@@ -100,7 +101,7 @@ fn progress(sprint: &SprintView, columns: usize) -> String {
     format!("{id}  {}{}  {facts}", paint(GREEN, &"█".repeat(full)), paint(DIM, &"░".repeat(room - full)))
 }
 
-/// A length of seconds, whichever its sign.
+/// A number of seconds without its sign.
 fn length(seconds: i64) -> Seconds {
     Seconds(seconds.unsigned_abs())
 }
@@ -112,8 +113,8 @@ fn needs(view: &View, columns: usize, all: bool) -> Vec<String> {
     let again = |alert: &Alert| view.stopped.iter().any(|stop| alert.kind.stop_file() == Some(stop.file));
     let news: Vec<&Alert> =
         view.alerts.iter().filter(|alert| alert.kind != AlarmKind::InvalidState && !again(alert)).collect();
-    let told = |task: &TaskView| news.iter().any(|alert| alert.task.as_ref() == Some(&task.id));
-    let broken = view.tasks.iter().filter(|task| task.phase == TaskPhase::Stuck && !told(task));
+    let has_alert = |task: &TaskView| news.iter().any(|alert| alert.task.as_ref() == Some(&task.id));
+    let broken = view.tasks.iter().filter(|task| task.phase == TaskPhase::Stuck && !has_alert(task));
     matters.extend(broken.map(|task| stuck(task, columns)));
     let mut seen: BTreeSet<&TaskId> = BTreeSet::new();
     let fresh = news.iter().filter(|alert| alert.task.as_ref().is_none_or(|task| seen.insert(task)));
@@ -130,13 +131,13 @@ fn needs(view: &View, columns: usize, all: bool) -> Vec<String> {
     lines
 }
 
-/// All violations as one matter: `validate` lists them.
+/// All violations as one item: `validate` lists them.
 fn invalid(view: &View, columns: usize) -> Option<Vec<String>> {
     let mut found = view.alerts.iter().filter(|alert| alert.kind == AlarmKind::InvalidState);
     let first = found.next()?;
     let rest = match found.count() {
         0 => String::new(),
-        more => format!("  and {more} more like this"),
+        more => format!("  and {more} more"),
     };
     let mut lines = vec![format!(
         "  {} {}{}",
@@ -165,7 +166,7 @@ fn stopped(view: &View, stop: &StopView, columns: usize) -> Vec<String> {
     lines
 }
 
-/// One alert; what else stands about the same task is named with it.
+/// One alert, together with the kinds of the other alerts about the same task.
 fn matter(view: &View, alert: &Alert, columns: usize) -> Vec<String> {
     let task = alert.task.as_ref().and_then(|id| view.tasks.iter().find(|task| &task.id == id));
     let same = |other: &&Alert| {
@@ -186,7 +187,7 @@ fn matter(view: &View, alert: &Alert, columns: usize) -> Vec<String> {
         None => {
             let bare = alert.task.as_ref().and_then(|id| alert.text.strip_prefix(&format!("{id} — ")));
             let bare = bare.unwrap_or(&alert.text);
-            // An alert that only names its task says nothing that the line above does not.
+            // An alert that only names its task would repeat the line above.
             if name.trim() == bare {
                 task.map(|task| task.next.clone()).unwrap_or_default()
             } else {
@@ -218,7 +219,7 @@ fn brief(text: &str, columns: usize) -> Vec<String> {
 }
 
 const GROUPS: [(TaskPhase, &str); 5] = [
-    (TaskPhase::Working, "IN WORK"),
+    (TaskPhase::Working, "IN PROGRESS"),
     (TaskPhase::Reviewing, "IN REVIEW"),
     (TaskPhase::Ready, "READY"),
     (TaskPhase::Waiting, "WAITING"),
@@ -242,7 +243,7 @@ fn tasks(view: &View, columns: usize, all: bool) -> Vec<String> {
     lines
 }
 
-/// A task: its name, what it is about, and at the right what there is to know about it now.
+/// A task: its ID, its description, and its current facts at the right.
 fn row(task: &TaskView, name: usize, columns: usize) -> Vec<String> {
     let facts = facts(task).join(" · ");
     let id = pad(&cut(task.id.as_str(), name), name);
@@ -263,28 +264,28 @@ fn row(task: &TaskView, name: usize, columns: usize) -> Vec<String> {
 
 fn facts(task: &TaskView) -> Vec<String> {
     let mut facts = Vec::new();
-    let at_it = task.owner.map(|owner| owner.to_string());
+    let owner = task.owner.map(|owner| owner.to_string());
     match task.phase {
         TaskPhase::Working => {
-            facts.extend(at_it);
+            facts.extend(owner);
             if task.status == Some(Status::Rejected) {
                 facts.push("sent back".to_owned());
             }
-            facts.extend(task.iteration.map(|n| format!("claim {n}/{}", task.max_iterations)));
+            facts.extend(task.iteration.map(|n| format!("attempt {n} of {}", task.max_iterations)));
             if task.review_cycles > 0 {
-                facts.push(format!("rejected {}/{}", task.review_cycles, task.max_review_cycles));
+                facts.push(format!("rejection {} of {}", task.review_cycles, task.max_review_cycles));
             }
             facts.extend(task.lease.map(lease));
         }
         TaskPhase::Reviewing if task.status == Some(Status::Approved) => {
-            facts.push("approved, to be merged".to_owned())
+            facts.push("approved, waiting for its merge".to_owned())
         }
-        TaskPhase::Reviewing => match at_it.filter(|_| task.lease.is_some_and(|lease| lease.left >= 0)) {
+        TaskPhase::Reviewing => match owner.filter(|_| task.lease.is_some_and(|lease| lease.left >= 0)) {
             Some(reviewer) => {
                 facts.push(reviewer);
                 facts.extend(task.lease.map(lease));
             }
-            None => facts.push("waits for a code reviewer".to_owned()),
+            None => facts.push("waiting for a code reviewer".to_owned()),
         },
         TaskPhase::Waiting => {
             let names: Vec<String> = task.waits_for.iter().map(waiting).collect();
@@ -308,7 +309,7 @@ fn facts(task: &TaskView) -> Vec<String> {
     facts
 }
 
-/// What comes first; what will never come is said to be so.
+/// A task that has to be merged first; with its status if it never will be.
 fn waiting(waiting: &UnmetDependency) -> String {
     match waiting.status {
         Some(status @ (Status::Abandoned | Status::Superseded)) => format!("{} ({status})", waiting.task),
@@ -329,12 +330,12 @@ fn waiting(waiting: &UnmetDependency) -> String {
 
 fn lease(lease: LeaseView) -> String {
     match lease.left {
-        left @ 0.. => format!("{} left", length(left)),
-        left => format!("ended {} ago", length(left)),
+        left @ 0.. => format!("lease {}", length(left)),
+        left => format!("lease expired {} ago", length(left)),
     }
 }
 
-/// What is over: counted, and named where there is room or where it was asked for.
+/// The ended tasks: counted, and named as far as there is room; all of them with --all.
 fn over(view: &View, name: usize, columns: usize, all: bool) -> Vec<String> {
     let done: Vec<&TaskView> = view.tasks.iter().filter(|task| task.phase == TaskPhase::Ended).collect();
     if done.is_empty() && view.archived == 0 {
@@ -344,7 +345,7 @@ fn over(view: &View, name: usize, columns: usize, all: bool) -> Vec<String> {
     let counts = [
         (count(Status::Merged), "merged"),
         (count(Status::Superseded), "replaced"),
-        (count(Status::Abandoned), "given up"),
+        (count(Status::Abandoned), "abandoned"),
         (view.archived, "in the archive"),
     ];
     let counts: Vec<String> =
@@ -382,7 +383,7 @@ fn agent_line(agent: &AgentView, name: usize, columns: usize) -> String {
         Liveness::Gone => ("○", RED, format!("gone, was {}{holding}", agent.status)),
     };
     let mut facts: Vec<String> =
-        agent.heartbeat_age.map(|age| format!("heard {}", ago(age))).into_iter().collect();
+        agent.heartbeat_age.map(|age| format!("heartbeat {}", ago(age))).into_iter().collect();
     facts.extend(agent.context_percent.map(|percent| format!("context {percent} %")));
     facts.extend(agent.usage.as_ref().and_then(used));
     let facts = facts.join(" · ");
@@ -399,7 +400,7 @@ fn agent_line(agent: &AgentView, name: usize, columns: usize) -> String {
         .to_owned()
 }
 
-/// What a person can do now that nobody else does.
+/// What only a person can do now.
 fn next(view: &View, columns: usize) -> Vec<String> {
     let steps = steps(view);
     if steps.is_empty() {
@@ -417,7 +418,7 @@ fn steps(view: &View) -> Vec<(String, &'static str)> {
     let Some(goal) = &view.goal else { return Vec::new() };
     match goal.status {
         _ if goal.description.trim().is_empty() => {
-            return vec![("Say what you want.".to_owned(), "liza goal new \"…\"")];
+            return vec![("There is no goal yet. State it:".to_owned(), "liza goal new \"…\"")];
         }
         GoalStatus::InProgress if view.stopped.is_empty() => {}
         GoalStatus::InProgress => return Vec::new(),
@@ -425,7 +426,7 @@ fn steps(view: &View) -> Vec<(String, &'static str)> {
             return vec![("The goal is reached. State the next one:".to_owned(), "liza goal new \"…\"")];
         }
         GoalStatus::Aborted => {
-            return vec![("The goal was given up. State another one:".to_owned(), "liza goal new \"…\"")];
+            return vec![("The goal is aborted. State another one:".to_owned(), "liza goal new \"…\"")];
         }
     }
     let here =
@@ -433,25 +434,26 @@ fn steps(view: &View) -> Vec<(String, &'static str)> {
     let mut steps = Vec::new();
     if view.tasks.is_empty() && view.archived == 0 && !here(Role::Planner) {
         steps.push(("There are no tasks yet. Start the team:".to_owned(), "liza run"));
-        steps.push(("or write one down yourself:".to_owned(), "liza add-task --help"));
+        steps.push(("or add one yourself:".to_owned(), "liza add-task --help"));
         return steps;
     }
     let to_merge = view.tasks.iter().filter(|task| task.status == Some(Status::Approved)).count();
     let unseen = view.planner_triggers.iter().filter(|trigger| !trigger.seen).count();
     let waiting = [
-        (unseen, Role::Planner, "to decide, and no planner is running:", "liza agent planner"),
-        (view.claimable.len(), Role::Coder, "ready, and no coder is running:", "liza agent coder"),
+        (unseen, Role::Planner, "decision", "pending, but no planner is running:", "liza agent planner"),
+        (view.claimable.len(), Role::Coder, "task", "ready, but no coder is running:", "liza agent coder"),
         (
             view.reviewable.len() + to_merge,
             Role::CodeReviewer,
-            "to review or merge, and no code reviewer is running:",
+            "task",
+            "to review or merge, but no code reviewer is running:",
             "liza agent code-reviewer",
         ),
     ];
-    let missing = waiting.into_iter().filter(|(count, role, ..)| *count > 0 && !here(*role));
-    steps.extend(missing.map(|(count, _, what, step)| (format!("{count} {what}"), step)));
-    let nobody = view.agents.iter().all(|agent| agent.liveness == Liveness::Gone);
-    if nobody && !steps.is_empty() {
+    let missing = waiting.into_iter().filter(|(n, role, ..)| *n > 0 && !here(*role));
+    steps.extend(missing.map(|(n, _, noun, what, step)| (format!("{} {what}", count(n, noun)), step)));
+    let all_gone = view.agents.iter().all(|agent| agent.liveness == Liveness::Gone);
+    if all_gone && !steps.is_empty() {
         steps.push(("or the whole team:".to_owned(), "liza run"));
     }
     steps

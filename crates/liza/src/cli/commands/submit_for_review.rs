@@ -1,4 +1,4 @@
-//! `liza submit-for-review`: the coder says that it is done, at exactly one commit.
+//! `liza submit-for-review`: the coder submits exactly one commit.
 
 use liza_core::model::{Sha, TaskId};
 
@@ -7,16 +7,16 @@ use crate::cli::ui::error::CommandError;
 use crate::cli::ui::output::Reply;
 use crate::lifecycle::submit_for_review;
 
-/// Ask for a review of exactly this commit, then stop with exit code 42.
+/// Submit exactly this commit for review, then stop with exit code 42.
 ///
-/// The worktree has to be clean and at that commit, on the task's branch.
+/// The worktree must be clean and at that commit, on the task's branch.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Example:
   liza submit-for-review retry-orders \"$(git rev-parse HEAD)\"")]
 pub(crate) struct Args {
-    /// Which task.
+    /// The task.
     task: TaskId,
-    /// Which commit: its name, or enough digits of it.
+    /// The commit: its full or abbreviated hash.
     commit: Sha,
 }
 
@@ -26,6 +26,6 @@ pub(crate) fn run(args: Args, context: &Context) -> Result<Reply, CommandError> 
     let engine = context.engine(&project)?;
     let done = context.reported(&engine, submit_for_review(&engine, &args.task, &args.commit))?;
     let text =
-        format!("{} waits for a review of {}; stop now with exit code 42", args.task, done.reply.commit);
+        format!("{} is ready for review at {}; stop now with exit code 42", args.task, done.reply.commit);
     Ok(context.reply(&done, text))
 }

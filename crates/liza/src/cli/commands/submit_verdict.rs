@@ -1,4 +1,4 @@
-//! `liza submit-verdict`: the code reviewer's binding judgement of exactly one commit.
+//! `liza submit-verdict`: the code reviewer's binding verdict on exactly one commit.
 
 use std::path::PathBuf;
 
@@ -11,9 +11,9 @@ use crate::cli::ui::input::{Text, read_file};
 use crate::cli::ui::output::Reply;
 use crate::lifecycle::submit_verdict;
 
-/// Approve or reject what was submitted.
+/// Approve or reject the submitted commit.
 ///
-/// Refused when the worktree is no longer as it was submitted: it is put back, and has to be judged again.
+/// Refused if the worktree has changed since the submission: it is restored, and you have to review it again.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:
   liza submit-verdict retry-orders APPROVED
@@ -21,12 +21,12 @@ use crate::lifecycle::submit_verdict;
   liza submit-verdict retry-orders REJECTED --reason-file review.md
   liza submit-verdict retry-orders REJECTED - < review.md")]
 pub(crate) struct Args {
-    /// Which task.
+    /// The task.
     task: TaskId,
-    /// The judgement.
+    /// The verdict.
     #[arg(value_enum, ignore_case = true)]
     verdict: VerdictWord,
-    /// Why; a rejection needs it. `-` reads it from standard input.
+    /// The reason; required for a rejection. `-` reads standard input.
     #[arg(allow_hyphen_values = true)]
     reason: Option<Text>,
     /// Read the reason from a file; `-` is standard input.
@@ -34,7 +34,7 @@ pub(crate) struct Args {
     reason_file: Option<PathBuf>,
 }
 
-/// The two judgements, as they are typed.
+/// The two verdicts, as they are typed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
 enum VerdictWord {
     /// Clear to merge.
@@ -61,7 +61,7 @@ pub(crate) fn run(args: Args, context: &Context) -> Result<Reply, CommandError> 
     let done = context.reported(&engine, submit_verdict(&engine, &args.task, verdict))?;
     let (task, status) = (args.task, done.reply.status.map_or("?", Status::name));
     let next = match args.verdict {
-        VerdictWord::Approved => "its code reviewer's supervisor merges it",
+        VerdictWord::Approved => "the supervisor of its code reviewer merges it",
         VerdictWord::Rejected => "it goes back to its coder",
     };
     Ok(context.reply(&done, format!("{task} is {status}: {next}")))

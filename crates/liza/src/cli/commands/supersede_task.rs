@@ -1,4 +1,4 @@
-//! `liza supersede-task`: the planner replaces a task by others.
+//! `liza supersede-task`: the planner replaces a task with others.
 
 use liza_core::model::TaskId;
 use liza_core::protocol::SupersedeTask;
@@ -8,27 +8,27 @@ use crate::cli::ui::error::CommandError;
 use crate::cli::ui::input::{Tasks, Text};
 use crate::cli::ui::output::Reply;
 
-/// Replace a task by others, in one write.
+/// Replace a task with others, in one write.
 ///
-/// The replacements exist already (`liza add-task --draft`); they are finalized here. Whoever waits for the
-/// original waits for them from now on.
+/// Add the replacements first (`liza add-task --draft`); this command finalizes them. Tasks that depend on the
+/// original depend on the replacements from then on.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Example:
   liza supersede-task retry-all --by retry-core,retry-orders --reason \"scope too broad\" \\
     --root-cause \"one task mixed the mechanism and its users\"")]
 pub(crate) struct Args {
-    /// Which task.
+    /// The task.
     task: TaskId,
-    /// What takes its place.
+    /// The tasks that replace it.
     #[arg(long, value_name = "ID,…")]
     by: Tasks,
     /// Why: wrong granularity, ambiguity, missing dependency …
     #[arg(long, value_name = "TEXT", allow_hyphen_values = true)]
     reason: Text,
-    /// What was at the bottom of it, in one sentence.
+    /// The root cause, in one sentence.
     #[arg(long, value_name = "TEXT", allow_hyphen_values = true)]
     root_cause: Text,
-    /// How the work stands to the goal now; written from the rest when absent.
+    /// How the work relates to the goal now; default built from the other options.
     #[arg(long, value_name = "TEXT", allow_hyphen_values = true)]
     summary: Option<Text>,
 }

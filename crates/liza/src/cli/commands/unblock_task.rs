@@ -1,4 +1,4 @@
-//! `liza unblock-task`: the planner lets a blocked task go on.
+//! `liza unblock-task`: the planner lets a blocked task continue.
 
 use liza_core::model::TaskId;
 use liza_core::protocol::UnblockTask;
@@ -8,27 +8,27 @@ use crate::cli::ui::error::CommandError;
 use crate::cli::ui::input::Text;
 use crate::cli::ui::output::Reply;
 
-/// Let a BLOCKED task go on.
+/// Let a BLOCKED task continue.
 ///
-/// It starts afresh with another coder, unless an option says otherwise; what was not merged is saved on a rescue
-/// branch. After two coders have failed only supersede-task and abandon-task are left.
+/// By default another coder starts from scratch, and unmerged work is kept on a branch rescue/TASK-N. After two coders
+/// have failed, only supersede-task and abandon-task are possible.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:
   liza unblock-task retry-orders
-  liza unblock-task retry-orders --same-coder --reset-cycles --assessment \"the spec was unclear, now it says 3\"")]
+  liza unblock-task retry-orders --same-coder --reset-cycles --assessment \"the spec was unclear; it now requires 3\"")]
 pub(crate) struct Args {
-    /// Which task.
+    /// The task.
     task: TaskId,
-    /// Start with a full budget of review cycles.
+    /// Reset the number of review cycles.
     #[arg(long)]
     reset_cycles: bool,
-    /// Give it back to its coder, worktree and all.
+    /// Give it back to its coder, with its worktree.
     #[arg(long)]
     same_coder: bool,
-    /// Let another coder go on in its worktree.
+    /// Let another coder continue in its worktree.
     #[arg(long, conflicts_with = "same_coder")]
     keep_worktree: bool,
-    /// What you make of it; after a review deadlock the planner has to say.
+    /// Your assessment; required from the planner after a review deadlock.
     #[arg(long, value_name = "TEXT", allow_hyphen_values = true)]
     assessment: Option<Text>,
 }
@@ -37,9 +37,9 @@ pub(crate) struct Args {
 pub(crate) fn run(args: Args, context: &Context) -> Result<Reply, CommandError> {
     let name = args.task.clone();
     let who = match (args.same_coder, args.keep_worktree) {
-        (true, _) => "its coder goes on where it was",
-        (false, true) => "another coder goes on in its worktree",
-        (false, false) => "another coder starts afresh",
+        (true, _) => "its coder continues where it stopped",
+        (false, true) => "another coder continues in its worktree",
+        (false, false) => "another coder starts from scratch",
     };
     let command = UnblockTask {
         task: args.task,

@@ -1,4 +1,4 @@
-//! `liza update-sprint-metrics`: the sprint's figures, computed anew.
+//! `liza update-sprint-metrics`: recomputes the sprint's figures.
 
 use liza_core::model::Metrics;
 use liza_core::protocol::UpdateSprintMetrics;
@@ -7,7 +7,7 @@ use crate::cli::context::Context;
 use crate::cli::ui::error::CommandError;
 use crate::cli::ui::output::Reply;
 
-/// Compute the sprint's figures anew.
+/// Recompute the sprint's figures.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Example:
   liza update-sprint-metrics")]
@@ -36,7 +36,7 @@ pub(crate) fn figures(metrics: &Metrics) -> String {
         percent(metrics.review_verdict_approval_rate_percent),
     );
     if metrics.looks_rubber_stamped() {
-        text.push_str("\nalmost everything is approved: does the code reviewer read the code?");
+        text.push_str("\nalmost everything is approved: check that the code reviewer reads the code");
     }
     text
 }

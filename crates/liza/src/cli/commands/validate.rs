@@ -1,4 +1,4 @@
-//! `liza validate`: everything that is wrong with the blackboard.
+//! `liza validate`: checks the blackboard and reports every violation.
 
 use std::path::{Path, PathBuf};
 
@@ -18,15 +18,15 @@ use crate::cli::ui::output::Reply;
 
 /// Check the blackboard against every rule.
 ///
-/// Prints VALID, or a line INVALID: … for each violation, and exits 1. Warnings tell of tasks that hold all rules but
-/// lack what commands on them need.
+/// Prints VALID, or one line INVALID: … per violation and exits 1. Warnings name tasks that satisfy all rules but
+/// lack fields that commands need.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:
   liza validate
   liza validate copy-of-state.yaml
   SKIP_SPEC_FILE_CHECK=true liza validate")]
 pub(crate) struct Args {
-    /// Another state file than the project's own.
+    /// The state file; default the project's own.
     #[arg(value_name = "STATE.yaml")]
     state: Option<PathBuf>,
 }
@@ -39,10 +39,10 @@ pub(crate) fn run(args: Args, context: &Context) -> Result<Reply, CommandError> 
             let found = invariants::validate(state, &ProjectDisk::new(&root), now());
             (found.iter().map(ToString::to_string).collect(), warnings(state, &found))
         }
-        // A file that cannot be read at all has one violation, and is inconsistent rather than refused.
+        // A file that cannot be parsed has one violation.
         Err(error) => (vec![error.to_string()], Vec::new()),
     };
-    tell(&violations, &warnings, state.is_ok(), context)
+    report(&violations, &warnings, state.is_ok(), context)
 }
 
 type Read = (Result<State, StoreError>, PathBuf);
@@ -55,7 +55,7 @@ fn read(args: &Args, context: &Context) -> Result<Read, CommandError> {
         }
         Some(file) => {
             let path = context.directory.join(file);
-            // Specifications and worktrees are looked for in the project that the file belongs to.
+            // Specifications and worktrees are checked in the project that the file belongs to.
             let folder = path.parent().unwrap_or(Path::new("."));
             let root = Project::find(folder).or_else(|| Project::find(&context.directory));
             let root = root.unwrap_or_else(|| context.directory.clone());
@@ -64,7 +64,7 @@ fn read(args: &Args, context: &Context) -> Result<Read, CommandError> {
     }
 }
 
-/// What cannot be understood is a finding; what cannot be reached is an error.
+/// A file that cannot be parsed is a finding; one that cannot be read is an error.
 fn broken_only(read: Result<State, StoreError>) -> Result<Result<State, StoreError>, CommandError> {
     match read {
         Err(error @ StoreError::Broken(_)) => Ok(Err(error)),
@@ -73,11 +73,11 @@ fn broken_only(read: Result<State, StoreError>) -> Result<Result<State, StoreErr
     }
 }
 
-/// Tasks that hold the rules but lack what commands on them need.
+/// Tasks that satisfy the rules but lack fields that commands need.
 fn warnings(state: &State, found: &[Violation]) -> Vec<String> {
-    let told = |id: &TaskId| found.iter().any(|violation| violation.subject == Subject::Task(id.clone()));
+    let reported = |id: &TaskId| found.iter().any(|violation| violation.subject == Subject::Task(id.clone()));
     let over = |status: Option<Status>| status.is_some_and(Status::is_terminal);
-    let tasks = state.board.tasks.iter().filter(|(id, slot)| !over(slot.summary.status) && !told(id));
+    let tasks = state.board.tasks.iter().filter(|(id, slot)| !over(slot.summary.status) && !reported(id));
     let wrong = tasks.filter_map(|(id, slot)| {
         let body = slot.body.as_ref()?;
         Task::from_body(id, body).err().map(|refusal| refusal.to_string())
@@ -85,7 +85,7 @@ fn warnings(state: &State, found: &[Violation]) -> Vec<String> {
     wrong.collect()
 }
 
-fn tell(
+fn report(
     violations: &[String],
     warnings: &[String],
     readable: bool,
@@ -103,9 +103,9 @@ fn tell(
     }
     let count = count(violations.len(), "violation");
     let hint = if readable {
-        "liza edit opens it in your editor"
+        "fix it in your editor: liza edit"
     } else {
-        "fix a copy of the file with an editor, then put it in place"
+        "fix a copy of the file in an editor, then replace the file with it"
     };
     Err(CommandError::refused("invalid", count)
         .hint(hint)

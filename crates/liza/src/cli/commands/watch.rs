@@ -34,10 +34,10 @@ use crate::cli::ui::output::Reply;
   liza watch --once             (all current alarms; always exits 0)
   liza watch --once --quiet     (for cron: new alarms go to alerts.log, webhook and desktop only)")]
 pub(crate) struct Args {
-    /// Another project than the one that you are in.
+    /// The project; default the one in the current folder.
     #[arg(value_name = "PROJECT_ROOT")]
     root: Option<PathBuf>,
-    /// Check once, print all current alarms, and end. Beside a running watcher this only prints.
+    /// Check once, print all current alarms, and exit. If a watcher is running, only print.
     #[arg(long)]
     once: bool,
     /// Let the circuit breaker check every new anomaly.
@@ -54,7 +54,7 @@ pub(crate) struct Args {
 /// How long to wait for pending deliveries at the end.
 const CLOSE_TIMEOUT: Duration = Duration::from_secs(3);
 
-/// How long a single check may be repeated because something has to last for a moment before it counts.
+/// How long `--once` repeats its check for conditions that have to last a moment before they count.
 const ONCE_MAX: Duration = Duration::from_secs(5);
 
 /// Runs it.
@@ -76,7 +76,7 @@ pub(crate) fn run(args: Args, context: &Context) -> Result<Reply, CommandError> 
             Ok(current_reply(&current_alerts(&project, now()), &[], &context))
         }
         Err(WatchError::Running) => Err(CommandError::refused("watching", WatchError::Running.to_string())
-            .hint("liza watch --once checks beside it; its alarms are in .liza/alerts.log")),
+            .hint("print the current alarms: liza watch --once; all alarms are in .liza/alerts.log")),
         Err(WatchError::Lock(error)) => Err(error.into()),
     }
 }
@@ -101,7 +101,7 @@ fn watch(mut watcher: Watcher, project: &Project, context: &Context) -> Result<R
     });
     signals.close();
     if watcher.is_project_gone() {
-        let message = format!("{} is gone", project.folder().display());
+        let message = format!("{} no longer exists", project.folder().display());
         return Err(CommandError::refused("no_project", message));
     }
     if !watcher.close(CLOSE_TIMEOUT) {
@@ -151,7 +151,7 @@ fn once(mut watcher: Watcher, sending: Duration, context: &Context) -> Reply {
         }
     };
     if !watcher.close(sending) {
-        context.screen.note("liza: not everything could be delivered in time; see .liza/alerts.log");
+        context.screen.note("liza: some alarms were not delivered in time; see .liza/alerts.log");
     }
     current_reply(&current, &fresh, context)
 }

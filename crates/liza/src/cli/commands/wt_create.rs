@@ -1,4 +1,4 @@
-//! `liza wt-create`: a task's worktree, made or mended by hand.
+//! `liza wt-create`: creates or repairs a task's worktree by hand.
 
 use liza_core::model::{Status, TaskId};
 
@@ -7,17 +7,17 @@ use crate::cli::ui::error::CommandError;
 use crate::cli::ui::output::{Reply, to_json};
 use crate::lifecycle::{CreatedWorktree, create_worktree};
 
-/// Make the worktree of a task that is CLAIMED or being claimed.
+/// Create the worktree of a task that is CLAIMED or being claimed.
 ///
-/// What is there stays, unless --fresh is given: then it starts again from the task's base, and unmerged work is
-/// kept on a branch rescue/TASK-N.
+/// An existing worktree is kept. With --fresh it starts again from the task's base, and unmerged work is kept on a
+/// branch rescue/TASK-N.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Example:
   liza wt-create --fresh retry-orders")]
 pub(crate) struct Args {
-    /// Which task.
+    /// The task.
     task: TaskId,
-    /// Start again from the base.
+    /// Start again from the task's base commit.
     #[arg(long)]
     fresh: bool,
 }

@@ -1,4 +1,4 @@
-//! `liza wt-merge`: an approved commit goes to the integration branch.
+//! `liza wt-merge`: merges an approved commit into the integration branch.
 
 use liza_core::model::TaskId;
 use liza_core::protocol::MergeFailure;
@@ -10,15 +10,15 @@ use crate::cli::ui::exit_code::Exit;
 use crate::cli::ui::output::Reply;
 use crate::lifecycle::{MergeOutcome, wt_merge};
 
-/// Merge an APPROVED task: exactly the approved commit, tested first.
+/// Test and merge an APPROVED task: exactly the approved commit.
 ///
-/// No checkout is disturbed. A conflict or a red scripts/integration-test.sh leaves the branch as it was and makes
-/// the task INTEGRATION_FAILED (exit 3).
+/// No checkout is touched. After a conflict or a failed scripts/integration-test.sh, the branch is unchanged and the
+/// task is INTEGRATION_FAILED (exit 3).
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Example:
   liza wt-merge retry-orders")]
 pub(crate) struct Args {
-    /// Which task.
+    /// The task.
     task: TaskId,
 }
 
@@ -33,14 +33,14 @@ pub(crate) fn run(args: Args, context: &Context) -> Result<Reply, CommandError> 
         MergeOutcome::CheckoutRefused { path, message } => {
             let path = path.display();
             let message =
-                format!("the checkout in {path} cannot be updated with the integration branch: {message}");
-            let hint = format!("commit or stash what is in the way in {path}, then merge again");
+                format!("cannot update the checkout of the integration branch in {path}: {message}");
+            let hint = format!("commit or stash your changes in {path}, then: liza wt-merge {task}");
             return Err(CommandError::refused("checkout_refused", message).hint(hint).exit(Exit::Git));
         }
         MergeOutcome::Overtaken { times } => {
             let message = format!("the integration branch moved {times} times while {task} was being merged");
             let error = CommandError::refused("overtaken", message).exit(Exit::Git);
-            return Err(error.hint("nothing was changed; merge again"));
+            return Err(error.hint(format!("nothing was changed; try again: liza wt-merge {task}")));
         }
     };
     context.report_effects(&done.effects);
@@ -68,5 +68,5 @@ fn failed(task: &TaskId, failure: &MergeFailure) -> CommandError {
             CommandError::refused("integration_test", format!("{task}: {what}; its output is in {output}"))
         }
     };
-    error.hint("a coder claims it again and fixes it; the branch has not moved").exit(Exit::Git)
+    error.hint("the branch is unchanged; a coder claims the task again and fixes it").exit(Exit::Git)
 }

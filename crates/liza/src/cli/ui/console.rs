@@ -22,13 +22,13 @@ pub(crate) enum Stream {
 
 /// What a command reads from and writes to.
 pub(crate) trait Console: Send + Sync {
-    /// Reads standard input to its end, at most `limit` bytes.
+    /// Reads all of standard input, at most `limit` bytes.
     fn read_input(&self, limit: u64) -> io::Result<Vec<u8>>;
-    /// Reads one line of standard input; empty at its end.
+    /// Reads one line of standard input; empty at the end of the input.
     fn read_line(&self) -> io::Result<String>;
     /// Writes text to standard output or standard error, as it is.
     fn write(&self, stream: Stream, text: &str) -> io::Result<()>;
-    /// Whether a person is at the other end.
+    /// Whether the stream is a terminal.
     fn is_terminal(&self, stream: Stream) -> bool;
     /// Whether text to that stream is coloured unless the caller says otherwise.
     fn has_color(&self, stream: Stream) -> bool;

@@ -1,6 +1,6 @@
-//! The one error of the program: what was wrong, what to do next, and how the program ends.
+//! The error of every command: what was wrong, what to do next, and the exit code.
 //!
-//! Every layer keeps its own error enum; here they are told to people and programs.
+//! Every layer has its own error enum; they become messages, hints and error codes here.
 
 use std::path::Path;
 
@@ -22,34 +22,34 @@ pub(crate) struct CommandError {
     pub(crate) message: String,
     /// What to do next.
     pub(crate) hint: Option<String>,
-    /// How the program ends.
+    /// The exit code.
     pub(crate) exit: Exit,
-    /// What programs get to know beside that.
+    /// More fields for programs.
     pub(crate) details: Vec<(String, Value)>,
 }
 
 impl CommandError {
-    /// A refusal by the command itself, before any rule was asked.
+    /// A refusal by the command itself, before any rule is checked.
     pub(crate) fn refused(code: &str, message: impl Into<String>) -> Self {
         let (code, message) = (code.to_owned(), message.into());
         Self { code, message, hint: None, exit: Exit::Refused, details: Vec::new() }
     }
 
-    /// With one more fact for programs.
+    /// With one more field for programs.
     #[must_use]
     pub(crate) fn with(mut self, key: &str, value: Value) -> Self {
         self.details.push((key.to_owned(), value));
         self
     }
 
-    /// With the next right step.
+    /// With what to do next.
     #[must_use]
     pub(crate) fn hint(mut self, hint: impl Into<String>) -> Self {
         self.hint = Some(hint.into());
         self
     }
 
-    /// With another ending.
+    /// With another exit code.
     #[must_use]
     pub(crate) fn exit(mut self, exit: Exit) -> Self {
         self.exit = exit;
@@ -58,8 +58,8 @@ impl CommandError {
 
     /// There is no blackboard here.
     pub(crate) fn no_project(from: &Path) -> Self {
-        let message = format!("there is no .liza in {} or above it", from.display());
-        Self::refused("no_project", message).hint("liza init \"GOAL\", in the root of your repository")
+        let message = format!("no .liza folder in {} or above it", from.display());
+        Self::refused("no_project", message).hint("in the root of your repository: liza init \"GOAL\"")
     }
 }
 
@@ -92,11 +92,11 @@ impl From<StoreError> for CommandError {
             StoreError::Refused(refusal) => (*refusal).into(),
             StoreError::Violates(_) => made("invalid", Exit::Refused, "nothing was written"),
             StoreError::Missing { .. } => made("no_project", Exit::Refused, "liza init \"GOAL\""),
-            StoreError::Exists { .. } => made("exists", Exit::Refused, "liza status shows what is there"),
+            StoreError::Exists { .. } => made("exists", Exit::Refused, "liza status shows it"),
             StoreError::Locked { .. } => {
-                made("locked", Exit::Locked, "somebody else writes; try again in 1 to 5 s")
+                made("locked", Exit::Locked, "another process is writing; try again in 1 to 5 s")
             }
-            StoreError::Nested => made("locked", Exit::Locked, "write after `lock modify` has ended"),
+            StoreError::Nested => made("locked", Exit::Locked, "run it after `liza lock modify` has ended"),
             StoreError::Broken(_) => {
                 made("broken_state", Exit::Inconsistent, "liza validate, then liza edit")
             }
@@ -105,7 +105,7 @@ impl From<StoreError> for CommandError {
             StoreError::Path(_) => {
                 made("bad_path", Exit::Refused, "liza get --help shows what a path looks like")
             }
-            // The store may learn to fail in new ways; each is an inconsistency until it gets a line here.
+            // The store's enum is non-exhaustive; a new error is an inconsistency until it gets a line here.
             StoreError::ReadBackMismatch { .. } | _ => {
                 made("store", Exit::Inconsistent, "nothing was written")
             }
@@ -142,11 +142,13 @@ impl From<EngineError> for CommandError {
             EngineError::Refused(refusal) => (*refusal).into(),
             EngineError::Store(error) => error.into(),
             EngineError::Git(error) => error.into(),
-            EngineError::Branch(_) => made("bad_branch", Exit::Inconsistent, "liza edit to fix the config"),
+            EngineError::Branch(_) => made("bad_branch", Exit::Inconsistent, "fix the config: liza edit"),
             EngineError::NoIntegrationBranch { .. } => {
                 made("no_integration_branch", Exit::Git, "liza doctor --fix creates it at the current commit")
             }
-            EngineError::Locked { .. } => made("locked", Exit::Locked, "try again when the other is done"),
+            EngineError::Locked { .. } => {
+                made("locked", Exit::Locked, "try again when the other process is done")
+            }
             EngineError::Effect { .. } => {
                 made("effect", Exit::Inconsistent, "remove the file, then liza recover")
             }

@@ -5,22 +5,22 @@ use liza_core::model::RefusalClass;
 /// How the program ends.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) enum Exit {
-    /// It did what was asked.
+    /// Done.
     #[default]
     Success,
-    /// Refused, invalid, or called wrongly.
+    /// Refused, invalid, or a usage error.
     Refused,
-    /// The lock could not be had.
+    /// The lock was not acquired.
     Locked,
     /// Git failed: a conflict, a red integration test.
     Git,
-    /// The blackboard is broken, or has moved on since it was read.
+    /// The blackboard is broken, or has changed since it was read.
     Inconsistent,
-    /// A program that is needed is missing.
+    /// A required program is missing.
     Missing,
     /// To an agent: stop now.
     Stop,
-    /// Of a session helper: as the agent program ended.
+    /// Of a session helper: the exit code of the agent program.
     Session(u8),
 }
 

@@ -1,11 +1,11 @@
-//! How `liza --help` lists the commands: by who needs them, most wanted first.
+//! How `liza --help` lists the commands: grouped by who needs them, the most common first.
 
 use clap::Command;
 
 /// The groups and their verbs. A verb that is in none of them is listed at the end.
 const GROUPS: [(&str, &[&str]); 6] = [
-    ("Begin", &["init", "setup", "demo", "run", "agent"]),
-    ("Look", &["status", "show", "log", "get", "graph", "tui", "web", "audit", "validate"]),
+    ("Start", &["init", "setup", "demo", "run", "agent"]),
+    ("Inspect", &["status", "show", "log", "get", "graph", "tui", "web", "audit", "validate"]),
     (
         "Steer",
         &[
@@ -88,7 +88,7 @@ pub(crate) fn grouped(command: Command) -> Command {
     push_group(&mut list, "More", &rest.map(line).collect::<String>());
     command.help_template(format!(
         "{{about-with-newline}}\n{{usage-heading}} {{usage}}\n\n{list}Options:\n{{options}}\n\n\
-         liza COMMAND --help says more, with examples."
+         Details and examples: liza COMMAND --help"
     ))
 }
 

@@ -1,6 +1,6 @@
 //! What people and agents type: texts of any length, lists of task IDs.
 //!
-//! Every free text comes in through [`Text`], so that nothing that could manipulate a terminal reaches the blackboard.
+//! Every free text is read through [`Text`], so nothing that could manipulate a terminal reaches the blackboard.
 
 use std::convert::Infallible;
 use std::fs;
@@ -64,13 +64,13 @@ pub(crate) fn read_file(context: &Context, file: &Path, option: &str) -> Result<
         CommandError::refused("io", format!("cannot read {}: {error}", path.display()))
             .hint(format!("{option} takes a text file, or - for standard input"))
     })?;
-    // A file that holds nothing but a dash is not standard input.
+    // A file that contains only a dash does not mean standard input.
     if read.trim() == "-" { Ok(read) } else { Text(read).read(context) }
 }
 
 fn from_stdin(context: &Context) -> Result<String, CommandError> {
     let unreadable = |why: String| CommandError::refused("bad_text", format!("standard input: {why}"));
-    // One byte more than allowed distinguishes a text that just fits from an endless one.
+    // One byte more than allowed distinguishes a text that just fits from one that is too long.
     let input = context.screen.console.read_input(TEXT_MAX as u64 + 1);
     let bytes = input.map_err(|error| unreadable(error.to_string()))?;
     String::from_utf8(bytes).map_err(|_| unreadable("it is not UTF-8 text".to_owned()))
@@ -82,10 +82,10 @@ fn check_length(text: &str) -> Result<(), CommandError> {
     }
     let message = format!("the text is longer than {} KiB", TEXT_MAX / 1024);
     Err(CommandError::refused("bad_text", message)
-        .hint("put it into a file of the project and name that file"))
+        .hint("put it in a file of the project and refer to that file"))
 }
 
-/// Task IDs with commas between; an empty text is an empty list.
+/// Task IDs separated by commas; an empty text is an empty list.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Tasks(pub(crate) Vec<TaskId>);
 

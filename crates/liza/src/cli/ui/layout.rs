@@ -13,13 +13,13 @@ use crate::text::compact_number;
 pub(crate) const BOLD: Style = Style::new().bold();
 /// What is less important.
 pub(crate) const DIM: Style = Style::new().dimmed();
-/// What is wrong.
+/// Errors.
 pub(crate) const RED: Style = AnsiColor::Red.on_default().bold();
-/// What may go wrong.
+/// Warnings.
 pub(crate) const YELLOW: Style = AnsiColor::Yellow.on_default();
-/// What goes well.
+/// Success.
 pub(crate) const GREEN: Style = AnsiColor::Green.on_default();
-/// What can be typed.
+/// Commands and names.
 pub(crate) const CYAN: Style = AnsiColor::Cyan.on_default();
 
 /// A text in a style.
@@ -41,12 +41,12 @@ pub(crate) fn clean(text: &str) -> String {
     plain.chars().filter(|c| !c.is_control() || matches!(c, '\n' | '\t')).collect()
 }
 
-/// White space folded and control characters left out.
+/// White space folded and control characters removed.
 pub(crate) fn one_line(text: &str) -> String {
     liza_core::text::one_line(text, usize::MAX)
 }
 
-/// One line of at most that many columns; what is cut ends with an ellipsis.
+/// One line of at most that many columns; a cut text ends with an ellipsis.
 pub(crate) fn cut(text: &str, columns: usize) -> String {
     let line = one_line(text);
     if width(&line) <= columns {
@@ -64,7 +64,7 @@ pub(crate) fn cut(text: &str, columns: usize) -> String {
     format!("{}…", kept.trim_end())
 }
 
-/// The text with spaces after it up to that many columns.
+/// The text padded with spaces to that many columns.
 pub(crate) fn pad(text: &str, columns: usize) -> String {
     format!("{text}{}", " ".repeat(columns.saturating_sub(width(text))))
 }
@@ -97,7 +97,7 @@ pub(crate) fn wrap(text: &str, columns: usize) -> Vec<String> {
     lines
 }
 
-/// As much of a word as fits, one character at least.
+/// As much of a word as fits, at least one character.
 fn head(word: &str, columns: usize) -> String {
     let mut used = 0;
     let fits = |c: &char| {
@@ -108,13 +108,13 @@ fn head(word: &str, columns: usize) -> String {
     if head.is_empty() { word.chars().take(1).collect() } else { head }
 }
 
-/// The text wrapped, each line behind that many spaces.
+/// The text wrapped and indented.
 pub(crate) fn indent(text: &str, by: usize, columns: usize) -> Vec<String> {
     let lines = wrap(text, columns.saturating_sub(by).max(10));
     lines.into_iter().map(|line| format!("{}{line}", " ".repeat(by))).collect()
 }
 
-/// A command to type: wrapped rather than cut, so that it can be copied.
+/// A command for the user: wrapped rather than cut, so that it can be copied.
 pub(crate) fn command(text: &str, by: usize, columns: usize) -> Vec<String> {
     let mut lines = wrap(text, columns.saturating_sub(by + 2).max(10)).into_iter();
     let first = lines.next().map(|line| format!("{}→ {}", " ".repeat(by), paint(CYAN, &line)));
@@ -122,17 +122,17 @@ pub(crate) fn command(text: &str, by: usize, columns: usize) -> Vec<String> {
     first.into_iter().chain(rest).collect()
 }
 
-/// Names with commas between.
+/// Names separated by commas.
 pub(crate) fn list(names: &[impl ToString]) -> String {
     names.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ")
 }
 
-/// How long ago, as a person says it.
+/// How long ago.
 pub(crate) fn ago(age: Seconds) -> String {
     if age.0 < 2 { "just now".to_owned() } else { format!("{age} ago") }
 }
 
-/// What was used, in few words: tokens both ways, and money where any was asked for.
+/// Usage in a few words: tokens in and out, and the cost if there is one.
 pub(crate) fn used(usage: &Usage) -> Option<String> {
     let tokens = usage.input.saturating_add(usage.output);
     let paid = (usage.cost_usd > 0.0).then(|| format!("${:.2}", usage.cost_usd));
@@ -141,7 +141,7 @@ pub(crate) fn used(usage: &Usage) -> Option<String> {
     (!words.is_empty()).then(|| words.join(", "))
 }
 
-/// A point in time for people who skim: the day and the minute.
+/// A point in time, to the minute.
 pub(crate) fn minute(time: Timestamp) -> String {
     let text = time.to_string();
     let cut = text.get(..16).unwrap_or(&text);

@@ -1,4 +1,4 @@
-//! What commands share to talk to people and programs: console, screen, texts, errors, exit codes, help.
+//! What commands share for input and output: console, screen, layout, errors, exit codes, help.
 
 pub(crate) mod console;
 pub(crate) mod error;

@@ -1,11 +1,11 @@
-//! The names of the scripts that Liza once was: called by one of them, the program does what that script did.
+//! The names of the scripts that came before Liza: called by one of them, the program runs the verb of that name.
 //!
-//! `liza setup` makes the links. The arguments are those of the verb; nothing is rewritten but the name.
+//! `liza setup` makes the links. Only the name is translated; the arguments are those of the verb.
 
 use std::ffi::OsString;
 use std::path::Path;
 
-/// Every old name and the verb that it stands for.
+/// Every old name and its verb.
 pub(crate) const OLD_NAMES: [(&str, &str); 17] = [
     ("liza-init.sh", "init"),
     ("liza-lock.sh", "lock"),
@@ -26,7 +26,7 @@ pub(crate) const OLD_NAMES: [(&str, &str); 17] = [
     ("release-claim.sh", "release-claim"),
 ];
 
-/// The command line with the verb in it, where the program was called by an old name.
+/// The command line with the verb in it, if the program was called by an old name.
 pub(crate) fn translate(mut arguments: Vec<OsString>) -> Vec<OsString> {
     let called = arguments.first().and_then(|first| Path::new(first).file_name());
     let verb = OLD_NAMES.iter().find(|(name, _)| called.is_some_and(|called| called == *name));

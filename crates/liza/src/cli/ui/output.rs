@@ -23,18 +23,18 @@ pub(crate) enum Color {
     Never,
 }
 
-/// What a command answers.
+/// The result of a command.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Reply {
     /// The revision of the blackboard now.
     pub(crate) revision: Option<u64>,
     /// For programs.
     pub(crate) result: serde_json::Value,
-    /// For people; may carry colour.
+    /// For people; may contain colour.
     pub(crate) text: String,
-    /// Whether everything has been written already.
+    /// Whether everything is written already.
     pub(crate) written: bool,
-    /// How the program ends.
+    /// The exit code.
     pub(crate) exit: Exit,
 }
 
@@ -44,12 +44,12 @@ impl Reply {
         Self { revision: None, result, text: text.into(), written: false, exit: Exit::Success }
     }
 
-    /// The end of a command that has written everything as it went.
+    /// The reply of a command that wrote its output as it ran.
     pub(crate) fn already_written() -> Self {
         Self { written: true, ..Self::default() }
     }
 
-    /// With another exit.
+    /// With another exit code.
     #[must_use]
     pub(crate) fn exit(mut self, exit: Exit) -> Self {
         self.exit = exit;
@@ -73,7 +73,7 @@ pub(crate) struct Screen {
     pub(crate) quiet: bool,
     /// Colour.
     pub(crate) color: Color,
-    /// What COLUMNS says.
+    /// The value of COLUMNS.
     pub(crate) fixed_columns: Option<usize>,
     /// Where.
     pub(crate) console: Arc<dyn Console>,
@@ -85,7 +85,7 @@ impl Screen {
         Self { json: false, quiet: false, color, fixed_columns, console }
     }
 
-    /// How many columns there are: what COLUMNS says, the terminal's, or 80.
+    /// The width: COLUMNS, else the terminal's, else 80.
     pub(crate) fn columns(&self) -> usize {
         self.fixed_columns.or_else(|| self.console.columns()).unwrap_or(80).clamp(30, 200)
     }
@@ -114,7 +114,7 @@ impl Screen {
             self.out(&json!({"ok": false, "error": error}).to_string());
             return;
         }
-        // Errors quote what anyone may have written into a file.
+        // Errors quote files, which can contain anything.
         self.note(&format!("liza: {}", clean(&error.message)));
         if let Some(hint) = &error.hint {
             self.note(&format!("  hint: {hint}"));
@@ -123,7 +123,7 @@ impl Screen {
 
     /// Writes a line to standard error.
     pub(crate) fn note(&self, text: &str) {
-        // There is no one left to hear that standard error is closed.
+        // If standard error is closed, there is nowhere left to report it.
         let _ = self.write_line(Stream::Error, text);
     }
 
