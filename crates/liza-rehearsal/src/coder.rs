@@ -1,4 +1,4 @@
-//! The coder: its steps, and the work that it does where no scene fits.
+//! The coder: its steps, and the work that it does if no scene fits.
 
 use std::path::Path;
 
@@ -58,7 +58,7 @@ pub(crate) fn commit(session: &Session, message: &str) -> StepResult {
     Ok(())
 }
 
-/// Merges the head that the prompt names, or finishes that merge if it is under way.
+/// Merges the head that the prompt names, or finishes that merge if it is in progress.
 pub(crate) fn merge(session: &Session, it: &Merge) -> StepResult {
     let no_head = RehearsalError::NotApplicable("the prompt names no head to merge: no merge has failed");
     let head = session.coding_job()?.merge_head.as_deref().ok_or(no_head)?;
@@ -132,7 +132,7 @@ pub(crate) fn play_default(session: &Session, job: &CodingJob) -> StepResult {
 
 fn default_pre_check(intent: &str, validation: &str, files: &[&str]) -> PreCheck {
     PreCheck {
-        intent: if intent.is_empty() { "Do what the task says".to_owned() } else { intent.to_owned() },
+        intent: if intent.is_empty() { "Do what the task describes".to_owned() } else { intent.to_owned() },
         validation: validation.to_owned(),
         assumptions: Vec::new(),
         risks: Vec::new(),

@@ -8,10 +8,10 @@ use crate::error::StepResult;
 use crate::playbook::{Anomaly, Discover, Handoff, WaitFor};
 use crate::session::Session;
 
-/// How long `wait-for` waits where the playbook does not say.
+/// How long `wait-for` waits by default.
 const DEFAULT_WAIT_SECONDS: u64 = 30;
 
-/// How often `wait-for` looks.
+/// How often `wait-for` checks.
 const POLL_INTERVAL: Duration = Duration::from_millis(10);
 
 /// Waits that many milliseconds.
@@ -19,7 +19,7 @@ pub(crate) fn wait(milliseconds: u64) {
     thread::sleep(Duration::from_millis(milliseconds));
 }
 
-/// Waits until a file and a branch exist, at most as long as the step says.
+/// Waits until a file and a branch exist, or until the time limit of the step.
 pub(crate) fn wait_for(session: &Session, it: &WaitFor) {
     let exist = || {
         let file = it.file.as_ref().is_none_or(|file| session.prompt.project.join(file).exists());
@@ -34,7 +34,7 @@ pub(crate) fn wait_for(session: &Session, it: &WaitFor) {
         thread::sleep(POLL_INTERVAL.min(left));
         left = left.saturating_sub(POLL_INTERVAL);
     }
-    session.say("what it waited for exists");
+    session.say("found what it waited for");
 }
 
 /// `liza anomaly`

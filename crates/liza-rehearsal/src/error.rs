@@ -32,7 +32,7 @@ pub enum RehearsalError {
         /// The operating system's error.
         source: io::Error,
     },
-    /// There is no `git` on the path.
+    /// `git` is not on the path.
     #[error("cannot run git: {0}")]
     GitMissing(#[source] io::Error),
     /// A git command failed that the playbook did not ask for.
@@ -52,7 +52,7 @@ pub enum RehearsalError {
         command: String,
         /// Its exit code; -1 for a signal.
         code: i32,
-        /// The line of its output that says most.
+        /// The most useful line of its output.
         message: String,
     },
     /// The session's prompt has nothing that the step can act on.

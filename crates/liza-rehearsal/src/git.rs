@@ -31,7 +31,7 @@ impl Session {
         }
     }
 
-    /// Runs git, shows it in the transcript, and returns its exit code and what it said.
+    /// Runs git, shows it in the transcript, and returns its exit code and message.
     pub(crate) fn try_git(&self, arguments: &[&str]) -> Result<(i32, String), RehearsalError> {
         let finished = self.run_git(arguments)?;
         let message = message(&finished);
@@ -100,7 +100,7 @@ fn git_failed(arguments: &[&str], code: i32, message: String) -> RehearsalError 
     RehearsalError::Git { command: command_line("git", arguments), code, message }
 }
 
-/// Returns what git complained about, or its answer if it did not complain.
+/// Returns what git printed as an error, or its output if there is none.
 fn message(finished: &Finished) -> String {
     let complaint = finished.stderr.trim_ascii();
     let text = if complaint.is_empty() { finished.stdout.trim_ascii() } else { complaint };

@@ -46,7 +46,7 @@ const PROMPT_MAX_BYTES: u64 = 16 << 20;
 /// What a session gets besides its prompt.
 #[derive(Debug, Clone, Default)]
 pub struct SessionOptions {
-    /// The scenes to play; where none fits, the session does the default.
+    /// The scenes to play; if none fits, the session does the default.
     pub playbook: Playbook,
     /// The agent that the environment names, if it names one.
     pub agent_id: Option<String>,

@@ -1,4 +1,4 @@
-//! What no agent should do, done on request: supervisors and rules are tested with it.
+//! What no agent should do, done on request, to test supervisors and rules.
 
 use std::io::{self, BufRead as _, BufReader, Write as _};
 use std::os::unix::process::CommandExt as _;

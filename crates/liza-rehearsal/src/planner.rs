@@ -1,4 +1,4 @@
-//! The planner: its steps, and what it decides where no scene fits.
+//! The planner: its steps, and its decisions if no scene fits.
 
 use crate::arguments::Arguments;
 use crate::error::{RehearsalError, StepResult};
@@ -7,7 +7,7 @@ use crate::prompt::{PendingTask, PlanningJob, Trigger};
 use crate::protocol::{HUMAN_OVERRIDE, TriggerKind};
 use crate::session::Session;
 
-/// The most tasks into which the default plan cuts a goal.
+/// The most tasks into which the default plan splits a goal.
 const MAX_TASKS: usize = 5;
 
 /// `liza add-task`, always as DRAFT.
@@ -33,7 +33,7 @@ fn vision(session: &Session) -> Result<String, RehearsalError> {
     Ok(vision.to_string_lossy().into_owned())
 }
 
-/// `liza finalize`: of the tasks named, else of all drafts.
+/// `liza finalize` of the named tasks, or of all drafts if none is named.
 pub(crate) fn finalize(session: &Session, tasks: &[String]) -> StepResult {
     let named = || Arguments::new(["finalize"]).words(tasks);
     session.liza(if tasks.is_empty() { finalize_all() } else { named() })
@@ -182,14 +182,14 @@ fn replace(session: &Session, job: &PlanningJob, task: &str) -> StepResult {
         id: new.clone(),
         desc: format!("{description} (rescoped)"),
         spec: None,
-        done: "A test shows the smallest part of it that is useful".to_owned(),
-        scope: "Only what the vision says without doubt".to_owned(),
+        done: "A test shows the smallest useful part of it".to_owned(),
+        scope: "Only what the vision states clearly".to_owned(),
         priority: None,
         depends: Vec::new(),
     };
     add_if_missing(session, &replacement)?;
     let (reason, root_cause) =
-        ("ambiguity".to_owned(), "The task asked for more than the vision says".to_owned());
+        ("ambiguity".to_owned(), "The task asked for more than the vision states".to_owned());
     supersede(session, &Supersede { task: task.to_owned(), by: vec![new], reason, root_cause })
 }
 
@@ -207,7 +207,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn goals_become_task_ids_and_task_ids_successors() {
+    fn goals_become_task_ids_and_task_ids_have_successors() {
         assert_eq!(goal_parts("Greet, then shout and whisper."), ["Greet", "then shout", "whisper"]);
         assert_eq!(goal_parts(" ; "), ["Reach the goal"]);
         assert_eq!(task_id("Retry order calls at once", 1), "retry-order-calls-1");

@@ -23,7 +23,7 @@ pub(crate) const HUMAN_OVERRIDE: &str = "human override";
 /// The role of an agent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Role {
-    /// Cuts the goal into tasks and decides about tasks that are stuck.
+    /// Splits the goal into tasks and decides about tasks that are stuck.
     Planner,
     /// Works on one task.
     Coder,

@@ -1,6 +1,6 @@
 //! Selects the scene that fits a session, and plays it step by step.
 //!
-//! A coder or a code reviewer plays one scene; the planner one for each trigger. Where no scene fits, the role's
+//! A coder or a code reviewer plays one scene; the planner one for each trigger. If no scene fits, the role's
 //! default is played.
 
 use std::fs::{self, OpenOptions};
@@ -141,7 +141,7 @@ fn perform(session: &Session, step: &Step) -> StepResult {
     Ok(())
 }
 
-/// Returns which session of this role for this task it is, from 1; 0 where no scene asks.
+/// Returns which session of this role for this task it is, from 1; 0 if no scene asks for it.
 ///
 /// An agent has no memory of its own, so the count is the length of a file that grows by a byte each time.
 fn session_number<const R: usize>(session: &Session, scenes: &[Scene<R>]) -> Result<u32, RehearsalError> {

@@ -13,7 +13,7 @@ use crate::transcript::Transcript;
 pub(crate) struct Session {
     pub(crate) prompt: Prompt,
     pub(crate) transcript: Transcript,
-    /// The generation under which the agent is registered, where it is known.
+    /// The generation under which the agent is registered, if known.
     pub(crate) generation: Option<u64>,
     /// Whether the change under review was read.
     pub(crate) diff_read: Cell<bool>,

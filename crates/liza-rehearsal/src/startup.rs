@@ -1,4 +1,4 @@
-//! The start-up steps of the prompt: stop where a stop file, a missing worktree or a lost task says so.
+//! The start-up steps of the prompt: stops for a stop file, a missing worktree or a lost task.
 
 use crate::arguments::Arguments;
 use crate::error::{StepError, StepResult};
@@ -23,7 +23,7 @@ pub(crate) fn check(session: &Session) -> StepResult {
     Ok(())
 }
 
-/// Stops if the task is no longer in the status or with the agent that the prompt says.
+/// Stops if the task is no longer in the status or with the agent that the prompt names.
 fn check_ownership(session: &Session) -> StepResult {
     let (expected, owner_key) = match session.prompt.role() {
         Role::Planner => return session.liza(Arguments::new(["status"])),

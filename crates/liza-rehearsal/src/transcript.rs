@@ -96,7 +96,7 @@ impl Transcript {
         let _ = writeln!(io::stdout(), "{line}");
     }
 
-    /// Prints what was really read and written, unless the playbook has reported figures of its own.
+    /// Prints what was actually read and written, unless the playbook has reported figures of its own.
     pub(crate) fn report_measured_usage(&self) {
         if self.usage_reported.get() {
             return;

@@ -8,9 +8,10 @@ use std::time::UNIX_EPOCH;
 
 use liza_core::model::{LogAction, State, StopFile, StopFileTimes, Timestamp};
 use liza_core::rules::invariants;
-use liza_core::watch::alarms::Observations;
+use liza_core::watch::alarms::{ForeignCommits, Observations};
 use liza_store::{LogRecord, ProjectDisk};
 
+use crate::engine::integration_branch;
 use crate::project::Project;
 
 /// How much of the log's end is searched first for the last progress.
@@ -24,7 +25,21 @@ pub fn observe(project: &Project, state: &State, now: Timestamp) -> Observations
         violations: invariants::validate(state, &ProjectDisk::new(project.root()), now),
         unreadable: None,
         stale_edits: stale_edits(project.folder()),
+        foreign_commits: foreign_commits(project, state),
+        manual_edits: Vec::new(),
     }
+}
+
+/// Commits on the integration branch that neither a merge nor the human put there; none if git cannot be asked.
+fn foreign_commits(project: &Project, state: &State) -> Option<ForeignCommits> {
+    let expected = state.board.goal.ready()?.integration_head.clone()?;
+    let repo = project.repo().ok()?;
+    let head = repo.tip(&integration_branch(&state.board).ok()?).ok()??;
+    if head == expected {
+        return None;
+    }
+    let commits = repo.list_commits(&expected, &head).unwrap_or_default();
+    Some(ForeignCommits { head, expected, commits })
 }
 
 /// What can be observed if the blackboard cannot be read, and why it cannot.

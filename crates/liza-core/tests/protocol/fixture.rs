@@ -1,4 +1,4 @@
-//! A board with one task in a chosen state and a full team around it.
+//! A board with one task in a chosen status and a full team.
 
 use liza_core::model::{
     Actor, AgentId, AgentRecord, AgentStatus, CircuitBreaker, Config, EventName, Generation, Goal,
@@ -30,7 +30,7 @@ pub(crate) const BASE: char = 'a';
 pub(crate) const WORK: char = 'b';
 pub(crate) const HEAD: char = 'c';
 
-/// A world in which every file is where it should be.
+/// A file system in which every expected file exists.
 pub(crate) struct AllThere;
 
 impl DiskFacts for AllThere {
@@ -104,7 +104,7 @@ fn indexmap_of<K: std::hash::Hash + Eq, V>() -> indexmap::IndexMap<K, V> {
     indexmap::IndexMap::new()
 }
 
-/// A complete record in that state, owned by coder-1 and, where that applies, code-reviewer-1.
+/// A complete record in that status, owned by coder-1 and, if it applies, code-reviewer-1.
 pub(crate) fn record(id: &str, status: Status) -> TaskRecord {
     let mut record = TaskRecord {
         id: Some(task(id)),
@@ -172,7 +172,7 @@ fn work_fields(record: &mut TaskRecord, status: Status) {
     }
 }
 
-/// The team with one task `t` in that state; whoever holds it says so on its own entry.
+/// The team with one task `t` in that status; the entry of its holder names the task.
 pub(crate) fn state_with(status: Status) -> State {
     let mut state = empty_state();
     place(&mut state, "t", status);
@@ -207,7 +207,7 @@ pub(crate) fn reserve(state: &mut State, id: &str, coder: AgentId) {
     state.board.put(task(id), record);
 }
 
-/// The first half of that coder's claim.
+/// The first step of that coder's claim.
 pub(crate) fn reservation(coder: AgentId) -> Reservation {
     let expires = now() + Seconds(60);
     Reservation { by: coder, generation: generation(coder), expires, base_commit: sha(HEAD) }
@@ -217,7 +217,7 @@ pub(crate) fn request(actor: Actor, command: Command) -> Request<Command> {
     Request { actor, now: now(), stop_files: StopFiles::default(), if_revision: None, command }
 }
 
-/// The agent that a command is about: the caller, where it is of that role, else the task's own.
+/// The agent that a command is about: the caller if it has that role, else the task's agent.
 pub(crate) fn acting(actor: &Actor, role: Role) -> AgentId {
     match actor.agent() {
         Some(id) if id.role() == role => id,

@@ -1,4 +1,4 @@
-//! The protocol as a whole: every state with every command, the diagram in the docs, random lives of a team.
+//! The protocol as a whole: every status with every command, the diagram in the docs, random command sequences.
 
 #![allow(
     clippy::unwrap_used,

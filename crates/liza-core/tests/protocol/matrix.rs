@@ -1,4 +1,4 @@
-//! Every state × every command × everybody who may call: a table that a person can read.
+//! Every status × every command × every kind of caller, as a readable table.
 
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
@@ -22,7 +22,7 @@ use liza_core::rules::invariants::introduced;
 
 use crate::fixture::*;
 
-/// Everybody who may call, by the name of the column.
+/// Every kind of caller, by the name of its column.
 pub(crate) fn callers() -> Vec<(&'static str, Actor)> {
     let id = |name: &str| agent(name);
     let by_agent = |name: &str| Actor::Agent(id(name), generation(id(name)));
@@ -41,7 +41,7 @@ pub(crate) fn callers() -> Vec<(&'static str, Actor)> {
     ]
 }
 
-/// The commands about one task, as this caller would give them.
+/// The commands about one task, as this caller would run them.
 pub(crate) fn task_commands(actor: &Actor) -> Vec<Command> {
     let t = || task("t");
     let (coder, reviewer) = (acting(actor, Role::Coder), acting(actor, Role::CodeReviewer));
@@ -127,7 +127,7 @@ pub(crate) fn task_commands(actor: &Actor) -> Vec<Command> {
     ]
 }
 
-/// The name of the row group; the same verb with other facts says which.
+/// The name of the row group; a command with different facts has one group for each.
 fn title(command: &Command) -> String {
     match command {
         Command::ClaimReview(ClaimReview { head: Some(head), .. }) if *head == sha(HEAD) => {
@@ -141,7 +141,7 @@ fn title(command: &Command) -> String {
     }
 }
 
-/// The board for one cell: what the command acts on beside the state is there, so that the state decides.
+/// The board for one cell: everything else that the command needs is present, so that only the status decides.
 pub(crate) fn board_for(status: Status, command: &Command) -> State {
     let mut state = state_with(status);
     place(&mut state, "next", Status::Draft);
@@ -168,7 +168,7 @@ pub(crate) fn board_for(status: Status, command: &Command) -> State {
     state
 }
 
-/// What happens, in a word: the new state, `ok` where the state stays, or the code of the refusal.
+/// The outcome in a word: the new status, `ok` if it stays the same, or the code of the refusal.
 fn cell(status: Status, actor: &Actor, command: &Command) -> String {
     let state = board_for(status, command);
     match apply(&state.board, &request(*actor, command.clone())) {
@@ -196,7 +196,7 @@ fn cell(status: Status, actor: &Actor, command: &Command) -> String {
     }
 }
 
-/// One table: the states down, those who get beyond `·` across; states with the same row share it.
+/// One table: statuses as rows, callers that get beyond `·` as columns; statuses with the same row share it.
 fn table(index: usize) -> String {
     let callers = callers();
     let row = |status: Status| -> Vec<String> {
@@ -232,7 +232,7 @@ fn table(index: usize) -> String {
     text
 }
 
-/// The commands that are not about one task's state.
+/// The commands that are not about the status of one task.
 fn other_commands(actor: &Actor) -> Vec<Command> {
     let text = || "text".to_owned();
     let own = actor.agent().unwrap_or(agent("coder-1"));
@@ -317,7 +317,7 @@ fn others_table() -> String {
 
 /// Covers: TS-01, TS-02, AG-12
 #[test]
-fn every_state_with_every_command_by_everybody() {
+fn every_status_with_every_command_by_every_caller() {
     let mut text = String::from(
         "What happens to a task in each state, by each command, for each caller.\n\
          `→ STATE` it moves there; `ok` accepted, the state stays; `·` not permitted; else the code of the refusal.\n\
@@ -331,7 +331,7 @@ fn every_state_with_every_command_by_everybody() {
     insta::assert_snapshot!("matrix", text);
 }
 
-/// The named prohibitions, whatever command is tried and whoever tries it.
+/// The forbidden transitions, for every command and every caller.
 ///
 /// Covers: TS-02
 #[test]
@@ -351,7 +351,7 @@ fn forbidden_transitions_never_happen() {
     assert!(seen > 20, "the search found only {seen} transitions");
 }
 
-/// Every transition that some command by some caller makes, also with all counters at their limits.
+/// Every transition that any command by any caller makes, also with all counters at their limits.
 pub(crate) fn edges() -> BTreeSet<(Status, Status, String)> {
     let mut found = BTreeSet::new();
     for &status in Status::ALL {
@@ -376,7 +376,7 @@ pub(crate) fn edges() -> BTreeSet<(Status, Status, String)> {
     found
 }
 
-/// One more of anything is one too many.
+/// All counters are at their limits.
 fn exhaust(state: &mut State) {
     let mut record = state.board.body(&task("t")).unwrap().record().clone();
     record.iteration = Some(10);

@@ -1,6 +1,6 @@
-//! Random lives of a team: several agents, sensible and senseless commands, jumps in time, crashes in between.
+//! Random command sequences of a team: several agents, valid and invalid commands, jumps in time, crashes.
 //!
-//! After every step all invariants hold; at the end every task can still be brought to its end.
+//! After every step all invariants hold; at the end every task can still be completed.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -30,7 +30,7 @@ fn number_sha(number: u64) -> Sha {
     format!("{number:040x}").parse().unwrap()
 }
 
-/// A team, its blackboard, its clock, and as much of git as the rules ask about.
+/// A team, its blackboard, its clock, and the part of git that the rules need.
 struct World {
     state: State,
     now: Timestamp,
@@ -82,7 +82,7 @@ impl World {
         Actor::Agent(id, self.generation(id))
     }
 
-    /// Runs a command, checks everything that must hold, and does in the world what the change asks for.
+    /// Runs a command, checks everything that must hold, and carries out its effects.
     fn run(&mut self, actor: Actor, command: Command) -> Result<(), Refusal> {
         let request =
             Request { actor, now: self.now, stop_files: StopFiles::default(), if_revision: None, command };
@@ -93,7 +93,7 @@ impl World {
         let Decided { change, answer } = decided;
         let new = introduced(&self.state.board, &change, self, self.now);
         if !new.is_empty() {
-            // A circle or a dependency that is not there: the store refuses the write, so nothing happened.
+            // A dependency cycle or an unknown dependency: the store refuses the write, so nothing happened.
             assert!(is_about_dependencies(&request.command), "{:?} made {new:?}", request.command);
             self.worktrees = worktrees;
             return Err(Refusal::NothingToDo { what: "write: the invariants forbid it" });
@@ -106,7 +106,7 @@ impl World {
         answer.map(drop)
     }
 
-    /// The board that the store would load for this command gives the same answer.
+    /// The board that the store would load for this command has the same outcome.
     fn check_scope(&self, request: &Request<Command>, decided: &Decided<Reply>) {
         let mut lean = self.state.board.clone();
         let bodies = request.bodies(&self.state.board);
@@ -121,7 +121,7 @@ impl World {
         assert_eq!(apply(&lean, request).as_ref(), Ok(decided), "{:?}", request.command);
     }
 
-    /// Worktrees that are made before the write: a claim's second half finds them.
+    /// Worktrees that are created before the write, for the second step of a claim.
     fn prepare(&mut self, decided: &Decided<Reply>) {
         if let Ok(Reply::ReserveTask(reserved)) = &decided.answer {
             let head = u64::from_str_radix(reserved.base_commit.as_str(), 16).unwrap_or(1);
@@ -137,7 +137,7 @@ impl World {
         }
     }
 
-    /// History only grows, what is final stays, every changed task carries the write.
+    /// History only grows, terminal tasks stay, every changed task has the new revision.
     fn check_change(&mut self, request: &Request<Command>, change: &Change) {
         assert_eq!(change.revision, self.state.board.revision.next());
         for (id, record) in &change.tasks {
@@ -166,14 +166,18 @@ impl World {
         let wrong: Vec<String> = validate(&self.state, self, self.now)
             .iter()
             .map(ToString::to_string)
-            // Time passes by itself: a lease that has ended is an alarm, not something that a command did.
+            // An expired lease is an alarm, not the result of a command.
             .filter(|text| !text.contains("lease ended"))
             .collect();
         assert_eq!(wrong, Vec::<String>::new(), "after {:?}", request.command);
         for (id, entry) in self.state.board.agents.ready().unwrap() {
             let Some(held) = &entry.current_task else { continue };
             let task = self.state.board.task(held).unwrap();
-            assert!(task.status.is_held_by(*id), "{id} says that it has {held}, after {:?}", request.command);
+            assert!(
+                task.status.is_held_by(*id),
+                "{id} names {held} as its task, after {:?}",
+                request.command
+            );
         }
     }
 
@@ -271,7 +275,7 @@ fn is_about_dependencies(command: &Command) -> bool {
     matches!(command, Command::EditTask(_) | Command::SupersedeTask(_) | Command::AddTask(_))
 }
 
-/// One random step: what, by whom, on what, how long after the last.
+/// One random step: action, agent, task, time since the last step.
 #[derive(Debug, Clone)]
 struct Step {
     what: u8,
@@ -292,7 +296,7 @@ fn pick<'a>(names: &[&'a str], number: u8) -> &'a str {
     names[usize::from(number) % names.len()]
 }
 
-/// Mostly those whose turn it is, sometimes just anybody.
+/// Mostly an agent that can act, sometimes any agent.
 fn pair_for(world: &World, id: &TaskId, step: &Step) -> (AgentId, AgentId) {
     let head = world.state.board.summary(id).filter(|_| !step.other.is_multiple_of(4));
     let coder = head.and_then(|head| head.assigned_to);
@@ -301,7 +305,7 @@ fn pair_for(world: &World, id: &TaskId, step: &Step) -> (AgentId, AgentId) {
     (coder.unwrap_or(any(Role::Coder, 3)), reviewer.unwrap_or(any(Role::CodeReviewer, 2)))
 }
 
-/// Does the step; most fit the moment only by chance, which is the point.
+/// Does the step. Many steps are invalid at that moment, on purpose.
 fn take(world: &mut World, step: &Step) {
     world.now = world.now + Seconds(u64::from(step.later));
     let id = task(pick(&TASKS, step.which));
@@ -374,7 +378,7 @@ fn take(world: &mut World, step: &Step) {
             world.run(world.supervisor(coder), Command::from(CountExit { task: id, agent: coder, exit, last_words: None }))
         }
         _ if odd => world.run(Actor::Human, Command::from(ClearStaleReviewClaims)),
-        // The coder goes on committing after it has submitted.
+        // The coder commits again after it has submitted.
         _ => {
             world.commit(&id);
             return;
@@ -390,8 +394,8 @@ fn take(world: &mut World, step: &Step) {
     }
 }
 
-/// Brings a task to its end as a willing team would; giving it up is allowed only where its framing is presumed
-/// wrong or it waits for what will never come.
+/// Completes a task as a correct team would. It may be abandoned only if two coders failed or it has a dead
+/// dependency.
 fn finish(world: &mut World, id: &TaskId) {
     let (coder, reviewer) = (AgentId::new(Role::Coder, 9), AgentId::new(Role::CodeReviewer, 9));
     for _ in 0..40 {
@@ -426,7 +430,7 @@ fn finish(world: &mut World, id: &TaskId) {
             }
             Status::Merged | Status::Abandoned | Status::Superseded => return,
         };
-        // A worktree that a crash lost is put back by `recover`; here it is simply there again.
+        // `recover` restores a worktree that a crash lost; here it just exists again.
         if let Err(Refusal::WorktreeMissing { .. }) = outcome {
             let commit = world.state.board.body(id).unwrap().record().review_commit.clone().unwrap();
             let head = u64::from_str_radix(commit.as_str(), 16).unwrap();
@@ -436,8 +440,8 @@ fn finish(world: &mut World, id: &TaskId) {
     panic!("{id} is wedged: {:#?}", world.state.board.body(id));
 }
 
-/// Tasks in an order in which each comes after what it depends on.
-fn in_order(world: &World) -> Vec<TaskId> {
+/// Tasks sorted so that each comes after its dependencies.
+fn by_dependency(world: &World) -> Vec<TaskId> {
     let mut rest: Vec<TaskId> = world.state.board.tasks.keys().cloned().collect();
     let mut order: Vec<TaskId> = Vec::new();
     while !rest.is_empty() {
@@ -451,8 +455,8 @@ fn in_order(world: &World) -> Vec<TaskId> {
     order
 }
 
-/// Lives a random life to its last step.
-fn live(steps: &[Step]) -> World {
+/// Runs a random sequence to its last step.
+fn run_sequence(steps: &[Step]) -> World {
     let mut world = World::new();
     for name in AGENTS {
         let _ = world.register(agent(name));
@@ -466,15 +470,15 @@ fn live(steps: &[Step]) -> World {
     world
 }
 
-/// The random lives would prove little if they never got far: together they see every event but archiving.
+/// Guards against shallow sequences: together they produce every event except archiving.
 ///
 /// Covers: TS-04
 #[test]
-fn every_event_happens_in_some_life() {
+fn every_event_happens_in_some_sequence() {
     let mut runner = TestRunner::deterministic();
     let mut seen: BTreeSet<String> = BTreeSet::new();
     for _ in 0..400 {
-        let world = live(&steps().new_tree(&mut runner).unwrap().current());
+        let world = run_sequence(&steps().new_tree(&mut runner).unwrap().current());
         let histories = world.state.bodies().flat_map(|(_, body)| body.record().events());
         seen.extend(histories.map(|event| event.event.clone()));
     }
@@ -507,13 +511,13 @@ proptest! {
 
     /// Covers: TS-01, TS-04, CL-10, RV-10, IV-09, IV-16
     #[test]
-    fn no_life_of_a_team_breaks_an_invariant_or_wedges_a_task(steps in steps()) {
-        let mut world = live(&steps);
+    fn no_sequence_breaks_an_invariant_or_leaves_a_task_stuck(steps in steps()) {
+        let mut world = run_sequence(&steps);
         prop_assert!(world.written > 20, "only {} steps did anything", world.written);
 
-        // Everybody is gone; a fresh pair comes and can still finish everything.
+        // All agents are gone; two new ones can still finish everything.
         world.now = world.now + Seconds::hours(1);
-        for id in in_order(&world) {
+        for id in by_dependency(&world) {
             for name in ["coder-9", "code-reviewer-9"] {
                 let _ = world.register(agent(name));
                 let beat = Command::from(Heartbeat { agents: vec![(agent(name), None)], length: None });

@@ -1,4 +1,4 @@
-//! Registering, leaving, and what an agent may be doing.
+//! Registering, deregistering, agent states and usage.
 
 use liza_core::model::{Actor, AgentId, AgentStatus, Generation, Role, Seconds, Status, Usage};
 use liza_core::protocol::{Command, Deregister, RecordUsage, Register, SetStatus, UnblockTask};
@@ -15,7 +15,7 @@ fn set(agent: AgentId, status: AgentStatus) -> Command {
 
 /// Covers: AG-01
 #[test]
-fn an_id_says_its_role_and_has_one_spelling() {
+fn an_id_contains_its_role_and_has_one_spelling() {
     for good in ["coder-1", "code-reviewer-12", "planner-0"] {
         let id: AgentId = good.parse().unwrap();
         assert_eq!(id.to_string(), good);
@@ -27,7 +27,7 @@ fn an_id_says_its_role_and_has_one_spelling() {
 
 /// Covers: AG-01
 #[test]
-fn an_agent_is_registered_as_what_its_id_says() {
+fn an_agent_is_registered_with_the_role_of_its_id() {
     let world = World::new();
     for (id, role) in [(coder(1), Role::Coder), (reviewer(1), Role::CodeReviewer), (planner(), Role::Planner)]
     {
@@ -74,7 +74,7 @@ fn a_takeover_keeps_what_the_agent_has_used_so_far() {
 
 /// Covers: AG-02, CL-10
 #[test]
-fn one_that_is_known_to_be_dead_is_taken_over_at_once() {
+fn an_agent_that_is_known_to_be_dead_is_taken_over_at_once() {
     let mut world = World::with_task(Status::Claimed);
     let old = world.generation(coder(1));
     let proven =
@@ -95,7 +95,7 @@ fn one_that_is_known_to_be_dead_is_taken_over_at_once() {
 
 /// Covers: AG-02
 #[test]
-fn there_is_one_live_planner() {
+fn only_one_planner_can_be_live() {
     let mut world = World::new();
     let second = AgentId::new(Role::Planner, 2);
     world.refused_with("planner_live", Actor::Human, register(second));
@@ -125,7 +125,7 @@ fn deregistering_removes_the_entry_and_leaves_the_claim() {
 
 /// Covers: AG-03
 #[test]
-fn each_role_knows_its_own_states() {
+fn each_role_has_its_own_agent_states() {
     use AgentStatus::{Handoff, Idle, Planning, Reviewing, Starting, Waiting, Working};
     let all = [Starting, Idle, Working, Reviewing, Planning, Waiting, Handoff];
     let by_itself: [(AgentId, &[AgentStatus]); 3] = [
@@ -149,7 +149,7 @@ fn each_role_knows_its_own_states() {
 
 /// Covers: AG-03, IV-08
 #[test]
-fn working_and_reviewing_come_with_something_in_hand() {
+fn working_and_reviewing_agents_have_a_task() {
     let mut world = World::with_task(Status::Claimed);
     world.must(world.supervisor(coder(1)), set(coder(1), AgentStatus::Working));
     world.refused_with("bad_agent_status", world.supervisor(coder(2)), set(coder(2), AgentStatus::Working));
@@ -158,7 +158,7 @@ fn working_and_reviewing_come_with_something_in_hand() {
 
 /// Covers: SP-07
 #[test]
-fn what_a_person_took_away_in_the_file_is_no_longer_in_its_hands() {
+fn a_task_that_a_person_removed_in_the_file_is_no_longer_held() {
     let mut world = World::with_task(Status::Claimed);
     world.refused_with("bad_agent_status", world.supervisor(coder(1)), set(coder(1), AgentStatus::Idle));
     world.edit_record("t", |record| {
@@ -177,12 +177,12 @@ fn what_a_person_took_away_in_the_file_is_no_longer_in_its_hands() {
             assessment: None,
         }),
     );
-    assert_eq!(world.status("t"), Status::Unclaimed, "such a block needs no questions");
+    assert_eq!(world.status("t"), Status::Unclaimed, "a block by a person needs no questions");
 }
 
 /// Covers: AG-14
 #[test]
-fn what_sessions_use_adds_up_for_agent_and_task() {
+fn usage_of_sessions_adds_up_for_agent_and_task() {
     let mut world = World::with_task(Status::Claimed);
     let usage = Usage { input: 10, output: 2, cached: 5, cost_usd: 0.5 };
     let record = |context_percent| {
@@ -210,17 +210,17 @@ fn the_context_of_a_new_session_is_not_measured_yet() {
     let mut world = World::with_task(Status::Claimed);
     world.edit_agent(coder(1), |entry| entry.context_percent = Some(93));
     world.claim("t", coder(1));
-    assert_eq!(world.entry(coder(1)).context_percent, None, "it resumes with an empty one");
+    assert_eq!(world.entry(coder(1)).context_percent, None, "it resumes with an empty context");
     world.edit_agent(planner(), |entry| entry.context_percent = Some(93));
     world.must(world.supervisor(planner()), set(planner(), AgentStatus::Waiting));
-    assert_eq!(world.entry(planner()).context_percent, Some(93), "the last one that was measured");
+    assert_eq!(world.entry(planner()).context_percent, Some(93), "the last measured value");
     world.must(world.supervisor(planner()), set(planner(), AgentStatus::Planning));
     assert_eq!(world.entry(planner()).context_percent, None);
 }
 
 /// Covers: AG-14
 #[test]
-fn what_was_used_counts_for_the_agent_when_its_task_is_gone_or_broken() {
+fn usage_counts_for_the_agent_when_its_task_is_gone_or_broken() {
     let mut world = World::with_task(Status::Claimed);
     let usage = Usage { input: 10, ..Usage::default() };
     let record = |id: &str| {

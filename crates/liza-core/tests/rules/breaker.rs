@@ -54,7 +54,7 @@ fn analyze_and_record(world: &mut World) -> Vec<Finding> {
 
 /// Covers: SP-04
 #[test]
-fn retry_cluster_is_three_similar_errors() {
+fn retry_cluster_needs_three_similar_errors() {
     let retry = |text| ("retry_loop", [("error_pattern", Value::from(text))]);
     let texts = ["timeout after 30 s", "Timeout after 45s!", "timeouts after 5 s"];
     let all: Vec<_> = texts.into_iter().map(retry).collect();
@@ -65,7 +65,7 @@ fn retry_cluster_is_three_similar_errors() {
 
 /// Covers: SP-04
 #[test]
-fn three_of_which_only_two_are_alike_do_not_fire() {
+fn three_errors_of_which_two_are_similar_do_not_fire() {
     let retry = |text| ("retry_loop", [("error_pattern", Value::from(text))]);
     let all = [retry("connection refused"), retry("connection refused"), retry("out of memory")];
     let entries: Vec<(&str, &[(&str, Value)])> = all.iter().map(|(k, d)| (*k, d.as_slice())).collect();
@@ -74,9 +74,9 @@ fn three_of_which_only_two_are_alike_do_not_fire() {
 
 /// Covers: SP-04
 #[test]
-fn a_chain_of_likeness_is_no_group_but_a_group_with_a_stray_between_is() {
+fn all_pairs_of_a_group_are_similar_and_other_entries_between_are_ignored() {
     let retry = |text| ("retry_loop", [("error_pattern", Value::from(text))]);
-    // a~b, a~c, a~d, c~d; b is like neither c nor d.
+    // a~b, a~c, a~d, c~d; b is similar to neither c nor d.
     let all = [retry("abcdefghij"), retry("xyzdefghij"), retry("abcxyzghij"), retry("abcxyfwhij")];
     let entries: Vec<(&str, &[(&str, Value)])> = all.iter().map(|(k, d)| (*k, d.as_slice())).collect();
     assert!(fired(&observed(&entries[..3])).is_empty(), "b-a-c is a chain");
@@ -88,7 +88,7 @@ fn a_chain_of_likeness_is_no_group_but_a_group_with_a_stray_between_is() {
 
 /// Covers: SP-04
 #[test]
-fn similar_is_seven_tenths() {
+fn similar_means_seven_tenths() {
     let pair = |one, other| {
         let all = [("workaround", [("what", text(one))]), ("workaround", [("what", text(other))])];
         let entries: Vec<(&str, &[(&str, Value)])> = all.iter().map(|(k, d)| (*k, d.as_slice())).collect();
@@ -101,7 +101,7 @@ fn similar_is_seven_tenths() {
 
 /// Covers: SP-04
 #[test]
-fn debt_accumulation_is_three_trade_offs_with_debt() {
+fn debt_accumulation_needs_three_trade_offs_with_debt() {
     let debt = |n: usize, flag: Value| {
         let all: Vec<_> = (0..n)
             .map(|n| [("what", text(&"abcdefgh"[n..n + 1].repeat(9))), ("debt_created", flag.clone())])
@@ -113,10 +113,10 @@ fn debt_accumulation_is_three_trade_offs_with_debt() {
     assert_eq!(debt(3, Value::Bool(true)), ["debt_accumulation"]);
     assert!(debt(2, Value::Bool(true)).is_empty());
     assert!(debt(3, Value::Bool(false)).is_empty());
-    assert!(debt(3, text("true")).is_empty(), "a text is no flag");
+    assert!(debt(3, text("true")).is_empty(), "a text is not a flag");
 }
 
-/// Two anomalies of these kinds that say this about that.
+/// Two anomalies of these kinds with these values in one field.
 fn two(kinds: [&str; 2], key: &str, one: &str, other: &str) -> Vec<&'static str> {
     let all = [[(key, text(one))], [(key, text(other))]];
     fired(&observed(&[(kinds[0], &all[0]), (kinds[1], &all[1])]))
@@ -124,17 +124,20 @@ fn two(kinds: [&str; 2], key: &str, one: &str, other: &str) -> Vec<&'static str>
 
 /// Covers: SP-04
 #[test]
-fn assumption_cascade_is_the_same_assumption_twice() {
+fn assumption_cascade_needs_the_same_assumption_twice() {
     let kinds = ["assumption_violated", "assumption_violated"];
     assert_eq!(two(kinds, "assumption", "IDs are unique", "ids  are unique."), ["assumption_cascade"]);
     assert_eq!(two(kinds, "assumption", "at most 5 a day", "at most 70 a day"), ["assumption_cascade"]);
-    assert!(two(kinds, "assumption", "ids are unique", "ids are unused").is_empty(), "similar is not same");
-    assert!(two(kinds, "assumption", "42", "43").is_empty(), "without a letter they are what they are");
+    assert!(two(kinds, "assumption", "ids are unique", "ids are unused").is_empty(), "similar is not equal");
+    assert!(
+        two(kinds, "assumption", "42", "43").is_empty(),
+        "texts without letters are compared as they are"
+    );
 }
 
 /// Covers: SP-04
 #[test]
-fn spec_gap_cluster_is_the_same_place_of_the_specification_twice() {
+fn spec_gap_cluster_needs_the_same_spec_reference_twice() {
     let kinds = ["spec_ambiguity", "spec_gap"];
     assert_eq!(two(kinds, "spec_ref", "specs/api.md#lists", "specs/API.md#lists"), ["spec_gap_cluster"]);
     assert!(two(kinds, "spec_ref", "specs/api.md#lists", "specs/api.md#auth").is_empty());
@@ -142,7 +145,7 @@ fn spec_gap_cluster_is_the_same_place_of_the_specification_twice() {
 
 /// Covers: SP-04
 #[test]
-fn workaround_pattern_is_a_similar_root_cause_twice() {
+fn workaround_pattern_needs_a_similar_root_cause_twice() {
     let kinds = ["workaround", "trade_off"];
     assert_eq!(two(kinds, "root_cause", "slow serializer", "slow serialiser"), ["workaround_pattern"]);
     let by_what = [
@@ -150,13 +153,13 @@ fn workaround_pattern_is_a_similar_root_cause_twice() {
         [("what", text("slow serializer")), ("root_cause", Value::Null)],
     ];
     let world = observed(&[("workaround", &by_what[0]), ("workaround", &by_what[1])]);
-    assert_eq!(fired(&world), ["workaround_pattern"], "`what` stands in where there is no root cause");
+    assert_eq!(fired(&world), ["workaround_pattern"], "`what` is used if there is no root cause");
     assert!(two(kinds, "root_cause", "slow serializer", "no idempotency").is_empty());
 }
 
 /// Covers: SP-04
 #[test]
-fn external_service_outage_is_the_same_service_twice() {
+fn external_service_outage_needs_the_same_service_twice() {
     let kinds = ["external_blocker", "external_blocker"];
     assert_eq!(two(kinds, "blocker_service", "Payment API", "payment-api"), ["external_service_outage"]);
     assert!(two(kinds, "blocker_service", "payments", "payment").is_empty());
@@ -164,7 +167,7 @@ fn external_service_outage_is_the_same_service_twice() {
 
 /// Covers: SP-04
 #[test]
-fn one_of_a_pair_is_never_enough() {
+fn one_anomaly_never_fires() {
     let one = [
         ("assumption_violated", "assumption"),
         ("spec_gap", "spec_ref"),
@@ -178,7 +181,7 @@ fn one_of_a_pair_is_never_enough() {
 
 /// Covers: SP-04
 #[test]
-fn a_missing_field_is_like_nothing() {
+fn a_missing_field_matches_nothing() {
     let kinds = ["retry_loop", "assumption_violated", "spec_gap", "workaround", "external_blocker"];
     let keys = ["error_pattern", "assumption", "spec_ref", "root_cause", "blocker_service"];
     for (kind, key) in kinds.into_iter().zip(keys) {
@@ -203,7 +206,7 @@ fn only_the_current_sprint_counts() {
 
 /// Covers: SP-04
 #[test]
-fn what_a_human_resolved_does_not_fire_again() {
+fn anomalies_that_a_human_resolved_do_not_fire_again() {
     let mut world = retry("timeout");
     analyze_and_record(&mut world);
     world.must(Actor::Human, Command::from(Resolve { resolution: "raised the limit".into() }));
@@ -212,7 +215,7 @@ fn what_a_human_resolved_does_not_fire_again() {
         world.pass(1);
         observe(&mut world, "retry_loop", &[("error_pattern", text("timeout"))]);
     }
-    assert!(fired(&world).is_empty(), "two new ones and three settled ones are two");
+    assert!(fired(&world).is_empty(), "the three resolved ones do not count");
     world.pass(1);
     observe(&mut world, "retry_loop", &[("error_pattern", text("timeout"))]);
     assert_eq!(fired(&world), ["retry_cluster"]);
@@ -220,7 +223,7 @@ fn what_a_human_resolved_does_not_fire_again() {
 
 /// Covers: SP-04
 #[test]
-fn severities_and_order_are_those_of_the_table() {
+fn severities_and_order_match_the_table() {
     let table = [
         ("retry_cluster", "ARCHITECTURE_FLAW"),
         ("debt_accumulation", "SCOPE_FLAW"),
@@ -240,7 +243,7 @@ fn severities_and_order_are_those_of_the_table() {
 
 /// Covers: SP-04
 #[test]
-fn a_trigger_is_recorded_and_leads_to_a_checkpoint_but_touches_no_task() {
+fn a_trigger_is_recorded_and_starts_a_checkpoint_but_changes_no_task() {
     let mut world = retry("timeout");
     let change = world.must(Actor::Human, Command::from(RecordAnalysis { findings: analyze(&world.state) }));
     assert!(change.tasks.is_empty());
@@ -261,7 +264,7 @@ fn a_trigger_is_recorded_and_leads_to_a_checkpoint_but_touches_no_task() {
 
 /// Covers: SP-04
 #[test]
-fn it_fires_once_and_a_quiet_check_clears_nothing() {
+fn it_fires_once_and_a_check_without_a_pattern_clears_nothing() {
     let mut world = retry("timeout");
     analyze_and_record(&mut world);
     let first = breaker(&world).current_trigger.clone();
@@ -303,7 +306,7 @@ fn resolving_moves_the_trigger_to_the_history_and_ends_the_checkpoint() {
 
 /// Covers: SP-04
 #[test]
-fn a_sprint_that_is_over_is_not_brought_back_by_a_trigger() {
+fn a_trigger_does_not_reopen_a_finished_sprint() {
     let mut world = retry("timeout");
     world.edit_sprint().status = SprintStatus::Completed;
     analyze_and_record(&mut world);
@@ -313,7 +316,7 @@ fn a_sprint_that_is_over_is_not_brought_back_by_a_trigger() {
 
 /// Covers: SP-04
 #[test]
-fn what_was_resolved_while_the_analysis_ran_does_not_fire_again() {
+fn anomalies_resolved_during_the_analysis_do_not_fire_again() {
     let mut world = retry("timeout");
     let late = analyze(&world.state);
     analyze_and_record(&mut world);
@@ -326,7 +329,7 @@ fn what_was_resolved_while_the_analysis_ran_does_not_fire_again() {
 
 /// Covers: SP-04
 #[test]
-fn unknown_kinds_and_anomalies_without_a_task_do_no_harm() {
+fn unknown_kinds_and_anomalies_without_a_task_are_harmless() {
     let mut world = retry("timeout");
     for anomaly in &mut world.state.journal.anomalies {
         anomaly.task = None;

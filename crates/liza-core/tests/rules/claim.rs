@@ -1,4 +1,4 @@
-//! Who may claim what, in which order, and what a claim sets and keeps.
+//! Which agents may claim which tasks, in which order, and what a claim sets and keeps.
 
 use liza_core::model::WorktreeMode::{Fresh, Keep};
 use liza_core::model::{Actor, AgentId, AgentStatus, RefusalClass, Status};
@@ -34,7 +34,7 @@ fn handoff(world: &mut World, id: &str, by: AgentId) {
 
 /// Covers: CL-01
 #[test]
-fn free_tasks_come_by_priority_then_age() {
+fn free_tasks_are_sorted_by_priority_then_age() {
     let mut world = World::new();
     world.pass(1);
     world.add("late-three", ready());
@@ -57,7 +57,7 @@ fn a_waiting_handoff_comes_before_priority() {
 
 /// Covers: CL-01
 #[test]
-fn the_own_rejected_task_comes_before_handoffs_and_priority() {
+fn a_coders_own_rejected_task_comes_before_handoffs_and_priority() {
     let mut world = World::with_task(Status::Rejected);
     world.add("one", priority(1));
     world.add("noted", priority(1));
@@ -68,7 +68,7 @@ fn the_own_rejected_task_comes_before_handoffs_and_priority() {
 
 /// Covers: CL-01
 #[test]
-fn the_own_claim_comes_first_and_alone_whatever_its_lease() {
+fn a_coders_own_claim_is_the_only_candidate_even_after_its_lease() {
     let mut world = World::with_task(Status::Claimed);
     world.add("one", priority(1));
     world.pass(100_000);
@@ -77,7 +77,7 @@ fn the_own_claim_comes_first_and_alone_whatever_its_lease() {
 
 /// Covers: CL-01, IV-07
 #[test]
-fn nothing_is_claimed_before_its_dependencies_are_merged() {
+fn no_task_is_claimed_before_its_dependencies_are_merged() {
     let mut world = World::with_task(Status::Approved);
     world.add("d", NewTask { depends_on: vec![task("t")], ..ready() });
     let actor = world.supervisor(coder(1));
@@ -91,7 +91,7 @@ fn nothing_is_claimed_before_its_dependencies_are_merged() {
 
 /// Covers: CL-01, SP-08
 #[test]
-fn a_dependency_in_the_archive_counts_as_what_it_was() {
+fn an_archived_dependency_counts_with_its_last_status() {
     let mut world = World::new();
     world.state.board.archived.insert(task("done"), Status::Merged);
     world.state.board.archived.insert(task("dead"), Status::Abandoned);
@@ -104,26 +104,26 @@ fn a_dependency_in_the_archive_counts_as_what_it_was() {
 
 /// Covers: CL-01, CL-07
 #[test]
-fn a_claim_is_free_for_others_only_after_the_grace() {
+fn a_claim_is_free_for_others_only_after_the_grace_period() {
     let mut world = World::with_task(Status::Claimed);
     world.pass_with(360, &[coder(2)]);
-    assert!(names(&world, coder(2)).is_empty(), "300 s of lease and 60 s of grace are not over yet");
+    assert!(names(&world, coder(2)).is_empty(), "300 s of lease and 60 s of grace have not passed");
     world.pass_with(1, &[coder(2)]);
     assert_eq!(names(&world, coder(2)), ["t"]);
     world.claim("t", coder(2));
     assert_eq!(world.last_event("t").event, "reclaimed_after_expiry");
-    assert_eq!(world.entry(coder(1)).current_task, None, "who lost it is freed in the same write");
+    assert_eq!(world.entry(coder(1)).current_task, None, "the coder that lost it is freed in the same write");
 }
 
 /// Covers: CL-01, CL-05
 #[test]
-fn a_live_reservation_keeps_others_away_and_a_lapsed_one_does_not() {
+fn a_live_reservation_excludes_others_and_an_expired_one_does_not() {
     let mut world = World::new();
     world.reserve("t", coder(1), base());
     assert!(names(&world, coder(2)).is_empty());
     world.pass(120);
     let actor = world.supervisor(coder(2));
-    world.written_but("reserved", actor, reserve("t", coder(2), base()));
+    world.refused_after_write("reserved", actor, reserve("t", coder(2), base()));
     world.pass(1);
     world.claim("t", coder(2));
     let late = Command::from(ClaimTask { task: task("t"), coder: coder(1) });
@@ -134,7 +134,7 @@ fn a_live_reservation_keeps_others_away_and_a_lapsed_one_does_not() {
 
 /// Covers: CL-02
 #[test]
-fn a_rejected_task_waits_for_its_own_coder_while_that_one_lives() {
+fn a_rejected_task_waits_for_its_coder_while_that_coder_is_live() {
     let mut world = World::with_task(Status::Rejected);
     let actor = world.supervisor(coder(2));
     world.refused_with("reserved_for_coder", actor, reserve("t", coder(2), base()));
@@ -146,7 +146,7 @@ fn a_rejected_task_waits_for_its_own_coder_while_that_one_lives() {
 
 /// Covers: CL-02
 #[test]
-fn a_rejected_task_is_anybodys_once_its_coder_is_gone() {
+fn a_rejected_task_is_free_for_all_once_its_coder_is_gone() {
     let mut deregistered = World::with_task(Status::Rejected);
     gone(&mut deregistered, coder(1));
     deregistered.claim("t", coder(2));
@@ -160,7 +160,7 @@ fn a_rejected_task_is_anybodys_once_its_coder_is_gone() {
 
 /// Covers: CL-03
 #[test]
-fn who_failed_keeps_off_while_another_coder_is_here() {
+fn a_coder_that_failed_may_not_claim_while_another_coder_is_live() {
     let mut world = World::with_task(Status::Blocked);
     world.must(Actor::Human, unblock("t"));
     let actor = world.supervisor(coder(1));
@@ -173,7 +173,7 @@ fn who_failed_keeps_off_while_another_coder_is_here() {
 
 /// Covers: CL-03, LM-06
 #[test]
-fn the_planner_can_give_it_back_to_who_failed() {
+fn the_planner_can_return_a_task_to_the_coder_that_failed() {
     let mut world = World::with_task(Status::Blocked);
     let same_coder = Command::from(UnblockTask {
         task: task("t"),
@@ -192,7 +192,7 @@ fn the_planner_can_give_it_back_to_who_failed() {
 
 /// Covers: CL-04
 #[test]
-fn a_reservation_changes_no_status_and_only_the_second_half_claims() {
+fn a_reservation_changes_no_status_and_only_the_second_step_claims() {
     let mut world = World::new();
     world.reserve("t", coder(1), base());
     let record = world.record("t");
@@ -210,7 +210,7 @@ fn a_reservation_changes_no_status_and_only_the_second_half_claims() {
 
 /// Covers: CL-04, CL-10
 #[test]
-fn only_the_owner_of_a_reservation_and_its_registration_can_use_it() {
+fn only_the_owner_of_a_reservation_with_the_same_registration_can_use_it() {
     let mut world = World::new();
     world.reserve("t", coder(1), base());
     let other = world.supervisor(coder(2));
@@ -226,8 +226,12 @@ fn only_the_owner_of_a_reservation_and_its_registration_can_use_it() {
     );
     world.pass(301);
     world.register(coder(1));
-    let anew = world.supervisor(coder(1));
-    world.refused_with("no_reservation", anew, Command::from(ClaimTask { task: task("t"), coder: coder(1) }));
+    let reregistered = world.supervisor(coder(1));
+    world.refused_with(
+        "no_reservation",
+        reregistered,
+        Command::from(ClaimTask { task: task("t"), coder: coder(1) }),
+    );
     world.claim("t", coder(1));
 }
 
@@ -239,24 +243,24 @@ fn of_racing_claims_one_wins_and_the_losers_are_logged() {
     world.reserve("t", coder(1), base());
     for loser in [coder(2), coder(3)] {
         let actor = world.supervisor(loser);
-        let change = world.written_but("reserved", actor, reserve("t", loser, base()));
+        let change = world.refused_after_write("reserved", actor, reserve("t", loser, base()));
         assert_eq!(change.answer.as_ref().err().map(|refusal| refusal.class()), Some(RefusalClass::Refused));
         let log = world.last_log();
         assert_eq!((log.action.as_str(), log.agent.as_str()), ("claim_failed", loser.to_string().as_str()));
         assert_eq!(log.task, Some(task("t")));
-        assert!(change.effects.is_empty(), "a loser touches no worktree");
+        assert!(change.effects.is_empty(), "a loser changes no worktree");
     }
     let winner = world.supervisor(coder(1));
     world.must(winner, Command::from(ClaimTask { task: task("t"), coder: coder(1) }));
     let actor = world.supervisor(coder(2));
-    world.written_but("claimed_by_other", actor, reserve("t", coder(2), base()));
+    world.refused_after_write("claimed_by_other", actor, reserve("t", coder(2), base()));
     assert_eq!(world.last_log().action, "claim_failed");
     assert_eq!(world.record("t").assigned_to, Some(coder(1)));
 }
 
 /// Covers: CL-06, TS-03
 #[test]
-fn a_first_claim_starts_fresh_from_the_head() {
+fn a_first_claim_starts_from_the_head() {
     let mut world = World::new();
     assert_eq!(world.reserve("t", coder(1), sha('9')), (Fresh, sha('9')));
     world.claim("t", coder(1));
@@ -268,7 +272,7 @@ fn a_first_claim_starts_fresh_from_the_head() {
 
 /// Covers: CL-06, TS-03
 #[test]
-fn the_same_coder_goes_on_after_a_rejection_where_it_was() {
+fn the_same_coder_continues_its_work_after_a_rejection() {
     let mut world = World::with_task(Status::Rejected);
     assert_eq!(world.reserve("t", coder(1), sha('9')), (Keep, base()));
     world.claim("t", coder(1));
@@ -280,7 +284,7 @@ fn the_same_coder_goes_on_after_a_rejection_where_it_was() {
 
 /// Covers: CL-06
 #[test]
-fn the_same_coder_resumes_its_claim_where_it_was() {
+fn the_same_coder_resumes_its_claim_with_its_work() {
     let mut world = World::with_task(Status::Claimed);
     world.pass(1000);
     assert_eq!(world.reserve("t", coder(1), sha('9')), (Keep, base()));
@@ -290,7 +294,7 @@ fn the_same_coder_resumes_its_claim_where_it_was() {
 
 /// Covers: CL-06, TS-03, TS-06
 #[test]
-fn another_coder_starts_a_rejected_task_afresh() {
+fn another_coder_starts_a_rejected_task_from_the_head() {
     let mut world = World::with_task(Status::Rejected);
     gone(&mut world, coder(1));
     assert_eq!(world.reserve("t", coder(2), sha('9')), (Fresh, sha('9')));
@@ -302,7 +306,7 @@ fn another_coder_starts_a_rejected_task_afresh() {
 
 /// Covers: CL-06
 #[test]
-fn a_takeover_starts_afresh() {
+fn a_takeover_starts_from_the_head() {
     let mut world = World::with_task(Status::Claimed);
     world.pass_with(361, &[coder(2)]);
     assert_eq!(world.reserve("t", coder(2), sha('9')), (Fresh, sha('9')));
@@ -317,7 +321,7 @@ fn a_handoff_keeps_the_worktree_for_any_coder() {
     assert_eq!(world.reserve("t", coder(2), sha('9')), (Keep, base()));
     world.must(world.supervisor(coder(2)), Command::from(ClaimTask { task: task("t"), coder: coder(2) }));
     assert_eq!(world.record("t").base_commit, Some(base()));
-    assert_eq!(world.record("t").handoff_pending, Some(true), "the flag goes when the notes were given");
+    assert_eq!(world.record("t").handoff_pending, Some(true), "the flag is cleared when the notes are taken");
 }
 
 /// Covers: CL-06, TS-03, RV-11
@@ -337,7 +341,7 @@ fn an_integration_fix_keeps_the_worktree_and_takes_the_new_head() {
 
 /// Covers: CL-06
 #[test]
-fn a_fix_that_is_started_afresh_is_no_fix_any_more() {
+fn a_fix_that_starts_from_the_head_is_no_longer_a_fix() {
     let mut world = World::with_task(Status::IntegrationFailed);
     world.claim("t", coder(1));
     world.submit("t", coder(1), sha('b'));
@@ -358,10 +362,10 @@ fn iterations_count_the_claims_of_one_coder() {
     assert_eq!(world.record("t").iteration, Some(2));
     world.pass(1000);
     world.claim("t", coder(1));
-    assert_eq!(world.record("t").iteration, Some(2), "resuming after an expiry is no new iteration");
+    assert_eq!(world.record("t").iteration, Some(2), "resuming after expiry is not a new iteration");
     world.pass_with(361, &[coder(2)]);
     world.claim("t", coder(2));
-    assert_eq!(world.record("t").iteration, Some(1), "another coder begins at 1");
+    assert_eq!(world.record("t").iteration, Some(1), "another coder starts at 1");
 }
 
 /// Covers: TS-05
@@ -377,7 +381,7 @@ fn an_integration_fix_counts_for_the_same_coder_only() {
 
 /// Covers: TS-05
 #[test]
-fn the_iteration_stays_in_terminal_states() {
+fn the_iteration_is_kept_in_terminal_states() {
     for end in [Status::Merged, Status::Abandoned] {
         let mut world = World::with_task(if end == Status::Merged { end } else { Status::Rejected });
         if end == Status::Abandoned {
@@ -389,7 +393,7 @@ fn the_iteration_stays_in_terminal_states() {
 
 /// Covers: TS-06
 #[test]
-fn cycles_grow_with_rejections_and_the_total_never_shrinks() {
+fn cycles_count_rejections_and_the_total_never_decreases() {
     let mut world = World::new();
     for n in 1..=2 {
         world.reject_again("t", coder(1));
@@ -403,12 +407,12 @@ fn cycles_grow_with_rejections_and_the_total_never_shrinks() {
     world.claim("t", coder(2));
     world.submit("t", coder(2), sha('b'));
     world.verdict("t", reviewer(1), approved());
-    assert_eq!(world.record("t").review_cycles_total, Some(3), "an approval is no cycle");
+    assert_eq!(world.record("t").review_cycles_total, Some(3), "an approval is not a cycle");
 }
 
 /// Covers: IV-09
 #[test]
-fn a_claim_needs_a_registered_coder_with_free_hands() {
+fn a_claim_needs_a_registered_coder_without_a_task() {
     let mut world = World::with_task(Status::Claimed);
     world.add("u", ready());
     let actor = world.supervisor(coder(1));
@@ -450,7 +454,7 @@ fn task_and_agent_entry_change_in_the_same_write() {
 
 /// Covers: CM-07
 #[test]
-fn a_worktree_by_hand_is_only_for_what_is_claimed_or_being_claimed() {
+fn wt_create_works_only_for_claimed_and_reserved_tasks() {
     let create = || Command::from(CreateWorktree { task: task("t"), fresh: false, head: sha('9') });
     for &status in Status::ALL {
         let mut world = World::with_task(status);
@@ -474,7 +478,7 @@ fn a_worktree_by_hand_is_only_for_what_is_claimed_or_being_claimed() {
 
 /// Covers: CM-07
 #[test]
-fn a_worktree_is_removed_by_hand_only_where_nobody_needs_it() {
+fn wt_delete_works_only_if_no_agent_needs_the_worktree() {
     for &status in Status::ALL {
         let mut world = World::with_task(status);
         let delete = Command::from(DeleteWorktree { task: task("t") });

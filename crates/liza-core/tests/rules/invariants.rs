@@ -1,4 +1,4 @@
-//! What must hold of the blackboard: each rule broken, and just inside.
+//! The invariants of the blackboard: each rule violated, and just satisfied.
 
 use liza_core::model::{
     Actor, AgentRecord, AgentStatus, Anomaly, Change, Fault, Fields, Handoff, Loaded, RefusalClass, Role,
@@ -12,16 +12,16 @@ use liza_core::rules::invariants::introduced;
 use crate::steps::*;
 use crate::support::*;
 
-/// What `validate` says after somebody has changed the record by hand.
-fn told(status: Status, change: impl FnOnce(&mut TaskRecord)) -> Vec<String> {
+/// The violations that `validate` reports after a manual change of the record.
+fn violations_after(status: Status, change: impl FnOnce(&mut TaskRecord)) -> Vec<String> {
     let mut world = World::with_task(status);
-    assert!(world.violations().is_empty(), "sound before the change");
+    assert!(world.violations().is_empty(), "valid before the change");
     world.edit_record("t", change);
     world.violations()
 }
 
-/// What `validate` says of an agent's entry that somebody has changed by hand.
-fn told_of_agent(status: Status, change: impl FnOnce(&mut AgentRecord)) -> Vec<String> {
+/// The violations that `validate` reports after a manual change of an agent's entry.
+fn agent_violations_after(status: Status, change: impl FnOnce(&mut AgentRecord)) -> Vec<String> {
     let mut world = World::with_task(status);
     world.edit_agent(coder(1), change);
     world.violations()
@@ -29,21 +29,21 @@ fn told_of_agent(status: Status, change: impl FnOnce(&mut AgentRecord)) -> Vec<S
 
 /// Covers: IV-01
 #[test]
-fn a_draft_is_nobodys() {
-    let found = told(Status::Draft, |record| record.assigned_to = Some(coder(1)));
+fn a_draft_has_no_owner() {
+    let found = violations_after(Status::Draft, |record| record.assigned_to = Some(coder(1)));
     assert_eq!(found, ["t: DRAFT task is assigned to coder-1"]);
-    assert!(told(Status::Unclaimed, |record| record.assigned_to = Some(coder(1))).is_empty());
+    assert!(violations_after(Status::Unclaimed, |record| record.assigned_to = Some(coder(1))).is_empty());
 }
 
 /// Covers: IV-02
 #[test]
-fn what_is_not_a_draft_says_what_it_is_measured_by() {
+fn a_task_that_is_not_a_draft_has_its_criteria() {
     let strip = |record: &mut TaskRecord| {
         record.done_when = Some(" ".into());
         record.spec_ref = None;
     };
     for &status in Status::ALL {
-        let found = told(status, strip);
+        let found = violations_after(status, strip);
         if matches!(status, Status::Draft | Status::Superseded | Status::Abandoned) {
             assert!(found.is_empty(), "{status}: {found:?}");
         } else {
@@ -56,7 +56,7 @@ fn what_is_not_a_draft_says_what_it_is_measured_by() {
 
 /// Covers: IV-03
 #[test]
-fn the_file_of_the_specification_is_there() {
+fn the_spec_file_exists() {
     let mut world = World::new();
     world.disk.missing_specs.insert("specs/retry.md".into());
     let found = world.violations();
@@ -64,7 +64,7 @@ fn the_file_of_the_specification_is_there() {
     let another = Command::from(AddTask { task: task("u"), new: ready() });
     assert_eq!(world.violates(Actor::Human, another).len(), 1);
     world.disk.missing_specs = ["specs/retry.md#auth".to_owned()].into();
-    assert!(world.violations().is_empty(), "the anchor is no part of the path");
+    assert!(world.violations().is_empty(), "the anchor is not part of the path");
 }
 
 /// Covers: IV-04
@@ -78,7 +78,7 @@ fn a_claimed_task_has_coder_worktree_lease_and_base() {
         ("base_commit", |record| record.base_commit = None),
     ];
     for (field, gap) in gaps {
-        assert_eq!(told(Status::Claimed, gap), [format!("t: CLAIMED task has no {field}")]);
+        assert_eq!(violations_after(Status::Claimed, gap), [format!("t: CLAIMED task has no {field}")]);
     }
 }
 
@@ -98,19 +98,19 @@ fn the_worktree_of_a_claimed_task_exists() {
 
 /// Covers: IV-04
 #[test]
-fn an_integration_fix_may_lack_a_base_and_a_past_lease_is_no_violation() {
+fn an_integration_fix_may_lack_a_base_and_an_expired_lease_is_no_violation() {
     let mut fix = World::with_task(Status::IntegrationFailed);
     fix.claim("t", coder(1));
     fix.edit_record("t", |record| record.base_commit = None);
     assert!(fix.violations().is_empty());
     let now = fix.now;
-    let past = told(Status::Claimed, |record| record.lease_expires = Some(now - Seconds(9999)));
+    let past = violations_after(Status::Claimed, |record| record.lease_expires = Some(now - Seconds(9999)));
     assert!(past.is_empty(), "{past:?}");
 }
 
 /// Covers: IV-05
 #[test]
-fn each_state_has_what_it_must() {
+fn each_status_has_its_required_fields() {
     type Gap = (Status, &'static str, fn(&mut TaskRecord));
     let gaps: [Gap; 6] = [
         (Status::ReadyForReview, "review_commit", |record| record.review_commit = None),
@@ -121,26 +121,26 @@ fn each_state_has_what_it_must() {
         (Status::Superseded, "rescope_reason", |record| record.rescope_reason = None),
     ];
     for (status, field, gap) in gaps {
-        assert_eq!(told(status, gap), [format!("t: {status} task has no {field}")]);
+        assert_eq!(violations_after(status, gap), [format!("t: {status} task has no {field}")]);
     }
 }
 
 /// Covers: IV-05
 #[test]
 fn a_merged_task_has_no_worktree() {
-    let found = told(Status::Merged, |record| record.worktree = Some(Worktree::of(&task("t"))));
+    let found = violations_after(Status::Merged, |record| record.worktree = Some(Worktree::of(&task("t"))));
     assert_eq!(found, ["t: MERGED task still has the worktree .worktrees/t"]);
 }
 
 /// Covers: IV-06
 #[test]
 fn dependencies_exist() {
-    let found = told(Status::Unclaimed, |record| record.depends_on = Some(vec![task("nowhere")]));
+    let found = violations_after(Status::Unclaimed, |record| record.depends_on = Some(vec![task("nowhere")]));
     assert_eq!(found, ["t: depends_on names nowhere, which does not exist"]);
     let mut world = World::new();
     world.state.board.archived.insert(task("old"), Status::Abandoned);
     world.edit_record("t", |record| record.depends_on = Some(vec![task("old")]));
-    assert!(world.violations().is_empty(), "the archive counts");
+    assert!(world.violations().is_empty(), "archived tasks count");
 }
 
 /// Covers: IV-06
@@ -186,9 +186,9 @@ fn a_claimed_task_has_its_dependencies_merged() {
 /// Covers: IV-08
 #[test]
 fn a_working_agent_has_a_task_and_a_lease_within_the_grace() {
-    let found = told_of_agent(Status::Claimed, |entry| entry.current_task = None);
+    let found = agent_violations_after(Status::Claimed, |entry| entry.current_task = None);
     assert_eq!(found, ["coder-1: WORKING agent has no current_task"]);
-    let found = told_of_agent(Status::Claimed, |entry| entry.lease_expires = None);
+    let found = agent_violations_after(Status::Claimed, |entry| entry.lease_expires = None);
     assert_eq!(found, ["coder-1: WORKING agent has no lease_expires"]);
     let mut world = World::with_task(Status::Claimed);
     world.pass(360);
@@ -196,7 +196,7 @@ fn a_working_agent_has_a_task_and_a_lease_within_the_grace() {
     world.pass(1);
     assert_eq!(world.violations().len(), 1);
     world.edit_agent(coder(1), |entry| entry.status = AgentStatus::Waiting);
-    assert!(world.violations().is_empty(), "only WORKING promises it");
+    assert!(world.violations().is_empty(), "only WORKING requires it");
 }
 
 /// Covers: IV-09
@@ -217,18 +217,25 @@ fn no_task_has_two_agents_and_no_coder_two_claims() {
 /// Covers: IV-10
 #[test]
 fn an_integration_fix_follows_a_failed_merge() {
-    let found = told(Status::Claimed, |record| record.integration_fix = Some(true));
+    let found = violations_after(Status::Claimed, |record| record.integration_fix = Some(true));
     assert_eq!(found, ["t: integration_fix is true, but the history has no integration_failed"]);
-    assert!(told(Status::Claimed, |record| record.integration_fix = Some(false)).is_empty());
-    assert!(told(Status::IntegrationFailed, |record| record.integration_fix = Some(true)).is_empty());
+    assert!(violations_after(Status::Claimed, |record| record.integration_fix = Some(false)).is_empty());
+    assert!(
+        violations_after(Status::IntegrationFailed, |record| record.integration_fix = Some(true)).is_empty()
+    );
 }
 
 /// Covers: IV-11
 #[test]
 fn failed_by_names_each_coder_once() {
-    let twice = told(Status::Blocked, |record| record.failed_by = Some(vec![coder(1), coder(2), coder(1)]));
+    let twice = violations_after(Status::Blocked, |record| {
+        record.failed_by = Some(vec![coder(1), coder(2), coder(1)])
+    });
     assert_eq!(twice, ["t: failed_by names coder-1 twice"]);
-    assert!(told(Status::Blocked, |record| record.failed_by = Some(vec![coder(1), coder(2)])).is_empty());
+    assert!(
+        violations_after(Status::Blocked, |record| record.failed_by = Some(vec![coder(1), coder(2)]))
+            .is_empty()
+    );
 }
 
 fn anomaly(world: &mut World, kind: &str, details: Fields) {
@@ -266,16 +273,16 @@ fn task_names_are_unique_live_or_archived() {
 
 /// Covers: IV-14
 #[test]
-fn an_agent_is_what_its_id_says_in_a_state_that_it_knows() {
-    let found = told_of_agent(Status::Unclaimed, |entry| entry.role = Role::Planner);
+fn an_agent_has_the_role_of_its_id_and_a_state_of_that_role() {
+    let found = agent_violations_after(Status::Unclaimed, |entry| entry.role = Role::Planner);
     assert_eq!(found, ["coder-1: its role is planner, but its ID says coder"]);
-    let found = told_of_agent(Status::Unclaimed, |entry| entry.status = AgentStatus::Reviewing);
+    let found = agent_violations_after(Status::Unclaimed, |entry| entry.status = AgentStatus::Reviewing);
     assert_eq!(found, ["coder-1: a coder cannot be REVIEWING"]);
 }
 
 /// Covers: IV-14
 #[test]
-fn handoffs_say_both_things_and_the_plan_names_what_there_is() {
+fn handoffs_have_both_fields_and_the_sprint_names_existing_tasks() {
     let mut world = World::new();
     let note = Handoff {
         agent: coder(1),
@@ -307,7 +314,7 @@ fn handoffs_say_both_things_and_the_plan_names_what_there_is() {
 
 /// Covers: IV-15
 #[test]
-fn validate_tells_everything_that_could_not_be_read() {
+fn validate_reports_everything_that_could_not_be_read() {
     let mut world = World::new();
     let fault = |field: &str| Fault { field: field.into(), message: format!("{field} is odd") };
     let slot = &mut world.state.board.tasks[&task("t")];
@@ -327,7 +334,7 @@ fn validate_tells_everything_that_could_not_be_read() {
 
 /// Covers: IV-16
 #[test]
-fn a_write_is_held_against_what_it_introduces_and_not_against_what_was_there() {
+fn a_write_is_refused_for_violations_that_it_adds_not_for_older_ones() {
     let mut world = World::with_task(Status::Claimed);
     anomaly(&mut world, "grumbling", Fields::new());
     world.add("odd", ready());
@@ -403,7 +410,7 @@ fn release_and_abandon_work_on_a_broken_record() {
 
 /// Covers: IV-16
 #[test]
-fn a_broken_section_stops_only_who_needs_it() {
+fn a_broken_section_stops_only_commands_that_need_it() {
     let mut world = World::with_task(Status::Claimed);
     let fault = Fault { field: "sprint".into(), message: "line 7".into() };
     world.state.board.sprint = Loaded::Broken(fault);
@@ -424,7 +431,7 @@ fn every_task_has_description_status_date_and_a_priority_of_one_to_five() {
         ("t: task has no valid status: expected one of DRAFT, ", |record| record.status = None),
     ];
     for (message, gap) in gaps {
-        let found = told(Status::Unclaimed, gap);
+        let found = violations_after(Status::Unclaimed, gap);
         assert_eq!(found.len(), 1, "{found:?}");
         assert!(found[0].starts_with(message), "{found:?}");
     }
@@ -432,7 +439,7 @@ fn every_task_has_description_status_date_and_a_priority_of_one_to_five() {
 
 /// Covers: IV-17
 #[test]
-fn a_new_task_has_priority_three_unless_it_says_one_to_five() {
+fn a_new_task_has_priority_three_by_default() {
     let mut world = World::new();
     assert_eq!(world.record("t").priority, Some(3));
     assert_eq!(world.record("t").created, Some(world.now));
@@ -452,7 +459,7 @@ fn a_new_task_has_priority_three_unless_it_says_one_to_five() {
 
 /// Covers: IV-14, IV-16
 #[test]
-fn a_plan_that_a_write_makes_wrong_is_told() {
+fn a_write_that_breaks_the_plan_is_reported() {
     let world = World::new();
     let mut sprint = world.sprint().clone();
     sprint.scope.planned.push(task("nowhere"));

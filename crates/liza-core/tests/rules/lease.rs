@@ -1,4 +1,4 @@
-//! Leases, heartbeats, fencing, and how a person takes a claim away.
+//! Leases, heartbeats, generations, and releasing a claim.
 
 use liza_core::model::{Actor, AgentStatus, Effect, Generation, RefusalClass, Seconds, Status};
 use liza_core::protocol::{
@@ -16,7 +16,7 @@ fn beat(agents: &[(liza_core::model::AgentId, Option<Generation>)]) -> Command {
 
 /// Covers: CL-07
 #[test]
-fn a_claim_runs_for_the_length_of_a_lease() {
+fn a_claim_lasts_for_the_lease_duration() {
     let mut world = World::new();
     world.claim("t", coder(1));
     assert_eq!(world.record("t").lease_expires, Some(world.now + Seconds(300)));
@@ -28,7 +28,7 @@ fn a_claim_runs_for_the_length_of_a_lease() {
 
 /// Covers: CL-07, BB-13
 #[test]
-fn a_task_may_have_its_own_length_of_lease() {
+fn a_task_may_have_its_own_lease_duration() {
     let mut world = World::new();
     world.add("long", NewTask { lease: Some(Seconds(900)), ..ready() });
     world.claim("long", coder(1));
@@ -47,7 +47,7 @@ fn a_task_may_have_its_own_length_of_lease() {
 
 /// Covers: CL-07
 #[test]
-fn a_heartbeat_extends_agent_and_task_alike() {
+fn a_heartbeat_extends_the_leases_of_agent_and_task() {
     let mut world = World::with_task(Status::Claimed);
     world.pass(200);
     let change = world.heartbeat(coder(1));
@@ -64,7 +64,7 @@ fn a_heartbeat_extends_agent_and_task_alike() {
 
 /// Covers: CL-07, AG-17
 #[test]
-fn after_expiry_the_agent_is_told_to_stop_until_its_supervisor_has_renewed() {
+fn after_expiry_the_agent_must_stop_until_its_supervisor_has_renewed() {
     let mut world = World::with_task(Status::Claimed);
     world.pass(300);
     let mut in_time = world.clone();
@@ -80,7 +80,7 @@ fn after_expiry_the_agent_is_told_to_stop_until_its_supervisor_has_renewed() {
 
 /// Covers: CL-07
 #[test]
-fn the_task_lease_binds_even_where_the_agents_own_was_edited() {
+fn the_task_lease_applies_even_if_the_agents_lease_was_edited() {
     let mut world = World::with_task(Status::Claimed);
     world.pass(301);
     let now = world.now;
@@ -90,7 +90,7 @@ fn the_task_lease_binds_even_where_the_agents_own_was_edited() {
 
 /// Covers: CL-07, AG-17
 #[test]
-fn who_was_taken_over_is_told_to_stop_and_disturbs_nobody() {
+fn an_agent_that_was_taken_over_must_stop_and_affects_no_other() {
     let mut world = World::with_task(Status::Claimed);
     world.pass_with(361, &[coder(2)]);
     world.reserve("t", coder(2), base());
@@ -102,7 +102,7 @@ fn who_was_taken_over_is_told_to_stop_and_disturbs_nobody() {
     let lease = world.record("t").lease_expires;
     world.pass(1);
     world.heartbeat(coder(1));
-    assert_eq!(world.record("t").lease_expires, lease, "a renewal does not touch what is another's");
+    assert_eq!(world.record("t").lease_expires, lease, "a renewal does not change the task of another agent");
     let refusal = world.refused_with("task_lost", world.agent(coder(1)), submit("t", sha('a')));
     assert_eq!(refusal.class(), RefusalClass::Stop);
     world.refused_with("task_lost", world.agent(coder(1)), block("t"));
@@ -110,7 +110,7 @@ fn who_was_taken_over_is_told_to_stop_and_disturbs_nobody() {
 
 /// Covers: AG-17, CL-11
 #[test]
-fn a_session_whose_claim_was_released_is_told_to_stop() {
+fn a_session_whose_claim_was_released_must_stop() {
     let mut world = World::with_task(Status::Claimed);
     world.must(Actor::Human, release("t", true));
     let refusal = world.refused_with("task_lost", world.agent(coder(1)), submit("t", sha('a')));
@@ -120,7 +120,7 @@ fn a_session_whose_claim_was_released_is_told_to_stop() {
 
 /// Covers: CL-07
 #[test]
-fn a_takeover_that_came_to_nothing_leaves_the_claim_to_its_coder() {
+fn a_failed_takeover_leaves_the_claim_to_its_coder() {
     let mut world = World::with_task(Status::Claimed);
     world.pass_with(361, &[coder(2)]);
     world.reserve("t", coder(2), base());
@@ -147,7 +147,7 @@ fn in_a_batch_a_stale_registration_is_named_and_the_others_are_renewed() {
 
 /// Covers: CL-07, IV-16
 #[test]
-fn a_broken_task_does_not_cost_its_agent_the_lease() {
+fn an_agent_with_a_broken_task_keeps_its_lease() {
     let mut world = World::with_task(Status::Claimed);
     world.edit_record("t", |record| record.worktree = None);
     world.pass(100);
@@ -157,7 +157,7 @@ fn a_broken_task_does_not_cost_its_agent_the_lease() {
 
 /// Covers: AG-12
 #[test]
-fn nobody_renews_for_another_without_its_registration() {
+fn no_agent_renews_the_lease_of_another() {
     let mut world = World::new();
     world.refused_with("not_your_agent", world.supervisor(coder(1)), beat(&[(coder(2), None)]));
     let known = Some(world.generation(coder(2)));
@@ -194,7 +194,7 @@ fn a_review_has_its_own_lease_that_heartbeats_extend_and_a_verdict_clears() {
 
 /// Covers: CL-09
 #[test]
-fn a_review_is_free_when_nobody_has_it_or_its_lease_is_over() {
+fn a_review_is_free_if_unclaimed_or_its_lease_has_ended() {
     let mut world = World::with_task(Status::ReadyForReview);
     world.claim_review("t", reviewer(1));
     world.pass(300);
@@ -203,12 +203,12 @@ fn a_review_is_free_when_nobody_has_it_or_its_lease_is_over() {
     world.pass(1);
     world.claim_review("t", reviewer(2));
     assert_eq!(world.record("t").reviewing_by, Some(reviewer(2)));
-    assert_eq!(world.entry(reviewer(1)).current_task, None, "the one who lost it is freed");
+    assert_eq!(world.entry(reviewer(1)).current_task, None, "the reviewer that lost it is freed");
 }
 
 /// Covers: CL-09
 #[test]
-fn a_review_claim_without_an_end_is_stale() {
+fn a_review_claim_without_an_expiry_is_stale() {
     let mut world = World::with_task(Status::ReadyForReview);
     world.claim_review("t", reviewer(1));
     world.edit_record("t", |record| record.review_lease_expires = None);
@@ -218,7 +218,7 @@ fn a_review_claim_without_an_end_is_stale() {
 
 /// Covers: CL-10
 #[test]
-fn a_generation_is_the_revision_of_its_registration_and_only_grows() {
+fn a_generation_is_the_revision_of_its_registration_and_only_increases() {
     let mut world = World::new();
     let first = world.generation(coder(1));
     world.pass(301);
@@ -258,12 +258,12 @@ fn an_older_registration_is_refused_at_every_write() {
         let refusal = world.refused_with("fenced", actor, command);
         assert_eq!(refusal.class(), RefusalClass::Stop);
     }
-    assert!(world.state.board.agents().unwrap().contains_key(&coder(1)), "the live one stays");
+    assert!(world.state.board.agents().unwrap().contains_key(&coder(1)), "the live agent stays");
 }
 
 /// Covers: CL-10
 #[test]
-fn an_operator_is_not_fenced_and_a_stranger_is_not_known() {
+fn an_operator_needs_no_generation_and_an_unknown_agent_is_refused() {
     let mut world = World::with_task(Status::Claimed);
     world.must(Actor::Operator(coder(1)), submit("t", sha('a')));
     let stranger = Actor::Supervisor(coder(9), Generation(1));
@@ -340,7 +340,7 @@ fn releasing_a_review_leaves_the_submission() {
 
 /// Covers: CL-11
 #[test]
-fn a_released_task_is_as_free_as_a_new_one() {
+fn a_released_task_can_be_claimed_like_a_new_one() {
     let mut world = World::with_task(Status::Claimed);
     let notes = HandoffNotes { summary: "half".into(), next_action: "rest".into(), ..Default::default() };
     world.must(
@@ -357,7 +357,7 @@ fn a_released_task_is_as_free_as_a_new_one() {
 
 /// Covers: CL-07, CL-09
 #[test]
-fn a_heartbeat_renews_nothing_that_is_another_agents() {
+fn a_heartbeat_renews_no_task_of_another_agent() {
     let mut world = World::with_task(Status::Claimed);
     world.edit_agent(coder(2), |entry| entry.current_task = Some(task("t")));
     let lease = world.record("t").lease_expires;

@@ -1,4 +1,4 @@
-//! Limits: iterations, review cycles, sessions that bring nothing, and blocking.
+//! Limits: iterations, review cycles, sessions without a result, and blocking.
 
 use liza_core::model::{Actor, AgentStatus, EventName, RefusalClass, Status};
 use liza_core::protocol::{
@@ -18,7 +18,7 @@ fn the_claim_beyond_the_limit_blocks_the_task_and_counts_as_a_failure() {
     world.reject_again("t", coder(1));
     world.reject_again("t", coder(1));
     let actor = world.supervisor(coder(1));
-    let change = world.written_but("iteration_limit", actor, reserve("t", coder(1), base()));
+    let change = world.refused_after_write("iteration_limit", actor, reserve("t", coder(1), base()));
     assert_eq!(change.answer.as_ref().err().map(|refusal| refusal.class()), Some(RefusalClass::Refused));
     assert!(change.effects.is_empty());
     let record = world.record("t");
@@ -35,14 +35,14 @@ fn a_task_may_have_its_own_limit_of_iterations() {
     world.add("small", NewTask { max_iterations: Some(1), ..ready() });
     world.reject_again("small", coder(1));
     let actor = world.supervisor(coder(1));
-    world.written_but("iteration_limit", actor, reserve("small", coder(1), base()));
+    world.refused_after_write("iteration_limit", actor, reserve("small", coder(1), base()));
     world.reject_again("t", coder(1));
     world.reserve("t", coder(1), base());
 }
 
 /// Covers: LM-01
 #[test]
-fn the_limit_is_one_coders_and_resuming_does_not_use_it_up() {
+fn the_limit_is_per_coder_and_resuming_does_not_count() {
     let mut world = World::new();
     world.config().max_coder_iterations = 1;
     world.claim("t", coder(1));
@@ -60,13 +60,13 @@ fn a_fix_by_the_same_coder_counts_against_the_limit() {
     world.config().max_coder_iterations = 1;
     let mut other = world.clone();
     let actor = world.supervisor(coder(1));
-    world.written_but("iteration_limit", actor, reserve("t", coder(1), base()));
+    world.refused_after_write("iteration_limit", actor, reserve("t", coder(1), base()));
     other.claim("t", coder(2));
 }
 
 /// Covers: LM-02
 #[test]
-fn the_last_rejection_rejects_and_blocks_in_one_write_and_not_before() {
+fn the_last_rejection_rejects_and_blocks_in_one_write() {
     let mut world = World::new();
     for cycle in 1..5 {
         world.reject_again("t", coder(1));
@@ -135,7 +135,7 @@ fn the_coders_own_block_is_its_failure_and_frees_it() {
 
 /// Covers: LM-03
 #[test]
-fn a_supervisors_block_is_nobodys_failure() {
+fn a_block_by_a_supervisor_is_no_failure_of_the_coder() {
     let mut world = World::with_task(Status::Claimed);
     world.must(world.supervisor(coder(1)), block("t"));
     assert_eq!((world.status("t"), world.record("t").failed_by.clone()), (Status::Blocked, None));
@@ -232,7 +232,7 @@ fn a_reviewers_empty_exits_are_counted_and_never_block() {
 
 /// Covers: AG-08
 #[test]
-fn exits_are_counted_only_for_who_holds_the_task() {
+fn exits_count_only_for_the_agent_that_holds_the_task() {
     let mut world = World::with_task(Status::Claimed);
     world.refused_with("task_lost", world.supervisor(coder(2)), idle_exit("t", coder(2)));
     world.refused_with("not_your_agent", world.supervisor(coder(2)), idle_exit("t", coder(1)));
@@ -240,7 +240,7 @@ fn exits_are_counted_only_for_who_holds_the_task() {
 
 /// Covers: LM-03
 #[test]
-fn taking_a_task_away_frees_nobody_who_is_at_something_else() {
+fn removing_a_task_does_not_free_an_agent_that_works_on_another() {
     let mut world = World::with_task(Status::ReadyForReview);
     world.add("u", ready());
     world.claim("u", coder(1));

@@ -1,4 +1,4 @@
-//! Every rule of the protocol, one test each; `support.rs` holds the little world that they play in.
+//! Every rule of the protocol, one test each; `support.rs` has the test world.
 
 #![allow(
     clippy::unwrap_used,
@@ -8,7 +8,7 @@
     missing_docs,
     unreachable_pub,
     unused_must_use,
-    reason = "tests say what they expect by panicking, their helpers are nobody else's business, and the world carries out every change itself"
+    reason = "tests panic on purpose, their helpers need no docs, and the test world carries out every change itself"
 )]
 
 mod steps;

@@ -1,4 +1,4 @@
-//! What may be merged, by whom, and what is written of it.
+//! What may be merged, by which agent, and what is recorded.
 
 use liza_core::model::{Actor, Effect, Sha, Status};
 use liza_core::protocol::{
@@ -15,7 +15,7 @@ fn begin() -> Command {
 
 /// Covers: RV-04
 #[test]
-fn a_merge_is_a_code_reviewers() {
+fn only_a_code_reviewer_merges() {
     let mut world = World::with_task(Status::Approved);
     for other in [world.supervisor(coder(1)), world.supervisor(planner()), Actor::Operator(coder(1))] {
         world.refused_with("wrong_role", other, begin());
@@ -24,7 +24,7 @@ fn a_merge_is_a_code_reviewers() {
     }
     world.refused_with("not_permitted", world.agent(reviewer(1)), begin());
     let change = world.must(world.supervisor(reviewer(1)), begin());
-    assert!(change.is_empty(), "asking changes nothing");
+    assert!(change.is_empty(), "a check changes nothing");
     assert_eq!(change.reply("commit").as_str(), Some(sha('a').as_str()));
     assert_eq!(change.reply("base_commit").as_str(), Some(base().as_str()));
     world.must(Actor::Human, begin());
@@ -32,7 +32,7 @@ fn a_merge_is_a_code_reviewers() {
 
 /// Covers: RV-04, RV-10
 #[test]
-fn nothing_but_the_approved_commit_is_merged() {
+fn only_the_approved_commit_is_merged() {
     let mut world = World::with_task(Status::Approved);
     let actor = world.supervisor(reviewer(1));
     world.refused_with("not_approved_commit", actor, merged("t", sha('b')));
@@ -58,7 +58,7 @@ fn a_new_submission_voids_the_old_approval() {
 
 /// Covers: RV-05
 #[test]
-fn a_conflict_is_kept_with_its_files() {
+fn a_conflict_is_recorded_with_its_files() {
     let mut world = World::with_task(Status::Approved);
     let change = world.fail_merge("t");
     assert!(change.effects.is_empty(), "the worktree stays");
@@ -76,7 +76,7 @@ fn a_conflict_is_kept_with_its_files() {
 
 /// Covers: RV-05
 #[test]
-fn a_red_integration_test_names_its_output() {
+fn a_failed_integration_test_is_recorded_with_its_output() {
     let mut world = World::with_task(Status::Approved);
     let failure = MergeFailure::Test { what: "exit 1".into(), output: ".liza/out.txt".into() };
     let command = Command::from(RecordMergeFailure { task: task("t"), commit: sha('a'), failure });
@@ -102,7 +102,7 @@ fn a_merge_is_recorded_with_its_commit_and_drift_and_cleans_up() {
 
 /// Covers: RV-09
 #[test]
-fn the_approvers_supervisor_merges_while_it_is_here() {
+fn the_approvers_supervisor_merges_while_it_is_live() {
     let mut world = World::with_task(Status::Approved);
     let mine = |world: &World, by| mergeable_for(&world.state.board, by, world.now);
     assert_eq!(mine(&world, reviewer(1)), [task("t")]);
@@ -131,7 +131,7 @@ fn another_reviewers_supervisor_merges_when_the_approver_is_gone() {
 
 /// Covers: RV-07, NT-02
 #[test]
-fn a_merge_leaves_no_notes_behind() {
+fn a_merge_removes_the_handoff_notes() {
     let mut world = World::with_task(Status::Claimed);
     let notes = HandoffNotes { summary: "half".into(), next_action: "rest".into(), ..Default::default() };
     world.must(
@@ -147,7 +147,7 @@ fn a_merge_leaves_no_notes_behind() {
 
 /// Covers: RV-07
 #[test]
-fn what_a_person_records_is_logged_in_the_approvers_name() {
+fn a_merge_recorded_by_a_person_is_logged_for_the_approver() {
     let mut world = World::with_task(Status::Approved);
     world.must(Actor::Human, merged("t", sha('a')));
     assert_eq!(world.last_log().agent, "code-reviewer-1");

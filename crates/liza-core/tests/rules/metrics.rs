@@ -1,4 +1,4 @@
-//! The sprint's figures, from tasks and histories.
+//! The sprint's metrics, from tasks and histories.
 
 use liza_core::model::{Actor, Metrics, Status};
 use liza_core::protocol::{Archive, Command, CompleteSprint, NewTask, UpdateSprintMetrics};
@@ -7,16 +7,16 @@ use liza_core::rules::metrics::sprint_metrics;
 use crate::steps::*;
 use crate::support::*;
 
-fn figures(world: &World) -> Metrics {
+fn metrics_of(world: &World) -> Metrics {
     sprint_metrics(&world.state)
 }
 
 /// Covers: SP-02
 #[test]
-fn each_state_counts_as_done_in_progress_blocked_or_nothing() {
+fn each_status_counts_as_done_in_progress_blocked_or_nothing() {
     for &status in Status::ALL {
         let world = World::with_task(status);
-        let found = figures(&world);
+        let found = metrics_of(&world);
         let counts = (found.tasks_done, found.tasks_in_progress, found.tasks_blocked);
         let expected = match status {
             Status::Merged | Status::Abandoned | Status::Superseded => (1, 0, 0),
@@ -34,7 +34,7 @@ fn each_state_counts_as_done_in_progress_blocked_or_nothing() {
 
 /// Covers: SP-02
 #[test]
-fn claims_submissions_and_verdicts_are_counted_from_the_histories() {
+fn claims_submissions_and_verdicts_are_counted_from_the_task_histories() {
     let mut world = World::new();
     world.reject_again("t", coder(1));
     world.reject_again("t", coder(1));
@@ -46,8 +46,8 @@ fn claims_submissions_and_verdicts_are_counted_from_the_histories() {
         world.heartbeat(agent);
     }
     world.verdict("t", reviewer(1), approved());
-    let found = figures(&world);
-    assert_eq!(found.iterations_total, 3, "resuming is no claim");
+    let found = metrics_of(&world);
+    assert_eq!(found.iterations_total, 3, "resuming is not a claim");
     assert_eq!((found.review_cycles_total, found.task_submitted_for_review_count), (2, 3));
     let verdicts =
         (found.review_verdict_approvals, found.review_verdict_rejections, found.review_verdict_count);
@@ -73,14 +73,14 @@ fn every_kind_of_claim_counts_as_an_iteration() {
     for claim in claims {
         assert!(world.events("t").contains(&claim), "{claim}");
     }
-    assert_eq!(figures(&world).iterations_total, 4);
+    assert_eq!(metrics_of(&world).iterations_total, 4);
 }
 
 /// Covers: SP-02
 #[test]
 fn without_a_divisor_there_is_no_rate() {
     let world = World::new();
-    let found = figures(&world);
+    let found = metrics_of(&world);
     assert_eq!(found, Metrics::default());
     assert_eq!(found.review_verdict_approval_rate_percent, None);
     assert_eq!(found.task_outcome_approval_rate_percent, None);
@@ -96,20 +96,20 @@ fn replacements_count_and_stretch_tasks_do_not() {
     world.must(Actor::Human, supersede("t", &["new"]));
     world.edit_sprint().scope.planned = vec![task("t")];
     world.claim("new", coder(2));
-    let found = figures(&world);
+    let found = metrics_of(&world);
     assert_eq!((found.tasks_done, found.tasks_in_progress, found.iterations_total), (1, 1, 1));
 }
 
 /// Covers: SP-02, SP-08
 #[test]
-fn what_was_counted_stays_when_the_tasks_go_to_the_archive() {
+fn counts_stay_when_the_tasks_are_archived() {
     let mut world = World::with_task(Status::Merged);
-    let last = figures(&world);
+    let last = metrics_of(&world);
     assert_eq!((last.tasks_done, last.review_verdict_approvals), (1, 1));
     world.must(Actor::Human, Command::from(UpdateSprintMetrics));
     world.must(Actor::Human, Command::from(CompleteSprint));
     world.must(Actor::Human, Command::from(Archive { tasks: vec![task("t")] }));
-    assert_eq!(figures(&world), last);
+    assert_eq!(metrics_of(&world), last);
 }
 
 /// Covers: SP-02
@@ -122,7 +122,7 @@ fn over_95_percent_of_at_least_five_verdicts_looks_rubber_stamped() {
     };
     assert!(verdicts(5, 5).looks_rubber_stamped());
     assert!(!verdicts(4, 4).looks_rubber_stamped());
-    assert!(!verdicts(19, 20).looks_rubber_stamped(), "exactly 95 % is not over it");
+    assert!(!verdicts(19, 20).looks_rubber_stamped(), "exactly 95 % is not over 95 %");
     assert!(verdicts(96, 100).looks_rubber_stamped());
     assert!(verdicts(24, 25).looks_rubber_stamped());
 }

@@ -1,4 +1,4 @@
-//! Notes between minds: anomalies, discoveries, handoffs, the human's notes, changes of the specification.
+//! Anomalies, discoveries, handoffs, human notes, changes of the specification.
 
 use liza_core::model::{
     Actor, AgentId, AgentStatus, AnomalyType, DiscoveryId, Fields, Role, Severity, Status, Urgency, Value,
@@ -10,7 +10,7 @@ use liza_core::protocol::{
 
 use crate::support::*;
 
-/// The duty table of the decisions, word for word.
+/// The duty table of the specification, as data.
 const DUTIES: [(Role, &[&str]); 3] = [
     (Role::Coder, &["retry_loop", "trade_off", "spec_ambiguity", "external_blocker", "assumption_violated"]),
     (
@@ -27,7 +27,7 @@ const DUTIES: [(Role, &[&str]); 3] = [
     (Role::Planner, &["hypothesis_exhaustion", "spec_gap", "review_deadlock"]),
 ];
 
-/// The required details, as the schema has them.
+/// The required details of the schema.
 const REQUIRED: [(&str, &[(&str, &str)]); 5] = [
     ("retry_loop", &[("count", "3"), ("error_pattern", "timeout")]),
     ("trade_off", &[("what", "flat"), ("why", "time"), ("debt_created", "true")]),
@@ -75,7 +75,7 @@ fn handoff(notes: HandoffNotes, dirty: &[&str]) -> Command {
 
 /// Covers: NT-01, AG-12
 #[test]
-fn each_role_logs_what_the_duty_table_gives_it() {
+fn each_role_may_log_what_the_duty_table_lists() {
     let mut world = World::new();
     assert_eq!(AnomalyType::ALL.len(), 13);
     for (role, duties) in DUTIES {
@@ -99,7 +99,7 @@ fn each_role_logs_what_the_duty_table_gives_it() {
 
 /// Covers: NT-01, IV-12
 #[test]
-fn each_required_detail_is_asked_for() {
+fn each_required_detail_is_checked() {
     let mut world = World::new();
     for kind in AnomalyType::ALL {
         let all = required(*kind);
@@ -147,7 +147,7 @@ fn a_detail_of_the_wrong_type_is_refused() {
 
 /// Covers: NT-01
 #[test]
-fn an_anomaly_says_when_who_and_where() {
+fn an_anomaly_has_time_reporter_and_task() {
     let mut world = World::new();
     world.pass(5);
     world.must(world.agent(coder(1)), anomaly(AnomalyType::SpecAmbiguity, Fields::new()));
@@ -164,7 +164,7 @@ fn an_anomaly_says_when_who_and_where() {
 
 /// Covers: NT-01
 #[test]
-fn notes_spec_changes_and_alignments_are_appended_and_must_say_something() {
+fn notes_spec_changes_and_alignments_are_appended_and_must_not_be_empty() {
     let mut world = World::new();
     let note = |message: &str, to| Command::WriteNote(WriteNote { message: message.into(), to });
     world.refused_with("missing", Actor::Human, note(" ", None));
@@ -214,7 +214,7 @@ fn a_handoff_needs_two_phrases_and_a_clean_worktree() {
 
 /// Covers: NT-02
 #[test]
-fn a_handoff_records_who_as_what_how_full_and_when() {
+fn a_handoff_records_agent_role_context_and_time() {
     let mut world = World::with_task(Status::Claimed);
     world.pass(7);
     world.must(world.agent(coder(1)), handoff(notes(), &[]));
@@ -230,7 +230,7 @@ fn a_handoff_records_who_as_what_how_full_and_when() {
 
 /// Covers: NT-02
 #[test]
-fn notes_go_with_the_worktree_that_they_are_about() {
+fn handoff_notes_are_removed_with_their_worktree() {
     let mut world = World::with_task(Status::Claimed);
     world.must(world.agent(coder(1)), handoff(notes(), &[]));
     let (role, reason) = (ClaimRole::Coder, None);
@@ -241,7 +241,7 @@ fn notes_go_with_the_worktree_that_they_are_about() {
 
 /// Covers: NT-02
 #[test]
-fn a_handoff_is_the_holders() {
+fn only_the_holder_of_a_task_hands_off() {
     let mut world = World::with_task(Status::Claimed);
     world.refused_with("not_your_task", world.agent(coder(2)), handoff(notes(), &[]));
     world.refused_with("not_your_review", world.agent(reviewer(1)), handoff(notes(), &[]));
@@ -255,7 +255,7 @@ fn a_handoff_is_the_holders() {
 
 /// Covers: NT-02
 #[test]
-fn a_planner_hands_off_without_touching_the_coders_flag() {
+fn a_planners_handoff_does_not_change_the_coders_flag() {
     let mut world = World::with_task(Status::Blocked);
     world.must(world.agent(planner()), handoff(notes(), &[]));
     assert_eq!(world.record("t").handoff_pending, None);
@@ -266,7 +266,7 @@ fn a_planner_hands_off_without_touching_the_coders_flag() {
 
 /// Covers: NT-02
 #[test]
-fn the_next_session_takes_the_notes_and_the_flag_goes() {
+fn the_next_session_takes_the_notes_and_clears_the_flag() {
     let mut world = World::with_task(Status::Claimed);
     let take = Command::from(TakeHandoff { task: task("t") });
     world.refused_with("nothing_to_do", world.supervisor(coder(1)), take.clone());
@@ -281,7 +281,7 @@ fn the_next_session_takes_the_notes_and_the_flag_goes() {
 
 /// Covers: NT-03
 #[test]
-fn discoveries_get_number_finder_task_and_time() {
+fn discoveries_have_number_finder_task_and_time() {
     assert_eq!(Urgency::default(), Urgency::Deferred);
     let mut world = World::new();
     world.pass(3);
@@ -296,7 +296,7 @@ fn discoveries_get_number_finder_task_and_time() {
 
 /// Covers: NT-03
 #[test]
-fn a_discovery_becomes_one_existing_task() {
+fn a_discovery_is_converted_to_one_existing_task() {
     let mut world = World::new();
     world.must(world.agent(coder(1)), discover(Urgency::Immediate));
     let convert =
@@ -312,7 +312,7 @@ fn a_discovery_becomes_one_existing_task() {
 
 /// Covers: NT-03
 #[test]
-fn a_discovery_says_what_was_found() {
+fn a_discovery_needs_a_description() {
     let mut world = World::new();
     let Command::Discover(Discover { task, severity, urgency, recommendation, .. }) =
         discover(Urgency::Deferred)
@@ -325,7 +325,7 @@ fn a_discovery_says_what_was_found() {
 
 /// Covers: NT-02
 #[test]
-fn a_handoff_knows_how_full_the_context_was_measured_to_be() {
+fn a_handoff_records_the_measured_context() {
     let mut world = World::with_task(Status::Claimed);
     world.edit_agent(coder(1), |entry| entry.context_percent = Some(88));
     let unmeasured = HandoffNotes { context_percent: None, ..notes() };

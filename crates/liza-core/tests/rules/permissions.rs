@@ -1,4 +1,4 @@
-//! The permission table of the decisions as data, held against every command and every kind of caller.
+//! The permission table as data, compared with every command and every kind of caller.
 
 use liza_core::model::{
     Actor, AgentId, AgentStatus, AnomalyType, DiscoveryId, Fields, Generation, Reservation, Severity, Status,
@@ -18,7 +18,7 @@ use liza_core::protocol::{
 use crate::steps::*;
 use crate::support::*;
 
-/// Who may try it: planner, coder, reviewer, supervisor, human.
+/// Which callers may try it: planner, coder, reviewer, supervisor, human.
 struct Row {
     rights: &'static str,
     commands: Vec<Command>,
@@ -233,7 +233,7 @@ fn may(rights: &str, actor: &Actor) -> bool {
 
 /// Covers: AG-12
 #[test]
-fn every_kind_of_caller_may_do_what_the_table_says_and_no_more() {
+fn every_kind_of_caller_may_do_exactly_what_the_table_lists() {
     let world = World::new();
     for row in table() {
         for command in row.commands {
@@ -256,7 +256,7 @@ fn every_kind_of_caller_may_do_what_the_table_says_and_no_more() {
 
 /// Covers: AG-12
 #[test]
-fn a_refusal_names_who_may() {
+fn a_refusal_names_the_roles_that_may() {
     let mut world = World::new();
     let refusal = world.refused_with("not_permitted", world.agent(coder(1)), abandon("t"));
     let message = refusal.to_string();
@@ -265,7 +265,7 @@ fn a_refusal_names_who_may() {
 
 /// Covers: AG-12
 #[test]
-fn the_right_to_try_is_checked_before_anything_is_told() {
+fn the_permission_is_checked_before_any_other_refusal() {
     let mut world = World::new();
     let old = Actor::Agent(coder(1), Generation(0));
     world.refused_with("not_permitted", old, abandon("t"));
@@ -274,7 +274,7 @@ fn the_right_to_try_is_checked_before_anything_is_told() {
 
 /// Covers: AG-12
 #[test]
-fn an_operator_stands_in_for_agent_and_supervisor() {
+fn an_operator_may_act_for_agent_and_supervisor() {
     let mut world = World::new();
     let stand_in = Actor::Operator(coder(1));
     world.must(stand_in, reserve("t", coder(1), base()));

@@ -1,4 +1,4 @@
-//! Claims in unusual company: failed and vanished coders, late second halves, clean sheets.
+//! Claims in unusual situations: coders that failed or are gone, late second steps, fresh counters.
 
 use liza_core::model::WorktreeMode::{Fresh, Keep};
 use liza_core::model::{Actor, Status};
@@ -10,7 +10,7 @@ use crate::support::*;
 
 /// Covers: CL-03
 #[test]
-fn a_stale_coder_and_one_who_failed_too_are_no_fresh_minds() {
+fn stale_coders_and_coders_that_failed_do_not_count_as_alternatives() {
     let mut stale = World::with_task(Status::Blocked);
     stale.must(Actor::Human, unblock("t"));
     stale.pass_with(361, &[coder(1)]);
@@ -22,14 +22,14 @@ fn a_stale_coder_and_one_who_failed_too_are_no_fresh_minds() {
 
 /// Covers: CL-01
 #[test]
-fn a_failed_merge_of_its_own_is_no_more_urgent_to_a_coder_than_its_priority() {
+fn a_coders_own_failed_merge_is_sorted_by_priority_only() {
     let mut world = World::with_task(Status::IntegrationFailed);
     world.add("one", NewTask { priority: Some(1), ..ready() });
     assert_eq!(claimable_for(&world.state.board, coder(1), world.now), [task("one"), task("t")]);
 }
 
-/// A blocked task that waits for coder-1 again, who is gone.
-fn meant_for_a_coder_who_is_gone(with_notes: bool) -> World {
+/// A task that was unblocked for coder-1, which is gone.
+fn unblocked_for_a_coder_that_is_gone(with_notes: bool) -> World {
     let mut world = World::with_task(Status::Claimed);
     if with_notes {
         let notes = HandoffNotes { summary: "half".into(), next_action: "rest".into(), ..Default::default() };
@@ -53,16 +53,16 @@ fn meant_for_a_coder_who_is_gone(with_notes: bool) -> World {
 
 /// Covers: CL-06
 #[test]
-fn another_coder_starts_afresh_on_what_was_meant_for_one_who_is_gone() {
-    let mut world = meant_for_a_coder_who_is_gone(false);
+fn another_coder_starts_from_the_head_if_the_intended_coder_is_gone() {
+    let mut world = unblocked_for_a_coder_that_is_gone(false);
     assert_eq!(world.reserve("t", coder(2), sha('9')), (Fresh, sha('9')));
-    let mut handed_over = meant_for_a_coder_who_is_gone(true);
+    let mut handed_over = unblocked_for_a_coder_that_is_gone(true);
     assert_eq!(handed_over.reserve("t", coder(2), sha('9')), (Keep, base()));
 }
 
 /// Covers: CL-05
 #[test]
-fn a_late_second_half_loses_against_a_coder_that_has_renewed() {
+fn a_late_second_step_fails_if_the_coder_has_renewed() {
     let mut world = World::with_task(Status::Claimed);
     world.pass_with(361, &[coder(2)]);
     world.reserve("t", coder(2), base());
@@ -70,12 +70,12 @@ fn a_late_second_half_loses_against_a_coder_that_has_renewed() {
     let late = Command::from(ClaimTask { task: task("t"), coder: coder(2) });
     world.refused_with("claimed_by_other", world.supervisor(coder(2)), late);
     world.submit("t", coder(1), sha('a'));
-    assert_eq!(world.record("t").reservation, None, "the lapsed reservation went with the submission");
+    assert_eq!(world.record("t").reservation, None, "the submission removed the expired reservation");
 }
 
 /// Covers: AG-08
 #[test]
-fn another_coder_starts_with_a_clean_sheet() {
+fn another_coder_starts_with_fresh_counters() {
     let mut world = World::with_task(Status::Claimed);
     world.must(world.supervisor(coder(1)), idle_exit("t", coder(1)));
     world.pass_with(361, &[coder(2)]);
@@ -85,7 +85,7 @@ fn another_coder_starts_with_a_clean_sheet() {
 
 /// Covers: CL-07
 #[test]
-fn resuming_is_no_new_iteration_of_the_agent_either() {
+fn resuming_does_not_count_as_an_iteration_of_the_agent() {
     let mut world = World::with_task(Status::Claimed);
     world.claim("t", coder(1));
     assert_eq!(world.entry(coder(1)).iterations_total, Some(1));

@@ -1,4 +1,4 @@
-//! The planner's ways out of BLOCKED: unblock, supersede, abandon.
+//! How the planner resolves a blocked task: unblock, supersede, abandon.
 
 use liza_core::model::{Actor, Anomaly, Effect, Status, WorktreeMode};
 use liza_core::protocol::{
@@ -26,7 +26,7 @@ fn unblock_with(how: How) -> Command {
     })
 }
 
-/// Coder-1 and code-reviewer-1 have not come to terms.
+/// Coder-1 and code-reviewer-1 are in a review deadlock.
 fn deadlocked() -> World {
     let mut world = World::new();
     world.config().max_review_cycles = 2;
@@ -51,7 +51,7 @@ fn last_anomaly(world: &World) -> &Anomaly {
 
 /// Covers: LM-04
 #[test]
-fn after_two_failed_coders_only_supersede_and_abandon_are_left() {
+fn after_two_failed_coders_only_supersede_and_abandon_are_possible() {
     let mut world = exhausted();
     assert_eq!(world.record("t").failed_by, Some(vec![coder(1), coder(2)]));
     for actor in [world.agent(planner()), Actor::Human] {
@@ -72,7 +72,7 @@ fn after_two_failed_coders_only_supersede_and_abandon_are_left() {
 
 /// Covers: LM-06, TS-03
 #[test]
-fn a_plain_unblock_forgets_coder_and_worktree_and_keeps_the_failures() {
+fn a_plain_unblock_clears_coder_and_worktree_and_keeps_the_failures() {
     let mut world = World::with_task(Status::Blocked);
     let change = world.must(world.agent(planner()), unblock("t"));
     assert_eq!(change.effects, [Effect::RemoveWorktree(task("t"))]);
@@ -99,7 +99,7 @@ fn same_coder_keeps_worktree_and_base() {
 
 /// Covers: LM-06
 #[test]
-fn keep_worktree_lets_another_coder_go_on_with_it() {
+fn keep_worktree_lets_another_coder_continue() {
     let mut world = World::with_task(Status::Blocked);
     let change =
         world.must(world.agent(planner()), unblock_with(How { keep_worktree: true, ..How::default() }));
@@ -111,7 +111,7 @@ fn keep_worktree_lets_another_coder_go_on_with_it() {
 
 /// Covers: LM-06
 #[test]
-fn what_is_not_there_cannot_be_kept() {
+fn a_missing_coder_or_worktree_cannot_be_kept() {
     let mut world = World::new();
     world.must(Actor::Human, block("t"));
     world.refused_with(
@@ -142,20 +142,20 @@ fn abandoning_needs_a_rationale_and_frees_everything() {
 
 /// Covers: LM-07
 #[test]
-fn deadlock_reassign_to_another_coder_with_the_worktree() {
+fn a_deadlock_can_be_reassigned_to_another_coder_with_the_worktree() {
     let mut world = deadlocked();
     let how = How { keep_worktree: true, assessment: Some("feedback not addressed"), ..How::default() };
     world.must(world.agent(planner()), unblock_with(how));
     assert_eq!(world.reserve("t", coder(2), sha('9')), (WorktreeMode::Keep, base()));
     world.must(world.supervisor(coder(2)), Command::from(ClaimTask { task: task("t"), coder: coder(2) }));
-    assert_eq!(world.record("t").review_cycles_current, Some(0), "a new coder has the full budget");
+    assert_eq!(world.record("t").review_cycles_current, Some(0), "a new coder has all review cycles");
     assert_eq!(world.record("t").review_cycles_total, Some(2));
     assert_eq!(last_anomaly(&world).kind, "review_deadlock");
 }
 
 /// Covers: LM-07, LM-06
 #[test]
-fn deadlock_clarify_and_let_the_same_coder_go_on_with_a_full_budget() {
+fn a_clarified_deadlock_returns_to_the_same_coder_with_all_cycles() {
     let mut world = deadlocked();
     let how =
         How { reset_cycles: true, same_coder: true, assessment: Some("criteria unclear"), ..How::default() };
@@ -178,7 +178,7 @@ fn without_reset_the_same_coder_has_no_cycle_left() {
 
 /// Covers: LM-07
 #[test]
-fn deadlock_rescope_supersede_and_abandon_record_the_assessment() {
+fn superseding_or_abandoning_a_deadlock_records_the_assessment() {
     let mut world = deadlocked();
     world.add("new", draft());
     let mut replaced = world.clone();
@@ -195,7 +195,7 @@ fn deadlock_rescope_supersede_and_abandon_record_the_assessment() {
 
 /// Covers: LM-07
 #[test]
-fn a_planner_must_say_what_it_makes_of_a_deadlock() {
+fn a_planner_must_assess_a_deadlock() {
     let mut world = deadlocked();
     let how = How { same_coder: true, assessment: Some("  "), ..How::default() };
     world.refused_with("assessment_needed", world.agent(planner()), unblock_with(how));
@@ -208,13 +208,13 @@ fn a_planner_must_say_what_it_makes_of_a_deadlock() {
 
 /// Covers: LM-07
 #[test]
-fn settling_an_exhausted_hypothesis_records_it() {
+fn resolving_an_exhausted_hypothesis_is_recorded() {
     let mut world = exhausted();
     world.abandon("t");
     assert_eq!(last_anomaly(&world).kind, "hypothesis_exhaustion");
     let mut plain = World::with_task(Status::Blocked);
     plain.abandon("t");
-    assert!(plain.state.journal.anomalies.is_empty(), "one failure is no exhaustion");
+    assert!(plain.state.journal.anomalies.is_empty(), "one failure does not exhaust the hypothesis");
 }
 
 /// Covers: LM-05
@@ -269,7 +269,7 @@ fn superseding_needs_reason_root_cause_and_replacements() {
 
 /// Covers: LM-05
 #[test]
-fn a_replacement_is_another_open_task_that_nobody_has_begun() {
+fn a_replacement_is_another_open_task_that_is_not_started() {
     let mut world = World::with_task(Status::Claimed);
     world.add("old", ready());
     world.add("bare", NewTask { done_when: None, ..draft() });
@@ -286,7 +286,7 @@ fn a_replacement_is_another_open_task_that_nobody_has_begun() {
 
 /// Covers: LM-08
 #[test]
-fn those_who_waited_for_the_original_wait_for_its_replacements() {
+fn dependants_of_the_original_depend_on_its_replacements() {
     let mut world = World::new();
     world.add("other", ready());
     world.add("d", NewTask { depends_on: vec![task("other"), task("t")], ..ready() });
@@ -312,7 +312,7 @@ fn a_rescope_that_would_close_a_cycle_is_refused() {
 
 /// Covers: LM-05, NT-02
 #[test]
-fn what_is_taken_off_the_board_leaves_no_notes_behind() {
+fn superseded_and_abandoned_tasks_leave_no_handoff_notes() {
     let mut world = World::with_task(Status::Claimed);
     let notes = HandoffNotes { summary: "half".into(), next_action: "rest".into(), ..Default::default() };
     world.must(
@@ -332,7 +332,7 @@ fn what_is_taken_off_the_board_leaves_no_notes_behind() {
 
 /// Covers: LM-06
 #[test]
-fn without_its_worktree_a_task_is_no_fix_and_has_no_handoff() {
+fn a_task_without_its_worktree_is_no_fix_and_has_no_handoff() {
     let mut world = World::with_task(Status::IntegrationFailed);
     world.claim("t", coder(1));
     let notes = HandoffNotes { summary: "half".into(), next_action: "rest".into(), ..Default::default() };
@@ -351,7 +351,7 @@ fn without_its_worktree_a_task_is_no_fix_and_has_no_handoff() {
 
 /// Covers: LM-07
 #[test]
-fn a_person_may_settle_a_deadlock_without_words() {
+fn a_person_may_resolve_a_deadlock_without_an_assessment() {
     let mut world = deadlocked();
     world.must(Actor::Human, unblock("t"));
     assert!(world.state.journal.anomalies.is_empty());
@@ -359,7 +359,7 @@ fn a_person_may_settle_a_deadlock_without_words() {
 
 /// Covers: LM-08
 #[test]
-fn what_is_over_is_not_rewired() {
+fn dependencies_of_terminal_tasks_do_not_change() {
     let mut world = World::new();
     world.add("d", NewTask { depends_on: vec![task("t")], ..ready() });
     world.abandon("d");

@@ -18,7 +18,7 @@ fn judge(verdict: Verdict, facts: WorktreeFacts) -> Command {
     Command::from(SubmitVerdict { task: task("t"), verdict, facts: Some(facts) })
 }
 
-/// A submission that code-reviewer-1 has in hand.
+/// A submission that code-reviewer-1 is reviewing.
 fn under_review() -> World {
     let mut world = World::with_task(Status::ReadyForReview);
     world.claim_review("t", reviewer(1));
@@ -30,7 +30,11 @@ fn under_review() -> World {
 fn only_the_owner_submits() {
     let mut world = World::with_task(Status::Claimed);
     let refusal = world.refused_with("not_your_task", world.agent(coder(2)), submit("t", sha('a')));
-    assert_eq!(refusal.class(), RefusalClass::Refused, "it never had it: a slip, no reason to stop");
+    assert_eq!(
+        refusal.class(),
+        RefusalClass::Refused,
+        "it never held the task: a mistake, not a reason to stop"
+    );
     world.refused_with("not_your_task", Actor::Operator(coder(2)), submit("t", sha('a')));
     world.refused_with("not_permitted", world.agent(reviewer(1)), submit("t", sha('a')));
 }
@@ -69,7 +73,7 @@ fn status_commit_and_history_are_one_write() {
     let change = world.must(world.agent(coder(1)), submit_facts(short, clean(sha('a'))));
     let record = &change.tasks[&task("t")];
     assert_eq!(record.status, Some(Status::ReadyForReview));
-    assert_eq!(record.review_commit, Some(sha('a')), "a short name is resolved to the full one");
+    assert_eq!(record.review_commit, Some(sha('a')), "a short hash is resolved to the full one");
     assert_eq!(world.last_event("t").event, "ready_for_review");
     assert_eq!(world.last_event("t").more["commit"].as_text(), Some(sha('a').as_str()));
     assert_eq!(world.last_log().action, "ready_for_review");
@@ -77,7 +81,7 @@ fn status_commit_and_history_are_one_write() {
 
 /// Covers: RV-11
 #[test]
-fn a_fix_has_to_contain_the_head_that_it_merges_in() {
+fn a_fix_must_contain_the_head_that_it_merges() {
     let mut world = World::with_task(Status::IntegrationFailed);
     world.reserve("t", coder(1), sha('9'));
     world.must(world.supervisor(coder(1)), Command::from(ClaimTask { task: task("t"), coder: coder(1) }));
@@ -90,7 +94,7 @@ fn a_fix_has_to_contain_the_head_that_it_merges_in() {
 
 /// Covers: RV-11
 #[test]
-fn ordinary_work_may_have_been_rebased() {
+fn ordinary_work_may_be_rebased() {
     let mut world = World::with_task(Status::Claimed);
     let without = WorktreeFacts { has_base: false, ..clean(sha('b')) };
     world.must(world.agent(coder(1)), submit_facts(sha('b'), without));
@@ -98,7 +102,7 @@ fn ordinary_work_may_have_been_rebased() {
 
 /// Covers: RV-02
 #[test]
-fn only_the_one_who_claimed_the_review_judges() {
+fn only_the_holder_of_the_review_submits_a_verdict() {
     let mut world = World::with_task(Status::ReadyForReview);
     world.refused_with("not_your_review", world.agent(reviewer(1)), verdict("t", approved()));
     world.claim_review("t", reviewer(1));
@@ -122,7 +126,7 @@ fn a_verdict_needs_a_live_review_lease() {
 
 /// Covers: RV-02
 #[test]
-fn a_verdict_is_about_the_submitted_commit_as_it_stands() {
+fn a_verdict_needs_the_submitted_commit_unchanged() {
     let mut world = under_review();
     let actor = world.agent(reviewer(1));
     for outcome in [approved(), Verdict::Rejected("no".into())] {
@@ -136,7 +140,7 @@ fn a_verdict_is_about_the_submitted_commit_as_it_stands() {
 
 /// Covers: RV-02
 #[test]
-fn nobody_judges_its_own_work() {
+fn no_agent_reviews_its_own_work() {
     let mut world = under_review();
     world.edit_record("t", |record| record.assigned_to = Some(reviewer(1)));
     world.refused_with("own_work", world.agent(reviewer(1)), verdict("t", approved()));
@@ -160,7 +164,7 @@ fn a_rejection_needs_a_reason() {
 
 /// Covers: RV-03
 #[test]
-fn from_the_second_rejection_on_the_prior_feedback_is_accounted_for() {
+fn a_second_rejection_needs_the_prior_feedback_status() {
     let mut world = under_review();
     let actor = world.agent(reviewer(1));
     world.must(actor, verdict("t", Verdict::Rejected("no tests".into())));
@@ -189,7 +193,7 @@ fn a_new_coder_has_no_prior_feedback() {
 
 /// Covers: CL-09
 #[test]
-fn a_reviewer_with_a_review_in_hand_takes_no_other() {
+fn a_reviewer_holds_one_review_at_a_time() {
     let mut world = under_review();
     world.add("u", ready());
     world.claim("u", coder(2));
@@ -202,7 +206,7 @@ fn a_reviewer_with_a_review_in_hand_takes_no_other() {
 
 /// Covers: CL-09
 #[test]
-fn reviews_come_own_first_then_by_priority_then_age() {
+fn reviews_are_sorted_own_first_then_by_priority_then_age() {
     let mut world = under_review();
     world.pass(1);
     for (id, priority) in [("late", 3), ("one", 1), ("three", 3)] {
@@ -220,7 +224,7 @@ fn reviews_come_own_first_then_by_priority_then_age() {
 
 /// Covers: RV-02
 #[test]
-fn there_is_no_review_without_a_worktree() {
+fn a_review_needs_a_worktree() {
     let mut world = World::with_task(Status::ReadyForReview);
     let actor = world.supervisor(reviewer(1));
     let refusal = world.refused_with("worktree_missing", actor, claim_review("t", reviewer(1), None));
@@ -229,12 +233,13 @@ fn there_is_no_review_without_a_worktree() {
 
 /// Covers: RV-10
 #[test]
-fn a_void_submission_ends_a_review_that_was_under_way() {
+fn a_void_submission_ends_a_running_review() {
     let mut world = under_review();
     world.pass(301);
     world.heartbeat(reviewer(2));
     let actor = world.supervisor(reviewer(2));
-    let change = world.written_but("submission_void", actor, claim_review("t", reviewer(2), Some(sha('b'))));
+    let change =
+        world.refused_after_write("submission_void", actor, claim_review("t", reviewer(2), Some(sha('b'))));
     assert_eq!(change.answer.as_ref().err().map(|refusal| refusal.class()), Some(RefusalClass::Refused));
     assert_eq!((world.status("t"), world.record("t").reviewing_by), (Status::Rejected, None));
     assert_eq!(world.entry(reviewer(1)).current_task, None);
@@ -243,7 +248,7 @@ fn a_void_submission_ends_a_review_that_was_under_way() {
 
 /// Covers: CL-06, NT-02
 #[test]
-fn a_reviewers_notes_do_not_outlive_the_review() {
+fn a_reviewers_notes_are_removed_with_the_review() {
     let notes = HandoffNotes { summary: "half".into(), next_action: "rest".into(), ..Default::default() };
     let handoff = Command::from(WriteHandoff { task: Some(task("t")), notes, dirty: Vec::new() });
     let mut judged = under_review();
@@ -253,7 +258,7 @@ fn a_reviewers_notes_do_not_outlive_the_review() {
     let mut void = under_review();
     void.must(void.agent(reviewer(1)), handoff);
     let actor = void.supervisor(reviewer(1));
-    void.written_but("submission_void", actor, claim_review("t", reviewer(1), Some(sha('b'))));
+    void.refused_after_write("submission_void", actor, claim_review("t", reviewer(1), Some(sha('b'))));
     for world in [judged, void] {
         assert_eq!(world.record("t").handoff_pending, Some(false));
         assert!(world.state.board.handoff.ready().unwrap().is_empty());
@@ -273,7 +278,7 @@ fn a_session_without_a_verdict_loses_the_review() {
 }
 
 #[test]
-fn a_coder_says_beforehand_what_it_is_about_to_do() {
+fn a_coder_records_a_checkpoint_before_its_work() {
     let mut world = World::with_task(Status::Claimed);
     let intent = Intent {
         intent: "a decorator".into(),

@@ -1,4 +1,4 @@
-//! Revisions, what a caller had read, and which writes are logged.
+//! Revisions, `--if-revision`, and which writes are logged.
 
 use liza_core::model::{Actor, AgentStatus, Metrics, RefusalClass, Revision, Status, Usage};
 use liza_core::protocol::{
@@ -11,7 +11,7 @@ use crate::support::*;
 
 /// Covers: BB-11
 #[test]
-fn every_write_raises_the_revision_by_one_and_a_question_does_not() {
+fn every_write_raises_the_revision_by_one_and_a_read_does_not() {
     let mut world = World::with_task(Status::Approved);
     let before = world.state.board.revision;
     world.must(Actor::Human, Command::from(BeginMerge { task: task("t") }));
@@ -22,7 +22,7 @@ fn every_write_raises_the_revision_by_one_and_a_question_does_not() {
 
 /// Covers: BB-11
 #[test]
-fn a_task_carries_the_revision_that_last_changed_it_heartbeats_excepted() {
+fn a_task_has_the_revision_of_its_last_change_except_heartbeats() {
     let mut world = World::with_task(Status::Claimed);
     let claimed = world.record("t").revision;
     assert_eq!(claimed, Some(world.state.board.revision));
@@ -105,7 +105,7 @@ fn heartbeats_reservations_and_metrics_write_no_log() {
 
 /// Covers: BB-12
 #[test]
-fn an_entry_says_when_who_what_on_which_task_in_one_line() {
+fn a_log_entry_has_time_agent_action_and_task_on_one_line() {
     let mut world = World::with_task(Status::Claimed);
     world.pass(4);
     let mut long = block("t");
@@ -121,7 +121,7 @@ fn an_entry_says_when_who_what_on_which_task_in_one_line() {
 
 /// Covers: BB-12
 #[test]
-fn unchanged_figures_and_triggers_are_no_write() {
+fn unchanged_metrics_and_triggers_are_not_written() {
     let mut world = World::new();
     let _metrics = world.sprint().metrics.clone();
     assert!(world.must(Actor::Human, Command::from(UpdateSprintMetrics)).is_empty());

@@ -1,4 +1,4 @@
-//! Goal and sprint: completion, checkpoints, the end, the next one, the archive.
+//! Goal and sprint: completion, checkpoints, abort, the next sprint or goal, the archive.
 
 use liza_core::model::{
     Actor, AgentStatus, Effect, GoalStatus, Metrics, Seconds, SprintStatus, Status, StopFile,
@@ -128,7 +128,7 @@ fn a_sprint_completes_only_from_in_progress() {
 
 /// Covers: SP-01
 #[test]
-fn the_deadline_leads_to_one_checkpoint() {
+fn the_deadline_starts_one_checkpoint() {
     let mut world = World::new();
     deadline(&mut world, 100);
     world.pass_with(99, &[planner()]);
@@ -149,7 +149,7 @@ fn the_deadline_leads_to_one_checkpoint() {
 
 /// Covers: SP-01
 #[test]
-fn a_look_before_the_deadline_does_not_use_it_up() {
+fn a_checkpoint_before_the_deadline_does_not_replace_it() {
     let mut world = World::new();
     deadline(&mut world, 100);
     world.must(Actor::Human, asked_for());
@@ -160,11 +160,11 @@ fn a_look_before_the_deadline_does_not_use_it_up() {
 
 /// Covers: SP-01
 #[test]
-fn a_checkpoint_comes_and_goes_with_the_humans_decision() {
+fn a_checkpoint_ends_with_the_humans_decision() {
     let mut world = World::new();
     world.must(Actor::Human, asked_for());
     assert_eq!(world.sprint().status, SprintStatus::Checkpoint);
-    assert_eq!(world.goal().status, GoalStatus::InProgress, "a goal knows no checkpoint");
+    assert_eq!(world.goal().status, GoalStatus::InProgress, "a goal has no checkpoint");
     let odd = Command::from(Resume { decision: Some("whatever".into()), note: None });
     world.refused_with("bad_text", Actor::Human, odd);
     for decision in ["continue", "adjust specs", "adjust contracts", "replan", "pivot", "stop"] {
@@ -186,7 +186,7 @@ fn a_checkpoint_comes_and_goes_with_the_humans_decision() {
 
 /// Covers: SP-07
 #[test]
-fn pausing_and_resuming_leave_the_sprint_as_it_is() {
+fn pausing_and_resuming_do_not_change_the_sprint() {
     let mut world = World::new();
     let change = world.must(Actor::Human, Command::from(Pause));
     assert_eq!((change.stop_files.as_slice(), change.effects.as_slice()), (&[StopFile::Pause][..], &[][..]));
@@ -198,7 +198,7 @@ fn pausing_and_resuming_leave_the_sprint_as_it_is() {
 
 /// Covers: SP-01
 #[test]
-fn a_deadline_that_comes_during_a_look_is_met_by_it() {
+fn a_checkpoint_covers_a_deadline_that_passes_during_it() {
     let mut world = World::new();
     deadline(&mut world, 100);
     world.must(Actor::Human, asked_for());
@@ -211,7 +211,7 @@ fn a_deadline_that_comes_during_a_look_is_met_by_it() {
 
 /// Covers: SP-07
 #[test]
-fn saying_it_twice_writes_it_once() {
+fn a_repeated_command_is_written_once() {
     let mut world = World::new();
     for (command, file) in [(Command::from(Pause), StopFile::Pause), (asked_for(), StopFile::Checkpoint)] {
         world.must(Actor::Human, command.clone());
@@ -220,7 +220,7 @@ fn saying_it_twice_writes_it_once() {
         world.pass(10);
         let again = world.must(Actor::Human, command);
         assert!(again.is_empty(), "{file:?}");
-        // Where somebody has removed the file meanwhile it is back.
+        // The file is created again if it was removed in the meantime.
         assert_eq!(again.stop_files, [file]);
         assert_eq!((world.log.len(), world.sprint().timeline.checkpoint_at), (log, at));
     }
@@ -228,12 +228,12 @@ fn saying_it_twice_writes_it_once() {
 
 /// Covers: SP-07
 #[test]
-fn resuming_what_goes_on_changes_nothing() {
+fn resuming_a_running_sprint_changes_nothing() {
     let mut world = World::new();
     let change = world.must(Actor::Human, resume());
     assert!(change.is_empty());
     assert_eq!(change.reply("changed"), false);
-    // A bare file is something to resume from, and so is a decision that comes later.
+    // A file created manually can be resumed from, and so can a later decision.
     world.stop_files.checkpoint = true;
     assert!(!world.must(Actor::Human, resume()).is_empty());
     world.stop_files.checkpoint = false;
@@ -260,18 +260,22 @@ fn the_decision_to_stop_ends_the_goal() {
 
 /// Covers: SP-01
 #[test]
-fn the_planner_does_not_complete_the_goal_while_the_human_looks() {
+fn the_planner_does_not_complete_the_goal_during_a_checkpoint() {
     let mut world = World::with_task(Status::Merged);
     world.must(Actor::Human, asked_for());
     world.refused_with("sprint_status", world.agent(planner()), Command::from(CompleteGoal));
     let change = world.must(Actor::Human, Command::from(CompleteGoal));
-    assert_eq!(change.effects, [Effect::RemoveStopFile(StopFile::Checkpoint)], "who says so has looked");
+    assert_eq!(
+        change.effects,
+        [Effect::RemoveStopFile(StopFile::Checkpoint)],
+        "the decision ends the checkpoint"
+    );
     assert_eq!(world.sprint().status, SprintStatus::Completed);
 }
 
 /// Covers: SP-01
 #[test]
-fn a_look_ends_with_the_sprint_that_it_was_at() {
+fn a_checkpoint_ends_with_its_sprint() {
     let mut world = World::with_task(Status::Merged);
     complete(&mut world);
     world.stop_files.checkpoint = true;
@@ -283,7 +287,7 @@ fn a_look_ends_with_the_sprint_that_it_was_at() {
         change.effects,
         [Effect::RemoveStopFile(StopFile::Checkpoint), Effect::RemoveStopFile(StopFile::Abort)]
     );
-    // The planner's next task opens a sprint too, but the human's file is not the planner's to remove.
+    // The planner's next task starts a sprint too, but the planner may not remove the human's file.
     let mut planned = World::with_task(Status::Merged);
     complete(&mut planned);
     planned.stop_files.checkpoint = true;
@@ -292,7 +296,7 @@ fn a_look_ends_with_the_sprint_that_it_was_at() {
 
 /// Covers: SP-01
 #[test]
-fn abort_ends_sprint_and_goal_for_good() {
+fn abort_ends_sprint_and_goal_permanently() {
     for command in [Command::from(Abort), Command::from(AbortGoal)] {
         let mut world = World::new();
         world.must(Actor::Human, asked_for());
@@ -303,7 +307,7 @@ fn abort_ends_sprint_and_goal_for_good() {
         assert_eq!(world.goal().status, GoalStatus::Aborted);
         assert_eq!(world.last_log().action, "aborted");
         world.must(Actor::Human, resume());
-        assert_eq!(world.sprint().status, SprintStatus::Aborted, "resuming does not bring it back");
+        assert_eq!(world.sprint().status, SprintStatus::Aborted, "resuming does not reopen it");
         world.refused_with("goal_not_open", Actor::Human, Command::from(Abort));
         world.refused_with("goal_not_open", Actor::Human, Command::from(CompleteGoal));
         world.refused_with("goal_not_open", Actor::Human, Command::from(NewSprint));
@@ -336,7 +340,7 @@ fn the_goal_is_complete_only_when_no_task_is_open() {
 
 /// Covers: SP-01
 #[test]
-fn a_task_after_the_end_opens_the_next_sprint() {
+fn a_task_added_after_the_end_starts_the_next_sprint() {
     let mut world = World::with_task(Status::Merged);
     complete(&mut world);
     let change = world.add("more", ready());
@@ -347,7 +351,7 @@ fn a_task_after_the_end_opens_the_next_sprint() {
 
 /// Covers: SP-09
 #[test]
-fn a_new_sprint_closes_a_finished_one_and_takes_what_is_open() {
+fn a_new_sprint_closes_a_finished_one_and_takes_the_open_tasks() {
     let mut world = World::with_task(Status::Merged);
     world.refused_with("sprint_status", Actor::Human, Command::from(NewSprint));
     world.add("left", NewTask { stretch: true, ..ready() });
@@ -365,7 +369,7 @@ fn a_new_sprint_closes_a_finished_one_and_takes_what_is_open() {
 
 /// Covers: SP-09
 #[test]
-fn a_retrospective_says_something_and_is_kept() {
+fn a_retrospective_must_not_be_empty_and_is_kept() {
     let mut world = World::new();
     world.refused_with("missing", Actor::Human, Command::from(WriteRetro { text: " ".into() }));
     world.must(Actor::Human, Command::from(WriteRetro { text: "fine".into() }));
@@ -374,7 +378,7 @@ fn a_retrospective_says_something_and_is_kept() {
 
 /// Covers: SP-02
 #[test]
-fn figures_that_were_edited_are_counted_again() {
+fn edited_metrics_are_counted_again() {
     let mut world = World::with_task(Status::Merged);
     let counted = world.sprint().metrics.clone();
     assert_eq!(counted.tasks_done, 1);
@@ -385,7 +389,7 @@ fn figures_that_were_edited_are_counted_again() {
 
 /// Covers: SP-08
 #[test]
-fn what_is_terminal_and_not_of_the_running_sprint_goes_to_the_archive() {
+fn terminal_tasks_of_past_sprints_are_archived() {
     let mut world = World::with_task(Status::Merged);
     let archive = || Command::from(Archive { tasks: vec![task("t")] });
     world.refused_with("not_archivable", Actor::Human, archive());
@@ -401,7 +405,7 @@ fn what_is_terminal_and_not_of_the_running_sprint_goes_to_the_archive() {
 
 /// Covers: SP-08
 #[test]
-fn what_is_open_or_broken_is_not_archived() {
+fn open_and_broken_tasks_are_not_archived() {
     for &status in Status::ALL.iter().filter(|status| !status.is_terminal()) {
         let mut world = World::with_task(status);
         world.edit_sprint().scope.planned.clear();
@@ -413,7 +417,7 @@ fn what_is_open_or_broken_is_not_archived() {
 
 /// Covers: SP-08
 #[test]
-fn an_archived_name_is_taken_known_and_out_of_reach() {
+fn an_archived_id_is_taken_and_its_task_cannot_be_changed() {
     let mut world = World::with_task(Status::Merged);
     complete(&mut world);
     world.must(Actor::Human, Command::from(Archive { tasks: vec![task("t")] }));
@@ -426,7 +430,7 @@ fn an_archived_name_is_taken_known_and_out_of_reach() {
 
 /// Covers: SP-01, SP-08
 #[test]
-fn a_new_goal_archives_the_old_one_and_starts_over() {
+fn a_new_goal_archives_the_old_one_and_starts_a_new_sprint() {
     let mut world = World::with_task(Status::Rejected);
     world.refused_with("tasks_open", Actor::Human, new_goal());
     world.abandon("t");
@@ -453,7 +457,7 @@ fn a_new_goal_archives_the_old_one_and_starts_over() {
 
 /// Covers: SP-01
 #[test]
-fn a_new_goal_gives_up_what_an_aborted_one_left() {
+fn a_new_goal_abandons_the_open_tasks_of_an_aborted_one() {
     let mut world = World::with_task(Status::Claimed);
     let notes = HandoffNotes { summary: "half".into(), next_action: "rest".into(), ..Default::default() };
     world.must(

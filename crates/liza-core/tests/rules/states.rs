@@ -1,4 +1,4 @@
-//! The complete state machine, row by row, and what is forbidden by name.
+//! The complete state machine, row by row, and the forbidden transitions.
 
 use liza_core::model::{Actor, Status};
 use liza_core::protocol::{
@@ -26,7 +26,7 @@ const REMOVABLE: [Status; 5] =
 
 /// Covers: TS-01
 #[test]
-fn what_nobody_holds_can_be_abandoned_and_superseded_and_nothing_else_can() {
+fn only_tasks_without_a_holder_can_be_abandoned_and_superseded() {
     for &status in Status::ALL {
         let mut world = World::with_task(status);
         world.add("other", draft());
@@ -48,7 +48,7 @@ fn what_nobody_holds_can_be_abandoned_and_superseded_and_nothing_else_can() {
 
 /// Covers: TS-01, CL-01
 #[test]
-fn a_coder_may_claim_what_is_unclaimed_rejected_failed_or_its_own() {
+fn a_coder_may_claim_unclaimed_rejected_failed_and_its_own_tasks() {
     let claimable = [Status::Unclaimed, Status::Rejected, Status::IntegrationFailed, Status::Claimed];
     for &status in Status::ALL {
         let mut world = World::with_task(status);
@@ -75,7 +75,7 @@ fn only_a_claimed_task_can_be_submitted_and_blocked_by_its_coder() {
             other.must(actor, block("t"));
             assert_eq!(other.status("t"), Status::Blocked);
         } else {
-            // Whoever had it and has it no more is told to stop.
+            // An agent that no longer holds the task must stop.
             let code = if status == Status::Merged { "task_lost" } else { "wrong_status" };
             world.refused_with(code, actor, submit("t", sha('a')));
             world.refused_with(code, actor, block("t"));
@@ -133,7 +133,7 @@ fn only_a_submitted_task_gets_a_verdict() {
 fn a_submission_whose_worktree_moved_is_sent_back_by_the_system() {
     let mut world = World::with_task(Status::ReadyForReview);
     let actor = world.supervisor(reviewer(1));
-    world.written_but("submission_void", actor, claim_review("t", reviewer(1), Some(sha('b'))));
+    world.refused_after_write("submission_void", actor, claim_review("t", reviewer(1), Some(sha('b'))));
     assert_eq!(world.status("t"), Status::Rejected);
     assert_eq!(world.last_event("t").agent.as_deref(), Some("system"));
     assert_eq!(world.last_event("t").more["reason"].as_text(), Some("head_moved"));
@@ -142,7 +142,7 @@ fn a_submission_whose_worktree_moved_is_sent_back_by_the_system() {
 
 /// Covers: TS-01, RV-04, RV-05
 #[test]
-fn only_an_approved_task_is_merged_or_fails_to() {
+fn only_an_approved_task_is_merged_or_fails_to_merge() {
     for &status in Status::ALL {
         let mut world = World::with_task(status);
         let actor = world.supervisor(reviewer(1));
@@ -180,7 +180,7 @@ fn only_a_blocked_task_is_unblocked() {
 
 /// Covers: TS-01, SP-07
 #[test]
-fn the_human_blocks_anything_that_is_not_over() {
+fn the_human_may_block_any_task_that_is_not_terminal() {
     for &status in Status::ALL {
         let mut world = World::with_task(status);
         let replan = Command::from(MarkBlocked {
@@ -198,13 +198,13 @@ fn the_human_blocks_anything_that_is_not_over() {
         let record = world.record("t");
         assert_eq!(record.blocked_reason.as_deref(), Some("human override"));
         assert_eq!(record.blocked_questions.as_ref().map(Vec::len), Some(1));
-        assert_eq!(record.failed_by, None, "a person's override is nobody's failure");
+        assert_eq!(record.failed_by, None, "a person's override is not a failure of the coder");
     }
 }
 
 /// Covers: TS-01
 #[test]
-fn a_refused_transition_says_the_state_and_what_is_possible() {
+fn a_refused_transition_names_the_status_and_what_is_possible() {
     let mut world = World::with_task(Status::Blocked);
     let actor = world.supervisor(coder(1));
     let refusal = world.refused_with("not_claimable", actor, reserve("t", coder(1), base()));
@@ -289,7 +289,7 @@ fn forbidden_terminal_to_anything() {
 
 /// Covers: TS-04
 #[test]
-fn every_step_of_a_life_is_in_the_history_and_in_the_log() {
+fn every_step_of_a_task_is_in_its_history_and_in_the_log() {
     let mut world = World::with_task(Status::IntegrationFailed);
     world.claim("t", coder(2));
     world.submit("t", coder(2), sha('b'));
@@ -374,7 +374,7 @@ fn drafts_are_finalized_all_together_or_not_at_all() {
 
 /// Covers: TS-07, IV-06
 #[test]
-fn a_task_cannot_depend_on_what_nobody_knows() {
+fn a_task_cannot_depend_on_an_unknown_task() {
     let mut world = World::new();
     let on_nothing = |depends_on| NewTask { depends_on, ..ready() };
     let unknown = Command::from(AddTask { task: task("d"), new: on_nothing(vec![task("nowhere")]) });
@@ -394,7 +394,7 @@ fn a_task_cannot_depend_on_what_nobody_knows() {
 
 /// Covers: TS-07
 #[test]
-fn only_what_nobody_has_begun_can_be_edited() {
+fn only_tasks_that_are_not_started_can_be_edited() {
     for &status in Status::ALL {
         let mut world = World::with_task(status);
         let change = TaskEdit { done_when: Some("it retries twice".into()), ..TaskEdit::default() };
@@ -411,7 +411,7 @@ fn only_what_nobody_has_begun_can_be_edited() {
 
 /// Covers: TS-07
 #[test]
-fn an_edit_needs_something_to_say() {
+fn an_edit_needs_at_least_one_change() {
     let mut world = World::new();
     world.refused_with("nothing_to_do", Actor::Human, edit("t", TaskEdit::default()));
     let blank = TaskEdit { scope: Some(" ".into()), ..TaskEdit::default() };
@@ -423,7 +423,7 @@ fn an_edit_needs_something_to_say() {
 
 /// Covers: TS-07
 #[test]
-fn a_human_override_does_not_carry_a_draft_past_its_gates() {
+fn a_human_override_does_not_bypass_the_gates_of_a_draft() {
     let mut world = World::new();
     world.add("d", NewTask { scope: None, ..draft() });
     world.refused_with("gates_missing", Actor::Human, block("d"));

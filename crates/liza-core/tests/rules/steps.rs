@@ -1,4 +1,4 @@
-//! The steps of a task's life as one-liners, and the commands behind them.
+//! The steps of a task as one-line helpers, and the commands behind them.
 
 use liza_core::model::{Actor, AgentId, Sha, Status, WorktreeMode};
 use liza_core::protocol::{
@@ -10,7 +10,7 @@ use liza_core::protocol::{
 
 use crate::support::*;
 
-/// The steps of a task's life, each by whom the protocol wants it from.
+/// The steps of a task, each by the actor that the protocol requires.
 impl World {
     pub fn register(&mut self, agent: AgentId) -> Done {
         self.must(
@@ -32,7 +32,7 @@ impl World {
         self.must(Actor::Human, Command::from(EditTask { task: task(id), edit }))
     }
 
-    /// First step of a claim; gives whether the worktree is kept, and its base.
+    /// The first step of a claim; returns whether the worktree is kept, and its base.
     #[track_caller]
     pub fn reserve(&mut self, id: &str, coder: AgentId, head: Sha) -> (WorktreeMode, Sha) {
         let done = self.must(self.supervisor(coder), reserve(id, coder, head));
@@ -102,15 +102,17 @@ impl World {
         self.must(Actor::Human, abandon(id))
     }
 
-    /// Claims, submits and rejects once more.
+    /// Claims, submits and rejects again.
     #[track_caller]
     pub fn reject_again(&mut self, id: &str, by: AgentId) -> Done {
         self.claim(id, by);
-        self.submit(id, by, sha('a'));
+        // A rejected commit cannot be submitted again.
+        let digit = if self.record(id).review_commit == Some(sha('a')) { 'b' } else { 'a' };
+        self.submit(id, by, sha(digit));
         self.reject(id)
     }
 
-    /// A team whose task `t` has come to that state by commands alone, with coder-1 where there is a coder.
+    /// A team whose task `t` has reached that status by commands only, with coder-1 if it has a coder.
     pub fn with_task(status: Status) -> Self {
         let mut world = Self::new();
         match status {

@@ -1,4 +1,4 @@
-//! PAUSE, CHECKPOINT and ABORT: what still goes on and what does not.
+//! PAUSE, CHECKPOINT and ABORT: what is still possible and what is not.
 
 use liza_core::model::{Actor, AgentStatus, GoalStatus, RefusalClass, Severity, Status, StopFiles, Urgency};
 use liza_core::protocol::{
@@ -63,7 +63,7 @@ fn under_pause_and_checkpoint_takeovers_wait() {
 
 /// Covers: AG-17
 #[test]
-fn under_pause_and_checkpoint_what_was_finished_is_accepted() {
+fn under_pause_and_checkpoint_finished_work_is_accepted() {
     for halt in [PAUSE, CHECKPOINT] {
         let mut world = World::with_task(Status::Claimed);
         world.stop_files = halt;
@@ -83,7 +83,7 @@ fn under_pause_and_checkpoint_what_was_finished_is_accepted() {
 
 /// Covers: AG-17
 #[test]
-fn under_pause_and_checkpoint_supervisors_go_on_renewing() {
+fn under_pause_and_checkpoint_supervisors_renew_leases() {
     for halt in [PAUSE, CHECKPOINT] {
         let mut world = World::with_task(Status::Claimed);
         world.stop_files = halt;
@@ -114,7 +114,7 @@ fn abort_refuses_every_agents_write() {
 
 /// Covers: AG-17
 #[test]
-fn under_abort_supervisors_leave_in_order_and_the_human_decides() {
+fn under_abort_supervisors_exit_cleanly_and_the_human_decides() {
     let mut world = World::with_task(Status::ReadyForReview);
     world.claim_review("t", reviewer(1));
     world.stop_files = ABORT;
@@ -153,7 +153,7 @@ fn an_aborted_goal_starts_nothing_even_without_the_file() {
 
 /// Covers: AG-17
 #[test]
-fn a_claim_whose_worktree_was_being_made_is_completed() {
+fn a_claim_whose_worktree_is_being_created_is_completed() {
     let mut world = World::new();
     world.reserve("t", coder(1), base());
     world.stop_files = PAUSE;

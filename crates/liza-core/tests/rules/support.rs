@@ -1,6 +1,6 @@
-//! A whole blackboard in memory with a clock that stands until it is told to go.
+//! A whole blackboard in memory with a clock that the test sets.
 //!
-//! Every command runs twice: on the whole board and on one reduced to what the request says that it needs. What
+//! Every command runs twice: on the whole board and on one reduced to the scope of the request. What
 //! holds for every write (append-only histories, revisions, one log line) is checked here, once for all tests.
 
 use std::collections::BTreeSet;
@@ -30,7 +30,7 @@ pub fn planner() -> AgentId {
     AgentId::new(Role::Planner, 1)
 }
 
-/// A full commit name that is easy to tell from the others: `sha('a')` is 40 times `a`.
+/// A full commit hash that is easy to recognize: `sha('a')` is 40 times `a`.
 pub fn sha(digit: char) -> Sha {
     digit.to_string().repeat(40).parse().unwrap()
 }
@@ -40,7 +40,7 @@ pub fn base() -> Sha {
     sha('0')
 }
 
-/// A worktree in which nothing is wrong, at that commit.
+/// A clean worktree at that commit.
 pub fn clean(head: Sha) -> WorktreeFacts {
     WorktreeFacts {
         head,
@@ -91,13 +91,13 @@ impl std::ops::Deref for Done {
 }
 
 impl Done {
-    /// One field of the reply, as programs see it.
+    /// One field of the reply, as in JSON.
     pub fn reply(&self, key: &str) -> serde_json::Value {
         serde_json::to_value(self.answer.as_ref().unwrap()).unwrap()[key].clone()
     }
 }
 
-/// The folders and files that are there.
+/// The folders and files that exist.
 #[derive(Debug, Clone, Default)]
 pub struct Disk {
     pub worktrees: BTreeSet<Worktree>,
@@ -125,7 +125,7 @@ pub struct World {
 }
 
 impl World {
-    /// A goal, an empty sprint, nobody there.
+    /// A goal, an empty sprint, no agents.
     pub fn empty() -> Self {
         let now: Timestamp = "2025-01-17T14:00:00Z".parse().unwrap();
         let goal = Goal {
@@ -152,7 +152,7 @@ impl World {
         Self { state, now, stop_files: StopFiles::default(), if_revision: None, disk, log }
     }
 
-    /// A planner, two coders and two code reviewers, and one task `t` that anybody may claim.
+    /// A planner, two coders and two code reviewers, and one task `t` that any coder may claim.
     pub fn new() -> Self {
         let mut world = Self::empty();
         for agent in [planner(), coder(1), coder(2), reviewer(1), reviewer(2)] {
@@ -162,7 +162,7 @@ impl World {
         world
     }
 
-    // Who asks.
+    // Actors.
 
     pub fn agent(&self, id: AgentId) -> Actor {
         Actor::Agent(id, self.generation(id))
@@ -176,7 +176,7 @@ impl World {
         self.entry(id).generation.unwrap()
     }
 
-    // What is there.
+    // Reading the state.
 
     pub fn entry(&self, id: AgentId) -> &AgentRecord {
         self.state.board.agents().unwrap().get(&id).unwrap_or_else(|| panic!("{id} is not registered"))
@@ -214,7 +214,7 @@ impl World {
         validate(&self.state, &self.disk, self.now).iter().map(ToString::to_string).collect()
     }
 
-    // What is changed by hand, as a person with an editor would.
+    // Manual changes, as a person makes them with an editor.
 
     pub fn config(&mut self) -> &mut Config {
         let Loaded::Ready(config) = &mut self.state.board.config else { panic!("no config") };
@@ -243,7 +243,7 @@ impl World {
         self.recount();
     }
 
-    /// After an edit the store reads the whole file, and the next write counts the figures again.
+    /// After an edit the store reads the whole file, and the next write counts the metrics again.
     pub fn recount(&mut self) {
         let metrics = sprint_metrics(&self.state);
         self.edit_sprint().metrics = metrics;
@@ -253,7 +253,7 @@ impl World {
         self.now = self.now + Seconds(seconds);
     }
 
-    /// Lets time pass while these agents' supervisors go on renewing.
+    /// Lets time pass while the supervisors of these agents renew their leases.
     pub fn pass_with(&mut self, seconds: u64, alive: &[AgentId]) {
         self.pass(seconds);
         for id in alive {
@@ -288,7 +288,7 @@ impl World {
         Ok(done)
     }
 
-    /// The board with nothing on it but what the request asks for.
+    /// The board reduced to the scope of the request.
     fn reduced(&self, request: &Request<Command>) -> Board {
         let whole = &self.state.board;
         let slots = whole.tasks.iter();
@@ -320,7 +320,7 @@ impl World {
         board
     }
 
-    /// What holds for every write, whatever it does.
+    /// Checks what holds for every write.
     fn check_write(&self, command: &Command, change: &Change) {
         let board = &self.state.board;
         assert_eq!(change.revision, board.revision.next());
@@ -343,7 +343,7 @@ impl World {
         }
     }
 
-    /// Does what the store and the engine do with a decision.
+    /// Applies a decision as the store and the engine do.
     fn write(&mut self, done: &Done) {
         let before = validate(&self.state, &self.disk, self.now);
         if let Ok(Reply::ReserveTask(_) | Reply::CreateWorktree(_)) = &done.answer {
@@ -360,14 +360,14 @@ impl World {
         self.log.extend(done.change.log.clone());
         if let Some(sprint) = self.state.board.sprint.ready() {
             let counted = sprint_metrics(&self.state);
-            assert_eq!(sprint.metrics, counted, "the figures are true after every write: {done:?}");
+            assert_eq!(sprint.metrics, counted, "the metrics are correct after every write: {done:?}");
         }
         let mut after = validate(&self.state, &self.disk, self.now);
         after.retain(|violation| !before.contains(violation));
         assert!(after.is_empty(), "`introduced` overlooked {after:?}");
     }
 
-    /// Runs what has to succeed.
+    /// Runs a command that must succeed.
     #[track_caller]
     pub fn must(&mut self, actor: Actor, command: Command) -> Done {
         match self.run(actor, command) {
@@ -376,7 +376,7 @@ impl World {
         }
     }
 
-    /// Runs what has to be refused with that code, writing nothing.
+    /// Runs a command that must be refused with that code and write nothing.
     #[track_caller]
     pub fn refused_with(&mut self, code: &str, actor: Actor, command: Command) -> Refusal {
         match self.run(actor, command) {
@@ -388,15 +388,15 @@ impl World {
         }
     }
 
-    /// Runs what has to be refused with that code although something is written.
+    /// Runs a command that must be refused with that code although something is written.
     #[track_caller]
-    pub fn written_but(&mut self, code: &str, actor: Actor, command: Command) -> Done {
+    pub fn refused_after_write(&mut self, code: &str, actor: Actor, command: Command) -> Done {
         let done = self.run(actor, command).expect("a written refusal");
         assert_eq!(done.answer.as_ref().err().map(Refusal::code), Some(code), "{done:?}");
         done
     }
 
-    /// Runs what an invariant has to stop; gives what it says.
+    /// Runs a command that an invariant must stop; returns the violations.
     #[track_caller]
     pub fn violates(&mut self, actor: Actor, command: Command) -> Vec<String> {
         match self.run(actor, command) {

@@ -18,13 +18,13 @@ fn kinds(world: &World) -> Vec<TriggerKind> {
     triggers(world).iter().map(|trigger| trigger.kind).collect()
 }
 
-/// The planner looks at everything that there is.
-fn look(world: &mut World) {
+/// The planner has seen all triggers.
+fn mark_seen(world: &mut World) {
     let keys = triggers(world).into_iter().map(|trigger| trigger.key).collect();
     world.must(world.supervisor(planner()), Command::from(MarkTriggersSeen { keys }));
 }
 
-fn news(world: &World) -> Vec<TriggerKind> {
+fn new_kinds(world: &World) -> Vec<TriggerKind> {
     unseen(&triggers(world), &world.sprint().seen_triggers).iter().map(|trigger| trigger.kind).collect()
 }
 
@@ -40,22 +40,22 @@ fn discover(urgency: Urgency) -> Command {
 
 /// Covers: AG-11
 #[test]
-fn a_goal_without_tasks_wakes_for_planning_and_an_empty_goal_does_not() {
+fn a_goal_without_tasks_triggers_planning_and_an_empty_goal_does_not() {
     let mut world = World::empty();
     world.register(planner());
     assert_eq!(kinds(&world), [TriggerKind::InitialPlanning]);
-    look(&mut world);
-    assert!(news(&world).is_empty());
+    mark_seen(&mut world);
+    assert!(new_kinds(&world).is_empty());
     world.must(Actor::Human, Command::from(WriteNote { message: "the spec is there now".into(), to: None }));
-    assert_eq!(news(&world), [TriggerKind::InitialPlanning], "a note is news");
+    assert_eq!(new_kinds(&world), [TriggerKind::InitialPlanning], "a note is a new trigger");
     world.edit_goal().description = " ".into();
     assert!(kinds(&world).is_empty());
-    assert!(kinds(&World::new()).is_empty(), "a free task is the coders' business");
+    assert!(kinds(&World::new()).is_empty(), "a free task is for the coders");
 }
 
 /// Covers: AG-11
 #[test]
-fn drafts_alone_are_a_plan_that_was_not_finished() {
+fn drafts_alone_trigger_planning() {
     let mut world = World::with_task(Status::Draft);
     assert_eq!(kinds(&world), [TriggerKind::InitialPlanning]);
     world.must(Actor::Human, Command::from(Finalize { tasks: Vec::new() }));
@@ -64,7 +64,7 @@ fn drafts_alone_are_a_plan_that_was_not_finished() {
 
 /// Covers: AG-11
 #[test]
-fn nothing_wakes_for_a_goal_that_is_over() {
+fn a_finished_goal_has_no_triggers() {
     let mut world = World::with_task(Status::Blocked);
     world.edit_goal().status = GoalStatus::Completed;
     assert!(kinds(&world).is_empty());
@@ -72,25 +72,25 @@ fn nothing_wakes_for_a_goal_that_is_over() {
 
 /// Covers: AG-11
 #[test]
-fn a_blocked_task_wakes_once_per_change() {
+fn a_blocked_task_triggers_once_per_change() {
     let mut world = World::with_task(Status::Blocked);
     assert_eq!(kinds(&world), [TriggerKind::BlockedTasks]);
     assert_eq!(triggers(&world)[0].detail, "the spec is silent");
-    look(&mut world);
+    mark_seen(&mut world);
     world.pass(10_000);
-    assert!(news(&world).is_empty(), "the same block does not wake again");
+    assert!(new_kinds(&world).is_empty(), "the same block does not wake again");
     world.must(Actor::Human, unblock("t"));
     world.register(coder(2));
     world.pass(1);
     world.register(reviewer(1));
     world.claim("t", coder(2));
     world.must(world.supervisor(coder(2)), block("t"));
-    assert_eq!(news(&world), [TriggerKind::BlockedTasks], "a second block does");
+    assert_eq!(new_kinds(&world), [TriggerKind::BlockedTasks], "a second block does");
 }
 
 /// Covers: AG-11
 #[test]
-fn a_review_deadlock_says_so_inside_blocked() {
+fn a_review_deadlock_is_named_in_the_blocked_trigger() {
     let mut world = World::new();
     world.config().max_review_cycles = 1;
     world.reject_again("t", coder(1));
@@ -100,7 +100,7 @@ fn a_review_deadlock_says_so_inside_blocked() {
 
 /// Covers: AG-11, LM-04
 #[test]
-fn two_failed_coders_are_an_exhausted_hypothesis() {
+fn two_failed_coders_exhaust_a_hypothesis() {
     let mut world = World::with_task(Status::Blocked);
     world.must(Actor::Human, unblock("t"));
     world.claim("t", coder(2));
@@ -110,26 +110,26 @@ fn two_failed_coders_are_an_exhausted_hypothesis() {
 
 /// Covers: AG-11
 #[test]
-fn a_failed_merge_wakes_after_a_minute_or_the_second_time() {
+fn a_failed_merge_triggers_after_a_minute_or_the_second_time() {
     let mut world = World::with_task(Status::IntegrationFailed);
     world.pass(59);
     assert!(kinds(&world).is_empty(), "a coder may still take it");
     world.pass(1);
     assert_eq!(kinds(&world), [TriggerKind::IntegrationFailed]);
-    look(&mut world);
+    mark_seen(&mut world);
     world.reserve("t", coder(1), base());
-    assert!(news(&world).is_empty(), "a claim under way is no news");
+    assert!(new_kinds(&world).is_empty(), "a claim in progress is not a new trigger");
     world.claim("t", coder(1));
     assert!(kinds(&world).is_empty());
     world.submit("t", coder(1), sha('b'));
     world.approve("t");
     world.fail_merge("t");
-    assert_eq!(news(&world), [TriggerKind::IntegrationFailed], "at once, the second time");
+    assert_eq!(new_kinds(&world), [TriggerKind::IntegrationFailed], "at once, the second time");
 }
 
 /// Covers: AG-11, NT-03
 #[test]
-fn an_immediate_discovery_wakes_until_it_is_a_task() {
+fn an_immediate_discovery_triggers_until_it_is_converted() {
     let mut world = World::new();
     world.must(world.agent(coder(1)), discover(Urgency::Deferred));
     assert!(kinds(&world).is_empty());
@@ -142,7 +142,7 @@ fn an_immediate_discovery_wakes_until_it_is_a_task() {
 
 /// Covers: LM-08, AG-11
 #[test]
-fn whoever_waits_for_an_abandoned_task_wakes_the_planner() {
+fn a_task_that_depends_on_an_abandoned_one_wakes_the_planner() {
     let mut world = World::new();
     world.add("d", NewTask { depends_on: vec![task("t")], ..ready() });
     assert!(kinds(&world).is_empty());
@@ -150,13 +150,13 @@ fn whoever_waits_for_an_abandoned_task_wakes_the_planner() {
     let found = triggers(&world);
     assert_eq!((found[0].kind, found[0].subject.as_str()), (TriggerKind::DeadDependency, "d"));
     assert_eq!(world.status("d"), Status::Unclaimed, "nothing is blocked silently");
-    look(&mut world);
-    assert!(news(&world).is_empty());
+    mark_seen(&mut world);
+    assert!(new_kinds(&world).is_empty());
 }
 
 /// Covers: LM-08
 #[test]
-fn superseding_leaves_nobody_waiting_for_ever() {
+fn superseding_leaves_no_dead_dependency() {
     let mut world = World::new();
     world.add("d", NewTask { depends_on: vec![task("t")], ..ready() });
     world.add("new", draft());
@@ -166,28 +166,28 @@ fn superseding_leaves_nobody_waiting_for_ever() {
 
 /// Covers: SP-01, AG-11
 #[test]
-fn a_completed_sprint_wakes_once() {
+fn a_completed_sprint_triggers_once() {
     let mut world = World::with_task(Status::Merged);
     world.must(world.supervisor(planner()), Command::from(CompleteSprint));
     assert_eq!(kinds(&world), [TriggerKind::SprintCompleted]);
-    look(&mut world);
-    assert!(news(&world).is_empty());
+    mark_seen(&mut world);
+    assert!(new_kinds(&world).is_empty());
 }
 
 /// Covers: AG-11
 #[test]
-fn what_was_seen_is_not_new_because_the_sprint_is() {
+fn a_new_sprint_does_not_repeat_seen_triggers() {
     let mut world = World::with_task(Status::Merged);
     world.must(world.agent(coder(1)), discover(Urgency::Immediate));
     world.must(world.supervisor(planner()), Command::from(CompleteSprint));
-    look(&mut world);
+    mark_seen(&mut world);
     world.must(Actor::Human, Command::from(NewSprint));
-    assert!(news(&world).is_empty());
+    assert!(new_kinds(&world).is_empty());
 }
 
 /// Covers: AG-20
 #[test]
-fn triggers_come_in_order_of_kind_then_priority_then_age() {
+fn triggers_are_sorted_by_kind_then_priority_then_age() {
     let mut world = World::new();
     for (id, priority) in [("low", 5), ("high", 1)] {
         world.add(id, NewTask { priority: Some(priority), ..ready() });

@@ -1,4 +1,4 @@
-//! Every alarm condition: silent at its threshold, said beyond it, in the words of the specification.
+//! Every alarm condition: silent at its threshold, reported beyond it, in the words of the specification.
 
 use liza_core::model::{
     AgentStatus, Anomaly, BreakerStatus, BreakerTrip, Decision, Discovery, DiscoveryId, EventName, Fields,
@@ -10,7 +10,7 @@ use liza_core::watch::alarms::{Alarm, Episodes, Observations, alarms};
 
 use crate::fixture::*;
 
-/// The lines that stand at that moment.
+/// The alarm lines at that moment.
 fn lines(state: &State, seen: &Observations, now: Timestamp) -> Vec<String> {
     alarms(state, seen, now).iter().map(Alarm::line).collect()
 }
@@ -19,7 +19,7 @@ fn quiet() -> Observations {
     Observations { last_progress: Some(now()), ..Observations::default() }
 }
 
-/// A board with one task in that state, changed as the test wants.
+/// A board with one task in that status, changed by the test.
 fn with(status: Status, change: impl FnOnce(&mut TaskRecord)) -> State {
     let mut state = state_with(status);
     let mut record = state.board.body(&task("t")).unwrap().record().clone();
@@ -28,7 +28,7 @@ fn with(status: Status, change: impl FnOnce(&mut TaskRecord)) -> State {
     state
 }
 
-/// What stands `seconds` from now, with nothing else to be said.
+/// The alarm lines `seconds` from now, without other observations.
 fn after(state: &State, seconds: u64) -> Vec<String> {
     let later = now() + Seconds(seconds);
     lines(state, &Observations { last_progress: Some(later), ..Observations::default() }, later)
@@ -36,7 +36,7 @@ fn after(state: &State, seconds: u64) -> Vec<String> {
 
 /// Covers: SP-05
 #[test]
-fn an_expired_lease_is_told_after_the_grace() {
+fn an_expired_lease_is_reported_after_the_grace_period() {
     let state = with(Status::Claimed, |_| {});
     assert_eq!(after(&state, 360), Vec::<String>::new());
     assert_eq!(after(&state, 361), ["⚠️ LEASE EXPIRED: coder-1 on t"]);
@@ -44,16 +44,16 @@ fn an_expired_lease_is_told_after_the_grace() {
 
 /// Covers: SP-05
 #[test]
-fn an_expired_review_lease_is_told_at_once() {
+fn an_expired_review_lease_is_reported_at_once() {
     let state = with(Status::ReadyForReview, |_| {});
     assert_eq!(after(&state, 300), Vec::<String>::new());
-    let told = ["⚠️ REVIEW LEASE EXPIRED: code-reviewer-1 on t — review can be reclaimed"];
-    assert_eq!(after(&state, 301), told);
+    let reported = ["⚠️ REVIEW LEASE EXPIRED: code-reviewer-1 on t — review can be reclaimed"];
+    assert_eq!(after(&state, 301), reported);
 }
 
 /// Covers: SP-05
 #[test]
-fn blocked_failed_and_exhausted_tasks_are_told() {
+fn blocked_failed_and_exhausted_tasks_are_reported() {
     let blocked = with(Status::Blocked, |_| {});
     assert_eq!(after(&blocked, 0), ["⚠️ BLOCKED: t — spec is silent"]);
     let failed = with(Status::IntegrationFailed, |_| {});
@@ -67,7 +67,7 @@ fn blocked_failed_and_exhausted_tasks_are_told() {
 
 /// Covers: SP-05
 #[test]
-fn a_rejected_task_is_orphaned_when_its_coder_is_not_at_work() {
+fn a_rejected_task_is_orphaned_if_its_coder_is_not_working() {
     let rejected = |status| {
         let mut state = with(Status::Rejected, |record| {
             let event = HistoryEvent::new(now(), EventName::Rejected, "code-reviewer-1");
@@ -80,8 +80,8 @@ fn a_rejected_task_is_orphaned_when_its_coder_is_not_at_work() {
     };
     let waiting = rejected(AgentStatus::Waiting);
     assert_eq!(after(&waiting, 30), Vec::<String>::new());
-    let told = ["🚨 ORPHANED REJECTED: t — assigned to coder-1 but agent is WAITING"];
-    assert_eq!(after(&waiting, 31), told);
+    let reported = ["🚨 ORPHANED REJECTED: t — assigned to coder-1 but agent is WAITING"];
+    assert_eq!(after(&waiting, 31), reported);
     assert_eq!(after(&rejected(AgentStatus::Working), 31), Vec::<String>::new());
     let gone = "🚨 ORPHANED REJECTED: t — assigned to coder-1 but agent is gone (lease expired)";
     assert_eq!(after(&rejected(AgentStatus::Working), 301), [gone]);
@@ -89,7 +89,7 @@ fn a_rejected_task_is_orphaned_when_its_coder_is_not_at_work() {
 
 /// Covers: SP-05
 #[test]
-fn a_coder_on_its_way_from_another_task_leaves_no_orphan() {
+fn a_coder_that_just_ended_another_task_leaves_no_orphan() {
     let mut state = with(Status::Rejected, |record| {
         let event = HistoryEvent::new(now() - Seconds(600), EventName::Rejected, "code-reviewer-1");
         record.history.get_or_insert_default().push(event);
@@ -107,7 +107,7 @@ fn a_coder_on_its_way_from_another_task_leaves_no_orphan() {
 
 /// Covers: SP-05
 #[test]
-fn a_second_coder_is_a_risk() {
+fn a_second_coder_is_reported_as_a_risk() {
     let claims = |names: &'static [&'static str]| {
         with(Status::Claimed, |record| {
             for name in names {
@@ -117,20 +117,20 @@ fn a_second_coder_is_a_risk() {
         })
     };
     assert_eq!(after(&claims(&["coder-1", "coder-1"]), 0), Vec::<String>::new());
-    let told = ["⚠️ REASSIGNED: t — hypothesis exhaustion risk"];
-    assert_eq!(after(&claims(&["coder-1", "coder-2"]), 0), told);
+    let reported = ["⚠️ REASSIGNED: t — hypothesis exhaustion risk"];
+    assert_eq!(after(&claims(&["coder-1", "coder-2"]), 0), reported);
     let repaired = with(Status::Claimed, |record| {
         let claim = |event, name: &str| HistoryEvent::new(now(), event, name);
         let claims =
             [claim(EventName::Claimed, "coder-1"), claim(EventName::ClaimedForIntegrationFix, "coder-2")];
         record.history.get_or_insert_default().extend(claims);
     });
-    assert_eq!(after(&repaired, 0), Vec::<String>::new(), "who repairs a merge takes nothing over");
+    assert_eq!(after(&repaired, 0), Vec::<String>::new(), "an integration fix is not a reassignment");
 }
 
 /// Covers: SP-05
 #[test]
-fn limits_are_told_on_the_way_and_at_the_cliff() {
+fn limits_are_reported_when_near_and_when_reached() {
     let at = |iteration, cycles, total| {
         with(Status::Claimed, |record| {
             record.iteration = Some(iteration);
@@ -152,7 +152,7 @@ fn limits_are_told_on_the_way_and_at_the_cliff() {
         record.review_cycles_current = Some(2);
     });
     assert_eq!(after(&two_of_three, 0), ["⚠️ APPROACHING LIMIT: t — review cycles 2/3"]);
-    assert_eq!(after(&at(u32::MAX, u32::MAX, 0), 0).len(), 2, "whatever number a person wrote");
+    assert_eq!(after(&at(u32::MAX, u32::MAX, 0), 0).len(), 2, "for any number in the file");
     let failed = |total| {
         with(Status::Unclaimed, |record| {
             record.failed_by = Some(vec![agent("coder-1")]);
@@ -165,7 +165,7 @@ fn limits_are_told_on_the_way_and_at_the_cliff() {
 
 /// Covers: SP-05
 #[test]
-fn an_old_draft_is_told() {
+fn an_old_draft_is_reported() {
     let state = with(Status::Draft, |record| record.created = Some(now()));
     assert_eq!(after(&state, 1800), Vec::<String>::new());
     assert_eq!(after(&state, 1860), ["⚠️ STALE DRAFT: t — created 31min ago (Planner crash?)"]);
@@ -173,7 +173,7 @@ fn an_old_draft_is_told() {
 
 /// Covers: SP-05, NT-03
 #[test]
-fn an_immediate_discovery_is_told_until_it_is_converted() {
+fn an_immediate_discovery_is_reported_until_it_is_converted() {
     let mut state = empty_state();
     let found = |converted| Discovery {
         id: DiscoveryId(1),
@@ -195,53 +195,53 @@ fn an_immediate_discovery_is_told_until_it_is_converted() {
 
 /// Covers: SP-05, SP-06
 #[test]
-fn a_checkpoint_grows_stale_stuck_and_abandoned() {
+fn a_checkpoint_becomes_stale_stuck_and_abandoned() {
     let state = empty_state();
-    let told = |seconds: u64| {
+    let reported = |seconds: u64| {
         let seen = Observations {
             stop_files: StopFileTimes { checkpoint: Some(now()), ..StopFileTimes::default() },
             ..quiet()
         };
         lines(&state, &seen, now() + Seconds(seconds))
     };
-    assert_eq!(told(1800), Vec::<String>::new());
-    assert_eq!(told(1801), ["⚠️ CHECKPOINT STALE: waiting for human for 30m"]);
-    assert_eq!(told(7200), ["⚠️ CHECKPOINT STALE: waiting for human for 2h"]);
-    assert_eq!(told(7201), ["🚨 CHECKPOINT STUCK: waiting for human for 2h"]);
-    let last = told(28_801);
+    assert_eq!(reported(1800), Vec::<String>::new());
+    assert_eq!(reported(1801), ["⚠️ CHECKPOINT STALE: waiting for human for 30m"]);
+    assert_eq!(reported(7200), ["⚠️ CHECKPOINT STALE: waiting for human for 2h"]);
+    assert_eq!(reported(7201), ["🚨 CHECKPOINT STUCK: waiting for human for 2h"]);
+    let last = reported(28_801);
     assert!(last[0].starts_with("🚨 CHECKPOINT ABANDONED?: waiting for human for 8h"), "{last:?}");
 }
 
 /// Covers: SP-05
 #[test]
-fn a_pause_grows_stale_and_forgotten() {
+fn a_pause_becomes_stale_and_forgotten() {
     let state = empty_state();
-    let told = |seconds: u64| {
+    let reported = |seconds: u64| {
         let seen = Observations {
             stop_files: StopFileTimes { pause: Some(now()), ..StopFileTimes::default() },
             ..quiet()
         };
         lines(&state, &seen, now() + Seconds(seconds))
     };
-    assert_eq!(told(1800), Vec::<String>::new());
-    assert_eq!(told(1860), ["⚠️ STALE PAUSE: PAUSE file exists for 31min"]);
-    assert_eq!(told(7260), ["🚨 FORGOTTEN PAUSE: PAUSE file exists for 121min"]);
+    assert_eq!(reported(1800), Vec::<String>::new());
+    assert_eq!(reported(1860), ["⚠️ STALE PAUSE: PAUSE file exists for 31min"]);
+    assert_eq!(reported(7260), ["🚨 FORGOTTEN PAUSE: PAUSE file exists for 121min"]);
 }
 
 /// Covers: SP-05, SP-10
 #[test]
-fn a_stall_says_why_as_far_as_the_board_tells() {
+fn a_stall_names_its_cause_if_the_board_shows_it() {
     let stalled = |state: &State, seconds: u64| {
         let seen = Observations { last_progress: Some(now()), ..Observations::default() };
-        let mut told = lines(state, &seen, now() + Seconds(seconds));
-        told.retain(|line| line.contains("STALLED"));
-        told.pop().unwrap_or_default()
+        let mut reported = lines(state, &seen, now() + Seconds(seconds));
+        reported.retain(|line| line.contains("STALLED"));
+        reported.pop().unwrap_or_default()
     };
     let unclaimed = state_with(Status::Unclaimed);
     assert_eq!(stalled(&unclaimed, 1800), "");
-    let nobody = stalled(&unclaimed, 1860);
+    let no_agent = stalled(&unclaimed, 1860);
     let words = "⚠️ STALLED: no progress for 31m — 1 task waits for a coder, and none is running";
-    assert_eq!(nobody, words);
+    assert_eq!(no_agent, words);
     let review = stalled(&state_with(Status::Approved), 1860);
     assert!(
         review.ends_with("1 task waits for review or merge, and no code reviewer is running"),
@@ -256,8 +256,8 @@ fn a_stall_says_why_as_far_as_the_board_tells() {
         state
     };
     let says = |state: State, words: &str| {
-        let told = stalled(&state, 1860);
-        assert!(told.contains(words), "{told:?} does not say {words:?}");
+        let reported = stalled(&state, 1860);
+        assert!(reported.contains(words), "{reported:?} does not contain {words:?}");
     };
     says(alive(state_with(Status::Blocked)), "every open task is blocked; the planner or you must decide");
     says(empty_state(), "nothing is planned and no planner is running");
@@ -287,18 +287,18 @@ fn a_stall_says_why_as_far_as_the_board_tells() {
     if let Loaded::Ready(sprint) = &mut ending.board.sprint {
         sprint.timeline.paused_at = Some(now());
     }
-    assert_eq!(stalled(&ending, 1860), "", "the file is gone, and that it is will be logged in a moment");
+    assert_eq!(stalled(&ending, 1860), "", "the file is gone, and its removal will be logged soon");
     let paused = Observations {
         stop_files: StopFileTimes { pause: Some(now()), ..StopFileTimes::default() },
         ..quiet()
     };
-    let told = lines(&unclaimed, &paused, now() + Seconds(1860));
-    assert!(!told.iter().any(|line| line.contains("STALLED")), "{told:?}");
+    let reported = lines(&unclaimed, &paused, now() + Seconds(1860));
+    assert!(!reported.iter().any(|line| line.contains("STALLED")), "{reported:?}");
 }
 
 /// Covers: SP-05
 #[test]
-fn the_breaker_the_deadline_and_hand_edits_are_told() {
+fn the_breaker_the_deadline_and_manual_edits_are_reported() {
     let mut state = empty_state();
     if let Loaded::Ready(breaker) = &mut state.board.circuit_breaker {
         breaker.status = BreakerStatus::Triggered;
@@ -314,18 +314,23 @@ fn the_breaker_the_deadline_and_hand_edits_are_told() {
         sprint.timeline.deadline = Some(now());
     }
     let seen = Observations { stale_edits: vec![".liza/x".to_owned()], unreadable: None, ..quiet() };
-    let told = lines(&state, &seen, now());
-    assert!(told[0].starts_with("🚨 CIRCUIT BREAKER: retry_cluster; see .liza/circuit_breaker_report.md"));
-    assert_eq!(told[1], format!("⚠️ SPRINT DEADLINE: sprint-1 was due at {}", now()));
-    assert!(told[2].starts_with("⚠️ STALE EDIT: your save was based on an older revision"), "{told:?}");
-    assert_eq!(told.len(), 3);
+    let reported = lines(&state, &seen, now());
+    assert!(
+        reported[0].starts_with("🚨 CIRCUIT BREAKER: retry_cluster; see .liza/circuit_breaker_report.md")
+    );
+    assert_eq!(reported[1], format!("⚠️ SPRINT DEADLINE: sprint-1 was due at {}", now()));
+    assert!(
+        reported[2].starts_with("⚠️ STALE EDIT: your save was based on an older revision"),
+        "{reported:?}"
+    );
+    assert_eq!(reported.len(), 3);
     let early = lines(&state, &quiet(), now() - Seconds(1));
     assert!(!early.iter().any(|line| line.contains("DEADLINE")), "{early:?}");
 }
 
 /// Covers: SP-02, SP-05
 #[test]
-fn verdicts_that_are_all_approvals_warn_of_rubber_stamps() {
+fn a_high_approval_rate_warns_of_rubber_stamps() {
     let verdicts = |approvals: usize, rejections: usize| {
         with(Status::Claimed, |record| {
             let history = record.history.get_or_insert_default();
@@ -336,28 +341,28 @@ fn verdicts_that_are_all_approvals_warn_of_rubber_stamps() {
     };
     assert_eq!(after(&verdicts(4, 0), 0), Vec::<String>::new());
     assert_eq!(after(&verdicts(19, 1), 0), Vec::<String>::new(), "95 % is not over 95 %");
-    let told = ["⚠️ RUBBER STAMP: 5 of 5 verdicts are approvals: is the code being read?"];
-    assert_eq!(after(&verdicts(5, 0), 0), told);
+    let reported = ["⚠️ RUBBER STAMP: 5 of 5 verdicts are approvals: is the code being read?"];
+    assert_eq!(after(&verdicts(5, 0), 0), reported);
 }
 
 /// Covers: SP-05
 #[test]
-fn each_alarm_is_said_once_per_episode() {
+fn each_alarm_is_reported_once_per_episode() {
     let mut episodes = Episodes::default();
     let blocked = with(Status::Blocked, |_| {});
     let free = with(Status::Unclaimed, |_| {});
-    let stands = |state: &State| alarms(state, &quiet(), now());
-    assert_eq!(episodes.advance(&stands(&blocked)).len(), 1);
-    assert_eq!(episodes.advance(&stands(&blocked)).len(), 0, "it stands, and was said");
+    let current = |state: &State| alarms(state, &quiet(), now());
+    assert_eq!(episodes.advance(&current(&blocked)).len(), 1);
+    assert_eq!(episodes.advance(&current(&blocked)).len(), 0, "it was already reported");
     let mut remembered = episodes.clone();
-    assert_eq!(episodes.advance(&stands(&free)).len(), 0);
-    assert_eq!(episodes.advance(&stands(&blocked)).len(), 1, "a new episode");
-    assert_eq!(remembered.advance(&stands(&blocked)).len(), 0, "also after a restart of the watcher");
+    assert_eq!(episodes.advance(&current(&free)).len(), 0);
+    assert_eq!(episodes.advance(&current(&blocked)).len(), 1, "a new episode");
+    assert_eq!(remembered.advance(&current(&blocked)).len(), 0, "also after a restart of the watcher");
 }
 
 /// Covers: SP-05
 #[test]
-fn what_ended_and_came_again_is_another_episode_though_nobody_looked() {
+fn a_condition_that_ended_and_returned_is_a_new_episode_even_if_unobserved() {
     let blocked_at = |time: Timestamp| {
         let state = with(Status::Blocked, |record| {
             let event = HistoryEvent::new(time, EventName::Blocked, "coder-1");
@@ -392,7 +397,7 @@ fn what_ended_and_came_again_is_another_episode_though_nobody_looked() {
 
 /// Covers: SP-05, IV-16
 #[test]
-fn a_file_that_cannot_be_read_is_told_and_forgets_nothing() {
+fn an_unreadable_file_is_reported_and_clears_no_alarm() {
     let mut episodes = Episodes::default();
     let blocked = with(Status::Blocked, |_| {});
     assert_eq!(episodes.advance(&alarms(&blocked, &quiet(), now())).len(), 1);
@@ -401,13 +406,13 @@ fn a_file_that_cannot_be_read_is_told_and_forgets_nothing() {
     assert_eq!(blind.iter().map(Alarm::line).collect::<Vec<_>>(), ["🚨 INVALID STATE: line 3: what?"]);
     assert_eq!(episodes.advance_blind(&blind).len(), 1);
     assert_eq!(episodes.advance_blind(&blind).len(), 0);
-    assert_eq!(episodes.advance(&alarms(&blocked, &quiet(), now())).len(), 0, "it was said before");
+    assert_eq!(episodes.advance(&alarms(&blocked, &quiet(), now())).len(), 0, "it was reported before");
     assert_eq!(episodes.advance(&blind).len(), 1, "unreadable again is another episode");
 }
 
 /// Covers: SP-05
 #[test]
-fn what_was_changed_outside_a_task_is_told_until_somebody_has_looked() {
+fn changes_outside_a_task_are_reported_until_a_decision() {
     let mut state = empty_state();
     let details = Fields::from_iter([("deviation".to_owned(), Value::from("the checkout changed"))]);
     let anomaly = |kind: &str, on: Option<&str>| Anomaly {
@@ -420,8 +425,8 @@ fn what_was_changed_outside_a_task_is_told_until_somebody_has_looked() {
     state.journal.anomalies = vec![anomaly("workaround", None), anomaly("scope_deviation", Some("t"))];
     assert_eq!(lines(&state, &quiet(), now()), Vec::<String>::new(), "those are for the code reviewer");
     state.journal.anomalies.push(anomaly("scope_deviation", None));
-    let told = ["🚨 STRAY CHANGES: planner-1 — the checkout changed"];
-    assert_eq!(lines(&state, &quiet(), now()), told);
+    let reported = ["🚨 STRAY CHANGES: planner-1 — the checkout changed"];
+    assert_eq!(lines(&state, &quiet(), now()), reported);
     if let Loaded::Ready(sprint) = &mut state.board.sprint {
         let (timestamp, decision) = (now(), "continue".to_owned());
         sprint.decisions.push(Decision { timestamp, decision, note: None });
@@ -431,16 +436,16 @@ fn what_was_changed_outside_a_task_is_told_until_somebody_has_looked() {
 
 /// Covers: SP-05, IV-16
 #[test]
-fn every_violation_is_told() {
+fn every_violation_is_reported() {
     let wrong = |message: &str| Violation { subject: Subject::Task(task("t")), message: message.to_owned() };
     let seen = Observations { violations: vec![wrong("no done_when"), wrong("no spec_ref")], ..quiet() };
-    let told = lines(&empty_state(), &seen, now());
-    assert_eq!(told, ["🚨 INVALID STATE: t: no done_when", "🚨 INVALID STATE: t: no spec_ref"]);
+    let reported = lines(&empty_state(), &seen, now());
+    assert_eq!(reported, ["🚨 INVALID STATE: t: no done_when", "🚨 INVALID STATE: t: no spec_ref"]);
 }
 
 /// Covers: AG-14
 #[test]
-fn a_session_whose_context_is_nearly_used_up_is_told_while_it_works() {
+fn a_session_with_a_nearly_full_context_is_reported_while_it_works() {
     let measured = |percent, status| {
         let mut state = with(Status::Claimed, |_| {});
         if let Loaded::Ready(agents) = &mut state.board.agents {
@@ -450,8 +455,8 @@ fn a_session_whose_context_is_nearly_used_up_is_told_while_it_works() {
         state
     };
     assert_eq!(after(&measured(89, AgentStatus::Working), 0), Vec::<String>::new());
-    let told = ["⚠️ CONTEXT FULL: coder-1 on t — 90 % of its context is used, it should hand off"];
-    assert_eq!(after(&measured(90, AgentStatus::Working), 0), told);
+    let reported = ["⚠️ CONTEXT FULL: coder-1 on t — 90 % of its context is used, it should hand off"];
+    assert_eq!(after(&measured(90, AgentStatus::Working), 0), reported);
     assert_eq!(after(&measured(97, AgentStatus::Waiting), 0), Vec::<String>::new(), "no session runs");
     let gone = ["⚠️ CONTEXT FULL"];
     assert!(!after(&measured(97, AgentStatus::Working), 301).iter().any(|line| line.starts_with(gone[0])));

@@ -1,4 +1,4 @@
-//! Who may change what in the file itself.
+//! What each actor may change in the file itself.
 
 use liza_core::model::{Actor, Revision, Seconds, Status, StopFiles, Value};
 use liza_core::protocol::manual_edit::{ManualEdit, admit, edited_places};
@@ -35,7 +35,7 @@ fn refused(actor: Actor, change: impl FnOnce(&mut serde_json::Value)) -> Option<
 
 /// Covers: CM-04, AG-12
 #[test]
-fn a_person_may_anything_and_an_agent_little() {
+fn a_person_may_edit_everything_and_an_agent_little() {
     let coder = || Actor::Agent(agent("coder-1"), generation(agent("coder-1")));
     let other = || Actor::Operator(agent("coder-2"));
     let no = Some("not_permitted");
@@ -56,7 +56,7 @@ fn a_person_may_anything_and_an_agent_little() {
 
 /// Covers: CL-07, CL-10, AG-17
 #[test]
-fn an_agent_is_fenced_and_stopped_here_too() {
+fn generations_and_stop_files_apply_to_manual_edits() {
     let board = state_with(Status::Claimed).board;
     let coder = agent("coder-1");
     let hand = |actor, seconds, abort| {
@@ -80,7 +80,7 @@ fn an_agent_is_fenced_and_stopped_here_too() {
 
 /// Covers: BB-11
 #[test]
-fn a_revision_is_that_of_the_one_task_or_of_the_board() {
+fn if_revision_applies_to_the_task_or_to_the_board() {
     let board = state_with(Status::Claimed).board;
     let own = board.summary(&task("t")).unwrap().revision;
     assert!(own < board.revision, "{own}");
@@ -98,7 +98,7 @@ fn a_revision_is_that_of_the_one_task_or_of_the_board() {
 }
 
 #[test]
-fn places_are_keys_of_tasks_and_sections() {
+fn paths_name_keys_of_tasks_and_sections() {
     let mut after = file();
     after["tasks"][0]["status"] = "DRAFT".into();
     after["config"]["lease_duration"] = 1.into();

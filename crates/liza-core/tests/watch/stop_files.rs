@@ -1,4 +1,4 @@
-//! Bare stop files and the deadline bring the blackboard into line, exactly as the commands do.
+//! Stop files created manually and the deadline change the blackboard exactly as the commands do.
 
 use liza_core::model::{
     Actor, AgentStatus, Change, Effect, GoalStatus, Loaded, LogEntry, Refusal, Seconds, Sprint, SprintStatus,
@@ -22,16 +22,16 @@ fn done(state: &mut State, now: Timestamp, command: Command) -> (Vec<Effect>, Lo
     (change.effects, change.log.unwrap())
 }
 
-/// Carries out what the files ask for, and what they ask then; gives the log of it.
-fn settle(state: &mut State, files: StopFileTimes, now: Timestamp) -> Vec<(String, String)> {
-    let mut told = Vec::new();
+/// Applies the stop files until nothing changes; returns the log.
+fn apply_stop_files(state: &mut State, files: StopFileTimes, now: Timestamp) -> Vec<(String, String)> {
+    let mut logged = Vec::new();
     while let Some(command) = reconcile(state, files, now) {
         let (_, log) = done(state, now, command.clone());
-        told.push((log.agent, format!("{} {}", log.action, log.detail)));
+        logged.push((log.agent, format!("{} {}", log.action, log.detail)));
         let again = at(state, now, command.clone()).unwrap_err();
         assert!(["nothing_to_do", "goal_not_open"].contains(&again.code()), "{command:?}: {again}");
     }
-    told
+    logged
 }
 
 fn sprint(state: &State) -> &Sprint {
@@ -51,14 +51,17 @@ fn human(words: &str) -> Vec<(String, String)> {
 
 /// Covers: SP-01, SP-07
 #[test]
-fn a_checkpoint_file_is_a_checkpoint_since_it_was_made_and_its_removal_a_resumption() {
+fn a_checkpoint_file_is_a_checkpoint_from_its_creation_to_its_removal() {
     let mut state = empty_state();
     let (made, noticed) = (now() + Seconds(10), now() + Seconds(40));
     let files = StopFileTimes { checkpoint: Some(made), ..StopFileTimes::default() };
-    assert_eq!(settle(&mut state, files, noticed), human("checkpoint CHECKPOINT was created by hand"));
+    assert_eq!(
+        apply_stop_files(&mut state, files, noticed),
+        human("checkpoint CHECKPOINT was created by hand")
+    );
     assert_eq!(sprint(&state).status, SprintStatus::Checkpoint);
     assert_eq!(sprint(&state).timeline.checkpoint_at, Some(made));
-    let gone = settle(&mut state, StopFileTimes::default(), noticed + Seconds(60));
+    let gone = apply_stop_files(&mut state, StopFileTimes::default(), noticed + Seconds(60));
     assert_eq!(gone, human("resumed CHECKPOINT was removed by hand"));
     assert_eq!(sprint(&state).status, SprintStatus::InProgress);
     assert_eq!(sprint(&state).decisions.last().unwrap().decision, "continue");
@@ -69,7 +72,7 @@ fn a_checkpoint_file_is_a_checkpoint_since_it_was_made_and_its_removal_a_resumpt
 fn a_file_older_than_the_sprint_or_from_the_future_is_dated_within_it() {
     for (made, kept) in [(now() - Seconds(9000), now()), (now() + Seconds(9000), now() + Seconds(5))] {
         let mut state = empty_state();
-        settle(
+        apply_stop_files(
             &mut state,
             StopFileTimes { checkpoint: Some(made), ..StopFileTimes::default() },
             now() + Seconds(5),
@@ -80,7 +83,7 @@ fn a_file_older_than_the_sprint_or_from_the_future_is_dated_within_it() {
 
 /// Covers: SP-07
 #[test]
-fn a_removed_checkpoint_file_leaves_the_pause() {
+fn removing_the_checkpoint_file_keeps_the_pause() {
     let mut state = empty_state();
     done(&mut state, now(), Command::from(Pause));
     done(&mut state, now(), Command::from(Checkpoint { cause: CheckpointCause::Human }));
@@ -88,25 +91,25 @@ fn a_removed_checkpoint_file_leaves_the_pause() {
     let command = reconcile(&state, files, now()).unwrap();
     let (effects, _) = done(&mut state, now(), command);
     assert_eq!(effects, [Effect::RemoveStopFile(StopFile::Checkpoint)]);
-    assert_eq!(reconcile(&state, files, now()), None, "and the pause is known");
+    assert_eq!(reconcile(&state, files, now()), None, "and the pause is recorded");
 }
 
 /// Covers: SP-07
 #[test]
-fn a_pause_by_hand_is_logged_once_when_it_comes_and_once_when_it_goes() {
+fn a_manual_pause_is_logged_once_at_its_start_and_once_at_its_end() {
     let mut state = empty_state();
     let files = StopFileTimes { pause: Some(now()), ..StopFileTimes::default() };
-    assert_eq!(settle(&mut state, files, now()), human("paused PAUSE was created by hand"));
+    assert_eq!(apply_stop_files(&mut state, files, now()), human("paused PAUSE was created by hand"));
     assert_eq!(sprint(&state).timeline.paused_at, Some(now()));
-    assert_eq!(settle(&mut state, files, now() + Seconds(5)), []);
-    let gone = settle(&mut state, StopFileTimes::default(), now() + Seconds(9));
+    assert_eq!(apply_stop_files(&mut state, files, now() + Seconds(5)), []);
+    let gone = apply_stop_files(&mut state, StopFileTimes::default(), now() + Seconds(9));
     assert_eq!(gone, human("resumed PAUSE was removed by hand"));
     assert_eq!(sprint(&state).timeline.paused_at, None);
 }
 
 /// Covers: SP-07
 #[test]
-fn what_the_commands_did_needs_no_following() {
+fn stops_by_commands_are_not_recorded_again() {
     let mut state = empty_state();
     done(&mut state, now(), Command::from(Pause));
     let paused = StopFileTimes { pause: Some(now()), ..StopFileTimes::default() };
@@ -123,21 +126,21 @@ fn what_the_commands_did_needs_no_following() {
 
 /// Covers: SP-01, SP-07
 #[test]
-fn an_abort_file_aborts_for_good_and_comes_before_all_others() {
+fn an_abort_file_aborts_permanently_and_takes_precedence() {
     let mut state = empty_state();
     let all = StopFileTimes { pause: Some(now()), checkpoint: Some(now()), abort: Some(now()) };
-    let told = settle(&mut state, all, now());
-    assert_eq!(told[0].1, "aborted goal and sprint aborted");
+    let logged = apply_stop_files(&mut state, all, now());
+    assert_eq!(logged[0].1, "aborted goal and sprint aborted");
     assert_eq!(state.board.goal.ready().unwrap().status, GoalStatus::Aborted);
     assert_eq!(sprint(&state).status, SprintStatus::Aborted);
-    let after = settle(&mut state, StopFileTimes::default(), now());
-    assert_eq!(after, human("resumed PAUSE was removed by hand"), "nothing brings the goal back");
+    let after = apply_stop_files(&mut state, StopFileTimes::default(), now());
+    assert_eq!(after, human("resumed PAUSE was removed by hand"), "nothing reopens the goal");
     assert_eq!(state.board.goal.ready().unwrap().status, GoalStatus::Aborted);
 }
 
 /// Covers: SP-01
 #[test]
-fn the_deadline_is_a_checkpoint_by_the_system_once() {
+fn the_deadline_starts_one_checkpoint_by_the_system() {
     let mut state = empty_state();
     let due = now() + Seconds(100);
     edit_sprint(&mut state).timeline.deadline = Some(due);
@@ -154,7 +157,7 @@ fn the_deadline_is_a_checkpoint_by_the_system_once() {
 
 /// Covers: SP-01
 #[test]
-fn a_deadline_that_passes_during_a_checkpoint_does_not_stop_everybody_again() {
+fn a_deadline_that_passes_during_a_checkpoint_starts_no_second_one() {
     let mut state = empty_state();
     let due = now() + Seconds(100);
     edit_sprint(&mut state).timeline.deadline = Some(due);
@@ -169,7 +172,7 @@ fn a_deadline_that_passes_during_a_checkpoint_does_not_stop_everybody_again() {
 
 /// Covers: SP-07
 #[test]
-fn a_pause_outlives_the_sprint_in_which_it_began() {
+fn a_pause_continues_after_its_sprint_ends() {
     let mut state = empty_state();
     done(&mut state, now(), Command::from(Pause));
     edit_sprint(&mut state).status = SprintStatus::Completed;
@@ -184,7 +187,7 @@ fn a_pause_outlives_the_sprint_in_which_it_began() {
 
 /// Covers: SP-06
 #[test]
-fn a_sprint_that_is_over_follows_no_checkpoint_file() {
+fn a_finished_sprint_ignores_a_checkpoint_file() {
     let mut state = empty_state();
     edit_sprint(&mut state).status = SprintStatus::Completed;
     let files = StopFileTimes { checkpoint: Some(now()), ..StopFileTimes::default() };
@@ -193,13 +196,13 @@ fn a_sprint_that_is_over_follows_no_checkpoint_file() {
 
 /// Covers: SP-01
 #[test]
-fn a_sprint_whose_last_task_a_person_ended_in_the_file_is_complete() {
+fn a_sprint_is_complete_if_a_person_ended_its_last_task_in_the_file() {
     let mut state = state_with(Status::Abandoned);
     edit_sprint(&mut state).scope.planned = vec![task("t")];
     assert_eq!(reconcile(&state, StopFileTimes::default(), now()), Some(Command::from(CompleteSprint)));
     done(&mut state, now(), Command::from(CompleteSprint));
     assert_eq!(reconcile(&state, StopFileTimes::default(), now()), None);
-    // A planner at work may have more in mind; an open task is no end.
+    // A working planner may add tasks, and an open task keeps the sprint open.
     let mut planning = state_with(Status::Abandoned);
     edit_sprint(&mut planning).scope.planned = vec![task("t")];
     if let Loaded::Ready(agents) = &mut planning.board.agents {
@@ -213,10 +216,10 @@ fn a_sprint_whose_last_task_a_person_ended_in_the_file_is_complete() {
 
 /// Covers: SP-06
 #[test]
-fn a_file_that_stands_again_by_the_time_of_the_write_was_not_taken_away() {
+fn a_file_that_is_back_at_the_time_of_the_write_was_not_removed() {
     let mut state = empty_state();
     let files = StopFileTimes { checkpoint: Some(now()), pause: Some(now()), ..StopFileTimes::default() };
-    settle(&mut state, files, now());
+    apply_stop_files(&mut state, files, now());
     for file in [StopFile::Checkpoint, StopFile::Pause] {
         let command = Command::from(FollowStopFile { file, since: None });
         let stop_files = StopFiles { pause: true, checkpoint: true, abort: false };

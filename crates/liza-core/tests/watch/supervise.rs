@@ -1,4 +1,4 @@
-//! What a supervisor does next, after a session, and to a session that must end.
+//! What a supervisor does next, after a session, and with a session that must end.
 
 use liza_core::model::{
     AgentStatus, Config, EventName, Generation, GoalStatus, HistoryEvent, Loaded, Revision, Seconds, State,
@@ -30,7 +30,7 @@ fn step(state: &State, name: &str) -> Step {
 
 /// Covers: AG-04
 #[test]
-fn abort_comes_before_checkpoint_before_pause_before_work() {
+fn abort_takes_precedence_over_checkpoint_over_pause_over_work() {
     let state = state_with(Status::Unclaimed);
     let with = |pause, checkpoint, abort| {
         next_step(&Situation {
@@ -52,7 +52,7 @@ fn a_reviewer_merges_before_it_reviews() {
     (open.reviewing_by, open.review_lease_expires) = (None, None);
     state.board.put(task("u"), open);
     assert_eq!(step(&state, "code-reviewer-1"), Step::Merge(task("t")));
-    assert_eq!(step(&state, "code-reviewer-2"), Step::Review(vec![task("u")]), "the approver is here");
+    assert_eq!(step(&state, "code-reviewer-2"), Step::Review(vec![task("u")]), "the approver is live");
     if let Loaded::Ready(agents) = &mut state.board.agents {
         agents.shift_remove(&agent("code-reviewer-1"));
     }
@@ -61,7 +61,7 @@ fn a_reviewer_merges_before_it_reviews() {
 
 /// Covers: AG-05
 #[test]
-fn a_role_ends_when_nothing_is_left_now_or_later() {
+fn a_supervisor_ends_when_its_role_has_no_work_now_or_later() {
     let done = state_with(Status::Merged);
     assert_eq!(step(&done, "coder-1"), Step::Stop(StopReason::RoleComplete));
     assert_eq!(step(&done, "code-reviewer-1"), Step::Stop(StopReason::RoleComplete));
@@ -80,7 +80,7 @@ fn a_role_ends_when_nothing_is_left_now_or_later() {
 
 /// Covers: AG-05
 #[test]
-fn waiting_says_why_and_a_lone_supervisor_ends_in_time() {
+fn a_waiting_supervisor_names_the_reason_and_a_lone_one_ends_in_time() {
     let drafts = state_with(Status::Draft);
     let until = now() + Seconds(30);
     assert_eq!(step(&drafts, "coder-1"), Step::Wait { why: WaitReason::Drafts(1), until });
@@ -111,7 +111,7 @@ fn a_planner_is_woken_once_per_change() {
     let mut tidied = record("t", Status::Blocked);
     tidied.revision = Some(Revision(51));
     state.board.put(task("t"), tidied);
-    assert!(matches!(step(&state, "planner-1"), Step::Wait { .. }), "its own tidying up is no news");
+    assert!(matches!(step(&state, "planner-1"), Step::Wait { .. }), "its own changes are not a new trigger");
     let mut again = record("t", Status::Blocked);
     again.blocked_reason = Some("now the API is down".to_owned());
     state.board.put(task("t"), again);
@@ -153,7 +153,7 @@ fn a_session_is_judged_by_the_blackboard_first() {
 
 /// Covers: AG-07, AG-08
 #[test]
-fn a_stopped_session_is_nobodys_failure_and_a_reviewer_without_verdict_loses_the_review() {
+fn a_stopped_session_is_no_failure_and_a_reviewer_without_verdict_loses_the_review() {
     let coder = session("coder-1", Some("t"));
     let stopped = after_session(&state_with(Status::Claimed), &coder, SessionEnd::Stopped);
     assert!(stopped.record.is_empty() && !stopped.progress);
@@ -165,7 +165,7 @@ fn a_stopped_session_is_nobodys_failure_and_a_reviewer_without_verdict_loses_the
 
 /// Covers: AG-05
 #[test]
-fn pauses_grow_with_crashes_up_to_five_minutes() {
+fn retry_delays_grow_with_crashes_up_to_five_minutes() {
     let pauses: Vec<u64> = (1..=8).map(|crashes| backoff(crashes).0).collect();
     assert_eq!(pauses, [5, 10, 20, 40, 80, 160, 300, 300]);
     assert_eq!(backoff(u32::MAX).0, 300);
@@ -174,7 +174,7 @@ fn pauses_grow_with_crashes_up_to_five_minutes() {
     record.crashes = Some(2);
     state.board.put(task("t"), record);
     let next = after_session(&state, &session("coder-1", Some("t")), SessionEnd::OverTime);
-    assert_eq!(next.pause, Seconds(20), "the crashes before are on the task");
+    assert_eq!(next.pause, Seconds(20), "earlier crashes are on the task");
 }
 
 /// Covers: AG-08, AC-01
@@ -225,7 +225,7 @@ fn terminating(cause: StopCause, seconds: u64) -> SessionPhase {
 
 /// Covers: AG-07, CL-07
 #[test]
-fn a_running_session_is_stopped_for_a_reason_and_in_time() {
+fn a_running_session_is_stopped_for_each_reason_in_time() {
     let working = SessionPhase::Working;
     let step = advance(working, &facts(), 0);
     assert_eq!(step, SessionStep { phase: working, check_again: now() + Seconds(285) }, "the lease is next");
@@ -245,7 +245,7 @@ fn a_running_session_is_stopped_for_a_reason_and_in_time() {
 
 /// Covers: AG-07
 #[test]
-fn a_stop_file_gives_a_session_its_grace_and_takes_it_back_when_removed() {
+fn a_stop_file_starts_the_grace_period_and_its_removal_cancels_it() {
     let pause = StopFiles { pause: true, ..StopFiles::default() };
     let halted = SessionFacts { stop_files: pause, ..renewed() };
     let ending = SessionPhase::Ending { cause: StopCause::Halt, since: now() };
@@ -258,7 +258,7 @@ fn a_stop_file_gives_a_session_its_grace_and_takes_it_back_when_removed() {
 
 /// Covers: AG-07
 #[test]
-fn a_supervisor_that_ends_takes_its_sessions_with_it() {
+fn a_supervisor_that_ends_stops_its_sessions() {
     let graceful = SessionFacts { shutdown: Some(Shutdown::Graceful), ..renewed() };
     let asked = terminating(StopCause::Shutdown, 0);
     assert_eq!(advance(SessionPhase::Working, &graceful, 0).phase, asked);
@@ -270,7 +270,7 @@ fn a_supervisor_that_ends_takes_its_sessions_with_it() {
 
 /// Covers: AG-08
 #[test]
-fn a_session_that_is_done_and_does_not_end_has_its_grace() {
+fn a_session_that_is_done_and_does_not_end_has_a_grace_period() {
     let done = SessionFacts { is_done: true, ..renewed() };
     let ending = SessionPhase::Ending { cause: StopCause::Done, since: now() };
     let step = advance(SessionPhase::Working, &done, 0);
@@ -282,7 +282,7 @@ fn a_session_that_is_done_and_does_not_end_has_its_grace() {
     assert!(next.progress && next.record.is_empty(), "it is no failure");
 }
 
-/// A board whose task `t` was changed as the test wants.
+/// A board whose task `t` is changed by the test.
 fn changed(status: Status, change: impl FnOnce(&mut TaskRecord)) -> State {
     let mut state = state_with(status);
     let mut record = record("t", status);
@@ -297,7 +297,7 @@ fn happened(record: &mut TaskRecord, event: EventName, by: &str) {
 
 /// Covers: AG-08
 #[test]
-fn a_session_is_done_when_its_task_has_left_its_hands() {
+fn a_session_is_done_when_it_no_longer_holds_its_task() {
     let done = |state: &State, name: &str| is_done(state, agent(name), Some(&task("t")));
     for &status in Status::ALL {
         let state = state_with(status);
@@ -306,27 +306,27 @@ fn a_session_is_done_when_its_task_has_left_its_hands() {
     }
     let handed_over = changed(Status::Claimed, |record| record.handoff_pending = Some(true));
     assert!(done(&handed_over, "coder-1"));
-    assert!(!is_done(&handed_over, agent("planner-1"), None), "a planner has no task that would tell");
+    assert!(!is_done(&handed_over, agent("planner-1"), None), "a planner has no task");
     let broken = changed(Status::Claimed, |record| record.lease_expires = None);
-    assert!(!done(&broken, "coder-1"), "what cannot be read is not done");
+    assert!(!done(&broken, "coder-1"), "an unreadable task is not done");
 }
 
 /// Covers: CL-10
 #[test]
-fn a_registration_stands_as_long_as_its_generation_does() {
+fn a_registration_is_valid_while_its_generation_is_current() {
     let mut state = empty_state();
     let coder = agent("coder-1");
     let mine = generation(coder);
     assert!(still_registered(&state, coder, mine));
     assert!(!still_registered(&state, coder, Generation(mine.0 + 1)));
-    assert!(!still_registered(&state, agent("coder-9"), mine), "nobody of that name is here");
+    assert!(!still_registered(&state, agent("coder-9"), mine), "no agent has that ID");
     state.board.agents = Loaded::Absent;
-    assert!(still_registered(&state, coder, mine), "what cannot be read is not lost");
+    assert!(still_registered(&state, coder, mine), "an unreadable registration is not lost");
 }
 
 /// Covers: AG-07
 #[test]
-fn a_coders_task_is_lost_when_somebody_else_took_it_away() {
+fn a_coders_task_is_lost_when_another_agent_or_a_person_took_it() {
     let owns = |state: &State| still_owns(state, agent("coder-1"), Some(&task("t")));
     let own = [
         Status::Claimed,
@@ -344,7 +344,7 @@ fn a_coders_task_is_lost_when_somebody_else_took_it_away() {
     assert!(owns(&merged), "its own success");
     assert!(
         owns(&changed(Status::Claimed, |record| record.status = None)),
-        "what cannot be read is not lost"
+        "an unreadable registration is not lost"
     );
     assert!(still_owns(&empty_state(), agent("coder-1"), Some(&task("t"))));
     assert!(still_owns(&state_with(Status::Abandoned), agent("planner-1"), None));
@@ -352,7 +352,7 @@ fn a_coders_task_is_lost_when_somebody_else_took_it_away() {
 
 /// Covers: AG-07, SP-07
 #[test]
-fn a_block_is_the_agents_own_or_somebody_elses() {
+fn a_block_by_the_agent_differs_from_a_block_by_others() {
     let blocked = |by: &[(EventName, &str)]| {
         changed(Status::Blocked, |record| {
             by.iter().for_each(|(event, by)| happened(record, *event, by));
@@ -364,31 +364,38 @@ fn a_block_is_the_agents_own_or_somebody_elses() {
         assert!(owns(name, &[claimed, (EventName::Blocked, "system")]), "a limit was reached");
         assert!(owns(name, &[claimed, (EventName::Blocked, name)]));
         assert!(!owns(name, &[claimed, (EventName::Blocked, "human")]), "a person forces a replan");
-        assert!(!owns(name, &[claimed]), "a person has written it into the file");
+        assert!(!owns(name, &[claimed]), "a person wrote it into the file");
         let before = [claimed, (EventName::Blocked, name), (EventName::Unblocked, "planner-1")];
-        assert!(!owns(name, &[&before[..], &[(EventName::Resumed, "coder-1")]].concat()), "that was before");
+        assert!(
+            !owns(name, &[&before[..], &[(EventName::Resumed, "coder-1")]].concat()),
+            "the block was before the last claim"
+        );
     }
 }
 
 /// Covers: AG-07
 #[test]
-fn a_review_is_lost_when_somebody_else_has_it() {
+fn a_review_is_lost_when_another_reviewer_has_it() {
     let owns = |state: &State| still_owns(state, agent("code-reviewer-1"), Some(&task("t")));
     assert!(owns(&state_with(Status::ReadyForReview)));
     for other in [None, Some(agent("code-reviewer-2"))] {
         assert!(!owns(&changed(Status::ReadyForReview, |record| record.reviewing_by = other)));
     }
     for status in [Status::Approved, Status::Rejected, Status::Merged, Status::Claimed] {
-        assert!(owns(&state_with(status)), "{status}: its verdict is given");
+        assert!(owns(&state_with(status)), "{status}: its verdict is submitted");
     }
 }
 
 /// Covers: SP-07
 #[test]
-fn an_agent_whose_task_was_taken_away_by_hand_is_freed() {
+fn an_agent_whose_task_was_removed_manually_becomes_idle() {
     let mut state = state_with(Status::Claimed);
     let coder = session("coder-1", Some("t"));
-    assert_eq!(after_session(&state, &coder, SessionEnd::Stopped).record, Vec::new(), "it is still its own");
+    assert_eq!(
+        after_session(&state, &coder, SessionEnd::Stopped).record,
+        Vec::new(),
+        "it still holds the task"
+    );
     state.board.put(task("t"), record("t", Status::Blocked));
     let free = Command::from(SetStatus { agent: agent("coder-1"), status: AgentStatus::Idle });
     assert_eq!(after_session(&state, &coder, SessionEnd::Stopped).record, vec![free]);

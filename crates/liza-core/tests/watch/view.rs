@@ -1,4 +1,4 @@
-//! The read model: what a screen is shown at a given moment.
+//! The read model: what a screen shows at a given moment.
 
 use liza_core::model::{Loaded, Seconds, State, Status, StopFileTimes, TaskRecord, Timestamp};
 use liza_core::rules::claimable::{claimable, claimable_for, reviewable};
@@ -32,7 +32,7 @@ fn agents(
 
 /// Covers: CL-01, TS-01
 #[test]
-fn every_state_has_a_phase_and_a_next_step() {
+fn every_status_has_a_phase_and_a_next_step() {
     let expected = [
         (Status::Draft, TaskPhase::Draft, Some("liza finalize t")),
         (Status::Unclaimed, TaskPhase::Ready, Some("liza claim-task t coder-1")),
@@ -56,7 +56,7 @@ fn every_state_has_a_phase_and_a_next_step() {
 
 /// Covers: CL-07, CL-09
 #[test]
-fn whoever_is_gone_is_not_shown_at_work() {
+fn an_agent_that_is_gone_is_not_shown_as_working() {
     let state = state_with(Status::Claimed);
     let alive = |seconds: u64| shown(&state, now() + Seconds(seconds)).agents[1].liveness;
     assert_eq!(alive(300), Liveness::Live);
@@ -74,7 +74,7 @@ fn whoever_is_gone_is_not_shown_at_work() {
 
 /// Covers: CL-01
 #[test]
-fn claimable_is_what_some_coder_may_claim() {
+fn a_task_is_claimable_if_some_coder_may_claim_it() {
     for &status in Status::ALL {
         let state = state_with(status);
         let open = matches!(status, Status::Unclaimed | Status::Rejected | Status::IntegrationFailed);
@@ -94,7 +94,7 @@ fn claimable_is_what_some_coder_may_claim() {
 
 /// Covers: CL-09
 #[test]
-fn reviewable_is_what_nobody_reviews_any_more() {
+fn a_task_is_reviewable_if_no_reviewer_holds_it() {
     let state = state_with(Status::ReadyForReview);
     assert!(reviewable(&state.board, now()).is_empty());
     assert_eq!(reviewable(&state.board, now() + Seconds(301)), [task("t")]);
@@ -106,7 +106,7 @@ fn reviewable_is_what_nobody_reviews_any_more() {
 
 /// Covers: IV-06, LM-08
 #[test]
-fn a_task_says_what_it_waits_for_and_when_that_never_comes() {
+fn a_task_names_what_it_waits_for_and_dead_dependencies() {
     let mut state = state_with(Status::Unclaimed);
     state.board.put(task("first"), record("first", Status::Claimed));
     changed(&mut state, |record| record.depends_on = Some(vec![task("first")]));
@@ -121,7 +121,7 @@ fn a_task_says_what_it_waits_for_and_when_that_never_comes() {
 
 /// Covers: LM-04
 #[test]
-fn two_failures_leave_only_rescoping() {
+fn after_two_failures_only_rescoping_is_possible() {
     let mut state = state_with(Status::Blocked);
     changed(&mut state, |record| record.failed_by = Some(vec![agent("coder-1"), agent("coder-2")]));
     let shown = shown(&state, now());
@@ -143,7 +143,7 @@ fn a_broken_record_is_shown_with_its_repair() {
 }
 
 #[test]
-fn what_stands_still_is_shown_with_its_beginning() {
+fn stopped_work_is_shown_with_its_start_time() {
     let seen = Observations {
         stop_files: StopFileTimes { pause: Some(now()), abort: Some(now()), ..StopFileTimes::default() },
         ..Observations::default()

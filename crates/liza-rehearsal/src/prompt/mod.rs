@@ -1,6 +1,6 @@
 //! Reads a prompt as an agent would: who it is, what it has to do, and where.
 //!
-//! Looks at sections and documented fields only.
+//! Uses sections and documented fields only.
 
 mod section;
 
@@ -75,7 +75,7 @@ pub struct ReviewJob {
     pub base: Option<String>,
     /// The review of this coder's work, from 1.
     pub cycle: u32,
-    /// Whether a rejection has to say what became of the earlier ones.
+    /// Whether a rejection must report on the issues of the earlier one.
     pub prior_required: bool,
     /// Whether the work repairs a failed merge.
     pub fix: bool,

@@ -1,4 +1,4 @@
-//! The embedded contracts and templates: their texts, their installation, and the part that one role reads.
+//! The embedded contracts and templates: their texts, their installation, and the part for one role.
 //!
 //! A project's `contracts/` folder takes precedence over `~/.liza`, which takes precedence over the embedded texts.
 

@@ -1,9 +1,10 @@
-//! `=== ASSIGNED TASK ===`: what a coder has to build, what became of earlier attempts, and how to end.
+//! `=== ASSIGNED TASK ===`: what a coder builds, the results of earlier attempts, and how to end the session.
 
 use std::path::Path;
 
 use liza_core::model::{EventName, HistoryEvent, Refusal, Role, State, TaskId, TaskRecord};
 use liza_core::protocol::MergeFailure;
+use liza_core::text::count;
 
 use super::context::{
     fact, facts, handoff_for, history, last, note_is_for, open_rejection, spec, write_handoff, write_notes,
@@ -12,7 +13,7 @@ use super::context::{
 use super::prompt_text::{PromptText, inline, path, word};
 use super::{Brief, PreviewedMerge, Staleness};
 
-/// What the blackboard does not know.
+/// Facts that are not on the blackboard.
 pub(super) struct Facts<'f> {
     pub(super) worktree: &'f Path,
     pub(super) staleness: Option<&'f Staleness>,
@@ -85,23 +86,23 @@ fn write_rejection(page: &mut PromptText, brief: &Brief, record: &TaskRecord) {
     let own = rejection.coder.is_none_or(|coder| coder == brief.agent.to_string());
     page.line(match (own, rejection.coder) {
         (false, Some(coder)) => format!(
-            "It is about the work of {}, which your worktree need not contain. Do not repeat those mistakes.",
+            "It is about the work of {}, which may not be in your worktree. Do not repeat those mistakes.",
             inline(coder)
         ),
-        _ => "Settle every blocker. Where you think that the reviewer is wrong, say why in the commit message; if the \
-              spec cannot decide it, block."
+        _ => "Fix every blocker. If you think that the reviewer is wrong, say why in the commit message; if the spec \
+              does not decide it, block."
             .to_owned(),
     });
 }
 
-/// What the planner answered when it released the task; settled by the next submission.
+/// The planner's answer from when it unblocked the task; shown until the next submission.
 fn write_unblocked(page: &mut PromptText, record: &TaskRecord) {
     let events = history(record);
     let since = events.iter().rposition(|event| event.is(EventName::ReadyForReview)).map_or(0, |at| at + 1);
     let recent = events.get(since..).unwrap_or_default();
     let Some(event) = recent.iter().rev().find(|event| event.is(EventName::Unblocked)) else { return };
     page.gap();
-    page.line(format!("THIS TASK WAS BLOCKED, and released at {}:", event.time));
+    page.line(format!("THIS TASK WAS BLOCKED, and unblocked at {}:", event.time));
     page.field("Was blocked by", &fact(event, "was"));
     let asked = events.iter().rev().find(|event| event.is(EventName::Blocked));
     page.list("Questions", &asked.map(|event| facts(event, "questions")).unwrap_or_default());
@@ -114,7 +115,8 @@ fn write_staleness(page: &mut PromptText, state: &State, staleness: &Staleness) 
         return;
     }
     page.gap();
-    let moved = format!("STALENESS: {branch} has moved by {} commit(s) since your base", staleness.commits);
+    let commits = count(staleness.commits as usize, "commit");
+    let moved = format!("STALENESS: {branch} has moved by {commits} since your base");
     match &staleness.merge {
         PreviewedMerge::Clean => page.line(format!("{moved}; a trial merge is clean.")),
         PreviewedMerge::Conflicts(files) => {
@@ -123,7 +125,7 @@ fn write_staleness(page: &mut PromptText, state: &State, staleness: &Staleness) 
             page.line("Keep your change in these files small.");
         }
     }
-    page.line(format!("Do not merge or rebase onto {branch}: integrating comes after approval."));
+    page.line(format!("Do not merge {branch} or rebase onto it: your work is merged after approval."));
 }
 
 /// Why the last merge failed.
@@ -148,11 +150,11 @@ fn write_fix(page: &mut PromptText, state: &State, brief: &Brief, record: &TaskR
         }
         Some(MergeFailure::Unrelated) => {
             page.line(format!(
-                "NO COMMON HISTORY: the work does not descend from {branch}; put it on top of that."
+                "NO COMMON HISTORY: the work does not descend from {branch}; rebuild it on top of {branch}."
             ));
         }
         Some(MergeFailure::Conflict { .. }) | None => {
-            page.line("What failed is not on record: merge and test to see it.");
+            page.line("The cause is not recorded: merge and test to find it.");
         }
     }
     page.line("SCOPE OF THE FIX: resolve this only. No features, no clean-up, nothing that the merge does not need.");
@@ -163,73 +165,73 @@ fn steps(brief: &Brief, task: &TaskId, record: &TaskRecord, branch: &str, facts:
     let fixing = record.integration_fix == Some(true);
     let mut steps = vec![
         format!(
-            "Run: cd {tree} && git status && git log --oneline -5\nWork only there, on {}. What earlier sessions left, \
-             committed or not, is yours to use or undo.",
+            "Run: cd {tree} && git status && git log --oneline -5\nWork only there, on {}. You may use or undo what \
+             earlier sessions left there, committed or not.",
             task.branch()
         ),
         format!(
-            "If the task, its spec and the notes do not tell you what is wanted, block now; never for style or for what \
-             the specs answer:\n{liza} mark-blocked {task} --reason \"...\" --question \"...\" --attempted \"...\"\nthen \
+            "If the task, its spec and the notes do not state what is wanted, block now; never block for style or for \
+             what the specs answer:\n{liza} mark-blocked {task} --reason \"...\" --question \"...\" --attempted \"...\"\nthen \
              stop with exit code 42."
         ),
         checkpoint_step(brief, record, &format!("{liza} pre-check {task}")),
     ];
     steps.extend(if fixing { fix_steps(record, branch) } else { build_steps(record) });
     steps.push(format!(
-        "Something else is wrong? Do not fix it:\n{liza} discover --task {task} --desc \"...\" --severity \
-         critical|high|medium|low\nLog your anomalies when they occur: {liza} anomaly TYPE --task {task} --detail \
+        "If you find another problem, do not fix it:\n{liza} discover --task {task} --desc \"...\" --severity \
+         critical|high|medium|low\nLog anomalies when they occur: {liza} anomaly TYPE --task {task} --detail \
          KEY=VALUE"
     ));
     steps.push(
-        "Run the validation command and the project's whole test suite. Claim nothing that you did not see pass."
+        "Run the validation command and the project's whole test suite. Report as passing only what you saw pass."
             .to_owned(),
     );
     steps.push("Commit. `git status --porcelain` must print nothing.".to_owned());
     steps.push(format!(
-        "Submit exactly that commit, by the name that the first of these prints:\ngit -C {tree} rev-parse HEAD\n\
+        "Submit exactly that commit; COMMIT is what the first command prints:\ngit -C {tree} rev-parse HEAD\n\
          {liza} submit-for-review {task} COMMIT"
     ));
     steps.push(
-        "Stop with exit code 42 (0 is accepted). Do not wait for the verdict, and touch nothing more."
+        "Stop with exit code 42 (0 is accepted). Do not wait for the verdict, and change nothing more."
             .to_owned(),
     );
     steps
 }
 
 fn build_steps(record: &TaskRecord) -> Vec<String> {
-    let first = "Tests first: write tests that fail because DONE WHEN is not yet true, then implement until they pass. Only \
-                 tasks that change nothing but docs, configuration or specs do without; code without tests is rejected.";
-    let scope = "Stay within SCOPE: no fixes on the way, no prerequisites that the task does not name.";
+    let first = "Tests first: write tests that fail because DONE WHEN is not yet true, then implement until they pass. \
+                 Only tasks that change nothing but docs, configuration or specs need no tests; code without tests is rejected.";
+    let scope = "Stay within SCOPE: no other fixes, no prerequisites that the task does not name.";
     let mut steps = vec![first.to_owned(), scope.to_owned()];
     if open_rejection(record).is_some() {
         steps.insert(
             0,
-            "Answer the PRIOR REJECTION, point by point: for each blocker a test that shows it, then the fix."
+            "Answer the PRIOR REJECTION point by point: for each blocker a test that shows it, then the fix."
                 .to_owned(),
         );
     }
     steps
 }
 
-/// An intent that this coder has recorded since its claim still stands.
+/// A checkpoint that this coder has recorded since its claim is still valid.
 fn checkpoint_step(brief: &Brief, record: &TaskRecord, command: &str) -> String {
     let events = history(record);
     let claim = events.iter().rposition(HistoryEvent::is_claim).unwrap_or(0);
     let own = brief.agent.to_string();
-    let stands = events.get(claim..).unwrap_or_default().iter().any(|event| {
+    let is_recorded = events.get(claim..).unwrap_or_default().iter().any(|event| {
         event.is(EventName::PreExecutionCheckpoint) && event.agent.as_deref() == Some(own.as_str())
     });
-    let when = match stands {
+    let when = match is_recorded {
         true => {
-            "Your pre-execution checkpoint is on record from an earlier session. Record another one only if \
-                 your intent has changed:"
+            "An earlier session recorded your pre-execution checkpoint. Record another one only if your intent \
+                 has changed:"
         }
         false => {
             "Before you change a file, record your pre-execution checkpoint; the reviewer compares it with the result:"
         }
     };
     format!(
-        "{when}\n{command} --intent \"...\" --validation \"the command that will show it\" --assumption \"...\" --risk \
+        "{when}\n{command} --intent \"...\" --validation \"the command that will prove it\" --assumption \"...\" --risk \
          \"...\" --file PATH"
     )
 }
@@ -237,22 +239,21 @@ fn checkpoint_step(brief: &Brief, record: &TaskRecord, command: &str) -> String 
 fn fix_steps(record: &TaskRecord, branch: &str) -> Vec<String> {
     let head = record.base_commit.as_ref().map_or(branch, |head| head.as_str());
     let mut steps = vec![format!(
-        "Run: git merge --no-edit {head}\n(If a merge is already under way, finish it.) Keep the intent of both sides; never \
+        "Run: git merge --no-edit {head}\n(If a merge is in progress, finish it.) Keep the intent of both sides; never \
          resolve by dropping the other side's change. The commit that you submit must contain {head}."
     )];
     if let Some(MergeFailure::Test { .. }) = failure(record) {
         steps.push(
-            "Read TEST OUTPUT, reproduce the failure, find which of the two sides is at odds with the spec, mend that. A test \
-             is changed only where the spec says so."
+            "Read TEST OUTPUT, reproduce the failure, find which of the two sides contradicts the spec, and fix that side. \
+             Change a test only if the spec requires it."
                 .to_owned(),
         );
     }
     if open_rejection(record).is_some() {
-        steps.push("Answer the PRIOR REJECTION, point by point.".to_owned());
+        steps.push("Answer the PRIOR REJECTION point by point.".to_owned());
     }
-    steps.push(
-        "If scripts/integration-test.sh exists, run it: it has to pass on the merged result.".to_owned(),
-    );
+    steps
+        .push("If scripts/integration-test.sh exists, run it: it must pass on the merged result.".to_owned());
     steps
 }
 

@@ -1,17 +1,18 @@
-//! What several roles are told about a task: notes, handoffs, earlier verdicts, changed specifications.
+//! Parts of the prompts of several roles: notes, handoffs, earlier verdicts, changed specifications.
 
 use std::path::Path;
 
 use liza_core::model::{
     AgentId, EventName, Handoff, HistoryEvent, HumanNote, Role, SpecChange, State, TaskId, TaskRecord, Value,
 };
+use liza_core::text::count;
 
 use super::prompt_text::{PromptText, inline, path};
 
-/// As many notes as a session can be expected to take in; the rest can be asked for.
+/// The most notes in a prompt; the rest are left to `liza get`.
 const NOTES_MAX: usize = 20;
 
-/// The task's history, empty where it has none.
+/// The task's history, empty if it has none.
 pub(super) fn history(record: &TaskRecord) -> &[HistoryEvent] {
     record.history.as_deref().unwrap_or_default()
 }
@@ -21,11 +22,11 @@ pub(super) fn last(record: &TaskRecord, name: EventName) -> Option<&HistoryEvent
     history(record).iter().rev().find(|event| event.is(name))
 }
 
-fn place_of(record: &TaskRecord, name: EventName) -> Option<usize> {
+fn position_of(record: &TaskRecord, name: EventName) -> Option<usize> {
     history(record).iter().rposition(|event| event.is(name))
 }
 
-/// A fact of an event as text; empty where it is not there.
+/// A fact of an event as text; empty if it is missing.
 pub(super) fn fact(event: &HistoryEvent, key: &str) -> String {
     event.more.get(key).map(ToString::to_string).unwrap_or_default()
 }
@@ -39,7 +40,7 @@ pub(super) fn facts(event: &HistoryEvent, key: &str) -> Vec<String> {
     }
 }
 
-/// Where the specification is, as an absolute path with its anchor.
+/// The absolute path of the specification, with its anchor.
 pub(super) fn spec(project: &Path, spec_ref: Option<&str>) -> String {
     match spec_ref.map(str::trim).filter(|text| !text.is_empty()) {
         Some(text) => path(&project.join(text)),
@@ -47,7 +48,7 @@ pub(super) fn spec(project: &Path, spec_ref: Option<&str>) -> String {
     }
 }
 
-/// A rejection that still has to be answered.
+/// A rejection that is not yet answered.
 pub(super) struct Rejection<'r> {
     pub(super) reason: &'r str,
     /// Who rejected which commit, when.
@@ -56,13 +57,13 @@ pub(super) struct Rejection<'r> {
     pub(super) coder: Option<&'r str>,
 }
 
-/// The last verdict, where it was a rejection: one that an approval followed is settled.
+/// The last verdict, if it was a rejection.
 pub(super) fn open_rejection(record: &TaskRecord) -> Option<Rejection<'_>> {
     let reason = record.rejection_reason.as_deref()?;
-    let Some(at) = place_of(record, EventName::Rejected) else {
+    let Some(at) = position_of(record, EventName::Rejected) else {
         return Some(Rejection { reason, by: "an earlier review".to_owned(), coder: None });
     };
-    if place_of(record, EventName::Approved).is_some_and(|approved| approved > at) {
+    if position_of(record, EventName::Approved).is_some_and(|approved| approved > at) {
         return None;
     }
     let (before, event) = (history(record).get(..at)?, history(record).get(at)?);
@@ -77,7 +78,7 @@ pub(super) fn open_rejection(record: &TaskRecord) -> Option<Rejection<'_>> {
     })
 }
 
-/// The notes that a session of this role on this task has to be given: those not yet followed by a submission.
+/// The handoff notes for a session of this role on this task: those not yet followed by a submission.
 pub(super) fn handoff_for<'s>(
     state: &'s State,
     task: &TaskId,
@@ -86,12 +87,12 @@ pub(super) fn handoff_for<'s>(
 ) -> Option<&'s Handoff> {
     let notes = state.board.handoff.ready()?.get(task).filter(|notes| notes.reader() == role)?;
     let pending = record.handoff_pending == Some(true);
-    let written = place_of(record, EventName::Handoff);
-    let current = role != Role::Coder || written > place_of(record, EventName::ReadyForReview);
+    let written = position_of(record, EventName::Handoff);
+    let current = role != Role::Coder || written > position_of(record, EventName::ReadyForReview);
     (pending || current).then_some(notes)
 }
 
-/// Writes handoff notes; `reader` is who reads them now.
+/// Writes handoff notes; `reader` is the agent that the prompt is for.
 pub(super) fn write_handoff(page: &mut PromptText, notes: &Handoff, reader: AgentId) {
     let time = notes.timestamp.map(|time| format!(", {time}")).unwrap_or_default();
     let used = notes.context_used.as_deref().map(|used| format!(", context {} full", inline(used)));
@@ -104,46 +105,46 @@ pub(super) fn write_handoff(page: &mut PromptText, notes: &Handoff, reader: Agen
     page.list("Files modified", &notes.files_modified);
     page.list("Next steps", &notes.next_steps);
     if notes.agent != reader {
-        page.line("They are another agent's: where they and git disagree, git is right.");
+        page.line("Another agent wrote these notes: if they and git disagree, git is right.");
     }
 }
 
-/// Writes the human's notes that `wanted` picks; the newest where there are too many.
+/// Writes the human notes that `wanted` selects; only the newest if there are too many.
 pub(super) fn write_notes(page: &mut PromptText, state: &State, wanted: impl Fn(&HumanNote) -> bool) {
     let notes: Vec<&HumanNote> = state.journal.human_notes.iter().filter(|note| wanted(note)).collect();
     if notes.is_empty() {
         return;
     }
     page.gap();
-    page.line("HUMAN NOTES (they come before the plan and before your own ideas; nothing lifts Tier 0):");
+    page.line("HUMAN NOTES (they override the plan and your own ideas, but not Tier 0):");
     let skipped = notes.len().saturating_sub(NOTES_MAX);
     if skipped > 0 {
-        page.line(format!("({skipped} older ones left out: liza get human_notes)"));
+        page.line(format!("({} left out: liza get human_notes)", count(skipped, "older note")));
     }
     for note in notes.iter().skip(skipped) {
-        let to = note.to.as_ref().map_or_else(|| "for everybody".to_owned(), |task| format!("for {task}"));
+        let to = note.to.as_ref().map_or_else(|| "for all agents".to_owned(), |task| format!("for {task}"));
         page.quote(&format!("{}, {to}: {}", note.timestamp, note.message));
     }
 }
 
-/// Whether a note is for whoever works on this task.
+/// Whether a note is for the agents that work on this task.
 pub(super) fn note_is_for(note: &HumanNote, task: &TaskId) -> bool {
     note.to.as_ref().is_none_or(|to| to == task)
 }
 
-/// Writes which changes of its specification a task has seen since it was written down.
+/// Writes the changes of a task's specification since the task was created.
 pub(super) fn write_spec_changes(page: &mut PromptText, state: &State, record: &TaskRecord) {
     let file = |text: &str| text.split('#').next().unwrap_or_default().trim().to_owned();
     let Some(own) = record.spec_ref.as_deref().map(file) else { return };
     let since = |change: &&SpecChange| {
         file(&change.spec) == own && record.created.is_none_or(|created| change.timestamp >= created)
     };
-    let tell = |change: &SpecChange| {
+    let describe = |change: &SpecChange| {
         format!("{} {}: {}", change.timestamp, inline(&change.spec), inline(&change.change))
     };
-    let changes: Vec<String> = state.journal.spec_changes.iter().filter(since).map(tell).collect();
+    let changes: Vec<String> = state.journal.spec_changes.iter().filter(since).map(describe).collect();
     if !changes.is_empty() {
         page.gap();
-        page.list("SPEC CHANGES since the task was written (the spec as it is now holds)", &changes);
+        page.list("SPEC CHANGES since the task was written (the current spec applies)", &changes);
     }
 }

@@ -1,6 +1,6 @@
 //! The prompt of a session: pure text from the blackboard and a few facts.
 //!
-//! Reads nothing and decides nothing about state; whoever starts the session gathers the facts and saves the text.
+//! Reads no file and changes no state; the supervisor collects the facts and saves the text.
 
 mod bootstrap;
 mod coder;
@@ -18,7 +18,7 @@ use liza_core::rules::triggers::Trigger;
 use crate::contracts::Contract;
 use prompt_text::PromptText;
 
-/// What every session is told, whatever it is for. All paths are absolute.
+/// The facts that every prompt contains. All paths are absolute.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Brief {
     /// The project's root.
@@ -29,29 +29,29 @@ pub struct Brief {
     pub specs: PathBuf,
     /// The contract for this role.
     pub contract: Contract,
-    /// How to call liza.
+    /// The `liza` program.
     pub program: PathBuf,
-    /// Who the session is.
+    /// The agent that the session belongs to.
     pub agent: AgentId,
-    /// When it starts.
+    /// When the session starts.
     pub now: Timestamp,
 }
 
 /// Whether a commit could be merged to the integration branch now.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum PreviewedMerge {
-    /// Without conflict.
+    /// It merges without conflict.
     Clean,
     /// These files conflict.
     Conflicts(Vec<String>),
 }
 
-/// How far the integration branch has moved on since the task's base.
+/// How far the integration branch has moved since the task's base.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Staleness {
-    /// Commits on the integration branch since then.
+    /// New commits on the integration branch.
     pub commits: u32,
-    /// Whether the task's branch would merge.
+    /// Whether the task's branch would merge cleanly.
     pub merge: PreviewedMerge,
 }
 
@@ -60,23 +60,23 @@ pub struct Staleness {
 pub enum Job {
     /// A coder works on its claimed task.
     Code {
-        /// Which.
+        /// The task.
         task: TaskId,
-        /// Where, absolute.
+        /// Its worktree.
         worktree: PathBuf,
-        /// How far the integration branch has moved, where git could tell.
+        /// How far the integration branch has moved, if git could find out.
         staleness: Option<Staleness>,
     },
     /// A code reviewer judges a submitted commit.
     Review {
-        /// Which task.
+        /// The task.
         task: TaskId,
-        /// Where, absolute.
+        /// Its worktree.
         worktree: PathBuf,
     },
-    /// The planner was woken.
+    /// The planner decides about triggers.
     Plan {
-        /// By what, first things first.
+        /// What woke it, the most important first.
         triggers: Vec<Trigger>,
     },
 }
@@ -92,7 +92,7 @@ impl Job {
     }
 }
 
-/// The whole prompt of a session; refused where the task's record is not there.
+/// Returns the whole prompt of a session; refused if the task does not exist.
 pub fn prompt(state: &State, brief: &Brief, job: &Job) -> Result<String, Refusal> {
     let mut page = PromptText::default();
     bootstrap::write(&mut page, brief, job);

@@ -1,18 +1,18 @@
-//! `=== PLANNING CONTEXT ===`: why the planner was woken, how the sprint stands, and what waits for a decision.
+//! `=== PLANNING CONTEXT ===`: why the planner was woken, the state of the sprint, and what waits for a decision.
 
 use liza_core::model::{
     Discovery, EventName, MAX_FAILED_CODERS, REVIEW_DEADLOCK, Role, State, Status, TaskId, TaskRecord,
     TaskSummary, Urgency,
 };
 use liza_core::rules::triggers::{Trigger, TriggerKind};
-use liza_core::text::one_line;
+use liza_core::text::{count, one_line};
 
 use super::Brief;
 use super::context::{fact, facts, history, last, spec, write_handoff, write_notes};
 use super::planner_steps;
 use super::prompt_text::{PromptText, inline, path, word};
 
-/// As much of a rejection as a planner needs to see where coder and reviewer part; the rest can be asked for.
+/// The most characters of a rejection in a prompt; the rest is left to `liza show`.
 const REASON_MAX: usize = 600;
 
 /// Writes the section.
@@ -47,7 +47,7 @@ fn is_deadlock(record: &TaskRecord) -> bool {
     record.status == Some(Status::Blocked) && record.blocked_reason.as_deref() == Some(REVIEW_DEADLOCK)
 }
 
-/// The first trigger is why the planner was woken; the others wait beside it.
+/// The first trigger woke the planner; the others are listed as waiting.
 fn write_wake(page: &mut PromptText, triggers: &[Trigger]) {
     let mut kinds: Vec<TriggerKind> = triggers.iter().map(|trigger| trigger.kind).collect();
     kinds.dedup();
@@ -89,9 +89,9 @@ fn write_goal(page: &mut PromptText, state: &State, brief: &Brief) {
 fn write_sprint(page: &mut PromptText, state: &State) {
     let board = &state.board;
     let count =
-        |statuses: &[Status]| board.summaries().filter(|head| statuses.iter().any(|s| head.is(*s))).count();
-    let exhausted = |head: &&TaskSummary| {
-        !head.status.is_some_and(Status::is_terminal) && head.failed_by.len() >= MAX_FAILED_CODERS
+        |statuses: &[Status]| board.summaries().filter(|task| statuses.iter().any(|s| task.is(*s))).count();
+    let exhausted = |task: &&TaskSummary| {
+        !task.status.is_some_and(Status::is_terminal) && task.failed_by.len() >= MAX_FAILED_CODERS
     };
     let pressing = discoveries(state).filter(|found| found.is_pressing()).count();
     page.gap();
@@ -122,7 +122,7 @@ fn write_sprint(page: &mut PromptText, state: &State) {
         page.line(format!("{name}: {number}"));
     }
     let drafts: Vec<String> =
-        board.summaries().filter(|head| head.is(Status::Draft)).map(|head| head.id.to_string()).collect();
+        board.summaries().filter(|task| task.is(Status::Draft)).map(|task| task.id.to_string()).collect();
     if !drafts.is_empty() {
         page.line(format!(
             "DRAFTS left by an earlier session (complete and finalize them, or abandon them): {}",
@@ -131,7 +131,7 @@ fn write_sprint(page: &mut PromptText, state: &State) {
     }
 }
 
-/// Tasks in that state, by priority, then age.
+/// The tasks in that status, by priority, then age.
 fn tasks_in(state: &State, status: Status) -> Vec<(&TaskId, &TaskRecord)> {
     let all = state.bodies().map(|(id, body)| (id, body.record()));
     let mut tasks: Vec<_> = all.filter(|(_, record)| record.status == Some(status)).collect();
@@ -140,7 +140,7 @@ fn tasks_in(state: &State, status: Status) -> Vec<(&TaskId, &TaskRecord)> {
 }
 
 fn title(id: &TaskId, record: &TaskRecord, brief: &Brief) -> String {
-    let age = record.created.map(|created| format!(", written {} ago", brief.now.since(created)));
+    let age = record.created.map(|created| format!(", created {} ago", brief.now.since(created)));
     format!("TASK: {id} (priority {}{})", record.priority.unwrap_or(3), age.unwrap_or_default())
 }
 
@@ -162,7 +162,7 @@ fn write_blocked(page: &mut PromptText, state: &State, brief: &Brief) {
         let failed: Vec<String> = record.failed_by.iter().flatten().map(ToString::to_string).collect();
         if !failed.is_empty() {
             let note = if failed.len() >= MAX_FAILED_CODERS {
-                " (HYPOTHESIS_EXHAUSTED: it cannot be unblocked)"
+                " (HYPOTHESIS_EXHAUSTED: cannot be unblocked)"
             } else {
                 ""
             };
@@ -179,12 +179,13 @@ fn write_blocked(page: &mut PromptText, state: &State, brief: &Brief) {
 
 /// What coder and code reviewer could not agree on.
 fn write_deadlock(page: &mut PromptText, id: &TaskId, record: &TaskRecord) {
-    page.line(format!("REVIEW_DEADLOCK after {} rejection(s):", record.review_cycles_current.unwrap_or(0)));
+    let rejections = count(record.review_cycles_current.unwrap_or(0) as usize, "rejection");
+    page.line(format!("REVIEW_DEADLOCK after {rejections}:"));
     for event in history(record).iter().filter(|event| event.is(EventName::Rejected)) {
         let who = event.agent.as_deref().unwrap_or("system");
         page.quote(&format!("{} {who}: {}", event.time, one_line(&fact(event, "reason"), REASON_MAX)));
     }
-    page.line(format!("(the whole history: liza show {id})"));
+    page.line(format!("(whole history: liza show {id})"));
 }
 
 fn write_failed_merges(page: &mut PromptText, state: &State, brief: &Brief) {
@@ -220,7 +221,7 @@ fn write_discoveries(page: &mut PromptText, state: &State) {
             .filter(|found| found.urgency == urgency && found.converted_to_task.is_none())
             .collect();
         found.sort_by_key(|found| (found.severity, found.id));
-        found.into_iter().map(tell).collect::<Vec<String>>()
+        found.into_iter().map(describe).collect::<Vec<String>>()
     };
     for (urgency, heading) in
         [(Urgency::Immediate, "IMMEDIATE DISCOVERIES"), (Urgency::Deferred, "OPEN DEFERRED DISCOVERIES")]
@@ -233,7 +234,7 @@ fn write_discoveries(page: &mut PromptText, state: &State) {
     }
 }
 
-fn tell(found: &Discovery) -> String {
+fn describe(found: &Discovery) -> String {
     let severity = format!("{:?}", found.severity).to_lowercase();
     let by = found.by.as_deref().map(|by| format!(", by {}", inline(by))).unwrap_or_default();
     let during = found.during.as_ref().map(|task| format!(", during {task}")).unwrap_or_default();

@@ -1,11 +1,11 @@
-//! Writing a prompt: sections, fields, and what others wrote, set apart so that it cannot pass for the prompt itself.
+//! Writes a prompt: sections, fields, and text by others, marked so that it cannot be taken for the prompt itself.
 //!
-//! Every text of the blackboard comes in through [`PromptText::field`], [`PromptText::quote`] or [`inline`].
+//! Every text from the blackboard goes through [`PromptText::field`], [`PromptText::quote`] or [`inline`].
 
 use std::fmt::Write as _;
 use std::path::Path;
 
-/// How a line of foreign text begins.
+/// The start of each line of foreign text.
 // Not a bar: the tables of a contract begin with one.
 const QUOTE: &str = "> ";
 
@@ -22,20 +22,20 @@ impl PromptText {
         self.line(format!("=== {title} ==="));
     }
 
-    /// One line in our own words.
+    /// Adds one line of our own text.
     pub(super) fn line(&mut self, text: impl AsRef<str>) {
         self.0.push_str(text.as_ref());
         self.0.push('\n');
     }
 
-    /// An empty line, never two.
+    /// Adds an empty line, never two.
     pub(super) fn gap(&mut self) {
         if !self.0.ends_with("\n\n") {
             self.0.push('\n');
         }
     }
 
-    /// A field: on its line where the value is one line, else quoted below.
+    /// Adds a field: a value of one line on the same line, a longer one quoted below.
     pub(super) fn field(&mut self, name: &str, value: &str) {
         let lines = clean_lines(value);
         match lines.as_slice() {
@@ -48,14 +48,14 @@ impl PromptText {
         }
     }
 
-    /// A field that may be missing; then nothing is written.
+    /// Adds a field, unless its value is missing.
     pub(super) fn field_some(&mut self, name: &str, value: Option<&str>) {
         if let Some(value) = value.filter(|value| !value.trim().is_empty()) {
             self.field(name, value);
         }
     }
 
-    /// A list of foreign texts under a heading; nothing where it is empty.
+    /// Adds a list of foreign texts under a heading, unless it is empty.
     pub(super) fn list<T: AsRef<str>>(&mut self, heading: &str, items: &[T]) {
         if items.is_empty() {
             return;
@@ -67,21 +67,21 @@ impl PromptText {
         }
     }
 
-    /// Foreign text, every line marked.
+    /// Adds foreign text, every line marked.
     pub(super) fn quote(&mut self, text: &str) {
         for line in clean_lines(text) {
             self.line(format!("{QUOTE}{line}").trim_end());
         }
     }
 
-    /// Numbered steps in our own words; a step may have lines below it.
+    /// Adds numbered steps of our own text; a step may have several lines.
     pub(super) fn steps(&mut self, steps: &[String]) {
         for (n, step) in steps.iter().enumerate() {
             let _ = writeln!(self.0, "{}. {}", n + 1, step.replace('\n', "\n   "));
         }
     }
 
-    /// A document that is part of the prompt: kept as it is, except that it cannot begin a section.
+    /// Adds a document unchanged, except that it cannot begin a section.
     pub(super) fn document(&mut self, text: &str) {
         for line in text.lines() {
             let guard = if line.starts_with("===") { " " } else { "" };
@@ -89,13 +89,13 @@ impl PromptText {
         }
     }
 
-    /// The prompt.
+    /// Returns the prompt.
     pub(super) fn finish(self) -> String {
         self.0
     }
 }
 
-/// The lines of a text: every kind of line end counts, control characters go, blank edges go.
+/// Splits a text at every kind of line end; removes control characters and blank lines at both ends.
 fn clean_lines(text: &str) -> Vec<String> {
     let ends = ['\n', '\r', '\u{b}', '\u{c}', '\u{85}', '\u{2028}', '\u{2029}'];
     let clean = |line: &str| {
@@ -112,17 +112,17 @@ fn clean_lines(text: &str) -> Vec<String> {
     lines
 }
 
-/// Foreign text within a line of ours.
+/// Returns foreign text as one line, to put into a line of our own.
 pub(super) fn inline(text: &str) -> String {
     clean_lines(text).iter().map(|line| line.trim()).collect::<Vec<_>>().join(" ")
 }
 
-/// A path as people read it, on one line.
+/// Returns a path on one line, for people.
 pub(super) fn path(path: &Path) -> String {
     inline(&path.to_string_lossy())
 }
 
-/// A path as a word of a shell command.
+/// Returns a path quoted as a word of a shell command.
 pub(super) fn word(path: &Path) -> String {
     let text = path.to_string_lossy();
     let plain = |c: char| c.is_ascii_alphanumeric() || "/._-+:@%,=".contains(c);
@@ -138,7 +138,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn foreign_text_never_begins_a_line_of_its_own() {
+    fn foreign_text_never_begins_a_section() {
         let mut page = PromptText::default();
         page.section("OURS");
         page.field("ONE", "  === FAKE ===");
@@ -158,7 +158,7 @@ mod tests {
     }
 
     #[test]
-    fn paths_become_shell_words() {
+    fn paths_are_quoted_as_shell_words() {
         assert_eq!(word(Path::new("/a/b-1/c.d")), "/a/b-1/c.d");
         assert_eq!(word(Path::new("/a b/it's")), r"'/a b/it'\''s'");
         assert_eq!(word(Path::new("/a$(x)")), "'/a$(x)'");

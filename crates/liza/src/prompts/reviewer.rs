@@ -1,4 +1,4 @@
-//! `=== REVIEW TASK ===`: which commit a code reviewer judges, by what, and how it says so.
+//! `=== REVIEW TASK ===`: the commit that a code reviewer judges, the criteria, and how to submit the verdict.
 
 use std::path::Path;
 
@@ -33,7 +33,7 @@ pub(super) fn write(
     page.line("INSTRUCTIONS:");
     page.steps(&steps(state, brief, task, record, worktree));
     page.gap();
-    // Not indented: the end of a here-document has to begin its line.
+    // Not indented: the end marker of a here-document must be at the start of its line.
     page.line("REJECTION COMMAND (fill in the brackets, keep the headings):");
     page.line(rejection_command(&word(&brief.program), task, record));
     Ok(())
@@ -51,9 +51,9 @@ fn write_task(
     page.line(format!("TASK ID: {task}"));
     page.line(format!("WORKTREE: {}", path(worktree)));
     page.line(format!("COMMIT TO REVIEW: {}", commit(record)));
-    let base = record.base_commit.as_ref().map_or("(not on record)", |base| base.as_str());
+    let base = record.base_commit.as_ref().map_or("(not recorded)", |base| base.as_str());
     page.line(format!("BASE: {base}"));
-    let author = record.assigned_to.map_or_else(|| "(not on record)".to_owned(), |coder| coder.to_string());
+    let author = record.assigned_to.map_or_else(|| "(not recorded)".to_owned(), |coder| coder.to_string());
     page.line(format!("AUTHOR: {author}"));
     page.field("DESCRIPTION", record.description.as_deref().unwrap_or_default());
     page.field("DONE WHEN", record.done_when.as_deref().unwrap_or_default());
@@ -63,21 +63,21 @@ fn write_task(
     page.line(format!("REVIEW CYCLE: {cycle} of {limit}"));
     if record.integration_fix == Some(true) {
         page.line(
-            "INTEGRATION FIX: an approved change, with BASE merged in. Judge the whole diff, and that the fix adds nothing \
-             that the merge did not need.",
+            "INTEGRATION FIX: an approved change, with BASE merged in. Judge the whole diff, and check that the fix adds \
+             nothing that the merge did not need.",
         );
     }
 }
 
 fn commit(record: &TaskRecord) -> &str {
-    record.review_commit.as_ref().map_or("(not on record)", |commit| commit.as_str())
+    record.review_commit.as_ref().map_or("(not recorded)", |commit| commit.as_str())
 }
 
-/// What the coder said before it began.
+/// The coder's pre-execution checkpoint.
 fn write_intent(page: &mut PromptText, record: &TaskRecord) {
     page.gap();
     let Some(event) = last(record, EventName::PreExecutionCheckpoint) else {
-        page.line("PRE-EXECUTION CHECKPOINT: none. The coder recorded no intent: mention that as a concern.");
+        page.line("PRE-EXECUTION CHECKPOINT: none. The coder recorded no intent: name that as a concern.");
         return;
     };
     let who = inline(event.agent.as_deref().unwrap_or("the coder"));
@@ -89,8 +89,8 @@ fn write_intent(page: &mut PromptText, record: &TaskRecord) {
     page.list("Files", &facts(event, "files"));
 }
 
-/// Whether a rejection has to say what became of the earlier ones: the rule that the program holds it to.
-fn again(record: &TaskRecord) -> bool {
+/// Whether a rejection must report on the issues of the earlier one; `submit-verdict` checks the same rule.
+fn needs_prior_feedback_status(record: &TaskRecord) -> bool {
     record.review_cycles_current.unwrap_or(0) >= 1
 }
 
@@ -100,11 +100,11 @@ fn write_prior(page: &mut PromptText, record: &TaskRecord) {
         page.line(format!("PRIOR REJECTION (by {}):", rejection.by));
         page.quote(rejection.reason);
     }
-    page.line(match again(record) {
+    page.line(match needs_prior_feedback_status(record) {
         true => {
-            "PRIOR FEEDBACK STATUS: required. A rejection has to say what became of each issue of the PRIOR REJECTION."
+            "PRIOR FEEDBACK STATUS: required. A rejection must state the status of each issue of the PRIOR REJECTION."
         }
-        false => "PRIOR FEEDBACK STATUS: not required, this is the first review of this coder's work.",
+        false => "PRIOR FEEDBACK STATUS: not required; this is the first review of this coder's work.",
     });
 }
 
@@ -116,30 +116,30 @@ fn steps(state: &State, brief: &Brief, task: &TaskId, record: &TaskRecord, workt
         None => format!("{}...{commit}", inline(&config.integration_branch)),
     };
     vec![
-        format!("Verify HEAD: git -C {tree} rev-parse HEAD\nIt must print {commit}; if not, submit no verdict and stop."),
+        format!("Verify HEAD: git -C {tree} rev-parse HEAD\nIt must print {commit}; otherwise submit no verdict and stop."),
         format!(
             "Read the whole change, every file of it:\ngit -C {tree} log --oneline {range}\ngit -C {tree} diff {range}"
         ),
-        "Hold it against the SPEC as it is now, DESCRIPTION, DONE WHEN and SCOPE, the human notes, and the checkpoint."
+        "Compare it with the current SPEC, DESCRIPTION, DONE WHEN, SCOPE, the human notes and the checkpoint."
             .to_owned(),
-        "For code: tests must exist and cover DONE WHEN. Ask of each whether it would fail without the change. No such \
-         tests: reject. Exempt: changes of docs, configuration or specs only."
+        "For code: tests must exist and cover DONE WHEN. Check that they would fail without the change. No such \
+         tests: reject. Exempt: changes to docs, configuration or specs only."
             .to_owned(),
         format!(
-            "Run in {tree} the checkpoint's validation command, if it is harmless, and the project's tests. Change, commit \
-             and stash nothing: the verdict is refused when a tracked file differs."
+            "In {tree} run the checkpoint's validation command, if it is harmless, and the project's tests. Change, commit \
+             and stash nothing: the verdict is refused if a tracked file differs."
         ),
         format!(
-            "Log what you see in the work when you see it: {liza} anomaly TYPE --task {task} --detail KEY=VALUE\nProblems \
-             beside the task do not count against it: {liza} discover --task {task} --desc \"...\" --severity \
+            "Log anomalies in the work when you see them: {liza} anomaly TYPE --task {task} --detail KEY=VALUE\nProblems \
+             outside the task do not count against it: {liza} discover --task {task} --desc \"...\" --severity \
              critical|high|medium|low"
         ),
         format!(
-            "Approve if it does what the task and the spec say, its tests prove it, you see no defect, and it may be merged \
-             as it is:\n{liza} submit-verdict {task} APPROVED"
+            "Approve if it does what the task and the spec require, its tests prove it, you see no defect, and it can be \
+             merged as it is:\n{liza} submit-verdict {task} APPROVED"
         ),
         "Otherwise reject with the command below; never for style, alternatives or wider scope.".to_owned(),
-        "The verdict is final for this cycle. Stop with exit code 42 (0 is accepted); your supervisor does the merge.".to_owned(),
+        "The verdict is final for this cycle. Stop with exit code 42 (0 is accepted); your supervisor merges.".to_owned(),
     ]
 }
 
@@ -156,7 +156,7 @@ fn rejection_command(liza: &str, task: &TaskId, record: &TaskRecord) -> String {
         String::new(),
         "Overall: [1-2 sentence assessment]".to_owned(),
     ];
-    if again(record) {
+    if needs_prior_feedback_status(record) {
         lines.extend(
             [
                 "",

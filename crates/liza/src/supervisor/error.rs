@@ -3,7 +3,6 @@
 use std::io;
 
 use liza_core::model::{Refusal, RefusalClass};
-use liza_core::text::count;
 use liza_store::StoreError;
 
 use crate::contracts::ContractError;

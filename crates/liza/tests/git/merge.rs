@@ -21,7 +21,7 @@ fn merge_commit(test: &TestRepo, commit: &Sha) -> Result<(), MergeError> {
 
 /// Covers: RV-04, RV-05
 #[test]
-fn a_preview_says_how_a_merge_would_go_and_changes_nothing() {
+fn a_preview_predicts_the_result_of_a_merge_and_changes_nothing() {
     let test = TestRepo::new();
     let base = test.base();
     let commit = work(&test, "ä b/c", "theirs\n");
@@ -225,7 +225,7 @@ fn a_checkout_left_outdated_by_a_crash_is_updated() {
 
 /// Covers: RV-04
 #[test]
-fn a_merge_commit_is_signed_where_commits_are() {
+fn a_merge_commit_is_signed_if_commits_are() {
     let test = TestRepo::new();
     let commit = work(&test, "c", "work\n");
     test.advance("d", "ours\n");

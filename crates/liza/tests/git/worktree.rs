@@ -189,7 +189,7 @@ fn an_untracked_file_that_is_overwritten_is_saved() {
 
 /// Covers: LM-06
 #[test]
-fn an_unknown_base_or_branch_makes_nothing_safe() {
+fn with_an_unknown_base_or_branch_all_work_is_rescued() {
     let test = TestRepo::new();
     let tree = test.worktree("task-1");
     let commit = test.commit(&tree, "c", "work\n");

@@ -1,4 +1,4 @@
-//! What the contracts promise, and that they agree with the program.
+//! The contracts: their contents, their installation, and that they agree with the program.
 
 use std::fs;
 
@@ -10,8 +10,8 @@ use liza_core::rules::triggers::{Trigger, TriggerKind};
 
 use crate::fixture::*;
 
-/// What one role must read stays below this.
-const READING_MAX: usize = 12_000;
+/// The most bytes of a prompt with its contract.
+const MAX_PROMPT_BYTES: usize = 12_000;
 
 fn jobs() -> Vec<(&'static str, Job)> {
     let kinds = [
@@ -31,13 +31,13 @@ fn jobs() -> Vec<(&'static str, Job)> {
 
 /// Covers: AG-10, CM-07
 #[test]
-fn all_that_a_role_must_read_is_short() {
+fn every_prompt_with_its_contract_is_short() {
     let state = state_with([claimed_after_rejection("coder-1")]);
     for (id, job) in jobs() {
         let mut brief = brief(id);
         brief.contract = Contract::embedded(job.role());
         let text = prompt_of(&state, &brief, &job);
-        assert!(text.len() < READING_MAX, "{id}, {job:?}: {} bytes", text.len());
+        assert!(text.len() < MAX_PROMPT_BYTES, "{id}, {job:?}: {} bytes", text.len());
     }
 }
 
@@ -80,7 +80,7 @@ fn tier_zero_and_the_mode_gate_are_in_the_core() {
 
 /// Covers: NT-01, AG-18, AG-19
 #[test]
-fn every_duty_to_log_is_in_the_roles_part_with_its_details() {
+fn every_anomaly_that_a_role_logs_is_in_its_part_with_its_details() {
     for role in Role::ALL {
         let text = contracts::for_role("", contracts::MULTI_AGENT_MODE, role);
         for kind in AnomalyType::ALL.iter().filter(|kind| kind.duty_of().contains(&role)) {
@@ -97,8 +97,8 @@ fn every_duty_to_log_is_in_the_roles_part_with_its_details() {
     assert!(reviewer.contains(PRIOR_FEEDBACK));
 }
 
-/// The commands that the table of rights gives each role; a prompt names no other.
-fn rights(role: Role) -> &'static [&'static str] {
+/// The commands of each role in the permission table; a prompt names no other.
+fn permitted_commands(role: Role) -> &'static [&'static str] {
     match role {
         Role::Planner => &[
             "status",
@@ -137,7 +137,7 @@ fn prompts_name_only_commands_that_the_role_has() {
         let text = prompt_of(&state, &brief(id), &job);
         for rest in text.split("/usr/local/bin/liza ").skip(1) {
             let verb = rest.split(|c: char| !(c.is_ascii_lowercase() || c == '-')).next().unwrap_or_default();
-            assert!(verb.is_empty() || rights(job.role()).contains(&verb), "{id}: {verb}");
+            assert!(verb.is_empty() || permitted_commands(job.role()).contains(&verb), "{id}: {verb}");
         }
     }
 }
@@ -168,7 +168,7 @@ fn installing_keeps_what_a_person_changed() {
 
 /// Covers: CM-07
 #[test]
-fn a_projects_own_contract_comes_first_then_the_homes() {
+fn the_projects_contract_takes_precedence_over_the_one_in_the_home_folder() {
     let (project, home) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
     let load = || Contract::load(project.path(), Some(home.path()), Role::Coder).unwrap();
     assert_eq!(load(), Contract::embedded(Role::Coder));

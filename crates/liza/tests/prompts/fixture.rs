@@ -1,4 +1,4 @@
-//! A small project with one task in the middle of its life.
+//! A small project with one task in progress.
 
 use std::path::PathBuf;
 
@@ -55,7 +55,7 @@ pub(crate) fn event(minutes: u64, name: EventName, who: &str) -> HistoryEvent {
     HistoryEvent::new(ago(minutes), name, who)
 }
 
-/// A task in that state, without history.
+/// A task in that status, with only its creation as history.
 pub(crate) fn record(id: &str, status: Status) -> TaskRecord {
     TaskRecord {
         id: Some(task(id)),
@@ -164,7 +164,7 @@ pub(crate) fn worktree() -> PathBuf {
     PathBuf::from("/home/dev/shop/.worktrees/retry-orders")
 }
 
-/// A brief whose contract is left out, so that snapshots show what differs.
+/// A brief with a placeholder for the contract, so that snapshots show what differs.
 pub(crate) fn brief(id: &str) -> Brief {
     Brief {
         project: "/home/dev/shop".into(),
@@ -188,7 +188,7 @@ pub(crate) fn review() -> Job {
     Job::Review { task: task(TASK), worktree: worktree() }
 }
 
-/// The prompt, after checks that hold for every one.
+/// The prompt, after checks that apply to every prompt.
 #[track_caller]
 pub(crate) fn prompt_of(state: &State, brief: &Brief, job: &Job) -> String {
     let text = prompt(state, brief, job).unwrap();

@@ -1,4 +1,4 @@
-//! Prompts and contracts: what each agent is told, for every role, wake trigger and turn of events.
+//! Prompts and contracts for every role, wake trigger and situation.
 
 #![allow(clippy::unwrap_used, reason = "a fixture that cannot be built is a failed test")]
 

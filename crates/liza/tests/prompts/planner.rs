@@ -1,4 +1,4 @@
-//! What the planner is told, for everything that can wake it.
+//! The planner's prompt, for every trigger.
 
 use insta::assert_snapshot;
 use liza::prompts::Job;
@@ -10,9 +10,9 @@ use liza_core::rules::triggers::planner_triggers;
 
 use crate::fixture::*;
 
-/// The prompt that the rules themselves would wake the planner with.
+/// The planner's prompt for the triggers that the rules find.
 #[track_caller]
-fn woken(state: &State) -> String {
+fn planner_prompt(state: &State) -> String {
     let triggers = planner_triggers(state, now());
     prompt_of(state, &brief("planner-1"), &Job::Plan { triggers })
 }
@@ -33,7 +33,7 @@ fn blocked(id: &str, priority: i64, minutes: u64) -> TaskRecord {
 fn initial_planning() {
     let mut state = empty_state();
     note(&mut state, "Orders first", None);
-    assert_snapshot!(woken(&state));
+    assert_snapshot!(planner_prompt(&state));
 }
 
 /// Covers: AG-11, AG-20
@@ -48,7 +48,7 @@ fn blocked_tasks_by_priority_then_age() {
     let summary = "Two of five done".to_owned();
     state.journal.alignment_history =
         vec![Alignment { timestamp: ago(50), event: "alignment".to_owned(), summary }];
-    let text = woken(&state);
+    let text = planner_prompt(&state);
     let place = |id: &str| text.find(&format!("TASK: {id} (")).unwrap();
     assert!(place("urgent") < place("old") && place("old") < place("young"), "{text}");
     assert_snapshot!(text);
@@ -64,7 +64,7 @@ fn review_deadlock() {
     record.review_cycles_current = Some(5);
     record.worktree = Some(liza_core::model::Worktree::of(&task(TASK)));
     add(&mut record, [rejected(), rejected()]);
-    assert_snapshot!(woken(&state_with([record])));
+    assert_snapshot!(planner_prompt(&state_with([record])));
 }
 
 /// Covers: AG-11, LM-04
@@ -72,7 +72,7 @@ fn review_deadlock() {
 fn hypothesis_exhausted() {
     let mut record = blocked(TASK, 2, 90);
     record.failed_by = Some(vec![agent("coder-1"), agent("coder-2")]);
-    assert_snapshot!(woken(&state_with([record])));
+    assert_snapshot!(planner_prompt(&state_with([record])));
 }
 
 /// A task whose merge failed.
@@ -91,7 +91,7 @@ fn integration_failed() {
     let mut failing = failed_merge(TASK);
     let failed = event(9, EventName::IntegrationFailed, "code-reviewer-1").with("reason", "conflict");
     add(&mut failing, [failed.clone(), failed.with("files", vec!["src/orders.rs".to_owned()])]);
-    assert_snapshot!(woken(&state_with([failing, record("done", Status::Merged)])));
+    assert_snapshot!(planner_prompt(&state_with([failing, record("done", Status::Merged)])));
 }
 
 fn discovery(number: u32, urgency: Urgency, severity: Severity) -> Discovery {
@@ -120,7 +120,7 @@ fn immediate_discovery() {
         discovery(3, Urgency::Deferred, Severity::High),
         converted,
     ]);
-    let text = woken(&state);
+    let text = planner_prompt(&state);
     assert!(!text.contains("disc-4"), "{text}");
     assert!(text.find("disc-3 (high") < text.find("disc-1 (low"), "{text}");
     assert_snapshot!(text);
@@ -130,26 +130,26 @@ fn immediate_discovery() {
 #[test]
 fn dead_dependency() {
     let mut waiting = record(TASK, Status::Unclaimed);
-    waiting.depends_on = Some(vec![task("given-up")]);
-    assert_snapshot!(woken(&state_with([waiting, record("given-up", Status::Abandoned)])));
+    waiting.depends_on = Some(vec![task("dropped")]);
+    assert_snapshot!(planner_prompt(&state_with([waiting, record("dropped", Status::Abandoned)])));
 }
 
 /// Covers: AG-11, SP-01
 #[test]
 fn sprint_completed() {
-    let mut state = state_with([record("done", Status::Merged), record("given-up", Status::Abandoned)]);
+    let mut state = state_with([record("done", Status::Merged), record("dropped", Status::Abandoned)]);
     if let Loaded::Ready(sprint) = &mut state.board.sprint {
         sprint.status = SprintStatus::Completed;
         let decision = "replan".to_owned();
         sprint.decisions =
             vec![Decision { timestamp: ago(40), decision, note: Some("Payments can wait".to_owned()) }];
     }
-    assert_snapshot!(woken(&state));
+    assert_snapshot!(planner_prompt(&state));
 }
 
 /// Covers: AG-20
 #[test]
-fn every_counter_is_there_and_adds_up() {
+fn every_counter_is_present_and_correct() {
     let mut exhausted = blocked("x", 3, 9);
     exhausted.failed_by = Some(vec![agent("coder-1"), agent("coder-2")]);
     let mut state = state_with([
@@ -162,7 +162,7 @@ fn every_counter_is_there_and_adds_up() {
         exhausted,
     ]);
     state.board.discovered = Loaded::Ready(vec![discovery(1, Urgency::Immediate, Severity::High)]);
-    let text = woken(&state);
+    let text = planner_prompt(&state);
     let counters = "total: 7\nmerged: 1\nin_progress: 2\nunclaimed: 1\nblocked: 1\nintegration_failed: 1\n\
                     hypothesis_exhausted: 1\nimmediate_discoveries: 1\ndraft: 1\nabandoned_or_superseded: 1\n";
     assert!(text.contains(counters), "{text}");
@@ -172,10 +172,10 @@ fn every_counter_is_there_and_adds_up() {
 
 /// Covers: AG-11, NT-02
 #[test]
-fn without_a_trigger_it_changes_nothing_and_reads_its_own_handoff() {
+fn without_a_trigger_the_planner_changes_nothing_and_reads_its_handoff() {
     let mut state = state_with([claimed()]);
     handoff(&mut state, "planner-1");
-    let text = woken(&state);
+    let text = planner_prompt(&state);
     assert!(text.contains("WAKE TRIGGER: NONE") && text.contains("change nothing"), "{text}");
     assert!(text.contains("HANDOFF NOTES (from planner-1,"), "{text}");
 }

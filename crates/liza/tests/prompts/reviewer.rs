@@ -1,4 +1,4 @@
-//! What a code reviewer is told.
+//! The code reviewer's prompt.
 
 use insta::assert_snapshot;
 use liza_core::model::{EventName, Seconds, Status, TaskRecord};
@@ -32,7 +32,7 @@ fn first_review() {
 
 /// Covers: AG-19, RV-03
 #[test]
-fn second_review_wants_the_prior_feedback_status() {
+fn a_second_review_needs_the_prior_feedback_status() {
     let mut state = state_with([under_review(claimed_after_rejection("coder-1"), 'd')]);
     note(&mut state, "Watch the error path", Some(TASK));
     assert_snapshot!(prompt_of(&state, &brief("code-reviewer-1"), &review()));
@@ -40,7 +40,7 @@ fn second_review_wants_the_prior_feedback_status() {
 
 /// Covers: AG-19
 #[test]
-fn another_coders_first_review_does_not_want_it() {
+fn the_first_review_of_another_coder_does_not_need_it() {
     let state = state_with([under_review(claimed_after_rejection("coder-2"), 'd')]);
     let text = prompt_of(&state, &brief("code-reviewer-1"), &review());
     assert!(text.contains("PRIOR FEEDBACK STATUS: not required"), "{text}");
@@ -58,19 +58,19 @@ fn integration_fix_without_checkpoint_and_with_a_reviewers_handoff() {
     let mut state = state_with([record]);
     handoff(&mut state, "code-reviewer-2");
     let text = prompt_of(&state, &brief("code-reviewer-1"), &review());
-    for told in [
+    for expected in [
         "INTEGRATION FIX: an approved change, with BASE merged in.",
         "PRE-EXECUTION CHECKPOINT: none.",
         "HANDOFF NOTES (from code-reviewer-2,",
         &format!("diff {}..{}", sha('c'), sha('e')),
     ] {
-        assert!(text.contains(told), "{told}: {text}");
+        assert!(text.contains(expected), "{expected}: {text}");
     }
 }
 
 /// Covers: AG-19
 #[test]
-fn the_end_of_the_here_document_begins_its_line() {
+fn the_end_marker_of_the_here_document_starts_its_line() {
     let state = state_with([under_review(claimed(), 'b')]);
     let text = prompt_of(&state, &brief("code-reviewer-1"), &review());
     assert!(

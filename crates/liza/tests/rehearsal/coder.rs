@@ -41,7 +41,7 @@ coder:
     do: [say: not this one]
   - when: {task: co*, agent: coder-1, iteration: 1, fix: false, session: 1}
     do:
-      - say: "{agent} is at {task}, attempt {iteration}"
+      - say: "{agent} works on {task}, attempt {iteration}"
       - pre-check: {intent: try, validation: "true", assumptions: [a], risks: [r], files: [x.txt]}
       - write: {path: deep/x.txt, text: "one\n"}
       - append: {path: deep/x.txt, text: "two of {task}\n"}
@@ -59,7 +59,7 @@ coder:
 "#;
     let said = ended(&coder.code("core", playbook), 0).to_owned();
     assert!(
-        said.contains("coder-1 is at core, attempt 1") && said.contains("what it waited for exists"),
+        said.contains("coder-1 works on core, attempt 1") && said.contains("found what it waited for"),
         "{said}"
     );
     let text = project.read(".worktrees/core/deep/x.txt");
@@ -70,7 +70,7 @@ coder:
     for fact in ["no timeout", "debt_created: true", "handoff_pending: true", "next_action: rest"] {
         assert!(state.contains(fact), "{fact}: {state}");
     }
-    // The second session is not the first: the same scene does not fit any more.
+    // The scene fits the first session only.
     ended(&coder.code("core", playbook), 42);
     assert_eq!(project.status("core"), "READY_FOR_REVIEW");
 }

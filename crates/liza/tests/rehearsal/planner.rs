@@ -13,7 +13,7 @@ fn blocked(project: &TestProject, task: &str, coder: &str) {
 
 /// Covers: AG-15, AG-11
 #[test]
-fn without_a_playbook_it_cuts_the_goal_into_tasks_and_releases_them_together() {
+fn without_a_playbook_it_splits_the_goal_into_tasks_and_finalizes_them_together() {
     let project = TestProject::bare();
     project.liza(&["init", "Retry orders, retry payments and log it"]).ok();
     let planner = Player::new(&project, "planner-1");
@@ -39,7 +39,7 @@ fn without_a_vision_it_asks_instead_of_inventing() {
 
 /// Covers: AG-15, LM-05
 #[test]
-fn without_a_playbook_it_replaces_what_was_blocked() {
+fn without_a_playbook_it_replaces_a_blocked_task() {
     let project = TestProject::new();
     blocked(&project, "core", "coder-1");
     project.add_task("held");
@@ -81,7 +81,7 @@ planner:
 
 /// Covers: AG-15, SP-01
 #[test]
-fn it_completes_the_goal_with_the_sprint() {
+fn it_completes_the_goal_after_the_last_sprint() {
     let project = TestProject::new();
     project.add_task("core");
     project.liza(&["abandon-task", "core", "--reason", "x"]).ok();

@@ -33,7 +33,7 @@ fn without_a_playbook_it_reads_the_change_and_approves_what_has_tests() {
 
 /// Covers: AG-15, AG-19
 #[test]
-fn without_a_playbook_it_rejects_what_has_none() {
+fn without_a_playbook_it_rejects_a_change_without_tests() {
     let project = TestProject::new();
     let book = "coder:\n- do:\n  - write: {path: a.rs, text: x}\n  - commit: x\n  - submit\n";
     let (_, reviewer) = submitted(&project, book);
@@ -44,7 +44,7 @@ fn without_a_playbook_it_rejects_what_has_none() {
 
 /// Covers: AG-15, RV-03
 #[test]
-fn a_second_rejection_says_what_became_of_the_first() {
+fn a_second_rejection_has_the_prior_feedback_status() {
     let project = TestProject::new();
     let (coder, reviewer) = submitted(&project, WORK);
     let playbook = r#"
@@ -72,7 +72,7 @@ reviewer:
 
 /// Covers: AG-15
 #[test]
-fn it_approves_nothing_that_it_did_not_expect() {
+fn it_does_not_approve_an_unexpected_change() {
     let project = TestProject::new();
     let (_, reviewer) = submitted(&project, WORK);
     let beyond = "reviewer:\n- do:\n  - read-diff: {within: [\"src/*\"]}\n  - approve\n";

@@ -4,8 +4,8 @@ use std::fs;
 
 use crate::support::TestProject;
 
-/// The newcomer's place: no git identity, no project.
-fn newcomer() -> TestProject {
+/// A new user's folder: no git identity, no project.
+fn new_user() -> TestProject {
     let project = TestProject::bare();
     fs::write(project.home().join("gitconfig"), "").unwrap();
     project
@@ -13,8 +13,8 @@ fn newcomer() -> TestProject {
 
 /// Covers: AG-15, AG-16
 #[test]
-fn the_demo_tells_its_whole_story_and_leaves_the_folder_for_a_look() {
-    let place = newcomer();
+fn the_demo_plays_its_whole_story_and_keeps_the_folder() {
+    let place = new_user();
     let folder = place.home().join("demo");
     let dir = folder.display().to_string();
     let run = place.liza(&["demo", "--plain", "--dir", &dir]);
@@ -51,15 +51,15 @@ fn the_demo_tells_its_whole_story_and_leaves_the_folder_for_a_look() {
     assert_eq!(status["goal"]["status"], "COMPLETED");
     assert_eq!(status["agents"].as_array().unwrap().len(), 0, "{status}");
 
-    // What was called passing can be seen to have been run.
+    // The tests that were reported as passing did run.
     let shown = place.run(place.program().args(["show", "greet"]).current_dir(&folder)).ok().to_owned();
     assert!(shown.contains("MERGED") && shown.contains("rejected"), "{shown}");
 }
 
 /// Covers: AG-16, CM-03
 #[test]
-fn a_story_of_ones_own_is_played_and_told_to_programs() {
-    let place = newcomer();
+fn a_custom_story_is_played_and_reported_as_json() {
+    let place = new_user();
     let story =
         "project:\n  goal: Say hello\n  files:\n    - {path: specs/vision.md, text: \"# Hello\\n\"}\n";
     fs::write(place.home().join("story.yaml"), story).unwrap();
@@ -75,8 +75,8 @@ fn a_story_of_ones_own_is_played_and_told_to_programs() {
 
 /// Covers: AG-16, CM-05
 #[test]
-fn what_cannot_be_played_is_said_before_anything_is_made() {
-    let place = newcomer();
+fn an_invalid_story_is_reported_before_anything_is_created() {
+    let place = new_user();
     let refused = |words: &[&str], code: &str| {
         let words = [&["demo", "--json"], words].concat();
         place.liza(&words).refused(1, code)["message"].as_str().unwrap().to_owned()

@@ -1,4 +1,4 @@
-//! One command runs the team; one command shows it.
+//! `liza run` and `liza demo`.
 
 #![allow(clippy::unwrap_used, clippy::panic, reason = "tests")]
 

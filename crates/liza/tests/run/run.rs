@@ -5,14 +5,14 @@ use std::fs;
 use crate::support::TestProject;
 use crate::support::process::{Running, wait_for};
 
-/// A project whose planner finds three things to do.
+/// A project whose planner adds three tasks.
 fn project() -> TestProject {
     let project = TestProject::bare();
     project.liza(&["init", "Say hello, say goodbye, say good night"]).ok();
     project
 }
 
-/// A provider of the config's own, whose sessions never end by themselves.
+/// A provider in the config whose sessions never end by themselves.
 fn with_sleepers(project: &TestProject) {
     let script = project.home().join("sleeper.sh");
     fs::write(&script, "#!/bin/sh\ncat > /dev/null\nexec sleep 600\n").unwrap();
@@ -24,7 +24,7 @@ fn with_sleepers(project: &TestProject) {
 
 /// Covers: AG-16, AG-05
 #[test]
-fn one_command_brings_a_goal_to_its_end() {
+fn one_command_completes_a_goal() {
     let project = project();
     let run = project.liza(&["run", "--cli", "rehearsal", "--plain"]);
     let said = run.ok().to_owned();
@@ -43,7 +43,7 @@ fn one_command_brings_a_goal_to_its_end() {
 
 /// Covers: AG-16, CM-03
 #[test]
-fn the_config_says_who_is_in_the_team() {
+fn the_config_defines_the_team() {
     let project = project();
     let roles = "config:\n  roles:\n    coder: {provider: rehearsal, count: 3}\n    code_reviewer: {provider: rehearsal, count: 2}\n    planner: rehearsal\n";
     let state = project.state().replacen("config:\n", roles, 1);
@@ -63,7 +63,7 @@ fn the_config_says_who_is_in_the_team() {
 
 /// Covers: AG-16
 #[test]
-fn a_second_team_says_so_instead_of_fighting() {
+fn a_second_team_is_refused() {
     let project = project();
     with_sleepers(&project);
     let mut first = Running::liza(&project, &["run", "--cli", "sleeper", "--plain"]);
@@ -75,7 +75,7 @@ fn a_second_team_says_so_instead_of_fighting() {
     assert_eq!(before, 4);
     first.signal("TERM");
     assert_eq!(first.wait(), 0, "{}", first.output());
-    // What a killed one leaves keeps nobody out.
+    // The leftovers of a killed team do not prevent a new one.
     let mut second = Running::liza(&project, &["run", "--cli", "sleeper", "--plain"]);
     second.wait_for_output("plans");
     second.signal("KILL");
@@ -88,7 +88,7 @@ fn a_second_team_says_so_instead_of_fighting() {
 
 /// Covers: AG-09, AG-16
 #[test]
-fn ctrl_c_once_stops_in_order_and_twice_at_once() {
+fn one_ctrl_c_exits_cleanly_and_a_second_one_at_once() {
     let project = project();
     with_sleepers(&project);
     project.add_task("t1");
@@ -101,7 +101,7 @@ fn ctrl_c_once_stops_in_order_and_twice_at_once() {
     assert_eq!(status["agents"].as_array().unwrap().len(), 0, "{status}");
     assert_eq!(status["tasks"][0]["status"], "CLAIMED", "the claim is kept: {status}");
 
-    // One that does not heed SIGTERM is ended by the second.
+    // A session that ignores SIGTERM is killed by the second signal.
     let stubborn = "#!/bin/sh\ntrap '' TERM\ncat > /dev/null\nwhile :; do sleep 1; done\n";
     fs::write(project.home().join("sleeper.sh"), stubborn).unwrap();
     let mut run = Running::liza(&project, &["run", "--cli", "sleeper", "--plain"]);
@@ -120,7 +120,7 @@ fn ctrl_c_once_stops_in_order_and_twice_at_once() {
     wait_for("nothing runs", || left().is_empty().then_some(()));
 }
 
-/// An agent program of the config's own.
+/// An agent program in the config.
 fn with_script(project: &TestProject, name: &str, body: &str) {
     let script = project.home().join(format!("{name}.sh"));
     fs::write(&script, format!("#!/bin/sh\ncat > /dev/null\n{body}\n")).unwrap();
@@ -137,7 +137,7 @@ fn with_script(project: &TestProject, name: &str, body: &str) {
 
 /// Covers: AG-09, AG-16
 #[test]
-fn a_merge_that_the_end_of_the_team_cuts_off_has_not_failed() {
+fn a_merge_interrupted_by_the_end_of_the_team_is_no_failure() {
     let project = project();
     let liza = env!("CARGO_BIN_EXE_liza");
     let code = format!(
@@ -151,7 +151,7 @@ chmod +x scripts/integration-test.sh; git add . && git commit -qm work
     tasks.iter().for_each(|task| project.add_task(task));
     let words = ["run", "--cli", "code", "--reviewer-cli", "approve", "--coders", "8", "--reviewers", "8"];
     let mut run = Running::liza(&project, &[&words[..], &["--plain"]].concat());
-    // One of them is tested, the others wait for it.
+    // One task is in its integration test; the others wait for it.
     let merging = || tasks.iter().all(|task| run.output().contains(&format!("merging {task}")));
     let testing = || merging() && project.home().join("testing").exists();
     wait_for("the test runs", || testing().then_some(()));
@@ -168,7 +168,7 @@ chmod +x scripts/integration-test.sh; git add . && git commit -qm work
 
 /// Covers: AG-04, AG-16
 #[test]
-fn a_pause_is_told_once_for_the_whole_team() {
+fn a_pause_is_reported_once_for_the_whole_team() {
     let project = project();
     project.add_task("t1");
     project.liza(&["pause"]).ok();
@@ -183,7 +183,7 @@ fn a_pause_is_told_once_for_the_whole_team() {
 
 /// Covers: AG-04, AG-16
 #[test]
-fn a_pause_is_told_once_however_often_leases_are_renewed() {
+fn a_pause_is_reported_once_despite_lease_renewals() {
     let project = project();
     let state = project.state().replacen("  heartbeat_interval: 60\n", "  heartbeat_interval: 1\n", 1);
     fs::write(project.root.join(".liza/state.yaml"), state).unwrap();
@@ -200,7 +200,7 @@ fn a_pause_is_told_once_however_often_leases_are_renewed() {
 
 /// Covers: AG-05, AG-16
 #[test]
-fn a_team_whose_planner_came_to_grief_works_on_and_then_says_so_and_ends() {
+fn a_team_with_a_failed_planner_finishes_its_tasks_then_reports_it_and_ends() {
     let project = project();
     let script = project.home().join("crash.sh");
     fs::write(&script, "#!/bin/sh\ncat > /dev/null\nexit 7\n").unwrap();
@@ -210,7 +210,7 @@ fn a_team_whose_planner_came_to_grief_works_on_and_then_says_so_and_ends() {
     let state = project.state().replacen("  max_crashes: 5\n", "", 1).replacen("config:\n", &config, 1);
     fs::write(project.root.join(".liza/state.yaml"), state).unwrap();
     project.add_task("t1");
-    // It wakes the planner, and the task is done all the same.
+    // It wakes the planner, and the task is still done.
     project.liza(&["discover", "--desc", "look here", "--severity", "high", "--urgency", "immediate"]).ok();
     let mut run =
         Running::liza(&project, &["run", "--cli", "rehearsal", "--planner-cli", "crash", "--plain"]);
@@ -223,7 +223,7 @@ fn a_team_whose_planner_came_to_grief_works_on_and_then_says_so_and_ends() {
 
 /// Covers: AG-16
 #[test]
-fn needs_script_what_stands_in_the_file_cannot_steer_the_terminal() {
+fn needs_script_text_in_the_file_cannot_control_the_terminal() {
     let project = project();
     project.add_task("t1");
     let bad = "status: \"X\\e]0;stolen\\a\\e[8mhidden\"";
@@ -239,13 +239,13 @@ fn needs_script_what_stands_in_the_file_cannot_steer_the_terminal() {
 
 /// Covers: AG-16
 #[test]
-fn needs_script_a_terminal_has_a_progress_line_that_is_gone_at_the_end() {
+fn needs_script_a_terminal_has_a_progress_line_that_is_cleared_at_the_end() {
     let project = project();
     let mut run = Running::liza_in_terminal(&project, &["run", "--cli", "rehearsal"]);
     assert_eq!(run.wait(), 0, "{}", run.output());
     let said = run.output();
     assert!(said.contains("of 3 merged"), "{said}");
-    // What a terminal shows of the last line: whatever comes after the last time that it was cleared.
+    // A terminal shows of the last line only what follows the last clearing.
     let summary = said.lines().find(|line| line.contains("goal COMPLETED ·")).unwrap();
     assert_eq!(summary.rsplit("\u{1b}[2K").next().unwrap(), "goal COMPLETED · 3 tasks: 3 merged");
     let last = said.lines().last().unwrap();
@@ -259,7 +259,7 @@ fn needs_script_a_terminal_has_a_progress_line_that_is_gone_at_the_end() {
 
 /// Covers: AG-13, AG-16
 #[test]
-fn a_program_that_is_missing_is_said_before_anybody_starts() {
+fn a_missing_program_is_reported_before_any_agent_starts() {
     let project = project();
     let error = project.liza(&["run", "--cli", "rehearsal", "--coder-cli", "nobody", "--json"]);
     error.refused(1, "unknown_provider");
@@ -273,7 +273,7 @@ fn a_program_that_is_missing_is_said_before_anybody_starts() {
 
 /// Covers: AG-16, SP-05
 #[test]
-fn the_watcher_looks_on_while_the_team_works() {
+fn the_watcher_runs_while_the_team_works() {
     let project = project();
     with_sleepers(&project);
     project.add_task("t1");
@@ -286,7 +286,7 @@ fn the_watcher_looks_on_while_the_team_works() {
     run.signal("TERM");
     assert_eq!(run.wait(), 0, "{}", run.output());
 
-    // A watcher of its own keeps nobody from running a team.
+    // A separate watcher does not prevent running a team.
     let mut watch = Running::liza(&project, &["watch"]);
     watch.wait_for_output("watching");
     let mut run = Running::liza(&project, &["run", "--cli", "sleeper", "--plain"]);
@@ -300,7 +300,7 @@ fn the_watcher_looks_on_while_the_team_works() {
 
 /// Covers: SP-01, SP-03, SP-07
 #[test]
-fn bare_files_do_what_the_commands_do_while_a_team_works() {
+fn stop_files_created_manually_act_like_the_commands() {
     let project = project();
     with_sleepers(&project);
     let mut run = Running::liza(&project, &["run", "--cli", "sleeper", "--plain"]);
@@ -322,7 +322,7 @@ fn bare_files_do_what_the_commands_do_while_a_team_works() {
 
 /// Covers: CL-01, AG-16
 #[test]
-fn no_two_of_a_team_go_for_the_same_task() {
+fn no_two_agents_of_a_team_try_the_same_task() {
     let project = project();
     for number in 1..=6 {
         project.add_task(&format!("t{number}"));
@@ -337,7 +337,7 @@ fn no_two_of_a_team_go_for_the_same_task() {
 
 /// Covers: AG-16, CM-05
 #[test]
-fn a_git_without_a_name_is_said_before_anybody_starts() {
+fn a_missing_git_identity_is_reported_before_any_agent_starts() {
     let project = project();
     let nameless = |args: &[&str]| {
         let names =
@@ -362,14 +362,14 @@ fn a_git_without_a_name_is_said_before_anybody_starts() {
 
 /// Covers: AG-16, CM-05
 #[test]
-fn a_vision_that_nobody_wrote_is_told() {
+fn a_vision_that_is_still_the_template_is_reported() {
     let project = TestProject::bare();
     fs::remove_file(project.root.join("specs/vision.md")).unwrap();
     project.liza(&["init", "Say hello", "--template"]).ok();
     let run = project.liza(&["run", "--cli", "rehearsal", "--plain"]);
     assert!(run.ok().contains("the plan has 1 task, 1 open"), "{run:#?}");
     assert!(run.stdout.contains("goal COMPLETED · 1 task: 1 merged"), "{run:#?}");
-    // Whoever was quick to claim the only task does not make the planner's session fruitless.
+    // The planner's session has a result even if a coder claims the only task at once.
     assert!(!run.stdout.contains("no result"), "{run:#?}");
     assert!(run.stderr.contains("specs/vision.md is still the empty template"), "{run:#?}");
 }

@@ -1,4 +1,4 @@
-//! Blackboards in memory under a clock that stands: an empty sprint, one with everything, a large one.
+//! Blackboards in memory with a fixed clock: an empty sprint, one with everything, a large one.
 
 use liza_core::model::{
     Anomaly, BreakerStatus, BreakerTrip, CircuitBreaker, Config, Decision, Discovery, DiscoveryId, EventName,
@@ -19,7 +19,7 @@ pub(crate) fn task(id: &str) -> TaskId {
     id.parse().unwrap()
 }
 
-/// A sprint of five hours in which nothing has been planned.
+/// A sprint of five hours without planned tasks.
 pub(crate) fn empty() -> State {
     let mut state = State::default();
     let board = &mut state.board;
@@ -97,12 +97,12 @@ fn used(input: u64, output: u64, cost_usd: f64) -> Option<Usage> {
     Some(Usage { input, output, cached: 0, cost_usd })
 }
 
-/// A text as a mischievous agent writes it.
-pub(crate) const NASTY: &str = "# Heading\n| a | b |\n<script>alert(1)</script> ![x](http://evil) `rm -rf ~` \
+/// A text as a hostile agent writes it.
+pub(crate) const HOSTILE: &str = "# Heading\n| a | b |\n<script>alert(1)</script> ![x](http://evil) `rm -rf ~` \
                                 [merged](file:///) key ghp_a1B2a1B2a1B2a1B2a1B2a1B2a1B2a1B2a1B2";
 
-/// One task in each state, and something of everything else.
-pub(crate) fn rich() -> State {
+/// One task in each status, and an example of everything else.
+pub(crate) fn full() -> State {
     let mut state = empty();
     states(&mut state);
     add(&mut state, "nice-to-have", Status::Unclaimed, 200, Vec::new(), |_| {});
@@ -155,9 +155,9 @@ fn states(state: &mut State) {
         vec![claimed(120), submitted(80), approved(70), failed],
         |_| {},
     );
-    let blocked = event(40, EventName::Blocked, "coder-2").with("reason", NASTY);
+    let blocked = event(40, EventName::Blocked, "coder-2").with("reason", HOSTILE);
     add(state, "retry-ftp", Blocked, 290, vec![claimed(100), blocked], |r| {
-        r.blocked_reason = Some(NASTY.to_owned());
+        r.blocked_reason = Some(HOSTILE.to_owned());
         r.blocked_questions = Some(vec!["Is FTP still used?".to_owned(), "Who | owns it?".to_owned()]);
         r.failed_by = Some(vec!["coder-1".parse().unwrap(), "coder-2".parse().unwrap()]);
     });
@@ -179,8 +179,8 @@ fn states(state: &mut State) {
         r.superseded_by = Some(vec![task("retry-docs")]);
         r.rescope_reason = Some("too large".to_owned());
     });
-    let given_up = event(110, EventName::Abandoned, "human").with("reason", "nobody uses it");
-    add(state, "retry-fax", Abandoned, 290, vec![given_up], |_| {});
+    let abandoned = event(110, EventName::Abandoned, "human").with("reason", "nobody uses it");
+    add(state, "retry-fax", Abandoned, 290, vec![abandoned], |_| {});
 }
 
 fn notes(state: &mut State) {
@@ -196,7 +196,7 @@ fn notes(state: &mut State) {
         anomaly(250, "workaround", "retry-core", &[("what", "settled by now")]),
         anomaly(90, "retry_loop", "retry-ftp", &[("error_pattern", "ECONNRESET"), ("count", "4")]),
         anomaly(80, "retry_loop", "retry-ftp", &[("error_pattern", "ECONNRESET")]),
-        anomaly(70, "spec_ambiguity", "retry-push", &[("question", NASTY)]),
+        anomaly(70, "spec_ambiguity", "retry-push", &[("question", HOSTILE)]),
     ];
     state.journal.anomalies.extend(all);
     state.journal.spec_changes.push(SpecChange {
@@ -221,7 +221,7 @@ fn notes(state: &mut State) {
         found(2, Urgency::Immediate, Severity::Critical, "Orders are placed twice", None),
         found(3, Urgency::Deferred, Severity::High, "No time-out", Some("retry-docs")),
     ]);
-    let settled = Fields::from_iter([("resolved_at".to_owned(), Value::Time(ago(200)))]);
+    let resolved = Fields::from_iter([("resolved_at".to_owned(), Value::Time(ago(200)))]);
     state.board.circuit_breaker = Loaded::Ready(CircuitBreaker {
         last_check: Some(ago(60)),
         status: BreakerStatus::Triggered,
@@ -232,11 +232,11 @@ fn notes(state: &mut State) {
             common_factor: Some("ECONNRESET".to_owned()),
             tasks: vec![task("retry-ftp")],
         }),
-        history: vec![settled],
+        history: vec![resolved],
     });
 }
 
-/// The log of the rich sprint since a person last looked.
+/// The log of the full sprint since the last checkpoint.
 pub(crate) fn log() -> Vec<LogRecord> {
     let entry = |minutes: u64, action: &str| LogRecord {
         timestamp: ago(minutes),
@@ -253,7 +253,7 @@ pub(crate) fn log() -> Vec<LogRecord> {
         .collect()
 }
 
-/// Two hundred tasks: most are merged, the rest is everywhere.
+/// Two hundred tasks: most are merged, the rest have other statuses.
 pub(crate) fn large() -> State {
     let mut state = empty();
     for number in 0..200u64 {

@@ -1,4 +1,4 @@
-//! The page of error codes says what the code does: every code, its exit, nothing else.
+//! The page of error codes agrees with the code: every error code, its exit code, nothing else.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use liza_core::model::{RefusalClass, RefusalKind};
 use strum::IntoEnumIterator as _;
 
-/// Codes and the exits that each can have; nothing where the sources do not tell in one place.
+/// Error codes and the exit codes that each can have; empty if the sources do not state them in one place.
 type Codes = BTreeMap<String, BTreeSet<u8>>;
 
 fn read(path: &str) -> String {
@@ -15,8 +15,8 @@ fn read(path: &str) -> String {
     fs::read_to_string(&path).unwrap_or_else(|error| panic!("{}: {error}", path.display()))
 }
 
-/// What the rules refuse with.
-fn of_the_rules() -> Codes {
+/// The error codes of the rules.
+fn rule_codes() -> Codes {
     let mut codes = Codes::new();
     for kind in RefusalKind::iter() {
         let exit = match kind.class() {
@@ -34,8 +34,8 @@ fn files(folder: PathBuf) -> Vec<PathBuf> {
     entries.flat_map(|path| if path.is_dir() { files(path) } else { vec![path] }).collect()
 }
 
-/// What the commands refuse with before, or instead of, the rules.
-fn of_the_commands() -> Codes {
+/// The error codes of the commands themselves.
+fn command_codes() -> Codes {
     let mut codes = Codes::new();
     for path in files(Path::new(env!("CARGO_MANIFEST_DIR")).join("src/cli")) {
         let source = fs::read_to_string(path).unwrap();
@@ -49,7 +49,7 @@ fn of_the_commands() -> Codes {
                 };
                 let word = !code.is_empty() && code.chars().all(|c| c.is_ascii_lowercase() || c == '_');
                 let exit = after.strip_prefix(", Exit::").map(exit);
-                // A pair is an error only where it names its exit.
+                // A pair is an error only if it names its exit code.
                 if word && (exit.is_some() || !call.starts_with("=>")) {
                     codes.entry(code.to_owned()).or_default().extend(exit);
                 }
@@ -65,7 +65,7 @@ fn exit(name: &str) -> u8 {
     exits.iter().find(|(exit, _)| name.starts_with(exit)).unwrap_or_else(|| panic!("{name}")).1
 }
 
-fn of_the_page() -> Codes {
+fn page_codes() -> Codes {
     let mut codes = Codes::new();
     for line in read("docs/reference/error-codes.md").lines() {
         let cells: Vec<&str> = line.split(" | ").collect();
@@ -74,22 +74,22 @@ fn of_the_page() -> Codes {
         };
         assert_eq!(cells.len(), 4, "{line}");
         let exits = cells[1].split(", ").map(|exit| exit.parse().unwrap()).collect();
-        assert_eq!(codes.insert(code.to_owned(), exits), None, "{code} stands there twice");
+        assert_eq!(codes.insert(code.to_owned(), exits), None, "{code} is listed twice");
     }
     codes
 }
 
 /// Covers: CM-02, CM-03, CM-05
 #[test]
-fn every_code_is_on_the_page_with_its_exit() {
-    let (page, mut known) = (of_the_page(), of_the_rules());
+fn every_error_code_is_documented_with_its_exit_code() {
+    let (page, mut known) = (page_codes(), rule_codes());
     assert!(known.len() > 50 && page.len() > 90, "{} {}", known.len(), page.len());
-    for (code, exits) in of_the_commands() {
+    for (code, exits) in command_codes() {
         known.entry(code).or_default().extend(exits);
     }
     let names = |codes: &Codes| codes.keys().cloned().collect::<BTreeSet<_>>();
     assert_eq!(names(&known), names(&page));
     for (code, exits) in &known {
-        assert!(exits.is_subset(&page[code]), "{code} ends with {exits:?}, the page says {:?}", page[code]);
+        assert!(exits.is_subset(&page[code]), "{code} exits with {exits:?}, the page has {:?}", page[code]);
     }
 }

@@ -1,4 +1,4 @@
-//! The page for the human in charge: its commands run, its alarms and decisions are those of the code.
+//! The guide for the human in charge: its commands run, its alarms and decisions match the code.
 
 use std::collections::BTreeSet;
 
@@ -15,7 +15,7 @@ fn guide() -> String {
 
 /// Covers: SP-01, SP-03, SP-07, CM-05
 #[test]
-fn a_day_in_charge_is_true() {
+fn the_guide_for_a_day_in_charge_is_correct() {
     let (shown, seen) = console::run(&TestProject::at("shop"), &guide(), "never shown");
     assert!(shown.iter().filter(|line| line.starts_with("$ ")).count() > 12);
     assert_eq!(seen, shown);
@@ -23,7 +23,7 @@ fn a_day_in_charge_is_true() {
 
 /// Covers: SP-05
 #[test]
-fn every_alarm_is_explained_and_no_other() {
+fn the_guide_explains_exactly_the_alarms_that_exist() {
     let page = guide();
     let rows = page.lines().filter_map(|line| {
         let row = line.strip_prefix("| ⚠️ ").or_else(|| line.strip_prefix("| 🚨 "))?;
@@ -37,7 +37,7 @@ fn every_alarm_is_explained_and_no_other() {
 
 /// Covers: SP-01, SP-04, SP-07
 #[test]
-fn every_decision_stop_file_and_pattern_is_there() {
+fn the_guide_names_every_decision_stop_file_and_pattern() {
     let page = guide();
     for decision in DECISIONS {
         assert!(page.contains(&format!("\n| `{decision}` |")), "{decision}");
@@ -45,12 +45,12 @@ fn every_decision_stop_file_and_pattern_is_there() {
     for file in [StopFile::Pause, StopFile::Checkpoint, StopFile::Abort] {
         assert!(page.contains(&format!("touch .liza/{}`", file.name())), "{file:?}");
     }
-    assert_eq!(Pattern::ALL.len(), 6, "the page tells of six patterns in words");
+    assert_eq!(Pattern::ALL.len(), 6, "the page describes six patterns");
 }
 
 /// Covers: CM-01, CM-05
 #[test]
-fn every_command_that_is_named_is_one() {
+fn every_command_in_the_guide_exists() {
     let (page, project) = (guide(), TestProject::bare());
     let named = page.split("`liza ").chain(page.split("\n$ liza ")).skip(1);
     let word =

@@ -4,7 +4,7 @@
 mod boards;
 mod codes;
 mod guide;
-mod life;
+mod lifecycle;
 mod retro;
 mod stops;
 mod summary;

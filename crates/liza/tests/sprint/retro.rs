@@ -1,15 +1,15 @@
-//! The page that looks back.
+//! The retrospective page.
 
 use liza::report::retro::render;
 use liza::secrets::Masker;
 use liza_core::model::{Metrics, Sprint, SprintStatus};
 
-use crate::boards::{ago, empty, now, rich, sprint};
+use crate::boards::{ago, empty, full, now, sprint};
 
 /// Covers: SP-09
 #[test]
 fn a_retrospective_is_filled_from_the_data() {
-    let mut state = rich();
+    let mut state = full();
     sprint(&mut state).status = SprintStatus::Completed;
     sprint(&mut state).timeline.ended = Some(ago(5));
     let mut before = Sprint::begin(1, "goal-1", ago(900));
@@ -28,6 +28,6 @@ fn a_retrospective_is_filled_from_the_data() {
 
 /// Covers: SP-09
 #[test]
-fn an_empty_sprint_is_looked_back_on_without_a_word_too_many() {
+fn the_retrospective_of_an_empty_sprint_is_short() {
     insta::assert_snapshot!(render(&empty(), None, &Masker::default(), now()));
 }

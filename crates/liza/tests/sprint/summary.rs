@@ -1,11 +1,11 @@
-//! The page that a person reads at a checkpoint.
+//! The summary that a person reads at a checkpoint.
 
 use liza::report::summary::{digest, render};
 use liza::secrets::Masker;
 use liza_core::model::{EventName, State, Status};
 use liza_store::LogRecord;
 
-use crate::boards::{add, empty, event, large, log, now, rich};
+use crate::boards::{add, empty, event, full, large, log, now};
 
 fn page(state: &State, log: &[LogRecord]) -> String {
     render(state, log, &Masker::default(), now())
@@ -19,22 +19,22 @@ fn part<'p>(page: &'p str, heading: &str) -> Vec<&'p str> {
 
 /// Covers: SP-03
 #[test]
-fn an_empty_sprint_says_that_nothing_is_planned() {
+fn the_summary_of_an_empty_sprint_reports_no_plan() {
     insta::assert_snapshot!(page(&empty(), &[]));
     assert_eq!(digest(&empty()), ["nothing is planned yet"]);
 }
 
 /// Covers: SP-02, SP-03
 #[test]
-fn a_sprint_with_everything_on_one_page() {
-    insta::assert_snapshot!(page(&rich(), &log()));
-    insta::assert_snapshot!("digest", digest(&rich()).join("\n"));
+fn the_summary_of_a_full_sprint_is_one_page() {
+    insta::assert_snapshot!(page(&full(), &log()));
+    insta::assert_snapshot!("digest", digest(&full()).join("\n"));
 }
 
 /// Covers: SP-03
 #[test]
-fn every_state_has_its_row_and_what_waits_for_a_person_comes_first() {
-    let text = page(&rich(), &[]);
+fn every_status_has_its_row_and_tasks_that_wait_for_a_person_come_first() {
+    let text = page(&full(), &[]);
     let rows: Vec<&str> =
         part(&text, "Tasks").into_iter().filter(|line| line.starts_with("| retry")).collect();
     for status in Status::ALL {
@@ -46,11 +46,11 @@ fn every_state_has_its_row_and_what_waits_for_a_person_comes_first() {
 
 /// Covers: SP-03
 #[test]
-fn what_agents_wrote_is_text_and_secrets_are_masked() {
-    let text = page(&rich(), &log());
+fn text_by_agents_is_escaped_and_secrets_are_masked() {
+    let text = page(&full(), &log());
     assert!(!text.contains("<script>") && !text.contains("![x]") && !text.contains("\n# Heading"), "{text}");
     assert!(!text.contains("a1B2") && text.contains("masked"), "{text}");
-    // Every row of every table has as many cells as its head.
+    // Every row of a table has as many cells as its heading.
     let cells = |line: &str| line.replace("\\|", "").matches('|').count();
     let mut head = None;
     for line in text.lines() {
@@ -70,33 +70,33 @@ fn two_hundred_tasks_stay_readable() {
     let widest = text.lines().map(|line| line.chars().count()).max().unwrap();
     assert!(widest < 320, "{widest} columns");
     let rows = part(&text, "Tasks").iter().filter(|line| line.starts_with("| task-")).count();
-    assert_eq!(rows, 80, "50 that are open and 30 that were done last");
+    assert_eq!(rows, 80, "50 open tasks and the 30 that were done last");
     assert!(text.contains("120 more that are done: `liza status --all`"), "{text}");
     insta::assert_snapshot!("large_burn_up", part(&text, "Burn-up").join("\n"));
 }
 
 /// Covers: SP-02, SP-03
 #[test]
-fn verdicts_that_look_like_rubber_stamps_are_named() {
+fn possible_rubber_stamps_are_reported() {
     let mut state = empty();
     for number in 0..4 {
         let life = vec![event(50, EventName::Approved, "code-reviewer-1")];
         add(&mut state, &format!("t-{number}"), Status::Approved, 100, life, |_| {});
     }
     let warns = |state: &State| page(state, &[]).contains("does anybody read the code?");
-    assert!(!warns(&state), "four verdicts are too few to tell");
+    assert!(!warns(&state), "four verdicts are too few");
     let life = vec![event(50, EventName::Approved, "code-reviewer-1")];
     add(&mut state, "t-4", Status::Approved, 100, life, |_| {});
     assert!(warns(&state));
     assert!(digest(&state).last().unwrap().starts_with("5 of 5 verdicts"), "{:?}", digest(&state));
     let life = vec![event(50, EventName::Rejected, "code-reviewer-1")];
     add(&mut state, "t-5", Status::Rejected, 100, life, |_| {});
-    assert!(!warns(&state), "one of six was sent back");
+    assert!(!warns(&state), "one of six was rejected");
 }
 
 /// Covers: SP-03
 #[test]
-fn a_sprint_that_cannot_be_read_is_no_reason_to_fail() {
+fn an_unreadable_sprint_is_not_an_error() {
     let text = page(&State::default(), &[]);
     assert!(text.contains("liza validate"), "{text}");
 }

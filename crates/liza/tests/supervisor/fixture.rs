@@ -1,4 +1,4 @@
-//! A project whose agent programs are shell scripts, and supervisors in it that can be watched and stopped.
+//! A project whose agent programs are shell scripts, with supervisors that can be observed and stopped.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
@@ -12,7 +12,7 @@ use liza_core::model::{AgentRecord, State, Status, TaskRecord};
 use crate::support::TestProject;
 use crate::support::process::{Running, wait_for, wait_up_to};
 
-/// What a coder does who does everything right; `$1` is the task.
+/// A coder that does everything right; `$1` is the task.
 pub(crate) const CODER: &str = r#"
 echo "work on $1" > "$1.txt"
 git add . && git commit -qm "work on $1"
@@ -21,7 +21,7 @@ git add . && git commit -qm "work on $1"
 exit 42
 "#;
 
-/// What a code reviewer does who finds nothing.
+/// A code reviewer that approves.
 pub(crate) const REVIEWER: &str = r#""$LIZA" submit-verdict "$1" APPROVED"#;
 
 /// The longest that anything may take on a busy machine.
@@ -30,12 +30,12 @@ const LONG: Duration = Duration::from_secs(45);
 /// A project with scripts as agent programs.
 pub(crate) struct Bench {
     pub(crate) project: TestProject,
-    /// What every process that is started from here carries in its environment.
+    /// A variable in the environment of every process that is started from here.
     mark: String,
 }
 
 impl Bench {
-    /// A project with a goal; `config` is put into its config, the scripts among its providers.
+    /// A project with a goal; `config` is added to its config, the scripts to its providers.
     pub(crate) fn new(config: &str, scripts: &[(&str, &str)]) -> Self {
         static COUNT: AtomicU32 = AtomicU32::new(0);
         let project = TestProject::new();
@@ -75,13 +75,13 @@ impl Bench {
         Running::start(&self.project, program)
     }
 
-    /// The playbook of rehearsal agents; none where there is no such file.
+    /// The playbook of rehearsal agents, if the file exists.
     fn playbook(&self) -> String {
         let path = self.project.home().join("playbook.yaml");
         if path.exists() { path.display().to_string() } else { String::new() }
     }
 
-    /// The variables that a session needs, for those that this very process starts.
+    /// The variables that a session needs if this process starts it.
     pub(crate) fn variables(&self) -> Vec<(String, String)> {
         let (name, value) = self.mark.split_once('=').unwrap();
         let config = self.project.home().join("gitconfig");
@@ -122,12 +122,12 @@ impl Bench {
             .cloned()
     }
 
-    /// The processes that descend from this test and still run.
+    /// The running processes that descend from this test.
     pub(crate) fn running(&self) -> Vec<String> {
         self.processes().into_iter().map(|(_, line)| line).collect()
     }
 
-    /// The same with their numbers.
+    /// The same with their process IDs.
     pub(crate) fn processes(&self) -> Vec<(String, String)> {
         let mut found = Vec::new();
         for entry in fs::read_dir("/proc").unwrap().flatten() {
@@ -149,12 +149,12 @@ impl Bench {
         assert!(left.is_some(), "{:#?}", self.running());
     }
 
-    /// All outputs of sessions, one after the other.
+    /// The output of all sessions, concatenated.
     pub(crate) fn outputs(&self) -> String {
         self.kept("agent-outputs").iter().map(|path| fs::read_to_string(path).unwrap()).collect()
     }
 
-    /// The prompts, in the order of their names.
+    /// The prompts, sorted by file name.
     pub(crate) fn prompts(&self) -> Vec<String> {
         self.kept("agent-prompts").iter().map(|path| fs::read_to_string(path).unwrap()).collect()
     }
@@ -167,7 +167,7 @@ impl Bench {
         paths
     }
 
-    /// A file that a script has made in the home folder.
+    /// Waits for a file that a script creates in the home folder.
     pub(crate) fn until_file(&self, name: &str) -> String {
         let path = self.project.home().join(name);
         wait_for(&format!("{name} is there"), || fs::read_to_string(&path).ok())
@@ -177,9 +177,9 @@ impl Bench {
         self.project.root.join(".worktrees").join(task)
     }
 
-    /// The blackboard holds together and nothing is left to settle.
+    /// Checks that the blackboard is valid.
     #[track_caller]
-    pub(crate) fn is_sound(&self) {
+    pub(crate) fn check_valid(&self) {
         self.project.liza(&["validate"]).ok();
     }
 

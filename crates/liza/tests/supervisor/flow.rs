@@ -1,4 +1,4 @@
-//! Work from the claim to the merge, and how it is waited for.
+//! Work from claim to merge, and waiting for work.
 
 use std::time::{Duration, Instant};
 
@@ -36,12 +36,12 @@ fn a_task_goes_from_coder_to_reviewer_to_the_integration_branch() {
     assert!(!outputs.contains("very-secret"), "{outputs}");
     assert!(bench.kept("tmp").is_empty(), "each session's own TMPDIR is gone");
     bench.until_nothing_runs();
-    bench.is_sound();
+    bench.check_valid();
 }
 
 /// Covers: AG-05, AG-08
 #[test]
-fn a_rejected_task_comes_back_to_its_coder_with_the_reason() {
+fn a_rejected_task_returns_to_its_coder_with_the_reason() {
     let reviewer = r#"
 if [ -e "$HOME/rejected" ]; then "$LIZA" submit-verdict "$1" APPROVED; exit; fi
 touch "$HOME/rejected"; "$LIZA" submit-verdict "$1" REJECTED "Blocking: the file says nothing about retries""#;
@@ -59,7 +59,7 @@ touch "$HOME/rejected"; "$LIZA" submit-verdict "$1" REJECTED "Blocking: the file
 
 /// Covers: AG-06
 #[test]
-fn a_claimable_task_is_reserved_at_once_though_the_poll_interval_is_an_hour() {
+fn a_claimable_task_is_reserved_at_once_even_if_the_poll_interval_is_an_hour() {
     let block = r#""$LIZA" mark-blocked "$1" --reason "none" --question "which?""#;
     let bench = Bench::new("coder_poll_interval: 3600\ncoder_max_wait: 7200", &[("c", block)]);
     bench.project.liza(&["add-task", "--id", "later", "--desc", "x", "--draft"]).ok();
@@ -80,14 +80,14 @@ fn a_claimable_task_is_reserved_at_once_though_the_poll_interval_is_an_hour() {
         best = best.min(written.elapsed());
         bench.until_status(&task, Status::Blocked);
     }
-    // The machine may be busy with something else in one round, not in all of them.
+    // The machine may be busy in one round, but not in all of them.
     assert!(best < Duration::from_millis(100), "{best:?}");
     coder.stop();
 }
 
 /// Covers: AG-05
 #[test]
-fn a_lone_coder_ends_when_no_work_comes_and_says_why_it_waited() {
+fn a_lone_coder_ends_without_work_and_reports_why_it_waited() {
     let bench = Bench::new("coder_max_wait: 2", &[("c", CODER)]);
     bench.project.liza(&["add-task", "--id", "later", "--desc", "x", "--draft"]).ok();
     let mut coder = bench.agent(&["coder", "--cli", "c"]);
@@ -136,7 +136,7 @@ fn leases_are_renewed_while_a_session_runs_and_under_pause() {
     let held = wait_for("both leases", || {
         Some((bench.task("t1").lease_expires?, bench.entry("coder-1")?.lease_expires?))
     });
-    assert_eq!(held.0, held.1, "task and agent carry the same lease");
+    assert_eq!(held.0, held.1, "task and agent have the same lease");
     bench.project.liza(&["pause"]).ok();
     coder.wait_for_output("no new work starts");
     renewed();
@@ -184,7 +184,7 @@ fn a_team_shares_one_loop_and_one_heartbeat_and_no_task_is_done_twice() {
 
 /// Covers: AG-09
 #[test]
-fn a_team_whose_time_is_up_ends_in_order() {
+fn a_team_exits_cleanly_at_its_time_limit() {
     let bench = Bench::new("", &[("c", "exec sleep 600")]);
     bench.project.add_task("t1");
     let project = Project::open(&bench.project.root).unwrap();

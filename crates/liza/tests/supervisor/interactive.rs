@@ -1,4 +1,4 @@
-//! `liza agent --interactive`: the agent program has the terminal, and the person before it.
+//! `liza agent --interactive`: the agent program has the person's terminal.
 
 use std::fs;
 use std::io::Write as _;
@@ -11,7 +11,7 @@ use liza_core::model::Status;
 use crate::fixture::{Bench, CODER};
 use crate::support::process::{wait_for, wait_up_to};
 
-/// A person before a terminal: `script` makes a real one.
+/// A person at a terminal, which `script` provides.
 struct Terminal<'b> {
     bench: &'b Bench,
     child: Child,
@@ -20,7 +20,7 @@ struct Terminal<'b> {
 impl<'b> Terminal<'b> {
     fn open(bench: &'b Bench, words: &str) -> Self {
         let screen = fs::File::create(bench.home().join("screen")).unwrap();
-        // Without a shell in between, which would take Ctrl-C for its own.
+        // Without a shell in between, which would handle Ctrl-C itself.
         let line = format!("exec {} agent {words}", env!("CARGO_BIN_EXE_liza"));
         let mut script = bench.project.command("script");
         script.args(["-qefc", &line, "/dev/null"]).envs(bench.variables());
@@ -58,7 +58,7 @@ impl Drop for Terminal<'_> {
     }
 }
 
-/// A client that talks with whoever sits before it; `$1` is the task, `$2` the prompt.
+/// A client that talks with the person; `$1` is the task, `$2` the prompt.
 fn client(bench: &Bench) {
     let program = bench.home().join("client.sh");
     let work = CODER.replace("exit 42", "");
@@ -87,7 +87,7 @@ exit 42
 
 /// Covers: AG-05, AG-09, AG-13
 #[test]
-fn needs_script_the_client_has_the_terminal_and_ctrl_c_and_ends_when_the_person_says_so() {
+fn needs_script_the_client_has_the_terminal_and_ctrl_c_until_the_person_ends_it() {
     let bench = Bench::new("stop_grace: 1", &[]);
     client(&bench);
     bench.project.add_task("t1");
@@ -101,14 +101,14 @@ fn needs_script_the_client_has_the_terminal_and_ctrl_c_and_ends_when_the_person_
     terminal.shows("hello Ada");
     bench.until_status("t1", Status::ReadyForReview);
     terminal.shows("bye?");
-    // Its work is done, but the person is not: nobody is thrown out of a conversation.
+    // Its work is done, but the person is not: the session is not ended.
     let thrown_out = || terminal.screen().contains("stopping its session").then_some(());
     assert_eq!(wait_up_to(Duration::from_millis(2500), thrown_out), None);
     terminal.types("bye\n");
     assert_eq!(terminal.wait(), 0, "{}", terminal.screen());
-    assert_eq!(bench.entry("coder-1"), None, "it is for one session only");
+    assert_eq!(bench.entry("coder-1"), None, "the registration is for one session only");
     assert_eq!(bench.kept("agent-prompts").len(), 1);
-    assert!(bench.outputs().is_empty(), "the conversation is the person's");
+    assert!(bench.outputs().is_empty(), "a conversation is not recorded");
     bench.until_nothing_runs();
 }
 
@@ -129,13 +129,13 @@ fn needs_script_a_closed_terminal_ends_the_session_and_keeps_the_claim() {
 
 /// Covers: AG-13
 #[test]
-fn a_program_without_an_interactive_mode_says_so() {
+fn a_program_without_an_interactive_mode_is_refused() {
     let bench = Bench::new("", &[("c", CODER)]);
     let words = ["agent", "coder", "--cli", "c", "--interactive", "--json"];
     bench.project.add_task("t1");
     let run = bench.project.liza(&words);
     let error = run.refused(1, "not_interactive");
     assert!(error["message"].as_str().unwrap().contains("no interactive mode"), "{error}");
-    assert!(bench.state().board.agents().unwrap().is_empty(), "nobody is left on the board");
-    assert_eq!(bench.status("t1"), Status::Unclaimed, "and nothing was claimed in vain");
+    assert!(bench.state().board.agents().unwrap().is_empty(), "no agent is left on the board");
+    assert_eq!(bench.status("t1"), Status::Unclaimed, "and no task was claimed");
 }

@@ -1,4 +1,4 @@
-//! A supervisor that is killed: nothing of it goes on, and another goes on where it was.
+//! A supervisor that is killed: no process of it remains, and another one continues its work.
 
 use std::time::{Duration, Instant};
 
@@ -10,7 +10,7 @@ use crate::support::process::{send_signal, wait_up_to};
 /// How often supervisors are killed.
 const ROUNDS: u32 = 16;
 
-/// Moments that differ from round to round and from run to run.
+/// Delays that differ between rounds and between runs.
 fn some_moment(round: u32) -> Duration {
     use std::hash::{BuildHasher as _, RandomState};
     Duration::from_millis(RandomState::new().hash_one(round) % 700)
@@ -18,7 +18,7 @@ fn some_moment(round: u32) -> Duration {
 
 /// Covers: AG-07, CL-08
 #[test]
-fn killed_at_random_moments_it_leaves_nothing_running_and_a_new_one_goes_on() {
+fn a_supervisor_killed_at_any_moment_leaves_nothing_running_and_a_new_one_continues() {
     let slow = format!("setsid sleep 1000 &\n(setsid sleep 1000 &)\nsleep 0.2\n{CODER}");
     let bench = Bench::new("", &[("c", &slow), ("r", &format!("setsid sleep 1000 & sleep 0.1\n{REVIEWER}"))]);
     for task in ["t1", "t2", "t3"] {
@@ -33,7 +33,7 @@ fn killed_at_random_moments_it_leaves_nothing_running_and_a_new_one_goes_on() {
         coder.kill();
         reviewer.kill();
         bench.until_nothing_runs();
-        bench.is_sound();
+        bench.check_valid();
     }
     let mut coder = bench.agent(&["coder", "--cli", "c", "--id", "coder-1"]);
     let mut reviewer = bench.agent(&["code-reviewer", "--cli", "r", "--id", "code-reviewer-1"]);
@@ -42,14 +42,14 @@ fn killed_at_random_moments_it_leaves_nothing_running_and_a_new_one_goes_on() {
     }
     assert_eq!((coder.wait(), reviewer.wait()), (0, 0), "{}{}", coder.output(), reviewer.output());
     bench.until_nothing_runs();
-    bench.is_sound();
+    bench.check_valid();
     let tree = bench.project.git(&["ls-tree", "--name-only", "integration"]);
     assert!(["t1.txt", "t2.txt", "t3.txt"].iter().all(|file| tree.contains(file)), "{tree}");
 }
 
 /// Covers: AG-02, AG-09
 #[test]
-fn the_name_of_one_that_is_not_proven_dead_is_free_when_its_lease_has_ended() {
+fn the_id_of_an_agent_not_known_to_be_dead_is_free_after_its_lease() {
     let bench = Bench::new(
         "lease_duration: 17\nheartbeat_interval: 60",
         &[("c", "touch \"$HOME/begun\"; sleep 1000")],
@@ -64,7 +64,7 @@ fn the_name_of_one_that_is_not_proven_dead_is_free_when_its_lease_has_ended() {
     let lease = bench.entry("coder-1").unwrap().lease_expires;
     let refused = bench.project.liza(&["agent", "coder", "--cli", "c", "--id", "coder-1", "--json"]);
     assert_eq!(refused.code, 1, "{refused:?}");
-    assert_eq!(bench.entry("coder-1").unwrap().lease_expires, lease, "nobody renews it any more");
+    assert_eq!(bench.entry("coder-1").unwrap().lease_expires, lease, "no supervisor renews it");
     let freed = wait_up_to(Duration::from_secs(40), || {
         let entry = bench.entry("coder-1")?;
         (!entry.is_live(liza::project::now())).then_some(())
@@ -77,7 +77,7 @@ fn the_name_of_one_that_is_not_proven_dead_is_free_when_its_lease_has_ended() {
 
 /// Covers: AG-07
 #[test]
-fn when_the_helper_of_a_session_is_killed_its_supervisor_sweeps_up_and_goes_on() {
+fn if_the_helper_of_a_session_is_killed_its_supervisor_cleans_up_and_continues() {
     let bench =
         Bench::new("max_crashes: 1", &[("c", "setsid sleep 1000 & touch \"$HOME/begun\"; sleep 1000")]);
     bench.project.add_task("t1");

@@ -1,4 +1,4 @@
-//! A lock that somebody else holds: three tries, 1–5 s apart, then exit 2.
+//! A lock that another process holds: three attempts, 1–5 s apart, then exit 2.
 
 use std::fs::File;
 use std::time::{Duration, Instant};
@@ -19,7 +19,7 @@ fn hold(bench: &Bench) -> File {
     file
 }
 
-/// It goes on though a try has failed by now.
+/// Checks that it still runs after an attempt has failed.
 fn still_tries(coder: &mut Running) {
     let ended = wait_up_to(Duration::from_millis(1500), || coder.exit_code());
     assert_eq!(ended, None, "{}", coder.output());
@@ -27,7 +27,7 @@ fn still_tries(coder: &mut Running) {
 
 /// Covers: AG-05, BB-10
 #[test]
-fn after_three_tries_it_ends_with_2_and_has_changed_nothing() {
+fn after_three_attempts_it_exits_with_2_and_changes_nothing() {
     let bench = bench();
     let lock = hold(&bench);
     let before = bench.project.state();
@@ -35,7 +35,7 @@ fn after_three_tries_it_ends_with_2_and_has_changed_nothing() {
     let run = bench.project.liza(&["agent", "coder", "--cli", "c", "--json"]);
     run.refused(2, "locked");
     let waited = begun.elapsed();
-    // Three waits of a second, and two pauses of one to five between them.
+    // Three waits of one second, and two pauses of one to five seconds between them.
     assert!(waited >= Duration::from_secs(5), "{waited:?}");
     assert!(waited <= Duration::from_secs(3 + 10 + 5), "{waited:?}");
     drop(lock);
@@ -44,14 +44,14 @@ fn after_three_tries_it_ends_with_2_and_has_changed_nothing() {
 
 /// Covers: AG-05
 #[test]
-fn a_lock_that_is_let_go_in_time_is_no_trouble() {
+fn a_lock_that_is_released_in_time_is_no_error() {
     let bench = bench();
     let lock = hold(&bench);
     let mut coder = bench.agent(&["coder", "--cli", "c"]);
     still_tries(&mut coder);
     drop(lock);
     coder.wait_for_output("waiting");
-    // The same later on: what is to be written waits for its turn.
+    // The same later: a write waits for the lock.
     let lock = hold(&bench);
     coder.signal("TERM");
     still_tries(&mut coder);

@@ -5,15 +5,15 @@
 #[path = "../support/mod.rs"]
 mod support;
 
-mod by_hand;
+mod agent_ids;
 mod fixture;
 mod flow;
 mod interactive;
 mod kill;
-mod life;
+mod liveness;
 mod locked;
+mod manual_edit;
 mod misbehaviour;
-mod names;
 mod planner;
 mod providers;
 mod rehearsal;

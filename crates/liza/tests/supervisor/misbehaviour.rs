@@ -1,4 +1,4 @@
-//! Agents that do what they should not: nothing of them is left running, nothing of their work is lost.
+//! Agents that misbehave: no process of theirs remains, and no work is lost.
 
 use std::fs;
 
@@ -9,7 +9,7 @@ use crate::support::process::{send_signal, wait_for};
 
 /// Covers: AG-05
 #[test]
-fn a_crash_is_counted_and_at_the_limit_the_task_is_blocked_with_its_work_kept() {
+fn crashes_are_counted_and_at_the_limit_the_task_is_blocked_with_its_work_kept() {
     let bench = Bench::new("max_crashes: 1", &[("c", "echo precious > unsaved.txt; exit 3")]);
     bench.project.add_task("t1");
     let mut coder = bench.agent(&["coder", "--cli", "c"]);
@@ -19,12 +19,12 @@ fn a_crash_is_counted_and_at_the_limit_the_task_is_blocked_with_its_work_kept() 
     assert_eq!(fs::read_to_string(bench.tree("t1").join("unsaved.txt")).unwrap(), "precious\n");
     coder.stop();
     bench.until_nothing_runs();
-    bench.is_sound();
+    bench.check_valid();
 }
 
 /// Covers: AG-05, AG-09
 #[test]
-fn killing_only_the_child_counts_a_crash_and_starts_it_again() {
+fn killing_only_the_child_counts_as_a_crash_and_starts_it_again() {
     let bench = Bench::new("", &[("c", "echo $$ >> \"$HOME/pids\"; exec sleep 1000")]);
     bench.project.add_task("t1");
     let mut coder = bench.agent(&["coder", "--cli", "c"]);
@@ -53,7 +53,7 @@ fn a_session_that_hangs_is_ended_at_its_limit() {
 
 /// Covers: AG-07
 #[test]
-fn one_that_ignores_sigterm_is_killed_with_children_in_other_sessions() {
+fn a_session_that_ignores_sigterm_is_killed_with_its_children() {
     let stubborn = r#"trap '' TERM INT HUP
 setsid sh -c 'trap "" TERM; echo hidden > "$HOME/hidden"; while :; do sleep 1; done' &
 env -i setsid sleep 1000 &
@@ -70,7 +70,7 @@ while :; do sleep 1; done"#;
 
 /// Covers: AG-07
 #[test]
-fn children_that_a_session_leaves_behind_are_swept() {
+fn children_that_a_session_leaves_behind_are_killed() {
     let coder = format!(
         "setsid sh -c 'setsid sleep 1000 & sleep 1000' & (setsid sleep 1001 &)\nenv -i setsid sleep 1002 &\n{CODER}"
     );
@@ -89,12 +89,12 @@ fn children_that_a_session_leaves_behind_are_swept() {
             })
             .count()
     };
-    assert_eq!(sleeping("1002"), 0, "one that cleared its environment is found by descent");
+    assert_eq!(sleeping("1002"), 0, "a process that cleared its environment is found by its parent");
 }
 
 /// Covers: AG-08
 #[test]
-fn a_coder_that_does_nothing_is_blocked_at_the_third_time() {
+fn a_coder_that_does_nothing_three_times_is_blocked() {
     let bench = Bench::new("", &[("c", "echo left > draft.txt; exit 0")]);
     bench.project.add_task("t1");
     let mut coder = bench.agent(&["coder", "--cli", "c"]);
@@ -122,7 +122,7 @@ fn a_reviewer_without_a_verdict_loses_the_review_and_leaves_it_to_another() {
 
 /// Covers: AG-10
 #[test]
-fn a_flood_of_output_fills_neither_memory_nor_disk_and_holds_nobody_up() {
+fn a_flood_of_output_fills_neither_memory_nor_disk_and_delays_no_agent() {
     let flood = format!("yes 'nothing to see here, nothing at all' | head -c 80000000\n{CODER}");
     let bench = Bench::new("", &[("c", &flood)]);
     bench.project.add_task("t1");
@@ -136,7 +136,7 @@ fn a_flood_of_output_fills_neither_memory_nor_disk_and_holds_nobody_up() {
 
 /// Covers: AG-12, CL-10
 #[test]
-fn commands_outside_its_role_or_of_an_old_generation_change_nothing() {
+fn commands_outside_the_role_or_of_an_old_generation_change_nothing() {
     let bold = r#"
 "$LIZA" submit-verdict "$1" APPROVED; echo "verdict $?"
 "$LIZA" abandon-task "$1" --reason no; echo "abandon $?"
@@ -159,7 +159,7 @@ exit 0"#;
 
 /// Covers: AG-08
 #[test]
-fn what_is_written_outside_its_tree_is_neither_merged_nor_lost() {
+fn files_written_outside_the_worktree_are_neither_merged_nor_lost() {
     let stray = format!("echo stray > ../../stray.txt; echo changed >> ../../specs/vision.md\n{CODER}");
     let bench = Bench::new("", &[("c", &stray), ("r", REVIEWER)]);
     bench.project.add_task("t1");

@@ -1,4 +1,4 @@
-//! The planner: what wakes it, how often, what it may not touch.
+//! The planner: what wakes it, how often, and what it may not change.
 
 use liza_core::model::AgentStatus;
 
@@ -7,7 +7,7 @@ use crate::support::process::wait_for;
 
 /// Covers: AG-03, AG-11
 #[test]
-fn the_same_trigger_wakes_the_planner_once_and_news_wake_it_again() {
+fn the_same_trigger_wakes_the_planner_once_and_a_new_one_again() {
     let script = r#"until [ -e "$HOME/go" ]; do sleep 0.05; done; exit 0"#;
     let bench = Bench::new("", &[("p", script)]);
     let mut planner = bench.agent(&["planner", "--cli", "p"]);
@@ -17,21 +17,21 @@ fn the_same_trigger_wakes_the_planner_once_and_news_wake_it_again() {
     wait_for("it waits", || bench.entry("planner-1").filter(shown(AgentStatus::Waiting)));
     planner.wait_for_output("waiting for work");
     assert!(bench.prompts()[0].contains("=== PLANNING CONTEXT ==="));
-    // Something that does not concern it: the supervisor looks and leaves the planner alone.
+    // A change that does not concern it: the supervisor does not wake the planner.
     bench.project.liza(&["pause"]).ok();
     planner.wait_for_output("no new work starts");
     bench.project.liza(&["resume"]).ok();
     planner.wait_for_output("resuming work");
     assert_eq!(bench.prompts().len(), 1);
     bench.project.liza(&["note", "Begin with the parser"]).ok();
-    let told = |prompt: &String| prompt.contains("Begin with the parser");
-    wait_for("it is woken by news", || bench.prompts().get(1).filter(|prompt| told(prompt)).map(drop));
+    let has_note = |prompt: &String| prompt.contains("Begin with the parser");
+    wait_for("a new trigger wakes it", || bench.prompts().get(1).filter(|prompt| has_note(prompt)).map(drop));
     planner.stop();
 }
 
 /// Covers: SP-01, AG-11
 #[test]
-fn a_planner_that_gives_up_the_last_task_is_woken_once_to_judge_the_goal() {
+fn a_planner_that_abandons_the_last_task_is_woken_once_to_judge_the_goal() {
     let script = r#""$LIZA" abandon-task t1 --reason "not needed"; exit 0"#;
     let bench = Bench::new("", &[("p", script)]);
     bench.project.add_task("t1");
@@ -52,7 +52,7 @@ fn a_planner_that_gives_up_the_last_task_is_woken_once_to_judge_the_goal() {
 
 /// Covers: AG-11
 #[test]
-fn a_planner_that_changes_the_project_is_an_alarm_and_nothing_is_undone() {
+fn a_planner_that_changes_the_project_raises_an_alarm_and_nothing_is_undone() {
     let script = r#"echo mine > planned.txt; "$LIZA" add-task --id t1 --desc d --draft"#;
     let bench = Bench::new("", &[("p", script)]);
     let mut planner = bench.agent(&["planner", "--cli", "p", "--once"]);
@@ -64,7 +64,7 @@ fn a_planner_that_changes_the_project_is_an_alarm_and_nothing_is_undone() {
 
 /// Covers: AG-05
 #[test]
-fn a_planner_that_crashes_again_and_again_is_not_started_for_ever() {
+fn a_planner_that_crashes_repeatedly_is_no_longer_started() {
     let bench = Bench::new("max_crashes: 1", &[("p", "exit 7")]);
     let mut planner = bench.agent(&["planner", "--cli", "p"]);
     assert_eq!(planner.wait(), 1, "{}", planner.output());

@@ -1,4 +1,4 @@
-//! The built-in agent under supervision: a whole team without a model, and every misbehaviour of its playbooks.
+//! The rehearsal agent with supervisors: a whole team without a model, and every misbehaviour of its playbooks.
 
 use liza_core::model::{GoalStatus, Status};
 
@@ -18,10 +18,10 @@ fn a_team_of_rehearsal_agents_reaches_the_goal() {
     assert!(bench.state().board.summaries().all(|head| head.is(Status::Merged)));
     assert!(bench.state().board.agents().unwrap().is_empty());
     bench.until_nothing_runs();
-    bench.is_sound();
+    bench.check_valid();
 }
 
-/// Every misbehaviour, a task each, in one supervisor's life.
+/// Every misbehaviour, one task each, under one supervisor.
 const PLAYBOOK: &str = r#"
 coder:
   - when: {task: a-crash}
@@ -46,7 +46,7 @@ coder:
 
 /// Covers: AG-05, AG-07, AG-08, AG-12, CL-10
 #[test]
-fn whatever_a_session_does_its_task_is_blocked_and_the_next_one_is_done() {
+fn after_every_kind_of_misbehaviour_the_task_is_blocked_and_the_next_one_is_done() {
     let bench = Bench::new("max_crashes: 1\nmax_idle_exits: 1\nsession_limit: 2", &[]);
     std::fs::write(bench.home().join("playbook.yaml"), PLAYBOOK).unwrap();
     let tasks = [
@@ -64,7 +64,7 @@ fn whatever_a_session_does_its_task_is_blocked_and_the_next_one_is_done() {
     for task in tasks {
         bench.project.add_task(task);
     }
-    // Several, since each waits a while after a crash.
+    // Several coders, since each waits a while after a crash.
     let mut coders = [1, 2, 3, 4].map(|_| bench.agent(&["coder", "--cli", "rehearsal"]));
     let (good, bad) = tasks.split_last().unwrap();
     for task in bad {
@@ -78,5 +78,5 @@ fn whatever_a_session_does_its_task_is_blocked_and_the_next_one_is_done() {
     }
     assert_eq!(bench.project.read("stray.txt"), "stray");
     bench.until_nothing_runs();
-    bench.is_sound();
+    bench.check_valid();
 }

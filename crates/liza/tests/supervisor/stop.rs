@@ -1,4 +1,4 @@
-//! PAUSE, ABORT, signals, a broken blackboard: who stops, how, and what is kept.
+//! PAUSE, ABORT, signals, a broken blackboard: which processes stop, how, and what is kept.
 
 use std::fs;
 
@@ -9,7 +9,7 @@ use crate::support::process::wait_for;
 
 /// Covers: AG-07, AG-17
 #[test]
-fn pause_stops_a_session_after_its_grace_and_resume_goes_on() {
+fn pause_stops_a_session_after_its_grace_period_and_resume_continues() {
     let slow = format!(
         r#"if [ ! -e "$HOME/begun" ]; then touch "$HOME/begun"; echo half > half.txt; sleep 1000; fi
 {CODER}"#
@@ -47,7 +47,7 @@ fn abort_stops_session_and_supervisor_at_once() {
 
 /// Covers: AG-02, AG-09
 #[test]
-fn a_signal_stops_both_in_order_and_the_same_agent_resumes_its_claim() {
+fn a_signal_stops_both_cleanly_and_the_same_agent_resumes_its_claim() {
     for signal in ["TERM", "INT"] {
         let slow = format!(
             r#"if [ ! -e "$HOME/begun" ]; then touch "$HOME/begun"; sleep 1000; fi
@@ -74,7 +74,7 @@ fn a_signal_stops_both_in_order_and_the_same_agent_resumes_its_claim() {
 
 /// Covers: AG-09
 #[test]
-fn a_second_signal_does_not_wait_for_a_stubborn_session() {
+fn a_second_signal_does_not_wait_for_the_session() {
     let stubborn = "trap '' TERM; touch \"$HOME/begun\"; while :; do sleep 1; done";
     let bench = Bench::new("", &[("c", stubborn)]);
     bench.project.add_task("t1");
@@ -90,7 +90,7 @@ fn a_second_signal_does_not_wait_for_a_stubborn_session() {
 
 /// Covers: AG-07
 #[test]
-fn a_session_whose_task_a_person_took_away_is_stopped() {
+fn a_session_whose_task_a_person_released_is_stopped() {
     let bench = Bench::new("", &[("c", "touch \"$HOME/begun\"; echo kept > kept.txt; sleep 1000")]);
     bench.project.add_task("t1");
     let mut coder = bench.agent(&["coder", "--cli", "c", "--once"]);
@@ -104,7 +104,7 @@ fn a_session_whose_task_a_person_took_away_is_stopped() {
 
 /// Covers: CL-10
 #[test]
-fn a_supervisor_whose_registration_is_gone_ends_and_removes_nobody() {
+fn a_supervisor_without_its_registration_ends_and_removes_no_other() {
     let bench = Bench::new("coder_max_wait: 600", &[("c", CODER)]);
     bench.project.liza(&["add-task", "--id", "later", "--desc", "x", "--draft"]).ok();
     let mut old = bench.agent(&["coder", "--cli", "c"]);
@@ -175,7 +175,7 @@ chmod +x scripts/integration-test.sh\n{CODER}");
 
 /// Covers: AG-08
 #[test]
-fn a_session_that_has_submitted_and_does_not_end_is_stopped_after_its_grace() {
+fn a_session_that_has_submitted_and_does_not_end_is_stopped_after_its_grace_period() {
     let lingers =
         CODER.replace("exit 42", "touch \"$HOME/submitted\"; trap 'exit 1' TERM; while :; do sleep 1; done");
     let bench = Bench::new("stop_grace: 2\nmax_crashes: 1\nmax_idle_exits: 1", &[("c", &lingers)]);
@@ -185,7 +185,7 @@ fn a_session_that_has_submitted_and_does_not_end_is_stopped_after_its_grace() {
     bench.until_file("submitted");
     let begun = std::time::Instant::now();
     coder.wait_for_output("stopping its session: its work is done");
-    assert!(begun.elapsed().as_millis() >= 900, "it had its grace");
+    assert!(begun.elapsed().as_millis() >= 900, "it had its grace period");
     bench.until_status("t2", Status::ReadyForReview);
     coder.wait_for_output("works on t2");
     let task = bench.task("t1");

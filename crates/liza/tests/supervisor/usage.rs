@@ -113,7 +113,7 @@ fn at_ninety_percent_the_human_and_the_agent_are_notified() {
 
 /// Covers: AG-14, AG-10
 #[test]
-fn invalid_events_and_floods_in_the_output_do_no_harm() {
+fn invalid_events_and_floods_in_the_output_are_harmless() {
     let bench = bench(
         r#"coder:
   - do:
@@ -134,5 +134,5 @@ fn invalid_events_and_floods_in_the_output_do_no_harm() {
     let usage = bench.task("t1").usage.unwrap();
     assert_eq!((usage.input, usage.output, usage.cost_usd), (0, 7, 0.0), "events after the flood count too");
     assert!(!bench.project.state().contains("very-secret") && !bench.outputs().contains("very-secret"));
-    bench.is_sound();
+    bench.check_valid();
 }

@@ -1,4 +1,4 @@
-//! Pages with blocks of commands and what they print: run, and compared line by line.
+//! Runs the command blocks of a page and compares their output line by line.
 
 use std::fs;
 use std::path::Path;
@@ -11,7 +11,7 @@ pub(crate) fn page(path: &str) -> String {
     fs::read_to_string(&path).unwrap_or_else(|error| panic!("{}: {error}", path.display()))
 }
 
-/// Runs all `console` blocks of a page in one shell; gives what was shown and what was seen, as far as `until`.
+/// Runs all `console` blocks of a page up to `until` in one shell; returns the documented and the real output.
 pub(crate) fn run(project: &TestProject, page: &str, until: &str) -> (Vec<String>, Vec<String>) {
     let blocks = page.split("```console\n").skip(1).map(|block| block.split("```").next().unwrap());
     let shown = blocks.collect::<String>();
@@ -22,7 +22,7 @@ pub(crate) fn run(project: &TestProject, page: &str, until: &str) -> (Vec<String
     let mut shell = project.command("bash");
     let seen = project.run(shell.args(["-c", &script]).env("PATH", path));
     let seen = seen.stdout.replace(project.root.to_str().unwrap(), "/home/ada/shop");
-    let lines = |text: &str| text.lines().take_while(|line| !line.contains(until)).map(blurred).collect();
+    let lines = |text: &str| text.lines().take_while(|line| !line.contains(until)).map(normalized).collect();
     (lines(&shown), lines(&seen))
 }
 
@@ -30,8 +30,8 @@ fn quoted(line: &str) -> String {
     format!("'$ {}'", line.replace('\'', "'\\''"))
 }
 
-/// A line without what differs from run to run: names of commits, times, sizes.
-fn blurred(line: &str) -> String {
+/// A line without values that differ between runs: commits, times, sizes.
+fn normalized(line: &str) -> String {
     let vague = |word: &str| {
         let trimmed = word.trim_end_matches(|c: char| c.is_ascii_punctuation());
         let digits = |c: char| c.is_ascii_hexdigit();

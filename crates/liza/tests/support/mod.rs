@@ -1,6 +1,6 @@
-//! `TestProject`: a repository in a temporary folder and the real `liza` program, with nothing inherited.
+//! `TestProject`: a repository in a temporary folder and the real `liza` program, with a clean environment.
 //!
-//! Every test binary of the program includes this module; not each of them uses all of it.
+//! Every test binary of the program includes this module; not every one uses all of it.
 #![allow(dead_code, reason = "each test binary uses its own part")]
 
 pub(crate) mod console;
@@ -18,7 +18,7 @@ use liza_core::model::{Actor, State, Status, TaskRecord, Timestamp};
 use liza_core::protocol::Operation;
 use serde_json::Value;
 
-/// A project of its own.
+/// A project in a temporary folder.
 pub(crate) struct TestProject {
     home: tempfile::TempDir,
     pub(crate) root: PathBuf,
@@ -40,14 +40,14 @@ impl Run {
         Self { what, stdout: text(&output.stdout), stderr: text(&output.stderr), code }
     }
 
-    /// It succeeded; gives what it printed.
+    /// Checks that it succeeded; returns what it printed.
     #[track_caller]
     pub(crate) fn ok(&self) -> &str {
         assert_eq!(self.code, 0, "{self:#?}");
         &self.stdout
     }
 
-    /// It ended with that code and, with `--json`, that error code.
+    /// Checks that it exited with that code and, with `--json`, that error code.
     #[track_caller]
     pub(crate) fn refused(&self, exit: i32, code: &str) -> Value {
         assert_eq!(self.code, exit, "{self:#?}");
@@ -129,7 +129,7 @@ impl TestProject {
         self.run(self.program().args(arguments))
     }
 
-    /// Runs `liza` as a person standing in for an agent.
+    /// Runs `liza` as a person who acts for an agent.
     pub(crate) fn liza_as(&self, agent: &str, arguments: &[&str]) -> Run {
         self.run(self.program().args(arguments).env("LIZA_AGENT_ID", agent))
     }
@@ -141,7 +141,7 @@ impl TestProject {
         self.run(program.env("LIZA_AGENT_GENERATION", generation.to_string()))
     }
 
-    /// Runs any command and gives what came of it.
+    /// Runs any command.
     pub(crate) fn run(&self, command: &mut Command) -> Run {
         let output = command.output().unwrap();
         Run::of(format!("{command:?}"), &output)
@@ -152,7 +152,7 @@ impl TestProject {
         let mut program = self.program();
         program.args(arguments).stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
         let mut child = program.spawn().unwrap();
-        // A command that does not read its input closes it early, which is its right.
+        // A command that does not read its input may close it early.
         let _ = child.stdin.take().unwrap().write_all(input.as_bytes());
         Run::of(format!("{program:?}"), &child.wait_with_output().unwrap())
     }
@@ -199,23 +199,23 @@ impl TestProject {
         self.snapshot().board.body(&task.parse().unwrap()).unwrap().record().clone()
     }
 
-    /// The name of a task's state.
+    /// The status of a task, as text.
     #[track_caller]
     pub(crate) fn status(&self, task: &str) -> &'static str {
         self.record(task).status.unwrap().name()
     }
 
-    /// The tasks in that state.
+    /// The tasks in that status.
     pub(crate) fn tasks_in(&self, status: Status) -> Vec<String> {
         self.snapshot().board.in_status(status).map(|task| task.to_string()).collect()
     }
 
-    /// Where a task's worktree is.
+    /// The path of a task's worktree.
     pub(crate) fn tree(&self, task: &str) -> PathBuf {
         self.root.join(".worktrees").join(task)
     }
 
-    /// Sends a command in this process, at that time; it must be accepted.
+    /// Runs a command in this process, at that time; it must be accepted.
     #[track_caller]
     pub(crate) fn execute_at<C: Operation>(&self, actor: Actor, at: Timestamp, command: C) -> C::Reply {
         let project = Project::open(&self.root).unwrap();
@@ -239,7 +239,7 @@ impl TestProject {
         self.liza(&[&words[..], &["--done", "It is done", "--scope", "All of it"]].concat()).ok();
     }
 
-    /// Registers an agent and gives its generation.
+    /// Registers an agent; returns its generation.
     #[track_caller]
     pub(crate) fn register(&self, agent: &str) -> u64 {
         self.liza(&["register", agent, "--json"]).result()["generation"].as_u64().unwrap()

@@ -1,4 +1,4 @@
-//! A program that runs beside the test, and what it has printed so far.
+//! A program that runs during the test, and its output so far.
 
 use std::fs;
 use std::path::PathBuf;
@@ -12,7 +12,7 @@ use super::TestProject;
 /// The longest that anything may take on a busy machine.
 const LONG: Duration = Duration::from_secs(90);
 
-/// A running program; killed with the test, whatever happens.
+/// A running program; always killed at the end of the test.
 pub(crate) struct Running {
     child: Child,
     out: PathBuf,
@@ -26,7 +26,7 @@ impl Running {
         Self::start(project, program)
     }
 
-    /// The same in a terminal of its own.
+    /// The same in its own terminal.
     pub(crate) fn liza_in_terminal(project: &TestProject, arguments: &[&str]) -> Self {
         let mut program = project.command("script");
         let line = format!("{} {}", env!("CARGO_BIN_EXE_liza"), arguments.join(" "));
@@ -53,14 +53,14 @@ impl Running {
         fs::read_to_string(&self.out).unwrap()
     }
 
-    /// Waits until it has printed that.
+    /// Waits until it has printed that text.
     #[track_caller]
     pub(crate) fn wait_for_output(&self, text: &str) {
         let printed = wait_up_to(LONG, || self.output().contains(text).then_some(()));
         assert!(printed.is_some(), "never printed {text:?}:\n{}", self.output());
     }
 
-    /// Waits for its end; returns the exit code.
+    /// Waits until it ends; returns the exit code.
     #[track_caller]
     pub(crate) fn wait(&mut self) -> i32 {
         let status = wait_up_to(LONG, || self.child.try_wait().unwrap());
@@ -77,7 +77,7 @@ impl Running {
         assert!(send_signal(name, &self.id().to_string()), "{name}");
     }
 
-    /// Asks it to end, which it does with success.
+    /// Asks it to end and checks that it exits with 0.
     #[track_caller]
     pub(crate) fn stop(&mut self) {
         self.signal("TERM");

@@ -1,4 +1,4 @@
-//! `liza analyze` and `liza resolve`: the breaker fires once, its report can be trusted, a human goes on.
+//! `liza analyze` and `liza resolve`: the breaker fires once, its report is safe to read, a human resumes work.
 
 use std::fs;
 
@@ -6,7 +6,7 @@ use crate::support::TestProject;
 
 const REPORT: &str = ".liza/circuit_breaker_report.md";
 
-fn stumble(project: &TestProject, error: &str, times: usize) {
+fn log_errors(project: &TestProject, error: &str, times: usize) {
     for _ in 0..times {
         let detail = format!("error_pattern={error}");
         let words = ["anomaly", "retry_loop", "--task", "core", "--detail", "count=3", "--detail", &detail];
@@ -14,7 +14,7 @@ fn stumble(project: &TestProject, error: &str, times: usize) {
     }
 }
 
-fn stage() -> TestProject {
+fn project_with_task() -> TestProject {
     let project = TestProject::new();
     project.add_task("core");
     project
@@ -22,9 +22,9 @@ fn stage() -> TestProject {
 
 /// Covers: SP-04, CM-03
 #[test]
-fn without_a_pattern_it_says_so_and_leaves_everything_alone() {
-    let project = stage();
-    stumble(&project, "timeout", 2);
+fn without_a_pattern_it_reports_that_and_changes_nothing() {
+    let project = project_with_task();
+    log_errors(&project, "timeout", 2);
     let result = project.liza(&["analyze", "--json"]).result();
     assert_eq!((result["status"].as_str(), result["fired"].as_bool()), (Some("OK"), Some(false)));
     assert_eq!((&result["report"], &result["findings"]), (&serde_json::Value::Null, &serde_json::json!([])));
@@ -39,12 +39,12 @@ fn without_a_pattern_it_says_so_and_leaves_everything_alone() {
 /// Covers: SP-04, CM-01
 #[test]
 fn a_pattern_stops_all_agents_and_is_reported_with_its_evidence() {
-    let project = stage();
-    stumble(&project, "reset | by <peer> `x` sk-ant-REDACTED", 3);
+    let project = project_with_task();
+    log_errors(&project, "reset | by <peer> `x` sk-ant-REDACTED", 3);
     let tasks = project.liza(&["get", ".tasks"]).ok().to_owned();
     let run = project.liza(&["analyze"]);
     assert!(run.ok().starts_with("TRIGGERED: all agents stop"), "{run:?}");
-    assert_eq!(project.liza(&["get", ".tasks"]).ok(), tasks, "no task is touched");
+    assert_eq!(project.liza(&["get", ".tasks"]).ok(), tasks, "no task is changed");
     assert_eq!(project.liza(&["get", ".sprint.status"]).ok().trim(), "CHECKPOINT");
     assert!(project.read(".liza/CHECKPOINT").starts_with("20"));
     let report = project.read(REPORT);
@@ -73,11 +73,11 @@ fn a_pattern_stops_all_agents_and_is_reported_with_its_evidence() {
 /// Covers: SP-04
 #[test]
 fn it_fires_once_and_the_report_is_written_once_per_trigger() {
-    let project = stage();
-    stumble(&project, "timeout", 3);
+    let project = project_with_task();
+    log_errors(&project, "timeout", 3);
     assert_eq!(project.liza(&["analyze", "--exit-code"]).code, 1);
     let first = project.read(REPORT);
-    stumble(&project, "timeout", 1);
+    log_errors(&project, "timeout", 1);
     let again = project.liza(&["analyze", "--exit-code", "--json"]);
     assert_eq!((again.code, again.json()["result"]["fired"].as_bool()), (1, Some(false)));
     assert_eq!(project.read(REPORT), first, "the same trigger, the same report");
@@ -92,9 +92,9 @@ fn it_fires_once_and_the_report_is_written_once_per_trigger() {
 
 /// Covers: SP-04
 #[test]
-fn resolving_goes_on_and_the_next_trigger_has_its_own_report() {
-    let project = stage();
-    stumble(&project, "timeout", 3);
+fn resolving_resumes_work_and_the_next_trigger_has_its_own_report() {
+    let project = project_with_task();
+    log_errors(&project, "timeout", 3);
     project.liza(&["analyze"]).ok();
     project.write(".liza/ESCALATION", "waiting\n");
     assert!(project.liza(&["resolve", "raised the limit"]).ok().contains("work continues"));
@@ -109,8 +109,8 @@ fn resolving_goes_on_and_the_next_trigger_has_its_own_report() {
     while liza::project::now() <= resolved {
         std::thread::yield_now();
     }
-    assert!(project.liza(&["analyze"]).ok().starts_with("OK"), "what was settled does not fire again");
-    stumble(&project, "out of memory", 3);
+    assert!(project.liza(&["analyze"]).ok().starts_with("OK"), "resolved anomalies do not fire again");
+    log_errors(&project, "out of memory", 3);
     project.liza(&["analyze"]).ok();
     assert_ne!(project.read(REPORT), first);
     let kept = fs::read_dir(project.root.join(".liza/archive")).unwrap().flatten().map(|entry| entry.path());

@@ -1,4 +1,4 @@
-//! One day of a team, minute by minute with a clock of its own: each alarm once, in the right order, whoever watches.
+//! One day of a team, minute by minute with a virtual clock: each alarm once, in order, with any number of watchers.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -16,7 +16,7 @@ fn options() -> WatchOptions {
     WatchOptions { analyze: true, desktop: false, ..WatchOptions::default() }
 }
 
-/// What happens at which minute.
+/// The events by minute.
 type Script = BTreeMap<u64, Box<dyn Fn(&Clocked)>>;
 
 fn add_task(id: &str, draft: bool) -> Command {
@@ -56,7 +56,7 @@ fn script() -> Script {
     let mut script: Script = BTreeMap::new();
     let mut at = |minute: u64, what: Box<dyn Fn(&Clocked)>| drop(script.insert(minute, what));
     at(1, Box::new(|day| day.claim("core", supervisor(&day.state(), "coder-1"))));
-    // Its lease of five minutes runs out at minute 6, and the grace at minute 7.
+    // Its lease of five minutes ends at minute 6, and the grace period at minute 7.
     at(
         10,
         Box::new(|day| {
@@ -97,7 +97,7 @@ fn script() -> Script {
     script
 }
 
-/// What is to be heard, and when.
+/// The expected alarms and their minutes.
 const HEARD: [(u64, &str); 15] = [
     (8, "🚨 INVALID STATE: coder-1: WORKING agent's lease ended at"),
     (8, "⚠️ LEASE EXPIRED: coder-1 on core"),
@@ -116,15 +116,15 @@ const HEARD: [(u64, &str); 15] = [
     (755, "⚠️ SPRINT DEADLINE: sprint-1 was due at"),
 ];
 
-/// Lives the day; the watcher is replaced at the given minutes.
-fn live(restarts: &[u64]) -> (Clocked, Vec<(u64, String)>) {
+/// Runs the day; the watcher is replaced at the given minutes.
+fn run_day(restarts: &[u64]) -> (Clocked, Vec<(u64, String)>) {
     let mut day = Clocked::new();
     day.human(add_task("core", false));
     for name in ["planner-1", "coder-1", "code-reviewer-1"] {
         day.register(name);
     }
     let script = script();
-    // Every fifth minute, and the minutes around those at which something happens or is to be heard.
+    // Every fifth minute, and the minutes around each event and each expected alarm.
     let turns = script.keys().copied().chain(HEARD.map(|(minute, _)| minute)).chain(restarts.iter().copied());
     let around = turns.flat_map(|minute| minute.saturating_sub(1)..=minute + 1);
     let looks: BTreeSet<u64> = around.chain((0..=DAY).step_by(5)).collect();
@@ -141,13 +141,13 @@ fn live(restarts: &[u64]) -> (Clocked, Vec<(u64, String)>) {
         }
         let report = watcher.check(day.now);
         heard.extend(report.new.iter().map(|alert| (minute, alert.line())));
-        escalation_is_right(&day, minute);
+        check_escalation(&day, minute);
     }
     (day, heard)
 }
 
-/// Written at two hours, suggesting to abort at eight, gone with the checkpoint.
-fn escalation_is_right(day: &Clocked, minute: u64) {
+/// The escalation is written after two hours, suggests abort after eight, and is removed with the checkpoint.
+fn check_escalation(day: &Clocked, minute: u64) {
     let text = day.has_file("ESCALATION").then(|| day.test.read(".liza/ESCALATION"));
     match minute {
         371..745 => {
@@ -177,12 +177,12 @@ fn is_as_expected(day: &Clocked, heard: &[(u64, String)]) {
 
 /// Covers: SP-01, SP-04, SP-05, SP-06, SP-07, SP-10
 #[test]
-fn every_alarm_of_a_day_is_heard_once_and_in_order() {
-    let (day, heard) = live(&[]);
+fn every_alarm_of_a_day_is_reported_once_and_in_order() {
+    let (day, heard) = run_day(&[]);
     is_as_expected(&day, &heard);
     let state = day.state();
     let sprint = state.board.sprint.ready().unwrap();
-    assert_eq!(sprint.status, SprintStatus::InProgress, "resumed by the human, and only by the human");
+    assert_eq!(sprint.status, SprintStatus::InProgress, "only the human resumed it");
     let log = day.test.log();
     for (detail, times) in
         [("PAUSE was created by hand", 1), ("PAUSE was removed by hand", 1), ("deadline has passed", 1)]
@@ -193,8 +193,8 @@ fn every_alarm_of_a_day_is_heard_once_and_in_order() {
 
 /// Covers: SP-05
 #[test]
-fn a_watcher_that_is_replaced_every_hour_says_nothing_twice() {
+fn a_watcher_that_is_replaced_every_hour_reports_nothing_twice() {
     let restarts: Vec<u64> = (0..DAY).step_by(60).chain([9, 152, 372, 732]).collect();
-    let (day, heard) = live(&restarts);
+    let (day, heard) = run_day(&restarts);
     is_as_expected(&day, &heard);
 }

@@ -1,4 +1,4 @@
-//! Notifications go to a desktop where there is one, as arguments of a program.
+//! Desktop notifications, passed as arguments to a program.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
@@ -6,8 +6,8 @@ use std::path::PathBuf;
 
 use crate::support::TestProject;
 
-/// A project with a blocked task, and a notify-send that writes down how it was called.
-fn stage(reason: &str) -> (TestProject, PathBuf) {
+/// A project with a blocked task, and a notify-send that records its arguments.
+fn blocked_project(reason: &str) -> (TestProject, PathBuf) {
     let project = TestProject::new();
     project.add_task("core");
     project.liza(&["mark-blocked", "core", "--reason", reason, "--question", "?"]).ok();
@@ -34,22 +34,22 @@ fn watch_once(project: &TestProject, display: &str, words: &[&str]) {
 /// Covers: SP-05
 #[cfg(target_os = "linux")]
 #[test]
-fn an_alarm_is_shown_and_its_text_is_only_text() {
-    let (project, called) = stage("$(touch owned) <b>x</b> & `id`");
+fn an_alarm_is_shown_and_its_text_is_not_interpreted() {
+    let (project, called) = blocked_project("$(touch owned) <b>x</b> & `id`");
     watch_once(&project, ":7", &[]);
-    let told = fs::read_to_string(called).unwrap();
-    let lines: Vec<&str> = told.lines().collect();
+    let arguments = fs::read_to_string(called).unwrap();
+    let lines: Vec<&str> = arguments.lines().collect();
     assert_eq!(lines[..4], ["--app-name=liza", "--urgency=normal", "--", "liza: project"]);
     assert_eq!(lines[4], "⚠️ BLOCKED: core — $(touch owned) &lt;b&gt;x&lt;/b&gt; &amp; `id`");
-    assert_eq!(lines.len(), 5, "each once");
+    assert_eq!(lines.len(), 5, "each line once");
 }
 
 /// Covers: SP-05
 #[cfg(target_os = "linux")]
 #[test]
-fn without_a_desktop_or_a_wish_for_it_nothing_is_started() {
+fn without_a_desktop_or_the_option_nothing_is_started() {
     for (display, words) in [("", &[][..]), (":7", &["--no-desktop"][..])] {
-        let (project, called) = stage("x");
+        let (project, called) = blocked_project("x");
         watch_once(&project, display, words);
         assert!(!called.exists());
         assert!(project.read(".liza/alerts.log").contains("BLOCKED"));
@@ -60,13 +60,13 @@ fn without_a_desktop_or_a_wish_for_it_nothing_is_started() {
 #[cfg(target_os = "linux")]
 #[test]
 fn a_flood_is_one_notification() {
-    let (project, called) = stage("x");
+    let (project, called) = blocked_project("x");
     for id in ["b", "c", "d", "e"] {
         project.add_task(id);
         project.liza(&["mark-blocked", id, "--reason", "x", "--question", "?"]).ok();
     }
     watch_once(&project, ":7", &[]);
-    let told = fs::read_to_string(called).unwrap();
-    assert_eq!(told.matches("--app-name").count(), 1, "{told}");
-    assert!(told.contains("5 alarms"), "{told}");
+    let arguments = fs::read_to_string(called).unwrap();
+    assert_eq!(arguments.matches("--app-name").count(), 1, "{arguments}");
+    assert!(arguments.contains("5 alarms"), "{arguments}");
 }

@@ -1,4 +1,4 @@
-//! A project with a clock of its own.
+//! A project with a virtual clock.
 
 use std::fs;
 
@@ -9,11 +9,11 @@ use liza_core::protocol::{ClaimTask, Heartbeat, Operation, Register, ReserveTask
 
 use crate::support::TestProject;
 
-/// A blackboard whose time is told, not measured.
+/// A blackboard with a virtual clock.
 pub(crate) struct Clocked {
     pub(crate) test: TestProject,
     pub(crate) project: Project,
-    /// When its day began.
+    /// The start of the day.
     pub(crate) start: Timestamp,
     pub(crate) now: Timestamp,
 }
@@ -30,7 +30,7 @@ impl Clocked {
         self.now = self.start + Seconds::minutes(minute);
     }
 
-    /// Sends a command now, stop files included.
+    /// Runs a command now, stop files included.
     #[track_caller]
     pub(crate) fn submit<C: Operation>(&self, actor: Actor, command: C) {
         let _ = self.test.execute_at(actor, self.now, command);
@@ -58,7 +58,7 @@ impl Clocked {
         Actor::Supervisor(agent, generation)
     }
 
-    /// A coder takes a task, worktree and all.
+    /// A coder claims a task, with its worktree.
     pub(crate) fn claim(&self, task: &str, by: Actor) {
         let (id, coder): (TaskId, AgentId) = (task.parse().unwrap(), by.agent().unwrap());
         let head: Sha = self.test.git(&["rev-parse", "integration"]).parse().unwrap();
@@ -68,7 +68,7 @@ impl Clocked {
         self.submit(by, ClaimTask { task: id, coder });
     }
 
-    /// Sets a field of the file as a person would with an editor.
+    /// Sets a field of the file as a person does with an editor.
     #[track_caller]
     pub(crate) fn edit_file(&self, from: &str, to: &str) {
         let text = self.test.state();

@@ -1,4 +1,4 @@
-//! The watcher: a day with a virtual clock, webhooks that answer, fail and hang, bare files under a real `liza watch`,
+//! The watcher: a day with a virtual clock, webhooks that answer, fail and hang, stop files under a real `liza watch`,
 //! the circuit breaker's commands.
 
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "a test fails by panicking")]

@@ -1,4 +1,4 @@
-//! `liza watch --once`, for scripts and cron, and what a watcher keeps between its lives.
+//! `liza watch --once`, for scripts and cron, and what a watcher keeps between its runs.
 
 use std::fs;
 
@@ -12,21 +12,21 @@ fn blocked() -> TestProject {
     project
 }
 
-fn told(project: &TestProject) -> usize {
+fn reported(project: &TestProject) -> usize {
     let text = fs::read_to_string(project.root.join(".liza/alerts.log")).unwrap_or_default();
     text.lines().filter(|line| line.contains("BLOCKED: core")).count()
 }
 
 /// Covers: SP-05, CM-01, CM-03
 #[test]
-fn one_look_prints_what_stands_and_tells_what_is_new_once() {
+fn once_prints_all_alarms_and_reports_new_ones_once() {
     let project = blocked();
     for n in 0..2 {
         let run = project.liza(&["watch", "--once"]);
         run.ok();
-        assert_eq!(run.stderr.trim(), "⚠️ BLOCKED: core — no spec", "look {n}");
+        assert_eq!(run.stderr.trim(), "⚠️ BLOCKED: core — no spec", "run {n}");
         assert_eq!(run.stdout, "");
-        assert_eq!(told(&project), 1);
+        assert_eq!(reported(&project), 1);
     }
     let line = project.read(".liza/alerts.log");
     assert!(line.starts_with("20") && line.contains("Z ⚠️ BLOCKED: core — no spec\n"), "{line}");
@@ -51,7 +51,7 @@ fn another_project_can_be_named_and_the_old_names_work() {
         let mut script = project.command(scripts.join(name));
         project.run(script.args(words).current_dir(project.home())).ok();
     }
-    assert_eq!(told(&project), 1);
+    assert_eq!(reported(&project), 1);
     project.liza(&["watch", "/nowhere", "--once", "--json"]).refused(1, "no_directory");
     project.liza_as("coder-1", &["watch", "--once", "--json"]).refused(1, "not_permitted");
     project.liza(&["watch", "--interval", "0", "--json"]).refused(1, "usage");
@@ -59,7 +59,7 @@ fn another_project_can_be_named_and_the_old_names_work() {
 
 /// Covers: SP-05
 #[test]
-fn a_second_watcher_is_turned_away_and_one_look_beside_it_takes_nothing_from_it() {
+fn a_second_watcher_is_refused_and_once_takes_no_alarm_from_the_first() {
     let project = TestProject::new();
     project.add_task("core");
     let mut first = Running::liza(&project, &["watch", "--no-desktop"]);
@@ -71,14 +71,14 @@ fn a_second_watcher_is_turned_away_and_one_look_beside_it_takes_nothing_from_it(
     run.ok();
     assert_eq!(run.stderr.trim(), "⚠️ BLOCKED: core — no spec");
     first.wait_for_output("BLOCKED: core");
-    assert_eq!(told(&project), 1, "told by the one watcher, once");
+    assert_eq!(reported(&project), 1, "reported once, by the running watcher");
     first.stop();
     assert!(!project.root.join(".liza/watch.lock").exists());
 }
 
 /// Covers: SP-05
 #[test]
-fn a_broken_memory_is_begun_anew_with_a_notice() {
+fn a_damaged_alarm_memory_is_replaced_with_a_notice() {
     for broken in ["{\"version\": 1, \"told\"", "\u{0}\u{1}", "[]", ""] {
         let project = blocked();
         project.liza(&["watch", "--once"]).ok();
@@ -89,17 +89,17 @@ fn a_broken_memory_is_begun_anew_with_a_notice() {
             run.stderr.contains("alerts.state could not be read, so alerts are repeated once"),
             "{run:?}"
         );
-        assert_eq!(told(&project), 2, "what stands is said once more");
+        assert_eq!(reported(&project), 2, "the current alarm is reported again");
         assert!(project.read(".liza/alerts.log").contains("ALERTS STATE LOST"));
         let again = project.liza(&["watch", "--once"]);
         assert!(!again.stderr.contains("alerts.state"), "{again:?}");
-        assert_eq!(told(&project), 2);
+        assert_eq!(reported(&project), 2);
     }
 }
 
 /// Covers: SP-05, BB-12
 #[test]
-fn a_full_log_goes_to_the_archive_and_nothing_is_lost() {
+fn a_full_log_is_archived_and_nothing_is_lost() {
     let project = blocked();
     let old = "2026-01-01T00:00:00Z old\n".repeat(50_000);
     project.write(".liza/alerts.log", &old);
@@ -112,7 +112,7 @@ fn a_full_log_goes_to_the_archive_and_nothing_is_lost() {
 
 /// Covers: SP-05, IV-16
 #[test]
-fn a_blackboard_that_cannot_be_read_is_told_and_nothing_is_forgotten() {
+fn an_unreadable_blackboard_is_reported_and_no_alarm_is_cleared() {
     let project = blocked();
     project.liza(&["watch", "--once"]).ok();
     let good = project.state();
@@ -122,5 +122,5 @@ fn a_blackboard_that_cannot_be_read_is_told_and_nothing_is_forgotten() {
     assert!(run.stderr.contains("🚨 INVALID STATE: "), "{run:?}");
     project.write(".liza/state.yaml", &good);
     project.liza(&["watch", "--once"]).ok();
-    assert_eq!(told(&project), 1, "it stood all the time");
+    assert_eq!(reported(&project), 1, "the condition never ended");
 }

@@ -1,4 +1,4 @@
-//! A real `liza watch`: bare files do what the commands do, and it sleeps when nothing happens.
+//! A real `liza watch`: stop files created manually act like the commands, and it sleeps when nothing happens.
 
 use std::fs;
 use std::time::{Duration, Instant};
@@ -41,14 +41,14 @@ fn an_hour() -> [&'static str; 4] {
 
 /// Covers: SP-01, SP-07
 #[test]
-fn a_bare_checkpoint_comes_and_goes_with_its_file() {
+fn a_manual_checkpoint_starts_and_ends_with_its_file() {
     let project = TestProject::new();
     let mut watching = Running::liza(&project, &an_hour());
     watching.wait_for_output("watching");
     touch(&project, "CHECKPOINT");
     watching.wait_for_output("CHECKPOINT was created: the sprint waits for liza resume");
     until_sprint(&project, SprintStatus::Checkpoint);
-    assert_eq!(project.read(".liza/CHECKPOINT"), "", "the person's file stays as it is");
+    assert_eq!(project.read(".liza/CHECKPOINT"), "", "the person's file does not change");
     remove(&project, "CHECKPOINT");
     watching.wait_for_output("CHECKPOINT was removed: the sprint continues");
     until_sprint(&project, SprintStatus::InProgress);
@@ -60,7 +60,7 @@ fn a_bare_checkpoint_comes_and_goes_with_its_file() {
 
 /// Covers: SP-07
 #[test]
-fn a_bare_pause_is_logged_once_and_its_end_too() {
+fn a_manual_pause_is_logged_once_and_its_end_once() {
     let project = TestProject::new();
     let watching = Running::liza(&project, &an_hour());
     watching.wait_for_output("watching");
@@ -74,7 +74,7 @@ fn a_bare_pause_is_logged_once_and_its_end_too() {
 
 /// Covers: SP-01, SP-07
 #[test]
-fn a_bare_abort_is_for_good() {
+fn a_manual_abort_is_permanent() {
     let project = TestProject::new();
     let watching = Running::liza(&project, &an_hour());
     watching.wait_for_output("watching");
@@ -90,14 +90,14 @@ fn a_bare_abort_is_for_good() {
 
 /// Covers: SP-07
 #[test]
-fn what_the_commands_do_is_left_alone() {
+fn stop_files_of_commands_are_left_alone() {
     let project = TestProject::new();
     let mut watching = Running::liza(&project, &an_hour());
     watching.wait_for_output("watching");
     for verb in ["checkpoint", "resume", "pause", "resume", "checkpoint", "resume"] {
         project.liza(&[verb]).ok();
     }
-    // The next thing that it tells shows that it has looked at all of them.
+    // Its next report shows that it has checked all of them.
     touch(&project, "PAUSE");
     watching.wait_for_output("PAUSE was created");
     watching.stop();
@@ -106,7 +106,7 @@ fn what_the_commands_do_is_left_alone() {
 
 /// Covers: SP-01
 #[test]
-fn the_deadline_stops_everybody_once_by_itself() {
+fn the_deadline_starts_one_checkpoint_by_itself() {
     let project = TestProject::new();
     let watching = Running::liza(&project, &an_hour());
     watching.wait_for_output("watching");
@@ -125,7 +125,7 @@ fn the_deadline_stops_everybody_once_by_itself() {
 
 /// Covers: SP-04, SP-05
 #[test]
-fn with_analyze_the_breaker_looks_at_every_new_anomaly() {
+fn with_analyze_the_breaker_checks_every_new_anomaly() {
     let project = TestProject::new();
     project.add_task("core");
     let watching = Running::liza(&project, &["watch", "--no-desktop", "--analyze", "--interval", "3600"]);
@@ -141,7 +141,7 @@ fn with_analyze_the_breaker_looks_at_every_new_anomaly() {
 
 /// Covers: SP-05, CM-03
 #[test]
-fn alarms_stream_as_json_and_a_vanished_project_ends_the_watch() {
+fn alarms_are_printed_as_json_and_a_deleted_project_ends_the_watch() {
     let project = TestProject::new();
     project.add_task("core");
     let mut watching = Running::liza(&project, &["watch", "--json", "--quiet", "--no-desktop"]);
@@ -156,11 +156,11 @@ fn alarms_stream_as_json_and_a_vanished_project_ends_the_watch() {
 /// Covers: SP-05
 #[cfg(target_os = "linux")]
 #[test]
-fn an_idle_watcher_hardly_wakes() {
+fn an_idle_watcher_rarely_wakes() {
     let project = TestProject::new();
     let watching = Running::liza(&project, &["watch", "--no-desktop"]);
     watching.wait_for_output("watching");
-    // How often the kernel has woken any of its threads.
+    // How often the kernel has woken one of its threads.
     let switches = || -> u64 {
         let tasks = fs::read_dir(format!("/proc/{}/task", watching.id())).unwrap();
         let count = |path: std::path::PathBuf| {
@@ -175,15 +175,15 @@ fn an_idle_watcher_hardly_wakes() {
         wait_for("the time has passed", || (Instant::now() >= end).then_some(()));
     };
     passed(2);
-    let settled = switches();
+    let before = switches();
     passed(6);
-    let woken = switches() - settled;
+    let woken = switches() - before;
     assert!(woken <= 3, "{woken} wakes in 6 s");
 }
 
 /// Covers: SP-05
 #[test]
-fn a_file_that_is_just_being_saved_is_no_alarm() {
+fn a_file_that_is_being_saved_is_no_alarm() {
     let mut world = Clocked::new();
     let mut watcher = world.watcher(liza::watch::WatchOptions { desktop: false, ..Default::default() });
     watcher.check(world.now);
@@ -191,7 +191,7 @@ fn a_file_that_is_just_being_saved_is_no_alarm() {
     world.test.write(".liza/state.yaml", "goal: [");
     world.now = world.now + Seconds(1);
     assert!(watcher.check(world.now).new.is_empty());
-    assert!(watcher.pending().is_some(), "it looks again soon");
+    assert!(watcher.pending().is_some(), "it checks again soon");
     world.now = world.now + Seconds(1);
     world.test.write(".liza/state.yaml", &good);
     assert!(watcher.check(world.now).new.is_empty());
@@ -204,43 +204,43 @@ fn a_file_that_is_just_being_saved_is_no_alarm() {
 
 /// Covers: SP-07
 #[test]
-fn a_mismatch_counts_when_it_has_stood_for_a_moment() {
+fn a_mismatch_counts_only_after_a_moment() {
     let mut world = Clocked::new();
     let mut reconciler = Reconciler::default();
-    let mut settle = |world: &Clocked| {
+    let mut reconcile = |world: &Clocked| {
         let state = world.state();
         let done = reconciler.reconcile(&world.project, &state, world.now);
         (done, reconciler.next_check(&state, world.now))
     };
-    assert_eq!(settle(&world), (None, None));
+    assert_eq!(reconcile(&world), (None, None));
     world.create_stop_file("CHECKPOINT");
     let soon = Some(Duration::from_secs(1));
-    assert_eq!(settle(&world), (None, soon));
+    assert_eq!(reconcile(&world), (None, soon));
     world.now = world.now + Seconds(1);
-    assert_eq!(settle(&world), (None, soon), "a command may be about to write the other half");
+    assert_eq!(reconcile(&world), (None, soon), "a command may be about to write the blackboard");
     world.remove_stop_file("CHECKPOINT");
-    assert_eq!(settle(&world), (None, None), "it was");
+    assert_eq!(reconcile(&world), (None, None), "the command wrote it");
     world.create_stop_file("CHECKPOINT");
-    assert_eq!(settle(&world).0, None, "another one");
+    assert_eq!(reconcile(&world).0, None, "a new mismatch");
     world.now = world.now + Seconds(2);
-    let (done, again) = settle(&world);
+    let (done, again) = reconcile(&world);
     assert!(done.is_some_and(|words| words.starts_with("CHECKPOINT was created")) && again.is_none());
     world.now = world.now - Seconds(3600);
     world.create_stop_file("PAUSE");
-    assert_eq!(settle(&world).0, None);
+    assert_eq!(reconcile(&world).0, None);
     world.now = world.now - Seconds(3600);
-    assert_eq!(settle(&world).0, None, "a clock that was set back begins anew");
+    assert_eq!(reconcile(&world).0, None, "a clock that was set back starts again");
     world.now = world.now + Seconds(2);
-    assert!(settle(&world).0.is_some_and(|words| words.starts_with("PAUSE was created")));
+    assert!(reconcile(&world).0.is_some_and(|words| words.starts_with("PAUSE was created")));
 }
 
 /// Covers: SP-07
 #[test]
-fn two_who_follow_the_same_file_do_it_once() {
+fn two_watchers_of_the_same_file_record_it_once() {
     let mut world = Clocked::new();
     let mut both = [Reconciler::default(), Reconciler::default()];
     world.create_stop_file("PAUSE");
-    // Both have read the same state before either of them writes.
+    // Both have read the same state before either one writes.
     let state = world.state();
     both.iter_mut().for_each(|one| assert_eq!(one.reconcile(&world.project, &state, world.now), None));
     world.now = world.now + Seconds(2);
@@ -251,7 +251,7 @@ fn two_who_follow_the_same_file_do_it_once() {
 
 /// Covers: SP-06, SP-07
 #[test]
-fn a_stop_whose_process_was_killed_after_its_write_is_not_taken_for_a_removal_by_hand() {
+fn a_stop_killed_after_its_write_is_not_taken_for_a_manual_removal() {
     let mut world = Clocked::new();
     let mut reconciler = Reconciler::default();
     for (command, file) in [
@@ -259,7 +259,7 @@ fn a_stop_whose_process_was_killed_after_its_write_is_not_taken_for_a_removal_by
         (Command::from(Checkpoint { cause: CheckpointCause::Human }), "CHECKPOINT"),
         (Command::from(Abort), "ABORT"),
     ] {
-        // What follows from the write is never done.
+        // The effects of the write are never carried out.
         let _unfinished = Engine::new(&world.project, Actor::Human).submit(command).unwrap();
         assert!(world.has_file(file), "{file}");
         for _ in 0..3 {
@@ -273,7 +273,7 @@ fn a_stop_whose_process_was_killed_after_its_write_is_not_taken_for_a_removal_by
 
 /// Covers: SP-07
 #[test]
-fn a_stop_that_is_refused_leaves_no_file() {
+fn a_refused_stop_leaves_no_file() {
     let world = Clocked::new();
     world.human(Abort);
     let checkpoint = Checkpoint { cause: CheckpointCause::Human };
@@ -283,7 +283,7 @@ fn a_stop_that_is_refused_leaves_no_file() {
 
 /// Covers: SP-06
 #[test]
-fn an_escalation_goes_with_a_checkpoint_that_was_taken_away_by_hand() {
+fn an_escalation_ends_with_a_checkpoint_that_was_removed_manually() {
     let mut world = Clocked::new();
     let mut watcher = world.watcher(liza::watch::WatchOptions { desktop: false, ..Default::default() });
     world.human(Checkpoint { cause: CheckpointCause::Human });
@@ -292,7 +292,7 @@ fn an_escalation_goes_with_a_checkpoint_that_was_taken_away_by_hand() {
     assert!(world.has_file("ESCALATION"));
     fs::remove_file(world.test.root.join(".liza/ESCALATION")).unwrap();
     watcher.check(world.now);
-    assert!(world.has_file("ESCALATION"), "while the checkpoint waits it comes back");
+    assert!(world.has_file("ESCALATION"), "it is written again while the checkpoint waits");
     world.remove_stop_file("CHECKPOINT");
     watcher.check(world.now);
     assert!(!world.has_file("ESCALATION"));

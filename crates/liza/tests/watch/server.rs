@@ -1,4 +1,4 @@
-//! A webhook's other side: a real server on this machine that answers as it is told.
+//! A real webhook server on this machine that answers as the test asks.
 
 use std::io::{Read, Write};
 use std::net::TcpListener;
@@ -16,11 +16,11 @@ use serde_json::Value;
 #[derive(Clone, Copy)]
 pub(crate) enum Answer {
     Status(u16),
-    /// Takes the request and never answers.
+    /// Accepts the request and never answers.
     Hang,
 }
 
-/// The certificate for `localhost`, trusted by nobody but this test.
+/// The certificate for `localhost`, trusted only by this test.
 pub(crate) const CERTIFICATE: &str = include_str!("localhost.crt");
 const KEY: &[u8] = include_bytes!("localhost.key.der");
 
@@ -30,7 +30,7 @@ pub(crate) struct Server {
 }
 
 impl Server {
-    /// Answers one request after the other; the last answer is given for ever.
+    /// Answers one request after the other; the last answer is repeated.
     pub(crate) fn answering(answers: &[Answer]) -> Self {
         Self::start(answers, None)
     }
@@ -84,19 +84,19 @@ impl Server {
         format!("http://127.0.0.1:{}/services/s3cr3t-token?x=1", self.port)
     }
 
-    /// The next request: its first line, and its body.
+    /// The next request: its first line and its body.
     #[track_caller]
     pub(crate) fn next(&self) -> (String, Value) {
         self.requests.recv_timeout(Duration::from_secs(30)).expect("a request")
     }
 
-    /// How many more came.
+    /// The number of further requests.
     pub(crate) fn rest(&self) -> usize {
         self.requests.try_iter().count()
     }
 }
 
-/// Nothing where the other side went away, as it does from a certificate that it does not trust.
+/// Returns nothing if the client closed the connection, as it does for a certificate that it does not trust.
 fn serve(stream: &mut (impl Read + Write), answer: Answer) -> Option<(String, Value)> {
     let mut text = Vec::new();
     let mut chunk = [0; 4096];
@@ -126,7 +126,7 @@ fn serve(stream: &mut (impl Read + Write), answer: Answer) -> Option<(String, Va
     Some((first, serde_json::from_str(&body).unwrap_or(Value::Null)))
 }
 
-/// A port where nobody listens.
-pub(crate) fn deaf_port() -> u16 {
+/// A port on which no server listens.
+pub(crate) fn closed_port() -> u16 {
     TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port()
 }

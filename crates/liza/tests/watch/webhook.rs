@@ -1,4 +1,4 @@
-//! The webhook: what it gets, and what happens when it does not answer.
+//! The webhook: what it receives, and what happens if it does not answer.
 
 use std::fs;
 use std::time::{Duration, Instant};
@@ -9,16 +9,16 @@ use liza_core::model::Seconds;
 use liza_core::protocol::{Checkpoint, CheckpointCause, Command};
 
 use crate::fixture::Clocked;
-use crate::server::{Answer, CERTIFICATE, Server, deaf_port};
+use crate::server::{Answer, CERTIFICATE, Server, closed_port};
 use crate::support::TestProject;
 use crate::support::process::wait_for;
 
-fn hasty() -> RetryPolicy {
+fn short_timeouts() -> RetryPolicy {
     RetryPolicy { timeout: Duration::from_millis(500), pauses: vec![Duration::from_millis(5); 2] }
 }
 
 fn options() -> WatchOptions {
-    WatchOptions { webhook_policy: hasty(), desktop: false, ..WatchOptions::default() }
+    WatchOptions { webhook_policy: short_timeouts(), desktop: false, ..WatchOptions::default() }
 }
 
 /// A project whose alarms go to that address, with a blocked task.
@@ -36,7 +36,7 @@ fn alerts(world: &Clocked) -> String {
 
 /// Covers: SP-05, SP-06
 #[test]
-fn a_checkpoint_that_waits_is_posted_with_its_facts() {
+fn a_waiting_checkpoint_is_posted_with_its_facts() {
     let server = Server::answering(&[Answer::Status(200)]);
     let mut world = blocked(&server.url());
     world.human(Command::from(Checkpoint { cause: CheckpointCause::Human }));
@@ -60,41 +60,41 @@ fn a_checkpoint_that_waits_is_posted_with_its_facts() {
     assert_eq!(stuck["tasks_waiting"][0]["task"], "core");
     assert_eq!(stuck["tasks_waiting"][0]["status"], "BLOCKED");
     assert_eq!(stuck["text"], "🚨 CHECKPOINT STUCK: waiting for human for 2h 1m");
-    assert_eq!(server.rest(), 0, "each once");
+    assert_eq!(server.rest(), 0, "each alarm once");
 }
 
 /// Covers: SP-05
 #[test]
-fn a_server_that_stumbles_is_tried_again() {
+fn a_failed_request_is_repeated() {
     let server = Server::answering(&[Answer::Status(500), Answer::Status(429), Answer::Status(204)]);
-    post(&server.url(), "{}", &hasty()).unwrap();
+    post(&server.url(), "{}", &short_timeouts()).unwrap();
     (0..3).for_each(|_| drop(server.next()));
     assert_eq!(server.rest(), 0);
     let server = Server::answering(&[Answer::Status(404)]);
-    assert_eq!(post(&server.url(), "{}", &hasty()), Err("it answered 404".to_owned()));
+    assert_eq!(post(&server.url(), "{}", &short_timeouts()), Err("it answered 404".to_owned()));
     server.next();
-    assert_eq!(server.rest(), 0, "asking again would not help");
+    assert_eq!(server.rest(), 0, "another attempt would not help");
     let server = Server::answering(&[Answer::Status(302)]);
-    assert!(post(&server.url(), "{}", &hasty()).unwrap_err().contains("redirects"));
+    assert!(post(&server.url(), "{}", &short_timeouts()).unwrap_err().contains("redirects"));
 }
 
 /// Covers: SP-05
 #[test]
-fn a_server_that_hangs_holds_up_nobody_and_is_told_in_the_log() {
+fn a_server_that_hangs_delays_nothing_and_is_logged() {
     let server = Server::answering(&[Answer::Hang]);
     let world = blocked(&server.url());
     let mut watcher = world.watcher(options());
     let began = Instant::now();
     assert_eq!(watcher.check(world.now).new.len(), 1);
-    assert!(began.elapsed() < hasty().timeout, "the look does not wait: {:?}", began.elapsed());
-    let told = wait_for("the failure is in the log", || {
+    assert!(began.elapsed() < short_timeouts().timeout, "the check does not wait: {:?}", began.elapsed());
+    let logged = wait_for("the failure is in the log", || {
         let text = alerts(&world);
         text.contains("WEBHOOK FAILED").then_some(text)
     });
-    let told = told.lines().last().unwrap();
-    assert!(told.contains("no answer within 0.5 s (3 tries)"), "{told}");
-    assert!(told.contains(&format!("http://127.0.0.1:{}/…", server.port)), "{told}");
-    assert!(!told.contains("s3cr3t"), "{told}");
+    let logged = logged.lines().last().unwrap();
+    assert!(logged.contains("no answer within 0.5 s (3 tries)"), "{logged}");
+    assert!(logged.contains(&format!("http://127.0.0.1:{}/…", server.port)), "{logged}");
+    assert!(!logged.contains("s3cr3t"), "{logged}");
     let report = watcher.check(world.now);
     assert_eq!(report.new.len(), 0);
     assert!(report.notices.iter().any(|notice| notice.contains("WEBHOOK FAILED")), "{:?}", report.notices);
@@ -102,26 +102,26 @@ fn a_server_that_hangs_holds_up_nobody_and_is_told_in_the_log() {
 
 /// Covers: SP-05
 #[test]
-fn a_refused_connection_and_a_senseless_address_are_told_and_nothing_else_suffers() {
-    for url in [format!("http://127.0.0.1:{}/s3cr3t", deaf_port()), "s3cr3t".to_owned()] {
+fn a_refused_connection_and_an_invalid_address_are_reported_and_change_nothing_else() {
+    for url in [format!("http://127.0.0.1:{}/s3cr3t", closed_port()), "s3cr3t".to_owned()] {
         let world = blocked(&url);
         let mut watcher = world.watcher(options());
         assert_eq!(watcher.check(world.now).new.len(), 1);
         assert!(watcher.close(Duration::from_secs(20)));
-        let told = alerts(&world);
-        assert_eq!(told.lines().count(), 2, "{told}");
-        assert!(told.lines().next().unwrap().contains("BLOCKED: core"), "{told}");
-        assert!(told.contains("WEBHOOK FAILED") && !told.contains("s3cr3t"), "{told}");
+        let logged = alerts(&world);
+        assert_eq!(logged.lines().count(), 2, "{logged}");
+        assert!(logged.lines().next().unwrap().contains("BLOCKED: core"), "{logged}");
+        assert!(logged.contains("WEBHOOK FAILED") && !logged.contains("s3cr3t"), "{logged}");
     }
 }
 
 /// Covers: SP-05
 #[test]
-fn https_is_spoken_with_what_the_system_trusts_and_with_nobody_else() {
+fn https_works_only_with_certificates_that_the_system_trusts() {
     let server = Server::with_tls(&[Answer::Status(200)]);
     let project = TestProject::new();
     let url = format!("https://localhost:{}/s3cr3t", server.port);
-    let untrusted = post(&url, "{}", &hasty()).unwrap_err();
+    let untrusted = post(&url, "{}", &short_timeouts()).unwrap_err();
     assert!(untrusted.contains("certificate"), "{untrusted}");
     project.liza(&["lock", "write", ".config.escalation_webhook", &url]).ok();
     project.add_task("core");

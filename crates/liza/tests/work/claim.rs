@@ -1,4 +1,4 @@
-//! claim-task, wt-create, wt-delete: who gets a task, and in which worktree.
+//! claim-task, wt-create, wt-delete: which agent gets a task, and in which worktree.
 
 use std::fs;
 
@@ -12,7 +12,7 @@ use crate::support::TestProject;
 
 /// Covers: CL-04, IV-04, CM-03
 #[test]
-fn a_claim_hands_over_a_worktree_on_the_tasks_own_branch() {
+fn a_claim_creates_a_worktree_on_the_tasks_branch() {
     let project = team();
     project.add_task("one");
     let result = claim(&project, "one", "coder-1").result();
@@ -26,12 +26,12 @@ fn a_claim_hands_over_a_worktree_on_the_tasks_own_branch() {
     assert_eq!(record.base_commit.unwrap().as_str(), head);
     assert_eq!(record.reservation, None);
     assert_eq!(project.git(&["status", "--porcelain"]), "", "git does not see the worktree");
-    in_order(&project);
+    check_consistent(&project);
 }
 
 /// Covers: CL-01
 #[test]
-fn what_is_not_claimable_is_refused_with_the_reason() {
+fn an_unclaimable_task_is_refused_with_the_reason() {
     let project = team();
     let more = ["--desc", "x", "--spec", "specs/vision.md", "--done", "x", "--scope", "x"];
     project.liza(&[&["add-task", "--id", "draft", "--draft"][..], &more].concat()).ok();
@@ -91,7 +91,7 @@ fn when_its_coder_is_gone_another_starts_fresh_and_the_old_work_is_kept() {
 
 /// Covers: CL-06, NT-02
 #[test]
-fn a_task_that_was_handed_over_goes_on_in_its_worktree_with_any_coder() {
+fn a_task_that_was_handed_off_continues_in_its_worktree_with_any_coder() {
     let project = team();
     claimed(&project, "one", "coder-1");
     let head = commit(&project, &project.tree("one"), "half", "half\n");
@@ -106,7 +106,7 @@ fn a_task_that_was_handed_over_goes_on_in_its_worktree_with_any_coder() {
 
 /// Covers: CL-06, RV-11
 #[test]
-fn an_integration_fix_goes_on_in_the_worktree_with_the_head_that_it_has_to_merge_in() {
+fn an_integration_fix_continues_in_its_worktree_with_the_head_to_merge() {
     let project = team();
     let head = conflicted(&project, "one");
     let integration = tip(&project, "integration");
@@ -117,18 +117,18 @@ fn an_integration_fix_goes_on_in_the_worktree_with_the_head_that_it_has_to_merge
     assert_eq!(record.base_commit.unwrap().as_str(), integration);
     assert_eq!((record.integration_fix, record.iteration), (Some(true), Some(1)));
     assert!(history(&project, "one").contains(&"claimed_for_integration_fix".to_owned()));
-    in_order(&project);
+    check_consistent(&project);
 }
 
 /// Covers: CL-03, LM-06
 #[test]
-fn a_coder_that_failed_gets_it_again_only_when_the_planner_says_so_or_nobody_else_is_there() {
+fn a_coder_that_failed_gets_the_task_again_only_by_the_planner_or_if_it_is_alone() {
     let project = team();
     claimed(&project, "one", "coder-1");
     let block = ["mark-blocked", "one", "--reason", "unclear", "--question", "What?"];
     project.liza_as("coder-1", &block).ok();
     project.liza(&["unblock-task", "one"]).ok();
-    assert!(!project.tree("one").exists(), "the worktree goes with the unblocking");
+    assert!(!project.tree("one").exists(), "unblocking removes the worktree");
     claim(&project, "one", "coder-1").refused(1, "failed_before");
     expire(&project, "coder-2");
     claim(&project, "one", "coder-1").ok();
@@ -143,7 +143,7 @@ fn a_coder_that_failed_gets_it_again_only_when_the_planner_says_so_or_nobody_els
 
 /// Covers: CL-07
 #[test]
-fn a_lease_is_held_by_agent_and_task_alike_and_a_lost_one_stops_the_agent_until_it_is_renewed() {
+fn agent_and_task_have_the_same_lease_and_an_expired_one_stops_the_agent_until_renewed() {
     let project = TestProject::new();
     let generation = project.register("coder-1");
     claimed(&project, "one", "coder-1");
@@ -194,7 +194,7 @@ fn under_pause_and_checkpoint_leases_are_renewed_but_nothing_is_claimed() {
 
 /// Covers: CL-10
 #[test]
-fn an_older_registration_is_refused_at_every_step_in_git() {
+fn an_older_registration_is_refused_at_every_git_step() {
     let project = team();
     approved(&project, "done");
     claimed(&project, "one", "coder-1");
@@ -213,7 +213,7 @@ fn an_older_registration_is_refused_at_every_step_in_git() {
     project.liza_in("coder-1", 1, &["recover", "--json"]).refused(1, "not_permitted");
     project.liza_in("code-reviewer-1", 1, &["wt-merge", "done", "--json"]).refused(1, "not_permitted");
     project.liza_in("coder-1", 1, &["claim-task", "two", "coder-1", "--json"]).refused(1, "not_permitted");
-    in_order(&project);
+    check_consistent(&project);
 }
 
 /// Covers: CL-11
@@ -234,27 +234,27 @@ fn a_released_claim_leaves_the_work_on_a_rescue_branch() {
     expire(&project, "code-reviewer-1");
     project.liza(&["clear-stale-review-claims"]).ok();
     assert_eq!(project.record("two").reviewing_by, None);
-    in_order(&project);
+    check_consistent(&project);
 }
 
 /// Covers: CL-04
 #[test]
-fn a_claim_whose_worktree_cannot_be_made_leaves_nothing() {
+fn a_claim_whose_worktree_cannot_be_created_leaves_nothing() {
     let project = team();
     project.add_task("one");
-    let path = git_that(&project, "case \"$*\" in *'worktree add'*) echo no room >&2; exit 128;; esac");
+    let path = git_wrapper(&project, "case \"$*\" in *'worktree add'*) echo no room >&2; exit 128;; esac");
     let words = ["claim-task", "one", "coder-1", "--json"];
     let error = project.run(project.program().args(words).env("PATH", &path)).refused(3, "git");
     assert!(error["message"].as_str().unwrap().contains("no room"), "{error}");
     assert_eq!((project.status("one"), project.record("one").reservation), ("UNCLAIMED", None));
     assert!(!project.tree("one").exists() && branches(&project, "task/*").is_empty());
-    in_order(&project);
+    check_consistent(&project);
     claim(&project, "one", "coder-2").ok();
 }
 
 /// Covers: CL-04, RV-04
 #[test]
-fn a_claim_never_touches_what_it_did_not_make() {
+fn a_claim_never_changes_files_that_it_did_not_create() {
     let project = team();
     project.add_task("one");
     fs::create_dir_all(project.tree("one").join(".git")).unwrap();
@@ -267,7 +267,7 @@ fn a_claim_never_touches_what_it_did_not_make() {
 
 /// Covers: CM-07
 #[test]
-fn a_worktree_is_made_by_hand_only_for_who_works_and_deleted_only_when_nobody_does() {
+fn wt_create_needs_a_claim_and_wt_delete_an_unused_worktree() {
     let project = team();
     project.add_task("one");
     project.liza(&["wt-create", "one", "--json"]).refused(1, "wrong_status");
@@ -287,18 +287,18 @@ fn a_worktree_is_made_by_hand_only_for_who_works_and_deleted_only_when_nobody_do
     assert!(run.stderr.contains("rescue/one-2"), "{run:?}");
     assert_eq!(show(&project, "rescue/one-2", "y"), "y");
     assert!(!project.tree("one").exists() && branches(&project, "task/*").is_empty());
-    in_order(&project);
+    check_consistent(&project);
 }
 
 /// Covers: CL-04, LM-06
 #[test]
-fn a_removal_that_comes_late_does_not_meet_the_next_coders_tree() {
+fn a_late_removal_does_not_affect_the_next_coders_worktree() {
     let project = team();
     let opened = Project::open(&project.root).unwrap();
     let discard = |task: &str| discard(&opened, &task.parse().unwrap()).unwrap();
     rejected(&project, "two");
     claimed(&project, "one", "coder-1");
-    // Not even when nobody is there any more: what is claimed or sent back is gone on with.
+    // Not even if no agent is registered: claimed and rejected work is continued.
     for agent in ["coder-1", "coder-2"] {
         project.liza(&["deregister", agent]).ok();
     }
@@ -306,5 +306,5 @@ fn a_removal_that_comes_late_does_not_meet_the_next_coders_tree() {
         assert_eq!(discard(task), Discarded::Needed);
         assert!(project.tree(task).join(".git").exists());
     }
-    in_order(&project);
+    check_consistent(&project);
 }

@@ -1,4 +1,4 @@
-//! doctor: what it finds, how to fix it, and what it fixes by itself.
+//! doctor: what it finds, the fix that it names, and what it fixes itself.
 
 use std::fs;
 
@@ -7,7 +7,7 @@ use serde_json::Value;
 use crate::fixture::*;
 use crate::support::{Run, TestProject};
 
-/// One check of a `doctor --json`.
+/// One check of `doctor --json`.
 #[track_caller]
 fn check(run: &Run, name: &str) -> Value {
     let checks = run.json()["result"]["checks"].clone();
@@ -17,7 +17,7 @@ fn check(run: &Run, name: &str) -> Value {
 
 /// Covers: CM-03, CM-05
 #[test]
-fn a_healthy_project_is_called_so() {
+fn a_healthy_project_is_reported_as_healthy() {
     let project = team();
     claimed(&project, "one", "coder-1");
     let run = project.liza(&["doctor", "--json"]);
@@ -33,7 +33,7 @@ fn a_healthy_project_is_called_so() {
 
 /// Covers: CM-05
 #[test]
-fn what_is_broken_is_named_with_its_fix_and_fixed_on_request() {
+fn problems_are_reported_with_their_fix_and_fixed_on_request() {
     let project = team();
     claimed(&project, "one", "coder-1");
     fs::remove_dir_all(project.tree("one")).unwrap();
@@ -60,12 +60,12 @@ fn what_is_broken_is_named_with_its_fix_and_fixed_on_request() {
     assert_eq!(run.result()["recovered"]["repaired"][0]["kind"], "missing_worktree");
     assert_eq!(tip(&project, "integration"), tip(&project, "main"));
     assert_eq!(project.git(&["status", "--porcelain"]), "M specs/vision.md");
-    in_order(&project);
+    check_consistent(&project);
 }
 
 /// Covers: CM-06
 #[test]
-fn it_works_where_there_is_nothing_yet() {
+fn it_works_without_a_project() {
     let project = TestProject::bare();
     let run = project.liza(&["doctor", "--json"]);
     assert_eq!(run.code, 1);
@@ -78,7 +78,7 @@ fn it_works_where_there_is_nothing_yet() {
 
 /// Covers: AG-13, CM-05
 #[test]
-fn it_sees_what_git_lacks() {
+fn it_reports_what_git_lacks() {
     let project = team();
     fs::write(project.home().join("gitconfig"), "").unwrap();
     let run = project.liza(&["doctor", "--json"]);
@@ -86,7 +86,7 @@ fn it_sees_what_git_lacks() {
     assert_eq!(identity["health"], "fail", "{identity}");
     assert!(identity["fix"].as_str().unwrap().contains("user.email"), "{identity}");
 
-    let path = git_that(&project, "case \"$*\" in *version*) echo git version 2.30.1; exit;; esac");
+    let path = git_wrapper(&project, "case \"$*\" in *version*) echo git version 2.30.1; exit;; esac");
     let mut program = project.program();
     let run = project.run(program.args(["doctor", "--json"]).env("PATH", path));
     assert!(check(&run, "git")["found"].as_str().unwrap().contains("2.30 is too old"));

@@ -1,4 +1,4 @@
-//! A team at work: tasks in the middle of their lives, brought there by the commands themselves.
+//! A working team: tasks in every stage, brought there by the commands themselves.
 
 use std::ffi::OsString;
 use std::fs;
@@ -17,7 +17,7 @@ pub(crate) fn team() -> TestProject {
     join(TestProject::new())
 }
 
-/// Lets the team join a project.
+/// Registers the team in a project.
 pub(crate) fn join(project: TestProject) -> TestProject {
     for agent in ["coder-1", "coder-2", "code-reviewer-1", "code-reviewer-2"] {
         project.register(agent);
@@ -35,7 +35,7 @@ pub(crate) fn claim(project: &TestProject, task: &str, coder: &str) -> Run {
     project.liza(&["claim-task", task, coder, "--json"])
 }
 
-/// Writes and commits a file in a folder; gives the commit.
+/// Writes and commits a file in a folder; returns the commit.
 #[track_caller]
 pub(crate) fn commit(project: &TestProject, folder: &Path, file: &str, text: &str) -> String {
     let path = folder.join(file);
@@ -57,7 +57,7 @@ pub(crate) fn submit(project: &TestProject, task: &str, coder: &str, commit: &st
     project.liza_as(coder, &["submit-for-review", task, commit, "--json"])
 }
 
-/// A new task by coder-1, with a file of its own committed and submitted; gives the commit.
+/// A new task by coder-1, with its own file committed and submitted; returns the commit.
 #[track_caller]
 pub(crate) fn submitted(project: &TestProject, task: &str) -> String {
     submitted_with(project, task, &format!("{task}.txt"), "done\n")
@@ -77,7 +77,7 @@ pub(crate) fn verdict(project: &TestProject, task: &str, words: &[&str]) -> Run 
     project.liza_as("code-reviewer-1", &words)
 }
 
-/// A submitted task that code-reviewer-1 has taken.
+/// A submitted task that code-reviewer-1 has claimed for review.
 #[track_caller]
 pub(crate) fn under_review(project: &TestProject, task: &str) -> String {
     let head = submitted(project, task);
@@ -85,14 +85,14 @@ pub(crate) fn under_review(project: &TestProject, task: &str) -> String {
     head
 }
 
-/// Reviews what was submitted.
+/// Submits a verdict on a submitted task.
 #[track_caller]
 pub(crate) fn judge(project: &TestProject, task: &str, words: &[&str]) {
     project.liza(&["claim-review", task, "code-reviewer-1"]).ok();
     verdict(project, task, words).ok();
 }
 
-/// An approved task with a file of its own; gives the commit.
+/// An approved task with its own file; returns the commit.
 #[track_caller]
 pub(crate) fn approved(project: &TestProject, task: &str) -> String {
     let head = submitted(project, task);
@@ -116,11 +116,11 @@ pub(crate) fn rejected(project: &TestProject, task: &str) -> String {
     head
 }
 
-/// A task whose merge conflicted; gives its commit.
+/// A task whose merge conflicted; returns its commit.
 #[track_caller]
 pub(crate) fn conflicted(project: &TestProject, task: &str) -> String {
     let head = approved_with(project, task, "shared.txt", &format!("of {task}\n"));
-    advance(project, "shared.txt", "of somebody else\n");
+    advance(project, "shared.txt", "of another agent\n");
     project.liza(&["wt-merge", task, "--json"]).refused(3, "conflict");
     head
 }
@@ -129,9 +129,9 @@ pub(crate) fn merge(project: &TestProject, task: &str) -> Run {
     project.liza(&["wt-merge", task, "--json"])
 }
 
-/// Moves the branch as a merge does whose process then dies; gives where it is now.
+/// Moves the branch as a merge that is then killed; returns its new commit.
 #[track_caller]
-pub(crate) fn land_only(project: &TestProject, task: &str, commit: &str) -> String {
+pub(crate) fn move_branch_only(project: &TestProject, task: &str, commit: &str) -> String {
     let variables = project.command("git");
     let variables =
         variables.get_envs().filter_map(|(name, value)| Some((name.to_owned(), value?.to_owned())));
@@ -143,7 +143,7 @@ pub(crate) fn land_only(project: &TestProject, task: &str, commit: &str) -> Stri
     merge.new.as_str().to_owned()
 }
 
-/// Commits a file on the integration branch as another merge would, without a checkout of it.
+/// Commits a file on the integration branch as another merge does, without a checkout.
 #[track_caller]
 pub(crate) fn advance(project: &TestProject, file: &str, text: &str) -> String {
     let folder = project.home().join("elsewhere");
@@ -159,20 +159,20 @@ pub(crate) fn tip(project: &TestProject, revision: &str) -> String {
     project.git(&["rev-parse", revision])
 }
 
-/// The branches of a pattern such as `rescue/*`.
+/// The branches that match a pattern such as `rescue/*`.
 pub(crate) fn branches(project: &TestProject, pattern: &str) -> Vec<String> {
     let pattern = format!("refs/heads/{pattern}");
     let text = project.git(&["for-each-ref", "--format=%(refname:short)", &pattern]);
     text.lines().map(str::to_owned).collect()
 }
 
-/// What a file holds in a revision.
+/// The content of a file in a revision.
 #[track_caller]
 pub(crate) fn show(project: &TestProject, revision: &str, file: &str) -> String {
     project.git(&["show", &format!("{revision}:{file}")])
 }
 
-/// Lets an agent's lease, and that of what it holds, be over for long.
+/// Expires the leases of an agent and of its task.
 #[track_caller]
 pub(crate) fn expire(project: &TestProject, agent: &str) {
     let agent: AgentId = agent.parse().unwrap();
@@ -180,8 +180,8 @@ pub(crate) fn expire(project: &TestProject, agent: &str) {
     project.execute_at(Actor::Human, now() - Seconds(1000), command);
 }
 
-/// A program in git's place: runs `before` with the words of the call in `$*`, then the real git.
-pub(crate) fn git_that(project: &TestProject, before: &str) -> OsString {
+/// A program that replaces git: runs `before` with the arguments in `$*`, then the real git.
+pub(crate) fn git_wrapper(project: &TestProject, before: &str) -> OsString {
     let folder = project.home().join("bin");
     let path = std::env::var_os("PATH").unwrap();
     let real = std::env::split_paths(&path).map(|folder| folder.join("git")).find(|git| git.exists());
@@ -207,9 +207,9 @@ pub(crate) fn recover(project: &TestProject) -> Vec<String> {
     repaired.iter().map(line).collect()
 }
 
-/// The blackboard is valid and agrees with git; a recovery finds nothing.
+/// Checks that the blackboard is valid and agrees with git, and that recover finds nothing.
 #[track_caller]
-pub(crate) fn in_order(project: &TestProject) {
+pub(crate) fn check_consistent(project: &TestProject) {
     assert_eq!(recover(project), Vec::<String>::new());
     assert_eq!(project.liza(&["validate"]).ok().trim(), "VALID");
 }

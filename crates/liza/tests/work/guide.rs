@@ -1,12 +1,12 @@
-//! The guide shows what the program does: every block of it is run and compared.
+//! Runs every command block of the guide and compares its output.
 
 use crate::support::{TestProject, console};
 
 /// Covers: CM-05
 #[test]
-fn one_task_by_hand_is_true() {
+fn the_guide_one_task_by_hand_is_correct() {
     let page = console::page("guide/one-task-by-hand.md");
-    // What agent programs there are is the machine's own affair.
+    // The installed agent programs differ between machines.
     let (shown, seen) = console::run(&TestProject::at("shop"), &page, "agent programs");
     assert!(shown.iter().filter(|line| line.starts_with("$ ")).count() > 20);
     assert_eq!(seen, shown);

@@ -1,4 +1,4 @@
-//! wt-merge: exactly the approved commit, tested, without disturbing anybody's checkout.
+//! wt-merge: exactly the approved commit, tested, without changing a person's checkout.
 
 use std::fs;
 use std::process::Stdio;
@@ -10,12 +10,12 @@ use crate::support::process::is_running;
 
 /// Covers: RV-04, RV-07, SP-02
 #[test]
-fn a_merge_moves_the_branch_records_it_and_clears_up() {
+fn a_merge_moves_the_branch_records_it_and_cleans_up() {
     let project = team();
     let head = approved(&project, "one");
     let result = merge(&project, "one").result();
     assert_eq!((&result["status"], &result["merge_commit"]), (&"MERGED".into(), &head.as_str().into()));
-    assert_eq!(tip(&project, "integration"), head, "a fast-forward is one");
+    assert_eq!(tip(&project, "integration"), head, "a fast-forward has no merge commit");
     assert!(!project.tree("one").exists() && branches(&project, "task/*").is_empty());
 
     let head = approved(&project, "two");
@@ -38,10 +38,10 @@ fn a_merge_moves_the_branch_records_it_and_clears_up() {
     assert_eq!(
         (sprint.id.as_str(), sprint.metrics.tasks_done),
         ("sprint-2", 1),
-        "the first was over by itself"
+        "the first sprint had already ended"
     );
     merge(&project, "two").refused(1, "wrong_status");
-    in_order(&project);
+    check_consistent(&project);
 }
 
 /// Covers: RV-04
@@ -62,7 +62,7 @@ fn a_persons_checkout_and_dirty_files_are_not_disturbed() {
     project.git(&["stash", "pop", "-q"]);
     approved(&project, "two");
     merge(&project, "two").ok();
-    assert_eq!(project.read("two.txt"), "done\n", "a checkout of the branch itself follows");
+    assert_eq!(project.read("two.txt"), "done\n", "a checkout of the branch is updated");
     assert_eq!(project.git(&["status", "--porcelain"]), before);
 
     approved_with(&project, "three", "specs/vision.md", "merged\n");
@@ -73,27 +73,27 @@ fn a_persons_checkout_and_dirty_files_are_not_disturbed() {
     assert_eq!(project.read("specs/vision.md"), "being edited\n");
     project.git(&["checkout", "-q", "specs/vision.md"]);
     merge(&project, "three").ok();
-    in_order(&project);
+    check_consistent(&project);
 }
 
 /// Covers: RV-04, RV-10
 #[test]
-fn exactly_the_approved_commit_is_merged_whatever_the_worktree_holds() {
+fn exactly_the_approved_commit_is_merged_whatever_is_in_the_worktree() {
     let project = team();
     let head = approved(&project, "one");
     let later = commit(&project, &project.tree("one"), "sneaked", "in\n");
     fs::write(project.tree("one").join("uncommitted"), "x\n").unwrap();
     let result = merge(&project, "one").result();
     assert_eq!(tip(&project, "integration"), head);
-    assert_eq!(result["rescued"], "rescue/one-1", "what was not approved is kept, not merged");
+    assert_eq!(result["rescued"], "rescue/one-1", "unapproved work is kept, not merged");
     project.git(&["merge-base", "--is-ancestor", &later, "rescue/one-1"]);
     assert_eq!(show(&project, "rescue/one-1", "uncommitted"), "x");
-    in_order(&project);
+    check_consistent(&project);
 }
 
 /// Covers: RV-04, RV-10
 #[test]
-fn what_is_not_approved_is_not_merged() {
+fn only_an_approved_task_is_merged() {
     let project = team();
     let before = tip(&project, "integration");
     claimed(&project, "one", "coder-1");
@@ -112,22 +112,22 @@ fn what_is_not_approved_is_not_merged() {
 fn a_conflict_leaves_the_branch_and_names_the_files() {
     let project = team();
     approved_with(&project, "one", "shared.txt", "of one\n");
-    let before = advance(&project, "shared.txt", "of somebody else\n");
+    let before = advance(&project, "shared.txt", "of another agent\n");
     let error = merge(&project, "one").refused(3, "conflict");
     assert!(error["message"].as_str().unwrap().contains("shared.txt"), "{error}");
     assert_eq!((tip(&project, "integration"), project.status("one")), (before, "INTEGRATION_FAILED"));
-    assert!(project.tree("one").exists(), "the worktree stays for the fix");
+    assert!(project.tree("one").exists(), "the worktree is kept for the fix");
     let record = project.record("one");
     let event = record.history.unwrap().pop().unwrap();
     assert_eq!(event.event, "integration_failed");
     assert!(format!("{:?}", event.more).contains("shared.txt"), "{event:?}");
     assert!(project.log().contains("conflict in shared.txt"), "{}", project.log());
-    in_order(&project);
+    check_consistent(&project);
 }
 
 /// Covers: RV-05
 #[test]
-fn work_without_a_common_history_is_an_integration_failure_too() {
+fn work_without_a_common_history_is_an_integration_failure() {
     let project = team();
     claimed(&project, "one", "coder-1");
     let folder = project.tree("one");
@@ -142,7 +142,7 @@ fn work_without_a_common_history_is_an_integration_failure_too() {
     assert_eq!(project.status("one"), "INTEGRATION_FAILED");
 }
 
-/// Puts an integration test onto the integration branch.
+/// Commits an integration test on the integration branch.
 fn with_test(project: &TestProject, text: &str) -> String {
     advance(project, "scripts/integration-test.sh", &format!("#!/bin/sh\n{text}\n"))
 }
@@ -161,12 +161,12 @@ fn the_integration_test_sees_the_merged_result_before_the_branch_moves() {
     }
     let left: Vec<_> = fs::read_dir(project.root.join(".worktrees")).unwrap().collect();
     assert!(left.is_empty(), "{left:?}");
-    in_order(&project);
+    check_consistent(&project);
 }
 
 /// Covers: RV-06
 #[test]
-fn a_red_test_keeps_the_branch_and_its_output() {
+fn a_failed_test_keeps_the_branch_and_its_output() {
     let project = team();
     approved(&project, "one");
     let before = with_test(&project, "echo it is broken; exit 7");
@@ -180,12 +180,12 @@ fn a_red_test_keeps_the_branch_and_its_output() {
     assert_eq!((tip(&project, "integration"), project.status("one")), (before, "INTEGRATION_FAILED"));
     let event = project.record("one").history.unwrap().pop().unwrap();
     assert!(format!("{:?}", event.more).contains("one-1.log"), "{event:?}");
-    in_order(&project);
+    check_consistent(&project);
 }
 
 /// Covers: RV-06
 #[test]
-fn a_test_over_its_limit_is_ended_with_all_that_it_started() {
+fn a_test_over_its_time_limit_is_killed_with_its_children() {
     let project = team();
     let text = project.state().replace("integration_test_limit: 1800", "integration_test_limit: 1");
     project.write(".liza/state.yaml", &text);
@@ -197,20 +197,20 @@ fn a_test_over_its_limit_is_ended_with_all_that_it_started() {
     assert!(began.elapsed() < Duration::from_secs(60));
     assert_eq!(tip(&project, "integration"), before);
     assert!(!is_running("sleep 1111"));
-    in_order(&project);
+    check_consistent(&project);
 }
 
 fn wait_for(what: &str, mut holds: impl FnMut() -> bool) {
     let deadline = Instant::now() + Duration::from_secs(60);
     while !holds() {
-        assert!(Instant::now() < deadline, "waited in vain for {what}");
+        assert!(Instant::now() < deadline, "timed out waiting for {what}");
         std::thread::sleep(Duration::from_millis(10));
     }
 }
 
 /// Covers: RV-08, AG-17
 #[test]
-fn a_merge_that_has_begun_is_finished_under_pause_and_others_wait_for_it() {
+fn a_started_merge_is_finished_under_pause_and_others_wait_for_it() {
     let project = team();
     with_test(&project, "while [ ! -e ../../go ]; do sleep 0.05; done");
     for task in ["one", "two"] {
@@ -234,18 +234,18 @@ fn a_merge_that_has_begun_is_finished_under_pause_and_others_wait_for_it() {
     assert!(output.status.success(), "{output:?}");
     assert_eq!(project.status("one"), "MERGED");
     let output = second.wait_with_output().unwrap();
-    assert_eq!(output.status.code(), Some(42), "one that had not begun does not begin: {output:?}");
+    assert_eq!(output.status.code(), Some(42), "a merge that had not started does not start: {output:?}");
     project.liza(&["resume"]).ok();
     merge(&project, "two").ok();
-    in_order(&project);
+    check_consistent(&project);
 }
 
 /// Covers: RV-08
 #[test]
-fn a_branch_that_moves_under_the_merge_is_merged_anew_three_times_at_most() {
+fn a_branch_that_moves_during_the_merge_is_merged_again_at_most_three_times() {
     let project = team();
     approved(&project, "one");
-    // Each move of the branch is preceded by somebody else's, as often as the file says.
+    // Another commit precedes each move of the branch, as often as the file says.
     let count = project.home().join("moves");
     let real = "git() { /usr/bin/env -u LIZA_GIT_OWNER PATH=\"$REAL\" git \"$@\"; }";
     let overtake = format!(
@@ -255,7 +255,7 @@ fn a_branch_that_moves_under_the_merge_is_merged_anew_three_times_at_most() {
          git update-ref refs/heads/integration $new; fi;; esac",
         count = count.display()
     );
-    let path = git_that(&project, &overtake);
+    let path = git_wrapper(&project, &overtake);
     let merge_with = |moves: u32| {
         fs::write(&count, moves.to_string()).unwrap();
         let mut program = project.program();
@@ -267,17 +267,17 @@ fn a_branch_that_moves_under_the_merge_is_merged_anew_three_times_at_most() {
     assert_eq!(project.status("one"), "APPROVED");
     merge_with(3).ok();
     assert_eq!(project.git(&["rev-list", "--count", "--grep=Liza-Task: one", "integration"]), "1");
-    in_order(&project);
+    check_consistent(&project);
 }
 
 /// Covers: RV-08
 #[test]
-fn a_merge_that_git_knows_and_the_blackboard_does_not_is_recorded_once() {
+fn a_merge_that_is_only_in_git_is_recorded_once() {
     for by_recover in [false, true] {
         let project = team();
         let head = approved(&project, "one");
         advance(&project, "other", "x");
-        let merged = land_only(&project, "one", &head);
+        let merged = move_branch_only(&project, "one", &head);
         assert_eq!((tip(&project, "integration"), project.status("one")), (merged.clone(), "APPROVED"));
         if by_recover {
             assert_eq!(recover(&project), ["merge one"]);
@@ -290,7 +290,7 @@ fn a_merge_that_git_knows_and_the_blackboard_does_not_is_recorded_once() {
         assert_eq!(tip(&project, "integration"), merged, "{head} is not merged again");
         assert!(project.log().contains("drift 1 commit"));
         assert!(!project.tree("one").exists());
-        in_order(&project);
+        check_consistent(&project);
     }
 }
 
@@ -309,7 +309,7 @@ fn another_reviewer_merges_only_when_the_approver_is_gone() {
 
 /// Covers: RV-10
 #[test]
-fn a_merge_whose_approval_was_taken_back_meanwhile_does_not_stand() {
+fn a_merge_whose_approval_was_withdrawn_in_the_meantime_is_undone() {
     let project = team();
     approved(&project, "one");
     let before = tip(&project, "integration");
@@ -320,11 +320,11 @@ fn a_merge_whose_approval_was_taken_back_meanwhile_does_not_stand() {
         env!("CARGO_BIN_EXE_liza"),
         project.root.display()
     );
-    let path = git_that(&project, &block);
+    let path = git_wrapper(&project, &block);
     let mut program = project.program();
     program.args(["wt-merge", "one", "--json"]).env("PATH", &path);
     project.run(&mut program).refused(1, "wrong_status");
     assert_eq!(project.status("one"), "BLOCKED");
     assert_eq!(tip(&project, "integration"), before);
-    in_order(&project);
+    check_consistent(&project);
 }

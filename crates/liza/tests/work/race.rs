@@ -1,4 +1,4 @@
-//! Many claims at once: one winner, nothing of it touched, and nobody waits for another's git.
+//! Many claims at once: one winner with its worktree intact, and no claim waits for the git of another.
 
 use std::process::{Child, Stdio};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -26,7 +26,7 @@ fn start(project: &TestProject, words: &[&str], path: Option<&std::ffi::OsString
 
 /// Covers: CL-05, CL-04
 #[test]
-fn of_many_racing_claims_of_one_task_one_wins_and_the_others_leave_no_trace() {
+fn of_many_racing_claims_of_one_task_one_wins_and_the_others_leave_nothing() {
     let project = TestProject::new();
     let names = coders(&project, 12);
     for round in 0..3 {
@@ -53,18 +53,18 @@ fn of_many_racing_claims_of_one_task_one_wins_and_the_others_leave_no_trace() {
         project.liza(&["release-claim", &task, "--force"]).ok();
     }
     assert_eq!(branches(&project, "rescue/*"), Vec::<String>::new());
-    in_order(&project);
+    check_consistent(&project);
 }
 
 /// Covers: CL-04, IV-04
 #[test]
-fn fifty_claims_of_different_tasks_all_come_through_and_nobody_sees_one_without_worktree() {
+fn fifty_claims_of_different_tasks_all_succeed_and_every_visible_claim_has_a_worktree() {
     let project = TestProject::new();
     let names = coders(&project, 50);
     for name in &names {
         project.add_task(&name.replace("coder", "task"));
     }
-    // Fifty writers on a busy machine: how long they may wait is not what this is about.
+    // Fifty writers on a busy machine: the waiting time is not tested here.
     project.liza(&["lock", "write", ".config.lock_timeout", "120"]).ok();
     let done = AtomicBool::new(false);
     std::thread::scope(|scope| {
@@ -97,7 +97,7 @@ fn fifty_claims_of_different_tasks_all_come_through_and_nobody_sees_one_without_
     });
     let state = project.snapshot();
     assert!(state.bodies().all(|(_, body)| body.record().status.unwrap().name() == "CLAIMED"));
-    in_order(&project);
+    check_consistent(&project);
 }
 
 /// Covers: CL-04, BB-09
@@ -110,7 +110,7 @@ fn the_blackboard_is_never_locked_while_git_runs() {
     }
     let go = project.home().join("go");
     let wait = format!("while [ ! -e '{}' ]; do sleep 0.1; done", go.display());
-    let path = git_that(&project, &format!("case \"$*\" in *'worktree add'*) {wait};; esac"));
+    let path = git_wrapper(&project, &format!("case \"$*\" in *'worktree add'*) {wait};; esac"));
     let claims: Vec<Child> = names
         .iter()
         .map(|name| {
@@ -124,7 +124,7 @@ fn the_blackboard_is_never_locked_while_git_runs() {
         assert!(began.elapsed() < Duration::from_secs(100), "{} of {} reserved", reserved(), names.len());
         std::thread::sleep(Duration::from_millis(20));
     }
-    // Twenty gits are at work and none of them ends; the blackboard is as free as ever.
+    // Twenty git processes hang; the blackboard is not locked.
     for _ in 0..5 {
         project.liza(&["note", "still here"]).ok();
     }
@@ -134,5 +134,5 @@ fn the_blackboard_is_never_locked_while_git_runs() {
         let output = claim.wait_with_output().unwrap();
         assert!(output.status.success(), "{output:?}");
     }
-    in_order(&project);
+    check_consistent(&project);
 }

@@ -1,4 +1,4 @@
-//! recover: each thing that a crash can leave, repaired once, with nothing lost.
+//! recover: everything that a crash can leave is repaired once, and nothing is lost.
 
 use std::fs;
 use std::process::{Child, Command as Process, Stdio};
@@ -15,7 +15,7 @@ fn nothing() -> Vec<String> {
     Vec::new()
 }
 
-/// Reserves as a claim does that then dies.
+/// Reserves a task as a claim that is then killed.
 fn reserve(project: &TestProject, task: &str, coder: &str) {
     let (task, coder) = (task.parse().unwrap(), coder.parse().unwrap());
     let head = tip(project, "integration").parse().unwrap();
@@ -24,7 +24,7 @@ fn reserve(project: &TestProject, task: &str, coder: &str) {
 
 /// Covers: CL-04, RV-08
 #[test]
-fn where_nothing_is_wrong_nothing_is_done() {
+fn without_a_problem_nothing_is_done() {
     let project = team();
     claimed(&project, "one", "coder-1");
     fs::write(project.tree("one").join("half"), "x").unwrap();
@@ -35,7 +35,7 @@ fn where_nothing_is_wrong_nothing_is_done() {
 
 /// Covers: CL-04
 #[test]
-fn a_reservation_whose_claim_died_is_taken_back_with_its_worktree() {
+fn a_reservation_whose_claim_was_killed_is_removed_with_its_worktree() {
     let project = team();
     for task in ["one", "two"] {
         project.add_task(task);
@@ -48,16 +48,16 @@ fn a_reservation_whose_claim_died_is_taken_back_with_its_worktree() {
     assert_eq!(project.record("one").reservation, None);
     assert!(!project.tree("one").exists() && branches(&project, "task/*").is_empty());
     assert!(project.log().contains("action: recovered"), "{}", project.log());
-    in_order(&project);
+    check_consistent(&project);
     claim(&project, "one", "coder-2").ok();
 }
 
 /// Covers: CL-04
 #[test]
-fn a_reservation_whose_claim_lives_is_left_alone() {
+fn a_reservation_whose_claim_is_running_is_left_alone() {
     let project = team();
     project.add_task("one");
-    let path = git_that(&project, "case \"$*\" in *'worktree add'*) sleep 2;; esac");
+    let path = git_wrapper(&project, "case \"$*\" in *'worktree add'*) sleep 2;; esac");
     let mut program = project.program();
     program.args(["claim-task", "one", "coder-1"]).env("PATH", &path).stdout(Stdio::null());
     let mut claiming = program.spawn().unwrap();
@@ -67,12 +67,12 @@ fn a_reservation_whose_claim_lives_is_left_alone() {
     assert_eq!(recover(&project), nothing());
     assert!(claiming.wait().unwrap().success());
     assert_eq!(project.status("one"), "CLAIMED");
-    in_order(&project);
+    check_consistent(&project);
 }
 
 /// Covers: IV-04
 #[test]
-fn a_worktree_that_is_gone_is_put_back_on_its_branch() {
+fn a_missing_worktree_is_restored_on_its_branch() {
     let project = team();
     claimed(&project, "one", "coder-1");
     let head = commit(&project, &project.tree("one"), "x", "x\n");
@@ -80,12 +80,12 @@ fn a_worktree_that_is_gone_is_put_back_on_its_branch() {
     assert_eq!(recover(&project), ["missing_worktree one"]);
     assert_eq!(project.git_at(&project.tree("one"), &["rev-parse", "HEAD"]), head);
     assert_eq!(project.git_at(&project.tree("one"), &["branch", "--show-current"]), "task/one");
-    in_order(&project);
+    check_consistent(&project);
 }
 
 /// Covers: IV-04, RV-02
 #[test]
-fn a_worktree_whose_branch_is_gone_too_starts_from_what_was_submitted() {
+fn a_worktree_without_its_branch_is_restored_from_the_submission() {
     let project = team();
     let head = submitted(&project, "one");
     project.git(&["worktree", "remove", "--force", ".worktrees/one"]);
@@ -94,12 +94,12 @@ fn a_worktree_whose_branch_is_gone_too_starts_from_what_was_submitted() {
     assert_eq!(recover(&project), ["missing_worktree one"]);
     assert_eq!(project.git_at(&project.tree("one"), &["rev-parse", "HEAD"]), head);
     judge(&project, "one", &["APPROVED"]);
-    in_order(&project);
+    check_consistent(&project);
 }
 
 /// Covers: CL-04
 #[test]
-fn a_half_made_worktree_is_cleared_or_made_whole() {
+fn a_half_created_worktree_is_removed_or_completed() {
     let project = team();
     claimed(&project, "one", "coder-1");
     project.add_task("two");
@@ -116,15 +116,15 @@ fn a_half_made_worktree_is_cleared_or_made_whole() {
     assert_eq!(repaired, ["missing_worktree one", "unneeded_worktree two"]);
     assert!(project.tree("one").join("specs/vision.md").exists());
     assert!(!project.tree("two").exists());
-    in_order(&project);
+    check_consistent(&project);
     claim(&project, "two", "coder-2").ok();
 }
 
 /// Covers: RV-07, LM-06
 #[test]
-fn what_no_task_needs_is_removed_after_its_work_was_saved() {
+fn worktrees_that_no_task_needs_are_removed_after_their_work_is_saved() {
     let project = team();
-    // Terminal tasks whose removal died, an unclaimed one, and one that nobody knows.
+    // Terminal tasks whose removal was killed, an unclaimed task, and an unknown one.
     for task in ["abandoned", "merged"] {
         project.add_task(task);
     }
@@ -150,12 +150,12 @@ fn what_no_task_needs_is_removed_after_its_work_was_saved() {
         assert_eq!(show(&project, &format!("rescue/{task}-1"), "new"), task);
     }
     assert_eq!(branches(&project, "task/*"), nothing());
-    in_order(&project);
+    check_consistent(&project);
 }
 
 /// Covers: RV-08
 #[test]
-fn locks_and_leftovers_of_processes_that_are_gone_are_cleared() {
+fn locks_and_leftovers_of_ended_processes_are_removed() {
     let project = team();
     claimed(&project, "one", "coder-1");
     let dead = dead_process();
@@ -172,7 +172,7 @@ fn locks_and_leftovers_of_processes_that_are_gone_are_cleared() {
     let stage = format!(".worktrees/.integration-test-{dead}-0");
     project.git(&["worktree", "add", "-q", "--detach", &stage, "integration"]);
     project.write(&format!(".worktrees/.trash-{dead}-0/x"), "x");
-    project.write(".liza/locks/nobody.lock", "");
+    project.write(".liza/locks/unknown.lock", "");
     let repaired = recover(&project);
     for lock in &locks {
         assert!(repaired.contains(&format!("git_lock {lock}")), "{lock}: {repaired:?}");
@@ -180,9 +180,9 @@ fn locks_and_leftovers_of_processes_that_are_gone_are_cleared() {
     }
     assert!(repaired.contains(&format!("leftover {stage}")), "{repaired:?}");
     assert!(!project.root.join(&stage).exists());
-    assert!(!project.root.join(".liza/locks/nobody.lock").exists());
+    assert!(!project.root.join(".liza/locks/unknown.lock").exists());
     assert_eq!(project.git(&["worktree", "list"]).lines().count(), 2);
-    in_order(&project);
+    check_consistent(&project);
 }
 
 fn dead_process() -> u32 {
@@ -194,12 +194,12 @@ fn dead_process() -> u32 {
 
 /// Covers: RV-08, RV-04
 #[test]
-fn a_checkout_that_had_not_followed_its_branch_is_brought_up_to_date() {
+fn an_outdated_checkout_is_updated() {
     let project = team();
     let head = approved(&project, "one");
     project.git(&["checkout", "-q", "integration"]);
     project.write("mine", "untracked\n");
-    // As if the process had died after the branch moved.
+    // As if the process was killed after the branch moved.
     let reason = ["update-ref", "--create-reflog", "-m", "liza: merge one", "refs/heads/integration", &head];
     project.git(&reason);
     assert!(!project.root.join("one.txt").exists());
@@ -208,12 +208,12 @@ fn a_checkout_that_had_not_followed_its_branch_is_brought_up_to_date() {
     assert_eq!(repaired, [format!("checkout {}", project.root.display()), "merge one".to_owned()]);
     assert_eq!(project.read("one.txt"), "done\n");
     assert_eq!(project.git(&["status", "--porcelain"]), "?? mine");
-    in_order(&project);
+    check_consistent(&project);
 }
 
 /// Covers: RV-06
 #[test]
-fn an_integration_test_that_outlived_its_merge_is_ended() {
+fn an_integration_test_that_outlived_its_merge_is_killed() {
     let project = team();
     advance(&project, "scripts/integration-test.sh", "#!/bin/sh\necho begun\nsleep 2222 & sleep 2222\n");
     approved(&project, "one");
@@ -229,15 +229,15 @@ fn an_integration_test_that_outlived_its_merge_is_ended() {
     assert!(repaired.contains(&"process integration test".to_owned()), "{repaired:?}");
     assert!(!is_running("sleep 2222"));
     assert_eq!(project.status("one"), "APPROVED");
-    in_order(&project);
+    check_consistent(&project);
 }
 
 /// Covers: CL-10, AG-12
 #[test]
-fn a_coders_supervisor_recovers_but_leaves_merges_to_those_who_may() {
+fn a_coders_supervisor_recovers_but_records_no_merges() {
     let project = team();
     let head = approved(&project, "one");
-    land_only(&project, "one", &head);
+    move_branch_only(&project, "one", &head);
     let repaired = |agent: &str| project.liza_as(agent, &["recover", "--json"]).result()["repaired"].clone();
     assert_eq!(repaired("coder-1"), serde_json::json!([]));
     assert_eq!(project.status("one"), "APPROVED");
@@ -247,7 +247,7 @@ fn a_coders_supervisor_recovers_but_leaves_merges_to_those_who_may() {
 
 /// Covers: CL-04
 #[test]
-fn what_is_not_ours_is_named_and_left() {
+fn folders_not_created_by_liza_are_reported_and_kept() {
     let project = team();
     project.write(".worktrees/mystery/.git/HEAD", "ref: refs/heads/main\n");
     let result = project.liza(&["recover", "--json"]).result();
@@ -257,10 +257,10 @@ fn what_is_not_ours_is_named_and_left() {
 
 /// Covers: RV-07
 #[test]
-fn a_worktree_with_a_living_session_in_it_is_not_pulled_away() {
+fn a_worktree_with_a_running_session_is_not_removed() {
     let project = team();
     claimed(&project, "one", "coder-1");
-    // The claim was released behind the back of a session that is still there.
+    // The claim was released while its session still runs.
     let text = project.state();
     let mut lines: Vec<String> = Vec::new();
     let mut in_task = false;

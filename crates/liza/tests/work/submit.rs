@@ -1,4 +1,4 @@
-//! submit-for-review: exactly the commit of a clean worktree, by whoever owns the task.
+//! submit-for-review: exactly the commit of a clean worktree, by its coder.
 
 use std::fs;
 
@@ -7,7 +7,7 @@ use crate::support::TestProject;
 
 /// Covers: RV-01
 #[test]
-fn a_clean_commit_is_submitted_and_written_in_full() {
+fn a_clean_commit_is_submitted_and_recorded_with_its_full_hash() {
     let project = team();
     claimed(&project, "one", "coder-1");
     let head = commit(&project, &project.tree("one"), "x", "x\n");
@@ -17,7 +17,7 @@ fn a_clean_commit_is_submitted_and_written_in_full() {
     assert_eq!((result["commit"].as_str().unwrap(), &result["status"]), (&*head, &"READY_FOR_REVIEW".into()));
     let record = project.record("one");
     assert_eq!(record.review_commit.unwrap().as_str(), head);
-    assert_eq!(record.lease_expires, None, "the coder's lease governs CLAIMED only");
+    assert_eq!(record.lease_expires, None, "the coder's lease applies to CLAIMED only");
     assert!(history(&project, "one").ends_with(&["ready_for_review".to_owned()]));
 }
 
@@ -46,7 +46,7 @@ fn a_worktree_that_is_not_clean_is_refused() {
 
 /// Covers: RV-01
 #[test]
-fn only_the_head_of_the_tasks_branch_with_something_new_is_taken() {
+fn only_a_new_head_of_the_tasks_branch_is_accepted() {
     let project = team();
     claimed(&project, "one", "coder-1");
     let folder = project.tree("one");
@@ -81,7 +81,7 @@ fn only_its_coder_submits() {
 
 /// Covers: RV-01, IV-04
 #[test]
-fn without_a_worktree_nothing_is_submitted_and_recover_is_named() {
+fn without_a_worktree_the_submission_is_refused_and_the_hint_names_recover() {
     let project = team();
     claimed(&project, "one", "coder-1");
     let head = commit(&project, &project.tree("one"), "x", "x\n");
@@ -94,7 +94,7 @@ fn without_a_worktree_nothing_is_submitted_and_recover_is_named() {
 
 /// Covers: RV-11
 #[test]
-fn an_integration_fix_has_to_contain_the_integration_head() {
+fn an_integration_fix_must_contain_the_integration_head() {
     let project = team();
     conflicted(&project, "one");
     claim(&project, "one", "coder-1").ok();
@@ -114,5 +114,5 @@ fn an_integration_fix_has_to_contain_the_integration_head() {
 fn merge_is_fast_forward(project: &TestProject, task: &str, commit: &str) {
     assert_eq!(merge(project, task).result()["merge_commit"], commit);
     assert_eq!(tip(project, "integration"), commit);
-    in_order(project);
+    check_consistent(project);
 }

@@ -1,7 +1,7 @@
-//! Kills at every step, and at random with several processes: what is left is repaired, and nothing is lost.
+//! Kills at every step, and at random with several processes: everything is repaired, and nothing is lost.
 //!
-//! A process is killed at the n-th call of a kind that changes or starts something, by way of strace; git is a
-//! process of its own and lives on, as it does when a person kills the wrong thing.
+//! strace kills a process at the n-th system call of a kind that changes or starts something. git is a separate process
+//! and keeps running.
 
 use std::collections::BTreeSet;
 use std::os::unix::process::ExitStatusExt;
@@ -19,11 +19,11 @@ use liza_core::protocol::Verdict;
 use crate::fixture::*;
 use crate::support::TestProject;
 
-/// The system calls between which a process can be cut off with something to show for it.
+/// The system calls that change or start something.
 const STEPS: [&str; 10] =
     ["clone", "clone3", "wait4", "flock", "rename", "fdatasync", "fsync", "pwrite64", "unlink", "mkdir"];
 
-/// Fails where processes cannot be traced.
+/// Fails if processes cannot be traced.
 #[track_caller]
 fn require_strace(project: &TestProject) {
     let works = project.command("strace").args(["-qq", "-o", "/dev/null", "true"]).status();
@@ -31,7 +31,7 @@ fn require_strace(project: &TestProject) {
     assert!(works, "strace is installed and may trace; ./check leaves this test out without it");
 }
 
-/// Every commit that coders made, and the commit that all began with.
+/// Every commit that coders made, and the first commit.
 struct Life {
     project: TestProject,
     start: String,
@@ -92,7 +92,7 @@ impl Life {
             .unwrap();
     }
 
-    /// Runs `liza`, killed at the `number`th call of that kind; false when it came to its end.
+    /// Runs `liza`, killed at the `number`th call of that kind; false if it ended before.
     fn killed(&self, agent: Option<&str>, words: &[&str], call: &str, number: u32) -> bool {
         let mut strace = self.project.command("strace");
         let inject = format!("inject={call}:signal=KILL:when={number}");
@@ -104,11 +104,11 @@ impl Life {
         run.code == -1
     }
 
-    /// After a recovery everything holds that must hold.
+    /// Checks all invariants after a recovery.
     #[track_caller]
     fn check(&self) {
         self.project.liza(&["recover"]).ok();
-        in_order(&self.project);
+        check_consistent(&self.project);
         let state = self.project.snapshot();
         for (task, body) in state.bodies() {
             let record = body.record();
@@ -176,7 +176,7 @@ fn at_every_step(
     let mut kills = 0;
     for call in STEPS {
         for number in 1.. {
-            // A blackboard that grows and grows would be most of what the test waits for.
+            // A growing blackboard would take most of the test's time.
             if *life.tasks.lock().unwrap() > 20 {
                 life.check();
                 life = Life::new();
@@ -268,7 +268,7 @@ fn needs_strace_a_merge_is_killed_at_every_step() {
             life.submit(task, "coder-1", &head);
             life.claim_review(task, "code-reviewer-1");
             life.approve(task, "code-reviewer-1");
-            // So that every other merge needs a merge commit.
+            // Every second merge needs a merge commit.
             if task.ends_with(['0', '2', '4', '6', '8']) {
                 let other = life.next_task();
                 life.claim(&other, "coder-1");
@@ -288,7 +288,7 @@ fn needs_strace_a_merge_is_killed_at_every_step() {
 
 /// Covers: CL-04, CL-05, RV-08, RV-10
 #[test]
-fn several_processes_are_killed_at_random_again_and_again() {
+fn several_processes_are_killed_at_random_repeatedly() {
     const WORKERS: u64 = 4;
     const ROUNDS: u64 = 150;
     let life = Life::new();
@@ -298,7 +298,7 @@ fn several_processes_are_killed_at_random_again_and_again() {
     std::thread::scope(|scope| {
         for worker in 1..=WORKERS {
             let life = &life;
-            scope.spawn(move || live(life, worker, ROUNDS));
+            scope.spawn(move || run_coder(life, worker, ROUNDS));
         }
     });
     life.check();
@@ -308,8 +308,8 @@ fn several_processes_are_killed_at_random_again_and_again() {
     assert!(kills >= 100 && merged > 0, "{kills} kills, {merged} merges");
 }
 
-/// One coder's life: whatever its task needs next is tried, and every other time the process is killed on the way.
-fn live(life: &Life, worker: u64, rounds: u64) {
+/// One coder: tries the next step of its task, and every second time the process is killed.
+fn run_coder(life: &Life, worker: u64, rounds: u64) {
     let coder = format!("coder-{worker}");
     let mut random = Random(worker * 7919);
     let mut task = life.next_task();
@@ -344,7 +344,7 @@ fn live(life: &Life, worker: u64, rounds: u64) {
 }
 
 impl Life {
-    /// The commit of the task's worktree, made now if it has none of its own; its base where it has no worktree.
+    /// The commit of the task's worktree, created now if it has none; its base if it has no worktree.
     fn commit_if_new(&self, task: &str) -> String {
         let folder = self.project.tree(task);
         let path = folder.join(format!("{task}.txt"));

@@ -1,4 +1,4 @@
-//! claim-review and submit-verdict: binding, on the exact commit, by whoever holds the review.
+//! claim-review and submit-verdict: binding, on the exact commit, by the holder of the review.
 
 use std::fs;
 
@@ -41,7 +41,7 @@ fn a_review_has_one_holder_until_its_lease_ends() {
 
 /// Covers: RV-02
 #[test]
-fn only_a_reviewer_with_the_review_judges_and_a_rejection_says_why() {
+fn only_the_holder_of_the_review_submits_a_verdict_and_a_rejection_needs_a_reason() {
     let project = team();
     submitted(&project, "one");
     verdict(&project, "one", &["APPROVED"]).refused(1, "not_your_review");
@@ -61,7 +61,7 @@ fn only_a_reviewer_with_the_review_judges_and_a_rejection_says_why() {
 
 /// Covers: RV-02
 #[test]
-fn a_reason_comes_from_standard_input_too() {
+fn a_reason_can_come_from_standard_input() {
     let project = team();
     for (task, words) in [("one", vec!["-"]), ("two", vec!["--reason-file", "-"])] {
         under_review(&project, task);
@@ -77,7 +77,7 @@ fn a_reason_comes_from_standard_input_too() {
 
 /// Covers: RV-03
 #[test]
-fn a_second_rejection_says_what_became_of_the_first() {
+fn a_second_rejection_has_the_prior_feedback_status() {
     let project = team();
     rejected(&project, "one");
     claim(&project, "one", "coder-1").ok();
@@ -94,7 +94,7 @@ fn a_second_rejection_says_what_became_of_the_first() {
 
 /// Covers: RV-02, RV-10
 #[test]
-fn a_review_that_wrote_into_the_tree_is_refused_and_the_tree_put_back() {
+fn a_review_that_changed_the_worktree_is_refused_and_the_worktree_restored() {
     let project = team();
     let head = under_review(&project, "one");
     let folder = project.tree("one");
@@ -120,7 +120,7 @@ fn a_review_that_wrote_into_the_tree_is_refused_and_the_tree_put_back() {
 
 /// Covers: RV-02, TS-01
 #[test]
-fn a_submission_whose_worktree_has_moved_goes_back_to_its_coder() {
+fn a_submission_whose_worktree_has_moved_returns_to_its_coder() {
     let project = team();
     submitted(&project, "one");
     let moved = commit(&project, &project.tree("one"), "after", "x\n");
@@ -130,12 +130,12 @@ fn a_submission_whose_worktree_has_moved_goes_back_to_its_coder() {
     assert!(record.rejection_reason.unwrap().contains("head_moved"));
     claim(&project, "one", "coder-1").ok();
     submit(&project, "one", "coder-1", &moved).ok();
-    in_order(&project);
+    check_consistent(&project);
 }
 
 /// Covers: AG-17
 #[test]
-fn under_pause_no_review_starts_but_one_that_is_done_is_taken() {
+fn under_pause_no_review_starts_but_a_finished_one_is_accepted() {
     let project = team();
     under_review(&project, "one");
     submitted(&project, "two");

@@ -1,10 +1,10 @@
-//! Which name an agent gets.
+//! Which ID an agent gets.
 
 use crate::fixture::{Bench, CODER};
 
 /// Covers: AG-01, AG-02
 #[test]
-fn the_name_must_fit_the_role_and_be_free_and_the_next_free_one_is_taken() {
+fn an_agent_id_must_match_the_role_and_be_free() {
     let bench = Bench::new("coder_max_wait: 600", &[("c", CODER)]);
     bench.project.liza(&["add-task", "--id", "later", "--desc", "x", "--draft"]).ok();
     let agent =
@@ -25,7 +25,7 @@ fn the_name_must_fit_the_role_and_be_free_and_the_next_free_one_is_taken() {
     let mut second = bench.agent(&["coder", "--cli", "c"]);
     second.wait_for_output("coder-2          waiting");
     agent(&["--id", "coder-2"]).refused(1, "refused");
-    assert!(bench.entry("coder-2").is_some(), "whoever failed to register removes nobody");
+    assert!(bench.entry("coder-2").is_some(), "a failed registration removes no agent");
     first.stop();
     second.stop();
     assert!(bench.state().board.agents().unwrap().is_empty());

@@ -1,5 +1,5 @@
-//! People who edit the blackboard while supervisors run: it is picked up at once, and what is wrong is told with its
-//! place. The poll interval is an hour, so that nothing is found by looking now and then.
+//! Manual edits of the blackboard while supervisors run: they take effect at once, and errors are reported with their
+//! line. The poll interval is an hour, so that nothing is found by polling.
 
 use std::fs;
 use std::time::{Duration, Instant};
@@ -12,8 +12,8 @@ use crate::support::process::{Running, wait_for};
 const SLOW: &str =
     "coder_poll_interval: 3600\ncoder_max_wait: 36000\nheartbeat_interval: 3600\nlease_duration: 30000";
 
-/// A task as a person writes one.
-const BY_HAND: &str = "  - id: by-hand
+/// A task as a person writes it.
+const MANUAL_TASK: &str = "  - id: by-hand
     description: written by a person  # and with a comment
     status: UNCLAIMED
     priority: 1
@@ -29,11 +29,11 @@ fn bench(script: &str) -> Bench {
     bench
 }
 
-/// A coder with nothing to do.
+/// A coder without work.
 fn waiting(bench: &Bench) -> Running {
     let coder = bench.agent(&["coder", "--cli", "c"]);
     coder.wait_for_output("waiting");
-    // Nothing else is going to be written from now on.
+    // Nothing else is written from now on.
     wait_for("it is IDLE", || {
         (bench.entry("coder-1")?.status == liza_core::model::AgentStatus::Idle).then_some(())
     });
@@ -52,24 +52,24 @@ fn inject(bench: &Bench, task: &str) {
     save(bench, |text| text.replacen("tasks:\n", &format!("tasks:\n{task}"), 1));
 }
 
-/// Where a text stands in the file, as people count lines.
+/// The line number of a text in the file, from 1.
 fn line_of(bench: &Bench, text: &str) -> usize {
     bench.project.state().lines().position(|line| line.contains(text)).unwrap() + 1
 }
 
 /// Covers: SP-07, AG-06
 #[test]
-fn a_task_that_a_person_writes_into_the_file_is_taken_within_a_second() {
+fn a_task_that_a_person_adds_to_the_file_is_claimed_within_a_second() {
     let bench = bench(CODER);
     let mut coder = waiting(&bench);
-    inject(&bench, BY_HAND);
+    inject(&bench, MANUAL_TASK);
     let begun = Instant::now();
     coder.wait_for_output("works on by-hand");
     assert!(begun.elapsed() < Duration::from_secs(1), "{:?}", begun.elapsed());
     bench.until_status("by-hand", Status::ReadyForReview);
     assert!(bench.project.state().contains("# and with a comment"));
     coder.stop();
-    bench.is_sound();
+    bench.check_valid();
 }
 
 /// Covers: SP-07, AG-07
@@ -89,7 +89,7 @@ fn a_task_that_a_person_sets_to_blocked_stops_its_session_and_keeps_the_work() {
     wait_for("the agent is free", free);
     let task = bench.task("t1");
     assert_eq!((task.status, task.crashes, task.idle_exits), (Some(Status::Blocked), None, None));
-    bench.is_sound();
+    bench.check_valid();
     let status = bench.project.liza(&["status", "--json"]).result();
     let triggers = status["planner_triggers"].as_array().unwrap();
     assert!(triggers.iter().any(|trigger| trigger["kind"] == "BLOCKED_TASKS"), "{triggers:?}");
@@ -101,16 +101,16 @@ fn a_task_that_a_person_sets_to_blocked_stops_its_session_and_keeps_the_work() {
 
 /// Covers: SP-01, SP-07
 #[test]
-fn a_deadline_that_a_person_sets_leads_to_a_checkpoint_when_it_comes() {
+fn a_deadline_set_by_a_person_starts_a_checkpoint_when_it_passes() {
     let bench = bench(CODER);
     let mut coder = waiting(&bench);
     let soon = liza::project::now() + Seconds(2);
     save(&bench, |text| text.replacen("deadline: null", &format!("deadline: {soon}"), 1));
     let checkpoint = bench.project.root.join(".liza/CHECKPOINT");
-    wait_for("the checkpoint stands", || checkpoint.exists().then_some(()));
+    wait_for("the checkpoint exists", || checkpoint.exists().then_some(()));
     assert!(liza::project::now() >= soon && liza::project::now() <= soon + Seconds(2));
     coder.wait_for_output(".liza/CHECKPOINT is present; no new work starts");
-    // The file stands before anything is written.
+    // The file exists before the write.
     wait_for("it is logged", || {
         bench.project.log().contains("the sprint's deadline has passed").then_some(())
     });
@@ -124,7 +124,7 @@ fn a_deadline_that_a_person_sets_leads_to_a_checkpoint_when_it_comes() {
 
 /// Covers: BB-07, SP-07
 #[test]
-fn a_slip_of_the_pen_is_told_with_its_line_and_nobody_dies() {
+fn a_typing_error_is_reported_with_its_line_and_no_agent_ends() {
     let bench = bench(CODER);
     let mut coder = waiting(&bench);
     let good = bench.project.state();
@@ -133,24 +133,24 @@ fn a_slip_of_the_pen_is_told_with_its_line_and_nobody_dies() {
     save(&bench, |text| text.replacen("  - id: later", "  - id: [later", 1));
     coder.wait_for_output("no agent is started until this is fixed");
     let line = line_of(&bench, "id: [later");
-    // Where a list that is not closed ends is a matter of taste.
+    // Parsers differ on where a list that is not closed ends.
     let places = [line, line + 1].map(|line| format!("state.yaml:{line}:"));
     assert!(places.iter().any(|place| coder.output().contains(place)), "{}", coder.output());
     fix(&bench);
     coder.wait_for_output("the blackboard can be read again");
 
-    inject(&bench, BY_HAND);
+    inject(&bench, MANUAL_TASK);
     bench.until_status("by-hand", Status::ReadyForReview);
     coder.stop();
-    bench.is_sound();
+    bench.check_valid();
 }
 
 /// Covers: BB-07, IV-16, SP-07
 #[test]
-fn a_task_that_makes_no_sense_is_told_with_its_line_and_the_others_go_on() {
+fn an_invalid_task_is_reported_with_its_line_and_the_others_continue() {
     let bench = bench(CODER);
     let mut coder = waiting(&bench);
-    inject(&bench, &BY_HAND.replace("UNCLAIMED", "UNCLAIMD"));
+    inject(&bench, &MANUAL_TASK.replace("UNCLAIMED", "UNCLAIMD"));
     let line = line_of(&bench, "UNCLAIMD");
     coder.wait_for_output("UNCLAIMD");
     assert!(coder.output().contains(&format!("(line {line}, column")), "line {line}: {}", coder.output());
@@ -160,17 +160,17 @@ fn a_task_that_makes_no_sense_is_told_with_its_line_and_the_others_go_on() {
     coder.wait_for_output("fixed: by-hand");
     bench.until_status("by-hand", Status::ReadyForReview);
     coder.stop();
-    bench.is_sound();
+    bench.check_valid();
 }
 
 /// Covers: IV-06, IV-16, SP-07
 #[test]
-fn a_dangling_dependency_is_told_with_its_line_and_the_others_go_on() {
+fn a_dangling_dependency_is_reported_with_its_line_and_the_others_continue() {
     let bench = bench(CODER);
     let mut coder = waiting(&bench);
-    inject(&bench, &format!("{BY_HAND}    depends_on: [nobody]\n"));
+    inject(&bench, &format!("{MANUAL_TASK}    depends_on: [unknown-task]\n"));
     let line = line_of(&bench, "id: by-hand");
-    coder.wait_for_output("nobody");
+    coder.wait_for_output("unknown-task");
     assert!(
         coder.output().contains(&format!("state.yaml:{line}: by-hand")),
         "line {line}: {}",
@@ -179,9 +179,9 @@ fn a_dangling_dependency_is_told_with_its_line_and_the_others_go_on() {
     bench.project.add_task("t1");
     bench.until_status("t1", Status::ReadyForReview);
     assert_eq!(bench.status("by-hand"), Status::Unclaimed, "it waits");
-    save(&bench, |text| text.replace("depends_on: [nobody]", "depends_on: []"));
+    save(&bench, |text| text.replace("depends_on: [unknown-task]", "depends_on: []"));
     coder.wait_for_output("fixed: by-hand");
     bench.until_status("by-hand", Status::ReadyForReview);
     coder.stop();
-    bench.is_sound();
+    bench.check_valid();
 }

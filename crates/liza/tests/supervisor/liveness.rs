@@ -1,4 +1,4 @@
-//! A supervisor that was killed: its death is proven by the lock that it held, and its name is free at once.
+//! A supervisor that was killed: the lock that it held proves that it is dead, and its ID is free at once.
 
 use std::fs;
 use std::time::Duration;
@@ -25,7 +25,7 @@ fn after_a_kill_a_fresh_coder_resumes_the_claim_at_once() {
     bench.until_file("begun");
     coder.kill();
     let entry = bench.entry("coder-1").unwrap();
-    assert!(entry.is_live(liza::project::now()), "its lease runs for minutes");
+    assert!(entry.is_live(liza::project::now()), "its lease lasts for minutes");
 
     let mut fresh = bench.agent(&["coder", "--cli", "c"]);
     bench.until_status("t1", Status::ReadyForReview);
@@ -40,7 +40,7 @@ fn after_a_kill_a_fresh_coder_resumes_the_claim_at_once() {
 
 /// Covers: AG-01, AG-02
 #[test]
-fn one_that_lives_keeps_its_name_and_one_that_died_is_found_among_many() {
+fn a_live_agent_keeps_its_id_and_a_dead_one_is_found_among_many() {
     let bench = Bench::new("coder_max_wait: 600", &[("c", CODER)]);
     bench.project.liza(&["add-task", "--id", "later", "--desc", "x", "--draft"]).ok();
     let mut first = bench.agent(&["coder", "--cli", "c"]);
@@ -63,18 +63,18 @@ fn one_that_lives_keeps_its_name_and_one_that_died_is_found_among_many() {
 
 /// Covers: AG-02, CL-10
 #[test]
-fn whoever_held_no_lock_is_not_proven_dead() {
+fn an_agent_that_never_held_a_lock_is_not_known_to_be_dead() {
     let bench = Bench::new("coder_max_wait: 600", &[("c", CODER)]);
     bench.project.liza(&["add-task", "--id", "later", "--desc", "x", "--draft"]).ok();
-    // By hand, and so without a process that could die.
+    // Registered manually, so without a process.
     bench.project.register("coder-1");
     let mut other = bench.agent(&["coder", "--cli", "c"]);
     other.wait_for_output("coder-2          waiting");
     other.stop();
-    // After an orderly end, somebody registers the name by hand: the lock tells of another registration.
+    // After a clean exit, a person registers the ID: the lock belongs to another registration.
     bench.project.register("coder-2");
     bench.project.liza(&["agent", "coder", "--cli", "c", "--id", "coder-2", "--json"]).refused(1, "refused");
-    // Where there are no locks to be had, the lease decides as ever.
+    // Without locks, the lease decides.
     let locks = bench.project.root.join(".liza/agent-locks");
     fs::remove_dir_all(&locks).unwrap();
     fs::write(&locks, "no folder").unwrap();
@@ -112,7 +112,7 @@ fn a_planner_and_a_reviewer_that_were_killed_are_replaced_at_once() {
 
 /// Covers: AG-02, AG-09
 #[test]
-fn recover_takes_the_dead_off_the_board_and_leaves_the_living() {
+fn recover_removes_dead_agents_and_keeps_live_ones() {
     let bench = Bench::new("coder_max_wait: 600", &[("c", &hangs_once())]);
     bench.project.add_task("t1");
     let mut dead = bench.agent(&["coder", "--cli", "c"]);
@@ -137,12 +137,12 @@ fn recover_takes_the_dead_off_the_board_and_leaves_the_living() {
 
 /// Covers: AG-07
 #[test]
-fn a_session_waits_until_nothing_is_left_of_the_one_before() {
+fn a_session_waits_until_the_previous_one_has_ended_completely() {
     let bench = Bench::new("", &[("c", "touch \"$HOME/begun\"; sleep 1000")]);
     bench.project.add_task("t1");
     let folder = bench.project.root.join(".liza/agent-locks");
     fs::create_dir_all(&folder).unwrap();
-    // As the helper does whose supervisor was killed, while it ends what is left.
+    // As the helper of a killed supervisor does while it ends the remaining processes.
     let before = fs::File::create(folder.join("coder-1.session")).unwrap();
     before.lock().unwrap();
     let mut coder = bench.agent(&["coder", "--cli", "c"]);

@@ -1,11 +1,11 @@
-//! A whole sprint through its commands, and the next, and the next goal.
+//! A whole sprint by its commands, then the next sprint, then the next goal.
 
 use liza_core::model::Timestamp;
 use serde_json::{Value, json};
 
 use crate::support::TestProject;
 
-/// Takes a task from a claim to the integration branch, as agents and supervisors would.
+/// Takes a task from claim to merge, as agents and supervisors do.
 fn merge(project: &TestProject, task: &str) {
     for agent in ["coder-1", "code-reviewer-1"] {
         if project.liza(&["heartbeat", agent]).code != 0 {
@@ -41,7 +41,7 @@ fn from_checkpoint_to_the_next_goal() {
     project.add_task("core");
     project.add_task("extra");
     merge(&project, "core");
-    assert_eq!(sprint(&project)["status"], "IN_PROGRESS", "one is left");
+    assert_eq!(sprint(&project)["status"], "IN_PROGRESS", "one task is open");
 
     project.liza(&["checkpoint"]).ok();
     assert_eq!(sprint(&project)["status"], "CHECKPOINT");
@@ -106,17 +106,17 @@ fn the_merge_of_the_last_task_ends_the_sprint() {
         (&json!("COMPLETED"), &json!(1))
     );
     project.add_task("more");
-    assert_eq!(sprint(&project)["id"], "sprint-2", "the next task opens the next sprint");
+    assert_eq!(sprint(&project)["id"], "sprint-2", "the next task starts the next sprint");
 }
 
 /// Covers: SP-01
 #[test]
-fn what_is_given_up_during_a_look_ends_the_sprint_afterwards() {
+fn tasks_abandoned_during_a_checkpoint_end_the_sprint_afterwards() {
     let project = TestProject::new();
     project.add_task("core");
     project.liza(&["checkpoint"]).ok();
     project.liza(&["abandon-task", "core", "--reason", "x"]).ok();
-    assert_eq!(sprint(&project)["status"], "CHECKPOINT", "the human still looks");
+    assert_eq!(sprint(&project)["status"], "CHECKPOINT", "the checkpoint is still active");
     assert_eq!(project.liza(&["resume", "--json"]).result()["sprint"], "COMPLETED");
     assert_eq!(sprint(&project)["status"], "COMPLETED");
 }
@@ -136,7 +136,7 @@ fn a_draft_or_a_planning_session_keeps_the_sprint_open() {
 
 /// Covers: SP-09
 #[test]
-fn the_humans_own_words_are_kept_and_not_overwritten() {
+fn a_retrospective_by_the_human_is_kept_and_not_overwritten() {
     let project = TestProject::new();
     project.liza(&["retro", "--write"]).ok();
     project.liza(&["retro", "--write"]).ok();
@@ -158,7 +158,7 @@ fn the_humans_own_words_are_kept_and_not_overwritten() {
 
 /// Covers: SP-02, SP-08, SP-09
 #[test]
-fn the_figures_of_a_sprint_survive_its_archived_tasks() {
+fn the_metrics_of_a_sprint_survive_the_archiving_of_its_tasks() {
     let project = TestProject::new();
     project.add_task("core");
     merge(&project, "core");
@@ -171,7 +171,7 @@ fn the_figures_of_a_sprint_survive_its_archived_tasks() {
 
 /// Covers: SP-08, SP-09
 #[test]
-fn what_is_over_can_be_archived_after_its_sprint() {
+fn terminal_tasks_can_be_archived_after_their_sprint() {
     let project = TestProject::new();
     project.add_task("core");
     merge(&project, "core");
@@ -179,7 +179,7 @@ fn what_is_over_can_be_archived_after_its_sprint() {
     let moved = project.liza(&["archive", "--older-than", "0s", "--json"]).result();
     assert_eq!(moved["archived"], json!(["core"]));
     assert!(project.read(".liza/archive/core.yaml").contains("status: MERGED"));
-    // Its name stays taken, and what depends on it may begin.
+    // Its ID stays taken, and tasks that depend on it may start.
     let words = ["add-task", "--id", "core", "--desc", "x", "--draft", "--json"];
     project.liza(&words).refused(1, "task_exists");
     let words = ["add-task", "--id", "next", "--desc", "x", "--spec", "specs/vision.md", "--done", "x"];

@@ -1,4 +1,4 @@
-//! One task from claim to merge, in every kind of repository that people have.
+//! One task from claim to merge, in unusual repositories.
 
 use std::fs;
 use std::path::Path;
@@ -6,25 +6,25 @@ use std::path::Path;
 use crate::fixture::*;
 use crate::support::TestProject;
 
-/// A task's whole life; gives the merge commit.
+/// Takes a task from claim to merge; returns the merge commit.
 #[track_caller]
-fn whole_life(project: &TestProject, task: &str) -> String {
+fn claim_to_merge(project: &TestProject, task: &str) -> String {
     approved(project, task);
     let merged = merge(project, task).result()["merge_commit"].as_str().unwrap().to_owned();
     assert_eq!(show(project, "integration", &format!("{task}.txt")), "done");
     assert!(!project.tree(task).exists());
-    in_order(project);
+    check_consistent(project);
     merged
 }
 
-/// The same with a real merge commit at its end.
+/// The same with a real merge commit.
 #[track_caller]
-fn whole_life_with_merge(project: &TestProject, task: &str) -> String {
+fn claim_to_merge_commit(project: &TestProject, task: &str) -> String {
     approved(project, task);
     advance(project, &format!("beside-{task}"), "x\n");
     let merged = merge(project, task).result()["merge_commit"].as_str().unwrap().to_owned();
     assert_eq!(show(project, "integration", &format!("{task}.txt")), "done");
-    in_order(project);
+    check_consistent(project);
     merged
 }
 
@@ -41,7 +41,7 @@ fn moved_to(mut project: TestProject, root: &Path) -> TestProject {
 
 /// Covers: RV-04, CM-06
 #[test]
-fn a_path_with_spaces_and_letters_of_all_kinds_and_from_a_sub_folder() {
+fn a_path_with_spaces_and_non_ascii_letters_and_from_a_subfolder() {
     let project = begin(TestProject::at("mein Projekt – ünïcödé 漢字"));
     project.add_task("one");
     let below = project.root.join("specs");
@@ -59,7 +59,7 @@ fn a_path_with_spaces_and_letters_of_all_kinds_and_from_a_sub_folder() {
     from(&inside, None, &["wt-merge", "one"]);
     assert_eq!(show(&project, "integration", "ä ö.txt"), "done");
     from(&below, None, &["recover"]);
-    in_order(&project);
+    check_consistent(&project);
 }
 
 /// Covers: RV-04
@@ -85,7 +85,7 @@ fn submodules() {
     judge(&project, "one", &["APPROVED"]);
     merge(&project, "one").ok();
     assert!(!folder.exists());
-    in_order(&project);
+    check_consistent(&project);
 }
 
 /// Covers: RV-04
@@ -101,8 +101,8 @@ fn a_shallow_clone() {
     home.git(&["clone", "-q", "--depth", "1", &url, root.to_str().unwrap()]);
     let project = begin(moved_to(home, &root));
     assert_eq!(project.git(&["rev-parse", "--is-shallow-repository"]), "true");
-    whole_life(&project, "one");
-    whole_life_with_merge(&project, "two");
+    claim_to_merge(&project, "one");
+    claim_to_merge_commit(&project, "two");
 }
 
 /// Covers: RV-04
@@ -113,13 +113,13 @@ fn a_linked_worktree_as_the_projects_root() {
     home.git(&["worktree", "add", "-q", "-b", "elsewhere", root.to_str().unwrap()]);
     let project = begin(moved_to(home, &root));
     assert!(project.root.join(".git").is_file());
-    whole_life(&project, "one");
-    whole_life_with_merge(&project, "two");
+    claim_to_merge(&project, "one");
+    claim_to_merge_commit(&project, "two");
 }
 
 /// Covers: CM-05
 #[test]
-fn an_empty_repository_is_refused_with_what_to_do() {
+fn an_empty_repository_is_refused_with_a_hint() {
     let home = TestProject::bare();
     let root = home.root.parent().unwrap().join("empty");
     home.git(&["init", "-q", root.to_str().unwrap()]);
@@ -137,8 +137,8 @@ fn a_detached_head() {
     let project = TestProject::bare();
     project.git(&["checkout", "-q", "--detach"]);
     let project = begin(project);
-    whole_life(&project, "one");
-    whole_life_with_merge(&project, "two");
+    claim_to_merge(&project, "one");
+    claim_to_merge_commit(&project, "two");
     assert_eq!(project.git(&["branch", "--show-current"]), "");
 }
 
@@ -157,13 +157,13 @@ fn clean_and_smudge_filters() {
     approved(&project, "one");
     assert_eq!(fs::read_to_string(project.tree("one").join("text.txt")).unwrap(), "hello\n");
     merge(&project, "one").ok();
-    assert_eq!(show(&project, "integration", "one.txt"), "epof", "as the filter stores it");
-    in_order(&project);
+    assert_eq!(show(&project, "integration", "one.txt"), "epof", "in the form that the filter stores");
+    check_consistent(&project);
 }
 
 /// Covers: RV-04
 #[test]
-fn hooks_of_the_project_do_not_stand_in_the_way() {
+fn hooks_of_the_project_do_not_interfere() {
     let project = TestProject::bare();
     let hooks = project.home().join("hooks");
     for (name, text) in [
@@ -186,12 +186,12 @@ fn hooks_of_the_project_do_not_stand_in_the_way() {
     submit(&project, "one", "coder-1", &head).ok();
     judge(&project, "one", &["APPROVED"]);
     merge(&project, "one").ok();
-    in_order(&project);
+    check_consistent(&project);
 }
 
 /// Covers: RV-04
 #[test]
-fn merge_commits_are_signed_where_commits_are() {
+fn merge_commits_are_signed_if_commits_are() {
     let project = TestProject::bare();
     let gpg = project.home().join("fake-gpg");
     script(
@@ -203,7 +203,7 @@ fn merge_commits_are_signed_where_commits_are() {
     project.git(&["config", "user.signingkey", "AAAA"]);
     project.git(&["config", "commit.gpgsign", "true"]);
     let project = begin(project);
-    let merged = whole_life_with_merge(&project, "one");
+    let merged = claim_to_merge_commit(&project, "one");
     let raw = project.git(&["cat-file", "commit", &merged]);
     assert!(raw.contains("gpgsig -----BEGIN PGP SIGNATURE-----"), "{raw}");
 
