@@ -95,7 +95,9 @@ impl Rule for CountExit {
         let reason = format!("{agent} {what} {count} times in a row");
         let task = match agent.role() {
             _ if count < limit => tx.put(task),
-            Role::Coder | Role::Planner => at_exit_limit(tx, task, agent, &reason, self.last_words.as_deref())?,
+            Role::Coder | Role::Planner => {
+                at_exit_limit(tx, task, agent, &reason, self.last_words.as_deref())?
+            }
             Role::CodeReviewer => drop_review(tx, task, agent, &reason),
         };
         Ok(ExitCounted { task, count, limit })

@@ -40,7 +40,8 @@ fn adopt_injected(tx: &mut Tx<'_>) -> Result<(), Refusal> {
         let before = tx.board.summary(id).and_then(|summary| summary.status);
         before.is_some_and(|status| !status.is_terminal())
     };
-    let ids = tx.change().tasks.iter().filter(|(id, record)| !sprint.names(id) && !is_planned(sprint, id, record));
+    let ids =
+        tx.change().tasks.iter().filter(|(id, record)| !sprint.names(id) && !is_planned(sprint, id, record));
     let injected: Vec<TaskId> = ids.map(|(id, _)| id).filter(open).cloned().collect();
     if !injected.is_empty() {
         tx.sprint()?.scope.planned.extend(injected);

@@ -64,9 +64,11 @@ impl Rule for SubmitForReview {
 
 /// A reviewer's rejection of exactly this commit is not answered by submitting it again.
 fn check_not_rejected(task: &Task, commit: &Sha) -> Result<(), Refusal> {
-    let verdict = |event: &&HistoryEvent| event.is(EventName::Rejected) && event.agent.as_deref() != Some("system");
+    let verdict =
+        |event: &&HistoryEvent| event.is(EventName::Rejected) && event.agent.as_deref() != Some("system");
     let rejected = task.record.events().rev().find(verdict);
-    let same = |event: &&HistoryEvent| event.text("commit").is_some_and(|rejected| rejected == commit.as_str());
+    let same =
+        |event: &&HistoryEvent| event.text("commit").is_some_and(|rejected| rejected == commit.as_str());
     match rejected.filter(same) {
         Some(event) => Err(Refusal::AlreadyRejected {
             task: task.id.clone(),

@@ -1,8 +1,8 @@
 //! submit-verdict: the binding verdict on exactly one commit.
 
 use crate::model::{
-    Actor, AgentId, AgentStatus, Assignment, EventName, HistoryEvent, LogAction, PRIOR_FEEDBACK, Refusal, Section, Sha, Task,
-    TaskId, TaskStatus,
+    Actor, AgentId, AgentStatus, Assignment, EventName, HistoryEvent, LogAction, PRIOR_FEEDBACK, Refusal,
+    Section, Sha, Task, TaskId, TaskStatus,
 };
 use crate::text::one_line;
 

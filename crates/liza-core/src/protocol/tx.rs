@@ -157,7 +157,8 @@ impl<'a> Tx<'a> {
 
     /// A coder that waits for a verdict is idle again.
     pub(super) fn stop_waiting(&mut self, coder: AgentId) -> Result<(), Refusal> {
-        let waiting = |entry: &AgentRecord| entry.status == AgentStatus::Waiting && entry.current_task.is_none();
+        let waiting =
+            |entry: &AgentRecord| entry.status == AgentStatus::Waiting && entry.current_task.is_none();
         if let Some(mut entry) = self.find_agent(coder)?.filter(waiting) {
             entry.status = AgentStatus::Idle;
             self.put_agent(coder, entry);

@@ -197,7 +197,10 @@ impl Rule for RecordMerge {
         check_commit(&task, &commit, &self.commit)?;
         tx.goal()?.integration_head = Some(merge_commit.clone());
         let event = HistoryEvent::new(tx.now, EventName::Merged, merger(tx, by));
-        let event = event.with("commit", commit.as_str()).with("merge_commit", merge_commit.as_str()).with("coder", work.coder.to_string());
+        let event = event
+            .with("commit", commit.as_str())
+            .with("merge_commit", merge_commit.as_str())
+            .with("coder", work.coder.to_string());
         task.push_event(event.with("drift_commits", drift_commits));
         task.status = TaskStatus::Merged { merge_commit: Some(merge_commit.clone()) };
         tx.drop_handoff(id)?;

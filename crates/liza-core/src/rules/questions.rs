@@ -67,7 +67,8 @@ fn question(state: &State, anomaly: &Anomaly) -> Question {
 
 /// The question itself, or whatever the details hold.
 fn text(anomaly: &Anomaly) -> String {
-    let named = ["question", "gap", "description", "what"].into_iter().find_map(|key| anomaly.details.get(key));
+    let named =
+        ["question", "gap", "description", "what"].into_iter().find_map(|key| anomaly.details.get(key));
     let other = || anomaly.details.iter().map(|(key, value)| format!("{key}: {value}")).collect::<Vec<_>>();
     named.map_or_else(|| other().join(", "), ToString::to_string)
 }

@@ -3,8 +3,8 @@
 use std::fmt;
 
 use crate::model::{
-    AgentId, EventName, Goal, GoalStatus, MAX_FAILED_CODERS, REVIEW_DEADLOCK, Role, Seconds, SpecChange, Sprint,
-    SprintStatus, State, Status, TaskBody, TaskId, TaskStatus, Timestamp,
+    AgentId, EventName, Goal, GoalStatus, MAX_FAILED_CODERS, REVIEW_DEADLOCK, Role, Seconds, SpecChange,
+    Sprint, SprintStatus, State, Status, TaskBody, TaskId, TaskStatus, Timestamp,
 };
 use crate::rules::questions::{Question, questions};
 use crate::text::{count, one_line};
@@ -186,8 +186,11 @@ fn blocked_stamp(state: &State, id: &TaskId, body: &TaskBody, reason: &str) -> S
 /// Whether a changed specification is the task's, or was changed because of it.
 fn concerns(change: &SpecChange, id: &TaskId, spec: Option<&str>) -> bool {
     let file = |reference: &str| reference.split('#').next().unwrap_or_default().trim().to_owned();
-    let words = |text: &str| text.split(|c: char| !(c.is_alphanumeric() || "-_.".contains(c))).any(|word| word == id.as_str());
-    spec.is_some_and(|spec| file(spec) == file(&change.spec)) || change.triggered_by.as_deref().is_some_and(words)
+    let words = |text: &str| {
+        text.split(|c: char| !(c.is_alphanumeric() || "-_.".contains(c))).any(|word| word == id.as_str())
+    };
+    spec.is_some_and(|spec| file(spec) == file(&change.spec))
+        || change.triggered_by.as_deref().is_some_and(words)
 }
 
 /// Those that the planner has not yet been woken for.

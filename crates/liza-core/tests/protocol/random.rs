@@ -247,7 +247,11 @@ impl World {
 
     fn verdict(&mut self, id: &TaskId, reviewer: AgentId, good: bool) -> Result<(), Refusal> {
         let reason = "Blockers: 1\nPrior Feedback Status:\n- STILL PRESENT: all of it";
-        let verdict = if good { Verdict::Approved(Some("cargo test: passed".into())) } else { Verdict::Rejected(reason.to_owned()) };
+        let verdict = if good {
+            Verdict::Approved(Some("cargo test: passed".into()))
+        } else {
+            Verdict::Rejected(reason.to_owned())
+        };
         let facts = self.facts(id);
         self.run(
             self.session(reviewer),
@@ -262,7 +266,13 @@ impl World {
             self.commits += 1;
             self.integration = self.commits;
             let merge_commit = number_sha(self.integration);
-            Command::from(RecordMerge { task: id.clone(), commit, merge_commit, drift_commits: 0, old_head: None })
+            Command::from(RecordMerge {
+                task: id.clone(),
+                commit,
+                merge_commit,
+                drift_commits: 0,
+                old_head: None,
+            })
         } else {
             let failure = MergeFailure::Conflict { files: vec!["x".to_owned()] };
             Command::from(RecordMergeFailure { task: id.clone(), commit, failure })
@@ -375,7 +385,10 @@ fn take(world: &mut World, step: &Step) {
         }
         30 => {
             let exit = if odd { UnproductiveExit::Crash } else { UnproductiveExit::Idle };
-            world.run(world.supervisor(coder), Command::from(CountExit { task: id, agent: coder, exit, last_words: None }))
+            world.run(
+                world.supervisor(coder),
+                Command::from(CountExit { task: id, agent: coder, exit, last_words: None }),
+            )
         }
         _ if odd => world.run(Actor::Human, Command::from(ClearStaleReviewClaims)),
         // The coder commits again after it has submitted.

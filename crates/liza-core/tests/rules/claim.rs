@@ -29,7 +29,10 @@ fn handoff(world: &mut World, id: &str, by: AgentId) {
         next_action: "the other half".into(),
         ..Default::default()
     };
-    world.must(world.agent(by), Command::from(WriteHandoff { task: Some(task(id)), notes, dirty: Vec::new() }));
+    world.must(
+        world.agent(by),
+        Command::from(WriteHandoff { task: Some(task(id)), notes, dirty: Vec::new() }),
+    );
 }
 
 /// Covers: CL-01

@@ -179,7 +179,12 @@ fn a_human_override_frees_coder_and_reviewer_and_ends_a_reservation() {
 }
 
 fn crash() -> Command {
-    Command::from(CountExit { task: task("t"), agent: coder(1), exit: UnproductiveExit::Crash, last_words: None })
+    Command::from(CountExit {
+        task: task("t"),
+        agent: coder(1),
+        exit: UnproductiveExit::Crash,
+        last_words: None,
+    })
 }
 
 /// Covers: AG-05

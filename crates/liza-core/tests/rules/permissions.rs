@@ -5,12 +5,12 @@ use liza_core::model::{
     StopFile, Timestamp, Urgency, Usage,
 };
 use liza_core::protocol::{
-    AcceptIntegration, AdoptIntegration, Answer, CountPlannerExit, DismissDiscovery, RefundSession,
-    Abort, AbortGoal, AddTask, Align, Archive, BeginMerge, CancelReservation, Checkpoint, CheckpointCause,
-    ClaimRole, ClaimTask, ClearStaleReviewClaims, Command, CompleteGoal, CompleteSprint, ConvertDiscovery,
-    CountExit, CreateWorktree, DeleteWorktree, Deregister, Discover, DropReservation, Finalize,
-    FollowStopFile, HandoffNotes, Heartbeat, Intent, LogAnomaly, MarkTriggersSeen, NewGoal, NewSprint,
-    NewTask, Operation, Pause, PreCheck, RecordAnalysis, RecordSpecChange, RecordUsage, Recover, Register,
+    Abort, AbortGoal, AcceptIntegration, AddTask, AdoptIntegration, Align, Answer, Archive, BeginMerge,
+    CancelReservation, Checkpoint, CheckpointCause, ClaimRole, ClaimTask, ClearStaleReviewClaims, Command,
+    CompleteGoal, CompleteSprint, ConvertDiscovery, CountExit, CountPlannerExit, CreateWorktree,
+    DeleteWorktree, Deregister, Discover, DismissDiscovery, DropReservation, Finalize, FollowStopFile,
+    HandoffNotes, Heartbeat, Intent, LogAnomaly, MarkTriggersSeen, NewGoal, NewSprint, NewTask, Operation,
+    Pause, PreCheck, RecordAnalysis, RecordSpecChange, RecordUsage, Recover, RefundSession, Register,
     ReleaseClaim, ReleaseReview, Resolve, Resume, SetDeadline, SetStatus, TakeHandoff, TaskEdit,
     UnproductiveExit, UpdateSprintMetrics, WriteHandoff, WriteNote, WriteRetro,
 };

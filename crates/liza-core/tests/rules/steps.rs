@@ -185,7 +185,13 @@ pub fn verdict(id: &str, verdict: Verdict) -> Command {
 }
 
 pub fn merged(id: &str, commit: Sha) -> Command {
-    Command::from(RecordMerge { task: task(id), commit, merge_commit: sha('f'), drift_commits: 2, old_head: None })
+    Command::from(RecordMerge {
+        task: task(id),
+        commit,
+        merge_commit: sha('f'),
+        drift_commits: 2,
+        old_head: None,
+    })
 }
 
 pub fn conflict(id: &str, commit: Sha) -> Command {

@@ -4,7 +4,7 @@ use liza_core::model::{
     AgentStatus, Config, EventName, Generation, GoalStatus, HistoryEvent, Loaded, Revision, Seconds, State,
     Status, StopFile, StopFiles, TaskRecord,
 };
-use liza_core::protocol::{CountPlannerExit, Command, CountExit, ReleaseReview, SetStatus, UnproductiveExit};
+use liza_core::protocol::{Command, CountExit, CountPlannerExit, ReleaseReview, SetStatus, UnproductiveExit};
 use liza_core::rules::triggers::TriggerKind;
 use liza_core::watch::supervise::{
     EndedSession, SessionEnd, SessionFacts, SessionPhase, SessionStep, Shutdown, Situation, Step, StopCause,
@@ -145,7 +145,9 @@ fn a_session_is_judged_by_the_blackboard_first() {
 
     let idle = after_session(&state_with(Status::Claimed), &coder, SessionEnd::Code(0));
     assert!(!idle.progress);
-    let count = |exit| Command::CountExit(CountExit { task: task("t"), agent: agent("coder-1"), exit, last_words: None });
+    let count = |exit| {
+        Command::CountExit(CountExit { task: task("t"), agent: agent("coder-1"), exit, last_words: None })
+    };
     assert_eq!((idle.record, idle.pause), (vec![count(UnproductiveExit::Idle)], Seconds(2)));
     let crash = after_session(&state_with(Status::Claimed), &coder, SessionEnd::Signal(9));
     assert_eq!((crash.record, crash.pause), (vec![count(UnproductiveExit::Crash)], Seconds(5)));

@@ -303,6 +303,24 @@ impl Repo {
         }
     }
 
+    /// Whether a commit is the merge of exactly these two, with nothing added: a fast-forward to the commit, or a merge
+    /// commit with both as parents and the files that git computes.
+    ///
+    /// # Errors
+    ///
+    /// When git fails.
+    pub(crate) fn is_merge_of(&self, merged: &Sha, into: &Sha, commit: &Sha) -> Result<bool, GitError> {
+        let commit = &self.full_hash(commit)?;
+        if merged == commit {
+            return self.is_ancestor(into, commit);
+        }
+        let command = self.command("reading a merge commit");
+        let text =
+            command.args(["show", "--no-patch", "--format=%P %T", merged.as_str(), "--"]).read_text()?;
+        let MergePreview::Clean { tree } = self.preview_merge(into, commit)? else { return Ok(false) };
+        Ok(text.trim() == format!("{into} {commit} {tree}"))
+    }
+
     fn merge_commit_of(&self, tip: &Sha, task: &TaskId, commit: &Sha) -> Result<Sha, GitError> {
         let command = self
             .command("looking for a merge commit")

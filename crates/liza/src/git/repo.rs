@@ -205,6 +205,18 @@ impl Repo {
         output.parse().map_err(|_| command.unexpected(output.as_bytes()))
     }
 
+    /// The commits that `to` has and `from` does not, newest first, one line each with hash, author and subject.
+    ///
+    /// # Errors
+    ///
+    /// When one of them does not exist.
+    pub fn list_commits(&self, from: &Sha, to: &Sha) -> Result<Vec<String>, GitError> {
+        let range = format!("{from}..{to}");
+        let format = "--format=%h %an: %s";
+        let command = self.command("listing commits").args(["log", "--max-count=20", format, &range, "--"]);
+        Ok(command.read_text()?.lines().map(str::to_owned).collect())
+    }
+
     /// Creates a branch at a commit; false if there is already one of that name.
     ///
     /// # Errors

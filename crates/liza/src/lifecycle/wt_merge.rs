@@ -6,9 +6,9 @@
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use liza_core::model::{Board, Sha, Status, StopFiles, TaskId, TaskStatus};
+use liza_core::model::{Board, Refusal, Sha, Status, StopFiles, TaskId, TaskStatus};
 use liza_core::protocol::{
-    BeginMerge, MergeFailure, MergeRecorded, Mergeable, RecordMerge, RecordMergeFailure,
+    AdoptIntegration, BeginMerge, MergeFailure, MergeRecorded, Mergeable, RecordMerge, RecordMergeFailure,
 };
 
 use crate::engine::{Engine, EngineError, Executed, FileLock, Submitted, integration_branch};
@@ -86,6 +86,10 @@ pub fn wt_merge(engine: &Engine<'_>, task: &TaskId) -> Result<MergeOutcome, Engi
     let lock = FileLock::at(&FileLock::of_merges(engine.project().folder()), limit + LOCK_TIMEOUT)?;
     let approved = engine.check(engine.project().stop_files(), BeginMerge { task: task.clone() })?;
     let job = MergeJob::new(engine, task, approved.commit.clone(), approved.base_commit.clone())?;
+    if approved.integration_head.is_none() {
+        let head = engine.integration_head(&job.integration)?;
+        engine.execute(AdoptIntegration { head })?;
+    }
     for _ in 0..=RETRIES {
         let error = match job.attempt(&approved) {
             Ok(on_branch) => {
@@ -100,6 +104,7 @@ pub fn wt_merge(engine: &Engine<'_>, task: &TaskId) -> Result<MergeOutcome, Engi
         match error {
             MergeError::BranchMoved => {}
             MergeError::AlreadyMerged { merge_commit } => {
+                job.check_found(approved.integration_head.as_ref(), &merge_commit)?;
                 let recorded = job.record(&job.found_on_branch(merge_commit)?)?;
                 drop(lock);
                 return finish(engine, recorded);
@@ -133,6 +138,12 @@ pub(super) fn record_found_merge(
     let Some(merge_commit) = engine.repo()?.find_merge(&job.integration, task, &job.commit)? else {
         return Ok(false);
     };
+    let expected =
+        engine.project().state()?.board.goal.ready().and_then(|goal| goal.integration_head.clone());
+    if job.check_found(expected.as_ref(), &merge_commit).is_err() {
+        // Not a merge of ours: the human decides.
+        return Ok(false);
+    }
     let recorded = job.record(&job.found_on_branch(merge_commit)?)?;
     finish(engine, recorded).map(|_| true)
 }
@@ -161,12 +172,31 @@ impl<'e, 'p> MergeJob<'e, 'p> {
         let message = MergeMessage { task, title, approved_by: approved_by.as_deref() };
         let merge = repo.prepare_merge(&self.integration, &self.commit, &message);
         let merge = merge.map_err(NotOnBranch::Git)?;
+        self.check_head(approved, &merge.old)?;
         if let Some(failure) = self.test(&merge.new)? {
             return Err(NotOnBranch::Failed(failure));
         }
         self.confirm()?;
         repo.move_branch(&self.integration, &merge, task).map_err(NotOnBranch::Git)?;
         Ok(OnBranch { merge_commit: merge.new.clone(), old: Some(merge.old.clone()), moved: Some(merge) })
+    }
+
+    /// Refuses to merge onto a head that neither a merge nor the human set.
+    fn check_head(&self, approved: &Mergeable, found: &Sha) -> Result<(), EngineError> {
+        match &approved.integration_head {
+            Some(recorded) if recorded != found => Err(foreign(recorded, found)),
+            Some(_) | None => Ok(()),
+        }
+    }
+
+    /// Refuses a merge found on the branch, unless it is ours: exactly the recorded head and the approved commit.
+    fn check_found(&self, recorded: Option<&Sha>, merge_commit: &Sha) -> Result<(), EngineError> {
+        let Some(recorded) = recorded else { return Ok(()) };
+        let repo = self.engine.repo()?;
+        let tip = self.engine.integration_head(&self.integration)?;
+        let ours =
+            tip == *recorded || (tip == *merge_commit && repo.is_merge_of(&tip, recorded, &self.commit)?);
+        if ours { Ok(()) } else { Err(foreign(recorded, &tip)) }
     }
 
     /// Checks again before the branch moves: the test may have taken long. PAUSE does not stop a merge that has started.
@@ -210,7 +240,13 @@ impl<'e, 'p> MergeJob<'e, 'p> {
     fn record(&self, on_branch: &OnBranch) -> Result<Submitted<MergeRecorded>, EngineError> {
         let (task, commit) = (self.task.clone(), self.commit.clone());
         let (merge_commit, drift_commits) = (on_branch.merge_commit.clone(), self.drift(on_branch)?);
-        let recorded = self.engine.submit(RecordMerge { task, commit, merge_commit, drift_commits, old_head: on_branch.old.clone() });
+        let recorded = self.engine.submit(RecordMerge {
+            task,
+            commit,
+            merge_commit,
+            drift_commits,
+            old_head: on_branch.old.clone(),
+        });
         if let (Err(EngineError::Refused(_)), Some(merge)) = (&recorded, &on_branch.moved)
             && self.engine.read(&[self.task])?.status(self.task) != Some(Status::Merged)
         {
@@ -227,6 +263,11 @@ impl<'e, 'p> MergeJob<'e, 'p> {
         let count = self.engine.repo()?.count_commits(base, old).unwrap_or(0);
         Ok(u32::try_from(count).unwrap_or(u32::MAX))
     }
+}
+
+fn foreign(recorded: &Sha, found: &Sha) -> EngineError {
+    let (recorded, found) = (recorded.clone(), found.clone());
+    EngineError::Refused(Box::new(Refusal::ForeignCommits { recorded, found }))
 }
 
 fn test_limit(board: &Board) -> Duration {

@@ -9,8 +9,8 @@ use std::sync::mpsc::Sender;
 use std::thread;
 
 use liza_core::model::{
-    Actor, AgentId, AgentStatus, AnomalyType, Fields, Generation, Role, Sha, State, Status,
-    TaskBody, TaskId, TaskRecord, Value,
+    Actor, AgentId, AgentStatus, AnomalyType, Fields, Generation, Role, Sha, State, Status, TaskBody, TaskId,
+    TaskRecord, Value,
 };
 use liza_core::protocol::{
     Deregister, ExitCounted, Heartbeat, LogAnomaly, Operation, PlannerExitCounted, RecordUsage, Reply,

@@ -12,8 +12,8 @@ use std::fmt;
 use serde::{Serialize, Serializer};
 
 use crate::model::{
-    AgentId, AgentRecord, Anomaly, AnomalyType, BreakerStatus, DiscoveryId, Seconds, Sha, State,
-    StopFile, StopFileTimes, TaskId, Timestamp,
+    AgentId, AgentRecord, Anomaly, AnomalyType, BreakerStatus, DiscoveryId, Seconds, Sha, State, StopFile,
+    StopFileTimes, TaskId, Timestamp,
 };
 use crate::rules::invariants::Violation;
 use crate::rules::metrics::sprint_metrics;
@@ -322,7 +322,11 @@ fn foreign_commits(found: &ForeignCommits) -> Alarm {
     let (head, expected) = (head.short(), expected.short());
     let text = match commits.as_slice() {
         [] => format!("the integration branch is at {head}, not at {expected}; merges wait"),
-        some => format!("{} on the integration branch came past the reviews; merges wait: {}", count(some.len(), "commit"), some.join("; ")),
+        some => format!(
+            "{} on the integration branch came past the reviews; merges wait: {}",
+            count(some.len(), "commit"),
+            some.join("; ")
+        ),
     };
     Alarm::critical(AlarmKind::ForeignCommits, found.head.as_str(), text)
 }

@@ -1,7 +1,8 @@
 //! Alarms about the team: who waits for the human, and who is missing.
 
 use crate::model::{
-    AgentId, AgentRecord, GoalStatus, Role, Seconds, Sprint, State, Status, TaskRecord, TaskSummary, Timestamp,
+    AgentId, AgentRecord, GoalStatus, Role, Seconds, Sprint, State, Status, TaskRecord, TaskSummary,
+    Timestamp,
 };
 use crate::rules::claimable::claimable;
 use crate::rules::questions::{Question, open_questions};
@@ -23,9 +24,11 @@ pub(super) fn alarms(state: &State, seen: &Observations, now: Timestamp) -> Vec<
     found.extend(dropped_reviews(state, now));
     let stopped = seen.stop_files.pause.is_some() || seen.stop_files.checkpoint.is_some();
     if !stopped {
-        found.extend([Role::Planner, Role::Coder, Role::CodeReviewer].into_iter().filter_map(|role| {
-            missing_role(state, role, seen, now)
-        }));
+        found.extend(
+            [Role::Planner, Role::Coder, Role::CodeReviewer]
+                .into_iter()
+                .filter_map(|role| missing_role(state, role, seen, now)),
+        );
     }
     found
 }
@@ -56,7 +59,10 @@ fn planner_stopped(state: &State, now: Timestamp) -> Option<Alarm> {
 fn no_result(sprint: &Sprint) -> Alarm {
     let exits = &sprint.planner_exits;
     let words = exits.last_words.as_deref().unwrap_or("nothing");
-    let text = format!("{} planning sessions in a row ended without a result; the last one printed: {words}", exits.count);
+    let text = format!(
+        "{} planning sessions in a row ended without a result; the last one printed: {words}",
+        exits.count
+    );
     Alarm::critical(AlarmKind::PlannerStopped, "planner", text)
 }
 
@@ -64,7 +70,8 @@ fn no_result(sprint: &Sprint) -> Alarm {
 fn dropped_reviews(state: &State, now: Timestamp) -> Vec<Alarm> {
     let agents: Vec<(&AgentId, &AgentRecord)> = state.board.agents.ready().into_iter().flatten().collect();
     let dropped = |summary: &&TaskSummary| {
-        let mut reviewers = agents.iter().filter(|(_, entry)| entry.role == Role::CodeReviewer && entry.holds(now));
+        let mut reviewers =
+            agents.iter().filter(|(_, entry)| entry.role == Role::CodeReviewer && entry.holds(now));
         summary.is(Status::ReadyForReview)
             && !summary.review_dropped_by.is_empty()
             && reviewers.all(|(id, _)| summary.review_dropped_by.contains(id))
@@ -80,21 +87,28 @@ fn dropped_reviews(state: &State, now: Timestamp) -> Vec<Alarm> {
 /// Work waits for a role of which no agent is running, while agents of other roles are.
 fn missing_role(state: &State, role: Role, seen: &Observations, now: Timestamp) -> Option<Alarm> {
     let agents = || state.board.agents.ready().into_iter().flatten();
-    if agents().any(|(_, entry)| entry.role == role && entry.holds(now)) || !agents().any(|(_, entry)| entry.is_live(now)) {
+    if agents().any(|(_, entry)| entry.role == role && entry.holds(now))
+        || !agents().any(|(_, entry)| entry.is_live(now))
+    {
         return None;
     }
     let waiting = match role {
         Role::Planner => unseen_triggers(state, now).iter().map(|_| seen.last_progress).collect(),
-        Role::Coder => claimable(&state.board, now).iter().map(|id| last_event(state.board.body(id).ok()?.record())).collect(),
+        Role::Coder => claimable(&state.board, now)
+            .iter()
+            .map(|id| last_event(state.board.body(id).ok()?.record()))
+            .collect(),
         Role::CodeReviewer => {
-            let waits = |summary: &&TaskSummary| summary.is(Status::ReadyForReview) || summary.is(Status::Approved);
+            let waits =
+                |summary: &&TaskSummary| summary.is(Status::ReadyForReview) || summary.is(Status::Approved);
             let ids = state.board.summaries().filter(waits).map(|summary| &summary.id);
             ids.map(|id| last_event(state.board.body(id).ok()?.record())).collect::<Vec<_>>()
         }
     };
     let since = waiting.iter().flatten().min().copied()?;
     let text = format!("no {} is running, and {} for one", role.title(), waits(waiting.len()));
-    (now.since(since) > MISSING_GRACE).then(|| Alarm::critical(AlarmKind::RoleMissing, role.to_string().as_str(), text).since(since))
+    (now.since(since) > MISSING_GRACE)
+        .then(|| Alarm::critical(AlarmKind::RoleMissing, role.to_string().as_str(), text).since(since))
 }
 
 fn waits(number: usize) -> String {

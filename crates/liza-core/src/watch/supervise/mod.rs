@@ -136,7 +136,8 @@ fn unasked(state: &State, agent: AgentId, tasks: Vec<TaskId>) -> Vec<TaskId> {
         .into_iter()
         .filter_map(|question| question.task.clone().filter(|_| question.is_from(agent)))
         .collect();
-    let holds = agent.role() == Role::Coder && state.board.held_by(agent).is_some_and(|task| asked.contains(task));
+    let holds =
+        agent.role() == Role::Coder && state.board.held_by(agent).is_some_and(|task| asked.contains(task));
     tasks.into_iter().filter(|task| !holds && !asked.contains(task)).collect()
 }
 

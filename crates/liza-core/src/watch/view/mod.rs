@@ -185,7 +185,7 @@ pub fn view(state: &State, seen: &Observations, now: Timestamp) -> View {
     let tasks = task::tasks(state, now);
     let alarms = alarms(state, seen, now);
     let needs_you = needs_you(state, &alarms, now);
-    let alerts = alerts(alarms, &tasks);
+    let alerts = alerts(alarms, &needs_you, &tasks);
     let agents = board.agents.ready().into_iter().flatten();
     let open = |discovery: &&Discovery| discovery.is_open();
     let discoveries = board.discovered.ready().into_iter().flatten().filter(open);
@@ -279,15 +279,13 @@ fn agent_view(id: AgentId, entry: &AgentRecord, now: Timestamp) -> AgentView {
 }
 
 /// The worst first; each with the next step of the task that it is about.
-fn alerts(mut found: Vec<Alarm>, tasks: &[TaskView]) -> Vec<Alert> {
+fn alerts(mut found: Vec<Alarm>, needs: &[NeedsYou], tasks: &[TaskView]) -> Vec<Alert> {
     found.sort_by_key(|alarm| std::cmp::Reverse(alarm.level));
     let alert = |alarm: Alarm| {
         let task = alarm.subject.task().and_then(|id| tasks.iter().find(|task| task.id == *id));
-        let command = if alarm.kind == AlarmKind::InvalidState {
-            Some("liza validate".to_owned())
-        } else {
-            task.and_then(|task| task.command.clone())
-        };
+        let needed = needs.iter().find(|need| need.kind == alarm.kind && need.text == alarm.text);
+        let command = needed.map(|need| need.command.clone());
+        let command = command.or_else(|| task.and_then(|task| task.command.clone()));
         Alert {
             level: alarm.level,
             kind: alarm.kind,

@@ -92,6 +92,8 @@ struct Plan {
     spec_missing: bool,
     branch: Branch,
     at: Sha,
+    /// The head of the integration branch: that of an existing one, else the current commit.
+    head: Sha,
     template: bool,
 }
 
@@ -110,7 +112,9 @@ impl Plan {
             .parse()
             .map_err(|error: BranchError| CommandError::refused("bad_branch", error.to_string()))?;
         let template = args.template && spec_missing;
-        Ok(Self { goal, spec, spec_missing, branch, at: repo.head()?.commit, template })
+        let at = repo.head()?.commit;
+        let head = repo.tip(&branch)?.unwrap_or_else(|| at.clone());
+        Ok(Self { goal, spec, spec_missing, branch, at, head, template })
     }
 
     /// Creates everything or nothing: after a failure, the earlier steps are undone.
@@ -145,7 +149,7 @@ impl Plan {
             created: Some(now),
             status: GoalStatus::InProgress,
             planned: false,
-            integration_head: None,
+            integration_head: Some(self.head.clone()),
         });
         board.agents = Loaded::Ready(Default::default());
         let integration_branch = self.branch.as_str().to_owned();

@@ -6,11 +6,13 @@
 
 pub(crate) mod abandon_task;
 pub(crate) mod abort;
+pub(crate) mod accept_integration;
 pub(crate) mod add_task;
 pub(crate) mod agent;
 pub(crate) mod align;
 pub(crate) mod analyze;
 pub(crate) mod anomaly;
+pub(crate) mod answer;
 pub(crate) mod archive;
 pub(crate) mod checkpoint;
 pub(crate) mod claim_review;
@@ -21,6 +23,7 @@ pub(crate) mod convert_discovery;
 pub(crate) mod demo;
 pub(crate) mod deregister;
 pub(crate) mod discover;
+pub(crate) mod dismiss;
 pub(crate) mod doctor;
 pub(crate) mod edit;
 pub(crate) mod edit_task;

@@ -9,6 +9,7 @@ const GROUPS: [(&str, &[&str]); 6] = [
     (
         "Steer",
         &[
+            "answer",
             "note",
             "goal",
             "sprint",
@@ -34,6 +35,7 @@ const GROUPS: [(&str, &[&str]); 6] = [
             "supersede-task",
             "abandon-task",
             "convert-discovery",
+            "dismiss",
             "align",
         ],
     ),

@@ -1,0 +1,40 @@
+//! `liza accept-integration`: the human accepts commits on the integration branch that Liza did not merge.
+
+use liza_core::protocol::AcceptIntegration;
+use liza_core::text::count;
+
+use crate::cli::context::Context;
+use crate::cli::ui::error::CommandError;
+use crate::cli::ui::output::Reply;
+use crate::engine::integration_branch;
+
+/// Accept commits on the integration branch that came past the reviews.
+///
+/// Liza merges only onto the head that it set itself. Commits that came another way hold all merges until you accept
+/// them here, or move the branch back with git.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "Example:
+  liza accept-integration")]
+pub(crate) struct Args {}
+
+/// Runs it.
+pub(crate) fn run(_args: Args, context: &Context) -> Result<Reply, CommandError> {
+    let project = context.project()?;
+    let engine = context.engine(&project)?;
+    let board = engine.read(&[])?;
+    let integration = integration_branch(&board)?;
+    let head = engine.integration_head(&integration)?;
+    let recorded =
+        project.store().snapshot()?.board.goal.ready().and_then(|goal| goal.integration_head.clone());
+    let detail = match &recorded {
+        Some(recorded) if *recorded == head => format!("{integration} is at {}, as expected", head.short()),
+        Some(recorded) => {
+            let commits = project.repo()?.list_commits(recorded, &head)?;
+            let number = count(commits.len(), "commit");
+            format!("accepted {number} on {integration}: {}", commits.join("; "))
+        }
+        None => format!("{integration} starts at {}", head.short()),
+    };
+    let text = detail.clone();
+    context.run_in(&project, AcceptIntegration { head, detail }, |_| text)
+}
