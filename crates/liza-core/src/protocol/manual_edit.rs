@@ -1,6 +1,6 @@
 //! lock write, lock modify, edit: who may change what in the file itself.
 //!
-//! A person may make any valid change. An agent may set its own notes and fields that the program does not know, on its
+//! A person may make any valid change. An agent may set fields that the program does not know, and its own notes on its
 //! own task; everything else has a command. What is valid is decided in `rules/invariants`.
 
 use std::collections::BTreeSet;
@@ -140,10 +140,9 @@ fn may(board: &Board, agent: AgentId, place: &EditedPlace, (old, new): (&Value, 
     match place {
         EditedPlace::Task(_, None) => false,
         EditedPlace::Task(id, Some(key)) => {
-            let known = TaskRecord::KEYS.contains(&key.as_str());
             let summary = id.parse().ok().and_then(|id: TaskId| board.summary(&id));
-            (!known || OWN_NOTES.contains(&key.as_str()))
-                && summary.is_some_and(|summary| is_own(summary, agent))
+            let own = summary.is_some_and(|summary| is_own(summary, agent));
+            !TaskRecord::KEYS.contains(&key.as_str()) || (own && OWN_NOTES.contains(&key.as_str()))
         }
         EditedPlace::Section(section, None) => !SECTIONS.contains(&section.as_str()),
         EditedPlace::Section(section, Some(entry)) if section == "agents" => {

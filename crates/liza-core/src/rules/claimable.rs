@@ -107,7 +107,8 @@ fn leave_to_new_coder(
     coder: AgentId,
     now: Timestamp,
 ) -> Result<(), Refusal> {
-    if summary.previous_coder != Some(coder) || !has_other_coder(board, summary, coder, now)? {
+    let failed = summary.failed_by.contains(&coder);
+    if failed || summary.previous_coder != Some(coder) || !has_other_coder(board, summary, coder, now)? {
         return Ok(());
     }
     Err(Refusal::LeftToAnother { task: summary.id.clone(), coder })

@@ -157,6 +157,8 @@ fn work_fields(record: &mut TaskRecord, status: Status) {
         Status::Approved => {
             record.review_commit = Some(sha(WORK));
             record.approved_by = Some(agent("code-reviewer-1"));
+            let approved = HistoryEvent::new(now() - Seconds(5), EventName::Approved, "code-reviewer-1");
+            record.history.get_or_insert_default().push(approved.with("commit", sha(WORK).as_str()));
         }
         Status::IntegrationFailed => {
             record.review_commit = Some(sha(WORK));

@@ -230,7 +230,8 @@ fn a_reviewers_empty_exits_are_counted_and_never_block() {
     for _ in 0..3 {
         world.must(actor, idle_exit("t", reviewer(1)));
     }
-    assert_eq!((world.status("t"), world.record("t").idle_exits), (Status::ReadyForReview, Some(3)));
+    assert_eq!((world.status("t"), world.record("t").idle_exits), (Status::ReadyForReview, None));
+    assert_eq!(world.record("t").review_dropped_by, Some(vec![reviewer(1)]), "it drops the review");
     world.must(world.agent(reviewer(1)), verdict("t", approved()));
     assert_eq!(world.record("t").idle_exits, None);
 }

@@ -28,6 +28,7 @@ mod reclaim;
 mod rescope;
 mod review;
 mod revision;
+mod session_budget;
 mod sprint;
 mod states;
 mod stop_files;

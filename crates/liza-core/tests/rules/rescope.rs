@@ -81,7 +81,7 @@ fn a_plain_unblock_clears_coder_and_worktree_and_keeps_the_failures() {
     assert_eq!(record.failed_by, Some(vec![coder(1)]));
     assert_eq!((record.assigned_to, record.worktree.clone(), record.base_commit.clone()), (None, None, None));
     assert_eq!((record.blocked_reason.clone(), record.blocked_questions.clone()), (None, None));
-    assert_eq!((record.attempted.clone(), record.iteration), (None, None));
+    assert_eq!((record.attempted.clone(), record.iteration), (None, Some(1)));
     assert_eq!(world.last_event("t").more["was"].as_text(), Some("the spec is silent"));
     assert_eq!(world.reserve("t", coder(2), sha('9')), (WorktreeMode::Fresh, sha('9')));
 }

@@ -169,16 +169,16 @@ fn a_second_rejection_needs_the_prior_feedback_status() {
     let actor = world.agent(reviewer(1));
     world.must(actor, verdict("t", Verdict::Rejected("no tests".into())));
     world.claim("t", coder(1));
-    world.submit("t", coder(1), sha('a'));
+    world.submit("t", coder(1), sha('b'));
     world.claim_review("t", reviewer(1));
     let bare = Verdict::Rejected("still no tests".into());
-    let refusal = world.refused_with("prior_feedback_missing", actor, verdict("t", bare));
+    let refusal = world.refused_with("prior_feedback_missing", actor, judge(bare, clean(sha('b'))));
     assert!(refusal.to_string().contains(PRIOR_FEEDBACK), "{refusal}");
     let hint = refusal.hint().unwrap_or_default();
     for word in ["RESOLVED", "STILL PRESENT", "PARTIAL"] {
         assert!(hint.contains(word), "{hint}");
     }
-    world.must(actor, verdict("t", Verdict::Rejected(FEEDBACK.into())));
+    world.must(actor, judge(Verdict::Rejected(FEEDBACK.into()), clean(sha('b'))));
 }
 
 /// Covers: RV-03, TS-06
@@ -187,7 +187,7 @@ fn a_new_coder_has_no_prior_feedback() {
     let mut world = World::with_task(Status::Rejected);
     world.must(Actor::Human, Command::from(Deregister { agent: coder(1) }));
     world.claim("t", coder(2));
-    world.submit("t", coder(2), sha('a'));
+    world.submit("t", coder(2), sha('b'));
     world.verdict("t", reviewer(1), Verdict::Rejected("no tests".into()));
 }
 

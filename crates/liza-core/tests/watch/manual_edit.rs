@@ -40,8 +40,8 @@ fn a_person_may_edit_everything_and_an_agent_little() {
     let other = || Actor::Operator(agent("coder-2"));
     let no = Some("not_permitted");
     assert_eq!(refused(Actor::Human, |file| file["tasks"][0]["status"] = "DRAFT".into()), None);
-    assert_eq!(refused(coder(), |file| file["tasks"][0]["description"] = "mine".into()), None);
-    assert_eq!(refused(other(), |file| file["tasks"][0]["description"] = "mine".into()), no);
+    assert_eq!(refused(coder(), |file| file["tasks"][0]["blocked_reason"] = "mine".into()), None);
+    assert_eq!(refused(other(), |file| file["tasks"][0]["blocked_reason"] = "mine".into()), no);
     for actor in [coder, other] {
         assert_eq!(refused(actor(), |file| file["tasks"][0]["label"] = "new".into()), None);
         assert_eq!(refused(actor(), |file| file["mine"] = "new".into()), None);
@@ -51,6 +51,25 @@ fn a_person_may_edit_everything_and_an_agent_little() {
         assert_eq!(refused(actor(), |file| file["tasks"][0]["done_when"] = "less".into()), no);
         assert_eq!(refused(actor(), |file| file["tasks"] = serde_json::json!([])), no);
         assert_eq!(refused(actor(), |file| file["config"]["lease_duration"] = 9.into()), no);
+    }
+}
+
+/// Covers: AC-14
+#[test]
+fn no_agent_edits_what_its_work_is_judged_by() {
+    let coder = Actor::Agent(agent("coder-1"), generation(agent("coder-1")));
+    for key in [
+        "description",
+        "done_when",
+        "scope",
+        "spec_ref",
+        "priority",
+        "depends_on",
+        "max_iterations",
+        "max_review_cycles",
+        "lease_duration_override",
+    ] {
+        assert_eq!(refused(coder, |file| file["tasks"][0][key] = 3.into()), Some("not_permitted"), "{key}");
     }
 }
 
