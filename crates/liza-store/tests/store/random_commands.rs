@@ -72,7 +72,7 @@ fn command(step: &Step) -> (Actor, Command) {
         12 => {
             let reason = format!("{text}\nPrior Feedback Status:\n- PARTIAL: {text}");
             let verdict =
-                if step.text.is_multiple_of(2) { Verdict::Approved } else { Verdict::Rejected(reason) };
+                if step.text.is_multiple_of(2) { Verdict::Approved(None) } else { Verdict::Rejected(reason) };
             (Actor::Operator(reviewer), Command::from(SubmitVerdict { task: id, verdict, facts: facts() }))
         }
         13 => {
@@ -83,7 +83,7 @@ fn command(step: &Step) -> (Actor, Command) {
         15 => {
             let notes =
                 HandoffNotes { summary: "s".into(), next_action: "n".into(), ..HandoffNotes::default() };
-            (Actor::Operator(coder), Command::from(WriteHandoff { task: id, notes, dirty: Vec::new() }))
+            (Actor::Operator(coder), Command::from(WriteHandoff { task: Some(id), notes, dirty: Vec::new() }))
         }
         16 => {
             let (role, force) = (ClaimRole::Both, true);

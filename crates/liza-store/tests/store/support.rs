@@ -40,6 +40,8 @@ pub(crate) fn fresh_state() -> State {
         spec_ref: Some("specs/vision.md".to_owned()),
         created: Some(now()),
         status: GoalStatus::InProgress,
+        planned: true,
+        integration_head: None,
     });
     state.board.agents = Loaded::Ready(Default::default());
     state.board.config = Loaded::Ready(Config::default());

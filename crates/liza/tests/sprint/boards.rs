@@ -32,6 +32,8 @@ pub(crate) fn empty() -> State {
         spec_ref: Some("specs/vision.md".to_owned()),
         created: Some(ago(300)),
         status: GoalStatus::InProgress,
+        planned: true,
+        integration_head: None,
     });
     board.sprint = Loaded::Ready(Sprint::begin(2, "goal-1", ago(300)));
     board.circuit_breaker = Loaded::Ready(CircuitBreaker::default());
@@ -214,6 +216,7 @@ fn notes(state: &mut State) {
         urgency,
         recommendation: None,
         created: Some(ago(60)),
+        dismissed: None,
         converted_to_task: converted.map(task),
     };
     state.board.discovered = Loaded::Ready(vec![
