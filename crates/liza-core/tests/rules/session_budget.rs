@@ -2,11 +2,12 @@
 //! human sees what to decide.
 
 use liza_core::model::{
-    Actor, AgentId, AgentStatus, AnomalyType, Fields, GoalStatus, Revision, Role, Seconds, Sha, Status, TaskId, Value,
+    Actor, AgentId, AgentStatus, AnomalyType, Fields, GoalStatus, Revision, Role, Seconds, Sha, Status,
+    TaskId, Value,
 };
 use liza_core::protocol::{
-    AddTask, Answer, BeginMerge, ClaimTask, Command, HandoffNotes, LogAnomaly, SetStatus, SubmitVerdict, TakeHandoff,
-    UnblockTask, Verdict, WriteHandoff, WriteNote,
+    AddTask, Answer, BeginMerge, ClaimTask, Command, HandoffNotes, LogAnomaly, SetStatus, SubmitVerdict,
+    TakeHandoff, UnblockTask, Verdict, WriteHandoff, WriteNote,
 };
 use liza_core::rules::session_budget::SessionBudget;
 use liza_core::rules::triggers::{Trigger, planner_triggers};
@@ -124,7 +125,8 @@ impl Adversaries {
         let id = task.as_str();
         if agent.role() == Role::Coder {
             self.try_as_supervisor(agent, reserve(id, agent, base()))
-                && self.try_as_supervisor(agent, Command::from(ClaimTask { task: task.clone(), coder: agent }))
+                && self
+                    .try_as_supervisor(agent, Command::from(ClaimTask { task: task.clone(), coder: agent }))
         } else {
             let head = self.world.record(id).review_commit.clone();
             self.try_as_supervisor(agent, claim_review(id, agent, head))
@@ -219,8 +221,11 @@ impl Adversaries {
     }
 
     fn hand_off(&mut self, agent: AgentId, task: Option<TaskId>) {
-        let notes =
-            HandoffNotes { summary: "half".into(), next_action: "the rest".into(), ..HandoffNotes::default() };
+        let notes = HandoffNotes {
+            summary: "half".into(),
+            next_action: "the rest".into(),
+            ..HandoffNotes::default()
+        };
         self.try_as_agent(agent, Command::from(WriteHandoff { task, notes, dirty: Vec::new() }));
     }
 
@@ -319,7 +324,8 @@ fn a_used_up_budget_blocks_the_task_with_the_reason() {
 #[test]
 fn replacements_and_later_tasks_share_a_budget() {
     let mut world = World::with_task(Status::Blocked);
-    let used = |world: &World, id: &str| SessionBudget::of_task(&task(id), world.record(id)).used(world.sprint());
+    let used =
+        |world: &World, id: &str| SessionBudget::of_task(&task(id), world.record(id)).used(world.sprint());
     assert_eq!(used(&world, "t"), 1);
     let planner = world.agent(planner());
     world.must(planner, Command::from(AddTask { task: task("t-v2"), new: ready() }));

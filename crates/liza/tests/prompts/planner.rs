@@ -104,6 +104,7 @@ fn discovery(number: u32, urgency: Urgency, severity: Severity) -> Discovery {
         urgency,
         recommendation: Some("Add a configurable timeout".to_owned()),
         created: Some(ago(3)),
+        dismissed: None,
         converted_to_task: None,
     }
 }
