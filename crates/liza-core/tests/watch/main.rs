@@ -14,5 +14,6 @@ mod alarms;
 mod fixture;
 mod manual_edit;
 mod stop_files;
+mod results;
 mod supervise;
 mod view;

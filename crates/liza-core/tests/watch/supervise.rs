@@ -24,7 +24,7 @@ fn situation<'a>(state: &'a State, name: &str) -> Situation<'a> {
     }
 }
 
-fn step(state: &State, name: &str) -> Step {
+pub(crate) fn step(state: &State, name: &str) -> Step {
     next_step(&situation(state, name))
 }
 
@@ -118,7 +118,7 @@ fn a_planner_is_woken_once_per_change() {
     assert!(matches!(step(&state, "planner-1"), Step::Plan(_)), "it is blocked for another reason");
 }
 
-fn session(name: &str, of: Option<&str>) -> EndedSession {
+pub(crate) fn session(name: &str, of: Option<&str>) -> EndedSession {
     EndedSession {
         agent: agent(name),
         task: of.map(task),

@@ -10,6 +10,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use liza_core::model::{AgentId, Config, GoalStatus, Role, Seconds, State, StopFiles, Timestamp};
+use liza_core::watch::supervise::was_suspended;
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 use signal_hook::iterator::{Handle, Signals};
 
@@ -89,6 +90,10 @@ pub(super) struct Team<'t> {
     pub(super) urgent: bool,
     next_renewal: Instant,
     renewing: bool,
+    /// The time of day and the running time when the loop last looked, to notice a suspend of the machine.
+    clock: (Timestamp, Instant),
+    /// Whether leases have to be renewed before anything is judged by them.
+    renews_first: bool,
     /// Whether the last renewal failed.
     renewal_failed: bool,
     /// Whether PAUSE or CHECKPOINT has been reported.
@@ -136,6 +141,8 @@ pub fn run(
         urgent: false,
         next_renewal: Instant::now(),
         renewing: false,
+        clock: (now(), Instant::now()),
+        renews_first: false,
         renewal_failed: false,
         holding: false,
         last_message: String::new(),
@@ -202,8 +209,12 @@ impl Team<'_> {
                 self.read_blackboard();
             }
             self.check_limit();
+            self.notice_suspend();
             for index in 0..self.members.len() {
-                self.advance(index);
+                // After a suspend every lease looks expired until it is renewed.
+                if !self.renews_first {
+                    self.advance(index);
+                }
             }
             self.renew_leases();
             if self.is_stranded() {
@@ -281,9 +292,19 @@ impl Team<'_> {
         }
     }
 
+    /// After a suspend of the machine, renews the leases at once.
+    fn notice_suspend(&mut self) {
+        let (wall, running) = std::mem::replace(&mut self.clock, (now(), Instant::now()));
+        if was_suspended(self.clock.0.since(wall), Seconds(running.elapsed().as_secs())) {
+            (self.renews_first, self.next_renewal) = (true, Instant::now());
+            self.report_all(MessageLevel::Info, "the machine was suspended; renewing the leases");
+        }
+    }
+
     fn leases_renewed(&mut self, result: Result<(), SupervisorError>) {
         self.stale = true;
         self.renewing = false;
+        self.renews_first = false;
         match result {
             // The next failure is reported again.
             Ok(()) if std::mem::take(&mut self.renewal_failed) => self.last_message.clear(),
@@ -339,6 +360,7 @@ impl Team<'_> {
         let registered = self.members.iter().filter(|member| member.is_registered());
         let registered: Vec<Identity> = registered.map(|member| member.identity.clone()).collect();
         self.next_renewal = Instant::now() + self.renewal_interval();
+        self.renews_first &= !registered.is_empty();
         if !registered.is_empty() {
             self.renewing = true;
             background::renew_leases(&self.project, &registered, &self.sender);

@@ -108,7 +108,7 @@ fn missing_role(state: &State, role: Role, seen: &Observations, now: Timestamp) 
     let since = waiting.iter().flatten().min().copied()?;
     let text = format!("no {} is running, and {} for one", role.title(), waits(waiting.len()));
     (now.since(since) > MISSING_GRACE)
-        .then(|| Alarm::critical(AlarmKind::RoleMissing, role.to_string().as_str(), text).since(since))
+        .then(|| Alarm::critical(AlarmKind::RoleMissing, role.id_prefix(), text).since(since))
 }
 
 fn waits(number: usize) -> String {

@@ -9,6 +9,7 @@ mod running;
 pub use ended::{AfterSession, EXIT_RESTART, EndedSession, SessionEnd, after_session, backoff};
 pub use running::{
     SessionFacts, SessionPhase, SessionStep, Shutdown, StopCause, is_done, still_owns, still_registered,
+    was_suspended,
 };
 
 use crate::model::{AgentId, GoalStatus, Role, State, Status, StopFile, StopFiles, TaskId, Timestamp};

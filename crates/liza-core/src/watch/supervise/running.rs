@@ -178,6 +178,15 @@ impl SessionPhase {
     }
 }
 
+/// How much longer than its own running time a process may see the time of day advance.
+const CLOCK_TOLERANCE: Seconds = Seconds(20);
+
+/// Whether the machine was suspended: the time of day has advanced, the running time has not. Leases look expired then,
+/// and have to be renewed before anything is judged by them.
+pub fn was_suspended(time_of_day: Seconds, running: Seconds) -> bool {
+    time_of_day.0 > running.0 + CLOCK_TOLERANCE.0
+}
+
 /// Whether the registration is still valid under which a session was started. What cannot be read is not lost.
 pub fn still_registered(state: &State, agent: AgentId, generation: Generation) -> bool {
     let Some(agents) = state.board.agents.ready() else { return true };
