@@ -151,8 +151,8 @@ pub(super) fn find_approval(task: &Task) -> Option<&HistoryEvent> {
     let other = approval.agent.is_some() && approval.agent != coder;
     // A rejection after it takes it back.
     let rejected = task.record.events().rev().take_while(|event| !event.is(EventName::Approved));
-    let stands = !rejected.into_iter().any(|event| event.is(EventName::Rejected));
-    (same && other && stands).then_some(approval)
+    let valid = !rejected.into_iter().any(|event| event.is(EventName::Rejected));
+    (same && other && valid).then_some(approval)
 }
 
 /// An agent's approval says what it is based on.

@@ -14,6 +14,7 @@
 mod steps;
 mod support;
 
+mod acceptance;
 mod agents;
 mod breaker;
 mod claim;
