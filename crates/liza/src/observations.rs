@@ -6,12 +6,12 @@ use std::fs;
 use std::path::Path;
 use std::time::UNIX_EPOCH;
 
-use liza_core::model::{LogAction, State, StopFile, StopFileTimes, Timestamp};
+use liza_core::model::{LogAction, Sha, State, StopFile, StopFileTimes, TaskStatus, Timestamp};
 use liza_core::rules::invariants;
 use liza_core::watch::alarms::{ForeignCommits, Observations};
 use liza_store::{LogRecord, ProjectDisk};
 
-use crate::engine::integration_branch;
+use crate::engine::{FileLock, integration_branch};
 use crate::project::Project;
 
 /// How much of the log's end is searched first for the last progress.
@@ -33,9 +33,24 @@ pub fn observe(project: &Project, state: &State, now: Timestamp) -> Observations
 /// Commits on the integration branch that neither a merge nor the human put there; none if git cannot be asked.
 fn foreign_commits(project: &Project, state: &State) -> Option<ForeignCommits> {
     let expected = state.board.goal.ready()?.integration_head.clone()?;
+    let branch = integration_branch(&state.board).ok()?;
+    // Nearly always true, and answered without starting git.
+    let loose = project.root().join(".git").join(branch.full());
+    if fs::read_to_string(loose).is_ok_and(|text| text.trim() == expected.as_str()) {
+        return None;
+    }
+    // A merge moves the branch first and records it then.
+    let _lock = FileLock::try_at(&FileLock::of_merges(project.folder())).ok().flatten()?;
+    let state = project.store().snapshot().ok()?;
+    let expected = state.board.goal.ready()?.integration_head.clone()?;
     let repo = project.repo().ok()?;
-    let head = repo.tip(&integration_branch(&state.board).ok()?).ok()??;
-    if head == expected {
+    let head = repo.tip(&branch).ok()??;
+    let ours = |commit: &Sha| repo.is_merge_of(&head, &expected, commit).unwrap_or(false);
+    let mut approved = state.bodies().filter_map(|(_, body)| match body.status().ok()? {
+        TaskStatus::Approved { commit, .. } => Some(commit),
+        _ => None,
+    });
+    if head == expected || approved.any(ours) {
         return None;
     }
     let commits = repo.list_commits(&expected, &head).unwrap_or_default();

@@ -19,8 +19,6 @@ const CHANGES_PLAN: [&str; 3] = ["replan", "adjust specs", "pivot"];
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, strum::Display)]
 #[strum(serialize_all = "SCREAMING_SNAKE_CASE")]
 pub enum TriggerKind {
-    /// There is a goal and the planner has not planned for it.
-    InitialPlanning,
     /// The human has decided at a checkpoint that the plan has to change.
     HumanDecision,
     /// The human has answered a question.
@@ -35,6 +33,8 @@ pub enum TriggerKind {
     ImmediateDiscovery,
     /// A task depends on one that was abandoned or replaced.
     DeadDependency,
+    /// There is a goal and the planner has not planned for it. What is already wrong comes first.
+    InitialPlanning,
     /// The sprint has ended: is the goal reached?
     SprintCompleted,
 }
@@ -74,7 +74,7 @@ pub fn planner_triggers(state: &State, now: Timestamp) -> Vec<Trigger> {
         return Vec::new();
     }
     let mut found = Vec::new();
-    if !is_planned(state, goal, sprint) {
+    if sprint.status != SprintStatus::Completed && !is_planned(state, goal, sprint) {
         // A note or a changed specification is news for a planner that could not start.
         let news = state.journal.human_notes.len() + state.journal.spec_changes.len();
         found.push(Trigger::new(TriggerKind::InitialPlanning, &goal.id, news, goal.description.clone()));

@@ -58,9 +58,9 @@ fn an_invalid_change_is_refused_and_nothing_is_written() {
     refused(".tasks[x]", "x", "bad_path");
 }
 
-/// Covers: CM-04, AG-12
+/// Covers: CM-04, AG-12, AC-14
 #[test]
-fn an_agent_sets_unknown_fields_and_the_free_text_of_its_own_task() {
+fn an_agent_sets_unknown_fields_and_the_notes_of_its_own_task() {
     let project = with_task();
     let generation = project.register("coder-1");
     project.register("coder-2");
@@ -75,10 +75,11 @@ fn an_agent_sets_unknown_fields_and_the_free_text_of_its_own_task() {
     {
         write("coder-1", path, "1").refused(1, "not_permitted");
     }
-    write("coder-1", ".tasks[0].description", "mine?").refused(1, "not_permitted");
+    write("coder-1", ".tasks[0].blocked_reason", "mine?").refused(1, "not_permitted");
     project.liza(&["lock", "write", ".tasks[0].assigned_to", "coder-1"]).ok();
-    write("coder-1", ".tasks[0].description", "mine").ok();
-    write("coder-2", ".tasks[0].description", "no, mine").refused(1, "not_permitted");
+    write("coder-1", ".tasks[0].blocked_reason", "mine").ok();
+    write("coder-1", ".tasks[0].description", "easier").refused(1, "not_permitted");
+    write("coder-2", ".tasks[0].blocked_reason", "no, mine").refused(1, "not_permitted");
     project.liza_in("coder-1", generation - 1, &["lock", "write", ".x", "1", "--json"]).refused(42, "fenced");
     project.write(".liza/ABORT", "");
     write("coder-1", ".tasks[0].my_note", "y").refused(42, "halted");

@@ -58,7 +58,7 @@ impl Refusal {
             }
             Refusal::EditNotPermitted { .. } => {
                 "use the command for it: liza --help. Agents may only edit fields that liza does not know, and the \
-                 description of their own task"
+                 notes of their own task"
                     .into()
             }
             Refusal::NotYourAgent { agent, .. } => format!("LIZA_AGENT_ID={agent} acts for it"),

@@ -24,7 +24,7 @@ use crate::cli::ui::output::Reply;
 /// Read or change the blackboard itself, under its lock.
 ///
 /// Changes are validated before they are applied. People may make any valid change; agents may set fields that Liza
-/// does not know, and the description of their own task. For everything else there is a command.
+/// does not know, and the notes (blocked_reason, blocked_questions, attempted) of their own task. For everything else there is a command.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:
   liza lock read
