@@ -11,6 +11,7 @@ use liza_store::ProjectDisk;
 
 use crate::engine::{EngineError, integration_branch};
 use crate::git::{FolderState, Git, Repo};
+use crate::lifecycle::{lost_merges, merged_commits};
 use crate::project::{EXCLUDED, Project, now};
 use crate::providers::builtin_programs;
 use crate::sys::find_program;
@@ -95,8 +96,8 @@ pub fn check(git: &Git, folder: &Path, project: Option<&Project>) -> Vec<Check> 
     checks
 }
 
-/// Makes what is missing and can be made without a question: the integration branch at the present commit, and
-/// git's list of excluded files.
+/// Makes what is missing and can be made without a question: the integration branch at the present commit if nothing was
+/// merged yet, and git's list of excluded files.
 ///
 /// # Errors
 ///
@@ -105,7 +106,10 @@ pub fn fix(project: &Project) -> Result<(), EngineError> {
     let repo = project.repo()?;
     repo.exclude(&EXCLUDED)?;
     let integration = integration_branch(&project.store().snapshot()?.board)?;
-    repo.create_branch(&integration, &repo.head()?.commit)?;
+    // With merged work, `recover` creates it, or says why it cannot: at the current commit, that work would be missing.
+    if merged_commits(&project.store().snapshot()?.board).is_empty() {
+        repo.create_branch(&integration, &repo.head()?.commit)?;
+    }
     Ok(())
 }
 
@@ -139,7 +143,38 @@ fn repository(repo: &Repo) -> Vec<Check> {
             "git config user.name \"You\"; git config user.email you@example.com",
         ),
     };
-    vec![state, identity]
+    let mut checks = vec![state, identity];
+    checks.extend(branch_names(repo));
+    checks.extend(trust(repo));
+    checks
+}
+
+/// A branch that keeps git from creating those of tasks.
+fn branch_names(repo: &Repo) -> Option<Check> {
+    match repo.blocking_branch() {
+        Ok(None) => None,
+        Ok(Some(name)) => {
+            let found = format!("there is a branch {name}, so git cannot create {name}/…");
+            Some(broken("branch names", found, format!("git branch -m {name} NEW-NAME")))
+        }
+        Err(error) => Some(broken("branch names", error.to_string(), "git branch --list says more")),
+    }
+}
+
+/// What an agent could have planted in the repository; Liza ignores it, other programs do not.
+fn trust(repo: &Repo) -> Vec<Check> {
+    let mut checks = Vec::new();
+    if repo.has_replacements().unwrap_or(false) {
+        let found = "refs/replace shows commits as others; Liza ignores that, your git does not";
+        checks.push(worry("replaced commits", found, "git replace --list; git replace --delete OBJECT"));
+    }
+    let programs = repo.ignored_programs().unwrap_or_default();
+    if !programs.is_empty() {
+        let found = format!("Liza does not run what .git/config names: {}", programs.join(", "));
+        let fix = "if it is yours: git config --global; if not: git config --unset";
+        checks.push(worry("configuration", found, fix));
+    }
+    checks
 }
 
 fn space(folder: &Path) -> Check {
@@ -204,7 +239,20 @@ fn branches(repo: &Repo, state: &State) -> Vec<Check> {
         Ok(false) => worry("excluded files", "git sees .liza or .worktrees", "liza doctor --fix"),
         Err(error) => broken("excluded files", error.to_string(), "look at .git/info/exclude"),
     };
-    vec![branch, excluded, worktrees(repo, state)]
+    let mut checks = vec![branch, excluded, worktrees(repo, state)];
+    checks.extend(merged_work(repo, state));
+    checks
+}
+
+/// Whether merged work is still on the branch.
+fn merged_work(repo: &Repo, state: &State) -> Option<Check> {
+    let lost = match lost_merges(repo, &state.board) {
+        Ok(lost) => lost,
+        Err(error) => return Some(broken("merged work", error.to_string(), "git log says more")),
+    };
+    let advice = lost.last()?.advice();
+    let found: Vec<String> = lost.iter().map(ToString::to_string).collect();
+    Some(broken("merged work", found.join("; "), advice))
 }
 
 /// Every task that needs one has one, and no other is there.

@@ -7,10 +7,11 @@ use std::path::Path;
 use std::time::UNIX_EPOCH;
 
 use liza_core::model::{LogAction, State, StopFile, StopFileTimes, Timestamp};
-use liza_core::rules::invariants;
+use liza_core::rules::invariants::{self, Subject, Violation};
 use liza_core::watch::alarms::Observations;
 use liza_store::{LogRecord, ProjectDisk};
 
+use crate::lifecycle::{lost_merges, merged_commits};
 use crate::project::Project;
 
 /// How much of the log's end is searched first for the last progress.
@@ -21,10 +22,24 @@ pub fn observe(project: &Project, state: &State, now: Timestamp) -> Observations
     Observations {
         stop_files: stop_file_times(project),
         last_progress: last_progress(project),
-        violations: invariants::validate(state, &ProjectDisk::new(project.root()), now),
+        violations: violations(project, state, now),
         unreadable: None,
         stale_edits: stale_edits(project.folder()),
     }
+}
+
+/// What is wrong with the blackboard, on its own and compared with git.
+fn violations(project: &Project, state: &State, now: Timestamp) -> Vec<Violation> {
+    let mut violations = invariants::validate(state, &ProjectDisk::new(project.root()), now);
+    if merged_commits(&state.board).is_empty() {
+        return violations;
+    }
+    let lost = project.repo().ok().and_then(|repo| lost_merges(repo, &state.board).ok()).unwrap_or_default();
+    violations.extend(lost.into_iter().map(|lost| Violation {
+        message: format!("{lost}; {}", lost.advice()),
+        subject: Subject::Task(lost.task),
+    }));
+    violations
 }
 
 /// What can be observed if the blackboard cannot be read, and why it cannot.

@@ -11,6 +11,7 @@ use liza_core::protocol::{
     BeginMerge, MergeFailure, MergeRecorded, Mergeable, RecordMerge, RecordMergeFailure,
 };
 
+use super::review::refuse_reserved_path;
 use crate::engine::{Engine, EngineError, Executed, FileLock, Submitted, integration_branch};
 use crate::git::{Branch, IntegrationTestResult, MergeError, MergeMessage, PendingMerge};
 
@@ -161,6 +162,7 @@ impl<'e, 'p> MergeJob<'e, 'p> {
         let message = MergeMessage { task, title, approved_by: approved_by.as_deref() };
         let merge = repo.prepare_merge(&self.integration, &self.commit, &message);
         let merge = merge.map_err(NotOnBranch::Git)?;
+        refuse_reserved_path(self.engine, task, &merge.new)?;
         if let Some(failure) = self.test(&merge.new)? {
             return Err(NotOnBranch::Failed(failure));
         }
@@ -215,7 +217,9 @@ impl<'e, 'p> MergeJob<'e, 'p> {
             && self.engine.read(&[self.task])?.status(self.task) != Some(Status::Merged)
         {
             // The blackboard changed while the branch moved: a merge that cannot be recorded is undone.
-            self.engine.repo()?.undo_merge(&self.integration, merge)?;
+            if self.engine.repo()?.undo_merge(&self.integration, merge)? {
+                self.engine.repo()?.forget_merge(self.task)?;
+            }
         }
         recorded
     }
