@@ -7,6 +7,7 @@ use std::path::Path;
 
 use liza_core::model::{State, Status};
 use liza_core::rules::invariants::DiskFacts as _;
+use liza_core::text::count;
 use liza_store::ProjectDisk;
 
 use crate::engine::{EngineError, integration_branch};
@@ -199,7 +200,7 @@ fn blackboard(project: &Project) -> Check {
         Ok(wrong) if wrong.is_empty() => good("blackboard", "valid"),
         Ok(wrong) => {
             let first = wrong.first().map(ToString::to_string).unwrap_or_default();
-            let found = format!("{} violation(s), the first: {first}", wrong.len());
+            let found = format!("{}, the first: {first}", count(wrong.len(), "violation"));
             broken("blackboard", found, "liza validate shows all; liza recover settles what a crash left")
         }
         Err(error) => broken("blackboard", error.to_string(), "liza edit"),
@@ -216,7 +217,7 @@ fn specifications(project: &Project, state: &State) -> Check {
     let disk = ProjectDisk::new(project.root());
     let missing: Vec<&str> = files.iter().copied().filter(|file| !disk.spec_exists(file)).collect();
     if missing.is_empty() {
-        return good("specifications", format!("{} file(s), all there", files.len()));
+        return good("specifications", format!("{}, none missing", count(files.len(), "file")));
     }
     let fix = "write them, or liza init --template for the vision";
     worry("specifications", format!("missing: {}", missing.join(", ")), fix)
