@@ -12,6 +12,7 @@ use liza_store::ProjectDisk;
 
 use crate::engine::{EngineError, integration_branch};
 use crate::git::{FolderState, Git, Repo};
+use crate::lifecycle::{lost_merges, merged_commits};
 use crate::project::{EXCLUDED, Project, now};
 use crate::providers::builtin_programs;
 use crate::sys::find_program;
@@ -97,8 +98,8 @@ pub fn check(git: &Git, folder: &Path, project: Option<&Project>) -> Vec<Check> 
     checks
 }
 
-/// Creates what is missing and needs no question: the integration branch at the current commit, and the lines in
-/// git's list of excluded files.
+/// Creates what is missing and needs no question: the integration branch at the current commit if nothing was merged
+/// yet, and the lines in git's list of excluded files.
 ///
 /// # Errors
 ///
@@ -107,7 +108,10 @@ pub fn fix(project: &Project) -> Result<(), EngineError> {
     let repo = project.repo()?;
     repo.exclude(&EXCLUDED)?;
     let integration = integration_branch(&project.store().snapshot()?.board)?;
-    repo.create_branch(&integration, &repo.head()?.commit)?;
+    // With merged work, `recover` creates it, or says why it cannot: at the current commit, that work would be missing.
+    if merged_commits(&project.store().snapshot()?.board).is_empty() {
+        repo.create_branch(&integration, &repo.head()?.commit)?;
+    }
     Ok(())
 }
 
@@ -141,7 +145,38 @@ fn repository(repo: &Repo) -> Vec<Check> {
             "git config user.name \"You\"; git config user.email you@example.com",
         ),
     };
-    vec![state, identity]
+    let mut checks = vec![state, identity];
+    checks.extend(branch_names(repo));
+    checks.extend(trust(repo));
+    checks
+}
+
+/// A branch that keeps git from creating those of tasks.
+fn branch_names(repo: &Repo) -> Option<Check> {
+    match repo.blocking_branch() {
+        Ok(None) => None,
+        Ok(Some(name)) => {
+            let found = format!("there is a branch {name}, so git cannot create {name}/…");
+            Some(broken("branch names", found, format!("git branch -m {name} NEW-NAME")))
+        }
+        Err(error) => Some(broken("branch names", error.to_string(), "git branch --list says more")),
+    }
+}
+
+/// What an agent could have planted in the repository; Liza ignores it, other programs do not.
+fn trust(repo: &Repo) -> Vec<Check> {
+    let mut checks = Vec::new();
+    if repo.has_replacements().unwrap_or(false) {
+        let found = "refs/replace shows commits as others; Liza ignores that, your git does not";
+        checks.push(warning("replaced commits", found, "git replace --list; git replace --delete OBJECT"));
+    }
+    let programs = repo.ignored_programs().unwrap_or_default();
+    if !programs.is_empty() {
+        let found = format!("Liza does not run what .git/config names: {}", programs.join(", "));
+        let fix = "if it is yours: git config --global; if not: git config --unset";
+        checks.push(warning("configuration", found, fix));
+    }
+    checks
 }
 
 fn space(folder: &Path) -> Check {
@@ -208,7 +243,20 @@ fn branches(repo: &Repo, state: &State) -> Vec<Check> {
         }
         Err(error) => broken("excluded files", error.to_string(), "check .git/info/exclude"),
     };
-    vec![branch, excluded, worktrees(repo, state)]
+    let mut checks = vec![branch, excluded, worktrees(repo, state)];
+    checks.extend(merged_work(repo, state));
+    checks
+}
+
+/// Whether merged work is still on the branch.
+fn merged_work(repo: &Repo, state: &State) -> Option<Check> {
+    let lost = match lost_merges(repo, &state.board) {
+        Ok(lost) => lost,
+        Err(error) => return Some(broken("merged work", error.to_string(), "git log says more")),
+    };
+    let advice = lost.last()?.advice();
+    let found: Vec<String> = lost.iter().map(ToString::to_string).collect();
+    Some(broken("merged work", found.join("; "), advice))
 }
 
 /// Whether every task that needs a worktree has one, and there are no others.

@@ -7,11 +7,12 @@ use std::path::Path;
 use std::time::UNIX_EPOCH;
 
 use liza_core::model::{LogAction, Sha, State, StopFile, StopFileTimes, TaskStatus, Timestamp};
-use liza_core::rules::invariants;
+use liza_core::rules::invariants::{self, Subject, Violation};
 use liza_core::watch::alarms::{ForeignCommits, Observations};
 use liza_store::{LogRecord, ProjectDisk};
 
 use crate::engine::{FileLock, integration_branch};
+use crate::lifecycle::{lost_merges, merged_commits};
 use crate::project::Project;
 
 /// How much of the log's end is searched first for the last progress.
@@ -22,7 +23,7 @@ pub fn observe(project: &Project, state: &State, now: Timestamp) -> Observations
     Observations {
         stop_files: stop_file_times(project),
         last_progress: last_progress(project),
-        violations: invariants::validate(state, &ProjectDisk::new(project.root()), now),
+        violations: violations(project, state, now),
         unreadable: None,
         stale_edits: stale_edits(project.folder()),
         foreign_commits: foreign_commits(project, state),
@@ -32,11 +33,8 @@ pub fn observe(project: &Project, state: &State, now: Timestamp) -> Observations
 
 /// Commits on the integration branch that neither a merge nor the human put there; none if git cannot be asked.
 fn foreign_commits(project: &Project, state: &State) -> Option<ForeignCommits> {
-    let expected = state.board.goal.ready()?.integration_head.clone()?;
     let branch = integration_branch(&state.board).ok()?;
-    // Nearly always true, and answered without starting git.
-    let loose = project.root().join(".git").join(branch.full());
-    if fs::read_to_string(loose).is_ok_and(|text| text.trim() == expected.as_str()) {
+    if is_at_recorded_head(project, state) {
         return None;
     }
     // A merge moves the branch first and records it then.
@@ -55,6 +53,29 @@ fn foreign_commits(project: &Project, state: &State) -> Option<ForeignCommits> {
     }
     let commits = repo.list_commits(&expected, &head).unwrap_or_default();
     Some(ForeignCommits { head, expected, commits })
+}
+
+/// Whether the integration branch is where the last merge left it, which is nearly always true and found out without
+/// starting git.
+fn is_at_recorded_head(project: &Project, state: &State) -> bool {
+    let expected = state.board.goal.ready().and_then(|goal| goal.integration_head.clone());
+    let (Some(expected), Ok(branch)) = (expected, integration_branch(&state.board)) else { return false };
+    let loose = project.root().join(".git").join(branch.full());
+    fs::read_to_string(loose).is_ok_and(|text| text.trim() == expected.as_str())
+}
+
+/// What is wrong with the blackboard, on its own and compared with git.
+fn violations(project: &Project, state: &State, now: Timestamp) -> Vec<Violation> {
+    let mut violations = invariants::validate(state, &ProjectDisk::new(project.root()), now);
+    if merged_commits(&state.board).is_empty() || is_at_recorded_head(project, state) {
+        return violations;
+    }
+    let lost = project.repo().ok().and_then(|repo| lost_merges(repo, &state.board).ok()).unwrap_or_default();
+    violations.extend(lost.into_iter().map(|lost| Violation {
+        message: format!("{lost}; {}", lost.advice()),
+        subject: Subject::Task(lost.task),
+    }));
+    violations
 }
 
 /// What can be observed if the blackboard cannot be read, and why it cannot.

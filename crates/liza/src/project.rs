@@ -24,10 +24,12 @@ pub struct Project {
 }
 
 impl Project {
-    /// The project that `from` lies in: the nearest folder upwards with a `.liza`. A task's worktree lies below its
-    /// project, so this works from there too.
+    /// The project that `from` lies in: the nearest folder upwards with a blackboard. A task's worktree lies below its
+    /// project, so this works from there too; a blackboard inside of a project's `.worktrees` is never used, since an agent
+    /// wrote it.
     pub fn find(from: &Path) -> Option<PathBuf> {
-        from.ancestors().find(|folder| folder.join(".liza/state.yaml").exists()).map(Path::to_owned)
+        let has_blackboard = |folder: &&Path| folder.join(".liza/state.yaml").exists();
+        from.ancestors().filter(has_blackboard).find(|folder| !is_below_worktrees(folder)).map(Path::to_owned)
     }
 
     /// Opens the project at its root.
@@ -79,6 +81,14 @@ impl Project {
             abort: present(StopFile::Abort),
         }
     }
+}
+
+/// Whether a folder lies below the `.worktrees` of a project.
+fn is_below_worktrees(folder: &Path) -> bool {
+    let worktrees =
+        folder.ancestors().filter(|folder| folder.file_name().is_some_and(|name| name == ".worktrees"));
+    let mut projects = worktrees.filter_map(Path::parent);
+    projects.any(|project| project.join(".liza").exists())
 }
 
 /// The current time, in whole seconds.

@@ -233,7 +233,7 @@ impl Host for Engine<'_> {
 /// When the configured name is not a branch name.
 pub fn integration_branch(board: &Board) -> Result<Branch, EngineError> {
     let config = board.config.ready().cloned().unwrap_or_default();
-    Ok(config.integration_branch.parse()?)
+    Ok(Branch::for_integration(&config.integration_branch)?)
 }
 
 /// The settings and the agents, and the records of these tasks.

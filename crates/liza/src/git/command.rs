@@ -14,6 +14,7 @@ use std::time::{Duration, Instant};
 
 use super::error::GitError;
 use super::pipes::Pipes;
+use super::programs::{ALWAYS, Overrides, may_run_programs};
 use super::version::GitVersion;
 use crate::sys::family::GIT_OWNER;
 use crate::sys::{find_program_in, process};
@@ -42,8 +43,13 @@ const INHERITED: [&str; 11] = [
     "GIT_SSH_VARIANT",
 ];
 
-/// Variables of every git command: no prompts, English messages, no index written only to speed up the next command.
-const FIXED: [(&str, &str); 9] = [
+/// Variables of every git command: no prompts, English messages, no index written only to speed up the next command, commits
+/// as they are instead of as replacements and grafts show them, and no transport that runs a program.
+const FIXED: [(&str, &str); 12] = [
+    ("GIT_NO_REPLACE_OBJECTS", "1"),
+    // A file that cannot exist: for an empty one, git prints advice.
+    ("GIT_GRAFT_FILE", "/dev/null/none"),
+    ("GIT_ALLOW_PROTOCOL", "file:git:http:https:ssh"),
     ("GIT_OPTIONAL_LOCKS", "0"),
     ("GIT_TERMINAL_PROMPT", "0"),
     ("GIT_PAGER", "cat"),
@@ -157,6 +163,8 @@ pub(crate) struct GitOutput {
     pub(crate) stdout: Vec<u8>,
     /// Its standard error.
     pub(crate) stderr: Vec<u8>,
+    /// Why a program of the repository's configuration did not run, where there is one.
+    pub(crate) advice: Option<String>,
 }
 
 impl GitOutput {
@@ -213,16 +221,41 @@ impl GitCommand {
     ///
     /// When git cannot be run, or does not finish in time.
     pub(crate) fn run(&self) -> Result<GitOutput, GitError> {
+        let overrides = self.overrides()?;
+        let output = self.run_with(&overrides)?;
+        Ok(GitOutput { advice: overrides.advice(), ..output })
+    }
+
+    /// What replaces programs that the repository's own configuration names.
+    ///
+    /// # Errors
+    ///
+    /// When the configuration cannot be read.
+    fn overrides(&self) -> Result<Overrides, GitError> {
+        if !may_run_programs(&self.arguments) {
+            return Ok(Overrides::default());
+        }
+        let list = ["config", "--list", "--show-scope", "-z"].map(OsString::from).to_vec();
+        let list = Self { arguments: list, stdin: Vec::new(), limit: LIMIT, ..self.clone() };
+        let output = list.run_with(&Overrides::default())?;
+        if output.status == Some(0) {
+            Ok(Overrides::parse(&output.stdout))
+        } else {
+            Err(list.failed(&output))
+        }
+    }
+
+    fn run_with(&self, overrides: &Overrides) -> Result<GitOutput, GitError> {
         let mut pause = Duration::from_millis(5);
         for _ in 1..ATTEMPTS {
-            let output = self.run_once()?;
+            let output = self.run_once(overrides)?;
             if !output.was_disturbed() {
                 return Ok(output);
             }
             thread::sleep(pause);
             pause = (pause * 2).min(Duration::from_millis(300));
         }
-        self.run_once()
+        self.run_once(overrides)
     }
 
     /// Runs git and returns its standard output; an exit status other than 0 is an error.
@@ -273,11 +306,16 @@ impl GitCommand {
         {
             return too_old;
         }
+        let message = output.message();
+        if let Some(branch) = super::refs::blocking_branch(&message) {
+            return GitError::BranchInTheWay { action: self.action.clone(), branch };
+        }
+        let advice = output.advice.as_ref().map(|advice| format!("; {advice}")).unwrap_or_default();
         GitError::Failed {
             action: self.action.clone(),
             command: self.command_line(),
             status: output.status,
-            message: output.message(),
+            message: format!("{message}{advice}"),
         }
     }
 
@@ -302,8 +340,8 @@ impl GitCommand {
             .fold("git".to_owned(), |line, word| format!("{line} {}", word.to_string_lossy()))
     }
 
-    fn run_once(&self) -> Result<GitOutput, GitError> {
-        let mut child = self.spawn()?;
+    fn run_once(&self, overrides: &Overrides) -> Result<GitOutput, GitError> {
+        let mut child = self.spawn(overrides)?;
         let deadline = Instant::now() + self.limit;
         let pipes = Pipes::new(&mut child, &self.stdin).transfer(&mut child, deadline);
         let ended = match pipes {
@@ -313,7 +351,7 @@ impl GitCommand {
         match ended {
             Ok(Some((status, pipes))) => {
                 let (stdout, stderr) = pipes.into_bytes();
-                Ok(GitOutput { status: status.code(), stdout, stderr })
+                Ok(GitOutput { status: status.code(), stdout, stderr, advice: None })
             }
             Ok(None) => {
                 kill(&mut child);
@@ -327,7 +365,7 @@ impl GitCommand {
         }
     }
 
-    fn spawn(&self) -> Result<Child, GitError> {
+    fn spawn(&self, overrides: &Overrides) -> Result<Child, GitError> {
         let mut command = Command::new(&self.git.program);
         command
             // A file system monitor would keep running in a worktree that is removed.
@@ -340,6 +378,7 @@ impl GitCommand {
             // It takes precedence over LC_ALL.
             .env_remove("LANGUAGE")
             .env(GIT_OWNER, std::process::id().to_string())
+            .envs(settings(overrides))
             .envs(self.variables.iter().map(|(name, value)| (name, value)))
             .stdin(if self.stdin.is_empty() { Stdio::null() } else { Stdio::piped() })
             .stdout(Stdio::piped())
@@ -354,6 +393,18 @@ impl GitCommand {
             }
         })
     }
+}
+
+/// The variables that set configuration for one command, where a key may contain any character.
+fn settings(overrides: &Overrides) -> Vec<(OsString, OsString)> {
+    let always = ALWAYS.iter().map(|(key, value)| (OsString::from(key), OsString::from(value)));
+    let settings: Vec<_> = always.chain(overrides.settings.iter().cloned()).collect();
+    let mut variables = vec![("GIT_CONFIG_COUNT".into(), settings.len().to_string().into())];
+    for (number, (key, value)) in settings.into_iter().enumerate() {
+        variables.push((format!("GIT_CONFIG_KEY_{number}").into(), key));
+        variables.push((format!("GIT_CONFIG_VALUE_{number}").into(), value));
+    }
+    variables
 }
 
 fn kill(child: &mut Child) {

@@ -87,6 +87,30 @@ pub enum GitError {
         /// The folder in which it is checked out.
         path: PathBuf,
     },
+    /// A branch whose name is a folder of the branches that Liza creates.
+    #[error(
+        "{action} failed: there is a branch {branch}, so git cannot create {branch}/…: rename it with `git branch -m {branch} NEW-NAME`"
+    )]
+    BranchInTheWay {
+        /// What was being done.
+        action: String,
+        /// The branch.
+        branch: &'static str,
+    },
+    /// The path of the repository cannot be used with git.
+    #[error("{path:?} has a line break in its name, which git does not support: rename the folder")]
+    LineBreakInPath {
+        /// The folder.
+        path: PathBuf,
+    },
+    /// The result of a merge has changes of neither side.
+    #[error("the merge of {commit} has changes of neither side, so it was not used: {}", list(paths))]
+    AlteredMerge {
+        /// The commit that was to be merged.
+        commit: String,
+        /// The paths.
+        paths: Vec<PathBuf>,
+    },
     /// There is no such commit here, or the abbreviated hash is ambiguous.
     #[error("{name} is not a commit of this repository: {message}")]
     UnknownCommit {
@@ -134,7 +158,14 @@ impl GitError {
             | Self::NoCommits { .. }
             | Self::ForeignFolder { .. }
             | Self::BranchInUse { .. }
+            | Self::BranchInTheWay { .. }
+            | Self::LineBreakInPath { .. }
+            | Self::AlteredMerge { .. }
             | Self::Io { .. } => None,
         }
     }
+}
+
+fn list(paths: &[PathBuf]) -> String {
+    paths.iter().map(|path| path.to_string_lossy()).collect::<Vec<_>>().join(", ")
 }

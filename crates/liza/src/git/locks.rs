@@ -16,7 +16,11 @@ use crate::sys::process;
 const MAX_AGE: Duration = Duration::from_secs(1800);
 
 /// Lock files, relative to a git folder.
-const NAMES: [&str; 4] = ["index.lock", "HEAD.lock", "config.lock", "packed-refs.lock"];
+const NAMES: [&str; 5] =
+    ["index.lock", "HEAD.lock", "config.lock", "packed-refs.lock", "reftable/tables.list.lock"];
+
+/// Folders of references that only Liza and its agents write.
+const OWN_REFS: [&str; 3] = ["refs/heads/task", "refs/heads/rescue", "refs/liza"];
 
 impl Repo {
     /// Removes stale locks of the repository, of the given branches and of the worktree at `tree`; returns them.
@@ -45,6 +49,31 @@ impl Repo {
         }
         Ok(cleared)
     }
+
+    /// Removes stale locks of the references of tasks, of rescued work and of Liza itself; returns them.
+    ///
+    /// # Errors
+    ///
+    /// When a stale lock cannot be removed.
+    pub(crate) fn clear_stale_ref_locks(&self) -> Result<Vec<PathBuf>, GitError> {
+        let everywhere = [self.root(), self.common_dir()];
+        let mut cleared = Vec::new();
+        for lock in OWN_REFS.iter().flat_map(|folder| locks_below(&self.common_dir().join(folder))) {
+            cleared.extend(clear(lock, &everywhere)?);
+        }
+        Ok(cleared)
+    }
+}
+
+/// The lock files in a folder of references.
+fn locks_below(folder: &Path) -> Vec<PathBuf> {
+    let entries = fs::read_dir(folder).into_iter().flatten().flatten();
+    let locks = entries.flat_map(|entry| match entry.file_type() {
+        Ok(kind) if kind.is_dir() => locks_below(&entry.path()),
+        Ok(_) if entry.path().extension().is_some_and(|end| end == "lock") => vec![entry.path()],
+        Ok(_) | Err(_) => Vec::new(),
+    });
+    locks.collect()
 }
 
 /// Removes a lock if it is stale; a git that holds it would run in one of `folders`.

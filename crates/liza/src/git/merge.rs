@@ -3,10 +3,11 @@
 //! Checkouts of the branch are updated with it, or the branch does not move. Recovery from a crash relies on what git
 //! itself records (ancestry, and a trailer in merge commits): a fast-forward is merged when the branch contains it.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use liza_core::model::{Sha, TaskId};
 
+use super::checkout::DryRun;
 use super::command::{GitOutput, TREE_LIMIT};
 use super::error::GitError;
 use super::refs::Branch;
@@ -119,7 +120,8 @@ impl Repo {
     }
 
     fn merge_tree(&self, into: &Sha, commit: &Sha) -> Result<MergePreview, GitError> {
-        let command = self
+        let isolated = self.isolated(into)?;
+        let command = isolated
             .command("computing a merge")
             .args(["merge-tree", "--write-tree", "-z", "--name-only", "--no-messages"])
             .args([into.as_str(), commit.as_str()])
@@ -161,6 +163,7 @@ impl Repo {
             }
             MergePreview::FastForward => Ok(PendingMerge { old, new: commit.clone(), fast_forward: true }),
             MergePreview::Clean { tree } => {
+                self.check_merge(&old, commit, &tree)?;
                 let new = self.commit_merge(&tree, &[old.clone(), commit.clone()], message)?;
                 Ok(PendingMerge { old, new, fast_forward: false })
             }
@@ -202,12 +205,39 @@ impl Repo {
         merge: &PendingMerge,
         task: &TaskId,
     ) -> Result<(), MergeError> {
+        if let Some(path) = self.rebase_of(branch)? {
+            let message = format!(
+                "a rebase of {branch} is in progress; end it with `git rebase --continue` or `--abort`"
+            );
+            return Err(MergeError::CheckoutRefused { path, message });
+        }
+        self.repair_checkouts(branch)?;
         let checkouts = self.checkouts_of(branch)?;
         for path in &checkouts {
             if let Some(message) = self.update_checkout(path, &merge.old, &merge.new, DryRun::Yes)? {
                 return Err(MergeError::CheckoutRefused { path: path.clone(), message });
             }
         }
+        self.keep_merge(task, &merge.new)?;
+        for path in &checkouts {
+            self.begin_update(path, &merge.old, &merge.new)?;
+        }
+        let result = self.move_with(branch, merge, task, &checkouts);
+        // After a failure of git, the state of the checkouts is unknown: the note leads to their repair.
+        if !matches!(result, Err(MergeError::Git(_))) {
+            checkouts.iter().try_for_each(|path| self.end_update(path))?;
+        }
+        result
+    }
+
+    /// Moves the branch and updates its checkouts.
+    fn move_with(
+        &self,
+        branch: &Branch,
+        merge: &PendingMerge,
+        task: &TaskId,
+        checkouts: &[PathBuf],
+    ) -> Result<(), MergeError> {
         let reason = format!("{REFLOG_PREFIX}{task}");
         let command = self.command(format!("moving branch {branch}"));
         let command = command.args(["update-ref", "--create-reflog", "-m", &reason, "--", &branch.full()]);
@@ -255,36 +285,14 @@ impl Repo {
 
     /// Moves the branch and the checkouts that were `updated` back.
     fn move_back(&self, branch: &Branch, merge: &PendingMerge, updated: &[PathBuf]) -> Result<(), GitError> {
+        updated.iter().try_for_each(|path| self.begin_update(path, &merge.new, &merge.old))?;
         self.update_ref(&branch.full(), merge.old.as_str(), merge.new.as_str(), "liza: merge taken back")?;
         for path in updated {
-            let _ = self.update_checkout(path, &merge.new, &merge.old, DryRun::No)?;
+            if self.update_checkout(path, &merge.new, &merge.old, DryRun::No)?.is_none() {
+                self.end_update(path)?;
+            }
         }
         Ok(())
-    }
-
-    /// Updates a checkout from one commit to another; git's own message if it refuses.
-    fn update_checkout(
-        &self,
-        path: &Path,
-        old: &Sha,
-        new: &Sha,
-        dry_run: DryRun,
-    ) -> Result<Option<String>, GitError> {
-        let action = "updating a checkout of the branch";
-        let mode: &[&str] = match dry_run {
-            DryRun::Yes => {
-                // A file that was only touched must not count as changed; the exit status does not matter.
-                self.command_in(action, path)
-                    .args(["update-index", "-q", "--refresh"])
-                    .limit(TREE_LIMIT)
-                    .run()?;
-                &["-n"]
-            }
-            DryRun::No => &[],
-        };
-        let command = self.command_in(action, path).args(["read-tree", "-m", "-u"]).args(mode);
-        let output = command.args([old.as_str(), new.as_str()]).limit(TREE_LIMIT).run()?;
-        Ok((output.status != Some(0)).then(|| output.message()))
     }
 
     /// The commit by which `commit` was merged: our merge commit, or itself after a fast-forward; `None` if it is not
@@ -330,48 +338,6 @@ impl Repo {
             .args([&format!("{commit}..{tip}"), "--"]);
         Ok(sha(&command.read()?).unwrap_or_else(|| commit.clone()))
     }
-
-    /// Updates checkouts that a crash left behind after the branch had moved; returns them.
-    ///
-    /// A checkout counts as left behind only if its index is exactly the commit before our last move.
-    ///
-    /// # Errors
-    ///
-    /// When git fails.
-    pub fn repair_checkouts(&self, branch: &Branch) -> Result<Vec<PathBuf>, GitError> {
-        let action = "looking for outdated checkouts";
-        let full = branch.full();
-        let command =
-            self.command(action).args(["reflog", "show", "-n", "2", "--format=%H %gs", &full, "--"]);
-        let log = command.run()?;
-        let text = String::from_utf8_lossy(&log.stdout).into_owned();
-        let mut lines = text.lines().filter_map(|line| line.split_once(' '));
-        let (Some((new, reason)), Some((old, _))) = (lines.next(), lines.next()) else {
-            return Ok(Vec::new());
-        };
-        let (Some(new), Some(old)) = (sha(new.as_bytes()), sha(old.as_bytes())) else {
-            return Ok(Vec::new());
-        };
-        if !reason.starts_with(REFLOG_PREFIX) || self.tip(branch)?.as_ref() != Some(&new) {
-            return Ok(Vec::new());
-        }
-        let mut repaired = Vec::new();
-        for path in self.checkouts_of(branch)? {
-            let command = self.command_in(action, &path).args(["diff-index", "--cached", "--quiet"]);
-            let is_outdated = command.args([old.as_str(), "--"]).run()?.status == Some(0);
-            if is_outdated && self.update_checkout(&path, &old, &new, DryRun::No)?.is_none() {
-                repaired.push(path);
-            }
-        }
-        Ok(repaired)
-    }
-}
-
-/// Whether git only says what it would do.
-#[derive(Debug, Clone, Copy)]
-enum DryRun {
-    Yes,
-    No,
 }
 
 impl MergeMessage<'_> {

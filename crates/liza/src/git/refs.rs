@@ -7,12 +7,26 @@ use std::str::FromStr;
 
 use liza_core::model::TaskId;
 
-/// A text that is not a valid branch name.
+/// The folders of the branches that Liza creates; a branch of that name would be in their way.
+pub(crate) const RESERVED: [&str; 2] = ["task", "rescue"];
+
+/// A text that cannot be used as a branch name.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("{text:?} is not a valid branch name")]
-pub struct BranchError {
-    /// The text.
-    pub text: String,
+pub enum BranchError {
+    /// Git does not accept it.
+    #[error("{text:?} is not a valid branch name")]
+    Invalid {
+        /// The text.
+        text: String,
+    },
+    /// Liza needs it for the branches of tasks.
+    #[error(
+        "{text:?} cannot be the integration branch: Liza uses task/… and rescue/… for the branches of tasks"
+    )]
+    Reserved {
+        /// The text.
+        text: String,
+    },
 }
 
 /// The name of a local branch, such as `integration` or `task/task-3`.
@@ -33,6 +47,19 @@ impl Branch {
     /// The same for a repository inside a task's worktree; `slug` has only letters, digits and dashes.
     pub(crate) fn nested_rescue(task: &TaskId, slug: &str, number: u32) -> Self {
         Self(format!("rescue/{task}-in-{slug}-{number}"))
+    }
+
+    /// A branch that approved work can be merged to.
+    ///
+    /// # Errors
+    ///
+    /// When git does not accept the name, or Liza needs it for the branches of tasks.
+    pub fn for_integration(text: &str) -> Result<Self, BranchError> {
+        let branch: Self = text.parse()?;
+        match text.split('/').next() {
+            Some(first) if RESERVED.contains(&first) => Err(BranchError::Reserved { text: text.to_owned() }),
+            Some(_) | None => Ok(branch),
+        }
     }
 
     /// The name without `refs/heads/`.
@@ -64,9 +91,14 @@ impl FromStr for Branch {
         if whole && pairs && text.chars().all(allowed) && text.split('/').all(part) {
             Ok(Self(text.to_owned()))
         } else {
-            Err(BranchError { text: text.to_owned() })
+            Err(BranchError::Invalid { text: text.to_owned() })
         }
     }
+}
+
+/// The branch that keeps git from creating one of Liza's, according to git's message.
+pub(crate) fn blocking_branch(message: &str) -> Option<&'static str> {
+    RESERVED.into_iter().find(|name| message.contains(&format!("'refs/heads/{name}' exists")))
 }
 
 #[cfg(test)]

@@ -10,9 +10,11 @@ use std::path::{Path, PathBuf};
 
 use liza_core::model::{Sha, TaskId, Worktree};
 
+use super::checkout::unfinished_operation;
 use super::command::{Git, GitCommand};
 use super::error::GitError;
-use super::refs::Branch;
+use super::programs::Overrides;
+use super::refs::{Branch, RESERVED};
 
 /// The hash that means no commit: the old value of a reference that must not exist yet.
 pub(crate) const NO_COMMIT: &str = "0000000000000000000000000000000000000000";
@@ -75,6 +77,10 @@ impl Repo {
     ///
     /// [`GitError::NotARepository`], [`GitError::NoCheckout`]; [`GitError::Failed`] when git refuses the folder.
     pub fn open(git: &Git, from: &Path) -> Result<Self, GitError> {
+        let real = from.canonicalize().unwrap_or_else(|_| from.to_owned());
+        if real.as_os_str().as_bytes().contains(&b'\n') {
+            return Err(GitError::LineBreakInPath { path: real });
+        }
         let here = locate(git, from)?;
         let outer = project_around(&here).and_then(|outer| locate(git, &outer).ok());
         // The folder names may be a coincidence: it is the project only if it is the same repository.
@@ -243,6 +249,48 @@ impl Repo {
         command.args(["update-ref", "-d", "--", &branch.full(), at.as_str()]).check()
     }
 
+    /// A branch whose name is a folder of the branches that Liza creates, so that git cannot create them.
+    ///
+    /// # Errors
+    ///
+    /// When git fails.
+    pub(crate) fn blocking_branch(&self) -> Result<Option<&'static str>, GitError> {
+        for name in RESERVED {
+            if self.has_ref(&format!("refs/heads/{name}"))? {
+                return Ok(Some(name));
+            }
+        }
+        Ok(None)
+    }
+
+    fn has_ref(&self, name: &str) -> Result<bool, GitError> {
+        let command =
+            self.command("looking for a branch").args(["show-ref", "--verify", "--quiet", "--", name]);
+        Ok(command.run()?.status == Some(0))
+    }
+
+    /// Whether some object is shown as another one by `git replace`; Liza itself ignores that.
+    ///
+    /// # Errors
+    ///
+    /// When git fails.
+    pub(crate) fn has_replacements(&self) -> Result<bool, GitError> {
+        let command =
+            self.command("looking for replacements").args(["for-each-ref", "--count=1", "refs/replace/"]);
+        Ok(!command.read()?.is_empty())
+    }
+
+    /// The settings of the repository's own configuration that name a program; Liza does not run them.
+    ///
+    /// # Errors
+    ///
+    /// When git fails.
+    pub(crate) fn ignored_programs(&self) -> Result<Vec<String>, GitError> {
+        let command = self.command("reading the configuration");
+        let output = command.args(["config", "--list", "--show-scope", "-z"]).read()?;
+        Ok(Overrides::parse(&output).ignored)
+    }
+
     /// Moves a reference from `old` to `new`, if it still is at `old`.
     pub(crate) fn update_ref(&self, name: &str, new: &str, old: &str, reason: &str) -> Result<(), GitError> {
         let command =
@@ -321,15 +369,7 @@ impl Repo {
     ///
     /// When git fails.
     pub(crate) fn unfinished_operation(&self) -> Result<Option<&'static str>, GitError> {
-        let git_dir = self.git_dir_of(&self.root)?;
-        let files = [
-            ("MERGE_HEAD", "merge"),
-            ("rebase-merge", "rebase"),
-            ("rebase-apply", "rebase"),
-            ("CHERRY_PICK_HEAD", "cherry-pick"),
-            ("REVERT_HEAD", "revert"),
-        ];
-        Ok(files.into_iter().find(|(file, _)| git_dir.join(file).exists()).map(|(_, name)| name))
+        Ok(unfinished_operation(&self.git_dir_of(&self.root)?))
     }
 
     /// Every worktree that git lists, the main one first.

@@ -73,7 +73,7 @@ struct UnsavedWork {
 }
 
 /// A temporary index, deleted on drop.
-struct ScratchIndex(PathBuf);
+pub(crate) struct ScratchIndex(PathBuf);
 
 impl Drop for ScratchIndex {
     fn drop(&mut self) {
@@ -322,7 +322,7 @@ impl Repo {
         command.read_with(sha)
     }
 
-    fn in_scratch(&self, command: GitCommand, scratch: &ScratchIndex) -> GitCommand {
+    pub(crate) fn in_scratch(&self, command: GitCommand, scratch: &ScratchIndex) -> GitCommand {
         command.env("GIT_INDEX_FILE", &scratch.0)
     }
 
@@ -353,7 +353,7 @@ impl Repo {
         Ok(path(&output))
     }
 
-    fn scratch(&self) -> ScratchIndex {
+    pub(crate) fn scratch(&self) -> ScratchIndex {
         ScratchIndex(self.common_dir().join(temporary_name(SCRATCH)))
     }
 }

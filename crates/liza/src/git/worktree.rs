@@ -11,6 +11,7 @@ use liza_core::model::{Sha, TaskId};
 
 use super::command::TREE_LIMIT;
 use super::error::GitError;
+use super::isolated::ISOLATED;
 use super::leftovers::{leftovers, temporary_name};
 use super::refs::Branch;
 use super::repo::{Repo, WorktreeEntry, WorktreeLock, sha};
@@ -399,6 +400,10 @@ impl Repo {
             // Its work was rescued before; what cannot be deleted now is deleted next time.
             let _ = fs::remove_dir_all(&trash);
             removed.push(trash);
+        }
+        for isolated in leftovers(self.common_dir(), ISOLATED) {
+            let _ = fs::remove_dir_all(&isolated);
+            removed.push(isolated);
         }
         for scratch in leftovers(self.common_dir(), SCRATCH) {
             let _ = fs::remove_file(&scratch);

@@ -4,12 +4,14 @@
 //! `recover` repairs what it leaves.
 
 mod claim_task;
+mod lost_merge;
 mod recover;
 mod review;
 mod wt_create;
 mod wt_merge;
 
 pub use claim_task::{TaskClaim, claim_task};
+pub use lost_merge::{LostMerge, lost_merges, merged_commits};
 pub use recover::{Finding, FindingKind, RecoveryReport, recover};
 pub use review::{claim_review, submit_for_review, submit_verdict, worktree_facts};
 pub use wt_create::{CreatedWorktree, create_worktree};

@@ -20,6 +20,7 @@ use crate::git::{Branch, FolderState, Rescue, TaskArtifacts, WorktreeMode};
 use crate::project::now;
 use crate::sys::family::{kill_orphans, wait_for_orphaned_git};
 
+use super::lost_merge::{lost_merges, merged_commits};
 use super::wt_merge::record_found_merge;
 
 /// How long to wait for a git process whose liza is gone.
@@ -45,6 +46,10 @@ pub enum FindingKind {
     Registration,
     /// A merge that was not recorded on the blackboard.
     Merge,
+    /// The integration branch, which was missing.
+    Branch,
+    /// Merged work that is not on the integration branch.
+    LostMerge,
     /// A worktree that is missing or incomplete.
     MissingWorktree,
     /// A worktree or branch that no task needs.
@@ -140,13 +145,12 @@ impl Recovery<'_, '_> {
             let (subject, found) = (self.short(&path), "left behind by a dead process");
             self.report.repaired(FindingKind::Leftover, subject, found, "deleted");
         }
-        for path in self.engine.repo()?.repair_checkouts(&integration)? {
-            let found = format!("behind {integration}");
-            self.report.repaired(FindingKind::Checkout, path.display(), found, "updated");
-        }
+        self.restore_branch(&integration)?;
+        self.repair_checkouts(&integration)?;
         self.drop_reservations()?;
         self.deregister_dead()?;
         self.record_merges()?;
+        self.keep_merges()?;
         self.repair_worktrees(&integration)?;
         self.remove_free_locks()
     }
@@ -176,6 +180,7 @@ impl Recovery<'_, '_> {
         let branches: Vec<Branch> = inventory.keys().map(Branch::of).chain([integration.clone()]).collect();
         let branches: Vec<&Branch> = branches.iter().collect();
         let mut cleared = repo.clear_stale_locks(Some(repo.root()), &branches)?;
+        cleared.extend(repo.clear_stale_ref_locks()?);
         for (task, found) in &inventory {
             if found.folder == FolderState::Healthy {
                 cleared.extend(repo.clear_stale_locks(Some(&repo.worktree_path(task)), &[])?);
@@ -184,6 +189,70 @@ impl Recovery<'_, '_> {
         for lock in cleared {
             let (subject, found) = (self.short(&lock), "the lock of a dead git process");
             self.report.repaired(FindingKind::GitLock, subject, found, "removed");
+        }
+        Ok(())
+    }
+
+    /// Creates a missing integration branch again, at the newest merge. Without merges it is left to `doctor --fix`.
+    fn restore_branch(&mut self, integration: &Branch) -> Result<(), EngineError> {
+        let repo = self.engine.repo()?;
+        let merges: Vec<Sha> =
+            merged_commits(&self.engine.snapshot()?.board).into_iter().map(|(_, at)| at).collect();
+        if merges.is_empty() || repo.tip(integration)?.is_some() {
+            return Ok(());
+        }
+        let known: Vec<Sha> = merges.iter().filter_map(|commit| repo.resolve(commit).ok()).collect();
+        let newest = repo.newest(known)?;
+        match newest.as_slice() {
+            [commit] => {
+                repo.create_branch(integration, commit)?;
+                let done = format!("created again at the newest merge, {}", commit.short());
+                self.report.repaired(FindingKind::Branch, integration, "missing", done);
+            }
+            [] => {
+                let why = "no merged commit is in this repository; fetch them from a clone that has them";
+                self.report.left(FindingKind::Branch, integration, "missing", why);
+            }
+            several => {
+                let names: Vec<&str> = several.iter().map(Sha::short).collect();
+                let why = format!("no merge contains all others; create it at one of {}", names.join(", "));
+                self.report.left(FindingKind::Branch, integration, "missing", why);
+            }
+        }
+        Ok(())
+    }
+
+    /// Finishes updates of checkouts that a crash interrupted, unless a merge is in progress.
+    fn repair_checkouts(&mut self, integration: &Branch) -> Result<(), EngineError> {
+        let lock = FileLock::of_merges(self.engine.project().folder());
+        let Some(_lock) = FileLock::try_at(&lock)? else { return Ok(()) };
+        for checkout in self.engine.repo()?.repair_checkouts(integration)? {
+            let (path, found) = (checkout.path.display(), format!("behind {integration}"));
+            self.report.repaired(FindingKind::Checkout, &path, found, "updated");
+            if !checkout.kept.is_empty() {
+                let files: Vec<_> = checkout.kept.iter().map(|file| file.to_string_lossy()).collect();
+                let found = format!("differs from both the old and the new version in {}", files.join(", "));
+                self.report.left(FindingKind::Checkout, &path, found, "kept as it is; look at git diff");
+            }
+        }
+        Ok(())
+    }
+
+    /// Makes sure that each merged commit is kept by a reference of ours, and reports those that left the branch.
+    fn keep_merges(&mut self) -> Result<(), EngineError> {
+        let repo = self.engine.repo()?;
+        let state = self.engine.snapshot()?;
+        let kept = repo.kept_merges()?;
+        for (task, commit) in merged_commits(&state.board) {
+            if !kept.contains(&task)
+                && let Ok(commit) = repo.resolve(&commit)
+            {
+                repo.keep_merge(&task, &commit)?;
+            }
+        }
+        for lost in lost_merges(repo, &state.board)? {
+            let why = lost.advice();
+            self.report.left(FindingKind::LostMerge, &lost.task, &lost, why);
         }
         Ok(())
     }

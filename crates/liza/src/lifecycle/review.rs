@@ -20,8 +20,24 @@ pub fn submit_for_review(
     commit: &Sha,
 ) -> Result<Executed<Submitted>, EngineError> {
     let commit = engine.repo()?.resolve(commit)?;
+    refuse_reserved_path(engine, task, &commit)?;
     let facts = worktree_facts(engine, task)?;
     engine.execute(SubmitForReview { task: task.clone(), commit, facts })
+}
+
+/// Refuses a commit whose files would overwrite Liza's own: checked out in the project, they would replace the blackboard.
+///
+/// # Errors
+/// When it has such files, or git does not know the commit.
+pub(super) fn refuse_reserved_path(
+    engine: &Engine<'_>,
+    task: &TaskId,
+    commit: &Sha,
+) -> Result<(), EngineError> {
+    match engine.repo()?.reserved_path(commit)? {
+        Some(path) => Err(Refusal::ReservedPath { task: task.clone(), commit: commit.clone(), path }.into()),
+        None => Ok(()),
+    }
 }
 
 /// Claims a review for a code reviewer.

@@ -11,6 +11,7 @@ use liza_core::protocol::{
     AdoptIntegration, BeginMerge, MergeFailure, MergeRecorded, Mergeable, RecordMerge, RecordMergeFailure,
 };
 
+use super::review::refuse_reserved_path;
 use crate::engine::{Engine, EngineError, Executed, FileLock, Submitted, integration_branch};
 use crate::git::{Branch, IntegrationTestResult, MergeError, MergeMessage, PendingMerge};
 
@@ -173,6 +174,7 @@ impl<'e, 'p> MergeJob<'e, 'p> {
         let merge = repo.prepare_merge(&self.integration, &self.commit, &message);
         let merge = merge.map_err(NotOnBranch::Git)?;
         self.check_head(approved, &merge.old)?;
+        refuse_reserved_path(self.engine, task, &merge.new)?;
         if let Some(failure) = self.test(&merge.new)? {
             return Err(NotOnBranch::Failed(failure));
         }
@@ -251,7 +253,9 @@ impl<'e, 'p> MergeJob<'e, 'p> {
             && self.engine.read(&[self.task])?.status(self.task) != Some(Status::Merged)
         {
             // The blackboard changed while the branch moved: a merge that cannot be recorded is undone.
-            self.engine.repo()?.undo_merge(&self.integration, merge)?;
+            if self.engine.repo()?.undo_merge(&self.integration, merge)? {
+                self.engine.repo()?.forget_merge(self.task)?;
+            }
         }
         recorded
     }

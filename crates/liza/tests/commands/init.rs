@@ -97,7 +97,7 @@ fn an_existing_integration_branch_does_not_move() {
     project.git(&["branch", "integration"]);
     let before = project.git(&["rev-parse", "integration"]);
     project.git(&["commit", "-q", "--allow-empty", "-m", "more"]);
-    project.liza(&["init", "Retry"]).ok();
+    project.liza(&["init", "Retry", "--adopt"]).ok();
     assert_eq!(project.git(&["rev-parse", "integration"]), before);
 }
 
@@ -354,7 +354,7 @@ fn a_file_on_the_integration_branch_is_not_replaced_by_a_link() {
     project.git(&["add", "."]);
     project.git(&["commit", "-qm", "own"]);
     project.git(&["checkout", "-q", "main"]);
-    let result = project.liza(&["init", "Retry everything", "--json"]).result();
+    let result = project.liza(&["init", "Retry everything", "--adopt", "--json"]).result();
     assert_eq!(result["linked"]["made"], serde_json::json!(["CLAUDE.md", "GEMINI.md"]));
     assert_eq!(result["linked"]["kept"], serde_json::json!(["AGENTS.md"]));
     project.git(&["checkout", "-q", "integration"]);

@@ -3,7 +3,7 @@
 use std::fs;
 use std::path::PathBuf;
 
-use liza::git::{GitError, MergeError, MergeMessage, MergePreview};
+use liza::git::{GitError, MergeError, MergeMessage, MergePreview, RepairedCheckout, Repo};
 use liza_core::model::Sha;
 
 use crate::support::{TestRepo, integration, read, script, task, write};
@@ -190,10 +190,16 @@ fn a_checkout_that_changes_during_the_move_undoes_it() {
     let test = TestRepo::new();
     test.git(&["checkout", "-q", "integration"]);
     let (base, commit) = (test.base(), work(&test, "a", "theirs\n"));
-    // The hook simulates a person who saves the file at the moment when the branch moves.
-    let save = format!("[ \"$1\" = committed ] || exit 0\nprintf mine >'{}'", test.root.join("a").display());
-    script(&test.root.join(".git/hooks/reference-transaction"), &save);
-    let moved = merge_commit(&test, &commit);
+    // The program in git's place simulates a person who saves the file at the moment when the branch moves.
+    let program = test.home.path().join("git-with-a-person");
+    let save = format!(
+        "case \"$*\" in *update-ref*'liza: merge'*) printf mine >'{}';; esac",
+        test.root.join("a").display()
+    );
+    script(&program, &format!("git \"$@\"; status=$?\n{save}\nexit $status"));
+    let repo = Repo::open(&test.program().with_program(program), &test.root).unwrap();
+    let merge = test.pending_merge("task-1", &commit);
+    let moved = repo.move_branch(&integration(), &merge, &task("task-1"));
     assert!(matches!(moved, Err(MergeError::CheckoutRefused { .. })), "{moved:?}");
     assert_eq!(test.base(), base);
     assert_eq!(read(&test.root.join("a")), "mine");
@@ -210,14 +216,17 @@ fn a_checkout_left_outdated_by_a_crash_is_updated() {
     assert!(repair().is_empty());
     let merge = test.pending_merge("task-1", &commit);
     let (new, old) = (merge.new.as_str(), merge.old.as_str());
-    // A person who moves the branch without the checkout may have done so on purpose.
-    test.git(&["update-ref", "-m", "manual", "refs/heads/integration", new, old]);
-    assert!(repair().is_empty());
-    test.git(&["update-ref", "-m", "manual", "refs/heads/integration", old, new]);
+    // A person who moves the branch without the checkout may have done so on purpose, whatever the reflog says.
+    for reason in ["manual", "liza: merge task-1"] {
+        test.git(&["update-ref", "-m", reason, "refs/heads/integration", new, old]);
+        assert!(repair().is_empty());
+        test.git(&["update-ref", "-m", "manual", "refs/heads/integration", old, new]);
+    }
     // The crash: the reference has moved, the checkout has not.
     test.git(&["update-ref", "-m", "liza: merge task-1", "refs/heads/integration", new, old]);
+    fs::write(test.root.join(".git/liza-update"), format!("{old} {new}\n")).unwrap();
     write(&test.root.join("b"), "a person's\n");
-    assert_eq!(repair(), std::slice::from_ref(&test.root));
+    assert_eq!(repair(), [RepairedCheckout { path: test.root.clone(), kept: Vec::new() }]);
     assert_eq!(test.git(&["status", "--porcelain"]), "M b");
     assert_eq!(read(&test.root.join("a")), "theirs\n");
     assert!(repair().is_empty());
@@ -233,7 +242,7 @@ fn a_merge_commit_is_signed_if_commits_are() {
     let status = "[GNUPG:] SIG_CREATED D 1 8 00 0 0";
     let signature = "-----BEGIN PGP SIGNATURE-----\\n\\nsigned\\n-----END PGP SIGNATURE-----\\n";
     script(&signer, &format!("cat >/dev/null; echo '{status}' >&2; printf '%b' '{signature}'"));
-    test.git(&["config", "gpg.program", signer.to_str().unwrap()]);
+    test.git(&["config", "--global", "gpg.program", signer.to_str().unwrap()]);
     test.git(&["config", "commit.gpgsign", "true"]);
     let merge = test.pending_merge("task-1", &commit);
     let raw = test.git(&["cat-file", "commit", merge.new.as_str()]);
@@ -267,4 +276,20 @@ fn a_title_cannot_forge_a_trailer() {
     let message = MergeMessage { task: &task("task-1"), title, approved_by: Some("y\nLiza-Task: task-9") };
     let merge = test.repo.prepare_merge(&integration(), &commit, &message).unwrap();
     assert!(!test.git(&["log", "-1", "--format=%B", merge.new.as_str()]).contains("task-9"));
+}
+
+/// Covers: AT-02
+#[test]
+fn a_commit_with_lizas_own_folders_is_found() {
+    let test = TestRepo::new();
+    let tree = test.worktree("task-1");
+    for (file, found) in
+        [("src/.liza/x", None), (".liza/x", Some(".liza")), (".Worktrees/x", Some(".Worktrees"))]
+    {
+        write(&tree.join(file), "x");
+        test.git_at(&tree, &["add", "-f", file]);
+        let commit = test.commit(&tree, "c", file);
+        assert_eq!(test.repo.reserved_path(&commit).unwrap().as_deref(), found);
+        test.git_at(&tree, &["reset", "-q", "--hard", "HEAD~1"]);
+    }
 }

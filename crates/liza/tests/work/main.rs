@@ -4,14 +4,18 @@
 #[path = "../support/mod.rs"]
 mod support;
 
+mod begin;
+mod checkout;
 mod claim;
 mod doctor;
 mod fixture;
 mod guide;
+mod keeping;
 mod merge;
 mod race;
 mod recover;
 mod submit;
+mod tampering;
 mod torture;
 mod unusual_repositories;
 mod verdict;

@@ -199,9 +199,12 @@ fn an_outdated_checkout_is_updated() {
     let head = approved(&project, "one");
     project.git(&["checkout", "-q", "integration"]);
     project.write("mine", "untracked\n");
-    // As if the process was killed after the branch moved.
-    let reason = ["update-ref", "--create-reflog", "-m", "liza: merge one", "refs/heads/integration", &head];
-    project.git(&reason);
+    // The process dies after the branch moved.
+    let dies = "case \"$*\" in *'read-tree -m -u -n'*) ;; *'read-tree -m -u'*) kill -9 $PPID; exit 1;; esac";
+    let path = git_that(&project, dies);
+    let mut program = project.program();
+    assert_eq!(project.run(program.args(["wt-merge", "one"]).env("PATH", &path)).code, -1);
+    assert_eq!(tip(&project, "integration"), head);
     assert!(!project.root.join("one.txt").exists());
     let mut repaired = recover(&project);
     repaired.sort();

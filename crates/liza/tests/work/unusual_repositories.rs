@@ -146,9 +146,9 @@ fn a_detached_head() {
 #[test]
 fn clean_and_smudge_filters() {
     let project = TestProject::bare();
-    project.git(&["config", "filter.rot.clean", "tr a-z b-za"]);
-    project.git(&["config", "filter.rot.smudge", "tr b-za a-z"]);
-    project.git(&["config", "filter.rot.required", "true"]);
+    project.git(&["config", "--global", "filter.rot.clean", "tr a-z b-za"]);
+    project.git(&["config", "--global", "filter.rot.smudge", "tr b-za a-z"]);
+    project.git(&["config", "--global", "filter.rot.required", "true"]);
     project.write(".gitattributes", "*.txt filter=rot\n");
     project.write("text.txt", "hello\n");
     project.git(&["add", "."]);
@@ -199,7 +199,7 @@ fn merge_commits_are_signed_if_commits_are() {
         "cat >/dev/null\necho '[GNUPG:] SIG_CREATED D 1 8 00 1 AAAA' >&2\n\
          echo '-----BEGIN PGP SIGNATURE-----'\necho\necho ZmFrZQ==\necho '-----END PGP SIGNATURE-----'",
     );
-    project.git(&["config", "gpg.program", gpg.to_str().unwrap()]);
+    project.git(&["config", "--global", "gpg.program", gpg.to_str().unwrap()]);
     project.git(&["config", "user.signingkey", "AAAA"]);
     project.git(&["config", "commit.gpgsign", "true"]);
     let project = begin(project);

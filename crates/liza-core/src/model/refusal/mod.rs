@@ -184,6 +184,9 @@ pub enum Refusal {
     /// Uncommitted work.
     #[error("the worktree of {task} is not clean: {}", short_list(paths))]
     DirtyWorktree { task: TaskId, paths: Vec<String> },
+    /// The commit has files where Liza keeps its own.
+    #[error("{commit} of {task} contains {path}, which is reserved for Liza")]
+    ReservedPath { task: TaskId, commit: Sha, path: String },
     /// Tracked files changed during the review.
     #[error("tracked files of {task} changed during the review: {}", short_list(paths))]
     ReviewTouched { task: TaskId, paths: Vec<String> },

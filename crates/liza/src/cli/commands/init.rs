@@ -3,19 +3,21 @@
 //! The blackboard is built in a staging folder and moved into place as the last step. A failure or a kill
 //! leaves no partial blackboard.
 
+use std::fmt;
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
 use liza_core::model::{
-    Alignment, Config, Goal, GoalStatus, Loaded, LogAction, LogEntry, Revision, Sha, Sprint, State, Timestamp,
+    Alignment, Config, Goal, GoalStatus, Loaded, LogAction, LogEntry, Revision, Sha, Sprint, State, TaskId,
+    Timestamp,
 };
-use liza_core::text::one_line;
+use liza_core::text::{count, one_line};
 use liza_store::Store;
 use serde_json::json;
 
 use crate::contracts::VISION;
-use crate::git::{Branch, BranchError, Git, Repo};
+use crate::git::{Branch, Git, Head, RemovedWorktree, Repo};
 use crate::project::{EXCLUDED, now};
 
 use crate::cli::context::Context;
@@ -34,6 +36,9 @@ const STAGE: &str = ".liza-init";
 /// and excludes .liza/ and .worktrees/ from git. If CLAUDE.md, AGENTS.md or GEMINI.md is missing, it becomes a link to
 /// the installed contract, also excluded from git. To use your own file, delete the link and its line in
 /// .git/info/exclude.
+///
+/// An existing branch of that name is used if it is at the current commit, or with --adopt. Branches and worktrees of an
+/// earlier blackboard are removed; what they contain beyond the integration branch is saved on rescue/ branches first.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:
   liza init \"Retry every API call with exponential backoff\"
@@ -52,6 +57,9 @@ pub(crate) struct Args {
     /// The branch that approved work is merged to.
     #[arg(long, value_name = "NAME", default_value = "integration")]
     branch: String,
+    /// Use a branch of that name that exists, although it differs from the current commit.
+    #[arg(long)]
+    adopt: bool,
     /// Write the vision document from a template if it is missing.
     #[arg(long)]
     template: bool,
@@ -73,16 +81,16 @@ pub(crate) fn run(args: Args, context: &Context) -> Result<Reply, CommandError> 
     }
     let goal = Text::read_some(args.goal.clone(), context)?.unwrap_or_default();
     let plan = Plan::new(args, &goal, &repo)?;
-    plan.carry_out(&repo, &place)?;
+    let earlier = plan.carry_out(&repo, &place)?;
     let links = contract_links::link(&repo, &plan.branch, context.environment.home().as_deref());
-    Ok(plan.reply(context, repo.root(), &links))
+    Ok(plan.reply(context, repo.root(), &links, &earlier))
 }
 
 /// Creates a blackboard with that goal in a repository that this process has just created.
 pub(crate) fn make(repo: &Repo, goal: &str) -> Result<(), CommandError> {
     let branch = "integration".to_owned();
-    let args = Args { goal: None, spec_ref: None, spec: None, branch, template: false };
-    Plan::new(args, goal, repo)?.carry_out(repo, &repo.root().join(".liza"))
+    let args = Args { goal: None, spec_ref: None, spec: None, branch, adopt: false, template: false };
+    Plan::new(args, goal, repo)?.carry_out(repo, &repo.root().join(".liza")).map(drop)
 }
 
 /// What to create; everything is checked.
@@ -94,7 +102,26 @@ struct Plan {
     at: Sha,
     /// The head of the integration branch: that of an existing one, else the current commit.
     head: Sha,
+    /// How far an existing branch is from the current commit.
+    distance: Option<String>,
     template: bool,
+}
+
+/// What is left of a task of an earlier blackboard.
+struct EarlierTask {
+    task: TaskId,
+    removed: RemovedWorktree,
+}
+
+impl fmt::Display for EarlierTask {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { task, removed } = self;
+        match (&removed.branch_in_use, &removed.rescued) {
+            (Some(path), _) => write!(f, "task/{task} remains: it is checked out in {}", path.display()),
+            (None, Some(rescue)) => write!(f, "task/{task} removed; its work is saved on {}", rescue.branch),
+            (None, None) => write!(f, "task/{task} removed; it had no work of its own"),
+        }
+    }
 }
 
 impl Plan {
@@ -107,18 +134,22 @@ impl Plan {
             return Err(spec_path::missing(&spec)
                 .hint("write the file first, or add --template to start from a template"));
         }
-        let branch = args
-            .branch
-            .parse()
-            .map_err(|error: BranchError| CommandError::refused("bad_branch", error.to_string()))?;
+        let branch = integration_branch(&args.branch, repo)?;
         let template = args.template && spec_missing;
-        let at = repo.head()?.commit;
+        let head = repo.head()?;
+        let distance = distance(repo, &branch, &head)?;
+        if let Some(distance) = distance.as_ref().filter(|_| !args.adopt) {
+            let message = format!("branch {branch} already exists: it is {distance}");
+            let hint = "use it as it is: liza init ... --adopt; use another branch: --branch NAME".to_owned();
+            return Err(CommandError::refused("branch_exists", message).hint(hint));
+        }
+        let at = head.commit;
         let head = repo.tip(&branch)?.unwrap_or_else(|| at.clone());
-        Ok(Self { goal, spec, spec_missing, branch, at, head, template })
+        Ok(Self { goal, spec, spec_missing, branch, at, head, distance, template })
     }
 
     /// Creates everything or nothing: after a failure, the earlier steps are undone.
-    fn carry_out(&self, repo: &Repo, place: &Path) -> Result<(), CommandError> {
+    fn carry_out(&self, repo: &Repo, place: &Path) -> Result<Vec<EarlierTask>, CommandError> {
         let stage = repo.root().join(STAGE);
         // Left by an `init` that was killed: a running one would hold the lock.
         let _ = fs::remove_dir_all(&stage);
@@ -133,9 +164,10 @@ impl Plan {
             made.files = write_new(&repo.root().join(spec_path::file_of(&self.spec)), VISION)?;
         }
         repo.exclude(&EXCLUDED)?;
+        let earlier = remove_earlier_tasks(repo, &self.branch)?;
         fs::rename(stage.join(".liza"), place).map_err(|error| failed("create", place, &error))?;
         made.done = true;
-        Ok(())
+        Ok(earlier)
     }
 
     fn blackboard(&self, now: Timestamp) -> (State, LogEntry) {
@@ -174,7 +206,7 @@ impl Plan {
         (state, log)
     }
 
-    fn reply(&self, context: &Context, root: &Path, links: &ContractLinks) -> Reply {
+    fn reply(&self, context: &Context, root: &Path, links: &ContractLinks, earlier: &[EarlierTask]) -> Reply {
         let mut warnings = Vec::new();
         if self.spec_missing && !self.template {
             warnings.push(format!(
@@ -196,8 +228,11 @@ impl Plan {
             () if self.spec_missing => format!("write {}, then liza run", self.spec),
             () => "liza run, or add your own task: liza add-task --help".to_owned(),
         };
+        let distance = self.distance.as_ref().map(|distance| format!(", {distance}")).unwrap_or_default();
+        let earlier: Vec<String> = earlier.iter().map(ToString::to_string).collect();
+        let old: String = earlier.iter().map(|task| format!("earlier task        {task}\n")).collect();
         let text = format!(
-            "blackboard          {}\nintegration branch  {}\ncontract            {}\nnext                {next}",
+            "blackboard          {}\nintegration branch  {}{distance}\n{old}contract            {}\nnext                {next}",
             root.join(".liza").display(),
             self.branch,
             links.in_words(),
@@ -208,6 +243,7 @@ impl Plan {
             "root": root,
             "spec": self.spec,
             "integration_branch": self.branch.as_str(),
+            "earlier_tasks": earlier,
             "linked": links.as_json(),
             "warnings": warnings,
         });
@@ -238,6 +274,41 @@ impl Drop for Made<'_> {
             let _ = if path.is_dir() { fs::remove_dir(path) } else { fs::remove_file(path) };
         }
     }
+}
+
+/// The branch that approved work is merged to, if git can also create the branches of tasks.
+fn integration_branch(name: &str, repo: &Repo) -> Result<Branch, CommandError> {
+    let bad = |message: String| CommandError::refused("bad_branch", message);
+    let branch = Branch::for_integration(name).map_err(|error| bad(error.to_string()))?;
+    match repo.blocking_branch()? {
+        None => Ok(branch),
+        Some(name) => {
+            let message = format!("there is a branch {name}, so git cannot create {name}/… for tasks");
+            Err(bad(message).hint(format!("git branch -m {name} NEW-NAME")))
+        }
+    }
+}
+
+/// How far an existing branch is from the current commit; `None` if it does not exist or is there.
+fn distance(repo: &Repo, branch: &Branch, head: &Head) -> Result<Option<String>, CommandError> {
+    let Some(tip) = repo.tip(branch)?.filter(|tip| *tip != head.commit) else { return Ok(None) };
+    let commits = |from: &Sha, to: &Sha| -> Result<String, CommandError> {
+        Ok(count(usize::try_from(repo.count_commits(from, to)?).unwrap_or(usize::MAX), "commit"))
+    };
+    let (ahead, behind) = (commits(&head.commit, &tip)?, commits(&tip, &head.commit)?);
+    let here = head.branch.clone().unwrap_or_else(|| head.commit.short().to_owned());
+    Ok(Some(format!("{ahead} ahead of {here} and {behind} behind it")))
+}
+
+/// Removes branches and worktrees of an earlier blackboard, after saving what they contain beyond the integration branch:
+/// new tasks of the same names must not continue them.
+fn remove_earlier_tasks(repo: &Repo, integration: &Branch) -> Result<Vec<EarlierTask>, CommandError> {
+    let mut earlier = Vec::new();
+    for task in repo.inventory()?.into_keys() {
+        let removed = repo.remove_worktree(&task, None, integration)?;
+        earlier.push(EarlierTask { task, removed });
+    }
+    Ok(earlier)
 }
 
 /// Makes a second `init` of the same repository wait while the result lives. If the file system cannot lock folders,

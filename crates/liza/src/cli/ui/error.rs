@@ -117,15 +117,18 @@ impl From<GitError> for CommandError {
     fn from(error: GitError) -> Self {
         let (code, exit) = match &error {
             GitError::Missing { .. } | GitError::TooOld { .. } => ("git_missing", Exit::Missing),
-            GitError::NotARepository { .. } | GitError::NoCheckout { .. } | GitError::NoCommits { .. } => {
-                ("no_repository", Exit::Refused)
-            }
+            GitError::NotARepository { .. }
+            | GitError::NoCheckout { .. }
+            | GitError::NoCommits { .. }
+            | GitError::LineBreakInPath { .. } => ("no_repository", Exit::Refused),
             GitError::UnknownCommit { .. } => ("unknown_commit", Exit::Refused),
             GitError::TimedOut { .. }
             | GitError::Failed { .. }
             | GitError::UnexpectedOutput { .. }
             | GitError::ForeignFolder { .. }
             | GitError::BranchInUse { .. }
+            | GitError::BranchInTheWay { .. }
+            | GitError::AlteredMerge { .. }
             | GitError::NoIdentity { .. }
             | GitError::Io { .. } => ("git", Exit::Git),
         };

@@ -1,0 +1,214 @@
+//! Programs that a repository's own configuration names. Liza's git does not run them.
+//!
+//! An agent can write the configuration of its repository, so filters and helpers count only where the person set them for
+//! all repositories (`git config --global`). Hooks and the file system monitor never run. Decides from text; runs nothing.
+
+use std::ffi::{OsStr, OsString};
+use std::os::unix::ffi::OsStrExt;
+
+/// Settings of every git command: no hooks, no file system monitor, no signature checks in lists of commits.
+pub(super) const ALWAYS: [(&str, &str); 2] =
+    [("core.hooksPath", "/dev/null"), ("log.showSignature", "false")];
+
+/// Commands that run no program of the configuration, so it need not be read first. Merges are computed in an isolated
+/// git folder.
+const SAFE: [&str; 18] = [
+    "cat-file",
+    "config",
+    "diff-tree",
+    "for-each-ref",
+    "hash-object",
+    "ls-files",
+    "ls-tree",
+    "merge-base",
+    "merge-tree",
+    "reflog",
+    "rev-list",
+    "rev-parse",
+    "show-ref",
+    "symbolic-ref",
+    "update-ref",
+    "var",
+    "version",
+    "write-tree",
+];
+
+/// Whether git may run a program that the configuration names.
+pub(super) fn may_run_programs(arguments: &[OsString]) -> bool {
+    let mut words = arguments.iter();
+    let mut verb = None;
+    while let Some(word) = words.next() {
+        if word == "-c" {
+            words.next();
+        } else if !word.as_bytes().starts_with(b"-") {
+            verb = word.to_str();
+            break;
+        }
+    }
+    let listing = verb == Some("worktree") && words.next().is_some_and(|word| word == "list");
+    !listing && verb.is_none_or(|verb| !SAFE.contains(&verb))
+}
+
+/// What replaces the settings of a repository that would run a program.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(super) struct Overrides {
+    /// Settings with their values.
+    pub(super) settings: Vec<(OsString, OsString)>,
+    /// The settings of the repository that do not apply.
+    pub(super) ignored: Vec<String>,
+}
+
+/// One setting of the configuration.
+struct Setting<'a> {
+    /// Whether it is the repository's own.
+    local: bool,
+    key: &'a [u8],
+    value: &'a [u8],
+}
+
+impl Overrides {
+    /// From the output of `git config --list --show-scope -z`.
+    pub(super) fn parse(output: &[u8]) -> Self {
+        let settings = settings(output);
+        let mut overrides = Self::default();
+        let mut seen: Vec<&[u8]> = Vec::new();
+        for setting in settings.iter().filter(|setting| setting.local) {
+            let Some(neutral) = neutral_value(setting.key) else { continue };
+            if seen.contains(&setting.key) {
+                continue;
+            }
+            seen.push(setting.key);
+            let own: Vec<&[u8]> = settings
+                .iter()
+                .filter(|other| !other.local && other.key == setting.key)
+                .map(|other| other.value)
+                .collect();
+            overrides.replace(setting, &own, neutral);
+        }
+        overrides
+    }
+
+    /// Replaces a setting by the person's own ones, or by a value that runs nothing.
+    fn replace(&mut self, setting: &Setting<'_>, own: &[&[u8]], neutral: &str) {
+        let mut set = |key: &[u8], value: &[u8]| {
+            self.settings.push((OsStr::from_bytes(key).to_owned(), OsStr::from_bytes(value).to_owned()));
+        };
+        let is_list = setting.key.ends_with(b".helper");
+        if is_list || own.is_empty() {
+            set(setting.key, neutral.as_bytes());
+        }
+        own.iter().for_each(|value| set(setting.key, value));
+        if own.contains(&setting.value) {
+            return;
+        }
+        // A file that needs this filter is an error: without it, its content would be wrong.
+        if let Some(filter) = filter_of(setting.key).filter(|_| own.is_empty()) {
+            set(&[filter, b".required"].concat(), b"true");
+        }
+        self.ignored.push(String::from_utf8_lossy(setting.key).into_owned());
+    }
+
+    /// What to add to an error of a command that ran without these programs.
+    pub(super) fn advice(&self) -> Option<String> {
+        let first = self.ignored.first()?;
+        let more = match self.ignored.len() - 1 {
+            0 => String::new(),
+            more => format!(" and {more} more"),
+        };
+        Some(format!(
+            "Liza runs no program that the repository's own configuration names ({first}{more}); if it is yours, set it with `git config --global`"
+        ))
+    }
+}
+
+/// The settings in the order in which they apply.
+fn settings(output: &[u8]) -> Vec<Setting<'_>> {
+    let mut fields = output.split(|byte| *byte == 0);
+    let mut settings = Vec::new();
+    while let (Some(scope), Some(entry)) = (fields.next(), fields.next()) {
+        let mut parts = entry.splitn(2, |byte| *byte == b'\n');
+        let (key, value) = (parts.next().unwrap_or_default(), parts.next().unwrap_or(b"true"));
+        settings.push(Setting { local: !matches!(scope, b"system" | b"global"), key, value });
+    }
+    settings
+}
+
+/// The value with which a setting runs no program of the repository; `None` if it names no program.
+fn neutral_value(key: &[u8]) -> Option<&'static str> {
+    let text = String::from_utf8_lossy(key);
+    let (section, rest) = text.split_once('.')?;
+    let name = rest.rsplit_once('.').map_or(rest, |(_, name)| name);
+    let middle = rest.strip_suffix(name)?.trim_end_matches('.');
+    match (section, middle, name) {
+        ("filter", _, "clean" | "smudge" | "process") => Some(""),
+        ("gpg", "x509", "program") => Some("gpgsm"),
+        ("gpg", "ssh", "program") => Some("ssh-keygen"),
+        ("gpg", _, "program") => Some("gpg"),
+        ("gpg", "ssh", "defaultkeycommand") | ("credential", _, "helper") => Some(""),
+        ("core", "", "sshcommand") => Some("ssh"),
+        ("core", "", "gitproxy") => Some("none"),
+        ("core", "", "alternaterefscommand") => Some("true"),
+        ("remote", _, "uploadpack") => Some("git-upload-pack"),
+        ("remote", _, "receivepack") => Some("git-receive-pack"),
+        _ => None,
+    }
+}
+
+/// `filter.NAME` of a setting of a filter.
+fn filter_of(key: &[u8]) -> Option<&[u8]> {
+    let end = key.iter().rposition(|byte| *byte == b'.')?;
+    key.starts_with(b"filter.").then_some(&key[..end])
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn words(text: &str) -> Vec<OsString> {
+        text.split(' ').map(OsString::from).collect()
+    }
+
+    fn pairs(overrides: &Overrides) -> Vec<String> {
+        let text = |word: &OsString| word.to_string_lossy().into_owned();
+        overrides.settings.iter().map(|(key, value)| format!("{}={}", text(key), text(value))).collect()
+    }
+
+    /// Covers: AT-01
+    #[test]
+    fn only_commands_that_may_run_programs_need_the_configuration() {
+        for safe in ["rev-parse HEAD", "-c a=b update-ref x", "worktree list --porcelain"] {
+            assert!(!may_run_programs(&words(safe)), "{safe}");
+        }
+        for other in
+            ["worktree add x", "status", "-c rev-parse=1 add .", "read-tree -m -u a b", "commit-tree -S"]
+        {
+            assert!(may_run_programs(&words(other)), "{other}");
+        }
+    }
+
+    /// Covers: AT-01
+    #[test]
+    fn programs_of_the_repository_are_replaced_and_those_of_the_person_stay() {
+        let config = b"global\0filter.lfs.clean\ngit-lfs clean\0global\0user.name\nMe\0\
+            local\0filter.lfs.clean\nevil\0local\0filter.a.b.smudge\nevil\0worktree\0gpg.program\nevil\0\
+            local\0user.name\nOther\0local\0core.bare\0global\0credential.helper\nstore\0\
+            local\0credential.helper\n!evil\0";
+        let overrides = Overrides::parse(config);
+        let expected = [
+            "filter.lfs.clean=git-lfs clean",
+            "filter.a.b.smudge=",
+            "filter.a.b.required=true",
+            "gpg.program=gpg",
+            "credential.helper=",
+            "credential.helper=store",
+        ];
+        assert_eq!(pairs(&overrides), expected);
+        assert_eq!(overrides.ignored.len(), 4);
+        let advice = overrides.advice().unwrap();
+        assert!(advice.contains("filter.lfs.clean and 3 more"), "{advice}");
+        assert_eq!(
+            Overrides::parse(b"global\0filter.x.clean\ny\0local\0filter.x.clean\ny\0").ignored.len(),
+            0
+        );
+    }
+}
