@@ -87,6 +87,7 @@ pub fn check(git: &Git, folder: &Path, project: Option<&Project>) -> Vec<Check> 
         }
         Some(Ok(state)) => {
             checks.extend(project.map(blackboard));
+            checks.extend(project.map(log));
             checks.extend(project.map(|project| specifications(project, &state)));
             checks.extend(repo.iter().flat_map(|repo| branches(repo, &state)));
         }
@@ -168,6 +169,17 @@ fn blackboard(project: &Project) -> Check {
             broken("blackboard", found, "liza validate shows all; liza recover settles what a crash left")
         }
         Err(error) => broken("blackboard", error.to_string(), "liza edit"),
+    }
+}
+
+fn log(project: &Project) -> Check {
+    match project.store().log_faults() {
+        Ok(damaged) if damaged.is_empty() => good("log", "every entry can be read"),
+        Ok(damaged) => {
+            let first = damaged.first().cloned().unwrap_or_default();
+            worry("log", format!("{} damaged, the first: {first}", damaged.len()), "look at .liza/log.yaml")
+        }
+        Err(error) => worry("log", error.to_string(), "look at .liza/log.yaml"),
     }
 }
 

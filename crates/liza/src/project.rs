@@ -27,7 +27,13 @@ impl Project {
     /// The project that `from` lies in: the nearest folder upwards with a `.liza`. A task's worktree lies below its
     /// project, so this works from there too.
     pub fn find(from: &Path) -> Option<PathBuf> {
-        from.ancestors().find(|folder| folder.join(".liza/state.yaml").exists()).map(Path::to_owned)
+        // A blackboard whose file was deleted is still there: its last version is kept.
+        let has_board = |folder: &&Path| {
+            ["state.yaml", "state.yaml.prev"]
+                .iter()
+                .any(|name| folder.join(".liza").join(name).symlink_metadata().is_ok())
+        };
+        from.ancestors().find(has_board).map(Path::to_owned)
     }
 
     /// Opens the project at its root.

@@ -67,7 +67,16 @@ pub(crate) fn run(args: Args, context: &Context) -> Result<Reply, CommandError> 
     }
     if place.symlink_metadata().is_ok() {
         let message = format!("{} exists already", place.display());
-        let hint = "liza status shows what is there; liza goal new \"GOAL\" starts over";
+        let hint = if place.join("state.yaml").symlink_metadata().is_err() {
+            match place.join("state.yaml.prev").is_file() {
+                true => "its state.yaml is gone; liza recover restores it",
+                false => {
+                    "its state.yaml is gone, and no copy of it is kept; move the folder away, then liza init"
+                }
+            }
+        } else {
+            "liza status shows what is there; liza goal new \"GOAL\" starts over"
+        };
         return Err(CommandError::refused("exists", message).hint(hint));
     }
     let goal = Text::read_some(args.goal.clone(), context)?.unwrap_or_default();
