@@ -2,7 +2,7 @@
 //!
 //! Must accept and refuse the same as the edit of the whole text in `text_edit.rs`, which is used for everything else.
 
-use liza_core::model::{Fields, LogEntry, Revision, Section, State, TaskId, Timestamp, Value};
+use liza_core::model::{Fields, LogEntry, Revision, Section, State, TaskId, TaskRecord, Timestamp, Value};
 
 use crate::codec::{self, StateView, fault_count, text_without_bom};
 use crate::document::{Block, Edit, EditPlan, Edits, Item, apply, plain_value, same_value};
@@ -139,7 +139,9 @@ fn finished(
     mut new: Value,
     revisions: (Revision, Revision),
 ) -> Result<Option<Done>, StoreError> {
-    if let (Place::Task(..), Value::Map(fields)) = (&target.place, &mut new) {
+    if let (Place::Task(..), Value::Map(fields), Value::Map(old)) = (&target.place, &mut new, &target.old)
+        && TaskRecord::KEYS.iter().any(|key| fields.get(*key) != old.get(*key))
+    {
         let number = i64::try_from(revisions.1.0).unwrap_or(i64::MAX);
         fields.insert("revision".to_owned(), Value::Int(number));
     }

@@ -96,7 +96,7 @@ fn an_incremental_read_reports_an_invalid_agent() {
     project.run(register("coder-1"));
     let mut reader = project.store().incremental_reader();
     drop(reader.read().unwrap());
-    project.write(&project.text().replacen("status: IDLE", "status: IDLING", 1));
+    project.write(&project.text().replacen("status: STARTING", "status: IDLING", 1));
     project.run(note("x"));
     let state = reader.read().unwrap();
     assert_eq!(state.journal.faults.len(), 1, "{:?}", state.journal.faults);
@@ -311,7 +311,8 @@ fn names_that_lead_nowhere_are_reported_in_the_words_of_the_file() {
     let project = with_agents("names", &AGENT.replace("IDLING", "IDLE\n    current_task: gone"));
     project.add_task("one");
     let text = project.text().replacen("priority: 3", "priority: 3\n    supersedes: 1.5", 1);
-    let text = text.replace("handoff: {}\n", "handoff:\n  nowhere: {summary: s, next_action: n}\n");
+    let text =
+        text.replace("handoff: {}\n", "handoff:\n  nowhere: {agent: coder-1, summary: s, next_action: n}\n");
     project.write(&text);
     let found: Vec<String> =
         project.store().validate(now()).unwrap().iter().map(ToString::to_string).collect();
@@ -358,4 +359,22 @@ fn a_write_by_path_in_our_own_version_gives_the_same_as_in_an_edited_one() {
         });
         assert_eq!(outcomes[0], outcomes[1], "{path} {value}");
     }
+}
+
+/// Covers: AC-29
+#[test]
+fn a_replacement_that_the_running_sprint_counts_is_not_archived() {
+    use liza_core::protocol::{AbandonTask, Archive, Command};
+    let project = Project::new("replacement");
+    for id in ["one", "two"] {
+        project.add_task(id);
+        project.run(Command::from(AbandonTask { task: task(id), reason: "enough".to_owned() }));
+    }
+    let text =
+        project.text().replacen("status: ABANDONED", "status: SUPERSEDED\n    superseded_by: [two]", 1);
+    project.write(&text.replace("planned: [one, two]", "planned: [one]"));
+    let refused =
+        project.submit(Command::from(Archive { tasks: vec![task("two")] })).unwrap_err().to_string();
+    assert!(refused.contains("two") && refused.contains("running sprint"), "{refused}");
+    assert!(!project.file("archive/two.yaml").exists());
 }
