@@ -378,3 +378,41 @@ fn a_replacement_that_the_running_sprint_counts_is_not_archived() {
     assert!(refused.contains("two") && refused.contains("running sprint"), "{refused}");
     assert!(!project.file("archive/two.yaml").exists());
 }
+
+/// Covers: AC-27
+#[test]
+fn a_command_under_the_lock_in_our_own_version_gives_the_same_as_in_an_edited_one() {
+    let changes: [(&str, &str); 9] = [
+        ("priority: 3", "priority: 1 # urgent"),
+        ("lock_timeout: 10", "lock_timeout: 11"),
+        ("status: UNCLAIMED", "status: DOING"),
+        ("id: two", "id: one"),
+        ("id: two", "id: three"),
+        ("message: x", "message: 'y: z'"),
+        ("depends_on: []", "depends_on: [nothing]"),
+        ("tasks:\n", "tasks:\n  - {id: new, description: d, status: DRAFT, created: 2025-01-17T14:00:00Z}\n"),
+        ("goal-1\n  description", "goal-1\n  extra: &a x\n  other: *a\n  description"),
+    ];
+    for (from, to) in changes {
+        let outcomes = [false, true].map(|edited| {
+            let project = Project::new("same-modify");
+            project.add_task("one");
+            project.add_task("two");
+            project.run(register("coder-1"));
+            project.run(note("x"));
+            if edited {
+                project.write(&format!("{}# mine\n", project.text()));
+            }
+            let store = project.store();
+            let mut session = store.begin_edit().unwrap();
+            session.begin_modify().unwrap();
+            assert!(project.text().contains(from), "{from}");
+            project.write(&project.text().replacen(from, to, 1));
+            let outcome = session.finish_modify(&entry(), now());
+            let outcome = outcome.map(|edited| edited.revision.0).map_err(|error| error.to_string());
+            let refused = outcome.as_ref().err().map(|error| error.replace("same-modify", ""));
+            (outcome.ok(), refused.is_some(), project.text().replace("# mine\n", ""))
+        });
+        assert_eq!(outcomes[0], outcomes[1], "{from} → {to}");
+    }
+}
