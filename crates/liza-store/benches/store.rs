@@ -16,7 +16,7 @@ use liza_core::model::{
     State, Status, TaskId, TaskRecord,
 };
 use liza_core::protocol::{Command, EditTask, Request, TaskEdit};
-use liza_store::Store;
+use liza_store::{Store, ValueSyntax};
 
 #[path = "../tests/store/support.rs"]
 #[expect(dead_code, reason = "the tests use the rest")]
@@ -45,6 +45,11 @@ fn main() {
     let wanted: Vec<usize> = std::env::args().filter_map(|arg| arg.parse().ok()).collect();
     for count in if wanted.is_empty() { vec![100, 1_000, 10_000] } else { wanted } {
         measure(count);
+    }
+    println!("manual edits, medians in ms; × is the ratio to the floor");
+    println!("{:>7} {:>10} {:>20} {:>20}", "tasks", "floor", "lock write", "lock modify");
+    for count in [1_000, 10_000] {
+        measure_manual_edits(count);
     }
     println!("reads of the whole blackboard, medians in ms");
     println!("{:>7} {:>10} {:>16} {:>12}", "tasks", "snapshot", "one task changed", "no change");
@@ -121,6 +126,46 @@ fn measure(count: usize) {
         ratio(change),
         cell(&mut validations),
     );
+}
+
+/// The cost of `lock write`, and of `lock modify` without its command.
+fn measure_manual_edits(count: usize) {
+    let project = project(count);
+    let store = project.store();
+    let bytes = fs::read(project.file("state.yaml")).unwrap();
+    let mut figures = [const { Vec::new() }; 3];
+    for round in 0..ROUNDS / 4 {
+        figures[0].push(timed(|| floor(store.folder(), &bytes)));
+        let path = format!(".tasks[] | select(.id == \"task-{}\") | .priority", round * 7 % count);
+        let value = (round % 5 + 1).to_string();
+        figures[1].push(timed(|| {
+            let session = store.begin_edit().unwrap();
+            drop(session.set(&path, &value, ValueSyntax::BySchema, &first_entry(), now()).unwrap());
+        }));
+        figures[2].push(modify(&store, round));
+    }
+    let [floor, write, modify] = figures.each_mut().map(|times| ms(median(times).0));
+    println!(
+        "{count:>7} {floor:>10.2} {write:>12.2} {:>6.2}× {modify:>12.2} {:>6.2}×",
+        write / floor,
+        modify / floor
+    );
+}
+
+/// The time of a `lock modify`, without that of its command.
+fn modify(store: &Store, round: usize) -> Duration {
+    let mut session = None;
+    let begun = timed(|| {
+        let mut begun = store.begin_edit().unwrap();
+        begun.begin_modify().unwrap();
+        session = Some(begun);
+    });
+    let session = session.unwrap();
+    let text = fs::read_to_string(session.path()).unwrap();
+    let changed = text.replacen("lock_timeout: ", &format!("round: {round}\n  lock_timeout: "), 1);
+    fs::write(session.path(), changed.replacen(&format!("  round: {}\n", round.wrapping_sub(1)), "", 1))
+        .unwrap();
+    begun + timed(|| drop(session.finish_modify(&first_entry(), now()).unwrap()))
 }
 
 /// The cost of reading everything: a snapshot, and an incremental read after a change of one task and after none.

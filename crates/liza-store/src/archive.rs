@@ -3,12 +3,13 @@
 //! Runs before the blackboard is written, so a crash can leave an extra copy, but never lose the only one.
 
 use std::fs;
+use std::io;
 use std::path::Path;
 
-use liza_core::model::{Board, Change, Fields, TaskId, Value};
+use liza_core::model::{Board, Change, Fields, TaskId, TaskRecord, Value};
 
 use crate::codec::StateView;
-use crate::document::{merge, plain_value};
+use crate::document::{EditPlan, apply, line_start, merge, node_equals, plain_value, sections};
 use crate::durable::{replace_file, sync_folder};
 use crate::error::StoreError;
 use crate::yaml::{self, to_value};
@@ -24,20 +25,25 @@ pub(crate) fn store(
         return Ok(());
     }
     let archive = folder.join("archive");
+    if fs::symlink_metadata(&archive).is_ok_and(|metadata| metadata.is_symlink()) {
+        let why = io::Error::other("it is a symbolic link; put a folder there");
+        return Err(StoreError::io("write to", &archive)(why));
+    }
     fs::create_dir_all(&archive).map_err(StoreError::io("create", &archive))?;
     for id in &change.archived {
         if let Some(record) = task_value(view, board, change, id) {
-            write(&archive, id.as_str(), &record)?;
+            let kept = task_text(view, board, id, &record);
+            write(&archive, id.as_str(), &record, kept)?;
         }
     }
     if let Some(goal) = &change.closed_goal {
         // From the file, with its history and fields that the program does not know.
         let current = view.with_section("goal", |node| Ok(plain_value(node))).ok().flatten();
         let value = current.or_else(|| to_value(goal).ok()).unwrap_or(Value::Null);
-        write(&archive, &goal.id, &value)?;
+        write(&archive, &goal.id, &value, None)?;
     }
     if let Some(sprint) = &change.closed_sprint {
-        write(&archive, &sprint.id, &to_value(sprint).unwrap_or(Value::Null))?;
+        write(&archive, &sprint.id, &to_value(sprint).unwrap_or(Value::Null), None)?;
     }
     sync_folder(&archive).map_err(StoreError::io("sync", &archive))
 }
@@ -57,16 +63,48 @@ fn task_value(view: &StateView<'_>, board: &Board, change: &Change, id: &TaskId)
 /// The fields that the program knows, as the old value of a merge: those missing in the new value are removed.
 fn known_keys(value: &Value) -> Value {
     let Value::Map(fields) = value else { return value.clone() };
-    let known = |key: &str| liza_core::model::TaskRecord::KEYS.contains(&key);
+    let known = |key: &str| TaskRecord::KEYS.contains(&key);
     Value::Map(fields.iter().filter(|(key, _)| known(key)).map(|(k, v)| (k.clone(), v.clone())).collect())
 }
 
-fn write(archive: &Path, name: &str, value: &Value) -> Result<(), StoreError> {
+/// The lines of a task as a document of its own, with its comments; none if they cannot be edited in place.
+fn task_text(view: &StateView<'_>, board: &Board, id: &TaskId, record: &Value) -> Option<String> {
+    let item = board.tasks.get_index_of(id).and_then(|at| view.items.get(at))?;
+    let text = as_document(&view.text[line_start(view.text, item.start)..item.end], item.indent)?;
+    let (node, _) = yaml::parse(&text).ok()?;
+    let (Value::Map(old), Value::Map(new)) = (plain_value(&node), record) else { return None };
+    let mut plan = EditPlan::new(&text);
+    plan.change_map(&sections(&text).ok()?, &node, 0, (&old, new), TaskRecord::KEYS).ok()?;
+    let text = apply(&text, &mut plan.finish(|_| 0..text.len()).ok()?).ok()?;
+    let (read, _) = yaml::parse(&text).ok()?;
+    node_equals(&read, record).then_some(text)
+}
+
+/// The lines of a list entry, moved to the left by its dash.
+fn as_document(lines: &str, indent: usize) -> Option<String> {
+    let column = indent + lines[indent..].find(|c: char| c != '-' && c != ' ')?;
+    let mut text = String::with_capacity(lines.len());
+    for (n, line) in lines.lines().enumerate() {
+        let content = line.trim_start_matches(' ');
+        let spaces = line.len() - content.len();
+        if n == 0 {
+            text.push_str(&line[column..]);
+        } else {
+            text.extend(std::iter::repeat_n(' ', spaces.saturating_sub(column)));
+            text.push_str(content);
+        }
+        text.push('\n');
+    }
+    Some(text)
+}
+
+fn write(archive: &Path, name: &str, value: &Value, kept: Option<String>) -> Result<(), StoreError> {
     // IDs of goals and sprints come from the file, so they may not be safe as file names.
     let name: String =
         name.chars().map(|c| if c.is_ascii_alphanumeric() || c == '-' { c } else { '_' }).collect();
     let path = archive.join(format!("{name}.yaml"));
     let empty = Fields::new();
-    let text = yaml::document(if let Value::Map(fields) = value { fields } else { &empty });
+    let written = || yaml::document(if let Value::Map(fields) = value { fields } else { &empty });
+    let text = kept.unwrap_or_else(written);
     replace_file(&path, text.as_bytes()).map_err(StoreError::io("write", &path))
 }

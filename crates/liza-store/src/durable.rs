@@ -2,9 +2,12 @@
 //!
 //! Knows no file of Liza by name. The caller makes sure that no other thread of its process replaces the same file.
 
-use std::fs::{self, File};
-use std::io::{self, ErrorKind, Write as _};
+use std::fs::{self, File, OpenOptions};
+use std::io::{self, ErrorKind, Read as _, Write as _};
+use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::Path;
+
+use rustix::fs::OFlags;
 
 /// Replaces a file. Readers and crashes see the old version or the new one, never a part.
 ///
@@ -32,6 +35,46 @@ pub(crate) fn replace_through(temporary: &Path, path: &Path, bytes: &[u8]) -> io
         // A full disk, for example. The first error is the one to report.
         let _ = fs::remove_file(temporary);
     })
+}
+
+/// Options that open only a file of its own: a symbolic link is an error, and a named pipe does not block.
+pub(crate) fn regular() -> OpenOptions {
+    let mut options = OpenOptions::new();
+    options.custom_flags((OFlags::NOFOLLOW | OFlags::NONBLOCK).bits().cast_signed());
+    options
+}
+
+/// Opens a file, and checks that it is one.
+pub(crate) fn open_regular(options: &OpenOptions, path: &Path) -> io::Result<File> {
+    let file = options.open(path).map_err(|error| match fs::symlink_metadata(path) {
+        Ok(metadata) if metadata.is_symlink() => {
+            not_regular("it is a symbolic link; put the file itself there")
+        }
+        Ok(metadata) if metadata.is_dir() => not_regular("it is a folder; put a file there"),
+        Ok(metadata) if !metadata.is_file() => not_regular("it is not a file; put a file there"),
+        Ok(_) | Err(_) => error,
+    })?;
+    let metadata = file.metadata()?;
+    match metadata.is_dir() {
+        true => Err(not_regular("it is a folder; put a file there")),
+        false if metadata.is_file() => Ok(file),
+        false => Err(not_regular("it is not a file; put a file there")),
+    }
+}
+
+fn not_regular(why: &str) -> io::Error {
+    io::Error::other(why.to_owned())
+}
+
+/// Reads a file. Anything else, or a symbolic link, is an error.
+///
+/// # Errors
+/// When it is not a file, or cannot be read.
+pub fn read_file(path: &Path) -> io::Result<Vec<u8>> {
+    let mut file = open_regular(regular().read(true), path)?;
+    let mut bytes = Vec::with_capacity(usize::try_from(file.metadata()?.len()).unwrap_or(0) + 1);
+    file.read_to_end(&mut bytes)?;
+    Ok(bytes)
 }
 
 /// Removes a file that may not exist.

@@ -70,6 +70,12 @@ pub enum StoreError {
         /// The expected file.
         path: PathBuf,
     },
+    /// The blackboard was deleted or emptied, and its last version is kept.
+    #[error("{path} is gone or empty; its last version is kept. Restore it: liza recover")]
+    Lost {
+        /// The expected file.
+        path: PathBuf,
+    },
     /// There is a blackboard already.
     #[error("{path} already exists")]
     Exists {
@@ -83,6 +89,12 @@ pub enum StoreError {
         path: PathBuf,
         /// How long the store waited.
         waited: Duration,
+    },
+    /// Another program saved the file between the read and the write.
+    #[error("{path} was saved by another program while it was being written; try again")]
+    Overtaken {
+        /// The file.
+        path: PathBuf,
     },
     /// The caller runs inside a command that holds the lock.
     #[error(

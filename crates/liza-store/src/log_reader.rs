@@ -57,6 +57,35 @@ impl Store {
     }
 }
 
+impl Store {
+    /// What is not an entry of the log, each with its line.
+    ///
+    /// # Errors
+    /// When the log cannot be read.
+    pub fn log_faults(&self) -> Result<Vec<String>, StoreError> {
+        let path = self.files().log();
+        let text = self.log_reader().rest().map_err(StoreError::io("read", &path))?;
+        let starts: Vec<usize> = entry_starts(&text).collect();
+        let first = starts.first().copied().unwrap_or(text.len());
+        let is_blank = |line: &str| line.trim().is_empty() || line.starts_with('#');
+        let mut damaged: Vec<usize> = if text[..first].lines().all(is_blank) { Vec::new() } else { vec![0] };
+        let ends = starts.iter().skip(1).copied().chain([text.len()]);
+        damaged.extend(
+            starts
+                .iter()
+                .copied()
+                .zip(ends)
+                .filter(|(at, end)| entry(&text[*at..*end]).is_none())
+                .map(|(at, _)| at),
+        );
+        let describe = |at: usize| {
+            let line = memchr::memchr_iter(b'\n', &text.as_bytes()[..at]).count() + 1;
+            format!("log.yaml:{line}: not a log entry; it was damaged or edited, and `liza log` skips it")
+        };
+        Ok(damaged.into_iter().map(describe).collect())
+    }
+}
+
 impl LogReader {
     /// The entries since the last call.
     ///

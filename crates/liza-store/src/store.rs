@@ -19,6 +19,7 @@ use liza_core::text::one_line;
 use crate::archive;
 use crate::codec::{self, Spliced, StateView, text_without_bom};
 use crate::document::{Edit, plain_value, same_value};
+use crate::durable::read_file;
 use crate::error::StoreError;
 use crate::file::{
     CurrentFile, Fingerprint, LockTimeout, LockedFolder, NewVersion, Notice, Origin, StateFolder,
@@ -27,6 +28,9 @@ use crate::yaml::{self, YamlError, to_value};
 
 /// The longest detail of a log entry, in characters.
 const DETAIL_LIMIT: usize = 1_000;
+
+/// How often a write starts again because a person saves the file at the same moment.
+pub(crate) const OVERTAKEN_LIMIT: usize = 20;
 
 /// The outcome of a command.
 #[must_use = "effects still have to run"]
@@ -122,10 +126,12 @@ impl Store {
     /// When there is none.
     pub fn open(root: &Path) -> Result<Self, StoreError> {
         let store = Self::at(root);
-        if store.folder.state().exists() {
+        // A symbolic link without a target exists too: the read explains it.
+        if fs::symlink_metadata(store.folder.state()).is_ok() {
             Ok(store)
         } else {
-            Err(StoreError::Missing { path: store.folder.state() })
+            // The read knows whether a version is kept.
+            store.folder.read().map(|_| store)
         }
     }
 
@@ -156,6 +162,7 @@ impl Store {
         }
         locked.commit(&NewVersion {
             before: Fingerprint::of(b""),
+            on_disk: Fingerprint::of(b""),
             after: text.as_bytes(),
             edits: &[],
             revision_before: 0,
@@ -190,6 +197,14 @@ impl Store {
     pub fn snapshot(&self) -> Result<State, StoreError> {
         let bytes = self.folder.read()?;
         codec::parse_state(&self.folder.state(), &bytes, self.folder.is_own_version(&bytes))
+    }
+
+    /// The whole blackboard, if a command could write it: also checks its version.
+    ///
+    /// # Errors
+    /// When the file is not a valid blackboard, or a newer program wrote it.
+    pub fn writable_snapshot(&self) -> Result<State, StoreError> {
+        parse_writable(&self.folder.state(), &self.folder.read()?)
     }
 
     /// The text of the blackboard.
@@ -240,6 +255,19 @@ impl Store {
         Ok(self.lock()?.current()?.notices)
     }
 
+    /// Restores a blackboard that was deleted, emptied or cut off from the version that is kept beside it.
+    ///
+    /// # Errors
+    /// When the lock is not free, or the files cannot be read or written.
+    pub fn restore_lost(root: &Path) -> Result<Option<Notice>, StoreError> {
+        let store = Self::at(root);
+        if !store.folder.previous().is_file() {
+            return Ok(None);
+        }
+        let restored = store.lock()?.restore_lost();
+        restored
+    }
+
     /// Decides a command and writes what it changes.
     ///
     /// # Errors
@@ -254,7 +282,15 @@ impl Store {
         let Call { actor, if_revision, command } = call;
         let (now, stop_files) = (host.now(), host.stop_files());
         let mut pending = (Request { actor, now, stop_files, if_revision, command }, None);
-        let written = self.submit_locked(&mut locked, &mut pending, host)?;
+        let mut attempts = 0;
+        let written = loop {
+            attempts += 1;
+            match self.submit_locked(&mut locked, &mut pending, host) {
+                // A person saved the file meanwhile: decide again, on what they saved.
+                Err(StoreError::Overtaken { .. }) if attempts < OVERTAKEN_LIMIT => {}
+                other => break other?,
+            }
+        };
         let answer = pending.1.ok_or_else(|| self.mismatch("the answer of the rules"))?;
         Ok(Outcome { answer, written })
     }
@@ -315,10 +351,11 @@ impl Store {
             return self.submit_carefully(locked, current, (text, bom), pending, host);
         };
         board.revision = board.revision.max(Revision(current.revision));
-        let change = self.decide(&board, pending, host)?;
+        let mut change = self.decide(&board, pending, host)?;
         if change.is_empty() {
             return Ok(unwritten(board.revision, change, current, locked));
         }
+        add_missing_sprint(&mut change, &view, pending.now());
         let ops = codec::operations(&board, &change).map_err(|error| self.not_encoded(error))?;
         let spliced =
             codec::splice(&view, &ops).ok().filter(|spliced| codec::reads_back(&view, spliced, &ops));
@@ -326,7 +363,7 @@ impl Store {
             return self.submit_carefully(locked, current, (text, bom), pending, host);
         };
         archive::store(self.folder.path(), &view, &board, &change)?;
-        self.write(locked, current, bom, spliced, true, change)
+        self.write(locked, current, bom, (spliced, true), change, pending.now())
     }
 
     /// For a version that a person edited: parses the whole file before and after.
@@ -343,16 +380,17 @@ impl Store {
         view.check_version()?;
         let mut state = view.state()?;
         state.board.revision = state.board.revision.max(Revision(current.revision));
-        let change = self.decide(&state.board, pending, host)?;
+        let mut change = self.decide(&state.board, pending, host)?;
         if change.is_empty() {
             return Ok(unwritten(state.board.revision, change, current, locked));
         }
+        add_missing_sprint(&mut change, &view, pending.now());
         let ops = codec::operations(&state.board, &change).map_err(|error| self.not_encoded(error))?;
         let mut intended = state.clone();
         intended.apply(&change);
         let (spliced, scannable) = self.verified_text(&view, &ops, &intended)?;
         archive::store(self.folder.path(), &view, &state.board, &change)?;
-        self.write(locked, current, bom, spliced, scannable, change)
+        self.write(locked, current, bom, (spliced, scannable), change, pending.now())
     }
 
     /// What to write; the stop files that have to exist before it are created.
@@ -386,7 +424,7 @@ impl Store {
         }
         let text = codec::rewrite(view, ops).ok_or_else(|| self.mismatch("the file"))?;
         let scannable = self.check_text(&text, intended, view, ops)?;
-        Ok((Spliced { text, edits: Vec::new() }, scannable))
+        Ok((Spliced { text, edits: Vec::new(), rewritten: true }, scannable))
     }
 
     /// Checks that a text reads as the intended state and keeps the sections that the operations do not touch. Returns
@@ -433,13 +471,17 @@ impl Store {
         locked: &mut LockedFolder,
         current: &CurrentFile,
         bom: usize,
-        spliced: Spliced,
-        scannable: bool,
+        (spliced, scannable): (Spliced, bool),
         change: Change,
+        now: Timestamp,
     ) -> Result<Written, StoreError> {
-        let log = match &change.log {
+        let mut log = match &change.log {
             Some(entry) => Some(self.log_text(entry, change.revision)?),
             None => None,
+        };
+        let rewritten = match spliced.rewritten {
+            true => Some(self.keep_before_rewrite(locked, &current.bytes, now, change.revision, &mut log)?),
+            false => None,
         };
         let after = if bom == 0 {
             spliced.text.into_bytes()
@@ -453,6 +495,7 @@ impl Store {
         let edits: Vec<Edit> = spliced.edits.iter().map(shift).collect();
         let notice = locked.commit(&NewVersion {
             before: current.fingerprint,
+            on_disk: current.fingerprint,
             after: &after,
             edits: &edits,
             revision_before: current.revision,
@@ -464,9 +507,31 @@ impl Store {
             revision: change.revision,
             changed: true,
             effects: change.effects,
-            notices: current.notices.iter().cloned().chain(notice).collect(),
+            notices: current.notices.iter().cloned().chain(rewritten).chain(notice).collect(),
             waited: locked.waited(),
         })
+    }
+
+    /// Keeps a copy of a version whose comments and form the write loses, and adds that to the log.
+    pub(crate) fn keep_before_rewrite(
+        &self,
+        locked: &LockedFolder,
+        bytes: &[u8],
+        now: Timestamp,
+        revision: Revision,
+        log: &mut Option<String>,
+    ) -> Result<Notice, StoreError> {
+        let notice = Notice::Rewritten { kept: locked.keep_before_rewrite(bytes)? };
+        let entry = LogEntry {
+            timestamp: now,
+            agent: "liza".to_owned(),
+            action: "rewritten".to_owned(),
+            task: None,
+            detail: notice.to_string(),
+        };
+        let text = self.log_text(&entry, revision)?;
+        *log = Some(log.take().map_or_else(|| text.clone(), |first| format!("{first}\n\n{text}")));
+        Ok(notice)
     }
 
     pub(crate) fn log_text(&self, entry: &LogEntry, revision: Revision) -> Result<String, StoreError> {
@@ -514,10 +579,17 @@ impl Store {
 /// The blackboard in any file.
 ///
 /// # Errors
-/// When the file is not a valid blackboard.
+/// When the file is not a valid blackboard, or a newer program wrote it.
 pub fn read_state(path: &Path) -> Result<State, StoreError> {
-    let bytes = fs::read(path).map_err(StoreError::io("read", path))?;
-    codec::parse_state(path, &bytes, false)
+    let bytes = read_file(path).map_err(StoreError::io("read", path))?;
+    parse_writable(path, &bytes)
+}
+
+fn parse_writable(path: &Path, bytes: &[u8]) -> Result<State, StoreError> {
+    let (text, _) = text_without_bom(path, bytes)?;
+    let mut view = StateView::full(path, text)?;
+    view.check_version()?;
+    view.state()
 }
 
 /// What a pending command needs of a version that we wrote; `None` if it has to be parsed in full.
@@ -532,6 +604,13 @@ fn load(view: &mut StateView<'_>, pending: &dyn Pending) -> Result<Option<Board>
     let bodies = pending.bodies(&board);
     view.load_bodies(&mut board, &bodies)?;
     Ok(Some(board))
+}
+
+/// Adds the first sprint to a file that has none.
+fn add_missing_sprint(change: &mut Change, view: &StateView<'_>, now: Timestamp) {
+    if change.sprint.is_none() {
+        change.sprint = view.missing_sprint(now);
+    }
 }
 
 fn unwritten(revision: Revision, change: Change, current: &CurrentFile, locked: &LockedFolder) -> Written {

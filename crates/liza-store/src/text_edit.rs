@@ -13,17 +13,26 @@ use liza_core::rules::invariants::Violation;
 use crate::codec::{self, StateView, fault_count, text_without_bom};
 use crate::document::{EditPlan, apply, plain_value};
 use crate::error::StoreError;
-use crate::file::{CurrentFile, LockedFolder, NewVersion, Notice};
-use crate::store::{ProjectDisk, Store};
+use crate::file::{CurrentFile, Fingerprint, LockedFolder, NewVersion, Notice};
+use crate::store::{OVERTAKEN_LIMIT, ProjectDisk, Store};
 use crate::value_path::{PathError, ValuePath};
 
 /// An edit of the text, with the lock held until dropped.
 pub struct EditSession<'s> {
-    store: &'s Store,
-    locked: LockedFolder,
-    current: CurrentFile,
+    pub(crate) store: &'s Store,
+    pub(crate) locked: LockedFolder,
+    pub(crate) current: CurrentFile,
     modifying: bool,
     permission: Option<ManualEdit>,
+}
+
+/// The outcome of an edit.
+#[derive(Debug)]
+pub struct Edited {
+    /// The new revision.
+    pub revision: Revision,
+    /// What the caller should tell: the write lost the form of the file, or its log entry is delayed.
+    pub notices: Vec<Notice>,
 }
 
 /// How `lock write` reads its value.
@@ -113,8 +122,12 @@ impl EditSession<'_> {
     ///
     /// # Errors
     /// When it is invalid. The version before is restored then.
-    pub fn finish_modify(mut self, log: &LogEntry, now: Timestamp) -> Result<Revision, StoreError> {
-        let done = self.store.files().read().and_then(|bytes| self.write_checked(&bytes, log, now));
+    pub fn finish_modify(mut self, log: &LogEntry, now: Timestamp) -> Result<Edited, StoreError> {
+        let done =
+            self.store.files().read().and_then(|bytes| match self.finish_in_part(&bytes, log, now)? {
+                Some(edited) => Ok(edited),
+                None => self.write_checked(&bytes, log, now, false),
+            });
         if done.is_err() {
             self.restore()?;
         } else {
@@ -127,8 +140,8 @@ impl EditSession<'_> {
     ///
     /// # Errors
     /// When it is invalid. Nothing is written then.
-    pub fn replace(mut self, text: &str, log: &LogEntry, now: Timestamp) -> Result<Revision, StoreError> {
-        self.write_checked(text.as_bytes(), log, now)
+    pub fn replace(mut self, text: &str, log: &LogEntry, now: Timestamp) -> Result<Edited, StoreError> {
+        self.write_checked(text.as_bytes(), log, now, false)
     }
 
     /// Sets the values that match a path.
@@ -142,40 +155,65 @@ impl EditSession<'_> {
         syntax: ValueSyntax,
         log: &LogEntry,
         now: Timestamp,
-    ) -> Result<Revision, StoreError> {
+    ) -> Result<Edited, StoreError> {
         let path: ValuePath = path.parse()?;
+        let mut attempts = 0;
+        loop {
+            attempts += 1;
+            match self.try_set(&path, value, syntax, log, now) {
+                // A person saved the file meanwhile: set the value in what they saved.
+                Err(StoreError::Overtaken { .. }) if attempts < OVERTAKEN_LIMIT => {
+                    self.current = self.locked.current()?;
+                }
+                other => return other,
+            }
+        }
+    }
+
+    fn try_set(
+        &mut self,
+        path: &ValuePath,
+        value: &str,
+        syntax: ValueSyntax,
+        log: &LogEntry,
+        now: Timestamp,
+    ) -> Result<Edited, StoreError> {
+        if let Some(edited) = self.set_in_part(path, (value, syntax), log, now)? {
+            return Ok(edited);
+        }
         let bytes = self.current.bytes.clone();
         let file = self.store.files().state();
         let (text, bom) = text_without_bom(&file, &bytes)?;
         let view = StateView::full(&file, text)?;
-        let text = self.with_value(&view, &path, value, syntax)?;
+        let (text, rewritten) = self.with_value(&view, path, value, syntax)?;
         let new = [&bytes[..bom], text.as_bytes()].concat();
-        self.write_checked(&new, log, now)
+        self.write_checked(&new, log, now, rewritten)
     }
 
-    /// The text with the value set, in the first interpretation that the schema accepts.
+    /// The text with the value set, in the interpretation that the schema accepts best.
     fn with_value(
         &self,
         view: &StateView<'_>,
         path: &ValuePath,
         value: &str,
         syntax: ValueSyntax,
-    ) -> Result<String, StoreError> {
+    ) -> Result<(String, bool), StoreError> {
         let file = self.store.files().state();
         let faults = |text: &str| {
-            StateView::full(&file, text).and_then(|mut view| view.state()).map(|state| fault_count(&state))
+            let mut view = StateView::full(&file, text)?;
+            Ok::<_, StoreError>(fault_count(&view.state()?) + view.config_faults())
         };
-        let before = faults(view.text)?;
-        let mut first = None;
+        let mut best: Option<(usize, (String, bool))> = None;
         for candidate in interpretations(value, syntax)? {
+            let measure = |value: &Value| Ok(Some(faults(&with_path_set(view, path, value)?.0)?));
+            let candidate = as_field_type(candidate, syntax, &measure)?;
             let text = with_path_set(view, path, &candidate)?;
-            if faults(&text)? <= before {
-                return Ok(text);
+            let found = faults(&text.0)?;
+            if best.as_ref().is_none_or(|(fewest, _)| found < *fewest) {
+                best = Some((found, text));
             }
-            first.get_or_insert(text);
         }
-        // None is accepted; the first one gives the best error.
-        first.ok_or_else(|| no_match(path))
+        best.map(|(_, text)| text).ok_or_else(|| no_match(path))
     }
 
     /// Writes a text with the next revision, if it adds no violation.
@@ -184,7 +222,8 @@ impl EditSession<'_> {
         bytes: &[u8],
         log: &LogEntry,
         now: Timestamp,
-    ) -> Result<Revision, StoreError> {
+        rewritten: bool,
+    ) -> Result<Edited, StoreError> {
         let file = self.store.files().state();
         let (text, bom) = text_without_bom(&file, bytes)?;
         let mut view = StateView::full(&file, text)?;
@@ -202,16 +241,26 @@ impl EditSession<'_> {
         state.apply(&change);
         let (spliced, scannable) = self.store.verified_text(&view, &ops, &state)?;
         let after = [&bytes[..bom], spliced.text.as_bytes()].concat();
-        self.locked.commit(&NewVersion {
+        let mut log = Some(self.store.log_text(log, revision)?);
+        // A command has changed the file in place; everything else has not.
+        let on_disk = if self.modifying { Fingerprint::of(bytes) } else { self.current.fingerprint };
+        let mut notices = Vec::new();
+        if rewritten || spliced.rewritten {
+            let old = if rewritten { &self.current.bytes[..] } else { bytes };
+            notices.push(self.store.keep_before_rewrite(&self.locked, old, now, revision, &mut log)?);
+        }
+        let delayed = self.locked.commit(&NewVersion {
             before: self.current.fingerprint,
+            on_disk,
             after: &after,
             edits: &[],
             revision_before: self.current.revision,
             revision: revision.0,
             scannable,
-            log: Some(self.store.log_text(log, revision)?),
+            log,
         })?;
-        Ok(revision)
+        notices.extend(delayed);
+        Ok(Edited { revision, notices })
     }
 
     /// The state before, if it can be read.
@@ -229,17 +278,30 @@ impl EditSession<'_> {
         before: Option<&(State, Value)>,
         after: &StateView<'_>,
     ) -> Result<(), StoreError> {
-        let Some(permission) = &self.permission else { return Ok(()) };
         let new = after.tree.as_ref().map(plain_value).unwrap_or(Value::Null);
         match before {
-            Some((state, old)) => Ok(manual_edit::admit(&state.board, permission, old, &new)?),
+            Some((state, old)) => self.check_values(&state.board, old, &new),
             // Only a person may fix a file that cannot be read.
-            None => Ok(manual_edit::admit(&Board::default(), permission, &Value::Null, &new)?),
+            None => self.check_values(&Board::default(), &Value::Null, &new),
+        }
+    }
+
+    /// Checks by the rules that the caller may make this change.
+    pub(crate) fn check_values(&self, board: &Board, old: &Value, new: &Value) -> Result<(), StoreError> {
+        match &self.permission {
+            // The same value in another form is no change.
+            Some(permission) => Ok(manual_edit::admit(board, permission, &meaning(old), &meaning(new))?),
+            None => Ok(()),
         }
     }
 
     /// The violations that the state before did not have.
-    fn new_violations(&self, before: Option<&State>, after: &State, now: Timestamp) -> Vec<Violation> {
+    pub(crate) fn new_violations(
+        &self,
+        before: Option<&State>,
+        after: &State,
+        now: Timestamp,
+    ) -> Vec<Violation> {
         let disk = ProjectDisk::new(self.store.root());
         let mut violations = invariants::validate(after, &disk, now);
         if violations.is_empty() {
@@ -247,14 +309,19 @@ impl EditSession<'_> {
         }
         // A file that could not be read before cannot be made worse.
         let Some(before) = before else { return Vec::new() };
-        let known = invariants::validate(before, &disk, now);
-        violations.retain(|violation| !known.contains(violation));
+        let mut known: Vec<Violation> =
+            invariants::validate(before, &disk, now).into_iter().map(without_position).collect();
+        violations.retain(|violation| {
+            let same = without_position(violation.clone());
+            let at = known.iter().position(|known| *known == same);
+            at.map(|at| known.swap_remove(at)).is_none()
+        });
         violations
     }
 }
 
 /// The revision of this write, for the state and every task that changed.
-fn revision_stamps(before: Option<&State>, after: &State, revision: Revision) -> Change {
+pub(crate) fn revision_stamps(before: Option<&State>, after: &State, revision: Revision) -> Change {
     let record = |state: &State, id: &TaskId| state.board.body(id).ok().map(|body| body.record().clone());
     let changed = |id: &&TaskId| before.is_some_and(|before| record(before, id) != record(after, id));
     let stamp = |id: &TaskId| {
@@ -272,8 +339,50 @@ impl Drop for EditSession<'_> {
     }
 }
 
+/// A value without what has no meaning: the form of a time, and keys without a value.
+fn meaning(value: &Value) -> Value {
+    match value {
+        Value::Text(text) => match text.parse::<Timestamp>() {
+            Ok(time) => Value::Time(time),
+            Err(_) => value.clone(),
+        },
+        Value::List(items) => Value::List(items.iter().map(meaning).collect()),
+        Value::Map(fields) => {
+            let has_value = |(_, value): &(&String, &Value)| **value != Value::Null;
+            let entries = fields.iter().filter(has_value);
+            Value::Map(entries.map(|(key, value)| (key.clone(), meaning(value))).collect())
+        }
+        Value::Null | Value::Bool(_) | Value::Int(_) | Value::Float(_) | Value::Time(_) => value.clone(),
+    }
+}
+
+/// A violation without the position in its message: an edit above it moves it.
+fn without_position(mut violation: Violation) -> Violation {
+    while let Some(start) = violation.message.find(" (line ") {
+        let Some(length) = violation.message[start..].find(')') else { break };
+        violation.message.replace_range(start..=start + length, "");
+    }
+    violation
+}
+
+/// A value in the form of its field: one that takes a time but no other text gets the time in our own form. `faults` counts
+/// the faults of the file with a value.
+pub(crate) fn as_field_type(
+    candidate: Value,
+    syntax: ValueSyntax,
+    faults: &dyn Fn(&Value) -> Result<Option<usize>, StoreError>,
+) -> Result<Value, StoreError> {
+    match candidate.as_text().and_then(|text| text.parse::<Timestamp>().ok()) {
+        Some(time) if syntax == ValueSyntax::BySchema => {
+            let is_time = faults(&Value::from("no time"))? > faults(&candidate)?;
+            Ok(if is_time { Value::Time(time) } else { candidate })
+        }
+        Some(_) | None => Ok(candidate),
+    }
+}
+
 /// The possible interpretations of the value, most likely first.
-fn interpretations(value: &str, syntax: ValueSyntax) -> Result<Vec<Value>, StoreError> {
+pub(crate) fn interpretations(value: &str, syntax: ValueSyntax) -> Result<Vec<Value>, StoreError> {
     let parsed = crate::yaml::parse(value).map(|(node, _)| plain_value(&node));
     match (syntax, parsed) {
         (ValueSyntax::Yaml, Ok(parsed)) => Ok(vec![parsed]),
@@ -287,7 +396,12 @@ fn interpretations(value: &str, syntax: ValueSyntax) -> Result<Vec<Value>, Store
     }
 }
 
-fn with_path_set(view: &StateView<'_>, path: &ValuePath, value: &Value) -> Result<String, StoreError> {
+/// The text with the value set, and whether the whole file had to be rewritten.
+fn with_path_set(
+    view: &StateView<'_>,
+    path: &ValuePath,
+    value: &Value,
+) -> Result<(String, bool), StoreError> {
     let tree = view.tree.as_ref().ok_or_else(|| no_match(path))?;
     let old = plain_value(tree);
     let mut new = old.clone();
@@ -299,8 +413,9 @@ fn with_path_set(view: &StateView<'_>, path: &ValuePath, value: &Value) -> Resul
     };
     let mut plan = EditPlan::new(view.text);
     let planned = plan.change_map(&view.blocks, tree, 0, (old, new), &[]);
-    let spliced = planned.and_then(|()| apply(view.text, &mut plan.finish()));
-    Ok(spliced.unwrap_or_else(|_| crate::yaml::document(new)))
+    let finished = planned.and_then(|()| plan.finish(|range| codec::part_around(view, range)));
+    let spliced = finished.and_then(|mut edits| apply(view.text, &mut edits));
+    Ok(spliced.map_or_else(|_| (crate::yaml::document(new), true), |text| (text, false)))
 }
 
 fn no_match(path: &ValuePath) -> StoreError {

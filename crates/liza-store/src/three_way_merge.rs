@@ -5,7 +5,22 @@
 
 use std::ops::Range;
 
+use liza_core::model::TaskRecord;
+
 use crate::document::{Ambiguous, Block, Item, Shape, line_start, sections, shape, unquoted};
+
+/// The keys by which people define a task.
+const DEFINITION: [&str; 9] = [
+    "description",
+    "done_when",
+    "scope",
+    "spec_ref",
+    "priority",
+    "depends_on",
+    "max_iterations",
+    "max_review_cycles",
+    "lease_duration_override",
+];
 
 /// The paths of the blocks that both sides changed differently.
 pub type Conflicts = Vec<String>;
@@ -53,17 +68,34 @@ pub fn three_way_merge(base: &str, yours: &str, ours: &str) -> Result<String, Co
 /// from `ours`, so that the person's change applies; every other block is taken from `yours`, so that ours remains.
 pub fn infer_base(yours: &str, ours: &str) -> Option<String> {
     let (theirs, ours) = (segments(yours).ok()?, segments(ours).ok()?);
-    let based_on = revision_in(&theirs, &["revision"])?;
+    let based_on = revision_in(&theirs, &["revision"]);
     let unchanged_since = |path: &[String]| match path {
+        // A file without a revision says nothing about when; only what defines a task is taken from it.
+        [section, _, key] if section == "tasks" && based_on.is_none() => {
+            DEFINITION.contains(&key.as_str()) || !TaskRecord::KEYS.contains(&key.as_str())
+        }
         [section, id, ..] if section == "tasks" => {
-            revision_in(&ours, &["tasks", id, "revision"]).is_some_and(|revision| revision <= based_on)
+            revision_in(&ours, &["tasks", id, "revision"]).is_some_and(|revision| Some(revision) <= based_on)
         }
         // Only people write the config.
         [section, ..] => section == "config",
         [] => false,
     };
+    // Without a revision, what ours does not have was added.
+    let is_added = |segment: &Segment<'_>| {
+        let is_new_task = |id: &String| {
+            !ours.iter().any(|other| other.path.len() > 1 && other.path[0] == "tasks" && other.path[1] == *id)
+        };
+        based_on.is_none()
+            && find(&ours, segment).is_none()
+            && match &segment.path[..] {
+                [section, id, ..] if section == "tasks" => is_new_task(id) || unchanged_since(&segment.path),
+                [section, ..] => section != "agents" && section != "handoff",
+                [] => false,
+            }
+    };
     let mut base = String::new();
-    for segment in &theirs {
+    for segment in theirs.iter().filter(|segment| !is_added(segment)) {
         let current = find(&ours, segment).filter(|current| unchanged_since(&current.path));
         base.push_str(current.map_or(segment.text, |current| current.text));
     }

@@ -4,7 +4,7 @@
 use std::fmt;
 use std::str::FromStr;
 
-use liza_core::model::Value;
+use liza_core::model::{Fields, Section, Value};
 
 use crate::yaml::YamlError;
 
@@ -119,7 +119,36 @@ fn step(text: &str) -> Option<(Option<PathStep>, &str)> {
     }
 }
 
+/// The part of the file that contains everything that a path names.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum PathTarget<'p> {
+    /// A section other than the tasks.
+    Section(&'p str),
+    /// The task with an ID.
+    Task(&'p str),
+}
+
 impl ValuePath {
+    /// The section or the task that the path leads into; none if it is the whole file or several tasks.
+    pub(crate) fn target(&self) -> Option<PathTarget<'_>> {
+        match &self.0[..] {
+            [PathStep::Key(tasks), PathStep::All, PathStep::Select(id, task), PathStep::Key(key), ..]
+                if tasks == "tasks" && id == "id" && key != "id" && key != "revision" =>
+            {
+                Some(PathTarget::Task(task))
+            }
+            [PathStep::Key(section), _, ..] if section != "tasks" => Some(PathTarget::Section(section)),
+            [] | [..] => None,
+        }
+    }
+
+    /// The same path in a file that has only the task that it names.
+    pub(crate) fn in_only_task(&self) -> Option<Self> {
+        let [tasks, PathStep::All, PathStep::Select(..), rest @ ..] = &self.0[..] else { return None };
+        let steps = [std::slice::from_ref(tasks), &[PathStep::Index(0)], rest].concat();
+        Some(Self(steps))
+    }
+
     /// The values that match.
     pub(crate) fn find<'v>(&self, root: &'v Value) -> Vec<&'v Value> {
         let mut found = vec![root];
@@ -129,8 +158,15 @@ impl ValuePath {
         found
     }
 
-    /// Sets all values that match, and returns how many. The last key may be new.
+    /// Sets all values that match, and returns how many. The last keys may be new.
     pub(crate) fn set(&self, root: &mut Value, value: &Value) -> usize {
+        // A new section must be meant: a typo in its name is more likely than a new one with keys.
+        if let (Value::Map(fields), [PathStep::Key(section), _, ..]) = (&*root, &self.0[..])
+            && !fields.contains_key(section)
+            && !Section::ALL.iter().any(|known| known.key() == section)
+        {
+            return 0;
+        }
         set_steps(&self.0, root, value)
     }
 }
@@ -140,12 +176,17 @@ fn set_steps(steps: &[PathStep], target: &mut Value, value: &Value) -> usize {
         *target = value.clone();
         return 1;
     };
+    if matches!(step, PathStep::Key(_)) && *target == Value::Null {
+        *target = Value::Map(Fields::new());
+    }
     match (step, target) {
         (PathStep::Key(key), Value::Map(fields)) => match fields.get_mut(key) {
             Some(inner) => set_steps(rest, inner, value),
-            None if rest.is_empty() => {
-                fields.insert(key.clone(), value.clone());
-                1
+            None if rest.iter().all(|step| matches!(step, PathStep::Key(_))) => {
+                let mut new = Value::Null;
+                let set = set_steps(rest, &mut new, value);
+                fields.insert(key.clone(), new);
+                set
             }
             None => 0,
         },

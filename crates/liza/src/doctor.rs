@@ -90,6 +90,7 @@ pub fn check(git: &Git, folder: &Path, project: Option<&Project>) -> Vec<Check> 
         }
         Some(Ok(state)) => {
             checks.extend(project.map(blackboard));
+            checks.extend(project.map(log));
             checks.extend(project.map(|project| specifications(project, &state)));
             checks.extend(repo.iter().flat_map(|repo| branches(repo, &state)));
         }
@@ -205,6 +206,17 @@ fn blackboard(project: &Project) -> Check {
             broken("blackboard", found, "show all: liza validate; repair after a crash: liza recover")
         }
         Err(error) => broken("blackboard", error.to_string(), "liza edit"),
+    }
+}
+
+fn log(project: &Project) -> Check {
+    match project.store().log_faults() {
+        Ok(damaged) if damaged.is_empty() => good("log", "every entry can be read"),
+        Ok(damaged) => {
+            let first = damaged.first().cloned().unwrap_or_default();
+            warning("log", format!("{} damaged, the first: {first}", damaged.len()), "check .liza/log.yaml")
+        }
+        Err(error) => warning("log", error.to_string(), "check .liza/log.yaml"),
     }
 }
 

@@ -126,12 +126,14 @@ fn last_progress(project: &Project) -> Option<Timestamp> {
     }
 }
 
-/// Versions that people saved over a newer one, kept beside it.
+/// Versions that are kept beside the current one: saved over a newer one, or rewritten without their comments.
 fn stale_edits(folder: &Path) -> Vec<String> {
     let Ok(entries) = fs::read_dir(folder) else { return Vec::new() };
     let names = entries.flatten().map(|entry| entry.file_name().to_string_lossy().into_owned());
     let mut stale: Vec<String> = names
-        .filter(|name| name.starts_with("state.yaml.stale-"))
+        .filter(|name| {
+            name.starts_with("state.yaml.stale-") || name.starts_with("state.yaml.before-rewrite-")
+        })
         .map(|name| format!(".liza/{name}"))
         .collect();
     stale.sort();

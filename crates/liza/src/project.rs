@@ -28,8 +28,13 @@ impl Project {
     /// project, so this works from there too; a blackboard inside of a project's `.worktrees` is never used, since an agent
     /// wrote it.
     pub fn find(from: &Path) -> Option<PathBuf> {
-        let has_blackboard = |folder: &&Path| folder.join(".liza/state.yaml").exists();
-        from.ancestors().filter(has_blackboard).find(|folder| !is_below_worktrees(folder)).map(Path::to_owned)
+        // A blackboard whose file was deleted can be restored: its last version is kept.
+        let has_board = |folder: &&Path| {
+            ["state.yaml", "state.yaml.prev"]
+                .iter()
+                .any(|name| folder.join(".liza").join(name).symlink_metadata().is_ok())
+        };
+        from.ancestors().filter(has_board).find(|folder| !is_below_worktrees(folder)).map(Path::to_owned)
     }
 
     /// Opens the project at its root.

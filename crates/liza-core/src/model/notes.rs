@@ -203,7 +203,9 @@ pub fn detail_faults(kind: AnomalyType, details: &Fields) -> Vec<String> {
     let fault = |(field, wanted): &(&str, DetailType)| match details.get(*field) {
         None | Some(Value::Null) => Some(format!("{kind} needs the detail {field}")),
         Some(value) if wanted.fits(value) => None,
-        Some(value) => Some(format!("{kind}: {field} must be {}, not {value:?}", wanted.expected())),
+        Some(value) => {
+            Some(format!("{kind}: {field} must be {}, not {}", wanted.expected(), value.describe()))
+        }
     };
     kind.required().iter().filter_map(fault).collect()
 }

@@ -3,6 +3,9 @@
 //! Rules never work on these: they ask for a [`Task`](crate::model::task::Task), which exists only where the record has
 //! what its status needs.
 
+use std::fmt;
+
+use serde::de::{self, SeqAccess, Visitor};
 use serde::{Deserialize, Deserializer, Serialize};
 
 use crate::model::event::{EventName, HistoryEvent};
@@ -302,14 +305,48 @@ impl TaskRecord {
 
 /// Reads a list, or a single value that people wrote without brackets.
 fn one_or_many<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Vec<TaskId>>, D::Error> {
-    #[derive(Deserialize)]
-    #[serde(untagged)]
-    enum OneOrMany {
-        Many(Vec<TaskId>),
-        One(TaskId),
+    deserializer.deserialize_any(OneOrMany)
+}
+
+/// Not an untagged enum: its error would not say what is wrong.
+struct OneOrMany;
+
+impl<'de> Visitor<'de> for OneOrMany {
+    type Value = Option<Vec<TaskId>>;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a task ID or a list of task IDs")
     }
-    Ok(Option::<OneOrMany>::deserialize(deserializer)?.map(|either| match either {
-        OneOrMany::Many(many) => many,
-        OneOrMany::One(one) => vec![one],
-    }))
+
+    fn visit_unit<E: de::Error>(self) -> Result<Self::Value, E> {
+        Ok(None)
+    }
+
+    fn visit_none<E: de::Error>(self) -> Result<Self::Value, E> {
+        Ok(None)
+    }
+
+    fn visit_some<D: Deserializer<'de>>(self, deserializer: D) -> Result<Self::Value, D::Error> {
+        deserializer.deserialize_any(self)
+    }
+
+    fn visit_str<E: de::Error>(self, text: &str) -> Result<Self::Value, E> {
+        text.parse().map(|task| Some(vec![task])).map_err(E::custom)
+    }
+
+    fn visit_i64<E: de::Error>(self, number: i64) -> Result<Self::Value, E> {
+        self.visit_str(&number.to_string())
+    }
+
+    fn visit_u64<E: de::Error>(self, number: u64) -> Result<Self::Value, E> {
+        self.visit_str(&number.to_string())
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, mut list: A) -> Result<Self::Value, A::Error> {
+        let mut tasks = Vec::new();
+        while let Some(task) = list.next_element()? {
+            tasks.push(task);
+        }
+        Ok(Some(tasks))
+    }
 }

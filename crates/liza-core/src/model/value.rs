@@ -35,6 +35,17 @@ pub enum Value {
 }
 
 impl Value {
+    /// Its description in an error, in the words of YAML.
+    pub fn describe(&self) -> String {
+        match self {
+            Value::Null => "empty".to_owned(),
+            Value::Text(text) => format!("{text:?}"),
+            Value::List(_) => "a list".to_owned(),
+            Value::Map(_) => "a mapping".to_owned(),
+            Value::Bool(_) | Value::Int(_) | Value::Float(_) | Value::Time(_) => self.to_string(),
+        }
+    }
+
     /// The text, if it is one.
     pub fn as_text(&self) -> Option<&str> {
         match self {

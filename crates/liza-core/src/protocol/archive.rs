@@ -3,6 +3,7 @@
 use serde::Serialize;
 
 use crate::model::{Board, EventName, LogAction, Refusal, Section, TaskId, Timestamp};
+use crate::rules::sprint::belongs_to_running;
 use crate::text::count;
 
 use super::operation::{LoadScope, Rule};
@@ -43,7 +44,7 @@ impl Rule for Archive {
                 Some(status) => return Err(no(format!("it is {status}"))),
                 None => return Err(no("its status is unknown".to_owned())),
             }
-            if !sprint.status.is_terminal() && sprint.names(id) {
+            if belongs_to_running(tx.board, sprint, id) {
                 return Err(no("it belongs to the running sprint".to_owned()));
             }
             tx.archive(id, record);

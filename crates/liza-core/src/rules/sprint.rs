@@ -20,6 +20,25 @@ pub fn planned_with_replacements(board: &Board, sprint: &Sprint) -> BTreeSet<Tas
     found
 }
 
+/// Whether a running sprint counts the task: it is planned, a stretch, or replaces one of them.
+pub fn belongs_to_running(board: &Board, sprint: &Sprint, task: &TaskId) -> bool {
+    let replaces = || {
+        let mut seen = BTreeSet::new();
+        let mut open: Vec<TaskId> =
+            sprint.scope.planned.iter().chain(&sprint.scope.stretch).cloned().collect();
+        while let Some(next) = open.pop() {
+            if next == *task {
+                return true;
+            }
+            if let Some(summary) = board.summary(&next).filter(|_| seen.insert(next.clone())) {
+                open.extend(summary.superseded_by.iter().cloned());
+            }
+        }
+        false
+    };
+    !sprint.status.is_terminal() && replaces()
+}
+
 /// Whether the sprint has ended: it has planned tasks; all of them, their replacements and the injected ones are in a
 /// final state; no DRAFT is left; and no planning session is running, which may have more to add.
 pub fn is_complete(board: &Board, sprint: &Sprint, planning: bool) -> bool {

@@ -10,7 +10,7 @@ mod view;
 
 pub(crate) use ops::{Op, document_fields, operations};
 pub(crate) use refresh::{Layout, refresh};
-pub(crate) use splice::{Spliced, reads_back, rewrite, splice, untouched};
+pub(crate) use splice::{Spliced, part_around, reads_back, rewrite, splice, untouched};
 pub(crate) use view::{StateView, fault_count, parse_state, text_without_bom};
 
 /// The newest `version` that this program can write.

@@ -66,7 +66,8 @@ pub(crate) fn refresh(
             }
         }
     }
-    (view.faults.is_empty() && fault_count(&state) == 0).then_some((state, new))
+    (view.faults.is_empty() && view.agent_faults().is_empty() && fault_count(&state) == 0)
+        .then_some((state, new))
 }
 
 /// Updates the tasks.

@@ -2,6 +2,8 @@
 //!
 //! Edits single blocks if possible; the caller falls back to a rewrite of the whole file.
 
+use std::ops::Range;
+
 use liza_core::model::{AgentRecord, Fields, TaskId, TaskRecord, Value};
 
 use super::ops::Op;
@@ -16,6 +18,8 @@ pub(crate) struct Spliced {
     pub(crate) text: String,
     /// The edits from the old text to the new one; none after a rewrite.
     pub(crate) edits: Edits,
+    /// Whether the whole file was written anew, without the comments below its top.
+    pub(crate) rewritten: bool,
 }
 
 impl Spliced {
@@ -32,17 +36,13 @@ pub(crate) fn splice(view: &StateView<'_>, ops: &[Op]) -> Result<Spliced, Ambigu
         return Err(Ambiguous);
     }
     let mut plan = EditPlan::new(view.text);
-    let mut added = Vec::new();
-    let mut removed = 0;
+    if change_tasks(view, &mut plan, ops).is_err() {
+        plan.clear();
+        rewrite_tasks(view, &mut plan, ops)?;
+    }
     for op in ops {
         match op {
-            Op::ChangeTask { at, old, new, .. } => change_task(view, &mut plan, *at, (old, new))?,
-            Op::AddTask { new, .. } => added.push(new.clone()),
-            Op::RemoveTask { at, .. } => {
-                let item = view.items.get(*at).ok_or(Ambiguous)?;
-                plan.remove(item.start, item.end)?;
-                removed += 1;
-            }
+            Op::ChangeTask { .. } | Op::AddTask { .. } | Op::RemoveTask { .. } => {}
             Op::Change { section, old, new } => change_section(view, &mut plan, section, (old, new))?,
             Op::Replace { section, new } => match view.block(section) {
                 Some(block) => plan.rewrite(block, new),
@@ -51,7 +51,40 @@ pub(crate) fn splice(view: &StateView<'_>, ops: &[Op]) -> Result<Spliced, Ambigu
             Op::Append { section, key, new } => append(view, &mut plan, section, *key, new)?,
         }
     }
-    // A list that becomes empty has another form, so the file is rewritten.
+    let mut edits = plan.finish(|range| part_around(view, range))?;
+    let text = apply(view.text, &mut edits)?;
+    Ok(Spliced { text, edits, rewritten: false })
+}
+
+/// The task, or else the section, that contains a range.
+pub(crate) fn part_around(view: &StateView<'_>, range: &Range<usize>) -> Range<usize> {
+    let contains =
+        |start: usize, end: usize| line_start(view.text, start) <= range.start && range.start <= end;
+    let item = view.items.iter().find(|item| contains(item.start, item.end) && range.end <= item.end + 1);
+    let block = || view.blocks.iter().find(|block| contains(block.start, block.end));
+    match item {
+        Some(item) => item.start..item.end,
+        None => block().map_or(0..view.text.len(), |block| block.start..block.end),
+    }
+}
+
+/// Changes, removes and adds tasks, each in its own lines.
+fn change_tasks(view: &StateView<'_>, plan: &mut EditPlan<'_>, ops: &[Op]) -> Result<(), Ambiguous> {
+    let mut added = Vec::new();
+    let mut removed = 0;
+    for op in ops {
+        match op {
+            Op::ChangeTask { at, old, new, .. } => change_task(view, plan, *at, (old, new))?,
+            Op::AddTask { new, .. } => added.push(new.clone()),
+            Op::RemoveTask { at, .. } => {
+                let item = view.items.get(*at).ok_or(Ambiguous)?;
+                plan.remove(item.start, item.end)?;
+                removed += 1;
+            }
+            Op::Change { .. } | Op::Replace { .. } | Op::Append { .. } => {}
+        }
+    }
+    // A list that becomes empty has another form.
     if removed > 0 && (removed == view.items.len() || !added.is_empty()) {
         return Err(Ambiguous);
     }
@@ -61,9 +94,24 @@ pub(crate) fn splice(view: &StateView<'_>, ops: &[Op]) -> Result<Spliced, Ambigu
             None => plan.add_section(None, "tasks", &Value::List(added)),
         }
     }
-    let mut edits = plan.finish();
-    let text = apply(view.text, &mut edits)?;
-    Ok(Spliced { text, edits })
+    Ok(())
+}
+
+/// Writes the whole list of tasks, if it is not a block list or becomes empty.
+fn rewrite_tasks(view: &StateView<'_>, plan: &mut EditPlan<'_>, ops: &[Op]) -> Result<(), Ambiguous> {
+    let (Some(tree), Some(block)) = (&view.tree, view.block("tasks")) else { return Err(Ambiguous) };
+    let old = tree.get("tasks").ok_or(Ambiguous)?;
+    let mut file = Fields::from_iter([("tasks".to_owned(), plain_value(old))]);
+    for op in ops {
+        match op {
+            Op::ChangeTask { .. } | Op::AddTask { .. } | Op::RemoveTask { .. } => {
+                rewrite_op(tree, &mut file, op);
+            }
+            Op::Change { .. } | Op::Replace { .. } | Op::Append { .. } => {}
+        }
+    }
+    plan.rewrite(block, file.get("tasks").ok_or(Ambiguous)?);
+    Ok(())
 }
 
 fn change_task(

@@ -10,13 +10,15 @@ use std::sync::Arc;
 
 use indexmap::IndexMap;
 use liza_core::model::{
-    Board, Fault, Handoff, Journal, Loaded, Revision, Section, State, Status, TaskBody, TaskId, TaskRecord,
-    TaskSlot, TaskSummary,
+    AgentId, AgentRecord, Board, Config, Fault, Goal, Handoff, Journal, Loaded, Revision, Section, Sprint,
+    State, Status, TaskBody, TaskId, TaskRecord, TaskSlot, TaskSummary, Timestamp,
 };
 use serde::de::DeserializeOwned;
 
 use super::{REQUIRED, VERSION, summaries};
-use crate::document::{Ambiguous, Block, Item, Shape, line_start, scan_matches, sections, shape};
+use crate::document::{
+    Ambiguous, Block, Item, Shape, is_empty_value, line_start, scan_matches, sections, shape,
+};
 use crate::error::StoreError;
 use crate::yaml::{Node, NodeKind, Position, YamlError, decode, parse, parse_fast};
 
@@ -175,12 +177,12 @@ impl<'t> StateView<'t> {
     }
 
     /// The lines of the tasks; none if they are not a block list.
-    pub(super) fn task_lines(&self) -> Option<Range<usize>> {
+    pub(crate) fn task_lines(&self) -> Option<Range<usize>> {
         let block = self.block("tasks")?;
         let rest = &self.text[block.after..block.end];
         let (first, below) = rest.split_once('\n').unwrap_or((rest, ""));
         let first = first.trim();
-        let is_list = first.is_empty() || first.starts_with('#') || (first == "[]" && below.is_empty());
+        let is_list = first.is_empty() || first.starts_with('#') || is_empty_value(rest);
         is_list.then_some(block.end - below.len()..block.end)
     }
 
@@ -301,14 +303,83 @@ impl<'t> StateView<'t> {
     pub(crate) fn load_sections(&self, board: &mut Board, wanted: &[Section]) {
         for section in wanted {
             match section {
-                Section::Agents => board.agents = self.section(*section),
+                Section::Agents => board.agents = self.agents(),
                 Section::Config => board.config = self.section(*section),
                 Section::Goal => board.goal = self.section(*section),
-                Section::Sprint => board.sprint = self.section(*section),
+                Section::Sprint => board.sprint = self.sprint(),
                 Section::CircuitBreaker => board.circuit_breaker = self.section(*section),
                 Section::Discovered => board.discovered = self.section(*section),
                 Section::Handoff => board.handoff = self.handoff(),
             }
+        }
+    }
+
+    /// The valid entries of the agents, so that an invalid one affects only its own agent.
+    fn agents(&self) -> Loaded<IndexMap<AgentId, AgentRecord>> {
+        let valid = |node: &Node<'_>| match &node.kind {
+            NodeKind::Map(entries, _) => {
+                Ok(entries.iter().filter_map(|(key, value)| agent(key, value).ok()).collect())
+            }
+            NodeKind::Scalar(..) | NodeKind::List(..) => decode(node),
+        };
+        self.decoded(Section::Agents.key(), valid, || Ok(IndexMap::new()))
+    }
+
+    /// The faults of the invalid entries of the agents.
+    pub(super) fn agent_faults(&self) -> Vec<Fault> {
+        let errors = |node: &Node<'_>| {
+            let named = |(key, value): &(Node<'_>, Node<'_>)| {
+                let error = agent(key, value).err()?;
+                let field = error.key.map(|key| format!("{key}: ")).unwrap_or_default();
+                let message = format!("{field}{}", error.message);
+                Some(YamlError {
+                    message,
+                    key: Some(format!("agents.{}", key.text().unwrap_or_default())),
+                    ..error
+                })
+            };
+            Ok(node.entries().iter().filter_map(named).collect::<Vec<_>>())
+        };
+        let found = self.with_section("agents", errors).ok().flatten().unwrap_or_default();
+        found.into_iter().map(|error| fault_of("agents", self.in_section("agents", error))).collect()
+    }
+
+    /// The sprint; a first one if the file has none.
+    fn sprint(&self) -> Loaded<Sprint> {
+        let absent = || {
+            let goal = self.with_section("goal", |node| decode::<Goal>(node)).ok().flatten();
+            let (id, created) = goal.map_or((String::new(), None), |goal| (goal.id, goal.created));
+            Ok(Sprint::begin(1, &id, created.unwrap_or(Timestamp::from_unix(0))))
+        };
+        self.decoded(Section::Sprint.key(), |node| decode(node), absent)
+    }
+
+    /// The first sprint of a file that has none, for the next write.
+    pub(crate) fn missing_sprint(&self, now: Timestamp) -> Option<Sprint> {
+        let is_missing = match &self.tree {
+            Some(tree) => tree.get("sprint").is_none(),
+            None => self.block("sprint").is_none(),
+        };
+        let goal = || self.with_section("goal", |node| decode::<Goal>(node)).ok().flatten();
+        is_missing.then(|| Sprint::begin(1, &goal().map(|goal| goal.id).unwrap_or_default(), now))
+    }
+
+    /// The number of invalid keys of the config, each of which makes the whole section invalid.
+    pub(crate) fn config_faults(&self) -> usize {
+        let count = |node: &Node<'_>| {
+            let alone = |entry: &&(Node<'_>, Node<'_>)| {
+                decode::<Config>(&node.with_entries(vec![(*entry).clone()])).is_err()
+            };
+            Ok(node.entries().iter().filter(alone).count())
+        };
+        self.with_section("config", count).ok().flatten().unwrap_or(0)
+    }
+
+    /// An error in a section, with its position in the whole file.
+    fn in_section(&self, name: &str, error: YamlError) -> YamlError {
+        match (&self.tree, self.block(name)) {
+            (None, Some(block)) => below(error, self.text, block.start),
+            (Some(_), _) | (None, None) => error,
         }
     }
 
@@ -348,6 +419,13 @@ impl<'t> StateView<'t> {
         self.decoded("handoff", read, || Ok(IndexMap::new()))
     }
 
+    /// What is invalid in what was loaded so far.
+    pub(crate) fn take_faults(&mut self) -> Vec<Fault> {
+        let mut faults = std::mem::take(&mut self.faults);
+        faults.extend(self.agent_faults());
+        faults
+    }
+
     /// Loads the whole blackboard.
     pub(crate) fn state(&mut self) -> Result<State, StoreError> {
         let mut board = self.board()?;
@@ -355,7 +433,7 @@ impl<'t> StateView<'t> {
         self.load_summaries(&mut board, None)?;
         let tasks: Vec<TaskId> = board.tasks.keys().cloned().collect();
         self.load_bodies(&mut board, &tasks)?;
-        let mut journal = Journal { faults: std::mem::take(&mut self.faults), ..Journal::default() };
+        let mut journal = Journal { faults: self.take_faults(), ..Journal::default() };
         for section in ["anomalies", "human_notes", "spec_changes", "goal"] {
             self.load_journal(&mut journal, section);
         }
@@ -363,7 +441,7 @@ impl<'t> StateView<'t> {
     }
 
     /// Loads the append-only list of a section, if it has one.
-    pub(super) fn load_journal(&self, journal: &mut Journal, section: &str) {
+    pub(crate) fn load_journal(&self, journal: &mut Journal, section: &str) {
         let faults = &mut journal.faults;
         match section {
             "anomalies" => journal.anomalies = self.entries(section, |node| Some(node), faults),
@@ -404,16 +482,17 @@ impl<'t> StateView<'t> {
         };
         match self.with_section(name, read) {
             Ok(errors) => {
-                let positioned = |error| match (&self.tree, self.block(name)) {
-                    (None, Some(block)) => below(error, self.text, block.start),
-                    (Some(_), _) | (None, None) => error,
-                };
-                faults.extend(errors.into_iter().flatten().map(|error| fault_of(name, positioned(error))));
+                let positioned = |error| fault_of(name, self.in_section(name, error));
+                faults.extend(errors.into_iter().flatten().map(positioned));
             }
             Err(error) => faults.push(fault_of(name, error)),
         }
         found
     }
+}
+
+fn agent(key: &Node<'_>, value: &Node<'_>) -> Result<(AgentId, AgentRecord), YamlError> {
+    Ok((decode(key)?, decode(value)?))
 }
 
 fn missing_section(name: &str) -> YamlError {

@@ -3,14 +3,15 @@
 //! Finds blocks by indentation and plans edits of keys and list entries. Reads no files and knows no tasks: the caller
 //! parses what it changes, and checks the result.
 
+mod comments;
 mod plan;
 mod scan;
 mod value;
 
 pub(crate) use plan::{Edit, EditPlan, Edits, apply};
 pub(crate) use scan::{
-    Ambiguous, Block, Item, Line, Lines, Shape, line_start, list_entries, scan_matches, sections, shape,
-    split_key, unquoted,
+    Ambiguous, Block, Item, Line, Lines, Shape, is_empty_value, line_start, list_entries, scan_matches,
+    sections, shape, split_key, unquoted,
 };
 pub(crate) use value::{merge, node_equals, plain_value, same_value};
 

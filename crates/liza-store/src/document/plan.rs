@@ -6,7 +6,8 @@ use std::ops::Range;
 
 use liza_core::model::{Fields, Value};
 
-use super::scan::{Ambiguous, Block, Item, Shape, line_start, shape};
+use super::comments;
+use super::scan::{Ambiguous, Block, Item, Shape, document_end, is_empty_value, line_start, shape};
 use super::value::merge;
 use crate::yaml::{self, Node};
 
@@ -54,14 +55,24 @@ impl<'t> EditPlan<'t> {
         Self { text, crlf, edits: Vec::new() }
     }
 
-    /// The edits, with the line breaks that the file uses.
-    pub(crate) fn finish(mut self) -> Edits {
+    /// Drops all edits.
+    pub(crate) fn clear(&mut self) {
+        self.edits.clear();
+    }
+
+    /// The edits, with every comment of what they remove, and with the line breaks that the file uses.
+    ///
+    /// `part` is the block that contains a range and can be parsed alone.
+    pub(crate) fn finish(mut self, part: impl Fn(&Range<usize>) -> Range<usize>) -> Result<Edits, Ambiguous> {
+        for edit in &mut self.edits {
+            comments::keep(self.text, edit, &part)?;
+        }
         if self.crlf {
             for edit in &mut self.edits {
                 edit.text = edit.text.replace('\n', "\r\n");
             }
         }
-        self.edits
+        Ok(self.edits)
     }
 
     fn add(&mut self, range: Range<usize>, text: impl Into<String>) {
@@ -262,7 +273,7 @@ impl<'t> EditPlan<'t> {
                 self.write_value(block, at, &Value::List(values.to_vec()));
                 Ok(())
             }
-            Shape::Inline if self.text[block.after..block.end].trim() == "[]" => {
+            Shape::Inline if is_empty_value(&self.text[block.after..block.end]) => {
                 self.write_value(block, block.after, &Value::List(values.to_vec()));
                 Ok(())
             }
@@ -311,7 +322,7 @@ impl<'t> EditPlan<'t> {
 
     /// Adds a section after another, or at the end of the file.
     pub(crate) fn add_section(&mut self, after: Option<&Block>, name: &str, value: &Value) {
-        let at = after.map_or(self.text.len(), |block| self.content_end(block.start, block.end));
+        let at = after.map_or(document_end(self.text), |block| self.content_end(block.start, block.end));
         let line = format!("{}:{}", yaml::key(name), yaml::after_key(name, value, 0));
         let ends_open = at > 0 && self.text.as_bytes().get(at - 1) != Some(&b'\n');
         match (after.is_some(), ends_open) {

@@ -24,9 +24,13 @@ pub(crate) struct Line {
 }
 
 impl Line {
-    /// Its first byte that is not a space.
+    /// Its first byte that is not a space; none if the line is blank.
     pub(crate) fn first(&self, text: &str) -> Option<u8> {
-        text.as_bytes().get(self.content()).copied().filter(|_| self.content() < self.end)
+        let content = text.as_bytes().get(self.content()..self.end)?;
+        match content.first() {
+            Some(b'\t') if content.iter().all(|b| matches!(b, b' ' | b'\t')) => None,
+            first => first.copied(),
+        }
     }
 
     /// The start of its content, after the spaces.
@@ -184,7 +188,7 @@ pub(crate) fn sections(text: &str) -> Result<Vec<Block>, Ambiguous> {
     if indented_first().is_some_and(|line| line.indent > 0) {
         return Err(Ambiguous);
     }
-    let ends: Vec<usize> = found.iter().skip(1).map(|next| next.start).chain([text.len()]).collect();
+    let ends: Vec<usize> = found.iter().skip(1).map(|next| next.start).chain([document_end(text)]).collect();
     for (block, limit) in found.iter_mut().zip(ends) {
         block.end = last_content(text, block.start, limit);
     }
@@ -214,12 +218,51 @@ fn section_line(text: &str, start: usize, found: &mut Vec<Block>) -> Result<(), 
     if line.is_dash(text) {
         return if found.is_empty() { Err(Ambiguous) } else { Ok(()) };
     }
-    // A `---` before the first section is kept.
-    if found.is_empty() && &text[line.start..line.end] == "---" {
+    let content = &text[line.start..line.end];
+    // What is before the first section or ends the document is kept.
+    if line.first(text).is_none()
+        || (found.is_empty() && (content.starts_with('%') || is_marker(content, "---")))
+        || (start == document_end(text) && is_marker(content, "..."))
+    {
         return Ok(());
     }
     found.push(key_block(text, line.start, line.end, 0)?);
     Ok(())
+}
+
+/// Whether a line is a document marker, perhaps with a comment.
+fn is_marker(line: &str, marker: &str) -> bool {
+    line.strip_prefix(marker).is_some_and(|rest| {
+        rest.trim().is_empty() || (rest.starts_with([' ', '\t']) && rest.trim().starts_with('#'))
+    })
+}
+
+/// The end of the sections: the start of a final `...`, or the end of the text.
+pub(crate) fn document_end(text: &str) -> usize {
+    let mut stop = text.len();
+    while stop > 0 {
+        let from = line_start(text, stop - 1);
+        let Some(line) = Lines::new(text, from..stop).next() else { break };
+        if is_content(text, &line) {
+            return if is_marker(&text[line.start..line.end], "...") { from } else { text.len() };
+        }
+        stop = from;
+    }
+    text.len()
+}
+
+/// Whether the text after a colon holds no value but an empty one: `[]`, `{}`, `null`, `~` or nothing.
+pub(crate) fn is_empty_value(rest: &str) -> bool {
+    let (first, below) = rest.split_once('\n').unwrap_or((rest, ""));
+    let first = first.trim();
+    let value = match first.starts_with('#') {
+        true => "",
+        false => memchr::memmem::find(first.as_bytes(), b" #").map_or(first, |at| first[..at].trim_end()),
+    };
+    let inner = |open, close| value.strip_prefix(open).and_then(|value: &str| value.strip_suffix(close));
+    let is_empty = inner('[', ']').or_else(|| inner('{', '}')).is_some_and(|inner| inner.trim().is_empty())
+        || matches!(value, "" | "~" | "null" | "Null" | "NULL");
+    is_empty && below.lines().map(str::trim).all(|line| line.is_empty() || line.starts_with('#'))
 }
 
 fn is_content(text: &str, line: &Line) -> bool {

@@ -22,7 +22,7 @@ fn edited(text: &str, change: impl Fn(&mut Fields)) -> String {
     }
     let mut plan = EditPlan::new(text);
     plan.change_map(&blocks, &node, 0, (&old, &new), &[]).unwrap();
-    let result = apply(text, &mut plan.finish()).unwrap();
+    let result = apply(text, &mut plan.finish(|_| 0..text.len()).unwrap()).unwrap();
     assert_eq!(value_of(&result), Value::Map(new), "another value in\n{result}");
     result
 }
@@ -150,7 +150,7 @@ fn a_key_is_added_where_another_is_removed() {
         fields.insert("comes".to_owned(), Value::Int(3));
         fields.insert("too".to_owned(), Value::Int(4));
     });
-    assert_eq!(result, "first: 1\ncomes: 3\ntoo: 4\n");
+    assert_eq!(result, "first: 1\ncomes: 3\ntoo: 4\n# with its remark\n");
 }
 
 /// Covers: BB-06
@@ -166,7 +166,8 @@ fn windows_line_breaks_are_kept() {
 
 #[test]
 fn a_text_that_indentation_cannot_split_is_ambiguous() {
-    for text in ["- a\n", "? a\n: b\n", "{a: 1}\n", "text\n", "a: 1\n\tb: 2\n", "%YAML 1.2\n", "a: 1\n...\n"]
+    for text in
+        ["- a\n", "? a\n: b\n", "{a: 1}\n", "text\n", "a: 1\n\tb: 2\n", "a: 1\n%YAML\n", "a: 1\n...\nb: 1\n"]
     {
         assert!(sections(text).is_err(), "{text:?}");
     }

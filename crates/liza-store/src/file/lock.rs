@@ -1,15 +1,19 @@
 //! The lock on `state.yaml.lock`: the same `flock` as flock(1), so scripts and Liza exclude each other.
 //!
-//! Never deletes or replaces the lock file: two processes would then hold locks on two files of the same name.
+//! Never deletes or replaces the lock file: two processes would then hold locks on two files of the same name. If someone
+//! else does, the lock on the folder, which is taken too, still excludes them.
 
-use std::fs::{File, OpenOptions};
+use std::fs::{File, Metadata};
 use std::hash::{BuildHasher, Hasher, RandomState};
+use std::os::unix::fs::MetadataExt as _;
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use rustix::fs::{FlockOperation, flock};
+use rustix::io::Errno;
 
+use crate::durable::{open_regular, regular};
 use crate::error::StoreError;
 
 /// The environment variable with the folder of the blackboard, for commands that run while its lock is held.
@@ -29,6 +33,8 @@ impl Default for LockTimeout {
 #[derive(Debug)]
 pub(crate) struct FileLock {
     file: File,
+    /// Held as well, so that a deleted lock file does not give two holders.
+    _folder: File,
     waited: Duration,
 }
 
@@ -40,14 +46,6 @@ impl FileLock {
         {
             return Err(StoreError::Nested);
         }
-        // The standard library opens files close-on-exec, so no child process keeps the lock.
-        let file = OpenOptions::new()
-            .read(true)
-            .write(true)
-            .create(true)
-            .truncate(false)
-            .open(path)
-            .map_err(StoreError::io("open the lock file", path))?;
         let start = Instant::now();
         let mut backoff = Backoff::new();
         let mut attempts = 0;
@@ -56,15 +54,18 @@ impl FileLock {
             // Otherwise the process that just released the lock would win over those that sleep between attempts.
             std::thread::sleep(backoff.next(Duration::ZERO));
         }
+        let mut files = LockFiles::open(path)?;
         loop {
             attempts += 1;
-            match flock(&file, FlockOperation::NonBlockingLockExclusive) {
-                Ok(()) => {
+            if files.try_lock(path)? {
+                if files.is_current(path) {
                     CONTENDED.store(attempts > 1, Ordering::Relaxed);
-                    return Ok(Self { file, waited: start.elapsed() });
+                    let LockFiles { file, folder, .. } = files;
+                    return Ok(Self { file, _folder: folder, waited: start.elapsed() });
                 }
-                Err(rustix::io::Errno::WOULDBLOCK | rustix::io::Errno::INTR) => {}
-                Err(error) => return Err(StoreError::io("lock", path)(error.into())),
+                // Deleted or replaced since it was opened.
+                files = LockFiles::open(path)?;
+                continue;
             }
             let limit: Duration = *limit.get_or_insert_with(|| timeout().0);
             let Some(left) = limit.checked_sub(start.elapsed()).filter(|left| !left.is_zero()) else {
@@ -80,6 +81,45 @@ impl FileLock {
 
     pub(crate) fn waited(&self) -> Duration {
         self.waited
+    }
+}
+
+/// The lock file and its folder, locked one after the other.
+struct LockFiles {
+    file: File,
+    folder: File,
+    file_is_locked: bool,
+}
+
+impl LockFiles {
+    fn open(path: &Path) -> Result<Self, StoreError> {
+        // The standard library opens files close-on-exec, so no child process keeps the lock.
+        let file = open_regular(regular().read(true).write(true).create(true).truncate(false), path)
+            .map_err(StoreError::io("open the lock file", path))?;
+        let folder = path.parent().unwrap_or(Path::new("."));
+        let folder = File::open(folder).map_err(StoreError::io("open", folder))?;
+        Ok(Self { file, folder, file_is_locked: false })
+    }
+
+    fn try_lock(&mut self, path: &Path) -> Result<bool, StoreError> {
+        if !self.file_is_locked {
+            match flock(&self.file, FlockOperation::NonBlockingLockExclusive) {
+                Ok(()) => self.file_is_locked = true,
+                Err(Errno::WOULDBLOCK | Errno::INTR) => return Ok(false),
+                Err(error) => return Err(StoreError::io("lock", path)(error.into())),
+            }
+        }
+        match flock(&self.folder, FlockOperation::NonBlockingLockExclusive) {
+            Err(Errno::WOULDBLOCK | Errno::INTR) => Ok(false),
+            // Some network file systems cannot lock folders; the lock file alone must do there.
+            Ok(()) | Err(_) => Ok(true),
+        }
+    }
+
+    /// Whether the locked file is still the one with the name.
+    fn is_current(&self, path: &Path) -> bool {
+        let identity = |metadata: std::io::Result<Metadata>| metadata.ok().map(|m| (m.dev(), m.ino()));
+        identity(self.file.metadata()) == identity(std::fs::symlink_metadata(path))
     }
 }
 

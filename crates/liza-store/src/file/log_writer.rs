@@ -3,11 +3,11 @@
 //! An entry is in the write record before the write, and in the log after it. Only the record is synced each time; it
 //! holds the last entries until the log is synced. Entries are never changed or removed.
 
-use std::fs::{File, OpenOptions};
 use std::io::{ErrorKind, Read as _, Seek as _, SeekFrom, Write as _};
 use std::os::unix::fs::FileExt;
 use std::path::Path;
 
+use crate::durable::{open_regular, regular};
 use crate::error::StoreError;
 
 /// A log entry, and the length of the log when the entry was made.
@@ -21,7 +21,7 @@ pub(crate) struct PendingLogEntry {
 pub(super) fn prepare(path: &Path, text: &str) -> Result<PendingLogEntry, StoreError> {
     let mut last = [b'\n'];
     let mut offset = 0;
-    match File::open(path) {
+    match open_regular(regular().read(true), path) {
         Ok(file) => {
             let mut read_end = || {
                 let length = file.metadata()?.len();
@@ -50,7 +50,7 @@ pub(super) fn append(path: &Path, entry: &PendingLogEntry) -> Result<(), StoreEr
 
 /// Syncs the log.
 pub(super) fn sync(path: &Path) -> Result<(), StoreError> {
-    match File::open(path).and_then(|file| file.sync_data()) {
+    match open_regular(regular().read(true), path).and_then(|file| file.sync_data()) {
         Err(error) if error.kind() == ErrorKind::NotFound => Ok(()),
         other => other.map_err(StoreError::io("sync", path)),
     }
@@ -58,7 +58,7 @@ pub(super) fn sync(path: &Path) -> Result<(), StoreError> {
 
 fn append_bytes(path: &Path, bytes: &[u8]) -> Result<(), StoreError> {
     let write = || {
-        let mut file = OpenOptions::new().append(true).create(true).open(path)?;
+        let mut file = open_regular(regular().append(true).create(true), path)?;
         file.write_all(bytes)
     };
     write().map_err(StoreError::io("append to", path))
@@ -122,13 +122,13 @@ fn complete(path: &Path, entry: &PendingLogEntry) -> Result<(), StoreError> {
 
 /// Replaces bytes with line breaks: other entries follow, so nothing can be cut off.
 fn blank(path: &Path, offset: u64, length: usize) -> Result<(), StoreError> {
-    let fill = || OpenOptions::new().write(true).open(path)?.write_all_at(&vec![b'\n'; length], offset);
+    let fill = || open_regular(regular().write(true), path)?.write_all_at(&vec![b'\n'; length], offset);
     fill().map_err(StoreError::io("repair", path))
 }
 
 /// The log from an offset on; all of it if it is shorter than that.
 fn tail(path: &Path, offset: u64) -> std::io::Result<Vec<u8>> {
-    let mut file = match File::open(path) {
+    let mut file = match open_regular(regular().read(true), path) {
         Ok(file) => file,
         Err(error) if error.kind() == ErrorKind::NotFound => return Ok(Vec::new()),
         Err(error) => return Err(error),

@@ -40,23 +40,72 @@ pub(super) fn write_temporary(folder: &StateFolder, name: &str, bytes: &[u8]) ->
     }
 }
 
-/// Renames a temporary file to state.yaml.
-pub(super) fn rename(folder: &StateFolder, name: &str) -> Result<(), StoreError> {
+/// What became of the version that a temporary file replaced.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Replaced {
+    /// It now has the name of the temporary file.
+    Exchanged,
+    /// It is gone: there was none, or the file system cannot exchange two files.
+    Gone,
+}
+
+/// Puts a temporary file in the place of state.yaml. The version that was there is kept under the temporary name, so
+/// that a save in the last moment can be found.
+///
+/// Where the file system cannot exchange files, `link_first` keeps the replaced version as the previous one.
+pub(super) fn exchange(folder: &StateFolder, name: &str, link_first: bool) -> Result<Replaced, StoreError> {
     let from = folder.path().join(name);
-    fs::rename(&from, folder.state()).map_err(StoreError::io("rename", &from))
+    #[cfg(any(target_os = "linux", target_vendor = "apple"))]
+    {
+        use rustix::fs::{CWD, RenameFlags, renameat_with};
+        if renameat_with(CWD, &from, CWD, folder.state(), RenameFlags::EXCHANGE).is_ok() {
+            return Ok(Replaced::Exchanged);
+        }
+    }
+    if link_first && folder.state().exists() {
+        link_previous(folder)?;
+    }
+    fs::rename(&from, folder.state()).map_err(StoreError::io("rename", &from))?;
+    Ok(Replaced::Gone)
+}
+
+/// Keeps the file with the temporary name under a new name that begins with `state.yaml.KIND-`, and returns that name.
+/// It is the same file, so what a slow editor still writes to it is kept too.
+pub(super) fn keep_temporary(folder: &StateFolder, name: &str, kind: &str) -> Result<PathBuf, StoreError> {
+    let kept = keep_copy(folder, kind, b"")?;
+    let from = folder.path().join(name);
+    fs::rename(&from, &kept).map_err(StoreError::io("rename", &from))?;
+    Ok(kept)
+}
+
+/// The bytes of the file with the temporary name, if there is one.
+pub(super) fn read_temporary(folder: &StateFolder, name: &str) -> Result<Option<Vec<u8>>, StoreError> {
+    let path = folder.path().join(name);
+    match fs::read(&path) {
+        Ok(bytes) => Ok(Some(bytes)),
+        Err(error) if error.kind() == ErrorKind::NotFound => Ok(None),
+        Err(error) => Err(StoreError::io("read", &path)(error)),
+    }
+}
+
+/// Makes the file with the temporary name the previous version.
+pub(super) fn make_previous(folder: &StateFolder, name: &str) -> Result<(), StoreError> {
+    let from = folder.path().join(name);
+    fs::rename(&from, folder.previous()).map_err(StoreError::io("keep", folder.previous()))
 }
 
 pub(super) fn sync_folder(folder: &StateFolder) -> Result<(), StoreError> {
     durable::sync_folder(folder.path()).map_err(StoreError::io("sync", folder.path()))
 }
 
-/// Replaces state.yaml with an earlier version, durably.
-pub(super) fn restore(folder: &StateFolder, revision: u64, bytes: &[u8]) -> Result<(), StoreError> {
+/// Replaces state.yaml with an earlier version, durably. The replaced version gets the temporary name.
+pub(super) fn restore(folder: &StateFolder, revision: u64, bytes: &[u8]) -> Result<Replaced, StoreError> {
     let name = temporary_name(revision);
     let synced = write_temporary(folder, &name, bytes)?.sync_data();
     synced.map_err(StoreError::io("sync", folder.path().join(&name)))?;
-    rename(folder, &name)?;
-    sync_folder(folder)
+    let replaced = exchange(folder, &name, false)?;
+    sync_folder(folder)?;
+    Ok(replaced)
 }
 
 fn previous_link(folder: &StateFolder) -> PathBuf {
@@ -79,16 +128,21 @@ pub(super) fn link_previous(folder: &StateFolder) -> Result<(), StoreError> {
         .map_err(StoreError::io("keep", folder.previous()))
 }
 
+/// Removes the previous version.
+pub(super) fn remove_previous(folder: &StateFolder) -> Result<(), StoreError> {
+    remove_if_present(&folder.previous()).map_err(StoreError::io("remove", folder.previous()))
+}
+
 /// Keeps a copy of a version.
 pub(super) fn copy_previous(folder: &StateFolder, bytes: &[u8]) -> Result<(), StoreError> {
     replace_through(&previous_link(folder), &folder.previous(), bytes)
         .map_err(StoreError::io("keep", folder.previous()))
 }
 
-/// Keeps a stale save under a new name, and returns that name.
-pub(super) fn keep_stale(folder: &StateFolder, bytes: &[u8]) -> Result<PathBuf, StoreError> {
+/// Keeps a version under a new name that begins with `state.yaml.KIND-`, and returns that name.
+pub(super) fn keep_copy(folder: &StateFolder, kind: &str, bytes: &[u8]) -> Result<PathBuf, StoreError> {
     for n in 1..u32::MAX {
-        let path = folder.path().join(format!("state.yaml.stale-{n}"));
+        let path = folder.path().join(format!("state.yaml.{kind}-{n}"));
         match OpenOptions::new().write(true).create_new(true).open(&path) {
             Ok(mut file) => {
                 let kept = file.write_all(bytes).and_then(|()| file.sync_data());

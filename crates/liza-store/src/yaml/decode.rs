@@ -5,7 +5,8 @@
 use std::fmt;
 
 use serde::de::{
-    self, DeserializeSeed, Deserializer, EnumAccess, MapAccess, SeqAccess, VariantAccess, Visitor,
+    self, DeserializeSeed, Deserializer, EnumAccess, Expected, MapAccess, SeqAccess, Unexpected,
+    VariantAccess, Visitor,
 };
 use serde::forward_to_deserialize_any;
 
@@ -31,6 +32,57 @@ pub(crate) fn decode<'n, T: de::Deserialize<'n>>(node: &'n Node<'n>) -> Result<T
 impl de::Error for YamlError {
     fn custom<T: fmt::Display>(message: T) -> Self {
         Self::new(message.to_string())
+    }
+
+    fn invalid_type(found: Unexpected<'_>, expected: &dyn Expected) -> Self {
+        Self::new(format!("expected {expected}, found {}", in_yaml_words(found)))
+    }
+
+    fn invalid_value(found: Unexpected<'_>, expected: &dyn Expected) -> Self {
+        Self::invalid_type(found, expected)
+    }
+
+    fn invalid_length(length: usize, expected: &dyn Expected) -> Self {
+        Self::new(format!("expected {expected}, found {length} entries"))
+    }
+
+    fn unknown_variant(variant: &str, expected: &'static [&'static str]) -> Self {
+        Self::new(format!("{variant:?} is not valid; expected one of {}", expected.join(", ")))
+    }
+
+    fn unknown_field(field: &str, expected: &'static [&'static str]) -> Self {
+        Self::new(format!("the key {field:?} is not known; expected one of {}", expected.join(", ")))
+    }
+
+    fn missing_field(field: &'static str) -> Self {
+        Self::new(format!("the key {field:?} is missing"))
+    }
+
+    fn duplicate_field(field: &'static str) -> Self {
+        Self::new(format!("the key {field:?} appears twice"))
+    }
+}
+
+/// What was found, without the names of types in the program.
+fn in_yaml_words(found: Unexpected<'_>) -> String {
+    match found {
+        Unexpected::Bool(value) => value.to_string(),
+        Unexpected::Unsigned(value) => value.to_string(),
+        Unexpected::Signed(value) => value.to_string(),
+        Unexpected::Float(value) => value.to_string(),
+        Unexpected::Char(value) => format!("{value:?}"),
+        Unexpected::Str(value) => format!("{value:?}"),
+        Unexpected::Unit | Unexpected::Option => "no value".to_owned(),
+        Unexpected::Seq => "a list".to_owned(),
+        Unexpected::Map => "a mapping".to_owned(),
+        Unexpected::Bytes(_)
+        | Unexpected::NewtypeStruct
+        | Unexpected::Enum
+        | Unexpected::UnitVariant
+        | Unexpected::NewtypeVariant
+        | Unexpected::TupleVariant
+        | Unexpected::StructVariant => "something else".to_owned(),
+        Unexpected::Other(other) => other.to_owned(),
     }
 }
 

@@ -6,7 +6,7 @@ use std::fmt::Write as _;
 
 use liza_core::model::{Fields, Value};
 
-use super::scalar::{is_plain_safe, is_printable};
+use super::scalar::{is_flow_safe, is_plain_safe, is_printable};
 
 /// The indentation of a nested block.
 const STEP: usize = 2;
@@ -55,7 +55,7 @@ pub fn document(sections: &Fields) -> String {
 
 /// A key without its colon, quoted if necessary.
 pub(crate) fn key(key: &str) -> String {
-    if is_plain_safe(key) && key.len() < 100 { key.to_owned() } else { quoted(key) }
+    if is_flow_safe(key) && key.len() < 100 { key.to_owned() } else { quoted(key) }
 }
 
 fn write_after_key(out: &mut String, name: &str, value: &Value, indent: usize) {
@@ -85,7 +85,17 @@ fn write_after_key(out: &mut String, name: &str, value: &Value, indent: usize) {
 fn write_inline(out: &mut String, value: &Value, indent: usize) {
     match value.as_text().filter(|text| is_literal(text)) {
         Some(text) => literal(out, text, indent + STEP),
-        None => flow(out, value),
+        None => match value {
+            Value::Text(text) if is_plain_safe(text) => out.push_str(text),
+            Value::Null
+            | Value::Bool(_)
+            | Value::Int(_)
+            | Value::Float(_)
+            | Value::Text(_)
+            | Value::Time(_)
+            | Value::List(_)
+            | Value::Map(_) => flow(out, value),
+        },
     }
 }
 
@@ -132,13 +142,14 @@ fn new_line(out: &mut String, indent: usize) {
     out.extend(std::iter::repeat_n(' ', indent));
 }
 
+/// A value as it may stand between brackets or braces.
 fn flow(out: &mut String, value: &Value) {
     match value {
         Value::Null => out.push_str("null"),
         Value::Bool(value) => out.push_str(if *value { "true" } else { "false" }),
         Value::Int(value) => drop(write!(out, "{value}")),
         Value::Float(value) => float(out, *value),
-        Value::Text(text) if is_plain_safe(text) => out.push_str(text),
+        Value::Text(text) if is_flow_safe(text) => out.push_str(text),
         Value::Text(text) => out.push_str(&quoted(text)),
         Value::Time(time) => drop(write!(out, "{time}")),
         Value::List(items) => {
@@ -210,7 +221,8 @@ fn quoted(text: &str) -> String {
             '\t' => out.push_str("\\t"),
             c if is_printable(c) => out.push(c),
             c if u32::from(c) <= 0xff => drop(write!(out, "\\x{:02X}", u32::from(c))),
-            c => drop(write!(out, "\\u{:04X}", u32::from(c))),
+            c if u32::from(c) <= 0xffff => drop(write!(out, "\\u{:04X}", u32::from(c))),
+            c => drop(write!(out, "\\U{:08X}", u32::from(c))),
         }
     }
     out.push('"');

@@ -15,7 +15,7 @@ pub(crate) use emit::{after_key, key};
 pub use emit::{document, item};
 pub(crate) use encode::to_value;
 pub(crate) use fast_parser::parse_fast;
-pub(crate) use node::{Node, NodeKind, parse};
+pub(crate) use node::{Node, NodeKind, comments, parse};
 pub use node::{Position, YamlError};
 pub(crate) use scalar::{Style, as_time, canonical_time, resolve};
 

@@ -192,21 +192,45 @@ pub(crate) fn parse(text: &str) -> Result<(Node<'_>, Option<NonLocalSyntax>), Ya
     if u32::try_from(text.len()).is_err() {
         return Err(YamlError::new("the text is larger than 4 GB"));
     }
-    let options =
-        granit_parser::options! { flow_nesting_limit: DEPTH_LIMIT, block_nesting_limit: DEPTH_LIMIT };
     let mut builder = TreeBuilder::default();
-    for next in Parser::new_from_str_with_options(text, options) {
-        let (event, span) = next.map_err(|error| {
-            let marker = error.marker();
-            let position = Position::new(marker.line(), marker.col() + 1);
-            YamlError::at(format!("not valid YAML: {}", error.info()), position)
-        })?;
+    for next in events(text, false) {
+        let (event, span) = next.map_err(|error| not_yaml(&error))?;
         let at = Position::new(span.start.line(), span.start.col() + 1);
         let bytes =
             |marker: granit_parser::Marker| u32::try_from(marker.byte_offset().unwrap_or(0)).unwrap_or(0);
         builder.take(event, at, bytes(span.start)..bytes(span.end))?;
     }
     Ok((builder.root.unwrap_or_else(Node::null), builder.non_local))
+}
+
+/// The comments of a text, each from its `#` to the end of its line.
+pub(crate) fn comments(text: &str) -> Result<Vec<Range<usize>>, YamlError> {
+    let mut found = Vec::new();
+    for next in events(text, true) {
+        let (event, span) = next.map_err(|error| not_yaml(&error))?;
+        if let (Event::Comment(..), Some(start), Some(end)) =
+            (event, span.start.byte_offset(), span.end.byte_offset())
+        {
+            found.push(start..end);
+        }
+    }
+    found.sort_by_key(|comment| comment.start);
+    Ok(found)
+}
+
+fn events(text: &str, comments: bool) -> Parser<'_, granit_parser::StrInput<'_>> {
+    let options = granit_parser::options! {
+        flow_nesting_limit: DEPTH_LIMIT,
+        block_nesting_limit: DEPTH_LIMIT,
+        emit_comments: comments,
+    };
+    Parser::new_from_str_with_options(text, options)
+}
+
+fn not_yaml(error: &granit_parser::ScanError) -> YamlError {
+    let marker = error.marker();
+    let position = Position::new(marker.line(), marker.col() + 1);
+    YamlError::at(format!("not valid YAML: {}", error.info()), position)
 }
 
 /// A collection whose end has not been parsed yet.

@@ -77,10 +77,15 @@ pub(super) fn is_printable(c: char) -> bool {
     !matches!(c,
         '\0'..='\u{1f}' | '\u{7f}'..='\u{9f}' | '\u{2028}' | '\u{2029}' | '\u{feff}' | '\u{fffe}' | '\u{ffff}'
         // Bidirectional controls would reorder what a person sees.
-        | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
+        | '\u{61c}' | '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
 }
 
-/// Whether a text needs no quotes, in block and in flow style.
+/// Whether a text needs no quotes between brackets or braces, where YAML 1.1 readers end a plain text at a `?`.
+pub(super) fn is_flow_safe(text: &str) -> bool {
+    is_plain_safe(text) && !text.contains('?')
+}
+
+/// Whether a text needs no quotes in block style.
 pub(super) fn is_plain_safe(text: &str) -> bool {
     let Some(first) = text.chars().next() else { return false };
     let good_start = first.is_alphanumeric() || "_/.".contains(first);

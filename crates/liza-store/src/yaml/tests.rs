@@ -221,13 +221,13 @@ fn a_variant_is_a_word_or_a_word_with_a_value() {
 #[test]
 fn an_invalid_variant_is_reported_with_its_position() {
     for (text, wanted) in [
-        ("- alone\n- other\n", "line 2, column 3 unknown variant `other`"),
-        ("- other: 1\n", "line 1, column 3 unknown variant `other`"),
+        ("- alone\n- other\n", "line 2, column 3 \"other\" is not valid"),
+        ("- other: 1\n", "line 1, column 3 \"other\" is not valid"),
         ("- alone: 1\n", "line 1, column 10 expected one word, found \"1\""),
         ("- {alone: , named: x}\n", "line 1, column 3 expected one word, found a mapping"),
         ("- [alone]\n", "line 1, column 3 expected one word, found a list"),
         ("- alone\n- named\n", "line 2, column 3 expected text"),
-        ("- alone\n- pair\n", "line 2, column 3 missing field `left`"),
+        ("- alone\n- pair\n", "line 2, column 3 the key \"left\" is missing"),
         ("- pair: {left: 1, right: x}\n", "line 1, column 26 expected a whole number"),
     ] {
         let message = choices(text).unwrap_err();

@@ -87,6 +87,7 @@ fn the_example_of_the_schema_has_the_known_violations() {
         "task-7: CLAIMED task's worktree .worktrees/task-7 does not exist".to_owned(),
         missing("task-5", "specs/api.md#list-endpoints"),
         missing("task-8", "specs/api.md#rate-limiting"),
+        "discovered: converted_to_task of disc-2 names task-3a, which does not exist".to_owned(),
     ];
     assert_eq!(lines, expected);
 }

@@ -8,7 +8,7 @@ use crate::locking::{acknowledged, worker};
 use crate::support::*;
 
 /// The system calls on files that a write makes.
-const CALLS: [&str; 16] = [
+const CALLS: [&str; 17] = [
     "openat",
     "read",
     "pread64",
@@ -17,6 +17,7 @@ const CALLS: [&str; 16] = [
     "fdatasync",
     "fsync",
     "rename",
+    "renameat2",
     "linkat",
     "unlink",
     "flock",
@@ -243,7 +244,7 @@ fn a_power_cut_loses_no_log_entry() {
 /// The system calls that write, rename or sync files, one per line, with the names of the files.
 fn trace_of(project: &Project, work: &str) -> String {
     let trace = project.root.join("trace");
-    let calls = "trace=write,pwrite64,fdatasync,fsync,rename";
+    let calls = "trace=write,pwrite64,fdatasync,fsync,renameat2";
     let options = ["-y", "-o", &trace.display().to_string(), "-e", calls].map(str::to_owned);
     assert!(traced(project, &options, work).status.success());
     std::fs::read_to_string(&trace).unwrap()
@@ -266,7 +267,7 @@ fn needs_strace_file_and_record_are_synced_before_the_rename() {
     let recorded = call("pwrite64", "/state.yaml.lock>");
     let synced = call("fdatasync", "/state.yaml.tmp-2>");
     let record_synced = call("fdatasync", "/state.yaml.lock>");
-    let renamed = call("rename", "/state.yaml.tmp-2\"");
+    let renamed = call("renameat2", "/state.yaml.tmp-2\"");
     let name_synced = call("fsync", "/.liza>");
     let logged = call("write", "/log.yaml>");
     assert!(filled < synced && synced < renamed, "{text}");

@@ -9,12 +9,15 @@
 )]
 
 mod board;
+mod comments;
 mod crash;
 mod invalid_input;
 mod locking;
 mod log;
 mod manual_edits;
+mod other_savers;
 mod preserved_text;
 mod pyyaml;
 mod random_commands;
+mod repairs;
 mod support;

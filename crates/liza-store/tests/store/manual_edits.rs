@@ -121,7 +121,7 @@ fn the_edit_of_a_command_under_the_lock_is_kept_or_undone() {
     let mut session = store.begin_edit().unwrap();
     session.begin_modify().unwrap();
     project.write(&project.text().replace("priority: 3", "priority: 5"));
-    assert_eq!(session.finish_modify(&entry(), now()).unwrap().0, 3);
+    assert_eq!(session.finish_modify(&entry(), now()).unwrap().revision.0, 3);
     assert!(project.text().contains("priority: 5"));
 
     let before = project.text();

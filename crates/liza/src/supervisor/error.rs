@@ -121,7 +121,7 @@ fn of_refusal(refusal: &Refusal) -> Consequence {
 fn of_store(error: &StoreError) -> Consequence {
     match error {
         StoreError::Refused(refusal) => of_refusal(refusal),
-        StoreError::Locked { .. } | StoreError::Nested => Consequence::Locked,
+        StoreError::Locked { .. } | StoreError::Overtaken { .. } | StoreError::Nested => Consequence::Locked,
         StoreError::Io { .. } => Consequence::RetryLater,
         _ => Consequence::Inconsistent,
     }

@@ -148,3 +148,70 @@ sed "$with" "$1" > "$1.x" && mv "$1.x" "$1""#;
     assert!(said.contains("your copy is kept in"), "{said}");
     assert_eq!(project.state(), before);
 }
+
+/// Covers: AC-20
+#[test]
+fn a_rewrite_of_the_whole_file_is_reported_everywhere() {
+    let project = TestProject::new();
+    let board = "{version: 1, revision: 9, goal: {id: goal-1, description: d, status: IN_PROGRESS}, # mine\n tasks: [], agents: {}, config: {}}\n";
+    project.write(".liza/state.yaml", board);
+    let run = project.liza(&["note", "x"]);
+    run.ok();
+    assert!(run.stderr.contains("before-rewrite-1"), "{run:#?}");
+    assert_eq!(project.read(".liza/state.yaml.before-rewrite-1"), board);
+    assert!(project.log().contains("before-rewrite-1"), "{}", project.log());
+    let status = project.liza(&["status"]);
+    assert!(status.ok().contains("before-rewrite-1"), "{status:#?}");
+}
+
+/// Covers: AC-21
+#[test]
+fn a_file_without_a_revision_is_used_and_can_be_merged() {
+    let project = with_tasks();
+    let state = project.state();
+    let revision = state.lines().find(|line| line.starts_with("revision:")).unwrap().to_owned();
+    let without = state.replacen(&format!("{revision}\n"), "", 1).replacen("Do it", "Do it my way", 1);
+    project.write(".liza/mine.yaml", &without);
+    project.liza(&["edit", "--from", ".liza/mine.yaml"]).ok();
+    assert!(project.state().contains("Do it my way"), "{}", project.state());
+    project.write(".liza/state.yaml", &without.replacen("my way", "at once", 1));
+    let run = project.liza(&["note", "after"]);
+    run.ok();
+    assert!(run.stderr.contains("without a revision"), "{run:#?}");
+    assert!(project.state().contains("Do it at once"), "{}", project.state());
+}
+
+/// Covers: AC-25, AC-28, AT-09
+#[test]
+fn a_lost_blackboard_is_explained_and_restored() {
+    let project = with_tasks();
+    let ours = project.state();
+    std::fs::remove_file(project.root.join(".liza/state.yaml")).unwrap();
+    let error = project.liza(&["status", "--json"]).refused(4, "lost");
+    assert_eq!(error["hint"], "liza recover", "{error}");
+    let init = project.liza(&["init", "again"]);
+    assert!(init.stderr.contains("liza recover"), "{init:#?}");
+    let run = project.liza(&["recover"]);
+    assert!(run.ok().contains("was restored"), "{run:#?}");
+    assert!(
+        project.state().contains("Do it") && project.state().len() + 200 > ours.len(),
+        "{}",
+        project.state()
+    );
+    project.write(".liza/state.yaml", &project.state().replacen("version: 1", "version: 2", 1));
+    let invalid = project.liza(&["validate"]);
+    assert!(invalid.code != 0 && invalid.stdout.contains("version 2"), "{invalid:#?}");
+}
+
+/// Covers: AC-28
+#[test]
+fn a_damaged_log_is_reported() {
+    let project = with_tasks();
+    project.liza(&["note", "first"]).ok();
+    project.liza(&["note", "second"]).ok();
+    project.write(".liza/log.yaml", &project.log().replacen("detail: first", "detail: [first", 1));
+    let validate = project.liza(&["validate"]);
+    assert!(validate.stderr.contains("log.yaml:") && validate.ok().contains("VALID"), "{validate:#?}");
+    let doctor = project.liza(&["doctor"]);
+    assert!(doctor.stdout.contains("log.yaml:"), "{doctor:#?}");
+}

@@ -200,3 +200,63 @@ fn the_commands_of_the_specification_work_literally() {
     shell(lease).ok();
     assert_eq!(project.liza(&["get", ".agents.coder-1.lease_expires"]).ok(), "2099-01-17T15:00:00Z\n");
 }
+
+/// Covers: AT-12
+#[test]
+fn an_agent_cannot_hold_the_lock_for_long() {
+    let project = TestProject::new();
+    project.add_task("one");
+    project.register("coder-1");
+    project.liza(&["lock", "write", ".config.lock_timeout", "2"]).ok();
+    let before = project.state();
+    let slow = project.liza_as(
+        "coder-1",
+        &["--json", "lock", "modify", "echo x >> \"$LIZA_STATE\"; exec cat /dev/zero > /dev/null"],
+    );
+    slow.refused(1, "too_slow");
+    assert_eq!(project.state(), before);
+    project.liza(&["note", "the lock is free"]).ok();
+}
+
+/// Covers: AC-19
+#[test]
+fn a_stop_file_that_comes_during_the_wait_for_the_lock_applies() {
+    let project = TestProject::new();
+    project.add_task("one");
+    let generation = project.register("coder-1");
+    let lock = project.root.join(".liza/state.yaml.lock");
+    let mut holder = std::process::Command::new("flock")
+        .arg(&lock)
+        .args(["sh", "-c", "echo held; read line"])
+        .stdin(std::process::Stdio::piped())
+        .stdout(std::process::Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut line = String::new();
+    std::io::BufRead::read_line(&mut std::io::BufReader::new(holder.stdout.as_mut().unwrap()), &mut line)
+        .unwrap();
+    let mut waiting = project.program();
+    waiting.args(["lock", "write", ".tasks[0].mine", "x"]);
+    waiting.env("LIZA_AGENT_ID", "coder-1").env("LIZA_AGENT_GENERATION", generation.to_string());
+    let mut waiting =
+        waiting.stderr(std::process::Stdio::piped()).stdout(std::process::Stdio::null()).spawn().unwrap();
+    // It waits once it has opened the lock file.
+    let files = format!("/proc/{}/fd", waiting.id());
+    let waits = || {
+        std::fs::read_dir(&files)
+            .into_iter()
+            .flatten()
+            .flatten()
+            .any(|file| std::fs::read_link(file.path()).is_ok_and(|path| path == lock))
+    };
+    let deadline = std::time::Instant::now() + std::time::Duration::from_secs(20);
+    while !waits() {
+        assert!(std::time::Instant::now() < deadline, "it does not wait for the lock");
+        std::thread::yield_now();
+    }
+    project.write(".liza/ABORT", "");
+    drop(holder.stdin.take());
+    holder.wait().unwrap();
+    assert!(!waiting.wait().unwrap().success(), "ABORT was missed");
+    assert!(!project.state().contains("mine"));
+}

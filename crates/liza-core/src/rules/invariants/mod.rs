@@ -4,6 +4,7 @@
 //! introduces ([`introduced`]), not for what was wrong before; [`validate`] reports everything.
 
 mod graph;
+mod references;
 mod task;
 
 use std::fmt;
@@ -141,6 +142,7 @@ pub fn validate(state: &State, facts: &dyn DiskFacts, now: Timestamp) -> Vec<Vio
     check_agents(&view, now, &mut found);
     check_plan(&view, &mut found);
     check_sections(board, &mut found);
+    references::check(state, &mut found);
     check_journal(state, &mut found);
     found.dedup();
     found

@@ -305,9 +305,16 @@ pub fn alarms(state: &State, seen: &Observations, now: Timestamp) -> Vec<Alarm> 
     found.extend(pause(seen, now));
     found.extend(governance(state, now));
     for file in &seen.stale_edits {
-        let text = format!(
-            "your save was based on an older revision; it is kept in {file}. Merge it: liza edit --from {file}"
-        );
+        let text = match file.contains("before-rewrite") {
+            true => format!(
+                "state.yaml was rewritten without its comments; the version before is kept in {file}. \
+                 Put back what you need with liza edit, then delete it"
+            ),
+            false => format!(
+                "your save was based on an older revision; it is kept in {file}. \
+                 Merge it: liza edit --from {file}"
+            ),
+        };
         found.push(Alarm::warning(AlarmKind::StaleEdit, file.as_str(), text));
     }
     found.extend(stray_changes(state));

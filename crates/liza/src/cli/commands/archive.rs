@@ -4,6 +4,7 @@ use std::str::FromStr;
 
 use liza_core::model::{Seconds, Section, State, TaskId, TaskRecord, Timestamp};
 use liza_core::protocol::Archive;
+use liza_core::rules::sprint::belongs_to_running;
 use serde_json::json;
 
 use crate::project::now;
@@ -72,7 +73,7 @@ pub(crate) fn run(args: Args, context: &Context) -> Result<Reply, CommandError> 
 /// The tasks that ended at least that long ago and are not in the current sprint.
 fn old(state: &State, age: Seconds, now: Timestamp) -> Result<Vec<TaskId>, CommandError> {
     let sprint = state.board.sprint.get(Section::Sprint)?;
-    let stays = |id: &TaskId| !sprint.status.is_terminal() && sprint.names(id);
+    let stays = |id: &TaskId| belongs_to_running(&state.board, sprint, id);
     let ended = |record: &TaskRecord| record.history.iter().flatten().map(|event| event.time).max();
     let over = |record: &TaskRecord| {
         record.status.is_some_and(|status| status.is_terminal())

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use liza_core::model::TaskId;
-use liza_store::{Conflicts, infer_base, task_range, three_way_merge};
+use liza_store::{Conflicts, StoreError, infer_base, task_range, three_way_merge};
 use serde_json::json;
 
 use crate::project::{Project, now};
@@ -112,8 +112,8 @@ fn merge_file(project: &Project, file: &Path, context: &Context) -> Result<Reply
     let yours = fs::read_to_string(file).map_err(failed)?;
     let ours = project.store().text()?;
     let base = infer_base(&yours, &ours).ok_or_else(|| {
-        let message = format!("{} does not contain the revision that it was based on", file.display());
-        CommandError::refused("no_revision", message).hint("copy what is missing by hand: liza edit")
+        let message = format!("{} cannot be split into sections", file.display());
+        CommandError::refused("odd_layout", message).hint("copy what is missing by hand: liza edit")
     })?;
     let name = file.file_name().unwrap_or_default().to_string_lossy().into_owned();
     let written = merge(project, &base, &yours, &format!("merged {name}"), context)?;
@@ -133,9 +133,19 @@ fn merge(
     detail: &str,
     context: &Context,
 ) -> Result<u64, CommandError> {
-    let session = begin_edit(project, context, "edit")?;
-    let merged = three_way_merge(base, yours, &session.text()?).map_err(|places| conflict(&places))?;
-    Ok(session.replace(&merged, &log_entry(context, detail)?, now()).map_err(as_refusal)?.0)
+    let mut attempts = 0;
+    let edited = loop {
+        attempts += 1;
+        let session = begin_edit(project, context, "edit")?;
+        let merged = three_way_merge(base, yours, &session.text()?).map_err(|places| conflict(&places))?;
+        match session.replace(&merged, &log_entry(context, detail)?, now()) {
+            // Saved at the same moment: merge into that.
+            Err(StoreError::Overtaken { .. }) if attempts < 20 => {}
+            other => break other.map_err(as_refusal)?,
+        }
+    };
+    context.report_notices(&edited.notices);
+    Ok(edited.revision.0)
 }
 
 fn conflict(places: &Conflicts) -> CommandError {

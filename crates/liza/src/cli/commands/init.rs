@@ -76,7 +76,16 @@ pub(crate) fn run(args: Args, context: &Context) -> Result<Reply, CommandError> 
     }
     if place.symlink_metadata().is_ok() {
         let message = format!("{} already exists", place.display());
-        let hint = "see its state: liza status; start over: liza goal new \"GOAL\"";
+        let hint = if place.join("state.yaml").symlink_metadata().is_err() {
+            match place.join("state.yaml.prev").is_file() {
+                true => "its state.yaml is gone; restore it: liza recover",
+                false => {
+                    "its state.yaml is gone, and no copy of it is kept; move the folder away, then liza init"
+                }
+            }
+        } else {
+            "see its state: liza status; start over: liza goal new \"GOAL\""
+        };
         return Err(CommandError::refused("exists", message).hint(hint));
     }
     let goal = Text::read_some(args.goal.clone(), context)?.unwrap_or_default();

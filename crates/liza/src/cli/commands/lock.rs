@@ -4,12 +4,15 @@
 
 use std::ffi::OsString;
 use std::io;
-use std::process::{Command, ExitStatus};
+use std::os::unix::process::CommandExt as _;
+use std::process::{Child, Command, ExitStatus};
+use std::time::{Duration, Instant};
 
-use liza_core::model::{LogAction, LogEntry};
+use liza_core::model::{Actor, LogAction, LogEntry, Section};
 use liza_core::protocol::manual_edit::ManualEdit;
 use liza_core::text::one_line;
 use liza_store::{EditSession, LOCK_HELD_ENV, StoreError, ValueSyntax};
+use rustix::process::{Pid, Signal, kill_process_group};
 use serde_json::json;
 
 use crate::project::{Project, now};
@@ -87,8 +90,9 @@ fn write(path: &str, value: Text, yaml: bool, context: &Context) -> Result<Reply
     let session = begin_edit(&project, context, "lock write")?;
     let syntax = if yaml { ValueSyntax::Yaml } else { ValueSyntax::BySchema };
     let log = log_entry(context, &format!("lock write {path} {value}"))?;
-    let revision = session.set(path, &value, syntax, &log, now()).map_err(as_refusal)?;
-    Ok(Reply::new(format!("{path} is set"), json!({"path": path})).at(revision.0))
+    let edited = session.set(path, &value, syntax, &log, now()).map_err(as_refusal)?;
+    context.report_notices(&edited.notices);
+    Ok(Reply::new(format!("{path} is set"), json!({"path": path})).at(edited.revision.0))
 }
 
 fn modify(command: &[String], context: &Context) -> Result<Reply, CommandError> {
@@ -99,8 +103,15 @@ fn modify(command: &[String], context: &Context) -> Result<Reply, CommandError> 
     session.begin_modify()?;
     let ended = run_inside(command, &project, context);
     match ended {
-        Ok(status) if status.success() => {}
-        Ok(status) => {
+        Ok(Some(status)) if status.success() => {}
+        Ok(None) => {
+            session.undo_modify()?;
+            let message = "the command took too long and was ended: it holds the lock, and all others wait";
+            return Err(
+                CommandError::refused("too_slow", message).hint("prepare the change before lock modify")
+            );
+        }
+        Ok(Some(status)) => {
             session.undo_modify()?;
             let message = format!("the command failed ({status}); the blackboard is unchanged");
             let failed = CommandError::refused("command_failed", message);
@@ -117,12 +128,45 @@ fn modify(command: &[String], context: &Context) -> Result<Reply, CommandError> 
         session.undo_modify()?;
         return Ok(Reply::new("nothing was changed", json!({"changed": false})));
     }
-    let revision = session.finish_modify(&log, now()).map_err(as_refusal)?;
-    Ok(Reply::new("change applied", json!({"changed": true})).at(revision.0))
+    let edited = session.finish_modify(&log, now()).map_err(as_refusal)?;
+    context.report_notices(&edited.notices);
+    Ok(Reply::new("change applied", json!({"changed": true})).at(edited.revision.0))
 }
 
-/// Runs the command in the project's root. A nested liza learns that the lock is held, and does not wait for it.
-fn run_inside(command: &[String], project: &Project, context: &Context) -> io::Result<ExitStatus> {
+/// The longest time that a command of an agent may hold the lock.
+const AGENT_LIMIT: Duration = Duration::from_secs(5);
+
+/// How long the command may run: an agent's ends before the others give up waiting for the lock.
+fn limit(project: &Project, context: &Context) -> Option<Duration> {
+    if matches!(context.actor(), Ok(Actor::Human)) {
+        return None;
+    }
+    let board = project.store().read_parts(&[Section::Config], &[]).ok();
+    let config = board.and_then(|board| board.config.ready().cloned()).unwrap_or_default();
+    Some(AGENT_LIMIT.min(Duration::from_secs(config.lock_timeout.0) / 2))
+}
+
+/// Waits for a command; ends it and everything that it started when its time is over.
+fn wait(mut child: Child, limit: Option<Duration>) -> io::Result<Option<ExitStatus>> {
+    let Some(limit) = limit else { return child.wait().map(Some) };
+    let start = Instant::now();
+    while start.elapsed() < limit {
+        if let Some(status) = child.try_wait()? {
+            return Ok(Some(status));
+        }
+        std::thread::sleep(Duration::from_millis(10));
+    }
+    if let Some(group) = i32::try_from(child.id()).ok().and_then(Pid::from_raw) {
+        // It may just have ended.
+        let _ = kill_process_group(group, Signal::KILL);
+    }
+    child.wait()?;
+    Ok(None)
+}
+
+/// Runs the command in the project's root. A nested liza learns that the lock is held, and does not wait for it. `None` if it
+/// took too long.
+fn run_inside(command: &[String], project: &Project, context: &Context) -> io::Result<Option<ExitStatus>> {
     let mut child = match command {
         [line] => {
             let mut shell = Command::new("sh");
@@ -139,14 +183,19 @@ fn run_inside(command: &[String], project: &Project, context: &Context) -> io::R
     let console = &context.screen.console;
     // With --json, standard output belongs to the one JSON object.
     let output = if context.screen.json { Stream::Error } else { Stream::Output };
-    child
+    let limit = limit(project, context);
+    if limit.is_some() {
+        child.process_group(0);
+    }
+    let child = child
         .stdin(console.for_child(Stream::Input)?)
         .stdout(console.for_child(output)?)
         .stderr(console.for_child(Stream::Error)?)
         .current_dir(project.root())
         .env(LOCK_HELD_ENV, project.folder())
         .env("LIZA_STATE", project.folder().join("state.yaml"))
-        .status()
+        .spawn()?;
+    wait(child, limit)
 }
 
 /// If the new text cannot be read as a blackboard, the caller is at fault; the blackboard itself is unchanged.
@@ -181,9 +230,11 @@ pub(crate) fn begin_edit<'p>(
     context: &Context,
     verb: &'static str,
 ) -> Result<EditSession<'p>, CommandError> {
-    let (actor, stop_files, if_revision) = (context.actor()?, project.stop_files(), context.if_revision);
-    let edit = ManualEdit { actor, now: now(), stop_files, if_revision, verb };
-    let session = project.store().begin_edit()?.restricted_to(edit);
+    let (actor, if_revision) = (context.actor()?, context.if_revision);
+    let session = project.store().begin_edit()?;
+    // Not before the lock is held: a stop file may be created during the wait.
+    let (now, stop_files) = (now(), project.stop_files());
+    let session = session.restricted_to(ManualEdit { actor, now, stop_files, if_revision, verb });
     context.report_notices(session.notices());
     Ok(session)
 }

@@ -2,7 +2,10 @@
 
 use serde_json::json;
 
-use crate::lifecycle::{Finding, RecoveryReport, recover};
+use liza_store::Store;
+
+use crate::lifecycle::{Finding, FindingKind, RecoveryReport, recover};
+use crate::project::Project;
 
 use crate::cli::context::Context;
 use crate::cli::ui::error::CommandError;
@@ -19,9 +22,18 @@ pub(crate) struct Args {}
 
 /// Runs it.
 pub(crate) fn run(_: Args, context: &Context) -> Result<Reply, CommandError> {
+    let restored = match Project::find(&context.directory) {
+        Some(root) => Store::restore_lost(&root)?,
+        None => None,
+    };
     let project = context.project()?;
     let engine = context.engine(&project)?;
-    let report = context.reported(&engine, recover(&engine))?;
+    let mut report = context.reported(&engine, recover(&engine))?;
+    if let Some(notice) = restored {
+        let (subject, found) = ("state.yaml".to_owned(), notice.to_string());
+        let finding = Finding { kind: FindingKind::Blackboard, subject, found, done: "restored".to_owned() };
+        report.repaired.insert(0, finding);
+    }
     Ok(Reply::new(in_words(&report), as_json(&report)))
 }
 

@@ -42,6 +42,8 @@ pub(crate) fn run(args: Args, context: &Context) -> Result<Reply, CommandError> 
         // A file that cannot be parsed has one violation.
         Err(error) => (vec![error.to_string()], Vec::new()),
     };
+    let damaged = if args.state.is_none() { context.project()?.store().log_faults()? } else { Vec::new() };
+    let warnings: Vec<String> = warnings.into_iter().chain(damaged).collect();
     report(&violations, &warnings, state.is_ok(), context)
 }
 
@@ -51,7 +53,7 @@ fn read(args: &Args, context: &Context) -> Result<Read, CommandError> {
     match &args.state {
         None => {
             let project = context.project()?;
-            Ok((broken_only(project.store().snapshot())?, project.root().to_owned()))
+            Ok((broken_only(project.store().writable_snapshot())?, project.root().to_owned()))
         }
         Some(file) => {
             let path = context.directory.join(file);
@@ -67,7 +69,7 @@ fn read(args: &Args, context: &Context) -> Result<Read, CommandError> {
 /// A file that cannot be parsed is a finding; one that cannot be read is an error.
 fn broken_only(read: Result<State, StoreError>) -> Result<Result<State, StoreError>, CommandError> {
     match read {
-        Err(error @ StoreError::Broken(_)) => Ok(Err(error)),
+        Err(error @ (StoreError::Broken(_) | StoreError::NewerVersion { .. })) => Ok(Err(error)),
         Err(error) => Err(error.into()),
         Ok(state) => Ok(Ok(state)),
     }

@@ -92,10 +92,12 @@ impl From<StoreError> for CommandError {
             StoreError::Refused(refusal) => (*refusal).into(),
             StoreError::Violates(_) => made("invalid", Exit::Refused, "nothing was written"),
             StoreError::Missing { .. } => made("no_project", Exit::Refused, "liza init \"GOAL\""),
+            StoreError::Lost { .. } => made("lost", Exit::Inconsistent, "liza recover"),
             StoreError::Exists { .. } => made("exists", Exit::Refused, "liza status shows it"),
             StoreError::Locked { .. } => {
                 made("locked", Exit::Locked, "another process is writing; try again in 1 to 5 s")
             }
+            StoreError::Overtaken { .. } => made("overtaken", Exit::Locked, "try again"),
             StoreError::Nested => made("locked", Exit::Locked, "run it after `liza lock modify` has ended"),
             StoreError::Broken(_) => {
                 made("broken_state", Exit::Inconsistent, "liza validate, then liza edit")

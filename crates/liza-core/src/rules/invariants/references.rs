@@ -1,0 +1,57 @@
+//! Names on the blackboard that lead nowhere, and IDs that are used twice.
+//!
+//! Only reported, and refused in a manual edit: no command may be blocked by them.
+
+use std::collections::BTreeSet;
+
+use crate::model::{Board, State, TaskId};
+
+use super::Violation;
+
+/// Adds every name that leads nowhere.
+pub(super) fn check(state: &State, found: &mut Vec<Violation>) {
+    let board = &state.board;
+    for (id, entry) in board.agents.ready().into_iter().flatten() {
+        if let Some(task) = unknown(board, entry.current_task.as_ref()) {
+            found.push(Violation::agent(*id, format!("current_task names {task}, which does not exist")));
+        }
+    }
+    for (id, slot) in &board.tasks {
+        let missing = slot.summary.superseded_by.iter().filter_map(|task| unknown(board, Some(task)));
+        found
+            .extend(missing.map(|task| {
+                Violation::task(id, format!("superseded_by names {task}, which does not exist"))
+            }));
+        let mut seen = BTreeSet::new();
+        let twice = slot.summary.depends_on.iter().filter(|task| !seen.insert(*task));
+        found.extend(twice.map(|task| Violation::task(id, format!("depends_on names {task} twice"))));
+    }
+    for task in board.handoff.ready().into_iter().flatten().map(|(task, _)| task) {
+        if let Some(task) = unknown(board, Some(task)) {
+            found.push(Violation::section("handoff", format!("{task} does not exist")));
+        }
+    }
+    check_discoveries(board, found);
+}
+
+fn check_discoveries(board: &Board, found: &mut Vec<Violation>) {
+    let mut seen = BTreeSet::new();
+    for discovery in board.discovered.ready().into_iter().flatten() {
+        let id = discovery.id.to_string();
+        for (field, task) in
+            [("during", &discovery.during), ("converted_to_task", &discovery.converted_to_task)]
+        {
+            if let Some(task) = unknown(board, task.as_ref()) {
+                let message = format!("{field} of {id} names {task}, which does not exist");
+                found.push(Violation::section("discovered", message));
+            }
+        }
+        if !seen.insert(id.clone()) {
+            found.push(Violation::section("discovered", format!("the ID {id} is used twice")));
+        }
+    }
+}
+
+fn unknown<'t>(board: &Board, task: Option<&'t TaskId>) -> Option<&'t TaskId> {
+    task.filter(|task| !board.knows(task))
+}

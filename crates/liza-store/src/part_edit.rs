@@ -1,0 +1,228 @@
+//! `lock write` in a version that we wrote: parses only the section or the task that the path names.
+//!
+//! Must accept and refuse the same as the edit of the whole text in `text_edit.rs`, which is used for everything else.
+
+use liza_core::model::{Fields, LogEntry, Revision, Section, State, TaskId, TaskRecord, Timestamp, Value};
+
+use crate::codec::{self, StateView, fault_count, text_without_bom};
+use crate::document::{Block, Edit, EditPlan, Edits, Item, apply, plain_value, same_value};
+use crate::error::StoreError;
+use crate::file::{NewVersion, Origin};
+use crate::text_edit::{EditSession, Edited, ValueSyntax, as_field_type, interpretations};
+use crate::value_path::{PathTarget, ValuePath};
+
+/// The block that a path names, with its value.
+struct Target {
+    place: Place,
+    old: Value,
+}
+
+enum Place {
+    Section(String, Block),
+    Task(TaskId, Item),
+}
+
+impl Target {
+    /// The values of the whole file, as far as they are known here.
+    fn root(&self, value: &Value) -> Value {
+        let (key, value) = match &self.place {
+            Place::Section(name, _) => (name.as_str(), value.clone()),
+            Place::Task(..) => ("tasks", Value::List(vec![value.clone()])),
+        };
+        Value::Map(Fields::from_iter([(key.to_owned(), value)]))
+    }
+
+    /// The new value of the block when the value at the path is set.
+    fn with(&self, path: &ValuePath, value: &Value) -> Option<Value> {
+        let mut root = self.root(&self.old);
+        let set = match &self.place {
+            Place::Section(..) => path.set(&mut root, value),
+            Place::Task(..) => path.in_only_task()?.set(&mut root, value),
+        };
+        let Value::Map(mut fields) = root else { return None };
+        let new = fields.swap_remove(match &self.place {
+            Place::Section(name, _) => name.as_str(),
+            Place::Task(..) => "tasks",
+        })?;
+        match (set, &self.place, new) {
+            (0, _, _) => None,
+            (_, Place::Section(..), new) => Some(new),
+            (_, Place::Task(..), Value::List(mut items)) => items.pop(),
+            (_, Place::Task(..), _) => None,
+        }
+    }
+
+    /// The edits that give the block its new value, and the file its new revision.
+    fn edits(
+        &self,
+        view: &StateView<'_>,
+        new: &Value,
+        revision: Option<(Revision, Revision)>,
+    ) -> Option<Edits> {
+        let mut plan = EditPlan::new(view.text);
+        match &self.place {
+            Place::Section(name, block) => {
+                let (node, from) = view.part(block.start, block.end).ok()?;
+                plan.change(block, node.get(name)?, from, (&self.old, new));
+            }
+            Place::Task(_, item) => {
+                let (node, from) = view.part(item.start, item.end).ok()?;
+                plan.change_item(item, node.items().first()?, from, (&self.old, new), &[]);
+            }
+        }
+        if let Some((before, after)) = revision {
+            let block = view.block("revision")?;
+            let (node, from) = view.part(block.start, block.end).ok()?;
+            let number = |revision: Revision| Value::Int(i64::try_from(revision.0).unwrap_or(i64::MAX));
+            plan.change(block, node.get("revision")?, from, (&number(before), &number(after)));
+        }
+        plan.finish(|range| codec::part_around(view, range)).ok()
+    }
+}
+
+impl EditSession<'_> {
+    /// Sets a value if that needs only a part of the file; none if it needs the whole.
+    pub(crate) fn set_in_part(
+        &mut self,
+        path: &ValuePath,
+        (value, syntax): (&str, ValueSyntax),
+        log: &LogEntry,
+        now: Timestamp,
+    ) -> Result<Option<Edited>, StoreError> {
+        if self.current.origin != (Origin::Ours { scannable: true }) {
+            return Ok(None);
+        }
+        let bytes = self.current.bytes.clone();
+        let file = self.store.files().state();
+        let (text, bom) = text_without_bom(&file, &bytes)?;
+        let mut view = StateView::lazy(&file, text)?;
+        view.check_version()?;
+        let Some((before, target)) = read_target(&mut view, path)? else { return Ok(None) };
+        let Some(new) = best_value(&view, &target, path, (value, syntax))? else { return Ok(None) };
+        let revision = before.board.revision.max(Revision(self.current.revision)).next();
+        self.check_values(&before.board, &target.root(&target.old), &target.root(&new))?;
+        let Some(done) = finished(&view, &target, new, (before.board.revision, revision))? else {
+            return Ok(None);
+        };
+        let violations = self.new_violations(Some(&before), &done.state, now);
+        if !violations.is_empty() {
+            return Err(StoreError::Violates(violations));
+        }
+        let after = [&bytes[..bom], done.text.as_bytes()].concat();
+        let shift = |edit: Edit| Edit { range: edit.range.start + bom..edit.range.end + bom, ..edit };
+        let edits: Edits = done.edits.into_iter().map(shift).collect();
+        let delayed = self.locked.commit(&NewVersion {
+            before: self.current.fingerprint,
+            on_disk: self.current.fingerprint,
+            after: &after,
+            edits: &edits,
+            revision_before: self.current.revision,
+            revision: revision.0,
+            scannable: true,
+            log: Some(self.store.log_text(log, revision)?),
+        })?;
+        Ok(Some(Edited { revision, notices: delayed.into_iter().collect() }))
+    }
+}
+
+/// The result of an edit.
+struct Done {
+    text: String,
+    edits: Edits,
+    state: State,
+}
+
+/// The new text with the next revision; none if it does not read back as intended.
+fn finished(
+    view: &StateView<'_>,
+    target: &Target,
+    mut new: Value,
+    revisions: (Revision, Revision),
+) -> Result<Option<Done>, StoreError> {
+    if let (Place::Task(..), Value::Map(fields), Value::Map(old)) = (&target.place, &mut new, &target.old)
+        && TaskRecord::KEYS.iter().any(|key| fields.get(*key) != old.get(*key))
+    {
+        let number = i64::try_from(revisions.1.0).unwrap_or(i64::MAX);
+        fields.insert("revision".to_owned(), Value::Int(number));
+    }
+    let Some(mut edits) = target.edits(view, &new, Some(revisions)) else { return Ok(None) };
+    let Ok(text) = apply(view.text, &mut edits) else { return Ok(None) };
+    let mut after = StateView::lazy(view.path, &text)?;
+    let Some((state, place)) = read_place(&mut after, &target.place)? else { return Ok(None) };
+    if !same_value(&place.old, &new) || state.board.revision != revisions.1 {
+        return Ok(None);
+    }
+    drop(after);
+    Ok(Some(Done { text, edits, state }))
+}
+
+/// The interpretation of a value with the fewest faults.
+fn best_value(
+    view: &StateView<'_>,
+    target: &Target,
+    path: &ValuePath,
+    (value, syntax): (&str, ValueSyntax),
+) -> Result<Option<Value>, StoreError> {
+    let faults = |candidate: &Value| -> Result<Option<usize>, StoreError> {
+        let Some(new) = target.with(path, candidate) else { return Ok(None) };
+        let edited = target.edits(view, &new, None).and_then(|mut edits| apply(view.text, &mut edits).ok());
+        let Some(text) = edited else { return Ok(None) };
+        let mut after = StateView::lazy(view.path, &text)?;
+        let Some((state, _)) = read_place(&mut after, &target.place)? else { return Ok(None) };
+        Ok(Some(fault_count(&state) + after.config_faults()))
+    };
+    let mut best: Option<(usize, Value)> = None;
+    for candidate in interpretations(value, syntax)? {
+        let candidate = as_field_type(candidate, syntax, &faults)?;
+        let Some(found) = faults(&candidate)? else { return Ok(None) };
+        if best.as_ref().is_none_or(|(fewest, _)| found < *fewest) {
+            best = Some((found, candidate));
+        }
+    }
+    Ok(best.and_then(|(_, value)| target.with(path, &value)))
+}
+
+/// The state as far as a path needs it, and the block that the path names.
+fn read_target(view: &mut StateView<'_>, path: &ValuePath) -> Result<Option<(State, Target)>, StoreError> {
+    let place = match path.target() {
+        Some(PathTarget::Section(name)) => match view.block(name) {
+            Some(block) => Place::Section(name.to_owned(), block.clone()),
+            None => return Ok(None),
+        },
+        Some(PathTarget::Task(id)) => match id.parse() {
+            Ok(id) => Place::Task(id, Item { start: 0, end: 0, indent: 0 }),
+            Err(_) => return Ok(None),
+        },
+        None => return Ok(None),
+    };
+    read_place(view, &place)
+}
+
+/// The state as far as it concerns a block, and the block with its present position.
+fn read_place(view: &mut StateView<'_>, place: &Place) -> Result<Option<(State, Target)>, StoreError> {
+    let mut state = State { board: view.board()?, ..State::default() };
+    view.load_sections(&mut state.board, Section::ALL);
+    view.load_summaries(&mut state.board, None)?;
+    if view.tree.is_some() {
+        return Ok(None);
+    }
+    let target = match place {
+        Place::Section(name, _) => {
+            view.load_journal(&mut state.journal, name);
+            let Some(block) = view.block(name).cloned() else { return Ok(None) };
+            let Ok((node, _)) = view.part(block.start, block.end) else { return Ok(None) };
+            let Some(old) = node.get(name).map(plain_value) else { return Ok(None) };
+            Target { place: Place::Section(name.clone(), block), old }
+        }
+        Place::Task(id, _) => {
+            view.load_bodies(&mut state.board, std::slice::from_ref(id))?;
+            let item = state.board.tasks.get_index_of(id).and_then(|at| view.items.get(at)).cloned();
+            let Some(item) = item else { return Ok(None) };
+            let Ok((node, _)) = view.part(item.start, item.end) else { return Ok(None) };
+            let Some(old) = node.items().first().map(plain_value) else { return Ok(None) };
+            Target { place: Place::Task(id.clone(), item), old }
+        }
+    };
+    state.journal.faults.extend(view.take_faults());
+    Ok(Some((state, target)))
+}
