@@ -48,7 +48,7 @@ fn old_task_branches_are_saved_not_reused() {
     claimed(&project, "one", "coder-1");
     assert_eq!(tip(&project, "task/one"), tip(&project, "integration"));
     assert!(!project.tree("one").join("old.txt").exists());
-    in_order(&project);
+    check_consistent(&project);
 }
 
 /// Covers: AT-14
@@ -105,6 +105,6 @@ fn a_branch_called_task_or_rescue_is_named() {
             claim(&project, "two", "coder-2").ok();
         }
         recover(&project);
-        in_order(&project);
+        check_consistent(&project);
     }
 }

@@ -44,7 +44,7 @@ fn a_file_that_git_ignores_is_not_replaced() {
         fs::rename(project.root.join(top), project.home().join("aside")).unwrap();
         merge(&project, "one").ok();
         assert_eq!(project.read(theirs), "theirs\n");
-        in_order(&project);
+        check_consistent(&project);
     }
 }
 
@@ -53,7 +53,7 @@ fn merge_killed(project: &TestProject, task: &str, instead: &str) -> Run {
     let dies = format!(
         "case \"$*\" in *'read-tree -m -u -n'*) ;; *'read-tree -m -u'*) {instead}\nkill -9 $PPID; exit 1;; esac"
     );
-    let path = git_that(project, &dies);
+    let path = git_wrapper(project, &dies);
     let mut program = project.program();
     project.run(program.args(["wt-merge", task, "--json"]).env("PATH", &path))
 }
@@ -104,7 +104,7 @@ fn a_checkout_in_the_middle_of_an_update_is_healed_path_by_path() {
     assert_eq!(project.read("files/40.txt"), "new 40\n");
     assert_eq!(project.read("files/added\nwith a line break.txt"), "added\n");
     assert!(!project.root.join("files/52.txt").exists() && !project.root.join(".git/index.lock").exists());
-    in_order(&project);
+    check_consistent(&project);
 }
 
 /// Covers: AT-07
@@ -115,7 +115,7 @@ fn a_kill_at_any_moment_of_the_move_leaves_a_checkout_that_recovers() {
         "*'read-tree -m -u -n'*) ;; *'read-tree -m -u'*) kill -9 $PPID; exit 1",
     ] {
         let project = with_many_files();
-        let path = git_that(&project, &format!("case \"$*\" in {dies};; esac"));
+        let path = git_wrapper(&project, &format!("case \"$*\" in {dies};; esac"));
         let mut program = project.program();
         assert_eq!(project.run(program.args(["wt-merge", "one"]).env("PATH", &path)).code, -1);
         recover(&project);
@@ -124,7 +124,7 @@ fn a_kill_at_any_moment_of_the_move_leaves_a_checkout_that_recovers() {
         }
         assert_eq!(project.git(&["status", "--porcelain"]), "");
         assert_eq!(project.read("files/7.txt"), "new 7\n");
-        in_order(&project);
+        check_consistent(&project);
     }
 }
 
@@ -166,5 +166,5 @@ fn a_rebase_of_the_branch_holds_merges_and_a_bisect_is_not_disturbed() {
     assert_eq!((project.git(&["status", "--porcelain"]), tip(&project, "HEAD")), (status, head));
     project.git(&["bisect", "reset"]);
     assert_eq!(project.read("three.txt"), "done\n");
-    in_order(&project);
+    check_consistent(&project);
 }

@@ -143,7 +143,7 @@ pub(crate) fn move_branch_only(project: &TestProject, task: &str, commit: &str) 
     merge.new.as_str().to_owned()
 }
 
-/// Commits a file on the integration branch as another merge does, without a checkout.
+/// Commits a file on the integration branch, which the human accepts.
 #[track_caller]
 pub(crate) fn advance(project: &TestProject, file: &str, text: &str) -> String {
     let folder = project.home().join("elsewhere");
@@ -152,6 +152,7 @@ pub(crate) fn advance(project: &TestProject, file: &str, text: &str) -> String {
     let head = commit(project, &folder, file, text);
     project.git(&["update-ref", "refs/heads/integration", &head]);
     project.git(&["worktree", "remove", "--force", path]);
+    project.liza(&["accept-integration"]).ok();
     head
 }
 

@@ -201,7 +201,7 @@ fn an_outdated_checkout_is_updated() {
     project.write("mine", "untracked\n");
     // The process dies after the branch moved.
     let dies = "case \"$*\" in *'read-tree -m -u -n'*) ;; *'read-tree -m -u'*) kill -9 $PPID; exit 1;; esac";
-    let path = git_that(&project, dies);
+    let path = git_wrapper(&project, dies);
     let mut program = project.program();
     assert_eq!(project.run(program.args(["wt-merge", "one"]).env("PATH", &path)).code, -1);
     assert_eq!(tip(&project, "integration"), head);

@@ -100,7 +100,7 @@ fn planted_hooks_and_monitors_do_not_run() {
     approved(&project, "two");
     project.git(&["config", "core.hooksPath", project.root.join(".git/hooks").to_str().unwrap()]);
     merge(&project, "two").ok();
-    in_order(&project);
+    check_consistent(&project);
     let mark = fs::read_to_string(project.home().join("mark")).unwrap_or_default();
     assert_eq!(mark, "");
 }
@@ -150,7 +150,7 @@ fn a_merge_result_with_something_else_in_it_is_refused() {
     project.write("evil.txt", "evil\n");
     project.git(&["add", "evil.txt"]);
     let tree = project.git(&["write-tree"]);
-    let path = git_that(&project, &format!("case \"$*\" in *merge-tree*) printf '{tree}\\0'; exit 0;; esac"));
+    let path = git_wrapper(&project, &format!("case \"$*\" in *merge-tree*) printf '{tree}\\0'; exit 0;; esac"));
     let mut program = project.program();
     let run = project.run(program.args(["wt-merge", "one", "--json"]).env("PATH", &path));
     let error = run.refused(3, "git");
