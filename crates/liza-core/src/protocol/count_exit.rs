@@ -3,6 +3,7 @@
 use serde::Serialize;
 
 use crate::model::{AgentId, Refusal, Role, Section, TaskId};
+use crate::text;
 
 use super::blocking::at_exit_limit;
 use super::operation::{LoadScope, Rule};
@@ -73,7 +74,8 @@ impl Rule for CountExit {
         let task = if count < limit || agent.role() != Role::Coder {
             tx.put(task)
         } else {
-            at_exit_limit(tx, task, agent, &format!("{agent} {what} {count} times in a row"))?
+            let times = text::count(count as usize, "time");
+            at_exit_limit(tx, task, agent, &format!("{agent} {what} {times} in a row"))?
         };
         Ok(ExitCounted { task, count, limit })
     }
