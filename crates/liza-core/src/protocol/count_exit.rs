@@ -5,6 +5,7 @@ use serde::Serialize;
 
 use crate::model::{AgentId, LogAction, Refusal, Role, Section, Task, TaskId};
 use crate::rules::session_budget::SessionBudget;
+use crate::text;
 
 use super::blocking::at_exit_limit;
 use super::operation::{LoadScope, Rule, Stage};
@@ -92,7 +93,8 @@ impl Rule for CountExit {
         };
         let count = counter.unwrap_or(0).saturating_add(1);
         *counter = Some(count);
-        let reason = format!("{agent} {what} {count} times in a row");
+        let times = text::count(count as usize, "time");
+        let reason = format!("{agent} {what} {times} in a row");
         let task = match agent.role() {
             _ if count < limit => tx.put(task),
             Role::Coder | Role::Planner => {
@@ -139,7 +141,8 @@ impl Rule for CountPlannerExit {
         let count = exits.count;
         if count >= limit {
             let words = self.last_words.as_deref().unwrap_or("it printed nothing");
-            let detail = format!("{} ended {count} times in a row without a result: {words}", self.agent);
+            let times = text::count(count as usize, "time");
+            let detail = format!("{} ended {times} in a row without a result: {words}", self.agent);
             tx.log_as("system", LogAction::PlannerStopped, None, &detail);
         }
         Ok(PlannerExitCounted { count, limit })

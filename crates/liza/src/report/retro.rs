@@ -15,8 +15,7 @@ use super::summary::{capped, merge_failure, of_sprint};
 use super::tasks::{SprintTask, spent_in_words, sprint_tasks, total_usage};
 
 /// The line that marks a generated page; a page without it was written by a person.
-pub const FILLED: &str =
-    "(Generated from the blackboard. To replace this page with your own: `liza retro --file FILE`)";
+pub const FILLED: &str = "(Generated from the blackboard. To replace it: `liza retro --file FILE`)";
 
 /// How many entries of a list are shown; the rest are counted.
 const LIST_MAX: usize = 12;

@@ -143,7 +143,7 @@ mod tests {
         let usage = Usage { input: 40_000, output: 5_000, cached: 0, cost_usd: 1.2 };
         assert_eq!(spent(&usage), "$1.20 45k");
         assert_eq!(spent_in_words(&usage), "$1.20, 45k tokens");
-        assert_eq!(spent_in_words(&Usage { input: 0, output: 0, ..usage.clone() }), "$1.20");
+        assert_eq!(spent_in_words(&Usage { input: 0, output: 0, ..usage }), "$1.20");
         assert_eq!(spent(&Usage { cost_usd: 0.0, ..usage }), "45k");
     }
 }

@@ -67,17 +67,17 @@ fn a_second_team_is_refused() {
     let project = project();
     with_sleepers(&project);
     let mut first = Running::liza(&project, &["run", "--cli", "sleeper", "--plain"]);
-    first.wait_for_output("plans");
+    first.wait_for_output("planning");
     let error = project.liza(&["run", "--cli", "sleeper", "--json"]).refused(1, "already_running");
     let message = error["message"].as_str().unwrap();
-    assert!(message.contains(&format!("process {}, since 20", first.id())), "{message}");
+    assert!(message.contains(&format!("process {}, started 20", first.id())), "{message}");
     let before = project.liza(&["status", "--json"]).result()["agents"].as_array().unwrap().len();
     assert_eq!(before, 4);
     first.signal("TERM");
     assert_eq!(first.wait(), 0, "{}", first.output());
     // The leftovers of a killed team do not prevent a new one.
     let mut second = Running::liza(&project, &["run", "--cli", "sleeper", "--plain"]);
-    second.wait_for_output("plans");
+    second.wait_for_output("planning");
     second.signal("KILL");
     second.wait();
     let mut third = Running::liza(&project, &["run", "--cli", "sleeper", "--plain", "--coders", "0"]);
@@ -93,10 +93,10 @@ fn one_ctrl_c_exits_cleanly_and_a_second_one_at_once() {
     with_sleepers(&project);
     project.add_task("t1");
     let mut run = Running::liza(&project, &["run", "--cli", "sleeper", "--plain"]);
-    run.wait_for_output("works on t1");
+    run.wait_for_output("working on t1");
     run.signal("INT");
     assert_eq!(run.wait(), 0, "{}", run.output());
-    assert!(run.output().contains("stopping; Ctrl-C again kills"), "{}", run.output());
+    assert!(run.output().contains("stopping; press Ctrl-C again to kill the sessions"), "{}", run.output());
     let status = project.liza(&["status", "--json"]).result();
     assert_eq!(status["agents"].as_array().unwrap().len(), 0, "{status}");
     assert_eq!(status["tasks"][0]["status"], "CLAIMED", "the claim is kept: {status}");
@@ -105,7 +105,7 @@ fn one_ctrl_c_exits_cleanly_and_a_second_one_at_once() {
     let stubborn = "#!/bin/sh\ntrap '' TERM\ncat > /dev/null\nwhile :; do sleep 1; done\n";
     fs::write(project.home().join("sleeper.sh"), stubborn).unwrap();
     let mut run = Running::liza(&project, &["run", "--cli", "sleeper", "--plain"]);
-    run.wait_for_output("works on t1");
+    run.wait_for_output("working on t1");
     run.signal("INT");
     run.wait_for_output("stopping");
     run.signal("INT");
@@ -156,7 +156,7 @@ chmod +x scripts/integration-test.sh; git add . && git commit -qm work
     let testing = || merging() && project.home().join("testing").exists();
     wait_for("the test runs", || testing().then_some(()));
     run.signal("INT");
-    run.wait_for_output("Ctrl-C again kills");
+    run.wait_for_output("press Ctrl-C again to kill the sessions");
     run.signal("INT");
     assert_eq!(run.wait(), 0, "{}", run.output());
     let status = project.liza(&["status", "--json"]).result();
@@ -216,9 +216,9 @@ fn a_team_with_a_failed_planner_finishes_its_tasks_then_reports_it_and_ends() {
         Running::liza(&project, &["run", "--cli", "rehearsal", "--planner-cli", "crash", "--plain"]);
     assert_eq!(run.wait(), 1, "{}", run.output());
     let said = run.output();
-    assert!(said.contains("crashed 1 times in a row"), "{said}");
+    assert!(said.contains("crashed 1 time in a row"), "{said}");
     assert!(said.contains("t1 is MERGED"), "{said}");
-    assert!(said.contains("the planner has ended and no agent has anything to do; stopping"), "{said}");
+    assert!(said.contains("the planner has ended and no agent has work; stopping"), "{said}");
 }
 
 /// Covers: AG-16
@@ -253,7 +253,7 @@ fn needs_script_a_terminal_has_a_progress_line_that_is_cleared_at_the_end() {
         last,
         "Review: git diff HEAD...integration. Merge: git merge integration. Next goal: liza goal new \"GOAL\""
     );
-    let shown = said.lines().find(|line| line.contains("plans")).unwrap();
+    let shown = said.lines().find(|line| line.contains("planning")).unwrap();
     assert!(shown.rsplit("\u{1b}[2K").next().unwrap().contains("planner-1"), "{shown:?}");
 }
 
@@ -291,7 +291,7 @@ fn the_watcher_runs_while_the_team_works() {
     watch.wait_for_output("watching");
     let mut run = Running::liza(&project, &["run", "--cli", "sleeper", "--plain"]);
     run.wait_for_output("a watcher is already running in this project");
-    run.wait_for_output("plans");
+    run.wait_for_output("planning");
     run.signal("TERM");
     assert_eq!(run.wait(), 0, "{}", run.output());
     watch.signal("TERM");
@@ -304,7 +304,7 @@ fn stop_files_created_manually_act_like_the_commands() {
     let project = project();
     with_sleepers(&project);
     let mut run = Running::liza(&project, &["run", "--cli", "sleeper", "--plain"]);
-    run.wait_for_output("plans");
+    run.wait_for_output("planning");
     let sprint = || project.liza(&["sprint", "--json"]).result()["sprint"].clone();
     let checkpoint = project.root.join(".liza/CHECKPOINT");
     fs::write(&checkpoint, "").unwrap();

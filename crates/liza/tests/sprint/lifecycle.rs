@@ -60,10 +60,10 @@ fn from_checkpoint_to_the_next_goal() {
 
     let page = project.liza(&["retro"]).ok().to_owned();
     assert!(
-        page.starts_with("# Retrospective of sprint-1\n") && page.contains("replan: extra can go"),
+        page.starts_with("# Retrospective: sprint-1\n") && page.contains("replan: extra can go"),
         "{page}"
     );
-    assert!(page.contains("extra was given up: not needed"), "{page}");
+    assert!(page.contains("extra was abandoned: not needed"), "{page}");
     assert_eq!(sprint(&project)["retrospective"], Value::Null, "only printed");
     let written = project.liza(&["retro", "--write", "--json"]).result();
     assert_eq!((&written["sprint"], &written["written"]), (&json!("sprint-1"), &json!(true)));
@@ -74,10 +74,7 @@ fn from_checkpoint_to_the_next_goal() {
 
     assert_eq!(project.liza(&["sprint", "new", "--json"]).result()["sprint"], "sprint-2");
     let archived = project.read(".liza/archive/sprint-1.yaml");
-    assert!(
-        archived.contains("Retrospective of sprint-1") && archived.contains("tasks_done: 2"),
-        "{archived}"
-    );
+    assert!(archived.contains("Retrospective: sprint-1") && archived.contains("tasks_done: 2"), "{archived}");
     let next = sprint(&project);
     assert_eq!((&next["status"], &next["retrospective"]), (&json!("IN_PROGRESS"), &Value::Null));
     let page = project.liza(&["retro"]).ok().to_owned();

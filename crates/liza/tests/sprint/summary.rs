@@ -21,7 +21,7 @@ fn part<'p>(page: &'p str, heading: &str) -> Vec<&'p str> {
 #[test]
 fn the_summary_of_an_empty_sprint_reports_no_plan() {
     insta::assert_snapshot!(page(&empty(), &[]));
-    assert_eq!(digest(&empty()), ["nothing is planned yet"]);
+    assert_eq!(digest(&empty()), ["no tasks are planned yet"]);
 }
 
 /// Covers: SP-02, SP-03
@@ -71,7 +71,7 @@ fn two_hundred_tasks_stay_readable() {
     assert!(widest < 320, "{widest} columns");
     let rows = part(&text, "Tasks").iter().filter(|line| line.starts_with("| task-")).count();
     assert_eq!(rows, 80, "50 open tasks and the 30 that were done last");
-    assert!(text.contains("120 more that are done: `liza status --all`"), "{text}");
+    assert!(text.contains("120 more finished tasks: `liza status --all`"), "{text}");
     insta::assert_snapshot!("large_burn_up", part(&text, "Burn-up").join("\n"));
 }
 
@@ -83,7 +83,7 @@ fn possible_rubber_stamps_are_reported() {
         let life = vec![event(50, EventName::Approved, "code-reviewer-1")];
         add(&mut state, &format!("t-{number}"), Status::Approved, 100, life, |_| {});
     }
-    let warns = |state: &State| page(state, &[]).contains("does anybody read the code?");
+    let warns = |state: &State| page(state, &[]).contains("check that the reviews are thorough");
     assert!(!warns(&state), "four verdicts are too few");
     let life = vec![event(50, EventName::Approved, "code-reviewer-1")];
     add(&mut state, "t-4", Status::Approved, 100, life, |_| {});

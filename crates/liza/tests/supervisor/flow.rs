@@ -92,8 +92,8 @@ fn a_lone_coder_ends_without_work_and_reports_why_it_waited() {
     bench.project.liza(&["add-task", "--id", "later", "--desc", "x", "--draft"]).ok();
     let mut coder = bench.agent(&["coder", "--cli", "c"]);
     assert_eq!(coder.wait(), 0);
-    assert!(coder.output().contains("the planner has not finalized 1 draft"), "{}", coder.output());
-    assert!(coder.output().contains("no work has come"), "{}", coder.output());
+    assert!(coder.output().contains("waiting: 1 draft not finalized yet"), "{}", coder.output());
+    assert!(coder.output().contains("waited too long for work"), "{}", coder.output());
 }
 
 /// Covers: NT-02

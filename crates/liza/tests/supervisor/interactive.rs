@@ -102,7 +102,7 @@ fn needs_script_the_client_has_the_terminal_and_ctrl_c_until_the_person_ends_it(
     bench.until_status("t1", Status::ReadyForReview);
     terminal.shows("bye?");
     // Its work is done, but the person is not: the session is not ended.
-    let thrown_out = || terminal.screen().contains("stopping its session").then_some(());
+    let thrown_out = || terminal.screen().contains("stopping the session").then_some(());
     assert_eq!(wait_up_to(Duration::from_millis(2500), thrown_out), None);
     terminal.types("bye\n");
     assert_eq!(terminal.wait(), 0, "{}", terminal.screen());

@@ -71,7 +71,7 @@ fn the_id_of_an_agent_not_known_to_be_dead_is_free_after_its_lease() {
     });
     assert!(freed.is_some());
     let mut again = bench.agent(&["coder", "--cli", "c"]);
-    again.wait_for_output("works on t1");
+    again.wait_for_output("working on t1");
     again.stop();
 }
 

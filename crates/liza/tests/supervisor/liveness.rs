@@ -146,7 +146,7 @@ fn a_session_waits_until_the_previous_one_has_ended_completely() {
     let before = fs::File::create(folder.join("coder-1.session")).unwrap();
     before.lock().unwrap();
     let mut coder = bench.agent(&["coder", "--cli", "c"]);
-    coder.wait_for_output("works on t1");
+    coder.wait_for_output("working on t1");
     let begun = || bench.home().join("begun").exists().then_some(());
     assert_eq!(wait_up_to(Duration::from_millis(700), begun), None);
     before.unlock().unwrap();

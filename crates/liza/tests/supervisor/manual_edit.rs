@@ -64,7 +64,7 @@ fn a_task_that_a_person_adds_to_the_file_is_claimed_within_a_second() {
     let mut coder = waiting(&bench);
     inject(&bench, MANUAL_TASK);
     let begun = Instant::now();
-    coder.wait_for_output("works on by-hand");
+    coder.wait_for_output("working on by-hand");
     assert!(begun.elapsed() < Duration::from_secs(1), "{:?}", begun.elapsed());
     bench.until_status("by-hand", Status::ReadyForReview);
     assert!(bench.project.state().contains("# and with a comment"));
@@ -82,7 +82,7 @@ fn a_task_that_a_person_sets_to_blocked_stops_its_session_and_keeps_the_work() {
     save(&bench, |text| {
         text.replacen("status: CLAIMED", "status: BLOCKED\n    blocked_reason: human override", 1)
     });
-    coder.wait_for_output("its task is no longer its own");
+    coder.wait_for_output("the task belongs to another agent");
     coder.wait_for_output("session ended");
     assert!(bench.tree("t1").join("kept.txt").exists());
     let free = || bench.entry("coder-1")?.current_task.is_none().then_some(());
@@ -94,7 +94,7 @@ fn a_task_that_a_person_sets_to_blocked_stops_its_session_and_keeps_the_work() {
     let triggers = status["planner_triggers"].as_array().unwrap();
     assert!(triggers.iter().any(|trigger| trigger["kind"] == "BLOCKED_TASKS"), "{triggers:?}");
     bench.project.liza(&["unblock-task", "t1", "--keep-worktree"]).ok();
-    coder.wait_for_output("works on t1");
+    coder.wait_for_output("working on t1");
     coder.stop();
     bench.until_nothing_runs();
 }
@@ -131,13 +131,13 @@ fn a_typing_error_is_reported_with_its_line_and_no_agent_ends() {
     let fix = |bench: &Bench| save(bench, |_| good.clone());
 
     save(&bench, |text| text.replacen("  - id: later", "  - id: [later", 1));
-    coder.wait_for_output("no agent is started until this is fixed");
+    coder.wait_for_output("no agent starts until it is fixed");
     let line = line_of(&bench, "id: [later");
     // Parsers differ on where a list that is not closed ends.
     let places = [line, line + 1].map(|line| format!("state.yaml:{line}:"));
     assert!(places.iter().any(|place| coder.output().contains(place)), "{}", coder.output());
     fix(&bench);
-    coder.wait_for_output("the blackboard can be read again");
+    coder.wait_for_output("the blackboard is readable again");
 
     inject(&bench, MANUAL_TASK);
     bench.until_status("by-hand", Status::ReadyForReview);

@@ -81,7 +81,7 @@ fn a_second_signal_does_not_wait_for_the_session() {
     let mut coder = bench.agent(&["coder", "--cli", "c"]);
     bench.until_file("begun");
     coder.signal("INT");
-    coder.wait_for_output("stopping its session");
+    coder.wait_for_output("stopping the session");
     coder.signal("INT");
     assert_eq!(coder.wait(), 0);
     assert_eq!(bench.entry("coder-1"), None);
@@ -98,7 +98,7 @@ fn a_session_whose_task_a_person_released_is_stopped() {
     let words = ["release-claim", "t1", "--role", "coder", "--force", "--reason", "mine"];
     bench.project.liza(&words).ok();
     assert_eq!(coder.wait(), 0);
-    assert!(coder.output().contains("its task is no longer its own"), "{}", coder.output());
+    assert!(coder.output().contains("the task belongs to another agent"), "{}", coder.output());
     bench.until_nothing_runs();
 }
 
@@ -125,9 +125,9 @@ fn on_a_broken_blackboard_no_agent_is_started_until_it_is_fixed() {
     let good = bench.project.state();
     let path = bench.project.root.join(".liza/state.yaml");
     fs::write(&path, format!("{good}\n  - broken: [\n")).unwrap();
-    coder.wait_for_output("no agent is started until this is fixed");
+    coder.wait_for_output("no agent starts until it is fixed");
     fs::write(&path, good).unwrap();
-    coder.wait_for_output("can be read again");
+    coder.wait_for_output("the blackboard is readable again");
     bench.project.add_task("t1");
     bench.until_status("t1", Status::ReadyForReview);
     coder.stop();
@@ -147,13 +147,13 @@ fn a_supervisor_that_cannot_renew_stops_its_agent_before_the_lease_ends() {
     let good = bench.project.state();
     let path = bench.project.root.join(".liza/state.yaml");
     fs::write(&path, format!("{good}\n  - broken: [\n")).unwrap();
-    coder.wait_for_output("its lease could not be renewed");
+    coder.wait_for_output("the lease could not be renewed");
     coder.wait_for_output("session ended");
     fs::write(&path, good).unwrap();
     let lease = bench.entry("coder-1").unwrap().lease_expires.unwrap();
     assert!(liza::project::now() < lease, "it was stopped in time");
     assert_eq!(bench.status("t1"), Status::Claimed);
-    coder.wait_for_output("can be read again");
+    coder.wait_for_output("the blackboard is readable again");
     coder.stop();
     bench.until_nothing_runs();
 }
@@ -184,10 +184,10 @@ fn a_session_that_has_submitted_and_does_not_end_is_stopped_after_its_grace_peri
     let mut coder = bench.agent(&["coder", "--cli", "c"]);
     bench.until_file("submitted");
     let begun = std::time::Instant::now();
-    coder.wait_for_output("stopping its session: its work is done");
+    coder.wait_for_output("stopping the session: the work is done");
     assert!(begun.elapsed().as_millis() >= 900, "it had its grace period");
     bench.until_status("t2", Status::ReadyForReview);
-    coder.wait_for_output("works on t2");
+    coder.wait_for_output("working on t2");
     let task = bench.task("t1");
     assert_eq!((task.status, task.crashes, task.idle_exits), (Some(Status::ReadyForReview), None, None));
     assert_eq!(task.failed_by, None);

@@ -60,7 +60,7 @@ fn a_pattern_stops_all_agents_and_is_reported_with_its_evidence() {
     for part in [
         "| core | UNCLAIMED | specs/vision.md |",
         "liza resolve \"",
-        "## For you",
+        "## Checklist",
         "reset \\| by \\<peer\\> \\`x\\`",
     ] {
         assert!(report.contains(part), "{part:?} in\n{report}");

@@ -86,7 +86,7 @@ fn a_damaged_alarm_memory_is_replaced_with_a_notice() {
         let run = project.liza(&["watch", "--once"]);
         run.ok();
         assert!(
-            run.stderr.contains("alerts.state could not be read, so alerts are repeated once"),
+            run.stderr.contains("cannot read .liza/alerts.state, so alerts are repeated once"),
             "{run:?}"
         );
         assert_eq!(reported(&project), 2, "the current alarm is reported again");

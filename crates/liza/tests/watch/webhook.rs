@@ -71,7 +71,7 @@ fn a_failed_request_is_repeated() {
     (0..3).for_each(|_| drop(server.next()));
     assert_eq!(server.rest(), 0);
     let server = Server::answering(&[Answer::Status(404)]);
-    assert_eq!(post(&server.url(), "{}", &short_timeouts()), Err("it answered 404".to_owned()));
+    assert_eq!(post(&server.url(), "{}", &short_timeouts()), Err("HTTP status 404".to_owned()));
     server.next();
     assert_eq!(server.rest(), 0, "another attempt would not help");
     let server = Server::answering(&[Answer::Status(302)]);
@@ -92,7 +92,7 @@ fn a_server_that_hangs_delays_nothing_and_is_logged() {
         text.contains("WEBHOOK FAILED").then_some(text)
     });
     let logged = logged.lines().last().unwrap();
-    assert!(logged.contains("no answer within 0.5 s (3 tries)"), "{logged}");
+    assert!(logged.contains("no response within 0.5 s (3 tries)"), "{logged}");
     assert!(logged.contains(&format!("http://127.0.0.1:{}/…", server.port)), "{logged}");
     assert!(!logged.contains("s3cr3t"), "{logged}");
     let report = watcher.check(world.now);

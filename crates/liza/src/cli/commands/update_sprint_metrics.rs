@@ -2,6 +2,7 @@
 
 use liza_core::model::Metrics;
 use liza_core::protocol::UpdateSprintMetrics;
+use liza_core::text::count;
 
 use crate::cli::context::Context;
 use crate::cli::ui::error::CommandError;
@@ -21,16 +22,17 @@ pub(crate) fn run(_: Args, context: &Context) -> Result<Reply, CommandError> {
 /// The figures for people.
 pub(crate) fn figures(metrics: &Metrics) -> String {
     let percent = |rate: Option<u32>| rate.map_or("–".to_owned(), |rate| format!("{rate} %"));
+    let counted = |number: u32, noun: &str| count(number as usize, noun);
     let mut text = format!(
         "tasks     {} done, {} in progress, {} blocked\n\
-         work      {} iterations, {} submissions, {} review cycles\n\
+         work      {}, {}, {}\n\
          verdicts  {} approved, {} rejected, approval rate {}",
         metrics.tasks_done,
         metrics.tasks_in_progress,
         metrics.tasks_blocked,
-        metrics.iterations_total,
-        metrics.task_submitted_for_review_count,
-        metrics.review_cycles_total,
+        counted(metrics.iterations_total, "iteration"),
+        counted(metrics.task_submitted_for_review_count, "submission"),
+        counted(metrics.review_cycles_total, "review cycle"),
         metrics.review_verdict_approvals,
         metrics.review_verdict_rejections,
         percent(metrics.review_verdict_approval_rate_percent),
