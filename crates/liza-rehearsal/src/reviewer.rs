@@ -65,7 +65,12 @@ fn read_diff_once(session: &Session) -> StepResult {
 /// `liza submit-verdict TASK APPROVED`
 pub(crate) fn approve(session: &Session) -> StepResult {
     read_diff_once(session)?;
-    session.liza(Arguments::new(["submit-verdict", session.task(), "APPROVED", "ran the tests of the change: they pass"]))
+    session.liza(Arguments::new([
+        "submit-verdict",
+        session.task(),
+        "APPROVED",
+        "ran the tests of the change: they pass",
+    ]))
 }
 
 /// `liza submit-verdict TASK REJECTED`, with the reason on standard input.

@@ -24,6 +24,9 @@ pub struct Config {
     pub coder_max_wait: Seconds,
     /// The branch that approved work is merged to.
     pub integration_branch: String,
+    /// The branch that the human works on, recorded by `init`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub main_branch: Option<String>,
     /// Where alarms are posted to.
     pub escalation_webhook: Option<String>,
     /// How many crashes in a row block a task.
@@ -64,6 +67,7 @@ impl Default for Config {
             coder_poll_interval: Seconds(30),
             coder_max_wait: Seconds(300),
             integration_branch: "integration".to_owned(),
+            main_branch: None,
             escalation_webhook: None,
             max_crashes: 5,
             max_idle_exits: 3,

@@ -79,7 +79,8 @@ fn an_unblocked_task_goes_to_another_coder_while_there_is_one() {
         let unblock =
             UnblockTask { task: task_id, reset_cycles: false, same_coder: false, keep_worktree, assessment };
         world.must(world.agent(planner()), Command::from(unblock));
-        let may = |world: &World, number| !claimable_for(&world.state.board, coder(number), world.now).is_empty();
+        let may =
+            |world: &World, number| !claimable_for(&world.state.board, coder(number), world.now).is_empty();
         assert!(!may(&world, 1) && may(&world, 2));
         let actor = world.supervisor(coder(1));
         world.refused_with("left_to_another", actor, reserve("t", coder(1), base()));
@@ -92,8 +93,11 @@ fn an_unblocked_task_goes_to_another_coder_while_there_is_one() {
 #[test]
 fn a_planner_hands_off_without_a_task_and_no_one_else_does() {
     let mut world = World::new();
-    let notes =
-        || HandoffNotes { summary: "half the plan".into(), next_action: "the rest".into(), ..HandoffNotes::default() };
+    let notes = || HandoffNotes {
+        summary: "half the plan".into(),
+        next_action: "the rest".into(),
+        ..HandoffNotes::default()
+    };
     let handoff = || Command::from(WriteHandoff { task: None, notes: notes(), dirty: Vec::new() });
     let revision = world.state.board.revision;
     world.must(world.agent(planner()), handoff());
@@ -119,7 +123,10 @@ fn a_status_written_by_hand_is_not_an_approval_until_the_human_gives_one() {
     world.refused_with("no_approval", actor, merged("t", sha('a')));
     world.must(Actor::Human, human_verdict(Verdict::Approved(None)));
     let approval = world.last_event("t").clone();
-    assert_eq!((approval.agent.as_deref(), approval.text("commit").as_deref()), (Some("human"), Some(sha('a').as_str())));
+    assert_eq!(
+        (approval.agent.as_deref(), approval.text("commit").as_deref()),
+        (Some("human"), Some(sha('a').as_str()))
+    );
     world.merge("t");
 }
 
@@ -149,7 +156,10 @@ fn the_human_judges_and_ends_a_running_review() {
     world.must(Actor::Human, human_verdict(Verdict::Rejected("no tests".into())));
     assert_eq!(world.status("t"), Status::Rejected);
     assert_eq!(world.last_event("t").agent.as_deref(), Some("human"));
-    assert_eq!((world.entry(reviewer(1)).status, &world.entry(reviewer(1)).current_task), (AgentStatus::Idle, &None));
+    assert_eq!(
+        (world.entry(reviewer(1)).status, &world.entry(reviewer(1)).current_task),
+        (AgentStatus::Idle, &None)
+    );
 }
 
 /// Covers: AC-15
@@ -161,9 +171,8 @@ fn a_rejected_commit_and_an_unfilled_template_are_refused() {
     world.submit("t", coder(1), sha('b'));
     world.claim_review("t", reviewer(1));
     let actor = world.agent(reviewer(1));
-    let judge = |verdict| {
-        Command::from(SubmitVerdict { task: task("t"), verdict, facts: Some(clean(sha('b'))) })
-    };
+    let judge =
+        |verdict| Command::from(SubmitVerdict { task: task("t"), verdict, facts: Some(clean(sha('b'))) });
     let template = "Blockers: [count]\n- [blocker] src/a.rs:1 — x\nPrior Feedback Status:\n- RESOLVED: all";
     world.refused_with("unfilled_template", actor, judge(Verdict::Rejected(template.into())));
     let template = "Ran: [command and its result]";
@@ -306,7 +315,11 @@ fn an_answer_unblocks_the_task_unless_two_coders_failed() {
     let done = world.must(Actor::Human, answer());
     assert_eq!(done.reply("unblocked"), true);
     assert_eq!(world.status("t"), Status::Unclaimed);
-    assert_eq!(claimable_for(&world.state.board, coder(1), world.now), [task("t")], "it goes back to its coder");
+    assert_eq!(
+        claimable_for(&world.state.board, coder(1), world.now),
+        [task("t")],
+        "it goes back to its coder"
+    );
 
     let mut world = World::with_task(Status::Blocked);
     world.edit_record("t", |record| record.failed_by = Some(vec![coder(1), coder(2)]));

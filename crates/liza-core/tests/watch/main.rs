@@ -13,7 +13,7 @@ mod alarms;
 #[path = "../protocol/fixture.rs"]
 mod fixture;
 mod manual_edit;
-mod stop_files;
 mod results;
+mod stop_files;
 mod supervise;
 mod view;

@@ -100,13 +100,18 @@ fn a_question_is_shown_until_the_human_answers_and_then_wakes_the_planner() {
     let asked = found.iter().find(|alarm| alarm.kind == AlarmKind::Question).unwrap();
     assert_eq!(asked.text, "planner-1 asks about the goal: Which database?");
     let needs = needs_you(&state, &found, now());
-    assert!(needs.iter().any(|need| need.command == "liza note \"...\"" && need.text.contains("Which database?")));
+    assert!(
+        needs.iter().any(|need| need.command == "liza note \"...\"" && need.text.contains("Which database?"))
+    );
     let (timestamp, message) = (now() + Seconds(5), "SQLite".to_owned());
     state.journal.human_notes.push(HumanNote { timestamp, message, to: None });
     assert!(open_questions(&state).is_empty());
     let triggers = planner_triggers(&state, now() + Seconds(6));
     let answered = triggers.iter().find(|trigger| trigger.kind == TriggerKind::QuestionAnswered).unwrap();
-    assert!(answered.detail.contains("Which database?") && answered.detail.contains("SQLite"), "{answered:?}");
+    assert!(
+        answered.detail.contains("Which database?") && answered.detail.contains("SQLite"),
+        "{answered:?}"
+    );
 }
 
 /// Covers: AC-08

@@ -105,6 +105,7 @@ verbs! {
     SubmitForReview = submit_for_review,
     SubmitVerdict = submit_verdict,
     SupersedeTask = supersede_task,
+    Sync = sync,
     UnblockTask = unblock_task,
     UpdateSprintMetrics = update_sprint_metrics,
     Validate = validate,

@@ -155,16 +155,45 @@ impl Repo {
         message: &MergeMessage<'_>,
     ) -> Result<PendingMerge, MergeError> {
         let commit = &self.full_hash(commit)?;
-        let old = self.tip(branch)?.ok_or_else(|| MergeError::NoBranch { branch: branch.clone() })?;
-        match self.preview_merge(&old, commit)? {
-            MergePreview::AlreadyMerged => {
-                let merge_commit = self.merge_commit_of(&old, message.task, commit)?;
+        let what = format!("the merge of {}", message.task);
+        match self.prepare(branch, commit, &what, &message.text(commit)) {
+            Err(MergeError::AlreadyMerged { merge_commit: tip }) => {
+                let merge_commit = self.merge_commit_of(&tip, message.task, commit)?;
                 Err(MergeError::AlreadyMerged { merge_commit })
             }
+            result => result,
+        }
+    }
+
+    /// Computes the merge of another branch's commit, which no task made; the branch does not move.
+    ///
+    /// # Errors
+    ///
+    /// As [`Repo::prepare_merge`].
+    pub(crate) fn prepare_sync(
+        &self,
+        branch: &Branch,
+        commit: &Sha,
+        from: &Branch,
+    ) -> Result<PendingMerge, MergeError> {
+        let (what, text) = (format!("the merge of {from}"), format!("Merge {from} into {branch}\n"));
+        self.prepare(branch, commit, &what, &text)
+    }
+
+    fn prepare(
+        &self,
+        branch: &Branch,
+        commit: &Sha,
+        what: &str,
+        text: &str,
+    ) -> Result<PendingMerge, MergeError> {
+        let old = self.tip(branch)?.ok_or_else(|| MergeError::NoBranch { branch: branch.clone() })?;
+        match self.preview_merge(&old, commit)? {
+            MergePreview::AlreadyMerged => Err(MergeError::AlreadyMerged { merge_commit: old }),
             MergePreview::FastForward => Ok(PendingMerge { old, new: commit.clone(), fast_forward: true }),
             MergePreview::Clean { tree } => {
                 self.check_merge(&old, commit, &tree)?;
-                let new = self.commit_merge(&tree, &[old.clone(), commit.clone()], message)?;
+                let new = self.commit_merge(&tree, &[old.clone(), commit.clone()], what, text)?;
                 Ok(PendingMerge { old, new, fast_forward: false })
             }
             MergePreview::Conflict { files } => Err(MergeError::Conflict { files }),
@@ -172,20 +201,15 @@ impl Repo {
         }
     }
 
-    fn commit_merge(
-        &self,
-        tree: &Sha,
-        parents: &[Sha; 2],
-        message: &MergeMessage<'_>,
-    ) -> Result<Sha, GitError> {
+    fn commit_merge(&self, tree: &Sha, parents: &[Sha; 2], what: &str, text: &str) -> Result<Sha, GitError> {
         let config =
             self.command("reading commit.gpgsign").args(["config", "--type=bool", "--get", "commit.gpgsign"]);
         let sign = config.run()?.stdout.trim_ascii() == b"true";
-        let command = self.command(format!("committing the merge of {}", message.task)).limit(TREE_LIMIT);
+        let command = self.command(format!("committing {what}")).limit(TREE_LIMIT);
         // A name that git derives from the host name would stay in the history forever.
         let command = command.args(["-c", "user.useConfigOnly=true"]);
         let options: &[&str] = if sign { &["-S"] } else { &[] };
-        command.commit(&message.text(&parents[1]), tree, parents, options).map_err(|error| {
+        command.commit(text, tree, parents, options).map_err(|error| {
             let text = error.message().filter(|text| lacks_identity(text));
             let line = text.and_then(|text| text.lines().rev().find(|line| line.starts_with("fatal:")));
             line.map(|line| GitError::NoIdentity { message: line.to_owned() }).unwrap_or(error)

@@ -7,6 +7,7 @@ mod claim_task;
 mod lost_merge;
 mod recover;
 mod review;
+mod sync;
 mod wt_create;
 mod wt_merge;
 
@@ -14,5 +15,6 @@ pub use claim_task::{TaskClaim, claim_task};
 pub use lost_merge::{LostMerge, lost_merges, merged_commits};
 pub use recover::{Finding, FindingKind, RecoveryReport, recover};
 pub use review::{claim_review, submit_for_review, submit_verdict, worktree_facts};
+pub use sync::{SyncOutcome, sync};
 pub use wt_create::{CreatedWorktree, create_worktree};
 pub use wt_merge::{MergeOutcome, wt_merge};

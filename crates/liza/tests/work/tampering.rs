@@ -150,7 +150,8 @@ fn a_merge_result_with_something_else_in_it_is_refused() {
     project.write("evil.txt", "evil\n");
     project.git(&["add", "evil.txt"]);
     let tree = project.git(&["write-tree"]);
-    let path = git_wrapper(&project, &format!("case \"$*\" in *merge-tree*) printf '{tree}\\0'; exit 0;; esac"));
+    let path =
+        git_wrapper(&project, &format!("case \"$*\" in *merge-tree*) printf '{tree}\\0'; exit 0;; esac"));
     let mut program = project.program();
     let run = project.run(program.args(["wt-merge", "one", "--json"]).env("PATH", &path));
     let error = run.refused(3, "git");

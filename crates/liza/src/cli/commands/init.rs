@@ -108,6 +108,8 @@ struct Plan {
     spec: String,
     spec_missing: bool,
     branch: Branch,
+    /// The branch that is checked out.
+    main_branch: Option<String>,
     at: Sha,
     /// The head of the integration branch: that of an existing one, else the current commit.
     head: Sha,
@@ -152,9 +154,9 @@ impl Plan {
             let hint = "use it as it is: liza init ... --adopt; use another branch: --branch NAME".to_owned();
             return Err(CommandError::refused("branch_exists", message).hint(hint));
         }
-        let at = head.commit;
+        let (at, main_branch) = (head.commit, head.branch.filter(|name| *name != branch.as_str()));
         let head = repo.tip(&branch)?.unwrap_or_else(|| at.clone());
-        Ok(Self { goal, spec, spec_missing, branch, at, head, distance, template })
+        Ok(Self { goal, spec, spec_missing, branch, main_branch, at, head, distance, template })
     }
 
     /// Creates everything or nothing: after a failure, the earlier steps are undone.
@@ -194,7 +196,8 @@ impl Plan {
         });
         board.agents = Loaded::Ready(Default::default());
         let integration_branch = self.branch.as_str().to_owned();
-        board.config = Loaded::Ready(Config { integration_branch, ..Config::default() });
+        let main_branch = self.main_branch.clone();
+        board.config = Loaded::Ready(Config { integration_branch, main_branch, ..Config::default() });
         board.sprint = Loaded::Ready(Sprint::begin(1, "goal-1", now));
         board.circuit_breaker = Loaded::Ready(Default::default());
         board.discovered = Loaded::Ready(Vec::new());

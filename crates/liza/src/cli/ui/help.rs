@@ -22,6 +22,8 @@ const GROUPS: [(&str, &[&str]); 6] = [
             "analyze",
             "resolve",
             "spec-change",
+            "sync",
+            "accept-integration",
             "edit",
         ],
     ),

@@ -1,0 +1,65 @@
+//! `liza sync`: brings the main branch into the integration branch.
+
+use liza_core::text::count;
+
+use crate::cli::context::Context;
+use crate::cli::ui::error::CommandError;
+use crate::cli::ui::exit_code::Exit;
+use crate::cli::ui::output::Reply;
+use crate::git::{Branch, BranchError, MergeError};
+use crate::lifecycle::{SyncOutcome, sync};
+use crate::project::Project;
+
+/// Merge the main branch into the integration branch.
+///
+/// Brings your own commits to the agents: the next claim starts from them. The main branch is config.main_branch,
+/// recorded by liza init.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "Examples:
+  liza sync
+  liza sync release-2")]
+pub(crate) struct Args {
+    /// Another branch than the main branch.
+    branch: Option<String>,
+}
+
+/// Runs it.
+pub(crate) fn run(args: Args, context: &Context) -> Result<Reply, CommandError> {
+    context.human_only("sync")?;
+    let project = context.project()?;
+    let from = source(&project, args.branch)?;
+    let engine = context.engine(&project)?;
+    let (head, commits) = match context.reported(&engine, sync(&engine, &from))? {
+        SyncOutcome::Synced { head, commits } => (head, commits),
+        SyncOutcome::UpToDate { head } => (head, 0),
+        SyncOutcome::Failed(error) => return Err(failed(&from, &error)),
+    };
+    let text = match commits {
+        0 => format!("the integration branch already contains {from}"),
+        number => {
+            let commits = count(usize::try_from(number).unwrap_or(usize::MAX), "commit");
+            format!("{from} is merged into the integration branch: {commits}, now at {}", head.short())
+        }
+    };
+    let result = serde_json::json!({ "integration_head": head, "commits": commits, "from": from.as_str() });
+    Ok(Reply::new(text, result))
+}
+
+/// The named branch, the recorded main branch, or the one that is checked out.
+fn source(project: &Project, named: Option<String>) -> Result<Branch, CommandError> {
+    let state = project.store().snapshot()?;
+    let config = state.board.config.ready().cloned().unwrap_or_default();
+    let here = || project.repo().ok()?.head().ok()?.branch;
+    let other = |name: &String| *name != config.integration_branch;
+    let name = named.or_else(|| config.main_branch.clone()).or_else(here).filter(other);
+    let name = name.ok_or_else(|| {
+        CommandError::refused("no_branch", "the main branch is not known").hint("liza sync BRANCH")
+    })?;
+    name.parse().map_err(|error: BranchError| CommandError::refused("bad_branch", error.to_string()))
+}
+
+fn failed(from: &Branch, error: &MergeError) -> CommandError {
+    let message = format!("{from} cannot be merged into the integration branch: {error}");
+    let hint = "the branch is unchanged; to resolve it yourself: merge by hand, then liza accept-integration";
+    CommandError::refused("not_synced", message).hint(hint).exit(Exit::Git)
+}
