@@ -27,7 +27,6 @@ pub fn observe(project: &Project, state: &State, now: Timestamp) -> Observations
         unreadable: None,
         stale_edits: stale_edits(project.folder()),
         foreign_commits: foreign_commits(project, state),
-        manual_edits: Vec::new(),
     }
 }
 

@@ -42,7 +42,6 @@ fn command(state: &State, alarm: &Alarm, now: Timestamp) -> Option<String> {
         AlarmKind::PlannerStopped | AlarmKind::SessionBudget => Some("liza note \"...\"".to_owned()),
         AlarmKind::RoleMissing => Some(format!("liza agent {}", alarm.subject)),
         AlarmKind::ForeignCommits => Some("liza accept-integration".to_owned()),
-        AlarmKind::EditedByHand => Some("liza log".to_owned()),
         AlarmKind::CheckpointAbandoned
         | AlarmKind::CheckpointStuck
         | AlarmKind::CheckpointStale

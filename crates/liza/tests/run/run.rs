@@ -146,7 +146,7 @@ chmod +x scripts/integration-test.sh; git add . && git commit -qm work
 {liza} pre-check \"$1\" --intent x --validation x && {liza} submit-for-review \"$1\" \"$(git rev-parse HEAD)\""
     );
     with_script(&project, "code", &code);
-    with_script(&project, "approve", &format!("{liza} submit-verdict \"$1\" APPROVED"));
+    with_script(&project, "approve", &format!("{liza} submit-verdict \"$1\" APPROVED 'read it'"));
     let tasks: Vec<String> = (1..=8).map(|number| format!("t{number}")).collect();
     tasks.iter().for_each(|task| project.add_task(task));
     let words = ["run", "--cli", "code", "--reviewer-cli", "approve", "--coders", "8", "--reviewers", "8"];

@@ -43,7 +43,7 @@ fn a_task_goes_from_coder_to_reviewer_to_the_integration_branch() {
 #[test]
 fn a_rejected_task_returns_to_its_coder_with_the_reason() {
     let reviewer = r#"
-if [ -e "$HOME/rejected" ]; then "$LIZA" submit-verdict "$1" APPROVED; exit; fi
+if [ -e "$HOME/rejected" ]; then "$LIZA" submit-verdict "$1" APPROVED "read it"; exit; fi
 touch "$HOME/rejected"; "$LIZA" submit-verdict "$1" REJECTED "Blocking: the file says nothing about retries""#;
     let coder = r#"date +%N >> "$1.log"; git add . && git commit -qm more
 "$LIZA" pre-check "$1" --intent again --validation none

@@ -14,6 +14,7 @@ mod liveness;
 mod locked;
 mod manual_edit;
 mod misbehaviour;
+mod no_result;
 mod planner;
 mod providers;
 mod rehearsal;

@@ -138,7 +138,7 @@ fn a_flood_of_output_fills_neither_memory_nor_disk_and_delays_no_agent() {
 #[test]
 fn commands_outside_the_role_or_of_an_old_generation_change_nothing() {
     let bold = r#"
-"$LIZA" submit-verdict "$1" APPROVED; echo "verdict $?"
+"$LIZA" submit-verdict "$1" APPROVED "read it"; echo "verdict $?"
 "$LIZA" abandon-task "$1" --reason no; echo "abandon $?"
 "$LIZA" wt-merge "$1"; echo "merge $?"
 "$LIZA" deregister coder-1; echo "deregister $?"

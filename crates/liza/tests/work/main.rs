@@ -10,6 +10,7 @@ mod claim;
 mod doctor;
 mod fixture;
 mod guide;
+mod integration_head;
 mod keeping;
 mod merge;
 mod race;

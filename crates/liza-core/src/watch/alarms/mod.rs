@@ -76,7 +76,6 @@ pub enum AlarmKind {
     ReviewDropped,
     RoleMissing,
     ForeignCommits,
-    EditedByHand,
 }
 
 impl AlarmKind {
@@ -111,8 +110,7 @@ impl AlarmKind {
             | AlarmKind::SessionBudget
             | AlarmKind::ReviewDropped
             | AlarmKind::RoleMissing
-            | AlarmKind::ForeignCommits
-            | AlarmKind::EditedByHand => None,
+            | AlarmKind::ForeignCommits => None,
         }
     }
 }
@@ -249,8 +247,6 @@ pub struct Observations {
     pub stale_edits: Vec<String>,
     /// Commits on the integration branch that neither the program nor the human put there.
     pub foreign_commits: Option<ForeignCommits>,
-    /// Edits of the file, by hand, of what the rules depend on.
-    pub manual_edits: Vec<ManualEdit>,
 }
 
 /// Commits on the integration branch that neither the program nor the human put there.
@@ -264,17 +260,6 @@ pub struct ForeignCommits {
     pub commits: Vec<String>,
 }
 
-/// An edit of the file by hand.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct ManualEdit {
-    /// When it was noticed.
-    pub time: Timestamp,
-    /// What was changed.
-    pub places: String,
-}
-
-/// How long an edit by hand is shown.
-const EDIT_SHOWN: Seconds = Seconds::hours(1);
 /// How long a stop may last before a reminder.
 const STALE: Seconds = Seconds::minutes(30);
 /// When a reminder becomes urgent.
@@ -320,7 +305,6 @@ pub fn alarms(state: &State, seen: &Observations, now: Timestamp) -> Vec<Alarm> 
     found.extend(stray_changes(state));
     found.extend(team::alarms(state, seen, now));
     found.extend(seen.foreign_commits.iter().map(foreign_commits));
-    found.extend(seen.manual_edits.iter().filter(|edit| now.since(edit.time) < EDIT_SHOWN).map(manual_edit));
     found
 }
 
@@ -336,11 +320,6 @@ fn foreign_commits(found: &ForeignCommits) -> Alarm {
         ),
     };
     Alarm::critical(AlarmKind::ForeignCommits, found.head.as_str(), text)
-}
-
-fn manual_edit(edit: &ManualEdit) -> Alarm {
-    let text = format!("state.yaml was edited by hand: {}", edit.places);
-    Alarm::critical(AlarmKind::EditedByHand, edit.places.as_str(), text).since(edit.time)
 }
 
 /// Changes that a supervisor saw outside any task, in this sprint and since the human's last decision.

@@ -1,0 +1,140 @@
+//! Sessions that end without a result, for whatever reason: the team does not stop in silence, and `liza status` shows the
+//! human what to do.
+
+use liza_core::model::Status;
+
+use crate::fixture::{Bench, CODER};
+use crate::support::process::wait_for;
+
+/// `liza status` as a person reads it.
+fn status(bench: &Bench) -> String {
+    bench.project.liza(&["status"]).ok().to_owned()
+}
+
+fn needs_you(bench: &Bench) -> Vec<String> {
+    let result = bench.project.liza(&["status", "--json"]).result();
+    let entries = result["needs_you"].as_array().unwrap().clone();
+    entries.iter().map(|entry| format!("{}: {}", entry["kind"], entry["text"]).replace('"', "")).collect()
+}
+
+/// Covers: AC-01
+#[test]
+fn a_planner_that_ends_with_a_question_is_started_again_and_then_needs_the_human() {
+    let script = "echo x >> \"$HOME/sessions\"; echo 'Which database should I use?'; exit 0";
+    let bench = Bench::new("max_crashes: 1", &[("p", script)]);
+    let mut planner = bench.agent(&["planner", "--cli", "p"]);
+    assert_ne!(planner.wait(), 0, "{}", planner.output());
+    assert!(planner.output().contains("Which database should I use?"), "{}", planner.output());
+    let page = status(&bench);
+    assert!(page.contains("PLANNER STOPPED") && page.contains("Which database should I use?"), "{page}");
+    assert!(page.contains("liza note"), "{page}");
+    assert!(needs_you(&bench).iter().any(|entry| entry.starts_with("PLANNER STOPPED")), "{page}");
+    // A new planner gets the same trigger.
+    let mut again = bench.agent(&["planner", "--cli", "p"]);
+    assert_ne!(again.wait(), 0);
+    assert_eq!(bench.until_file("sessions").lines().count(), 2);
+}
+
+/// Covers: AC-03
+#[test]
+fn a_recorded_question_is_shown_and_its_answer_wakes_the_planner() {
+    let script = r#"echo x >> "$HOME/sessions"
+grep -q QUESTION_ANSWERED "$HOME/last-prompt" && { "$LIZA" goal complete; "$LIZA" add-task --id done --desc d --spec specs/vision.md --done d --scope s; exit 42; }
+"$LIZA" anomaly spec_gap --detail spec_ref=specs/vision.md --detail question="Which database?""#;
+    let bench = Bench::new("", &[("p", script)]);
+    let mut planner = bench.agent(&["planner", "--cli", "p"]);
+    wait_for("the question is shown", || status(&bench).contains("Which database?").then_some(()));
+    let asked = needs_you(&bench);
+    assert!(asked.iter().any(|entry| entry.contains("planner-1 asks about the goal: Which database?")), "{asked:?}");
+    bench.project.liza(&["note", "SQLite"]).ok();
+    wait_for("the answer is used", || bench.project.liza(&["show", "done"]).code.eq(&0).then_some(()));
+    assert!(!status(&bench).contains("Which database?"));
+    planner.stop();
+}
+
+/// Covers: AC-02
+#[test]
+fn a_session_that_obeys_pause_counts_against_no_one() {
+    let script = format!(
+        "echo x >> \"$HOME/sessions\"\n[ $(wc -l < \"$HOME/sessions\") -gt 4 ] && {{ {CODER} }}\ntouch ../../.liza/PAUSE; exit 0"
+    );
+    let bench = Bench::new("max_idle_exits: 2", &[("c", &script)]);
+    bench.project.add_task("t1");
+    let mut coder = bench.agent(&["coder", "--cli", "c"]);
+    for number in 1..=4 {
+        wait_for("the session obeyed PAUSE", || {
+            let sessions = bench.until_file("sessions").lines().count();
+            (sessions == number && bench.project.root.join(".liza/PAUSE").exists()).then_some(())
+        });
+        wait_for("it was judged", || coder.output().contains("no new work starts").then_some(()));
+        bench.project.liza(&["resume"]).ok();
+    }
+    bench.until_status("t1", Status::ReadyForReview);
+    assert_eq!(bench.task("t1").idle_exits, None);
+    coder.stop();
+}
+
+/// Covers: AC-09
+#[test]
+fn commits_without_a_submission_are_no_idle_exit_but_use_the_budget() {
+    let script = "date +%N >> work.txt; git add . && git commit -qm 'more work'; exit 0";
+    let bench = Bench::new("max_idle_exits: 2\nmax_sessions: 4", &[("c", script)]);
+    bench.project.add_task("t1");
+    let mut coder = bench.agent(&["coder", "--cli", "c"]);
+    bench.until_status("t1", Status::Blocked);
+    let reason = bench.task("t1").blocked_reason.unwrap();
+    assert!(reason.contains("4 sessions"), "{reason}");
+    let page = status(&bench);
+    assert!(page.contains("BLOCKED") && page.contains("4 sessions") && page.contains("liza answer t1"), "{page}");
+    coder.stop();
+}
+
+/// Covers: AC-05
+#[test]
+fn handoffs_for_ever_end_at_the_budget() {
+    let script = "\"$LIZA\" handoff \"$1\" --summary 'half' --next-action 'the rest'";
+    let bench = Bench::new("max_sessions: 4", &[("c", script)]);
+    bench.project.add_task("t1");
+    let mut coder = bench.agent(&["coder", "--cli", "c"]);
+    bench.until_status("t1", Status::Blocked);
+    assert!(bench.task("t1").blocked_reason.unwrap().contains("4 sessions"));
+    coder.stop();
+}
+
+/// Covers: AC-08
+#[test]
+fn a_review_that_no_one_takes_any_more_needs_the_human() {
+    let bench = Bench::new("max_idle_exits: 1", &[("c", CODER), ("r", "echo 'I cannot build this'; exit 0")]);
+    bench.project.add_task("t1");
+    assert_eq!(bench.agent(&["coder", "--cli", "c", "--once"]).wait(), 0);
+    let mut reviewer = bench.agent(&["code-reviewer", "--cli", "r"]);
+    wait_for("the review is dropped", || status(&bench).contains("REVIEW DROPPED").then_some(()));
+    let page = status(&bench);
+    assert!(page.contains("liza answer t1"), "{page}");
+    bench.project.liza(&["answer", "t1", "use make build"]).ok();
+    assert_eq!(bench.task("t1").review_dropped_by, None);
+    reviewer.stop();
+}
+
+/// Covers: AC-33
+#[test]
+fn a_reviewer_that_runs_once_merges_what_it_approved() {
+    let bench = Bench::new("", &[("c", CODER), ("r", crate::fixture::REVIEWER)]);
+    bench.project.add_task("t1");
+    assert_eq!(bench.agent(&["coder", "--cli", "c", "--once"]).wait(), 0);
+    assert_eq!(bench.agent(&["code-reviewer", "--cli", "r", "--once"]).wait(), 0);
+    assert_eq!(bench.status("t1"), Status::Merged);
+}
+
+/// Covers: AC-33
+#[test]
+fn a_coder_takes_its_named_task_first_and_then_goes_on() {
+    let bench = Bench::new("", &[("c", &format!("echo $1 >> \"$HOME/order\"\n{CODER}"))]);
+    bench.project.add_task("t1");
+    bench.project.add_task("t2");
+    let mut coder = bench.agent(&["coder", "t2", "--cli", "c"]);
+    bench.until_status("t1", Status::ReadyForReview);
+    bench.until_status("t2", Status::ReadyForReview);
+    assert_eq!(bench.until_file("order"), "t2\nt1\n");
+    coder.stop();
+}
