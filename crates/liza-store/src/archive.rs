@@ -2,15 +2,15 @@
 //!
 //! Runs before the blackboard is written, so a crash can leave an extra copy, but never lose the only one.
 
-use std::fs;
 use std::path::Path;
 
 use liza_core::model::{Board, Change, Fields, TaskId, Value};
 
 use crate::codec::StateView;
 use crate::document::{merge, plain_value};
-use crate::durable::{replace_file, sync_folder};
+use crate::durable::{replace_private_file, sync_folder};
 use crate::error::StoreError;
+use crate::private;
 use crate::yaml::{self, to_value};
 
 /// Writes the files for what the change removes.
@@ -24,7 +24,7 @@ pub(crate) fn store(
         return Ok(());
     }
     let archive = folder.join("archive");
-    fs::create_dir_all(&archive).map_err(StoreError::io("create", &archive))?;
+    private::create_folder(&archive).map_err(StoreError::io("create", &archive))?;
     for id in &change.archived {
         if let Some(record) = task_value(view, board, change, id) {
             write(&archive, id.as_str(), &record)?;
@@ -68,5 +68,5 @@ fn write(archive: &Path, name: &str, value: &Value) -> Result<(), StoreError> {
     let path = archive.join(format!("{name}.yaml"));
     let empty = Fields::new();
     let text = yaml::document(if let Value::Map(fields) = value { fields } else { &empty });
-    replace_file(&path, text.as_bytes()).map_err(StoreError::io("write", &path))
+    replace_private_file(&path, text.as_bytes()).map_err(StoreError::io("write", &path))
 }

@@ -16,7 +16,7 @@ use super::admission::check_fence;
 const FREE_TEXT: [&str; 4] = ["description", "blocked_reason", "blocked_questions", "attempted"];
 
 /// The sections of the file that the program knows.
-const SECTIONS: [&str; 14] = [
+pub(crate) const SECTIONS: [&str; 14] = [
     "version",
     "revision",
     "goal",

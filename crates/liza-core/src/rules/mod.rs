@@ -4,5 +4,6 @@ pub mod breaker;
 pub mod claimable;
 pub mod invariants;
 pub mod metrics;
+pub mod misspelled;
 pub mod sprint;
 pub mod triggers;

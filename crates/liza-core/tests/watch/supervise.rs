@@ -201,6 +201,7 @@ fn facts() -> SessionFacts {
     SessionFacts {
         started: now(),
         lease_expires: now() + Seconds(300),
+        lease: Seconds(300),
         owns_task: true,
         is_done: false,
         stop_files: StopFiles::default(),

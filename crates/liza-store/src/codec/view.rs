@@ -10,12 +10,12 @@ use std::sync::Arc;
 
 use indexmap::IndexMap;
 use liza_core::model::{
-    Board, Fault, Handoff, Journal, Loaded, Revision, Section, State, Status, TaskBody, TaskId, TaskRecord,
-    TaskSlot, TaskSummary,
+    Board, Config, Fault, Handoff, Journal, Loaded, Revision, Section, State, Status, TaskBody, TaskId,
+    TaskRecord, TaskSlot, TaskSummary,
 };
 use serde::de::DeserializeOwned;
 
-use super::{REQUIRED, VERSION, summaries};
+use super::{REQUIRED, VERSION, decode_config, summaries};
 use crate::document::{Ambiguous, Block, Item, Shape, line_start, scan_matches, sections, shape};
 use crate::error::StoreError;
 use crate::yaml::{Node, NodeKind, Position, YamlError, decode, parse, parse_fast};
@@ -302,7 +302,7 @@ impl<'t> StateView<'t> {
         for section in wanted {
             match section {
                 Section::Agents => board.agents = self.section(*section),
-                Section::Config => board.config = self.section(*section),
+                Section::Config => board.config = self.config(),
                 Section::Goal => board.goal = self.section(*section),
                 Section::Sprint => board.sprint = self.section(*section),
                 Section::CircuitBreaker => board.circuit_breaker = self.section(*section),
@@ -338,6 +338,10 @@ impl<'t> StateView<'t> {
                 absent().map_or_else(|_| Loaded::Broken(fault_of(name, missing_section(name))), Loaded::Ready)
             }
         }
+    }
+
+    fn config(&self) -> Loaded<Config> {
+        self.decoded("config", decode_config, || Ok(Config::default()))
     }
 
     fn handoff(&self) -> Loaded<IndexMap<TaskId, Handoff>> {

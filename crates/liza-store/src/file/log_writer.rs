@@ -9,6 +9,7 @@ use std::os::unix::fs::FileExt;
 use std::path::Path;
 
 use crate::error::StoreError;
+use crate::private;
 
 /// A log entry, and the length of the log when the entry was made.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -58,7 +59,7 @@ pub(super) fn sync(path: &Path) -> Result<(), StoreError> {
 
 fn append_bytes(path: &Path, bytes: &[u8]) -> Result<(), StoreError> {
     let write = || {
-        let mut file = OpenOptions::new().append(true).create(true).open(path)?;
+        let mut file = private::file_options().append(true).create(true).open(path)?;
         file.write_all(bytes)
     };
     write().map_err(StoreError::io("append to", path))

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use liza_core::model::{AgentStatus, Role, Status, TaskId, Timestamp};
+use liza_core::model::{AgentStatus, Config, Role, Status, TaskId, Timestamp};
 use liza_core::text::count;
 use liza_core::watch::supervise::{
     AfterSession, Situation, Step, StopReason, WaitReason, backoff, next_step, still_registered,
@@ -17,7 +17,7 @@ use super::event::{JobOutcome, MemberIndex, SessionVerdict};
 use super::member::{EndReason, Member, MemberState, RunningSession, Snapshot};
 use super::message::MessageLevel;
 use super::registration::random_pause;
-use super::team::{Team, after, instant_of};
+use super::team::{RENEW_RETRY, Team, after, instant_of};
 
 /// After this many lost claims in a row, an agent pauses longer.
 const MAX_LOST_CLAIMS: u32 = 3;
@@ -66,7 +66,7 @@ impl Team<'_> {
             idle_since: member.idle_since,
             in_team: self.in_team,
         };
-        let step = limit_to_post(next_step(&situation), member, &situation);
+        let step = limit_to_post(next_step(&situation), member, &situation, &self.config);
         self.carry_out(index, step);
     }
 
@@ -74,6 +74,11 @@ impl Team<'_> {
         if self.holding && !matches!(step, Step::Hold(_)) {
             self.holding = false;
             self.report_all(MessageLevel::Info, "resuming work");
+        }
+        let starts = matches!(step, Step::Code(_) | Step::Review(_) | Step::Plan(_));
+        if starts && !self.may_start_session(index) {
+            self.debug(index, "its lease must be renewed before a session starts");
+            return self.wake_at(index, Instant::now() + RENEW_RETRY);
         }
         match step {
             Step::Stop(reason) => {
@@ -125,6 +130,7 @@ impl Team<'_> {
             }
             WaitReason::NoGoal => self.info(index, "waiting for a goal: liza goal new \"GOAL\""),
             WaitReason::NoWork => self.debug(index, "waiting for work"),
+            WaitReason::BrokenConfig(why) => self.alert(index, format!("waiting: {why}")),
         }
         let Some(member) = self.members.get_mut(index) else { return };
         if member.post.role == Role::Planner && !member.shown_waiting {
@@ -202,6 +208,7 @@ impl Team<'_> {
                 member.shown_waiting = false;
                 let running = RunningSession::new(*session, now(), lease);
                 member.state = MemberState::InSession(Box::new(running));
+                self.renew_in_time();
             }
             JobOutcome::Judged(verdict) => self.session_judged(index, verdict),
             JobOutcome::StatusShown => self.idle_until(index, Instant::now()),
@@ -300,7 +307,7 @@ impl Team<'_> {
 }
 
 /// Limits a step to the agent's post: to its one task, if set, and without the reviews that it has dropped.
-fn limit_to_post(step: Step, member: &Member, situation: &Situation<'_>) -> Step {
+fn limit_to_post(step: Step, member: &Member, situation: &Situation<'_>, config: &Config) -> Step {
     let only = member.post.task.as_ref();
     let status = only.and_then(|task| situation.state.board.status(task));
     if status.is_some_and(Status::is_terminal) {
@@ -308,7 +315,6 @@ fn limit_to_post(step: Step, member: &Member, situation: &Situation<'_>) -> Step
     }
     let wanted =
         |task: &TaskId| only.is_none_or(|only| only == task) && !member.dropped_reviews.contains(task);
-    let config = situation.state.board.config.ready().cloned().unwrap_or_default();
     let waited = situation.now.since(situation.idle_since) >= config.coder_max_wait;
     let nothing = || match waited && !situation.in_team {
         true => Step::Stop(StopReason::WaitedLongEnough),

@@ -12,6 +12,7 @@ mod merge;
 mod places;
 mod race;
 mod recover;
+mod secrets;
 mod submit;
 mod torture;
 mod verdict;

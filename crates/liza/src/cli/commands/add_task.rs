@@ -1,6 +1,6 @@
 //! `liza add-task`: the planner writes a task down.
 
-use liza_core::model::{Seconds, Status, TaskId};
+use liza_core::model::{LEASE, Seconds, Status, TaskId};
 use liza_core::protocol::{AddTask, NewTask};
 
 use crate::cli::context::Context;
@@ -44,13 +44,13 @@ pub(crate) struct Args {
     #[arg(long)]
     stretch: bool,
     /// Its own limit of claims by one coder.
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1_000))]
     max_iterations: Option<u32>,
     /// Its own limit of rejections of one coder.
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1_000))]
     max_review_cycles: Option<u32>,
-    /// Its own length of a lease, in seconds.
-    #[arg(long, value_name = "SECONDS", value_parser = clap::value_parser!(u64).range(1..))]
+    /// Its own length of a lease, in seconds: 10 to 86400.
+    #[arg(long, value_name = "SECONDS", value_parser = clap::value_parser!(u64).range(LEASE.min..=LEASE.max))]
     lease: Option<u64>,
 }
 

@@ -1,13 +1,14 @@
 //! `liza edit`: a person's editor on a copy of the blackboard, merged block by block into what others wrote meanwhile.
 
 use std::fs;
-use std::io;
+use std::io::{self, Write as _};
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use liza_core::model::TaskId;
-use liza_store::{Conflicts, infer_base, task_range, three_way_merge};
+use liza_store::private;
+use liza_store::{Conflicts, infer_base, misspelled_keys, task_range, three_way_merge};
 use serde_json::json;
 
 use crate::project::{Project, now};
@@ -135,7 +136,10 @@ fn merge(
 ) -> Result<u64, CommandError> {
     let session = begin_edit(project, context, "edit")?;
     let merged = three_way_merge(base, yours, &session.text()?).map_err(|places| conflict(&places))?;
-    Ok(session.replace(&merged, &log_entry(context, detail)?, now()).map_err(as_refusal)?.0)
+    let known = misspelled_keys(&session.path()).unwrap_or_default();
+    let written = session.replace(&merged, &log_entry(context, detail)?, now()).map_err(as_refusal)?;
+    context.warn_of_misspelled_keys(project, &known);
+    Ok(written.0)
 }
 
 fn conflict(places: &Conflicts) -> CommandError {
@@ -154,7 +158,10 @@ impl Copy {
         let name = task.map_or("state", TaskId::as_str);
         let path = folder.join(format!("{name}-{}.yaml", std::process::id()));
         let ended = if text.ends_with('\n') { "" } else { "\n" };
-        let written = fs::create_dir_all(&folder).and_then(|()| fs::write(&path, format!("{text}{ended}")));
+        let written = private::create_folder(&folder).and_then(|()| {
+            let mut file = private::file_options().write(true).create(true).truncate(true).open(&path)?;
+            file.write_all(format!("{text}{ended}").as_bytes())
+        });
         written.map_err(|error| {
             CommandError::refused("io", format!("cannot write a copy to {}: {error}", path.display()))
         })?;
