@@ -171,6 +171,16 @@ mod tests {
 
     /// Covers: AC-11
     #[test]
+    fn the_page_of_settings_has_every_range() {
+        let page = include_str!("../../../../docs/reference/settings.md");
+        for bounds in CONFIG_BOUNDS {
+            let row = page.lines().find(|line| line.starts_with(&format!("| `{}` |", bounds.name)));
+            assert!(row.is_some_and(|row| row.contains(&format!(" {bounds} |"))), "{bounds:?}: {row:?}");
+        }
+    }
+
+    /// Covers: AC-11
+    #[test]
     fn a_number_out_of_range_is_reported_with_what_is_allowed() {
         let cases = [
             (r#"{"lease_duration": 0}"#, "lease_duration is 0; allowed: 10 to 86400 s"),
