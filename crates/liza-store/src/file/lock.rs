@@ -2,7 +2,7 @@
 //!
 //! Never deletes or replaces the lock file: two processes would then hold locks on two files of the same name.
 
-use std::fs::{File, OpenOptions};
+use std::fs::File;
 use std::hash::{BuildHasher, Hasher, RandomState};
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -11,6 +11,7 @@ use std::time::{Duration, Instant};
 use rustix::fs::{FlockOperation, flock};
 
 use crate::error::StoreError;
+use crate::private;
 
 /// The environment variable with the folder of the blackboard, for commands that run while its lock is held.
 pub const LOCK_HELD_ENV: &str = "LIZA_LOCK_HELD";
@@ -41,7 +42,8 @@ impl FileLock {
             return Err(StoreError::Nested);
         }
         // The standard library opens files close-on-exec, so no child process keeps the lock.
-        let file = OpenOptions::new()
+        // It also keeps the last log entries.
+        let file = private::file_options()
             .read(true)
             .write(true)
             .create(true)

@@ -73,7 +73,7 @@ fn broken_settings_are_an_error_with_their_place_and_never_the_defaults() {
             &["register", "coder-1"][..],
             &["agent", "coder", "--cli", "rehearsal"],
             &["run", "--cli", "rehearsal"],
-            &["wt-create", "one"],
+            &["claim-task", "one", "coder-1"],
         ] {
             let found = message(&project.liza(&[words, &["--json"]].concat()), 4, "broken_section");
             assert!(found.contains(why) && found.contains(&format!("line {number}")), "{words:?}: {found}");
@@ -85,7 +85,7 @@ fn broken_settings_are_an_error_with_their_place_and_never_the_defaults() {
         project.liza(&["status"]).ok();
         project.liza(&["show", "one"]).ok();
         let value = if key == "lease_duration" { "300" } else { "integration" };
-        project.liza(&["lock", "write", &format!(".config.{key}"), value]).ok();
+        project.liza(&["lock", "write", &format!(".config.{key}"), value, "--yaml"]).ok();
         project.register("coder-1");
     }
 }
