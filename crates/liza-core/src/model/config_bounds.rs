@@ -109,8 +109,8 @@ impl Bounds {
 pub fn out_of_range(config: &Fields) -> Option<OutOfRange> {
     let number = |value: Option<&Value>| match value {
         Some(Value::Int(number)) => Some(i128::from(*number)),
-        // A number beyond the largest that a value holds is kept as its digits.
-        Some(Value::Text(digits)) if digits.bytes().all(|byte| byte.is_ascii_digit()) => digits.parse().ok(),
+        // A number in quotes, or beyond the largest that a value holds.
+        Some(Value::Text(digits)) => digits.parse().ok(),
         Some(_) | None => None,
     };
     let own = |bounds: &Bounds| bounds.check(bounds.name, number(config.get(bounds.name))?);
