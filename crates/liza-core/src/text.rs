@@ -7,12 +7,22 @@ pub fn one_line(text: &str, max: usize) -> String {
         if !line.is_empty() {
             line.push(' ');
         }
-        line.extend(word.chars().filter(|c| !c.is_control()));
+        line.extend(word.chars().filter(|c| !is_unprintable(*c)));
     }
     match line.char_indices().nth(max) {
         Some((cut, _)) => format!("{}…", line[..cut].trim_end()),
         None => line,
     }
+}
+
+/// Whether a character controls a terminal or reorders the text around it, so that it must not be printed.
+pub fn is_unprintable(c: char) -> bool {
+    let reorders =
+        matches!(c, '\u{61c}' | '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}');
+    let breaks_lines = matches!(c, '\u{2028}' | '\u{2029}');
+    // The program itself gives these a meaning, see the colours of the command line.
+    let is_private = matches!(c, '\u{feff}' | '\u{fdd0}'..='\u{fdef}');
+    c.is_control() || reorders || breaks_lines || is_private
 }
 
 /// A number with its noun: "1 task", "3 tasks", "2 processes", "4 anomalies".
@@ -36,6 +46,7 @@ mod tests {
         assert_eq!(one_line("a\n  b\u{7}c\td ", 80), "a bc d");
         assert_eq!(one_line("ééééé", 3), "ééé…");
         assert_eq!(one_line("", 3), "");
+        assert_eq!(one_line("abc\u{202e}fed\u{2066} \u{9b}31m", 80), "abcfed 31m");
     }
 
     #[test]

@@ -10,8 +10,9 @@ use liza_core::model::{Board, Change, Fields, TaskId, TaskRecord, Value};
 
 use crate::codec::StateView;
 use crate::document::{EditPlan, apply, line_start, merge, node_equals, plain_value, sections};
-use crate::durable::{replace_file, sync_folder};
+use crate::durable::{replace_private_file, sync_folder};
 use crate::error::StoreError;
+use crate::private;
 use crate::yaml::{self, to_value};
 
 /// Writes the files for what the change removes.
@@ -29,7 +30,7 @@ pub(crate) fn store(
         let why = io::Error::other("it is a symbolic link; put a folder there");
         return Err(StoreError::io("write to", &archive)(why));
     }
-    fs::create_dir_all(&archive).map_err(StoreError::io("create", &archive))?;
+    private::create_folder(&archive).map_err(StoreError::io("create", &archive))?;
     for id in &change.archived {
         if let Some(record) = task_value(view, board, change, id) {
             let kept = task_text(view, board, id, &record);
@@ -106,5 +107,5 @@ fn write(archive: &Path, name: &str, value: &Value, kept: Option<String>) -> Res
     let empty = Fields::new();
     let written = || yaml::document(if let Value::Map(fields) = value { fields } else { &empty });
     let text = kept.unwrap_or_else(written);
-    replace_file(&path, text.as_bytes()).map_err(StoreError::io("write", &path))
+    replace_private_file(&path, text.as_bytes()).map_err(StoreError::io("write", &path))
 }

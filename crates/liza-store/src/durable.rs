@@ -5,7 +5,9 @@
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, ErrorKind, Read as _, Write as _};
 use std::os::unix::fs::OpenOptionsExt as _;
-use std::path::Path;
+use std::path::{Path, PathBuf};
+
+use crate::private;
 
 use rustix::fs::OFlags;
 
@@ -16,17 +18,38 @@ use rustix::fs::OFlags;
 /// # Errors
 /// When the temporary file beside it cannot be written or renamed. The file is unchanged then.
 pub fn replace_file(path: &Path, bytes: &[u8]) -> io::Result<()> {
-    let mut name = path.file_name().unwrap_or_default().to_owned();
-    name.push(format!(".tmp-{}", std::process::id()));
-    replace_through(&path.with_file_name(name), path, bytes)
+    replace_with(|temporary| File::create_new(temporary), &temporary_of(path), path, bytes)
 }
 
-/// Replaces a file through a temporary file with a given name.
+/// As [`replace_file`]; the file can be read by its owner only.
+///
+/// # Errors
+/// As for [`replace_file`].
+pub fn replace_private_file(path: &Path, bytes: &[u8]) -> io::Result<()> {
+    replace_through(&temporary_of(path), path, bytes)
+}
+
+fn temporary_of(path: &Path) -> PathBuf {
+    let mut name = path.file_name().unwrap_or_default().to_owned();
+    name.push(format!(".tmp-{}", std::process::id()));
+    path.with_file_name(name)
+}
+
+/// Replaces a private file through a temporary file with a given name.
 pub(crate) fn replace_through(temporary: &Path, path: &Path, bytes: &[u8]) -> io::Result<()> {
+    replace_with(private::create_new, temporary, path, bytes)
+}
+
+fn replace_with(
+    create: impl Fn(&Path) -> io::Result<File>,
+    temporary: &Path,
+    path: &Path,
+    bytes: &[u8],
+) -> io::Result<()> {
     remove_if_present(temporary)?;
     let write = || {
         // Not an existing file: that could be a hard link to another one.
-        let mut file = File::create_new(temporary)?;
+        let mut file = create(temporary)?;
         file.write_all(bytes)?;
         file.sync_data()?;
         fs::rename(temporary, path)
@@ -37,9 +60,10 @@ pub(crate) fn replace_through(temporary: &Path, path: &Path, bytes: &[u8]) -> io
     })
 }
 
-/// Options that open only a file of its own: a symbolic link is an error, and a named pipe does not block.
+/// Options that open only a file of its own: a symbolic link is an error, and a named pipe does not block. A new file can
+/// be read by its owner only.
 pub(crate) fn regular() -> OpenOptions {
-    let mut options = OpenOptions::new();
+    let mut options = private::file_options();
     options.custom_flags((OFlags::NOFOLLOW | OFlags::NONBLOCK).bits().cast_signed());
     options
 }

@@ -9,11 +9,12 @@ use std::path::{Component, Path, PathBuf};
 use std::time::Duration;
 
 use liza_core::model::{
-    Actor, Board, Change, Config, Effect, LogEntry, Refusal, Revision, Section, State, StopFile, StopFiles,
-    TaskId, Timestamp, Value, Worktree,
+    Actor, Board, Change, Effect, LogEntry, Refusal, Revision, Section, State, StopFile, StopFiles, TaskId,
+    Timestamp, Value, Worktree,
 };
 use liza_core::protocol::{Operation, Pending, Request};
 use liza_core::rules::invariants::{self, DiskFacts, Violation};
+use liza_core::rules::misspelled::{self, MisspelledKey};
 use liza_core::text::one_line;
 
 use crate::archive;
@@ -24,6 +25,7 @@ use crate::error::StoreError;
 use crate::file::{
     CurrentFile, Fingerprint, LockTimeout, LockedFolder, NewVersion, Notice, Origin, StateFolder,
 };
+use crate::private;
 use crate::yaml::{self, YamlError, to_value};
 
 /// The longest detail of a log entry, in characters.
@@ -81,6 +83,8 @@ pub trait Host {
     /// # Errors
     /// When one cannot be created; nothing is written then.
     fn create_stop_files(&self, files: &[StopFile], now: Timestamp) -> io::Result<()>;
+    /// A text for the log without the secrets in it.
+    fn masked(&self, text: &str) -> String;
 }
 
 /// The blackboard of one project.
@@ -150,7 +154,7 @@ impl Store {
         if store.folder.state().exists() {
             return Err(StoreError::Exists { path: store.folder.state() });
         }
-        fs::create_dir_all(path).map_err(StoreError::io("create", path))?;
+        private::create_folder(path).map_err(StoreError::io("create", path))?;
         let sections = codec::document_fields(state).map_err(|error| store.not_encoded(error))?;
         let text = yaml::document(&sections);
         let read = StateView::full(&store.folder.state(), &text)?.state()?;
@@ -188,6 +192,11 @@ impl Store {
     /// The folder of the blackboard.
     pub fn folder(&self) -> &Path {
         self.folder.path()
+    }
+
+    /// The blackboard itself.
+    pub fn state_file(&self) -> PathBuf {
+        self.folder.state()
     }
 
     /// The whole blackboard, read without a lock.
@@ -400,7 +409,10 @@ impl Store {
         pending: &mut dyn Pending,
         host: &dyn Host,
     ) -> Result<Change, StoreError> {
-        let change = pending.decide(board)?;
+        let mut change = pending.decide(board)?;
+        if let Some(entry) = &mut change.log {
+            entry.detail = host.masked(&entry.detail);
+        }
         let violations = invariants::introduced(board, &change, &ProjectDisk::new(&self.root), pending.now());
         if !violations.is_empty() {
             return Err(StoreError::Violates(violations));
@@ -568,7 +580,7 @@ impl Store {
             let bytes = self.folder.read().ok()?;
             let (text, _) = text_without_bom(&path, &bytes).ok()?;
             let view = StateView::lazy(&path, text).ok()?;
-            view.with_section("config", |node| yaml::decode::<Config>(node)).ok()?
+            view.with_section("config", codec::decode_config).ok()?
         };
         config().map_or_else(LockTimeout::default, |config| {
             LockTimeout(Duration::from_secs(config.lock_timeout.0))
@@ -590,6 +602,22 @@ fn parse_writable(path: &Path, bytes: &[u8]) -> Result<State, StoreError> {
     let mut view = StateView::full(path, text)?;
     view.check_version()?;
     view.state()
+}
+
+/// The keys of the blackboard in a file that are probably misspelled.
+///
+/// # Errors
+/// When the file is not a valid blackboard.
+pub fn misspelled_keys(path: &Path) -> Result<Vec<MisspelledKey>, StoreError> {
+    let bytes = fs::read(path).map_err(StoreError::io("read", path))?;
+    let (text, _) = text_without_bom(path, &bytes)?;
+    let view = StateView::full(path, text)?;
+    Ok(view
+        .tree
+        .as_ref()
+        .map(plain_value)
+        .map(|document| misspelled::misspelled_keys(&document))
+        .unwrap_or_default())
 }
 
 /// What a pending command needs of a version that we wrote; `None` if it has to be parsed in full.

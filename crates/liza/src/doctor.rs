@@ -8,7 +8,7 @@ use std::path::Path;
 use liza_core::model::{State, Status};
 use liza_core::rules::invariants::DiskFacts as _;
 use liza_core::text::count;
-use liza_store::ProjectDisk;
+use liza_store::{ProjectDisk, misspelled_keys};
 
 use crate::engine::{EngineError, integration_branch};
 use crate::git::{FolderState, Git, Repo};
@@ -91,6 +91,7 @@ pub fn check(git: &Git, folder: &Path, project: Option<&Project>) -> Vec<Check> 
         Some(Ok(state)) => {
             checks.extend(project.map(blackboard));
             checks.extend(project.map(log));
+            checks.extend(project.and_then(misspelled));
             checks.extend(project.map(|project| specifications(project, &state)));
             checks.extend(repo.iter().flat_map(|repo| branches(repo, &state)));
         }
@@ -218,6 +219,13 @@ fn log(project: &Project) -> Check {
         }
         Err(error) => warning("log", error.to_string(), "check .liza/log.yaml"),
     }
+}
+
+/// Keys that have no effect because they are probably misspelled.
+fn misspelled(project: &Project) -> Option<Check> {
+    let keys = misspelled_keys(&project.store().state_file()).unwrap_or_default();
+    let found: Vec<String> = keys.iter().map(ToString::to_string).collect();
+    (!found.is_empty()).then(|| warning("keys", found.join("; "), "liza edit"))
 }
 
 /// The specification files of the goal and the open tasks.

@@ -4,6 +4,7 @@
 
 use std::fmt;
 
+use crate::model::config_bounds::task_out_of_range;
 use crate::model::event::HistoryEvent;
 use crate::model::ids::{AgentId, Sha, TaskId, Worktree};
 use crate::model::record::{Fault, Status, TaskRecord};
@@ -232,6 +233,7 @@ impl TaskBody {
         let status = read_status(&record, &mut missing);
         let problems = faults.iter().map(|fault| fault.message.clone());
         let mut problems: Vec<String> = problems.chain(missing.iter().map(ToString::to_string)).collect();
+        problems.extend(task_out_of_range(&record).iter().map(ToString::to_string));
         if record.status.is_none() {
             problems.push("task has no status".to_owned());
         }

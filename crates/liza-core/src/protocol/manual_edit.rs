@@ -16,7 +16,7 @@ use super::admission::check_fence;
 const OWN_NOTES: [&str; 3] = ["blocked_reason", "blocked_questions", "attempted"];
 
 /// The sections of the file that the program knows.
-const SECTIONS: [&str; 14] = [
+pub(crate) const SECTIONS: [&str; 14] = [
     "version",
     "revision",
     "goal",

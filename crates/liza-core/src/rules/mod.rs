@@ -4,6 +4,7 @@ pub mod breaker;
 pub mod claimable;
 pub mod invariants;
 pub mod metrics;
+pub mod misspelled;
 pub mod questions;
 pub mod session_budget;
 pub mod sprint;

@@ -8,7 +8,8 @@ use liza_core::protocol::{Command, CountExit, CountPlannerExit, ReleaseReview, S
 use liza_core::rules::triggers::TriggerKind;
 use liza_core::watch::supervise::{
     EndedSession, SessionEnd, SessionFacts, SessionPhase, SessionStep, Shutdown, Situation, Step, StopCause,
-    StopReason, WaitReason, after_session, backoff, is_done, next_step, still_owns, still_registered,
+    StopReason, WaitReason, after_session, backoff, can_be_renewed, is_done, next_step, renewal_interval,
+    still_owns, still_registered,
 };
 
 use crate::fixture::*;
@@ -206,6 +207,7 @@ fn facts() -> SessionFacts {
     SessionFacts {
         started: now(),
         lease_expires: now() + Seconds(300),
+        lease: Seconds(300),
         owns_task: true,
         is_done: false,
         stop_files: StopFiles::default(),
@@ -401,4 +403,18 @@ fn an_agent_whose_task_was_removed_manually_becomes_idle() {
     state.board.put(task("t"), record("t", Status::Blocked));
     let free = Command::from(SetStatus { agent: agent("coder-1"), status: AgentStatus::Idle });
     assert_eq!(after_session(&state, &coder, SessionEnd::Stopped).record, vec![free]);
+}
+
+/// Covers: AC-11
+#[test]
+fn a_short_lease_is_renewed_in_time_and_no_session_starts_under_one_that_is_ending() {
+    let config = Config { lease_duration: Seconds(10), ..Config::default() };
+    let short = SessionFacts { lease_expires: now() + Seconds(10), lease: Seconds(10), ..facts() };
+    let renewal = renewal_interval(&config, Seconds(10));
+    assert_eq!(renewal, Seconds(3), "not the sixty seconds of heartbeat_interval");
+    let working = SessionPhase::Working;
+    assert_eq!(working.advance(&short, &config, now() + renewal).phase, working, "renewed before it ends");
+    assert!(can_be_renewed(now() + Seconds(10), Seconds(10), now() + renewal));
+    assert!(!can_be_renewed(now() + Seconds(3), Seconds(10), now()), "too late");
+    assert!(!can_be_renewed(now() + Seconds(15), Seconds(300), now()));
 }

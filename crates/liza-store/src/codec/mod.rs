@@ -2,12 +2,14 @@
 //!
 //! Makes no decision about tasks. Content that is invalid becomes a fault with its position, and the rest still loads.
 
+mod config;
 mod ops;
 mod refresh;
 mod splice;
 mod summaries;
 mod view;
 
+pub(crate) use config::decode_config;
 pub(crate) use ops::{Op, document_fields, operations};
 pub(crate) use refresh::{Layout, refresh};
 pub(crate) use splice::{Spliced, part_around, reads_back, rewrite, splice, untouched};

@@ -15,7 +15,7 @@ use liza_core::model::{
 };
 use serde::de::DeserializeOwned;
 
-use super::{REQUIRED, VERSION, summaries};
+use super::{REQUIRED, VERSION, decode_config, summaries};
 use crate::document::{
     Ambiguous, Block, Item, Shape, is_empty_value, line_start, scan_matches, sections, shape,
 };
@@ -304,7 +304,7 @@ impl<'t> StateView<'t> {
         for section in wanted {
             match section {
                 Section::Agents => board.agents = self.agents(),
-                Section::Config => board.config = self.section(*section),
+                Section::Config => board.config = self.config(),
                 Section::Goal => board.goal = self.section(*section),
                 Section::Sprint => board.sprint = self.sprint(),
                 Section::CircuitBreaker => board.circuit_breaker = self.section(*section),
@@ -409,6 +409,10 @@ impl<'t> StateView<'t> {
                 absent().map_or_else(|_| Loaded::Broken(fault_of(name, missing_section(name))), Loaded::Ready)
             }
         }
+    }
+
+    fn config(&self) -> Loaded<Config> {
+        self.decoded("config", decode_config, || Ok(Config::default()))
     }
 
     fn handoff(&self) -> Loaded<IndexMap<TaskId, Handoff>> {

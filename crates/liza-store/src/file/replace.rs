@@ -2,7 +2,7 @@
 //!
 //! Runs under the lock, so temporary files need no unique names. The order of the steps of a write is in `mod.rs`.
 
-use std::fs::{self, File, OpenOptions};
+use std::fs::{self, File};
 use std::io::{ErrorKind, Write as _};
 use std::path::PathBuf;
 
@@ -10,13 +10,14 @@ use super::StateFolder;
 use super::record::temporary_name;
 use crate::durable::{self, remove_if_present, replace_through};
 use crate::error::StoreError;
+use crate::private;
 
 const TEMPORARY_PREFIX: &str = "state.yaml.tmp-";
 
 /// Writes a temporary file. The caller syncs it.
 pub(super) fn write_temporary(folder: &StateFolder, name: &str, bytes: &[u8]) -> Result<File, StoreError> {
     let path = folder.path().join(name);
-    let create = || OpenOptions::new().write(true).create_new(true).open(&path);
+    let create = || private::create_new(&path);
     let mut file = match create() {
         Err(error) if error.kind() == ErrorKind::AlreadyExists => {
             // A killed writer left it. No file with this prefix is still needed.
@@ -143,7 +144,7 @@ pub(super) fn copy_previous(folder: &StateFolder, bytes: &[u8]) -> Result<(), St
 pub(super) fn keep_copy(folder: &StateFolder, kind: &str, bytes: &[u8]) -> Result<PathBuf, StoreError> {
     for n in 1..u32::MAX {
         let path = folder.path().join(format!("state.yaml.{kind}-{n}"));
-        match OpenOptions::new().write(true).create_new(true).open(&path) {
+        match private::create_new(&path) {
             Ok(mut file) => {
                 let kept = file.write_all(bytes).and_then(|()| file.sync_data());
                 kept.map_err(StoreError::io("write", &path))?;

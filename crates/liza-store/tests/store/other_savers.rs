@@ -16,6 +16,10 @@ struct Meanwhile<'a> {
 }
 
 impl Host for Meanwhile<'_> {
+    fn masked(&self, text: &str) -> String {
+        text.to_owned()
+    }
+
     fn now(&self) -> Timestamp {
         now()
     }

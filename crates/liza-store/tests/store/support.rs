@@ -173,6 +173,10 @@ impl Host for FixedHost {
         assert_eq!(files, [], "these tests stop no one");
         Ok(())
     }
+
+    fn masked(&self, text: &str) -> String {
+        text.to_owned()
+    }
 }
 
 /// Submits a request; a refusal that is written counts as an error.

@@ -9,12 +9,14 @@ use std::sync::Arc;
 
 use liza_core::model::{Actor, Refusal, Revision, Section, SprintStatus, TaskId};
 use liza_core::protocol::Operation;
-use liza_store::Notice;
+use liza_core::rules::misspelled::MisspelledKey;
+use liza_store::{Notice, misspelled_keys};
 use serde::Serialize;
 
 use crate::engine::{EffectResults, Engine, Executed};
 use crate::git::{Branch, Rescue};
 use crate::project::{Project, now};
+use crate::secrets::Masker;
 
 use super::ui::console::Console;
 use super::ui::error::CommandError;
@@ -66,6 +68,14 @@ impl Environment {
     /// A variable that is text and not blank.
     pub(crate) fn text(&self, name: &str) -> Option<&str> {
         self.raw(name)?.to_str().filter(|text| !text.trim().is_empty())
+    }
+
+    /// A masker that knows the secrets among the variables.
+    pub(crate) fn masker(&self) -> Masker {
+        let text = |(name, value): (&OsString, &OsString)| {
+            Some((name.to_str()?.to_owned(), value.to_str()?.to_owned()))
+        };
+        Masker::new(self.0.iter().filter_map(text))
     }
 
     /// The home folder.
@@ -227,6 +237,15 @@ impl Context {
     pub(crate) fn report_notices(&self, notices: &[Notice]) {
         for notice in notices {
             self.screen.note(&format!("liza: {notice}"));
+        }
+    }
+
+    /// Warns of keys that a manual edit has added and that are probably misspelled.
+    pub(crate) fn warn_of_misspelled_keys(&self, project: &Project, before: &[MisspelledKey]) {
+        // Only a warning: what cannot be read any more is reported by the next command.
+        let after = misspelled_keys(&project.store().state_file()).unwrap_or_default();
+        for key in after.iter().filter(|key| !before.contains(key)) {
+            self.screen.note(&format!("liza: warning: {key}"));
         }
     }
 

@@ -20,6 +20,7 @@ use ui::console::{Console, ProcessConsole, Stream};
 use ui::error::CommandError;
 use ui::exit_code::Exit;
 use ui::help::grouped;
+use ui::layout::clean;
 use ui::output::{Color, Reply, Screen};
 
 /// Peer-supervised multi-agent coding that you can trust with your repository.
@@ -173,7 +174,10 @@ fn usage(error: &clap::Error, json: bool, console: Arc<dyn Console>) -> Exit {
         return exit;
     }
     let text = error.render();
-    let text = if console.has_color(stream) { text.ansi().to_string() } else { text.to_string() };
+    // An error quotes what was typed, which may be anything.
+    let is_help = exit == Exit::Success;
+    let text =
+        if is_help && console.has_color(stream) { text.ansi().to_string() } else { clean(&text.to_string()) };
     // A closed pipe is not an error: `liza --help | head`.
     let _ = console.write(stream, &text);
     exit

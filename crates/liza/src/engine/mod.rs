@@ -20,6 +20,7 @@ use liza_store::{Call, Host, Notice, Outcome};
 use crate::git::{Branch, Repo, Rescue};
 use crate::project::{Project, now};
 use crate::report::summary;
+use crate::secrets::Masker;
 
 pub use error::EngineError;
 pub use liveness::{LivenessLock, LockAttempt};
@@ -225,15 +226,18 @@ impl Host for Engine<'_> {
     fn create_stop_files(&self, files: &[StopFile], now: Timestamp) -> io::Result<()> {
         files.iter().try_for_each(|file| stop_files::create(self.project.folder(), *file, now))
     }
+
+    fn masked(&self, text: &str) -> String {
+        Masker::of_process().mask(text).into_owned()
+    }
 }
 
 /// The branch that approved work is merged to.
 ///
 /// # Errors
-/// When the configured name is not a branch name.
+/// When the settings are broken, or the configured name is not a branch name.
 pub fn integration_branch(board: &Board) -> Result<Branch, EngineError> {
-    let config = board.config.ready().cloned().unwrap_or_default();
-    Ok(Branch::for_integration(&config.integration_branch)?)
+    Ok(Branch::for_integration(&board.config()?.integration_branch)?)
 }
 
 /// The settings and the agents, and the records of these tasks.

@@ -2,18 +2,23 @@
 //!
 //! Leaves no process and no worktree behind. The script's exit status and the time limit alone decide the result.
 
-use std::fs::{self, File};
+use std::ffi::OsString;
+use std::fs;
+use std::io::{self, Read, Write};
 use std::os::unix::process::ExitStatusExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitStatus, Stdio};
+use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
 use liza_core::model::Sha;
+use liza_store::private;
 
 use super::command::TREE_LIMIT;
 use super::error::GitError;
 use super::leftovers::{leftovers, temporary_name};
 use super::repo::Repo;
+use crate::secrets::{MaskStream, Masker};
 use crate::sys::family::ScopedFamily;
 
 /// The script, if a project has one.
@@ -21,6 +26,9 @@ const SCRIPT: &str = "scripts/integration-test.sh";
 
 /// The prefix of our worktrees; no task ID starts with a dot.
 const PREFIX: &str = ".integration-test-";
+
+/// How long the end of the output may take once the script has ended.
+const OUTPUT_LIMIT: Duration = Duration::from_secs(5);
 
 /// The result of an integration test.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -67,11 +75,8 @@ impl Repo {
     ) -> Result<IntegrationTestResult, GitError> {
         let Some(executable) = self.test_script(commit)? else { return Ok(IntegrationTestResult::NoScript) };
         let action = "running the integration test";
-        let file = || {
-            output.parent().map_or(Ok(()), fs::create_dir_all)?;
-            File::create(output).and_then(|file| Ok((file.try_clone()?, file)))
-        };
-        let (stdout, stderr) = file().map_err(|error| GitError::io(action, output, error))?;
+        let mut log =
+            TestLog::create(output, self.masker()).map_err(|error| GitError::io(action, output, error))?;
         let worktree = self.test_worktree(commit)?;
         let script = worktree.path.join(SCRIPT);
         let mut command = if executable { Command::new(&script) } else { Command::new("sh") };
@@ -82,9 +87,9 @@ impl Repo {
             .current_dir(&worktree.path)
             .env_clear()
             .envs(self.git().environment().iter().map(|(name, value)| (name, value)))
-            .stdin(Stdio::null())
-            .stdout(stdout)
-            .stderr(stderr);
+            .stdin(Stdio::null());
+        let writers = log.writers().map_err(|error| GitError::io(action, output, error))?;
+        command.stdout(writers.0).stderr(writers.1);
         let deadline = Instant::now() + limit;
         let family = match ScopedFamily::spawn(&mut command) {
             Ok(family) => family,
@@ -94,8 +99,19 @@ impl Repo {
                 return Ok(IntegrationTestResult::Failed { status: Some(126), signal: None });
             }
         };
+        // It holds write ends of the pipe; the output ends when all of them are closed.
+        drop(command);
         let ended = family.finish(deadline).map_err(|error| GitError::io(action, &script, error))?;
+        log.finish();
         Ok(ended.map_or(IntegrationTestResult::TimedOut, result_of))
+    }
+
+    /// A masker that knows the secrets in the environment of the test.
+    fn masker(&self) -> Masker {
+        let text = |(name, value): &(OsString, OsString)| {
+            Some((name.to_str()?.to_owned(), value.to_str()?.to_owned()))
+        };
+        Masker::of_process_and(self.git().environment().iter().filter_map(text))
     }
 
     /// Removes test worktrees of dead processes; returns them.
@@ -131,6 +147,56 @@ impl Repo {
             self.command("removing a test worktree").args(["worktree", "remove", "--force", "--force", "--"]);
         let _ = command.arg(path).limit(TREE_LIMIT).run();
     }
+}
+
+/// The log of a test: what the script prints goes through a pipe and is masked before it is stored.
+struct TestLog {
+    copy: Option<JoinHandle<()>>,
+    writer: Option<io::PipeWriter>,
+}
+
+impl TestLog {
+    fn create(path: &Path, masker: Masker) -> io::Result<Self> {
+        path.parent().map_or(Ok(()), private::create_folder)?;
+        let mut file = private::file_options().write(true).create(true).truncate(true).open(path)?;
+        let (mut reader, writer) = io::pipe()?;
+        // A full disk must not stop the test: everything is read, and what can be is stored.
+        let copy = thread::spawn(move || drop(copy_masked(&mut reader, &mut file, masker)));
+        Ok(Self { copy: Some(copy), writer: Some(writer) })
+    }
+
+    /// The ends of the pipe for the script's output and errors.
+    fn writers(&mut self) -> io::Result<(io::PipeWriter, io::PipeWriter)> {
+        let writer = self.writer.take().ok_or(io::ErrorKind::BrokenPipe)?;
+        Ok((writer.try_clone()?, writer))
+    }
+
+    /// Waits for the end of the output, with a limit: a process that could not be killed may hold it open.
+    fn finish(&mut self) {
+        let Some(copy) = self.copy.take() else { return };
+        let deadline = Instant::now() + OUTPUT_LIMIT;
+        while !copy.is_finished() && Instant::now() < deadline {
+            thread::sleep(Duration::from_millis(5));
+        }
+    }
+}
+
+/// Copies everything, masked. After an error of the file the rest is read and dropped, so that no writer waits.
+fn copy_masked(from: &mut impl Read, to: &mut impl Write, masker: Masker) -> io::Result<()> {
+    let mut stream = MaskStream::new(masker);
+    let mut chunk = vec![0; 64 << 10];
+    let mut written = Ok(());
+    loop {
+        let length = match from.read(&mut chunk) {
+            Ok(0) => break,
+            Ok(length) => length,
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
+            Err(error) => return Err(error),
+        };
+        let ready = stream.push(chunk.get(..length).unwrap_or_default());
+        written = written.and_then(|()| to.write_all(&ready));
+    }
+    written.and_then(|()| to.write_all(&stream.finish()))
 }
 
 fn result_of(status: ExitStatus) -> IntegrationTestResult {

@@ -83,7 +83,7 @@ impl From<EngineError> for NotOnBranch {
 pub fn wt_merge(engine: &Engine<'_>, task: &TaskId) -> Result<MergeOutcome, EngineError> {
     // Checked before waiting for other merges, so that a refusal comes immediately.
     engine.check(engine.project().stop_files(), BeginMerge { task: task.clone() })?;
-    let limit = test_limit(&engine.read(&[])?);
+    let limit = test_limit(&engine.read(&[])?)?;
     let lock = FileLock::at(&FileLock::of_merges(engine.project().folder()), limit + LOCK_TIMEOUT)?;
     let approved = engine.check(engine.project().stop_files(), BeginMerge { task: task.clone() })?;
     let job = MergeJob::new(engine, task, approved.commit.clone(), approved.base_commit.clone())?;
@@ -161,7 +161,7 @@ impl<'e, 'p> MergeJob<'e, 'p> {
         base: Option<Sha>,
     ) -> Result<Self, EngineError> {
         let board = engine.read(&[])?;
-        let (integration, test_limit) = (integration_branch(&board)?, test_limit(&board));
+        let (integration, test_limit) = (integration_branch(&board)?, test_limit(&board)?);
         Ok(Self { engine, task, commit, base, integration, test_limit })
     }
 
@@ -274,9 +274,8 @@ fn foreign(recorded: &Sha, found: &Sha) -> EngineError {
     EngineError::Refused(Box::new(Refusal::ForeignCommits { recorded, found }))
 }
 
-fn test_limit(board: &Board) -> Duration {
-    let config = board.config.ready().cloned().unwrap_or_default();
-    Duration::from_secs(config.integration_test_limit.0)
+fn test_limit(board: &Board) -> Result<Duration, EngineError> {
+    Ok(Duration::from_secs(board.config()?.integration_test_limit.0))
 }
 
 /// The first log file of the task that does not exist yet.

@@ -30,14 +30,15 @@ pub(super) fn write(
     let record = state.board.body(task)?.record();
     let fixing = record.integration_fix == Some(true);
     page.section("ASSIGNED TASK");
-    write_task(page, state, brief, task, record, facts.worktree);
+    write_task(page, state, brief, task, record, facts.worktree)?;
+    let branch = inline(&state.board.config()?.integration_branch);
     write_spec_changes(page, state, record);
     write_rejection(page, brief, record);
     write_unblocked(page, record);
     if fixing {
-        write_fix(page, state, brief, record);
+        write_fix(page, &branch, brief, record);
     } else if let Some(staleness) = facts.staleness {
-        write_staleness(page, state, staleness);
+        write_staleness(page, &branch, staleness);
     }
     if let Some(notes) = handoff_for(state, task, record, Role::Coder) {
         write_handoff(page, notes, brief.agent);
@@ -45,7 +46,7 @@ pub(super) fn write(
     write_notes(page, state, |note| note_is_for(note, task));
     page.gap();
     page.line("INSTRUCTIONS:");
-    page.steps(&steps(brief, task, record, &integration_branch(state), facts));
+    page.steps(&steps(brief, task, record, &branch, facts));
     Ok(())
 }
 
@@ -56,8 +57,8 @@ fn write_task(
     task: &TaskId,
     record: &TaskRecord,
     worktree: &Path,
-) {
-    let config = state.board.config.ready().cloned().unwrap_or_default();
+) -> Result<(), Refusal> {
+    let config = state.board.config()?;
     page.line(format!("TASK ID: {task}"));
     page.line(format!("WORKTREE: {}", path(worktree)));
     page.line(format!("BRANCH: {}", task.branch()));
@@ -76,6 +77,7 @@ fn write_task(
         page.line(format!("REPLACES: {}", names.join(", ")));
         page.field_some("BECAUSE", record.rescope_reason.as_deref());
     }
+    Ok(())
 }
 
 fn write_rejection(page: &mut PromptText, brief: &Brief, record: &TaskRecord) {
@@ -109,8 +111,7 @@ fn write_unblocked(page: &mut PromptText, record: &TaskRecord) {
     page.field_some("The planner's answer", Some(&fact(event, "assessment")));
 }
 
-fn write_staleness(page: &mut PromptText, state: &State, staleness: &Staleness) {
-    let branch = integration_branch(state);
+fn write_staleness(page: &mut PromptText, branch: &str, staleness: &Staleness) {
     if staleness.commits == 0 {
         return;
     }
@@ -133,8 +134,7 @@ fn failure(record: &TaskRecord) -> Option<MergeFailure> {
     MergeFailure::of_event(last(record, EventName::IntegrationFailed)?)
 }
 
-fn write_fix(page: &mut PromptText, state: &State, brief: &Brief, record: &TaskRecord) {
-    let branch = integration_branch(state);
+fn write_fix(page: &mut PromptText, branch: &str, brief: &Brief, record: &TaskRecord) {
     page.gap();
     page.line("INTEGRATION FIX: this work was approved, but it could not be merged.");
     if let Some(head) = &record.base_commit {
@@ -255,9 +255,4 @@ fn fix_steps(record: &TaskRecord, branch: &str) -> Vec<String> {
     steps
         .push("If scripts/integration-test.sh exists, run it: it must pass on the merged result.".to_owned());
     steps
-}
-
-fn integration_branch(state: &State) -> String {
-    let config = state.board.config.ready().cloned().unwrap_or_default();
-    inline(&config.integration_branch)
 }

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use liza_core::model::{EventName, Refusal, Role, State, TaskId, TaskRecord};
+use liza_core::model::{Config, EventName, Refusal, Role, State, TaskId, TaskRecord};
 
 use super::Brief;
 use super::context::{
@@ -21,7 +21,7 @@ pub(super) fn write(
 ) -> Result<(), Refusal> {
     let record = state.board.body(task)?.record();
     page.section("REVIEW TASK");
-    write_task(page, state, brief, task, record, worktree);
+    write_task(page, state, brief, task, record, worktree)?;
     write_spec_changes(page, state, record);
     write_intent(page, record);
     write_prior(page, record);
@@ -31,7 +31,7 @@ pub(super) fn write(
     write_notes(page, state, |note| note_is_for(note, task));
     page.gap();
     page.line("INSTRUCTIONS:");
-    page.steps(&steps(state, brief, task, record, worktree));
+    page.steps(&steps(state.board.config()?, brief, task, record, worktree));
     page.gap();
     // Not indented: the end marker of a here-document must be at the start of its line.
     page.line("REJECTION COMMAND (fill in the brackets, keep the headings):");
@@ -46,8 +46,8 @@ fn write_task(
     task: &TaskId,
     record: &TaskRecord,
     worktree: &Path,
-) {
-    let config = state.board.config.ready().cloned().unwrap_or_default();
+) -> Result<(), Refusal> {
+    let config = state.board.config()?;
     page.line(format!("TASK ID: {task}"));
     page.line(format!("WORKTREE: {}", path(worktree)));
     page.line(format!("COMMIT TO REVIEW: {}", commit(record)));
@@ -67,6 +67,7 @@ fn write_task(
              nothing that the merge did not need.",
         );
     }
+    Ok(())
 }
 
 fn commit(record: &TaskRecord) -> &str {
@@ -108,9 +109,8 @@ fn write_prior(page: &mut PromptText, record: &TaskRecord) {
     });
 }
 
-fn steps(state: &State, brief: &Brief, task: &TaskId, record: &TaskRecord, worktree: &Path) -> Vec<String> {
+fn steps(config: &Config, brief: &Brief, task: &TaskId, record: &TaskRecord, worktree: &Path) -> Vec<String> {
     let (liza, tree, commit) = (word(&brief.program), word(worktree), commit(record));
-    let config = state.board.config.ready().cloned().unwrap_or_default();
     let range = match &record.base_commit {
         Some(base) => format!("{base}..{commit}"),
         None => format!("{}...{commit}", inline(&config.integration_branch)),

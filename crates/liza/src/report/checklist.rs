@@ -4,14 +4,10 @@ use liza_core::model::State;
 
 /// What to review.
 pub(super) fn questions(state: &State) -> Vec<String> {
-    let config = state.board.config.ready().cloned().unwrap_or_default();
+    let branch = state.board.config().ok().map(|config| config.integration_branch.as_str());
     // The name is printed inside a command to copy, so it must not contain anything that a shell interprets.
     let plain = |c: char| c.is_ascii_alphanumeric() || "-_./".contains(c);
-    let branch = if config.integration_branch.chars().all(plain) {
-        config.integration_branch
-    } else {
-        "INTEGRATION_BRANCH".to_owned()
-    };
+    let branch = branch.filter(|branch| branch.chars().all(plain)).unwrap_or("INTEGRATION_BRANCH");
     [
         format!("Does the merged work match what you wanted? `git log --first-parent {branch}`"),
         "Read one approved change yourself; `liza show TASK` names its commit".to_owned(),

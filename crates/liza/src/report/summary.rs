@@ -12,7 +12,7 @@ use liza_core::model::{
 use liza_core::rules::metrics::sprint_metrics;
 use liza_core::text::{count, one_line};
 use liza_store::LogRecord;
-use liza_store::durable::replace_file;
+use liza_store::durable::replace_private_file;
 
 use crate::project::Project;
 use crate::secrets::Masker;
@@ -42,7 +42,7 @@ pub fn write(project: &Project, state: &State, now: Timestamp) -> io::Result<Pat
     let log = project.store().log_tail(LOG_TAIL).map_err(io::Error::other)?;
     let page = render(state, &log, &super::masker(), now);
     let path = project.folder().join(FILE);
-    replace_file(&path, page.as_bytes())?;
+    replace_private_file(&path, page.as_bytes())?;
     Ok(path)
 }
 

@@ -12,6 +12,8 @@ use std::sync::mpsc::{RecvTimeoutError, Sender, channel};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
+use liza_store::private;
+
 use crate::engine::{EngineError, FileLock};
 use crate::providers::usage::{SessionUsage, UsageMeter};
 use crate::secrets::{MaskStream, Masker};
@@ -154,7 +156,7 @@ fn start(order: &SessionOrder) -> io::Result<(ProcessFamily, Option<JoinHandle<u
     };
     // A helper that was killed may have left it behind.
     let _ = fs::remove_dir_all(&order.scratch);
-    fs::create_dir_all(&order.scratch).map_err(|error| failed("create", &order.scratch, &error))?;
+    private::create_folder(&order.scratch).map_err(|error| failed("create", &order.scratch, &error))?;
     let mut command = Command::new(&order.program);
     command.args(&order.arguments).current_dir(&order.directory);
     for name in REPOSITORY_VARIABLES {
@@ -177,7 +179,7 @@ fn start(order: &SessionOrder) -> io::Result<(ProcessFamily, Option<JoinHandle<u
             None
         }
         Some(path) => {
-            let file = OpenOptions::new().create(true).append(true).open(path);
+            let file = private::file_options().create(true).append(true).open(path);
             let file = file.map_err(|error| failed("write", path, &error))?;
             let (reader, writer) = io::pipe()?;
             command.stdout(writer.try_clone()?).stderr(writer);

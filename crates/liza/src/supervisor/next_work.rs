@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use liza_core::model::{AgentStatus, Role, Status, TaskId, Timestamp};
+use liza_core::model::{AgentStatus, Config, Role, Status, TaskId, Timestamp};
 use liza_core::text::count;
 use liza_core::watch::supervise::{
     AfterSession, Situation, Step, StopReason, WaitReason, backoff, next_step, still_registered,
@@ -17,7 +17,7 @@ use super::event::{JobOutcome, MemberIndex, SessionVerdict};
 use super::member::{EndReason, Member, MemberState, RunningSession, Snapshot};
 use super::message::MessageLevel;
 use super::registration::random_pause;
-use super::team::{Team, after, instant_of};
+use super::team::{RENEW_RETRY, Team, after, instant_of};
 
 /// After this many lost claims in a row, an agent pauses longer.
 const MAX_LOST_CLAIMS: u32 = 3;
@@ -66,7 +66,7 @@ impl Team<'_> {
             idle_since: member.idle_since,
             in_team: self.in_team,
         };
-        let step = limit_to_post(next_step(&situation), member, &situation);
+        let step = limit_to_post(next_step(&situation), member, &situation, &self.config);
         self.carry_out(index, step);
     }
 
@@ -74,6 +74,11 @@ impl Team<'_> {
         if self.holding && !matches!(step, Step::Hold(_)) {
             self.holding = false;
             self.report_all(MessageLevel::Info, "resuming work");
+        }
+        let starts = matches!(step, Step::Code(_) | Step::Review(_) | Step::Plan(_));
+        if starts && !self.may_start_session(index) {
+            self.debug(index, "its lease must be renewed before a session starts");
+            return self.wake_at(index, Instant::now() + RENEW_RETRY);
         }
         match step {
             Step::Stop(reason) => {
@@ -125,6 +130,7 @@ impl Team<'_> {
             }
             WaitReason::NoGoal => self.info(index, "waiting for a goal: liza goal new \"GOAL\""),
             WaitReason::NoWork => self.debug(index, "waiting for work"),
+            WaitReason::BrokenConfig(why) => self.alert(index, format!("waiting: {why}")),
         }
         let Some(member) = self.members.get_mut(index) else { return };
         if member.post.role == Role::Planner && !member.shown_waiting {
@@ -202,6 +208,7 @@ impl Team<'_> {
                 member.shown_waiting = false;
                 let running = RunningSession::new(*session, now(), lease);
                 member.state = MemberState::InSession(Box::new(running));
+                self.renew_in_time();
             }
             JobOutcome::Judged(verdict) => self.session_judged(index, verdict),
             JobOutcome::StatusShown => self.idle_until(index, Instant::now()),
@@ -296,30 +303,29 @@ impl Team<'_> {
 }
 
 /// Fits a step to the agent's post: its named task comes first, and is the only one of an agent that runs once.
-fn limit_to_post(step: Step, member: &Member, situation: &Situation<'_>) -> Step {
+fn limit_to_post(step: Step, member: &Member, situation: &Situation<'_>, config: &Config) -> Step {
     let Some(named) = &member.post.task else { return step };
     let fit = |tasks: Vec<TaskId>, make: fn(Vec<TaskId>) -> Step| match tasks.contains(named) {
         true => {
             let others = tasks.into_iter().filter(|task| task != named && !member.post.once);
             make(std::iter::once(named.clone()).chain(others).collect())
         }
-        false if member.post.once => nothing_for(named, situation),
+        false if member.post.once => nothing_for(named, situation, config),
         false => make(tasks),
     };
     match step {
         Step::Code(tasks) => fit(tasks, Step::Code),
         Step::Review(tasks) => fit(tasks, Step::Review),
-        Step::Wait { .. } if member.post.once => nothing_for(named, situation),
+        Step::Wait { .. } if member.post.once => nothing_for(named, situation, config),
         Step::Stop(_) | Step::Hold(_) | Step::Merge(_) | Step::Plan(_) | Step::Wait { .. } => step,
     }
 }
 
 /// An agent that runs once waits for its task, unless that has ended or it has waited long enough.
-fn nothing_for(named: &TaskId, situation: &Situation<'_>) -> Step {
+fn nothing_for(named: &TaskId, situation: &Situation<'_>, config: &Config) -> Step {
     if situation.state.board.status(named).is_some_and(Status::is_terminal) {
         return Step::Stop(StopReason::RoleComplete);
     }
-    let config = situation.state.board.config.ready().cloned().unwrap_or_default();
     let waited = situation.now.since(situation.idle_since) >= config.coder_max_wait;
     match waited && !situation.in_team {
         true => Step::Stop(StopReason::WaitedLongEnough),

@@ -26,6 +26,7 @@ impl Team<'_> {
     pub(super) fn check_session(&mut self, index: MemberIndex) {
         let (state, stop_files, now) = (Arc::clone(&self.state), self.stop_files, now());
         let lease = self.lease_of(index);
+        let length = self.members.get(index).map_or(self.config.lease_duration, |own| self.lease_length(own));
         let shutdown = self.shutdown();
         let Some(member) = self.members.get_mut(index) else { return };
         let identity = &member.identity;
@@ -37,6 +38,7 @@ impl Team<'_> {
         let facts = SessionFacts {
             started: running.started,
             lease_expires: running.lease_expires,
+            lease: length,
             owns_task: registered && still_owns(&state, identity.agent, task),
             // A person ends their own session.
             is_done: !interactive && is_done(&state, identity.agent, task),

@@ -1,11 +1,12 @@
 //! Prepares a session and starts it: facts, prompt, files, command line.
 
-use std::fs::{self, OpenOptions};
+use std::fs;
 use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
 
 use liza_core::model::{AgentId, Role, State, TaskId};
 use liza_core::rules::triggers::planner_triggers;
+use liza_store::private;
 
 use crate::contracts::Contract;
 use crate::engine::integration_branch;
@@ -181,15 +182,15 @@ impl SessionFiles {
     /// Saves the prompt, masked, under a name that no earlier session has used.
     fn create(folder: &Path, agent: AgentId, task: Option<&TaskId>, text: &str) -> io::Result<Self> {
         let (prompts, outputs) = (folder.join("agent-prompts"), folder.join("agent-outputs"));
-        fs::create_dir_all(&prompts)?;
-        fs::create_dir_all(&outputs)?;
+        private::create_folder(&prompts)?;
+        private::create_folder(&outputs)?;
         let stamp: String = now().to_string().chars().filter(|c| c.is_ascii_alphanumeric()).collect();
         let about = task.map_or_else(|| "plan".to_owned(), ToString::to_string);
         let masked = Masker::of_process().mask(text);
         for number in 1_u32.. {
             let name = format!("{agent}-{stamp}-{number}-{about}");
             let prompt = prompts.join(format!("{name}.md"));
-            match OpenOptions::new().write(true).create_new(true).open(&prompt) {
+            match private::create_new(&prompt) {
                 Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
                 Err(error) => return Err(error),
                 Ok(mut file) => {

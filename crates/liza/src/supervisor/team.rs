@@ -10,7 +10,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use liza_core::model::{AgentId, Config, GoalStatus, Role, Seconds, State, StopFiles, Timestamp};
-use liza_core::watch::supervise::was_suspended;
+use liza_core::watch::supervise::{can_be_renewed, renewal_interval, was_suspended};
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 use signal_hook::iterator::{Handle, Signals};
 
@@ -34,7 +34,7 @@ const JOB_GRACE: Duration = Duration::from_secs(10);
 const ABORT_GRACE: Duration = Duration::from_secs(5);
 
 /// How soon a failed renewal of leases is retried.
-const RENEW_RETRY: Duration = Duration::from_secs(2);
+pub(super) const RENEW_RETRY: Duration = Duration::from_secs(2);
 
 /// How a team runs.
 pub struct SupervisorOptions {
@@ -115,7 +115,7 @@ pub fn run(
     let (sender, events) = channel();
     let signals = send_signals(sender.clone()).map_err(SupervisorError::io("wait for signals"))?;
     let state = project.state()?;
-    let config = state.board.config.ready().cloned().unwrap_or_default();
+    let config = state.board.config()?.clone();
     let mut observers = options.observers;
     observers.insert(0, Box::new(ManualChanges::new(project)));
     let mut team = Team {
@@ -155,6 +155,12 @@ pub fn run(
     team.serve();
     signals.close();
     registered.map(|()| team.members.into_iter().map(Member::into_end).collect())
+}
+
+/// The settings of a blackboard; broken ones are as bad as a blackboard that cannot be read.
+fn with_config(state: Arc<State>) -> Result<(Arc<State>, Config), SupervisorError> {
+    let config = state.board.config()?.clone();
+    Ok((state, config))
 }
 
 /// Turns signals to this process into events.
@@ -242,9 +248,9 @@ impl Team<'_> {
     /// Reads the blackboard. If it cannot be read, no agent is started and none is stopped.
     fn read_blackboard(&mut self) {
         self.stop_files = self.project.stop_files();
-        match self.project.state() {
-            Ok(state) => {
-                self.config = Arc::new(state.board.config.ready().cloned().unwrap_or_default());
+        match self.project.state().map_err(SupervisorError::from).and_then(with_config) {
+            Ok((state, config)) => {
+                self.config = Arc::new(config);
                 // A person's edit has no revision of its own.
                 self.states_read += u64::from(!Arc::ptr_eq(&self.state, &state));
                 self.state = state;
@@ -368,9 +374,34 @@ impl Team<'_> {
     }
 
     fn renewal_interval(&self) -> Duration {
-        let config = &self.config;
-        // A lease shorter than the interval would expire before it is renewed.
-        Duration::from_secs(config.heartbeat_interval.0.min(config.lease_duration.0 / 3).max(1))
+        let leases = self.members.iter().map(|member| self.lease_length(member));
+        let shortest = leases.min().unwrap_or(self.config.lease_duration);
+        Duration::from_secs(renewal_interval(&self.config, shortest).0)
+    }
+
+    /// How long the lease of an agent runs: as its task says, or the config.
+    pub(super) fn lease_length(&self, member: &Member) -> Seconds {
+        let task = match &member.state {
+            MemberState::InSession(running) => running.session.task.as_ref(),
+            MemberState::Idle | MemberState::Busy | MemberState::Leaving(_) | MemberState::Gone(_) => None,
+        };
+        let body = task.and_then(|task| self.state.board.body(task).ok());
+        body.map_or(self.config.lease_duration, |body| self.config.lease(body.record()))
+    }
+
+    /// Renews earlier if an agent now has a shorter lease.
+    pub(super) fn renew_in_time(&mut self) {
+        self.next_renewal = self.next_renewal.min(Instant::now() + self.renewal_interval());
+    }
+
+    /// Whether an agent's lease can be renewed before it ends; if not, renews it first.
+    pub(super) fn may_start_session(&mut self, index: MemberIndex) -> bool {
+        let lease = self.config.lease_duration;
+        let safe = self.lease_of(index).is_some_and(|expires| can_be_renewed(expires, lease, now()));
+        if !safe {
+            self.next_renewal = Instant::now();
+        }
+        safe && !self.renewal_failed
     }
 
     /// How long to wait for an event.

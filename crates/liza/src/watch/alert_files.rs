@@ -1,13 +1,14 @@
 //! The watcher's own files in `.liza`: alerts.log, which is append-only, and alerts.state.
 
 use std::collections::BTreeSet;
-use std::fs::{self, OpenOptions};
+use std::fs;
 use std::io::{self, ErrorKind, Write as _};
 use std::path::{Path, PathBuf};
 
 use liza_core::model::Timestamp;
 use liza_core::watch::alarms::Episodes;
-use liza_store::durable::replace_file;
+use liza_store::durable::replace_private_file;
+use liza_store::private;
 use serde::{Deserialize, Serialize};
 
 /// The size at which alerts.log moves to the archive: about ten thousand alerts.
@@ -16,7 +17,7 @@ const LOG_MAX: u64 = 1024 * 1024;
 /// Moves a file to the archive and adds the time to its name.
 pub(super) fn archive(path: &Path, when: Timestamp) -> io::Result<()> {
     let folder = path.parent().unwrap_or(Path::new(".")).join("archive");
-    fs::create_dir_all(&folder)?;
+    private::create_folder(&folder)?;
     let part = |part: Option<&std::ffi::OsStr>| part.unwrap_or_default().to_string_lossy().into_owned();
     let (stem, end) = (part(path.file_stem()), part(path.extension()));
     let stamp = when.to_string().replace(':', "");
@@ -44,7 +45,7 @@ impl AlertLog {
         if fs::metadata(&self.path).is_ok_and(|meta| meta.len() >= LOG_MAX) {
             archive(&self.path, now)?;
         }
-        let mut file = OpenOptions::new().append(true).create(true).open(&self.path)?;
+        let mut file = private::file_options().append(true).create(true).open(&self.path)?;
         // One call, so that lines of several writers do not mix.
         file.write_all(format!("{now} {line}\n").as_bytes())
     }
@@ -100,7 +101,7 @@ impl ReportedAlerts {
         }
         let saved = SavedEpisodes { version: 1, reported: episodes.0.clone() };
         let text = serde_json::to_string_pretty(&saved)?;
-        replace_file(&self.path, format!("{text}\n").as_bytes())?;
+        replace_private_file(&self.path, format!("{text}\n").as_bytes())?;
         self.saved = episodes.clone();
         Ok(())
     }

@@ -8,7 +8,7 @@ use std::path::PathBuf;
 
 use liza_core::model::{BreakerStatus, BreakerTrip, State, TaskId, Timestamp};
 use liza_core::rules::breaker::{Finding, analyze};
-use liza_store::durable::replace_file;
+use liza_store::durable::replace_private_file;
 
 use crate::project::Project;
 use crate::secrets::Masker;
@@ -40,7 +40,7 @@ pub fn report(project: &Project, state: &State, masker: &Masker) -> io::Result<O
         Ok(text) => archive(&path, when(&text).unwrap_or(trigger.timestamp))?,
         Err(_) => {}
     }
-    replace_file(&path, page(state, trigger, &analyze(state), masker).as_bytes())?;
+    replace_private_file(&path, page(state, trigger, &analyze(state), masker).as_bytes())?;
     Ok(Some(path))
 }
 

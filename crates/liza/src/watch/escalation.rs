@@ -7,7 +7,7 @@ use std::path::Path;
 
 use liza_core::model::{State, Status, Timestamp};
 use liza_core::watch::alarms::StopAge;
-use liza_store::durable::replace_file;
+use liza_store::durable::replace_private_file;
 
 use crate::engine::ESCALATION;
 
@@ -31,7 +31,7 @@ pub(super) fn follow(
     };
     match StopAge::of(now.since(since)) {
         Some(age @ (StopAge::Stuck | StopAge::Abandoned)) if fresh || !path.exists() => {
-            replace_file(&path, text(state, since, age, now).as_bytes())
+            replace_private_file(&path, text(state, since, age, now).as_bytes())
         }
         Some(StopAge::Stale | StopAge::Stuck | StopAge::Abandoned) | None => Ok(()),
     }

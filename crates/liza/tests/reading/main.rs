@@ -16,8 +16,10 @@ mod lock;
 mod log;
 mod paths;
 mod pictures;
+mod settings;
 mod show;
 mod status;
 #[path = "../support/mod.rs"]
 mod support;
+mod terminal;
 mod validate;

@@ -7,8 +7,8 @@ use crate::support::TestProject;
 fn masked(page: &str) -> String {
     let (top, history) = page.split_once("HISTORY").unwrap();
     let lines = history.lines().map(|line| match line.get(..16) {
-        Some(_) => format!("2026-01-01 00:00{}", &line[16..]),
-        None => line.to_owned(),
+        Some(start) if !start.starts_with(' ') => format!("2026-01-01 00:00{}", &line[16..]),
+        Some(_) | None => line.to_owned(),
     });
     format!("{top}HISTORY{}", lines.collect::<Vec<_>>().join("\n"))
 }

@@ -15,6 +15,7 @@ mod keeping;
 mod merge;
 mod race;
 mod recover;
+mod secrets;
 mod submit;
 mod tampering;
 mod torture;

@@ -328,3 +328,16 @@ fn a_merge_whose_approval_was_withdrawn_in_the_meantime_is_undone() {
     assert_eq!(tip(&project, "integration"), before);
     check_consistent(&project);
 }
+
+/// Covers: AC-18
+#[test]
+fn broken_settings_are_an_error_and_nothing_lands_on_the_default_branch() {
+    let project = team();
+    let before = tip(&project, "integration");
+    approved(&project, "one");
+    let broken = project.state().replace("integration_branch: integration", "integration_branch: [release]");
+    project.write(".liza/state.yaml", &broken);
+    let error = merge(&project, "one").refused(4, "broken_section");
+    assert!(error["message"].as_str().unwrap().contains("config"), "{error}");
+    assert_eq!((tip(&project, "integration"), project.status("one")), (before, "APPROVED"));
+}

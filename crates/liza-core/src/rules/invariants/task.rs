@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use crate::model::{EventName, PRIORITIES, Status, TaskId, TaskRecord, missing_fields};
+use crate::model::{EventName, PRIORITIES, Status, TaskId, TaskRecord, missing_fields, task_out_of_range};
 
 use super::{DiskFacts, Violation};
 
@@ -19,7 +19,7 @@ fn blank(text: Option<&String>) -> bool {
     text.is_none_or(|text| text.trim().is_empty())
 }
 
-/// Every task has a description, a status, a priority from 1 to 5 and a date.
+/// Every task has a description, a status, a priority from 1 to 5 and a date; its own limits are in their ranges.
 fn check_common(record: &TaskRecord, wrong: &mut impl FnMut(String)) {
     if blank(record.description.as_ref()) {
         wrong("task has no description".to_owned());
@@ -34,6 +34,7 @@ fn check_common(record: &TaskRecord, wrong: &mut impl FnMut(String)) {
     if record.created.is_none() {
         wrong("task has no created".to_owned());
     }
+    task_out_of_range(record).iter().map(ToString::to_string).for_each(wrong);
 }
 
 /// A task that is neither a draft nor dropped says what it is measured by.

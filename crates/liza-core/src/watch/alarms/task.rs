@@ -28,8 +28,10 @@ pub(super) fn alarms(state: &State, id: &TaskId, body: &TaskBody, now: Timestamp
         let text = format!("{id} — requires rescope");
         found.push(Alarm::critical(AlarmKind::HypothesisExhaustion, id, text));
     }
-    let config = state.board.config.ready().cloned().unwrap_or_default();
-    limits(&config, id, record, found);
+    // Broken settings have an alarm of their own; nothing is held to limits that they may not name.
+    if let Ok(config) = state.board.config() {
+        limits(config, id, record, found);
+    }
 }
 
 fn status_alarm(

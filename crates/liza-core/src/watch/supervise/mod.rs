@@ -8,15 +8,20 @@ mod running;
 
 pub use ended::{AfterSession, EXIT_RESTART, EndedSession, SessionEnd, after_session, backoff};
 pub use running::{
-    SessionFacts, SessionPhase, SessionStep, Shutdown, StopCause, is_done, still_owns, still_registered,
-    was_suspended,
+    SessionFacts, SessionPhase, SessionStep, Shutdown, StopCause, can_be_renewed, is_done, renewal_interval,
+    still_owns, still_registered, was_suspended,
 };
 
-use crate::model::{AgentId, GoalStatus, Role, State, Status, StopFile, StopFiles, TaskId, Timestamp};
+use crate::model::{
+    AgentId, GoalStatus, Role, Seconds, State, Status, StopFile, StopFiles, TaskId, Timestamp,
+};
 use crate::rules::claimable::{claimable_for, mergeable_for, reviewable_for};
 use crate::rules::questions::open_questions;
 use crate::rules::session_budget::SessionBudget;
 use crate::rules::triggers::{Trigger, planner_triggers, unseen};
+
+/// How long a supervisor waits for a broken blackboard to be fixed before it looks again.
+const RETRY: Seconds = Seconds(5);
 
 /// What a supervisor sees when it asks what to do.
 #[derive(Debug, Clone, Copy)]
@@ -55,6 +60,8 @@ pub enum WaitReason {
     NoGoal,
     /// There is nothing for this role now.
     NoWork,
+    /// The settings cannot be read.
+    BrokenConfig(String),
 }
 
 /// What to do next.
@@ -147,7 +154,12 @@ fn wait_or_stop(situation: &Situation<'_>) -> Step {
     if role_complete(state, agent.role(), in_team) {
         return Step::Stop(StopReason::RoleComplete);
     }
-    let config = state.board.config.ready().cloned().unwrap_or_default();
+    let config = match state.board.config() {
+        Ok(config) => config,
+        Err(refusal) => {
+            return Step::Wait { why: WaitReason::BrokenConfig(refusal.to_string()), until: now + RETRY };
+        }
+    };
     if !in_team && agent.role() != Role::Planner && now.since(idle_since) >= config.coder_max_wait {
         return Step::Stop(StopReason::WaitedLongEnough);
     }

@@ -9,8 +9,23 @@ use crate::model::{
 const KILL_AFTER: Seconds = Seconds(10);
 /// How often a session that was killed and has not ended is looked at.
 const CHECK_KILLED: Seconds = Seconds(1);
-/// A supervisor that cannot renew stops its agent this long before the lease ends.
+/// A supervisor that cannot renew stops its agent this long before the lease ends, at most.
 const LEASE_MARGIN: Seconds = Seconds(15);
+
+/// How long before its end a lease counts as ending: a third of a short one, so that there is time to renew it.
+fn lease_margin(lease: Seconds) -> Seconds {
+    Seconds(LEASE_MARGIN.0.min(lease.0 / 3))
+}
+
+/// Whether a session may start under a lease: it does not end before it can be renewed.
+pub fn can_be_renewed(expires: Timestamp, lease: Seconds, now: Timestamp) -> bool {
+    now < expires - lease_margin(lease)
+}
+
+/// How often leases are renewed, so that the shortest of them does not end in between.
+pub fn renewal_interval(config: &Config, shortest: Seconds) -> Seconds {
+    Seconds(config.heartbeat_interval.0.min(shortest.0 / 3).max(1))
+}
 
 /// What can be seen of a running session.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -19,6 +34,8 @@ pub struct SessionFacts {
     pub started: Timestamp,
     /// Until when its lease runs, as last renewed.
     pub lease_expires: Timestamp,
+    /// How long its lease runs each time that it is renewed.
+    pub lease: Seconds,
     /// Whether its task is still its own.
     pub owns_task: bool,
     /// Whether it has nothing left to do, because it no longer holds its task.
@@ -158,7 +175,7 @@ impl SessionPhase {
         let at_once = |applies: bool, cause| applies.then_some((cause, facts.started));
         due.extend(at_once(facts.stop_files.abort, StopCause::Abort));
         due.extend(at_once(!facts.owns_task, StopCause::TaskLost));
-        due.push((StopCause::LeaseEnding, facts.lease_expires - LEASE_MARGIN));
+        due.push((StopCause::LeaseEnding, facts.lease_expires - lease_margin(facts.lease)));
         if let SessionPhase::Ending { cause, since } = self {
             due.push((cause, since + config.stop_grace));
         }

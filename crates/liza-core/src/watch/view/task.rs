@@ -79,11 +79,11 @@ pub struct TaskView {
     /// Which of the coder's claims of this task it is.
     pub iteration: Option<u32>,
     /// How many claims one coder may make.
-    pub max_iterations: u32,
+    pub max_iterations: Option<u32>,
     /// Rejections since the coder changed.
     pub review_cycles: u32,
     /// How many rejections one coder may get.
-    pub max_review_cycles: u32,
+    pub max_review_cycles: Option<u32>,
     /// The owner's lease.
     pub lease: Option<LeaseView>,
     /// Why it is blocked or was sent back.
@@ -110,14 +110,20 @@ pub struct TaskView {
 
 /// All loaded tasks: by phase, then priority, then age.
 pub(super) fn tasks(state: &State, now: Timestamp) -> Vec<TaskView> {
-    let config = state.board.config.ready().cloned().unwrap_or_default();
-    let views = state.bodies().map(|(id, body)| task_view(state, &config, id, body, now));
+    let config = state.board.config().ok();
+    let views = state.bodies().map(|(id, body)| task_view(state, config, id, body, now));
     let mut tasks: Vec<TaskView> = views.collect();
     tasks.sort_by_key(|task| (task.phase, task.priority, task.created));
     tasks
 }
 
-fn task_view(state: &State, config: &Config, id: &TaskId, body: &TaskBody, now: Timestamp) -> TaskView {
+fn task_view(
+    state: &State,
+    config: Option<&Config>,
+    id: &TaskId,
+    body: &TaskBody,
+    now: Timestamp,
+) -> TaskView {
     let (board, record) = (&state.board, body.record());
     let unmet = board.summary(id).into_iter().flat_map(|summary| board.unmet(summary));
     let unmet = unmet.map(|task| UnmetDependency { task: task.clone(), status: board.status(task) });
@@ -137,9 +143,9 @@ fn task_view(state: &State, config: &Config, id: &TaskId, body: &TaskBody, now: 
         reviewing_by: record.reviewing_by,
         depends_on: record.depends_on.clone().unwrap_or_default(),
         iteration: record.iteration,
-        max_iterations: config.max_iterations(record),
+        max_iterations: config.map(|config| config.max_iterations(record)),
         review_cycles: record.review_cycles_current.unwrap_or(0),
-        max_review_cycles: config.max_review_cycles(record),
+        max_review_cycles: config.map(|config| config.max_review_cycles(record)),
         lease: outlook.lease.map(|expires| LeaseView::new(expires, now)),
         reason: outlook.reason,
         next: outlook.next,

@@ -1,6 +1,6 @@
 //! `liza add-task`: the planner adds a task.
 
-use liza_core::model::{Seconds, Status, TaskId};
+use liza_core::model::{LEASE, Seconds, Status, TaskId};
 use liza_core::protocol::{AddTask, NewTask};
 
 use crate::cli::context::Context;
@@ -44,13 +44,13 @@ pub(crate) struct Args {
     #[arg(long)]
     stretch: bool,
     /// How often one coder may claim it; overrides the config.
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1_000))]
     max_iterations: Option<u32>,
     /// How many rejections one coder may have; overrides the config.
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1_000))]
     max_review_cycles: Option<u32>,
-    /// Length of a lease on it, in seconds; overrides the config.
-    #[arg(long, value_name = "SECONDS", value_parser = clap::value_parser!(u64).range(1..))]
+    /// Length of a lease on it, in seconds (10 to 86400); overrides the config.
+    #[arg(long, value_name = "SECONDS", value_parser = clap::value_parser!(u64).range(LEASE.min..=LEASE.max))]
     lease: Option<u64>,
 }
 

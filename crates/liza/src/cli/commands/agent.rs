@@ -66,8 +66,8 @@ pub(crate) fn run(args: Args, context: &Context) -> Result<Reply, CommandError> 
     if let Some(task) = args.task.as_ref().filter(|task| !state.board.knows(task)) {
         return Err(Refusal::UnknownTask { task: task.clone() }.into());
     }
-    let config = state.board.config.ready().cloned().unwrap_or_default();
-    let provider = Provider::choose(&config, args.role, args.provider.as_deref())?;
+    let config = state.board.config()?;
+    let provider = Provider::choose(config, args.role, args.provider.as_deref())?;
     let post = Post {
         role: args.role,
         agent,

@@ -1,13 +1,14 @@
 //! `liza edit`: opens a copy of the blackboard in an editor and merges the changes block by block.
 
 use std::fs;
-use std::io;
+use std::io::{self, Write as _};
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use liza_core::model::TaskId;
-use liza_store::{Conflicts, StoreError, infer_base, task_range, three_way_merge};
+use liza_store::private;
+use liza_store::{Conflicts, StoreError, infer_base, misspelled_keys, task_range, three_way_merge};
 use serde_json::json;
 
 use crate::project::{Project, now};
@@ -133,6 +134,7 @@ fn merge(
     detail: &str,
     context: &Context,
 ) -> Result<u64, CommandError> {
+    let known = misspelled_keys(&project.store().state_file()).unwrap_or_default();
     let mut attempts = 0;
     let edited = loop {
         attempts += 1;
@@ -145,6 +147,7 @@ fn merge(
         }
     };
     context.report_notices(&edited.notices);
+    context.warn_of_misspelled_keys(project, &known);
     Ok(edited.revision.0)
 }
 
@@ -164,7 +167,10 @@ impl Copy {
         let name = task.map_or("state", TaskId::as_str);
         let path = folder.join(format!("{name}-{}.yaml", std::process::id()));
         let ended = if text.ends_with('\n') { "" } else { "\n" };
-        let written = fs::create_dir_all(&folder).and_then(|()| fs::write(&path, format!("{text}{ended}")));
+        let written = private::create_folder(&folder).and_then(|()| {
+            let mut file = private::file_options().write(true).create(true).truncate(true).open(&path)?;
+            file.write_all(format!("{text}{ended}").as_bytes())
+        });
         written.map_err(|error| {
             CommandError::refused("io", format!("cannot write a copy to {}: {error}", path.display()))
         })?;

@@ -98,8 +98,8 @@ pub(crate) fn run(args: Args, context: &Context) -> Result<Reply, CommandError> 
         coder_provider: args.coder_provider,
         reviewer_provider: args.reviewer_provider,
     };
-    let config = state.board.config.ready().cloned().unwrap_or_default();
-    let posts = team_posts(&config, &options)?;
+    let config = state.board.config()?;
+    let posts = team_posts(config, &options)?;
     if let Some(warning) = vision_warning(&project, &state) {
         context.screen.note(&format!("liza: {warning}"));
     }

@@ -38,7 +38,7 @@ pub(crate) fn run(args: Args, context: &Context) -> Result<Reply, CommandError> 
     let view = view(&state, &observe(&project, &state, now), now);
     let task = view.tasks.iter().find(|task| task.id == args.task);
     let task = task.ok_or_else(|| Refusal::UnknownTask { task: args.task.clone() })?;
-    let page = TaskPage { state: &state, record, task, columns: context.screen.columns() };
+    let page = TaskPage { state: &state, record, task, columns: context.screen.page_columns() };
     Ok(Reply::new(page.render(), page.json()).at(state.board.revision.0))
 }
 
@@ -128,7 +128,7 @@ impl TaskPage<'_> {
         let mut lines = self.field("Next", &self.task.next);
         lines.extend(self.task.command.iter().flat_map(|step| command(step, LABEL, self.columns)));
         for fault in &self.task.broken {
-            lines.push(paint(RED, &cut(fault, self.columns)));
+            lines.extend(wrap(fault, self.columns).iter().map(|line| paint(RED, line)));
         }
         lines
     }
@@ -162,14 +162,14 @@ impl TaskPage<'_> {
             None => String::new(),
         };
         let claim =
-            task.iteration.map(|n| format!(", attempt {n} of {}", task.max_iterations)).unwrap_or_default();
+            task.iteration.map(|n| format!(", attempt {n}{}", of(task.max_iterations))).unwrap_or_default();
         let reviewed = task.reviewing_by.is_some();
         let coder_lease = if reviewed { String::new() } else { lease(task.lease) };
         let coder = task.assigned_to.map(|coder| format!("{coder}{claim}{coder_lease}"));
         let reviewer = task.reviewing_by.map(|reviewer| format!("{reviewer}{}", lease(task.lease)));
         let cycles = (task.review_cycles > 0 || record.review_cycles_total.unwrap_or(0) > 0).then(|| {
             let total = record.review_cycles_total.unwrap_or(0);
-            format!("{} of {} with this coder, {total} in total", task.review_cycles, task.max_review_cycles)
+            format!("{}{} with this coder, {total} in total", task.review_cycles, of(task.max_review_cycles))
         });
         let base =
             record.base_commit.as_ref().map(|base| format!(" from {}", base.short())).unwrap_or_default();
@@ -249,17 +249,21 @@ impl TaskPage<'_> {
         for event in events {
             let who = event.agent.as_deref().map(|agent| format!("{agent}  ")).unwrap_or_default();
             let rest = format!("{who}{}", facts(&event.more, ", "));
-            let room = self.columns.saturating_sub(16 + 2 + name + 2);
-            let line = format!(
-                "{}  {}  {}",
-                paint(DIM, &minute(event.time)),
-                pad(&cut(&event.event, name), name),
-                cut(&rest, room)
-            );
+            let left = 16 + 2 + name + 2;
+            let mut texts = wrap(&rest, self.columns.saturating_sub(left).max(10)).into_iter();
+            let first = texts.next().unwrap_or_default();
+            let head = pad(&cut(&event.event, name), name);
+            let line = format!("{}  {head}  {first}", paint(DIM, &minute(event.time)));
             lines.push(line.trim_end().to_owned());
+            lines.extend(texts.map(|text| format!("{}{text}", " ".repeat(left))));
         }
         lines
     }
+}
+
+/// A limit behind a number; nothing while the settings cannot be read.
+fn of(limit: Option<u32>) -> String {
+    limit.map(|limit| format!(" of {limit}")).unwrap_or_default()
 }
 
 /// Usage, with every figure.

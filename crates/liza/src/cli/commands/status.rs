@@ -262,6 +262,11 @@ fn row(task: &TaskView, name: usize, columns: usize) -> Vec<String> {
         .collect()
 }
 
+/// A limit behind a number; nothing while the settings cannot be read.
+fn of(limit: Option<u32>) -> String {
+    limit.map(|limit| format!(" of {limit}")).unwrap_or_default()
+}
+
 fn facts(task: &TaskView) -> Vec<String> {
     let mut facts = Vec::new();
     let owner = task.owner.map(|owner| owner.to_string());
@@ -271,9 +276,9 @@ fn facts(task: &TaskView) -> Vec<String> {
             if task.status == Some(Status::Rejected) {
                 facts.push("sent back".to_owned());
             }
-            facts.extend(task.iteration.map(|n| format!("attempt {n} of {}", task.max_iterations)));
+            facts.extend(task.iteration.map(|n| format!("attempt {n}{}", of(task.max_iterations))));
             if task.review_cycles > 0 {
-                facts.push(format!("rejection {} of {}", task.review_cycles, task.max_review_cycles));
+                facts.push(format!("rejection {}{}", task.review_cycles, of(task.max_review_cycles)));
             }
             facts.extend(task.lease.map(lease));
         }

@@ -48,7 +48,7 @@ pub(crate) fn run(args: Args, context: &Context) -> Result<Reply, CommandError> 
 /// The named branch, the recorded main branch, or the one that is checked out.
 fn source(project: &Project, named: Option<String>) -> Result<Branch, CommandError> {
     let state = project.store().snapshot()?;
-    let config = state.board.config.ready().cloned().unwrap_or_default();
+    let config = state.board.config()?;
     let here = || project.repo().ok()?.head().ok()?.branch;
     let other = |name: &String| *name != config.integration_branch;
     let name = named.or_else(|| config.main_branch.clone()).or_else(here).filter(other);

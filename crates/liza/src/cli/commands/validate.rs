@@ -6,7 +6,7 @@ use liza_core::model::{State, Status, Task, TaskId};
 use liza_core::rules::invariants;
 use liza_core::rules::invariants::{Subject, Violation};
 use liza_core::text::count;
-use liza_store::{ProjectDisk, StoreError, read_state};
+use liza_store::{ProjectDisk, StoreError, misspelled_keys, read_state};
 use serde_json::json;
 
 use crate::project::{Project, now};
@@ -19,7 +19,7 @@ use crate::cli::ui::output::Reply;
 /// Check the blackboard against every rule.
 ///
 /// Prints VALID, or one line INVALID: … per violation and exits 1. Warnings name tasks that satisfy all rules but
-/// lack fields that commands need.
+/// lack fields that commands need, and keys that look misspelled.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:
   liza validate
@@ -33,11 +33,14 @@ pub(crate) struct Args {
 
 /// Runs it.
 pub(crate) fn run(args: Args, context: &Context) -> Result<Reply, CommandError> {
-    let (state, root) = read(&args, context)?;
+    let (state, root, file) = read(&args, context)?;
     let (violations, warnings) = match &state {
         Ok(state) => {
             let found = invariants::validate(state, &ProjectDisk::new(&root), now());
-            (found.iter().map(ToString::to_string).collect(), warnings(state, &found))
+            let misspelled = misspelled_keys(&file).unwrap_or_default();
+            let mut warnings = warnings(state, &found);
+            warnings.extend(misspelled.iter().map(ToString::to_string));
+            (found.iter().map(ToString::to_string).collect(), warnings)
         }
         // A file that cannot be parsed has one violation.
         Err(error) => (vec![error.to_string()], Vec::new()),
@@ -47,13 +50,14 @@ pub(crate) fn run(args: Args, context: &Context) -> Result<Reply, CommandError> 
     report(&violations, &warnings, state.is_ok(), context)
 }
 
-type Read = (Result<State, StoreError>, PathBuf);
+type Read = (Result<State, StoreError>, PathBuf, PathBuf);
 
 fn read(args: &Args, context: &Context) -> Result<Read, CommandError> {
     match &args.state {
         None => {
             let project = context.project()?;
-            Ok((broken_only(project.store().writable_snapshot())?, project.root().to_owned()))
+            let store = project.store();
+            Ok((broken_only(store.writable_snapshot())?, project.root().to_owned(), store.state_file()))
         }
         Some(file) => {
             let path = context.directory.join(file);
@@ -61,7 +65,7 @@ fn read(args: &Args, context: &Context) -> Result<Read, CommandError> {
             let folder = path.parent().unwrap_or(Path::new("."));
             let root = Project::find(folder).or_else(|| Project::find(&context.directory));
             let root = root.unwrap_or_else(|| context.directory.clone());
-            Ok((broken_only(read_state(&path))?, root))
+            Ok((broken_only(read_state(&path))?, root, path))
         }
     }
 }

@@ -11,7 +11,7 @@ use crate::supervisor::{MessageLevel, TeamMessage};
 
 use super::console::Stream;
 use super::layout::clean;
-use super::layout::{BOLD, CYAN, DIM, GREEN, RED, YELLOW, cut, one_line, pad, paint, width, wrap};
+use super::layout::{BOLD, CYAN, DIM, GREEN, RED, YELLOW, cut, one_line, pad, paint, printable, width, wrap};
 use super::output::{Color, Screen};
 
 /// The longest name is `code-reviewer-10`.
@@ -120,7 +120,7 @@ impl EventPrinter {
 
     fn draw(&self, text: &str) {
         let line = cut(text, self.screen.columns().saturating_sub(1));
-        let line = if self.screen.color == Color::Never { line } else { paint(DIM, &line) };
+        let line = printable(&paint(DIM, &line), self.screen.color != Color::Never);
         self.write_raw(&format!("{CLEAR}{line}"));
     }
 

@@ -1,6 +1,7 @@
 //! What people and agents type: texts of any length, lists of task IDs.
 //!
-//! Every free text is read through [`Text`], so nothing that could manipulate a terminal reaches the blackboard.
+//! Every free text is read through [`Text`], so no secret and nothing that could manipulate a terminal reaches the
+//! blackboard.
 
 use std::convert::Infallible;
 use std::fs;
@@ -36,8 +37,14 @@ impl From<&str> for Text {
 }
 
 impl Text {
-    /// The text, without control characters and not longer than the blackboard accepts.
+    /// The text, without control characters and secrets and not longer than the blackboard accepts.
     pub(crate) fn read(self, context: &Context) -> Result<String, CommandError> {
+        let text = self.read_unmasked(context)?;
+        Ok(context.environment.masker().mask(&text).into_owned())
+    }
+
+    /// The same with its secrets: only for a setting, which may have to be one.
+    pub(crate) fn read_unmasked(self, context: &Context) -> Result<String, CommandError> {
         let text = if self.0 == "-" { from_stdin(context)? } else { self.0 };
         check_length(&text)?;
         Ok(clean(&text))

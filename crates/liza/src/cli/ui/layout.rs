@@ -5,6 +5,7 @@
 
 use anstyle::{AnsiColor, Style};
 use liza_core::model::{Seconds, Timestamp, Usage};
+use liza_core::text::is_unprintable;
 use unicode_width::{UnicodeWidthChar as _, UnicodeWidthStr as _};
 
 use crate::text::compact_number;
@@ -24,7 +25,56 @@ pub(crate) const CYAN: Style = AnsiColor::Cyan.on_default();
 
 /// A text in a style.
 pub(crate) fn paint(style: Style, text: &str) -> String {
-    if text.is_empty() { String::new() } else { format!("{style}{text}{style:#}") }
+    if text.is_empty() {
+        return String::new();
+    }
+    let marked = |sequence: String| sequence.replace('\u{1b}', STYLE_MARK);
+    let (start, end) = (marked(style.render().to_string()), marked(style.render_reset().to_string()));
+    format!("{start}{text}{end}")
+}
+
+/// What stands for the escape character of a style until the text is written: every real one comes from outside.
+const STYLE_MARK: &str = "\u{fdd0}";
+
+/// The text as it is written: with its styles, or without any, and without other terminal sequences, control
+/// characters and characters that reorder text.
+pub(crate) fn printable(text: &str, colored: bool) -> String {
+    let mut parts = text.split(STYLE_MARK);
+    let mut printed = parts.next().map(clean).unwrap_or_default();
+    for part in parts {
+        let (style, rest) = part.split_at(style_length(part));
+        if colored && !style.is_empty() {
+            printed.push('\u{1b}');
+            printed.push_str(style);
+        }
+        printed.push_str(&clean(rest));
+    }
+    printed
+}
+
+/// How long the style is that a text begins with: `[1;31m`.
+fn style_length(text: &str) -> usize {
+    let is_style = |end: &usize| {
+        let inner = text.get(..*end).and_then(|style| style.strip_prefix('['));
+        inner.is_some_and(|inner| inner.bytes().all(|byte| byte.is_ascii_digit() || byte == b';'))
+    };
+    text.find('m').filter(is_style).map_or(0, |end| end + 1)
+}
+
+/// JSON with what must not reach a terminal escaped, so that programs still read the same text.
+pub(crate) fn printable_json(json: &str) -> String {
+    if !json.contains(|c: char| is_unprintable(c) && c != '\n') {
+        return json.to_owned();
+    }
+    let mut printed = String::with_capacity(json.len() + 16);
+    for c in json.chars() {
+        match c {
+            '\n' => printed.push(c),
+            c if is_unprintable(c) => printed.push_str(&format!("\\u{:04x}", u32::from(c))),
+            c => printed.push(c),
+        }
+    }
+    printed
 }
 
 /// How many columns a text takes.
@@ -32,13 +82,13 @@ pub(crate) fn width(text: &str) -> usize {
     text.width()
 }
 
-/// Removes terminal sequences and control characters; line breaks and tabs stay.
+/// Removes terminal sequences, control characters and characters that reorder text; line breaks and tabs stay.
 pub(crate) fn clean(text: &str) -> String {
-    if !text.contains(|c: char| c.is_control() && c != '\n') {
+    if !text.contains(|c: char| is_unprintable(c) && c != '\n') {
         return text.to_owned();
     }
     let plain = anstream::adapter::strip_str(text).to_string().replace("\r\n", "\n").replace('\r', "\n");
-    plain.chars().filter(|c| !c.is_control() || matches!(c, '\n' | '\t')).collect()
+    plain.chars().filter(|c| !is_unprintable(*c) || matches!(c, '\n' | '\t')).collect()
 }
 
 /// White space folded and control characters removed.
@@ -161,10 +211,31 @@ mod tests {
             ("\u{1b}]0;title\u{7}after", "after"),
             ("bell\u{7} back\u{8} del\u{7f} c1\u{9b}31m", "bell back del c131m"),
             ("dos\r\nmac\rtab\t.", "dos\nmac\ntab\t."),
+            ("user\u{202e}nimda\u{2066} \u{200f}x", "usernimda x"),
         ];
         for (given, kept) in cases {
             assert_eq!(clean(given), kept, "{given:?}");
         }
+    }
+
+    /// Covers: AT-14
+    #[test]
+    fn only_styles_of_our_own_become_escape_sequences() {
+        let line =
+            format!("{} \u{1b}[31mtheirs\u{1b}[0m \u{1b}]0;title\u{7}\u{202e}", paint(RED, "ours \u{1b}[2J"));
+        assert_eq!(printable(&line, true), "\u{1b}[1m\u{1b}[31mours \u{1b}[0m theirs ");
+        assert_eq!(printable(&line, false), "ours  theirs ");
+        assert_eq!(printable("\u{fdd0}[2J \u{fdd0}m \u{fdd0}", true), "[2J m ");
+    }
+
+    /// Covers: AT-14
+    #[test]
+    fn json_escapes_what_must_not_reach_a_terminal() {
+        let text = "a\u{9b}b\u{202e}c\u{7f}\u{1b}\nd";
+        let json = printable_json(&serde_json::json!({ "text": text }).to_string());
+        assert!(!json.contains(is_unprintable), "{json}");
+        let read: serde_json::Value = serde_json::from_str(&json).unwrap();
+        assert_eq!(read["text"], text);
     }
 
     #[test]

@@ -9,7 +9,7 @@ use serde_json::json;
 use super::console::{Console, Stream};
 use super::error::CommandError;
 use super::exit_code::Exit;
-use super::layout::clean;
+use super::layout::{clean, printable, printable_json};
 
 /// Whether text is coloured.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, clap::ValueEnum)]
@@ -90,6 +90,12 @@ impl Screen {
         self.fixed_columns.or_else(|| self.console.columns()).unwrap_or(80).clamp(30, 200)
     }
 
+    /// The same for a page whose text must be complete: in a pipe, where no one has set COLUMNS, lines have any length.
+    pub(crate) fn page_columns(&self) -> usize {
+        let is_piped = self.fixed_columns.is_none() && !self.console.is_terminal(Stream::Output);
+        if is_piped { usize::from(u16::MAX) } else { self.columns() }
+    }
+
     /// Writes a command's reply to standard output.
     pub(crate) fn reply(&self, reply: &Reply) {
         if reply.written {
@@ -138,9 +144,13 @@ impl Screen {
             Color::Always => true,
             Color::Never => false,
         };
-        let line =
-            if colored { format!("{text}\n") } else { format!("{}\n", anstream::adapter::strip_str(text)) };
-        self.console.write(stream, &line)
+        // The last place that everything passes: texts of agents and of files come from everywhere.
+        let line = if self.json && stream == Stream::Output {
+            printable_json(text)
+        } else {
+            printable(text, colored)
+        };
+        self.console.write(stream, &format!("{line}\n"))
     }
 
     /// Writes a line to standard output; false once its reader has closed it.

@@ -1,0 +1,225 @@
+//! The allowed range of every number in `config`, and of a task's own limits. One line per number.
+//!
+//! Works on plain values, so that a number that does not fit its type is reported with its range too.
+
+use std::fmt;
+
+use crate::model::record::TaskRecord;
+use crate::model::role::Role;
+use crate::model::value::{Fields, Value};
+
+/// The allowed range of a number.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Bounds {
+    /// The key in the file.
+    pub name: &'static str,
+    /// The smallest allowed number.
+    pub min: u64,
+    /// The largest allowed number.
+    pub max: u64,
+    /// What it counts.
+    pub unit: Unit,
+}
+
+/// What a number counts.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Unit {
+    /// Seconds.
+    Seconds,
+    /// Times, sessions, agents: the key says which.
+    Times,
+}
+
+/// A number that is not in its range.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct OutOfRange {
+    /// Where it is: keys with dots between, such as `roles.coder.count`.
+    pub place: String,
+    /// The number.
+    pub found: i128,
+    /// What is allowed.
+    pub bounds: Bounds,
+}
+
+impl fmt::Display for OutOfRange {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} is {}; allowed: {}", self.place, self.found, self.bounds)
+    }
+}
+
+impl fmt::Display for Bounds {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let unit = match self.unit {
+            Unit::Seconds => " s",
+            Unit::Times => "",
+        };
+        write!(f, "{} to {}{unit}", self.min, self.max)
+    }
+}
+
+const fn times(name: &'static str, min: u64, max: u64) -> Bounds {
+    Bounds { name, min, max, unit: Unit::Times }
+}
+
+const fn seconds(name: &'static str, min: u64, max: u64) -> Bounds {
+    Bounds { name, min, max, unit: Unit::Seconds }
+}
+
+const DAY: u64 = 86_400;
+const WEEK: u64 = 7 * DAY;
+
+/// The length of a lease.
+pub const LEASE: Bounds = seconds("lease_duration", 10, DAY);
+
+/// The number of agents of a role.
+pub const AGENT_COUNT: Bounds = times("count", 0, 200);
+
+/// The numbers of `config`.
+pub const CONFIG_BOUNDS: &[Bounds] = &[
+    times("max_coder_iterations", 1, 1_000),
+    times("max_review_cycles", 1, 1_000),
+    seconds("heartbeat_interval", 1, DAY),
+    LEASE,
+    seconds("coder_poll_interval", 1, DAY),
+    seconds("coder_max_wait", 0, WEEK),
+    times("max_crashes", 1, 1_000),
+    times("max_idle_exits", 1, 1_000),
+    times("max_sessions", 1, 10_000),
+    times("max_planner_sessions", 1, 10_000),
+    times("max_blocks", 1, 1_000),
+    times("max_rescopes", 1, 1_000),
+    seconds("stop_grace", 0, DAY),
+    seconds("session_limit", 1, WEEK),
+    seconds("integration_test_limit", 1, DAY),
+    seconds("lock_timeout", 0, 3_600),
+];
+
+/// A task's own limits.
+pub const TASK_BOUNDS: [Bounds; 3] = [
+    times("max_iterations", 1, 1_000),
+    times("max_review_cycles", 1, 1_000),
+    seconds("lease_duration_override", LEASE.min, LEASE.max),
+];
+
+impl Bounds {
+    /// The number as one that is out of range, if it is.
+    fn check(self, place: impl Into<String>, found: i128) -> Option<OutOfRange> {
+        let allowed = i128::from(self.min)..=i128::from(self.max);
+        (!allowed.contains(&found)).then(|| OutOfRange { place: place.into(), found, bounds: self })
+    }
+}
+
+/// The first number of the section that is out of range. What is no number at all is not judged here.
+pub fn out_of_range(config: &Fields) -> Option<OutOfRange> {
+    let number = |value: Option<&Value>| match value {
+        Some(Value::Int(number)) => Some(i128::from(*number)),
+        // A number in quotes, or beyond the largest that a value holds.
+        Some(Value::Text(digits)) => digits.parse().ok(),
+        Some(_) | None => None,
+    };
+    let own = |bounds: &Bounds| bounds.check(bounds.name, number(config.get(bounds.name))?);
+    let roles = match config.get("roles") {
+        Some(Value::Map(roles)) => Some(roles),
+        Some(_) | None => None,
+    };
+    let of_role = |(role, entry): (&String, &Value)| {
+        let Value::Map(entry) = entry else { return None };
+        AGENT_COUNT.check(format!("roles.{role}.count"), number(entry.get("count"))?)
+    };
+    let counted = || roles?.iter().filter(|(role, _)| is_role(role)).find_map(of_role);
+    CONFIG_BOUNDS.iter().find_map(own).or_else(counted)
+}
+
+/// Whether a key of `config.roles` names a role.
+fn is_role(key: &str) -> bool {
+    Role::ALL.into_iter().any(|role| key == role.id_prefix() || key == role.to_string())
+}
+
+/// The task's own limits that are out of range.
+pub(crate) fn task_out_of_range(record: &TaskRecord) -> Vec<OutOfRange> {
+    let [iterations, cycles, lease] = TASK_BOUNDS;
+    let given = [
+        (iterations, record.max_iterations.map(u64::from)),
+        (cycles, record.max_review_cycles.map(u64::from)),
+        (lease, record.lease_duration_override.map(|lease| lease.0)),
+    ];
+    given.into_iter().filter_map(|(bounds, value)| bounds.check(bounds.name, value?.into())).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::model::config::Config;
+    use crate::model::time::Seconds;
+
+    fn fields(json: &str) -> Fields {
+        serde_json::from_str(json).unwrap()
+    }
+
+    fn message(json: &str) -> Option<String> {
+        out_of_range(&fields(json)).map(|wrong| wrong.to_string())
+    }
+
+    /// Covers: AC-11
+    #[test]
+    fn every_number_of_the_config_has_a_range_that_contains_its_default() {
+        let default: Fields = fields(&serde_json::to_string(&Config::default()).unwrap());
+        let is_number = |(_, value): &(&String, &Value)| matches!(value, Value::Int(_));
+        let numbers: Vec<&str> = default.iter().filter(is_number).map(|(key, _)| key.as_str()).collect();
+        let bounded: Vec<&str> = CONFIG_BOUNDS.iter().map(|bounds| bounds.name).collect();
+        for number in &numbers {
+            assert!(bounded.contains(number), "{number} has no range");
+        }
+        assert_eq!(out_of_range(&default), None);
+    }
+
+    /// Covers: AC-11
+    #[test]
+    fn the_page_of_settings_has_every_range() {
+        let page = include_str!("../../../../docs/reference/settings.md");
+        for bounds in CONFIG_BOUNDS {
+            let row = page.lines().find(|line| line.starts_with(&format!("| `{}` |", bounds.name)));
+            assert!(row.is_some_and(|row| row.contains(&format!(" {bounds} |"))), "{bounds:?}: {row:?}");
+        }
+    }
+
+    /// Covers: AC-11
+    #[test]
+    fn a_number_out_of_range_is_reported_with_what_is_allowed() {
+        let cases = [
+            (r#"{"lease_duration": 0}"#, "lease_duration is 0; allowed: 10 to 86400 s"),
+            (r#"{"lease_duration": 86401}"#, "lease_duration is 86401; allowed: 10 to 86400 s"),
+            (r#"{"heartbeat_interval": 0}"#, "heartbeat_interval is 0; allowed: 1 to 86400 s"),
+            (r#"{"max_crashes": -1}"#, "max_crashes is -1; allowed: 1 to 1000"),
+            (
+                r#"{"session_limit": 18446744073709551615}"#,
+                "session_limit is 18446744073709551615; allowed: 1 to 604800 s",
+            ),
+            (r#"{"roles": {"coder": {"count": 201}}}"#, "roles.coder.count is 201; allowed: 0 to 200"),
+        ];
+        for (config, expected) in cases {
+            assert_eq!(message(config).as_deref(), Some(expected), "{config}");
+        }
+        for fine in
+            [r#"{"lease_duration": 10}"#, r#"{"heartbeat_interval": 86400}"#, r#"{"stop_grace": 0}"#, "{}"]
+        {
+            assert_eq!(message(fine), None, "{fine}");
+        }
+    }
+
+    /// Covers: AC-11
+    #[test]
+    fn a_tasks_own_limits_have_the_same_ranges() {
+        let record = TaskRecord {
+            max_iterations: Some(0),
+            lease_duration_override: Some(Seconds(9)),
+            ..TaskRecord::default()
+        };
+        let found: Vec<String> = task_out_of_range(&record).iter().map(ToString::to_string).collect();
+        let expected = [
+            "max_iterations is 0; allowed: 1 to 1000",
+            "lease_duration_override is 9; allowed: 10 to 86400 s",
+        ];
+        assert_eq!(found, expected);
+    }
+}

@@ -1,0 +1,34 @@
+//! Files and folders that only their owner may read: what is stored may hold what no one masked.
+
+use std::fs::{DirBuilder, File, OpenOptions};
+use std::io;
+use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _};
+use std::path::Path;
+
+/// The mode of a file that only its owner may read.
+const FILE: u32 = 0o600;
+/// The mode of a folder that only its owner may enter.
+const FOLDER: u32 = 0o700;
+
+/// Creates a folder, and those above it that are missing.
+///
+/// # Errors
+/// When one of them cannot be created.
+pub fn create_folder(path: &Path) -> io::Result<()> {
+    DirBuilder::new().recursive(true).mode(FOLDER).create(path)
+}
+
+/// Options that create a file only its owner may read. A file that exists keeps its mode.
+pub fn file_options() -> OpenOptions {
+    let mut options = OpenOptions::new();
+    options.mode(FILE);
+    options
+}
+
+/// Creates a file that must not exist.
+///
+/// # Errors
+/// When it exists, or cannot be created.
+pub fn create_new(path: &Path) -> io::Result<File> {
+    file_options().write(true).create_new(true).open(path)
+}
