@@ -3,6 +3,7 @@
 use std::io;
 
 use liza_core::model::{Refusal, RefusalClass};
+use liza_core::text::count;
 use liza_store::StoreError;
 
 use crate::contracts::ContractError;
@@ -46,7 +47,7 @@ pub enum SupervisorError {
         message: String,
     },
     /// A planner reached the limit of sessions without a result.
-    #[error("{times} sessions in a row ended without a result")]
+    #[error("{} in a row ended without a result", count(*times as usize, "session"))]
     NoResult {
         /// The number of crashes.
         times: u32,

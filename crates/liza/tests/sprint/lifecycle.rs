@@ -56,7 +56,7 @@ fn from_checkpoint_to_the_next_goal() {
     let over = sprint(&project);
     assert_eq!((&over["status"], &over["metrics"]["tasks_done"]), (&json!("COMPLETED"), &json!(2)));
     assert!(over["timeline"]["ended"].as_str().unwrap().parse::<Timestamp>().is_ok());
-    assert_eq!(triggers(&project), ["SPRINT_COMPLETED"], "the planner judges the goal");
+    assert_eq!(triggers(&project), ["HUMAN_DECISION", "SPRINT_COMPLETED"], "the planner judges the goal");
 
     let page = project.liza(&["retro"]).ok().to_owned();
     assert!(

@@ -59,10 +59,8 @@ fn planner_stopped(state: &State, now: Timestamp) -> Option<Alarm> {
 fn no_result(sprint: &Sprint) -> Alarm {
     let exits = &sprint.planner_exits;
     let words = exits.last_words.as_deref().unwrap_or("nothing");
-    let text = format!(
-        "{} planning sessions in a row ended without a result; the last one printed: {words}",
-        exits.count
-    );
+    let sessions = count(exits.count as usize, "planning session");
+    let text = format!("{sessions} in a row ended without a result; the last one printed: {words}");
     Alarm::critical(AlarmKind::PlannerStopped, "planner", text)
 }
 

@@ -97,7 +97,7 @@ impl From<StoreError> for CommandError {
             StoreError::Locked { .. } => {
                 made("locked", Exit::Locked, "another process is writing; try again in 1 to 5 s")
             }
-            StoreError::Overtaken { .. } => made("overtaken", Exit::Locked, "try again"),
+            StoreError::Overtaken { .. } => made("saved_meanwhile", Exit::Locked, "try again"),
             StoreError::Nested => made("locked", Exit::Locked, "run it after `liza lock modify` has ended"),
             StoreError::Broken(_) => {
                 made("broken_state", Exit::Inconsistent, "liza validate, then liza edit")
