@@ -200,6 +200,10 @@ fn run_inside(command: &[String], project: &Project, context: &Context) -> io::R
 
 /// A text that cannot be read as a blackboard is the caller's, not the blackboard's: that one stands as it was.
 pub(crate) fn as_refusal(error: StoreError) -> CommandError {
+    if matches!(error, StoreError::Lost { .. }) {
+        let message = "the command left no state.yaml, or an empty one";
+        return CommandError::refused("invalid", message).hint("the blackboard is as it was");
+    }
     let broken = matches!(error, StoreError::Broken(_));
     let told = CommandError::from(error);
     if !broken {
