@@ -51,7 +51,7 @@ impl LockedFolder {
         }
         replace::remove_temporaries(&self.folder)?;
         let bytes = self.settled(bytes)?;
-        let mut current = match revision_line(&bytes) {
+        let mut current = match revision_line(&bytes).or_else(|| revision_in_braces(&bytes)) {
             Some(based_on) if based_on >= revision => {
                 CurrentFile::new(bytes, Origin::Edited, revision, Vec::new())
             }
@@ -265,6 +265,13 @@ fn is_blackboard(bytes: &[u8]) -> bool {
         })
     };
     text.is_ok_and(is_complete)
+}
+
+/// The revision of a file that is written in braces, so that no line begins with it.
+fn revision_in_braces(bytes: &[u8]) -> Option<u64> {
+    let text = std::str::from_utf8(bytes).ok().filter(|text| text.contains('{'))?;
+    let (tree, _) = crate::yaml::parse(text).ok()?;
+    tree.get("revision")?.text()?.parse().ok()
 }
 
 /// The number in the line `revision: N` at column 0.

@@ -17,7 +17,7 @@ fn complaint(text: &str) -> String {
 fn mistakes_are_reported_with_line_and_column() {
     for (text, wanted) in [
         ("coder: [", "p.yaml:1:"),
-        ("actor: []", "p.yaml:1:1: unknown field `actor`"),
+        ("actor: []", "p.yaml:1:1: the key \"actor\" is not known"),
         ("coder:\n  - do:\n      - dance\n", "p.yaml:3:9: "),
         ("coder:\n  - do:\n      - write: {path: x}\n", "p.yaml:3:16: write: the key \"text\" is missing"),
         ("coder:\n  - do:\n      - write\n", "p.yaml:3:9: write: the key \"path\" is missing"),

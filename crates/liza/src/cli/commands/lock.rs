@@ -204,7 +204,11 @@ fn run_inside(command: &[String], project: &Project, context: &Context) -> io::R
 
 /// If the new text cannot be read as a blackboard, the caller is at fault; the blackboard itself is unchanged.
 pub(crate) fn as_refusal(error: StoreError) -> CommandError {
-    let broken = matches!(error, StoreError::Broken(_) | StoreError::Lost { .. });
+    if matches!(error, StoreError::Lost { .. }) {
+        let message = "the command left no state.yaml, or an empty one";
+        return CommandError::refused("invalid", message).hint("the blackboard is unchanged");
+    }
+    let broken = matches!(error, StoreError::Broken(_));
     let refusal = CommandError::from(error);
     if !broken {
         return refusal;
