@@ -22,6 +22,7 @@ mod worktree;
 pub use command::{Git, GitCommand};
 pub use error::GitError;
 pub use integration_test::IntegrationTestResult;
+pub(crate) use integration_test::ScratchCheckout;
 pub use liza_core::model::WorktreeMode;
 pub use merge::{MergeError, MergeMessage, MergePreview, PendingMerge};
 pub use refs::{Branch, BranchError};
