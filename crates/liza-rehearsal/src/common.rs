@@ -57,10 +57,13 @@ pub(crate) fn discover(session: &Session, it: &Discover) -> StepResult {
     )
 }
 
-/// `liza handoff`
+/// `liza handoff`; the planner's is about no task.
 pub(crate) fn handoff(session: &Session, it: &Handoff) -> StepResult {
+    let task: Vec<String> = session.prompt.task().map(str::to_owned).into_iter().collect();
     session.liza(
-        Arguments::new(["handoff", session.task(), "--summary", &it.summary])
+        Arguments::new(["handoff"])
+            .words(&task)
+            .option("--summary", Some(&it.summary))
             .option("--next-action", Some(&it.next_action))
             .option("--approach", it.approach.as_deref())
             .repeated("--file", &it.files)

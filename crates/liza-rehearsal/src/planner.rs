@@ -79,6 +79,8 @@ pub(crate) fn play_default(session: &Session, job: &PlanningJob, triggers: &[&Tr
         let subject = trigger.subject.as_str();
         match trigger.kind {
             TriggerKind::InitialPlanning => return plan_goal(session, job),
+            TriggerKind::HumanDecision => session.say("the plan already follows the decision"),
+            TriggerKind::QuestionAnswered => use_answer(session, job, subject)?,
             TriggerKind::HypothesisExhausted => replace(session, job, subject)?,
             TriggerKind::BlockedTasks => decide_blocked(session, job, subject)?,
             TriggerKind::IntegrationFailed => decide_failed_merge(session, job, subject)?,
@@ -159,6 +161,22 @@ fn decide_blocked(session: &Session, job: &PlanningJob, task: &str) -> StepResul
         return unblock(session, &it);
     }
     replace(session, job, task)
+}
+
+/// Gives a task that waited for the answer back to its coders.
+fn use_answer(session: &Session, job: &PlanningJob, task: &str) -> StepResult {
+    let Some(pending) = find_pending(job, task).filter(|pending| !pending.reason.is_empty()) else {
+        session.say(&format!("the answer about {task} changes nothing"));
+        return Ok(());
+    };
+    let it = Unblock {
+        task: task.to_owned(),
+        same_coder: false,
+        keep_worktree: pending.has_work,
+        reset_cycles: false,
+        assessment: Some("The human has answered; see the notes".to_owned()),
+    };
+    unblock(session, &it)
 }
 
 /// Leaves the first failed merge of a task to the coders; after the second the task is replaced.

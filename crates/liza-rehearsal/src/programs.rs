@@ -103,6 +103,8 @@ impl Session {
         let finished = run(&mut command, "").map_err(RehearsalError::io("run", Path::new("sh")))?;
         let output = finished.output();
         self.transcript.ran(&script, finished.code, &output);
-        Ok(require_success(script, finished.code, output.lines().last().unwrap_or_default())?)
+        require_success(script.clone(), finished.code, output.lines().last().unwrap_or_default())?;
+        self.checks.borrow_mut().push(script);
+        Ok(())
     }
 }

@@ -60,6 +60,10 @@ impl Role {
 pub enum TriggerKind {
     /// There is a goal and no task.
     InitialPlanning,
+    /// The human has decided that the plan has to change.
+    HumanDecision,
+    /// The human has answered a question.
+    QuestionAnswered,
     /// Two coders failed at a task.
     HypothesisExhausted,
     /// A task is blocked.

@@ -62,15 +62,19 @@ fn read_diff_once(session: &Session) -> StepResult {
     Ok(())
 }
 
-/// `liza submit-verdict TASK APPROVED`
+/// `liza submit-verdict TASK APPROVED`, with the evidence on standard input.
 pub(crate) fn approve(session: &Session) -> StepResult {
     read_diff_once(session)?;
-    session.liza(Arguments::new([
-        "submit-verdict",
-        session.task(),
-        "APPROVED",
-        "ran the tests of the change: they pass",
-    ]))
+    let evidence = evidence(&session.checks.borrow(), &session.review_job()?.commit);
+    session.liza_with_input(Arguments::new(["submit-verdict", session.task(), "APPROVED", "-"]), &evidence)
+}
+
+/// What this session has really done.
+fn evidence(checks: &[String], commit: &str) -> String {
+    let mut text = format!("Ran:\n- git diff up to {commit}: read\n");
+    text.extend(checks.iter().map(|command| format!("- {command}: exit 0\n")));
+    text.push_str("Shown by:\n- DONE WHEN: the tests of the change\n");
+    text
 }
 
 /// `liza submit-verdict TASK REJECTED`, with the reason on standard input.

@@ -2,7 +2,7 @@
 //!
 //! Runs nothing itself; `programs` and `git` add the commands.
 
-use std::cell::Cell;
+use std::cell::{Cell, RefCell};
 use std::path::{Component, Path, PathBuf};
 
 use crate::error::RehearsalError;
@@ -17,11 +17,13 @@ pub(crate) struct Session {
     pub(crate) generation: Option<u64>,
     /// Whether the change under review was read.
     pub(crate) diff_read: Cell<bool>,
+    /// The shell commands that succeeded.
+    pub(crate) checks: RefCell<Vec<String>>,
 }
 
 impl Session {
     pub(crate) fn new(prompt: Prompt, transcript: Transcript, generation: Option<u64>) -> Self {
-        Self { prompt, transcript, generation, diff_read: Cell::new(false) }
+        Self { prompt, transcript, generation, diff_read: Cell::new(false), checks: RefCell::default() }
     }
 
     /// Returns the folder of the work: the task's worktree, for the planner the project.

@@ -7,7 +7,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use liza_core::model::{Actor, Refusal, Revision, Section, SprintStatus, TaskId};
+use liza_core::model::{Actor, Refusal, Revision, Section, SprintStatus, StopFile, TaskId};
 use liza_core::protocol::Operation;
 use liza_core::rules::misspelled::MisspelledKey;
 use liza_store::{Notice, misspelled_keys};
@@ -216,20 +216,26 @@ impl Context {
         reply
     }
 
-    /// Reminds an agent that its context is nearly full, after any command: every agent program reads the answer.
+    /// Reminds an agent of a stop file or a nearly full context, after any command: every agent program reads the answer.
     pub(crate) fn remind(&self) {
         let Ok(Actor::Agent(agent, generation)) = self.actor else { return };
         let Some(project) = Project::find(&self.directory).and_then(|root| Project::open(&root).ok()) else {
             return;
         };
+        if let Some(file) = project.stop_files().strongest() {
+            self.screen.note(&stop_reminder(file));
+        }
         let Ok(board) = project.store().read_parts(&[Section::Agents], &[]) else { return };
         let entry = board.agents.ready().and_then(|agents| agents.get(&agent));
         let own = entry.filter(|entry| entry.generation == Some(generation));
         if let Some(percent) = own.and_then(|entry| entry.full_context(now())) {
-            let task = own.and_then(|entry| entry.current_task.as_ref()).map_or("TASK", TaskId::as_str);
-            let note = format!("liza: {percent} % of your context is used. Commit, hand off and stop:");
+            let note =
+                format!("liza: {percent} % of your context is used. Commit, hand off and end your turn:");
             self.screen.note(&note);
-            self.screen.note(&format!("  liza handoff {task} --summary \"…\" --next-action \"…\""));
+            // A planner has no task, and needs none.
+            let task = own.and_then(|entry| entry.current_task.as_ref()).map(|task| format!("{task} "));
+            let task = task.unwrap_or_default();
+            self.screen.note(&format!("  liza handoff {task}--summary \"…\" --next-action \"…\""));
         }
     }
 
@@ -278,6 +284,18 @@ impl Context {
                 Err(Refusal::NotPermitted { actor, verb, allowed }.into())
             }
         }
+    }
+}
+
+/// What an agent does about a stop file that has appeared during its work.
+fn stop_reminder(file: StopFile) -> String {
+    let name = file.name();
+    match file {
+        StopFile::Abort => format!("liza: .liza/{name} is present. Change nothing more; end your turn now."),
+        StopFile::Checkpoint | StopFile::Pause => format!(
+            "liza: .liza/{name} is present. Within two minutes: submit, give your verdict or block if that is nearly done, \
+             else commit and hand off. Then end your turn."
+        ),
     }
 }
 

@@ -140,20 +140,36 @@ fn read_first(
 /// The heading before the part for one role in the mode document.
 const ROLE_HEADING: &str = "## Role: ";
 
-/// The core rules and the mode document without the parts for other roles.
+/// The heading before the part of the core rules that selects a mode.
+const GATE_HEADING: &str = "## Mode selection gate";
+
+/// The core rules and the mode document, without the parts for other roles and without the mode selection: the prompt
+/// states the mode.
 pub fn for_role(core: &str, mode: &str, role: Role) -> String {
-    let mut text = format!("{}\n\n", core.trim_end());
+    let mut text = String::new();
     let mut is_included = true;
+    for line in core.trim_end().lines() {
+        if line.starts_with("# ") || line.starts_with("## ") {
+            is_included = line.trim_end() != GATE_HEADING;
+        }
+        push_line(&mut text, line, is_included);
+    }
+    push_line(&mut text, "", true);
+    is_included = true;
     for line in mode.lines() {
         if let Some(title) = line.strip_prefix(ROLE_HEADING) {
             is_included = title.trim() == role.title();
         }
-        if is_included {
-            text.push_str(line);
-            text.push('\n');
-        }
+        push_line(&mut text, line, is_included);
     }
     text.truncate(text.trim_end().len());
     text.push('\n');
     text
+}
+
+fn push_line(text: &mut String, line: &str, is_included: bool) {
+    if is_included {
+        text.push_str(line);
+        text.push('\n');
+    }
 }

@@ -49,13 +49,21 @@ pub enum IntegrationTestResult {
     TimedOut,
 }
 
-/// A worktree for one test, removed on drop.
-struct TestWorktree<'a> {
-    repo: &'a Repo,
+/// A checkout of one commit beside the worktrees of the tasks, removed on drop.
+#[derive(Debug)]
+pub(crate) struct ScratchCheckout {
+    repo: Repo,
     path: PathBuf,
 }
 
-impl Drop for TestWorktree<'_> {
+impl ScratchCheckout {
+    /// Its folder.
+    pub(crate) fn path(&self) -> &Path {
+        &self.path
+    }
+}
+
+impl Drop for ScratchCheckout {
     fn drop(&mut self) {
         self.repo.remove_test_worktree(&self.path);
     }
@@ -77,7 +85,7 @@ impl Repo {
         let action = "running the integration test";
         let mut log =
             TestLog::create(output, self.masker()).map_err(|error| GitError::io(action, output, error))?;
-        let worktree = self.test_worktree(commit)?;
+        let worktree = self.scratch_checkout(commit)?;
         let script = worktree.path.join(SCRIPT);
         let mut command = if executable { Command::new(&script) } else { Command::new("sh") };
         if !executable {
@@ -129,12 +137,17 @@ impl Repo {
         Ok(is_file.then(|| !output.starts_with(b"100644")))
     }
 
-    fn test_worktree(&self, commit: &Sha) -> Result<TestWorktree<'_>, GitError> {
+    /// Checks out a commit in a folder of its own.
+    ///
+    /// # Errors
+    ///
+    /// When the folder cannot be created.
+    pub(crate) fn scratch_checkout(&self, commit: &Sha) -> Result<ScratchCheckout, GitError> {
         self.remove_test_leftovers();
         let path = self.root().join(".worktrees").join(temporary_name(PREFIX));
         // Before git runs, so that an incomplete worktree is removed too.
-        let worktree = TestWorktree { repo: self, path };
-        let action = "creating a worktree for the integration test".to_owned();
+        let worktree = ScratchCheckout { repo: self.clone(), path };
+        let action = "creating a scratch checkout".to_owned();
         self.add_at(&worktree.path, action, &["--detach"], commit.as_str())?;
         Ok(worktree)
     }

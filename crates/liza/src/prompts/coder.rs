@@ -6,17 +6,19 @@ use liza_core::model::{EventName, HistoryEvent, Refusal, Role, State, TaskId, Ta
 use liza_core::protocol::MergeFailure;
 use liza_core::text::count;
 
+use super::attempts::write_attempts;
 use super::context::{
-    fact, facts, handoff_for, history, last, note_is_for, open_rejection, spec, write_handoff, write_notes,
-    write_spec_changes,
+    fact, facts, handoff_for, handoff_step, history, last, note_is_for, open_rejection, spec, write_handoff,
+    write_notes, write_spec_changes,
 };
 use super::prompt_text::{PromptText, inline, path, word};
-use super::{Brief, PreviewedMerge, Staleness};
+use super::{Brief, END_TURN, PreviewedMerge, Staleness};
 
 /// Facts that are not on the blackboard.
 pub(super) struct Facts<'f> {
     pub(super) worktree: &'f Path,
     pub(super) staleness: Option<&'f Staleness>,
+    pub(super) other_side: &'f [String],
 }
 
 /// Writes the section.
@@ -36,13 +38,15 @@ pub(super) fn write(
     write_rejection(page, brief, record);
     write_unblocked(page, record);
     if fixing {
-        write_fix(page, &branch, brief, record);
+        write_fix(page, &branch, brief, record, facts.other_side);
     } else if let Some(staleness) = facts.staleness {
         write_staleness(page, &branch, staleness);
     }
-    if let Some(notes) = handoff_for(state, task, record, Role::Coder) {
+    let notes = handoff_for(state, task, record, Role::Coder);
+    if let Some(notes) = notes {
         write_handoff(page, notes, brief.agent);
     }
+    write_attempts(page, state, task, record, &shown(record, notes.is_some()));
     write_notes(page, state, |note| note_is_for(note, task));
     page.gap();
     page.line("INSTRUCTIONS:");
@@ -88,7 +92,7 @@ fn write_rejection(page: &mut PromptText, brief: &Brief, record: &TaskRecord) {
     let own = rejection.coder.is_none_or(|coder| coder == brief.agent.to_string());
     page.line(match (own, rejection.coder) {
         (false, Some(coder)) => format!(
-            "It is about the work of {}, which may not be in your worktree. Do not repeat those mistakes.",
+            "It is about the work of {}, which may not be in your worktree. Your tests must cover these blockers.",
             inline(coder)
         ),
         _ => "Fix every blocker. If you think that the reviewer is wrong, say why in the commit message; if the spec \
@@ -97,17 +101,34 @@ fn write_rejection(page: &mut PromptText, brief: &Brief, record: &TaskRecord) {
     });
 }
 
-/// The planner's answer from when it unblocked the task; shown until the next submission.
-fn write_unblocked(page: &mut PromptText, record: &TaskRecord) {
+/// The events that the prompt shows in a part of their own.
+fn shown(record: &TaskRecord, has_handoff: bool) -> Vec<&HistoryEvent> {
+    let rejection = open_rejection(record).and_then(|_| last(record, EventName::Rejected));
+    let unblocked = unblocked(record);
+    let asked = unblocked.and_then(|_| last(record, EventName::Blocked));
+    let handoff = if has_handoff { last(record, EventName::Handoff) } else { None };
+    let fixing = record.integration_fix == Some(true);
+    let failure = if fixing { last(record, EventName::IntegrationFailed) } else { None };
+    [rejection, unblocked, asked, handoff, failure].into_iter().flatten().collect()
+}
+
+/// The last unblocking, until the next submission.
+fn unblocked(record: &TaskRecord) -> Option<&HistoryEvent> {
     let events = history(record);
     let since = events.iter().rposition(|event| event.is(EventName::ReadyForReview)).map_or(0, |at| at + 1);
     let recent = events.get(since..).unwrap_or_default();
-    let Some(event) = recent.iter().rev().find(|event| event.is(EventName::Unblocked)) else { return };
+    recent.iter().rev().find(|event| event.is(EventName::Unblocked))
+}
+
+/// The planner's answer from when it unblocked the task.
+fn write_unblocked(page: &mut PromptText, record: &TaskRecord) {
+    let Some(event) = unblocked(record) else { return };
     page.gap();
     page.line(format!("THIS TASK WAS BLOCKED, and unblocked at {}:", event.time));
     page.field("Was blocked by", &fact(event, "was"));
-    let asked = events.iter().rev().find(|event| event.is(EventName::Blocked));
+    let asked = last(record, EventName::Blocked);
     page.list("Questions", &asked.map(|event| facts(event, "questions")).unwrap_or_default());
+    page.list("Tried", &asked.map(|event| facts(event, "attempted")).unwrap_or_default());
     page.field_some("The planner's answer", Some(&fact(event, "assessment")));
 }
 
@@ -134,7 +155,13 @@ fn failure(record: &TaskRecord) -> Option<MergeFailure> {
     MergeFailure::of_event(last(record, EventName::IntegrationFailed)?)
 }
 
-fn write_fix(page: &mut PromptText, branch: &str, brief: &Brief, record: &TaskRecord) {
+fn write_fix(
+    page: &mut PromptText,
+    branch: &str,
+    brief: &Brief,
+    record: &TaskRecord,
+    other_side: &[String],
+) {
     page.gap();
     page.line("INTEGRATION FIX: this work was approved, but it could not be merged.");
     if let Some(head) = &record.base_commit {
@@ -157,6 +184,7 @@ fn write_fix(page: &mut PromptText, branch: &str, brief: &Brief, record: &TaskRe
             page.line("The cause is not recorded: merge and test to find it.");
         }
     }
+    page.list(&format!("THE OTHER SIDE: commits that {branch} has and your branch lacks"), other_side);
     page.line("SCOPE OF THE FIX: resolve this only. No features, no clean-up, nothing that the merge does not need.");
 }
 
@@ -165,36 +193,32 @@ fn steps(brief: &Brief, task: &TaskId, record: &TaskRecord, branch: &str, facts:
     let fixing = record.integration_fix == Some(true);
     let mut steps = vec![
         format!(
-            "Run: cd {tree} && git status && git log --oneline -5\nWork only there, on {}. You may use or undo what \
-             earlier sessions left there, committed or not.",
+            "Work only in your worktree, on {}. You may use or undo what earlier sessions left there, committed or \
+             not.\ncd {tree} && git status && git log --oneline -5",
             task.branch()
         ),
         format!(
-            "If the task, its spec and the notes do not state what is wanted, block now; never block for style or for \
-             what the specs answer:\n{liza} mark-blocked {task} --reason \"...\" --question \"...\" --attempted \"...\"\nthen \
-             stop with exit code 42."
+            "If the task, its spec and the notes do not state what is wanted, block now (never for style or for what the specs \
+             answer), then {END_TURN}:\n{liza} mark-blocked {task} --reason \"...\" --question \"...\" --attempted \"...\""
         ),
         checkpoint_step(brief, record, &format!("{liza} pre-check {task}")),
     ];
     steps.extend(if fixing { fix_steps(record, branch) } else { build_steps(record) });
-    steps.push(format!(
-        "If you find another problem, do not fix it:\n{liza} discover --task {task} --desc \"...\" --severity \
-         critical|high|medium|low\nLog anomalies when they occur: {liza} anomaly TYPE --task {task} --detail \
-         KEY=VALUE"
-    ));
-    steps.push(
-        "Run the validation command and the project's whole test suite. Report as passing only what you saw pass."
-            .to_owned(),
-    );
-    steps.push("Commit. `git status --porcelain` must print nothing.".to_owned());
-    steps.push(format!(
-        "Submit exactly that commit; COMMIT is what the first command prints:\ngit -C {tree} rev-parse HEAD\n\
-         {liza} submit-for-review {task} COMMIT"
-    ));
-    steps.push(
-        "Stop with exit code 42 (0 is accepted). Do not wait for the verdict, and change nothing more."
-            .to_owned(),
-    );
+    steps.extend([
+        format!(
+            "If you find another problem, do not fix it, record it (severity critical, high, medium or low):\n{liza} discover \
+             --task {task} --severity medium --desc \"...\" --recommendation \"...\""
+        ),
+        format!(
+            "Log anomalies when they occur (types and details: see the contract), for example:\n{liza} anomaly retry_loop \
+             --task {task} --detail count=3 --detail error_pattern=\"...\""
+        ),
+        "Run the validation command and the project's whole test suite. Report as passing only what you saw pass.".to_owned(),
+        format!("Commit everything; this must print nothing:\ngit -C {tree} status --porcelain"),
+        format!("Submit what you have committed:\n{liza} submit-for-review {task} HEAD"),
+        format!("Do not wait for the verdict, change nothing more: {END_TURN}."),
+        handoff_step("commit, ", &format!("{liza} handoff {task}")),
+    ]);
     steps
 }
 
@@ -231,16 +255,16 @@ fn checkpoint_step(brief: &Brief, record: &TaskRecord, command: &str) -> String 
         }
     };
     format!(
-        "{when}\n{command} --intent \"...\" --validation \"the command that will prove it\" --assumption \"...\" --risk \
-         \"...\" --file PATH"
+        "{when}\n{command} --intent \"...\" --validation \"...\" --assumption \"...\" --risk \"...\" --file \
+         \"...\"\n--validation is the command that will prove it; repeat --assumption, --risk and --file as needed."
     )
 }
 
 fn fix_steps(record: &TaskRecord, branch: &str) -> Vec<String> {
     let head = record.base_commit.as_ref().map_or(branch, |head| head.as_str());
     let mut steps = vec![format!(
-        "Run: git merge --no-edit {head}\n(If a merge is in progress, finish it.) Keep the intent of both sides; never \
-         resolve by dropping the other side's change. The commit that you submit must contain {head}."
+        "Merge the other side (if a merge is in progress, finish it):\ngit merge --no-edit {head}\nKeep the intent of both sides; \
+         never resolve by dropping the other side's change. The commit that you submit must contain {head}."
     )];
     if let Some(MergeFailure::Test { .. }) = failure(record) {
         steps.push(

@@ -7,7 +7,7 @@ use liza_core::model::{
 };
 use liza_core::text::count;
 
-use super::prompt_text::{PromptText, inline, path};
+use super::prompt_text::{PromptText, inline, path, word};
 
 /// The most notes in a prompt; the rest are left to `liza get`.
 const NOTES_MAX: usize = 20;
@@ -46,6 +46,13 @@ pub(super) fn spec(project: &Path, spec_ref: Option<&str>) -> String {
         Some(text) => path(&project.join(text)),
         None => "(not given)".to_owned(),
     }
+}
+
+/// The goal's specification, as a word of a command.
+pub(super) fn goal_spec(state: &State) -> String {
+    let goal = state.board.goal.ready().and_then(|goal| goal.spec_ref.as_deref());
+    let file = goal.map(|spec| spec.split('#').next().unwrap_or_default().trim().to_owned());
+    word(Path::new(file.as_deref().filter(|file| !file.is_empty()).unwrap_or("specs/vision.md")))
 }
 
 /// A rejection that is not yet answered.
@@ -109,6 +116,14 @@ pub(super) fn write_handoff(page: &mut PromptText, notes: &Handoff, reader: Agen
     }
 }
 
+/// How to end a session whose context is almost full.
+pub(super) fn handoff_step(before: &str, command: &str) -> String {
+    format!(
+        "If your context is almost full before that: {before}hand off and end your turn:\n{command} --summary \"...\" \
+         --next-action \"...\""
+    )
+}
+
 /// Writes the human notes that `wanted` selects; only the newest if there are too many.
 pub(super) fn write_notes(page: &mut PromptText, state: &State, wanted: impl Fn(&HumanNote) -> bool) {
     let notes: Vec<&HumanNote> = state.journal.human_notes.iter().filter(|note| wanted(note)).collect();
@@ -116,7 +131,7 @@ pub(super) fn write_notes(page: &mut PromptText, state: &State, wanted: impl Fn(
         return;
     }
     page.gap();
-    page.line("HUMAN NOTES (they override the plan and your own ideas, but not Tier 0):");
+    page.line("HUMAN NOTES (they override description, scope and tier 1, never tier 0):");
     let skipped = notes.len().saturating_sub(NOTES_MAX);
     if skipped > 0 {
         page.line(format!("({} left out: liza get human_notes)", count(skipped, "older note")));

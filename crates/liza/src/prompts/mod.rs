@@ -2,6 +2,7 @@
 //!
 //! Reads no file and changes no state; the supervisor collects the facts and saves the text.
 
+mod attempts;
 mod bootstrap;
 mod coder;
 mod context;
@@ -17,6 +18,9 @@ use liza_core::rules::triggers::Trigger;
 
 use crate::contracts::Contract;
 use prompt_text::PromptText;
+
+/// How a session ends; most clients cannot choose an exit code.
+const END_TURN: &str = "end your turn now (with exit code 42 if you can choose one)";
 
 /// The facts that every prompt contains. All paths are absolute.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -35,6 +39,8 @@ pub struct Brief {
     pub agent: AgentId,
     /// When the session starts.
     pub now: Timestamp,
+    /// A checkout of the integration branch's head in which a planner can run things.
+    pub integration_copy: Option<PathBuf>,
 }
 
 /// Whether a commit could be merged to the integration branch now.
@@ -66,6 +72,8 @@ pub enum Job {
         worktree: PathBuf,
         /// How far the integration branch has moved, if git could find out.
         staleness: Option<Staleness>,
+        /// What the integration branch has and the task's branch lacks, newest first, one line for each commit.
+        other_side: Vec<String>,
     },
     /// A code reviewer judges a submitted commit.
     Review {
@@ -95,10 +103,10 @@ impl Job {
 /// Returns the whole prompt of a session; refused if the task does not exist.
 pub fn prompt(state: &State, brief: &Brief, job: &Job) -> Result<String, Refusal> {
     let mut page = PromptText::default();
-    bootstrap::write(&mut page, brief, job);
+    bootstrap::write(&mut page, state, brief, job);
     match job {
-        Job::Code { task, worktree, staleness } => {
-            let facts = coder::Facts { worktree, staleness: staleness.as_ref() };
+        Job::Code { task, worktree, staleness, other_side } => {
+            let facts = coder::Facts { worktree, staleness: staleness.as_ref(), other_side };
             coder::write(&mut page, state, brief, task, &facts)?;
         }
         Job::Review { task, worktree } => reviewer::write(&mut page, state, brief, task, worktree)?,

@@ -1,19 +1,17 @@
 //! `=== PLANNING CONTEXT ===`: why the planner was woken, the state of the sprint, and what waits for a decision.
 
 use liza_core::model::{
-    Discovery, EventName, MAX_FAILED_CODERS, REVIEW_DEADLOCK, Role, State, Status, TaskId, TaskRecord,
-    TaskSummary, Urgency,
+    Discovery, EventName, HUMAN_OVERRIDE, MAX_FAILED_CODERS, REVIEW_DEADLOCK, Role, State, Status, TaskId,
+    TaskRecord, TaskSummary, Urgency,
 };
 use liza_core::rules::triggers::{Trigger, TriggerKind};
 use liza_core::text::{count, one_line};
 
 use super::Brief;
-use super::context::{fact, facts, history, last, spec, write_handoff, write_notes};
-use super::planner_steps;
+use super::attempts::write_attempts;
+use super::context::{fact, facts, goal_spec, history, last, spec, write_handoff, write_notes};
+use super::planner_steps::{Wake, steps};
 use super::prompt_text::{PromptText, inline, path, word};
-
-/// The most characters of a rejection in a prompt; the rest is left to `liza show`.
-const REASON_MAX: usize = 600;
 
 /// Writes the section.
 pub(super) fn write(page: &mut PromptText, state: &State, brief: &Brief, triggers: &[Trigger]) {
@@ -31,20 +29,34 @@ pub(super) fn write(page: &mut PromptText, state: &State, brief: &Brief, trigger
     write_notes(page, state, |note| note.to.as_ref().is_none_or(|task| is_open(state, task)));
     page.gap();
     page.line("INSTRUCTIONS:");
-    let kinds = planner_steps::Kinds::of(triggers, deadlocked(state));
-    page.steps(&planner_steps::steps(&word(&brief.program), &kinds));
+    let (liza, spec) = (word(&brief.program), goal_spec(state));
+    let blocked = tasks_in(state, Status::Blocked);
+    let find = |wanted: fn(&TaskRecord) -> bool| {
+        blocked.iter().find(|(_, record)| wanted(record)).map(|(id, record)| (*id, *record))
+    };
+    page.steps(&steps(&Wake {
+        liza: &liza,
+        spec: &spec,
+        triggers,
+        deadlocked: find(is_deadlock).map(|(id, _)| id),
+        overridden: find(is_overridden).map(|(id, record)| (id, record.worktree.is_some())),
+        has_copy: brief.integration_copy.is_some(),
+    }));
 }
 
 fn is_open(state: &State, task: &TaskId) -> bool {
     state.board.status(task).is_some_and(|status| !status.is_terminal())
 }
 
-fn deadlocked(state: &State) -> bool {
-    state.bodies().any(|(_, body)| is_deadlock(body.record()))
-}
-
 fn is_deadlock(record: &TaskRecord) -> bool {
     record.status == Some(Status::Blocked) && record.blocked_reason.as_deref() == Some(REVIEW_DEADLOCK)
+}
+
+/// Whether the human has blocked the task, by command or by hand.
+fn is_overridden(record: &TaskRecord) -> bool {
+    let by_human =
+        last(record, EventName::Blocked).is_some_and(|event| event.agent.as_deref() == Some("human"));
+    by_human || record.blocked_reason.as_deref().map(str::trim) == Some(HUMAN_OVERRIDE)
 }
 
 /// The first trigger woke the planner; the others are listed as waiting.
@@ -73,6 +85,10 @@ fn write_goal(page: &mut PromptText, state: &State, brief: &Brief) {
         page.line(format!("GOAL ID: {} ({})", inline(&goal.id), goal.status));
         page.field("GOAL", &goal.description);
         page.line(format!("VISION: {}", spec(&brief.project, goal.spec_ref.as_deref())));
+    }
+    if let Some(copy) = &brief.integration_copy {
+        page.line(format!("INTEGRATION COPY: {}", path(copy)));
+        page.line("(a scratch checkout of the integration branch's head: run and change what you like in it; it is deleted)");
     }
     if let Some(alignment) = state.journal.alignment_history.last() {
         page.field(&format!("LAST ALIGNMENT ({})", alignment.timestamp), &alignment.summary);
@@ -172,20 +188,17 @@ fn write_blocked(page: &mut PromptText, state: &State, brief: &Brief) {
             page.line(format!("Work so far: {}", path(&brief.project.join(".worktrees").join(id.as_str()))));
         }
         if is_deadlock(record) {
-            write_deadlock(page, id, record);
+            let rejections = count(record.review_cycles_current.unwrap_or(0) as usize, "rejection");
+            page.line(format!(
+                "REVIEW_DEADLOCK after {rejections}: what coder and reviewer could not agree on is below."
+            ));
         }
+        if is_overridden(record) {
+            page.line("The human blocked this task, to have it planned again.");
+        }
+        let current: Vec<_> = last(record, EventName::Blocked).into_iter().collect();
+        write_attempts(page, state, id, record, &current);
     }
-}
-
-/// What coder and code reviewer could not agree on.
-fn write_deadlock(page: &mut PromptText, id: &TaskId, record: &TaskRecord) {
-    let rejections = count(record.review_cycles_current.unwrap_or(0) as usize, "rejection");
-    page.line(format!("REVIEW_DEADLOCK after {rejections}:"));
-    for event in history(record).iter().filter(|event| event.is(EventName::Rejected)) {
-        let who = event.agent.as_deref().unwrap_or("system");
-        page.quote(&format!("{} {who}: {}", event.time, one_line(&fact(event, "reason"), REASON_MAX)));
-    }
-    page.line(format!("(whole history: liza show {id})"));
 }
 
 fn write_failed_merges(page: &mut PromptText, state: &State, brief: &Brief) {

@@ -74,10 +74,11 @@ impl PromptText {
         }
     }
 
-    /// Adds numbered steps of our own text; a step may have several lines.
+    /// Adds numbered steps of our own text. A step may have several lines; each command has a line of its own.
+    // Not indented: the end marker of a here-document must be at the start of its line.
     pub(super) fn steps(&mut self, steps: &[String]) {
         for (n, step) in steps.iter().enumerate() {
-            let _ = writeln!(self.0, "{}. {}", n + 1, step.replace('\n', "\n   "));
+            let _ = writeln!(self.0, "{}. {step}", n + 1);
         }
     }
 

@@ -4,12 +4,12 @@ use std::path::Path;
 
 use liza_core::model::{Config, EventName, Refusal, Role, State, TaskId, TaskRecord};
 
-use super::Brief;
 use super::context::{
-    fact, facts, handoff_for, last, note_is_for, open_rejection, spec, write_handoff, write_notes,
-    write_spec_changes,
+    fact, facts, handoff_for, handoff_step, last, note_is_for, open_rejection, spec, write_handoff,
+    write_notes, write_spec_changes,
 };
 use super::prompt_text::{PromptText, inline, path, word};
+use super::{Brief, END_TURN};
 
 /// Writes the section.
 pub(super) fn write(
@@ -32,10 +32,15 @@ pub(super) fn write(
     page.gap();
     page.line("INSTRUCTIONS:");
     page.steps(&steps(state.board.config()?, brief, task, record, worktree));
+    let liza = word(&brief.program);
     page.gap();
-    // Not indented: the end marker of a here-document must be at the start of its line.
+    page.line(
+        "APPROVAL COMMAND (fill in the brackets: what you ran, and the test that shows each criterion):",
+    );
+    page.line(approval_command(&liza, task));
+    page.gap();
     page.line("REJECTION COMMAND (fill in the brackets, keep the headings):");
-    page.line(rejection_command(&word(&brief.program), task, record));
+    page.line(rejection_command(&liza, task, record));
     Ok(())
 }
 
@@ -116,12 +121,14 @@ fn steps(config: &Config, brief: &Brief, task: &TaskId, record: &TaskRecord, wor
         None => format!("{}...{commit}", inline(&config.integration_branch)),
     };
     vec![
-        format!("Verify HEAD: git -C {tree} rev-parse HEAD\nIt must print {commit}; otherwise submit no verdict and stop."),
         format!(
-            "Read the whole change, every file of it:\ngit -C {tree} log --oneline {range}\ngit -C {tree} diff {range}"
+            "Verify HEAD; if this does not print {commit}, submit no verdict and end your turn:\ngit -C {tree} rev-parse HEAD"
         ),
-        "Compare it with the current SPEC, DESCRIPTION, DONE WHEN, SCOPE, the human notes and the checkpoint."
-            .to_owned(),
+        format!(
+            "Read the commit messages in full (the coder answers objections there) and the whole change, every file of \
+             it:\ngit -C {tree} log {range}\ngit -C {tree} diff {range}"
+        ),
+        "Compare it with the current SPEC, DESCRIPTION, DONE WHEN, SCOPE, the human notes and the checkpoint.".to_owned(),
         "For code: tests must exist and cover DONE WHEN. Check that they would fail without the change. No such \
          tests: reject. Exempt: changes to docs, configuration or specs only."
             .to_owned(),
@@ -130,17 +137,29 @@ fn steps(config: &Config, brief: &Brief, task: &TaskId, record: &TaskRecord, wor
              and stash nothing: the verdict is refused if a tracked file differs."
         ),
         format!(
-            "Log anomalies in the work when you see them: {liza} anomaly TYPE --task {task} --detail KEY=VALUE\nProblems \
-             outside the task do not count against it: {liza} discover --task {task} --desc \"...\" --severity \
-             critical|high|medium|low"
+            "Log anomalies in the work when you see them (types and details: see the contract), for example:\n{liza} anomaly \
+             workaround --task {task} --detail root_cause=\"...\"\nProblems outside the task do not count against it \
+             (severity critical, high, medium or low):\n{liza} discover --task {task} --severity medium --desc \"...\""
         ),
-        format!(
-            "Approve if it does what the task and the spec require, its tests prove it, you see no defect, and it can be \
-             merged as it is:\n{liza} submit-verdict {task} APPROVED"
-        ),
-        "Otherwise reject with the command below; never for style, alternatives or wider scope.".to_owned(),
-        "The verdict is final for this cycle. Stop with exit code 42 (0 is accepted); your supervisor merges.".to_owned(),
+        "Approve with the APPROVAL COMMAND if it does what the task and the spec require, its tests prove it, you see no \
+         defect, and it can be merged as it is."
+            .to_owned(),
+        "Otherwise use the REJECTION COMMAND; never for style, alternatives or wider scope.".to_owned(),
+        format!("The verdict is final for this cycle and your supervisor merges: {END_TURN}."),
+        handoff_step("", &format!("{liza} handoff {task}")),
     ]
+}
+
+fn approval_command(liza: &str, task: &TaskId) -> String {
+    [
+        format!("{liza} submit-verdict {task} APPROVED - <<'END_OF_EVIDENCE'").as_str(),
+        "Ran:",
+        "- [command and its result]",
+        "Shown by:",
+        "- [criterion]: the test or check that shows it",
+        "END_OF_EVIDENCE",
+    ]
+    .join("\n")
 }
 
 fn rejection_command(liza: &str, task: &TaskId, record: &TaskRecord) -> String {

@@ -9,6 +9,7 @@ use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 use liza_core::model::{Revision, Sha, TaskId};
 use liza_core::rules::triggers::Trigger;
 
+use crate::git::ScratchCheckout;
 use crate::sys::family::kill_session_of;
 
 use super::error::SupervisorError;
@@ -61,7 +62,7 @@ impl Session {
         }
         let (triggers, output) = (Vec::new(), order.output.clone());
         let session = Self { control, task, triggers, began_at, head: None, output, checkout: None };
-        Ok((session, HelperProcess { helper, reports }))
+        Ok((session, HelperProcess { helper, reports, copy: None }))
     }
 
     /// Sends the helper a command. If it is gone, its end is reported anyway.
@@ -77,13 +78,15 @@ impl Session {
 pub(super) struct HelperProcess {
     helper: Child,
     reports: ChildStdout,
+    /// A checkout that exists as long as the session.
+    pub(super) copy: Option<ScratchCheckout>,
 }
 
 impl HelperProcess {
     /// Forwards every report; the last one only after the helper has exited. If the helper was killed, kills what is left of
     /// its session.
     pub(super) fn read_reports(self, report: impl Fn(HelperReport)) {
-        let Self { mut helper, reports } = self;
+        let Self { mut helper, reports, copy } = self;
         let mut last = HelperReport::Ended { code: None, signal: Some(9), dropped: 0 };
         for line in BufReader::new(reports).lines() {
             let Ok(line) = line else { break };
@@ -97,6 +100,8 @@ impl HelperProcess {
         }
         let _ = helper.wait();
         kill_session_of(helper.id());
+        // Before the last report: the supervisor may exit after it.
+        drop(copy);
         report(last);
     }
 }

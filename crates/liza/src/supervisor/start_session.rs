@@ -4,13 +4,13 @@ use std::fs;
 use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
 
-use liza_core::model::{AgentId, Role, State, TaskId};
+use liza_core::model::{AgentId, Role, Sha, State, TaskId};
 use liza_core::rules::triggers::planner_triggers;
 use liza_store::private;
 
 use crate::contracts::Contract;
 use crate::engine::integration_branch;
-use crate::git::{MergePreview, Repo, UntrackedFiles};
+use crate::git::{MergePreview, Repo, ScratchCheckout, UntrackedFiles};
 use crate::project::{AGENT_GENERATION, AGENT_ID, Project, now};
 use crate::prompts::{Brief, Job, PreviewedMerge, Staleness, prompt};
 use crate::providers::SessionDetails;
@@ -35,7 +35,8 @@ pub(super) fn job_for(
         Role::CodeReviewer => Job::Review { task, worktree },
         Role::Coder | Role::Planner => {
             let staleness = staleness(repo, state, &task);
-            Job::Code { task, worktree, staleness }
+            let other_side = other_side(repo, state, &task).unwrap_or_default();
+            Job::Code { task, worktree, staleness, other_side }
         }
     })
 }
@@ -57,6 +58,27 @@ fn staleness(repo: &Repo, state: &State, task: &TaskId) -> Option<Staleness> {
     Some(Staleness { commits, merge })
 }
 
+/// What a merge brings into the work of a task: the commits that the integration branch has and the task's branch lacks,
+/// each with the task that it was made for. Optional in a prompt, so errors of git are ignored.
+fn other_side(repo: &Repo, state: &State, task: &TaskId) -> Option<Vec<String>> {
+    let record = state.board.body(task).ok()?.record();
+    if record.integration_fix != Some(true) {
+        return None;
+    }
+    let (own, other) = (repo.worktree_head(task).ok()??, record.base_commit.as_ref()?);
+    let merged: Vec<(&TaskId, &Sha)> = state
+        .bodies()
+        .filter_map(|(id, body)| Some((id, body.record().review_commit.as_ref()?)))
+        .filter(|(id, _)| *id != task)
+        .collect();
+    let made_for = |line: &String| {
+        let hash = line.split(' ').next().unwrap_or_default();
+        let found = merged.iter().find(|(_, commit)| !hash.is_empty() && commit.as_str().starts_with(hash));
+        found.map_or_else(|| line.clone(), |(id, _)| format!("{line} (task {id})"))
+    };
+    Some(repo.list_commits(&own, other).ok()?.iter().map(made_for).collect())
+}
+
 /// Saves the prompt and starts the session.
 pub(super) fn start(
     project: &Project,
@@ -70,7 +92,13 @@ pub(super) fn start(
         }
         Job::Plan { .. } => (None, project.root().to_owned()),
     };
-    let text = prompt(state, &brief(project, identity)?, job)?;
+    let copy = match job {
+        Job::Plan { .. } => integration_copy(project, state),
+        Job::Code { .. } | Job::Review { .. } => None,
+    };
+    let mut brief = brief(project, identity)?;
+    brief.integration_copy = copy.as_ref().map(|copy| copy.path().to_owned());
+    let text = prompt(state, &brief, job)?;
     let files = SessionFiles::create(project.folder(), identity.agent, task.as_ref(), &text)
         .map_err(SupervisorError::io("save the prompt"))?;
     let order = order(project, identity, task.as_ref(), directory, &files)?;
@@ -80,9 +108,18 @@ pub(super) fn start(
         Job::Code { task, .. } => project.repo()?.worktree_head(task).ok().flatten(),
         Job::Review { .. } | Job::Plan { .. } => None,
     };
-    let (mut session, helper) = Session::start(&identity.program, &order, task, state.board.revision)?;
+    let (mut session, mut helper) = Session::start(&identity.program, &order, task, state.board.revision)?;
     (session.triggers, session.head, session.checkout) = (triggers, head, checkout);
+    helper.copy = copy;
     Ok((session, helper))
+}
+
+/// A checkout of the integration branch's head, for a planner to judge the goal in. Optional, so errors of git are
+/// ignored.
+fn integration_copy(project: &Project, state: &State) -> Option<ScratchCheckout> {
+    let repo = project.repo().ok()?;
+    let head = repo.tip(&integration_branch(&state.board).ok()?).ok()??;
+    repo.scratch_checkout(&head).ok()
 }
 
 fn brief(project: &Project, identity: &Identity) -> Result<Brief, SupervisorError> {
@@ -96,6 +133,7 @@ fn brief(project: &Project, identity: &Identity) -> Result<Brief, SupervisorErro
         program: identity.program.clone(),
         agent,
         now: now(),
+        integration_copy: None,
     })
 }
 

@@ -7,7 +7,12 @@ use liza_core::model::{EventName, Refusal, SpecChange, Status, TaskRecord};
 use crate::fixture::*;
 
 fn stale(commits: u32, merge: PreviewedMerge) -> Job {
-    Job::Code { task: task(TASK), worktree: worktree(), staleness: Some(Staleness { commits, merge }) }
+    Job::Code {
+        task: task(TASK),
+        worktree: worktree(),
+        staleness: Some(Staleness { commits, merge }),
+        other_side: Vec::new(),
+    }
 }
 
 /// Covers: AG-10, AG-18
@@ -30,6 +35,7 @@ fn after_another_coders_rejection() {
     let state = state_with([claimed_after_rejection("coder-2")]);
     let text = prompt_of(&state, &brief("coder-2"), &code());
     assert!(text.contains("It is about the work of coder-1, which may not be in your worktree."), "{text}");
+    assert!(text.contains("Your tests must cover these blockers."), "{text}");
     assert!(text.contains("> - [blocker] src/orders.rs:42") && text.contains("ITERATION: 1 of 10"), "{text}");
 }
 
@@ -165,6 +171,54 @@ fn the_planners_answer_to_a_block() {
     assert!(text.contains(expected), "{text}");
 }
 
+/// Covers: AC-17
+#[test]
+fn the_next_coder_sees_every_earlier_attempt() {
+    let mut record = claimed_after_rejection("coder-2");
+    let blocked = event(19, EventName::Blocked, "coder-1")
+        .with("reason", "the server never answers")
+        .with("questions", vec!["Which server?".to_owned()])
+        .with("attempted", vec!["a local mock".to_owned()]);
+    let handed = event(18, EventName::Handoff, "coder-1")
+        .with("summary", "loop done")
+        .with("next_action", "parse Retry-After");
+    let unblocked = event(17, EventName::Unblocked, "planner-1").with("assessment", "use the mock");
+    let again = event(16, EventName::Rejected, "code-reviewer-1").with("reason", "second reason");
+    record.rejection_reason = Some("second reason".to_owned());
+    record.supersedes = Some(vec![task("retry-all")]);
+    add(&mut record, [blocked, handed, unblocked, submitted(), again]);
+    let mut replaced = self::record("retry-all", Status::Superseded);
+    add(&mut replaced, [event(90, EventName::Blocked, "coder-3").with("reason", "far too large")]);
+    let text = prompt_of(&state_with([record, replaced]), &brief("coder-2"), &code());
+    for expected in [
+        "EARLIER ATTEMPTS, oldest first (whole history: liza show retry-orders):",
+        "coder-1 blocked: the server never answers",
+        ">   Questions: Which server?",
+        ">   Tried: a local mock",
+        "coder-1 handed off: loop done",
+        ">   Next: parse Retry-After",
+        "planner-1 unblocked: use the mock",
+        "code-reviewer-1 rejected: Blockers: 1 - [blocker] src/orders.rs:42",
+        "EARLIER ATTEMPTS at retry-all, which this task replaces",
+        "coder-3 blocked: far too large",
+    ] {
+        assert!(text.contains(expected), "{expected}: {text}");
+    }
+    assert_eq!(text.matches("second reason").count(), 1, "only as PRIOR REJECTION: {text}");
+}
+
+/// Covers: RV-11
+#[test]
+fn an_integration_fix_names_the_other_side() {
+    let record = failed_merge(&[("reason", "conflict")]);
+    let other_side = vec!["1234567 Test: retry payments (task retry-payments)".to_owned()];
+    let job = Job::Code { task: task(TASK), worktree: worktree(), staleness: None, other_side };
+    let text = prompt_of(&state_with([record]), &brief("coder-1"), &job);
+    let expected = "THE OTHER SIDE: commits that integration has and your branch lacks:\n\
+                    > - 1234567 Test: retry payments (task retry-payments)\n";
+    assert!(text.contains(expected), "{text}");
+}
+
 /// Covers: AG-18
 #[test]
 fn a_checkpoint_of_this_claim_is_valid_and_an_older_one_is_not() {
@@ -225,13 +279,17 @@ fn no_text_on_the_blackboard_can_be_taken_for_the_prompt() {
 fn paths_with_spaces_are_quoted_in_commands() {
     let mut brief = brief("coder-1");
     brief.program = "/opt/my tools/liza".into();
-    let job = Job::Code { task: task(TASK), worktree: "/home/my dev/x".into(), staleness: None };
+    let job = Job::Code {
+        task: task(TASK),
+        worktree: "/home/my dev/x".into(),
+        staleness: None,
+        other_side: Vec::new(),
+    };
     let text = prompt_of(&state_with([claimed()]), &brief, &job);
     assert!(text.contains("WORKTREE: /home/my dev/x\n"), "{text}");
     assert!(text.contains("cd '/home/my dev/x' && git status"), "{text}");
-    assert!(text.contains(
-        "git -C '/home/my dev/x' rev-parse HEAD\n   '/opt/my tools/liza' submit-for-review retry-orders COMMIT"
-    ));
+    assert!(text.contains("\ngit -C '/home/my dev/x' status --porcelain\n"), "{text}");
+    assert!(text.contains("\n'/opt/my tools/liza' submit-for-review retry-orders HEAD\n"), "{text}");
 }
 
 #[test]

@@ -16,6 +16,8 @@ const MAX_PROMPT_BYTES: usize = 12_000;
 fn jobs() -> Vec<(&'static str, Job)> {
     let kinds = [
         TriggerKind::InitialPlanning,
+        TriggerKind::HumanDecision,
+        TriggerKind::QuestionAnswered,
         TriggerKind::HypothesisExhausted,
         TriggerKind::BlockedTasks,
         TriggerKind::IntegrationFailed,
@@ -23,7 +25,8 @@ fn jobs() -> Vec<(&'static str, Job)> {
         TriggerKind::DeadDependency,
         TriggerKind::SprintCompleted,
     ];
-    let trigger = |kind| Trigger { kind, subject: String::new(), detail: String::new(), key: String::new() };
+    let trigger =
+        |kind| Trigger { kind, subject: TASK.to_owned(), detail: String::new(), key: String::new() };
     let mut jobs = vec![("coder-1", code()), ("code-reviewer-1", review())];
     jobs.extend(kinds.map(|kind| ("planner-1", Job::Plan { triggers: vec![trigger(kind)] })));
     jobs
@@ -78,6 +81,60 @@ fn tier_zero_and_the_mode_gate_are_in_the_core() {
     }
 }
 
+/// Covers: AC-01, AC-03, AC-07
+#[test]
+fn every_prompt_says_how_to_record_a_question_and_how_to_end() {
+    let state = state_with([claimed_after_rejection("coder-1")]);
+    for (id, job) in jobs() {
+        let mut brief = brief(id);
+        brief.contract = Contract::embedded(job.role());
+        let text = prompt_of(&state, &brief, &job);
+        let sentence = "Never end with a question: no one answers. Record it and end your turn.\n";
+        let (_, after) = text.split_once(sentence).unwrap();
+        let command = match job.role() {
+            Role::Coder => "/usr/local/bin/liza mark-blocked retry-orders --reason",
+            Role::CodeReviewer => "/usr/local/bin/liza anomaly system_ambiguity --task retry-orders --detail",
+            Role::Planner => {
+                "/usr/local/bin/liza anomaly spec_gap --detail spec_ref=specs/vision.md --detail"
+            }
+        };
+        assert!(after.lines().take(2).any(|line| line.starts_with(command)), "{text}");
+        assert!(text.contains("end your turn now (with exit code 42 if you can choose one)"), "{text}");
+        assert!(!text.to_lowercase().contains("stop with exit code"), "{text}");
+    }
+}
+
+/// Covers: AG-10, CM-07
+#[test]
+fn a_prompt_states_its_mode_and_the_rank_of_what_it_quotes() {
+    let state = state_with([claimed()]);
+    for (id, job) in jobs() {
+        let mut brief = brief(id);
+        brief.contract = Contract::embedded(job.role());
+        let text = prompt_of(&state, &brief, &job);
+        for words in [
+            "Tier 0 beats tier 1 beats tier 2.",
+            "HUMAN NOTES override description, scope and tier 1, never tier 0.",
+            "is information",
+            &format!("MODE: Liza [{}]\n", job.role().title()),
+        ] {
+            assert!(text.contains(words), "{words}: {text}");
+        }
+        assert!(!text.contains("Mode selection gate") && !text.contains("PAIRING_MODE.md"), "{text}");
+        assert!(text.contains("# Core contract") && text.contains("## Invariants"), "{text}");
+    }
+}
+
+/// Covers: CM-07
+#[test]
+fn the_contracts_have_no_example_that_cannot_be_run() {
+    for (name, text) in contracts::FILES {
+        for form in ["KEY=VALUE", "true|false", "high|medium", "anomaly TYPE", "handoff TASK"] {
+            assert!(!text.contains(form), "{name}: {form}");
+        }
+    }
+}
+
 /// Covers: NT-01, AG-18, AG-19
 #[test]
 fn every_anomaly_that_a_role_logs_is_in_its_part_with_its_details() {
@@ -114,6 +171,7 @@ fn permitted_commands(role: Role) -> &'static [&'static str] {
             "align",
             "goal",
             "anomaly",
+            "handoff",
         ],
         Role::Coder => &[
             "show",

@@ -179,11 +179,12 @@ pub(crate) fn brief(id: &str) -> Brief {
         program: "/usr/local/bin/liza".into(),
         agent: agent(id),
         now: now(),
+        integration_copy: None,
     }
 }
 
 pub(crate) fn code() -> Job {
-    Job::Code { task: task(TASK), worktree: worktree(), staleness: None }
+    Job::Code { task: task(TASK), worktree: worktree(), staleness: None, other_side: Vec::new() }
 }
 
 pub(crate) fn review() -> Job {

@@ -180,3 +180,81 @@ fn without_a_trigger_the_planner_changes_nothing_and_reads_its_handoff() {
     assert!(text.contains("WAKE TRIGGER: NONE") && text.contains("change nothing"), "{text}");
     assert!(text.contains("HANDOFF NOTES (from planner-1,"), "{text}");
 }
+
+/// Covers: AC-17, AG-11
+#[test]
+fn an_exhausted_task_shows_all_failed_attempts() {
+    let mut record = blocked(TASK, 2, 90);
+    record.failed_by = Some(vec![agent("coder-1"), agent("coder-2")]);
+    let first = event(60, EventName::Blocked, "coder-1")
+        .with("reason", "no limit in the spec")
+        .with("questions", vec!["How many?".to_owned()])
+        .with("attempted", vec!["three".to_owned()]);
+    let handed =
+        event(50, EventName::Handoff, "coder-2").with("summary", "half done").with("next_action", "go on");
+    let current =
+        event(10, EventName::Blocked, "coder-2").with("reason", "specs/retry.md does not say how often");
+    add(&mut record, [first, handed, rejected(), current]);
+    let text = planner_prompt(&state_with([record]));
+    for expected in [
+        "EARLIER ATTEMPTS, oldest first",
+        "coder-1 blocked: no limit in the spec",
+        ">   Questions: How many?",
+        ">   Tried: three",
+        "coder-2 handed off: half done",
+        ">   Next: go on",
+        "code-reviewer-1 rejected: Blockers: 1",
+    ] {
+        assert!(text.contains(expected), "{expected}: {text}");
+    }
+    assert!(!text.contains("coder-2 blocked: specs/retry.md"), "shown as `Blocked by`: {text}");
+}
+
+/// Covers: SP-07
+#[test]
+fn a_task_that_the_human_blocked_has_its_own_instructions() {
+    let mut by_hand = blocked(TASK, 2, 90);
+    by_hand.blocked_reason = Some("human override".to_owned());
+    let mut by_command = blocked(TASK, 2, 90);
+    by_command.worktree = Some(Worktree::of(&task(TASK)));
+    add(&mut by_command, [event(10, EventName::Blocked, "human").with("reason", "wrong direction")]);
+    for (record, command) in [
+        (by_hand, "liza unblock-task retry-orders --assessment"),
+        (by_command, "liza unblock-task retry-orders --keep-worktree --assessment"),
+    ] {
+        let text = planner_prompt(&state_with([record]));
+        assert!(text.contains("HUMAN OVERRIDE: the human blocked retry-orders"), "{text}");
+        assert!(text.contains(command), "{text}");
+    }
+    assert!(!planner_prompt(&state_with([blocked(TASK, 2, 90)])).contains("HUMAN OVERRIDE"));
+}
+
+/// Covers: AG-20
+#[test]
+fn the_planner_judges_the_goal_in_a_copy_of_the_integration_branch() {
+    let mut state = state_with([record("done", Status::Merged)]);
+    if let Loaded::Ready(sprint) = &mut state.board.sprint {
+        sprint.status = SprintStatus::Completed;
+    }
+    let mut brief = brief("planner-1");
+    brief.integration_copy = Some("/home/dev/shop/.worktrees/.integration-test-7-0".into());
+    let triggers = planner_triggers(&state, now());
+    let text = prompt_of(&state, &brief, &Job::Plan { triggers });
+    assert!(text.contains("INTEGRATION COPY: /home/dev/shop/.worktrees/.integration-test-7-0\n"), "{text}");
+    assert!(text.contains("by running them in the INTEGRATION COPY"), "{text}");
+}
+
+/// Covers: AC-07, NT-02
+#[test]
+fn a_planner_reads_the_notes_that_it_left_under_the_goal() {
+    let mut state = state_with([claimed()]);
+    let goal = liza_core::protocol::goal_key(state.board.goal.ready().unwrap()).unwrap();
+    handoff(&mut state, "planner-1");
+    if let Loaded::Ready(all) = &mut state.board.handoff {
+        let notes = all.remove(&task(TASK)).unwrap();
+        all.insert(goal, notes);
+    }
+    let text = planner_prompt(&state);
+    assert!(text.contains("HANDOFF NOTES (from planner-1,"), "{text}");
+    assert!(text.contains("\n/usr/local/bin/liza handoff --summary"), "{text}");
+}

@@ -78,3 +78,18 @@ fn the_end_marker_of_the_here_document_starts_its_line() {
     );
     assert!(text.ends_with("\nEND_OF_REASON\n"), "{text}");
 }
+
+/// Covers: AG-19, AC-16
+#[test]
+fn the_reviewer_reads_whole_commit_messages_and_approves_with_evidence() {
+    let state = state_with([under_review(claimed(), 'b')]);
+    let text = prompt_of(&state, &brief("code-reviewer-1"), &review());
+    let log = format!("\ngit -C /home/dev/shop/.worktrees/retry-orders log {}..{}\n", sha('a'), sha('b'));
+    assert!(text.contains(&log) && !text.contains("--oneline"), "{text}");
+    let command = "\n/usr/local/bin/liza submit-verdict retry-orders APPROVED - <<'END_OF_EVIDENCE'\n";
+    let (_, template) = text.split_once(command).unwrap();
+    let (template, _) = template.split_once("\nEND_OF_EVIDENCE\n").unwrap();
+    assert!(template.contains("[command and its result]") && template.contains("[criterion]"), "{text}");
+    let check = "If its first line does not say READY_FOR_REVIEW, or its line `Reviewer` does not name code-reviewer-1";
+    assert!(text.contains(check), "{text}");
+}

@@ -35,6 +35,7 @@ impl<'p> Player<'p> {
             program: env!("CARGO_BIN_EXE_liza").into(),
             agent: self.id.parse().unwrap(),
             now: now(),
+            integration_copy: None,
         }
     }
 
@@ -46,7 +47,12 @@ impl<'p> Player<'p> {
     /// The prompt of a coder for its task.
     pub(crate) fn code_prompt(&self, task: &str) -> String {
         let worktree = self.project.tree(task);
-        self.prompt(&Job::Code { task: task.parse().unwrap(), worktree, staleness: None })
+        self.prompt(&Job::Code {
+            task: task.parse().unwrap(),
+            worktree,
+            staleness: None,
+            other_side: Vec::new(),
+        })
     }
 
     /// A session, ready to be started, with this playbook.
@@ -84,7 +90,7 @@ impl<'p> Player<'p> {
     pub(crate) fn code(&self, task: &str, playbook: &str) -> Run {
         let worktree = self.project.tree(task);
         let task = task.parse().unwrap();
-        self.play(&Job::Code { task, worktree, staleness: None }, playbook)
+        self.play(&Job::Code { task, worktree, staleness: None, other_side: Vec::new() }, playbook)
     }
 
     /// Claims the review and plays it.

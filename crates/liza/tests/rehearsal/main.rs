@@ -4,6 +4,7 @@
 mod cast;
 mod coder;
 mod demo;
+mod literal;
 mod misbehaviour;
 mod planner;
 mod playbook;

@@ -11,7 +11,7 @@ use crate::cli::ui::error::CommandError;
 use crate::cli::ui::input::Text;
 use crate::cli::ui::output::Reply;
 
-/// Leave notes for the next session, then stop with exit code 42.
+/// Leave notes for the next session, then end your turn.
 ///
 /// Commit first: a coder's worktree must be clean.
 #[derive(Debug, clap::Args)]
@@ -64,7 +64,7 @@ pub(crate) fn run(args: Args, context: &Context) -> Result<Reply, CommandError> 
     };
     let name = task.as_ref().map_or_else(|| "the goal".to_owned(), ToString::to_string);
     context.run_in(&project, WriteHandoff { task, notes, dirty }, |_| {
-        format!("the next session on {name} gets your notes; stop now with exit code 42")
+        format!("the next session on {name} gets your notes; end your turn now")
     })
 }
 

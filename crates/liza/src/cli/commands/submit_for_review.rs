@@ -1,31 +1,56 @@
 //! `liza submit-for-review`: the coder submits exactly one commit.
 
-use liza_core::model::{Sha, TaskId};
+use std::str::FromStr;
+
+use liza_core::model::{Refusal, Sha, TaskId};
 
 use crate::cli::context::Context;
 use crate::cli::ui::error::CommandError;
 use crate::cli::ui::output::Reply;
 use crate::lifecycle::submit_for_review;
 
-/// Submit exactly this commit for review, then stop with exit code 42.
+/// Submit exactly this commit for review, then end your turn.
 ///
 /// The worktree must be clean and at that commit, on the task's branch.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Example:
-  liza submit-for-review retry-orders \"$(git rev-parse HEAD)\"")]
+  liza submit-for-review retry-orders HEAD")]
 pub(crate) struct Args {
     /// The task.
     task: TaskId,
-    /// The commit: its full or abbreviated hash.
-    commit: Sha,
+    /// The commit: its full or abbreviated hash, or HEAD of the task's worktree.
+    commit: Submission,
+}
+
+/// The commit, as it is typed.
+#[derive(Debug, Clone)]
+enum Submission {
+    /// What is checked out in the task's worktree.
+    Head,
+    /// This one.
+    Commit(Sha),
+}
+
+impl FromStr for Submission {
+    type Err = <Sha as FromStr>::Err;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        if text == "HEAD" { Ok(Self::Head) } else { text.parse().map(Self::Commit) }
+    }
 }
 
 /// Runs it.
 pub(crate) fn run(args: Args, context: &Context) -> Result<Reply, CommandError> {
     let project = context.project()?;
     let engine = context.engine(&project)?;
-    let done = context.reported(&engine, submit_for_review(&engine, &args.task, &args.commit))?;
-    let text =
-        format!("{} is ready for review at {}; stop now with exit code 42", args.task, done.reply.commit);
+    let commit = match args.commit {
+        Submission::Commit(commit) => commit,
+        Submission::Head => {
+            let head = project.repo()?.worktree_head(&args.task)?;
+            head.ok_or_else(|| Refusal::WorktreeMissing { task: args.task.clone() })?
+        }
+    };
+    let done = context.reported(&engine, submit_for_review(&engine, &args.task, &commit))?;
+    let text = format!("{} is ready for review at {}; end your turn now", args.task, done.reply.commit);
     Ok(context.reply(&done, text))
 }
