@@ -155,13 +155,7 @@ fn failure(record: &TaskRecord) -> Option<MergeFailure> {
     MergeFailure::of_event(last(record, EventName::IntegrationFailed)?)
 }
 
-fn write_fix(
-    page: &mut PromptText,
-    branch: &str,
-    brief: &Brief,
-    record: &TaskRecord,
-    other_side: &[String],
-) {
+fn write_fix(page: &mut PromptText, branch: &str, brief: &Brief, record: &TaskRecord, other_side: &[String]) {
     page.gap();
     page.line("INTEGRATION FIX: this work was approved, but it could not be merged.");
     if let Some(head) = &record.base_commit {

@@ -22,7 +22,8 @@ exit 42
 "#;
 
 /// A code reviewer that approves.
-pub(crate) const REVIEWER: &str = r#""$LIZA" submit-verdict "$1" APPROVED "cat: the file is what the task asks for""#;
+pub(crate) const REVIEWER: &str =
+    r#""$LIZA" submit-verdict "$1" APPROVED "cat: the file is what the task asks for""#;
 
 /// The longest that anything may take on a busy machine.
 const LONG: Duration = Duration::from_secs(45);

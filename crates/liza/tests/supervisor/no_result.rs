@@ -45,7 +45,10 @@ grep -q QUESTION_ANSWERED "$HOME/last-prompt" && { "$LIZA" goal complete; "$LIZA
     let mut planner = bench.agent(&["planner", "--cli", "p"]);
     wait_for("the question is shown", || status(&bench).contains("Which database?").then_some(()));
     let asked = needs_you(&bench);
-    assert!(asked.iter().any(|entry| entry.contains("planner-1 asks about the goal: Which database?")), "{asked:?}");
+    assert!(
+        asked.iter().any(|entry| entry.contains("planner-1 asks about the goal: Which database?")),
+        "{asked:?}"
+    );
     bench.project.liza(&["note", "SQLite"]).ok();
     wait_for("the answer is used", || bench.project.liza(&["show", "done"]).code.eq(&0).then_some(()));
     assert!(!status(&bench).contains("Which database?"));
@@ -85,7 +88,10 @@ fn commits_without_a_submission_are_no_idle_exit_but_use_the_budget() {
     let reason = bench.task("t1").blocked_reason.unwrap();
     assert!(reason.contains("4 sessions"), "{reason}");
     let page = status(&bench);
-    assert!(page.contains("BLOCKED") && page.contains("4 sessions") && page.contains("liza answer t1"), "{page}");
+    assert!(
+        page.contains("BLOCKED") && page.contains("4 sessions") && page.contains("liza answer t1"),
+        "{page}"
+    );
     coder.stop();
 }
 
