@@ -222,7 +222,9 @@ impl Team<'_> {
             self.report(index, level, note);
         }
         let level = if next.progress { MessageLevel::Debug } else { MessageLevel::Info };
-        self.report(index, level, after_text(&next));
+        if !gave_up {
+            self.report(index, level, after_text(&next));
+        }
         self.reset_idle_time(index);
         let limit = self.config.max_crashes;
         let Some(member) = self.members.get_mut(index) else { return };

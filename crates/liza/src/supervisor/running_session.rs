@@ -164,7 +164,7 @@ fn cause_text(cause: StopCause) -> &'static str {
     match cause {
         StopCause::Abort => ".liza/ABORT is present",
         StopCause::Halt => ".liza/PAUSE or .liza/CHECKPOINT is present",
-        StopCause::TaskLost => "the task belongs to another agent",
+        StopCause::TaskLost => "the task is no longer its own",
         StopCause::LeaseEnding => "the lease could not be renewed",
         StopCause::OverTime => "it ran too long",
         StopCause::Done => "the work is done",

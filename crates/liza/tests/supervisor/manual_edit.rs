@@ -82,7 +82,7 @@ fn a_task_that_a_person_sets_to_blocked_stops_its_session_and_keeps_the_work() {
     save(&bench, |text| {
         text.replacen("status: CLAIMED", "status: BLOCKED\n    blocked_reason: human override", 1)
     });
-    coder.wait_for_output("the task belongs to another agent");
+    coder.wait_for_output("the task is no longer its own");
     coder.wait_for_output("session ended");
     assert!(bench.tree("t1").join("kept.txt").exists());
     let free = || bench.entry("coder-1")?.current_task.is_none().then_some(());

@@ -98,7 +98,7 @@ fn a_session_whose_task_a_person_released_is_stopped() {
     let words = ["release-claim", "t1", "--role", "coder", "--force", "--reason", "mine"];
     bench.project.liza(&words).ok();
     assert_eq!(coder.wait(), 0);
-    assert!(coder.output().contains("the task belongs to another agent"), "{}", coder.output());
+    assert!(coder.output().contains("the task is no longer its own"), "{}", coder.output());
     bench.until_nothing_runs();
 }
 
