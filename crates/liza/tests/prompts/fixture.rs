@@ -44,6 +44,8 @@ pub(crate) fn empty_state() -> State {
         spec_ref: Some("specs/vision.md".to_owned()),
         created: Some(ago(300)),
         status: GoalStatus::InProgress,
+        planned: false,
+        integration_head: None,
     });
     board.sprint = Loaded::Ready(Sprint::begin(1, "goal-1", ago(300)));
     board.discovered = Loaded::Ready(Vec::new());

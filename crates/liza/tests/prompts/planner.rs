@@ -105,6 +105,7 @@ fn discovery(number: u32, urgency: Urgency, severity: Severity) -> Discovery {
         recommendation: Some("Add a configurable timeout".to_owned()),
         created: Some(ago(3)),
         converted_to_task: None,
+        dismissed: None,
     }
 }
 
@@ -250,7 +251,7 @@ fn a_planner_reads_the_notes_that_it_left_under_the_goal() {
     let goal = liza_core::protocol::goal_key(state.board.goal.ready().unwrap()).unwrap();
     handoff(&mut state, "planner-1");
     if let Loaded::Ready(all) = &mut state.board.handoff {
-        let notes = all.remove(&task(TASK)).unwrap();
+        let notes = all.shift_remove(&task(TASK)).unwrap();
         all.insert(goal, notes);
     }
     let text = planner_prompt(&state);
