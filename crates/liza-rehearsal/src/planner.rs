@@ -75,10 +75,11 @@ pub(crate) fn align(session: &Session, summary: &str) -> StepResult {
 
 /// Decides about the triggers that no scene fits.
 pub(crate) fn play_default(session: &Session, job: &PlanningJob, triggers: &[&Trigger]) -> StepResult {
+    let is_planning = triggers.iter().any(|trigger| trigger.kind == TriggerKind::InitialPlanning);
     for trigger in triggers {
         let subject = trigger.subject.as_str();
         match trigger.kind {
-            TriggerKind::InitialPlanning => return plan_goal(session, job),
+            TriggerKind::InitialPlanning => plan_goal(session, job)?,
             TriggerKind::HumanDecision => session.say("the plan already follows the decision"),
             TriggerKind::QuestionAnswered => use_answer(session, job, subject)?,
             TriggerKind::HypothesisExhausted => replace(session, job, subject)?,
@@ -88,12 +89,16 @@ pub(crate) fn play_default(session: &Session, job: &PlanningJob, triggers: &[&Tr
                 session.liza(Arguments::new(["edit-task", subject, "--depends", ""]))?;
             }
             TriggerKind::ImmediateDiscovery => session.say(&format!("{subject} can wait")),
+            TriggerKind::SprintCompleted if is_planning => session.say("the new plan starts the next sprint"),
             TriggerKind::SprintCompleted => return session.liza(Arguments::new(["goal", "complete"])),
         }
     }
     if job.has_drafts {
         // Refused if a replacement was the only draft, since supersede-task has finalized it.
         session.try_liza(finalize_all(), "")?;
+    }
+    if is_planning {
+        return Ok(());
     }
     align(session, "Every open decision is made")
 }

@@ -230,9 +230,8 @@ fn discoveries(state: &State) -> impl Iterator<Item = &Discovery> {
 
 fn write_discoveries(page: &mut PromptText, state: &State) {
     let open = |urgency: Urgency| {
-        let mut found: Vec<&Discovery> = discoveries(state)
-            .filter(|found| found.urgency == urgency && found.converted_to_task.is_none())
-            .collect();
+        let mut found: Vec<&Discovery> =
+            discoveries(state).filter(|found| found.urgency == urgency && found.is_open()).collect();
         found.sort_by_key(|found| (found.severity, found.id));
         found.into_iter().map(describe).collect::<Vec<String>>()
     };

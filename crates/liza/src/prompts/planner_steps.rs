@@ -92,8 +92,10 @@ pub(super) fn steps(wake: &Wake<'_>) -> Vec<String> {
     );
     steps.push(format!("State how the plan now relates to the goal:\n{}", wake.align()));
     steps.push(format!("Coders continue from here, and you are woken when needed: {END_TURN}."));
-    let before = "without a task, for your own next session, ";
-    steps.push(handoff_step(before, &format!("{liza} handoff")));
+    let handoff = handoff_step("", &format!("{liza} handoff"));
+    steps.push(format!(
+        "{handoff}\nIt names no task: the notes are about the goal, for your own next session."
+    ));
     steps
 }
 

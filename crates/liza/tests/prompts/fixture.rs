@@ -44,7 +44,7 @@ pub(crate) fn empty_state() -> State {
         spec_ref: Some("specs/vision.md".to_owned()),
         created: Some(ago(300)),
         status: GoalStatus::InProgress,
-        planned: true,
+        planned: false,
         integration_head: None,
     });
     board.sprint = Loaded::Ready(Sprint::begin(1, "goal-1", ago(300)));

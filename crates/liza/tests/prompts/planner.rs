@@ -106,6 +106,7 @@ fn discovery(number: u32, urgency: Urgency, severity: Severity) -> Discovery {
         created: Some(ago(3)),
         dismissed: None,
         converted_to_task: None,
+        dismissed: None,
     }
 }
 
