@@ -241,6 +241,7 @@ fn board(count: usize) -> State {
             heartbeat: Some(now()),
             terminal: Some(format!("/dev/pts/{n}")),
             generation: Some(Generation(u64::from(n))),
+            last_result: None,
             iterations_total: Some(3),
             context_percent: None,
             usage: None,

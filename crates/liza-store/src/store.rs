@@ -273,8 +273,7 @@ impl Store {
         if !store.folder.previous().is_file() {
             return Ok(None);
         }
-        let restored = store.lock()?.restore_lost();
-        restored
+        store.lock()?.restore_lost()
     }
 
     /// Decides a command and writes what it changes.

@@ -43,9 +43,8 @@ fn foreign_commits(project: &Project, state: &State) -> Option<ForeignCommits> {
     let repo = project.repo().ok()?;
     let head = repo.tip(&branch).ok()??;
     let ours = |commit: &Sha| repo.is_merge_of(&head, &expected, commit).unwrap_or(false);
-    let mut approved = state.bodies().filter_map(|(_, body)| match body.status().ok()? {
-        TaskStatus::Approved { commit, .. } => Some(commit),
-        _ => None,
+    let mut approved = state.bodies().filter_map(|(_, body)| {
+        if let TaskStatus::Approved { commit, .. } = body.status().ok()? { Some(commit) } else { None }
     });
     if head == expected || approved.any(ours) {
         return None;

@@ -84,7 +84,18 @@ impl SubmitVerdict {
             TaskStatus::Approved { work, commit, .. } if find_approval(&task).is_none() => {
                 (work.clone(), commit.clone())
             }
-            _ => return Err(tx.wrong_status(&task, "READY_FOR_REVIEW, or APPROVED without an approval")),
+            TaskStatus::Draft
+            | TaskStatus::Unclaimed { .. }
+            | TaskStatus::Claimed { .. }
+            | TaskStatus::Rejected { .. }
+            | TaskStatus::Approved { .. }
+            | TaskStatus::IntegrationFailed { .. }
+            | TaskStatus::Blocked { .. }
+            | TaskStatus::Merged { .. }
+            | TaskStatus::Superseded { .. }
+            | TaskStatus::Abandoned => {
+                return Err(tx.wrong_status(&task, "READY_FOR_REVIEW, or APPROVED without an approval"));
+            }
         };
         tx.free_agents(task.status.review().map(|review| review.by), &self.task, AgentStatus::Idle)?;
         match &self.verdict {
@@ -134,9 +145,10 @@ fn send_back(
     let event = event.with("reason", reason.as_str());
     tx.stop_waiting(work.coder)?;
     reject(tx, task, work, commit, reason, event)?;
-    let detail = match &task.status {
-        TaskStatus::Blocked { block, .. } => format!("BLOCKED ({}): {summary}", block.reason),
-        _ => summary,
+    let detail = if let TaskStatus::Blocked { block, .. } = &task.status {
+        format!("BLOCKED ({}): {summary}", block.reason)
+    } else {
+        summary
     };
     tx.log(LogAction::Task(EventName::Rejected), Some(&task.id), &detail);
     Ok(())

@@ -83,7 +83,7 @@ impl Adversaries {
             busy |= match next_step(&situation) {
                 Step::Code(tasks) => self.session_on(&tasks, agent),
                 Step::Review(tasks) => self.session_on(&tasks, agent),
-                Step::Plan(triggers) => self.plan(agent, triggers),
+                Step::Plan(triggers) => self.plan(agent, &triggers),
                 Step::Merge(task) => {
                     let commit = self.world.record(task.as_str()).review_commit.clone().unwrap();
                     self.try_as_supervisor(agent, Command::from(BeginMerge { task: task.clone() }));
@@ -168,13 +168,13 @@ impl Adversaries {
         self.try_as_agent(agent, Command::from(SubmitVerdict { task: task.clone(), verdict, facts }));
     }
 
-    fn plan(&mut self, agent: AgentId, triggers: Vec<Trigger>) -> bool {
+    fn plan(&mut self, agent: AgentId, triggers: &[Trigger]) -> bool {
         if !self.try_as_supervisor(agent, Command::from(SetStatus { agent, status: AgentStatus::Planning })) {
             return true;
         }
         self.sessions += 1;
         let began_at = self.world.state.board.revision;
-        for trigger in &triggers {
+        for trigger in triggers {
             self.decide(agent, &trigger.subject);
         }
         match self.choose(6) {
@@ -197,7 +197,7 @@ impl Adversaries {
         }
         let how = self.choose(6);
         let unblock = UnblockTask {
-            task: id.clone(),
+            task: id,
             reset_cycles: true,
             same_coder: how == 0,
             keep_worktree: how == 1,

@@ -83,10 +83,13 @@ impl StateFolder {
     /// Reads state.yaml, empty or not.
     fn read_any(&self) -> Result<Vec<u8>, StoreError> {
         let path = self.state();
-        durable::read_file(&path).map_err(|source| match source.kind() {
-            std::io::ErrorKind::NotFound if self.previous().is_file() => StoreError::Lost { path },
-            std::io::ErrorKind::NotFound => StoreError::Missing { path },
-            _ => StoreError::Io { action: "read", path, source },
+        durable::read_file(&path).map_err(|source| {
+            let is_missing = source.kind() == std::io::ErrorKind::NotFound;
+            match is_missing {
+                true if self.previous().is_file() => StoreError::Lost { path },
+                true => StoreError::Missing { path },
+                false => StoreError::Io { action: "read", path, source },
+            }
         })
     }
 }

@@ -56,7 +56,7 @@ pub fn sync(engine: &Engine<'_>, from: &Branch) -> Result<SyncOutcome, EngineErr
         return Ok(SyncOutcome::Failed(error));
     }
     let commits = repo.count_commits(&merge.old, &merge.new)?;
-    let (head, detail) = (merge.new.clone(), format!("{from} was merged into {integration}"));
+    let (head, detail) = (merge.new, format!("{from} was merged into {integration}"));
     engine.execute(AcceptIntegration { head: head.clone(), detail })?;
     Ok(SyncOutcome::Synced { head, commits })
 }

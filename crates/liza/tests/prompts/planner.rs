@@ -106,7 +106,6 @@ fn discovery(number: u32, urgency: Urgency, severity: Severity) -> Discovery {
         created: Some(ago(3)),
         dismissed: None,
         converted_to_task: None,
-        dismissed: None,
     }
 }
 

@@ -8,7 +8,8 @@ use crate::support::process::wait_for;
 /// Covers: AG-03, AG-11
 #[test]
 fn the_same_trigger_wakes_the_planner_once_and_a_new_one_again() {
-    let script = r#"until [ -e "$HOME/go" ]; do sleep 0.05; done; exit 0"#;
+    let script = r#"until [ -e "$HOME/go" ]; do sleep 0.05; done
+"$LIZA" anomaly spec_gap --detail question="Where to begin?"; exit 0"#;
     let bench = Bench::new("", &[("p", script)]);
     let mut planner = bench.agent(&["planner", "--cli", "p"]);
     let shown = |status| move |entry: &liza_core::model::AgentRecord| entry.status == status;
@@ -32,7 +33,8 @@ fn the_same_trigger_wakes_the_planner_once_and_a_new_one_again() {
 /// Covers: SP-01, AG-11
 #[test]
 fn a_planner_that_abandons_the_last_task_is_woken_once_to_judge_the_goal() {
-    let script = r#""$LIZA" abandon-task t1 --reason "not needed"; exit 0"#;
+    let script = r#""$LIZA" abandon-task t1 --reason "not needed" ||
+"$LIZA" anomaly spec_gap --detail question="Is that all?"; exit 0"#;
     let bench = Bench::new("", &[("p", script)]);
     bench.project.add_task("t1");
     bench.project.liza(&["mark-blocked", "t1"]).ok();
@@ -68,6 +70,6 @@ fn a_planner_that_crashes_repeatedly_is_no_longer_started() {
     let bench = Bench::new("max_crashes: 1", &[("p", "exit 7")]);
     let mut planner = bench.agent(&["planner", "--cli", "p"]);
     assert_eq!(planner.wait(), 1, "{}", planner.output());
-    assert!(planner.output().contains("crashed 1 time in a row"), "{}", planner.output());
+    assert!(planner.output().contains("1 session in a row ended without a result"), "{}", planner.output());
     assert_eq!(bench.entry("planner-1"), None);
 }

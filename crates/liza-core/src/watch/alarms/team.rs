@@ -16,7 +16,7 @@ use super::{Alarm, AlarmKind, AlarmSubject, Observations};
 const MISSING_GRACE: Seconds = Seconds(120);
 
 pub(super) fn alarms(state: &State, seen: &Observations, now: Timestamp) -> Vec<Alarm> {
-    let mut found: Vec<Alarm> = open_questions(state).into_iter().map(question).collect();
+    let mut found: Vec<Alarm> = open_questions(state).iter().map(question).collect();
     if state.board.goal.ready().is_none_or(|goal| goal.status != GoalStatus::InProgress) {
         return found;
     }
@@ -33,7 +33,7 @@ pub(super) fn alarms(state: &State, seen: &Observations, now: Timestamp) -> Vec<
     found
 }
 
-fn question(question: Question) -> Alarm {
+fn question(question: &Question) -> Alarm {
     let about = question.task.as_ref().map_or_else(|| "the goal".to_owned(), ToString::to_string);
     let subject = question.task.as_ref().map_or_else(|| AlarmSubject::from("goal"), AlarmSubject::from);
     let text = format!("{} asks about {about}: {}", question.by, question.text);
@@ -104,13 +104,11 @@ fn missing_role(state: &State, role: Role, seen: &Observations, now: Timestamp) 
         }
     };
     let since = waiting.iter().flatten().min().copied()?;
-    let text = format!("no {} is running, and {} for one", role.title(), waits(waiting.len()));
+    let what = if role == Role::Planner { "decision" } else { "task" };
+    let verb = if waiting.len() == 1 { "waits" } else { "wait" };
+    let text = format!("no {} is running, and {} {verb} for one", role.title(), count(waiting.len(), what));
     (now.since(since) > MISSING_GRACE)
         .then(|| Alarm::critical(AlarmKind::RoleMissing, role.id_prefix(), text).since(since))
-}
-
-fn waits(number: usize) -> String {
-    if number == 1 { "1 thing waits".to_owned() } else { format!("{number} things wait") }
 }
 
 fn last_event(record: &TaskRecord) -> Option<Timestamp> {
