@@ -3,7 +3,7 @@
 use serde::Serialize;
 
 use crate::model::{
-    AgentId, AgentRecord, AgentStatus, Generation, LogAction, Refusal, Role, Section, Timestamp,
+    AgentId, AgentRecord, AgentStatus, Board, Generation, LogAction, Refusal, Role, Section, TaskId, Timestamp,
 };
 
 use super::operation::{LoadScope, Rule, Stage};
@@ -41,7 +41,16 @@ impl Rule for Register {
     const VERB: &'static str = "register";
     const RIGHTS: Rights = SUPERVISION;
     const STAGE: Stage = Stage::Joins;
-    const LOADS: LoadScope = LoadScope::named(&[Section::Config, Section::Sprint]);
+
+    fn scope(&self) -> LoadScope {
+        let all_summaries = self.agent.role() == Role::CodeReviewer;
+        LoadScope { sections: &[Section::Config, Section::Sprint], all_summaries }
+    }
+
+    fn other_tasks(&self, board: &Board, _now: Timestamp) -> Vec<TaskId> {
+        let dropped = board.summaries().filter(|summary| summary.review_dropped_by.contains(&self.agent));
+        dropped.map(|summary| summary.id.clone()).collect()
+    }
 
     fn run(&self, tx: &mut Tx<'_>) -> Result<Registered, Refusal> {
         let agent = self.agent;
@@ -78,8 +87,10 @@ impl Rule for Register {
                 usage: past.and_then(|past| past.usage.clone()),
             },
         );
-        if agent.role() == Role::Planner {
-            begin_planning(tx)?;
+        match agent.role() {
+            Role::Planner => begin_planning(tx)?,
+            Role::CodeReviewer => take_reviews_again(tx, agent, &self.other_tasks(tx.board, tx.now))?,
+            Role::Coder => {}
         }
         let takeover = if past.filter(dead).is_some() { ", replaces one whose supervisor died" } else { "" };
         let detail = format!("generation {generation}, {terminal}{takeover}");
@@ -95,6 +106,18 @@ fn begin_planning(tx: &mut Tx<'_>) -> Result<(), Refusal> {
         let sprint = tx.sprint()?;
         sprint.planner_exits.count = 0;
         sprint.seen_triggers.clear();
+    }
+    Ok(())
+}
+
+/// A code reviewer that was started again may try again what it dropped.
+fn take_reviews_again(tx: &mut Tx<'_>, reviewer: AgentId, dropped: &[TaskId]) -> Result<(), Refusal> {
+    for id in dropped {
+        let mut task = tx.task(id)?;
+        let by = task.record.review_dropped_by.take().unwrap_or_default();
+        let others: Vec<AgentId> = by.into_iter().filter(|agent| *agent != reviewer).collect();
+        task.record.review_dropped_by = Some(others).filter(|others| !others.is_empty());
+        tx.put(task);
     }
     Ok(())
 }

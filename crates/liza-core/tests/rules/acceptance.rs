@@ -8,7 +8,7 @@ use liza_core::protocol::{
     DismissDiscovery, HandoffNotes, Heartbeat, RecordSpecChange, Resume, SubmitVerdict, UnblockTask, Verdict,
     WriteHandoff,
 };
-use liza_core::rules::claimable::claimable_for;
+use liza_core::rules::claimable::{claimable_for, reviewable_for};
 use liza_core::rules::metrics::sprint_metrics;
 use liza_core::rules::triggers::{TriggerKind, planner_triggers};
 
@@ -326,4 +326,19 @@ fn an_answer_unblocks_the_task_unless_two_coders_failed() {
     let done = world.must(Actor::Human, answer());
     assert_eq!((done.reply("unblocked"), world.status("t")), (false.into(), Status::Blocked));
     assert_eq!(world.state.journal.human_notes.len(), 1);
+}
+
+/// Covers: AC-08
+#[test]
+fn a_code_reviewer_that_starts_again_takes_again_what_it_dropped() {
+    let mut world = World::with_task(Status::ReadyForReview);
+    world.claim_review("t", reviewer(1));
+    for _ in 0..3 {
+        world.must(world.supervisor(reviewer(1)), idle_exit("t", reviewer(1)));
+    }
+    let takes = |world: &World| reviewable_for(&world.state.board, reviewer(1), world.now);
+    assert!(takes(&world).is_empty());
+    world.must(Actor::Human, Command::from(Deregister { agent: reviewer(1) }));
+    world.register(reviewer(1));
+    assert_eq!(takes(&world), [task("t")]);
 }

@@ -55,23 +55,29 @@ impl LivenessLock {
         }
     }
 
-    /// The registration of the dead supervisor that held the lock before; `None` if that may be alive on another machine.
-    pub fn previous_holder(&mut self) -> Option<Generation> {
+    /// The registrations that the dead supervisor before may have had; none if it may be alive on another machine.
+    pub fn previous_holders(&mut self) -> Vec<Generation> {
+        self.read().unwrap_or_default()
+    }
+
+    fn read(&mut self) -> Option<Vec<Generation>> {
         let mut text = String::new();
         self.file.rewind().ok()?;
         (&self.file).take(200).read_to_string(&mut text).ok()?;
-        let (generation, boot) = text.trim().split_once(' ')?;
+        let (generations, boot) = text.trim().rsplit_once(' ')?;
         (boot_id()? == boot).then_some(())?;
-        generation.parse().ok().map(Generation)
+        generations.split(' ').map(|generation| generation.parse().ok().map(Generation)).collect()
     }
 
-    /// Records the registration for which the lock is held. If that fails, its death cannot be proven later.
-    pub fn hold_for(&mut self, generation: Generation) {
+    /// Records the registrations for which the lock is held: before registering also the one that is about to be made, so
+    /// that a kill at any moment can be proven. If that fails, it cannot be proven later.
+    pub fn hold_for(&mut self, generations: &[Generation]) {
         let Some(boot) = boot_id() else { return };
+        let text: String = generations.iter().map(|generation| format!("{generation} ")).collect();
         let _ = self
             .file
             .set_len(0)
             .and_then(|()| self.file.rewind())
-            .and_then(|()| self.file.write_all(format!("{generation} {boot}\n").as_bytes()));
+            .and_then(|()| self.file.write_all(format!("{text}{boot}\n").as_bytes()));
     }
 }

@@ -293,7 +293,7 @@ impl Recovery<'_, '_> {
         for (agent, entry) in board.agents.ready().into_iter().flatten() {
             let attempt = LivenessLock::take(self.engine.project().folder(), *agent, Duration::ZERO);
             let LockAttempt::Taken(mut lock) = attempt else { continue };
-            if entry.generation.is_none() || lock.previous_holder() != entry.generation {
+            if !entry.generation.is_some_and(|generation| lock.previous_holders().contains(&generation)) {
                 continue;
             }
             let found = "registered, but its supervisor is dead";

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::thread;
 use std::time::Duration;
 
-use liza_core::model::{Actor, AgentId, Generation, Role};
+use liza_core::model::{Actor, AgentId, Generation, Refusal, Revision, Role};
 use liza_core::protocol::Register;
 
 use crate::engine::{Engine, LivenessLock, LockAttempt};
@@ -109,7 +109,7 @@ fn register_as_dead(project: &Project, role: Role) -> Result<Option<Registration
     for (agent, generation) in known {
         let attempt = LivenessLock::take(project.folder(), agent, Duration::ZERO);
         let LockAttempt::Taken(mut lock) = attempt else { continue };
-        if generation.is_none() || lock.previous_holder() != generation {
+        if !generation.is_some_and(|generation| lock.previous_holders().contains(&generation)) {
             continue;
         }
         match register_as(project, agent, Some(lock)) {
@@ -125,17 +125,57 @@ fn register_as(
     agent: AgentId,
     mut liveness: Option<LivenessLock>,
 ) -> Result<Registration, SupervisorError> {
-    let proven_dead = liveness.as_mut().and_then(LivenessLock::previous_holder);
+    let holders = liveness.as_mut().map(LivenessLock::previous_holders).unwrap_or_default();
+    let generation = match &mut liveness {
+        None => register_once(project, agent, &holders, None)?,
+        Some(lock) => {
+            let generation = register_announced(project, agent, &holders, lock)?;
+            lock.hold_for(&[generation]);
+            generation
+        }
+    };
+    Ok(Registration { agent, generation, liveness })
+}
+
+/// How often a registration is announced again because the blackboard changed.
+const ANNOUNCEMENTS: u32 = 10;
+
+/// Registers after the lock file names the registration that is about to be made: whenever the process is killed, the next
+/// one can prove that it is dead.
+fn register_announced(
+    project: &Project,
+    agent: AgentId,
+    holders: &[Generation],
+    lock: &mut LivenessLock,
+) -> Result<Generation, SupervisorError> {
+    for _ in 0..ANNOUNCEMENTS {
+        let revision = project.state()?.board.revision;
+        let announced = Generation(revision.next().0);
+        lock.hold_for(&[holders, &[announced]].concat());
+        match register_once(project, agent, holders, Some(revision)) {
+            Err(SupervisorError::Engine(error))
+                if matches!(error.refusal(), Some(Refusal::StaleRevision { .. })) => {}
+            result => return result,
+        }
+    }
+    register_once(project, agent, holders, None)
+}
+
+fn register_once(
+    project: &Project,
+    agent: AgentId,
+    holders: &[Generation],
+    if_revision: Option<Revision>,
+) -> Result<Generation, SupervisorError> {
+    let state = project.state()?;
+    let current = state.board.agents.ready().and_then(|agents| agents.get(&agent)?.generation);
+    let proven_dead = current.filter(|current| holders.contains(current));
     // The agent has no supervisor yet: a person, or a program that a person started, registers it.
-    let engine = Engine::new(project, Actor::Human);
-    let generation = retry_locked(|| {
+    retry_locked(|| {
+        let engine = Engine::new(project, Actor::Human).if_revision(if_revision);
         let command = Register { agent, terminal: terminal_name(), proven_dead };
         Ok(engine.execute(command)?.reply.generation)
-    })?;
-    if let Some(lock) = &mut liveness {
-        lock.hold_for(generation);
-    }
-    Ok(Registration { agent, generation, liveness })
+    })
 }
 
 /// Retries while the lock is not available: three tries, 1–5 s apart.

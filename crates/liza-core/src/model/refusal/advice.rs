@@ -63,7 +63,7 @@ impl Refusal {
             }
             Refusal::NotYourAgent { agent, .. } => format!("LIZA_AGENT_ID={agent} acts for it"),
             Refusal::Fenced { .. } | Refusal::LeaseLost { .. } | Refusal::TaskLost { .. } => {
-                "stop now with exit code 42; the supervisor starts a new session if there is more to do"
+                "end your turn now (with exit code 42 if you can choose one); the supervisor starts a new session if there is more to do"
                     .into()
             }
             Refusal::NotRegistered { agent } => format!("liza register {agent}"),
