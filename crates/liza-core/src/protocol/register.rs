@@ -3,7 +3,8 @@
 use serde::Serialize;
 
 use crate::model::{
-    AgentId, AgentRecord, AgentStatus, Board, Generation, LogAction, Refusal, Role, Section, TaskId, Timestamp,
+    AgentId, AgentRecord, AgentStatus, Board, Generation, LogAction, Refusal, Role, Section, TaskId,
+    Timestamp,
 };
 
 use super::operation::{LoadScope, Rule, Stage};

@@ -86,7 +86,11 @@ fn a_coder_hands_off_a_clean_worktree() {
         assert!(state.contains(fact), "{fact}: {state}");
     }
     let run = project.liza_in("coder-1", generation, &words[..6]);
-    assert!(run.ok().contains("end your turn now"), "{}", run.stdout);
+    assert!(
+        run.ok().contains("end your turn now (with exit code 42 if you can choose one)"),
+        "{}",
+        run.stdout
+    );
 }
 
 /// Covers: NT-02, CM-05

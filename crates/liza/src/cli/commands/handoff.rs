@@ -64,7 +64,7 @@ pub(crate) fn run(args: Args, context: &Context) -> Result<Reply, CommandError> 
     };
     let name = task.as_ref().map_or_else(|| "the goal".to_owned(), ToString::to_string);
     context.run_in(&project, WriteHandoff { task, notes, dirty }, |_| {
-        format!("the next session on {name} gets your notes; end your turn now")
+        format!("the next session on {name} gets your notes; end your turn now (with exit code 42 if you can choose one)")
     })
 }
 

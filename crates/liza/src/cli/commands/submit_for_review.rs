@@ -51,6 +51,9 @@ pub(crate) fn run(args: Args, context: &Context) -> Result<Reply, CommandError> 
         }
     };
     let done = context.reported(&engine, submit_for_review(&engine, &args.task, &commit))?;
-    let text = format!("{} is ready for review at {}; end your turn now", args.task, done.reply.commit);
+    let text = format!(
+        "{} is ready for review at {}; end your turn now (with exit code 42 if you can choose one)",
+        args.task, done.reply.commit
+    );
     Ok(context.reply(&done, text))
 }
