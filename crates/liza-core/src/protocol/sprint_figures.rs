@@ -30,19 +30,23 @@ pub(super) fn update(tx: &mut Tx<'_>, all_summaries: bool) -> Result<(), Refusal
     Ok(())
 }
 
-/// A task that a person wrote into the file belongs to the plan from its first change on.
+/// A task that a person wrote into the file belongs to the plan once work on it begins.
 fn adopt_injected(tx: &mut Tx<'_>) -> Result<(), Refusal> {
     let Some(sprint) = tx.board.sprint.ready().filter(|sprint| !sprint.status.is_terminal()) else {
         return Ok(());
     };
     let sprint = tx.change().sprint.as_ref().unwrap_or(sprint);
-    let open = |id: &&TaskId| {
+    let moves = |id: &TaskId, record: &TaskRecord| {
         let before = tx.board.summary(id).and_then(|summary| summary.status);
-        before.is_some_and(|status| !status.is_terminal())
+        let is_open = |status: Option<Status>| status.is_some_and(|status| !status.is_terminal());
+        is_open(before) && is_open(record.status) && before != record.status
     };
-    let ids =
-        tx.change().tasks.iter().filter(|(id, record)| !sprint.names(id) && !is_planned(sprint, id, record));
-    let injected: Vec<TaskId> = ids.map(|(id, _)| id).filter(open).cloned().collect();
+    let injected = tx
+        .change()
+        .tasks
+        .iter()
+        .filter(|(id, record)| !sprint.names(id) && !is_planned(sprint, id, record) && moves(id, record));
+    let injected: Vec<TaskId> = injected.map(|(id, _)| id.clone()).collect();
     if !injected.is_empty() {
         tx.sprint()?.scope.planned.extend(injected);
     }

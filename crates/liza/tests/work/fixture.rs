@@ -7,8 +7,7 @@ use std::path::Path;
 
 use liza::git::{Git, MergeMessage, Repo};
 use liza::project::now;
-use liza_core::model::{Actor, AgentId, Seconds};
-use liza_core::protocol::Heartbeat;
+use liza_core::model::{AgentId, Seconds};
 
 use crate::support::{Run, TestProject};
 
@@ -175,12 +174,31 @@ pub(crate) fn show(project: &TestProject, revision: &str, file: &str) -> String 
     project.git(&["show", &format!("{revision}:{file}")])
 }
 
-/// Expires the leases of an agent and of its task.
+/// Expires the leases of an agent and of its task, in the file: no command shortens a lease.
 #[track_caller]
 pub(crate) fn expire(project: &TestProject, agent: &str) {
     let agent: AgentId = agent.parse().unwrap();
-    let command = Heartbeat { agents: vec![(agent, None)], length: Some(Seconds(1)) };
-    project.execute_at(Actor::Human, now() - Seconds(1000), command);
+    let state = project.snapshot();
+    let held = state.board.agents.ready().unwrap()[&agent].current_task.clone();
+    let past = now() - Seconds(1000);
+    let (mut lines, mut block) = (Vec::new(), String::new());
+    for line in project.state().lines() {
+        if let Some(name) = line.strip_prefix("  ").filter(|rest| !rest.starts_with(' ')) {
+            block = name.trim_start_matches("- id: ").trim_end_matches(':').to_owned();
+        }
+        let mine = block == agent.to_string() || held.as_ref().is_some_and(|task| block == task.as_str());
+        let key = line.trim_start().split(':').next().unwrap_or_default();
+        let column = line.len() - line.trim_start().len();
+        lines.push(match key {
+            "lease_expires" | "review_lease_expires" if mine => {
+                format!("{}{key}: {past}", " ".repeat(column))
+            }
+            _ => line.to_owned(),
+        });
+    }
+    project.write(".liza/state.yaml", &format!("{}\n", lines.join("\n")));
+    let entry = project.snapshot().board.agents.ready().unwrap()[&agent].lease_expires;
+    assert_eq!(entry, Some(past), "{}", project.state());
 }
 
 /// A program that replaces git: runs `before` with the arguments in `$*`, then the real git.

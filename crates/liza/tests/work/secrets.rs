@@ -36,6 +36,7 @@ fn secrets_are_masked_in_the_log_of_an_integration_test() {
     project.git(&["worktree", "add", "-q", "-f", "--detach", folder.to_str().unwrap(), "integration"]);
     let head = commit(&project, &folder, "scripts/integration-test.sh", &format!("{script}\n"));
     project.git(&["update-ref", "refs/heads/integration", &head]);
+    project.liza(&["accept-integration"]).ok();
     approved(&project, "one");
     let merged = project.run(project.program().args(["wt-merge", "one", "--json"]).env("MY_TOKEN", VALUE));
     merged.refused(3, "integration_test");

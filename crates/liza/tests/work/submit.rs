@@ -56,7 +56,7 @@ fn only_a_new_head_of_the_tasks_branch_is_accepted() {
     let second = commit(&project, &folder, "x", "2\n");
     submit(&project, "one", "coder-1", &first).refused(1, "head_moved");
     submit(&project, "one", "coder-1", "1234567890").refused(1, "unknown_commit");
-    submit(&project, "one", "coder-1", "HEAD").refused(1, "usage");
+    submit(&project, "one", "coder-1", "HEAD~1").refused(1, "usage");
     project.git_at(&folder, &["checkout", "-q", "--detach"]);
     submit(&project, "one", "coder-1", &second).refused(1, "wrong_branch");
     project.git_at(&folder, &["checkout", "-q", "task/one"]);

@@ -229,6 +229,7 @@ fn a_tree_with_lizas_own_folders_is_not_merged() {
     approved(&project, "one");
     let bad = commit_with(&project, "integration", ".liza/state.yaml");
     project.git(&["update-ref", "refs/heads/integration", &bad]);
+    project.liza(&["accept-integration"]).ok();
     let state = project.state();
     let error = merge(&project, "one").refused(1, "reserved_path");
     assert!(error["message"].as_str().unwrap().contains(".liza"), "{error}");

@@ -26,7 +26,10 @@ pub(super) fn check(state: &State, found: &mut Vec<Violation>) {
         let twice = slot.summary.depends_on.iter().filter(|task| !seen.insert(*task));
         found.extend(twice.map(|task| Violation::task(id, format!("depends_on names {task} twice"))));
     }
-    for task in board.handoff.ready().into_iter().flatten().map(|(task, _)| task) {
+    // A planner's notes are kept under the goal's name.
+    let goal = board.goal.ready().map(|goal| goal.id.as_str());
+    let notes = board.handoff.ready().into_iter().flatten().map(|(task, _)| task);
+    for task in notes.filter(|task| Some(task.as_str()) != goal) {
         if let Some(task) = unknown(board, Some(task)) {
             found.push(Violation::section("handoff", format!("{task} does not exist")));
         }
