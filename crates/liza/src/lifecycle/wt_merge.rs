@@ -15,9 +15,6 @@ use super::review::refuse_reserved_path;
 use crate::engine::{Engine, EngineError, Executed, FileLock, Submitted, integration_branch};
 use crate::git::{Branch, IntegrationTestResult, MergeError, MergeMessage, PendingMerge};
 
-/// How many times a merge is computed again because the branch has moved.
-const RETRIES: u32 = 3;
-
 /// How long a merge waits for another one, in addition to the time limit of that one's test.
 const LOCK_TIMEOUT: Duration = Duration::from_secs(120);
 
@@ -34,11 +31,6 @@ pub enum MergeOutcome {
         path: PathBuf,
         /// Git's own message.
         message: String,
-    },
-    /// The branch moved during every attempt; the task stays APPROVED.
-    Overtaken {
-        /// The number of attempts.
-        times: u32,
     },
 }
 
@@ -85,44 +77,38 @@ pub fn wt_merge(engine: &Engine<'_>, task: &TaskId) -> Result<MergeOutcome, Engi
     engine.check(engine.project().stop_files(), BeginMerge { task: task.clone() })?;
     let limit = test_limit(&engine.read(&[])?)?;
     let lock = FileLock::at(&FileLock::of_merges(engine.project().folder()), limit + LOCK_TIMEOUT)?;
-    let approved = engine.check(engine.project().stop_files(), BeginMerge { task: task.clone() })?;
+    let mut approved = engine.check(engine.project().stop_files(), BeginMerge { task: task.clone() })?;
     let job = MergeJob::new(engine, task, approved.commit.clone(), approved.base_commit.clone())?;
     if approved.integration_head.is_none() {
         let head = engine.integration_head(&job.integration)?;
-        engine.execute(AdoptIntegration { head })?;
+        approved.integration_head = Some(engine.execute(AdoptIntegration { head })?.reply.integration_head);
     }
-    for _ in 0..=RETRIES {
-        let error = match job.attempt(&approved) {
-            Ok(on_branch) => {
-                let recorded = job.record(&on_branch)?;
-                drop(lock);
-                return finish(engine, recorded);
-            }
-            Err(NotOnBranch::Engine(error)) => return Err(error),
-            Err(NotOnBranch::Failed(failure)) => return job.record_failure(failure),
-            Err(NotOnBranch::Git(error)) => error,
-        };
-        match error {
-            MergeError::BranchMoved => {}
+    let on_branch = match job.attempt(&approved) {
+        Ok(on_branch) => on_branch,
+        Err(NotOnBranch::Engine(error)) => return Err(error),
+        Err(NotOnBranch::Failed(failure)) => return job.record_failure(failure),
+        Err(NotOnBranch::Git(error)) => match error {
             MergeError::AlreadyMerged { merge_commit } => {
                 job.check_found(approved.integration_head.as_ref(), &merge_commit)?;
-                let recorded = job.record(&job.found_on_branch(merge_commit)?)?;
-                drop(lock);
-                return finish(engine, recorded);
+                job.found_on_branch(merge_commit)?
             }
             MergeError::Conflict { files } => {
                 let files = files.iter().map(|file| file.to_string_lossy().into_owned()).collect();
                 return job.record_failure(MergeFailure::Conflict { files });
             }
             MergeError::Unrelated => return job.record_failure(MergeFailure::Unrelated),
+            // Only one merge runs at a time: what moved the branch is not one of ours.
+            MergeError::BranchMoved => return Err(job.moved(&approved)?),
             MergeError::NoBranch { branch } => return Err(EngineError::NoIntegrationBranch { branch }),
             MergeError::CheckoutRefused { path, message } => {
                 return Ok(MergeOutcome::CheckoutRefused { path, message });
             }
             MergeError::Git(error) => return Err(error.into()),
-        }
-    }
-    Ok(MergeOutcome::Overtaken { times: RETRIES + 1 })
+        },
+    };
+    let recorded = job.record(&on_branch)?;
+    drop(lock);
+    finish(engine, recorded)
 }
 
 /// Records a merge that a crash kept from being recorded; false if there is none. The caller holds the merge lock.
@@ -189,6 +175,11 @@ impl<'e, 'p> MergeJob<'e, 'p> {
             Some(recorded) if recorded != found => Err(foreign(recorded, found)),
             Some(_) | None => Ok(()),
         }
+    }
+
+    fn moved(&self, approved: &Mergeable) -> Result<EngineError, EngineError> {
+        let found = self.engine.integration_head(&self.integration)?;
+        Ok(foreign(approved.integration_head.as_ref().unwrap_or(&found), &found))
     }
 
     /// Refuses a merge found on the branch, unless it is ours: exactly the recorded head and the approved commit.

@@ -166,11 +166,6 @@ impl JobRunner {
                 );
                 Err(SupervisorError::MergeHeld { message })
             }
-            MergeOutcome::Overtaken { times } => {
-                let message =
-                    format!("the integration branch moved {times} times while {task} was being merged");
-                Err(SupervisorError::MergeHeld { message })
-            }
         }
     }
 

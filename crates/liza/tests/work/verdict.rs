@@ -46,7 +46,9 @@ fn only_the_holder_of_the_review_submits_a_verdict_and_a_rejection_needs_a_reaso
     submitted(&project, "one");
     verdict(&project, "one", &["APPROVED"]).refused(1, "not_your_review");
     project.liza(&["claim-review", "one", "code-reviewer-1"]).ok();
-    project.liza(&["submit-verdict", "one", "APPROVED", "--json"]).refused(1, "not_permitted");
+    project
+        .liza_as("planner-1", &["submit-verdict", "one", "APPROVED", "--json"])
+        .refused(1, "not_permitted");
     project.liza_as("coder-1", &["submit-verdict", "one", "APPROVED", "--json"]).refused(1, "not_permitted");
     verdict(&project, "one", &["REJECTED"]).refused(1, "missing");
     verdict(&project, "one", &["REJECTED", " "]).refused(1, "missing");

@@ -37,11 +37,6 @@ pub(crate) fn run(args: Args, context: &Context) -> Result<Reply, CommandError> 
             let hint = format!("commit or stash your changes in {path}, then: liza wt-merge {task}");
             return Err(CommandError::refused("checkout_refused", message).hint(hint).exit(Exit::Git));
         }
-        MergeOutcome::Overtaken { times } => {
-            let message = format!("the integration branch moved {times} times while {task} was being merged");
-            let error = CommandError::refused("overtaken", message).exit(Exit::Git);
-            return Err(error.hint(format!("nothing was changed; try again: liza wt-merge {task}")));
-        }
     };
     context.report_effects(&done.effects);
     let drift = count(done.reply.drift_commits as usize, "commit");
