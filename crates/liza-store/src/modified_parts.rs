@@ -13,7 +13,7 @@ use crate::yaml;
 
 /// The names of the sections and the positions of the tasks that differ.
 #[derive(Default)]
-struct Parts {
+struct ModifiedParts {
     sections: Vec<String>,
     tasks: Vec<usize>,
 }
@@ -63,11 +63,11 @@ impl EditSession<'_> {
 }
 
 /// What differs between two texts; none if that cannot be said by their lines alone.
-fn changed_parts(old: &StateView<'_>, new: &StateView<'_>) -> Option<Parts> {
+fn changed_parts(old: &StateView<'_>, new: &StateView<'_>) -> Option<ModifiedParts> {
     if old.blocks.len() != new.blocks.len() || old.tree.is_some() || new.tree.is_some() {
         return None;
     }
-    let mut parts = Parts::default();
+    let mut parts = ModifiedParts::default();
     for (before, after) in old.blocks.iter().zip(&new.blocks) {
         let name = after.name(new.text);
         if before.name(old.text) != name {
@@ -116,7 +116,7 @@ fn is_scannable(text: &str) -> bool {
 }
 
 /// The state as far as it concerns the parts, and their values; none if the whole text must be parsed.
-fn read(view: &mut StateView<'_>, parts: &Parts) -> Result<Option<(State, Value)>, StoreError> {
+fn read(view: &mut StateView<'_>, parts: &ModifiedParts) -> Result<Option<(State, Value)>, StoreError> {
     let mut state = State { board: view.board()?, ..State::default() };
     view.load_sections(&mut state.board, Section::ALL);
     view.load_summaries(&mut state.board, None)?;

@@ -31,7 +31,7 @@ pub struct EditSession<'s> {
 pub struct Edited {
     /// The new revision.
     pub revision: Revision,
-    /// What the caller should tell: the write lost the form of the file, or its log entry is delayed.
+    /// What the caller should report: the write lost the form of the file, or its log entry is delayed.
     pub notices: Vec<Notice>,
 }
 

@@ -18,7 +18,7 @@ pub(crate) struct Spliced {
     pub(crate) text: String,
     /// The edits from the old text to the new one; none after a rewrite.
     pub(crate) edits: Edits,
-    /// Whether the whole file was written anew, without the comments below its top.
+    /// Whether the whole file was rewritten, without the comments below its top.
     pub(crate) rewritten: bool,
 }
 

@@ -4,7 +4,7 @@
 
 use std::ops::Range;
 
-use super::plan::Edit;
+use super::edit::Edit;
 use super::scan::{Ambiguous, line_start};
 use crate::yaml;
 

@@ -4,11 +4,13 @@
 //! parses what it changes, and checks the result.
 
 mod comments;
+mod edit;
 mod plan;
 mod scan;
 mod value;
 
-pub(crate) use plan::{Edit, EditPlan, Edits, apply};
+pub(crate) use edit::{Edit, Edits, apply};
+pub(crate) use plan::EditPlan;
 pub(crate) use scan::{
     Ambiguous, Block, Item, Line, Lines, Shape, is_empty_value, line_start, list_entries, scan_matches,
     sections, shape, split_key, unquoted,

@@ -7,39 +7,10 @@ use std::ops::Range;
 use liza_core::model::{Fields, Value};
 
 use super::comments;
+use super::edit::{Edit, Edits};
 use super::scan::{Ambiguous, Block, Item, Shape, document_end, is_empty_value, line_start, shape};
 use super::value::merge;
 use crate::yaml::{self, Node};
-
-/// One replacement.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Edit {
-    /// What is removed.
-    pub(crate) range: Range<usize>,
-    /// What is inserted.
-    pub(crate) text: String,
-}
-
-/// All replacements of one write, in any order, without overlap.
-pub(crate) type Edits = Vec<Edit>;
-
-/// Applies the edits. Fails if they overlap.
-pub(crate) fn apply(text: &str, edits: &mut Edits) -> Result<String, Ambiguous> {
-    edits.sort_by_key(|edit| edit.range.start);
-    let added: usize = edits.iter().map(|edit| edit.text.len()).sum();
-    let mut out = String::with_capacity(text.len() + added);
-    let mut at = 0;
-    for edit in edits.iter() {
-        if edit.range.start < at || edit.range.end > text.len() {
-            return Err(Ambiguous);
-        }
-        out.push_str(&text[at..edit.range.start]);
-        out.push_str(&edit.text);
-        at = edit.range.end;
-    }
-    out.push_str(&text[at..]);
-    Ok(out)
-}
 
 /// Collects the edits of one text.
 pub(crate) struct EditPlan<'t> {

@@ -1,4 +1,4 @@
-//! What the store tells the caller about a write, besides its result.
+//! What the store reports about a write, besides its result.
 //!
 //! Only describes; the repairs are in `recovery.rs`.
 

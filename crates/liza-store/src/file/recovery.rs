@@ -50,7 +50,7 @@ impl LockedFolder {
             return Ok(CurrentFile { bytes, fingerprint: found, origin, revision, notices });
         }
         replace::remove_temporaries(&self.folder)?;
-        let bytes = self.settled(bytes)?;
+        let bytes = self.repaired(bytes)?;
         let mut current = match revision_line(&bytes).or_else(|| revision_in_braces(&bytes)) {
             Some(based_on) if based_on >= revision => {
                 CurrentFile::new(bytes, Origin::Edited, revision, Vec::new())
@@ -113,7 +113,7 @@ impl LockedFolder {
     }
 
     /// Waits until a file that was saved a moment ago is complete: an editor may empty it before it writes it.
-    fn settled(&self, mut bytes: Vec<u8>) -> Result<Vec<u8>, StoreError> {
+    fn repaired(&self, mut bytes: Vec<u8>) -> Result<Vec<u8>, StoreError> {
         for _ in 0..SETTLE_ATTEMPTS {
             let age = fs::metadata(self.folder.state()).and_then(|metadata| metadata.modified());
             let is_recent = age.is_ok_and(|at| at.elapsed().is_ok_and(|age| age < SETTLE_AGE));

@@ -142,7 +142,7 @@ fn new_line(out: &mut String, indent: usize) {
     out.extend(std::iter::repeat_n(' ', indent));
 }
 
-/// A value as it may stand between brackets or braces.
+/// A value in the form that is valid between brackets or braces.
 fn flow(out: &mut String, value: &Value) {
     match value {
         Value::Null => out.push_str("null"),

@@ -52,6 +52,15 @@ struct Repair {
 }
 
 impl Repo {
+    /// The git command that was started in the project's checkout and is not finished, such as `rebase`.
+    ///
+    /// # Errors
+    ///
+    /// When git fails.
+    pub(crate) fn unfinished_operation(&self) -> Result<Option<&'static str>, GitError> {
+        Ok(unfinished_operation(&self.git_dir_of(self.root())?))
+    }
+
     /// Updates a checkout from one commit to another; why it cannot be done, if it cannot.
     pub(crate) fn update_checkout(
         &self,
@@ -102,7 +111,7 @@ impl Repo {
         Ok(present.into_iter().find(|file| !tracked.contains(file)))
     }
 
-    /// Notes that a checkout is being updated, so that a crash can be told from what a person did.
+    /// Notes that a checkout is being updated, so that a crash can be distinguished from what a person did.
     pub(crate) fn begin_update(&self, folder: &Path, old: &Sha, new: &Sha) -> Result<(), GitError> {
         let note = self.git_dir_of(folder)?.join(NOTE);
         fs::write(&note, format!("{old} {new}\n")).map_err(|error| GitError::io(UPDATING, &note, error))
@@ -289,7 +298,7 @@ fn read_note(git_dir: &Path) -> Option<(Sha, Sha)> {
 }
 
 /// The git command that was started in a checkout and is not finished, such as `rebase`.
-pub(crate) fn unfinished_operation(git_dir: &Path) -> Option<&'static str> {
+fn unfinished_operation(git_dir: &Path) -> Option<&'static str> {
     let files = [
         ("MERGE_HEAD", "merge"),
         ("rebase-merge", "rebase"),

@@ -10,7 +10,6 @@ use std::path::{Path, PathBuf};
 
 use liza_core::model::{Sha, TaskId, Worktree};
 
-use super::checkout::unfinished_operation;
 use super::command::{Git, GitCommand};
 use super::error::GitError;
 use super::programs::Overrides;
@@ -361,15 +360,6 @@ impl Repo {
                 Err(GitError::NoIdentity { message })
             }
         }
-    }
-
-    /// The git command that was started in the project's checkout and is not finished, such as `rebase`.
-    ///
-    /// # Errors
-    ///
-    /// When git fails.
-    pub(crate) fn unfinished_operation(&self) -> Result<Option<&'static str>, GitError> {
-        Ok(unfinished_operation(&self.git_dir_of(&self.root)?))
     }
 
     /// Every worktree that git lists, the main one first.

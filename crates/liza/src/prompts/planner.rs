@@ -10,7 +10,7 @@ use liza_core::text::{count, one_line};
 use super::Brief;
 use super::attempts::write_attempts;
 use super::context::{fact, facts, goal_spec, history, last, spec, write_handoff, write_notes};
-use super::planner_steps::{Wake, steps};
+use super::planner_steps::{WakeReasons, steps};
 use super::prompt_text::{PromptText, inline, path, word};
 
 /// Writes the section.
@@ -34,7 +34,7 @@ pub(super) fn write(page: &mut PromptText, state: &State, brief: &Brief, trigger
     let find = |wanted: fn(&TaskRecord) -> bool| {
         blocked.iter().find(|(_, record)| wanted(record)).map(|(id, record)| (*id, *record))
     };
-    page.steps(&steps(&Wake {
+    page.steps(&steps(&WakeReasons {
         liza: &liza,
         spec: &spec,
         triggers,

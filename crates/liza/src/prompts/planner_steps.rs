@@ -7,7 +7,7 @@ use super::END_TURN;
 use super::context::handoff_step;
 
 /// What the instructions depend on.
-pub(super) struct Wake<'w> {
+pub(super) struct WakeReasons<'w> {
     /// The program, as a word of a command.
     pub(super) liza: &'w str,
     /// The goal's specification, as a word of a command.
@@ -22,7 +22,7 @@ pub(super) struct Wake<'w> {
     pub(super) has_copy: bool,
 }
 
-impl Wake<'_> {
+impl WakeReasons<'_> {
     /// The kinds of the triggers, each with the first task, discovery or sprint that it is about.
     fn kinds(&self) -> Vec<(TriggerKind, &str)> {
         let mut kinds: Vec<(TriggerKind, &str)> = Vec::new();
@@ -59,7 +59,7 @@ impl Wake<'_> {
 }
 
 /// The steps: those of each trigger, then what applies to every session.
-pub(super) fn steps(wake: &Wake<'_>) -> Vec<String> {
+pub(super) fn steps(wake: &WakeReasons<'_>) -> Vec<String> {
     let liza = wake.liza;
     let mut steps = Vec::new();
     for (kind, subject) in wake.kinds() {
@@ -119,7 +119,7 @@ fn question_answered() -> String {
         .to_owned()
 }
 
-fn blocked_tasks(wake: &Wake<'_>, task: &str, steps: &mut Vec<String>) {
+fn blocked_tasks(wake: &WakeReasons<'_>, task: &str, steps: &mut Vec<String>) {
     let liza = wake.liza;
     steps.push(format!(
         "BLOCKED_TASKS: take them in the order given. Read the questions, the earlier attempts, the spec and the work so far; \
@@ -146,7 +146,7 @@ fn blocked_tasks(wake: &Wake<'_>, task: &str, steps: &mut Vec<String>) {
     }
 }
 
-fn review_deadlock(wake: &Wake<'_>, task: &TaskId) -> String {
+fn review_deadlock(wake: &WakeReasons<'_>, task: &TaskId) -> String {
     let liza = wake.liza;
     format!(
         "REVIEW_DEADLOCK: coder and reviewer reached the limit of review cycles. Read all rejections and the work, decide \
@@ -161,7 +161,7 @@ fn review_deadlock(wake: &Wake<'_>, task: &TaskId) -> String {
     )
 }
 
-fn hypothesis_exhausted(wake: &Wake<'_>, task: &str) -> String {
+fn hypothesis_exhausted(wake: &WakeReasons<'_>, task: &str) -> String {
     format!(
         "HYPOTHESIS_EXHAUSTED: two coders failed, so the task is probably framed wrongly; it cannot be assigned again. Read all \
          earlier attempts and find the assumption that both shared. Then add a replacement that does not need it (the command \
@@ -171,7 +171,7 @@ fn hypothesis_exhausted(wake: &Wake<'_>, task: &str) -> String {
     )
 }
 
-fn integration_failed(wake: &Wake<'_>, task: &str) -> String {
+fn integration_failed(wake: &WakeReasons<'_>, task: &str) -> String {
     format!(
         "INTEGRATION_FAILED: any coder may claim the fix; you are woken because no coder has, or because it failed again. Failed \
          once, and the coders are only busy: change nothing. Failed twice: the change and the integration branch diverge. Find \
@@ -181,7 +181,7 @@ fn integration_failed(wake: &Wake<'_>, task: &str) -> String {
     )
 }
 
-fn immediate_discovery(wake: &Wake<'_>, discovery: &str) -> String {
+fn immediate_discovery(wake: &WakeReasons<'_>, discovery: &str) -> String {
     format!(
         "IMMEDIATE_DISCOVERY: does it make running or planned work wrong? Then add a task for it (priority 1 or 2), make the \
          tasks that need it depend on it (edit-task --depends), and record it:\n{}\n{} convert-discovery {discovery} \
@@ -192,7 +192,7 @@ fn immediate_discovery(wake: &Wake<'_>, discovery: &str) -> String {
     )
 }
 
-fn dead_dependency(wake: &Wake<'_>, task: &str) -> String {
+fn dead_dependency(wake: &WakeReasons<'_>, task: &str) -> String {
     format!(
         "DEAD_DEPENDENCY: the task depends on one that will never be merged.\n\
          - No longer needed (--depends lists all that remain, with commas; \"\" for none):\n\
@@ -205,7 +205,7 @@ fn dead_dependency(wake: &Wake<'_>, task: &str) -> String {
     )
 }
 
-fn sprint_completed(wake: &Wake<'_>) -> String {
+fn sprint_completed(wake: &WakeReasons<'_>) -> String {
     let place = if wake.has_copy { "in the INTEGRATION COPY" } else { "on the integration branch" };
     format!(
         "SPRINT_COMPLETED: judge the goal against the VISION's own criteria, by running them {place}, not by task statuses. \
@@ -215,7 +215,7 @@ fn sprint_completed(wake: &Wake<'_>) -> String {
     )
 }
 
-fn writing_tasks(wake: &Wake<'_>) -> String {
+fn writing_tasks(wake: &WakeReasons<'_>) -> String {
     format!(
         "Every task you add passes five gates: a spec section (--spec, with #section), a falsifiable DONE WHEN (--done), a scope \
          by functional area, not by files (--scope), its dependencies (--depends, task IDs with commas between), and its own \

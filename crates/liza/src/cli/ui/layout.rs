@@ -33,7 +33,7 @@ pub(crate) fn paint(style: Style, text: &str) -> String {
     format!("{start}{text}{end}")
 }
 
-/// What stands for the escape character of a style until the text is written: every real one comes from outside.
+/// Replaces the escape character of a style until the text is written: every real one comes from outside.
 const STYLE_MARK: &str = "\u{fdd0}";
 
 /// The text as it is written: with its styles, or without any, and without other terminal sequences, control
