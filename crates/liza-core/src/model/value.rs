@@ -46,6 +46,11 @@ impl Value {
         }
     }
 
+    /// Its entries, if it is a map.
+    pub fn as_map(&self) -> Option<&Fields> {
+        if let Value::Map(fields) = self { Some(fields) } else { None }
+    }
+
     /// The text, if it is one.
     pub fn as_text(&self) -> Option<&str> {
         match self {

@@ -164,16 +164,7 @@ fn is_own(task: &TaskSummary, agent: AgentId) -> bool {
 }
 
 fn get<'v>(value: &'v Value, key: &str) -> &'v Value {
-    match value {
-        Value::Map(fields) => fields.get(key).unwrap_or(&Value::Null),
-        Value::Null
-        | Value::Bool(_)
-        | Value::Int(_)
-        | Value::Float(_)
-        | Value::Text(_)
-        | Value::Time(_)
-        | Value::List(_) => &Value::Null,
-    }
+    value.as_map().and_then(|fields| fields.get(key)).unwrap_or(&Value::Null)
 }
 
 /// The keys whose values differ.
@@ -183,17 +174,7 @@ fn differing(old: &Value, new: &Value) -> Vec<String> {
 }
 
 fn keys(value: &Value) -> impl Iterator<Item = &String> {
-    let fields = match value {
-        Value::Map(fields) => Some(fields),
-        Value::Null
-        | Value::Bool(_)
-        | Value::Int(_)
-        | Value::Float(_)
-        | Value::Text(_)
-        | Value::Time(_)
-        | Value::List(_) => None,
-    };
-    fields.into_iter().flat_map(Fields::keys)
+    value.as_map().into_iter().flat_map(Fields::keys)
 }
 
 /// The entries of a list by their `id`; those without one by their position.

@@ -66,16 +66,7 @@ fn check_roles(config: &Fields, found: &mut Vec<MisspelledKey>) {
 }
 
 fn map(value: Option<&Value>) -> Option<&Fields> {
-    match value? {
-        Value::Map(fields) => Some(fields),
-        Value::Null
-        | Value::Bool(_)
-        | Value::Int(_)
-        | Value::Float(_)
-        | Value::Text(_)
-        | Value::Time(_)
-        | Value::List(_) => None,
-    }
+    value?.as_map()
 }
 
 fn check(parent: &str, fields: &Fields, known: &[&str], found: &mut Vec<MisspelledKey>) {

@@ -16,7 +16,7 @@ const FIX_GRACE: Seconds = Seconds(60);
 const CHANGES_PLAN: [&str; 3] = ["replan", "adjust specs", "pivot"];
 
 /// Why the planner is woken, in the order in which it should look.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, strum::Display)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, strum::Display, strum::VariantArray)]
 #[strum(serialize_all = "SCREAMING_SNAKE_CASE")]
 pub enum TriggerKind {
     /// The human has decided at a checkpoint that the plan has to change.
@@ -40,6 +40,9 @@ pub enum TriggerKind {
 }
 
 impl TriggerKind {
+    /// All of them, the first to look at first.
+    pub const ALL: &'static [TriggerKind] = <TriggerKind as strum::VariantArray>::VARIANTS;
+
     /// Whether it remains until the planner has decided, however often it was woken.
     pub fn needs_decision(self) -> bool {
         matches!(self, TriggerKind::InitialPlanning | TriggerKind::SprintCompleted)

@@ -45,7 +45,9 @@ pub fn sync(engine: &Engine<'_>, from: &Branch) -> Result<SyncOutcome, EngineErr
     let old = engine.integration_head(&integration)?;
     check_recorded(engine, &old)?;
     let repo = engine.repo()?;
-    let tip = repo.tip(from)?.ok_or_else(|| EngineError::NoIntegrationBranch { branch: from.clone() })?;
+    let Some(tip) = repo.tip(from)? else {
+        return Ok(SyncOutcome::Failed(MergeError::NoBranch { branch: from.clone() }));
+    };
     let merge = match repo.prepare_sync(&integration, &tip, from) {
         Ok(merge) => merge,
         Err(MergeError::AlreadyMerged { .. }) => return Ok(SyncOutcome::UpToDate { head: old }),

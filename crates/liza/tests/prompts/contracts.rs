@@ -14,17 +14,7 @@ use crate::fixture::*;
 const MAX_PROMPT_BYTES: usize = 12_000;
 
 fn jobs() -> Vec<(&'static str, Job)> {
-    let kinds = [
-        TriggerKind::InitialPlanning,
-        TriggerKind::HumanDecision,
-        TriggerKind::QuestionAnswered,
-        TriggerKind::HypothesisExhausted,
-        TriggerKind::BlockedTasks,
-        TriggerKind::IntegrationFailed,
-        TriggerKind::ImmediateDiscovery,
-        TriggerKind::DeadDependency,
-        TriggerKind::SprintCompleted,
-    ];
+    let kinds = TriggerKind::ALL.iter().copied();
     let trigger =
         |kind| Trigger { kind, subject: TASK.to_owned(), detail: String::new(), key: String::new() };
     let mut jobs = vec![("coder-1", code()), ("code-reviewer-1", review())];

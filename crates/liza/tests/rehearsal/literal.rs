@@ -251,17 +251,7 @@ fn decisions(kind: TriggerKind) -> Vec<&'static [&'static str]> {
 /// Covers: AG-11, AG-20, AC-07
 #[test]
 fn a_literal_planner_gets_through_for_every_trigger() {
-    for kind in [
-        TriggerKind::InitialPlanning,
-        TriggerKind::HumanDecision,
-        TriggerKind::QuestionAnswered,
-        TriggerKind::HypothesisExhausted,
-        TriggerKind::BlockedTasks,
-        TriggerKind::IntegrationFailed,
-        TriggerKind::ImmediateDiscovery,
-        TriggerKind::DeadDependency,
-        TriggerKind::SprintCompleted,
-    ] {
+    for kind in TriggerKind::ALL.iter().copied() {
         for decision in decisions(kind) {
             let project = TestProject::new();
             let (planner, prompt) = planning(&project, kind);

@@ -72,9 +72,15 @@ fn sync_brings_the_main_branch_into_integration() {
 
 /// Covers: AC-13
 #[test]
-fn sync_refuses_conflicts_and_agents() {
+fn sync_refuses_agents_conflicts_and_branches_that_it_cannot_use() {
     let project = team();
     project.liza_as("coder-1", &["sync", "--json"]).refused(1, "not_permitted");
+    for (name, why) in
+        [("nowhere", "there is no branch nowhere"), ("integration", "the integration branch itself")]
+    {
+        let error = project.liza(&["sync", name, "--json"]).refused(1, "no_branch");
+        assert!(error["message"].as_str().unwrap().contains(why), "{error}");
+    }
     approved_with(&project, "one", "same.txt", "theirs\n");
     merge(&project, "one").ok();
     project.write("same.txt", "mine\n");

@@ -50,12 +50,18 @@ fn source(project: &Project, named: Option<String>) -> Result<Branch, CommandErr
     let state = project.store().snapshot()?;
     let config = state.board.config()?;
     let here = || project.repo().ok()?.head().ok()?.branch;
-    let other = |name: &String| *name != config.integration_branch;
-    let name = named.or_else(|| config.main_branch.clone()).or_else(here).filter(other);
-    let name = name.ok_or_else(|| {
-        CommandError::refused("no_branch", "the main branch is not known").hint("liza sync BRANCH")
-    })?;
-    name.parse().map_err(|error: BranchError| CommandError::refused("bad_branch", error.to_string()))
+    let refused = |message: String| CommandError::refused("no_branch", message).hint("liza sync BRANCH");
+    let name = named.or_else(|| config.main_branch.clone()).or_else(here);
+    let name = name.ok_or_else(|| refused("the main branch is not known".to_owned()))?;
+    if name == config.integration_branch {
+        return Err(refused(format!("{name} is the integration branch itself")));
+    }
+    let branch: Branch =
+        name.parse().map_err(|error: BranchError| CommandError::refused("bad_branch", error.to_string()))?;
+    match project.repo()?.tip(&branch)? {
+        Some(_) => Ok(branch),
+        None => Err(refused(format!("there is no branch {branch}"))),
+    }
 }
 
 fn failed(from: &Branch, error: &MergeError) -> CommandError {
