@@ -31,6 +31,9 @@ pub struct Renewed {
     /// Until when the last one's lease runs.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub lease_expires: Option<Timestamp>,
+    /// The claims that were renewed, each with the registration of its coder.
+    #[serde(skip)]
+    pub claims: Vec<(TaskId, Generation)>,
 }
 
 impl Rule for Heartbeat {
@@ -48,15 +51,15 @@ impl Rule for Heartbeat {
         if self.agents.is_empty() {
             return Err(Refusal::NothingToDo { what: "renew: no agent is named" });
         }
-        let (mut lost, mut lease_expires) = (Vec::new(), None);
+        let (mut lost, mut lease_expires, mut claims) = (Vec::new(), None, Vec::new());
         for (agent, generation) in &self.agents {
-            match renew(tx, *agent, *generation, self.length) {
+            match renew(tx, *agent, *generation, self.length, &mut claims) {
                 Err(refusal) if self.agents.len() == 1 => return Err(refusal),
                 Err(_) => lost.push(*agent),
                 Ok(lease) => lease_expires = Some(lease),
             }
         }
-        Ok(Renewed { lost, lease_expires })
+        Ok(Renewed { lost, lease_expires, claims })
     }
 }
 
@@ -65,6 +68,7 @@ fn renew(
     agent: AgentId,
     generation: Option<Generation>,
     length: Option<Seconds>,
+    claims: &mut Vec<(TaskId, Generation)>,
 ) -> Result<Timestamp, Refusal> {
     // A team's supervisors renew together, so a supervisor may name others, each with its own registration.
     if generation.is_none() || matches!(tx.actor, Actor::Agent(..)) {
@@ -84,6 +88,9 @@ fn renew(
     {
         lease = least.max(tx.now + length.unwrap_or(tx.config()?.lease(&task.record)));
         if renew_task(&mut task, agent, lease, tx.now) {
+            if matches!(task.status, TaskStatus::Claimed { .. }) {
+                claims.push((id, current));
+            }
             tx.put_quietly(task);
         }
     }

@@ -14,7 +14,8 @@ use liza_core::model::Sha;
 use super::command::{GitCommand, TREE_LIMIT};
 use super::error::GitError;
 use super::refs::Branch;
-use super::repo::{NO_COMMIT, Repo, path};
+use super::repo::{Repo, path};
+use super::scratch_index::ScratchIndex;
 use super::tree_changes::{TreeEntry, parse_raw};
 
 /// The file in a checkout's git folder that says from where to where it is being updated.
@@ -188,7 +189,7 @@ impl Repo {
                 repair.kept.push(file.clone());
                 continue;
             }
-            repair.add_to_index(file, change.new.as_ref());
+            repair.add_to_index(file, change.new.as_ref(), new);
             let is_old = change.old.is_some() && !not_old.contains(file);
             let is_new = change.new.is_some() && !not_new.contains(file);
             let exists = fs::symlink_metadata(folder.join(file)).is_ok();
@@ -226,9 +227,9 @@ impl Repo {
 
     /// The files of a checkout that are not as in a commit; missing ones too.
     fn differing_files(&self, folder: &Path, commit: &Sha) -> Result<BTreeSet<PathBuf>, GitError> {
-        let scratch = self.scratch();
+        let scratch = ScratchIndex::of(self);
         let command = |words: &[&str]| -> GitCommand {
-            self.in_scratch(self.command_in(UPDATING, folder), &scratch).args(words).limit(TREE_LIMIT)
+            scratch.command(self, UPDATING, folder).args(words).limit(TREE_LIMIT)
         };
         command(&["read-tree", commit.as_str()]).check()?;
         command(&["update-index", "-q", "--refresh"]).run()?;
@@ -238,10 +239,10 @@ impl Repo {
 }
 
 impl Repair {
-    fn add_to_index(&mut self, file: &Path, entry: Option<&TreeEntry>) {
+    fn add_to_index(&mut self, file: &Path, entry: Option<&TreeEntry>, like: &Sha) {
         let line = match entry {
             Some(entry) => format!("{} {} 0\t", entry.mode, entry.object),
-            None => format!("0 {NO_COMMIT} 0\t"),
+            None => format!("0 {} 0\t", "0".repeat(like.as_str().len())),
         };
         self.index.extend_from_slice(line.as_bytes());
         self.index.extend_from_slice(file.as_os_str().as_bytes());

@@ -79,6 +79,14 @@ pub enum GitError {
         /// The folder.
         path: PathBuf,
     },
+    /// The repository of a task's worktree cannot be used.
+    #[error("the repository in {} cannot be used: {why}", path.display())]
+    DamagedWorktree {
+        /// Its git folder.
+        path: PathBuf,
+        /// What is wrong with it.
+        why: String,
+    },
     /// A branch that has to be created again is checked out elsewhere.
     #[error("branch {branch} is checked out in {}: switch to another branch there, then try again", path.display())]
     BranchInUse {
@@ -157,6 +165,7 @@ impl GitError {
             | Self::NoCheckout { .. }
             | Self::NoCommits { .. }
             | Self::ForeignFolder { .. }
+            | Self::DamagedWorktree { .. }
             | Self::BranchInUse { .. }
             | Self::BranchInTheWay { .. }
             | Self::LineBreakInPath { .. }

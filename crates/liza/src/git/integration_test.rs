@@ -1,6 +1,6 @@
-//! Runs the project's `scripts/integration-test.sh` on a commit, in a worktree of its own.
+//! Runs the project's `scripts/integration-test.sh` on a commit, in a checkout of its own.
 //!
-//! Leaves no process and no worktree behind. The script's exit status and the time limit alone decide the result.
+//! Leaves no process and no checkout behind. The script's exit status and the time limit alone decide the result.
 
 use std::ffi::OsString;
 use std::fs;
@@ -14,17 +14,18 @@ use std::time::{Duration, Instant};
 use liza_core::model::Sha;
 use liza_store::private;
 
-use super::command::TREE_LIMIT;
 use super::error::GitError;
 use super::leftovers::{leftovers, temporary_name};
+use super::own_repo::NewCheckout;
 use super::repo::Repo;
+use super::view::Files;
 use crate::secrets::{MaskStream, Masker};
 use crate::sys::family::ScopedFamily;
 
 /// The script, if a project has one.
 const SCRIPT: &str = "scripts/integration-test.sh";
 
-/// The prefix of our worktrees; no task ID starts with a dot.
+/// The prefix of our checkouts; no task ID starts with a dot.
 const PREFIX: &str = ".integration-test-";
 
 /// How long the end of the output may take once the script has ended.
@@ -52,7 +53,6 @@ pub enum IntegrationTestResult {
 /// A checkout of one commit beside the worktrees of the tasks, removed on drop.
 #[derive(Debug)]
 pub(crate) struct ScratchCheckout {
-    repo: Repo,
     path: PathBuf,
 }
 
@@ -65,7 +65,8 @@ impl ScratchCheckout {
 
 impl Drop for ScratchCheckout {
     fn drop(&mut self) {
-        self.repo.remove_test_worktree(&self.path);
+        // What cannot be removed now is removed by a later process; the result of the test does not depend on it.
+        let _ = fs::remove_dir_all(&self.path);
     }
 }
 
@@ -122,10 +123,13 @@ impl Repo {
         Masker::of_process_and(self.git().environment().iter().filter_map(text))
     }
 
-    /// Removes test worktrees of dead processes; returns them.
+    /// Removes scratch checkouts of dead processes; returns them.
     pub(crate) fn remove_test_leftovers(&self) -> Vec<PathBuf> {
         let left = leftovers(&self.root().join(".worktrees"), PREFIX);
-        left.iter().for_each(|path| self.remove_test_worktree(path));
+        for path in &left {
+            let _ = fs::remove_dir_all(path);
+            let _ = self.forget_linked(path);
+        }
         left
     }
 
@@ -145,20 +149,15 @@ impl Repo {
     pub(crate) fn scratch_checkout(&self, commit: &Sha) -> Result<ScratchCheckout, GitError> {
         self.remove_test_leftovers();
         let path = self.root().join(".worktrees").join(temporary_name(PREFIX));
-        // Before git runs, so that an incomplete worktree is removed too.
-        let worktree = ScratchCheckout { repo: self.clone(), path };
-        let action = "creating a scratch checkout".to_owned();
-        self.add_at(&worktree.path, action, &["--detach"], commit.as_str())?;
-        Ok(worktree)
-    }
-
-    fn remove_test_worktree(&self, path: &Path) {
-        // The folder first: git refuses to remove a worktree with missing files, but not one without a folder.
-        // What cannot be removed now is removed by a later process; the result of the test does not depend on it.
-        let _ = fs::remove_dir_all(path);
-        let command =
-            self.command("removing a test worktree").args(["worktree", "remove", "--force", "--force", "--"]);
-        let _ = command.arg(path).limit(TREE_LIMIT).run();
+        self.create_checkout(&NewCheckout {
+            place: &path,
+            commit,
+            branch: None,
+            integration: None,
+            files: Files::All,
+            keeps_index: false,
+        })?;
+        Ok(ScratchCheckout { path })
     }
 }
 

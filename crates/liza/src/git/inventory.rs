@@ -8,8 +8,8 @@ use std::fs;
 use liza_core::model::{Sha, TaskId};
 
 use super::error::GitError;
-use super::repo::{Repo, sha};
-use super::worktree::{TaskArtifacts, same_path};
+use super::repo::{Repo, same_path, sha};
+use super::worktree::TaskArtifacts;
 
 impl Repo {
     /// The tasks of which a worktree, a folder or a branch exists.

@@ -79,18 +79,18 @@ impl IsolatedRepo<'_> {
         if !text.contains("extensions.partialclone\n") {
             return Ok(String::new());
         }
-        Ok(text.split('\0').filter_map(|entry| entry.split_once('\n')).map(line).collect())
+        Ok(text.split('\0').filter_map(|entry| entry.split_once('\n')).map(setting_lines).collect())
     }
 }
 
 /// What git must know about the format of the objects.
-fn format_settings(commit: &Sha) -> String {
+pub(crate) fn format_settings(commit: &Sha) -> String {
     let format = if commit.as_str().len() == 64 { "[extensions]\n\tobjectformat = sha256\n" } else { "" };
     format!("[core]\n\trepositoryformatversion = 1\n\tbare = true\n{format}")
 }
 
 /// A setting as a section of a configuration file.
-fn line((key, value): (&str, &str)) -> String {
+pub(crate) fn setting_lines((key, value): (&str, &str)) -> String {
     let quote = |text: &str| text.replace('\\', "\\\\").replace('"', "\\\"").replace('\n', "\\n");
     let (section, name) = key.rsplit_once('.').unwrap_or((key, ""));
     let head = match section.split_once('.') {

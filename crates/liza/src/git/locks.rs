@@ -41,13 +41,23 @@ impl Repo {
         for lock in shared.chain(of_branches) {
             cleared.extend(clear(lock, &everywhere)?);
         }
-        let own = tree.and_then(|tree| self.git_dir_of(tree).ok().map(|git_dir| (tree, git_dir)));
-        if let Some((tree, git_dir)) = own {
+        if let Some((tree, git_dir)) = tree.and_then(|tree| Some((tree, self.git_folder_of(tree)?))) {
             for name in NAMES {
                 cleared.extend(clear(git_dir.join(name), &[tree, &git_dir])?);
             }
+            if git_dir != self.git_dir() {
+                for lock in locks_below(&git_dir.join("refs/heads/task")) {
+                    cleared.extend(clear(lock, &[tree, &git_dir])?);
+                }
+            }
         }
         Ok(cleared)
+    }
+
+    /// The git folder of a checkout; a repository that an agent can write is not opened for that.
+    fn git_folder_of(&self, tree: &Path) -> Option<PathBuf> {
+        let own = tree.join(".git");
+        if own.is_dir() { Some(own) } else { self.git_dir_of(tree).ok() }
     }
 
     /// Removes stale locks of the references of tasks, of rescued work and of Liza itself; returns them.

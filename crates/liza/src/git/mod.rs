@@ -3,25 +3,36 @@
 //! Knows tasks by ID only and nothing of the blackboard. Never deletes work that is not provably kept elsewhere, and
 //! never touches a person's checkout except to update it with a branch that moved.
 
+mod agent_repo;
 mod checkout;
+mod clean_up;
 mod command;
+mod convert;
 mod error;
+mod ignored;
 mod integration_test;
 mod inventory;
 mod isolated;
 mod kept_merges;
+mod large_files;
 mod leftovers;
 mod locks;
 mod merge;
+mod own_repo;
 mod pipes;
 mod programs;
+mod quarantine;
 mod refs;
 mod repo;
 mod rescue;
+mod review;
+mod scratch_index;
 mod status;
 mod submodules;
+mod take;
 mod tree_changes;
 mod version;
+mod view;
 mod worktree;
 
 pub use checkout::RepairedCheckout;
@@ -35,7 +46,8 @@ pub use refs::{Branch, BranchError};
 pub use repo::{Head, Repo, WorktreeEntry, WorktreeLock};
 pub use rescue::Rescue;
 pub use status::{FileChange, UntrackedFiles, WorktreeStatus};
+pub use take::is_taken;
 pub use version::GitVersion;
 pub use worktree::{
-    FolderState, PreparedWorktree, RemovedWorktree, RestoredWorktree, TaskArtifacts, WorktreeState,
+    FolderState, PreparedWorktree, RemovedWorktree, TaskArtifacts, WorktreeState,
 };

@@ -121,6 +121,36 @@ impl Overrides {
     }
 }
 
+/// The settings of the repository itself: neither the person's nor those of one command.
+#[derive(Debug, Clone, Default)]
+pub(super) struct LocalSettings(Vec<(String, String)>);
+
+impl LocalSettings {
+    /// From the output of `git config --list --show-scope -z`. Values that are not text are left out.
+    pub(super) fn parse(output: &[u8]) -> Self {
+        let mut fields = output.split(|byte| *byte == 0);
+        let mut settings = Vec::new();
+        while let (Some(scope), Some(entry)) = (fields.next(), fields.next()) {
+            let Ok(entry) = std::str::from_utf8(entry) else { continue };
+            let (key, value) = entry.split_once('\n').unwrap_or((entry, "true"));
+            if matches!(scope, b"local" | b"worktree") {
+                settings.push((key.to_owned(), value.to_owned()));
+            }
+        }
+        Self(settings)
+    }
+
+    /// The keys and values in the order in which they apply.
+    pub(super) fn entries(&self) -> impl Iterator<Item = (&str, &str)> {
+        self.0.iter().map(|(key, value)| (key.as_str(), value.as_str()))
+    }
+
+    /// The value that applies.
+    pub(super) fn get(&self, key: &str) -> Option<&str> {
+        self.0.iter().rev().find(|(found, _)| found == key).map(|(_, value)| value.as_str())
+    }
+}
+
 /// The settings in the order in which they apply.
 fn settings(output: &[u8]) -> Vec<Setting<'_>> {
     let mut fields = output.split(|byte| *byte == 0);

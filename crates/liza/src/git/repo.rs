@@ -15,8 +15,8 @@ use super::error::GitError;
 use super::programs::Overrides;
 use super::refs::{Branch, RESERVED};
 
-/// The hash that means no commit: the old value of a reference that must not exist yet.
-pub(crate) const NO_COMMIT: &str = "0000000000000000000000000000000000000000";
+/// The old value of a reference that must not exist yet, for hashes of any length.
+pub(crate) const NO_COMMIT: &str = "";
 
 /// The action that errors about the list of excluded files name.
 const EXCLUDING: &str = "excluding files from git";
@@ -26,6 +26,7 @@ const EXCLUDING: &str = "excluding files from git";
 pub struct Repo {
     git: Git,
     root: PathBuf,
+    git_dir: PathBuf,
     common_dir: PathBuf,
 }
 
@@ -80,11 +81,40 @@ impl Repo {
         if real.as_os_str().as_bytes().contains(&b'\n') {
             return Err(GitError::LineBreakInPath { path: real });
         }
-        let here = locate(git, from)?;
-        let outer = project_around(&here).and_then(|outer| locate(git, &outer).ok());
-        // The folder names may be a coincidence: it is the project only if it is the same repository.
-        let place = outer.filter(|outer| outer.common_dir == here.common_dir).unwrap_or(here);
-        Ok(Self { git: git.clone(), root: place.root, common_dir: place.common_dir })
+        for (project, folder) in projects_around(&real) {
+            let Ok(place) = locate(git, &project) else { continue };
+            let repo = Self::at(git, place);
+            // The folder names may be a coincidence: it is the project only if the checkout is one of its own.
+            if same_path(repo.root(), &project) && repo.is_checkout_of(&folder) {
+                return Ok(repo);
+            }
+        }
+        Self::open_exactly(git, from)
+    }
+
+    /// Opens the repository that contains `from`, even if it lies inside a checkout of a project.
+    pub(crate) fn open_exactly(git: &Git, from: &Path) -> Result<Self, GitError> {
+        Ok(Self::at(git, locate(git, from)?))
+    }
+
+    fn at(git: &Git, place: Location) -> Self {
+        let Location { git_dir, common_dir, root } = place;
+        Self { git: git.clone(), root, git_dir, common_dir }
+    }
+
+    /// Whether a folder is a checkout that Liza made for this project, with a repository of its own or linked.
+    fn is_checkout_of(&self, folder: &Path) -> bool {
+        if self.is_own_checkout(folder) {
+            return true;
+        }
+        let link = fs::read_to_string(folder.join(".git")).unwrap_or_default();
+        let place = link.trim_end().strip_prefix("gitdir: ").map(Path::new);
+        place.is_some_and(|place| place.starts_with(self.common_dir.join("worktrees")))
+    }
+
+    /// The git folder of the project's root.
+    pub(crate) fn git_dir(&self) -> &Path {
+        &self.git_dir
     }
 
     /// The project's root: the top of its checkout.
@@ -180,6 +210,12 @@ impl Repo {
             Some(1) => Ok(None),
             _ => Err(command.failed(&output)),
         }
+    }
+
+    /// Whether the project has a commit.
+    pub(crate) fn has_commit(&self, commit: &Sha) -> Result<bool, GitError> {
+        let command = self.command("looking up a commit").args(["cat-file", "-e"]);
+        Ok(command.arg(format!("{commit}^{{commit}}")).run()?.status == Some(0))
     }
 
     /// Whether `ancestor` is `commit` or one of its ancestors.
@@ -384,13 +420,14 @@ impl Repo {
     }
 }
 
-/// The root of the project, if this folder is named like a task's worktree.
-fn project_around(place: &Location) -> Option<PathBuf> {
-    let name = place.root.file_name()?.to_str()?;
-    let folder = place.root.parent()?;
-    let linked = place.git_dir != place.common_dir;
-    let is_named_so = name.parse::<TaskId>().is_ok() && folder.file_name()? == OsStr::new(".worktrees");
-    (linked && is_named_so).then(|| folder.parent().map(Path::to_owned)).flatten()
+/// Projects in which a path may lie inside a checkout, with that checkout: the part of the path up to `.worktrees`, and up
+/// to the name that follows.
+fn projects_around(path: &Path) -> Vec<(PathBuf, PathBuf)> {
+    let is_checkout = |folder: &&Path| {
+        folder.parent().and_then(Path::file_name).is_some_and(|name| name == OsStr::new(".worktrees"))
+    };
+    let pair = |folder: &Path| Some((folder.parent()?.parent()?.to_owned(), folder.to_owned()));
+    path.ancestors().filter(is_checkout).filter_map(pair).collect()
 }
 
 fn locate(git: &Git, from: &Path) -> Result<Location, GitError> {
@@ -436,7 +473,7 @@ fn parse_entries(output: &[u8]) -> Option<Vec<WorktreeEntry>> {
         let text = String::from_utf8_lossy(value);
         match name {
             // Git shows zeros for an incomplete worktree, which has no commit yet.
-            b"HEAD" => entry.head = text.parse().ok().filter(|head: &Sha| head.as_str() != NO_COMMIT),
+            b"HEAD" => entry.head = text.parse().ok().filter(|_| text.bytes().any(|byte| byte != b'0')),
             b"branch" => entry.branch = Some(text.into_owned()),
             b"locked" if text == "initializing" => entry.lock = Some(WorktreeLock::Initializing),
             b"locked" => entry.lock = Some(WorktreeLock::Other(text.into_owned())),
@@ -455,4 +492,10 @@ pub(crate) fn sha(line: &[u8]) -> Option<Sha> {
 /// A path from raw output.
 pub(crate) fn path(bytes: &[u8]) -> PathBuf {
     PathBuf::from(OsStr::from_bytes(bytes))
+}
+
+/// Whether two paths lead to the same place, symbolic links resolved.
+pub(crate) fn same_path(one: &Path, other: &Path) -> bool {
+    let real = |path: &Path| path.canonicalize().ok();
+    one == other || real(one).is_some_and(|one| Some(one) == real(other))
 }

@@ -1,21 +1,22 @@
 //! Saves what would be lost: unmerged commits and uncommitted files go to a new branch `rescue/<task>-<n>`.
 //!
-//! Works on a copy of the index, so the worktree, its index, HEAD and branch do not change. Deletes nothing.
+//! Works on an index of ours, so the worktree, its index, HEAD and branch do not change. Deletes nothing.
 
 use std::fs;
 use std::path::{Path, PathBuf};
 
 use liza_core::model::{Sha, TaskId};
 
+use super::agent_repo::AgentRepo;
 use super::command::{GitCommand, TREE_LIMIT};
 use super::error::GitError;
-use super::leftovers::temporary_name;
 use super::refs::Branch;
 use super::repo::{NO_COMMIT, Repo, path, sha};
 use super::status::{FileChange, UntrackedFiles, WorktreeStatus};
+use super::view::View;
 
-/// The prefix of our scratch files in the repository's git folder.
-pub(crate) const SCRATCH: &str = "liza-index-";
+/// A fixed date, so that the same content gives the same commit and an interrupted rescue finds what it saved.
+pub(crate) const FIXED_DATE: &str = "2000-01-01T00:00:00Z";
 
 /// Work that was saved, now or by an earlier call.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -55,9 +56,11 @@ impl SafeRevisions {
 /// A folder that may contain unsaved work.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum RescueSource<'a> {
-    /// A worktree that git lists.
-    Worktree(&'a Path),
-    /// A folder that git no longer lists, or did not finish; it was created from `start`.
+    /// A checkout with a repository of its own; `start` is the last commit of it that the project has, if any.
+    Checkout { folder: &'a Path, start: Option<&'a Sha> },
+    /// A linked worktree of the first version.
+    Linked(&'a Path),
+    /// A folder without a usable repository; it was created from `start`.
     LooseFolder { folder: &'a Path, start: &'a Sha },
 }
 
@@ -70,15 +73,6 @@ struct UnsavedWork {
     tips: Vec<Sha>,
     /// Branches with the work of nested repositories.
     nested: Vec<Branch>,
-}
-
-/// A temporary index, deleted on drop.
-pub(crate) struct ScratchIndex(PathBuf);
-
-impl Drop for ScratchIndex {
-    fn drop(&mut self) {
-        let _ = fs::remove_file(&self.0);
-    }
 }
 
 /// An existing rescue branch of a task.
@@ -99,12 +93,10 @@ impl Repo {
         safe: &SafeRevisions,
     ) -> Result<Option<Rescue>, GitError> {
         let mut work = match source {
-            Some(RescueSource::Worktree(folder)) => self.work_in_worktree(task, folder)?,
+            Some(RescueSource::Checkout { folder, start }) => self.work_in_checkout(task, folder, start)?,
+            Some(RescueSource::Linked(folder)) => self.work_in_linked(task, folder)?,
             Some(RescueSource::LooseFolder { folder, start }) => {
-                let tree = self.loose_tree(folder, start)?;
-                let same = tree == self.tree_of(start)?;
-                let uncommitted = (!same).then_some(tree);
-                UnsavedWork { uncommitted, tips: vec![start.clone()], nested: Vec::new() }
+                UnsavedWork { tips: vec![start.clone()], ..self.loose_work(folder, start)? }
             }
             None => UnsavedWork::default(),
         };
@@ -116,18 +108,96 @@ impl Repo {
         self.save(task, work).map(Some)
     }
 
-    fn work_in_worktree(&self, task: &TaskId, folder: &Path) -> Result<UnsavedWork, GitError> {
-        let status = self.status(folder, UntrackedFiles::Show)?;
-        let git_dir = self.git_dir_of(folder)?;
-        let nested = self.save_nested(task, folder, &git_dir, &status)?;
-        let mut tips: Vec<Sha> = status.head.iter().cloned().collect();
-        tips.extend(commits_in_progress(&git_dir));
-        let mut uncommitted = None;
-        if !status.changes.is_empty() {
-            uncommitted = Some(self.snapshot(folder, &git_dir, &status)?);
-            tips.extend(self.staged_only(folder, &git_dir, &status)?);
+    /// What a checkout contains. One whose repository is damaged still has its files.
+    fn work_in_checkout(
+        &self,
+        task: &TaskId,
+        folder: &Path,
+        start: Option<&Sha>,
+    ) -> Result<UnsavedWork, GitError> {
+        let agent = AgentRepo::of(folder).ok_or_else(|| GitError::ForeignFolder { path: folder.to_owned() })?;
+        let head = agent.head().map(|head| head.commit).ok();
+        let Some(like) = head.as_ref().or(start) else {
+            return Err(GitError::NoCommits { path: folder.to_owned() });
+        };
+        let mut work = self.commits_of(task, &agent, head.as_ref(), like)?;
+        self.save_large_files(&agent)?;
+        let Some(known) = work.tips.first().or(start) else {
+            return Err(GitError::NoCommits { path: folder.to_owned() });
+        };
+        let view = self.view_of_worktree(folder, known)?;
+        self.work_in_files(task, &view, &mut work)?;
+        Ok(work)
+    }
+
+    /// Brings all commits of a checkout into the project. Its HEAD is the first, unless an object of it is missing.
+    fn commits_of(
+        &self,
+        task: &TaskId,
+        agent: &AgentRepo,
+        head: Option<&Sha>,
+        like: &Sha,
+    ) -> Result<UnsavedWork, GitError> {
+        let quarantine = self.quarantine(agent, like)?;
+        let mut named: Vec<Sha> = head.into_iter().cloned().collect();
+        named.extend(agent.branches());
+        named.extend(agent.in_progress());
+        named.extend(head.and_then(|head| quarantine.commit_staged(agent, head)));
+        let mut seen = Vec::new();
+        named.retain(|commit| !seen.contains(commit) && { seen.push(commit.clone()); true });
+        let others: Vec<Sha> =
+            quarantine.own_tips()?.into_iter().filter(|commit| !named.contains(commit)).collect();
+        let named = quarantine.transfer_what_is_whole(named)?;
+        let others = quarantine.transfer_what_is_whole(others)?;
+        for commit in self.independent(others)? {
+            let reachable = named.iter().any(|tip| self.is_ancestor(&commit, tip).unwrap_or(false));
+            if !reachable {
+                self.keep_as_unreferenced(task, &commit)?;
+            }
         }
-        Ok(UnsavedWork { uncommitted, tips, nested })
+        Ok(UnsavedWork { tips: named, ..UnsavedWork::default() })
+    }
+
+    /// What a linked worktree of the first version contains: its commits are in the project already.
+    fn work_in_linked(&self, task: &TaskId, folder: &Path) -> Result<UnsavedWork, GitError> {
+        let git_dir = self.git_dir_of(folder)?;
+        let head = self.command_in("reading a worktree's HEAD", folder);
+        let head = head.args(["rev-parse", "--verify", "HEAD^{commit}"]).read_with(sha)?;
+        let mut work = UnsavedWork { tips: vec![head.clone()], ..UnsavedWork::default() };
+        let staged = self.command_in("saving staged work", folder).arg("write-tree").read_with(sha);
+        if let Ok(tree) = staged
+            && tree != self.tree_of(&head)?
+        {
+            work.tips.push(self.commit_tree("liza: what was staged", &tree, std::slice::from_ref(&head))?);
+        }
+        work.tips.extend(commits_in_progress(&git_dir));
+        let view = self.view_of_worktree(folder, &head)?;
+        self.work_in_files(task, &view, &mut work)?;
+        Ok(work)
+    }
+
+    /// Adds the files that differ from the view's commit, nested repositories and ignored files.
+    fn work_in_files(&self, task: &TaskId, view: &View<'_>, work: &mut UnsavedWork) -> Result<(), GitError> {
+        let status = view.status(UntrackedFiles::ShowIgnored)?;
+        self.save_ignored(task, view, &status)?;
+        let is_ignored = |change: &FileChange| matches!(change, FileChange::Ignored { .. });
+        let (ignored, changes): (Vec<FileChange>, Vec<FileChange>) =
+            status.changes.into_iter().partition(is_ignored);
+        let status = WorktreeStatus { changes, ..status };
+        work.nested = self.save_nested(task, view, &status, &ignored)?;
+        if !status.changes.is_empty() {
+            work.uncommitted = Some(self.snapshot(view, "--all", &status)?);
+        }
+        Ok(())
+    }
+
+    /// The files of a folder without a repository; missing ones are taken from `start`.
+    fn loose_work(&self, folder: &Path, start: &Sha) -> Result<UnsavedWork, GitError> {
+        let view = self.view_of_worktree(folder, start)?;
+        let status = WorktreeStatus { head: None, branch: None, changes: Vec::new() };
+        let tree = self.snapshot(&view, "--ignore-removal", &status)?;
+        let uncommitted = (tree != self.tree_of(start)?).then_some(tree);
+        Ok(UnsavedWork { uncommitted, ..UnsavedWork::default() })
     }
 
     /// Creates the branch, or finds the one that an earlier, interrupted rescue created.
@@ -237,76 +307,9 @@ impl Repo {
     }
 
     /// A tree of all files in the worktree that are not ignored, as they are now.
-    pub(crate) fn snapshot(
-        &self,
-        folder: &Path,
-        git_dir: &Path,
-        status: &WorktreeStatus,
-    ) -> Result<Sha, GitError> {
-        let scratch = self.scratch();
-        let command = || self.command_in("saving uncommitted work", folder);
-        let take = || {
-            self.add_all(command(), &scratch, "--all", status)?;
-            self.write_tree(command(), &scratch)
-        };
-        // With a copy of the index git does not read unchanged files; without it (it may be damaged) it still works.
-        if fs::copy(git_dir.join("index"), &scratch.0).is_ok()
-            && let Ok(tree) = take()
-        {
-            return Ok(tree);
-        }
-        let _ = fs::remove_file(&scratch.0);
-        if status.head.is_some() {
-            self.in_scratch(command(), &scratch).args(["read-tree", "HEAD"]).check()?;
-        }
-        take()
-    }
-
-    /// The same for a folder that git does not list; missing files are taken from `start`.
-    fn loose_tree(&self, folder: &Path, start: &Sha) -> Result<Sha, GitError> {
-        let scratch = self.scratch();
-        let command = || {
-            let command = self.command_in("saving the files of an incomplete worktree", folder);
-            let git_dir = self.common_dir().as_os_str().to_owned();
-            command.env("GIT_DIR", git_dir).env("GIT_WORK_TREE", folder)
-        };
-        self.in_scratch(command(), &scratch).args(["read-tree", start.as_str()]).check()?;
-        let status = WorktreeStatus { head: None, branch: None, changes: Vec::new() };
-        self.add_all(command(), &scratch, "--ignore-removal", &status)?;
-        self.write_tree(command(), &scratch)
-    }
-
-    /// A commit of the index, where it has versions that are neither in HEAD nor in the files.
-    fn staged_only(
-        &self,
-        folder: &Path,
-        git_dir: &Path,
-        status: &WorktreeStatus,
-    ) -> Result<Option<Sha>, GitError> {
-        let differs =
-            |change: &FileChange| matches!(change, FileChange::Tracked { staged: true, unstaged: true, .. });
-        let Some(head) = status.head.as_ref().filter(|_| status.changes.iter().any(differs)) else {
-            return Ok(None);
-        };
-        let scratch = self.scratch();
-        if fs::copy(git_dir.join("index"), &scratch.0).is_err() {
-            return Ok(None);
-        }
-        // An index with conflicts cannot be written; its versions are all in the merged commits.
-        let Ok(tree) = self.write_tree(self.command_in("saving staged work", folder), &scratch) else {
-            return Ok(None);
-        };
-        self.commit_tree("liza: what was staged", &tree, std::slice::from_ref(head)).map(Some)
-    }
-
-    fn add_all(
-        &self,
-        command: GitCommand,
-        scratch: &ScratchIndex,
-        option: &str,
-        status: &WorktreeStatus,
-    ) -> Result<(), GitError> {
-        let command = self.in_scratch(command, scratch).args(["add", "--sparse", option, "--", "."]);
+    fn snapshot(&self, view: &View<'_>, option: &str, status: &WorktreeStatus) -> Result<Sha, GitError> {
+        const ACTION: &str = "saving uncommitted work";
+        let command = view.command(ACTION).args(["add", "--sparse", option, "--", "."]);
         // Nested repositories are saved separately: git would only record the hash of their commit.
         let nested = status.changes.iter().filter_map(nested_repository);
         let excludes = nested.map(|path| {
@@ -314,16 +317,8 @@ impl Repo {
             pathspec.push(path);
             pathspec
         });
-        command.args(excludes).limit(TREE_LIMIT).check()
-    }
-
-    fn write_tree(&self, command: GitCommand, scratch: &ScratchIndex) -> Result<Sha, GitError> {
-        let command = self.in_scratch(command, scratch).arg("write-tree");
-        command.read_with(sha)
-    }
-
-    pub(crate) fn in_scratch(&self, command: GitCommand, scratch: &ScratchIndex) -> GitCommand {
-        command.env("GIT_INDEX_FILE", &scratch.0)
+        command.args(excludes).limit(TREE_LIMIT).check()?;
+        view.command(ACTION).arg("write-tree").read_with(sha)
     }
 
     fn rescue_commit(&self, task: &TaskId, tree: &Sha, parents: &[Sha]) -> Result<Sha, GitError> {
@@ -351,10 +346,6 @@ impl Repo {
         let mut output = command.read()?;
         output.pop_if(|last| *last == b'\n');
         Ok(path(&output))
-    }
-
-    pub(crate) fn scratch(&self) -> ScratchIndex {
-        ScratchIndex(self.common_dir().join(temporary_name(SCRATCH)))
     }
 }
 

@@ -22,7 +22,7 @@ pub enum UntrackedFiles {
 }
 
 impl UntrackedFiles {
-    fn options(self) -> &'static [&'static str] {
+    pub(crate) fn options(self) -> &'static [&'static str] {
         match self {
             Self::Skip => &["--untracked-files=no"],
             Self::Show => &["--untracked-files=all"],
@@ -109,7 +109,7 @@ impl Repo {
     }
 }
 
-fn parse(output: &[u8]) -> Option<WorktreeStatus> {
+pub(crate) fn parse(output: &[u8]) -> Option<WorktreeStatus> {
     let mut status = WorktreeStatus { head: None, branch: None, changes: Vec::new() };
     for record in output.split(|byte| *byte == 0).filter(|record| !record.is_empty()) {
         let (kind, rest) = record.split_at_checked(2)?;

@@ -3,6 +3,7 @@
 //! Fetches their commits into the project's own object store, under a rescue branch, so nothing depends on a remote.
 //! Looks one level deep. Deletes nothing.
 
+use std::fs;
 use std::path::{Path, PathBuf};
 
 use liza_core::model::{Sha, TaskId};
@@ -11,37 +12,31 @@ use super::command::TREE_LIMIT;
 use super::error::GitError;
 use super::refs::Branch;
 use super::repo::{Repo, path, sha};
-use super::rescue::{as_liza, nested_repository};
+use super::rescue::{FIXED_DATE, as_liza, nested_repository};
+use super::scratch_index::ScratchIndex;
 use super::status::{FileChange, UntrackedFiles, WorktreeStatus};
+use super::view::View;
 
 /// A temporary reference to the commit that is fetched.
 const TRANSFER: &str = "refs/liza/rescue";
-
-/// A fixed date, so that the same content gives the same commit and an interrupted rescue finds what it saved.
-const FIXED_DATE: &str = "2000-01-01T00:00:00Z";
 
 impl Repo {
     /// Saves what the repositories inside a worktree contain and their remotes do not.
     pub(crate) fn save_nested(
         &self,
         task: &TaskId,
-        folder: &Path,
-        git_dir: &Path,
+        view: &View<'_>,
         status: &WorktreeStatus,
+        ignored: &[FileChange],
     ) -> Result<Vec<Branch>, GitError> {
-        let is_nested = |change: &FileChange| {
-            nested_repository(change).is_some()
-                || matches!(change, FileChange::Tracked { submodule: true, .. })
-        };
-        // Most projects have none: skip the git command.
-        if !git_dir.join("modules").exists() && !status.changes.iter().any(is_nested) {
-            return Ok(Vec::new());
-        }
-        let mut inner = self.submodules(folder)?;
+        let mut inner = self.submodules(view)?;
+        let is_repository =
+            |path: &&Path| view.tree().join(path).join(".git").symlink_metadata().is_ok();
+        inner.extend(ignored.iter().map(FileChange::path).filter(is_repository).map(Path::to_owned));
         inner.extend(status.changes.iter().filter_map(nested_repository).map(Path::to_owned));
         let mut branches = Vec::new();
         for path in inner {
-            if let Some(branch) = self.save_repository(task, folder, &path)? {
+            if let Some(branch) = self.save_repository(task, view.tree(), &path)? {
                 branches.push(branch);
             }
         }
@@ -49,9 +44,13 @@ impl Repo {
     }
 
     /// The submodules that are checked out in a worktree.
-    fn submodules(&self, folder: &Path) -> Result<Vec<PathBuf>, GitError> {
-        let output =
-            self.command_in("listing submodules", folder).args(["ls-files", "--stage", "-z"]).read()?;
+    pub(crate) fn submodules(&self, view: &View<'_>) -> Result<Vec<PathBuf>, GitError> {
+        let folder = view.tree();
+        // Most projects have none: skip the git command.
+        if fs::symlink_metadata(folder.join(".gitmodules")).is_err() {
+            return Ok(Vec::new());
+        }
+        let output = view.command("listing submodules").args(["ls-files", "--stage", "-z"]).read()?;
         let paths = output.split(|byte| *byte == 0).filter(|line| line.starts_with(b"160000 "));
         let paths = paths.filter_map(|line| line.splitn(2, |byte| *byte == b'\t').nth(1));
         let paths = paths.map(path);
@@ -59,7 +58,7 @@ impl Repo {
     }
 
     fn save_repository(&self, task: &TaskId, folder: &Path, path: &Path) -> Result<Option<Branch>, GitError> {
-        let inner = Self::open(self.git(), &folder.join(path))?;
+        let inner = Self::open_exactly(self.git(), &folder.join(path))?;
         let Some(commit) = inner.unpublished()? else { return Ok(None) };
         inner.command("saving a submodule").args(["update-ref", TRANSFER, commit.as_str()]).check()?;
         self.command("saving a submodule")
@@ -108,11 +107,24 @@ impl Repo {
             (true, []) => return Ok(None),
             (true, [tip]) => return Ok(Some(tip.clone())),
             (true, [tip, ..]) => self.tree_of(tip)?,
-            (false, _) => self.snapshot(self.root(), &self.git_dir_of(self.root())?, &status)?,
+            (false, _) => self.nested_tree(&status)?,
         };
         let command = as_liza(self.command("saving a submodule"));
         let command = command.env("GIT_AUTHOR_DATE", FIXED_DATE).env("GIT_COMMITTER_DATE", FIXED_DATE);
         command.commit("liza: rescued work of a repository inside a worktree\n", &tree, &tips, &[]).map(Some)
+    }
+}
+
+impl Repo {
+    /// A tree of all files of a nested repository that are not ignored, written to the nested repository.
+    fn nested_tree(&self, status: &WorktreeStatus) -> Result<Sha, GitError> {
+        let scratch = ScratchIndex::of(self);
+        let command = || scratch.command(self, "saving a submodule", self.root());
+        if status.head.is_some() {
+            command().args(["read-tree", "HEAD"]).check()?;
+        }
+        command().args(["add", "--sparse", "--all", "--", "."]).limit(TREE_LIMIT).check()?;
+        command().arg("write-tree").read_with(sha)
     }
 }
 

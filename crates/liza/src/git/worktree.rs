@@ -1,4 +1,5 @@
-//! The worktree of a task: creates, inspects, restores and removes it; each step can be repeated.
+//! The worktree of a task: a checkout with a repository of its own. Creates, inspects and removes it; each step can be
+//! repeated.
 //!
 //! What a killed git or a killed Liza left is repaired first. Nothing is deleted before it is rescued, unless it is
 //! provably kept elsewhere. Only the owner of the task's reservation or claim may call what changes a worktree.
@@ -6,17 +7,23 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use liza_core::model::WorktreeMode;
-use liza_core::model::{Sha, TaskId};
+use liza_core::model::{Generation, Sha, TaskId, WorktreeMode};
 
-use super::command::TREE_LIMIT;
+use super::agent_repo::AgentRepo;
 use super::error::GitError;
-use super::isolated::ISOLATED;
-use super::leftovers::{leftovers, temporary_name};
+use super::leftovers::temporary_name;
+use super::own_repo::NewCheckout;
 use super::refs::Branch;
-use super::repo::{Repo, WorktreeEntry, WorktreeLock, sha};
-use super::rescue::{Rescue, RescueSource, SCRATCH, SafeRevisions};
+use super::repo::{Repo, WorktreeEntry, WorktreeLock, same_path, sha};
+use super::rescue::{Rescue, RescueSource, SafeRevisions};
 use super::status::{FileChange, UntrackedFiles};
+use super::view::Files;
+
+/// The prefix of folders that are being deleted; no task ID starts with a dot.
+pub(crate) const TRASH: &str = ".trash-";
+
+/// The generation of work that no session brought.
+const NO_SESSION: Generation = Generation(0);
 
 /// A worktree that is ready to be worked in.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -38,15 +45,6 @@ pub struct RemovedWorktree {
     pub rescued: Option<Rescue>,
     /// Where else the task's branch is checked out; it was not deleted then.
     pub branch_in_use: Option<PathBuf>,
-}
-
-/// The result of restoring a worktree to the submitted commit.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct RestoredWorktree {
-    /// Whether anything had to be restored.
-    pub changed: bool,
-    /// Work that was saved first.
-    pub rescued: Option<Rescue>,
 }
 
 /// What the protocol needs to know about a worktree.
@@ -74,7 +72,7 @@ impl WorktreeState {
 pub struct TaskArtifacts {
     /// The state of its folder.
     pub folder: FolderState,
-    /// Whether git lists it as a worktree.
+    /// Whether git lists it as a linked worktree, as the first version of Liza made them.
     pub registered: bool,
     /// The commit of the task's branch, if it exists.
     pub branch: Option<Sha>,
@@ -87,9 +85,11 @@ pub struct TaskArtifacts {
 pub enum FolderState {
     /// It does not exist.
     Absent,
-    /// It is a worktree.
+    /// It is a checkout with a repository of its own.
     Healthy,
-    /// `git worktree add` was killed, or git no longer lists it.
+    /// It is a linked worktree, as the first version of Liza made them; the next session converts it.
+    Linked,
+    /// Its repository is gone.
     Broken,
     /// It is something that Liza did not create.
     Foreign,
@@ -109,15 +109,22 @@ impl Repo {
         integration: &Branch,
     ) -> Result<PreparedWorktree, GitError> {
         let (path, base) = (self.worktree_path(task), &self.full_hash(base)?);
-        // Usually nothing exists yet, and one command is enough.
-        if fs::symlink_metadata(&path).is_err() && self.add_new(task, base).is_ok() {
+        // Usually nothing exists yet.
+        if fs::symlink_metadata(&path).is_err() && self.create_branch(&Branch::of(task), base)? {
+            self.create_worktree(task, base, integration)?;
             return Ok(PreparedWorktree { path, created: true, rescued: None });
         }
-        let found = self.task_artifacts(task)?;
+        let mut found = self.task_artifacts(task)?;
+        if found.folder == FolderState::Linked {
+            self.convert_linked(task, integration)?;
+            found = self.task_artifacts(task)?;
+        }
         let is_ready = match (found.folder, mode) {
-            (FolderState::Healthy, WorktreeMode::Keep) => true,
+            (FolderState::Healthy, WorktreeMode::Keep) => self.is_usable(task, integration),
             (FolderState::Healthy, WorktreeMode::Fresh) => self.is_pristine(task, base)?,
-            (FolderState::Absent | FolderState::Broken | FolderState::Foreign, _) => false,
+            (FolderState::Absent | FolderState::Linked | FolderState::Broken | FolderState::Foreign, _) => {
+                false
+            }
         };
         if is_ready {
             self.clear_stale_locks(Some(&path), &[&Branch::of(task)])?;
@@ -132,15 +139,48 @@ impl Repo {
         }
         let rescued = self.rescue_artifacts(task, &found, Some(base), &safe)?;
         self.clear(task, &found)?;
-        match (mode, &found.branch) {
-            (WorktreeMode::Keep, Some(_)) => self.add_existing(task)?,
-            (WorktreeMode::Keep, None) => self.add_again(task, base)?,
-            (WorktreeMode::Fresh, _) => {
+        let start = match (mode, &found.branch) {
+            (WorktreeMode::Keep, Some(tip)) => tip,
+            (WorktreeMode::Keep, None) | (WorktreeMode::Fresh, _) => {
                 self.delete_task_branch(task, &found)?;
-                self.add_again(task, base)?;
+                self.create_branch(&Branch::of(task), base)?;
+                base
             }
-        }
+        };
+        self.create_worktree(task, start, integration)?;
         Ok(PreparedWorktree { path, created: true, rescued })
+    }
+
+    /// Creates the folder; the branch exists already.
+    fn create_worktree(&self, task: &TaskId, start: &Sha, integration: &Branch) -> Result<(), GitError> {
+        self.forget_linked(&self.worktree_path(task))?;
+        self.keep_borrowed(task, start)?;
+        self.create_checkout(&NewCheckout {
+            place: &self.worktree_path(task),
+            commit: start,
+            branch: Some(&Branch::of(task)),
+            integration: Some(integration),
+            files: Files::AsInProject,
+            keeps_index: true,
+        })
+    }
+
+    /// Writes again what the worktree's repository must have, with the present head of the integration branch.
+    ///
+    /// # Errors
+    ///
+    /// When git fails, or the worktree has no usable repository.
+    fn refresh_worktree(&self, task: &TaskId, integration: &Branch) -> Result<(), GitError> {
+        let path = self.worktree_path(task);
+        let Some(agent) = AgentRepo::of(&path) else { return Ok(()) };
+        let commit = agent.head()?.commit;
+        self.write_git_folder(agent.folder(), &commit)?;
+        if !agent.has_index() {
+            self.view_of_worktree(&path, &commit)?.give_index(&agent)?;
+        }
+        let Some(head) = self.tip(integration)? else { return Ok(()) };
+        self.keep_borrowed(task, &head)?;
+        self.write_integration(agent.folder(), integration, &head)
     }
 
     /// Removes the task's worktree and branch, after saving what neither `base` nor the integration branch contains.
@@ -155,9 +195,15 @@ impl Repo {
         integration: &Branch,
     ) -> Result<RemovedWorktree, GitError> {
         self.remove_leftovers();
-        let found = self.task_artifacts(task)?;
-        if found.folder == FolderState::Absent && !found.registered && found.branch.is_none() {
+        self.remove_review(task)?;
+        let mut found = self.task_artifacts(task)?;
+        let is_gone = found.folder == FolderState::Absent && !found.registered && found.branch.is_none();
+        if is_gone && self.task_refs(task)?.is_empty() {
             return Ok(RemovedWorktree { existed: false, rescued: None, branch_in_use: None });
+        }
+        if found.folder == FolderState::Linked {
+            self.convert_linked(task, integration)?;
+            found = self.task_artifacts(task)?;
         }
         let rescued = self.rescue_artifacts(task, &found, base, &SafeRevisions::of(base, integration))?;
         self.clear(task, &found)?;
@@ -188,9 +234,35 @@ impl Repo {
     ///
     /// When there is none, or it has no commit.
     pub fn worktree_state(&self, task: &TaskId, base: &Sha) -> Result<WorktreeState, GitError> {
-        let status = self.status(&self.worktree_path(task), UntrackedFiles::Show)?;
-        let head = status.head.ok_or_else(|| GitError::NoCommits { path: self.worktree_path(task) })?;
-        let on_task_branch = status.branch.as_deref() == Some(Branch::of(task).as_str());
+        self.checkout_state(&self.worktree_path(task), &Branch::of(task), base)
+    }
+
+    /// The state of a checkout whose branch should be `branch`.
+    pub(crate) fn checkout_state(
+        &self,
+        path: &Path,
+        branch: &Branch,
+        base: &Sha,
+    ) -> Result<WorktreeState, GitError> {
+        let Some(agent) = AgentRepo::of(path) else { return self.linked_state(path, branch, base) };
+        let head = agent.head()?;
+        if !self.has_commit(&head.commit)? {
+            let quarantine = self.quarantine(&agent, &head.commit)?;
+            quarantine.transfer(std::slice::from_ref(&head.commit), None)?;
+        }
+        let view = self.view_of_worktree(path, &head.commit)?;
+        let status = view.status(UntrackedFiles::Show)?;
+        view.keep_index()?;
+        let on_task_branch = head.branch == Some(branch.full());
+        let has_base = head.commit.names_same_commit(base) || self.is_ancestor(base, &head.commit)?;
+        Ok(WorktreeState { head: head.commit, on_task_branch, has_base, changes: status.changes })
+    }
+
+    /// The same for a linked worktree of the first version.
+    fn linked_state(&self, path: &Path, branch: &Branch, base: &Sha) -> Result<WorktreeState, GitError> {
+        let status = self.status(path, UntrackedFiles::Show)?;
+        let head = status.head.ok_or_else(|| GitError::NoCommits { path: path.to_owned() })?;
+        let on_task_branch = status.branch.as_deref() == Some(branch.as_str());
         let has_base = head.names_same_commit(base) || self.is_ancestor(base, &head)?;
         Ok(WorktreeState { head, on_task_branch, has_base, changes: status.changes })
     }
@@ -202,6 +274,9 @@ impl Repo {
     /// When git cannot be run.
     pub(crate) fn worktree_head(&self, task: &TaskId) -> Result<Option<Sha>, GitError> {
         let path = self.worktree_path(task);
+        if let Some(agent) = AgentRepo::of(&path) {
+            return Ok(agent.head().ok().map(|head| head.commit));
+        }
         // Without its `.git` file, git would take the folder for a part of the project around it.
         if !path.join(".git").is_file() {
             return Ok(None);
@@ -209,40 +284,6 @@ impl Repo {
         let command = self.command_in("reading a worktree's HEAD", &path);
         let output = command.args(["rev-parse", "--verify", "--quiet", "HEAD^{commit}"]).run()?;
         Ok(sha(&output.stdout).filter(|_| output.status == Some(0)))
-    }
-
-    /// Resets HEAD, the task's branch and the tracked files to `commit`; untracked files stay.
-    ///
-    /// # Errors
-    ///
-    /// When what would be lost cannot be saved, or git cannot reset the worktree.
-    pub fn restore_worktree(&self, task: &TaskId, commit: &Sha) -> Result<RestoredWorktree, GitError> {
-        let (path, branch) = (self.worktree_path(task), Branch::of(task));
-        let action = format!("restoring the worktree of {task}");
-        let commit = &self.full_hash(commit)?;
-        self.clear_stale_locks(Some(&path), &[&branch])?;
-        let status = self.status(&path, UntrackedFiles::Show)?;
-        let at_commit = status.head.as_ref() == Some(commit);
-        let tracked = status.changes.iter().any(FileChange::is_tracked);
-        if at_commit && status.branch.as_deref() == Some(branch.as_str()) && !tracked {
-            return Ok(RestoredWorktree { changed: false, rescued: None });
-        }
-        // Untracked files stay, so they alone are no reason to save anything, except one at the path of a file of that
-        // commit: it is overwritten.
-        let source =
-            (tracked || !at_commit && !status.changes.is_empty()).then_some(RescueSource::Worktree(&path));
-        let tips: Vec<Sha> = status.head.into_iter().chain(self.tip(&branch)?).collect();
-        let rescued = self.rescue_work(task, source, &tips, &SafeRevisions::in_commit(commit))?;
-        let git_dir = self.git_dir_of(&path)?;
-        if git_dir.join("rebase-merge").exists() || git_dir.join("rebase-apply").exists() {
-            self.command_in(&action, &path).args(["rebase", "--quit"]).check()?;
-        }
-        self.command_in(&action, &path).args(["symbolic-ref", "HEAD", &branch.full()]).check()?;
-        self.command_in(&action, &path)
-            .args(["reset", "--quiet", "--hard", commit.as_str()])
-            .limit(TREE_LIMIT)
-            .check()?;
-        Ok(RestoredWorktree { changed: true, rescued })
     }
 
     /// What exists of a task's worktree and branch; repairs the links of a project that was moved.
@@ -262,16 +303,14 @@ impl Repo {
     }
 
     fn find_artifacts(&self, task: &TaskId) -> Result<TaskArtifacts, GitError> {
-        let (path, branch) = (self.worktree_path(task), Branch::of(task));
         let entries = self.worktrees()?;
-        let full = branch.full();
-        let is_ours =
-            |entry: &&WorktreeEntry| entry.branch.as_ref() == Some(&full) && same_path(&entry.path, &path);
-        let tip = match entries.iter().find(is_ours).and_then(|entry| entry.head.clone()) {
-            Some(head) => Some(head),
-            None => self.tip(&branch)?,
-        };
-        Ok(self.artifacts_among(task, &entries, tip))
+        let tip = self.tip(&Branch::of(task))?;
+        let mut found = self.artifacts_among(task, &entries, tip);
+        if found.folder == FolderState::Healthy && found.registered {
+            self.forget_linked(&self.worktree_path(task))?;
+            found.registered = false;
+        }
+        Ok(found)
     }
 
     /// What exists of a task, given git's list of worktrees and the commit of the task's branch.
@@ -287,17 +326,46 @@ impl Repo {
             .iter()
             .find(|entry| entry.branch.as_ref() == Some(&branch) && !same_path(&entry.path, &path));
         TaskArtifacts {
-            folder: folder_state(&path, entry),
+            folder: self.folder_state(&path, entry),
             registered: entry.is_some(),
             branch: tip,
             branch_in_use: elsewhere.map(|entry| entry.path.clone()),
         }
     }
 
+    fn folder_state(&self, path: &Path, entry: Option<&WorktreeEntry>) -> FolderState {
+        let Ok(data) = fs::symlink_metadata(path) else { return FolderState::Absent };
+        let link = path.join(".git");
+        if !data.is_dir() {
+            return FolderState::Foreign;
+        }
+        if link.is_dir() {
+            return if self.is_own_checkout(path) { FolderState::Healthy } else { FolderState::Foreign };
+        }
+        let is_complete = |entry: &WorktreeEntry| {
+            entry.lock != Some(WorktreeLock::Initializing) && entry.prunable.is_none()
+        };
+        if entry.is_some_and(is_complete) && link.is_file() { FolderState::Linked } else { FolderState::Broken }
+    }
+
+    /// Whether the worktree's repository has everything that its HEAD needs; takes its work and refreshes it. One that is
+    /// damaged is made again.
+    fn is_usable(&self, task: &TaskId, integration: &Branch) -> bool {
+        let taken = self.take_work(task, NO_SESSION).is_ok_and(|head| head.is_some());
+        taken && self.refresh_worktree(task, integration).is_ok()
+    }
+
     fn is_pristine(&self, task: &TaskId, base: &Sha) -> Result<bool, GitError> {
-        let status = self.status(&self.worktree_path(task), UntrackedFiles::ShowIgnored)?;
-        let on_branch = status.branch.as_deref() == Some(Branch::of(task).as_str());
-        Ok(on_branch && status.head.as_ref() == Some(base) && status.changes.is_empty())
+        let path = self.worktree_path(task);
+        let Some(agent) = AgentRepo::of(&path) else { return Ok(false) };
+        let at_base = agent
+            .head()
+            .is_ok_and(|head| head.commit == *base && head.branch == Some(Branch::of(task).full()));
+        if !at_base || !self.is_unused(&agent, base)? {
+            return Ok(false);
+        }
+        let view = self.view_of_worktree(&path, base)?;
+        Ok(view.status(UntrackedFiles::ShowIgnored)?.changes.is_empty())
     }
 
     fn rescue_artifacts(
@@ -311,7 +379,8 @@ impl Repo {
         let start = found.branch.as_ref().or(base);
         let source = match found.folder {
             FolderState::Absent => None,
-            FolderState::Healthy => Some(RescueSource::Worktree(&path)),
+            FolderState::Healthy => Some(RescueSource::Checkout { folder: &path, start }),
+            FolderState::Linked => Some(RescueSource::Linked(&path)),
             FolderState::Broken => start.map(|start| RescueSource::LooseFolder { folder: &path, start }),
             FolderState::Foreign => return Err(foreign(&path)),
         };
@@ -319,52 +388,9 @@ impl Repo {
         if source.is_none() && found.folder == FolderState::Broken && !is_empty() {
             return Err(foreign(&path));
         }
-        let tips: Vec<Sha> = found.branch.iter().cloned().collect();
+        let mut tips: Vec<Sha> = found.branch.iter().cloned().collect();
+        tips.extend(self.taken_work(task)?);
         self.rescue_work(task, source, &tips, safe)
-    }
-
-    fn add_new(&self, task: &TaskId, base: &Sha) -> Result<(), GitError> {
-        let branch = Branch::of(task);
-        self.add(task, &["-b", branch.as_str(), "--no-track"], base.as_str())
-    }
-
-    /// Adds the worktree after the branch was deleted. `-B` sets the branch instead of creating it: git creates the
-    /// branch before the worktree and may then fail in a race, and the second attempt must not fail because of the first.
-    fn add_again(&self, task: &TaskId, base: &Sha) -> Result<(), GitError> {
-        let branch = Branch::of(task);
-        self.add(task, &["-B", branch.as_str(), "--no-track"], base.as_str())
-    }
-
-    fn add_existing(&self, task: &TaskId) -> Result<(), GitError> {
-        self.add(task, &[], Branch::of(task).as_str())
-    }
-
-    fn add(&self, task: &TaskId, options: &[&str], start: &str) -> Result<(), GitError> {
-        self.add_at(&self.worktree_path(task), format!("creating the worktree of {task}"), options, start)
-    }
-
-    /// Adds a worktree at `path`.
-    pub(crate) fn add_at(
-        &self,
-        path: &Path,
-        action: String,
-        options: &[&str],
-        start: &str,
-    ) -> Result<(), GitError> {
-        let command = self
-            .command(action)
-            .args(["worktree", "add", "--quiet"])
-            .args(options)
-            .arg("--")
-            .args([path.as_os_str(), start.as_ref()])
-            .limit(TREE_LIMIT);
-        let Err(error) = command.check() else { return Ok(()) };
-        // A failing post-checkout hook makes git fail after it has created a complete worktree.
-        let entries = self.worktrees()?;
-        let entry = entries.iter().find(|entry| same_path(&entry.path, path));
-        let is_healthy = folder_state(path, entry) == FolderState::Healthy;
-        let complete = is_healthy && self.status(path, UntrackedFiles::Skip)?.changes.is_empty();
-        if complete { Ok(()) } else { Err(error) }
     }
 
     /// Moves the folder away in one step, so that a half-deleted one never looks like deletions by a coder.
@@ -382,6 +408,8 @@ impl Repo {
                 .arg(&path)
                 .check()?;
         }
+        let _ = fs::remove_file(self.kept_index(task.as_str()));
+        self.drop_task_refs(task)?;
         if found.folder != FolderState::Absent {
             fs::remove_dir_all(&trash).map_err(|error| GitError::io(&action, &trash, error))?;
         }
@@ -391,48 +419,8 @@ impl Repo {
     fn delete_task_branch(&self, task: &TaskId, found: &TaskArtifacts) -> Result<(), GitError> {
         found.branch.as_ref().map_or(Ok(()), |tip| self.delete_branch(&Branch::of(task), tip))
     }
-
-    /// Deletes what dead processes left: folders being deleted, test worktrees, scratch files; returns them.
-    pub fn remove_leftovers(&self) -> Vec<PathBuf> {
-        let folder = self.root().join(".worktrees");
-        let mut removed = self.remove_test_leftovers();
-        for trash in leftovers(&folder, TRASH) {
-            // Its work was rescued before; what cannot be deleted now is deleted next time.
-            let _ = fs::remove_dir_all(&trash);
-            removed.push(trash);
-        }
-        for isolated in leftovers(self.common_dir(), ISOLATED) {
-            let _ = fs::remove_dir_all(&isolated);
-            removed.push(isolated);
-        }
-        for scratch in leftovers(self.common_dir(), SCRATCH) {
-            let _ = fs::remove_file(&scratch);
-            removed.push(scratch);
-        }
-        removed
-    }
-}
-
-/// The prefix of folders that are being deleted; no task ID starts with a dot.
-const TRASH: &str = ".trash-";
-
-pub(crate) fn folder_state(path: &Path, entry: Option<&WorktreeEntry>) -> FolderState {
-    let Ok(data) = fs::symlink_metadata(path) else { return FolderState::Absent };
-    let link = path.join(".git");
-    if !data.is_dir() || link.is_dir() {
-        return FolderState::Foreign;
-    }
-    let is_complete =
-        |entry: &WorktreeEntry| entry.lock != Some(WorktreeLock::Initializing) && entry.prunable.is_none();
-    if entry.is_some_and(is_complete) && link.is_file() { FolderState::Healthy } else { FolderState::Broken }
 }
 
 fn foreign(path: &Path) -> GitError {
     GitError::ForeignFolder { path: path.to_owned() }
-}
-
-/// Whether two paths lead to the same place, symbolic links resolved.
-pub(crate) fn same_path(one: &Path, other: &Path) -> bool {
-    let real = |path: &Path| path.canonicalize().ok();
-    one == other || real(one).is_some_and(|one| Some(one) == real(other))
 }

@@ -8,6 +8,7 @@ mod lost_merge;
 mod recover;
 mod review;
 mod sync;
+mod take_work;
 mod wt_create;
 mod wt_merge;
 
@@ -16,5 +17,6 @@ pub use lost_merge::{LostMerge, lost_merges, merged_commits};
 pub use recover::{Finding, FindingKind, RecoveryReport, recover};
 pub use review::{claim_review, submit_for_review, submit_verdict, worktree_facts};
 pub use sync::{SyncOutcome, sync};
+pub use take_work::{take_new_commits, take_work};
 pub use wt_create::{CreatedWorktree, create_worktree};
 pub use wt_merge::{MergeOutcome, wt_merge};

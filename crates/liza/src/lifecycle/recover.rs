@@ -8,7 +8,7 @@ use std::fs;
 use std::path::Path;
 use std::time::Duration;
 
-use liza_core::model::{Actor, Board, Refusal, Reservation, Role, Sha, Status, TaskBody, TaskId};
+use liza_core::model::{Actor, Board, Generation, Refusal, Reservation, Role, Sha, Status, TaskBody, TaskId};
 use liza_core::protocol::{Deregister, DropReservation, Recover};
 use liza_core::text::count;
 
@@ -21,6 +21,7 @@ use crate::project::now;
 use crate::sys::family::{kill_orphans, wait_for_orphaned_git};
 
 use super::lost_merge::{lost_merges, merged_commits};
+use super::take_work::{generation, take_new_commits};
 use super::wt_merge::record_found_merge;
 
 /// How long to wait for a git process whose liza is gone.
@@ -152,6 +153,7 @@ impl Recovery<'_, '_> {
         self.record_merges()?;
         self.keep_merges()?;
         self.repair_worktrees(&integration)?;
+        self.remove_reviews()?;
         self.remove_free_locks()
     }
 
@@ -343,6 +345,12 @@ impl Recovery<'_, '_> {
                 branch_in_use: None,
             });
         }
+        let claims: Vec<(TaskId, Generation)> = existing
+            .iter()
+            .filter(|(task, found)| found.folder == FolderState::Healthy && wants(task))
+            .map(|(task, _)| (task.clone(), generation(&state.board, task)))
+            .collect();
+        take_new_commits(self.engine.project(), &claims);
         for (task, found) in &existing {
             let result = if wants(task) && is_missing(found) {
                 self.restore_worktree(task, integration)
@@ -355,6 +363,25 @@ impl Recovery<'_, '_> {
                 let missing = FindingKind::MissingWorktree;
                 let kind = if wants(task) { missing } else { FindingKind::UnneededWorktree };
                 self.report.left(kind, task, describe(found), error);
+            }
+        }
+        Ok(())
+    }
+
+    /// Deletes checkouts of reviews that have ended; that is no crash, so only a failure is reported.
+    fn remove_reviews(&mut self) -> Result<(), EngineError> {
+        let (repo, board) = (self.engine.repo()?, self.engine.snapshot()?);
+        let is_open = |task: &TaskId| {
+            board.board.summary(task).is_some_and(|summary| summary.reviewing_by.is_some())
+        };
+        for task in repo.reviews().into_iter().filter(|task| !is_open(task)) {
+            let Some(_lock) = try_lock_task(self.engine.project(), &task)? else { continue };
+            if self.engine.read(&[&task])?.summary(&task).is_some_and(|summary| summary.reviewing_by.is_some()) {
+                continue;
+            }
+            let found = "the checkout of a review that has ended";
+            if let Err(error) = repo.remove_review(&task) {
+                self.report.left(FindingKind::UnneededWorktree, &task, found, error);
             }
         }
         Ok(())
@@ -430,7 +457,7 @@ fn is_missing(found: &TaskArtifacts) -> bool {
 
 fn describe(found: &TaskArtifacts) -> &'static str {
     match (found.folder, found.registered, &found.branch) {
-        (FolderState::Healthy, _, _) => "a worktree that no task needs",
+        (FolderState::Healthy | FolderState::Linked, _, _) => "a worktree that no task needs",
         (FolderState::Broken, _, _) => "an incomplete worktree",
         (FolderState::Foreign, _, _) => "a folder or file that is not a worktree",
         (FolderState::Absent, true, _) => "git's entry for a worktree that is gone",

@@ -1,14 +1,17 @@
-//! submit-for-review, claim-review, submit-verdict: collects the facts about the worktree for the rules.
+//! submit-for-review, claim-review, submit-verdict: collects the facts about the worktree for the rules, and makes the
+//! checkouts in which reviews take place.
 //!
-//! Changes a worktree in one case only: if a review has modified it, it is restored to the submitted commit.
+//! The coder's worktree is never changed.
 
-use liza_core::model::{AgentId, Refusal, Sha, TaskId, TaskRecord, TaskStatus};
+use liza_core::model::{AgentId, Refusal, Sha, TaskId, TaskStatus};
 use liza_core::protocol::{
-    ClaimReview, ReviewClaimed, SubmitForReview, SubmitVerdict, Submitted, TaskReply, Verdict, WorktreeFacts,
+    ClaimReview, ReleaseReview, ReviewClaimed, SubmitForReview, SubmitVerdict, Submitted, TaskReply, Verdict,
+    WorktreeFacts,
 };
 
-use crate::engine::{Engine, EngineError, Executed, lock_task};
-use crate::git::FileChange;
+use super::take_work::take_work;
+use crate::engine::{Engine, EngineError, Executed, integration_branch, lock_task};
+use crate::git::{FileChange, WorktreeState};
 
 /// Submits exactly this commit for review.
 ///
@@ -19,6 +22,11 @@ pub fn submit_for_review(
     task: &TaskId,
     commit: &Sha,
 ) -> Result<Executed<Submitted>, EngineError> {
+    let taken = take_work(engine.project(), &engine.read(&[task])?, task)?;
+    let Some(_) = taken else {
+        // The rules say what is missing.
+        return engine.execute(SubmitForReview { task: task.clone(), commit: commit.clone(), facts: None });
+    };
     let commit = engine.repo()?.resolve(commit)?;
     refuse_reserved_path(engine, task, &commit)?;
     let facts = worktree_facts(engine, task)?;
@@ -40,20 +48,34 @@ pub(super) fn refuse_reserved_path(
     }
 }
 
-/// Claims a review for a code reviewer.
+/// Claims a review for a code reviewer, and checks out exactly what was submitted for it.
 ///
 /// # Errors
-/// When the rules refuse it; also when the worktree has moved since the submission, which rejects the task.
+/// When the rules refuse it; also when the worktree has moved since the submission, which rejects the task. A review
+/// without a checkout is given back.
 pub fn claim_review(
     engine: &Engine<'_>,
     task: &TaskId,
     reviewer: AgentId,
 ) -> Result<Executed<ReviewClaimed>, EngineError> {
     let head = engine.repo()?.worktree_head(task)?;
-    engine.execute(ClaimReview { task: task.clone(), reviewer, head })
+    let claimed = engine.execute(ClaimReview { task: task.clone(), reviewer, head })?;
+    if let Err(error) = check_out(engine, task, &claimed.reply.commit) {
+        let _ = engine.execute(ReleaseReview { task: task.clone(), reviewer });
+        return Err(error);
+    }
+    Ok(claimed)
 }
 
-/// Submits a verdict. A worktree that differs from what was submitted is restored, for either verdict.
+/// Makes the checkout of a review, in the place of an earlier one.
+fn check_out(engine: &Engine<'_>, task: &TaskId, commit: &Sha) -> Result<(), EngineError> {
+    let _lock = lock_task(engine.project(), task)?;
+    let integration = integration_branch(&engine.read(&[])?)?;
+    engine.repo()?.create_review(task, commit, &integration)?;
+    Ok(())
+}
+
+/// Submits a verdict. A checkout that differs from what was submitted is made again, for either verdict.
 ///
 /// # Errors
 /// When the rules refuse it.
@@ -62,24 +84,28 @@ pub fn submit_verdict(
     task: &TaskId,
     verdict: Verdict,
 ) -> Result<Executed<TaskReply>, EngineError> {
-    let facts = worktree_facts(engine, task)?;
+    let facts = review_facts(engine, task)?;
     let result = engine.execute(SubmitVerdict { task: task.clone(), verdict, facts });
     let refusal = result.as_ref().err().and_then(EngineError::refusal);
-    if matches!(refusal, Some(Refusal::HeadMoved { .. } | Refusal::ReviewTouched { .. })) {
-        restore_submitted(engine, task)?;
+    if matches!(refusal, Some(Refusal::HeadMoved { .. } | Refusal::ReviewTouched { .. }))
+        && let TaskStatus::ReadyForReview { commit, .. } = &engine.read(&[task])?.task(task)?.status
+    {
+        check_out(engine, task, commit)?;
     }
     result
 }
 
-/// Restores a worktree to the commit that was submitted.
-fn restore_submitted(engine: &Engine<'_>, task: &TaskId) -> Result<(), EngineError> {
-    let _lock = lock_task(engine.project(), task)?;
-    if let Ok(task) = engine.read(&[task])?.task(task)
-        && let TaskStatus::ReadyForReview { commit, .. } = &task.status
-    {
-        engine.repo()?.restore_worktree(&task.id, commit)?;
+/// The state of the review's checkout; of the task's worktree where there is none, as in a review by hand.
+fn review_facts(engine: &Engine<'_>, task: &TaskId) -> Result<Option<WorktreeFacts>, EngineError> {
+    let base = base_of(engine, task)?;
+    let review = match &base {
+        Some(base) => engine.repo()?.review_state(task, base)?,
+        None => None,
+    };
+    match review {
+        Some(state) => Ok(Some(facts(state))),
+        None => worktree_facts(engine, task),
     }
-    Ok(())
 }
 
 /// The state of the task's worktree; `None` if there is none.
@@ -89,16 +115,23 @@ fn restore_submitted(engine: &Engine<'_>, task: &TaskId) -> Result<(), EngineErr
 pub fn worktree_facts(engine: &Engine<'_>, task: &TaskId) -> Result<Option<WorktreeFacts>, EngineError> {
     let repo = engine.repo()?;
     let Some(head) = repo.worktree_head(task)? else { return Ok(None) };
-    let base = |record: &TaskRecord| record.base_commit.clone();
-    let base = engine.read(&[task])?.body(task).ok().and_then(|body| base(body.record()));
     // Old files may have no base; then no commit has to be contained.
-    let state = repo.worktree_state(task, &base.unwrap_or(head))?;
+    let base = base_of(engine, task)?.unwrap_or(head);
+    Ok(Some(facts(repo.worktree_state(task, &base)?)))
+}
+
+fn base_of(engine: &Engine<'_>, task: &TaskId) -> Result<Option<Sha>, EngineError> {
+    let board = engine.read(&[task])?;
+    Ok(board.body(task).ok().and_then(|body| body.record().base_commit.clone()))
+}
+
+fn facts(state: WorktreeState) -> WorktreeFacts {
     let name = |change: &FileChange| change.path().to_string_lossy().into_owned();
-    Ok(Some(WorktreeFacts {
+    WorktreeFacts {
         dirty: state.changes.iter().map(name).collect(),
         changed_tracked: state.tracked_changes().map(name).collect(),
         head: state.head,
         on_task_branch: state.on_task_branch,
         has_base: state.has_base,
-    }))
+    }
 }

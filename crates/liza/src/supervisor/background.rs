@@ -20,7 +20,7 @@ use liza_core::rules::triggers::Trigger;
 use liza_core::watch::supervise::{EndedSession, SessionEnd, after_session};
 
 use crate::engine::{Engine, EngineError};
-use crate::lifecycle::{MergeOutcome, claim_review, claim_task, recover, wt_merge};
+use crate::lifecycle::{MergeOutcome, claim_review, claim_task, recover, take_new_commits, wt_merge};
 use crate::project::Project;
 use crate::prompts::Job;
 
@@ -212,6 +212,7 @@ impl JobRunner {
         let not_recorded = self.record_usage(&run.usage).err();
         let state = retry_locked(|| Ok(self.project.state()?))?;
         self.observe(&mut run);
+        self.end_review(&run);
         let next = after_session(&state, &run.session, run.end);
         let (mut notes, mut gave_up) = (Vec::new(), false);
         let result = session_result(&state, &run.session, next.progress);
@@ -259,12 +260,22 @@ impl JobRunner {
         Ok(Some((MessageLevel::Info, self.merge(task)?)))
     }
 
+    /// Deletes the checkout of a review whose session has ended; the next session gets a new one.
+    fn end_review(&self, run: &EndedRun) {
+        if let Some(task) = run.session.task.as_ref().filter(|_| run.session.agent.role() == Role::CodeReviewer) {
+            // What cannot be deleted now is deleted by the next review, or by `recover`.
+            let _ = self.project.repo().map(|repo| repo.remove_review(task));
+        }
+    }
+
     /// Adds what git and the session's output show.
     fn observe(&self, run: &mut EndedRun) {
         run.session.last_words = run.output.as_deref().and_then(last_words);
         if let (Some(task), Some(before)) = (&run.session.task, &run.head) {
             let head = self.project.repo().ok().and_then(|repo| repo.worktree_head(task).ok().flatten());
             run.session.has_commits = head.is_some_and(|head| head != *before);
+            // What cannot be taken now is taken by the next session, or rescued.
+            let _ = self.project.repo().map(|repo| repo.take_work(task, self.identity.generation));
         }
     }
 
@@ -349,7 +360,9 @@ fn renew(project: &Project, team: &[(AgentId, Generation)]) -> Result<(), Superv
         let agents = team.iter().map(|(agent, generation)| (*agent, Some(*generation))).collect();
         let engine = Engine::new(project, Actor::Supervisor(*agent, *generation));
         let renewed = engine.execute(Heartbeat { agents, length: None });
-        result = renewed.map(drop).map_err(SupervisorError::from);
+        result = renewed
+            .map(|done| take_new_commits(project, &done.reply.claims))
+            .map_err(SupervisorError::from);
         let fenced = |error: &SupervisorError| error.consequence() == Consequence::Fenced;
         if !result.as_ref().is_err_and(fenced) {
             break;

@@ -29,11 +29,11 @@ pub(super) fn job_for(
     task: &TaskId,
 ) -> Result<Job, SupervisorError> {
     let repo = project.repo()?;
-    let worktree = repo.worktree_path(task);
     let task = task.clone();
     Ok(match identity.agent.role() {
-        Role::CodeReviewer => Job::Review { task, worktree },
+        Role::CodeReviewer => Job::Review { worktree: repo.review_path(&task), task },
         Role::Coder | Role::Planner => {
+            let worktree = repo.worktree_path(&task);
             let staleness = staleness(repo, state, &task);
             let other_side = other_side(repo, state, &task).unwrap_or_default();
             Job::Code { task, worktree, staleness, other_side }
@@ -145,7 +145,8 @@ fn order(
     files: &SessionFiles,
 ) -> Result<SessionOrder, SupervisorError> {
     let repo = project.repo()?;
-    let worktree_git = repo.git_dir_of(&directory)?;
+    let worktree_git =
+        if task.is_some() { directory.join(".git") } else { repo.git_dir().to_owned() };
     let line = identity.provider.command_line(&SessionDetails {
         agent: identity.agent,
         task,

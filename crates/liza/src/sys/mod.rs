@@ -7,6 +7,7 @@ pub(crate) mod desktop;
 pub(crate) mod family;
 pub(crate) mod process;
 mod program;
+pub(crate) mod untrusted;
 
 pub(crate) use program::{find_program, find_program_in};
 

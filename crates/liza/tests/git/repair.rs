@@ -1,40 +1,45 @@
 //! What a killed git or a killed Liza left is repaired, and no work is lost.
 
 use std::fs;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
-use liza::git::{Branch, FolderState, GitError, WorktreeLock, WorktreeMode};
+use liza::git::{Branch, FolderState, GitError, WorktreeMode};
 
 use crate::support::{TestRepo, integration, read, script, task, write};
 
+/// How a task's worktree was made: by this version, or by the first one.
+type Make = fn(&TestRepo, &str) -> PathBuf;
+
 /// Both modes after a crash must give a worktree on its branch, at the base, with nothing rescued.
-fn repairs_to_a_pristine_worktree(break_it: impl Fn(&TestRepo, &Path)) {
+fn repairs_to_a_pristine_worktree(make: Make, break_it: impl Fn(&TestRepo, &Path)) {
     for mode in [WorktreeMode::Keep, WorktreeMode::Fresh] {
         let test = TestRepo::new();
-        let tree = test.worktree("task-1");
+        let tree = make(&test, "task-1");
         break_it(&test, &tree);
         let repaired = test.prepare_worktree("task-1", mode);
         assert!(repaired.rescued.is_none(), "{mode:?}: {repaired:?}");
         let state = test.repo.worktree_state(&task("task-1"), &test.base()).unwrap();
         assert!(state.on_task_branch && state.changes.is_empty(), "{mode:?}: {state:?}");
         assert_eq!(state.head, test.base());
-        assert_eq!(test.repo.worktrees().unwrap()[1].lock, None);
+        test.git_at(&tree, &["fsck", "--connectivity-only"]);
+        assert_eq!(test.repo.worktrees().unwrap().len(), 1);
         let removed = test.repo.remove_worktree(&task("task-1"), None, &integration()).unwrap();
         assert!(removed.existed && removed.rescued.is_none());
     }
 }
 
 /// Removing must work from the broken state itself.
-fn removes_without_a_trace(break_it: impl Fn(&TestRepo, &Path)) {
+fn removes_without_a_trace(make: Make, break_it: impl Fn(&TestRepo, &Path)) {
     let test = TestRepo::new();
     let before = test.worktree_list();
-    let tree = test.worktree("task-1");
+    let tree = make(&test, "task-1");
     break_it(&test, &tree);
     let base = test.base();
     let removed = test.repo.remove_worktree(&task("task-1"), Some(&base), &integration()).unwrap();
     assert!(removed.existed && removed.rescued.is_none(), "{removed:?}");
     assert_eq!(test.worktree_list(), before);
     assert!(!tree.exists() && test.branches("task/*").is_empty());
+    assert_eq!(test.git(&["for-each-ref", "refs/liza"]), "");
     assert!(!test.repo.remove_worktree(&task("task-1"), Some(&base), &integration()).unwrap().existed);
 }
 
@@ -42,9 +47,9 @@ fn initializing(test: &TestRepo) {
     fs::write(test.root.join(".git/worktrees/task-1/locked"), "initializing").unwrap();
 }
 
-/// Covers: CL-04, IV-04
+/// Covers: CL-04, IV-04, IS-11
 #[test]
-fn a_killed_worktree_add_is_repaired() {
+fn a_killed_worktree_add_of_the_first_version_is_repaired() {
     let states: [fn(&TestRepo, &Path); 5] = [
         |test, _| initializing(test),
         |test, tree| {
@@ -68,14 +73,14 @@ fn a_killed_worktree_add_is_repaired() {
         },
     ];
     for state in states {
-        repairs_to_a_pristine_worktree(state);
-        removes_without_a_trace(state);
+        repairs_to_a_pristine_worktree(TestRepo::linked_worktree, state);
+        removes_without_a_trace(TestRepo::linked_worktree, state);
     }
 }
 
-/// Covers: CL-04, IV-04
+/// Covers: CL-04, IV-04, IS-11
 #[test]
-fn a_folder_an_entry_or_a_branch_alone_is_repaired() {
+fn a_folder_an_entry_or_a_branch_of_the_first_version_alone_is_repaired() {
     let states: [fn(&TestRepo, &Path); 5] = [
         |_, tree| fs::remove_dir_all(tree).unwrap(),
         |test, _| fs::remove_dir_all(test.root.join(".git/worktrees/task-1")).unwrap(),
@@ -92,8 +97,35 @@ fn a_folder_an_entry_or_a_branch_alone_is_repaired() {
         },
     ];
     for state in states {
-        repairs_to_a_pristine_worktree(state);
-        removes_without_a_trace(state);
+        repairs_to_a_pristine_worktree(TestRepo::linked_worktree, state);
+        removes_without_a_trace(TestRepo::linked_worktree, state);
+    }
+}
+
+/// Covers: CL-04, IV-04, IS-04
+#[test]
+fn a_damaged_worktree_is_made_again() {
+    let states: [fn(&TestRepo, &Path); 10] = [
+        |_, tree| fs::remove_dir_all(tree).unwrap(),
+        |_, tree| fs::remove_dir_all(tree.join(".git")).unwrap(),
+        |test, tree| {
+            fs::remove_dir_all(tree).unwrap();
+            test.git(&["branch", "-D", "task/task-1"]);
+        },
+        |_, tree| {
+            fs::remove_dir_all(tree).unwrap();
+            fs::create_dir(tree).unwrap();
+        },
+        |_, tree| fs::remove_file(tree.join(".git/HEAD")).unwrap(),
+        |_, tree| fs::write(tree.join(".git/HEAD"), "ref: refs/heads/none\n").unwrap(),
+        |_, tree| fs::write(tree.join(".git/index"), "nonsense").unwrap(),
+        |_, tree| fs::remove_file(tree.join(".git/objects/info/alternates")).unwrap(),
+        |_, tree| fs::remove_file(tree.join(".git/config")).unwrap(),
+        |test, _| fs::remove_dir_all(test.root.join(".git/liza")).unwrap(),
+    ];
+    for state in states {
+        repairs_to_a_pristine_worktree(TestRepo::worktree, state);
+        removes_without_a_trace(TestRepo::worktree, state);
     }
 }
 
@@ -122,13 +154,13 @@ fn commits_on_a_branch_without_worktree_are_kept_or_rescued() {
 
 /// Covers: CL-06
 #[test]
-fn files_in_a_folder_that_git_no_longer_lists_are_rescued() {
+fn files_in_a_folder_without_a_repository_are_rescued() {
     let test = TestRepo::new();
     let tree = test.worktree("task-1");
     test.commit(&tree, "c", "work\n");
     write(&tree.join("a"), "half done\n");
     write(&tree.join("new"), "untracked\n");
-    fs::remove_dir_all(test.root.join(".git/worktrees/task-1")).unwrap();
+    fs::remove_dir_all(tree.join(".git")).unwrap();
     let rescue = test.prepare_worktree("task-1", WorktreeMode::Keep).rescued.unwrap();
     assert_eq!(test.show(rescue.branch.as_str(), "a"), "half done");
     assert_eq!(test.show(rescue.branch.as_str(), "new"), "untracked");
@@ -179,7 +211,7 @@ fn a_folder_that_liza_did_not_create_is_not_touched() {
 fn locks_of_dead_processes_are_cleared_and_others_are_not() {
     let test = TestRepo::new();
     let tree = test.worktree("task-1");
-    let lock = test.root.join(".git/worktrees/task-1/index.lock");
+    let lock = tree.join(".git/index.lock");
     let branch = Branch::of(&task("task-1"));
     fs::write(&lock, "").unwrap();
     let holder = fs::File::open(&lock).unwrap();
@@ -246,7 +278,7 @@ fn an_interrupted_removal_is_finished() {
 
 /// Covers: CL-04
 #[test]
-fn a_worktree_add_that_is_really_killed_is_repaired() {
+fn a_creation_that_is_really_killed_is_repeated() {
     let test = TestRepo::new();
     // The filter kills its whole process group, as a power failure would.
     let filter = test.home.path().join("filter");
@@ -260,8 +292,7 @@ fn a_worktree_add_that_is_really_killed_is_repaired() {
     for mode in [WorktreeMode::Keep, WorktreeMode::Fresh] {
         write(&test.home.path().join("killing"), "");
         prepare(mode).unwrap_err();
-        assert_eq!(test.repo.worktrees().unwrap()[1].lock, Some(WorktreeLock::Initializing));
-        assert_eq!(test.repo.task_artifacts(&task("task-1")).unwrap().folder, FolderState::Broken);
+        assert_eq!(test.repo.task_artifacts(&task("task-1")).unwrap().folder, FolderState::Absent);
         fs::remove_file(test.home.path().join("killing")).unwrap();
         let created = prepare(mode).unwrap();
         assert!(created.created && created.rescued.is_none(), "{created:?}");

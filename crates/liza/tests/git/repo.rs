@@ -135,8 +135,8 @@ fn every_kind_of_uncommitted_change_is_seen() {
 #[test]
 fn worktrees_are_listed_with_their_locks() {
     let test = TestRepo::at("my próject");
-    let tree = test.worktree("task-1");
-    let other = test.worktree("task-2");
+    let tree = test.linked_worktree("task-1");
+    let other = test.linked_worktree("task-2");
     fs::write(test.root.join(".git/worktrees/task-1/locked"), "initializing").unwrap();
     test.git(&["worktree", "lock", "--reason", "on a stick", other.to_str().unwrap()]);
     let entries = test.repo.worktrees().unwrap();

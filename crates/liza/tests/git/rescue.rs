@@ -83,7 +83,7 @@ fn a_merge_with_conflicts_is_saved_with_both_sides() {
     let tree = test.worktree("task-1");
     test.commit(&tree, "a", "theirs\n");
     let other = test.commit(&test.root, "a", "ours\n");
-    assert!(!git_in(test.home.path(), &tree, &["merge", "main"]).0);
+    assert!(!git_in(test.home.path(), &tree, &["merge", other.as_str()]).0);
     write(&tree.join("new"), "untracked\n");
     let before = snapshot(&test, &tree);
     let saved = rescue(&test).unwrap();
@@ -101,8 +101,8 @@ fn a_stopped_rebase_is_saved_with_the_rebased_commits() {
     let tree = test.worktree("task-1");
     test.commit(&tree, "c", "one\n");
     let tip = test.commit(&tree, "a", "theirs\n");
-    test.advance("a", "ours\n");
-    assert!(!git_in(test.home.path(), &tree, &["rebase", "integration"]).0);
+    let other = test.advance("a", "ours\n");
+    assert!(!git_in(test.home.path(), &tree, &["rebase", other.as_str()]).0);
     let before = snapshot(&test, &tree);
     let saved = rescue(&test).unwrap();
     assert_eq!(snapshot(&test, &tree), before);

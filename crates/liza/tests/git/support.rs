@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use liza::git::{Branch, Git, MergeError, MergeMessage, PendingMerge, PreparedWorktree, Repo, WorktreeMode};
-use liza_core::model::{Sha, TaskId};
+use liza_core::model::{Generation, Sha, TaskId};
 
 pub(crate) struct TestRepo {
     pub(crate) home: tempfile::TempDir,
@@ -118,12 +118,22 @@ impl TestRepo {
         self.git(&["rev-parse", revision]).parse().unwrap()
     }
 
-    /// Commits one file in a folder; returns the commit.
+    /// Commits one file in a folder; returns the commit. In a task's worktree it is taken, as a supervisor does.
     pub(crate) fn commit(&self, folder: &Path, file: &str, text: &str) -> Sha {
         write(&folder.join(file), text);
         self.git_at(folder, &["add", "-A"]);
         self.git_at(folder, &["commit", "-qm", &format!("change {file}")]);
+        self.take(folder);
         self.git_at(folder, &["rev-parse", "HEAD"]).parse().unwrap()
+    }
+
+    /// Takes the commits of a folder, if it is a task's worktree.
+    fn take(&self, folder: &Path) {
+        let is_worktree = folder.parent().is_some_and(|parent| parent.ends_with(".worktrees"));
+        let name = folder.file_name().and_then(|name| name.to_str()?.parse::<TaskId>().ok());
+        if let Some(task) = name.filter(|_| is_worktree) {
+            self.open(folder).take_work(&task, Generation(7)).unwrap();
+        }
     }
 
     /// Commits one file on the integration branch, without a checkout of it.
@@ -148,6 +158,14 @@ impl TestRepo {
     /// A new worktree's folder.
     pub(crate) fn worktree(&self, name: &str) -> PathBuf {
         self.prepare_worktree(name, WorktreeMode::Keep).path
+    }
+
+    /// A linked worktree, as the first version of Liza made them.
+    pub(crate) fn linked_worktree(&self, name: &str) -> PathBuf {
+        let path = self.root.join(".worktrees").join(name);
+        let branch = format!("task/{name}");
+        self.git(&["worktree", "add", "-q", "-b", &branch, path.to_str().unwrap(), "integration"]);
+        path
     }
 
     pub(crate) fn prepare_merge(&self, name: &str, commit: &Sha) -> Result<PendingMerge, MergeError> {

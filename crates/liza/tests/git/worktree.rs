@@ -1,10 +1,12 @@
 //! Creating, inspecting, restoring and removing a task's worktree.
 
 use std::fs;
+use std::path::PathBuf;
 use std::sync::Barrier;
 use std::thread;
 
-use liza::git::{FolderState, GitError, WorktreeMode};
+use liza::git::{FolderState, GitError, Rescue, WorktreeMode};
+use liza_core::model::{Generation, Sha};
 
 use crate::support::{TestRepo, integration, read, task, write};
 
@@ -75,12 +77,11 @@ fn ignored_files_of_the_last_coder_are_not_passed_on() {
 fn removing_deletes_worktree_and_branch_and_can_be_repeated() {
     let test = TestRepo::new();
     let tree = test.worktree("task-1");
-    let before = test.worktree_list();
     let remove = || test.repo.remove_worktree(&task("task-1"), Some(&test.base()), &integration()).unwrap();
     let removed = remove();
     assert!(removed.existed && removed.rescued.is_none());
     assert!(!tree.exists() && test.branches("task/*").is_empty() && test.branches("rescue/*").is_empty());
-    assert_ne!(test.worktree_list(), before);
+    assert_eq!(test.git(&["for-each-ref", "refs/liza"]), "");
     assert!(!remove().existed);
     assert_eq!(fs::read_dir(test.root.join(".worktrees")).unwrap().count(), 0);
 }
@@ -150,39 +151,46 @@ fn the_state_has_what_a_submission_and_a_verdict_need() {
     assert!(!test.repo.worktree_state(&task("task-1"), &base).unwrap().on_task_branch);
 }
 
-/// Covers: RV-02
+/// A task with a submitted commit, and the folder of its review.
+fn under_review(test: &TestRepo) -> (Sha, PathBuf) {
+    let tree = test.worktree("task-1");
+    let submitted = test.commit(&tree, "c", "work\n");
+    test.repo.take_work(&task("task-1"), Generation(7)).unwrap();
+    assert_eq!(review(test, &submitted), None);
+    (submitted, test.repo.review_path(&task("task-1")))
+}
+
+fn review(test: &TestRepo, commit: &Sha) -> Option<Rescue> {
+    test.repo.create_review(&task("task-1"), commit, &integration()).unwrap()
+}
+
+/// Covers: RV-02, AT-05
 #[test]
 fn changes_by_a_reviewer_are_saved_and_undone() {
     let test = TestRepo::new();
-    let tree = test.worktree("task-1");
-    let submitted = test.commit(&tree, "c", "work\n");
-    let restore = || test.repo.restore_worktree(&task("task-1"), &submitted).unwrap();
+    let (submitted, tree) = under_review(&test);
     write(&tree.join("test output"), "untracked\n");
-    assert!(!restore().changed, "untracked output of a test does not count");
+    assert_eq!(review(&test, &submitted), None, "untracked output of a test does not count");
     test.commit(&tree, "sneaked", "in\n");
     write(&tree.join("c"), "changed\n");
-    write(&tree.join("again"), "untracked\n");
-    let restored = restore();
-    let rescue = restored.rescued.unwrap();
+    let rescue = review(&test, &submitted).unwrap();
     assert_eq!(test.show(rescue.branch.as_str(), "sneaked"), "in");
     assert_eq!(test.show(rescue.branch.as_str(), "c"), "changed");
-    let state = test.repo.worktree_state(&task("task-1"), &submitted).unwrap();
-    assert_eq!((state.head.clone(), state.on_task_branch), (submitted.clone(), true));
-    assert_eq!(state.tracked_changes().count(), 0);
-    assert_eq!(read(&tree.join("again")), "untracked\n");
-    assert!(!restore().changed);
+    let state = test.repo.review_state(&task("task-1"), &submitted).unwrap().unwrap();
+    assert_eq!((state.head.clone(), state.changes.len()), (submitted.clone(), 0));
+    assert_eq!(read(&tree.join("c")), "work\n");
+    assert_eq!(review(&test, &submitted), None);
 }
 
 /// Covers: RV-02
 #[test]
-fn an_untracked_file_that_is_overwritten_is_saved() {
+fn an_untracked_file_beside_a_commit_of_the_reviewer_is_saved() {
     let test = TestRepo::new();
-    let tree = test.worktree("task-1");
-    let submitted = test.commit(&tree, "c", "work\n");
+    let (submitted, tree) = under_review(&test);
     test.git_at(&tree, &["rm", "-q", "c"]);
     test.git_at(&tree, &["commit", "-qm", "removed"]);
     write(&tree.join("c"), "a reviewer's notes\n");
-    let rescue = test.repo.restore_worktree(&task("task-1"), &submitted).unwrap().rescued.unwrap();
+    let rescue = review(&test, &submitted).unwrap();
     assert_eq!(read(&tree.join("c")), "work\n");
     assert_eq!(test.show(rescue.branch.as_str(), "c"), "a reviewer's notes");
 }
@@ -201,21 +209,21 @@ fn with_an_unknown_base_or_branch_all_work_is_rescued() {
 
 /// Covers: RV-02
 #[test]
-fn restoring_ends_a_rebase_and_a_detached_head() {
+fn a_new_review_ends_a_rebase_of_the_last_one() {
     let test = TestRepo::new();
     let tree = test.worktree("task-1");
     let submitted = test.commit(&tree, "a", "theirs\n");
+    test.repo.take_work(&task("task-1"), Generation(7)).unwrap();
     test.advance("a", "ours\n");
-    let (done, _) = crate::support::git_in(test.home.path(), &tree, &["rebase", "integration"]);
+    assert_eq!(review(&test, &submitted), None);
+    let place = test.repo.review_path(&task("task-1"));
+    let (done, _) = crate::support::git_in(test.home.path(), &place, &["rebase", "liza/integration"]);
     assert!(!done, "it must stop at the conflict");
-    let restored = test.repo.restore_worktree(&task("task-1"), &submitted).unwrap();
-    assert!(restored.rescued.unwrap().uncommitted);
-    let state = test.repo.worktree_state(&task("task-1"), &submitted).unwrap();
-    assert_eq!((state.head, state.on_task_branch, state.changes.len()), (submitted, true, 0));
-    assert_eq!(
-        test.git_at(&tree, &["status"]),
-        "On branch task/task-1\nnothing to commit, working tree clean"
-    );
+    assert!(review(&test, &submitted).unwrap().uncommitted);
+    let state = test.repo.review_state(&task("task-1"), &submitted).unwrap().unwrap();
+    assert_eq!((state.head.clone(), state.changes.len()), (submitted.clone(), 0));
+    let status = test.git_at(&place, &["status"]);
+    assert_eq!(status, "Not currently on any branch.\nnothing to commit, working tree clean");
 }
 
 /// Covers: CL-05
@@ -239,7 +247,8 @@ fn many_worktrees_can_be_created_at_once() {
             });
         }
     });
-    assert_eq!(test.repo.worktrees().unwrap().len(), 21);
+    let folders = || fs::read_dir(test.root.join(".worktrees")).unwrap().count();
+    assert_eq!(folders(), 20);
     thread::scope(|scope| {
         for number in 0..20 {
             let test = &test;
@@ -252,6 +261,7 @@ fn many_worktrees_can_be_created_at_once() {
             });
         }
     });
-    assert_eq!(test.repo.worktrees().unwrap().len(), 1);
+    assert_eq!(folders(), 0);
+    assert_eq!(test.git(&["for-each-ref", "refs/liza"]), "");
     assert_eq!(test.repo.task_artifacts(&task("task-3")).unwrap().folder, FolderState::Absent);
 }

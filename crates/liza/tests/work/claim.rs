@@ -242,7 +242,7 @@ fn a_released_claim_leaves_the_work_on_a_rescue_branch() {
 fn a_claim_whose_worktree_cannot_be_created_leaves_nothing() {
     let project = team();
     project.add_task("one");
-    let path = git_wrapper(&project, "case \"$*\" in *'worktree add'*) echo no room >&2; exit 128;; esac");
+    let path = git_wrapper(&project, "case \"$*\" in *'read-tree -u'*) echo no room >&2; exit 128;; esac");
     let words = ["claim-task", "one", "coder-1", "--json"];
     let error = project.run(project.program().args(words).env("PATH", &path)).refused(3, "git");
     assert!(error["message"].as_str().unwrap().contains("no room"), "{error}");

@@ -135,7 +135,7 @@ fn work_without_a_common_history_is_an_integration_failure() {
     project.git_at(&folder, &["commit", "-qm", "alone"]);
     project.git_at(&folder, &["branch", "-f", "task/one", "alone"]);
     project.git_at(&folder, &["checkout", "-q", "task/one"]);
-    let head = tip(&project, "task/one");
+    let head = project.git_at(&folder, &["rev-parse", "HEAD"]);
     submit(&project, "one", "coder-1", &head).ok();
     judge(&project, "one", &["APPROVED"]);
     merge(&project, "one").refused(3, "unrelated");

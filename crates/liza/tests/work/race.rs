@@ -110,7 +110,7 @@ fn the_blackboard_is_never_locked_while_git_runs() {
     }
     let go = project.home().join("go");
     let wait = format!("while [ ! -e '{}' ]; do sleep 0.1; done", go.display());
-    let path = git_wrapper(&project, &format!("case \"$*\" in *'worktree add'*) {wait};; esac"));
+    let path = git_wrapper(&project, &format!("case \"$*\" in *'read-tree -u'*) {wait};; esac"));
     let claims: Vec<Child> = names
         .iter()
         .map(|name| {

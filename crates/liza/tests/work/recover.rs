@@ -76,6 +76,7 @@ fn a_missing_worktree_is_restored_on_its_branch() {
     let project = team();
     claimed(&project, "one", "coder-1");
     let head = commit(&project, &project.tree("one"), "x", "x\n");
+    project.liza(&["heartbeat", "coder-1"]).ok();
     fs::remove_dir_all(project.tree("one")).unwrap();
     assert_eq!(recover(&project), ["missing_worktree one"]);
     assert_eq!(project.git_at(&project.tree("one"), &["rev-parse", "HEAD"]), head);
@@ -88,7 +89,7 @@ fn a_missing_worktree_is_restored_on_its_branch() {
 fn a_worktree_without_its_branch_is_restored_from_the_submission() {
     let project = team();
     let head = submitted(&project, "one");
-    project.git(&["worktree", "remove", "--force", ".worktrees/one"]);
+    fs::remove_dir_all(project.tree("one")).unwrap();
     project.git(&["branch", "-qD", "task/one"]);
     project.liza(&["claim-review", "one", "code-reviewer-1", "--json"]).refused(4, "worktree_missing");
     assert_eq!(recover(&project), ["missing_worktree one"]);
@@ -103,6 +104,9 @@ fn a_half_created_worktree_is_removed_or_completed() {
     let project = team();
     claimed(&project, "one", "coder-1");
     project.add_task("two");
+    // As the first version made them, and left them when it was killed.
+    fs::remove_dir_all(project.tree("one")).unwrap();
+    project.git(&["worktree", "add", "-q", ".worktrees/one", "task/one"]);
     project.git(&["worktree", "add", "-q", "-b", "task/two", ".worktrees/two", "integration"]);
     for task in ["one", "two"] {
         let entry = project.root.join(".git/worktrees").join(task);
@@ -160,7 +164,8 @@ fn locks_and_leftovers_of_ended_processes_are_removed() {
     claimed(&project, "one", "coder-1");
     let dead = dead_process();
     let locks = [
-        ".git/worktrees/one/index.lock".to_owned(),
+        ".worktrees/one/.git/index.lock".to_owned(),
+        ".worktrees/one/.git/refs/heads/task/one.lock".to_owned(),
         ".git/refs/heads/integration.lock".to_owned(),
         ".git/refs/heads/task/one.lock".to_owned(),
         ".git/index.lock".to_owned(),
@@ -181,7 +186,7 @@ fn locks_and_leftovers_of_ended_processes_are_removed() {
     assert!(repaired.contains(&format!("leftover {stage}")), "{repaired:?}");
     assert!(!project.root.join(&stage).exists());
     assert!(!project.root.join(".liza/locks/unknown.lock").exists());
-    assert_eq!(project.git(&["worktree", "list"]).lines().count(), 2);
+    assert_eq!(project.git(&["worktree", "list"]).lines().count(), 1);
     check_consistent(&project);
 }
 

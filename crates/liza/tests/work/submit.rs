@@ -85,6 +85,7 @@ fn without_a_worktree_the_submission_is_refused_and_the_hint_names_recover() {
     let project = team();
     claimed(&project, "one", "coder-1");
     let head = commit(&project, &project.tree("one"), "x", "x\n");
+    project.liza(&["heartbeat", "coder-1"]).ok();
     fs::remove_dir_all(project.tree("one")).unwrap();
     let error = submit(&project, "one", "coder-1", &head).refused(4, "worktree_missing");
     assert_eq!(error["hint"], "liza recover");

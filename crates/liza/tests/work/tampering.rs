@@ -19,9 +19,9 @@ fn a_replaced_commit_is_merged_as_it_was_approved() {
     let project = team();
     let head = approved(&project, "one");
     advance(&project, "other", "x");
-    fs::write(project.tree("one").join("evil.txt"), "evil\n").unwrap();
-    project.git_at(&project.tree("one"), &["add", "-A"]);
-    let tree = project.git_at(&project.tree("one"), &["write-tree"]);
+    project.write("evil.txt", "evil\n");
+    project.git(&["add", "-A"]);
+    let tree = project.git(&["write-tree"]);
     let evil = project.git(&["commit-tree", &tree, "-p", &format!("{head}~1"), "-m", "evil"]);
     project.git(&["replace", &head, &evil]);
     let warned = project.liza(&["doctor", "--json"]).json()["result"]["checks"].to_string();

@@ -240,7 +240,10 @@ fn needs_strace_a_submission_is_killed_at_every_step() {
             life.claim(task, "coder-1");
             life.commit(task);
         },
-        |life, task| words(&["submit-for-review", task, &tip(&life.project, &format!("task/{task}"))]),
+        |life, task| {
+            let head = life.project.git_at(&life.project.tree(task), &["rev-parse", "HEAD"]);
+            words(&["submit-for-review", task, &head])
+        },
         Some("coder-1"),
         &["READY_FOR_REVIEW"],
         |_, _| {},
@@ -356,6 +359,9 @@ impl Life {
         let path = folder.join(format!("{task}.txt"));
         if folder.join(".git").exists() && !path.exists() {
             return self.commit(task);
+        }
+        if folder.join(".git").exists() {
+            return self.project.git_at(&folder, &["rev-parse", "HEAD"]);
         }
         tip(&self.project, &format!("task/{task}"))
     }

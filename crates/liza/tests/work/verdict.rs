@@ -99,7 +99,7 @@ fn a_second_rejection_has_the_prior_feedback_status() {
 fn a_review_that_changed_the_worktree_is_refused_and_the_worktree_restored() {
     let project = team();
     let head = under_review(&project, "one");
-    let folder = project.tree("one");
+    let folder = project.root.join(".worktrees/.review-one");
     fs::write(folder.join("one.txt"), "improved by the reviewer\n").unwrap();
     fs::write(folder.join("test-output"), "a test run left it\n").unwrap();
     verdict(&project, "one", &["APPROVED"]).refused(1, "review_touched");
@@ -111,7 +111,7 @@ fn a_review_that_changed_the_worktree_is_refused_and_the_worktree_restored() {
     let theirs = commit(&project, &folder, "one.txt", "committed by the reviewer\n");
     verdict(&project, "one", &["APPROVED"]).refused(1, "head_moved");
     assert_eq!(project.git_at(&folder, &["rev-parse", "HEAD"]), head);
-    assert_eq!(tip(&project, "task/one"), head);
+    assert_eq!(project.git_at(&project.tree("one"), &["rev-parse", "HEAD"]), head);
     project.git(&["merge-base", "--is-ancestor", &theirs, "rescue/one-2"]);
 
     fs::write(folder.join("left-over"), "untracked\n").unwrap();

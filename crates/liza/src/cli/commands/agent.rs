@@ -123,15 +123,15 @@ fn explain(project: &Project, post: &Post) -> Result<Reply, CommandError> {
     let agent = post.agent.unwrap_or_else(|| liza_core::model::AgentId::new(post.role, 1));
     let directory = match (post.role, &post.task) {
         (Role::Planner, _) => project.root().to_owned(),
-        (Role::Coder | Role::CodeReviewer, Some(task)) => repo.worktree_path(task),
-        (Role::Coder | Role::CodeReviewer, None) => project.root().join(".worktrees/TASK"),
+        (Role::Coder, Some(task)) => repo.worktree_path(task),
+        (Role::CodeReviewer, Some(task)) => repo.review_path(task),
+        (Role::Coder, None) => project.root().join(".worktrees/TASK"),
+        (Role::CodeReviewer, None) => project.root().join(".worktrees/.review-TASK"),
     };
     let prompt = project.folder().join("agent-prompts").join(format!("{agent}-TIME-TASK.md"));
-    let worktree_git = match (post.role, directory.exists()) {
-        (Role::Planner, _) | (_, true) => repo.git_dir_of(&directory)?,
-        (Role::Coder | Role::CodeReviewer, false) => {
-            repo.common_dir().join("worktrees").join(directory.file_name().unwrap_or_default())
-        }
+    let worktree_git = match post.role {
+        Role::Planner => repo.git_dir().to_owned(),
+        Role::Coder | Role::CodeReviewer => directory.join(".git"),
     };
     let line = post.provider.command_line(&SessionDetails {
         agent,

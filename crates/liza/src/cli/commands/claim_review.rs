@@ -1,6 +1,6 @@
 //! `liza claim-review`: a code reviewer claims a review.
 
-use liza_core::model::{AgentId, TaskId, Worktree};
+use liza_core::model::{AgentId, TaskId};
 use liza_core::protocol::ReviewClaimed;
 
 use crate::cli::context::Context;
@@ -26,11 +26,14 @@ pub(crate) fn run(args: Args, context: &Context) -> Result<Reply, CommandError> 
     let project = context.project()?;
     let engine = context.engine(&project)?;
     let done = context.reported(&engine, claim_review(&engine, &args.task, args.agent))?;
-    let ReviewClaimed { task, commit, review_lease_expires, .. } = &done.reply;
-    let worktree = task.worktree.as_ref().map_or("", Worktree::as_str);
+    let ReviewClaimed { commit, review_lease_expires, .. } = &done.reply;
+    let path = project.repo()?.review_path(&args.task);
+    let path = path.strip_prefix(project.root()).unwrap_or(&path).display().to_string();
     let text = format!(
-        "{} reviews {} at {commit}, lease until {review_lease_expires}\nworktree {worktree}",
+        "{} reviews {} at {commit}, lease until {review_lease_expires}\nin {path}, a checkout of exactly that commit",
         args.agent, args.task,
     );
-    Ok(context.reply(&done, text))
+    let mut reply = context.reply(&done, text);
+    reply.result["worktree"] = path.into();
+    Ok(reply)
 }

@@ -3,8 +3,8 @@
 use liza_core::model::{Role, TaskId};
 use liza_core::protocol::{HandoffNotes, WriteHandoff};
 
-use crate::git::UntrackedFiles;
-use crate::project::Project;
+use crate::engine::Engine;
+use crate::lifecycle::{take_work, worktree_facts};
 
 use crate::cli::context::Context;
 use crate::cli::ui::error::CommandError;
@@ -59,7 +59,7 @@ pub(crate) fn run(args: Args, context: &Context) -> Result<Reply, CommandError> 
     let project = context.project()?;
     let coder = context.actor()?.agent().is_some_and(|agent| agent.role() == Role::Coder);
     let dirty = match &task {
-        Some(task) if coder => uncommitted(&project, task)?,
+        Some(task) if coder => uncommitted(&context.engine(&project)?, task)?,
         Some(_) | None => Vec::new(),
     };
     let name = task.as_ref().map_or_else(|| "the goal".to_owned(), ToString::to_string);
@@ -68,13 +68,8 @@ pub(crate) fn run(args: Args, context: &Context) -> Result<Reply, CommandError> 
     })
 }
 
-/// The uncommitted files in the task's worktree; a missing worktree is left to the rules.
-fn uncommitted(project: &Project, task: &TaskId) -> Result<Vec<String>, CommandError> {
-    let repo = project.repo()?;
-    let tree = repo.worktree_path(task);
-    if !tree.is_dir() {
-        return Ok(Vec::new());
-    }
-    let status = repo.status(&tree, UntrackedFiles::Show)?;
-    Ok(status.changes.iter().map(|change| change.path().display().to_string()).collect())
+/// The uncommitted files in the task's worktree, of which the commits are taken; a missing worktree is left to the rules.
+fn uncommitted(engine: &Engine<'_>, task: &TaskId) -> Result<Vec<String>, CommandError> {
+    take_work(engine.project(), &engine.read(&[task])?, task)?;
+    Ok(worktree_facts(engine, task)?.map(|facts| facts.dirty).unwrap_or_default())
 }

@@ -6,6 +6,7 @@ use liza_core::protocol::Heartbeat;
 use crate::cli::context::Context;
 use crate::cli::ui::error::CommandError;
 use crate::cli::ui::output::Reply;
+use crate::lifecycle::take_new_commits;
 
 /// Renew the lease of an agent and of its claims.
 #[derive(Debug, clap::Args)]
@@ -26,8 +27,9 @@ pub(crate) fn run(args: Args, context: &Context) -> Result<Reply, CommandError> 
     let actor = context.actor()?;
     let generation = actor.generation().filter(|_| actor.agent() == Some(agent));
     let command = Heartbeat { agents: vec![(agent, generation)], length: args.length.map(Seconds) };
-    context.run(command, |reply| {
-        let until = reply.lease_expires.map_or(String::new(), |until| until.to_string());
-        format!("the lease of {agent} runs until {until}")
-    })
+    let project = context.project()?;
+    let done = context.execute(&project, command)?;
+    take_new_commits(&project, &done.reply.claims);
+    let until = done.reply.lease_expires.map_or(String::new(), |until| until.to_string());
+    Ok(context.reply(&done, format!("the lease of {agent} runs until {until}")))
 }

@@ -128,6 +128,7 @@ impl From<GitError> for CommandError {
             | GitError::Failed { .. }
             | GitError::UnexpectedOutput { .. }
             | GitError::ForeignFolder { .. }
+            | GitError::DamagedWorktree { .. }
             | GitError::BranchInUse { .. }
             | GitError::BranchInTheWay { .. }
             | GitError::AlteredMerge { .. }

@@ -1,0 +1,123 @@
+//! Takes the work of a task out of its worktree: its commits become the project's, checked, under references of ours.
+//!
+//! `refs/liza/work/TASK/GENERATION` is what a session has committed, `refs/liza/keep/TASK/…` what its worktree borrows,
+//! `refs/liza/unreferenced/TASK/…` commits that a session left behind. The task's branch follows.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::Path;
+
+use liza_core::model::{Generation, Sha, TaskId, Worktree};
+
+use super::agent_repo::{AgentHead, AgentRepo};
+use super::error::GitError;
+use super::refs::Branch;
+use super::repo::{NO_COMMIT, Repo, sha};
+
+/// The folders of references that belong to one task's worktree.
+const FOLDERS: [&str; 2] = ["refs/liza/work", "refs/liza/keep"];
+
+/// Whether what a task's worktree has committed is taken already; found out without starting git. May be false although it
+/// is, where git keeps its references elsewhere.
+pub fn is_taken(root: &Path, task: &TaskId, generation: Generation) -> bool {
+    let Some(agent) = AgentRepo::of(&root.join(Worktree::of(task).as_str())) else { return true };
+    let name = root.join(".git").join(format!("refs/liza/work/{task}/{generation}"));
+    let taken = fs::read_to_string(name).unwrap_or_default();
+    agent.head().is_ok_and(|head| head.commit.as_str() == taken.trim())
+}
+
+impl Repo {
+    /// Brings the commits of a task's worktree into the project and moves the task's branch there; returns its HEAD.
+    /// `None` where there is no worktree.
+    ///
+    /// # Errors
+    ///
+    /// When the worktree's repository is damaged, or what it contains is refused.
+    pub fn take_work(&self, task: &TaskId, generation: Generation) -> Result<Option<Sha>, GitError> {
+        let Some(agent) = AgentRepo::of(&self.worktree_path(task)) else { return self.worktree_head(task) };
+        let head = agent.head()?;
+        let name = format!("refs/liza/work/{task}/{generation}");
+        let refs = self.task_refs(task)?;
+        if refs.get(&name) != Some(&head.commit) {
+            self.quarantine(&agent, &head.commit)?.transfer(std::slice::from_ref(&head.commit), Some(&name))?;
+            self.save_large_files(&agent)?;
+            if let Some(old) = refs.get(&name) {
+                self.keep_unreferenced(task, old, &head.commit)?;
+            }
+        }
+        self.follow(task, &head, refs.get(&Branch::of(task).full()))?;
+        Ok(Some(head.commit))
+    }
+
+    /// Moves the task's branch in the project to where it is in the worktree, unless a person has it checked out.
+    fn follow(&self, task: &TaskId, head: &AgentHead, old: Option<&Sha>) -> Result<(), GitError> {
+        let branch = Branch::of(task);
+        let full = branch.full();
+        if head.branch.as_ref() != Some(&full) || old == Some(&head.commit) {
+            return Ok(());
+        }
+        if !self.checkouts_of(&branch)?.is_empty() {
+            return Ok(());
+        }
+        if let Some(old) = old {
+            self.keep_unreferenced(task, old, &head.commit)?;
+        }
+        let old = old.map_or(NO_COMMIT, Sha::as_str);
+        self.update_ref(&full, head.commit.as_str(), old, "liza: the task's worktree")
+    }
+
+    /// Keeps a commit that `new` does not contain, and that a reference is about to leave.
+    fn keep_unreferenced(&self, task: &TaskId, old: &Sha, new: &Sha) -> Result<(), GitError> {
+        if self.is_ancestor(old, new)? {
+            return Ok(());
+        }
+        self.keep_as_unreferenced(task, old)
+    }
+
+    /// Keeps a commit under a reference that no branch list shows.
+    pub(crate) fn keep_as_unreferenced(&self, task: &TaskId, commit: &Sha) -> Result<(), GitError> {
+        let command = self.command(format!("keeping a commit of {task}"));
+        let name = format!("refs/liza/unreferenced/{task}/{commit}");
+        command.args(["update-ref", "--", &name, commit.as_str()]).check()
+    }
+
+    /// Keeps a commit that the task's worktree borrows, so that no clean-up of the project can delete it.
+    pub(crate) fn keep_borrowed(&self, task: &TaskId, commit: &Sha) -> Result<(), GitError> {
+        let command = self.command(format!("keeping what the worktree of {task} needs"));
+        let name = format!("refs/liza/keep/{task}/{commit}");
+        command.args(["update-ref", "--", &name, commit.as_str()]).check()
+    }
+
+    /// The references of a task's worktree, its branch included.
+    pub(crate) fn task_refs(&self, task: &TaskId) -> Result<BTreeMap<String, Sha>, GitError> {
+        let folders = FOLDERS.map(|folder| format!("{folder}/{task}"));
+        let command = self.command(format!("listing the references of {task}"));
+        let command = command.args(["for-each-ref", "--format=%(objectname) %(refname)"]);
+        let list = command.args(folders).arg(Branch::of(task).full()).read_text()?;
+        let parse = |line: &str| {
+            let (commit, name) = line.split_once(' ')?;
+            Some((name.to_owned(), sha(commit.as_bytes())?))
+        };
+        Ok(list.lines().filter_map(parse).collect())
+    }
+
+    /// Commits that were taken from a task's worktree.
+    pub(crate) fn taken_work(&self, task: &TaskId) -> Result<Vec<Sha>, GitError> {
+        let prefix = format!("refs/liza/work/{task}/");
+        let refs = self.task_refs(task)?;
+        Ok(refs.into_iter().filter(|(name, _)| name.starts_with(&prefix)).map(|(_, commit)| commit).collect())
+    }
+
+    /// Deletes the references of a worktree that is gone; the branch stays.
+    pub(crate) fn drop_task_refs(&self, task: &TaskId) -> Result<(), GitError> {
+        let branch = Branch::of(task).full();
+        let refs = self.task_refs(task)?;
+        let lines: String =
+            refs.iter().filter(|(name, _)| **name != branch).map(|(name, at)| format!("delete {name} {at}\n")).collect();
+        if lines.is_empty() {
+            return Ok(());
+        }
+        let command = self.command(format!("forgetting the worktree of {task}"));
+        command.args(["update-ref", "--stdin"]).stdin(lines).check()
+    }
+}

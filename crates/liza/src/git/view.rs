@@ -1,0 +1,179 @@
+//! Liza's own view of a worktree: the files as they are, compared by an index that no agent can write.
+//!
+//! An agent's index can hide changes (`skip-worktree`, forged times), and its configuration can name programs. So Liza keeps
+//! an index of its own for each worktree, from the moment at which it wrote the files, and looks at them through a git
+//! folder of the project. It exists for one question and never changes the worktree.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use liza_core::model::Sha;
+
+use super::agent_repo::AgentRepo;
+use super::command::{GitCommand, TREE_LIMIT};
+use super::error::GitError;
+use super::leftovers::temporary_name;
+use super::repo::Repo;
+use super::status::{FileChange, UntrackedFiles, WorktreeStatus, parse};
+
+/// The prefix of these folders in the repository's git folder.
+pub(crate) const VIEW: &str = "liza-view-";
+
+/// The folder, in the repository's git folder, of the indexes that Liza keeps.
+const INDEXES: &str = "liza/index";
+
+/// A git folder with its own HEAD and index and the project's objects, deleted on drop.
+pub(crate) struct View<'a> {
+    repo: &'a Repo,
+    git_dir: PathBuf,
+    tree: PathBuf,
+}
+
+impl Drop for View<'_> {
+    fn drop(&mut self) {
+        let _ = fs::remove_dir_all(&self.git_dir);
+    }
+}
+
+/// Which files of a commit a checkout has.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Files {
+    /// All of them.
+    All,
+    /// Those that the project's own checkout has: it may be sparse.
+    AsInProject,
+}
+
+impl Repo {
+    /// The index that Liza keeps for the worktree with that folder name.
+    pub(crate) fn kept_index(&self, name: &str) -> PathBuf {
+        self.common_dir().join(INDEXES).join(name)
+    }
+
+    /// A view of the files in `tree`, compared with `head`, which the project must have.
+    pub(crate) fn view(&self, tree: &Path, head: &Sha, files: Files) -> Result<View<'_>, GitError> {
+        let git_dir = self.common_dir().join(temporary_name(VIEW));
+        let view = View { repo: self, git_dir, tree: tree.to_owned() };
+        view.write("HEAD", format!("{head}\n").as_bytes())?;
+        view.write("commondir", b"..\n")?;
+        if let Some(patterns) = self.sparse_patterns().filter(|_| files == Files::AsInProject) {
+            view.write("info/sparse-checkout", &patterns)?;
+        }
+        Ok(view)
+    }
+
+    /// A view that uses the index that Liza keeps for this worktree.
+    pub(crate) fn view_of_worktree(&self, tree: &Path, head: &Sha) -> Result<View<'_>, GitError> {
+        let view = self.view(tree, head, Files::AsInProject)?;
+        if let Some(name) = tree.file_name().and_then(|name| name.to_str()) {
+            // Without one, git reads every file.
+            let _ = fs::copy(self.kept_index(name), view.index());
+        }
+        view.command("reading a commit").args(["read-tree", "-i", "-m", head.as_str()]).check()?;
+        Ok(view)
+    }
+
+    /// The patterns of the project's sparse checkout, if it has one.
+    fn sparse_patterns(&self) -> Option<Vec<u8>> {
+        let patterns = fs::read(self.git_dir().join("info/sparse-checkout")).ok()?;
+        let setting = self.command("looking for a sparse checkout");
+        let setting = setting.args(["config", "--type=bool", "--get", "core.sparseCheckout"]).run().ok()?;
+        (setting.stdout.trim_ascii() == b"true").then_some(patterns)
+    }
+}
+
+impl View<'_> {
+    fn write(&self, name: &str, content: &[u8]) -> Result<(), GitError> {
+        let file = self.git_dir.join(name);
+        let write = || {
+            file.parent().map_or(Ok(()), fs::create_dir_all)?;
+            fs::write(&file, content)
+        };
+        write().map_err(|error| GitError::io("looking at a worktree", &file, error))
+    }
+
+    /// Its index.
+    pub(crate) fn index(&self) -> PathBuf {
+        self.git_dir.join("index")
+    }
+
+    /// Its git folder.
+    pub(crate) fn git_dir(&self) -> &Path {
+        &self.git_dir
+    }
+
+    /// Whether only a part of the files is checked out.
+    pub(crate) fn is_sparse(&self) -> bool {
+        self.git_dir.join("info/sparse-checkout").exists()
+    }
+
+    /// A git command that sees the worktree's files and this view's index.
+    pub(crate) fn command(&self, action: &str) -> GitCommand {
+        let sparse = if self.is_sparse() { "core.sparseCheckout=true" } else { "core.sparseCheckout=false" };
+        let command = self.repo.command_in(action, &self.tree).env("GIT_DIR", &self.git_dir);
+        // Times of files can be set back, but not the time of that change.
+        let exact = ["-c", "core.trustctime=true", "-c", "core.checkStat=default"];
+        command.env("GIT_WORK_TREE", &self.tree).args(["-c", sparse]).args(exact)
+    }
+
+    /// How the files differ from the commit.
+    ///
+    /// # Errors
+    ///
+    /// When git fails.
+    pub(crate) fn status(&self, untracked: UntrackedFiles) -> Result<WorktreeStatus, GitError> {
+        let command = self
+            .command("looking for uncommitted changes")
+            // Git would otherwise start itself in each submodule, with the submodule's configuration.
+            .args(["status", "--porcelain=v2", "--branch", "-z", "--no-renames", "--ignore-submodules=dirty"])
+            .args(untracked.options())
+            // It writes the index of this view, so that the next view need not read the same files again.
+            .env("GIT_OPTIONAL_LOCKS", "1")
+            .limit(TREE_LIMIT);
+        let mut status = command.read_with(parse)?;
+        for path in self.changed_submodules(&status)? {
+            let (staged, unstaged, submodule) = (false, true, true);
+            status.changes.push(FileChange::Tracked { path, staged, unstaged, submodule });
+        }
+        Ok(status)
+    }
+
+    /// Submodules whose own files or commits differ, besides those that are listed.
+    fn changed_submodules(&self, status: &WorktreeStatus) -> Result<Vec<PathBuf>, GitError> {
+        if !self.tree.join(".gitmodules").exists() {
+            return Ok(Vec::new());
+        }
+        let listed = |path: &PathBuf| status.changes.iter().any(|change| change.path() == path);
+        let mut changed = Vec::new();
+        for path in self.repo.submodules(self)?.into_iter().filter(|path| !listed(path)) {
+            let inner = Repo::open_exactly(self.repo.git(), &self.tree.join(&path))?;
+            if !inner.status(inner.root(), UntrackedFiles::Show)?.changes.is_empty() {
+                changed.push(path);
+            }
+        }
+        Ok(changed)
+    }
+
+    /// Gives a worktree's repository this view's index, in the place of a damaged one.
+    pub(crate) fn give_index(&self, agent: &AgentRepo) -> Result<(), GitError> {
+        let index = self.index();
+        let give = || agent.folder().write(Path::new("index"), &fs::read(&index)?);
+        give().map_err(|error| GitError::io("repairing the index of a worktree", &index, error))
+    }
+
+    /// Keeps this view's index as Liza's for the worktree, so that the next view is quick.
+    pub(crate) fn keep_index(&self) -> Result<(), GitError> {
+        let Some(name) = self.tree.file_name().and_then(|name| name.to_str()) else { return Ok(()) };
+        let place = self.repo.kept_index(name);
+        let keep = || {
+            place.parent().map_or(Ok(()), fs::create_dir_all)?;
+            fs::rename(self.index(), &place)
+        };
+        keep().map_err(|error| GitError::io("keeping the index of a worktree", &place, error))
+    }
+
+    /// The folder of the files.
+    pub(crate) fn tree(&self) -> &Path {
+        &self.tree
+    }
+}

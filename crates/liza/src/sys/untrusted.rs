@@ -1,0 +1,201 @@
+//! A folder that an agent can write: its files are opened one step at a time, and no link is followed.
+//!
+//! An agent can exchange any file, folder or link at any time; whoever reads here gets what lies below the folder, or an
+//! error, and never waits for a pipe.
+
+use std::ffi::{OsStr, OsString};
+use std::fs::File;
+use std::io::{self, Read, Write};
+use std::os::fd::OwnedFd;
+use std::os::unix::ffi::OsStrExt;
+use std::path::{Component, Path};
+
+use rustix::fs::{AtFlags, CWD, Dir, FileType, Mode, OFlags, fstat, mkdirat, openat, renameat, unlinkat};
+
+/// An open folder.
+#[derive(Debug)]
+pub(crate) struct UntrustedFolder(OwnedFd);
+
+/// What a name in a folder is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum EntryKind {
+    Folder,
+    File,
+    /// A link, a pipe, a socket or a device.
+    Other,
+}
+
+impl UntrustedFolder {
+    /// Opens a folder whose parent is trusted.
+    ///
+    /// # Errors
+    ///
+    /// When it is no folder, or a link.
+    pub(crate) fn open(path: &Path) -> io::Result<Self> {
+        Ok(Self(openat(CWD, path, folder_flags(), Mode::empty())?))
+    }
+
+    /// A folder below this one.
+    ///
+    /// # Errors
+    ///
+    /// When a part of the path is no folder, or a link, or leads out of this one.
+    pub(crate) fn folder(&self, path: &Path) -> io::Result<Self> {
+        let mut folder = Self(self.0.try_clone()?);
+        for part in path.components() {
+            let Component::Normal(name) = part else { return Err(io::ErrorKind::InvalidInput.into()) };
+            folder = Self(openat(&folder.0, name, folder_flags(), Mode::empty())?);
+        }
+        Ok(folder)
+    }
+
+    /// A folder below this one, created where it is missing; a file or link in its place is deleted.
+    ///
+    /// # Errors
+    ///
+    /// As [`UntrustedFolder::folder`].
+    pub(crate) fn make_folder(&self, path: &Path) -> io::Result<Self> {
+        let mut folder = Self(self.0.try_clone()?);
+        for part in path.components() {
+            let Component::Normal(name) = part else { return Err(io::ErrorKind::InvalidInput.into()) };
+            folder = match folder.folder(Path::new(name)) {
+                Ok(inner) => inner,
+                Err(_) => {
+                    let _ = unlinkat(&folder.0, name, AtFlags::empty());
+                    mkdirat(&folder.0, name, Mode::RWXU | Mode::RWXG | Mode::RWXO)?;
+                    folder.folder(Path::new(name))?
+                }
+            };
+        }
+        Ok(folder)
+    }
+
+    /// A regular file below this folder, for reading.
+    ///
+    /// # Errors
+    ///
+    /// When it is anything else.
+    pub(crate) fn file(&self, path: &Path) -> io::Result<File> {
+        let (folder, name) = self.parent_of(path)?;
+        let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
+        let file = openat(&folder.0, name, flags, Mode::empty())?;
+        match FileType::from_raw_mode(fstat(&file)?.st_mode) {
+            FileType::RegularFile => Ok(File::from(file)),
+            _ => Err(io::Error::new(io::ErrorKind::InvalidData, "not a regular file")),
+        }
+    }
+
+    /// The content of a file of at most `limit` bytes.
+    ///
+    /// # Errors
+    ///
+    /// As [`UntrustedFolder::file`], and when it is larger.
+    pub(crate) fn read(&self, path: &Path, limit: u64) -> io::Result<Vec<u8>> {
+        let mut bytes = Vec::new();
+        self.file(path)?.take(limit + 1).read_to_end(&mut bytes)?;
+        if bytes.len() as u64 > limit { Err(io::ErrorKind::FileTooLarge.into()) } else { Ok(bytes) }
+    }
+
+    /// Puts a file in the place of whatever has that name now.
+    ///
+    /// # Errors
+    ///
+    /// When its folder cannot be written, or a folder has that name.
+    pub(crate) fn write(&self, path: &Path, bytes: &[u8]) -> io::Result<()> {
+        let (folder, name) = self.parent_of(path)?;
+        let mut temporary = OsString::from(".liza-");
+        temporary.push(name);
+        let _ = unlinkat(&folder.0, &temporary, AtFlags::empty());
+        let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+        let mode = Mode::from_raw_mode(0o666);
+        File::from(openat(&folder.0, &temporary, flags, mode)?).write_all(bytes)?;
+        Ok(renameat(&folder.0, &temporary, &folder.0, name)?)
+    }
+
+    /// The names in this folder.
+    ///
+    /// # Errors
+    ///
+    /// When it cannot be read.
+    pub(crate) fn entries(&self) -> io::Result<Vec<(OsString, EntryKind)>> {
+        let mut names = Vec::new();
+        for entry in Dir::read_from(&self.0)? {
+            let entry = entry?;
+            let name = OsStr::from_bytes(entry.file_name().to_bytes()).to_owned();
+            let kind = match entry.file_type() {
+                FileType::Directory => EntryKind::Folder,
+                FileType::RegularFile => EntryKind::File,
+                // Some file systems do not tell; opening it does.
+                FileType::Unknown if self.folder(Path::new(&name)).is_ok() => EntryKind::Folder,
+                FileType::Unknown if self.file(Path::new(&name)).is_ok() => EntryKind::File,
+                _ => EntryKind::Other,
+            };
+            if name != "." && name != ".." {
+                names.push((name, kind));
+            }
+        }
+        Ok(names)
+    }
+
+    fn parent_of<'p>(&self, path: &'p Path) -> io::Result<(Self, &'p OsStr)> {
+        let name = path.file_name().ok_or(io::ErrorKind::InvalidInput)?;
+        Ok((self.folder(path.parent().unwrap_or(Path::new("")))?, name))
+    }
+}
+
+fn folder_flags() -> OFlags {
+    OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::fs;
+    use std::os::unix::fs::symlink;
+
+    fn open() -> (tempfile::TempDir, UntrustedFolder) {
+        let home = tempfile::tempdir().unwrap();
+        fs::create_dir_all(home.path().join("inside/deep")).unwrap();
+        fs::write(home.path().join("secret"), "secret").unwrap();
+        fs::write(home.path().join("inside/deep/file"), "text").unwrap();
+        let folder = UntrustedFolder::open(&home.path().join("inside")).unwrap();
+        (home, folder)
+    }
+
+    /// Covers: IS-08
+    #[test]
+    fn links_are_never_followed() {
+        let (home, folder) = open();
+        let inside = home.path().join("inside");
+        symlink("../secret", inside.join("link")).unwrap();
+        symlink("..", inside.join("up")).unwrap();
+        assert_eq!(folder.read(Path::new("deep/file"), 10).unwrap(), b"text");
+        for path in ["link", "up/secret", "../secret", "/etc/passwd", "up"] {
+            assert!(folder.read(Path::new(path), 10).is_err(), "{path}");
+        }
+        assert!(UntrustedFolder::open(&inside.join("up")).is_err());
+        assert!(folder.read(Path::new("deep/file"), 3).is_err(), "too large");
+    }
+
+    /// Covers: IS-08
+    #[test]
+    fn a_pipe_is_an_error_at_once() {
+        let (home, folder) = open();
+        let path = home.path().join("inside/pipe");
+        rustix::fs::mkfifoat(CWD, &path, Mode::RWXU).unwrap();
+        assert!(folder.read(Path::new("pipe"), 10).is_err());
+        assert!(folder.entries().unwrap().contains(&("pipe".into(), EntryKind::Other)));
+    }
+
+    /// Covers: IS-08
+    #[test]
+    fn writing_replaces_a_link_and_not_what_it_points_to() {
+        let (home, folder) = open();
+        symlink("../secret", home.path().join("inside/config")).unwrap();
+        folder.write(Path::new("config"), b"ours").unwrap();
+        assert_eq!(fs::read(home.path().join("secret")).unwrap(), b"secret");
+        assert_eq!(folder.read(Path::new("config"), 10).unwrap(), b"ours");
+        folder.make_folder(Path::new("a/b")).unwrap().write(Path::new("c"), b"x").unwrap();
+        assert_eq!(folder.read(Path::new("a/b/c"), 1).unwrap(), b"x");
+    }
+}
