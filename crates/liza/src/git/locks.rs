@@ -97,9 +97,9 @@ fn clear(lock: PathBuf, folders: &[&Path]) -> Result<Option<PathBuf>, GitError> 
         return Ok(None);
     }
     match fs::remove_file(&lock) {
-        Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
-            Err(GitError::io("removing a stale lock", &lock, error))
-        }
-        Ok(()) | Err(_) => Ok(Some(lock)),
+        Ok(()) => Ok(Some(lock)),
+        // Its git has just ended.
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(None),
+        Err(error) => Err(GitError::io("removing a stale lock", &lock, error)),
     }
 }

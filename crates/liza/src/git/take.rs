@@ -21,9 +21,14 @@ const FOLDERS: [&str; 2] = ["refs/liza/work", "refs/liza/keep"];
 /// is, where git keeps its references elsewhere.
 pub fn is_taken(root: &Path, task: &TaskId, generation: Generation) -> bool {
     let Some(agent) = AgentRepo::of(&root.join(Worktree::of(task).as_str())) else { return true };
-    let name = root.join(".git").join(format!("refs/liza/work/{task}/{generation}"));
-    let taken = fs::read_to_string(name).unwrap_or_default();
-    agent.head().is_ok_and(|head| head.commit.as_str() == taken.trim())
+    let Ok(head) = agent.head() else { return false };
+    let branch = Branch::of(task).full();
+    // A session that left its branch is taken under its own name only.
+    let name = match head.branch.as_ref() == Some(&branch) {
+        true => branch,
+        false => format!("refs/liza/work/{task}/{generation}"),
+    };
+    fs::read_to_string(root.join(".git").join(name)).is_ok_and(|taken| taken.trim() == head.commit.as_str())
 }
 
 impl Repo {
@@ -38,14 +43,15 @@ impl Repo {
         let head = agent.head()?;
         let name = format!("refs/liza/work/{task}/{generation}");
         let refs = self.task_refs(task)?;
-        if refs.get(&name) != Some(&head.commit) {
+        let branch = refs.get(&Branch::of(task).full());
+        if refs.get(&name) != Some(&head.commit) && branch != Some(&head.commit) {
             self.quarantine(&agent, &head.commit)?.transfer(std::slice::from_ref(&head.commit), Some(&name))?;
             self.save_large_files(&agent)?;
             if let Some(old) = refs.get(&name) {
                 self.keep_unreferenced(task, old, &head.commit)?;
             }
         }
-        self.follow(task, &head, refs.get(&Branch::of(task).full()))?;
+        self.follow(task, &head, branch)?;
         Ok(Some(head.commit))
     }
 
