@@ -179,7 +179,8 @@ impl AgentRepo {
         &self,
         visit: &mut dyn FnMut(&OsStr, &OsStr, &UntrustedFolder) -> io::Result<()>,
     ) -> io::Result<()> {
-        let objects = self.folder.folder(Path::new("objects"))?;
+        // A session may have deleted it: then it has none.
+        let Ok(objects) = self.folder.folder(Path::new("objects")) else { return Ok(()) };
         for (name, kind) in objects.entries()? {
             let is_wanted: fn(&str) -> bool = match name.to_str() {
                 Some("pack") => |file| file.ends_with(".pack") || file.ends_with(".idx"),

@@ -5,7 +5,7 @@
 use std::fs;
 
 use liza::git::{Git, MergeMessage, Repo, WorktreeMode};
-use liza_core::model::Sha;
+use liza_core::model::{Generation, Sha};
 
 use crate::support::{TestRepo, integration, read, script, task, write};
 
@@ -44,7 +44,7 @@ fn at_every_command(
     for crash in [Crash::Before, Crash::After] {
         let mut survived = false;
         // The first command opens the repository.
-        for number in 2..40 {
+        for number in 2..90 {
             let test = set_up();
             let repo = Repo::open(&dying(&test, number, crash), &test.root).unwrap();
             let done = begin(&test, &repo);
@@ -139,6 +139,76 @@ fn a_removal() {
             assert_eq!(test.repo.worktrees().unwrap().len(), 1);
             work_is_rescued(test);
             nothing_is_left(test);
+        },
+    );
+}
+
+/// Covers: IS-11
+#[test]
+fn a_conversion_of_a_linked_worktree() {
+    at_every_command(
+        || {
+            let test = TestRepo::new();
+            let tree = test.linked_worktree("task-1");
+            test.commit(&tree, "c", "committed\n");
+            write(&tree.join("a"), "staged\n");
+            test.git_at(&tree, &["add", "a"]);
+            write(&tree.join("b"), "changed\n");
+            write(&tree.join("new"), "untracked\n");
+            write(&tree.join("x.tmp"), "ignored\n");
+            test
+        },
+        |test, repo| {
+            repo.prepare_worktree(&task("task-1"), &test.base(), WorktreeMode::Keep, &integration()).is_ok()
+        },
+        |test| {
+            let tree = test.root.join(".worktrees/task-1");
+            let made = test.prepare_worktree("task-1", WorktreeMode::Keep);
+            assert!(tree.join(".git").is_dir() && !made.created, "{made:?}");
+            assert_eq!(test.git_at(&tree, &["log", "-1", "--format=%s"]), "change c");
+            assert_eq!(test.git_at(&tree, &["branch", "--show-current"]), "task/task-1");
+            let status = test.git_at(&tree, &["status", "--porcelain", "--ignored"]);
+            assert_eq!(status, "M  a\n M b\n?? new\n!! x.tmp");
+            assert_eq!(test.repo.worktrees().unwrap().len(), 1);
+            assert_eq!(test.show("rescue/task-1-1", "new"), "untracked");
+            nothing_is_left(test);
+        },
+    );
+}
+
+/// Covers: IS-04
+#[test]
+fn taking_the_work_of_a_session() {
+    at_every_command(
+        || {
+            let test = TestRepo::new();
+            let tree = test.worktree("task-1");
+            test.commit(&tree, "c", "one\n");
+            test.git_at(&tree, &["commit", "-q", "--amend", "-m", "two"]);
+            test
+        },
+        |_, repo| repo.take_work(&task("task-1"), Generation(7)).is_ok(),
+        |test| {
+            let head = test.repo.take_work(&task("task-1"), Generation(7)).unwrap().unwrap();
+            assert_eq!(test.sha("task/task-1"), head);
+            let old = test.git(&["for-each-ref", "--format=%(contents:subject)", "refs/liza/unreferenced"]);
+            assert_eq!(old, "change c", "what was amended is kept");
+            test.git(&["fsck", "--connectivity-only"]);
+        },
+    );
+}
+
+/// Covers: AT-05
+#[test]
+fn a_checkout_for_a_review() {
+    at_every_command(
+        with_work,
+        |test, repo| repo.create_review(&task("task-1"), &test.sha("task/task-1"), &integration()).is_ok(),
+        |test| {
+            let commit = test.sha("task/task-1");
+            assert_eq!(test.repo.create_review(&task("task-1"), &commit, &integration()).unwrap(), None);
+            let state = test.repo.review_state(&task("task-1"), &commit).unwrap().unwrap();
+            assert_eq!((state.head, state.changes.len()), (commit, 0));
         },
     );
 }

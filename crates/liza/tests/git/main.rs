@@ -10,4 +10,5 @@ mod repo;
 mod rescue;
 mod support;
 mod unusual_repositories;
+mod workspace;
 mod worktree;

@@ -191,3 +191,64 @@ fn ids_and_paths_are_never_options_or_shell_words() {
     whole_life(&test, &test.repo);
     assert!(!fs::exists(test.root.join("pwned")).unwrap() && !fs::exists("pwned").unwrap());
 }
+
+/// Covers: CL-04, RV-04, IS-04
+#[test]
+fn hashes_of_256_bits() {
+    let test = TestRepo::new();
+    let root = test.home.path().canonicalize().unwrap().join("sha256");
+    test.git(&["init", "-q", "--object-format=sha256", root.to_str().unwrap()]);
+    test.commit(&root, "b", "b\n");
+    test.git_at(&root, &["branch", "integration"]);
+    let repo = test.open(&root);
+    repo.exclude(&["/.worktrees/"]).unwrap();
+    whole_life(&test, &repo);
+}
+
+/// A clone without the content of files, which git fetches when it needs them.
+fn partial_clone(test: &TestRepo) -> std::path::PathBuf {
+    for name in ["one", "two", "b"] {
+        test.commit(&test.root, &format!("folder-{name}/file"), name);
+    }
+    test.git(&["branch", "-f", "integration"]);
+    test.git(&["config", "uploadpack.allowFilter", "true"]);
+    test.git(&["config", "uploadpack.allowAnySHA1InWant", "true"]);
+    let clone = test.home.path().canonicalize().unwrap().join("partial");
+    let url = format!("file://{}", test.root.display());
+    let place = clone.to_str().unwrap();
+    test.git(&["clone", "-q", "--filter=blob:none", "--no-checkout", "--branch=integration", &url, place]);
+    clone
+}
+
+/// Covers: CL-04, RV-04, IS-04
+#[test]
+fn a_partial_clone() {
+    let test = TestRepo::new();
+    let clone = partial_clone(&test);
+    test.git_at(&clone, &["checkout", "-q", "integration"]);
+    let repo = test.open(&clone);
+    repo.exclude(&["/.worktrees/"]).unwrap();
+    whole_life(&test, &repo);
+}
+
+/// Covers: CL-04, RV-04, IS-04
+#[test]
+fn a_sparse_checkout_of_a_partial_clone() {
+    let test = TestRepo::new();
+    let clone = partial_clone(&test);
+    test.git_at(&clone, &["sparse-checkout", "set", "folder-one"]);
+    test.git_at(&clone, &["checkout", "-q", "integration"]);
+    let repo = test.open(&clone);
+    repo.exclude(&["/.worktrees/"]).unwrap();
+    let base = repo.tip(&integration()).unwrap().unwrap();
+    let tree = repo.prepare_worktree(&task("task-3"), &base, WorktreeMode::Keep, &integration()).unwrap().path;
+    assert!(tree.join("folder-one/file").exists() && !tree.join("folder-two").exists(), "as in the project");
+    assert_eq!(test.git_at(&tree, &["status", "--porcelain"]), "");
+    let commit = test.commit(&tree, "folder-one/new", "work\n");
+    let state = repo.worktree_state(&task("task-3"), &base).unwrap();
+    assert_eq!((state.head, state.changes), (commit.clone(), vec![]));
+    repo.create_review(&task("task-3"), &commit, &integration()).unwrap();
+    assert!(repo.review_path(&task("task-3")).join("folder-two/file").exists(), "a review sees all of it");
+    repo.remove_worktree(&task("task-3"), None, &integration()).unwrap();
+    whole_life(&test, &repo);
+}

@@ -35,7 +35,7 @@ fn explain_shows_the_command_line_and_a_missing_program_is_exit_5_with_a_hint() 
     assert!(planner.contains("--disallowedTools") && planner.contains(".git"), "{planner}");
     // Without write access to the worktree's index, an agent in a sandbox cannot commit.
     let codex = bench.project.liza(&["agent", "coder", "t1", "--cli", "codex", "--explain"]).stdout;
-    assert!(codex.contains(".git/worktrees/t1\""), "{codex}");
+    assert!(codex.contains(".worktrees/t1/.git\"") && !codex.contains("project/.git\""), "{codex}");
     assert!(bench.state().board.agents().unwrap().is_empty(), "--explain registers no agent");
 }
 
@@ -67,7 +67,7 @@ fn a_program_that_reads_pwd_works_in_the_worktree_too() {
     let value = |name: &str| outputs.lines().find_map(|line| line.strip_prefix(name)).map(Path::new);
     assert_eq!(value("PWD="), Some(bench.tree("t1").as_path()), "{outputs}");
     assert_eq!(value("OLDPWD="), None, "{outputs}");
-    assert_eq!(value("GIT_FOLDER="), Some(root.join(".git/worktrees/t1").as_path()), "{outputs}");
+    assert_eq!(value("GIT_FOLDER="), Some(root.join(".worktrees/t1/.git").as_path()), "{outputs}");
 }
 
 /// Covers: AG-13
