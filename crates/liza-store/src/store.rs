@@ -166,7 +166,7 @@ impl Store {
         }
         locked.commit(&NewVersion {
             before: Fingerprint::of(b""),
-            on_disk: Fingerprint::of(b""),
+            on_disk: b"",
             after: text.as_bytes(),
             edits: &[],
             revision_before: 0,
@@ -514,7 +514,7 @@ impl Store {
         let edits: Vec<Edit> = spliced.edits.iter().map(shift).collect();
         let notice = locked.commit(&NewVersion {
             before: current.fingerprint,
-            on_disk: current.fingerprint,
+            on_disk: &current.bytes,
             after: &after,
             edits: &edits,
             revision_before: current.revision,
