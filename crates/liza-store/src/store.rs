@@ -215,13 +215,18 @@ impl Store {
     /// When the file is not a valid blackboard, or a newer program wrote it.
     pub fn writable_snapshot(&self) -> Result<(State, Vec<MisspelledKey>), StoreError> {
         let (path, bytes) = (self.folder.state(), self.folder.read()?);
-        let (text, _) = text_without_bom(&path, &bytes)?;
-        let mut view = match self.folder.is_own_version(&bytes) {
-            true => StateView::own_tree(&path, text)?,
-            false => StateView::full(&path, text)?,
-        };
+        let mut view = self.tree_view(&path, &bytes)?;
         view.check_version()?;
         Ok((view.state()?, keys_misspelled_in(&view)))
+    }
+
+    /// A view of a version of state.yaml, with its tree.
+    pub(crate) fn tree_view<'t>(&self, path: &'t Path, bytes: &'t [u8]) -> Result<StateView<'t>, StoreError> {
+        let (text, _) = text_without_bom(path, bytes)?;
+        match self.folder.is_own_version(bytes) {
+            true => StateView::own_tree(path, text),
+            false => StateView::full(path, text),
+        }
     }
 
     /// The text of the blackboard.

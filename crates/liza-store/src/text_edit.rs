@@ -63,8 +63,7 @@ impl Store {
         let path: ValuePath = path.parse()?;
         let bytes = self.files().read()?;
         let file = self.files().state();
-        let (text, _) = text_without_bom(&file, &bytes)?;
-        let view = StateView::full(&file, text)?;
+        let view = self.tree_view(&file, &bytes)?;
         let root = view.tree.as_ref().map(plain_value).unwrap_or(Value::Null);
         Ok(path.find(&root).into_iter().cloned().collect())
     }
