@@ -139,6 +139,6 @@ fn entry_starts(text: &str) -> impl Iterator<Item = usize> {
 }
 
 fn entry(text: &str) -> Option<LogRecord> {
-    let (node, _) = yaml::parse(text).ok()?;
+    let node = yaml::parse_fast(text).or_else(|| Some(yaml::parse(text).ok()?.0))?;
     yaml::decode(node.items().first()?).ok()
 }

@@ -7,7 +7,7 @@ use liza_core::model::{Fields, LogEntry, Revision, Section, State, TaskId, Times
 use crate::codec::{self, StateView, text_without_bom};
 use crate::document::{list_entries, plain_value, scan_matches, sections};
 use crate::error::StoreError;
-use crate::file::{Fingerprint, NewVersion, Origin};
+use crate::file::{NewVersion, Origin};
 use crate::text_edit::{EditSession, Edited, revision_stamps};
 use crate::yaml;
 
@@ -50,7 +50,7 @@ impl EditSession<'_> {
         let Some(spliced) = spliced else { return Ok(None) };
         let delayed = self.locked.commit(&NewVersion {
             before: self.current.fingerprint,
-            on_disk: Fingerprint::of(bytes),
+            on_disk: bytes,
             after: spliced.text.as_bytes(),
             edits: &[],
             revision_before: self.current.revision,

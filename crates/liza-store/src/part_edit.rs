@@ -113,7 +113,7 @@ impl EditSession<'_> {
         let edits: Edits = done.edits.into_iter().map(shift).collect();
         let delayed = self.locked.commit(&NewVersion {
             before: self.current.fingerprint,
-            on_disk: self.current.fingerprint,
+            on_disk: &self.current.bytes,
             after: &after,
             edits: &edits,
             revision_before: self.current.revision,

@@ -166,7 +166,7 @@ impl Store {
         }
         locked.commit(&NewVersion {
             before: Fingerprint::of(b""),
-            on_disk: Fingerprint::of(b""),
+            on_disk: b"",
             after: text.as_bytes(),
             edits: &[],
             revision_before: 0,
@@ -208,12 +208,25 @@ impl Store {
         codec::parse_state(&self.folder.state(), &bytes, self.folder.is_own_version(&bytes))
     }
 
-    /// The whole blackboard, if a command could write it: also checks its version.
+    /// The whole blackboard, if a command could write it (also checks its version), and its keys that are probably
+    /// misspelled.
     ///
     /// # Errors
     /// When the file is not a valid blackboard, or a newer program wrote it.
-    pub fn writable_snapshot(&self) -> Result<State, StoreError> {
-        parse_writable(&self.folder.state(), &self.folder.read()?)
+    pub fn writable_snapshot(&self) -> Result<(State, Vec<MisspelledKey>), StoreError> {
+        let (path, bytes) = (self.folder.state(), self.folder.read()?);
+        let mut view = self.tree_view(&path, &bytes)?;
+        view.check_version()?;
+        Ok((view.state()?, keys_misspelled_in(&view)))
+    }
+
+    /// A view of a version of state.yaml, with its tree.
+    pub(crate) fn tree_view<'t>(&self, path: &'t Path, bytes: &'t [u8]) -> Result<StateView<'t>, StoreError> {
+        let (text, _) = text_without_bom(path, bytes)?;
+        match self.folder.is_own_version(bytes) {
+            true => StateView::own_tree(path, text),
+            false => StateView::full(path, text),
+        }
     }
 
     /// The text of the blackboard.
@@ -506,7 +519,7 @@ impl Store {
         let edits: Vec<Edit> = spliced.edits.iter().map(shift).collect();
         let notice = locked.commit(&NewVersion {
             before: current.fingerprint,
-            on_disk: current.fingerprint,
+            on_disk: &current.bytes,
             after: &after,
             edits: &edits,
             revision_before: current.revision,
@@ -593,11 +606,7 @@ impl Store {
 /// When the file is not a valid blackboard, or a newer program wrote it.
 pub fn read_state(path: &Path) -> Result<State, StoreError> {
     let bytes = read_file(path).map_err(StoreError::io("read", path))?;
-    parse_writable(path, &bytes)
-}
-
-fn parse_writable(path: &Path, bytes: &[u8]) -> Result<State, StoreError> {
-    let (text, _) = text_without_bom(path, bytes)?;
+    let (text, _) = text_without_bom(path, &bytes)?;
     let mut view = StateView::full(path, text)?;
     view.check_version()?;
     view.state()
@@ -610,13 +619,11 @@ fn parse_writable(path: &Path, bytes: &[u8]) -> Result<State, StoreError> {
 pub fn misspelled_keys(path: &Path) -> Result<Vec<MisspelledKey>, StoreError> {
     let bytes = fs::read(path).map_err(StoreError::io("read", path))?;
     let (text, _) = text_without_bom(path, &bytes)?;
-    let view = StateView::full(path, text)?;
-    Ok(view
-        .tree
-        .as_ref()
-        .map(plain_value)
-        .map(|document| misspelled::misspelled_keys(&document))
-        .unwrap_or_default())
+    Ok(keys_misspelled_in(&StateView::full(path, text)?))
+}
+
+fn keys_misspelled_in(view: &StateView<'_>) -> Vec<MisspelledKey> {
+    view.tree.as_ref().map(|tree| misspelled::misspelled_keys(&plain_value(tree))).unwrap_or_default()
 }
 
 /// What a pending command needs of a version that we wrote; `None` if it has to be parsed in full.

@@ -13,7 +13,7 @@ use liza_core::rules::invariants::Violation;
 use crate::codec::{self, StateView, fault_count, text_without_bom};
 use crate::document::{EditPlan, apply, plain_value};
 use crate::error::StoreError;
-use crate::file::{CurrentFile, Fingerprint, LockedFolder, NewVersion, Notice};
+use crate::file::{CurrentFile, LockedFolder, NewVersion, Notice};
 use crate::store::{OVERTAKEN_LIMIT, ProjectDisk, Store};
 use crate::value_path::{PathError, ValuePath};
 
@@ -63,8 +63,7 @@ impl Store {
         let path: ValuePath = path.parse()?;
         let bytes = self.files().read()?;
         let file = self.files().state();
-        let (text, _) = text_without_bom(&file, &bytes)?;
-        let view = StateView::full(&file, text)?;
+        let view = self.tree_view(&file, &bytes)?;
         let root = view.tree.as_ref().map(plain_value).unwrap_or(Value::Null);
         Ok(path.find(&root).into_iter().cloned().collect())
     }
@@ -243,7 +242,7 @@ impl EditSession<'_> {
         let after = [&bytes[..bom], spliced.text.as_bytes()].concat();
         let mut log = Some(self.store.log_text(log, revision)?);
         // A command has changed the file in place; everything else has not.
-        let on_disk = if self.modifying { Fingerprint::of(bytes) } else { self.current.fingerprint };
+        let on_disk = if self.modifying { bytes } else { &self.current.bytes };
         let mut notices = Vec::new();
         if rewritten || spliced.rewritten {
             let old = if rewritten { &self.current.bytes[..] } else { bytes };

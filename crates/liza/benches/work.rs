@@ -48,6 +48,8 @@ fn measure(tasks: usize) {
         claims.ours.push(timed(|| _ = project.liza(&["claim-task", &name, "coder-1"]).ok()));
         let commit = self::commit(&project, &name);
         advance(&project, &name);
+        // Neither the bare merge nor the advance is a merge of Liza.
+        project.liza(&["accept-integration"]).ok();
         project.liza_as("coder-1", &["submit-for-review", &name, &commit]).ok();
         project.liza(&["claim-review", &name, "code-reviewer-1"]).ok();
         project.liza_as("code-reviewer-1", &["submit-verdict", &name, "APPROVED"]).ok();

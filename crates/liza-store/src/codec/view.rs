@@ -89,6 +89,14 @@ impl<'t> StateView<'t> {
         if blocks.is_empty() { Self::full(path, text) } else { Ok(Self::new(path, text, blocks, None, true)) }
     }
 
+    /// A view of a version that we wrote and checked, with its tree.
+    pub(crate) fn own_tree(path: &'t Path, text: &'t str) -> Result<Self, StoreError> {
+        match parse_fast(text) {
+            Some(tree) => Ok(Self::new(path, text, sections(text).unwrap_or_default(), Some(tree), true)),
+            None => Self::full(path, text),
+        }
+    }
+
     /// A view of any version: parses all of it.
     pub(crate) fn full(path: &'t Path, text: &'t str) -> Result<Self, StoreError> {
         let broken = |error| StoreError::broken(path, error);

@@ -129,7 +129,7 @@ pub(crate) struct NewVersion<'w> {
     /// The current file.
     pub(crate) before: Fingerprint,
     /// What is in its place on the disk: the same, unless a command has changed it under the lock.
-    pub(crate) on_disk: Fingerprint,
+    pub(crate) on_disk: &'w [u8],
     /// The new file.
     pub(crate) after: &'w [u8],
     /// The edits from one to the other; empty if there are none.
@@ -257,8 +257,7 @@ impl LockedFolder {
         if replace::exchange(&self.folder, temporary, !copied)? == Replaced::Gone {
             return Ok(());
         }
-        let replaced = replace::read_temporary(&self.folder, temporary)?;
-        if replaced.is_some_and(|bytes| Fingerprint::of(&bytes) != version.on_disk) {
+        if replace::temporary_differs(&self.folder, temporary, version.on_disk)? {
             self.give_back(temporary, file)?;
             if copied {
                 // It is a copy of the version that was not written.

@@ -3,7 +3,7 @@
 //! Runs under the lock, so temporary files need no unique names. The order of the steps of a write is in `mod.rs`.
 
 use std::fs::{self, File};
-use std::io::{ErrorKind, Write as _};
+use std::io::{self, BufRead as _, BufReader, ErrorKind, Read, Write as _};
 use std::path::PathBuf;
 
 use super::StateFolder;
@@ -13,6 +13,9 @@ use crate::error::StoreError;
 use crate::private;
 
 const TEMPORARY_PREFIX: &str = "state.yaml.tmp-";
+
+/// How much of a file is compared at a time.
+const PIECE: usize = 64 * 1024;
 
 /// Writes a temporary file. The caller syncs it.
 pub(super) fn write_temporary(folder: &StateFolder, name: &str, bytes: &[u8]) -> Result<File, StoreError> {
@@ -86,6 +89,32 @@ pub(super) fn read_temporary(folder: &StateFolder, name: &str) -> Result<Option<
         Ok(bytes) => Ok(Some(bytes)),
         Err(error) if error.kind() == ErrorKind::NotFound => Ok(None),
         Err(error) => Err(StoreError::io("read", &path)(error)),
+    }
+}
+
+/// Whether there is a file with the temporary name that has other bytes than these. Reads it piece by piece: a second
+/// copy of a large file in memory costs more than the comparison.
+pub(super) fn temporary_differs(folder: &StateFolder, name: &str, bytes: &[u8]) -> Result<bool, StoreError> {
+    let path = folder.path().join(name);
+    match File::open(&path).and_then(|file| has_bytes(file, bytes)) {
+        Ok(same) => Ok(!same),
+        Err(error) if error.kind() == ErrorKind::NotFound => Ok(false),
+        Err(error) => Err(StoreError::io("read", &path)(error)),
+    }
+}
+
+fn has_bytes(file: impl Read, bytes: &[u8]) -> io::Result<bool> {
+    let mut reader = BufReader::with_capacity(PIECE, file);
+    let mut rest = bytes;
+    loop {
+        let piece = reader.fill_buf()?;
+        if piece.is_empty() {
+            return Ok(rest.is_empty());
+        }
+        let Some(after) = rest.strip_prefix(piece) else { return Ok(false) };
+        rest = after;
+        let length = piece.len();
+        reader.consume(length);
     }
 }
 
@@ -167,4 +196,22 @@ pub(super) fn remove_temporaries(folder: &StateFolder) -> Result<(), StoreError>
         }
     }
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_file_is_compared_over_all_its_pieces() {
+        let bytes: Vec<u8> = (0..PIECE * 2 + 7).map(|n| (n % 251) as u8).collect();
+        let same = |file: &[u8]| has_bytes(file, &bytes).unwrap();
+        assert!(same(&bytes));
+        assert!(!same(&bytes[..PIECE]));
+        assert!(!same(&bytes[..bytes.len() - 1]));
+        assert!(!same(&[&bytes[..], b"y"].concat()));
+        let mut other = bytes.clone();
+        other[PIECE + 3] ^= 1;
+        assert!(!same(&other));
+    }
 }

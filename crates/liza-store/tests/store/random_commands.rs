@@ -8,7 +8,7 @@ use liza_core::protocol::{
     apply,
 };
 use liza_core::rules::invariants::introduced;
-use liza_store::{ProjectDisk, StoreError, read_state};
+use liza_store::{ProjectDisk, StoreError, misspelled_keys, read_state};
 use proptest::prelude::*;
 
 use crate::pyyaml::agree;
@@ -207,6 +207,9 @@ proptest! {
                 let parsed = read_state(&project.file("state.yaml")).unwrap();
                 prop_assert_eq!(&*reader.read().unwrap(), &parsed, "{}", project.text());
                 prop_assert_eq!(&project.store().snapshot().unwrap(), &parsed, "{}", project.text());
+                let (writable, misspelled) = project.store().writable_snapshot().unwrap();
+                prop_assert_eq!(&writable, &parsed, "{}", project.text());
+                prop_assert_eq!(misspelled, misspelled_keys(&project.file("state.yaml")).unwrap());
             }
         }
         std::fs::remove_dir_all(&project.root).unwrap();

@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use liza_core::model::{State, Status, Task, TaskId};
 use liza_core::rules::invariants;
 use liza_core::rules::invariants::{Subject, Violation};
+use liza_core::rules::misspelled::MisspelledKey;
 use liza_core::text::count;
 use liza_store::{ProjectDisk, StoreError, misspelled_keys, read_state};
 use serde_json::json;
@@ -33,11 +34,10 @@ pub(crate) struct Args {
 
 /// Runs it.
 pub(crate) fn run(args: Args, context: &Context) -> Result<Reply, CommandError> {
-    let (state, root, file) = read(&args, context)?;
+    let (state, root) = read(&args, context)?;
     let (violations, warnings) = match &state {
-        Ok(state) => {
+        Ok((state, misspelled)) => {
             let found = invariants::validate(state, &ProjectDisk::new(&root), now());
-            let misspelled = misspelled_keys(&file).unwrap_or_default();
             let mut warnings = warnings(state, &found);
             warnings.extend(misspelled.iter().map(ToString::to_string));
             (found.iter().map(ToString::to_string).collect(), warnings)
@@ -50,14 +50,15 @@ pub(crate) fn run(args: Args, context: &Context) -> Result<Reply, CommandError> 
     report(&violations, &warnings, state.is_ok(), context)
 }
 
-type Read = (Result<State, StoreError>, PathBuf, PathBuf);
+/// A blackboard and its keys that are probably misspelled.
+type Checked = Result<(State, Vec<MisspelledKey>), StoreError>;
 
-fn read(args: &Args, context: &Context) -> Result<Read, CommandError> {
+/// The blackboard, and the root of its project.
+fn read(args: &Args, context: &Context) -> Result<(Checked, PathBuf), CommandError> {
     match &args.state {
         None => {
             let project = context.project()?;
-            let store = project.store();
-            Ok((broken_only(store.writable_snapshot())?, project.root().to_owned(), store.state_file()))
+            Ok((broken_only(project.store().writable_snapshot())?, project.root().to_owned()))
         }
         Some(file) => {
             let path = context.directory.join(file);
@@ -65,17 +66,18 @@ fn read(args: &Args, context: &Context) -> Result<Read, CommandError> {
             let folder = path.parent().unwrap_or(Path::new("."));
             let root = Project::find(folder).or_else(|| Project::find(&context.directory));
             let root = root.unwrap_or_else(|| context.directory.clone());
-            Ok((broken_only(read_state(&path))?, root, path))
+            let read = read_state(&path).map(|state| (state, misspelled_keys(&path).unwrap_or_default()));
+            Ok((broken_only(read)?, root))
         }
     }
 }
 
 /// A file that cannot be parsed is a finding; one that cannot be read is an error.
-fn broken_only(read: Result<State, StoreError>) -> Result<Result<State, StoreError>, CommandError> {
+fn broken_only(read: Checked) -> Result<Checked, CommandError> {
     match read {
         Err(error @ (StoreError::Broken(_) | StoreError::NewerVersion { .. })) => Ok(Err(error)),
         Err(error) => Err(error.into()),
-        Ok(state) => Ok(Ok(state)),
+        Ok(checked) => Ok(Ok(checked)),
     }
 }
 
