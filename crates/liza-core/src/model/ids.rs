@@ -30,7 +30,7 @@ pub enum IdError {
         text: String,
     },
     /// Not a hexadecimal object name.
-    #[error("{text:?} is not a commit: expected 7 to 40 hexadecimal digits")]
+    #[error("{text:?} is not a commit: expected 7 to 64 hexadecimal digits")]
     Sha {
         /// What was given.
         text: String,
@@ -127,7 +127,7 @@ impl FromStr for AgentId {
     }
 }
 
-/// A commit's name: 40 hexadecimal digits, or the first 7 or more of them.
+/// A commit's name: 40 hexadecimal digits (64 in a repository with long hashes), or the first 7 or more of them.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Sha(String);
 
@@ -137,9 +137,9 @@ impl Sha {
         &self.0
     }
 
-    /// Whether all 40 digits are there.
+    /// Whether all digits are there.
     pub fn is_full(&self) -> bool {
-        self.0.len() == 40
+        matches!(self.0.len(), 40 | 64)
     }
 
     /// The first eight digits, for people.
@@ -158,7 +158,7 @@ impl FromStr for Sha {
 
     fn from_str(text: &str) -> Result<Self, IdError> {
         let hex = text.bytes().all(|b| b.is_ascii_hexdigit());
-        if hex && (7..=40).contains(&text.len()) {
+        if hex && (7..=64).contains(&text.len()) {
             Ok(Self(text.to_ascii_lowercase()))
         } else {
             Err(IdError::Sha { text: text.to_owned() })

@@ -15,6 +15,7 @@ use super::repo::{Repo, path, sha};
 use super::rescue::{FIXED_DATE, as_liza, nested_repository};
 use super::scratch_index::ScratchIndex;
 use super::status::{FileChange, UntrackedFiles, WorktreeStatus};
+use super::tree_changes::TreeEntry;
 use super::view::View;
 
 /// A temporary reference to the commit that is fetched.
@@ -57,6 +58,36 @@ impl Repo {
         Ok(paths.filter(|path| folder.join(path).join(".git").exists()).collect())
     }
 
+    /// A submodule that changes between two commits to one that is on none of its remotes, with that commit. Submodules that
+    /// are not checked out in the task's worktree cannot have such a commit.
+    pub(crate) fn unpublished_submodule(
+        &self,
+        task: &TaskId,
+        base: &Sha,
+        commit: &Sha,
+    ) -> Result<Option<(PathBuf, Sha)>, GitError> {
+        let tree = self.worktree_path(task);
+        for (path, change) in self.tree_changes(base, commit)? {
+            let Some(new) = change.new.filter(TreeEntry::is_submodule) else { continue };
+            let Some(at) = sha(new.object.as_bytes()) else { continue };
+            if fs::symlink_metadata(tree.join(&path).join(".git")).is_err() {
+                continue;
+            }
+            let inner = Self::open_exactly(self.git(), &tree.join(&path))?;
+            if !inner.is_published(&at)? {
+                return Ok(Some((path, at)));
+            }
+        }
+        Ok(None)
+    }
+
+    /// Whether a commit is on a remote of this repository.
+    fn is_published(&self, commit: &Sha) -> Result<bool, GitError> {
+        let command = self.command("looking for unpublished commits").args(["rev-list", "--max-count=1"]);
+        let command = command.args([commit.as_str(), "--not", "--remotes", "--"]);
+        Ok(command.read()?.is_empty())
+    }
+
     fn save_repository(&self, task: &TaskId, folder: &Path, path: &Path) -> Result<Option<Branch>, GitError> {
         let inner = Self::open_exactly(self.git(), &folder.join(path))?;
         let Some(commit) = inner.unpublished()? else { return Ok(None) };
@@ -87,17 +118,10 @@ impl Repo {
         let mut tips: Vec<Sha> = status.head.iter().cloned().collect();
         tips.extend(heads.lines().filter_map(|line| sha(line.as_bytes())));
         let mut tips = self.independent(tips)?;
-        let published = |tip: &Sha| -> Result<bool, GitError> {
-            let command = self.command("looking for unpublished commits");
-            Ok(command
-                .args(["rev-list", "--max-count=1", tip.as_str(), "--not", "--remotes", "--"])
-                .read()?
-                .is_empty())
-        };
         if status.changes.is_empty() {
             let mut left = Vec::new();
             for tip in tips {
-                if !published(&tip)? {
+                if !self.is_published(&tip)? {
                     left.push(tip);
                 }
             }

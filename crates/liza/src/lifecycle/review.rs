@@ -29,6 +29,7 @@ pub fn submit_for_review(
     };
     let commit = engine.repo()?.resolve(commit)?;
     refuse_reserved_path(engine, task, &commit)?;
+    refuse_unpublished_submodule(engine, task, &commit)?;
     let facts = worktree_facts(engine, task)?;
     engine.execute(SubmitForReview { task: task.clone(), commit, facts })
 }
@@ -44,6 +45,18 @@ pub(super) fn refuse_reserved_path(
 ) -> Result<(), EngineError> {
     match engine.repo()?.reserved_path(commit)? {
         Some(path) => Err(Refusal::ReservedPath { task: task.clone(), commit: commit.clone(), path }.into()),
+        None => Ok(()),
+    }
+}
+
+/// Refuses a commit with a submodule whose commit nobody else could fetch.
+fn refuse_unpublished_submodule(engine: &Engine<'_>, task: &TaskId, commit: &Sha) -> Result<(), EngineError> {
+    let Some(base) = base_of(engine, task)? else { return Ok(()) };
+    match engine.repo()?.unpublished_submodule(task, &base, commit)? {
+        Some((path, commit)) => {
+            let path = path.to_string_lossy().into_owned();
+            Err(Refusal::UnpublishedSubmodule { task: task.clone(), path, commit }.into())
+        }
         None => Ok(()),
     }
 }

@@ -62,7 +62,7 @@ fn a_path_with_spaces_and_non_ascii_letters_and_from_a_subfolder() {
     check_consistent(&project);
 }
 
-/// Covers: RV-04
+/// Covers: RV-04, AT-11
 #[test]
 fn submodules() {
     let library = TestProject::at("library");
@@ -81,6 +81,12 @@ fn submodules() {
     fs::write(folder.join("lib/left"), "unsaved\n").unwrap();
     submit(&project, "one", "coder-1", &head).refused(1, "dirty_worktree");
     fs::remove_file(folder.join("lib/left")).unwrap();
+    let inner = commit(&project, &folder.join("lib"), "new", "only here\n");
+    let pointing = commit(&project, &folder, "two.txt", "x\n");
+    let error = submit(&project, "one", "coder-1", &pointing).refused(1, "unpublished_submodule");
+    assert!(error["message"].as_str().unwrap().contains(&inner), "{error}");
+    project.git_at(&folder.join("lib"), &["reset", "-q", "--hard", "HEAD^"]);
+    project.git_at(&folder, &["reset", "-q", "--hard", &head]);
     submit(&project, "one", "coder-1", &head).ok();
     judge(&project, "one", &["APPROVED"]);
     merge(&project, "one").ok();

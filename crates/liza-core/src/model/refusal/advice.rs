@@ -139,6 +139,9 @@ impl Refusal {
             }
             Refusal::WrongBranch { task } => format!("git switch task/{task}, in the task's worktree"),
             Refusal::DirtyWorktree { .. } => "commit it, or add to .gitignore what does not belong to the task".into(),
+            Refusal::UnpublishedSubmodule { path, .. } => {
+                format!("use a published commit in {path}, or block the task: a person has to publish it")
+            }
             Refusal::ReservedPath { path, .. } => format!("git rm -r --cached {path}, commit, and submit that commit"),
             Refusal::ReviewTouched { .. } => {
                 "a review must not change files; the worktree is restored, review it again".into()

@@ -187,6 +187,9 @@ pub enum Refusal {
     /// The commit has files where Liza keeps its own.
     #[error("{commit} of {task} contains {path}, which is reserved for Liza")]
     ReservedPath { task: TaskId, commit: Sha, path: String },
+    /// A submodule is at a commit that exists only in the task's worktree.
+    #[error("{path} of {task} is at {commit}, which is on no remote of that submodule and would be lost")]
+    UnpublishedSubmodule { task: TaskId, path: String, commit: Sha },
     /// Tracked files changed during the review.
     #[error("tracked files of {task} changed during the review: {}", short_list(paths))]
     ReviewTouched { task: TaskId, paths: Vec<String> },
