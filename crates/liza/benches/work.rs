@@ -1,4 +1,5 @@
-//! What a claim and a merge cost beside the bare git commands that they need, in a repository of 5,000 files.
+//! What a claim and a merge cost beside the git commands by which a person would do the same, in a repository of 5,000
+//! files.
 //!
 //! `cargo bench -p liza` prints one table. Both figures of a row come from the same run, in turn, so the ratios hold
 //! on any machine. Never part of the tests: a busy machine is not a defect.
@@ -53,6 +54,8 @@ fn measure(tasks: usize) {
         project.liza_as("coder-1", &["submit-for-review", &name, &commit]).ok();
         project.liza(&["claim-review", &name, "code-reviewer-1"]).ok();
         project.liza_as("code-reviewer-1", &["submit-verdict", &name, "APPROVED"]).ok();
+        // Its supervisor does so when the reviewer's session ends.
+        std::fs::remove_dir_all(project.root.join(format!(".worktrees/.review-{name}"))).unwrap();
         merges.ours.push(timed(|| _ = project.liza(&["wt-merge", &name]).ok()));
     }
     claims.print(tasks, "claim");
@@ -94,19 +97,26 @@ fn repository() -> TestProject {
     project
 }
 
+/// A repository of its own that borrows the project's objects, by hand.
 fn bare_claim(project: &TestProject, name: &str) {
     let head = project.git(&["rev-parse", "--verify", "refs/heads/integration"]);
     let (branch, path) = (format!("task/{name}"), format!(".worktrees/{name}"));
-    project.git(&["worktree", "add", "--quiet", "-b", &branch, &path, &head]);
+    project.git(&["branch", &branch, &head]);
+    project.git(&["init", "--quiet", &path]);
+    project.write(&format!("{path}/.git/objects/info/alternates"), "../../../../.git/objects\n");
+    project.git_at(&project.root.join(&path), &["checkout", "--quiet", "-b", &branch, &head]);
 }
 
-/// The merge, then what a merged task leaves.
+/// The commit is fetched and merged; then what a merged task leaves is looked at and removed.
 fn bare_merge(project: &TestProject, name: &str, commit: &str) {
+    let path = project.root.join(".worktrees").join(name);
+    project.git(&["fetch", "--quiet", "--no-tags", path.to_str().unwrap(), &format!("task/{name}")]);
     let head = project.git(&["rev-parse", "--verify", "refs/heads/integration"]);
     let tree = project.git(&["merge-tree", "--write-tree", &head, commit]);
     let merged = project.git(&["commit-tree", &tree, "-p", &head, "-p", commit, "-m", "merge"]);
     project.git(&["update-ref", "refs/heads/integration", &merged, &head]);
-    project.git(&["worktree", "remove", &format!(".worktrees/{name}")]);
+    assert_eq!(project.git_at(&path, &["status", "--porcelain", "--ignored"]), "");
+    std::fs::remove_dir_all(&path).unwrap();
     project.git(&["branch", "-qD", &format!("task/{name}")]);
 }
 

@@ -143,7 +143,7 @@ impl AgentRepo {
         found.is_ok() && !any
     }
 
-    /// Copies the files of its objects to another folder of objects, except those that `known` has.
+    /// Copies the files of its objects to another folder of objects, except those that `known` has; whether there were any.
     ///
     /// # Errors
     ///
@@ -153,10 +153,10 @@ impl AgentRepo {
         let mut any = false;
         let copied = self.each_object(&mut |folder, name, parent| {
             let place = Path::new(folder).join(name);
-            any = true;
             if known.join(&place).exists() {
                 return Ok(());
             }
+            any = true;
             let mut file = parent.file(Path::new(name))?;
             let length = file.metadata()?.len();
             left = left.checked_sub(length).ok_or(io::ErrorKind::FileTooLarge)?;

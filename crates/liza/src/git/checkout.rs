@@ -157,20 +157,29 @@ impl Repo {
     ///
     /// When git fails.
     pub fn repair_checkouts(&self, branch: &Branch) -> Result<Vec<RepairedCheckout>, GitError> {
-        let tip = self.tip(branch)?;
+        self.repair_checkouts_in(branch, &self.checkouts_of(branch)?)
+    }
+
+    /// The same for these checkouts of the branch.
+    pub(crate) fn repair_checkouts_in(
+        &self,
+        branch: &Branch,
+        checkouts: &[PathBuf],
+    ) -> Result<Vec<RepairedCheckout>, GitError> {
+        let tip = if checkouts.is_empty() { None } else { self.tip(branch)? };
         let mut repaired = Vec::new();
-        for folder in self.checkouts_of(branch)? {
-            let git_dir = self.git_dir_of(&folder)?;
+        for folder in checkouts {
+            let git_dir = self.git_dir_of(folder)?;
             let Some((old, new)) = read_note(&git_dir) else { continue };
             // An unfinished operation of a person: the repair waits until it is finished.
             if unfinished_operation(&git_dir).is_some() {
                 continue;
             }
             if tip.as_ref() == Some(&new) {
-                let kept = self.finish_update(&folder, &old, &new)?;
+                let kept = self.finish_update(folder, &old, &new)?;
                 repaired.push(RepairedCheckout { path: folder.clone(), kept });
             }
-            self.end_update(&folder)?;
+            self.end_update(folder)?;
         }
         Ok(repaired)
     }

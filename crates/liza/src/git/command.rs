@@ -126,6 +126,7 @@ impl Git {
             variables: Vec::new(),
             stdin: Vec::new(),
             limit: LIMIT,
+            runs_no_program: false,
         }
     }
 }
@@ -152,6 +153,8 @@ pub struct GitCommand {
     variables: Vec<(OsString, OsString)>,
     stdin: Vec<u8>,
     limit: Duration,
+    /// Whether the caller knows that it runs no program of the configuration.
+    runs_no_program: bool,
 }
 
 /// The result of a git command.
@@ -215,6 +218,12 @@ impl GitCommand {
         self
     }
 
+    /// Says that this command runs no program that the configuration names, so it need not be read first.
+    pub(crate) fn runs_no_program(mut self) -> Self {
+        self.runs_no_program = true;
+        self
+    }
+
     /// Runs git, whatever its exit status is. Retries for about 3 s when another git is in the way.
     ///
     /// # Errors
@@ -232,7 +241,7 @@ impl GitCommand {
     ///
     /// When the configuration cannot be read.
     fn overrides(&self) -> Result<Overrides, GitError> {
-        if !may_run_programs(&self.arguments) {
+        if self.runs_no_program || !may_run_programs(&self.arguments) {
             return Ok(Overrides::default());
         }
         let list = ["config", "--list", "--show-scope", "-z"].map(OsString::from).to_vec();

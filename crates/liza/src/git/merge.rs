@@ -235,8 +235,8 @@ impl Repo {
             );
             return Err(MergeError::CheckoutRefused { path, message });
         }
-        self.repair_checkouts(branch)?;
         let checkouts = self.checkouts_of(branch)?;
+        self.repair_checkouts_in(branch, &checkouts)?;
         for path in &checkouts {
             if let Some(message) = self.update_checkout(path, &merge.old, &merge.new, DryRun::Yes)? {
                 return Err(MergeError::CheckoutRefused { path: path.clone(), message });

@@ -45,8 +45,16 @@ pub(super) fn may_run_programs(arguments: &[OsString]) -> bool {
             break;
         }
     }
-    let listing = verb == Some("worktree") && words.next().is_some_and(|word| word == "list");
-    !listing && verb.is_none_or(|verb| !SAFE.contains(&verb))
+    let rest: Vec<&OsString> = words.collect();
+    let has = |word: &str| rest.iter().any(|other| *other == word);
+    match verb {
+        Some("worktree") => !has("list"),
+        // It writes no files unless it is told to.
+        Some("read-tree") => has("-u"),
+        Some("commit-tree") => has("-S"),
+        Some(verb) => !SAFE.contains(&verb),
+        None => true,
+    }
 }
 
 /// What replaces the settings of a repository that would run a program.
@@ -206,7 +214,13 @@ mod tests {
     /// Covers: AT-01
     #[test]
     fn only_commands_that_may_run_programs_need_the_configuration() {
-        for safe in ["rev-parse HEAD", "-c a=b update-ref x", "worktree list --porcelain"] {
+        for safe in [
+            "rev-parse HEAD",
+            "-c a=b update-ref x",
+            "worktree list --porcelain",
+            "read-tree -i -m a",
+            "commit-tree a -p b",
+        ] {
             assert!(!may_run_programs(&words(safe)), "{safe}");
         }
         for other in

@@ -140,11 +140,18 @@ impl Quarantine<'_> {
     /// # Errors
     ///
     /// When git cannot be run.
-    pub(crate) fn transfer_what_is_whole(&self, commits: Vec<Sha>) -> Result<Vec<Sha>, GitError> {
-        if self.transfer(&commits, None).is_ok() {
+    pub(crate) fn transfer_what_is_whole(
+        &self,
+        commits: Vec<Sha>,
+        known: &[Sha],
+    ) -> Result<Vec<Sha>, GitError> {
+        let new: Vec<Sha> = commits.iter().filter(|commit| !known.contains(commit)).cloned().collect();
+        if self.transfer(&new, None).is_ok() {
             return Ok(commits);
         }
-        let whole = |commit: &Sha| self.transfer(std::slice::from_ref(commit), None).is_ok();
+        let whole = |commit: &Sha| {
+            known.contains(commit) || self.transfer(std::slice::from_ref(commit), None).is_ok()
+        };
         Ok(commits.into_iter().filter(whole).collect())
     }
 
@@ -172,12 +179,15 @@ impl Quarantine<'_> {
         self.repo
             .command(ACTION)
             .args(["-c", "fetch.fsckObjects=true", "-c", "protocol.file.allow=always", "-c", "gc.auto=0"])
+            // The only program that the configuration could name for a fetch from a folder.
+            .args(["-c", "core.alternateRefsCommand=true"])
             .args(["fetch", "--quiet", "--no-tags", "--no-write-fetch-head", "--no-auto-maintenance"])
             .args(["--no-recurse-submodules", "--update-shallow", "--"])
             .arg(from)
             .args(refs)
             .env("GIT_NO_LAZY_FETCH", "1")
             .limit(TREE_LIMIT)
+            .runs_no_program()
             .check()
     }
 }

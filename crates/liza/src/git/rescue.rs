@@ -93,7 +93,9 @@ impl Repo {
         safe: &SafeRevisions,
     ) -> Result<Option<Rescue>, GitError> {
         let mut work = match source {
-            Some(RescueSource::Checkout { folder, start }) => self.work_in_checkout(task, folder, start)?,
+            Some(RescueSource::Checkout { folder, start }) => {
+                self.work_in_checkout(task, folder, start, tips)?
+            }
             Some(RescueSource::Linked(folder)) => self.work_in_linked(task, folder)?,
             Some(RescueSource::LooseFolder { folder, start }) => {
                 UnsavedWork { tips: vec![start.clone()], ..self.loose_work(folder, start)? }
@@ -114,13 +116,14 @@ impl Repo {
         task: &TaskId,
         folder: &Path,
         start: Option<&Sha>,
+        known: &[Sha],
     ) -> Result<UnsavedWork, GitError> {
         let agent = AgentRepo::of(folder).ok_or_else(|| GitError::ForeignFolder { path: folder.to_owned() })?;
         let head = agent.head().map(|head| head.commit).ok();
         let Some(like) = head.as_ref().or(start) else {
             return Err(GitError::NoCommits { path: folder.to_owned() });
         };
-        let mut work = self.commits_of(task, &agent, head.as_ref(), like)?;
+        let mut work = self.commits_of(task, &agent, head.as_ref(), like, known)?;
         self.save_large_files(&agent)?;
         let Some(known) = work.tips.first().or(start) else {
             return Err(GitError::NoCommits { path: folder.to_owned() });
@@ -130,13 +133,15 @@ impl Repo {
         Ok(work)
     }
 
-    /// Brings all commits of a checkout into the project. Its HEAD is the first, unless an object of it is missing.
+    /// Brings all commits of a checkout into the project, except those that references `known` to be complete have. Its
+    /// HEAD is the first, unless an object of it is missing.
     fn commits_of(
         &self,
         task: &TaskId,
         agent: &AgentRepo,
         head: Option<&Sha>,
         like: &Sha,
+        known: &[Sha],
     ) -> Result<UnsavedWork, GitError> {
         let quarantine = self.quarantine(agent, like)?;
         let mut named: Vec<Sha> = head.into_iter().cloned().collect();
@@ -147,8 +152,8 @@ impl Repo {
         named.retain(|commit| !seen.contains(commit) && { seen.push(commit.clone()); true });
         let others: Vec<Sha> =
             quarantine.own_tips()?.into_iter().filter(|commit| !named.contains(commit)).collect();
-        let named = quarantine.transfer_what_is_whole(named)?;
-        let others = quarantine.transfer_what_is_whole(others)?;
+        let named = quarantine.transfer_what_is_whole(named, known)?;
+        let others = quarantine.transfer_what_is_whole(others, known)?;
         for commit in self.independent(others)? {
             let reachable = named.iter().any(|tip| self.is_ancestor(&commit, tip).unwrap_or(false));
             if !reachable {

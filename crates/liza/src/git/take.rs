@@ -17,6 +17,11 @@ use super::repo::{NO_COMMIT, Repo, sha};
 /// The folders of references that belong to one task's worktree.
 const FOLDERS: [&str; 2] = ["refs/liza/work", "refs/liza/keep"];
 
+/// The reference that keeps a commit which a task's worktree borrows.
+pub(crate) fn keep_ref(task: &TaskId, commit: &Sha) -> String {
+    format!("refs/liza/keep/{task}/{commit}")
+}
+
 /// Whether what a task's worktree has committed is taken already; found out without starting git. May be false although it
 /// is, where git keeps its references elsewhere.
 pub fn is_taken(root: &Path, task: &TaskId, generation: Generation) -> bool {
@@ -90,8 +95,7 @@ impl Repo {
     /// Keeps a commit that the task's worktree borrows, so that no clean-up of the project can delete it.
     pub(crate) fn keep_borrowed(&self, task: &TaskId, commit: &Sha) -> Result<(), GitError> {
         let command = self.command(format!("keeping what the worktree of {task} needs"));
-        let name = format!("refs/liza/keep/{task}/{commit}");
-        command.args(["update-ref", "--", &name, commit.as_str()]).check()
+        command.args(["update-ref", "--", &keep_ref(task, commit), commit.as_str()]).check()
     }
 
     /// The references of a task's worktree, its branch included.

@@ -17,6 +17,7 @@ use super::refs::Branch;
 use super::repo::{Repo, WorktreeEntry, WorktreeLock, same_path, sha};
 use super::rescue::{Rescue, RescueSource, SafeRevisions};
 use super::status::{FileChange, UntrackedFiles};
+use super::take::keep_ref;
 use super::view::Files;
 
 /// The prefix of folders that are being deleted; no task ID starts with a dot.
@@ -110,8 +111,8 @@ impl Repo {
     ) -> Result<PreparedWorktree, GitError> {
         let (path, base) = (self.worktree_path(task), &self.full_hash(base)?);
         // Usually nothing exists yet.
-        if fs::symlink_metadata(&path).is_err() && self.create_branch(&Branch::of(task), base)? {
-            self.create_worktree(task, base, integration)?;
+        if fs::symlink_metadata(&path).is_err() && self.begin_branch(task, base) {
+            self.create_folder(task, base, integration)?;
             return Ok(PreparedWorktree { path, created: true, rescued: None });
         }
         let mut found = self.task_artifacts(task)?;
@@ -147,14 +148,22 @@ impl Repo {
                 base
             }
         };
-        self.create_worktree(task, start, integration)?;
+        self.keep_borrowed(task, start)?;
+        self.create_folder(task, start, integration)?;
         Ok(PreparedWorktree { path, created: true, rescued })
     }
 
-    /// Creates the folder; the branch exists already.
-    fn create_worktree(&self, task: &TaskId, start: &Sha, integration: &Branch) -> Result<(), GitError> {
+    /// Creates the task's branch at `base`, and keeps that commit; false if there is such a branch, or git refuses.
+    fn begin_branch(&self, task: &TaskId, base: &Sha) -> bool {
+        let (branch, kept) = (Branch::of(task).full(), keep_ref(task, base));
+        let lines = format!("create {branch} {base}\nupdate {kept} {base}\n");
+        let command = self.command(format!("creating the branch of {task}"));
+        command.args(["update-ref", "-m", "liza: create", "--stdin"]).stdin(lines).check().is_ok()
+    }
+
+    /// Creates the folder; the branch exists already, and a reference keeps its commit.
+    fn create_folder(&self, task: &TaskId, start: &Sha, integration: &Branch) -> Result<(), GitError> {
         self.forget_linked(&self.worktree_path(task))?;
-        self.keep_borrowed(task, start)?;
         self.create_checkout(&NewCheckout {
             place: &self.worktree_path(task),
             commit: start,
