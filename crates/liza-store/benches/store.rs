@@ -157,7 +157,7 @@ fn modify(store: &Store, round: usize) -> Duration {
     let mut session = None;
     let begun = timed(|| {
         let mut begun = store.begin_edit().unwrap();
-        begun.begin_modify().unwrap();
+        begun.begin_modify(now()).unwrap();
         session = Some(begun);
     });
     let session = session.unwrap();

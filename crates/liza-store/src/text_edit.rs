@@ -11,6 +11,7 @@ use liza_core::rules::invariants;
 use liza_core::rules::invariants::Violation;
 
 use crate::codec::{self, StateView, fault_count, text_without_bom};
+use crate::direct_edit;
 use crate::document::{EditPlan, apply, plain_value};
 use crate::error::StoreError;
 use crate::file::{CurrentFile, Fingerprint, LockedFolder, NewVersion, Notice};
@@ -101,9 +102,25 @@ impl EditSession<'_> {
     ///
     /// # Errors
     /// When no copy can be kept.
-    pub fn begin_modify(&mut self) -> Result<(), StoreError> {
+    pub fn begin_modify(&mut self, now: Timestamp) -> Result<(), StoreError> {
+        self.record_direct_edit(now)?;
         self.modifying = true;
         self.locked.begin_modify(&self.current)
+    }
+
+    /// Writes a direct edit as a version of its own: the copy for the command replaces what it is compared with.
+    fn record_direct_edit(&mut self, now: Timestamp) -> Result<(), StoreError> {
+        let before = self.before().map(|(_, value)| value);
+        let edit = direct_edit::find(&self.store.files().state(), &self.current, before.as_ref());
+        // A file that cannot be read is recorded with the command that repairs it.
+        if edit.is_none() || before.is_none() {
+            return Ok(());
+        }
+        let bytes = self.current.bytes.clone();
+        let edited = self.write_checked(&bytes, None, now, false)?;
+        self.current = self.locked.current()?;
+        self.current.notices.extend(edited.notices);
+        Ok(())
     }
 
     /// Restores the version before the command.
@@ -126,7 +143,7 @@ impl EditSession<'_> {
         let done =
             self.store.files().read().and_then(|bytes| match self.finish_in_part(&bytes, log, now)? {
                 Some(edited) => Ok(edited),
-                None => self.write_checked(&bytes, log, now, false),
+                None => self.write_checked(&bytes, Some(log), now, false),
             });
         if done.is_err() {
             self.restore()?;
@@ -141,7 +158,7 @@ impl EditSession<'_> {
     /// # Errors
     /// When it is invalid. Nothing is written then.
     pub fn replace(mut self, text: &str, log: &LogEntry, now: Timestamp) -> Result<Edited, StoreError> {
-        self.write_checked(text.as_bytes(), log, now, false)
+        self.write_checked(text.as_bytes(), Some(log), now, false)
     }
 
     /// Sets the values that match a path.
@@ -187,7 +204,7 @@ impl EditSession<'_> {
         let view = StateView::full(&file, text)?;
         let (text, rewritten) = self.with_value(&view, path, value, syntax)?;
         let new = [&bytes[..bom], text.as_bytes()].concat();
-        self.write_checked(&new, log, now, rewritten)
+        self.write_checked(&new, Some(log), now, rewritten)
     }
 
     /// The text with the value set, in the interpretation that the schema accepts best.
@@ -220,7 +237,7 @@ impl EditSession<'_> {
     fn write_checked(
         &mut self,
         bytes: &[u8],
-        log: &LogEntry,
+        log: Option<&LogEntry>,
         now: Timestamp,
         rewritten: bool,
     ) -> Result<Edited, StoreError> {
@@ -236,12 +253,14 @@ impl EditSession<'_> {
             return Err(StoreError::Violates(violations));
         }
         let revision = state.board.revision.max(Revision(self.current.revision)).next();
-        let change = revision_stamps(before.as_ref().map(|(state, _)| state), &state, revision);
+        let mut change = revision_stamps(before.as_ref().map(|(state, _)| state), &state, revision);
+        let edit = direct_edit::find(&file, &self.current, before.as_ref().map(|(_, value)| value));
+        let edit = direct_edit::record(edit, &state.board, &mut change, now);
         let ops = codec::operations(&state.board, &change).map_err(|error| self.store.not_encoded(error))?;
         state.apply(&change);
         let (spliced, scannable) = self.store.verified_text(&view, &ops, &state)?;
         let after = [&bytes[..bom], spliced.text.as_bytes()].concat();
-        let mut log = Some(self.store.log_text(log, revision)?);
+        let mut log = self.store.log_texts(edit.iter().chain(log), revision)?;
         // A command has changed the file in place; everything else has not.
         let on_disk = if self.modifying { Fingerprint::of(bytes) } else { self.current.fingerprint };
         let mut notices = Vec::new();
@@ -340,7 +359,7 @@ impl Drop for EditSession<'_> {
 }
 
 /// A value without what has no meaning: the form of a time, and keys without a value.
-fn meaning(value: &Value) -> Value {
+pub(crate) fn meaning(value: &Value) -> Value {
     match value {
         Value::Text(text) => match text.parse::<Timestamp>() {
             Ok(time) => Value::Time(time),

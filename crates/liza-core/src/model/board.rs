@@ -12,6 +12,7 @@ use crate::model::agent::AgentRecord;
 use crate::model::breaker::CircuitBreaker;
 use crate::model::change::{Appended, Change};
 use crate::model::config::Config;
+use crate::model::direct_edit::DirectEdit;
 use crate::model::goal::{Alignment, Goal};
 use crate::model::ids::{AgentId, Revision, TaskId};
 use crate::model::notes::{Anomaly, Discovery, Handoff, HumanNote, SpecChange};
@@ -134,6 +135,7 @@ pub enum Section {
     CircuitBreaker,
     Discovered,
     Handoff,
+    DirectEdits,
 }
 
 impl Section {
@@ -205,6 +207,8 @@ pub struct Board {
     pub discovered: Loaded<Vec<Discovery>>,
     /// The handoff notes by task.
     pub handoff: Loaded<IndexMap<TaskId, Handoff>>,
+    /// The direct edits that wait for the human.
+    pub direct_edits: Loaded<Vec<DirectEdit>>,
 }
 
 impl Board {
@@ -292,6 +296,7 @@ sections! {
     circuit_breaker = circuit_breaker: CircuitBreaker, CircuitBreaker;
     discovered = discovered: Discovered, Vec<Discovery>;
     handoffs = handoff: Handoff, IndexMap<TaskId, Handoff>;
+    direct_edits = direct_edits: DirectEdits, Vec<DirectEdit>;
 }
 
 /// Lists that only grow. Read whole for screens and prompts, never for a change.
@@ -349,6 +354,7 @@ impl State {
         replace(&mut board.circuit_breaker, change.circuit_breaker.as_ref());
         replace(&mut board.discovered, change.discovered.as_ref());
         replace(&mut board.handoff, change.handoff.as_ref());
+        replace(&mut board.direct_edits, change.direct_edits.as_ref());
         if change.closed_goal.is_some() {
             // They go to the archive with their goal.
             self.journal.alignment_history.clear();

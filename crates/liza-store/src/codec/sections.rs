@@ -25,6 +25,7 @@ impl StateView<'_> {
                 Section::CircuitBreaker => board.circuit_breaker = self.section(*section),
                 Section::Discovered => board.discovered = self.section(*section),
                 Section::Handoff => board.handoff = self.handoff(),
+                Section::DirectEdits => board.direct_edits = self.section(*section),
             }
         }
     }

@@ -73,6 +73,7 @@ pub(crate) fn fault_count(state: &State) -> usize {
         + section(&board.circuit_breaker)
         + section(&board.discovered)
         + section(&board.handoff)
+        + section(&board.direct_edits)
 }
 
 impl<'t> StateView<'t> {

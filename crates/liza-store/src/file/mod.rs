@@ -106,11 +106,23 @@ pub(crate) enum Origin {
     Edited,
 }
 
+/// What the file is compared with to find out what was edited.
+pub(crate) enum EditBase {
+    /// Nothing: the file is as we wrote it, or we never wrote one.
+    Unedited,
+    /// Our last version.
+    LastVersion(Vec<u8>),
+    /// Our last version cannot be restored.
+    Lost,
+}
+
 /// The file as read under the lock.
 pub(crate) struct CurrentFile {
     pub(crate) bytes: Vec<u8>,
     pub(crate) fingerprint: Fingerprint,
     pub(crate) origin: Origin,
+    /// What an edited version is compared with.
+    pub(crate) base: EditBase,
     /// The revision of the last write.
     pub(crate) revision: u64,
     /// What was repaired before.
@@ -120,7 +132,11 @@ pub(crate) struct CurrentFile {
 impl CurrentFile {
     fn new(bytes: Vec<u8>, origin: Origin, revision: u64, notices: Vec<Notice>) -> Self {
         let fingerprint = Fingerprint::of(&bytes);
-        Self { bytes, fingerprint, origin, revision, notices }
+        let base = match origin {
+            Origin::Ours { .. } => EditBase::Unedited,
+            Origin::Edited => EditBase::Lost,
+        };
+        Self { bytes, fingerprint, origin, base, revision, notices }
     }
 }
 

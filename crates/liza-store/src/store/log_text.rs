@@ -34,6 +34,17 @@ impl Store {
         Ok(notice)
     }
 
+    /// The text of several entries of one write.
+    pub(crate) fn log_texts<'e>(
+        &self,
+        entries: impl IntoIterator<Item = &'e LogEntry>,
+        revision: Revision,
+    ) -> Result<Option<String>, StoreError> {
+        let texts = entries.into_iter().map(|entry| self.log_text(entry, revision));
+        let texts = texts.collect::<Result<Vec<_>, _>>()?;
+        Ok((!texts.is_empty()).then(|| texts.join("\n\n")))
+    }
+
     pub(crate) fn log_text(&self, entry: &LogEntry, revision: Revision) -> Result<String, StoreError> {
         // The entry must fit into a write record.
         let entry = LogEntry { detail: one_line(&entry.detail, DETAIL_LIMIT), ..entry.clone() };

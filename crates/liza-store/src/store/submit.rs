@@ -6,14 +6,17 @@
 use std::io;
 use std::time::Duration;
 
-use liza_core::model::{Actor, Board, Change, Effect, Refusal, Revision, StopFile, StopFiles, Timestamp};
+use liza_core::model::{
+    Actor, Board, Change, Effect, LogEntry, Refusal, Revision, StopFile, StopFiles, Timestamp,
+};
 use liza_core::protocol::{Operation, Pending, Request};
 use liza_core::rules::invariants;
 
 use super::{OVERTAKEN_LIMIT, ProjectDisk, Store};
 use crate::archive;
 use crate::codec::{self, Spliced, StateView, text_without_bom};
-use crate::document::Edit;
+use crate::direct_edit;
+use crate::document::{Edit, plain_value};
 use crate::error::StoreError;
 use crate::file::{CurrentFile, LockedFolder, NewVersion, Notice, Origin};
 
@@ -68,6 +71,15 @@ pub trait Host {
     fn create_stop_files(&self, files: &[StopFile], now: Timestamp) -> io::Result<()>;
     /// A text for the log without the secrets in it.
     fn masked(&self, text: &str) -> String;
+}
+
+/// A checked text, ready to be written.
+struct NewText {
+    /// The length of the byte order mark before it.
+    bom: usize,
+    spliced: Spliced,
+    /// Whether a line scan finds all its blocks.
+    scannable: bool,
 }
 
 impl Store {
@@ -166,7 +178,8 @@ impl Store {
             return self.submit_carefully(locked, current, (text, bom), pending, host);
         };
         archive::store(self.folder.path(), &view, &board, &change)?;
-        self.write(locked, current, bom, (spliced, true), change, pending.now())
+        let text = NewText { bom, spliced, scannable: true };
+        self.write(locked, current, text, (change, None), pending.now())
     }
 
     /// For a version that a person edited: parses the whole file before and after.
@@ -188,12 +201,16 @@ impl Store {
             return Ok(unwritten(state.board.revision, change, current, locked));
         }
         add_missing_sprint(&mut change, &view, pending.now());
+        let value = view.tree.as_ref().map(plain_value);
+        let edit = direct_edit::find(&path, current, value.as_ref());
+        let edit = direct_edit::record(edit, &state.board, &mut change, pending.now());
         let ops = codec::operations(&state.board, &change).map_err(|error| self.not_encoded(error))?;
         let mut intended = state.clone();
         intended.apply(&change);
         let (spliced, scannable) = self.verified_text(&view, &ops, &intended)?;
         archive::store(self.folder.path(), &view, &state.board, &change)?;
-        self.write(locked, current, bom, (spliced, scannable), change, pending.now())
+        let text = NewText { bom, spliced, scannable };
+        self.write(locked, current, text, (change, edit), pending.now())
     }
 
     /// What to write; the stop files that have to exist before it are created.
@@ -220,15 +237,11 @@ impl Store {
         &self,
         locked: &mut LockedFolder,
         current: &CurrentFile,
-        bom: usize,
-        (spliced, scannable): (Spliced, bool),
-        change: Change,
+        NewText { bom, spliced, scannable }: NewText,
+        (change, edit): (Change, Option<LogEntry>),
         now: Timestamp,
     ) -> Result<Written, StoreError> {
-        let mut log = match &change.log {
-            Some(entry) => Some(self.log_text(entry, change.revision)?),
-            None => None,
-        };
+        let mut log = self.log_texts(edit.iter().chain(&change.log), change.revision)?;
         let rewritten = match spliced.rewritten {
             true => Some(self.keep_before_rewrite(locked, &current.bytes, now, change.revision, &mut log)?),
             false => None,

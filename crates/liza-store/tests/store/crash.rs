@@ -73,8 +73,8 @@ fn check_agreement(project: &Project, what: &str) {
     );
 }
 
-/// Kills a writer at each of its system calls in turn.
-fn kill_everywhere(name: &str, prepare: impl Fn(&Project)) {
+/// Kills a writer at each of its system calls in turn, and returns the log.
+fn kill_everywhere(name: &str, prepare: impl Fn(&Project)) -> String {
     let project = Project::new(name);
     prepare(&project);
     let counts = counts(&project, "note counting");
@@ -108,6 +108,7 @@ fn kill_everywhere(name: &str, prepare: impl Fn(&Project)) {
     }
     println!("{points} points");
     assert!(points > 40, "the trace has too few calls: {points}");
+    project.log()
 }
 
 /// Covers: BB-09, BB-12
@@ -124,6 +125,22 @@ fn needs_strace_a_kill_at_any_system_call_of_a_write_after_a_manual_edit_loses_n
         let text = text.strip_suffix("# edited\n").map_or_else(|| format!("{text}# edited\n"), str::to_owned);
         project.write(&text);
     });
+}
+
+/// Covers: AT-04, BB-12
+#[test]
+fn needs_strace_a_kill_at_any_system_call_logs_each_direct_edit_once_with_its_place() {
+    let edits = std::cell::Cell::new(0);
+    let edit = |project: &Project| {
+        edits.set(edits.get() + 1);
+        let text = project.text();
+        let (head, rest) = text.split_once("lock_timeout: ").unwrap();
+        let (_, tail) = rest.split_once('\n').unwrap();
+        project.write(&format!("{head}lock_timeout: {}\n{tail}", 100 + edits.get()));
+    };
+    let log = kill_everywhere("kill-direct", edit);
+    assert_eq!(log.matches("agent: edited by hand").count(), edits.get(), "{log}");
+    assert_eq!(log.matches("detail: config.lock_timeout\n").count(), edits.get(), "{log}");
 }
 
 /// Covers: BB-09, BB-11, BB-12

@@ -405,7 +405,7 @@ fn a_command_under_the_lock_in_our_own_version_gives_the_same_as_in_an_edited_on
             }
             let store = project.store();
             let mut session = store.begin_edit().unwrap();
-            session.begin_modify().unwrap();
+            session.begin_modify(now()).unwrap();
             assert!(project.text().contains(from), "{from}");
             project.write(&project.text().replacen(from, to, 1));
             let outcome = session.finish_modify(&entry(), now());

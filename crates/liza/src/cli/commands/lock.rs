@@ -103,7 +103,7 @@ fn modify(command: &[String], context: &Context) -> Result<Reply, CommandError> 
     let before = session.text();
     let log = log_entry(context, &format!("lock modify {}", command.join(" ")))?;
     let known = misspelled_keys(&session.path()).unwrap_or_default();
-    session.begin_modify()?;
+    session.begin_modify(now())?;
     let ended = run_inside(command, &project, context);
     match ended {
         Ok(Some(status)) if status.success() => {}
