@@ -237,6 +237,7 @@ fn check_sections(board: &Board, found: &mut Vec<Violation>) {
     broken("circuit_breaker", fault_of(&board.circuit_breaker));
     broken("discovered", fault_of(&board.discovered));
     broken("handoff", fault_of(&board.handoff));
+    broken("direct_edits", fault_of(&board.direct_edits));
     for (task, notes) in board.handoff.ready().into_iter().flatten() {
         for (field, text) in [("summary", &notes.summary), ("next_action", &notes.next_action)] {
             if text.trim().is_empty() {
