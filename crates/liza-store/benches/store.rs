@@ -1,7 +1,7 @@
 //! The cost of a write, compared with the floor: writing the same bytes durably and nothing else.
 //!
 //! `cargo bench -p liza-store` prints one table. All figures of a row come from the same run, so the ratios are valid on
-//! any disk. Other sizes can be given after `--`. Not part of the tests: a busy machine is not a defect.
+//! any disk. Other sizes can be given after `--`, or `edits` for the manual edits alone. Not part of the tests: a busy machine is not a defect.
 
 #![expect(clippy::unwrap_used, clippy::expect_used, reason = "a benchmark panics on failure")]
 
@@ -43,13 +43,17 @@ fn main() {
         "tasks", "KB", "floor", "heartbeat", "transition", "validate"
     );
     let wanted: Vec<usize> = std::env::args().filter_map(|arg| arg.parse().ok()).collect();
-    for count in if wanted.is_empty() { vec![100, 1_000, 10_000] } else { wanted } {
+    let only_edits = std::env::args().any(|arg| arg == "edits");
+    for count in if wanted.is_empty() && !only_edits { vec![100, 1_000, 10_000] } else { wanted } {
         measure(count);
     }
     println!("manual edits, medians in ms; × is the ratio to the floor");
     println!("{:>7} {:>10} {:>20} {:>20}", "tasks", "floor", "lock write", "lock modify");
     for count in [1_000, 10_000] {
         measure_manual_edits(count);
+    }
+    if only_edits {
+        return;
     }
     println!("reads of the whole blackboard, medians in ms");
     println!("{:>7} {:>10} {:>16} {:>12}", "tasks", "snapshot", "one task changed", "no change");

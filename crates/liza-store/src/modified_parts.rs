@@ -2,6 +2,8 @@
 //!
 //! Must accept and refuse the same as the edit of the whole text in `text_edit.rs`, which is used for everything else.
 
+use std::ops::Range;
+
 use liza_core::model::{Fields, LogEntry, Revision, Section, State, TaskId, Timestamp, Value};
 
 use crate::codec::{self, StateView, text_without_bom};
@@ -15,7 +17,8 @@ use crate::yaml;
 #[derive(Default)]
 struct ModifiedParts {
     sections: Vec<String>,
-    tasks: Vec<usize>,
+    old_tasks: Vec<usize>,
+    new_tasks: Vec<usize>,
 }
 
 impl EditSession<'_> {
@@ -33,8 +36,10 @@ impl EditSession<'_> {
         }
         let (mut old, mut new) = (StateView::lazy(&file, old.0)?, StateView::lazy(&file, new.0)?);
         let Some(parts) = changed_parts(&old, &new) else { return Ok(None) };
-        let (Some((before, from)), Some((after, to))) = (read(&mut old, &parts)?, read(&mut new, &parts)?)
-        else {
+        let (Some((before, from)), Some((after, to))) = (
+            read(&mut old, &parts.sections, &parts.old_tasks)?,
+            read(&mut new, &parts.sections, &parts.new_tasks)?,
+        ) else {
             return Ok(None);
         };
         new.check_version()?;
@@ -49,10 +54,9 @@ impl EditSession<'_> {
         let spliced = codec::splice(&new, &ops).ok().filter(|spliced| codec::reads_back(&new, spliced, &ops));
         let Some(spliced) = spliced else { return Ok(None) };
         let delayed = self.locked.commit(&NewVersion {
-            before: self.current.fingerprint,
-            on_disk: Fingerprint::of(bytes),
+            before: Fingerprint::of(bytes),
             after: spliced.text.as_bytes(),
-            edits: &[],
+            edits: &spliced.edits,
             revision_before: self.current.revision,
             revision: revision.0,
             scannable: true,
@@ -78,7 +82,7 @@ fn changed_parts(old: &StateView<'_>, new: &StateView<'_>) -> Option<ModifiedPar
             continue;
         }
         if name == "tasks" {
-            parts.tasks = changed_tasks(old, new)?;
+            (parts.old_tasks, parts.new_tasks) = changed_tasks(old, new)?;
         } else if is_scannable(text) {
             parts.sections.push(name.to_owned());
         } else {
@@ -88,53 +92,60 @@ fn changed_parts(old: &StateView<'_>, new: &StateView<'_>) -> Option<ModifiedPar
     Some(parts)
 }
 
-fn changed_tasks(old: &StateView<'_>, new: &StateView<'_>) -> Option<Vec<usize>> {
-    let before = list_entries(old.text, old.task_lines()?);
-    let after = list_entries(new.text, new.task_lines()?);
-    if before.len() != after.len() {
-        return None;
-    }
-    let mut changed = Vec::new();
-    for (n, (before, after)) in before.into_iter().zip(after).enumerate() {
-        let text = new.text[after].trim_end();
-        if old.text[before].trim_end() == text {
-            continue;
-        }
-        if !is_scannable(&format!("tasks:\n{text}\n")) {
-            return None;
-        }
-        changed.push(n);
-    }
-    Some(changed)
+/// The positions of the tasks that differ, in the old and in the new text: between the first and the last that differ if
+/// tasks were added or removed.
+fn changed_tasks(old: &StateView<'_>, new: &StateView<'_>) -> Option<(Vec<usize>, Vec<usize>)> {
+    let entries = |view: &StateView<'_>| Some(list_entries(view.text, view.task_lines()?));
+    let (before, after) = (entries(old)?, entries(new)?);
+    let is_same = |(before, after): &(&Range<usize>, &Range<usize>)| {
+        old.text[(*before).clone()].trim_end() == new.text[(*after).clone()].trim_end()
+    };
+    let (old_tasks, new_tasks): (Vec<usize>, Vec<usize>) = if before.len() == after.len() {
+        let differs = |n: &usize| !is_same(&(&before[*n], &after[*n]));
+        let changed: Vec<usize> = (0..after.len()).filter(differs).collect();
+        (changed.clone(), changed)
+    } else {
+        let first = before.iter().zip(&after).take_while(is_same).count();
+        let rest = before.len().min(after.len()) - first;
+        let last = before.iter().rev().zip(after.iter().rev()).take(rest).take_while(is_same).count();
+        ((first..before.len() - last).collect(), (first..after.len() - last).collect())
+    };
+    let scannable =
+        |n: &usize| is_scannable(&format!("tasks:\n{}\n", new.text[after[*n].clone()].trim_end()));
+    new_tasks.iter().all(scannable).then_some((old_tasks, new_tasks))
 }
 
 /// Whether a scan of the lines finds the same blocks as the parser in a text with one section.
-fn is_scannable(text: &str) -> bool {
+pub(crate) fn is_scannable(text: &str) -> bool {
     let (Ok(blocks), Ok((node, non_local))) = (sections(text), yaml::parse(text)) else { return false };
     let ([block], [(_, value)]) = (&blocks[..], node.entries()) else { return false };
     non_local.is_none() && scan_matches(text, block, value)
 }
 
 /// The state as far as it concerns the parts, and their values; none if the whole text must be parsed.
-fn read(view: &mut StateView<'_>, parts: &ModifiedParts) -> Result<Option<(State, Value)>, StoreError> {
+fn read(
+    view: &mut StateView<'_>,
+    sections: &[String],
+    tasks: &[usize],
+) -> Result<Option<(State, Value)>, StoreError> {
     let mut state = State { board: view.board()?, ..State::default() };
     view.load_sections(&mut state.board, Section::ALL);
     view.load_summaries(&mut state.board, None)?;
-    let tasks = view.task_lines().map_or(0, |range| list_entries(view.text, range).len());
-    if view.tree.is_some() || view.items.len() != tasks || state.board.tasks.len() != tasks {
+    let count = view.task_lines().map_or(0, |range| list_entries(view.text, range).len());
+    if view.tree.is_some() || view.items.len() != count || state.board.tasks.len() != count {
         return Ok(None);
     }
     let mut root = Fields::new();
-    for name in &parts.sections {
+    for name in sections {
         view.load_journal(&mut state.journal, name);
         let Ok(Some(value)) = view.with_section(name, |node| Ok(plain_value(node))) else { return Ok(None) };
         root.insert(name.clone(), value);
     }
     let id = |n: &usize| state.board.tasks.get_index(*n).map(|(id, _)| id.clone());
-    let ids: Vec<TaskId> = parts.tasks.iter().filter_map(id).collect();
+    let ids: Vec<TaskId> = tasks.iter().filter_map(id).collect();
     view.load_bodies(&mut state.board, &ids)?;
     let mut values = Vec::with_capacity(ids.len());
-    for item in parts.tasks.iter().filter_map(|n| view.items.get(*n)) {
+    for item in tasks.iter().filter_map(|n| view.items.get(*n)) {
         let Ok((node, _)) = view.part(item.start, item.end) else { return Ok(None) };
         values.extend(node.items().first().map(plain_value));
     }

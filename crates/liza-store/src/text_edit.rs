@@ -12,9 +12,9 @@ use liza_core::rules::invariants::Violation;
 
 use crate::codec::{self, StateView, fault_count, text_without_bom};
 use crate::direct_edit;
-use crate::document::{EditPlan, apply, plain_value};
+use crate::document::{Edit, EditPlan, apply, plain_value};
 use crate::error::StoreError;
-use crate::file::{CurrentFile, Fingerprint, LockedFolder, NewVersion, Notice};
+use crate::file::{CurrentFile, EditBase, Fingerprint, LockedFolder, NewVersion, Notice};
 use crate::store::{OVERTAKEN_LIMIT, ProjectDisk, Store};
 use crate::value_path::{PathError, ValuePath};
 
@@ -110,6 +110,9 @@ impl EditSession<'_> {
 
     /// Writes a direct edit as a version of its own: the copy for the command replaces what it is compared with.
     fn record_direct_edit(&mut self, now: Timestamp) -> Result<(), StoreError> {
+        if matches!(self.current.base, EditBase::Unedited) {
+            return Ok(());
+        }
         let before = self.before().map(|(_, value)| value);
         let edit = direct_edit::find(&self.store.files().state(), &self.current, before.as_ref());
         // A file that cannot be read is recorded with the command that repairs it.
@@ -262,17 +265,19 @@ impl EditSession<'_> {
         let after = [&bytes[..bom], spliced.text.as_bytes()].concat();
         let mut log = self.store.log_texts(edit.iter().chain(log), revision)?;
         // A command has changed the file in place; everything else has not.
-        let on_disk = if self.modifying { Fingerprint::of(bytes) } else { self.current.fingerprint };
+        let (on_disk, edits) = match self.modifying {
+            true => (Fingerprint::of(bytes), shifted(&spliced.edits, bom)),
+            false => (self.current.fingerprint, Vec::new()),
+        };
         let mut notices = Vec::new();
         if rewritten || spliced.rewritten {
             let old = if rewritten { &self.current.bytes[..] } else { bytes };
             notices.push(self.store.keep_before_rewrite(&self.locked, old, now, revision, &mut log)?);
         }
         let delayed = self.locked.commit(&NewVersion {
-            before: self.current.fingerprint,
-            on_disk,
+            before: on_disk,
             after: &after,
-            edits: &[],
+            edits: &edits,
             revision_before: self.current.revision,
             revision: revision.0,
             scannable,
@@ -337,6 +342,13 @@ impl EditSession<'_> {
         });
         violations
     }
+}
+
+/// Edits of a text, as edits of the file with a byte order mark before it.
+pub(crate) fn shifted(edits: &[Edit], bom: usize) -> Vec<Edit> {
+    let shift =
+        |edit: &Edit| Edit { range: edit.range.start + bom..edit.range.end + bom, text: edit.text.clone() };
+    edits.iter().map(shift).collect()
 }
 
 /// The revision of this write, for the state and every task that changed.

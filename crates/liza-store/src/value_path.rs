@@ -126,6 +126,8 @@ pub(crate) enum PathTarget<'p> {
     Section(&'p str),
     /// The task with an ID.
     Task(&'p str),
+    /// The task at a position.
+    TaskAt(usize),
 }
 
 impl ValuePath {
@@ -137,6 +139,11 @@ impl ValuePath {
             {
                 Some(PathTarget::Task(task))
             }
+            [PathStep::Key(tasks), PathStep::Index(n), PathStep::Key(key), ..]
+                if tasks == "tasks" && key != "id" && key != "revision" =>
+            {
+                Some(PathTarget::TaskAt(*n))
+            }
             [PathStep::Key(section), _, ..] if section != "tasks" => Some(PathTarget::Section(section)),
             [] | [..] => None,
         }
@@ -144,7 +151,11 @@ impl ValuePath {
 
     /// The same path in a file that has only the task that it names.
     pub(crate) fn in_only_task(&self) -> Option<Self> {
-        let [tasks, PathStep::All, PathStep::Select(..), rest @ ..] = &self.0[..] else { return None };
+        let ([tasks, PathStep::All, PathStep::Select(..), rest @ ..]
+        | [tasks, PathStep::Index(_), rest @ ..]) = &self.0[..]
+        else {
+            return None;
+        };
         let steps = [std::slice::from_ref(tasks), &[PathStep::Index(0)], rest].concat();
         Some(Self(steps))
     }

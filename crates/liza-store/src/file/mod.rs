@@ -142,10 +142,8 @@ impl CurrentFile {
 
 /// A version to be written.
 pub(crate) struct NewVersion<'w> {
-    /// The current file.
+    /// The file that it replaces: the current one, or what a command has made of it under the lock.
     pub(crate) before: Fingerprint,
-    /// What is in its place on the disk: the same, unless a command has changed it under the lock.
-    pub(crate) on_disk: Fingerprint,
     /// The new file.
     pub(crate) after: &'w [u8],
     /// The edits from one to the other; empty if there are none.
@@ -274,7 +272,7 @@ impl LockedFolder {
             return Ok(());
         }
         let replaced = replace::read_temporary(&self.folder, temporary)?;
-        if replaced.is_some_and(|bytes| Fingerprint::of(&bytes) != version.on_disk) {
+        if replaced.is_some_and(|bytes| Fingerprint::of(&bytes) != version.before) {
             self.give_back(temporary, file)?;
             if copied {
                 // It is a copy of the version that was not written.
@@ -313,11 +311,23 @@ impl LockedFolder {
         outcome.err().map(|error| Notice::LogDelayed { reason: error.to_string() })
     }
 
-    /// Keeps a copy and records that a command is about to change the file in place.
+    /// Records that a command is about to change the file in place. Keeps a copy, unless the file can be restored from the
+    /// version before it.
     pub(crate) fn begin_modify(&mut self, current: &CurrentFile) -> Result<(), StoreError> {
         self.sync_log()?;
+        let last = self.slots.newest().filter(|last| last.after == current.fingerprint);
+        let record = match last.filter(|last| self.last_version(last, true).is_some()) {
+            Some(last) => {
+                WriteRecord { stage: Stage::Modifying, log: None, carried: Vec::new(), ..last.clone() }
+            }
+            None => self.copied_for_modify(current)?,
+        };
+        self.write_record(record, true)
+    }
+
+    fn copied_for_modify(&self, current: &CurrentFile) -> Result<WriteRecord, StoreError> {
         replace::copy_previous(&self.folder, &current.bytes)?;
-        let record = WriteRecord {
+        Ok(WriteRecord {
             sequence: 0,
             revision: current.revision,
             revision_before: current.revision,
@@ -328,8 +338,7 @@ impl LockedFolder {
             log: None,
             carried: Vec::new(),
             edits: Vec::new(),
-        };
-        self.write_record(record, true)
+        })
     }
 
     /// Restores the copy that was kept before the command.

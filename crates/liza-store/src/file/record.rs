@@ -349,7 +349,6 @@ mod tests {
     fn a_record_reads_back_and_a_torn_one_is_rejected() {
         let write = NewVersion {
             before: Fingerprint::of(b"a: 1\n"),
-            on_disk: Fingerprint::of(b"a: 1\n"),
             after: b"a: 2\n",
             edits: &[Edit { range: 3..4, text: "2\nedit 1 2 3\n".to_owned() }],
             revision_before: 7,

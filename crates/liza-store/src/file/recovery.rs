@@ -23,7 +23,7 @@ const SETTLE_ATTEMPTS: usize = 50;
 enum Discarded {
     /// A version that we wrote.
     AfterWrite,
-    /// A version that was edited directly.
+    /// A version that was edited directly, or by a command under the lock.
     AfterEdit,
 }
 
@@ -155,8 +155,10 @@ impl LockedFolder {
         self.sync_log()?;
         let before = self.slots.before_newest().cloned();
         if let Some(before) = before.as_ref().filter(|before| before.after != record.before) {
-            // The write would have logged the edit, so the edit must be found again.
-            let again = WriteRecord { stage: Stage::Done, log: None, carried: Vec::new(), ..before.clone() };
+            // The write would have logged the edit, so the edit must be found again; what a command did under the lock is
+            // undone.
+            let stage = if before.stage == Stage::Modifying { Stage::Modifying } else { Stage::Done };
+            let again = WriteRecord { stage, log: None, carried: Vec::new(), ..before.clone() };
             self.write_record(again, true)?;
             return Ok(Discarded::AfterEdit);
         }

@@ -83,7 +83,6 @@ impl Store {
         }
         locked.commit(&NewVersion {
             before: Fingerprint::of(b""),
-            on_disk: Fingerprint::of(b""),
             after: text.as_bytes(),
             edits: &[],
             revision_before: 0,

@@ -16,9 +16,10 @@ use super::{OVERTAKEN_LIMIT, ProjectDisk, Store};
 use crate::archive;
 use crate::codec::{self, Spliced, StateView, text_without_bom};
 use crate::direct_edit;
-use crate::document::{Edit, plain_value};
+use crate::document::plain_value;
 use crate::error::StoreError;
 use crate::file::{CurrentFile, LockedFolder, NewVersion, Notice, Origin};
+use crate::text_edit::shifted;
 
 /// The outcome of a command.
 #[must_use = "effects still have to run"]
@@ -251,14 +252,9 @@ impl Store {
         } else {
             [&current.bytes[..bom], spliced.text.as_bytes()].concat()
         };
-        let shift = |edit: &Edit| Edit {
-            range: edit.range.start + bom..edit.range.end + bom,
-            text: edit.text.clone(),
-        };
-        let edits: Vec<Edit> = spliced.edits.iter().map(shift).collect();
+        let edits = shifted(&spliced.edits, bom);
         let notice = locked.commit(&NewVersion {
             before: current.fingerprint,
-            on_disk: current.fingerprint,
             after: &after,
             edits: &edits,
             revision_before: current.revision,
