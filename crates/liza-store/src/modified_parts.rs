@@ -4,21 +4,55 @@
 
 use std::ops::Range;
 
-use liza_core::model::{Fields, LogEntry, Revision, Section, State, TaskId, Timestamp, Value};
+use liza_core::model::{Fields, LogEntry, Revision, Section, State, TaskId, TaskRecord, Timestamp, Value};
+use liza_core::rules::invariants;
 
 use crate::codec::{self, StateView, text_without_bom};
 use crate::document::{list_entries, plain_value, scan_matches, sections};
 use crate::error::StoreError;
 use crate::file::{Fingerprint, NewVersion, Origin};
-use crate::text_edit::{EditSession, Edited, revision_stamps};
+use crate::text_edit::{EditSession, Edited, new_misspelled, revision_stamps};
 use crate::yaml;
 
-/// The names of the sections and the positions of the tasks that differ.
+/// What differs between two texts.
 #[derive(Default)]
 struct ModifiedParts {
+    /// The names of the sections besides the tasks.
     sections: Vec<String>,
-    old_tasks: Vec<usize>,
-    new_tasks: Vec<usize>,
+    old_tasks: ModifiedTasks,
+    new_tasks: ModifiedTasks,
+}
+
+/// The tasks of one text that differ from the other.
+#[derive(Default)]
+struct ModifiedTasks {
+    ids: Vec<TaskId>,
+    values: Vec<Value>,
+}
+
+/// Which tasks are needed to check a change.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Scope {
+    /// Those that changed: nothing else can be wrong because of them.
+    TheseTasks,
+    AllTasks,
+}
+
+impl ModifiedParts {
+    fn scope(&self) -> Scope {
+        let key = |value: &Value, key: &str| value.as_map().and_then(|fields| fields.get(key)).cloned();
+        let is_own = |(old, new): (&Value, &Value)| {
+            TaskRecord::KEYS
+                .iter()
+                .filter(|name| invariants::concerns_other_tasks(name))
+                .all(|name| key(old, name) == key(new, name))
+        };
+        let (old, new) = (&self.old_tasks, &self.new_tasks);
+        let needs_others = self.sections.iter().any(|name| invariants::names_tasks(name))
+            || old.ids != new.ids
+            || !old.values.iter().zip(&new.values).all(is_own);
+        if needs_others { Scope::AllTasks } else { Scope::TheseTasks }
+    }
 }
 
 impl EditSession<'_> {
@@ -36,9 +70,10 @@ impl EditSession<'_> {
         }
         let (mut old, mut new) = (StateView::lazy(&file, old.0)?, StateView::lazy(&file, new.0)?);
         let Some(parts) = changed_parts(&old, &new) else { return Ok(None) };
+        let scope = parts.scope();
         let (Some((before, from)), Some((after, to))) = (
-            read(&mut old, &parts.sections, &parts.old_tasks)?,
-            read(&mut new, &parts.sections, &parts.new_tasks)?,
+            read(&mut old, &parts.sections, &parts.old_tasks, scope)?,
+            read(&mut new, &parts.sections, &parts.new_tasks, scope)?,
         ) else {
             return Ok(None);
         };
@@ -62,7 +97,8 @@ impl EditSession<'_> {
             scannable: true,
             log: Some(self.store.log_text(log, revision)?),
         })?;
-        Ok(Some(Edited { revision, notices: delayed.into_iter().collect() }))
+        let misspelled = new_misspelled(&from, &to);
+        Ok(Some(Edited { revision, notices: delayed.into_iter().collect(), misspelled }))
     }
 }
 
@@ -92,27 +128,50 @@ fn changed_parts(old: &StateView<'_>, new: &StateView<'_>) -> Option<ModifiedPar
     Some(parts)
 }
 
-/// The positions of the tasks that differ, in the old and in the new text: between the first and the last that differ if
-/// tasks were added or removed.
-fn changed_tasks(old: &StateView<'_>, new: &StateView<'_>) -> Option<(Vec<usize>, Vec<usize>)> {
+/// The tasks that differ, in the old and in the new text: all between the first and the last that differ if tasks were added
+/// or removed.
+fn changed_tasks(old: &StateView<'_>, new: &StateView<'_>) -> Option<(ModifiedTasks, ModifiedTasks)> {
     let entries = |view: &StateView<'_>| Some(list_entries(view.text, view.task_lines()?));
     let (before, after) = (entries(old)?, entries(new)?);
     let is_same = |(before, after): &(&Range<usize>, &Range<usize>)| {
         old.text[(*before).clone()].trim_end() == new.text[(*after).clone()].trim_end()
     };
-    let (old_tasks, new_tasks): (Vec<usize>, Vec<usize>) = if before.len() == after.len() {
-        let differs = |n: &usize| !is_same(&(&before[*n], &after[*n]));
-        let changed: Vec<usize> = (0..after.len()).filter(differs).collect();
-        (changed.clone(), changed)
-    } else {
-        let first = before.iter().zip(&after).take_while(is_same).count();
-        let rest = before.len().min(after.len()) - first;
-        let last = before.iter().rev().zip(after.iter().rev()).take(rest).take_while(is_same).count();
-        ((first..before.len() - last).collect(), (first..after.len() - last).collect())
-    };
-    let scannable =
-        |n: &usize| is_scannable(&format!("tasks:\n{}\n", new.text[after[*n].clone()].trim_end()));
-    new_tasks.iter().all(scannable).then_some((old_tasks, new_tasks))
+    if before.len() == after.len() {
+        let differing = || before.iter().zip(&after).filter(|pair| !is_same(pair));
+        let old_tasks = read_tasks(old, differing().map(|(before, _)| before))?;
+        return Some((old_tasks, read_scannable(new, differing().map(|(_, after)| after))?));
+    }
+    let first = before.iter().zip(&after).take_while(is_same).count();
+    let rest = before.len().min(after.len()) - first;
+    let last = before.iter().rev().zip(after.iter().rev()).take(rest).take_while(is_same).count();
+    let old_tasks = read_tasks(old, &before[first..before.len() - last])?;
+    Some((old_tasks, read_scannable(new, &after[first..after.len() - last])?))
+}
+
+/// The tasks in these lines of a text that a command wrote.
+fn read_scannable<'r>(
+    view: &StateView<'_>,
+    entries: impl IntoIterator<Item = &'r Range<usize>> + Clone,
+) -> Option<ModifiedTasks> {
+    let is_scannable =
+        |entry: &Range<usize>| is_scannable(&format!("tasks:\n{}\n", view.text[entry.clone()].trim_end()));
+    entries.clone().into_iter().all(is_scannable).then(|| read_tasks(view, entries)).flatten()
+}
+
+/// The tasks in these lines.
+fn read_tasks<'r>(
+    view: &StateView<'_>,
+    entries: impl IntoIterator<Item = &'r Range<usize>>,
+) -> Option<ModifiedTasks> {
+    let mut tasks = ModifiedTasks::default();
+    for entry in entries {
+        let end = entry.start + view.text[entry.clone()].trim_end().len();
+        let (node, _) = view.part(entry.start, end).ok()?;
+        let node = node.items().first()?;
+        tasks.ids.push(node.get("id")?.text()?.parse().ok()?);
+        tasks.values.push(plain_value(node));
+    }
+    Some(tasks)
 }
 
 /// Whether a scan of the lines finds the same blocks as the parser in a text with one section.
@@ -126,12 +185,21 @@ pub(crate) fn is_scannable(text: &str) -> bool {
 fn read(
     view: &mut StateView<'_>,
     sections: &[String],
-    tasks: &[usize],
+    tasks: &ModifiedTasks,
+    scope: Scope,
 ) -> Result<Option<(State, Value)>, StoreError> {
     let mut state = State { board: view.board()?, ..State::default() };
     view.load_sections(&mut state.board, Section::ALL);
-    view.load_summaries(&mut state.board, None)?;
-    let count = view.task_lines().map_or(0, |range| list_entries(view.text, range).len());
+    let count = match scope {
+        Scope::TheseTasks => {
+            view.load_summaries(&mut state.board, Some(&tasks.ids))?;
+            tasks.ids.len()
+        }
+        Scope::AllTasks => {
+            view.load_summaries(&mut state.board, None)?;
+            view.task_lines().map_or(0, |range| list_entries(view.text, range).len())
+        }
+    };
     if view.tree.is_some() || view.items.len() != count || state.board.tasks.len() != count {
         return Ok(None);
     }
@@ -141,16 +209,9 @@ fn read(
         let Ok(Some(value)) = view.with_section(name, |node| Ok(plain_value(node))) else { return Ok(None) };
         root.insert(name.clone(), value);
     }
-    let id = |n: &usize| state.board.tasks.get_index(*n).map(|(id, _)| id.clone());
-    let ids: Vec<TaskId> = tasks.iter().filter_map(id).collect();
-    view.load_bodies(&mut state.board, &ids)?;
-    let mut values = Vec::with_capacity(ids.len());
-    for item in tasks.iter().filter_map(|n| view.items.get(*n)) {
-        let Ok((node, _)) = view.part(item.start, item.end) else { return Ok(None) };
-        values.extend(node.items().first().map(plain_value));
-    }
-    if !values.is_empty() {
-        root.insert("tasks".to_owned(), Value::List(values));
+    view.load_bodies(&mut state.board, &tasks.ids)?;
+    if !tasks.values.is_empty() {
+        root.insert("tasks".to_owned(), Value::List(tasks.values.clone()));
     }
     state.journal.faults.extend(view.take_faults());
     Ok(Some((state, Value::Map(root))))

@@ -8,6 +8,8 @@ use liza_core::model::{
     Board, Fields, LogEntry, Revision, Section, State, TaskId, TaskRecord, Timestamp, Value,
 };
 
+use liza_core::rules::invariants;
+
 use crate::codec::{self, StateView, fault_count, text_without_bom};
 use crate::document::{
     Block, Edit, EditPlan, Edits, Item, apply, line_start, list_entries, plain_value, same_value,
@@ -15,7 +17,9 @@ use crate::document::{
 use crate::error::StoreError;
 use crate::file::{NewVersion, Origin};
 use crate::modified_parts::is_scannable;
-use crate::text_edit::{EditSession, Edited, ValueSyntax, as_field_type, interpretations, shifted};
+use crate::text_edit::{
+    EditSession, Edited, ValueSyntax, as_field_type, interpretations, new_misspelled, shifted,
+};
 use crate::value_path::{PathTarget, ValuePath};
 
 /// The block that a path names, with its value.
@@ -152,7 +156,8 @@ impl EditSession<'_> {
         let Some(path) = target.path_in(path) else { return Ok(None) };
         let Some(new) = best_value(&view, &target, &path, (value, syntax))? else { return Ok(None) };
         let revision = before.board.revision.max(Revision(self.current.revision)).next();
-        self.check_values(&before.board, &target.root(&target.old), &target.root(&new))?;
+        let (from, to) = (target.root(&target.old), target.root(&new));
+        self.check_values(&before.board, &from, &to)?;
         let Some(done) = finished(&view, &target, new, (before.board.revision, revision))? else {
             return Ok(None);
         };
@@ -172,7 +177,8 @@ impl EditSession<'_> {
             scannable: true,
             log: Some(self.store.log_text(log, revision)?),
         })?;
-        Ok(Some(Edited { revision, notices: delayed.into_iter().collect() }))
+        let misspelled = new_misspelled(&from, &to);
+        Ok(Some(Edited { revision, notices: delayed.into_iter().collect(), misspelled }))
     }
 }
 
@@ -222,7 +228,7 @@ fn finished(
     }
     let revision = StateView::lazy(view.path, &revision)?.board()?.revision;
     let mut after = StateView::lazy(view.path, &block)?;
-    let Some((part, place)) = read_place(&mut after, &target.place)? else { return Ok(None) };
+    let Some((part, place)) = read_place(&mut after, &target.place, None)? else { return Ok(None) };
     if !same_value(&place.old, &new) || revision != revisions.1 {
         return Ok(None);
     }
@@ -255,7 +261,7 @@ fn best_value(
         let block = edited_block(view.text, target.range(view.text), target.header(), &edits);
         let Some((text, _)) = block.filter(|(_, inside)| *inside == edits.len()) else { return Ok(None) };
         let mut after = StateView::lazy(view.path, &text)?;
-        let Some((state, _)) = read_place(&mut after, &target.place)? else { return Ok(None) };
+        let Some((state, _)) = read_place(&mut after, &target.place, None)? else { return Ok(None) };
         Ok(Some(fault_count(&state) + after.config_faults()))
     };
     let mut best: Option<(usize, Value)> = None;
@@ -286,7 +292,15 @@ fn read_target(view: &mut StateView<'_>, path: &ValuePath) -> Result<Option<(Sta
         },
         None => return Ok(None),
     };
-    read_place(view, &place)
+    // What is checked only by itself needs no other task.
+    let wanted = match &place {
+        Place::Section(name, _) => (!invariants::names_tasks(name)).then(Vec::new),
+        Place::Task(id, _) => {
+            let is_own = path.task_key().is_some_and(|key| !invariants::concerns_other_tasks(key));
+            is_own.then(|| vec![id.clone()])
+        }
+    };
+    read_place(view, &place, wanted.as_deref())
 }
 
 /// The ID of the task at a position of the list.
@@ -297,11 +311,15 @@ fn id_of_entry(view: &StateView<'_>, n: usize) -> Option<TaskId> {
     node.items().first()?.get("id")?.text()?.parse().ok()
 }
 
-/// The state as far as it concerns a block, and the block with its present position.
-fn read_place(view: &mut StateView<'_>, place: &Place) -> Result<Option<(State, Target)>, StoreError> {
+/// The state as far as it concerns a block, with the wanted tasks or all of them; and the block with its present position.
+fn read_place(
+    view: &mut StateView<'_>,
+    place: &Place,
+    wanted: Option<&[TaskId]>,
+) -> Result<Option<(State, Target)>, StoreError> {
     let mut state = State { board: view.board()?, ..State::default() };
     view.load_sections(&mut state.board, Section::ALL);
-    view.load_summaries(&mut state.board, None)?;
+    view.load_summaries(&mut state.board, wanted)?;
     if view.tree.is_some() {
         return Ok(None);
     }

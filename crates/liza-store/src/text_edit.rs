@@ -9,6 +9,7 @@ use liza_core::protocol::manual_edit;
 use liza_core::protocol::manual_edit::ManualEdit;
 use liza_core::rules::invariants;
 use liza_core::rules::invariants::Violation;
+use liza_core::rules::misspelled::{MisspelledKey, misspelled_keys};
 
 use crate::codec::{self, StateView, fault_count, text_without_bom};
 use crate::direct_edit;
@@ -34,6 +35,8 @@ pub struct Edited {
     pub revision: Revision,
     /// What the caller should report: the write lost the form of the file, or its log entry is delayed.
     pub notices: Vec<Notice>,
+    /// The keys that the edit added and that are probably misspelled.
+    pub misspelled: Vec<MisspelledKey>,
 }
 
 /// How `lock write` reads its value.
@@ -284,7 +287,9 @@ impl EditSession<'_> {
             log,
         })?;
         notices.extend(delayed);
-        Ok(Edited { revision, notices })
+        let new = view.tree.as_ref().map(plain_value).unwrap_or(Value::Null);
+        let old = before.map(|(_, value)| value).unwrap_or(Value::Null);
+        Ok(Edited { revision, notices, misspelled: new_misspelled(&old, &new) })
     }
 
     /// The state before, if it can be read.
@@ -342,6 +347,12 @@ impl EditSession<'_> {
         });
         violations
     }
+}
+
+/// The keys that are probably misspelled and were not there before.
+pub(crate) fn new_misspelled(old: &Value, new: &Value) -> Vec<MisspelledKey> {
+    let known = misspelled_keys(old);
+    misspelled_keys(new).into_iter().filter(|key| !known.contains(key)).collect()
 }
 
 /// Edits of a text, as edits of the file with a byte order mark before it.

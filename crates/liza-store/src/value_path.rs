@@ -149,6 +149,15 @@ impl ValuePath {
         }
     }
 
+    /// The key of the task that the path leads into.
+    pub(crate) fn task_key(&self) -> Option<&str> {
+        match &self.0[..] {
+            [_, PathStep::All, PathStep::Select(..), PathStep::Key(key), ..]
+            | [_, PathStep::Index(_), PathStep::Key(key), ..] => Some(key),
+            [] | [..] => None,
+        }
+    }
+
     /// The same path in a file that has only the task that it names.
     pub(crate) fn in_only_task(&self) -> Option<Self> {
         let ([tasks, PathStep::All, PathStep::Select(..), rest @ ..]

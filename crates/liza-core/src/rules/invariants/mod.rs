@@ -14,6 +14,21 @@ use crate::model::{
     Status, TaskBody, TaskId, TaskSummary, Timestamp, Worktree, anomaly_names, detail_faults,
 };
 
+/// The keys of a task that are checked together with other tasks.
+const BETWEEN_TASKS: [&str; 5] = ["id", "status", "depends_on", "superseded_by", "assigned_to"];
+/// The sections that name tasks.
+const NAMING_TASKS: [&str; 6] = ["tasks", "agents", "sprint", "discovered", "handoff", "archived"];
+
+/// Whether a change of that key of a task can make something wrong beyond the task itself.
+pub fn concerns_other_tasks(key: &str) -> bool {
+    BETWEEN_TASKS.contains(&key)
+}
+
+/// Whether a section names tasks, so that it can be checked only together with them.
+pub fn names_tasks(section: &str) -> bool {
+    NAMING_TASKS.contains(&section)
+}
+
 /// What the rules have to know of the disk.
 pub trait DiskFacts {
     /// Whether the folder exists.
