@@ -15,6 +15,7 @@ use crate::model::config::Config;
 use crate::model::direct_edit::DirectEdit;
 use crate::model::goal::{Alignment, Goal};
 use crate::model::ids::{AgentId, Revision, TaskId};
+use crate::model::lease::lease_is_live;
 use crate::model::notes::{Anomaly, Discovery, Handoff, HumanNote, SpecChange};
 use crate::model::record::{Fault, Reservation, Status, TaskRecord};
 use crate::model::refusal::Refusal;
@@ -109,7 +110,8 @@ impl TaskSummary {
 
     /// Whether a code reviewer may claim it: none has, or its lease has expired.
     pub fn review_is_free(&self, now: Timestamp) -> bool {
-        self.reviewing_by.is_none() || self.review_lease_expires.is_none_or(|expires| expires < now)
+        self.reviewing_by.is_none()
+            || self.review_lease_expires.is_none_or(|expires| !lease_is_live(expires, now))
     }
 }
 

@@ -329,6 +329,22 @@ fn names_that_lead_nowhere_are_reported_in_the_words_of_the_file() {
     }
 }
 
+/// Covers: AC-32
+#[test]
+fn a_task_id_that_is_used_twice_is_reported_in_an_edited_version_and_in_our_own() {
+    let project = Project::new("twice");
+    project.add_task("one");
+    project.add_task("two");
+    project.write(&project.text().replacen("- id: two", "- id: one", 1));
+    let reported = || -> Vec<String> {
+        project.store().validate(now()).unwrap().iter().map(ToString::to_string).collect()
+    };
+    let twice = "tasks: the task ID one is used twice; the second task is ignored until it has another ID";
+    assert!(reported().iter().any(|found| found == twice), "{:?}", reported());
+    project.run(note("x"));
+    assert!(reported().iter().any(|found| found == twice), "{:?}", reported());
+}
+
 /// Covers: AC-27
 #[test]
 fn a_write_by_path_in_our_own_version_gives_the_same_as_in_an_edited_one() {

@@ -12,6 +12,7 @@ use std::fmt;
 use crate::model::{
     AgentId, AgentRecord, AgentStatus, AnomalyType, Board, Change, Fault, LEASE_GRACE, Loaded, Sprint, State,
     Status, TaskBody, TaskId, TaskSummary, Timestamp, Worktree, anomaly_names, detail_faults,
+    lease_is_too_long,
 };
 
 /// The keys of a task that are checked together with other tasks.
@@ -222,6 +223,10 @@ fn check_agent(id: AgentId, entry: &AgentRecord, now: Timestamp, found: &mut Vec
     }
     match entry.lease_expires {
         None => found.push(Violation::agent(id, "WORKING agent has no lease_expires")),
+        Some(expires) if lease_is_too_long(expires, now) => found.push(Violation::agent(
+            id,
+            format!("WORKING agent's lease runs until {expires}, which is longer than any lease"),
+        )),
         Some(expires) if expires + LEASE_GRACE < now => {
             found.push(Violation::agent(id, format!("WORKING agent's lease ended at {expires}")));
         }
