@@ -72,14 +72,21 @@ impl EditSession<'_> {
         let Some(parts) = changed_parts(&old, &new) else { return Ok(None) };
         let scope = parts.scope();
         let (Some((before, from)), Some((after, to))) = (
-            read(&mut old, &parts.sections, &parts.old_tasks, scope)?,
+            read(&mut old, &parts.sections, &parts.old_tasks, Scope::TheseTasks)?,
             read(&mut new, &parts.sections, &parts.new_tasks, scope)?,
         ) else {
             return Ok(None);
         };
         new.check_version()?;
         self.check_values(&before.board, &from, &to)?;
-        let violations = self.new_violations(Some(&before), &after, now);
+        if scope == Scope::AllTasks && !self.is_valid(&after, now) {
+            // Whether it is new is seen only in the whole of both texts.
+            return Ok(None);
+        }
+        let violations = match scope {
+            Scope::TheseTasks => self.new_violations(Some(&before), &after, now),
+            Scope::AllTasks => Vec::new(),
+        };
         if !violations.is_empty() {
             return Err(StoreError::Violates(violations));
         }

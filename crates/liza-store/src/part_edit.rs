@@ -86,8 +86,7 @@ impl Target {
     }
 
     /// The state with the block as its new text has it.
-    fn applied(&self, before: &State, part: State) -> State {
-        let mut state = before.clone();
+    fn applied(&self, mut state: State, part: State) -> State {
         match &self.place {
             Place::Task(id, _) => {
                 state.board.tasks.extend(part.board.tasks.into_iter().filter(|(new, _)| new == id));
@@ -161,8 +160,14 @@ impl EditSession<'_> {
         let Some(done) = finished(&view, &target, new, (before.board.revision, revision))? else {
             return Ok(None);
         };
-        let after_state = target.applied(&before, done.part);
-        if !self.new_violations(Some(&before), &after_state, now).is_empty() {
+        let is_partial = is_own(&target.place, &path);
+        let before_edit = is_partial.then(|| before.clone());
+        let after_state = target.applied(before, done.part);
+        let adds_none = match &before_edit {
+            Some(before) => self.new_violations(Some(before), &after_state, now).is_empty(),
+            None => self.is_valid(&after_state, now),
+        };
+        if !adds_none {
             // The block alone does not know its lines; the whole text gives the reasons.
             return Ok(None);
         }
@@ -292,15 +297,20 @@ fn read_target(view: &mut StateView<'_>, path: &ValuePath) -> Result<Option<(Sta
         },
         None => return Ok(None),
     };
-    // What is checked only by itself needs no other task.
     let wanted = match &place {
-        Place::Section(name, _) => (!invariants::names_tasks(name)).then(Vec::new),
-        Place::Task(id, _) => {
-            let is_own = path.task_key().is_some_and(|key| !invariants::concerns_other_tasks(key));
-            is_own.then(|| vec![id.clone()])
-        }
+        place if !is_own(place, path) => None,
+        Place::Section(..) => Some(Vec::new()),
+        Place::Task(id, _) => Some(vec![id.clone()]),
     };
     read_place(view, &place, wanted.as_deref())
+}
+
+/// Whether the value at a path is checked only by itself, so that no other task is needed.
+fn is_own(place: &Place, path: &ValuePath) -> bool {
+    match place {
+        Place::Section(name, _) => !invariants::names_tasks(name),
+        Place::Task(..) => path.task_key().is_some_and(|key| !invariants::concerns_other_tasks(key)),
+    }
 }
 
 /// The ID of the task at a position of the list.

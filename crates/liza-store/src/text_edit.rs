@@ -324,6 +324,11 @@ impl EditSession<'_> {
         }
     }
 
+    /// Whether a state has no violation at all.
+    pub(crate) fn is_valid(&self, state: &State, now: Timestamp) -> bool {
+        invariants::validate(state, &ProjectDisk::new(self.store.root()), now).is_empty()
+    }
+
     /// The violations that the state before did not have.
     pub(crate) fn new_violations(
         &self,
