@@ -11,8 +11,7 @@ use std::fmt;
 
 use crate::model::{
     AgentId, AgentRecord, AgentStatus, AnomalyType, Board, Change, Fault, LEASE_GRACE, Loaded, Sprint, State,
-    Status, TaskBody, TaskId, TaskSummary, Timestamp, Worktree, anomaly_names, detail_faults,
-    lease_is_too_long,
+    Status, TaskBody, TaskId, Timestamp, Worktree, anomaly_names, detail_faults, lease_is_too_long,
 };
 
 /// The keys of a task that are checked together with other tasks.
@@ -95,10 +94,19 @@ struct BoardView<'a> {
 }
 
 impl<'a> BoardView<'a> {
-    fn summary(&self, id: &TaskId) -> Option<TaskSummary> {
+    /// Whether a live task is in that state.
+    fn is(&self, id: &TaskId, status: Status) -> bool {
         match self.change.and_then(|change| change.tasks.get(id)) {
-            Some(record) => Some(TaskSummary::of(id, record)),
-            None => self.board.summary(id).cloned(),
+            Some(record) => record.status == Some(status),
+            None => self.board.summary(id).is_some_and(|summary| summary.is(status)),
+        }
+    }
+
+    /// What a task depends on.
+    fn depends_on(&self, id: &TaskId) -> &'a [TaskId] {
+        match self.change.and_then(|change| change.tasks.get(id)) {
+            Some(record) => record.depends_on.as_deref().unwrap_or_default(),
+            None => self.board.summary(id).map(|summary| summary.depends_on.as_slice()).unwrap_or_default(),
         }
     }
 
