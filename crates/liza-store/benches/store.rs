@@ -1,7 +1,7 @@
 //! The cost of a write, compared with the floor: writing the same bytes durably and nothing else.
 //!
 //! `cargo bench -p liza-store` prints one table. All figures of a row come from the same run, so the ratios are valid on
-//! any disk. Other sizes can be given after `--`. Not part of the tests: a busy machine is not a defect.
+//! any disk. Other sizes can be given after `--`, or `edits` for the manual edits alone. Not part of the tests: a busy machine is not a defect.
 
 #![expect(clippy::unwrap_used, clippy::expect_used, reason = "a benchmark panics on failure")]
 
@@ -43,13 +43,20 @@ fn main() {
         "tasks", "KB", "floor", "heartbeat", "transition", "validate"
     );
     let wanted: Vec<usize> = std::env::args().filter_map(|arg| arg.parse().ok()).collect();
-    for count in if wanted.is_empty() { vec![100, 1_000, 10_000] } else { wanted } {
+    let only_edits = std::env::args().any(|arg| arg == "edits");
+    for count in if wanted.is_empty() && !only_edits { vec![100, 1_000, 10_000] } else { wanted } {
         measure(count);
     }
     println!("manual edits, medians in ms; × is the ratio to the floor");
-    println!("{:>7} {:>10} {:>20} {:>20}", "tasks", "floor", "lock write", "lock modify");
+    println!(
+        "{:>7} {:>10} {:>20} {:>20} {:>20} {:>20}",
+        "tasks", "floor", "lock write", "…that concerns all", "lock modify", "…that adds a task"
+    );
     for count in [1_000, 10_000] {
         measure_manual_edits(count);
+    }
+    if only_edits {
+        return;
     }
     println!("reads of the whole blackboard, medians in ms");
     println!("{:>7} {:>10} {:>16} {:>12}", "tasks", "snapshot", "one task changed", "no change");
@@ -133,38 +140,45 @@ fn measure_manual_edits(count: usize) {
     let project = project(count);
     let store = project.store();
     let bytes = fs::read(project.file("state.yaml")).unwrap();
-    let mut figures = [const { Vec::new() }; 3];
+    let mut figures = [const { Vec::new() }; 5];
     for round in 0..ROUNDS / 4 {
         figures[0].push(timed(|| floor(store.folder(), &bytes)));
+        let set = |path: &str, value: &str| {
+            timed(|| {
+                let session = store.begin_edit().unwrap();
+                drop(session.set(path, value, ValueSyntax::BySchema, &first_entry(), now()).unwrap());
+            })
+        };
         let path = format!(".tasks[] | select(.id == \"task-{}\") | .priority", round * 7 % count);
-        let value = (round % 5 + 1).to_string();
-        figures[1].push(timed(|| {
-            let session = store.begin_edit().unwrap();
-            drop(session.set(&path, &value, ValueSyntax::BySchema, &first_entry(), now()).unwrap());
+        figures[1].push(set(&path, &(round % 5 + 1).to_string()));
+        figures[2].push(set(&format!(".tasks[{}].status", count / 2 + round), "DRAFT"));
+        figures[3].push(modify(&store, |text| {
+            let text = text.replacen("lock_timeout: ", &format!("round: {round}\n  lock_timeout: "), 1);
+            text.replacen(&format!("  round: {}\n", round.wrapping_sub(1)), "", 1)
         }));
-        figures[2].push(modify(&store, round));
+        let new = format!(
+            "  - id: new-{round}\n    description: d\n    status: DRAFT\n    created: 2025-01-17T14:00:00Z\nagents:\n"
+        );
+        figures[4].push(modify(&store, |text| text.replacen("agents:\n", &new, 1)));
     }
-    let [floor, write, modify] = figures.each_mut().map(|times| ms(median(times).0));
-    println!(
-        "{count:>7} {floor:>10.2} {write:>12.2} {:>6.2}× {modify:>12.2} {:>6.2}×",
-        write / floor,
-        modify / floor
-    );
+    let figures = figures.each_mut().map(|times| ms(median(times).0));
+    print!("{count:>7} {:>10.2}", figures[0]);
+    for figure in &figures[1..] {
+        print!(" {figure:>12.2} {:>6.2}×", figure / figures[0]);
+    }
+    println!();
 }
 
 /// The time of a `lock modify`, without that of its command.
-fn modify(store: &Store, round: usize) -> Duration {
+fn modify(store: &Store, change: impl Fn(&str) -> String) -> Duration {
     let mut session = None;
     let begun = timed(|| {
         let mut begun = store.begin_edit().unwrap();
-        begun.begin_modify().unwrap();
+        begun.begin_modify(now()).unwrap();
         session = Some(begun);
     });
     let session = session.unwrap();
-    let text = fs::read_to_string(session.path()).unwrap();
-    let changed = text.replacen("lock_timeout: ", &format!("round: {round}\n  lock_timeout: "), 1);
-    fs::write(session.path(), changed.replacen(&format!("  round: {}\n", round.wrapping_sub(1)), "", 1))
-        .unwrap();
+    fs::write(session.path(), change(&fs::read_to_string(session.path()).unwrap())).unwrap();
     begun + timed(|| drop(session.finish_modify(&first_entry(), now()).unwrap()))
 }
 

@@ -6,6 +6,7 @@
 
 mod archive;
 mod codec;
+mod direct_edit;
 mod document;
 pub mod durable;
 mod error;

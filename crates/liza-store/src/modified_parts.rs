@@ -2,20 +2,57 @@
 //!
 //! Must accept and refuse the same as the edit of the whole text in `text_edit.rs`, which is used for everything else.
 
-use liza_core::model::{Fields, LogEntry, Revision, Section, State, TaskId, Timestamp, Value};
+use std::ops::Range;
+
+use liza_core::model::{Fields, LogEntry, Revision, Section, State, TaskId, TaskRecord, Timestamp, Value};
+use liza_core::rules::invariants;
 
 use crate::codec::{self, StateView, text_without_bom};
 use crate::document::{list_entries, plain_value, scan_matches, sections};
 use crate::error::StoreError;
-use crate::file::{NewVersion, Origin};
-use crate::text_edit::{EditSession, Edited, revision_stamps};
+use crate::file::{Fingerprint, NewVersion, Origin};
+use crate::text_edit::{EditSession, Edited, new_misspelled, revision_stamps};
 use crate::yaml;
 
-/// The names of the sections and the positions of the tasks that differ.
+/// What differs between two texts.
 #[derive(Default)]
 struct ModifiedParts {
+    /// The names of the sections besides the tasks.
     sections: Vec<String>,
-    tasks: Vec<usize>,
+    old_tasks: ModifiedTasks,
+    new_tasks: ModifiedTasks,
+}
+
+/// The tasks of one text that differ from the other.
+#[derive(Default)]
+struct ModifiedTasks {
+    ids: Vec<TaskId>,
+    values: Vec<Value>,
+}
+
+/// Which tasks are needed to check a change.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Scope {
+    /// Those that changed: nothing else can be wrong because of them.
+    TheseTasks,
+    AllTasks,
+}
+
+impl ModifiedParts {
+    fn scope(&self) -> Scope {
+        let key = |value: &Value, key: &str| value.as_map().and_then(|fields| fields.get(key)).cloned();
+        let is_own = |(old, new): (&Value, &Value)| {
+            TaskRecord::KEYS
+                .iter()
+                .filter(|name| invariants::concerns_other_tasks(name))
+                .all(|name| key(old, name) == key(new, name))
+        };
+        let (old, new) = (&self.old_tasks, &self.new_tasks);
+        let needs_others = self.sections.iter().any(|name| invariants::names_tasks(name))
+            || old.ids != new.ids
+            || !old.values.iter().zip(&new.values).all(is_own);
+        if needs_others { Scope::AllTasks } else { Scope::TheseTasks }
+    }
 }
 
 impl EditSession<'_> {
@@ -33,13 +70,23 @@ impl EditSession<'_> {
         }
         let (mut old, mut new) = (StateView::lazy(&file, old.0)?, StateView::lazy(&file, new.0)?);
         let Some(parts) = changed_parts(&old, &new) else { return Ok(None) };
-        let (Some((before, from)), Some((after, to))) = (read(&mut old, &parts)?, read(&mut new, &parts)?)
-        else {
+        let scope = parts.scope();
+        let (Some((before, from)), Some((after, to))) = (
+            read(&mut old, &parts.sections, &parts.old_tasks, Scope::TheseTasks)?,
+            read(&mut new, &parts.sections, &parts.new_tasks, scope)?,
+        ) else {
             return Ok(None);
         };
         new.check_version()?;
         self.check_values(&before.board, &from, &to)?;
-        let violations = self.new_violations(Some(&before), &after, now);
+        if scope == Scope::AllTasks && !self.is_valid(&after, now) {
+            // Whether it is new is seen only in the whole of both texts.
+            return Ok(None);
+        }
+        let violations = match scope {
+            Scope::TheseTasks => self.new_violations(Some(&before), &after, now),
+            Scope::AllTasks => Vec::new(),
+        };
         if !violations.is_empty() {
             return Err(StoreError::Violates(violations));
         }
@@ -49,16 +96,17 @@ impl EditSession<'_> {
         let spliced = codec::splice(&new, &ops).ok().filter(|spliced| codec::reads_back(&new, spliced, &ops));
         let Some(spliced) = spliced else { return Ok(None) };
         let delayed = self.locked.commit(&NewVersion {
-            before: self.current.fingerprint,
+            before: Fingerprint::of(bytes),
             on_disk: bytes,
             after: spliced.text.as_bytes(),
-            edits: &[],
+            edits: &spliced.edits,
             revision_before: self.current.revision,
             revision: revision.0,
             scannable: true,
             log: Some(self.store.log_text(log, revision)?),
         })?;
-        Ok(Some(Edited { revision, notices: delayed.into_iter().collect() }))
+        let misspelled = new_misspelled(&from, &to);
+        Ok(Some(Edited { revision, notices: delayed.into_iter().collect(), misspelled }))
     }
 }
 
@@ -78,7 +126,7 @@ fn changed_parts(old: &StateView<'_>, new: &StateView<'_>) -> Option<ModifiedPar
             continue;
         }
         if name == "tasks" {
-            parts.tasks = changed_tasks(old, new)?;
+            (parts.old_tasks, parts.new_tasks) = changed_tasks(old, new)?;
         } else if is_scannable(text) {
             parts.sections.push(name.to_owned());
         } else {
@@ -88,58 +136,90 @@ fn changed_parts(old: &StateView<'_>, new: &StateView<'_>) -> Option<ModifiedPar
     Some(parts)
 }
 
-fn changed_tasks(old: &StateView<'_>, new: &StateView<'_>) -> Option<Vec<usize>> {
-    let before = list_entries(old.text, old.task_lines()?);
-    let after = list_entries(new.text, new.task_lines()?);
-    if before.len() != after.len() {
-        return None;
+/// The tasks that differ, in the old and in the new text: all between the first and the last that differ if tasks were added
+/// or removed.
+fn changed_tasks(old: &StateView<'_>, new: &StateView<'_>) -> Option<(ModifiedTasks, ModifiedTasks)> {
+    let entries = |view: &StateView<'_>| Some(list_entries(view.text, view.task_lines()?));
+    let (before, after) = (entries(old)?, entries(new)?);
+    let is_same = |(before, after): &(&Range<usize>, &Range<usize>)| {
+        old.text[(*before).clone()].trim_end() == new.text[(*after).clone()].trim_end()
+    };
+    if before.len() == after.len() {
+        let differing = || before.iter().zip(&after).filter(|pair| !is_same(pair));
+        let old_tasks = read_tasks(old, differing().map(|(before, _)| before))?;
+        return Some((old_tasks, read_scannable(new, differing().map(|(_, after)| after))?));
     }
-    let mut changed = Vec::new();
-    for (n, (before, after)) in before.into_iter().zip(after).enumerate() {
-        let text = new.text[after].trim_end();
-        if old.text[before].trim_end() == text {
-            continue;
-        }
-        if !is_scannable(&format!("tasks:\n{text}\n")) {
-            return None;
-        }
-        changed.push(n);
+    let first = before.iter().zip(&after).take_while(is_same).count();
+    let rest = before.len().min(after.len()) - first;
+    let last = before.iter().rev().zip(after.iter().rev()).take(rest).take_while(is_same).count();
+    let old_tasks = read_tasks(old, &before[first..before.len() - last])?;
+    Some((old_tasks, read_scannable(new, &after[first..after.len() - last])?))
+}
+
+/// The tasks in these lines of a text that a command wrote.
+fn read_scannable<'r>(
+    view: &StateView<'_>,
+    entries: impl IntoIterator<Item = &'r Range<usize>> + Clone,
+) -> Option<ModifiedTasks> {
+    let is_scannable =
+        |entry: &Range<usize>| is_scannable(&format!("tasks:\n{}\n", view.text[entry.clone()].trim_end()));
+    entries.clone().into_iter().all(is_scannable).then(|| read_tasks(view, entries)).flatten()
+}
+
+/// The tasks in these lines.
+fn read_tasks<'r>(
+    view: &StateView<'_>,
+    entries: impl IntoIterator<Item = &'r Range<usize>>,
+) -> Option<ModifiedTasks> {
+    let mut tasks = ModifiedTasks::default();
+    for entry in entries {
+        let end = entry.start + view.text[entry.clone()].trim_end().len();
+        let (node, _) = view.part(entry.start, end).ok()?;
+        let node = node.items().first()?;
+        tasks.ids.push(node.get("id")?.text()?.parse().ok()?);
+        tasks.values.push(plain_value(node));
     }
-    Some(changed)
+    Some(tasks)
 }
 
 /// Whether a scan of the lines finds the same blocks as the parser in a text with one section.
-fn is_scannable(text: &str) -> bool {
+pub(crate) fn is_scannable(text: &str) -> bool {
     let (Ok(blocks), Ok((node, non_local))) = (sections(text), yaml::parse(text)) else { return false };
     let ([block], [(_, value)]) = (&blocks[..], node.entries()) else { return false };
     non_local.is_none() && scan_matches(text, block, value)
 }
 
 /// The state as far as it concerns the parts, and their values; none if the whole text must be parsed.
-fn read(view: &mut StateView<'_>, parts: &ModifiedParts) -> Result<Option<(State, Value)>, StoreError> {
+fn read(
+    view: &mut StateView<'_>,
+    sections: &[String],
+    tasks: &ModifiedTasks,
+    scope: Scope,
+) -> Result<Option<(State, Value)>, StoreError> {
     let mut state = State { board: view.board()?, ..State::default() };
     view.load_sections(&mut state.board, Section::ALL);
-    view.load_summaries(&mut state.board, None)?;
-    let tasks = view.task_lines().map_or(0, |range| list_entries(view.text, range).len());
-    if view.tree.is_some() || view.items.len() != tasks || state.board.tasks.len() != tasks {
+    let count = match scope {
+        Scope::TheseTasks => {
+            view.load_summaries(&mut state.board, Some(&tasks.ids))?;
+            tasks.ids.len()
+        }
+        Scope::AllTasks => {
+            view.load_summaries(&mut state.board, None)?;
+            view.task_lines().map_or(0, |range| list_entries(view.text, range).len())
+        }
+    };
+    if view.tree.is_some() || view.items.len() != count || state.board.tasks.len() != count {
         return Ok(None);
     }
     let mut root = Fields::new();
-    for name in &parts.sections {
+    for name in sections {
         view.load_journal(&mut state.journal, name);
         let Ok(Some(value)) = view.with_section(name, |node| Ok(plain_value(node))) else { return Ok(None) };
         root.insert(name.clone(), value);
     }
-    let id = |n: &usize| state.board.tasks.get_index(*n).map(|(id, _)| id.clone());
-    let ids: Vec<TaskId> = parts.tasks.iter().filter_map(id).collect();
-    view.load_bodies(&mut state.board, &ids)?;
-    let mut values = Vec::with_capacity(ids.len());
-    for item in parts.tasks.iter().filter_map(|n| view.items.get(*n)) {
-        let Ok((node, _)) = view.part(item.start, item.end) else { return Ok(None) };
-        values.extend(node.items().first().map(plain_value));
-    }
-    if !values.is_empty() {
-        root.insert("tasks".to_owned(), Value::List(values));
+    view.load_bodies(&mut state.board, &tasks.ids)?;
+    if !tasks.values.is_empty() {
+        root.insert("tasks".to_owned(), Value::List(tasks.values.clone()));
     }
     state.journal.faults.extend(view.take_faults());
     Ok(Some((state, Value::Map(root))))

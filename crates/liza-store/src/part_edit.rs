@@ -2,13 +2,24 @@
 //!
 //! Must accept and refuse the same as the edit of the whole text in `text_edit.rs`, which is used for everything else.
 
-use liza_core::model::{Fields, LogEntry, Revision, Section, State, TaskId, TaskRecord, Timestamp, Value};
+use std::ops::Range;
+
+use liza_core::model::{
+    Board, Fields, LogEntry, Revision, Section, State, TaskId, TaskRecord, Timestamp, Value,
+};
+
+use liza_core::rules::invariants;
 
 use crate::codec::{self, StateView, fault_count, text_without_bom};
-use crate::document::{Block, Edit, EditPlan, Edits, Item, apply, plain_value, same_value};
+use crate::document::{
+    Block, Edit, EditPlan, Edits, Item, apply, line_start, list_entries, plain_value, same_value,
+};
 use crate::error::StoreError;
 use crate::file::{NewVersion, Origin};
-use crate::text_edit::{EditSession, Edited, ValueSyntax, as_field_type, interpretations};
+use crate::modified_parts::is_scannable;
+use crate::text_edit::{
+    EditSession, Edited, ValueSyntax, as_field_type, interpretations, new_misspelled, shifted,
+};
 use crate::value_path::{PathTarget, ValuePath};
 
 /// The block that a path names, with its value.
@@ -35,10 +46,7 @@ impl Target {
     /// The new value of the block when the value at the path is set.
     fn with(&self, path: &ValuePath, value: &Value) -> Option<Value> {
         let mut root = self.root(&self.old);
-        let set = match &self.place {
-            Place::Section(..) => path.set(&mut root, value),
-            Place::Task(..) => path.in_only_task()?.set(&mut root, value),
-        };
+        let set = path.set(&mut root, value);
         let Value::Map(mut fields) = root else { return None };
         let new = fields.swap_remove(match &self.place {
             Place::Section(name, _) => name.as_str(),
@@ -50,6 +58,49 @@ impl Target {
             (_, Place::Task(..), Value::List(mut items)) => items.pop(),
             (_, Place::Task(..), _) => None,
         }
+    }
+
+    /// The path in a file that has only this block.
+    fn path_in(&self, path: &ValuePath) -> Option<ValuePath> {
+        match &self.place {
+            Place::Section(..) => Some(path.clone()),
+            Place::Task(..) => path.in_only_task(),
+        }
+    }
+
+    /// The lines of the block.
+    fn range(&self, text: &str) -> Range<usize> {
+        let (start, end) = match &self.place {
+            Place::Section(_, block) => (block.start, block.end),
+            Place::Task(_, item) => (item.start, item.end),
+        };
+        line_start(text, start)..end
+    }
+
+    /// What makes the lines of the block a section.
+    fn header(&self) -> &'static str {
+        match &self.place {
+            Place::Section(..) => "",
+            Place::Task(..) => "tasks:\n",
+        }
+    }
+
+    /// The state with the block as its new text has it.
+    fn applied(&self, mut state: State, part: State) -> State {
+        match &self.place {
+            Place::Task(id, _) => {
+                state.board.tasks.extend(part.board.tasks.into_iter().filter(|(new, _)| new == id));
+            }
+            Place::Section(name, _) => {
+                state.journal = part.journal;
+                if let Some(section) = Section::ALL.iter().find(|section| section.key() == name) {
+                    replace_section(&mut state.board, *section, part.board);
+                } else if name == "archived" {
+                    state.board.archived = part.board.archived;
+                }
+            }
+        }
+        state
     }
 
     /// The edits that give the block its new value, and the file its new revision.
@@ -98,19 +149,30 @@ impl EditSession<'_> {
         let mut view = StateView::lazy(&file, text)?;
         view.check_version()?;
         let Some((before, target)) = read_target(&mut view, path)? else { return Ok(None) };
-        let Some(new) = best_value(&view, &target, path, (value, syntax))? else { return Ok(None) };
+        if !before.journal.faults.is_empty() {
+            return Ok(None);
+        }
+        let Some(path) = target.path_in(path) else { return Ok(None) };
+        let Some(new) = best_value(&view, &target, &path, (value, syntax))? else { return Ok(None) };
         let revision = before.board.revision.max(Revision(self.current.revision)).next();
-        self.check_values(&before.board, &target.root(&target.old), &target.root(&new))?;
+        let (from, to) = (target.root(&target.old), target.root(&new));
+        self.check_values(&before.board, &from, &to)?;
         let Some(done) = finished(&view, &target, new, (before.board.revision, revision))? else {
             return Ok(None);
         };
-        let violations = self.new_violations(Some(&before), &done.state, now);
-        if !violations.is_empty() {
-            return Err(StoreError::Violates(violations));
+        let is_partial = is_own(&target.place, &path);
+        let before_edit = is_partial.then(|| before.clone());
+        let after_state = target.applied(before, done.part);
+        let adds_none = match &before_edit {
+            Some(before) => self.new_violations(Some(before), &after_state, now).is_empty(),
+            None => self.is_valid(&after_state, now),
+        };
+        if !adds_none {
+            // The block alone does not know its lines; the whole text gives the reasons.
+            return Ok(None);
         }
         let after = [&bytes[..bom], done.text.as_bytes()].concat();
-        let shift = |edit: Edit| Edit { range: edit.range.start + bom..edit.range.end + bom, ..edit };
-        let edits: Edits = done.edits.into_iter().map(shift).collect();
+        let edits = shifted(&done.edits, bom);
         let delayed = self.locked.commit(&NewVersion {
             before: self.current.fingerprint,
             on_disk: &self.current.bytes,
@@ -121,7 +183,21 @@ impl EditSession<'_> {
             scannable: true,
             log: Some(self.store.log_text(log, revision)?),
         })?;
-        Ok(Some(Edited { revision, notices: delayed.into_iter().collect() }))
+        let misspelled = new_misspelled(&from, &to);
+        Ok(Some(Edited { revision, notices: delayed.into_iter().collect(), misspelled }))
+    }
+}
+
+fn replace_section(board: &mut Board, section: Section, part: Board) {
+    match section {
+        Section::Agents => board.agents = part.agents,
+        Section::Config => board.config = part.config,
+        Section::Goal => board.goal = part.goal,
+        Section::Sprint => board.sprint = part.sprint,
+        Section::CircuitBreaker => board.circuit_breaker = part.circuit_breaker,
+        Section::Discovered => board.discovered = part.discovered,
+        Section::Handoff => board.handoff = part.handoff,
+        Section::DirectEdits => board.direct_edits = part.direct_edits,
     }
 }
 
@@ -129,7 +205,8 @@ impl EditSession<'_> {
 struct Done {
     text: String,
     edits: Edits,
-    state: State,
+    /// The state in the text of the block alone.
+    part: State,
 }
 
 /// The new text with the next revision; none if it does not read back as intended.
@@ -147,13 +224,34 @@ fn finished(
     }
     let Some(mut edits) = target.edits(view, &new, Some(revisions)) else { return Ok(None) };
     let Ok(text) = apply(view.text, &mut edits) else { return Ok(None) };
-    let mut after = StateView::lazy(view.path, &text)?;
-    let Some((state, place)) = read_place(&mut after, &target.place)? else { return Ok(None) };
-    if !same_value(&place.old, &new) || state.board.revision != revisions.1 {
+    // Only these blocks differ, so only they are read back.
+    let revision = view.block("revision").map(|block| block.start..block.end);
+    let revision = revision.and_then(|range| edited_block(view.text, range, "", &edits));
+    let block = edited_block(view.text, target.range(view.text), target.header(), &edits);
+    let (Some((block, inside)), Some((revision, stamped))) = (block, revision) else { return Ok(None) };
+    if inside + stamped != edits.len() || !is_scannable(&block) || !is_scannable(&revision) {
+        return Ok(None);
+    }
+    let revision = StateView::lazy(view.path, &revision)?.board()?.revision;
+    let mut after = StateView::lazy(view.path, &block)?;
+    let Some((part, place)) = read_place(&mut after, &target.place, None)? else { return Ok(None) };
+    if !same_value(&place.old, &new) || revision != revisions.1 {
         return Ok(None);
     }
     drop(after);
-    Ok(Some(Done { text, edits, state }))
+    Ok(Some(Done { text, edits, part }))
+}
+
+/// The text of a block with those edits that are in it, after a line that makes it a section; and how many edits they are.
+fn edited_block(text: &str, range: Range<usize>, header: &str, edits: &[Edit]) -> Option<(String, usize)> {
+    let is_inside = |edit: &&Edit| edit.range.start >= range.start && edit.range.end <= range.end;
+    let shift = |edit: &Edit| Edit {
+        range: edit.range.start - range.start..edit.range.end - range.start,
+        text: edit.text.clone(),
+    };
+    let mut inside: Edits = edits.iter().filter(is_inside).map(shift).collect();
+    let block = apply(&text[range.clone()], &mut inside).ok()?;
+    Some((format!("{header}{}\n", block.trim_end_matches('\n')), inside.len()))
 }
 
 /// The interpretation of a value with the fewest faults.
@@ -165,10 +263,11 @@ fn best_value(
 ) -> Result<Option<Value>, StoreError> {
     let faults = |candidate: &Value| -> Result<Option<usize>, StoreError> {
         let Some(new) = target.with(path, candidate) else { return Ok(None) };
-        let edited = target.edits(view, &new, None).and_then(|mut edits| apply(view.text, &mut edits).ok());
-        let Some(text) = edited else { return Ok(None) };
+        let Some(edits) = target.edits(view, &new, None) else { return Ok(None) };
+        let block = edited_block(view.text, target.range(view.text), target.header(), &edits);
+        let Some((text, _)) = block.filter(|(_, inside)| *inside == edits.len()) else { return Ok(None) };
         let mut after = StateView::lazy(view.path, &text)?;
-        let Some((state, _)) = read_place(&mut after, &target.place)? else { return Ok(None) };
+        let Some((state, _)) = read_place(&mut after, &target.place, None)? else { return Ok(None) };
         Ok(Some(fault_count(&state) + after.config_faults()))
     };
     let mut best: Option<(usize, Value)> = None;
@@ -193,16 +292,45 @@ fn read_target(view: &mut StateView<'_>, path: &ValuePath) -> Result<Option<(Sta
             Ok(id) => Place::Task(id, Item { start: 0, end: 0, indent: 0 }),
             Err(_) => return Ok(None),
         },
+        Some(PathTarget::TaskAt(n)) => match id_of_entry(view, n) {
+            Some(id) => Place::Task(id, Item { start: 0, end: 0, indent: 0 }),
+            None => return Ok(None),
+        },
         None => return Ok(None),
     };
-    read_place(view, &place)
+    let wanted = match &place {
+        place if !is_own(place, path) => None,
+        Place::Section(..) => Some(Vec::new()),
+        Place::Task(id, _) => Some(vec![id.clone()]),
+    };
+    read_place(view, &place, wanted.as_deref())
 }
 
-/// The state as far as it concerns a block, and the block with its present position.
-fn read_place(view: &mut StateView<'_>, place: &Place) -> Result<Option<(State, Target)>, StoreError> {
+/// Whether the value at a path is checked only by itself, so that no other task is needed.
+fn is_own(place: &Place, path: &ValuePath) -> bool {
+    match place {
+        Place::Section(name, _) => !invariants::names_tasks(name),
+        Place::Task(..) => path.task_key().is_some_and(|key| !invariants::concerns_other_tasks(key)),
+    }
+}
+
+/// The ID of the task at a position of the list.
+fn id_of_entry(view: &StateView<'_>, n: usize) -> Option<TaskId> {
+    let entry = list_entries(view.text, view.task_lines()?).get(n)?.clone();
+    let end = entry.start + view.text[entry.clone()].trim_end().len();
+    let (node, _) = view.part(entry.start, end).ok()?;
+    node.items().first()?.get("id")?.text()?.parse().ok()
+}
+
+/// The state as far as it concerns a block, with the wanted tasks or all of them; and the block with its present position.
+fn read_place(
+    view: &mut StateView<'_>,
+    place: &Place,
+    wanted: Option<&[TaskId]>,
+) -> Result<Option<(State, Target)>, StoreError> {
     let mut state = State { board: view.board()?, ..State::default() };
     view.load_sections(&mut state.board, Section::ALL);
-    view.load_summaries(&mut state.board, None)?;
+    view.load_summaries(&mut state.board, wanted)?;
     if view.tree.is_some() {
         return Ok(None);
     }

@@ -9,11 +9,13 @@ use liza_core::protocol::manual_edit;
 use liza_core::protocol::manual_edit::ManualEdit;
 use liza_core::rules::invariants;
 use liza_core::rules::invariants::Violation;
+use liza_core::rules::misspelled::{MisspelledKey, misspelled_keys};
 
 use crate::codec::{self, StateView, fault_count, text_without_bom};
-use crate::document::{EditPlan, apply, plain_value};
+use crate::direct_edit;
+use crate::document::{Edit, EditPlan, apply, plain_value};
 use crate::error::StoreError;
-use crate::file::{CurrentFile, LockedFolder, NewVersion, Notice};
+use crate::file::{CurrentFile, EditBase, Fingerprint, LockedFolder, NewVersion, Notice};
 use crate::store::{OVERTAKEN_LIMIT, ProjectDisk, Store};
 use crate::value_path::{PathError, ValuePath};
 
@@ -33,6 +35,8 @@ pub struct Edited {
     pub revision: Revision,
     /// What the caller should report: the write lost the form of the file, or its log entry is delayed.
     pub notices: Vec<Notice>,
+    /// The keys that the edit added and that are probably misspelled.
+    pub misspelled: Vec<MisspelledKey>,
 }
 
 /// How `lock write` reads its value.
@@ -100,9 +104,28 @@ impl EditSession<'_> {
     ///
     /// # Errors
     /// When no copy can be kept.
-    pub fn begin_modify(&mut self) -> Result<(), StoreError> {
+    pub fn begin_modify(&mut self, now: Timestamp) -> Result<(), StoreError> {
+        self.record_direct_edit(now)?;
         self.modifying = true;
         self.locked.begin_modify(&self.current)
+    }
+
+    /// Writes a direct edit as a version of its own: the copy for the command replaces what it is compared with.
+    fn record_direct_edit(&mut self, now: Timestamp) -> Result<(), StoreError> {
+        if matches!(self.current.base, EditBase::Unedited) {
+            return Ok(());
+        }
+        let before = self.before().map(|(_, value)| value);
+        let edit = direct_edit::find(&self.store.files().state(), &self.current, before.as_ref());
+        // A file that cannot be read is recorded with the command that repairs it.
+        if edit.is_none() || before.is_none() {
+            return Ok(());
+        }
+        let bytes = self.current.bytes.clone();
+        let edited = self.write_checked(&bytes, None, now, false)?;
+        self.current = self.locked.current()?;
+        self.current.notices.extend(edited.notices);
+        Ok(())
     }
 
     /// Restores the version before the command.
@@ -125,7 +148,7 @@ impl EditSession<'_> {
         let done =
             self.store.files().read().and_then(|bytes| match self.finish_in_part(&bytes, log, now)? {
                 Some(edited) => Ok(edited),
-                None => self.write_checked(&bytes, log, now, false),
+                None => self.write_checked(&bytes, Some(log), now, false),
             });
         if done.is_err() {
             self.restore()?;
@@ -140,7 +163,7 @@ impl EditSession<'_> {
     /// # Errors
     /// When it is invalid. Nothing is written then.
     pub fn replace(mut self, text: &str, log: &LogEntry, now: Timestamp) -> Result<Edited, StoreError> {
-        self.write_checked(text.as_bytes(), log, now, false)
+        self.write_checked(text.as_bytes(), Some(log), now, false)
     }
 
     /// Sets the values that match a path.
@@ -186,7 +209,7 @@ impl EditSession<'_> {
         let view = StateView::full(&file, text)?;
         let (text, rewritten) = self.with_value(&view, path, value, syntax)?;
         let new = [&bytes[..bom], text.as_bytes()].concat();
-        self.write_checked(&new, log, now, rewritten)
+        self.write_checked(&new, Some(log), now, rewritten)
     }
 
     /// The text with the value set, in the interpretation that the schema accepts best.
@@ -219,7 +242,7 @@ impl EditSession<'_> {
     fn write_checked(
         &mut self,
         bytes: &[u8],
-        log: &LogEntry,
+        log: Option<&LogEntry>,
         now: Timestamp,
         rewritten: bool,
     ) -> Result<Edited, StoreError> {
@@ -235,31 +258,38 @@ impl EditSession<'_> {
             return Err(StoreError::Violates(violations));
         }
         let revision = state.board.revision.max(Revision(self.current.revision)).next();
-        let change = revision_stamps(before.as_ref().map(|(state, _)| state), &state, revision);
+        let mut change = revision_stamps(before.as_ref().map(|(state, _)| state), &state, revision);
+        let edit = direct_edit::find(&file, &self.current, before.as_ref().map(|(_, value)| value));
+        let edit = direct_edit::record(edit, &state.board, &mut change, now);
         let ops = codec::operations(&state.board, &change).map_err(|error| self.store.not_encoded(error))?;
         state.apply(&change);
         let (spliced, scannable) = self.store.verified_text(&view, &ops, &state)?;
         let after = [&bytes[..bom], spliced.text.as_bytes()].concat();
-        let mut log = Some(self.store.log_text(log, revision)?);
+        let mut log = self.store.log_texts(edit.iter().chain(log), revision)?;
         // A command has changed the file in place; everything else has not.
-        let on_disk = if self.modifying { bytes } else { &self.current.bytes };
+        let (replaced, on_disk, edits) = match self.modifying {
+            true => (Fingerprint::of(bytes), bytes, shifted(&spliced.edits, bom)),
+            false => (self.current.fingerprint, &self.current.bytes[..], Vec::new()),
+        };
         let mut notices = Vec::new();
         if rewritten || spliced.rewritten {
             let old = if rewritten { &self.current.bytes[..] } else { bytes };
             notices.push(self.store.keep_before_rewrite(&self.locked, old, now, revision, &mut log)?);
         }
         let delayed = self.locked.commit(&NewVersion {
-            before: self.current.fingerprint,
+            before: replaced,
             on_disk,
             after: &after,
-            edits: &[],
+            edits: &edits,
             revision_before: self.current.revision,
             revision: revision.0,
             scannable,
             log,
         })?;
         notices.extend(delayed);
-        Ok(Edited { revision, notices })
+        let new = view.tree.as_ref().map(plain_value).unwrap_or(Value::Null);
+        let old = before.map(|(_, value)| value).unwrap_or(Value::Null);
+        Ok(Edited { revision, notices, misspelled: new_misspelled(&old, &new) })
     }
 
     /// The state before, if it can be read.
@@ -294,6 +324,11 @@ impl EditSession<'_> {
         }
     }
 
+    /// Whether a state has no violation at all.
+    pub(crate) fn is_valid(&self, state: &State, now: Timestamp) -> bool {
+        invariants::validate(state, &ProjectDisk::new(self.store.root()), now).is_empty()
+    }
+
     /// The violations that the state before did not have.
     pub(crate) fn new_violations(
         &self,
@@ -319,6 +354,19 @@ impl EditSession<'_> {
     }
 }
 
+/// The keys that are probably misspelled and were not there before.
+pub(crate) fn new_misspelled(old: &Value, new: &Value) -> Vec<MisspelledKey> {
+    let known = misspelled_keys(old);
+    misspelled_keys(new).into_iter().filter(|key| !known.contains(key)).collect()
+}
+
+/// Edits of a text, as edits of the file with a byte order mark before it.
+pub(crate) fn shifted(edits: &[Edit], bom: usize) -> Vec<Edit> {
+    let shift =
+        |edit: &Edit| Edit { range: edit.range.start + bom..edit.range.end + bom, text: edit.text.clone() };
+    edits.iter().map(shift).collect()
+}
+
 /// The revision of this write, for the state and every task that changed.
 pub(crate) fn revision_stamps(before: Option<&State>, after: &State, revision: Revision) -> Change {
     let record = |state: &State, id: &TaskId| state.board.body(id).ok().map(|body| body.record().clone());
@@ -339,7 +387,7 @@ impl Drop for EditSession<'_> {
 }
 
 /// A value without what has no meaning: the form of a time, and keys without a value.
-fn meaning(value: &Value) -> Value {
+pub(crate) fn meaning(value: &Value) -> Value {
     match value {
         Value::Text(text) => match text.parse::<Timestamp>() {
             Ok(time) => Value::Time(time),

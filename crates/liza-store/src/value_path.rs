@@ -126,6 +126,8 @@ pub(crate) enum PathTarget<'p> {
     Section(&'p str),
     /// The task with an ID.
     Task(&'p str),
+    /// The task at a position.
+    TaskAt(usize),
 }
 
 impl ValuePath {
@@ -137,14 +139,32 @@ impl ValuePath {
             {
                 Some(PathTarget::Task(task))
             }
+            [PathStep::Key(tasks), PathStep::Index(n), PathStep::Key(key), ..]
+                if tasks == "tasks" && key != "id" && key != "revision" =>
+            {
+                Some(PathTarget::TaskAt(*n))
+            }
             [PathStep::Key(section), _, ..] if section != "tasks" => Some(PathTarget::Section(section)),
+            [] | [..] => None,
+        }
+    }
+
+    /// The key of the task that the path leads into.
+    pub(crate) fn task_key(&self) -> Option<&str> {
+        match &self.0[..] {
+            [_, PathStep::All, PathStep::Select(..), PathStep::Key(key), ..]
+            | [_, PathStep::Index(_), PathStep::Key(key), ..] => Some(key),
             [] | [..] => None,
         }
     }
 
     /// The same path in a file that has only the task that it names.
     pub(crate) fn in_only_task(&self) -> Option<Self> {
-        let [tasks, PathStep::All, PathStep::Select(..), rest @ ..] = &self.0[..] else { return None };
+        let ([tasks, PathStep::All, PathStep::Select(..), rest @ ..]
+        | [tasks, PathStep::Index(_), rest @ ..]) = &self.0[..]
+        else {
+            return None;
+        };
         let steps = [std::slice::from_ref(tasks), &[PathStep::Index(0)], rest].concat();
         Some(Self(steps))
     }

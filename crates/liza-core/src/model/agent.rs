@@ -5,12 +5,10 @@ use std::fmt;
 use serde::{Deserialize, Serialize};
 
 use crate::model::ids::{AgentId, Generation, Revision, TaskId};
+use crate::model::lease::{lease_holds, lease_is_live};
 use crate::model::record::Usage;
 use crate::model::role::Role;
-use crate::model::time::{Seconds, Timestamp};
-
-/// How long after a lease has expired others still may not take over.
-pub const LEASE_GRACE: Seconds = Seconds(60);
+use crate::model::time::Timestamp;
 
 /// How full a context is, in percent, when its session has to hand off.
 pub const HANDOFF_AT: u32 = 90;
@@ -129,12 +127,12 @@ pub struct AgentRecord {
 impl AgentRecord {
     /// Whether its lease is live.
     pub fn is_live(&self, now: Timestamp) -> bool {
-        self.lease_expires.is_some_and(|expires| now <= expires)
+        self.lease_expires.is_some_and(|expires| lease_is_live(expires, now))
     }
 
     /// Whether its lease, or the grace after it, is live: no other agent may take what it holds.
     pub fn holds(&self, now: Timestamp) -> bool {
-        self.lease_expires.is_some_and(|expires| now <= expires + LEASE_GRACE)
+        self.lease_expires.is_some_and(|expires| lease_holds(expires, now))
     }
 
     /// How full the context of its session is, once that session should hand off.

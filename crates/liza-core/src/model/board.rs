@@ -12,8 +12,10 @@ use crate::model::agent::AgentRecord;
 use crate::model::breaker::CircuitBreaker;
 use crate::model::change::{Appended, Change};
 use crate::model::config::Config;
+use crate::model::direct_edit::DirectEdit;
 use crate::model::goal::{Alignment, Goal};
 use crate::model::ids::{AgentId, Revision, TaskId};
+use crate::model::lease::lease_is_live;
 use crate::model::notes::{Anomaly, Discovery, Handoff, HumanNote, SpecChange};
 use crate::model::record::{Fault, Reservation, Status, TaskRecord};
 use crate::model::refusal::Refusal;
@@ -108,7 +110,8 @@ impl TaskSummary {
 
     /// Whether a code reviewer may claim it: none has, or its lease has expired.
     pub fn review_is_free(&self, now: Timestamp) -> bool {
-        self.reviewing_by.is_none() || self.review_lease_expires.is_none_or(|expires| expires < now)
+        self.reviewing_by.is_none()
+            || self.review_lease_expires.is_none_or(|expires| !lease_is_live(expires, now))
     }
 }
 
@@ -134,6 +137,7 @@ pub enum Section {
     CircuitBreaker,
     Discovered,
     Handoff,
+    DirectEdits,
 }
 
 impl Section {
@@ -205,6 +209,8 @@ pub struct Board {
     pub discovered: Loaded<Vec<Discovery>>,
     /// The handoff notes by task.
     pub handoff: Loaded<IndexMap<TaskId, Handoff>>,
+    /// The direct edits that wait for the human.
+    pub direct_edits: Loaded<Vec<DirectEdit>>,
 }
 
 impl Board {
@@ -292,6 +298,7 @@ sections! {
     circuit_breaker = circuit_breaker: CircuitBreaker, CircuitBreaker;
     discovered = discovered: Discovered, Vec<Discovery>;
     handoffs = handoff: Handoff, IndexMap<TaskId, Handoff>;
+    direct_edits = direct_edits: DirectEdits, Vec<DirectEdit>;
 }
 
 /// Lists that only grow. Read whole for screens and prompts, never for a change.
@@ -349,6 +356,7 @@ impl State {
         replace(&mut board.circuit_breaker, change.circuit_breaker.as_ref());
         replace(&mut board.discovered, change.discovered.as_ref());
         replace(&mut board.handoff, change.handoff.as_ref());
+        replace(&mut board.direct_edits, change.direct_edits.as_ref());
         if change.closed_goal.is_some() {
             // They go to the archive with their goal.
             self.journal.alignment_history.clear();

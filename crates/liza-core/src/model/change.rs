@@ -4,6 +4,7 @@ use indexmap::IndexMap;
 
 use crate::model::agent::AgentRecord;
 use crate::model::breaker::CircuitBreaker;
+use crate::model::direct_edit::DirectEdit;
 use crate::model::event::LogEntry;
 use crate::model::goal::{Alignment, Goal};
 use crate::model::ids::{AgentId, Revision, TaskId};
@@ -64,6 +65,8 @@ pub struct Change {
     pub discovered: Option<Vec<Discovery>>,
     /// The handoff notes, if they changed.
     pub handoff: Option<IndexMap<TaskId, Handoff>>,
+    /// The direct edits that wait for the human, if they changed.
+    pub direct_edits: Option<Vec<DirectEdit>>,
     /// Entries added to lists that only grow.
     pub appended: Vec<Appended>,
     /// The one log entry of this write; heartbeats, reservations and metrics have none.
@@ -91,6 +94,7 @@ impl Change {
             circuit_breaker,
             discovered,
             handoff,
+            direct_edits,
             appended,
             log,
             stop_files: _,
@@ -100,7 +104,7 @@ impl Change {
             && archived.is_empty()
             && agents.is_empty()
             && (goal, sprint, closed_goal, closed_sprint) == (&None, &None, &None, &None)
-            && (circuit_breaker, discovered, handoff) == (&None, &None, &None)
+            && (circuit_breaker, discovered, handoff, direct_edits) == (&None, &None, &None, &None)
             && appended.is_empty()
             && log.is_none()
     }

@@ -41,6 +41,12 @@ pub enum IdError {
         /// What was given.
         text: String,
     },
+    /// Not `edit-<revision>`.
+    #[error("{text:?} is not the ID of a direct edit: expected edit-N, such as edit-12")]
+    DirectEdit {
+        /// What was given.
+        text: String,
+    },
     /// Not a relative path below the project root.
     #[error("{text:?} is not a path inside the project")]
     Path {
@@ -188,6 +194,28 @@ impl FromStr for DiscoveryId {
     }
 }
 
+/// A direct edit's name: `edit-N`, where N is the revision of the write that found it.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct DirectEditId(pub Revision);
+
+impl fmt::Display for DirectEditId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "edit-{}", self.0.0)
+    }
+}
+
+impl FromStr for DirectEditId {
+    type Err = IdError;
+
+    fn from_str(text: &str) -> Result<Self, IdError> {
+        let number = text.strip_prefix("edit-").filter(|digits| digits.bytes().all(|b| b.is_ascii_digit()));
+        number
+            .and_then(|digits| digits.parse().ok())
+            .map(|revision| Self(Revision(revision)))
+            .ok_or_else(|| IdError::DirectEdit { text: text.to_owned() })
+    }
+}
+
 /// Where a task's worktree is, relative to the project root.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Worktree(String);
@@ -264,7 +292,7 @@ macro_rules! serde_as_text {
     )+};
 }
 
-serde_as_text!(TaskId, AgentId, Sha, DiscoveryId, Worktree);
+serde_as_text!(TaskId, AgentId, Sha, DiscoveryId, DirectEditId, Worktree);
 
 /// Shows a newtype around text as that text, also in debug output, where the quotes tell it from a word.
 macro_rules! show_inner {
@@ -286,6 +314,12 @@ macro_rules! show_inner {
 show_inner!(TaskId, Sha, Worktree);
 
 impl fmt::Debug for AgentId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{self}")
+    }
+}
+
+impl fmt::Debug for DirectEditId {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{self}")
     }

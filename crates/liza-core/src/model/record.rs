@@ -10,6 +10,7 @@ use serde::{Deserialize, Deserializer, Serialize};
 
 use crate::model::event::{EventName, HistoryEvent};
 use crate::model::ids::{AgentId, Generation, Revision, Sha, TaskId, Worktree};
+use crate::model::lease::lease_is_live;
 use crate::model::time::{Seconds, Timestamp};
 
 /// The eleven states of a task, in the order of its life.
@@ -111,7 +112,7 @@ pub struct Reservation {
 impl Reservation {
     /// Whether it still keeps others away.
     pub fn is_live(&self, now: Timestamp) -> bool {
-        now <= self.expires
+        lease_is_live(self.expires, now)
     }
 }
 

@@ -7,6 +7,7 @@ use std::fmt;
 use crate::model::config_bounds::task_out_of_range;
 use crate::model::event::HistoryEvent;
 use crate::model::ids::{AgentId, Sha, TaskId, Worktree};
+use crate::model::lease::lease_is_live;
 use crate::model::record::{Fault, Status, TaskRecord};
 use crate::model::refusal::Refusal;
 use crate::model::time::Timestamp;
@@ -51,7 +52,7 @@ pub struct ReviewClaim {
 impl ReviewClaim {
     /// Whether its lease is still live.
     pub fn is_live(&self, now: Timestamp) -> bool {
-        now <= self.lease
+        lease_is_live(self.lease, now)
     }
 }
 

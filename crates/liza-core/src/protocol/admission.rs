@@ -1,6 +1,6 @@
 //! The checks before every rule: permission, registration, lease, stop files, revision.
 
-use crate::model::{Actor, Board, GoalStatus, Refusal, StopFile, Timestamp};
+use crate::model::{Actor, Board, GoalStatus, Refusal, StopFile, Timestamp, lease_is_live};
 
 use super::operation::{Operation, Request, Stage};
 
@@ -31,7 +31,9 @@ pub(super) fn check_fence(board: &Board, actor: &Actor, now: Timestamp) -> Resul
     }
     match (actor, entry.lease_expires) {
         // The supervisor may renew until someone takes over; its agent has to wait for that.
-        (Actor::Agent(..), Some(expired)) if expired < now => Err(Refusal::LeaseLost { agent, expired }),
+        (Actor::Agent(..), Some(expired)) if !lease_is_live(expired, now) => {
+            Err(Refusal::LeaseLost { agent, expired })
+        }
         _ => Ok(()),
     }
 }

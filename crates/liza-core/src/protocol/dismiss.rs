@@ -1,8 +1,8 @@
-//! dismiss: a discovery that needs no task.
+//! dismiss: a discovery that needs no task, or a direct edit of the file that the human accepts.
 
 use serde::Serialize;
 
-use crate::model::{DiscoveryId, LogAction, Refusal, Section};
+use crate::model::{DirectEditId, DiscoveryId, LogAction, Refusal, Section};
 
 use super::operation::{LoadScope, Rule};
 use super::permission::{HUMAN, Rights};
@@ -39,5 +39,35 @@ impl Rule for DismissDiscovery {
         let detail = format!("{id} dismissed: {}", found.description);
         tx.log(LogAction::Discovered, None, &detail);
         Ok(Dismissed { discovery: id })
+    }
+}
+
+/// Ends the alarm about a direct edit.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct DismissEdit {
+    /// Which edit.
+    pub edit: DirectEditId,
+}
+
+/// What was dismissed.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct EditDismissed {
+    /// Which edit.
+    pub edit: DirectEditId,
+}
+
+impl Rule for DismissEdit {
+    type Reply = EditDismissed;
+    const VERB: &'static str = "dismiss";
+    const RIGHTS: Rights = HUMAN;
+    const LOADS: LoadScope = LoadScope::named(&[Section::DirectEdits]);
+
+    fn run(&self, tx: &mut Tx<'_>) -> Result<EditDismissed, Refusal> {
+        let edit = self.edit;
+        let edits = tx.direct_edits()?;
+        let at = edits.iter().position(|found| found.id == edit).ok_or(Refusal::UnknownEdit { edit })?;
+        let dismissed = edits.remove(at);
+        tx.log(LogAction::Edit, None, &format!("{edit} dismissed: {}", dismissed.describe()));
+        Ok(EditDismissed { edit })
     }
 }

@@ -4,15 +4,13 @@ use serde::Serialize;
 
 use crate::model::{
     Actor, AgentId, Board, Generation, Refusal, Seconds, Section, Task, TaskId, TaskStatus, Timestamp,
+    lease_is_too_long,
 };
 
 use super::operation::{LoadScope, Rule};
 use super::ownership::check_acts_for;
 use super::permission::{EVERYONE, Rights};
 use super::tx::Tx;
-
-/// The longest lease. One that runs longer was given by a clock that was wrong, and is corrected.
-const MAX_LEASE: Seconds = Seconds(86_400);
 
 /// Renews leases. Alone, a stale registration is refused; in a batch it is listed and the others are renewed.
 #[derive(Debug, Clone, PartialEq)]
@@ -80,7 +78,7 @@ fn renew(
         return Err(Refusal::Fenced { agent, yours, current });
     }
     // A renewal never shortens a lease, such as one that was asked for before a long test run.
-    let least = entry.lease_expires.filter(|lease| *lease <= tx.now + MAX_LEASE).unwrap_or(tx.now);
+    let least = entry.lease_expires.filter(|lease| !lease_is_too_long(*lease, tx.now)).unwrap_or(tx.now);
     let mut lease = least.max(tx.now + length.unwrap_or(tx.config()?.lease_duration));
     if let Some(id) = entry.current_task.clone()
         // What it holds may be broken: that must not cost the agent its own lease.

@@ -16,7 +16,7 @@ use super::admission::check_fence;
 const OWN_NOTES: [&str; 3] = ["blocked_reason", "blocked_questions", "attempted"];
 
 /// The sections of the file that the program knows.
-pub(crate) const SECTIONS: [&str; 14] = [
+pub(crate) const SECTIONS: [&str; 15] = [
     "version",
     "revision",
     "goal",
@@ -31,6 +31,7 @@ pub(crate) const SECTIONS: [&str; 14] = [
     "circuit_breaker",
     "config",
     "archived",
+    "direct_edits",
 ];
 
 /// A direct edit of the file.
@@ -163,12 +164,12 @@ fn is_own(task: &TaskSummary, agent: AgentId) -> bool {
     task.assigned_to == Some(agent) || task.reviewing_by == Some(agent)
 }
 
-fn get<'v>(value: &'v Value, key: &str) -> &'v Value {
+pub(super) fn get<'v>(value: &'v Value, key: &str) -> &'v Value {
     value.as_map().and_then(|fields| fields.get(key)).unwrap_or(&Value::Null)
 }
 
 /// The keys whose values differ.
-fn differing(old: &Value, new: &Value) -> Vec<String> {
+pub(super) fn differing(old: &Value, new: &Value) -> Vec<String> {
     let keys: BTreeSet<&String> = keys(old).chain(keys(new)).collect();
     keys.into_iter().filter(|key| get(old, key) != get(new, key)).cloned().collect()
 }
@@ -177,12 +178,15 @@ fn keys(value: &Value) -> impl Iterator<Item = &String> {
     value.as_map().into_iter().flat_map(Fields::keys)
 }
 
-/// The entries of a list by their `id`; those without one by their position.
-fn by_id(list: &Value) -> Value {
+/// The entries of a list by their `id`; those without one, or with that of an earlier entry, by their position.
+pub(super) fn by_id(list: &Value) -> Value {
     let Value::List(items) = list else { return Value::Map(Fields::new()) };
-    let name = |n: usize, item: &Value| match get(item, "id") {
-        id if id.is_blank() => format!("tasks[{n}]"),
-        id => id.to_string(),
-    };
-    Value::Map(items.iter().enumerate().map(|(n, item)| (name(n, item), item.clone())).collect())
+    let mut entries = Fields::new();
+    for (n, item) in items.iter().enumerate() {
+        let id = get(item, "id").to_string();
+        // The program reads the first of two: the second must not hide a change of it.
+        let is_free = !get(item, "id").is_blank() && !entries.contains_key(&id);
+        entries.insert(if is_free { id } else { format!("tasks[{n}]") }, item.clone());
+    }
+    Value::Map(entries)
 }

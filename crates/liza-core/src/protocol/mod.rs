@@ -28,6 +28,7 @@ mod clear_stale_review_claims;
 mod convert_discovery;
 mod count_exit;
 mod deregister;
+pub mod direct_edit;
 mod discover;
 mod dismiss;
 mod dropping;
@@ -90,7 +91,7 @@ pub use count_exit::{
 };
 pub use deregister::{Deregister, Deregistered};
 pub use discover::{Discover, Discovered};
-pub use dismiss::{DismissDiscovery, Dismissed};
+pub use dismiss::{DismissDiscovery, DismissEdit, Dismissed, EditDismissed};
 pub use edit_task::{EditTask, TaskEdit};
 pub use finalize::{Finalize, Finalized};
 pub use follow_stop_file::FollowStopFile;
@@ -220,6 +221,7 @@ commands! {
     Deregister,
     Discover,
     DismissDiscovery,
+    DismissEdit,
     DropReservation,
     EditTask,
     Finalize,

@@ -2,6 +2,7 @@
 
 use crate::model::{
     Actor, AgentId, AgentRecord, Assignment, Refusal, ReviewClaim, Role, Sha, Task, TaskStatus, Timestamp,
+    lease_is_live,
 };
 
 use super::tx::Tx;
@@ -66,7 +67,9 @@ fn check_claim_lease(tx: &Tx<'_>, task: &Task, agent: AgentId, lease: Timestamp)
         return Err(Refusal::TaskLost { task: task.id.clone(), agent, now_with });
     }
     match tx.actor {
-        Actor::Agent(..) if lease < tx.now => Err(Refusal::LeaseLost { agent, expired: lease }),
+        Actor::Agent(..) if !lease_is_live(lease, tx.now) => {
+            Err(Refusal::LeaseLost { agent, expired: lease })
+        }
         Actor::Agent(..) | Actor::Human | Actor::Operator(_) | Actor::Supervisor(..) => Ok(()),
     }
 }

@@ -1,6 +1,8 @@
 //! release-claim: a person takes a claim away.
 
-use crate::model::{AgentStatus, Effect, EventName, LogAction, Refusal, Section, Status, TaskId, TaskRecord};
+use crate::model::{
+    AgentStatus, Effect, EventName, LogAction, Refusal, Section, Status, TaskId, TaskRecord, lease_is_live,
+};
 
 use super::operation::{LoadScope, Rule};
 use super::permission::{HUMAN, Rights};
@@ -57,7 +59,7 @@ impl Rule for ReleaseClaim {
             _ => return Err(Refusal::NothingToRelease { task: id.clone() }),
         };
         if let (Some(by), Some(until), false) = (by, until, self.force)
-            && tx.now <= until
+            && lease_is_live(until, tx.now)
         {
             return Err(Refusal::LeaseLive { task: id.clone(), by, until });
         }

@@ -3,9 +3,9 @@
 use indexmap::IndexMap;
 
 use crate::model::{
-    Actor, AgentId, AgentRecord, AgentStatus, Appended, Board, Change, CircuitBreaker, Config, Discovery,
-    Effect, EventName, Goal, Handoff, HistoryEvent, LogAction, LogEntry, Refusal, Revision, Sprint, Status,
-    StopFile, StopFiles, Task, TaskBody, TaskId, TaskRecord, Timestamp, ways_out,
+    Actor, AgentId, AgentRecord, AgentStatus, Appended, Board, Change, CircuitBreaker, Config, DirectEdit,
+    Discovery, Effect, EventName, Goal, Handoff, HistoryEvent, LogAction, LogEntry, Refusal, Revision,
+    Sprint, Status, StopFile, StopFiles, Task, TaskBody, TaskId, TaskRecord, Timestamp, ways_out,
 };
 use crate::text::one_line;
 
@@ -189,6 +189,11 @@ impl<'a> Tx<'a> {
     pub(super) fn handoffs(&mut self) -> Result<&mut IndexMap<TaskId, Handoff>, Refusal> {
         let handoffs = self.board.handoffs()?;
         Ok(self.change.handoff.get_or_insert_with(|| handoffs.clone()))
+    }
+
+    pub(super) fn direct_edits(&mut self) -> Result<&mut Vec<DirectEdit>, Refusal> {
+        let edits = self.board.direct_edits()?;
+        Ok(self.change.direct_edits.get_or_insert_with(|| edits.clone()))
     }
 
     /// Removes the notes for a task, if there are any.

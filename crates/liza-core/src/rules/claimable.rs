@@ -6,7 +6,7 @@
 use std::cmp::Reverse;
 
 use crate::model::{
-    AgentId, AgentRecord, Board, LEASE_GRACE, Refusal, Role, Status, TaskId, TaskSummary, Timestamp, ways_out,
+    AgentId, AgentRecord, Board, Refusal, Role, Status, TaskId, TaskSummary, Timestamp, lease_holds, ways_out,
 };
 
 /// How a claim comes about.
@@ -131,7 +131,7 @@ fn has_other_coder(
 fn leave_to_leaseholder(board: &Board, summary: &TaskSummary, now: Timestamp) -> Result<(), Refusal> {
     let registered = |agent: AgentId| board.agents.ready().is_none_or(|agents| agents.contains_key(&agent));
     match (summary.assigned_to, summary.lease_expires) {
-        (Some(by), Some(until)) if now <= until + LEASE_GRACE && registered(by) => {
+        (Some(by), Some(until)) if lease_holds(until, now) && registered(by) => {
             Err(Refusal::ClaimedByOther { task: summary.id.clone(), by, until })
         }
         _ => Ok(()),

@@ -41,6 +41,7 @@ fn command(state: &State, alarm: &Alarm, now: Timestamp) -> Option<String> {
         AlarmKind::Blocked => is_left_to_human(state, alarm, now).then(|| about(&alarm.subject)),
         AlarmKind::PlannerStopped | AlarmKind::SessionBudget => Some("liza note \"...\"".to_owned()),
         AlarmKind::RoleMissing => Some(format!("liza agent {}", alarm.subject)),
+        AlarmKind::DirectEdit => Some(format!("liza dismiss {}", alarm.subject)),
         AlarmKind::ForeignCommits => Some("liza accept-integration".to_owned()),
         AlarmKind::CheckpointAbandoned
         | AlarmKind::CheckpointStuck

@@ -1,9 +1,12 @@
 //! Leases, heartbeats, generations, and releasing a claim.
 
-use liza_core::model::{Actor, AgentStatus, Effect, Generation, RefusalClass, Seconds, Status};
+use liza_core::model::{
+    Actor, AgentStatus, Effect, Generation, MAX_LEASE, RefusalClass, Seconds, Status, lease_holds,
+    lease_is_live,
+};
 use liza_core::protocol::{
     BeginMerge, CancelReservation, ClaimRole, ClaimTask, ClearStaleReviewClaims, Command, CreateWorktree,
-    Deregister, HandoffNotes, Heartbeat, NewTask, ReleaseClaim, WriteHandoff,
+    Deregister, HandoffNotes, Heartbeat, NewTask, Register, ReleaseClaim, WriteHandoff,
 };
 use liza_core::rules::claimable::reviewable_for;
 
@@ -372,4 +375,58 @@ fn a_heartbeat_renews_no_task_of_another_agent() {
     world.pass(100);
     world.heartbeat(reviewer(2));
     assert_eq!(world.record("t").review_lease_expires, lease);
+}
+
+/// A clock that was years ahead gave the leases, and was then set right.
+///
+/// Covers: AT-12
+#[test]
+fn a_lease_of_years_counts_as_expired_everywhere() {
+    const YEARS: Seconds = Seconds(10 * 365 * 86_400);
+    let late = |world: &World| Some(world.now + YEARS);
+    let mut world = World::with_task(Status::Claimed);
+    let until = late(&world);
+    world.edit_agent(coder(1), |entry| entry.lease_expires = until);
+    world.edit_record("t", |record| record.lease_expires = until);
+    // Its agent may not act on it, until its supervisor has renewed it.
+    world.refused_with("lease_lost", world.agent(coder(1)), submit("t", sha('a')));
+    let violations = world.violations();
+    assert!(violations.iter().any(|found| found.contains("longer than any lease")), "{violations:?}");
+    // Others see an agent that is gone, and may take over or release.
+    assert!(!world.entry(coder(1)).is_live(world.now) && !world.entry(coder(1)).holds(world.now));
+    let mut released = world.clone();
+    released.must(Actor::Human, release("t", false));
+    let mut taken = world.clone();
+    taken.reserve("t", coder(2), base());
+    // A reservation, a registration and a review of years keep no one away.
+    let mut reserved = taken.clone();
+    reserved.edit_record("t", |record| {
+        if let Some(reservation) = &mut record.reservation {
+            reservation.expires = reservation.expires + YEARS;
+        }
+    });
+    assert_eq!(reserved.state.board.summary(&task("t")).unwrap().reserved(reserved.now), None);
+    let again = Register { agent: coder(1), terminal: "/dev/pts/1".to_owned(), proven_dead: None };
+    world.must(Actor::Operator(coder(1)), Command::from(again));
+    let mut review = World::with_task(Status::ReadyForReview);
+    review.claim_review("t", reviewer(1));
+    let until = late(&review);
+    review.edit_record("t", |record| record.review_lease_expires = until);
+    assert!(review.state.board.summary(&task("t")).unwrap().review_is_free(review.now));
+    review.claim_review("t", reviewer(2));
+}
+
+/// Covers: AT-12
+#[test]
+fn the_longest_lease_is_live_and_a_renewal_corrects_a_longer_one() {
+    let mut world = World::with_task(Status::Claimed);
+    let now = world.now;
+    assert!(lease_is_live(now + MAX_LEASE, now) && lease_is_live(now, now));
+    assert!(!lease_is_live(now - Seconds(1), now) && lease_holds(now - Seconds(60), now));
+    assert!(!lease_holds(now - Seconds(61), now) && !lease_holds(now + Seconds(90_000), now));
+    world.edit_agent(coder(1), |entry| entry.lease_expires = Some(now + Seconds(90_000_000)));
+    world.heartbeat(coder(1));
+    assert_eq!(world.entry(coder(1)).lease_expires, Some(now + Seconds(300)));
+    assert_eq!(world.record("t").lease_expires, Some(now + Seconds(300)));
+    world.must(world.agent(coder(1)), submit("t", sha('a')));
 }

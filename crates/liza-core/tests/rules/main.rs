@@ -26,6 +26,7 @@ mod metrics;
 mod notes;
 mod permissions;
 mod reclaim;
+mod references;
 mod rescope;
 mod review;
 mod revision;

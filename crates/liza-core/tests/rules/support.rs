@@ -309,6 +309,7 @@ impl World {
                 Section::CircuitBreaker => board.circuit_breaker = whole.circuit_breaker.clone(),
                 Section::Discovered => board.discovered = whole.discovered.clone(),
                 Section::Handoff => board.handoff = whole.handoff.clone(),
+                Section::DirectEdits => board.direct_edits = whole.direct_edits.clone(),
             }
         }
         for id in request.bodies(&board) {

@@ -1,12 +1,13 @@
 //! Every alarm condition: silent at its threshold, reported beyond it, in the words of the specification.
 
 use liza_core::model::{
-    AgentStatus, Anomaly, BreakerStatus, BreakerTrip, Decision, Discovery, DiscoveryId, EventName, Fields,
-    HistoryEvent, Loaded, Seconds, Severity, State, Status, StopFileTimes, TaskRecord, Timestamp, Urgency,
-    Value,
+    AgentStatus, Anomaly, BreakerStatus, BreakerTrip, Decision, DirectEdit, DirectEditId, Discovery,
+    DiscoveryId, EventName, Fields, HistoryEvent, Loaded, Revision, Seconds, Severity, State, Status,
+    StopFileTimes, TaskRecord, Timestamp, Urgency, Value,
 };
 use liza_core::rules::invariants::{Subject, Violation};
 use liza_core::watch::alarms::{Alarm, Episodes, Observations, alarms};
+use liza_core::watch::needs_you::needs_you;
 
 use crate::fixture::*;
 
@@ -460,4 +461,28 @@ fn a_session_with_a_nearly_full_context_is_reported_while_it_works() {
     assert_eq!(after(&measured(97, AgentStatus::Waiting), 0), Vec::<String>::new(), "no session runs");
     let gone = ["⚠️ CONTEXT FULL"];
     assert!(!after(&measured(97, AgentStatus::Working), 301).iter().any(|line| line.starts_with(gone[0])));
+}
+
+/// Covers: AT-04
+#[test]
+fn a_direct_edit_is_reported_until_it_is_dismissed() {
+    let mut state = empty_state();
+    let edit = |revision: u64, places: &[&str]| DirectEdit {
+        id: DirectEditId(Revision(revision)),
+        timestamp: now(),
+        places: places.iter().map(|place| (*place).to_owned()).collect(),
+    };
+    state.board.direct_edits =
+        Loaded::Ready(vec![edit(4, &["tasks.t.status", "config.providers.x"]), edit(9, &[])]);
+    assert_eq!(
+        lines(&state, &quiet(), now()),
+        [
+            "🚨 DIRECT EDIT: edited by hand, past the rules: tasks.t.status, config.providers.x",
+            "🚨 DIRECT EDIT: state.yaml differs from the version that was last written, and what differs is not known",
+        ]
+    );
+    let found = alarms(&state, &quiet(), now());
+    let needed = needs_you(&state, &found, now());
+    let commands: Vec<&str> = needed.iter().map(|entry| entry.command.as_str()).collect();
+    assert_eq!(commands, ["liza dismiss edit-4", "liza dismiss edit-9"]);
 }

@@ -5,8 +5,10 @@
 mod config;
 mod ops;
 mod refresh;
+mod sections;
 mod splice;
 mod summaries;
+mod tasks;
 mod view;
 
 pub(crate) use config::decode_config;

@@ -48,6 +48,7 @@ pub(crate) fn operations(board: &Board, change: &Change) -> Result<Vec<Op>, Yaml
     section(&mut ops, Section::CircuitBreaker, &board.circuit_breaker, change.circuit_breaker.as_ref())?;
     section(&mut ops, Section::Discovered, &board.discovered, change.discovered.as_ref())?;
     section(&mut ops, Section::Handoff, &board.handoff, change.handoff.as_ref())?;
+    section(&mut ops, Section::DirectEdits, &board.direct_edits, change.direct_edits.as_ref())?;
     goal_and_notes(board, change, &mut ops)?;
     archive(board, change, &mut ops);
     // Last, so that a new `revision` section comes after every edit at the same position.
@@ -168,6 +169,9 @@ pub(crate) fn document_fields(state: &State) -> Result<Fields, YamlError> {
     put("sprint", loaded(&board.sprint)?);
     put("circuit_breaker", loaded(&board.circuit_breaker)?);
     put("config", loaded(&board.config)?);
+    if board.direct_edits.ready().is_some_and(|edits| !edits.is_empty()) {
+        put("direct_edits", loaded(&board.direct_edits)?);
+    }
     if !board.archived.is_empty() {
         put("archived", to_value(&board.archived)?);
     }

@@ -8,7 +8,8 @@ use std::ops::Range;
 use indexmap::IndexMap;
 use liza_core::model::{Section, State, TaskId, TaskSlot};
 
-use super::view::{StateView, fault_count, parse_part, task_slot};
+use super::tasks::task_slot;
+use super::view::{StateView, fault_count, parse_part};
 use crate::document::list_entries;
 
 /// The positions of the blocks of one version.

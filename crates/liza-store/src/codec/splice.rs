@@ -7,7 +7,8 @@ use std::ops::Range;
 use liza_core::model::{AgentRecord, Fields, TaskId, TaskRecord, Value};
 
 use super::ops::Op;
-use super::view::{StateView, parse_part, single_handoff};
+use super::sections::single_handoff;
+use super::view::{StateView, parse_part};
 use crate::document::{
     Ambiguous, Block, Edit, EditPlan, Edits, Shape, apply, line_start, merge, node_equals, plain_value, shape,
 };

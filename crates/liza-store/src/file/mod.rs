@@ -106,11 +106,23 @@ pub(crate) enum Origin {
     Edited,
 }
 
+/// What the file is compared with to find out what was edited.
+pub(crate) enum EditBase {
+    /// Nothing: the file is as we wrote it, or we never wrote one.
+    Unedited,
+    /// Our last version.
+    LastVersion(Vec<u8>),
+    /// Our last version cannot be restored.
+    Lost,
+}
+
 /// The file as read under the lock.
 pub(crate) struct CurrentFile {
     pub(crate) bytes: Vec<u8>,
     pub(crate) fingerprint: Fingerprint,
     pub(crate) origin: Origin,
+    /// What an edited version is compared with.
+    pub(crate) base: EditBase,
     /// The revision of the last write.
     pub(crate) revision: u64,
     /// What was repaired before.
@@ -120,15 +132,19 @@ pub(crate) struct CurrentFile {
 impl CurrentFile {
     fn new(bytes: Vec<u8>, origin: Origin, revision: u64, notices: Vec<Notice>) -> Self {
         let fingerprint = Fingerprint::of(&bytes);
-        Self { bytes, fingerprint, origin, revision, notices }
+        let base = match origin {
+            Origin::Ours { .. } => EditBase::Unedited,
+            Origin::Edited => EditBase::Lost,
+        };
+        Self { bytes, fingerprint, origin, base, revision, notices }
     }
 }
 
 /// A version to be written.
 pub(crate) struct NewVersion<'w> {
-    /// The current file.
+    /// The file that it replaces: the current one, or what a command has made of it under the lock.
     pub(crate) before: Fingerprint,
-    /// What is in its place on the disk: the same, unless a command has changed it under the lock.
+    /// The same as bytes.
     pub(crate) on_disk: &'w [u8],
     /// The new file.
     pub(crate) after: &'w [u8],
@@ -296,11 +312,23 @@ impl LockedFolder {
         outcome.err().map(|error| Notice::LogDelayed { reason: error.to_string() })
     }
 
-    /// Keeps a copy and records that a command is about to change the file in place.
+    /// Records that a command is about to change the file in place. Keeps a copy, unless the file can be restored from the
+    /// version before it.
     pub(crate) fn begin_modify(&mut self, current: &CurrentFile) -> Result<(), StoreError> {
         self.sync_log()?;
+        let last = self.slots.newest().filter(|last| last.after == current.fingerprint);
+        let record = match last.filter(|last| self.last_version(last, true).is_some()) {
+            Some(last) => {
+                WriteRecord { stage: Stage::Modifying, log: None, carried: Vec::new(), ..last.clone() }
+            }
+            None => self.copied_for_modify(current)?,
+        };
+        self.write_record(record, true)
+    }
+
+    fn copied_for_modify(&self, current: &CurrentFile) -> Result<WriteRecord, StoreError> {
         replace::copy_previous(&self.folder, &current.bytes)?;
-        let record = WriteRecord {
+        Ok(WriteRecord {
             sequence: 0,
             revision: current.revision,
             revision_before: current.revision,
@@ -311,8 +339,7 @@ impl LockedFolder {
             log: None,
             carried: Vec::new(),
             edits: Vec::new(),
-        };
-        self.write_record(record, true)
+        })
     }
 
     /// Restores the copy that was kept before the command.

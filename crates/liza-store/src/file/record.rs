@@ -247,6 +247,11 @@ impl RecordSlots {
         self.newest.as_ref().map(|(_, record)| record)
     }
 
+    /// The record before the newest one, as it was when the lock was taken.
+    pub(super) fn before_newest(&self) -> Option<&WriteRecord> {
+        self.older.last()
+    }
+
     /// All complete records, newest first.
     pub(super) fn all(&self) -> impl Iterator<Item = &WriteRecord> {
         self.newest().into_iter().chain(self.older.iter().rev())

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use super::record::{Stage, WriteRecord, temporary_name};
 use super::replace::Replaced;
-use super::{CurrentFile, Fingerprint, LockedFolder, Notice, Origin, log_writer, replace};
+use super::{CurrentFile, EditBase, Fingerprint, LockedFolder, Notice, Origin, log_writer, replace};
 use crate::document::apply;
 use crate::durable;
 use crate::error::StoreError;
@@ -18,13 +18,25 @@ const SETTLE_AGE: Duration = Duration::from_millis(100);
 const SETTLE_PAUSE: Duration = Duration::from_millis(2);
 const SETTLE_ATTEMPTS: usize = 50;
 
+/// What an interrupted write, now discarded, was based on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Discarded {
+    /// A version that we wrote.
+    AfterWrite,
+    /// A version that was edited directly, or by a command under the lock.
+    AfterEdit,
+}
+
 impl LockedFolder {
     /// Reads the file and repairs what a crash or a stale save has left.
     pub(crate) fn current(&mut self) -> Result<CurrentFile, StoreError> {
         let bytes = self.folder.read_any()?;
         let Some(record) = self.slots.newest().cloned() else {
             replace::remove_temporaries(&self.folder)?;
-            return Ok(CurrentFile::new(bytes, Origin::Edited, 0, Vec::new()));
+            let current = CurrentFile::new(bytes, Origin::Edited, 0, Vec::new());
+            // Without a record and a previous version, we have never written this file.
+            let is_ours = self.folder.previous().is_file();
+            return Ok(if is_ours { current } else { CurrentFile { base: EditBase::Unedited, ..current } });
         };
         if record.stage == Stage::Modifying {
             return self.undo_modify(bytes, &record);
@@ -38,8 +50,8 @@ impl LockedFolder {
             || temporary.is_none_or(|temporary| temporary == record.before);
         if committed {
             log_writer::complete_all(&self.folder.log(), record.entries())?;
-        } else {
-            self.discard(&record, found)?;
+        } else if self.discard(&record, found)? == Discarded::AfterEdit {
+            return self.current();
         }
         let (last, revision) =
             if committed { (record.after, record.revision) } else { (record.before, record.revision_before) };
@@ -47,7 +59,8 @@ impl LockedFolder {
         if found == last {
             notices.extend(self.late_save(&record, &bytes, committed)?);
             let origin = Origin::Ours { scannable: record.scannable };
-            return Ok(CurrentFile { bytes, fingerprint: found, origin, revision, notices });
+            let base = EditBase::Unedited;
+            return Ok(CurrentFile { bytes, fingerprint: found, origin, base, revision, notices });
         }
         replace::remove_temporaries(&self.folder)?;
         let bytes = self.repaired(bytes)?;
@@ -58,6 +71,10 @@ impl LockedFolder {
             None if is_blackboard(&bytes) => self.adopt(bytes, &record, committed)?,
             based_on => self.undo_stale_save(bytes, &record, committed, based_on)?,
         };
+        if current.origin == Origin::Edited {
+            current.base =
+                self.last_version(&record, committed).map_or(EditBase::Lost, EditBase::LastVersion);
+        }
         current.notices.splice(0..0, notices);
         Ok(current)
     }
@@ -132,11 +149,21 @@ impl LockedFolder {
     }
 
     /// Discards a write that was interrupted before its rename.
-    fn discard(&mut self, record: &WriteRecord, found: Fingerprint) -> Result<(), StoreError> {
+    fn discard(&mut self, record: &WriteRecord, found: Fingerprint) -> Result<Discarded, StoreError> {
         // Its record may not be synced, and the records before it may be overwritten from now on.
         log_writer::complete_all(&self.folder.log(), record.carried.iter())?;
         self.sync_log()?;
-        if found == record.before {
+        let before = self.slots.before_newest().cloned();
+        if let Some(before) = before.as_ref().filter(|before| before.after != record.before) {
+            // The write would have logged the edit, so the edit must be found again; what a command did under the lock is
+            // undone.
+            let stage = if before.stage == Stage::Modifying { Stage::Modifying } else { Stage::Done };
+            let again = WriteRecord { stage, log: None, carried: Vec::new(), ..before.clone() };
+            self.write_record(again, true)?;
+            return Ok(Discarded::AfterEdit);
+        }
+        let is_kept = found == record.before;
+        if is_kept {
             replace::copy_previous(&self.folder, &self.folder.read()?)?;
         }
         let discarded = WriteRecord {
@@ -145,10 +172,11 @@ impl LockedFolder {
             stage: Stage::Done,
             log: None,
             carried: Vec::new(),
-            edits: Vec::new(),
+            edits: before.filter(|_| !is_kept).map(|before| before.edits).unwrap_or_default(),
             ..record.clone()
         };
-        self.write_record(discarded, true)
+        self.write_record(discarded, true)?;
+        Ok(Discarded::AfterWrite)
     }
 
     /// Restores our version over one that is based on an older revision, and keeps the other.
@@ -228,7 +256,10 @@ impl LockedFolder {
             return Some(previous);
         }
         let text = String::from_utf8(previous).ok()?;
-        let ours = apply(&text, &mut record.edits.clone()).ok()?.into_bytes();
+        // The record of an interrupted write does not lead to the version before it; the one before that does.
+        let edits =
+            [Some(record), self.slots.newest()].into_iter().flatten().find(|found| found.after == wanted);
+        let ours = apply(&text, &mut edits?.edits.clone()).ok()?.into_bytes();
         (Fingerprint::of(&ours) == wanted).then_some(ours)
     }
 

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::process::{Child, Command as Process, Stdio};
 use std::time::Duration;
 
-use crate::locking::{acknowledged, worker};
+use crate::locking::{acknowledged, with_lock_timeout, worker};
 use crate::support::*;
 
 /// The system calls on files that a write makes.
@@ -73,8 +73,8 @@ fn check_agreement(project: &Project, what: &str) {
     );
 }
 
-/// Kills a writer at each of its system calls in turn.
-fn kill_everywhere(name: &str, prepare: impl Fn(&Project)) {
+/// Kills a writer at each of its system calls in turn, and returns the log.
+fn kill_everywhere(name: &str, prepare: impl Fn(&Project)) -> String {
     let project = Project::new(name);
     prepare(&project);
     let counts = counts(&project, "note counting");
@@ -108,6 +108,7 @@ fn kill_everywhere(name: &str, prepare: impl Fn(&Project)) {
     }
     println!("{points} points");
     assert!(points > 40, "the trace has too few calls: {points}");
+    project.log()
 }
 
 /// Covers: BB-09, BB-12
@@ -124,6 +125,49 @@ fn needs_strace_a_kill_at_any_system_call_of_a_write_after_a_manual_edit_loses_n
         let text = text.strip_suffix("# edited\n").map_or_else(|| format!("{text}# edited\n"), str::to_owned);
         project.write(&text);
     });
+}
+
+/// Covers: AT-04, BB-12
+#[test]
+fn needs_strace_a_kill_at_any_system_call_logs_each_direct_edit_once_with_its_place() {
+    let edits = std::cell::Cell::new(0);
+    let edit = |project: &Project| {
+        edits.set(edits.get() + 1);
+        project.write(&with_lock_timeout(&project.text(), &(100 + edits.get()).to_string()));
+    };
+    let log = kill_everywhere("kill-direct", edit);
+    assert_eq!(log.matches("agent: edited by hand").count(), edits.get(), "{log}");
+    assert_eq!(log.matches("detail: config.lock_timeout\n").count(), edits.get(), "{log}");
+}
+
+/// What a killed command has done is undone or complete, and never taken for a direct edit.
+///
+/// Covers: AT-04, CM-04
+#[test]
+fn needs_strace_a_kill_at_any_system_call_of_a_command_under_the_lock_undoes_or_completes_it() {
+    let project = Project::new("kill-modify");
+    let counts = counts(&project, "modify 11");
+    let (mut done_by, mut timeout) = (1, 11);
+    for (call, when) in counts.into_iter().flat_map(|(call, count)| (1..=count).map(move |when| (call, when)))
+    {
+        let what = format!("killed at {call} #{when}");
+        let wanted = timeout + 1;
+        let options = ["-o", "/dev/null", "-e", &format!("trace={call}"), "-e"].map(str::to_owned);
+        let inject = format!("inject={call}:signal=KILL:when={when}");
+        let output = traced(&project, &[&options[..], &[inject]].concat(), &format!("modify {wanted}"));
+        let done = String::from_utf8_lossy(&output.stdout).contains("DONE");
+        project.run(note(&format!("after.{call}.{when}.")));
+        check_agreement(&project, &what);
+        let text = project.text();
+        let written = text.contains(&format!("lock_timeout: {wanted}\n"));
+        assert!(written || text.contains(&format!("lock_timeout: {timeout}\n")), "{what}: {text}");
+        assert!(written || !done, "{what}: an acknowledged write is lost");
+        (timeout, done_by) = if written { (wanted, done_by + 1) } else { (timeout, done_by) };
+        let log = project.log();
+        assert!(!log.contains("edited by hand"), "{what}: {log}");
+        assert_eq!(log.matches("action: goal_created").count(), done_by + 1, "{what}: {log}");
+    }
+    assert!(timeout > 12, "no command was completed");
 }
 
 /// Covers: BB-09, BB-11, BB-12

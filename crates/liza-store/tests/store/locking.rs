@@ -10,7 +10,7 @@ use crate::support::*;
 const WORK: &str = "LIZA_STORE_TEST_WORK";
 const ROOT: &str = "LIZA_STORE_TEST_ROOT";
 
-/// A process that writes to the blackboard: `note TEXT` or `notes NAME COUNT`.
+/// A process that writes to the blackboard: `note TEXT`, `notes NAME COUNT` or `modify TIMEOUT`.
 pub(crate) fn worker(project: &Project, work: &str) -> Process {
     let mut process = Process::new(std::env::current_exe().unwrap());
     process.args(["locking::work", "--exact", "--nocapture", "--test-threads=1"]);
@@ -37,8 +37,23 @@ fn work() {
                 println!("ACK {name}.{n}. {}", outcome.revision);
             }
         }
+        ["modify", timeout] => {
+            let mut session = store.begin_edit().unwrap();
+            session.begin_modify(now()).unwrap();
+            let text = std::fs::read_to_string(session.path()).unwrap();
+            std::fs::write(session.path(), with_lock_timeout(&text, timeout)).unwrap();
+            let edited = session.finish_modify(&first_entry(), now()).unwrap();
+            println!("DONE {}", edited.revision);
+        }
         _ => panic!("unknown work {work:?}"),
     }
+}
+
+/// The text with another `lock_timeout`.
+pub(crate) fn with_lock_timeout(text: &str, timeout: &str) -> String {
+    let (head, rest) = text.split_once("lock_timeout: ").unwrap();
+    let (_, tail) = rest.split_once('\n').unwrap();
+    format!("{head}lock_timeout: {timeout}\n{tail}")
 }
 
 /// The writes that a worker acknowledged: text and revision.

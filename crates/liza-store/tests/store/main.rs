@@ -11,6 +11,7 @@
 mod board;
 mod comments;
 mod crash;
+mod direct_edits;
 mod invalid_input;
 mod locking;
 mod log;

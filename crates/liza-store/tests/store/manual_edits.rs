@@ -119,7 +119,7 @@ fn the_edit_of_a_command_under_the_lock_is_kept_or_undone() {
     project.add_task("one");
     let store = project.store();
     let mut session = store.begin_edit().unwrap();
-    session.begin_modify().unwrap();
+    session.begin_modify(now()).unwrap();
     project.write(&project.text().replace("priority: 3", "priority: 5"));
     assert_eq!(session.finish_modify(&entry(), now()).unwrap().revision.0, 3);
     assert!(project.text().contains("priority: 5"));
@@ -132,18 +132,18 @@ fn the_edit_of_a_command_under_the_lock_is_kept_or_undone() {
         &before.replace("status: UNCLAIMED", "status: X"),
     ] {
         let mut session = store.begin_edit().unwrap();
-        session.begin_modify().unwrap();
+        session.begin_modify(now()).unwrap();
         project.write(bad);
         assert!(session.finish_modify(&entry(), now()).is_err());
         assert_eq!(project.text(), before);
     }
     let mut session = store.begin_edit().unwrap();
-    session.begin_modify().unwrap();
+    session.begin_modify(now()).unwrap();
     project.write("half");
     session.undo_modify().unwrap();
     assert_eq!(project.text(), before);
     let mut session = store.begin_edit().unwrap();
-    session.begin_modify().unwrap();
+    session.begin_modify(now()).unwrap();
     std::fs::remove_file(project.file("state.yaml")).unwrap();
     drop(session);
     assert_eq!(project.text(), before);
@@ -158,7 +158,7 @@ fn the_edit_of_a_killed_command_is_undone_by_the_next_lock_holder() {
     let before = project.text();
     let store = project.store();
     let mut session = store.begin_edit().unwrap();
-    session.begin_modify().unwrap();
+    session.begin_modify(now()).unwrap();
     project.write("half a file");
     // Never dropped, as in a killed process.
     let leaked = Box::leak(Box::new(session));

@@ -329,6 +329,22 @@ fn names_that_lead_nowhere_are_reported_in_the_words_of_the_file() {
     }
 }
 
+/// Covers: AC-32
+#[test]
+fn a_task_id_that_is_used_twice_is_reported_in_an_edited_version_and_in_our_own() {
+    let project = Project::new("twice");
+    project.add_task("one");
+    project.add_task("two");
+    project.write(&project.text().replacen("- id: two", "- id: one", 1));
+    let reported = || -> Vec<String> {
+        project.store().validate(now()).unwrap().iter().map(ToString::to_string).collect()
+    };
+    let twice = "tasks: the task ID one is used twice; the second task is ignored until it has another ID";
+    assert!(reported().iter().any(|found| found == twice), "{:?}", reported());
+    project.run(note("x"));
+    assert!(reported().iter().any(|found| found == twice), "{:?}", reported());
+}
+
 /// Covers: AC-27
 #[test]
 fn a_write_by_path_in_our_own_version_gives_the_same_as_in_an_edited_one() {
@@ -337,6 +353,13 @@ fn a_write_by_path_in_our_own_version_gives_the_same_as_in_an_edited_one() {
         (".tasks[] | select(.id == \"one\") | .mine.deep", "017"),
         (".tasks[] | select(.id == \"one\") | .status", "DOING"),
         (".tasks[] | select(.id == \"none\") | .status", "DRAFT"),
+        (".tasks[1].priority", "1"),
+        (".tasks[0].depends_on", "[two]"),
+        (".tasks[0].depends_on[0]", "two"),
+        (".tasks[7].priority", "1"),
+        (".tasks[0].lease_expires", "2025-01-17T15:00:00+02:00"),
+        (".sprint.scope.planned", "[one, gone]"),
+        (".archived.old", "MERGED"),
         (".config.lease_duration", "600"),
         (".config.lease_duration", "long"),
         (".agents.coder-1.heartbeat", "2025-01-17T15:00:00+02:00"),
@@ -382,7 +405,16 @@ fn a_replacement_that_the_running_sprint_counts_is_not_archived() {
 /// Covers: AC-27
 #[test]
 fn a_command_under_the_lock_in_our_own_version_gives_the_same_as_in_an_edited_one() {
-    let changes: [(&str, &str); 9] = [
+    let changes: [(&str, &str); 12] = [
+        (
+            "tasks:\n",
+            "tasks:\n  - id: new\n    description: d\n    status: DRAFT\n    created: 2025-01-17T14:00:00Z\n",
+        ),
+        (
+            "agents:\n",
+            "  - id: last\n    description: d\n    status: DRAFT\n    created: 2025-01-17T14:00:00Z\nagents:\n",
+        ),
+        ("agents:\n", "  - id: one\n    description: d\n    status: DRAFT\nagents:\n"),
         ("priority: 3", "priority: 1 # urgent"),
         ("lock_timeout: 10", "lock_timeout: 11"),
         ("status: UNCLAIMED", "status: DOING"),
@@ -394,25 +426,43 @@ fn a_command_under_the_lock_in_our_own_version_gives_the_same_as_in_an_edited_on
         ("goal-1\n  description", "goal-1\n  extra: &a x\n  other: *a\n  description"),
     ];
     for (from, to) in changes {
-        let outcomes = [false, true].map(|edited| {
-            let project = Project::new("same-modify");
-            project.add_task("one");
-            project.add_task("two");
-            project.run(register("coder-1"));
-            project.run(note("x"));
-            if edited {
-                project.write(&format!("{}# mine\n", project.text()));
-            }
-            let store = project.store();
-            let mut session = store.begin_edit().unwrap();
-            session.begin_modify().unwrap();
-            assert!(project.text().contains(from), "{from}");
-            project.write(&project.text().replacen(from, to, 1));
-            let outcome = session.finish_modify(&entry(), now());
-            let outcome = outcome.map(|edited| edited.revision.0).map_err(|error| error.to_string());
-            let refused = outcome.as_ref().err().map(|error| error.replace("same-modify", ""));
-            (outcome.ok(), refused.is_some(), project.text().replace("# mine\n", ""))
+        let [own, edited] = modified_both_ways(|text| {
+            assert!(text.contains(from), "{from}");
+            text.replacen(from, to, 1)
         });
-        assert_eq!(outcomes[0], outcomes[1], "{from} → {to}");
+        assert_eq!(own, edited, "{from} → {to}");
     }
+    // A task is removed: the first, the last, all of them.
+    for (from, until) in
+        [("  - id: one", "  - id: two"), ("  - id: two", "agents:"), ("  - id: one", "agents:")]
+    {
+        let [own, edited] = modified_both_ways(|text| {
+            let (from, until) = (text.find(from).unwrap(), text.find(until).unwrap());
+            let text = format!("{}{}", &text[..from], &text[until..]);
+            text.replace("planned: [one, two]", "planned: []")
+        });
+        assert_eq!(own, edited, "{from} … {until}");
+        assert_eq!(own.0, Some(6), "{from} … {until}");
+    }
+}
+
+/// The revision, whether it was refused, and the text after a command under the lock: in our own version and in an edited one.
+fn modified_both_ways(change: impl Fn(&str) -> String) -> [(Option<u64>, bool, String); 2] {
+    [false, true].map(|edited| {
+        let project = Project::new("same-modify");
+        project.add_task("one");
+        project.add_task("two");
+        project.run(register("coder-1"));
+        project.run(note("x"));
+        if edited {
+            project.write(&format!("{}# mine\n", project.text()));
+        }
+        let store = project.store();
+        let mut session = store.begin_edit().unwrap();
+        session.begin_modify(now()).unwrap();
+        project.write(&change(&project.text()));
+        let outcome = session.finish_modify(&entry(), now());
+        let revision = outcome.as_ref().ok().map(|edited| edited.revision.0);
+        (revision, outcome.is_err(), project.text().replace("# mine\n", ""))
+    })
 }

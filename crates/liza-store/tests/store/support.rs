@@ -49,6 +49,7 @@ pub(crate) fn fresh_state() -> State {
     state.board.circuit_breaker = Loaded::Ready(Default::default());
     state.board.discovered = Loaded::Ready(Vec::new());
     state.board.handoff = Loaded::Ready(Default::default());
+    state.board.direct_edits = Loaded::Ready(Vec::new());
     state.journal.alignment_history.push(Alignment {
         timestamp: now(),
         event: "initialization".to_owned(),

@@ -10,7 +10,7 @@ use std::sync::Arc;
 use liza_core::model::{Actor, Refusal, Revision, Section, SprintStatus, StopFile, TaskId};
 use liza_core::protocol::Operation;
 use liza_core::rules::misspelled::MisspelledKey;
-use liza_store::{Notice, misspelled_keys};
+use liza_store::Notice;
 use serde::Serialize;
 
 use crate::engine::{EffectResults, Engine, Executed};
@@ -247,10 +247,8 @@ impl Context {
     }
 
     /// Warns of keys that a manual edit has added and that are probably misspelled.
-    pub(crate) fn warn_of_misspelled_keys(&self, project: &Project, before: &[MisspelledKey]) {
-        // Only a warning: what cannot be read any more is reported by the next command.
-        let after = misspelled_keys(&project.store().state_file()).unwrap_or_default();
-        for key in after.iter().filter(|key| !before.contains(key)) {
+    pub(crate) fn warn_of_misspelled_keys(&self, keys: &[MisspelledKey]) {
+        for key in keys {
             self.screen.note(&format!("liza: warning: {key}"));
         }
     }

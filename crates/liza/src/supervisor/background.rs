@@ -372,7 +372,7 @@ fn renew(project: &Project, team: &[(AgentId, Generation)]) -> Result<(), Superv
 }
 
 #[cfg(test)]
-mod tests {
+pub(super) mod tests {
     use liza_core::model::Loaded;
     use liza_core::protocol::Register;
 
@@ -383,7 +383,8 @@ mod tests {
         std::panic::resume_unwind(Box::new(()))
     }
 
-    fn project(root: &std::path::Path) -> Project {
+    /// A project with a blackboard and no agents.
+    pub(in crate::supervisor) fn project(root: &std::path::Path) -> Project {
         let (mut state, now) = (State::default(), now());
         state.board.revision = liza_core::model::Revision(1);
         let goal = serde_json::json!({"id": "goal-1", "description": "x", "status": "IN_PROGRESS"});

@@ -14,6 +14,7 @@ mod message;
 mod next_work;
 mod observer;
 mod registration;
+mod renewals;
 mod running_session;
 mod session;
 mod session_result;

@@ -17,7 +17,8 @@ use super::event::{JobOutcome, MemberIndex, SessionVerdict};
 use super::member::{EndReason, Member, MemberState, RunningSession, Snapshot};
 use super::message::MessageLevel;
 use super::registration::random_pause;
-use super::team::{RENEW_RETRY, Team, after, instant_of};
+use super::renewals::RENEW_RETRY;
+use super::team::{Team, after, instant_of};
 
 /// After this many lost claims in a row, an agent pauses longer.
 const MAX_LOST_CLAIMS: u32 = 3;

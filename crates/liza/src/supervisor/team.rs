@@ -10,7 +10,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use liza_core::model::{AgentId, Config, GoalStatus, Role, Seconds, State, StopFiles, Timestamp};
-use liza_core::watch::supervise::{can_be_renewed, renewal_interval, was_suspended};
+use liza_core::watch::supervise::{can_be_renewed, renewal_interval};
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 use signal_hook::iterator::{Handle, Signals};
 
@@ -26,15 +26,13 @@ use super::member::{AgentEnd, EndReason, Member, MemberState, Post};
 use super::message::{MessageLevel, TeamMessage};
 use super::observer::{Observer, ObserverThread};
 use super::registration::{Identity, Registration, register};
+use super::renewals::Renewals;
 
 /// How long a supervisor that ends waits for background jobs.
 const JOB_GRACE: Duration = Duration::from_secs(10);
 
 /// How long a team that was ended by an ABORT file waits for the blackboard to record the abort.
 const ABORT_GRACE: Duration = Duration::from_secs(5);
-
-/// How soon a failed renewal of leases is retried.
-pub(super) const RENEW_RETRY: Duration = Duration::from_secs(2);
 
 /// How a team runs.
 pub struct SupervisorOptions {
@@ -88,14 +86,7 @@ pub(super) struct Team<'t> {
     pub(super) stopping: Option<Instant>,
     /// Whether it ends without waiting for sessions and jobs.
     pub(super) urgent: bool,
-    next_renewal: Instant,
-    renewing: bool,
-    /// The time of day and the running time when the loop last looked, to notice a suspend of the machine.
-    clock: (Timestamp, Instant),
-    /// Whether leases have to be renewed before anything is judged by them.
-    renews_first: bool,
-    /// Whether the last renewal failed.
-    renewal_failed: bool,
+    renewals: Renewals,
     /// Whether PAUSE or CHECKPOINT has been reported.
     pub(super) holding: bool,
     /// The last message about the whole team, which is not repeated.
@@ -112,41 +103,8 @@ pub fn run(
     options: SupervisorOptions,
     on_message: &dyn Fn(&TeamMessage),
 ) -> Result<Vec<AgentEnd>, SupervisorError> {
-    let (sender, events) = channel();
-    let signals = send_signals(sender.clone()).map_err(SupervisorError::io("wait for signals"))?;
-    let state = project.state()?;
-    let config = state.board.config()?.clone();
-    let mut observers = options.observers;
-    observers.insert(0, Box::new(ManualChanges::new(project)));
-    let mut team = Team {
-        project: project.clone(),
-        members: Vec::new(),
-        observers: ObserverThread::new(observers, &sender),
-        sender,
-        events,
-        program: options.program,
-        in_team: options.in_team,
-        on_message,
-        state,
-        config: Arc::new(config),
-        states_read: 0,
-        stop_files: project.stop_files(),
-        stale: true,
-        watched: false,
-        jobs_done: 0,
-        readable: true,
-        end_at: options.limit.map(|limit| Instant::now() + limit),
-        gone_since: None,
-        stopping: None,
-        urgent: false,
-        next_renewal: Instant::now(),
-        renewing: false,
-        clock: (now(), Instant::now()),
-        renews_first: false,
-        renewal_failed: false,
-        holding: false,
-        last_message: String::new(),
-    };
+    let mut team = Team::new(project, options, on_message)?;
+    let signals = send_signals(team.sender.clone()).map_err(SupervisorError::io("wait for signals"))?;
     let registered = posts.into_iter().try_for_each(|post| team.add_member(post));
     if registered.is_err() {
         team.stopping = Some(Instant::now());
@@ -181,6 +139,46 @@ fn send_signals(events: Sender<Event>) -> std::io::Result<Handle> {
     Ok(handle)
 }
 
+impl<'t> Team<'t> {
+    /// A team without members.
+    fn new(
+        project: &Project,
+        options: SupervisorOptions,
+        on_message: &'t dyn Fn(&TeamMessage),
+    ) -> Result<Self, SupervisorError> {
+        let (sender, events) = channel();
+        let state = project.state()?;
+        let config = state.board.config()?.clone();
+        let mut observers = options.observers;
+        observers.insert(0, Box::new(ManualChanges::new(project)));
+        Ok(Team {
+            project: project.clone(),
+            members: Vec::new(),
+            observers: ObserverThread::new(observers, &sender),
+            sender,
+            events,
+            program: options.program,
+            in_team: options.in_team,
+            on_message,
+            state,
+            config: Arc::new(config),
+            states_read: 0,
+            stop_files: project.stop_files(),
+            stale: true,
+            watched: false,
+            jobs_done: 0,
+            readable: true,
+            end_at: options.limit.map(|limit| Instant::now() + limit),
+            gone_since: None,
+            stopping: None,
+            urgent: false,
+            renewals: Renewals::new(now(), Instant::now()),
+            holding: false,
+            last_message: String::new(),
+        })
+    }
+}
+
 impl Team<'_> {
     fn add_member(&mut self, post: Post) -> Result<(), SupervisorError> {
         let Registration { agent, generation, liveness } = register(&self.project, post.role, post.agent)?;
@@ -191,7 +189,7 @@ impl Team<'_> {
         self.members.push(Member::new(identity, post, liveness, now()));
         self.debug(index, format!("registered, generation {generation}"));
         self.start_job(index, BackgroundJob::Begin { recover: index == 0 });
-        self.next_renewal = Instant::now() + self.renewal_interval();
+        self.renewals.at(Instant::now() + self.renewal_interval());
         Ok(())
     }
 
@@ -215,14 +213,7 @@ impl Team<'_> {
                 self.read_blackboard();
             }
             self.check_limit();
-            self.notice_suspend();
-            for index in 0..self.members.len() {
-                // After a suspend every lease looks expired until it is renewed.
-                if !self.renews_first {
-                    self.advance(index);
-                }
-            }
-            self.renew_leases();
+            self.advance_all((now(), Instant::now()));
             if self.is_stranded() {
                 self.stopping = Some(Instant::now());
                 let text = "the planner has ended and no agent has work; stopping";
@@ -298,26 +289,26 @@ impl Team<'_> {
         }
     }
 
-    /// After a suspend of the machine, renews the leases at once.
-    fn notice_suspend(&mut self) {
-        let (wall, running) = std::mem::replace(&mut self.clock, (now(), Instant::now()));
-        if was_suspended(self.clock.0.since(wall), Seconds(running.elapsed().as_secs())) {
-            (self.renews_first, self.next_renewal) = (true, Instant::now());
+    /// The next step of every agent. After a suspend of the machine every lease looks expired, so the leases are renewed
+    /// first.
+    fn advance_all(&mut self, (time_of_day, running): (Timestamp, Instant)) {
+        if self.renewals.look(time_of_day, running) {
             self.report_all(MessageLevel::Info, "the machine was suspended; renewing the leases");
         }
+        if self.renewals.may_judge() {
+            (0..self.members.len()).for_each(|index| self.advance(index));
+        }
+        self.renew_leases();
     }
 
     fn leases_renewed(&mut self, result: Result<(), SupervisorError>) {
         self.stale = true;
-        self.renewing = false;
-        self.renews_first = false;
         match result {
             // The next failure is reported again.
-            Ok(()) if std::mem::take(&mut self.renewal_failed) => self.last_message.clear(),
+            Ok(()) if self.renewals.succeeded() => self.last_message.clear(),
             Ok(()) => {}
             Err(error) => {
-                self.renewal_failed = true;
-                self.next_renewal = Instant::now() + RENEW_RETRY;
+                self.renewals.fail(Instant::now());
                 self.report_all(MessageLevel::Alert, &format!("cannot renew the leases: {error}"));
             }
         }
@@ -347,7 +338,12 @@ impl Team<'_> {
         let failed = |member: &Member| matches!(member.state, MemberState::Gone(EndReason::Failed(_)));
         let mut planners = self.members.iter().filter(|member| member.post.role == Role::Planner);
         let waits = self.stop_files.pause || self.stop_files.checkpoint || !self.readable || self.stale;
-        if !self.in_team || self.stopping.is_some() || waits || !planners.any(failed) {
+        if !self.in_team
+            || self.stopping.is_some()
+            || waits
+            || !self.renewals.may_judge()
+            || !planners.any(failed)
+        {
             return false;
         }
         let snapshot = self.snapshot();
@@ -360,15 +356,13 @@ impl Team<'_> {
 
     /// Renews all leases in one write when that is due.
     fn renew_leases(&mut self) {
-        if self.renewing || Instant::now() < self.next_renewal {
+        if !self.renewals.is_due(Instant::now()) {
             return;
         }
         let registered = self.members.iter().filter(|member| member.is_registered());
         let registered: Vec<Identity> = registered.map(|member| member.identity.clone()).collect();
-        self.next_renewal = Instant::now() + self.renewal_interval();
-        self.renews_first &= !registered.is_empty();
+        self.renewals.start(!registered.is_empty(), Instant::now(), self.renewal_interval());
         if !registered.is_empty() {
-            self.renewing = true;
             background::renew_leases(&self.project, &registered, &self.sender);
         }
     }
@@ -391,7 +385,7 @@ impl Team<'_> {
 
     /// Renews earlier if an agent now has a shorter lease.
     pub(super) fn renew_in_time(&mut self) {
-        self.next_renewal = self.next_renewal.min(Instant::now() + self.renewal_interval());
+        self.renewals.not_after(Instant::now() + self.renewal_interval());
     }
 
     /// Whether an agent's lease can be renewed before it ends; if not, renews it first.
@@ -399,18 +393,17 @@ impl Team<'_> {
         let lease = self.config.lease_duration;
         let safe = self.lease_of(index).is_some_and(|expires| can_be_renewed(expires, lease, now()));
         if !safe {
-            self.next_renewal = Instant::now();
+            self.renewals.at(Instant::now());
         }
-        safe && !self.renewal_failed
+        safe && !self.renewals.has_failed()
     }
 
     /// How long to wait for an event.
     fn wait_time(&self) -> Duration {
         let wakes = self.members.iter().filter(|member| !member.is_gone()).filter_map(|member| member.wake);
         let stop = self.stopping.map(|since| since + JOB_GRACE).filter(|time| *time > Instant::now());
-        let renewal = (!self.renewing).then_some(self.next_renewal);
         let soon = self.gone_since.map(|_| Instant::now() + Duration::from_millis(200));
-        let first = wakes.chain(stop).chain(renewal).chain(self.end_at).chain(soon).min();
+        let first = wakes.chain(stop).chain(self.renewals.next()).chain(self.end_at).chain(soon).min();
         let wait = first.map(|time| time.saturating_duration_since(Instant::now()));
         let poll = (!self.watched).then_some(self.config.coder_poll_interval);
         at_most(poll, wait.unwrap_or(Duration::from_secs(1)))
@@ -493,16 +486,5 @@ pub(super) fn after(pause: Seconds) -> Instant {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    /// Covers: AG-06, AG-07
-    #[test]
-    fn without_change_events_a_stop_file_is_seen_within_the_poll_interval() {
-        let (hour, second) = (Duration::from_secs(3600), Duration::from_secs(1));
-        assert_eq!(at_most(None, hour), hour);
-        assert_eq!(at_most(Some(Seconds(30)), hour), Duration::from_secs(30));
-        assert_eq!(at_most(Some(Seconds(30)), second), second);
-        assert!(at_most(Some(Seconds(0)), hour) > Duration::ZERO, "it never spins");
-    }
-}
+#[path = "team_tests.rs"]
+mod tests;

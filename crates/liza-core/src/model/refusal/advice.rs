@@ -189,6 +189,7 @@ impl Refusal {
             Refusal::SubmissionVoid { task, .. } => format!("the coder continues: liza claim-task {task} CODER"),
             Refusal::MergeBelongsTo { by, .. } => format!("LIZA_AGENT_ID={by} to act for it"),
             Refusal::UnknownDiscovery { .. } => "liza status lists the open discoveries".into(),
+            Refusal::UnknownEdit { .. } => "liza status lists the direct edits".into(),
             Refusal::NotLoaded { .. } => "please report it, with the command that you ran".into(),
             Refusal::OwnWork { .. }
             | Refusal::NotApprovedCommit { .. }

@@ -4,7 +4,7 @@
 
 use crate::model::agent::AgentStatus;
 use crate::model::goal::GoalStatus;
-use crate::model::ids::{AgentId, DiscoveryId, Generation, Revision, Sha, TaskId};
+use crate::model::ids::{AgentId, DirectEditId, DiscoveryId, Generation, Revision, Sha, TaskId};
 use crate::model::notes::AnomalyType;
 use crate::model::record::Status;
 use crate::model::role::Role;
@@ -243,6 +243,9 @@ pub enum Refusal {
     /// No such discovery.
     #[error("there is no discovery {discovery}")]
     UnknownDiscovery { discovery: DiscoveryId },
+    /// No such direct edit.
+    #[error("there is no direct edit {edit} to dismiss")]
+    UnknownEdit { edit: DirectEditId },
     /// It became a task before.
     #[error("{discovery} has already become {task}")]
     AlreadyConverted { discovery: DiscoveryId, task: TaskId },

@@ -16,11 +16,11 @@ pub(super) fn check(view: &BoardView<'_>, tasks: &[TaskId], found: &mut Vec<Viol
 }
 
 fn check_dependencies(view: &BoardView<'_>, id: &TaskId, found: &mut Vec<Violation>) {
-    let Some(summary) = view.summary(id) else { return };
-    for dependency in &summary.depends_on {
+    let is_claimed = view.is(id, Status::Claimed);
+    for dependency in view.depends_on(id) {
         if !view.knows(dependency) {
             found.push(Violation::task(id, format!("depends_on names {dependency}, which does not exist")));
-        } else if summary.is(Status::Claimed) && view.status(dependency) != Some(Status::Merged) {
+        } else if is_claimed && view.status(dependency) != Some(Status::Merged) {
             let status = view.status(dependency).map_or("unknown", Status::name);
             found.push(Violation::task(id, format!("CLAIMED, but its dependency {dependency} is {status}")));
         }
@@ -62,7 +62,7 @@ fn check_cycles(view: &BoardView<'_>, tasks: &[TaskId], found: &mut Vec<Violatio
 }
 
 fn dependencies(view: &BoardView<'_>, id: &TaskId) -> Vec<TaskId> {
-    view.summary(id).map(|summary| summary.depends_on).unwrap_or_default()
+    view.depends_on(id).to_vec()
 }
 
 /// No coder has two claims.

@@ -11,8 +11,23 @@ use std::fmt;
 
 use crate::model::{
     AgentId, AgentRecord, AgentStatus, AnomalyType, Board, Change, Fault, LEASE_GRACE, Loaded, Sprint, State,
-    Status, TaskBody, TaskId, TaskSummary, Timestamp, Worktree, anomaly_names, detail_faults,
+    Status, TaskBody, TaskId, Timestamp, Worktree, anomaly_names, detail_faults, lease_is_too_long,
 };
+
+/// The keys of a task that are checked together with other tasks.
+const BETWEEN_TASKS: [&str; 5] = ["id", "status", "depends_on", "superseded_by", "assigned_to"];
+/// The sections that name tasks.
+const NAMING_TASKS: [&str; 6] = ["tasks", "agents", "sprint", "discovered", "handoff", "archived"];
+
+/// Whether a change of that key of a task can make something wrong beyond the task itself.
+pub fn concerns_other_tasks(key: &str) -> bool {
+    BETWEEN_TASKS.contains(&key)
+}
+
+/// Whether a section names tasks, so that it can be checked only together with them.
+pub fn names_tasks(section: &str) -> bool {
+    NAMING_TASKS.contains(&section)
+}
 
 /// What the rules have to know of the disk.
 pub trait DiskFacts {
@@ -79,10 +94,19 @@ struct BoardView<'a> {
 }
 
 impl<'a> BoardView<'a> {
-    fn summary(&self, id: &TaskId) -> Option<TaskSummary> {
+    /// Whether a live task is in that state.
+    fn is(&self, id: &TaskId, status: Status) -> bool {
         match self.change.and_then(|change| change.tasks.get(id)) {
-            Some(record) => Some(TaskSummary::of(id, record)),
-            None => self.board.summary(id).cloned(),
+            Some(record) => record.status == Some(status),
+            None => self.board.summary(id).is_some_and(|summary| summary.is(status)),
+        }
+    }
+
+    /// What a task depends on.
+    fn depends_on(&self, id: &TaskId) -> &'a [TaskId] {
+        match self.change.and_then(|change| change.tasks.get(id)) {
+            Some(record) => record.depends_on.as_deref().unwrap_or_default(),
+            None => self.board.summary(id).map(|summary| summary.depends_on.as_slice()).unwrap_or_default(),
         }
     }
 
@@ -207,6 +231,10 @@ fn check_agent(id: AgentId, entry: &AgentRecord, now: Timestamp, found: &mut Vec
     }
     match entry.lease_expires {
         None => found.push(Violation::agent(id, "WORKING agent has no lease_expires")),
+        Some(expires) if lease_is_too_long(expires, now) => found.push(Violation::agent(
+            id,
+            format!("WORKING agent's lease runs until {expires}, which is longer than any lease"),
+        )),
         Some(expires) if expires + LEASE_GRACE < now => {
             found.push(Violation::agent(id, format!("WORKING agent's lease ended at {expires}")));
         }
@@ -237,6 +265,7 @@ fn check_sections(board: &Board, found: &mut Vec<Violation>) {
     broken("circuit_breaker", fault_of(&board.circuit_breaker));
     broken("discovered", fault_of(&board.discovered));
     broken("handoff", fault_of(&board.handoff));
+    broken("direct_edits", fault_of(&board.direct_edits));
     for (task, notes) in board.handoff.ready().into_iter().flatten() {
         for (field, text) in [("summary", &notes.summary), ("next_action", &notes.next_action)] {
             if text.trim().is_empty() {

@@ -12,8 +12,8 @@ use std::fmt;
 use serde::{Serialize, Serializer};
 
 use crate::model::{
-    AgentId, AgentRecord, Anomaly, AnomalyType, BreakerStatus, DiscoveryId, Seconds, Sha, State, StopFile,
-    StopFileTimes, TaskId, Timestamp,
+    AgentId, AgentRecord, Anomaly, AnomalyType, BreakerStatus, DirectEdit, DiscoveryId, Seconds, Sha, State,
+    StopFile, StopFileTimes, TaskId, Timestamp,
 };
 use crate::rules::invariants::Violation;
 use crate::rules::metrics::sprint_metrics;
@@ -76,6 +76,7 @@ pub enum AlarmKind {
     ReviewDropped,
     RoleMissing,
     ForeignCommits,
+    DirectEdit,
 }
 
 impl AlarmKind {
@@ -110,7 +111,8 @@ impl AlarmKind {
             | AlarmKind::SessionBudget
             | AlarmKind::ReviewDropped
             | AlarmKind::RoleMissing
-            | AlarmKind::ForeignCommits => None,
+            | AlarmKind::ForeignCommits
+            | AlarmKind::DirectEdit => None,
         }
     }
 }
@@ -305,7 +307,13 @@ pub fn alarms(state: &State, seen: &Observations, now: Timestamp) -> Vec<Alarm> 
     found.extend(stray_changes(state));
     found.extend(team::alarms(state, seen, now));
     found.extend(seen.foreign_commits.iter().map(foreign_commits));
+    found.extend(state.board.direct_edits.ready().into_iter().flatten().map(direct_edit));
     found
+}
+
+fn direct_edit(edit: &DirectEdit) -> Alarm {
+    let id = edit.id.to_string();
+    Alarm::critical(AlarmKind::DirectEdit, id.as_str(), edit.describe()).since(edit.timestamp)
 }
 
 fn foreign_commits(found: &ForeignCommits) -> Alarm {

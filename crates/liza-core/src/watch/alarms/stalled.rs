@@ -1,6 +1,8 @@
 //! The alarm that nothing moves, with the reason as far as the blackboard shows it.
 
-use crate::model::{AgentId, Goal, GoalStatus, Role, SprintStatus, State, Status, TaskStatus, Timestamp};
+use crate::model::{
+    AgentId, Goal, GoalStatus, Role, SprintStatus, State, Status, TaskStatus, Timestamp, lease_is_live,
+};
 use crate::rules::claimable::claimable;
 use crate::text::count;
 
@@ -86,7 +88,8 @@ fn is_present(state: &State, role: Role, now: Timestamp) -> bool {
 /// Who works on what, if anyone does.
 fn in_work(state: &State, now: Timestamp) -> Option<String> {
     let holder = |status: &TaskStatus| -> Option<AgentId> {
-        let claim = status.claim().filter(|(_, lease)| now <= *lease).map(|(work, _)| work.coder);
+        let claim =
+            status.claim().filter(|(_, lease)| lease_is_live(*lease, now)).map(|(work, _)| work.coder);
         claim.or(status.review().filter(|review| review.is_live(now)).map(|review| review.by))
     };
     let work =

@@ -3,8 +3,8 @@
 use std::collections::BTreeSet;
 
 use crate::model::{
-    AgentId, AgentStatus, Config, EventName, LEASE_GRACE, MAX_FAILED_CODERS, Seconds, State, Status,
-    TaskBody, TaskId, TaskRecord, TaskStatus, Timestamp,
+    AgentId, AgentStatus, Config, EventName, MAX_FAILED_CODERS, Seconds, State, Status, TaskBody, TaskId,
+    TaskRecord, TaskStatus, Timestamp, lease_holds,
 };
 
 use super::{Alarm, AlarmKind, AlarmSubject, STALE};
@@ -44,7 +44,7 @@ fn status_alarm(
     match status {
         TaskStatus::Draft => stale_draft(id, record, now),
         // The same grace before the alarm as before a takeover.
-        TaskStatus::Claimed { work, lease } => (*lease + LEASE_GRACE < now).then(|| {
+        TaskStatus::Claimed { work, lease } => (!lease_holds(*lease, now)).then(|| {
             let text = format!("{} on {id}", work.coder);
             Alarm::warning(AlarmKind::LeaseExpired, id, text).since(*lease)
         }),

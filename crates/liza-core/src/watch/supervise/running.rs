@@ -2,7 +2,7 @@
 
 use crate::model::{
     AgentId, Config, EventName, Generation, HistoryEvent, Role, Seconds, State, StopFiles, TaskId,
-    TaskRecord, TaskStatus, Timestamp,
+    TaskRecord, TaskStatus, Timestamp, lease_is_live,
 };
 
 /// How long after SIGTERM the rest is killed.
@@ -19,7 +19,7 @@ fn lease_margin(lease: Seconds) -> Seconds {
 
 /// Whether a session may start under a lease: it does not end before it can be renewed.
 pub fn can_be_renewed(expires: Timestamp, lease: Seconds, now: Timestamp) -> bool {
-    now < expires - lease_margin(lease)
+    now < expires - lease_margin(lease) && lease_is_live(expires, now)
 }
 
 /// How often leases are renewed, so that the shortest of them does not end in between.

@@ -3,8 +3,8 @@
 use serde::Serialize;
 
 use crate::model::{
-    AgentId, Config, DEFAULT_PRIORITY, LEASE_GRACE, MAX_FAILED_CODERS, Revision, Role, State, Status,
-    TaskBody, TaskId, TaskRecord, TaskStatus, Timestamp, Usage,
+    AgentId, Config, DEFAULT_PRIORITY, MAX_FAILED_CODERS, Revision, Role, State, Status, TaskBody, TaskId,
+    TaskRecord, TaskStatus, Timestamp, Usage, lease_holds, lease_is_too_long,
 };
 use crate::rules::claimable::is_present;
 
@@ -40,7 +40,9 @@ pub struct LeaseView {
 impl LeaseView {
     /// How long a lease runs from now on.
     pub fn new(expires: Timestamp, now: Timestamp) -> Self {
-        Self { expires, left: expires.unix() - now.unix() }
+        let left = expires.unix() - now.unix();
+        // One that no clock could have given has expired.
+        Self { expires, left: if lease_is_too_long(expires, now) { -1 } else { left } }
     }
 }
 
@@ -283,7 +285,7 @@ impl TaskSituation<'_> {
     }
 
     fn claimed(&self, coder: AgentId, lease: Timestamp) -> Outlook {
-        let outlook = if lease + LEASE_GRACE < self.now {
+        let outlook = if !lease_holds(lease, self.now) {
             let next = format!("{coder} is gone: another coder takes it over");
             Outlook::new(TaskPhase::Ready, next, self.claim())
         } else {

@@ -1,24 +1,50 @@
-//! `liza dismiss`: closes a discovery that needs no task.
+//! `liza dismiss`: closes a discovery that needs no task, or accepts a direct edit of the file.
 
-use liza_core::model::DiscoveryId;
-use liza_core::protocol::DismissDiscovery;
+use std::str::FromStr;
+
+use liza_core::model::{DirectEditId, DiscoveryId};
+use liza_core::protocol::{DismissDiscovery, DismissEdit};
 
 use crate::cli::context::Context;
 use crate::cli::ui::error::CommandError;
 use crate::cli::ui::output::Reply;
 
-/// Close a discovery without a task.
+/// Close a discovery without a task, or accept a direct edit.
 #[derive(Debug, clap::Args)]
-#[command(after_help = "Example:
-  liza dismiss disc-1")]
+#[command(after_help = "Examples:
+  liza dismiss disc-1
+  liza dismiss edit-12")]
 pub(crate) struct Args {
-    /// The discovery.
-    #[arg(value_name = "DISC")]
-    discovery: DiscoveryId,
+    /// The discovery, or the edit as `liza status` names it.
+    #[arg(value_name = "DISC|EDIT")]
+    subject: Subject,
+}
+
+#[derive(Debug, Clone, Copy)]
+enum Subject {
+    Discovery(DiscoveryId),
+    Edit(DirectEditId),
+}
+
+impl FromStr for Subject {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let discovery = text.parse().map(Self::Discovery);
+        discovery
+            .or_else(|_| text.parse().map(Self::Edit))
+            .map_err(|_| format!("{text:?} is neither a discovery (disc-N) nor a direct edit (edit-N)"))
+    }
 }
 
 /// Runs it.
 pub(crate) fn run(args: Args, context: &Context) -> Result<Reply, CommandError> {
-    let text = format!("{} is dismissed", args.discovery);
-    context.run(DismissDiscovery { discovery: args.discovery }, |_| text)
+    match args.subject {
+        Subject::Discovery(discovery) => {
+            context.run(DismissDiscovery { discovery }, |reply| format!("{} is dismissed", reply.discovery))
+        }
+        Subject::Edit(edit) => {
+            context.run(DismissEdit { edit }, |reply| format!("{} is dismissed", reply.edit))
+        }
+    }
 }

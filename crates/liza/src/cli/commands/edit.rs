@@ -8,7 +8,7 @@ use std::process::Command;
 
 use liza_core::model::TaskId;
 use liza_store::private;
-use liza_store::{Conflicts, StoreError, infer_base, misspelled_keys, task_range, three_way_merge};
+use liza_store::{Conflicts, StoreError, infer_base, task_range, three_way_merge};
 use serde_json::json;
 
 use crate::project::{Project, now};
@@ -134,7 +134,6 @@ fn merge(
     detail: &str,
     context: &Context,
 ) -> Result<u64, CommandError> {
-    let known = misspelled_keys(&project.store().state_file()).unwrap_or_default();
     let mut attempts = 0;
     let edited = loop {
         attempts += 1;
@@ -147,7 +146,7 @@ fn merge(
         }
     };
     context.report_notices(&edited.notices);
-    context.warn_of_misspelled_keys(project, &known);
+    context.warn_of_misspelled_keys(&edited.misspelled);
     Ok(edited.revision.0)
 }
 

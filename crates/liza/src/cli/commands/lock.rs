@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 use liza_core::model::{Actor, LogAction, LogEntry, Section};
 use liza_core::protocol::manual_edit::ManualEdit;
 use liza_core::text::one_line;
-use liza_store::{EditSession, LOCK_HELD_ENV, StoreError, ValueSyntax, misspelled_keys};
+use liza_store::{EditSession, LOCK_HELD_ENV, StoreError, ValueSyntax};
 use rustix::process::{Pid, Signal, kill_process_group};
 use serde_json::json;
 
@@ -90,10 +90,9 @@ fn write(path: &str, value: Text, yaml: bool, context: &Context) -> Result<Reply
     let session = begin_edit(&project, context, "lock write")?;
     let syntax = if yaml { ValueSyntax::Yaml } else { ValueSyntax::BySchema };
     let log = log_entry(context, &format!("lock write {path} {value}"))?;
-    let before = misspelled_keys(&session.path()).unwrap_or_default();
     let edited = session.set(path, &value, syntax, &log, now()).map_err(as_refusal)?;
     context.report_notices(&edited.notices);
-    context.warn_of_misspelled_keys(&project, &before);
+    context.warn_of_misspelled_keys(&edited.misspelled);
     Ok(Reply::new(format!("{path} is set"), json!({"path": path})).at(edited.revision.0))
 }
 
@@ -102,8 +101,7 @@ fn modify(command: &[String], context: &Context) -> Result<Reply, CommandError> 
     let mut session = begin_edit(&project, context, "lock modify")?;
     let before = session.text();
     let log = log_entry(context, &format!("lock modify {}", command.join(" ")))?;
-    let known = misspelled_keys(&session.path()).unwrap_or_default();
-    session.begin_modify()?;
+    session.begin_modify(now())?;
     let ended = run_inside(command, &project, context);
     match ended {
         Ok(Some(status)) if status.success() => {}
@@ -133,7 +131,7 @@ fn modify(command: &[String], context: &Context) -> Result<Reply, CommandError> 
     }
     let edited = session.finish_modify(&log, now()).map_err(as_refusal)?;
     context.report_notices(&edited.notices);
-    context.warn_of_misspelled_keys(&project, &known);
+    context.warn_of_misspelled_keys(&edited.misspelled);
     Ok(Reply::new("change applied", json!({"changed": true})).at(edited.revision.0))
 }
 

@@ -1,0 +1,32 @@
+//! Direct edits of the file that the human should look at: the entries of `direct_edits`.
+
+use serde::{Deserialize, Serialize};
+
+use crate::model::ids::DirectEditId;
+use crate::model::time::Timestamp;
+
+/// The author of a direct edit in the log: the file does not say who it was.
+pub const EDITED_BY_HAND: &str = "edited by hand";
+
+/// A change of the file that no command made, in places that only commands should change.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct DirectEdit {
+    /// `edit-N`.
+    pub id: DirectEditId,
+    /// When it was found.
+    pub timestamp: Timestamp,
+    /// The places that only commands should change, such as `tasks.t-3.status`; none if what was edited is not known.
+    #[serde(default)]
+    pub places: Vec<String>,
+}
+
+impl DirectEdit {
+    /// What was edited.
+    pub fn describe(&self) -> String {
+        match self.places.as_slice() {
+            [] => "state.yaml differs from the version that was last written, and what differs is not known"
+                .to_owned(),
+            places => format!("edited by hand, past the rules: {}", places.join(", ")),
+        }
+    }
+}

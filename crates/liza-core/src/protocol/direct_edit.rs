@@ -1,0 +1,130 @@
+//! A change of the file that no command made: which places it touches, and which of them are an alarm.
+//!
+//! Only compares two versions; the store finds the edit, logs it and records the alarm with its next write.
+
+use std::collections::BTreeSet;
+
+use crate::model::{
+    DirectEdit, DirectEditId, EDITED_BY_HAND, LogAction, LogEntry, Revision, Status, Timestamp, Value,
+};
+
+use super::manual_edit::{by_id, differing, get};
+
+/// The reason that the documents prescribe for a task that a person sends back to the planner.
+const HUMAN_OVERRIDE: &str = "human override";
+
+/// What only commands change in a task.
+const TASK_KEYS: [&str; 3] = ["status", "review_commit", "approved_by"];
+
+/// How many places the log names.
+const NAMED: usize = 20;
+
+/// How deep a section is compared: `config.providers.mine` is one place.
+const DEPTH: usize = 3;
+
+/// What was edited directly.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct EditFound {
+    /// All places; none if the version before is not known.
+    places: Option<Vec<String>>,
+    /// The places that only commands should change.
+    alarming: Vec<String>,
+}
+
+impl EditFound {
+    /// An edit of a version that can no longer be compared.
+    pub fn unknown() -> Self {
+        Self { places: None, alarming: Vec::new() }
+    }
+
+    /// What differs between the last version that the store wrote and the file; none if only comments or form differ.
+    pub fn between(old: &Value, new: &Value) -> Option<Self> {
+        let (mut places, mut alarming) = (Vec::new(), Vec::new());
+        for section in differing(old, new) {
+            let (old, new) = (get(old, &section), get(new, &section));
+            if section == "tasks" {
+                compare_tasks(&by_id(old), &by_id(new), &mut places, &mut alarming);
+                continue;
+            }
+            let found = places_below(&section, (old, new), DEPTH - 1);
+            alarming.extend(found.iter().filter(|place| is_alarming(place)).cloned());
+            places.extend(found);
+        }
+        (!places.is_empty()).then_some(Self { places: Some(places), alarming })
+    }
+
+    /// Its entry in the log.
+    pub fn log_entry(&self, now: Timestamp) -> LogEntry {
+        let detail = match self.places.as_deref() {
+            None => "state.yaml is not the version that was last written, which is no longer kept: \
+                     what differs is not known"
+                .to_owned(),
+            Some(places) => {
+                let more = places.len().saturating_sub(NAMED);
+                let named = places[..places.len() - more].join(", ");
+                if more == 0 { named } else { format!("{named} and {more} more") }
+            }
+        };
+        let action = LogAction::Edit.name().to_owned();
+        LogEntry { timestamp: now, agent: EDITED_BY_HAND.to_owned(), action, task: None, detail }
+    }
+
+    /// Its alarm, if it is one.
+    pub fn alarm(&self, revision: Revision, now: Timestamp) -> Option<DirectEdit> {
+        let is_alarm = self.places.is_none() || !self.alarming.is_empty();
+        let places = self.alarming.iter().take(NAMED).cloned().collect();
+        is_alarm.then_some(DirectEdit { id: DirectEditId(revision), timestamp: now, places })
+    }
+}
+
+/// The places that differ, as paths.
+fn places_below(path: &str, (old, new): (&Value, &Value), depth: usize) -> Vec<String> {
+    let is_map = |value: &Value| matches!(value, Value::Map(_) | Value::Null);
+    if depth == 0 || !is_map(old) || !is_map(new) {
+        return vec![path.to_owned()];
+    }
+    let keys = differing(old, new);
+    let below =
+        |key: &String| places_below(&format!("{path}.{key}"), (get(old, key), get(new, key)), depth - 1);
+    keys.iter().flat_map(below).collect()
+}
+
+/// Whether a place outside the tasks is one that only commands, or the human on purpose, should change: who an agent is,
+/// which programs are run, and where merges go.
+fn is_alarming(place: &str) -> bool {
+    let mut keys = place.split('.');
+    match (keys.next(), keys.next(), keys.next()) {
+        (Some("agents"), Some(_), key) => matches!(key, None | Some("generation")),
+        (Some("config"), key, _) => matches!(key, None | Some("providers" | "integration_branch")),
+        (Some("goal"), key, _) => matches!(key, None | Some("integration_head")),
+        // Without it, an earlier alarm would be gone.
+        (Some("direct_edits"), _, _) => true,
+        _ => false,
+    }
+}
+
+fn compare_tasks(old: &Value, new: &Value, places: &mut Vec<String>, alarming: &mut Vec<String>) {
+    for id in differing(old, new) {
+        let (before, after) = (get(old, &id), get(new, &id));
+        let keys: BTreeSet<String> = differing(before, after).into_iter().collect();
+        match (before, after) {
+            (Value::Map(_), Value::Map(_)) => {
+                places.extend(keys.iter().map(|key| format!("tasks.{id}.{key}")));
+            }
+            _ => places.push(format!("tasks.{id}")),
+        }
+        let prescribed = is_prescribed(before, after);
+        let touched =
+            TASK_KEYS.iter().filter(|key| keys.contains(**key) && !(**key == "status" && prescribed));
+        alarming.extend(touched.map(|key| format!("tasks.{id}.{key}")));
+    }
+}
+
+/// Whether a new status is one that the documents tell people to write: BLOCKED by human override, and a new task.
+fn is_prescribed(before: &Value, after: &Value) -> bool {
+    let is = |status: Status| get(after, "status").as_text() == Some(status.name());
+    let reason = get(after, "blocked_reason").as_text().unwrap_or_default();
+    let forced = is(Status::Blocked) && reason.trim().to_lowercase().starts_with(HUMAN_OVERRIDE);
+    let is_new = matches!(before, Value::Null) && (is(Status::Unclaimed) || is(Status::Draft));
+    forced || is_new
+}

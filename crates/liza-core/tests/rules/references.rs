@@ -1,0 +1,52 @@
+//! Names on the blackboard that lead nowhere, and IDs that are used twice.
+
+use liza_core::model::{Actor, Discovery, DiscoveryId, Loaded, Severity, Status, Urgency};
+use liza_core::protocol::{AddTask, Command};
+
+use crate::support::*;
+
+/// Covers: AC-32
+#[test]
+fn names_of_tasks_that_do_not_exist_and_ids_that_are_used_twice_are_reported() {
+    let mut world = World::with_task(Status::Superseded);
+    world.edit_record("t", |record| {
+        record.superseded_by = Some(vec![task("gone")]);
+        record.depends_on = Some(Vec::new());
+    });
+    let discovery = |id: u32, during: &str, converted: Option<&str>| Discovery {
+        id: DiscoveryId(id),
+        by: None,
+        during: Some(task(during)),
+        description: "d".to_owned(),
+        severity: Severity::Low,
+        urgency: Urgency::Deferred,
+        recommendation: None,
+        created: None,
+        converted_to_task: converted.map(task),
+        dismissed: None,
+    };
+    let found = vec![discovery(1, "nowhere", None), discovery(2, "t", Some("none")), discovery(2, "t", None)];
+    world.state.board.discovered = Loaded::Ready(found);
+    assert_eq!(
+        world.violations(),
+        [
+            "t: superseded_by names gone, which does not exist",
+            "discovered: during of disc-1 names nowhere, which does not exist",
+            "discovered: converted_to_task of disc-2 names none, which does not exist",
+            "discovered: the ID disc-2 is used twice",
+        ]
+    );
+    // A task that went to the archive still exists.
+    world.state.board.archived.insert(task("gone"), Status::Merged);
+    world.state.board.discovered = Loaded::Ready(Vec::new());
+    assert_eq!(world.violations(), [""; 0]);
+}
+
+/// Covers: AC-32
+#[test]
+fn a_dependency_that_is_named_twice_is_reported() {
+    let mut world = World::with_task(Status::Unclaimed);
+    world.must(Actor::Human, Command::from(AddTask { task: task("other"), new: ready() }));
+    world.edit_record("t", |record| record.depends_on = Some(vec![task("other"), task("other")]));
+    assert_eq!(world.violations(), ["t: depends_on names other twice"]);
+}

@@ -1,0 +1,47 @@
+//! Edits of state.yaml that came neither from a command nor from `text_edit.rs`: found when the lock is taken, logged with
+//! the next write.
+//!
+//! Only compares the file with our last version. What is an alarm is decided in the core.
+
+use std::path::Path;
+
+use liza_core::model::{Board, Change, LogEntry, Timestamp, Value};
+use liza_core::protocol::direct_edit::EditFound;
+
+use crate::codec::{StateView, text_without_bom};
+use crate::document::plain_value;
+use crate::file::{CurrentFile, EditBase};
+use crate::text_edit::meaning;
+
+/// What was edited in the file since our last write; none if nothing was. `value` is the file, if it can be read.
+pub(crate) fn find(path: &Path, current: &CurrentFile, value: Option<&Value>) -> Option<EditFound> {
+    let last = match &current.base {
+        EditBase::Unedited => return None,
+        EditBase::Lost => return Some(EditFound::unknown()),
+        EditBase::LastVersion(bytes) => whole_value(path, bytes),
+    };
+    match (last, value) {
+        (Some(last), Some(value)) => EditFound::between(&meaning(&last), &meaning(value)),
+        (None, _) | (_, None) => Some(EditFound::unknown()),
+    }
+}
+
+/// Adds the alarm about an edit to the change that is written, and returns the entry for the log.
+pub(crate) fn record(
+    edit: Option<EditFound>,
+    board: &Board,
+    change: &mut Change,
+    now: Timestamp,
+) -> Option<LogEntry> {
+    let edit = edit?;
+    if let Some(alarm) = edit.alarm(change.revision, now) {
+        let known = || board.direct_edits.ready().cloned().unwrap_or_default();
+        change.direct_edits.get_or_insert_with(known).push(alarm);
+    }
+    Some(edit.log_entry(now))
+}
+
+fn whole_value(path: &Path, bytes: &[u8]) -> Option<Value> {
+    let (text, _) = text_without_bom(path, bytes).ok()?;
+    StateView::full(path, text).ok()?.tree.as_ref().map(plain_value)
+}

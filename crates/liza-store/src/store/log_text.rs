@@ -1,0 +1,57 @@
+//! The log entries that the store writes: their text, and those that it adds on its own account.
+
+use liza_core::model::{LogEntry, Revision, Timestamp, Value};
+use liza_core::text::one_line;
+
+use super::Store;
+use crate::error::StoreError;
+use crate::file::{LockedFolder, Notice};
+use crate::yaml::{self, to_value};
+
+/// The longest detail of a log entry, in characters.
+const DETAIL_LIMIT: usize = 1_000;
+
+impl Store {
+    /// Keeps a copy of a version whose comments and form the write loses, and adds that to the log.
+    pub(crate) fn keep_before_rewrite(
+        &self,
+        locked: &LockedFolder,
+        bytes: &[u8],
+        now: Timestamp,
+        revision: Revision,
+        log: &mut Option<String>,
+    ) -> Result<Notice, StoreError> {
+        let notice = Notice::Rewritten { kept: locked.keep_before_rewrite(bytes)? };
+        let entry = LogEntry {
+            timestamp: now,
+            agent: "liza".to_owned(),
+            action: "rewritten".to_owned(),
+            task: None,
+            detail: notice.to_string(),
+        };
+        let text = self.log_text(&entry, revision)?;
+        *log = Some(log.take().map_or_else(|| text.clone(), |first| format!("{first}\n\n{text}")));
+        Ok(notice)
+    }
+
+    /// The text of several entries of one write.
+    pub(crate) fn log_texts<'e>(
+        &self,
+        entries: impl IntoIterator<Item = &'e LogEntry>,
+        revision: Revision,
+    ) -> Result<Option<String>, StoreError> {
+        let texts = entries.into_iter().map(|entry| self.log_text(entry, revision));
+        let texts = texts.collect::<Result<Vec<_>, _>>()?;
+        Ok((!texts.is_empty()).then(|| texts.join("\n\n")))
+    }
+
+    pub(crate) fn log_text(&self, entry: &LogEntry, revision: Revision) -> Result<String, StoreError> {
+        // The entry must fit into a write record.
+        let entry = LogEntry { detail: one_line(&entry.detail, DETAIL_LIMIT), ..entry.clone() };
+        let mut value = to_value(&entry).map_err(|error| self.not_encoded(error))?;
+        if let Value::Map(fields) = &mut value {
+            fields.insert("revision".to_owned(), Value::Int(i64::try_from(revision.0).unwrap_or(i64::MAX)));
+        }
+        Ok(yaml::item(&value, 0))
+    }
+}

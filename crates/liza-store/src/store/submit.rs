@@ -1,0 +1,305 @@
+//! Commands: decided on what they need of the file, and written.
+//!
+//! A version that we wrote is scanned by lines, one that a person edited is parsed in full before and after. `verify.rs`
+//! checks what is written.
+
+use std::io;
+use std::time::Duration;
+
+use liza_core::model::{
+    Actor, Board, Change, Effect, LogEntry, Refusal, Revision, StopFile, StopFiles, Timestamp,
+};
+use liza_core::protocol::{Operation, Pending, Request};
+use liza_core::rules::invariants;
+
+use super::{OVERTAKEN_LIMIT, ProjectDisk, Store};
+use crate::archive;
+use crate::codec::{self, Spliced, StateView, text_without_bom};
+use crate::direct_edit;
+use crate::document::plain_value;
+use crate::error::StoreError;
+use crate::file::{CurrentFile, LockedFolder, NewVersion, Notice, Origin};
+use crate::text_edit::shifted;
+
+/// The outcome of a command.
+#[must_use = "effects still have to run"]
+#[derive(Debug)]
+pub struct Outcome<R> {
+    /// The reply, or why the command was refused although something was written.
+    pub answer: Result<R, Refusal>,
+    /// The write.
+    pub written: Written,
+}
+
+/// The write behind an outcome.
+#[must_use = "effects still have to run"]
+#[derive(Debug)]
+pub struct Written {
+    /// The current revision.
+    pub revision: Revision,
+    /// Whether anything was written.
+    pub changed: bool,
+    /// What the caller has to do outside the blackboard.
+    pub effects: Vec<Effect>,
+    /// What was repaired before the write, or could not be completed.
+    pub notices: Vec<Notice>,
+    /// How long it took to get the lock.
+    pub waited: Duration,
+}
+
+/// A command and who sends it.
+#[derive(Debug, Clone)]
+pub struct Call<C> {
+    /// Who sends it.
+    pub actor: Actor,
+    /// The revision that the sender had read.
+    pub if_revision: Option<Revision>,
+    /// What they want.
+    pub command: C,
+}
+
+/// What a command needs from outside the blackboard. It is asked once the lock is held, so that nothing is decided on
+/// what was true before the wait. Everything here must be quick.
+pub trait Host {
+    /// The time.
+    fn now(&self) -> Timestamp;
+    /// Which stop files are present.
+    fn stop_files(&self) -> StopFiles;
+    /// Creates stop files that must exist before a change is written.
+    ///
+    /// # Errors
+    /// When one cannot be created; nothing is written then.
+    fn create_stop_files(&self, files: &[StopFile], now: Timestamp) -> io::Result<()>;
+    /// A text for the log without the secrets in it.
+    fn masked(&self, text: &str) -> String;
+}
+
+/// A checked text, ready to be written.
+struct NewText {
+    /// The length of the byte order mark before it.
+    bom: usize,
+    spliced: Spliced,
+    /// Whether a line scan finds all its blocks.
+    scannable: bool,
+}
+
+impl Store {
+    /// Decides a command and writes what it changes.
+    ///
+    /// # Errors
+    /// When the rules refuse it, the lock is not free, or the files cannot be read or written. The blackboard is
+    /// unchanged then.
+    pub fn submit<C: Operation>(
+        &self,
+        call: Call<C>,
+        host: &dyn Host,
+    ) -> Result<Outcome<C::Reply>, StoreError> {
+        let mut locked = self.lock()?;
+        let Call { actor, if_revision, command } = call;
+        let (now, stop_files) = (host.now(), host.stop_files());
+        let mut pending = (Request { actor, now, stop_files, if_revision, command }, None);
+        let mut attempts = 0;
+        let written = loop {
+            attempts += 1;
+            match self.submit_locked(&mut locked, &mut pending, host) {
+                // A person saved the file meanwhile: decide again, on what they saved.
+                Err(StoreError::Overtaken { .. }) if attempts < OVERTAKEN_LIMIT => {}
+                other => break other?,
+            }
+        };
+        let answer = pending.1.ok_or_else(|| self.mismatch("the answer of the rules"))?;
+        Ok(Outcome { answer, written })
+    }
+
+    /// Decides a request without a lock, and writes nothing.
+    ///
+    /// # Errors
+    /// When the rules refuse it, or the file is not a valid blackboard.
+    pub fn check<C: Operation>(&self, request: Request<C>) -> Result<C::Reply, StoreError> {
+        let bytes = self.folder.read()?;
+        let path = self.folder.state();
+        let (text, _) = text_without_bom(&path, &bytes)?;
+        let mut pending = (request, None);
+        let scanned = match self.folder.is_own_version(&bytes) {
+            true => load(&mut StateView::lazy(&path, text)?, &pending)?,
+            false => None,
+        };
+        let board = match scanned {
+            Some(board) => board,
+            None => StateView::full(&path, text)?.state()?.board,
+        };
+        let _ = pending.decide(&board)?;
+        Ok(pending.1.ok_or_else(|| self.mismatch("the answer of the rules"))??)
+    }
+
+    fn submit_locked(
+        &self,
+        locked: &mut LockedFolder,
+        pending: &mut dyn Pending,
+        host: &dyn Host,
+    ) -> Result<Written, StoreError> {
+        let current = locked.current()?;
+        let path = self.folder.state();
+        let (text, bom) = text_without_bom(&path, &current.bytes)?;
+        match current.origin {
+            Origin::Ours { scannable: true } => {
+                self.submit_lazily(locked, &current, (text, bom), pending, host)
+            }
+            Origin::Ours { scannable: false } | Origin::Edited => {
+                self.submit_carefully(locked, &current, (text, bom), pending, host)
+            }
+        }
+    }
+
+    /// For a version that we wrote: scans lines for the summaries, and parses only what the command needs.
+    fn submit_lazily(
+        &self,
+        locked: &mut LockedFolder,
+        current: &CurrentFile,
+        (text, bom): (&str, usize),
+        pending: &mut dyn Pending,
+        host: &dyn Host,
+    ) -> Result<Written, StoreError> {
+        let path = self.folder.state();
+        let mut view = StateView::lazy(&path, text)?;
+        view.check_version()?;
+        let Some(mut board) = load(&mut view, pending)? else {
+            return self.submit_carefully(locked, current, (text, bom), pending, host);
+        };
+        board.revision = board.revision.max(Revision(current.revision));
+        let mut change = self.decide(&board, pending, host)?;
+        if change.is_empty() {
+            return Ok(unwritten(board.revision, change, current, locked));
+        }
+        add_missing_sprint(&mut change, &view, pending.now());
+        let ops = codec::operations(&board, &change).map_err(|error| self.not_encoded(error))?;
+        let spliced =
+            codec::splice(&view, &ops).ok().filter(|spliced| codec::reads_back(&view, spliced, &ops));
+        let Some(spliced) = spliced else {
+            return self.submit_carefully(locked, current, (text, bom), pending, host);
+        };
+        archive::store(self.folder.path(), &view, &board, &change)?;
+        let text = NewText { bom, spliced, scannable: true };
+        self.write(locked, current, text, (change, None), pending.now())
+    }
+
+    /// For a version that a person edited: parses the whole file before and after.
+    fn submit_carefully(
+        &self,
+        locked: &mut LockedFolder,
+        current: &CurrentFile,
+        (text, bom): (&str, usize),
+        pending: &mut dyn Pending,
+        host: &dyn Host,
+    ) -> Result<Written, StoreError> {
+        let path = self.folder.state();
+        let mut view = StateView::full(&path, text)?;
+        view.check_version()?;
+        let mut state = view.state()?;
+        state.board.revision = state.board.revision.max(Revision(current.revision));
+        let mut change = self.decide(&state.board, pending, host)?;
+        if change.is_empty() {
+            return Ok(unwritten(state.board.revision, change, current, locked));
+        }
+        add_missing_sprint(&mut change, &view, pending.now());
+        let value = view.tree.as_ref().map(plain_value);
+        let edit = direct_edit::find(&path, current, value.as_ref());
+        let edit = direct_edit::record(edit, &state.board, &mut change, pending.now());
+        let ops = codec::operations(&state.board, &change).map_err(|error| self.not_encoded(error))?;
+        let mut intended = state.clone();
+        intended.apply(&change);
+        let (spliced, scannable) = self.verified_text(&view, &ops, &intended)?;
+        archive::store(self.folder.path(), &view, &state.board, &change)?;
+        let text = NewText { bom, spliced, scannable };
+        self.write(locked, current, text, (change, edit), pending.now())
+    }
+
+    /// What to write; the stop files that have to exist before it are created.
+    fn decide(
+        &self,
+        board: &Board,
+        pending: &mut dyn Pending,
+        host: &dyn Host,
+    ) -> Result<Change, StoreError> {
+        let mut change = pending.decide(board)?;
+        if let Some(entry) = &mut change.log {
+            entry.detail = host.masked(&entry.detail);
+        }
+        let violations = invariants::introduced(board, &change, &ProjectDisk::new(&self.root), pending.now());
+        if !violations.is_empty() {
+            return Err(StoreError::Violates(violations));
+        }
+        let create = host.create_stop_files(&change.stop_files, pending.now());
+        create.map_err(StoreError::io("create a stop file in", self.folder.path()))?;
+        Ok(change)
+    }
+
+    fn write(
+        &self,
+        locked: &mut LockedFolder,
+        current: &CurrentFile,
+        NewText { bom, spliced, scannable }: NewText,
+        (change, edit): (Change, Option<LogEntry>),
+        now: Timestamp,
+    ) -> Result<Written, StoreError> {
+        let mut log = self.log_texts(edit.iter().chain(&change.log), change.revision)?;
+        let rewritten = match spliced.rewritten {
+            true => Some(self.keep_before_rewrite(locked, &current.bytes, now, change.revision, &mut log)?),
+            false => None,
+        };
+        let after = if bom == 0 {
+            spliced.text.into_bytes()
+        } else {
+            [&current.bytes[..bom], spliced.text.as_bytes()].concat()
+        };
+        let edits = shifted(&spliced.edits, bom);
+        let notice = locked.commit(&NewVersion {
+            before: current.fingerprint,
+            on_disk: &current.bytes,
+            after: &after,
+            edits: &edits,
+            revision_before: current.revision,
+            revision: change.revision.0,
+            scannable,
+            log,
+        })?;
+        Ok(Written {
+            revision: change.revision,
+            changed: true,
+            effects: change.effects,
+            notices: current.notices.iter().cloned().chain(rewritten).chain(notice).collect(),
+            waited: locked.waited(),
+        })
+    }
+}
+
+/// What a pending command needs of a version that we wrote; `None` if it has to be parsed in full.
+fn load(view: &mut StateView<'_>, pending: &dyn Pending) -> Result<Option<Board>, StoreError> {
+    let mut board = view.board()?;
+    view.load_sections(&mut board, &pending.sections());
+    let summaries = pending.summaries(&board);
+    view.load_summaries(&mut board, summaries.as_deref())?;
+    if view.tree.is_some() {
+        return Ok(None);
+    }
+    let bodies = pending.bodies(&board);
+    view.load_bodies(&mut board, &bodies)?;
+    Ok(Some(board))
+}
+
+/// Adds the first sprint to a file that has none.
+fn add_missing_sprint(change: &mut Change, view: &StateView<'_>, now: Timestamp) {
+    if change.sprint.is_none() {
+        change.sprint = view.missing_sprint(now);
+    }
+}
+
+fn unwritten(revision: Revision, change: Change, current: &CurrentFile, locked: &LockedFolder) -> Written {
+    Written {
+        revision,
+        changed: false,
+        effects: change.effects,
+        notices: current.notices.clone(),
+        waited: locked.waited(),
+    }
+}

@@ -1,0 +1,145 @@
+//! When the leases of a team are renewed, and whether anything may be judged by them.
+//!
+//! Knows no agents and reads no clock. After a suspend of the machine every lease looks expired: nothing is judged by one
+//! until they were renewed.
+
+use std::time::{Duration, Instant};
+
+use liza_core::model::{Seconds, Timestamp};
+use liza_core::watch::supervise::was_suspended;
+
+/// How soon a failed renewal of leases is retried.
+pub(super) const RENEW_RETRY: Duration = Duration::from_secs(2);
+
+/// How often a renewal after a suspend may fail until the leases are judged as they are.
+const ATTEMPTS: u32 = 3;
+
+/// The renewals of a team.
+#[derive(Debug)]
+pub(super) struct Renewals {
+    next: Instant,
+    running: bool,
+    /// The time of day and the running time when the loop last looked.
+    clock: (Timestamp, Instant),
+    /// How many more attempts come before anything is judged by a lease; none in normal times.
+    first: u32,
+    failed: bool,
+}
+
+impl Renewals {
+    pub(super) fn new(time_of_day: Timestamp, running: Instant) -> Self {
+        Self { next: running, running: false, clock: (time_of_day, running), first: 0, failed: false }
+    }
+
+    /// Looks at both clocks. Returns whether the machine was suspended since the last look; the leases are renewed at
+    /// once then.
+    pub(super) fn look(&mut self, time_of_day: Timestamp, running: Instant) -> bool {
+        let (last, since) = std::mem::replace(&mut self.clock, (time_of_day, running));
+        let ran = Seconds(running.saturating_duration_since(since).as_secs());
+        let suspended = was_suspended(time_of_day.since(last), ran);
+        if suspended {
+            (self.first, self.next) = (ATTEMPTS, running);
+        }
+        suspended
+    }
+
+    /// Whether anything may be judged by a lease.
+    pub(super) fn may_judge(&self) -> bool {
+        self.first == 0
+    }
+
+    /// Whether a renewal has to start.
+    pub(super) fn is_due(&self, now: Instant) -> bool {
+        !self.running && now >= self.next
+    }
+
+    /// When the next renewal starts; none while one is running.
+    pub(super) fn next(&self) -> Option<Instant> {
+        (!self.running).then_some(self.next)
+    }
+
+    /// A renewal starts, if there are leases to renew; the next one is due after the interval.
+    pub(super) fn start(&mut self, has_leases: bool, now: Instant, interval: Duration) {
+        self.next = now + interval;
+        self.running = has_leases;
+        if !has_leases {
+            self.first = 0;
+        }
+    }
+
+    /// A renewal succeeded. Returns whether the one before had failed.
+    pub(super) fn succeeded(&mut self) -> bool {
+        (self.running, self.first) = (false, 0);
+        std::mem::take(&mut self.failed)
+    }
+
+    /// A renewal failed and is retried soon.
+    pub(super) fn fail(&mut self, now: Instant) {
+        (self.running, self.failed) = (false, true);
+        self.first = self.first.saturating_sub(1);
+        self.next = now + RENEW_RETRY;
+    }
+
+    /// Whether the last renewal failed.
+    pub(super) fn has_failed(&self) -> bool {
+        self.failed
+    }
+
+    /// Renews at that time at the latest.
+    pub(super) fn not_after(&mut self, time: Instant) {
+        self.next = self.next.min(time);
+    }
+
+    /// Renews at that time.
+    pub(super) fn at(&mut self, time: Instant) {
+        self.next = time;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::project::now;
+
+    const HOUR: Duration = Duration::from_secs(3600);
+
+    /// Covers: AC-10
+    #[test]
+    fn after_a_suspend_nothing_is_judged_until_the_leases_are_renewed() {
+        let (wall, start) = (now(), Instant::now());
+        let mut renewals = Renewals::new(wall, start);
+        renewals.start(true, start, HOUR);
+        assert!(!renewals.succeeded());
+        let second = Duration::from_secs(1);
+        assert!(!renewals.look(wall + Seconds(1), start + second) && renewals.may_judge());
+        // The time of day is hours ahead of the running time.
+        let after = start + 2 * second;
+        assert!(renewals.look(wall + Seconds(7200), after));
+        assert!(!renewals.may_judge() && renewals.is_due(after));
+        renewals.start(true, after, HOUR);
+        assert!(!renewals.may_judge() && !renewals.is_due(after + HOUR), "it runs");
+        // A failure, such as a lock that is not free, is not yet the end of a session.
+        renewals.fail(after);
+        assert!(!renewals.may_judge() && renewals.is_due(after + 2 * second));
+        renewals.start(true, after, HOUR);
+        assert!(renewals.succeeded() && renewals.may_judge());
+        assert!(!renewals.look(wall + Seconds(7201), after + second) && renewals.may_judge());
+    }
+
+    /// Covers: AC-10
+    #[test]
+    fn leases_that_cannot_be_renewed_are_judged_in_the_end() {
+        let (wall, start) = (now(), Instant::now());
+        let mut renewals = Renewals::new(wall, start);
+        assert!(renewals.look(wall + Seconds(7200), start));
+        for _ in 0..ATTEMPTS {
+            assert!(!renewals.may_judge());
+            renewals.start(true, start, HOUR);
+            renewals.fail(start);
+        }
+        assert!(renewals.may_judge() && renewals.has_failed());
+        assert!(renewals.look(wall + Seconds(14_400), start));
+        renewals.start(false, start, HOUR);
+        assert!(renewals.may_judge(), "without an agent there is no lease");
+    }
+}
