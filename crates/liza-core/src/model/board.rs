@@ -189,6 +189,8 @@ impl<T> Loaded<T> {
 /// What a command sees of the blackboard.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Board {
+    /// The format of the file: 1, or 2 once a worktree has a repository of its own.
+    pub version: i64,
     /// The number of the last write.
     pub revision: Revision,
     /// All tasks, in the order of the file.
@@ -335,6 +337,7 @@ impl State {
     pub fn apply(&mut self, change: &Change) {
         let board = &mut self.board;
         board.revision = change.revision;
+        board.version = change.version.unwrap_or(board.version);
         for (id, record) in &change.tasks {
             board.put(id.clone(), record.clone());
         }

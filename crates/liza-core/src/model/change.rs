@@ -45,6 +45,8 @@ pub enum Effect {
 pub struct Change {
     /// The revision of this write.
     pub revision: Revision,
+    /// The format of the file, if it changed.
+    pub version: Option<i64>,
     /// New and changed tasks; new ones go to the end.
     pub tasks: IndexMap<TaskId, TaskRecord>,
     /// Tasks that move to the archive; their last records are in `tasks`.
@@ -84,6 +86,7 @@ impl Change {
         // Destructured, so that the compiler asks about every new field.
         let Self {
             revision: _,
+            version,
             tasks,
             archived,
             agents,
@@ -101,6 +104,7 @@ impl Change {
             effects: _,
         } = self;
         tasks.is_empty()
+            && version.is_none()
             && archived.is_empty()
             && agents.is_empty()
             && (goal, sprint, closed_goal, closed_sprint) == (&None, &None, &None, &None)

@@ -111,6 +111,7 @@ impl Rule for ReserveTask {
         }
         let mode = worktree_mode(&task, kind, coder);
         let base_commit = base_for(&task, kind, mode, &self.head);
+        tx.require_own_repositories();
         task.record.reservation = Some(Reservation {
             by: coder,
             generation: entry.generation.unwrap_or_default(),

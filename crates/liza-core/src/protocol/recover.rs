@@ -31,6 +31,7 @@ impl Rule for Recover {
     fn run(&self, tx: &mut Tx<'_>) -> Result<Nothing, Refusal> {
         if !self.repaired.is_empty() {
             tx.log(LogAction::Recovered, None, &self.repaired.join("; "));
+            tx.require_own_repositories();
         }
         Ok(Nothing {})
     }

@@ -38,6 +38,15 @@ impl<'a> Tx<'a> {
         Self { board, actor, now, stop_files, verb, change, writes_anyway: false }
     }
 
+    /// A worktree with a repository of its own is about to be made: from now on, programs that know only linked worktrees
+    /// must not write.
+    pub(super) fn require_own_repositories(&mut self) {
+        const OWN_REPOSITORIES: i64 = 2;
+        if self.board.version < OWN_REPOSITORIES {
+            self.change.version = Some(OWN_REPOSITORIES);
+        }
+    }
+
     pub(super) fn finish(self) -> Change {
         self.change
     }

@@ -58,6 +58,7 @@ impl Rule for CreateWorktree {
             }
             (_, None) => return Err(tx.wrong_status(&task, "a CLAIMED or reserved task")),
         };
+        tx.require_own_repositories();
         let mode = if self.fresh { WorktreeMode::Fresh } else { WorktreeMode::Keep };
         Ok(WorktreeOrder { task: TaskReply::from(&task), base, mode })
     }

@@ -9,7 +9,6 @@ use liza_core::model::{
 };
 use serde::Serialize;
 
-use super::VERSION;
 use crate::yaml::{YamlError, to_value};
 
 /// One operation. Keys that neither the old nor the new value has do not change.
@@ -49,6 +48,10 @@ pub(crate) fn operations(board: &Board, change: &Change) -> Result<Vec<Op>, Yaml
     section(&mut ops, Section::Discovered, &board.discovered, change.discovered.as_ref())?;
     section(&mut ops, Section::Handoff, &board.handoff, change.handoff.as_ref())?;
     section(&mut ops, Section::DirectEdits, &board.direct_edits, change.direct_edits.as_ref())?;
+    if let Some(version) = change.version {
+        let (old, new) = (Value::Int(board.version), Value::Int(version));
+        ops.push(Op::Change { section: "version", old, new });
+    }
     goal_and_notes(board, change, &mut ops)?;
     archive(board, change, &mut ops);
     // Last, so that a new `revision` section comes after every edit at the same position.
@@ -150,7 +153,7 @@ pub(crate) fn document_fields(state: &State) -> Result<Fields, YamlError> {
     let board = &state.board;
     let mut file = Fields::new();
     let mut put = |key: &str, value: Value| drop(file.insert(key.to_owned(), value));
-    put("version", Value::Int(VERSION));
+    put("version", Value::Int(board.version.max(1)));
     put("revision", revision(board.revision));
     let mut goal = loaded(&board.goal)?;
     if let Value::Map(fields) = &mut goal {

@@ -55,8 +55,9 @@ pub(crate) fn refresh(
         }
         match name {
             "tasks" => tasks(view, &new, (old_text, old), &mut state)?,
-            "revision" | "archived" => {
+            "version" | "revision" | "archived" => {
                 let board = view.board().ok()?;
+                state.board.version = board.version;
                 (state.board.revision, state.board.archived) = (board.revision, board.archived);
             }
             _ => {

@@ -168,7 +168,10 @@ impl<'t> StateView<'t> {
     pub(crate) fn board(&mut self) -> Result<Board, StoreError> {
         let broken = |error| self.broken(YamlError { key: Some("revision".to_owned()), ..error });
         let revision = self.with_section("revision", |node| decode::<Option<u64>>(node)).map_err(broken)?;
-        let mut board = Board { revision: Revision(revision.flatten().unwrap_or(0)), ..Board::default() };
+        // A version that is no number is reported by `check_version`, before anything is written.
+        let version = self.with_section("version", |node| decode::<i64>(node)).ok().flatten().unwrap_or(1);
+        let mut board =
+            Board { version, revision: Revision(revision.flatten().unwrap_or(0)), ..Board::default() };
         match self.with_section("archived", |node| decode::<IndexMap<TaskId, Status>>(node)) {
             Ok(archived) => board.archived = archived.unwrap_or_default(),
             Err(error) => self.faults.push(fault_of("archived", error)),

@@ -115,9 +115,8 @@ impl AgentRepo {
     /// Commits that an unfinished merge or rebase names.
     pub(crate) fn in_progress(&self) -> Vec<Sha> {
         let texts = IN_PROGRESS.iter().filter_map(|name| self.text(name));
-        let commits = texts.flat_map(|text| {
-            text.lines().filter_map(|line| line.trim().parse().ok()).collect::<Vec<Sha>>()
-        });
+        let commits = texts
+            .flat_map(|text| text.lines().filter_map(|line| line.trim().parse().ok()).collect::<Vec<Sha>>());
         commits.filter(Sha::is_full).collect()
     }
 

@@ -104,7 +104,10 @@ impl IgnoredFiles {
 
     fn message(&self, task: &TaskId) -> String {
         let list = |paths: &[PathBuf]| {
-            paths.iter().map(|path| format!("  {}\n", path.to_string_lossy().escape_debug())).collect::<String>()
+            paths
+                .iter()
+                .map(|path| format!("  {}\n", path.to_string_lossy().escape_debug()))
+                .collect::<String>()
         };
         let left_out = match self.left_out.is_empty() {
             true => String::new(),

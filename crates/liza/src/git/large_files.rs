@@ -33,7 +33,9 @@ fn copy_all(from: &UntrustedFolder, to: &Path, depth: usize, left: &mut u64) -> 
         let Some(text) = name.to_str() else { continue };
         let place = to.join(text);
         match kind {
-            EntryKind::Folder if depth < 2 => copy_all(&from.folder(Path::new(text))?, &place, depth + 1, left)?,
+            EntryKind::Folder if depth < 2 => {
+                copy_all(&from.folder(Path::new(text))?, &place, depth + 1, left)?
+            }
             EntryKind::File if depth == 2 && text.len() == 64 && !place.exists() => {
                 copy(from, text, &place, left)?;
             }
@@ -48,9 +50,8 @@ fn copy(from: &UntrustedFolder, name: &str, to: &Path, left: &mut u64) -> io::Re
     let folder = to.parent().unwrap_or(to);
     fs::create_dir_all(folder)?;
     let temporary = folder.join(temporary_name(".liza-"));
-    let result = copy_to(from, name, &temporary, left).and_then(|same| {
-        if same { fs::rename(&temporary, to) } else { Ok(()) }
-    });
+    let result = copy_to(from, name, &temporary, left)
+        .and_then(|same| if same { fs::rename(&temporary, to) } else { Ok(()) });
     let _ = fs::remove_file(&temporary);
     result
 }

@@ -48,6 +48,4 @@ pub use rescue::Rescue;
 pub use status::{FileChange, UntrackedFiles, WorktreeStatus};
 pub use take::is_taken;
 pub use version::GitVersion;
-pub use worktree::{
-    FolderState, PreparedWorktree, RemovedWorktree, TaskArtifacts, WorktreeState,
-};
+pub use worktree::{FolderState, PreparedWorktree, RemovedWorktree, TaskArtifacts, WorktreeState};

@@ -117,7 +117,10 @@ impl Repo {
             fs::copy(view.index(), folder.join(".git/index"))?;
             if view.is_sparse() {
                 fs::create_dir_all(folder.join(".git/info"))?;
-                fs::copy(view.git_dir().join("info/sparse-checkout"), folder.join(".git/info/sparse-checkout"))?;
+                fs::copy(
+                    view.git_dir().join("info/sparse-checkout"),
+                    folder.join(".git/info/sparse-checkout"),
+                )?;
             }
             if new.keeps_index { fs::rename(view.index(), &place) } else { Ok(()) }
         };
@@ -174,9 +177,8 @@ impl Repo {
     }
 
     fn checkout_config(&self, settings: &LocalSettings, commit: &Sha) -> String {
-        let allowed = |key: &str| {
-            COPIED.iter().any(|one| key == *one || one.ends_with('.') && key.starts_with(one))
-        };
+        let allowed =
+            |key: &str| COPIED.iter().any(|one| key == *one || one.ends_with('.') && key.starts_with(one));
         let own = settings.entries().filter(|(key, _)| allowed(key));
         let mut text = format_settings(commit).replace("bare = true", "bare = false");
         text.push_str("[gc]\n\tauto = 0\n[maintenance]\n\tauto = false\n[advice]\n\tdetachedHead = false\n");

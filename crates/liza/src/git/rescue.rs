@@ -118,7 +118,8 @@ impl Repo {
         start: Option<&Sha>,
         known: &[Sha],
     ) -> Result<UnsavedWork, GitError> {
-        let agent = AgentRepo::of(folder).ok_or_else(|| GitError::ForeignFolder { path: folder.to_owned() })?;
+        let agent =
+            AgentRepo::of(folder).ok_or_else(|| GitError::ForeignFolder { path: folder.to_owned() })?;
         let head = agent.head().map(|head| head.commit).ok();
         let Some(like) = head.as_ref().or(start) else {
             return Err(GitError::NoCommits { path: folder.to_owned() });
@@ -149,7 +150,12 @@ impl Repo {
         named.extend(agent.in_progress());
         named.extend(head.and_then(|head| quarantine.commit_staged(agent, head)));
         let mut seen = Vec::new();
-        named.retain(|commit| !seen.contains(commit) && { seen.push(commit.clone()); true });
+        named.retain(|commit| {
+            !seen.contains(commit) && {
+                seen.push(commit.clone());
+                true
+            }
+        });
         let others: Vec<Sha> =
             quarantine.own_tips()?.into_iter().filter(|commit| !named.contains(commit)).collect();
         let named = quarantine.transfer_what_is_whole(named, known)?;

@@ -31,8 +31,7 @@ impl Repo {
         ignored: &[FileChange],
     ) -> Result<Vec<Branch>, GitError> {
         let mut inner = self.submodules(view)?;
-        let is_repository =
-            |path: &&Path| view.tree().join(path).join(".git").symlink_metadata().is_ok();
+        let is_repository = |path: &&Path| view.tree().join(path).join(".git").symlink_metadata().is_ok();
         inner.extend(ignored.iter().map(FileChange::path).filter(is_repository).map(Path::to_owned));
         inner.extend(status.changes.iter().filter_map(nested_repository).map(Path::to_owned));
         let mut branches = Vec::new();

@@ -50,7 +50,8 @@ impl Repo {
         let refs = self.task_refs(task)?;
         let branch = refs.get(&Branch::of(task).full());
         if refs.get(&name) != Some(&head.commit) && branch != Some(&head.commit) {
-            self.quarantine(&agent, &head.commit)?.transfer(std::slice::from_ref(&head.commit), Some(&name))?;
+            self.quarantine(&agent, &head.commit)?
+                .transfer(std::slice::from_ref(&head.commit), Some(&name))?;
             self.save_large_files(&agent)?;
             if let Some(old) = refs.get(&name) {
                 self.keep_unreferenced(task, old, &head.commit)?;
@@ -122,8 +123,11 @@ impl Repo {
     pub(crate) fn drop_task_refs(&self, task: &TaskId) -> Result<(), GitError> {
         let branch = Branch::of(task).full();
         let refs = self.task_refs(task)?;
-        let lines: String =
-            refs.iter().filter(|(name, _)| **name != branch).map(|(name, at)| format!("delete {name} {at}\n")).collect();
+        let lines: String = refs
+            .iter()
+            .filter(|(name, _)| **name != branch)
+            .map(|(name, at)| format!("delete {name} {at}\n"))
+            .collect();
         if lines.is_empty() {
             return Ok(());
         }

@@ -354,7 +354,11 @@ impl Repo {
         let is_complete = |entry: &WorktreeEntry| {
             entry.lock != Some(WorktreeLock::Initializing) && entry.prunable.is_none()
         };
-        if entry.is_some_and(is_complete) && link.is_file() { FolderState::Linked } else { FolderState::Broken }
+        if entry.is_some_and(is_complete) && link.is_file() {
+            FolderState::Linked
+        } else {
+            FolderState::Broken
+        }
     }
 
     /// Whether the worktree's repository has everything that its HEAD needs; takes its work and refreshes it. One that is

@@ -371,12 +371,16 @@ impl Recovery<'_, '_> {
     /// Deletes checkouts of reviews that have ended; that is no crash, so only a failure is reported.
     fn remove_reviews(&mut self) -> Result<(), EngineError> {
         let (repo, board) = (self.engine.repo()?, self.engine.snapshot()?);
-        let is_open = |task: &TaskId| {
-            board.board.summary(task).is_some_and(|summary| summary.reviewing_by.is_some())
-        };
+        let is_open =
+            |task: &TaskId| board.board.summary(task).is_some_and(|summary| summary.reviewing_by.is_some());
         for task in repo.reviews().into_iter().filter(|task| !is_open(task)) {
             let Some(_lock) = try_lock_task(self.engine.project(), &task)? else { continue };
-            if self.engine.read(&[&task])?.summary(&task).is_some_and(|summary| summary.reviewing_by.is_some()) {
+            if self
+                .engine
+                .read(&[&task])?
+                .summary(&task)
+                .is_some_and(|summary| summary.reviewing_by.is_some())
+            {
                 continue;
             }
             let found = "the checkout of a review that has ended";

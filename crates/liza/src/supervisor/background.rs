@@ -4,8 +4,8 @@
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::PathBuf;
-use std::sync::PoisonError;
 use std::sync::mpsc::Sender;
+use std::sync::{Mutex, PoisonError};
 use std::thread;
 
 use liza_core::model::{
@@ -262,7 +262,9 @@ impl JobRunner {
 
     /// Deletes the checkout of a review whose session has ended; the next session gets a new one.
     fn end_review(&self, run: &EndedRun) {
-        if let Some(task) = run.session.task.as_ref().filter(|_| run.session.agent.role() == Role::CodeReviewer) {
+        if let Some(task) =
+            run.session.task.as_ref().filter(|_| run.session.agent.role() == Role::CodeReviewer)
+        {
             // What cannot be deleted now is deleted by the next review, or by `recover`.
             let _ = self.project.repo().map(|repo| repo.remove_review(task));
         }
@@ -348,21 +350,33 @@ pub(super) fn renew_leases(project: &Project, team: &[Identity], events: &Sender
         team.iter().map(|identity| (identity.agent, identity.generation)).collect();
     let (project, events) = (project.clone(), events.clone());
     thread::spawn(move || {
-        let _ = events.send(Event::LeasesRenewed(renew(&project, &team)));
+        let (claims, result) = match renew(&project, &team) {
+            Ok(claims) => (claims, Ok(())),
+            Err(error) => (Vec::new(), Err(error)),
+        };
+        let _ = events.send(Event::LeasesRenewed(result));
+        // After the event: a large worktree must not delay the next renewal. One at a time is enough.
+        if let Ok(_turn) = TAKING.try_lock() {
+            take_new_commits(&project, &claims);
+        }
     });
 }
 
+/// Held while commits are taken at a renewal.
+static TAKING: Mutex<()> = Mutex::new(());
+
 /// The sender must be registered itself. Each member is tried as the sender, so that one lost registration does not cost
-/// the others their leases.
-fn renew(project: &Project, team: &[(AgentId, Generation)]) -> Result<(), SupervisorError> {
-    let mut result = Ok(());
+/// the others their leases. Returns the claims that were renewed.
+fn renew(
+    project: &Project,
+    team: &[(AgentId, Generation)],
+) -> Result<Vec<(TaskId, Generation)>, SupervisorError> {
+    let mut result = Ok(Vec::new());
     for (agent, generation) in team {
         let agents = team.iter().map(|(agent, generation)| (*agent, Some(*generation))).collect();
         let engine = Engine::new(project, Actor::Supervisor(*agent, *generation));
         let renewed = engine.execute(Heartbeat { agents, length: None });
-        result = renewed
-            .map(|done| take_new_commits(project, &done.reply.claims))
-            .map_err(SupervisorError::from);
+        result = renewed.map(|done| done.reply.claims).map_err(SupervisorError::from);
         let fenced = |error: &SupervisorError| error.consequence() == Consequence::Fenced;
         if !result.as_ref().is_err_and(fenced) {
             break;

@@ -145,8 +145,7 @@ fn order(
     files: &SessionFiles,
 ) -> Result<SessionOrder, SupervisorError> {
     let repo = project.repo()?;
-    let worktree_git =
-        if task.is_some() { directory.join(".git") } else { repo.git_dir().to_owned() };
+    let worktree_git = if task.is_some() { directory.join(".git") } else { repo.git_dir().to_owned() };
     let line = identity.provider.command_line(&SessionDetails {
         agent: identity.agent,
         task,

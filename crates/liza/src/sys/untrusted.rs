@@ -79,9 +79,10 @@ impl UntrustedFolder {
         let (folder, name) = self.parent_of(path)?;
         let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
         let file = openat(&folder.0, name, flags, Mode::empty())?;
-        match FileType::from_raw_mode(fstat(&file)?.st_mode) {
-            FileType::RegularFile => Ok(File::from(file)),
-            _ => Err(io::Error::new(io::ErrorKind::InvalidData, "not a regular file")),
+        if FileType::from_raw_mode(fstat(&file)?.st_mode).is_file() {
+            Ok(File::from(file))
+        } else {
+            Err(io::Error::new(io::ErrorKind::InvalidData, "not a regular file"))
         }
     }
 
@@ -122,13 +123,14 @@ impl UntrustedFolder {
         for entry in Dir::read_from(&self.0)? {
             let entry = entry?;
             let name = OsStr::from_bytes(entry.file_name().to_bytes()).to_owned();
-            let kind = match entry.file_type() {
-                FileType::Directory => EntryKind::Folder,
-                FileType::RegularFile => EntryKind::File,
-                // Some file systems do not tell; opening it does.
-                FileType::Unknown if self.folder(Path::new(&name)).is_ok() => EntryKind::Folder,
-                FileType::Unknown if self.file(Path::new(&name)).is_ok() => EntryKind::File,
-                _ => EntryKind::Other,
+            // Some file systems do not tell; opening it does.
+            let unknown = entry.file_type() == FileType::Unknown;
+            let kind = match () {
+                () if entry.file_type().is_dir() => EntryKind::Folder,
+                () if entry.file_type().is_file() => EntryKind::File,
+                () if unknown && self.folder(Path::new(&name)).is_ok() => EntryKind::Folder,
+                () if unknown && self.file(Path::new(&name)).is_ok() => EntryKind::File,
+                () => EntryKind::Other,
             };
             if name != "." && name != ".." {
                 names.push((name, kind));

@@ -241,7 +241,8 @@ fn a_sparse_checkout_of_a_partial_clone() {
     let repo = test.open(&clone);
     repo.exclude(&["/.worktrees/"]).unwrap();
     let base = repo.tip(&integration()).unwrap().unwrap();
-    let tree = repo.prepare_worktree(&task("task-3"), &base, WorktreeMode::Keep, &integration()).unwrap().path;
+    let tree =
+        repo.prepare_worktree(&task("task-3"), &base, WorktreeMode::Keep, &integration()).unwrap().path;
     assert!(tree.join("folder-one/file").exists() && !tree.join("folder-two").exists(), "as in the project");
     assert_eq!(test.git_at(&tree, &["status", "--porcelain"]), "");
     let commit = test.commit(&tree, "folder-one/new", "work\n");

@@ -132,7 +132,8 @@ fn a_planted_alternate_brings_no_files_of_another_repository() {
     let test = TestRepo::new();
     let tree = test.worktree("task-1");
     let (other, blob) = secret(&test);
-    let lines = format!("{}\n{}\n", test.root.join(".git/objects").display(), other.join(".git/objects").display());
+    let lines =
+        format!("{}\n{}\n", test.root.join(".git/objects").display(), other.join(".git/objects").display());
     fs::write(tree.join(".git/objects/info/alternates"), lines).unwrap();
     test.git_at(&tree, &["update-index", "--add", "--cacheinfo", &format!("100644,{blob},stolen")]);
     test.git_at(&tree, &["commit", "-qm", "steal"]);
@@ -166,7 +167,13 @@ fn nothing_that_was_planted_in_a_worktrees_repository_runs_or_blocks() {
     script(&evil, &format!("echo \"$0 $*\" >>'{}'; cat", mark.display()));
     let evil = evil.to_str().unwrap();
     let head = test.commit(&tree, "c", "work\n");
-    for key in ["core.fsmonitor", "uploadpack.packObjectsHook", "filter.evil.clean", "filter.evil.smudge", "diff.external"] {
+    for key in [
+        "core.fsmonitor",
+        "uploadpack.packObjectsHook",
+        "filter.evil.clean",
+        "filter.evil.smudge",
+        "diff.external",
+    ] {
         test.git_at(&tree, &["config", key, evil]);
     }
     for (key, value) in [
@@ -205,7 +212,10 @@ fn nothing_that_was_planted_in_a_worktrees_repository_runs_or_blocks() {
 fn a_worktree_does_not_show_remotes_credentials_or_includes() {
     let test = TestRepo::new();
     let included = test.home.path().join("included");
-    write(&included, "[remote \"origin\"]\n\turl = https://user:token123@example.com/x\n[user]\n\tname = Included\n");
+    write(
+        &included,
+        "[remote \"origin\"]\n\turl = https://user:token123@example.com/x\n[user]\n\tname = Included\n",
+    );
     test.git(&["config", "include.path", included.to_str().unwrap()]);
     test.git(&["config", "http.extraHeader", "Authorization: token123"]);
     test.git(&["config", "credential.helper", "store"]);
@@ -237,7 +247,8 @@ fn hidden_edits_are_seen_and_saved() {
         }
         let state = test.repo.worktree_state(&task("task-1"), &test.base()).unwrap();
         assert_eq!(state.tracked_changes().count(), 1, "{hide:?}");
-        let saved = test.repo.remove_worktree(&task("task-1"), None, &integration()).unwrap().rescued.unwrap();
+        let saved =
+            test.repo.remove_worktree(&task("task-1"), None, &integration()).unwrap().rescued.unwrap();
         assert_eq!(test.show(saved.branch.as_str(), "a"), "A");
     }
 }
@@ -295,9 +306,8 @@ fn objects_of_git_lfs_are_taken_if_they_are_what_their_name_says() {
     let tree = test.worktree("task-1");
     let good = "2cf24dba5fb0a30e26e83b2ac5b9e29e1b161e5c1fa7425e73043362938b9824";
     let bad = "0000dba5fb0a30e26e83b2ac5b9e29e1b161e5c1fa7425e73043362938b98240";
-    let place = |root: &Path, name: &str| {
-        root.join(".git/lfs/objects").join(&name[..2]).join(&name[2..4]).join(name)
-    };
+    let place =
+        |root: &Path, name: &str| root.join(".git/lfs/objects").join(&name[..2]).join(&name[2..4]).join(name);
     write(&place(&tree, good), "hello");
     write(&place(&tree, bad), "something else");
     test.commit(&tree, "pointer", "oid\n");

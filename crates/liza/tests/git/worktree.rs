@@ -221,7 +221,7 @@ fn a_new_review_ends_a_rebase_of_the_last_one() {
     assert!(!done, "it must stop at the conflict");
     assert!(review(&test, &submitted).unwrap().uncommitted);
     let state = test.repo.review_state(&task("task-1"), &submitted).unwrap().unwrap();
-    assert_eq!((state.head.clone(), state.changes.len()), (submitted.clone(), 0));
+    assert_eq!((state.head, state.changes.len()), (submitted, 0));
     let status = test.git_at(&place, &["status"]);
     assert_eq!(status, "Not currently on any branch.\nnothing to commit, working tree clean");
 }

@@ -198,9 +198,9 @@ fn a_lost_blackboard_is_explained_and_restored() {
         "{}",
         project.state()
     );
-    project.write(".liza/state.yaml", &project.state().replacen("version: 1", "version: 2", 1));
+    project.write(".liza/state.yaml", &project.state().replacen("version: 1", "version: 3", 1));
     let invalid = project.liza(&["validate"]);
-    assert!(invalid.code != 0 && invalid.stdout.contains("version 2"), "{invalid:#?}");
+    assert!(invalid.code != 0 && invalid.stdout.contains("version 3"), "{invalid:#?}");
 }
 
 /// Covers: AC-28

@@ -20,4 +20,5 @@ mod submit;
 mod tampering;
 mod torture;
 mod unusual_repositories;
+mod upgrade;
 mod verdict;
