@@ -12,7 +12,7 @@ use liza_core::rules::invariants::Violation;
 use liza_core::rules::misspelled::{MisspelledKey, misspelled_keys};
 
 use crate::codec::{self, StateView, fault_count, text_without_bom};
-use crate::direct_edit;
+use crate::direct_edit::{self, meaning};
 use crate::document::{Edit, EditPlan, apply, plain_value};
 use crate::error::StoreError;
 use crate::file::{CurrentFile, EditBase, Fingerprint, LockedFolder, NewVersion, Notice};
@@ -383,23 +383,6 @@ impl Drop for EditSession<'_> {
     fn drop(&mut self) {
         // No caller is left for the error; the next lock holder tries again.
         let _ = self.restore();
-    }
-}
-
-/// A value without what has no meaning: the form of a time, and keys without a value.
-pub(crate) fn meaning(value: &Value) -> Value {
-    match value {
-        Value::Text(text) => match text.parse::<Timestamp>() {
-            Ok(time) => Value::Time(time),
-            Err(_) => value.clone(),
-        },
-        Value::List(items) => Value::List(items.iter().map(meaning).collect()),
-        Value::Map(fields) => {
-            let has_value = |(_, value): &(&String, &Value)| **value != Value::Null;
-            let entries = fields.iter().filter(has_value);
-            Value::Map(entries.map(|(key, value)| (key.clone(), meaning(value))).collect())
-        }
-        Value::Null | Value::Bool(_) | Value::Int(_) | Value::Float(_) | Value::Time(_) => value.clone(),
     }
 }
 

@@ -10,6 +10,7 @@ pub mod demo;
 pub mod doctor;
 pub mod engine;
 pub mod git;
+mod identity;
 pub mod lifecycle;
 pub mod observations;
 pub mod playbook;

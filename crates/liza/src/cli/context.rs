@@ -15,7 +15,8 @@ use serde::Serialize;
 
 use crate::engine::{EffectResults, Engine, Executed};
 use crate::git::{Branch, Rescue};
-use crate::project::{Project, now};
+use crate::identity::{SessionAround, actor_in};
+use crate::project::{AGENT_GENERATION, AGENT_ID, Project, now};
 use crate::secrets::Masker;
 
 use super::ui::console::Console;
@@ -87,8 +88,8 @@ impl Environment {
 /// Who calls, and from where.
 #[derive(Clone)]
 pub(crate) struct Caller {
-    /// Who sends commands; an error if the variables make no sense.
-    pub(crate) actor: Result<Actor, String>,
+    /// The agent sessions that it runs in.
+    pub(crate) sessions: Vec<SessionAround>,
     /// Its current folder.
     pub(crate) directory: PathBuf,
     /// Its variables.
@@ -102,7 +103,7 @@ pub(crate) struct Caller {
 /// What every command gets.
 #[derive(Clone)]
 pub(crate) struct Context {
-    actor: Result<Actor, String>,
+    sessions: Vec<SessionAround>,
     /// Where the command runs.
     pub(crate) directory: PathBuf,
     /// The caller's variables.
@@ -125,13 +126,13 @@ impl Context {
         screen: Screen,
         command_line: fn() -> clap::Command,
     ) -> Result<Self, CommandError> {
-        let Caller { actor, directory, environment, program, .. } = caller;
+        let Caller { sessions, directory, environment, program, .. } = caller;
         let directory = match &global.directory {
             Some(folder) => enter(&directory, folder)?,
             None => directory,
         };
         let if_revision = global.if_revision.map(Revision);
-        Ok(Self { actor, directory, environment, program, screen, if_revision, command_line })
+        Ok(Self { sessions, directory, environment, program, screen, if_revision, command_line })
     }
 
     /// The same context in another folder, if one is given.
@@ -151,7 +152,13 @@ impl Context {
 
     /// Who calls.
     pub(crate) fn actor(&self) -> Result<Actor, CommandError> {
-        self.actor.clone().map_err(|message| {
+        self.actor_at(Project::find(&self.directory).as_deref())
+    }
+
+    /// Who calls in the project at `root`.
+    fn actor_at(&self, root: Option<&Path>) -> Result<Actor, CommandError> {
+        let variables = (self.environment.text(AGENT_ID), self.environment.text(AGENT_GENERATION));
+        actor_in(root, &self.sessions, variables).map_err(|message| {
             let hint = "to act as a person, unset both variables; to start an agent, use liza agent";
             CommandError::refused("bad_agent_id", message).hint(hint)
         })
@@ -218,7 +225,7 @@ impl Context {
 
     /// Reminds an agent of a stop file or a nearly full context, after any command: every agent program reads the answer.
     pub(crate) fn remind(&self) {
-        let Ok(Actor::Agent(agent, generation)) = self.actor else { return };
+        let Ok(Actor::Agent(agent, generation)) = self.actor() else { return };
         let Some(project) = Project::find(&self.directory).and_then(|root| Project::open(&root).ok()) else {
             return;
         };
@@ -275,7 +282,16 @@ impl Context {
 
     /// Refuses an agent what only a person may do, for commands that send nothing to the blackboard.
     pub(crate) fn human_only(&self, verb: &'static str) -> Result<(), CommandError> {
-        match self.actor()? {
+        Self::check_human(self.actor()?, verb)
+    }
+
+    /// The same in the project at `root`, which may have no blackboard yet.
+    pub(crate) fn human_only_at(&self, root: &Path, verb: &'static str) -> Result<(), CommandError> {
+        Self::check_human(self.actor_at(Some(root))?, verb)
+    }
+
+    fn check_human(actor: Actor, verb: &'static str) -> Result<(), CommandError> {
+        match actor {
             Actor::Human => Ok(()),
             actor @ (Actor::Agent(..) | Actor::Operator(_) | Actor::Supervisor(..)) => {
                 let (actor, allowed) = (actor.to_string(), "the human".to_owned());

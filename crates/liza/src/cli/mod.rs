@@ -15,7 +15,7 @@ use clap::error::ErrorKind;
 use clap::{Args as _, CommandFactory as _, FromArgMatches as _, Parser, Subcommand};
 use strum::{EnumDiscriminants, EnumString, IntoStaticStr};
 
-use crate::project::{AGENT_GENERATION, AGENT_ID, actor_from};
+use crate::identity::sessions_around;
 
 use context::{Caller, Context, Environment, GlobalOptions, no_directory};
 use ui::console::{Console, ProcessConsole, Stream};
@@ -130,13 +130,14 @@ verbs! {
 /// Runs the command line of this process; returns the exit code.
 pub fn main(arguments: impl Iterator<Item = OsString>) -> ExitCode {
     let environment = Environment::of_process();
-    let (id, generation) = (environment.text(AGENT_ID), environment.text(AGENT_GENERATION));
-    let actor = actor_from(id, generation);
+    let sessions = sessions_around();
     let console: Arc<dyn Console> = Arc::new(ProcessConsole);
     let directory = std::env::current_dir();
     let program = std::env::current_exe().unwrap_or_else(|_| PathBuf::from("liza"));
     let exit = match directory {
-        Ok(directory) => run(arguments.collect(), Caller { actor, directory, environment, console, program }),
+        Ok(directory) => {
+            run(arguments.collect(), Caller { sessions, directory, environment, console, program })
+        }
         Err(error) => {
             let screen = Screen::new(console, Color::Auto, None);
             let error = no_directory(&PathBuf::from("."), &error);

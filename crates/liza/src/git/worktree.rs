@@ -14,11 +14,12 @@ use super::error::GitError;
 use super::leftovers::temporary_name;
 use super::own_repo::NewCheckout;
 use super::refs::Branch;
-use super::repo::{Repo, WorktreeEntry, WorktreeLock, same_path, sha};
+use super::repo::{Repo, same_path, sha};
 use super::rescue::{Rescue, RescueSource, SafeRevisions};
 use super::status::{FileChange, UntrackedFiles};
 use super::take::keep_ref;
 use super::view::Files;
+use super::worktree_list::{WorktreeEntry, WorktreeLock};
 
 /// The prefix of folders that are being deleted; no task ID starts with a dot.
 pub(crate) const TRASH: &str = ".trash-";

@@ -4,6 +4,7 @@
 
 use std::path::PathBuf;
 
+use liza_core::model::{AgentId, Generation};
 use serde::{Deserialize, Serialize};
 
 use crate::providers::usage::{EventFormat, SessionUsage};
@@ -11,6 +12,12 @@ use crate::providers::usage::{EventFormat, SessionUsage};
 /// The session that the helper runs.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct SessionOrder {
+    /// The root of the project.
+    pub(super) project: PathBuf,
+    /// Whose session it is.
+    pub(super) agent: AgentId,
+    /// Its registration.
+    pub(super) generation: Generation,
     /// The agent program.
     pub(super) program: PathBuf,
     /// Its arguments; never the prompt.

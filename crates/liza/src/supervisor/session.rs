@@ -10,13 +10,11 @@ use liza_core::model::{Revision, Sha, TaskId};
 use liza_core::rules::triggers::Trigger;
 
 use crate::git::ScratchCheckout;
+use crate::identity::helper_arguments;
 use crate::sys::family::kill_session_of;
 
 use super::error::SupervisorError;
 use super::helper_protocol::{HelperCommand, HelperReport, SessionOrder};
-
-/// The hidden command that runs the program as a session helper.
-const HELPER: &str = "session";
 
 /// A running session.
 #[derive(Debug)]
@@ -46,7 +44,7 @@ impl Session {
     ) -> Result<(Self, HelperProcess), SupervisorError> {
         let failed = || SupervisorError::io("start the session helper");
         let mut helper = Command::new(program)
-            .arg(HELPER)
+            .args(helper_arguments(&order.project, order.agent, order.generation))
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
             .spawn()

@@ -162,6 +162,9 @@ fn order(
     environment.push((AGENT_GENERATION.to_owned(), identity.generation.to_string()));
     let input = if line.on_stdin { files.prompt.clone() } else { PathBuf::from("/dev/null") };
     Ok(SessionOrder {
+        project: project.root().to_owned(),
+        agent: identity.agent,
+        generation: identity.generation,
         program: line.program,
         arguments: line.arguments,
         directory,

@@ -3,8 +3,10 @@
 //! Reads only; a process that vanishes while it is read counts as gone.
 
 use std::collections::BTreeSet;
+use std::ffi::{OsStr, OsString};
 use std::fs;
 use std::io::IsTerminal as _;
+use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Path, PathBuf};
 
 /// The processes whose environment sets the variable `name`, with its value.
@@ -82,6 +84,27 @@ fn children_of(pid: u32) -> Vec<u32> {
     lists
         .flat_map(|list| list.split_whitespace().filter_map(|pid| pid.parse().ok()).collect::<Vec<u32>>())
         .collect()
+}
+
+/// The command lines of the processes above this one, the nearest first.
+pub(super) fn command_lines_above() -> Vec<Vec<OsString>> {
+    let mut lines = Vec::new();
+    let mut pid = std::process::id();
+    while let Some(parent) = parent(pid).filter(|parent| *parent > 0) {
+        let line = fs::read(format!("/proc/{parent}/cmdline")).unwrap_or_default();
+        let words = line.split(|byte| *byte == 0).map(|word| OsStr::from_bytes(word).to_owned());
+        lines.push(words.collect());
+        pid = parent;
+    }
+    lines
+}
+
+/// The parent of a process.
+fn parent(pid: u32) -> Option<u32> {
+    let stat = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
+    // The name may contain anything; the state and the parent follow after its last bracket.
+    let (_, rest) = stat.rsplit_once(") ")?;
+    rest.split(' ').nth(1)?.parse().ok()
 }
 
 /// A zombie cannot be killed again, and its parent may never reap it: waiting for it could take forever.

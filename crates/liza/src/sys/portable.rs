@@ -16,6 +16,11 @@ pub(super) fn descendants(_roots: impl IntoIterator<Item = u32>) -> Vec<u32> {
     Vec::new()
 }
 
+/// The command lines of the processes above this one: unknown here.
+pub(super) fn command_lines_above() -> Vec<Vec<std::ffi::OsString>> {
+    Vec::new()
+}
+
 /// The folder in which a process works: unknown here.
 pub(super) fn working_folder(_pid: u32) -> Option<PathBuf> {
     None

@@ -53,6 +53,11 @@ pub(crate) fn terminal_name() -> String {
     system::terminal().map_or("unknown".to_owned(), |path| path.display().to_string())
 }
 
+/// The command lines of the processes above this one, the nearest first; none where that is not known.
+pub(crate) fn command_lines_above() -> Vec<Vec<std::ffi::OsString>> {
+    system::command_lines_above()
+}
+
 /// Whether a process with this ID exists, whichever user owns it.
 pub(crate) fn is_alive(id: u32) -> bool {
     pid(id).is_some_and(|pid| test_kill_process(pid) != Err(Errno::SRCH))

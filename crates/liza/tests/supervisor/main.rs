@@ -8,6 +8,7 @@ mod support;
 mod agent_ids;
 mod fixture;
 mod flow;
+mod identity;
 mod interactive;
 mod kill;
 mod liveness;

@@ -67,8 +67,8 @@ pub(crate) struct Args {
 
 /// Runs it.
 pub(crate) fn run(args: Args, context: &Context) -> Result<Reply, CommandError> {
-    context.human_only("init")?;
     let repo = Repo::open(&Git::new(), &context.directory)?;
+    context.human_only_at(repo.root(), "init")?;
     let place = repo.root().join(".liza");
     let _turn = take_turn(repo.root());
     if place.join("state.yaml").exists() && args.template && args.goal.is_none() {

@@ -7,10 +7,14 @@ use crate::cli::ui::output::Reply;
 
 /// Run one agent session for a supervisor; reads its instructions from standard input.
 #[derive(Debug, clap::Args)]
-pub(crate) struct Args {}
+pub(crate) struct Args {
+    /// The project, the agent and its registration: read by the commands of the session, from the list of processes.
+    #[arg(long, num_args = 3, value_names = ["ROOT", "AGENT", "GENERATION"])]
+    of: Vec<std::ffi::OsString>,
+}
 
 /// Runs it. Standard output carries the reports to the supervisor; nothing else may be written there.
-pub(crate) fn run(_: Args, _: &Context) -> Result<Reply, CommandError> {
+pub(crate) fn run(Args { of: _ }: Args, _: &Context) -> Result<Reply, CommandError> {
     let code = crate::supervisor::helper::serve();
     Ok(Reply::already_written().exit(Exit::Session(code)))
 }

@@ -1,0 +1,123 @@
+//! Who calls: the session that this process runs in, whatever its variables say.
+//!
+//! Every process of a session descends from its helper, detached ones included: the helper adopts orphans. So a command
+//! finds its session by walking up its parents. Only where there is none do the variables count.
+
+use std::ffi::OsString;
+use std::os::unix::ffi::OsStrExt;
+use std::path::{Path, PathBuf};
+
+use liza_core::model::{Actor, AgentId, Generation};
+
+use crate::project::actor_from;
+use crate::sys::process::command_lines_above;
+
+/// The command of the helper, and the option after which its session is named.
+pub(crate) const HELPER: &str = "session";
+const OF: &str = "--of";
+
+/// A session that a process runs in.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct SessionAround {
+    root: PathBuf,
+    agent: AgentId,
+    generation: Generation,
+}
+
+/// The arguments with which a helper is started, so that the commands of its session recognize it.
+pub(crate) fn helper_arguments(root: &Path, agent: AgentId, generation: Generation) -> [OsString; 5] {
+    [HELPER.into(), OF.into(), root.into(), agent.to_string().into(), generation.to_string().into()]
+}
+
+/// The sessions that this process runs in, the outermost first.
+pub(crate) fn sessions_around() -> Vec<SessionAround> {
+    command_lines_above().iter().rev().filter_map(|line| parse(line)).collect()
+}
+
+fn parse(line: &[OsString]) -> Option<SessionAround> {
+    let [_, helper, of, root, agent, generation, ..] = line else { return None };
+    if helper != HELPER || of != OF {
+        return None;
+    }
+    let agent = agent.to_str()?.parse().ok()?;
+    let generation = Generation(generation.to_str()?.parse().ok()?);
+    Some(SessionAround { root: PathBuf::from(root), agent, generation })
+}
+
+/// The caller in the project at `root`. In a session of that project it is the session's agent, even if the variables are
+/// unset or name another one. The outermost session counts: a process can only pretend to be a helper below its own.
+///
+/// # Errors
+/// When no session is around, and the variables make no sense.
+pub(crate) fn actor_in(
+    root: Option<&Path>,
+    sessions: &[SessionAround],
+    variables: (Option<&str>, Option<&str>),
+) -> Result<Actor, String> {
+    let own = |session: &&SessionAround| root.is_some_and(|root| is_same(root, &session.root));
+    if let Some(session) = sessions.iter().find(own) {
+        return Ok(Actor::Agent(session.agent, session.generation));
+    }
+    // In another project, such as one that a test makes, the variables of the session around mean nothing.
+    let inherited = |session: &SessionAround| {
+        let (id, generation) = (session.agent.to_string(), session.generation.to_string());
+        variables == (Some(id.as_str()), Some(generation.as_str()))
+    };
+    match sessions.iter().any(inherited) {
+        true => Ok(Actor::Human),
+        false => actor_from(variables.0, variables.1),
+    }
+}
+
+fn is_same(one: &Path, other: &Path) -> bool {
+    let bytes = |path: &Path| path.as_os_str().as_bytes().to_vec();
+    bytes(one) == bytes(other)
+        || matches!((one.canonicalize(), other.canonicalize()), (Ok(a), Ok(b)) if a == b)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn session(root: &str, agent: &str, generation: u64) -> SessionAround {
+        SessionAround { root: root.into(), agent: agent.parse().unwrap(), generation: Generation(generation) }
+    }
+
+    fn coder(generation: u64) -> Actor {
+        Actor::Agent("coder-1".parse().unwrap(), Generation(generation))
+    }
+
+    /// Covers: IS-02
+    #[test]
+    fn a_helper_is_recognized_by_its_arguments() {
+        let arguments = helper_arguments(Path::new("/p q"), "coder-1".parse().unwrap(), Generation(7));
+        let line: Vec<OsString> = [OsString::from("/bin/liza")].into_iter().chain(arguments).collect();
+        assert_eq!(parse(&line), Some(session("/p q", "coder-1", 7)));
+        assert_eq!(parse(&line[..4]), None);
+        let shell: Vec<OsString> = ["sh", "session", "x", "/p", "coder-1", "7"].map(OsString::from).into();
+        assert_eq!(parse(&shell), None);
+    }
+
+    /// Covers: IS-02
+    #[test]
+    fn in_a_session_no_variable_changes_who_calls() {
+        let sessions = [session("/p", "coder-1", 7), session("/p", "code-reviewer-1", 9)];
+        let here = Some(Path::new("/p"));
+        for variables in
+            [(None, None), (Some("code-reviewer-1"), Some("9")), (Some("bob"), None), (Some(""), Some("x"))]
+        {
+            assert_eq!(actor_in(here, &sessions, variables), Ok(coder(7)), "{variables:?}");
+        }
+        assert_eq!(actor_in(here, &[], (None, None)), Ok(Actor::Human));
+    }
+
+    /// Covers: IS-02
+    #[test]
+    fn in_another_project_liza_works_as_usual() {
+        let sessions = [session("/p", "coder-1", 7)];
+        let other = Some(Path::new("/tmp/other"));
+        assert_eq!(actor_in(other, &sessions, (Some("coder-1"), Some("7"))), Ok(Actor::Human));
+        assert_eq!(actor_in(None, &sessions, (None, None)), Ok(Actor::Human));
+        assert_eq!(actor_in(other, &sessions, (Some("coder-1"), Some("3"))), Ok(coder(3)));
+    }
+}
