@@ -27,6 +27,9 @@ pub struct Config {
     /// The branch that the human works on, recorded by `init`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub main_branch: Option<String>,
+    /// Whom agents' commits name as their author.
+    #[serde(skip_serializing_if = "AgentCommits::is_default")]
+    pub agent_commits: AgentCommits,
     /// Where alarms are posted to.
     pub escalation_webhook: Option<String>,
     /// How many crashes in a row block a task.
@@ -57,6 +60,23 @@ pub struct Config {
     pub roles: Fields,
 }
 
+/// Whom agents' commits name as their author.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum AgentCommits {
+    /// The agent, for the person, with the person's address.
+    #[default]
+    Agent,
+    /// The person alone.
+    Person,
+}
+
+impl AgentCommits {
+    fn is_default(&self) -> bool {
+        *self == Self::default()
+    }
+}
+
 impl Default for Config {
     fn default() -> Self {
         Self {
@@ -68,6 +88,7 @@ impl Default for Config {
             coder_max_wait: Seconds(300),
             integration_branch: "integration".to_owned(),
             main_branch: None,
+            agent_commits: AgentCommits::default(),
             escalation_webhook: None,
             max_crashes: 5,
             max_idle_exits: 3,

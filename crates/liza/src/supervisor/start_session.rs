@@ -4,7 +4,7 @@ use std::fs;
 use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
 
-use liza_core::model::{AgentId, Role, Sha, State, TaskId};
+use liza_core::model::{AgentCommits, AgentId, Role, Sha, State, TaskId};
 use liza_core::rules::triggers::planner_triggers;
 use liza_store::private;
 
@@ -157,7 +157,7 @@ fn order(
         interactive: identity.interactive,
     })?;
     let mut environment = line.environment;
-    add_git_identity(repo, &mut environment);
+    add_git_identity(repo, identity.agent, agent_commits(project), &mut environment);
     environment.push((AGENT_ID.to_owned(), identity.agent.to_string()));
     environment.push((AGENT_GENERATION.to_owned(), identity.generation.to_string()));
     let input = if line.on_stdin { files.prompt.clone() } else { PathBuf::from("/dev/null") };
@@ -177,16 +177,31 @@ fn order(
     })
 }
 
-/// Passes on the git identity: some clients hide the user's git configuration from their tools. Variables that are
-/// already set win; what git does not know stays unset.
-fn add_git_identity(repo: &Repo, environment: &mut Vec<(String, String)>) {
+fn agent_commits(project: &Project) -> AgentCommits {
+    let state = project.state().ok();
+    state.and_then(|state| Some(state.board.config.ready()?.agent_commits)).unwrap_or_default()
+}
+
+/// Passes on the git identity: some clients hide the user's git configuration from their tools. The author is the agent,
+/// so that its commits are not taken for the person's own. Variables that are already set win; what git does not know
+/// stays unset.
+fn add_git_identity(
+    repo: &Repo,
+    agent: AgentId,
+    commits: AgentCommits,
+    environment: &mut Vec<(String, String)>,
+) {
     let Ok(identity) = repo.identity() else { return };
     let Some((name, email)) = identity.strip_suffix('>').and_then(|identity| identity.rsplit_once(" <"))
     else {
         return;
     };
+    let author = match commits {
+        AgentCommits::Agent => format!("{agent} for {name}"),
+        AgentCommits::Person => name.to_owned(),
+    };
     for (variable, value) in [
-        ("GIT_AUTHOR_NAME", name),
+        ("GIT_AUTHOR_NAME", author.as_str()),
         ("GIT_AUTHOR_EMAIL", email),
         ("GIT_COMMITTER_NAME", name),
         ("GIT_COMMITTER_EMAIL", email),

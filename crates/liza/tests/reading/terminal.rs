@@ -42,7 +42,7 @@ fn project() -> TestProject {
     project
 }
 
-/// Covers: AT-14
+/// Covers: AT-14, IS-09
 #[test]
 fn control_and_bidi_characters_reach_no_terminal_in_any_mode() {
     let project = project();
@@ -81,7 +81,7 @@ fn control_and_bidi_characters_reach_no_terminal_in_any_mode() {
     }
 }
 
-/// Covers: AT-14
+/// Covers: AT-14, IS-09
 #[test]
 fn programs_still_read_the_text_as_it_is() {
     let project = project();
@@ -89,7 +89,7 @@ fn programs_still_read_the_text_as_it_is() {
     assert_eq!(text, EVIL);
 }
 
-/// Covers: AT-14
+/// Covers: AT-14, IS-09
 #[test]
 fn show_in_a_pipe_is_not_cut() {
     let project = TestProject::new();

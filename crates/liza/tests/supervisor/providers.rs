@@ -70,11 +70,18 @@ fn a_program_that_reads_pwd_works_in_the_worktree_too() {
     assert_eq!(value("GIT_FOLDER="), Some(root.join(".worktrees/t1/.git").as_path()), "{outputs}");
 }
 
-/// Covers: AG-13
+/// Covers: AG-13, IS-10
 #[test]
-fn a_program_that_hides_the_git_configuration_commits_as_the_user() {
+fn a_program_that_hides_the_git_configuration_commits_for_the_user() {
+    commits_as("", "coder-1 for ");
+    commits_as("agent_commits: person", "");
+}
+
+/// The author of a session's commit is the user's identity after that prefix; the committer is the user.
+#[track_caller]
+fn commits_as(settings: &str, prefix: &str) {
     let hides = "export GIT_CONFIG_GLOBAL=/dev/null GIT_CONFIG_NOSYSTEM=1";
-    let bench = Bench::new("", &[("c", &format!("{hides}\n{CODER}"))]);
+    let bench = Bench::new(settings, &[("c", &format!("{hides}\n{CODER}"))]);
     bench.project.add_task("t1");
     let mut coder = bench.agent(&["coder", "--cli", "c", "--once"]);
     assert_eq!(coder.wait(), 0, "{}", bench.outputs());
@@ -85,5 +92,5 @@ fn a_program_that_hides_the_git_configuration_commits_as_the_user() {
         bench.project.git(&["config", "user.email"]).trim()
     );
     assert_eq!(bench.status("t1"), Status::ReadyForReview, "{}", bench.outputs());
-    assert_eq!((who("%an <%ae>").trim(), who("%cn <%ce>").trim()), (user.as_str(), user.as_str()));
+    assert_eq!((who("%an <%ae>").trim(), who("%cn <%ce>").trim()), (&*format!("{prefix}{user}"), &*user));
 }
