@@ -3,6 +3,7 @@
 use std::fs;
 use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use liza::git::{GitError, WorktreeMode};
 use liza_core::model::{Generation, Sha};
@@ -63,6 +64,13 @@ fn what_a_worktree_borrows_survives_a_clean_up_of_the_project() {
     assert_eq!(test.git_at(&tree, &["status", "--porcelain"]), "");
     let head = test.commit(&tree, "y", "2\n");
     assert_eq!(test.sha("task/task-1"), head);
+    // Also the head of the integration branch that a session sees.
+    let seen = test.advance("z", "3\n");
+    test.prepare_worktree("task-1", WorktreeMode::Keep);
+    test.git(&["update-ref", "refs/heads/integration", "main"]);
+    test.git(&["reflog", "expire", "--all", "--expire=now"]);
+    test.git(&["gc", "--quiet", "--prune=now"]);
+    assert_eq!(test.git_at(&tree, &["log", "-1", "--format=%H", "liza/integration"]), seen.as_str());
 }
 
 /// Covers: IS-04
@@ -238,6 +246,9 @@ fn hidden_edits_are_seen_and_saved() {
         let test = TestRepo::new();
         let tree = test.worktree("task-1");
         let before = fs::metadata(tree.join("a")).unwrap().modified().unwrap();
+        // Git looks again at files that changed in the second in which the index was written.
+        let index = fs::File::options().append(true).open(test.root.join(".git/liza/index/task-1")).unwrap();
+        index.set_modified(before + Duration::from_secs(10)).unwrap();
         // The same length and the same time as before.
         fs::write(tree.join("a"), "A\n").unwrap();
         fs::File::options().write(true).open(tree.join("a")).unwrap().set_modified(before).unwrap();
