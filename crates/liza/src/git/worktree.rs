@@ -36,6 +36,8 @@ pub struct PreparedWorktree {
     pub created: bool,
     /// Earlier work that was in the way.
     pub rescued: Option<Rescue>,
+    /// Whether the repository of a worktree that should be kept was damaged, and it was made again.
+    pub was_damaged: bool,
 }
 
 /// The result of removing a worktree.
@@ -114,7 +116,7 @@ impl Repo {
         // Usually nothing exists yet.
         if fs::symlink_metadata(&path).is_err() && self.begin_branch(task, base) {
             self.create_folder(task, base, integration)?;
-            return Ok(PreparedWorktree { path, created: true, rescued: None });
+            return Ok(PreparedWorktree { path, created: true, rescued: None, was_damaged: false });
         }
         let mut found = self.task_artifacts(task)?;
         if found.folder == FolderState::Linked {
@@ -130,7 +132,7 @@ impl Repo {
         };
         if is_ready {
             self.clear_stale_locks(Some(&path), &[&Branch::of(task)])?;
-            return Ok(PreparedWorktree { path, created: false, rescued: None });
+            return Ok(PreparedWorktree { path, created: false, rescued: None, was_damaged: false });
         }
         let safe = match mode {
             WorktreeMode::Keep => SafeRevisions::of(Some(base), integration).and(found.branch.as_ref()),
@@ -151,7 +153,8 @@ impl Repo {
         };
         self.keep_borrowed(task, start)?;
         self.create_folder(task, start, integration)?;
-        Ok(PreparedWorktree { path, created: true, rescued })
+        let was_damaged = mode == WorktreeMode::Keep && found.folder == FolderState::Healthy;
+        Ok(PreparedWorktree { path, created: true, rescued, was_damaged })
     }
 
     /// Creates the task's branch at `base`, and keeps that commit; false if there is such a branch, or git refuses.

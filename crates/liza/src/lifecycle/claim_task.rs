@@ -2,8 +2,8 @@
 //!
 //! The loser of a race leaves nothing behind and must not touch the winner's worktree. Retrying is up to the caller.
 
-use liza_core::model::{AgentId, Revision, TaskId};
-use liza_core::protocol::{CancelReservation, ClaimTask, Claimed, ReserveTask, Reserved};
+use liza_core::model::{AgentId, AnomalyType, Fields, Revision, TaskId, Value};
+use liza_core::protocol::{CancelReservation, ClaimTask, Claimed, LogAnomaly, ReserveTask, Reserved};
 
 use crate::engine::{
     Engine, EngineError, FileLock, discard_locked, integration_branch, lock_task, prepare, try_lock_task,
@@ -60,7 +60,22 @@ fn claim_reserved(
     let order = (task, &reserved.base_commit, reserved.mode);
     let worktree = prepare(engine.repo()?, order, integration, lock)?;
     let done = engine.execute(ClaimTask { task: task.clone(), coder })?;
+    if worktree.was_damaged {
+        report_damage(engine, task, &worktree);
+    }
     Ok(TaskClaim { revision: done.revision, claimed: done.reply, worktree })
+}
+
+/// Logs that a session damaged its repository; the claim counts all the same.
+fn report_damage(engine: &Engine<'_>, task: &TaskId, worktree: &PreparedWorktree) {
+    let kept = worktree.rescued.as_ref().map_or_else(String::new, |rescue| format!(" and {}", rescue.branch));
+    let reality = format!("it was damaged; it was made again, and its work is on {}{kept}", task.branch());
+    let details = Fields::from_iter([
+        ("assumption".to_owned(), Value::from("the repository of the worktree is complete")),
+        ("reality".to_owned(), Value::from(reality.as_str())),
+    ]);
+    let kind = AnomalyType::AssumptionViolated;
+    let _ = engine.execute(LogAnomaly { kind, task: Some(task.clone()), details });
 }
 
 /// Cancels the reservation. If that fails, another agent has taken it over, or `recover` removes it.

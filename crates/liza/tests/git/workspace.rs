@@ -86,7 +86,7 @@ fn a_worktree_whose_objects_are_gone_is_made_again_from_what_was_taken() {
     assert!(take(&test).is_err());
     let made = test.prepare_worktree("task-1", WorktreeMode::Keep);
     let saved = made.rescued.unwrap();
-    assert!(made.created);
+    assert!(made.created && made.was_damaged);
     assert_eq!(test.git_at(&tree, &["rev-parse", "HEAD"]), taken.as_str());
     for (file, text) in [("d", "committed, then destroyed"), ("e", "not committed")] {
         assert_eq!(test.show(saved.branch.as_str(), file), text, "its files are saved");

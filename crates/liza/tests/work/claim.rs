@@ -308,3 +308,21 @@ fn a_late_removal_does_not_affect_the_next_coders_worktree() {
     }
     check_consistent(&project);
 }
+
+/// Covers: IS-04
+#[test]
+fn a_damaged_worktree_is_made_again_and_reported() {
+    let project = team();
+    claimed(&project, "one", "coder-1");
+    let head = commit(&project, &project.tree("one"), "x", "x\n");
+    project.liza(&["heartbeat", "coder-1"]).ok();
+    commit(&project, &project.tree("one"), "y", "not taken yet\n");
+    fs::remove_dir_all(project.tree("one").join(".git/objects")).unwrap();
+    claim(&project, "one", "coder-1").ok();
+    assert_eq!(project.git_at(&project.tree("one"), &["rev-parse", "HEAD"]), head);
+    let anomalies = &project.snapshot().journal.anomalies;
+    assert_eq!(anomalies.len(), 1);
+    assert_eq!(show(&project, "rescue/one-1", "y"), "not taken yet", "its files were saved");
+    assert!(project.state().contains("it was damaged; it was made again"), "{}", project.state());
+    check_consistent(&project);
+}
