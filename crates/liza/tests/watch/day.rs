@@ -63,7 +63,7 @@ fn script() -> Script {
             let agents = vec![("coder-1".parse().unwrap(), None)];
             day.human(Command::from(Heartbeat {
                 agents,
-                length: Some(liza_core::model::Seconds::hours(48)),
+                length: Some(liza_core::model::Seconds::hours(24)),
             }));
         }),
     );

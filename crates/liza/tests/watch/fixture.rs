@@ -52,7 +52,7 @@ impl Clocked {
     pub(crate) fn register(&self, name: &str) -> Actor {
         let agent: AgentId = name.parse().unwrap();
         self.human(Register { agent, terminal: "test".to_owned(), proven_dead: None });
-        self.human(Heartbeat { agents: vec![(agent, None)], length: Some(Seconds::hours(48)) });
+        self.human(Heartbeat { agents: vec![(agent, None)], length: Some(Seconds::hours(24)) });
         let generation: Generation =
             self.state().board.agents().unwrap().get(&agent).unwrap().generation.unwrap();
         Actor::Supervisor(agent, generation)
