@@ -45,20 +45,26 @@ impl Repo {
     /// When the worktree's repository is damaged, or what it contains is refused.
     pub fn take_work(&self, task: &TaskId, generation: Generation) -> Result<Option<Sha>, GitError> {
         let Some(agent) = AgentRepo::of(&self.worktree_path(task)) else { return self.worktree_head(task) };
+        // A heartbeat may take the same work at the same time, and move the references first.
+        let again = |_| self.take_once(task, generation, &agent);
+        self.take_once(task, generation, &agent).or_else(again).map(Some)
+    }
+
+    fn take_once(&self, task: &TaskId, generation: Generation, agent: &AgentRepo) -> Result<Sha, GitError> {
         let head = agent.head()?;
         let name = format!("refs/liza/work/{task}/{generation}");
         let refs = self.task_refs(task)?;
         let branch = refs.get(&Branch::of(task).full());
         if refs.get(&name) != Some(&head.commit) && branch != Some(&head.commit) {
-            self.quarantine(&agent, &head.commit)?
+            self.quarantine(agent, &head.commit)?
                 .transfer(std::slice::from_ref(&head.commit), Some(&name))?;
-            self.save_large_files(&agent)?;
+            self.save_large_files(agent)?;
             if let Some(old) = refs.get(&name) {
                 self.keep_unreferenced(task, old, &head.commit)?;
             }
         }
         self.follow(task, &head, branch)?;
-        Ok(Some(head.commit))
+        Ok(head.commit)
     }
 
     /// Moves the task's branch in the project to where it is in the worktree, unless a person has it checked out.
@@ -75,7 +81,11 @@ impl Repo {
             self.keep_unreferenced(task, old, &head.commit)?;
         }
         let old = old.map_or(NO_COMMIT, Sha::as_str);
-        self.update_ref(&full, head.commit.as_str(), old, "liza: the task's worktree")
+        match self.update_ref(&full, head.commit.as_str(), old, "liza: the task's worktree") {
+            Err(error) if self.tip(&branch)?.as_ref() != Some(&head.commit) => Err(error),
+            // Done, by us or by another process.
+            Ok(()) | Err(_) => Ok(()),
+        }
     }
 
     /// Keeps a commit that `new` does not contain, and that a reference is about to leave.

@@ -3,6 +3,8 @@
 use std::fs;
 use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
+use std::sync::Barrier;
+use std::thread;
 
 use liza::git::{GitError, WorktreeMode};
 use liza_core::model::{Generation, Sha};
@@ -122,6 +124,28 @@ fn an_amended_commit_is_taken_and_the_old_one_kept() {
     assert_eq!(test.sha("refs/liza/work/task-1/7"), new);
     assert_eq!(test.sha("task/task-1"), new);
     assert_eq!(test.sha(&format!("refs/liza/unreferenced/task-1/{old}")), old);
+}
+
+/// Covers: IS-04
+#[test]
+fn the_same_work_can_be_taken_several_times_at_once() {
+    let test = TestRepo::new();
+    let tree = test.worktree("task-1");
+    for round in 0..5 {
+        write(&tree.join("c"), &format!("{round}\n"));
+        test.git_at(&tree, &["add", "c"]);
+        test.git_at(&tree, &["commit", "-qm", "work"]);
+        let start = Barrier::new(4);
+        thread::scope(|scope| {
+            for _ in 0..4 {
+                scope.spawn(|| {
+                    start.wait();
+                    take(&test).unwrap();
+                });
+            }
+        });
+        assert_eq!(test.sha("task/task-1").as_str(), test.git_at(&tree, &["rev-parse", "HEAD"]));
+    }
 }
 
 /// Another repository with a secret; its blob's name.
