@@ -174,7 +174,7 @@ fn order(
     })
 }
 
-/// Passes on the git identity: some clients hide the user's git configuration from their tools. Variables that are
+/// Passes on the git identity: some agent programs hide the user's git configuration from their tools. Variables that are
 /// already set win; what git does not know stays unset.
 fn add_git_identity(repo: &Repo, environment: &mut Vec<(String, String)>) {
     let Ok(identity) = repo.identity() else { return };
