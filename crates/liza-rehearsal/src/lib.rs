@@ -1,7 +1,7 @@
-//! The rehearsal agent: a scripted stand-in for an AI client that plays planner, coder and code reviewer.
+//! The rehearsal agent: a scripted stand-in for an agent program that plays planner, coder and code reviewer.
 //!
-//! It acts as any client does: it reads its prompt on standard input and runs `liza`, git and the shell as child
-//! processes. It must not depend on another crate of Liza, so what works here works for every client.
+//! It acts as any agent program does: it reads its prompt on standard input and runs `liza`, git and the shell as child
+//! processes. It must not depend on another crate of Liza, so what works here works for every agent program.
 
 #![forbid(unsafe_code)]
 

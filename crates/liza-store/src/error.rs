@@ -83,7 +83,7 @@ pub enum StoreError {
         path: PathBuf,
     },
     /// Another process held the lock until the timeout.
-    #[error("another process holds the lock {path}; gave up after {:.1} s", .waited.as_secs_f64())]
+    #[error("another process holds the lock {path}; timed out after {:.1} s", .waited.as_secs_f64())]
     Locked {
         /// The lock file.
         path: PathBuf,

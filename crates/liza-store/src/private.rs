@@ -1,4 +1,4 @@
-//! Files and folders that only their owner may read: what is stored may hold what no one masked.
+//! Files and folders that only their owner may read: they may contain secrets that were not masked.
 
 use std::fs::{DirBuilder, File, OpenOptions};
 use std::io;

@@ -143,7 +143,7 @@ impl EditSession<'_> {
     /// Accepts the text that the command wrote, or undoes it if it is invalid.
     ///
     /// # Errors
-    /// When it is invalid. The version before is restored then.
+    /// When it is invalid. The previous version is restored then.
     pub fn finish_modify(mut self, log: &LogEntry, now: Timestamp) -> Result<Edited, StoreError> {
         let done =
             self.store.files().read().and_then(|bytes| match self.finish_in_part(&bytes, log, now)? {

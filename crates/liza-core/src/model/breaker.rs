@@ -1,4 +1,4 @@
-//! The circuit breaker's section of the blackboard; the patterns that trip it are in `rules/breaker.rs`.
+//! The circuit breaker's section of the blackboard; the patterns that make it fire are in `rules/breaker.rs`.
 
 use serde::{Deserialize, Serialize};
 
@@ -6,7 +6,7 @@ use crate::model::ids::TaskId;
 use crate::model::time::Timestamp;
 use crate::model::value::Fields;
 
-/// Whether the breaker has tripped.
+/// Whether the breaker has fired.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, strum::Display)]
 #[serde(rename_all = "UPPERCASE")]
 #[strum(serialize_all = "UPPERCASE")]
@@ -18,7 +18,7 @@ pub enum BreakerStatus {
     Triggered,
 }
 
-/// What tripped it.
+/// What made it fire.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct BreakerTrip {
     /// When.
@@ -42,19 +42,19 @@ pub struct CircuitBreaker {
     /// When the anomalies were last checked.
     #[serde(default)]
     pub last_check: Option<Timestamp>,
-    /// Whether it has tripped.
+    /// Whether it has fired.
     #[serde(default)]
     pub status: BreakerStatus,
-    /// What tripped it.
+    /// What made it fire.
     #[serde(default)]
     pub current_trigger: Option<BreakerTrip>,
-    /// Earlier trips with their resolutions; append-only.
+    /// Earlier triggers with their resolutions; append-only.
     #[serde(default)]
     pub history: Vec<Fields>,
 }
 
 impl CircuitBreaker {
-    /// When a human last resolved a trip.
+    /// When a human last resolved one.
     pub fn last_resolution(&self) -> Option<Timestamp> {
         let time = |entry: &Fields| entry.get("resolved_at")?.to_string().parse().ok();
         self.history.iter().filter_map(time).max()

@@ -26,7 +26,9 @@ impl DirectEdit {
         match self.places.as_slice() {
             [] => "state.yaml differs from the version that was last written, and what differs is not known"
                 .to_owned(),
-            places => format!("edited by hand, past the rules: {}", places.join(", ")),
+            places => {
+                format!("edited by hand, although only commands should change it: {}", places.join(", "))
+            }
         }
     }
 }

@@ -197,7 +197,7 @@ pub enum LogAction {
     Aborted,
     /// CHECKPOINT.
     Checkpoint,
-    /// The breaker tripped or was resolved.
+    /// The breaker fired or was resolved.
     CircuitBreaker,
     /// Every planned task has ended.
     SprintCompleted,

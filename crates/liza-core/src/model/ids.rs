@@ -1,4 +1,4 @@
-//! Names that agents and people type: parsed once, valid for ever.
+//! Names that agents and people type: parsed once, valid from then on.
 //!
 //! Every ID that reaches a path, a branch name or a shell word goes through one of these types, so nothing else
 //! in the program has to ask whether it is safe. Nothing here looks anything up.
@@ -105,7 +105,7 @@ impl AgentId {
         self.role
     }
 
-    /// The number that tells agents of one role apart.
+    /// The number that distinguishes agents of one role.
     pub fn number(&self) -> u32 {
         self.number
     }

@@ -26,7 +26,7 @@ pub enum Value {
     Float(f64),
     /// A text.
     Text(String),
-    /// A point in time; read back as text, since only the field's schema tells the two apart.
+    /// A point in time; read back as text, since only the field's schema distinguishes the two.
     Time(Timestamp),
     /// A sequence.
     List(Vec<Value>),

@@ -1,6 +1,6 @@
-//! accept-integration, sync: which head of the integration branch the program goes on from.
+//! accept-integration, sync: the head of the integration branch from which the program continues.
 //!
-//! The program records each head that it sets. Commits that came another way hold merges until the human accepts them.
+//! The program records each head that it sets. Commits that came another way stop merges until the human accepts them.
 
 use serde::Serialize;
 

@@ -10,7 +10,8 @@ use super::operation::{LoadScope, Rule};
 use super::permission::{HUMAN, Rights};
 use super::tx::Tx;
 
-/// Records the findings, which were computed outside the lock. The breaker trips once; a quiet check clears nothing.
+/// Records the findings, which were computed outside the lock. The breaker fires once; a check
+/// that finds nothing clears nothing.
 #[derive(Debug, Clone, PartialEq)]
 pub struct RecordAnalysis {
     /// The patterns that were found, the trigger first.
@@ -22,9 +23,9 @@ pub struct RecordAnalysis {
 pub struct Analyzed {
     /// OK or TRIGGERED.
     pub status: BreakerStatus,
-    /// Whether it tripped just now.
+    /// Whether it fired just now.
     pub fired: bool,
-    /// The pattern that tripped it.
+    /// The pattern that made it fire.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub pattern: Option<Pattern>,
 }
@@ -39,7 +40,7 @@ impl Rule for RecordAnalysis {
         let (now, breaker) = (tx.now, tx.board.circuit_breaker()?);
         let (before, resolved) = (breaker.status, breaker.last_resolution());
         tx.breaker()?.last_check = Some(now);
-        // What a human has resolved since the findings were computed does not trip the breaker again.
+        // What a human has resolved since the findings were computed does not make the breaker fire again.
         let unresolved = |finding: &&Finding| {
             finding.evidence.iter().all(|(anomaly, _)| resolved.is_none_or(|when| anomaly.timestamp > when))
         };

@@ -45,7 +45,7 @@ impl Rule for Archive {
                 None => return Err(no("its status is unknown".to_owned())),
             }
             if belongs_to_running(tx.board, sprint, id) {
-                return Err(no("it belongs to the running sprint".to_owned()));
+                return Err(no("it belongs to the current sprint".to_owned()));
             }
             tx.archive(id, record);
         }

@@ -124,7 +124,7 @@ impl Rule for ReserveTask {
 
 impl Rule for ClaimTask {
     type Reply = Claimed;
-    const VERB: &'static str = "claim-task (second half)";
+    const VERB: &'static str = "claim-task (second step)";
     const RIGHTS: Rights = SUPERVISION;
     const LOADS: LoadScope = LoadScope::all(&[Section::Config, Section::Sprint]);
 

@@ -25,7 +25,7 @@ const DEPTH: usize = 3;
 /// What was edited directly.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct EditFound {
-    /// All places; none if the version before is not known.
+    /// All places; none if the previous version is not known.
     places: Option<Vec<String>>,
     /// The places that only commands should change.
     alarming: Vec<String>,

@@ -1,4 +1,4 @@
-//! Whose it is: for which agent a caller may act, and whether a claim is its own.
+//! Ownership: for which agent a caller may act, and whether a claim is its own.
 
 use crate::model::{
     Actor, AgentId, AgentRecord, Assignment, Refusal, ReviewClaim, Role, Sha, Task, TaskStatus, Timestamp,

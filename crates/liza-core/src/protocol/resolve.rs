@@ -1,4 +1,4 @@
-//! resolve: the human has fixed what tripped the circuit breaker.
+//! resolve: the human has fixed what made the circuit breaker fire.
 
 use crate::model::{BreakerStatus, Fields, LogAction, Refusal, Section, SprintStatus, Value};
 
@@ -8,7 +8,7 @@ use super::permission::{HUMAN, Rights};
 use super::reply::Nothing;
 use super::tx::{Tx, required};
 
-/// Moves the trip to the breaker's history and ends the checkpoint.
+/// Moves the trigger to the breaker's history and ends the checkpoint.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Resolve {
     /// How it was fixed.

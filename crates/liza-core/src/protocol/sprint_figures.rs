@@ -1,7 +1,7 @@
 //! Keeps the sprint's figures true in the write that changes them, and notices when the sprint has ended.
 //!
 //! Where every task of the sprint is loaded they are counted again, which also repairs them after an edit by hand;
-//! otherwise what the changed tasks contribute is replaced. Tests hold the two ways together.
+//! otherwise what the changed tasks contribute is replaced. Tests compare the two ways.
 
 use crate::model::{
     AgentStatus, Effect, Metrics, Refusal, Section, Sprint, SprintStatus, Status, TaskId, TaskRecord,

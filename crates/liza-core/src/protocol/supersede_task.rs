@@ -158,7 +158,7 @@ fn adopt(tx: &mut Tx<'_>, original: &Task, id: &TaskId, reason: &str) -> Result<
     Ok(())
 }
 
-/// A chain of replacements that goes on and on needs the human.
+/// After too many replacements in a row, the human decides.
 fn check_depth(tx: &Tx<'_>, task: &Task) -> Result<(), Refusal> {
     let depth = task.record.rescope_depth.unwrap_or(0);
     if depth < tx.config()?.max_rescopes {

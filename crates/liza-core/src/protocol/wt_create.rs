@@ -1,4 +1,4 @@
-//! wt-create: makes a worktree by command, for a task that is claimed or being claimed.
+//! wt-create: makes a worktree on request, for a task that is claimed or being claimed.
 
 use serde::Serialize;
 

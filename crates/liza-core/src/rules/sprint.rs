@@ -20,7 +20,7 @@ pub fn planned_with_replacements(board: &Board, sprint: &Sprint) -> BTreeSet<Tas
     found
 }
 
-/// Whether a running sprint counts the task: it is planned, a stretch, or replaces one of them.
+/// Whether the current sprint counts the task: it is planned, a stretch, or replaces one of them.
 pub fn belongs_to_running(board: &Board, sprint: &Sprint, task: &TaskId) -> bool {
     let replaces = || {
         let mut seen = BTreeSet::new();

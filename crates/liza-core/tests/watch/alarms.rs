@@ -280,7 +280,7 @@ fn a_stall_names_its_cause_if_the_board_shows_it() {
     let mut claimed = held.board.body(&task("t")).unwrap().record().clone();
     claimed.lease_expires = Some(now() + Seconds(9000));
     held.board.put(task("t"), claimed);
-    says(held, "in work without a result: t by coder-1");
+    says(held, "in progress without a result: t by coder-1");
     let mut waits = alive(with(Status::Unclaimed, |record| record.depends_on = Some(vec![task("gone")])));
     waits.board.put(task("gone"), record("gone", Status::Abandoned));
     says(waits, "1 task waits for others that are not merged");
@@ -477,7 +477,7 @@ fn a_direct_edit_is_reported_until_it_is_dismissed() {
     assert_eq!(
         lines(&state, &quiet(), now()),
         [
-            "🚨 DIRECT EDIT: edited by hand, past the rules: tasks.t.status, config.providers.x",
+            "🚨 DIRECT EDIT: edited by hand, although only commands should change it: tasks.t.status, config.providers.x",
             "🚨 DIRECT EDIT: state.yaml differs from the version that was last written, and what differs is not known",
         ]
     );

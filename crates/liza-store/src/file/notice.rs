@@ -76,7 +76,7 @@ impl fmt::Display for Notice {
                     f,
                     "state.yaml could not be edited in place and was rewritten without its comments; "
                 )?;
-                write!(f, "the version before is kept in {kept}. Put back what you need: liza edit")
+                write!(f, "the previous version is kept in {kept}. Put back what you need: liza edit")
             }
             Self::Restored { revision } => {
                 write!(f, "state.yaml was deleted, emptied or cut off; revision {revision} was restored")

@@ -44,7 +44,7 @@ impl LockedFolder {
         let found = Fingerprint::of(&bytes);
         let temporary = replace::read_temporary(&self.folder, &temporary_name(record.revision))?;
         let temporary = temporary.as_deref().map(Fingerprint::of);
-        // The version before is no sign of an interrupted write: a person may have saved exactly that version again.
+        // The previous version is no sign of an interrupted write: a person may have saved exactly that version again.
         let committed = record.stage == Stage::Done
             || found == record.after
             || temporary.is_none_or(|temporary| temporary == record.before);

@@ -1,4 +1,4 @@
-//! The log entries that the store writes: their text, and those that it adds on its own account.
+//! The log entries that the store writes: their text, and those that it adds on its own.
 
 use liza_core::model::{LogEntry, Revision, Timestamp, Value};
 use liza_core::text::one_line;

@@ -398,7 +398,7 @@ fn a_replacement_that_the_running_sprint_counts_is_not_archived() {
     project.write(&text.replace("planned: [one, two]", "planned: [one]"));
     let refused =
         project.submit(Command::from(Archive { tasks: vec![task("two")] })).unwrap_err().to_string();
-    assert!(refused.contains("two") && refused.contains("running sprint"), "{refused}");
+    assert!(refused.contains("two") && refused.contains("current sprint"), "{refused}");
     assert!(!project.file("archive/two.yaml").exists());
 }
 

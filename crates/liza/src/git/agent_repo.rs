@@ -1,6 +1,6 @@
 //! A repository that an agent can write, read as plain files.
 //!
-//! Git is never started in it: its configuration, links and hooks are the agent's. What is read here is believed only after
+//! Git is never started in it: its configuration, links and hooks are the agent's. What is read here is trusted only after
 //! the objects have been checked elsewhere (see `take`).
 
 use std::ffi::OsStr;

@@ -1,4 +1,4 @@
-//! Deletes what dead processes left: folders being made or deleted, scratch checkouts, views and quarantines.
+//! Deletes what dead processes left: half-made and half-deleted folders, scratch checkouts, views and quarantines.
 //!
 //! None of it holds work: a worktree is rescued before it is moved to the trash.
 

@@ -1,7 +1,7 @@
 //! Converts a linked worktree, as the first version of Liza made them, into a checkout with a repository of its own.
 //!
 //! The files do not change. The new git folder is complete before one exchange puts it in the place of the link, so a crash
-//! leaves the one or the other.
+//! leaves one or the other.
 
 use std::fs;
 use std::io;

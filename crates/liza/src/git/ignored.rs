@@ -1,4 +1,5 @@
-//! Keeps ignored files of a worktree that is about to go, within limits: a local setting or a note may exist nowhere else.
+//! Keeps the ignored files of a worktree that is about to be removed, within limits: a local
+//! setting or a note may exist nowhere else.
 //!
 //! They are kept under `refs/liza/ignored/TASK/…`, apart from the work: most of them are the output of a build. The commit's
 //! message lists them, and names those that were too large.

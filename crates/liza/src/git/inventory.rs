@@ -1,4 +1,4 @@
-//! Every worktree and branch in the repository that is named after a task, with two git commands.
+//! Every worktree, folder and branch that is named after a task, found with two git commands.
 //!
 //! Reads only; the caller decides what should exist.
 

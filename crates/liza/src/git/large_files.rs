@@ -1,4 +1,4 @@
-//! Takes the objects of Git LFS out of a checkout: a commit has only their names, and they would go with the checkout.
+//! Copies the objects of Git LFS out of a checkout: a commit has only their names, and they would be deleted with it.
 //!
 //! Each is copied once, and only if its content is what its name says.
 

@@ -231,7 +231,7 @@ impl Repo {
         self.kept_index(name).exists() || place.is_ok_and(|place| place == self.alternates())
     }
 
-    /// Whether nobody has used a checkout's repository since it was created.
+    /// Whether a checkout's repository has not been used since it was created.
     pub(crate) fn is_unused(&self, agent: &AgentRepo, commit: &Sha) -> Result<bool, GitError> {
         const NAMES: [&str; 8] =
             ["HEAD", "config", "index", "info", "objects", "packed-refs", "refs", "shallow"];

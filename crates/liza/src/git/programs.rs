@@ -49,7 +49,7 @@ pub(super) fn may_run_programs(arguments: &[OsString]) -> bool {
     let has = |word: &str| rest.iter().any(|other| *other == word);
     match verb {
         Some("worktree") => !has("list"),
-        // It writes no files unless it is told to.
+        // It writes no files unless asked to.
         Some("read-tree") => has("-u"),
         Some("commit-tree") => has("-S"),
         Some(verb) => !SAFE.contains(&verb),

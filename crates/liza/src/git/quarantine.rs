@@ -1,7 +1,7 @@
 //! Where an agent's commits are examined before they enter the project: a repository of ours with copies of its objects.
 //!
-//! Of the agent's repository only the files of objects count, which name themselves. They are limited in size and number,
-//! and checked by git on the way into the project. It exists for one transfer.
+//! Of the agent's repository only the object files are used; their names are hashes of their content. They are limited in
+//! size and number, and checked by git on the way into the project. It exists for one transfer.
 
 use std::collections::BTreeSet;
 use std::fs;

@@ -1,6 +1,6 @@
 //! The checkout of a review: exactly the submitted commit, in a folder of its own, with nothing that the coder left.
 //!
-//! It belongs to the code reviewer while the review lasts. Changes that somebody made in it are saved before it is made again.
+//! It belongs to the code reviewer while the review lasts. Changes made in it are saved before it is created again.
 
 use std::fs;
 use std::path::PathBuf;
@@ -50,7 +50,7 @@ impl Repo {
         Ok(rescued)
     }
 
-    /// Saves what somebody changed in the checkout of a review. Untracked files, such as the output of a test, do not count.
+    /// Saves what was changed in the checkout of a review. Untracked files, such as the output of a test, do not count.
     fn rescue_review(&self, task: &TaskId, commit: &Sha) -> Result<Option<Rescue>, GitError> {
         let path = self.review_path(task);
         let Ok(Some(state)) = self.review_state(task, commit) else { return Ok(None) };

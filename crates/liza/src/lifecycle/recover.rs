@@ -166,12 +166,13 @@ impl Recovery<'_, '_> {
         let root = self.engine.repo()?.root();
         let killed = kill_orphans(root);
         if killed > 0 {
-            let found = format!("{} of an integration test whose liza is gone", count(killed, "process"));
+            let found =
+                format!("{} of an integration test that a dead liza started", count(killed, "process"));
             self.report.repaired(FindingKind::Process, "integration test", found, "killed");
         }
         if !wait_for_orphaned_git(root, ORPHAN_TIMEOUT) {
             let why = format!("still running after {} s; run `liza recover` again", ORPHAN_TIMEOUT.as_secs());
-            self.report.left(FindingKind::Process, "git", "a git process whose liza is gone", why);
+            self.report.left(FindingKind::Process, "git", "a git process that a dead liza started", why);
         }
         Ok(())
     }

@@ -49,7 +49,7 @@ pub(super) fn refuse_reserved_path(
     }
 }
 
-/// Refuses a commit with a submodule whose commit nobody else could fetch.
+/// Refuses a commit with a submodule whose commit no one else could fetch.
 fn refuse_unpublished_submodule(engine: &Engine<'_>, task: &TaskId, commit: &Sha) -> Result<(), EngineError> {
     let Some(base) = base_of(engine, task)? else { return Ok(()) };
     match engine.repo()?.unpublished_submodule(task, &base, commit)? {

@@ -26,7 +26,7 @@ pub fn take_new_commits(project: &Project, claims: &[(TaskId, Generation)]) {
     }
 }
 
-/// The registration whose session works on the task; none if nobody's.
+/// The registration whose session works on the task; none if no session does.
 pub(super) fn generation(board: &Board, task: &TaskId) -> Generation {
     let coder = board.body(task).ok().and_then(|body| body.record().assigned_to);
     let entry = coder.and_then(|coder| board.agents.ready()?.get(&coder));

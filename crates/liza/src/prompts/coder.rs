@@ -187,7 +187,7 @@ fn steps(brief: &Brief, task: &TaskId, record: &TaskRecord, branch: &str, facts:
     let fixing = record.integration_fix == Some(true);
     let mut steps = vec![
         format!(
-            "Work only in your worktree, on {}. It is a repository of its own; {branch} in it is a copy. You may use or undo \
+            "Work only in your worktree, on {}. It is a repository of its own; its branch {branch} is a copy. You may use or undo \
              what earlier sessions left there, committed or not.\ncd {tree} && git status && git log --oneline -5",
             task.branch()
         ),

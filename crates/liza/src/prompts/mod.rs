@@ -19,7 +19,7 @@ use liza_core::rules::triggers::Trigger;
 use crate::contracts::Contract;
 use prompt_text::PromptText;
 
-/// How a session ends; most clients cannot choose an exit code.
+/// How a session ends; most agent programs cannot choose an exit code.
 const END_TURN: &str = "end your turn now (with exit code 42 if you can choose one)";
 
 /// The facts that every prompt contains. All paths are absolute.

@@ -102,7 +102,7 @@ pub(super) fn steps(wake: &WakeReasons<'_>) -> Vec<String> {
 fn initial_planning() -> String {
     "INITIAL_PLANNING: read the VISION and every spec that it names, then the code as far as you need it. Split the goal \
      into tasks that one coder can finish and one reviewer can judge in one session; make them independent if possible. \
-     Add all as DRAFT (next step), check the whole plan against the goal, then release it at once."
+     Add all as DRAFT (next step), check the whole plan against the goal, then finalize all of it together."
         .to_owned()
 }
 

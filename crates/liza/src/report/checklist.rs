@@ -11,7 +11,7 @@ pub(super) fn questions(state: &State) -> Vec<String> {
     [
         format!("Does the merged work match what you wanted? `git log --first-parent {branch}`"),
         "Read one approved change yourself; `liza show TASK` names its commit".to_owned(),
-        "Is every question above answered? `liza note \"…\" --for TASK`".to_owned(),
+        "Is every question above answered? `liza answer TASK \"…\"`".to_owned(),
         "Do the specifications still describe what you want?".to_owned(),
         "Do the anomalies share a cause? `liza analyze`".to_owned(),
         "Should a discovery become a task? `liza convert-discovery DISC TASK`".to_owned(),

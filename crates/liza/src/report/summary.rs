@@ -300,13 +300,13 @@ impl SummaryPage<'_> {
         let id = &task.id;
         if failed.len() >= MAX_FAILED_CODERS {
             lines.push(format!(
-                "  - {} coders failed on it. Replace it: \
+                "  - {} coders failed at it. Replace it: \
                  `liza supersede-task {id} --by TASK --reason \"…\" --root-cause \"…\"`. \
                  Or drop it: `liza abandon-task {id} --reason \"…\"`",
                 failed.len()
             ));
         }
-        lines.push(format!("  - Answer: `liza note \"…\" --for {id}`. Details: `liza show {id}`"));
+        lines.push(format!("  - Answer: `liza answer {id} \"…\"`. Details: `liza show {id}`"));
         lines
     }
 

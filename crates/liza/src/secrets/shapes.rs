@@ -1,6 +1,6 @@
 //! The shapes of secrets, without regular expressions: a prefix and enough of the right characters after it.
 //!
-//! Works on one line at a time; the caller carries over whether a private key goes on in the next line.
+//! Works on one line at a time; the caller carries over whether a private key continues on the next line.
 
 use super::{MASK, names_secret};
 

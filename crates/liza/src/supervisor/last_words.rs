@@ -29,7 +29,7 @@ fn quote(tail: &str) -> Option<String> {
     (!lines.is_empty()).then(|| one_line(&lines.join(" "), LENGTH))
 }
 
-/// What a line says: the text of an event that a client prints as JSON, or the line itself.
+/// What a line says: the text of an event that an agent program prints as JSON, or the line itself.
 fn words(line: &str) -> Option<String> {
     let line = line.trim();
     match serde_json::from_str::<serde_json::Value>(line) {
@@ -38,7 +38,7 @@ fn words(line: &str) -> Option<String> {
     }
 }
 
-/// The first text under the keys that clients use for what the model or the error says.
+/// The first text under the keys that agent programs use for what the model or the error says.
 fn text_of(event: &serde_json::Value) -> Option<String> {
     match event {
         serde_json::Value::String(text) => Some(text.trim().to_owned()).filter(|text| !text.is_empty()),

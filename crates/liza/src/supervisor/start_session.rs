@@ -182,7 +182,7 @@ fn agent_commits(project: &Project) -> AgentCommits {
     state.and_then(|state| Some(state.board.config.ready()?.agent_commits)).unwrap_or_default()
 }
 
-/// Passes on the git identity: some clients hide the user's git configuration from their tools. The author is the agent,
+/// Passes on the git identity: some agent programs hide the user's git configuration from their tools. The author is the agent,
 /// so that its commits are not taken for the person's own. Variables that are already set win; what git does not know
 /// stays unset.
 fn add_git_identity(

@@ -1,6 +1,6 @@
-//! What every Unix can say about other processes: little.
+//! What every Unix reports about other processes, which is little.
 //!
-//! Where the answer is not known it says so, and the caller takes the careful way.
+//! Where the answer is not known, this returns that, and the caller does what is safe.
 
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt as _;

@@ -1,7 +1,7 @@
 //! A folder that an agent can write: its files are opened one step at a time, and no link is followed.
 //!
-//! An agent can exchange any file, folder or link at any time; whoever reads here gets what lies below the folder, or an
-//! error, and never waits for a pipe.
+//! An agent can exchange any file, folder or link at any time; a reader gets only what is below the folder, or an error,
+//! and never waits for a pipe.
 
 use std::ffi::{OsStr, OsString};
 use std::fs::File;
@@ -123,7 +123,7 @@ impl UntrustedFolder {
         for entry in Dir::read_from(&self.0)? {
             let entry = entry?;
             let name = OsStr::from_bytes(entry.file_name().to_bytes()).to_owned();
-            // Some file systems do not tell; opening it does.
+            // Some file systems do not report it; opening it does.
             let unknown = entry.file_type() == FileType::Unknown;
             let kind = match () {
                 () if entry.file_type().is_dir() => EntryKind::Folder,

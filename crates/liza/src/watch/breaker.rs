@@ -26,7 +26,7 @@ const CELL_MAX: usize = 200;
 const MAX_LISTED: usize = 50;
 
 /// Writes the report, once per trigger; an older report moves to the archive. Returns its path if the breaker has
-/// tripped.
+/// fired.
 pub fn report(project: &Project, state: &State, masker: &Masker) -> io::Result<Option<PathBuf>> {
     let Some(breaker) = state.board.circuit_breaker.ready() else { return Ok(None) };
     let Some(trigger) = breaker.current_trigger.as_ref() else { return Ok(None) };
@@ -67,7 +67,7 @@ fn page(state: &State, trigger: &BreakerTrip, findings: &[Finding], masker: &Mas
         page.push_str(&format!("- Sprint: {}\n", cell(&sprint.id)));
     }
     page.push_str("\nAll agents wait at a checkpoint. No task was changed. You decide how to continue.\n");
-    // The pattern that tripped it first, then others.
+    // The pattern that made it fire first, then others.
     let (own, others): (Vec<&Finding>, Vec<&Finding>) =
         findings.iter().partition(|finding| finding.pattern.name() == trigger.pattern);
     for finding in own.iter().chain(&others) {

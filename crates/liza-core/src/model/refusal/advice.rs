@@ -77,7 +77,7 @@ impl Refusal {
                 format!("read it again, then retry with --if-revision {current}")
             }
             Refusal::SessionBudget { .. } => {
-                "only the human can continue: liza answer TASK \"...\", or liza resume for the planner".into()
+                "only the human can continue: liza answer TASK \"...\", or liza note \"...\" for the planner".into()
             }
             Refusal::BlockLimit { task, .. } => {
                 format!("liza supersede-task or liza abandon-task; the human can continue: liza answer {task} \"...\"")
@@ -86,7 +86,7 @@ impl Refusal {
                 format!("liza abandon-task {task} --reason \"...\", or leave it BLOCKED for the human")
             }
             Refusal::LeftToAnother { task, .. } => format!("liza show {task}; another coder takes it"),
-            Refusal::UnfilledTemplate { .. } => "replace every bracket by what you found".into(),
+            Refusal::UnfilledTemplate { .. } => "replace every bracket with what you found".into(),
             Refusal::AlreadyRejected { task, .. } => format!("liza show {task} has the rejection"),
             Refusal::NoApproval { task, .. } => {
                 format!("the human decides: liza submit-verdict {task} APPROVED, or REJECTED \"...\"")
@@ -135,7 +135,10 @@ impl Refusal {
             }
             Refusal::WorktreeMissing { .. } => "liza recover".into(),
             Refusal::HeadMoved { commit, .. } => {
-                format!("submit the commit that the worktree is at, or check out {}", commit.short())
+                format!(
+                    "a coder submits the commit that the worktree is at; a code reviewer reviews {} again",
+                    commit.short()
+                )
             }
             Refusal::WrongBranch { task } => format!("git switch task/{task}, in the task's worktree"),
             Refusal::DirtyWorktree { .. } => "commit it, or add to .gitignore what does not belong to the task".into(),
@@ -144,7 +147,7 @@ impl Refusal {
             }
             Refusal::ReservedPath { path, .. } => format!("git rm -r --cached {path}, commit, and submit that commit"),
             Refusal::ReviewTouched { .. } => {
-                "a review must not change files; the worktree is restored, review it again".into()
+                "a review must not change files; its checkout was created again, so review it again".into()
             }
             Refusal::NothingToReview { task, .. } => {
                 format!("commit the work on task/{task}, then submit that commit")

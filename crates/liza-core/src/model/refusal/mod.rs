@@ -1,4 +1,4 @@
-//! Every reason to say no: what is wrong, what would be right, and what to type next.
+//! Every reason to refuse a request: what is wrong, what would be right, and what to type next.
 //!
 //! Codes are a contract with programs; messages and hints are for people and agents, who take them literally.
 
@@ -29,7 +29,7 @@ pub enum RefusalClass {
 /// The heading that a rejection needs from the second review on.
 pub const PRIOR_FEEDBACK: &str = "Prior Feedback Status";
 
-/// Every reason to say no. The code of a reason is its name in snake_case.
+/// Every reason to refuse. The code of a reason is its name in snake_case.
 #[allow(missing_docs, reason = "each message shows what its fields are")]
 #[derive(Debug, Clone, PartialEq, thiserror::Error, strum::EnumDiscriminants)]
 #[strum_discriminants(
@@ -65,7 +65,7 @@ pub enum Refusal {
     #[error("{task} is the last of {depth} replacements in a row")]
     RescopeLimit { task: TaskId, depth: u32 },
     /// Another coder is to take it.
-    #[error("{task} was unblocked for another coder than {coder}, and one is registered")]
+    #[error("{task} was unblocked for a coder other than {coder}, and one is registered")]
     LeftToAnother { task: TaskId, coder: AgentId },
     /// The template was sent as it is.
     #[error("{what} is an unfilled template: it still says {placeholder:?}")]
@@ -270,8 +270,8 @@ pub enum Refusal {
     /// The sprint has not ended.
     #[error("the sprint is not complete: {why}")]
     SprintNotComplete { why: String },
-    /// The breaker has not tripped.
-    #[error("the circuit breaker has not tripped: there is nothing to resolve")]
+    /// The breaker has not fired.
+    #[error("the circuit breaker has not fired: there is nothing to resolve")]
     NothingToResolve,
     /// Cannot be archived.
     #[error("{task} cannot be archived: {why}")]

@@ -1,4 +1,4 @@
-//! Names on the blackboard that lead nowhere, and IDs that are used twice.
+//! Names on the blackboard that refer to nothing, and IDs that are used twice.
 //!
 //! Only reported, and refused in a manual edit: no command may be blocked by them.
 

@@ -294,7 +294,7 @@ pub fn alarms(state: &State, seen: &Observations, now: Timestamp) -> Vec<Alarm> 
     for file in &seen.stale_edits {
         let text = match file.contains("before-rewrite") {
             true => format!(
-                "state.yaml was rewritten without its comments; the version before is kept in {file}. \
+                "state.yaml was rewritten without its comments; the previous version is kept in {file}. \
                  Put back what you need with liza edit, then delete it"
             ),
             false => format!(
@@ -322,7 +322,7 @@ fn foreign_commits(found: &ForeignCommits) -> Alarm {
     let text = match commits.as_slice() {
         [] => format!("the integration branch is at {head}, not at {expected}; merges wait"),
         some => format!(
-            "{} on the integration branch came past the reviews; merges wait: {}",
+            "{} on the integration branch bypassed the reviews; merges wait: {}",
             count(some.len(), "commit"),
             some.join("; ")
         ),

@@ -97,5 +97,5 @@ fn in_work(state: &State, now: Timestamp) -> Option<String> {
     let work: Vec<String> = work.collect();
     let first = work.first()?;
     let more = if work.len() > 1 { format!(" and {} more", work.len() - 1) } else { String::new() };
-    Some(format!("in work without a result: {first}{more}"))
+    Some(format!("in progress without a result: {first}{more}"))
 }

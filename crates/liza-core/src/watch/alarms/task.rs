@@ -28,7 +28,7 @@ pub(super) fn alarms(state: &State, id: &TaskId, body: &TaskBody, now: Timestamp
         let text = format!("{id} — requires rescope");
         found.push(Alarm::critical(AlarmKind::HypothesisExhaustion, id, text));
     }
-    // Broken settings have an alarm of their own; nothing is held to limits that they may not name.
+    // Broken settings have an alarm of their own; without settings there are no limits to check.
     if let Ok(config) = state.board.config() {
         limits(config, id, record, found);
     }

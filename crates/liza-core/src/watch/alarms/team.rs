@@ -1,4 +1,4 @@
-//! Alarms about the team: who waits for the human, and who is missing.
+//! Alarms about the team: which agents wait for the human, and which roles are missing.
 
 use crate::model::{
     AgentId, AgentRecord, GoalStatus, Role, Seconds, Sprint, State, Status, TaskRecord, TaskSummary,

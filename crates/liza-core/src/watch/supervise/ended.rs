@@ -112,7 +112,7 @@ fn keep_result(state: &State, session: &EndedSession) -> Vec<Command> {
     }
 }
 
-/// The triggers that the planner need not be woken for again. One that handed off goes on with all of them, and what
+/// The triggers that the planner need not be woken for again. One that handed off continues with all of them, and what
 /// needs a decision waits for it, unless the planner waits for the human.
 fn seen_keys(state: &State, session: &EndedSession) -> Vec<String> {
     let entry = state.board.agents.ready().and_then(|agents| agents.get(&session.agent));

@@ -8,9 +8,9 @@ use crate::cli::ui::error::CommandError;
 use crate::cli::ui::output::Reply;
 use crate::engine::integration_branch;
 
-/// Accept commits on the integration branch that came past the reviews.
+/// Accept commits on the integration branch that bypassed the reviews.
 ///
-/// Liza merges only onto the head that it set itself. Commits that came another way hold all merges until you accept
+/// Liza merges only onto the head that it set itself. Commits that came another way stop all merges until you accept
 /// them here, or move the branch back with git.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Example:

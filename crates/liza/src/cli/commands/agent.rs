@@ -32,7 +32,7 @@ use crate::cli::ui::output::Reply;
 pub(crate) struct Args {
     /// Role of the agent: planner, coder or code-reviewer.
     role: Role,
-    /// Work on this task only.
+    /// Take this task first; with --once, only this task.
     task: Option<TaskId>,
     /// The agent program: claude, codex, gemini, mistral, opencode, goose, rehearsal, or one from config.providers.
     #[arg(long = "cli", value_name = "NAME")]

@@ -21,7 +21,7 @@ use crate::cli::ui::output::Reply;
 
 Examples:
   liza anomaly retry_loop --task retry-orders --detail count=3 --detail error_pattern=\"connection reset\"
-  liza anomaly spec_ambiguity --task retry-orders --detail what=\"is 429 retried?\"")]
+  liza anomaly spec_ambiguity --task retry-orders --detail spec_ref=specs/retry.md --detail question=\"is 429 retried?\"")]
 pub(crate) struct Args {
     /// Type of the anomaly.
     #[arg(value_name = "TYPE")]

@@ -1,4 +1,4 @@
-//! `liza archive`: old ended tasks leave the blackboard.
+//! `liza archive`: moves tasks that ended a while ago out of the blackboard.
 
 use std::str::FromStr;
 

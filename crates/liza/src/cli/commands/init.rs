@@ -57,7 +57,7 @@ pub(crate) struct Args {
     /// The branch that approved work is merged to.
     #[arg(long, value_name = "NAME", default_value = "integration")]
     branch: String,
-    /// Use a branch of that name that exists, although it differs from the current commit.
+    /// Use an existing branch of that name, even if it differs from the current commit.
     #[arg(long)]
     adopt: bool,
     /// Write the vision document from a template if it is missing.

@@ -11,8 +11,8 @@ use crate::cli::ui::output::Reply;
 
 /// Release the claim of an agent that is gone or stuck.
 ///
-/// Without its coder, a task is UNCLAIMED again, and unmerged work is kept on a branch rescue/TASK-N. Without its code
-/// reviewer, it waits for another one.
+/// If a coder's claim is released, the task is UNCLAIMED again, and unmerged work is kept on a branch rescue/TASK-N. If a
+/// code reviewer's claim is released, the task waits for another code reviewer.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:
   liza release-claim retry-orders

@@ -1,4 +1,4 @@
-//! `liza setup`: installs contracts, templates and the old script names to `~/.liza/`.
+//! `liza setup`: installs contracts, templates and the old script names in `~/.liza/`.
 //!
 //! Must not overwrite what a person has changed there, unless --force is given.
 
@@ -19,7 +19,7 @@ use crate::cli::ui::error::CommandError;
 use crate::cli::ui::old_names::OLD_NAMES;
 use crate::cli::ui::output::Reply;
 
-/// Install contracts, templates and the old script names to ~/.liza.
+/// Install contracts, templates and the old script names in ~/.liza.
 ///
 /// Files that you have changed are kept. In a project, CLAUDE.md, AGENTS.md and GEMINI.md become links to the contract
 /// if they are missing. Run it again if the liza program has moved: the old names are links to it.

@@ -13,7 +13,7 @@ use crate::lifecycle::submit_verdict;
 
 /// Approve or reject the submitted commit.
 ///
-/// Refused if the worktree has changed since the submission: it is restored, and you have to review it again.
+/// Refused if the checkout of the review has changed: it is created again, and you have to review it again.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:
   liza submit-verdict retry-orders APPROVED
@@ -26,10 +26,11 @@ pub(crate) struct Args {
     /// The verdict.
     #[arg(value_enum, ignore_case = true)]
     verdict: VerdictWord,
-    /// The reason; required for a rejection. `-` reads standard input.
+    /// The reason of a rejection, or the evidence of an approval: what was run, with what result. Only people may approve
+    /// without evidence. `-` reads standard input.
     #[arg(allow_hyphen_values = true)]
     reason: Option<Text>,
-    /// Read the reason from a file; `-` is standard input.
+    /// Read it from a file; `-` is standard input.
     #[arg(long, value_name = "FILE", conflicts_with = "reason")]
     reason_file: Option<PathBuf>,
 }

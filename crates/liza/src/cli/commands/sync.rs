@@ -19,7 +19,7 @@ use crate::project::Project;
   liza sync
   liza sync release-2")]
 pub(crate) struct Args {
-    /// Another branch than the main branch.
+    /// The branch to merge, if it is not the main branch.
     branch: Option<String>,
 }
 

@@ -12,8 +12,9 @@ use crate::lifecycle::{MergeOutcome, wt_merge};
 
 /// Test and merge an APPROVED task: exactly the approved commit.
 ///
-/// No checkout is touched. After a conflict or a failed scripts/integration-test.sh, the branch is unchanged and the
-/// task is INTEGRATION_FAILED (exit 3).
+/// Needs no checkout. If you have the integration branch checked out, its files are updated, or nothing is merged. After
+/// a conflict or a failed scripts/integration-test.sh, the branch is unchanged and the task is INTEGRATION_FAILED
+/// (exit 3).
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Example:
   liza wt-merge retry-orders")]

@@ -150,7 +150,7 @@ impl From<EngineError> for CommandError {
             EngineError::Git(error) => error.into(),
             EngineError::Branch(_) => made("bad_branch", Exit::Inconsistent, "fix the config: liza edit"),
             EngineError::NoIntegrationBranch { .. } => {
-                made("no_integration_branch", Exit::Git, "liza doctor --fix creates it at the current commit")
+                made("no_integration_branch", Exit::Git, "liza doctor --fix creates it")
             }
             EngineError::Locked { .. } => {
                 made("locked", Exit::Locked, "try again when the other process is done")

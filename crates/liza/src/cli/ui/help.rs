@@ -11,6 +11,7 @@ const GROUPS: [(&str, &[&str]); 6] = [
         &[
             "answer",
             "note",
+            "dismiss",
             "goal",
             "sprint",
             "pause",
@@ -37,7 +38,6 @@ const GROUPS: [(&str, &[&str]); 6] = [
             "supersede-task",
             "abandon-task",
             "convert-discovery",
-            "dismiss",
             "align",
         ],
     ),
