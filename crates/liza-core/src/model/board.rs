@@ -14,7 +14,7 @@ use crate::model::change::{Appended, Change};
 use crate::model::config::Config;
 use crate::model::direct_edit::DirectEdit;
 use crate::model::goal::{Alignment, Goal};
-use crate::model::ids::{AgentId, Revision, TaskId};
+use crate::model::ids::{AgentId, FileVersion, Revision, TaskId};
 use crate::model::lease::lease_is_live;
 use crate::model::notes::{Anomaly, Discovery, Handoff, HumanNote, SpecChange};
 use crate::model::record::{Fault, Reservation, Status, TaskRecord};
@@ -189,8 +189,8 @@ impl<T> Loaded<T> {
 /// What a command sees of the blackboard.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Board {
-    /// The format of the file: 1, or 2 once a worktree has a repository of its own.
-    pub version: i64,
+    /// The format of the file.
+    pub version: FileVersion,
     /// The number of the last write.
     pub revision: Revision,
     /// All tasks, in the order of the file.

@@ -7,7 +7,7 @@ use crate::model::breaker::CircuitBreaker;
 use crate::model::direct_edit::DirectEdit;
 use crate::model::event::LogEntry;
 use crate::model::goal::{Alignment, Goal};
-use crate::model::ids::{AgentId, Revision, TaskId};
+use crate::model::ids::{AgentId, FileVersion, Revision, TaskId};
 use crate::model::notes::{Anomaly, Discovery, Handoff, HumanNote, SpecChange};
 use crate::model::record::TaskRecord;
 use crate::model::sprint::Sprint;
@@ -46,7 +46,7 @@ pub struct Change {
     /// The revision of this write.
     pub revision: Revision,
     /// The format of the file, if it changed.
-    pub version: Option<i64>,
+    pub version: Option<FileVersion>,
     /// New and changed tasks; new ones go to the end.
     pub tasks: IndexMap<TaskId, TaskRecord>,
     /// Tasks that move to the archive; their last records are in `tasks`.

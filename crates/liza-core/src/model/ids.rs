@@ -264,6 +264,25 @@ impl fmt::Display for Revision {
     }
 }
 
+/// The format of the file: a program that knows only older ones must not write it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub struct FileVersion(pub i64);
+
+impl FileVersion {
+    /// Worktrees are linked, or there are none yet.
+    pub const FIRST: Self = Self(1);
+    /// Worktrees have repositories of their own.
+    pub const OWN_REPOSITORIES: Self = Self(2);
+    /// The newest that this program knows.
+    pub const NEWEST: Self = Self::OWN_REPOSITORIES;
+}
+
+impl Default for FileVersion {
+    fn default() -> Self {
+        Self::FIRST
+    }
+}
+
 /// The fencing token of one registration: the revision of the write that registered the agent, so it only grows.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(transparent)]
@@ -371,7 +390,7 @@ mod tests {
         assert!(full.is_full() && !short.is_full());
         assert!(full.names_same_commit(&short) && short.names_same_commit(&full));
         assert!(!full.names_same_commit(&"a1b2c3d5".parse().unwrap()));
-        for bad in ["", "abc", "HEAD", "a1b2c3g", &"a".repeat(41)] {
+        for bad in ["", "abc", "HEAD", "a1b2c3g", &"a".repeat(65)] {
             assert!(bad.parse::<Sha>().is_err(), "{bad:?}");
         }
     }

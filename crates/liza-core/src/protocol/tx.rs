@@ -4,8 +4,8 @@ use indexmap::IndexMap;
 
 use crate::model::{
     Actor, AgentId, AgentRecord, AgentStatus, Appended, Board, Change, CircuitBreaker, Config, DirectEdit,
-    Discovery, Effect, EventName, Goal, Handoff, HistoryEvent, LogAction, LogEntry, Refusal, Revision,
-    Sprint, Status, StopFile, StopFiles, Task, TaskBody, TaskId, TaskRecord, Timestamp, ways_out,
+    Discovery, Effect, EventName, FileVersion, Goal, Handoff, HistoryEvent, LogAction, LogEntry, Refusal,
+    Revision, Sprint, Status, StopFile, StopFiles, Task, TaskBody, TaskId, TaskRecord, Timestamp, ways_out,
 };
 use crate::text::one_line;
 
@@ -41,9 +41,8 @@ impl<'a> Tx<'a> {
     /// A worktree with a repository of its own is about to be made: from now on, programs that know only linked worktrees
     /// must not write.
     pub(super) fn require_own_repositories(&mut self) {
-        const OWN_REPOSITORIES: i64 = 2;
-        if self.board.version < OWN_REPOSITORIES {
-            self.change.version = Some(OWN_REPOSITORIES);
+        if self.board.version < FileVersion::OWN_REPOSITORIES {
+            self.change.version = Some(FileVersion::OWN_REPOSITORIES);
         }
     }
 

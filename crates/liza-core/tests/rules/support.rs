@@ -295,6 +295,7 @@ impl World {
         let bare =
             slots.map(|(id, slot)| (id.clone(), TaskSlot { summary: slot.summary.clone(), body: None }));
         let mut board = Board {
+            version: whole.version,
             revision: whole.revision,
             tasks: bare.collect(),
             archived: whole.archived.clone(),

@@ -18,7 +18,7 @@ pub(crate) use splice::{Spliced, part_around, reads_back, rewrite, splice, untou
 pub(crate) use view::{StateView, fault_count, parse_state, text_without_bom};
 
 /// The newest `version` that this program can write.
-pub(crate) const VERSION: i64 = 2;
+pub(crate) const VERSION: i64 = liza_core::model::FileVersion::NEWEST.0;
 /// The sections that every blackboard has.
 pub(crate) const REQUIRED: [&str; 5] = ["version", "goal", "tasks", "agents", "config"];
 

@@ -49,7 +49,7 @@ pub(crate) fn operations(board: &Board, change: &Change) -> Result<Vec<Op>, Yaml
     section(&mut ops, Section::Handoff, &board.handoff, change.handoff.as_ref())?;
     section(&mut ops, Section::DirectEdits, &board.direct_edits, change.direct_edits.as_ref())?;
     if let Some(version) = change.version {
-        let (old, new) = (Value::Int(board.version), Value::Int(version));
+        let (old, new) = (Value::Int(board.version.0), Value::Int(version.0));
         ops.push(Op::Change { section: "version", old, new });
     }
     goal_and_notes(board, change, &mut ops)?;
@@ -153,7 +153,7 @@ pub(crate) fn document_fields(state: &State) -> Result<Fields, YamlError> {
     let board = &state.board;
     let mut file = Fields::new();
     let mut put = |key: &str, value: Value| drop(file.insert(key.to_owned(), value));
-    put("version", Value::Int(board.version.max(1)));
+    put("version", Value::Int(board.version.0));
     put("revision", revision(board.revision));
     let mut goal = loaded(&board.goal)?;
     if let Value::Map(fields) = &mut goal {

@@ -8,7 +8,9 @@ use std::path::Path;
 use std::rc::Rc;
 
 use indexmap::IndexMap;
-use liza_core::model::{Board, Fault, Journal, Loaded, Revision, Section, State, Status, TaskId, TaskSlot};
+use liza_core::model::{
+    Board, Fault, FileVersion, Journal, Loaded, Revision, Section, State, Status, TaskId, TaskSlot,
+};
 
 use super::{REQUIRED, VERSION};
 use crate::document::{Block, Item, line_start, scan_matches, sections};
@@ -169,7 +171,8 @@ impl<'t> StateView<'t> {
         let broken = |error| self.broken(YamlError { key: Some("revision".to_owned()), ..error });
         let revision = self.with_section("revision", |node| decode::<Option<u64>>(node)).map_err(broken)?;
         // A version that is no number is reported by `check_version`, before anything is written.
-        let version = self.with_section("version", |node| decode::<i64>(node)).ok().flatten().unwrap_or(1);
+        let version = self.with_section("version", |node| decode::<i64>(node)).ok().flatten();
+        let version = version.map_or_else(FileVersion::default, FileVersion);
         let mut board =
             Board { version, revision: Revision(revision.flatten().unwrap_or(0)), ..Board::default() };
         match self.with_section("archived", |node| decode::<IndexMap<TaskId, Status>>(node)) {

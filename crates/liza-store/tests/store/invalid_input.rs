@@ -141,8 +141,8 @@ fn a_duplicate_task_id_is_reported_and_the_first_task_is_used() {
 /// Covers: BB-08
 #[test]
 fn a_file_of_a_newer_version_is_not_written() {
-    let error = refused("newer", SMALL.replace("version: 1", "version: 2").as_bytes());
-    assert!(matches!(error, StoreError::NewerVersion { found: 2, known: 1, .. }), "{error:?}");
+    let error = refused("newer", SMALL.replace("version: 1", "version: 3").as_bytes());
+    assert!(matches!(error, StoreError::NewerVersion { found: 3, known: 2, .. }), "{error:?}");
     let error = refused("word", SMALL.replace("version: 1", "version: one").as_bytes());
     assert!(error.to_string().contains("version"), "{error}");
 }

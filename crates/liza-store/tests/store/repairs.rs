@@ -201,7 +201,7 @@ fn a_blackboard_without_a_sprint_gets_one() {
 #[test]
 fn what_no_command_can_write_is_not_valid() {
     let project = Project::new("version");
-    for version in ["version: 2", "version: one"] {
+    for version in ["version: 3", "version: one"] {
         let text = project.text();
         project.write(&text.replace("version: 1", version));
         assert!(project.submit(note("x")).is_err());

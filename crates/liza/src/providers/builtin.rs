@@ -53,7 +53,7 @@ fn words_and(line: &str, text: &str) -> Vec<String> {
 
 fn claude() -> CommandTemplate {
     CommandTemplate {
-        args: words("-p --output-format stream-json --verbose --add-dir {git} {liza}"),
+        args: words("-p --output-format stream-json --verbose --add-dir {liza}"),
         model_args: words("--model {model}"),
         writing_args: words("--permission-mode acceptEdits --allowedTools Bash,Read,Glob,Grep,Edit,Write"),
         reading_args: words("--allowedTools Bash,Read,Glob,Grep --disallowedTools Edit,Write,NotebookEdit"),
@@ -78,7 +78,7 @@ fn codex() -> CommandTemplate {
 
 fn gemini() -> CommandTemplate {
     CommandTemplate {
-        args: words("-o stream-json --skip-trust --approval-mode yolo --include-directories {git},{liza}"),
+        args: words("-o stream-json --skip-trust --approval-mode yolo --include-directories {liza}"),
         model_args: words("-m {model}"),
         // It puts its standard input before this text.
         last_args: words_and("-p", "Do what the text above says."),
@@ -89,9 +89,7 @@ fn gemini() -> CommandTemplate {
 
 fn mistral() -> CommandTemplate {
     CommandTemplate {
-        args: words(
-            "--output streaming --trust --auto-approve --add-dir {git} --add-dir {liza} --prompt-file {prompt}",
-        ),
+        args: words("--output streaming --trust --auto-approve --add-dir {liza} --prompt-file {prompt}"),
         interactive_args: words_and("", BEGIN),
         prompt: PromptDelivery::File,
         ..CommandTemplate::new("mistral", Some("vibe"), "uv tool install mistral-vibe")
