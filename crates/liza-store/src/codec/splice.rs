@@ -285,11 +285,13 @@ fn extend(fields: &mut Fields, key: &str, values: &[Value]) {
     }
 }
 
-/// The position in the new text of a position in the old one, after text inserted at the same position.
+/// The position in the new text of a position in the old one, after text inserted at the same position. Inside of what
+/// was replaced it is the end of the replacement: the removal of a block's last lines takes its line break too.
 fn moved(at: usize, edits: &[Edit]) -> usize {
-    let before = edits.iter().filter(|edit| edit.range.end <= at);
-    let (added, removed) =
-        before.fold((0, 0), |(added, removed), edit| (added + edit.text.len(), removed + edit.range.len()));
+    let before = edits.iter().filter(|edit| edit.range.end <= at || edit.range.start < at);
+    let (added, removed) = before.fold((0, 0), |(added, removed), edit| {
+        (added + edit.text.len(), removed + edit.range.end.min(at) - edit.range.start)
+    });
     at + added - removed
 }
 

@@ -1,6 +1,6 @@
 use std::path::Path;
 
-use liza_core::model::{State, TaskId};
+use liza_core::model::{Fields, State, TaskId, Value};
 use proptest::prelude::*;
 
 use super::*;
@@ -110,5 +110,28 @@ proptest! {
         for id in &wanted {
             prop_assert_eq!(board.tasks.get(id), expected.board.tasks.get(id), "{}", text);
         }
+    }
+}
+
+/// A merge takes the last session of a task out of the sprint: without this, each one would parse the whole file.
+///
+/// Covers: BB-12
+#[test]
+fn the_removal_of_a_sections_last_key_reads_back() {
+    let sprint = |sessions: bool| {
+        let mut fields = Fields::from_iter([("id".to_owned(), Value::from("sprint-1"))]);
+        if sessions {
+            let tasks = Fields::from_iter([("a".to_owned(), Value::from(2_u32))]);
+            fields.insert("sessions".to_owned(), Value::Map(tasks));
+        }
+        Value::Map(fields)
+    };
+    for gap in ["", "\n"] {
+        let text = format!("{TOP}sprint:\n  id: sprint-1\n  sessions:\n    a: 2\n{gap}config: {{}}\n");
+        let view = StateView::lazy(Path::new("state.yaml"), &text).unwrap();
+        let ops = [Op::Change { section: "sprint", old: sprint(true), new: sprint(false) }];
+        let spliced = splice(&view, &ops).unwrap();
+        assert_eq!(spliced.text, format!("{TOP}sprint:\n  id: sprint-1\n{gap}config: {{}}\n"));
+        assert!(reads_back(&view, &spliced, &ops), "{gap:?}");
     }
 }
