@@ -70,7 +70,9 @@ fn after_every_kind_of_misbehaviour_the_task_is_blocked_and_the_next_one_is_done
     for task in bad {
         bench.until_status(task, Status::Blocked);
         let by = bench.task(task).history.unwrap().last().unwrap().agent.clone();
-        assert_eq!(by.as_deref(), Some("system"), "{task}");
+        // Another generation in its variables does not count in a session: it blocks its own task.
+        let blocked_by = if *task == "i-old" { "coder-" } else { "system" };
+        assert!(by.as_deref().is_some_and(|by| by.starts_with(blocked_by)), "{task}: {by:?}");
     }
     bench.until_status(good, Status::ReadyForReview);
     for coder in &mut coders {
