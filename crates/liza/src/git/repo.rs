@@ -28,6 +28,8 @@ pub struct Repo {
     root: PathBuf,
     git_dir: PathBuf,
     common_dir: PathBuf,
+    /// Whether git may fetch objects that are missing, as in a partial clone. Never from where an agent says.
+    fetches_missing: bool,
 }
 
 /// What is checked out.
@@ -65,17 +67,17 @@ impl Repo {
                 return Ok(repo);
             }
         }
-        Self::open_exactly(git, from)
+        Ok(Self::at(git, locate(git, from)?))
     }
 
-    /// Opens the repository that contains `from`, even if it lies inside a checkout of a project.
-    pub(crate) fn open_exactly(git: &Git, from: &Path) -> Result<Self, GitError> {
-        Ok(Self::at(git, locate(git, from)?))
+    /// Opens a repository inside a checkout, which an agent can write: git fetches nothing for it.
+    pub(crate) fn open_nested(git: &Git, from: &Path) -> Result<Self, GitError> {
+        Ok(Self { fetches_missing: false, ..Self::at(git, locate(git, from)?) })
     }
 
     fn at(git: &Git, place: Location) -> Self {
         let Location { git_dir, common_dir, root } = place;
-        Self { git: git.clone(), root, git_dir, common_dir }
+        Self { git: git.clone(), root, git_dir, common_dir, fetches_missing: true }
     }
 
     /// Whether a folder is a checkout that Liza made for this project, with a repository of its own or linked.
@@ -115,12 +117,13 @@ impl Repo {
 
     /// A git command that runs in a folder of this repository.
     pub(crate) fn command_in(&self, action: impl Into<String>, folder: &Path) -> GitCommand {
-        self.git.command(action, folder)
+        let command = self.git.command(action, folder);
+        if self.fetches_missing { command } else { command.env("GIT_NO_LAZY_FETCH", "1") }
     }
 
     /// A git command that runs in the project's root.
     pub(crate) fn command(&self, action: impl Into<String>) -> GitCommand {
-        self.git.command(action, &self.root)
+        self.command_in(action, &self.root)
     }
 
     /// What is checked out in the project's root.

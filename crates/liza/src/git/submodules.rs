@@ -72,7 +72,7 @@ impl Repo {
             if fs::symlink_metadata(tree.join(&path).join(".git")).is_err() {
                 continue;
             }
-            let inner = Self::open_exactly(self.git(), &tree.join(&path))?;
+            let inner = Self::open_nested(self.git(), &tree.join(&path))?;
             if !inner.is_published(&at)? {
                 return Ok(Some((path, at)));
             }
@@ -88,7 +88,7 @@ impl Repo {
     }
 
     fn save_repository(&self, task: &TaskId, folder: &Path, path: &Path) -> Result<Option<Branch>, GitError> {
-        let inner = Self::open_exactly(self.git(), &folder.join(path))?;
+        let inner = Self::open_nested(self.git(), &folder.join(path))?;
         let Some(commit) = inner.unpublished()? else { return Ok(None) };
         inner.command("saving a submodule").args(["update-ref", TRANSFER, commit.as_str()]).check()?;
         self.command("saving a submodule")

@@ -146,7 +146,7 @@ impl View<'_> {
         let listed = |path: &PathBuf| status.changes.iter().any(|change| change.path() == path);
         let mut changed = Vec::new();
         for path in self.repo.submodules(self)?.into_iter().filter(|path| !listed(path)) {
-            let inner = Repo::open_exactly(self.repo.git(), &self.tree.join(&path))?;
+            let inner = Repo::open_nested(self.repo.git(), &self.tree.join(&path))?;
             if !inner.status(inner.root(), UntrackedFiles::Show)?.changes.is_empty() {
                 changed.push(path);
             }
