@@ -50,7 +50,7 @@ impl<'a> Pipes<'a> {
 
     /// Reads and writes until both outputs are closed, git has ended, or the deadline has passed.
     pub(super) fn transfer(mut self, child: &mut Child, deadline: Instant) -> io::Result<Self> {
-        while self.stdout.source.is_some() || self.stderr.source.is_some() {
+        while self.is_open() {
             let now = Instant::now();
             if now >= deadline {
                 break;
@@ -58,10 +58,16 @@ impl<'a> Pipes<'a> {
             let idle = !self.step((deadline - now).min(Duration::from_millis(100)))?;
             // A background process of a hook may hold the pipes open forever.
             if idle && child.try_wait()?.is_some() {
+                // What git wrote between the two looks is there now.
+                while self.is_open() && Instant::now() < deadline && self.step(Duration::ZERO)? {}
                 break;
             }
         }
         Ok(self)
+    }
+
+    fn is_open(&self) -> bool {
+        self.stdout.source.is_some() || self.stderr.source.is_some()
     }
 
     /// Transfers what is ready; false if nothing is ready within `timeout`.
