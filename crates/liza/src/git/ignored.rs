@@ -43,10 +43,9 @@ impl Repo {
         status: &WorktreeStatus,
     ) -> Result<(), GitError> {
         let mut files = IgnoredFiles::default();
-        for change in &status.changes {
-            if let FileChange::Ignored { path } = change {
-                files.add(view.tree(), path);
-            }
+        let is_ignored = |change: &&FileChange| matches!(change, FileChange::Ignored { .. });
+        for change in status.changes.iter().filter(is_ignored).take(COUNT) {
+            files.add(view.tree(), change.path());
         }
         if files.kept.is_empty() && files.left_out.is_empty() {
             return Ok(());
@@ -55,11 +54,18 @@ impl Repo {
         let scratch = view.git_dir().join("ignored");
         let command = || view.command(ACTION).env("GIT_INDEX_FILE", &scratch);
         command().args(["read-tree", "--empty"]).check()?;
-        if !files.kept.is_empty() {
-            let list: Vec<&[u8]> = files.kept.iter().map(|path| path.as_os_str().as_bytes()).collect();
+        let add = |paths: &[PathBuf]| -> Result<bool, GitError> {
+            let list: Vec<&[u8]> = paths.iter().map(|path| path.as_os_str().as_bytes()).collect();
             let add = command().arg("--literal-pathspecs").args(["add", "--force", "--sparse"]);
             let add = add.args(["--pathspec-from-file=-", "--pathspec-file-nul"]);
-            add.stdin(list.join(&b"\0"[..])).check()?;
+            Ok(paths.is_empty() || add.stdin(list.join(&b"\0"[..])).run()?.status == Some(0))
+        };
+        if !add(&files.kept)? {
+            // A file that cannot be read must not keep the others from being kept, nor the worktree from being removed.
+            for path in std::mem::take(&mut files.kept) {
+                let added = add(std::slice::from_ref(&path))?;
+                if added { files.kept.push(path) } else { files.left_out.push(path) }
+            }
         }
         let tree = command().arg("write-tree").read_with(sha)?;
         let author = as_liza(self.command(ACTION)).env("GIT_AUTHOR_DATE", FIXED_DATE);
@@ -112,7 +118,7 @@ impl IgnoredFiles {
         };
         let left_out = match self.left_out.is_empty() {
             true => String::new(),
-            false => format!("\nNot kept, too large or too many:\n{}", list(&self.left_out)),
+            false => format!("\nNot kept (too large, too many, or not readable):\n{}", list(&self.left_out)),
         };
         format!(
             "liza: ignored files of {task}\n\nSaved before its worktree was removed:\n{}{left_out}\nLiza-Task: {task}\n",

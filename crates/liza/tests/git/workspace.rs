@@ -297,7 +297,24 @@ fn ignored_files_are_kept_and_large_ones_listed() {
     assert_eq!(test.show(name, "settings.tmp"), "local");
     assert_eq!(test.show(name, "deep/more.tmp"), "too");
     let message = test.git(&["log", "-1", "--format=%B", name]);
-    assert!(message.contains("Not kept, too large or too many:\n  big.tmp"), "{message}");
+    assert!(message.contains("not readable):\n  big.tmp"), "{message}");
+}
+
+/// Covers: AT-11
+#[test]
+fn an_ignored_file_that_git_cannot_read_does_not_stop_a_removal() {
+    let test = TestRepo::new();
+    let tree = test.worktree("task-1");
+    test.git(&["config", "--global", "filter.broken.clean", "false"]);
+    test.git(&["config", "--global", "filter.broken.required", "true"]);
+    write(&test.root.join(".git/info/attributes"), "bad.tmp filter=broken\n");
+    write(&tree.join("bad.tmp"), "cannot be read\n");
+    write(&tree.join("good.tmp"), "can be read\n");
+    assert!(test.repo.remove_worktree(&task("task-1"), None, &integration()).unwrap().existed);
+    let [name] = &kept(&test, "ignored")[..] else { panic!() };
+    assert_eq!(test.show(name, "good.tmp"), "can be read");
+    let message = test.git(&["log", "-1", "--format=%B", name]);
+    assert!(message.contains("not readable):\n  bad.tmp"), "{message}");
 }
 
 /// Covers: AT-11
