@@ -18,6 +18,14 @@ pub fn create_folder(path: &Path) -> io::Result<()> {
     DirBuilder::new().recursive(true).mode(FOLDER).create(path)
 }
 
+/// Creates a folder that must not exist.
+///
+/// # Errors
+/// When it exists, or cannot be created.
+pub fn create_new_folder(path: &Path) -> io::Result<()> {
+    DirBuilder::new().mode(FOLDER).create(path)
+}
+
 /// Options that create a file only its owner may read. A file that exists keeps its mode.
 pub fn file_options() -> OpenOptions {
     let mut options = OpenOptions::new();

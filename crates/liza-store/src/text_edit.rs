@@ -89,6 +89,11 @@ impl EditSession<'_> {
         Ok(text_without_bom(&self.store.files().state(), &self.current.bytes)?.0.to_owned())
     }
 
+    /// The current revision.
+    pub fn revision(&self) -> Revision {
+        Revision(self.current.revision)
+    }
+
     /// What was repaired when the lock was taken.
     pub fn notices(&self) -> &[Notice] {
         &self.current.notices

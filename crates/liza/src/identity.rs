@@ -16,12 +16,27 @@ use crate::sys::process::command_lines_above;
 pub(crate) const HELPER: &str = "session";
 const OF: &str = "--of";
 
+/// The command below which code under test runs.
+const CHECK: &str = "check";
+
 /// A session that a process runs in.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct SessionAround {
     root: PathBuf,
     agent: AgentId,
     generation: Generation,
+}
+
+impl SessionAround {
+    /// Whose session it is.
+    pub(crate) fn agent(&self) -> AgentId {
+        self.agent
+    }
+}
+
+/// The outermost session of the project at `root`: a process can only pretend to be a helper below its own.
+pub(crate) fn session_in<'s>(root: &Path, sessions: &'s [SessionAround]) -> Option<&'s SessionAround> {
+    sessions.iter().find(|session| is_same(root, &session.root))
 }
 
 /// The arguments with which a helper is started, so that the commands of its session recognize it.
@@ -32,6 +47,11 @@ pub(crate) fn helper_arguments(root: &Path, agent: AgentId, generation: Generati
 /// The sessions that this process runs in, the outermost first.
 pub(crate) fn sessions_around() -> Vec<SessionAround> {
     command_lines_above().iter().rev().filter_map(|line| parse(line)).collect()
+}
+
+/// Whether this is the command line of `liza check`, below which code under test runs.
+pub(crate) fn is_check(line: &[OsString]) -> bool {
+    matches!(line, [_, check, of, ..] if check == CHECK && of == OF)
 }
 
 fn parse(line: &[OsString]) -> Option<SessionAround> {
@@ -45,7 +65,7 @@ fn parse(line: &[OsString]) -> Option<SessionAround> {
 }
 
 /// The caller in the project at `root`. In a session of that project it is the session's agent, even if the variables are
-/// unset or name another one. The outermost session counts: a process can only pretend to be a helper below its own.
+/// unset or name another one.
 ///
 /// # Errors
 /// When no session is around, and the variables make no sense.
@@ -54,8 +74,7 @@ pub(crate) fn actor_in(
     sessions: &[SessionAround],
     variables: (Option<&str>, Option<&str>),
 ) -> Result<Actor, String> {
-    let own = |session: &&SessionAround| root.is_some_and(|root| is_same(root, &session.root));
-    if let Some(session) = sessions.iter().find(own) {
+    if let Some(session) = root.and_then(|root| session_in(root, sessions)) {
         return Ok(Actor::Agent(session.agent, session.generation));
     }
     // In another project, such as one that a test makes, the variables of the session around mean nothing.

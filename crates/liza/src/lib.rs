@@ -4,6 +4,7 @@
 
 #![forbid(unsafe_code)]
 
+pub mod channel;
 pub mod cli;
 pub mod contracts;
 pub mod demo;

@@ -52,6 +52,9 @@ pub struct Config {
     pub integration_test_limit: Seconds,
     /// How long a command waits for the lock.
     pub lock_timeout: Seconds,
+    /// How long a command of a session may take.
+    #[serde(skip_serializing_if = "is_default_command_limit")]
+    pub command_limit: Seconds,
     /// Agent programs, by name.
     #[serde(skip_serializing_if = "Fields::is_empty")]
     pub providers: Fields,
@@ -77,6 +80,12 @@ impl AgentCommits {
     }
 }
 
+const COMMAND_LIMIT: Seconds = Seconds(120);
+
+fn is_default_command_limit(limit: &Seconds) -> bool {
+    *limit == COMMAND_LIMIT
+}
+
 impl Default for Config {
     fn default() -> Self {
         Self {
@@ -100,6 +109,7 @@ impl Default for Config {
             session_limit: Seconds(7200),
             integration_test_limit: Seconds(1800),
             lock_timeout: Seconds(10),
+            command_limit: COMMAND_LIMIT,
             providers: Fields::new(),
             roles: Fields::new(),
         }

@@ -92,6 +92,7 @@ pub const CONFIG_BOUNDS: &[Bounds] = &[
     seconds("session_limit", 1, WEEK),
     seconds("integration_test_limit", 1, DAY),
     seconds("lock_timeout", 0, 3_600),
+    seconds("command_limit", 1, 3_600),
 ];
 
 /// A task's own limits.

@@ -3,6 +3,7 @@
 
 use std::collections::BTreeMap;
 use std::ffi::{OsStr, OsString};
+use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -13,6 +14,7 @@ use liza_core::rules::misspelled::MisspelledKey;
 use liza_store::Notice;
 use serde::Serialize;
 
+use crate::channel::SessionCommands;
 use crate::engine::{EffectResults, Engine, Executed};
 use crate::git::{Branch, Rescue};
 use crate::identity::{SessionAround, actor_in};
@@ -61,6 +63,18 @@ impl Environment {
         Self(std::env::vars_os().collect())
     }
 
+    /// With these variables set or, without a value, removed.
+    #[must_use]
+    pub(crate) fn with<'v>(mut self, variables: impl Iterator<Item = (&'v str, Option<&'v str>)>) -> Self {
+        for (name, value) in variables {
+            match value {
+                Some(value) => self.0.insert(name.into(), value.into()),
+                None => self.0.remove(OsStr::new(name)),
+            };
+        }
+        self
+    }
+
     /// A variable, unchanged.
     pub(crate) fn raw(&self, name: &str) -> Option<&OsStr> {
         self.0.get(OsStr::new(name)).map(OsString::as_os_str)
@@ -98,12 +112,26 @@ pub(crate) struct Caller {
     pub(crate) console: Arc<dyn Console>,
     /// The liza program itself, which sessions call and which is their helper.
     pub(crate) program: PathBuf,
+    /// The session whose command a supervisor executes.
+    pub(crate) on_behalf: Option<OnBehalf>,
+}
+
+/// The session whose command a supervisor executes. Its project and its agent are fixed; paths are only names.
+#[derive(Clone)]
+pub(crate) struct OnBehalf {
+    /// The project.
+    pub(crate) project: Project,
+    /// The agent.
+    pub(crate) actor: Actor,
+    /// The content of the files that the command names.
+    pub(crate) files: Arc<BTreeMap<PathBuf, String>>,
 }
 
 /// What every command gets.
 #[derive(Clone)]
 pub(crate) struct Context {
     sessions: Vec<SessionAround>,
+    on_behalf: Option<OnBehalf>,
     /// Where the command runs.
     pub(crate) directory: PathBuf,
     /// The caller's variables.
@@ -114,8 +142,17 @@ pub(crate) struct Context {
     pub(crate) screen: Screen,
     /// The revision that the caller read.
     pub(crate) if_revision: Option<Revision>,
-    /// The whole command line, for its manual and its completions.
+    /// What a command may need of the whole command line.
+    pub(crate) services: Services,
+}
+
+/// What a command may need of the whole command line.
+#[derive(Clone, Copy)]
+pub(crate) struct Services {
+    /// Its parser, for manual and completions.
     pub(crate) command_line: fn() -> clap::Command,
+    /// What executes the commands of sessions, for a supervisor.
+    pub(crate) session_commands: fn() -> Arc<dyn SessionCommands>,
 }
 
 impl Context {
@@ -124,15 +161,15 @@ impl Context {
         caller: Caller,
         global: &GlobalOptions,
         screen: Screen,
-        command_line: fn() -> clap::Command,
+        services: Services,
     ) -> Result<Self, CommandError> {
-        let Caller { sessions, directory, environment, program, .. } = caller;
+        let Caller { sessions, directory, environment, program, on_behalf, .. } = caller;
         let directory = match &global.directory {
-            Some(folder) => enter(&directory, folder)?,
-            None => directory,
+            Some(folder) if on_behalf.is_none() => enter(&directory, folder)?,
+            Some(_) | None => directory,
         };
         let if_revision = global.if_revision.map(Revision);
-        Ok(Self { sessions, directory, environment, program, screen, if_revision, command_line })
+        Ok(Self { sessions, on_behalf, directory, environment, program, screen, if_revision, services })
     }
 
     /// The same context in another folder, if one is given.
@@ -146,8 +183,19 @@ impl Context {
 
     /// The project that the command runs in.
     pub(crate) fn project(&self) -> Result<Project, CommandError> {
+        if let Some(session) = &self.on_behalf {
+            return Ok(session.project.clone());
+        }
         let root = Project::find(&self.directory).ok_or_else(|| CommandError::no_project(&self.directory))?;
         Ok(Project::open(&root)?)
+    }
+
+    /// The text of a file that the command names.
+    pub(crate) fn read_text(&self, file: &Path) -> io::Result<String> {
+        match &self.on_behalf {
+            Some(session) => session.files.get(file).cloned().ok_or_else(|| io::ErrorKind::NotFound.into()),
+            None => fs::read_to_string(self.directory.join(file)),
+        }
     }
 
     /// Who calls.
@@ -157,6 +205,9 @@ impl Context {
 
     /// Who calls in the project at `root`.
     fn actor_at(&self, root: Option<&Path>) -> Result<Actor, CommandError> {
+        if let Some(session) = &self.on_behalf {
+            return Ok(session.actor);
+        }
         let variables = (self.environment.text(AGENT_ID), self.environment.text(AGENT_GENERATION));
         actor_in(root, &self.sessions, variables).map_err(|message| {
             let hint = "to act as a person, unset both variables; to start an agent, use liza agent";
@@ -226,9 +277,7 @@ impl Context {
     /// Reminds an agent of a stop file or a nearly full context, after any command: every agent program reads the answer.
     pub(crate) fn remind(&self) {
         let Ok(Actor::Agent(agent, generation)) = self.actor() else { return };
-        let Some(project) = Project::find(&self.directory).and_then(|root| Project::open(&root).ok()) else {
-            return;
-        };
+        let Ok(project) = self.project() else { return };
         if let Some(file) = project.stop_files().strongest() {
             self.screen.note(&stop_reminder(file));
         }
@@ -313,7 +362,7 @@ fn stop_reminder(file: StopFile) -> String {
     }
 }
 
-fn enter(from: &Path, folder: &Path) -> Result<PathBuf, CommandError> {
+pub(super) fn enter(from: &Path, folder: &Path) -> Result<PathBuf, CommandError> {
     let entered = from.join(folder).canonicalize().and_then(|path| match path.is_dir() {
         true => Ok(path),
         false => Err(io::ErrorKind::NotADirectory.into()),

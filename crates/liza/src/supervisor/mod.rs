@@ -3,6 +3,7 @@
 //! Does what `liza_core::watch::supervise` decides and decides nothing itself. See `docs/design/supervision.md`.
 
 mod background;
+mod channels;
 mod error;
 mod event;
 pub mod helper;

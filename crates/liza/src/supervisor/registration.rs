@@ -12,6 +12,7 @@ use crate::project::{Project, now};
 use crate::providers::Provider;
 use crate::sys::process::terminal_name;
 
+use super::channels::Channels;
 use super::error::{Consequence, SupervisorError};
 use super::event::MemberIndex;
 
@@ -34,6 +35,8 @@ pub(super) struct Identity {
     pub(super) interactive: bool,
     /// The liza program itself, which sessions call and which is their helper.
     pub(super) program: PathBuf,
+    /// Where its sessions send their commands.
+    pub(super) channels: Channels,
 }
 
 /// The requested name, checked against the role; `None` if none was requested.

@@ -9,6 +9,7 @@ use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 use liza_core::model::{Revision, Sha, TaskId};
 use liza_core::rules::triggers::Trigger;
 
+use crate::channel::OpenChannel;
 use crate::git::ScratchCheckout;
 use crate::identity::helper_arguments;
 use crate::sys::family::kill_session_of;
@@ -60,7 +61,7 @@ impl Session {
         }
         let (triggers, output) = (Vec::new(), order.output.clone());
         let session = Self { control, task, triggers, began_at, head: None, output, checkout: None };
-        Ok((session, HelperProcess { helper, reports, copy: None }))
+        Ok((session, HelperProcess { helper, reports, copy: None, channel: None }))
     }
 
     /// Sends the helper a command. If it is gone, its end is reported anyway.
@@ -78,13 +79,20 @@ pub(super) struct HelperProcess {
     reports: ChildStdout,
     /// A checkout that exists as long as the session.
     pub(super) copy: Option<ScratchCheckout>,
+    /// Where the session sends its commands, as long as it lives.
+    pub(super) channel: Option<OpenChannel>,
 }
 
 impl HelperProcess {
+    /// Its process ID.
+    pub(super) fn id(&self) -> u32 {
+        self.helper.id()
+    }
+
     /// Forwards every report; the last one only after the helper has exited. If the helper was killed, kills what is left of
     /// its session.
     pub(super) fn read_reports(self, report: impl Fn(HelperReport)) {
-        let Self { mut helper, reports, copy } = self;
+        let Self { mut helper, reports, copy, channel } = self;
         let mut last = HelperReport::Ended { code: None, signal: Some(9), dropped: 0 };
         for line in BufReader::new(reports).lines() {
             let Ok(line) = line else { break };
@@ -99,7 +107,7 @@ impl HelperProcess {
         let _ = helper.wait();
         kill_session_of(helper.id());
         // Before the last report: the supervisor may exit after it.
-        drop(copy);
+        drop((copy, channel));
         report(last);
     }
 }

@@ -3,11 +3,13 @@
 use std::fs;
 use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use liza_core::model::{AgentCommits, AgentId, Role, Sha, State, TaskId};
 use liza_core::rules::triggers::planner_triggers;
 use liza_store::private;
 
+use crate::channel::CHANNEL;
 use crate::contracts::Contract;
 use crate::engine::integration_branch;
 use crate::git::{MergePreview, Repo, ScratchCheckout, UntrackedFiles};
@@ -101,7 +103,10 @@ pub(super) fn start(
     let text = prompt(state, &brief, job)?;
     let files = SessionFiles::create(project.folder(), identity.agent, task.as_ref(), &text)
         .map_err(SupervisorError::io("save the prompt"))?;
-    let order = order(project, identity, task.as_ref(), directory, &files)?;
+    let mut order = order(project, identity, task.as_ref(), directory, &files)?;
+    let limit = Duration::from_secs(state.board.config()?.command_limit.0);
+    let channel = identity.channels.open(project, identity, &order.environment, limit)?;
+    order.environment.push((CHANNEL.to_owned(), channel.address().to_variable()));
     let checkout = matches!(job, Job::Plan { .. }).then(|| checkout_state(project, state)).flatten();
     let triggers = planner_triggers(state, now());
     let head = match job {
@@ -110,7 +115,8 @@ pub(super) fn start(
     };
     let (mut session, mut helper) = Session::start(&identity.program, &order, task, state.board.revision)?;
     (session.triggers, session.head, session.checkout) = (triggers, head, checkout);
-    helper.copy = copy;
+    let served = channel.serve(helper.id()).map_err(SupervisorError::io("serve the socket of a session"));
+    (helper.copy, helper.channel) = (copy, Some(served?));
     Ok((session, helper))
 }
 

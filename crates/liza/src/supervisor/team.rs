@@ -14,11 +14,13 @@ use liza_core::watch::supervise::{can_be_renewed, renewal_interval};
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 use signal_hook::iterator::{Handle, Signals};
 
+use crate::channel::SessionCommands;
 use crate::project::{Project, now};
 use crate::sys::family::kill_own_families;
 use crate::sys::process::ignores_hangup;
 
 use super::background::{self, BackgroundJob};
+use super::channels::Channels;
 use super::error::SupervisorError;
 use super::event::{Event, MemberIndex};
 use super::manual_changes::ManualChanges;
@@ -40,6 +42,8 @@ pub struct SupervisorOptions {
     pub program: PathBuf,
     /// Whether agents keep waiting in situations in which a lone agent would end.
     pub in_team: bool,
+    /// Executes the commands of its sessions.
+    pub commands: Arc<dyn SessionCommands>,
     /// What runs beside the loop.
     pub observers: Vec<Box<dyn Observer>>,
     /// How long the team may run.
@@ -48,8 +52,8 @@ pub struct SupervisorOptions {
 
 impl SupervisorOptions {
     /// For a lone agent without observers.
-    pub fn alone(program: PathBuf) -> Self {
-        Self { program, in_team: false, observers: Vec::new(), limit: None }
+    pub fn alone(program: PathBuf, commands: Arc<dyn SessionCommands>) -> Self {
+        Self { program, in_team: false, commands, observers: Vec::new(), limit: None }
     }
 }
 
@@ -60,6 +64,7 @@ pub(super) struct Team<'t> {
     sender: Sender<Event>,
     events: Receiver<Event>,
     program: PathBuf,
+    channels: Channels,
     pub(super) in_team: bool,
     observers: ObserverThread,
     on_message: &'t dyn Fn(&TeamMessage),
@@ -158,6 +163,7 @@ impl<'t> Team<'t> {
             sender,
             events,
             program: options.program,
+            channels: Channels::new(options.commands)?,
             in_team: options.in_team,
             on_message,
             state,
@@ -184,8 +190,8 @@ impl Team<'_> {
         let Registration { agent, generation, liveness } = register(&self.project, post.role, post.agent)?;
         let index = self.members.len();
         let (provider, interactive) = (post.provider.clone(), post.interactive);
-        let program = self.program.clone();
-        let identity = Identity { index, agent, generation, provider, interactive, program };
+        let (program, channels) = (self.program.clone(), self.channels.clone());
+        let identity = Identity { index, agent, generation, provider, interactive, program, channels };
         self.members.push(Member::new(identity, post, liveness, now()));
         self.debug(index, format!("registered, generation {generation}"));
         self.start_job(index, BackgroundJob::Begin { recover: index == 0 });

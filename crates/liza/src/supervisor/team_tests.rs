@@ -1,17 +1,34 @@
 //! How long a team waits, and its step after the machine was suspended.
 
 use super::*;
+use crate::channel::{Answer, ServedSession, SessionCall};
 use crate::providers::Provider;
 use crate::supervisor::background::tests::project;
 
+/// These teams start no session.
+struct NoCommands;
+
+impl SessionCommands for NoCommands {
+    fn execute(&self, _: &ServedSession, _: SessionCall) -> Answer {
+        Answer::default()
+    }
+}
+
 /// A team with one idle coder.
 fn team(project: &Project) -> Team<'_> {
-    let mut team = Team::new(project, SupervisorOptions::alone("liza".into()), &|_| ()).unwrap();
+    let mut team =
+        Team::new(project, SupervisorOptions::alone("liza".into(), Arc::new(NoCommands)), &|_| ()).unwrap();
     let provider = Provider::choose(&Config::default(), Role::Coder, Some("rehearsal")).unwrap();
     let Registration { agent, generation, liveness } = register(project, Role::Coder, None).unwrap();
-    let program = team.program.clone();
-    let identity =
-        Identity { index: 0, agent, generation, provider: provider.clone(), interactive: false, program };
+    let identity = Identity {
+        index: 0,
+        agent,
+        generation,
+        provider: provider.clone(),
+        interactive: false,
+        program: team.program.clone(),
+        channels: team.channels.clone(),
+    };
     let post = Post { role: Role::Coder, agent: None, provider, task: None, once: false, interactive: false };
     let mut member = Member::new(identity, post, liveness, now());
     member.state = MemberState::Idle;

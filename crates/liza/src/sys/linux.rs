@@ -5,9 +5,11 @@
 use std::collections::BTreeSet;
 use std::ffi::{OsStr, OsString};
 use std::fs;
-use std::io::IsTerminal as _;
+use std::io::{self, IsTerminal as _};
 use std::os::unix::ffi::OsStrExt as _;
+use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
+use std::str::FromStr;
 
 /// The processes whose environment sets the variable `name`, with its value.
 pub(super) fn processes_with(name: &str) -> Vec<(u32, String)> {
@@ -88,23 +90,53 @@ fn children_of(pid: u32) -> Vec<u32> {
 
 /// The command lines of the processes above this one, the nearest first.
 pub(super) fn command_lines_above() -> Vec<Vec<OsString>> {
-    let mut lines = Vec::new();
-    let mut pid = std::process::id();
-    while let Some(parent) = parent(pid).filter(|parent| *parent > 0) {
-        let line = fs::read(format!("/proc/{parent}/cmdline")).unwrap_or_default();
-        let words = line.split(|byte| *byte == 0).map(|word| OsStr::from_bytes(word).to_owned());
-        lines.push(words.collect());
-        pid = parent;
+    ancestors(std::process::id()).skip(1).map(command_line).collect()
+}
+
+/// The command lines from a process up to its ancestor `root`, without that one; `None` if it is none.
+pub(super) fn line_below(pid: u32, root: u32) -> Option<Vec<Vec<OsString>>> {
+    let mut line = Vec::new();
+    for pid in ancestors(pid) {
+        if pid == root {
+            return Some(line);
+        }
+        line.push(command_line(pid));
     }
-    lines
+    None
+}
+
+/// A process and the processes above it.
+fn ancestors(pid: u32) -> impl Iterator<Item = u32> {
+    std::iter::successors(Some(pid), |pid| parent(*pid).filter(|parent| *parent > 0))
+}
+
+fn command_line(pid: u32) -> Vec<OsString> {
+    let line = fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
+    line.split(|byte| *byte == 0).map(|word| OsStr::from_bytes(word).to_owned()).collect()
+}
+
+/// The process and the user at the other end of a socket.
+pub(super) fn peer(connection: &UnixStream) -> io::Result<(Option<u32>, u32)> {
+    let peer = rustix::net::sockopt::socket_peercred(connection)?;
+    Ok((u32::try_from(peer.pid.as_raw_nonzero().get()).ok(), peer.uid.as_raw()))
+}
+
+/// When a process started, in ticks since the boot.
+pub(super) fn start_time(pid: u32) -> Option<u64> {
+    stat_field(pid, 19)
 }
 
 /// The parent of a process.
 fn parent(pid: u32) -> Option<u32> {
+    stat_field(pid, 1)
+}
+
+/// A field of a process's line of facts, counted from its state.
+fn stat_field<T: FromStr>(pid: u32, field: usize) -> Option<T> {
     let stat = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
-    // The name may contain anything; the state and the parent follow after its last bracket.
+    // The name may contain anything; the state and the other fields follow after its last bracket.
     let (_, rest) = stat.rsplit_once(") ")?;
-    rest.split(' ').nth(1)?.parse().ok()
+    rest.split(' ').nth(field)?.parse().ok()
 }
 
 /// A zombie cannot be killed again, and its parent may never reap it: waiting for it could take forever.

@@ -5,6 +5,7 @@
 
 pub(crate) mod desktop;
 pub(crate) mod family;
+pub(crate) mod peer;
 pub(crate) mod process;
 mod program;
 pub(crate) mod untrusted;

@@ -21,6 +21,21 @@ pub(super) fn command_lines_above() -> Vec<Vec<std::ffi::OsString>> {
     Vec::new()
 }
 
+/// The command lines from a process up to its ancestor: unknown here, and never asked without a process.
+pub(super) fn line_below(_pid: u32, _root: u32) -> Option<Vec<Vec<std::ffi::OsString>>> {
+    None
+}
+
+/// The process at the other end of a socket: unknown here; the folder of the socket admits only its own user.
+pub(super) fn peer(_connection: &std::os::unix::net::UnixStream) -> std::io::Result<(Option<u32>, u32)> {
+    Ok((None, rustix::process::geteuid().as_raw()))
+}
+
+/// When a process started: unknown here.
+pub(super) fn start_time(_pid: u32) -> Option<u64> {
+    None
+}
+
 /// The folder in which a process works: unknown here.
 pub(super) fn working_folder(_pid: u32) -> Option<PathBuf> {
     None

@@ -2,6 +2,7 @@
 
 use std::time::{Duration, Instant};
 
+use liza::cli::session_commands;
 use liza::project::Project;
 use liza::providers::Provider;
 use liza::supervisor::{EndReason, Post, SupervisorOptions, run};
@@ -166,7 +167,7 @@ fn a_team_shares_one_loop_and_one_heartbeat_and_no_task_is_done_twice() {
     };
     let coder = || post(Role::Coder, "c");
     let posts = vec![coder(), coder(), coder(), post(Role::CodeReviewer, "r")];
-    let options = SupervisorOptions::alone(env!("CARGO_BIN_EXE_liza").into());
+    let options = SupervisorOptions::alone(env!("CARGO_BIN_EXE_liza").into(), session_commands());
     let ends = run(&project, posts, options, &|_| ()).unwrap();
     assert_eq!(ends.len(), 4);
     for end in ends {
@@ -194,7 +195,10 @@ fn a_team_exits_cleanly_at_its_time_limit() {
     let post = Post { role: Role::Coder, agent: None, provider, task: None, once: false, interactive: false };
     // Long enough for a claim on a busy machine.
     let limit = Some(Duration::from_secs(5));
-    let options = SupervisorOptions { limit, ..SupervisorOptions::alone(env!("CARGO_BIN_EXE_liza").into()) };
+    let options = SupervisorOptions {
+        limit,
+        ..SupervisorOptions::alone(env!("CARGO_BIN_EXE_liza").into(), session_commands())
+    };
     let ends = run(&project, vec![post], options, &|_| ()).unwrap();
     assert!(matches!(ends[0].reason, EndReason::Signalled), "{ends:?}");
     assert_eq!(bench.status("t1"), Status::Claimed);

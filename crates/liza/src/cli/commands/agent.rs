@@ -89,7 +89,7 @@ pub(crate) fn run(args: Args, context: &Context) -> Result<Reply, CommandError> 
         post.provider.require_interactive()?;
     }
     let printer = EventPrinter::new(context.screen.clone(), MessageLevel::Debug);
-    let options = SupervisorOptions::alone(context.program.clone());
+    let options = SupervisorOptions::alone(context.program.clone(), (context.services.session_commands)());
     let ends = supervise(&project, vec![post], options, &|message| printer.print(message))?;
     let (ended, exit) = endings(ends)?;
     Ok(Reply::new("", json!({ "ended": ended })).exit(exit))

@@ -21,7 +21,7 @@ pub(crate) struct Args {
 
 /// Runs it.
 pub(crate) fn run(args: Args, context: &Context) -> Result<Reply, CommandError> {
-    let mut cli = (context.command_line)();
+    let mut cli = (context.services.command_line)();
     let mut script = Vec::new();
     clap_complete::generate(args.shell, &mut cli, "liza", &mut script);
     let script = String::from_utf8_lossy(&script).into_owned();

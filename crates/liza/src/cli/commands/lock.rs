@@ -8,7 +8,7 @@ use std::os::unix::process::CommandExt as _;
 use std::process::{Child, Command, ExitStatus};
 use std::time::{Duration, Instant};
 
-use liza_core::model::{Actor, LogAction, LogEntry, Section};
+use liza_core::model::{Actor, LogAction, LogEntry, Revision, Section};
 use liza_core::protocol::manual_edit::ManualEdit;
 use liza_core::text::one_line;
 use liza_store::{EditSession, LOCK_HELD_ENV, StoreError, ValueSyntax};
@@ -63,6 +63,29 @@ enum LockVerb {
         #[arg(required = true, trailing_var_arg = true, allow_hyphen_values = true, value_name = "CMD")]
         command: Vec<String>,
     },
+    /// Print the blackboard and its revision, for `lock modify` in a session.
+    #[command(hide = true)]
+    Copy,
+    /// Replace the blackboard with standard input, for `lock modify` in a session.
+    #[command(hide = true)]
+    Apply {
+        /// The revision that the text is based on.
+        #[arg(long, value_name = "N")]
+        at: u64,
+        /// The command that changed the copy, for the log.
+        #[arg(long, value_name = "CMD")]
+        command: String,
+    },
+}
+
+impl Args {
+    /// The command of `lock modify`.
+    pub(crate) fn modify_command(&self) -> Option<&[String]> {
+        match &self.verb {
+            LockVerb::Modify { command } => Some(command),
+            LockVerb::Read | LockVerb::Write { .. } | LockVerb::Copy | LockVerb::Apply { .. } => None,
+        }
+    }
 }
 
 /// Runs it.
@@ -71,6 +94,8 @@ pub(crate) fn run(args: Args, context: &Context) -> Result<Reply, CommandError> 
         LockVerb::Read => read(context),
         LockVerb::Write { path, value, yaml } => write(&path, value, yaml, context),
         LockVerb::Modify { command } => modify(&command, context),
+        LockVerb::Copy => copy(context),
+        LockVerb::Apply { at, command } => apply(Revision(at), &command, context),
     }
 }
 
@@ -96,6 +121,32 @@ fn write(path: &str, value: Text, yaml: bool, context: &Context) -> Result<Reply
     Ok(Reply::new(format!("{path} is set"), json!({"path": path})).at(edited.revision.0))
 }
 
+fn copy(context: &Context) -> Result<Reply, CommandError> {
+    let project = context.project()?;
+    let session = begin_edit(&project, context, "lock modify")?;
+    let (text, revision) = (session.text()?, session.revision());
+    Ok(Reply::new(text.clone(), json!({"text": text})).at(revision.0))
+}
+
+fn apply(at: Revision, command: &str, context: &Context) -> Result<Reply, CommandError> {
+    let input = context.screen.console.read_input(u64::MAX);
+    let text = input.and_then(|bytes| String::from_utf8(bytes).map_err(io::Error::other));
+    let text = text.map_err(|error| CommandError::refused("bad_text", format!("standard input: {error}")))?;
+    let project = context.project()?;
+    let session = begin_edit(&project, context, "lock modify")?;
+    if session.revision() != at {
+        let message = format!("the blackboard has changed since revision {at}");
+        return Err(CommandError::refused("changed", message)
+            .exit(Exit::Inconsistent)
+            .hint("run lock modify again"));
+    }
+    let log = log_entry(context, &format!("lock modify {command}"))?;
+    let edited = session.replace(&text, &log, now()).map_err(as_refusal)?;
+    context.report_notices(&edited.notices);
+    context.warn_of_misspelled_keys(&edited.misspelled);
+    Ok(Reply::new("change applied", json!({"changed": true})).at(edited.revision.0))
+}
+
 fn modify(command: &[String], context: &Context) -> Result<Reply, CommandError> {
     let project = context.project()?;
     let mut session = begin_edit(&project, context, "lock modify")?;
@@ -114,15 +165,11 @@ fn modify(command: &[String], context: &Context) -> Result<Reply, CommandError> 
         }
         Ok(Some(status)) => {
             session.undo_modify()?;
-            let message = format!("the command failed ({status}); the blackboard is unchanged");
-            let failed = CommandError::refused("command_failed", message);
-            return Err(failed.with("status", json!(status.code())));
+            return Err(not_successful(status));
         }
         Err(error) => {
             session.undo_modify()?;
-            let message = format!("cannot run {}: {error}", command.first().map_or("", String::as_str));
-            let exit = if error.kind() == io::ErrorKind::NotFound { Exit::Missing } else { Exit::Refused };
-            return Err(CommandError::refused("no_program", message).exit(exit));
+            return Err(not_run(command, &error));
         }
     }
     if before.is_ok_and(|before| project.store().text().is_ok_and(|after| before == after)) {
@@ -169,19 +216,7 @@ fn wait(mut child: Child, limit: Option<Duration>) -> io::Result<Option<ExitStat
 /// Runs the command in the project's root. A nested liza learns that the lock is held, and does not wait for it. `None` if it
 /// took too long.
 fn run_inside(command: &[String], project: &Project, context: &Context) -> io::Result<Option<ExitStatus>> {
-    let mut child = match command {
-        [line] => {
-            let mut shell = Command::new("sh");
-            shell.args(["-c", line]);
-            shell
-        }
-        [program, arguments @ ..] => {
-            let mut child = Command::new(program);
-            child.args(arguments);
-            child
-        }
-        [] => return Err(io::ErrorKind::InvalidInput.into()),
-    };
+    let mut child = shell_or_program(command)?;
     let console = &context.screen.console;
     // With --json, standard output belongs to the one JSON object.
     let output = if context.screen.json { Stream::Error } else { Stream::Output };
@@ -198,6 +233,36 @@ fn run_inside(command: &[String], project: &Project, context: &Context) -> io::R
         .env("LIZA_STATE", project.folder().join("state.yaml"))
         .spawn()?;
     wait(child, limit)
+}
+
+/// One argument is for the shell, several are a program with its arguments.
+pub(crate) fn shell_or_program(command: &[String]) -> io::Result<Command> {
+    match command {
+        [line] => {
+            let mut shell = Command::new("sh");
+            shell.args(["-c", line]);
+            Ok(shell)
+        }
+        [program, arguments @ ..] => {
+            let mut child = Command::new(program);
+            child.args(arguments);
+            Ok(child)
+        }
+        [] => Err(io::ErrorKind::InvalidInput.into()),
+    }
+}
+
+/// The command failed.
+pub(crate) fn not_successful(status: ExitStatus) -> CommandError {
+    let message = format!("the command failed ({status}); the blackboard is unchanged");
+    CommandError::refused("command_failed", message).with("status", json!(status.code()))
+}
+
+/// The command could not be started.
+pub(crate) fn not_run(command: &[String], error: &io::Error) -> CommandError {
+    let message = format!("cannot run {}: {error}", command.first().map_or("", String::as_str));
+    let exit = if error.kind() == io::ErrorKind::NotFound { Exit::Missing } else { Exit::Refused };
+    CommandError::refused("no_program", message).exit(exit)
 }
 
 /// If the new text cannot be read as a blackboard, the caller is at fault; the blackboard itself is unchanged.

@@ -34,6 +34,13 @@ pub(crate) struct Args {
     last: Option<usize>,
 }
 
+impl Args {
+    /// Whether it goes on until it is stopped.
+    pub(crate) fn follows(&self) -> bool {
+        self.follow
+    }
+}
+
 /// How long to wait for a file event before reading anyway: not every file system sends them.
 const POLL: Duration = Duration::from_secs(2);
 

@@ -26,7 +26,7 @@ pub(crate) struct Args {
 
 /// Runs it.
 pub(crate) fn run(args: Args, context: &Context) -> Result<Reply, CommandError> {
-    let mut cli = (context.command_line)();
+    let mut cli = (context.services.command_line)();
     cli.build();
     if let Some(folder) = &args.dir {
         return write_all(&cli, folder);

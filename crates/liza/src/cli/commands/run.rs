@@ -178,7 +178,8 @@ pub(crate) fn work(
         }
         Err(WatchError::Lock(error)) => return Err(error.into()),
     }
-    let options = SupervisorOptions { program: context.program.clone(), in_team: true, observers, limit };
+    let (program, commands) = (context.program.clone(), (context.services.session_commands)());
+    let options = SupervisorOptions { program, in_team: true, commands, observers, limit };
     Ok(supervise(project, posts, options, &|message| printer.print(message))?)
 }
 

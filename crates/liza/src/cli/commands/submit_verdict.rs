@@ -1,6 +1,6 @@
 //! `liza submit-verdict`: the code reviewer's binding verdict on exactly one commit.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use liza_core::model::{Status, TaskId};
 use liza_core::protocol::Verdict;
@@ -33,6 +33,13 @@ pub(crate) struct Args {
     /// Read it from a file; `-` is standard input.
     #[arg(long, value_name = "FILE", conflicts_with = "reason")]
     reason_file: Option<PathBuf>,
+}
+
+impl Args {
+    /// The file with the reason.
+    pub(crate) fn reason_file(&self) -> Option<&Path> {
+        self.reason_file.as_deref()
+    }
 }
 
 /// The two verdicts, as they are typed.

@@ -32,6 +32,13 @@ pub(crate) struct Args {
     state: Option<PathBuf>,
 }
 
+impl Args {
+    /// Whether it checks another file than the project's own.
+    pub(crate) fn has_file(&self) -> bool {
+        self.state.is_some()
+    }
+}
+
 /// Runs it.
 pub(crate) fn run(args: Args, context: &Context) -> Result<Reply, CommandError> {
     let (state, root) = read(&args, context)?;

@@ -20,7 +20,7 @@ pub(crate) enum Exit {
     Missing,
     /// To an agent: stop now.
     Stop,
-    /// Of a session helper: the exit code of the agent program.
+    /// The exit code of an agent program, or of a command that a supervisor executed.
     Session(u8),
 }
 

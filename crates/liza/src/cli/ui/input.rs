@@ -4,7 +4,6 @@
 //! blackboard.
 
 use std::convert::Infallible;
-use std::fs;
 use std::path::Path;
 use std::str::FromStr;
 
@@ -67,7 +66,7 @@ pub(crate) fn read_file(context: &Context, file: &Path, option: &str) -> Result<
         return Text("-".to_owned()).read(context);
     }
     let path = context.directory.join(file);
-    let read = fs::read_to_string(&path).map_err(|error| {
+    let read = context.read_text(file).map_err(|error| {
         CommandError::refused("io", format!("cannot read {}: {error}", path.display()))
             .hint(format!("{option} takes a text file, or - for standard input"))
     })?;

@@ -1,0 +1,12 @@
+//! Commands inside an agent session: the session's side sends them (`forward`), the supervisor's side executes those that
+//! a session may use (`execute`, `verbs`).
+
+mod buffer;
+mod execute;
+mod forward;
+mod modify;
+mod verbs;
+
+pub(super) use execute::CommandRunner;
+pub(super) use forward::forward;
+pub(super) use verbs::check;
