@@ -63,7 +63,14 @@ fn main() {
     for count in [500, 1_000] {
         measure_reads(count);
     }
-    measure_contention();
+    let (apart, together) = (timed(measure_contention), timed(measure_team));
+    let each = |time: Duration| ms(time) / (WRITERS * WRITES) as f64;
+    println!(
+        "a write takes {:.2} ms from {WRITERS} processes, {:.2} ms from {WRITERS} threads of one ({:.1}×)",
+        each(apart),
+        each(together),
+        each(apart) / each(together)
+    );
 }
 
 /// A writer process: prints how long each write waited for the lock, in microseconds.
@@ -94,6 +101,21 @@ fn measure_contention() {
         "{WRITERS} processes × {WRITES} writes: mean wait for the lock {mean:.1} ms, longest {longest:.1} ms ({:.1}×)",
         longest / mean
     );
+}
+
+/// The same from threads of one process, as the sessions of a team write: they share durable writes.
+fn measure_team() {
+    let project = project(100);
+    let store = Store::open(&project.root).unwrap().with_lock_timeout(Duration::from_secs(300));
+    std::thread::scope(|scope| {
+        for _ in 0..WRITERS {
+            scope.spawn(|| {
+                for round in 0..WRITES {
+                    submit(&store, round, transition(round, round));
+                }
+            });
+        }
+    });
 }
 
 /// A project with a blackboard of that many tasks.

@@ -35,7 +35,6 @@ pub(crate) struct FileLock {
     file: File,
     /// Held as well, so that a deleted lock file does not give two holders.
     _folder: File,
-    waited: Duration,
 }
 
 impl FileLock {
@@ -61,7 +60,7 @@ impl FileLock {
                 if files.is_current(path) {
                     CONTENDED.store(attempts > 1, Ordering::Relaxed);
                     let LockFiles { file, folder, .. } = files;
-                    return Ok(Self { file, _folder: folder, waited: start.elapsed() });
+                    return Ok(Self { file, _folder: folder });
                 }
                 // Deleted or replaced since it was opened.
                 files = LockFiles::open(path)?;
@@ -77,10 +76,6 @@ impl FileLock {
 
     pub(crate) fn file(&self) -> &File {
         &self.file
-    }
-
-    pub(crate) fn waited(&self) -> Duration {
-        self.waited
     }
 }
 

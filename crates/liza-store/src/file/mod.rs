@@ -12,7 +12,6 @@ mod replace;
 use std::fs;
 use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
-use std::time::Duration;
 
 use crate::document::Edit;
 use crate::durable;
@@ -176,11 +175,6 @@ impl LockedFolder {
         let lock = FileLock::acquire(&folder.lock(), timeout)?;
         let slots = RecordSlots::read(lock.file(), &folder.lock())?;
         Ok(Self { folder: folder.clone(), lock, slots })
-    }
-
-    /// How long it took to get the lock.
-    pub(crate) fn waited(&self) -> Duration {
-        self.lock.waited()
     }
 
     /// Syncs the log and its name, so that the record no longer has to carry its last entries.

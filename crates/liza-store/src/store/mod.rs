@@ -4,6 +4,7 @@
 //! write the whole new version durably or nothing at all. `log_text.rs` has the texts for the log, `disk.rs` the facts that
 //! the rules need from the disk.
 
+mod batch;
 mod disk;
 mod log_text;
 mod submit;
@@ -11,7 +12,8 @@ mod verify;
 
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::time::Duration;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
 
 use liza_core::model::{Board, LogEntry, Section, State, TaskId, Timestamp};
 use liza_core::rules::invariants::{self, Violation};
@@ -24,6 +26,8 @@ use crate::error::StoreError;
 use crate::file::{Fingerprint, LockTimeout, LockedFolder, NewVersion, Notice, StateFolder};
 use crate::private;
 use crate::yaml::{self, YamlError};
+
+use batch::WriteQueue;
 
 pub use disk::ProjectDisk;
 pub use submit::{Call, Host, Outcome, Written};
@@ -38,6 +42,8 @@ pub struct Store {
     folder: StateFolder,
     /// How long to wait for the lock; by default `config.lock_timeout` of the blackboard.
     lock_timeout: Option<LockTimeout>,
+    /// The commands of this process that wait for each other.
+    queue: Arc<WriteQueue>,
 }
 
 impl Store {
@@ -58,7 +64,7 @@ impl Store {
 
     fn at(root: &Path) -> Self {
         let folder = StateFolder::new(root.join(".liza"));
-        Self { root: root.to_owned(), folder, lock_timeout: None }
+        Self { root: root.to_owned(), folder, lock_timeout: None, queue: Arc::default() }
     }
 
     /// Creates a blackboard in a project that has none.
@@ -220,7 +226,15 @@ impl Store {
 
     /// Takes the lock.
     pub(crate) fn lock(&self) -> Result<LockedFolder, StoreError> {
-        let timeout = || self.lock_timeout.unwrap_or_else(|| self.configured_lock_timeout());
+        self.lock_since(Instant::now())
+    }
+
+    /// Takes the lock for a command that has been waiting since then.
+    fn lock_since(&self, since: Instant) -> Result<LockedFolder, StoreError> {
+        let timeout = || {
+            let LockTimeout(limit) = self.lock_timeout.unwrap_or_else(|| self.configured_lock_timeout());
+            LockTimeout(limit.saturating_sub(since.elapsed()))
+        };
         LockedFolder::acquire(&self.folder, &timeout)
     }
 

@@ -1,10 +1,12 @@
 //! Commands: decided on what they need of the file, and written.
 //!
+//! Commands of one process that wait for each other are written together (`batch.rs`).
+//!
 //! A version that we wrote is scanned by lines, one that a person edited is parsed in full before and after. `verify.rs`
 //! checks what is written.
 
 use std::io;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use liza_core::model::{
     Actor, Board, Change, Effect, LogEntry, Refusal, Revision, StopFile, StopFiles, Timestamp,
@@ -12,6 +14,7 @@ use liza_core::model::{
 use liza_core::protocol::{Operation, Pending, Request};
 use liza_core::rules::invariants;
 
+use super::batch::{Batch, Turn};
 use super::{OVERTAKEN_LIMIT, ProjectDisk, Store};
 use crate::archive;
 use crate::codec::{self, Spliced, StateView, text_without_bom};
@@ -45,6 +48,21 @@ pub struct Written {
     pub notices: Vec<Notice>,
     /// How long it took to get the lock.
     pub waited: Duration,
+}
+
+impl Written {
+    fn new(revision: Revision, changed: bool, effects: Vec<Effect>, notices: Vec<Notice>) -> Self {
+        Self { revision, changed, effects, notices, waited: Duration::ZERO }
+    }
+}
+
+/// Where a decided command is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Place {
+    /// Among those that wait to be written.
+    Waiting,
+    /// Written, or nothing was to be written.
+    Done,
 }
 
 /// A command and who sends it.
@@ -94,21 +112,37 @@ impl Store {
         call: Call<C>,
         host: &dyn Host,
     ) -> Result<Outcome<C::Reply>, StoreError> {
-        let mut locked = self.lock()?;
+        let started = Instant::now();
         let Call { actor, if_revision, command } = call;
+        let mut turn = self.queue.enter();
+        self.lock_for(&mut turn, started)?;
+        let waited = started.elapsed();
         let (now, stop_files) = (host.now(), host.stop_files());
         let mut pending = (Request { actor, now, stop_files, if_revision, command }, None);
         let mut attempts = 0;
         let written = loop {
             attempts += 1;
-            match self.submit_locked(&mut locked, &mut pending, host) {
+            match self.submit_in_turn(turn, &mut pending, host) {
                 // A person saved the file meanwhile: decide again, on what they saved.
-                Err(StoreError::Overtaken { .. }) if attempts < OVERTAKEN_LIMIT => {}
+                Err(StoreError::Overtaken { .. }) if attempts < OVERTAKEN_LIMIT => {
+                    turn = self.queue.enter();
+                    self.lock_for(&mut turn, started)?;
+                }
                 other => break other?,
             }
         };
         let answer = pending.1.ok_or_else(|| self.mismatch("the answer of the rules"))?;
-        Ok(Outcome { answer, written })
+        Ok(Outcome { answer, written: Written { waited, ..written } })
+    }
+
+    /// Takes the lock, unless commands that wait to be written hold it already.
+    fn lock_for(&self, turn: &mut Turn<'_>, since: Instant) -> Result<(), StoreError> {
+        if turn.batch.is_none() {
+            let mut locked = self.lock_since(since)?;
+            let current = locked.current()?;
+            *turn.batch = Some(Batch::new(locked, current));
+        }
+        Ok(())
     }
 
     /// Decides a request without a lock, and writes nothing.
@@ -132,55 +166,86 @@ impl Store {
         Ok(pending.1.ok_or_else(|| self.mismatch("the answer of the rules"))??)
     }
 
-    fn submit_locked(
+    /// Decides a command on the newest version. Writes it, with those that wait, or leaves it to the commands that follow.
+    fn submit_in_turn(
         &self,
-        locked: &mut LockedFolder,
+        mut turn: Turn<'_>,
         pending: &mut dyn Pending,
         host: &dyn Host,
     ) -> Result<Written, StoreError> {
-        let current = locked.current()?;
-        let path = self.folder.state();
-        let (text, bom) = text_without_bom(&path, &current.bytes)?;
-        match current.origin {
-            Origin::Ours { scannable: true } => {
-                self.submit_lazily(locked, &current, (text, bom), pending, host)
+        let decided = self.decide_in_turn(&mut turn, pending, host);
+        let waits = matches!(decided, Ok((_, Place::Waiting)));
+        let decided = decided.map(|(written, _)| written);
+        let others_write =
+            turn.batch.as_ref().is_some_and(|batch| batch.commands() > 0) && !turn.must_write();
+        let notice = match (others_write, waits) {
+            (true, false) => None,
+            (true, true) => turn.wait(&self.folder.state())?,
+            (false, true) => turn.write()?,
+            (false, false) => {
+                // The others learn how their write went; it does not concern this command.
+                let _ = turn.write();
+                None
             }
-            Origin::Ours { scannable: false } | Origin::Edited => {
-                self.submit_carefully(locked, &current, (text, bom), pending, host)
-            }
-        }
+        };
+        let mut written = decided?;
+        written.notices.extend(notice);
+        Ok(written)
     }
 
-    /// For a version that we wrote: scans lines for the summaries, and parses only what the command needs.
-    fn submit_lazily(
+    fn decide_in_turn(
         &self,
-        locked: &mut LockedFolder,
-        current: &CurrentFile,
-        (text, bom): (&str, usize),
+        turn: &mut Turn<'_>,
         pending: &mut dyn Pending,
         host: &dyn Host,
-    ) -> Result<Written, StoreError> {
+    ) -> Result<(Written, Place), StoreError> {
+        let Some(batch) = turn.batch.as_mut() else { return Err(self.mismatch("the lock")) };
+        if batch.on_disk.origin == (Origin::Ours { scannable: true })
+            && let Some(written) = self.submit_lazily(batch, pending, host)?
+        {
+            let place = if written.changed { Place::Waiting } else { Place::Done };
+            return Ok((written, place));
+        }
+        // It is written alone, after those that wait.
+        if batch.commands() > 0 {
+            let _ = turn.write();
+            self.lock_for(turn, Instant::now())?;
+        }
+        let Some(mut batch) = turn.batch.take() else { return Err(self.mismatch("the lock")) };
+        let written = self.submit_carefully(&mut batch.locked, &batch.on_disk, pending, host)?;
+        Ok((written, Place::Done))
+    }
+
+    /// For a version that we wrote: scans lines for the summaries, and parses only what the command needs. `None` if the
+    /// whole file has to be parsed.
+    fn submit_lazily(
+        &self,
+        batch: &mut Batch,
+        pending: &mut dyn Pending,
+        host: &dyn Host,
+    ) -> Result<Option<Written>, StoreError> {
         let path = self.folder.state();
+        let (bytes, revision) = batch.newest();
+        let (text, bom) = text_without_bom(&path, bytes)?;
         let mut view = StateView::lazy(&path, text)?;
         view.check_version()?;
-        let Some(mut board) = load(&mut view, pending)? else {
-            return self.submit_carefully(locked, current, (text, bom), pending, host);
-        };
-        board.revision = board.revision.max(Revision(current.revision));
+        let Some(mut board) = load(&mut view, pending)? else { return Ok(None) };
+        board.revision = board.revision.max(Revision(revision));
         let mut change = self.decide(&board, pending, host)?;
+        let notices = if batch.commands() == 0 { batch.on_disk.notices.clone() } else { Vec::new() };
         if change.is_empty() {
-            return Ok(unwritten(board.revision, change, current, locked));
+            return Ok(Some(Written::new(board.revision, false, change.effects, notices)));
         }
         add_missing_sprint(&mut change, &view, pending.now());
         let ops = codec::operations(&board, &change).map_err(|error| self.not_encoded(error))?;
         let spliced =
             codec::splice(&view, &ops).ok().filter(|spliced| codec::reads_back(&view, spliced, &ops));
-        let Some(spliced) = spliced else {
-            return self.submit_carefully(locked, current, (text, bom), pending, host);
-        };
+        let Some(spliced) = spliced.filter(|spliced| !spliced.rewritten) else { return Ok(None) };
         archive::store(self.folder.path(), &view, &board, &change)?;
-        let text = NewText { bom, spliced, scannable: true };
-        self.write(locked, current, text, (change, None), pending.now())
+        let log = self.log_texts(&change.log, change.revision)?;
+        let after = with_bom(&bytes[..bom], spliced.text);
+        batch.add(after, change.revision.0, &shifted(&spliced.edits, bom), log);
+        Ok(Some(Written::new(change.revision, true, change.effects, notices)))
     }
 
     /// For a version that a person edited: parses the whole file before and after.
@@ -188,18 +253,19 @@ impl Store {
         &self,
         locked: &mut LockedFolder,
         current: &CurrentFile,
-        (text, bom): (&str, usize),
         pending: &mut dyn Pending,
         host: &dyn Host,
     ) -> Result<Written, StoreError> {
         let path = self.folder.state();
+        let (text, bom) = text_without_bom(&path, &current.bytes)?;
         let mut view = StateView::full(&path, text)?;
         view.check_version()?;
         let mut state = view.state()?;
         state.board.revision = state.board.revision.max(Revision(current.revision));
         let mut change = self.decide(&state.board, pending, host)?;
         if change.is_empty() {
-            return Ok(unwritten(state.board.revision, change, current, locked));
+            let notices = current.notices.clone();
+            return Ok(Written::new(state.board.revision, false, change.effects, notices));
         }
         add_missing_sprint(&mut change, &view, pending.now());
         let value = view.tree.as_ref().map(plain_value);
@@ -247,11 +313,7 @@ impl Store {
             true => Some(self.keep_before_rewrite(locked, &current.bytes, now, change.revision, &mut log)?),
             false => None,
         };
-        let after = if bom == 0 {
-            spliced.text.into_bytes()
-        } else {
-            [&current.bytes[..bom], spliced.text.as_bytes()].concat()
-        };
+        let after = with_bom(&current.bytes[..bom], spliced.text);
         let edits = shifted(&spliced.edits, bom);
         let notice = locked.commit(&NewVersion {
             before: current.fingerprint,
@@ -263,14 +325,14 @@ impl Store {
             scannable,
             log,
         })?;
-        Ok(Written {
-            revision: change.revision,
-            changed: true,
-            effects: change.effects,
-            notices: current.notices.iter().cloned().chain(rewritten).chain(notice).collect(),
-            waited: locked.waited(),
-        })
+        let notices = current.notices.iter().cloned().chain(rewritten).chain(notice).collect();
+        Ok(Written::new(change.revision, true, change.effects, notices))
     }
+}
+
+/// A text with the byte order mark of the version before it.
+fn with_bom(bom: &[u8], text: String) -> Vec<u8> {
+    if bom.is_empty() { text.into_bytes() } else { [bom, text.as_bytes()].concat() }
 }
 
 /// What a pending command needs of a version that we wrote; `None` if it has to be parsed in full.
@@ -291,15 +353,5 @@ fn load(view: &mut StateView<'_>, pending: &dyn Pending) -> Result<Option<Board>
 fn add_missing_sprint(change: &mut Change, view: &StateView<'_>, now: Timestamp) {
     if change.sprint.is_none() {
         change.sprint = view.missing_sprint(now);
-    }
-}
-
-fn unwritten(revision: Revision, change: Change, current: &CurrentFile, locked: &LockedFolder) -> Written {
-    Written {
-        revision,
-        changed: false,
-        effects: change.effects,
-        notices: current.notices.clone(),
-        waited: locked.waited(),
     }
 }

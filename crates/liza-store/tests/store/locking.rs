@@ -10,7 +10,7 @@ use crate::support::*;
 const WORK: &str = "LIZA_STORE_TEST_WORK";
 const ROOT: &str = "LIZA_STORE_TEST_ROOT";
 
-/// A process that writes to the blackboard: `note TEXT`, `notes NAME COUNT` or `modify TIMEOUT`.
+/// A process that writes to the blackboard: `note TEXT`, `notes NAME COUNT`, `team NAME THREADS` or `modify TIMEOUT`.
 pub(crate) fn worker(project: &Project, work: &str) -> Process {
     let mut process = Process::new(std::env::current_exe().unwrap());
     process.args(["locking::work", "--exact", "--nocapture", "--test-threads=1"]);
@@ -37,6 +37,18 @@ fn work() {
                 println!("ACK {name}.{n}. {}", outcome.revision);
             }
         }
+        ["team", name, threads] => std::thread::scope(|scope| {
+            for thread in 0..threads.parse::<u32>().unwrap() {
+                let store = store.clone();
+                scope.spawn(move || {
+                    for n in 0..1_000 {
+                        let text = format!("{name}.{thread}.{n}.");
+                        let outcome = submit(&store, human(note(&text))).unwrap();
+                        println!("ACK {text} {}", outcome.revision);
+                    }
+                });
+            }
+        }),
         ["modify", timeout] => {
             let mut session = store.begin_edit().unwrap();
             session.begin_modify(now()).unwrap();

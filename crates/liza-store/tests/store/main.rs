@@ -21,4 +21,5 @@ mod preserved_text;
 mod pyyaml;
 mod random_commands;
 mod repairs;
+mod shared_writes;
 mod support;

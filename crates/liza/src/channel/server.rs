@@ -157,10 +157,9 @@ impl Server {
     /// Receives the call of a peer that was admitted.
     fn receive(&self, connection: &mut UnixStream, peer: Peer) -> Result<SessionCall, Refused> {
         let received = message::read::<SessionCall>(connection, CALL_MAX, TRANSFER_LIMIT);
-        let call = received.map_err(|error| match error.kind() {
-            io::ErrorKind::TimedOut => Refused::TooSlow,
-            _ => Refused::Malformed,
-        })?;
+        let is_late = |error: &io::Error| error.kind() == io::ErrorKind::TimedOut;
+        let call =
+            received.map_err(|error| if is_late(&error) { Refused::TooSlow } else { Refused::Malformed })?;
         if !is_equal(&call.secret, &self.secret) {
             return Err(Refused::Stranger);
         }
@@ -207,5 +206,168 @@ fn execute(slot: Slot, call: SessionCall, connection: &mut UnixStream) -> Option
                 message::write(connection, &ServerMessage::Working, TRANSFER_LIMIT).ok()?;
             }
         }
+    }
+}
+
+#[cfg(test)]
+#[cfg(all(target_os = "linux", not(feature = "portable-sys")))]
+mod tests {
+    use std::io::{Read as _, Write as _};
+    use std::process::{Command, Stdio};
+    use std::sync::mpsc::{Receiver, Sender, channel};
+
+    use super::super::client::{ChannelError, send};
+    use super::super::message::{Answer, WrittenTo};
+    use super::*;
+    use crate::project::Project;
+
+    /// Answers with its arguments; `wait` waits for the test, `panic` panics.
+    struct Echo(Mutex<Receiver<()>>);
+
+    impl SessionCommands for Echo {
+        fn execute(&self, session: &ServedSession, call: SessionCall) -> Answer {
+            match call.arguments.get(1).map(String::as_str) {
+                Some("wait") => drop(self.0.lock().unwrap().recv()),
+                Some("panic") => panic!("a bug"),
+                Some(_) | None => {}
+            }
+            let text = format!("{} {}", session.agent, call.arguments.join(" "));
+            Answer { written: vec![(WrittenTo::Output, text)], exit: 7 }
+        }
+    }
+
+    struct Fixture {
+        address: Address,
+        open: OpenChannel,
+        release: Sender<()>,
+        _folders: (tempfile::TempDir, SocketFolder),
+    }
+
+    /// A channel for the processes below `helper`.
+    fn channel_below(helper: u32, limit: Duration) -> Fixture {
+        let place = tempfile::tempdir().unwrap();
+        fs::create_dir(place.path().join(".liza")).unwrap();
+        fs::write(place.path().join(".liza/state.yaml"), "").unwrap();
+        let folder = SocketFolder::create(None, place.path()).unwrap();
+        let session = ServedSession {
+            project: Project::open(place.path()).unwrap(),
+            agent: "coder-1".parse().unwrap(),
+            generation: liza_core::model::Generation(3),
+            environment: Vec::new(),
+            limit,
+        };
+        let (release, waiting) = channel();
+        let opened = Channel::open(&folder, session, Arc::new(Echo(Mutex::new(waiting)))).unwrap();
+        let address = opened.address().clone();
+        Fixture { address, open: opened.serve(helper).unwrap(), release, _folders: (place, folder) }
+    }
+
+    /// A channel for the test itself.
+    fn own_channel() -> Fixture {
+        channel_below(std::os::unix::process::parent_id(), Duration::from_secs(60))
+    }
+
+    fn call(address: &Address, words: &[&str]) -> SessionCall {
+        let arguments = words.iter().map(|word| (*word).to_owned()).collect();
+        SessionCall { secret: address.secret.clone(), arguments, ..SessionCall::default() }
+    }
+
+    fn refusal(result: Result<Answer, ChannelError>) -> Refused {
+        match result {
+            Err(ChannelError::Refused(why)) => why,
+            other => panic!("{other:?}"),
+        }
+    }
+
+    /// Covers: IS-01, IS-02
+    #[test]
+    fn a_process_of_the_session_gets_an_answer_and_no_other_one_does() {
+        let own = own_channel();
+        let answer = send(&own.address, &call(&own.address, &["liza", "status"])).unwrap();
+        assert_eq!(answer.written, [(WrittenTo::Output, "coder-1 liza status".to_owned())]);
+        assert_eq!(answer.exit, 7);
+        let wrong = SessionCall { secret: "0".repeat(32), ..call(&own.address, &["liza"]) };
+        assert_eq!(refusal(send(&own.address, &wrong)), Refused::Stranger);
+
+        let mut helper = Command::new("cat").stdin(Stdio::piped()).spawn().unwrap();
+        let other = channel_below(helper.id(), Duration::from_secs(60));
+        assert_eq!(refusal(send(&other.address, &call(&other.address, &["liza"]))), Refused::Stranger);
+        drop(helper.stdin.take());
+        helper.wait().unwrap();
+        assert_eq!(refusal(send(&other.address, &call(&other.address, &["liza"]))), Refused::Stranger);
+    }
+
+    /// Covers: IS-02
+    #[test]
+    fn a_message_that_is_no_command_is_refused_and_the_next_one_is_served() {
+        let own = own_channel();
+        for bytes in [&[255, 255, 255, 255][..], &[0, 0, 0, 3, b'n', b'o', b'!'], &[0, 0, 0, 0]] {
+            let mut raw = UnixStream::connect(&own.address.socket).unwrap();
+            raw.write_all(bytes).unwrap();
+            let answer: ServerMessage = message::read(&mut raw, 1 << 20, Duration::from_secs(10)).unwrap();
+            assert_eq!(answer, ServerMessage::Refused(Refused::Malformed), "{bytes:?}");
+        }
+        let long = SessionCall { input: Some("x".repeat(CALL_MAX)), ..call(&own.address, &["liza"]) };
+        assert_eq!(refusal(send(&own.address, &long)), Refused::Malformed);
+        assert!(send(&own.address, &call(&own.address, &["liza"])).is_ok());
+    }
+
+    /// Covers: IS-02
+    #[test]
+    fn eight_commands_run_at_once_and_the_ninth_is_refused() {
+        let own = own_channel();
+        let waiting: Vec<_> = (0..CONNECTIONS_MAX)
+            .map(|_| {
+                let mut connection = UnixStream::connect(&own.address.socket).unwrap();
+                let call = call(&own.address, &["liza", "wait"]);
+                message::write(&mut connection, &call, TRANSFER_LIMIT).unwrap();
+                connection
+            })
+            .collect();
+        // Connections are accepted in order, so the ninth finds eight.
+        assert_eq!(refusal(send(&own.address, &call(&own.address, &["liza"]))), Refused::Busy);
+        (0..CONNECTIONS_MAX).for_each(|_| own.release.send(()).unwrap());
+        for mut connection in waiting {
+            let answer = message::read::<ServerMessage>(&mut connection, 1 << 20, TRANSFER_LIMIT).unwrap();
+            assert!(matches!(answer, ServerMessage::Answer(_)), "{answer:?}");
+        }
+        let deadline = Instant::now() + TRANSFER_LIMIT;
+        while send(&own.address, &call(&own.address, &["liza"])).is_err() {
+            assert!(Instant::now() < deadline, "the places stay taken");
+        }
+    }
+
+    /// Covers: IS-02
+    #[test]
+    fn a_command_that_takes_too_long_or_crashes_is_reported() {
+        let short = channel_below(std::os::unix::process::parent_id(), Duration::from_millis(20));
+        let late = send(&short.address, &call(&short.address, &["liza", "wait"]));
+        assert_eq!(refusal(late), Refused::OverLimit);
+        let own = own_channel();
+        let crashed = send(&own.address, &call(&own.address, &["liza", "panic"]));
+        assert_eq!(refusal(crashed), Refused::Crashed);
+        assert!(send(&own.address, &call(&own.address, &["liza"])).is_ok());
+    }
+
+    /// Covers: IS-02
+    #[test]
+    fn after_the_session_its_socket_is_dead() {
+        let Fixture { address, open, .. } = own_channel();
+        drop(open);
+        let gone = send(&address, &call(&address, &["liza"]));
+        assert!(matches!(gone, Err(ChannelError::Gone(_))), "{gone:?}");
+    }
+
+    /// Covers: IS-02
+    #[test]
+    fn a_caller_that_does_not_read_keeps_no_other_one_waiting() {
+        let own = own_channel();
+        let mut slow = UnixStream::connect(&own.address.socket).unwrap();
+        // More than a socket holds, so that the answer cannot be sent before it is read.
+        let long = SessionCall { arguments: vec!["x".repeat(2 << 20)], ..call(&own.address, &[]) };
+        message::write(&mut slow, &long, TRANSFER_LIMIT).unwrap();
+        assert!(send(&own.address, &call(&own.address, &["liza"])).is_ok());
+        let mut start = [0; 8];
+        slow.read_exact(&mut start).unwrap();
     }
 }

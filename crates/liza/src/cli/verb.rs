@@ -118,10 +118,7 @@ verbs! {
 impl Verb {
     /// The command of `lock modify`.
     pub(super) fn lock_modify(&self) -> Option<&[String]> {
-        match self {
-            Verb::Lock(args) => args.modify_command(),
-            _ => None,
-        }
+        if let Verb::Lock(args) = self { args.modify_command() } else { None }
     }
 }
 

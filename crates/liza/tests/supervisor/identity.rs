@@ -17,12 +17,8 @@ LIZA_AGENT_ID=planner-1 LIZA_AGENT_GENERATION=1 "$LIZA" supersede-task t1 --reas
 export LIZA root
 setsid sh -c '(sleep 0.2; env -i PATH="$PATH" HOME="$HOME" "$LIZA" -C "$root" accept-integration --json > "$HOME/part" 2>&1; mv "$HOME/part" "$HOME/detached") &' &
 while [ ! -e "$HOME/detached" ]; do sleep 0.1; done
-cat > "$HOME/fake" <<'END'
-#!/bin/sh
-env -i PATH="$PATH" HOME="$HOME" "$LIZA" -C "$root" accept-integration --json
-END
-chmod +x "$HOME/fake"
-bash -c 'exec -a liza bash -c ". \"$HOME/fake\"; true" session --of "$root" code-reviewer-1 1' > "$HOME/pretended" 2>&1
+echo '"$LIZA" -C "$root" accept-integration --json; true' > "$HOME/session"
+(cd "$HOME" && bash session --of "$root" code-reviewer-1 1) > "$HOME/pretended" 2>&1
 mkdir -p "$TMPDIR/other" && cd "$TMPDIR/other" && git init -q && git commit -q --allow-empty -m start
 "$LIZA" init "Another project" > "$HOME/init" 2>&1
 "$LIZA" accept-integration --json > "$HOME/foreign" 2>&1
@@ -38,12 +34,12 @@ fn nobody_in_a_session_is_the_human_or_another_agent() {
     let mut coder = bench.agent(&["coder", "--cli", "c", "--once"]);
     assert_eq!(coder.wait(), 0, "{}", bench.outputs());
     let answer = |name: &str| fs::read_to_string(bench.project.home().join(name)).unwrap();
-    for trick in ["unset", "other"] {
+    for trick in ["unset", "other", "pretended"] {
         let text = answer(trick);
         assert!(text.contains("not_permitted") && text.contains("coder-1"), "{trick}: {text}");
     }
     // Without the session's secret they do not even speak for the agent.
-    for trick in ["empty", "elsewhere", "detached", "pretended"] {
+    for trick in ["empty", "elsewhere", "detached"] {
         let text = answer(trick);
         assert!(text.contains("no_channel") && text.contains("coder-1"), "{trick}: {text}");
     }

@@ -6,6 +6,7 @@
 mod support;
 
 mod agent_ids;
+mod channel;
 mod fixture;
 mod flow;
 mod identity;

@@ -26,11 +26,11 @@ pub(super) enum RunsIn {
 
 /// Where a command of a session runs.
 pub(super) fn runs_in(verb: &Verb) -> RunsIn {
-    match verb {
-        // A file of the session's own.
-        Verb::Validate(args) if args.has_file() => RunsIn::Session,
-        verb => listed(verb.into()),
+    // A file of the session's own.
+    if matches!(verb, Verb::Validate(args) if args.has_file()) {
+        return RunsIn::Session;
     }
+    listed(verb.into())
 }
 
 fn listed(verb: VerbName) -> RunsIn {
@@ -126,8 +126,5 @@ pub(in crate::cli) fn check(actor: Actor, verb: &Verb) -> Result<(), CommandErro
 
 /// The file of the session whose content the command needs.
 pub(super) fn named_file(verb: &Verb) -> Option<&Path> {
-    match verb {
-        Verb::SubmitVerdict(args) => args.reason_file(),
-        _ => None,
-    }
+    if let Verb::SubmitVerdict(args) = verb { args.reason_file() } else { None }
 }
