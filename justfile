@@ -7,9 +7,15 @@ check:
 
 # Everything: the gate, and what does not fit into its time.
 full:
+    .ci/install-clients claude
     ./check --all
     cargo deny --version >/dev/null 2>&1 || cargo install --locked cargo-deny
     cargo deny check bans licenses sources
+
+# Whole goals with the real agent programs and a scripted model; installs them below target/.
+e2e:
+    .ci/install-clients goose codex claude
+    cargo nextest run -p liza --test clients
 
 test *ARGS:
     cargo nextest run --workspace {{ARGS}}

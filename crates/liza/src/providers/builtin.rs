@@ -66,7 +66,7 @@ fn claude() -> CommandTemplate {
 fn codex() -> CommandTemplate {
     // By default its sandbox makes .git read-only; without a writable index it cannot commit. The project's own .git stays
     // read-only. A code reviewer may write because it runs tests; a change to tracked files voids its verdict.
-    let sandbox = "-s workspace-write --add-dir {worktree_git} --add-dir {liza}";
+    let sandbox = "-s workspace-write -c sandbox_workspace_write.network_access=true --add-dir {worktree_git} --add-dir {liza}";
     CommandTemplate {
         args: words(&format!("exec --json {sandbox}")),
         model_args: words("-m {model}"),

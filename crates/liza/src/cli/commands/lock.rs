@@ -136,7 +136,7 @@ fn apply(at: Revision, command: &str, context: &Context) -> Result<Reply, Comman
     let session = begin_edit(&project, context, "lock modify")?;
     if session.revision() != at {
         let message = format!("the blackboard has changed since revision {at}");
-        return Err(CommandError::refused("changed", message)
+        return Err(CommandError::refused("stale_revision", message)
             .exit(Exit::Inconsistent)
             .hint("run lock modify again"));
     }

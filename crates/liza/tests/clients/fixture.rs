@@ -1,0 +1,98 @@
+//! A project, a scripted model, and the real programs.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use crate::model_server::{Conversation, ModelServer, Move};
+use crate::support::TestProject;
+
+/// A real agent program.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Client {
+    Claude,
+    Codex,
+    Goose,
+}
+
+impl Client {
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            Client::Claude => "claude",
+            Client::Codex => "codex",
+            Client::Goose => "goose",
+        }
+    }
+}
+
+/// Where the programs are.
+fn programs() -> PathBuf {
+    let target = Path::new(env!("CARGO_TARGET_TMPDIR")).parent().unwrap();
+    target.join("clients/bin")
+}
+
+/// A project whose agents think with a script.
+pub(crate) struct Scripted {
+    pub(crate) project: TestProject,
+    pub(crate) model: ModelServer,
+}
+
+impl Scripted {
+    pub(crate) fn new(brain: impl Fn(&Conversation) -> Move + Send + Sync + 'static) -> Self {
+        let scripted = Self { project: TestProject::new(), model: ModelServer::start(brain) };
+        scripted.write_codex_config();
+        scripted
+    }
+
+    fn write_codex_config(&self) {
+        let folder = self.project.home().join(".codex");
+        fs::create_dir_all(&folder).unwrap();
+        let url = self.model.url();
+        let config = format!(
+            "model = \"gpt-5\"\nmodel_provider = \"scripted\"\n[model_providers.scripted]\nname = \"scripted\"\n\
+             base_url = \"{url}/v1\"\nenv_key = \"SCRIPTED_API_KEY\"\nwire_api = \"responses\"\n"
+        );
+        fs::write(folder.join("config.toml"), config).unwrap();
+    }
+
+    /// `liza` with everything that the programs need to find the scripted model.
+    pub(crate) fn liza(&self, clients: &[Client]) -> Command {
+        let bin = programs();
+        for client in clients {
+            let program = bin.join(client.name());
+            assert!(
+                program.exists(),
+                "{} is missing: .ci/install-clients {}",
+                program.display(),
+                client.name()
+            );
+        }
+        let path = std::env::var("PATH").unwrap();
+        let mut liza = self.project.program();
+        liza.env("PATH", format!("{}:{path}", bin.display()))
+            .env("ANTHROPIC_BASE_URL", self.model.url())
+            .env("ANTHROPIC_API_KEY", "scripted")
+            .env("CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC", "1")
+            .env("SCRIPTED_API_KEY", "scripted")
+            .env("GOOSE_PROVIDER", "openai")
+            .env("GOOSE_MODEL", "gpt-4o")
+            .env("GOOSE_DISABLE_KEYRING", "1")
+            .env("OPENAI_HOST", self.model.url())
+            .env("OPENAI_API_KEY", "scripted");
+        liza
+    }
+}
+
+/// The role that a prompt is for.
+pub(crate) fn role(conversation: &Conversation) -> &str {
+    line_after(conversation, "ROLE: ")
+}
+
+/// The liza program that a prompt names.
+pub(crate) fn liza_of(conversation: &Conversation) -> &str {
+    line_after(conversation, "LIZA: ").split(" (").next().unwrap_or_default()
+}
+
+fn line_after<'c>(conversation: &'c Conversation, start: &str) -> &'c str {
+    conversation.text.lines().find_map(|line| line.strip_prefix(start)).unwrap_or_default()
+}

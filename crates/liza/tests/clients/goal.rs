@@ -1,0 +1,114 @@
+//! A whole goal: a plan with a dependency, tests first, a rejection, its fix, approvals, merges, COMPLETED.
+
+use std::time::Duration;
+
+use liza_core::model::{EventName, GoalStatus, Status};
+
+use crate::fixture::{Client, Scripted, liza_of, role};
+use crate::model_server::{Conversation, Move};
+use crate::support::process::{Running, wait_up_to};
+
+const PLAN: &str = r#"
+if [ -z "$(LIZA get '.tasks[].id')" ]; then
+  LIZA add-task --id one --desc "Write one.txt" --done "one.txt has two lines" --scope one.txt --spec specs/vision.md --draft
+  LIZA add-task --id two --desc "Write two.txt" --done "two.txt has a line" --scope two.txt --spec specs/vision.md --depends one --draft
+  LIZA finalize one two
+else
+  LIZA goal complete
+fi
+"#;
+
+const TEST: &str = r#"
+T=$(basename "$PWD"); echo "grep -q line $T.txt" > "$T.test"; git add -A; git commit -qm "test: $T"
+"#;
+
+const CODE: &str = r#"
+T=$(basename "$PWD"); echo "a line" >> "$T.txt"; git add -A; git commit -qm "add $T" &&
+LIZA pre-check "$T" --intent "write the file" --validation "sh $T.test" &&
+LIZA submit-for-review "$T" HEAD
+"#;
+
+const REVIEW: &str = r#"
+T=${PWD##*/.review-}
+if [ "$T" = one ] && [ "$(wc -l < one.txt)" -lt 2 ]; then
+  LIZA submit-verdict one REJECTED "[blocker] one.txt:1 has one line instead of two"
+else
+  sh "$T.test" && LIZA submit-verdict "$T" APPROVED "sh $T.test: exit 0"
+fi
+"#;
+
+/// Plans, codes and reviews, whichever program asks.
+fn work(conversation: &Conversation) -> Move {
+    let steps: &[&str] = match role(conversation) {
+        "Planner" => &[PLAN],
+        "Coder" => &[TEST, CODE],
+        "Code Reviewer" => &[REVIEW],
+        other => panic!("a prompt for {other:?}"),
+    };
+    match steps.get(conversation.tool_results) {
+        Some(step) => Move::Run(step.replace("LIZA ", &format!("{} ", liza_of(conversation)))),
+        None => Move::Say("Done.".to_owned()),
+    }
+}
+
+fn reach_goal(clients: &[Client], arguments: &[&str]) {
+    let scripted = Scripted::new(work);
+    let mut liza = scripted.liza(clients);
+    liza.args(["run", "--plain", "--coders", "1"]).args(arguments);
+    let mut team = Running::start(&scripted.project, liza);
+    let project = &scripted.project;
+    let exit = wait_up_to(Duration::from_secs(240), || team.exit_code());
+    let goal = project.snapshot().board.goal.ready().map(|goal| goal.status);
+    let seen = || format!("{}\n{}\n{:?}", team.output(), outputs(&scripted), scripted.model.requests());
+    assert_eq!((exit, goal), (Some(0), Some(GoalStatus::Completed)), "{}", seen());
+    for (task, lines) in [("one", 2), ("two", 1)] {
+        let record = project.record(task);
+        assert_eq!(record.status, Some(Status::Merged));
+        let text = project.git(&["show", &format!("integration:{task}.txt")]);
+        assert_eq!(text.lines().count(), lines, "{task}: {text}");
+    }
+    let rejections = project.record("one");
+    let rejections = rejections.events().filter(|event| event.is(EventName::Rejected)).count();
+    assert_eq!(rejections, 1, "{}", seen());
+    let log = project.git(&["log", "--format=%an %s", "integration"]);
+    assert!(log.contains("coder-1 for Test test: one"), "{log}");
+}
+
+/// What the sessions printed.
+fn outputs(scripted: &Scripted) -> String {
+    let folder = scripted.project.root.join(".liza/agent-outputs");
+    let files = std::fs::read_dir(folder).into_iter().flatten().flatten();
+    let text = |file: std::fs::DirEntry| {
+        let text = std::fs::read_to_string(file.path()).unwrap_or_default();
+        let start: String = text.chars().take(3_000).collect();
+        format!("== {}\n{start}\n", file.file_name().display())
+    };
+    files.map(text).collect()
+}
+
+/// Covers: SE-11
+#[test]
+fn needs_goose_a_goal_is_reached() {
+    reach_goal(&[Client::Goose], &["--cli", "goose"]);
+}
+
+/// Covers: SE-11
+#[test]
+fn needs_codex_a_goal_is_reached() {
+    reach_goal(&[Client::Codex], &["--cli", "codex"]);
+}
+
+/// Covers: SE-11
+#[test]
+fn needs_claude_a_goal_is_reached() {
+    reach_goal(&[Client::Claude], &["--cli", "claude"]);
+}
+
+/// Covers: SE-11
+#[test]
+fn needs_claude_needs_codex_needs_goose_a_goal_is_reached_by_a_mixed_team() {
+    reach_goal(
+        &[Client::Claude, Client::Codex, Client::Goose],
+        &["--planner-cli", "claude", "--coder-cli", "codex", "--reviewer-cli", "goose"],
+    );
+}

@@ -1,0 +1,216 @@
+//! The three protocols of the scripted model: what a request says, and how an answer is streamed.
+
+use serde_json::{Value, json};
+
+use crate::model_server::{Conversation, Move};
+
+/// How a program talks to its model.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum Protocol {
+    /// Anthropic Messages (claude).
+    Messages,
+    /// OpenAI Responses (codex).
+    Responses,
+    /// OpenAI Chat Completions (goose).
+    Chat,
+}
+
+pub(crate) fn protocol_of(path: &str) -> Option<Protocol> {
+    let path = path.split('?').next().unwrap_or_default();
+    match path.trim_end_matches('/') {
+        path if path.ends_with("/messages") => Some(Protocol::Messages),
+        path if path.ends_with("/responses") => Some(Protocol::Responses),
+        path if path.ends_with("/chat/completions") => Some(Protocol::Chat),
+        _ => None,
+    }
+}
+
+impl Protocol {
+    /// What the script needs to know of a request.
+    pub(crate) fn conversation(self, body: &Value) -> Conversation {
+        let messages = match self {
+            Protocol::Messages | Protocol::Chat => &body["messages"],
+            Protocol::Responses => &body["input"],
+        };
+        let is_result = |message: &Value| match self {
+            Protocol::Messages => count(&message["content"], |part| part["type"] == "tool_result"),
+            Protocol::Chat => usize::from(message["role"] == "tool"),
+            Protocol::Responses => {
+                usize::from(message["type"].as_str().is_some_and(|kind| kind.ends_with("call_output")))
+            }
+        };
+        let mut text = strings(messages);
+        for part in ["system", "instructions"] {
+            text.push_str(&strings(&body[part]));
+        }
+        Conversation {
+            text,
+            tool_results: messages.as_array().into_iter().flatten().map(is_result).sum(),
+            shell: body["tools"].as_array().into_iter().flatten().find_map(shell_tool),
+        }
+    }
+
+    /// The answer as a stream of events.
+    pub(crate) fn stream(self, next: &Move, conversation: &Conversation, body: &Value) -> String {
+        match self {
+            Protocol::Messages => messages_stream(next, conversation, body),
+            Protocol::Responses => responses_stream(next, conversation),
+            Protocol::Chat => chat_stream(next, conversation, body),
+        }
+    }
+
+    /// The answer as one object.
+    pub(crate) fn whole(self, next: &Move, conversation: &Conversation, body: &Value) -> Value {
+        let text = if let Move::Say(text) = next { text.clone() } else { String::new() };
+        match self {
+            Protocol::Messages => json!({"id": "msg_1", "type": "message", "role": "assistant",
+                "model": body["model"], "content": [{"type": "text", "text": text}], "stop_reason": "end_turn",
+                "stop_sequence": null, "usage": {"input_tokens": 10, "output_tokens": 5}, "input_tokens": 10}),
+            Protocol::Responses => json!({"id": "resp_1", "output": [output_item(next, conversation)]}),
+            Protocol::Chat => json!({"id": "chat_1", "object": "chat.completion", "model": body["model"],
+                "choices": [{"index": 0, "finish_reason": "stop",
+                    "message": {"role": "assistant", "content": text}}],
+                "usage": {"prompt_tokens": 10, "completion_tokens": 5, "total_tokens": 15}}),
+        }
+    }
+}
+
+fn count(parts: &Value, is: impl Fn(&Value) -> bool) -> usize {
+    parts.as_array().into_iter().flatten().filter(|part| is(part)).count()
+}
+
+/// All texts in a value.
+fn strings(value: &Value) -> String {
+    match value {
+        Value::String(text) => format!("{text}\n"),
+        Value::Array(parts) => parts.iter().map(strings).collect(),
+        Value::Object(fields) => fields.values().map(strings).collect(),
+        Value::Null | Value::Bool(_) | Value::Number(_) => String::new(),
+    }
+}
+
+/// The tool that runs shell commands, and its argument: names and shapes are the program's own.
+fn shell_tool(tool: &Value) -> Option<(String, String)> {
+    let tool = if tool["function"].is_object() { &tool["function"] } else { tool };
+    let name = tool["name"].as_str()?;
+    let known = ["Bash", "exec_command", "shell", "developer__shell", "shell_command"];
+    let schema =
+        ["input_schema", "parameters"].iter().map(|key| &tool[*key]).find(|schema| schema.is_object())?;
+    let argument = ["command", "cmd"].iter().find(|key| schema["properties"][**key]["type"] == "string")?;
+    known.contains(&name).then(|| (name.to_owned(), (*argument).to_owned()))
+}
+
+/// The call of the shell tool: name and arguments.
+fn call(command: &str, conversation: &Conversation) -> (String, String) {
+    let (name, argument) = conversation.shell.clone().unwrap_or_default();
+    let mut arguments = json!({ argument: command });
+    if name == "Bash" {
+        arguments["description"] = json!("work");
+    }
+    (name, arguments.to_string())
+}
+
+fn event(name: &str, data: &Value) -> String {
+    format!("event: {name}\ndata: {data}\n\n")
+}
+
+fn messages_stream(next: &Move, conversation: &Conversation, body: &Value) -> String {
+    let usage = json!({"input_tokens": 1000, "cache_creation_input_tokens": 0, "cache_read_input_tokens": 0,
+        "output_tokens": 1});
+    let message = json!({"id": format!("msg_{}", conversation.tool_results), "type": "message",
+        "role": "assistant", "model": body["model"], "content": [], "stop_reason": null,
+        "stop_sequence": null, "usage": usage});
+    let (block, delta, stop) = match next {
+        Move::Run(command) => {
+            let (name, arguments) = call(command, conversation);
+            let id = format!("toolu_{:04}", conversation.tool_results);
+            (
+                json!({"type": "tool_use", "id": id, "name": name, "input": {}}),
+                json!({"type": "input_json_delta", "partial_json": arguments}),
+                "tool_use",
+            )
+        }
+        Move::Say(text) => {
+            (json!({"type": "text", "text": ""}), json!({"type": "text_delta", "text": text}), "end_turn")
+        }
+        Move::Fail(..) | Move::Cut | Move::Hang => return String::new(),
+    };
+    [
+        ("message_start", json!({"type": "message_start", "message": message})),
+        ("content_block_start", json!({"type": "content_block_start", "index": 0, "content_block": block})),
+        ("content_block_delta", json!({"type": "content_block_delta", "index": 0, "delta": delta})),
+        ("content_block_stop", json!({"type": "content_block_stop", "index": 0})),
+        (
+            "message_delta",
+            json!({"type": "message_delta", "delta": {"stop_reason": stop, "stop_sequence": null},
+                "usage": {"output_tokens": 20}}),
+        ),
+        ("message_stop", json!({"type": "message_stop"})),
+    ]
+    .iter()
+    .map(|(name, data)| event(name, data))
+    .collect()
+}
+
+fn output_item(next: &Move, conversation: &Conversation) -> Value {
+    match next {
+        Move::Run(command) => {
+            let (name, arguments) = call(command, conversation);
+            json!({"type": "function_call", "id": "fc_1", "name": name, "arguments": arguments,
+                "call_id": format!("call_{}", conversation.tool_results)})
+        }
+        Move::Say(text) => json!({"type": "message", "id": "m_1", "role": "assistant",
+            "content": [{"type": "output_text", "text": text, "annotations": []}]}),
+        Move::Fail(..) | Move::Cut | Move::Hang => Value::Null,
+    }
+}
+
+fn responses_stream(next: &Move, conversation: &Conversation) -> String {
+    let usage = json!({"input_tokens": 1000, "input_tokens_details": {"cached_tokens": 0}, "output_tokens": 20,
+        "output_tokens_details": {"reasoning_tokens": 0}, "total_tokens": 1020});
+    let item = output_item(next, conversation);
+    [
+        ("response.created", json!({"type": "response.created", "response": {"id": "resp_1"}})),
+        (
+            "response.output_item.added",
+            json!({"type": "response.output_item.added", "output_index": 0, "item": item}),
+        ),
+        (
+            "response.output_item.done",
+            json!({"type": "response.output_item.done", "output_index": 0, "item": item}),
+        ),
+        (
+            "response.completed",
+            json!({"type": "response.completed", "response": {"id": "resp_1", "usage": usage}}),
+        ),
+    ]
+    .iter()
+    .map(|(name, data)| event(name, data))
+    .collect()
+}
+
+fn chat_stream(next: &Move, conversation: &Conversation, body: &Value) -> String {
+    let chunk = |delta: Value, finish: Value| {
+        let choice = json!({"index": 0, "delta": delta, "finish_reason": finish});
+        let data = json!({"id": "chat_1", "object": "chat.completion.chunk", "created": 1,
+            "model": body["model"], "choices": [choice]});
+        format!("data: {data}\n\n")
+    };
+    let (delta, finish) = match next {
+        Move::Run(command) => {
+            let (name, arguments) = call(command, conversation);
+            let call = json!({"index": 0, "id": format!("call_{}", conversation.tool_results),
+                "type": "function", "function": {"name": name, "arguments": arguments}});
+            (json!({"role": "assistant", "content": null, "tool_calls": [call]}), "tool_calls")
+        }
+        Move::Say(text) => (json!({"role": "assistant", "content": text}), "stop"),
+        Move::Fail(..) | Move::Cut | Move::Hang => return String::new(),
+    };
+    let usage = json!({"id": "chat_1", "object": "chat.completion.chunk", "created": 1, "model": body["model"],
+        "choices": [], "usage": {"prompt_tokens": 1000, "completion_tokens": 20, "total_tokens": 1020}});
+    format!(
+        "{}{}data: {usage}\n\ndata: [DONE]\n\n",
+        chunk(delta, Value::Null),
+        chunk(json!({}), json!(finish))
+    )
+}
