@@ -38,7 +38,7 @@ fi
 "#;
 
 /// Plans, codes and reviews, whichever program asks.
-fn work(conversation: &Conversation) -> Move {
+pub(crate) fn work(conversation: &Conversation) -> Move {
     let steps: &[&str] = match role(conversation) {
         "Planner" => &[PLAN],
         "Coder" => &[TEST, CODE],
@@ -52,7 +52,16 @@ fn work(conversation: &Conversation) -> Move {
 }
 
 fn reach_goal(clients: &[Client], arguments: &[&str]) {
-    let scripted = Scripted::new(work);
+    reach_goal_with(work, clients, arguments);
+}
+
+/// Runs a team until its goal is reached, with one task rejected once on the way.
+pub(crate) fn reach_goal_with(
+    brain: impl Fn(&Conversation) -> Move + Send + Sync + 'static,
+    clients: &[Client],
+    arguments: &[&str],
+) {
+    let scripted = Scripted::new(brain);
     let mut liza = scripted.liza(clients);
     liza.args(["run", "--plain", "--coders", "1"]).args(arguments);
     let mut team = Running::start(&scripted.project, liza);

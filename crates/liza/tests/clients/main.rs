@@ -4,6 +4,7 @@
 
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "tests panic on failure")]
 
+mod faults;
 mod fixture;
 mod goal;
 mod model_server;

@@ -22,8 +22,6 @@ pub(crate) enum Move {
     Fail(u16, Vec<(&'static str, String)>, Value),
     /// Sends the beginning of an answer and closes the connection.
     Cut,
-    /// Never answers.
-    Hang,
 }
 
 /// A request, as the script sees it.
@@ -57,7 +55,7 @@ impl ModelServer {
             for connection in listener.incoming().flatten() {
                 let (brain, seen) = (Arc::clone(&brain), Arc::clone(&seen));
                 // A program may hang up at any time.
-                thread::spawn(move || drop(serve(connection, &*brain, &seen)));
+                thread::spawn(move || drop(serve(&connection, &*brain, &seen)));
             }
         });
         Self { address, requests }
@@ -80,11 +78,11 @@ struct Request {
     body: Vec<u8>,
 }
 
-fn serve(connection: TcpStream, brain: &Brain, seen: &Mutex<Vec<String>>) -> std::io::Result<()> {
+fn serve(connection: &TcpStream, brain: &Brain, seen: &Mutex<Vec<String>>) -> std::io::Result<()> {
     let mut reader = BufReader::new(connection.try_clone()?);
     while let Some(request) = read_request(&mut reader)? {
         seen.lock().unwrap().push(format!("{} {}", request.method, request.path));
-        answer(&connection, &request, brain)?;
+        answer(connection, &request, brain)?;
     }
     Ok(())
 }
@@ -132,7 +130,7 @@ fn answer(mut connection: &TcpStream, request: &Request, brain: &Brain) -> std::
             200,
             &[],
             "application/json",
-            json!({"data": [], "models": []}).to_string(),
+            &json!({"data": [], "models": []}).to_string(),
         );
     };
     let conversation = protocol.conversation(&body);
@@ -143,11 +141,8 @@ fn answer(mut connection: &TcpStream, request: &Request, brain: &Brain) -> std::
     };
     match next {
         Move::Fail(status, headers, body) => {
-            respond(connection, status, &headers, "application/json", body.to_string())
+            respond(connection, status, &headers, "application/json", &body.to_string())
         }
-        Move::Hang => loop {
-            thread::park();
-        },
         Move::Cut => {
             let stream = protocol.stream(&Move::Say("I will".to_owned()), &conversation, &body);
             let half = stream.get(..stream.len() / 2).unwrap_or_default();
@@ -168,11 +163,11 @@ fn send_answer(
     match body["stream"].as_bool() {
         Some(true) => {
             let text = protocol.stream(next, conversation, body);
-            respond(connection, 200, &[], "text/event-stream", text)
+            respond(connection, 200, &[], "text/event-stream", &text)
         }
         _ => {
             let text = protocol.whole(next, conversation, body).to_string();
-            respond(connection, 200, &[], "application/json", text)
+            respond(connection, 200, &[], "application/json", &text)
         }
     }
 }
@@ -182,7 +177,7 @@ fn respond(
     status: u16,
     headers: &[(&str, String)],
     kind: &str,
-    body: String,
+    body: &str,
 ) -> std::io::Result<()> {
     let more: String = headers.iter().map(|(name, value)| format!("{name}: {value}\r\n")).collect();
     let length = body.len();
