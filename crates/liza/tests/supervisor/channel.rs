@@ -82,6 +82,8 @@ fn a_session_uses_only_its_own_channel_and_only_what_its_role_may() {
 "$LIZA" submit-verdict "$1" APPROVED "all green" --json > "$HOME/approve" 2>&1
 "$LIZA" run --json > "$HOME/run" 2>&1
 "$LIZA" edit --json > "$HOME/edit" 2>&1
+"$LIZA" doctor --json > "$HOME/doctor" 2>&1
+"$LIZA" retro --json > "$HOME/retro" 2>&1
 LIZA_CHANNEL="0$LIZA_CHANNEL" "$LIZA" status --json > "$HOME/secret" 2>&1
 LIZA_CHANNEL="x:/no/such/socket" "$LIZA" status --json > "$HOME/gone" 2>&1; echo " exit $?" >> "$HOME/gone"
 echo '"$LIZA" status --json; true' > "$HOME/check"; export LIZA
@@ -89,7 +91,7 @@ echo '"$LIZA" status --json; true' > "$HOME/check"; export LIZA
 printf '%s' "$LIZA_CHANNEL" > "$HOME/channel"
 "#,
     );
-    for name in ["plan", "approve", "run", "edit"] {
+    for name in ["plan", "approve", "run", "edit", "doctor", "retro"] {
         let text = written(&bench, name);
         assert!(text.contains("not_permitted") && text.contains("coder-1"), "{name}: {text}");
     }
