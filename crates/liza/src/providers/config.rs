@@ -16,8 +16,8 @@ use strum::{EnumString, IntoStaticStr, VariantNames};
 
 use super::builtin::BuiltIn;
 use super::error::ProviderError;
+use super::stream::EventFormat;
 use super::template::{CommandTemplate, PromptDelivery};
-use super::usage::EventFormat;
 
 /// The provider if neither the command line nor the config names one.
 const DEFAULT_PROVIDER: &str = "claude";
@@ -200,7 +200,10 @@ mod tests {
             (r#"{"a": {"args": "x"}}"#, "args must be a list of words"),
             (r#"{"a": {"program": ["x"]}}"#, "program must be a text"),
             (r#"{"a": {"prompt": "pipe"}}"#, "prompt must be stdin or file"),
-            (r#"{"a": {"events": "json"}}"#, "events must be none or rehearsal"),
+            (
+                r#"{"a": {"events": "json"}}"#,
+                "events must be none or rehearsal or claude or codex or gemini or goose or opencode or vibe",
+            ),
             (r#"{"a": {"env": []}}"#, "env must be a map of names to values"),
         ];
         for (providers, problem) in cases {
@@ -221,7 +224,7 @@ mod tests {
         let built_in = choose("{}", "codex").unwrap();
         assert_eq!(changed, CommandTemplate { install: "brew install codex".to_owned(), ..built_in });
         assert_eq!(choose("{}", "vibe"), choose("{}", "mistral"));
-        let known = "claude, codex, gemini, mistral, opencode, goose, rehearsal, mine";
+        let known = "claude, codex, gemini, vibe, opencode, goose, rehearsal, mine";
         let message = format!("unknown provider \"x\"; known providers: {known}");
         assert_eq!(choose(r#"{"mine": {}}"#, "x"), Err(message));
     }

@@ -3,10 +3,21 @@
 //! Starts nothing. The prompt is never an argument: it could exceed the system's limit and would show in process lists.
 
 mod builtin;
+mod claude;
+mod codex;
 mod config;
 mod error;
+pub(crate) mod event;
+mod fault;
+mod gemini;
+mod goose;
+mod json_line;
+mod opencode;
+mod rehearsal;
+pub(crate) mod stream;
 mod template;
 pub(crate) mod usage;
+mod vibe;
 
 use std::path::{Path, PathBuf};
 
@@ -18,8 +29,8 @@ use crate::sys::find_program;
 use builtin::BuiltIn;
 pub(crate) use config::agent_count;
 pub use error::ProviderError;
+use stream::EventFormat;
 use template::{CommandTemplate, PromptDelivery};
-use usage::EventFormat;
 
 /// The provider chosen for a role.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -49,6 +60,8 @@ pub(crate) struct SessionDetails<'a> {
     pub(crate) worktree_git: &'a Path,
     /// The file with the prompt.
     pub(crate) prompt: &'a Path,
+    /// The folder for its temporary files.
+    pub(crate) scratch: &'a Path,
     /// Whether a person takes part.
     pub(crate) interactive: bool,
 }
@@ -64,6 +77,8 @@ pub(crate) struct CommandLine {
     pub(crate) environment: Vec<(String, String)>,
     /// Whether the prompt goes to standard input.
     pub(crate) on_stdin: bool,
+    /// The file in which the program leaves its last event.
+    pub(crate) result_file: Option<PathBuf>,
 }
 
 impl Provider {
@@ -133,24 +148,27 @@ impl Provider {
             self.require_interactive()?;
         }
         let fill = |text: &String| self.fill(text, session);
-        let arguments = if session.interactive {
-            template.interactive_args.iter().map(fill).collect()
-        } else {
-            let role = match session.agent.role() {
-                Role::Coder => &template.writing_args,
-                Role::Planner | Role::CodeReviewer => &template.reading_args,
-            };
-            let model = if self.model.is_some() { template.model_args.as_slice() } else { &[] };
-            let all = template.args.iter().chain(model).chain(role).chain(&template.last_args);
-            all.map(fill).collect()
+        let role = match session.agent.role() {
+            Role::Coder => &template.writing_args,
+            Role::Planner | Role::CodeReviewer => &template.reading_args,
         };
-        let environment = template.environment.iter().map(|(name, value)| (name.clone(), fill(value)));
+        let with_model = self.model.is_some();
+        let model = if with_model { template.model_args.as_slice() } else { &[] };
+        let (first, last) = match session.interactive {
+            true => (&template.interactive_args, [].as_slice()),
+            false => (&template.args, template.last_args.as_slice()),
+        };
+        let arguments = first.iter().chain(model).chain(role).chain(last).map(fill).collect();
+        let own = if with_model { template.model_environment.as_slice() } else { &[] };
+        let environment = template.environment.iter().chain(own);
+        let environment = environment.map(|(name, value)| (name.clone(), fill(value)));
         let named = || self.template.program.clone().unwrap_or_default().into();
         Ok(CommandLine {
             program: self.program.clone().unwrap_or_else(named),
             arguments,
             environment: environment.collect(),
             on_stdin: template.prompt == PromptDelivery::Stdin && !session.interactive,
+            result_file: template.result_file.as_ref().map(|name| session.scratch.join(name)),
         })
     }
 
@@ -164,6 +182,7 @@ impl Provider {
             ("{worktree_git}", path(session.worktree_git)),
             ("{liza}", path(&session.project.join(".liza"))),
             ("{prompt}", path(session.prompt)),
+            ("{scratch}", path(session.scratch)),
             ("{agent}", session.agent.to_string()),
             ("{role}", session.agent.role().to_string()),
             ("{task}", session.task.map(ToString::to_string).unwrap_or_default()),

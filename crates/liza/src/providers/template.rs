@@ -4,7 +4,10 @@
 
 use strum::{EnumString, VariantNames};
 
-use super::usage::EventFormat;
+use super::stream::EventFormat;
+
+/// The first message of an interactive session: short, and the same for all.
+pub(super) const BEGIN: &str = "Read the file {prompt} and do what it says.";
 
 /// How the prompt reaches the program.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, EnumString, VariantNames)]
@@ -21,7 +24,8 @@ pub(crate) enum PromptDelivery {
 ///
 /// Arguments and environment may contain `{worktree}` (the working folder), `{project}`, `{git}` (the repository's
 /// `.git`), `{worktree_git}` (where git keeps the index and HEAD of the working folder), `{liza}` (the project's
-/// `.liza`), `{prompt}` (the file with the prompt), `{agent}`, `{role}`, `{task}` and `{model}`.
+/// `.liza`), `{prompt}` (the file with the prompt), `{scratch}` (the session's folder for temporary files), `{agent}`,
+/// `{role}`, `{task}` and `{model}`.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct CommandTemplate {
     /// The name of the provider.
@@ -38,14 +42,21 @@ pub(crate) struct CommandTemplate {
     pub(crate) reading_args: Vec<String>,
     /// The last arguments of every session.
     pub(crate) last_args: Vec<String>,
-    /// The arguments of an interactive session, instead of all others; empty if the program has no such mode.
+    /// The arguments of an interactive session, before those for the model and the role; empty if the program has no such
+    /// mode.
     pub(crate) interactive_args: Vec<String>,
     /// How the prompt reaches the program.
     pub(crate) prompt: PromptDelivery,
     /// Environment variables.
     pub(crate) environment: Vec<(String, String)>,
+    /// Environment variables added when a model is chosen.
+    pub(crate) model_environment: Vec<(String, String)>,
     /// The events that the program writes to its output.
     pub(crate) events: EventFormat,
+    /// The file in `{scratch}` in which the program leaves its last event.
+    pub(crate) result_file: Option<String>,
+    /// The command that logs in.
+    pub(crate) login: String,
     /// The command that installs the program.
     pub(crate) install: String,
 }
@@ -56,4 +67,14 @@ impl CommandTemplate {
         let program = program.map(str::to_owned);
         Self { name: name.to_owned(), program, install: install.to_owned(), ..Self::default() }
     }
+}
+
+/// The words of a line, which are separated by spaces.
+pub(super) fn words(line: &str) -> Vec<String> {
+    line.split(' ').map(str::to_owned).collect()
+}
+
+/// The words of a line, and a text as the last word.
+pub(super) fn words_and(line: &str, text: &str) -> Vec<String> {
+    line.split_whitespace().chain([text]).map(str::to_owned).collect()
 }

@@ -4,7 +4,7 @@
 //! blackboard and no git.
 
 use std::fs::{self, File, OpenOptions};
-use std::io::{self, BufRead, Read, Write as _};
+use std::io::{self, BufRead};
 use std::path::Path;
 use std::process::{Command, Stdio};
 use std::sync::Arc;
@@ -15,14 +15,11 @@ use std::time::{Duration, Instant};
 use liza_store::private;
 
 use crate::engine::{EngineError, FileLock};
-use crate::providers::usage::{SessionUsage, UsageMeter};
-use crate::secrets::{MaskStream, Masker};
+use crate::secrets::Masker;
 use crate::sys::family::{ProcessFamily, ProgramExit, Reaped};
 
-use super::helper_protocol::{HelperCommand, HelperReport, SessionOrder};
-
-/// The number of bytes of a session's output that are kept.
-const OUTPUT_MAX: u64 = 16 << 20;
+use super::helper_protocol::{HelperCommand, HelperReport, SessionOrder, send_report};
+use super::output_reader::{OutputRead, OutputReader};
 
 /// The reduced priority of a session that is not interactive.
 const NICENESS: i32 = 5;
@@ -32,9 +29,6 @@ const KILL_TIMEOUT: Duration = Duration::from_secs(60);
 
 /// How long to wait until an earlier session of the same agent, whose supervisor is gone, has been killed.
 const LOCK_TIMEOUT: Duration = Duration::from_secs(20);
-
-/// How often usage is reported while a session runs; a session that should hand off is reported at once.
-const USAGE_INTERVAL: Duration = Duration::from_secs(2);
 
 /// Variables that would point a session's git at another repository.
 const REPOSITORY_VARIABLES: [&str; 7] = [
@@ -70,29 +64,23 @@ pub fn serve() -> u8 {
         run
     });
     let (report, code) = match run {
-        Ok((exit, dropped)) => {
+        Ok((exit, output)) => {
             let (code, signal) = match exit {
                 ProgramExit::Code(code) => (Some(code), None),
                 ProgramExit::Signal(signal) => (None, Some(signal)),
             };
             let encoded = code.unwrap_or_else(|| 128 + signal.unwrap_or_default());
-            (HelperReport::Ended { code, signal, dropped }, u8::try_from(encoded).unwrap_or(1))
+            let dropped = output.as_ref().map_or(0, |output| output.dropped);
+            let outcome = output.map(|output| output.outcome(code)).unwrap_or_default();
+            (HelperReport::Ended { code, signal, dropped, outcome }, u8::try_from(encoded).unwrap_or(1))
         }
         Err(error) => (HelperReport::Failed { message: error.to_string() }, 1),
     };
-    send(&report);
+    send_report(&report);
     code
 }
 
-/// Sends a report to the supervisor, if it is still alive.
-fn send(report: &HelperReport) {
-    if let Ok(line) = serde_json::to_string(report) {
-        let mut out = io::stdout().lock();
-        let _ = writeln!(out, "{line}").and_then(|()| out.flush());
-    }
-}
-
-fn run(order: &SessionOrder) -> io::Result<(ProgramExit, u64)> {
+fn run(order: &SessionOrder) -> io::Result<(ProgramExit, Option<OutputRead>)> {
     let _lock = wait_for_earlier_session(order)?;
     if order.output.is_some() {
         // Sixty sessions that compile must not starve their supervisor.
@@ -103,7 +91,7 @@ fn run(order: &SessionOrder) -> io::Result<(ProgramExit, u64)> {
         let _ = signal_hook::flag::register(signal_hook::consts::SIGINT, Arc::default());
     }
     let (family, output) = start(order)?;
-    send(&HelperReport::Started { pid: family.id() });
+    send_report(&HelperReport::Started { pid: family.id() });
     let (sender, events) = channel();
     let commands = sender.clone();
     thread::spawn(move || read_commands(&commands));
@@ -150,7 +138,7 @@ fn wait_for_earlier_session(order: &SessionOrder) -> io::Result<Option<FileLock>
 }
 
 /// Starts the agent with its input, its output and its environment.
-fn start(order: &SessionOrder) -> io::Result<(ProcessFamily, Option<JoinHandle<u64>>)> {
+fn start(order: &SessionOrder) -> io::Result<(ProcessFamily, Option<JoinHandle<OutputRead>>)> {
     let failed = |what: &str, path: &Path, error: &io::Error| {
         io::Error::other(format!("cannot {what} {}: {error}", path.display()))
     };
@@ -191,9 +179,8 @@ fn start(order: &SessionOrder) -> io::Result<(ProcessFamily, Option<JoinHandle<u
     // It holds a write end of the pipe; the output ends when all of them are closed.
     drop(command);
     let secrets = Masker::of_process_and(order.environment.iter().cloned());
-    let meter = UsageMeter::new(order.events);
-    let copy =
-        |(reader, file)| thread::spawn(move || copy_output(reader, file, secrets, UsageReporter::new(meter)));
+    let output_reader = OutputReader::new(order.events, secrets, order.result_file.clone());
+    let copy = |(reader, file)| thread::spawn(move || output_reader.copy(reader, file));
     Ok((family, output.map(copy)))
 }
 
@@ -223,83 +210,12 @@ fn reap(family: &ProcessFamily, events: &Sender<HelperEvent>) {
     }
 }
 
-/// A usage meter that reports at most once per interval.
-struct UsageReporter {
-    meter: UsageMeter,
-    reported: SessionUsage,
-    next: Instant,
-}
-
-impl UsageReporter {
-    fn new(meter: UsageMeter) -> Self {
-        Self { meter, reported: SessionUsage::default(), next: Instant::now() }
-    }
-
-    fn push(&mut self, bytes: &[u8]) {
-        self.meter.push(bytes);
-        let used_up = self.meter.total().should_hand_over() && !self.reported.should_hand_over();
-        if used_up || Instant::now() >= self.next {
-            self.report();
-        }
-    }
-
-    fn finish(&mut self) {
-        self.meter.finish();
-        self.report();
-    }
-
-    fn report(&mut self) {
-        let measured = self.meter.total();
-        if *measured != self.reported {
-            send(&HelperReport::Used(measured.clone()));
-            self.reported = measured.clone();
-            self.next = Instant::now() + USAGE_INTERVAL;
-        }
-    }
-}
-
-/// Copies the output, masked, up to the limit. Reads all of it, so that no writer has to wait.
-fn copy_output(mut output: impl Read, mut file: File, secrets: Masker, mut usage: UsageReporter) -> u64 {
-    let mut stream = MaskStream::new(secrets);
-    let mut chunk = vec![0; 64 << 10];
-    let (mut kept, mut dropped) = (0_u64, 0_u64);
-    loop {
-        let length = match output.read(&mut chunk) {
-            Ok(0) => break,
-            Ok(length) => length,
-            Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
-            Err(_) => break,
-        };
-        let bytes = chunk.get(..length).unwrap_or_default();
-        usage.push(bytes);
-        if kept >= OUTPUT_MAX {
-            if dropped == 0 {
-                send(&HelperReport::OutputTruncated { kept });
-            }
-            dropped += length as u64;
-            continue;
-        }
-        let ready = stream.push(bytes);
-        kept += length as u64;
-        // A full disk must not stop the agent; lost bytes are counted.
-        if file.write_all(&ready).is_err() {
-            dropped += ready.len() as u64;
-        }
-    }
-    usage.finish();
-    let _ = file.write_all(&stream.finish());
-    if dropped > 0 {
-        let _ = writeln!(file, "\n[liza: {dropped} more bytes of output were not kept]");
-    }
-    dropped
-}
-
 /// Waits for the end of the output, with a limit: a process that could not be killed may hold it open.
-fn finish_output(output: Option<JoinHandle<u64>>) -> u64 {
-    let Some(output) = output else { return 0 };
+fn finish_output(output: Option<JoinHandle<OutputRead>>) -> Option<OutputRead> {
+    let output = output?;
     let deadline = Instant::now() + Duration::from_secs(5);
     while !output.is_finished() && Instant::now() < deadline {
         thread::sleep(Duration::from_millis(5));
     }
-    if output.is_finished() { output.join().unwrap_or_default() } else { 0 }
+    if output.is_finished() { output.join().ok() } else { None }
 }

@@ -2,12 +2,14 @@
 //!
 //! Both ends are the same program, so this is not a public format.
 
+use std::io::{self, Write as _};
 use std::path::PathBuf;
 
-use liza_core::model::{AgentId, Generation};
+use liza_core::model::{AgentId, ClientFault, Generation};
 use serde::{Deserialize, Serialize};
 
-use crate::providers::usage::{EventFormat, SessionUsage};
+use crate::providers::stream::{ClientOutcome, EventFormat};
+use crate::providers::usage::SessionUsage;
 
 /// The session that the helper runs.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -36,6 +38,8 @@ pub(super) struct SessionOrder {
     pub(super) lock: PathBuf,
     /// The format of the events in its output.
     pub(super) events: EventFormat,
+    /// The file in which the program leaves its last event.
+    pub(super) result_file: Option<PathBuf>,
 }
 
 /// What a supervisor sends to its helper while the session runs. A closed pipe means: kill all processes now.
@@ -57,6 +61,8 @@ pub(super) enum HelperReport {
     },
     /// What it has used so far.
     Used(SessionUsage),
+    /// Its program reports an error, from which it may still recover.
+    Faulted(ClientFault),
     /// Its output exceeds the limit; the rest is only counted.
     OutputTruncated {
         /// How many bytes are kept.
@@ -70,10 +76,20 @@ pub(super) enum HelperReport {
         signal: Option<i32>,
         /// How many bytes of its output were not kept.
         dropped: u64,
+        /// How the program itself says that it ended.
+        outcome: ClientOutcome,
     },
     /// It could not be started.
     Failed {
         /// Why.
         message: String,
     },
+}
+
+/// Sends a report to the supervisor, if it is still alive.
+pub(super) fn send_report(report: &HelperReport) {
+    if let Ok(line) = serde_json::to_string(report) {
+        let mut out = io::stdout().lock();
+        let _ = writeln!(out, "{line}").and_then(|()| out.flush());
+    }
 }

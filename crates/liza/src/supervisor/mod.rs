@@ -14,6 +14,7 @@ mod member;
 mod message;
 mod next_work;
 mod observer;
+mod output_reader;
 mod registration;
 mod renewals;
 mod running_session;

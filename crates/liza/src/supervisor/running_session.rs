@@ -68,6 +68,7 @@ impl Team<'_> {
         let end = match report {
             HelperReport::Started { pid } => return self.debug(index, format!("process {pid}")),
             HelperReport::Used(usage) => return self.session_used(index, usage),
+            HelperReport::Faulted(fault) => return self.debug(index, fault.message),
             HelperReport::OutputTruncated { kept } => {
                 let text = format!("too much output; only the first {} MiB are kept", kept >> 20);
                 return self.alert(index, text);

@@ -12,6 +12,7 @@ use liza_core::rules::triggers::Trigger;
 use crate::channel::OpenChannel;
 use crate::git::ScratchCheckout;
 use crate::identity::helper_arguments;
+use crate::providers::stream::ClientOutcome;
 use crate::sys::family::kill_session_of;
 
 use super::error::SupervisorError;
@@ -93,7 +94,12 @@ impl HelperProcess {
     /// its session.
     pub(super) fn read_reports(self, report: impl Fn(HelperReport)) {
         let Self { mut helper, reports, copy, channel } = self;
-        let mut last = HelperReport::Ended { code: None, signal: Some(9), dropped: 0 };
+        let mut last = HelperReport::Ended {
+            code: None,
+            signal: Some(9),
+            dropped: 0,
+            outcome: ClientOutcome::default(),
+        };
         for line in BufReader::new(reports).lines() {
             let Ok(line) = line else { break };
             let Ok(received) = serde_json::from_str::<HelperReport>(&line) else { continue };
@@ -101,6 +107,7 @@ impl HelperProcess {
                 HelperReport::Ended { .. } | HelperReport::Failed { .. } => last = received,
                 HelperReport::Started { .. }
                 | HelperReport::Used(_)
+                | HelperReport::Faulted(_)
                 | HelperReport::OutputTruncated { .. } => report(received),
             }
         }

@@ -152,6 +152,7 @@ fn order(
 ) -> Result<SessionOrder, SupervisorError> {
     let repo = project.repo()?;
     let worktree_git = if task.is_some() { directory.join(".git") } else { repo.git_dir().to_owned() };
+    let scratch = project.folder().join("tmp").join(identity.agent.to_string());
     let line = identity.provider.command_line(&SessionDetails {
         agent: identity.agent,
         task,
@@ -160,6 +161,7 @@ fn order(
         git: repo.common_dir(),
         worktree_git: &worktree_git,
         prompt: &files.prompt,
+        scratch: &scratch,
         interactive: identity.interactive,
     })?;
     let mut environment = line.environment;
@@ -177,9 +179,10 @@ fn order(
         environment,
         input: (!identity.interactive).then_some(input),
         output: (!identity.interactive).then(|| files.output.clone()),
-        scratch: project.folder().join("tmp").join(identity.agent.to_string()),
+        scratch,
         lock: project.folder().join("agent-locks").join(format!("{}.session", identity.agent)),
         events: identity.provider.events(),
+        result_file: line.result_file,
     })
 }
 

@@ -29,7 +29,8 @@ fn explain_shows_the_command_line_and_a_missing_program_is_exit_5_with_a_hint() 
     bench.project.liza(&["agent", "coder", "--cli", "unknown", "--json"]).refused(1, "unknown_provider");
     for name in ["claude", "codex", "gemini", "mistral", "opencode", "goose", "rehearsal"] {
         let shown = bench.project.liza(&["agent", "coder", "t1", "--cli", name, "--explain"]).stdout;
-        assert!(shown.contains(&format!("provider   {name}")), "{name}: {shown}");
+        let known = if name == "mistral" { "vibe" } else { name };
+        assert!(shown.contains(&format!("provider   {known}")), "{name}: {shown}");
     }
     let planner = bench.project.liza(&["agent", "planner", "--cli", "claude", "--explain"]).stdout;
     assert!(planner.contains("--disallowedTools") && !planner.contains("project/.git\""), "{planner}");

@@ -34,7 +34,7 @@ pub(crate) struct Args {
     role: Role,
     /// Take this task first; with --once, only this task.
     task: Option<TaskId>,
-    /// The agent program: claude, codex, gemini, mistral, opencode, goose, rehearsal, or one from config.providers.
+    /// The agent program: claude, codex, gemini, vibe, opencode, goose, rehearsal, or one from config.providers.
     #[arg(long = "cli", value_name = "NAME")]
     provider: Option<String>,
     /// ID of the agent; default LIZA_AGENT_ID, else the next free ID.
@@ -141,6 +141,7 @@ fn explain(project: &Project, post: &Post) -> Result<Reply, CommandError> {
         git: repo.common_dir(),
         worktree_git: &worktree_git,
         prompt: &prompt,
+        scratch: &project.folder().join("tmp").join(agent.to_string()),
         interactive: post.interactive,
     })?;
     let environment: Vec<String> =

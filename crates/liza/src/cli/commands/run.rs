@@ -49,7 +49,7 @@ pub(crate) struct Args {
     /// How many code reviewers; default config.roles.code_reviewer.count, else 1.
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(0..=200))]
     reviewers: Option<u32>,
-    /// The agent program: claude, codex, gemini, mistral, opencode, goose, rehearsal, or one from config.providers.
+    /// The agent program: claude, codex, gemini, vibe, opencode, goose, rehearsal, or one from config.providers.
     #[arg(long = "cli", value_name = "NAME")]
     provider: Option<String>,
     /// Another agent program for the planner.

@@ -1,0 +1,78 @@
+//! What an agent program, or the provider behind it, can do wrong.
+
+use serde::{Deserialize, Serialize};
+
+use crate::model::time::{Seconds, Timestamp};
+
+/// What went wrong with an agent program.
+#[derive(
+    Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, strum::Display,
+)]
+#[serde(rename_all = "snake_case")]
+#[strum(serialize_all = "snake_case")]
+pub enum FaultKind {
+    /// It is not logged in, or its key is invalid.
+    Auth,
+    /// A limit of the account is reached.
+    Quota,
+    /// The provider cannot answer now.
+    Overloaded,
+    /// The conversation no longer fits.
+    ContextFull,
+    /// It was not allowed to do something.
+    PermissionDenied,
+    /// Anything else.
+    Crashed,
+}
+
+impl FaultKind {
+    /// Whether the client or its provider is at fault, whatever the task: it counts against no task and no agent.
+    pub fn is_of_client(self) -> bool {
+        match self {
+            FaultKind::Auth | FaultKind::Quota | FaultKind::Overloaded => true,
+            FaultKind::ContextFull | FaultKind::PermissionDenied | FaultKind::Crashed => false,
+        }
+    }
+
+    /// What happened, for a person.
+    pub fn describe(self) -> &'static str {
+        match self {
+            FaultKind::Auth => "not logged in",
+            FaultKind::Quota => "usage limit reached",
+            FaultKind::Overloaded => "provider not available",
+            FaultKind::ContextFull => "context full",
+            FaultKind::PermissionDenied => "permission denied",
+            FaultKind::Crashed => "failed",
+        }
+    }
+}
+
+/// When a limit of the account ends, as the provider says it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub enum LimitReset {
+    /// At this time.
+    At(Timestamp),
+    /// This long after the error.
+    In(Seconds),
+}
+
+impl LimitReset {
+    /// The time, for an error that happened at `now`.
+    pub fn time(self, now: Timestamp) -> Timestamp {
+        match self {
+            LimitReset::At(time) => time,
+            LimitReset::In(wait) => now + wait,
+        }
+    }
+}
+
+/// An error that an agent program reported in its own error records.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ClientFault {
+    /// What went wrong.
+    pub kind: FaultKind,
+    /// In the program's words, on one line.
+    pub message: String,
+    /// When the limit ends, if it says so.
+    pub reset: Option<LimitReset>,
+}

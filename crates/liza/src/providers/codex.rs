@@ -1,0 +1,166 @@
+//! Codex: its command line and its events (`exec --json`).
+
+use liza_core::model::{FaultKind, Usage};
+use serde_json::Value;
+
+use super::event::{ClientEvent, EventReader, UsageReport};
+use super::fault::fault;
+use super::json_line::{items, number, parse, text, tool_detail, type_of};
+use super::stream::EventFormat;
+use super::template::{BEGIN, CommandTemplate, words, words_and};
+
+pub(super) fn template() -> CommandTemplate {
+    // By default its sandbox makes .git read-only; without a writable index it cannot commit. The project's own .git stays
+    // read-only. A code reviewer may write because it runs tests; a change to tracked files voids its verdict. Without
+    // the network, tests that use a socket fail in its sandbox.
+    let sandbox = "-s workspace-write -c sandbox_workspace_write.network_access=true --add-dir {worktree_git} --add-dir {liza}";
+    CommandTemplate {
+        args: words(&format!("exec --json {sandbox}")),
+        model_args: words("-m {model}"),
+        last_args: words("-"),
+        interactive_args: words_and(sandbox, BEGIN),
+        events: EventFormat::Codex,
+        login: "codex login".to_owned(),
+        ..CommandTemplate::new("codex", Some("codex"), "npm install -g @openai/codex")
+    }
+}
+
+/// Reads the events of Codex.
+pub(super) struct CodexEvents;
+
+impl EventReader for CodexEvents {
+    fn read(&mut self, line: &str) -> Option<Vec<ClientEvent>> {
+        let kind = type_of(line)?;
+        match kind.as_str() {
+            "thread.started" => {
+                Some(vec![ClientEvent::Started(text(&parse(line)?, "/thread_id").unwrap_or_default())])
+            }
+            "item.started" => Some(started(&parse(line)?)),
+            "item.completed" => Some(completed(&parse(line)?)),
+            "turn.completed" => {
+                let report =
+                    UsageReport { usage: usage(&parse(line)?), is_total: true, context_percent: None };
+                Some(vec![ClientEvent::Used(report), ClientEvent::Ended])
+            }
+            "turn.failed" => Some(vec![ClientEvent::Fault(fault(None, &message(&parse(line)?)))]),
+            "error" => Some(vec![error(&message(&parse(line)?))]),
+            "turn.started" | "item.updated" => Some(Vec::new()),
+            _ => None,
+        }
+    }
+}
+
+/// A message is JSON itself if the provider's answer was.
+fn message(event: &Value) -> String {
+    let said = text(event, "/error/message").or_else(|| text(event, "/message")).unwrap_or_default();
+    match parse(&said) {
+        Some(inner @ Value::Object(_)) => text(&inner, "/error/message").unwrap_or(said),
+        _ => said,
+    }
+}
+
+/// A lost connection that is tried again is only a note, unless trying again cannot help.
+fn error(message: &str) -> ClientEvent {
+    let fault = fault(None, message);
+    if message.starts_with("Reconnecting") && fault.kind != FaultKind::Auth {
+        return ClientEvent::Note(fault.message);
+    }
+    ClientEvent::Fault(fault)
+}
+
+/// Tools are shown when they start.
+fn started(event: &Value) -> Vec<ClientEvent> {
+    let tool = |name: &str, detail: Option<String>| {
+        vec![ClientEvent::Tool(name.to_owned(), detail.unwrap_or_default())]
+    };
+    match text(event, "/item/type").as_deref() {
+        Some("command_execution") => tool("shell", text(event, "/item/command")),
+        Some("web_search") => tool("web search", text(event, "/item/query")),
+        Some("mcp_tool_call") => {
+            let name = text(event, "/item/tool").unwrap_or_default();
+            tool(&name, Some(tool_detail(event.pointer("/item/arguments"))))
+        }
+        _ => Vec::new(),
+    }
+}
+
+fn completed(event: &Value) -> Vec<ClientEvent> {
+    let said = || text(event, "/item/text");
+    match text(event, "/item/type").as_deref() {
+        Some("agent_message") => said().map(ClientEvent::Text).into_iter().collect(),
+        Some("file_change") => {
+            let paths = items(event, "/item/changes").iter().filter_map(|change| text(change, "/path"));
+            vec![ClientEvent::Tool("edit".to_owned(), paths.collect::<Vec<_>>().join(" "))]
+        }
+        // Warnings; an error that ends the session follows as an event of its own.
+        Some("error") => text(event, "/item/message").map(ClientEvent::Note).into_iter().collect(),
+        _ => Vec::new(),
+    }
+}
+
+/// Cached tokens are part of the input here.
+fn usage(event: &Value) -> Usage {
+    let cached = number(event, "/usage/cached_input_tokens");
+    let input = number(event, "/usage/input_tokens").saturating_sub(cached);
+    Usage { input, output: number(event, "/usage/output_tokens"), cached, cost_usd: 0.0 }
+}
+
+#[cfg(test)]
+mod tests {
+    use liza_core::model::{LimitReset, Seconds};
+
+    use super::*;
+    use crate::providers::stream::tests::{faults, read, used};
+
+    const SESSION: &str = r#"{"type":"thread.started","thread_id":"0199-a"}
+{"type":"turn.started"}
+{"type":"item.started","item":{"id":"item_0","type":"command_execution","command":"bash -lc 'git status'","aggregated_output":"","status":"in_progress"}}
+{"type":"item.completed","item":{"id":"item_0","type":"command_execution","command":"bash -lc 'git status'","exit_code":0,"status":"completed"}}
+{"type":"item.completed","item":{"id":"item_1","type":"file_change","changes":[{"path":"a.rs","kind":"add"},{"path":"b.rs","kind":"update"}],"status":"completed"}}
+{"type":"item.completed","item":{"id":"item_2","type":"error","message":"Model metadata not found"}}
+{"type":"item.completed","item":{"id":"item_3","type":"agent_message","text":"Submitted."}}
+{"type":"turn.completed","usage":{"input_tokens":24763,"cached_input_tokens":24448,"output_tokens":122,"reasoning_output_tokens":64}}"#;
+
+    /// Covers: SE-01
+    #[test]
+    fn a_session_is_read() {
+        let seen = read(EventFormat::Codex, SESSION);
+        let expected = [
+            ClientEvent::Started("0199-a".to_owned()),
+            ClientEvent::Tool("shell".to_owned(), "bash -lc 'git status'".to_owned()),
+            ClientEvent::Tool("edit".to_owned(), "a.rs b.rs".to_owned()),
+            ClientEvent::Note("Model metadata not found".to_owned()),
+            ClientEvent::Text("Submitted.".to_owned()),
+        ];
+        assert_eq!(seen.get(..5), Some(expected.as_slice()), "{seen:?}");
+        assert_eq!(seen.last(), Some(&ClientEvent::Ended));
+        let usage = used(EventFormat::Codex, SESSION).usage;
+        assert_eq!((usage.input, usage.cached, usage.output), (315, 24_448, 122));
+        assert_eq!(faults(EventFormat::Codex, SESSION), []);
+    }
+
+    /// Covers: SE-01
+    #[test]
+    fn failures_have_a_kind() {
+        let one = |line: &str| faults(EventFormat::Codex, line).into_iter().next();
+        let kind = |message: &str| {
+            let line = serde_json::json!({"type": "turn.failed", "error": {"message": message}});
+            one(&line.to_string()).unwrap().kind
+        };
+        assert_eq!(kind("unexpected status 401 Unauthorized: Missing bearer"), FaultKind::Auth);
+        assert_eq!(kind("stream disconnected before completion"), FaultKind::Overloaded);
+        assert_eq!(kind("Codex ran out of room in the model's context window"), FaultKind::ContextFull);
+        assert_eq!(kind(r#"{"error":{"message":"You exceeded your current quota"}}"#), FaultKind::Quota);
+        let limit =
+            r#"{"type":"error","message":"You've hit your usage limit. Try again in 2 hours 30 minutes."}"#;
+        assert_eq!(one(limit).unwrap().reset, Some(LimitReset::In(Seconds(9_000))));
+        let again = r#"{"type":"error","message":"Reconnecting... 2/5 (stream disconnected)"}"#;
+        assert_eq!(
+            read(EventFormat::Codex, again),
+            [ClientEvent::Note("Reconnecting... 2/5 (stream disconnected)".to_owned())]
+        );
+        let hopeless =
+            r#"{"type":"error","message":"Reconnecting... 1/5 (unexpected status 401 Unauthorized)"}"#;
+        assert_eq!(one(hopeless).unwrap().kind, FaultKind::Auth);
+    }
+}

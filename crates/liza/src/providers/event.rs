@@ -1,0 +1,48 @@
+//! The common events of all agent programs, and what an adapter has to provide.
+//!
+//! Plain data; reads nothing.
+
+use liza_core::model::{ClientFault, FaultKind, Usage};
+
+/// One event of a session, whatever the program.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) enum ClientEvent {
+    /// The program has begun; its name for the conversation.
+    Started(String),
+    /// What the model, or the program itself, said.
+    Text(String),
+    /// A tool is used: its name, and what it is used on.
+    Tool(String, String),
+    /// Tokens, cost and context.
+    Used(UsageReport),
+    /// Something that a person may want to know, such as a retry; not an error yet.
+    Note(String),
+    /// An error.
+    Fault(ClientFault),
+    /// The program has reported its regular end.
+    Ended,
+}
+
+/// What a program reports about its usage.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub(crate) struct UsageReport {
+    /// Tokens and cost.
+    pub(crate) usage: Usage,
+    /// Whether the figures are those of the whole session, and replace what was added up.
+    pub(crate) is_total: bool,
+    /// How full the context is, if it is known.
+    pub(crate) context_percent: Option<f64>,
+}
+
+/// Turns the lines of one program's output into common events; may keep state from line to line.
+pub(super) trait EventReader: Send {
+    /// The events in a line; `None` if it is no event of this program, but plain text.
+    ///
+    /// An event that says nothing of interest is an empty list. Must not fail: output is not trusted.
+    fn read(&mut self, line: &str) -> Option<Vec<ClientEvent>>;
+
+    /// The kind of error that this exit code alone means.
+    fn of_exit(&self, _code: i32) -> Option<FaultKind> {
+        None
+    }
+}

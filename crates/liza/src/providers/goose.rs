@@ -1,0 +1,124 @@
+//! Goose: its command line and its events (`--output-format stream-json`).
+
+use liza_core::model::Usage;
+use serde_json::Value;
+
+use super::event::{ClientEvent, EventReader, UsageReport};
+use super::fault::fault;
+use super::json_line::{amount, items, number, parse, text, tool_detail, type_of};
+use super::stream::EventFormat;
+use super::template::{CommandTemplate, words};
+
+/// How a message begins with which it reports an error of the provider.
+const ERROR_TEXT: &str = "Ran into this error:";
+
+pub(super) fn template() -> CommandTemplate {
+    CommandTemplate {
+        args: words("run --no-session --output-format stream-json -i -"),
+        model_args: words("--model {model}"),
+        interactive_args: words("run --interactive -i {prompt}"),
+        environment: vec![("GOOSE_MODE".to_owned(), "auto".to_owned())],
+        events: EventFormat::Goose,
+        login: "goose configure".to_owned(),
+        ..CommandTemplate::new("goose", Some("goose"), "npm install -g @aaif/goose-binary-linux-x64")
+    }
+}
+
+/// Reads the events of Goose.
+pub(super) struct GooseEvents;
+
+impl EventReader for GooseEvents {
+    fn read(&mut self, line: &str) -> Option<Vec<ClientEvent>> {
+        let kind = type_of(line)?;
+        match kind.as_str() {
+            "message" => Some(message(&parse(line)?)),
+            "error" => {
+                let event = parse(line)?;
+                let said = text(&event, "/error").or_else(|| text(&event, "/message")).unwrap_or_default();
+                Some(vec![ClientEvent::Fault(fault(None, &said))])
+            }
+            "complete" => Some(complete(&parse(line)?)),
+            "notification" | "model_change" => Some(Vec::new()),
+            _ => None,
+        }
+    }
+}
+
+fn message(event: &Value) -> Vec<ClientEvent> {
+    let own = text(event, "/message/role").is_none_or(|role| role == "assistant");
+    let parts = items(event, "/message/content").iter().filter(|_| own);
+    parts.filter_map(part).collect()
+}
+
+fn part(part: &Value) -> Option<ClientEvent> {
+    match part.get("type")?.as_str()? {
+        "text" => text(part, "/text").map(|said| match said.strip_prefix(ERROR_TEXT) {
+            // Its only record of an error after which it exits with 0.
+            Some(error) => ClientEvent::Fault(fault(None, error.lines().next().unwrap_or_default())),
+            None => ClientEvent::Text(said),
+        }),
+        "toolRequest" => {
+            let call = part.pointer("/toolCall/value")?;
+            let name = text(call, "/name").unwrap_or_default();
+            Some(ClientEvent::Tool(name, tool_detail(call.get("arguments"))))
+        }
+        "error" => {
+            let said = [text(part, "/kind"), text(part, "/message")].into_iter().flatten();
+            Some(ClientEvent::Fault(fault(None, &said.collect::<Vec<_>>().join(": "))))
+        }
+        _ => None,
+    }
+}
+
+fn complete(event: &Value) -> Vec<ClientEvent> {
+    let cached = number(event, "/cache_read_input_tokens");
+    let (input, output) = (number(event, "/input_tokens"), number(event, "/output_tokens"));
+    // An older version reports only the sum.
+    let rest = number(event, "/total_tokens").saturating_sub(input.saturating_add(output));
+    let input = if input == 0 { rest } else { input.saturating_sub(cached) };
+    let usage = Usage { input, output, cached, cost_usd: amount(event, "/cost_usd") };
+    let report = UsageReport { usage, is_total: true, context_percent: None };
+    vec![ClientEvent::Used(report), ClientEvent::Ended]
+}
+
+#[cfg(test)]
+mod tests {
+    use liza_core::model::FaultKind;
+
+    use super::*;
+    use crate::providers::stream::tests::{faults, outcome, read, used};
+
+    const SESSION: &str = r#"starting session | provider: openai model: m
+{"type":"message","message":{"id":"1","role":"assistant","content":[{"type":"text","text":"I look."},{"type":"toolRequest","id":"c1","toolCall":{"status":"success","value":{"name":"developer__shell","arguments":{"command":"ls"}}}}]}}
+{"type":"message","message":{"role":"user","content":[{"type":"toolResponse","id":"c1"}]}}
+{"type":"complete","total_tokens":1500,"input_tokens":1200,"output_tokens":300,"cache_read_input_tokens":200,"cost_usd":0.03}"#;
+
+    /// Covers: SE-01
+    #[test]
+    fn a_session_is_read() {
+        let seen = read(EventFormat::Goose, SESSION);
+        let expected = [
+            ClientEvent::Text("starting session | provider: openai model: m".to_owned()),
+            ClientEvent::Text("I look.".to_owned()),
+            ClientEvent::Tool("developer__shell".to_owned(), "ls".to_owned()),
+        ];
+        assert_eq!(seen.get(..3), Some(expected.as_slice()), "{seen:?}");
+        let usage = used(EventFormat::Goose, SESSION).usage;
+        assert_eq!((usage.input, usage.cached, usage.output, usage.cost_usd), (1000, 200, 300, 0.03));
+        let sum = used(EventFormat::Goose, r#"{"type":"complete","total_tokens":700}"#).usage;
+        assert_eq!((sum.input, sum.output), (700, 0));
+    }
+
+    /// Covers: SE-01
+    #[test]
+    fn an_error_with_exit_code_0_is_an_error() {
+        let overloaded = r#"{"type":"message","message":{"role":"assistant","content":[{"type":"text","text":"Ran into this error: Server error: 529 Overloaded.\n\nPlease retry if you think this is a transient or recoverable error."}]}}
+{"type":"complete","total_tokens":0}"#;
+        let end = outcome(EventFormat::Goose, overloaded, Some(0));
+        assert_eq!(end.fault.unwrap().kind, FaultKind::Overloaded);
+        let denied = r#"{"type":"message","message":{"role":"assistant","content":[{"type":"error","kind":"authentication","message":"401"}]}}"#;
+        assert_eq!(faults(EventFormat::Goose, denied)[0].kind, FaultKind::Auth);
+        let error = r#"{"type":"error","error":"Rate limit exceeded"}"#;
+        assert_eq!(faults(EventFormat::Goose, error)[0].kind, FaultKind::Quota);
+    }
+}

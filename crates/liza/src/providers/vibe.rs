@@ -1,0 +1,131 @@
+//! Mistral Vibe: its command line, its events (`--output streaming`) and the file in which it leaves its figures.
+
+use liza_core::model::{FaultKind, Usage};
+use serde_json::Value;
+
+use super::event::{ClientEvent, EventReader, UsageReport};
+use super::fault::fault;
+use super::json_line::{amount, items, number, parse, text, tool_detail};
+use super::stream::EventFormat;
+use super::template::{BEGIN, CommandTemplate, PromptDelivery, words, words_and};
+
+pub(super) fn template() -> CommandTemplate {
+    let rights = "--trust --auto-approve --add-dir {liza}";
+    CommandTemplate {
+        args: words(&format!(
+            "--output streaming {rights} --output-dir {{scratch}} --prompt-file {{prompt}}"
+        )),
+        // It has no argument for the model.
+        model_environment: vec![("VIBE_ACTIVE_MODEL".to_owned(), "{model}".to_owned())],
+        interactive_args: words_and(rights, BEGIN),
+        prompt: PromptDelivery::File,
+        events: EventFormat::Vibe,
+        result_file: Some("export.json".to_owned()),
+        login: "vibe --setup".to_owned(),
+        ..CommandTemplate::new("vibe", Some("vibe"), "uv tool install mistral-vibe")
+    }
+}
+
+/// Reads the messages of Vibe and, as the last line, the file with its figures.
+#[derive(Default)]
+pub(super) struct VibeEvents {
+    started: bool,
+}
+
+impl EventReader for VibeEvents {
+    fn read(&mut self, line: &str) -> Option<Vec<ClientEvent>> {
+        if let Some(error) = line.strip_prefix("Error: ") {
+            // What the model says is inside an event; a plain line is the program's own.
+            return Some(vec![ClientEvent::Fault(fault(None, error))]);
+        }
+        let event = line.starts_with('{').then(|| parse(line)).flatten()?;
+        let mut events = Vec::new();
+        let session = text(&event, "/sessionId").or_else(|| text(&event, "/session_id"));
+        if let Some(session) = session.filter(|_| !self.started) {
+            self.started = true;
+            events.push(ClientEvent::Started(session));
+        }
+        if event.get("outcome").is_some() || event.get("cost_usd").is_some() {
+            events.extend(figures(&event));
+        } else if event.get("role").is_some() {
+            events.extend(message(&event));
+        } else if events.is_empty() && event.get("type").is_none() {
+            return None;
+        }
+        Some(events)
+    }
+}
+
+fn message(event: &Value) -> Vec<ClientEvent> {
+    if text(event, "/role").as_deref() != Some("assistant") {
+        return Vec::new();
+    }
+    let said = text(event, "/content").map(ClientEvent::Text);
+    let tools = items(event, "/tool_calls").iter().map(|call| {
+        let name = text(call, "/function/name").unwrap_or_default();
+        let arguments = text(call, "/function/arguments").and_then(|arguments| parse(&arguments));
+        ClientEvent::Tool(name, tool_detail(arguments.as_ref()))
+    });
+    said.into_iter().chain(tools).collect()
+}
+
+fn figures(event: &Value) -> Vec<ClientEvent> {
+    let either = |names: [&str; 2]| {
+        names.iter().map(|name| number(event, &format!("/usage/{name}"))).max().unwrap_or(0)
+    };
+    let usage = Usage {
+        input: either(["input_tokens", "prompt_tokens"]),
+        output: either(["output_tokens", "completion_tokens"]),
+        cached: either(["cached_tokens", "cache_read_input_tokens"]),
+        cost_usd: amount(event, "/cost_usd"),
+    };
+    let mut events = vec![ClientEvent::Used(UsageReport { usage, is_total: true, context_percent: None })];
+    let error = text(event, "/error").or_else(|| text(event, "/error/message"));
+    if let Some(error) = error {
+        let mut found = fault(None, &error);
+        if found.kind == FaultKind::Crashed {
+            found.kind = fault(None, &text(event, "/stop_reason").unwrap_or_default()).kind;
+        }
+        events.push(ClientEvent::Fault(found));
+    }
+    events.push(ClientEvent::Ended);
+    events
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::providers::stream::tests::{faults, read, used};
+
+    const SESSION: &str = r#"{"sessionId":"v-1","role":"system","content":"rules"}
+{"role":"assistant","content":"I look.","tool_calls":[{"id":"1","function":{"name":"bash","arguments":"{\"command\":\"ls\"}"}}]}
+{"role":"tool","content":"a.txt"}
+{"outcome":"success","stop_reason":"end_turn","exit_code":0,"session_id":"v-1","steps":2,"cost_usd":0.005,"usage":{"prompt_tokens":900,"completion_tokens":40}}"#;
+
+    /// Covers: SE-01
+    #[test]
+    fn a_session_is_read_with_the_figures_that_it_leaves() {
+        let seen = read(EventFormat::Vibe, SESSION);
+        let expected = [
+            ClientEvent::Started("v-1".to_owned()),
+            ClientEvent::Text("I look.".to_owned()),
+            ClientEvent::Tool("bash".to_owned(), "ls".to_owned()),
+        ];
+        assert_eq!(seen.get(..3), Some(expected.as_slice()), "{seen:?}");
+        let usage = used(EventFormat::Vibe, SESSION).usage;
+        assert_eq!((usage.input, usage.output, usage.cost_usd), (900, 40, 0.005));
+        assert_eq!(faults(EventFormat::Vibe, SESSION), []);
+    }
+
+    /// Covers: SE-01
+    #[test]
+    fn failures_have_a_kind() {
+        let plain = faults(EventFormat::Vibe, "Error: API error 401 Unauthorized\n");
+        assert_eq!(
+            (plain[0].kind, plain[0].message.as_str()),
+            (FaultKind::Auth, "API error 401 Unauthorized")
+        );
+        let left = r#"{"outcome":"error","stop_reason":"rate_limit","error":"stopped","exit_code":1}"#;
+        assert_eq!(faults(EventFormat::Vibe, left)[0].kind, FaultKind::Quota);
+    }
+}

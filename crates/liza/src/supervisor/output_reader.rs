@@ -1,0 +1,157 @@
+//! Reads the output of a session inside its helper: keeps it, masked, and reports usage and errors while it runs.
+//!
+//! Reads everything, so that no writer has to wait; memory does not grow with the output.
+
+use std::fs::{self, File};
+use std::io::{self, Read, Write as _};
+use std::path::PathBuf;
+use std::time::{Duration, Instant, SystemTime};
+
+use liza_core::model::ClientFault;
+
+use crate::providers::stream::{ClientOutcome, EventFormat, EventStream};
+use crate::providers::usage::SessionUsage;
+use crate::secrets::{MaskStream, Masker};
+
+use super::helper_protocol::{HelperReport, send_report};
+
+/// The number of bytes of a session's output that are kept.
+const OUTPUT_MAX: u64 = 16 << 20;
+
+/// How often usage is reported while a session runs; a session that should hand off is reported at once.
+const USAGE_INTERVAL: Duration = Duration::from_secs(2);
+
+/// How often the file of the output is marked as changed when nothing more is written to it.
+const TOUCH_INTERVAL: Duration = Duration::from_secs(1);
+
+/// The largest file with a program's last event.
+const RESULT_MAX: u64 = 1 << 20;
+
+/// The output of a session, as it is being read.
+pub(super) struct OutputReader {
+    stream: EventStream,
+    masker: Masker,
+    /// The file in which the program leaves its last event.
+    result_file: Option<PathBuf>,
+    used: SessionUsage,
+    fault: Option<ClientFault>,
+    next: Instant,
+}
+
+/// What became of the output.
+pub(super) struct OutputRead {
+    /// The number of bytes that were not kept.
+    pub(super) dropped: u64,
+    stream: EventStream,
+    masker: Masker,
+}
+
+impl OutputRead {
+    /// How the program says that the session ended, masked.
+    pub(super) fn outcome(&self, code: Option<i32>) -> ClientOutcome {
+        let mask = |text: String| self.masker.mask(&text).into_owned();
+        let ClientOutcome { fault, said } = self.stream.outcome(code);
+        let fault = fault.map(|fault| masked(&self.masker, &fault));
+        ClientOutcome { fault, said: said.map(mask) }
+    }
+}
+
+fn masked(masker: &Masker, fault: &ClientFault) -> ClientFault {
+    ClientFault { message: masker.mask(&fault.message).into_owned(), ..fault.clone() }
+}
+
+impl OutputReader {
+    pub(super) fn new(format: EventFormat, masker: Masker, result_file: Option<PathBuf>) -> Self {
+        let (stream, used) = (EventStream::new(format), SessionUsage::default());
+        Self { stream, masker, result_file, used, fault: None, next: Instant::now() }
+    }
+
+    /// Copies the output to a file, up to the limit.
+    pub(super) fn copy(mut self, mut output: impl Read, mut file: File) -> OutputRead {
+        let mut masks = MaskStream::new(self.masker.clone());
+        let mut chunk = vec![0; 64 << 10];
+        let (mut kept, mut dropped) = (0_u64, 0_u64);
+        let mut touched = Instant::now();
+        loop {
+            let length = match output.read(&mut chunk) {
+                Ok(0) => break,
+                Ok(length) => length,
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
+                Err(_) => break,
+            };
+            let bytes = chunk.get(..length).unwrap_or_default();
+            self.push(bytes);
+            if kept >= OUTPUT_MAX {
+                if dropped == 0 {
+                    send_report(&HelperReport::OutputTruncated { kept });
+                }
+                dropped += length as u64;
+                // The time of the file shows when the session last printed something.
+                if touched.elapsed() >= TOUCH_INTERVAL {
+                    let _ = file.set_modified(SystemTime::now());
+                    touched = Instant::now();
+                }
+                continue;
+            }
+            let ready = masks.push(bytes);
+            kept += length as u64;
+            // A full disk must not stop the agent; lost bytes are counted.
+            if file.write_all(&ready).is_err() {
+                dropped += ready.len() as u64;
+            }
+        }
+        self.finish();
+        let _ = file.write_all(&masks.finish());
+        if dropped > 0 {
+            let _ = writeln!(file, "\n[liza: {dropped} more bytes of output were not kept]");
+        }
+        OutputRead { dropped, stream: self.stream, masker: self.masker }
+    }
+
+    fn push(&mut self, bytes: &[u8]) {
+        self.stream.push(bytes, &mut |_| {});
+        let used_up = self.stream.used().should_hand_over() && !self.used.should_hand_over();
+        if used_up || Instant::now() >= self.next {
+            self.report_usage();
+        }
+        self.report_fault();
+    }
+
+    fn finish(&mut self) {
+        self.stream.finish(&mut |_| {});
+        if let Some(result) = self.result_file.as_ref().and_then(read_result) {
+            self.stream.push(&result, &mut |_| {});
+            self.stream.push(b"\n", &mut |_| {});
+        }
+        self.report_usage();
+    }
+
+    fn report_usage(&mut self) {
+        let measured = self.stream.used();
+        if *measured != self.used {
+            send_report(&HelperReport::Used(measured.clone()));
+            self.used = measured.clone();
+            self.next = Instant::now() + USAGE_INTERVAL;
+        }
+    }
+
+    /// Reports an error at once: the program may go on trying for hours.
+    fn report_fault(&mut self) {
+        let found = self.stream.fault();
+        if found != self.fault.as_ref() {
+            self.fault = found.cloned();
+            if let Some(fault) = &self.fault {
+                send_report(&HelperReport::Faulted(masked(&self.masker, fault)));
+            }
+        }
+    }
+}
+
+/// The program's last event as one line.
+fn read_result(path: &PathBuf) -> Option<Vec<u8>> {
+    let mut text = Vec::new();
+    File::open(path).ok()?.take(RESULT_MAX).read_to_end(&mut text).ok()?;
+    let _ = fs::remove_file(path);
+    let value: serde_json::Value = serde_json::from_slice(&text).ok()?;
+    serde_json::to_vec(&value).ok()
+}
