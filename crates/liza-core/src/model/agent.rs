@@ -4,6 +4,7 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
+use crate::model::client::SessionSummary;
 use crate::model::ids::{AgentId, Generation, Revision, TaskId};
 use crate::model::lease::{lease_holds, lease_is_live};
 use crate::model::record::Usage;
@@ -115,6 +116,12 @@ pub struct AgentRecord {
     /// Claims over all tasks.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub iterations_total: Option<u32>,
+    /// The client that its sessions use.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub client: Option<String>,
+    /// Its last session.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub last_session: Option<SessionSummary>,
     /// How full its context is.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub context_percent: Option<u32>,

@@ -2,6 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::model::ids::TaskId;
 use crate::model::time::{Seconds, Timestamp};
 
 /// What went wrong with an agent program.
@@ -75,4 +76,67 @@ pub struct ClientFault {
     pub message: String,
     /// When the limit ends, if it says so.
     pub reset: Option<LimitReset>,
+}
+
+/// Why no session of a client starts now.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ClientHold {
+    /// What went wrong.
+    pub kind: FaultKind,
+    /// In the program's words.
+    #[serde(default)]
+    pub message: String,
+    /// What the human can do about it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub advice: Option<String>,
+    /// Since when.
+    pub since: Timestamp,
+    /// When one session may try again; `None` until the human continues.
+    #[serde(default)]
+    pub until: Option<Timestamp>,
+    /// How many sessions have tried again.
+    #[serde(default)]
+    pub probes: u32,
+}
+
+/// Sessions of a client in a row that failed in the same way.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct AlikeFailures {
+    /// How they ended, folded so that it can be compared.
+    pub sign: String,
+    /// How many.
+    pub count: u32,
+    /// The tasks that they worked on, `plan` for the planner; no more than needed.
+    #[serde(default)]
+    pub subjects: Vec<String>,
+}
+
+/// What the team knows about a client.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ClientRecord {
+    /// Why no session of it starts now.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub hold: Option<ClientHold>,
+    /// The last failures, while they are alike.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub failures: Option<AlikeFailures>,
+}
+
+/// The last session of an agent.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct SessionSummary {
+    /// The client.
+    pub client: String,
+    /// On which task; a planner has none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub task: Option<TaskId>,
+    /// When it began.
+    pub started: Timestamp,
+    /// When it ended.
+    pub ended: Timestamp,
+    /// How it ended, in one line for people.
+    pub result: String,
+    /// What went wrong.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub fault: Option<FaultKind>,
 }

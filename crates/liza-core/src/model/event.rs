@@ -62,6 +62,8 @@ pub enum EventName {
     Abandoned,
     /// A session left notes for the next one.
     Handoff,
+    /// An agent's session on it ended.
+    SessionEnded,
     /// A person took the claim away.
     Released,
     /// Moved to the archive.
@@ -225,8 +227,13 @@ impl LogAction {
 
     /// Whether an entry of that name says that the work moved: agents that come and go do not.
     pub fn is_progress(name: &str) -> bool {
-        let others =
-            [LogAction::Registered, LogAction::Deregistered, LogAction::ClaimFailed, LogAction::Recovered];
+        let others = [
+            LogAction::Registered,
+            LogAction::Deregistered,
+            LogAction::ClaimFailed,
+            LogAction::Recovered,
+            LogAction::Task(EventName::SessionEnded),
+        ];
         others.iter().all(|action| action.name() != name)
     }
 }

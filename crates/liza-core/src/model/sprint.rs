@@ -3,6 +3,7 @@
 use indexmap::IndexMap;
 use serde::{Deserialize, Serialize};
 
+use crate::model::client::ClientRecord;
 use crate::model::ids::TaskId;
 use crate::model::metrics::Metrics;
 use crate::model::time::Timestamp;
@@ -147,6 +148,9 @@ pub struct Sprint {
     /// Planning sessions that ended without a result.
     #[serde(default, skip_serializing_if = "PlannerExits::is_empty")]
     pub planner_exits: PlannerExits,
+    /// Agent programs that fail, or are held.
+    #[serde(default, skip_serializing_if = "IndexMap::is_empty")]
+    pub clients: IndexMap<String, ClientRecord>,
     /// What the human decided at checkpoints.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub decisions: Vec<Decision>,
@@ -166,6 +170,7 @@ impl Sprint {
             seen_triggers: Vec::new(),
             sessions: SessionCounts::default(),
             planner_exits: PlannerExits::default(),
+            clients: IndexMap::new(),
             decisions: Vec::new(),
         }
     }

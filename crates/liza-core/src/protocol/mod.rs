@@ -49,6 +49,7 @@ mod ownership;
 mod pause;
 mod permission;
 mod pre_check;
+mod record_session;
 mod record_usage;
 mod recover;
 mod register;
@@ -67,6 +68,7 @@ mod supersede_task;
 mod tx;
 mod unblock_task;
 mod update_sprint_metrics;
+mod use_client;
 mod wt_create;
 mod wt_delete;
 mod wt_merge;
@@ -105,6 +107,7 @@ pub use operation::{LoadScope, Operation, Request, Rule, Stage};
 pub use pause::{Pause, Paused};
 pub use permission::Rights;
 pub use pre_check::{Intent, PreCheck};
+pub use record_session::{RecordSession, SessionRecorded};
 pub use record_usage::RecordUsage;
 pub use recover::{DropReservation, Recover};
 pub use register::{Register, Registered};
@@ -121,6 +124,7 @@ pub use submit_verdict::{SubmitVerdict, Verdict};
 pub use supersede_task::{SupersedeTask, Superseded};
 pub use unblock_task::UnblockTask;
 pub use update_sprint_metrics::UpdateSprintMetrics;
+pub use use_client::UseClient;
 pub use wt_create::{CreateWorktree, WorktreeOrder};
 pub use wt_delete::DeleteWorktree;
 pub use wt_merge::{
@@ -237,6 +241,7 @@ commands! {
     RecordAnalysis,
     RecordMerge,
     RecordMergeFailure,
+    RecordSession,
     RecordSpecChange,
     RecordUsage,
     Recover,
@@ -255,6 +260,7 @@ commands! {
     TakeHandoff,
     UnblockTask,
     UpdateSprintMetrics,
+    UseClient,
     WriteHandoff,
     WriteNote,
     WriteRetro,

@@ -26,6 +26,7 @@ pub(super) fn start_next_sprint(tx: &mut Tx<'_>) -> Result<String, Refusal> {
     // Only a person or a merge refills session budgets, not the planner by opening another sprint.
     next.sessions = past.sessions.clone();
     next.planner_exits = past.planner_exits.clone();
+    next.clients = past.clients.clone();
     next.timeline.paused_at = past.timeline.paused_at;
     for id in open_tasks(tx.board) {
         let stretch = past.scope.stretch.contains(&id);

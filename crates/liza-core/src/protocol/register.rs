@@ -6,6 +6,7 @@ use crate::model::{
     AgentId, AgentRecord, AgentStatus, Board, Generation, LogAction, Refusal, Role, Section, TaskId,
     Timestamp,
 };
+use crate::rules::clients::waits_for_human;
 
 use super::operation::{LoadScope, Rule, Stage};
 use super::ownership::check_acts_for;
@@ -84,6 +85,8 @@ impl Rule for Register {
                 generation: Some(generation),
                 last_result: None,
                 iterations_total: past.and_then(|past| past.iterations_total),
+                client: None,
+                last_session: past.and_then(|past| past.last_session.clone()),
                 context_percent: None,
                 usage: past.and_then(|past| past.usage.clone()),
             },
@@ -93,6 +96,7 @@ impl Rule for Register {
             Role::CodeReviewer => take_reviews_again(tx, agent, &self.other_tasks(tx.board, tx.now))?,
             Role::Coder => {}
         }
+        release_clients(tx)?;
         let takeover = if past.filter(dead).is_some() { ", replaces one whose supervisor died" } else { "" };
         let detail = format!("generation {generation}, {terminal}{takeover}");
         tx.log_as(agent, LogAction::Registered, None, &detail);
@@ -107,6 +111,15 @@ fn begin_planning(tx: &mut Tx<'_>) -> Result<(), Refusal> {
         let sprint = tx.sprint()?;
         sprint.planner_exits.count = 0;
         sprint.seen_triggers.clear();
+    }
+    Ok(())
+}
+
+/// Whoever starts an agent has seen why its client was stopped: it may be tried again.
+fn release_clients(tx: &mut Tx<'_>) -> Result<(), Refusal> {
+    let Some(sprint) = tx.board.sprint.ready() else { return Ok(()) };
+    if sprint.clients.values().any(waits_for_human) {
+        tx.sprint()?.clients.retain(|_, client| !waits_for_human(client));
     }
     Ok(())
 }

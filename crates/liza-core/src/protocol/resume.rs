@@ -59,11 +59,15 @@ impl Rule for Resume {
         tx.effect(Effect::RemoveStopFile(StopFile::Pause));
         refill_planner(tx)?;
         refill(tx, &SessionBudget::Shared)?;
+        let held = !tx.board.sprint()?.clients.is_empty();
+        if held {
+            tx.sprint()?.clients.clear();
+        }
         if at_checkpoint || decision.is_some() {
             record_decision(tx, decision.unwrap_or("continue"), note)?;
         }
         let stopped = at_checkpoint || paused || tx.stop_files.pause || tx.stop_files.checkpoint;
-        let changed = stopped || decision.is_some() || note.is_some();
+        let changed = stopped || held || decision.is_some() || note.is_some();
         if changed {
             let detail = match (decision, note) {
                 (Some(decision), Some(note)) => format!("{decision}: {note}"),

@@ -2,6 +2,7 @@
 
 pub mod breaker;
 pub mod claimable;
+pub mod clients;
 pub mod invariants;
 pub mod metrics;
 pub mod misspelled;

@@ -3,6 +3,7 @@
 use serde::Serialize;
 
 use crate::model::{Role, State, TaskId, Timestamp};
+use crate::rules::clients::waits_for_human;
 use crate::watch::alarms::{Alarm, AlarmKind, AlarmSubject};
 use crate::watch::supervise::{planner_needs_human, unseen_triggers};
 
@@ -50,6 +51,7 @@ fn command(state: &State, alarm: &Alarm, now: Timestamp) -> Option<String> {
         | AlarmKind::StalePause
         | AlarmKind::SprintDeadline => Some("liza resume".to_owned()),
         AlarmKind::CircuitBreaker => Some("liza resolve \"...\"".to_owned()),
+        AlarmKind::ClientHeld => waits(state, &alarm.subject).then(|| "liza resume".to_owned()),
         AlarmKind::StaleEdit => Some(format!("liza edit --from {}", alarm.subject)),
         AlarmKind::LeaseExpired
         | AlarmKind::ReviewLeaseExpired
@@ -64,8 +66,15 @@ fn command(state: &State, alarm: &Alarm, now: Timestamp) -> Option<String> {
         | AlarmKind::ContextFull
         | AlarmKind::Stalled
         | AlarmKind::RubberStamp
-        | AlarmKind::StrayChanges => None,
+        | AlarmKind::StrayChanges
+        | AlarmKind::QuietSession => None,
     }
+}
+
+/// Whether only the human lets this client continue.
+fn waits(state: &State, client: &AlarmSubject) -> bool {
+    let clients = state.board.sprint.ready().map(|sprint| &sprint.clients);
+    clients.and_then(|clients| clients.get(&client.to_string())).is_some_and(waits_for_human)
 }
 
 /// Whether a blocked task waits for the human: the planner has seen it and left it, cannot act, or is not running.

@@ -72,6 +72,8 @@ fn entry(id: AgentId) -> AgentRecord {
         generation: Some(generation(id)),
         last_result: None,
         iterations_total: None,
+        client: None,
+        last_session: None,
         context_percent: None,
         usage: None,
     }

@@ -18,6 +18,7 @@ mod acceptance;
 mod agents;
 mod breaker;
 mod claim;
+mod clients;
 mod invariants;
 mod lease;
 mod limits;

@@ -10,9 +10,10 @@ use liza_core::protocol::{
     CompleteGoal, CompleteSprint, ConvertDiscovery, CountExit, CountPlannerExit, CreateWorktree,
     DeleteWorktree, Deregister, Discover, DismissDiscovery, DismissEdit, DropReservation, Finalize,
     FollowStopFile, HandoffNotes, Heartbeat, Intent, LogAnomaly, MarkTriggersSeen, NewGoal, NewSprint,
-    NewTask, Operation, Pause, PreCheck, RecordAnalysis, RecordSpecChange, RecordUsage, Recover,
-    RefundSession, Register, ReleaseClaim, ReleaseReview, Resolve, Resume, SetDeadline, SetStatus,
-    TakeHandoff, TaskEdit, UnproductiveExit, UpdateSprintMetrics, WriteHandoff, WriteNote, WriteRetro,
+    NewTask, Operation, Pause, PreCheck, RecordAnalysis, RecordSession, RecordSpecChange, RecordUsage,
+    Recover, RefundSession, Register, ReleaseClaim, ReleaseReview, Resolve, Resume, SetDeadline, SetStatus,
+    TakeHandoff, TaskEdit, UnproductiveExit, UpdateSprintMetrics, UseClient, WriteHandoff, WriteNote,
+    WriteRetro,
 };
 
 use crate::steps::*;
@@ -110,6 +111,19 @@ fn supervision() -> Vec<Command> {
         Command::from(AdoptIntegration { head: base() }),
         Command::from(CountPlannerExit { agent: planner(), last_words: None }),
         Command::from(RefundSession { agent, task: None }),
+        Command::from(UseClient { agent, client: "c".into() }),
+        Command::from(RecordSession {
+            agent,
+            task: None,
+            client: "c".into(),
+            started: Timestamp::from_unix(0),
+            end: "exited 1".into(),
+            said: None,
+            fault: None,
+            advice: None,
+            failed: true,
+            usage: Usage::default(),
+        }),
     ]
 }
 
@@ -208,6 +222,8 @@ fn number(command: &Command) -> usize {
         Command::CountPlannerExit(_) => 60,
         Command::RefundSession(_) => 61,
         Command::DismissEdit(_) => 62,
+        Command::UseClient(_) => 63,
+        Command::RecordSession(_) => 64,
     }
 }
 
@@ -216,7 +232,7 @@ fn number(command: &Command) -> usize {
 fn the_table_has_every_command_once() {
     let mut seen: Vec<usize> = table().iter().flat_map(|row| row.commands.iter().map(number)).collect();
     seen.sort_unstable();
-    assert_eq!(seen, (0..63).collect::<Vec<_>>());
+    assert_eq!(seen, (0..65).collect::<Vec<_>>());
 }
 
 fn may(rights: &str, actor: &Actor) -> bool {

@@ -2,18 +2,21 @@
 //! human sees what to decide.
 
 use liza_core::model::{
-    Actor, AgentId, AgentStatus, AnomalyType, Fields, GoalStatus, Revision, Role, Seconds, Sha, Status,
-    TaskId, Value,
+    Actor, AgentId, AgentStatus, AnomalyType, ClientFault, FaultKind, Fields, GoalStatus, LimitReset,
+    Revision, Role, Seconds, Sha, Status, TaskId, Usage, Value,
 };
 use liza_core::protocol::{
-    AddTask, Answer, BeginMerge, ClaimTask, Command, HandoffNotes, LogAnomaly, SetStatus, SubmitVerdict,
-    TakeHandoff, UnblockTask, Verdict, WriteHandoff, WriteNote,
+    AddTask, Answer, BeginMerge, ClaimTask, Command, HandoffNotes, LogAnomaly, RecordSession, Resume,
+    SetStatus, SubmitVerdict, TakeHandoff, UnblockTask, UseClient, Verdict, WriteHandoff, WriteNote,
 };
+use liza_core::rules::clients::MAX_PROBES;
 use liza_core::rules::session_budget::SessionBudget;
 use liza_core::rules::triggers::{Trigger, planner_triggers};
 use liza_core::watch::alarms::{AlarmKind, Observations, alarms};
 use liza_core::watch::needs_you::needs_you;
-use liza_core::watch::supervise::{EndedSession, SessionEnd, Situation, Step, after_session, next_step};
+use liza_core::watch::supervise::{
+    EndedSession, SessionEnd, Situation, Step, after_session, has_result, next_step,
+};
 use proptest::prelude::*;
 
 use crate::steps::*;
@@ -21,6 +24,8 @@ use crate::support::*;
 
 const MAX_SESSIONS: u32 = 6;
 const MAX_PLANNER_SESSIONS: u32 = 5;
+/// The client of all sessions.
+const CLIENT: &str = "client";
 /// How many tasks a planning session adds at most.
 const MAX_ADDED: u32 = 2;
 
@@ -36,6 +41,8 @@ struct Adversaries {
     sessions: u32,
     names: u32,
     commits: u32,
+    /// Whether the client fails too, as the choices say.
+    faulty: bool,
 }
 
 impl Adversaries {
@@ -43,7 +50,7 @@ impl Adversaries {
         let mut world = World::new();
         world.config().max_sessions = MAX_SESSIONS;
         world.config().max_planner_sessions = MAX_PLANNER_SESSIONS;
-        Self { world, choices, next: 0, sessions: 0, names: 0, commits: 0 }
+        Self { world, choices, next: 0, sessions: 0, names: 0, commits: 0, faulty: false }
     }
 
     fn choose(&mut self, options: u8) -> u8 {
@@ -70,6 +77,7 @@ impl Adversaries {
     /// Lets every agent take one step; false if none has anything to do.
     fn round(&mut self) -> bool {
         let mut busy = false;
+        let clients: Vec<String> = self.faulty.then(|| CLIENT.to_owned()).into_iter().collect();
         for agent in team() {
             self.world.pass(1);
             let situation = Situation {
@@ -79,6 +87,7 @@ impl Adversaries {
                 now: self.world.now,
                 idle_since: self.world.now,
                 in_team: true,
+                clients: &clients,
             };
             busy |= match next_step(&situation) {
                 Step::Code(tasks) => self.session_on(&tasks, agent),
@@ -97,6 +106,9 @@ impl Adversaries {
 
     /// Claims the first of these, does something, and is judged.
     fn session_on(&mut self, tasks: &[TaskId], agent: AgentId) -> bool {
+        if !self.may_use_client(agent) {
+            return true;
+        }
         let claimed = tasks.iter().find(|task| self.claim(task, agent)).cloned();
         let Some(task) = claimed else { return true };
         self.sessions += 1;
@@ -169,7 +181,10 @@ impl Adversaries {
     }
 
     fn plan(&mut self, agent: AgentId, triggers: &[Trigger]) -> bool {
-        if !self.try_as_supervisor(agent, Command::from(SetStatus { agent, status: AgentStatus::Planning })) {
+        if !self.may_use_client(agent)
+            || !self
+                .try_as_supervisor(agent, Command::from(SetStatus { agent, status: AgentStatus::Planning }))
+        {
             return true;
         }
         self.sessions += 1;
@@ -245,7 +260,7 @@ impl Adversaries {
         end: SessionEnd,
         has_commits: bool,
     ) {
-        let session = EndedSession {
+        let mut session = EndedSession {
             agent,
             task,
             began_at,
@@ -254,20 +269,63 @@ impl Adversaries {
             halted: false,
             has_commits,
             last_words: None,
+            is_clients_fault: false,
         };
+        session.is_clients_fault = self.faulty && self.record_session(&session);
         for command in after_session(&self.world.state, &session, end).record {
             self.try_as_supervisor(agent, command);
         }
     }
 
+    fn may_use_client(&mut self, agent: AgentId) -> bool {
+        !self.faulty
+            || self.try_as_supervisor(agent, Command::from(UseClient { agent, client: CLIENT.to_owned() }))
+    }
+
+    /// Records how the session ended; whether its client was at fault.
+    fn record_session(&mut self, session: &EndedSession) -> bool {
+        let kind = match self.choose(8) {
+            0 => Some(FaultKind::Auth),
+            1..=3 => Some(FaultKind::Quota),
+            4 | 5 => Some(FaultKind::Overloaded),
+            _ => None,
+        };
+        let minutes = u64::from(self.choose(200));
+        let reset = (minutes < 100).then_some(LimitReset::In(Seconds::minutes(minutes)));
+        let command = RecordSession {
+            agent: session.agent,
+            task: session.task.clone(),
+            client: CLIENT.to_owned(),
+            started: self.world.now,
+            end: format!("exited {}", minutes % 2),
+            said: None,
+            fault: kind.map(|kind| ClientFault { kind, message: "no".into(), reset }),
+            advice: None,
+            failed: !has_result(&self.world.state, session),
+            usage: Usage::default(),
+        };
+        let done = self.world.must(self.world.supervisor(session.agent), Command::from(command));
+        done.reply("is_clients_fault") == true
+    }
+
+    /// Whether the client is tried again by itself.
+    fn waits_for_client(&self) -> bool {
+        let client = self.world.sprint().clients.get(CLIENT);
+        client
+            .and_then(|client| client.hold.as_ref())
+            .is_some_and(|hold| hold.until.is_some_and(|until| until > self.world.now))
+    }
+
     /// Runs until no agent has anything to do; fails if there are more sessions than the budgets allow.
     fn run_out(&mut self) {
         let tasks = 1 + MAX_ADDED * MAX_PLANNER_SESSIONS;
-        let bound = MAX_PLANNER_SESSIONS + (tasks + 1) * MAX_SESSIONS;
+        let charged = MAX_PLANNER_SESSIONS + (tasks + 1) * MAX_SESSIONS;
+        // Between two sessions that count, each agent may fail once by its client's fault, and then come the tries.
+        let bound = if self.faulty { charged * (1 + 5 + MAX_PROBES) } else { charged };
         let mut quiet = 0;
         // A lease has to run out before a lost task is free again.
         while quiet < 3 {
-            quiet = if self.round() { 0 } else { quiet + 1 };
+            quiet = if self.round() || self.waits_for_client() { 0 } else { quiet + 1 };
             assert!(self.sessions <= bound, "{} sessions, {bound} are allowed", self.sessions);
             self.world.pass(500);
             for agent in team() {
@@ -300,6 +358,23 @@ proptest! {
         for id in team.world.state.board.in_status(Status::Blocked).collect::<Vec<_>>() {
             team.world.must(Actor::Human, Command::from(Answer { task: id, text: "go on".into() }));
         }
+        team.run_out();
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 100, failure_persistence: None, ..ProptestConfig::default() })]
+
+    /// Covers: SE-03, SE-04, SE-12
+    #[test]
+    fn a_client_that_fails_does_not_make_a_run_endless(choices in prop::collection::vec(any::<u8>(), 1..200)) {
+        let mut team = Adversaries::new(choices);
+        team.faulty = true;
+        team.run_out();
+        let open = team.world.goal().status == GoalStatus::InProgress;
+        prop_assert!(!open || !team.needs_human().is_empty(), "the human is not asked");
+        team.sessions = 0;
+        team.world.must(Actor::Human, Command::from(Resume { decision: None, note: None }));
         team.run_out();
     }
 }

@@ -22,6 +22,7 @@ fn situation<'a>(state: &'a State, name: &str) -> Situation<'a> {
         now: now(),
         idle_since: now(),
         in_team: false,
+        clients: &[],
     }
 }
 
@@ -129,6 +130,7 @@ pub(crate) fn session(name: &str, of: Option<&str>) -> EndedSession {
         halted: false,
         has_commits: false,
         last_words: None,
+        is_clients_fault: false,
     }
 }
 

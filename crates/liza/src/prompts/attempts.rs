@@ -92,6 +92,7 @@ fn describe(event: &HistoryEvent) -> Option<String> {
         | EventName::ReadyForReview
         | EventName::Merged
         | EventName::Abandoned
+        | EventName::SessionEnded
         | EventName::Released
         | EventName::Archived => return None,
     };

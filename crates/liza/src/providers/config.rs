@@ -39,21 +39,29 @@ enum ProviderKey {
     Install,
 }
 
-/// The template for a role, and the model that the config names for it.
-pub(super) fn choose_template(
+/// A template, and the model that the config names for it.
+pub(super) type ChosenTemplate = (CommandTemplate, Option<String>);
+
+/// The template for a role and the model that the config names for it, then those that take over while it is held.
+pub(super) fn choose_templates(
     config: &Config,
     role: Role,
     asked: Option<&str>,
-) -> Result<(CommandTemplate, Option<String>), ProviderError> {
-    let (named, model) = provider_and_model(config, role)?;
-    let name = asked.map(str::to_owned).or(named.clone()).unwrap_or_else(|| DEFAULT_PROVIDER.to_owned());
+) -> Result<(ChosenTemplate, Vec<ChosenTemplate>), ProviderError> {
+    let (named, model) = providers_and_model(config, role)?;
+    let name = asked.or(named.first().map(String::as_str)).unwrap_or(DEFAULT_PROVIDER);
     // A model belongs to the provider with which it is configured.
-    let model = model.filter(|_| named.as_ref().is_none_or(|named| *named == name));
-    let template = match config.providers.get(&name) {
-        Some(value) => template_from(&name, value)?,
-        None => name.parse().map(BuiltIn::template).map_err(|_| unknown(config, &name))?,
-    };
-    Ok((template, model))
+    let model = model.filter(|_| named.first().is_none_or(|named| named == name));
+    let others = named.iter().skip(1).filter(|_| asked.is_none());
+    let others: Result<Vec<_>, _> = others.map(|name| Ok((find_template(config, name)?, None))).collect();
+    Ok(((find_template(config, name)?, model), others?))
+}
+
+fn find_template(config: &Config, name: &str) -> Result<CommandTemplate, ProviderError> {
+    match config.providers.get(name) {
+        Some(value) => template_from(name, value),
+        None => name.parse().map(BuiltIn::template).map_err(|_| unknown(config, name)),
+    }
 }
 
 fn unknown(config: &Config, name: &str) -> ProviderError {
@@ -85,18 +93,20 @@ fn role_entry(config: &Config, role: Role) -> Option<&Value> {
     config.roles.get(&role.to_string()).or_else(|| config.roles.get(role.id_prefix()))
 }
 
-fn provider_and_model(
-    config: &Config,
-    role: Role,
-) -> Result<(Option<String>, Option<String>), ProviderError> {
+/// The providers of a role, the preferred one first, and the model of that one.
+fn providers_and_model(config: &Config, role: Role) -> Result<(Vec<String>, Option<String>), ProviderError> {
     let place = format!("roles.{role}");
     match role_entry(config, role) {
-        None | Some(Value::Null) => Ok((None, None)),
-        Some(Value::Text(name)) => Ok((Some(name.clone()), None)),
+        None | Some(Value::Null) => Ok((Vec::new(), None)),
+        Some(Value::Text(name)) => Ok((vec![name.clone()], None)),
         Some(Value::Map(fields)) => {
             let given = |key: &str| fields.get(key).filter(|value| **value != Value::Null);
-            let field = |key: &str| given(key).map(|value| text(value, key, &place)).transpose();
-            Ok((field("provider")?, field("model")?))
+            let names = match given("provider") {
+                Some(list @ Value::List(_)) => words(list, "provider", &place)?,
+                Some(one) => vec![text(one, "provider", &place)?],
+                None => Vec::new(),
+            };
+            Ok((names, given("model").map(|value| text(value, "model", &place)).transpose()?))
         }
         Some(_) => {
             Err(wrong(&place, "expected the name of a provider, or a map with provider, model and count"))
@@ -188,8 +198,8 @@ mod tests {
     fn choose(providers: &str, name: &str) -> Result<CommandTemplate, String> {
         let providers = serde_json::from_str(providers).unwrap();
         let config = Config { providers, ..Config::default() };
-        let chosen = choose_template(&config, Role::Coder, Some(name));
-        chosen.map(|(template, _)| template).map_err(|error| error.to_string())
+        let chosen = choose_templates(&config, Role::Coder, Some(name));
+        chosen.map(|((template, _), _)| template).map_err(|error| error.to_string())
     }
 
     /// Covers: AG-13
@@ -214,6 +224,26 @@ mod tests {
             unknown
                 .starts_with("config.providers.a: unknown key argv; known keys: program, args, model_args")
         );
+    }
+
+    /// Covers: SE-04
+    #[test]
+    fn the_first_provider_of_a_list_is_preferred_and_the_others_take_over() {
+        let roles =
+            serde_json::from_str(r#"{"coder": {"provider": ["codex", "vibe", "goose"], "model": "m"}}"#);
+        let config = Config { roles: roles.unwrap(), ..Config::default() };
+        let names = |asked: Option<&str>| {
+            let ((first, model), others) = choose_templates(&config, Role::Coder, asked).unwrap();
+            let others: Vec<String> = others.into_iter().map(|(template, _)| template.name).collect();
+            (first.name, model, others)
+        };
+        let both = ["vibe".to_owned(), "goose".to_owned()];
+        assert_eq!(names(None), ("codex".to_owned(), Some("m".to_owned()), both.to_vec()));
+        assert_eq!(names(Some("goose")), ("goose".to_owned(), None, Vec::new()));
+        let wrong = serde_json::from_str(r#"{"coder": {"provider": ["codex", "nope"]}}"#).unwrap();
+        let config = Config { roles: wrong, ..Config::default() };
+        let error = choose_templates(&config, Role::Coder, None).unwrap_err().to_string();
+        assert!(error.starts_with("unknown provider \"nope\""), "{error}");
     }
 
     /// Covers: AG-13

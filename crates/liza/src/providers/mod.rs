@@ -27,6 +27,7 @@ use strum::VariantArray as _;
 use crate::sys::find_program;
 
 use builtin::BuiltIn;
+use config::ChosenTemplate;
 pub(crate) use config::agent_count;
 pub use error::ProviderError;
 use stream::EventFormat;
@@ -41,6 +42,8 @@ pub struct Provider {
     model: Option<String>,
     /// The path of the program; `None` if it is not installed.
     program: Option<PathBuf>,
+    /// The providers that take over while this one is held, as far as they are installed.
+    fallbacks: Vec<Provider>,
 }
 
 /// What the command line of a session depends on.
@@ -88,12 +91,36 @@ impl Provider {
     ///
     /// When there is no such provider, or the config is wrong.
     pub fn choose(config: &Config, role: Role, asked: Option<&str>) -> Result<Self, ProviderError> {
-        let (template, model) = config::choose_template(config, role, asked)?;
+        let (first, others) = config::choose_templates(config, role, asked)?;
+        let others = others.into_iter().map(Self::new).filter(|other| other.program.is_some());
+        Ok(Self { fallbacks: others.collect(), ..Self::new(first) })
+    }
+
+    fn new((template, model): ChosenTemplate) -> Self {
         let program = match &template.program {
             None => std::env::current_exe().ok(),
             Some(name) => find_program(name),
         };
-        Ok(Self { template, model, program })
+        Self { template, model, program, fallbacks: Vec::new() }
+    }
+
+    /// Its name and those of the providers that take over while it is held.
+    pub(crate) fn names(&self) -> Vec<String> {
+        self.all().map(|provider| provider.template.name.clone()).collect()
+    }
+
+    /// The provider at that place of [`Provider::names`].
+    pub(crate) fn nth(&self, index: usize) -> Option<&Self> {
+        self.all().nth(index)
+    }
+
+    fn all(&self) -> impl Iterator<Item = &Self> {
+        std::iter::once(self).chain(&self.fallbacks)
+    }
+
+    /// What the human can do if it is not logged in.
+    pub(crate) fn login_advice(&self) -> Option<String> {
+        (!self.template.login.is_empty()).then(|| format!("Run {}", self.template.login))
     }
 
     /// Its name.

@@ -9,20 +9,22 @@ use std::sync::{Mutex, PoisonError};
 use std::thread;
 
 use liza_core::model::{
-    Actor, AgentId, AgentStatus, AnomalyType, Fields, Generation, Role, Sha, State, Status, TaskBody, TaskId,
-    TaskRecord, Value,
+    Actor, AgentId, AgentStatus, AnomalyType, FaultKind, Fields, Generation, Role, Sha, State, Status,
+    TaskBody, TaskId, TaskRecord, Timestamp, Value,
 };
 use liza_core::protocol::{
-    Deregister, ExitCounted, Heartbeat, LogAnomaly, Operation, PlannerExitCounted, RecordUsage, Reply,
-    SetStatus, TakeHandoff,
+    Deregister, ExitCounted, Heartbeat, LogAnomaly, Operation, PlannerExitCounted, RecordSession,
+    RecordUsage, Reply, SetStatus, TakeHandoff, UseClient,
 };
+use liza_core::rules::clients::{ClientChoice, choose_client, describe_hold};
 use liza_core::rules::triggers::Trigger;
-use liza_core::watch::supervise::{EndedSession, SessionEnd, after_session};
+use liza_core::watch::supervise::{EndedSession, SessionEnd, after_session, has_result};
 
 use crate::engine::{Engine, EngineError};
 use crate::lifecycle::{MergeOutcome, claim_review, claim_task, recover, take_new_commits, wt_merge};
-use crate::project::Project;
+use crate::project::{Project, now};
 use crate::prompts::Job;
+use crate::providers::stream::ClientOutcome;
 
 use super::error::{Consequence, SupervisorError};
 use super::event::{Event, JobOutcome, SessionVerdict};
@@ -31,7 +33,7 @@ use super::member::UsageToRecord;
 use super::message::MessageLevel;
 use super::registration::{Identity, retry_locked};
 use super::session::HelperProcess;
-use super::session_result::session_result;
+use super::session_result::{end_text, session_result};
 use super::start_session::{self, checkout_state, job_for};
 
 /// Something to do for an agent.
@@ -69,6 +71,16 @@ pub(super) struct EndedRun {
     /// The project's own checkout when it began, if the session must not change it.
     pub(super) checkout: Option<String>,
     pub(super) usage: UsageToRecord,
+    /// Its client.
+    pub(super) client: String,
+    /// What the human can do if the client is not logged in.
+    pub(super) login: Option<String>,
+    /// When it began.
+    pub(super) started: Timestamp,
+    /// How its process ended, whoever ended it.
+    pub(super) exit: SessionEnd,
+    /// How the client itself says that it ended.
+    pub(super) outcome: ClientOutcome,
 }
 
 /// Runs a job on a thread of its own; its outcome becomes an event.
@@ -115,11 +127,13 @@ impl JobRunner {
             BackgroundJob::Begin { recover } => self.begin(recover),
             BackgroundJob::Merge(task) => Ok(JobOutcome::Merged(self.merge(&task)?)),
             BackgroundJob::Code(tasks) => {
+                self.choose_client()?;
                 let task =
                     self.claim_first(&tasks, |engine, task| claim_task(engine, task, agent).map(drop))?;
                 self.start_on(&task)
             }
             BackgroundJob::Review(tasks) => {
+                self.choose_client()?;
                 let task =
                     self.claim_first(&tasks, |engine, task| claim_review(engine, task, agent).map(drop))?;
                 self.start_on(&task)
@@ -196,7 +210,31 @@ impl JobRunner {
         self.start_session(&state, &job)
     }
 
+    /// Chooses the client of the next session. A held one is tried by one session of the team.
+    fn choose_client(&mut self) -> Result<(), SupervisorError> {
+        if self.identity.interactive {
+            return Ok(());
+        }
+        let (agent, state, names) =
+            (self.identity.agent, self.project.state()?, self.identity.provider.names());
+        let choice = choose_client(state.board.sprint()?, &names, now());
+        let index = match choice {
+            ClientChoice::Use(index) | ClientChoice::Probe(index) => index,
+            ClientChoice::Held { .. } => 0,
+        };
+        let Some(provider) = self.identity.provider.nth(index).cloned() else { return Ok(()) };
+        let client = provider.name().to_owned();
+        let entry = state.board.agents.ready().and_then(|agents| agents.get(&agent));
+        let known = entry.is_some_and(|entry| entry.client.as_ref() == Some(&client));
+        if !known || !matches!(choice, ClientChoice::Use(_)) {
+            self.execute(&UseClient { agent, client })?;
+        }
+        self.identity.provider = provider;
+        Ok(())
+    }
+
     fn plan(&mut self, triggers: Vec<Trigger>) -> Result<JobOutcome, SupervisorError> {
+        self.choose_client()?;
         self.execute(&SetStatus { agent: self.identity.agent, status: AgentStatus::Planning })?;
         let state = self.project.state()?;
         self.start_session(&state, &Job::Plan { triggers })
@@ -213,8 +251,9 @@ impl JobRunner {
         let state = retry_locked(|| Ok(self.project.state()?))?;
         self.observe(&mut run);
         self.end_review(&run);
-        let next = after_session(&state, &run.session, run.end);
         let (mut notes, mut gave_up) = (Vec::new(), false);
+        notes.extend(self.record_session(&state, &mut run)?);
+        let next = after_session(&state, &run.session, run.end);
         let result = session_result(&state, &run.session, next.progress);
         notes.extend(result.map(|text| (MessageLevel::Info, text)));
         for command in &next.record {
@@ -242,7 +281,44 @@ impl JobRunner {
         }
         let lost = |error| (MessageLevel::Info, format!("cannot record its usage: {error}"));
         notes.extend(not_recorded.map(lost));
-        Ok(JobOutcome::Judged(SessionVerdict { next, gave_up, notes }))
+        Ok(JobOutcome::Judged(SessionVerdict { next, gave_up, held: run.session.is_clients_fault, notes }))
+    }
+
+    /// Records how the session ended, and whether its client was at fault.
+    fn record_session(
+        &self,
+        state: &State,
+        run: &mut EndedRun,
+    ) -> Result<Vec<(MessageLevel, String)>, SupervisorError> {
+        let session = &mut run.session;
+        let progress = has_result(state, session);
+        let by_itself = !matches!(run.end, SessionEnd::Stopped) && !session.halted;
+        let fault = run.outcome.fault.clone().filter(|_| !progress);
+        let is_auth = fault.as_ref().is_some_and(|fault| fault.kind == FaultKind::Auth);
+        let recorded = self.execute(&RecordSession {
+            agent: session.agent,
+            task: session.task.clone(),
+            client: run.client.clone(),
+            started: run.started,
+            end: end_text(run.end, run.exit),
+            said: run.outcome.said.clone(),
+            advice: run.login.clone().filter(|_| is_auth),
+            fault,
+            failed: !progress && by_itself && !session.has_commits,
+            usage: run.usage.used.usage.clone(),
+        })?;
+        session.is_clients_fault = recorded.is_clients_fault;
+        let level = match (progress, recorded.is_clients_fault) {
+            (true, _) => MessageLevel::Debug,
+            (false, true) => MessageLevel::Alert,
+            (false, false) => MessageLevel::Info,
+        };
+        let mut notes = vec![(level, recorded.line)];
+        if let Some(hold) = recorded.hold.filter(|_| recorded.is_clients_fault) {
+            let text = format!("{} is held for the team: {}", run.client, describe_hold(&hold, now()));
+            notes.push((MessageLevel::Alert, text));
+        }
+        Ok(notes)
     }
 
     /// Merges the task if the session approved it.
@@ -391,7 +467,6 @@ pub(super) mod tests {
     use liza_core::protocol::Register;
 
     use super::*;
-    use crate::project::now;
 
     fn panics() -> Result<JobOutcome, SupervisorError> {
         std::panic::resume_unwind(Box::new(()))

@@ -56,6 +56,8 @@ pub(super) struct SessionVerdict {
     pub(super) next: AfterSession,
     /// Whether a planner has reached the limit of sessions without a result.
     pub(super) gave_up: bool,
+    /// Whether its client is held now, which the notes say.
+    pub(super) held: bool,
     /// What to report.
     pub(super) notes: Vec<(MessageLevel, String)>,
 }

@@ -20,6 +20,8 @@ pub(super) struct SessionOrder {
     pub(super) agent: AgentId,
     /// Its registration.
     pub(super) generation: Generation,
+    /// The name of its client.
+    pub(super) client: String,
     /// The agent program.
     pub(super) program: PathBuf,
     /// Its arguments; never the prompt.

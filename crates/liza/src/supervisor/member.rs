@@ -3,7 +3,7 @@
 use std::sync::{Arc, Mutex};
 use std::time::Instant;
 
-use liza_core::model::{AgentId, Role, StopFiles, TaskId, Timestamp};
+use liza_core::model::{AgentId, ClientFault, Role, StopFiles, TaskId, Timestamp};
 use liza_core::watch::supervise::{SessionPhase, StopReason};
 
 use crate::engine::LivenessLock;
@@ -66,6 +66,8 @@ pub(super) struct RunningSession {
     pub(super) lease_expires: Timestamp,
     /// What it has used, as far as it has reported.
     pub(super) used: SessionUsage,
+    /// The error for which it is stopped, and when.
+    pub(super) fault: Option<(ClientFault, Instant)>,
     /// The part of it that is on the blackboard; locked while it is being written.
     recorded: Arc<Mutex<SessionUsage>>,
 }
@@ -73,7 +75,7 @@ pub(super) struct RunningSession {
 impl RunningSession {
     pub(super) fn new(session: Session, started: Timestamp, lease_expires: Timestamp) -> Self {
         let (phase, used, recorded) = Default::default();
-        Self { session, started, phase, lease_expires, used, recorded }
+        Self { session, started, phase, lease_expires, used, fault: None, recorded }
     }
 
     /// The usage that remains to be recorded.

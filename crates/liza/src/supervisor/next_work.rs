@@ -59,6 +59,7 @@ impl Team<'_> {
             member.wake = Some(member.not_before);
             return;
         }
+        let clients = if member.post.interactive { Vec::new() } else { identity.provider.names() };
         let situation = Situation {
             state: &state,
             agent: identity.agent,
@@ -66,6 +67,7 @@ impl Team<'_> {
             now: now(),
             idle_since: member.idle_since,
             in_team: self.in_team,
+            clients: &clients,
         };
         let step = limit_to_post(next_step(&situation), member, &situation, &self.config);
         self.carry_out(index, step);
@@ -83,7 +85,13 @@ impl Team<'_> {
         }
         match step {
             Step::Stop(reason) => {
-                self.debug(index, stop_text(&reason));
+                let level = match &reason {
+                    StopReason::ClientHeld { .. } => MessageLevel::Alert,
+                    StopReason::Aborted | StopReason::RoleComplete | StopReason::WaitedLongEnough => {
+                        MessageLevel::Debug
+                    }
+                };
+                self.report(index, level, stop_text(&reason));
                 self.leave(index, EndReason::Stop(reason));
             }
             Step::Hold(file) => {
@@ -132,6 +140,11 @@ impl Team<'_> {
             WaitReason::NoGoal => self.info(index, "waiting for a goal: liza goal new \"GOAL\""),
             WaitReason::NoWork => self.debug(index, "waiting for work"),
             WaitReason::BrokenConfig(why) => self.alert(index, format!("waiting: {why}")),
+            WaitReason::ClientHeld { client, hold } => {
+                let until = hold.until.map_or_else(String::new, |until| format!(" until {until}"));
+                self.info(index, format!("waiting for {client}{until}: {}", hold.message));
+                self.reset_idle_time(index);
+            }
         }
         let Some(member) = self.members.get_mut(index) else { return };
         if member.post.role == Role::Planner && !member.shown_waiting {
@@ -218,12 +231,12 @@ impl Team<'_> {
     }
 
     fn session_judged(&mut self, index: MemberIndex, verdict: SessionVerdict) {
-        let SessionVerdict { next, gave_up, notes } = verdict;
+        let SessionVerdict { next, gave_up, held, notes } = verdict;
         for (level, note) in notes {
             self.report(index, level, note);
         }
         let level = if next.progress { MessageLevel::Debug } else { MessageLevel::Info };
-        if !gave_up {
+        if !gave_up && !held {
             self.report(index, level, after_text(&next));
         }
         self.reset_idle_time(index);
@@ -344,11 +357,12 @@ fn work_text(role: Role, task: Option<&TaskId>) -> String {
     }
 }
 
-fn stop_text(reason: &StopReason) -> &'static str {
+fn stop_text(reason: &StopReason) -> String {
     match reason {
-        StopReason::Aborted => ".liza/ABORT is present, or the goal was aborted; ending",
-        StopReason::RoleComplete => "no work is left for this role; ending",
-        StopReason::WaitedLongEnough => "waited too long for work; ending",
+        StopReason::Aborted => ".liza/ABORT is present, or the goal was aborted; ending".to_owned(),
+        StopReason::RoleComplete => "no work is left for this role; ending".to_owned(),
+        StopReason::WaitedLongEnough => "waited too long for work; ending".to_owned(),
+        StopReason::ClientHeld { client, why } => format!("{client} cannot be used: {why}. Ending"),
     }
 }
 

@@ -3,13 +3,14 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use liza_core::model::Role;
+use liza_core::model::{ClientFault, Role};
 use liza_core::watch::supervise::{
     EXIT_RESTART, EndedSession, SessionEnd, SessionFacts, SessionPhase, Shutdown, StopCause, is_done,
-    still_owns, still_registered,
+    still_owns, still_registered, stops_session,
 };
 
 use crate::project::now;
+use crate::providers::stream::ClientOutcome;
 use crate::providers::usage::SessionUsage;
 
 use super::background::{self, BackgroundJob, EndedRun};
@@ -20,6 +21,9 @@ use super::team::{Team, instant_of};
 
 /// The exit code that shells use for a program that cannot be started.
 const NOT_STARTED: i32 = 127;
+
+/// How long a client that reports such an error has to end by itself.
+const FAULT_GRACE: Duration = Duration::from_secs(2);
 
 impl Team<'_> {
     /// Stops a session that must end: asks first, kills later.
@@ -44,11 +48,14 @@ impl Team<'_> {
             is_done: !interactive && is_done(&state, identity.agent, task),
             stop_files,
             shutdown,
+            client_failed: running.fault.as_ref().is_some_and(|(_, time)| Instant::now() >= *time),
         };
         let before = running.phase;
         let step = before.advance(&facts, &self.config, now);
         running.phase = step.phase;
-        member.wake = Some(instant_of(step.check_again));
+        let fault = running.fault.as_ref().map(|(_, time)| *time).filter(|time| Instant::now() < *time);
+        let next = instant_of(step.check_again);
+        member.wake = Some(fault.map_or(next, |time| time.min(next)));
         let text = apply(running, before);
         if text.is_some() {
             // It may end soon after it was asked to.
@@ -68,20 +75,23 @@ impl Team<'_> {
         let end = match report {
             HelperReport::Started { pid } => return self.debug(index, format!("process {pid}")),
             HelperReport::Used(usage) => return self.session_used(index, usage),
-            HelperReport::Faulted(fault) => return self.debug(index, fault.message),
+            HelperReport::Faulted(fault) => return self.client_faulted(index, fault),
             HelperReport::OutputTruncated { kept } => {
                 let text = format!("too much output; only the first {} MiB are kept", kept >> 20);
                 return self.alert(index, text);
             }
-            HelperReport::Ended { code: Some(code), .. } => SessionEnd::Code(code),
-            HelperReport::Ended { signal, .. } => SessionEnd::Signal(signal.unwrap_or(9)),
+            HelperReport::Ended { code: Some(code), outcome, .. } => (SessionEnd::Code(code), outcome),
+            HelperReport::Ended { signal, outcome, .. } => (SessionEnd::Signal(signal.unwrap_or(9)), outcome),
             HelperReport::Failed { message } => {
-                self.alert(index, message);
-                SessionEnd::Code(NOT_STARTED)
+                self.alert(index, message.clone());
+                let outcome = ClientOutcome { fault: None, said: Some(message) };
+                (SessionEnd::Code(NOT_STARTED), outcome)
             }
         };
+        let (exit, mut outcome) = end;
         let Some(member) = self.members.get(index) else { return };
         let MemberState::InSession(running) = &member.state else { return };
+        outcome.fault = outcome.fault.or_else(|| running.fault.clone().map(|(fault, _)| fault));
         let end = match running.phase.stop_cause() {
             Some(StopCause::OverTime) => SessionEnd::OverTime,
             Some(
@@ -90,11 +100,12 @@ impl Team<'_> {
                 | StopCause::TaskLost
                 | StopCause::LeaseEnding
                 | StopCause::Done
+                | StopCause::ClientFault
                 | StopCause::Shutdown,
             ) => SessionEnd::Stopped,
-            None => end,
+            None => exit,
         };
-        self.session_ended(index, end);
+        self.session_ended(index, end, exit, outcome);
     }
 
     /// Records what a session has used; reports a session that should hand off.
@@ -109,7 +120,26 @@ impl Team<'_> {
         }
     }
 
-    fn session_ended(&mut self, index: MemberIndex, end: SessionEnd) {
+    /// Stops a session whose client cannot work now, although it may go on trying.
+    fn client_faulted(&mut self, index: MemberIndex, fault: ClientFault) {
+        let Some(member) = self.members.get_mut(index) else { return };
+        let MemberState::InSession(running) = &mut member.state else { return };
+        let text = format!("{}: {}", fault.kind.describe(), fault.message);
+        if stops_session(&fault) && !member.post.interactive {
+            let time = Instant::now() + FAULT_GRACE;
+            running.fault = Some((fault, time));
+            member.wake = Some(time);
+        }
+        self.debug(index, text);
+    }
+
+    fn session_ended(
+        &mut self,
+        index: MemberIndex,
+        end: SessionEnd,
+        exit: SessionEnd,
+        outcome: ClientOutcome,
+    ) {
         let Some(member) = self.members.get_mut(index) else { return };
         let MemberState::InSession(running) = &member.state else { return };
         let session = &running.session;
@@ -123,6 +153,7 @@ impl Team<'_> {
                 halted: self.stop_files.strongest().is_some(),
                 has_commits: false,
                 last_words: None,
+                is_clients_fault: false,
             },
             end,
             merges: member.post.once && member.post.role == Role::CodeReviewer,
@@ -130,6 +161,11 @@ impl Team<'_> {
             output: session.output.clone(),
             checkout: session.checkout.clone(),
             usage: running.usage(),
+            client: session.client.clone(),
+            login: session.login.clone(),
+            started: running.started,
+            exit,
+            outcome,
         };
         member.crashes = if is_crash(end) { member.crashes + 1 } else { 0 };
         self.debug(index, format!("session ended: {}", end_text(end)));
@@ -169,6 +205,7 @@ fn cause_text(cause: StopCause) -> &'static str {
         StopCause::LeaseEnding => "the lease could not be renewed",
         StopCause::OverTime => "it ran too long",
         StopCause::Done => "the work is done",
+        StopCause::ClientFault => "its client cannot work now",
         StopCause::Shutdown => "the supervisor is stopping",
     }
 }

@@ -26,6 +26,10 @@ pub(super) struct Session {
     pub(super) task: Option<TaskId>,
     /// What a planner was woken for, and what else waited for it.
     pub(super) triggers: Vec<Trigger>,
+    /// Its client.
+    pub(super) client: String,
+    /// What the human can do if the client is not logged in.
+    pub(super) login: Option<String>,
     /// The blackboard's revision when it began.
     pub(super) began_at: Revision,
     /// The commit of a coder's worktree when it began.
@@ -61,7 +65,17 @@ impl Session {
             return Err(failed()(error));
         }
         let (triggers, output) = (Vec::new(), order.output.clone());
-        let session = Self { control, task, triggers, began_at, head: None, output, checkout: None };
+        let session = Self {
+            control,
+            task,
+            triggers,
+            client: order.client.clone(),
+            login: None,
+            began_at,
+            head: None,
+            output,
+            checkout: None,
+        };
         Ok((session, HelperProcess { helper, reports, copy: None, channel: None }))
     }
 

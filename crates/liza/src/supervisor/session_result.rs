@@ -2,10 +2,21 @@
 
 use liza_core::model::{AgentId, EventName, GoalStatus, HistoryEvent, State, Status, TaskId, TaskRecord};
 use liza_core::text::{count, one_line};
-use liza_core::watch::supervise::EndedSession;
+use liza_core::watch::supervise::{EndedSession, SessionEnd};
 
 /// The maximum length of a reason.
 const REASON_MAX: usize = 100;
+
+/// How a session ended, for a line that begins with its client: `exited 1`.
+pub(super) fn end_text(end: SessionEnd, exit: SessionEnd) -> String {
+    match (end, exit) {
+        (SessionEnd::OverTime, _) => "was stopped because it ran too long".to_owned(),
+        (SessionEnd::Stopped, _) => "was stopped".to_owned(),
+        (_, SessionEnd::Code(code)) => format!("exited {code}"),
+        (_, SessionEnd::Signal(signal)) => format!("was killed by signal {signal}"),
+        (_, SessionEnd::Stopped | SessionEnd::OverTime) => "ended".to_owned(),
+    }
+}
 
 /// What the session achieved; `None` if nothing.
 pub(super) fn session_result(state: &State, session: &EndedSession, progress: bool) -> Option<String> {
@@ -38,7 +49,8 @@ fn plan_result(state: &State, session: &EndedSession) -> Option<String> {
 /// The last thing that the agent did to the task; what others did since does not matter.
 fn task_result(task: &TaskId, record: &TaskRecord, agent: AgentId) -> String {
     let name = agent.to_string();
-    let own = |event: &&HistoryEvent| event.agent.as_deref() == Some(&name);
+    let own =
+        |event: &&HistoryEvent| event.agent.as_deref() == Some(&name) && !event.is(EventName::SessionEnded);
     let Some(event) = record.events().rev().find(own) else {
         return format!("{task} belongs to another agent now");
     };

@@ -115,6 +115,7 @@ pub(super) fn start(
     };
     let (mut session, mut helper) = Session::start(&identity.program, &order, task, state.board.revision)?;
     (session.triggers, session.head, session.checkout) = (triggers, head, checkout);
+    session.login = identity.provider.login_advice();
     let served = channel.serve(helper.id()).map_err(SupervisorError::io("serve the socket of a session"));
     (helper.copy, helper.channel) = (copy, Some(served?));
     Ok((session, helper))
@@ -173,6 +174,7 @@ fn order(
         project: project.root().to_owned(),
         agent: identity.agent,
         generation: identity.generation,
+        client: identity.provider.name().to_owned(),
         program: line.program,
         arguments: line.arguments,
         directory,

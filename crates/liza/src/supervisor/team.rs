@@ -10,6 +10,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use liza_core::model::{AgentId, Config, GoalStatus, Role, Seconds, State, StopFiles, Timestamp};
+use liza_core::rules::clients::waits_for_human;
 use liza_core::watch::supervise::{can_be_renewed, renewal_interval};
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 use signal_hook::iterator::{Handle, Signals};
@@ -226,6 +227,12 @@ impl Team<'_> {
                 self.report_all(MessageLevel::Alert, text);
                 continue;
             }
+            if self.has_no_client() {
+                self.stopping = Some(Instant::now());
+                let text = "no client can be used until you have fixed it; stopping";
+                self.report_all(MessageLevel::Alert, text);
+                continue;
+            }
             if self.members.iter().all(Member::is_gone) && !self.awaits_abort() {
                 // Only after every agent is deregistered: an integration test that is killed while its code reviewer
                 // is still registered counts as failed.
@@ -358,6 +365,19 @@ impl Team<'_> {
         let mut agents = self.state.board.agents.ready().into_iter().flatten();
         // An agent in another terminal may plan, or submit something.
         idle && !agents.any(|(agent, entry)| !ours(agent) && entry.holds(now()))
+    }
+
+    /// Whether all clients of all agents wait for the human, and no session runs.
+    fn has_no_client(&self) -> bool {
+        let Some(sprint) = self.state.board.sprint.ready() else { return false };
+        let held = |name: &String| sprint.clients.get(name).is_some_and(waits_for_human);
+        let idle = |member: &Member| matches!(member.state, MemberState::Idle);
+        let mut active = self.members.iter().filter(|member| !member.is_gone()).peekable();
+        let any = active.peek().is_some();
+        any && self.in_team
+            && self.stopping.is_none()
+            && !self.stale
+            && active.all(|member| idle(member) && member.identity.provider.names().iter().all(held))
     }
 
     /// Renews all leases in one write when that is due.

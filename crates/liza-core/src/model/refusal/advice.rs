@@ -96,6 +96,7 @@ impl Refusal {
                 recorded.short(),
                 found.short()
             ),
+            Refusal::ClientHeld { .. } => "liza status shows why; liza resume tries it again now".into(),
             Refusal::NothingPlanned => "liza goal complete (human), or plan tasks: liza add-task --help".into(),
             Refusal::UnknownTask { .. } => "liza status lists the tasks".into(),
             Refusal::Archived { task } => format!("its last record is in .liza/archive/{task}.yaml"),

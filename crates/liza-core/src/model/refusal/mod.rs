@@ -264,6 +264,9 @@ pub enum Refusal {
     /// Tasks are open.
     #[error("{} still open: {}", are(*count), short_list(tasks))]
     TasksOpen { count: usize, tasks: Vec<String> },
+    /// The client cannot be used now.
+    #[error("{client} is held {}: {why}", until.map_or("until you continue".to_owned(), |until| format!("until {until}")))]
+    ClientHeld { client: String, until: Option<Timestamp>, why: String },
     /// The sprint is in another state.
     #[error("the sprint is {status}; {verb} needs {needed}")]
     SprintStatus { status: SprintStatus, verb: &'static str, needed: &'static str },

@@ -77,6 +77,8 @@ pub enum AlarmKind {
     RoleMissing,
     ForeignCommits,
     DirectEdit,
+    ClientHeld,
+    QuietSession,
 }
 
 impl AlarmKind {
@@ -112,7 +114,9 @@ impl AlarmKind {
             | AlarmKind::ReviewDropped
             | AlarmKind::RoleMissing
             | AlarmKind::ForeignCommits
-            | AlarmKind::DirectEdit => None,
+            | AlarmKind::DirectEdit
+            | AlarmKind::ClientHeld
+            | AlarmKind::QuietSession => None,
         }
     }
 }

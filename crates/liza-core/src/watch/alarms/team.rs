@@ -1,10 +1,11 @@
 //! Alarms about the team: which agents wait for the human, and which roles are missing.
 
 use crate::model::{
-    AgentId, AgentRecord, GoalStatus, Role, Seconds, Sprint, State, Status, TaskRecord, TaskSummary,
-    Timestamp,
+    AgentId, AgentRecord, ClientRecord, GoalStatus, Role, Seconds, Sprint, State, Status, TaskRecord,
+    TaskSummary, Timestamp,
 };
 use crate::rules::claimable::claimable;
+use crate::rules::clients::describe_hold;
 use crate::rules::questions::{Question, open_questions};
 use crate::rules::session_budget::SessionBudget;
 use crate::text::count;
@@ -21,6 +22,7 @@ pub(super) fn alarms(state: &State, seen: &Observations, now: Timestamp) -> Vec<
         return found;
     }
     found.extend(planner_stopped(state, now));
+    found.extend(held_clients(state, now));
     found.extend(dropped_reviews(state, now));
     let stopped = seen.stop_files.pause.is_some() || seen.stop_files.checkpoint.is_some();
     if !stopped {
@@ -31,6 +33,20 @@ pub(super) fn alarms(state: &State, seen: &Observations, now: Timestamp) -> Vec<
         );
     }
     found
+}
+
+/// Clients that cannot be used now.
+fn held_clients(state: &State, now: Timestamp) -> Vec<Alarm> {
+    let alarm = |(name, client): (&String, &ClientRecord)| {
+        let hold = client.hold.as_ref()?;
+        let text = format!("{name}: {}", describe_hold(hold, now));
+        let alarm = match hold.until {
+            None => Alarm::critical(AlarmKind::ClientHeld, name.as_str(), text),
+            Some(_) => Alarm::warning(AlarmKind::ClientHeld, name.as_str(), text),
+        };
+        Some(alarm.since(hold.since))
+    };
+    state.board.sprint.ready().into_iter().flat_map(|sprint| &sprint.clients).filter_map(alarm).collect()
 }
 
 fn question(question: &Question) -> Alarm {

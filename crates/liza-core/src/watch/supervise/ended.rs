@@ -45,6 +45,8 @@ pub struct EndedSession {
     pub has_commits: bool,
     /// The last lines that it printed.
     pub last_words: Option<String>,
+    /// Whether it failed by the fault of its client, which is held now.
+    pub is_clients_fault: bool,
 }
 
 /// What the supervisor does now.
@@ -76,6 +78,9 @@ pub fn after_session(state: &State, session: &EndedSession, end: SessionEnd) -> 
     if has_result(state, session) {
         return AfterSession { record: keep_result(state, session), pause: Seconds(0), progress: true };
     }
+    if session.is_clients_fault {
+        return AfterSession { record: excused(state, session), pause: Seconds(0), progress: false };
+    }
     let clean = matches!(end, SessionEnd::Code(0 | EXIT_RESTART));
     if end == SessionEnd::Stopped || (session.halted && clean) {
         return AfterSession { record: stopped(state, session), pause: Seconds(0), progress: false };
@@ -88,6 +93,20 @@ pub fn after_session(state: &State, session: &EndedSession, end: SessionEnd) -> 
         UnproductiveExit::Idle | UnproductiveExit::Crash => backoff(exits_so_far(state, session) + 1),
     };
     AfterSession { record, pause, progress: false }
+}
+
+/// A session that failed by the fault of its client is not charged to its budget, and counts against no one. A code
+/// reviewer gives the review back: one with another client can take it.
+fn excused(state: &State, session: &EndedSession) -> Vec<Command> {
+    let (agent, task) = (session.agent, session.task.clone());
+    let mut record: Vec<Command> = vec![RefundSession { agent, task: task.clone() }.into()];
+    match task {
+        Some(task) if agent.role() == Role::CodeReviewer => {
+            record.push(ReleaseReview { task, reviewer: agent }.into());
+        }
+        Some(_) | None => record.extend(release(state, session)),
+    }
+    record
 }
 
 /// A session that obeyed a stop file is not charged to its budget.
@@ -158,7 +177,7 @@ fn count(session: &EndedSession, exit: UnproductiveExit) -> Vec<Command> {
 
 /// Whether the session did what it was for: the agent no longer holds the task, handed off, recorded a decision of the
 /// planner, or asked the human.
-fn has_result(state: &State, session: &EndedSession) -> bool {
+pub fn has_result(state: &State, session: &EndedSession) -> bool {
     let entry = state.board.agents.ready().and_then(|agents| agents.get(&session.agent));
     let recorded = entry.and_then(|entry| entry.last_result).is_some_and(|last| last > session.began_at);
     let decided = || state.board.goal.ready().is_some_and(|goal| goal.status != GoalStatus::InProgress);

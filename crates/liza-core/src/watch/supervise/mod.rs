@@ -6,16 +6,17 @@
 mod ended;
 mod running;
 
-pub use ended::{AfterSession, EXIT_RESTART, EndedSession, SessionEnd, after_session, backoff};
+pub use ended::{AfterSession, EXIT_RESTART, EndedSession, SessionEnd, after_session, backoff, has_result};
 pub use running::{
     SessionFacts, SessionPhase, SessionStep, Shutdown, StopCause, can_be_renewed, is_done, renewal_interval,
-    still_owns, still_registered, was_suspended,
+    still_owns, still_registered, stops_session, was_suspended,
 };
 
 use crate::model::{
-    AgentId, GoalStatus, Role, Seconds, State, Status, StopFile, StopFiles, TaskId, Timestamp,
+    AgentId, ClientHold, GoalStatus, Role, Seconds, State, Status, StopFile, StopFiles, TaskId, Timestamp,
 };
 use crate::rules::claimable::{claimable_for, mergeable_for, reviewable_for};
+use crate::rules::clients::{ClientChoice, choose_client};
 use crate::rules::questions::open_questions;
 use crate::rules::session_budget::SessionBudget;
 use crate::rules::triggers::{Trigger, planner_triggers, unseen};
@@ -38,6 +39,8 @@ pub struct Situation<'a> {
     pub idle_since: Timestamp,
     /// Whether it runs inside a team, which keeps waiting when a lone supervisor would end.
     pub in_team: bool,
+    /// Its clients, the preferred one first; empty if none can be held.
+    pub clients: &'a [String],
 }
 
 /// Why a supervisor ends.
@@ -49,6 +52,13 @@ pub enum StopReason {
     RoleComplete,
     /// A lone supervisor has waited long enough.
     WaitedLongEnough,
+    /// Its client cannot be used until the human has done something.
+    ClientHeld {
+        /// Which one.
+        client: String,
+        /// Why, and what to do.
+        why: String,
+    },
 }
 
 /// Why a supervisor waits.
@@ -62,6 +72,13 @@ pub enum WaitReason {
     NoWork,
     /// The settings cannot be read.
     BrokenConfig(String),
+    /// All of its clients are held; this one is free first.
+    ClientHeld {
+        /// Which one.
+        client: String,
+        /// Why, and until when.
+        hold: ClientHold,
+    },
 }
 
 /// What to do next.
@@ -99,7 +116,28 @@ pub fn next_step(situation: &Situation<'_>) -> Step {
         Some(file @ (StopFile::Checkpoint | StopFile::Pause)) => return Step::Hold(file),
         None => {}
     }
-    work(situation).unwrap_or_else(|| wait_or_stop(situation))
+    match work(situation) {
+        Some(step @ (Step::Code(_) | Step::Review(_) | Step::Plan(_))) => with_client(situation, step),
+        Some(step) => step,
+        None => wait_or_stop(situation),
+    }
+}
+
+/// The step, which needs a session, unless all clients of the agent are held.
+fn with_client(situation: &Situation<'_>, step: Step) -> Step {
+    let Situation { state, clients, now, in_team, .. } = *situation;
+    let Some(sprint) = state.board.sprint.ready() else { return step };
+    let ClientChoice::Held { client, hold } = choose_client(sprint, clients, now) else { return step };
+    match hold.until {
+        None if !in_team => {
+            let advice = hold.advice.map(|advice| format!(". {advice}")).unwrap_or_default();
+            Step::Stop(StopReason::ClientHeld { client, why: format!("{}{advice}", hold.message) })
+        }
+        until => {
+            let until = until.unwrap_or(now + RETRY);
+            Step::Wait { why: WaitReason::ClientHeld { client, hold }, until }
+        }
+    }
 }
 
 fn work(situation: &Situation<'_>) -> Option<Step> {

@@ -1,8 +1,8 @@
 //! When a running session has to be stopped, and how hard.
 
 use crate::model::{
-    AgentId, Config, EventName, Generation, HistoryEvent, Role, Seconds, State, StopFiles, TaskId,
-    TaskRecord, TaskStatus, Timestamp, lease_is_live,
+    AgentId, ClientFault, Config, EventName, FaultKind, Generation, HistoryEvent, Role, Seconds, State,
+    StopFiles, TaskId, TaskRecord, TaskStatus, Timestamp, lease_is_live,
 };
 
 /// How long after SIGTERM the rest is killed.
@@ -44,6 +44,8 @@ pub struct SessionFacts {
     pub stop_files: StopFiles,
     /// Whether its supervisor ends, and how urgently.
     pub shutdown: Option<Shutdown>,
+    /// Whether its client reports that it cannot work now.
+    pub client_failed: bool,
 }
 
 /// How a supervisor ends.
@@ -70,8 +72,21 @@ pub enum StopCause {
     OverTime,
     /// It has a result and does not end by itself.
     Done,
+    /// Its client cannot work now, although it goes on trying.
+    ClientFault,
     /// Its supervisor ends.
     Shutdown,
+}
+
+/// Whether an error of the client ends the session: trying again does not help, or not soon.
+pub fn stops_session(fault: &ClientFault) -> bool {
+    match fault.kind {
+        FaultKind::Auth => true,
+        FaultKind::Quota => fault.reset.is_some(),
+        FaultKind::Overloaded | FaultKind::ContextFull | FaultKind::PermissionDenied | FaultKind::Crashed => {
+            false
+        }
+    }
 }
 
 /// How far a session has got on its way to its end.
@@ -155,6 +170,7 @@ impl SessionPhase {
             | StopCause::TaskLost
             | StopCause::LeaseEnding
             | StopCause::OverTime
+            | StopCause::ClientFault
             | StopCause::Shutdown => false,
         };
         match self {
@@ -180,6 +196,7 @@ impl SessionPhase {
             due.push((cause, since + config.stop_grace));
         }
         due.push((StopCause::OverTime, facts.started + config.session_limit));
+        due.extend(at_once(facts.client_failed, StopCause::ClientFault));
         due.extend(at_once(facts.shutdown.is_some(), StopCause::Shutdown));
         due
     }

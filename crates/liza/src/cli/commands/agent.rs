@@ -104,6 +104,10 @@ pub(crate) fn endings(ends: Vec<AgentEnd>) -> Result<(Vec<serde_json::Value>, Ex
             EndReason::Stop(StopReason::Aborted) => "aborted",
             EndReason::Stop(StopReason::RoleComplete) => "complete",
             EndReason::Stop(StopReason::WaitedLongEnough) => "no_work",
+            EndReason::Stop(StopReason::ClientHeld { client, why }) => {
+                let message = format!("{client} cannot be used: {why}");
+                return Err(CommandError::refused("client_held", message).hint("then start it again"));
+            }
             EndReason::Once => "once",
             EndReason::Signalled => "stopped",
             EndReason::RegistrationLost => {

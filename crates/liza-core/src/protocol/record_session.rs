@@ -1,0 +1,132 @@
+//! record-session: how a session ended and what it used, on its task, its agent and its client.
+
+use serde::Serialize;
+
+use crate::model::{
+    AgentId, Board, ClientFault, ClientHold, EventName, HistoryEvent, LogAction, Refusal, Section,
+    SessionSummary, TaskId, Timestamp, Usage, Value,
+};
+use crate::rules::clients::{ClientEnd, after_end, session_line};
+
+use super::operation::{LoadScope, Rule};
+use super::ownership::check_acts_for;
+use super::permission::{Rights, SUPERVISION};
+use super::tx::Tx;
+
+/// The name of a planning session among the tasks on which sessions of a client fail.
+const PLANNING: &str = "plan";
+
+/// Records a session that has ended. An error of its client holds the client for the whole team.
+#[derive(Debug, Clone, PartialEq)]
+pub struct RecordSession {
+    /// Whose session.
+    pub agent: AgentId,
+    /// On which task; a planner has none.
+    pub task: Option<TaskId>,
+    /// The client.
+    pub client: String,
+    /// When it began.
+    pub started: Timestamp,
+    /// How it ended, such as `exited 1`.
+    pub end: String,
+    /// What the client said last.
+    pub said: Option<String>,
+    /// The error that the client reported.
+    pub fault: Option<ClientFault>,
+    /// What the human can do about the error.
+    pub advice: Option<String>,
+    /// Whether it ended by itself without a result.
+    pub failed: bool,
+    /// What it used.
+    pub usage: Usage,
+}
+
+/// What follows from the session's end.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct SessionRecorded {
+    /// How it ended, in one line.
+    pub line: String,
+    /// Whether the client is at fault, so that the session counts against no task and no agent.
+    pub is_clients_fault: bool,
+    /// Why the client is held now.
+    pub hold: Option<ClientHold>,
+}
+
+impl Rule for RecordSession {
+    type Reply = SessionRecorded;
+    const VERB: &'static str = "record-session";
+    const RIGHTS: Rights = SUPERVISION;
+    const LOADS: LoadScope = LoadScope::named(&[Section::Sprint]);
+
+    fn other_tasks(&self, _board: &Board, _now: Timestamp) -> Vec<TaskId> {
+        self.task.clone().into_iter().collect()
+    }
+
+    fn run(&self, tx: &mut Tx<'_>) -> Result<SessionRecorded, Refusal> {
+        check_acts_for(tx, self.agent)?;
+        let (hold, is_clients_fault) = self.update_client(tx)?;
+        let advice = self.advice.as_deref().filter(|_| is_clients_fault);
+        let line = session_line(&self.client, &self.end, self.said.as_deref(), advice);
+        self.update_agent(tx, &line)?;
+        self.update_history(tx);
+        tx.log_as(self.agent, LogAction::Task(EventName::SessionEnded), self.task.as_ref(), &line);
+        Ok(SessionRecorded { line, is_clients_fault, hold })
+    }
+}
+
+impl RecordSession {
+    fn update_client(&self, tx: &mut Tx<'_>) -> Result<(Option<ClientHold>, bool), Refusal> {
+        let before = tx.board.sprint()?.clients.get(&self.client).cloned().unwrap_or_default();
+        let end = ClientEnd {
+            fault: self.fault.clone(),
+            failed: self.failed,
+            end: self.end.clone(),
+            said: self.said.clone(),
+            subject: self.task.as_ref().map_or(PLANNING, TaskId::as_str).to_owned(),
+            advice: self.advice.clone(),
+        };
+        let (after, is_clients_fault) = after_end(&before, &end, tx.now);
+        let hold = after.hold.clone();
+        if after != before {
+            let clients = &mut tx.sprint()?.clients;
+            if after == Default::default() {
+                clients.shift_remove(&self.client);
+            } else {
+                clients.insert(self.client.clone(), after);
+            }
+        }
+        Ok((hold, is_clients_fault))
+    }
+
+    fn update_agent(&self, tx: &mut Tx<'_>, line: &str) -> Result<(), Refusal> {
+        let mut entry = tx.agent(self.agent)?;
+        entry.last_session = Some(SessionSummary {
+            client: self.client.clone(),
+            task: self.task.clone(),
+            started: self.started,
+            ended: tx.now,
+            result: line.to_owned(),
+            fault: self.fault.as_ref().map(|fault| fault.kind),
+        });
+        tx.put_agent(self.agent, entry);
+        Ok(())
+    }
+
+    /// A task that is broken or archived must not keep the session from being recorded.
+    fn update_history(&self, tx: &mut Tx<'_>) {
+        let Some(mut task) = self.task.as_ref().and_then(|id| tx.task(id).ok()) else { return };
+        let Usage { input, output, cached, cost_usd } = self.usage;
+        let tokens = input.saturating_add(output).saturating_add(cached);
+        let whole = |number: u64| Value::Int(i64::try_from(number).unwrap_or(i64::MAX));
+        let event = HistoryEvent::new(tx.now, EventName::SessionEnded, self.agent)
+            .with("client", self.client.as_str())
+            .with("end", self.end.as_str())
+            .with("seconds", whole(tx.now.since(self.started).0))
+            .with_some("said", self.said.as_deref().filter(|_| self.failed || self.fault.is_some()))
+            .with_some("fault", self.fault.as_ref().map(|fault| fault.kind.to_string()))
+            .with_some("tokens", (tokens > 0).then(|| whole(tokens)))
+            .with_some("cost_usd", (cost_usd > 0.0).then_some(Value::Float(cost_usd)));
+        task.record.history.get_or_insert_default().push(event);
+        tx.put_quietly(task);
+    }
+}

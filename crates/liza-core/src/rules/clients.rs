@@ -1,0 +1,189 @@
+//! When a client is held for the whole team, for how long, and which client an agent uses.
+//!
+//! A client is held when it is not logged in, when a limit is reached, when its provider does not answer, or when its
+//! sessions fail alike on several tasks. Sessions that fail by its fault count against no task, so this bounds them: while
+//! a client is held, one session at a time tries it again, with growing pauses and no more than [`MAX_PROBES`] times.
+
+use crate::model::{
+    AlikeFailures, ClientFault, ClientHold, ClientRecord, FaultKind, Seconds, Sprint, Timestamp,
+};
+
+/// After this many failed tries, only the human lets a client continue.
+pub const MAX_PROBES: u32 = 20;
+
+/// Sessions in a row that must fail alike before the client is at fault.
+const ALIKE_SESSIONS: u32 = 3;
+/// The number of tasks on which they must have failed.
+const ALIKE_SUBJECTS: usize = 2;
+/// The first pause.
+const FIRST_PAUSE: Seconds = Seconds(30);
+/// The longest pause, unless the provider names a longer one.
+const LONGEST_PAUSE: Seconds = Seconds::minutes(30);
+/// The length of a sign.
+const SIGN_MAX: usize = 80;
+
+/// The pause after that many tries: 30 s, doubling, at most 30 min.
+pub fn probe_pause(probes: u32) -> Seconds {
+    let doubled = FIRST_PAUSE.0.checked_shl(probes.min(16)).unwrap_or(LONGEST_PAUSE.0);
+    Seconds(doubled.min(LONGEST_PAUSE.0))
+}
+
+/// How a session ended, as far as its client is concerned.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ClientEnd {
+    /// The error that the client reported.
+    pub fault: Option<ClientFault>,
+    /// Whether it ended by itself without a result.
+    pub failed: bool,
+    /// How it ended, such as `exited 1`.
+    pub end: String,
+    /// What it said last.
+    pub said: Option<String>,
+    /// The task, or `plan`.
+    pub subject: String,
+    /// What the human can do about it.
+    pub advice: Option<String>,
+}
+
+/// The client after a session of it, and whether it is the client's fault that the session failed.
+pub fn after_end(before: &ClientRecord, end: &ClientEnd, now: Timestamp) -> (ClientRecord, bool) {
+    if let Some(fault) = end.fault.as_ref().filter(|fault| fault.kind.is_of_client()) {
+        let hold = hold(before.hold.as_ref(), fault, end.advice.clone(), now);
+        return (ClientRecord { hold: Some(hold), failures: None }, true);
+    }
+    if !end.failed {
+        return (ClientRecord::default(), false);
+    }
+    let said = end.said.as_deref().unwrap_or_default();
+    let failures = add_failure(before.failures.as_ref(), sign(&end.end, said), &end.subject);
+    let alike = failures.count >= ALIKE_SESSIONS && failures.subjects.len() >= ALIKE_SUBJECTS;
+    let hold = alike.then(|| {
+        let message = format!("{} sessions in a row {}: {said}", failures.count, end.end);
+        let fault = ClientFault { kind: FaultKind::Crashed, message, reset: None };
+        hold(before.hold.as_ref(), &fault, end.advice.clone(), now)
+    });
+    (ClientRecord { hold, failures: Some(failures) }, alike)
+}
+
+fn add_failure(before: Option<&AlikeFailures>, sign: String, subject: &str) -> AlikeFailures {
+    let same = before.filter(|before| before.sign == sign);
+    let mut failures = same.cloned().unwrap_or(AlikeFailures { sign, count: 0, subjects: Vec::new() });
+    failures.count = failures.count.saturating_add(1);
+    if failures.subjects.len() < ALIKE_SUBJECTS && !failures.subjects.iter().any(|known| known == subject) {
+        failures.subjects.push(subject.to_owned());
+    }
+    failures
+}
+
+/// How a session ended, without the digits and the punctuation of its words.
+fn sign(end: &str, said: &str) -> String {
+    let folded = said.chars().filter(|c| c.is_alphabetic()).flat_map(char::to_lowercase);
+    let folded: String = folded.take(SIGN_MAX).collect();
+    format!("{end}: {folded}")
+}
+
+fn hold(
+    before: Option<&ClientHold>,
+    fault: &ClientFault,
+    advice: Option<String>,
+    now: Timestamp,
+) -> ClientHold {
+    let probes = before.map_or(0, |before| before.probes);
+    let pause = now + probe_pause(probes);
+    let until = match fault.kind {
+        FaultKind::Auth => None,
+        _ if probes >= MAX_PROBES => None,
+        // A limit that has ended already, as the provider says, is tried again after the pause.
+        FaultKind::Quota => Some(fault.reset.map_or(pause, |reset| reset.time(now).max(pause))),
+        FaultKind::Overloaded | FaultKind::ContextFull | FaultKind::PermissionDenied | FaultKind::Crashed => {
+            Some(pause)
+        }
+    };
+    let since = before.map_or(now, |before| before.since);
+    ClientHold { kind: fault.kind, message: fault.message.clone(), advice, since, until, probes }
+}
+
+/// The hold while a session tries the client again: the next try comes later, whatever becomes of this one.
+pub(crate) fn probing(hold: &ClientHold, now: Timestamp) -> ClientHold {
+    let probes = hold.probes.saturating_add(1);
+    ClientHold { probes, until: Some(now + probe_pause(probes)), ..hold.clone() }
+}
+
+/// Whether only the human lets it continue.
+pub fn waits_for_human(client: &ClientRecord) -> bool {
+    client.hold.as_ref().is_some_and(|hold| hold.until.is_none())
+}
+
+/// Which client an agent uses.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum ClientChoice {
+    /// This one of its list.
+    Use(usize),
+    /// This one of its list, which is held: one session tries it again.
+    Probe(usize),
+    /// None: all of them are held.
+    Held {
+        /// The client that is free first.
+        client: String,
+        /// Why it is held.
+        hold: ClientHold,
+    },
+}
+
+/// Chooses the first of the agent's clients that is not held.
+pub fn choose_client(sprint: &Sprint, clients: &[String], now: Timestamp) -> ClientChoice {
+    let hold_of = |name: &String| sprint.clients.get(name).and_then(|client| client.hold.as_ref());
+    let mut first: Option<(&String, &ClientHold)> = None;
+    for (index, name) in clients.iter().enumerate() {
+        let Some(hold) = hold_of(name) else { return ClientChoice::Use(index) };
+        if hold.until.is_some_and(|until| until <= now) {
+            return ClientChoice::Probe(index);
+        }
+        let earlier = |(_, other): &(&String, &ClientHold)| comes_first(hold, other);
+        if first.as_ref().is_none_or(earlier) {
+            first = Some((name, hold));
+        }
+    }
+    match first {
+        Some((name, hold)) => ClientChoice::Held { client: name.clone(), hold: hold.clone() },
+        None => ClientChoice::Use(0),
+    }
+}
+
+fn comes_first(one: &ClientHold, other: &ClientHold) -> bool {
+    match (one.until, other.until) {
+        (Some(one), Some(other)) => one < other,
+        (one, _) => one.is_some(),
+    }
+}
+
+/// One line about a session that has ended: `claude exited 1: Invalid API key. Run claude /login`.
+pub fn session_line(client: &str, end: &str, said: Option<&str>, advice: Option<&str>) -> String {
+    let said = said.map(str::trim).filter(|said| !said.is_empty());
+    let mut line = format!("{client} {end}");
+    if let Some(said) = said {
+        line.push_str(": ");
+        line.push_str(said);
+    }
+    if let Some(advice) = advice {
+        let ends = line.ends_with(['.', '!', '?']);
+        line.push_str(if ends { " " } else { ". " });
+        line.push_str(advice);
+    }
+    line
+}
+
+/// Why a client is held and until when, with what to do, for people.
+pub fn describe_hold(hold: &ClientHold, now: Timestamp) -> String {
+    let what = hold.kind.describe();
+    let said = match hold.message.as_str() {
+        "" => String::new(),
+        said => format!(" ({said})"),
+    };
+    let advice = hold.advice.as_ref().map(|advice| format!("{advice}, then ")).unwrap_or_default();
+    match hold.until {
+        None => format!("{what}{said}. {advice}continue: liza resume"),
+        Some(until) if until <= now => format!("{what}{said}; tried again now"),
+        Some(until) => format!("{what}{said}; tried again in {}", until.since(now)),
+    }
+}

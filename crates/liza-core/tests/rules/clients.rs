@@ -1,0 +1,231 @@
+//! Clients that fail: who is held, for how long, and that no task is blamed for it.
+
+use liza_core::model::{Actor, ClientFault, ClientHold, FaultKind, LimitReset, Seconds, Status, Usage};
+use liza_core::protocol::{Command, RecordSession, Resume, UseClient};
+use liza_core::rules::clients::{
+    ClientChoice, MAX_PROBES, choose_client, describe_hold, probe_pause, session_line,
+};
+use liza_core::watch::alarms::{AlarmKind, Observations, alarms};
+use liza_core::watch::needs_you::needs_you;
+use liza_core::watch::supervise::{
+    EndedSession, SessionEnd, Situation, Step, StopReason, WaitReason, after_session, next_step,
+};
+
+use crate::support::*;
+
+fn fault(kind: FaultKind, reset: Option<LimitReset>) -> ClientFault {
+    ClientFault { kind, message: "no".into(), reset }
+}
+
+fn ended(of: &str, number: u32, fault: Option<ClientFault>) -> RecordSession {
+    RecordSession {
+        agent: coder(number),
+        task: Some(task(of)),
+        client: "claude".into(),
+        started: World::new().now,
+        end: "exited 1".into(),
+        said: Some("Something broke at 0x70".into()),
+        fault,
+        advice: Some("Run claude /login".into()),
+        failed: true,
+        usage: Usage { input: 10, output: 5, cached: 0, cost_usd: 0.5 },
+    }
+}
+
+fn record(world: &mut World, session: RecordSession) -> bool {
+    let supervisor = world.supervisor(session.agent);
+    world.must(supervisor, Command::from(session)).reply("is_clients_fault") == true
+}
+
+fn hold(world: &World) -> Option<ClientHold> {
+    world.sprint().clients.get("claude").and_then(|client| client.hold.clone())
+}
+
+fn step(world: &World, number: u32, in_team: bool, clients: &[&str]) -> Step {
+    let clients: Vec<String> = clients.iter().map(|name| (*name).to_owned()).collect();
+    next_step(&Situation {
+        state: &world.state,
+        agent: coder(number),
+        stop_files: world.stop_files,
+        now: world.now,
+        idle_since: world.now,
+        in_team,
+        clients: &clients,
+    })
+}
+
+/// Two coders with a task each.
+fn team() -> World {
+    let mut world = World::new();
+    world.add("u", ready());
+    world.claim("t", coder(1));
+    world.claim("u", coder(2));
+    world
+}
+
+fn use_client(number: u32) -> Command {
+    Command::from(UseClient { agent: coder(number), client: "claude".into() })
+}
+
+/// Covers: SE-02
+#[test]
+fn one_line_says_what_happened_and_what_to_do() {
+    let line = session_line("claude", "exited 1", Some("Invalid API key"), Some("Run claude /login"));
+    assert_eq!(line, "claude exited 1: Invalid API key. Run claude /login");
+    assert_eq!(
+        session_line("codex", "exited 0", Some("All done. "), Some("Wait")),
+        "codex exited 0: All done. Wait"
+    );
+    assert_eq!(session_line("goose", "killed by signal 9", None, None), "goose killed by signal 9");
+}
+
+/// Covers: SE-02, SE-05
+#[test]
+fn a_session_is_recorded_on_its_agent_its_task_and_in_the_log() {
+    let mut world = team();
+    assert!(!record(&mut world, ended("t", 1, None)));
+    let last = world.entry(coder(1)).last_session.clone().unwrap();
+    assert_eq!(last.result, "claude exited 1: Something broke at 0x70");
+    assert_eq!((last.task, last.fault), (Some(task("t")), None));
+    let event = world.last_event("t");
+    assert_eq!((event.event.as_str(), event.agent.as_deref()), ("session_ended", Some("coder-1")));
+    let fact = |key: &str| event.text(key).unwrap_or_default();
+    assert_eq!(
+        [fact("client"), fact("end"), fact("tokens"), fact("cost_usd")],
+        ["claude", "exited 1", "15", "0.5"]
+    );
+    assert_eq!(world.last_log().action, "session_ended");
+    assert_eq!(world.status("t"), Status::Claimed);
+}
+
+/// Covers: SE-03
+#[test]
+fn an_auth_error_stops_the_client_for_the_whole_team_until_the_human_continues() {
+    let mut world = team();
+    let used = world.sprint().sessions.clone();
+    assert!(record(&mut world, ended("t", 1, Some(fault(FaultKind::Auth, None)))));
+    world.pass(100_000);
+    world.heartbeat(coder(1));
+    world.heartbeat(coder(2));
+    world.claim("t", coder(1));
+    for number in [1, 2] {
+        let waits = step(&world, number, true, &["claude"]);
+        assert!(
+            matches!(&waits, Step::Wait { why: WaitReason::ClientHeld { client, .. }, .. } if client == "claude"),
+            "{waits:?}"
+        );
+        let stops = step(&world, number, false, &["claude"]);
+        let why = "no. Run claude /login".to_owned();
+        assert_eq!(stops, Step::Stop(StopReason::ClientHeld { client: "claude".into(), why }));
+        world.refused_with("client_held", world.supervisor(coder(number)), use_client(number));
+    }
+    let found = alarms(&world.state, &Observations::default(), world.now);
+    let needs = needs_you(&world.state, &found, world.now);
+    let need = needs.iter().find(|need| need.kind == AlarmKind::ClientHeld).unwrap();
+    assert_eq!(need.text, "claude: not logged in (no). Run claude /login, then continue: liza resume");
+    assert_eq!(need.command, "liza resume");
+    world.must(Actor::Human, Command::from(Resume { decision: None, note: None }));
+    assert_eq!(hold(&world), None);
+    assert!(matches!(step(&world, 1, true, &["claude"]), Step::Code(_)));
+    assert!(!used.tasks.is_empty());
+}
+
+/// Covers: SE-03
+#[test]
+fn an_agent_that_is_started_again_tries_the_client_again() {
+    let mut world = team();
+    record(&mut world, ended("t", 1, Some(fault(FaultKind::Auth, None))));
+    world.register(coder(3));
+    assert_eq!(hold(&world), None);
+    let limit = fault(FaultKind::Quota, Some(LimitReset::In(Seconds::hours(3))));
+    record(&mut world, ended("t", 1, Some(limit)));
+    world.register(coder(4));
+    assert!(hold(&world).is_some(), "a limit ends by itself");
+}
+
+/// Covers: SE-03, SE-04
+#[test]
+fn a_clients_fault_counts_against_no_one() {
+    let mut world = team();
+    let session = EndedSession {
+        agent: coder(1),
+        task: Some(task("t")),
+        began_at: world.state.board.revision,
+        crashes_before: 0,
+        triggers: Vec::new(),
+        halted: false,
+        has_commits: false,
+        last_words: None,
+        is_clients_fault: true,
+    };
+    let next = after_session(&world.state, &session, SessionEnd::Code(1));
+    let before = world.sprint().sessions.tasks[&task("t")];
+    for command in next.record {
+        world.must(world.supervisor(coder(1)), command);
+    }
+    assert_eq!(world.sprint().sessions.tasks.get(&task("t")).copied().unwrap_or(0), before - 1);
+    assert_eq!((world.record("t").crashes, world.record("t").idle_exits), (None, None));
+    assert_eq!(world.status("t"), Status::Claimed);
+}
+
+/// Covers: SE-04
+#[test]
+fn a_limit_waits_for_its_end_and_the_next_client_takes_over() {
+    let mut world = team();
+    let limit = fault(FaultKind::Quota, Some(LimitReset::In(Seconds(3600))));
+    assert!(record(&mut world, ended("t", 1, Some(limit))));
+    let held = hold(&world).unwrap();
+    assert_eq!(held.until, Some(world.now + Seconds(3600)));
+    assert_eq!(
+        describe_hold(&held, world.now + Seconds(600)),
+        "usage limit reached (no); tried again in 50m"
+    );
+    let both = ["claude".to_owned(), "codex".to_owned()];
+    assert_eq!(choose_client(world.sprint(), &both, world.now), ClientChoice::Use(1));
+    assert!(matches!(step(&world, 1, true, &["claude", "codex"]), Step::Code(_)));
+    assert_eq!(choose_client(world.sprint(), &both, world.now + Seconds(3600)), ClientChoice::Probe(0));
+    let past = fault(FaultKind::Quota, Some(LimitReset::At(world.now)));
+    record(&mut world, ended("t", 1, Some(past)));
+    assert_eq!(hold(&world).unwrap().until, Some(world.now + probe_pause(0)), "its end has passed");
+}
+
+/// Covers: SE-12
+#[test]
+fn a_held_client_is_tried_by_one_session_at_a_time_with_growing_pauses() {
+    let mut world = team();
+    record(&mut world, ended("t", 1, Some(fault(FaultKind::Overloaded, None))));
+    for probe in 1..=MAX_PROBES {
+        let until = hold(&world).unwrap().until.unwrap();
+        assert_eq!(until.since(world.now), probe_pause(probe - 1));
+        world.now = until;
+        world.must(world.supervisor(coder(1)), use_client(1));
+        world.refused_with("client_held", world.supervisor(coder(2)), use_client(2));
+        record(&mut world, ended("t", 1, Some(fault(FaultKind::Overloaded, None))));
+    }
+    assert_eq!(hold(&world).unwrap().until, None, "now the human decides");
+    assert_eq!([probe_pause(0), probe_pause(1), probe_pause(60)], [Seconds(30), Seconds(60), Seconds(1800)]);
+}
+
+/// Covers: SE-12
+#[test]
+fn sessions_that_fail_alike_on_several_tasks_hold_the_client_and_not_the_tasks() {
+    let mut world = team();
+    let other = |digits: &str| Some(format!("Something broke at {digits}"));
+    assert!(!record(&mut world, ended("t", 1, None)));
+    assert!(!record(&mut world, RecordSession { said: other("0x11"), ..ended("t", 1, None) }));
+    assert!(
+        !record(&mut world, RecordSession { said: other("0x12"), ..ended("t", 1, None) }),
+        "one task only"
+    );
+    assert!(record(&mut world, RecordSession { said: other("0x13"), ..ended("u", 2, None) }));
+    assert_eq!(hold(&world).unwrap().kind, FaultKind::Crashed);
+    assert!(record(&mut world, ended("u", 2, None)), "and so it stays");
+    assert!(
+        !record(&mut world, RecordSession { failed: false, ..ended("u", 2, None) }),
+        "one that works ends it"
+    );
+    assert!(world.sprint().clients.is_empty());
+    assert!(!record(&mut world, ended("t", 1, None)));
+    assert!(!record(&mut world, RecordSession { said: Some("Another".into()), ..ended("u", 2, None) }));
+    assert!(!record(&mut world, ended("t", 1, None)), "not alike");
+}
