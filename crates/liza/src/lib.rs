@@ -4,6 +4,7 @@
 
 #![forbid(unsafe_code)]
 
+mod activity;
 pub mod channel;
 pub mod cli;
 pub mod contracts;

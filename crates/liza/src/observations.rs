@@ -11,6 +11,7 @@ use liza_core::rules::invariants::{self, Subject, Violation};
 use liza_core::watch::alarms::{ForeignCommits, Observations};
 use liza_store::{LogRecord, ProjectDisk};
 
+use crate::activity::session_activity;
 use crate::engine::{FileLock, integration_branch};
 use crate::lifecycle::{lost_merges, merged_commits};
 use crate::project::Project;
@@ -27,6 +28,7 @@ pub fn observe(project: &Project, state: &State, now: Timestamp) -> Observations
         unreadable: None,
         stale_edits: stale_edits(project.folder()),
         foreign_commits: foreign_commits(project, state),
+        sessions: session_activity(project, state),
     }
 }
 

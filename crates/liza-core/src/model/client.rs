@@ -136,6 +136,9 @@ pub struct SessionSummary {
     pub ended: Timestamp,
     /// How it ended, in one line for people.
     pub result: String,
+    /// Whether it had no result, or its client failed.
+    #[serde(default)]
+    pub failed: bool,
     /// What went wrong.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub fault: Option<FaultKind>,

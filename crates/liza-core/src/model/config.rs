@@ -48,6 +48,8 @@ pub struct Config {
     pub stop_grace: Seconds,
     /// How long one session may run.
     pub session_limit: Seconds,
+    /// How long a session may print nothing before it is an alarm.
+    pub quiet_limit: Seconds,
     /// How long the integration test may run.
     pub integration_test_limit: Seconds,
     /// How long a command waits for the lock.
@@ -107,6 +109,7 @@ impl Default for Config {
             max_rescopes: 3,
             stop_grace: Seconds(120),
             session_limit: Seconds(7200),
+            quiet_limit: Seconds(900),
             integration_test_limit: Seconds(1800),
             lock_timeout: Seconds(10),
             command_limit: COMMAND_LIMIT,

@@ -90,6 +90,7 @@ pub const CONFIG_BOUNDS: &[Bounds] = &[
     times("max_rescopes", 1, 1_000),
     seconds("stop_grace", 0, DAY),
     seconds("session_limit", 1, WEEK),
+    seconds("quiet_limit", 10, WEEK),
     seconds("integration_test_limit", 1, DAY),
     seconds("lock_timeout", 0, 3_600),
     seconds("command_limit", 1, 3_600),

@@ -106,6 +106,7 @@ impl RecordSession {
             started: self.started,
             ended: tx.now,
             result: line.to_owned(),
+            failed: self.failed || self.fault.is_some(),
             fault: self.fault.as_ref().map(|fault| fault.kind),
         });
         tx.put_agent(self.agent, entry);

@@ -1,15 +1,15 @@
 //! What a supervisor does next, after a session, and with a session that must end.
 
 use liza_core::model::{
-    AgentStatus, Config, EventName, Generation, GoalStatus, HistoryEvent, Loaded, Revision, Seconds, State,
-    Status, StopFile, StopFiles, TaskRecord,
+    AgentStatus, ClientFault, Config, EventName, FaultKind, Generation, GoalStatus, HistoryEvent, LimitReset,
+    Loaded, Revision, Seconds, State, Status, StopFile, StopFiles, TaskRecord,
 };
 use liza_core::protocol::{Command, CountExit, CountPlannerExit, ReleaseReview, SetStatus, UnproductiveExit};
 use liza_core::rules::triggers::TriggerKind;
 use liza_core::watch::supervise::{
     EndedSession, SessionEnd, SessionFacts, SessionPhase, SessionStep, Shutdown, Situation, Step, StopCause,
     StopReason, WaitReason, after_session, backoff, can_be_renewed, is_done, next_step, renewal_interval,
-    still_owns, still_registered,
+    still_owns, still_registered, stops_session,
 };
 
 use crate::fixture::*;
@@ -214,6 +214,7 @@ fn facts() -> SessionFacts {
         is_done: false,
         stop_files: StopFiles::default(),
         shutdown: None,
+        client_failed: false,
     }
 }
 
@@ -419,4 +420,17 @@ fn a_short_lease_is_renewed_in_time_and_no_session_starts_under_one_that_is_endi
     assert!(can_be_renewed(now() + Seconds(10), Seconds(10), now() + renewal));
     assert!(!can_be_renewed(now() + Seconds(3), Seconds(10), now()), "too late");
     assert!(!can_be_renewed(now() + Seconds(15), Seconds(300), now()));
+}
+
+/// Covers: SE-03
+#[test]
+fn a_session_whose_client_cannot_work_is_stopped() {
+    let failed = SessionFacts { client_failed: true, ..facts() };
+    let step = advance(SessionPhase::Working, &failed, 1);
+    assert_eq!(step.phase.stop_cause(), Some(StopCause::ClientFault));
+    let fault = |kind, reset| ClientFault { kind, message: String::new(), reset };
+    let soon = Some(LimitReset::In(Seconds(5)));
+    assert!(stops_session(&fault(FaultKind::Auth, None)) && stops_session(&fault(FaultKind::Quota, soon)));
+    assert!(!stops_session(&fault(FaultKind::Quota, None)), "the client tries again by itself");
+    assert!(!stops_session(&fault(FaultKind::Overloaded, None)));
 }

@@ -106,6 +106,7 @@ verbs! {
     SubmitVerdict = submit_verdict,
     SupersedeTask = supersede_task,
     Sync = sync,
+    Tail = tail,
     UnblockTask = unblock_task,
     UpdateSprintMetrics = update_sprint_metrics,
     Validate = validate,

@@ -57,7 +57,7 @@ pub(super) fn choose_templates(
     Ok(((find_template(config, name)?, model), others?))
 }
 
-fn find_template(config: &Config, name: &str) -> Result<CommandTemplate, ProviderError> {
+pub(super) fn find_template(config: &Config, name: &str) -> Result<CommandTemplate, ProviderError> {
     match config.providers.get(name) {
         Some(value) => template_from(name, value),
         None => name.parse().map(BuiltIn::template).map_err(|_| unknown(config, name)),

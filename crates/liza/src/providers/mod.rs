@@ -219,6 +219,11 @@ impl Provider {
     }
 }
 
+/// The format of what a client prints; plain text if there is no such client.
+pub(crate) fn event_format(config: &Config, client: &str) -> EventFormat {
+    config::find_template(config, client).map(|template| template.events).unwrap_or_default()
+}
+
 /// The programs that the built-in providers need.
 pub(crate) fn builtin_programs() -> Vec<String> {
     BuiltIn::VARIANTS.iter().filter_map(|provider| provider.template().program).collect()

@@ -1,10 +1,22 @@
 //! A team's progress, in one line.
 
-use liza_core::model::{AgentStatus, Seconds, State};
+use std::collections::BTreeMap;
+
+use liza_core::model::{AgentId, AgentStatus, Seconds, State, Timestamp};
+use liza_core::text::one_line;
+use liza_core::watch::alarms::SessionActivity;
 use liza_core::watch::view::Progress;
 
-/// The progress line: merged tasks, open work, active agents, running time.
-pub fn progress_line(state: &State, worked: Seconds) -> String {
+/// The length of an action.
+const ACTION_MAX: usize = 30;
+
+/// The progress line: merged tasks, open work, active agents, running time, what each session does.
+pub fn progress_line(
+    state: &State,
+    sessions: &BTreeMap<AgentId, SessionActivity>,
+    worked: Seconds,
+    now: Timestamp,
+) -> String {
     let Some(sprint) = state.board.sprint.ready() else { return String::new() };
     let progress = Progress::of(&state.board, sprint);
     let agents = state.board.agents.ready();
@@ -18,7 +30,14 @@ pub fn progress_line(state: &State, worked: Seconds) -> String {
         Some(format!("{busy} active")),
         Some(clock(worked)),
     ];
-    parts.into_iter().flatten().collect::<Vec<_>>().join(" · ")
+    let actions = sessions.iter().map(|(agent, activity)| action(*agent, activity, now));
+    parts.into_iter().flatten().chain(actions).collect::<Vec<_>>().join(" · ")
+}
+
+/// What an agent does, and for how long it has printed nothing.
+fn action(agent: AgentId, activity: &SessionActivity, now: Timestamp) -> String {
+    let last = one_line(activity.last_action.as_deref().unwrap_or("started"), ACTION_MAX);
+    format!("{agent} {last} ({})", now.since(activity.last_output))
 }
 
 fn is_busy(status: AgentStatus) -> bool {

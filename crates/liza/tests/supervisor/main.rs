@@ -5,6 +5,7 @@
 #[path = "../support/mod.rs"]
 mod support;
 
+mod activity;
 mod agent_ids;
 mod channel;
 mod clients;

@@ -6,7 +6,7 @@ mod stalled;
 mod task;
 mod team;
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 
 use serde::{Serialize, Serializer};
@@ -253,6 +253,17 @@ pub struct Observations {
     pub stale_edits: Vec<String>,
     /// Commits on the integration branch that neither the program nor the human put there.
     pub foreign_commits: Option<ForeignCommits>,
+    /// What running sessions print.
+    pub sessions: BTreeMap<AgentId, SessionActivity>,
+}
+
+/// What a running session prints.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct SessionActivity {
+    /// The last thing that it did or said, on one line.
+    pub last_action: Option<String>,
+    /// When it last printed something.
+    pub last_output: Timestamp,
 }
 
 /// Commits on the integration branch that neither the program nor the human put there.
@@ -291,6 +302,7 @@ pub fn alarms(state: &State, seen: &Observations, now: Timestamp) -> Vec<Alarm> 
         found.push(Alarm::critical(AlarmKind::ImmediateDiscovery, discovery.id, text));
     }
     found.extend(full_contexts(state, now));
+    found.extend(quiet_sessions(state, seen, now));
     found.extend(stalled::alarm(state, seen, now));
     found.extend(checkpoint(seen, now));
     found.extend(pause(seen, now));
@@ -359,6 +371,21 @@ fn full_contexts(state: &State, now: Timestamp) -> Vec<Alarm> {
         let task = entry.current_task.as_ref().map(|task| format!(" on {task}")).unwrap_or_default();
         let text = format!("{agent}{task} — {percent} % of its context is used, it should hand off");
         Some(Alarm::warning(AlarmKind::ContextFull, *agent, text))
+    };
+    state.board.agents.ready().into_iter().flatten().filter_map(alarm).collect()
+}
+
+/// Sessions that have printed nothing for too long: the client or one of its tools may hang.
+fn quiet_sessions(state: &State, seen: &Observations, now: Timestamp) -> Vec<Alarm> {
+    let Some(limit) = state.board.config.ready().map(|config| config.quiet_limit) else { return Vec::new() };
+    let alarm = |(agent, entry): (&AgentId, &AgentRecord)| {
+        let activity = seen.sessions.get(agent).filter(|_| entry.is_live(now))?;
+        let silent = now.since(activity.last_output);
+        let task = entry.current_task.as_ref().map(|task| format!(" on {task}")).unwrap_or_default();
+        let last = activity.last_action.as_ref().map(|last| format!("; last: {last}")).unwrap_or_default();
+        let text = format!("{agent}{task} — no output for {silent}{last}. See it: liza tail {agent}");
+        (silent >= limit)
+            .then(|| Alarm::warning(AlarmKind::QuietSession, *agent, text).since(activity.last_output))
     };
     state.board.agents.ready().into_iter().flatten().filter_map(alarm).collect()
 }

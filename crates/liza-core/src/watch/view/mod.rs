@@ -9,7 +9,7 @@ use serde::Serialize;
 
 use crate::model::{
     AgentId, AgentRecord, AgentStatus, Board, Discovery, Generation, Goal, Metrics, Revision, Role, Seconds,
-    Sprint, SprintStatus, State, Status, StopFile, TaskId, Timestamp, Usage,
+    SessionSummary, Sprint, SprintStatus, State, Status, StopFile, TaskId, Timestamp, Usage,
 };
 use crate::rules::claimable::{claimable, reviewable};
 use crate::rules::metrics::sprint_metrics;
@@ -138,6 +138,14 @@ pub struct AgentView {
     pub terminal: Option<String>,
     /// Its registration.
     pub generation: Option<Generation>,
+    /// The client that its sessions use.
+    pub client: Option<String>,
+    /// The last thing that its running session did or said.
+    pub last_action: Option<String>,
+    /// How long ago its running session printed something.
+    pub output_age: Option<Seconds>,
+    /// Its last session.
+    pub last_session: Option<SessionSummary>,
     /// How full its context is.
     pub context_percent: Option<u32>,
     /// Tokens and money.
@@ -195,7 +203,7 @@ pub fn view(state: &State, seen: &Observations, now: Timestamp) -> View {
         goal: board.goal.ready().cloned(),
         sprint: board.sprint.ready().map(|sprint| sprint_view(state, sprint, now)),
         stopped: stops(seen),
-        agents: agents.map(|(id, entry)| agent_view(*id, entry, now)).collect(),
+        agents: agents.map(|(id, entry)| agent_view(*id, entry, seen, now)).collect(),
         alerts,
         needs_you,
         claimable: claimable(board, now),
@@ -257,7 +265,8 @@ impl Progress {
     }
 }
 
-fn agent_view(id: AgentId, entry: &AgentRecord, now: Timestamp) -> AgentView {
+fn agent_view(id: AgentId, entry: &AgentRecord, seen: &Observations, now: Timestamp) -> AgentView {
+    let activity = seen.sessions.get(&id);
     let liveness = match entry {
         entry if entry.is_live(now) => Liveness::Live,
         entry if entry.holds(now) => Liveness::Grace,
@@ -273,6 +282,10 @@ fn agent_view(id: AgentId, entry: &AgentRecord, now: Timestamp) -> AgentView {
         lease: entry.lease_expires.map(|expires| LeaseView::new(expires, now)),
         terminal: entry.terminal.clone(),
         generation: entry.generation,
+        client: entry.client.clone(),
+        last_action: activity.and_then(|activity| activity.last_action.clone()),
+        output_age: activity.map(|activity| now.since(activity.last_output)),
+        last_session: entry.last_session.clone(),
         context_percent: entry.context_percent,
         usage: entry.usage.clone(),
     }

@@ -9,8 +9,9 @@ use liza_core::model::{Actor, GoalStatus, Seconds, State};
 use liza_core::watch::view::Progress;
 use serde_json::json;
 
+use crate::activity::session_activity;
 use crate::contracts::VISION;
-use crate::project::Project;
+use crate::project::{Project, now};
 use crate::run::{RunLock, TeamOptions, WatcherObserver, progress_line, team_posts};
 use crate::supervisor::{
     AgentEnd, MessageLevel, Observed, Observer, Post, SupervisorOptions, run as supervise,
@@ -169,7 +170,11 @@ pub(crate) fn work(
             .hint("to see it: liza status; to stop it: Ctrl-C in its terminal")
     })?;
     printer.print_text(&introduction(&posts));
-    let progress = Box::new(ProgressLine { printer: Arc::clone(printer), began: Instant::now() });
+    let progress = Box::new(ProgressLine {
+        printer: Arc::clone(printer),
+        project: project.clone(),
+        began: Instant::now(),
+    });
     let mut observers: Vec<Box<dyn Observer>> = vec![progress];
     match Watcher::new(project, watching) {
         Ok(watcher) => observers.push(Box::new(WatcherObserver::new(watcher))),
@@ -223,6 +228,7 @@ pub(crate) fn summary(state: &State) -> (String, serde_json::Value) {
 /// Keeps the progress line up to date.
 struct ProgressLine {
     printer: Arc<EventPrinter>,
+    project: Project,
     began: Instant,
 }
 
@@ -231,7 +237,9 @@ impl Observer for ProgressLine {
         if !self.printer.shows_progress() {
             return Observed::default();
         }
-        self.printer.progress(&progress_line(state, Seconds(self.began.elapsed().as_secs())));
+        let sessions = session_activity(&self.project, state);
+        let worked = Seconds(self.began.elapsed().as_secs());
+        self.printer.progress(&progress_line(state, &sessions, worked, now()));
         Observed { messages: Vec::new(), again_in: Some(Duration::from_secs(5)) }
     }
 }

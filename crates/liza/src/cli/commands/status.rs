@@ -376,8 +376,20 @@ fn agents(view: &View, columns: usize) -> Vec<String> {
     }
     let name = view.agents.iter().map(|agent| width(&agent.id.to_string())).max().unwrap_or(0);
     let mut lines = vec![paint(BOLD, "AGENTS")];
-    lines.extend(view.agents.iter().map(|agent| agent_line(agent, name, columns)));
+    for agent in &view.agents {
+        lines.push(agent_line(agent, name, columns));
+        let room = columns.saturating_sub(name + 6);
+        lines.extend(
+            activity(agent).map(|text| format!("{}{}", " ".repeat(name + 6), paint(DIM, &cut(&text, room)))),
+        );
+    }
     lines
+}
+
+/// What its session does now, or how its last one failed.
+fn activity(agent: &AgentView) -> Option<String> {
+    let failed = || agent.last_session.as_ref().filter(|last| last.failed).map(|last| last.result.clone());
+    if agent.status.is_in_session() { agent.last_action.clone() } else { failed() }
 }
 
 fn agent_line(agent: &AgentView, name: usize, columns: usize) -> String {
@@ -389,6 +401,7 @@ fn agent_line(agent: &AgentView, name: usize, columns: usize) -> String {
     };
     let mut facts: Vec<String> =
         agent.heartbeat_age.map(|age| format!("heartbeat {}", ago(age))).into_iter().collect();
+    facts.extend(agent.output_age.map(|age| format!("output {}", ago(age))));
     facts.extend(agent.context_percent.map(|percent| format!("context {percent} %")));
     facts.extend(agent.usage.as_ref().and_then(used));
     let facts = facts.join(" · ");

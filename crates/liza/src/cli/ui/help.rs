@@ -5,7 +5,7 @@ use clap::Command;
 /// The groups and their verbs. A verb that is in none of them is listed at the end.
 const GROUPS: [(&str, &[&str]); 6] = [
     ("Start", &["init", "setup", "demo", "run", "agent"]),
-    ("Inspect", &["status", "show", "log", "get", "graph", "tui", "web", "audit", "validate"]),
+    ("Inspect", &["status", "show", "tail", "log", "get", "graph", "tui", "web", "audit", "validate"]),
     (
         "Steer",
         &[

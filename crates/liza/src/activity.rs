@@ -1,0 +1,117 @@
+//! What sessions print, for people: the files that keep it, the last action, the whole stream as text.
+//!
+//! Only reads. The files are masked by the helper that wrote them.
+
+use std::collections::BTreeMap;
+use std::fs::{self, File};
+use std::io::{Read as _, Seek as _, SeekFrom};
+use std::path::{Path, PathBuf};
+use std::time::UNIX_EPOCH;
+
+use liza_core::model::{AgentId, AgentRecord, State, Timestamp};
+use liza_core::text::one_line;
+use liza_core::watch::alarms::SessionActivity;
+
+use crate::project::Project;
+use crate::providers::event::ClientEvent;
+use crate::providers::event_format;
+use crate::providers::stream::{EventFormat, EventStream};
+
+/// How much of the end of the output is searched for the last action.
+const TAIL: u64 = 64 << 10;
+/// The maximum length of a last action.
+const ACTION_MAX: usize = 120;
+
+/// What every running session that keeps its output prints.
+pub(crate) fn session_activity(project: &Project, state: &State) -> BTreeMap<AgentId, SessionActivity> {
+    // A session in a terminal has no client on the blackboard and keeps no output.
+    let runs = |entry: &AgentRecord| entry.status.is_in_session() && entry.client.is_some();
+    let agents = state.board.agents.ready().into_iter().flatten().filter(|(_, entry)| runs(entry));
+    let agents: Vec<AgentId> = agents.map(|(agent, _)| *agent).collect();
+    if agents.is_empty() {
+        return BTreeMap::new();
+    }
+    let names = output_names(project);
+    let one = |agent: AgentId| {
+        Some((agent, activity_of(&newest_of(project, &names, agent)?, format_of(state, agent))?))
+    };
+    agents.into_iter().filter_map(one).collect()
+}
+
+/// The file with the output of an agent's last session.
+pub(crate) fn newest_output(project: &Project, agent: AgentId) -> Option<PathBuf> {
+    newest_of(project, &output_names(project), agent)
+}
+
+fn output_names(project: &Project) -> Vec<String> {
+    let entries = fs::read_dir(project.folder().join("agent-outputs")).into_iter().flatten().flatten();
+    entries.map(|entry| entry.file_name().to_string_lossy().into_owned()).collect()
+}
+
+/// Names have the time first, then a number that counts within the second.
+fn newest_of(project: &Project, names: &[String], agent: AgentId) -> Option<PathBuf> {
+    let prefix = format!("{agent}-");
+    let order = |name: &&String| {
+        let rest = name.strip_prefix(&prefix).unwrap_or_default();
+        let mut parts = rest.splitn(3, '-');
+        let time = parts.next().unwrap_or_default().to_owned();
+        (time, parts.next().and_then(|number| number.parse::<u32>().ok()))
+    };
+    let own = names.iter().filter(|name| name.starts_with(&prefix)).max_by_key(order)?;
+    Some(project.folder().join("agent-outputs").join(own))
+}
+
+/// The format of what an agent's client prints; plain text if it is not known.
+pub(crate) fn format_of(state: &State, agent: AgentId) -> EventFormat {
+    let entry = state.board.agents.ready().and_then(|agents| agents.get(&agent));
+    let last = |entry: &AgentRecord| entry.last_session.as_ref().map(|last| last.client.clone());
+    let client = entry.and_then(|entry| entry.client.clone().or_else(|| last(entry)));
+    let config = state.board.config.ready();
+    client.zip(config).map(|(client, config)| event_format(config, &client)).unwrap_or_default()
+}
+
+fn activity_of(path: &Path, format: EventFormat) -> Option<SessionActivity> {
+    let mut file = File::open(path).ok()?;
+    let meta = file.metadata().ok()?;
+    let age = meta.modified().ok()?.duration_since(UNIX_EPOCH).ok()?;
+    let last_output = Timestamp::from_unix(i64::try_from(age.as_secs()).ok()?);
+    file.seek(SeekFrom::Start(meta.len().saturating_sub(TAIL))).ok()?;
+    let mut tail = Vec::new();
+    file.read_to_end(&mut tail).ok()?;
+    Some(SessionActivity { last_action: last_action(&tail, format), last_output })
+}
+
+fn last_action(tail: &[u8], format: EventFormat) -> Option<String> {
+    let (mut stream, mut last) = (EventStream::new(format), None);
+    stream.push(tail, &mut |event| last = describe(event).or(last.take()));
+    last.map(|text| one_line(&text, ACTION_MAX))
+}
+
+/// An event for a person; `None` if it has nothing to show.
+pub(crate) fn describe(event: &ClientEvent) -> Option<String> {
+    match event {
+        ClientEvent::Text(text) => Some(text.clone()),
+        ClientEvent::Tool(name, detail) if detail.is_empty() => Some(name.clone()),
+        ClientEvent::Tool(name, detail) => Some(format!("{name}: {detail}")),
+        ClientEvent::Note(text) => Some(format!("({text})")),
+        ClientEvent::Fault(fault) => Some(format!("error, {}: {}", fault.kind.describe(), fault.message)),
+        ClientEvent::Started(_) | ClientEvent::Used(_) | ClientEvent::Ended => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Covers: SE-07
+    #[test]
+    fn the_last_thing_that_a_session_did_is_found_in_the_tail() {
+        let tail = br#"cut off"}}
+{"type":"item.started","item":{"type":"command_execution","command":"cargo test"}}
+{"type":"turn.completed","usage":{"input_tokens":1}}
+"#;
+        assert_eq!(last_action(tail, EventFormat::Codex).as_deref(), Some("shell: cargo test"));
+        assert_eq!(last_action(b"one\ntwo\n", EventFormat::None).as_deref(), Some("two"));
+        assert_eq!(last_action(b"", EventFormat::Claude), None);
+    }
+}
