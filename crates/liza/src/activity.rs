@@ -15,7 +15,7 @@ use liza_core::watch::alarms::SessionActivity;
 use crate::project::Project;
 use crate::providers::event::ClientEvent;
 use crate::providers::event_format;
-use crate::providers::stream::{EventFormat, EventStream};
+use crate::providers::stream::{EventFormat, EventStream, detect_format};
 
 /// How much of the end of the output is searched for the last action.
 const TAIL: u64 = 64 << 10;
@@ -61,8 +61,18 @@ fn newest_of(project: &Project, names: &[String], agent: AgentId) -> Option<Path
     Some(project.folder().join("agent-outputs").join(own))
 }
 
+/// The format of an output: that of the agent's client, or what it looks like if the agent is gone.
+pub(crate) fn format_of_output(state: &State, agent: AgentId, path: &Path) -> EventFormat {
+    let known = state.board.agents.ready().is_some_and(|agents| agents.contains_key(&agent));
+    let mut head = Vec::new();
+    if !known && let Ok(file) = File::open(path) {
+        let _ = file.take(TAIL).read_to_end(&mut head);
+    }
+    if known { format_of(state, agent) } else { detect_format(&String::from_utf8_lossy(&head)) }
+}
+
 /// The format of what an agent's client prints; plain text if it is not known.
-pub(crate) fn format_of(state: &State, agent: AgentId) -> EventFormat {
+fn format_of(state: &State, agent: AgentId) -> EventFormat {
     let entry = state.board.agents.ready().and_then(|agents| agents.get(&agent));
     let last = |entry: &AgentRecord| entry.last_session.as_ref().map(|last| last.client.clone());
     let client = entry.and_then(|entry| entry.client.clone().or_else(|| last(entry)));

@@ -4,7 +4,7 @@ use serde::Serialize;
 
 use crate::model::{
     AgentId, Board, ClientFault, ClientHold, EventName, HistoryEvent, LogAction, Refusal, Section,
-    SessionSummary, TaskId, Timestamp, Usage, Value,
+    SessionSummary, Sha, TaskId, Timestamp, Usage, Value,
 };
 use crate::rules::clients::{ClientEnd, after_end, session_line};
 
@@ -37,6 +37,8 @@ pub struct RecordSession {
     pub advice: Option<String>,
     /// Whether it ended by itself without a result.
     pub failed: bool,
+    /// The commit that a coder left without submitting it.
+    pub unsubmitted: Option<Sha>,
     /// What it used.
     pub usage: Usage,
 }
@@ -125,6 +127,7 @@ impl RecordSession {
             .with("seconds", whole(tx.now.since(self.started).0))
             .with_some("said", self.said.as_deref().filter(|_| self.failed || self.fault.is_some()))
             .with_some("fault", self.fault.as_ref().map(|fault| fault.kind.to_string()))
+            .with_some("unsubmitted", self.unsubmitted.as_ref().map(Sha::as_str))
             .with_some("tokens", (tokens > 0).then(|| whole(tokens)))
             .with_some("cost_usd", (cost_usd > 0.0).then_some(Value::Float(cost_usd)));
         task.record.history.get_or_insert_default().push(event);

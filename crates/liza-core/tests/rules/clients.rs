@@ -28,6 +28,7 @@ fn ended(of: &str, number: u32, fault: Option<ClientFault>) -> RecordSession {
         fault,
         advice: Some("Run claude /login".into()),
         failed: true,
+        unsubmitted: None,
         usage: Usage { input: 10, output: 5, cached: 0, cost_usd: 0.5 },
     }
 }

@@ -122,6 +122,7 @@ fn supervision() -> Vec<Command> {
             fault: None,
             advice: None,
             failed: true,
+            unsubmitted: None,
             usage: Usage::default(),
         }),
     ]

@@ -302,6 +302,7 @@ impl Adversaries {
             fault: kind.map(|kind| ClientFault { kind, message: "no".into(), reset }),
             advice: None,
             failed: !has_result(&self.world.state, session),
+            unsubmitted: None,
             usage: Usage::default(),
         };
         let done = self.world.must(self.world.supervisor(session.agent), Command::from(command));

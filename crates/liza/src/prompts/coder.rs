@@ -37,6 +37,7 @@ pub(super) fn write(
     write_spec_changes(page, state, record);
     write_rejection(page, brief, record);
     write_unblocked(page, record);
+    write_unsubmitted(page, record);
     if fixing {
         write_fix(page, &branch, brief, record, facts.other_side);
     } else if let Some(staleness) = facts.staleness {
@@ -130,6 +131,27 @@ fn write_unblocked(page: &mut PromptText, record: &TaskRecord) {
     page.list("Questions", &asked.map(|event| facts(event, "questions")).unwrap_or_default());
     page.list("Tried", &asked.map(|event| facts(event, "attempted")).unwrap_or_default());
     page.field_some("The planner's answer", Some(&fact(event, "assessment")));
+}
+
+/// What an earlier session committed and did not submit.
+fn write_unsubmitted(page: &mut PromptText, record: &TaskRecord) {
+    let submits = |event: &HistoryEvent| event.is(EventName::ReadyForReview) || event.is(EventName::Handoff);
+    let events = history(record);
+    let since = events.iter().rposition(submits).map_or(0, |at| at + 1);
+    let mut recent = events.get(since..).unwrap_or_default().iter().rev();
+    let left = recent.find_map(|event| event.text("unsubmitted").map(|commit| (event, commit)));
+    let Some((event, commit)) = left else { return };
+    page.gap();
+    let who = inline(event.agent.as_deref().unwrap_or("a coder"));
+    page.line(format!(
+        "NOT SUBMITTED: a session of {who} committed {} and ended at {} without submitting it.",
+        inline(&commit),
+        event.time
+    ));
+    page.line(
+        "What is missing: check the work against DONE WHEN, finish it, and submit it with the command below. A commit that is \
+         not submitted is never reviewed.",
+    );
 }
 
 fn write_staleness(page: &mut PromptText, branch: &str, staleness: &Staleness) {

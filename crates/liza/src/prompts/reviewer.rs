@@ -125,26 +125,27 @@ fn steps(config: &Config, brief: &Brief, task: &TaskId, record: &TaskRecord, wor
             "Verify HEAD; if this does not print {commit}, submit no verdict and end your turn:\ngit -C {tree} rev-parse HEAD"
         ),
         format!(
-            "Read the commit messages in full (the coder answers objections there) and the whole change, every file of \
-             it:\ngit -C {tree} log {range}\ngit -C {tree} diff {range}"
+            "Read all commit messages (the coder answers objections there) and the whole change:\ngit -C {tree} log {range}\ngit -C {tree} diff --no-ext-diff {range}"
         ),
         "Compare it with the current SPEC, DESCRIPTION, DONE WHEN, SCOPE, the human notes and the checkpoint.".to_owned(),
         "For code: tests must exist and cover DONE WHEN. Check that they would fail without the change. No such \
          tests: reject. Exempt: changes to docs, configuration or specs only."
             .to_owned(),
         format!(
-            "In {tree} run the checkpoint's validation command, if it is harmless, and the project's tests. Change, commit \
+            "In {tree} run the checkpoint's validation command, if it is harmless, and the project's tests. Change \
              and stash nothing: the verdict is refused if a tracked file differs."
         ),
         format!(
-            "Log anomalies in the work when you see them (types and details: see the contract), for example:\n{liza} anomaly \
+            "Log anomalies in the work when you see them (types: see the contract), for example:\n{liza} anomaly \
              workaround --task {task} --detail root_cause=\"...\"\nProblems outside the task do not count against it \
              (severity critical, high, medium or low):\n{liza} discover --task {task} --severity medium --desc \"...\""
         ),
-        "Approve with the APPROVAL COMMAND if it does what the task and the spec require, its tests prove it, you see no \
+        "Use the APPROVAL COMMAND if it does what task and spec require, its tests prove it, you see no \
          defect, and it can be merged as it is."
             .to_owned(),
-        "Otherwise use the REJECTION COMMAND; never for style, alternatives or wider scope.".to_owned(),
+        "Otherwise use the REJECTION COMMAND; never for style, alternatives or wider scope. If your \
+         shell refuses the text: --reason-file FILE."
+            .to_owned(),
         format!("The verdict is final for this cycle and your supervisor merges: {END_TURN}."),
         handoff_step("", &format!("{liza} handoff {task}")),
     ]

@@ -16,9 +16,12 @@ const LARGE_CONTEXT: u64 = 1_000_000;
 /// A longer pause before a retry is a limit that the session should not wait for.
 const LONG_RETRY: Seconds = Seconds(60);
 
+/// When it compacts the conversation, the prompt is no longer in it: a hook puts it back.
+const PROMPT_AGAIN: &str = r#"{"hooks":{"SessionStart":[{"matcher":"compact","hooks":[{"type":"command","command":"cat '{prompt}'"}]}]}}"#;
+
 pub(super) fn template() -> CommandTemplate {
     CommandTemplate {
-        args: words("-p --output-format stream-json --verbose --add-dir {liza}"),
+        args: words_and("-p --output-format stream-json --verbose --add-dir {liza} --settings", PROMPT_AGAIN),
         model_args: words("--model {model}"),
         writing_args: words("--permission-mode acceptEdits --allowedTools Bash,Read,Glob,Grep,Edit,Write"),
         reading_args: words("--allowedTools Bash,Read,Glob,Grep --disallowedTools Edit,Write,NotebookEdit"),

@@ -26,6 +26,9 @@ const LINE_MAX: usize = 1 << 20;
 /// After this many lines without an event, the output is not what the adapter expects.
 const PLAIN_LINES: u64 = 50;
 
+/// The number of lines from which a format is detected.
+const DETECT_LINES: usize = 100;
+
 /// The maximum length of what is quoted.
 const QUOTE_MAX: usize = 300;
 
@@ -71,6 +74,31 @@ impl EventFormat {
     fn expects_events(self) -> bool {
         !matches!(self, EventFormat::None | EventFormat::Rehearsal)
     }
+}
+
+/// The format in which most lines of an output are events; plain text if there is none.
+pub(crate) fn detect_format(output: &str) -> EventFormat {
+    let formats = [
+        EventFormat::Claude,
+        EventFormat::Codex,
+        EventFormat::Gemini,
+        EventFormat::Goose,
+        EventFormat::Opencode,
+        EventFormat::Vibe,
+        EventFormat::Rehearsal,
+    ];
+    let events = |format: EventFormat| {
+        let Some(mut reader) = format.reader() else { return 0 };
+        output.lines().take(DETECT_LINES).filter(|line| reader.read(line).is_some()).count()
+    };
+    let mut best = (0, EventFormat::None);
+    for format in formats {
+        let found = events(format);
+        if found > best.0 {
+            best = (found, format);
+        }
+    }
+    best.1
 }
 
 /// How a session ended, as far as its program reported it.
@@ -374,6 +402,16 @@ pub(super) mod tests {
             assert_eq!(read(format, ""), [], "{format:?}");
         }
         assert_eq!(read(EventFormat::None, "Hello\n"), [ClientEvent::Text("Hello".to_owned())]);
+    }
+
+    /// Covers: SE-07
+    #[test]
+    fn the_format_of_an_output_is_detected() {
+        let claude = "Hello\n{\"type\":\"system\",\"subtype\":\"init\"}\n{\"type\":\"result\"}\n";
+        assert_eq!(detect_format(claude), EventFormat::Claude);
+        assert_eq!(detect_format("{\"type\":\"turn.started\"}\n"), EventFormat::Codex);
+        assert_eq!(detect_format(GOOD), EventFormat::Rehearsal);
+        assert_eq!(detect_format("Hello\n"), EventFormat::None);
     }
 
     /// Covers: SE-01

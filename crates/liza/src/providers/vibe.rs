@@ -45,11 +45,12 @@ impl EventReader for VibeEvents {
             self.started = true;
             events.push(ClientEvent::Started(session));
         }
-        if event.get("outcome").is_some() || event.get("cost_usd").is_some() {
+        let is_typed = event.get("type").is_some();
+        if !is_typed && (event.get("outcome").is_some() || event.get("cost_usd").is_some()) {
             events.extend(figures(&event));
         } else if event.get("role").is_some() {
             events.extend(message(&event));
-        } else if events.is_empty() && event.get("type").is_none() {
+        } else if events.is_empty() {
             return None;
         }
         Some(events)

@@ -77,6 +77,8 @@ pub(super) struct EndedRun {
     pub(super) login: Option<String>,
     /// When it began.
     pub(super) started: Timestamp,
+    /// The commit that a coder made, as far as it is known.
+    pub(super) unsubmitted: Option<Sha>,
     /// How its process ended, whoever ended it.
     pub(super) exit: SessionEnd,
     /// How the client itself says that it ended.
@@ -305,6 +307,7 @@ impl JobRunner {
             advice: run.login.clone().filter(|_| is_auth),
             fault,
             failed: !progress && by_itself && !session.has_commits,
+            unsubmitted: run.unsubmitted.clone().filter(|_| !progress),
             usage: run.usage.used.usage.clone(),
         })?;
         session.is_clients_fault = recorded.is_clients_fault;
@@ -351,7 +354,8 @@ impl JobRunner {
         run.session.last_words = run.output.as_deref().and_then(last_words);
         if let (Some(task), Some(before)) = (&run.session.task, &run.head) {
             let head = self.project.repo().ok().and_then(|repo| repo.worktree_head(task).ok().flatten());
-            run.session.has_commits = head.is_some_and(|head| head != *before);
+            run.unsubmitted = head.filter(|head| head != before);
+            run.session.has_commits = run.unsubmitted.is_some();
             // What cannot be taken now is taken by the next session, or rescued.
             let _ = self.project.repo().map(|repo| repo.take_work(task, self.identity.generation));
         }

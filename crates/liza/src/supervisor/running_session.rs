@@ -164,6 +164,7 @@ impl Team<'_> {
             client: session.client.clone(),
             login: session.login.clone(),
             started: running.started,
+            unsubmitted: None,
             exit,
             outcome,
         };

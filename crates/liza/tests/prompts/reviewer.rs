@@ -62,7 +62,7 @@ fn integration_fix_without_checkpoint_and_with_a_reviewers_handoff() {
         "INTEGRATION FIX: an approved change, with BASE merged in.",
         "PRE-EXECUTION CHECKPOINT: none.",
         "HANDOFF NOTES (from code-reviewer-2,",
-        &format!("diff {}..{}", sha('c'), sha('e')),
+        &format!("diff --no-ext-diff {}..{}", sha('c'), sha('e')),
     ] {
         assert!(text.contains(expected), "{expected}: {text}");
     }

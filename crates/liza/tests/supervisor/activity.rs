@@ -15,7 +15,13 @@ echo '{"type":"result","subtype":"success","is_error":false,"result":"They pass.
 
 fn agent_of(bench: &Bench) -> serde_json::Value {
     let status = bench.project.liza(&["status", "--json"]).result();
-    status["agents"].as_array().unwrap().iter().find(|agent| agent["id"] == "coder-1").cloned().unwrap_or_default()
+    status["agents"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .find(|agent| agent["id"] == "coder-1")
+        .cloned()
+        .unwrap_or_default()
 }
 
 /// Covers: SE-07

@@ -146,3 +146,22 @@ fn a_coder_takes_its_named_task_first_and_then_goes_on() {
     assert_eq!(bench.until_file("order"), "t2\nt1\n");
     coder.stop();
 }
+
+/// Covers: SE-13
+#[test]
+fn a_session_that_committed_without_submitting_finds_in_its_next_prompt_what_is_missing() {
+    let script = format!(
+        "echo x >> \"$HOME/sessions\"\n[ $(wc -l < \"$HOME/sessions\") -gt 1 ] && {{ {CODER} }}\n\
+         echo half > half.txt; git add . && git commit -qm half; exit 0"
+    );
+    let bench = Bench::new("", &[("c", &script)]);
+    bench.project.add_task("t1");
+    let mut coder = bench.agent(&["coder", "--cli", "c"]);
+    bench.until_status("t1", Status::ReadyForReview);
+    let prompts = bench.prompts();
+    assert!(!prompts[0].contains("NOT SUBMITTED"), "{}", prompts[0]);
+    let half = bench.project.git(&["rev-parse", "task/t1~1"]);
+    let expected = format!("NOT SUBMITTED: a session of coder-1 committed {}", half.trim());
+    assert!(prompts[1].contains(&expected) && prompts[1].contains("What is missing"), "{}", prompts[1]);
+    coder.stop();
+}

@@ -8,7 +8,7 @@ use std::time::Duration;
 use liza_core::model::AgentId;
 use serde_json::json;
 
-use crate::activity::{describe, format_of, newest_output};
+use crate::activity::{describe, format_of_output, newest_output};
 use crate::project::Project;
 use crate::providers::event::ClientEvent;
 use crate::providers::stream::EventStream;
@@ -47,7 +47,7 @@ pub(crate) fn run(args: Args, context: &Context) -> Result<Reply, CommandError> 
         return Err(CommandError::refused("no_output", message).hint("liza status lists the agents"));
     };
     let state = project.store().snapshot()?;
-    let mut output = Output::open(&path, EventStream::new(format_of(&state, agent)))?;
+    let mut output = Output::open(&path, EventStream::new(format_of_output(&state, agent, &path)))?;
     let mut lines = output.read_new()?;
     let follows = !args.no_follow && !context.screen.json && is_running(&project, agent);
     if !follows {
