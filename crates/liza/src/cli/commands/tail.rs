@@ -35,6 +35,13 @@ pub(crate) struct Args {
     no_follow: bool,
 }
 
+impl Args {
+    /// Whether it keeps printing.
+    pub(crate) fn follows(&self) -> bool {
+        !self.no_follow
+    }
+}
+
 /// How often the output is read again.
 const POLL: Duration = Duration::from_millis(300);
 
@@ -49,7 +56,7 @@ pub(crate) fn run(args: Args, context: &Context) -> Result<Reply, CommandError> 
     let state = project.store().snapshot()?;
     let mut output = Output::open(&path, EventStream::new(format_of_output(&state, agent, &path)))?;
     let mut lines = output.read_new()?;
-    let follows = !args.no_follow && !context.screen.json && is_running(&project, agent);
+    let follows = args.follows() && !context.screen.json && is_running(&project, agent);
     if !follows {
         lines.extend(output.finish());
     }

@@ -52,6 +52,7 @@ fn listed(verb: VerbName) -> RunsIn {
         | VerbName::Log
         | VerbName::Show
         | VerbName::Status
+        | VerbName::Tail
         | VerbName::UpdateSprintMetrics
         | VerbName::Validate => RunsIn::Supervisor(ALL),
         VerbName::AbandonTask
@@ -116,6 +117,13 @@ pub(in crate::cli) fn check(actor: Actor, verb: &Verb) -> Result<(), CommandErro
         if matches!(verb, Verb::Log(args) if args.follows()) {
             return Err(CommandError::refused("not_in_session", "log --follow does not work in a session")
                 .hint("read the last entries: liza log"));
+        }
+        if matches!(verb, Verb::Tail(args) if args.follows()) {
+            return Err(CommandError::refused(
+                "not_in_session",
+                "tail follows, which does not work in a session",
+            )
+            .hint("liza tail AGENT --no-follow"));
         }
         return Ok(());
     }
