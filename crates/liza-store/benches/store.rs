@@ -279,6 +279,8 @@ fn board(count: usize) -> State {
             generation: Some(Generation(u64::from(n))),
             last_result: None,
             iterations_total: Some(3),
+            client: None,
+            last_session: None,
             context_percent: None,
             usage: None,
         };

@@ -3,6 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use crate::model::ids::Sha;
+use crate::model::record::Usage;
 use crate::model::time::Timestamp;
 
 /// The state of the goal. It spans sprints, so it has no checkpoint.
@@ -37,6 +38,9 @@ pub struct Goal {
     /// Whether the planner has planned for it.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub planned: bool,
+    /// Tokens and money that all its sessions have used.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub usage: Option<Usage>,
     /// The head of the integration branch that the program set, or that the human accepted.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub integration_head: Option<Sha>,

@@ -6,6 +6,7 @@ use serde::{Deserialize, Serialize};
 use crate::model::client::ClientRecord;
 use crate::model::ids::TaskId;
 use crate::model::metrics::Metrics;
+use crate::model::record::Usage;
 use crate::model::time::Timestamp;
 
 /// The state of the sprint.
@@ -148,6 +149,9 @@ pub struct Sprint {
     /// Planning sessions that ended without a result.
     #[serde(default, skip_serializing_if = "PlannerExits::is_empty")]
     pub planner_exits: PlannerExits,
+    /// Tokens and money that its sessions have used.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub usage: Option<Usage>,
     /// Agent programs that fail, or are held.
     #[serde(default, skip_serializing_if = "IndexMap::is_empty")]
     pub clients: IndexMap<String, ClientRecord>,
@@ -170,6 +174,7 @@ impl Sprint {
             seen_triggers: Vec::new(),
             sessions: SessionCounts::default(),
             planner_exits: PlannerExits::default(),
+            usage: None,
             clients: IndexMap::new(),
             decisions: Vec::new(),
         }

@@ -114,6 +114,7 @@ impl Rule for NewGoal {
             created: Some(tx.now),
             status: GoalStatus::InProgress,
             planned: false,
+            usage: None,
             integration_head: old.integration_head.clone(),
         };
         let (id, now) = (goal.id.clone(), tx.now);

@@ -1,14 +1,14 @@
 //! What a session used: tokens, money, context.
 
-use crate::model::{AgentId, Board, Refusal, TaskId, Timestamp, Usage};
+use crate::model::{AgentId, Board, Refusal, Section, TaskId, Timestamp, Usage};
 
-use super::operation::Rule;
+use super::operation::{LoadScope, Rule};
 use super::ownership::check_acts_for;
 use super::permission::{Rights, SUPERVISION};
 use super::reply::Nothing;
 use super::tx::Tx;
 
-/// Adds to an agent's and its task's usage; the context share is the last one measured.
+/// Adds to the usage of an agent, its task, the sprint and the goal; the context share is the last one measured.
 #[derive(Debug, Clone, PartialEq)]
 pub struct RecordUsage {
     /// Which agent.
@@ -25,6 +25,7 @@ impl Rule for RecordUsage {
     type Reply = Nothing;
     const VERB: &'static str = "record-usage";
     const RIGHTS: Rights = SUPERVISION;
+    const LOADS: LoadScope = LoadScope::named(&[Section::Goal, Section::Sprint]);
 
     fn other_tasks(&self, _board: &Board, _now: Timestamp) -> Vec<TaskId> {
         self.task.clone().into_iter().collect()
@@ -40,6 +41,13 @@ impl Rule for RecordUsage {
         if let Some(mut task) = self.task.as_ref().and_then(|id| tx.task(id).ok()) {
             task.record.usage.get_or_insert_default().add(&self.usage);
             tx.put_quietly(task);
+        }
+        // Nor must a broken section.
+        if tx.board.sprint.ready().is_some() {
+            tx.sprint()?.usage.get_or_insert_default().add(&self.usage);
+        }
+        if tx.board.goal.ready().is_some() {
+            tx.goal()?.usage.get_or_insert_default().add(&self.usage);
         }
         Ok(Nothing {})
     }

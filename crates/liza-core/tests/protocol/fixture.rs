@@ -93,6 +93,7 @@ pub(crate) fn empty_state() -> State {
         created: Some(now()),
         status: GoalStatus::InProgress,
         planned: true,
+        usage: None,
         integration_head: None,
     });
     board.sprint = Loaded::Ready(Sprint::begin(1, "goal-1", now()));

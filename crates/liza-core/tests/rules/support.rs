@@ -135,6 +135,7 @@ impl World {
             created: Some(now),
             status: GoalStatus::InProgress,
             planned: true,
+            usage: None,
             integration_head: None,
         };
         let board = Board {

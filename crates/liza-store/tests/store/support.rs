@@ -41,6 +41,7 @@ pub(crate) fn fresh_state() -> State {
         created: Some(now()),
         status: GoalStatus::InProgress,
         planned: true,
+        usage: None,
         integration_head: None,
     });
     state.board.agents = Loaded::Ready(Default::default());

@@ -237,7 +237,7 @@ impl<'a> RetroPage<'a> {
             headers.extend([(last.as_str(), Align::Right), ("Change", Align::Right)]);
         }
         let mut lines = table(&headers, &rows);
-        if let Some(usage) = total_usage(&self.tasks) {
+        if let Some(usage) = total_usage(self.sprint, &self.tasks) {
             lines.extend([String::new(), format!("Spent: {}.", spent_in_words(&usage))]);
         }
         lines

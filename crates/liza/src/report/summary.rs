@@ -101,7 +101,7 @@ pub fn digest(state: &State) -> Vec<String> {
         let anomalies = count(anomalies, "unresolved anomaly");
         lines.push(format!("{anomalies}, {}", count(discoveries, "open discovery")));
     }
-    lines.extend(total_usage(&tasks).map(|usage| format!("spent: {}", spent_in_words(&usage))));
+    lines.extend(total_usage(sprint, &tasks).map(|usage| format!("spent: {}", spent_in_words(&usage))));
     lines.extend(metrics.looks_rubber_stamped().then(|| rubber_stamp_warning(&metrics)));
     lines
 }
@@ -221,7 +221,7 @@ impl SummaryPage<'_> {
             let sum: i64 = drifts.iter().sum();
             rows.push(row("Drift at merge (commits)", format!("{sum} total, {most} max")));
         }
-        if let Some(usage) = total_usage(&self.tasks) {
+        if let Some(usage) = total_usage(self.sprint, &self.tasks) {
             let tokens = format!("{} in, {} out", compact_number(usage.input), compact_number(usage.output));
             rows.push(row("Tokens", tokens));
             rows.push(row("Cost", format!("${:.2}", usage.cost_usd)));

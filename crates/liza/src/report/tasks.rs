@@ -105,7 +105,11 @@ impl<'a> SprintTask<'a> {
 }
 
 /// The usage of all tasks together; none if no provider reported any.
-pub(super) fn total_usage(tasks: &[SprintTask<'_>]) -> Option<Usage> {
+pub(super) fn total_usage(sprint: &Sprint, tasks: &[SprintTask<'_>]) -> Option<Usage> {
+    // The planner's sessions have no task. Older files have no total.
+    if let Some(usage) = &sprint.usage {
+        return Some(usage.clone());
+    }
     let mut used = tasks.iter().filter_map(SprintTask::usage);
     let mut total = used.next()?.clone();
     used.for_each(|usage| total.add(usage));

@@ -45,6 +45,7 @@ pub(crate) fn empty_state() -> State {
         created: Some(ago(300)),
         status: GoalStatus::InProgress,
         planned: false,
+        usage: None,
         integration_head: None,
     });
     board.sprint = Loaded::Ready(Sprint::begin(1, "goal-1", ago(300)));

@@ -33,6 +33,7 @@ pub(crate) fn empty() -> State {
         created: Some(ago(300)),
         status: GoalStatus::InProgress,
         planned: true,
+        usage: None,
         integration_head: None,
     });
     board.sprint = Loaded::Ready(Sprint::begin(2, "goal-1", ago(300)));

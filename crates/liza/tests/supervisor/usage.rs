@@ -53,7 +53,8 @@ fn reported_usage_adds_up_for_agent_and_task() {
     assert_eq!(agent["context_percent"], 12, "the last reported value");
     let text = bench.project.liza(&["status"]).ok().to_owned();
     assert!(text.contains("context 12 % · 12k tokens, $0.75"), "{text}");
-    assert_eq!(text.matches("12k tokens, $0.75").count(), 2, "agent and task: {text}");
+    assert_eq!(text.matches("12k tokens, $0.75").count(), 3, "agent, task and sprint: {text}");
+    assert_eq!((&status["sprint"]["usage"], &status["goal"]["usage"]), (&all, &all), "{status:#}");
     let shown = bench.project.liza(&["show", "t1"]).ok().to_owned();
     assert!(shown.contains("12k tokens in, 400 from the cache, 117 out, $0.75"), "{shown}");
     coder.stop();

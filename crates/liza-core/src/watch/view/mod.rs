@@ -79,6 +79,8 @@ pub struct SprintView {
     pub progress: Progress,
     /// Its figures, computed now.
     pub metrics: Metrics,
+    /// Tokens and money that its sessions have used.
+    pub usage: Option<Usage>,
 }
 
 /// The planned tasks, counted by state.
@@ -234,6 +236,7 @@ fn sprint_view(state: &State, sprint: &Sprint, now: Timestamp) -> SprintView {
         deadline_left: sprint.timeline.deadline.map(|deadline| deadline.unix() - now.unix()),
         progress: Progress::of(&state.board, sprint),
         metrics: sprint_metrics(state),
+        usage: sprint.usage.clone(),
     }
 }
 

@@ -192,6 +192,7 @@ impl Plan {
             created: Some(now),
             status: GoalStatus::InProgress,
             planned: false,
+            usage: None,
             integration_head: Some(self.head.clone()),
         });
         board.agents = Loaded::Ready(Default::default());

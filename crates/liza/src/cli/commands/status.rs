@@ -91,6 +91,7 @@ fn progress(sprint: &SprintView, columns: usize) -> String {
         Some(left) => facts.push(format!("overdue by {}", length(left))),
         None => {}
     }
+    facts.extend(sprint.usage.as_ref().and_then(used));
     let facts = facts.join(" · ");
     let id = paint(DIM, &sprint.id);
     let room = columns.saturating_sub(width(&sprint.id) + width(&facts) + 4).min(20);
