@@ -105,7 +105,8 @@ pub(super) fn start(
         .map_err(SupervisorError::io("save the prompt"))?;
     let mut order = order(project, identity, task.as_ref(), directory, &files)?;
     let limit = Duration::from_secs(state.board.config()?.command_limit.0);
-    let channel = identity.channels.open(project, identity, &order.environment, limit)?;
+    let session = (identity.agent, identity.generation);
+    let channel = identity.channels.open(project, session, &order.environment, limit)?;
     order.environment.push((CHANNEL.to_owned(), channel.address().to_variable()));
     let checkout = matches!(job, Job::Plan { .. }).then(|| checkout_state(project, state)).flatten();
     let triggers = planner_triggers(state, now());
