@@ -18,6 +18,7 @@ mod large_files;
 mod leftovers;
 mod locks;
 mod merge;
+mod objects;
 mod own_repo;
 mod pipes;
 mod programs;
