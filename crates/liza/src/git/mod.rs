@@ -8,6 +8,7 @@ mod checkout;
 mod clean_up;
 mod command;
 mod convert;
+mod convert_submodules;
 mod error;
 mod ignored;
 mod integration_test;
