@@ -39,20 +39,41 @@ enum Scope {
 }
 
 impl ModifiedParts {
-    fn scope(&self) -> Scope {
-        let key = |value: &Value, key: &str| value.as_map().and_then(|fields| fields.get(key)).cloned();
-        let is_own = |(old, new): (&Value, &Value)| {
-            TaskRecord::KEYS
-                .iter()
-                .filter(|name| invariants::concerns_other_tasks(name))
-                .all(|name| key(old, name) == key(new, name))
-        };
-        let (old, new) = (&self.old_tasks, &self.new_tasks);
-        let needs_others = self.sections.iter().any(|name| invariants::names_tasks(name))
-            || old.ids != new.ids
-            || !old.values.iter().zip(&new.values).all(is_own);
-        if needs_others { Scope::AllTasks } else { Scope::TheseTasks }
+    /// Which tasks of the new text are needed.
+    fn scope(&self, text: &str) -> Scope {
+        let names_tasks = self.sections.iter().any(|name| invariants::names_tasks(name));
+        if names_tasks || !self.tasks_are_own(text) { Scope::AllTasks } else { Scope::TheseTasks }
     }
+
+    /// Whether no other task is needed to check those that were changed or added; none may be removed or moved.
+    fn tasks_are_own(&self, text: &str) -> bool {
+        let mut old = self.old_tasks.entries().peekable();
+        let all = self.new_tasks.entries().all(|(id, value)| match old.next_if(|(old, _)| *old == id) {
+            Some((_, old)) => is_own_change(old, value),
+            None => is_unrelated(id, value, text),
+        });
+        all && old.next().is_none()
+    }
+}
+
+impl ModifiedTasks {
+    fn entries(&self) -> impl Iterator<Item = (&TaskId, &Value)> {
+        self.ids.iter().zip(&self.values)
+    }
+}
+
+/// Whether a change of a task cannot make something wrong with another one.
+fn is_own_change(old: &Value, new: &Value) -> bool {
+    let (Some(old), Some(new)) = (old.as_map(), new.as_map()) else { return false };
+    let concerns_others =
+        |name: &&str| invariants::change_concerns_other_tasks(name, old.get(*name), new.get(*name));
+    !TaskRecord::KEYS.iter().any(|name| concerns_others(&name))
+}
+
+/// Whether a new task refers to no other, and nothing in the text names it.
+fn is_unrelated(id: &TaskId, task: &Value, text: &str) -> bool {
+    task.as_map().is_some_and(invariants::refers_to_no_task)
+        && memchr::memmem::find_iter(text.as_bytes(), id.as_str()).take(2).count() == 1
 }
 
 impl EditSession<'_> {
@@ -70,7 +91,7 @@ impl EditSession<'_> {
         }
         let (mut old, mut new) = (StateView::lazy(&file, old.0)?, StateView::lazy(&file, new.0)?);
         let Some(parts) = changed_parts(&old, &new) else { return Ok(None) };
-        let scope = parts.scope();
+        let scope = parts.scope(new.text);
         let (Some((before, from)), Some((after, to))) = (
             read(&mut old, &parts.sections, &parts.old_tasks, Scope::TheseTasks)?,
             read(&mut new, &parts.sections, &parts.new_tasks, scope)?,
@@ -223,4 +244,75 @@ fn read(
     }
     state.journal.faults.extend(view.take_faults());
     Ok(Some((state, Value::Map(root))))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn tasks(list: &[&str]) -> ModifiedTasks {
+        let mut tasks = ModifiedTasks::default();
+        for text in list {
+            let value = plain_value(&yaml::parse(text).unwrap().0);
+            tasks.ids.push(value.as_map().unwrap()["id"].as_text().unwrap().parse().unwrap());
+            tasks.values.push(value);
+        }
+        tasks
+    }
+
+    fn scope(old: &[&str], new: &[&str]) -> Scope {
+        let parts = ModifiedParts { sections: Vec::new(), old_tasks: tasks(old), new_tasks: tasks(new) };
+        parts.scope(&format!("{}\nplanned: [mentioned]", new.join("\n")))
+    }
+
+    /// Covers: AC-27
+    #[test]
+    fn only_what_concerns_other_tasks_needs_them() {
+        let old = "{id: a, status: DRAFT, depends_on: [b]}";
+        for new in
+            ["{id: a, status: BLOCKED, depends_on: [b]}", "{id: a, status: DRAFT, depends_on: [b], scope: x}"]
+        {
+            assert_eq!(scope(&[old], &[new]), Scope::TheseTasks, "{new}");
+        }
+        let all = [
+            "{id: a, status: MERGED, depends_on: [b]}",
+            "{id: a, status: CLAIMED, depends_on: [b]}",
+            "{id: a, status: none, depends_on: [b]}",
+            "{id: a, status: DRAFT, depends_on: [c]}",
+            "{id: c, status: DRAFT, depends_on: [b]}",
+        ];
+        for new in all {
+            assert_eq!(scope(&[old], &[new]), Scope::AllTasks, "{new}");
+        }
+        assert_eq!(scope(&["{id: a, status: MERGED}"], &["{id: a, status: DRAFT}"]), Scope::AllTasks);
+        assert_eq!(scope(&[old, "{id: x}"], &[old]), Scope::AllTasks, "removed");
+    }
+
+    /// Covers: AC-27
+    #[test]
+    fn a_new_task_that_nothing_names_needs_no_other() {
+        let old = "{id: a, status: DRAFT}";
+        for new in
+            ["{id: new, status: DRAFT}", "{id: new, status: UNCLAIMED, depends_on: [], superseded_by: }"]
+        {
+            assert_eq!(scope(&[], &[new]), Scope::TheseTasks, "{new}");
+            assert_eq!(scope(&[old], &[new, old]), Scope::TheseTasks, "{new}");
+        }
+        let all = [
+            "{id: mentioned, status: DRAFT}",
+            "{id: new, status: CLAIMED}",
+            "{id: new, status: DRAFT, depends_on: [a]}",
+            "{id: new, status: DRAFT, superseded_by: [a]}",
+            "{id: new, status: DRAFT, assigned_to: coder-1}",
+            "{id: new}",
+        ];
+        for new in all {
+            assert_eq!(scope(&[old], &[old, new]), Scope::AllTasks, "{new}");
+        }
+        assert_eq!(
+            scope(&[], &["{id: new, status: DRAFT}", "{id: new, status: DRAFT}"]),
+            Scope::AllTasks,
+            "twice"
+        );
+    }
 }
