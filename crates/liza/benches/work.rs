@@ -108,14 +108,15 @@ fn bare_claim(project: &TestProject, name: &str) {
     project.git_at(&project.root.join(&path), &["checkout", "--quiet", "-b", &branch, &head]);
 }
 
-/// The commit is fetched, as a submission does: it is no part of the merge.
+/// The commit is fetched, as a submission does: that is no part of the merge.
 fn bare_submit(project: &TestProject, name: &str) {
     let path = project.root.join(".worktrees").join(name);
     let branch = format!("task/{name}");
     project.git(&["fetch", "--quiet", "--no-tags", path.to_str().unwrap(), &format!("{branch}:{branch}")]);
 }
 
-/// The commit is merged; then what a merged task leaves is looked at and removed.
+/// The commit is merged; then what the task leaves is looked at and removed. What was committed since the submission is
+/// fetched first: here, nothing.
 fn bare_merge(project: &TestProject, name: &str, commit: &str) {
     let path = project.root.join(".worktrees").join(name);
     let head = project.git(&["rev-parse", "--verify", "refs/heads/integration"]);
@@ -123,6 +124,7 @@ fn bare_merge(project: &TestProject, name: &str, commit: &str) {
     let merged = project.git(&["commit-tree", &tree, "-p", &head, "-p", commit, "-m", "merge"]);
     project.git(&["update-ref", "refs/heads/integration", &merged, &head]);
     assert_eq!(project.git_at(&path, &["status", "--porcelain", "--ignored"]), "");
+    project.git(&["fetch", "--quiet", "--no-tags", path.to_str().unwrap(), "refs/heads/*:refs/taken/*"]);
     std::fs::remove_dir_all(&path).unwrap();
     project.git(&["branch", "-qD", &format!("task/{name}")]);
 }

@@ -36,15 +36,15 @@ pub fn is_own_status(name: &str) -> bool {
     name.parse().is_ok_and(|status: Status| status != Status::Claimed && status != Status::Merged)
 }
 
-/// Whether a new task with these fields needs no other task to be checked, unless another one has or names its ID.
-pub fn refers_to_no_task(fields: &Fields) -> bool {
+/// Whether a new task with these fields needs only the tasks that it depends on to be checked, unless another one has or
+/// names its ID.
+pub fn needs_only_dependencies(fields: &Fields) -> bool {
     let has_none = |key: &str| {
         let value = fields.get(key).unwrap_or(&Value::Null);
         *value == Value::Null || *value == Value::List(Vec::new())
     };
     let status = fields.get("status").and_then(Value::as_text);
-    let mut references = BETWEEN_TASKS.iter().filter(|key| !["id", "status"].contains(key));
-    status.is_some_and(is_own_status) && references.all(|key| has_none(key))
+    status.is_some_and(is_own_status) && has_none("superseded_by") && has_none("assigned_to")
 }
 
 /// Whether a section names tasks, so that it can be checked only together with them.
