@@ -41,6 +41,23 @@ fn one_command_completes_a_goal() {
     assert!(again.ok().contains("goal-1 is COMPLETED"), "{again:?}");
 }
 
+/// Covers: IS-11, AC-13
+#[test]
+fn a_head_of_the_integration_branch_that_was_not_recorded_is_adopted_and_reported() {
+    let project = project();
+    let is_other = |line: &&str| !line.trim_start().starts_with("integration_head:");
+    let state: Vec<String> = project.state().lines().filter(is_other).map(str::to_owned).collect();
+    project.write(".liza/state.yaml", &format!("{}\n", state.join("\n")));
+    assert_eq!(project.snapshot().board.goal.ready().unwrap().integration_head, None);
+    let head = project.git(&["rev-parse", "--short=8", "integration"]);
+    let run = project.liza(&["run", "--cli", "rehearsal", "--plain"]);
+    let expected = format!("no head of the integration branch was recorded: work starts from {head}");
+    assert!(run.ok().starts_with(&expected), "{run:#?}");
+    assert!(run.stdout.contains("goal COMPLETED · 3 tasks: 3 merged"), "{run:#?}");
+    let recorded = project.snapshot().board.goal.ready().unwrap().integration_head.clone();
+    assert_eq!(recorded.unwrap().as_str(), project.git(&["rev-parse", "integration"]));
+}
+
 /// Covers: AG-16, CM-03
 #[test]
 fn the_config_defines_the_team() {

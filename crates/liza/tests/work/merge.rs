@@ -249,7 +249,7 @@ fn a_branch_that_moves_during_the_merge_is_foreign_until_it_is_accepted() {
     let count = project.home().join("moves");
     let real = "git() { /usr/bin/env -u LIZA_GIT_OWNER PATH=\"$REAL\" git \"$@\"; }";
     let overtake = format!(
-        "case \"$*\" in *update-ref*refs/heads/integration*)\n n=$(cat '{count}'); if [ $n -gt 0 ]; then\n \
+        "case \"$*\" in *update-ref*'liza: merge'*)\n n=$(cat '{count}'); if [ $n -gt 0 ]; then\n \
          echo $((n-1)) >'{count}'; {real}\n \
          new=$(git commit-tree integration^{{tree}} -p integration -m other); \
          git update-ref refs/heads/integration $new; fi;; esac",

@@ -10,6 +10,8 @@ use liza_core::watch::view::Progress;
 use serde_json::json;
 
 use crate::contracts::VISION;
+use crate::engine::Engine;
+use crate::lifecycle::adopt_integration;
 use crate::project::Project;
 use crate::run::{RunLock, TeamOptions, WatcherObserver, progress_line, team_posts};
 use crate::supervisor::{
@@ -168,6 +170,12 @@ pub(crate) fn work(
         CommandError::refused("already_running", running.to_string())
             .hint("to see it: liza status; to stop it: Ctrl-C in its terminal")
     })?;
+    if let Some(head) = adopt_integration(&Engine::new(project, Actor::Human))? {
+        printer.print_text(&format!(
+            "no head of the integration branch was recorded: work starts from {}, where it is now",
+            head.short()
+        ));
+    }
     printer.print_text(&introduction(&posts));
     let progress = Box::new(ProgressLine { printer: Arc::clone(printer), began: Instant::now() });
     let mut observers: Vec<Box<dyn Observer>> = vec![progress];
