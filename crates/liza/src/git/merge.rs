@@ -119,7 +119,7 @@ impl Repo {
     }
 
     /// The commits at which two histories part; none if they have nothing in common.
-    fn merge_bases(&self, into: &Sha, commit: &Sha) -> Result<Vec<Sha>, GitError> {
+    pub(super) fn merge_bases(&self, into: &Sha, commit: &Sha) -> Result<Vec<Sha>, GitError> {
         let command = self.command("comparing commits");
         let command = command.args(["merge-base", "--all", into.as_str(), commit.as_str()]);
         let output = command.run()?;

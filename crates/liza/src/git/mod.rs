@@ -21,6 +21,7 @@ mod locks;
 mod merge;
 mod objects;
 mod own_repo;
+mod patch;
 mod pipes;
 mod programs;
 mod quarantine;

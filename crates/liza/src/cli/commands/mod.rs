@@ -22,6 +22,7 @@ pub(crate) mod completions;
 pub(crate) mod convert_discovery;
 pub(crate) mod demo;
 pub(crate) mod deregister;
+pub(crate) mod diff;
 pub(crate) mod discover;
 pub(crate) mod dismiss;
 pub(crate) mod doctor;

@@ -43,6 +43,7 @@ fn listed(verb: VerbName) -> RunsIn {
         | VerbName::Session
         | VerbName::Setup => RunsIn::Session,
         VerbName::Anomaly
+        | VerbName::Diff
         | VerbName::Discover
         | VerbName::Get
         | VerbName::Graph
