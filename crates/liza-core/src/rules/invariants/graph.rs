@@ -1,6 +1,8 @@
 //! What must hold between tasks: dependencies exist, form no cycle and are met; no coder has two claims.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::BTreeMap;
+
+use indexmap::IndexMap;
 
 use crate::model::{AgentId, Status, TaskId};
 
@@ -30,7 +32,7 @@ fn check_dependencies(view: &BoardView<'_>, id: &TaskId, found: &mut Vec<Violati
 
 /// Walks the dependencies from these tasks, each edge once, and reports each cycle where it closes.
 fn check_cycles<'t>(view: &BoardView<'t>, tasks: &[&'t TaskId], found: &mut Vec<Violation>) {
-    let mut done: HashMap<&TaskId, bool> = HashMap::with_capacity(tasks.len());
+    let mut done: IndexMap<&TaskId, bool> = IndexMap::with_capacity(tasks.len());
     for start in tasks.iter().copied() {
         if done.contains_key(start) {
             continue;
