@@ -65,6 +65,8 @@ verbs! {
     ClaimTask = claim_task,
     ClearStaleReviewClaims = clear_stale_review_claims,
     Completions = completions,
+    #[command(hide = true)]
+    Confine = confine,
     ConvertDiscovery = convert_discovery,
     Demo = demo,
     Deregister = deregister,

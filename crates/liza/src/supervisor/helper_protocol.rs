@@ -4,9 +4,10 @@
 
 use std::path::PathBuf;
 
-use liza_core::model::{AgentId, Generation};
+use liza_core::model::{AgentId, Generation, SandboxMin};
 use serde::{Deserialize, Serialize};
 
+use crate::confine::{Level, Plan};
 use crate::providers::usage::{EventFormat, SessionUsage};
 
 /// The session that the helper runs.
@@ -36,6 +37,19 @@ pub(super) struct SessionOrder {
     pub(super) lock: PathBuf,
     /// The format of the events in its output.
     pub(super) events: EventFormat,
+    /// How it is confined; none if the settings switch that off.
+    pub(super) confinement: Option<SessionConfinement>,
+}
+
+/// How a session is confined.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) struct SessionConfinement {
+    /// The liza program, which is also the stage that confines itself.
+    pub(super) liza: PathBuf,
+    /// What it may use.
+    pub(super) plan: Plan,
+    /// The lowest level at which it starts.
+    pub(super) minimum: Option<SandboxMin>,
 }
 
 /// What a supervisor sends to its helper while the session runs. A closed pipe means: kill all processes now.
@@ -54,6 +68,8 @@ pub(super) enum HelperReport {
     Started {
         /// Its process.
         pid: u32,
+        /// How well it is confined.
+        level: Level,
     },
     /// What it has used so far.
     Used(SessionUsage),

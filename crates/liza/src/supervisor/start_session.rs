@@ -17,9 +17,10 @@ use crate::project::{AGENT_GENERATION, AGENT_ID, Project, now};
 use crate::prompts::{Brief, Job, PreviewedMerge, Staleness, prompt};
 use crate::providers::SessionDetails;
 use crate::secrets::Masker;
+use crate::session_plan::{SessionNeeds, minimum, session_plan};
 
 use super::error::SupervisorError;
-use super::helper_protocol::SessionOrder;
+use super::helper_protocol::{SessionConfinement, SessionOrder};
 use super::registration::Identity;
 use super::session::{HelperProcess, Session};
 
@@ -88,22 +89,24 @@ pub(super) fn start(
     identity: &Identity,
     job: &Job,
 ) -> Result<(Session, HelperProcess), SupervisorError> {
+    let copy = match job {
+        Job::Plan { .. } => integration_copy(project, state),
+        Job::Code { .. } | Job::Review { .. } => None,
+    };
     let (task, directory) = match job {
         Job::Code { task, worktree, .. } | Job::Review { task, worktree } => {
             (Some(task.clone()), worktree.clone())
         }
-        Job::Plan { .. } => (None, project.root().to_owned()),
-    };
-    let copy = match job {
-        Job::Plan { .. } => integration_copy(project, state),
-        Job::Code { .. } | Job::Review { .. } => None,
+        Job::Plan { .. } => {
+            (None, copy.as_ref().map_or_else(|| project.root().to_owned(), |copy| copy.path().to_owned()))
+        }
     };
     let mut brief = brief(project, identity)?;
     brief.integration_copy = copy.as_ref().map(|copy| copy.path().to_owned());
     let text = prompt(state, &brief, job)?;
     let files = SessionFiles::create(project.folder(), identity.agent, task.as_ref(), &text)
         .map_err(SupervisorError::io("save the prompt"))?;
-    let mut order = order(project, identity, task.as_ref(), directory, &files)?;
+    let mut order = order(project, state, identity, task.as_ref(), directory, &files)?;
     let limit = Duration::from_secs(state.board.config()?.command_limit.0);
     let session = (identity.agent, identity.generation);
     let channel = identity.channels.open(project, session, &order.environment, limit)?;
@@ -146,13 +149,15 @@ fn brief(project: &Project, identity: &Identity) -> Result<Brief, SupervisorErro
 
 fn order(
     project: &Project,
+    state: &State,
     identity: &Identity,
     task: Option<&TaskId>,
     directory: PathBuf,
     files: &SessionFiles,
 ) -> Result<SessionOrder, SupervisorError> {
     let repo = project.repo()?;
-    let worktree_git = if task.is_some() { directory.join(".git") } else { repo.git_dir().to_owned() };
+    let is_own = directory != project.root();
+    let worktree_git = if is_own { directory.join(".git") } else { repo.git_dir().to_owned() };
     let line = identity.provider.command_line(&SessionDetails {
         agent: identity.agent,
         task,
@@ -167,6 +172,20 @@ fn order(
     add_git_identity(repo, identity.agent, agent_commits(project), &mut environment);
     environment.push((AGENT_ID.to_owned(), identity.agent.to_string()));
     environment.push((AGENT_GENERATION.to_owned(), identity.generation.to_string()));
+    let scratch = project.folder().join("tmp").join(identity.agent.to_string());
+    let needs = SessionNeeds {
+        liza: &identity.program,
+        checkout: is_own.then_some(&directory),
+        scratch: &scratch,
+        own: &[],
+        files: &[line.program.clone(), files.prompt.clone()],
+    };
+    let config = state.board.config()?;
+    let confinement = session_plan(project, config, &needs)?.map(|plan| SessionConfinement {
+        liza: identity.program.clone(),
+        plan,
+        minimum: minimum(config),
+    });
     let input = if line.on_stdin { files.prompt.clone() } else { PathBuf::from("/dev/null") };
     Ok(SessionOrder {
         project: project.root().to_owned(),
@@ -178,9 +197,10 @@ fn order(
         environment,
         input: (!identity.interactive).then_some(input),
         output: (!identity.interactive).then(|| files.output.clone()),
-        scratch: project.folder().join("tmp").join(identity.agent.to_string()),
+        scratch,
         lock: project.folder().join("agent-locks").join(format!("{}.session", identity.agent)),
         events: identity.provider.events(),
+        confinement,
     })
 }
 

@@ -36,6 +36,7 @@ pub(super) fn runs_in(verb: &Verb) -> RunsIn {
 fn listed(verb: VerbName) -> RunsIn {
     match verb {
         VerbName::Completions
+        | VerbName::Confine
         | VerbName::Demo
         | VerbName::Init
         | VerbName::Man

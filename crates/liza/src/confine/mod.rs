@@ -1,0 +1,19 @@
+//! The confinement of sessions: what a role may read and write, the stage that restricts itself and starts the client, and
+//! the level that was reached.
+//!
+//! A plan is data and is made outside; the operating system's side is `sys::confinement`. Decides nothing about tasks.
+
+mod credentials;
+mod level;
+mod plan;
+mod readable;
+mod stage;
+mod start;
+mod system_folders;
+
+pub(crate) use level::{Level, record_level, recorded_level};
+pub(crate) use plan::{BoardAccess, Plan, Surroundings, make_plan};
+pub(crate) use readable::DiskLook;
+pub(crate) use stage::{StageInput, StageOrder, serve};
+pub(crate) use start::{StageSocket, probe, stage_command, too_low};
+pub(crate) use system_folders::REMOVED_VARIABLES;

@@ -1,0 +1,61 @@
+//! The confinement on Linux, in the order in which its parts can be applied.
+
+use std::fs;
+use std::os::linux::net::SocketAddrExt as _;
+use std::os::unix::net::{SocketAddr, UnixListener, UnixStream};
+
+use rustix::process::{Pid, getppid, test_kill_process};
+
+use super::{Grants, Restrictions, capabilities, files, filter, seccomp};
+
+/// Restricts this process.
+pub(super) fn restrict(grants: &Grants) -> Restrictions {
+    let capabilities = capabilities::drop_all();
+    let files = files::restrict(grants);
+    // Last: the filter may refuse what the steps before need.
+    let calls = match filter::is_supported() {
+        false => Some("not known for this processor".to_owned()),
+        true => seccomp::install(&filter::assemble(&filter::rules())).err().map(|error| error.to_string()),
+    };
+    Restrictions { files, calls, capabilities }
+}
+
+/// A process and a socket outside, which must not be reachable afterwards.
+#[derive(Debug)]
+pub(super) struct Witnesses {
+    parent: Option<Pid>,
+    socket: Option<(SocketAddr, UnixListener)>,
+}
+
+impl Witnesses {
+    pub(super) fn prepare() -> Self {
+        let name = format!("liza-probe-{}", std::process::id());
+        let socket = SocketAddr::from_abstract_name(name).ok().and_then(|address| {
+            let listener = UnixListener::bind_addr(&address).ok()?;
+            Some((address, listener))
+        });
+        Self { parent: getppid(), socket }
+    }
+
+    pub(super) fn still_possible(&self) -> Vec<String> {
+        let mut found = Vec::new();
+        if self.parent.is_some_and(|parent| test_kill_process(parent).is_ok()) {
+            found.push("signals reach processes outside".to_owned());
+        }
+        if self.socket.as_ref().is_some_and(|(address, _)| UnixStream::connect_addr(address).is_ok()) {
+            found.push("abstract sockets outside can be reached".to_owned());
+        }
+        let status = fs::read_to_string("/proc/self/status").unwrap_or_default();
+        let value = |name: &str| status.lines().find_map(|line| line.strip_prefix(name)).map(str::trim);
+        if value("CapEff:").is_none_or(|set| set.chars().any(|digit| digit != '0')) {
+            found.push("it has capabilities".to_owned());
+        }
+        if value("NoNewPrivs:") != Some("1") {
+            found.push("it can gain privileges".to_owned());
+        }
+        if value("Seccomp:") != Some("2") {
+            found.push("system calls are not filtered".to_owned());
+        }
+        found
+    }
+}
