@@ -7,12 +7,9 @@ use std::path::{Path, PathBuf};
 use liza_core::model::{Config, Sandbox, SandboxMin};
 use liza_store::private;
 
-use crate::confine::{BoardAccess, DiskLook, Level, Plan, Surroundings, make_plan, probe, too_low};
+use crate::confine::{DiskLook, Level, Plan, Surroundings, make_plan, probe, shared_caches, too_low};
 use crate::git::GitError;
 use crate::project::Project;
-
-/// How the commands of sessions reach the blackboard.
-const BOARD: BoardAccess = BoardAccess::Direct;
 
 /// What a session needs besides the project.
 #[derive(Debug, Clone, Copy)]
@@ -27,6 +24,8 @@ pub(crate) struct SessionNeeds<'a> {
     pub(crate) own: &'a [PathBuf],
     /// Programs and files that it needs wherever they are.
     pub(crate) files: &'a [PathBuf],
+    /// The socket on which it sends its commands.
+    pub(crate) channel: Option<&'a Path>,
 }
 
 /// What a session may use; none if the settings switch the confinement off.
@@ -42,7 +41,9 @@ pub(crate) fn session_plan(
     if config.sandbox == Sandbox::Off {
         return Ok(None);
     }
-    let home = std::env::var_os("HOME").map(PathBuf::from).filter(|home| home.is_absolute());
+    let home = home();
+    let mut own = needs.own.to_vec();
+    own.extend(shared_caches(home.as_deref(), std::env::var_os("CARGO_HOME").map(PathBuf::from)));
     let search_path = std::env::var_os("PATH").unwrap_or_default();
     let search_path: Vec<PathBuf> = std::env::split_paths(&search_path).collect();
     let mut needed = needs.files.to_vec();
@@ -53,15 +54,20 @@ pub(crate) fn session_plan(
         git: project.repo()?.common_dir(),
         checkout: needs.checkout,
         scratch: needs.scratch,
-        own: needs.own,
+        own: &own,
         needed: &needed,
         search_path: &search_path,
         home: home.as_deref(),
         user: rustix::process::getuid().as_raw(),
         config,
-        board: BOARD,
+        channel: needs.channel,
     };
     Ok(Some(make_plan(&around, &DiskLook)))
+}
+
+/// The home folder of the person.
+pub(crate) fn home() -> Option<PathBuf> {
+    std::env::var_os("HOME").map(PathBuf::from).filter(|home| home.is_absolute())
 }
 
 /// The lowest level at which a session may start.
@@ -80,7 +86,7 @@ pub(crate) fn minimum(config: &Config) -> Option<SandboxMin> {
 pub(crate) fn level_here(project: &Project, config: &Config, liza: &Path) -> io::Result<Level> {
     let scratch = project.folder().join("tmp").join(format!("probe-{}", std::process::id()));
     private::create_folder(&scratch)?;
-    let needs = SessionNeeds { liza, checkout: None, scratch: &scratch, own: &[], files: &[] };
+    let needs = SessionNeeds { liza, checkout: None, scratch: &scratch, own: &[], files: &[], channel: None };
     let level = match session_plan(project, config, &needs).map_err(io::Error::other)? {
         None => Ok(Level::Off),
         Some(plan) => probe(liza, plan),

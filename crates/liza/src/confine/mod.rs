@@ -3,7 +3,10 @@
 //!
 //! A plan is data and is made outside; the operating system's side is `sys::confinement`. Decides nothing about tasks.
 
+mod caches;
+mod client_folder;
 mod credentials;
+mod descriptor;
 mod level;
 mod plan;
 mod readable;
@@ -11,8 +14,10 @@ mod stage;
 mod start;
 mod system_folders;
 
+pub(crate) use caches::{cache_variables, shared_caches};
+pub(crate) use client_folder::ClientFolder;
 pub(crate) use level::{Level, record_level, recorded_level};
-pub(crate) use plan::{BoardAccess, Plan, Surroundings, make_plan};
+pub(crate) use plan::{Plan, Surroundings, make_plan};
 pub(crate) use readable::DiskLook;
 pub(crate) use stage::{StageInput, StageOrder, serve};
 pub(crate) use start::{StageSocket, probe, stage_command, too_low};

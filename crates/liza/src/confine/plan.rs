@@ -11,13 +11,6 @@ use super::credentials::{IN_ETC, IN_GIT, IN_HOME, IN_MODULE};
 use super::readable::{LeftOut, Look, all_but};
 use super::system_folders::{DEVICES, ETC, READABLE, SERVICES, SHARED_MEMORY};
 
-/// How the commands of a session reach the blackboard.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum BoardAccess {
-    /// By the files themselves, so that `.liza`, the project's `.git` and `.worktrees` are writable.
-    Direct,
-}
-
 /// What a plan is made from.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Surroundings<'a> {
@@ -43,8 +36,8 @@ pub(crate) struct Surroundings<'a> {
     pub(crate) user: u32,
     /// The settings.
     pub(crate) config: &'a Config,
-    /// How its commands reach the blackboard.
-    pub(crate) board: BoardAccess,
+    /// The socket on which it sends its commands.
+    pub(crate) channel: Option<&'a Path>,
 }
 
 /// What a session may use, and what must turn out to be refused.
@@ -56,6 +49,8 @@ pub(crate) struct Plan {
     pub(crate) not_written: Vec<PathBuf>,
     /// What it must not be able to read.
     pub(crate) not_read: Vec<PathBuf>,
+    /// The socket on which it sends its commands.
+    pub(crate) channel: Option<PathBuf>,
     /// Services that it must not be able to reach: a name and a socket.
     pub(crate) not_reached: Vec<(String, PathBuf)>,
 }
@@ -63,7 +58,7 @@ pub(crate) struct Plan {
 /// Makes the plan of a session.
 pub(crate) fn make_plan(around: &Surroundings<'_>, look: &dyn Look) -> Plan {
     let left_out = left_out(around, look);
-    let write = writable(around, look);
+    let write = writable(around);
     let mut read = readable(around, look, &left_out);
     read.extend(around.needed.iter().cloned());
     read.extend(around.needed.iter().filter_map(|path| look.real(path)));
@@ -71,7 +66,8 @@ pub(crate) fn make_plan(around: &Surroundings<'_>, look: &dyn Look) -> Plan {
     read.sort();
     read.dedup();
     let devices = DEVICES.iter().map(PathBuf::from).collect();
-    let sockets = around.config.sandbox_sockets.iter().map(|path| expand(path, around.home)).collect();
+    let mut sockets: Vec<PathBuf> = around.channel.iter().map(|path| path.to_path_buf()).collect();
+    sockets.extend(around.config.sandbox_sockets.iter().map(|path| expand(path, around.home)));
     let not_read = [around.folder.to_owned()].into_iter().chain(left_out.paths().iter().cloned());
     let worktrees = around.root.join(".worktrees");
     let protected = [around.root, around.folder, around.git, &worktrees, Path::new(ETC)].into_iter();
@@ -80,6 +76,7 @@ pub(crate) fn make_plan(around: &Surroundings<'_>, look: &dyn Look) -> Plan {
         not_written: protected.collect(),
         not_read: not_read.collect(),
         not_reached: services(around.user),
+        channel: around.channel.map(Path::to_owned),
         grants: Grants { read, write, devices, sockets, max_abi: around.config.sandbox_max_abi },
     }
 }
@@ -109,21 +106,14 @@ fn submodules(git: &Path, look: &dyn Look) -> Vec<PathBuf> {
     direct.into_iter().chain(nested).collect()
 }
 
-fn writable(around: &Surroundings<'_>, look: &dyn Look) -> Vec<PathBuf> {
+fn writable(around: &Surroundings<'_>) -> Vec<PathBuf> {
     let mut write: Vec<PathBuf> = around.checkout.iter().map(|path| path.to_path_buf()).collect();
     write.push(around.scratch.to_owned());
     write.extend(around.own.iter().cloned());
     write.push(SHARED_MEMORY.into());
     write.extend(around.config.sandbox_writable.iter().map(|path| expand(path, around.home)));
-    match around.board {
-        BoardAccess::Direct => {
-            let worktrees = around.root.join(".worktrees");
-            write.extend([around.folder.to_owned(), around.git.to_owned(), worktrees]);
-        }
-    }
     write.sort();
     write.dedup();
-    write.retain(|path| look.real(path).is_some());
     write
 }
 
@@ -188,7 +178,7 @@ mod tests {
             home: Some(Path::new("/home/a")),
             user: 7,
             config,
-            board: BoardAccess::Direct,
+            channel: Some(Path::new("/run/liza/1")),
         };
         make_plan(&around, look)
     }
@@ -226,6 +216,32 @@ mod tests {
             assert!(!has(read, path), "{path} in {read:#?}");
         }
         assert!(plan.not_read.contains(&"/home/a/.ssh".into()));
+    }
+
+    /// Covers: IS-03
+    #[test]
+    fn a_session_writes_its_own_folders_only() {
+        let plan = plan_with(&Config::default(), &disk());
+        let write = &plan.grants.write;
+        for path in [
+            "/home/a/project/.worktrees/t1/src",
+            "/home/a/project/.liza/tmp/coder-1/x",
+            "/home/a/project/.liza/clients/coder-1/settings.json",
+        ] {
+            assert!(has(write, path), "{path} in {write:#?}");
+        }
+        for path in [
+            "/home/a/project/src",
+            "/home/a/project/.git/refs",
+            "/home/a/project/.worktrees/t2",
+            "/home/a/project/.liza/state.yaml",
+            "/home/a/project/.liza/tmp/coder-2",
+            "/home/a/.bashrc",
+            "/tmp/x",
+        ] {
+            assert!(!has(write, path), "{path} in {write:#?}");
+        }
+        assert_eq!(plan.grants.sockets, [PathBuf::from("/run/liza/1")]);
     }
 
     /// Covers: IS-14

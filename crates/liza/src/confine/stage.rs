@@ -16,6 +16,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::sys::confinement::{self, Witnesses, can_read, can_write};
 
+use super::descriptor::send_listener;
 use super::level::Level;
 use super::plan::Plan;
 
@@ -81,7 +82,7 @@ fn run(socket: &mut UnixStream) -> io::Result<(StageReport, u8)> {
     BufReader::new(socket.try_clone()?).read_line(&mut line)?;
     let order: StageOrder = serde_json::from_str(&line).map_err(io::Error::other)?;
     rustix::stdio::dup2_stdin(open_input(&order.input)?)?;
-    let level = restrict(&order.plan);
+    let level = restrict(&order.plan, socket)?;
     if order.minimum.is_some_and(|minimum| !level.reaches(minimum)) {
         return Ok((StageReport::TooLow(level), NOT_STARTED));
     }
@@ -104,9 +105,11 @@ fn open_input(input: &StageInput) -> io::Result<File> {
 }
 
 /// Restricts this process, then tries what must be refused.
-fn restrict(plan: &Plan) -> Level {
+fn restrict(plan: &Plan, socket: &UnixStream) -> io::Result<Level> {
     let witnesses = Witnesses::prepare();
     let restrictions = confinement::restrict(&plan.grants);
+    // From here on, every connect waits for the parent's decision.
+    send_listener(socket, restrictions.listener.as_ref().ok())?;
     let mut gaps: Vec<String> = Vec::new();
     gaps.extend(restrictions.files.map(|why| format!("files are not protected ({why})")));
     gaps.extend(restrictions.calls.map(|why| format!("system calls are not filtered ({why})")));
@@ -121,7 +124,7 @@ fn restrict(plan: &Plan) -> Level {
         }
     }
     gaps.extend(reachable(plan));
-    Level::with_gaps(gaps)
+    Ok(Level::with_gaps(gaps))
 }
 
 /// The services that can be reached.

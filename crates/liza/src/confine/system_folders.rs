@@ -59,6 +59,14 @@ pub(super) const SERVICES: &[(&str, &str)] = &[
     ("X11", "/tmp/.X11-unix/X0"),
 ];
 
+/// Sockets that only answer questions: names of users and of hosts.
+pub(super) const HARMLESS_SERVICES: &[&str] = &[
+    "/var/lib/sss/pipes/nss",
+    "/run/nscd/socket",
+    "/run/systemd/userdb",
+    "/run/systemd/resolve/io.systemd.Resolve",
+];
+
 /// Variables that lead to services of the person; a session does not get them. A `*` at the end stands for the rest.
 pub(crate) const REMOVED_VARIABLES: &[&str] = &[
     "TMUX",

@@ -17,6 +17,7 @@ use liza_store::private;
 
 use crate::confine::{Level, REMOVED_VARIABLES, StageInput, StageOrder, StageSocket, stage_command};
 use crate::engine::{EngineError, FileLock};
+use crate::identity::is_check;
 use crate::providers::usage::{SessionUsage, UsageMeter};
 use crate::secrets::{MaskStream, Masker};
 use crate::sys::family::{ProcessFamily, ProgramExit, Reaped};
@@ -69,6 +70,7 @@ pub fn serve() -> u8 {
     let run = order.map_err(io::Error::other).and_then(|order| {
         let run = run(&order);
         let _ = fs::remove_dir_all(&order.scratch);
+        order.confinement.iter().for_each(|confinement| confinement.client.finish());
         run
     });
     let (report, code) = match run {
@@ -163,6 +165,12 @@ fn start(order: &SessionOrder) -> io::Result<Started> {
     // A helper that was killed may have left it behind.
     let _ = fs::remove_dir_all(&order.scratch);
     private::create_folder(&order.scratch).map_err(|error| failed("create", &order.scratch, &error))?;
+    if let Some(confinement) = &order.confinement {
+        let client = &confinement.client;
+        client.create().map_err(|error| failed("create", &client.path, &error))?;
+        private::create_folder(&confinement.caches)
+            .map_err(|error| failed("create", &confinement.caches, &error))?;
+    }
     let (mut command, stage) = command(order)?;
     set_environment(&mut command, order);
     let mut output = open_output(&mut command, order)?;
@@ -173,7 +181,7 @@ fn start(order: &SessionOrder) -> io::Result<Started> {
     drop(command);
     let level = match stage {
         None => Level::Off,
-        Some((socket, stage_order)) => socket.start(&stage_order)?,
+        Some((socket, stage_order)) => socket.start(&stage_order, is_check)?,
     };
     if let Some((_, file)) = &mut output {
         let _ = writeln!(file, "[liza: confinement {level}]");

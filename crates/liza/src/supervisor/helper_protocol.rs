@@ -7,7 +7,7 @@ use std::path::PathBuf;
 use liza_core::model::{AgentId, Generation, SandboxMin};
 use serde::{Deserialize, Serialize};
 
-use crate::confine::{Level, Plan};
+use crate::confine::{ClientFolder, Level, Plan};
 use crate::providers::usage::{EventFormat, SessionUsage};
 
 /// The session that the helper runs.
@@ -48,6 +48,10 @@ pub(super) struct SessionConfinement {
     pub(super) liza: PathBuf,
     /// What it may use.
     pub(super) plan: Plan,
+    /// The private folder of its agent program.
+    pub(super) client: ClientFolder,
+    /// The folder with its caches, which remains.
+    pub(super) caches: PathBuf,
     /// The lowest level at which it starts.
     pub(super) minimum: Option<SandboxMin>,
 }

@@ -12,6 +12,7 @@ use crate::supervisor::{
     AgentEnd, Consequence, EndReason, MessageLevel, Post, SupervisorError, SupervisorOptions, agent_for,
     run as supervise,
 };
+use crate::sys::confinement::protects_files;
 
 use crate::cli::context::Context;
 use crate::cli::ui::error::CommandError;
@@ -170,6 +171,7 @@ fn explain(
         worktree_git: &worktree_git,
         prompt: &prompt,
         interactive: post.interactive,
+        confined: config.sandbox != Sandbox::Off && protects_files(),
     })?;
     let environment: Vec<String> =
         line.environment.iter().map(|(name, value)| format!("{name}={value}")).collect();

@@ -14,6 +14,12 @@ use super::Grants;
 /// The newest version whose rights are known here; an older kernel gets what it knows of them.
 const NEWEST: ABI = ABI::V9;
 
+/// Whether the kernel has Landlock.
+pub(super) fn is_available() -> bool {
+    let strict = Ruleset::default().set_compatibility(CompatLevel::HardRequirement);
+    strict.handle_access(AccessFs::from_all(ABI::V1)).and_then(Ruleset::create).is_ok()
+}
+
 /// Applies the grants; says why not, if they cannot be applied.
 pub(super) fn restrict(grants: &Grants) -> Option<String> {
     let limit = grants.max_abi.map_or(i32::MAX, |abi| i32::try_from(abi).unwrap_or(i32::MAX));

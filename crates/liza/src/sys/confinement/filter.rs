@@ -9,6 +9,8 @@ use libc::{c_long, sock_filter};
 pub(super) enum Verdict {
     /// It fails with this error.
     Refuse(i32),
+    /// A process outside decides.
+    Ask,
 }
 
 /// When a rule applies. Arguments are compared by their lower half, which is all that the kernel reads of them here.
@@ -21,6 +23,8 @@ pub(super) enum When {
     HasBits(u32, u32),
     /// The argument is this.
     Is(u32, u32),
+    /// It makes a local socket for datagrams, which are sent without connecting.
+    LocalDatagram,
 }
 
 /// One system call and what happens to it.
@@ -47,6 +51,11 @@ const NEW_NAMESPACE: u32 = 0x7e02_0080;
 const TIOCSTI: u32 = 0x5412;
 const TIOCLINUX: u32 = 0x541c;
 const AF_VSOCK: u32 = 40;
+const AF_UNIX: u32 = 1;
+/// The kind of a socket, without its flags. For local sockets, raw ones are datagrams too.
+const TYPE_MASK: u32 = 0xf;
+const DATAGRAM: u32 = 2;
+const RAW: u32 = 3;
 
 /// Whether the filter knows this processor.
 pub(super) fn is_supported() -> bool {
@@ -69,6 +78,16 @@ pub(super) fn rules() -> Vec<CallRule> {
     ];
     let partly = partly.map(|(call, when)| CallRule::new(call, when, Verdict::Refuse(libc::EPERM)));
     refused.chain(missing).chain(partly).collect()
+}
+
+/// The same, with connects decided outside.
+pub(super) fn rules_with_connects() -> Vec<CallRule> {
+    let connects = [
+        CallRule::new(libc::SYS_connect, When::Always, Verdict::Ask),
+        CallRule::new(libc::SYS_socket, When::LocalDatagram, Verdict::Refuse(libc::EPERM)),
+        CallRule::new(libc::SYS_socketpair, When::LocalDatagram, Verdict::Refuse(libc::EPERM)),
+    ];
+    rules().into_iter().chain(connects).collect()
 }
 
 /// Refused: processes of others, mounts, keys, the kernel itself.
@@ -149,6 +168,17 @@ fn instructions(rule: &CallRule) -> Vec<sock_filter> {
         When::NotZero(argument) => test(argument, jump(EQUAL, 0, 1, 0)),
         When::HasBits(argument, bits) => test(argument, jump(ANY_BIT, bits, 0, 1)),
         When::Is(argument, value) => test(argument, jump(EQUAL, value, 0, 1)),
+        When::LocalDatagram => vec![
+            jump(EQUAL, number, 0, 8),
+            load(argument_at(0)),
+            jump(EQUAL, AF_UNIX, 0, 5),
+            load(argument_at(1)),
+            constant(MASK, TYPE_MASK),
+            jump(EQUAL, DATAGRAM, 1, 0),
+            jump(EQUAL, RAW, 0, 1),
+            verdict,
+            load(NUMBER_AT),
+        ],
     }
 }
 
@@ -156,9 +186,11 @@ const LOAD: u16 = 0x20;
 const EQUAL: u16 = 0x15;
 const AT_LEAST: u16 = 0x35;
 const ANY_BIT: u16 = 0x45;
+const MASK: u16 = 0x54;
 const RETURN: u16 = 0x06;
 const ALLOW: u32 = 0x7fff_0000;
 const FAIL: u32 = 0x0005_0000;
+const NOTIFY: u32 = 0x7fc0_0000;
 const NUMBER_AT: u32 = 0;
 const ARCHITECTURE_AT: u32 = 4;
 
@@ -183,6 +215,7 @@ fn answer(verdict: Verdict) -> sock_filter {
     constant(
         RETURN,
         match verdict {
+            Verdict::Ask => NOTIFY,
             Verdict::Refuse(error) => FAIL | u32::try_from(error).unwrap_or(1),
         },
     )
@@ -208,6 +241,10 @@ mod tests {
                     accumulator = word(step.k);
                     continue;
                 }
+                MASK => {
+                    accumulator &= step.k;
+                    continue;
+                }
                 RETURN => return step.k,
                 EQUAL => accumulator == step.k,
                 AT_LEAST => accumulator >= step.k,
@@ -219,7 +256,7 @@ mod tests {
     }
 
     fn verdict(call: c_long, arguments: [u32; 6]) -> u32 {
-        run(&assemble(&rules()), ARCHITECTURE, u32::try_from(call).unwrap(), arguments)
+        run(&assemble(&rules_with_connects()), ARCHITECTURE, u32::try_from(call).unwrap(), arguments)
     }
 
     const REFUSE: u32 = FAIL | libc::EPERM as u32;
@@ -261,6 +298,22 @@ mod tests {
         assert_eq!(verdict(libc::SYS_ioctl, with(1, 0x5413)), ALLOW);
         assert_eq!(verdict(libc::SYS_socket, with(0, AF_VSOCK)), REFUSE);
         assert_eq!(verdict(libc::SYS_socket, with(0, 2)), ALLOW);
+    }
+
+    /// Covers: IS-12
+    #[test]
+    fn connects_are_decided_outside_and_local_datagrams_are_refused() {
+        assert_eq!(verdict(libc::SYS_connect, [0; 6]), NOTIFY);
+        let socket = |domain: u32, kind: u32| [domain, kind, 0, 0, 0, 0];
+        let cloexec = 0x8_0000;
+        for call in [libc::SYS_socket, libc::SYS_socketpair] {
+            assert_eq!(verdict(call, socket(AF_UNIX, 1 | cloexec)), ALLOW, "a stream");
+            assert_eq!(verdict(call, socket(AF_UNIX, 5)), ALLOW, "a stream of messages");
+            assert_eq!(verdict(call, socket(AF_UNIX, DATAGRAM | cloexec)), REFUSE);
+            assert_eq!(verdict(call, socket(AF_UNIX, RAW)), REFUSE);
+            assert_eq!(verdict(call, socket(2, DATAGRAM)), ALLOW, "UDP");
+        }
+        assert_eq!(verdict(libc::SYS_getpid, [0; 6]), ALLOW, "after the last rule");
     }
 
     /// Covers: IS-03

@@ -1,23 +1,46 @@
 //! The confinement on Linux, in the order in which its parts can be applied.
 
 use std::fs;
+use std::os::fd::OwnedFd;
 use std::os::linux::net::SocketAddrExt as _;
 use std::os::unix::net::{SocketAddr, UnixListener, UnixStream};
 
 use rustix::process::{Pid, getppid, test_kill_process};
 
-use super::{Grants, Restrictions, capabilities, files, filter, seccomp};
+use super::{ConnectPolicy, Grants, Restrictions, capabilities, connects, files, filter, seccomp};
 
 /// Restricts this process.
 pub(super) fn restrict(grants: &Grants) -> Restrictions {
     let capabilities = capabilities::drop_all();
     let files = files::restrict(grants);
     // Last: the filter may refuse what the steps before need.
-    let calls = match filter::is_supported() {
-        false => Some("not known for this processor".to_owned()),
-        true => seccomp::install(&filter::assemble(&filter::rules())).err().map(|error| error.to_string()),
-    };
-    Restrictions { files, calls, capabilities }
+    let (calls, listener) = filter_calls();
+    Restrictions { files, calls, capabilities, listener }
+}
+
+/// Installs the filter with a listener for connects; without, where a filter around this one has the only listener.
+fn filter_calls() -> (Option<String>, Result<OwnedFd, String>) {
+    if !filter::is_supported() {
+        let why = "not known for this processor".to_owned();
+        return (Some(why.clone()), Err(why));
+    }
+    match seccomp::install_with_listener(&filter::assemble(&filter::rules_with_connects())) {
+        Ok(listener) => (None, Ok(listener)),
+        Err(error) => {
+            let installed = seccomp::install(&filter::assemble(&filter::rules()));
+            (installed.err().map(|error| error.to_string()), Err(error.to_string()))
+        }
+    }
+}
+
+/// Decides connects in a thread.
+pub(super) fn decide_connects(listener: OwnedFd, policy: ConnectPolicy) {
+    connects::serve(listener, policy);
+}
+
+/// Whether Landlock is there.
+pub(super) fn protects_files() -> bool {
+    files::is_available()
 }
 
 /// A process and a socket outside, which must not be reachable afterwards.

@@ -3,7 +3,9 @@
 //! Restrictions can only be added. Each part reports whether it was applied; what was really refused is found out by
 //! trying it, never by version numbers.
 
+use std::ffi::OsString;
 use std::fs::{self, OpenOptions};
+use std::os::fd::OwnedFd;
 
 use std::path::{Path, PathBuf};
 
@@ -11,6 +13,8 @@ use serde::{Deserialize, Serialize};
 
 #[cfg(all(target_os = "linux", not(feature = "portable-sys")))]
 mod capabilities;
+#[cfg(all(target_os = "linux", not(feature = "portable-sys")))]
+mod connects;
 #[cfg(all(target_os = "linux", not(feature = "portable-sys")))]
 mod files;
 #[cfg(all(target_os = "linux", not(feature = "portable-sys")))]
@@ -43,7 +47,7 @@ pub(crate) struct Grants {
 }
 
 /// What was applied, as far as the system reports it.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(crate) struct Restrictions {
     /// Why files are not protected, if they are not.
     pub(crate) files: Option<String>,
@@ -51,11 +55,34 @@ pub(crate) struct Restrictions {
     pub(crate) calls: Option<String>,
     /// Why capabilities are not dropped, if they are not.
     pub(crate) capabilities: Option<String>,
+    /// Where the kernel reports connects, for [`decide_connects`]; or why it does not.
+    pub(crate) listener: Result<OwnedFd, String>,
+}
+
+/// Which sockets a session may connect to.
+#[derive(Debug, Clone)]
+pub(crate) struct ConnectPolicy {
+    /// Sockets, and folders with sockets.
+    pub(crate) allowed: Vec<PathBuf>,
+    /// The socket on which the session sends its commands.
+    pub(crate) channel: Option<PathBuf>,
+    /// Tells from its command line whether a process runs code that must not use the channel.
+    pub(crate) is_silenced: fn(&[OsString]) -> bool,
+}
+
+/// Decides the connects of a session from now on, in a thread. Call it in a process above the session.
+pub(crate) fn decide_connects(listener: OwnedFd, policy: ConnectPolicy) {
+    system::decide_connects(listener, policy);
 }
 
 /// Restricts this process, which must have one thread only.
 pub(crate) fn restrict(grants: &Grants) -> Restrictions {
     system::restrict(grants)
+}
+
+/// Whether this system can protect files from a process.
+pub(crate) fn protects_files() -> bool {
+    system::protects_files()
 }
 
 /// Things that must not be possible after [`restrict`], prepared before it.

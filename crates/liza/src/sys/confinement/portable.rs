@@ -1,11 +1,22 @@
 //! Where the system has no confinement that Liza knows: nothing is restricted, and that is reported.
 
-use super::{Grants, Restrictions};
+use std::os::fd::OwnedFd;
+
+use super::{ConnectPolicy, Grants, Restrictions};
 
 /// Restricts nothing.
 pub(super) fn restrict(_: &Grants) -> Restrictions {
-    let missing = || Some("this system has no Landlock".to_owned());
-    Restrictions { files: missing(), calls: missing(), capabilities: None }
+    let why = "this system has no Landlock";
+    let missing = || Some(why.to_owned());
+    Restrictions { files: missing(), calls: missing(), capabilities: None, listener: Err(why.to_owned()) }
+}
+
+/// No connects are reported here.
+pub(super) fn decide_connects(_: OwnedFd, _: ConnectPolicy) {}
+
+/// Nothing protects them.
+pub(super) fn protects_files() -> bool {
+    false
 }
 
 /// Nothing to try: everything is possible.
