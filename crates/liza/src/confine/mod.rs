@@ -21,4 +21,4 @@ pub(crate) use plan::{Plan, Surroundings, make_plan};
 pub(crate) use readable::DiskLook;
 pub(crate) use stage::{StageInput, StageOrder, serve};
 pub(crate) use start::{StageSocket, probe, stage_command, too_low};
-pub(crate) use system_folders::REMOVED_VARIABLES;
+pub(crate) use system_folders::is_removed;

@@ -1,5 +1,7 @@
 //! The folders of the operating system that every program needs, and the variables that lead out of a session.
 
+use std::ffi::OsStr;
+
 /// Readable, with everything below.
 pub(super) const READABLE: &[&str] = &[
     "/usr",
@@ -68,7 +70,7 @@ pub(super) const HARMLESS_SERVICES: &[&str] = &[
 ];
 
 /// Variables that lead to services of the person; a session does not get them. A `*` at the end stands for the rest.
-pub(crate) const REMOVED_VARIABLES: &[&str] = &[
+const REMOVED_VARIABLES: &[&str] = &[
     "TMUX",
     "TMUX_PANE",
     "STY",
@@ -86,3 +88,12 @@ pub(crate) const REMOVED_VARIABLES: &[&str] = &[
     "XDG_RUNTIME_DIR",
     "VSCODE_IPC_HOOK*",
 ];
+
+/// Whether a variable leads to a service outside.
+pub(crate) fn is_removed(name: &OsStr) -> bool {
+    let name = name.to_string_lossy();
+    REMOVED_VARIABLES.iter().any(|removed| match removed.strip_suffix('*') {
+        Some(start) => name.starts_with(start),
+        None => name == *removed,
+    })
+}

@@ -3,7 +3,6 @@
 //! Must not outlive its supervisor: when the pipe from it closes, every process of the session is killed. Knows no
 //! blackboard and no git.
 
-use std::ffi::OsStr;
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, BufRead, Read, Write as _};
 use std::path::Path;
@@ -15,7 +14,7 @@ use std::time::{Duration, Instant};
 
 use liza_store::private;
 
-use crate::confine::{Level, REMOVED_VARIABLES, StageInput, StageOrder, StageSocket, stage_command};
+use crate::confine::{Level, StageInput, StageOrder, StageSocket, is_removed, stage_command};
 use crate::engine::{EngineError, FileLock};
 use crate::identity::is_check;
 use crate::providers::usage::{SessionUsage, UsageMeter};
@@ -220,15 +219,6 @@ fn command(order: &SessionOrder) -> io::Result<(Command, Option<(StageSocket, St
         input: order.input.clone().map_or(StageInput::Terminal, StageInput::File),
     };
     Ok((command, Some((socket, stage_order))))
-}
-
-/// Whether a variable leads to a service outside.
-fn is_removed(name: &OsStr) -> bool {
-    let name = name.to_string_lossy();
-    REMOVED_VARIABLES.iter().any(|removed| match removed.strip_suffix('*') {
-        Some(start) => name.starts_with(start),
-        None => name == *removed,
-    })
 }
 
 fn set_environment(command: &mut Command, order: &SessionOrder) {
