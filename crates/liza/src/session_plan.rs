@@ -22,8 +22,10 @@ pub(crate) struct SessionNeeds<'a> {
     pub(crate) scratch: &'a Path,
     /// Further folders that are its own.
     pub(crate) own: &'a [PathBuf],
-    /// Programs and files that it needs wherever they are.
+    /// Files that it needs wherever they are.
     pub(crate) files: &'a [PathBuf],
+    /// The agent program.
+    pub(crate) program: Option<&'a Path>,
     /// The socket on which it sends its commands.
     pub(crate) channel: Option<&'a Path>,
 }
@@ -56,6 +58,7 @@ pub(crate) fn session_plan(
         scratch: needs.scratch,
         own: &own,
         needed: &needed,
+        program: needs.program,
         search_path: &search_path,
         home: home.as_deref(),
         user: rustix::process::getuid().as_raw(),
@@ -86,7 +89,15 @@ pub(crate) fn minimum(config: &Config) -> Option<SandboxMin> {
 pub(crate) fn level_here(project: &Project, config: &Config, liza: &Path) -> io::Result<Level> {
     let scratch = project.folder().join("tmp").join(format!("probe-{}", std::process::id()));
     private::create_folder(&scratch)?;
-    let needs = SessionNeeds { liza, checkout: None, scratch: &scratch, own: &[], files: &[], channel: None };
+    let needs = SessionNeeds {
+        liza,
+        checkout: None,
+        scratch: &scratch,
+        own: &[],
+        files: &[],
+        program: None,
+        channel: None,
+    };
     let level = match session_plan(project, config, &needs).map_err(io::Error::other)? {
         None => Ok(Level::Off),
         Some(plan) => probe(liza, plan),

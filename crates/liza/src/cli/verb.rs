@@ -60,6 +60,7 @@ verbs! {
     Anomaly = anomaly,
     Answer = answer,
     Archive = archive,
+    Check = check,
     Checkpoint = checkpoint,
     ClaimReview = claim_review,
     ClaimTask = claim_task,

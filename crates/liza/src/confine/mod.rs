@@ -4,6 +4,7 @@
 //! A plan is data and is made outside; the operating system's side is `sys::confinement`. Decides nothing about tasks.
 
 mod caches;
+mod check;
 mod client_folder;
 mod credentials;
 mod descriptor;
@@ -13,12 +14,15 @@ mod readable;
 mod stage;
 mod start;
 mod system_folders;
+mod wrapper;
 
 pub(crate) use caches::{cache_variables, shared_caches};
+pub(crate) use check::{PLAN_VARIABLE, run_check};
 pub(crate) use client_folder::ClientFolder;
 pub(crate) use level::{Level, record_level, recorded_level};
 pub(crate) use plan::{Plan, Surroundings, make_plan};
 pub(crate) use readable::DiskLook;
 pub(crate) use stage::{StageInput, StageOrder, serve};
-pub(crate) use start::{StageSocket, probe, stage_command, too_low};
+pub(crate) use start::{StageSocket, probe, stage_command, too_low, wrapped_stage_command};
 pub(crate) use system_folders::is_removed;
+pub(crate) use wrapper::wrapper_words;

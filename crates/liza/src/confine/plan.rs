@@ -26,8 +26,10 @@ pub(crate) struct Surroundings<'a> {
     pub(crate) scratch: &'a Path,
     /// Further folders that are its own.
     pub(crate) own: &'a [PathBuf],
-    /// Programs and files that it needs wherever they are.
+    /// Files that it needs wherever they are.
     pub(crate) needed: &'a [PathBuf],
+    /// The agent program.
+    pub(crate) program: Option<&'a Path>,
     /// The folders in which programs are looked up.
     pub(crate) search_path: &'a [PathBuf],
     /// The home folder of the person.
@@ -51,6 +53,8 @@ pub(crate) struct Plan {
     pub(crate) not_read: Vec<PathBuf>,
     /// The socket on which it sends its commands.
     pub(crate) channel: Option<PathBuf>,
+    /// What of its own folders and files is not for code under test.
+    pub(crate) private: Vec<PathBuf>,
     /// Services that it must not be able to reach: a name and a socket.
     pub(crate) not_reached: Vec<(String, PathBuf)>,
 }
@@ -62,6 +66,11 @@ pub(crate) fn make_plan(around: &Surroundings<'_>, look: &dyn Look) -> Plan {
     let mut read = readable(around, look, &left_out);
     read.extend(around.needed.iter().cloned());
     read.extend(around.needed.iter().filter_map(|path| look.real(path)));
+    if let Some(program) = around.program {
+        let real = look.real(program).unwrap_or_else(|| program.to_owned());
+        let folder = installed_in(&real, around).map(|folder| all_but(look, &folder, &left_out));
+        read.extend(folder.into_iter().flatten().chain([program.to_owned(), real]));
+    }
     read.extend(around.config.sandbox_readable.iter().map(|path| expand(path, around.home)));
     read.sort();
     read.dedup();
@@ -77,6 +86,7 @@ pub(crate) fn make_plan(around: &Surroundings<'_>, look: &dyn Look) -> Plan {
         not_read: not_read.collect(),
         not_reached: services(around.user),
         channel: around.channel.map(Path::to_owned),
+        private: Vec::new(),
         grants: Grants { read, write, devices, sockets, max_abi: around.config.sandbox_max_abi },
     }
 }
@@ -129,6 +139,18 @@ fn readable(around: &Surroundings<'_>, look: &dyn Look, left_out: &LeftOut) -> V
     folders.iter().flat_map(|folder| all_but(look, folder, left_out)).collect()
 }
 
+/// The folder with everything that belongs to a program, as far as its path shows it.
+fn installed_in(program: &Path, around: &Surroundings<'_>) -> Option<PathBuf> {
+    let is_modules = |folder: &&Path| folder.file_name().is_some_and(|name| name == "node_modules");
+    let parent = program.parent()?;
+    let prefix = parent.parent().filter(|_| parent.file_name().is_some_and(|name| name == "bin"));
+    let folder = program.ancestors().filter(is_modules).last().or(prefix).unwrap_or(parent);
+    // What contains the project or the home folder belongs to no program.
+    let is_too_much = |inner: &Path| inner.starts_with(folder);
+    let too_much = is_too_much(around.root) || around.home.is_some_and(is_too_much);
+    (!too_much && folder.parent().is_some()).then(|| folder.to_owned())
+}
+
 /// The object folders of other repositories that a repository borrows from.
 fn borrowed_objects(objects: &Path, look: &dyn Look) -> Vec<PathBuf> {
     let text = look.text(&objects.join("info/alternates")).unwrap_or_default();
@@ -173,7 +195,8 @@ mod tests {
             checkout: Some(Path::new("/home/a/project/.worktrees/t1")),
             scratch: Path::new("/home/a/project/.liza/tmp/coder-1"),
             own: &own,
-            needed: &[PathBuf::from("/opt/tool/agent")],
+            needed: &[PathBuf::from("/srv/prompt.md")],
+            program: Some(Path::new("/data/tool/node_modules/agent/bin/agent")),
             search_path: &[PathBuf::from("/data/bin"), PathBuf::from("bin")],
             home: Some(Path::new("/home/a")),
             user: 7,
@@ -199,7 +222,8 @@ mod tests {
             "/home/a/project/src/main.rs",
             "/home/a/project/.git/objects/ab",
             "/home/a/project/.git/hooks/pre-commit",
-            "/opt/tool/agent",
+            "/srv/prompt.md",
+            "/data/tool/node_modules/other/lib.js",
             "/data/bin/x",
         ] {
             assert!(has(read, path), "{path} in {read:#?}");
@@ -210,6 +234,7 @@ mod tests {
             "/home/a/project/.liza/state.yaml",
             "/home/a/project/.git/config",
             "/home/b",
+            "/data/tool/secret",
             "/tmp/x",
             "/var/lib/docker",
         ] {

@@ -36,10 +36,25 @@ pub(crate) struct StageSocket(UnixStream);
 /// The command that starts the stage, and the socket for its order. Folder, environment and output of the command become
 /// the program's. Drop the command after it was spawned: it holds the other end.
 pub(crate) fn stage_command(liza: impl AsRef<OsStr>) -> io::Result<(Command, StageSocket)> {
+    wrapped_stage_command(&[], liza)
+}
+
+/// The same, with another runner in front.
+pub(crate) fn wrapped_stage_command(
+    wrapper: &[String],
+    liza: impl AsRef<OsStr>,
+) -> io::Result<(Command, StageSocket)> {
     let (ours, theirs) = UnixStream::pair()?;
     ours.set_read_timeout(Some(STAGE_LIMIT))?;
     ours.set_write_timeout(Some(STAGE_LIMIT))?;
-    let mut command = Command::new(liza);
+    let mut command = match wrapper.split_first() {
+        Some((runner, words)) => {
+            let mut command = Command::new(runner);
+            command.args(words).arg(liza);
+            command
+        }
+        None => Command::new(liza),
+    };
     command.arg(STAGE).stdin(Stdio::from(OwnedFd::from(theirs)));
     Ok((command, StageSocket(ours)))
 }

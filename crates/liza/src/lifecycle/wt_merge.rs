@@ -243,6 +243,7 @@ impl<'e, 'p> MergeJob<'e, 'p> {
                 scratch,
                 own: &own,
                 files: &[],
+                program: None,
                 channel: None,
             };
             session_plan(project, config, &needs).map(Option::unwrap_or_default)

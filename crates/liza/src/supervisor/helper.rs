@@ -14,7 +14,9 @@ use std::time::{Duration, Instant};
 
 use liza_store::private;
 
-use crate::confine::{Level, StageInput, StageOrder, StageSocket, is_removed, stage_command};
+use crate::confine::{
+    Level, PLAN_VARIABLE, StageInput, StageOrder, StageSocket, is_removed, wrapped_stage_command,
+};
 use crate::engine::{EngineError, FileLock};
 use crate::identity::is_check;
 use crate::providers::usage::{SessionUsage, UsageMeter};
@@ -167,6 +169,8 @@ fn start(order: &SessionOrder) -> io::Result<Started> {
     if let Some(confinement) = &order.confinement {
         let client = &confinement.client;
         client.create().map_err(|error| failed("create", &client.path, &error))?;
+        let plan = serde_json::to_vec(&confinement.plan).map_err(io::Error::other)?;
+        fs::write(confinement.plan_file(), plan)?;
         private::create_folder(&confinement.caches)
             .map_err(|error| failed("create", &confinement.caches, &error))?;
     }
@@ -207,10 +211,11 @@ fn command(order: &SessionOrder) -> io::Result<(Command, Option<(StageSocket, St
         };
         return Ok((command, None));
     };
-    let (mut command, socket) = stage_command(&confinement.liza)?;
+    let (mut command, socket) = wrapped_stage_command(&confinement.wrapper, &confinement.liza)?;
     for (name, _) in std::env::vars_os().filter(|(name, _)| is_removed(name)) {
         command.env_remove(name);
     }
+    command.env(PLAN_VARIABLE, confinement.plan_file());
     let stage_order = StageOrder {
         plan: confinement.plan.clone(),
         minimum: confinement.minimum,

@@ -46,6 +46,8 @@ pub(super) struct SessionOrder {
 pub(super) struct SessionConfinement {
     /// The liza program, which is also the stage that confines itself.
     pub(super) liza: PathBuf,
+    /// The command line of another runner in front of it; empty if there is none.
+    pub(super) wrapper: Vec<String>,
     /// What it may use.
     pub(super) plan: Plan,
     /// The private folder of its agent program.
@@ -54,6 +56,13 @@ pub(super) struct SessionConfinement {
     pub(super) caches: PathBuf,
     /// The lowest level at which it starts.
     pub(super) minimum: Option<SandboxMin>,
+}
+
+impl SessionConfinement {
+    /// The file in which the session finds its plan, for what it confines itself.
+    pub(super) fn plan_file(&self) -> PathBuf {
+        self.client.path.join("plan.json")
+    }
 }
 
 /// What a supervisor sends to its helper while the session runs. A closed pipe means: kill all processes now.

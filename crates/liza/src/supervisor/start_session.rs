@@ -10,7 +10,7 @@ use liza_core::rules::triggers::planner_triggers;
 use liza_store::private;
 
 use crate::channel::CHANNEL;
-use crate::confine::{ClientFolder, cache_variables};
+use crate::confine::{ClientFolder, cache_variables, wrapper_words};
 use crate::contracts::Contract;
 use crate::engine::integration_branch;
 use crate::git::{MergePreview, Repo, ScratchCheckout, UntrackedFiles};
@@ -224,7 +224,7 @@ fn confine(
     let (client, mut variables) = ClientFolder::plan(path, &order.program, home().as_deref(), &variable);
     let caches = project.folder().join("caches").join(identity.agent.role().to_string());
     variables.extend(cache_variables(&caches));
-    let mut files = vec![order.program.clone(), prompt.to_owned()];
+    let mut files = vec![prompt.to_owned()];
     files.extend(variable(liza_rehearsal::PLAYBOOK_VARIABLE));
     let needs = SessionNeeds {
         liza: &identity.program,
@@ -232,12 +232,15 @@ fn confine(
         scratch: &order.scratch,
         own: &[client.path.clone(), caches.clone()],
         files: &files,
+        program: Some(&order.program),
         channel: Some(channel),
     };
-    if let Some(plan) = session_plan(project, config, &needs)? {
+    if let Some(mut plan) = session_plan(project, config, &needs)? {
+        plan.private = vec![client.path.clone(), order.scratch.clone(), prompt.to_owned()];
         let (liza, minimum) = (identity.program.clone(), minimum(config));
+        let wrapper = wrapper_words(&config.exec_wrapper, &plan, &order.directory.to_string_lossy());
         order.environment.extend(variables);
-        order.confinement = Some(SessionConfinement { liza, plan, client, caches, minimum });
+        order.confinement = Some(SessionConfinement { liza, wrapper, plan, client, caches, minimum });
     }
     Ok(())
 }

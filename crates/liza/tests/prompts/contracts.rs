@@ -174,7 +174,9 @@ fn permitted_commands(role: Role) -> &'static [&'static str] {
             "anomaly",
             "discover",
         ],
-        Role::CodeReviewer => &["status", "show", "get", "submit-verdict", "handoff", "anomaly", "discover"],
+        Role::CodeReviewer => {
+            &["status", "check", "show", "get", "submit-verdict", "handoff", "anomaly", "discover"]
+        }
     }
 }
 

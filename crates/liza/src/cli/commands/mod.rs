@@ -14,6 +14,7 @@ pub(crate) mod analyze;
 pub(crate) mod anomaly;
 pub(crate) mod answer;
 pub(crate) mod archive;
+pub(crate) mod check;
 pub(crate) mod checkpoint;
 pub(crate) mod claim_review;
 pub(crate) mod claim_task;

@@ -35,7 +35,8 @@ pub(super) fn runs_in(verb: &Verb) -> RunsIn {
 
 fn listed(verb: VerbName) -> RunsIn {
     match verb {
-        VerbName::Completions
+        VerbName::Check
+        | VerbName::Completions
         | VerbName::Confine
         | VerbName::Demo
         | VerbName::Init

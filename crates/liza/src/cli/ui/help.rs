@@ -46,6 +46,7 @@ const GROUPS: [(&str, &[&str]); 6] = [
         &[
             "pre-check",
             "submit-for-review",
+            "check",
             "submit-verdict",
             "mark-blocked",
             "handoff",
