@@ -131,12 +131,23 @@ fn readable(around: &Surroundings<'_>, look: &dyn Look, left_out: &LeftOut) -> V
     let mut folders: Vec<PathBuf> = READABLE.iter().map(PathBuf::from).collect();
     folders.extend([PathBuf::from(ETC), around.root.to_owned(), around.git.to_owned()]);
     folders.extend(borrowed_objects(&around.git.join("objects"), look));
-    folders.extend(around.search_path.iter().filter(|folder| folder.is_absolute()).cloned());
+    folders.extend(around.search_path.iter().filter_map(|folder| searched(folder, around)));
     if around.config.sandbox_read == SandboxRead::Home {
         // Everything is not a home folder.
         folders.extend(around.home.filter(|home| home.parent().is_some()).map(Path::to_owned));
     }
     folders.iter().flat_map(|folder| all_but(look, folder, left_out)).collect()
+}
+
+/// A folder of the search path, with the rest of what is installed beside it.
+fn searched(folder: &Path, around: &Surroundings<'_>) -> Option<PathBuf> {
+    let strict = around.config.sandbox_read == SandboxRead::Strict;
+    let hidden = strict && around.home.is_some_and(|home| folder.starts_with(home));
+    if !folder.is_absolute() || hidden {
+        return None;
+    }
+    installed_in(&folder.join("program"), around)
+        .or_else(|| Some(folder.to_owned()).filter(|folder| !contains_yours(folder, around)))
 }
 
 /// The folder with everything that belongs to a program, as far as its path shows it.
@@ -145,10 +156,13 @@ fn installed_in(program: &Path, around: &Surroundings<'_>) -> Option<PathBuf> {
     let parent = program.parent()?;
     let prefix = parent.parent().filter(|_| parent.file_name().is_some_and(|name| name == "bin"));
     let folder = program.ancestors().filter(is_modules).last().or(prefix).unwrap_or(parent);
-    // What contains the project or the home folder belongs to no program.
-    let is_too_much = |inner: &Path| inner.starts_with(folder);
-    let too_much = is_too_much(around.root) || around.home.is_some_and(is_too_much);
-    (!too_much && folder.parent().is_some()).then(|| folder.to_owned())
+    (!contains_yours(folder, around)).then(|| folder.to_owned())
+}
+
+/// Whether a folder contains the project or the home folder, and so belongs to no program.
+fn contains_yours(folder: &Path, around: &Surroundings<'_>) -> bool {
+    let contains = |inner: &Path| inner.starts_with(folder);
+    contains(around.root) || around.home.is_some_and(contains) || folder.parent().is_none()
 }
 
 /// The object folders of other repositories that a repository borrows from.
@@ -197,7 +211,7 @@ mod tests {
             own: &own,
             needed: &[PathBuf::from("/srv/prompt.md")],
             program: Some(Path::new("/data/tool/node_modules/agent/bin/agent")),
-            search_path: &[PathBuf::from("/data/bin"), PathBuf::from("bin")],
+            search_path: &[PathBuf::from("/data/sdk/bin"), PathBuf::from("bin")],
             home: Some(Path::new("/home/a")),
             user: 7,
             config,
@@ -224,7 +238,8 @@ mod tests {
             "/home/a/project/.git/hooks/pre-commit",
             "/srv/prompt.md",
             "/data/tool/node_modules/other/lib.js",
-            "/data/bin/x",
+            "/data/sdk/bin/x",
+            "/data/sdk/lib/x",
         ] {
             assert!(has(read, path), "{path} in {read:#?}");
         }

@@ -24,7 +24,9 @@ pub(super) const READABLE: &[&str] = &[
     "/run/resolvconf",
     "/run/NetworkManager",
     "/mnt/wsl/resolv.conf",
+    "/home/linuxbrew",
     "/var/lib/dpkg",
+    "/var/lib/gems",
     "/var/cache/fontconfig",
 ];
 
