@@ -1,6 +1,6 @@
 //! Another runner in front of a session, such as bubblewrap or podman: fills in its command line.
 
-use std::path::PathBuf;
+use std::path::Path;
 
 use super::plan::Plan;
 
@@ -24,7 +24,7 @@ pub(crate) fn wrapper_words(template: &[String], plan: &Plan, directory: &str) -
     words
 }
 
-fn repeated(word: &str, name: &str, path: &PathBuf) -> Vec<String> {
+fn repeated(word: &str, name: &str, path: &Path) -> Vec<String> {
     word.split_whitespace().map(|part| part.replace(name, &path.to_string_lossy())).collect()
 }
 
