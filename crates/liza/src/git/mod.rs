@@ -43,7 +43,7 @@ pub use checkout::RepairedCheckout;
 pub use command::{Git, GitCommand};
 pub use error::GitError;
 pub use integration_test::IntegrationTestResult;
-pub(crate) use integration_test::ScratchCheckout;
+pub(crate) use integration_test::{ScratchCheckout, TestStage};
 pub use liza_core::model::WorktreeMode;
 pub use merge::{MergeError, MergeMessage, MergePreview, PendingMerge};
 pub use refs::{Branch, BranchError};

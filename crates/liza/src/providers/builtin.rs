@@ -53,7 +53,8 @@ fn words_and(line: &str, text: &str) -> Vec<String> {
 
 fn claude() -> CommandTemplate {
     CommandTemplate {
-        args: words("-p --output-format stream-json --verbose --add-dir {liza}"),
+        args: words("-p --output-format stream-json --verbose"),
+        unconfined_args: words("--add-dir {liza}"),
         model_args: words("--model {model}"),
         writing_args: words("--permission-mode acceptEdits --allowedTools Bash,Read,Glob,Grep,Edit,Write"),
         reading_args: words("--allowedTools Bash,Read,Glob,Grep --disallowedTools Edit,Write,NotebookEdit"),
@@ -66,19 +67,24 @@ fn claude() -> CommandTemplate {
 fn codex() -> CommandTemplate {
     // By default its sandbox makes .git read-only; without a writable index it cannot commit. The project's own .git stays
     // read-only. A code reviewer may write because it runs tests; a change to tracked files voids its verdict.
-    let sandbox = "-s workspace-write -c sandbox_workspace_write.network_access=true --add-dir {worktree_git} --add-dir {liza}";
+    // Inside another confinement its sandbox refuses every command.
     CommandTemplate {
-        args: words(&format!("exec --json {sandbox}")),
+        args: words("exec --json"),
+        unconfined_args: words(
+            "-s workspace-write -c sandbox_workspace_write.network_access=true --add-dir {worktree_git} --add-dir {liza}",
+        ),
+        confined_args: words("--dangerously-bypass-approvals-and-sandbox"),
         model_args: words("-m {model}"),
         last_args: words("-"),
-        interactive_args: words_and(sandbox, BEGIN),
+        interactive_args: words_and("", BEGIN),
         ..CommandTemplate::new("codex", Some("codex"), "npm install -g @openai/codex")
     }
 }
 
 fn gemini() -> CommandTemplate {
     CommandTemplate {
-        args: words("-o stream-json --skip-trust --approval-mode yolo --include-directories {liza}"),
+        args: words("-o stream-json --skip-trust --approval-mode yolo"),
+        unconfined_args: words("--include-directories {liza}"),
         model_args: words("-m {model}"),
         // It puts its standard input before this text.
         last_args: words_and("-p", "Do what the text above says."),
@@ -89,7 +95,8 @@ fn gemini() -> CommandTemplate {
 
 fn mistral() -> CommandTemplate {
     CommandTemplate {
-        args: words("--output streaming --trust --auto-approve --add-dir {liza} --prompt-file {prompt}"),
+        args: words("--output streaming --trust --auto-approve --prompt-file {prompt}"),
+        unconfined_args: words("--add-dir {liza}"),
         interactive_args: words_and("", BEGIN),
         prompt: PromptDelivery::File,
         ..CommandTemplate::new("mistral", Some("vibe"), "uv tool install mistral-vibe")

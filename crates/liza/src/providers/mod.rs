@@ -51,6 +51,8 @@ pub(crate) struct SessionDetails<'a> {
     pub(crate) prompt: &'a Path,
     /// Whether a person takes part.
     pub(crate) interactive: bool,
+    /// Whether Liza confines it.
+    pub(crate) confined: bool,
 }
 
 /// A command line that is ready to be run.
@@ -133,15 +135,17 @@ impl Provider {
             self.require_interactive()?;
         }
         let fill = |text: &String| self.fill(text, session);
+        let protection = if session.confined { &template.confined_args } else { &template.unconfined_args };
         let arguments = if session.interactive {
-            template.interactive_args.iter().map(fill).collect()
+            protection.iter().chain(&template.interactive_args).map(fill).collect()
         } else {
             let role = match session.agent.role() {
                 Role::Coder => &template.writing_args,
                 Role::Planner | Role::CodeReviewer => &template.reading_args,
             };
             let model = if self.model.is_some() { template.model_args.as_slice() } else { &[] };
-            let all = template.args.iter().chain(model).chain(role).chain(&template.last_args);
+            let all =
+                template.args.iter().chain(protection).chain(model).chain(role).chain(&template.last_args);
             all.map(fill).collect()
         };
         let environment = template.environment.iter().map(|(name, value)| (name.clone(), fill(value)));

@@ -9,6 +9,7 @@ use liza_core::watch::supervise::{
     still_owns, still_registered,
 };
 
+use crate::confine::{Level, record_level};
 use crate::project::now;
 use crate::providers::usage::SessionUsage;
 
@@ -66,7 +67,7 @@ impl Team<'_> {
     /// Handles a report of a session's helper.
     pub(super) fn session_reported(&mut self, index: MemberIndex, report: HelperReport) {
         let end = match report {
-            HelperReport::Started { pid } => return self.debug(index, format!("process {pid}")),
+            HelperReport::Started { pid, level } => return self.session_started(index, pid, &level),
             HelperReport::Used(usage) => return self.session_used(index, usage),
             HelperReport::OutputTruncated { kept } => {
                 let text = format!("too much output; only the first {} MiB are kept", kept >> 20);
@@ -94,6 +95,13 @@ impl Team<'_> {
             None => end,
         };
         self.session_ended(index, end);
+    }
+
+    /// Records how well a session is confined, for `status`.
+    fn session_started(&mut self, index: MemberIndex, pid: u32, level: &Level) {
+        let Some(member) = self.members.get(index) else { return };
+        record_level(self.project.folder(), member.identity.agent, level);
+        self.debug(index, format!("process {pid}, confinement {level}"));
     }
 
     /// Records what a session has used; reports a session that should hand off.

@@ -158,10 +158,14 @@ fn a_merge_interrupted_by_the_end_of_the_team_is_no_failure() {
     let project = project();
     let liza = env!("CARGO_BIN_EXE_liza");
     let code = format!(
-        "mkdir scripts; printf '#!/bin/sh\\ntouch \"$HOME/testing\"; sleep 600\\n' > scripts/integration-test.sh
+        "mkdir scripts; printf '#!/bin/sh\\ntouch \"$HOME/marks/testing\"; sleep 600\\n' > scripts/integration-test.sh
 chmod +x scripts/integration-test.sh; git add . && git commit -qm work
 {liza} pre-check \"$1\" --intent x --validation x && {liza} submit-for-review \"$1\" \"$(git rev-parse HEAD)\""
     );
+    fs::create_dir(project.home().join("marks")).unwrap();
+    let writable = "config:\n  sandbox_writable: [~/marks]\n";
+    fs::write(project.root.join(".liza/state.yaml"), project.state().replacen("config:\n", writable, 1))
+        .unwrap();
     with_script(&project, "code", &code);
     with_script(&project, "approve", &format!("{liza} submit-verdict \"$1\" APPROVED 'read it'"));
     let tasks: Vec<String> = (1..=8).map(|number| format!("t{number}")).collect();
@@ -170,7 +174,7 @@ chmod +x scripts/integration-test.sh; git add . && git commit -qm work
     let mut run = Running::liza(&project, &[&words[..], &["--plain"]].concat());
     // One task is in its integration test; the others wait for it.
     let merging = || tasks.iter().all(|task| run.output().contains(&format!("merging {task}")));
-    let testing = || merging() && project.home().join("testing").exists();
+    let testing = || merging() && project.home().join("marks/testing").exists();
     wait_for("the test runs", || testing().then_some(()));
     run.signal("INT");
     run.wait_for_output("press Ctrl-C again to kill the sessions");

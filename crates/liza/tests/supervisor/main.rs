@@ -7,6 +7,7 @@ mod support;
 
 mod agent_ids;
 mod channel;
+mod confinement;
 mod fixture;
 mod flow;
 mod identity;

@@ -6,7 +6,7 @@ mod stalled;
 mod task;
 mod team;
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 
 use serde::{Serialize, Serializer};
@@ -249,6 +249,8 @@ pub struct Observations {
     pub stale_edits: Vec<String>,
     /// Commits on the integration branch that neither the program nor the human put there.
     pub foreign_commits: Option<ForeignCommits>,
+    /// How well the last session of each agent was confined, in words.
+    pub confinement: BTreeMap<AgentId, String>,
 }
 
 /// Commits on the integration branch that neither the program nor the human put there.

@@ -142,6 +142,9 @@ pub struct AgentView {
     pub context_percent: Option<u32>,
     /// Tokens and money.
     pub usage: Option<Usage>,
+    /// How well its last session was confined, in words; none if it had none.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub confinement: Option<String>,
 }
 
 /// Something that the human should know.
@@ -195,7 +198,7 @@ pub fn view(state: &State, seen: &Observations, now: Timestamp) -> View {
         goal: board.goal.ready().cloned(),
         sprint: board.sprint.ready().map(|sprint| sprint_view(state, sprint, now)),
         stopped: stops(seen),
-        agents: agents.map(|(id, entry)| agent_view(*id, entry, now)).collect(),
+        agents: agents.map(|(id, entry)| agent_view(*id, entry, seen, now)).collect(),
         alerts,
         needs_you,
         claimable: claimable(board, now),
@@ -257,7 +260,7 @@ impl Progress {
     }
 }
 
-fn agent_view(id: AgentId, entry: &AgentRecord, now: Timestamp) -> AgentView {
+fn agent_view(id: AgentId, entry: &AgentRecord, seen: &Observations, now: Timestamp) -> AgentView {
     let liveness = match entry {
         entry if entry.is_live(now) => Liveness::Live,
         entry if entry.holds(now) => Liveness::Grace,
@@ -275,6 +278,7 @@ fn agent_view(id: AgentId, entry: &AgentRecord, now: Timestamp) -> AgentView {
         generation: entry.generation,
         context_percent: entry.context_percent,
         usage: entry.usage.clone(),
+        confinement: seen.confinement.get(&id).cloned(),
     }
 }
 

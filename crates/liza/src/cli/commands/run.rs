@@ -19,7 +19,7 @@ use crate::supervisor::{
 };
 use crate::watch::{WatchError, WatchOptions, Watcher};
 
-use super::agent::endings;
+use super::agent::{check_confinement, endings};
 use crate::cli::context::Context;
 use crate::cli::spec_path;
 use crate::cli::ui::error::CommandError;
@@ -164,6 +164,7 @@ pub(crate) fn work(
     for post in &posts {
         post.provider.installed_program()?;
     }
+    check_confinement(context, project, project.store().snapshot()?.board.config()?)?;
     // Coders and merges need it; found later, a missing identity would waste a session.
     project.repo()?.identity()?;
     let _lock = RunLock::take(project)?.map_err(|running| {

@@ -376,8 +376,19 @@ fn agents(view: &View, columns: usize) -> Vec<String> {
     }
     let name = view.agents.iter().map(|agent| width(&agent.id.to_string())).max().unwrap_or(0);
     let mut lines = vec![paint(BOLD, "AGENTS")];
+    lines.extend(confinement(view, columns));
     lines.extend(view.agents.iter().map(|agent| agent_line(agent, name, columns)));
     lines
+}
+
+/// How well the sessions of live agents are confined: the least of them.
+fn confinement(view: &View, columns: usize) -> Vec<String> {
+    let live = view.agents.iter().filter(|agent| agent.liveness != Liveness::Gone);
+    let levels = live.filter_map(|agent| agent.confinement.as_deref());
+    let Some(least) = levels.max_by_key(|level| (*level != "enforced", level.starts_with("off"))) else {
+        return Vec::new();
+    };
+    indent(&format!("confinement {least}"), 2, columns)
 }
 
 fn agent_line(agent: &AgentView, name: usize, columns: usize) -> String {

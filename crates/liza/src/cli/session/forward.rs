@@ -87,6 +87,10 @@ fn content(path: &Path) -> Result<String, CommandError> {
         String::from_utf8(bytes).map_err(|_| io::Error::other("it is not UTF-8 text"))
     };
     read().map_err(|error| {
+        if error.kind() == io::ErrorKind::PermissionDenied {
+            let message = format!("outside the workspace: {}", path.display());
+            return CommandError::refused("io", message).hint("copy the file to your worktree or TMPDIR");
+        }
         CommandError::refused("io", format!("cannot read {}: {error}", path.display()))
             .hint("name a text file of at most 1 MiB that is not a link, or - for standard input")
     })

@@ -35,7 +35,9 @@ pub(super) fn runs_in(verb: &Verb) -> RunsIn {
 
 fn listed(verb: VerbName) -> RunsIn {
     match verb {
-        VerbName::Completions
+        VerbName::Check
+        | VerbName::Completions
+        | VerbName::Confine
         | VerbName::Demo
         | VerbName::Init
         | VerbName::Man

@@ -47,6 +47,7 @@ const GROUPS: [(&str, &[&str]); 6] = [
         &[
             "pre-check",
             "submit-for-review",
+            "check",
             "submit-verdict",
             "mark-blocked",
             "handoff",
