@@ -61,6 +61,10 @@ pub(crate) struct Restrictions {
 
 /// Which sockets a session may connect to.
 #[derive(Debug, Clone)]
+#[cfg_attr(
+    any(not(target_os = "linux"), feature = "portable-sys"),
+    expect(dead_code, reason = "only Linux reports connects")
+)]
 pub(crate) struct ConnectPolicy {
     /// Sockets, and folders with sockets.
     pub(crate) allowed: Vec<PathBuf>,
