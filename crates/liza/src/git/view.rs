@@ -81,7 +81,7 @@ impl Repo {
         let view = self.view(tree, head, Files::AsInProject)?;
         if let Some(name) = tree.file_name().and_then(|name| name.to_str()) {
             // Without one, git reads every file.
-            let _ = fs::copy(self.kept_index(name), view.index());
+            let _ = copy_with_time(&self.kept_index(name), &view.index());
             if view.is_noted(name) {
                 return Ok(view);
             }
@@ -221,4 +221,11 @@ impl View<'_> {
     pub(crate) fn tree(&self) -> &Path {
         &self.tree
     }
+}
+
+/// Copies an index with its time of change: git reads a file again that was changed in the moment in which its index was
+/// written, which it can only know by that time.
+fn copy_with_time(from: &Path, to: &Path) -> io::Result<()> {
+    fs::copy(from, to)?;
+    fs::File::options().write(true).open(to)?.set_modified(fs::metadata(from)?.modified()?)
 }
