@@ -5,6 +5,7 @@
 
 use std::fs::{self, OpenOptions};
 use std::io::Write as _;
+use std::path::PathBuf;
 
 use crate::arguments::Arguments;
 use crate::error::{RehearsalError, StepResult};
@@ -148,7 +149,11 @@ fn session_number<const R: usize>(session: &Session, scenes: &[Scene<R>]) -> Res
     if scenes.iter().all(|scene| scene.when.session.is_none()) {
         return Ok(0);
     }
-    let folder = session.prompt.liza_folder.join("rehearsal");
+    // A confined session has a cache of its own, and cannot write the project.
+    let project = &session.prompt.liza_folder;
+    let cache = std::env::var_os("XDG_CACHE_HOME").map(PathBuf::from);
+    let cache = cache.filter(|folder| folder.starts_with(project));
+    let folder = cache.unwrap_or_else(|| project.clone()).join("rehearsal");
     fs::create_dir_all(&folder).map_err(RehearsalError::io("create", &folder))?;
     let file = folder.join(format!("{}-{}.sessions", session.prompt.role().key(), session.task()));
     let count = || {

@@ -49,8 +49,14 @@ fn main() {
     }
     println!("manual edits, medians in ms; × is the ratio to the floor");
     println!(
-        "{:>7} {:>10} {:>20} {:>20} {:>20} {:>20}",
-        "tasks", "floor", "lock write", "…that concerns all", "lock modify", "…that adds a task"
+        "{:>7} {:>10} {:>20} {:>20} {:>20} {:>20} {:>20}",
+        "tasks",
+        "floor",
+        "lock write",
+        "…of a status",
+        "…of dependencies",
+        "lock modify",
+        "…that adds a task"
     );
     for count in [1_000, 10_000] {
         measure_manual_edits(count);
@@ -162,7 +168,7 @@ fn measure_manual_edits(count: usize) {
     let project = project(count);
     let store = project.store();
     let bytes = fs::read(project.file("state.yaml")).unwrap();
-    let mut figures = [const { Vec::new() }; 5];
+    let mut figures = [const { Vec::new() }; 6];
     for round in 0..ROUNDS / 4 {
         figures[0].push(timed(|| floor(store.folder(), &bytes)));
         let set = |path: &str, value: &str| {
@@ -174,14 +180,15 @@ fn measure_manual_edits(count: usize) {
         let path = format!(".tasks[] | select(.id == \"task-{}\") | .priority", round * 7 % count);
         figures[1].push(set(&path, &(round % 5 + 1).to_string()));
         figures[2].push(set(&format!(".tasks[{}].status", count / 2 + round), "DRAFT"));
-        figures[3].push(modify(&store, |text| {
+        figures[3].push(set(&format!(".tasks[{}].depends_on", count / 3 + round), "[]"));
+        figures[4].push(modify(&store, |text| {
             let text = text.replacen("lock_timeout: ", &format!("round: {round}\n  lock_timeout: "), 1);
             text.replacen(&format!("  round: {}\n", round.wrapping_sub(1)), "", 1)
         }));
         let new = format!(
-            "  - id: new-{round}\n    description: d\n    status: DRAFT\n    created: 2025-01-17T14:00:00Z\nagents:\n"
+            "  - id: new-{round}\n    description: d\n    status: DRAFT\n    depends_on: [task-{round}]\n    created: 2025-01-17T14:00:00Z\nagents:\n"
         );
-        figures[4].push(modify(&store, |text| text.replacen("agents:\n", &new, 1)));
+        figures[5].push(modify(&store, |text| text.replacen("agents:\n", &new, 1)));
     }
     let figures = figures.each_mut().map(|times| ms(median(times).0));
     print!("{count:>7} {:>10.2}", figures[0]);

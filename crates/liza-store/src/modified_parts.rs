@@ -31,27 +31,73 @@ struct ModifiedTasks {
 }
 
 /// Which tasks are needed to check a change.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 enum Scope {
-    /// Those that changed: nothing else can be wrong because of them.
-    TheseTasks,
+    /// Those that changed, and these others that new ones depend on: nothing else can be wrong because of them.
+    TheseTasks(Vec<TaskId>),
     AllTasks,
 }
 
 impl ModifiedParts {
-    fn scope(&self) -> Scope {
-        let key = |value: &Value, key: &str| value.as_map().and_then(|fields| fields.get(key)).cloned();
-        let is_own = |(old, new): (&Value, &Value)| {
-            TaskRecord::KEYS
-                .iter()
-                .filter(|name| invariants::concerns_other_tasks(name))
-                .all(|name| key(old, name) == key(new, name))
-        };
-        let (old, new) = (&self.old_tasks, &self.new_tasks);
-        let needs_others = self.sections.iter().any(|name| invariants::names_tasks(name))
-            || old.ids != new.ids
-            || !old.values.iter().zip(&new.values).all(is_own);
-        if needs_others { Scope::AllTasks } else { Scope::TheseTasks }
+    /// Which tasks of the new text are needed.
+    fn scope(&self, text: &str) -> Scope {
+        let names_tasks = self.sections.iter().any(|name| invariants::names_tasks(name));
+        let needed = if names_tasks { None } else { self.needed_tasks(text) };
+        needed.map_or(Scope::AllTasks, Scope::TheseTasks)
+    }
+
+    /// The tasks besides the changed and new ones that are needed to check these; none if all are. No task may be removed or
+    /// moved.
+    fn needed_tasks(&self, text: &str) -> Option<Vec<TaskId>> {
+        let mut old = self.old_tasks.entries().peekable();
+        let mut needed = Vec::new();
+        for (id, value) in self.new_tasks.entries() {
+            match old.next_if(|(old, _)| *old == id) {
+                Some((_, old)) if is_own_change(old, value) => {}
+                None if is_named_nowhere(id, text) => needed.extend(dependencies(value)?),
+                Some(_) | None => return None,
+            }
+        }
+        needed.retain(|id| !self.new_tasks.ids.contains(id));
+        needed.sort_unstable();
+        needed.dedup();
+        old.next().is_none().then_some(needed)
+    }
+}
+
+impl ModifiedTasks {
+    fn entries(&self) -> impl Iterator<Item = (&TaskId, &Value)> {
+        self.ids.iter().zip(&self.values)
+    }
+}
+
+/// Whether a change of a task cannot make something wrong with another one.
+fn is_own_change(old: &Value, new: &Value) -> bool {
+    let (Some(old), Some(new)) = (old.as_map(), new.as_map()) else { return false };
+    let concerns_others =
+        |name: &str| invariants::change_concerns_other_tasks(name, old.get(name), new.get(name));
+    !TaskRecord::KEYS.iter().any(|name| concerns_others(name))
+}
+
+/// Whether nothing but a task itself has or names its ID.
+fn is_named_nowhere(id: &TaskId, text: &str) -> bool {
+    memchr::memmem::find_iter(text.as_bytes(), id.as_str()).take(2).count() == 1
+}
+
+/// What a new task depends on; none if it needs more than that to be checked.
+fn dependencies(task: &Value) -> Option<Vec<TaskId>> {
+    let fields = task.as_map().filter(|fields| invariants::needs_only_dependencies(fields))?;
+    match fields.get("depends_on") {
+        None | Some(Value::Null) => Some(Vec::new()),
+        Some(Value::List(items)) => items.iter().map(|item| item.as_text()?.parse().ok()).collect(),
+        Some(
+            Value::Bool(_)
+            | Value::Int(_)
+            | Value::Float(_)
+            | Value::Text(_)
+            | Value::Time(_)
+            | Value::Map(_),
+        ) => None,
     }
 }
 
@@ -70,25 +116,26 @@ impl EditSession<'_> {
         }
         let (mut old, mut new) = (StateView::lazy(&file, old.0)?, StateView::lazy(&file, new.0)?);
         let Some(parts) = changed_parts(&old, &new) else { return Ok(None) };
-        let scope = parts.scope();
+        let scope = parts.scope(new.text);
+        let others = match &scope {
+            Scope::TheseTasks(others) => others.clone(),
+            Scope::AllTasks => Vec::new(),
+        };
         let (Some((before, from)), Some((after, to))) = (
-            read(&mut old, &parts.sections, &parts.old_tasks, Scope::TheseTasks)?,
-            read(&mut new, &parts.sections, &parts.new_tasks, scope)?,
+            read(&mut old, &parts.sections, &parts.old_tasks, &Scope::TheseTasks(others))?,
+            read(&mut new, &parts.sections, &parts.new_tasks, &scope)?,
         ) else {
             return Ok(None);
         };
         new.check_version()?;
         self.check_values(&before.board, &from, &to)?;
-        if scope == Scope::AllTasks && !self.is_valid(&after, now) {
-            // Whether it is new is seen only in the whole of both texts.
-            return Ok(None);
-        }
-        let violations = match scope {
-            Scope::TheseTasks => self.new_violations(Some(&before), &after, now),
-            Scope::AllTasks => Vec::new(),
+        let adds_none = match scope {
+            Scope::TheseTasks(_) => self.new_violations(Some(&before), &after, now).is_empty(),
+            Scope::AllTasks => self.is_valid(&after, now),
         };
-        if !violations.is_empty() {
-            return Err(StoreError::Violates(violations));
+        if !adds_none {
+            // What is new, and why, is seen only in the whole of both texts.
+            return Ok(None);
         }
         let revision = after.board.revision.max(Revision(self.current.revision)).next();
         let change = revision_stamps(Some(&before), &after, revision);
@@ -194,14 +241,15 @@ fn read(
     view: &mut StateView<'_>,
     sections: &[String],
     tasks: &ModifiedTasks,
-    scope: Scope,
+    scope: &Scope,
 ) -> Result<Option<(State, Value)>, StoreError> {
     let mut state = State { board: view.board()?, ..State::default() };
     view.load_sections(&mut state.board, Section::ALL);
     let count = match scope {
-        Scope::TheseTasks => {
-            view.load_summaries(&mut state.board, Some(&tasks.ids))?;
-            tasks.ids.len()
+        Scope::TheseTasks(others) => {
+            let wanted = [&tasks.ids[..], others].concat();
+            view.load_summaries(&mut state.board, Some(&wanted))?;
+            wanted.len()
         }
         Scope::AllTasks => {
             view.load_summaries(&mut state.board, None)?;
@@ -223,4 +271,85 @@ fn read(
     }
     state.journal.faults.extend(view.take_faults());
     Ok(Some((state, Value::Map(root))))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn tasks(list: &[&str]) -> ModifiedTasks {
+        let mut tasks = ModifiedTasks::default();
+        for text in list {
+            let value = plain_value(&yaml::parse(text).unwrap().0);
+            tasks.ids.push(value.as_map().unwrap()["id"].as_text().unwrap().parse().unwrap());
+            tasks.values.push(value);
+        }
+        tasks
+    }
+
+    fn scope(old: &[&str], new: &[&str]) -> Scope {
+        let parts = ModifiedParts { sections: Vec::new(), old_tasks: tasks(old), new_tasks: tasks(new) };
+        parts.scope(&format!("{}\nplanned: [mentioned]", new.join("\n")))
+    }
+
+    /// Covers: AC-27
+    #[test]
+    fn only_what_concerns_other_tasks_needs_them() {
+        let old = "{id: a, status: DRAFT, depends_on: [b]}";
+        for new in
+            ["{id: a, status: BLOCKED, depends_on: [b]}", "{id: a, status: DRAFT, depends_on: [b], scope: x}"]
+        {
+            assert_eq!(scope(&[old], &[new]), Scope::TheseTasks(Vec::new()), "{new}");
+        }
+        let all = [
+            "{id: a, status: MERGED, depends_on: [b]}",
+            "{id: a, status: CLAIMED, depends_on: [b]}",
+            "{id: a, status: none, depends_on: [b]}",
+            "{id: a, status: DRAFT, depends_on: [c]}",
+            "{id: c, status: DRAFT, depends_on: [b]}",
+        ];
+        for new in all {
+            assert_eq!(scope(&[old], &[new]), Scope::AllTasks, "{new}");
+        }
+        assert_eq!(scope(&["{id: a, status: MERGED}"], &["{id: a, status: DRAFT}"]), Scope::AllTasks);
+        assert_eq!(scope(&[old, "{id: x}"], &[old]), Scope::AllTasks, "removed");
+    }
+
+    /// Covers: AC-27
+    #[test]
+    fn a_new_task_that_nothing_names_needs_no_other() {
+        let old = "{id: a, status: DRAFT}";
+        for new in
+            ["{id: new, status: DRAFT}", "{id: new, status: UNCLAIMED, depends_on: [], superseded_by: }"]
+        {
+            assert_eq!(scope(&[], &[new]), Scope::TheseTasks(Vec::new()), "{new}");
+            assert_eq!(scope(&[old], &[new, old]), Scope::TheseTasks(Vec::new()), "{new}");
+        }
+        let all = [
+            "{id: mentioned, status: DRAFT}",
+            "{id: new, status: CLAIMED}",
+            "{id: new, status: DRAFT, depends_on: a}",
+            "{id: new, status: DRAFT, superseded_by: [a]}",
+            "{id: new, status: DRAFT, assigned_to: coder-1}",
+            "{id: new}",
+        ];
+        for new in all {
+            assert_eq!(scope(&[old], &[old, new]), Scope::AllTasks, "{new}");
+        }
+        let others = [
+            "{id: new, status: DRAFT, depends_on: [z, y, next]}",
+            "{id: next, status: DRAFT, depends_on: [z]}",
+        ];
+        let needed = ["y", "z"].map(|id| id.parse().unwrap()).to_vec();
+        assert_eq!(
+            scope(&[], &others[..1]),
+            Scope::TheseTasks([&["next".parse().unwrap()], &needed[..]].concat())
+        );
+        assert_eq!(scope(&[], &others), Scope::AllTasks, "one names the other");
+        assert_eq!(
+            scope(&[], &["{id: new, status: DRAFT}", "{id: new, status: DRAFT}"]),
+            Scope::AllTasks,
+            "twice"
+        );
+    }
 }

@@ -148,7 +148,9 @@ impl EditSession<'_> {
         let (text, bom) = text_without_bom(&file, &bytes)?;
         let mut view = StateView::lazy(&file, text)?;
         view.check_version()?;
-        let Some((before, target)) = read_target(&mut view, path)? else { return Ok(None) };
+        let Some(ReadTarget { before, target, is_own }) = read_target(&mut view, path, value)? else {
+            return Ok(None);
+        };
         if !before.journal.faults.is_empty() {
             return Ok(None);
         }
@@ -160,8 +162,7 @@ impl EditSession<'_> {
         let Some(done) = finished(&view, &target, new, (before.board.revision, revision))? else {
             return Ok(None);
         };
-        let is_partial = is_own(&target.place, &path);
-        let before_edit = is_partial.then(|| before.clone());
+        let before_edit = is_own.then(|| before.clone());
         let after_state = target.applied(before, done.part);
         let adds_none = match &before_edit {
             Some(before) => self.new_violations(Some(before), &after_state, now).is_empty(),
@@ -281,8 +282,21 @@ fn best_value(
     Ok(best.and_then(|(_, value)| target.with(path, &value)))
 }
 
-/// The state as far as a path needs it, and the block that the path names.
-fn read_target(view: &mut StateView<'_>, path: &ValuePath) -> Result<Option<(State, Target)>, StoreError> {
+/// What a path needs.
+struct ReadTarget {
+    /// The state as far as it is needed.
+    before: State,
+    target: Target,
+    /// Whether the new value is checked only by itself, so that no other task is needed.
+    is_own: bool,
+}
+
+/// Reads what is needed to set a value at a path.
+fn read_target(
+    view: &mut StateView<'_>,
+    path: &ValuePath,
+    value: &str,
+) -> Result<Option<ReadTarget>, StoreError> {
     let place = match path.target() {
         Some(PathTarget::Section(name)) => match view.block(name) {
             Some(block) => Place::Section(name.to_owned(), block.clone()),
@@ -298,20 +312,32 @@ fn read_target(view: &mut StateView<'_>, path: &ValuePath) -> Result<Option<(Sta
         },
         None => return Ok(None),
     };
-    let wanted = match &place {
-        place if !is_own(place, path) => None,
-        Place::Section(..) => Some(Vec::new()),
-        Place::Task(id, _) => Some(vec![id.clone()]),
+    let is_own = match &place {
+        Place::Section(name, _) => !invariants::names_tasks(name),
+        Place::Task(id, _) => match path.task_key() {
+            Some("status") => is_own_status(view, id, value)?,
+            Some(key) => !invariants::concerns_other_tasks(key),
+            None => false,
+        },
     };
-    read_place(view, &place, wanted.as_deref())
+    let wanted = match &place {
+        Place::Section(..) => Vec::new(),
+        Place::Task(id, _) => vec![id.clone()],
+    };
+    let read = read_place(view, &place, is_own.then_some(&wanted))?;
+    Ok(read.map(|(before, target)| ReadTarget { before, target, is_own }))
 }
 
-/// Whether the value at a path is checked only by itself, so that no other task is needed.
-fn is_own(place: &Place, path: &ValuePath) -> bool {
-    match place {
-        Place::Section(name, _) => !invariants::names_tasks(name),
-        Place::Task(..) => path.task_key().is_some_and(|key| !invariants::concerns_other_tasks(key)),
+/// Whether no rule about other tasks asks for a task's present status, nor for the new one.
+fn is_own_status(view: &StateView<'_>, id: &TaskId, new: &str) -> Result<bool, StoreError> {
+    if !invariants::is_own_status(new) {
+        return Ok(false);
     }
+    let mut view = StateView::lazy(view.path, view.text)?;
+    let mut board = view.board()?;
+    view.load_summaries(&mut board, Some(std::slice::from_ref(id)))?;
+    let old = board.summary(id).and_then(|summary| summary.status);
+    Ok(old.is_some_and(|status| invariants::is_own_status(status.name())))
 }
 
 /// The ID of the task at a position of the list.

@@ -380,7 +380,8 @@ pub(crate) fn revision_stamps(before: Option<&State>, after: &State, revision: R
         let record = record(after, id)?;
         Some((id.clone(), TaskRecord { revision: Some(revision), ..record }))
     };
-    let tasks = after.board.tasks.keys().filter(changed).filter_map(stamp).collect();
+    let read = after.board.tasks.iter().filter(|(_, slot)| slot.body.is_some()).map(|(id, _)| id);
+    let tasks = read.filter(changed).filter_map(stamp).collect();
     Change { revision, tasks, ..Change::default() }
 }
 

@@ -41,6 +41,7 @@ fn measure(tasks: usize) {
         let name = format!("bare-{round}");
         claims.bare.push(timed(|| bare_claim(&project, &name)));
         let commit = commit(&project, &name);
+        bare_submit(&project, &name);
         advance(&project, &name);
         merges.bare.push(timed(|| bare_merge(&project, &name, &commit)));
 
@@ -107,15 +108,23 @@ fn bare_claim(project: &TestProject, name: &str) {
     project.git_at(&project.root.join(&path), &["checkout", "--quiet", "-b", &branch, &head]);
 }
 
-/// The commit is fetched and merged; then what a merged task leaves is looked at and removed.
+/// The commit is fetched, as a submission does: that is no part of the merge.
+fn bare_submit(project: &TestProject, name: &str) {
+    let path = project.root.join(".worktrees").join(name);
+    let branch = format!("task/{name}");
+    project.git(&["fetch", "--quiet", "--no-tags", path.to_str().unwrap(), &format!("{branch}:{branch}")]);
+}
+
+/// The commit is merged; then what the task leaves is looked at and removed. What was committed since the submission is
+/// fetched first: here, nothing.
 fn bare_merge(project: &TestProject, name: &str, commit: &str) {
     let path = project.root.join(".worktrees").join(name);
-    project.git(&["fetch", "--quiet", "--no-tags", path.to_str().unwrap(), &format!("task/{name}")]);
     let head = project.git(&["rev-parse", "--verify", "refs/heads/integration"]);
     let tree = project.git(&["merge-tree", "--write-tree", &head, commit]);
     let merged = project.git(&["commit-tree", &tree, "-p", &head, "-p", commit, "-m", "merge"]);
     project.git(&["update-ref", "refs/heads/integration", &merged, &head]);
     assert_eq!(project.git_at(&path, &["status", "--porcelain", "--ignored"]), "");
+    project.git(&["fetch", "--quiet", "--no-tags", path.to_str().unwrap(), "refs/heads/*:refs/taken/*"]);
     std::fs::remove_dir_all(&path).unwrap();
     project.git(&["branch", "-qD", &format!("task/{name}")]);
 }

@@ -10,11 +10,13 @@ use liza_core::rules::invariants::DiskFacts as _;
 use liza_core::text::count;
 use liza_store::{ProjectDisk, misspelled_keys};
 
+use crate::confine::Level;
 use crate::engine::{EngineError, integration_branch};
 use crate::git::{FolderState, Git, Repo};
 use crate::lifecycle::{lost_merges, merged_commits};
 use crate::project::{EXCLUDED, Project, now};
 use crate::providers::builtin_programs;
+use crate::session_plan::{level_here, refusal};
 use crate::sys::find_program;
 
 /// Less space than this is a failure.
@@ -70,7 +72,7 @@ fn broken(name: &'static str, found: impl Into<String>, fix: impl Into<String>) 
 }
 
 /// Checks everything that exists here.
-pub fn check(git: &Git, folder: &Path, project: Option<&Project>) -> Vec<Check> {
+pub fn check(git: &Git, folder: &Path, project: Option<&Project>, liza: &Path) -> Vec<Check> {
     let mut checks = vec![git_version(git)];
     let repo = match Repo::open(git, project.map_or(folder, Project::root)) {
         Ok(repo) => Some(repo),
@@ -94,10 +96,26 @@ pub fn check(git: &Git, folder: &Path, project: Option<&Project>) -> Vec<Check> 
             checks.extend(project.and_then(misspelled));
             checks.extend(project.map(|project| specifications(project, &state)));
             checks.extend(repo.iter().flat_map(|repo| branches(repo, &state)));
+            checks.extend(project.and_then(|project| confinement(project, &state, liza)));
         }
     }
     checks.push(programs());
     checks
+}
+
+/// How well sessions are confined here; nothing if the settings cannot be read, which another check reports.
+fn confinement(project: &Project, state: &State, liza: &Path) -> Option<Check> {
+    let config = state.board.config().ok()?;
+    let why = "a session could change what it must not: use a newer kernel, or see docs/safety.md";
+    Some(match level_here(project, config, liza) {
+        Ok(Level::Enforced) => good("confinement", "enforced"),
+        Ok(Level::Off) => warning("confinement", "off", "liza lock write config.sandbox auto"),
+        Ok(level @ Level::Partly(_)) if refusal(config, &level).is_some() => {
+            broken("confinement", format!("{level}; config.sandbox is require"), why)
+        }
+        Ok(level @ Level::Partly(_)) => warning("confinement", level.to_string(), why),
+        Err(error) => broken("confinement", format!("cannot be tried: {error}"), "reinstall liza"),
+    })
 }
 
 /// Creates what is missing and needs no question: the integration branch at the current commit if nothing was merged

@@ -49,6 +49,11 @@ pub(crate) fn sessions_around() -> Vec<SessionAround> {
     command_lines_above().iter().rev().filter_map(|line| parse(line)).collect()
 }
 
+/// The arguments with which `liza check` starts itself, so that it is recognized; the command follows.
+pub(crate) fn check_arguments(root: &Path) -> [OsString; 4] {
+    [CHECK.into(), OF.into(), root.into(), "--".into()]
+}
+
 /// Whether this is the command line of `liza check`, below which code under test runs.
 pub(crate) fn is_check(line: &[OsString]) -> bool {
     matches!(line, [_, check, of, ..] if check == CHECK && of == OF)

@@ -2,11 +2,13 @@
 //!
 //! The rules are in `liza-core`, the blackboard is in `liza-store`; nothing here decides what a state may become.
 
-#![forbid(unsafe_code)]
+// `sys::confinement::seccomp` is the one exception.
+#![deny(unsafe_code)]
 
 mod activity;
 pub mod channel;
 pub mod cli;
+mod confine;
 pub mod contracts;
 pub mod demo;
 pub mod doctor;
@@ -23,6 +25,7 @@ pub mod reconcile;
 pub mod report;
 pub mod run;
 pub mod secrets;
+mod session_plan;
 pub mod supervisor;
 mod sys;
 mod text;

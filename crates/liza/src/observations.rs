@@ -2,16 +2,18 @@
 //!
 //! Only collects; what is an alarm is decided in `liza-core`.
 
+use std::collections::BTreeMap;
 use std::fs;
 use std::path::Path;
 use std::time::UNIX_EPOCH;
 
-use liza_core::model::{LogAction, Sha, State, StopFile, StopFileTimes, TaskStatus, Timestamp};
+use liza_core::model::{AgentId, LogAction, Sha, State, StopFile, StopFileTimes, TaskStatus, Timestamp};
 use liza_core::rules::invariants::{self, Subject, Violation};
 use liza_core::watch::alarms::{ForeignCommits, Observations};
 use liza_store::{LogRecord, ProjectDisk};
 
 use crate::activity::session_activity;
+use crate::confine::recorded_level;
 use crate::engine::{FileLock, integration_branch};
 use crate::lifecycle::{lost_merges, merged_commits};
 use crate::project::Project;
@@ -29,7 +31,14 @@ pub fn observe(project: &Project, state: &State, now: Timestamp) -> Observations
         stale_edits: stale_edits(project.folder()),
         foreign_commits: foreign_commits(project, state),
         sessions: session_activity(project, state),
+        confinement: confinement(project, state),
     }
+}
+
+/// How well the last session of each agent was confined.
+fn confinement(project: &Project, state: &State) -> BTreeMap<AgentId, String> {
+    let agents = state.board.agents.ready().into_iter().flatten().map(|(agent, _)| *agent);
+    agents.filter_map(|agent| Some((agent, recorded_level(project.folder(), agent)?))).collect()
 }
 
 /// Commits on the integration branch that neither a merge nor the human put there; none if git cannot be asked.

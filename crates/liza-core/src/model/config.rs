@@ -3,6 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use crate::model::record::TaskRecord;
+use crate::model::sandbox::{Sandbox, SandboxMin, SandboxRead};
 use crate::model::time::Seconds;
 use crate::model::value::Fields;
 
@@ -30,6 +31,30 @@ pub struct Config {
     /// Whom agents' commits name as their author.
     #[serde(skip_serializing_if = "AgentCommits::is_default")]
     pub agent_commits: AgentCommits,
+    /// Whether sessions are confined.
+    #[serde(skip_serializing_if = "Sandbox::is_default")]
+    pub sandbox: Sandbox,
+    /// The lowest level at which `sandbox: require` starts a session.
+    #[serde(skip_serializing_if = "SandboxMin::is_default")]
+    pub sandbox_min: SandboxMin,
+    /// What of the home folder a session can read.
+    #[serde(skip_serializing_if = "SandboxRead::is_default")]
+    pub sandbox_read: SandboxRead,
+    /// Further files and folders that sessions can read.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub sandbox_readable: Vec<String>,
+    /// Further files and folders that sessions can write.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub sandbox_writable: Vec<String>,
+    /// Further sockets, or folders with sockets, that sessions can connect to.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub sandbox_sockets: Vec<String>,
+    /// The newest version of Landlock to use; for trying out what an older kernel gives.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub sandbox_max_abi: Option<u32>,
+    /// A program that is put in front of each session, with its arguments.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub exec_wrapper: Vec<String>,
     /// Where alarms are posted to.
     pub escalation_webhook: Option<String>,
     /// How many crashes in a row block a task.
@@ -100,6 +125,14 @@ impl Default for Config {
             integration_branch: "integration".to_owned(),
             main_branch: None,
             agent_commits: AgentCommits::default(),
+            sandbox: Sandbox::default(),
+            sandbox_min: SandboxMin::default(),
+            sandbox_read: SandboxRead::default(),
+            sandbox_readable: Vec::new(),
+            sandbox_writable: Vec::new(),
+            sandbox_sockets: Vec::new(),
+            sandbox_max_abi: None,
+            exec_wrapper: Vec::new(),
             escalation_webhook: None,
             max_crashes: 5,
             max_idle_exits: 3,

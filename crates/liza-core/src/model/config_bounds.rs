@@ -94,6 +94,7 @@ pub const CONFIG_BOUNDS: &[Bounds] = &[
     seconds("integration_test_limit", 1, DAY),
     seconds("lock_timeout", 0, 3_600),
     seconds("command_limit", 1, 3_600),
+    times("sandbox_max_abi", 0, 100),
 ];
 
 /// A task's own limits.

@@ -195,8 +195,11 @@ impl Rule for RecordMerge {
         let mut task = tx.task(id)?;
         let (work, commit, by) = approved(tx, &task)?;
         check_commit(&task, &commit, &self.commit)?;
-        tx.goal()?.integration_head = Some(merge_commit.clone());
-        let event = HistoryEvent::new(tx.now, EventName::Merged, merger(tx, by));
+        let before = tx.goal()?.integration_head.replace(merge_commit.clone());
+        let mut event = HistoryEvent::new(tx.now, EventName::Merged, merger(tx, by));
+        if let Some(before) = before {
+            event = event.with("merged_into", before.as_str());
+        }
         let event = event
             .with("commit", commit.as_str())
             .with("merge_commit", merge_commit.as_str())

@@ -150,6 +150,49 @@ fn the_edit_of_a_command_under_the_lock_is_kept_or_undone() {
     assert_eq!(project.log().matches("action: edit").count(), 1);
 }
 
+/// Covers: AC-27, IV-16
+#[test]
+fn a_task_that_a_command_adds_is_checked_with_what_it_refers_to() {
+    let project = Project::new("modify-add");
+    for task in ["one", "two", "three"] {
+        project.add_task(task);
+    }
+    let store = project.store();
+    let modify = |change: &dyn Fn(String) -> String| {
+        let mut session = store.begin_edit().unwrap();
+        session.begin_modify(now()).unwrap();
+        project.write(&change(project.text()));
+        session.finish_modify(&entry(), now())
+    };
+    let add = |task: &str, fields: &str| {
+        let text =
+            format!("  - id: {task}\n    description: d\n    created: 2025-01-17T14:00:00Z\n{fields}agents:");
+        modify(&|old| old.replacen("agents:", &text, 1))
+    };
+    add("four", "    status: DRAFT\n").unwrap();
+    add("five", "    status: DRAFT\n    depends_on: [one, four]\n").unwrap();
+    assert!(project.text().contains("depends_on: [one, four]"), "{}", project.text());
+    let snapshot = store.snapshot().unwrap();
+    assert_eq!(snapshot.board.tasks.len(), 5);
+    assert!(snapshot.board.tasks.values().all(|slot| slot.summary.revision.0 > 0), "{}", project.text());
+    let before = project.text();
+    for (task, fields) in [
+        ("six", "    status: DRAFT\n    depends_on: [nowhere]\n"),
+        ("six", "    status: DRAFT\n    superseded_by: [nowhere]\n"),
+        ("six", "    status: CLAIMED\n    assigned_to: coder-1\n"),
+        ("six", "    status: DRAFT\n    depends_on: [six]\n"),
+        ("one", "    status: DRAFT\n"),
+    ] {
+        assert!(add(task, fields).is_err(), "{task} {fields}");
+        assert_eq!(project.text(), before, "{task} {fields}");
+    }
+    let removed = modify(&|old| {
+        let (start, end) = (old.find("  - id: four").unwrap(), old.find("  - id: five").unwrap());
+        format!("{}{}", &old[..start], &old[end..])
+    });
+    assert!(removed.is_err(), "another one depends on it");
+}
+
 /// Covers: CM-04
 #[test]
 fn the_edit_of_a_killed_command_is_undone_by_the_next_lock_holder() {

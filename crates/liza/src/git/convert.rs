@@ -44,6 +44,7 @@ impl Repo {
         let new = self.root().join(".worktrees").join(temporary_name(UNFINISHED));
         let fill = || -> Result<(), GitError> {
             copy_folder(&old, &new).map_err(io)?;
+            self.adapt_modules(&tree, &old, &new)?;
             let files = UntrustedFolder::open(&new).map_err(io)?;
             self.write_git_folder(&files, &commit)?;
             if let Some(head) = self.tip(integration)? {
@@ -60,6 +61,7 @@ impl Repo {
         let _ = fs::remove_file(&new);
         let _ = fs::remove_dir_all(&new);
         result?;
+        self.relink_submodules(&tree, &old)?;
         fs::remove_dir_all(&old).map_err(|error| GitError::io(ACTION, &old, error))
     }
 
@@ -72,6 +74,9 @@ impl Repo {
             Path::new(text.trim_end()) == link
         };
         for folder in entries.map(|entry| entry.path()).filter(names_it) {
+            if link.is_dir() {
+                self.relink_submodules(tree, &folder)?;
+            }
             fs::remove_dir_all(&folder).map_err(|error| GitError::io(ACTION, &folder, error))?;
         }
         Ok(())

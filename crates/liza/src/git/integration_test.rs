@@ -2,7 +2,7 @@
 //!
 //! Leaves no process and no checkout behind. The script's exit status and the time limit alone decide the result.
 
-use std::ffi::OsString;
+use std::ffi::{OsStr, OsString};
 use std::fs;
 use std::io::{self, Read, Write};
 use std::os::unix::process::ExitStatusExt;
@@ -11,7 +11,7 @@ use std::process::{Command, ExitStatus, Stdio};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
-use liza_core::model::Sha;
+use liza_core::model::{SandboxMin, Sha};
 use liza_store::private;
 
 use super::error::GitError;
@@ -19,6 +19,7 @@ use super::leftovers::{leftovers, temporary_name};
 use super::own_repo::NewCheckout;
 use super::repo::Repo;
 use super::view::Files;
+use crate::confine::{Plan, StageInput, StageOrder, StageSocket, cache_variables, is_removed, stage_command};
 use crate::secrets::{MaskStream, Masker};
 use crate::sys::family::ScopedFamily;
 
@@ -70,8 +71,59 @@ impl Drop for ScratchCheckout {
     }
 }
 
+/// How a test is confined.
+pub(crate) struct TestStage<'a> {
+    /// The liza program, which is also the stage that confines itself.
+    pub(crate) liza: &'a Path,
+    /// The folder with the caches of tests.
+    pub(crate) caches: &'a Path,
+    /// The lowest level at which the test runs.
+    pub(crate) minimum: Option<SandboxMin>,
+    /// What a test may use, from its checkout and its folder for temporary files.
+    pub(crate) plan: &'a dyn Fn(&Path, &Path) -> Result<Plan, GitError>,
+}
+
+/// A command, and the order for the stage that it starts.
+type StagedCommand = (Command, Option<(StageSocket, StageOrder)>);
+
+impl TestStage<'_> {
+    /// The command that starts the stage, and its order.
+    fn command(
+        &self,
+        script: &Path,
+        executable: bool,
+        checkout: &Path,
+        scratch: &Path,
+    ) -> io::Result<StagedCommand> {
+        private::create_folder(self.caches)?;
+        let (command, socket) = stage_command(self.liza)?;
+        let shell = (PathBuf::from("/bin/sh"), vec![script.to_string_lossy().into_owned()]);
+        let (program, arguments) = if executable { (script.to_owned(), Vec::new()) } else { shell };
+        let plan = (self.plan)(checkout, scratch).map_err(io::Error::other)?;
+        let (minimum, input) = (self.minimum, StageInput::Nothing);
+        let order = StageOrder { plan, minimum, program: Some(program), arguments, input };
+        Ok((command, Some((socket, order))))
+    }
+
+    /// The variables that keep programs inside.
+    fn environment(&self, scratch: &Path) -> Vec<(String, String)> {
+        let scratch = |name: &str| (name.to_owned(), scratch.to_string_lossy().into_owned());
+        let own = ["TMPDIR", "XDG_CONFIG_HOME"].map(scratch);
+        own.into_iter().chain(cache_variables(self.caches)).collect()
+    }
+}
+
+fn script_command(script: &Path, executable: bool) -> Command {
+    let mut command = if executable { Command::new(script) } else { Command::new("sh") };
+    if !executable {
+        command.arg(script);
+    }
+    command.stdin(Stdio::null());
+    command
+}
+
 impl Repo {
-    /// Runs the test of `commit`, if it has one, and writes its output to the file `output`.
+    /// Runs the test of `commit`, if it has one, and writes its output to the file `output`. It is not confined.
     ///
     /// # Errors
     ///
@@ -82,25 +134,60 @@ impl Repo {
         output: &Path,
         limit: Duration,
     ) -> Result<IntegrationTestResult, GitError> {
+        self.run_test(commit, output, limit, None)
+    }
+
+    /// The same, confined.
+    ///
+    /// # Errors
+    ///
+    /// As [`Repo::run_integration_test`].
+    pub(crate) fn run_confined_test(
+        &self,
+        commit: &Sha,
+        output: &Path,
+        limit: Duration,
+        stage: &TestStage<'_>,
+    ) -> Result<IntegrationTestResult, GitError> {
+        self.run_test(commit, output, limit, Some(stage))
+    }
+
+    fn run_test(
+        &self,
+        commit: &Sha,
+        output: &Path,
+        limit: Duration,
+        stage: Option<&TestStage<'_>>,
+    ) -> Result<IntegrationTestResult, GitError> {
         let Some(executable) = self.test_script(commit)? else { return Ok(IntegrationTestResult::NoScript) };
         let action = "running the integration test";
-        let mut log =
-            TestLog::create(output, self.masker()).map_err(|error| GitError::io(action, output, error))?;
+        let io = |error| GitError::io(action, output, error);
+        let mut log = TestLog::create(output, self.masker()).map_err(io)?;
         let worktree = self.scratch_checkout(commit)?;
         let script = worktree.path.join(SCRIPT);
-        let mut command = if executable { Command::new(&script) } else { Command::new("sh") };
-        if !executable {
-            command.arg(&script);
-        }
-        command
-            .current_dir(&worktree.path)
-            .env_clear()
-            .envs(self.git().environment().iter().map(|(name, value)| (name, value)))
-            .stdin(Stdio::null());
-        let writers = log.writers().map_err(|error| GitError::io(action, output, error))?;
+        let scratch = stage.map(|_| self.scratch_folder()).transpose()?;
+        let (mut command, order) = match (stage, &scratch) {
+            (Some(stage), Some(scratch)) => {
+                stage.command(&script, executable, &worktree.path, &scratch.path).map_err(io)?
+            }
+            _ => (script_command(&script, executable), None),
+        };
+        let hidden = |name: &OsStr| stage.is_some() && is_removed(name);
+        let environment = self.git().environment().iter().filter(|(name, _)| !hidden(name));
+        let own = stage.zip(scratch.as_ref()).map(|(stage, scratch)| stage.environment(&scratch.path));
+        command.current_dir(&worktree.path).env_clear().envs(environment.map(|(name, value)| (name, value)));
+        command.envs(own.into_iter().flatten());
+        let writers = log.writers().map_err(io)?;
         command.stdout(writers.0).stderr(writers.1);
         let deadline = Instant::now() + limit;
-        let family = match ScopedFamily::spawn(&mut command) {
+        let started = ScopedFamily::spawn(&mut command);
+        // It holds write ends of the pipe; the output ends when all of them are closed.
+        drop(command);
+        let started = started.and_then(|family| {
+            order.map_or(Ok(()), |(socket, order)| socket.start(&order, |_| true).map(drop))?;
+            Ok(family)
+        });
+        let family = match started {
             Ok(family) => family,
             Err(error) => {
                 // As a shell does: the reason goes to the output, and the status is 126.
@@ -108,11 +195,16 @@ impl Repo {
                 return Ok(IntegrationTestResult::Failed { status: Some(126), signal: None });
             }
         };
-        // It holds write ends of the pipe; the output ends when all of them are closed.
-        drop(command);
         let ended = family.finish(deadline).map_err(|error| GitError::io(action, &script, error))?;
         log.finish();
         Ok(ended.map_or(IntegrationTestResult::TimedOut, result_of))
+    }
+
+    /// A folder for the temporary files of a test, removed like a checkout.
+    fn scratch_folder(&self) -> Result<ScratchCheckout, GitError> {
+        let path = self.root().join(".worktrees").join(temporary_name(PREFIX));
+        private::create_folder(&path).map_err(|error| GitError::io("creating a folder", &path, error))?;
+        Ok(ScratchCheckout { path })
     }
 
     /// A masker that knows the secrets in the environment of the test.

@@ -10,6 +10,7 @@ use liza_core::model::Sha;
 use super::command::GitCommand;
 use super::error::GitError;
 use super::leftovers::temporary_name;
+use super::objects::{Object, ObjectQuery};
 use super::repo::Repo;
 
 /// The prefix of these folders in the repository's git folder.
@@ -17,6 +18,28 @@ pub(crate) const ISOLATED: &str = "liza-merge-";
 
 /// The settings of a partial clone, without which missing objects cannot be fetched.
 const PARTIAL_CLONE: &str = r"^(extensions\.partialclone|remote\..*\.(url|promisor|partialclonefilter))$";
+
+/// The two commits of a merge, and the commits at which their histories part.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct MergeParents<'a> {
+    /// The commit of the branch.
+    pub(crate) into: &'a Sha,
+    /// The commit to be merged.
+    pub(crate) commit: &'a Sha,
+    /// Usually one.
+    pub(crate) bases: &'a [Sha],
+}
+
+/// The trees of the commits of a merge.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct MergeTrees {
+    /// Of the branch.
+    pub(crate) into: Sha,
+    /// Of the commit to be merged.
+    pub(crate) commit: Sha,
+    /// Of the merge bases.
+    pub(crate) bases: Vec<Sha>,
+}
 
 /// An isolated git folder, deleted on drop.
 pub(crate) struct IsolatedRepo<'a> {
@@ -31,26 +54,47 @@ impl Drop for IsolatedRepo<'_> {
 }
 
 impl Repo {
-    /// Creates an isolated git folder. Of attributes, only those in the root of the commit `trusted` apply, and they can name
-    /// only drivers that are built in or set for all repositories.
-    pub(crate) fn isolated(&self, trusted: &Sha) -> Result<IsolatedRepo<'_>, GitError> {
+    /// Creates an isolated git folder for a merge; returns the trees that take part too. Of attributes, only those in the root
+    /// of the branch apply, and they can name only drivers that are built in or set for all repositories.
+    pub(crate) fn isolated(
+        &self,
+        parents: &MergeParents<'_>,
+    ) -> Result<(IsolatedRepo<'_>, MergeTrees), GitError> {
         let folder = self.common_dir().join(temporary_name(ISOLATED));
         let isolated = IsolatedRepo { repo: self, folder };
-        isolated.create(trusted)?;
-        Ok(isolated)
+        let trees = isolated.create(parents)?;
+        Ok((isolated, trees))
     }
 }
 
 impl IsolatedRepo<'_> {
-    fn create(&self, trusted: &Sha) -> Result<(), GitError> {
-        let config = format!("{}{}", format_settings(trusted), self.partial_clone()?);
+    fn create(&self, parents: &MergeParents<'_>) -> Result<MergeTrees, GitError> {
+        let config = format!("{}{}", format_settings(parents.into), self.partial_clone()?);
         self.write("HEAD", b"ref: refs/heads/none\n")?;
         self.write("refs/none", b"")?;
         self.write("config", config.as_bytes())?;
-        let file = format!("{trusted}:.gitattributes");
-        let command = self.command("reading attributes").args(["cat-file", "blob", &file]);
-        let attributes = command.run()?;
-        if attributes.status == Some(0) { self.write("info/attributes", &attributes.stdout) } else { Ok(()) }
+        let commits = [parents.into, parents.commit].into_iter().chain(parents.bases);
+        let trees: Vec<String> = commits.map(|commit| format!("{commit}^{{tree}}")).collect();
+        let file = format!("{}:.gitattributes", parents.into);
+        let queries = trees.iter().map(|tree| ObjectQuery::Name(tree));
+        let queries: Vec<ObjectQuery<'_>> = queries.chain([ObjectQuery::Content(&file)]).collect();
+        let mut objects = self.command("reading the commits of a merge").read_objects(&queries)?;
+        if let Some(attributes) = objects.pop().flatten().filter(|object| object.kind == "blob") {
+            self.write("info/attributes", &attributes.content)?;
+        }
+        let missing = |expression: &str| GitError::UnknownCommit {
+            name: expression.trim_end_matches("^{tree}").to_owned(),
+            message: "its files are missing".to_owned(),
+        };
+        let name = |(object, expression): (Option<Object>, &String)| {
+            object.map(|object| object.name).ok_or_else(|| missing(expression))
+        };
+        let mut names = objects.into_iter().zip(&trees).map(name).collect::<Result<Vec<_>, _>>()?;
+        let bases = names.split_off(2);
+        match <[Sha; 2]>::try_from(names) {
+            Ok([into, commit]) => Ok(MergeTrees { into, commit, bases }),
+            Err(_) => Err(missing(parents.into.as_str())),
+        }
     }
 
     fn write(&self, name: &str, content: &[u8]) -> Result<(), GitError> {
@@ -73,6 +117,11 @@ impl IsolatedRepo<'_> {
 
     /// The settings of a partial clone, as lines of a configuration file; usually none.
     fn partial_clone(&self) -> Result<String, GitError> {
+        // Git reads this setting from this file only, and a name in it cannot be written in any other way.
+        let file = fs::read(self.repo.common_dir().join("config")).unwrap_or_default();
+        if !String::from_utf8_lossy(&file).to_ascii_lowercase().contains("partialclone") {
+            return Ok(String::new());
+        }
         let command = self.repo.command("looking for a partial clone");
         let output = command.args(["config", "--local", "-z", "--get-regexp", PARTIAL_CLONE]).run()?;
         let text = String::from_utf8_lossy(&output.stdout).into_owned();

@@ -10,6 +10,8 @@ use liza_core::model::{Sha, TaskId};
 use super::checkout::DryRun;
 use super::command::{GitOutput, TREE_LIMIT};
 use super::error::GitError;
+use super::isolated::MergeParents;
+use super::kept_merges::merged_ref;
 use super::refs::Branch;
 use super::repo::{Repo, path, sha};
 
@@ -23,7 +25,7 @@ pub enum MergePreview {
     AlreadyMerged,
     /// The commit contains the branch.
     FastForward,
-    /// Both have new commits, which merge without conflict.
+    /// Both have new commits, which merge without conflict; the result has each side's changes and nothing else.
     Clean {
         /// The merged files.
         tree: Sha,
@@ -105,26 +107,35 @@ impl Repo {
     ///
     /// # Errors
     ///
-    /// When one of the commits does not exist.
+    /// When one of the commits does not exist, or the result has changes of neither side.
     pub fn preview_merge(&self, into: &Sha, commit: &Sha) -> Result<MergePreview, GitError> {
-        let command = self.command("comparing commits");
-        let command =
-            command.args(["rev-list", "--left-right", "--count", &format!("{into}...{commit}"), "--"]);
-        let counts = command.read_text()?;
-        match counts.split_once('\t') {
-            Some((_, "0")) => Ok(MergePreview::AlreadyMerged),
-            Some(("0", _)) => Ok(MergePreview::FastForward),
-            Some(_) => self.merge_tree(into, commit),
-            None => Err(command.unexpected(counts.as_bytes())),
+        let bases = self.merge_bases(into, commit)?;
+        match bases.as_slice() {
+            [] => Ok(MergePreview::Unrelated),
+            [base] if base == commit => Ok(MergePreview::AlreadyMerged),
+            [base] if base == into => Ok(MergePreview::FastForward),
+            bases => self.merge_tree(&MergeParents { into, commit, bases }),
         }
     }
 
-    fn merge_tree(&self, into: &Sha, commit: &Sha) -> Result<MergePreview, GitError> {
-        let isolated = self.isolated(into)?;
+    /// The commits at which two histories part; none if they have nothing in common.
+    pub(super) fn merge_bases(&self, into: &Sha, commit: &Sha) -> Result<Vec<Sha>, GitError> {
+        let command = self.command("comparing commits");
+        let command = command.args(["merge-base", "--all", into.as_str(), commit.as_str()]);
+        let output = command.run()?;
+        let bases = output.stdout.split(|byte| *byte == b'\n').filter_map(sha).collect();
+        match output.status {
+            Some(0 | 1) => Ok(bases),
+            _ => Err(command.failed(&output)),
+        }
+    }
+
+    fn merge_tree(&self, parents: &MergeParents<'_>) -> Result<MergePreview, GitError> {
+        let (isolated, trees) = self.isolated(parents)?;
         let command = isolated
             .command("computing a merge")
             .args(["merge-tree", "--write-tree", "-z", "--name-only", "--no-messages"])
-            .args([into.as_str(), commit.as_str()])
+            .args([parents.into.as_str(), parents.commit.as_str()])
             .limit(TREE_LIMIT);
         let GitOutput { status, stdout, .. } = &command.run().and_then(|output| match output.status {
             Some(0 | 1) => Ok(output),
@@ -134,11 +145,11 @@ impl Repo {
         let mut fields = stdout.split(|byte| *byte == 0).filter(|field| !field.is_empty());
         match (status, fields.next().and_then(sha)) {
             (None, _) => Ok(MergePreview::Unrelated),
-            (Some(0), Some(tree)) => Ok(MergePreview::Clean { tree }),
-            (Some(_), Some(_)) => {
-                let files = fields.map(path);
-                Ok(MergePreview::Conflict { files: files.collect() })
+            (Some(0), Some(tree)) => {
+                self.check_merge(parents.commit, &trees, &tree)?;
+                Ok(MergePreview::Clean { tree })
             }
+            (Some(_), Some(_)) => Ok(MergePreview::Conflict { files: fields.map(path).collect() }),
             (Some(_), None) => Err(command.unexpected(stdout)),
         }
     }
@@ -192,7 +203,6 @@ impl Repo {
             MergePreview::AlreadyMerged => Err(MergeError::AlreadyMerged { merge_commit: old }),
             MergePreview::FastForward => Ok(PendingMerge { old, new: commit.clone(), fast_forward: true }),
             MergePreview::Clean { tree } => {
-                self.check_merge(&old, commit, &tree)?;
                 let new = self.commit_merge(&tree, &[old.clone(), commit.clone()], what, text)?;
                 Ok(PendingMerge { old, new, fast_forward: false })
             }
@@ -242,7 +252,6 @@ impl Repo {
                 return Err(MergeError::CheckoutRefused { path: path.clone(), message });
             }
         }
-        self.keep_merge(task, &merge.new)?;
         for path in &checkouts {
             self.begin_update(path, &merge.old, &merge.new)?;
         }
@@ -254,7 +263,7 @@ impl Repo {
         result
     }
 
-    /// Moves the branch and updates its checkouts.
+    /// Keeps the merge, moves the branch and updates its checkouts.
     fn move_with(
         &self,
         branch: &Branch,
@@ -263,10 +272,12 @@ impl Repo {
         checkouts: &[PathBuf],
     ) -> Result<(), MergeError> {
         let reason = format!("{REFLOG_PREFIX}{task}");
+        let PendingMerge { old, new, .. } = merge;
+        // Git writes the references in this order: the merge is kept before the branch moves.
+        let lines = format!("update {} {new}\nupdate {} {new} {old}\n", merged_ref(task), branch.full());
         let command = self.command(format!("moving branch {branch}"));
-        let command = command.args(["update-ref", "--create-reflog", "-m", &reason, "--", &branch.full()]);
-        let command = command.args([merge.new.as_str(), merge.old.as_str()]);
-        if let Err(error) = command.check() {
+        let command = command.args(["update-ref", "--create-reflog", "-m", &reason, "--stdin"]);
+        if let Err(error) = command.stdin(lines).check() {
             let has_moved = self.tip(branch)?.as_ref() != Some(&merge.old);
             return Err(if has_moved { MergeError::BranchMoved } else { error.into() });
         }

@@ -113,7 +113,6 @@ impl Repo {
         let name = new.place.file_name().and_then(|name| name.to_str()).unwrap_or_default();
         let place = self.kept_index(name);
         let keep = || {
-            place.parent().map_or(Ok(()), fs::create_dir_all)?;
             fs::copy(view.index(), folder.join(".git/index"))?;
             if view.is_sparse() {
                 fs::create_dir_all(folder.join(".git/info"))?;
@@ -122,7 +121,7 @@ impl Repo {
                     folder.join(".git/info/sparse-checkout"),
                 )?;
             }
-            if new.keeps_index { fs::rename(view.index(), &place) } else { Ok(()) }
+            if new.keeps_index { view.keep_index_as(name) } else { Ok(()) }
         };
         keep().map_err(|error| GitError::io(ACTION, &place, error))
     }

@@ -123,9 +123,15 @@ impl Quarantine<'_> {
     /// A commit of what is staged in the agent's index, on top of `head`; `None` where that is nothing or unusable.
     pub(crate) fn commit_staged(&self, agent: &AgentRepo, head: &Sha) -> Option<Sha> {
         self.write("staged", &agent.index()?).ok()?;
-        let command = self.command("saving staged work").env("GIT_INDEX_FILE", self.folder.join("staged"));
+        let command = || self.command("saving staged work").env("GIT_INDEX_FILE", self.folder.join("staged"));
+        let compare = command().args(["diff-index", "--cached", "--raw", "--ignore-submodules=none"]);
+        // The configuration of this repository is ours.
+        let compare = compare.args([head.as_str(), "--"]).runs_no_program();
+        if compare.read().is_ok_and(|differences| differences.is_empty()) {
+            return None;
+        }
         // An index with conflicts cannot be written; its versions are all in the merged commits.
-        let tree = command.arg("write-tree").read_with(sha).ok()?;
+        let tree = command().arg("write-tree").read_with(sha).ok()?;
         let old = self.command("saving staged work").args(["rev-parse", &format!("{head}^{{tree}}")]);
         if old.read_with(sha).ok()? == tree {
             return None;

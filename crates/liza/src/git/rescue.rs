@@ -84,17 +84,18 @@ struct RescueBranch {
 }
 
 impl Repo {
-    /// Saves what `source` and `tips` contain beyond `safe`; `None` when there is provably nothing.
+    /// Saves what `source` and `tips` contain beyond `safe`; `None` when there is provably nothing. `known` commits are in
+    /// the project with everything that they contain.
     pub(crate) fn rescue_work(
         &self,
         task: &TaskId,
         source: Option<RescueSource<'_>>,
-        tips: &[Sha],
+        (tips, known): (&[Sha], &[Sha]),
         safe: &SafeRevisions,
     ) -> Result<Option<Rescue>, GitError> {
         let mut work = match source {
             Some(RescueSource::Checkout { folder, start }) => {
-                self.work_in_checkout(task, folder, start, tips)?
+                self.work_in_checkout(task, folder, start, known)?
             }
             Some(RescueSource::Linked(folder)) => self.work_in_linked(task, folder)?,
             Some(RescueSource::LooseFolder { folder, start }) => {
@@ -134,8 +135,8 @@ impl Repo {
         Ok(work)
     }
 
-    /// Brings all commits of a checkout into the project, except those that references `known` to be complete have. Its
-    /// HEAD is the first, unless an object of it is missing.
+    /// Brings all commits of a checkout into the project, except those that are `known`. Its HEAD is the first, unless an
+    /// object of it is missing.
     fn commits_of(
         &self,
         task: &TaskId,

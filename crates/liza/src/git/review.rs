@@ -57,7 +57,8 @@ impl Repo {
         let safe = SafeRevisions::in_commit(commit);
         let changed = state.head != *commit || state.tracked_changes().next().is_some();
         let source = changed.then_some(RescueSource::Checkout { folder: &path, start: Some(commit) });
-        self.rescue_work(task, source, std::slice::from_ref(&state.head), &safe)
+        let head = std::slice::from_ref(&state.head);
+        self.rescue_work(task, source, (head, head), &safe)
     }
 
     /// The state of a review's checkout; `None` if there is none.
@@ -86,7 +87,7 @@ impl Repo {
         let action = format!("removing the review of {task}");
         let trash = self.root().join(".worktrees").join(temporary_name(TRASH));
         fs::rename(&path, &trash).map_err(|error| GitError::io(&action, &path, error))?;
-        let _ = fs::remove_file(self.kept_index(&format!("{PREFIX}{task}")));
+        self.forget_index(&format!("{PREFIX}{task}"));
         fs::remove_dir_all(&trash).map_err(|error| GitError::io(&action, &trash, error))
     }
 

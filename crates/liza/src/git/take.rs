@@ -15,7 +15,47 @@ use super::refs::Branch;
 use super::repo::{NO_COMMIT, Repo, sha};
 
 /// The folders of references that belong to one task's worktree.
-const FOLDERS: [&str; 2] = ["refs/liza/work", "refs/liza/keep"];
+const FOLDERS: [&str; 2] = [WORK, "refs/liza/keep"];
+
+/// The folder of the references to what was taken.
+const WORK: &str = "refs/liza/work";
+
+/// The references of a task's worktree: its branch, what was taken from it, and what it borrows.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(crate) struct TaskRefs(BTreeMap<String, Sha>);
+
+impl TaskRefs {
+    /// The commit of a reference.
+    fn get(&self, name: &str) -> Option<&Sha> {
+        self.0.get(name)
+    }
+
+    /// Whether there is none.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    /// The commit of the task's branch.
+    pub(crate) fn branch(&self, task: &TaskId) -> Option<&Sha> {
+        self.get(&Branch::of(task).full())
+    }
+
+    /// All of them but the task's branch.
+    pub(crate) fn without_branch(mut self, task: &TaskId) -> Self {
+        self.0.remove(&Branch::of(task).full());
+        self
+    }
+
+    /// Commits that were taken from the worktree.
+    pub(crate) fn taken(&self) -> impl Iterator<Item = &Sha> {
+        self.0.iter().filter(|(name, _)| name.starts_with(WORK)).map(|(_, commit)| commit)
+    }
+
+    /// All commits; the project has them with everything that they contain.
+    pub(crate) fn commits(&self) -> impl Iterator<Item = &Sha> {
+        self.0.values()
+    }
+}
 
 /// The reference that keeps a commit which a task's worktree borrows.
 pub(crate) fn keep_ref(task: &TaskId, commit: &Sha) -> String {
@@ -54,7 +94,7 @@ impl Repo {
         let head = agent.head()?;
         let name = format!("refs/liza/work/{task}/{generation}");
         let refs = self.task_refs(task)?;
-        let branch = refs.get(&Branch::of(task).full());
+        let branch = refs.branch(task);
         if refs.get(&name) != Some(&head.commit) && branch != Some(&head.commit) {
             self.quarantine(agent, &head.commit)?
                 .transfer(std::slice::from_ref(&head.commit), Some(&name))?;
@@ -110,7 +150,7 @@ impl Repo {
     }
 
     /// The references of a task's worktree, its branch included.
-    pub(crate) fn task_refs(&self, task: &TaskId) -> Result<BTreeMap<String, Sha>, GitError> {
+    pub(crate) fn task_refs(&self, task: &TaskId) -> Result<TaskRefs, GitError> {
         let folders = FOLDERS.map(|folder| format!("{folder}/{task}"));
         let command = self.command(format!("listing the references of {task}"));
         let command = command.args(["for-each-ref", "--format=%(objectname) %(refname)"]);
@@ -119,28 +159,16 @@ impl Repo {
             let (commit, name) = line.split_once(' ')?;
             Some((name.to_owned(), sha(commit.as_bytes())?))
         };
-        Ok(list.lines().filter_map(parse).collect())
+        Ok(TaskRefs(list.lines().filter_map(parse).collect()))
     }
 
-    /// Commits that were taken from a task's worktree.
-    pub(crate) fn taken_work(&self, task: &TaskId) -> Result<Vec<Sha>, GitError> {
-        let prefix = format!("refs/liza/work/{task}/");
-        let refs = self.task_refs(task)?;
-        Ok(refs.into_iter().filter(|(name, _)| name.starts_with(&prefix)).map(|(_, commit)| commit).collect())
-    }
-
-    /// Deletes the references of a worktree that is gone; the branch stays.
-    pub(crate) fn drop_task_refs(&self, task: &TaskId) -> Result<(), GitError> {
-        let branch = Branch::of(task).full();
-        let refs = self.task_refs(task)?;
-        let lines: String = refs
-            .iter()
-            .filter(|(name, _)| **name != branch)
-            .map(|(name, at)| format!("delete {name} {at}\n"))
-            .collect();
-        if lines.is_empty() {
+    /// Deletes the references of a worktree that is gone, unless one of them has moved since they were read: no newer commit
+    /// may be lost.
+    pub(crate) fn drop_task_refs(&self, task: &TaskId, refs: &TaskRefs) -> Result<(), GitError> {
+        if refs.is_empty() {
             return Ok(());
         }
+        let lines: String = refs.0.iter().map(|(name, at)| format!("delete {name} {at}\n")).collect();
         let command = self.command(format!("forgetting the worktree of {task}"));
         command.args(["update-ref", "--stdin"]).stdin(lines).check()
     }

@@ -8,7 +8,8 @@ use std::path::{Path, PathBuf};
 use liza_core::model::Sha;
 
 use super::error::GitError;
-use super::repo::{Repo, path, sha};
+use super::isolated::MergeTrees;
+use super::repo::{Repo, path};
 
 /// What a path is in a tree.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
@@ -46,26 +47,31 @@ impl Repo {
         command.args(["--no-abbrev", from.as_str(), to.as_str(), "--"]).read_with(parse_raw)
     }
 
-    /// Refuses the merge of `commit` into `into` if its result `tree` has changes of neither side, or lacks some.
-    pub(crate) fn check_merge(&self, into: &Sha, commit: &Sha, tree: &Sha) -> Result<(), GitError> {
-        let bases = self.command("finding the merge base").args(["merge-base", "--all"]);
-        let bases = bases.args([into.as_str(), commit.as_str()]).read_text()?;
-        let bases: Vec<Sha> = bases.lines().filter_map(|line| sha(line.as_bytes())).collect();
-        let mut sides = Sides { brought: self.tree_changes(into, tree)?, ..Sides::default() };
-        for base in &bases {
-            sides.theirs.push(self.tree_changes(base, commit)?);
-            sides.ours.push(self.tree_changes(base, into)?);
-        }
+    /// The differences of several pairs of trees, found with one git command.
+    fn changes_of_pairs(&self, pairs: &[(&Sha, &Sha)]) -> Result<Vec<TreeChanges>, GitError> {
+        let command =
+            self.command("comparing trees").args(["diff-tree", "-r", "-z", "--raw", "--no-renames"]);
+        let lines: String = pairs.iter().map(|(from, to)| format!("{from} {to}\n")).collect();
+        let command = command.args(["--no-abbrev", "--stdin"]).stdin(lines);
+        command.read_with(|output| parse_pairs(output).filter(|changes| changes.len() == pairs.len()))
+    }
+
+    /// Refuses a merge of `commit` if its result `tree` has changes of neither side, or lacks some.
+    pub(crate) fn check_merge(&self, commit: &Sha, trees: &MergeTrees, tree: &Sha) -> Result<(), GitError> {
+        let MergeTrees { into, commit: approved, bases } = trees;
+        let of_sides = bases.iter().flat_map(|base| [(base, approved), (base, into)]);
+        let pairs: Vec<(&Sha, &Sha)> = [(into, tree)].into_iter().chain(of_sides).collect();
+        let mut sides = Sides::of(self.changes_of_pairs(&pairs)?);
         let mut unexplained = sides.unexplained();
         if !unexplained.is_empty() {
-            for base in &bases {
-                sides.renames.extend(self.renames(base, commit)?);
+            for base in bases {
+                sides.renames.extend(self.renames(base, approved)?);
                 sides.renames.extend(self.renames(base, into)?);
             }
             unexplained.retain(|path| !sides.moved(path));
         }
         for path in sides.merged_content() {
-            if !self.has_only_lines_of(tree, &[into, commit], &path, &sides.renames)? {
+            if !self.has_only_lines_of(tree, &[into, approved], &path, &sides.renames)? {
                 unexplained.push(path);
             }
         }
@@ -131,6 +137,17 @@ struct Sides {
 }
 
 impl Sides {
+    /// From the differences of branch and result, then of each merge base and the commit, and of it and the branch.
+    fn of(changes: Vec<TreeChanges>) -> Self {
+        let mut changes = changes.into_iter();
+        let mut sides = Self { brought: changes.next().unwrap_or_default(), ..Self::default() };
+        while let (Some(theirs), Some(ours)) = (changes.next(), changes.next()) {
+            sides.theirs.push(theirs);
+            sides.ours.push(ours);
+        }
+        sides
+    }
+
     /// Paths that are neither as the approved commit has them nor changed by both sides.
     fn unexplained(&self) -> Vec<PathBuf> {
         let foreign = self.brought.iter().filter(|(path, change)| !self.explains(path, change));
@@ -221,6 +238,26 @@ pub(crate) fn parse_raw(output: &[u8]) -> Option<TreeChanges> {
     Some(changes)
 }
 
+/// The same for several pairs of trees, before each of which git writes a line with their names.
+fn parse_pairs(mut output: &[u8]) -> Option<Vec<TreeChanges>> {
+    let mut pairs = Vec::new();
+    while !output.is_empty() {
+        let line = output.iter().position(|byte| *byte == b'\n')?;
+        output = &output[line + 1..];
+        let mut end = 0;
+        // Two fields for each difference; a name may contain a line break.
+        while output.get(end) == Some(&b':') {
+            for _ in 0..2 {
+                end += output[end..].iter().position(|byte| *byte == 0)? + 1;
+            }
+        }
+        let (changes, rest) = output.split_at(end);
+        pairs.push(parse_raw(changes)?);
+        output = rest;
+    }
+    Some(pairs)
+}
+
 fn entry(mode: &str, object: &str) -> Option<TreeEntry> {
     (mode != "000000").then(|| TreeEntry { mode: mode.to_owned(), object: object.to_owned() })
 }
@@ -271,5 +308,16 @@ mod tests {
         let parsed = parse_raw(output).unwrap();
         assert_eq!(parsed[Path::new("x\ny")].new, None);
         assert_eq!(parsed[Path::new("z")].new.as_ref().unwrap().mode, "100755");
+    }
+
+    #[test]
+    fn the_differences_of_several_pairs_are_parsed() {
+        let output = b"a b\n:100644 000000 aa 00 D\0x\n:y\0:000000 100755 00 bb A\0z\0c d\ne f\n:000000 100644 00 cc A\0w\0";
+        let pairs = parse_pairs(output).unwrap();
+        let names = |changes: &TreeChanges| changes.keys().cloned().collect::<Vec<_>>();
+        let names: Vec<_> = pairs.iter().map(names).collect();
+        let expected = [vec!["x\n:y", "z"], vec![], vec!["w"]];
+        assert_eq!(names, expected.map(|list| list.into_iter().map(PathBuf::from).collect::<Vec<_>>()));
+        assert_eq!(parse_pairs(b"a b\n:100644 000000 aa 00 D\0x"), None);
     }
 }

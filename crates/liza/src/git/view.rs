@@ -5,6 +5,7 @@
 //! folder of the project. It exists for one question and never changes the worktree.
 
 use std::fs;
+use std::io::{self, Read, Seek, SeekFrom};
 use std::path::{Path, PathBuf};
 
 use liza_core::model::Sha;
@@ -19,14 +20,21 @@ use super::status::{FileChange, UntrackedFiles, WorktreeStatus, parse};
 /// The prefix of these folders in the repository's git folder.
 pub(crate) const VIEW: &str = "liza-view-";
 
+/// How many bytes at the end of an index are compared.
+const CHECKSUM: usize = 20;
+
 /// The folder, in the repository's git folder, of the indexes that Liza keeps.
 const INDEXES: &str = "liza/index";
+
+/// The folder of the notes that say which commit such an index has.
+const INDEX_COMMITS: &str = "liza/index-commit";
 
 /// A git folder with its own HEAD and index and the project's objects, deleted on drop.
 pub(crate) struct View<'a> {
     repo: &'a Repo,
     git_dir: PathBuf,
     tree: PathBuf,
+    head: Sha,
 }
 
 impl Drop for View<'_> {
@@ -50,10 +58,16 @@ impl Repo {
         self.common_dir().join(INDEXES).join(name)
     }
 
+    /// Forgets the index that Liza keeps for the worktree with that folder name.
+    pub(crate) fn forget_index(&self, name: &str) {
+        let _ = fs::remove_file(self.kept_index(name));
+        let _ = fs::remove_file(self.common_dir().join(INDEX_COMMITS).join(name));
+    }
+
     /// A view of the files in `tree`, compared with `head`, which the project must have.
     pub(crate) fn view(&self, tree: &Path, head: &Sha, files: Files) -> Result<View<'_>, GitError> {
         let git_dir = self.common_dir().join(temporary_name(VIEW));
-        let view = View { repo: self, git_dir, tree: tree.to_owned() };
+        let view = View { repo: self, git_dir, tree: tree.to_owned(), head: head.clone() };
         view.write("HEAD", format!("{head}\n").as_bytes())?;
         view.write("commondir", b"..\n")?;
         if let Some(patterns) = self.sparse_patterns().filter(|_| files == Files::AsInProject) {
@@ -67,7 +81,10 @@ impl Repo {
         let view = self.view(tree, head, Files::AsInProject)?;
         if let Some(name) = tree.file_name().and_then(|name| name.to_str()) {
             // Without one, git reads every file.
-            let _ = fs::copy(self.kept_index(name), view.index());
+            let _ = copy_with_time(&self.kept_index(name), &view.index());
+            if view.is_noted(name) {
+                return Ok(view);
+            }
         }
         view.command("reading a commit").args(["read-tree", "-i", "-m", head.as_str()]).check()?;
         Ok(view)
@@ -90,6 +107,22 @@ impl View<'_> {
             fs::write(&file, content)
         };
         write().map_err(|error| GitError::io("looking at a worktree", &file, error))
+    }
+
+    /// Whether a note says that exactly this index has the view's commit.
+    fn is_noted(&self, name: &str) -> bool {
+        let note = fs::read_to_string(self.repo.common_dir().join(INDEX_COMMITS).join(name));
+        let expected = self.checksum().map(|checksum| format!("{} {checksum}\n", self.head));
+        note.is_ok_and(|note| Some(note) == expected)
+    }
+
+    /// The checksum at the end of the view's index; `None` where git wrote none.
+    fn checksum(&self) -> Option<String> {
+        let mut end = [0; CHECKSUM];
+        let mut file = fs::File::open(self.index()).ok()?;
+        file.seek(SeekFrom::End(-i64::try_from(CHECKSUM).ok()?)).ok()?;
+        file.read_exact(&mut end).ok()?;
+        (end != [0; CHECKSUM]).then(|| end.iter().map(|byte| format!("{byte:02x}")).collect())
     }
 
     /// Its index.
@@ -164,16 +197,35 @@ impl View<'_> {
     /// Keeps this view's index as Liza's for the worktree, so that the next view is quick.
     pub(crate) fn keep_index(&self) -> Result<(), GitError> {
         let Some(name) = self.tree.file_name().and_then(|name| name.to_str()) else { return Ok(()) };
-        let place = self.repo.kept_index(name);
-        let keep = || {
-            place.parent().map_or(Ok(()), fs::create_dir_all)?;
-            fs::rename(self.index(), &place)
+        let failed =
+            |error| GitError::io("keeping the index of a worktree", &self.repo.kept_index(name), error);
+        self.keep_index_as(name).map_err(failed)
+    }
+
+    /// Keeps this view's index, which has its commit, for the worktree with that folder name.
+    pub(crate) fn keep_index_as(&self, name: &str) -> io::Result<()> {
+        let (place, checksum) = (self.repo.kept_index(name), self.checksum());
+        place.parent().map_or(Ok(()), fs::create_dir_all)?;
+        fs::rename(self.index(), &place)?;
+        let notes = self.repo.common_dir().join(INDEX_COMMITS);
+        // Without a note, git compares the index with the commit.
+        let _ = fs::create_dir_all(&notes);
+        let _ = match checksum {
+            Some(checksum) => fs::write(notes.join(name), format!("{} {checksum}\n", self.head)),
+            None => fs::remove_file(notes.join(name)),
         };
-        keep().map_err(|error| GitError::io("keeping the index of a worktree", &place, error))
+        Ok(())
     }
 
     /// The folder of the files.
     pub(crate) fn tree(&self) -> &Path {
         &self.tree
     }
+}
+
+/// Copies an index with its time of change: git reads a file again that was changed in the moment in which its index was
+/// written, which it can only know by that time.
+fn copy_with_time(from: &Path, to: &Path) -> io::Result<()> {
+    fs::copy(from, to)?;
+    fs::File::options().write(true).open(to)?.set_modified(fs::metadata(from)?.modified()?)
 }

@@ -17,7 +17,7 @@ use super::refs::Branch;
 use super::repo::{Repo, same_path, sha};
 use super::rescue::{Rescue, RescueSource, SafeRevisions};
 use super::status::{FileChange, UntrackedFiles};
-use super::take::keep_ref;
+use super::take::{TaskRefs, keep_ref};
 use super::view::Files;
 use super::worktree_list::{WorktreeEntry, WorktreeLock};
 
@@ -118,11 +118,7 @@ impl Repo {
             self.create_folder(task, base, integration)?;
             return Ok(PreparedWorktree { path, created: true, rescued: None, was_damaged: false });
         }
-        let mut found = self.task_artifacts(task)?;
-        if found.folder == FolderState::Linked {
-            self.convert_linked(task, integration)?;
-            found = self.task_artifacts(task)?;
-        }
+        let (found, refs) = self.find_converted(task, integration)?;
         let is_ready = match (found.folder, mode) {
             (FolderState::Healthy, WorktreeMode::Keep) => self.is_usable(task, integration),
             (FolderState::Healthy, WorktreeMode::Fresh) => self.is_pristine(task, base)?,
@@ -141,12 +137,14 @@ impl Repo {
         if let Some(path) = found.branch_in_use {
             return Err(GitError::BranchInUse { branch: task.branch(), path });
         }
-        let rescued = self.rescue_artifacts(task, &found, Some(base), &safe)?;
-        self.clear(task, &found)?;
+        let rescued = self.rescue_artifacts(task, &found, &refs, Some(base), &safe)?;
         let start = match (mode, &found.branch) {
-            (WorktreeMode::Keep, Some(tip)) => tip,
+            (WorktreeMode::Keep, Some(tip)) => {
+                self.clear(task, &found, &refs.without_branch(task))?;
+                tip
+            }
             (WorktreeMode::Keep, None) | (WorktreeMode::Fresh, _) => {
-                self.delete_task_branch(task, &found)?;
+                self.clear(task, &found, &refs)?;
                 self.create_branch(&Branch::of(task), base)?;
                 base
             }
@@ -209,20 +207,14 @@ impl Repo {
     ) -> Result<RemovedWorktree, GitError> {
         self.remove_leftovers();
         self.remove_review(task)?;
-        let mut found = self.task_artifacts(task)?;
-        let is_gone = found.folder == FolderState::Absent && !found.registered && found.branch.is_none();
-        if is_gone && self.task_refs(task)?.is_empty() {
+        let (found, refs) = self.find_converted(task, integration)?;
+        if found.folder == FolderState::Absent && !found.registered && refs.is_empty() {
             return Ok(RemovedWorktree { existed: false, rescued: None, branch_in_use: None });
         }
-        if found.folder == FolderState::Linked {
-            self.convert_linked(task, integration)?;
-            found = self.task_artifacts(task)?;
-        }
-        let rescued = self.rescue_artifacts(task, &found, base, &SafeRevisions::of(base, integration))?;
-        self.clear(task, &found)?;
-        if found.branch_in_use.is_none() {
-            self.delete_task_branch(task, &found)?;
-        }
+        let safe = SafeRevisions::of(base, integration);
+        let rescued = self.rescue_artifacts(task, &found, &refs, base, &safe)?;
+        let refs = if found.branch_in_use.is_none() { refs } else { refs.without_branch(task) };
+        self.clear(task, &found, &refs)?;
         Ok(RemovedWorktree { existed: true, rescued, branch_in_use: found.branch_in_use })
     }
 
@@ -237,8 +229,8 @@ impl Repo {
         base: Option<&Sha>,
         integration: &Branch,
     ) -> Result<Option<Rescue>, GitError> {
-        let found = self.task_artifacts(task)?;
-        self.rescue_artifacts(task, &found, base, &SafeRevisions::of(base, integration))
+        let (found, refs) = self.find_task(task)?;
+        self.rescue_artifacts(task, &found, &refs, base, &SafeRevisions::of(base, integration))
     }
 
     /// The state of the task's worktree.
@@ -305,25 +297,43 @@ impl Repo {
     ///
     /// When git fails.
     pub fn task_artifacts(&self, task: &TaskId) -> Result<TaskArtifacts, GitError> {
-        let found = self.find_artifacts(task)?;
+        self.find_task(task).map(|(found, _)| found)
+    }
+
+    /// What exists of a task, after a linked worktree was converted.
+    fn find_converted(
+        &self,
+        task: &TaskId,
+        integration: &Branch,
+    ) -> Result<(TaskArtifacts, TaskRefs), GitError> {
+        let found = self.find_task(task)?;
+        if found.0.folder != FolderState::Linked {
+            return Ok(found);
+        }
+        self.convert_linked(task, integration)?;
+        self.find_task(task)
+    }
+
+    /// As [`Repo::task_artifacts`], with the references.
+    fn find_task(&self, task: &TaskId) -> Result<(TaskArtifacts, TaskRefs), GitError> {
+        let (found, refs) = self.find_artifacts(task)?;
         let path = self.worktree_path(task);
         if found.folder == FolderState::Broken && path.join(".git").is_file() && !found.registered {
             let _ =
                 self.command("repairing a worktree").args(["worktree", "repair", "--"]).arg(&path).run()?;
             return self.find_artifacts(task);
         }
-        Ok(found)
+        Ok((found, refs))
     }
 
-    fn find_artifacts(&self, task: &TaskId) -> Result<TaskArtifacts, GitError> {
-        let entries = self.worktrees()?;
-        let tip = self.tip(&Branch::of(task))?;
-        let mut found = self.artifacts_among(task, &entries, tip);
+    fn find_artifacts(&self, task: &TaskId) -> Result<(TaskArtifacts, TaskRefs), GitError> {
+        let (entries, refs) = (self.worktrees()?, self.task_refs(task)?);
+        let mut found = self.artifacts_among(task, &entries, refs.branch(task).cloned());
         if found.folder == FolderState::Healthy && found.registered {
             self.forget_linked(&self.worktree_path(task))?;
             found.registered = false;
         }
-        Ok(found)
+        Ok((found, refs))
     }
 
     /// What exists of a task, given git's list of worktrees and the commit of the task's branch.
@@ -389,6 +399,7 @@ impl Repo {
         &self,
         task: &TaskId,
         found: &TaskArtifacts,
+        refs: &TaskRefs,
         base: Option<&Sha>,
         safe: &SafeRevisions,
     ) -> Result<Option<Rescue>, GitError> {
@@ -406,12 +417,14 @@ impl Repo {
             return Err(foreign(&path));
         }
         let mut tips: Vec<Sha> = found.branch.iter().cloned().collect();
-        tips.extend(self.taken_work(task)?);
-        self.rescue_work(task, source, &tips, safe)
+        tips.extend(refs.taken().cloned());
+        let known: Vec<Sha> = refs.commits().cloned().collect();
+        self.rescue_work(task, source, (&tips, &known), safe)
     }
 
-    /// Moves the folder away in one step, so that a half-deleted one never looks like deletions by a coder.
-    fn clear(&self, task: &TaskId, found: &TaskArtifacts) -> Result<(), GitError> {
+    /// Removes the folder and these references. The folder moves away in one step, so that a half-deleted one never looks
+    /// like deletions by a coder.
+    fn clear(&self, task: &TaskId, found: &TaskArtifacts, refs: &TaskRefs) -> Result<(), GitError> {
         let action = format!("removing the worktree of {task}");
         let path = self.worktree_path(task);
         let trash = self.root().join(".worktrees").join(temporary_name(TRASH));
@@ -425,16 +438,12 @@ impl Repo {
                 .arg(&path)
                 .check()?;
         }
-        let _ = fs::remove_file(self.kept_index(task.as_str()));
-        self.drop_task_refs(task)?;
+        self.forget_index(task.as_str());
+        self.drop_task_refs(task, refs)?;
         if found.folder != FolderState::Absent {
             fs::remove_dir_all(&trash).map_err(|error| GitError::io(&action, &trash, error))?;
         }
         Ok(())
-    }
-
-    fn delete_task_branch(&self, task: &TaskId, found: &TaskArtifacts) -> Result<(), GitError> {
-        found.branch.as_ref().map_or(Ok(()), |tip| self.delete_branch(&Branch::of(task), tip))
     }
 }
 

@@ -2,13 +2,13 @@
 //!
 //! Reads only.
 
+use std::fs;
+use std::io;
 use std::path::PathBuf;
-
-use liza_core::model::Sha;
 
 use super::error::GitError;
 use super::refs::Branch;
-use super::repo::{Repo, path};
+use super::repo::{Repo, path, sha};
 
 /// A lock that keeps git from pruning a worktree.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -24,8 +24,6 @@ pub enum WorktreeLock {
 pub struct WorktreeEntry {
     /// Its folder, which may no longer exist.
     pub path: PathBuf,
-    /// Its commit.
-    pub head: Option<Sha>,
     /// The full name of its branch; `None` when HEAD is detached.
     pub branch: Option<String>,
     /// Its lock, if any.
@@ -41,8 +39,32 @@ impl Repo {
     ///
     /// When git fails.
     pub fn worktrees(&self) -> Result<Vec<WorktreeEntry>, GitError> {
+        if let Some(main) = self.only_worktree() {
+            return Ok(vec![main]);
+        }
         let command = self.command("listing worktrees").args(["worktree", "list", "--porcelain", "-z"]);
         command.read_with(parse_entries)
+    }
+
+    /// The project's checkout, if it is the only worktree; found without starting git. `None` where only git can tell.
+    fn only_worktree(&self) -> Option<WorktreeEntry> {
+        let has_linked = match fs::read_dir(self.common_dir().join("worktrees")) {
+            Ok(mut entries) => entries.next().is_some(),
+            Err(error) => error.kind() != io::ErrorKind::NotFound,
+        };
+        if has_linked || self.git_dir() != self.common_dir() || self.git_dir() != self.root().join(".git") {
+            return None;
+        }
+        let head = self.git_dir().join("HEAD");
+        let text = fs::symlink_metadata(&head)
+            .is_ok_and(|data| data.is_file())
+            .then(|| fs::read_to_string(head).ok())??;
+        let branch = match text.trim_end().strip_prefix("ref: ") {
+            // Where HEAD is elsewhere, git writes `refs/heads/.invalid` here.
+            Some(name) => Some(name.strip_prefix("refs/heads/")?.parse::<Branch>().ok()?.full()),
+            None => sha(text.as_bytes()).map(|_| None)?,
+        };
+        Some(WorktreeEntry { path: self.root().to_owned(), branch, lock: None, prunable: None })
     }
 
     /// The folders in which a branch is checked out.
@@ -63,20 +85,12 @@ fn parse_entries(output: &[u8]) -> Option<Vec<WorktreeEntry>> {
         let mut words = line.splitn(2, |byte| *byte == b' ');
         let (name, value) = (words.next()?, words.next().unwrap_or_default());
         if name == b"worktree" {
-            entries.push(WorktreeEntry {
-                path: path(value),
-                head: None,
-                branch: None,
-                lock: None,
-                prunable: None,
-            });
+            entries.push(WorktreeEntry { path: path(value), branch: None, lock: None, prunable: None });
             continue;
         }
         let entry = entries.last_mut()?;
         let text = String::from_utf8_lossy(value);
         match name {
-            // Git shows zeros for an incomplete worktree, which has no commit yet.
-            b"HEAD" => entry.head = text.parse().ok().filter(|_| text.bytes().any(|byte| byte != b'0')),
             b"branch" => entry.branch = Some(text.into_owned()),
             b"locked" if text == "initializing" => entry.lock = Some(WorktreeLock::Initializing),
             b"locked" => entry.lock = Some(WorktreeLock::Other(text.into_owned())),

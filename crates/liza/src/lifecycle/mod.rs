@@ -3,6 +3,7 @@
 //! Shared by commands and supervisors. Must not hold the blackboard's lock while git runs. A crash is safe at every step:
 //! `recover` repairs what it leaves.
 
+mod adopt_integration;
 mod claim_task;
 mod lost_merge;
 mod recover;
@@ -12,6 +13,7 @@ mod take_work;
 mod wt_create;
 mod wt_merge;
 
+pub use adopt_integration::adopt_integration;
 pub use claim_task::{TaskClaim, claim_task};
 pub use lost_merge::{LostMerge, lost_merges, merged_commits};
 pub use recover::{Finding, FindingKind, RecoveryReport, recover};

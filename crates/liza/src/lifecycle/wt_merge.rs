@@ -6,14 +6,15 @@
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use liza_core::model::{Board, Refusal, Sha, Status, StopFiles, TaskId, TaskStatus};
+use liza_core::model::{Board, Refusal, Sandbox, Sha, Status, StopFiles, TaskId, TaskStatus};
 use liza_core::protocol::{
     AdoptIntegration, BeginMerge, MergeFailure, MergeRecorded, Mergeable, RecordMerge, RecordMergeFailure,
 };
 
 use super::review::refuse_reserved_path;
 use crate::engine::{Engine, EngineError, Executed, FileLock, Submitted, integration_branch};
-use crate::git::{Branch, IntegrationTestResult, MergeError, MergeMessage, PendingMerge};
+use crate::git::{Branch, IntegrationTestResult, MergeError, MergeMessage, PendingMerge, TestStage};
+use crate::session_plan::{SessionNeeds, minimum, session_plan};
 
 /// How long a merge waits for another one, in addition to the time limit of that one's test.
 const LOCK_TIMEOUT: Duration = Duration::from_secs(120);
@@ -208,7 +209,7 @@ impl<'e, 'p> MergeJob<'e, 'p> {
     fn test(&self, merged: &Sha) -> Result<Option<MergeFailure>, EngineError> {
         let project = self.engine.project();
         let file = next_log(&project.folder().join("integration-tests"), self.task);
-        let what = match self.engine.repo()?.run_integration_test(merged, &file, self.test_limit)? {
+        let what = match self.run_test(merged, &file)? {
             IntegrationTestResult::NoScript | IntegrationTestResult::Passed => return Ok(None),
             IntegrationTestResult::Failed { status: Some(status), .. } => {
                 format!("integration test failed with exit status {status}")
@@ -222,6 +223,33 @@ impl<'e, 'p> MergeJob<'e, 'p> {
         };
         let output = file.strip_prefix(project.root()).unwrap_or(&file).to_string_lossy().into_owned();
         Ok(Some(MergeFailure::Test { what, output }))
+    }
+
+    /// Runs it in the same confinement as a session.
+    fn run_test(&self, merged: &Sha, output: &Path) -> Result<IntegrationTestResult, EngineError> {
+        let (project, repo) = (self.engine.project(), self.engine.repo()?);
+        let state = project.state()?;
+        let config = state.board.config()?;
+        let liza = std::env::current_exe().unwrap_or_else(|_| "liza".into());
+        if config.sandbox == Sandbox::Off {
+            return Ok(repo.run_integration_test(merged, output, self.test_limit)?);
+        }
+        let caches = project.folder().join("caches").join("integration-test");
+        let own = [caches.clone()];
+        let plan = |checkout: &Path, scratch: &Path| {
+            let needs = SessionNeeds {
+                liza: &liza,
+                checkout: Some(checkout),
+                scratch,
+                own: &own,
+                files: &[],
+                program: None,
+                channel: None,
+            };
+            session_plan(project, config, &needs).map(Option::unwrap_or_default)
+        };
+        let stage = TestStage { liza: &liza, caches: &caches, minimum: minimum(config), plan: &plan };
+        Ok(repo.run_confined_test(merged, output, self.test_limit, &stage)?)
     }
 
     fn record_failure(&self, failure: MergeFailure) -> Result<MergeOutcome, EngineError> {

@@ -1,7 +1,5 @@
 //! The first part of every prompt: who the agent is, where things are, its start-up steps, and its contract.
 
-use std::path::Path;
-
 use liza_core::model::State;
 
 use super::context::goal_spec;
@@ -23,6 +21,11 @@ pub(super) fn write(page: &mut PromptText, state: &State, brief: &Brief, job: &J
     page.line(format!("STATE FILE: {} (read it with liza; never edit it)", path(&brief.state_file)));
     page.line(format!("CONTRACT: {}", contract_paths(brief)));
     page.line(format!("SPECS: {}", path(&brief.specs)));
+    if !brief.writable.is_empty() {
+        let folders: Vec<String> = brief.writable.iter().map(|folder| path(folder)).collect();
+        page.line(format!("WRITABLE: {} (TMPDIR is the last)", folders.join(", ")));
+        page.line("(\"Permission denied\" elsewhere is your confinement: work inside, or record what you need as a question)");
+    }
     page.line(format!("LIZA: {} (run this wherever a text says `liza`)", path(&brief.program)));
     page.line(format!("TIME: {}", brief.now));
     page.gap();
@@ -71,15 +74,13 @@ fn write_question(page: &mut PromptText, state: &State, brief: &Brief, job: &Job
 fn start_up(brief: &Brief, job: &Job) -> Vec<String> {
     let role = job.role().title();
     let liza = word(&brief.program);
-    let folder = brief.state_file.parent().unwrap_or(Path::new(".liza"));
-    let folder = word(folder);
     let mut steps = vec![
         format!("Read the contract below. Your first line is: Mode: Liza [{role}]"),
         format!(
             "Read {} if it exists, and the specs that your work names.",
             path(&brief.project.join("REPOSITORY.md"))
         ),
-        format!("Look for stop files:\nls {folder}\nIf it lists ABORT, PAUSE or CHECKPOINT, {END_TURN}."),
+        format!("Look for stops:\n{liza} status\nIf it shows ABORT, PAUSE or CHECKPOINT, {END_TURN}."),
     ];
     steps.push(match job {
         Job::Code { task, .. } => lost(&format!("{liza} show {task}"), "CLAIMED", "Coder", brief),

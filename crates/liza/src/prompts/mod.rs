@@ -41,6 +41,8 @@ pub struct Brief {
     pub now: Timestamp,
     /// A checkout of the integration branch's head in which a planner can run things.
     pub integration_copy: Option<PathBuf>,
+    /// The folders that the session can write; empty if it is not confined.
+    pub writable: Vec<PathBuf>,
 }
 
 /// Whether a commit could be merged to the integration branch now.

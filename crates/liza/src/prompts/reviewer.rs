@@ -132,8 +132,8 @@ fn steps(config: &Config, brief: &Brief, task: &TaskId, record: &TaskRecord, wor
          tests: reject. Exempt: changes to docs, configuration or specs only."
             .to_owned(),
         format!(
-            "In {tree} run the checkpoint's validation command, if it is harmless, and the project's tests. Change \
-             and stash nothing: the verdict is refused if a tracked file differs."
+            "In {tree} run the checkpoint's validation command and the project's tests, each by:\n{liza} check -- \
+             \"...\"\nChange nothing: a changed tracked file voids the verdict."
         ),
         format!(
             "Log anomalies in the work when you see them (types: see the contract), for example:\n{liza} anomaly \

@@ -21,7 +21,8 @@ const PROMPT_AGAIN: &str = r#"{"hooks":{"SessionStart":[{"matcher":"compact","ho
 
 pub(super) fn template() -> CommandTemplate {
     CommandTemplate {
-        args: words_and("-p --output-format stream-json --verbose --add-dir {liza} --settings", PROMPT_AGAIN),
+        args: words_and("-p --output-format stream-json --verbose --settings", PROMPT_AGAIN),
+        unconfined_args: words("--add-dir {liza}"),
         model_args: words("--model {model}"),
         writing_args: words("--permission-mode acceptEdits --allowedTools Bash,Read,Glob,Grep,Edit,Write"),
         reading_args: words("--allowedTools Bash,Read,Glob,Grep --disallowedTools Edit,Write,NotebookEdit"),

@@ -12,13 +12,16 @@ use super::template::{BEGIN, CommandTemplate, words, words_and};
 pub(super) fn template() -> CommandTemplate {
     // By default its sandbox makes .git read-only; without a writable index it cannot commit. The project's own .git stays
     // read-only. A code reviewer may write because it runs tests; a change to tracked files voids its verdict. Without
-    // the network, tests that use a socket fail in its sandbox.
+    // the network, tests that use a socket fail in its sandbox, and so does Liza's own. Inside another confinement its sandbox
+    // refuses every command.
     let sandbox = "-s workspace-write -c sandbox_workspace_write.network_access=true --add-dir {worktree_git} --add-dir {liza}";
     CommandTemplate {
-        args: words(&format!("exec --json {sandbox}")),
+        args: words("exec --json"),
+        unconfined_args: words(sandbox),
+        confined_args: words("--dangerously-bypass-approvals-and-sandbox"),
         model_args: words("-m {model}"),
         last_args: words("-"),
-        interactive_args: words_and(sandbox, BEGIN),
+        interactive_args: words_and("", BEGIN),
         events: EventFormat::Codex,
         login: "codex login".to_owned(),
         ..CommandTemplate::new("codex", Some("codex"), "npm install -g @openai/codex")

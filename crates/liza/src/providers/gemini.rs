@@ -11,9 +11,10 @@ use super::template::{BEGIN, CommandTemplate, words, words_and};
 
 pub(super) fn template() -> CommandTemplate {
     // Its own tools read nothing outside these folders, whatever its shell may read.
-    let folders = "--include-directories {liza} --include-directories {project}/specs";
+    let folders = "--include-directories {project}/specs";
     CommandTemplate {
         args: words(&format!("-o stream-json --skip-trust --approval-mode yolo {folders}")),
+        unconfined_args: words("--include-directories {liza}"),
         model_args: words("-m {model}"),
         // It puts its standard input before this text.
         last_args: words_and("-p", "Do what the text above says."),

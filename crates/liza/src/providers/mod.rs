@@ -67,6 +67,8 @@ pub(crate) struct SessionDetails<'a> {
     pub(crate) scratch: &'a Path,
     /// Whether a person takes part.
     pub(crate) interactive: bool,
+    /// Whether Liza confines it.
+    pub(crate) confined: bool,
 }
 
 /// A command line that is ready to be run.
@@ -181,11 +183,13 @@ impl Provider {
         };
         let with_model = self.model.is_some();
         let model = if with_model { template.model_args.as_slice() } else { &[] };
+        let protection = if session.confined { &template.confined_args } else { &template.unconfined_args };
         let (first, last) = match session.interactive {
             true => (&template.interactive_args, [].as_slice()),
             false => (&template.args, template.last_args.as_slice()),
         };
-        let arguments = first.iter().chain(model).chain(role).chain(last).map(fill).collect();
+        let arguments =
+            first.iter().chain(protection).chain(model).chain(role).chain(last).map(fill).collect();
         let own = if with_model { template.model_environment.as_slice() } else { &[] };
         let environment = template.environment.iter().chain(own);
         let environment = environment.map(|(name, value)| (name.clone(), fill(value)));

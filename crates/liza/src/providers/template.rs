@@ -40,10 +40,14 @@ pub(crate) struct CommandTemplate {
     pub(crate) writing_args: Vec<String>,
     /// Arguments added for sessions that only read: planners and code reviewers.
     pub(crate) reading_args: Vec<String>,
+    /// Arguments added for a session that Liza does not confine: the program's own protection.
+    pub(crate) unconfined_args: Vec<String>,
+    /// Arguments added for a session that Liza confines: the program's own protection would not work inside.
+    pub(crate) confined_args: Vec<String>,
     /// The last arguments of every session.
     pub(crate) last_args: Vec<String>,
-    /// The arguments of an interactive session, before those for the model and the role; empty if the program has no such
-    /// mode.
+    /// The arguments of an interactive session, before those for confinement, the model and the role; empty if the program has
+    /// no such mode.
     pub(crate) interactive_args: Vec<String>,
     /// How the prompt reaches the program.
     pub(crate) prompt: PromptDelivery,

@@ -10,11 +10,12 @@ use super::stream::EventFormat;
 use super::template::{BEGIN, CommandTemplate, PromptDelivery, words, words_and};
 
 pub(super) fn template() -> CommandTemplate {
-    let rights = "--trust --auto-approve --add-dir {liza}";
+    let rights = "--trust --auto-approve";
     CommandTemplate {
         args: words(&format!(
             "--output streaming {rights} --output-dir {{scratch}} --prompt-file {{prompt}}"
         )),
+        unconfined_args: words("--add-dir {liza}"),
         // It has no argument for the model.
         model_environment: vec![("VIBE_ACTIVE_MODEL".to_owned(), "{model}".to_owned())],
         interactive_args: words_and(rights, BEGIN),

@@ -5,11 +5,12 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
+use liza_core::model::{AgentId, Generation};
+
 use crate::channel::{Channel, ServedSession, SessionCommands, SocketFolder};
 use crate::project::Project;
 
 use super::error::SupervisorError;
-use super::registration::Identity;
 
 /// Opens channels.
 #[derive(Clone)]
@@ -37,14 +38,14 @@ impl Channels {
     pub(super) fn open(
         &self,
         project: &Project,
-        identity: &Identity,
+        (agent, generation): (AgentId, Generation),
         environment: &[(String, String)],
         limit: Duration,
     ) -> Result<Channel, SupervisorError> {
         let session = ServedSession {
             project: project.clone(),
-            agent: identity.agent,
-            generation: identity.generation,
+            agent,
+            generation,
             environment: environment.to_owned(),
             limit,
         };

@@ -4,7 +4,7 @@
 //! blackboard and no git.
 
 use std::fs::{self, File, OpenOptions};
-use std::io::{self, BufRead};
+use std::io::{self, BufRead, Write as _};
 use std::path::Path;
 use std::process::{Command, Stdio};
 use std::sync::Arc;
@@ -14,7 +14,11 @@ use std::time::{Duration, Instant};
 
 use liza_store::private;
 
+use crate::confine::{
+    Level, PLAN_VARIABLE, StageInput, StageOrder, StageSocket, is_removed, wrapped_stage_command,
+};
 use crate::engine::{EngineError, FileLock};
+use crate::identity::is_check;
 use crate::secrets::Masker;
 use crate::sys::family::{ProcessFamily, ProgramExit, Reaped};
 
@@ -61,6 +65,7 @@ pub fn serve() -> u8 {
     let run = order.map_err(io::Error::other).and_then(|order| {
         let run = run(&order);
         let _ = fs::remove_dir_all(&order.scratch);
+        order.confinement.iter().for_each(|confinement| confinement.client.finish());
         run
     });
     let (report, code) = match run {
@@ -90,8 +95,8 @@ fn run(order: &SessionOrder) -> io::Result<(ProgramExit, Option<OutputRead>)> {
         // Ctrl-C in the terminal is meant for the program. If it cannot be ignored here, it ends the session.
         let _ = signal_hook::flag::register(signal_hook::consts::SIGINT, Arc::default());
     }
-    let (family, output) = start(order)?;
-    send_report(&HelperReport::Started { pid: family.id() });
+    let Started { family, output, level } = start(order)?;
+    send_report(&HelperReport::Started { pid: family.id(), level });
     let (sender, events) = channel();
     let commands = sender.clone();
     thread::spawn(move || read_commands(&commands));
@@ -137,51 +142,100 @@ fn wait_for_earlier_session(order: &SessionOrder) -> io::Result<Option<FileLock>
     }
 }
 
+/// A session that runs.
+struct Started {
+    family: ProcessFamily,
+    output: Option<JoinHandle<OutputRead>>,
+    level: Level,
+}
+
 /// Starts the agent with its input, its output and its environment.
-fn start(order: &SessionOrder) -> io::Result<(ProcessFamily, Option<JoinHandle<OutputRead>>)> {
-    let failed = |what: &str, path: &Path, error: &io::Error| {
-        io::Error::other(format!("cannot {what} {}: {error}", path.display()))
-    };
+fn start(order: &SessionOrder) -> io::Result<Started> {
     // A helper that was killed may have left it behind.
     let _ = fs::remove_dir_all(&order.scratch);
     private::create_folder(&order.scratch).map_err(|error| failed("create", &order.scratch, &error))?;
-    let mut command = Command::new(&order.program);
-    command.args(&order.arguments).current_dir(&order.directory);
+    if let Some(confinement) = &order.confinement {
+        let client = &confinement.client;
+        client.create().map_err(|error| failed("create", &client.path, &error))?;
+        let plan = serde_json::to_vec(&confinement.plan).map_err(io::Error::other)?;
+        fs::write(confinement.plan_file(), plan)?;
+        private::create_folder(&confinement.caches)
+            .map_err(|error| failed("create", &confinement.caches, &error))?;
+    }
+    let (mut command, stage) = command(order)?;
+    set_environment(&mut command, order);
+    let mut output = open_output(&mut command, order)?;
+    let program = if stage.is_some() { Path::new("liza confine") } else { &order.program };
+    let family = ProcessFamily::spawn(&mut command, order.output.is_some())
+        .map_err(|error| failed("start", program, &error))?;
+    // It holds a write end of the pipe; the output ends when all of them are closed.
+    drop(command);
+    let level = match stage {
+        None => Level::Off,
+        Some((socket, stage_order)) => socket.start(&stage_order, is_check)?,
+    };
+    if let Some((_, file)) = &mut output {
+        let _ = writeln!(file, "[liza: confinement {level}]");
+    }
+    let secrets = Masker::of_process_and(order.environment.iter().cloned());
+    let output_reader = OutputReader::new(order.events, secrets, order.result_file.clone());
+    let copy = |(reader, file)| thread::spawn(move || output_reader.copy(reader, file));
+    Ok(Started { family, output: output.map(copy), level })
+}
+
+fn failed(what: &str, path: &Path, error: &io::Error) -> io::Error {
+    io::Error::other(format!("cannot {what} {}: {error}", path.display()))
+}
+
+/// The command to spawn: the agent itself, or the stage that confines itself first and then becomes the agent.
+fn command(order: &SessionOrder) -> io::Result<(Command, Option<(StageSocket, StageOrder)>)> {
+    let Some(confinement) = &order.confinement else {
+        let mut command = Command::new(&order.program);
+        command.args(&order.arguments);
+        match &order.input {
+            Some(input) => command.stdin(File::open(input).map_err(|error| failed("read", input, &error))?),
+            None => command.stdin(File::open("/dev/tty").map_or_else(|_| Stdio::null(), Stdio::from)),
+        };
+        return Ok((command, None));
+    };
+    let (mut command, socket) = wrapped_stage_command(&confinement.wrapper, &confinement.liza)?;
+    for (name, _) in std::env::vars_os().filter(|(name, _)| is_removed(name)) {
+        command.env_remove(name);
+    }
+    command.env(PLAN_VARIABLE, confinement.plan_file());
+    let stage_order = StageOrder {
+        plan: confinement.plan.clone(),
+        minimum: confinement.minimum,
+        program: Some(order.program.clone()),
+        arguments: order.arguments.clone(),
+        input: order.input.clone().map_or(StageInput::Terminal, StageInput::File),
+    };
+    Ok((command, Some((socket, stage_order))))
+}
+
+fn set_environment(command: &mut Command, order: &SessionOrder) {
+    command.current_dir(&order.directory);
     for name in REPOSITORY_VARIABLES {
         command.env_remove(name);
     }
     // Some programs trust this variable more than the system, and would work in the supervisor's folder.
     command.env("PWD", &order.directory).env_remove("OLDPWD");
     command.env("TMPDIR", &order.scratch).envs(order.environment.iter().map(|(name, value)| (name, value)));
-    if let Some(input) = &order.input {
-        command.stdin(File::open(input).map_err(|error| failed("read", input, &error))?);
-    } else {
-        command.stdin(File::open("/dev/tty").map_or_else(|_| Stdio::null(), Stdio::from));
-    }
-    let output = match &order.output {
-        None => {
-            let terminal = || {
-                OpenOptions::new().write(true).open("/dev/tty").map_or_else(|_| Stdio::null(), Stdio::from)
-            };
-            command.stdout(terminal()).stderr(terminal());
-            None
-        }
-        Some(path) => {
-            let file = private::file_options().create(true).append(true).open(path);
-            let file = file.map_err(|error| failed("write", path, &error))?;
-            let (reader, writer) = io::pipe()?;
-            command.stdout(writer.try_clone()?).stderr(writer);
-            Some((reader, file))
-        }
+}
+
+/// Connects the output to the terminal, or to a pipe that is copied to the file.
+fn open_output(command: &mut Command, order: &SessionOrder) -> io::Result<Option<(io::PipeReader, File)>> {
+    let Some(path) = &order.output else {
+        let terminal =
+            || OpenOptions::new().write(true).open("/dev/tty").map_or_else(|_| Stdio::null(), Stdio::from);
+        command.stdout(terminal()).stderr(terminal());
+        return Ok(None);
     };
-    let family = ProcessFamily::spawn(&mut command, order.output.is_some())
-        .map_err(|error| failed("start", &order.program, &error))?;
-    // It holds a write end of the pipe; the output ends when all of them are closed.
-    drop(command);
-    let secrets = Masker::of_process_and(order.environment.iter().cloned());
-    let output_reader = OutputReader::new(order.events, secrets, order.result_file.clone());
-    let copy = |(reader, file)| thread::spawn(move || output_reader.copy(reader, file));
-    Ok((family, output.map(copy)))
+    let file = private::file_options().create(true).append(true).open(path);
+    let file = file.map_err(|error| failed("write", path, &error))?;
+    let (reader, writer) = io::pipe()?;
+    command.stdout(writer.try_clone()?).stderr(writer);
+    Ok(Some((reader, file)))
 }
 
 /// Forwards the supervisor's commands.

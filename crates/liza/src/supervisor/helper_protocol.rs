@@ -5,9 +5,10 @@
 use std::io::{self, Write as _};
 use std::path::PathBuf;
 
-use liza_core::model::{AgentId, ClientFault, Generation};
+use liza_core::model::{AgentId, ClientFault, Generation, SandboxMin};
 use serde::{Deserialize, Serialize};
 
+use crate::confine::{ClientFolder, Level, Plan};
 use crate::providers::stream::{ClientOutcome, EventFormat};
 use crate::providers::usage::SessionUsage;
 
@@ -42,6 +43,32 @@ pub(super) struct SessionOrder {
     pub(super) events: EventFormat,
     /// The file in which the program leaves its last event.
     pub(super) result_file: Option<PathBuf>,
+    /// How it is confined; none if the settings switch that off.
+    pub(super) confinement: Option<SessionConfinement>,
+}
+
+/// How a session is confined.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) struct SessionConfinement {
+    /// The liza program, which is also the stage that confines itself.
+    pub(super) liza: PathBuf,
+    /// The command line of another runner in front of it; empty if there is none.
+    pub(super) wrapper: Vec<String>,
+    /// What it may use.
+    pub(super) plan: Plan,
+    /// The private folder of its agent program.
+    pub(super) client: ClientFolder,
+    /// The folder with its caches, which remains.
+    pub(super) caches: PathBuf,
+    /// The lowest level at which it starts.
+    pub(super) minimum: Option<SandboxMin>,
+}
+
+impl SessionConfinement {
+    /// The file in which the session finds its plan, for what it confines itself.
+    pub(super) fn plan_file(&self) -> PathBuf {
+        self.client.path.join("plan.json")
+    }
 }
 
 /// What a supervisor sends to its helper while the session runs. A closed pipe means: kill all processes now.
@@ -60,6 +87,8 @@ pub(super) enum HelperReport {
     Started {
         /// Its process.
         pid: u32,
+        /// How well it is confined.
+        level: Level,
     },
     /// What it has used so far.
     Used(SessionUsage),

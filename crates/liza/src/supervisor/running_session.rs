@@ -9,6 +9,7 @@ use liza_core::watch::supervise::{
     still_owns, still_registered, stops_session,
 };
 
+use crate::confine::{Level, record_level};
 use crate::project::now;
 use crate::providers::stream::ClientOutcome;
 use crate::providers::usage::SessionUsage;
@@ -73,7 +74,7 @@ impl Team<'_> {
     /// Handles a report of a session's helper.
     pub(super) fn session_reported(&mut self, index: MemberIndex, report: HelperReport) {
         let end = match report {
-            HelperReport::Started { pid } => return self.debug(index, format!("process {pid}")),
+            HelperReport::Started { pid, level } => return self.session_started(index, pid, &level),
             HelperReport::Used(usage) => return self.session_used(index, usage),
             HelperReport::Faulted(fault) => return self.client_faulted(index, fault),
             HelperReport::OutputTruncated { kept } => {
@@ -106,6 +107,13 @@ impl Team<'_> {
             None => exit,
         };
         self.session_ended(index, end, exit, outcome);
+    }
+
+    /// Records how well a session is confined, for `status`.
+    fn session_started(&mut self, index: MemberIndex, pid: u32, level: &Level) {
+        let Some(member) = self.members.get(index) else { return };
+        record_level(self.project.folder(), member.identity.agent, level);
+        self.debug(index, format!("process {pid}, confinement {level}"));
     }
 
     /// Records what a session has used; reports a session that should hand off.

@@ -5,11 +5,12 @@ use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use liza_core::model::{AgentCommits, AgentId, Role, Sha, State, TaskId};
+use liza_core::model::{AgentCommits, AgentId, Role, Sandbox, Sha, State, TaskId};
 use liza_core::rules::triggers::planner_triggers;
 use liza_store::private;
 
 use crate::channel::CHANNEL;
+use crate::confine::{ClientFolder, cache_variables, wrapper_words};
 use crate::contracts::Contract;
 use crate::engine::integration_branch;
 use crate::git::{MergePreview, Repo, ScratchCheckout, UntrackedFiles};
@@ -17,9 +18,11 @@ use crate::project::{AGENT_GENERATION, AGENT_ID, Project, now};
 use crate::prompts::{Brief, Job, PreviewedMerge, Staleness, prompt};
 use crate::providers::SessionDetails;
 use crate::secrets::Masker;
+use crate::session_plan::{SessionNeeds, home, minimum, session_plan};
+use crate::sys::confinement::protects_files;
 
 use super::error::SupervisorError;
-use super::helper_protocol::SessionOrder;
+use super::helper_protocol::{SessionConfinement, SessionOrder};
 use super::registration::Identity;
 use super::session::{HelperProcess, Session};
 
@@ -88,25 +91,34 @@ pub(super) fn start(
     identity: &Identity,
     job: &Job,
 ) -> Result<(Session, HelperProcess), SupervisorError> {
-    let (task, directory) = match job {
-        Job::Code { task, worktree, .. } | Job::Review { task, worktree } => {
-            (Some(task.clone()), worktree.clone())
-        }
-        Job::Plan { .. } => (None, project.root().to_owned()),
-    };
     let copy = match job {
         Job::Plan { .. } => integration_copy(project, state),
         Job::Code { .. } | Job::Review { .. } => None,
     };
+    let (task, directory) = match job {
+        Job::Code { task, worktree, .. } | Job::Review { task, worktree } => {
+            (Some(task.clone()), worktree.clone())
+        }
+        Job::Plan { .. } => {
+            (None, copy.as_ref().map_or_else(|| project.root().to_owned(), |copy| copy.path().to_owned()))
+        }
+    };
     let mut brief = brief(project, identity)?;
     brief.integration_copy = copy.as_ref().map(|copy| copy.path().to_owned());
+    if state.board.config()?.sandbox != Sandbox::Off {
+        let own = Some(directory.clone()).filter(|folder| folder != project.root());
+        brief.writable = own.into_iter().chain([scratch_folder(project, identity)]).collect();
+    }
     let text = prompt(state, &brief, job)?;
     let files = SessionFiles::create(project.folder(), identity.agent, task.as_ref(), &text)
         .map_err(SupervisorError::io("save the prompt"))?;
-    let mut order = order(project, identity, task.as_ref(), directory, &files)?;
+    let is_confined = state.board.config()?.sandbox != Sandbox::Off && protects_files();
+    let mut order = order(project, identity, task.as_ref(), directory, &files, is_confined)?;
     let limit = Duration::from_secs(state.board.config()?.command_limit.0);
-    let channel = identity.channels.open(project, identity, &order.environment, limit)?;
+    let session = (identity.agent, identity.generation);
+    let channel = identity.channels.open(project, session, &order.environment, limit)?;
     order.environment.push((CHANNEL.to_owned(), channel.address().to_variable()));
+    confine(project, state, identity, &files.prompt, &channel.address().socket, &mut order)?;
     let checkout = matches!(job, Job::Plan { .. }).then(|| checkout_state(project, state)).flatten();
     let triggers = planner_triggers(state, now());
     let head = match job {
@@ -129,6 +141,11 @@ fn integration_copy(project: &Project, state: &State) -> Option<ScratchCheckout>
     repo.scratch_checkout(&head).ok()
 }
 
+/// The folder for temporary files of an agent's session.
+fn scratch_folder(project: &Project, identity: &Identity) -> PathBuf {
+    project.folder().join("tmp").join(identity.agent.to_string())
+}
+
 fn brief(project: &Project, identity: &Identity) -> Result<Brief, SupervisorError> {
     let agent = identity.agent;
     let home = std::env::var_os("HOME").map(PathBuf::from);
@@ -141,6 +158,7 @@ fn brief(project: &Project, identity: &Identity) -> Result<Brief, SupervisorErro
         agent,
         now: now(),
         integration_copy: None,
+        writable: Vec::new(),
     })
 }
 
@@ -150,9 +168,11 @@ fn order(
     task: Option<&TaskId>,
     directory: PathBuf,
     files: &SessionFiles,
+    is_confined: bool,
 ) -> Result<SessionOrder, SupervisorError> {
     let repo = project.repo()?;
-    let worktree_git = if task.is_some() { directory.join(".git") } else { repo.git_dir().to_owned() };
+    let is_own = directory != project.root();
+    let worktree_git = if is_own { directory.join(".git") } else { repo.git_dir().to_owned() };
     let scratch = project.folder().join("tmp").join(identity.agent.to_string());
     let line = identity.provider.command_line(&SessionDetails {
         agent: identity.agent,
@@ -164,11 +184,13 @@ fn order(
         prompt: &files.prompt,
         scratch: &scratch,
         interactive: identity.interactive,
+        confined: is_confined,
     })?;
     let mut environment = line.environment;
     add_git_identity(repo, identity.agent, agent_commits(project), &mut environment);
     environment.push((AGENT_ID.to_owned(), identity.agent.to_string()));
     environment.push((AGENT_GENERATION.to_owned(), identity.generation.to_string()));
+    let scratch = scratch_folder(project, identity);
     let input = if line.on_stdin { files.prompt.clone() } else { PathBuf::from("/dev/null") };
     Ok(SessionOrder {
         project: project.root().to_owned(),
@@ -185,7 +207,47 @@ fn order(
         lock: project.folder().join("agent-locks").join(format!("{}.session", identity.agent)),
         events: identity.provider.events(),
         result_file: line.result_file,
+        confinement: None,
     })
+}
+
+/// Adds how the session is confined, unless the settings switch that off.
+fn confine(
+    project: &Project,
+    state: &State,
+    identity: &Identity,
+    prompt: &Path,
+    channel: &Path,
+    order: &mut SessionOrder,
+) -> Result<(), SupervisorError> {
+    let config = state.board.config()?;
+    let variable = |name: &str| {
+        let own = order.environment.iter().find(|(known, _)| known == name).map(|(_, value)| value.into());
+        own.or_else(|| std::env::var_os(name).map(PathBuf::from))
+    };
+    let path = project.folder().join("clients").join(identity.agent.to_string());
+    let (client, mut variables) = ClientFolder::plan(path, &order.program, home().as_deref(), &variable);
+    let caches = project.folder().join("caches").join(identity.agent.role().to_string());
+    variables.extend(cache_variables(&caches));
+    let mut files = vec![prompt.to_owned()];
+    files.extend(variable(liza_rehearsal::PLAYBOOK_VARIABLE));
+    let needs = SessionNeeds {
+        liza: &identity.program,
+        checkout: Some(order.directory.as_path()).filter(|folder| *folder != project.root()),
+        scratch: &order.scratch,
+        own: &[client.path.clone(), caches.clone()],
+        files: &files,
+        program: Some(&order.program),
+        channel: Some(channel),
+    };
+    if let Some(mut plan) = session_plan(project, config, &needs)? {
+        plan.private = vec![client.path.clone(), order.scratch.clone(), prompt.to_owned()];
+        let (liza, minimum) = (identity.program.clone(), minimum(config));
+        let wrapper = wrapper_words(&config.exec_wrapper, &plan, &order.directory.to_string_lossy());
+        order.environment.extend(variables);
+        order.confinement = Some(SessionConfinement { liza, wrapper, plan, client, caches, minimum });
+    }
+    Ok(())
 }
 
 fn agent_commits(project: &Project) -> AgentCommits {

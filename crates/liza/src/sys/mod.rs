@@ -3,6 +3,7 @@
 //! No code outside this folder asks which system it runs on or reads `/proc`. Each function that needs Linux has a
 //! portable fallback that does less, never something different.
 
+pub(crate) mod confinement;
 pub(crate) mod desktop;
 pub(crate) mod family;
 pub(crate) mod peer;

@@ -64,6 +64,7 @@ pub(crate) fn reach_goal_with(
     let scripted = Scripted::new(brain);
     let mut liza = scripted.liza(clients);
     liza.args(["run", "--plain", "--coders", "1"]).args(arguments);
+    let before = names_in(scripted.project.home());
     let mut team = Running::start(&scripted.project, liza);
     let project = &scripted.project;
     let exit = wait_up_to(Duration::from_secs(240), || team.exit_code());
@@ -79,8 +80,29 @@ pub(crate) fn reach_goal_with(
     let rejections = project.record("one");
     let rejections = rejections.events().filter(|event| event.is(EventName::Rejected)).count();
     assert_eq!(rejections, 1, "{}", seen());
+    check_confinement(&scripted, &before);
     let log = project.git(&["log", "--format=%an %s", "integration"]);
     assert!(log.contains("coder-1 for Test test: one"), "{log}");
+}
+
+/// The sessions were confined, and wrote nothing into the home folder.
+fn check_confinement(scripted: &Scripted, before: &[String]) {
+    let outputs = outputs(scripted);
+    let levels: Vec<&str> = outputs.lines().filter(|line| line.starts_with("[liza: confinement")).collect();
+    assert!(levels.len() >= 7 && !levels.iter().any(|level| level.contains("off")), "{levels:?}");
+    if levels.iter().all(|level| level.contains("enforced")) {
+        let mut after = names_in(scripted.project.home());
+        // The output of the team itself.
+        after.retain(|name| !name.starts_with("output-"));
+        assert_eq!(after, before);
+    }
+}
+
+fn names_in(folder: &std::path::Path) -> Vec<String> {
+    let entries = std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().file_name());
+    let mut names: Vec<String> = entries.map(|name| name.display().to_string()).collect();
+    names.sort();
+    names
 }
 
 /// What the sessions printed.
@@ -95,25 +117,25 @@ fn outputs(scripted: &Scripted) -> String {
     files.map(text).collect()
 }
 
-/// Covers: SE-11
+/// Covers: IS-03, SE-11
 #[test]
 fn needs_goose_a_goal_is_reached() {
     reach_goal(&[Client::Goose], &["--cli", "goose"]);
 }
 
-/// Covers: SE-11
+/// Covers: IS-03, SE-11
 #[test]
 fn needs_codex_a_goal_is_reached() {
     reach_goal(&[Client::Codex], &["--cli", "codex"]);
 }
 
-/// Covers: SE-11
+/// Covers: IS-03, SE-11
 #[test]
 fn needs_claude_a_goal_is_reached() {
     reach_goal(&[Client::Claude], &["--cli", "claude"]);
 }
 
-/// Covers: SE-11
+/// Covers: IS-03, SE-11
 #[test]
 fn needs_claude_needs_codex_needs_goose_a_goal_is_reached_by_a_mixed_team() {
     reach_goal(

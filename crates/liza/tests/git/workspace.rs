@@ -238,6 +238,41 @@ fn nothing_that_was_planted_in_a_worktrees_repository_runs_or_blocks() {
     assert!(!mark.exists(), "{}", read(&mark));
 }
 
+/// Covers: IS-08
+#[test]
+fn a_promisor_that_was_planted_in_a_nested_repository_runs_nothing() {
+    let test = TestRepo::new();
+    let tree = test.worktree("task-1");
+    git_in(test.home.path(), &tree, &["init", "-q", "vendor"]);
+    let inner = tree.join("vendor");
+    fs::create_dir(inner.join("folder")).unwrap();
+    test.commit(&inner, "folder/v", "one\n");
+    write(&inner.join("w"), "not committed\n");
+    let (mark, evil) = (test.home.path().join("mark"), test.home.path().join("evil"));
+    script(&evil, &format!("echo \"$0 $*\" >>'{}'; exit 1", mark.display()));
+    for (key, value) in [
+        ("remote.evil.url", test.root.to_str().unwrap()),
+        ("remote.evil.uploadpack", evil.to_str().unwrap()),
+        ("remote.evil.promisor", "true"),
+        ("extensions.partialClone", "evil"),
+        ("core.repositoryFormatVersion", "1"),
+    ] {
+        test.git_at(&inner, &["config", key, value]);
+    }
+    // Git needs this object when it saves the files, not before.
+    let missing = test.git_at(&inner, &["rev-parse", "HEAD:folder"]);
+    let (folder, file) = missing.split_at(2);
+    fs::remove_file(inner.join(".git/objects").join(folder).join(file)).unwrap();
+    assert!(
+        !git_in(test.home.path(), &inner, &["ls-tree", &missing]).0 && mark.exists(),
+        "git itself runs it"
+    );
+    fs::remove_file(&mark).unwrap();
+    let removed = test.repo.remove_worktree(&task("task-1"), None, &integration());
+    assert!(!mark.exists(), "{}", read(&mark));
+    assert!(removed.is_err() && inner.join("w").exists(), "what cannot be saved stays: {removed:?}");
+}
+
 /// Covers: IS-14
 #[test]
 fn a_worktree_does_not_show_remotes_credentials_or_includes() {

@@ -164,6 +164,7 @@ fn permitted_commands(role: Role) -> &'static [&'static str] {
             "handoff",
         ],
         Role::Coder => &[
+            "status",
             "show",
             "get",
             "pre-check",
@@ -173,7 +174,9 @@ fn permitted_commands(role: Role) -> &'static [&'static str] {
             "anomaly",
             "discover",
         ],
-        Role::CodeReviewer => &["show", "get", "submit-verdict", "handoff", "anomaly", "discover"],
+        Role::CodeReviewer => {
+            &["status", "check", "show", "get", "submit-verdict", "handoff", "anomaly", "discover"]
+        }
     }
 }
 

@@ -181,6 +181,7 @@ pub(crate) fn brief(id: &str) -> Brief {
         agent: agent(id),
         now: now(),
         integration_copy: None,
+        writable: Vec::new(),
     }
 }
 

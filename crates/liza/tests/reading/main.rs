@@ -10,6 +10,7 @@
 
 mod archive;
 mod boards;
+mod diff;
 mod direct_edit;
 mod edit;
 mod help;

@@ -36,6 +36,7 @@ impl<'p> Player<'p> {
             agent: self.id.parse().unwrap(),
             now: now(),
             integration_copy: None,
+            writable: Vec::new(),
         }
     }
 

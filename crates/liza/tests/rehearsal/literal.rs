@@ -15,7 +15,7 @@ fn commands(prompt: &str) -> Vec<String> {
     let mut found = Vec::new();
     let mut lines = prompt.lines();
     while let Some(line) = lines.next() {
-        if ![PROGRAM, "git ", "ls ", "cd "].iter().any(|start| line.starts_with(start)) {
+        if ![PROGRAM, "git ", "cd "].iter().any(|start| line.starts_with(start)) {
             continue;
         }
         let mut command = line.to_owned();
@@ -116,7 +116,7 @@ fn a_literal_coder_gets_through() {
     let project = TestProject::new();
     let (coder, prompt) = claimed(&project);
     let tree = project.tree("core");
-    let first = ["ls ", " show ", "cd ", " pre-check ", " discover ", " anomaly "];
+    let first = [" status", " show ", "cd ", " pre-check ", " discover ", " anomaly "];
     succeed(&project, &coder, &tree, &prompt, &first);
     // The words of the start-up check are those of the command.
     let shown = run(&project, &coder, &tree, &format!("{PROGRAM} show core")).stdout;
@@ -157,7 +157,7 @@ fn a_literal_reviewer_gets_through() {
     let project = TestProject::new();
     let (reviewer, prompt) = reviewing(&project);
     let tree = project.tree("core");
-    let words = ["ls ", " show ", "rev-parse", " log ", " diff ", " anomaly workaround ", " discover "];
+    let words = [" status", " show ", "rev-parse", " log ", " diff ", " anomaly workaround ", " discover "];
     succeed(&project, &reviewer, &tree, &prompt, &words);
     let shown = run(&project, &reviewer, &tree, &format!("{PROGRAM} show core")).stdout;
     assert!(shown.lines().next().unwrap().contains("READY_FOR_REVIEW"), "{shown}");

@@ -41,6 +41,23 @@ fn one_command_completes_a_goal() {
     assert!(again.ok().contains("goal-1 is COMPLETED"), "{again:?}");
 }
 
+/// Covers: IS-11, AC-13
+#[test]
+fn a_head_of_the_integration_branch_that_was_not_recorded_is_adopted_and_reported() {
+    let project = project();
+    let is_other = |line: &&str| !line.trim_start().starts_with("integration_head:");
+    let state: Vec<String> = project.state().lines().filter(is_other).map(str::to_owned).collect();
+    project.write(".liza/state.yaml", &format!("{}\n", state.join("\n")));
+    assert_eq!(project.snapshot().board.goal.ready().unwrap().integration_head, None);
+    let head = project.git(&["rev-parse", "--short=8", "integration"]);
+    let run = project.liza(&["run", "--cli", "rehearsal", "--plain"]);
+    let expected = format!("no head of the integration branch was recorded: work starts from {head}");
+    assert!(run.ok().starts_with(&expected), "{run:#?}");
+    assert!(run.stdout.contains("goal COMPLETED · 3 tasks: 3 merged"), "{run:#?}");
+    let recorded = project.snapshot().board.goal.ready().unwrap().integration_head.clone();
+    assert_eq!(recorded.unwrap().as_str(), project.git(&["rev-parse", "integration"]));
+}
+
 /// Covers: AG-16, CM-03
 #[test]
 fn the_config_defines_the_team() {
@@ -141,10 +158,14 @@ fn a_merge_interrupted_by_the_end_of_the_team_is_no_failure() {
     let project = project();
     let liza = env!("CARGO_BIN_EXE_liza");
     let code = format!(
-        "mkdir scripts; printf '#!/bin/sh\\ntouch \"$HOME/testing\"; sleep 600\\n' > scripts/integration-test.sh
+        "mkdir scripts; printf '#!/bin/sh\\ntouch \"$HOME/marks/testing\"; sleep 600\\n' > scripts/integration-test.sh
 chmod +x scripts/integration-test.sh; git add . && git commit -qm work
 {liza} pre-check \"$1\" --intent x --validation x && {liza} submit-for-review \"$1\" \"$(git rev-parse HEAD)\""
     );
+    fs::create_dir(project.home().join("marks")).unwrap();
+    let writable = "config:\n  sandbox_writable: [~/marks]\n";
+    fs::write(project.root.join(".liza/state.yaml"), project.state().replacen("config:\n", writable, 1))
+        .unwrap();
     with_script(&project, "code", &code);
     with_script(&project, "approve", &format!("{liza} submit-verdict \"$1\" APPROVED 'read it'"));
     let tasks: Vec<String> = (1..=8).map(|number| format!("t{number}")).collect();
@@ -153,7 +174,7 @@ chmod +x scripts/integration-test.sh; git add . && git commit -qm work
     let mut run = Running::liza(&project, &[&words[..], &["--plain"]].concat());
     // One task is in its integration test; the others wait for it.
     let merging = || tasks.iter().all(|task| run.output().contains(&format!("merging {task}")));
-    let testing = || merging() && project.home().join("testing").exists();
+    let testing = || merging() && project.home().join("marks/testing").exists();
     wait_for("the test runs", || testing().then_some(()));
     run.signal("INT");
     run.wait_for_output("press Ctrl-C again to kill the sessions");

@@ -42,6 +42,10 @@ impl Bench {
         let project = TestProject::new();
         let mark = format!("LIZA_TEST_MARK={}-{}", std::process::id(), COUNT.fetch_add(1, Ordering::Relaxed));
         let mut text = "config:\n".to_owned();
+        if !config.contains("sandbox:") {
+            // The scripts leave marks in the home folder.
+            text.push_str("  sandbox: off\n");
+        }
         config.lines().for_each(|line| text.push_str(&format!("  {}\n", line.trim())));
         if !scripts.is_empty() {
             text.push_str("  providers:\n");

@@ -9,6 +9,7 @@ mod activity;
 mod agent_ids;
 mod channel;
 mod clients;
+mod confinement;
 mod fixture;
 mod flow;
 mod identity;

@@ -55,7 +55,7 @@ fn a_planner_that_abandons_the_last_task_is_woken_once_to_judge_the_goal() {
 /// Covers: AG-11
 #[test]
 fn a_planner_that_changes_the_project_raises_an_alarm_and_nothing_is_undone() {
-    let script = r#"echo mine > planned.txt; "$LIZA" add-task --id t1 --desc d --draft"#;
+    let script = r#"echo mine > ../../planned.txt; "$LIZA" add-task --id t1 --desc d --draft"#;
     let bench = Bench::new("", &[("p", script)]);
     let mut planner = bench.agent(&["planner", "--cli", "p", "--once"]);
     assert_eq!(planner.wait(), 0, "{}", planner.output());

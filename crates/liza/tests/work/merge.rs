@@ -164,6 +164,23 @@ fn the_integration_test_sees_the_merged_result_before_the_branch_moves() {
     check_consistent(&project);
 }
 
+/// Covers: IS-03, RV-06
+#[test]
+#[cfg(target_os = "linux")]
+fn the_integration_test_is_confined_like_a_session() {
+    let project = team();
+    let tries = r#"root=$(cd ../.. && pwd)
+for path in "$root/planted" "$root/.liza/planted" "$root/.git/planted" "$HOME/planted"; do
+  (echo x > "$path") 2> /dev/null && echo "wrote $path"
+done
+cat "$root/.liza/state.yaml" > /dev/null 2>&1 && echo "read the blackboard"
+echo x > own && echo x > "$TMPDIR/own" && echo "wrote its own""#;
+    with_test(&project, tries);
+    approved(&project, "one");
+    merge(&project, "one").ok();
+    assert_eq!(project.read(".liza/integration-tests/one-1.log"), "wrote its own\n");
+}
+
 /// Covers: RV-06
 #[test]
 fn a_failed_test_keeps_the_branch_and_its_output() {
@@ -249,7 +266,7 @@ fn a_branch_that_moves_during_the_merge_is_foreign_until_it_is_accepted() {
     let count = project.home().join("moves");
     let real = "git() { /usr/bin/env -u LIZA_GIT_OWNER PATH=\"$REAL\" git \"$@\"; }";
     let overtake = format!(
-        "case \"$*\" in *update-ref*refs/heads/integration*)\n n=$(cat '{count}'); if [ $n -gt 0 ]; then\n \
+        "case \"$*\" in *update-ref*'liza: merge'*)\n n=$(cat '{count}'); if [ $n -gt 0 ]; then\n \
          echo $((n-1)) >'{count}'; {real}\n \
          new=$(git commit-tree integration^{{tree}} -p integration -m other); \
          git update-ref refs/heads/integration $new; fi;; esac",

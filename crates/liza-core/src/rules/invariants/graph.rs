@@ -2,12 +2,14 @@
 
 use std::collections::BTreeMap;
 
+use indexmap::IndexMap;
+
 use crate::model::{AgentId, Status, TaskId};
 
 use super::{BoardView, Violation};
 
 /// Adds what is wrong between these tasks and the others.
-pub(super) fn check(view: &BoardView<'_>, tasks: &[TaskId], found: &mut Vec<Violation>) {
+pub(super) fn check<'t>(view: &BoardView<'t>, tasks: &[&'t TaskId], found: &mut Vec<Violation>) {
     for id in tasks {
         check_dependencies(view, id, found);
     }
@@ -16,8 +18,9 @@ pub(super) fn check(view: &BoardView<'_>, tasks: &[TaskId], found: &mut Vec<Viol
 }
 
 fn check_dependencies(view: &BoardView<'_>, id: &TaskId, found: &mut Vec<Violation>) {
-    let is_claimed = view.is(id, Status::Claimed);
-    for dependency in view.depends_on(id) {
+    let dependencies = view.depends_on(id);
+    let is_claimed = !dependencies.is_empty() && view.is(id, Status::Claimed);
+    for dependency in dependencies {
         if !view.knows(dependency) {
             found.push(Violation::task(id, format!("depends_on names {dependency}, which does not exist")));
         } else if is_claimed && view.status(dependency) != Some(Status::Merged) {
@@ -28,41 +31,37 @@ fn check_dependencies(view: &BoardView<'_>, id: &TaskId, found: &mut Vec<Violati
 }
 
 /// Walks the dependencies from these tasks, each edge once, and reports each cycle where it closes.
-fn check_cycles(view: &BoardView<'_>, tasks: &[TaskId], found: &mut Vec<Violation>) {
-    let mut done: BTreeMap<TaskId, bool> = BTreeMap::new();
-    for start in tasks {
+fn check_cycles<'t>(view: &BoardView<'t>, tasks: &[&'t TaskId], found: &mut Vec<Violation>) {
+    let mut done: IndexMap<&TaskId, bool> = IndexMap::with_capacity(tasks.len());
+    for start in tasks.iter().copied() {
         if done.contains_key(start) {
             continue;
         }
         // A path of (task, dependencies still to visit); on the stack means `false` in `done`.
-        let mut path: Vec<(TaskId, Vec<TaskId>)> = vec![(start.clone(), dependencies(view, start))];
-        done.insert(start.clone(), false);
+        let mut path: Vec<(&TaskId, &[TaskId])> = vec![(start, view.depends_on(start))];
+        done.insert(start, false);
         while let Some((current, open)) = path.last_mut() {
-            let Some(next) = open.pop() else {
-                done.insert(current.clone(), true);
+            let Some((next, rest)) = open.split_last() else {
+                done.insert(current, true);
                 path.pop();
                 continue;
             };
-            match done.get(&next) {
+            *open = rest;
+            match done.get(next) {
                 Some(true) => {}
                 Some(false) => {
-                    let cycle = path.iter().map(|(id, _)| id).skip_while(|id| **id != next);
+                    let cycle = path.iter().map(|(id, _)| *id).skip_while(|id| *id != next);
                     let names: Vec<&str> = cycle.map(TaskId::as_str).collect();
                     let text = format!("depends_on has a cycle: {} → {next}", names.join(" → "));
-                    found.push(Violation::task(&next, text));
+                    found.push(Violation::task(next, text));
                 }
                 None => {
-                    done.insert(next.clone(), false);
-                    let open = dependencies(view, &next);
-                    path.push((next, open));
+                    done.insert(next, false);
+                    path.push((next, view.depends_on(next)));
                 }
             }
         }
     }
-}
-
-fn dependencies(view: &BoardView<'_>, id: &TaskId) -> Vec<TaskId> {
-    view.depends_on(id).to_vec()
 }
 
 /// No coder has two claims.

@@ -10,8 +10,9 @@ mod task;
 use std::fmt;
 
 use crate::model::{
-    AgentId, AgentRecord, AgentStatus, AnomalyType, Board, Change, Fault, LEASE_GRACE, Loaded, Sprint, State,
-    Status, TaskBody, TaskId, Timestamp, Worktree, anomaly_names, detail_faults, lease_is_too_long,
+    AgentId, AgentRecord, AgentStatus, AnomalyType, Board, Change, Fault, Fields, LEASE_GRACE, Loaded,
+    Sprint, State, Status, TaskBody, TaskId, Timestamp, Value, Worktree, anomaly_names, detail_faults,
+    lease_is_too_long,
 };
 
 /// The keys of a task that are checked together with other tasks.
@@ -22,6 +23,28 @@ const NAMING_TASKS: [&str; 6] = ["tasks", "agents", "sprint", "discovered", "han
 /// Whether a change of that key of a task can make something wrong beyond the task itself.
 pub fn concerns_other_tasks(key: &str) -> bool {
     BETWEEN_TASKS.contains(&key)
+}
+
+/// Whether a change of that key of a task from one value to another can make something wrong beyond the task itself.
+pub fn change_concerns_other_tasks(key: &str, old: Option<&Value>, new: Option<&Value>) -> bool {
+    let is_own = |value: Option<&Value>| value.and_then(Value::as_text).is_some_and(is_own_status);
+    concerns_other_tasks(key) && old != new && !(key == "status" && is_own(old) && is_own(new))
+}
+
+/// Whether no rule about other tasks asks for that status: only claims and met dependencies are such rules.
+pub fn is_own_status(name: &str) -> bool {
+    name.parse().is_ok_and(|status: Status| status != Status::Claimed && status != Status::Merged)
+}
+
+/// Whether a new task with these fields needs only the tasks that it depends on to be checked, unless another one has or
+/// names its ID.
+pub fn needs_only_dependencies(fields: &Fields) -> bool {
+    let has_none = |key: &str| {
+        let value = fields.get(key).unwrap_or(&Value::Null);
+        *value == Value::Null || *value == Value::List(Vec::new())
+    };
+    let status = fields.get("status").and_then(Value::as_text);
+    status.is_some_and(is_own_status) && has_none("superseded_by") && has_none("assigned_to")
 }
 
 /// Whether a section names tasks, so that it can be checked only together with them.
@@ -161,7 +184,7 @@ pub fn validate(state: &State, facts: &dyn DiskFacts, now: Timestamp) -> Vec<Vio
             task::check(id, body.record(), facts, &mut found);
         }
     }
-    let all: Vec<TaskId> = board.tasks.keys().cloned().collect();
+    let all: Vec<&TaskId> = board.tasks.keys().collect();
     graph::check(&view, &all, &mut found);
     check_agents(&view, now, &mut found);
     check_plan(&view, &mut found);
@@ -174,7 +197,7 @@ pub fn validate(state: &State, facts: &dyn DiskFacts, now: Timestamp) -> Vec<Vio
 
 /// What a change makes wrong that was not wrong before.
 pub fn introduced(board: &Board, change: &Change, facts: &dyn DiskFacts, now: Timestamp) -> Vec<Violation> {
-    let touched: Vec<TaskId> = change.tasks.keys().cloned().collect();
+    let touched: Vec<&TaskId> = change.tasks.keys().collect();
     let before = violations_near(&BoardView { board, change: None }, &touched, facts, now);
     let mut after = violations_near(&BoardView { board, change: Some(change) }, &touched, facts, now);
     after.retain(|violation| !before.contains(violation));
@@ -182,14 +205,14 @@ pub fn introduced(board: &Board, change: &Change, facts: &dyn DiskFacts, now: Ti
 }
 
 /// What is wrong with these tasks, with the agents and with the plan.
-fn violations_near(
-    view: &BoardView<'_>,
-    tasks: &[TaskId],
+fn violations_near<'t>(
+    view: &BoardView<'t>,
+    tasks: &[&'t TaskId],
     facts: &dyn DiskFacts,
     now: Timestamp,
 ) -> Vec<Violation> {
     let mut found = Vec::new();
-    for id in tasks {
+    for id in tasks.iter().copied() {
         let changed = view.change.and_then(|change| change.tasks.get(id));
         let old = || view.board.body(id).ok().map(TaskBody::record);
         if let Some(record) = changed.or_else(old) {

@@ -255,6 +255,8 @@ pub struct Observations {
     pub foreign_commits: Option<ForeignCommits>,
     /// What running sessions print.
     pub sessions: BTreeMap<AgentId, SessionActivity>,
+    /// How well the last session of each agent was confined, in words.
+    pub confinement: BTreeMap<AgentId, String>,
 }
 
 /// What a running session prints.

@@ -152,6 +152,9 @@ pub struct AgentView {
     pub context_percent: Option<u32>,
     /// Tokens and money.
     pub usage: Option<Usage>,
+    /// How well its last session was confined, in words; none if it had none.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub confinement: Option<String>,
 }
 
 /// Something that the human should know.
@@ -291,6 +294,7 @@ fn agent_view(id: AgentId, entry: &AgentRecord, seen: &Observations, now: Timest
         last_session: entry.last_session.clone(),
         context_percent: entry.context_percent,
         usage: entry.usage.clone(),
+        confinement: seen.confinement.get(&id).cloned(),
     }
 }
 

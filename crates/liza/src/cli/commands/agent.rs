@@ -1,15 +1,18 @@
 //! `liza agent`: supervises one agent until its role has nothing left to do.
 
-use liza_core::model::{Actor, Refusal, Role, TaskId};
+use liza_core::model::{Actor, Config, Refusal, Role, Sandbox, TaskId};
 use liza_core::watch::supervise::StopReason;
 use serde_json::json;
 
+use crate::confine::Level;
 use crate::project::{AGENT_ID, Project};
 use crate::providers::{Provider, ProviderError, SessionDetails};
+use crate::session_plan::{level_here, refusal};
 use crate::supervisor::{
     AgentEnd, Consequence, EndReason, MessageLevel, Post, SupervisorError, SupervisorOptions, agent_for,
     run as supervise,
 };
+use crate::sys::confinement::protects_files;
 
 use crate::cli::context::Context;
 use crate::cli::ui::error::CommandError;
@@ -77,9 +80,10 @@ pub(crate) fn run(args: Args, context: &Context) -> Result<Reply, CommandError> 
         interactive: args.interactive,
     };
     if args.explain {
-        return explain(&project, &post);
+        return explain(context, &project, config, &post);
     }
     post.provider.installed_program()?;
+    check_confinement(context, &project, config)?;
     if post.role != Role::Planner {
         // Coders commit and code reviewers merge; checked before anything is claimed.
         project.repo()?.identity()?;
@@ -93,6 +97,29 @@ pub(crate) fn run(args: Args, context: &Context) -> Result<Reply, CommandError> 
     let ends = supervise(&project, vec![post], options, &|message| printer.print(message))?;
     let (ended, exit) = endings(ends)?;
     Ok(Reply::new("", json!({ "ended": ended })).exit(exit))
+}
+
+/// Checks, before anything is claimed, that sessions can be confined as the settings require; notes what is not refused to
+/// them.
+pub(crate) fn check_confinement(
+    context: &Context,
+    project: &Project,
+    config: &Config,
+) -> Result<(), CommandError> {
+    if config.sandbox == Sandbox::Off {
+        return Ok(());
+    }
+    let level = level_here(project, config, &context.program).map_err(|error| {
+        CommandError::refused("confinement", format!("cannot try the confinement: {error}"))
+    })?;
+    if let Some(why) = refusal(config, &level) {
+        return Err(CommandError::refused("confinement", why)
+            .hint("for details: liza doctor; to start anyway: liza lock write config.sandbox auto"));
+    }
+    if level != Level::Enforced {
+        context.screen.note(&format!("liza: sessions are confined {level}"));
+    }
+    Ok(())
 }
 
 /// How each agent ended, for programs, and the exit code of the whole.
@@ -122,21 +149,23 @@ pub(crate) fn endings(ends: Vec<AgentEnd>) -> Result<(Vec<serde_json::Value>, Ex
 }
 
 /// The command that would be run; TASK and TIME are placeholders for what is not known yet.
-fn explain(project: &Project, post: &Post) -> Result<Reply, CommandError> {
+fn explain(
+    context: &Context,
+    project: &Project,
+    config: &Config,
+    post: &Post,
+) -> Result<Reply, CommandError> {
     let repo = project.repo()?;
     let agent = post.agent.unwrap_or_else(|| liza_core::model::AgentId::new(post.role, 1));
     let directory = match (post.role, &post.task) {
-        (Role::Planner, _) => project.root().to_owned(),
+        (Role::Planner, _) => project.root().join(".worktrees/COPY"),
         (Role::Coder, Some(task)) => repo.worktree_path(task),
         (Role::CodeReviewer, Some(task)) => repo.review_path(task),
         (Role::Coder, None) => project.root().join(".worktrees/TASK"),
         (Role::CodeReviewer, None) => project.root().join(".worktrees/.review-TASK"),
     };
     let prompt = project.folder().join("agent-prompts").join(format!("{agent}-TIME-TASK.md"));
-    let worktree_git = match post.role {
-        Role::Planner => repo.git_dir().to_owned(),
-        Role::Coder | Role::CodeReviewer => directory.join(".git"),
-    };
+    let worktree_git = directory.join(".git");
     let line = post.provider.command_line(&SessionDetails {
         agent,
         task: post.task.as_ref(),
@@ -147,12 +176,16 @@ fn explain(project: &Project, post: &Post) -> Result<Reply, CommandError> {
         prompt: &prompt,
         scratch: &project.folder().join("tmp").join(agent.to_string()),
         interactive: post.interactive,
+        confined: config.sandbox != Sandbox::Off && protects_files(),
     })?;
     let environment: Vec<String> =
         line.environment.iter().map(|(name, value)| format!("{name}={value}")).collect();
     let input = if line.on_stdin { "on standard input" } else { "as a file" };
+    let level = level_here(project, config, &context.program)
+        .map_or_else(|error| format!("unknown ({error})"), |level| level.to_string());
     let text = format!(
-        "provider   {}\nfolder     {}\nprogram    {}\narguments  {}\nprompt     {input}: {}\nvariables  {}",
+        "provider   {}\nfolder     {}\nprogram    {}\narguments  {}\nprompt     {input}: {}\nconfined   {level}\n\
+         variables  {}",
         post.provider.name(),
         directory.display(),
         line.program.display(),
@@ -167,6 +200,7 @@ fn explain(project: &Project, post: &Post) -> Result<Reply, CommandError> {
         "arguments": line.arguments,
         "prompt_on_stdin": line.on_stdin,
         "environment": environment,
+        "confinement": level,
     });
     let reply = Reply::new(text.trim_end(), result);
     Ok(match post.provider.installed_program() {

@@ -42,7 +42,7 @@ pub(crate) fn run(args: Args, context: &Context) -> Result<Reply, CommandError> 
         (None, true) => return Err(CommandError::no_project(&context.directory)),
         (_, false) => None,
     };
-    let checks = check(&Git::new(), &context.directory, project.as_ref());
+    let checks = check(&Git::new(), &context.directory, project.as_ref(), &context.program);
     Ok(reply(&checks, report.as_ref()))
 }
 

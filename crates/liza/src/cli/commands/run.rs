@@ -11,6 +11,8 @@ use serde_json::json;
 
 use crate::activity::session_activity;
 use crate::contracts::VISION;
+use crate::engine::Engine;
+use crate::lifecycle::adopt_integration;
 use crate::project::{Project, now};
 use crate::run::{RunLock, TeamOptions, WatcherObserver, progress_line, team_posts};
 use crate::supervisor::{
@@ -18,7 +20,7 @@ use crate::supervisor::{
 };
 use crate::watch::{WatchError, WatchOptions, Watcher};
 
-use super::agent::endings;
+use super::agent::{check_confinement, endings};
 use crate::cli::context::Context;
 use crate::cli::spec_path;
 use crate::cli::ui::error::CommandError;
@@ -163,12 +165,19 @@ pub(crate) fn work(
     for post in &posts {
         post.provider.installed_program()?;
     }
+    check_confinement(context, project, project.store().snapshot()?.board.config()?)?;
     // Coders and merges need it; found later, a missing identity would waste a session.
     project.repo()?.identity()?;
     let _lock = RunLock::take(project)?.map_err(|running| {
         CommandError::refused("already_running", running.to_string())
             .hint("to see it: liza status; to stop it: Ctrl-C in its terminal")
     })?;
+    if let Some(head) = adopt_integration(&Engine::new(project, Actor::Human))? {
+        printer.print_text(&format!(
+            "no head of the integration branch was recorded: work starts from {}, where it is now",
+            head.short()
+        ));
+    }
     printer.print_text(&introduction(&posts));
     let progress = Box::new(ProgressLine {
         printer: Arc::clone(printer),

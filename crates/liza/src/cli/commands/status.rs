@@ -377,6 +377,7 @@ fn agents(view: &View, columns: usize) -> Vec<String> {
     }
     let name = view.agents.iter().map(|agent| width(&agent.id.to_string())).max().unwrap_or(0);
     let mut lines = vec![paint(BOLD, "AGENTS")];
+    lines.extend(confinement(view, columns));
     for agent in &view.agents {
         lines.push(agent_line(agent, name, columns));
         let room = columns.saturating_sub(name + 6);
@@ -391,6 +392,16 @@ fn agents(view: &View, columns: usize) -> Vec<String> {
 fn activity(agent: &AgentView) -> Option<String> {
     let failed = || agent.last_session.as_ref().filter(|last| last.failed).map(|last| last.result.clone());
     if agent.status.is_in_session() { agent.last_action.clone() } else { failed() }
+}
+
+/// How well the sessions of live agents are confined: the least of them.
+fn confinement(view: &View, columns: usize) -> Vec<String> {
+    let live = view.agents.iter().filter(|agent| agent.liveness != Liveness::Gone);
+    let levels = live.filter_map(|agent| agent.confinement.as_deref());
+    let Some(least) = levels.max_by_key(|level| (*level != "enforced", level.starts_with("off"))) else {
+        return Vec::new();
+    };
+    indent(&format!("confinement {least}"), 2, columns)
 }
 
 fn agent_line(agent: &AgentView, name: usize, columns: usize) -> String {

@@ -2,6 +2,7 @@
 //! a session may use (`execute`, `verbs`).
 
 mod buffer;
+mod client;
 mod execute;
 mod forward;
 mod modify;

@@ -16,7 +16,7 @@ use crate::cli::ui::error::CommandError;
 use crate::cli::ui::exit_code::Exit;
 use crate::cli::ui::output::{Reply, Screen};
 
-use super::forward::SessionClient;
+use super::client::SessionClient;
 
 /// How often the command runs again because the blackboard has changed meanwhile.
 const ATTEMPTS: usize = 10;

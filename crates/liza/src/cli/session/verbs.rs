@@ -35,7 +35,9 @@ pub(super) fn runs_in(verb: &Verb) -> RunsIn {
 
 fn listed(verb: VerbName) -> RunsIn {
     match verb {
-        VerbName::Completions
+        VerbName::Check
+        | VerbName::Completions
+        | VerbName::Confine
         | VerbName::Demo
         | VerbName::Init
         | VerbName::Man
@@ -43,6 +45,7 @@ fn listed(verb: VerbName) -> RunsIn {
         | VerbName::Session
         | VerbName::Setup => RunsIn::Session,
         VerbName::Anomaly
+        | VerbName::Diff
         | VerbName::Discover
         | VerbName::Get
         | VerbName::Graph

@@ -1,11 +1,12 @@
-//! How `liza --help` lists the commands: grouped by who needs them, the most common first.
+//! How the help lists the commands: grouped by who needs them, the most common first. `liza --help` shows those for people,
+//! `liza help --all` also those that agents and supervisors use.
 
 use clap::Command;
 
 /// The groups and their verbs. A verb that is in none of them is listed at the end.
 const GROUPS: [(&str, &[&str]); 6] = [
-    ("Start", &["init", "setup", "demo", "run", "agent"]),
-    ("Inspect", &["status", "show", "tail", "log", "get", "graph", "tui", "web", "audit", "validate"]),
+    ("Start", &["init", "setup", "demo", "run", "agent", "doctor"]),
+    ("Inspect", &["status", "show", "diff", "log", "tail", "get", "graph", "validate"]),
     (
         "Steer",
         &[
@@ -46,6 +47,7 @@ const GROUPS: [(&str, &[&str]); 6] = [
         &[
             "pre-check",
             "submit-for-review",
+            "check",
             "submit-verdict",
             "mark-blocked",
             "handoff",
@@ -68,31 +70,53 @@ const GROUPS: [(&str, &[&str]); 6] = [
             "wt-delete",
             "update-sprint-metrics",
             "lock",
-            "doctor",
             "recover",
             "archive",
         ],
     ),
 ];
 
+/// How many of the groups are for people.
+const FOR_PEOPLE: usize = 3;
+
+/// Which commands the help lists.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Listed {
+    /// Those for people.
+    ForPeople,
+    /// All.
+    All,
+}
+
 /// The command with its help grouped.
-pub(crate) fn grouped(command: Command) -> Command {
+pub(crate) fn grouped(command: Command, listed: Listed) -> Command {
     let width = command.get_subcommands().map(|verb| verb.get_name().len()).max().unwrap_or(0);
     let line = |verb: &Command| {
         let about = verb.get_about().map(ToString::to_string).unwrap_or_default();
         format!("  {:<width$}  {about}\n", verb.get_name())
     };
     let mut list = String::new();
-    for (heading, verbs) in GROUPS {
+    let groups = match listed {
+        Listed::ForPeople => FOR_PEOPLE,
+        Listed::All => GROUPS.len(),
+    };
+    for (heading, verbs) in GROUPS.into_iter().take(groups) {
         let known = verbs.iter().filter_map(|name| command.find_subcommand(name));
         push_group(&mut list, heading, &known.map(line).collect::<String>());
     }
-    let grouped = |name: &str| GROUPS.iter().any(|(_, verbs)| verbs.contains(&name));
-    let rest = command.get_subcommands().filter(|verb| !grouped(verb.get_name()) && !verb.is_hide_set());
-    push_group(&mut list, "More", &rest.map(line).collect::<String>());
+    let is_grouped = |name: &str| GROUPS.iter().any(|(_, verbs)| verbs.contains(&name));
+    let rest = command.get_subcommands().filter(|verb| !is_grouped(verb.get_name()) && !verb.is_hide_set());
+    let rest: String = rest.map(line).collect();
+    if listed == Listed::All {
+        push_group(&mut list, "More", &rest);
+    }
+    let more = match listed {
+        Listed::ForPeople => "\nAll commands, also those of agents: liza help --all",
+        Listed::All => "",
+    };
     command.help_template(format!(
         "{{about-with-newline}}\n{{usage-heading}} {{usage}}\n\n{list}Options:\n{{options}}\n\n\
-         Details and examples: liza COMMAND --help"
+         Details and examples: liza help COMMAND{more}"
     ))
 }
 

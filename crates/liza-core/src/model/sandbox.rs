@@ -1,0 +1,56 @@
+//! Settings of the confinement: how strictly a session is kept inside its own folders.
+
+use serde::{Deserialize, Serialize};
+
+/// Whether sessions are confined.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Sandbox {
+    /// As far as the system can; the level that was reached is shown.
+    #[default]
+    Auto,
+    /// No session starts below `sandbox_min`.
+    Require,
+    /// Not at all.
+    Off,
+}
+
+/// The lowest level at which `sandbox: require` starts a session.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum SandboxMin {
+    /// Some of it works.
+    Partly,
+    /// All of it works.
+    #[default]
+    Enforced,
+}
+
+/// What of the home folder a session can read.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum SandboxRead {
+    /// What was there when it started, except credentials.
+    #[default]
+    Home,
+    /// Nothing.
+    Strict,
+}
+
+impl Sandbox {
+    pub(crate) fn is_default(&self) -> bool {
+        *self == Self::default()
+    }
+}
+
+impl SandboxMin {
+    pub(crate) fn is_default(&self) -> bool {
+        *self == Self::default()
+    }
+}
+
+impl SandboxRead {
+    pub(crate) fn is_default(&self) -> bool {
+        *self == Self::default()
+    }
+}

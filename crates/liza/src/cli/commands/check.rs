@@ -1,0 +1,44 @@
+//! `liza check`: runs a command of a session that must not speak for the session.
+
+use std::ffi::OsString;
+use std::os::unix::process::CommandExt as _;
+use std::path::PathBuf;
+use std::process::Command;
+
+use crate::cli::context::Context;
+use crate::cli::ui::error::CommandError;
+use crate::cli::ui::exit_code::Exit;
+use crate::cli::ui::output::Reply;
+use crate::confine::run_check;
+use crate::identity::check_arguments;
+use crate::project::Project;
+
+/// Run tests of code under review, which cannot use liza.
+///
+/// The command and everything that it starts is confined again: it can use this folder and a folder for temporary files, but no command
+/// of Liza, and not the login of your program. Exits as the command does.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "Examples:
+  liza check -- cargo test
+  liza check -- sh -c 'npm ci && npm test'")]
+pub(crate) struct Args {
+    /// The project: read by the supervisor, from the list of processes.
+    #[arg(long, hide = true, value_name = "ROOT")]
+    of: Option<PathBuf>,
+    /// The command and its arguments.
+    #[arg(last = true, required = true, value_name = "COMMAND")]
+    command: Vec<OsString>,
+}
+
+/// Runs it.
+pub(crate) fn run(args: Args, context: &Context) -> Result<Reply, CommandError> {
+    let failed = |error| CommandError::refused("confinement", format!("cannot run the command: {error}"));
+    if args.of.is_none() {
+        // Once more with arguments that the supervisor recognizes, whatever options came before.
+        let root = Project::find(&context.directory).unwrap_or_else(|| context.directory.clone());
+        let error = Command::new(&context.program).args(check_arguments(&root)).args(&args.command).exec();
+        return Err(failed(error));
+    }
+    let code = run_check(&context.program, &args.command).map_err(failed)?;
+    Ok(Reply::already_written().exit(Exit::Session(code)))
+}

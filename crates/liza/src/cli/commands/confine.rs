@@ -1,0 +1,16 @@
+//! `liza confine`: restricts itself and becomes an agent program. Called by the helper of a session only.
+
+use crate::cli::context::Context;
+use crate::cli::ui::error::CommandError;
+use crate::cli::ui::exit_code::Exit;
+use crate::cli::ui::output::Reply;
+
+/// Confine a program for a session; reads its instructions from standard input.
+#[derive(Debug, clap::Args)]
+pub(crate) struct Args {}
+
+/// Runs it; returns only if the program could not be started.
+pub(crate) fn run(Args {}: Args, _: &Context) -> Result<Reply, CommandError> {
+    let code = crate::confine::serve();
+    Ok(Reply::already_written().exit(Exit::Session(code)))
+}

@@ -1,0 +1,105 @@
+//! `liza diff`: what a task, or the whole goal, changes.
+
+use liza_core::model::{EventName, Sha, Status, TaskId, TaskRecord};
+use serde_json::json;
+
+use crate::cli::context::Context;
+use crate::cli::ui::error::CommandError;
+use crate::cli::ui::layout::{BOLD, CYAN, GREEN, RED, clean, paint};
+use crate::cli::ui::output::Reply;
+use crate::engine::integration_branch;
+use crate::git::{Branch, BranchError, Repo};
+use crate::lifecycle::take_work;
+use crate::project::Project;
+
+/// Show what a task, or the whole goal, changes.
+///
+/// The goal is compared with your main branch. Of a task that is being worked on, only what is committed is shown.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "Examples:
+  liza diff
+  liza diff retry-orders
+  liza diff retry-orders | less -R")]
+pub(crate) struct Args {
+    /// The task.
+    task: Option<TaskId>,
+}
+
+/// Runs it.
+pub(crate) fn run(args: Args, context: &Context) -> Result<Reply, CommandError> {
+    let project = context.project()?;
+    let repo = project.repo()?;
+    let (from, to) = match &args.task {
+        Some(task) => of_task(&project, repo, task)?,
+        None => of_goal(&project, repo)?,
+    };
+    let patch = repo.patch(&from, &to)?;
+    let text = match patch.is_empty() {
+        true => "no changes".to_owned(),
+        false => patch.lines().map(painted).collect::<Vec<_>>().join("\n"),
+    };
+    Ok(Reply::new(text, json!({"task": args.task, "from": from, "to": to, "patch": patch})))
+}
+
+/// What a merge of the task changed, or what its commits change since they left the integration branch.
+fn of_task(project: &Project, repo: &Repo, task: &TaskId) -> Result<(Sha, Sha), CommandError> {
+    let state = project.store().snapshot()?;
+    let record = state.board.body(task)?.record();
+    let nothing = || {
+        let message = format!("{task} has no commits yet");
+        CommandError::refused("no_commits", message).hint(format!("see where it is: liza show {task}"))
+    };
+    if record.status == Some(Status::Merged)
+        && let Some(merge) = &record.merge_commit
+        && let Some(before) = head_before_merge(record)
+    {
+        return Ok((before, merge.clone()));
+    }
+    let head = match &record.review_commit {
+        Some(commit) => commit.clone(),
+        // Its commits are in the worktree's own repository until they are taken.
+        None => take_work(project, &state.board, task)?.ok_or_else(nothing)?,
+    };
+    let base = record.base_commit.clone().ok_or_else(nothing)?;
+    Ok((repo.merge_base(&base, &head)?.unwrap_or(base), head))
+}
+
+/// The head of the integration branch before the task was merged.
+fn head_before_merge(record: &TaskRecord) -> Option<Sha> {
+    let merged = record.events().rev().find(|event| event.is(EventName::Merged))?;
+    merged.more.get("merged_into")?.to_string().parse().ok()
+}
+
+/// What the integration branch has and the main branch has not.
+fn of_goal(project: &Project, repo: &Repo) -> Result<(Sha, Sha), CommandError> {
+    let board = project.store().snapshot()?.board;
+    let integration = integration_branch(&board)?;
+    let missing = |branch: &Branch| {
+        let message = format!("there is no branch {branch}");
+        CommandError::refused("no_branch", message).hint("liza doctor shows which branches Liza uses")
+    };
+    let to = repo.tip(&integration)?.ok_or_else(|| missing(&integration))?;
+    let from = match &board.config()?.main_branch {
+        Some(name) => {
+            let main: Branch = name
+                .parse()
+                .map_err(|error: BranchError| CommandError::refused("bad_branch", error.to_string()))?;
+            repo.tip(&main)?.ok_or_else(|| missing(&main))?
+        }
+        None => repo.head()?.commit,
+    };
+    Ok((repo.merge_base(&from, &to)?.unwrap_or(from), to))
+}
+
+/// A line of a patch, in the colours that git uses.
+fn painted(line: &str) -> String {
+    let style = match line.as_bytes() {
+        [b'@', b'@', ..] => CYAN,
+        [b'+', b'+', b'+', ..] | [b'-', b'-', b'-', ..] => BOLD,
+        [b'+', ..] => GREEN,
+        [b'-', ..] => RED,
+        _ if line.starts_with("diff ") => BOLD,
+        _ => return clean(line),
+    };
+    paint(style, &clean(line))
+}

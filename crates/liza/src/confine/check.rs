@@ -1,0 +1,134 @@
+//! Code under test inside of a session: confined again, without the session's login, and unable to use its channel.
+//!
+//! The process that runs it adopts its orphans, so that all of it is found below `liza check`.
+
+use std::ffi::OsString;
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use liza_store::private;
+
+use crate::sys::family::{ProcessFamily, ProgramExit, Reaped};
+use crate::sys::find_program;
+
+use super::plan::Plan;
+use super::stage::{StageInput, StageOrder};
+use super::start::stage_command;
+
+/// The variable that names the file with the plan of the session.
+pub(crate) const PLAN_VARIABLE: &str = "LIZA_PLAN";
+
+/// Variables that only the session itself needs.
+const OWN_VARIABLES: [&str; 4] = ["LIZA_CHANNEL", "LIZA_AGENT_ID", "LIZA_AGENT_GENERATION", PLAN_VARIABLE];
+
+/// Runs a command; returns its exit code.
+///
+/// # Errors
+///
+/// When it cannot be started.
+pub(crate) fn run_check(liza: &Path, command: &[OsString]) -> io::Result<u8> {
+    let (name, arguments) = command.split_first().ok_or(io::ErrorKind::InvalidInput)?;
+    let scratch = std::env::temp_dir().join(format!("check-{}", std::process::id()));
+    private::create_folder(&scratch)?;
+    let family = match session_plan()? {
+        Some(plan) => start_confined(liza, nested(plan, &scratch), name, arguments, &scratch),
+        None => ProcessFamily::spawn(own(Command::new(name).args(arguments), &scratch), false),
+    };
+    let exit = family.map(|family| wait(&family));
+    let _ = fs::remove_dir_all(&scratch);
+    Ok(match exit? {
+        ProgramExit::Code(code) => u8::try_from(code).unwrap_or(1),
+        ProgramExit::Signal(signal) => u8::try_from(128 + signal).unwrap_or(1),
+    })
+}
+
+/// The plan of the session around; none if it is not confined.
+fn session_plan() -> io::Result<Option<Plan>> {
+    let Some(file) = std::env::var_os(PLAN_VARIABLE) else { return Ok(None) };
+    let text = fs::read_to_string(&file)?;
+    serde_json::from_str(&text).map(Some).map_err(io::Error::other)
+}
+
+/// What is left of a session's plan: without what is private to the session, and with its own folder for temporary files.
+fn nested(mut plan: Plan, scratch: &Path) -> Plan {
+    let is_private = |path: &PathBuf| plan.private.iter().any(|private| path.starts_with(private));
+    plan.grants.read.retain(|path| !is_private(path));
+    plan.grants.write.retain(|path| !is_private(path));
+    plan.grants.write.push(scratch.to_owned());
+    plan.grants.sockets.clear();
+    plan.channel = None;
+    plan
+}
+
+fn start_confined(
+    liza: &Path,
+    plan: Plan,
+    name: &OsString,
+    arguments: &[OsString],
+    scratch: &Path,
+) -> io::Result<ProcessFamily> {
+    let text = |word: &OsString| word.to_string_lossy().into_owned();
+    let program = find_program(&text(name)).ok_or_else(|| {
+        io::Error::new(io::ErrorKind::NotFound, format!("{} is not a program on the PATH", text(name)))
+    })?;
+    let (mut command, socket) = stage_command(liza)?;
+    let family = ProcessFamily::spawn(own(&mut command, scratch), false)?;
+    drop(command);
+    let order = StageOrder {
+        plan,
+        minimum: None,
+        program: Some(program),
+        arguments: arguments.iter().map(text).collect(),
+        input: StageInput::Nothing,
+    };
+    socket.start(&order, |_| true)?;
+    Ok(family)
+}
+
+fn own<'c>(command: &'c mut Command, scratch: &Path) -> &'c mut Command {
+    for name in OWN_VARIABLES {
+        command.env_remove(name);
+    }
+    command.env("TMPDIR", scratch)
+}
+
+/// Waits for the program, then ends what is left of it.
+fn wait(family: &ProcessFamily) -> ProgramExit {
+    let mut exit = ProgramExit::Code(1);
+    loop {
+        match family.reap() {
+            Reaped::Leader(ended) => {
+                exit = ended;
+                family.kill();
+            }
+            Reaped::Descendant => {}
+            Reaped::NoneLeft => return exit,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::sys::confinement::Grants;
+
+    /// Covers: IS-13
+    #[test]
+    fn code_under_test_gets_neither_the_login_nor_the_channel() {
+        let grants = Grants {
+            read: vec!["/usr".into(), "/p/.liza/prompt.md".into()],
+            write: vec!["/p/.worktrees/t1".into(), "/p/.liza/clients/a".into(), "/p/.liza/tmp/a".into()],
+            sockets: vec!["/run/channel".into()],
+            ..Grants::default()
+        };
+        let private = vec!["/p/.liza".into()];
+        let plan = Plan { grants, private, channel: Some("/run/channel".into()), ..Plan::default() };
+        let nested = nested(plan, Path::new("/p/.liza/tmp/a/check-1"));
+        let write: [PathBuf; 2] = ["/p/.worktrees/t1".into(), "/p/.liza/tmp/a/check-1".into()];
+        assert_eq!(nested.grants.write, write);
+        assert_eq!(nested.grants.read, [PathBuf::from("/usr")]);
+        assert_eq!((nested.channel, nested.grants.sockets.len()), (None, 0));
+    }
+}

@@ -1,0 +1,322 @@
+//! A private folder for the agent program of a session: its settings and its login as copies, so that a session can change
+//! neither for others.
+//!
+//! Made and removed outside of the session. A login that the program refreshed is written back.
+
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+
+use liza_store::private;
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use crate::sys::untrusted::UntrustedFolder;
+
+/// The largest file that is copied.
+const COPY_MAX: u64 = 4 << 20;
+
+/// A folder of a session's own.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct ClientFolder {
+    /// Where it is.
+    pub(crate) path: PathBuf,
+    /// What it contains at first.
+    copies: Vec<FileCopy>,
+}
+
+/// A file of the person's and its place in the private folder.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+struct FileCopy {
+    from: PathBuf,
+    to: PathBuf,
+    /// Whether it is written back when the program has refreshed it.
+    is_login: bool,
+}
+
+/// How an agent program can be given another folder.
+struct ClientHome {
+    /// The program.
+    program: &'static str,
+    /// The variable that names the folder, if there is one.
+    variable: Option<&'static str>,
+    /// The folder, below the home folder, without the variable.
+    folder: &'static str,
+    /// Below both: what is copied.
+    files: &'static [&'static str],
+    /// Below both: the login.
+    logins: &'static [&'static str],
+    /// Further variables that name folders inside of the private one.
+    further: &'static [(&'static str, &'static str)],
+}
+
+const CLIENTS: &[ClientHome] = &[
+    ClientHome {
+        program: "claude",
+        variable: Some("CLAUDE_CONFIG_DIR"),
+        folder: ".claude",
+        files: &["settings.json", "CLAUDE.md", ".claude.json"],
+        logins: &[".credentials.json"],
+        further: &[],
+    },
+    ClientHome {
+        program: "codex",
+        variable: Some("CODEX_HOME"),
+        folder: ".codex",
+        files: &["config.toml", "AGENTS.md"],
+        logins: &["auth.json"],
+        further: &[],
+    },
+    ClientHome {
+        program: "gemini",
+        variable: Some("GEMINI_CLI_HOME"),
+        folder: "",
+        files: &[".gemini/settings.json", ".gemini/GEMINI.md", ".gemini/.env", ".gemini/installation_id"],
+        logins: &[".gemini/oauth_creds.json", ".gemini/google_accounts.json"],
+        further: &[],
+    },
+    ClientHome {
+        program: "vibe",
+        variable: Some("VIBE_HOME"),
+        folder: ".vibe",
+        files: &["config.toml", ".env"],
+        logins: &[],
+        further: &[],
+    },
+    ClientHome {
+        program: "goose",
+        variable: None,
+        folder: "",
+        files: &[".config/goose/config.yaml"],
+        logins: &[".config/goose/secrets.yaml"],
+        further: DATA_FOLDERS,
+    },
+    ClientHome {
+        program: "opencode",
+        variable: None,
+        folder: "",
+        files: &[".config/opencode/opencode.json", ".config/opencode/opencode.jsonc"],
+        logins: &[".local/share/opencode/auth.json"],
+        further: DATA_FOLDERS,
+    },
+];
+
+const DATA_FOLDERS: &[(&str, &str)] =
+    &[("XDG_DATA_HOME", ".local/share"), ("XDG_STATE_HOME", ".local/state")];
+
+/// Every session: git reads its settings there, and would fail at a folder that it cannot read.
+const CONFIG_FOLDER: (&str, &str) = ("XDG_CONFIG_HOME", ".config");
+const GIT_FILES: &[&str] = &[".config/git/ignore", ".config/git/attributes"];
+
+impl ClientFolder {
+    /// The folder for a session of `program`, and the variables that lead the program to it. `variable` gives the values
+    /// that the person has set.
+    pub(crate) fn plan(
+        path: PathBuf,
+        program: &Path,
+        home: Option<&Path>,
+        variable: &dyn Fn(&str) -> Option<PathBuf>,
+    ) -> (Self, Vec<(String, String)>) {
+        let mut folder = Self { path, copies: Vec::new() };
+        let mut variables = vec![folder.variable(CONFIG_FOLDER.0, CONFIG_FOLDER.1)];
+        if let Some(home) = home {
+            folder.copy(home, Path::new(""), GIT_FILES, false);
+        }
+        let name = program.file_stem().and_then(|name| name.to_str()).unwrap_or_default();
+        let Some(client) = CLIENTS.iter().find(|client| client.program == name) else {
+            return (folder, variables);
+        };
+        let own = client.variable.and_then(variable);
+        let from = own.clone().or_else(|| Some(home?.join(client.folder)));
+        if let Some(from) = &from {
+            folder.copy(from, Path::new(client.folder), client.files, false);
+            folder.copy(from, Path::new(client.folder), client.logins, true);
+        }
+        if client.program == "claude" && own.is_none() {
+            // Without the variable, this file lies beside the folder.
+            let beside = home.map(|home| home.join(".claude.json"));
+            folder.copies.extend(beside.map(|from| FileCopy {
+                from,
+                to: ".claude/.claude.json".into(),
+                is_login: false,
+            }));
+        }
+        variables.extend(client.variable.map(|name| folder.variable(name, client.folder)));
+        variables.extend(client.further.iter().map(|(name, below)| folder.variable(name, below)));
+        (folder, variables)
+    }
+
+    fn variable(&self, name: &str, below: &str) -> (String, String) {
+        (name.to_owned(), self.path.join(below).to_string_lossy().trim_end_matches('/').to_owned())
+    }
+
+    fn copy(&mut self, from: &Path, to: &Path, names: &[&str], is_login: bool) {
+        let copy = |name: &&str| FileCopy { from: from.join(name), to: to.join(name), is_login };
+        self.copies.extend(names.iter().map(copy));
+    }
+
+    /// Creates it with its copies; what an earlier session left there is removed.
+    ///
+    /// # Errors
+    ///
+    /// When it cannot be written.
+    pub(crate) fn create(&self) -> io::Result<()> {
+        let _ = fs::remove_dir_all(&self.path);
+        private::create_folder(&self.path)?;
+        for copy in &self.copies {
+            let Some(content) = small_file(&copy.from) else { continue };
+            let to = self.path.join(&copy.to);
+            to.parent().map_or(Ok(()), private::create_folder)?;
+            fs::write(&to, content)?;
+        }
+        Ok(())
+    }
+
+    /// Writes a refreshed login back and removes the folder.
+    pub(crate) fn finish(&self) {
+        // Another session may have refreshed the login too; the later one is as good.
+        for copy in self.copies.iter().filter(|copy| copy.is_login) {
+            if let (Some(old), Ok(folder)) = (small_file(&copy.from), UntrustedFolder::open(&self.path))
+                && let Ok(new) = folder.read(&copy.to, COPY_MAX)
+                && new != old
+                && is_refreshed(&old, &new)
+            {
+                // The session has ended: it cannot see whether this worked.
+                let _ = replace(&copy.from, &new);
+            }
+        }
+        let _ = fs::remove_dir_all(&self.path);
+    }
+}
+
+fn small_file(path: &Path) -> Option<Vec<u8>> {
+    fs::metadata(path).ok().filter(|meta| meta.is_file() && meta.len() <= COPY_MAX)?;
+    fs::read(path).ok()
+}
+
+/// Whether a login has the same form as the old one: other tokens, nothing else. A session could write anything there.
+fn is_refreshed(old: &[u8], new: &[u8]) -> bool {
+    match (serde_json::from_slice::<Value>(old), serde_json::from_slice::<Value>(new)) {
+        (Ok(old @ Value::Object(_)), Ok(new @ Value::Object(_))) => has_same_form(&old, &new),
+        _ => false,
+    }
+}
+
+fn has_same_form(old: &Value, new: &Value) -> bool {
+    match (old, new) {
+        (Value::Object(old), Value::Object(new)) => {
+            old.len() == new.len()
+                && old.iter().all(|(key, value)| new.get(key).is_some_and(|new| has_same_form(value, new)))
+        }
+        (Value::Array(old), Value::Array(new)) => old == new,
+        (Value::Null, _) | (_, Value::Null) => true,
+        (Value::Bool(_), Value::Bool(_))
+        | (Value::Number(_), Value::Number(_))
+        | (Value::String(_), Value::String(_)) => true,
+        (
+            Value::Bool(_) | Value::Number(_) | Value::String(_) | Value::Array(_) | Value::Object(_),
+            Value::Bool(_) | Value::Number(_) | Value::String(_) | Value::Array(_) | Value::Object(_),
+        ) => false,
+    }
+}
+
+fn replace(path: &Path, content: &[u8]) -> io::Result<()> {
+    let mut name = path.file_name().unwrap_or_default().to_owned();
+    name.push(format!(".liza-{}", std::process::id()));
+    let temporary = path.with_file_name(name);
+    private::create_new(&temporary).and_then(|mut file| io::Write::write_all(&mut file, content))?;
+    fs::rename(&temporary, path)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn write(path: &Path, text: &str) {
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        fs::write(path, text).unwrap();
+    }
+
+    fn folder(home: &Path, program: &str) -> (ClientFolder, Vec<(String, String)>) {
+        ClientFolder::plan(home.join("private"), Path::new(program), Some(home), &|_| None)
+    }
+
+    const LOGIN: &str = r#"{"oauth": {"token": "a", "expires": 1, "scopes": ["x"]}}"#;
+
+    /// Covers: IS-15
+    #[test]
+    fn a_session_gets_copies_of_login_and_settings() {
+        let home = tempfile::tempdir().unwrap();
+        let home = home.path();
+        write(&home.join(".claude/.credentials.json"), LOGIN);
+        write(&home.join(".claude/settings.json"), "{}");
+        write(&home.join(".claude.json"), r#"{"trust": true}"#);
+        write(&home.join(".claude/projects/long.jsonl"), "history");
+        let (private, variables) = folder(home, "/opt/bin/claude");
+        private.create().unwrap();
+        let value = |name: &str| variables.iter().find(|(known, _)| known == name).map(|(_, value)| value);
+        let at = PathBuf::from(value("CLAUDE_CONFIG_DIR").unwrap());
+        assert_eq!(fs::read_to_string(at.join(".credentials.json")).unwrap(), LOGIN);
+        assert_eq!(fs::read_to_string(at.join(".claude.json")).unwrap(), r#"{"trust": true}"#);
+        assert!(at.join("settings.json").exists() && !at.join("projects").exists());
+        assert!(value("XDG_CONFIG_HOME").is_some() && value("XDG_DATA_HOME").is_none());
+        write(&at.join("settings.json"), r#"{"hooks": "planted"}"#);
+        private.finish();
+        assert_eq!(fs::read_to_string(home.join(".claude/settings.json")).unwrap(), "{}");
+        assert!(!at.exists());
+    }
+
+    /// Covers: IS-15
+    #[test]
+    fn only_a_refreshed_login_is_written_back() {
+        let cases = [
+            (r#"{"oauth": {"token": "b", "expires": 2, "scopes": ["x"]}}"#, true),
+            (r#"{"oauth": {"token": "b", "expires": 2, "scopes": ["x"], "command": "rm"}}"#, false),
+            (r#"{"oauth": {"token": 3, "expires": 2, "scopes": ["x"]}}"#, false),
+            (r#"{"oauth": {"token": "b", "expires": 2, "scopes": ["y"]}}"#, false),
+            ("not json", false),
+        ];
+        for (changed, kept) in cases {
+            let home = tempfile::tempdir().unwrap();
+            let home = home.path();
+            write(&home.join(".codex/auth.json"), LOGIN);
+            let (private, variables) = folder(home, "codex");
+            private.create().unwrap();
+            let at = &variables.iter().find(|(name, _)| name == "CODEX_HOME").unwrap().1;
+            write(&Path::new(at).join("auth.json"), changed);
+            private.finish();
+            let now = fs::read_to_string(home.join(".codex/auth.json")).unwrap();
+            assert_eq!(now, if kept { changed } else { LOGIN });
+        }
+    }
+
+    /// Covers: IS-15
+    #[test]
+    fn a_link_in_the_place_of_the_login_is_not_followed() {
+        let home = tempfile::tempdir().unwrap();
+        let home = home.path();
+        write(&home.join(".codex/auth.json"), LOGIN);
+        write(&home.join("other.json"), r#"{"oauth": {"token": "c", "expires": 2, "scopes": ["x"]}}"#);
+        let (private, variables) = folder(home, "codex");
+        private.create().unwrap();
+        let at =
+            Path::new(&variables.iter().find(|(name, _)| name == "CODEX_HOME").unwrap().1).join("auth.json");
+        fs::remove_file(&at).unwrap();
+        std::os::unix::fs::symlink(home.join("other.json"), &at).unwrap();
+        private.finish();
+        assert_eq!(fs::read_to_string(home.join(".codex/auth.json")).unwrap(), LOGIN);
+    }
+
+    /// Covers: IS-15
+    #[test]
+    fn a_folder_that_the_person_has_named_is_the_source() {
+        let home = tempfile::tempdir().unwrap();
+        write(&home.path().join("elsewhere/auth.json"), LOGIN);
+        let own = home.path().join("elsewhere");
+        let named = |name: &str| (name == "CODEX_HOME").then(|| own.clone());
+        let (private, _) =
+            ClientFolder::plan(home.path().join("private"), Path::new("codex"), Some(home.path()), &named);
+        private.create().unwrap();
+        assert_eq!(fs::read_to_string(private.path.join(".codex/auth.json")).unwrap(), LOGIN);
+    }
+}

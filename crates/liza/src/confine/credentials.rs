@@ -1,0 +1,90 @@
+//! What no session may read although it lies in a folder that sessions can read.
+//!
+//! A `*` at the end stands for the rest of a name.
+
+/// Below the home folder.
+pub(super) const IN_HOME: &[&str] = &[
+    ".ssh",
+    ".gnupg",
+    ".aws",
+    ".azure",
+    ".kube",
+    ".docker",
+    ".netrc",
+    ".git-credentials",
+    ".pgpass",
+    ".my.cnf",
+    ".npmrc",
+    ".yarnrc",
+    ".yarnrc.yml",
+    ".pypirc",
+    ".vault-token",
+    ".cargo/credentials*",
+    ".gem/credentials",
+    ".terraform.d/credentials*",
+    ".m2/settings-security.xml",
+    ".config/gh",
+    ".config/glab",
+    ".config/gcloud",
+    ".config/git",
+    ".config/hub",
+    ".config/doctl",
+    ".config/rclone",
+    ".config/op",
+    ".config/1Password",
+    ".config/Bitwarden",
+    // Keyrings and what password managers keep.
+    ".local/share/keyrings",
+    ".local/share/kwalletd",
+    ".password-store",
+    "Library/Keychains",
+    // Browsers and mail.
+    ".mozilla",
+    ".thunderbird",
+    ".config/google-chrome*",
+    ".config/chromium",
+    ".config/BraveSoftware",
+    ".config/microsoft-edge*",
+    ".config/vivaldi",
+    ".config/opera",
+    "snap/firefox",
+    "snap/chromium",
+    "Library/Application Support/Google",
+    "Library/Application Support/Firefox",
+    "Library/Cookies",
+    // What was typed, secrets included.
+    ".bash_history",
+    ".zsh_history",
+    ".python_history",
+    ".node_repl_history",
+    ".psql_history",
+    ".mysql_history",
+    ".local/share/fish/fish_history",
+    // Logins of agent programs: a session gets a copy of its own.
+    ".claude/.credentials.json",
+    ".claude.json*",
+    ".codex/auth.json",
+    ".gemini/oauth_creds.json",
+    ".gemini/google_accounts.json",
+    ".config/goose/secrets.yaml",
+    ".local/share/opencode/auth.json",
+    ".vibe/.env",
+];
+
+/// Below `/etc`, for a person who works as root.
+pub(super) const IN_ETC: &[&str] = &[
+    "shadow*",
+    "gshadow*",
+    "sudoers",
+    "sudoers.d",
+    "ssl/private",
+    "ssh/ssh_host_*",
+    "krb5.keytab",
+    "wireguard",
+];
+
+/// Below the project's `.git`: remote addresses may contain tokens.
+pub(super) const IN_GIT: &[&str] = &["config", "config.worktree", "FETCH_HEAD", "logs"];
+
+/// Below each repository of a submodule.
+pub(super) const IN_MODULE: &[&str] = &["config", "FETCH_HEAD", "logs"];

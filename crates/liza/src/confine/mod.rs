@@ -1,0 +1,28 @@
+//! The confinement of sessions: what a role may read and write, the stage that restricts itself and starts the client, and
+//! the level that was reached.
+//!
+//! A plan is data and is made outside; the operating system's side is `sys::confinement`. Decides nothing about tasks.
+
+mod caches;
+mod check;
+mod client_folder;
+mod credentials;
+mod descriptor;
+mod level;
+mod plan;
+mod readable;
+mod stage;
+mod start;
+mod system_folders;
+mod wrapper;
+
+pub(crate) use caches::{cache_variables, shared_caches};
+pub(crate) use check::{PLAN_VARIABLE, run_check};
+pub(crate) use client_folder::ClientFolder;
+pub(crate) use level::{Level, record_level, recorded_level};
+pub(crate) use plan::{Plan, Surroundings, make_plan};
+pub(crate) use readable::DiskLook;
+pub(crate) use stage::{StageInput, StageOrder, serve};
+pub(crate) use start::{StageSocket, probe, stage_command, too_low, wrapped_stage_command};
+pub(crate) use system_folders::is_removed;
+pub(crate) use wrapper::wrapper_words;

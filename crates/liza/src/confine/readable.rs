@@ -1,0 +1,159 @@
+//! Everything below a folder except some of it, as a list of paths to grant: rights can only be granted.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+/// How a plan looks at the disk, so that it can be made without one.
+pub(crate) trait Look {
+    /// The files and folders in a folder; no links.
+    fn entries(&self, folder: &Path) -> Vec<PathBuf>;
+    /// Where a path really leads to, if it exists.
+    fn real(&self, path: &Path) -> Option<PathBuf>;
+    /// The text of a small file.
+    fn text(&self, path: &Path) -> Option<String>;
+}
+
+/// The disk itself.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct DiskLook;
+
+impl Look for DiskLook {
+    fn entries(&self, folder: &Path) -> Vec<PathBuf> {
+        let entries = fs::read_dir(folder).into_iter().flatten().flatten();
+        // A link could lead to what is left out; what it leads to is granted by its own name, or not at all.
+        let no_link = |entry: &fs::DirEntry| entry.file_type().is_ok_and(|kind| !kind.is_symlink());
+        entries.filter(no_link).map(|entry| entry.path()).collect()
+    }
+
+    fn real(&self, path: &Path) -> Option<PathBuf> {
+        path.canonicalize().ok()
+    }
+
+    fn text(&self, path: &Path) -> Option<String> {
+        fs::read_to_string(path).ok()
+    }
+}
+
+/// What must not be granted.
+#[derive(Debug, Clone, Default)]
+pub(super) struct LeftOut {
+    paths: Vec<PathBuf>,
+    /// A folder, and how names in it begin.
+    prefixes: Vec<(PathBuf, String)>,
+}
+
+impl LeftOut {
+    /// Leaves out these names below a folder, and what they lead to.
+    pub(super) fn add(&mut self, look: &dyn Look, folder: &Path, names: &[&str]) {
+        for name in names {
+            let path = folder.join(name);
+            match path.to_str().and_then(|text| text.strip_suffix('*')) {
+                Some(start) => {
+                    let start = Path::new(start);
+                    let parent = start.parent().unwrap_or(folder).to_owned();
+                    let begins = start.file_name().map(|name| name.to_string_lossy().into_owned());
+                    self.prefixes.push((parent, begins.unwrap_or_default()));
+                }
+                None => self.add_path(look, &path),
+            }
+        }
+    }
+
+    /// Leaves out a path, and what it leads to.
+    pub(super) fn add_path(&mut self, look: &dyn Look, path: &Path) {
+        self.paths.extend(look.real(path).filter(|real| real != path));
+        self.paths.push(path.to_owned());
+    }
+
+    /// The paths that are left out by their whole name.
+    pub(super) fn paths(&self) -> &[PathBuf] {
+        &self.paths
+    }
+
+    fn contains(&self, path: &Path) -> bool {
+        let matches = |(folder, begins): &(PathBuf, String)| {
+            let rest = path.strip_prefix(folder).ok().and_then(|rest| rest.components().next());
+            rest.is_some_and(|name| name.as_os_str().to_string_lossy().starts_with(begins.as_str()))
+        };
+        self.paths.iter().any(|left_out| path.starts_with(left_out)) || self.prefixes.iter().any(matches)
+    }
+
+    fn is_below(&self, folder: &Path) -> bool {
+        self.paths.iter().any(|left_out| left_out.starts_with(folder))
+            || self.prefixes.iter().any(|(parent, _)| parent.starts_with(folder))
+    }
+}
+
+/// The paths to grant so that everything below `folder` is granted except what is left out. What is created later in a
+/// folder with exceptions is not granted.
+pub(super) fn all_but(look: &dyn Look, folder: &Path, left_out: &LeftOut) -> Vec<PathBuf> {
+    if left_out.contains(folder) {
+        return Vec::new();
+    }
+    if !left_out.is_below(folder) {
+        return vec![folder.to_owned()];
+    }
+    look.entries(folder).iter().flat_map(|entry| all_but(look, entry, left_out)).collect()
+}
+
+#[cfg(test)]
+pub(super) mod tests {
+    use super::*;
+    use std::collections::BTreeMap;
+
+    /// A disk that exists in memory only: folders with their entries.
+    #[derive(Debug, Default)]
+    pub(in crate::confine) struct FakeLook {
+        pub(in crate::confine) folders: BTreeMap<PathBuf, Vec<&'static str>>,
+        pub(in crate::confine) links: BTreeMap<PathBuf, PathBuf>,
+        pub(in crate::confine) texts: BTreeMap<PathBuf, String>,
+    }
+
+    impl FakeLook {
+        pub(in crate::confine) fn with(mut self, folder: &str, entries: &[&'static str]) -> Self {
+            self.folders.insert(folder.into(), entries.to_vec());
+            self
+        }
+    }
+
+    impl Look for FakeLook {
+        fn entries(&self, folder: &Path) -> Vec<PathBuf> {
+            self.folders.get(folder).into_iter().flatten().map(|name| folder.join(name)).collect()
+        }
+
+        fn real(&self, path: &Path) -> Option<PathBuf> {
+            Some(self.links.get(path).cloned().unwrap_or_else(|| path.to_owned()))
+        }
+
+        fn text(&self, path: &Path) -> Option<String> {
+            self.texts.get(path).cloned()
+        }
+    }
+
+    /// Covers: IS-14
+    #[test]
+    fn a_folder_with_exceptions_is_granted_entry_by_entry() {
+        let look = FakeLook::default()
+            .with("/home/a", &[".ssh", ".cargo", "src", ".claude.json.backup"])
+            .with("/home/a/.cargo", &["bin", "credentials.toml", "registry"]);
+        let mut left_out = LeftOut::default();
+        left_out.add(&look, Path::new("/home/a"), &[".ssh", ".cargo/credentials*", ".claude.json*"]);
+        let granted = all_but(&look, Path::new("/home/a"), &left_out);
+        let expected = ["/home/a/.cargo/bin", "/home/a/.cargo/registry", "/home/a/src"].map(PathBuf::from);
+        assert_eq!(granted, expected);
+        assert_eq!(all_but(&look, Path::new("/usr"), &left_out), [PathBuf::from("/usr")]);
+        assert!(all_but(&look, Path::new("/home/a/.ssh/keys"), &left_out).is_empty());
+    }
+
+    /// Covers: IS-14
+    #[test]
+    fn what_a_credential_links_to_is_left_out_too() {
+        let mut look =
+            FakeLook::default().with("/home/a", &["dotfiles"]).with("/home/a/dotfiles", &["ssh", "vimrc"]);
+        look.links.insert("/home/a/.ssh".into(), "/home/a/dotfiles/ssh".into());
+        let mut left_out = LeftOut::default();
+        left_out.add(&look, Path::new("/home/a"), &[".ssh"]);
+        let granted = all_but(&look, Path::new("/home/a"), &left_out);
+        assert_eq!(granted, [PathBuf::from("/home/a/dotfiles/vimrc")]);
+    }
+}

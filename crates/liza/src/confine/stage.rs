@@ -1,0 +1,150 @@
+//! The stage between a helper and a client: reads its order, restricts itself, tries what must be refused, becomes the
+//! client.
+//!
+//! Its order arrives on a socket that only its parent holds, never in a file or a variable that an agent could change.
+
+use std::fs::{File, OpenOptions};
+use std::io::{self, BufRead as _, BufReader, Write as _};
+use std::os::fd::AsFd as _;
+use std::os::unix::net::UnixStream;
+use std::os::unix::process::CommandExt as _;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use liza_core::model::SandboxMin;
+use serde::{Deserialize, Serialize};
+
+use crate::sys::confinement::{self, Witnesses, can_read, can_write};
+
+use super::descriptor::send_listener;
+use super::level::Level;
+use super::plan::Plan;
+
+/// The exit code that shells use for a program that cannot be started.
+const NOT_STARTED: u8 = 127;
+
+/// What the stage does.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct StageOrder {
+    /// What to restrict itself to.
+    pub(crate) plan: Plan,
+    /// The lowest level at which the program is started; none if any is good enough.
+    pub(crate) minimum: Option<SandboxMin>,
+    /// The program; none only reports the level.
+    pub(crate) program: Option<PathBuf>,
+    /// Its arguments.
+    pub(crate) arguments: Vec<String>,
+    /// Its standard input.
+    pub(crate) input: StageInput,
+}
+
+/// A standard input.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) enum StageInput {
+    /// Empty.
+    Nothing,
+    /// This file, opened before anything is restricted.
+    File(PathBuf),
+    /// The terminal.
+    Terminal,
+}
+
+/// What the stage reports, in this order; after `Started` its end of the socket closes, unless the program cannot be run.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) enum StageReport {
+    /// It is about to become the program.
+    Started(Level),
+    /// It did not start the program because the level is too low.
+    TooLow(Level),
+    /// Something failed.
+    Failed(String),
+}
+
+/// Runs the order that arrives on standard input; returns only if the program was not started, with the exit code.
+pub(crate) fn serve() -> u8 {
+    let Ok(mut socket) = take_socket() else { return NOT_STARTED };
+    let (report, code) = match run(&mut socket) {
+        Ok(outcome) => outcome,
+        Err(error) => (StageReport::Failed(error.to_string()), NOT_STARTED),
+    };
+    let _ = send(&mut socket, &report);
+    code
+}
+
+/// The socket on standard input, moved away so that the client does not inherit it.
+fn take_socket() -> io::Result<UnixStream> {
+    let copy = rustix::io::fcntl_dupfd_cloexec(io::stdin().as_fd(), 3)?;
+    Ok(UnixStream::from(copy))
+}
+
+fn run(socket: &mut UnixStream) -> io::Result<(StageReport, u8)> {
+    let mut line = String::new();
+    BufReader::new(socket.try_clone()?).read_line(&mut line)?;
+    let order: StageOrder = serde_json::from_str(&line).map_err(io::Error::other)?;
+    rustix::stdio::dup2_stdin(open_input(&order.input)?)?;
+    let level = restrict(&order.plan, socket)?;
+    if order.minimum.is_some_and(|minimum| !level.reaches(minimum)) {
+        return Ok((StageReport::TooLow(level), NOT_STARTED));
+    }
+    let Some(program) = &order.program else { return Ok((StageReport::Started(level), 0)) };
+    send(socket, &StageReport::Started(level))?;
+    let error = Command::new(program).args(&order.arguments).exec();
+    Ok((StageReport::Failed(format!("cannot start {}: {error}", program.display())), NOT_STARTED))
+}
+
+fn open_input(input: &StageInput) -> io::Result<File> {
+    let open = |path: &Path| {
+        let opened = OpenOptions::new().read(true).open(path);
+        opened.map_err(|error| io::Error::other(format!("cannot read {}: {error}", path.display())))
+    };
+    match input {
+        StageInput::Nothing => open(Path::new("/dev/null")),
+        StageInput::File(path) => open(path),
+        StageInput::Terminal => open(Path::new("/dev/tty")).or_else(|_| open(Path::new("/dev/null"))),
+    }
+}
+
+/// Restricts this process, then tries what must be refused.
+fn restrict(plan: &Plan, socket: &UnixStream) -> io::Result<Level> {
+    let witnesses = Witnesses::prepare();
+    let restrictions = confinement::restrict(&plan.grants);
+    // From here on, every connect waits for the parent's decision.
+    send_listener(socket, restrictions.listener.as_ref().ok())?;
+    let mut gaps: Vec<String> = Vec::new();
+    gaps.extend(restrictions.files.map(|why| format!("files are not protected ({why})")));
+    gaps.extend(restrictions.calls.map(|why| format!("system calls are not filtered ({why})")));
+    gaps.extend(restrictions.capabilities);
+    if gaps.is_empty() {
+        gaps.extend(found("writable", plan.not_written.iter().filter(|path| can_write(path))));
+        gaps.extend(found("readable", plan.not_read.iter().filter(|path| can_read(path))));
+    }
+    for gap in witnesses.still_possible() {
+        if !gaps.iter().any(|known| known.starts_with(&gap)) {
+            gaps.push(gap);
+        }
+    }
+    gaps.extend(reachable(plan));
+    Ok(Level::with_gaps(gaps))
+}
+
+/// The services that can be reached.
+fn reachable(plan: &Plan) -> Option<String> {
+    let open = plan.not_reached.iter().filter(|(_, socket)| UnixStream::connect(socket).is_ok());
+    let names: Vec<&str> = open.map(|(name, _)| name.as_str()).collect();
+    (!names.is_empty()).then(|| format!("local services reachable: {}", names.join(", ")))
+}
+
+/// One sentence about the paths for which a probe succeeded.
+fn found<'p>(what: &str, paths: impl Iterator<Item = &'p PathBuf>) -> Option<String> {
+    let names: Vec<String> = paths.map(|path| path.display().to_string()).collect();
+    let (first, rest) = names.split_first()?;
+    Some(match rest.len() {
+        0 => format!("{first} is {what}"),
+        more => format!("{first} and {more} more are {what}"),
+    })
+}
+
+fn send(socket: &mut UnixStream, report: &StageReport) -> io::Result<()> {
+    let line = serde_json::to_string(report).map_err(io::Error::other)?;
+    writeln!(socket, "{line}")
+}

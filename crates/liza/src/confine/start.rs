@@ -1,0 +1,152 @@
+//! Starts a program through the stage, and finds out the level without starting one.
+
+use std::ffi::{OsStr, OsString};
+use std::fs;
+use std::io::{self, BufRead as _, BufReader, Write as _};
+use std::os::fd::OwnedFd;
+use std::os::unix::net::{UnixListener, UnixStream};
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::time::Duration;
+
+use liza_store::private;
+
+use crate::sys::confinement::{ConnectPolicy, decide_connects};
+
+use super::descriptor::receive_listener;
+use super::level::Level;
+use super::plan::Plan;
+use super::stage::{StageInput, StageOrder, StageReport};
+use super::system_folders::HARMLESS_SERVICES;
+
+/// The command of the stage.
+const STAGE: &str = "confine";
+
+/// How long the stage may take; it opens some hundred folders.
+const STAGE_LIMIT: Duration = Duration::from_secs(30);
+
+/// Tells from its command line whether a process runs code that must not use the channel.
+type IsSilenced = fn(&[OsString]) -> bool;
+
+/// The parent's end of the socket.
+#[derive(Debug)]
+pub(crate) struct StageSocket(UnixStream);
+
+/// The command that starts the stage, and the socket for its order. Folder, environment and output of the command become
+/// the program's. Drop the command after it was spawned: it holds the other end.
+pub(crate) fn stage_command(liza: impl AsRef<OsStr>) -> io::Result<(Command, StageSocket)> {
+    wrapped_stage_command(&[], liza)
+}
+
+/// The same, with another runner in front.
+pub(crate) fn wrapped_stage_command(
+    wrapper: &[String],
+    liza: impl AsRef<OsStr>,
+) -> io::Result<(Command, StageSocket)> {
+    let (ours, theirs) = UnixStream::pair()?;
+    ours.set_read_timeout(Some(STAGE_LIMIT))?;
+    ours.set_write_timeout(Some(STAGE_LIMIT))?;
+    let mut command = match wrapper.split_first() {
+        Some((runner, words)) => {
+            let mut command = Command::new(runner);
+            command.args(words).arg(liza);
+            command
+        }
+        None => Command::new(liza),
+    };
+    command.arg(STAGE).stdin(Stdio::from(OwnedFd::from(theirs)));
+    Ok((command, StageSocket(ours)))
+}
+
+impl StageSocket {
+    /// Sends the order to the stage that was spawned, and waits until it has become the program.
+    ///
+    /// # Errors
+    ///
+    /// When the stage or the program could not be started, or the level is too low.
+    pub(crate) fn start(mut self, order: &StageOrder, is_silenced: IsSilenced) -> io::Result<Level> {
+        let witness = OutsideSocket::create();
+        let mut order = order.clone();
+        order
+            .plan
+            .not_reached
+            .extend(witness.iter().map(|witness| ("sockets outside".to_owned(), witness.path())));
+        let line = serde_json::to_string(&order).map_err(io::Error::other)?;
+        writeln!(self.0, "{line}")?;
+        if let Some(listener) = receive_listener(&self.0)? {
+            decide_connects(listener, policy(&order.plan, is_silenced));
+        }
+        let mut started = None;
+        for line in BufReader::new(self.0).lines() {
+            match serde_json::from_str(&line?).map_err(io::Error::other)? {
+                StageReport::Started(level) => started = Some(level),
+                StageReport::TooLow(level) => return Err(io::Error::other(too_low(&level))),
+                StageReport::Failed(why) => return Err(io::Error::other(why)),
+            }
+        }
+        started.ok_or_else(|| io::Error::other("the confinement stage ended early"))
+    }
+}
+
+/// A socket that a session must not reach, to prove that it cannot.
+struct OutsideSocket {
+    folder: PathBuf,
+    _listener: UnixListener,
+}
+
+impl OutsideSocket {
+    fn create() -> Option<Self> {
+        static COUNT: AtomicU32 = AtomicU32::new(0);
+        let name = format!("liza-probe-{}-{}", std::process::id(), COUNT.fetch_add(1, Ordering::Relaxed));
+        let folder = std::env::temp_dir().join(name);
+        private::create_new_folder(&folder).ok()?;
+        let listener = UnixListener::bind(folder.join("s"));
+        if listener.is_err() {
+            let _ = fs::remove_dir_all(&folder);
+        }
+        Some(Self { folder, _listener: listener.ok()? })
+    }
+
+    fn path(&self) -> PathBuf {
+        self.folder.join("s")
+    }
+}
+
+impl Drop for OutsideSocket {
+    fn drop(&mut self) {
+        let _ = fs::remove_dir_all(&self.folder);
+    }
+}
+
+/// A session connects to what it made itself, to its channel, and to what the settings name.
+fn policy(plan: &Plan, is_silenced: IsSilenced) -> ConnectPolicy {
+    let grants = &plan.grants;
+    let harmless = HARMLESS_SERVICES.iter().map(PathBuf::from);
+    let allowed = grants.write.iter().chain(&grants.sockets).cloned().chain(harmless);
+    let real = |path: PathBuf| path.canonicalize().unwrap_or(path);
+    let channel = plan.channel.clone().map(real);
+    let allowed = allowed.map(real).filter(|path| Some(path) != channel.as_ref()).collect();
+    ConnectPolicy { allowed, channel, is_silenced }
+}
+
+/// Why a session does not start.
+pub(crate) fn too_low(level: &Level) -> String {
+    format!("the confinement would be {level}, and config.sandbox is require")
+}
+
+/// The level that a plan reaches here.
+///
+/// # Errors
+///
+/// When the stage cannot be started.
+pub(crate) fn probe(liza: &Path, plan: Plan) -> io::Result<Level> {
+    let (mut command, socket) = stage_command(liza)?;
+    let mut child = command.stdout(Stdio::null()).stderr(Stdio::null()).spawn()?;
+    drop(command);
+    let order =
+        StageOrder { plan, minimum: None, program: None, arguments: Vec::new(), input: StageInput::Nothing };
+    let level = socket.start(&order, |_| true);
+    let _ = child.wait();
+    level
+}

@@ -1,0 +1,101 @@
+//! The folders of the operating system that every program needs, and the variables that lead out of a session.
+
+use std::ffi::OsStr;
+
+/// Readable, with everything below.
+pub(super) const READABLE: &[&str] = &[
+    "/usr",
+    "/bin",
+    "/sbin",
+    "/lib",
+    "/lib32",
+    "/lib64",
+    "/libx32",
+    "/opt",
+    "/proc",
+    "/sys",
+    "/nix",
+    "/gnu",
+    "/snap",
+    "/run/current-system",
+    "/run/opengl-driver",
+    // Where /etc/resolv.conf leads to.
+    "/run/systemd/resolve",
+    "/run/resolvconf",
+    "/run/NetworkManager",
+    "/mnt/wsl/resolv.conf",
+    "/home/linuxbrew",
+    "/var/lib/dpkg",
+    "/var/lib/gems",
+    "/var/cache/fontconfig",
+];
+
+/// Readable, except credentials.
+pub(super) const ETC: &str = "/etc";
+
+/// The devices that programs use; no disks, no memory, no cameras.
+pub(super) const DEVICES: &[&str] = &[
+    "/dev/null",
+    "/dev/zero",
+    "/dev/full",
+    "/dev/random",
+    "/dev/urandom",
+    "/dev/tty",
+    "/dev/ptmx",
+    "/dev/pts",
+];
+
+/// A folder for memory that processes share.
+pub(super) const SHARED_MEMORY: &str = "/dev/shm";
+
+/// Sockets of services that would do something for a session outside of its confinement. `{uid}` is the user's number.
+pub(super) const SERVICES: &[(&str, &str)] = &[
+    ("tmux", "/tmp/tmux-{uid}/default"),
+    ("systemd --user", "/run/user/{uid}/systemd/private"),
+    ("D-Bus of the session", "/run/user/{uid}/bus"),
+    ("D-Bus of the system", "/run/dbus/system_bus_socket"),
+    ("docker", "/run/docker.sock"),
+    ("docker of the user", "/run/user/{uid}/docker.sock"),
+    ("podman", "/run/podman/podman.sock"),
+    ("podman of the user", "/run/user/{uid}/podman/podman.sock"),
+    ("containerd", "/run/containerd/containerd.sock"),
+    ("gpg-agent", "/run/user/{uid}/gnupg/S.gpg-agent"),
+    ("X11", "/tmp/.X11-unix/X0"),
+];
+
+/// Sockets that only answer questions: names of users and of hosts.
+pub(super) const HARMLESS_SERVICES: &[&str] = &[
+    "/var/lib/sss/pipes/nss",
+    "/run/nscd/socket",
+    "/run/systemd/userdb",
+    "/run/systemd/resolve/io.systemd.Resolve",
+];
+
+/// Variables that lead to services of the person; a session does not get them. A `*` at the end stands for the rest.
+const REMOVED_VARIABLES: &[&str] = &[
+    "TMUX",
+    "TMUX_PANE",
+    "STY",
+    "DBUS_*",
+    "SSH_AUTH_SOCK",
+    "SSH_AGENT_PID",
+    "SSH_ASKPASS",
+    "GIT_ASKPASS",
+    "GPG_AGENT_INFO",
+    "DOCKER_HOST",
+    "CONTAINER_HOST",
+    "DISPLAY",
+    "WAYLAND_DISPLAY",
+    "XAUTHORITY",
+    "XDG_RUNTIME_DIR",
+    "VSCODE_IPC_HOOK*",
+];
+
+/// Whether a variable leads to a service outside.
+pub(crate) fn is_removed(name: &OsStr) -> bool {
+    let name = name.to_string_lossy();
+    REMOVED_VARIABLES.iter().any(|removed| match removed.strip_suffix('*') {
+        Some(start) => name.starts_with(start),
+        None => name == *removed,
+    })
+}

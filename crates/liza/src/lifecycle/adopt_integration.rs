@@ -1,0 +1,21 @@
+//! Where no head of the integration branch is recorded, as in a project of an older version: the one found is recorded.
+//!
+//! Never replaces a recorded head; the human accepts another one with `accept-integration`.
+
+use liza_core::model::Sha;
+use liza_core::protocol::AdoptIntegration;
+
+use crate::engine::{Engine, EngineError, integration_branch};
+
+/// Records the head of the integration branch if none is recorded; returns it if it was recorded now.
+///
+/// # Errors
+/// When there is no such branch, or git or the blackboard fails.
+pub fn adopt_integration(engine: &Engine<'_>) -> Result<Option<Sha>, EngineError> {
+    let state = engine.project().state()?;
+    if state.board.goal.ready().is_none_or(|goal| goal.integration_head.is_some()) {
+        return Ok(None);
+    }
+    let head = engine.integration_head(&integration_branch(&state.board)?)?;
+    engine.execute(AdoptIntegration { head }).map(|adopted| Some(adopted.reply.integration_head))
+}

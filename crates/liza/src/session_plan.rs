@@ -1,0 +1,112 @@
+//! How the sessions of a project are confined: collects what a plan is made from, and finds out the level.
+
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+
+use liza_core::model::{Config, Sandbox, SandboxMin};
+use liza_store::private;
+
+use crate::confine::{DiskLook, Level, Plan, Surroundings, make_plan, probe, shared_caches, too_low};
+use crate::git::GitError;
+use crate::project::Project;
+
+/// What a session needs besides the project.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct SessionNeeds<'a> {
+    /// The liza program.
+    pub(crate) liza: &'a Path,
+    /// Its own checkout, if it has one.
+    pub(crate) checkout: Option<&'a Path>,
+    /// Its folder for temporary files.
+    pub(crate) scratch: &'a Path,
+    /// Further folders that are its own.
+    pub(crate) own: &'a [PathBuf],
+    /// Files that it needs wherever they are.
+    pub(crate) files: &'a [PathBuf],
+    /// The agent program.
+    pub(crate) program: Option<&'a Path>,
+    /// The socket on which it sends its commands.
+    pub(crate) channel: Option<&'a Path>,
+}
+
+/// What a session may use; none if the settings switch the confinement off.
+///
+/// # Errors
+///
+/// When git cannot be asked where the repository is.
+pub(crate) fn session_plan(
+    project: &Project,
+    config: &Config,
+    needs: &SessionNeeds<'_>,
+) -> Result<Option<Plan>, GitError> {
+    if config.sandbox == Sandbox::Off {
+        return Ok(None);
+    }
+    let home = home();
+    let mut own = needs.own.to_vec();
+    own.extend(shared_caches(home.as_deref(), std::env::var_os("CARGO_HOME").map(PathBuf::from)));
+    let search_path = std::env::var_os("PATH").unwrap_or_default();
+    let search_path: Vec<PathBuf> = std::env::split_paths(&search_path).collect();
+    let mut needed = needs.files.to_vec();
+    needed.push(needs.liza.to_owned());
+    let around = Surroundings {
+        root: project.root(),
+        folder: project.folder(),
+        git: project.repo()?.common_dir(),
+        checkout: needs.checkout,
+        scratch: needs.scratch,
+        own: &own,
+        needed: &needed,
+        program: needs.program,
+        search_path: &search_path,
+        home: home.as_deref(),
+        user: rustix::process::getuid().as_raw(),
+        config,
+        channel: needs.channel,
+    };
+    Ok(Some(make_plan(&around, &DiskLook)))
+}
+
+/// The home folder of the person.
+pub(crate) fn home() -> Option<PathBuf> {
+    std::env::var_os("HOME").map(PathBuf::from).filter(|home| home.is_absolute())
+}
+
+/// The lowest level at which a session may start.
+pub(crate) fn minimum(config: &Config) -> Option<SandboxMin> {
+    match config.sandbox {
+        Sandbox::Require => Some(config.sandbox_min),
+        Sandbox::Auto | Sandbox::Off => None,
+    }
+}
+
+/// The level that sessions of this project would have now, from a probe.
+///
+/// # Errors
+///
+/// When the probe cannot be started.
+pub(crate) fn level_here(project: &Project, config: &Config, liza: &Path) -> io::Result<Level> {
+    let scratch = project.folder().join("tmp").join(format!("probe-{}", std::process::id()));
+    private::create_folder(&scratch)?;
+    let needs = SessionNeeds {
+        liza,
+        checkout: None,
+        scratch: &scratch,
+        own: &[],
+        files: &[],
+        program: None,
+        channel: None,
+    };
+    let level = match session_plan(project, config, &needs).map_err(io::Error::other)? {
+        None => Ok(Level::Off),
+        Some(plan) => probe(liza, plan),
+    };
+    let _ = fs::remove_dir_all(&scratch);
+    level
+}
+
+/// Why no session can start: the level would be too low.
+pub(crate) fn refusal(config: &Config, level: &Level) -> Option<String> {
+    minimum(config).filter(|minimum| !level.reaches(*minimum)).map(|_| too_low(level))
+}

@@ -1,0 +1,27 @@
+//! Takes every capability away for good: root without them is like any other user.
+
+use std::io;
+
+use rustix::thread::{
+    CapabilitySet, CapabilitySets, clear_ambient_capability_set, remove_capability_from_bounding_set,
+    set_capabilities, set_no_new_privs,
+};
+
+/// Drops them; says why not, if that is not possible.
+pub(super) fn drop_all() -> Option<String> {
+    drop_each().err().map(|error| format!("capabilities cannot be dropped: {error}"))
+}
+
+fn drop_each() -> io::Result<()> {
+    // Fails where there is no ambient set, which is as good as an empty one.
+    let _ = clear_ambient_capability_set();
+    for capability in CapabilitySet::all().iter() {
+        // Needs a capability itself; a process without it has nothing that it could regain.
+        let _ = remove_capability_from_bounding_set(capability);
+    }
+    let none = CapabilitySet::empty();
+    set_capabilities(None, CapabilitySets { effective: none, permitted: none, inheritable: none })?;
+    // No program that it starts gets them back, whoever owns that program.
+    set_no_new_privs(true)?;
+    Ok(())
+}

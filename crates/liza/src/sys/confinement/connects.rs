@@ -1,0 +1,180 @@
+//! Decides outside of a session which sockets it connects to, and connects for it.
+//!
+//! The kernel reports each `connect` of the session. Everything is decided on copies that the session cannot change: the
+//! address is read once, the socket is duplicated, a path is opened before it is judged, and the call itself is made here.
+//! So no call is ever handed back to run as it is.
+
+use std::ffi::{OsStr, OsString};
+use std::fs::{self, File};
+use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr, SocketAddrV4, SocketAddrV6};
+use std::os::fd::{AsFd, AsRawFd as _, OwnedFd};
+use std::os::unix::ffi::OsStrExt as _;
+use std::os::unix::fs::FileExt as _;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::thread;
+
+use rustix::fs::{Mode, OFlags, open};
+use rustix::io::Errno;
+use rustix::net::{AddressFamily, SocketAddrUnix, connect, connect_unspec, sockopt};
+use rustix::process::{PidfdFlags, PidfdGetfdFlags, pidfd_getfd, pidfd_open};
+
+use super::super::process::pid;
+use super::super::system;
+use super::ConnectPolicy;
+use super::seccomp::{PendingCall, answer, is_waiting, receive};
+
+/// The longest address that the kernel knows.
+const ADDRESS_MAX: usize = 128;
+
+/// Decides until no process of the session is left.
+pub(super) fn serve(listener: OwnedFd, policy: ConnectPolicy) {
+    let shared = Arc::new((listener, policy));
+    thread::spawn(move || {
+        loop {
+            match receive(shared.0.as_fd()) {
+                Ok(call) => {
+                    let shared = Arc::clone(&shared);
+                    // Connecting can take long; others must not wait for it.
+                    thread::spawn(move || decide(&shared.0, &shared.1, call));
+                }
+                Err(error) if error.raw_os_error() == Some(libc::EINTR) => {}
+                // The thread that made the call is gone, or every process is.
+                Err(error) if error.raw_os_error() == Some(libc::ENOENT) => {
+                    if is_over(&shared.0) {
+                        return;
+                    }
+                }
+                Err(_) => return,
+            }
+        }
+    });
+}
+
+/// Whether no process with the filter is left.
+fn is_over(listener: &OwnedFd) -> bool {
+    use rustix::event::{PollFd, PollFlags, Timespec, poll};
+    let mut ready = [PollFd::new(listener, PollFlags::IN)];
+    let now = Timespec { tv_sec: 0, tv_nsec: 0 };
+    poll(&mut ready, Some(&now)).is_ok() && ready[0].revents().contains(PollFlags::HUP)
+}
+
+fn decide(listener: &OwnedFd, policy: &ConnectPolicy, call: PendingCall) {
+    let result = handle(listener, policy, &call);
+    answer(listener.as_fd(), call.id, result.err().map(Errno::raw_os_error));
+}
+
+fn handle(listener: &OwnedFd, policy: &ConnectPolicy, call: &PendingCall) -> Result<(), Errno> {
+    let [number, address, length, ..] = call.arguments;
+    let address = read_address(call.thread, address, length)?;
+    let socket = duplicate(call.thread, number)?;
+    // Both belong to the caller only if it still waits: numbers of threads are used again.
+    if !is_waiting(listener.as_fd(), call.id) {
+        return Err(Errno::SRCH);
+    }
+    let domain = sockopt::socket_domain(&socket)?;
+    match domain {
+        AddressFamily::UNIX => connect_unix(&socket, policy, call.thread, &address),
+        AddressFamily::INET | AddressFamily::INET6 => connect_internet(&socket, &address),
+        _ => Err(Errno::AFNOSUPPORT),
+    }
+}
+
+/// The address, from the memory of the caller.
+fn read_address(thread: u32, at: u64, length: u64) -> Result<Vec<u8>, Errno> {
+    let length = usize::try_from(length as u32).map_err(|_| Errno::INVAL)?;
+    if !(2..=ADDRESS_MAX).contains(&length) {
+        return Err(Errno::INVAL);
+    }
+    let memory = File::open(format!("/proc/{thread}/mem")).map_err(|_| Errno::PERM)?;
+    let mut bytes = vec![0; length];
+    memory.read_exact_at(&mut bytes, at).map_err(|_| Errno::FAULT)?;
+    Ok(bytes)
+}
+
+/// The caller's socket, as a descriptor of our own.
+fn duplicate(thread: u32, number: u64) -> Result<OwnedFd, Errno> {
+    let status = fs::read_to_string(format!("/proc/{thread}/status")).map_err(|_| Errno::SRCH)?;
+    let leader = status.lines().find_map(|line| line.strip_prefix("Tgid:")?.trim().parse().ok());
+    let leader = leader.and_then(pid).ok_or(Errno::SRCH)?;
+    let process = pidfd_open(leader, PidfdFlags::empty())?;
+    let number = i32::try_from(number as u32).map_err(|_| Errno::BADF)?;
+    pidfd_getfd(process, number, PidfdGetfdFlags::empty())
+}
+
+fn connect_unix(socket: &OwnedFd, policy: &ConnectPolicy, thread: u32, address: &[u8]) -> Result<(), Errno> {
+    let (family, name) = split_family(address);
+    match family {
+        0 => return connect_unspec(socket),
+        1 => {}
+        _ => return Err(Errno::INVAL),
+    }
+    let name = name.split(|byte| *byte == 0).next().unwrap_or_default();
+    if name.is_empty() {
+        // An abstract name: whose it is cannot be known.
+        return Err(Errno::PERM);
+    }
+    let target = open_socket(thread, Path::new(OsStr::from_bytes(name)))?;
+    let own = format!("/proc/self/fd/{}", target.as_raw_fd());
+    let place = fs::read_link(&own).map_err(|_| Errno::ACCESS)?;
+    if !policy.allows(thread, &place) {
+        return Err(Errno::ACCESS);
+    }
+    // By the descriptor: nothing can be exchanged between the judgement and the call.
+    connect(socket, &SocketAddrUnix::new(own.as_str())?)
+}
+
+/// Opens a socket by a path of the caller's.
+fn open_socket(thread: u32, path: &Path) -> Result<OwnedFd, Errno> {
+    let path = if path.is_absolute() {
+        path.to_owned()
+    } else {
+        PathBuf::from(format!("/proc/{thread}/cwd")).join(path)
+    };
+    open(&path, OFlags::PATH | OFlags::CLOEXEC, Mode::empty())
+}
+
+fn connect_internet(socket: &OwnedFd, address: &[u8]) -> Result<(), Errno> {
+    let (family, rest) = split_family(address);
+    match i32::from(family) {
+        libc::AF_UNSPEC => connect_unspec(socket),
+        libc::AF_INET => connect(socket, &ipv4(rest).ok_or(Errno::INVAL)?),
+        libc::AF_INET6 => connect(socket, &ipv6(rest).ok_or(Errno::INVAL)?),
+        _ => Err(Errno::AFNOSUPPORT),
+    }
+}
+
+fn split_family(address: &[u8]) -> (u16, &[u8]) {
+    let (family, rest) = address.split_at(2.min(address.len()));
+    (family.try_into().map_or(u16::MAX, u16::from_ne_bytes), rest)
+}
+
+fn ipv4(rest: &[u8]) -> Option<SocketAddr> {
+    let port = u16::from_be_bytes(rest.get(..2)?.try_into().ok()?);
+    let address: [u8; 4] = rest.get(2..6)?.try_into().ok()?;
+    Some(SocketAddrV4::new(Ipv4Addr::from(address), port).into())
+}
+
+fn ipv6(rest: &[u8]) -> Option<SocketAddr> {
+    let port = u16::from_be_bytes(rest.get(..2)?.try_into().ok()?);
+    let flow = u32::from_be_bytes(rest.get(2..6)?.try_into().ok()?);
+    let address: [u8; 16] = rest.get(6..22)?.try_into().ok()?;
+    let scope = rest.get(22..26).and_then(|bytes| bytes.try_into().ok()).map_or(0, u32::from_ne_bytes);
+    Some(SocketAddrV6::new(Ipv6Addr::from(address), port, flow, scope).into())
+}
+
+impl ConnectPolicy {
+    /// Whether a thread of the session may connect to the socket at this place.
+    fn allows(&self, thread: u32, place: &Path) -> bool {
+        if self.channel.as_deref() == Some(place) {
+            return self.may_speak(thread);
+        }
+        self.allowed.iter().any(|allowed| place.starts_with(allowed))
+    }
+
+    /// Whether no process between this one and the thread runs code that must not speak for the session.
+    fn may_speak(&self, thread: u32) -> bool {
+        let line: Option<Vec<Vec<OsString>>> = system::line_below(thread, std::process::id());
+        line.is_some_and(|line| !line.iter().any(|command| (self.is_silenced)(command)))
+    }
+}

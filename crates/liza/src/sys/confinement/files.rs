@@ -1,0 +1,77 @@
+//! Landlock: which files can be read and written, and that signals and abstract sockets stay inside.
+//!
+//! Rights can only be granted: nothing inside a granted folder can be refused.
+
+use std::path::Path;
+
+use landlock::{
+    ABI, Access, AccessFs, BitFlags, CompatLevel, Compatible, PathBeneath, PathFd, Ruleset, RulesetAttr,
+    RulesetCreatedAttr, RulesetError, RulesetStatus, Scope,
+};
+
+use super::Grants;
+
+/// The newest version whose rights are known here; an older kernel gets what it knows of them.
+const NEWEST: ABI = ABI::V9;
+
+/// Whether the kernel has Landlock.
+pub(super) fn is_available() -> bool {
+    let strict = Ruleset::default().set_compatibility(CompatLevel::HardRequirement);
+    strict.handle_access(AccessFs::from_all(ABI::V1)).and_then(Ruleset::create).is_ok()
+}
+
+/// Applies the grants; says why not, if they cannot be applied.
+pub(super) fn restrict(grants: &Grants) -> Option<String> {
+    let limit = grants.max_abi.map_or(i32::MAX, |abi| i32::try_from(abi).unwrap_or(i32::MAX));
+    let abi = NEWEST.min(ABI::from(limit.min(NEWEST as i32)));
+    if abi == ABI::Unsupported {
+        return Some("Landlock is not used".to_owned());
+    }
+    match apply(grants, abi) {
+        Ok(RulesetStatus::NotEnforced) => Some("this kernel has no Landlock".to_owned()),
+        Ok(RulesetStatus::FullyEnforced | RulesetStatus::PartiallyEnforced) => None,
+        Err(error) => Some(error.to_string()),
+    }
+}
+
+fn apply(grants: &Grants, abi: ABI) -> Result<RulesetStatus, RulesetError> {
+    let mut ruleset = Ruleset::default()
+        .set_compatibility(CompatLevel::BestEffort)
+        .handle_access(AccessFs::from_all(abi))?;
+    let scopes = Scope::from_all(abi);
+    if !scopes.is_empty() {
+        ruleset = ruleset.scope(scopes)?;
+    }
+    let mut created = ruleset.create()?;
+    let read = AccessFs::from_read(abi);
+    // No devices are made: with them, a disk could be read behind the kernel's back.
+    let write = AccessFs::from_all(abi) & !(AccessFs::MakeChar | AccessFs::MakeBlock);
+    let use_device = AccessFs::ReadFile
+        | AccessFs::WriteFile
+        | AccessFs::ReadDir
+        | AccessFs::IoctlDev
+        | AccessFs::Truncate;
+    let connect = AccessFs::ResolveUnix;
+    let rules = (grants.read.iter().map(|path| (path, read)))
+        .chain(grants.write.iter().map(|path| (path, write)))
+        .chain(grants.devices.iter().map(|path| (path, use_device)))
+        .chain(grants.sockets.iter().map(|path| (path, connect.into())));
+    for (path, rights) in rules {
+        let rights = rights & AccessFs::from_all(abi);
+        created = add(created, path, rights, abi)?;
+    }
+    Ok(created.restrict_self()?.ruleset)
+}
+
+/// Adds a rule for a path, if it exists and a right is left.
+fn add(
+    created: landlock::RulesetCreated,
+    path: &Path,
+    rights: BitFlags<AccessFs>,
+    abi: ABI,
+) -> Result<landlock::RulesetCreated, RulesetError> {
+    let Ok(meta) = path.metadata() else { return Ok(created) };
+    let rights = if meta.is_dir() { rights } else { rights & AccessFs::from_file(abi) };
+    let Ok(folder) = PathFd::new(path) else { return Ok(created) };
+    if rights.is_empty() { Ok(created) } else { created.add_rule(PathBeneath::new(folder, rights)) }
+}

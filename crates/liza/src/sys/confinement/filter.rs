@@ -1,0 +1,326 @@
+//! Which system calls a session is refused, as a program for the kernel's filter.
+//!
+//! A deny-list: what has no business in a coding session, and what reaches beyond its own processes.
+
+use libc::{c_long, sock_filter};
+
+/// What happens to a system call.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Verdict {
+    /// It fails with this error.
+    Refuse(i32),
+    /// A process outside decides.
+    Ask,
+}
+
+/// When a rule applies. Arguments are compared by their lower half, which is all that the kernel reads of them here.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum When {
+    Always,
+    /// The argument is not zero.
+    NotZero(u32),
+    /// The argument has one of these bits.
+    HasBits(u32, u32),
+    /// The argument is this.
+    Is(u32, u32),
+    /// It makes a local socket for datagrams, which are sent without connecting.
+    LocalDatagram,
+}
+
+/// One system call and what happens to it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct CallRule {
+    call: c_long,
+    when: When,
+    verdict: Verdict,
+}
+
+#[cfg(target_arch = "x86_64")]
+const ARCHITECTURE: u32 = 0xc000_003e;
+#[cfg(target_arch = "aarch64")]
+const ARCHITECTURE: u32 = 0xc000_00b7;
+#[cfg(not(any(target_arch = "x86_64", target_arch = "aarch64")))]
+const ARCHITECTURE: u32 = 0;
+
+/// From here on, numbers mean the calls of another interface (x32), which the rules do not know.
+const OTHER_INTERFACE: u32 = 0x4000_0000;
+
+/// Namespaces: with a new one a process becomes root in it.
+const NEW_NAMESPACE: u32 = 0x7e02_0080;
+/// Puts a character into a terminal's input, as if the person had typed it.
+const TIOCSTI: u32 = 0x5412;
+const TIOCLINUX: u32 = 0x541c;
+const AF_VSOCK: u32 = 40;
+const AF_UNIX: u32 = 1;
+/// The kind of a socket, without its flags. For local sockets, raw ones are datagrams too.
+const TYPE_MASK: u32 = 0xf;
+const DATAGRAM: u32 = 2;
+const RAW: u32 = 3;
+
+/// Whether the filter knows this processor.
+pub(super) fn is_supported() -> bool {
+    ARCHITECTURE != 0
+}
+
+/// The rules of every session.
+pub(super) fn rules() -> Vec<CallRule> {
+    let refused = REFUSED.iter().map(|call| CallRule::new(*call, When::Always, Verdict::Refuse(libc::EPERM)));
+    let missing =
+        MISSING.iter().map(|call| CallRule::new(*call, When::Always, Verdict::Refuse(libc::ENOSYS)));
+    let partly = [
+        (libc::SYS_prlimit64, When::NotZero(0)),
+        (libc::SYS_setpriority, When::NotZero(1)),
+        (libc::SYS_unshare, When::HasBits(0, NEW_NAMESPACE)),
+        (libc::SYS_clone, When::HasBits(0, NEW_NAMESPACE)),
+        (libc::SYS_ioctl, When::Is(1, TIOCSTI)),
+        (libc::SYS_ioctl, When::Is(1, TIOCLINUX)),
+        (libc::SYS_socket, When::Is(0, AF_VSOCK)),
+    ];
+    let partly = partly.map(|(call, when)| CallRule::new(call, when, Verdict::Refuse(libc::EPERM)));
+    refused.chain(missing).chain(partly).collect()
+}
+
+/// The same, with connects decided outside.
+pub(super) fn rules_with_connects() -> Vec<CallRule> {
+    let connects = [
+        CallRule::new(libc::SYS_connect, When::Always, Verdict::Ask),
+        CallRule::new(libc::SYS_socket, When::LocalDatagram, Verdict::Refuse(libc::EPERM)),
+        CallRule::new(libc::SYS_socketpair, When::LocalDatagram, Verdict::Refuse(libc::EPERM)),
+    ];
+    rules().into_iter().chain(connects).collect()
+}
+
+/// Refused: processes of others, mounts, keys, the kernel itself.
+const REFUSED: [c_long; 38] = [
+    libc::SYS_ptrace,
+    libc::SYS_process_vm_readv,
+    libc::SYS_process_vm_writev,
+    libc::SYS_pidfd_getfd,
+    libc::SYS_kcmp,
+    libc::SYS_move_pages,
+    libc::SYS_migrate_pages,
+    libc::SYS_mount,
+    libc::SYS_umount2,
+    libc::SYS_move_mount,
+    libc::SYS_open_tree,
+    libc::SYS_fsopen,
+    libc::SYS_fsconfig,
+    libc::SYS_fsmount,
+    libc::SYS_fspick,
+    libc::SYS_mount_setattr,
+    libc::SYS_pivot_root,
+    libc::SYS_chroot,
+    libc::SYS_setns,
+    libc::SYS_keyctl,
+    libc::SYS_add_key,
+    libc::SYS_request_key,
+    libc::SYS_bpf,
+    libc::SYS_perf_event_open,
+    libc::SYS_userfaultfd,
+    libc::SYS_fanotify_init,
+    libc::SYS_open_by_handle_at,
+    libc::SYS_kexec_load,
+    libc::SYS_init_module,
+    libc::SYS_finit_module,
+    libc::SYS_delete_module,
+    libc::SYS_swapon,
+    libc::SYS_swapoff,
+    libc::SYS_reboot,
+    libc::SYS_settimeofday,
+    libc::SYS_clock_settime,
+    libc::SYS_acct,
+    libc::SYS_syslog,
+];
+
+/// Reported as missing, so that programs fall back to calls that the filter can judge.
+const MISSING: [c_long; 4] =
+    [libc::SYS_io_uring_setup, libc::SYS_io_uring_enter, libc::SYS_io_uring_register, libc::SYS_clone3];
+
+impl CallRule {
+    pub(super) const fn new(call: c_long, when: When, verdict: Verdict) -> Self {
+        Self { call, when, verdict }
+    }
+}
+
+/// The program for the kernel.
+pub(super) fn assemble(rules: &[CallRule]) -> Vec<sock_filter> {
+    let refuse_unknown = answer(Verdict::Refuse(libc::ENOSYS));
+    let mut program = vec![load(ARCHITECTURE_AT), jump(EQUAL, ARCHITECTURE, 1, 0), refuse_unknown];
+    program.extend([load(NUMBER_AT), jump(AT_LEAST, OTHER_INTERFACE, 0, 1), refuse_unknown]);
+    for rule in rules {
+        program.extend(instructions(rule));
+    }
+    program.push(constant(RETURN, ALLOW));
+    program
+}
+
+/// The accumulator holds the number of the call before and after.
+fn instructions(rule: &CallRule) -> Vec<sock_filter> {
+    // Numbers of calls are small and not negative.
+    let number = u32::try_from(rule.call).unwrap_or(u32::MAX);
+    let verdict = answer(rule.verdict);
+    let test = |argument: u32, test: sock_filter| {
+        let body = [load(argument_at(argument)), test, verdict, load(NUMBER_AT)];
+        [jump(EQUAL, number, 0, 4)].into_iter().chain(body).collect()
+    };
+    match rule.when {
+        When::Always => vec![jump(EQUAL, number, 0, 1), verdict],
+        When::NotZero(argument) => test(argument, jump(EQUAL, 0, 1, 0)),
+        When::HasBits(argument, bits) => test(argument, jump(ANY_BIT, bits, 0, 1)),
+        When::Is(argument, value) => test(argument, jump(EQUAL, value, 0, 1)),
+        When::LocalDatagram => vec![
+            jump(EQUAL, number, 0, 8),
+            load(argument_at(0)),
+            jump(EQUAL, AF_UNIX, 0, 5),
+            load(argument_at(1)),
+            constant(MASK, TYPE_MASK),
+            jump(EQUAL, DATAGRAM, 1, 0),
+            jump(EQUAL, RAW, 0, 1),
+            verdict,
+            load(NUMBER_AT),
+        ],
+    }
+}
+
+const LOAD: u16 = 0x20;
+const EQUAL: u16 = 0x15;
+const AT_LEAST: u16 = 0x35;
+const ANY_BIT: u16 = 0x45;
+const MASK: u16 = 0x54;
+const RETURN: u16 = 0x06;
+const ALLOW: u32 = 0x7fff_0000;
+const FAIL: u32 = 0x0005_0000;
+const NOTIFY: u32 = 0x7fc0_0000;
+const NUMBER_AT: u32 = 0;
+const ARCHITECTURE_AT: u32 = 4;
+
+const fn argument_at(argument: u32) -> u32 {
+    let upper_half_first = if cfg!(target_endian = "big") { 4 } else { 0 };
+    16 + 8 * argument + upper_half_first
+}
+
+const fn load(at: u32) -> sock_filter {
+    constant(LOAD, at)
+}
+
+const fn constant(code: u16, k: u32) -> sock_filter {
+    sock_filter { code, jt: 0, jf: 0, k }
+}
+
+const fn jump(code: u16, k: u32, jt: u8, jf: u8) -> sock_filter {
+    sock_filter { code, jt, jf, k }
+}
+
+fn answer(verdict: Verdict) -> sock_filter {
+    constant(
+        RETURN,
+        match verdict {
+            Verdict::Ask => NOTIFY,
+            Verdict::Refuse(error) => FAIL | u32::try_from(error).unwrap_or(1),
+        },
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Runs the program as the kernel does, for the instructions that occur in it.
+    fn run(program: &[sock_filter], architecture: u32, call: u32, arguments: [u32; 6]) -> u32 {
+        let word = |at: u32| match at {
+            NUMBER_AT => call,
+            ARCHITECTURE_AT => architecture,
+            at => arguments[usize::try_from((at - 16) / 8).unwrap()],
+        };
+        let (mut at, mut accumulator) = (0_usize, 0_u32);
+        loop {
+            let step = program[at];
+            at += 1;
+            let holds = match step.code {
+                LOAD => {
+                    accumulator = word(step.k);
+                    continue;
+                }
+                MASK => {
+                    accumulator &= step.k;
+                    continue;
+                }
+                RETURN => return step.k,
+                EQUAL => accumulator == step.k,
+                AT_LEAST => accumulator >= step.k,
+                ANY_BIT => accumulator & step.k != 0,
+                code => panic!("unknown instruction {code:#x}"),
+            };
+            at += usize::from(if holds { step.jt } else { step.jf });
+        }
+    }
+
+    fn verdict(call: c_long, arguments: [u32; 6]) -> u32 {
+        run(&assemble(&rules_with_connects()), ARCHITECTURE, u32::try_from(call).unwrap(), arguments)
+    }
+
+    const REFUSE: u32 = FAIL | libc::EPERM as u32;
+    const MISS: u32 = FAIL | libc::ENOSYS as u32;
+
+    /// Covers: IS-03, IS-16
+    #[test]
+    fn calls_that_reach_others_are_refused_and_ordinary_ones_are_not() {
+        let none = [0; 6];
+        for call in REFUSED {
+            assert_eq!(verdict(call, none), REFUSE, "{call}");
+        }
+        for call in MISSING {
+            assert_eq!(verdict(call, none), MISS, "{call}");
+        }
+        for call in [libc::SYS_read, libc::SYS_openat, libc::SYS_execve, libc::SYS_kill, libc::SYS_exit_group]
+        {
+            assert_eq!(verdict(call, none), ALLOW, "{call}");
+        }
+    }
+
+    /// Covers: IS-03, IS-16
+    #[test]
+    fn some_calls_are_refused_by_their_arguments() {
+        let with = |index: usize, value: u32| {
+            let mut arguments = [0; 6];
+            arguments[index] = value;
+            arguments
+        };
+        assert_eq!(verdict(libc::SYS_prlimit64, with(0, 0)), ALLOW);
+        assert_eq!(verdict(libc::SYS_prlimit64, with(0, 77)), REFUSE);
+        assert_eq!(verdict(libc::SYS_setpriority, with(1, 77)), REFUSE);
+        assert_eq!(verdict(libc::SYS_setpriority, with(1, 0)), ALLOW);
+        assert_eq!(verdict(libc::SYS_unshare, with(0, 0x400)), ALLOW);
+        assert_eq!(verdict(libc::SYS_unshare, with(0, 0x1000_0000)), REFUSE);
+        assert_eq!(verdict(libc::SYS_clone, with(0, 0x0120_0011)), ALLOW, "fork");
+        assert_eq!(verdict(libc::SYS_clone, with(0, 0x1000_0011)), REFUSE);
+        assert_eq!(verdict(libc::SYS_ioctl, with(1, TIOCSTI)), REFUSE);
+        assert_eq!(verdict(libc::SYS_ioctl, with(1, 0x5413)), ALLOW);
+        assert_eq!(verdict(libc::SYS_socket, with(0, AF_VSOCK)), REFUSE);
+        assert_eq!(verdict(libc::SYS_socket, with(0, 2)), ALLOW);
+    }
+
+    /// Covers: IS-12
+    #[test]
+    fn connects_are_decided_outside_and_local_datagrams_are_refused() {
+        assert_eq!(verdict(libc::SYS_connect, [0; 6]), NOTIFY);
+        let socket = |domain: u32, kind: u32| [domain, kind, 0, 0, 0, 0];
+        let cloexec = 0x8_0000;
+        for call in [libc::SYS_socket, libc::SYS_socketpair] {
+            assert_eq!(verdict(call, socket(AF_UNIX, 1 | cloexec)), ALLOW, "a stream");
+            assert_eq!(verdict(call, socket(AF_UNIX, 5)), ALLOW, "a stream of messages");
+            assert_eq!(verdict(call, socket(AF_UNIX, DATAGRAM | cloexec)), REFUSE);
+            assert_eq!(verdict(call, socket(AF_UNIX, RAW)), REFUSE);
+            assert_eq!(verdict(call, socket(2, DATAGRAM)), ALLOW, "UDP");
+        }
+        assert_eq!(verdict(libc::SYS_getpid, [0; 6]), ALLOW, "after the last rule");
+    }
+
+    /// Covers: IS-03
+    #[test]
+    fn another_interface_to_the_kernel_is_no_way_around() {
+        let program = assemble(&rules());
+        assert_eq!(run(&program, 0x4000_0003, 0, [0; 6]), MISS, "32-bit programs");
+        assert_eq!(run(&program, ARCHITECTURE, OTHER_INTERFACE | 101, [0; 6]), MISS, "x32");
+    }
+}

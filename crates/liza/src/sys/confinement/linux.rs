@@ -1,0 +1,84 @@
+//! The confinement on Linux, in the order in which its parts can be applied.
+
+use std::fs;
+use std::os::fd::OwnedFd;
+use std::os::linux::net::SocketAddrExt as _;
+use std::os::unix::net::{SocketAddr, UnixListener, UnixStream};
+
+use rustix::process::{Pid, getppid, test_kill_process};
+
+use super::{ConnectPolicy, Grants, Restrictions, capabilities, connects, files, filter, seccomp};
+
+/// Restricts this process.
+pub(super) fn restrict(grants: &Grants) -> Restrictions {
+    let capabilities = capabilities::drop_all();
+    let files = files::restrict(grants);
+    // Last: the filter may refuse what the steps before need.
+    let (calls, listener) = filter_calls();
+    Restrictions { files, calls, capabilities, listener }
+}
+
+/// Installs the filter with a listener for connects; without, where a filter around this one has the only listener.
+fn filter_calls() -> (Option<String>, Result<OwnedFd, String>) {
+    if !filter::is_supported() {
+        let why = "not known for this processor".to_owned();
+        return (Some(why.clone()), Err(why));
+    }
+    match seccomp::install_with_listener(&filter::assemble(&filter::rules_with_connects())) {
+        Ok(listener) => (None, Ok(listener)),
+        Err(error) => {
+            let installed = seccomp::install(&filter::assemble(&filter::rules()));
+            (installed.err().map(|error| error.to_string()), Err(error.to_string()))
+        }
+    }
+}
+
+/// Decides connects in a thread.
+pub(super) fn decide_connects(listener: OwnedFd, policy: ConnectPolicy) {
+    connects::serve(listener, policy);
+}
+
+/// Whether Landlock is there.
+pub(super) fn protects_files() -> bool {
+    files::is_available()
+}
+
+/// A process and a socket outside, which must not be reachable afterwards.
+#[derive(Debug)]
+pub(super) struct Witnesses {
+    parent: Option<Pid>,
+    socket: Option<(SocketAddr, UnixListener)>,
+}
+
+impl Witnesses {
+    pub(super) fn prepare() -> Self {
+        let name = format!("liza-probe-{}", std::process::id());
+        let socket = SocketAddr::from_abstract_name(name).ok().and_then(|address| {
+            let listener = UnixListener::bind_addr(&address).ok()?;
+            Some((address, listener))
+        });
+        Self { parent: getppid(), socket }
+    }
+
+    pub(super) fn still_possible(&self) -> Vec<String> {
+        let mut found = Vec::new();
+        if self.parent.is_some_and(|parent| test_kill_process(parent).is_ok()) {
+            found.push("signals reach processes outside".to_owned());
+        }
+        if self.socket.as_ref().is_some_and(|(address, _)| UnixStream::connect_addr(address).is_ok()) {
+            found.push("abstract sockets outside can be reached".to_owned());
+        }
+        let status = fs::read_to_string("/proc/self/status").unwrap_or_default();
+        let value = |name: &str| status.lines().find_map(|line| line.strip_prefix(name)).map(str::trim);
+        if value("CapEff:").is_none_or(|set| set.chars().any(|digit| digit != '0')) {
+            found.push("it has capabilities".to_owned());
+        }
+        if value("NoNewPrivs:") != Some("1") {
+            found.push("it can gain privileges".to_owned());
+        }
+        if value("Seccomp:") != Some("2") {
+            found.push("system calls are not filtered".to_owned());
+        }
+        found
+    }
+}

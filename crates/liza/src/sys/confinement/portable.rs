@@ -1,0 +1,34 @@
+//! Where the system has no confinement that Liza knows: nothing is restricted, and that is reported.
+
+use std::os::fd::OwnedFd;
+
+use super::{ConnectPolicy, Grants, Restrictions};
+
+/// Restricts nothing.
+pub(super) fn restrict(_: &Grants) -> Restrictions {
+    let why = "this system has no Landlock";
+    let missing = || Some(why.to_owned());
+    Restrictions { files: missing(), calls: missing(), capabilities: None, listener: Err(why.to_owned()) }
+}
+
+/// No connects are reported here.
+pub(super) fn decide_connects(_: OwnedFd, _: ConnectPolicy) {}
+
+/// Nothing protects them.
+pub(super) fn protects_files() -> bool {
+    false
+}
+
+/// Nothing to try: everything is possible.
+#[derive(Debug)]
+pub(super) struct Witnesses;
+
+impl Witnesses {
+    pub(super) fn prepare() -> Self {
+        Self
+    }
+
+    pub(super) fn still_possible(&self) -> Vec<String> {
+        vec!["system calls are not filtered".to_owned()]
+    }
+}
