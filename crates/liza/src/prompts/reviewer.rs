@@ -132,7 +132,7 @@ fn steps(config: &Config, brief: &Brief, task: &TaskId, record: &TaskRecord, wor
          tests: reject. Exempt: changes to docs, configuration or specs only."
             .to_owned(),
         format!(
-            "In {tree} run the checkpoint's validation command and the project's tests, each by:\n{liza} check -- \
+            "In {tree} run the checkpoint's validation command and the tests, each by:\n{liza} check -- \
              \"...\"\nChange nothing: a changed tracked file voids the verdict."
         ),
         format!(
