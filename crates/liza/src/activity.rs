@@ -13,9 +13,9 @@ use liza_core::text::one_line;
 use liza_core::watch::alarms::SessionActivity;
 
 use crate::project::Project;
-use crate::providers::event::ClientEvent;
+use crate::providers::event::{ClientEvent, EventFormat};
 use crate::providers::event_format;
-use crate::providers::stream::{EventFormat, EventStream, detect_format};
+use crate::providers::stream::{EventStream, detect_format};
 
 /// How much of the end of the output is searched for the last action.
 const TAIL: u64 = 64 << 10;

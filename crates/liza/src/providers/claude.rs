@@ -3,10 +3,9 @@
 use liza_core::model::{FaultKind, LimitReset, Seconds, Usage};
 use serde_json::Value;
 
-use super::event::{ClientEvent, EventReader, UsageReport};
+use super::event::{ClientEvent, EventFormat, EventReader, UsageReport};
 use super::fault::{fault, of_kind, reset_at};
 use super::json_line::{amount, items, number, parse, text, tool_detail, type_of};
-use super::stream::EventFormat;
 use super::template::{BEGIN, CommandTemplate, words, words_and};
 
 /// The context of a model whose size the program has not reported yet.

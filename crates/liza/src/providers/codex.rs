@@ -3,10 +3,9 @@
 use liza_core::model::{FaultKind, Usage};
 use serde_json::Value;
 
-use super::event::{ClientEvent, EventReader, UsageReport};
+use super::event::{ClientEvent, EventFormat, EventReader, UsageReport};
 use super::fault::fault;
 use super::json_line::{items, number, parse, text, tool_detail, type_of};
-use super::stream::EventFormat;
 use super::template::{BEGIN, CommandTemplate, words, words_and};
 
 pub(super) fn template() -> CommandTemplate {

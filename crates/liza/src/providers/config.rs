@@ -16,7 +16,7 @@ use strum::{EnumString, IntoStaticStr, VariantNames};
 
 use super::builtin::BuiltIn;
 use super::error::ProviderError;
-use super::stream::EventFormat;
+use super::event::EventFormat;
 use super::template::{CommandTemplate, PromptDelivery};
 
 /// The provider if neither the command line nor the config names one.

@@ -3,6 +3,32 @@
 //! Plain data; reads nothing.
 
 use liza_core::model::{ClientFault, FaultKind, Usage};
+use serde::{Deserialize, Serialize};
+use strum::{EnumString, VariantNames};
+
+/// The format of the events that a program writes to its output, named as in `config.providers`.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, EnumString, VariantNames)]
+#[serde(rename_all = "kebab-case")]
+#[strum(serialize_all = "kebab-case")]
+pub(crate) enum EventFormat {
+    /// Plain text.
+    #[default]
+    None,
+    /// The events of the rehearsal agent.
+    Rehearsal,
+    /// The events of Claude Code.
+    Claude,
+    /// The events of Codex.
+    Codex,
+    /// The events of Gemini CLI.
+    Gemini,
+    /// The events of Goose.
+    Goose,
+    /// The events of opencode.
+    Opencode,
+    /// The events of Mistral Vibe.
+    Vibe,
+}
 
 /// One event of a session, whatever the program.
 #[derive(Debug, Clone, PartialEq)]

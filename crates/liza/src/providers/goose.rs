@@ -3,10 +3,9 @@
 use liza_core::model::Usage;
 use serde_json::Value;
 
-use super::event::{ClientEvent, EventReader, UsageReport};
+use super::event::{ClientEvent, EventFormat, EventReader, UsageReport};
 use super::fault::fault;
 use super::json_line::{amount, items, number, parse, text, tool_detail, type_of};
-use super::stream::EventFormat;
 use super::template::{CommandTemplate, words};
 
 /// How a message begins with which it reports an error of the provider.

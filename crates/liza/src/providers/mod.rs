@@ -30,7 +30,7 @@ use builtin::BuiltIn;
 use config::ChosenTemplate;
 pub(crate) use config::agent_count;
 pub use error::ProviderError;
-use stream::EventFormat;
+use event::EventFormat;
 use template::{CommandTemplate, PromptDelivery};
 
 /// The provider chosen for a role.

@@ -3,8 +3,7 @@
 use liza_core::model::Usage;
 use serde::Deserialize;
 
-use super::event::{ClientEvent, EventReader, UsageReport};
-use super::stream::EventFormat;
+use super::event::{ClientEvent, EventFormat, EventReader, UsageReport};
 use super::template::CommandTemplate;
 
 pub(super) fn template() -> CommandTemplate {

@@ -6,11 +6,10 @@
 use liza_core::model::{ClientFault, FaultKind};
 use liza_core::text::one_line;
 use serde::{Deserialize, Serialize};
-use strum::{EnumString, VariantNames};
 
 use super::claude::ClaudeEvents;
 use super::codex::CodexEvents;
-use super::event::{ClientEvent, EventReader};
+use super::event::{ClientEvent, EventFormat, EventReader};
 use super::fault::{fault, of_kind};
 use super::gemini::GeminiEvents;
 use super::goose::GooseEvents;
@@ -31,30 +30,6 @@ const DETECT_LINES: usize = 100;
 
 /// The maximum length of what is quoted.
 const QUOTE_MAX: usize = 300;
-
-/// The format of the events that a program writes to its output, named as in `config.providers`.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, EnumString, VariantNames)]
-#[serde(rename_all = "kebab-case")]
-#[strum(serialize_all = "kebab-case")]
-pub(crate) enum EventFormat {
-    /// Plain text.
-    #[default]
-    None,
-    /// The events of the rehearsal agent.
-    Rehearsal,
-    /// The events of Claude Code.
-    Claude,
-    /// The events of Codex.
-    Codex,
-    /// The events of Gemini CLI.
-    Gemini,
-    /// The events of Goose.
-    Goose,
-    /// The events of opencode.
-    Opencode,
-    /// The events of Mistral Vibe.
-    Vibe,
-}
 
 impl EventFormat {
     fn reader(self) -> Option<Box<dyn EventReader>> {

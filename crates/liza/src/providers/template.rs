@@ -4,7 +4,7 @@
 
 use strum::{EnumString, VariantNames};
 
-use super::stream::EventFormat;
+use super::event::EventFormat;
 
 /// The first message of an interactive session: short, and the same for all.
 pub(super) const BEGIN: &str = "Read the file {prompt} and do what it says.";

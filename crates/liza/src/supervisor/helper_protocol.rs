@@ -9,7 +9,8 @@ use liza_core::model::{AgentId, ClientFault, Generation, SandboxMin};
 use serde::{Deserialize, Serialize};
 
 use crate::confine::{ClientFolder, Level, Plan};
-use crate::providers::stream::{ClientOutcome, EventFormat};
+use crate::providers::event::EventFormat;
+use crate::providers::stream::ClientOutcome;
 use crate::providers::usage::SessionUsage;
 
 /// The session that the helper runs.

@@ -9,7 +9,8 @@ use std::time::{Duration, Instant, SystemTime};
 
 use liza_core::model::ClientFault;
 
-use crate::providers::stream::{ClientOutcome, EventFormat, EventStream};
+use crate::providers::event::EventFormat;
+use crate::providers::stream::{ClientOutcome, EventStream};
 use crate::providers::usage::SessionUsage;
 use crate::secrets::{MaskStream, Masker};
 
