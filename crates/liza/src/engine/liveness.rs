@@ -4,7 +4,8 @@
 //! for which the lock was held. Without proof, the lease decides.
 
 use std::fs::{self, File, OpenOptions, TryLockError};
-use std::io::{Read as _, Seek as _, Write as _};
+use std::io::{Read as _, Seek as _};
+use std::os::unix::fs::FileExt as _;
 use std::path::{Path, PathBuf};
 use std::thread;
 use std::time::{Duration, Instant};
@@ -15,6 +16,9 @@ use crate::sys::process::boot_id;
 
 /// The pause between two tries.
 const PAUSE: Duration = Duration::from_millis(10);
+
+/// The length of what the file records.
+const RECORD: usize = 200;
 
 /// The lock of an agent's supervisor, held until dropped.
 #[derive(Debug)]
@@ -63,7 +67,7 @@ impl LivenessLock {
     fn read(&mut self) -> Option<Vec<Generation>> {
         let mut text = String::new();
         self.file.rewind().ok()?;
-        (&self.file).take(200).read_to_string(&mut text).ok()?;
+        (&self.file).take(RECORD as u64).read_to_string(&mut text).ok()?;
         let (generations, boot) = text.trim().rsplit_once(' ')?;
         (boot_id()? == boot).then_some(())?;
         generations.split(' ').map(|generation| generation.parse().ok().map(Generation)).collect()
@@ -73,11 +77,16 @@ impl LivenessLock {
     /// that a kill at any moment can be proven. If that fails, it cannot be proven later.
     pub fn hold_for(&mut self, generations: &[Generation]) {
         let Some(boot) = boot_id() else { return };
-        let text: String = generations.iter().map(|generation| format!("{generation} ")).collect();
-        let _ = self
-            .file
-            .set_len(0)
-            .and_then(|()| self.file.rewind())
-            .and_then(|()| self.file.write_all(format!("{text}{boot}\n").as_bytes()));
+        let line = |generations: &[Generation]| {
+            let text: String = generations.iter().map(|generation| format!("{generation} ")).collect();
+            format!("{text}{boot}")
+        };
+        // The newest ones that fit.
+        let fits = |from: &usize| line(generations.get(*from..).unwrap_or_default()).len() < RECORD;
+        let from = (0..generations.len()).find(fits).unwrap_or(generations.len());
+        let line = line(generations.get(from..).unwrap_or_default());
+        // One write over the whole record: a kill between emptying the file and writing it would leave no proof.
+        let width = RECORD - 1;
+        let _ = self.file.write_all_at(format!("{line:<width$}\n").as_bytes(), 0);
     }
 }
