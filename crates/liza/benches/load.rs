@@ -48,13 +48,19 @@ fn main() {
     let [coders, reviewers, tasks] = numbers[..] else { panic!("LIZA_LOAD is CODERS,REVIEWERS,TASKS") };
     let size = Size { coders, reviewers, tasks };
     println!("{coders} coders, {reviewers} code reviewers, {tasks} tasks, one planner\n");
-    under_load(size);
+    let free = under_load(size, "off");
+    let confined = under_load(size, "auto");
+    println!(
+        "\n  confined / not confined  {:>7.0} % of the tasks per minute (wanted: at least 80 %)",
+        confined / free * 100.0
+    );
     at_rest(size);
 }
 
-/// Everybody at work until the goal is reached.
-fn under_load(size: Size) {
+/// Everybody at work until the goal is reached; returns the tasks per minute.
+fn under_load(size: Size, sandbox: &str) -> f64 {
     let project = TestProject::new();
+    project.liza(&["lock", "write", "config.sandbox", sandbox]).ok();
     let opened = Project::open(&project.root).unwrap();
     (0..size.tasks).for_each(|number| add(&opened, number, number.checked_sub(CHAINS.min(size.coders))));
     let began = Instant::now();
@@ -73,11 +79,13 @@ fn under_load(size: Size) {
     let took = began.elapsed();
     let state = opened.store().snapshot().unwrap();
     check(&project, &state, size);
-    println!("under load");
-    println!("  tasks per minute         {:>8.0}", size.tasks as f64 / took.as_secs_f64() * 60.0);
+    let rate = size.tasks as f64 / took.as_secs_f64() * 60.0;
+    println!("\nunder load, sandbox {sandbox}");
+    println!("  tasks per minute         {rate:>8.0}");
     println!("  in all                   {:>8.1} s", took.as_secs_f64());
     watch.print();
     memory.print(size.coders + size.reviewers + 1);
+    rate
 }
 
 /// Nobody has anything to do; then one task comes at a time.

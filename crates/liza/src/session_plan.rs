@@ -4,12 +4,13 @@ use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
-use liza_core::model::{Config, Sandbox, SandboxMin};
+use liza_core::model::{Config, Network, Sandbox, SandboxMin};
 use liza_store::private;
 
 use crate::confine::{DiskLook, Level, Plan, Surroundings, make_plan, probe, shared_caches, too_low};
 use crate::git::GitError;
 use crate::project::Project;
+use crate::sys::confinement::TcpGrants;
 
 /// What a session needs besides the project.
 #[derive(Debug, Clone, Copy)]
@@ -28,6 +29,8 @@ pub(crate) struct SessionNeeds<'a> {
     pub(crate) program: Option<&'a Path>,
     /// The socket on which it sends its commands.
     pub(crate) channel: Option<&'a Path>,
+    /// What it may use of the network; none if all of it is open.
+    pub(crate) network: Option<&'a TcpGrants>,
 }
 
 /// What a session may use; none if the settings switch the confinement off.
@@ -64,6 +67,7 @@ pub(crate) fn session_plan(
         user: rustix::process::getuid().as_raw(),
         config,
         channel: needs.channel,
+        network: needs.network,
     };
     Ok(Some(make_plan(&around, &DiskLook)))
 }
@@ -86,24 +90,52 @@ pub(crate) fn minimum(config: &Config) -> Option<SandboxMin> {
 /// # Errors
 ///
 /// When the probe cannot be started.
-pub(crate) fn level_here(project: &Project, config: &Config, liza: &Path) -> io::Result<Level> {
-    let scratch = project.folder().join("tmp").join(format!("probe-{}", std::process::id()));
+pub(crate) fn level_here(
+    project: &Project,
+    config: &Config,
+    liza: &Path,
+    network: Network,
+) -> io::Result<Level> {
+    let scratch = probe_folder(project);
     private::create_folder(&scratch)?;
-    let needs = SessionNeeds {
-        liza,
-        checkout: None,
-        scratch: &scratch,
-        own: &[],
-        files: &[],
-        program: None,
-        channel: None,
+    let network = match network {
+        Network::Open => None,
+        // Nothing is reached while trying, so any port is as good as that of a proxy.
+        Network::ModelOnly => Some(TcpGrants { proxy: 1, ports: config.network_ports.clone() }),
     };
+    let needs = SessionNeeds { network: network.as_ref(), ..no_needs(liza, &scratch) };
     let level = match session_plan(project, config, &needs).map_err(io::Error::other)? {
         None => Ok(Level::Off),
         Some(plan) => probe(liza, plan),
     };
     let _ = fs::remove_dir_all(&scratch);
     level
+}
+
+/// What every session of this project may use; none if the settings switch the confinement off.
+///
+/// # Errors
+///
+/// When git cannot be asked where the repository is.
+pub(crate) fn plan_here(project: &Project, config: &Config, liza: &Path) -> Result<Option<Plan>, GitError> {
+    session_plan(project, config, &no_needs(liza, &probe_folder(project)))
+}
+
+fn probe_folder(project: &Project) -> PathBuf {
+    project.folder().join("tmp").join(format!("probe-{}", std::process::id()))
+}
+
+fn no_needs<'a>(liza: &'a Path, scratch: &'a Path) -> SessionNeeds<'a> {
+    SessionNeeds {
+        liza,
+        checkout: None,
+        scratch,
+        own: &[],
+        files: &[],
+        program: None,
+        channel: None,
+        network: None,
+    }
 }
 
 /// Why no session can start: the level would be too low.

@@ -52,6 +52,12 @@ pub struct Config {
     /// The newest version of Landlock to use; for trying out what an older kernel gives.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub sandbox_max_abi: Option<u32>,
+    /// Further hosts that sessions with `network: model-only` can reach: `HOST` or `HOST:PORT`.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub model_hosts: Vec<String>,
+    /// Further TCP ports that sessions with `network: model-only` can use, on every host.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub network_ports: Vec<u16>,
     /// A program that is put in front of each session, with its arguments.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub exec_wrapper: Vec<String>,
@@ -132,6 +138,8 @@ impl Default for Config {
             sandbox_writable: Vec::new(),
             sandbox_sockets: Vec::new(),
             sandbox_max_abi: None,
+            model_hosts: Vec::new(),
+            network_ports: Vec::new(),
             exec_wrapper: Vec::new(),
             escalation_webhook: None,
             max_crashes: 5,

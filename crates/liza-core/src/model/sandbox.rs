@@ -1,6 +1,7 @@
 //! Settings of the confinement: how strictly a session is kept inside its own folders.
 
 use serde::{Deserialize, Serialize};
+use strum::{EnumString, IntoStaticStr, VariantNames};
 
 /// Whether sessions are confined.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -35,6 +36,30 @@ pub enum SandboxRead {
     Home,
     /// Nothing.
     Strict,
+}
+
+/// What a role's sessions can reach in the network.
+#[derive(
+    Debug,
+    Clone,
+    Copy,
+    Default,
+    PartialEq,
+    Eq,
+    Serialize,
+    Deserialize,
+    EnumString,
+    IntoStaticStr,
+    VariantNames,
+)]
+#[serde(rename_all = "kebab-case")]
+#[strum(serialize_all = "kebab-case")]
+pub enum Network {
+    /// Everything.
+    #[default]
+    Open,
+    /// The hosts of the agent program's model, through Liza's proxy.
+    ModelOnly,
 }
 
 impl Sandbox {

@@ -11,7 +11,7 @@ use crate::model::{Config, Fields, Role, TaskRecord, Value};
 use crate::protocol::manual_edit::SECTIONS;
 
 /// The keys of a role in `config.roles`.
-const ROLE_KEYS: [&str; 3] = ["provider", "model", "count"];
+const ROLE_KEYS: [&str; 4] = ["provider", "model", "count", "network"];
 
 /// A key that is probably misspelled.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -67,6 +67,7 @@ fn run(arguments: Vec<OsString>, caller: Caller) -> Exit {
     if let Some(exit) = session::forward(&cli, &arguments, &caller, &screen) {
         return exit;
     }
+    let confined = session::is_confined(&caller);
     let services = Services { command_line: Cli::command, session_commands };
     let allowed = match &caller.on_behalf {
         Some(session) => session::check(session.actor, &cli.verb),
@@ -80,6 +81,7 @@ fn run(arguments: Vec<OsString>, caller: Caller) -> Exit {
             reply.exit
         }
         Err(error) => {
+            let error = if confined { session::explain_denial(error) } else { error };
             screen.error(&error);
             error.exit
         }

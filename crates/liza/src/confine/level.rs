@@ -4,8 +4,11 @@ use std::fmt;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use liza_core::model::{AgentId, SandboxMin};
+use liza_core::model::{AgentId, Network, SandboxMin};
 use serde::{Deserialize, Serialize};
+
+/// Follows the level of a session that reaches only its model.
+pub(crate) const MODEL_ONLY: &str = ", network model-only";
 
 /// The level that was reached, from probes.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -22,6 +25,14 @@ impl Level {
     /// The level of a session with these gaps.
     pub(crate) fn with_gaps(gaps: Vec<String>) -> Self {
         if gaps.is_empty() { Self::Enforced } else { Self::Partly(gaps) }
+    }
+
+    /// The level and what the session can reach in the network, in words.
+    pub(crate) fn describe(&self, network: Network) -> String {
+        match network {
+            Network::Open => self.to_string(),
+            Network::ModelOnly => format!("{self}{MODEL_ONLY}"),
+        }
     }
 
     /// Whether it is high enough.
@@ -45,9 +56,9 @@ impl fmt::Display for Level {
 }
 
 /// Keeps the level of an agent's session, for those who ask later.
-pub(crate) fn record_level(folder: &Path, agent: AgentId, level: &Level) {
+pub(crate) fn record_level(folder: &Path, agent: AgentId, level: &Level, network: Network) {
     // Without it, only a line of the status is missing.
-    let _ = fs::write(level_file(folder, agent), format!("{level}\n"));
+    let _ = fs::write(level_file(folder, agent), format!("{}\n", level.describe(network)));
 }
 
 /// The level of an agent's last session, in words.

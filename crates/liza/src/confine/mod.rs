@@ -19,7 +19,7 @@ mod wrapper;
 pub(crate) use caches::{cache_variables, shared_caches};
 pub(crate) use check::{PLAN_VARIABLE, run_check};
 pub(crate) use client_folder::ClientFolder;
-pub(crate) use level::{Level, record_level, recorded_level};
+pub(crate) use level::{Level, MODEL_ONLY, record_level, recorded_level};
 pub(crate) use plan::{Plan, Surroundings, make_plan};
 pub(crate) use readable::DiskLook;
 pub(crate) use stage::{StageInput, StageOrder, serve};

@@ -1,11 +1,12 @@
 //! Which files a session may read and write, as data: made outside, from the role, the project and the settings.
 
+use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 
-use liza_core::model::{Config, SandboxRead};
+use liza_core::model::{Config, Network, SandboxRead};
 use serde::{Deserialize, Serialize};
 
-use crate::sys::confinement::Grants;
+use crate::sys::confinement::{Grants, TcpGrants};
 
 use super::credentials::{IN_ETC, IN_GIT, IN_HOME, IN_MODULE};
 use super::readable::{LeftOut, Look, all_but};
@@ -40,6 +41,8 @@ pub(crate) struct Surroundings<'a> {
     pub(crate) config: &'a Config,
     /// The socket on which it sends its commands.
     pub(crate) channel: Option<&'a Path>,
+    /// What it may use of the network; none if all of it is open.
+    pub(crate) network: Option<&'a TcpGrants>,
 }
 
 /// What a session may use, and what must turn out to be refused.
@@ -57,6 +60,15 @@ pub(crate) struct Plan {
     pub(crate) private: Vec<PathBuf>,
     /// Services that it must not be able to reach: a name and a socket.
     pub(crate) not_reached: Vec<(String, PathBuf)>,
+    /// A server that it must not be able to reach.
+    pub(crate) not_connected: Option<SocketAddr>,
+}
+
+impl Plan {
+    /// What the session can reach in the network.
+    pub(crate) fn network(&self) -> Network {
+        if self.grants.network.is_some() { Network::ModelOnly } else { Network::Open }
+    }
 }
 
 /// Makes the plan of a session.
@@ -87,7 +99,15 @@ pub(crate) fn make_plan(around: &Surroundings<'_>, look: &dyn Look) -> Plan {
         not_reached: services(around.user),
         channel: around.channel.map(Path::to_owned),
         private: Vec::new(),
-        grants: Grants { read, write, devices, sockets, max_abi: around.config.sandbox_max_abi },
+        not_connected: None,
+        grants: Grants {
+            read,
+            write,
+            devices,
+            sockets,
+            network: around.network.cloned(),
+            max_abi: around.config.sandbox_max_abi,
+        },
     }
 }
 
@@ -216,6 +236,7 @@ mod tests {
             user: 7,
             config,
             channel: Some(Path::new("/run/liza/1")),
+            network: None,
         };
         make_plan(&around, look)
     }

@@ -5,6 +5,7 @@
 
 use std::fs::{File, OpenOptions};
 use std::io::{self, BufRead as _, BufReader, Write as _};
+use std::net::{Ipv4Addr, TcpStream, UdpSocket};
 use std::os::fd::AsFd as _;
 use std::os::unix::net::UnixStream;
 use std::os::unix::process::CommandExt as _;
@@ -124,6 +125,7 @@ fn restrict(plan: &Plan, socket: &UnixStream) -> io::Result<Level> {
         }
     }
     gaps.extend(reachable(plan));
+    gaps.extend(open_network(plan));
     Ok(Level::with_gaps(gaps))
 }
 
@@ -132,6 +134,18 @@ fn reachable(plan: &Plan) -> Option<String> {
     let open = plan.not_reached.iter().filter(|(_, socket)| UnixStream::connect(socket).is_ok());
     let names: Vec<&str> = open.map(|(name, _)| name.as_str()).collect();
     (!names.is_empty()).then(|| format!("local services reachable: {}", names.join(", ")))
+}
+
+/// What of the network is open although it should not be.
+fn open_network(plan: &Plan) -> Vec<String> {
+    let mut open = Vec::new();
+    if plan.not_connected.is_some_and(|server| TcpStream::connect(server).is_ok()) {
+        open.push("every TCP port can be reached".to_owned());
+    }
+    if plan.grants.network.is_some() && UdpSocket::bind((Ipv4Addr::LOCALHOST, 0)).is_ok() {
+        open.push("UDP is open".to_owned());
+    }
+    open
 }
 
 /// One sentence about the paths for which a probe succeeded.

@@ -3,6 +3,7 @@
 use std::ffi::{OsStr, OsString};
 use std::fs;
 use std::io::{self, BufRead as _, BufReader, Write as _};
+use std::net::{Ipv4Addr, TcpListener};
 use std::os::fd::OwnedFd;
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::{Path, PathBuf};
@@ -18,7 +19,7 @@ use super::descriptor::receive_listener;
 use super::level::Level;
 use super::plan::Plan;
 use super::stage::{StageInput, StageOrder, StageReport};
-use super::system_folders::HARMLESS_SERVICES;
+use super::system_folders::{HOST_SERVICES, USER_SERVICES};
 
 /// The command of the stage.
 const STAGE: &str = "confine";
@@ -72,6 +73,8 @@ impl StageSocket {
             .plan
             .not_reached
             .extend(witness.iter().map(|witness| ("sockets outside".to_owned(), witness.path())));
+        let server = order.plan.grants.network.as_ref().and_then(|_| outside_server());
+        order.plan.not_connected = server.as_ref().and_then(|server| server.local_addr().ok());
         let line = serde_json::to_string(&order).map_err(io::Error::other)?;
         writeln!(self.0, "{line}")?;
         if let Some(listener) = receive_listener(&self.0)? {
@@ -87,6 +90,11 @@ impl StageSocket {
         }
         started.ok_or_else(|| io::Error::other("the confinement stage ended early"))
     }
+}
+
+/// A server that a session without network must not reach, to prove that it cannot.
+fn outside_server() -> Option<TcpListener> {
+    TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).ok()
 }
 
 /// A socket that a session must not reach, to prove that it cannot.
@@ -122,12 +130,13 @@ impl Drop for OutsideSocket {
 /// A session connects to what it made itself, to its channel, and to what the settings name.
 fn policy(plan: &Plan, is_silenced: IsSilenced) -> ConnectPolicy {
     let grants = &plan.grants;
-    let harmless = HARMLESS_SERVICES.iter().map(PathBuf::from);
+    let hosts = HOST_SERVICES.iter().filter(|_| grants.network.is_none());
+    let harmless = USER_SERVICES.iter().chain(hosts).map(PathBuf::from);
     let allowed = grants.write.iter().chain(&grants.sockets).cloned().chain(harmless);
     let real = |path: PathBuf| path.canonicalize().unwrap_or(path);
     let channel = plan.channel.clone().map(real);
     let allowed = allowed.map(real).filter(|path| Some(path) != channel.as_ref()).collect();
-    ConnectPolicy { allowed, channel, is_silenced }
+    ConnectPolicy { allowed, channel, network: grants.network.clone(), is_silenced }
 }
 
 /// Why a session does not start.
@@ -149,4 +158,20 @@ pub(crate) fn probe(liza: &Path, plan: Plan) -> io::Result<Level> {
     let level = socket.start(&order, |_| true);
     let _ = child.wait();
     level
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::sys::confinement::TcpGrants;
+
+    /// Covers: IS-06, IS-12
+    #[test]
+    fn a_session_that_reaches_only_its_model_asks_no_one_for_names_of_hosts() {
+        let mut plan = Plan::default();
+        let allows = |plan: &Plan, path: &str| policy(plan, |_| true).allowed.contains(&PathBuf::from(path));
+        assert!(allows(&plan, "/run/nscd/socket") && allows(&plan, "/run/systemd/userdb"));
+        plan.grants.network = Some(TcpGrants::default());
+        assert!(!allows(&plan, "/run/nscd/socket") && allows(&plan, "/run/systemd/userdb"));
+    }
 }

@@ -63,13 +63,11 @@ pub(super) const SERVICES: &[(&str, &str)] = &[
     ("X11", "/tmp/.X11-unix/X0"),
 ];
 
-/// Sockets that only answer questions: names of users and of hosts.
-pub(super) const HARMLESS_SERVICES: &[&str] = &[
-    "/var/lib/sss/pipes/nss",
-    "/run/nscd/socket",
-    "/run/systemd/userdb",
-    "/run/systemd/resolve/io.systemd.Resolve",
-];
+/// Sockets that only answer questions about users.
+pub(super) const USER_SERVICES: &[&str] = &["/var/lib/sss/pipes/nss", "/run/systemd/userdb"];
+
+/// Sockets that answer questions about hosts. With a name, data can leave the machine.
+pub(super) const HOST_SERVICES: &[&str] = &["/run/nscd/socket", "/run/systemd/resolve/io.systemd.Resolve"];
 
 /// Variables that lead to services of the person; a session does not get them. A `*` at the end stands for the rest.
 const REMOVED_VARIABLES: &[&str] = &[

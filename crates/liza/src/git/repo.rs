@@ -357,6 +357,24 @@ impl Repo {
         }
     }
 
+    /// The names of the remotes, each with the address to which it is pushed.
+    ///
+    /// # Errors
+    ///
+    /// When git fails.
+    pub(crate) fn remotes(&self) -> Result<Vec<(String, String)>, GitError> {
+        let command = self.command("listing the remotes").args(["config", "-z", "--get-regexp"]);
+        let output = command.arg("^remote\\..*\\.(push)?url$").run()?;
+        let text = String::from_utf8_lossy(&output.stdout);
+        let entry = |entry: &str| {
+            let (key, address) = entry.split_once('\n')?;
+            let name = key.strip_prefix("remote.")?.rsplit_once('.')?.0;
+            Some((name.to_owned(), address.to_owned()))
+        };
+        // Exits with 1 where there is none.
+        Ok(text.split('\0').filter_map(entry).collect())
+    }
+
     /// The name and email address with which git commits here.
     ///
     /// # Errors

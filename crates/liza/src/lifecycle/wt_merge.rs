@@ -245,6 +245,7 @@ impl<'e, 'p> MergeJob<'e, 'p> {
                 files: &[],
                 program: None,
                 channel: None,
+                network: None,
             };
             session_plan(project, config, &needs).map(Option::unwrap_or_default)
         };

@@ -26,6 +26,9 @@ pub(super) fn write(page: &mut PromptText, state: &State, brief: &Brief, job: &J
         page.line(format!("WRITABLE: {} (TMPDIR is the last)", folders.join(", ")));
         page.line("(\"Permission denied\" elsewhere is your confinement: work inside, or record what you need as a question)");
     }
+    if brief.model_only {
+        page.line("NETWORK: only your model; downloads and other hosts are refused");
+    }
     page.line(format!("LIZA: {} (run this wherever a text says `liza`)", path(&brief.program)));
     page.line(format!("TIME: {}", brief.now));
     page.gap();

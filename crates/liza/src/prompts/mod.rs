@@ -43,6 +43,8 @@ pub struct Brief {
     pub integration_copy: Option<PathBuf>,
     /// The folders that the session can write; empty if it is not confined.
     pub writable: Vec<PathBuf>,
+    /// Whether the session reaches nothing but its model in the network.
+    pub model_only: bool,
 }
 
 /// Whether a commit could be merged to the integration branch now.

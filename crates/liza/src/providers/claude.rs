@@ -29,6 +29,8 @@ pub(super) fn template() -> CommandTemplate {
         interactive_args: words_and("", BEGIN),
         environment: vec![("DISABLE_AUTOUPDATER".to_owned(), "1".to_owned())],
         events: EventFormat::Claude,
+        model_hosts: words("api.anthropic.com console.anthropic.com platform.claude.com claude.ai"),
+        address_variables: words("ANTHROPIC_BASE_URL"),
         login: "claude /login".to_owned(),
         ..CommandTemplate::new("claude", Some("claude"), "npm install -g @anthropic-ai/claude-code")
     }

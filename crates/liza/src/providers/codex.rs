@@ -22,6 +22,8 @@ pub(super) fn template() -> CommandTemplate {
         last_args: words("-"),
         interactive_args: words_and("", BEGIN),
         events: EventFormat::Codex,
+        model_hosts: words("api.openai.com chatgpt.com auth.openai.com"),
+        address_variables: words("OPENAI_BASE_URL"),
         login: "codex login".to_owned(),
         ..CommandTemplate::new("codex", Some("codex"), "npm install -g @openai/codex")
     }

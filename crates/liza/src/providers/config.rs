@@ -11,7 +11,7 @@
 
 use std::str::FromStr;
 
-use liza_core::model::{Config, Fields, Role, Value};
+use liza_core::model::{Config, Fields, Network, Role, Value};
 use strum::{EnumString, IntoStaticStr, VariantNames};
 
 use super::builtin::BuiltIn;
@@ -89,6 +89,19 @@ pub(crate) fn agent_count(config: &Config, role: Role) -> Result<Option<u32>, Pr
     number.map(Some).ok_or_else(|| wrong(&place, "count must be a number of agents"))
 }
 
+/// What the sessions of a role can reach in the network.
+///
+/// # Errors
+///
+/// When the config names something unknown.
+pub(crate) fn role_network(config: &Config, role: Role) -> Result<Network, ProviderError> {
+    let chosen = match role_entry(config, role) {
+        Some(Value::Map(fields)) => fields.get("network").filter(|value| **value != Value::Null),
+        None | Some(_) => None,
+    };
+    chosen.map_or(Ok(Network::Open), |value| one_of(value, "network", &format!("roles.{role}")))
+}
+
 fn role_entry(config: &Config, role: Role) -> Option<&Value> {
     config.roles.get(&role.to_string()).or_else(|| config.roles.get(role.id_prefix()))
 }
@@ -108,9 +121,10 @@ fn providers_and_model(config: &Config, role: Role) -> Result<(Vec<String>, Opti
             };
             Ok((names, given("model").map(|value| text(value, "model", &place)).transpose()?))
         }
-        Some(_) => {
-            Err(wrong(&place, "expected the name of a provider, or a map with provider, model and count"))
-        }
+        Some(_) => Err(wrong(
+            &place,
+            "expected the name of a provider, or a map with provider, model, count and network",
+        )),
     }
 }
 

@@ -19,6 +19,10 @@ pub(super) fn template() -> CommandTemplate {
         last_args: words_and("-p", "Do what the text above says."),
         interactive_args: words_and(&format!("--approval-mode yolo {folders} -i"), BEGIN),
         events: EventFormat::Gemini,
+        model_hosts: words(
+            "generativelanguage.googleapis.com cloudcode-pa.googleapis.com oauth2.googleapis.com",
+        ),
+        address_variables: words("GOOGLE_GEMINI_BASE_URL GOOGLE_VERTEX_BASE_URL"),
         login: "gemini, then choose a way to log in".to_owned(),
         ..CommandTemplate::new("gemini", Some("gemini"), "npm install -g @google/gemini-cli")
     }

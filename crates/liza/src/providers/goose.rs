@@ -6,7 +6,7 @@ use serde_json::Value;
 use super::event::{ClientEvent, EventFormat, EventReader, UsageReport};
 use super::fault::fault;
 use super::json_line::{amount, items, number, parse, text, tool_detail, type_of};
-use super::template::{CommandTemplate, words};
+use super::template::{CommandTemplate, MANY_MODELS, words};
 
 /// How a message begins with which it reports an error of the provider.
 const ERROR_TEXT: &str = "Ran into this error:";
@@ -18,6 +18,8 @@ pub(super) fn template() -> CommandTemplate {
         interactive_args: words("run --interactive -i {prompt}"),
         environment: vec![("GOOSE_MODE".to_owned(), "auto".to_owned())],
         events: EventFormat::Goose,
+        model_hosts: words(MANY_MODELS),
+        address_variables: words("ANTHROPIC_HOST OPENAI_HOST GOOGLE_HOST OLLAMA_HOST OPENROUTER_HOST"),
         login: "goose configure".to_owned(),
         ..CommandTemplate::new("goose", Some("goose"), "npm install -g @aaif/goose-binary-linux-x64")
     }

@@ -28,7 +28,7 @@ use crate::sys::find_program;
 
 use builtin::BuiltIn;
 use config::ChosenTemplate;
-pub(crate) use config::agent_count;
+pub(crate) use config::{agent_count, role_network};
 pub use error::ProviderError;
 use event::EventFormat;
 use template::{CommandTemplate, PromptDelivery};
@@ -128,6 +128,13 @@ impl Provider {
     /// Its name.
     pub(crate) fn name(&self) -> &str {
         &self.template.name
+    }
+
+    /// The hosts of its model, and those that variables of the session name.
+    pub(crate) fn model_hosts(&self, variable: &dyn Fn(&str) -> Option<String>) -> Vec<String> {
+        let named = self.template.address_variables.iter().filter_map(|name| variable(name));
+        let named = named.filter(|address| !address.trim().is_empty());
+        self.template.model_hosts.iter().cloned().chain(named).collect()
     }
 
     /// The format of the events in its output.

@@ -6,7 +6,7 @@ use serde_json::Value;
 use super::event::{ClientEvent, EventFormat, EventReader, UsageReport};
 use super::fault::fault;
 use super::json_line::{amount, number, parse, text, tool_detail, type_of};
-use super::template::{BEGIN, CommandTemplate, words, words_and};
+use super::template::{BEGIN, CommandTemplate, MANY_MODELS, words, words_and};
 
 pub(super) fn template() -> CommandTemplate {
     CommandTemplate {
@@ -16,6 +16,8 @@ pub(super) fn template() -> CommandTemplate {
         // Specs and the blackboard are outside the worktree: by default it refuses to read there, and exits.
         environment: vec![("OPENCODE_PERMISSION".to_owned(), r#"{"external_directory":"allow"}"#.to_owned())],
         events: EventFormat::Opencode,
+        model_hosts: words(&format!("{MANY_MODELS} models.dev")),
+        address_variables: words("ANTHROPIC_BASE_URL OPENAI_BASE_URL"),
         login: "opencode auth login".to_owned(),
         ..CommandTemplate::new("opencode", Some("opencode"), "npm install -g opencode-ai")
     }

@@ -9,6 +9,10 @@ use super::event::EventFormat;
 /// The first message of an interactive session: short, and the same for all.
 pub(super) const BEGIN: &str = "Read the file {prompt} and do what it says.";
 
+/// The hosts of models for programs that can use many.
+pub(super) const MANY_MODELS: &str = "api.anthropic.com api.openai.com generativelanguage.googleapis.com \
+                                      api.mistral.ai openrouter.ai";
+
 /// How the prompt reaches the program.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, EnumString, VariantNames)]
 #[strum(serialize_all = "lowercase")]
@@ -59,6 +63,10 @@ pub(crate) struct CommandTemplate {
     pub(crate) events: EventFormat,
     /// The file in `{scratch}` in which the program leaves its last event.
     pub(crate) result_file: Option<String>,
+    /// The hosts of its model, and of what it needs to stay logged in.
+    pub(crate) model_hosts: Vec<String>,
+    /// Variables with the address of a model.
+    pub(crate) address_variables: Vec<String>,
     /// The command that logs in.
     pub(crate) login: String,
     /// The command that installs the program.

@@ -21,6 +21,8 @@ pub(super) fn template() -> CommandTemplate {
         prompt: PromptDelivery::File,
         events: EventFormat::Vibe,
         result_file: Some("export.json".to_owned()),
+        model_hosts: words("api.mistral.ai"),
+        address_variables: words("VIBE_API_BASE"),
         login: "vibe --setup".to_owned(),
         ..CommandTemplate::new("vibe", Some("vibe"), "uv tool install mistral-vibe")
     }

@@ -28,6 +28,7 @@ use crate::providers::stream::ClientOutcome;
 
 use super::error::{Consequence, SupervisorError};
 use super::event::{Event, JobOutcome, SessionVerdict};
+use super::file_modes::FileModes;
 use super::last_words::last_words;
 use super::member::UsageToRecord;
 use super::message::MessageLevel;
@@ -70,6 +71,8 @@ pub(super) struct EndedRun {
     pub(super) output: Option<PathBuf>,
     /// The project's own checkout when it began, if the session must not change it.
     pub(super) checkout: Option<String>,
+    /// The modes of Liza's files when it began.
+    pub(super) modes: FileModes,
     pub(super) usage: UsageToRecord,
     /// Its client.
     pub(super) client: String,
@@ -249,11 +252,14 @@ impl JobRunner {
     }
 
     fn judge(&self, mut run: EndedRun) -> Result<JobOutcome, SupervisorError> {
+        // First: with other modes the blackboard may be out of reach.
+        let repaired = run.modes.repair();
         let not_recorded = self.record_usage(&run.usage).err();
         let state = retry_locked(|| Ok(self.project.state()?))?;
         self.observe(&mut run);
         self.end_review(&run);
         let (mut notes, mut gave_up) = (Vec::new(), false);
+        notes.extend(self.report_modes(&repaired)?);
         notes.extend(self.record_session(&state, &mut run)?);
         let next = after_session(&state, &run.session, run.end);
         let result = session_result(&state, &run.session, next.progress);
@@ -284,6 +290,19 @@ impl JobRunner {
         let lost = |error| (MessageLevel::Info, format!("cannot record its usage: {error}"));
         notes.extend(not_recorded.map(lost));
         Ok(JobOutcome::Judged(SessionVerdict { next, gave_up, held: run.session.is_clients_fault, notes }))
+    }
+
+    /// Raises an alarm for modes that a session changed.
+    fn report_modes(&self, repaired: &[PathBuf]) -> Result<Option<(MessageLevel, String)>, SupervisorError> {
+        let Some(first) = repaired.first() else { return Ok(None) };
+        let more = match repaired.len() - 1 {
+            0 => String::new(),
+            more => format!(" and {more} more"),
+        };
+        let what = format!("changed the mode of {}{more} during a session; repaired", first.display());
+        let details = Fields::from_iter([("deviation".to_owned(), Value::from(what.as_str()))]);
+        self.execute(&LogAnomaly { kind: AnomalyType::ScopeDeviation, task: None, details })?;
+        Ok(Some((MessageLevel::Alert, what)))
     }
 
     /// Records how the session ended, and whether its client was at fault.

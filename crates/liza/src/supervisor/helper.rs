@@ -12,6 +12,7 @@ use std::sync::mpsc::{RecvTimeoutError, Sender, channel};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
+use liza_core::model::Network;
 use liza_store::private;
 
 use crate::confine::{
@@ -22,7 +23,7 @@ use crate::identity::is_check;
 use crate::secrets::Masker;
 use crate::sys::family::{ProcessFamily, ProgramExit, Reaped};
 
-use super::helper_protocol::{HelperCommand, HelperReport, SessionOrder, send_report};
+use super::helper_protocol::{HelperCommand, HelperReport, SessionConfinement, SessionOrder, send_report};
 use super::output_reader::{OutputRead, OutputReader};
 
 /// The reduced priority of a session that is not interactive.
@@ -96,7 +97,8 @@ fn run(order: &SessionOrder) -> io::Result<(ProgramExit, Option<OutputRead>)> {
         let _ = signal_hook::flag::register(signal_hook::consts::SIGINT, Arc::default());
     }
     let Started { family, output, level } = start(order)?;
-    send_report(&HelperReport::Started { pid: family.id(), level });
+    let network = network(order);
+    send_report(&HelperReport::Started { pid: family.id(), level, network });
     let (sender, events) = channel();
     let commands = sender.clone();
     thread::spawn(move || read_commands(&commands));
@@ -175,12 +177,17 @@ fn start(order: &SessionOrder) -> io::Result<Started> {
         Some((socket, stage_order)) => socket.start(&stage_order, is_check)?,
     };
     if let Some((_, file)) = &mut output {
-        let _ = writeln!(file, "[liza: confinement {level}]");
+        let _ = writeln!(file, "[liza: confinement {}]", level.describe(network(order)));
     }
     let secrets = Masker::of_process_and(order.environment.iter().cloned());
     let output_reader = OutputReader::new(order.events, secrets, order.result_file.clone());
     let copy = |(reader, file)| thread::spawn(move || output_reader.copy(reader, file));
     Ok(Started { family, output: output.map(copy), level })
+}
+
+/// What the session can reach in the network.
+fn network(order: &SessionOrder) -> Network {
+    order.confinement.as_ref().map_or(Network::Open, SessionConfinement::network)
 }
 
 fn failed(what: &str, path: &Path, error: &io::Error) -> io::Error {

@@ -5,7 +5,7 @@
 use std::io::{self, Write as _};
 use std::path::PathBuf;
 
-use liza_core::model::{AgentId, ClientFault, Generation, SandboxMin};
+use liza_core::model::{AgentId, ClientFault, Generation, Network, SandboxMin};
 use serde::{Deserialize, Serialize};
 
 use crate::confine::{ClientFolder, Level, Plan};
@@ -66,6 +66,11 @@ pub(super) struct SessionConfinement {
 }
 
 impl SessionConfinement {
+    /// What the session can reach in the network.
+    pub(super) fn network(&self) -> Network {
+        self.plan.network()
+    }
+
     /// The file in which the session finds its plan, for what it confines itself.
     pub(super) fn plan_file(&self) -> PathBuf {
         self.client.path.join("plan.json")
@@ -90,6 +95,8 @@ pub(super) enum HelperReport {
         pid: u32,
         /// How well it is confined.
         level: Level,
+        /// What it can reach in the network.
+        network: Network,
     },
     /// What it has used so far.
     Used(SessionUsage),

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use liza_core::model::{ClientFault, Role};
+use liza_core::model::{ClientFault, Network, Role};
 use liza_core::watch::supervise::{
     EXIT_RESTART, EndedSession, SessionEnd, SessionFacts, SessionPhase, Shutdown, StopCause, is_done,
     still_owns, still_registered, stops_session,
@@ -74,7 +74,9 @@ impl Team<'_> {
     /// Handles a report of a session's helper.
     pub(super) fn session_reported(&mut self, index: MemberIndex, report: HelperReport) {
         let end = match report {
-            HelperReport::Started { pid, level } => return self.session_started(index, pid, &level),
+            HelperReport::Started { pid, level, network } => {
+                return self.session_started(index, pid, &level, network);
+            }
             HelperReport::Used(usage) => return self.session_used(index, usage),
             HelperReport::Faulted(fault) => return self.client_faulted(index, fault),
             HelperReport::OutputTruncated { kept } => {
@@ -110,10 +112,10 @@ impl Team<'_> {
     }
 
     /// Records how well a session is confined, for `status`.
-    fn session_started(&mut self, index: MemberIndex, pid: u32, level: &Level) {
+    fn session_started(&mut self, index: MemberIndex, pid: u32, level: &Level, network: Network) {
         let Some(member) = self.members.get(index) else { return };
-        record_level(self.project.folder(), member.identity.agent, level);
-        self.debug(index, format!("process {pid}, confinement {level}"));
+        record_level(self.project.folder(), member.identity.agent, level, network);
+        self.debug(index, format!("process {pid}, confinement {}", level.describe(network)));
     }
 
     /// Records what a session has used; reports a session that should hand off.
@@ -168,6 +170,7 @@ impl Team<'_> {
             head: session.head.clone(),
             output: session.output.clone(),
             checkout: session.checkout.clone(),
+            modes: session.modes.clone(),
             usage: running.usage(),
             client: session.client.clone(),
             login: session.login.clone(),

@@ -12,10 +12,12 @@ use liza_core::rules::triggers::Trigger;
 use crate::channel::OpenChannel;
 use crate::git::ScratchCheckout;
 use crate::identity::helper_arguments;
+use crate::model_proxy::ModelProxy;
 use crate::providers::stream::ClientOutcome;
 use crate::sys::family::kill_session_of;
 
 use super::error::SupervisorError;
+use super::file_modes::FileModes;
 use super::helper_protocol::{HelperCommand, HelperReport, SessionOrder};
 
 /// A running session.
@@ -38,6 +40,8 @@ pub(super) struct Session {
     pub(super) output: Option<PathBuf>,
     /// What the project's own checkout looked like, if the session must not change it.
     pub(super) checkout: Option<String>,
+    /// The modes of Liza's files when it began.
+    pub(super) modes: FileModes,
 }
 
 impl Session {
@@ -75,8 +79,9 @@ impl Session {
             head: None,
             output,
             checkout: None,
+            modes: FileModes::default(),
         };
-        Ok((session, HelperProcess { helper, reports, copy: None, channel: None }))
+        Ok((session, HelperProcess { helper, reports, copy: None, channel: None, proxy: None }))
     }
 
     /// Sends the helper a command. If it is gone, its end is reported anyway.
@@ -96,6 +101,8 @@ pub(super) struct HelperProcess {
     pub(super) copy: Option<ScratchCheckout>,
     /// Where the session sends its commands, as long as it lives.
     pub(super) channel: Option<OpenChannel>,
+    /// The way to its model, as long as it lives; none if its network is open.
+    pub(super) proxy: Option<ModelProxy>,
 }
 
 impl HelperProcess {
@@ -107,7 +114,7 @@ impl HelperProcess {
     /// Forwards every report; the last one only after the helper has exited. If the helper was killed, kills what is left of
     /// its session.
     pub(super) fn read_reports(self, report: impl Fn(HelperReport)) {
-        let Self { mut helper, reports, copy, channel } = self;
+        let Self { mut helper, reports, copy, channel, proxy } = self;
         let mut last = HelperReport::Ended {
             code: None,
             signal: Some(9),
@@ -128,7 +135,7 @@ impl HelperProcess {
         let _ = helper.wait();
         kill_session_of(helper.id());
         // Before the last report: the supervisor may exit after it.
-        drop((copy, channel));
+        drop((copy, channel, proxy));
         report(last);
     }
 }

@@ -1,11 +1,12 @@
 //! Prepares a session and starts it: facts, prompt, files, command line.
 
+use std::ffi::OsString;
 use std::fs;
 use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use liza_core::model::{AgentCommits, AgentId, Role, Sandbox, Sha, State, TaskId};
+use liza_core::model::{AgentCommits, AgentId, Network, Role, Sandbox, Sha, State, TaskId};
 use liza_core::rules::triggers::planner_triggers;
 use liza_store::private;
 
@@ -14,14 +15,17 @@ use crate::confine::{ClientFolder, cache_variables, wrapper_words};
 use crate::contracts::Contract;
 use crate::engine::integration_branch;
 use crate::git::{MergePreview, Repo, ScratchCheckout, UntrackedFiles};
+use crate::model_proxy::{ModelProxy, proxy_variables};
 use crate::project::{AGENT_GENERATION, AGENT_ID, Project, now};
 use crate::prompts::{Brief, Job, PreviewedMerge, Staleness, prompt};
-use crate::providers::SessionDetails;
+use crate::providers::{SessionDetails, role_network};
 use crate::secrets::Masker;
+use crate::session_network::allowed_hosts;
 use crate::session_plan::{SessionNeeds, home, minimum, session_plan};
-use crate::sys::confinement::protects_files;
+use crate::sys::confinement::{TcpGrants, protects_files};
 
 use super::error::SupervisorError;
+use super::file_modes::FileModes;
 use super::helper_protocol::{SessionConfinement, SessionOrder};
 use super::registration::Identity;
 use super::session::{HelperProcess, Session};
@@ -108,6 +112,7 @@ pub(super) fn start(
     if state.board.config()?.sandbox != Sandbox::Off {
         let own = Some(directory.clone()).filter(|folder| folder != project.root());
         brief.writable = own.into_iter().chain([scratch_folder(project, identity)]).collect();
+        brief.model_only = role_network(state.board.config()?, identity.agent.role())? == Network::ModelOnly;
     }
     let text = prompt(state, &brief, job)?;
     let files = SessionFiles::create(project.folder(), identity.agent, task.as_ref(), &text)
@@ -118,18 +123,22 @@ pub(super) fn start(
     let session = (identity.agent, identity.generation);
     let channel = identity.channels.open(project, session, &order.environment, limit)?;
     order.environment.push((CHANNEL.to_owned(), channel.address().to_variable()));
-    confine(project, state, identity, &files.prompt, &channel.address().socket, &mut order)?;
+    let proxy = open_proxy(state, identity, &mut order)?;
+    let own = OwnPlaces { prompt: &files.prompt, channel: &channel.address().socket, proxy: proxy.as_ref() };
+    confine(project, state, identity, &own, &mut order)?;
     let checkout = matches!(job, Job::Plan { .. }).then(|| checkout_state(project, state)).flatten();
     let triggers = planner_triggers(state, now());
     let head = match job {
         Job::Code { task, .. } => project.repo()?.worktree_head(task).ok().flatten(),
         Job::Review { .. } | Job::Plan { .. } => None,
     };
+    let modes = FileModes::read(project.folder());
     let (mut session, mut helper) = Session::start(&identity.program, &order, task, state.board.revision)?;
+    session.modes = modes;
     (session.triggers, session.head, session.checkout) = (triggers, head, checkout);
     session.login = identity.provider.login_advice();
     let served = channel.serve(helper.id()).map_err(SupervisorError::io("serve the socket of a session"));
-    (helper.copy, helper.channel) = (copy, Some(served?));
+    (helper.copy, helper.channel, helper.proxy) = (copy, Some(served?), proxy);
     Ok((session, helper))
 }
 
@@ -159,6 +168,7 @@ fn brief(project: &Project, identity: &Identity) -> Result<Brief, SupervisorErro
         now: now(),
         integration_copy: None,
         writable: Vec::new(),
+        model_only: false,
     })
 }
 
@@ -211,26 +221,52 @@ fn order(
     })
 }
 
+/// A variable of the session, or else of this process.
+fn variable(order: &SessionOrder, name: &str) -> Option<OsString> {
+    let own = order.environment.iter().find(|(known, _)| known == name).map(|(_, value)| value.into());
+    own.or_else(|| std::env::var_os(name))
+}
+
+/// Opens the way to its model for a session that reaches nothing else.
+fn open_proxy(
+    state: &State,
+    identity: &Identity,
+    order: &mut SessionOrder,
+) -> Result<Option<ModelProxy>, SupervisorError> {
+    let config = state.board.config()?;
+    let text = |name: &str| variable(order, name)?.into_string().ok();
+    let hosts = allowed_hosts(config, identity.agent.role(), &identity.provider, &text)?;
+    let Some(hosts) = hosts.filter(|_| config.sandbox != Sandbox::Off) else { return Ok(None) };
+    let proxy = ModelProxy::start(hosts).map_err(SupervisorError::io("open the proxy of a session"))?;
+    order.environment.extend(proxy_variables(proxy.port()));
+    Ok(Some(proxy))
+}
+
+/// What Liza made for a session.
+struct OwnPlaces<'a> {
+    prompt: &'a Path,
+    channel: &'a Path,
+    proxy: Option<&'a ModelProxy>,
+}
+
 /// Adds how the session is confined, unless the settings switch that off.
 fn confine(
     project: &Project,
     state: &State,
     identity: &Identity,
-    prompt: &Path,
-    channel: &Path,
+    own: &OwnPlaces<'_>,
     order: &mut SessionOrder,
 ) -> Result<(), SupervisorError> {
     let config = state.board.config()?;
-    let variable = |name: &str| {
-        let own = order.environment.iter().find(|(known, _)| known == name).map(|(_, value)| value.into());
-        own.or_else(|| std::env::var_os(name).map(PathBuf::from))
-    };
+    let variable = |name: &str| variable(order, name).map(PathBuf::from);
     let path = project.folder().join("clients").join(identity.agent.to_string());
     let (client, mut variables) = ClientFolder::plan(path, &order.program, home().as_deref(), &variable);
     let caches = project.folder().join("caches").join(identity.agent.role().to_string());
     variables.extend(cache_variables(&caches));
-    let mut files = vec![prompt.to_owned()];
+    let mut files = vec![own.prompt.to_owned()];
     files.extend(variable(liza_rehearsal::PLAYBOOK_VARIABLE));
+    let ports = &config.network_ports;
+    let network = own.proxy.map(|proxy| TcpGrants { proxy: proxy.port(), ports: ports.clone() });
     let needs = SessionNeeds {
         liza: &identity.program,
         checkout: Some(order.directory.as_path()).filter(|folder| *folder != project.root()),
@@ -238,10 +274,11 @@ fn confine(
         own: &[client.path.clone(), caches.clone()],
         files: &files,
         program: Some(&order.program),
-        channel: Some(channel),
+        channel: Some(own.channel),
+        network: network.as_ref(),
     };
     if let Some(mut plan) = session_plan(project, config, &needs)? {
-        plan.private = vec![client.path.clone(), order.scratch.clone(), prompt.to_owned()];
+        plan.private = vec![client.path.clone(), order.scratch.clone(), own.prompt.to_owned()];
         let (liza, minimum) = (identity.program.clone(), minimum(config));
         let wrapper = wrapper_words(&config.exec_wrapper, &plan, &order.directory.to_string_lossy());
         order.environment.extend(variables);

@@ -446,3 +446,26 @@ fn a_review_sees_exactly_the_submitted_commit() {
     assert_eq!(test.git_at(&place, &["status", "--porcelain"]), "");
     assert_eq!(test.git_at(&place, &["log", "--format=%s", "integration..HEAD"]), "change c");
 }
+
+/// Covers: IS-08
+#[test]
+fn a_change_in_the_moment_in_which_the_index_was_kept_is_seen() {
+    let test = TestRepo::new();
+    let tree = test.worktree("task-1");
+    // Only the time of change counts then, as if both had happened in one tick of the clock.
+    git_in(test.home.path(), &test.root, &["config", "--global", "core.trustctime", "false"]);
+    let moment = std::time::SystemTime::now() - std::time::Duration::from_secs(3600);
+    let set_time =
+        |path: &Path| fs::File::options().write(true).open(path).unwrap().set_modified(moment).unwrap();
+    let state = || test.repo.worktree_state(&task("task-1"), &test.base()).unwrap();
+    set_time(&tree.join("a"));
+    assert_eq!(state().changes.len(), 0);
+    let kept = test.root.join(".git").join("liza/index").join("task-1");
+    set_time(&kept);
+    let before = read(&tree.join("a"));
+    let other: String = before.chars().map(|c| if c == '\n' { c } else { 'x' }).collect();
+    assert!(other != before && other.len() == before.len());
+    fs::write(tree.join("a"), other).unwrap();
+    set_time(&tree.join("a"));
+    assert_eq!(state().changes.len(), 1);
+}

@@ -182,6 +182,7 @@ pub(crate) fn brief(id: &str) -> Brief {
         now: now(),
         integration_copy: None,
         writable: Vec::new(),
+        model_only: false,
     }
 }
 

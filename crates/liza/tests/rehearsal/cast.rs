@@ -37,6 +37,7 @@ impl<'p> Player<'p> {
             now: now(),
             integration_copy: None,
             writable: Vec::new(),
+            model_only: false,
         }
     }
 

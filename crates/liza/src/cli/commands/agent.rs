@@ -1,12 +1,13 @@
 //! `liza agent`: supervises one agent until its role has nothing left to do.
 
-use liza_core::model::{Actor, Config, Refusal, Role, Sandbox, TaskId};
+use liza_core::model::{Actor, Config, Network, Refusal, Role, Sandbox, TaskId};
 use liza_core::watch::supervise::StopReason;
 use serde_json::json;
 
 use crate::confine::Level;
 use crate::project::{AGENT_ID, Project};
 use crate::providers::{Provider, ProviderError, SessionDetails};
+use crate::session_network::{allowed_hosts, strictest_network};
 use crate::session_plan::{level_here, refusal};
 use crate::supervisor::{
     AgentEnd, Consequence, EndReason, MessageLevel, Post, SupervisorError, SupervisorOptions, agent_for,
@@ -83,7 +84,7 @@ pub(crate) fn run(args: Args, context: &Context) -> Result<Reply, CommandError> 
         return explain(context, &project, config, &post);
     }
     post.provider.installed_program()?;
-    check_confinement(context, &project, config)?;
+    check_confinement(context, &project, config, [post.role])?;
     if post.role != Role::Planner {
         // Coders commit and code reviewers merge; checked before anything is claimed.
         project.repo()?.identity()?;
@@ -105,11 +106,13 @@ pub(crate) fn check_confinement(
     context: &Context,
     project: &Project,
     config: &Config,
+    roles: impl IntoIterator<Item = Role>,
 ) -> Result<(), CommandError> {
+    let network = strictest_network(config, roles)?;
     if config.sandbox == Sandbox::Off {
         return Ok(());
     }
-    let level = level_here(project, config, &context.program).map_err(|error| {
+    let level = level_here(project, config, &context.program, network).map_err(|error| {
         CommandError::refused("confinement", format!("cannot try the confinement: {error}"))
     })?;
     if let Some(why) = refusal(config, &level) {
@@ -181,11 +184,12 @@ fn explain(
     let environment: Vec<String> =
         line.environment.iter().map(|(name, value)| format!("{name}={value}")).collect();
     let input = if line.on_stdin { "on standard input" } else { "as a file" };
-    let level = level_here(project, config, &context.program)
+    let (network, reached) = network(config, post)?;
+    let level = level_here(project, config, &context.program, network)
         .map_or_else(|error| format!("unknown ({error})"), |level| level.to_string());
     let text = format!(
         "provider   {}\nfolder     {}\nprogram    {}\narguments  {}\nprompt     {input}: {}\nconfined   {level}\n\
-         variables  {}",
+         network    {reached}\nvariables  {}",
         post.provider.name(),
         directory.display(),
         line.program.display(),
@@ -201,12 +205,23 @@ fn explain(
         "prompt_on_stdin": line.on_stdin,
         "environment": environment,
         "confinement": level,
+        "network": reached,
     });
     let reply = Reply::new(text.trim_end(), result);
     Ok(match post.provider.installed_program() {
         Ok(_) => reply,
         Err(error) => missing(reply, error.into()),
     })
+}
+
+/// What a session can reach in the network, and the same in words.
+fn network(config: &Config, post: &Post) -> Result<(Network, String), CommandError> {
+    let variable = |name: &str| std::env::var(name).ok();
+    let Some(hosts) = allowed_hosts(config, post.role, &post.provider, &variable)? else {
+        return Ok((Network::Open, "open".to_owned()));
+    };
+    let hosts: Vec<String> = hosts.iter().map(ToString::to_string).collect();
+    Ok((Network::ModelOnly, format!("model-only: {}", hosts.join(", "))))
 }
 
 /// The same, with how to install the program.

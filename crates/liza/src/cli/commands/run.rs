@@ -165,7 +165,8 @@ pub(crate) fn work(
     for post in &posts {
         post.provider.installed_program()?;
     }
-    check_confinement(context, project, project.store().snapshot()?.board.config()?)?;
+    let roles = posts.iter().map(|post| post.role);
+    check_confinement(context, project, project.store().snapshot()?.board.config()?, roles)?;
     // Coders and merges need it; found later, a missing identity would waste a session.
     project.repo()?.identity()?;
     let _lock = RunLock::take(project)?.map_err(|running| {

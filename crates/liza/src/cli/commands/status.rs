@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use liza_core::model::{GoalStatus, Role, Seconds, Status, StopFile, TaskId};
+use liza_core::model::{AgentId, GoalStatus, Role, Seconds, Status, StopFile, TaskId};
 use liza_core::text::count;
 use liza_core::watch::alarms::AlarmKind;
 use liza_core::watch::view::{
@@ -10,6 +10,7 @@ use liza_core::watch::view::{
     view,
 };
 
+use crate::confine::MODEL_ONLY;
 use crate::observations::observe;
 use crate::project::now;
 
@@ -397,11 +398,28 @@ fn activity(agent: &AgentView) -> Option<String> {
 /// How well the sessions of live agents are confined: the least of them.
 fn confinement(view: &View, columns: usize) -> Vec<String> {
     let live = view.agents.iter().filter(|agent| agent.liveness != Liveness::Gone);
-    let levels = live.filter_map(|agent| agent.confinement.as_deref());
-    let Some(least) = levels.max_by_key(|level| (*level != "enforced", level.starts_with("off"))) else {
+    let described = |agent: &AgentView| Some((agent.id, split_network(agent.confinement.as_deref()?)));
+    let known: Vec<(AgentId, (String, bool))> = live.filter_map(described).collect();
+    let levels = known.iter().map(|(_, (level, _))| level.as_str());
+    let Some(least) = levels.max_by_key(|level| (*level != "enforced", *level == "off")) else {
         return Vec::new();
     };
-    indent(&format!("confinement {least}"), 2, columns)
+    let closed: Vec<String> =
+        known.iter().filter(|(_, (_, closed))| *closed).map(|(id, _)| id.to_string()).collect();
+    let network = match closed.len() {
+        0 => String::new(),
+        all if all == known.len() => MODEL_ONLY.to_owned(),
+        _ => format!("{MODEL_ONLY} for {}", closed.join(", ")),
+    };
+    indent(&format!("confinement {least}{network}"), 2, columns)
+}
+
+/// The level of a session, and whether it reaches only its model.
+fn split_network(confinement: &str) -> (String, bool) {
+    match confinement.strip_suffix(MODEL_ONLY) {
+        Some(level) => (level.to_owned(), true),
+        None => (confinement.to_owned(), false),
+    }
 }
 
 fn agent_line(agent: &AgentView, name: usize, columns: usize) -> String {

@@ -9,6 +9,7 @@ use liza_core::model::AgentId;
 use serde_json::json;
 
 use crate::activity::{describe, format_of_output, newest_output};
+use crate::denied::denied_path;
 use crate::project::Project;
 use crate::providers::event::ClientEvent;
 use crate::providers::stream::EventStream;
@@ -100,13 +101,28 @@ fn plain(lines: &[String]) -> Vec<String> {
 struct Output {
     file: File,
     stream: EventStream,
+    /// Whether the session is confined, as its first line says.
+    is_confined: bool,
+}
+
+/// How the first line of a confined session's output begins.
+const CONFINED: [&str; 2] = ["[liza: confinement enforced", "[liza: confinement partly"];
+
+/// What a person can do about a refused path.
+fn hint(path: &str) -> String {
+    let what = if path.is_empty() {
+        "outside the workspace".to_owned()
+    } else {
+        format!("outside the workspace: {path}")
+    };
+    paint(DIM, &format!("  {}; to open it: config.sandbox_writable or config.sandbox_readable", clean(&what)))
 }
 
 impl Output {
     fn open(path: &Path, stream: EventStream) -> Result<Self, CommandError> {
         let unreadable =
             |error| CommandError::refused("no_output", format!("cannot read {}: {error}", path.display()));
-        Ok(Self { file: File::open(path).map_err(unreadable)?, stream })
+        Ok(Self { file: File::open(path).map_err(unreadable)?, stream, is_confined: false })
     }
 
     /// The lines that are new.
@@ -115,7 +131,12 @@ impl Output {
         let read = self.file.read_to_end(&mut bytes);
         read.map_err(|error| CommandError::refused("no_output", format!("cannot read the output: {error}")))?;
         let mut lines = Vec::new();
-        self.stream.push(&bytes, &mut |event| lines.extend(render(event)));
+        for line in bytes.split_inclusive(|byte| *byte == b'\n') {
+            self.stream.push(line, &mut |event| lines.extend(render(event)));
+            let text = String::from_utf8_lossy(line);
+            self.is_confined |= CONFINED.iter().any(|start| text.starts_with(start));
+            lines.extend(denied_path(&text).filter(|_| self.is_confined).map(hint));
+        }
         Ok(lines)
     }
 

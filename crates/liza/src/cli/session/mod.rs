@@ -6,8 +6,10 @@ mod client;
 mod execute;
 mod forward;
 mod modify;
+mod outside;
 mod verbs;
 
 pub(super) use execute::CommandRunner;
 pub(super) use forward::forward;
+pub(super) use outside::{explain_denial, is_confined};
 pub(super) use verbs::check;

@@ -21,8 +21,8 @@ use rustix::process::{PidfdFlags, PidfdGetfdFlags, pidfd_getfd, pidfd_open};
 
 use super::super::process::pid;
 use super::super::system;
-use super::ConnectPolicy;
 use super::seccomp::{PendingCall, answer, is_waiting, receive};
+use super::{ConnectPolicy, TcpGrants};
 
 /// The longest address that the kernel knows.
 const ADDRESS_MAX: usize = 128;
@@ -75,7 +75,7 @@ fn handle(listener: &OwnedFd, policy: &ConnectPolicy, call: &PendingCall) -> Res
     let domain = sockopt::socket_domain(&socket)?;
     match domain {
         AddressFamily::UNIX => connect_unix(&socket, policy, call.thread, &address),
-        AddressFamily::INET | AddressFamily::INET6 => connect_internet(&socket, &address),
+        AddressFamily::INET | AddressFamily::INET6 => connect_internet(&socket, policy, &address),
         _ => Err(Errno::AFNOSUPPORT),
     }
 }
@@ -134,13 +134,26 @@ fn open_socket(thread: u32, path: &Path) -> Result<OwnedFd, Errno> {
     open(&path, OFlags::PATH | OFlags::CLOEXEC, Mode::empty())
 }
 
-fn connect_internet(socket: &OwnedFd, address: &[u8]) -> Result<(), Errno> {
+fn connect_internet(socket: &OwnedFd, policy: &ConnectPolicy, address: &[u8]) -> Result<(), Errno> {
     let (family, rest) = split_family(address);
-    match i32::from(family) {
-        libc::AF_UNSPEC => connect_unspec(socket),
-        libc::AF_INET => connect(socket, &ipv4(rest).ok_or(Errno::INVAL)?),
-        libc::AF_INET6 => connect(socket, &ipv6(rest).ok_or(Errno::INVAL)?),
-        _ => Err(Errno::AFNOSUPPORT),
+    let target = match i32::from(family) {
+        libc::AF_UNSPEC => return connect_unspec(socket),
+        libc::AF_INET => ipv4(rest).ok_or(Errno::INVAL)?,
+        libc::AF_INET6 => ipv6(rest).ok_or(Errno::INVAL)?,
+        _ => return Err(Errno::AFNOSUPPORT),
+    };
+    // This process is not restricted by Landlock, so the ports are judged here too.
+    if policy.network.as_ref().is_some_and(|network| !network.allows(target)) {
+        return Err(Errno::ACCESS);
+    }
+    connect(socket, &target)
+}
+
+impl TcpGrants {
+    /// Whether this address may be connected to: the proxy on this machine, or an open port.
+    fn allows(&self, target: SocketAddr) -> bool {
+        let is_proxy = target.port() == self.proxy && target.ip().to_canonical().is_loopback();
+        is_proxy || self.ports.contains(&target.port())
     }
 }
 
@@ -176,5 +189,20 @@ impl ConnectPolicy {
     fn may_speak(&self, thread: u32) -> bool {
         let line: Option<Vec<Vec<OsString>>> = system::line_below(thread, std::process::id());
         line.is_some_and(|line| !line.iter().any(|command| (self.is_silenced)(command)))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Covers: IS-06
+    #[test]
+    fn the_proxy_is_reached_on_this_machine_only_and_an_open_port_everywhere() {
+        let network = TcpGrants { proxy: 4000, ports: vec![5432] };
+        let allows = |target: &str| network.allows(target.parse().unwrap());
+        assert!(allows("127.0.0.1:4000") && allows("[::1]:4000") && allows("[::ffff:127.0.0.1]:4000"));
+        assert!(!allows("192.0.2.1:4000") && !allows("[2001:db8::1]:4000") && !allows("127.0.0.1:4001"));
+        assert!(allows("192.0.2.1:5432") && allows("127.0.0.1:5432"));
     }
 }

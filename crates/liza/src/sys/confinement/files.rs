@@ -1,12 +1,12 @@
-//! Landlock: which files can be read and written, and that signals and abstract sockets stay inside.
+//! Landlock: which files can be read and written, which TCP ports are open, and that signals and abstract sockets stay inside.
 //!
 //! Rights can only be granted: nothing inside a granted folder can be refused.
 
 use std::path::Path;
 
 use landlock::{
-    ABI, Access, AccessFs, BitFlags, CompatLevel, Compatible, PathBeneath, PathFd, Ruleset, RulesetAttr,
-    RulesetCreatedAttr, RulesetError, RulesetStatus, Scope,
+    ABI, Access, AccessFs, AccessNet, BitFlags, CompatLevel, Compatible, NetPort, PathBeneath, PathFd,
+    Ruleset, RulesetAttr, RulesetCreatedAttr, RulesetError, RulesetStatus, Scope,
 };
 
 use super::Grants;
@@ -42,7 +42,18 @@ fn apply(grants: &Grants, abi: ABI) -> Result<RulesetStatus, RulesetError> {
     if !scopes.is_empty() {
         ruleset = ruleset.scope(scopes)?;
     }
+    let ports = AccessNet::from_all(abi);
+    let network = grants.network.as_ref().filter(|_| !ports.is_empty());
+    if network.is_some() {
+        ruleset = ruleset.handle_access(ports)?;
+    }
     let mut created = ruleset.create()?;
+    if let Some(network) = network {
+        created = created.add_rule(NetPort::new(network.proxy, AccessNet::ConnectTcp))?;
+        for port in &network.ports {
+            created = created.add_rule(NetPort::new(*port, ports))?;
+        }
+    }
     let read = AccessFs::from_read(abi);
     // No devices are made: with them, a disk could be read behind the kernel's back.
     let write = AccessFs::from_all(abi) & !(AccessFs::MakeChar | AccessFs::MakeBlock);

@@ -25,6 +25,8 @@ pub(super) enum When {
     Is(u32, u32),
     /// It makes a local socket for datagrams, which are sent without connecting.
     LocalDatagram,
+    /// It makes a socket that is neither local nor for TCP.
+    NeitherLocalNorTcp,
 }
 
 /// One system call and what happens to it.
@@ -52,18 +54,25 @@ const TIOCSTI: u32 = 0x5412;
 const TIOCLINUX: u32 = 0x541c;
 const AF_VSOCK: u32 = 40;
 const AF_UNIX: u32 = 1;
+const AF_INET: u32 = 2;
+const AF_INET6: u32 = 10;
 /// The kind of a socket, without its flags. For local sockets, raw ones are datagrams too.
 const TYPE_MASK: u32 = 0xf;
+const STREAM: u32 = 1;
 const DATAGRAM: u32 = 2;
 const RAW: u32 = 3;
+/// The protocol of a stream; zero is the same. Others, such as MPTCP and SCTP, are not known to Landlock.
+const TCP: u32 = 6;
+/// Connects while sending, past everything that judges connects.
+const MSG_FASTOPEN: u32 = 0x2000_0000;
 
 /// Whether the filter knows this processor.
 pub(super) fn is_supported() -> bool {
     ARCHITECTURE != 0
 }
 
-/// The rules of every session.
-pub(super) fn rules() -> Vec<CallRule> {
+/// The rules of every session; with `only_tcp`, the network is closed but for connects to TCP ports.
+pub(super) fn rules(only_tcp: bool) -> Vec<CallRule> {
     let refused = REFUSED.iter().map(|call| CallRule::new(*call, When::Always, Verdict::Refuse(libc::EPERM)));
     let missing =
         MISSING.iter().map(|call| CallRule::new(*call, When::Always, Verdict::Refuse(libc::ENOSYS)));
@@ -77,17 +86,25 @@ pub(super) fn rules() -> Vec<CallRule> {
         (libc::SYS_socket, When::Is(0, AF_VSOCK)),
     ];
     let partly = partly.map(|(call, when)| CallRule::new(call, when, Verdict::Refuse(libc::EPERM)));
-    refused.chain(missing).chain(partly).collect()
+    let network = [
+        (libc::SYS_socket, When::NeitherLocalNorTcp),
+        (libc::SYS_sendto, When::HasBits(3, MSG_FASTOPEN)),
+        (libc::SYS_sendmsg, When::HasBits(2, MSG_FASTOPEN)),
+        (libc::SYS_sendmmsg, When::HasBits(3, MSG_FASTOPEN)),
+    ];
+    let network = network.into_iter().filter(|_| only_tcp);
+    let network = network.map(|(call, when)| CallRule::new(call, when, Verdict::Refuse(libc::EACCES)));
+    refused.chain(missing).chain(partly).chain(network).collect()
 }
 
 /// The same, with connects decided outside.
-pub(super) fn rules_with_connects() -> Vec<CallRule> {
+pub(super) fn rules_with_connects(only_tcp: bool) -> Vec<CallRule> {
     let connects = [
         CallRule::new(libc::SYS_connect, When::Always, Verdict::Ask),
         CallRule::new(libc::SYS_socket, When::LocalDatagram, Verdict::Refuse(libc::EPERM)),
         CallRule::new(libc::SYS_socketpair, When::LocalDatagram, Verdict::Refuse(libc::EPERM)),
     ];
-    rules().into_iter().chain(connects).collect()
+    rules(only_tcp).into_iter().chain(connects).collect()
 }
 
 /// Refused: processes of others, mounts, keys, the kernel itself.
@@ -179,6 +196,21 @@ fn instructions(rule: &CallRule) -> Vec<sock_filter> {
             verdict,
             load(NUMBER_AT),
         ],
+        When::NeitherLocalNorTcp => vec![
+            jump(EQUAL, number, 0, 12),
+            load(argument_at(0)),
+            jump(EQUAL, AF_UNIX, 9, 0),
+            jump(EQUAL, AF_INET, 1, 0),
+            jump(EQUAL, AF_INET6, 0, 6),
+            load(argument_at(1)),
+            constant(MASK, TYPE_MASK),
+            jump(EQUAL, STREAM, 0, 3),
+            load(argument_at(2)),
+            jump(EQUAL, 0, 2, 0),
+            jump(EQUAL, TCP, 1, 0),
+            verdict,
+            load(NUMBER_AT),
+        ],
     }
 }
 
@@ -256,7 +288,7 @@ mod tests {
     }
 
     fn verdict(call: c_long, arguments: [u32; 6]) -> u32 {
-        run(&assemble(&rules_with_connects()), ARCHITECTURE, u32::try_from(call).unwrap(), arguments)
+        run(&assemble(&rules_with_connects(false)), ARCHITECTURE, u32::try_from(call).unwrap(), arguments)
     }
 
     const REFUSE: u32 = FAIL | libc::EPERM as u32;
@@ -316,10 +348,43 @@ mod tests {
         assert_eq!(verdict(libc::SYS_getpid, [0; 6]), ALLOW, "after the last rule");
     }
 
+    /// Covers: IS-06
+    #[test]
+    fn without_network_only_local_sockets_and_tcp_are_left() {
+        let program = assemble(&rules_with_connects(true));
+        let number = |call: c_long| u32::try_from(call).unwrap();
+        let socket = |domain: u32, kind: u32, protocol: u32| {
+            run(&program, ARCHITECTURE, number(libc::SYS_socket), [domain, kind, protocol, 0, 0, 0])
+        };
+        let closed = FAIL | libc::EACCES as u32;
+        let cloexec = 0x8_0000;
+        for family in [AF_INET, AF_INET6] {
+            assert_eq!(socket(family, STREAM | cloexec, 0), ALLOW);
+            assert_eq!(socket(family, STREAM, TCP), ALLOW);
+            assert_eq!(socket(family, STREAM, 262), closed, "MPTCP");
+            assert_eq!(socket(family, STREAM, 132), closed, "SCTP");
+            assert_eq!(socket(family, DATAGRAM | cloexec, 0), closed, "UDP");
+            assert_eq!(socket(family, RAW, 1), closed);
+        }
+        assert_eq!(socket(AF_UNIX, STREAM, 0), ALLOW);
+        assert_eq!(socket(AF_UNIX, DATAGRAM, 0), REFUSE);
+        for family in [16, 17, AF_VSOCK - 1] {
+            assert_eq!(socket(family, STREAM, 0), closed, "{family}");
+        }
+        for (call, at) in [(libc::SYS_sendto, 3), (libc::SYS_sendmsg, 2), (libc::SYS_sendmmsg, 3)] {
+            let mut arguments = [0; 6];
+            assert_eq!(run(&program, ARCHITECTURE, number(call), arguments), ALLOW);
+            arguments[at] = MSG_FASTOPEN;
+            assert_eq!(run(&program, ARCHITECTURE, number(call), arguments), closed);
+            assert_eq!(verdict(call, arguments), ALLOW, "the network is open");
+        }
+        assert_eq!(run(&program, ARCHITECTURE, number(libc::SYS_getpid), [0; 6]), ALLOW);
+    }
+
     /// Covers: IS-03
     #[test]
     fn another_interface_to_the_kernel_is_no_way_around() {
-        let program = assemble(&rules());
+        let program = assemble(&rules(false));
         assert_eq!(run(&program, 0x4000_0003, 0, [0; 6]), MISS, "32-bit programs");
         assert_eq!(run(&program, ARCHITECTURE, OTHER_INTERFACE | 101, [0; 6]), MISS, "x32");
     }

@@ -14,20 +14,20 @@ pub(super) fn restrict(grants: &Grants) -> Restrictions {
     let capabilities = capabilities::drop_all();
     let files = files::restrict(grants);
     // Last: the filter may refuse what the steps before need.
-    let (calls, listener) = filter_calls();
+    let (calls, listener) = filter_calls(grants.network.is_some());
     Restrictions { files, calls, capabilities, listener }
 }
 
 /// Installs the filter with a listener for connects; without, where a filter around this one has the only listener.
-fn filter_calls() -> (Option<String>, Result<OwnedFd, String>) {
+fn filter_calls(only_tcp: bool) -> (Option<String>, Result<OwnedFd, String>) {
     if !filter::is_supported() {
         let why = "not known for this processor".to_owned();
         return (Some(why.clone()), Err(why));
     }
-    match seccomp::install_with_listener(&filter::assemble(&filter::rules_with_connects())) {
+    match seccomp::install_with_listener(&filter::assemble(&filter::rules_with_connects(only_tcp))) {
         Ok(listener) => (None, Ok(listener)),
         Err(error) => {
-            let installed = seccomp::install(&filter::assemble(&filter::rules()));
+            let installed = seccomp::install(&filter::assemble(&filter::rules(only_tcp)));
             (installed.err().map(|error| error.to_string()), Err(error.to_string()))
         }
     }

@@ -42,8 +42,19 @@ pub(crate) struct Grants {
     pub(crate) devices: Vec<PathBuf>,
     /// Sockets, or folders with sockets, to connect to.
     pub(crate) sockets: Vec<PathBuf>,
+    /// What it may use of the network; none if all of it is open.
+    pub(crate) network: Option<TcpGrants>,
     /// The newest version of Landlock to use.
     pub(crate) max_abi: Option<u32>,
+}
+
+/// What a process may use of the network. Everything but TCP is closed.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct TcpGrants {
+    /// The port on this machine at which Liza's proxy listens.
+    pub(crate) proxy: u16,
+    /// Ports that are open on every host.
+    pub(crate) ports: Vec<u16>,
 }
 
 /// What was applied, as far as the system reports it.
@@ -70,6 +81,8 @@ pub(crate) struct ConnectPolicy {
     pub(crate) allowed: Vec<PathBuf>,
     /// The socket on which the session sends its commands.
     pub(crate) channel: Option<PathBuf>,
+    /// What it may use of the network; none if all of it is open.
+    pub(crate) network: Option<TcpGrants>,
     /// Tells from its command line whether a process runs code that must not use the channel.
     pub(crate) is_silenced: fn(&[OsString]) -> bool,
 }

@@ -1,0 +1,83 @@
+//! What the confinement costs at the start of a session: from the saved prompt to the first command of the agent program, with
+//! and without it in the same run. Wanted: at most 1.5 times as long.
+//!
+//! `cargo bench -p liza --bench session`
+
+#![allow(
+    clippy::unwrap_used,
+    clippy::panic,
+    dead_code,
+    reason = "a bench fails by panicking, and uses a part of the support"
+)]
+
+#[path = "../tests/support/mod.rs"]
+mod support;
+
+use std::fs;
+use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _};
+use std::path::PathBuf;
+
+use support::TestProject;
+
+const ROUNDS: usize = 40;
+
+fn main() {
+    let projects = ["off", "auto"].map(project);
+    let mut times: [Vec<f64>; 2] = [Vec::new(), Vec::new()];
+    // Interleaved, so that a busy moment of the machine falls on both.
+    for round in 0..ROUNDS {
+        for (project, times) in projects.iter().zip(&mut times) {
+            times.push(start(project, &format!("t-{round}")));
+        }
+    }
+    let [mut off, mut confined] = times;
+    println!("start of a session         fastest tenth      median");
+    let (fast_0, median_0) = figures(&mut off);
+    let (fast, median) = figures(&mut confined);
+    println!("  not confined             {fast_0:>10.1} ms {median_0:>8.1} ms");
+    println!("  confined                 {fast:>10.1} ms {median:>8.1} ms");
+    println!(
+        "  ratio                    {:>10.2}    {:>8.2}    (wanted: at most 1.5)",
+        fast / fast_0,
+        median / median_0
+    );
+}
+
+fn figures(times: &mut [f64]) -> (f64, f64) {
+    times.sort_by(f64::total_cmp);
+    let at = |share: usize| *times.get(times.len() / share).unwrap();
+    (at(10), at(2))
+}
+
+/// A project whose agent program prints the time and ends.
+fn project(sandbox: &str) -> TestProject {
+    let project = TestProject::new();
+    let program = project.home().join("clock.sh");
+    fs::write(&program, "#!/bin/sh\ndate +%s%N\n").unwrap();
+    fs::set_permissions(&program, fs::Permissions::from_mode(0o755)).unwrap();
+    let config = format!(
+        "config:\n  sandbox: {sandbox}\n  providers:\n    clock: {{program: {}}}\n",
+        program.display()
+    );
+    let state = project.state().replacen("config:\n", &config, 1);
+    fs::write(project.root.join(".liza/state.yaml"), state).unwrap();
+    project
+}
+
+/// Runs one session; milliseconds from its prompt to its first command.
+fn start(project: &TestProject, task: &str) -> f64 {
+    project.add_task(task);
+    project.liza(&["agent", "coder", task, "--cli", "clock", "--once"]).ok();
+    let newest = |folder: &str| -> PathBuf {
+        let entries = fs::read_dir(project.root.join(".liza").join(folder)).unwrap().flatten();
+        let named =
+            |path: &PathBuf| path.file_stem().unwrap().to_string_lossy().ends_with(&format!("-{task}"));
+        entries.map(|entry| entry.path()).find(named).unwrap()
+    };
+    let prompt = fs::metadata(newest("agent-prompts")).unwrap();
+    let saved = i128::from(prompt.mtime()) * 1_000_000_000 + i128::from(prompt.mtime_nsec());
+    let output = fs::read_to_string(newest("agent-outputs")).unwrap();
+    let began = output.lines().find_map(|line| line.trim().parse::<i128>().ok());
+    let began = began.unwrap_or_else(|| panic!("{output}"));
+    (began - saved) as f64 / 1e6
+}

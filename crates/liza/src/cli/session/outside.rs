@@ -1,0 +1,35 @@
+//! Inside of a confined session, "Permission denied" is the confinement: errors say so, with the path.
+
+use crate::cli::context::Caller;
+use crate::cli::ui::error::CommandError;
+use crate::confine::PLAN_VARIABLE;
+use crate::denied::denied_path;
+
+/// Whether the caller is a process of a confined session.
+pub(in crate::cli) fn is_confined(caller: &Caller) -> bool {
+    caller.on_behalf.is_none() && caller.environment.raw(PLAN_VARIABLE).is_some()
+}
+
+/// The error of a command in a confined session; what was refused by the confinement is named as such.
+pub(in crate::cli) fn explain_denial(error: CommandError) -> CommandError {
+    let Some(path) = denied_path(&error.message).filter(|path| !path.is_empty()) else { return error };
+    let message = format!("outside the workspace: {path} ({})", error.message);
+    CommandError { message, ..error }
+        .hint("work in your worktree or TMPDIR, or record what you need as a question")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Covers: IS-03
+    #[test]
+    fn a_refused_path_is_named_and_other_errors_stay_as_they_are() {
+        let denied = CommandError::refused("io", "cannot read /a/b: Permission denied (os error 13)");
+        let error = explain_denial(denied);
+        assert!(error.message.starts_with("outside the workspace: /a/b (cannot read"), "{error:?}");
+        assert!(error.hint.is_some_and(|hint| hint.contains("TMPDIR")));
+        let other = CommandError::refused("io", "cannot read /a/b: No such file or directory (os error 2)");
+        assert_eq!(explain_denial(other.clone()), other);
+    }
+}

@@ -1,0 +1,81 @@
+//! Things that a hostile session would like to have: secrets, services, programs that wait to be run outside.
+
+use std::fs;
+use std::io::{Read as _, Write as _};
+use std::os::unix::fs::PermissionsExt as _;
+use std::os::unix::net::UnixListener;
+use std::path::PathBuf;
+use std::process::Stdio;
+use std::thread;
+
+use crate::fixture::Bench;
+use crate::support::process::wait_for;
+
+/// A program that notes where it runs: in a session it does nothing.
+const EVIL: &str = r#"#!/bin/sh
+[ -n "$LIZA_CHANNEL" ] || echo "$*" >> "$HOME/ran-outside-$1"
+[ "$1" = attributes ] || exit 1
+cat
+"#;
+
+/// Services whose sockets lie outside of every session. The helper judges the place of a socket, not what answers there, so
+/// the test itself answers.
+pub(crate) const SERVICES: [&str; 4] = ["tmux", "systemd", "docker", "ssh-agent"];
+
+/// A project with things that a session would like to have.
+pub(crate) fn bait(config: &str, scripts: &[(&str, &str)]) -> Bench {
+    let bench = Bench::new(config, scripts);
+    let home = bench.home().to_owned();
+    for (file, text) in
+        [(".ssh/id_ed25519", "key"), ("yours", "text"), (".claude/settings.json", "{}"), ("evil", EVIL)]
+    {
+        fs::create_dir_all(home.join(file).parent().unwrap()).unwrap();
+        fs::write(home.join(file), text).unwrap();
+    }
+    fs::set_permissions(home.join("evil"), fs::Permissions::from_mode(0o755)).unwrap();
+    bench.project.git_at(&home, &["init", "-q", "secret"]);
+    fs::write(home.join("secret/key"), "the secret\n").unwrap();
+    bench.project.git_at(&home.join("secret"), &["add", "key"]);
+    bench.project.add_task("t1");
+    bench.project.add_task("t2");
+    bench
+}
+
+/// Opens the sockets of services in `~/run`. Each answers in the words that `git credential-cache` understands.
+pub(crate) fn open_services(bench: &Bench) {
+    let folder = bench.home().join("run");
+    fs::create_dir(&folder).unwrap();
+    for name in SERVICES {
+        let listener = UnixListener::bind(folder.join(name)).unwrap();
+        thread::spawn(move || {
+            for mut client in listener.incoming().map_while(Result::ok) {
+                let _ = client.read_to_end(&mut Vec::new());
+                let _ = client.write_all(b"username=u\npassword=secret\n");
+            }
+        });
+    }
+}
+
+/// A service of the person's: git's cache of passwords. Ends when the folder of its socket is removed, or by `exit`.
+pub(crate) struct PasswordService(PathBuf);
+
+impl PasswordService {
+    pub(crate) fn start(bench: &Bench) -> Self {
+        let socket = bench.home().join("service/socket");
+        let service = Self(socket.clone());
+        let word = "protocol=https\nhost=yours\nusername=u\npassword=secret\n\n";
+        service.call(bench, "store", word);
+        wait_for("the service answers", || socket.exists().then_some(()));
+        assert!(service.call(bench, "get", "protocol=https\nhost=yours\n\n").contains("secret"));
+        service
+    }
+
+    pub(crate) fn call(&self, bench: &Bench, verb: &str, input: &str) -> String {
+        let option = format!("--socket={}", self.0.display());
+        let mut git = bench.project.command("git");
+        git.args(["credential-cache", &option, verb]).stdin(Stdio::piped()).stdout(Stdio::piped());
+        let mut child = git.stderr(Stdio::null()).spawn().unwrap();
+        std::io::Write::write_all(&mut child.stdin.take().unwrap(), input.as_bytes()).unwrap();
+        String::from_utf8(child.wait_with_output().unwrap().stdout).unwrap()
+    }
+}

@@ -1,0 +1,129 @@
+//! Sessions with `network: model-only`: the model's hosts through Liza's proxy, and nothing else.
+
+use std::fs;
+use std::io::{BufRead as _, BufReader, Write as _};
+use std::net::{Ipv4Addr, TcpListener};
+use std::thread;
+
+use crate::fixture::{Bench, CODER};
+use crate::support::process::wait_for;
+
+/// A server on this machine that answers each connection with its first line; its port.
+fn server() -> u16 {
+    let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
+    let port = listener.local_addr().unwrap().port();
+    thread::spawn(move || {
+        for client in listener.incoming().map_while(Result::ok) {
+            let mut line = String::new();
+            let _ = BufReader::new(&client).read_line(&mut line);
+            let _ = (&client).write_all(format!("server {port} got {line}").as_bytes());
+        }
+    });
+    port
+}
+
+/// Tries what a session needs to reach its model, and what it must not reach.
+const TRIES: &str = r#"
+cat > net.sh <<'END_OF_SCRIPT'
+direct() { exec 3<> "/dev/$1/127.0.0.1/$2" && printf 'hello\n' >&3 && { [ "$1" = udp ] || head -n 1 <&3; }; }
+proxied() {
+  exec 3<> "/dev/tcp/127.0.0.1/${HTTPS_PROXY##*:}" && printf 'CONNECT %s HTTP/1.1\r\n\r\nhello\n' "$1" >&3 && cat <&3
+}
+"$@"
+END_OF_SCRIPT
+try() {
+  name=$1; shift
+  answer=$(bash net.sh "$@" 2> /dev/null | tr -d '\r' | tr '\n' ' ')
+  echo "$name: ${answer:-nothing}"
+}
+try model proxied "localhost:MODEL"
+try other proxied "localhost:OTHER"
+try example proxied "example.com:443"
+try directly direct tcp MODEL
+try open direct tcp PORT
+if bash net.sh direct udp MODEL 2> /dev/null; then echo 'udp: open'; else echo 'udp: refused'; fi
+echo "variables: ${https_proxy:+set} ${NO_PROXY-unset}"
+rm net.sh
+"#;
+
+/// Covers: IS-06
+#[test]
+#[cfg(target_os = "linux")]
+fn a_session_reaches_its_model_through_the_proxy_and_nothing_else() {
+    // Without Landlock, the helper and the filter are enough.
+    for level in ["sandbox: auto", "sandbox: auto\nsandbox_max_abi: 0"] {
+        let [model, other, port] = [server(), server(), server()];
+        let fill = |text: &str| {
+            let text = text.replace("MODEL", &model.to_string()).replace("OTHER", &other.to_string());
+            text.replace("PORT", &port.to_string())
+        };
+        let config = "\nroles: {coder: {network: model-only}}\nmodel_hosts: [\"localhost:MODEL\"]\nnetwork_ports: [PORT]";
+        let script = fill(TRIES) + CODER;
+        let bench = Bench::new(&format!("{level}{}", fill(config)), &[("c", &script)]);
+        bench.project.add_task("t1");
+        let mut coder = bench.agent(&["coder", "--cli", "c", "--once"]);
+        assert_eq!(coder.wait(), 0, "{}\n{}", coder.output(), bench.outputs());
+        let log = bench.outputs();
+        let said = |name: &str| {
+            let line = log.lines().find_map(|line| line.strip_prefix(&format!("{name}: ")));
+            line.unwrap_or_else(|| panic!("{name} is missing:\n{log}")).to_owned()
+        };
+        assert_eq!(said("model"), format!("HTTP/1.1 200 Connection established  server {model} got hello "));
+        assert!(said("other").starts_with("HTTP/1.1 403 "), "{log}");
+        assert!(said("example").starts_with("HTTP/1.1 403 "), "{log}");
+        assert_eq!(said("directly"), "nothing", "{log}");
+        assert_eq!(said("open"), format!("server {port} got hello "), "{log}");
+        assert_eq!(said("udp"), "refused", "{log}");
+        assert_eq!(said("variables"), "set ", "{log}");
+        let first = log.lines().next().unwrap();
+        assert!(first.ends_with(", network model-only]"), "{first}");
+        assert!(bench.prompts()[0].contains("NETWORK: only your model"), "{}", bench.prompts()[0]);
+    }
+}
+
+/// Covers: IS-06
+#[test]
+#[cfg(target_os = "linux")]
+fn an_open_network_is_the_default() {
+    let model = server();
+    let script = TRIES.replace("MODEL", &model.to_string()).replace("PORT", &model.to_string()) + CODER;
+    let bench = Bench::new("sandbox: auto", &[("c", &script)]);
+    bench.project.add_task("t1");
+    let mut coder = bench.agent(&["coder", "--cli", "c", "--once"]);
+    assert_eq!(coder.wait(), 0, "{}\n{}", coder.output(), bench.outputs());
+    let log = bench.outputs();
+    assert!(log.contains(&format!("directly: server {model} got hello")), "{log}");
+    assert!(log.contains("udp: open") && log.contains("variables:  unset"), "{log}");
+    assert!(log.starts_with("[liza: confinement enforced]\n"), "{log}");
+}
+
+/// Covers: IS-05, IS-06
+#[test]
+#[cfg(target_os = "linux")]
+fn what_a_role_can_reach_is_shown_everywhere() {
+    let config = "sandbox: auto\nroles: {coder: {network: model-only}}\nmodel_hosts: [models.example]";
+    let script = format!("while [ ! -e go ]; do sleep 0.05; done; rm go\n{CODER}");
+    let bench = Bench::new(config, &[("c", &script)]);
+    bench.project.add_task("t1");
+    let explained = bench.project.liza(&["agent", "coder", "t1", "--cli", "c", "--explain"]).stdout;
+    assert!(explained.contains("network    model-only: models.example"), "{explained}");
+    let explained = bench.project.liza(&["agent", "planner", "--cli", "c", "--explain"]).stdout;
+    assert!(explained.contains("network    open"), "{explained}");
+    let doctor = bench.project.liza(&["doctor"]).stdout;
+    assert!(doctor.contains("planner open, coder model-only, code-reviewer open"), "{doctor}");
+    let mut coder = bench.agent(&["coder", "--cli", "c", "--once"]);
+    wait_for("status says it", || {
+        let status = bench.project.liza(&["status"]).stdout;
+        status.contains("confinement enforced, network model-only").then_some(())
+    });
+    fs::write(bench.tree("t1").join("go"), "").unwrap();
+    assert_eq!(coder.wait(), 0, "{}", coder.output());
+
+    let wrong = Bench::new(
+        "sandbox: auto\nroles: {coder: {network: model-only}}\nmodel_hosts: [\"a b\"]",
+        &[("c", CODER)],
+    );
+    wrong.project.add_task("t1");
+    let refused = wrong.project.liza(&["agent", "coder", "--cli", "c", "--explain"]);
+    assert!(refused.stderr.contains("config.model_hosts: \"a b\" is not HOST or HOST:PORT"), "{refused:?}");
+}
