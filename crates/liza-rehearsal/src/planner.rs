@@ -88,6 +88,7 @@ pub(crate) fn play_default(session: &Session, job: &PlanningJob, triggers: &[&Tr
             TriggerKind::DeadDependency => {
                 session.liza(Arguments::new(["edit-task", subject, "--depends", ""]))?;
             }
+            TriggerKind::NewDraft => complete_draft(session, subject)?,
             TriggerKind::ImmediateDiscovery => session.say(&format!("{subject} can wait")),
             TriggerKind::SprintCompleted if is_planning => session.say("the new plan starts the next sprint"),
             TriggerKind::SprintCompleted => return session.liza(Arguments::new(["goal", "complete"])),
@@ -101,6 +102,13 @@ pub(crate) fn play_default(session: &Session, job: &PlanningJob, triggers: &[&Tr
         return Ok(());
     }
     align(session, "Every open decision is made")
+}
+
+/// Completes a task that the human has added in one line.
+fn complete_draft(session: &Session, task: &str) -> StepResult {
+    let (done, scope) = ("A test shows it", "This task, with its tests");
+    session.liza(Arguments::new(["edit-task", task, "--done", done, "--scope", scope]))?;
+    session.liza(Arguments::new(["finalize", task]))
 }
 
 /// Adds one task for each part of the goal and finalizes them together.

@@ -72,6 +72,8 @@ pub enum TriggerKind {
     IntegrationFailed,
     /// An agent found something that cannot wait.
     ImmediateDiscovery,
+    /// The human has added a task in one line.
+    NewDraft,
     /// A task depends on one that was abandoned.
     DeadDependency,
     /// The sprint is over.

@@ -144,7 +144,7 @@ struct Team {
 impl Team {
     fn start(project: &TestProject, size: Size) -> Self {
         let out = fs::File::create(project.home().join("run.out")).unwrap();
-        let words = ["run", "--cli", "rehearsal", "--plain", "--verbose", "--coders"];
+        let words = ["run", "--in-place", "--cli", "rehearsal", "--plain", "--verbose", "--coders"];
         let mut program = project.program();
         program.args(words).arg(size.coders.to_string()).args(["--reviewers", &size.reviewers.to_string()]);
         let child =

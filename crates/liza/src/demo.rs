@@ -62,9 +62,18 @@ pub fn folder(asked: Option<&Path>) -> Result<PathBuf, DemoError> {
         }
         return folder.canonicalize().map_err(failed("find", folder));
     }
+    temporary_folder("liza-demo")
+}
+
+/// A new folder among the system's temporary ones, with that name and a number.
+///
+/// # Errors
+///
+/// When it cannot be made.
+pub fn temporary_folder(name: &str) -> Result<PathBuf, DemoError> {
     let place = std::env::temp_dir();
     for number in 1_u32.. {
-        let folder = place.join(format!("liza-demo-{number}"));
+        let folder = place.join(format!("{name}-{number}"));
         match fs::create_dir(&folder) {
             Ok(()) => return folder.canonicalize().map_err(failed("find", &folder)),
             Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}

@@ -24,6 +24,7 @@ pub mod project;
 pub mod prompts;
 pub mod providers;
 mod push_access;
+mod pull_request;
 pub mod reconcile;
 pub mod report;
 pub mod run;

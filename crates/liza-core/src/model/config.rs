@@ -28,6 +28,9 @@ pub struct Config {
     /// The branch that the human works on, recorded by `init`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub main_branch: Option<String>,
+    /// Whether the human approves the planner's tasks before coders get them.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub plan_approval: bool,
     /// Whom agents' commits name as their author.
     #[serde(skip_serializing_if = "AgentCommits::is_default")]
     pub agent_commits: AgentCommits,
@@ -130,6 +133,7 @@ impl Default for Config {
             coder_max_wait: Seconds(300),
             integration_branch: "integration".to_owned(),
             main_branch: None,
+            plan_approval: false,
             agent_commits: AgentCommits::default(),
             sandbox: Sandbox::default(),
             sandbox_min: SandboxMin::default(),

@@ -28,6 +28,8 @@ pub enum EventName {
     Created,
     /// DRAFT became UNCLAIMED.
     Finalized,
+    /// The planner's part of a plan that the human has to approve.
+    Proposed,
     /// First claim, or a claim after a release.
     Claimed,
     /// The same coder continues after a rejection.
@@ -211,8 +213,12 @@ pub enum LogAction {
     ReviewDropped,
     /// The planner ended too often without a result.
     PlannerStopped,
+    /// The planner proposed tasks.
+    TasksProposed,
     /// The integration branch was brought up to date, or foreign commits on it were accepted.
     IntegrationUpdated,
+    /// The human took the result of the goal.
+    GoalFinished,
     /// What a crash left was repaired.
     Recovered,
     /// A person edited the file.

@@ -8,7 +8,7 @@ use crate::model::{
 use crate::rules::session_budget::plan_has_begun;
 
 use super::budget::refill_planner;
-use super::gates::{check_dependencies, check_gates, check_priority};
+use super::gates::{check_dependencies, check_gates, check_priority, needs_approval};
 use super::open_work::start_next_sprint;
 use super::operation::{LoadScope, Rule};
 use super::permission::{PLANNING, Rights};
@@ -55,7 +55,7 @@ impl Rule for AddTask {
     type Reply = TaskReply;
     const VERB: &'static str = "add-task";
     const RIGHTS: Rights = PLANNING;
-    const LOADS: LoadScope = LoadScope::all(&[Section::Goal, Section::Sprint]);
+    const LOADS: LoadScope = LoadScope::all(&[Section::Goal, Section::Sprint, Section::Config]);
 
     fn target(&self) -> Option<&TaskId> {
         Some(&self.task)
@@ -77,7 +77,8 @@ impl Rule for AddTask {
         let description = required(&new.description, "what to build (--desc)")?;
         check_dependencies(tx, id, &new.depends_on)?;
         let text = |text: &Option<String>| non_blank(text.as_deref()).map(str::to_owned);
-        let status = if new.draft { Status::Draft } else { Status::Unclaimed };
+        let proposed = !new.draft && needs_approval(tx)?;
+        let status = if new.draft || proposed { Status::Draft } else { Status::Unclaimed };
         let mut record = TaskRecord {
             id: Some(id.clone()),
             description: Some(description.to_owned()),
@@ -96,6 +97,9 @@ impl Rule for AddTask {
         };
         if !new.draft {
             check_gates(id, &record)?;
+        }
+        if proposed {
+            record.history.get_or_insert_default().push(tx.event(EventName::Proposed));
         }
         self.mark_planned(tx, &mut record)?;
         join_sprint(tx, id, new.stretch)?;

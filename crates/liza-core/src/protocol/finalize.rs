@@ -24,7 +24,7 @@ pub struct Finalize {
 pub struct Finalized {
     /// Which tasks.
     pub tasks: Vec<TaskId>,
-    /// UNCLAIMED.
+    /// UNCLAIMED; DRAFT if the human has to approve them.
     pub status: Status,
 }
 
@@ -32,7 +32,7 @@ impl Rule for Finalize {
     type Reply = Finalized;
     const VERB: &'static str = "finalize";
     const RIGHTS: Rights = PLANNING;
-    const LOADS: LoadScope = LoadScope::all(&[Section::Goal, Section::Sprint]);
+    const LOADS: LoadScope = LoadScope::all(&[Section::Goal, Section::Sprint, Section::Config]);
 
     fn other_tasks(&self, board: &Board, _now: Timestamp) -> Vec<TaskId> {
         match self.tasks.as_slice() {
@@ -50,23 +50,27 @@ impl Rule for Finalize {
         if tasks.is_empty() {
             return Err(Refusal::NothingToDo { what: "finalize: there is no DRAFT" });
         }
+        let mut event = EventName::Finalized;
         for id in &tasks {
             let mut task = tx.task(id)?;
             if !matches!(task.status, TaskStatus::Draft) {
                 return Err(tx.wrong_status(&task, "DRAFT"));
             }
-            make_claimable(tx, &mut task)?;
-            task.push_event(tx.event(EventName::Finalized));
+            event = make_claimable(tx, &mut task)?;
+            task.push_event(tx.event(event));
             tx.put(task);
         }
         if tx.actor != Actor::Human && !tx.board.goal()?.planned {
             tx.goal()?.planned = true;
         }
         let names: Vec<&str> = tasks.iter().map(TaskId::as_str).collect();
-        let detail =
-            format!("{} moved from DRAFT to UNCLAIMED: {}", count(names.len(), "task"), names.join(", "));
+        let (action, status, what) = match event {
+            EventName::Proposed => (LogAction::TasksProposed, Status::Draft, "wait for your approval"),
+            _ => (LogAction::TasksFinalized, Status::Unclaimed, "moved from DRAFT to UNCLAIMED"),
+        };
+        let detail = format!("{} {what}: {}", count(names.len(), "task"), names.join(", "));
         let only = if let [one] = tasks.as_slice() { Some(one) } else { None };
-        tx.log(LogAction::TasksFinalized, only, &detail);
-        Ok(Finalized { tasks, status: Status::Unclaimed })
+        tx.log(action, only, &detail);
+        Ok(Finalized { tasks, status })
     }
 }

@@ -1,6 +1,6 @@
 //! What add-task, edit-task, finalize and supersede-task share: when a task is ready to be claimed.
 
-use crate::model::{PRIORITIES, PriorWork, Refusal, Task, TaskId, TaskRecord, TaskStatus};
+use crate::model::{Actor, EventName, PRIORITIES, PriorWork, Refusal, Task, TaskId, TaskRecord, TaskStatus};
 
 use super::tx::Tx;
 
@@ -19,12 +19,20 @@ pub(super) fn check_gates(task: &TaskId, record: &TaskRecord) -> Result<(), Refu
     if missing.is_empty() { Ok(()) } else { Err(Refusal::GatesMissing { task: task.clone(), missing }) }
 }
 
-/// Makes a draft UNCLAIMED if it passes all gates.
-pub(super) fn make_claimable(tx: &Tx<'_>, task: &mut Task) -> Result<(), Refusal> {
+/// Makes a draft UNCLAIMED if it passes all gates, or proposes it to the human if the human approves plans.
+pub(super) fn make_claimable(tx: &Tx<'_>, task: &mut Task) -> Result<EventName, Refusal> {
     check_gates(&task.id, &task.record)?;
     check_dependencies(tx, &task.id, task.record.depends_on.as_deref().unwrap_or_default())?;
+    if needs_approval(tx)? {
+        return Ok(EventName::Proposed);
+    }
     task.status = TaskStatus::Unclaimed { prior: PriorWork::default() };
-    Ok(())
+    Ok(EventName::Finalized)
+}
+
+/// Whether the human has to approve what this caller plans.
+pub(super) fn needs_approval(tx: &Tx<'_>) -> Result<bool, Refusal> {
+    Ok(tx.actor != Actor::Human && tx.board.config()?.plan_approval)
 }
 
 /// What a task needs before it can leave DRAFT; a blocked one may lack a scope.

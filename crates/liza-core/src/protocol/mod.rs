@@ -34,6 +34,7 @@ mod dismiss;
 mod dropping;
 mod edit_task;
 mod finalize;
+mod finish;
 mod follow_stop_file;
 mod gates;
 mod goal;
@@ -96,6 +97,7 @@ pub use discover::{Discover, Discovered};
 pub use dismiss::{DismissDiscovery, DismissEdit, Dismissed, EditDismissed};
 pub use edit_task::{EditTask, TaskEdit};
 pub use finalize::{Finalize, Finalized};
+pub use finish::{Finish, Finished};
 pub use follow_stop_file::FollowStopFile;
 pub use goal::{AbortGoal, CompleteGoal, GoalReply, NewGoal};
 pub use handoff::{HandoffNotes, HandoffWritten, TakeHandoff, WriteHandoff, goal_key};
@@ -229,6 +231,7 @@ commands! {
     DropReservation,
     EditTask,
     Finalize,
+    Finish,
     FollowStopFile,
     Heartbeat,
     LogAnomaly,

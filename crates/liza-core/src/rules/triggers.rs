@@ -33,6 +33,8 @@ pub enum TriggerKind {
     ImmediateDiscovery,
     /// A task depends on one that was abandoned or replaced.
     DeadDependency,
+    /// The human has added a task in one line, which lacks the rest.
+    NewDraft,
     /// There is a goal and the planner has not planned for it. What is already wrong comes first.
     InitialPlanning,
     /// The sprint has ended: is the goal reached?
@@ -108,7 +110,36 @@ fn is_planned(state: &State, goal: &Goal, sprint: &Sprint) -> bool {
     let any_ready = state.board.summaries().any(|summary| ready(summary.status))
         || sprint.scope.planned.iter().any(|task| ready(state.board.status(task)));
     let own = || !state.board.archived.is_empty() || state.bodies().any(|(_, body)| by_planner(body));
-    any_ready && (goal.planned || own())
+    (any_ready || waits_for_approval(state)) && (goal.planned || own())
+}
+
+/// Whether a plan waits for the human's approval, and the human has said nothing about it since.
+fn waits_for_approval(state: &State) -> bool {
+    let proposed = proposed_tasks(state).filter_map(|(_, body)| {
+        body.record().events().rev().find(|event| event.is(EventName::Proposed)).map(|event| event.time)
+    });
+    let note = state.journal.human_notes.iter().map(|note| note.timestamp).max();
+    proposed.max().is_some_and(|proposed| note.is_none_or(|note| note <= proposed))
+}
+
+/// The drafts that the planner has proposed.
+pub fn proposed_tasks(state: &State) -> impl Iterator<Item = (&TaskId, &TaskBody)> {
+    state.bodies().filter(|(_, body)| {
+        let is_draft = matches!(body.status(), Ok(TaskStatus::Draft));
+        is_draft && body.record().events().any(|event| event.is(EventName::Proposed))
+    })
+}
+
+/// Whether a task says when it is done and what belongs to it.
+fn is_complete(body: &TaskBody) -> bool {
+    let has = |text: &Option<String>| text.as_deref().is_some_and(|text| !text.trim().is_empty());
+    has(&body.record().done_when) && has(&body.record().scope)
+}
+
+/// Whether the human added the task.
+fn by_human(body: &TaskBody) -> bool {
+    let created = body.record().events().find(|event| event.is(EventName::Created));
+    created.is_some_and(|event| event.agent.as_deref() == Some("human"))
 }
 
 /// Whether the task has an event of a planner, as files of earlier versions show it.
@@ -158,6 +189,10 @@ fn task_trigger(state: &State, id: &TaskId, body: &TaskBody, now: Timestamp) -> 
             // The revision would not do as a stamp: a reservation changes it, and is no news for the planner.
             (waited || times.len() >= 2)
                 .then(|| Trigger::new(TriggerKind::IntegrationFailed, id, times.len(), detail))
+        }
+        TaskStatus::Draft if by_human(body) && !is_complete(body) => {
+            let detail = record.description.clone().unwrap_or_default();
+            Some(Trigger::new(TriggerKind::NewDraft, id, 0, detail))
         }
         TaskStatus::Draft | TaskStatus::Unclaimed { .. } | TaskStatus::Rejected { .. } => {
             let dead = |dependency: &&TaskId| {

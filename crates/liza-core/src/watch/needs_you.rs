@@ -43,6 +43,7 @@ fn command(state: &State, alarm: &Alarm, now: Timestamp) -> Option<String> {
         AlarmKind::PlannerStopped | AlarmKind::SessionBudget => Some("liza note \"...\"".to_owned()),
         AlarmKind::RoleMissing => Some(format!("liza agent {}", alarm.subject)),
         AlarmKind::DirectEdit => Some(format!("liza dismiss {}", alarm.subject)),
+        AlarmKind::PlanProposed => Some("liza plan --approve".to_owned()),
         AlarmKind::ForeignCommits => Some("liza accept-integration".to_owned()),
         AlarmKind::CheckpointAbandoned
         | AlarmKind::CheckpointStuck

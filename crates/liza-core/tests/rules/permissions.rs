@@ -8,7 +8,7 @@ use liza_core::protocol::{
     Abort, AbortGoal, AcceptIntegration, AddTask, AdoptIntegration, Align, Answer, Archive, BeginMerge,
     CancelReservation, Checkpoint, CheckpointCause, ClaimRole, ClaimTask, ClearStaleReviewClaims, Command,
     CompleteGoal, CompleteSprint, ConvertDiscovery, CountExit, CountPlannerExit, CreateWorktree,
-    DeleteWorktree, Deregister, Discover, DismissDiscovery, DismissEdit, DropReservation, Finalize,
+    DeleteWorktree, Deregister, Discover, DismissDiscovery, DismissEdit, DropReservation, Finalize, Finish,
     FollowStopFile, HandoffNotes, Heartbeat, Intent, LogAnomaly, MarkTriggersSeen, NewGoal, NewSprint,
     NewTask, Operation, Pause, PreCheck, RecordAnalysis, RecordSession, RecordSpecChange, RecordUsage,
     Recover, RefundSession, Register, ReleaseClaim, ReleaseReview, Resolve, Resume, SetDeadline, SetStatus,
@@ -154,6 +154,7 @@ fn human() -> Vec<Command> {
         Command::from(DismissDiscovery { discovery: DiscoveryId(1) }),
         Command::from(DismissEdit { edit: DirectEditId(Revision(1)) }),
         Command::from(AcceptIntegration { head: base(), detail: "x".into() }),
+        Command::from(Finish { head: base(), detail: "x".into() }),
     ]
 }
 
@@ -225,6 +226,7 @@ fn number(command: &Command) -> usize {
         Command::DismissEdit(_) => 62,
         Command::UseClient(_) => 63,
         Command::RecordSession(_) => 64,
+        Command::Finish(_) => 65,
     }
 }
 
@@ -233,7 +235,7 @@ fn number(command: &Command) -> usize {
 fn the_table_has_every_command_once() {
     let mut seen: Vec<usize> = table().iter().flat_map(|row| row.commands.iter().map(number)).collect();
     seen.sort_unstable();
-    assert_eq!(seen, (0..65).collect::<Vec<_>>());
+    assert_eq!(seen, (0..66).collect::<Vec<_>>());
 }
 
 fn may(rights: &str, actor: &Actor) -> bool {

@@ -12,6 +12,8 @@ use serde_json::json;
 use crate::contracts::CORE_NAME;
 use crate::git::{Branch, GitError, Repo};
 
+use super::ui::error::CommandError;
+
 /// What agent programs read in a project's root.
 const NAMES: [&str; 3] = ["CLAUDE.md", "AGENTS.md", "GEMINI.md"];
 
@@ -36,6 +38,31 @@ pub(crate) fn link(repo: &Repo, integration: &Branch, home: Option<&Path>) -> Co
         links.failed = Some(error);
     }
     links
+}
+
+/// Those of the names that are links to a contract.
+pub(crate) fn made_by_liza(root: &Path) -> Vec<&'static str> {
+    let is_ours = |name: &&str| {
+        let target = std::fs::read_link(root.join(name));
+        target.is_ok_and(|target| target.file_name().is_some_and(|file| file == CORE_NAME))
+    };
+    NAMES.into_iter().filter(is_ours).collect()
+}
+
+/// Removes the links to a contract, and lets git see such files again.
+///
+/// # Errors
+/// When a link or the list of ignored files cannot be changed.
+pub(crate) fn unlink(repo: &Repo) -> Result<Vec<&'static str>, CommandError> {
+    let ours = made_by_liza(repo.root());
+    for name in &ours {
+        let path = repo.root().join(name);
+        std::fs::remove_file(&path).map_err(|error| {
+            CommandError::refused("io", format!("cannot remove {}: {error}", path.display()))
+        })?;
+        repo.include_again(&[&format!("/{name}")])?;
+    }
+    Ok(ours)
 }
 
 /// The contract that applies: the project's own, else the installed one.
@@ -89,11 +116,6 @@ impl ContractLinks {
     /// The same for programs.
     pub(crate) fn as_json(&self) -> serde_json::Value {
         json!({"to": self.target, "made": self.made, "kept": self.kept, "failed": self.failed})
-    }
-
-    /// Whether anything was made.
-    pub(crate) fn has_made(&self) -> bool {
-        !self.made.is_empty()
     }
 }
 

@@ -181,14 +181,13 @@ impl Repo {
     /// # Errors
     ///
     /// As [`Repo::prepare_merge`].
-    pub(crate) fn prepare_sync(
+    pub(crate) fn prepare_branch_merge(
         &self,
         branch: &Branch,
-        commit: &Sha,
-        from: &Branch,
+        (from, commit): (&Branch, &Sha),
+        text: &str,
     ) -> Result<PendingMerge, MergeError> {
-        let (what, text) = (format!("the merge of {from}"), format!("Merge {from} into {branch}\n"));
-        self.prepare(branch, commit, &what, &text)
+        self.prepare(branch, commit, &format!("the merge of {from}"), text)
     }
 
     fn prepare(

@@ -19,7 +19,7 @@ use super::refs::{Branch, RESERVED};
 pub(crate) const NO_COMMIT: &str = "";
 
 /// The action that errors about the list of excluded files name.
-const EXCLUDING: &str = "excluding files from git";
+pub(super) const EXCLUDING: &str = "excluding files from git";
 
 /// A git repository, seen from a project's root.
 #[derive(Debug, Clone)]
@@ -347,7 +347,7 @@ impl Repo {
     }
 
     /// The file `info/exclude` and its content.
-    fn exclude_file(&self) -> Result<(PathBuf, String), GitError> {
+    pub(super) fn exclude_file(&self) -> Result<(PathBuf, String), GitError> {
         let command = self.command(EXCLUDING).args(["rev-parse", "--path-format=absolute"]);
         let file = self.root.join(command.args(["--git-path", "info/exclude"]).read_text()?);
         match fs::read_to_string(&file) {

@@ -5,8 +5,10 @@
 
 mod adopt_integration;
 mod claim_task;
+mod finish;
 mod lost_merge;
 mod recover;
+mod remove;
 mod review;
 mod sync;
 mod take_work;
@@ -15,8 +17,10 @@ mod wt_merge;
 
 pub use adopt_integration::adopt_integration;
 pub use claim_task::{TaskClaim, claim_task};
+pub(crate) use finish::{FinishOutcome, GoalResult, goal_result, merge_into_main, publish};
 pub use lost_merge::{LostMerge, lost_merges, merged_commits};
 pub use recover::{Finding, FindingKind, RecoveryReport, recover};
+pub(crate) use remove::{Removal, carry_out_removal, plan_removal};
 pub use review::{claim_review, submit_for_review, submit_verdict, worktree_facts};
 pub use sync::{SyncOutcome, sync};
 pub use take_work::{take_new_commits, take_work};

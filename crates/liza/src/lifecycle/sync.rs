@@ -48,7 +48,8 @@ pub fn sync(engine: &Engine<'_>, from: &Branch) -> Result<SyncOutcome, EngineErr
     let Some(tip) = repo.tip(from)? else {
         return Ok(SyncOutcome::Failed(MergeError::NoBranch { branch: from.clone() }));
     };
-    let merge = match repo.prepare_sync(&integration, &tip, from) {
+    let text = format!("Merge {from} into {integration}\n");
+    let merge = match repo.prepare_branch_merge(&integration, (from, &tip), &text) {
         Ok(merge) => merge,
         Err(MergeError::AlreadyMerged { .. }) => return Ok(SyncOutcome::UpToDate { head: old }),
         Err(error) => return Ok(SyncOutcome::Failed(error)),
@@ -64,7 +65,7 @@ pub fn sync(engine: &Engine<'_>, from: &Branch) -> Result<SyncOutcome, EngineErr
 }
 
 /// What is on the branch without Liza has to be accepted first: it would be accepted in silence otherwise.
-fn check_recorded(engine: &Engine<'_>, found: &Sha) -> Result<(), EngineError> {
+pub(super) fn check_recorded(engine: &Engine<'_>, found: &Sha) -> Result<(), EngineError> {
     let state = engine.project().state()?;
     let recorded = state.board.goal.ready().and_then(|goal| goal.integration_head.clone());
     match recorded.filter(|recorded| recorded != found) {

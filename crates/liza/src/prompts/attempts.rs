@@ -82,6 +82,7 @@ fn describe(event: &HistoryEvent) -> Option<String> {
         EventName::Superseded => ("superseded", &[("reason", ""), ("root_cause", "Root cause")]),
         EventName::Created
         | EventName::Finalized
+        | EventName::Proposed
         | EventName::Claimed
         | EventName::ReclaimedAfterRejection
         | EventName::ReassignedAfterRejection

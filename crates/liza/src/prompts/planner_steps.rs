@@ -71,6 +71,7 @@ pub(super) fn steps(wake: &WakeReasons<'_>) -> Vec<String> {
             TriggerKind::BlockedTasks => blocked_tasks(wake, subject, &mut steps),
             TriggerKind::IntegrationFailed => steps.push(integration_failed(wake, subject)),
             TriggerKind::ImmediateDiscovery => steps.push(immediate_discovery(wake, subject)),
+            TriggerKind::NewDraft => steps.push(new_draft(wake, subject)),
             TriggerKind::DeadDependency => steps.push(dead_dependency(wake, subject)),
             TriggerKind::SprintCompleted => steps.push(sprint_completed(wake)),
         }
@@ -202,6 +203,18 @@ fn dead_dependency(wake: &WakeReasons<'_>, task: &str) -> String {
          A REJECTED task cannot be edited: supersede or abandon it.",
         wake.liza,
         wake.abandon(task)
+    )
+}
+
+fn new_draft(wake: &WakeReasons<'_>, task: &str) -> String {
+    let liza = wake.liza;
+    format!(
+        "NEW_DRAFT: the human has added this task in one line. Read the spec and the code as far as you need them, then \
+         complete it and make it claimable:\n\
+         {liza} edit-task {task} --done \"...\" --scope \"...\"\n\
+         {liza} finalize {task}\n\
+         - Too large for one session: add tasks for its parts and supersede it.\n\
+         - Unclear: leave it a DRAFT and ask (spec_gap, below)."
     )
 }
 

@@ -2,12 +2,15 @@
 //!
 //! Supervising is done by `supervisor`, for a team and for a lone agent alike.
 
+pub mod detached;
 mod posts;
 mod progress;
+mod rehearsal_copy;
 mod run_lock;
 mod watcher_observer;
 
 pub use posts::{TeamOptions, team_posts};
 pub use progress::progress_line;
+pub use rehearsal_copy::{CopyError, copy_for_rehearsal, is_demo};
 pub use run_lock::{AlreadyRunning, RunLock};
 pub use watcher_observer::WatcherObserver;

@@ -48,6 +48,15 @@ pub(crate) fn boot_id() -> Option<String> {
     system::boot_id()
 }
 
+/// Asks a process to end, as Ctrl-C does.
+///
+/// # Errors
+/// When there is no such process, or it belongs to another user.
+pub(crate) fn interrupt(id: u32) -> io::Result<()> {
+    let pid = pid(id).ok_or(io::ErrorKind::NotFound)?;
+    rustix::process::kill_process(pid, rustix::process::Signal::INT).map_err(io::Error::from)
+}
+
 /// The terminal on standard input, or `unknown`.
 pub(crate) fn terminal_name() -> String {
     system::terminal().map_or("unknown".to_owned(), |path| path.display().to_string())

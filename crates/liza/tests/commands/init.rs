@@ -299,13 +299,24 @@ fn link(project: &TestProject, name: &str) -> Option<std::path::PathBuf> {
 
 const LINKS: [&str; 3] = ["CLAUDE.md", "AGENTS.md", "GEMINI.md"];
 
-/// Covers: CM-07, BB-15
+/// Covers: UI-10, BB-15
 #[test]
-fn missing_contract_files_become_links_excluded_from_git() {
+fn init_and_setup_leave_the_files_of_agent_programs_alone() {
     let project = TestProject::bare();
     project.liza(&["setup"]).ok();
+    project.liza(&["init", "Retry everything"]).ok();
+    project.liza(&["setup"]).ok();
+    assert!(LINKS.iter().all(|name| project.root.join(name).symlink_metadata().is_err()));
+    assert!(LINKS.iter().all(|name| !excluded(&project).contains(name)));
+}
+
+/// Covers: UI-10, CM-07
+#[test]
+fn missing_contract_files_become_links_on_request_excluded_from_git() {
+    let project = TestProject::bare();
+    project.liza(&["init", "Retry everything"]).ok();
     let core = project.home().join(".liza/CORE.md");
-    let result = project.liza(&["init", "Retry everything", "--json"]).result();
+    let result = project.liza(&["setup", "--link", "--json"]).result();
     assert_eq!(result["linked"]["made"], serde_json::json!(LINKS));
     assert_eq!(result["linked"]["to"], core.to_str().unwrap());
     for name in LINKS {
@@ -321,13 +332,16 @@ fn missing_contract_files_become_links_excluded_from_git() {
     project.liza_as("coder-1", &["claim-task", "t1", "coder-1"]).ok();
     assert!(project.root.join(".worktrees/t1/specs").exists());
     assert!(!project.root.join(".worktrees/t1/CLAUDE.md").exists());
+    let result = project.liza(&["setup", "--unlink", "--json"]).result();
+    assert_eq!(result["unlinked"], serde_json::json!(LINKS));
+    assert!(LINKS.iter().all(|name| project.root.join(name).symlink_metadata().is_err()));
+    assert!(LINKS.iter().all(|name| !excluded(&project).contains(name)));
 }
 
-/// Covers: CM-07, BB-15
+/// Covers: CM-07, UI-10
 #[test]
 fn existing_files_of_the_project_are_never_touched() {
     let project = TestProject::bare();
-    project.liza(&["setup"]).ok();
     project.write("CLAUDE.md", "mine\n");
     // A dangling link is kept too.
     std::os::unix::fs::symlink("/nowhere", project.root.join("AGENTS.md")).unwrap();
@@ -336,8 +350,11 @@ fn existing_files_of_the_project_are_never_touched() {
     project.git(&["add", "GEMINI.md"]);
     project.git(&["commit", "-qm", "own"]);
     fs::remove_file(project.root.join("GEMINI.md")).unwrap();
-    let run = project.liza(&["init", "Retry everything"]);
+    project.liza(&["init", "Retry everything"]).ok();
+    let run = project.liza(&["setup", "--link"]);
     assert!(run.ok().contains("CLAUDE.md, AGENTS.md, GEMINI.md exist and are kept"), "{}", run.stdout);
+    let run = project.liza(&["setup", "--unlink"]);
+    assert!(run.ok().contains("no links to the contract"), "{}", run.stdout);
     assert_eq!(project.read("CLAUDE.md"), "mine\n");
     assert_eq!(link(&project, "AGENTS.md"), Some("/nowhere".into()));
     assert!(!project.root.join("GEMINI.md").exists());
@@ -348,13 +365,13 @@ fn existing_files_of_the_project_are_never_touched() {
 #[test]
 fn a_file_on_the_integration_branch_is_not_replaced_by_a_link() {
     let project = TestProject::bare();
-    project.liza(&["setup"]).ok();
     project.git(&["checkout", "-qb", "integration"]);
     project.write("AGENTS.md", "theirs\n");
     project.git(&["add", "."]);
     project.git(&["commit", "-qm", "own"]);
     project.git(&["checkout", "-q", "main"]);
-    let result = project.liza(&["init", "Retry everything", "--adopt", "--json"]).result();
+    project.liza(&["init", "Retry everything", "--adopt"]).ok();
+    let result = project.liza(&["setup", "--link", "--json"]).result();
     assert_eq!(result["linked"]["made"], serde_json::json!(["CLAUDE.md", "GEMINI.md"]));
     assert_eq!(result["linked"]["kept"], serde_json::json!(["AGENTS.md"]));
     project.git(&["checkout", "-q", "integration"]);
@@ -363,26 +380,11 @@ fn a_file_on_the_integration_branch_is_not_replaced_by_a_link() {
 
 /// Covers: CM-07
 #[test]
-fn without_an_installed_contract_there_are_no_links_until_setup() {
-    let project = TestProject::bare();
-    let result = project.liza(&["init", "Retry everything", "--json"]).result();
-    assert_eq!((&result["linked"]["to"], &result["linked"]["made"]), (&().into(), &serde_json::json!([])));
-    assert_eq!(left(&project), [".liza"]);
-    let run = project.liza(&["setup"]);
-    assert!(run.ok().contains("in this project: CLAUDE.md, AGENTS.md, GEMINI.md → "), "{}", run.stdout);
-    assert!(LINKS.iter().all(|name| link(&project, name).is_some()));
-    assert_eq!(project.git(&["status", "--short"]), "");
-    let again = project.liza(&["setup", "--json"]).result();
-    assert_eq!(again["linked"]["kept"], serde_json::json!(LINKS));
-}
-
-/// Covers: CM-07
-#[test]
 fn links_point_to_the_projects_own_contract_if_there_is_one() {
     let project = TestProject::bare();
-    project.liza(&["setup"]).ok();
     project.write("contracts/CORE.md", "# Ours\n");
     project.liza(&["init", "Retry everything"]).ok();
+    project.liza(&["setup", "--link"]).ok();
     assert_eq!(link(&project, "CLAUDE.md"), Some("contracts/CORE.md".into()));
     assert_eq!(project.read("CLAUDE.md"), "# Ours\n");
 }

@@ -223,3 +223,55 @@ fn align_appends_to_the_history_of_the_goal() {
     project.liza_as("coder-1", &["align", "--summary", "x", "--json"]).refused(1, "not_permitted");
     assert_eq!(project.liza(&["align", "--summary", "x", "--json"]).result()["event"], "alignment");
 }
+
+/// Covers: UI-12
+#[test]
+fn add_makes_a_draft_that_the_planner_completes() {
+    let project = TestProject::new();
+    let said = project.liza(&["add", "Log every retry, with its reason"]).ok().to_owned();
+    assert_eq!(said, "log-every-retry-with-its-reason added as a DRAFT; the planner completes it\n");
+    let record = project.record("log-every-retry-with-its-reason");
+    assert_eq!(record.spec_ref.as_deref(), Some("specs/vision.md"));
+    let triggers = project.liza(&["status", "--json"]).result()["planner_triggers"].to_string();
+    assert!(triggers.contains("NEW_DRAFT") && triggers.contains("log-every-retry"), "{triggers}");
+    let again = project.liza(&["add", "Log every retry, with its reason", "--json"]).result();
+    assert_eq!(again["task"], "log-every-retry-with-its-reason-2");
+    let done = ["--done", "a test shows it", "--scope", "the client", "--json"];
+    let ready = project.liza(&[&["add", "Count retries"][..], &done].concat()).result();
+    assert_eq!((&ready["task"], &ready["status"]), (&"count-retries".into(), &"UNCLAIMED".into()));
+    project.liza_as("planner-1", &["add", "x", "--json"]).refused(1, "not_permitted");
+    project.liza(&["add", " ", "--json"]).refused(1, "missing");
+}
+
+/// Covers: UI-12
+#[test]
+fn a_plan_waits_for_the_humans_approval_if_that_is_wanted() {
+    let project = TestProject::new();
+    project.register("planner-1");
+    project.liza(&["lock", "write", ".config.plan_approval", "true"]).ok();
+    let add = |id: &str, more: &[&str]| {
+        let words = [&["add-task", "--id", id, "--desc", "Do it"][..], &GATES, more].concat();
+        project.liza_as("planner-1", &words)
+    };
+    assert_eq!(add("now", &[]).ok(), "now proposed: the human approves the plan\n");
+    add("later", &["--draft"]).ok();
+    let said = project.liza_as("planner-1", &["finalize", "later"]).ok().to_owned();
+    assert!(said.starts_with("proposed; the human approves the plan: later"), "{said}");
+    assert_eq!((project.status("now"), project.status("later")), ("DRAFT", "DRAFT"));
+    let status = project.liza(&["status", "--json"]).result();
+    let needs = status["needs_you"].to_string();
+    assert!(needs.contains("liza plan --approve") && needs.contains("now, later"), "{needs}");
+    assert!(!status["planner_triggers"].to_string().contains("INITIAL_PLANNING"), "{status}");
+    let shown = project.liza(&["plan"]).ok().to_owned();
+    assert!(shown.contains("2 tasks for you to approve") && shown.contains("It works"), "{shown}");
+    project.liza_as("planner-1", &["plan", "--approve", "--json"]).refused(1, "not_permitted");
+    // What the human says about it lets the planner plan again.
+    project.liza(&["note", "smaller, please"]).ok();
+    let status = project.liza(&["status", "--json"]).result();
+    assert!(status["planner_triggers"].to_string().contains("INITIAL_PLANNING"), "{status}");
+    let said = project.liza(&["plan", "--approve"]).ok().to_owned();
+    assert!(said.contains("approved, ready for coders: now, later"), "{said}");
+    assert_eq!((project.status("now"), project.status("later")), ("UNCLAIMED", "UNCLAIMED"));
+    project.liza(&["plan", "--approve", "--json"]).refused(1, "nothing_to_do");
+    assert_eq!(project.liza(&["plan"]).ok(), "no plan waits for your approval\n");
+}

@@ -72,7 +72,7 @@ fn broken_settings_are_an_error_with_their_place_and_never_the_defaults() {
         for words in [
             &["register", "coder-1"][..],
             &["agent", "coder", "--cli", "rehearsal"],
-            &["run", "--cli", "rehearsal"],
+            &["run", "--in-place", "--cli", "rehearsal"],
             &["claim-task", "one", "coder-1"],
         ] {
             let found = message(&project.liza(&[words, &["--json"]].concat()), 4, "broken_section");

@@ -214,6 +214,7 @@ fn planning(project: &TestProject, kind: TriggerKind) -> (Player<'_>, String) {
     project.liza_in(&coder.id, coder.generation, &block).ok();
     project.liza(&["discover", "--desc", "x", "--severity", "high", "--urgency", "immediate"]).ok();
     project.add_task("other");
+    project.liza(&["add", "Idea"]).ok();
     let planner = Player::new(project, "planner-1");
     let subject = match kind {
         TriggerKind::InitialPlanning | TriggerKind::HumanDecision | TriggerKind::SprintCompleted => {
@@ -225,6 +226,7 @@ fn planning(project: &TestProject, kind: TriggerKind) -> (Player<'_>, String) {
         | TriggerKind::IntegrationFailed => "core",
         TriggerKind::ImmediateDiscovery => "disc-1",
         TriggerKind::DeadDependency => "other",
+        TriggerKind::NewDraft => "idea",
     };
     let (subject, detail, key) = (subject.to_owned(), String::new(), String::new());
     let prompt = planner.prompt(&Job::Plan { triggers: vec![Trigger { kind, subject, detail, key }] });
@@ -243,6 +245,7 @@ fn decisions(kind: TriggerKind) -> Vec<&'static [&'static str]> {
         TriggerKind::HypothesisExhausted | TriggerKind::IntegrationFailed => vec![supersede],
         TriggerKind::BlockedTasks => vec![&[" unblock-task "], supersede, &[" abandon-task "]],
         TriggerKind::ImmediateDiscovery => vec![&["--id fix-disc-1 ", " convert-discovery "]],
+        TriggerKind::NewDraft => vec![&[" edit-task ", " finalize "]],
         TriggerKind::DeadDependency => vec![&[" edit-task "], &[" abandon-task "]],
         TriggerKind::SprintCompleted => vec![],
     }

@@ -6,4 +6,5 @@
 mod support;
 
 mod demo;
+mod detached;
 mod run;

@@ -26,7 +26,7 @@ fn with_sleepers(project: &TestProject) {
 #[test]
 fn one_command_completes_a_goal() {
     let project = project();
-    let run = project.liza(&["run", "--cli", "rehearsal", "--plain"]);
+    let run = project.liza(&["run", "--in-place", "--cli", "rehearsal", "--plain"]);
     let said = run.ok().to_owned();
     assert!(
         said.starts_with("team: 1 × Planner (rehearsal), 2 × Coder (rehearsal), 1 × Code Reviewer"),
@@ -37,7 +37,7 @@ fn one_command_completes_a_goal() {
     let status = project.liza(&["status", "--json"]).result();
     assert_eq!(status["agents"].as_array().unwrap().len(), 0);
     // A goal that has ended needs no team.
-    let again = project.liza(&["run", "--cli", "rehearsal"]);
+    let again = project.liza(&["run", "--in-place", "--cli", "rehearsal"]);
     assert!(again.ok().contains("goal-1 is COMPLETED"), "{again:?}");
 }
 
@@ -50,7 +50,7 @@ fn a_head_of_the_integration_branch_that_was_not_recorded_is_adopted_and_reporte
     project.write(".liza/state.yaml", &format!("{}\n", state.join("\n")));
     assert_eq!(project.snapshot().board.goal.ready().unwrap().integration_head, None);
     let head = project.git(&["rev-parse", "--short=8", "integration"]);
-    let run = project.liza(&["run", "--cli", "rehearsal", "--plain"]);
+    let run = project.liza(&["run", "--in-place", "--cli", "rehearsal", "--plain"]);
     let expected = format!("no head of the integration branch was recorded: work starts from {head}");
     assert!(run.ok().starts_with(&expected), "{run:#?}");
     assert!(run.stdout.contains("goal COMPLETED · 3 tasks: 3 merged"), "{run:#?}");
@@ -193,7 +193,7 @@ fn a_pause_is_reported_once_for_the_whole_team() {
     let project = project();
     project.add_task("t1");
     project.liza(&["pause"]).ok();
-    let mut run = Running::liza(&project, &["run", "--cli", "rehearsal", "--plain"]);
+    let mut run = Running::liza(&project, &["run", "--in-place", "--cli", "rehearsal", "--plain"]);
     run.wait_for_output(".liza/PAUSE is present; no new work starts");
     project.liza(&["resume"]).ok();
     assert_eq!(run.wait(), 0, "{}", run.output());
@@ -209,7 +209,7 @@ fn a_pause_is_reported_once_despite_lease_renewals() {
     let state = project.state().replacen("  heartbeat_interval: 60\n", "  heartbeat_interval: 1\n", 1);
     fs::write(project.root.join(".liza/state.yaml"), state).unwrap();
     project.liza(&["pause"]).ok();
-    let run = Running::liza(&project, &["run", "--cli", "rehearsal", "--plain"]);
+    let run = Running::liza(&project, &["run", "--in-place", "--cli", "rehearsal", "--plain"]);
     run.wait_for_output(".liza/PAUSE is present; no new work starts");
     let beat = || project.liza(&["get", ".agents.planner-1.heartbeat"]).ok().to_owned();
     for _ in 0..3 {
@@ -233,8 +233,10 @@ fn a_team_with_a_failed_planner_finishes_its_tasks_then_reports_it_and_ends() {
     project.add_task("t1");
     // It wakes the planner, and the task is still done.
     project.liza(&["discover", "--desc", "look here", "--severity", "high", "--urgency", "immediate"]).ok();
-    let mut run =
-        Running::liza(&project, &["run", "--cli", "rehearsal", "--planner-cli", "crash", "--plain"]);
+    let mut run = Running::liza(
+        &project,
+        &["run", "--in-place", "--cli", "rehearsal", "--planner-cli", "crash", "--plain"],
+    );
     assert_eq!(run.wait(), 1, "{}", run.output());
     let said = run.output();
     assert!(said.contains("1 session in a row ended without a result"), "{said}");
@@ -250,7 +252,9 @@ fn needs_script_text_in_the_file_cannot_control_the_terminal() {
     let bad = "status: \"X\\e]0;stolen\\a\\e[8mhidden\"";
     let state = project.state().replacen("status: UNCLAIMED", bad, 1);
     fs::write(project.root.join(".liza/state.yaml"), state).unwrap();
-    for words in [&["run", "--cli", "rehearsal", "--coders", "0"][..], &["validate"], &["show", "t1"]] {
+    for words in
+        [&["run", "--in-place", "--cli", "rehearsal", "--coders", "0"][..], &["validate"], &["show", "t1"]]
+    {
         let shown = Running::liza_in_terminal(&project, words);
         shown.wait_for_output("hidden");
         let said = shown.output();
@@ -262,7 +266,7 @@ fn needs_script_text_in_the_file_cannot_control_the_terminal() {
 #[test]
 fn needs_script_a_terminal_has_a_progress_line_that_is_cleared_at_the_end() {
     let project = project();
-    let mut run = Running::liza_in_terminal(&project, &["run", "--cli", "rehearsal"]);
+    let mut run = Running::liza_in_terminal(&project, &["run", "--in-place", "--cli", "rehearsal"]);
     assert_eq!(run.wait(), 0, "{}", run.output());
     let said = run.output();
     assert!(said.contains("of 3 merged"), "{said}");
@@ -270,10 +274,7 @@ fn needs_script_a_terminal_has_a_progress_line_that_is_cleared_at_the_end() {
     let summary = said.lines().find(|line| line.contains("goal COMPLETED ·")).unwrap();
     assert_eq!(summary.rsplit("\u{1b}[2K").next().unwrap(), "goal COMPLETED · 3 tasks: 3 merged");
     let last = said.lines().last().unwrap();
-    assert_eq!(
-        last,
-        "Review: git diff HEAD...integration. Merge: git merge integration. Next goal: liza goal new \"GOAL\""
-    );
+    assert_eq!(last, "Review it: liza diff. Take it: liza finish. Next goal: liza goal new \"GOAL\"");
     let shown = said.lines().find(|line| line.contains("planning")).unwrap();
     assert!(shown.rsplit("\u{1b}[2K").next().unwrap().contains("planner-1"), "{shown:?}");
 }
@@ -282,12 +283,12 @@ fn needs_script_a_terminal_has_a_progress_line_that_is_cleared_at_the_end() {
 #[test]
 fn a_missing_program_is_reported_before_any_agent_starts() {
     let project = project();
-    let error = project.liza(&["run", "--cli", "rehearsal", "--coder-cli", "nobody", "--json"]);
+    let error = project.liza(&["run", "--in-place", "--cli", "rehearsal", "--coder-cli", "nobody", "--json"]);
     error.refused(1, "unknown_provider");
     let providers = "config:\n  providers:\n    gone: {program: /nowhere/agent, install: get it}\n";
     let state = project.state().replacen("config:\n", providers, 1);
     fs::write(project.root.join(".liza/state.yaml"), state).unwrap();
-    let error = project.liza(&["run", "--cli", "rehearsal", "--coder-cli", "gone", "--json"]);
+    let error = project.liza(&["run", "--in-place", "--cli", "rehearsal", "--coder-cli", "gone", "--json"]);
     assert_eq!(error.refused(5, "program_missing")["hint"], "get it");
     assert!(!project.log().contains("registered"), "{}", project.log());
 }
@@ -348,7 +349,7 @@ fn no_two_agents_of_a_team_try_the_same_task() {
     for number in 1..=6 {
         project.add_task(&format!("t{number}"));
     }
-    let run = project.liza(&["run", "--cli", "rehearsal", "--plain", "--coders", "6"]);
+    let run = project.liza(&["run", "--in-place", "--cli", "rehearsal", "--plain", "--coders", "6"]);
     run.ok();
     assert!(!project.log().contains("claim_failed"), "{}", project.log());
     let status = project.liza(&["status", "--json", "--all"]).result();
@@ -370,7 +371,7 @@ fn a_missing_git_identity_is_reported_before_any_agent_starts() {
         project.run(command.env("GIT_CONFIG_GLOBAL", "/dev/null").args(args))
     };
     for args in [
-        ["run", "--cli", "rehearsal", "--json"].as_slice(),
+        ["run", "--in-place", "--cli", "rehearsal", "--json"].as_slice(),
         &["agent", "coder", "--cli", "rehearsal", "--json"],
     ] {
         let error = nameless(args).refused(3, "git");
@@ -387,7 +388,7 @@ fn a_vision_that_is_still_the_template_is_reported() {
     let project = TestProject::bare();
     fs::remove_file(project.root.join("specs/vision.md")).unwrap();
     project.liza(&["init", "Say hello", "--template"]).ok();
-    let run = project.liza(&["run", "--cli", "rehearsal", "--plain"]);
+    let run = project.liza(&["run", "--in-place", "--cli", "rehearsal", "--plain"]);
     assert!(run.ok().contains("the plan has 1 task, 1 open"), "{run:#?}");
     assert!(run.stdout.contains("goal COMPLETED · 1 task: 1 merged"), "{run:#?}");
     // The planner's session has a result even if a coder claims the only task at once.

@@ -8,6 +8,7 @@ mod begin;
 mod checkout;
 mod claim;
 mod doctor;
+mod finish;
 mod fixture;
 mod guide;
 mod integration_head;

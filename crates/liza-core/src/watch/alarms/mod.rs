@@ -2,6 +2,7 @@
 //!
 //! An alarm is raised once per episode: [`Episodes`] remembers what is true, and forgets it when the condition ends.
 
+mod plan;
 mod stalled;
 mod task;
 mod team;
@@ -79,6 +80,7 @@ pub enum AlarmKind {
     DirectEdit,
     ClientHeld,
     QuietSession,
+    PlanProposed,
 }
 
 impl AlarmKind {
@@ -116,7 +118,8 @@ impl AlarmKind {
             | AlarmKind::ForeignCommits
             | AlarmKind::DirectEdit
             | AlarmKind::ClientHeld
-            | AlarmKind::QuietSession => None,
+            | AlarmKind::QuietSession
+            | AlarmKind::PlanProposed => None,
         }
     }
 }
@@ -303,6 +306,7 @@ pub fn alarms(state: &State, seen: &Observations, now: Timestamp) -> Vec<Alarm> 
         let text = format!("{} — {} (Planner should wake)", discovery.id, discovery.description);
         found.push(Alarm::critical(AlarmKind::ImmediateDiscovery, discovery.id, text));
     }
+    found.extend(plan::alarm(state));
     found.extend(full_contexts(state, now));
     found.extend(quiet_sessions(state, seen, now));
     found.extend(stalled::alarm(state, seen, now));

@@ -76,7 +76,8 @@ fn last(record: &TaskRecord, name: EventName) -> Option<Timestamp> {
 }
 
 fn stale_draft(id: &TaskId, record: &TaskRecord, now: Timestamp) -> Option<Alarm> {
-    let created = record.created?;
+    // A proposed one waits for the human, not for the planner.
+    let created = record.created.filter(|_| record.last_event(EventName::Proposed).is_none())?;
     let age = now.since(created);
     let text = format!("{id} — created {}min ago (Planner crash?)", age.in_minutes());
     (age > STALE).then(|| Alarm::warning(AlarmKind::StaleDraft, id, text).since(created))

@@ -1,6 +1,6 @@
 //! `liza finalize`: makes drafts claimable, all of them or none.
 
-use liza_core::model::TaskId;
+use liza_core::model::{Status, TaskId};
 use liza_core::protocol::Finalize;
 
 use crate::cli::context::Context;
@@ -27,5 +27,8 @@ pub(crate) struct Args {
 /// Runs it.
 pub(crate) fn run(args: Args, context: &Context) -> Result<Reply, CommandError> {
     let command = Finalize { tasks: args.tasks };
-    context.run(command, |reply| format!("UNCLAIMED, ready for coders: {}", list(&reply.tasks)))
+    context.run(command, |reply| match reply.status {
+        Status::Draft => format!("proposed; the human approves the plan: {}", list(&reply.tasks)),
+        _ => format!("UNCLAIMED, ready for coders: {}", list(&reply.tasks)),
+    })
 }

@@ -21,7 +21,6 @@ use crate::git::{Branch, Git, Head, RemovedWorktree, Repo};
 use crate::project::{EXCLUDED, now};
 
 use crate::cli::context::Context;
-use crate::cli::contract_links::{self, ContractLinks};
 use crate::cli::spec_path;
 use crate::cli::ui::error::CommandError;
 use crate::cli::ui::input::Text;
@@ -33,9 +32,7 @@ const STAGE: &str = ".liza-init";
 /// Set up Liza in this repository.
 ///
 /// Creates .liza/ in the root of the repository, creates the integration branch at the current commit if it is missing,
-/// and excludes .liza/ and .worktrees/ from git. If CLAUDE.md, AGENTS.md or GEMINI.md is missing, it becomes a link to
-/// the installed contract, also excluded from git. To use your own file, delete the link and its line in
-/// .git/info/exclude.
+/// and excludes .liza/ and .worktrees/ from git. Changes none of your files; to take it all out again: liza remove.
 ///
 /// An existing branch of that name is used if it is at the current commit, or with --adopt. Branches and worktrees of an
 /// earlier blackboard are removed; what they contain beyond the integration branch is saved on rescue/ branches first.
@@ -91,8 +88,7 @@ pub(crate) fn run(args: Args, context: &Context) -> Result<Reply, CommandError> 
     let goal = Text::read_some(args.goal.clone(), context)?.unwrap_or_default();
     let plan = Plan::new(args, &goal, &repo)?;
     let earlier = plan.carry_out(&repo, &place)?;
-    let links = contract_links::link(&repo, &plan.branch, context.environment.home().as_deref());
-    Ok(plan.reply(context, repo.root(), &links, &earlier))
+    Ok(plan.reply(context, repo.root(), &earlier))
 }
 
 /// Creates a blackboard with that goal in a repository that this process has just created.
@@ -219,7 +215,7 @@ impl Plan {
         (state, log)
     }
 
-    fn reply(&self, context: &Context, root: &Path, links: &ContractLinks, earlier: &[EarlierTask]) -> Reply {
+    fn reply(&self, context: &Context, root: &Path, earlier: &[EarlierTask]) -> Reply {
         let mut warnings = Vec::new();
         if self.spec_missing && !self.template {
             warnings.push(format!(
@@ -245,10 +241,9 @@ impl Plan {
         let earlier: Vec<String> = earlier.iter().map(ToString::to_string).collect();
         let old: String = earlier.iter().map(|task| format!("earlier task        {task}\n")).collect();
         let text = format!(
-            "blackboard          {}\nintegration branch  {}{distance}\n{old}contract            {}\nnext                {next}",
+            "blackboard          {}\nintegration branch  {}{distance}\n{old}next                {next}",
             root.join(".liza").display(),
             self.branch,
-            links.in_words(),
         );
         let result = json!({
             "goal": "goal-1",
@@ -257,7 +252,6 @@ impl Plan {
             "spec": self.spec,
             "integration_branch": self.branch.as_str(),
             "earlier_tasks": earlier,
-            "linked": links.as_json(),
             "warnings": warnings,
         });
         Reply::new(text, result).at(1)

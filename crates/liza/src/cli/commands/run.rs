@@ -1,8 +1,9 @@
 //! `liza run`: the whole team and the watcher in one process and one terminal.
 
 use std::fs;
-use std::io::ErrorKind;
+use std::io::{self, ErrorKind};
 use std::sync::Arc;
+use std::thread;
 use std::time::{Duration, Instant};
 
 use liza_core::model::{Actor, GoalStatus, Seconds, State};
@@ -14,7 +15,10 @@ use crate::contracts::VISION;
 use crate::engine::Engine;
 use crate::lifecycle::adopt_integration;
 use crate::project::{Project, now};
-use crate::run::{RunLock, TeamOptions, WatcherObserver, progress_line, team_posts};
+use crate::run::{
+    AlreadyRunning, CopyError, RunLock, TeamOptions, WatcherObserver, copy_for_rehearsal, detached, is_demo,
+    progress_line, team_posts,
+};
 use crate::supervisor::{
     AgentEnd, MessageLevel, Observed, Observer, Post, SupervisorOptions, run as supervise,
 };
@@ -26,6 +30,9 @@ use crate::cli::spec_path;
 use crate::cli::ui::error::CommandError;
 use crate::cli::ui::event_printer::EventPrinter;
 use crate::cli::ui::output::{Color, Reply};
+
+/// The built-in agent program.
+const REHEARSAL: &str = "rehearsal";
 
 /// Run the whole team: a planner, coders, code reviewers and the watcher
 ///
@@ -43,7 +50,8 @@ use crate::cli::ui::output::{Color, Reply};
   liza run
   liza run --coders 4 --reviewers 2
   liza run --cli codex --reviewer-cli claude
-  liza run --cli rehearsal    # needs no model and no key"
+  liza run --detach           # liza attach shows it, liza stop ends it
+  liza run --cli rehearsal    # needs no model and no key; plays in a copy"
 )]
 pub(crate) struct Args {
     /// How many coders; default config.roles.coder.count, else 2.
@@ -70,9 +78,50 @@ pub(crate) struct Args {
     /// Plain lines: no colour, no progress line.
     #[arg(long)]
     plain: bool,
+    /// Rehearse in this repository; otherwise a rehearsal plays in a copy.
+    #[arg(long)]
+    in_place: bool,
+    /// Run in the background; liza attach shows the team, liza stop ends it.
+    #[arg(long)]
+    detach: bool,
+    /// Leave the terminal first: how --detach starts the team.
+    #[arg(long, hide = true)]
+    in_background: bool,
     /// Print every step of every supervisor.
     #[arg(long, short)]
     verbose: bool,
+}
+
+impl Args {
+    fn team(&self) -> TeamOptions {
+        TeamOptions {
+            coders: self.coders,
+            reviewers: self.reviewers,
+            provider: self.provider.clone(),
+            planner_provider: self.planner_provider.clone(),
+            coder_provider: self.coder_provider.clone(),
+            reviewer_provider: self.reviewer_provider.clone(),
+        }
+    }
+
+    /// The command line of the same team in the background.
+    fn in_words(&self) -> Vec<String> {
+        let Self { coders, reviewers, provider, planner_provider, coder_provider, reviewer_provider, .. } =
+            self;
+        let texts = [
+            ("--coders", coders.map(|number| number.to_string())),
+            ("--reviewers", reviewers.map(|number| number.to_string())),
+            ("--cli", provider.clone()),
+            ("--planner-cli", planner_provider.clone()),
+            ("--coder-cli", coder_provider.clone()),
+            ("--reviewer-cli", reviewer_provider.clone()),
+        ];
+        let texts = texts.into_iter().filter_map(|(name, value)| Some(format!("{name}={}", value?)));
+        let switches =
+            [("--analyze", self.analyze), ("--verbose", self.verbose), ("--in-place", self.in_place)];
+        let switches = switches.into_iter().filter(|(_, set)| *set).map(|(name, _)| name.to_owned());
+        texts.chain(switches).chain(["--plain", "--in-background"].map(str::to_owned)).collect()
+    }
 }
 
 /// Runs it.
@@ -82,10 +131,28 @@ pub(crate) fn run(args: Args, context: &Context) -> Result<Reply, CommandError> 
         return Err(CommandError::refused("not_permitted", message));
     }
     let project = context.project()?;
-    let state = project.store().snapshot()?;
-    if let Some(over) = ended_goal(&state) {
+    if let Some(over) = ended_goal(&project.store().snapshot()?) {
         return Ok(over);
     }
+    let stage = stage(&args, &project)?;
+    if args.detach {
+        return detach(&args, context, &project);
+    }
+    if args.in_background {
+        detached::leave_terminal().map_err(|error| CommandError::refused("io", error.to_string()))?;
+    }
+    let project = match stage {
+        Stage::Here => project,
+        Stage::Copy => {
+            let copy = copy_for_rehearsal(&project)?;
+            context.screen.note(&format!(
+                "rehearsal in a copy, {}: nothing changes here; to rehearse here: --in-place",
+                copy.root().display()
+            ));
+            copy
+        }
+    };
+    let state = project.store().snapshot()?;
     let mut screen = context.screen.clone();
     if args.plain {
         screen.color = Color::Never;
@@ -93,16 +160,8 @@ pub(crate) fn run(args: Args, context: &Context) -> Result<Reply, CommandError> 
     let least = if args.verbose { MessageLevel::Debug } else { MessageLevel::Info };
     let printer = EventPrinter::new(screen, least);
     let printer = if args.plain { printer } else { printer.with_progress() };
-    let options = TeamOptions {
-        coders: args.coders,
-        reviewers: args.reviewers,
-        provider: args.provider,
-        planner_provider: args.planner_provider,
-        coder_provider: args.coder_provider,
-        reviewer_provider: args.reviewer_provider,
-    };
     let config = state.board.config()?;
-    let posts = team_posts(config, &options)?;
+    let posts = team_posts(config, &args.team())?;
     if let Some(warning) = vision_warning(&project, &state) {
         context.screen.note(&format!("liza: {warning}"));
     }
@@ -113,6 +172,66 @@ pub(crate) fn run(args: Args, context: &Context) -> Result<Reply, CommandError> 
     let (mut words, progress) = summary(&after);
     words.push_str(&next_steps(&after));
     Ok(Reply::new(words, json!({"ended": ended, "progress": progress})).at(after.board.revision.0).exit(exit))
+}
+
+/// Where a team works.
+enum Stage {
+    Here,
+    Copy,
+}
+
+/// A rehearsal leaves no trace in a project: it plays in a copy, unless the person wants it here.
+fn stage(args: &Args, project: &Project) -> Result<Stage, CommandError> {
+    let posts = team_posts(project.store().snapshot()?.board.config()?, &args.team())?;
+    let rehearsing = posts.iter().filter(|post| post.provider.name() == REHEARSAL).count();
+    if args.in_place || rehearsing == 0 || is_demo(project) {
+        return Ok(Stage::Here);
+    }
+    if rehearsing < posts.len() {
+        let message = "some roles are played by the rehearsal agent, others by real programs";
+        return Err(CommandError::refused("mixed_rehearsal", message)
+            .hint("if this repository may be changed so: liza run --in-place"));
+    }
+    if args.detach {
+        let message = "a rehearsal plays in a copy, which has a team of its own";
+        return Err(CommandError::refused("rehearsal_copy", message)
+            .hint("to rehearse here, in the background: liza run --detach --in-place"));
+    }
+    Ok(Stage::Copy)
+}
+
+/// Starts the same team in the background, and returns when it runs.
+fn detach(args: &Args, context: &Context, project: &Project) -> Result<Reply, CommandError> {
+    let failed = |error: io::Error| CommandError::refused("io", format!("the team cannot start: {error}"));
+    if let Some(running) = RunLock::holder(project)? {
+        return Err(already_running(&running));
+    }
+    let mut team = detached::start(project, &context.program, &args.in_words()).map_err(failed)?;
+    let output = detached::output_file(project);
+    loop {
+        let running = RunLock::holder(project)?.and_then(|running| running.process());
+        if running == Some(team.id()) {
+            let text = format!(
+                "the team runs in the background as process {}\nwatch it: liza attach; end it: liza stop",
+                team.id()
+            );
+            return Ok(Reply::new(text, json!({"process": team.id(), "output": output})));
+        }
+        if let Some(ended) = team.try_wait().map_err(failed)? {
+            let said = fs::read_to_string(&output).unwrap_or_default();
+            if ended.success() {
+                return Ok(Reply::new(said.trim_end(), json!({"process": null, "output": output})));
+            }
+            let message = format!("the team did not start: {}", said.trim());
+            return Err(CommandError::refused("not_started", message));
+        }
+        thread::sleep(Duration::from_millis(20));
+    }
+}
+
+fn already_running(running: &AlreadyRunning) -> CommandError {
+    CommandError::refused("already_running", running.to_string())
+        .hint("to see it: liza status; to stop it: liza stop")
 }
 
 /// A goal that has ended needs no team.
@@ -143,11 +262,7 @@ fn next_steps(state: &State) -> String {
         }
         Some(GoalStatus::Aborted) => "\nNothing was deleted. Start over: liza goal new \"GOAL\"".to_owned(),
         Some(GoalStatus::Completed) => {
-            let config = state.board.config.ready();
-            let branch = config.map_or("integration", |config| config.integration_branch.as_str());
-            format!(
-                "\nReview: git diff HEAD...{branch}. Merge: git merge {branch}. Next goal: liza goal new \"GOAL\""
-            )
+            "\nReview it: liza diff. Take it: liza finish. Next goal: liza goal new \"GOAL\"".to_owned()
         }
         None => String::new(),
     }
@@ -169,10 +284,7 @@ pub(crate) fn work(
     check_confinement(context, project, project.store().snapshot()?.board.config()?, roles)?;
     // Coders and merges need it; found later, a missing identity would waste a session.
     project.repo()?.identity()?;
-    let _lock = RunLock::take(project)?.map_err(|running| {
-        CommandError::refused("already_running", running.to_string())
-            .hint("to see it: liza status; to stop it: Ctrl-C in its terminal")
-    })?;
+    let _lock = RunLock::take(project)?.map_err(|running| already_running(&running))?;
     if let Some(head) = adopt_integration(&Engine::new(project, Actor::Human))? {
         printer.print_text(&format!(
             "no head of the integration branch was recorded: work starts from {}, where it is now",
@@ -251,5 +363,17 @@ impl Observer for ProgressLine {
         let worked = Seconds(self.began.elapsed().as_secs());
         self.printer.progress(&progress_line(state, &sessions, worked, now()));
         Observed { messages: Vec::new(), again_in: Some(Duration::from_secs(5)) }
+    }
+}
+
+impl From<CopyError> for CommandError {
+    fn from(error: CopyError) -> Self {
+        let message = format!("the rehearsal has no copy of the project: {error}");
+        match error {
+            CopyError::Folder(error) => error.into(),
+            CopyError::Git(error) => error.into(),
+            CopyError::Store(error) => error.into(),
+            CopyError::File { .. } => Self::refused("io", message).hint("rehearse here: liza run --in-place"),
+        }
     }
 }

@@ -21,16 +21,25 @@ use crate::cli::ui::output::Reply;
 
 /// Install contracts, templates and the old script names in ~/.liza.
 ///
-/// Files that you have changed are kept. In a project, CLAUDE.md, AGENTS.md and GEMINI.md become links to the contract
-/// if they are missing. Run it again if the liza program has moved: the old names are links to it.
+/// Files that you have changed are kept. Run it again if the liza program has moved: the old names are links to it.
+///
+/// With --link, in a project, CLAUDE.md, AGENTS.md and GEMINI.md become links to the contract where they are missing, so
+/// that agent programs that you start yourself read it too. Sessions that Liza starts do not need them.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:
   liza setup
-  liza setup --force")]
+  liza setup --force
+  liza setup --link      # in a project; undo it: liza setup --unlink")]
 pub(crate) struct Args {
     /// Write every file again, including those that you have changed.
     #[arg(long)]
     force: bool,
+    /// Link the contract as CLAUDE.md, AGENTS.md and GEMINI.md in this project; the links are excluded from git.
+    #[arg(long, conflicts_with = "unlink")]
+    link: bool,
+    /// Remove those links.
+    #[arg(long)]
+    unlink: bool,
 }
 
 const AGAIN: &str = "files already written are complete; to write the rest: liza setup";
@@ -60,26 +69,31 @@ pub(crate) fn run(args: Args, context: &Context) -> Result<Reply, CommandError> 
     } else {
         "has the contracts, the templates and the old script names"
     };
-    let links = link_here(context);
-    let next = match &links {
-        Some(links) if links.has_made() => format!("in this project: {}", links.in_words()),
-        Some(_) => "next: liza status".to_owned(),
-        None => "next, in your repository: liza init \"GOAL\"".to_owned(),
+    if args.unlink {
+        let removed = contract_links::unlink(context.project()?.repo()?)?;
+        let text = match removed.as_slice() {
+            [] => "this project has no links to the contract".to_owned(),
+            names => format!("removed the links {}", names.join(", ")),
+        };
+        return Ok(Reply::new(text, json!({"folder": folder, "unlinked": removed})));
+    }
+    let links = if args.link { Some(link_here(context)?) } else { None };
+    let next = match (&links, context.project()) {
+        (Some(links), _) => format!("in this project: {}", links.in_words()),
+        (None, Ok(_)) => "next: liza status".to_owned(),
+        (None, Err(_)) => "next, in your repository: liza init \"GOAL\"".to_owned(),
     };
     let text = format!("{} {done}{kept_note}\n{next}", folder.display());
     let linked = links.map(|links| links.as_json());
     Ok(Reply::new(text, json!({"folder": folder, "written": written, "kept": kept, "linked": linked})))
 }
 
-/// Links the contract into the current project, in case `init` ran before `setup`.
-fn link_here(context: &Context) -> Option<ContractLinks> {
-    let project = context.project().ok()?;
-    let board = project.store().read_parts(&[Section::Config], &[]).ok()?;
-    Some(contract_links::link(
-        project.repo().ok()?,
-        &integration_branch(&board).ok()?,
-        context.environment.home().as_deref(),
-    ))
+/// Links the contract into the current project.
+fn link_here(context: &Context) -> Result<ContractLinks, CommandError> {
+    let project = context.project()?;
+    let board = project.store().read_parts(&[Section::Config], &[])?;
+    let (repo, home) = (project.repo()?, context.environment.home());
+    Ok(contract_links::link(repo, &integration_branch(&board)?, home.as_deref()))
 }
 
 struct Install<'s> {

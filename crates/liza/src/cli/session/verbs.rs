@@ -72,10 +72,12 @@ fn listed(verb: VerbName) -> RunsIn {
         VerbName::SubmitVerdict => RunsIn::Supervisor(CODE_REVIEWER),
         VerbName::Abort
         | VerbName::AcceptIntegration
+        | VerbName::Add
         | VerbName::Agent
         | VerbName::Analyze
         | VerbName::Answer
         | VerbName::Archive
+        | VerbName::Attach
         | VerbName::Checkpoint
         | VerbName::ClaimReview
         | VerbName::ClaimTask
@@ -84,17 +86,21 @@ fn listed(verb: VerbName) -> RunsIn {
         | VerbName::Dismiss
         | VerbName::Doctor
         | VerbName::Edit
+        | VerbName::Finish
         | VerbName::Note
         | VerbName::Pause
+        | VerbName::Plan
         | VerbName::Recover
         | VerbName::Register
         | VerbName::ReleaseClaim
+        | VerbName::Remove
         | VerbName::Resolve
         | VerbName::Resume
         | VerbName::Retro
         | VerbName::Run
         | VerbName::SpecChange
         | VerbName::Sprint
+        | VerbName::Stop
         | VerbName::Sync
         | VerbName::Watch
         | VerbName::WtCreate

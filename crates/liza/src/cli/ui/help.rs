@@ -5,11 +5,13 @@ use clap::Command;
 
 /// The groups and their verbs. A verb that is in none of them is listed at the end.
 const GROUPS: [(&str, &[&str]); 6] = [
-    ("Start", &["init", "setup", "demo", "run", "agent", "doctor"]),
+    ("Start", &["init", "setup", "demo", "run", "attach", "stop", "agent", "doctor", "remove"]),
     ("Inspect", &["status", "show", "diff", "log", "tail", "get", "graph", "validate"]),
     (
         "Steer",
         &[
+            "add",
+            "plan",
             "answer",
             "note",
             "dismiss",
@@ -25,6 +27,7 @@ const GROUPS: [(&str, &[&str]); 6] = [
             "resolve",
             "spec-change",
             "sync",
+            "finish",
             "accept-integration",
             "edit",
         ],

@@ -1,5 +1,6 @@
 //! What commands share for input and output: console, screen, layout, errors, exit codes, help.
 
+pub(crate) mod confirm;
 pub(crate) mod console;
 pub(crate) mod error;
 pub(crate) mod event_printer;

@@ -1,0 +1,66 @@
+//! `liza attach`: shows the team that runs in the background.
+
+use std::fs::File;
+use std::io::Read as _;
+use std::thread;
+use std::time::Duration;
+
+use serde_json::json;
+
+use crate::cli::context::Context;
+use crate::cli::ui::error::CommandError;
+use crate::cli::ui::layout::clean;
+use crate::cli::ui::output::Reply;
+use crate::run::{AlreadyRunning, RunLock, detached};
+
+/// How often the output is read again.
+const POLL: Duration = Duration::from_millis(300);
+
+/// Show the team that runs in the background.
+///
+/// Ctrl-C leaves the team running; to end it: liza stop.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "Examples:
+  liza run --detach
+  liza attach")]
+pub(crate) struct Args {}
+
+/// Runs it.
+pub(crate) fn run(_args: Args, context: &Context) -> Result<Reply, CommandError> {
+    let project = context.project()?;
+    let running = RunLock::holder(&project)?;
+    let path = detached::output_file(&project);
+    let Ok(mut file) = File::open(&path) else { return Err(nothing(running.as_ref())) };
+    if context.screen.json {
+        let running = running.map(|team| team.holder);
+        return Ok(Reply::new("", json!({"running": running, "output": path})));
+    }
+    if running.is_none() {
+        context.screen.note("no team is running; the last one printed:");
+    }
+    loop {
+        // Asked before the last reading, so that what is printed at the end is shown.
+        let running = RunLock::holder(&project)?.is_some();
+        let mut bytes = Vec::new();
+        let read = file.read_to_end(&mut bytes);
+        read.map_err(|error| {
+            CommandError::refused("io", format!("cannot read {}: {error}", path.display()))
+        })?;
+        let text = String::from_utf8_lossy(&bytes);
+        let lines: Vec<String> = text.lines().map(clean).collect();
+        if (!lines.is_empty() && !context.screen.stream(&lines.join("\n"))) || !running {
+            return Ok(Reply::already_written());
+        }
+        thread::sleep(POLL);
+    }
+}
+
+fn nothing(running: Option<&AlreadyRunning>) -> CommandError {
+    match running {
+        Some(team) => {
+            CommandError::refused("not_detached", format!("the team has a terminal: {}", team.holder))
+                .hint("what happens: liza status, liza log -f, liza tail AGENT")
+        }
+        None => CommandError::refused("no_team", "no team is running here").hint("liza run --detach"),
+    }
+}

@@ -1,0 +1,221 @@
+//! `liza finish`: takes the goal's result to the main branch, or to a pull request.
+
+use liza_core::model::{GoalStatus, State, Status};
+use liza_core::text::count;
+use serde_json::json;
+
+use crate::cli::context::Context;
+use crate::cli::ui::confirm::{ask, at_terminal};
+use crate::cli::ui::error::CommandError;
+use crate::cli::ui::exit_code::Exit;
+use crate::cli::ui::output::Reply;
+use crate::engine::Engine;
+use crate::git::{Branch, BranchError, MergeError, Remote};
+use crate::lifecycle::{FinishOutcome, GoalResult, goal_result, merge_into_main, publish};
+use crate::project::Project;
+use crate::pull_request::{Forge, PullRequest};
+use crate::text::markdown_line;
+
+/// Take the result: merge it into your main branch, or open a pull request.
+///
+/// Asks which of the two in a terminal; elsewhere one of the options is required. The main branch is config.main_branch,
+/// recorded by liza init. A pull request is opened with gh or glab if one of them is installed; otherwise the branch is
+/// pushed, and you open it yourself. Your uncommitted changes stay as they are.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "Examples:
+  liza diff             # what you would take
+  liza finish --merge
+  liza finish --pr")]
+pub(crate) struct Args {
+    /// Merge the integration branch into the main branch, here.
+    #[arg(long, conflicts_with = "pr")]
+    merge: bool,
+    /// Push the integration branch and open a pull request.
+    #[arg(long)]
+    pr: bool,
+    /// The remote branch of a pull request; default liza/GOAL.
+    #[arg(long, value_name = "BRANCH", requires = "pr")]
+    head: Option<String>,
+    /// Take what is merged so far, although the goal is not reached.
+    #[arg(long)]
+    unfinished: bool,
+}
+
+enum Way {
+    Merge,
+    PullRequest,
+}
+
+/// Runs it.
+pub(crate) fn run(args: Args, context: &Context) -> Result<Reply, CommandError> {
+    context.human_only("finish")?;
+    let project = context.project()?;
+    let engine = context.engine(&project)?;
+    let result = goal_result(&engine)?;
+    check_reached(&project, &result, args.unfinished)?;
+    let main = main_branch(&project, &result)?;
+    let way = match (args.merge, args.pr) {
+        (true, _) => Way::Merge,
+        (_, true) => Way::PullRequest,
+        (false, false) => asked(context, &result, &main)?,
+    };
+    match way {
+        Way::Merge => merge(context, &engine, &result, &main),
+        Way::PullRequest => {
+            let head = args.head.unwrap_or_else(|| format!("liza/{}", result.goal));
+            open_pull_request(context, &engine, &result, (&main, &branch(&head)?))
+        }
+    }
+}
+
+fn check_reached(project: &Project, result: &GoalResult, unfinished: bool) -> Result<(), CommandError> {
+    let state = project.store().snapshot()?;
+    let open = state.board.summaries().filter(|task| task.status.is_some_and(|status| !status.is_terminal()));
+    match result.status {
+        GoalStatus::Completed => Ok(()),
+        GoalStatus::InProgress | GoalStatus::Aborted if unfinished => Ok(()),
+        GoalStatus::InProgress | GoalStatus::Aborted => {
+            let open = count(open.count(), "open task");
+            let message = format!("{} is {}, with {open}", result.goal, result.status);
+            Err(CommandError::refused("not_reached", message)
+                .hint("take what is merged so far: liza finish --unfinished"))
+        }
+    }
+}
+
+/// The recorded main branch, or the one that is checked out.
+fn main_branch(project: &Project, result: &GoalResult) -> Result<Branch, CommandError> {
+    let state = project.store().snapshot()?;
+    let recorded = state.board.config()?.main_branch.clone();
+    let here = || project.repo().ok()?.head().ok()?.branch;
+    let refused = |message: String| {
+        CommandError::refused("no_branch", message).hint("liza lock write .config.main_branch NAME")
+    };
+    let name = recorded.or_else(here).ok_or_else(|| refused("the main branch is not known".to_owned()))?;
+    if name == result.integration.as_str() {
+        return Err(refused(format!("{name} is the integration branch itself")));
+    }
+    branch(&name)
+}
+
+fn branch(name: &str) -> Result<Branch, CommandError> {
+    name.parse().map_err(|error: BranchError| CommandError::refused("bad_branch", error.to_string()))
+}
+
+fn asked(context: &Context, result: &GoalResult, main: &Branch) -> Result<Way, CommandError> {
+    let unclear = |message: &str| {
+        CommandError::refused("no_choice", message).hint("liza finish --merge, or liza finish --pr")
+    };
+    if !at_terminal(context) {
+        return Err(unclear("say how to take the result"));
+    }
+    context.screen.note(&format!("{}: {}", result.goal, result.title));
+    let question =
+        format!("Merge {} into {main} (m), push it for a pull request (p)? [m/p/N]", result.integration);
+    match ask(context, &question).as_str() {
+        "m" | "merge" => Ok(Way::Merge),
+        "p" | "pr" => Ok(Way::PullRequest),
+        _ => Err(unclear("nothing was done")),
+    }
+}
+
+fn merge(
+    context: &Context,
+    engine: &Engine<'_>,
+    result: &GoalResult,
+    main: &Branch,
+) -> Result<Reply, CommandError> {
+    let (text, head, commits) = match context.reported(engine, merge_into_main(engine, result, main))? {
+        FinishOutcome::Merged { head, commits } => {
+            let commits_text = count(usize::try_from(commits).unwrap_or(usize::MAX), "commit");
+            let text = format!(
+                "{main} has the result of {}: {commits_text}, now at {}\nnext goal: liza goal new \"GOAL\"",
+                result.goal,
+                head.short()
+            );
+            (text, head, commits)
+        }
+        FinishOutcome::UpToDate => {
+            (format!("{main} has the result of {} already", result.goal), result.head.clone(), 0)
+        }
+        FinishOutcome::Failed(error) => return Err(not_merged(result, main, &error)),
+    };
+    let result = json!({"goal": result.goal, "way": "merge", "main_branch": main.as_str(), "head": head, "commits": commits});
+    Ok(Reply::new(text, result))
+}
+
+fn not_merged(result: &GoalResult, main: &Branch, error: &MergeError) -> CommandError {
+    let message = format!("{} cannot be merged into {main}: {error}", result.integration);
+    let hint = match error {
+        MergeError::Conflict { .. } => {
+            format!("{main} is unchanged; bring it into {} first: liza sync", result.integration)
+        }
+        MergeError::NoBranch { .. }
+        | MergeError::AlreadyMerged { .. }
+        | MergeError::Unrelated
+        | MergeError::BranchMoved
+        | MergeError::CheckoutRefused { .. }
+        | MergeError::Git(_) => {
+            format!("{main} is unchanged; merge by hand: git merge {}", result.integration)
+        }
+    };
+    CommandError::refused("not_merged", message).hint(hint).exit(Exit::Git)
+}
+
+fn open_pull_request(
+    context: &Context,
+    engine: &Engine<'_>,
+    result: &GoalResult,
+    (main, head): (&Branch, &Branch),
+) -> Result<Reply, CommandError> {
+    let remote = engine.repo()?.remote_of(main)?.ok_or_else(|| {
+        CommandError::refused("no_remote", "this repository has no remote to push to")
+            .hint("git remote add origin ADDRESS, or take it here: liza finish --merge")
+    })?;
+    context.reported(engine, publish(engine, result, (&remote, head)))?;
+    let pushed = format!("{} is pushed to {} as {head}", result.integration, remote.name);
+    let search_path = context.environment.raw("PATH").unwrap_or_default();
+    let Some(forge) = Forge::for_remote(&remote.url, search_path) else {
+        let text =
+            format!("{pushed}\nneither gh nor glab is installed: open the pull request on the website");
+        return Ok(Reply::new(text, answer(result, &remote, head, None)));
+    };
+    let body = description(&engine.project().store().snapshot()?, context);
+    let request = PullRequest { base: main.as_str(), head: head.as_str(), title: &result.title, body: &body };
+    match forge.open(engine.project().root(), &request) {
+        Ok(address) => {
+            let text = format!("{pushed}\npull request: {address}");
+            Ok(Reply::new(text, answer(result, &remote, head, Some(&address))))
+        }
+        Err(reason) => Err(CommandError::refused("no_pull_request", format!("{pushed}; {reason}"))
+            .hint(format!("open it yourself, from {head} into {main}"))),
+    }
+}
+
+fn answer(result: &GoalResult, remote: &Remote, head: &Branch, address: Option<&str>) -> serde_json::Value {
+    json!({
+        "goal": result.goal,
+        "way": "pr",
+        "remote": remote.name,
+        "branch": head.as_str(),
+        "head": result.head,
+        "address": address,
+    })
+}
+
+/// What the pull request says: the goal, and each task with who approved it.
+fn description(state: &State, context: &Context) -> String {
+    let masker = context.environment.masker();
+    let line = |text: &str| markdown_line(text, 200, &masker);
+    let goal = state.board.goal.ready().map(|goal| line(&goal.description)).unwrap_or_default();
+    let mut lines = vec![goal, String::new(), "## Tasks".to_owned(), String::new()];
+    for (id, slot) in &state.board.tasks {
+        let Some(record) = slot.body.as_ref().map(|body| body.record()) else { continue };
+        if record.status == Some(Status::Merged) {
+            let by = record.approved_by.map(|by| format!(" (approved by {by})")).unwrap_or_default();
+            let description = record.description.as_deref().map(line).unwrap_or_default();
+            lines.push(format!("- **{id}**: {description}{by}"));
+        }
+    }
+    lines.join("\n")
+}

@@ -1,0 +1,96 @@
+//! `liza remove`: takes everything out of this repository that Liza put into it.
+
+use serde_json::json;
+
+use liza_core::text::count;
+
+use crate::cli::context::Context;
+use crate::cli::contract_links;
+use crate::cli::ui::confirm::{at_terminal, says_yes};
+use crate::cli::ui::error::CommandError;
+use crate::cli::ui::output::Reply;
+use crate::lifecycle::{Removal, carry_out_removal, plan_removal};
+use crate::run::RunLock;
+
+/// Take everything out of this repository that Liza put into it.
+///
+/// The blackboard and its history are deleted. Work of agents that is not merged is saved on rescue/ branches first. Your
+/// branches and files, the vision document and ~/.liza stay.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "Examples:
+  liza remove --dry-run
+  liza remove --yes")]
+pub(crate) struct Args {
+    /// Only list what would be removed and what stays.
+    #[arg(long)]
+    dry_run: bool,
+    /// Do not ask.
+    #[arg(long, short)]
+    yes: bool,
+}
+
+/// Runs it.
+pub(crate) fn run(args: Args, context: &Context) -> Result<Reply, CommandError> {
+    context.human_only("remove")?;
+    let project = context.project()?;
+    if let Some(team) = RunLock::holder(&project)? {
+        return Err(CommandError::refused("already_running", team.to_string()).hint("liza stop"));
+    }
+    let plan = plan_removal(&project)?;
+    let links = contract_links::made_by_liza(project.root());
+    let (removed, kept) = in_words(&plan, &links);
+    let list = |title: &str, lines: &[String]| {
+        let lines: String = lines.iter().map(|line| format!("\n  {line}")).collect();
+        format!("{title}{lines}")
+    };
+    let result = |done: bool, rescued: &[String]| json!({"removed": done, "what": removed, "kept": kept, "rescued": rescued});
+    if args.dry_run {
+        let text = format!("{}\n{}", list("would be removed:", &removed), list("stays:", &kept));
+        return Ok(Reply::new(text, result(false, &[])));
+    }
+    if !args.yes {
+        confirm(context, &list("Remove:", &removed))?;
+    }
+    let repo = project.repo()?;
+    contract_links::unlink(repo)?;
+    let rescued: Vec<String> =
+        carry_out_removal(&project, &plan)?.iter().map(|rescue| rescue.branch.to_string()).collect();
+    let saved = rescued.iter().map(|branch| format!("{branch} (work that was not merged)"));
+    let kept: Vec<String> = kept.iter().cloned().chain(saved).collect();
+    let text = format!("{}\n{}", list("removed:", &removed), list("stays:", &kept));
+    Ok(Reply::new(text, result(true, &rescued)))
+}
+
+fn confirm(context: &Context, question: &str) -> Result<(), CommandError> {
+    let refused = |message: &str| {
+        CommandError::refused("not_confirmed", message)
+            .hint("see what would go: liza remove --dry-run; do it: liza remove --yes")
+    };
+    match at_terminal(context) {
+        false => Err(refused("this cannot be undone, so it needs --yes")),
+        true if says_yes(context, &format!("{question}\nThis cannot be undone. Go on?")) => Ok(()),
+        true => Err(refused("nothing was removed")),
+    }
+}
+
+fn in_words(plan: &Removal, links: &[&str]) -> (Vec<String>, Vec<String>) {
+    let mut removed: Vec<String> = plan.folders.iter().map(|folder| folder.display().to_string()).collect();
+    if !plan.tasks.is_empty() {
+        removed.push(format!("{} of tasks (task/…)", count(plan.tasks.len(), "branch")));
+    }
+    if plan.references > 0 {
+        removed.push(format!("{} below refs/liza/", count(plan.references, "reference")));
+    }
+    if let Some(branch) = &plan.merged_integration {
+        removed.push(format!("branch {branch}: the main branch has all of it"));
+    }
+    if !links.is_empty() {
+        removed.push(format!("the links {}", links.join(", ")));
+    }
+    removed.push("Liza's lines in .git/info/exclude".to_owned());
+    let mut kept = vec!["your branches and files".to_owned()];
+    if let Some(branch) = &plan.kept_integration {
+        kept.push(format!("branch {branch}: the main branch does not have all of it, or it is checked out"));
+    }
+    (removed, kept)
+}

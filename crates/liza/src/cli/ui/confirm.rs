@@ -1,0 +1,22 @@
+//! Questions to a person at a terminal. A program is never asked: it gives an option.
+
+use crate::cli::context::Context;
+
+use super::console::Stream;
+
+/// Whether there is a person to ask.
+pub(crate) fn at_terminal(context: &Context) -> bool {
+    let console = &context.screen.console;
+    !context.screen.json && console.is_terminal(Stream::Input) && console.is_terminal(Stream::Error)
+}
+
+/// The person's answer, in small letters; empty for a bare return and at the end of the input.
+pub(crate) fn ask(context: &Context, question: &str) -> String {
+    context.screen.note(question);
+    context.screen.console.read_line().unwrap_or_default().trim().to_lowercase()
+}
+
+/// Whether the person says yes. Anything else means no.
+pub(crate) fn says_yes(context: &Context, question: &str) -> bool {
+    matches!(ask(context, &format!("{question} [y/N]")).as_str(), "y" | "yes")
+}

@@ -1,0 +1,106 @@
+//! finish: takes the goal's result out of the integration branch, to the main branch here or to a remote.
+//!
+//! The human's own action: nothing calls it but the command. What reviews did not pass is refused.
+
+use std::time::Duration;
+
+use liza_core::model::{GoalStatus, Refusal, Sha, TaskId};
+use liza_core::protocol::Finish;
+
+use crate::engine::{Engine, EngineError, FileLock, integration_branch};
+use crate::git::{Branch, MergeError, Remote};
+
+use super::sync::check_recorded;
+
+/// How long to wait for a merge in progress.
+const LOCK_TIMEOUT: Duration = Duration::from_secs(120);
+
+/// Under this name git keeps what was merged.
+const NAME: &str = "finish";
+
+/// What is taken, and where it comes from.
+#[derive(Debug)]
+pub(crate) struct GoalResult {
+    /// The goal.
+    pub(crate) goal: String,
+    /// Its status.
+    pub(crate) status: GoalStatus,
+    /// What it is about, in one line.
+    pub(crate) title: String,
+    /// The integration branch.
+    pub(crate) integration: Branch,
+    /// Its head.
+    pub(crate) head: Sha,
+}
+
+/// The result of a merge into the main branch.
+#[derive(Debug)]
+pub(crate) enum FinishOutcome {
+    /// The main branch contains the result now.
+    Merged {
+        /// Its new head.
+        head: Sha,
+        /// The number of commits that it gained.
+        commits: u64,
+    },
+    /// It contained the result already.
+    UpToDate,
+    /// It was not moved.
+    Failed(MergeError),
+}
+
+/// What the integration branch has to offer.
+///
+/// # Errors
+/// When the branch has commits that no review passed, or git or the blackboard fails.
+pub(crate) fn goal_result(engine: &Engine<'_>) -> Result<GoalResult, EngineError> {
+    let state = engine.project().state()?;
+    let board = &state.board;
+    let goal = board.goal()?;
+    let integration = integration_branch(board)?;
+    let head = engine.integration_head(&integration)?;
+    check_recorded(engine, &head)?;
+    let title = liza_core::text::one_line(&goal.description, 120);
+    Ok(GoalResult { goal: goal.id.clone(), status: goal.status, title, integration, head })
+}
+
+/// Merges the result into the main branch, and updates every checkout of it.
+///
+/// # Errors
+/// When git or the blackboard fails.
+pub(crate) fn merge_into_main(
+    engine: &Engine<'_>,
+    result: &GoalResult,
+    main: &Branch,
+) -> Result<FinishOutcome, EngineError> {
+    let _lock = FileLock::at(&FileLock::of_merges(engine.project().folder()), LOCK_TIMEOUT)?;
+    let repo = engine.repo()?;
+    let text = format!("Merge {}: {}\n", result.goal, result.title);
+    let merge = match repo.prepare_branch_merge(main, (&result.integration, &result.head), &text) {
+        Ok(merge) => merge,
+        Err(MergeError::AlreadyMerged { .. }) => return Ok(FinishOutcome::UpToDate),
+        Err(error) => return Ok(FinishOutcome::Failed(error)),
+    };
+    let name: TaskId = NAME.parse().map_err(|_| Refusal::Missing { what: "a name" })?;
+    if let Err(error) = repo.move_branch(main, &merge, &name) {
+        return Ok(FinishOutcome::Failed(error));
+    }
+    let commits = repo.count_commits(&merge.old, &merge.new)?;
+    engine.execute(Finish { head: result.head.clone(), detail: format!("merged into {main}") })?;
+    Ok(FinishOutcome::Merged { head: merge.new, commits })
+}
+
+/// Publishes the result as a branch of a remote.
+///
+/// # Errors
+/// When the remote refuses it, or the blackboard fails.
+pub(crate) fn publish(
+    engine: &Engine<'_>,
+    result: &GoalResult,
+    (remote, branch): (&Remote, &Branch),
+) -> Result<(), EngineError> {
+    engine.repo()?.push(remote, &result.head, branch)?;
+    let detail = format!("pushed to {} as {branch}", remote.name);
+    engine.execute(Finish { head: result.head.clone(), detail })?;
+    Ok(())
+}

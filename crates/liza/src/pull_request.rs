@@ -1,0 +1,104 @@
+//! Opens a pull request with the program of the forge, `gh` or `glab`, which has the person's login.
+//!
+//! Knows nothing of goals; gets title and text.
+
+use std::ffi::OsStr;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use crate::sys::find_program_in;
+
+/// A program that opens pull requests.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Forge {
+    kind: ForgeKind,
+    program: PathBuf,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum ForgeKind {
+    GitHub,
+    GitLab,
+}
+
+/// What to open.
+#[derive(Debug)]
+pub(crate) struct PullRequest<'a> {
+    /// The branch that it should be merged into.
+    pub(crate) base: &'a str,
+    /// The branch with the commits.
+    pub(crate) head: &'a str,
+    /// One line.
+    pub(crate) title: &'a str,
+    /// The description, as Markdown.
+    pub(crate) body: &'a str,
+}
+
+impl ForgeKind {
+    fn program(self) -> &'static str {
+        match self {
+            ForgeKind::GitHub => "gh",
+            ForgeKind::GitLab => "glab",
+        }
+    }
+}
+
+impl Forge {
+    /// The installed program that fits the address of a remote; none if there is none.
+    pub(crate) fn for_remote(url: &str, search_path: &OsStr) -> Option<Self> {
+        let order = match url.contains("gitlab") {
+            true => [ForgeKind::GitLab, ForgeKind::GitHub],
+            false => [ForgeKind::GitHub, ForgeKind::GitLab],
+        };
+        let find =
+            |kind: ForgeKind| Some(Self { kind, program: find_program_in(kind.program(), search_path)? });
+        order.into_iter().find_map(find)
+    }
+
+    /// Its name.
+    pub(crate) fn name(&self) -> &'static str {
+        self.kind.program()
+    }
+
+    /// The words of the command.
+    pub(crate) fn arguments<'a>(&self, request: &PullRequest<'a>) -> Vec<&'a str> {
+        let PullRequest { base, head, title, body } = *request;
+        match self.kind {
+            ForgeKind::GitHub => {
+                vec!["pr", "create", "--base", base, "--head", head, "--title", title, "--body", body]
+            }
+            ForgeKind::GitLab => vec![
+                "mr",
+                "create",
+                "--target-branch",
+                base,
+                "--source-branch",
+                head,
+                "--title",
+                title,
+                "--description",
+                body,
+                "--yes",
+            ],
+        }
+    }
+
+    /// Opens it. Returns what the program printed, normally the address.
+    ///
+    /// # Errors
+    /// What the program said, or why it could not be started.
+    pub(crate) fn open(&self, folder: &Path, request: &PullRequest<'_>) -> Result<String, String> {
+        let mut command = Command::new(&self.program);
+        command.args(self.arguments(request)).current_dir(folder).stdin(std::process::Stdio::null());
+        let output = command.output().map_err(|error| format!("{} cannot start: {error}", self.name()))?;
+        let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).trim().to_owned();
+        if output.status.success() {
+            return Ok(text(&output.stdout));
+        }
+        let said = match text(&output.stderr) {
+            empty if empty.is_empty() => output.status.to_string(),
+            said => said,
+        };
+        Err(format!("{} refused: {said}", self.name()))
+    }
+}

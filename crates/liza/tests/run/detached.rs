@@ -1,0 +1,120 @@
+//! `liza run --detach`, `attach`, `stop`, and rehearsals in a copy.
+
+use std::fs;
+use std::path::PathBuf;
+
+use crate::support::TestProject;
+use crate::support::process::{is_running, wait_for};
+
+fn project() -> TestProject {
+    let project = TestProject::bare();
+    project.liza(&["init", "Say hello, say goodbye"]).ok();
+    project
+}
+
+/// Covers: UI-06
+#[test]
+fn a_detached_team_finishes_the_goal_and_attach_shows_it() {
+    let project = project();
+    let words = ["run", "--detach", "--in-place", "--cli", "rehearsal", "--coders", "1", "--json"];
+    let result = project.liza(&words).result();
+    assert!(result["process"].as_u64().is_some(), "{result}");
+    // It ends with the team.
+    let shown = project.liza(&["attach"]).ok().to_owned();
+    assert!(shown.contains("1 × Coder (rehearsal)"), "{shown}");
+    assert!(shown.contains("goal COMPLETED · 2 tasks: 2 merged"), "{shown}");
+    assert_eq!(project.snapshot().board.goal.ready().unwrap().status.to_string(), "COMPLETED");
+}
+
+/// Covers: UI-06
+#[test]
+fn stop_ends_a_detached_team_and_its_sessions() {
+    let project = project();
+    let script = project.home().join("sleeper.sh");
+    fs::write(&script, "#!/bin/sh\ncat > /dev/null\nexec sleep 6543\n").unwrap();
+    project.run(project.command("chmod").arg("755").arg(&script)).ok();
+    let providers = format!("config:\n  providers:\n    sleeper: {{program: {}}}\n", script.display());
+    let state = project.state().replacen("config:\n", &providers, 1);
+    fs::write(project.root.join(".liza/state.yaml"), state).unwrap();
+    project.liza(&["run", "--detach", "--cli", "sleeper"]).ok();
+    project.liza(&["run", "--detach", "--cli", "sleeper", "--json"]).refused(1, "already_running");
+    project.liza(&["remove", "--yes", "--json"]).refused(1, "already_running");
+    wait_for("a session", || is_running("sleep 6543").then_some(()));
+    project.liza_as("coder-1", &["stop", "--json"]).refused(1, "not_permitted");
+    let result = project.liza(&["stop", "--json"]).result();
+    assert_eq!(result["stopped"], true);
+    assert!(!is_running("sleep 6543"));
+    assert_eq!(project.liza(&["stop", "--json"]).result()["stopped"], false);
+    let shown = project.liza(&["attach"]).ok().to_owned();
+    assert!(shown.contains("team: "), "the last one is still shown: {shown}");
+}
+
+/// Covers: UI-06
+#[test]
+fn a_team_that_cannot_start_in_the_background_says_why() {
+    let project = project();
+    project.liza(&["attach", "--json"]).refused(1, "no_team");
+    let state =
+        project.state().replacen("config:\n", "config:\n  providers:\n    gone: {program: /nowhere/x}\n", 1);
+    fs::write(project.root.join(".liza/state.yaml"), state).unwrap();
+    let error = project.liza(&["run", "--detach", "--cli", "gone", "--json"]).refused(1, "not_started");
+    assert!(error["message"].as_str().unwrap().contains("/nowhere/x"), "{error}");
+}
+
+/// Covers: UI-08
+#[test]
+fn a_rehearsal_plays_in_a_copy_and_leaves_no_trace() {
+    let project = project();
+    project.write("specs/new.md", "not committed\n");
+    let (before, head) = (project.state(), project.git(&["show-ref"]));
+    let temporary = project.home().join("tmp");
+    fs::create_dir(&temporary).unwrap();
+    let words = ["run", "--cli", "rehearsal", "--plain"];
+    let run = project.run(project.program().env("TMPDIR", &temporary).args(words));
+    assert!(run.ok().contains("goal COMPLETED · 2 tasks: 2 merged"), "{run:#?}");
+    let copy = temporary.join("liza-rehearsal-1").canonicalize().unwrap();
+    assert!(run.stderr.contains(&format!("rehearsal in a copy, {}", copy.display())), "{run:#?}");
+    assert_eq!(project.state(), before);
+    assert_eq!(project.git(&["show-ref"]), head);
+    assert!(!project.root.join(".worktrees").exists());
+    assert_eq!(fs::read_to_string(copy.join("specs/new.md")).unwrap(), "not committed\n");
+    let merged = project.git_at(&copy, &["log", "--oneline", "integration"]);
+    assert!(merged.lines().count() > 2, "{merged}");
+    assert_eq!(project.git_at(&copy, &["remote"]), "");
+    // A demo is a copy itself.
+    let again = project.run(project.program().arg("-C").arg(&copy).args(words));
+    assert!(again.ok().contains("goal-1 is COMPLETED"), "{again:#?}");
+}
+
+/// Covers: UI-08
+#[test]
+fn a_rehearsal_continues_claimed_work_in_its_copy() {
+    let project = project();
+    project.add_task("t1");
+    project.register("coder-1");
+    project.liza(&["claim-task", "t1", "coder-1"]).ok();
+    let tree: PathBuf = project.tree("t1");
+    fs::write(tree.join("half.txt"), "half\n").unwrap();
+    project.git_at(&tree, &["add", "half.txt"]);
+    project.git_at(&tree, &["commit", "-qm", "half"]);
+    let before = project.git_at(&tree, &["rev-parse", "HEAD"]);
+    let temporary = project.home().join("tmp");
+    fs::create_dir(&temporary).unwrap();
+    let words = ["run", "--cli", "rehearsal", "--plain"];
+    let run = project.run(project.program().env("TMPDIR", &temporary).args(words));
+    assert!(run.ok().contains("goal COMPLETED"), "{run:#?}");
+    assert_eq!(project.status("t1"), "CLAIMED");
+    assert_eq!(project.git_at(&tree, &["rev-parse", "HEAD"]), before);
+}
+
+/// Covers: UI-08
+#[test]
+fn a_mix_of_rehearsal_and_real_programs_needs_to_be_asked_for() {
+    let project = project();
+    let words = ["run", "--cli", "rehearsal", "--planner-cli", "claude", "--json"];
+    let error = project.liza(&words).refused(1, "mixed_rehearsal");
+    assert!(error["hint"].as_str().unwrap().contains("--in-place"), "{error}");
+    let error =
+        project.liza(&["run", "--detach", "--cli", "rehearsal", "--json"]).refused(1, "rehearsal_copy");
+    assert!(error["hint"].as_str().unwrap().contains("--in-place"), "{error}");
+}

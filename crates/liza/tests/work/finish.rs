@@ -1,0 +1,197 @@
+//! `liza finish`: the result goes to the main branch or to a pull request. `liza remove` takes Liza out again.
+
+use std::fs;
+use std::os::unix::fs::PermissionsExt as _;
+use std::path::Path;
+
+use crate::fixture::*;
+use crate::support::TestProject;
+
+/// A goal with one merged task, reached.
+fn reached() -> TestProject {
+    let project = team();
+    approved(&project, "one");
+    merge(&project, "one").ok();
+    project.liza(&["goal", "complete"]).ok();
+    project
+}
+
+/// Covers: UI-05
+#[test]
+fn a_reached_goal_is_merged_into_the_main_branch_and_its_checkout() {
+    let project = reached();
+    project.write("notes.txt", "not committed\n");
+    assert!(!project.root.join("one.txt").exists());
+    let text = project.liza(&["finish", "--merge"]).ok().to_owned();
+    assert!(text.starts_with("main has the result of goal-1: "), "{text}");
+    assert_eq!(tip(&project, "main"), tip(&project, "integration"));
+    assert!(project.root.join("one.txt").exists(), "the checkout follows");
+    assert_eq!(project.read("notes.txt"), "not committed\n");
+    assert_eq!(project.git(&["status", "--short"]), "?? notes.txt");
+    assert!(project.log().contains("goal_finished"), "{}", project.log());
+    let again = project.liza(&["finish", "--merge"]).ok().to_owned();
+    assert!(again.contains("has the result of goal-1 already"), "{again}");
+}
+
+/// Covers: UI-05
+#[test]
+fn work_on_the_main_branch_gives_a_merge_commit() {
+    let project = reached();
+    project.write("mine.txt", "by hand\n");
+    project.git(&["add", "mine.txt"]);
+    project.git(&["commit", "-qm", "by hand"]);
+    project.liza(&["finish", "--merge"]).ok();
+    let subject = project.git(&["log", "-1", "--format=%s", "main"]);
+    assert!(subject.starts_with("Merge goal-1: "), "{subject}");
+    assert!(project.root.join("one.txt").exists() && project.root.join("mine.txt").exists());
+}
+
+/// Covers: UI-05
+#[test]
+fn a_conflict_or_a_file_in_the_way_changes_nothing() {
+    let project = reached();
+    project.write("one.txt", "mine\n");
+    let error = project.liza(&["finish", "--merge", "--json"]).refused(3, "not_merged");
+    assert!(error["message"].as_str().unwrap().contains("one.txt"), "{error}");
+    assert_eq!(project.read("one.txt"), "mine\n");
+    project.git(&["add", "one.txt"]);
+    project.git(&["commit", "-qm", "mine"]);
+    let before = tip(&project, "main");
+    let error = project.liza(&["finish", "--merge", "--json"]).refused(3, "not_merged");
+    assert!(error["hint"].as_str().unwrap().contains("liza sync"), "{error}");
+    assert_eq!(tip(&project, "main"), before);
+    assert_eq!(project.git(&["status", "--short"]), "");
+}
+
+/// Covers: UI-05
+#[test]
+fn an_unreached_goal_an_agent_and_a_silent_program_are_refused() {
+    let project = team();
+    approved(&project, "one");
+    merge(&project, "one").ok();
+    let error = project.liza(&["finish", "--merge", "--json"]).refused(1, "not_reached");
+    assert!(error["hint"].as_str().unwrap().contains("--unfinished"), "{error}");
+    project.liza_as("coder-1", &["finish", "--merge", "--unfinished", "--json"]).refused(1, "not_permitted");
+    project.liza(&["finish", "--unfinished", "--json"]).refused(1, "no_choice");
+    project.liza(&["finish", "--merge", "--unfinished"]).ok();
+    assert_eq!(tip(&project, "main"), tip(&project, "integration"));
+}
+
+/// Covers: UI-05, AC-13
+#[test]
+fn commits_that_no_review_passed_are_not_taken() {
+    let project = reached();
+    let tree = tip(&project, "integration^{tree}");
+    let foreign = project.git(&["commit-tree", &tree, "-p", "integration", "-m", "unreviewed"]);
+    project.git(&["update-ref", "refs/heads/integration", &foreign]);
+    project.liza(&["finish", "--merge", "--json"]).refused(1, "foreign_commits");
+}
+
+/// A bare repository as the remote `origin`.
+fn add_remote(project: &TestProject) -> std::path::PathBuf {
+    let remote = project.home().join("remote.git");
+    project.git(&["init", "-q", "--bare", remote.to_str().unwrap()]);
+    project.git(&["remote", "add", "origin", remote.to_str().unwrap()]);
+    remote
+}
+
+/// A program of that name which prints an address and keeps its arguments.
+fn stand_in(project: &TestProject, name: &str, script: &str) -> String {
+    let folder = project.home().join("forge");
+    fs::create_dir_all(&folder).unwrap();
+    let path = folder.join(name);
+    fs::write(&path, format!("#!/bin/sh\n{script}\n")).unwrap();
+    fs::set_permissions(&path, fs::Permissions::from_mode(0o755)).unwrap();
+    let git = Path::new(&String::from_utf8(which("git")).unwrap()).parent().unwrap().display().to_string();
+    format!("{}:{git}:/usr/bin:/bin", folder.display())
+}
+
+fn which(name: &str) -> Vec<u8> {
+    let output =
+        std::process::Command::new("sh").args(["-c", &format!("command -v {name}")]).output().unwrap();
+    output.stdout.trim_ascii().to_vec()
+}
+
+fn finish_with(project: &TestProject, path: &str, words: &[&str]) -> crate::support::Run {
+    project.run(project.program().env("PATH", path).arg("finish").args(words))
+}
+
+/// Covers: UI-05
+#[test]
+fn a_pull_request_is_opened_with_the_program_of_the_forge() {
+    let project = reached();
+    let remote = add_remote(&project);
+    let script =
+        format!("printf '%s\\n' \"$@\" > {}/words\necho https://forge.invalid/1", project.home().display());
+    let path = stand_in(&project, "gh", &script);
+    let result = finish_with(&project, &path, &["--pr", "--json"]).result();
+    assert_eq!(result["address"], "https://forge.invalid/1");
+    assert_eq!(result["branch"], "liza/goal-1");
+    let pushed = project.git_at(&remote, &["rev-parse", "refs/heads/liza/goal-1"]);
+    assert_eq!(pushed, tip(&project, "integration"));
+    let words = fs::read_to_string(project.home().join("words")).unwrap();
+    assert!(words.starts_with("pr\ncreate\n--base\nmain\n--head\nliza/goal-1\n--title\n"), "{words}");
+    assert!(words.contains("**one**") && words.contains("approved by code-reviewer-1"), "{words}");
+}
+
+/// Covers: UI-05
+#[test]
+fn without_a_remote_or_when_the_forge_refuses_the_reason_is_given() {
+    let project = reached();
+    let error = project.liza(&["finish", "--pr", "--json"]).refused(1, "no_remote");
+    assert!(error["hint"].as_str().unwrap().contains("--merge"), "{error}");
+    let remote = add_remote(&project);
+    let path = stand_in(&project, "glab", "echo not logged in >&2; exit 1");
+    let error =
+        finish_with(&project, &path, &["--pr", "--head", "next", "--json"]).refused(1, "no_pull_request");
+    let message = error["message"].as_str().unwrap();
+    assert!(
+        message.contains("is pushed to origin as next") && message.contains("not logged in"),
+        "{message}"
+    );
+    assert_eq!(project.git_at(&remote, &["rev-parse", "next"]), tip(&project, "integration"));
+}
+
+/// Covers: UI-07
+#[test]
+fn remove_takes_out_everything_and_saves_unmerged_work() {
+    let project = reached();
+    project.liza(&["goal", "new", "More"]).ok();
+    claimed(&project, "two", "coder-1");
+    let head = commit(&project, &project.tree("two"), "two.txt", "half\n");
+    project.liza(&["setup", "--link"]).ok();
+    let listed = project.liza(&["remove", "--dry-run"]).ok().to_owned();
+    assert!(
+        listed.contains("would be removed:")
+            && listed.contains("branch integration: the main branch does not"),
+        "{listed}"
+    );
+    project.liza(&["remove", "--json"]).refused(1, "not_confirmed");
+    assert!(project.root.join(".liza/state.yaml").exists());
+    let result = project.liza(&["remove", "--yes", "--json"]).result();
+    let rescue = result["rescued"][0].as_str().unwrap().to_owned();
+    assert_eq!(tip(&project, &rescue), head);
+    assert!(!project.root.join(".liza").exists() && !project.root.join(".worktrees").exists());
+    assert!(!project.root.join("CLAUDE.md").is_symlink());
+    assert_eq!(project.git(&["for-each-ref", "refs/liza", "refs/heads/task"]), "");
+    assert_eq!(project.git(&["status", "--short", "--ignored"]), "");
+    assert_eq!(project.git(&["fsck", "--no-dangling"]), "");
+    let exclude = project.read(".git/info/exclude");
+    assert!(
+        !exclude.contains("liza") && !exclude.contains("worktrees") && !exclude.contains("CLAUDE"),
+        "{exclude}"
+    );
+    project.liza(&["status", "--json"]).refused(1, "no_project");
+    // What is left does not stand in the way of a new start.
+    project.liza(&["init", "Again", "--adopt"]).ok();
+}
+
+/// Covers: UI-07
+#[test]
+fn a_merged_integration_branch_is_removed_and_agents_may_not() {
+    let project = reached();
+    project.liza(&["finish", "--merge"]).ok();
+    project.liza_as("coder-1", &["remove", "--yes", "--json"]).refused(1, "not_permitted");
+    project.liza(&["remove", "--yes"]).ok();
+    assert_eq!(project.git(&["branch", "--format=%(refname:short)"]), "main");
+}
