@@ -2,8 +2,8 @@
 
 use liza_core::model::{Actor, GoalStatus, Severity, Status, Urgency};
 use liza_core::protocol::{
-    Command, CompleteSprint, ConvertDiscovery, Discover, Finalize, MarkTriggersSeen, NewSprint, NewTask,
-    WriteNote,
+    AddTask, Command, CompleteSprint, ConvertDiscovery, Discover, Finalize, MarkTriggersSeen, NewSprint,
+    NewTask, WriteNote,
 };
 use liza_core::rules::triggers::{Trigger, TriggerKind, planner_triggers, unseen};
 
@@ -209,8 +209,21 @@ fn triggers_have_the_names_of_the_specification() {
         (TriggerKind::HypothesisExhausted, "HYPOTHESIS_EXHAUSTED"),
         (TriggerKind::ImmediateDiscovery, "IMMEDIATE_DISCOVERY"),
         (TriggerKind::SprintCompleted, "SPRINT_COMPLETED"),
+        (TriggerKind::NewDraft, "NEW_DRAFT"),
     ];
     for (kind, name) in names {
         assert_eq!(kind.to_string(), name);
     }
+}
+
+/// Covers: UI-12
+#[test]
+fn a_task_that_the_human_adds_in_one_line_wakes_the_planner_once() {
+    let mut world = World::new();
+    world.register(planner());
+    let new = NewTask { description: "an idea".into(), draft: true, ..NewTask::default() };
+    world.must(Actor::Human, Command::from(AddTask { task: task("idea"), new }));
+    assert_eq!(new_kinds(&world), [TriggerKind::NewDraft]);
+    mark_seen(&mut world);
+    assert!(new_kinds(&world).is_empty());
 }

@@ -5,6 +5,7 @@ mod context;
 mod contract_links;
 mod session;
 mod spec_path;
+mod test_command;
 mod ui;
 mod verb;
 

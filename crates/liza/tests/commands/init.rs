@@ -67,8 +67,8 @@ fn it_prints_where_the_blackboard_is_and_what_to_do_next() {
         lines[1..],
         [
             "integration branch  integration",
-            "contract            not installed; run liza setup here to install and link it",
-            "next                liza run, or add your own task: liza add-task --help",
+            "integration test    none; to test every merge, write scripts/integration-test.sh",
+            "next                liza run; add a task of your own: liza add \"TEXT\"",
         ]
     );
     assert_eq!(run.stderr, "");
@@ -290,6 +290,25 @@ fn an_agent_may_not_init() {
     project.liza_as("coder-1", &["init", "Retry", "--json"]).refused(1, "not_permitted");
     project.liza(&["init", "x", "--branch", "a..b", "--json"]).refused(1, "bad_branch");
     assert_eq!(left(&project), [""; 0]);
+}
+
+/// Covers: BB-15
+#[test]
+fn the_test_command_of_the_project_becomes_the_integration_test_on_request() {
+    let project = TestProject::bare();
+    project.write("go.mod", "module x\n");
+    let run = project.liza(&["init", "Retry everything"]);
+    assert!(run.ok().contains("none; to run go test ./... before every merge: liza init --test"), "{run:#?}");
+    project.liza(&["init", "--test"]).ok();
+    assert!(project.read("scripts/integration-test.sh").ends_with("set -e\ngo test ./...\n"));
+    project.run(project.command("test").args(["-x", "scripts/integration-test.sh"])).ok();
+    project.liza(&["init", "--test", "--json"]).refused(1, "exists");
+    let other = TestProject::bare();
+    other.liza(&["init", "x", "--test", "--json"]).refused(1, "no_test_command");
+    assert!(!other.root.join(".liza").exists());
+    other.write("Makefile", "test:\n\ttrue\n");
+    let run = other.liza(&["init", "x", "--test"]);
+    assert!(run.ok().contains("scripts/integration-test.sh is written; commit it"), "{run:#?}");
 }
 
 /// The target of a link in the root.

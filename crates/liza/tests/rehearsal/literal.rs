@@ -214,7 +214,9 @@ fn planning(project: &TestProject, kind: TriggerKind) -> (Player<'_>, String) {
     project.liza_in(&coder.id, coder.generation, &block).ok();
     project.liza(&["discover", "--desc", "x", "--severity", "high", "--urgency", "immediate"]).ok();
     project.add_task("other");
-    project.liza(&["add", "Idea"]).ok();
+    if kind == TriggerKind::NewDraft {
+        project.liza(&["add", "Idea"]).ok();
+    }
     let planner = Player::new(project, "planner-1");
     let subject = match kind {
         TriggerKind::InitialPlanning | TriggerKind::HumanDecision | TriggerKind::SprintCompleted => {

@@ -6,6 +6,7 @@
 use std::fmt;
 use std::fs;
 use std::io;
+use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 
 use liza_core::model::{
@@ -22,6 +23,7 @@ use crate::project::{EXCLUDED, now};
 
 use crate::cli::context::Context;
 use crate::cli::spec_path;
+use crate::cli::test_command::{self, SCRIPT};
 use crate::cli::ui::error::CommandError;
 use crate::cli::ui::input::Text;
 use crate::cli::ui::output::Reply;
@@ -40,7 +42,8 @@ const STAGE: &str = ".liza-init";
 #[command(after_help = "Examples:
   liza init \"Retry every API call with exponential backoff\"
   liza init \"Retry every API call\" --spec specs/retry.md --branch next
-  liza init --template    # a vision document to fill in; also works after init")]
+  liza init --template    # a vision document to fill in; also works after init
+  liza init --test        # tests every merge; also works after init")]
 pub(crate) struct Args {
     /// What you want, in a sentence or two; without it, the planner waits for `liza goal new`.
     #[arg(allow_hyphen_values = true)]
@@ -60,6 +63,9 @@ pub(crate) struct Args {
     /// Write the vision document from a template if it is missing.
     #[arg(long)]
     template: bool,
+    /// Write scripts/integration-test.sh with the test command of this project, for you to commit.
+    #[arg(long)]
+    test: bool,
 }
 
 /// Runs it.
@@ -68,8 +74,12 @@ pub(crate) fn run(args: Args, context: &Context) -> Result<Reply, CommandError> 
     context.human_only_at(repo.root(), "init")?;
     let place = repo.root().join(".liza");
     let _turn = take_turn(repo.root());
-    if place.join("state.yaml").exists() && args.template && args.goal.is_none() {
-        return write_missing_vision(context);
+    if place.join("state.yaml").exists() && args.goal.is_none() {
+        match (args.template, args.test) {
+            (true, _) => return write_missing_vision(context),
+            (false, true) => return write_test(repo.root()),
+            (false, false) => {}
+        }
     }
     if place.symlink_metadata().is_ok() {
         let message = format!("{} already exists", place.display());
@@ -94,7 +104,8 @@ pub(crate) fn run(args: Args, context: &Context) -> Result<Reply, CommandError> 
 /// Creates a blackboard with that goal in a repository that this process has just created.
 pub(crate) fn make(repo: &Repo, goal: &str) -> Result<(), CommandError> {
     let branch = "integration".to_owned();
-    let args = Args { goal: None, spec_ref: None, spec: None, branch, adopt: false, template: false };
+    let args =
+        Args { goal: None, spec_ref: None, spec: None, branch, adopt: false, template: false, test: false };
     Plan::new(args, goal, repo)?.carry_out(repo, &repo.root().join(".liza")).map(drop)
 }
 
@@ -112,6 +123,7 @@ struct Plan {
     /// How far an existing branch is from the current commit.
     distance: Option<String>,
     template: bool,
+    test: bool,
 }
 
 /// What is left of a task of an earlier blackboard.
@@ -152,7 +164,18 @@ impl Plan {
         }
         let (at, main_branch) = (head.commit, head.branch.filter(|name| *name != branch.as_str()));
         let head = repo.tip(&branch)?.unwrap_or_else(|| at.clone());
-        Ok(Self { goal, spec, spec_missing, branch, main_branch, at, head, distance, template })
+        Ok(Self {
+            goal,
+            spec,
+            spec_missing,
+            branch,
+            main_branch,
+            at,
+            head,
+            distance,
+            template,
+            test: args.test,
+        })
     }
 
     /// Creates everything or nothing: after a failure, the earlier steps are undone.
@@ -169,6 +192,9 @@ impl Plan {
         }
         if self.template {
             made.files = write_new(&repo.root().join(spec_path::file_of(&self.spec)), VISION)?;
+        }
+        if self.test && !repo.root().join(SCRIPT).exists() {
+            made.files.extend(new_test(repo.root())?);
         }
         repo.exclude(&EXCLUDED)?;
         let earlier = remove_earlier_tasks(repo, &self.branch)?;
@@ -235,13 +261,14 @@ impl Plan {
             () if self.goal.is_empty() => "liza goal new \"GOAL\"".to_owned(),
             () if self.template => format!("fill in {}, then liza run", self.spec),
             () if self.spec_missing => format!("write {}, then liza run", self.spec),
-            () => "liza run, or add your own task: liza add-task --help".to_owned(),
+            () => "liza run; add a task of your own: liza add \"TEXT\"".to_owned(),
         };
         let distance = self.distance.as_ref().map(|distance| format!(", {distance}")).unwrap_or_default();
         let earlier: Vec<String> = earlier.iter().map(ToString::to_string).collect();
+        let test = test_in_words(root, self.test);
         let old: String = earlier.iter().map(|task| format!("earlier task        {task}\n")).collect();
         let text = format!(
-            "blackboard          {}\nintegration branch  {}{distance}\n{old}next                {next}",
+            "blackboard          {}\nintegration branch  {}{distance}\n{old}integration test    {test}\nnext                {next}",
             root.join(".liza").display(),
             self.branch,
         );
@@ -252,10 +279,46 @@ impl Plan {
             "spec": self.spec,
             "integration_branch": self.branch.as_str(),
             "earlier_tasks": earlier,
+            "test_command": test_command::find(root),
             "warnings": warnings,
         });
         Reply::new(text, result).at(1)
     }
+}
+
+/// The integration test that there is, or that could be.
+fn test_in_words(root: &Path, written: bool) -> String {
+    match (root.join(SCRIPT).exists(), test_command::find(root)) {
+        (true, _) if written => format!("{SCRIPT} is written; commit it"),
+        (true, _) => SCRIPT.to_owned(),
+        (false, Some(command)) => format!("none; to run {command} before every merge: liza init --test"),
+        (false, None) => format!("none; to test every merge, write {SCRIPT}"),
+    }
+}
+
+/// Writes the integration test; returns the files and folders that were made.
+fn new_test(root: &Path) -> Result<Vec<PathBuf>, CommandError> {
+    let Some(command) = test_command::find(root) else {
+        let message = "no test command was found: no Cargo.toml, package.json, go.mod, pytest or make test";
+        return Err(
+            CommandError::refused("no_test_command", message).hint(format!("write {SCRIPT} yourself"))
+        );
+    };
+    let path = root.join(SCRIPT);
+    let made = write_new(&path, &test_command::script(command))?;
+    let executable = fs::Permissions::from_mode(0o755);
+    fs::set_permissions(&path, executable).map_err(|error| failed("make executable", &path, &error))?;
+    Ok(made)
+}
+
+/// Writes the integration test of a project that has a blackboard.
+fn write_test(root: &Path) -> Result<Reply, CommandError> {
+    if root.join(SCRIPT).exists() {
+        return Err(CommandError::refused("exists", format!("{SCRIPT} exists already")));
+    }
+    new_test(root)?;
+    let next = "commit it, then bring it to the agents: liza sync";
+    Ok(Reply::new(format!("{SCRIPT} is written; {next}"), json!({"written": SCRIPT})))
 }
 
 /// What was created so far; removed on drop unless everything is done.

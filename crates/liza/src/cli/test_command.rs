@@ -1,0 +1,62 @@
+//! Finds the command that tests a project, to propose it as the integration test. Reads files; runs nothing.
+
+use std::fs;
+use std::path::Path;
+
+/// The script that is run on every merge.
+pub(crate) const SCRIPT: &str = "scripts/integration-test.sh";
+
+/// The command that probably tests the project, by the files in its root.
+pub(crate) fn find(root: &Path) -> Option<&'static str> {
+    let has = |name: &str| root.join(name).is_file();
+    let contains = |name: &str, text: &str| {
+        fs::read_to_string(root.join(name)).is_ok_and(|content| content.contains(text))
+    };
+    let makes_test = |name: &str| {
+        let text = fs::read_to_string(root.join(name)).unwrap_or_default();
+        text.lines().any(|line| line.starts_with("test:"))
+    };
+    if has("Cargo.toml") {
+        Some("cargo test")
+    } else if contains("package.json", "\"test\"") {
+        Some("npm test")
+    } else if has("go.mod") {
+        Some("go test ./...")
+    } else if has("pytest.ini") || contains("pyproject.toml", "pytest") || has("tests/conftest.py") {
+        Some("pytest")
+    } else if makes_test("Makefile") {
+        Some("make test")
+    } else {
+        None
+    }
+}
+
+/// The script for that command.
+pub(crate) fn script(command: &str) -> String {
+    format!(
+        "#!/bin/sh\n# Liza runs this on every merge before the integration branch moves.\nset -e\n{command}\n"
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_files_of_a_project_tell_how_it_is_tested() {
+        let cases = [
+            ("Cargo.toml", "", Some("cargo test")),
+            ("package.json", "{\"scripts\": {\"test\": \"jest\"}}", Some("npm test")),
+            ("package.json", "{}", None),
+            ("go.mod", "", Some("go test ./...")),
+            ("pyproject.toml", "[tool.pytest.ini_options]", Some("pytest")),
+            ("Makefile", "all:\n\ttrue\ntest: all\n", Some("make test")),
+            ("Makefile", "all:\n\ttrue\n", None),
+        ];
+        for (name, text, expected) in cases {
+            let folder = tempfile::tempdir().unwrap();
+            fs::write(folder.path().join(name), text).unwrap();
+            assert_eq!(find(folder.path()), expected, "{name} {text}");
+        }
+    }
+}
