@@ -119,7 +119,7 @@ fn waits_for_approval(state: &State) -> bool {
         body.record().events().rev().find(|event| event.is(EventName::Proposed)).map(|event| event.time)
     });
     let note = state.journal.human_notes.iter().map(|note| note.timestamp).max();
-    proposed.max().is_some_and(|proposed| note.is_none_or(|note| note <= proposed))
+    proposed.max().is_some_and(|proposed| note.is_none_or(|note| note < proposed))
 }
 
 /// The drafts that the planner has proposed.

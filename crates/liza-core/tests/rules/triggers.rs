@@ -220,7 +220,6 @@ fn triggers_have_the_names_of_the_specification() {
 #[test]
 fn a_task_that_the_human_adds_in_one_line_wakes_the_planner_once() {
     let mut world = World::new();
-    world.register(planner());
     let new = NewTask { description: "an idea".into(), draft: true, ..NewTask::default() };
     world.must(Actor::Human, Command::from(AddTask { task: task("idea"), new }));
     assert_eq!(new_kinds(&world), [TriggerKind::NewDraft]);

@@ -4,9 +4,12 @@
 use clap::Command;
 
 /// The groups and their verbs. A verb that is in none of them is listed at the end.
-const GROUPS: [(&str, &[&str]); 6] = [
-    ("Start", &["init", "setup", "demo", "run", "attach", "stop", "agent", "doctor", "remove"]),
-    ("Inspect", &["status", "show", "diff", "log", "tail", "get", "graph", "validate"]),
+const GROUPS: [(&str, &[&str]); 7] = [
+    (
+        "Start",
+        &["init", "setup", "demo", "run", "attach", "stop", "agent", "doctor", "config", "remove"],
+    ),
+    ("Inspect", &["status", "tui", "web", "show", "diff", "log", "tail", "graph"]),
     (
         "Steer",
         &[
@@ -21,15 +24,22 @@ const GROUPS: [(&str, &[&str]); 6] = [
             "resume",
             "checkpoint",
             "abort",
+            "sync",
+            "finish",
+        ],
+    ),
+    (
+        "Look closer",
+        &[
+            "get",
+            "validate",
+            "edit",
             "retro",
             "watch",
             "analyze",
             "resolve",
             "spec-change",
-            "sync",
-            "finish",
             "accept-integration",
-            "edit",
         ],
     ),
     (
