@@ -2,12 +2,10 @@
 
 use serde::Serialize;
 
-use crate::model::{
-    Actor, Board, EventName, LogAction, Refusal, Section, Status, TaskId, TaskStatus, Timestamp,
-};
+use crate::model::{Actor, Board, LogAction, Refusal, Section, Status, TaskId, TaskStatus, Timestamp};
 use crate::text::count;
 
-use super::gates::make_claimable;
+use super::gates::{Readiness, make_claimable};
 use super::operation::{LoadScope, Rule};
 use super::permission::{PLANNING, Rights};
 use super::tx::Tx;
@@ -50,23 +48,25 @@ impl Rule for Finalize {
         if tasks.is_empty() {
             return Err(Refusal::NothingToDo { what: "finalize: there is no DRAFT" });
         }
-        let mut event = EventName::Finalized;
+        let mut readiness = Readiness::Claimable;
         for id in &tasks {
             let mut task = tx.task(id)?;
             if !matches!(task.status, TaskStatus::Draft) {
                 return Err(tx.wrong_status(&task, "DRAFT"));
             }
-            event = make_claimable(tx, &mut task)?;
-            task.push_event(tx.event(event));
+            readiness = make_claimable(tx, &mut task)?;
+            task.push_event(tx.event(readiness.event()));
             tx.put(task);
         }
         if tx.actor != Actor::Human && !tx.board.goal()?.planned {
             tx.goal()?.planned = true;
         }
         let names: Vec<&str> = tasks.iter().map(TaskId::as_str).collect();
-        let (action, status, what) = match event {
-            EventName::Proposed => (LogAction::TasksProposed, Status::Draft, "wait for your approval"),
-            _ => (LogAction::TasksFinalized, Status::Unclaimed, "moved from DRAFT to UNCLAIMED"),
+        let (action, status, what) = match readiness {
+            Readiness::Proposed => (LogAction::TasksProposed, Status::Draft, "wait for your approval"),
+            Readiness::Claimable => {
+                (LogAction::TasksFinalized, Status::Unclaimed, "moved from DRAFT to UNCLAIMED")
+            }
         };
         let detail = format!("{} {what}: {}", count(names.len(), "task"), names.join(", "));
         let only = if let [one] = tasks.as_slice() { Some(one) } else { None };

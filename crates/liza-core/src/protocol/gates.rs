@@ -19,15 +19,34 @@ pub(super) fn check_gates(task: &TaskId, record: &TaskRecord) -> Result<(), Refu
     if missing.is_empty() { Ok(()) } else { Err(Refusal::GatesMissing { task: task.clone(), missing }) }
 }
 
+/// What became of a draft that passes all gates.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Readiness {
+    /// It is UNCLAIMED.
+    Claimable,
+    /// It stays a DRAFT until the human approves it.
+    Proposed,
+}
+
+impl Readiness {
+    /// The event in its history.
+    pub(super) fn event(self) -> EventName {
+        match self {
+            Readiness::Claimable => EventName::Finalized,
+            Readiness::Proposed => EventName::Proposed,
+        }
+    }
+}
+
 /// Makes a draft UNCLAIMED if it passes all gates, or proposes it to the human if the human approves plans.
-pub(super) fn make_claimable(tx: &Tx<'_>, task: &mut Task) -> Result<EventName, Refusal> {
+pub(super) fn make_claimable(tx: &Tx<'_>, task: &mut Task) -> Result<Readiness, Refusal> {
     check_gates(&task.id, &task.record)?;
     check_dependencies(tx, &task.id, task.record.depends_on.as_deref().unwrap_or_default())?;
     if needs_approval(tx)? {
-        return Ok(EventName::Proposed);
+        return Ok(Readiness::Proposed);
     }
     task.status = TaskStatus::Unclaimed { prior: PriorWork::default() };
-    Ok(EventName::Finalized)
+    Ok(Readiness::Claimable)
 }
 
 /// Whether the human has to approve what this caller plans.

@@ -135,8 +135,8 @@ fn adopt(tx: &mut Tx<'_>, original: &Task, id: &TaskId, reason: &str) -> Result<
     }
     let mut task = tx.task(id)?;
     if matches!(task.status, TaskStatus::Draft) {
-        let event = make_claimable(tx, &mut task)?;
-        task.push_event(tx.event(event).with("supersedes", original.id.as_str()));
+        let readiness = make_claimable(tx, &mut task)?;
+        task.push_event(tx.event(readiness.event()).with("supersedes", original.id.as_str()));
     } else if !matches!(task.status, TaskStatus::Unclaimed { .. }) {
         return Err(bad(&format!("it is {}, not DRAFT or UNCLAIMED", task.status.name())));
     }
