@@ -37,6 +37,16 @@ pub fn count(number: usize, noun: &str) -> String {
     }
 }
 
+/// A number in about three characters: 950, 3.4k, 12k, 3.4M.
+pub fn compact_number(number: u64) -> String {
+    match number {
+        0..1_000 => number.to_string(),
+        1_000..10_000 => format!("{}.{}k", number / 1_000, number % 1_000 / 100),
+        10_000..1_000_000 => format!("{}k", number / 1_000),
+        1_000_000.. => format!("{}.{}M", number / 1_000_000, number % 1_000_000 / 100_000),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -15,7 +15,10 @@ use crate::engine::{EngineError, integration_branch};
 use crate::git::{FolderState, Git, Repo};
 use crate::lifecycle::{lost_merges, merged_commits};
 use crate::project::{EXCLUDED, Project, now};
-use crate::providers::{builtin_programs, role_network};
+use crate::providers::{
+    InstalledClient, LoginPlaces, Provider, ProviderError, builtin_programs, default_provider,
+    installed_clients, role_network,
+};
 use crate::push_access::{HTTPS_LOGINS, SessionReach, TOKEN_VARIABLES, way_to_push};
 use crate::session_network::strictest_network;
 use crate::session_plan::{home, level_here, plan_here, refusal};
@@ -102,7 +105,11 @@ pub fn check(git: &Git, folder: &Path, project: Option<&Project>, liza: &Path) -
             checks.extend(project.into_iter().flat_map(|project| confinement(project, &state, liza)));
         }
     }
+    let config = project.and_then(|project| project.store().snapshot().ok());
+    let config = config.as_ref().and_then(|state| state.board.config.ready());
     checks.push(programs());
+    checks.extend(clients(config));
+    checks.extend(config.into_iter().flat_map(missing_programs));
     checks
 }
 
@@ -405,4 +412,52 @@ fn programs() -> Check {
         return warning("agent programs", "none on PATH", fix);
     }
     good("agent programs", found.join(", "))
+}
+
+/// The agent programs that are installed: version, login, what their sessions may do.
+fn clients(config: Option<&Config>) -> Vec<Check> {
+    let home = home();
+    let variable = |name: &str| std::env::var_os(name);
+    let places = LoginPlaces { home: home.as_deref(), variable: &variable };
+    let default = default_provider(&places);
+    let used: Vec<String> = match config {
+        Some(config) => Role::ALL.iter().flat_map(|role| names_of(config, *role, default)).collect(),
+        None => Vec::new(),
+    };
+    let check = |client: InstalledClient| {
+        let version = client.version.unwrap_or_else(|| "version unknown".to_owned());
+        let (name, rights) = (client.name, client.rights);
+        match client.login {
+            Some(place) => good(name, format!("{version}; login: {place}; {rights}")),
+            None if used.iter().any(|used| used == name) => {
+                warning(name, format!("{version}; no login found; {rights}"), client.login_command)
+            }
+            None => good(name, format!("{version}; no login found ({}); {rights}", client.login_command)),
+        }
+    };
+    installed_clients(&places).into_iter().map(check).collect()
+}
+
+fn names_of(config: &Config, role: Role, default: Option<&str>) -> Vec<String> {
+    let provider = Provider::choose_or(config, role, None, default.unwrap_or_default());
+    provider.map(|provider| provider.names()).unwrap_or_default()
+}
+
+/// The programs that the config names and that are not installed, or cannot be used.
+fn missing_programs(config: &Config) -> Vec<Check> {
+    let named = Role::ALL.iter().filter(|role| {
+        let keys = [role.to_string(), role.id_prefix().to_owned()];
+        keys.iter().any(|key| config.roles.contains_key(key))
+    });
+    let problem = |role: &Role| {
+        let provider = match Provider::choose(config, *role, None) {
+            Ok(provider) => provider,
+            Err(error) => return Some(broken("roles", error.to_string(), "liza edit")),
+        };
+        let error = provider.installed_program().err()?;
+        let install = if let ProviderError::Missing { install, .. } = &error { install.as_str() } else { "" };
+        let fix = if install.is_empty() { "liza edit" } else { install };
+        Some(broken("roles", format!("{}: {error}", role.title()), fix))
+    };
+    named.filter_map(problem).collect()
 }

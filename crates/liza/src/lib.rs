@@ -6,7 +6,10 @@
 #![deny(unsafe_code)]
 
 mod activity;
+#[doc(hidden)]
+pub mod benchmark;
 pub mod channel;
+mod checkout_setup;
 pub mod cli;
 mod confine;
 pub mod contracts;

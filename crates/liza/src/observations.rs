@@ -13,6 +13,7 @@ use liza_core::watch::alarms::{ForeignCommits, Observations};
 use liza_store::{LogRecord, ProjectDisk};
 
 use crate::activity::session_activity;
+use crate::checkout_setup::last_failure;
 use crate::confine::recorded_level;
 use crate::engine::{FileLock, integration_branch};
 use crate::lifecycle::{lost_merges, merged_commits};
@@ -32,6 +33,7 @@ pub fn observe(project: &Project, state: &State, now: Timestamp) -> Observations
         foreign_commits: foreign_commits(project, state),
         sessions: session_activity(project, state),
         confinement: confinement(project, state),
+        setup_failure: last_failure(project),
     }
 }
 

@@ -101,6 +101,13 @@ pub fn now() -> Timestamp {
     Timestamp::from_unix(jiff::Timestamp::now().as_second())
 }
 
+/// The next midnight where the human is.
+pub(crate) fn day_ends() -> Timestamp {
+    let here = jiff::Zoned::now();
+    let midnight = here.tomorrow().and_then(|tomorrow| tomorrow.start_of_day());
+    Timestamp::from_unix(midnight.unwrap_or(here).timestamp().as_second())
+}
+
 /// The variable that holds the ID of a session's agent.
 pub const AGENT_ID: &str = "LIZA_AGENT_ID";
 /// The variable that holds the generation of its registration.

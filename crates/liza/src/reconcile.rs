@@ -6,7 +6,7 @@
 use std::time::Duration;
 
 use liza_core::model::{Actor, Seconds, State, StopFile, Timestamp};
-use liza_core::protocol::{Command, FollowStopFile};
+use liza_core::protocol::{Checkpoint, CheckpointCause, Command, FollowStopFile};
 use liza_core::watch::stop_files::{next_deadline, reconcile};
 
 use crate::engine::{Engine, EngineError};
@@ -76,7 +76,7 @@ impl Reconciler {
     }
 }
 
-#[allow(clippy::wildcard_enum_match_arm, reason = "`reconcile` gives three commands only")]
+#[allow(clippy::wildcard_enum_match_arm, reason = "`reconcile` gives few commands")]
 fn report(command: &Command) -> &'static str {
     match command {
         Command::FollowStopFile(FollowStopFile { file, since }) => match (file, since) {
@@ -86,6 +86,9 @@ fn report(command: &Command) -> &'static str {
             (StopFile::Pause, Some(_)) => "PAUSE was created: nothing new starts until liza resume",
             (StopFile::Pause, None) => "PAUSE was removed: work continues",
         },
+        Command::Checkpoint(Checkpoint { cause: CheckpointCause::Budget }) => {
+            "a budget is used up: the sprint waits until you raise it"
+        }
         Command::CompleteSprint(_) => "every task of the sprint has ended: the sprint is complete",
         _ => "the sprint's deadline has passed: the sprint waits for liza resume",
     }

@@ -4,6 +4,7 @@
 
 use std::borrow::Cow;
 
+pub(crate) use liza_core::text::compact_number;
 use liza_core::text::one_line;
 
 use crate::secrets::Masker;
@@ -43,16 +44,6 @@ fn escape_markdown(line: &str) -> String {
         escaped.push(*c);
     }
     escaped
-}
-
-/// A number in about three characters: 950, 3.4k, 12k, 3.4M.
-pub(crate) fn compact_number(number: u64) -> String {
-    match number {
-        0..1_000 => number.to_string(),
-        1_000..10_000 => format!("{}.{}k", number / 1_000, number % 1_000 / 100),
-        10_000..1_000_000 => format!("{}k", number / 1_000),
-        1_000_000.. => format!("{}.{}M", number / 1_000_000, number % 1_000_000 / 100_000),
-    }
 }
 
 #[cfg(test)]

@@ -1,9 +1,11 @@
 //! The goal-wide settings and their defaults; a task may override some of them for itself.
 
+use indexmap::IndexMap;
 use serde::{Deserialize, Serialize};
 
 use crate::model::record::TaskRecord;
 use crate::model::sandbox::{Sandbox, SandboxMin, SandboxRead};
+use crate::model::spending::{Budget, Price};
 use crate::model::time::Seconds;
 use crate::model::value::Fields;
 
@@ -78,6 +80,12 @@ pub struct Config {
     pub max_blocks: u32,
     /// How often a task may be replaced in a row before only the human can replace it again.
     pub max_rescopes: u32,
+    /// How much sessions may use, in dollars or tokens.
+    #[serde(skip_serializing_if = "Budget::is_empty")]
+    pub budget: Budget,
+    /// What the tokens of a model cost, by its name, for clients that do not report it.
+    #[serde(skip_serializing_if = "IndexMap::is_empty")]
+    pub prices: IndexMap<String, Price>,
     /// How long a running session may continue after PAUSE or CHECKPOINT.
     pub stop_grace: Seconds,
     /// How long one session may run.
@@ -86,6 +94,18 @@ pub struct Config {
     pub quiet_limit: Seconds,
     /// How long the integration test may run.
     pub integration_test_limit: Seconds,
+    /// Whether a coder's session resumes the client's own conversation after a rejection, where the client can.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub resume_conversation: bool,
+    /// A command that is run in every new checkout before it is used.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub setup: Option<String>,
+    /// How long that command may take.
+    #[serde(skip_serializing_if = "is_default_setup_limit")]
+    pub setup_limit: Seconds,
+    /// Ignored files and folders of the human's checkout that every new checkout gets.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub copy: Vec<String>,
     /// How long a command waits for the lock.
     pub lock_timeout: Seconds,
     /// How long a command of a session may take.
@@ -117,6 +137,11 @@ impl AgentCommits {
 }
 
 const COMMAND_LIMIT: Seconds = Seconds(120);
+const SETUP_LIMIT: Seconds = Seconds(900);
+
+fn is_default_setup_limit(limit: &Seconds) -> bool {
+    *limit == SETUP_LIMIT
+}
 
 fn is_default_command_limit(limit: &Seconds) -> bool {
     *limit == COMMAND_LIMIT
@@ -152,10 +177,16 @@ impl Default for Config {
             max_planner_sessions: 20,
             max_blocks: 5,
             max_rescopes: 3,
+            budget: Budget::default(),
+            prices: IndexMap::new(),
             stop_grace: Seconds(120),
             session_limit: Seconds(7200),
             quiet_limit: Seconds(900),
             integration_test_limit: Seconds(1800),
+            resume_conversation: false,
+            setup: None,
+            setup_limit: SETUP_LIMIT,
+            copy: Vec::new(),
             lock_timeout: Seconds(10),
             command_limit: COMMAND_LIMIT,
             providers: Fields::new(),

@@ -7,6 +7,7 @@ use crate::model::client::ClientRecord;
 use crate::model::ids::TaskId;
 use crate::model::metrics::Metrics;
 use crate::model::record::Usage;
+use crate::model::spending::DayUsage;
 use crate::model::time::Timestamp;
 
 /// The state of the sprint.
@@ -152,6 +153,9 @@ pub struct Sprint {
     /// Tokens and money that its sessions have used.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub usage: Option<Usage>,
+    /// What was used on the last day with a session, in this sprint or before it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub today: Option<DayUsage>,
     /// Agent programs that fail, or are held.
     #[serde(default, skip_serializing_if = "IndexMap::is_empty")]
     pub clients: IndexMap<String, ClientRecord>,
@@ -175,6 +179,7 @@ impl Sprint {
             sessions: SessionCounts::default(),
             planner_exits: PlannerExits::default(),
             usage: None,
+            today: None,
             clients: IndexMap::new(),
             decisions: Vec::new(),
         }

@@ -2,7 +2,10 @@
 
 use serde::Serialize;
 
-use crate::model::{Decision, Effect, LogAction, Refusal, Section, SprintStatus, StopFile};
+use crate::model::{
+    Board, Decision, Effect, LogAction, Refusal, Section, Sprint, SprintStatus, StopFile, TaskId, Timestamp,
+};
+use crate::rules::spending::{tasks_with_budget, used_up};
 
 use super::operation::{LoadScope, Rule};
 use super::permission::{HUMAN, Rights, SUPERVISION};
@@ -23,6 +26,8 @@ pub enum CheckpointCause {
     Human,
     /// The deadline has passed.
     Deadline,
+    /// A budget is used up.
+    Budget,
 }
 
 /// The sprint is at a checkpoint.
@@ -38,12 +43,19 @@ impl Rule for Checkpoint {
     type Reply = CheckpointReached;
     const RIGHTS: Rights = HUMAN;
     const VERB: &'static str = "checkpoint";
-    const LOADS: LoadScope = LoadScope::named(&[Section::Sprint]);
+    const LOADS: LoadScope = LoadScope::all(&[Section::Config, Section::Sprint]);
 
     fn rights(&self) -> Rights {
         match self.cause {
             CheckpointCause::Human => Self::RIGHTS,
-            CheckpointCause::Deadline => SUPERVISION,
+            CheckpointCause::Deadline | CheckpointCause::Budget => SUPERVISION,
+        }
+    }
+
+    fn other_tasks(&self, board: &Board, _now: Timestamp) -> Vec<TaskId> {
+        match self.cause {
+            CheckpointCause::Human | CheckpointCause::Deadline => Vec::new(),
+            CheckpointCause::Budget => tasks_with_budget(board),
         }
     }
 
@@ -53,6 +65,14 @@ impl Rule for Checkpoint {
         if self.cause == CheckpointCause::Deadline && !tx.board.sprint()?.deadline_due(now) {
             return Err(Refusal::NothingToDo { what: "check: the deadline has not passed" });
         }
+        let spent = match self.cause {
+            CheckpointCause::Human | CheckpointCause::Deadline => None,
+            CheckpointCause::Budget => {
+                let spent =
+                    used_up(tx.board, now).filter(|_| tx.board.sprint.ready().is_some_and(is_running));
+                Some(spent.ok_or(Refusal::NothingToDo { what: "check: no budget is used up" })?)
+            }
+        };
         let changed = enter_checkpoint(tx)?;
         match self.cause {
             CheckpointCause::Human if changed => {
@@ -64,9 +84,17 @@ impl Rule for Checkpoint {
                 tx.sprint()?.timeline.checkpoint_at = Some(now);
                 tx.log_as("system", LogAction::Checkpoint, None, "the sprint's deadline has passed");
             }
+            CheckpointCause::Budget => {
+                let spent = spent.map(|spent| spent.to_string()).unwrap_or_default();
+                tx.log_as("system", LogAction::Checkpoint, None, &format!("a budget is used up: {spent}"));
+            }
         }
         Ok(CheckpointReached { sprint: SprintStatus::Checkpoint, changed })
     }
+}
+
+fn is_running(sprint: &Sprint) -> bool {
+    sprint.status == SprintStatus::InProgress
 }
 
 /// Stops the sprint for a review; false if it had stopped before.

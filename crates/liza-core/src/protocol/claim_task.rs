@@ -6,8 +6,8 @@
 use serde::Serialize;
 
 use crate::model::{
-    AgentId, AgentRecord, AgentStatus, Assignment, EventName, HistoryEvent, LogAction, Refusal, Reservation,
-    Role, Seconds, Section, Sha, Task, TaskId, TaskStatus, Timestamp, Worktree, WorktreeMode,
+    AgentId, AgentRecord, AgentStatus, Assignment, Config, EventName, HistoryEvent, LogAction, Refusal,
+    Reservation, Role, Seconds, Section, Sha, Task, TaskId, TaskStatus, Timestamp, Worktree, WorktreeMode,
 };
 use crate::rules::claimable::{ClaimKind, claim_kind, claimed_by};
 use crate::rules::session_budget::SessionBudget;
@@ -79,6 +79,12 @@ pub struct Claimed {
     pub iteration: u32,
 }
 
+/// How long a reservation lasts: until the worktree is made and set up.
+fn reservation(config: &Config) -> Seconds {
+    let setup = config.setup.as_ref().map_or(0, |_| config.setup_limit.0);
+    Seconds(RESERVATION.0.saturating_add(setup))
+}
+
 impl Rule for ReserveTask {
     type Reply = Reserved;
     const VERB: &'static str = "claim-task";
@@ -115,7 +121,7 @@ impl Rule for ReserveTask {
         task.record.reservation = Some(Reservation {
             by: coder,
             generation: entry.generation.unwrap_or_default(),
-            expires: tx.now + RESERVATION,
+            expires: tx.now + reservation(tx.config()?),
             base_commit: base_commit.clone(),
         });
         Ok(Reserved { task: tx.put(task), base_commit, mode })

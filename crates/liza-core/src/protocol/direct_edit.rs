@@ -95,7 +95,9 @@ fn is_alarming(place: &str) -> bool {
     let mut keys = place.split('.');
     match (keys.next(), keys.next(), keys.next()) {
         (Some("agents"), Some(_), key) => matches!(key, None | Some("generation")),
-        (Some("config"), key, _) => matches!(key, None | Some("providers" | "integration_branch")),
+        (Some("config"), key, _) => {
+            matches!(key, None | Some("providers" | "integration_branch" | "setup" | "copy"))
+        }
         (Some("goal"), key, _) => matches!(key, None | Some("integration_head")),
         // Without it, an earlier alarm would be gone.
         (Some("direct_edits"), _, _) => true,

@@ -123,6 +123,7 @@ impl Rule for NewGoal {
         let past = tx.board.sprint()?.clone();
         let mut next = Sprint::begin(past.number().saturating_add(1), &id, now);
         next.timeline.paused_at = past.timeline.paused_at;
+        next.today = past.today.clone();
         *tx.sprint()? = next;
         tx.close_sprint(past);
         tx.handoffs()?.clear();

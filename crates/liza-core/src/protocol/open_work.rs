@@ -28,6 +28,7 @@ pub(super) fn start_next_sprint(tx: &mut Tx<'_>) -> Result<String, Refusal> {
     next.planner_exits = past.planner_exits.clone();
     next.clients = past.clients.clone();
     next.timeline.paused_at = past.timeline.paused_at;
+    next.today = past.today.clone();
     for id in open_tasks(tx.board) {
         let stretch = past.scope.stretch.contains(&id);
         if stretch { next.scope.stretch.push(id) } else { next.scope.planned.push(id) }

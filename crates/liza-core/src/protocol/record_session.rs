@@ -41,6 +41,8 @@ pub struct RecordSession {
     pub unsubmitted: Option<Sha>,
     /// What it used.
     pub usage: Usage,
+    /// The client's name for the conversation, if it may be resumed.
+    pub conversation: Option<String>,
 }
 
 /// What follows from the session's end.
@@ -127,6 +129,7 @@ impl RecordSession {
             .with("seconds", whole(tx.now.since(self.started).0))
             .with_some("said", self.said.as_deref().filter(|_| self.failed || self.fault.is_some()))
             .with_some("fault", self.fault.as_ref().map(|fault| fault.kind.to_string()))
+            .with_some("conversation", self.conversation.as_deref())
             .with_some("unsubmitted", self.unsubmitted.as_ref().map(Sha::as_str))
             .with_some("tokens", (tokens > 0).then(|| whole(tokens)))
             .with_some("cost_usd", (cost_usd > 0.0).then_some(Value::Float(cost_usd)));

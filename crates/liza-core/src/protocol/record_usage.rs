@@ -1,6 +1,7 @@
 //! What a session used: tokens, money, context.
 
 use crate::model::{AgentId, Board, Refusal, Section, TaskId, Timestamp, Usage};
+use crate::rules::spending::add_to_day;
 
 use super::operation::{LoadScope, Rule};
 use super::ownership::check_acts_for;
@@ -8,7 +9,7 @@ use super::permission::{Rights, SUPERVISION};
 use super::reply::Nothing;
 use super::tx::Tx;
 
-/// Adds to the usage of an agent, its task, the sprint and the goal; the context share is the last one measured.
+/// Adds to the usage of an agent, its task, the sprint, the day and the goal; the context share is the last one measured.
 #[derive(Debug, Clone, PartialEq)]
 pub struct RecordUsage {
     /// Which agent.
@@ -19,6 +20,8 @@ pub struct RecordUsage {
     pub usage: Usage,
     /// How full its context is, in percent.
     pub context_percent: Option<u32>,
+    /// The midnight at which the day ends where the human is.
+    pub day_ends: Timestamp,
 }
 
 impl Rule for RecordUsage {
@@ -44,7 +47,10 @@ impl Rule for RecordUsage {
         }
         // Nor must a broken section.
         if tx.board.sprint.ready().is_some() {
-            tx.sprint()?.usage.get_or_insert_default().add(&self.usage);
+            let now = tx.now;
+            let sprint = tx.sprint()?;
+            sprint.usage.get_or_insert_default().add(&self.usage);
+            sprint.today = Some(add_to_day(sprint.today.take(), &self.usage, self.day_ends, now));
         }
         if tx.board.goal.ready().is_some() {
             tx.goal()?.usage.get_or_insert_default().add(&self.usage);

@@ -2,9 +2,11 @@
 
 use serde::Serialize;
 
-use crate::model::{DECISIONS, Effect, LogAction, Refusal, STOP, Section, SprintStatus, StopFile};
-
+use crate::model::{
+    Board, DECISIONS, Effect, LogAction, Refusal, STOP, Section, SprintStatus, StopFile, TaskId, Timestamp,
+};
 use crate::rules::session_budget::SessionBudget;
+use crate::rules::spending::{tasks_with_budget, used_up};
 
 use super::budget::{refill, refill_planner};
 use super::checkpoint::{leave_checkpoint, record_decision};
@@ -37,7 +39,11 @@ impl Rule for Resume {
     type Reply = Resumed;
     const VERB: &'static str = "resume";
     const RIGHTS: Rights = HUMAN;
-    const LOADS: LoadScope = LoadScope::all(&[Section::Goal, Section::Sprint]);
+    const LOADS: LoadScope = LoadScope::all(&[Section::Config, Section::Goal, Section::Sprint]);
+
+    fn other_tasks(&self, board: &Board, _now: Timestamp) -> Vec<TaskId> {
+        tasks_with_budget(board)
+    }
 
     fn run(&self, tx: &mut Tx<'_>) -> Result<Resumed, Refusal> {
         let (decision, note) = (self.decision.as_deref(), self.note.as_deref());
@@ -47,6 +53,9 @@ impl Rule for Resume {
         }
         let at_checkpoint = tx.board.sprint()?.status == SprintStatus::Checkpoint;
         let stop = decision == Some(STOP);
+        if let Some(spent) = used_up(tx.board, tx.now).filter(|_| !stop && at_checkpoint) {
+            return Err(Refusal::BudgetUsedUp { spent: spent.to_string(), key: spent.scope.key() });
+        }
         if stop {
             abort_without_log(tx)?;
         } else {

@@ -5,7 +5,8 @@
 //! a client is held, one session at a time tries it again, with growing pauses and no more than [`MAX_PROBES`] times.
 
 use crate::model::{
-    AlikeFailures, ClientFault, ClientHold, ClientRecord, FaultKind, Seconds, Sprint, Timestamp,
+    AgentId, AlikeFailures, ClientFault, ClientHold, ClientRecord, Config, EventName, FaultKind,
+    HistoryEvent, Seconds, Sprint, TaskRecord, Timestamp,
 };
 
 /// After this many failed tries, only the human lets a client continue.
@@ -186,4 +187,21 @@ pub fn describe_hold(hold: &ClientHold, now: Timestamp) -> String {
         Some(until) if until <= now => format!("{what}{said}; tried again now"),
         Some(until) => format!("{what}{said}; tried again in {}", until.since(now)),
     }
+}
+
+/// The conversation that a coder's session resumes: its last one on the task with the same client, if the task was claimed
+/// again after a rejection and nothing has happened since.
+pub fn conversation_to_resume(
+    config: &Config,
+    record: &TaskRecord,
+    agent: AgentId,
+    client: &str,
+) -> Option<String> {
+    let claimed = record.events().next_back()?.is(EventName::ReclaimedAfterRejection);
+    let own = |event: &&HistoryEvent| {
+        event.is(EventName::SessionEnded) && event.agent.as_deref() == Some(agent.to_string().as_str())
+    };
+    let last = record.events().rev().find(own)?;
+    let same = last.text("client").as_deref() == Some(client);
+    last.text("conversation").filter(|_| config.resume_conversation && claimed && same)
 }

@@ -8,5 +8,6 @@ pub mod metrics;
 pub mod misspelled;
 pub mod questions;
 pub mod session_budget;
+pub mod spending;
 pub mod sprint;
 pub mod triggers;

@@ -4,7 +4,7 @@ use serde::Serialize;
 
 use crate::model::{Role, State, TaskId, Timestamp};
 use crate::rules::clients::waits_for_human;
-use crate::watch::alarms::{Alarm, AlarmKind, AlarmSubject};
+use crate::watch::alarms::{Alarm, AlarmKind, AlarmLevel, AlarmSubject};
 use crate::watch::supervise::{planner_needs_human, unseen_triggers};
 
 /// One decision that waits for the human.
@@ -41,6 +41,8 @@ fn command(state: &State, alarm: &Alarm, now: Timestamp) -> Option<String> {
         AlarmKind::Question | AlarmKind::ReviewDropped => Some(about(&alarm.subject)),
         AlarmKind::Blocked => is_left_to_human(state, alarm, now).then(|| about(&alarm.subject)),
         AlarmKind::PlannerStopped | AlarmKind::SessionBudget => Some("liza note \"...\"".to_owned()),
+        AlarmKind::Budget => (alarm.level == AlarmLevel::Critical).then(|| "liza edit".to_owned()),
+        AlarmKind::SetupFailed => Some("liza edit".to_owned()),
         AlarmKind::RoleMissing => Some(format!("liza agent {}", alarm.subject)),
         AlarmKind::DirectEdit => Some(format!("liza dismiss {}", alarm.subject)),
         AlarmKind::PlanProposed => Some("liza plan --approve".to_owned()),

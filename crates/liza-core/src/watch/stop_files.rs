@@ -4,9 +4,10 @@
 
 use crate::model::{GoalStatus, SprintStatus, State, StopFile, StopFileTimes, Timestamp};
 use crate::protocol::{Checkpoint, CheckpointCause, Command, CompleteSprint, FollowStopFile};
+use crate::rules::spending::used_up;
 use crate::rules::sprint::{is_complete, is_planning};
 
-/// The command that makes the blackboard agree with the files, the deadline, or a sprint whose last task a person has
+/// The command that makes the blackboard agree with the files, the deadline, the budgets, or a sprint whose last task a person has
 /// ended; `None` if it agrees. The strongest file comes first.
 pub fn reconcile(state: &State, files: StopFileTimes, now: Timestamp) -> Option<Command> {
     let sprint = state.board.sprint.ready()?;
@@ -26,6 +27,9 @@ pub fn reconcile(state: &State, files: StopFileTimes, now: Timestamp) -> Option<
             if is_complete(&state.board, sprint, is_planning(&state.board, now)) =>
         {
             return Some(CompleteSprint.into());
+        }
+        (SprintStatus::InProgress, None) if open && used_up(&state.board, now).is_some() => {
+            return Some(Checkpoint { cause: CheckpointCause::Budget }.into());
         }
         (
             SprintStatus::InProgress

@@ -280,6 +280,7 @@ fn other_commands(actor: &Actor) -> Vec<Command> {
             task: None,
             usage: Usage::default(),
             context_percent: Some(40),
+            day_ends: now(),
         }),
     ]
 }

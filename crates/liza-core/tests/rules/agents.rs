@@ -191,6 +191,7 @@ fn usage_of_sessions_adds_up_for_agent_and_task() {
             task: Some(task("t")),
             usage: usage.clone(),
             context_percent,
+            day_ends: World::new().now,
         })
     };
     world.must(world.supervisor(coder(1)), record(Some(40)));
@@ -229,6 +230,7 @@ fn usage_counts_for_the_agent_when_its_task_is_gone_or_broken() {
             task: Some(task(id)),
             usage: usage.clone(),
             context_percent: None,
+            day_ends: World::new().now,
         })
     };
     world.must(world.supervisor(coder(1)), record("unheard-of"));

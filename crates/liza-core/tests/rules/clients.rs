@@ -1,9 +1,11 @@
 //! Clients that fail: who is held, for how long, and that no task is blamed for it.
 
-use liza_core::model::{Actor, ClientFault, ClientHold, FaultKind, LimitReset, Seconds, Status, Usage};
+use liza_core::model::{
+    Actor, ClientFault, ClientHold, EventName, FaultKind, HistoryEvent, LimitReset, Seconds, Status, Usage,
+};
 use liza_core::protocol::{Command, RecordSession, Resume, UseClient};
 use liza_core::rules::clients::{
-    ClientChoice, MAX_PROBES, choose_client, describe_hold, probe_pause, session_line,
+    ClientChoice, MAX_PROBES, choose_client, conversation_to_resume, describe_hold, probe_pause, session_line,
 };
 use liza_core::watch::alarms::{AlarmKind, Observations, alarms};
 use liza_core::watch::needs_you::needs_you;
@@ -30,6 +32,7 @@ fn ended(of: &str, number: u32, fault: Option<ClientFault>) -> RecordSession {
         failed: true,
         unsubmitted: None,
         usage: Usage { input: 10, output: 5, cached: 0, cost_usd: 0.5 },
+        conversation: None,
     }
 }
 
@@ -229,4 +232,27 @@ fn sessions_that_fail_alike_on_several_tasks_hold_the_client_and_not_the_tasks()
     assert!(!record(&mut world, ended("t", 1, None)));
     assert!(!record(&mut world, RecordSession { said: Some("Another".into()), ..ended("u", 2, None) }));
     assert!(!record(&mut world, ended("t", 1, None)), "not alike");
+}
+
+/// Covers: SE-10
+#[test]
+fn a_conversation_is_resumed_only_after_a_rejection_and_only_if_it_is_wanted() {
+    let mut world = World::with_task(Status::Claimed);
+    let talked = RecordSession { conversation: Some("0199-a".into()), failed: false, ..ended("t", 1, None) };
+    record(&mut world, talked);
+    let resumes = |world: &World, number: u32, client: &str| {
+        let config = world.state.board.config.ready().unwrap();
+        conversation_to_resume(config, world.record("t"), coder(number), client)
+    };
+    world.config().resume_conversation = true;
+    assert_eq!(resumes(&world, 1, "claude"), None, "it was not rejected");
+    world.edit_record("t", |task| {
+        let event = HistoryEvent::new(World::new().now, EventName::ReclaimedAfterRejection, coder(1));
+        task.history.as_mut().unwrap().push(event);
+    });
+    assert_eq!(resumes(&world, 1, "claude").as_deref(), Some("0199-a"));
+    assert_eq!(resumes(&world, 1, "codex"), None, "another client");
+    assert_eq!(resumes(&world, 2, "claude"), None, "another coder");
+    world.config().resume_conversation = false;
+    assert_eq!(resumes(&world, 1, "claude"), None, "off by default");
 }

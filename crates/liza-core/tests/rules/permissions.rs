@@ -105,8 +105,15 @@ fn supervision() -> Vec<Command> {
         Command::from(CountExit { task: task("t"), agent, exit: UnproductiveExit::Crash, last_words: None }),
         Command::from(TakeHandoff { task: task("t") }),
         Command::from(MarkTriggersSeen { keys: Vec::new() }),
-        Command::from(RecordUsage { agent, task: None, usage: Usage::default(), context_percent: None }),
+        Command::from(RecordUsage {
+            agent,
+            task: None,
+            usage: Usage::default(),
+            context_percent: None,
+            day_ends: World::new().now,
+        }),
         Command::from(Checkpoint { cause: CheckpointCause::Deadline }),
+        Command::from(Checkpoint { cause: CheckpointCause::Budget }),
         Command::from(CompleteSprint),
         Command::from(AdoptIntegration { head: base() }),
         Command::from(CountPlannerExit { agent: planner(), last_words: None }),
@@ -124,6 +131,7 @@ fn supervision() -> Vec<Command> {
             failed: true,
             unsubmitted: None,
             usage: Usage::default(),
+            conversation: None,
         }),
     ]
 }
@@ -227,6 +235,7 @@ fn number(command: &Command) -> usize {
         Command::UseClient(_) => 63,
         Command::RecordSession(_) => 64,
         Command::Finish(_) => 65,
+        Command::Checkpoint(Checkpoint { cause: CheckpointCause::Budget }) => 66,
     }
 }
 
@@ -235,7 +244,7 @@ fn number(command: &Command) -> usize {
 fn the_table_has_every_command_once() {
     let mut seen: Vec<usize> = table().iter().flat_map(|row| row.commands.iter().map(number)).collect();
     seen.sort_unstable();
-    assert_eq!(seen, (0..66).collect::<Vec<_>>());
+    assert_eq!(seen, (0..67).collect::<Vec<_>>());
 }
 
 fn may(rights: &str, actor: &Actor) -> bool {

@@ -88,7 +88,13 @@ fn heartbeats_reservations_and_metrics_write_no_log() {
         ),
         (
             coder_loop,
-            Command::from(RecordUsage { agent: coder(1), task: None, usage, context_percent: None }),
+            Command::from(RecordUsage {
+                agent: coder(1),
+                task: None,
+                usage,
+                context_percent: None,
+                day_ends: world.now,
+            }),
         ),
         (coder_loop, idle_exit("t", coder(1))),
         (Actor::Human, Command::from(RecordAnalysis { findings: Vec::new() })),

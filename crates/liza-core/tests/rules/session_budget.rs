@@ -304,6 +304,7 @@ impl Adversaries {
             failed: !has_result(&self.world.state, session),
             unsubmitted: None,
             usage: Usage::default(),
+            conversation: None,
         };
         let done = self.world.must(self.world.supervisor(session.agent), Command::from(command));
         done.reply("is_clients_fault") == true

@@ -23,6 +23,19 @@ pub(crate) struct ClientFolder {
     pub(crate) path: PathBuf,
     /// What it contains at first.
     copies: Vec<FileCopy>,
+    /// The conversations, if they are kept.
+    kept: Option<KeptConversations>,
+}
+
+/// The conversations of a session, which are kept for the next one on the same task.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+struct KeptConversations {
+    /// Where the program keeps them in the private folder.
+    below: PathBuf,
+    /// Where they are between sessions.
+    place: PathBuf,
+    /// Whether the session gets those of the last one.
+    restore: bool,
 }
 
 /// A file of the person's and its place in the private folder.
@@ -48,6 +61,8 @@ struct ClientHome {
     logins: &'static [&'static str],
     /// Further variables that name folders inside of the private one.
     further: &'static [(&'static str, &'static str)],
+    /// Below both: the conversations, if one of them can be resumed.
+    conversations: Option<&'static str>,
 }
 
 const CLIENTS: &[ClientHome] = &[
@@ -58,6 +73,7 @@ const CLIENTS: &[ClientHome] = &[
         files: &["settings.json", "CLAUDE.md", ".claude.json"],
         logins: &[".credentials.json"],
         further: &[],
+        conversations: Some("projects"),
     },
     ClientHome {
         program: "codex",
@@ -66,6 +82,7 @@ const CLIENTS: &[ClientHome] = &[
         files: &["config.toml", "AGENTS.md"],
         logins: &["auth.json"],
         further: &[],
+        conversations: Some("sessions"),
     },
     ClientHome {
         program: "gemini",
@@ -74,6 +91,7 @@ const CLIENTS: &[ClientHome] = &[
         files: &[".gemini/settings.json", ".gemini/GEMINI.md", ".gemini/.env", ".gemini/installation_id"],
         logins: &[".gemini/oauth_creds.json", ".gemini/google_accounts.json"],
         further: &[],
+        conversations: None,
     },
     ClientHome {
         program: "vibe",
@@ -82,6 +100,7 @@ const CLIENTS: &[ClientHome] = &[
         files: &["config.toml", ".env"],
         logins: &[],
         further: &[],
+        conversations: None,
     },
     ClientHome {
         program: "goose",
@@ -90,6 +109,7 @@ const CLIENTS: &[ClientHome] = &[
         files: &[".config/goose/config.yaml"],
         logins: &[".config/goose/secrets.yaml"],
         further: DATA_FOLDERS,
+        conversations: None,
     },
     ClientHome {
         program: "opencode",
@@ -98,6 +118,7 @@ const CLIENTS: &[ClientHome] = &[
         files: &[".config/opencode/opencode.json", ".config/opencode/opencode.jsonc"],
         logins: &[".local/share/opencode/auth.json"],
         further: DATA_FOLDERS,
+        conversations: None,
     },
 ];
 
@@ -117,7 +138,7 @@ impl ClientFolder {
         home: Option<&Path>,
         variable: &dyn Fn(&str) -> Option<PathBuf>,
     ) -> (Self, Vec<(String, String)>) {
-        let mut folder = Self { path, copies: Vec::new() };
+        let mut folder = Self { path, copies: Vec::new(), kept: None };
         let mut variables = vec![folder.variable(CONFIG_FOLDER.0, CONFIG_FOLDER.1)];
         if let Some(home) = home {
             folder.copy(home, Path::new(""), GIT_FILES, false);
@@ -146,6 +167,14 @@ impl ClientFolder {
         (folder, variables)
     }
 
+    /// Keeps the conversations of the session in `place`; with `restore`, the session gets those that are there.
+    pub(crate) fn keep_conversations(&mut self, program: &Path, place: PathBuf, restore: bool) {
+        let name = program.file_stem().and_then(|name| name.to_str()).unwrap_or_default();
+        let client = CLIENTS.iter().find(|client| client.program == name);
+        let below = client.and_then(|client| Some(Path::new(client.folder).join(client.conversations?)));
+        self.kept = below.map(|below| KeptConversations { below, place, restore });
+    }
+
     fn variable(&self, name: &str, below: &str) -> (String, String) {
         (name.to_owned(), self.path.join(below).to_string_lossy().trim_end_matches('/').to_owned())
     }
@@ -169,6 +198,11 @@ impl ClientFolder {
             to.parent().map_or(Ok(()), private::create_folder)?;
             fs::write(&to, content)?;
         }
+        if let Some(kept) = self.kept.as_ref().filter(|kept| kept.restore && kept.place.is_dir()) {
+            let to = self.path.join(&kept.below);
+            to.parent().map_or(Ok(()), private::create_folder)?;
+            fs::rename(&kept.place, to)?;
+        }
         Ok(())
     }
 
@@ -185,7 +219,25 @@ impl ClientFolder {
                 let _ = replace(&copy.from, &new);
             }
         }
+        if let Some(kept) = &self.kept {
+            // Without them, the next session begins a new conversation.
+            let _ = self.keep(kept);
+        }
         let _ = fs::remove_dir_all(&self.path);
+    }
+
+    /// Moves the conversations out of the folder. A link that the session put there is not followed.
+    fn keep(&self, kept: &KeptConversations) -> io::Result<()> {
+        let _ = fs::remove_dir_all(&kept.place);
+        let mut folder = self.path.clone();
+        for part in kept.below.components() {
+            folder.push(part);
+            if !fs::symlink_metadata(&folder)?.is_dir() {
+                return Err(io::ErrorKind::NotADirectory.into());
+            }
+        }
+        kept.place.parent().map_or(Ok(()), private::create_folder)?;
+        fs::rename(folder, &kept.place)
     }
 }
 
@@ -318,5 +370,37 @@ mod tests {
             ClientFolder::plan(home.path().join("private"), Path::new("codex"), Some(home.path()), &named);
         private.create().unwrap();
         assert_eq!(fs::read_to_string(private.path.join(".codex/auth.json")).unwrap(), LOGIN);
+    }
+
+    /// Covers: SE-10
+    #[test]
+    fn conversations_are_kept_and_restored_on_request_and_links_are_not_followed() {
+        let home = tempfile::tempdir().unwrap();
+        let home = home.path();
+        let place = home.join("kept");
+        let session = |restore: bool| {
+            let (mut private, _) = folder(home, "claude");
+            private.keep_conversations(Path::new("/opt/bin/claude"), place.clone(), restore);
+            private.create().unwrap();
+            private
+        };
+        let log = home.join("private/.claude/projects/p/1.jsonl");
+        let first = session(true);
+        write(&log, "said");
+        first.finish();
+        assert!(!first.path.exists() && place.join("p/1.jsonl").exists());
+        let resumed = session(true);
+        assert_eq!(fs::read_to_string(&log).unwrap(), "said");
+        resumed.finish();
+        let fresh = session(false);
+        assert!(!log.exists(), "a new conversation");
+        fs::create_dir_all(home.join("mine/projects")).unwrap();
+        let _ = fs::remove_dir_all(home.join("private/.claude"));
+        std::os::unix::fs::symlink(home.join("mine"), home.join("private/.claude")).unwrap();
+        fresh.finish();
+        assert!(home.join("mine/projects").exists() && !place.exists());
+        let (mut other, _) = folder(home, "goose");
+        other.keep_conversations(Path::new("goose"), place, true);
+        assert_eq!(other.kept, None);
     }
 }

@@ -7,6 +7,7 @@ use std::time::Duration;
 use liza_core::model::Refusal;
 use liza_store::StoreError;
 
+use crate::checkout_setup::SetupError;
 use crate::git::{Branch, BranchError, GitError};
 
 /// Why a command failed.
@@ -21,6 +22,9 @@ pub enum EngineError {
     /// Git failed.
     #[error(transparent)]
     Git(#[from] GitError),
+    /// A new checkout could not be set up.
+    #[error(transparent)]
+    Setup(#[from] SetupError),
     /// The configured integration branch is not a branch name.
     #[error("config.integration_branch: {0}")]
     Branch(#[from] BranchError),

@@ -346,6 +346,21 @@ impl Repo {
         Ok(patterns.iter().all(|pattern| old.lines().any(|line| line == *pattern)))
     }
 
+    /// Whether git ignores a path in the project's checkout.
+    ///
+    /// # Errors
+    ///
+    /// When git fails.
+    pub(crate) fn is_ignored(&self, path: &Path) -> Result<bool, GitError> {
+        let command = self.command("checking what git ignores").args(["check-ignore", "-q", "--"]).arg(path);
+        let output = command.run()?;
+        match output.status {
+            Some(0) => Ok(true),
+            Some(1) => Ok(false),
+            _ => Err(command.failed(&output)),
+        }
+    }
+
     /// The file `info/exclude` and its content.
     pub(super) fn exclude_file(&self) -> Result<(PathBuf, String), GitError> {
         let command = self.command(EXCLUDING).args(["rev-parse", "--path-format=absolute"]);

@@ -5,6 +5,7 @@
 use liza_core::model::{AgentId, AnomalyType, Fields, Revision, TaskId, Value};
 use liza_core::protocol::{CancelReservation, ClaimTask, Claimed, LogAnomaly, ReserveTask, Reserved};
 
+use crate::checkout_setup::set_up_worktree;
 use crate::engine::{
     Engine, EngineError, FileLock, discard_locked, integration_branch, lock_task, prepare, try_lock_task,
 };
@@ -59,6 +60,9 @@ fn claim_reserved(
 ) -> Result<TaskClaim, EngineError> {
     let order = (task, &reserved.base_commit, reserved.mode);
     let worktree = prepare(engine.repo()?, order, integration, lock)?;
+    let board = engine.read(&[])?;
+    let is_new = worktree.created || worktree.was_damaged;
+    set_up_worktree(engine.project(), board.config()?, &worktree.path, is_new)?;
     let done = engine.execute(ClaimTask { task: task.clone(), coder })?;
     if worktree.was_damaged {
         report_damage(engine, task, &worktree);

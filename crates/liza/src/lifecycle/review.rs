@@ -3,13 +3,14 @@
 //!
 //! The coder's worktree is never changed.
 
-use liza_core::model::{AgentId, Refusal, Sha, TaskId, TaskStatus};
+use liza_core::model::{AgentId, Refusal, Role, Sha, TaskId, TaskStatus};
 use liza_core::protocol::{
-    ClaimReview, ReleaseReview, ReviewClaimed, SubmitForReview, SubmitVerdict, Submitted, TaskReply, Verdict,
-    WorktreeFacts,
+    ClaimReview, RefundSession, ReleaseReview, ReviewClaimed, SubmitForReview, SubmitVerdict, Submitted,
+    TaskReply, Verdict, WorktreeFacts,
 };
 
 use super::take_work::take_work;
+use crate::checkout_setup::{CheckoutUse, set_up};
 use crate::engine::{Engine, EngineError, Executed, integration_branch, lock_task};
 use crate::git::{FileChange, WorktreeState};
 
@@ -75,6 +76,8 @@ pub fn claim_review(
     let claimed = engine.execute(ClaimReview { task: task.clone(), reviewer, head })?;
     if let Err(error) = check_out(engine, task, &claimed.reply.commit) {
         let _ = engine.execute(ReleaseReview { task: task.clone(), reviewer });
+        // No session has run.
+        let _ = engine.execute(RefundSession { agent: reviewer, task: Some(task.clone()) });
         return Err(error);
     }
     Ok(claimed)
@@ -83,9 +86,11 @@ pub fn claim_review(
 /// Makes the checkout of a review, in the place of an earlier one.
 fn check_out(engine: &Engine<'_>, task: &TaskId, commit: &Sha) -> Result<(), EngineError> {
     let _lock = lock_task(engine.project(), task)?;
-    let integration = integration_branch(&engine.read(&[])?)?;
-    engine.repo()?.create_review(task, commit, &integration)?;
-    Ok(())
+    let board = engine.read(&[])?;
+    let repo = engine.repo()?;
+    repo.create_review(task, commit, &integration_branch(&board)?)?;
+    let used_by = CheckoutUse::Session(Role::CodeReviewer);
+    Ok(set_up(engine.project(), board.config()?, &repo.review_path(task), used_by)?)
 }
 
 /// Submits a verdict. A checkout that differs from what was submitted is made again, for either verdict.

@@ -3,6 +3,7 @@
 use liza_core::model::{Revision, TaskId};
 use liza_core::protocol::{CreateWorktree, WorktreeOrder};
 
+use crate::checkout_setup::set_up_worktree;
 use crate::engine::{Engine, EngineError, integration_branch, lock_task, prepare};
 use crate::git::PreparedWorktree;
 
@@ -32,5 +33,8 @@ pub fn create_worktree(
     let done = engine.execute(CreateWorktree { task: task.clone(), fresh, head })?;
     let order = done.reply;
     let worktree = prepare(engine.repo()?, (task, &order.base, order.mode), &integration, &lock)?;
+    let board = engine.read(&[])?;
+    let is_new = worktree.created || worktree.was_damaged;
+    set_up_worktree(engine.project(), board.config()?, &worktree.path, is_new)?;
     Ok(CreatedWorktree { revision: done.revision, order, worktree })
 }

@@ -12,6 +12,7 @@ use liza_core::protocol::{
 };
 
 use super::review::refuse_reserved_path;
+use crate::checkout_setup::{CheckoutUse, set_up, setup_limit};
 use crate::engine::{Engine, EngineError, Executed, FileLock, Submitted, integration_branch};
 use crate::git::{Branch, IntegrationTestResult, MergeError, MergeMessage, PendingMerge, TestStage};
 use crate::session_plan::{SessionNeeds, minimum, session_plan};
@@ -76,7 +77,8 @@ impl From<EngineError> for NotOnBranch {
 pub fn wt_merge(engine: &Engine<'_>, task: &TaskId) -> Result<MergeOutcome, EngineError> {
     // Checked before waiting for other merges, so that a refusal comes immediately.
     engine.check(engine.project().stop_files(), BeginMerge { task: task.clone() })?;
-    let limit = test_limit(&engine.read(&[])?)?;
+    let board = engine.read(&[])?;
+    let limit = test_limit(&board)? + setup_limit(board.config()?);
     let lock = FileLock::at(&FileLock::of_merges(engine.project().folder()), limit + LOCK_TIMEOUT)?;
     let mut approved = engine.check(engine.project().stop_files(), BeginMerge { task: task.clone() })?;
     let job = MergeJob::new(engine, task, approved.commit.clone(), approved.base_commit.clone())?;
@@ -230,10 +232,12 @@ impl<'e, 'p> MergeJob<'e, 'p> {
         let (project, repo) = (self.engine.project(), self.engine.repo()?);
         let state = project.state()?;
         let config = state.board.config()?;
-        let liza = std::env::current_exe().unwrap_or_else(|_| "liza".into());
+        let Some(test) = repo.test_checkout(merged)? else { return Ok(IntegrationTestResult::NoScript) };
+        set_up(project, config, test.path(), CheckoutUse::MergeTest)?;
         if config.sandbox == Sandbox::Off {
-            return Ok(repo.run_integration_test(merged, output, self.test_limit)?);
+            return Ok(repo.run_test(&test, output, self.test_limit, None)?);
         }
+        let liza = std::env::current_exe().unwrap_or_else(|_| "liza".into());
         let caches = project.folder().join("caches").join("integration-test");
         let own = [caches.clone()];
         let plan = |checkout: &Path, scratch: &Path| {
@@ -250,7 +254,7 @@ impl<'e, 'p> MergeJob<'e, 'p> {
             session_plan(project, config, &needs).map(Option::unwrap_or_default)
         };
         let stage = TestStage { liza: &liza, caches: &caches, minimum: minimum(config), plan: &plan };
-        Ok(repo.run_confined_test(merged, output, self.test_limit, &stage)?)
+        Ok(repo.run_test(&test, output, self.test_limit, Some(&stage))?)
     }
 
     fn record_failure(&self, failure: MergeFailure) -> Result<MergeOutcome, EngineError> {

@@ -1,12 +1,12 @@
 //! The list of built-in providers; each has a file of its own with its command line and its events.
 
-use strum::{EnumString, VariantArray, VariantNames};
+use strum::{EnumString, IntoStaticStr, VariantArray, VariantNames};
 
 use super::template::CommandTemplate;
 use super::{claude, codex, gemini, goose, opencode, rehearsal, vibe};
 
 /// A built-in provider.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, EnumString, VariantArray, VariantNames)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, EnumString, IntoStaticStr, VariantArray, VariantNames)]
 #[strum(serialize_all = "lowercase")]
 pub(super) enum BuiltIn {
     Claude,
@@ -20,6 +20,11 @@ pub(super) enum BuiltIn {
 }
 
 impl BuiltIn {
+    /// Its name.
+    pub(super) fn name(self) -> &'static str {
+        self.into()
+    }
+
     /// How its program is called.
     pub(super) fn template(self) -> CommandTemplate {
         match self {

@@ -6,7 +6,7 @@ use serde_json::Value;
 use super::event::{ClientEvent, EventFormat, EventReader, UsageReport};
 use super::fault::{fault, of_kind, reset_at};
 use super::json_line::{amount, items, number, parse, text, tool_detail, type_of};
-use super::template::{BEGIN, CommandTemplate, words, words_and};
+use super::template::{BEGIN, ClientFile, CommandTemplate, LoginSign, words, words_and};
 
 /// The context of a model whose size the program has not reported yet.
 const CONTEXT: u64 = 200_000;
@@ -23,6 +23,7 @@ pub(super) fn template() -> CommandTemplate {
         args: words_and("-p --output-format stream-json --verbose --settings", PROMPT_AGAIN),
         unconfined_args: words("--add-dir {liza}"),
         model_args: words("--model {model}"),
+        resume_args: words("--resume {conversation}"),
         writing_args: words("--permission-mode acceptEdits --allowedTools Bash,Read,Glob,Grep,Edit,Write"),
         reading_args: words("--allowedTools Bash,Read,Glob,Grep --disallowedTools Edit,Write,NotebookEdit"),
         // The options that follow take lists, so the text comes first.
@@ -32,6 +33,15 @@ pub(super) fn template() -> CommandTemplate {
         model_hosts: words("api.anthropic.com console.anthropic.com platform.claude.com claude.ai"),
         address_variables: words("ANTHROPIC_BASE_URL"),
         login: "claude /login".to_owned(),
+        login_signs: vec![
+            LoginSign::File(ClientFile::new("CLAUDE_CONFIG_DIR", ".claude", ".credentials.json")),
+            LoginSign::Variable("ANTHROPIC_API_KEY"),
+            LoginSign::Variable("ANTHROPIC_AUTH_TOKEN"),
+            LoginSign::Variable("CLAUDE_CODE_OAUTH_TOKEN"),
+            LoginSign::Variable("CLAUDE_CODE_USE_BEDROCK"),
+            LoginSign::Variable("CLAUDE_CODE_USE_VERTEX"),
+        ],
+        rights: "runs any command; coders edit files, planners and code reviewers have no tool for that",
         ..CommandTemplate::new("claude", Some("claude"), "npm install -g @anthropic-ai/claude-code")
     }
 }

@@ -3,10 +3,11 @@
 use liza_core::model::{FaultKind, Usage};
 use serde_json::Value;
 
+use super::claude::share;
 use super::event::{ClientEvent, EventFormat, EventReader, UsageReport};
 use super::fault::fault;
 use super::json_line::{items, number, parse, text, tool_detail, type_of};
-use super::template::{BEGIN, CommandTemplate, words, words_and};
+use super::template::{BEGIN, ClientFile, CommandTemplate, LoginSign, words, words_and};
 
 pub(super) fn template() -> CommandTemplate {
     // By default its sandbox makes .git read-only; without a writable index it cannot commit. The project's own .git stays
@@ -19,12 +20,20 @@ pub(super) fn template() -> CommandTemplate {
         unconfined_args: words(sandbox),
         confined_args: words("--dangerously-bypass-approvals-and-sandbox"),
         model_args: words("-m {model}"),
+        resume_args: words("resume {conversation}"),
         last_args: words("-"),
         interactive_args: words_and("", BEGIN),
         events: EventFormat::Codex,
         model_hosts: words("api.openai.com chatgpt.com auth.openai.com"),
         address_variables: words("OPENAI_BASE_URL"),
         login: "codex login".to_owned(),
+        login_signs: vec![
+            LoginSign::File(ClientFile::new("CODEX_HOME", ".codex", "auth.json")),
+            LoginSign::Variable("OPENAI_API_KEY"),
+            LoginSign::Variable("CODEX_API_KEY"),
+            LoginSign::Setting(ClientFile::new("CODEX_HOME", ".codex", "config.toml"), "model_provider"),
+        ],
+        rights: "runs any command and edits files; its own sandbox is on only where Liza does not confine it",
         ..CommandTemplate::new("codex", Some("codex"), "npm install -g @openai/codex")
     }
 }
@@ -48,6 +57,8 @@ impl EventReader for CodexEvents {
             }
             "turn.failed" => Some(vec![ClientEvent::Fault(fault(None, &message(&parse(line)?)))]),
             "error" => Some(vec![error(&message(&parse(line)?))]),
+            // From the log that it keeps beside its output.
+            "event_msg" => Some(context(&parse(line)?).into_iter().collect()),
             "turn.started" | "item.updated" => Some(Vec::new()),
             _ => None,
         }
@@ -100,6 +111,19 @@ fn completed(event: &Value) -> Vec<ClientEvent> {
         Some("error") => text(event, "/item/message").map(ClientEvent::Note).into_iter().collect(),
         _ => Vec::new(),
     }
+}
+
+/// How full the context is: the tokens of the last answer, not their sum.
+fn context(event: &Value) -> Option<ClientEvent> {
+    let info = event
+        .pointer("/payload/info")
+        .filter(|_| text(event, "/payload/type").as_deref() == Some("token_count"))?;
+    let used = number(info, "/last_token_usage/total_tokens");
+    let window = number(info, "/model_context_window");
+    let context_percent = (used > 0 && window > 0).then(|| share(used, window))?;
+    let report =
+        UsageReport { usage: Usage::default(), is_total: true, context_percent: Some(context_percent) };
+    Some(ClientEvent::Used(report))
 }
 
 /// Cached tokens are part of the input here.
@@ -166,5 +190,20 @@ mod tests {
         let hopeless =
             r#"{"type":"error","message":"Reconnecting... 1/5 (unexpected status 401 Unauthorized)"}"#;
         assert_eq!(one(hopeless).unwrap().kind, FaultKind::Auth);
+    }
+
+    /// Covers: SE-05, SE-14
+    #[test]
+    fn the_context_share_is_that_of_the_last_answer() {
+        let count = |last: u64| {
+            serde_json::json!({"type": "event_msg", "payload": {"type": "token_count", "info": {
+                "total_token_usage": {"total_tokens": 900_000}, "last_token_usage": {"total_tokens": last},
+                "model_context_window": 272_000}}})
+        };
+        let output = format!("{SESSION}\n{}\n{}", count(100), count(136_000));
+        let used = used(EventFormat::Codex, &output);
+        assert_eq!((used.context_percent, used.usage.output), (Some(50), 122));
+        let empty = r#"{"type":"event_msg","payload":{"type":"token_count","info":null}}"#;
+        assert_eq!(read(EventFormat::Codex, empty), []);
     }
 }

@@ -20,7 +20,7 @@ use super::event::EventFormat;
 use super::template::{CommandTemplate, PromptDelivery};
 
 /// The provider if neither the command line nor the config names one.
-const DEFAULT_PROVIDER: &str = "claude";
+pub(super) const DEFAULT_PROVIDER: &str = "claude";
 
 /// The keys of a provider in the config.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, EnumString, IntoStaticStr, VariantNames)]
@@ -47,9 +47,10 @@ pub(super) fn choose_templates(
     config: &Config,
     role: Role,
     asked: Option<&str>,
+    default: &str,
 ) -> Result<(ChosenTemplate, Vec<ChosenTemplate>), ProviderError> {
     let (named, model) = providers_and_model(config, role)?;
-    let name = asked.or(named.first().map(String::as_str)).unwrap_or(DEFAULT_PROVIDER);
+    let name = asked.or(named.first().map(String::as_str)).unwrap_or(default);
     // A model belongs to the provider with which it is configured.
     let model = model.filter(|_| named.first().is_none_or(|named| named == name));
     let others = named.iter().skip(1).filter(|_| asked.is_none());
@@ -212,7 +213,7 @@ mod tests {
     fn choose(providers: &str, name: &str) -> Result<CommandTemplate, String> {
         let providers = serde_json::from_str(providers).unwrap();
         let config = Config { providers, ..Config::default() };
-        let chosen = choose_templates(&config, Role::Coder, Some(name));
+        let chosen = choose_templates(&config, Role::Coder, Some(name), DEFAULT_PROVIDER);
         chosen.map(|((template, _), _)| template).map_err(|error| error.to_string())
     }
 
@@ -247,7 +248,8 @@ mod tests {
             serde_json::from_str(r#"{"coder": {"provider": ["codex", "vibe", "goose"], "model": "m"}}"#);
         let config = Config { roles: roles.unwrap(), ..Config::default() };
         let names = |asked: Option<&str>| {
-            let ((first, model), others) = choose_templates(&config, Role::Coder, asked).unwrap();
+            let ((first, model), others) =
+                choose_templates(&config, Role::Coder, asked, DEFAULT_PROVIDER).unwrap();
             let others: Vec<String> = others.into_iter().map(|(template, _)| template.name).collect();
             (first.name, model, others)
         };
@@ -256,7 +258,7 @@ mod tests {
         assert_eq!(names(Some("goose")), ("goose".to_owned(), None, Vec::new()));
         let wrong = serde_json::from_str(r#"{"coder": {"provider": ["codex", "nope"]}}"#).unwrap();
         let config = Config { roles: wrong, ..Config::default() };
-        let error = choose_templates(&config, Role::Coder, None).unwrap_err().to_string();
+        let error = choose_templates(&config, Role::Coder, None, DEFAULT_PROVIDER).unwrap_err().to_string();
         assert!(error.starts_with("unknown provider \"nope\""), "{error}");
     }
 

@@ -31,6 +31,14 @@ pub enum ProviderError {
         /// How to install it.
         install: String,
     },
+    /// There is a budget in dollars, and what its sessions cost is not known.
+    #[error("{name} does not report what its sessions cost, so a budget in dollars cannot be kept")]
+    NoPrice {
+        /// The provider.
+        name: String,
+        /// Its model, if one was chosen.
+        model: Option<String>,
+    },
     /// It cannot run an interactive session.
     #[error("provider {name:?} has no interactive mode")]
     NotInteractive {

@@ -30,6 +30,20 @@ pub(crate) enum EventFormat {
     Vibe,
 }
 
+impl EventFormat {
+    /// Whether the program says what a session costs.
+    pub(crate) fn reports_cost(self) -> bool {
+        match self {
+            EventFormat::Rehearsal
+            | EventFormat::Claude
+            | EventFormat::Goose
+            | EventFormat::Opencode
+            | EventFormat::Vibe => true,
+            EventFormat::None | EventFormat::Codex | EventFormat::Gemini => false,
+        }
+    }
+}
+
 /// One event of a session, whatever the program.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) enum ClientEvent {

@@ -6,7 +6,7 @@ use serde_json::Value;
 use super::event::{ClientEvent, EventFormat, EventReader, UsageReport};
 use super::fault::fault;
 use super::json_line::{number, parse, text, tool_detail, type_of};
-use super::template::{BEGIN, CommandTemplate, words, words_and};
+use super::template::{BEGIN, ClientFile, CommandTemplate, LoginSign, words, words_and};
 
 pub(super) fn template() -> CommandTemplate {
     // Its own tools read nothing outside these folders, whatever its shell may read.
@@ -24,6 +24,12 @@ pub(super) fn template() -> CommandTemplate {
         ),
         address_variables: words("GOOGLE_GEMINI_BASE_URL GOOGLE_VERTEX_BASE_URL"),
         login: "gemini, then choose a way to log in".to_owned(),
+        login_signs: vec![
+            LoginSign::File(ClientFile::new("GEMINI_CLI_HOME", "", ".gemini/oauth_creds.json")),
+            LoginSign::Variable("GEMINI_API_KEY"),
+            LoginSign::Variable("GOOGLE_API_KEY"),
+        ],
+        rights: "runs any command and edits files without asking (approval mode yolo)",
         ..CommandTemplate::new("gemini", Some("gemini"), "npm install -g @google/gemini-cli")
     }
 }

@@ -6,7 +6,7 @@ use serde_json::Value;
 use super::event::{ClientEvent, EventFormat, EventReader, UsageReport};
 use super::fault::fault;
 use super::json_line::{amount, items, number, parse, text, tool_detail, type_of};
-use super::template::{CommandTemplate, MANY_MODELS, words};
+use super::template::{ClientFile, CommandTemplate, LoginSign, MANY_MODELS, words};
 
 /// How a message begins with which it reports an error of the provider.
 const ERROR_TEXT: &str = "Ran into this error:";
@@ -21,6 +21,14 @@ pub(super) fn template() -> CommandTemplate {
         model_hosts: words(MANY_MODELS),
         address_variables: words("ANTHROPIC_HOST OPENAI_HOST GOOGLE_HOST OLLAMA_HOST OPENROUTER_HOST"),
         login: "goose configure".to_owned(),
+        login_signs: vec![
+            LoginSign::Variable("GOOSE_PROVIDER"),
+            LoginSign::Setting(
+                ClientFile::new("XDG_CONFIG_HOME", ".config", "goose/config.yaml"),
+                "GOOSE_PROVIDER",
+            ),
+        ],
+        rights: "runs any command and edits files without asking (mode auto)",
         ..CommandTemplate::new("goose", Some("goose"), "npm install -g @aaif/goose-binary-linux-x64")
     }
 }

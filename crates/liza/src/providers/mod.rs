@@ -11,9 +11,11 @@ pub(crate) mod event;
 mod fault;
 mod gemini;
 mod goose;
+mod installed;
 mod json_line;
 mod opencode;
 mod rehearsal;
+pub(crate) mod rollout;
 pub(crate) mod stream;
 mod template;
 pub(crate) mod usage;
@@ -21,7 +23,7 @@ mod vibe;
 
 use std::path::{Path, PathBuf};
 
-use liza_core::model::{AgentId, Config, Role, TaskId};
+use liza_core::model::{AgentId, Config, Price, Role, TaskId};
 use strum::VariantArray as _;
 
 use crate::sys::find_program;
@@ -31,6 +33,9 @@ use config::ChosenTemplate;
 pub(crate) use config::{agent_count, role_network};
 pub use error::ProviderError;
 use event::EventFormat;
+pub(crate) use installed::{
+    InstalledClient, LoginPlaces, default_provider, installed_clients, missing_logins, rights_of,
+};
 use template::{CommandTemplate, PromptDelivery};
 
 /// The provider chosen for a role.
@@ -65,6 +70,8 @@ pub(crate) struct SessionDetails<'a> {
     pub(crate) prompt: &'a Path,
     /// The folder for its temporary files.
     pub(crate) scratch: &'a Path,
+    /// The conversation that is resumed.
+    pub(crate) conversation: Option<&'a str>,
     /// Whether a person takes part.
     pub(crate) interactive: bool,
     /// Whether Liza confines it.
@@ -93,7 +100,21 @@ impl Provider {
     ///
     /// When there is no such provider, or the config is wrong.
     pub fn choose(config: &Config, role: Role, asked: Option<&str>) -> Result<Self, ProviderError> {
-        let (first, others) = config::choose_templates(config, role, asked)?;
+        Self::choose_or(config, role, asked, config::DEFAULT_PROVIDER)
+    }
+
+    /// The same with this default.
+    ///
+    /// # Errors
+    ///
+    /// As [`Provider::choose`].
+    pub(crate) fn choose_or(
+        config: &Config,
+        role: Role,
+        asked: Option<&str>,
+        default: &str,
+    ) -> Result<Self, ProviderError> {
+        let (first, others) = config::choose_templates(config, role, asked, default)?;
         let others = others.into_iter().map(Self::new).filter(|other| other.program.is_some());
         Ok(Self { fallbacks: others.collect(), ..Self::new(first) })
     }
@@ -125,6 +146,11 @@ impl Provider {
         (!self.template.login.is_empty()).then(|| format!("Run {}", self.template.login))
     }
 
+    /// Whether it can resume a conversation.
+    pub(crate) fn can_resume(&self) -> bool {
+        !self.template.resume_args.is_empty()
+    }
+
     /// Its name.
     pub(crate) fn name(&self) -> &str {
         &self.template.name
@@ -140,6 +166,27 @@ impl Provider {
     /// The format of the events in its output.
     pub(crate) fn events(&self) -> EventFormat {
         self.template.events
+    }
+
+    /// What its tokens cost, if it does not report that itself.
+    pub(crate) fn price(&self, config: &Config) -> Option<Price> {
+        config.prices.get(self.model.as_ref()?).copied()
+    }
+
+    /// Checks that a budget in dollars can be kept with it and the providers that take over.
+    ///
+    /// # Errors
+    ///
+    /// When one of them neither reports its cost nor has a price.
+    pub(crate) fn check_budget(&self, config: &Config) -> Result<(), ProviderError> {
+        let unknown =
+            |provider: &&Self| !provider.events().reports_cost() && provider.price(config).is_none();
+        match self.all().find(unknown).filter(|_| config.budget.counts_dollars()) {
+            Some(Self { template, model, .. }) => {
+                Err(ProviderError::NoPrice { name: template.name.clone(), model: model.clone() })
+            }
+            None => Ok(()),
+        }
     }
 
     /// Adds environment variables for its sessions.
@@ -195,8 +242,10 @@ impl Provider {
             true => (&template.interactive_args, [].as_slice()),
             false => (&template.args, template.last_args.as_slice()),
         };
-        let arguments =
-            first.iter().chain(protection).chain(model).chain(role).chain(last).map(fill).collect();
+        let is_resumed = session.conversation.is_some() && !session.interactive;
+        let resume = if is_resumed { template.resume_args.as_slice() } else { &[] };
+        let arguments = first.iter().chain(protection).chain(model).chain(role).chain(resume).chain(last);
+        let arguments = arguments.map(fill).collect();
         let own = if with_model { template.model_environment.as_slice() } else { &[] };
         let environment = template.environment.iter().chain(own);
         let environment = environment.map(|(name, value)| (name.clone(), fill(value)));
@@ -224,6 +273,7 @@ impl Provider {
             ("{agent}", session.agent.to_string()),
             ("{role}", session.agent.role().to_string()),
             ("{task}", session.task.map(ToString::to_string).unwrap_or_default()),
+            ("{conversation}", session.conversation.unwrap_or_default().to_owned()),
             ("{model}", self.model.clone().unwrap_or_default()),
         ];
         values.iter().fold(text.to_owned(), |text, (name, value)| text.replace(name, value))

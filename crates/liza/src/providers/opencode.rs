@@ -6,7 +6,7 @@ use serde_json::Value;
 use super::event::{ClientEvent, EventFormat, EventReader, UsageReport};
 use super::fault::fault;
 use super::json_line::{amount, number, parse, text, tool_detail, type_of};
-use super::template::{BEGIN, CommandTemplate, MANY_MODELS, words, words_and};
+use super::template::{BEGIN, ClientFile, CommandTemplate, LoginSign, MANY_MODELS, words, words_and};
 
 pub(super) fn template() -> CommandTemplate {
     CommandTemplate {
@@ -19,6 +19,13 @@ pub(super) fn template() -> CommandTemplate {
         model_hosts: words(&format!("{MANY_MODELS} models.dev")),
         address_variables: words("ANTHROPIC_BASE_URL OPENAI_BASE_URL"),
         login: "opencode auth login".to_owned(),
+        login_signs: vec![
+            LoginSign::File(ClientFile::new("XDG_DATA_HOME", ".local/share", "opencode/auth.json")),
+            LoginSign::File(ClientFile::new("XDG_CONFIG_HOME", ".config", "opencode/opencode.json")),
+            LoginSign::Variable("ANTHROPIC_API_KEY"),
+            LoginSign::Variable("OPENAI_API_KEY"),
+        ],
+        rights: "runs any command and edits files without asking",
         ..CommandTemplate::new("opencode", Some("opencode"), "npm install -g opencode-ai")
     }
 }

@@ -28,6 +28,9 @@ const PLAIN_LINES: u64 = 50;
 /// The number of lines from which a format is detected.
 const DETECT_LINES: usize = 100;
 
+/// The maximum length of the name of a conversation.
+const CONVERSATION_MAX: usize = 80;
+
 /// The maximum length of what is quoted.
 const QUOTE_MAX: usize = 300;
 
@@ -83,6 +86,9 @@ pub(crate) struct ClientOutcome {
     pub(crate) fault: Option<ClientFault>,
     /// What it said last, on one line.
     pub(crate) said: Option<String>,
+    /// Its name for the conversation.
+    #[serde(default)]
+    pub(crate) conversation: Option<String>,
 }
 
 /// Reads the output of one session.
@@ -100,6 +106,13 @@ pub(crate) struct EventStream {
     used: SessionUsage,
     said: Option<String>,
     fault: Option<ClientFault>,
+    conversation: Option<String>,
+}
+
+/// Whether this can be the name of a conversation: it becomes a word of a command line, and part of a file name.
+fn is_conversation(name: &str) -> bool {
+    let is_plain = |c: char| c.is_ascii_alphanumeric() || c == '-' || c == '_';
+    (1..=CONVERSATION_MAX).contains(&name.len()) && !name.starts_with('-') && name.chars().all(is_plain)
 }
 
 impl EventStream {
@@ -115,7 +128,13 @@ impl EventStream {
             used: SessionUsage::default(),
             said: None,
             fault: None,
+            conversation: None,
         }
+    }
+
+    /// The program's name for the conversation.
+    pub(crate) fn conversation(&self) -> Option<&str> {
+        self.conversation.as_deref()
     }
 
     /// The usage so far.
@@ -148,6 +167,12 @@ impl EventStream {
         }
     }
 
+    /// Reads a line that is not part of the output, even in the middle of one that is.
+    pub(crate) fn insert(&mut self, line: &str) {
+        let events = self.reader.as_mut().and_then(|reader| reader.read(line)).unwrap_or_default();
+        events.iter().for_each(|event| self.take(event, &mut |_| {}));
+    }
+
     /// Reads the last line, which may have no line break.
     pub(crate) fn finish(&mut self, each: &mut dyn FnMut(&ClientEvent)) {
         self.end_line(each);
@@ -172,7 +197,7 @@ impl EventStream {
         let fault = self.fault.clone().or_else(of_exit).or_else(at_start);
         let words = fault.as_ref().map(|fault| fault.message.clone()).filter(|words| !words.is_empty());
         let said = words.or_else(|| self.said.clone()).map(|said| one_line(&said, QUOTE_MAX));
-        ClientOutcome { fault, said }
+        ClientOutcome { fault, said, conversation: self.conversation.clone() }
     }
 
     fn end_line(&mut self, each: &mut dyn FnMut(&ClientEvent)) {
@@ -211,6 +236,7 @@ impl EventStream {
             ClientEvent::Tool(..) => self.fault = None,
             ClientEvent::Text(text) => self.said = Some(text.clone()),
             ClientEvent::Fault(fault) => self.fault = Some(fault.clone()),
+            ClientEvent::Started(name) if is_conversation(name) => self.conversation = Some(name.clone()),
             ClientEvent::Started(_) | ClientEvent::Note(_) | ClientEvent::Ended => {}
         }
         each(event);

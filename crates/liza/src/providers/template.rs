@@ -24,6 +24,34 @@ pub(crate) enum PromptDelivery {
     File,
 }
 
+/// A sign that a program is logged in.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum LoginSign {
+    /// This environment variable is set.
+    Variable(&'static str),
+    /// This file exists.
+    File(ClientFile),
+    /// A line of this file begins with this text.
+    Setting(ClientFile, &'static str),
+}
+
+/// A file of an agent program.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct ClientFile {
+    /// The variable that names its folder.
+    pub(crate) variable: Option<&'static str>,
+    /// Its folder below the home folder, without that variable.
+    pub(crate) folder: &'static str,
+    /// Its name in the folder.
+    pub(crate) name: &'static str,
+}
+
+impl ClientFile {
+    pub(super) const fn new(variable: &'static str, folder: &'static str, name: &'static str) -> Self {
+        Self { variable: Some(variable), folder, name }
+    }
+}
+
 /// How one agent program is called.
 ///
 /// Arguments and environment may contain `{worktree}` (the working folder), `{project}`, `{git}` (the repository's
@@ -48,6 +76,8 @@ pub(crate) struct CommandTemplate {
     pub(crate) unconfined_args: Vec<String>,
     /// Arguments added for a session that Liza confines: the program's own protection would not work inside.
     pub(crate) confined_args: Vec<String>,
+    /// Arguments added to resume the conversation `{conversation}`, before the last ones; empty if the program cannot.
+    pub(crate) resume_args: Vec<String>,
     /// The last arguments of every session.
     pub(crate) last_args: Vec<String>,
     /// The arguments of an interactive session, before those for confinement, the model and the role; empty if the program has
@@ -69,6 +99,10 @@ pub(crate) struct CommandTemplate {
     pub(crate) address_variables: Vec<String>,
     /// The command that logs in.
     pub(crate) login: String,
+    /// How a login is recognized, the most likely sign first.
+    pub(crate) login_signs: Vec<LoginSign>,
+    /// What its sessions may do, for people.
+    pub(crate) rights: &'static str,
     /// The command that installs the program.
     pub(crate) install: String,
 }

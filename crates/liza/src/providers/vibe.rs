@@ -6,7 +6,7 @@ use serde_json::Value;
 use super::event::{ClientEvent, EventFormat, EventReader, UsageReport};
 use super::fault::fault;
 use super::json_line::{amount, items, number, parse, text, tool_detail};
-use super::template::{BEGIN, CommandTemplate, PromptDelivery, words, words_and};
+use super::template::{BEGIN, ClientFile, CommandTemplate, LoginSign, PromptDelivery, words, words_and};
 
 pub(super) fn template() -> CommandTemplate {
     let rights = "--trust --auto-approve";
@@ -24,6 +24,11 @@ pub(super) fn template() -> CommandTemplate {
         model_hosts: words("api.mistral.ai"),
         address_variables: words("VIBE_API_BASE"),
         login: "vibe --setup".to_owned(),
+        login_signs: vec![
+            LoginSign::Setting(ClientFile::new("VIBE_HOME", ".vibe", ".env"), "MISTRAL_API_KEY"),
+            LoginSign::Variable("MISTRAL_API_KEY"),
+        ],
+        rights: "runs any command and edits files without asking (auto-approve)",
         ..CommandTemplate::new("vibe", Some("vibe"), "uv tool install mistral-vibe")
     }
 }

@@ -3,12 +3,14 @@
 //! Supervising is done by `supervisor`, for a team and for a lone agent alike.
 
 pub mod detached;
+mod first_run;
 mod posts;
 mod progress;
 mod rehearsal_copy;
 mod run_lock;
 mod watcher_observer;
 
+pub(crate) use first_run::first_run_notice;
 pub use posts::{TeamOptions, team_posts};
 pub use progress::progress_line;
 pub use rehearsal_copy::{CopyError, copy_for_rehearsal, is_demo};

@@ -20,6 +20,8 @@ pub struct TeamOptions {
     pub coder_provider: Option<String>,
     /// The code reviewers' agent program, if it differs.
     pub reviewer_provider: Option<String>,
+    /// The agent program of roles for which none is named here or in the config; claude if absent.
+    pub default_provider: Option<String>,
 }
 
 impl TeamOptions {
@@ -52,7 +54,11 @@ pub fn team_posts(config: &Config, options: &TeamOptions) -> Result<Vec<Post>, P
         let configured = options.number(role).or(agent_count(config, role)?);
         // There is always exactly one planner.
         let number = if role == Role::Planner { default } else { configured.unwrap_or(default) };
-        let provider = Provider::choose(config, role, options.provider(role))?;
+        let asked = options.provider(role);
+        let provider = match options.default_provider.as_deref() {
+            Some(default) => Provider::choose_or(config, role, asked, default)?,
+            None => Provider::choose(config, role, asked)?,
+        };
         for _ in 0..number {
             let provider = provider.clone();
             posts.push(Post { role, agent: None, provider, task: None, once: false, interactive: false });

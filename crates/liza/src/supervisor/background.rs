@@ -3,39 +3,28 @@
 //! Every write is made as the agent's supervisor, under its generation.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::path::PathBuf;
+use std::sync::Mutex;
 use std::sync::mpsc::Sender;
-use std::sync::{Mutex, PoisonError};
 use std::thread;
 
-use liza_core::model::{
-    Actor, AgentId, AgentStatus, AnomalyType, FaultKind, Fields, Generation, Role, Sha, State, Status,
-    TaskBody, TaskId, TaskRecord, Timestamp, Value,
-};
-use liza_core::protocol::{
-    Deregister, ExitCounted, Heartbeat, LogAnomaly, Operation, PlannerExitCounted, RecordSession,
-    RecordUsage, Reply, SetStatus, TakeHandoff, UseClient,
-};
-use liza_core::rules::clients::{ClientChoice, choose_client, describe_hold};
+use liza_core::model::{Actor, AgentId, AgentStatus, Generation, State, TaskId};
+use liza_core::protocol::{Deregister, Heartbeat, Operation, SetStatus, TakeHandoff, UseClient};
+use liza_core::rules::clients::{ClientChoice, choose_client};
 use liza_core::rules::triggers::Trigger;
-use liza_core::watch::supervise::{EndedSession, SessionEnd, after_session, has_result};
 
 use crate::engine::{Engine, EngineError};
+use crate::git::ScratchCheckout;
 use crate::lifecycle::{MergeOutcome, claim_review, claim_task, recover, take_new_commits, wt_merge};
 use crate::project::{Project, now};
 use crate::prompts::Job;
-use crate::providers::stream::ClientOutcome;
 
 use super::error::{Consequence, SupervisorError};
-use super::event::{Event, JobOutcome, SessionVerdict};
-use super::file_modes::FileModes;
-use super::last_words::last_words;
+use super::event::{Event, JobOutcome};
 use super::member::UsageToRecord;
-use super::message::MessageLevel;
 use super::registration::{Identity, retry_locked};
 use super::session::HelperProcess;
-use super::session_result::{end_text, session_result};
-use super::start_session::{self, checkout_state, job_for};
+use super::session_result::EndedRun;
+use super::start_session::{self, integration_copy, job_for};
 
 /// Something to do for an agent.
 #[derive(Debug, Clone)]
@@ -56,36 +45,6 @@ pub(super) enum BackgroundJob {
     Show(AgentStatus),
     /// Deregister the agent.
     Leave,
-}
-
-/// A session that has ended, with what its supervisor knows about it.
-#[derive(Debug, Clone)]
-pub(super) struct EndedRun {
-    pub(super) session: EndedSession,
-    pub(super) end: SessionEnd,
-    /// Whether what it approved is merged at once, because its agent ends now.
-    pub(super) merges: bool,
-    /// The commit of a coder's worktree when it began.
-    pub(super) head: Option<Sha>,
-    /// The file that keeps its output.
-    pub(super) output: Option<PathBuf>,
-    /// The project's own checkout when it began, if the session must not change it.
-    pub(super) checkout: Option<String>,
-    /// The modes of Liza's files when it began.
-    pub(super) modes: FileModes,
-    pub(super) usage: UsageToRecord,
-    /// Its client.
-    pub(super) client: String,
-    /// What the human can do if the client is not logged in.
-    pub(super) login: Option<String>,
-    /// When it began.
-    pub(super) started: Timestamp,
-    /// The commit that a coder made, as far as it is known.
-    pub(super) unsubmitted: Option<Sha>,
-    /// How its process ended, whoever ended it.
-    pub(super) exit: SessionEnd,
-    /// How the client itself says that it ended.
-    pub(super) outcome: ClientOutcome,
 }
 
 /// Runs a job on a thread of its own; its outcome becomes an event.
@@ -118,9 +77,10 @@ fn catch_panic(
     })
 }
 
-struct JobRunner {
-    project: Project,
-    identity: Identity,
+/// Runs the jobs of one agent.
+pub(super) struct JobRunner {
+    pub(super) project: Project,
+    pub(super) identity: Identity,
     /// The helper of the session that was started.
     helper: Option<HelperProcess>,
 }
@@ -158,7 +118,7 @@ impl JobRunner {
     }
 
     /// Executes a command, with several tries for the lock. A worktree that it cannot remove is left to `recover`.
-    fn execute<C: Operation + Clone>(&self, command: &C) -> Result<C::Reply, SupervisorError> {
+    pub(super) fn execute<C: Operation + Clone>(&self, command: &C) -> Result<C::Reply, SupervisorError> {
         retry_locked(|| Ok(self.engine().execute(command.clone())?.reply))
     }
 
@@ -173,7 +133,7 @@ impl JobRunner {
         Ok(JobOutcome::Ready(notes))
     }
 
-    fn merge(&self, task: &TaskId) -> Result<String, SupervisorError> {
+    pub(super) fn merge(&self, task: &TaskId) -> Result<String, SupervisorError> {
         match retry_locked(|| Ok(wt_merge(&self.engine(), task)?))? {
             MergeOutcome::Merged(_) => Ok(format!("{task} is MERGED")),
             // Recorded on the blackboard; a coder fixes it.
@@ -212,7 +172,7 @@ impl JobRunner {
         if state.board.summary(task).is_some_and(|summary| summary.handoff_pending) {
             self.execute(&TakeHandoff { task: task.clone() })?;
         }
-        self.start_session(&state, &job)
+        self.start_session(&state, &job, None)
     }
 
     /// Chooses the client of the next session. A held one is tried by one session of the team.
@@ -228,6 +188,7 @@ impl JobRunner {
             ClientChoice::Held { .. } => 0,
         };
         let Some(provider) = self.identity.provider.nth(index).cloned() else { return Ok(()) };
+        provider.check_budget(state.board.config()?)?;
         let client = provider.name().to_owned();
         let entry = state.board.agents.ready().and_then(|agents| agents.get(&agent));
         let known = entry.is_some_and(|entry| entry.client.as_ref() == Some(&client));
@@ -240,192 +201,22 @@ impl JobRunner {
 
     fn plan(&mut self, triggers: Vec<Trigger>) -> Result<JobOutcome, SupervisorError> {
         self.choose_client()?;
+        // Before the session is charged: a set-up that fails counts against no one.
+        let copy = integration_copy(&self.project, &*self.project.state()?)?;
         self.execute(&SetStatus { agent: self.identity.agent, status: AgentStatus::Planning })?;
         let state = self.project.state()?;
-        self.start_session(&state, &Job::Plan { triggers })
+        self.start_session(&state, &Job::Plan { triggers }, copy)
     }
 
-    fn start_session(&mut self, state: &State, job: &Job) -> Result<JobOutcome, SupervisorError> {
-        let (session, helper) = start_session::start(&self.project, state, &self.identity, job)?;
+    fn start_session(
+        &mut self,
+        state: &State,
+        job: &Job,
+        copy: Option<ScratchCheckout>,
+    ) -> Result<JobOutcome, SupervisorError> {
+        let (session, helper) = start_session::start(&self.project, state, &self.identity, job, copy)?;
         self.helper = Some(helper);
         Ok(JobOutcome::Started(Box::new(session)))
-    }
-
-    fn judge(&self, mut run: EndedRun) -> Result<JobOutcome, SupervisorError> {
-        // First: with other modes the blackboard may be out of reach.
-        let repaired = run.modes.repair();
-        let not_recorded = self.record_usage(&run.usage).err();
-        let state = retry_locked(|| Ok(self.project.state()?))?;
-        self.observe(&mut run);
-        self.end_review(&run);
-        let (mut notes, mut gave_up) = (Vec::new(), false);
-        notes.extend(self.report_modes(&repaired)?);
-        notes.extend(self.record_session(&state, &mut run)?);
-        let next = after_session(&state, &run.session, run.end);
-        let result = session_result(&state, &run.session, next.progress);
-        notes.extend(result.map(|text| (MessageLevel::Info, text)));
-        for command in &next.record {
-            match self.execute(command) {
-                Ok(Reply::CountExit(ExitCounted { count, limit, .. })) => {
-                    notes.extend(self.count_notes(&run.session, count, limit));
-                }
-                Ok(Reply::CountPlannerExit(PlannerExitCounted { count, limit })) => {
-                    notes.extend(self.count_notes(&run.session, count, limit));
-                    gave_up = count >= limit;
-                }
-                Ok(_) => {}
-                // The task belongs to another agent now: nothing to count.
-                Err(error) if matches!(error.consequence(), Consequence::Recheck | Consequence::Halted) => {
-                    notes.push((MessageLevel::Info, error.to_string()));
-                }
-                Err(error) => return Err(error),
-            }
-        }
-        if run.session.agent.role() == Role::Planner {
-            notes.extend(self.after_planning(&state, &run)?);
-        }
-        if run.merges {
-            notes.extend(self.merge_approved(&state, &run.session)?);
-        }
-        let lost = |error| (MessageLevel::Info, format!("cannot record its usage: {error}"));
-        notes.extend(not_recorded.map(lost));
-        Ok(JobOutcome::Judged(SessionVerdict { next, gave_up, held: run.session.is_clients_fault, notes }))
-    }
-
-    /// Raises an alarm for modes that a session changed.
-    fn report_modes(&self, repaired: &[PathBuf]) -> Result<Option<(MessageLevel, String)>, SupervisorError> {
-        let Some(first) = repaired.first() else { return Ok(None) };
-        let more = match repaired.len() - 1 {
-            0 => String::new(),
-            more => format!(" and {more} more"),
-        };
-        let what = format!("changed the mode of {}{more} during a session; repaired", first.display());
-        let details = Fields::from_iter([("deviation".to_owned(), Value::from(what.as_str()))]);
-        self.execute(&LogAnomaly { kind: AnomalyType::ScopeDeviation, task: None, details })?;
-        Ok(Some((MessageLevel::Alert, what)))
-    }
-
-    /// Records how the session ended, and whether its client was at fault.
-    fn record_session(
-        &self,
-        state: &State,
-        run: &mut EndedRun,
-    ) -> Result<Vec<(MessageLevel, String)>, SupervisorError> {
-        let session = &mut run.session;
-        let progress = has_result(state, session);
-        let by_itself = !matches!(run.end, SessionEnd::Stopped) && !session.halted;
-        let fault = run.outcome.fault.clone().filter(|_| !progress);
-        let is_auth = fault.as_ref().is_some_and(|fault| fault.kind == FaultKind::Auth);
-        let recorded = self.execute(&RecordSession {
-            agent: session.agent,
-            task: session.task.clone(),
-            client: run.client.clone(),
-            started: run.started,
-            end: end_text(run.end, run.exit),
-            said: run.outcome.said.clone(),
-            advice: run.login.clone().filter(|_| is_auth),
-            fault,
-            failed: !progress && by_itself && !session.has_commits,
-            unsubmitted: run.unsubmitted.clone().filter(|_| !progress),
-            usage: run.usage.used.usage.clone(),
-        })?;
-        session.is_clients_fault = recorded.is_clients_fault;
-        let level = match (progress, recorded.is_clients_fault) {
-            (true, _) => MessageLevel::Debug,
-            (false, true) => MessageLevel::Alert,
-            (false, false) => MessageLevel::Info,
-        };
-        let mut notes = vec![(level, recorded.line)];
-        if let Some(hold) = recorded.hold.filter(|_| recorded.is_clients_fault) {
-            let text = format!("{} is held for the team: {}", run.client, describe_hold(&hold, now()));
-            notes.push((MessageLevel::Alert, text));
-        }
-        Ok(notes)
-    }
-
-    /// Merges the task if the session approved it.
-    fn merge_approved(
-        &self,
-        state: &State,
-        session: &EndedSession,
-    ) -> Result<Option<(MessageLevel, String)>, SupervisorError> {
-        let approved = |task: &&TaskId| {
-            let record = state.board.body(task).ok().map(TaskBody::record);
-            let own = |record: &TaskRecord| record.approved_by == Some(session.agent);
-            state.board.status(task) == Some(Status::Approved) && record.is_some_and(own)
-        };
-        let Some(task) = session.task.as_ref().filter(approved) else { return Ok(None) };
-        Ok(Some((MessageLevel::Info, self.merge(task)?)))
-    }
-
-    /// Deletes the checkout of a review whose session has ended; the next session gets a new one.
-    fn end_review(&self, run: &EndedRun) {
-        if let Some(task) =
-            run.session.task.as_ref().filter(|_| run.session.agent.role() == Role::CodeReviewer)
-        {
-            // What cannot be deleted now is deleted by the next review, or by `recover`.
-            let _ = self.project.repo().map(|repo| repo.remove_review(task));
-        }
-    }
-
-    /// Adds what git and the session's output show.
-    fn observe(&self, run: &mut EndedRun) {
-        run.session.last_words = run.output.as_deref().and_then(last_words);
-        if let (Some(task), Some(before)) = (&run.session.task, &run.head) {
-            let head = self.project.repo().ok().and_then(|repo| repo.worktree_head(task).ok().flatten());
-            run.unsubmitted = head.filter(|head| head != before);
-            run.session.has_commits = run.unsubmitted.is_some();
-            // What cannot be taken now is taken by the next session, or rescued.
-            let _ = self.project.repo().map(|repo| repo.take_work(task, self.identity.generation));
-        }
-    }
-
-    fn count_notes(&self, session: &EndedSession, count: u32, limit: u32) -> Vec<(MessageLevel, String)> {
-        let text = format!("session {count} of {limit} without a result");
-        let mut notes = vec![(MessageLevel::Info, text)];
-        if let Some(task) = session.task.as_ref().filter(|_| count >= limit)
-            && session.agent.role() == Role::CodeReviewer
-        {
-            let text = format!("drops the review of {task}; another code reviewer must take it");
-            notes.push((MessageLevel::Alert, text));
-        }
-        let words = session.last_words.as_ref().filter(|_| count >= limit);
-        notes.extend(words.map(|words| (MessageLevel::Alert, format!("its last words: {words}"))));
-        notes
-    }
-
-    fn after_planning(
-        &self,
-        state: &State,
-        run: &EndedRun,
-    ) -> Result<Option<(MessageLevel, String)>, SupervisorError> {
-        let now = checkout_state(&self.project, state);
-        let changed = run.checkout.is_some() && now.is_some() && run.checkout != now;
-        let alert = changed.then_some("the project's own checkout changed during a planning session");
-        if let Some(what) = alert {
-            let details = Fields::from_iter([("deviation".to_owned(), Value::from(what))]);
-            self.execute(&LogAnomaly { kind: AnomalyType::ScopeDeviation, task: None, details })?;
-        }
-        self.execute(&SetStatus { agent: self.identity.agent, status: AgentStatus::Waiting })?;
-        Ok(alert.map(|text| (MessageLevel::Alert, text.to_owned())))
-    }
-
-    /// Records what a session has used since the last record.
-    fn record_usage(&self, usage: &UsageToRecord) -> Result<(), SupervisorError> {
-        let mut recorded = usage.recorded.lock().unwrap_or_else(PoisonError::into_inner);
-        let used = &usage.used;
-        // A thread that started later may have recorded more already.
-        if used.events <= recorded.events {
-            return Ok(());
-        }
-        self.execute(&RecordUsage {
-            agent: self.identity.agent,
-            task: usage.task.clone(),
-            usage: used.usage.since(&recorded.usage),
-            context_percent: used.context_percent,
-        })?;
-        *recorded = used.clone();
-        Ok(())
     }
 
     fn leave(&self) -> Result<(), SupervisorError> {

@@ -100,6 +100,7 @@ fn of_engine(error: &EngineError) -> Consequence {
         EngineError::Store(error) => of_store(error),
         EngineError::Locked { .. } => Consequence::Locked,
         EngineError::Git(_)
+        | EngineError::Setup(_)
         | EngineError::Branch(_)
         | EngineError::NoIntegrationBranch { .. }
         | EngineError::Effect { .. }

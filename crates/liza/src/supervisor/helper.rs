@@ -20,6 +20,7 @@ use crate::confine::{
 };
 use crate::engine::{EngineError, FileLock};
 use crate::identity::is_check;
+use crate::providers::rollout::RolloutReader;
 use crate::secrets::Masker;
 use crate::sys::family::{ProcessFamily, ProgramExit, Reaped};
 
@@ -180,7 +181,12 @@ fn start(order: &SessionOrder) -> io::Result<Started> {
         let _ = writeln!(file, "[liza: confinement {}]", level.describe(network(order)));
     }
     let secrets = Masker::of_process_and(order.environment.iter().cloned());
-    let output_reader = OutputReader::new(order.events, secrets, order.result_file.clone());
+    let variable = |name: &str| {
+        let own = order.environment.iter().find(|(known, _)| known == name).map(|(_, value)| value.into());
+        own.or_else(|| std::env::var_os(name))
+    };
+    let rollout = RolloutReader::new(order.events, &variable);
+    let output_reader = OutputReader::new(order.events, secrets, order.result_file.clone(), rollout);
     let copy = |(reader, file)| thread::spawn(move || output_reader.copy(reader, file));
     Ok(Started { family, output: output.map(copy), level })
 }

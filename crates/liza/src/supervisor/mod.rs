@@ -9,6 +9,7 @@ mod event;
 mod file_modes;
 pub mod helper;
 mod helper_protocol;
+mod judge_session;
 mod last_words;
 mod manual_changes;
 mod member;
@@ -23,6 +24,7 @@ mod session;
 mod session_result;
 mod start_session;
 mod team;
+mod team_end;
 
 pub use error::{Consequence, SupervisorError};
 pub use member::{AgentEnd, EndReason, Post};

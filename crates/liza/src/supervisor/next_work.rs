@@ -140,6 +140,10 @@ impl Team<'_> {
             WaitReason::NoGoal => self.info(index, "waiting for a goal: liza goal new \"GOAL\""),
             WaitReason::NoWork => self.debug(index, "waiting for work"),
             WaitReason::BrokenConfig(why) => self.alert(index, format!("waiting: {why}")),
+            WaitReason::BudgetUsedUp(spent) => {
+                self.info(index, format!("waiting: a budget is used up: {spent}"));
+                self.reset_idle_time(index);
+            }
             WaitReason::ClientHeld { client, hold } => {
                 let until = hold.until.map_or_else(String::new, |until| format!(" until {until}"));
                 self.info(index, format!("waiting for {client}{until}: {}", hold.message));

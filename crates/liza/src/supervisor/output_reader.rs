@@ -10,6 +10,7 @@ use std::time::{Duration, Instant, SystemTime};
 use liza_core::model::ClientFault;
 
 use crate::providers::event::EventFormat;
+use crate::providers::rollout::RolloutReader;
 use crate::providers::stream::{ClientOutcome, EventStream};
 use crate::providers::usage::SessionUsage;
 use crate::secrets::{MaskStream, Masker};
@@ -34,9 +35,12 @@ pub(super) struct OutputReader {
     masker: Masker,
     /// The file in which the program leaves its last event.
     result_file: Option<PathBuf>,
+    /// The log that the program keeps of the session.
+    rollout: Option<RolloutReader>,
     used: SessionUsage,
     fault: Option<ClientFault>,
     next: Instant,
+    next_rollout: Instant,
 }
 
 /// What became of the output.
@@ -51,9 +55,9 @@ impl OutputRead {
     /// How the program says that the session ended, masked.
     pub(super) fn outcome(&self, code: Option<i32>) -> ClientOutcome {
         let mask = |text: String| self.masker.mask(&text).into_owned();
-        let ClientOutcome { fault, said } = self.stream.outcome(code);
+        let ClientOutcome { fault, said, conversation } = self.stream.outcome(code);
         let fault = fault.map(|fault| masked(&self.masker, &fault));
-        ClientOutcome { fault, said: said.map(mask) }
+        ClientOutcome { fault, said: said.map(mask), conversation }
     }
 }
 
@@ -62,9 +66,14 @@ fn masked(masker: &Masker, fault: &ClientFault) -> ClientFault {
 }
 
 impl OutputReader {
-    pub(super) fn new(format: EventFormat, masker: Masker, result_file: Option<PathBuf>) -> Self {
-        let (stream, used) = (EventStream::new(format), SessionUsage::default());
-        Self { stream, masker, result_file, used, fault: None, next: Instant::now() }
+    pub(super) fn new(
+        format: EventFormat,
+        masker: Masker,
+        result_file: Option<PathBuf>,
+        rollout: Option<RolloutReader>,
+    ) -> Self {
+        let (stream, used, now) = (EventStream::new(format), SessionUsage::default(), Instant::now());
+        Self { stream, masker, result_file, rollout, used, fault: None, next: now, next_rollout: now }
     }
 
     /// Copies the output to a file, up to the limit.
@@ -111,6 +120,10 @@ impl OutputReader {
 
     fn push(&mut self, bytes: &[u8]) {
         self.stream.push(bytes, &mut |_| {});
+        if self.rollout.is_some() && Instant::now() >= self.next_rollout {
+            self.next_rollout = Instant::now() + USAGE_INTERVAL;
+            self.read_rollout();
+        }
         let used_up = self.stream.used().should_hand_over() && !self.used.should_hand_over();
         if used_up || Instant::now() >= self.next {
             self.report_usage();
@@ -120,11 +133,21 @@ impl OutputReader {
 
     fn finish(&mut self) {
         self.stream.finish(&mut |_| {});
+        self.read_rollout();
         if let Some(result) = self.result_file.as_ref().and_then(read_result) {
             self.stream.push(&result, &mut |_| {});
             self.stream.push(b"\n", &mut |_| {});
         }
         self.report_usage();
+    }
+
+    /// Reads what the program keeps beside its output.
+    fn read_rollout(&mut self) {
+        let Some(conversation) = self.stream.conversation().map(str::to_owned) else { return };
+        let line = self.rollout.as_mut().and_then(|rollout| rollout.read(&conversation));
+        if let Some(line) = line {
+            self.stream.insert(&line);
+        }
     }
 
     fn report_usage(&mut self) {

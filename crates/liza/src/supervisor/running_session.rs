@@ -14,10 +14,11 @@ use crate::project::now;
 use crate::providers::stream::ClientOutcome;
 use crate::providers::usage::SessionUsage;
 
-use super::background::{self, BackgroundJob, EndedRun};
+use super::background::{self, BackgroundJob};
 use super::event::MemberIndex;
 use super::helper_protocol::{HelperCommand, HelperReport};
 use super::member::{MemberState, RunningSession};
+use super::session_result::EndedRun;
 use super::team::{Team, instant_of};
 
 /// The exit code that shells use for a program that cannot be started.
@@ -87,7 +88,7 @@ impl Team<'_> {
             HelperReport::Ended { signal, outcome, .. } => (SessionEnd::Signal(signal.unwrap_or(9)), outcome),
             HelperReport::Failed { message } => {
                 self.alert(index, message.clone());
-                let outcome = ClientOutcome { fault: None, said: Some(message) };
+                let outcome = ClientOutcome { said: Some(message), ..ClientOutcome::default() };
                 (SessionEnd::Code(NOT_STARTED), outcome)
             }
         };
@@ -119,9 +120,12 @@ impl Team<'_> {
     }
 
     /// Records what a session has used; reports a session that should hand off.
-    fn session_used(&mut self, index: MemberIndex, usage: SessionUsage) {
+    fn session_used(&mut self, index: MemberIndex, mut usage: SessionUsage) {
         let Some(member) = self.members.get_mut(index) else { return };
         let MemberState::InSession(running) = &mut member.state else { return };
+        if let Some(price) = running.session.price.filter(|_| usage.usage.cost_usd == 0.0) {
+            usage.usage.cost_usd = price.cost(&usage.usage);
+        }
         let before = std::mem::replace(&mut running.used, usage);
         background::record_usage(&self.project, &member.identity, running.usage());
         if running.used.should_hand_over() && !before.should_hand_over() {

@@ -6,7 +6,7 @@ use std::io::{self, BufRead as _, BufReader, Write as _};
 use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 
-use liza_core::model::{Revision, Sha, TaskId};
+use liza_core::model::{Price, Revision, Sha, TaskId};
 use liza_core::rules::triggers::Trigger;
 
 use crate::channel::OpenChannel;
@@ -32,6 +32,8 @@ pub(super) struct Session {
     pub(super) client: String,
     /// What the human can do if the client is not logged in.
     pub(super) login: Option<String>,
+    /// What its tokens cost, if the client does not report that.
+    pub(super) price: Option<Price>,
     /// The blackboard's revision when it began.
     pub(super) began_at: Revision,
     /// The commit of a coder's worktree when it began.
@@ -75,6 +77,7 @@ impl Session {
             triggers,
             client: order.client.clone(),
             login: None,
+            price: None,
             began_at,
             head: None,
             output,

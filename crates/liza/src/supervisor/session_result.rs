@@ -1,11 +1,50 @@
-//! What a session achieved, in one line.
+//! How a session ended and what it achieved, in one line.
 
-use liza_core::model::{AgentId, EventName, GoalStatus, HistoryEvent, State, Status, TaskId, TaskRecord};
+use std::path::PathBuf;
+
+use liza_core::model::{
+    AgentId, EventName, GoalStatus, HistoryEvent, Sha, State, Status, TaskId, TaskRecord, Timestamp,
+};
 use liza_core::text::{count, one_line};
 use liza_core::watch::supervise::{EndedSession, SessionEnd};
 
+use crate::providers::stream::ClientOutcome;
+
+use super::file_modes::FileModes;
+use super::member::UsageToRecord;
+
 /// The maximum length of a reason.
 const REASON_MAX: usize = 100;
+
+/// A session that has ended, with what its supervisor knows about it.
+#[derive(Debug, Clone)]
+pub(super) struct EndedRun {
+    pub(super) session: EndedSession,
+    pub(super) end: SessionEnd,
+    /// Whether what it approved is merged at once, because its agent ends now.
+    pub(super) merges: bool,
+    /// The commit of a coder's worktree when it began.
+    pub(super) head: Option<Sha>,
+    /// The file that keeps its output.
+    pub(super) output: Option<PathBuf>,
+    /// The project's own checkout when it began, if the session must not change it.
+    pub(super) checkout: Option<String>,
+    /// The modes of Liza's files when it began.
+    pub(super) modes: FileModes,
+    pub(super) usage: UsageToRecord,
+    /// Its client.
+    pub(super) client: String,
+    /// What the human can do if the client is not logged in.
+    pub(super) login: Option<String>,
+    /// When it began.
+    pub(super) started: Timestamp,
+    /// The commit that a coder made, as far as it is known.
+    pub(super) unsubmitted: Option<Sha>,
+    /// How its process ended, whoever ended it.
+    pub(super) exit: SessionEnd,
+    /// How the client itself says that it ended.
+    pub(super) outcome: ClientOutcome,
+}
 
 /// How a session ended, for a line that begins with its client: `exited 1`.
 pub(super) fn end_text(end: SessionEnd, exit: SessionEnd) -> String {

@@ -7,13 +7,15 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use liza_core::model::{AgentCommits, AgentId, Network, Role, Sandbox, Sha, State, TaskId};
+use liza_core::rules::clients::conversation_to_resume;
 use liza_core::rules::triggers::planner_triggers;
 use liza_store::private;
 
 use crate::channel::CHANNEL;
+use crate::checkout_setup::{CheckoutUse, set_up};
 use crate::confine::{ClientFolder, cache_variables, wrapper_words};
 use crate::contracts::Contract;
-use crate::engine::integration_branch;
+use crate::engine::{EngineError, integration_branch};
 use crate::git::{MergePreview, Repo, ScratchCheckout, UntrackedFiles};
 use crate::model_proxy::{ModelProxy, proxy_variables};
 use crate::project::{AGENT_GENERATION, AGENT_ID, Project, now};
@@ -94,11 +96,8 @@ pub(super) fn start(
     state: &State,
     identity: &Identity,
     job: &Job,
+    copy: Option<ScratchCheckout>,
 ) -> Result<(Session, HelperProcess), SupervisorError> {
-    let copy = match job {
-        Job::Plan { .. } => integration_copy(project, state),
-        Job::Code { .. } | Job::Review { .. } => None,
-    };
     let (task, directory) = match job {
         Job::Code { task, worktree, .. } | Job::Review { task, worktree } => {
             (Some(task.clone()), worktree.clone())
@@ -118,13 +117,21 @@ pub(super) fn start(
     let files = SessionFiles::create(project.folder(), identity.agent, task.as_ref(), &text)
         .map_err(SupervisorError::io("save the prompt"))?;
     let is_confined = state.board.config()?.sandbox != Sandbox::Off && protects_files();
-    let mut order = order(project, identity, task.as_ref(), directory, &files, is_confined)?;
+    let resumed = conversation(state, identity, task.as_ref())?;
+    let mut order =
+        order(project, identity, (task.as_ref(), resumed.as_deref()), directory, &files, is_confined)?;
     let limit = Duration::from_secs(state.board.config()?.command_limit.0);
     let session = (identity.agent, identity.generation);
     let channel = identity.channels.open(project, session, &order.environment, limit)?;
     order.environment.push((CHANNEL.to_owned(), channel.address().to_variable()));
     let proxy = open_proxy(state, identity, &mut order)?;
-    let own = OwnPlaces { prompt: &files.prompt, channel: &channel.address().socket, proxy: proxy.as_ref() };
+    let keeps = task.as_ref().filter(|_| keeps_conversation(state, identity));
+    let own = OwnPlaces {
+        prompt: &files.prompt,
+        channel: &channel.address().socket,
+        proxy: proxy.as_ref(),
+        keeps: keeps.map(|task| (task, resumed.is_some())),
+    };
     confine(project, state, identity, &own, &mut order)?;
     let checkout = matches!(job, Job::Plan { .. }).then(|| checkout_state(project, state)).flatten();
     let triggers = planner_triggers(state, now());
@@ -137,17 +144,45 @@ pub(super) fn start(
     session.modes = modes;
     (session.triggers, session.head, session.checkout) = (triggers, head, checkout);
     session.login = identity.provider.login_advice();
+    session.price = identity.provider.price(state.board.config()?);
     let served = channel.serve(helper.id()).map_err(SupervisorError::io("serve the socket of a session"));
     (helper.copy, helper.channel, helper.proxy) = (copy, Some(served?), proxy);
     Ok((session, helper))
 }
 
-/// A checkout of the integration branch's head, for a planner to judge the goal in. Optional, so errors of git are
+/// A checkout of the integration branch's head, set up, for a planner to judge the goal in. Optional, so errors of git are
 /// ignored.
-fn integration_copy(project: &Project, state: &State) -> Option<ScratchCheckout> {
+pub(super) fn integration_copy(
+    project: &Project,
+    state: &State,
+) -> Result<Option<ScratchCheckout>, SupervisorError> {
+    let Some(copy) = head_checkout(project, state) else { return Ok(None) };
+    let done = set_up(project, state.board.config()?, copy.path(), CheckoutUse::Session(Role::Planner));
+    done.map_err(EngineError::from)?;
+    Ok(Some(copy))
+}
+
+fn head_checkout(project: &Project, state: &State) -> Option<ScratchCheckout> {
     let repo = project.repo().ok()?;
     let head = repo.tip(&integration_branch(&state.board).ok()?).ok()??;
     repo.scratch_checkout(&head).ok()
+}
+
+/// Whether the conversation of this session may be resumed later.
+fn keeps_conversation(state: &State, identity: &Identity) -> bool {
+    let wanted = state.board.config.ready().is_some_and(|config| config.resume_conversation);
+    wanted && identity.agent.role() == Role::Coder && identity.provider.can_resume() && !identity.interactive
+}
+
+/// The conversation that this session resumes.
+fn conversation(
+    state: &State,
+    identity: &Identity,
+    task: Option<&TaskId>,
+) -> Result<Option<String>, SupervisorError> {
+    let Some(task) = task.filter(|_| keeps_conversation(state, identity)) else { return Ok(None) };
+    let (config, record) = (state.board.config()?, state.board.body(task)?.record());
+    Ok(conversation_to_resume(config, record, identity.agent, identity.provider.name()))
 }
 
 /// The folder for temporary files of an agent's session.
@@ -175,7 +210,7 @@ fn brief(project: &Project, identity: &Identity) -> Result<Brief, SupervisorErro
 fn order(
     project: &Project,
     identity: &Identity,
-    task: Option<&TaskId>,
+    (task, conversation): (Option<&TaskId>, Option<&str>),
     directory: PathBuf,
     files: &SessionFiles,
     is_confined: bool,
@@ -193,6 +228,7 @@ fn order(
         worktree_git: &worktree_git,
         prompt: &files.prompt,
         scratch: &scratch,
+        conversation,
         interactive: identity.interactive,
         confined: is_confined,
     })?;
@@ -247,6 +283,8 @@ struct OwnPlaces<'a> {
     prompt: &'a Path,
     channel: &'a Path,
     proxy: Option<&'a ModelProxy>,
+    /// The task whose conversations are kept, and whether the session gets those of the last one.
+    keeps: Option<(&'a TaskId, bool)>,
 }
 
 /// Adds how the session is confined, unless the settings switch that off.
@@ -260,7 +298,11 @@ fn confine(
     let config = state.board.config()?;
     let variable = |name: &str| variable(order, name).map(PathBuf::from);
     let path = project.folder().join("clients").join(identity.agent.to_string());
-    let (client, mut variables) = ClientFolder::plan(path, &order.program, home().as_deref(), &variable);
+    let (mut client, mut variables) = ClientFolder::plan(path, &order.program, home().as_deref(), &variable);
+    if let Some((task, restore)) = own.keeps {
+        let place = project.folder().join("conversations").join(task.as_str());
+        client.keep_conversations(&order.program, place.join(&order.client), restore);
+    }
     let caches = project.folder().join("caches").join(identity.agent.role().to_string());
     variables.extend(cache_variables(&caches));
     let mut files = vec![own.prompt.to_owned()];

@@ -9,8 +9,7 @@ use std::sync::mpsc::{Receiver, Sender, channel};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use liza_core::model::{AgentId, Config, GoalStatus, Role, Seconds, State, StopFiles, Timestamp};
-use liza_core::rules::clients::waits_for_human;
+use liza_core::model::{Config, Seconds, State, StopFiles, Timestamp};
 use liza_core::watch::supervise::{can_be_renewed, renewal_interval};
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 use signal_hook::iterator::{Handle, Signals};
@@ -33,9 +32,6 @@ use super::renewals::Renewals;
 
 /// How long a supervisor that ends waits for background jobs.
 const JOB_GRACE: Duration = Duration::from_secs(10);
-
-/// How long a team that was ended by an ABORT file waits for the blackboard to record the abort.
-const ABORT_GRACE: Duration = Duration::from_secs(5);
 
 /// How a team runs.
 pub struct SupervisorOptions {
@@ -77,7 +73,7 @@ pub(super) struct Team<'t> {
     /// The stop files as last seen.
     pub(super) stop_files: StopFiles,
     /// Whether the state or the stop files may have changed since then.
-    stale: bool,
+    pub(super) stale: bool,
     /// Whether the system reports when they change.
     watched: bool,
     /// The number of background jobs that have ended.
@@ -85,14 +81,14 @@ pub(super) struct Team<'t> {
     /// Whether the blackboard could be read.
     pub(super) readable: bool,
     /// When the whole team ends at the latest.
-    end_at: Option<Instant>,
+    pub(super) end_at: Option<Instant>,
     /// Since when all agents are gone.
-    gone_since: Option<Instant>,
+    pub(super) gone_since: Option<Instant>,
     /// Since when the team has been ending.
     pub(super) stopping: Option<Instant>,
     /// Whether it ends without waiting for sessions and jobs.
     pub(super) urgent: bool,
-    renewals: Renewals,
+    pub(super) renewals: Renewals,
     /// Whether PAUSE or CHECKPOINT has been reported.
     pub(super) holding: bool,
     /// The last message about the whole team, which is not repeated.
@@ -325,59 +321,6 @@ impl Team<'_> {
                 self.report_all(MessageLevel::Alert, &format!("cannot renew the leases: {error}"));
             }
         }
-    }
-
-    /// Whether an ABORT file has ended every agent before the blackboard records the abort. That takes a moment: a file
-    /// that exists for less than a second does not count.
-    fn awaits_abort(&mut self) -> bool {
-        let open = self.state.board.goal.ready().is_some_and(|goal| goal.status == GoalStatus::InProgress);
-        if !self.stop_files.abort || !open {
-            return false;
-        }
-        self.gone_since.get_or_insert_with(Instant::now).elapsed() < ABORT_GRACE
-    }
-
-    /// Ends the team when it reaches its time limit.
-    fn check_limit(&mut self) {
-        if self.end_at.is_some_and(|end| Instant::now() >= end) {
-            self.end_at = None;
-            self.stopping = self.stopping.or(Some(Instant::now()));
-            self.report_all(MessageLevel::Alert, "time limit reached; stopping");
-        }
-    }
-
-    /// Whether the planner has failed and no agent has work: no new work would ever arrive.
-    fn is_stranded(&self) -> bool {
-        let failed = |member: &Member| matches!(member.state, MemberState::Gone(EndReason::Failed(_)));
-        let mut planners = self.members.iter().filter(|member| member.post.role == Role::Planner);
-        let waits = self.stop_files.pause || self.stop_files.checkpoint || !self.readable || self.stale;
-        if !self.in_team
-            || self.stopping.is_some()
-            || waits
-            || !self.renewals.may_judge()
-            || !planners.any(failed)
-        {
-            return false;
-        }
-        let snapshot = self.snapshot();
-        let idle = self.members.iter().all(|member| member.is_gone() || member.has_no_work_in(&snapshot));
-        let ours = |agent: &AgentId| self.members.iter().any(|member| member.identity.agent == *agent);
-        let mut agents = self.state.board.agents.ready().into_iter().flatten();
-        // An agent in another terminal may plan, or submit something.
-        idle && !agents.any(|(agent, entry)| !ours(agent) && entry.holds(now()))
-    }
-
-    /// Whether all clients of all agents wait for the human, and no session runs.
-    fn has_no_client(&self) -> bool {
-        let Some(sprint) = self.state.board.sprint.ready() else { return false };
-        let held = |name: &String| sprint.clients.get(name).is_some_and(waits_for_human);
-        let idle = |member: &Member| matches!(member.state, MemberState::Idle);
-        let mut active = self.members.iter().filter(|member| !member.is_gone()).peekable();
-        let any = active.peek().is_some();
-        any && self.in_team
-            && self.stopping.is_none()
-            && !self.stale
-            && active.all(|member| idle(member) && member.identity.provider.names().iter().all(held))
     }
 
     /// Renews all leases in one write when that is due.

@@ -1,5 +1,7 @@
 //! How long a team waits, and its step after the machine was suspended.
 
+use liza_core::model::Role;
+
 use super::*;
 use crate::channel::{Answer, ServedSession, SessionCall};
 use crate::providers::Provider;

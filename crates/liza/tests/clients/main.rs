@@ -7,6 +7,7 @@
 mod faults;
 mod fixture;
 mod goal;
+mod lone_coder;
 mod model_server;
 mod protocols;
 #[path = "../support/mod.rs"]

@@ -22,6 +22,8 @@ pub(crate) enum Move {
     Fail(u16, Vec<(&'static str, String)>, Value),
     /// Sends the beginning of an answer and closes the connection.
     Cut,
+    /// Never answers.
+    Hang,
 }
 
 /// A request, as the script sees it.
@@ -148,6 +150,12 @@ fn answer(mut connection: &TcpStream, request: &Request, brain: &Brain) -> std::
             let half = stream.get(..stream.len() / 2).unwrap_or_default();
             write!(connection, "HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\n\r\n{half}")?;
             connection.shutdown(std::net::Shutdown::Both)
+        }
+        Move::Hang => {
+            // Until the program hangs up.
+            let mut rest = [0; 1];
+            let _ = (&*connection).read(&mut rest);
+            Ok(())
         }
         Move::Run(_) | Move::Say(_) => send_answer(connection, protocol, &next, &conversation, &body),
     }

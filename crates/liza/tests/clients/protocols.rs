@@ -133,7 +133,7 @@ fn messages_stream(next: &Move, conversation: &Conversation, body: &Value) -> St
         Move::Say(text) => {
             (json!({"type": "text", "text": ""}), json!({"type": "text_delta", "text": text}), "end_turn")
         }
-        Move::Fail(..) | Move::Cut => return String::new(),
+        Move::Fail(..) | Move::Cut | Move::Hang => return String::new(),
     };
     [
         ("message_start", json!({"type": "message_start", "message": message})),
@@ -161,7 +161,7 @@ fn output_item(next: &Move, conversation: &Conversation) -> Value {
         }
         Move::Say(text) => json!({"type": "message", "id": "m_1", "role": "assistant",
             "content": [{"type": "output_text", "text": text, "annotations": []}]}),
-        Move::Fail(..) | Move::Cut => Value::Null,
+        Move::Fail(..) | Move::Cut | Move::Hang => Value::Null,
     }
 }
 
@@ -204,7 +204,7 @@ fn chat_stream(next: &Move, conversation: &Conversation, body: &Value) -> String
             (json!({"role": "assistant", "content": null, "tool_calls": [call]}), "tool_calls")
         }
         Move::Say(text) => (json!({"role": "assistant", "content": text}), "stop"),
-        Move::Fail(..) | Move::Cut => return String::new(),
+        Move::Fail(..) | Move::Cut | Move::Hang => return String::new(),
     };
     let usage = json!({"id": "chat_1", "object": "chat.completion.chunk", "created": 1, "model": body["model"],
         "choices": [], "usage": {"prompt_tokens": 1000, "completion_tokens": 20, "total_tokens": 1020}});

@@ -93,3 +93,26 @@ fn the_reviewer_reads_whole_commit_messages_and_approves_with_evidence() {
     let check = "If its first line does not say READY_FOR_REVIEW, or its line `Reviewer` does not name code-reviewer-1";
     assert!(text.contains(check), "{text}");
 }
+
+/// Gemini refuses commands with backticks or `$(…)` and runs git with an empty `diff.external`, which breaks `git diff`.
+///
+/// Covers: SE-14
+#[test]
+fn the_commands_of_every_prompt_work_with_every_client() {
+    let rejected = state_with([under_review(claimed_after_rejection("coder-1"), 'd')]);
+    let working = state_with([claimed_after_rejection("coder-1")]);
+    let prompts = [
+        prompt_of(&rejected, &brief("code-reviewer-1"), &review()),
+        prompt_of(&working, &brief("coder-1"), &code()),
+        prompt_of(&state_with([]), &brief("planner-1"), &liza::prompts::Job::Plan { triggers: Vec::new() }),
+    ];
+    for prompt in prompts {
+        let is_command = |line: &&str| line.starts_with("git ") || line.starts_with("/usr/local/bin/liza ");
+        let commands: Vec<&str> = prompt.lines().map(str::trim).filter(is_command).collect();
+        assert!(!commands.is_empty(), "{prompt}");
+        for command in commands {
+            assert!(!command.contains("$(") && !command.contains('`'), "{command}");
+            assert!(!command.contains(" diff ") || command.contains("--no-ext-diff"), "{command}");
+        }
+    }
+}

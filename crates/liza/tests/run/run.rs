@@ -395,3 +395,36 @@ fn a_vision_that_is_still_the_template_is_reported() {
     assert!(!run.stdout.contains("no result"), "{run:#?}");
     assert!(run.stderr.contains("specs/vision.md is still the empty template"), "{run:#?}");
 }
+
+/// Covers: SE-09
+#[test]
+fn an_installed_program_is_chosen_and_the_first_run_says_what_it_may_do() {
+    let project = project();
+    let bin = project.home().join("agents");
+    fs::create_dir_all(&bin).unwrap();
+    for name in ["codex", "goose"] {
+        let path = bin.join(name);
+        fs::write(&path, "#!/bin/sh\ncat > /dev/null\nexit 0\n").unwrap();
+        project.run(project.command("chmod").arg("755").arg(&path)).ok();
+    }
+    let start = |variables: &[(&str, &str)]| {
+        let mut program = project.program();
+        program.args(["run", "--plain", "--coders", "0", "--reviewers", "0"]);
+        program.env("PATH", format!("{}:/usr/bin:/bin", bin.display())).envs(variables.iter().copied());
+        Running::start(&project, program)
+    };
+    let mut team = start(&[]);
+    team.wait_for_output("team: 1 × Planner (codex)");
+    let said = team.output();
+    assert!(said.contains("no agent program is named; codex is installed and is used"), "{said}");
+    assert!(said.contains("First run in this project") && said.contains("codex: runs any command"), "{said}");
+    assert!(said.contains("confined: "), "{said}");
+    team.signal("TERM");
+    team.wait();
+    // One with a login is preferred, and the notice is shown once.
+    let mut team = start(&[("GOOSE_PROVIDER", "openai")]);
+    team.wait_for_output("team: 1 × Planner (goose)");
+    assert!(!team.output().contains("First run"), "{}", team.output());
+    team.signal("TERM");
+    team.wait();
+}

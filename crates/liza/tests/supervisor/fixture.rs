@@ -68,8 +68,14 @@ impl Bench {
 
     /// Starts `liza agent` with these arguments.
     pub(crate) fn agent(&self, arguments: &[&str]) -> Running {
+        self.agent_in_zone("UTC", arguments)
+    }
+
+    /// The same in another time zone.
+    pub(crate) fn agent_in_zone(&self, zone: &str, arguments: &[&str]) -> Running {
         let (name, value) = self.mark.split_once('=').unwrap();
         let mut program = self.project.program();
+        program.env("TZ", zone);
         program
             .arg("agent")
             .args(arguments)

@@ -73,3 +73,17 @@ fn a_planner_that_crashes_repeatedly_is_no_longer_started() {
     assert!(planner.output().contains("1 session in a row ended without a result"), "{}", planner.output());
     assert_eq!(bench.entry("planner-1"), None);
 }
+
+/// Covers: SE-08
+#[test]
+fn the_planners_copy_is_set_up_and_a_failure_is_no_session() {
+    let script = r#"cp ready "$HOME/ready"; "$LIZA" add-task --id t1 --desc d --draft"#;
+    let bench = Bench::new("setup: test -e \"$HOME/broken\" && exit 1; echo yes > ready", &[("p", script)]);
+    std::fs::write(bench.home().join("broken"), "").unwrap();
+    let mut planner = bench.agent(&["planner", "--cli", "p"]);
+    planner.wait_for_output("config.setup failed in .worktrees/");
+    assert_eq!(bench.state().board.sprint().unwrap().sessions.planner, 0);
+    std::fs::remove_file(bench.home().join("broken")).unwrap();
+    assert_eq!(bench.until_file("ready"), "yes\n");
+    planner.stop();
+}

@@ -95,3 +95,39 @@ fn commits_as(settings: &str, prefix: &str) {
     assert_eq!(bench.status("t1"), Status::ReadyForReview, "{}", bench.outputs());
     assert_eq!((who("%an <%ae>").trim(), who("%cn <%ce>").trim()), (&*format!("{prefix}{user}"), &*user));
 }
+
+/// Covers: SE-14
+#[test]
+fn the_command_lines_know_the_quirks_of_their_programs() {
+    let roles = "roles: {coder: {provider: vibe, model: big}, planner: {provider: gemini, model: g}, code_reviewer: {provider: claude, model: c}}";
+    let bench = Bench::new(roles, &[]);
+    bench.project.add_task("t1");
+    let explain = |words: &[&str]| {
+        let run = bench.project.liza(&[&["agent"], words, &["--explain", "--json"]].concat());
+        run.json()["result"].clone()
+    };
+    let has = |shown: &serde_json::Value, words: &[&str]| {
+        let arguments: Vec<&str> =
+            shown["arguments"].as_array().unwrap().iter().filter_map(|word| word.as_str()).collect();
+        arguments.windows(words.len()).any(|window| window == words)
+    };
+    let specs = bench.project.root.join("specs").display().to_string();
+    let gemini = explain(&["planner"]);
+    assert!(has(&gemini, &["--include-directories", &specs]) && has(&gemini, &["-m", "g"]), "{gemini}");
+    let vibe = explain(&["coder"]);
+    assert!(vibe["environment"].to_string().contains("VIBE_ACTIVE_MODEL=big"), "{vibe}");
+    let codex = explain(&["coder", "--cli", "codex"]);
+    assert!(has(&codex, &["-c", "sandbox_workspace_write.network_access=true"]), "{codex}");
+    // After a compaction the prompt is put back.
+    let claude = explain(&["code-reviewer"]);
+    let settings = claude["arguments"].as_array().unwrap().iter().filter_map(|word| word.as_str());
+    let settings: serde_json::Value =
+        serde_json::from_str(settings.filter(|word| word.starts_with('{')).last().unwrap()).unwrap();
+    let hook = &settings["hooks"]["SessionStart"][0];
+    assert_eq!(hook["matcher"], "compact");
+    assert!(hook["hooks"][0]["command"].as_str().unwrap().starts_with("cat '"), "{hook}");
+    // A person's session has the model and the permissions of its role.
+    let interactive = explain(&["code-reviewer", "--interactive"]);
+    assert!(has(&interactive, &["--model", "c"]), "{interactive}");
+    assert!(interactive["arguments"].to_string().contains("--disallowedTools"), "{interactive}");
+}

@@ -137,3 +137,57 @@ fn invalid_events_and_floods_in_the_output_are_harmless() {
     assert!(!bench.project.state().contains("very-secret") && !bench.outputs().contains("very-secret"));
     bench.check_valid();
 }
+
+/// Sessions that cost two dollars each and leave the work unfinished.
+const EXPENSIVE: &str = "coder:
+  - do:
+      - usage: {input: 1000, output: 100, cost-usd: 2.0}
+      - handoff: {summary: half of it, next-action: the rest}
+";
+
+/// Covers: SE-06
+#[test]
+fn a_budget_that_is_used_up_is_a_checkpoint_until_it_is_raised() {
+    let bench =
+        Bench::new("coder_max_wait: 600\nbudget: {sprint: {dollars: 3}, day: {tokens: 1000000}}", &[]);
+    fs::write(bench.home().join("playbook.yaml"), EXPENSIVE).unwrap();
+    bench.project.add_task("t1");
+    let mut coder = bench.agent_in_zone("Pacific/Kiritimati", &["coder", "--cli", "rehearsal"]);
+    let checkpoint = bench.project.root.join(".liza/CHECKPOINT");
+    wait_for("there is a checkpoint", || checkpoint.exists().then_some(()));
+    let page = bench.project.liza(&["status"]).ok().split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(page.contains("budget: the sprint $4.00 of $3.00"), "{page}");
+    assert!(page.contains("BUDGET") && page.contains("Raise config.budget.sprint"), "{page}");
+    let refused = bench.project.liza(&["resume", "--json"]).refused(1, "budget_used_up");
+    assert!(refused["hint"].to_string().contains("liza edit"), "{refused}");
+    // It is 14 hours ahead of UTC all year.
+    let today = bench.state().board.sprint().unwrap().today.clone().unwrap();
+    assert_eq!((today.until.unix() + 14 * 3600) % 86_400, 0, "{today:?}");
+    let left = today.until.unix() - liza::project::now().unix();
+    assert!((0..=86_400).contains(&left), "{left}");
+    bench.project.liza(&["lock", "write", "config.budget.sprint.dollars", "50"]).ok();
+    bench.project.liza(&["resume"]).ok();
+    let cost = || bench.task("t1").usage.map_or(0.0, |usage| usage.cost_usd);
+    wait_for("work continues", || (cost() > 4.0).then_some(()));
+    coder.stop();
+}
+
+/// Covers: SE-06
+#[test]
+fn a_budget_in_dollars_needs_a_cost() {
+    let config = "budget: {task: {dollars: 3}}";
+    let bench = Bench::new(config, &[("codex", "exit 0")]);
+    bench.project.add_task("t1");
+    let refused = bench.project.liza(&["agent", "coder", "--cli", "codex", "--once", "--json"]);
+    let error = refused.refused(1, "no_price");
+    assert!(error["hint"].to_string().contains("config.prices"), "{error}");
+    bench.project.liza(&["run", "--cli", "codex", "--json"]).refused(1, "no_price");
+    let script = r#"echo '{"type":"turn.completed","usage":{"input_tokens":1000000,"cached_input_tokens":600000,"output_tokens":20000}}'"#;
+    let prices = "budget: {task: {dollars: 3}}\nprices: {gpt-5: {input: 1, output: 10, cached: 0.1}}\nroles: {coder: {provider: codex, model: gpt-5}}";
+    let bench = Bench::new(prices, &[("codex", script)]);
+    bench.project.add_task("t1");
+    let mut coder = bench.agent(&["coder", "--once"]);
+    coder.wait();
+    let cost = bench.task("t1").usage.unwrap().cost_usd;
+    assert!((cost - 0.66).abs() < 1e-9, "{cost}: {}", coder.output());
+}

@@ -99,3 +99,33 @@ fn it_reports_what_git_lacks() {
     let run = project.run(program.args(["doctor", "--json"]).env("PATH", path));
     assert!(check(&run, "agent programs")["found"].as_str().unwrap().contains("claude"));
 }
+
+/// Covers: SE-09
+#[test]
+fn it_reports_the_version_the_login_and_the_rights_of_each_client() {
+    let project = team();
+    script(&project.home().join("agents/claude"), "touch \"$HOME/trace\"; echo '2.1.325 (Claude Code)'");
+    script(&project.home().join("agents/codex"), "echo codex-cli 0.166.0");
+    let path = format!("{}:/usr/bin:/bin", project.home().join("agents").display());
+    let doctor = |variables: &[(&str, &str)]| {
+        let mut program = project.program();
+        program.args(["doctor", "--json"]).env("PATH", &path).envs(variables.iter().copied());
+        project.run(&mut program)
+    };
+    let run = doctor(&[]);
+    let claude = check(&run, "claude");
+    assert_eq!((claude["health"].as_str(), claude["fix"].as_str()), (Some("warn"), Some("claude /login")));
+    let found = claude["found"].as_str().unwrap();
+    assert!(found.starts_with("2.1.325; no login found; runs any command"), "{found}");
+    assert!(!project.home().join("trace").exists(), "it was asked with another home folder");
+    assert_eq!(check(&run, "codex")["health"], "ok", "no role uses it");
+    fs::create_dir_all(project.home().join(".codex")).unwrap();
+    fs::write(project.home().join(".codex/auth.json"), "{}").unwrap();
+    let found = check(&doctor(&[]), "codex")["found"].as_str().unwrap().to_owned();
+    assert!(found.starts_with("0.166.0; login: ") && found.contains(".codex/auth.json"), "{found}");
+    let found = check(&doctor(&[("ANTHROPIC_API_KEY", "x")]), "claude")["found"].as_str().unwrap().to_owned();
+    assert!(found.contains("login: ANTHROPIC_API_KEY"), "{found}");
+    project.liza(&["lock", "write", "--yaml", "config.roles", "{coder: goose}"]).ok();
+    let roles = check(&doctor(&[]), "roles");
+    assert!(roles["found"].as_str().unwrap().contains("needs the program goose"), "{roles}");
+}

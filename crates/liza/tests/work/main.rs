@@ -6,6 +6,7 @@ mod support;
 
 mod begin;
 mod checkout;
+mod checkout_setup;
 mod claim;
 mod doctor;
 mod finish;

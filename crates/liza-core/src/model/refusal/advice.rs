@@ -96,6 +96,7 @@ impl Refusal {
                 recorded.short(),
                 found.short()
             ),
+            Refusal::BudgetUsedUp { key, .. } => format!("raise {key}: liza edit; then: liza resume"),
             Refusal::ClientHeld { .. } => "liza status shows why; liza resume tries it again now".into(),
             Refusal::NothingPlanned => "liza goal complete (human), or plan tasks: liza add-task --help".into(),
             Refusal::UnknownTask { .. } => "liza status lists the tasks".into(),

@@ -58,6 +58,9 @@ pub enum Refusal {
     /// Too many sessions without a merge or a decision of the human.
     #[error("the session budget of {what} is used up ({} without a merge or a decision of the human)", count(*used as usize, "session"))]
     SessionBudget { what: String, used: u32 },
+    /// A budget in dollars or tokens is used up.
+    #[error("a budget is used up: {spent}")]
+    BudgetUsedUp { spent: String, key: &'static str },
     /// Blocked too often.
     #[error("{task} has been blocked {blocks} times since the human last unblocked it")]
     BlockLimit { task: TaskId, blocks: usize },

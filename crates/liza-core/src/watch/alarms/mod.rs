@@ -4,6 +4,7 @@
 
 mod plan;
 mod stalled;
+mod stops;
 mod task;
 mod team;
 
@@ -13,12 +14,14 @@ use std::fmt;
 use serde::{Serialize, Serializer};
 
 use crate::model::{
-    AgentId, AgentRecord, Anomaly, AnomalyType, BreakerStatus, DirectEdit, DiscoveryId, Seconds, Sha, State,
-    StopFile, StopFileTimes, TaskId, Timestamp,
+    AgentId, AgentRecord, Anomaly, AnomalyType, BreakerStatus, DirectEdit, DiscoveryId, Sha, State, StopFile,
+    StopFileTimes, TaskId, Timestamp,
 };
 use crate::rules::invariants::Violation;
 use crate::rules::metrics::sprint_metrics;
 use crate::text::count;
+
+pub use stops::StopAge;
 
 /// How loud an alarm is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, strum::Display)]
@@ -74,6 +77,7 @@ pub enum AlarmKind {
     Question,
     PlannerStopped,
     SessionBudget,
+    Budget,
     ReviewDropped,
     RoleMissing,
     ForeignCommits,
@@ -81,6 +85,7 @@ pub enum AlarmKind {
     ClientHeld,
     QuietSession,
     PlanProposed,
+    SetupFailed,
 }
 
 impl AlarmKind {
@@ -113,13 +118,15 @@ impl AlarmKind {
             | AlarmKind::Question
             | AlarmKind::PlannerStopped
             | AlarmKind::SessionBudget
+            | AlarmKind::Budget
             | AlarmKind::ReviewDropped
             | AlarmKind::RoleMissing
             | AlarmKind::ForeignCommits
             | AlarmKind::DirectEdit
             | AlarmKind::ClientHeld
             | AlarmKind::QuietSession
-            | AlarmKind::PlanProposed => None,
+            | AlarmKind::PlanProposed
+            | AlarmKind::SetupFailed => None,
         }
     }
 }
@@ -260,6 +267,8 @@ pub struct Observations {
     pub sessions: BTreeMap<AgentId, SessionActivity>,
     /// How well the last session of each agent was confined, in words.
     pub confinement: BTreeMap<AgentId, String>,
+    /// Why the last new checkout could not be set up.
+    pub setup_failure: Option<String>,
 }
 
 /// What a running session prints.
@@ -282,13 +291,6 @@ pub struct ForeignCommits {
     pub commits: Vec<String>,
 }
 
-/// How long a stop may last before a reminder.
-const STALE: Seconds = Seconds::minutes(30);
-/// When a reminder becomes urgent.
-const STUCK: Seconds = Seconds::hours(2);
-/// When it looks as if no one is coming back.
-const ABANDONED: Seconds = Seconds::hours(8);
-
 /// Everything that is true now.
 pub fn alarms(state: &State, seen: &Observations, now: Timestamp) -> Vec<Alarm> {
     let mut found = Vec::new();
@@ -310,8 +312,8 @@ pub fn alarms(state: &State, seen: &Observations, now: Timestamp) -> Vec<Alarm> 
     found.extend(full_contexts(state, now));
     found.extend(quiet_sessions(state, seen, now));
     found.extend(stalled::alarm(state, seen, now));
-    found.extend(checkpoint(seen, now));
-    found.extend(pause(seen, now));
+    found.extend(stops::checkpoint(seen, now));
+    found.extend(stops::pause(seen, now));
     found.extend(governance(state, now));
     for file in &seen.stale_edits {
         let text = match file.contains("before-rewrite") {
@@ -328,6 +330,7 @@ pub fn alarms(state: &State, seen: &Observations, now: Timestamp) -> Vec<Alarm> 
     }
     found.extend(stray_changes(state));
     found.extend(team::alarms(state, seen, now));
+    found.extend(setup_failure(state, seen));
     found.extend(seen.foreign_commits.iter().map(foreign_commits));
     found.extend(state.board.direct_edits.ready().into_iter().flatten().map(direct_edit));
     found
@@ -396,52 +399,15 @@ fn quiet_sessions(state: &State, seen: &Observations, now: Timestamp) -> Vec<Ala
     state.board.agents.ready().into_iter().flatten().filter_map(alarm).collect()
 }
 
-/// How long a checkpoint has waited for the human.
-fn checkpoint(seen: &Observations, now: Timestamp) -> Option<Alarm> {
-    let since = seen.stop_files.checkpoint?;
-    let waited = now.since(since);
-    let text = |advice: &str| format!("waiting for human for {waited}{advice}");
-    let found = match StopAge::of(waited)? {
-        StopAge::Abandoned => Alarm::critical(
-            AlarmKind::CheckpointAbandoned,
-            "8h",
-            text("; liza resume to continue, liza abort to stop"),
-        ),
-        StopAge::Stuck => Alarm::critical(AlarmKind::CheckpointStuck, "2h", text("")),
-        StopAge::Stale => Alarm::warning(AlarmKind::CheckpointStale, "30min", text("")),
-    };
-    Some(found.since(since))
-}
-
-/// How long a stop has lasted.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub enum StopAge {
-    /// More than half an hour.
-    Stale,
-    /// More than two hours: a checkpoint is escalated.
-    Stuck,
-    /// More than eight hours: it looks as if no one is coming back.
-    Abandoned,
-}
-
-impl StopAge {
-    /// What a wait of that length amounts to.
-    pub fn of(waited: Seconds) -> Option<Self> {
-        let all = [(ABANDONED, StopAge::Abandoned), (STUCK, StopAge::Stuck), (STALE, StopAge::Stale)];
-        all.into_iter().find(|(limit, _)| waited > *limit).map(|(_, age)| age)
-    }
-}
-
-/// How long PAUSE has lasted.
-fn pause(seen: &Observations, now: Timestamp) -> Option<Alarm> {
-    let since = seen.stop_files.pause?;
-    let waited = now.since(since);
-    let text = format!("PAUSE file exists for {}min", waited.in_minutes());
-    let found = match StopAge::of(waited)? {
-        StopAge::Abandoned | StopAge::Stuck => Alarm::critical(AlarmKind::ForgottenPause, "2h", text),
-        StopAge::Stale => Alarm::warning(AlarmKind::StalePause, "30min", text),
-    };
-    Some(found.since(since))
+/// New checkouts cannot be set up, so no session starts in one.
+fn setup_failure(state: &State, seen: &Observations) -> Option<Alarm> {
+    let config = state.board.config.ready()?;
+    let why = seen.setup_failure.as_ref().filter(|_| config.setup.is_some() || !config.copy.is_empty())?;
+    Some(Alarm::critical(
+        AlarmKind::SetupFailed,
+        "setup",
+        format!("{why}. No task is blamed; it is tried again"),
+    ))
 }
 
 /// The breaker, the deadline and reviews that look like rubber stamps.

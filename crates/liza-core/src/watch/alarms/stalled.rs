@@ -6,7 +6,8 @@ use crate::model::{
 use crate::rules::claimable::claimable;
 use crate::text::count;
 
-use super::{Alarm, AlarmKind, Observations, STALE};
+use super::stops::STALE;
+use super::{Alarm, AlarmKind, Observations};
 
 /// Nothing has happened for half an hour, although there is work and nothing stops it.
 pub(super) fn alarm(state: &State, seen: &Observations, now: Timestamp) -> Option<Alarm> {

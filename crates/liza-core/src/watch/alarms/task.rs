@@ -7,7 +7,8 @@ use crate::model::{
     TaskRecord, TaskStatus, Timestamp, lease_holds,
 };
 
-use super::{Alarm, AlarmKind, AlarmSubject, STALE};
+use super::stops::STALE;
+use super::{Alarm, AlarmKind, AlarmSubject};
 
 /// How long a rejected task may wait for its coder.
 const ORPHAN_GRACE: Seconds = Seconds(30);

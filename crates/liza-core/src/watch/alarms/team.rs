@@ -8,6 +8,7 @@ use crate::rules::claimable::claimable;
 use crate::rules::clients::describe_hold;
 use crate::rules::questions::{Question, open_questions};
 use crate::rules::session_budget::SessionBudget;
+use crate::rules::spending::{Spending, SpendingScope, spending};
 use crate::text::count;
 use crate::watch::supervise::unseen_triggers;
 
@@ -23,6 +24,7 @@ pub(super) fn alarms(state: &State, seen: &Observations, now: Timestamp) -> Vec<
     }
     found.extend(planner_stopped(state, now));
     found.extend(held_clients(state, now));
+    found.extend(spending(&state.board, now).iter().filter_map(budget));
     found.extend(dropped_reviews(state, now));
     let stopped = seen.stop_files.pause.is_some() || seen.stop_files.checkpoint.is_some();
     if !stopped {
@@ -47,6 +49,25 @@ fn held_clients(state: &State, now: Timestamp) -> Vec<Alarm> {
         Some(alarm.since(hold.since))
     };
     state.board.sprint.ready().into_iter().flat_map(|sprint| &sprint.clients).filter_map(alarm).collect()
+}
+
+/// A budget of which much is used. 80 % and 100 % are two alarms; so are two days.
+fn budget(spent: &Spending) -> Option<Alarm> {
+    let (used_up, name) = (spent.is_used_up(), if spent.is_used_up() { "100 %" } else { "80 %" });
+    let (subject, since) = match &spent.scope {
+        SpendingScope::Task(task) => (AlarmSubject::Figure(task.clone(), name), None),
+        SpendingScope::Sprint => (AlarmSubject::Name(format!("sprint {name}")), None),
+        SpendingScope::Day(until) => (AlarmSubject::Name(format!("day {name}")), Some(*until)),
+    };
+    let alarm = match used_up {
+        true => {
+            let key = spent.scope.key();
+            let text = format!("{spent}; nothing new starts. Raise {key}, then liza resume");
+            Alarm::critical(AlarmKind::Budget, subject, text)
+        }
+        false => Alarm::warning(AlarmKind::Budget, subject, spent.to_string()),
+    };
+    (used_up || spent.is_high()).then(|| alarm.since(since))
 }
 
 fn question(question: &Question) -> Alarm {

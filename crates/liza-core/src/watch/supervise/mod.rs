@@ -19,6 +19,7 @@ use crate::rules::claimable::{claimable_for, mergeable_for, reviewable_for};
 use crate::rules::clients::{ClientChoice, choose_client};
 use crate::rules::questions::open_questions;
 use crate::rules::session_budget::SessionBudget;
+use crate::rules::spending::{Spending, used_up};
 use crate::rules::triggers::{Trigger, planner_triggers, unseen};
 
 /// How long a supervisor waits for a broken blackboard to be fixed before it looks again.
@@ -72,6 +73,8 @@ pub enum WaitReason {
     NoWork,
     /// The settings cannot be read.
     BrokenConfig(String),
+    /// A budget is used up: how much, in words.
+    BudgetUsedUp(String),
     /// All of its clients are held; this one is free first.
     ClientHeld {
         /// Which one.
@@ -117,10 +120,18 @@ pub fn next_step(situation: &Situation<'_>) -> Step {
         None => {}
     }
     match work(situation) {
-        Some(step @ (Step::Code(_) | Step::Review(_) | Step::Plan(_))) => with_client(situation, step),
+        Some(step @ (Step::Code(_) | Step::Review(_) | Step::Plan(_))) => {
+            let spent = used_up(&situation.state.board, situation.now);
+            spent.map_or_else(|| with_client(situation, step), |spent| over_budget(&spent, situation.now))
+        }
         Some(step) => step,
         None => wait_or_stop(situation),
     }
+}
+
+/// Waits for the checkpoint that follows from a budget that is used up, or for the human to raise it.
+fn over_budget(spent: &Spending, now: Timestamp) -> Step {
+    Step::Wait { why: WaitReason::BudgetUsedUp(spent.to_string()), until: now + RETRY }
 }
 
 /// The step, which needs a session, unless all clients of the agent are held.

@@ -13,6 +13,7 @@ use crate::model::{
 };
 use crate::rules::claimable::{claimable, reviewable};
 use crate::rules::metrics::sprint_metrics;
+use crate::rules::spending::{Spending, spending};
 use crate::rules::sprint::planned_with_replacements;
 use crate::rules::triggers::planner_triggers;
 use crate::watch::alarms::{Alarm, AlarmKind, AlarmLevel, Observations, alarms};
@@ -51,6 +52,9 @@ pub struct View {
     pub discoveries: Vec<Discovery>,
     /// How many tasks have been moved to the archive.
     pub archived: usize,
+    /// What is used of the budgets.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub budgets: Vec<Spending>,
 }
 
 /// A stop file that is present.
@@ -216,6 +220,7 @@ pub fn view(state: &State, seen: &Observations, now: Timestamp) -> View {
         planner_triggers: triggers(state, now),
         discoveries: discoveries.cloned().collect(),
         archived: board.archived.len(),
+        budgets: spending(board, now),
         tasks,
     }
 }

@@ -1,12 +1,16 @@
 //! `liza agent`: supervises one agent until its role has nothing left to do.
 
+use std::ffi::OsStr;
+
 use liza_core::model::{Actor, Config, Network, Refusal, Role, Sandbox, TaskId};
 use liza_core::watch::supervise::StopReason;
 use serde_json::json;
 
 use crate::confine::Level;
 use crate::project::{AGENT_ID, Project};
-use crate::providers::{Provider, ProviderError, SessionDetails};
+use crate::providers::{
+    LoginPlaces, Provider, ProviderError, SessionDetails, default_provider, missing_logins,
+};
 use crate::session_network::{allowed_hosts, strictest_network};
 use crate::session_plan::{level_here, refusal};
 use crate::supervisor::{
@@ -71,7 +75,8 @@ pub(crate) fn run(args: Args, context: &Context) -> Result<Reply, CommandError> 
         return Err(Refusal::UnknownTask { task: task.clone() }.into());
     }
     let config = state.board.config()?;
-    let provider = Provider::choose(config, args.role, args.provider.as_deref())?;
+    let default = default_client(context);
+    let provider = Provider::choose_or(config, args.role, args.provider.as_deref(), default)?;
     let post = Post {
         role: args.role,
         agent,
@@ -84,6 +89,8 @@ pub(crate) fn run(args: Args, context: &Context) -> Result<Reply, CommandError> 
         return explain(context, &project, config, &post);
     }
     post.provider.installed_program()?;
+    post.provider.check_budget(config)?;
+    note_missing_logins(context, std::slice::from_ref(&post));
     check_confinement(context, &project, config, [post.role])?;
     if post.role != Role::Planner {
         // Coders commit and code reviewers merge; checked before anything is claimed.
@@ -100,6 +107,25 @@ pub(crate) fn run(args: Args, context: &Context) -> Result<Reply, CommandError> 
     Ok(Reply::new("", json!({ "ended": ended })).exit(exit))
 }
 
+/// The agent program if none is named: one that is installed, and best one with a login.
+pub(crate) fn default_client(context: &Context) -> &'static str {
+    with_places(context, default_provider).unwrap_or("claude")
+}
+
+/// Says which of the agent programs seem not to be logged in. A session will show it in any case.
+pub(crate) fn note_missing_logins(context: &Context, posts: &[Post]) {
+    let names: Vec<String> = posts.iter().flat_map(|post| post.provider.names()).collect();
+    for (name, login) in with_places(context, |places| missing_logins(places, &names)) {
+        context.screen.note(&format!("liza: no login of {name} was found. To log in: {login}"));
+    }
+}
+
+fn with_places<T>(context: &Context, look: impl FnOnce(&LoginPlaces<'_>) -> T) -> T {
+    let home = context.environment.home();
+    let variable = |name: &str| context.environment.raw(name).map(OsStr::to_owned);
+    look(&LoginPlaces { home: home.as_deref(), variable: &variable })
+}
+
 /// Checks, before anything is claimed, that sessions can be confined as the settings require; notes what is not refused to
 /// them.
 pub(crate) fn check_confinement(
@@ -107,10 +133,10 @@ pub(crate) fn check_confinement(
     project: &Project,
     config: &Config,
     roles: impl IntoIterator<Item = Role>,
-) -> Result<(), CommandError> {
+) -> Result<Level, CommandError> {
     let network = strictest_network(config, roles)?;
     if config.sandbox == Sandbox::Off {
-        return Ok(());
+        return Ok(Level::Off);
     }
     let level = level_here(project, config, &context.program, network).map_err(|error| {
         CommandError::refused("confinement", format!("cannot try the confinement: {error}"))
@@ -122,7 +148,7 @@ pub(crate) fn check_confinement(
     if level != Level::Enforced {
         context.screen.note(&format!("liza: sessions are confined {level}"));
     }
-    Ok(())
+    Ok(level)
 }
 
 /// How each agent ended, for programs, and the exit code of the whole.
@@ -178,6 +204,7 @@ fn explain(
         worktree_git: &worktree_git,
         prompt: &prompt,
         scratch: &project.folder().join("tmp").join(agent.to_string()),
+        conversation: None,
         interactive: post.interactive,
         confined: config.sandbox != Sandbox::Off && protects_files(),
     })?;
@@ -245,6 +272,13 @@ impl From<ProviderError> for CommandError {
             ProviderError::Missing { install, .. } => {
                 let missing = Self::refused("program_missing", message).exit(Exit::Missing);
                 if install.is_empty() { missing } else { missing.hint(install) }
+            }
+            ProviderError::NoPrice { model, .. } => {
+                let model = model.unwrap_or_else(|| "MODEL (and roles.ROLE.model: MODEL)".to_owned());
+                Self::refused("no_price", message).hint(format!(
+                    "give the budget in tokens, or set dollars for a million tokens: liza edit, config.prices.{model}: \
+                     {{input: 1.25, output: 10, cached: 0.125}}"
+                ))
             }
             ProviderError::NotInteractive { .. } => Self::refused("not_interactive", message),
         }

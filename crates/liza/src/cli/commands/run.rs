@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::thread;
 use std::time::{Duration, Instant};
 
-use liza_core::model::{Actor, GoalStatus, Seconds, State};
+use liza_core::model::{Actor, Config, GoalStatus, Seconds, State};
 use liza_core::watch::view::Progress;
 use serde_json::json;
 
@@ -16,15 +16,15 @@ use crate::engine::Engine;
 use crate::lifecycle::adopt_integration;
 use crate::project::{Project, now};
 use crate::run::{
-    AlreadyRunning, CopyError, RunLock, TeamOptions, WatcherObserver, copy_for_rehearsal, detached, is_demo,
-    progress_line, team_posts,
+    AlreadyRunning, CopyError, RunLock, TeamOptions, WatcherObserver, copy_for_rehearsal, detached,
+    first_run_notice, is_demo, progress_line, team_posts,
 };
 use crate::supervisor::{
     AgentEnd, MessageLevel, Observed, Observer, Post, SupervisorOptions, run as supervise,
 };
 use crate::watch::{WatchError, WatchOptions, Watcher};
 
-use super::agent::{check_confinement, endings};
+use super::agent::{check_confinement, default_client, endings, note_missing_logins};
 use crate::cli::context::Context;
 use crate::cli::spec_path;
 use crate::cli::ui::error::CommandError;
@@ -101,6 +101,7 @@ impl Args {
             planner_provider: self.planner_provider.clone(),
             coder_provider: self.coder_provider.clone(),
             reviewer_provider: self.reviewer_provider.clone(),
+            default_provider: None,
         }
     }
 
@@ -160,8 +161,12 @@ pub(crate) fn run(args: Args, context: &Context) -> Result<Reply, CommandError> 
     let least = if args.verbose { MessageLevel::Debug } else { MessageLevel::Info };
     let printer = EventPrinter::new(screen, least);
     let printer = if args.plain { printer } else { printer.with_progress() };
+    let options = TeamOptions { default_provider: Some(default_client(context).to_owned()), ..args.team() };
     let config = state.board.config()?;
-    let posts = team_posts(config, &args.team())?;
+    let posts = team_posts(config, &options)?;
+    if let Some(note) = chosen_by_itself(config, &options) {
+        context.screen.note(&format!("liza: {note}"));
+    }
     if let Some(warning) = vision_warning(&project, &state) {
         context.screen.note(&format!("liza: {warning}"));
     }
@@ -234,6 +239,18 @@ fn already_running(running: &AlreadyRunning) -> CommandError {
         .hint("to see it: liza status; to stop it: liza stop")
 }
 
+/// What is said about an agent program that no one has named.
+fn chosen_by_itself(config: &Config, options: &TeamOptions) -> Option<String> {
+    let asked =
+        [&options.provider, &options.planner_provider, &options.coder_provider, &options.reviewer_provider];
+    let default = options.default_provider.as_ref().filter(|name| *name != "claude")?;
+    let is_named = !config.roles.is_empty() || asked.iter().any(|name| name.is_some());
+    let text = format!(
+        "no agent program is named; {default} is installed and is used. To name one: liza run --cli NAME"
+    );
+    (!is_named).then_some(text)
+}
+
 /// A goal that has ended needs no team.
 fn ended_goal(state: &State) -> Option<Reply> {
     let goal = state.board.goal.ready().filter(|goal| goal.status != GoalStatus::InProgress)?;
@@ -277,11 +294,15 @@ pub(crate) fn work(
     watching: WatchOptions,
     limit: Option<Duration>,
 ) -> Result<Vec<AgentEnd>, CommandError> {
+    let state = project.store().snapshot()?;
+    let config = state.board.config()?;
     for post in &posts {
         post.provider.installed_program()?;
+        post.provider.check_budget(config)?;
     }
+    note_missing_logins(context, &posts);
     let roles = posts.iter().map(|post| post.role);
-    check_confinement(context, project, project.store().snapshot()?.board.config()?, roles)?;
+    let level = check_confinement(context, project, config, roles)?;
     // Coders and merges need it; found later, a missing identity would waste a session.
     project.repo()?.identity()?;
     let _lock = RunLock::take(project)?.map_err(|running| already_running(&running))?;
@@ -290,6 +311,9 @@ pub(crate) fn work(
             "no head of the integration branch was recorded: work starts from {}, where it is now",
             head.short()
         ));
+    }
+    if let Some(notice) = first_run_notice(project, &posts, &level) {
+        printer.print_text(&notice);
     }
     printer.print_text(&introduction(&posts));
     let progress = Box::new(ProgressLine {

@@ -17,8 +17,8 @@ use crate::project::now;
 use crate::cli::context::Context;
 use crate::cli::ui::error::CommandError;
 use crate::cli::ui::layout::{
-    BOLD, CYAN, DIM, GREEN, RED, YELLOW, ago, command, cut, indent, list, one_line, pad, paint, used, width,
-    wrap,
+    BOLD, CYAN, DIM, GREEN, RED, YELLOW, ago, budgets, command, cut, indent, list, one_line, pad, paint,
+    used, width, wrap,
 };
 use crate::cli::ui::output::Reply;
 
@@ -73,6 +73,7 @@ fn head(view: &View, columns: usize) -> Vec<String> {
         lines.push(format!("{}  {}{tail}", paint(DIM, &goal.id), paint(BOLD, &cut(wanted, room))));
     }
     lines.extend(view.sprint.as_ref().map(|sprint| progress(sprint, columns)));
+    lines.extend(budgets(&view.budgets).map(|line| paint(DIM, &cut(&line, columns))));
     lines
 }
 

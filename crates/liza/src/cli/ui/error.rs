@@ -148,6 +148,9 @@ impl From<EngineError> for CommandError {
             EngineError::Refused(refusal) => (*refusal).into(),
             EngineError::Store(error) => error.into(),
             EngineError::Git(error) => error.into(),
+            EngineError::Setup(_) => {
+                made("setup_failed", Exit::Refused, "correct config.setup or config.copy: liza edit")
+            }
             EngineError::Branch(_) => made("bad_branch", Exit::Inconsistent, "fix the config: liza edit"),
             EngineError::NoIntegrationBranch { .. } => {
                 made("no_integration_branch", Exit::Git, "liza doctor --fix creates it")

@@ -5,6 +5,7 @@
 
 use anstyle::{AnsiColor, Style};
 use liza_core::model::{Seconds, Timestamp, Usage};
+use liza_core::rules::spending::{Spending, SpendingScope};
 use liza_core::text::is_unprintable;
 use unicode_width::{UnicodeWidthChar as _, UnicodeWidthStr as _};
 
@@ -189,6 +190,13 @@ pub(crate) fn used(usage: &Usage) -> Option<String> {
     let counted = (tokens > 0).then(|| format!("{} tokens", compact_number(tokens)));
     let words: Vec<String> = [counted, paid].into_iter().flatten().collect();
     (!words.is_empty()).then(|| words.join(", "))
+}
+
+/// What is used of the budgets, on one line: those of the sprint and the day, and of tasks that have used much.
+pub(crate) fn budgets(all: &[Spending]) -> Option<String> {
+    let shown = all.iter().filter(|one| !matches!(one.scope, SpendingScope::Task(_)) || one.is_high());
+    let words: Vec<String> = shown.map(|one| format!("{} {}", one.scope, one.amount)).collect();
+    (!words.is_empty()).then(|| format!("budget: {}", words.join(" · ")))
 }
 
 /// A point in time, to the minute.

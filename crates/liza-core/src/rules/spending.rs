@@ -1,0 +1,193 @@
+//! What sessions have used of the budgets in `config.budget`: a warning at 80 %, a checkpoint at 100 %.
+//!
+//! Sessions that run when a budget is used up are stopped as at any checkpoint; none starts until the human raises it.
+
+use std::fmt;
+
+use serde::Serialize;
+
+use crate::model::{Board, DayUsage, SpendingLimit, Status, TaskId, Timestamp, Usage};
+use crate::text::compact_number;
+
+/// From this share on, a budget is a warning.
+const WARNING_PERCENT: u8 = 80;
+
+/// What a budget is for.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum SpendingScope {
+    /// One task.
+    Task(TaskId),
+    /// The sprint.
+    Sprint,
+    /// The day, until this midnight.
+    Day(Timestamp),
+}
+
+impl SpendingScope {
+    /// Its key in the settings.
+    pub fn key(&self) -> &'static str {
+        match self {
+            SpendingScope::Task(_) => "config.budget.task",
+            SpendingScope::Sprint => "config.budget.sprint",
+            SpendingScope::Day(_) => "config.budget.day",
+        }
+    }
+}
+
+impl fmt::Display for SpendingScope {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            SpendingScope::Task(task) => task.fmt(f),
+            SpendingScope::Sprint => f.write_str("the sprint"),
+            SpendingScope::Day(_) => f.write_str("today"),
+        }
+    }
+}
+
+/// How much of a budget is used.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Amount {
+    /// In dollars.
+    Dollars {
+        /// So much.
+        used: f64,
+        /// Of so much.
+        limit: f64,
+    },
+    /// In tokens.
+    Tokens {
+        /// So many.
+        used: u64,
+        /// Of so many.
+        limit: u64,
+    },
+}
+
+impl Amount {
+    /// Whether this share of it is used.
+    fn reaches(&self, percent: u8) -> bool {
+        match self {
+            Amount::Dollars { used, limit } => *used >= limit * f64::from(percent) / 100.0,
+            Amount::Tokens { used, limit } => {
+                u128::from(*used) * 100 >= u128::from(*limit) * u128::from(percent)
+            }
+        }
+    }
+
+    fn percent(&self) -> String {
+        match self {
+            Amount::Dollars { used, limit } => format!("{:.0} %", (used / limit * 100.0).floor()),
+            Amount::Tokens { used, limit } => {
+                format!("{} %", u128::from(*used) * 100 / u128::from(*limit).max(1))
+            }
+        }
+    }
+}
+
+impl fmt::Display for Amount {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Amount::Dollars { used, limit } => write!(f, "${used:.2} of ${limit:.2}"),
+            Amount::Tokens { used, limit } => {
+                write!(f, "{} of {} tokens", compact_number(*used), compact_number(*limit))
+            }
+        }
+    }
+}
+
+/// A budget and what is used of it.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Spending {
+    /// What it is for.
+    pub scope: SpendingScope,
+    /// How much of it is used.
+    pub amount: Amount,
+}
+
+impl Spending {
+    /// Whether the human should know that it will soon be used up.
+    pub fn is_high(&self) -> bool {
+        self.amount.reaches(WARNING_PERCENT)
+    }
+
+    /// Whether no session may start.
+    pub fn is_used_up(&self) -> bool {
+        self.amount.reaches(100)
+    }
+}
+
+impl fmt::Display for Spending {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { scope, amount } = self;
+        write!(f, "{scope}: {amount} used ({})", amount.percent())
+    }
+}
+
+/// The budgets of the sprint and the day, and those of the tasks that can have another session.
+pub fn spending(board: &Board, now: Timestamp) -> Vec<Spending> {
+    let (Some(config), Some(sprint)) = (board.config.ready(), board.sprint.ready()) else {
+        return Vec::new();
+    };
+    let budget = &config.budget;
+    let none = Usage::default();
+    let mut found = of_limit(budget.sprint, &SpendingScope::Sprint, sprint.usage.as_ref().unwrap_or(&none));
+    let today = sprint.today.as_ref().filter(|day| day.until > now);
+    let (until, used) = today.map_or((now, &none), |day| (day.until, &day.usage));
+    found.extend(of_limit(budget.day, &SpendingScope::Day(until), used));
+    if budget.task.is_some() {
+        for summary in board.summaries().filter(|task| task.status.is_some_and(needs_sessions)) {
+            let Ok(body) = board.body(&summary.id) else { continue };
+            let used = body.record().usage.as_ref().unwrap_or(&none);
+            found.extend(of_limit(budget.task, &SpendingScope::Task(summary.id.clone()), used));
+        }
+    }
+    found
+}
+
+/// The first budget that is used up.
+pub fn used_up(board: &Board, now: Timestamp) -> Option<Spending> {
+    spending(board, now).into_iter().find(Spending::is_used_up)
+}
+
+/// The tasks whose budgets count.
+pub(crate) fn tasks_with_budget(board: &Board) -> Vec<TaskId> {
+    let has_budget = board.config.ready().is_some_and(|config| config.budget.task.is_some());
+    let open = board.summaries().filter(|task| has_budget && task.status.is_some_and(needs_sessions));
+    open.map(|task| task.id.clone()).collect()
+}
+
+/// What was used in a day, with one more report of it.
+pub(crate) fn add_to_day(day: Option<DayUsage>, usage: &Usage, ends: Timestamp, now: Timestamp) -> DayUsage {
+    let same = day.filter(|day| day.until > now);
+    let mut day = same.unwrap_or(DayUsage { until: ends, usage: Usage::default() });
+    day.usage.add(usage);
+    day
+}
+
+/// Whether a task in this state can have another session without a decision of the human or the planner.
+fn needs_sessions(status: Status) -> bool {
+    match status {
+        Status::Unclaimed
+        | Status::Claimed
+        | Status::ReadyForReview
+        | Status::Rejected
+        | Status::IntegrationFailed => true,
+        Status::Draft
+        | Status::Approved
+        | Status::Merged
+        | Status::Blocked
+        | Status::Superseded
+        | Status::Abandoned => false,
+    }
+}
+
+fn of_limit(limit: Option<SpendingLimit>, scope: &SpendingScope, usage: &Usage) -> Vec<Spending> {
+    let Some(SpendingLimit { dollars, tokens }) = limit else { return Vec::new() };
+    let dollars = dollars.map(|limit| Amount::Dollars { used: usage.cost_usd, limit });
+    let used = usage.input.saturating_add(usage.output);
+    let tokens = tokens.map(|limit| Amount::Tokens { used, limit });
+    let spending = |amount| Spending { scope: scope.clone(), amount };
+    dollars.into_iter().chain(tokens).map(spending).collect()
+}

@@ -1,0 +1,166 @@
+//! Budgets in dollars and tokens: what counts, the warning, the checkpoint, and that nothing new starts.
+
+use liza_core::model::{
+    Actor, Seconds, SpendingLimit, SprintStatus, Status, StopFileTimes, Timestamp, Usage,
+};
+use liza_core::protocol::{
+    AbandonTask, Checkpoint, CheckpointCause, Command, NewSprint, RecordUsage, Resume,
+};
+use liza_core::rules::spending::{Amount, SpendingScope, spending, used_up};
+use liza_core::watch::alarms::{AlarmLevel, Observations, alarms};
+use liza_core::watch::needs_you::needs_you;
+use liza_core::watch::stop_files::reconcile;
+use liza_core::watch::supervise::{Situation, Step, WaitReason, next_step};
+
+use crate::support::*;
+
+fn dollars(dollars: f64) -> Option<SpendingLimit> {
+    Some(SpendingLimit { dollars: Some(dollars), tokens: None })
+}
+
+fn tokens(tokens: u64) -> Option<SpendingLimit> {
+    Some(SpendingLimit { dollars: None, tokens: Some(tokens) })
+}
+
+/// A coder with a task, and a second task that it could claim.
+fn team() -> World {
+    let mut world = World::with_task(Status::Claimed);
+    world.add("u", ready());
+    world
+}
+
+fn spend(world: &mut World, cost_usd: f64, day_ends: Timestamp) {
+    let usage = Usage { input: 700, output: 100, cached: 90_000, cost_usd };
+    let command =
+        RecordUsage { agent: coder(1), task: Some(task("t")), usage, context_percent: None, day_ends };
+    let supervisor = world.supervisor(coder(1));
+    world.must(supervisor, Command::from(command));
+}
+
+fn midnight(world: &World) -> Timestamp {
+    world.now + Seconds::hours(10)
+}
+
+fn step(world: &World) -> Step {
+    next_step(&Situation {
+        state: &world.state,
+        agent: coder(1),
+        stop_files: world.stop_files,
+        now: world.now,
+        idle_since: world.now,
+        in_team: true,
+        clients: &[],
+    })
+}
+
+fn budget_alarms(world: &World) -> Vec<(AlarmLevel, String)> {
+    let found = alarms(&world.state, &Observations::default(), world.now);
+    let budgets = found.iter().filter(|alarm| alarm.kind.to_string() == "BUDGET");
+    budgets.map(|alarm| (alarm.level, alarm.text.clone())).collect()
+}
+
+fn checkpoint(world: &World) -> Option<Command> {
+    reconcile(&world.state, StopFileTimes::default(), world.now)
+}
+
+/// Covers: SE-06
+#[test]
+fn at_eighty_percent_it_is_a_warning_and_at_a_hundred_nothing_new_starts() {
+    for scope in ["task", "sprint", "day"] {
+        let mut world = team();
+        let limit = dollars(10.0);
+        match scope {
+            "task" => world.config().budget.task = limit,
+            "sprint" => world.config().budget.sprint = limit,
+            _ => world.config().budget.day = limit,
+        }
+        let day = midnight(&world);
+        spend(&mut world, 7.99, day);
+        assert_eq!((budget_alarms(&world), checkpoint(&world)), (Vec::new(), None), "{scope}");
+        assert!(matches!(step(&world), Step::Code(_)), "{scope}");
+        spend(&mut world, 0.01, day);
+        let warning = budget_alarms(&world);
+        assert_eq!(warning.len(), 1, "{scope}");
+        assert_eq!(warning[0].0, AlarmLevel::Warning);
+        assert!(warning[0].1.ends_with("$8.00 of $10.00 used (80 %)"), "{warning:?}");
+        assert!(matches!(step(&world), Step::Code(_)), "{scope}");
+        spend(&mut world, 2.0, day);
+        let critical = budget_alarms(&world);
+        assert_eq!((critical.len(), critical[0].0), (1, AlarmLevel::Critical));
+        assert!(critical[0].1.contains(&format!("Raise config.budget.{scope}")), "{critical:?}");
+        let waits = step(&world);
+        assert!(matches!(waits, Step::Wait { why: WaitReason::BudgetUsedUp(_), .. }), "{waits:?}");
+        assert_eq!(checkpoint(&world), Some(Checkpoint { cause: CheckpointCause::Budget }.into()), "{scope}");
+    }
+}
+
+/// Covers: SE-06
+#[test]
+fn the_checkpoint_stays_until_the_human_raises_the_budget() {
+    let mut world = team();
+    world.config().budget.task = tokens(800);
+    let day = midnight(&world);
+    let budget = || Command::from(Checkpoint { cause: CheckpointCause::Budget });
+    world.refused_with("nothing_to_do", world.supervisor(coder(1)), budget());
+    spend(&mut world, 0.0, day);
+    world.refused_with("not_permitted", world.agent(coder(1)), budget());
+    world.must(world.supervisor(coder(1)), budget());
+    assert_eq!(world.sprint().status, SprintStatus::Checkpoint);
+    assert_eq!(world.last_log().detail, "a budget is used up: t: 800 of 800 tokens used (100 %)");
+    world.refused_with("nothing_to_do", world.supervisor(coder(1)), budget());
+    let seen = alarms(&world.state, &Observations::default(), world.now);
+    let needed = needs_you(&world.state, &seen, world.now);
+    assert!(needed.iter().any(|need| need.command == "liza edit" && need.text.contains("800 of 800")));
+    let resume = || Command::from(Resume { decision: None, note: None });
+    let refusal = world.refused_with("budget_used_up", Actor::Human, resume());
+    assert!(refusal.hint().is_some_and(|hint| hint.starts_with("raise config.budget.task")), "{refusal}");
+    world.config().budget.task = tokens(801);
+    world.must(Actor::Human, resume());
+    assert_eq!((world.sprint().status, checkpoint(&world)), (SprintStatus::InProgress, None));
+}
+
+/// Covers: SE-06
+#[test]
+fn tokens_from_the_cache_do_not_count_and_ended_tasks_have_no_budget() {
+    let mut world = team();
+    world.config().budget.task = tokens(1000);
+    let day = midnight(&world);
+    spend(&mut world, 0.0, day);
+    let of_t = |world: &World| {
+        let found = spending(&world.state.board, world.now);
+        found.into_iter().find(|one| one.scope == SpendingScope::Task(task("t"))).map(|one| one.amount)
+    };
+    assert_eq!(of_t(&world), Some(Amount::Tokens { used: 800, limit: 1000 }));
+    spend(&mut world, 0.0, day);
+    assert!(used_up(&world.state.board, world.now).is_some());
+    for status in [Status::Merged, Status::Blocked, Status::Approved, Status::Abandoned] {
+        let mut ended = world.clone();
+        ended.edit_record("t", |record| record.status = Some(status));
+        assert_eq!(used_up(&ended.state.board, ended.now), None, "{status}");
+    }
+}
+
+/// Covers: SE-06
+#[test]
+fn a_day_ends_at_midnight_and_outlives_a_sprint() {
+    let mut world = World::new();
+    world.config().budget.day = dollars(5.0);
+    let day = midnight(&world);
+    spend(&mut world, 3.0, day);
+    spend(&mut world, 3.0, day + Seconds::hours(24));
+    assert_eq!(world.sprint().today.as_ref().unwrap().until, day, "the same day");
+    assert!(used_up(&world.state.board, world.now).is_some());
+    let kept = world.sprint().today.clone();
+    let reason = "too expensive".to_owned();
+    world.must(Actor::Human, Command::from(AbandonTask { task: task("t"), reason }));
+    world.edit_sprint().status = SprintStatus::Completed;
+    world.must(Actor::Human, Command::from(NewSprint));
+    assert_eq!((world.sprint().today.clone(), world.sprint().usage.clone()), (kept, None));
+    assert!(used_up(&world.state.board, world.now).is_some());
+    assert_eq!(used_up(&world.state.board, day), None, "a new day");
+    world.pass(Seconds::hours(10).0);
+    world.heartbeat(coder(1));
+    spend(&mut world, 1.0, day + Seconds::hours(24));
+    let today = world.sprint().today.clone().unwrap();
+    assert_eq!((today.until, today.usage.cost_usd), (day + Seconds::hours(24), 1.0));
+}

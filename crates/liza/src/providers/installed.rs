@@ -1,0 +1,230 @@
+//! Which agent programs are installed, their versions, and whether they have a login.
+//!
+//! Only looks: a program is asked for its version with an empty home folder, and logins are found by their files and variables.
+
+use std::ffi::OsString;
+use std::fs;
+use std::io::Read as _;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use strum::VariantArray as _;
+
+use crate::sys::find_program;
+use crate::sys::process::wait_until;
+
+use super::builtin::BuiltIn;
+use super::template::{ClientFile, CommandTemplate, LoginSign};
+
+/// How long a program may take to say its version; some need seconds to start.
+const VERSION_LIMIT: Duration = Duration::from_secs(15);
+/// The largest settings file that is searched.
+const SETTINGS_MAX: u64 = 1 << 20;
+
+/// An agent program that is installed.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct InstalledClient {
+    /// The name of the provider.
+    pub(crate) name: &'static str,
+    /// Its version, if it says one.
+    pub(crate) version: Option<String>,
+    /// Where its login was found.
+    pub(crate) login: Option<String>,
+    /// The command that logs in.
+    pub(crate) login_command: String,
+    /// What its sessions may do.
+    pub(crate) rights: &'static str,
+}
+
+/// What a login is looked for in.
+pub(crate) struct LoginPlaces<'a> {
+    /// The home folder.
+    pub(crate) home: Option<&'a Path>,
+    /// The values of environment variables.
+    pub(crate) variable: &'a dyn Fn(&str) -> Option<OsString>,
+}
+
+/// The built-in providers whose programs are installed.
+pub(crate) fn installed_clients(places: &LoginPlaces<'_>) -> Vec<InstalledClient> {
+    let templates = BuiltIn::VARIANTS.iter().map(|one| (one.name(), one.template()));
+    let found = templates.filter_map(|(name, template)| {
+        let program = find_program(template.program.as_ref()?)?;
+        // All at once: some take seconds.
+        Some((name, template, thread::spawn(move || version(&program))))
+    });
+    let found: Vec<_> = found.collect();
+    let client = |(name, template, version): (_, CommandTemplate, thread::JoinHandle<_>)| InstalledClient {
+        name,
+        version: version.join().ok().flatten(),
+        login: places.login(&template.login_signs),
+        login_command: template.login,
+        rights: template.rights,
+    };
+    found.into_iter().map(client).collect()
+}
+
+/// The provider to use if none is named: the first one that is installed and has a login, else the first one that is
+/// installed.
+pub(crate) fn default_provider(places: &LoginPlaces<'_>) -> Option<&'static str> {
+    let is_installed = |template: &CommandTemplate| {
+        template.program.as_ref().is_some_and(|name| find_program(name).is_some())
+    };
+    let templates = BuiltIn::VARIANTS.iter().map(|one| (one.name(), one.template()));
+    let installed: Vec<_> = templates.filter(|(_, template)| is_installed(template)).collect();
+    let with_login = installed.iter().find(|(_, template)| places.login(&template.login_signs).is_some());
+    with_login.or(installed.first()).map(|(name, _)| *name)
+}
+
+/// Those of the named providers for which no login is found, with the command that logs in.
+pub(crate) fn missing_logins(places: &LoginPlaces<'_>, names: &[String]) -> Vec<(&'static str, String)> {
+    let named = BuiltIn::VARIANTS.iter().filter(|one| names.iter().any(|name| name == one.name()));
+    let templates = named.map(|one| (one.name(), one.template()));
+    let missing = templates.filter(|(_, template)| {
+        !template.login_signs.is_empty() && places.login(&template.login_signs).is_none()
+    });
+    missing.map(|(name, template)| (name, template.login)).collect()
+}
+
+/// What sessions of a provider may do; `None` if it is not a built-in one.
+pub(crate) fn rights_of(name: &str) -> Option<&'static str> {
+    name.parse::<BuiltIn>().ok().map(|one| one.template().rights)
+}
+
+impl LoginPlaces<'_> {
+    /// The first sign of a login that is found.
+    fn login(&self, signs: &[LoginSign]) -> Option<String> {
+        signs.iter().find_map(|sign| match sign {
+            LoginSign::Variable(name) => {
+                (self.variable)(name).filter(|value| !value.is_empty()).map(|_| (*name).to_owned())
+            }
+            LoginSign::File(file) => {
+                self.path(file).filter(|path| path.is_file()).map(|path| path.display().to_string())
+            }
+            LoginSign::Setting(file, text) => {
+                let path = self.path(file)?;
+                let mut content = Vec::new();
+                fs::File::open(&path).ok()?.take(SETTINGS_MAX).read_to_end(&mut content).ok()?;
+                let content = String::from_utf8_lossy(&content);
+                let is_set = content.lines().any(|line| line.trim_start().starts_with(text));
+                is_set.then(|| path.display().to_string())
+            }
+        })
+    }
+
+    fn path(&self, file: &ClientFile) -> Option<PathBuf> {
+        let own = file.variable.and_then(|name| (self.variable)(name)).map(PathBuf::from);
+        Some(own.or_else(|| Some(self.home?.join(file.folder)))?.join(file.name))
+    }
+}
+
+/// What a program says its version is.
+fn version(program: &Path) -> Option<String> {
+    let folder = tempfile_folder()?;
+    let mut command = Command::new(program);
+    command.arg("--version").current_dir(&folder).env("HOME", &folder);
+    for name in ["XDG_CONFIG_HOME", "XDG_DATA_HOME", "XDG_STATE_HOME", "XDG_CACHE_HOME"] {
+        command.env(name, &folder);
+    }
+    let output = fs::File::create(folder.join("version")).ok()?;
+    command.stdin(Stdio::null()).stdout(output).stderr(Stdio::null());
+    let said = command.spawn().ok().and_then(|mut child| {
+        let ended = wait_until(&mut child, Instant::now() + VERSION_LIMIT).ok().flatten();
+        let _ = child.kill();
+        let _ = child.wait();
+        ended.filter(std::process::ExitStatus::success)?;
+        fs::read_to_string(folder.join("version")).ok()
+    });
+    let _ = fs::remove_dir_all(&folder);
+    version_in(&said?)
+}
+
+/// A new folder for the files that a program makes when it starts.
+fn tempfile_folder() -> Option<PathBuf> {
+    let base = std::env::temp_dir();
+    let path = |number: u32| base.join(format!("liza-version-{}-{number}", std::process::id()));
+    (0..1000).map(path).find(|path| fs::create_dir(path).is_ok())
+}
+
+/// The first word with a version: `2.1.325` in "2.1.325 (Claude Code)" and `0.166.0` in "codex-cli 0.166.0".
+fn version_in(said: &str) -> Option<String> {
+    let words = said.split_whitespace().map(|word| word.trim_start_matches('v'));
+    let is_version = |word: &&str| word.starts_with(|c: char| c.is_ascii_digit()) && word.contains('.');
+    words.into_iter().find(is_version).map(|word| word.chars().take(40).collect())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Covers: SE-09
+    #[test]
+    fn versions_are_found_in_what_programs_say() {
+        let cases = [
+            ("2.1.325 (Claude Code)\n", Some("2.1.325")),
+            ("codex-cli 0.166.0\n", Some("0.166.0")),
+            (" 1.34.0\n", Some("1.34.0")),
+            ("goose v1.2.3", Some("1.2.3")),
+            ("no version here", None),
+        ];
+        for (said, expected) in cases {
+            assert_eq!(version_in(said).as_deref(), expected, "{said:?}");
+        }
+    }
+
+    /// Covers: SE-09
+    #[test]
+    fn a_login_is_found_by_its_file_its_variable_or_its_setting() {
+        let home = tempfile::tempdir().unwrap();
+        let write = |path: &str, text: &str| {
+            let path = home.path().join(path);
+            fs::create_dir_all(path.parent().unwrap()).unwrap();
+            fs::write(path, text).unwrap();
+        };
+        let login = |name: &str, variables: &[(&str, &str)]| {
+            let variable = |name: &str| {
+                variables.iter().find(|(known, _)| *known == name).map(|(_, value)| OsString::from(value))
+            };
+            let places = LoginPlaces { home: Some(home.path()), variable: &variable };
+            places.login(&name.parse::<BuiltIn>().unwrap().template().login_signs)
+        };
+        for name in ["claude", "codex", "gemini", "vibe", "opencode", "goose"] {
+            assert_eq!(login(name, &[]), None, "{name}");
+        }
+        assert_eq!(login("claude", &[("ANTHROPIC_API_KEY", "x")]).as_deref(), Some("ANTHROPIC_API_KEY"));
+        assert_eq!(login("claude", &[("ANTHROPIC_API_KEY", "")]), None);
+        write(".claude/.credentials.json", "{}");
+        write(".codex/config.toml", "# model_provider = \"no\"\n");
+        write("other/auth.json", "{}");
+        assert!(login("claude", &[]).unwrap().ends_with(".claude/.credentials.json"));
+        assert_eq!(login("codex", &[]), None, "a comment is no setting");
+        write(".codex/config.toml", "model_provider = \"mine\"\n");
+        assert!(login("codex", &[]).unwrap().ends_with("config.toml"));
+        let other = home.path().join("other").display().to_string();
+        assert!(login("codex", &[("CODEX_HOME", &other)]).unwrap().ends_with("other/auth.json"));
+        write(".config/goose/config.yaml", "GOOSE_PROVIDER: openai\n");
+        assert!(login("goose", &[]).is_some());
+    }
+
+    /// Covers: SE-09
+    #[test]
+    fn every_client_has_a_page_that_says_how_to_install_and_log_in_and_what_it_may_do() {
+        let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/guide/clients");
+        for one in BuiltIn::VARIANTS.iter().filter(|one| **one != BuiltIn::Rehearsal) {
+            let template = one.template();
+            let page = fs::read_to_string(folder.join(format!("{}.md", one.name()))).unwrap();
+            let login = template.login.split(',').next().unwrap();
+            for text in [format!("`{}`", template.install), format!("`{login}`"), template.rights.to_owned()]
+            {
+                assert!(page.contains(&text), "{}: {text}", one.name());
+            }
+            for row in ["| Install |", "| Log in |", "| May do |", "| Costs |", "| Try it |"] {
+                assert!(page.contains(row), "{}: {row}", one.name());
+            }
+            let reports =
+                page.lines().find(|line| line.starts_with("| Costs |")).unwrap().contains("config.prices");
+            assert!(reports || template.events.reports_cost() || page.contains("prices:"), "{}", one.name());
+        }
+    }
+}

@@ -1,0 +1,210 @@
+//! Judges a session that has ended: by the blackboard and git first, then by what its client reported, its exit code last.
+//!
+//! Records the result, and what follows from it.
+
+use std::path::PathBuf;
+use std::sync::PoisonError;
+
+use liza_core::model::{
+    AgentStatus, AnomalyType, FaultKind, Fields, Role, State, Status, TaskBody, TaskId, TaskRecord, Value,
+};
+use liza_core::protocol::{
+    ExitCounted, LogAnomaly, PlannerExitCounted, RecordSession, RecordUsage, Reply, SetStatus,
+};
+use liza_core::rules::clients::describe_hold;
+use liza_core::watch::supervise::{EndedSession, SessionEnd, after_session, has_result};
+
+use crate::project::{day_ends, now};
+
+use super::background::JobRunner;
+use super::error::{Consequence, SupervisorError};
+use super::event::{JobOutcome, SessionVerdict};
+use super::last_words::last_words;
+use super::member::UsageToRecord;
+use super::message::MessageLevel;
+use super::registration::retry_locked;
+use super::session_result::{EndedRun, end_text, session_result};
+use super::start_session::checkout_state;
+
+impl JobRunner {
+    /// Judges the session and records the result.
+    pub(super) fn judge(&self, mut run: EndedRun) -> Result<JobOutcome, SupervisorError> {
+        // First: with other modes the blackboard may be out of reach.
+        let repaired = run.modes.repair();
+        let not_recorded = self.record_usage(&run.usage).err();
+        let state = retry_locked(|| Ok(self.project.state()?))?;
+        self.observe(&mut run);
+        self.end_review(&run);
+        let (mut notes, mut gave_up) = (Vec::new(), false);
+        notes.extend(self.report_modes(&repaired)?);
+        notes.extend(self.record_session(&state, &mut run)?);
+        let next = after_session(&state, &run.session, run.end);
+        let result = session_result(&state, &run.session, next.progress);
+        notes.extend(result.map(|text| (MessageLevel::Info, text)));
+        for command in &next.record {
+            match self.execute(command) {
+                Ok(Reply::CountExit(ExitCounted { count, limit, .. })) => {
+                    notes.extend(self.count_notes(&run.session, count, limit));
+                }
+                Ok(Reply::CountPlannerExit(PlannerExitCounted { count, limit })) => {
+                    notes.extend(self.count_notes(&run.session, count, limit));
+                    gave_up = count >= limit;
+                }
+                Ok(_) => {}
+                // The task belongs to another agent now: nothing to count.
+                Err(error) if matches!(error.consequence(), Consequence::Recheck | Consequence::Halted) => {
+                    notes.push((MessageLevel::Info, error.to_string()));
+                }
+                Err(error) => return Err(error),
+            }
+        }
+        if run.session.agent.role() == Role::Planner {
+            notes.extend(self.after_planning(&state, &run)?);
+        }
+        if run.merges {
+            notes.extend(self.merge_approved(&state, &run.session)?);
+        }
+        let lost = |error| (MessageLevel::Info, format!("cannot record its usage: {error}"));
+        notes.extend(not_recorded.map(lost));
+        Ok(JobOutcome::Judged(SessionVerdict { next, gave_up, held: run.session.is_clients_fault, notes }))
+    }
+
+    /// Raises an alarm for modes that a session changed.
+    fn report_modes(&self, repaired: &[PathBuf]) -> Result<Option<(MessageLevel, String)>, SupervisorError> {
+        let Some(first) = repaired.first() else { return Ok(None) };
+        let more = match repaired.len() - 1 {
+            0 => String::new(),
+            more => format!(" and {more} more"),
+        };
+        let what = format!("changed the mode of {}{more} during a session; repaired", first.display());
+        let details = Fields::from_iter([("deviation".to_owned(), Value::from(what.as_str()))]);
+        self.execute(&LogAnomaly { kind: AnomalyType::ScopeDeviation, task: None, details })?;
+        Ok(Some((MessageLevel::Alert, what)))
+    }
+
+    /// Records how the session ended, and whether its client was at fault.
+    fn record_session(
+        &self,
+        state: &State,
+        run: &mut EndedRun,
+    ) -> Result<Vec<(MessageLevel, String)>, SupervisorError> {
+        let session = &mut run.session;
+        let progress = has_result(state, session);
+        let by_itself = !matches!(run.end, SessionEnd::Stopped) && !session.halted;
+        let fault = run.outcome.fault.clone().filter(|_| !progress);
+        let is_auth = fault.as_ref().is_some_and(|fault| fault.kind == FaultKind::Auth);
+        let resumes = state.board.config()?.resume_conversation && session.agent.role() == Role::Coder;
+        let recorded = self.execute(&RecordSession {
+            agent: session.agent,
+            task: session.task.clone(),
+            client: run.client.clone(),
+            started: run.started,
+            end: end_text(run.end, run.exit),
+            said: run.outcome.said.clone(),
+            advice: run.login.clone().filter(|_| is_auth),
+            fault,
+            failed: !progress && by_itself && !session.has_commits,
+            unsubmitted: run.unsubmitted.clone().filter(|_| !progress),
+            usage: run.usage.used.usage.clone(),
+            conversation: run.outcome.conversation.clone().filter(|_| resumes),
+        })?;
+        session.is_clients_fault = recorded.is_clients_fault;
+        let level = match (progress, recorded.is_clients_fault) {
+            (true, _) => MessageLevel::Debug,
+            (false, true) => MessageLevel::Alert,
+            (false, false) => MessageLevel::Info,
+        };
+        let mut notes = vec![(level, recorded.line)];
+        if let Some(hold) = recorded.hold.filter(|_| recorded.is_clients_fault) {
+            let text = format!("{} is held for the team: {}", run.client, describe_hold(&hold, now()));
+            notes.push((MessageLevel::Alert, text));
+        }
+        Ok(notes)
+    }
+
+    /// Merges the task if the session approved it.
+    fn merge_approved(
+        &self,
+        state: &State,
+        session: &EndedSession,
+    ) -> Result<Option<(MessageLevel, String)>, SupervisorError> {
+        let approved = |task: &&TaskId| {
+            let record = state.board.body(task).ok().map(TaskBody::record);
+            let own = |record: &TaskRecord| record.approved_by == Some(session.agent);
+            state.board.status(task) == Some(Status::Approved) && record.is_some_and(own)
+        };
+        let Some(task) = session.task.as_ref().filter(approved) else { return Ok(None) };
+        Ok(Some((MessageLevel::Info, self.merge(task)?)))
+    }
+
+    /// Deletes the checkout of a review whose session has ended; the next session gets a new one.
+    fn end_review(&self, run: &EndedRun) {
+        if let Some(task) =
+            run.session.task.as_ref().filter(|_| run.session.agent.role() == Role::CodeReviewer)
+        {
+            // What cannot be deleted now is deleted by the next review, or by `recover`.
+            let _ = self.project.repo().map(|repo| repo.remove_review(task));
+        }
+    }
+
+    /// Adds what git and the session's output show.
+    fn observe(&self, run: &mut EndedRun) {
+        run.session.last_words = run.output.as_deref().and_then(last_words);
+        if let (Some(task), Some(before)) = (&run.session.task, &run.head) {
+            let head = self.project.repo().ok().and_then(|repo| repo.worktree_head(task).ok().flatten());
+            run.unsubmitted = head.filter(|head| head != before);
+            run.session.has_commits = run.unsubmitted.is_some();
+            // What cannot be taken now is taken by the next session, or rescued.
+            let _ = self.project.repo().map(|repo| repo.take_work(task, self.identity.generation));
+        }
+    }
+
+    fn count_notes(&self, session: &EndedSession, count: u32, limit: u32) -> Vec<(MessageLevel, String)> {
+        let text = format!("session {count} of {limit} without a result");
+        let mut notes = vec![(MessageLevel::Info, text)];
+        if let Some(task) = session.task.as_ref().filter(|_| count >= limit)
+            && session.agent.role() == Role::CodeReviewer
+        {
+            let text = format!("drops the review of {task}; another code reviewer must take it");
+            notes.push((MessageLevel::Alert, text));
+        }
+        let words = session.last_words.as_ref().filter(|_| count >= limit);
+        notes.extend(words.map(|words| (MessageLevel::Alert, format!("its last words: {words}"))));
+        notes
+    }
+
+    fn after_planning(
+        &self,
+        state: &State,
+        run: &EndedRun,
+    ) -> Result<Option<(MessageLevel, String)>, SupervisorError> {
+        let now = checkout_state(&self.project, state);
+        let changed = run.checkout.is_some() && now.is_some() && run.checkout != now;
+        let alert = changed.then_some("the project's own checkout changed during a planning session");
+        if let Some(what) = alert {
+            let details = Fields::from_iter([("deviation".to_owned(), Value::from(what))]);
+            self.execute(&LogAnomaly { kind: AnomalyType::ScopeDeviation, task: None, details })?;
+        }
+        self.execute(&SetStatus { agent: self.identity.agent, status: AgentStatus::Waiting })?;
+        Ok(alert.map(|text| (MessageLevel::Alert, text.to_owned())))
+    }
+
+    /// Records what a session has used since the last record.
+    pub(super) fn record_usage(&self, usage: &UsageToRecord) -> Result<(), SupervisorError> {
+        let mut recorded = usage.recorded.lock().unwrap_or_else(PoisonError::into_inner);
+        let used = &usage.used;
+        // A thread that started later may have recorded more already.
+        if used.events <= recorded.events {
+            return Ok(());
+        }
+        self.execute(&RecordUsage {
+            agent: self.identity.agent,
+            task: usage.task.clone(),
+            usage: used.usage.since(&recorded.usage),
+            context_percent: used.context_percent,
+            day_ends: day_ends(),
+        })?;
+        *recorded = used.clone();
+        Ok(())
+    }
+}

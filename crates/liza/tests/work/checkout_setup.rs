@@ -1,0 +1,175 @@
+//! `config.setup` and `config.copy`: every new checkout is prepared before it is used, and a failure blames no task.
+
+use std::fs;
+use std::os::unix::fs::symlink;
+
+use serde_json::Value;
+
+use crate::fixture::*;
+use crate::support::TestProject;
+
+/// A team whose checkouts are prepared by this command, with `.env` and `built/` ignored.
+fn prepared(setup: &str) -> TestProject {
+    let project = TestProject::bare();
+    project.write(".gitignore", ".env\nbuilt/\n");
+    project.git(&["add", "."]);
+    project.git(&["commit", "-qm", "ignore"]);
+    project.liza(&["init", "Retry everything"]).ok();
+    if !setup.is_empty() {
+        project.liza(&["lock", "write", "config.setup", setup]).ok();
+    }
+    join(project)
+}
+
+fn copy(project: &TestProject, paths: &str) {
+    project.liza(&["lock", "write", "--yaml", "config.copy", paths]).ok();
+}
+
+fn alert(project: &TestProject) -> Option<Value> {
+    let status = project.liza(&["status", "--json"]).result();
+    status["alerts"].as_array().unwrap().iter().find(|alert| alert["kind"] == "SETUP FAILED").cloned()
+}
+
+/// What set-ups printed.
+fn outputs(project: &TestProject) -> Vec<String> {
+    let folder = project.root.join(".liza/setup");
+    let files = fs::read_dir(folder).into_iter().flatten().flatten().map(|entry| entry.path());
+    let logs = files.filter(|path| path.extension().is_some_and(|extension| extension == "log"));
+    logs.map(|path| fs::read_to_string(path).unwrap()).collect()
+}
+
+/// Covers: SE-08
+#[test]
+fn a_workspace_a_review_and_a_merge_test_are_set_up_once() {
+    let project = prepared("mkdir built; echo times >> built/ready; echo set up");
+    let head = submitted_with(
+        &project,
+        "one",
+        "scripts/integration-test.sh",
+        "cat built/ready; test -f built/ready",
+    );
+    let ready = project.tree("one").join("built/ready");
+    assert_eq!(fs::read_to_string(&ready).unwrap(), "times\n");
+    project.liza(&["claim-review", "one", "code-reviewer-1"]).ok();
+    let review = project.root.join(".worktrees/.review-one");
+    assert_eq!(fs::read_to_string(review.join("built/ready")).unwrap(), "times\n");
+    verdict(&project, "one", &["REJECTED", "a.rs:1 is wrong"]).ok();
+    claim(&project, "one", "coder-1").ok();
+    assert_eq!(fs::read_to_string(&ready).unwrap(), "times\n", "a kept worktree is not set up again");
+    let fixed = commit(&project, &project.tree("one"), "fixed", "x");
+    assert_ne!(fixed, head);
+    submit(&project, "one", "coder-1", &fixed).ok();
+    judge(&project, "one", &["APPROVED"]);
+    merge(&project, "one").ok();
+    assert_eq!(outputs(&project), vec!["set up\n"; 4], "workspace, two reviews, merge test");
+    assert_eq!(alert(&project), None);
+}
+
+/// Covers: SE-08
+#[test]
+fn a_set_up_that_fails_is_shown_with_its_output_and_counts_against_no_task() {
+    let project = prepared("echo no network; echo PASSWORD=hunter2-hunter2 >&2; exit 3");
+    project.add_task("one");
+    let error = claim(&project, "one", "coder-1").refused(1, "setup_failed");
+    let message = error["message"].as_str().unwrap();
+    assert!(
+        message.contains("config.setup failed in .worktrees/one") && message.contains("exited 3"),
+        "{message}"
+    );
+    let output = message.split("Output: ").nth(1).unwrap();
+    let output = project.read(output);
+    assert!(output.contains("no network") && !output.contains("hunter2"), "{output}");
+    let record = project.record("one");
+    assert_eq!((project.status("one"), record.reservation, record.crashes), ("UNCLAIMED", None, None));
+    assert_eq!(history(&project, "one"), ["created"]);
+    let alert_now = alert(&project).unwrap();
+    assert_eq!((&alert_now["level"], &alert_now["command"]), (&"critical".into(), &"liza edit".into()));
+    project.liza(&["lock", "write", "config.setup", "true"]).ok();
+    claim(&project, "one", "coder-1").ok();
+    assert_eq!(alert(&project), None);
+    check_consistent(&project);
+}
+
+/// Covers: SE-08
+#[test]
+fn a_set_up_has_a_time_limit_and_leaves_nothing_running() {
+    let project = prepared("tail -f /dev/null & exec tail -f /dev/null");
+    project.liza(&["lock", "write", "config.setup_limit", "1"]).ok();
+    project.add_task("one");
+    let error = claim(&project, "one", "coder-1").refused(1, "setup_failed");
+    assert!(
+        error["message"].as_str().unwrap().contains("took longer than config.setup_limit (1 s)"),
+        "{error}"
+    );
+    let leaked = crate::support::process::is_running("tail -f /dev/null");
+    assert!(!leaked || cfg!(not(target_os = "linux")));
+}
+
+/// Covers: SE-08
+#[test]
+fn a_review_or_a_merge_that_cannot_be_set_up_is_given_back() {
+    let project = prepared("true");
+    submitted_with(&project, "one", "scripts/integration-test.sh", "exit 0");
+    let used = || project.snapshot().board.sprint().unwrap().sessions.tasks.values().sum::<u32>();
+    let before = used();
+    project.liza(&["lock", "write", "config.setup", "exit 1"]).ok();
+    project.liza(&["claim-review", "one", "code-reviewer-1", "--json"]).refused(1, "setup_failed");
+    assert_eq!((project.status("one"), used()), ("READY_FOR_REVIEW", before), "no session was charged");
+    project.liza(&["lock", "write", "config.setup", "true"]).ok();
+    judge(&project, "one", &["APPROVED"]);
+    project.liza(&["lock", "write", "config.setup", "exit 1"]).ok();
+    merge(&project, "one").refused(1, "setup_failed");
+    assert_eq!(project.status("one"), "APPROVED");
+    project.liza(&["lock", "write", "config.setup", "true"]).ok();
+    merge(&project, "one").ok();
+}
+
+/// Covers: SE-08
+#[test]
+fn ignored_files_come_from_the_humans_checkout_and_never_from_a_coders() {
+    let project = prepared("test \"$(cat .env)\" = mine");
+    project.write(".env", "mine\n");
+    project.write("built/deep/file", "x");
+    symlink("deep/file", project.root.join("built/link")).unwrap();
+    copy(&project, "[.env, built]");
+    submitted(&project, "one");
+    let tree = project.tree("one");
+    assert_eq!(fs::read_to_string(tree.join(".env")).unwrap(), "mine\n");
+    assert_eq!(fs::read_link(tree.join("built/link")).unwrap().to_str(), Some("deep/file"));
+    // The coder changes its own; the review does not see that.
+    fs::write(tree.join(".env"), "the coder's\n").unwrap();
+    project.liza(&["claim-review", "one", "code-reviewer-1"]).ok();
+    let review = project.root.join(".worktrees/.review-one");
+    assert_eq!(fs::read_to_string(review.join(".env")).unwrap(), "mine\n");
+    verdict(&project, "one", &["APPROVED"]).ok();
+}
+
+/// Covers: SE-08
+#[test]
+fn what_git_does_not_ignore_is_not_copied_and_links_are_not_followed() {
+    let project = prepared("");
+    project.add_task("one");
+    project.write("notes.txt", "mine");
+    let refused = |paths: &str| {
+        copy(&project, paths);
+        claim(&project, "one", "coder-1").refused(1, "setup_failed")["message"].as_str().unwrap().to_owned()
+    };
+    assert!(refused("[notes.txt]").contains("git does not ignore it"));
+    assert!(refused("[.env]").contains("it does not exist in your checkout"));
+    for outside in ["[../x]", "[/etc/passwd]", "[.git/config]", "[.liza/state.yaml]"] {
+        assert!(refused(outside).contains("not a path inside of the project"), "{outside}");
+    }
+    copy(&project, "[]");
+    claim(&project, "one", "coder-1").ok();
+    // A coder plants a link where a file will be copied to.
+    let target = project.home().join("victim");
+    fs::write(&target, "untouched").unwrap();
+    symlink(&target, project.tree("one").join(".env")).unwrap();
+    symlink(project.home(), project.tree("one").join("built")).unwrap();
+    project.write(".env", "mine");
+    project.write("built/victim", "mine");
+    copy(&project, "[.env, built]");
+    project.liza(&["release-claim", "one", "--force"]).ok();
+    claim(&project, "one", "coder-1").ok();
+    assert_eq!(fs::read_to_string(&target).unwrap(), "untouched");
+}
