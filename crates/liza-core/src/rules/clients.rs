@@ -183,9 +183,10 @@ pub fn describe_hold(hold: &ClientHold, now: Timestamp) -> String {
     };
     let advice = hold.advice.as_ref().map(|advice| format!("{advice}, then ")).unwrap_or_default();
     match hold.until {
-        None => format!("{what}{said}. {advice}continue: liza resume"),
-        Some(until) if until <= now => format!("{what}{said}; tried again now"),
-        Some(until) => format!("{what}{said}; tried again in {}", until.since(now)),
+        // What to do comes first: a narrow screen cuts the end.
+        None => format!("{what}. {advice}continue: liza resume{said}"),
+        Some(until) if until <= now => format!("{what}; tried again now{said}"),
+        Some(until) => format!("{what}; tried again in {}{said}", until.since(now)),
     }
 }
 

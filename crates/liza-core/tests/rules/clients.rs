@@ -126,7 +126,7 @@ fn an_auth_error_stops_the_client_for_the_whole_team_until_the_human_continues()
     let found = alarms(&world.state, &Observations::default(), world.now);
     let needs = needs_you(&world.state, &found, world.now);
     let need = needs.iter().find(|need| need.kind == AlarmKind::ClientHeld).unwrap();
-    assert_eq!(need.text, "claude: not logged in (no). Run claude /login, then continue: liza resume");
+    assert_eq!(need.text, "claude: not logged in. Run claude /login, then continue: liza resume (no)");
     assert_eq!(need.command, "liza resume");
     world.must(Actor::Human, Command::from(Resume { decision: None, note: None }));
     assert_eq!(hold(&world), None);
@@ -182,7 +182,7 @@ fn a_limit_waits_for_its_end_and_the_next_client_takes_over() {
     assert_eq!(held.until, Some(world.now + Seconds(3600)));
     assert_eq!(
         describe_hold(&held, world.now + Seconds(600)),
-        "usage limit reached (no); tried again in 50m"
+        "usage limit reached; tried again in 50m (no)"
     );
     let both = ["claude".to_owned(), "codex".to_owned()];
     assert_eq!(choose_client(world.sprint(), &both, world.now), ClientChoice::Use(1));

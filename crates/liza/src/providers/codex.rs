@@ -1,6 +1,7 @@
 //! Codex: its command line and its events (`exec --json`).
 
 use liza_core::model::{FaultKind, Usage};
+use liza_core::text::one_line;
 use serde_json::Value;
 
 use super::claude::share;
@@ -8,6 +9,9 @@ use super::event::{ClientEvent, EventFormat, EventReader, UsageReport};
 use super::fault::fault;
 use super::json_line::{items, number, parse, text, tool_detail, type_of};
 use super::template::{BEGIN, ClientFile, CommandTemplate, LoginSign, words, words_and};
+
+/// The maximum length of a note.
+const NOTE_MAX: usize = 300;
 
 pub(super) fn template() -> CommandTemplate {
     // By default its sandbox makes .git read-only; without a writable index it cannot commit. The project's own .git stays
@@ -76,11 +80,14 @@ fn message(event: &Value) -> String {
 
 /// A lost connection that is tried again is only a note, unless trying again cannot help.
 fn error(message: &str) -> ClientEvent {
-    let fault = fault(None, message);
-    if message.starts_with("Reconnecting") && fault.kind != FaultKind::Auth {
-        return ClientEvent::Note(fault.message);
+    let is_retry = message.starts_with("Reconnecting");
+    // Its reason is in brackets.
+    let reason = message.split_once('(').map(|(_, reason)| reason.trim_end_matches(')'));
+    let found = fault(None, reason.filter(|_| is_retry).unwrap_or(message));
+    if is_retry && found.kind != FaultKind::Auth {
+        return ClientEvent::Note(one_line(message, NOTE_MAX));
     }
-    ClientEvent::Fault(fault)
+    ClientEvent::Fault(found)
 }
 
 /// Tools are shown when they start.

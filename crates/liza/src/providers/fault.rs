@@ -4,6 +4,8 @@
 use liza_core::model::{ClientFault, FaultKind, LimitReset, Seconds, Timestamp};
 use liza_core::text::one_line;
 
+use super::clock_time::clock_time;
+
 /// The maximum length of a message.
 const MESSAGE_MAX: usize = 300;
 
@@ -135,7 +137,8 @@ fn named_status(text: &str) -> Option<u64> {
     })
 }
 
-/// When a limit ends, as messages say it: `…|1749924000`, "try again in 2 hours 5 minutes", "reset after 1h2m3s".
+/// When a limit ends, as messages say it: `…|1749924000`, "try again in 2 hours 5 minutes", "reset after 1h2m3s",
+/// "try again at 5:24 AM".
 fn limit_reset(message: &str) -> Option<LimitReset> {
     let epoch = || message.rsplit_once('|')?.1.trim().parse().ok().map(reset_at);
     let text = message.to_lowercase();
@@ -144,7 +147,8 @@ fn limit_reset(message: &str) -> Option<LimitReset> {
         let rest = phrases.iter().find_map(|phrase| text.split_once(phrase))?.1;
         duration(rest).map(LimitReset::In)
     };
-    epoch().or_else(wait)
+    let clock = || clock_time(message, &jiff::Zoned::now()).map(LimitReset::At);
+    epoch().or_else(wait).or_else(clock)
 }
 
 /// A time in seconds or milliseconds since 1970.

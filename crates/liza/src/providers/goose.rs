@@ -11,6 +11,9 @@ use super::template::{ClientFile, CommandTemplate, LoginSign, MANY_MODELS, words
 /// How a message begins with which it reports an error of the provider.
 const ERROR_TEXT: &str = "Ran into this error:";
 
+/// How a notification begins after which it exits with 0 without having done anything.
+const GIVES_UP: &str = "Unable to continue:";
+
 pub(super) fn template() -> CommandTemplate {
     CommandTemplate {
         args: words("run --no-session --output-format stream-json -i -"),
@@ -71,6 +74,10 @@ fn part(part: &Value) -> Option<ClientEvent> {
             let name = text(call, "/name").unwrap_or_default();
             Some(ClientEvent::Tool(name, tool_detail(call.get("arguments"))))
         }
+        "systemNotification" => text(part, "/msg").map(|said| match said.strip_prefix(GIVES_UP) {
+            Some(error) => ClientEvent::Fault(fault(None, error.trim())),
+            None => ClientEvent::Note(said),
+        }),
         "error" => {
             let said = [text(part, "/kind"), text(part, "/message")].into_iter().flatten();
             Some(ClientEvent::Fault(fault(None, &said.collect::<Vec<_>>().join(": "))))
@@ -125,6 +132,9 @@ mod tests {
 {"type":"complete","total_tokens":0}"#;
         let end = outcome(EventFormat::Goose, overloaded, Some(0));
         assert_eq!(end.fault.unwrap().kind, FaultKind::Overloaded);
+        let full = r#"{"type":"message","message":{"role":"assistant","content":[{"type":"systemNotification","notificationType":"inlineMessage","msg":"Unable to continue: Context limit still exceeded after compaction. Try using a shorter message."}]}}
+{"type":"complete","total_tokens":1020}"#;
+        assert_eq!(outcome(EventFormat::Goose, full, Some(0)).fault.unwrap().kind, FaultKind::ContextFull);
         let denied = r#"{"type":"message","message":{"role":"assistant","content":[{"type":"error","kind":"authentication","message":"401"}]}}"#;
         assert_eq!(faults(EventFormat::Goose, denied)[0].kind, FaultKind::Auth);
         let error = r#"{"type":"error","error":"Rate limit exceeded"}"#;

@@ -4,6 +4,7 @@
 
 mod builtin;
 mod claude;
+mod clock_time;
 mod codex;
 mod config;
 mod error;

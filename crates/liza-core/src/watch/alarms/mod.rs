@@ -392,7 +392,7 @@ fn quiet_sessions(state: &State, seen: &Observations, now: Timestamp) -> Vec<Ala
         let silent = now.since(activity.last_output);
         let task = entry.current_task.as_ref().map(|task| format!(" on {task}")).unwrap_or_default();
         let last = activity.last_action.as_ref().map(|last| format!("; last: {last}")).unwrap_or_default();
-        let text = format!("{agent}{task} — no output for {silent}{last}. See it: liza tail {agent}");
+        let text = format!("{agent}{task} — no output for {silent}. See it: liza tail {agent}{last}");
         (silent >= limit)
             .then(|| Alarm::warning(AlarmKind::QuietSession, *agent, text).since(activity.last_output))
     };
