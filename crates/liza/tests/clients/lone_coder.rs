@@ -255,10 +255,10 @@ fn killed(client: Client) {
     let mut coder = lone.start();
     let tree = lone.scripted.project.tree("t1");
     wait_for("the tool runs", || tree.join("started").exists().then_some(()));
-    let program = format!("{}", client.name());
+    let program = client.name();
     let is_client = |line: &str| {
         let name = line.split(' ').next().map(Path::new).and_then(Path::file_name).unwrap_or_default();
-        name.to_string_lossy().starts_with(&program)
+        name.to_string_lossy().starts_with(program)
     };
     let victims: Vec<u32> =
         lone.processes().into_iter().filter(|(_, line)| is_client(line)).map(|(id, _)| id).collect();

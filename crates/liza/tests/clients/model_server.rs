@@ -154,7 +154,8 @@ fn answer(mut connection: &TcpStream, request: &Request, brain: &Brain) -> std::
         Move::Hang => {
             // Until the program hangs up.
             let mut rest = [0; 1];
-            let _ = (&*connection).read(&mut rest);
+            let mut stream = connection;
+            let _ = stream.read(&mut rest);
             Ok(())
         }
         Move::Run(_) | Move::Say(_) => send_answer(connection, protocol, &next, &conversation, &body),
