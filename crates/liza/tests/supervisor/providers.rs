@@ -120,9 +120,9 @@ fn the_command_lines_know_the_quirks_of_their_programs() {
     assert!(has(&codex, &["-c", "sandbox_workspace_write.network_access=true"]), "{codex}");
     // After a compaction the prompt is put back.
     let claude = explain(&["code-reviewer"]);
-    let settings = claude["arguments"].as_array().unwrap().iter().filter_map(|word| word.as_str());
+    let mut settings = claude["arguments"].as_array().unwrap().iter().filter_map(|word| word.as_str());
     let settings: serde_json::Value =
-        serde_json::from_str(settings.filter(|word| word.starts_with('{')).last().unwrap()).unwrap();
+        serde_json::from_str(settings.rfind(|word| word.starts_with('{')).unwrap()).unwrap();
     let hook = &settings["hooks"]["SessionStart"][0];
     assert_eq!(hook["matcher"], "compact");
     assert!(hook["hooks"][0]["command"].as_str().unwrap().starts_with("cat '"), "{hook}");
