@@ -130,7 +130,7 @@ impl EditSession<'_> {
         new.check_version()?;
         self.check_values(&before.board, &from, &to)?;
         let adds_none = match scope {
-            Scope::TheseTasks(_) => self.new_violations(Some(&before), &after, now).is_empty(),
+            Scope::TheseTasks(_) => self.adds_none_in_part(&before, &after, now),
             Scope::AllTasks => self.is_valid(&after, now),
         };
         if !adds_none {

@@ -22,6 +22,9 @@ use crate::text_edit::{
 };
 use crate::value_path::{PathTarget, ValuePath};
 
+/// How many steps of dependencies are followed one by one.
+const MAX_DEPTH: usize = 4;
+
 /// The block that a path names, with its value.
 struct Target {
     place: Place,
@@ -143,9 +146,9 @@ impl EditSession<'_> {
         if self.current.origin != (Origin::Ours { scannable: true }) {
             return Ok(None);
         }
-        let bytes = self.current.bytes.clone();
+        let bytes = &self.current.bytes;
         let file = self.store.files().state();
-        let (text, bom) = text_without_bom(&file, &bytes)?;
+        let (text, bom) = text_without_bom(&file, bytes)?;
         let mut view = StateView::lazy(&file, text)?;
         view.check_version()?;
         let Some(ReadTarget { before, target, is_own }) = read_target(&mut view, path, value)? else {
@@ -165,19 +168,20 @@ impl EditSession<'_> {
         let before_edit = is_own.then(|| before.clone());
         let after_state = target.applied(before, done.part);
         let adds_none = match &before_edit {
-            Some(before) => self.new_violations(Some(before), &after_state, now).is_empty(),
+            Some(before) => self.adds_none_in_part(before, &after_state, now),
             None => self.is_valid(&after_state, now),
         };
         if !adds_none {
             // The block alone does not know its lines; the whole text gives the reasons.
             return Ok(None);
         }
-        let after = [&bytes[..bom], done.text.as_bytes()].concat();
+        let with_bom = (bom > 0).then(|| [&bytes[..bom], done.text.as_bytes()].concat());
+        let after = with_bom.as_deref().unwrap_or(done.text.as_bytes());
         let edits = shifted(&done.edits, bom);
         let delayed = self.locked.commit(&NewVersion {
             before: self.current.fingerprint,
             on_disk: &self.current.bytes,
-            after: &after,
+            after,
             edits: &edits,
             revision_before: self.current.revision,
             revision: revision.0,
@@ -316,16 +320,50 @@ fn read_target(
         Place::Section(name, _) => !invariants::names_tasks(name),
         Place::Task(id, _) => match path.task_key() {
             Some("status") => is_own_status(view, id, value)?,
+            Some("depends_on") => true,
             Some(key) => !invariants::concerns_other_tasks(key),
             None => false,
         },
     };
     let wanted = match &place {
-        Place::Section(..) => Vec::new(),
-        Place::Task(id, _) => vec![id.clone()],
+        Place::Section(..) => Some(Vec::new()),
+        Place::Task(id, _) if path.task_key() == Some("depends_on") => {
+            with_dependencies(view, std::iter::once(id.clone()).chain(named_tasks(value)).collect())?
+        }
+        Place::Task(id, _) => Some(vec![id.clone()]),
     };
-    let read = read_place(view, &place, is_own.then_some(&wanted))?;
-    Ok(read.map(|(before, target)| ReadTarget { before, target, is_own }))
+    let wanted = wanted.filter(|_| is_own);
+    let read = read_place(view, &place, wanted.as_deref())?;
+    Ok(read.map(|(before, target)| ReadTarget { before, target, is_own: wanted.is_some() }))
+}
+
+/// Every task that a text could name.
+fn named_tasks(text: &str) -> impl Iterator<Item = TaskId> {
+    let words = text.split(|c: char| !(c.is_ascii_alphanumeric() || "-_.".contains(c)));
+    words.filter_map(|word| word.parse().ok())
+}
+
+/// These tasks and what they depend on, however far; none if that is deep, so that reading all tasks costs less.
+pub(crate) fn with_dependencies(
+    view: &StateView<'_>,
+    mut tasks: Vec<TaskId>,
+) -> Result<Option<Vec<TaskId>>, StoreError> {
+    let mut known = 0;
+    for _ in 0..MAX_DEPTH {
+        let mut step = StateView::lazy(view.path, view.text)?;
+        let mut board = step.board()?;
+        step.load_summaries(&mut board, Some(&tasks[known..]))?;
+        known = tasks.len();
+        let next = board.summaries().flat_map(|summary| &summary.depends_on);
+        let mut next: Vec<TaskId> = next.filter(|id| !tasks.contains(id)).cloned().collect();
+        next.sort_unstable();
+        next.dedup();
+        if next.is_empty() {
+            return Ok(Some(tasks));
+        }
+        tasks.extend(next);
+    }
+    Ok(None)
 }
 
 /// Whether no rule about other tasks asks for a task's present status, nor for the new one.

@@ -2,6 +2,7 @@
 //!
 //! Must not bypass the rules: an edit that adds a violation is undone.
 
+use std::collections::BTreeMap;
 use std::path::PathBuf;
 
 use liza_core::model::{Board, Change, LogEntry, Revision, State, TaskId, TaskRecord, Timestamp, Value};
@@ -342,20 +343,19 @@ impl EditSession<'_> {
         now: Timestamp,
     ) -> Vec<Violation> {
         let disk = ProjectDisk::new(self.store.root());
-        let mut violations = invariants::validate(after, &disk, now);
-        if violations.is_empty() {
-            return violations;
-        }
+        let violations = invariants::validate(after, &disk, now);
         // A file that could not be read before cannot be made worse.
-        let Some(before) = before else { return Vec::new() };
-        let mut known: Vec<Violation> =
-            invariants::validate(before, &disk, now).into_iter().map(without_position).collect();
-        violations.retain(|violation| {
-            let same = without_position(violation.clone());
-            let at = known.iter().position(|known| *known == same);
-            at.map(|at| known.swap_remove(at)).is_none()
-        });
-        violations
+        let Some(before) = before.filter(|_| !violations.is_empty()) else {
+            return if before.is_none() { Vec::new() } else { violations };
+        };
+        added(invariants::validate(before, &disk, now), violations)
+    }
+
+    /// Whether an edit adds no violation, of two states in which only what it concerns is loaded.
+    pub(crate) fn adds_none_in_part(&self, before: &State, after: &State, now: Timestamp) -> bool {
+        let disk = ProjectDisk::new(self.store.root());
+        let violations = invariants::validate_part(after, &disk, now);
+        violations.is_empty() || added(invariants::validate_part(before, &disk, now), violations).is_empty()
     }
 }
 
@@ -390,6 +390,22 @@ impl Drop for EditSession<'_> {
         // No caller is left for the error; the next lock holder tries again.
         let _ = self.restore();
     }
+}
+
+/// Those violations that there were not before.
+fn added(before: Vec<Violation>, mut after: Vec<Violation>) -> Vec<Violation> {
+    let mut known: BTreeMap<Violation, usize> = BTreeMap::new();
+    for violation in before {
+        *known.entry(without_position(violation)).or_default() += 1;
+    }
+    after.retain(|violation| match known.get_mut(&without_position(violation.clone())) {
+        Some(left) if *left > 0 => {
+            *left -= 1;
+            false
+        }
+        Some(_) | None => true,
+    });
+    after
 }
 
 /// A violation without the position in its message: an edit above it moves it.

@@ -38,14 +38,18 @@ pub(crate) struct FileLock {
 }
 
 impl FileLock {
-    /// Takes the lock. The timeout is computed only if the lock is not free, which is rare.
-    pub(crate) fn acquire(path: &Path, timeout: &dyn Fn() -> LockTimeout) -> Result<Self, StoreError> {
+    /// Takes the lock for a caller that has been waiting since `start`. The timeout is computed only if the lock is not free,
+    /// which is rare.
+    pub(crate) fn acquire(
+        path: &Path,
+        start: Instant,
+        timeout: &dyn Fn() -> LockTimeout,
+    ) -> Result<Self, StoreError> {
         if let (Some(held), Some(folder)) = (std::env::var_os(LOCK_HELD_ENV), path.parent())
             && Path::new(&held) == folder
         {
             return Err(StoreError::Nested);
         }
-        let start = Instant::now();
         let mut backoff = Backoff::new();
         let mut attempts = 0;
         let mut limit = None;

@@ -12,6 +12,7 @@ mod replace;
 use std::fs;
 use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
+use std::time::Instant;
 
 use crate::document::Edit;
 use crate::durable;
@@ -170,9 +171,10 @@ impl LockedFolder {
     /// Takes the lock.
     pub(crate) fn acquire(
         folder: &StateFolder,
+        start: Instant,
         timeout: &dyn Fn() -> LockTimeout,
     ) -> Result<Self, StoreError> {
-        let lock = FileLock::acquire(&folder.lock(), timeout)?;
+        let lock = FileLock::acquire(&folder.lock(), start, timeout)?;
         let slots = RecordSlots::read(lock.file(), &folder.lock())?;
         Ok(Self { folder: folder.clone(), lock, slots })
     }

@@ -231,11 +231,8 @@ impl Store {
 
     /// Takes the lock for a command that has been waiting since then.
     fn lock_since(&self, since: Instant) -> Result<LockedFolder, StoreError> {
-        let timeout = || {
-            let LockTimeout(limit) = self.lock_timeout.unwrap_or_else(|| self.configured_lock_timeout());
-            LockTimeout(limit.saturating_sub(since.elapsed()))
-        };
-        LockedFolder::acquire(&self.folder, &timeout)
+        let timeout = || self.lock_timeout.unwrap_or_else(|| self.configured_lock_timeout());
+        LockedFolder::acquire(&self.folder, since, &timeout)
     }
 
     fn configured_lock_timeout(&self) -> LockTimeout {

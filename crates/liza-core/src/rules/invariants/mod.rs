@@ -173,8 +173,25 @@ impl<'a> BoardView<'a> {
     }
 }
 
+/// How much of a blackboard is loaded.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Extent {
+    Whole,
+    /// Some tasks are not: whether other sections name tasks that do not exist cannot be said.
+    Part,
+}
+
 /// Everything that is wrong with the blackboard.
 pub fn validate(state: &State, facts: &dyn DiskFacts, now: Timestamp) -> Vec<Violation> {
+    validate_extent(state, Extent::Whole, facts, now)
+}
+
+/// The same of a blackboard of which only some tasks are loaded.
+pub fn validate_part(state: &State, facts: &dyn DiskFacts, now: Timestamp) -> Vec<Violation> {
+    validate_extent(state, Extent::Part, facts, now)
+}
+
+fn validate_extent(state: &State, extent: Extent, facts: &dyn DiskFacts, now: Timestamp) -> Vec<Violation> {
     let board = &state.board;
     let view = BoardView { board, change: None };
     let mut found = Vec::new();
@@ -187,9 +204,14 @@ pub fn validate(state: &State, facts: &dyn DiskFacts, now: Timestamp) -> Vec<Vio
     let all: Vec<&TaskId> = board.tasks.keys().collect();
     graph::check(&view, &all, &mut found);
     check_agents(&view, now, &mut found);
-    check_plan(&view, &mut found);
+    if extent == Extent::Whole {
+        check_plan(&view, &mut found);
+    }
     check_sections(board, &mut found);
-    references::check(state, &mut found);
+    references::check_repeated(state, &mut found);
+    if extent == Extent::Whole {
+        references::check(state, &mut found);
+    }
     check_journal(state, &mut found);
     found.dedup();
     found

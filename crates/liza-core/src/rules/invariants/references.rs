@@ -22,10 +22,6 @@ pub(super) fn check(state: &State, found: &mut Vec<Violation>) {
             .extend(missing.map(|task| {
                 Violation::task(id, format!("superseded_by names {task}, which does not exist"))
             }));
-        let (mut seen, dependencies) = (BTreeSet::new(), slot.summary.depends_on.as_slice());
-        let several = dependencies.iter().filter(|_| dependencies.len() > 1);
-        let twice = several.filter(|task| !seen.insert(*task));
-        found.extend(twice.map(|task| Violation::task(id, format!("depends_on names {task} twice"))));
     }
     // A planner's notes are kept under the goal's name.
     let goal = board.goal.ready().map(|goal| goal.id.as_str());
@@ -36,6 +32,16 @@ pub(super) fn check(state: &State, found: &mut Vec<Violation>) {
         }
     }
     check_discoveries(board, found);
+}
+
+/// Adds every dependency that a task names twice.
+pub(super) fn check_repeated(state: &State, found: &mut Vec<Violation>) {
+    for (id, slot) in &state.board.tasks {
+        let (mut seen, dependencies) = (BTreeSet::new(), slot.summary.depends_on.as_slice());
+        let several = dependencies.iter().filter(|_| dependencies.len() > 1);
+        let twice = several.filter(|task| !seen.insert(*task));
+        found.extend(twice.map(|task| Violation::task(id, format!("depends_on names {task} twice"))));
+    }
 }
 
 fn check_discoveries(board: &Board, found: &mut Vec<Violation>) {
