@@ -54,6 +54,9 @@ impl ModifiedParts {
         for (id, value) in self.new_tasks.entries() {
             match old.next_if(|(old, _)| *old == id) {
                 Some((_, old)) if is_own_change(old, value) => {}
+                Some((_, old)) if is_own_change(old, &with_dependencies_of(old, value)) => {
+                    needed.extend(dependencies(value)?);
+                }
                 None if is_named_nowhere(id, text) => needed.extend(dependencies(value)?),
                 Some(_) | None => return None,
             }
@@ -77,6 +80,16 @@ fn is_own_change(old: &Value, new: &Value) -> bool {
     let concerns_others =
         |name: &str| invariants::change_concerns_other_tasks(name, old.get(name), new.get(name));
     !TaskRecord::KEYS.iter().any(|name| concerns_others(name))
+}
+
+/// A task's new fields, with the dependencies of the old ones.
+fn with_dependencies_of(old: &Value, new: &Value) -> Value {
+    let (Some(old), Some(mut fields)) = (old.as_map(), new.as_map().cloned()) else { return new.clone() };
+    match old.get("depends_on") {
+        Some(before) => drop(fields.insert("depends_on".to_owned(), before.clone())),
+        None => drop(fields.shift_remove("depends_on")),
+    }
+    Value::Map(fields)
 }
 
 /// Whether nothing but a task itself has or names its ID.
@@ -116,7 +129,17 @@ impl EditSession<'_> {
         }
         let (mut old, mut new) = (StateView::lazy(&file, old.0)?, StateView::lazy(&file, new.0)?);
         let Some(parts) = changed_parts(&old, &new) else { return Ok(None) };
-        let scope = parts.scope(new.text);
+        let scope = match parts.scope(new.text) {
+            // A cycle that a changed task closes goes through what it depends on.
+            Scope::TheseTasks(others) if !others.is_empty() => {
+                let reached = new.with_dependencies([&parts.new_tasks.ids[..], &others].concat())?;
+                let besides = |ids: Vec<TaskId>| {
+                    ids.into_iter().filter(|id| !parts.new_tasks.ids.contains(id)).collect()
+                };
+                reached.map_or(Scope::AllTasks, |ids| Scope::TheseTasks(besides(ids)))
+            }
+            scope => scope,
+        };
         let others = match &scope {
             Scope::TheseTasks(others) => others.clone(),
             Scope::AllTasks => Vec::new(),
@@ -301,11 +324,13 @@ mod tests {
         {
             assert_eq!(scope(&[old], &[new]), Scope::TheseTasks(Vec::new()), "{new}");
         }
+        let others = Scope::TheseTasks(vec!["c".parse().unwrap()]);
+        assert_eq!(scope(&[old], &["{id: a, status: DRAFT, depends_on: [c]}"]), others);
         let all = [
             "{id: a, status: MERGED, depends_on: [b]}",
             "{id: a, status: CLAIMED, depends_on: [b]}",
             "{id: a, status: none, depends_on: [b]}",
-            "{id: a, status: DRAFT, depends_on: [c]}",
+            "{id: a, status: CLAIMED, depends_on: [c]}",
             "{id: c, status: DRAFT, depends_on: [b]}",
         ];
         for new in all {

@@ -22,9 +22,6 @@ use crate::text_edit::{
 };
 use crate::value_path::{PathTarget, ValuePath};
 
-/// How many steps of dependencies are followed one by one.
-const MAX_DEPTH: usize = 4;
-
 /// The block that a path names, with its value.
 struct Target {
     place: Place,
@@ -328,7 +325,7 @@ fn read_target(
     let wanted = match &place {
         Place::Section(..) => Some(Vec::new()),
         Place::Task(id, _) if path.task_key() == Some("depends_on") => {
-            with_dependencies(view, std::iter::once(id.clone()).chain(named_tasks(value)).collect())?
+            view.with_dependencies(std::iter::once(id.clone()).chain(named_tasks(value)).collect())?
         }
         Place::Task(id, _) => Some(vec![id.clone()]),
     };
@@ -341,29 +338,6 @@ fn read_target(
 fn named_tasks(text: &str) -> impl Iterator<Item = TaskId> {
     let words = text.split(|c: char| !(c.is_ascii_alphanumeric() || "-_.".contains(c)));
     words.filter_map(|word| word.parse().ok())
-}
-
-/// These tasks and what they depend on, however far; none if that is deep, so that reading all tasks costs less.
-pub(crate) fn with_dependencies(
-    view: &StateView<'_>,
-    mut tasks: Vec<TaskId>,
-) -> Result<Option<Vec<TaskId>>, StoreError> {
-    let mut known = 0;
-    for _ in 0..MAX_DEPTH {
-        let mut step = StateView::lazy(view.path, view.text)?;
-        let mut board = step.board()?;
-        step.load_summaries(&mut board, Some(&tasks[known..]))?;
-        known = tasks.len();
-        let next = board.summaries().flat_map(|summary| &summary.depends_on);
-        let mut next: Vec<TaskId> = next.filter(|id| !tasks.contains(id)).cloned().collect();
-        next.sort_unstable();
-        next.dedup();
-        if next.is_empty() {
-            return Ok(Some(tasks));
-        }
-        tasks.extend(next);
-    }
-    Ok(None)
 }
 
 /// Whether no rule about other tasks asks for a task's present status, nor for the new one.

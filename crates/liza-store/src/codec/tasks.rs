@@ -14,6 +14,9 @@ use crate::document::{Ambiguous, Item, Shape, is_empty_value, shape};
 use crate::error::StoreError;
 use crate::yaml::{Node, NodeKind, YamlError, decode};
 
+/// How many steps of dependencies are followed one by one.
+const MAX_DEPTH: usize = 4;
+
 impl<'t> StateView<'t> {
     /// Loads the summaries of all tasks, or of the wanted ones.
     pub(crate) fn load_summaries(
@@ -22,6 +25,29 @@ impl<'t> StateView<'t> {
         wanted: Option<&[TaskId]>,
     ) -> Result<(), StoreError> {
         if self.tree.is_some() { self.tasks_from_tree(board) } else { self.tasks_from_lines(board, wanted) }
+    }
+
+    /// These tasks and what they depend on, however far; none if that is deep, so that reading all tasks costs less.
+    pub(crate) fn with_dependencies(
+        &self,
+        mut tasks: Vec<TaskId>,
+    ) -> Result<Option<Vec<TaskId>>, StoreError> {
+        let mut known = 0;
+        for _ in 0..MAX_DEPTH {
+            let mut step = StateView::lazy(self.path, self.text)?;
+            let mut board = step.board()?;
+            step.load_summaries(&mut board, Some(&tasks[known..]))?;
+            known = tasks.len();
+            let next = board.summaries().flat_map(|summary| &summary.depends_on);
+            let mut next: Vec<TaskId> = next.filter(|id| !tasks.contains(id)).cloned().collect();
+            next.sort_unstable();
+            next.dedup();
+            if next.is_empty() {
+                return Ok(Some(tasks));
+            }
+            tasks.extend(next);
+        }
+        Ok(None)
     }
 
     /// The lines of the tasks; none if they are not a block list.

@@ -193,6 +193,54 @@ fn a_task_that_a_command_adds_is_checked_with_what_it_refers_to() {
     assert!(removed.is_err(), "another one depends on it");
 }
 
+/// Covers: AC-27, IV-16
+#[test]
+fn edited_dependencies_are_checked_however_far_they_reach() {
+    let project = Project::new("dependencies");
+    let tasks = ["one", "two", "three", "four", "five", "six", "seven"];
+    for task in tasks {
+        project.add_task(task);
+    }
+    let store = project.store();
+    let write = |task: &str, value: &str| {
+        let path = format!(".tasks[] | select(.id == \"{task}\") | .depends_on");
+        let session = store.begin_edit().unwrap();
+        session.set(&path, value, ValueSyntax::BySchema, &entry(), now())
+    };
+    let modify = |task: &str, value: &str| {
+        let mut session = store.begin_edit().unwrap();
+        session.begin_modify(now()).unwrap();
+        let text = project.text();
+        let at = text.find(&format!("  - id: {task}\n")).unwrap();
+        let line = at + text[at..].find("    depends_on:").unwrap();
+        let end = line + text[line..].find('\n').unwrap();
+        project.write(&format!("{}    depends_on: {value}{}", &text[..line], &text[end..]));
+        session.finish_modify(&entry(), now())
+    };
+    for pair in tasks.windows(2) {
+        write(pair[0], &format!("[{}]", pair[1])).unwrap();
+    }
+    let before = project.text();
+    // A cycle of two, of three, and one that is longer than what is followed step by step.
+    for (task, value) in [
+        ("seven", "[six]"),
+        ("seven", "[five]"),
+        ("seven", "[one]"),
+        ("seven", "[seven]"),
+        ("seven", "[nowhere]"),
+        ("one", "[two, two]"),
+    ] {
+        assert!(write(task, value).is_err(), "{task} {value}");
+        assert!(modify(task, value).is_err(), "{task} {value}");
+        assert_eq!(project.text(), before, "{task} {value}");
+    }
+    write("one", "[three, two]").unwrap();
+    modify("two", "[seven]").unwrap();
+    let board = store.snapshot().unwrap().board;
+    let of = |task: &str| board.summary(&task.parse().unwrap()).unwrap().depends_on.len();
+    assert_eq!((of("one"), of("two")), (2, 1));
+}
+
 /// Covers: CM-04
 #[test]
 fn the_edit_of_a_killed_command_is_undone_by_the_next_lock_holder() {
