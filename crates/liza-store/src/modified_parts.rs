@@ -138,7 +138,7 @@ impl EditSession<'_> {
                 };
                 reached.map_or(Scope::AllTasks, |ids| Scope::TheseTasks(besides(ids)))
             }
-            scope => scope,
+            scope @ (Scope::TheseTasks(_) | Scope::AllTasks) => scope,
         };
         let others = match &scope {
             Scope::TheseTasks(others) => others.clone(),
