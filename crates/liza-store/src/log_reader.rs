@@ -50,10 +50,15 @@ impl Store {
     /// # Errors
     /// When it cannot be read.
     pub fn log_tail(&self, bytes: u64) -> Result<Vec<LogRecord>, StoreError> {
+        self.recent_log_reader(bytes).read_new()
+    }
+
+    /// A reader that begins with the last entries of the log: those in its last `bytes` bytes.
+    pub fn recent_log_reader(&self, bytes: u64) -> LogReader {
         let path = self.files().log();
         let length = std::fs::metadata(&path).map_or(0, |meta| meta.len());
         // The rest of an entry at the front is skipped like anything else that is not an entry.
-        LogReader { path, offset: length.saturating_sub(bytes) }.read_new()
+        LogReader { path, offset: length.saturating_sub(bytes) }
     }
 }
 

@@ -2,12 +2,14 @@
 //!
 //! Only collects; what is an alarm is decided in `liza-core`.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::Path;
 use std::time::UNIX_EPOCH;
 
-use liza_core::model::{AgentId, LogAction, Sha, State, StopFile, StopFileTimes, TaskStatus, Timestamp};
+use liza_core::model::{
+    AgentId, Generation, LogAction, Sha, State, StopFile, StopFileTimes, TaskStatus, Timestamp,
+};
 use liza_core::rules::invariants::{self, Subject, Violation};
 use liza_core::watch::alarms::{ForeignCommits, Observations};
 use liza_store::{LogRecord, ProjectDisk};
@@ -15,7 +17,7 @@ use liza_store::{LogRecord, ProjectDisk};
 use crate::activity::session_activity;
 use crate::checkout_setup::last_failure;
 use crate::confine::recorded_level;
-use crate::engine::{FileLock, integration_branch};
+use crate::engine::{FileLock, LivenessLock, integration_branch};
 use crate::lifecycle::{lost_merges, merged_commits};
 use crate::project::Project;
 
@@ -34,7 +36,19 @@ pub fn observe(project: &Project, state: &State, now: Timestamp) -> Observations
         sessions: session_activity(project, state),
         confinement: confinement(project, state),
         setup_failure: last_failure(project),
+        dead: dead_agents(project, state, now),
     }
+}
+
+/// Agents whose lease is live but whose supervisor is proven dead.
+fn dead_agents(project: &Project, state: &State, now: Timestamp) -> BTreeSet<AgentId> {
+    let agents = state.board.agents.ready().into_iter().flatten();
+    let leased = agents.filter(|(_, entry)| entry.holds(now));
+    let known = leased.filter_map(|(agent, entry)| Some((*agent, entry.generation?)));
+    let dead = |(agent, generation): &(AgentId, Generation)| {
+        LivenessLock::is_proven_dead(project.folder(), *agent, *generation)
+    };
+    known.filter(dead).map(|(agent, _)| agent).collect()
 }
 
 /// How well the last session of each agent was confined.

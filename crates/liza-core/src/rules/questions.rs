@@ -49,10 +49,30 @@ pub fn open_questions(state: &State) -> Vec<Question> {
     questions(state).into_iter().filter(Question::is_open).collect()
 }
 
+/// What agents have reported in this sprint that is no question, and that the human has not commented on: by a note, a
+/// change of a specification, or a decision at a checkpoint. Those about a task that has ended need no comment.
+pub fn unresolved_anomalies(state: &State) -> Vec<&Anomaly> {
+    let Some(sprint) = state.board.sprint.ready() else { return Vec::new() };
+    let decided = sprint.decisions.last().map(|decision| decision.timestamp);
+    let ended = |task: &TaskId| state.board.status(task).is_none_or(Status::is_terminal);
+    let open = |anomaly: &&Anomaly| {
+        !is_question(anomaly)
+            && !is_by_human(anomaly)
+            && sprint.timeline.started.is_none_or(|started| anomaly.timestamp >= started)
+            && decided.is_none_or(|decided| anomaly.timestamp > decided)
+            && !anomaly.task.as_ref().is_some_and(ended)
+            && answer(state, anomaly).is_none()
+    };
+    state.journal.anomalies.iter().filter(open).collect()
+}
+
+fn is_by_human(anomaly: &Anomaly) -> bool {
+    anomaly.reporter.as_deref() == Some(&Actor::Human.to_string())
+}
+
 fn is_question(anomaly: &Anomaly) -> bool {
     let kind: Option<AnomalyType> = anomaly.kind.parse().ok();
-    let by_human = anomaly.reporter.as_deref() == Some(&Actor::Human.to_string());
-    kind.is_some_and(AnomalyType::is_question) && !by_human
+    kind.is_some_and(AnomalyType::is_question) && !is_by_human(anomaly)
 }
 
 fn question(state: &State, anomaly: &Anomaly) -> Question {

@@ -1,37 +1,249 @@
 //! What only the human can decide now, each with the command that answers it.
+//!
+//! One list for every screen: what stops the team, what is broken, alarms that agents cannot handle, what agents have asked,
+//! discoveries and anomalies. Decides nothing.
 
-use serde::Serialize;
+use std::cmp::Reverse;
+use std::collections::{BTreeMap, BTreeSet};
+use std::fmt;
 
-use crate::model::{Role, State, TaskId, Timestamp};
+use serde::{Serialize, Serializer};
+
+use crate::model::{
+    Anomaly, Discovery, Fields, Role, Severity, State, Status, StopFile, TaskId, TaskStatus, Timestamp,
+    Urgency,
+};
 use crate::rules::clients::waits_for_human;
-use crate::watch::alarms::{Alarm, AlarmKind, AlarmLevel, AlarmSubject};
+use crate::rules::questions::unresolved_anomalies;
+use crate::text::count;
+use crate::watch::alarms::{Alarm, AlarmKind, AlarmLevel, AlarmSubject, Observations};
 use crate::watch::supervise::{planner_needs_human, unseen_triggers};
 
 /// One decision that waits for the human.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct NeedsYou {
     /// Such as `QUESTION`.
-    pub kind: AlarmKind,
+    pub kind: NeedKind,
+    /// Other alarms about the same task, which agents handle.
+    pub also: Vec<AlarmKind>,
+    /// How loud.
+    pub level: AlarmLevel,
     /// The task that it is about, if any.
     pub task: Option<TaskId>,
     /// What has to be decided, and why.
     pub text: String,
+    /// What the coder of a blocked task has asked, in its own words.
+    pub questions: Vec<String>,
     /// The command that answers it.
     pub command: String,
 }
 
-/// What waits for the human, of everything that is true now.
-pub fn needs_you(state: &State, alarms: &[Alarm], now: Timestamp) -> Vec<NeedsYou> {
-    let entry = |alarm: &Alarm| {
-        let command = command(state, alarm, now)?;
-        let (task, text) = (alarm.subject.task().cloned(), alarm.text.clone());
-        Some(NeedsYou { kind: alarm.kind, task, text, command })
+/// What kind of decision.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum NeedKind {
+    /// A stop file is present.
+    Stopped(StopFile),
+    /// An alarm that agents cannot handle.
+    Alarm(AlarmKind),
+    /// The record of a task cannot be used.
+    BrokenRecord,
+    /// Something that was found on the way and is not a task yet.
+    Discovery,
+    /// Something unusual that an agent has reported and the human has not commented on.
+    Anomaly,
+}
+
+impl NeedKind {
+    /// The alarm, if it is one.
+    pub fn alarm(self) -> Option<AlarmKind> {
+        match self {
+            NeedKind::Alarm(kind) => Some(kind),
+            NeedKind::Stopped(_) | NeedKind::BrokenRecord | NeedKind::Discovery | NeedKind::Anomaly => None,
+        }
+    }
+}
+
+impl fmt::Display for NeedKind {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            NeedKind::Stopped(file) => f.pad(file.name()),
+            NeedKind::Alarm(kind) => kind.fmt(f),
+            NeedKind::BrokenRecord => f.pad("BROKEN RECORD"),
+            NeedKind::Discovery => f.pad("DISCOVERY"),
+            NeedKind::Anomaly => f.pad("ANOMALY"),
+        }
+    }
+}
+
+impl Serialize for NeedKind {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_str(self)
+    }
+}
+
+impl NeedsYou {
+    fn new(kind: NeedKind, level: AlarmLevel, text: String, command: impl Into<String>) -> Self {
+        let (also, questions) = (Vec::new(), Vec::new());
+        Self { kind, also, level, task: None, text, questions, command: command.into() }
+    }
+
+    fn about(self, task: Option<&TaskId>) -> Self {
+        Self { task: task.cloned(), ..self }
+    }
+}
+
+/// What waits for the human, of everything that is true now, the most urgent first.
+pub fn needs_you(state: &State, seen: &Observations, alarms: &[Alarm], now: Timestamp) -> Vec<NeedsYou> {
+    let is_stop = |alarm: &Alarm| alarm.kind.stop_file().is_some_and(|file| since(seen, file).is_some());
+    let rest = alarms.iter().filter(|alarm| alarm.kind != AlarmKind::InvalidState && !is_stop(alarm));
+    let discoveries = state.board.discovered.ready().into_iter().flatten().filter(|found| found.is_open());
+    let mut discoveries: Vec<NeedsYou> = discoveries.map(discovery).collect();
+    discoveries.sort_by_key(|need| Reverse(need.level));
+    let mut needs = stops(seen, now);
+    needs.extend(invalid(alarms));
+    needs.extend(broken_records(state));
+    needs.extend(Answers::new(state, seen, rest.collect(), now).needs(state));
+    needs.extend(discoveries);
+    needs.extend(unresolved_anomalies(state).into_iter().map(anomaly));
+    needs
+}
+
+fn since(seen: &Observations, file: StopFile) -> Option<Timestamp> {
+    match file {
+        StopFile::Abort => seen.stop_files.abort,
+        StopFile::Checkpoint => seen.stop_files.checkpoint,
+        StopFile::Pause => seen.stop_files.pause,
+    }
+}
+
+/// The stop files that are present.
+fn stops(seen: &Observations, now: Timestamp) -> Vec<NeedsYou> {
+    let need = |file: StopFile| {
+        let age = now.since(since(seen, file)?);
+        let when = if age.0 < 2 { "just now".to_owned() } else { format!("{age} ago") };
+        let (text, command) = match file {
+            StopFile::Abort => (format!("Aborted {when}; all work has ended"), "liza goal new \"...\""),
+            StopFile::Checkpoint => {
+                let text =
+                    format!("Checkpoint began {when}; no new work starts. Read .liza/sprint_summary.md");
+                (text, "liza resume")
+            }
+            StopFile::Pause => (format!("Paused {when}; no new work starts"), "liza resume"),
+        };
+        Some(NeedsYou::new(NeedKind::Stopped(file), AlarmLevel::Critical, text, command))
     };
-    alarms.iter().filter_map(entry).collect()
+    [StopFile::Abort, StopFile::Checkpoint, StopFile::Pause].into_iter().filter_map(need).collect()
+}
+
+/// All violations as one entry: `validate` lists them.
+fn invalid(alarms: &[Alarm]) -> Option<NeedsYou> {
+    let mut found = alarms.iter().filter(|alarm| alarm.kind == AlarmKind::InvalidState);
+    let first = found.next()?;
+    let text = match found.count() {
+        0 => first.text.clone(),
+        more => format!("{}, the first: {}", count(more + 1, "violation"), first.text),
+    };
+    Some(NeedsYou::new(NeedKind::Alarm(AlarmKind::InvalidState), AlarmLevel::Critical, text, "liza validate"))
+}
+
+/// Open tasks that no command can work with.
+fn broken_records(state: &State) -> impl Iterator<Item = NeedsYou> {
+    state.bodies().filter_map(|(id, body)| {
+        let missing = body.status().err()?;
+        if body.record().status.is_some_and(Status::is_terminal) {
+            return None;
+        }
+        let text = format!("the record of {id} is broken: {}", missing.join("; "));
+        let command = format!("liza edit {id}");
+        Some(NeedsYou::new(NeedKind::BrokenRecord, AlarmLevel::Critical, text, command).about(Some(id)))
+    })
+}
+
+/// The alarms with the command that answers each; agents handle those without one.
+struct Answers<'a> {
+    alarms: Vec<(&'a Alarm, Option<String>)>,
+    handled: BTreeMap<&'a TaskId, Vec<&'a Alarm>>,
+}
+
+impl<'a> Answers<'a> {
+    fn new(state: &State, seen: &Observations, alarms: Vec<&'a Alarm>, now: Timestamp) -> Self {
+        let asks = alarms.iter().any(|alarm| alarm.kind == AlarmKind::Blocked);
+        let planner = if asks { PlannerState::new(state, seen, now) } else { PlannerState::default() };
+        let alarms: Vec<_> =
+            alarms.into_iter().map(|alarm| (alarm, command(state, alarm, &planner))).collect();
+        let mut handled: BTreeMap<&TaskId, Vec<&Alarm>> = BTreeMap::new();
+        for (alarm, answer) in &alarms {
+            if let (Some(task), None) = (alarm.subject.task(), answer) {
+                handled.entry(task).or_default().push(alarm);
+            }
+        }
+        Self { alarms, handled }
+    }
+
+    fn needs(&self, state: &State) -> Vec<NeedsYou> {
+        let need = |(alarm, answer): &(&Alarm, Option<String>)| {
+            let task = alarm.subject.task();
+            let others = task.and_then(|task| self.handled.get(task)).map(Vec::as_slice).unwrap_or_default();
+            let level = others.iter().map(|other| other.level).max().unwrap_or(alarm.level).max(alarm.level);
+            let mut also: Vec<AlarmKind> = others.iter().map(|other| other.kind).collect();
+            also.dedup();
+            let questions = if alarm.kind == AlarmKind::Blocked { asked(state, task) } else { Vec::new() };
+            let need =
+                NeedsYou::new(NeedKind::Alarm(alarm.kind), level, alarm.text.clone(), answer.as_deref()?);
+            Some(NeedsYou { also, questions, ..need.about(task) })
+        };
+        let mut needs: Vec<NeedsYou> = self.alarms.iter().filter_map(need).collect();
+        needs.sort_by_key(|need| Reverse(need.level));
+        needs
+    }
+}
+
+/// What the coder of a blocked task has asked.
+fn asked(state: &State, task: Option<&TaskId>) -> Vec<String> {
+    let body = task.and_then(|task| state.board.body(task).ok());
+    let status = body.and_then(|body| body.status().ok());
+    if let Some(TaskStatus::Blocked { block, .. }) = status { block.questions.clone() } else { Vec::new() }
+}
+
+fn discovery(found: &Discovery) -> NeedsYou {
+    let by = found.by.as_deref().map(|by| format!(", found by {by}")).unwrap_or_default();
+    let advice = found.recommendation.as_deref().map(|text| format!(". Recommended: {text}"));
+    let advice = advice.unwrap_or_default();
+    let text = format!("{} ({}{by}): {}{advice}", found.id, severity(found.severity), found.description);
+    let level = match found.urgency {
+        Urgency::Immediate => AlarmLevel::Critical,
+        Urgency::Deferred => AlarmLevel::Warning,
+    };
+    let command = format!("liza dismiss {}", found.id);
+    NeedsYou::new(NeedKind::Discovery, level, text, command).about(found.during.as_ref())
+}
+
+fn severity(severity: Severity) -> &'static str {
+    match severity {
+        Severity::Critical => "critical",
+        Severity::High => "high",
+        Severity::Medium => "medium",
+        Severity::Low => "low",
+    }
+}
+
+fn anomaly(anomaly: &Anomaly) -> NeedsYou {
+    let who = anomaly.reporter.as_deref().unwrap_or("unknown");
+    let text = format!("{who} reports {}: {}", anomaly.kind, details(&anomaly.details));
+    let command = match &anomaly.task {
+        Some(task) => format!("liza note \"...\" --for {task}"),
+        None => "liza note \"...\"".to_owned(),
+    };
+    NeedsYou::new(NeedKind::Anomaly, AlarmLevel::Warning, text, command).about(anomaly.task.as_ref())
+}
+
+fn details(details: &Fields) -> String {
+    let words = details.iter().filter(|(_, value)| !value.is_blank());
+    words.map(|(key, value)| format!("{key}: {value}")).collect::<Vec<_>>().join(", ")
 }
 
 /// The command that answers an alarm; `None` if agents handle it.
-fn command(state: &State, alarm: &Alarm, now: Timestamp) -> Option<String> {
+fn command(state: &State, alarm: &Alarm, planner: &PlannerState) -> Option<String> {
     let about = |subject: &AlarmSubject| match subject.task() {
         Some(task) => format!("liza answer {task} \"...\""),
         None => "liza note \"...\"".to_owned(),
@@ -39,7 +251,7 @@ fn command(state: &State, alarm: &Alarm, now: Timestamp) -> Option<String> {
     match alarm.kind {
         AlarmKind::InvalidState => Some("liza validate".to_owned()),
         AlarmKind::Question | AlarmKind::ReviewDropped => Some(about(&alarm.subject)),
-        AlarmKind::Blocked => is_left_to_human(state, alarm, now).then(|| about(&alarm.subject)),
+        AlarmKind::Blocked => planner.leaves_to_human(&alarm.subject).then(|| about(&alarm.subject)),
         AlarmKind::PlannerStopped | AlarmKind::SessionBudget => Some("liza note \"...\"".to_owned()),
         AlarmKind::Budget => (alarm.level == AlarmLevel::Critical).then(|| "liza edit".to_owned()),
         AlarmKind::SetupFailed => Some("liza edit".to_owned()),
@@ -80,11 +292,27 @@ fn waits(state: &State, client: &AlarmSubject) -> bool {
     clients.and_then(|clients| clients.get(&client.to_string())).is_some_and(waits_for_human)
 }
 
-/// Whether a blocked task waits for the human: the planner has seen it and left it, cannot act, or is not running.
-fn is_left_to_human(state: &State, alarm: &Alarm, now: Timestamp) -> bool {
-    let subject = alarm.subject.to_string();
-    let pending = unseen_triggers(state, now).iter().any(|trigger| trigger.subject == subject);
-    let mut agents = state.board.agents.ready().into_iter().flatten();
-    let planner = agents.any(|(_, entry)| entry.role == Role::Planner && entry.holds(now));
-    !pending || !planner || planner_needs_human(state)
+/// What the planner will look at by itself.
+#[derive(Default)]
+struct PlannerState {
+    /// The subjects of triggers that it has not seen yet; none if it is not running or cannot act.
+    pending: BTreeSet<String>,
+}
+
+impl PlannerState {
+    fn new(state: &State, seen: &Observations, now: Timestamp) -> Self {
+        let mut agents = state.board.agents.ready().into_iter().flatten();
+        let runs = agents
+            .any(|(id, entry)| entry.role == Role::Planner && entry.holds(now) && !seen.dead.contains(id));
+        let pending = match runs && !planner_needs_human(state) {
+            true => unseen_triggers(state, now).into_iter().map(|trigger| trigger.subject).collect(),
+            false => BTreeSet::new(),
+        };
+        Self { pending }
+    }
+
+    /// Whether a blocked task waits for the human: the planner has seen it and left it, cannot act, or is not running.
+    fn leaves_to_human(&self, subject: &AlarmSubject) -> bool {
+        !self.pending.contains(&subject.to_string())
+    }
 }

@@ -124,8 +124,8 @@ fn an_auth_error_stops_the_client_for_the_whole_team_until_the_human_continues()
         world.refused_with("client_held", world.supervisor(coder(number)), use_client(number));
     }
     let found = alarms(&world.state, &Observations::default(), world.now);
-    let needs = needs_you(&world.state, &found, world.now);
-    let need = needs.iter().find(|need| need.kind == AlarmKind::ClientHeld).unwrap();
+    let needs = needs_you(&world.state, &Observations::default(), &found, world.now);
+    let need = needs.iter().find(|need| need.kind.alarm() == Some(AlarmKind::ClientHeld)).unwrap();
     assert_eq!(need.text, "claude: not logged in. Run claude /login, then continue: liza resume (no)");
     assert_eq!(need.command, "liza resume");
     world.must(Actor::Human, Command::from(Resume { decision: None, note: None }));

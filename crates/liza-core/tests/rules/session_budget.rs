@@ -339,8 +339,8 @@ impl Adversaries {
     fn needs_human(&self) -> Vec<AlarmKind> {
         let (state, now) = (&self.world.state, self.world.now + Seconds::hours(1));
         let seen = Observations { last_progress: Some(self.world.now), ..Observations::default() };
-        let needs = needs_you(state, &alarms(state, &seen, now), now);
-        needs.into_iter().map(|need| need.kind).collect()
+        let needs = needs_you(state, &seen, &alarms(state, &seen, now), now);
+        needs.into_iter().filter_map(|need| need.kind.alarm()).collect()
     }
 }
 

@@ -482,7 +482,7 @@ fn a_direct_edit_is_reported_until_it_is_dismissed() {
         ]
     );
     let found = alarms(&state, &quiet(), now());
-    let needed = needs_you(&state, &found, now());
+    let needed = needs_you(&state, &quiet(), &found, now());
     let commands: Vec<&str> = needed.iter().map(|entry| entry.command.as_str()).collect();
     assert_eq!(commands, ["liza dismiss edit-4", "liza dismiss edit-9"]);
 }

@@ -13,6 +13,7 @@ mod alarms;
 #[path = "../protocol/fixture.rs"]
 mod fixture;
 mod manual_edit;
+mod needs_you;
 mod results;
 mod stop_files;
 mod supervise;

@@ -99,7 +99,7 @@ fn a_question_is_shown_until_the_human_answers_and_then_wakes_the_planner() {
     let found = alarms(&state, &Observations::default(), now());
     let asked = found.iter().find(|alarm| alarm.kind == AlarmKind::Question).unwrap();
     assert_eq!(asked.text, "planner-1 asks about the goal: Which database?");
-    let needs = needs_you(&state, &found, now());
+    let needs = needs_you(&state, &Observations::default(), &found, now());
     assert!(
         needs.iter().any(|need| need.command == "liza note \"...\"" && need.text.contains("Which database?"))
     );
@@ -141,6 +141,6 @@ fn work_without_a_running_agent_of_its_role_needs_the_human() {
     let found = alarms(&state, &Observations::default(), later);
     let missing = found.iter().find(|alarm| alarm.kind == AlarmKind::RoleMissing).unwrap();
     assert!(missing.text.contains("no Code Reviewer is running"), "{missing:?}");
-    let needs = needs_you(&state, &found, later);
+    let needs = needs_you(&state, &Observations::default(), &found, later);
     assert!(needs.iter().any(|need| need.command == "liza agent code-reviewer"), "{needs:?}");
 }

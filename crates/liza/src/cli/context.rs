@@ -23,6 +23,7 @@ use crate::secrets::Masker;
 
 use super::ui::console::Console;
 use super::ui::error::CommandError;
+use super::ui::exit_code::Exit;
 use super::ui::output::{Reply, Screen, to_json};
 
 /// The options that every command takes.
@@ -48,6 +49,9 @@ pub(crate) struct GlobalOptions {
         hide_possible_values = true
     )]
     pub(crate) color: super::ui::output::Color,
+    /// Show times in UTC instead of local time.
+    #[arg(long, global = true)]
+    pub(crate) utc: bool,
     /// Refuse to write if the target has changed since revision N.
     #[arg(long, value_name = "N", global = true)]
     pub(crate) if_revision: Option<u64>,
@@ -153,6 +157,8 @@ pub(crate) struct Services {
     pub(crate) command_line: fn() -> clap::Command,
     /// What executes the commands of sessions, for a supervisor.
     pub(crate) session_commands: fn() -> Arc<dyn SessionCommands>,
+    /// Parses and runs a command line, for a screen.
+    pub(crate) run: fn(Vec<OsString>, Caller) -> Exit,
 }
 
 impl Context {
@@ -170,6 +176,18 @@ impl Context {
         };
         let if_revision = global.if_revision.map(Revision);
         Ok(Self { sessions, on_behalf, directory, environment, program, screen, if_revision, services })
+    }
+
+    /// The same caller with another console, in the folder of that project.
+    pub(crate) fn caller_in(&self, project: &Project, console: Arc<dyn Console>) -> Caller {
+        Caller {
+            sessions: self.sessions.clone(),
+            directory: project.root().to_owned(),
+            environment: self.environment.clone(),
+            console,
+            program: self.program.clone(),
+            on_behalf: None,
+        }
     }
 
     /// The same context in another folder, if one is given.

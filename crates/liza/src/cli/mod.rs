@@ -3,6 +3,7 @@
 mod commands;
 mod context;
 mod contract_links;
+mod live_screen;
 mod session;
 mod spec_path;
 mod test_command;
@@ -64,12 +65,14 @@ fn run(arguments: Vec<OsString>, caller: Caller) -> Exit {
         Err(error) => return usage(&error, json, caller.console),
     };
     let screen = Screen::new(Arc::clone(&caller.console), cli.global.color, columns);
-    let screen = Screen { json: cli.global.json, quiet: cli.global.quiet, ..screen };
+    // An agent compares times with those in files.
+    let utc = cli.global.utc || caller.on_behalf.is_some();
+    let screen = Screen { json: cli.global.json, quiet: cli.global.quiet, utc, ..screen };
     if let Some(exit) = session::forward(&cli, &arguments, &caller, &screen) {
         return exit;
     }
     let confined = session::is_confined(&caller);
-    let services = Services { command_line: Cli::command, session_commands };
+    let services = Services { command_line: Cli::command, session_commands, run };
     let allowed = match &caller.on_behalf {
         Some(session) => session::check(session.actor, &cli.verb),
         None => Ok(()),

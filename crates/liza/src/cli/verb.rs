@@ -117,6 +117,7 @@ verbs! {
     SupersedeTask = supersede_task,
     Sync = sync,
     Tail = tail,
+    Tui = tui,
     UnblockTask = unblock_task,
     UpdateSprintMetrics = update_sprint_metrics,
     Validate = validate,

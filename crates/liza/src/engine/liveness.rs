@@ -65,12 +65,15 @@ impl LivenessLock {
     }
 
     fn read(&mut self) -> Option<Vec<Generation>> {
-        let mut text = String::new();
         self.file.rewind().ok()?;
-        (&self.file).take(RECORD as u64).read_to_string(&mut text).ok()?;
-        let (generations, boot) = text.trim().rsplit_once(' ')?;
-        (boot_id()? == boot).then_some(())?;
-        generations.split(' ').map(|generation| generation.parse().ok().map(Generation)).collect()
+        read_record(&self.file)
+    }
+
+    /// Whether the supervisor of this registration is proven dead. Takes the lock only shared and for a moment, so that
+    /// several observers do not take each other for a live supervisor.
+    pub fn is_proven_dead(liza: &Path, agent: AgentId, generation: Generation) -> bool {
+        let Ok(file) = File::open(Self::path(liza, agent)) else { return false };
+        file.try_lock_shared().is_ok() && read_record(&file).is_some_and(|held| held.contains(&generation))
     }
 
     /// Records the registrations for which the lock is held: before registering also the one that is about to be made, so
@@ -89,4 +92,13 @@ impl LivenessLock {
         let width = RECORD - 1;
         let _ = self.file.write_all_at(format!("{line:<width$}\n").as_bytes(), 0);
     }
+}
+
+/// The registrations that a lock file records, if it was held since this machine was started.
+fn read_record(mut file: &File) -> Option<Vec<Generation>> {
+    let mut text = String::new();
+    (&mut file).take(RECORD as u64).read_to_string(&mut text).ok()?;
+    let (generations, boot) = text.trim().rsplit_once(' ')?;
+    (boot_id()? == boot).then_some(())?;
+    generations.split(' ').map(|generation| generation.parse().ok().map(Generation)).collect()
 }

@@ -24,4 +24,5 @@ mod status;
 #[path = "../support/mod.rs"]
 mod support;
 mod terminal;
+mod times;
 mod validate;

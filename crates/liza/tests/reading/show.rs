@@ -6,8 +6,8 @@ use crate::support::TestProject;
 /// The history has dates; everything else is relative.
 fn masked(page: &str) -> String {
     let (top, history) = page.split_once("HISTORY").unwrap();
-    let lines = history.lines().map(|line| match line.get(..16) {
-        Some(start) if !start.starts_with(' ') => format!("2026-01-01 00:00{}", &line[16..]),
+    let lines = history.lines().map(|line| match line.get(..19) {
+        Some(start) if !start.starts_with(' ') => format!("2026-01-01 00:00:00{}", &line[19..]),
         Some(_) | None => line.to_owned(),
     });
     format!("{top}HISTORY{}", lines.collect::<Vec<_>>().join("\n"))

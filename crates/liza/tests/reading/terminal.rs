@@ -103,3 +103,30 @@ fn show_in_a_pipe_is_not_cut() {
     assert!(narrow.split_once("HISTORY").unwrap().1.contains("end-of-reason"), "{narrow}");
     assert!(narrow.lines().all(|line| line.chars().count() <= 80), "{narrow}");
 }
+
+/// Covers: UI-03, UI-09
+#[test]
+fn pages_fit_every_width_with_any_text() {
+    use unicode_width::UnicodeWidthStr as _;
+    let word = "very".repeat(60);
+    let boards = [
+        crate::boards::project(crate::boards::BUSY),
+        crate::boards::project(crate::boards::FIRE),
+        crate::boards::project(&crate::boards::FIRE.replace("Two coders failed at this", &word)),
+        project(),
+    ];
+    for (at, project) in boards.iter().enumerate() {
+        let task = ["retry-users", "exhausted", "exhausted", "one"][at];
+        project.liza(&["note", &format!("{word} 日本語 🎉 {word}"), "--for", task]).ok();
+        for columns in ["40", "80", "120"] {
+            for words in
+                [&["status"][..], &["status", "--all"], &["show", task], &["log"], &["sprint", "show"]]
+            {
+                let run = project.run(project.program().args(words).env("COLUMNS", columns));
+                let widest = run.ok().lines().max_by_key(|line| line.width()).unwrap();
+                let limit: usize = columns.parse().unwrap();
+                assert!(widest.width() <= limit, "{words:?} at {columns}: {widest:?}");
+            }
+        }
+    }
+}

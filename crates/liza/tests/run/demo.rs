@@ -27,7 +27,7 @@ fn the_demo_plays_its_whole_story_and_keeps_the_folder() {
         "good-night handed off",
         "APPROVED at",
         "planner-1        goal COMPLETED",
-        "goal COMPLETED · 6 tasks: 5 merged, 1 abandoned or replaced",
+        "goal COMPLETED · 6 tasks: 5 merged, 1 replaced",
         "rejected, merged (approved by code-reviewer-",
         "blocked, replaced by goodbye and good-night",
         "conflict fixed, merged",

@@ -264,9 +264,12 @@ fn needs_script_text_in_the_file_cannot_control_the_terminal() {
 
 /// Covers: AG-16
 #[test]
-fn needs_script_a_terminal_has_a_progress_line_that_is_cleared_at_the_end() {
+fn needs_script_a_terminal_without_a_screen_has_a_progress_line_that_is_cleared_at_the_end() {
     let project = project();
-    let mut run = Running::liza_in_terminal(&project, &["run", "--in-place", "--cli", "rehearsal"]);
+    let mut program = project.command("script");
+    let line = format!("{} run --in-place --cli rehearsal", env!("CARGO_BIN_EXE_liza"));
+    program.env("TERM", "dumb").env("COLUMNS", "100").args(["-qefc", &line, "/dev/null"]);
+    let mut run = Running::start(&project, program);
     assert_eq!(run.wait(), 0, "{}", run.output());
     let said = run.output();
     assert!(said.contains("of 3 merged"), "{said}");

@@ -154,3 +154,27 @@ fn a_session_waits_until_the_previous_one_has_ended_completely() {
     coder.stop();
     bench.until_nothing_runs();
 }
+
+/// Covers: UI-03
+#[test]
+fn a_killed_agent_is_shown_as_dead_at_once() {
+    let bench = Bench::new("", &[("c", &hangs_once())]);
+    bench.project.add_task("t1");
+    let mut coder = bench.agent(&["coder", "--cli", "c"]);
+    bench.until_file("begun");
+    let liveness = || {
+        let agents = bench.project.liza(&["status", "--json"]).result()["agents"].clone();
+        agents[0]["liveness"].as_str().unwrap_or_default().to_owned()
+    };
+    assert_eq!(liveness(), "live");
+    coder.kill();
+    assert_eq!(liveness(), "dead");
+    let page = bench.project.liza(&["status"]).ok().to_owned();
+    assert!(page.contains("✗ coder-1  dead, was WORKING t1"), "{page}");
+    assert!(page.contains("READY 1"), "{page}");
+    // Looking does not take its name: the next coder resumes the claim.
+    let mut fresh = bench.agent(&["coder", "--cli", "c"]);
+    bench.until_status("t1", Status::ReadyForReview);
+    fresh.stop();
+    bench.until_nothing_runs();
+}

@@ -269,6 +269,8 @@ pub struct Observations {
     pub confinement: BTreeMap<AgentId, String>,
     /// Why the last new checkout could not be set up.
     pub setup_failure: Option<String>,
+    /// Agents whose supervisor is proven to have ended without deregistering them.
+    pub dead: BTreeSet<AgentId>,
 }
 
 /// What a running session prints.

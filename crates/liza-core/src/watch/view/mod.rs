@@ -5,19 +5,22 @@
 
 mod task;
 
+use std::collections::BTreeMap;
+
 use serde::Serialize;
 
 use crate::model::{
-    AgentId, AgentRecord, AgentStatus, Board, Discovery, Generation, Goal, Metrics, Revision, Role, Seconds,
-    SessionSummary, Sprint, SprintStatus, State, Status, StopFile, TaskId, Timestamp, Usage,
+    AgentId, AgentRecord, AgentStatus, Board, ClientRecord, Discovery, Generation, Goal, Metrics, Revision,
+    Role, Seconds, SessionSummary, Sprint, SprintStatus, State, Status, StopFile, TaskId, Timestamp, Usage,
 };
 use crate::rules::claimable::{claimable, reviewable};
+use crate::rules::clients::describe_hold;
 use crate::rules::metrics::sprint_metrics;
 use crate::rules::spending::{Spending, spending};
 use crate::rules::sprint::planned_with_replacements;
 use crate::rules::triggers::planner_triggers;
 use crate::watch::alarms::{Alarm, AlarmKind, AlarmLevel, Observations, alarms};
-use crate::watch::needs_you::{NeedsYou, needs_you};
+use crate::watch::needs_you::{NeedKind, NeedsYou, needs_you};
 
 pub use task::{LeaseView, TaskPhase, TaskView, UnmetDependency};
 
@@ -42,6 +45,8 @@ pub struct View {
     pub alerts: Vec<Alert>,
     /// What only the human can decide.
     pub needs_you: Vec<NeedsYou>,
+    /// The agent programs that cannot be used now.
+    pub held_clients: Vec<HeldClient>,
     /// What a coder may take now, best first.
     pub claimable: Vec<TaskId>,
     /// What a code reviewer may take now, best first.
@@ -96,6 +101,10 @@ pub struct Progress {
     pub merged: usize,
     /// Abandoned or replaced.
     pub dropped: usize,
+    /// Replaced by other tasks.
+    pub replaced: usize,
+    /// Abandoned.
+    pub abandoned: usize,
     /// Between claim and merge.
     pub in_progress: usize,
     /// Needing a decision.
@@ -105,13 +114,13 @@ pub struct Progress {
 }
 
 impl Progress {
-    /// Merged, abandoned or replaced.
-    pub fn done(&self) -> usize {
-        self.merged + self.dropped
+    /// How many tasks are or will be merged: all but the replaced and the abandoned ones.
+    pub fn to_merge(&self) -> usize {
+        self.total - self.dropped
     }
 }
 
-/// Whether an agent is alive, by its lease.
+/// Whether an agent is alive, by the lock of its supervisor and by its lease.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Liveness {
@@ -121,6 +130,18 @@ pub enum Liveness {
     Grace,
     /// Its lease and the grace have expired.
     Gone,
+    /// Its supervisor has ended without deregistering it, whatever its lease says.
+    Dead,
+}
+
+impl Liveness {
+    /// Whether it may still be working.
+    pub fn is_present(self) -> bool {
+        match self {
+            Liveness::Live | Liveness::Grace => true,
+            Liveness::Gone | Liveness::Dead => false,
+        }
+    }
 }
 
 /// An agent as a screen shows it.
@@ -183,6 +204,19 @@ impl Alert {
     }
 }
 
+/// An agent program that cannot be used now.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct HeldClient {
+    /// Its name.
+    pub name: String,
+    /// Since when.
+    pub since: Timestamp,
+    /// Until when; `None` if only the human lets it continue.
+    pub until: Option<Timestamp>,
+    /// Why, and what to do about it.
+    pub text: String,
+}
+
 /// One reason to wake the planner.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct TriggerView {
@@ -199,9 +233,9 @@ pub struct TriggerView {
 /// What a screen shows of this state at this moment.
 pub fn view(state: &State, seen: &Observations, now: Timestamp) -> View {
     let board = &state.board;
-    let tasks = task::tasks(state, now);
+    let tasks = task::tasks(state, seen, now);
     let alarms = alarms(state, seen, now);
-    let needs_you = needs_you(state, &alarms, now);
+    let needs_you = needs_you(state, seen, &alarms, now);
     let alerts = alerts(alarms, &needs_you, &tasks);
     let agents = board.agents.ready().into_iter().flatten();
     let open = |discovery: &&Discovery| discovery.is_open();
@@ -215,6 +249,7 @@ pub fn view(state: &State, seen: &Observations, now: Timestamp) -> View {
         agents: agents.map(|(id, entry)| agent_view(*id, entry, seen, now)).collect(),
         alerts,
         needs_you,
+        held_clients: held_clients(state, now),
         claimable: claimable(board, now),
         reviewable: reviewable(board, now),
         planner_triggers: triggers(state, now),
@@ -223,6 +258,44 @@ pub fn view(state: &State, seen: &Observations, now: Timestamp) -> View {
         budgets: spending(board, now),
         tasks,
     }
+}
+
+impl View {
+    /// The alerts that are not part of what needs the human.
+    pub fn other_alerts(&self) -> impl Iterator<Item = &Alert> {
+        let mut by_task: BTreeMap<Option<&TaskId>, Vec<&NeedsYou>> = BTreeMap::new();
+        for need in &self.needs_you {
+            by_task.entry(need.task.as_ref()).or_default().push(need);
+        }
+        self.alerts.iter().filter(move |alert| {
+            let general = by_task.get(&None).into_iter().flatten();
+            let own = by_task.get(&alert.task.as_ref()).into_iter().flatten();
+            // Every open discovery is in the list.
+            alert.kind != AlarmKind::ImmediateDiscovery && !general.chain(own).any(|need| covers(need, alert))
+        })
+    }
+}
+
+/// Whether a decision that waits for the human says what an alert says.
+fn covers(need: &NeedsYou, alert: &Alert) -> bool {
+    let same_task = alert.task.is_some() && need.task == alert.task;
+    match need.kind {
+        NeedKind::Stopped(file) => alert.kind.stop_file() == Some(file),
+        NeedKind::Alarm(AlarmKind::InvalidState) => alert.kind == AlarmKind::InvalidState,
+        NeedKind::Alarm(kind) => {
+            (kind == alert.kind && need.text == alert.text) || (same_task && need.also.contains(&alert.kind))
+        }
+        NeedKind::BrokenRecord | NeedKind::Discovery | NeedKind::Anomaly => false,
+    }
+}
+
+fn held_clients(state: &State, now: Timestamp) -> Vec<HeldClient> {
+    let held = |(name, client): (&String, &ClientRecord)| {
+        let hold = client.hold.as_ref()?;
+        let (name, text) = (name.clone(), describe_hold(hold, now));
+        Some(HeldClient { name, since: hold.since, until: hold.until, text })
+    };
+    state.board.sprint.ready().into_iter().flat_map(|sprint| &sprint.clients).filter_map(held).collect()
 }
 
 fn stops(seen: &Observations) -> Vec<StopView> {
@@ -262,7 +335,14 @@ impl Progress {
         self.total += 1;
         match status {
             Some(Status::Merged) => self.merged += 1,
-            Some(Status::Abandoned | Status::Superseded) => self.dropped += 1,
+            Some(Status::Abandoned) => {
+                self.dropped += 1;
+                self.abandoned += 1;
+            }
+            Some(Status::Superseded) => {
+                self.dropped += 1;
+                self.replaced += 1;
+            }
             Some(
                 Status::Claimed
                 | Status::ReadyForReview
@@ -279,6 +359,7 @@ impl Progress {
 fn agent_view(id: AgentId, entry: &AgentRecord, seen: &Observations, now: Timestamp) -> AgentView {
     let activity = seen.sessions.get(&id);
     let liveness = match entry {
+        _ if seen.dead.contains(&id) => Liveness::Dead,
         entry if entry.is_live(now) => Liveness::Live,
         entry if entry.holds(now) => Liveness::Grace,
         _ => Liveness::Gone,
@@ -306,10 +387,18 @@ fn agent_view(id: AgentId, entry: &AgentRecord, seen: &Observations, now: Timest
 /// The worst first; each with the next step of the task that it is about.
 fn alerts(mut found: Vec<Alarm>, needs: &[NeedsYou], tasks: &[TaskView]) -> Vec<Alert> {
     found.sort_by_key(|alarm| std::cmp::Reverse(alarm.level));
+    let by_id: BTreeMap<&TaskId, &TaskView> = match found.is_empty() {
+        true => BTreeMap::new(),
+        false => tasks.iter().map(|task| (&task.id, task)).collect(),
+    };
+    let answers: BTreeMap<&str, &NeedsYou> = needs.iter().map(|need| (need.text.as_str(), need)).collect();
+    // All violations are one entry.
+    let invalid = needs.iter().find(|need| need.kind == NeedKind::Alarm(AlarmKind::InvalidState));
     let alert = |alarm: Alarm| {
-        let task = alarm.subject.task().and_then(|id| tasks.iter().find(|task| task.id == *id));
-        let needed = needs.iter().find(|need| need.kind == alarm.kind && need.text == alarm.text);
-        let command = needed.map(|need| need.command.clone());
+        let task = alarm.subject.task().and_then(|id| by_id.get(id));
+        let needed = answers.get(alarm.text.as_str()).filter(|need| need.kind.alarm() == Some(alarm.kind));
+        let invalid = invalid.filter(|_| alarm.kind == AlarmKind::InvalidState);
+        let command = needed.copied().or(invalid).map(|need| need.command.clone());
         let command = command.or_else(|| task.and_then(|task| task.command.clone()));
         Alert {
             level: alarm.level,

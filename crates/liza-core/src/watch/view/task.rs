@@ -7,6 +7,7 @@ use crate::model::{
     TaskRecord, TaskStatus, Timestamp, Usage, lease_holds, lease_is_too_long,
 };
 use crate::rules::claimable::is_present;
+use crate::watch::alarms::Observations;
 
 /// What happens to a task, in the order in which a person wants to see it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
@@ -111,9 +112,9 @@ pub struct TaskView {
 }
 
 /// All loaded tasks: by phase, then priority, then age.
-pub(super) fn tasks(state: &State, now: Timestamp) -> Vec<TaskView> {
+pub(super) fn tasks(state: &State, seen: &Observations, now: Timestamp) -> Vec<TaskView> {
     let config = state.board.config().ok();
-    let views = state.bodies().map(|(id, body)| task_view(state, config, id, body, now));
+    let views = state.bodies().map(|(id, body)| task_view(state, (config, seen), id, body, now));
     let mut tasks: Vec<TaskView> = views.collect();
     tasks.sort_by_key(|task| (task.phase, task.priority, task.created));
     tasks
@@ -121,7 +122,7 @@ pub(super) fn tasks(state: &State, now: Timestamp) -> Vec<TaskView> {
 
 fn task_view(
     state: &State,
-    config: Option<&Config>,
+    (config, seen): (Option<&Config>, &Observations),
     id: &TaskId,
     body: &TaskBody,
     now: Timestamp,
@@ -131,7 +132,7 @@ fn task_view(
     let unmet = unmet.map(|task| UnmetDependency { task: task.clone(), status: board.status(task) });
     let waits_for: Vec<UnmetDependency> = unmet.collect();
     let outlook = match body.status() {
-        Ok(status) => TaskSituation { state, id, record, waits_for: &waits_for, now }.outlook(status),
+        Ok(status) => TaskSituation { state, seen, id, record, waits_for: &waits_for, now }.outlook(status),
         Err(missing) => broken_outlook(id, record, missing),
     };
     TaskView {
@@ -201,6 +202,7 @@ fn broken_outlook(id: &TaskId, record: &TaskRecord, missing: &[String]) -> Outlo
 /// What the next step of a task depends on, besides its status.
 struct TaskSituation<'a> {
     state: &'a State,
+    seen: &'a Observations,
     id: &'a TaskId,
     record: &'a TaskRecord,
     waits_for: &'a [UnmetDependency],
@@ -288,6 +290,9 @@ impl TaskSituation<'_> {
         let outlook = if !lease_holds(lease, self.now) {
             let next = format!("{coder} is gone: another coder takes it over");
             Outlook::new(TaskPhase::Ready, next, self.claim())
+        } else if self.seen.dead.contains(&coder) {
+            let next = format!("{coder} is dead: a coder that starts now resumes it");
+            Outlook::new(TaskPhase::Ready, next, Some("liza agent coder".to_owned()))
         } else {
             let command = Some(format!("liza submit-for-review {} COMMIT", self.id));
             Outlook::new(TaskPhase::Working, format!("{coder} submits it for review"), command)
@@ -307,7 +312,7 @@ impl TaskSituation<'_> {
     }
 
     fn is_present(&self, coder: AgentId) -> bool {
-        is_present(&self.state.board, coder, self.now).unwrap_or(false)
+        !self.seen.dead.contains(&coder) && is_present(&self.state.board, coder, self.now).unwrap_or(false)
     }
 
     fn claim(&self) -> Option<String> {

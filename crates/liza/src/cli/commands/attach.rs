@@ -8,29 +8,39 @@ use std::time::Duration;
 use serde_json::json;
 
 use crate::cli::context::Context;
+use crate::cli::live_screen;
 use crate::cli::ui::error::CommandError;
 use crate::cli::ui::layout::clean;
 use crate::cli::ui::output::Reply;
 use crate::run::{AlreadyRunning, RunLock, detached};
+use crate::tui::ThemeName;
 
 /// How often the output is read again.
 const POLL: Duration = Duration::from_millis(300);
 
 /// Show the team that runs in the background.
 ///
-/// Ctrl-C leaves the team running; to end it: liza stop.
+/// In a terminal with the screen of liza tui, else as the lines that the team prints. Ctrl-C leaves the team running;
+/// to end it: liza stop.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:
   liza run --detach
   liza attach")]
-pub(crate) struct Args {}
+pub(crate) struct Args {
+    /// Plain lines instead of the screen.
+    #[arg(long)]
+    plain: bool,
+}
 
 /// Runs it.
-pub(crate) fn run(_args: Args, context: &Context) -> Result<Reply, CommandError> {
+pub(crate) fn run(args: Args, context: &Context) -> Result<Reply, CommandError> {
     let project = context.project()?;
     let running = RunLock::holder(&project)?;
     let path = detached::output_file(&project);
     let Ok(mut file) = File::open(&path) else { return Err(nothing(running.as_ref())) };
+    if running.is_some() && !args.plain && live_screen::is_possible(context) {
+        return live_screen::show_team(context, &project, ThemeName::Auto);
+    }
     if context.screen.json {
         let running = running.map(|team| team.holder);
         return Ok(Reply::new("", json!({"running": running, "output": path})));

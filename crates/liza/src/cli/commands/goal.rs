@@ -90,9 +90,10 @@ fn show(context: &Context) -> Result<Reply, CommandError> {
     let history = &state.journal.alignment_history;
     let mut lines = vec![format!("{}  {}  {}", goal.id, goal.status, said(goal))];
     lines.extend(goal.spec_ref.iter().map(|spec| format!("spec  {spec}")));
+    let times = context.screen.local_time();
     for entry in history {
         let text = entry.summary.trim().replace('\n', "\n  ");
-        lines.push(format!("\n{}  {}\n  {text}", entry.timestamp, entry.event));
+        lines.push(format!("\n{}  {}\n  {text}", times.full(entry.timestamp), entry.event));
     }
     let result = json!({"goal": goal, "alignment_history": history});
     Ok(Reply::new(lines.join("\n"), result).at(state.board.revision.0))

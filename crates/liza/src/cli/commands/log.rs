@@ -6,6 +6,7 @@ use liza_core::model::{AgentId, TaskId};
 use liza_store::LogRecord;
 use serde_json::json;
 
+use crate::local_time::LocalTime;
 use crate::project::Project;
 
 use crate::cli::context::Context;
@@ -56,8 +57,8 @@ pub(crate) fn run(args: Args, context: &Context) -> Result<Reply, CommandError> 
         entries.drain(..entries.len().saturating_sub(last));
     }
     if !args.follow {
-        let lines: Vec<String> =
-            entries.iter().flat_map(|entry| lines(entry, context.screen.columns())).collect();
+        let (columns, times) = (context.screen.columns(), context.screen.local_time());
+        let lines: Vec<String> = entries.iter().flat_map(|entry| lines(entry, columns, &times)).collect();
         let text = if lines.is_empty() { "no entries".to_owned() } else { lines.join("\n") };
         return Ok(Reply::new(text, json!(entries)));
     }
@@ -100,19 +101,18 @@ fn wanted(args: &Args, entries: Vec<LogRecord>) -> Vec<LogRecord> {
 
 /// Prints entries; false once the reader has closed the output.
 fn print(entries: &[LogRecord], context: &Context) -> bool {
-    let columns = context.screen.columns();
+    let (columns, times) = (context.screen.columns(), context.screen.local_time());
     let shown = |entry: &LogRecord| match context.screen.json {
         true => json!(entry).to_string(),
-        false => lines(entry, columns).join("\n"),
+        false => lines(entry, columns, &times).join("\n"),
     };
     let text: Vec<String> = entries.iter().map(shown).collect();
     context.screen.stream(&text.join("\n"))
 }
 
 /// One entry: time and agent at the left; action, task and detail beside them or, in a narrow terminal, below.
-fn lines(entry: &LogRecord, columns: usize) -> Vec<String> {
-    let time = entry.timestamp.to_string();
-    let when = time.get(5..16).unwrap_or(&time).replace('T', " ");
+fn lines(entry: &LogRecord, columns: usize, times: &LocalTime) -> Vec<String> {
+    let when = times.short(entry.timestamp);
     let who = pad(&cut(&entry.agent, 15), 15);
     let action = one_line(&entry.action);
     let task = entry.task.as_deref().map(|task| format!("{} ", one_line(task))).unwrap_or_default();

@@ -20,12 +20,14 @@ use crate::run::{
     first_run_notice, is_demo, progress_line, team_posts,
 };
 use crate::supervisor::{
-    AgentEnd, MessageLevel, Observed, Observer, Post, SupervisorOptions, run as supervise,
+    AgentEnd, MessageLevel, Observed, Observer, Post, SupervisorOptions, TeamMessage, run as supervise,
 };
+use crate::tui::{LiveScreen, ScreenMode, ThemeName};
 use crate::watch::{WatchError, WatchOptions, Watcher};
 
 use super::agent::{check_confinement, default_client, endings, note_missing_logins};
 use crate::cli::context::Context;
+use crate::cli::live_screen;
 use crate::cli::spec_path;
 use crate::cli::ui::error::CommandError;
 use crate::cli::ui::event_printer::EventPrinter;
@@ -36,9 +38,10 @@ const REHEARSAL: &str = "rehearsal";
 
 /// Run the whole team: a planner, coders, code reviewers and the watcher
 ///
-/// Ends when the goal is reached. Ctrl-C stops the sessions cleanly, a second Ctrl-C kills them;
-/// claims are kept and the next run resumes them. The number of agents and their programs can be
-/// set in the config (liza edit):
+/// In a terminal it shows the screen of liza tui; with --plain, or in a pipe, lines. Ends when the
+/// goal is reached. Ctrl-C stops the sessions cleanly, a second Ctrl-C kills them; claims are kept
+/// and the next run resumes them. The number of agents and their programs can be set in the config
+/// (liza edit):
 ///
 ///   config:
 ///     roles:
@@ -75,7 +78,7 @@ pub(crate) struct Args {
     /// Let the circuit breaker check every new anomaly.
     #[arg(long)]
     analyze: bool,
-    /// Plain lines: no colour, no progress line.
+    /// Plain lines instead of the screen: no colour, no progress line.
     #[arg(long)]
     plain: bool,
     /// Rehearse in this repository; otherwise a rehearsal plays in a copy.
@@ -87,7 +90,7 @@ pub(crate) struct Args {
     /// Leave the terminal first: how --detach starts the team.
     #[arg(long, hide = true)]
     in_background: bool,
-    /// Print every step of every supervisor.
+    /// Print every step of every supervisor, as lines.
     #[arg(long, short)]
     verbose: bool,
 }
@@ -160,7 +163,11 @@ pub(crate) fn run(args: Args, context: &Context) -> Result<Reply, CommandError> 
     }
     let least = if args.verbose { MessageLevel::Debug } else { MessageLevel::Info };
     let printer = EventPrinter::new(screen, least);
-    let printer = if args.plain { printer } else { printer.with_progress() };
+    let printer = match args.plain || args.verbose {
+        false if live_screen::is_possible(context) => printer.with_live_screen(),
+        false => printer.with_progress(),
+        true => printer,
+    };
     let options = TeamOptions { default_provider: Some(default_client(context).to_owned()), ..args.team() };
     let config = state.board.config()?;
     let posts = team_posts(config, &options)?;
@@ -331,7 +338,14 @@ pub(crate) fn work(
     }
     let (program, commands) = (context.program.clone(), (context.services.session_commands)());
     let options = SupervisorOptions { program, in_team: true, commands, observers, limit };
-    Ok(supervise(project, posts, options, &|message| printer.print(message))?)
+    let live = printer
+        .has_live_screen()
+        .then(|| LiveScreen::start(live_screen::setup(context, project, ScreenMode::Team, ThemeName::Auto)));
+    let report = |message: &TeamMessage| match &live {
+        Some(live) if live.report(message) => {}
+        Some(_) | None => printer.print(message),
+    };
+    Ok(supervise(project, posts, options, &report)?)
 }
 
 fn introduction(posts: &[Post]) -> String {
@@ -352,10 +366,11 @@ pub(crate) fn summary(state: &State) -> (String, serde_json::Value) {
     let goal = state.board.goal.ready().map_or("?".to_owned(), |goal| goal.status.to_string());
     let Some(sprint) = state.board.sprint.ready() else { return (format!("goal {goal}"), json!(null)) };
     let progress = Progress::of(&state.board, sprint);
-    let Progress { total, merged, dropped, in_progress, blocked, waiting } = progress;
+    let Progress { total, merged, replaced, abandoned, in_progress, blocked, waiting, dropped: _ } = progress;
     let parts = [
         (merged, "merged"),
-        (dropped, "abandoned or replaced"),
+        (replaced, "replaced"),
+        (abandoned, "abandoned"),
         (in_progress, "in progress"),
         (blocked, "BLOCKED"),
         (waiting, "waiting"),

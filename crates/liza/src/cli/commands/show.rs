@@ -6,13 +6,14 @@ use liza_core::model::{
 use liza_core::watch::view::{LeaseView, TaskView, view};
 use serde_json::json;
 
+use crate::local_time::LocalTime;
 use crate::observations::observe;
 use crate::project::{Project, now};
 use crate::text::compact_number;
 
 use crate::cli::context::Context;
 use crate::cli::ui::error::CommandError;
-use crate::cli::ui::layout::{BOLD, CYAN, DIM, RED, ago, command, cut, minute, one_line, pad, paint, wrap};
+use crate::cli::ui::layout::{BOLD, CYAN, DIM, RED, ago, command, cut, one_line, pad, paint, wrap};
 use crate::cli::ui::output::Reply;
 
 /// Show everything about one task.
@@ -38,7 +39,8 @@ pub(crate) fn run(args: Args, context: &Context) -> Result<Reply, CommandError> 
     let view = view(&state, &observe(&project, &state, now), now);
     let task = view.tasks.iter().find(|task| task.id == args.task);
     let task = task.ok_or_else(|| Refusal::UnknownTask { task: args.task.clone() })?;
-    let page = TaskPage { state: &state, record, task, columns: context.screen.page_columns() };
+    let (columns, times) = (context.screen.page_columns(), context.screen.local_time());
+    let page = TaskPage { state: &state, record, task, columns, times };
     Ok(Reply::new(page.render(), page.json()).at(state.board.revision.0))
 }
 
@@ -56,10 +58,17 @@ struct TaskPage<'a> {
     record: &'a TaskRecord,
     task: &'a TaskView,
     columns: usize,
+    times: LocalTime,
 }
 
 /// The width of the labels.
 const LABEL: usize = 11;
+
+/// The width of a time.
+const TIME: usize = "2026-01-17 14:00:00".len();
+
+/// Below this many columns, what an event says is below it.
+const NARROW: usize = 70;
 
 impl TaskPage<'_> {
     fn json(&self) -> serde_json::Value {
@@ -249,11 +258,13 @@ impl TaskPage<'_> {
         for event in events {
             let who = event.agent.as_deref().map(|agent| format!("{agent}  ")).unwrap_or_default();
             let rest = format!("{who}{}", facts(&event.more, ", "));
-            let left = 16 + 2 + name + 2;
+            let narrow = self.columns < NARROW;
+            let left = if narrow { 2 } else { TIME + 2 + name + 2 };
             let mut texts = wrap(&rest, self.columns.saturating_sub(left).max(10)).into_iter();
-            let first = texts.next().unwrap_or_default();
-            let head = pad(&cut(&event.event, name), name);
-            let line = format!("{}  {head}  {first}", paint(DIM, &minute(event.time)));
+            let first = if narrow { String::new() } else { texts.next().unwrap_or_default() };
+            let room = if narrow { self.columns.saturating_sub(TIME + 2) } else { name };
+            let head = pad(&cut(&event.event, room), name);
+            let line = format!("{}  {head}  {first}", paint(DIM, &self.times.full(event.time)));
             lines.push(line.trim_end().to_owned());
             lines.extend(texts.map(|text| format!("{}{text}", " ".repeat(left))));
         }

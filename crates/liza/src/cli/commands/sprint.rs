@@ -8,12 +8,13 @@ use liza_core::protocol::{NewSprint, SetDeadline};
 use liza_core::rules::metrics::sprint_metrics;
 use serde_json::json;
 
+use crate::local_time::LocalTime;
 use crate::project::now;
 
 use super::update_sprint_metrics::figures;
 use crate::cli::context::Context;
 use crate::cli::ui::error::CommandError;
-use crate::cli::ui::layout::{cut, minute, one_line, width, wrap};
+use crate::cli::ui::layout::{cut, one_line, width, wrap};
 use crate::cli::ui::output::Reply;
 
 /// Show the sprint, set its deadline, or start the next one.
@@ -95,8 +96,9 @@ fn set_deadline(time: When, context: &Context) -> Result<Reply, CommandError> {
         When::At(time) => Some(time),
         When::In(length) => Some(now() + length),
     };
+    let times = context.screen.local_time();
     context.run(SetDeadline { deadline }, |_| match deadline {
-        Some(time) => format!("all agents stop at a checkpoint at {time}"),
+        Some(time) => format!("all agents stop at a checkpoint at {}", times.full(time)),
         None => "the sprint has no deadline".to_owned(),
     })
 }
@@ -106,16 +108,17 @@ fn show(context: &Context) -> Result<Reply, CommandError> {
     let sprint = state.board.sprint.get(Section::Sprint)?;
     let metrics = sprint_metrics(&state);
     let mut lines = vec![format!("{}  {}", sprint.id, sprint.status)];
-    lines.extend(timeline(sprint));
+    let times = context.screen.local_time();
+    lines.extend(timeline(sprint, &times));
     lines.push(plan(&state, sprint));
     lines.push(figures(&metrics));
-    lines.extend(decisions(sprint, context.screen.columns()));
+    lines.extend(decisions(sprint, context.screen.columns(), &times));
     lines.extend(retrospective(sprint, context.screen.columns()));
     let result = json!({"sprint": sprint, "metrics": metrics});
     Ok(Reply::new(lines.join("\n"), result).at(state.board.revision.0))
 }
 
-fn timeline(sprint: &Sprint) -> Vec<String> {
+fn timeline(sprint: &Sprint, local: &LocalTime) -> Vec<String> {
     let times = &sprint.timeline;
     let named = [
         ("started", times.started),
@@ -123,13 +126,13 @@ fn timeline(sprint: &Sprint) -> Vec<String> {
         ("checkpoint", times.checkpoint_at),
         ("ended", times.ended),
     ];
-    named.iter().filter_map(|(name, time)| Some(format!("{name:<10}  {}", (*time)?))).collect()
+    named.iter().filter_map(|(name, time)| Some(format!("{name:<10}  {}", local.full((*time)?)))).collect()
 }
 
-fn decisions(sprint: &Sprint, columns: usize) -> Vec<String> {
+fn decisions(sprint: &Sprint, columns: usize, local: &LocalTime) -> Vec<String> {
     let line = |decision: &Decision| {
         let note = decision.note.as_deref().map(|note| format!(": {}", one_line(note))).unwrap_or_default();
-        let text = format!("{}  {}{note}", minute(decision.timestamp), one_line(&decision.decision));
+        let text = format!("{}  {}{note}", local.full(decision.timestamp), one_line(&decision.decision));
         format!("decided   {}", cut(&text, columns.saturating_sub(10)))
     };
     sprint.decisions.iter().map(line).collect()

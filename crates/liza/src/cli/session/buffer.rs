@@ -9,19 +9,19 @@ use crate::channel::{TerminalFacts, WrittenTo};
 use crate::cli::ui::console::{Console, Stream};
 
 /// The streams of one command.
-pub(super) struct BufferConsole {
+pub(in crate::cli) struct BufferConsole {
     input: String,
     terminal: TerminalFacts,
     written: Mutex<Vec<(WrittenTo, String)>>,
 }
 
 impl BufferConsole {
-    pub(super) fn new(input: String, terminal: TerminalFacts) -> Self {
+    pub(in crate::cli) fn new(input: String, terminal: TerminalFacts) -> Self {
         Self { input, terminal, written: Mutex::default() }
     }
 
     /// What was written, in that order.
-    pub(super) fn take(&self) -> Vec<(WrittenTo, String)> {
+    pub(in crate::cli) fn take(&self) -> Vec<(WrittenTo, String)> {
         std::mem::take(&mut *self.written.lock().unwrap_or_else(PoisonError::into_inner))
     }
 }

@@ -9,6 +9,7 @@ mod modify;
 mod outside;
 mod verbs;
 
+pub(super) use buffer::BufferConsole;
 pub(super) use execute::CommandRunner;
 pub(super) use forward::forward;
 pub(super) use outside::{explain_denial, is_confined};

@@ -102,6 +102,7 @@ fn listed(verb: VerbName) -> RunsIn {
         | VerbName::Sprint
         | VerbName::Stop
         | VerbName::Sync
+        | VerbName::Tui
         | VerbName::Watch
         | VerbName::WtCreate
         | VerbName::WtMerge => RunsIn::Supervisor(NO_ROLE),

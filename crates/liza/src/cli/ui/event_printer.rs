@@ -6,6 +6,7 @@ use std::sync::{Mutex, PoisonError};
 
 use liza_core::model::Role;
 
+use crate::local_time::LocalTime;
 use crate::project::now;
 use crate::supervisor::{MessageLevel, TeamMessage};
 
@@ -29,15 +30,18 @@ const CLEAR: &str = "\r\x1b[2K";
 /// Prints what happens.
 pub(crate) struct EventPrinter {
     screen: Screen,
+    times: LocalTime,
     least: MessageLevel,
     /// The progress line, if one is wanted; empty while there is none.
     progress: Option<Mutex<String>>,
+    /// Whether the messages are shown on the terminal screen instead.
+    live_screen: bool,
 }
 
 impl EventPrinter {
     /// Prints every message of at least that level.
     pub(crate) fn new(screen: Screen, least: MessageLevel) -> Self {
-        Self { screen, least, progress: None }
+        Self { times: screen.local_time(), screen, least, progress: None, live_screen: false }
     }
 
     /// With a progress line, if standard error is a terminal.
@@ -48,10 +52,20 @@ impl EventPrinter {
         self
     }
 
+    /// With the terminal screen instead of lines while the team runs.
+    pub(crate) fn with_live_screen(mut self) -> Self {
+        self.live_screen = true;
+        self
+    }
+
+    /// Whether messages are shown on the terminal screen.
+    pub(crate) fn has_live_screen(&self) -> bool {
+        self.live_screen
+    }
+
     /// Prints a message: when, which agent, what.
     pub(crate) fn print(&self, message: &TeamMessage) {
-        let time = now().to_string();
-        let time = time.get(11..19).unwrap_or_default();
+        let time = self.times.of_day(now());
         let agent = message.agent.map_or("liza".to_owned(), |agent| agent.to_string());
         let style = match message.agent.map(|agent| agent.role()) {
             Some(Role::Planner) => CYAN,
@@ -72,7 +86,7 @@ impl EventPrinter {
         let lines = hanging(&what, first, indent, columns);
         let text: Vec<String> = lines.iter().map(|line| color(line)).collect();
         let text = text.join(&format!("\n{}", " ".repeat(indent)));
-        self.write(message.level, &format!("{} {} {text}", paint(DIM, time), paint(style, &name)));
+        self.write(message.level, &format!("{} {} {text}", paint(DIM, &time), paint(style, &name)));
     }
 
     /// Prints a text that is not a message of the team.

@@ -6,7 +6,7 @@ use clap::Command;
 /// The groups and their verbs. A verb that is in none of them is listed at the end.
 const GROUPS: [(&str, &[&str]); 7] = [
     ("Start", &["init", "setup", "demo", "run", "attach", "stop", "agent", "doctor", "config", "remove"]),
-    ("Inspect", &["status", "tui", "web", "show", "diff", "log", "tail", "graph"]),
+    ("Inspect", &["tui", "status", "web", "show", "diff", "log", "tail", "graph"]),
     (
         "Steer",
         &[

@@ -1,15 +1,12 @@
-//! Text for a terminal of any width: measured in columns, cut at characters, wrapped at words, coloured.
+//! Coloured text for a terminal of any width.
 //!
 //! Knows no task. Everything that comes from the blackboard passes through here, so nothing in it can manipulate a
 //! terminal.
 
 use anstyle::{AnsiColor, Style};
-use liza_core::model::{Seconds, Timestamp, Usage};
-use liza_core::rules::spending::{Spending, SpendingScope};
 use liza_core::text::is_unprintable;
-use unicode_width::{UnicodeWidthChar as _, UnicodeWidthStr as _};
 
-use crate::text::compact_number;
+pub(crate) use crate::columns::{ago, clean, cut, indent, list, one_line, pad, width, wrap};
 
 /// Headings.
 pub(crate) const BOLD: Style = Style::new().bold();
@@ -78,93 +75,6 @@ pub(crate) fn printable_json(json: &str) -> String {
     printed
 }
 
-/// How many columns a text takes.
-pub(crate) fn width(text: &str) -> usize {
-    text.width()
-}
-
-/// Removes terminal sequences, control characters and characters that reorder text; line breaks and tabs stay.
-pub(crate) fn clean(text: &str) -> String {
-    if !text.contains(|c: char| is_unprintable(c) && c != '\n') {
-        return text.to_owned();
-    }
-    let plain = anstream::adapter::strip_str(text).to_string().replace("\r\n", "\n").replace('\r', "\n");
-    plain.chars().filter(|c| !is_unprintable(*c) || matches!(c, '\n' | '\t')).collect()
-}
-
-/// White space folded and control characters removed.
-pub(crate) fn one_line(text: &str) -> String {
-    liza_core::text::one_line(text, usize::MAX)
-}
-
-/// One line of at most that many columns; a cut text ends with an ellipsis.
-pub(crate) fn cut(text: &str, columns: usize) -> String {
-    let line = one_line(text);
-    if width(&line) <= columns {
-        return line;
-    }
-    let mut kept = String::new();
-    let mut used = 0;
-    for c in line.chars() {
-        used += c.width().unwrap_or(0);
-        if used >= columns.max(1) {
-            break;
-        }
-        kept.push(c);
-    }
-    format!("{}…", kept.trim_end())
-}
-
-/// The text padded with spaces to that many columns.
-pub(crate) fn pad(text: &str, columns: usize) -> String {
-    format!("{text}{}", " ".repeat(columns.saturating_sub(width(text))))
-}
-
-/// Lines of at most that many columns, broken at words; line breaks of the text stay.
-pub(crate) fn wrap(text: &str, columns: usize) -> Vec<String> {
-    let mut lines = Vec::new();
-    for paragraph in text.lines() {
-        let mut line = String::new();
-        for word in one_line(paragraph).split(' ') {
-            let mut word = word.to_owned();
-            if !line.is_empty() && width(&line) + 1 + width(&word) > columns {
-                lines.push(std::mem::take(&mut line));
-            }
-            while width(&word) > columns {
-                let head = head(&word, columns);
-                word = word[head.len()..].to_owned();
-                lines.push(head);
-            }
-            if !line.is_empty() {
-                line.push(' ');
-            }
-            line.push_str(&word);
-        }
-        lines.push(line);
-    }
-    while lines.last().is_some_and(String::is_empty) {
-        lines.pop();
-    }
-    lines
-}
-
-/// As much of a word as fits, at least one character.
-fn head(word: &str, columns: usize) -> String {
-    let mut used = 0;
-    let fits = |c: &char| {
-        used += c.width().unwrap_or(0);
-        used <= columns
-    };
-    let head: String = word.chars().take_while(fits).collect();
-    if head.is_empty() { word.chars().take(1).collect() } else { head }
-}
-
-/// The text wrapped and indented.
-pub(crate) fn indent(text: &str, by: usize, columns: usize) -> Vec<String> {
-    let lines = wrap(text, columns.saturating_sub(by).max(10));
-    lines.into_iter().map(|line| format!("{}{line}", " ".repeat(by))).collect()
-}
-
 /// A command for the user: wrapped rather than cut, so that it can be copied.
 pub(crate) fn command(text: &str, by: usize, columns: usize) -> Vec<String> {
     let mut lines = wrap(text, columns.saturating_sub(by + 2).max(10)).into_iter();
@@ -173,58 +83,9 @@ pub(crate) fn command(text: &str, by: usize, columns: usize) -> Vec<String> {
     first.into_iter().chain(rest).collect()
 }
 
-/// Names separated by commas.
-pub(crate) fn list(names: &[impl ToString]) -> String {
-    names.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ")
-}
-
-/// How long ago.
-pub(crate) fn ago(age: Seconds) -> String {
-    if age.0 < 2 { "just now".to_owned() } else { format!("{age} ago") }
-}
-
-/// Usage in a few words: tokens in and out, and the cost if there is one.
-pub(crate) fn used(usage: &Usage) -> Option<String> {
-    let tokens = usage.input.saturating_add(usage.output);
-    let paid = (usage.cost_usd > 0.0).then(|| format!("${:.2}", usage.cost_usd));
-    let counted = (tokens > 0).then(|| format!("{} tokens", compact_number(tokens)));
-    let words: Vec<String> = [counted, paid].into_iter().flatten().collect();
-    (!words.is_empty()).then(|| words.join(", "))
-}
-
-/// What is used of the budgets, on one line: those of the sprint and the day, and of tasks that have used much.
-pub(crate) fn budgets(all: &[Spending]) -> Option<String> {
-    let shown = all.iter().filter(|one| !matches!(one.scope, SpendingScope::Task(_)) || one.is_high());
-    let words: Vec<String> = shown.map(|one| format!("{} {}", one.scope, one.amount)).collect();
-    (!words.is_empty()).then(|| format!("budget: {}", words.join(" · ")))
-}
-
-/// A point in time, to the minute.
-pub(crate) fn minute(time: Timestamp) -> String {
-    let text = time.to_string();
-    let cut = text.get(..16).unwrap_or(&text);
-    cut.replace('T', " ")
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    /// Covers: CM-05
-    #[test]
-    fn terminal_sequences_and_control_characters_are_removed() {
-        let cases = [
-            ("plain – 🎉 text\n\nwith lines", "plain – 🎉 text\n\nwith lines"),
-            ("a\u{1b}[31mred\u{1b}[0m b", "ared b"),
-            ("\u{1b}]0;title\u{7}after", "after"),
-            ("bell\u{7} back\u{8} del\u{7f} c1\u{9b}31m", "bell back del c131m"),
-            ("dos\r\nmac\rtab\t.", "dos\nmac\ntab\t."),
-            ("user\u{202e}nimda\u{2066} \u{200f}x", "usernimda x"),
-        ];
-        for (given, kept) in cases {
-            assert_eq!(clean(given), kept, "{given:?}");
-        }
-    }
 
     /// Covers: AT-14
     #[test]
@@ -244,24 +105,5 @@ mod tests {
         assert!(!json.contains(is_unprintable), "{json}");
         let read: serde_json::Value = serde_json::from_str(&json).unwrap();
         assert_eq!(read["text"], text);
-    }
-
-    #[test]
-    fn cutting_and_padding_count_columns_not_characters() {
-        assert_eq!(cut("short", 10), "short");
-        assert_eq!(cut("a longer text", 9), "a longer…");
-        assert_eq!(cut("日本語のテキスト", 7), "日本語…");
-        assert!(width(&cut("🎉🎉🎉🎉🎉", 6)) <= 6);
-        assert_eq!(cut("line\nbreaks\tand\u{1b}[31m", 40), "line breaks and[31m");
-        assert_eq!(width(&pad("日本", 8)), 8);
-        assert_eq!(cut("anything", 0), "…");
-    }
-
-    #[test]
-    fn wrapping_keeps_words_and_line_breaks() {
-        assert_eq!(wrap("one two three\n\nfour", 8), ["one two", "three", "", "four"]);
-        assert_eq!(wrap("unbreakable", 4), ["unbr", "eaka", "ble"]);
-        assert_eq!(wrap("", 4), Vec::<String>::new());
-        assert!(wrap("日本語のテキスト", 5).iter().all(|line| width(line) <= 5));
     }
 }

@@ -6,6 +6,8 @@ use std::sync::Arc;
 use serde::Serialize;
 use serde_json::json;
 
+use crate::local_time::LocalTime;
+
 use super::console::{Console, Stream};
 use super::error::CommandError;
 use super::exit_code::Exit;
@@ -71,6 +73,8 @@ pub(crate) struct Screen {
     pub(crate) json: bool,
     /// No text on success.
     pub(crate) quiet: bool,
+    /// Times in UTC instead of local time.
+    pub(crate) utc: bool,
     /// Colour.
     pub(crate) color: Color,
     /// The value of COLUMNS.
@@ -82,7 +86,7 @@ pub(crate) struct Screen {
 impl Screen {
     /// A screen on that console.
     pub(crate) fn new(console: Arc<dyn Console>, color: Color, fixed_columns: Option<usize>) -> Self {
-        Self { json: false, quiet: false, color, fixed_columns, console }
+        Self { json: false, quiet: false, utc: false, color, fixed_columns, console }
     }
 
     /// The width: COLUMNS, else the terminal's, else 80.
@@ -94,6 +98,11 @@ impl Screen {
     pub(crate) fn page_columns(&self) -> usize {
         let is_piped = self.fixed_columns.is_none() && !self.console.is_terminal(Stream::Output);
         if is_piped { usize::from(u16::MAX) } else { self.columns() }
+    }
+
+    /// The zone of the times that it shows.
+    pub(crate) fn local_time(&self) -> LocalTime {
+        if self.utc { LocalTime::utc() } else { LocalTime::of_system() }
     }
 
     /// Writes a command's reply to standard output.

@@ -1,0 +1,157 @@
+//! What waits for the human, as every screen lists it.
+
+use liza_core::model::{
+    Anomaly, Discovery, HumanNote, Loaded, Seconds, Severity, State, Status, StopFileTimes, Urgency, Value,
+};
+use liza_core::watch::alarms::{AlarmKind, AlarmLevel, Observations};
+use liza_core::watch::needs_you::{NeedKind, NeedsYou};
+use liza_core::watch::view::{Liveness, Progress, TaskPhase, View, view};
+
+use crate::fixture::*;
+
+fn seen() -> Observations {
+    Observations { last_progress: Some(now()), ..Observations::default() }
+}
+
+fn shown(state: &State) -> View {
+    view(state, &seen(), now())
+}
+
+fn of_kind(view: &View, kind: NeedKind) -> Vec<&NeedsYou> {
+    view.needs_you.iter().filter(|need| need.kind == kind).collect()
+}
+
+fn trade_off(about: Option<&str>) -> Anomaly {
+    Anomaly {
+        timestamp: now(),
+        task: about.map(task),
+        reporter: Some("coder-1".to_owned()),
+        kind: "trade_off".to_owned(),
+        details: [("what".to_owned(), Value::from("no cache"))].into_iter().collect(),
+    }
+}
+
+/// Covers: UI-03
+#[test]
+fn a_blocked_task_has_its_questions_and_the_command_that_answers_them() {
+    let mut state = state_with(Status::Blocked);
+    let mut record = state.board.body(&task("t")).unwrap().record().clone();
+    record.blocked_questions = Some(vec!["Which one?".to_owned(), "Both?".to_owned()]);
+    state.board.put(task("t"), record);
+    let Loaded::Ready(agents) = &mut state.board.agents else { panic!() };
+    agents.retain(|id, _| id.to_string() != "planner-1");
+    let shown = shown(&state);
+    let [need] = of_kind(&shown, NeedKind::Alarm(AlarmKind::Blocked)).try_into().unwrap();
+    assert_eq!(need.questions, ["Which one?", "Both?"]);
+    assert_eq!(need.command, "liza answer t \"...\"");
+    assert_eq!(need.task, Some(task("t")));
+}
+
+/// Covers: UI-03
+#[test]
+fn the_planner_is_asked_first_unless_it_is_dead() {
+    let state = state_with(Status::Blocked);
+    assert!(of_kind(&shown(&state), NeedKind::Alarm(AlarmKind::Blocked)).is_empty());
+    assert!(shown(&state).other_alerts().any(|alert| alert.kind == AlarmKind::Blocked));
+    let dead = Observations { dead: [agent("planner-1")].into(), ..seen() };
+    let shown = view(&state, &dead, now());
+    assert_eq!(of_kind(&shown, NeedKind::Alarm(AlarmKind::Blocked)).len(), 1);
+    assert!(!shown.other_alerts().any(|alert| alert.kind == AlarmKind::Blocked), "it is listed once");
+}
+
+/// Covers: UI-03
+#[test]
+fn open_discoveries_are_listed_until_they_are_dismissed() {
+    let mut state = state_with(Status::Claimed);
+    let found = |number: &str, urgency: Urgency| Discovery {
+        id: number.parse().unwrap(),
+        by: Some("coder-1".to_owned()),
+        during: Some(task("t")),
+        description: "The key is public".to_owned(),
+        severity: Severity::High,
+        urgency,
+        recommendation: Some("revoke it".to_owned()),
+        created: Some(now()),
+        converted_to_task: None,
+        dismissed: None,
+    };
+    let list = vec![found("disc-1", Urgency::Deferred), found("disc-2", Urgency::Immediate)];
+    state.board.discovered = Loaded::Ready(list);
+    let shown = shown(&state);
+    let needs = of_kind(&shown, NeedKind::Discovery);
+    let commands: Vec<&str> = needs.iter().map(|need| need.command.as_str()).collect();
+    assert_eq!(commands, ["liza dismiss disc-2", "liza dismiss disc-1"], "the urgent one first");
+    assert_eq!(needs[0].level, AlarmLevel::Critical);
+    assert_eq!(needs[1].text, "disc-1 (high, found by coder-1): The key is public. Recommended: revoke it");
+    assert!(!shown.other_alerts().any(|alert| alert.kind == AlarmKind::ImmediateDiscovery));
+    let Loaded::Ready(list) = &mut state.board.discovered else { panic!() };
+    list.iter_mut().for_each(|found| found.dismissed = Some(now()));
+    assert!(of_kind(&self::shown(&state), NeedKind::Discovery).is_empty());
+}
+
+/// Covers: UI-03
+#[test]
+fn an_anomaly_is_listed_until_the_human_comments_on_it_or_its_task_ends() {
+    let mut state = state_with(Status::Claimed);
+    state.journal.anomalies.extend([trade_off(Some("t")), trade_off(None)]);
+    let shown_now = shown(&state);
+    let [of_task, of_goal] = of_kind(&shown_now, NeedKind::Anomaly).try_into().unwrap();
+    assert_eq!(of_task.text, "coder-1 reports trade_off: what: no cache");
+    assert_eq!(
+        (of_task.command.as_str(), of_goal.command.as_str()),
+        ("liza note \"...\" --for t", "liza note \"...\"",)
+    );
+    let mut noted = state.clone();
+    let (timestamp, message) = (now() + Seconds(1), "fine".to_owned());
+    noted.journal.human_notes.push(HumanNote { timestamp, message, to: Some(task("t")) });
+    assert_eq!(of_kind(&shown(&noted), NeedKind::Anomaly).len(), 1);
+    let mut ended = state_with(Status::Merged);
+    ended.journal.anomalies.push(trade_off(Some("t")));
+    assert!(of_kind(&shown(&ended), NeedKind::Anomaly).is_empty());
+    let mut by_human = trade_off(None);
+    by_human.reporter = Some("human".to_owned());
+    ended.journal.anomalies.push(by_human);
+    assert!(of_kind(&shown(&ended), NeedKind::Anomaly).is_empty());
+}
+
+/// Covers: UI-03
+#[test]
+fn what_stops_everything_comes_first_and_once() {
+    let mut state = state_with(Status::Claimed);
+    state.journal.anomalies.push(trade_off(None));
+    let stop_files = StopFileTimes { pause: Some(now() - Seconds::hours(3)), ..StopFileTimes::default() };
+    let shown = view(&state, &Observations { stop_files, ..seen() }, now());
+    assert_eq!(shown.needs_you[0].text, "Paused 3h ago; no new work starts");
+    assert_eq!(shown.needs_you[0].command, "liza resume");
+    assert!(of_kind(&shown, NeedKind::Alarm(AlarmKind::ForgottenPause)).is_empty());
+    assert!(!shown.other_alerts().any(|alert| alert.kind == AlarmKind::ForgottenPause));
+    let json = serde_json::to_value(&shown.needs_you).unwrap();
+    assert_eq!((&json[0]["kind"], &json[1]["kind"]), (&"PAUSE".into(), &"ANOMALY".into()));
+}
+
+/// Covers: UI-03
+#[test]
+fn a_dead_agent_is_dead_at_once_whatever_its_lease_says() {
+    let state = state_with(Status::Claimed);
+    let dead = Observations { dead: [agent("coder-1")].into(), ..seen() };
+    let shown = view(&state, &dead, now());
+    let coder = shown.agents.iter().find(|entry| entry.id == agent("coder-1")).unwrap();
+    assert_eq!(coder.liveness, Liveness::Dead);
+    assert!(!coder.liveness.is_present());
+    assert_eq!(shown.tasks[0].phase, TaskPhase::Ready);
+    assert_eq!(shown.tasks[0].next, "coder-1 is dead: a coder that starts now resumes it");
+}
+
+/// Covers: UI-03
+#[test]
+fn the_progress_counts_merged_tasks_and_what_was_dropped_apart() {
+    let mut state = state_with(Status::Merged);
+    for (name, status) in [("a", Status::Superseded), ("b", Status::Abandoned), ("c", Status::Unclaimed)] {
+        state.board.put(task(name), record(name, status));
+    }
+    let Loaded::Ready(sprint) = &mut state.board.sprint else { panic!() };
+    sprint.scope.planned = ["t", "a", "b", "c"].map(task).into();
+    let progress = Progress::of(&state.board, state.board.sprint.ready().unwrap());
+    assert_eq!((progress.merged, progress.to_merge()), (1, 3), "the replacement is to be merged too");
+    assert_eq!((progress.replaced, progress.abandoned, progress.dropped), (1, 1, 2));
+}

@@ -1,0 +1,89 @@
+//! Times as people read them: in the zone of their machine, or in UTC on request. Files and JSON stay UTC.
+
+use jiff::tz::TimeZone;
+use liza_core::model::Timestamp;
+
+/// The zone in which a person reads times.
+#[derive(Debug, Clone)]
+pub(crate) struct LocalTime {
+    zone: TimeZone,
+}
+
+impl LocalTime {
+    /// The zone of this machine, or that of the variable TZ.
+    pub(crate) fn of_system() -> Self {
+        Self { zone: TimeZone::system() }
+    }
+
+    /// UTC.
+    pub(crate) fn utc() -> Self {
+        Self { zone: TimeZone::UTC }
+    }
+
+    /// Date and time, to the second.
+    pub(crate) fn full(&self, time: Timestamp) -> String {
+        self.format(time, "%Y-%m-%d %H:%M:%S")
+    }
+
+    /// Without the year.
+    pub(crate) fn short(&self, time: Timestamp) -> String {
+        self.format(time, "%m-%d %H:%M:%S")
+    }
+
+    /// The time of day.
+    pub(crate) fn of_day(&self, time: Timestamp) -> String {
+        self.format(time, "%H:%M:%S")
+    }
+
+    fn format(&self, time: Timestamp, format: &str) -> String {
+        let time = jiff::Timestamp::from_second(time.unix()).unwrap_or_default();
+        time.to_zoned(self.zone.clone()).strftime(format).to_string()
+    }
+
+    /// A text of ours with its UTC times replaced: `2026-01-17T14:00:00Z`.
+    pub(crate) fn in_text(&self, text: &str) -> String {
+        const LENGTH: usize = "2026-01-17T14:00:00Z".len();
+        let mut shown = String::with_capacity(text.len());
+        let mut rest = text;
+        while let Some(end) = rest.find('Z') {
+            let found = (end + 1).checked_sub(LENGTH).and_then(|start| {
+                let time: Timestamp = rest.get(start..=end)?.parse().ok()?;
+                Some((start, time))
+            });
+            match found {
+                Some((start, time)) => shown.push_str(&format!("{}{}", &rest[..start], self.full(time))),
+                None => shown.push_str(&rest[..=end]),
+            }
+            rest = &rest[end + 1..];
+        }
+        shown.push_str(rest);
+        shown
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn tokyo() -> LocalTime {
+        LocalTime { zone: TimeZone::fixed(jiff::tz::offset(9)) }
+    }
+
+    /// Covers: UI-09
+    #[test]
+    fn people_read_their_own_time_with_seconds() {
+        let time: Timestamp = "2026-01-17T20:00:05Z".parse().unwrap();
+        assert_eq!(tokyo().full(time), "2026-01-18 05:00:05");
+        assert_eq!(tokyo().short(time), "01-18 05:00:05");
+        assert_eq!(tokyo().of_day(time), "05:00:05");
+        assert_eq!(LocalTime::utc().full(time), "2026-01-17 20:00:05");
+    }
+
+    /// Covers: UI-09
+    #[test]
+    fn times_inside_our_own_sentences_are_local_too() {
+        let text = "Zoë: sprint-1 was due at 2026-01-17T20:00:05Z, not Z; Z";
+        assert_eq!(tokyo().in_text(text), "Zoë: sprint-1 was due at 2026-01-18 05:00:05, not Z; Z");
+        assert_eq!(tokyo().in_text("日本Z"), "日本Z");
+    }
+}

@@ -1,0 +1,35 @@
+//! What a person is asked before an action: texts to type, or whether it should really happen.
+
+use super::action::Action;
+use super::input_field::InputField;
+
+/// A question to the person.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Dialog {
+    /// What happens then.
+    pub(super) action: Action,
+    /// What has to be typed; if nothing, `y` confirms.
+    pub(super) fields: Vec<InputField>,
+    /// The field that has the cursor.
+    pub(super) current: usize,
+}
+
+impl Dialog {
+    /// The dialog of an action; `None` if it can run at once.
+    pub(super) fn of(action: &Action) -> Option<Self> {
+        let fields = action.fields();
+        let asks = !fields.is_empty() || action.warning().is_some();
+        asks.then(|| Self { action: action.clone(), fields, current: 0 })
+    }
+
+    /// The command with what has been typed so far.
+    pub(super) fn words(&self) -> Vec<String> {
+        let texts: Vec<&str> = self.fields.iter().map(|field| field.text.as_str()).collect();
+        self.action.words(&texts)
+    }
+
+    /// The field that has the cursor.
+    pub(super) fn field(&mut self) -> Option<&mut InputField> {
+        self.fields.get_mut(self.current)
+    }
+}

@@ -1,0 +1,73 @@
+//! The board: how much room each panel gets.
+
+use ratatui::buffer::Buffer;
+use ratatui::layout::Rect;
+
+use super::Painter;
+use crate::tui::model::Panel;
+
+/// From this width on, there are two columns.
+const WIDE: u16 = 120;
+
+impl Painter<'_> {
+    /// All panels: one below the other, or in two columns.
+    pub(super) fn board(&self, buffer: &mut Buffer, area: Rect) {
+        if area.width < WIDE {
+            let needs = self.needs_height(area.width, area.height / 3);
+            let rest = area.height - needs;
+            let agents = self.agents_height(rest / 3);
+            let log = self.log_height(rest, agents);
+            let [needs, tasks, agents, log] = stack(area, [needs, rest - agents - log, agents, log]);
+            self.needs_you(buffer, needs);
+            self.tasks(buffer, tasks);
+            self.agents(buffer, agents);
+            self.log(buffer, log);
+            return;
+        }
+        let left = Rect { width: area.width * 11 / 20, ..area };
+        let right = Rect { x: area.x + left.width + 1, width: area.width - left.width - 1, ..area };
+        let needs = self.needs_height(left.width, area.height / 2);
+        let [needs, tasks, ..] = stack(left, [needs, area.height - needs, 0, 0]);
+        let agents = self.agents_height(area.height / 2);
+        let [agents, log, ..] = stack(right, [agents, area.height - agents, 0, 0]);
+        self.needs_you(buffer, needs);
+        self.tasks(buffer, tasks);
+        self.agents(buffer, agents);
+        self.log(buffer, log);
+    }
+
+    /// As many rows as its lines need; more if it has the keys.
+    fn needs_height(&self, columns: u16, at_most: u16) -> u16 {
+        if self.model.needs().is_empty() {
+            return 0;
+        }
+        let lines = self.need_lines(columns).0.len();
+        let at_most = if self.model.panel == Panel::NeedsYou { at_most + at_most / 2 } else { at_most };
+        u16::try_from(lines + 1).unwrap_or(at_most).min(at_most.max(3))
+    }
+
+    fn agents_height(&self, at_most: u16) -> u16 {
+        match u16::try_from(self.model.agents().len()).unwrap_or(u16::MAX) {
+            0 => 0,
+            count => count.saturating_add(1).min(at_most.max(3)),
+        }
+    }
+
+    /// The log gets what the tasks do not need, and more if it has the keys.
+    fn log_height(&self, rest: u16, agents: u16) -> u16 {
+        let room = rest.saturating_sub(agents);
+        let tasks = u16::try_from(self.task_rows().len() + 1).unwrap_or(u16::MAX).max(2);
+        let least = if self.model.panel == Panel::Log { room * 2 / 3 } else { room / 4 };
+        room.saturating_sub(tasks).max(least).max(2).min(room)
+    }
+}
+
+/// Areas of these heights, one below the other.
+fn stack(area: Rect, heights: [u16; 4]) -> [Rect; 4] {
+    let mut y = area.y;
+    heights.map(|height| {
+        let part = Rect { y, height, ..area };
+        y += height;
+        part
+    })
+}

@@ -1,0 +1,164 @@
+//! The bottom of the screen: a dialog if one is open, else the result of the last action, else the keys.
+
+use ratatui::buffer::Buffer;
+use ratatui::layout::{Position, Rect};
+use ratatui::text::{Line, Span};
+
+use super::{Painter, put, row, span};
+use crate::columns::{cut, one_line, width, wrap};
+use crate::tui::ScreenMode;
+use crate::tui::dialog::Dialog;
+use crate::tui::input_field::InputField;
+use crate::tui::model::Panel;
+use crate::tui::styled::shell_line;
+
+impl Painter<'_> {
+    /// Draws it; returns where the cursor is, if there is one.
+    pub(super) fn bottom(&self, buffer: &mut Buffer, area: Rect) -> Option<Position> {
+        if let Some(dialog) = &self.model.dialog {
+            return self.dialog(buffer, area, dialog);
+        }
+        let columns = usize::from(area.width);
+        let line = match &self.model.notice {
+            _ if self.model.running > 0 => Line::styled(" working…", self.theme.dim),
+            Some(notice) => {
+                let style = if notice.succeeded { self.theme.good } else { self.theme.bad };
+                Line::styled(format!(" {}", cut(&notice.text, columns.saturating_sub(1))), style)
+            }
+            None => self.keys(columns),
+        };
+        put(buffer, row(area, area.height - 1), &line);
+        None
+    }
+
+    /// The keys that are most likely wanted, as many as fit.
+    fn keys(&self, columns: usize) -> Line<'static> {
+        let mut keys: Vec<(&str, &str)> = Vec::new();
+        if self.model.page.is_some() {
+            keys.extend([("Esc", "back"), ("↑↓", "scroll"), ("←→", "tab")]);
+        } else {
+            let enter = match self.model.panel {
+                Panel::NeedsYou => "answer",
+                Panel::Tasks | Panel::Agents => "open",
+                Panel::Log => "",
+            };
+            keys.extend([("Tab", "panel"), ("↑↓", "select")]);
+            if !enter.is_empty() {
+                keys.push(("Enter", enter));
+            }
+        }
+        let ready = self
+            .model
+            .subject()
+            .is_some_and(|task| task.status == Some(liza_core::model::Status::ReadyForReview));
+        if ready {
+            keys.extend([("v", "approve"), ("x", "reject")]);
+        }
+        if self.model.subject().is_some() {
+            let answers = self.model.page.is_none() && self.model.panel == Panel::NeedsYou;
+            keys.extend((!answers).then_some(("a", "answer")));
+            keys.push(("n", "note"));
+        }
+        let stopped = self.model.view.as_ref().is_some_and(|view| !view.stopped.is_empty());
+        keys.push(if stopped { ("r", "resume") } else { ("p", "pause") });
+        keys.push(("?", "keys"));
+        keys.push(match self.model.mode {
+            ScreenMode::Observer => ("q", if self.model.page.is_some() { "back" } else { "quit" }),
+            ScreenMode::Team => ("Ctrl-C", "stop"),
+        });
+        let total = |keys: &[(&str, &str)]| {
+            keys.iter().map(|(key, what)| width(key) + width(what) + 3).sum::<usize>() + 1
+        };
+        // The last two stay: how to find the others, and how to leave.
+        while total(&keys) > columns && keys.len() > 2 {
+            keys.remove(keys.len() - 3);
+        }
+        let spans = keys.into_iter().flat_map(|(key, what)| {
+            [span(format!(" {key}"), self.theme.name), span(format!(" {what} "), self.theme.dim)]
+        });
+        Line::from(spans.collect::<Vec<_>>())
+    }
+
+    fn dialog(&self, buffer: &mut Buffer, area: Rect, dialog: &Dialog) -> Option<Position> {
+        let columns = usize::from(area.width);
+        let room = columns.saturating_sub(2).max(10);
+        let mut lines = vec![self.heading(&cut(&dialog.action.title(), room), "", true, area.width)];
+        lines.extend(self.asked(dialog, room));
+        let warning = dialog.action.warning().unwrap_or_default();
+        lines.extend(
+            wrap(warning, room).into_iter().map(|line| Line::styled(format!(" {line}"), self.theme.warning)),
+        );
+        let first_field = lines.len();
+        let mut cursor = None;
+        for (at, field) in dialog.fields.iter().enumerate() {
+            let (line, column) = self.field(field, columns);
+            if at == dialog.current {
+                cursor = Some((first_field + at, column));
+            }
+            lines.push(line);
+        }
+        let command = wrap(&format!("→ {}", shell_line(&dialog.words())), room);
+        lines.extend(
+            command.into_iter().take(4).map(|line| Line::styled(format!(" {line}"), self.theme.name)),
+        );
+        let hint = match dialog.fields.is_empty() {
+            true => " y run it   n or Esc cancel",
+            false => " Enter run it   Esc cancel",
+        };
+        lines.push(Line::styled(hint, self.theme.dim));
+        let height = u16::try_from(lines.len()).unwrap_or(area.height).min(area.height);
+        let place = Rect { y: area.y + area.height - height, height, ..area };
+        for y in place.top()..place.bottom() {
+            for x in place.left()..place.right() {
+                if let Some(cell) = buffer.cell_mut((x, y)) {
+                    cell.reset();
+                }
+            }
+        }
+        for (at, line) in lines.iter().take(usize::from(height)).enumerate() {
+            put(buffer, row(place, u16::try_from(at).unwrap_or(u16::MAX)), line);
+        }
+        let (at, column) = cursor?;
+        let y = place.y + u16::try_from(at).ok()?;
+        Some(Position { x: area.x + u16::try_from(column).ok()?, y })
+    }
+
+    /// What is being answered, in the words of who asked.
+    fn asked(&self, dialog: &Dialog, room: usize) -> Vec<Line<'static>> {
+        let words = dialog.words();
+        let about = |need: &&liza_core::watch::needs_you::NeedsYou| {
+            need.task.as_ref().is_some_and(|task| words.iter().any(|word| word == task.as_str()))
+        };
+        let selected =
+            self.model.needs().get(self.model.need).filter(|_| self.model.panel == Panel::NeedsYou);
+        let need = selected.or_else(|| self.model.needs().iter().find(about));
+        let Some(need) = need else { return Vec::new() };
+        let text =
+            std::iter::once(need.text.clone()).chain(need.questions.iter().map(|text| format!("? {text}")));
+        let lines = text.flat_map(|text| wrap(&one_line(&text), room)).take(6);
+        lines.map(|line| Line::raw(format!(" {line}"))).collect()
+    }
+
+    /// A field with as much of its text as fits, and the column of its cursor.
+    fn field(&self, field: &InputField, columns: usize) -> (Line<'static>, usize) {
+        let optional = if field.optional { " (optional)" } else { "" };
+        let label = format!(" {}{optional}: ", field.label);
+        let room = columns.saturating_sub(width(&label) + 1).max(1);
+        let before = &field.text[..field.cursor];
+        // The end before the cursor stays visible.
+        let mut start = 0;
+        while width(&before[start..]) > room.saturating_sub(1) {
+            start += before[start..].chars().next().map_or(1, char::len_utf8);
+        }
+        let mut shown = String::new();
+        for c in field.text[start..].chars() {
+            shown.push(c);
+            if width(&shown) > room {
+                shown.pop();
+                break;
+            }
+        }
+        let column = width(&label) + width(&before[start..]);
+        (Line::from(vec![span(label, self.theme.heading), Span::raw(shown)]), column)
+    }
+}

@@ -1,0 +1,313 @@
+//! The panels of the board: needs you, tasks, agents, log.
+
+use liza_core::watch::alarms::AlarmLevel;
+use liza_core::watch::needs_you::NeedsYou;
+use liza_core::watch::view::{AgentView, Liveness, TaskPhase, TaskView};
+use ratatui::buffer::Buffer;
+use ratatui::layout::Rect;
+use ratatui::style::Style;
+use ratatui::text::{Line, Span};
+
+use super::{Painter, put, row, span, with_right};
+use crate::columns::{cut, one_line, pad, used, width, wrap};
+use crate::tui::model::{LogLine, Panel};
+use crate::view_text::{
+    PHASES, agent_activity, agent_doing, agent_sign, ended_counts, lease_left, task_facts,
+};
+
+/// The most lines of one decision.
+const NEED_LINES: usize = 8;
+
+/// The longest name is `code-reviewer-10`.
+const NAME: usize = 16;
+
+/// A row of the tasks.
+pub(super) enum TaskRow {
+    Heading(TaskPhase, &'static str, usize),
+    /// The place of a task in the view.
+    Task(usize),
+}
+
+/// The rows of a list that are visible, so that the selected one is among them.
+fn window(selected: usize, count: usize, height: usize) -> usize {
+    selected.saturating_sub(height / 2).min(count.saturating_sub(height))
+}
+
+impl Painter<'_> {
+    pub(super) fn needs_you(&self, buffer: &mut Buffer, area: Rect) {
+        if area.height == 0 {
+            return;
+        }
+        let focused = self.model.panel == Panel::NeedsYou;
+        let detail = self.model.needs().len().to_string();
+        put(buffer, row(area, 0), &self.heading("NEEDS YOU", &detail, focused, area.width));
+        let (lines, selected) = self.need_lines(area.width);
+        let height = usize::from(area.height - 1);
+        let first = window(selected + height / 3, lines.len(), height);
+        for (at, line) in lines.iter().skip(first).take(height).enumerate() {
+            let place = row(area, u16::try_from(at + 1).unwrap_or(u16::MAX));
+            put(buffer, place, line);
+            self.mark(buffer, place, focused && first + at == selected);
+        }
+    }
+
+    /// One line for each decision, all of the selected one; and the line of that.
+    pub(super) fn need_lines(&self, columns: u16) -> (Vec<Line<'static>>, usize) {
+        let (mut lines, mut selected) = (Vec::new(), 0);
+        for (at, need) in self.model.needs().iter().enumerate() {
+            let chosen = at == self.model.need;
+            if chosen {
+                selected = lines.len();
+            }
+            lines.extend(self.need(need, chosen, usize::from(columns)));
+        }
+        (lines, selected)
+    }
+
+    fn need(&self, need: &NeedsYou, whole: bool, columns: usize) -> Vec<Line<'static>> {
+        let theme = self.theme;
+        let (sign, style) = match need.level {
+            AlarmLevel::Critical => ("!!", theme.bad),
+            AlarmLevel::Warning => (" !", theme.warning),
+        };
+        let task = need.task.as_ref().map(|task| format!("{task} ")).unwrap_or_default();
+        let prefix = need.task.as_ref().map(|task| format!("{task} — ")).unwrap_or_default();
+        let text = self.times.in_text(&one_line(need.text.strip_prefix(&prefix).unwrap_or(&need.text)));
+        let task = cut(&task, columns / 3);
+        let task = if task.is_empty() { task } else { format!("{task} ") };
+        let head = vec![span(format!(" {sign} {} ", need.kind), style), span(task, theme.name)];
+        let used: usize = head.iter().map(Span::width).sum();
+        if !whole {
+            let mut line = Line::from(head);
+            line.push_span(Span::raw(cut(&text, columns.saturating_sub(used))));
+            return vec![line];
+        }
+        let room = columns.saturating_sub(5).max(10);
+        let mut lines = vec![Line::from(head)];
+        let said = std::iter::once(text).chain(need.questions.iter().map(|question| format!("? {question}")));
+        let said = said.flat_map(|text| wrap(&text, room)).take(NEED_LINES);
+        lines.extend(said.map(|line| Line::raw(format!("     {line}"))));
+        lines.extend(
+            wrap(&format!("→ {}", need.command), room)
+                .into_iter()
+                .map(|line| Line::from(vec![Span::raw("     "), span(line, theme.name)])),
+        );
+        lines
+    }
+
+    /// The rows of the tasks: by state, with a heading each.
+    pub(super) fn task_rows(&self) -> Vec<TaskRow> {
+        let tasks = self.model.tasks();
+        let mut rows = Vec::with_capacity(tasks.len() + PHASES.len() + 1);
+        let mut last = None;
+        for (at, task) in tasks.iter().enumerate() {
+            if last != Some(task.phase) {
+                last = Some(task.phase);
+                let title = PHASES.iter().find(|(phase, _)| *phase == task.phase);
+                let count = tasks[at..].iter().take_while(|other| other.phase == task.phase).count();
+                rows.push(TaskRow::Heading(task.phase, title.map_or("DONE", |(_, title)| title), count));
+            }
+            rows.push(TaskRow::Task(at));
+        }
+        rows
+    }
+
+    pub(super) fn tasks(&self, buffer: &mut Buffer, area: Rect) {
+        if area.height == 0 {
+            return;
+        }
+        let focused = self.model.panel == Panel::Tasks;
+        let tasks = self.model.tasks();
+        let open = tasks.iter().filter(|task| task.phase != TaskPhase::Ended).count();
+        let detail = format!("{open} open");
+        put(buffer, row(area, 0), &self.heading("TASKS", &detail, focused, area.width));
+        let rows = self.task_rows();
+        if rows.is_empty() {
+            let next = self.first_step();
+            put(buffer, row(area, 1), &Line::styled(cut(&next, usize::from(area.width)), self.theme.dim));
+            return;
+        }
+        let selected = rows.iter().position(|row| matches!(row, TaskRow::Task(at) if *at == self.model.task));
+        let height = usize::from(area.height - 1);
+        let first = window(selected.unwrap_or(0), rows.len(), height);
+        let visible = rows.iter().skip(first).take(height);
+        let names = visible.clone().filter_map(|row| match row {
+            TaskRow::Task(at) => tasks.get(*at).map(|task| width(task.id.as_str())),
+            TaskRow::Heading(..) => None,
+        });
+        let name = names.max().unwrap_or(0).min(usize::from(area.width) / 3);
+        for (at, shown) in visible.enumerate() {
+            let place = row(area, u16::try_from(at + 1).unwrap_or(u16::MAX));
+            match shown {
+                TaskRow::Heading(phase, title, count) => {
+                    let detail = match phase {
+                        TaskPhase::Ended => {
+                            self.model.view.as_ref().map(|view| ended_counts(view).join(" · "))
+                        }
+                        TaskPhase::Stuck
+                        | TaskPhase::Working
+                        | TaskPhase::Reviewing
+                        | TaskPhase::Ready
+                        | TaskPhase::Waiting
+                        | TaskPhase::Draft => Some(count.to_string()),
+                    };
+                    let line = vec![
+                        span(format!(" {title} "), self.theme.heading),
+                        span(detail.unwrap_or_default(), self.theme.dim),
+                    ];
+                    put(buffer, place, &Line::from(line));
+                }
+                TaskRow::Task(task) => {
+                    if let Some(task) = tasks.get(*task) {
+                        put(buffer, place, &self.task(task, name, area.width));
+                    }
+                    self.mark(buffer, place, focused && Some(first + at) == selected);
+                }
+            }
+        }
+    }
+
+    /// What to do when there are no tasks.
+    fn first_step(&self) -> String {
+        let steps =
+            self.model.view.as_ref().map(|view| crate::view_text::next_steps(view)).unwrap_or_default();
+        match steps.first() {
+            Some((text, command)) => format!(" {text} {command}"),
+            None if self.model.view.is_some() => " No tasks yet; the planner is planning.".to_owned(),
+            None => String::new(),
+        }
+    }
+
+    /// A task: its name, its description and its facts.
+    fn task(&self, task: &TaskView, name: usize, columns: u16) -> Line<'static> {
+        let style = match task.phase {
+            TaskPhase::Stuck => self.theme.bad,
+            TaskPhase::Ended => self.theme.dim,
+            TaskPhase::Working
+            | TaskPhase::Reviewing
+            | TaskPhase::Ready
+            | TaskPhase::Waiting
+            | TaskPhase::Draft => self.theme.name,
+        };
+        let id = span(format!("  {}  ", pad(&cut(task.id.as_str(), name), name)), style);
+        let room = usize::from(columns).saturating_sub(id.width());
+        let facts = match (task.phase, task.status) {
+            (TaskPhase::Ended, Some(status)) => status.to_string(),
+            (TaskPhase::Stuck, _) => task.reason.as_deref().map(one_line).unwrap_or_default(),
+            _ => fitting(task_facts(task), room * 2 / 3),
+        };
+        let facts = cut(&facts, room * 2 / 3);
+        let text = cut(&task.description, room.saturating_sub(width(&facts) + 1));
+        let line = Line::from(vec![id, Span::raw(text)]);
+        with_right(line, vec![span(facts, self.theme.dim)], columns)
+    }
+
+    pub(super) fn agents(&self, buffer: &mut Buffer, area: Rect) {
+        if area.height == 0 {
+            return;
+        }
+        let focused = self.model.panel == Panel::Agents;
+        let agents = self.model.agents();
+        let working =
+            agents.iter().filter(|agent| agent.liveness.is_present() && agent.status.is_in_session());
+        let detail = format!("{} of {} in a session", working.count(), agents.len());
+        put(buffer, row(area, 0), &self.heading("AGENTS", &detail, focused, area.width));
+        let height = usize::from(area.height - 1);
+        let first = window(self.model.agent, agents.len(), height);
+        let name = agents.iter().map(|agent| width(&agent.id.to_string())).max().unwrap_or(0).min(NAME);
+        for (at, agent) in agents.iter().enumerate().skip(first).take(height) {
+            let place = row(area, u16::try_from(at - first + 1).unwrap_or(u16::MAX));
+            put(buffer, place, &self.agent(agent, name, area.width));
+            self.mark(buffer, place, focused && at == self.model.agent);
+        }
+    }
+
+    /// An agent: what it does, for how long it has been silent, its lease, its context and its cost.
+    fn agent(&self, agent: &AgentView, name: usize, columns: u16) -> Line<'static> {
+        let style = match agent.liveness {
+            Liveness::Live => self.theme.good,
+            Liveness::Grace => self.theme.warning,
+            Liveness::Gone | Liveness::Dead => self.theme.bad,
+        };
+        let head = vec![
+            span(format!("  {} ", agent_sign(agent)), style),
+            Span::raw(format!("{}  ", pad(&agent.id.to_string(), name))),
+        ];
+        let used_columns: usize = head.iter().map(Span::width).sum();
+        let room = usize::from(columns).saturating_sub(used_columns);
+        let facts = fitting(agent_figures(agent), room / 2);
+        let left = room.saturating_sub(width(&facts) + 2);
+        let doing = cut(&agent_doing(agent), left);
+        let rest = left.saturating_sub(width(&doing) + 3);
+        let mut line = Line::from(head);
+        let doing_style = if agent.liveness.is_present() { Style::new() } else { self.theme.bad };
+        line.push_span(span(doing, doing_style));
+        if let Some(activity) = agent_activity(agent).filter(|_| rest >= 8) {
+            line.push_span(span(format!("   {}", cut(&activity, rest)), self.theme.dim));
+        }
+        with_right(line, vec![span(facts, self.theme.dim)], columns)
+    }
+
+    pub(super) fn log(&self, buffer: &mut Buffer, area: Rect) {
+        if area.height == 0 {
+            return;
+        }
+        let focused = self.model.panel == Panel::Log;
+        let detail = if self.model.log_back > 0 {
+            format!("{} newer below", self.model.log_back)
+        } else {
+            String::new()
+        };
+        put(buffer, row(area, 0), &self.heading("LOG", &detail, focused, area.width));
+        let height = usize::from(area.height - 1);
+        let end = self.model.log.len().saturating_sub(self.model.log_back);
+        let first = end.saturating_sub(height);
+        for (at, line) in self.model.log.iter().skip(first).take(end - first).enumerate() {
+            let place = row(area, u16::try_from(at + 1).unwrap_or(u16::MAX));
+            put(buffer, place, &self.log_line(line, area.width));
+        }
+    }
+
+    fn log_line(&self, line: &LogLine, columns: u16) -> Line<'static> {
+        let head = vec![
+            span(format!("  {} ", self.times.of_day(line.time)), self.theme.dim),
+            span(
+                format!("{} ", pad(&cut(&line.who, NAME), if columns < 60 { 0 } else { NAME })),
+                self.theme.name,
+            ),
+        ];
+        let used: usize = head.iter().map(Span::width).sum();
+        let style = if line.is_alert { self.theme.bad } else { Style::new() };
+        let mut shown = Line::from(head);
+        shown.push_span(span(cut(&line.text, usize::from(columns).saturating_sub(used)), style));
+        shown
+    }
+}
+
+/// As many of the facts as fit, the first ones first.
+fn fitting(facts: Vec<String>, columns: usize) -> String {
+    let mut text = String::new();
+    for fact in facts {
+        let more = if text.is_empty() { fact } else { format!("{text} · {fact}") };
+        if width(&more) > columns {
+            break;
+        }
+        text = more;
+    }
+    text
+}
+
+/// The figures of an agent, the most important first.
+fn agent_figures(agent: &AgentView) -> Vec<String> {
+    let in_session = agent.status.is_in_session();
+    let mut facts = Vec::new();
+    match (agent.output_age.filter(|_| in_session), agent.heartbeat_age) {
+        (Some(age), _) => facts.push(format!("quiet {age}")),
+        (None, Some(age)) => facts.push(format!("seen {age}")),
+        (None, None) => {}
+    }
+    facts.extend(agent.context_percent.filter(|_| in_session).map(|percent| format!("context {percent} %")));
+    facts.extend(agent.lease.map(lease_left));
+    facts.extend(agent.usage.as_ref().and_then(used));
+    facts
+}

@@ -1,0 +1,231 @@
+//! What the screen knows: the last view of the team, what is selected and what is open. Only `update` changes it.
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+
+use liza_core::model::{AgentId, TaskId, Timestamp};
+use liza_core::watch::needs_you::NeedsYou;
+use liza_core::watch::view::{AgentView, TaskView, View};
+use ratatui::crossterm::event::KeyEvent;
+
+use super::dialog::Dialog;
+use super::page::{Page, PageSource};
+use super::{CommandResult, ScreenMode};
+
+/// How many lines of the log are kept.
+const LOG_MAX: usize = 1_000;
+
+/// A part of the board.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Panel {
+    /// What only the human can decide.
+    NeedsYou,
+    /// The tasks, by state.
+    Tasks,
+    /// The agents.
+    Agents,
+    /// What happens.
+    Log,
+}
+
+impl Panel {
+    /// All of them, in the order of the Tab key.
+    pub(super) const ALL: [Panel; 4] = [Panel::NeedsYou, Panel::Tasks, Panel::Agents, Panel::Log];
+}
+
+/// Something happened.
+#[derive(Debug, Clone)]
+pub(super) enum Event {
+    /// A key was pressed.
+    Key(KeyEvent),
+    /// A text was pasted.
+    Paste(String),
+    /// The terminal has another size.
+    Resize(u16, u16),
+    /// The team as it is now.
+    View(Arc<View>),
+    /// The blackboard cannot be read, and why.
+    Unreadable(String),
+    /// New lines of the log.
+    Log(Vec<LogLine>),
+    /// The content of a page.
+    Loaded(PageSource, CommandResult),
+    /// An action has ended.
+    Executed {
+        /// Its command.
+        words: Vec<String>,
+        /// What it printed.
+        result: CommandResult,
+    },
+    /// The screen has to end: a signal, a closed terminal, or the end of the team.
+    End,
+}
+
+/// What has to be done.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum Effect {
+    /// Execute a command.
+    Execute(Vec<String>),
+    /// Load a page.
+    Load(PageSource),
+    /// Stop the team that this process runs; a second time kills its sessions.
+    StopTeam,
+    /// Leave the screen.
+    Quit,
+}
+
+/// One line of the log.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct LogLine {
+    /// When.
+    pub(super) time: Timestamp,
+    /// Who.
+    pub(super) who: String,
+    /// What.
+    pub(super) text: String,
+    /// Whether it needs attention.
+    pub(super) is_alert: bool,
+}
+
+/// The result of the last action.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct ActionNotice {
+    pub(super) text: String,
+    pub(super) succeeded: bool,
+}
+
+/// What the screen knows.
+#[derive(Debug)]
+pub(super) struct Model {
+    pub(super) mode: ScreenMode,
+    /// The columns and rows of the terminal.
+    pub(super) size: (u16, u16),
+    /// None until it was read once.
+    pub(super) view: Option<Arc<View>>,
+    /// Why the blackboard cannot be read now.
+    pub(super) problem: Option<String>,
+    pub(super) log: VecDeque<LogLine>,
+    pub(super) panel: Panel,
+    /// The selected decision.
+    pub(super) need: usize,
+    /// The selected task, by its place in the view.
+    pub(super) task: usize,
+    /// The selected agent.
+    pub(super) agent: usize,
+    /// How many lines of the log are below the screen.
+    pub(super) log_back: usize,
+    /// What is open instead of the board.
+    pub(super) page: Option<Page>,
+    /// What a person is asked.
+    pub(super) dialog: Option<Dialog>,
+    pub(super) notice: Option<ActionNotice>,
+    /// How many actions run.
+    pub(super) running: usize,
+    /// Whether the team has been asked to stop.
+    pub(super) stopping: bool,
+}
+
+impl Model {
+    /// Before anything was read.
+    pub(super) fn new(mode: ScreenMode, size: (u16, u16)) -> Self {
+        Self {
+            mode,
+            size,
+            view: None,
+            problem: None,
+            log: VecDeque::new(),
+            panel: Panel::Tasks,
+            need: 0,
+            task: 0,
+            agent: 0,
+            log_back: 0,
+            page: None,
+            dialog: None,
+            notice: None,
+            running: 0,
+            stopping: false,
+        }
+    }
+
+    /// The decisions that wait for the human.
+    pub(super) fn needs(&self) -> &[NeedsYou] {
+        self.view.as_ref().map(|view| view.needs_you.as_slice()).unwrap_or_default()
+    }
+
+    /// All tasks.
+    pub(super) fn tasks(&self) -> &[TaskView] {
+        self.view.as_ref().map(|view| view.tasks.as_slice()).unwrap_or_default()
+    }
+
+    /// All agents.
+    pub(super) fn agents(&self) -> &[AgentView] {
+        self.view.as_ref().map(|view| view.agents.as_slice()).unwrap_or_default()
+    }
+
+    /// A task of the view.
+    pub(super) fn task_view(&self, id: &TaskId) -> Option<&TaskView> {
+        self.tasks().iter().find(|task| task.id == *id)
+    }
+
+    /// The task that actions are about: that of the open page, or of the selected row.
+    pub(super) fn subject(&self) -> Option<&TaskView> {
+        if let Some(page) = &self.page {
+            return page.task().and_then(|task| self.task_view(task));
+        }
+        match self.panel {
+            Panel::NeedsYou => {
+                self.needs().get(self.need)?.task.as_ref().and_then(|task| self.task_view(task))
+            }
+            Panel::Tasks => self.tasks().get(self.task),
+            Panel::Agents => {
+                self.agents().get(self.agent)?.task.as_ref().and_then(|task| self.task_view(task))
+            }
+            Panel::Log => None,
+        }
+    }
+
+    /// The selected agent.
+    pub(super) fn selected_agent(&self) -> Option<AgentId> {
+        Some(self.agents().get(self.agent)?.id)
+    }
+
+    /// Shows another view; what was selected stays selected.
+    pub(super) fn set_view(&mut self, view: Arc<View>) {
+        let task = self.tasks().get(self.task).map(|task| task.id.clone());
+        let agent = self.selected_agent();
+        let need = self.needs().get(self.need).map(|need| (need.kind, need.task.clone()));
+        let had_needs = !self.needs().is_empty();
+        let first = self.view.is_none();
+        self.view = Some(view);
+        self.problem = None;
+        let place = |found: Option<usize>, old: usize, length: usize| {
+            found.unwrap_or(old).min(length.saturating_sub(1))
+        };
+        let found = task.and_then(|id| self.tasks().iter().position(|task| task.id == id));
+        self.task = place(found, self.task, self.tasks().len());
+        let found = agent.and_then(|id| self.agents().iter().position(|agent| agent.id == id));
+        self.agent = place(found, self.agent, self.agents().len());
+        let same = |entry: &NeedsYou| {
+            need.as_ref().is_some_and(|(kind, task)| entry.kind == *kind && entry.task == *task)
+        };
+        let found = self.needs().iter().position(same);
+        self.need = place(found, self.need, self.needs().len());
+        if self.needs().is_empty() && self.panel == Panel::NeedsYou {
+            self.panel = Panel::Tasks;
+        } else if (first || self.tasks().is_empty()) && !had_needs && !self.needs().is_empty() {
+            self.panel = Panel::NeedsYou;
+        }
+    }
+
+    /// Adds lines to the log; a person who has scrolled back keeps the place.
+    pub(super) fn add_log(&mut self, lines: Vec<LogLine>) {
+        if self.log_back > 0 {
+            self.log_back += lines.len();
+        }
+        self.log.extend(lines);
+        while self.log.len() > LOG_MAX {
+            self.log.pop_front();
+        }
+        self.log_back = self.log_back.min(self.log.len().saturating_sub(1));
+    }
+}

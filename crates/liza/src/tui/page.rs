@@ -1,0 +1,183 @@
+//! What can be opened instead of the board: a task, an agent, the output of a command, the keys.
+
+use liza_core::model::{AgentId, TaskId};
+use ratatui::text::Line;
+
+/// How many lines of a session's output are shown.
+const OUTPUT_LINES: &str = "2000";
+
+/// Where the content of a page comes from.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum PageSource {
+    /// What a command prints.
+    Command(Vec<String>),
+    /// The last prompt that was written for this task, by this agent if one is named.
+    Prompt(Option<AgentId>, Option<TaskId>),
+    /// The keys of the screen.
+    Keys,
+}
+
+impl PageSource {
+    fn command(words: &[&str]) -> Self {
+        PageSource::Command(words.iter().map(|word| (*word).to_owned()).collect())
+    }
+
+    /// Whether it changes while it is open.
+    fn is_live(&self) -> bool {
+        match self {
+            PageSource::Command(words) => {
+                words.first().is_some_and(|verb| matches!(verb.as_str(), "show" | "tail"))
+            }
+            PageSource::Prompt(..) | PageSource::Keys => false,
+        }
+    }
+}
+
+/// What a page is about.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum PageSubject {
+    Task(TaskId),
+    Agent(AgentId),
+    Text(String),
+}
+
+/// One of the contents of a page.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct PageTab {
+    pub(super) title: &'static str,
+    pub(super) source: PageSource,
+}
+
+/// The lines of a page that are visible.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Scroll {
+    /// From this line on.
+    From(usize),
+    /// The last ones, also when more arrive.
+    End,
+}
+
+/// What is open instead of the board.
+#[derive(Debug, Clone)]
+pub(super) struct Page {
+    pub(super) subject: PageSubject,
+    pub(super) tabs: Vec<PageTab>,
+    /// The tab that is shown.
+    pub(super) tab: usize,
+    /// None until it was loaded.
+    pub(super) lines: Option<Vec<Line<'static>>>,
+    pub(super) scroll: Scroll,
+    /// Whether it is being loaded.
+    pub(super) loading: bool,
+    /// The second in which it was last loaded.
+    pub(super) loaded_at: i64,
+}
+
+impl Page {
+    /// The page of a task, whose work is in the hands of that agent.
+    pub(super) fn of_task(task: &TaskId, agent: Option<AgentId>) -> Self {
+        let mut tabs = vec![
+            PageTab { title: "Task and history", source: PageSource::command(&["show", task.as_str()]) },
+            PageTab { title: "Diff", source: PageSource::command(&["diff", task.as_str()]) },
+            PageTab { title: "Prompt", source: PageSource::Prompt(None, Some(task.clone())) },
+        ];
+        tabs.extend(agent.map(output));
+        Self::new(PageSubject::Task(task.clone()), tabs)
+    }
+
+    /// The page of an agent.
+    pub(super) fn of_agent(agent: AgentId) -> Self {
+        let prompt = PageTab { title: "Prompt", source: PageSource::Prompt(Some(agent), None) };
+        Self::new(PageSubject::Agent(agent), vec![output(agent), prompt])
+    }
+
+    /// What a command prints.
+    pub(super) fn of_command(words: &[String]) -> Self {
+        let title = format!("liza {}", words.join(" "));
+        let source = PageSource::Command(words.to_vec());
+        Self::new(PageSubject::Text(title), vec![PageTab { title: "Output", source }])
+    }
+
+    /// The keys of the screen.
+    pub(super) fn of_keys() -> Self {
+        let tabs = vec![PageTab { title: "Keys", source: PageSource::Keys }];
+        Self::new(PageSubject::Text("Keys".to_owned()), tabs)
+    }
+
+    fn new(subject: PageSubject, tabs: Vec<PageTab>) -> Self {
+        let mut page = Self {
+            subject,
+            tabs,
+            tab: 0,
+            lines: None,
+            scroll: Scroll::From(0),
+            loading: false,
+            loaded_at: 0,
+        };
+        page.open(0);
+        page
+    }
+
+    /// Shows another tab.
+    pub(super) fn open(&mut self, tab: usize) {
+        self.tab = tab;
+        self.lines = None;
+        self.loading = false;
+        let follows = self.source().is_some_and(|source| {
+            matches!(source, PageSource::Command(words) if words.first().is_some_and(|verb| verb == "tail"))
+        });
+        self.scroll = if follows { Scroll::End } else { Scroll::From(0) };
+    }
+
+    /// Where the content of the shown tab comes from.
+    pub(super) fn source(&self) -> Option<&PageSource> {
+        self.tabs.get(self.tab).map(|tab| &tab.source)
+    }
+
+    /// The task that it is about.
+    pub(super) fn task(&self) -> Option<&TaskId> {
+        match &self.subject {
+            PageSubject::Task(task) => Some(task),
+            PageSubject::Agent(_) | PageSubject::Text(_) => None,
+        }
+    }
+
+    /// What has to be loaded in this second, if anything.
+    pub(super) fn next_load(&mut self, second: i64) -> Option<PageSource> {
+        let source = self.source()?.clone();
+        let due = self.lines.is_none() || (source.is_live() && second != self.loaded_at);
+        if self.loading || !due {
+            return None;
+        }
+        (self.loading, self.loaded_at) = (true, second);
+        Some(source)
+    }
+
+    /// How many lines there are.
+    pub(super) fn length(&self) -> usize {
+        self.lines.as_ref().map_or(0, Vec::len)
+    }
+
+    /// The first visible line if that many fit.
+    pub(super) fn top(&self, height: usize) -> usize {
+        let last = self.length().saturating_sub(height);
+        match self.scroll {
+            Scroll::From(line) => line.min(last),
+            Scroll::End => last,
+        }
+    }
+
+    /// Scrolls by that many lines, if that many fit.
+    pub(super) fn scroll_by(&mut self, lines: isize, height: usize) {
+        let last = self.length().saturating_sub(height);
+        let to = self.top(height).saturating_add_signed(lines);
+        let follows = self.scroll == Scroll::End || self.source().is_some_and(PageSource::is_live);
+        self.scroll = if to >= last && follows { Scroll::End } else { Scroll::From(to.min(last)) };
+    }
+}
+
+fn output(agent: AgentId) -> PageTab {
+    let agent = agent.to_string();
+    let words = ["tail", &agent, "--no-follow", "--last", OUTPUT_LINES];
+    PageTab { title: "Output", source: PageSource::command(&words) }
+}

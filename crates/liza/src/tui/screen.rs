@@ -1,0 +1,217 @@
+//! The screen at work: takes events from the terminal, the project and the team, and does what `update` asks for.
+
+use std::fs;
+use std::io;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::{Receiver, Sender, channel};
+use std::thread::{self, JoinHandle};
+use std::time::Duration;
+
+use ratatui::crossterm::event::{self, Event as TerminalEvent};
+use ratatui::crossterm::terminal::size;
+use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
+use signal_hook::iterator::{Handle, Signals};
+use signal_hook::low_level::raise;
+
+use crate::project::{Project, now};
+use crate::supervisor::{MessageLevel, TeamMessage};
+
+use super::draw::{Painter, draw};
+use super::model::{Effect, Event, LogLine, Model};
+use super::page::PageSource;
+use super::source::DataSource;
+use super::terminal::ScreenTerminal;
+use super::update::update;
+use super::{CommandResult, ScreenMode, ScreenSetup, action};
+
+/// How often the thread that reads keys checks whether the screen has ended.
+const INPUT_POLL: Duration = Duration::from_millis(100);
+
+/// Shows the screen until the person leaves it, or a signal ends it.
+///
+/// # Errors
+/// When the terminal cannot be used.
+pub(crate) fn show(setup: &ScreenSetup) -> io::Result<()> {
+    let (sender, events) = channel();
+    let signals = end_on_signals(sender.clone())?;
+    let shown = serve(setup, &sender, &events);
+    signals.close();
+    shown
+}
+
+/// The screen beside a team that this process runs; the terminal is restored when it is dropped.
+pub(crate) struct LiveScreen {
+    events: Sender<Event>,
+    thread: Option<JoinHandle<io::Result<()>>>,
+}
+
+impl LiveScreen {
+    /// Shows the screen.
+    pub(crate) fn start(setup: ScreenSetup) -> Self {
+        let (sender, events) = channel();
+        let own = sender.clone();
+        let thread = thread::spawn(move || serve(&setup, &own, &events));
+        Self { events: sender, thread: Some(thread) }
+    }
+
+    /// Shows a message of the team; false if the screen has ended, so that the message has to be shown otherwise.
+    pub(crate) fn report(&self, message: &TeamMessage) -> bool {
+        let is_alert = match message.level {
+            MessageLevel::Debug => return true,
+            MessageLevel::Info => false,
+            MessageLevel::Alert => true,
+        };
+        let who = message.agent.map_or_else(|| "liza".to_owned(), |agent| agent.to_string());
+        // Their width differs between terminals, and the line has a colour.
+        let text = message.text.trim_start_matches(['⚠', '🚨', '\u{fe0f}', ' ']).to_owned();
+        let line = LogLine { time: now(), who, text, is_alert };
+        self.events.send(Event::Log(vec![line])).is_ok()
+    }
+}
+
+impl Drop for LiveScreen {
+    fn drop(&mut self) {
+        let _ = self.events.send(Event::End);
+        if let Some(thread) = self.thread.take() {
+            let _ = thread.join();
+        }
+    }
+}
+
+fn end_on_signals(events: Sender<Event>) -> io::Result<Handle> {
+    let mut signals = Signals::new([SIGINT, SIGTERM, SIGHUP])?;
+    let handle = signals.handle();
+    thread::spawn(move || {
+        for _ in signals.forever() {
+            if events.send(Event::End).is_err() {
+                return;
+            }
+        }
+    });
+    Ok(handle)
+}
+
+/// Draws and handles events until the screen ends.
+fn serve(setup: &ScreenSetup, sender: &Sender<Event>, events: &Receiver<Event>) -> io::Result<()> {
+    let mut screen = ScreenTerminal::enter()?;
+    let ended = Arc::new(AtomicBool::new(false));
+    read_keys(sender.clone(), Arc::clone(&ended));
+    DataSource::start(setup.project.clone(), setup.mode, sender.clone(), Arc::clone(&ended));
+    let mut model = Model::new(setup.mode, size()?);
+    let shown = loop {
+        let painter = Painter { model: &model, theme: &setup.theme, times: &setup.times };
+        if let Err(error) = screen.terminal.draw(|frame| draw(frame, &painter)) {
+            break Err(error);
+        }
+        let Ok(first) = events.recv() else { break Ok(()) };
+        let pending = std::iter::once(first).chain(std::iter::from_fn(|| events.try_recv().ok()));
+        let effects: Vec<Effect> =
+            pending.flat_map(|event| update(&mut model, event, &setup.theme)).collect();
+        if effects.contains(&Effect::Quit) {
+            break Ok(());
+        }
+        for effect in effects {
+            perform(setup, sender, model.size.0, effect);
+        }
+    };
+    ended.store(true, Ordering::Relaxed);
+    shown
+}
+
+/// Turns what the person types into events.
+fn read_keys(events: Sender<Event>, ended: Arc<AtomicBool>) {
+    thread::spawn(move || {
+        while !ended.load(Ordering::Relaxed) {
+            let event = match event::poll(INPUT_POLL).and_then(|ready| ready.then(event::read).transpose()) {
+                Ok(Some(TerminalEvent::Key(key))) => Event::Key(key),
+                Ok(Some(TerminalEvent::Paste(text))) => Event::Paste(text),
+                Ok(Some(TerminalEvent::Resize(columns, rows))) => Event::Resize(columns, rows),
+                Ok(
+                    Some(TerminalEvent::FocusGained | TerminalEvent::FocusLost | TerminalEvent::Mouse(_))
+                    | None,
+                ) => {
+                    continue;
+                }
+                // The terminal is gone.
+                Err(_) => Event::End,
+            };
+            let is_end = matches!(event, Event::End);
+            if events.send(event).is_err() || is_end {
+                return;
+            }
+        }
+    });
+}
+
+/// Does what `update` asked for, without making the screen wait.
+fn perform(setup: &ScreenSetup, sender: &Sender<Event>, columns: u16, effect: Effect) {
+    let (commands, sender) = (Arc::clone(&setup.commands), sender.clone());
+    match effect {
+        Effect::Execute(words) => {
+            thread::spawn(move || {
+                let result = commands.execute(&words, columns);
+                let _ = sender.send(Event::Executed { words, result });
+            });
+        }
+        Effect::Load(source) => {
+            let project = setup.project.clone();
+            thread::spawn(move || {
+                let result = match &source {
+                    PageSource::Command(words) => commands.execute(words, columns),
+                    PageSource::Prompt(agent, task) => {
+                        let agent = agent.map(|agent| agent.to_string());
+                        prompt(&project, agent.as_deref(), task.as_ref().map(|task| task.as_str()))
+                    }
+                    PageSource::Keys => CommandResult { succeeded: true, text: keys_page() },
+                };
+                let _ = sender.send(Event::Loaded(source, result));
+            });
+        }
+        Effect::StopTeam if setup.mode == ScreenMode::Team => {
+            // The team handles it like Ctrl-C in a terminal without a screen.
+            let _ = raise(SIGINT);
+        }
+        Effect::StopTeam | Effect::Quit => {}
+    }
+}
+
+/// The last prompt of an agent, or for a task.
+fn prompt(project: &Project, agent: Option<&str>, task: Option<&str>) -> CommandResult {
+    let folder = project.folder().join("agent-prompts");
+    let entries = fs::read_dir(&folder).into_iter().flatten().flatten();
+    let matches = |path: &PathBuf| {
+        let name = path.file_stem().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
+        agent.is_none_or(|agent| name.starts_with(&format!("{agent}-")))
+            && task.is_none_or(|task| name.ends_with(&format!("-{task}")))
+    };
+    let modified = |path: &PathBuf| fs::metadata(path).and_then(|meta| meta.modified()).ok();
+    let newest = entries.map(|entry| entry.path()).filter(matches).max_by_key(modified);
+    let text = newest
+        .map(|path| fs::read_to_string(&path).unwrap_or_else(|error| format!("{}: {error}", path.display())));
+    CommandResult { succeeded: true, text: text.unwrap_or_else(|| "no prompt yet".to_owned()) }
+}
+
+/// What the keys do.
+fn keys_page() -> String {
+    let moving = [
+        ("↑ ↓ j k", "select, or scroll"),
+        ("PgUp PgDn", "a page up or down"),
+        ("g G", "first, last"),
+        ("Tab ← →", "next panel, or next tab of a page"),
+        ("1 2 3 4", "tab of a page"),
+        ("Enter", "open a task or an agent; answer what needs you"),
+        ("Esc q", "back; q on the board leaves the screen"),
+        ("Ctrl-C", "leave the screen; beside a team: stop it, a second time kills its sessions"),
+        ("?", "this page"),
+    ];
+    let line = |key: &str, what: &str| format!("  {key:<12}{what}");
+    let mut lines =
+        vec!["Each action shows its command, and asks before it does what cannot be undone.".to_owned()];
+    lines.push(String::new());
+    lines.extend(action::KEYS.iter().map(|(key, what)| line(&key.to_string(), what)));
+    lines.push(String::new());
+    lines.extend(moving.iter().map(|(key, what)| line(key, what)));
+    lines.join("\n")
+}

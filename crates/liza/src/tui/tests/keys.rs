@@ -1,0 +1,267 @@
+//! What keys do: which command they run, what they ask, and what they leave alone.
+
+use ratatui::crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
+
+use super::*;
+use crate::tui::CommandResult;
+use crate::tui::model::{Effect, Panel};
+use crate::tui::page::PageSource;
+
+fn busy() -> Model {
+    let mut model = model_of(BUSY, &observations(), (80, 24));
+    model.panel = Panel::Tasks;
+    model
+}
+
+fn press(model: &mut Model, code: KeyCode) -> Vec<Effect> {
+    update(model, Event::Key(KeyEvent::from(code)), &dark())
+}
+
+/// Presses keys as a person types them; `\n` is Enter, `\t` is Tab.
+fn type_in(model: &mut Model, keys: &str) -> Vec<Effect> {
+    let code = |c: char| match c {
+        '\n' => KeyCode::Enter,
+        '\t' => KeyCode::Tab,
+        c => KeyCode::Char(c),
+    };
+    keys.chars().flat_map(|c| press(model, code(c))).collect()
+}
+
+fn ctrl_c(model: &mut Model) -> Vec<Effect> {
+    update(model, Event::Key(KeyEvent::new(KeyCode::Char('c'), KeyModifiers::CONTROL)), &dark())
+}
+
+fn commands(effects: &[Effect]) -> Vec<String> {
+    let command = |effect: &Effect| match effect {
+        Effect::Execute(words) => Some(words.join(" ")),
+        Effect::Load(_) | Effect::StopTeam | Effect::Quit => None,
+    };
+    effects.iter().filter_map(command).collect()
+}
+
+fn select(model: &mut Model, task: &str) {
+    model.task = model.tasks().iter().position(|view| view.id.as_str() == task).unwrap();
+}
+
+/// Covers: UI-01
+#[test]
+fn what_can_be_undone_runs_at_once() {
+    for (keys, command) in [("p", "pause"), ("r", "resume"), ("c", "checkpoint")] {
+        assert_eq!(commands(&type_in(&mut busy(), keys)), [command]);
+    }
+}
+
+/// Covers: UI-01
+#[test]
+fn an_abort_asks_first() {
+    let mut model = busy();
+    assert_eq!(type_in(&mut model, "X\n"), []);
+    assert!(picture(&model).contains("→ liza abort"), "{}", picture(&model));
+    assert_eq!(type_in(&mut model, "n"), []);
+    assert!(model.dialog.is_none());
+    assert_eq!(commands(&type_in(&mut model, "Xy")), ["abort"]);
+    type_in(&mut model, "X");
+    press(&mut model, KeyCode::Esc);
+    assert_eq!(type_in(&mut model, "y"), []);
+}
+
+/// Covers: UI-01
+#[test]
+fn texts_are_typed_and_become_the_command() {
+    let cases = [
+        ("retry-users", "aUse 3\n", "answer retry-users Use 3"),
+        ("retry-users", "nMind q and p\n", "note Mind q and p --for retry-users"),
+        ("retry-users", "NAll of you\n", "note All of you"),
+        ("retry-users", "u\n", "release-claim retry-users --force"),
+        ("retry-users", "uIt hangs\n", "release-claim retry-users --force --reason It hangs"),
+        ("retry-users", "bSplit it\n", "mark-blocked retry-users --reason Split it"),
+        ("retry-orders", "v\n", "submit-verdict retry-orders APPROVED"),
+        ("retry-orders", "vRan it\n", "submit-verdict retry-orders APPROVED Ran it"),
+        ("retry-orders", "xLine 12\n", "submit-verdict retry-orders REJECTED Line 12"),
+        ("retry-core", "iA page for errors\n", "add A page for errors"),
+    ];
+    for (task, keys, command) in cases {
+        let mut model = busy();
+        select(&mut model, task);
+        assert_eq!(commands(&type_in(&mut model, keys)), [command], "{keys}");
+        assert!(model.dialog.is_none());
+    }
+}
+
+/// Covers: UI-01
+#[test]
+fn a_required_text_cannot_be_left_out() {
+    let mut model = busy();
+    select(&mut model, "retry-orders");
+    assert_eq!(type_in(&mut model, "x  \n\n"), []);
+    assert!(model.dialog.is_some());
+    assert_eq!(commands(&type_in(&mut model, "why\n")), ["submit-verdict retry-orders REJECTED   why"]);
+}
+
+/// Covers: UI-01
+#[test]
+fn what_makes_no_sense_for_a_task_says_why() {
+    for (task, key, why) in [
+        ("retry-mail", "v", "READY_FOR_REVIEW"),
+        ("retry-mail", "u", "no agent has claimed"),
+        ("retry-core", "a", "has ended"),
+    ] {
+        let mut model = busy();
+        select(&mut model, task);
+        assert_eq!(type_in(&mut model, key), []);
+        let notice = model.notice.as_ref().unwrap();
+        assert!(!notice.succeeded && notice.text.contains(why), "{notice:?}");
+    }
+}
+
+/// Covers: UI-01
+#[test]
+fn a_paste_is_text_and_never_keys() {
+    let mut model = busy();
+    assert_eq!(update(&mut model, Event::Paste("Xyp".to_owned()), &dark()), []);
+    assert!(model.dialog.is_none() && model.notice.is_none());
+    type_in(&mut model, "N");
+    update(&mut model, Event::Paste("two\r\nlines\rand\u{1b}[31m\u{202e}\tx".to_owned()), &dark());
+    assert_eq!(commands(&type_in(&mut model, "\n")), ["note two lines and[31m    x"]);
+}
+
+/// Covers: UI-01
+#[test]
+fn a_text_can_be_corrected() {
+    let mut model = busy();
+    type_in(&mut model, "Nzwei 日本");
+    for code in [KeyCode::Backspace, KeyCode::Home, KeyCode::Delete, KeyCode::Char('d'), KeyCode::End] {
+        press(&mut model, code);
+    }
+    press(&mut model, KeyCode::Left);
+    assert_eq!(commands(&type_in(&mut model, "x\n")), ["note dwei x日"]);
+    type_in(&mut model, "None two");
+    let control = |c| Event::Key(KeyEvent::new(KeyCode::Char(c), KeyModifiers::CONTROL));
+    update(&mut model, control('w'), &dark());
+    assert_eq!(model.dialog.as_ref().unwrap().fields[0].text, "one ");
+    update(&mut model, control('u'), &dark());
+    assert_eq!(model.dialog.as_ref().unwrap().fields[0].text, "");
+}
+
+/// Covers: UI-01, UI-03
+#[test]
+fn what_needs_the_human_is_selected_first_and_answered_with_its_command() {
+    let mut model = model_of(FIRE, &paused(), (80, 24));
+    assert_eq!(model.panel, Panel::NeedsYou);
+    assert_eq!(commands(&type_in(&mut model, "\n")), ["resume"]);
+    let place = |model: &Model, kind: &str| {
+        model.needs().iter().position(|need| need.kind.to_string() == kind).unwrap()
+    };
+    model.need = place(&model, "BLOCKED");
+    assert_eq!(commands(&type_in(&mut model, "\nboth\n")), ["answer exhausted both"]);
+    model.need = place(&model, "DISCOVERY");
+    assert_eq!(type_in(&mut model, "\n"), []);
+    assert_eq!(commands(&type_in(&mut model, "y")), ["dismiss disc-1"]);
+    // A command that needs a terminal of its own is only shown.
+    model.need = place(&model, "BROKEN RECORD");
+    assert_eq!(type_in(&mut model, "\n"), []);
+    assert_eq!(model.notice.as_ref().unwrap().text, "in another terminal: liza edit broken");
+}
+
+/// Covers: UI-01
+#[test]
+fn the_selection_follows_its_task_when_the_board_changes() {
+    let mut model = busy();
+    select(&mut model, "retry-mail");
+    let earlier = BUSY.replace("status: UNCLAIMED", "status: DRAFT");
+    update(&mut model, Event::View(view_of(&earlier, &observations())), &dark());
+    assert_eq!(model.subject().unwrap().id.as_str(), "retry-mail");
+    for code in [KeyCode::End, KeyCode::Down, KeyCode::PageDown] {
+        press(&mut model, code);
+    }
+    assert_eq!(model.task, model.tasks().len() - 1);
+    press(&mut model, KeyCode::Home);
+    press(&mut model, KeyCode::Up);
+    assert_eq!(model.task, 0);
+}
+
+/// Covers: UI-01
+#[test]
+fn a_task_opens_with_history_diff_prompt_and_output() {
+    let mut model = busy();
+    select(&mut model, "retry-users");
+    let words = |effects: &[Effect]| match effects {
+        [Effect::Load(PageSource::Command(words))] => words.join(" "),
+        [Effect::Load(PageSource::Prompt(agent, task))] => format!("prompt {agent:?} {task:?}"),
+        other => format!("{other:?}"),
+    };
+    assert_eq!(words(&type_in(&mut model, "\n")), "show retry-users");
+    assert_eq!(words(&type_in(&mut model, "2")), "diff retry-users");
+    assert!(words(&type_in(&mut model, "\t")).starts_with("prompt None"));
+    assert_eq!(words(&type_in(&mut model, "4")), "tail coder-1 --no-follow --last 2000");
+    // Actions are about the open task.
+    assert_eq!(commands(&type_in(&mut model, "ayes\n")), ["answer retry-users yes"]);
+    press(&mut model, KeyCode::Esc);
+    assert!(model.page.is_none());
+    model.panel = Panel::Agents;
+    assert_eq!(words(&type_in(&mut model, "\n")), "tail planner-1 --no-follow --last 2000");
+}
+
+/// Covers: UI-01
+#[test]
+fn an_open_page_is_read_again_every_second_and_only_once_at_a_time() {
+    let mut model = busy();
+    select(&mut model, "retry-users");
+    let opened = type_in(&mut model, "\n");
+    let [Effect::Load(source)] = opened.as_slice() else { panic!("{opened:?}") };
+    let view = model.view.clone().unwrap();
+    assert_eq!(update(&mut model, Event::View(view.clone()), &dark()), [], "it is being loaded");
+    let result = CommandResult { succeeded: true, text: "one".to_owned() };
+    update(&mut model, Event::Loaded(source.clone(), result), &dark());
+    assert_eq!(update(&mut model, Event::View(view.clone()), &dark()), [], "the same second");
+    let mut later = (*view).clone();
+    later.now = later.now + Seconds(1);
+    let effects = update(&mut model, Event::View(Arc::new(later)), &dark());
+    assert_eq!(effects, [Effect::Load(source.clone())]);
+}
+
+/// Covers: UI-01, UI-06
+#[test]
+fn leaving_the_screen_leaves_the_team_unless_it_runs_here() {
+    let mut model = busy();
+    assert_eq!(type_in(&mut model, "q"), [Effect::Quit]);
+    assert_eq!(ctrl_c(&mut model), [Effect::Quit]);
+    model.mode = ScreenMode::Team;
+    assert_eq!(type_in(&mut model, "q"), []);
+    type_in(&mut model, "X");
+    assert_eq!(ctrl_c(&mut model), [Effect::StopTeam]);
+    assert_eq!(ctrl_c(&mut model), [Effect::StopTeam]);
+    assert!(picture(&model).contains("killing the sessions"), "{}", picture(&model));
+    assert_eq!(update(&mut model, Event::End, &dark()), [Effect::Quit]);
+}
+
+/// Covers: UI-01
+#[test]
+fn a_result_is_shown_until_the_next_key_and_a_refusal_in_full() {
+    let mut model = busy();
+    type_in(&mut model, "p");
+    let executed = |succeeded: bool, text: &str| Event::Executed {
+        words: vec!["pause".to_owned()],
+        result: CommandResult { succeeded, text: text.to_owned() },
+    };
+    update(&mut model, executed(true, "paused: no new work starts\n"), &dark());
+    assert!(picture(&model).ends_with(" paused: no new work starts"), "{}", picture(&model));
+    press(&mut model, KeyCode::Down);
+    assert!(picture(&model).contains("? keys"), "{}", picture(&model));
+    update(&mut model, executed(false, "liza: refused\n  hint: liza resume\n"), &dark());
+    assert!(picture(&model).contains("liza: refused hint: liza resume"), "{}", picture(&model));
+}
+
+/// Covers: UI-01
+#[test]
+fn the_log_keeps_its_place_while_a_person_reads_it() {
+    let mut model = busy();
+    model.panel = Panel::Log;
+    press(&mut model, KeyCode::Up);
+    assert_eq!(model.log_back, 1);
+    let line = LogLine { time: now(), who: "x".to_owned(), text: "new".to_owned(), is_alert: false };
+    update(&mut model, Event::Log(vec![line]), &dark());
+    assert_eq!(model.log_back, 2);
+    press(&mut model, KeyCode::End);
+    assert_eq!(model.log_back, 0);
+}

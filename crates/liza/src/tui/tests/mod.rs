@@ -1,0 +1,118 @@
+//! The screen on a test backend, and its keys, without a terminal.
+
+mod keys;
+mod pictures;
+
+use std::sync::Arc;
+
+use liza_core::model::{Seconds, StopFileTimes, Timestamp};
+use liza_core::watch::alarms::{Observations, SessionActivity};
+use liza_core::watch::view::{View, view};
+use ratatui::Terminal;
+use ratatui::backend::TestBackend;
+use ratatui::buffer::Buffer;
+
+use crate::local_time::LocalTime;
+use crate::project::Project;
+
+use super::ScreenMode;
+use super::draw::{Painter, draw};
+use super::model::{Event, LogLine, Model};
+use super::theme::{Theme, ThemeName};
+use super::update::update;
+
+const BUSY: &str = include_str!("../../../tests/reading/boards/busy.yaml");
+const FIRE: &str = include_str!("../../../tests/reading/boards/fire.yaml");
+
+fn now() -> Timestamp {
+    "2026-01-17T14:00:00Z".parse().unwrap()
+}
+
+fn dark() -> Theme {
+    Theme::new(ThemeName::Dark, None)
+}
+
+/// The view of a board; `@-90` in its text means ninety seconds ago.
+fn view_of(board: &str, seen: &Observations) -> Arc<View> {
+    let mut parts = board.split('@');
+    let mut text = parts.next().unwrap().to_owned();
+    for part in parts {
+        let end = part[1..].find(|c: char| !c.is_ascii_digit()).map_or(part.len(), |end| end + 1);
+        let seconds = Seconds(part[1..end].parse().unwrap());
+        let time = if part.starts_with('-') { now() - seconds } else { now() + seconds };
+        text.push_str(&format!("{time}{}", &part[end..]));
+    }
+    let folder = tempfile::tempdir().unwrap();
+    std::fs::create_dir(folder.path().join(".liza")).unwrap();
+    std::fs::write(folder.path().join(".liza/state.yaml"), text).unwrap();
+    let state = Project::open(folder.path()).unwrap().state().unwrap();
+    Arc::new(view(&state, seen, now()))
+}
+
+/// What running sessions print, and a dead agent.
+fn observations() -> Observations {
+    let activity = |action: &str, age: u64| SessionActivity {
+        last_action: Some(action.to_owned()),
+        last_output: now() - Seconds(age),
+    };
+    Observations {
+        last_progress: Some(now()),
+        sessions: [
+            ("coder-1".parse().unwrap(), activity("shell: cargo test --workspace retry", 12)),
+            ("code-reviewer-1".parse().unwrap(), activity("read: src/orders.rs", 3)),
+        ]
+        .into(),
+        dead: ["coder-2".parse().unwrap()].into(),
+        ..Observations::default()
+    }
+}
+
+fn paused() -> Observations {
+    let stop_files = StopFileTimes { pause: Some(now() - Seconds(60)), ..StopFileTimes::default() };
+    Observations { stop_files, last_progress: Some(now()), ..Observations::default() }
+}
+
+fn model_of(board: &str, seen: &Observations, size: (u16, u16)) -> Model {
+    let mut model = Model::new(ScreenMode::Observer, size);
+    update(&mut model, Event::View(view_of(board, seen)), &dark());
+    let line = |age: u64, who: &str, text: &str, is_alert: bool| LogLine {
+        time: now() - Seconds(age),
+        who: who.to_owned(),
+        text: text.to_owned(),
+        is_alert,
+    };
+    let lines = vec![
+        line(300, "planner-1", "tasks_finalized retry-core, retry-users, retry-orders", false),
+        line(120, "code-reviewer-1", "merged retry-core commit aaaaaaaa", false),
+        line(60, "coder-1", "blocked retry-users the specification does not cover partial failures", true),
+    ];
+    update(&mut model, Event::Log(lines), &dark());
+    model
+}
+
+fn drawn(model: &Model, theme: &Theme) -> Buffer {
+    let mut terminal = Terminal::new(TestBackend::new(model.size.0, model.size.1)).unwrap();
+    let painter = Painter { model, theme, times: &LocalTime::utc() };
+    terminal.draw(|frame| draw(frame, &painter)).unwrap();
+    terminal.backend().buffer().clone()
+}
+
+/// The text on the screen.
+fn picture(model: &Model) -> String {
+    let buffer = drawn(model, &dark());
+    let width = usize::from(buffer.area.width);
+    let rows = buffer.content.chunks(width).map(|row| {
+        let mut skip = 0;
+        let mut text = String::new();
+        for cell in row {
+            // A wide character covers the cell after it.
+            if skip == 0 {
+                text.push_str(cell.symbol());
+                skip = crate::columns::width(cell.symbol()).max(1);
+            }
+            skip -= 1;
+        }
+        text.trim_end().to_owned()
+    });
+    rows.collect::<Vec<_>>().join("\n")
+}

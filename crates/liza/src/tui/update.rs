@@ -1,0 +1,343 @@
+//! What each event changes, and what has to be done about it. Pure: no clock, no terminal, no files.
+
+#![allow(
+    clippy::wildcard_enum_match_arm,
+    reason = "keys are not our enum, and most of them mean nothing here"
+)]
+
+use liza_core::text::is_unprintable;
+use ratatui::crossterm::event::{KeyCode, KeyEvent, KeyEventKind, KeyModifiers};
+
+use super::action::Action;
+use super::dialog::Dialog;
+use super::model::{ActionNotice, Effect, Event, Model, Panel};
+use super::page::{Page, PageSource, Scroll};
+use super::styled::{self, printable};
+use super::theme::Theme;
+use super::{CommandResult, ScreenMode};
+
+/// The rows around the content of a page: title, progress, tabs, footer.
+pub(super) const PAGE_FRAME: u16 = 4;
+
+/// Changes the model by an event; returns what has to be done.
+pub(super) fn update(model: &mut Model, event: Event, theme: &Theme) -> Vec<Effect> {
+    match event {
+        Event::Key(key) if key.kind == KeyEventKind::Release => Vec::new(),
+        Event::Key(key) => on_key(model, key),
+        Event::Paste(text) => {
+            paste(model, &text);
+            Vec::new()
+        }
+        Event::Resize(columns, rows) => {
+            model.size = (columns, rows);
+            // Pages are wrapped for the width.
+            if let Some(page) = &mut model.page {
+                page.loading = false;
+                page.loaded_at = 0;
+            }
+            refresh(model)
+        }
+        Event::View(view) => {
+            model.set_view(view);
+            refresh(model)
+        }
+        Event::Unreadable(why) => {
+            model.problem = Some(why);
+            Vec::new()
+        }
+        Event::Log(lines) => {
+            model.add_log(lines);
+            Vec::new()
+        }
+        Event::Loaded(source, result) => {
+            loaded(model, &source, &result, theme);
+            Vec::new()
+        }
+        Event::Executed { words, result } => executed(model, &words, &result, theme),
+        Event::End => vec![Effect::Quit],
+    }
+}
+
+/// Loads the open page if it is due.
+fn refresh(model: &mut Model) -> Vec<Effect> {
+    let second = model.view.as_ref().map_or(0, |view| view.now.unix());
+    let due = model.page.as_mut().and_then(|page| page.next_load(second));
+    due.map(Effect::Load).into_iter().collect()
+}
+
+fn loaded(model: &mut Model, source: &PageSource, result: &CommandResult, theme: &Theme) {
+    let Some(page) = model.page.as_mut().filter(|page| page.source() == Some(source)) else { return };
+    page.loading = false;
+    page.lines = Some(styled::lines(&result.text, theme));
+}
+
+/// Shows the result of an action: in the footer if it is one line, else as a page.
+fn executed(model: &mut Model, words: &[String], result: &CommandResult, theme: &Theme) -> Vec<Effect> {
+    model.running = model.running.saturating_sub(1);
+    let lines = styled::lines(&result.text, theme);
+    let said: Vec<String> = lines.iter().map(ToString::to_string).collect();
+    let first = said.iter().find(|line| !line.trim().is_empty()).cloned().unwrap_or_default();
+    let short = said.iter().filter(|line| !line.trim().is_empty()).count() <= 2;
+    if result.succeeded && !short {
+        let mut page = Page::of_command(words);
+        page.lines = Some(lines);
+        model.page = Some(page);
+    }
+    let text = if result.succeeded { first } else { said.join(" ") };
+    let text = if text.is_empty() { "done".to_owned() } else { text };
+    model.notice = Some(ActionNotice { text, succeeded: result.succeeded });
+    Vec::new()
+}
+
+fn on_key(model: &mut Model, key: KeyEvent) -> Vec<Effect> {
+    if key.modifiers.contains(KeyModifiers::CONTROL) && key.code == KeyCode::Char('c') {
+        return leave(model);
+    }
+    if model.dialog.is_some() {
+        return on_dialog_key(model, key);
+    }
+    // A result stays until the next key.
+    model.notice = None;
+    if key.modifiers.intersects(KeyModifiers::CONTROL | KeyModifiers::ALT) {
+        return Vec::new();
+    }
+    if model.page.is_some() {
+        if let Some(effects) = on_page_key(model, key) {
+            return effects;
+        }
+    } else if let Some(effects) = on_board_key(model, key) {
+        return effects;
+    }
+    match key.code {
+        KeyCode::Char('?') => open(model, Page::of_keys()),
+        KeyCode::Char(key) => match Action::of_key(key, model.subject()) {
+            Ok(action) => begin(model, &action),
+            Err("") => Vec::new(),
+            Err(why) => {
+                model.notice = Some(ActionNotice { text: why.to_owned(), succeeded: false });
+                Vec::new()
+            }
+        },
+        _ => Vec::new(),
+    }
+}
+
+/// Ctrl-C: leaves the screen, or stops the team that runs beside it.
+fn leave(model: &mut Model) -> Vec<Effect> {
+    match model.mode {
+        ScreenMode::Observer => vec![Effect::Quit],
+        ScreenMode::Team => {
+            let again = std::mem::replace(&mut model.stopping, true);
+            let text = match again {
+                false => "stopping the team; press Ctrl-C again to kill the sessions",
+                true => "killing the sessions",
+            };
+            model.dialog = None;
+            model.notice = Some(ActionNotice { text: text.to_owned(), succeeded: true });
+            vec![Effect::StopTeam]
+        }
+    }
+}
+
+/// Starts an action, or asks first.
+fn begin(model: &mut Model, action: &Action) -> Vec<Effect> {
+    if action.needs_terminal() {
+        let text = format!("in another terminal: {}", styled::shell_line(&action.words(&[])));
+        model.notice = Some(ActionNotice { text, succeeded: true });
+        return Vec::new();
+    }
+    match Dialog::of(action) {
+        Some(dialog) => {
+            model.dialog = Some(dialog);
+            Vec::new()
+        }
+        None => execute(model, action.words(&[])),
+    }
+}
+
+fn execute(model: &mut Model, words: Vec<String>) -> Vec<Effect> {
+    model.running += 1;
+    vec![Effect::Execute(words)]
+}
+
+fn open(model: &mut Model, page: Page) -> Vec<Effect> {
+    model.page = Some(page);
+    refresh(model)
+}
+
+/// A key of the board; `None` if it may be an action.
+fn on_board_key(model: &mut Model, key: KeyEvent) -> Option<Vec<Effect>> {
+    let rows = isize::try_from(model.size.1 / 2).unwrap_or(10);
+    match key.code {
+        KeyCode::Up | KeyCode::Char('k') => select(model, -1),
+        KeyCode::Down | KeyCode::Char('j') => select(model, 1),
+        KeyCode::PageUp => select(model, -rows),
+        KeyCode::PageDown => select(model, rows),
+        KeyCode::Home | KeyCode::Char('g') => select(model, isize::MIN),
+        KeyCode::End | KeyCode::Char('G') => select(model, isize::MAX),
+        KeyCode::Tab | KeyCode::Right => next_panel(model, 1),
+        KeyCode::BackTab | KeyCode::Left => next_panel(model, Panel::ALL.len() - 1),
+        KeyCode::Enter => return Some(enter(model)),
+        KeyCode::Char('q') => {
+            return Some(match model.mode {
+                ScreenMode::Observer => vec![Effect::Quit],
+                ScreenMode::Team => {
+                    let text = "the team runs in this terminal: Ctrl-C stops it".to_owned();
+                    model.notice = Some(ActionNotice { text, succeeded: true });
+                    Vec::new()
+                }
+            });
+        }
+        _ => return None,
+    }
+    Some(Vec::new())
+}
+
+/// Moves the selection of the panel.
+fn select(model: &mut Model, by: isize) {
+    let moved = |from: usize, length: usize| from.saturating_add_signed(by).min(length.saturating_sub(1));
+    match model.panel {
+        Panel::NeedsYou => model.need = moved(model.need, model.needs().len()),
+        Panel::Tasks => model.task = moved(model.task, model.tasks().len()),
+        Panel::Agents => model.agent = moved(model.agent, model.agents().len()),
+        // The newest line is at the bottom.
+        Panel::Log => {
+            let back = by.checked_neg().unwrap_or(isize::MAX);
+            model.log_back =
+                model.log_back.saturating_add_signed(back).min(model.log.len().saturating_sub(1));
+        }
+    }
+}
+
+/// Gives the keys to another panel that has something to show.
+fn next_panel(model: &mut Model, steps: usize) {
+    let at = Panel::ALL.iter().position(|panel| *panel == model.panel).unwrap_or(0);
+    let shown = |panel: &Panel| match panel {
+        Panel::NeedsYou => !model.needs().is_empty(),
+        Panel::Agents => !model.agents().is_empty(),
+        Panel::Tasks | Panel::Log => true,
+    };
+    let count = Panel::ALL.len();
+    let mut others = (1..=count).map(|n| Panel::ALL[(at + n * steps) % count]);
+    if let Some(panel) = others.find(shown) {
+        model.panel = panel;
+    }
+}
+
+/// Opens what is selected, or answers it.
+fn enter(model: &mut Model) -> Vec<Effect> {
+    match model.panel {
+        Panel::NeedsYou => {
+            let Some(need) = model.needs().get(model.need) else { return Vec::new() };
+            begin(model, &Action::suggested(&need.command.clone()))
+        }
+        Panel::Tasks => {
+            let Some(task) = model.tasks().get(model.task) else { return Vec::new() };
+            open(model, Page::of_task(&task.id.clone(), task.owner.or(task.assigned_to)))
+        }
+        Panel::Agents => match model.selected_agent() {
+            Some(agent) => open(model, Page::of_agent(agent)),
+            None => Vec::new(),
+        },
+        Panel::Log => Vec::new(),
+    }
+}
+
+/// A key of a page; `None` if it may be an action.
+fn on_page_key(model: &mut Model, key: KeyEvent) -> Option<Vec<Effect>> {
+    let height = usize::from(model.size.1.saturating_sub(PAGE_FRAME)).max(1);
+    let page = model.page.as_mut()?;
+    let step = isize::try_from(height).unwrap_or(10);
+    match key.code {
+        KeyCode::Esc | KeyCode::Char('q') => model.page = None,
+        KeyCode::Up | KeyCode::Char('k') => page.scroll_by(-1, height),
+        KeyCode::Down | KeyCode::Char('j') => page.scroll_by(1, height),
+        KeyCode::PageUp => page.scroll_by(-step, height),
+        KeyCode::PageDown | KeyCode::Char(' ') => page.scroll_by(step, height),
+        KeyCode::Home | KeyCode::Char('g') => page.scroll = Scroll::From(0),
+        KeyCode::End | KeyCode::Char('G') => page.scroll = Scroll::End,
+        KeyCode::Tab | KeyCode::Right => return Some(next_tab(model, 1)),
+        KeyCode::BackTab | KeyCode::Left => {
+            let steps = page.tabs.len().saturating_sub(1);
+            return Some(next_tab(model, steps));
+        }
+        KeyCode::Char(digit @ '1'..='9') => {
+            let tab = digit as usize - '1' as usize;
+            if tab < page.tabs.len() {
+                page.open(tab);
+            }
+            return Some(refresh(model));
+        }
+        _ => return None,
+    }
+    Some(Vec::new())
+}
+
+fn next_tab(model: &mut Model, steps: usize) -> Vec<Effect> {
+    if let Some(page) = &mut model.page {
+        let tab = (page.tab + steps) % page.tabs.len().max(1);
+        page.open(tab);
+    }
+    refresh(model)
+}
+
+fn on_dialog_key(model: &mut Model, key: KeyEvent) -> Vec<Effect> {
+    let Some(dialog) = &mut model.dialog else { return Vec::new() };
+    let (count, current) = (dialog.fields.len(), dialog.current);
+    if key.code == KeyCode::Esc {
+        model.dialog = None;
+        return Vec::new();
+    }
+    let Some(field) = dialog.field() else {
+        // Nothing to type: a question.
+        return match key.code {
+            KeyCode::Char('y' | 'Y') => confirm(model),
+            KeyCode::Char('n' | 'N' | 'q') => {
+                model.dialog = None;
+                Vec::new()
+            }
+            _ => Vec::new(),
+        };
+    };
+    let control = key.modifiers.contains(KeyModifiers::CONTROL);
+    match key.code {
+        KeyCode::Enter if !field.is_filled() => {}
+        KeyCode::Enter if current + 1 < count => dialog.current += 1,
+        KeyCode::Enter => return confirm(model),
+        KeyCode::Tab | KeyCode::Down => dialog.current = (current + 1) % count,
+        KeyCode::BackTab | KeyCode::Up => dialog.current = (current + count - 1) % count,
+        KeyCode::Char('u') if control => field.delete_line(),
+        KeyCode::Char('w') if control => field.delete_word(),
+        KeyCode::Char('a') if control => field.cursor = 0,
+        KeyCode::Char('e') if control => field.cursor = field.text.len(),
+        KeyCode::Char(_) if key.modifiers.intersects(KeyModifiers::CONTROL | KeyModifiers::ALT) => {}
+        KeyCode::Char(c) if !is_unprintable(c) => field.insert(c.encode_utf8(&mut [0; 4])),
+        KeyCode::Backspace => field.backspace(),
+        KeyCode::Delete => field.delete(),
+        KeyCode::Left => field.left(),
+        KeyCode::Right => field.right(),
+        KeyCode::Home => field.cursor = 0,
+        KeyCode::End => field.cursor = field.text.len(),
+        _ => {}
+    }
+    Vec::new()
+}
+
+/// Runs what the dialog asked for, once everything is filled in.
+fn confirm(model: &mut Model) -> Vec<Effect> {
+    let Some(dialog) = model.dialog.take() else { return Vec::new() };
+    if let Some(missing) = dialog.fields.iter().position(|field| !field.is_filled()) {
+        model.dialog = Some(Dialog { current: missing, ..dialog });
+        return Vec::new();
+    }
+    execute(model, dialog.words())
+}
+
+/// A paste is text, never keys: without a field it does nothing.
+fn paste(model: &mut Model, text: &str) {
+    // Terminals send line breaks as carriage returns.
+    let lines: Vec<String> = text.replace("\r\n", "\n").split(['\r', '\n']).map(printable).collect();
+    if let Some(field) = model.dialog.as_mut().and_then(Dialog::field) {
+        field.insert(&lines.join(" "));
+    }
+}

@@ -1,0 +1,247 @@
+//! The words in which every screen shows tasks, agents and the sprint.
+//!
+//! Decides nothing and knows no layout: the same view gives the same words on every screen.
+
+use liza_core::model::{GoalStatus, Role, Seconds, Status};
+use liza_core::rules::spending::{Spending, SpendingScope};
+use liza_core::text::count;
+use liza_core::watch::view::{
+    AgentView, LeaseView, Liveness, SprintView, TaskPhase, TaskView, UnmetDependency, View,
+};
+
+use crate::columns::{ago, used};
+
+/// The phases of open tasks with their headings, in the order in which they are shown.
+pub(crate) const PHASES: [(TaskPhase, &str); 6] = [
+    (TaskPhase::Stuck, "BLOCKED"),
+    (TaskPhase::Working, "IN PROGRESS"),
+    (TaskPhase::Reviewing, "IN REVIEW"),
+    (TaskPhase::Ready, "READY"),
+    (TaskPhase::Waiting, "WAITING"),
+    (TaskPhase::Draft, "DRAFT"),
+];
+
+/// The state of the sprint: merged tasks first; replaced and abandoned ones apart.
+pub(crate) fn sprint_facts(sprint: &SprintView) -> Vec<String> {
+    let progress = &sprint.progress;
+    let mut facts = match progress.to_merge() {
+        0 if progress.total == 0 => vec!["nothing is planned yet".to_owned()],
+        total => vec![format!("{} of {total} merged", progress.merged)],
+    };
+    let some = |n: usize, what: &str| (n > 0).then(|| format!("{n} {what}"));
+    facts.extend(some(progress.in_progress, "in progress"));
+    facts.extend(some(progress.blocked, "blocked"));
+    facts.extend(some(progress.waiting, "to do"));
+    facts.extend(some(progress.replaced, "replaced"));
+    facts.extend(some(progress.abandoned, "abandoned"));
+    match sprint.deadline_left {
+        _ if sprint.status.is_terminal() => facts.push(sprint.status.to_string()),
+        Some(left) if left >= 0 => facts.push(format!("due in {}", length(left))),
+        Some(left) => facts.push(format!("overdue by {}", length(left))),
+        None => {}
+    }
+    facts.extend(sprint.usage.as_ref().and_then(used));
+    facts
+}
+
+/// What is used of the budgets: those of the sprint and the day, and of tasks that have used much.
+pub(crate) fn budgets(all: &[Spending]) -> Option<String> {
+    let shown = all.iter().filter(|one| !matches!(one.scope, SpendingScope::Task(_)) || one.is_high());
+    let words: Vec<String> = shown.map(|one| format!("{} {}", one.scope, one.amount)).collect();
+    (!words.is_empty()).then(|| format!("budget: {}", words.join(" · ")))
+}
+
+/// How much of a bar of that many columns is full: the merged tasks among those that are to be merged.
+pub(crate) fn full_columns(sprint: &SprintView, columns: usize) -> usize {
+    match sprint.progress.to_merge() {
+        0 => 0,
+        total => sprint.progress.merged * columns / total,
+    }
+}
+
+/// What an agent does: its status and its task; what it did if it is not present.
+pub(crate) fn agent_doing(agent: &AgentView) -> String {
+    let holding = agent.task.as_ref().map(|task| format!(" {task}")).unwrap_or_default();
+    match agent.liveness {
+        Liveness::Live => format!("{}{holding}", agent.status),
+        Liveness::Grace => format!("silent, was {}{holding}", agent.status),
+        Liveness::Gone => format!("gone, was {}{holding}", agent.status),
+        Liveness::Dead => format!("dead, was {}{holding}", agent.status),
+    }
+}
+
+/// The sign before an agent.
+pub(crate) fn agent_sign(agent: &AgentView) -> &'static str {
+    match agent.liveness {
+        Liveness::Live => "●",
+        Liveness::Grace => "◐",
+        Liveness::Gone => "○",
+        Liveness::Dead => "✗",
+    }
+}
+
+/// The figures of an agent.
+pub(crate) fn agent_facts(agent: &AgentView) -> Vec<String> {
+    let mut facts: Vec<String> =
+        agent.heartbeat_age.map(|age| format!("heartbeat {}", ago(age))).into_iter().collect();
+    facts.extend(agent.output_age.map(|age| format!("output {}", ago(age))));
+    facts.extend(agent.context_percent.map(|percent| format!("context {percent} %")));
+    facts.extend(agent.usage.as_ref().and_then(used));
+    facts
+}
+
+/// What its session does now, or how its last one failed.
+pub(crate) fn agent_activity(agent: &AgentView) -> Option<String> {
+    let failed = || agent.last_session.as_ref().filter(|last| last.failed).map(|last| last.result.clone());
+    if agent.status.is_in_session() && agent.liveness.is_present() {
+        agent.last_action.clone()
+    } else {
+        failed()
+    }
+}
+
+/// A limit behind a number; nothing while the settings cannot be read.
+fn of(limit: Option<u32>) -> String {
+    limit.map(|limit| format!(" of {limit}")).unwrap_or_default()
+}
+
+/// What a task's row says beside its description.
+pub(crate) fn task_facts(task: &TaskView) -> Vec<String> {
+    let mut facts = Vec::new();
+    let owner = task.owner.map(|owner| owner.to_string());
+    match task.phase {
+        TaskPhase::Working => {
+            facts.extend(owner);
+            if task.status == Some(Status::Rejected) {
+                facts.push("sent back".to_owned());
+            }
+            facts.extend(task.iteration.map(|n| format!("attempt {n}{}", of(task.max_iterations))));
+            if task.review_cycles > 0 {
+                facts.push(format!("rejection {}{}", task.review_cycles, of(task.max_review_cycles)));
+            }
+            facts.extend(task.lease.map(lease_left));
+        }
+        TaskPhase::Reviewing if task.status == Some(Status::Approved) => {
+            facts.push("approved, waiting for its merge".to_owned())
+        }
+        TaskPhase::Reviewing => match owner.filter(|_| task.lease.is_some_and(|lease| lease.left >= 0)) {
+            Some(reviewer) => {
+                facts.push(reviewer);
+                facts.extend(task.lease.map(lease_left));
+            }
+            None => facts.push("waiting for a code reviewer".to_owned()),
+        },
+        TaskPhase::Waiting => {
+            let names: Vec<String> = task.waits_for.iter().map(waiting).collect();
+            facts.push(format!("after {}", names.join(", ")));
+        }
+        TaskPhase::Ready => {
+            match task.status {
+                Some(Status::Rejected) => facts.push("sent back".to_owned()),
+                Some(Status::IntegrationFailed) => facts.push("merge failed".to_owned()),
+                Some(Status::Claimed) => facts.push("its coder is gone".to_owned()),
+                _ => {}
+            }
+            facts.push(format!("P{}", task.priority));
+        }
+        TaskPhase::Draft | TaskPhase::Stuck | TaskPhase::Ended => {}
+    }
+    if task.handoff_pending {
+        facts.push("handoff".to_owned());
+    }
+    facts.extend(task.usage.as_ref().and_then(used));
+    facts
+}
+
+/// The ended tasks, counted by how they ended.
+pub(crate) fn ended_counts(view: &View) -> Vec<String> {
+    let number = |status: Status| view.tasks.iter().filter(|task| task.status == Some(status)).count();
+    let counts = [
+        (number(Status::Merged), "merged"),
+        (number(Status::Superseded), "replaced"),
+        (number(Status::Abandoned), "abandoned"),
+        (view.archived, "in the archive"),
+    ];
+    counts.iter().filter(|(n, _)| *n > 0).map(|(n, what)| format!("{n} {what}")).collect()
+}
+
+/// A task that has to be merged first; with its status if it never will be.
+fn waiting(waiting: &UnmetDependency) -> String {
+    match waiting.status {
+        Some(status @ (Status::Abandoned | Status::Superseded)) => format!("{} ({status})", waiting.task),
+        None => format!("{} (unknown)", waiting.task),
+        Some(
+            Status::Draft
+            | Status::Unclaimed
+            | Status::Claimed
+            | Status::ReadyForReview
+            | Status::Rejected
+            | Status::Approved
+            | Status::Merged
+            | Status::Blocked
+            | Status::IntegrationFailed,
+        ) => waiting.task.to_string(),
+    }
+}
+
+/// How long a lease still runs.
+pub(crate) fn lease_left(lease: LeaseView) -> String {
+    match lease.left {
+        left @ 0.. => format!("lease {}", length(left)),
+        left => format!("lease expired {} ago", length(left)),
+    }
+}
+
+/// A number of seconds without its sign.
+fn length(seconds: i64) -> Seconds {
+    Seconds(seconds.unsigned_abs())
+}
+
+/// What only a person can do now, each with its command.
+pub(crate) fn next_steps(view: &View) -> Vec<(String, &'static str)> {
+    let Some(goal) = &view.goal else { return Vec::new() };
+    match goal.status {
+        _ if goal.description.trim().is_empty() => {
+            return vec![("There is no goal yet. State it:".to_owned(), "liza goal new \"…\"")];
+        }
+        GoalStatus::InProgress if view.stopped.is_empty() => {}
+        GoalStatus::InProgress => return Vec::new(),
+        GoalStatus::Completed => {
+            return vec![
+                ("The goal is reached. Review it:".to_owned(), "liza diff"),
+                ("take it:".to_owned(), "liza finish"),
+                ("and state the next one:".to_owned(), "liza goal new \"…\""),
+            ];
+        }
+        GoalStatus::Aborted => {
+            return vec![("The goal is aborted. State another one:".to_owned(), "liza goal new \"…\"")];
+        }
+    }
+    let here = |role: Role| view.agents.iter().any(|agent| agent.role == role && agent.liveness.is_present());
+    let mut steps = Vec::new();
+    if view.tasks.is_empty() && view.archived == 0 && !here(Role::Planner) {
+        steps.push(("There are no tasks yet. Start the team:".to_owned(), "liza run"));
+        steps.push(("or add one yourself:".to_owned(), "liza add-task --help"));
+        return steps;
+    }
+    let to_merge = view.tasks.iter().filter(|task| task.status == Some(Status::Approved)).count();
+    let unseen = view.planner_triggers.iter().filter(|trigger| !trigger.seen).count();
+    let waiting = [
+        (unseen, Role::Planner, "decision", "pending, but no planner is running:", "liza agent planner"),
+        (view.claimable.len(), Role::Coder, "task", "ready, but no coder is running:", "liza agent coder"),
+        (
+            view.reviewable.len() + to_merge,
+            Role::CodeReviewer,
+            "task",
+            "to review or merge, but no code reviewer is running:",
+            "liza agent code-reviewer",
+        ),
+    ];
+    let missing = waiting.into_iter().filter(|(n, role, ..)| *n > 0 && !here(*role));
+    steps.extend(missing.map(|(n, _, noun, what, step)| (format!("{} {what}", count(n, noun)), step)));
+    let all_gone = !view.agents.iter().any(|agent| agent.liveness.is_present());
+    if all_gone && !steps.is_empty() {
+        steps.push(("or the whole team:".to_owned(), "liza run"));
+    }
+    steps
+}

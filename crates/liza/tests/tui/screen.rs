@@ -1,0 +1,125 @@
+//! The screen from its start to its end.
+
+use crate::fixture::Tmux;
+use crate::support::TestProject;
+use crate::support::process::{send_signal, wait_for};
+
+/// The screen, and then a line that shows how it ended and that the terminal still echoes.
+fn tui() -> String {
+    format!("'{}' tui; echo \"ended with $?\"; cat", env!("CARGO_BIN_EXE_liza"))
+}
+
+#[track_caller]
+fn is_restored(tmux: &Tmux<'_>) {
+    assert_eq!(
+        tmux.pane("#{alternate_on} #{cursor_flag}"),
+        "0 1",
+        "the cursor and the normal screen are back"
+    );
+    tmux.enter_text("echoed");
+    let screen = tmux.wait_for("echoed");
+    assert!(!screen.contains("TASKS") && !screen.contains("200~"), "{screen}");
+}
+
+/// Covers: UI-01, UI-03
+#[test]
+fn needs_tmux_a_person_watches_and_steers_a_team() {
+    let project = TestProject::new();
+    project.add_task("first");
+    let tmux = Tmux::start(&project, (80, 24), &tui());
+    let screen = tmux.wait_for("1 open");
+    assert!(screen.contains("Retry everything") && screen.contains("0 of 1 merged"), "{screen}");
+
+    // What other commands do is shown at once.
+    project.add_task("second");
+    tmux.wait_for("second");
+
+    tmux.press(&["p"]);
+    tmux.wait_for("PAUSED");
+    assert!(project.root.join(".liza/PAUSE").exists());
+    tmux.press(&["r"]);
+    tmux.wait_until_gone("PAUSED");
+
+    // A paste is text, not keys, and its line breaks run nothing.
+    tmux.paste("Xy\np");
+    tmux.press(&["N"]);
+    tmux.wait_for("Note for all agents");
+    tmux.paste("mind the gap\nand the doors");
+    tmux.wait_for("→ liza note 'mind the gap and the doors'");
+    tmux.press(&["Enter"]);
+    wait_for("the note", || project.state().contains("mind the gap and the doors").then_some(()));
+    tmux.wait_for("note added for all agents");
+    assert!(!project.root.join(".liza/PAUSE").exists() && !project.root.join(".liza/ABORT").exists());
+
+    // A task, its history and its diff.
+    tmux.press(&["Down", "Enter"]);
+    let page = tmux.wait_for("HISTORY");
+    assert!(page.contains("Done when") && page.contains("created"), "{page}");
+    tmux.press(&["2"]);
+    tmux.wait_for("has no commits yet");
+    tmux.press(&["Escape"]);
+    tmux.wait_for("2 open");
+
+    // Another size leaves nothing of the old one.
+    tmux.resize(130, 40);
+    let wide = wait_for("the wide screen", || {
+        let screen = tmux.screen();
+        (screen.lines().count() >= 39 && screen.matches("TASKS").count() == 1).then_some(screen)
+    });
+    assert_eq!(wide.matches("? keys").count(), 1, "{wide}");
+    tmux.resize(60, 12);
+    wait_for("the small screen", || {
+        let screen = tmux.screen();
+        let fits = screen.lines().count() <= 12 && screen.contains("? keys");
+        (fits && screen.matches("TASKS").count() == 1).then_some(())
+    });
+
+    tmux.press(&["q"]);
+    tmux.wait_for("ended with 0");
+    is_restored(&tmux);
+}
+
+/// Covers: UI-01
+#[test]
+fn needs_tmux_a_signal_restores_the_terminal() {
+    for signal in ["TERM", "INT", "HUP"] {
+        let project = TestProject::new();
+        let line = format!(
+            "sh -c 'echo $$ > pid; exec {} tui'; echo \"ended with $?\"; cat",
+            env!("CARGO_BIN_EXE_liza")
+        );
+        let tmux = Tmux::start(&project, (80, 24), &line);
+        tmux.wait_for("TASKS");
+        assert!(send_signal(signal, project.read("pid").trim()));
+        tmux.wait_for("ended with");
+        is_restored(&tmux);
+    }
+}
+
+/// Covers: UI-01
+#[test]
+fn needs_tmux_a_team_in_a_terminal_has_the_screen_and_ends_with_a_summary() {
+    let project = TestProject::bare();
+    project.liza(&["init", "Say hello, say goodbye, say good night"]).ok();
+    let line = format!(
+        "'{}' run --in-place --cli rehearsal; echo \"ended with $?\"; cat",
+        env!("CARGO_BIN_EXE_liza")
+    );
+    let tmux = Tmux::start(&project, (100, 30), &line);
+    tmux.wait_for("AGENTS");
+    let screen = tmux.wait_for("ended with 0");
+    assert!(screen.contains("goal COMPLETED · 3 tasks: 3 merged"), "{screen}");
+    is_restored(&tmux);
+}
+
+/// Covers: UI-01
+#[test]
+fn outside_a_terminal_the_screen_is_refused_with_a_hint() {
+    let project = TestProject::new();
+    let error = project.liza(&["tui", "--json"]).refused(1, "no_terminal");
+    assert!(error["hint"].as_str().unwrap().contains("liza status"), "{error}");
+    project.register("coder-1");
+    project
+        .run(project.program().args(["tui", "--json"]).env("LIZA_AGENT_ID", "coder-1"))
+        .refused(1, "not_permitted");
+}
