@@ -13,7 +13,7 @@ use crate::text::compact_number;
 
 use crate::cli::context::Context;
 use crate::cli::ui::error::CommandError;
-use crate::cli::ui::layout::{BOLD, CYAN, DIM, RED, ago, command, cut, one_line, pad, paint, wrap};
+use crate::cli::ui::layout::{BOLD, CYAN, DIM, RED, ago, command, cut, one_line, pad, paint, width, wrap};
 use crate::cli::ui::output::Reply;
 
 /// Show everything about one task.
@@ -100,12 +100,8 @@ impl TaskPage<'_> {
     fn render(&self) -> String {
         let task = self.task;
         let status = task.status.map_or("unknown status".to_owned(), |status| status.to_string());
-        let mut lines = vec![format!(
-            "{}  {}  {}",
-            paint(BOLD, task.id.as_str()),
-            paint(CYAN, &status),
-            paint(DIM, &format!("priority {} · revision {}", task.priority, task.revision))
-        )];
+        let detail = format!("priority {} · revision {}", task.priority, task.revision);
+        let mut lines = self.title(&status, &detail);
         lines.extend(wrap(&task.description, self.columns));
         let parts =
             [self.next(), self.contract(), self.progress(), self.trouble(), self.comments(), self.history()];
@@ -114,6 +110,18 @@ impl TaskPage<'_> {
             lines.extend(part);
         }
         lines.join("\n")
+    }
+
+    /// The name, the status and the rest: in one line if they fit.
+    fn title(&self, status: &str, detail: &str) -> Vec<String> {
+        let id = self.task.id.as_str();
+        if width(id) + width(status) + width(detail) + 4 <= self.columns {
+            return vec![format!("{}  {}  {}", paint(BOLD, id), paint(CYAN, status), paint(DIM, detail))];
+        }
+        let parts = [(BOLD, id), (CYAN, status), (DIM, detail)].into_iter();
+        let lines = parts
+            .flat_map(|(style, text)| wrap(text, self.columns).into_iter().map(move |line| (style, line)));
+        lines.map(|(style, line)| paint(style, &line)).collect()
     }
 
     /// A label and a text beside it.
