@@ -109,7 +109,7 @@ fn the_checkpoint_stays_until_the_human_raises_the_budget() {
     assert_eq!(world.last_log().detail, "a budget is used up: t: 800 of 800 tokens used (100 %)");
     world.refused_with("nothing_to_do", world.supervisor(coder(1)), budget());
     let seen = alarms(&world.state, &Observations::default(), world.now);
-    let needed = needs_you(&world.state, &seen, world.now);
+    let needed = needs_you(&world.state, &Observations::default(), &seen, world.now);
     assert!(needed.iter().any(|need| need.command == "liza edit" && need.text.contains("800 of 800")));
     let resume = || Command::from(Resume { decision: None, note: None });
     let refusal = world.refused_with("budget_used_up", Actor::Human, resume());
