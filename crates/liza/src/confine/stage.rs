@@ -116,17 +116,22 @@ fn restrict(plan: &Plan, socket: &UnixStream) -> io::Result<Level> {
     gaps.extend(restrictions.calls.map(|why| format!("system calls are not filtered ({why})")));
     gaps.extend(restrictions.capabilities);
     if gaps.is_empty() {
-        gaps.extend(found("writable", plan.not_written.iter().filter(|path| can_write(path))));
-        gaps.extend(found("readable", plan.not_read.iter().filter(|path| can_read(path))));
+        gaps.extend(open_files(plan));
     }
     for gap in witnesses.still_possible() {
         if !gaps.iter().any(|known| known.starts_with(&gap)) {
             gaps.push(gap);
         }
     }
-    gaps.extend(reachable(plan));
-    gaps.extend(open_network(plan));
+    gaps.extend(reachable(plan).into_iter().chain(open_network(plan)));
     Ok(Level::with_gaps(gaps))
+}
+
+/// The files that can be written or read.
+fn open_files(plan: &Plan) -> Vec<String> {
+    let writable = found("writable", plan.not_written.iter().filter(|path| can_write(path)));
+    let readable = found("readable", plan.not_read.iter().filter(|path| can_read(path)));
+    writable.into_iter().chain(readable).collect()
 }
 
 /// The services that can be reached.
@@ -161,4 +166,37 @@ fn found<'p>(what: &str, paths: impl Iterator<Item = &'p PathBuf>) -> Option<Str
 fn send(socket: &mut UnixStream, report: &StageReport) -> io::Result<()> {
     let line = serde_json::to_string(report).map_err(io::Error::other)?;
     writeln!(socket, "{line}")
+}
+
+#[cfg(test)]
+mod tests {
+    use std::net::TcpListener;
+    use std::os::unix::net::UnixListener;
+
+    use super::*;
+    use crate::sys::confinement::{Grants, TcpGrants};
+
+    /// Covers: IS-05, IS-06, IS-12
+    #[test]
+    fn what_is_not_refused_is_found_by_trying_it() {
+        let place = tempfile::tempdir().unwrap();
+        let (file, socket) = (place.path().join("file"), place.path().join("socket"));
+        std::fs::write(&file, "").unwrap();
+        let _service = UnixListener::bind(&socket).unwrap();
+        let server = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
+        let plan = Plan {
+            not_written: vec![file.clone(), place.path().to_owned()],
+            not_read: vec![file.clone()],
+            not_reached: vec![("a service".to_owned(), socket), ("none".to_owned(), file.clone())],
+            not_connected: Some(server.local_addr().unwrap()),
+            grants: Grants { network: Some(TcpGrants::default()), ..Grants::default() },
+            ..Plan::default()
+        };
+        let file = file.display();
+        let files = [format!("{file} and 1 more are writable"), format!("{file} is readable")];
+        assert_eq!(open_files(&plan), files);
+        assert_eq!(reachable(&plan).as_deref(), Some("local services reachable: a service"));
+        assert_eq!(open_network(&plan), ["every TCP port can be reached", "UDP is open"]);
+        assert!(place.path().read_dir().unwrap().count() == 2, "trying leaves nothing behind");
+    }
 }

@@ -215,3 +215,20 @@ fn doctor_says_whether_a_session_could_push() {
         assert_eq!(doctor.contains("id_ed25519"), expected.starts_with("warn"), "{doctor}");
     }
 }
+
+/// Covers: IS-05
+#[test]
+#[cfg(target_os = "linux")]
+fn what_the_settings_open_is_part_of_the_level() {
+    for (setting, expected) in [
+        ("sandbox_writable: [\"~\"]", " is writable"),
+        ("sandbox_readable: [\"~/.ssh\"]", ".ssh is readable"),
+        ("sandbox_sockets: [/]", "local services reachable: "),
+    ] {
+        let bench = Bench::new(&format!("sandbox: auto\n{setting}"), &[("c", CODER)]);
+        fs::create_dir(bench.home().join(".ssh")).unwrap();
+        let explained = bench.project.liza(&["agent", "coder", "--cli", "c", "--explain"]).stdout;
+        let level = explained.lines().find(|line| line.starts_with("confined ")).unwrap();
+        assert!(level.contains("partly: ") && level.contains(expected), "{setting}: {level}");
+    }
+}

@@ -114,6 +114,11 @@ const ATTEMPTS: &[Attempt] = &[
     attempt("reach docker", "helper", r#"reach "$HOME/run/docker""#),
     attempt("reach an ssh-agent", "helper", r#"reach "$HOME/run/ssh-agent""#),
     attempt("ask git's cache of passwords", "helper", r#"reach "$HOME/service/socket""#),
+    attempt(
+        "reach a service through a link",
+        "helper",
+        r#"ln -s "$HOME/service/socket" "$TMPDIR/service" && reach "$TMPDIR/service""#,
+    ),
     // Both programs get their rights from a set-id bit, which has no effect then.
     attempt("leave a job with `at`", "no-new-privileges", r#"! grep -q '^NoNewPrivs:.*1' /proc/self/status"#),
     attempt(
