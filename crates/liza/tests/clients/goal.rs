@@ -61,7 +61,11 @@ pub(crate) fn reach_goal_with(
     clients: &[Client],
     arguments: &[&str],
 ) {
-    let scripted = Scripted::new(brain);
+    reach_goal_in(&Scripted::new(brain), clients, arguments);
+}
+
+/// The same in a project that is prepared already.
+fn reach_goal_in(scripted: &Scripted, clients: &[Client], arguments: &[&str]) {
     let mut liza = scripted.liza(clients);
     liza.args(["run", "--plain", "--coders", "1"]).args(arguments);
     let before = names_in(scripted.project.home());
@@ -69,7 +73,7 @@ pub(crate) fn reach_goal_with(
     let project = &scripted.project;
     let exit = wait_up_to(Duration::from_secs(240), || team.exit_code());
     let goal = project.snapshot().board.goal.ready().map(|goal| goal.status);
-    let seen = || format!("{}\n{}\n{:?}", team.output(), outputs(&scripted), scripted.model.requests());
+    let seen = || format!("{}\n{}\n{:?}", team.output(), outputs(scripted), scripted.model.requests());
     assert_eq!((exit, goal), (Some(0), Some(GoalStatus::Completed)), "{}", seen());
     for (task, lines) in [("one", 2), ("two", 1)] {
         let record = project.record(task);
@@ -80,7 +84,7 @@ pub(crate) fn reach_goal_with(
     let rejections = project.record("one");
     let rejections = rejections.events().filter(|event| event.is(EventName::Rejected)).count();
     assert_eq!(rejections, 1, "{}", seen());
-    check_confinement(&scripted, &before);
+    check_confinement(scripted, &before);
     let log = project.git(&["log", "--format=%an %s", "integration"]);
     assert!(log.contains("coder-1 for Test test: one"), "{log}");
 }
@@ -142,4 +146,38 @@ fn needs_claude_needs_codex_needs_goose_a_goal_is_reached_by_a_mixed_team() {
         &[Client::Claude, Client::Codex, Client::Goose],
         &["--planner-cli", "claude", "--coder-cli", "codex", "--reviewer-cli", "goose"],
     );
+}
+
+/// Reaches the goal with a network that leads to the model only. Without proxy, the programs would not find it.
+fn reach_goal_by_proxy(client: Client) {
+    let scripted = Scripted::new(work);
+    let only = "{network: model-only}";
+    let host = scripted.model.url().replace("http://", "");
+    let config = format!(
+        "config:\n  roles: {{planner: {only}, coder: {only}, code_reviewer: {only}}}\n  model_hosts: [\"{host}\"]\n"
+    );
+    let state = scripted.project.state().replacen("config:\n", &config, 1);
+    scripted.project.write(".liza/state.yaml", &state);
+    reach_goal_in(&scripted, &[client], &["--cli", client.name()]);
+    let outputs = outputs(&scripted);
+    let levels: Vec<&str> = outputs.lines().filter(|line| line.starts_with("[liza: confinement")).collect();
+    assert!(levels.iter().all(|level| level.ends_with(", network model-only]")), "{levels:?}");
+}
+
+/// Covers: IS-06
+#[test]
+fn needs_goose_a_goal_is_reached_by_proxy() {
+    reach_goal_by_proxy(Client::Goose);
+}
+
+/// Covers: IS-06
+#[test]
+fn needs_codex_a_goal_is_reached_by_proxy() {
+    reach_goal_by_proxy(Client::Codex);
+}
+
+/// Covers: IS-06
+#[test]
+fn needs_claude_a_goal_is_reached_by_proxy() {
+    reach_goal_by_proxy(Client::Claude);
 }

@@ -221,7 +221,7 @@ fn doctor_says_whether_a_session_could_push() {
 #[cfg(target_os = "linux")]
 fn what_the_settings_open_is_part_of_the_level() {
     for (setting, expected) in [
-        ("sandbox_writable: [\"~\"]", " is writable"),
+        ("sandbox_writable: [\"~\"]", "writable"),
         ("sandbox_readable: [\"~/.ssh\"]", ".ssh is readable"),
         ("sandbox_sockets: [/]", "local services reachable: "),
     ] {

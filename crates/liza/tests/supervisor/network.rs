@@ -42,6 +42,8 @@ try example proxied "example.com:443"
 try directly direct tcp MODEL
 try open direct tcp PORT
 if bash net.sh direct udp MODEL 2> /dev/null; then echo 'udp: open'; else echo 'udp: refused'; fi
+timeout 2 git daemon --listen=127.0.0.1 --port=FREE --base-path=. 2> /dev/null
+if [ $? = 124 ]; then echo 'listening: possible'; else echo 'listening: refused'; fi
 echo "variables: ${https_proxy:+set} ${NO_PROXY-unset}"
 rm net.sh
 "#;
@@ -53,9 +55,10 @@ fn a_session_reaches_its_model_through_the_proxy_and_nothing_else() {
     // Without Landlock, the helper and the filter are enough.
     for level in ["sandbox: auto", "sandbox: auto\nsandbox_max_abi: 0"] {
         let [model, other, port] = [server(), server(), server()];
+        let free = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap().local_addr().unwrap().port();
         let fill = |text: &str| {
             let text = text.replace("MODEL", &model.to_string()).replace("OTHER", &other.to_string());
-            text.replace("PORT", &port.to_string())
+            text.replace("PORT", &port.to_string()).replace("FREE", &free.to_string())
         };
         let config = "\nroles: {coder: {network: model-only}}\nmodel_hosts: [\"localhost:MODEL\"]\nnetwork_ports: [PORT]";
         let script = fill(TRIES) + CODER;
@@ -74,9 +77,13 @@ fn a_session_reaches_its_model_through_the_proxy_and_nothing_else() {
         assert_eq!(said("directly"), "nothing", "{log}");
         assert_eq!(said("open"), format!("server {port} got hello "), "{log}");
         assert_eq!(said("udp"), "refused", "{log}");
+        // Only Landlock refuses this.
+        assert!(level != "sandbox: auto" || said("listening") == "refused", "{log}");
         assert_eq!(said("variables"), "set ", "{log}");
+        let reached =
+            if level == "sandbox: auto" { "enforced, network model-only]" } else { ", network model-only]" };
         let first = log.lines().next().unwrap();
-        assert!(first.ends_with(", network model-only]"), "{first}");
+        assert!(first.ends_with(reached), "{first}");
         assert!(bench.prompts()[0].contains("NETWORK: only your model"), "{}", bench.prompts()[0]);
     }
 }

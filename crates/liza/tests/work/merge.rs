@@ -174,11 +174,29 @@ for path in "$root/planted" "$root/.liza/planted" "$root/.git/planted" "$HOME/pl
   (echo x > "$path") 2> /dev/null && echo "wrote $path"
 done
 cat "$root/.liza/state.yaml" > /dev/null 2>&1 && echo "read the blackboard"
+echo "agent ${SSH_AUTH_SOCK-none}"
 echo x > own && echo x > "$TMPDIR/own" && echo "wrote its own""#;
     with_test(&project, tries);
     approved(&project, "one");
-    merge(&project, "one").ok();
-    assert_eq!(project.read(".liza/integration-tests/one-1.log"), "wrote its own\n");
+    let mut program = project.program();
+    program.args(["wt-merge", "one"]).env("SSH_AUTH_SOCK", "/somewhere");
+    project.run(&mut program).ok();
+    assert_eq!(project.read(".liza/integration-tests/one-1.log"), "agent none\nwrote its own\n");
+}
+
+/// Covers: IS-05
+#[test]
+#[cfg(target_os = "linux")]
+fn an_integration_test_does_not_run_below_the_required_level() {
+    let project = team();
+    with_test(&project, "echo it runs");
+    approved(&project, "one");
+    for (key, value) in [("sandbox", "require"), ("sandbox_max_abi", "5")] {
+        project.liza(&["lock", "write", &format!("config.{key}"), value]).ok();
+    }
+    merge(&project, "one").refused(3, "integration_test");
+    let log = project.read(".liza/integration-tests/one-1.log");
+    assert!(log.contains("the confinement would be partly") && !log.contains("it runs"), "{log}");
 }
 
 /// Covers: RV-06

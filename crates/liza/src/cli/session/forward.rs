@@ -95,3 +95,25 @@ fn content(path: &Path) -> Result<String, CommandError> {
             .hint("name a text file of at most 1 MiB that is not a link, or - for standard input")
     })
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Covers: IS-02
+    #[test]
+    fn only_regular_files_of_limited_size_are_sent() {
+        let place = tempfile::tempdir().unwrap();
+        let file = |name: &str| place.path().join(name);
+        std::fs::write(file("text"), "a reason").unwrap();
+        assert_eq!(content(&file("text")).unwrap(), "a reason");
+        std::os::unix::fs::symlink(file("text"), file("link")).unwrap();
+        std::fs::write(file("bytes"), [0xff]).unwrap();
+        let pipe = std::process::Command::new("mkfifo").arg(file("pipe")).status().unwrap();
+        assert!(pipe.success());
+        for name in ["link", "bytes", "pipe", ".", "missing"] {
+            let error = content(&file(name)).unwrap_err();
+            assert!(error.message.starts_with("cannot read "), "{name}: {error:?}");
+        }
+    }
+}
