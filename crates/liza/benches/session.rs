@@ -21,6 +21,15 @@ use support::TestProject;
 
 const ROUNDS: usize = 40;
 
+/// Prints the time, then does the work: a program that fails again and again would be held.
+const SCRIPT: &str = r#"#!/bin/sh
+date +%s%N
+cat > /dev/null
+echo work > "$1.txt" && git add . && git commit -qm "work on $1"
+LIZA pre-check "$1" --intent "do it" --validation "cat $1.txt"
+LIZA submit-for-review "$1" HEAD
+"#;
+
 fn main() {
     let projects = ["off", "auto"].map(project);
     let mut times: [Vec<f64>; 2] = [Vec::new(), Vec::new()];
@@ -49,14 +58,14 @@ fn figures(times: &mut [f64]) -> (f64, f64) {
     (at(10), at(2))
 }
 
-/// A project whose agent program prints the time and ends.
+/// A project whose agent program prints the time first.
 fn project(sandbox: &str) -> TestProject {
     let project = TestProject::new();
     let program = project.home().join("clock.sh");
-    fs::write(&program, "#!/bin/sh\ndate +%s%N\n").unwrap();
+    fs::write(&program, SCRIPT.replace("LIZA", env!("CARGO_BIN_EXE_liza"))).unwrap();
     fs::set_permissions(&program, fs::Permissions::from_mode(0o755)).unwrap();
     let config = format!(
-        "config:\n  sandbox: {sandbox}\n  providers:\n    clock: {{program: {}}}\n",
+        "config:\n  sandbox: {sandbox}\n  providers:\n    clock: {{program: {}, args: [\"{{task}}\"]}}\n",
         program.display()
     );
     let state = project.state().replacen("config:\n", &config, 1);
