@@ -19,20 +19,29 @@ pub(crate) fn wait(milliseconds: u64) {
     thread::sleep(Duration::from_millis(milliseconds));
 }
 
-/// Waits until a file and a branch exist, or until the time limit of the step.
+/// How often `wait-for` asks about a task; a session may send ten commands a second.
+const TASK_INTERVAL: Duration = Duration::from_millis(250);
+
+/// Waits until a file and a branch exist and a task has begun, or until the time limit of the step.
 pub(crate) fn wait_for(session: &Session, it: &WaitFor) {
+    let begun = |task: &String| {
+        let path = format!(".tasks[] | select(.id == \"{task}\") | .status");
+        let status = session.try_liza(Arguments::new(["get", &path]), "");
+        status.is_ok_and(|status| !matches!(status.output().trim(), "" | "null" | "DRAFT" | "UNCLAIMED"))
+    };
+    let interval = if it.task.is_some() { TASK_INTERVAL } else { POLL_INTERVAL };
     let exist = || {
         let file = it.file.as_ref().is_none_or(|file| session.prompt.project.join(file).exists());
         let branch = |name: &String| session.git_resolves(&format!("refs/heads/{}", session.expand(name)));
-        file && it.branch.as_ref().is_none_or(branch)
+        file && it.branch.as_ref().is_none_or(branch) && it.task.as_ref().is_none_or(begun)
     };
     let mut left = Duration::from_secs(it.seconds.unwrap_or(DEFAULT_WAIT_SECONDS));
     while !exist() {
         if left.is_zero() {
             return session.say("timed out waiting; continuing");
         }
-        thread::sleep(POLL_INTERVAL.min(left));
-        left = left.saturating_sub(POLL_INTERVAL);
+        thread::sleep(interval.min(left));
+        left = left.saturating_sub(interval);
     }
     session.say("found what it waited for");
 }

@@ -149,6 +149,8 @@ pub(crate) struct WaitFor {
     pub(crate) file: Option<PathBuf>,
     /// A branch of the repository.
     pub(crate) branch: Option<String>,
+    /// A task that an agent has begun.
+    pub(crate) task: Option<String>,
     /// After that many seconds the scene continues; 30 if absent.
     pub(crate) seconds: Option<u64>,
 }

@@ -3,12 +3,36 @@
 use std::fs;
 
 use crate::support::TestProject;
+use crate::support::process::Running;
 
 /// A new user's folder: no git identity, no project.
 fn new_user() -> TestProject {
     let project = TestProject::bare();
     fs::write(project.home().join("gitconfig"), "").unwrap();
     project
+}
+
+/// Covers: AG-16
+#[test]
+fn needs_script_in_a_terminal_the_demo_is_told_in_the_order_in_which_it_happens() {
+    let place = new_user();
+    let dir = place.home().join("demo").display().to_string();
+    let mut demo = Running::liza_in_terminal(&place, &["demo", "--dir", &dir]);
+    assert_eq!(demo.wait(), 0, "{}", demo.output());
+    let said = demo.output();
+    let at = |text: &str| said.find(text).unwrap_or_else(|| panic!("{text}: {said}"));
+    let order = [
+        "the plan is ready",
+        "submits greet for review",
+        "reviews greet",
+        "rejects greet: bin/greet.sh:1",
+        "continues greet after the rejection",
+        "greet is merged",
+        "every task of the sprint has ended",
+        "Try next",
+    ];
+    assert!(order.windows(2).all(|pair| at(pair[0]) < at(pair[1])), "{said}");
+    assert!(at("is blocked at farewell") < at("replaces farewell"), "{said}");
 }
 
 /// Covers: AG-15, AG-16

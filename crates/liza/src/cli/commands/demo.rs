@@ -17,11 +17,13 @@ use crate::sys::find_program;
 use crate::watch::WatchOptions;
 
 use crate::cli::context::Context;
+use crate::cli::ui::console::Stream;
 use crate::cli::ui::error::CommandError;
 use crate::cli::ui::event_printer::EventPrinter;
 use crate::cli::ui::exit_code::Exit;
 use crate::cli::ui::layout::{BOLD, CYAN, paint, wrap};
 use crate::cli::ui::output::{Color, Reply};
+use crate::cli::ui::story::Story;
 
 use super::init;
 use super::run::{summary, work};
@@ -33,10 +35,11 @@ const LIMIT: Duration = Duration::from_secs(300);
 ///
 /// Makes a small repository in a temporary folder and runs a planner, coders and code reviewers on it, all played by
 /// the built-in rehearsal agent. The commits are real: a plan, code, a rejection, a blocked task that is replaced, a
-/// conflict that is fixed, approvals and merges. Takes less than a minute; the folder is kept.
+/// conflict that is fixed, approvals and merges. In a terminal it is told in about 20 seconds; the folder is kept.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:
   liza demo
+  liza demo --fast
   liza demo --dir ~/liza-demo
   liza demo --playbook my-story.yaml    # docs/guide/playbooks.md")]
 pub(crate) struct Args {
@@ -55,6 +58,9 @@ pub(crate) struct Args {
     /// Plain lines: no colour, no progress line.
     #[arg(long)]
     plain: bool,
+    /// As fast as it goes; in a terminal the demo is told at a pace for people.
+    #[arg(long)]
+    fast: bool,
 }
 
 /// Runs it.
@@ -79,15 +85,29 @@ pub(crate) fn run(args: Args, context: &Context) -> Result<Reply, CommandError> 
     if args.plain {
         screen.color = Color::Never;
     }
-    let printer = EventPrinter::new(screen, MessageLevel::Info);
-    let printer = Arc::new(if args.plain { printer } else { printer.with_progress() });
-    printer.print_text(&format!(
+    let is_told = !args.fast && !args.plain && !screen.json && screen.console.is_terminal(Stream::Output);
+    let beginning = EventPrinter::new(screen.clone(), MessageLevel::Info);
+    beginning.print_text(&format!(
         "goal: {}\nSample project in {}. The built-in rehearsal agent plays every agent.",
         sample.goal,
         folder.display()
     ));
+    let story = is_told.then(|| Story::begin(screen.clone(), project.store().log_reader()));
+    let printer = EventPrinter::new(screen, if is_told { MessageLevel::Alert } else { MessageLevel::Info });
+    let printer = Arc::new(if args.plain || is_told { printer } else { printer.with_progress() });
     let watching = WatchOptions { desktop: false, ..WatchOptions::default() };
-    work(context, &project, posts(args.coders, args.reviewers, &playbook)?, &printer, watching, Some(LIMIT))?;
+    let ended = work(
+        context,
+        &project,
+        posts(args.coders, args.reviewers, &playbook)?,
+        &printer,
+        watching,
+        Some(LIMIT),
+    );
+    if let Some(story) = story {
+        story.finish();
+    }
+    ended?;
     let state = project.store().snapshot()?;
     Ok(result(context, &state, &folder, began.elapsed()))
 }
@@ -126,6 +146,7 @@ fn result(context: &Context, state: &State, folder: &Path, took: Duration) -> Re
         (format!("{liza} status"), "tasks, agents and alerts"),
         (format!("{liza} show {first}"), "everything about one task"),
         (format!("{liza} log"), "everything that happened"),
+        (format!("{liza} diff"), "what the team changed"),
         ("git log --graph --oneline integration".to_owned(), "the approved work"),
         ("less .liza/state.yaml".to_owned(), "the blackboard"),
     ];

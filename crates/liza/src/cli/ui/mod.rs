@@ -10,3 +10,4 @@ pub(crate) mod input;
 pub(crate) mod layout;
 pub(crate) mod old_names;
 pub(crate) mod output;
+pub(crate) mod story;

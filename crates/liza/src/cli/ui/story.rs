@@ -1,0 +1,137 @@
+//! Tells what a team does, from the log: in the order in which it happened, at a pace at which a person can read.
+//!
+//! Falls behind the team on purpose, and never delays it.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread::{self, JoinHandle};
+use std::time::Duration;
+
+use liza_core::model::Role;
+use liza_store::{LogReader, LogRecord};
+
+use super::layout::{BOLD, CYAN, GREEN, RED, YELLOW, clean, cut, one_line, pad, paint, wrap};
+use super::output::Screen;
+
+/// Between two lines.
+const PACE: Duration = Duration::from_millis(380);
+
+/// The longest name is `code-reviewer-10`.
+const NAME: usize = 16;
+
+/// A story that is being told.
+pub(crate) struct Story {
+    ended: Arc<AtomicBool>,
+    teller: JoinHandle<()>,
+}
+
+impl Story {
+    /// Begins to tell what the log says from now on.
+    pub(crate) fn begin(screen: Screen, mut log: LogReader) -> Self {
+        let ended = Arc::new(AtomicBool::new(false));
+        let is_last = Arc::clone(&ended);
+        let teller = thread::spawn(move || {
+            loop {
+                // Asked before the last reading, so that what happens at the end is told.
+                let last = is_last.load(Ordering::Acquire);
+                let lines: Vec<String> = log
+                    .read_new()
+                    .unwrap_or_default()
+                    .iter()
+                    .filter_map(|entry| line(entry, &screen))
+                    .collect();
+                let nothing = lines.is_empty();
+                for line in lines {
+                    screen.out(&line);
+                    thread::sleep(PACE);
+                }
+                if last {
+                    return;
+                }
+                if nothing {
+                    thread::sleep(PACE / 4);
+                }
+            }
+        });
+        Self { ended, teller }
+    }
+
+    /// Tells the rest.
+    pub(crate) fn finish(self) {
+        self.ended.store(true, Ordering::Release);
+        // If the teller has failed, the result is still printed.
+        let _ = self.teller.join();
+    }
+}
+
+fn line(entry: &LogRecord, screen: &Screen) -> Option<String> {
+    let (style, text) = sentence(entry)?;
+    let role = entry.agent.parse().ok().map(|agent: liza_core::model::AgentId| agent.role());
+    let name = match role {
+        Some(Role::Planner) => CYAN,
+        Some(Role::Coder) => GREEN,
+        Some(Role::CodeReviewer) => YELLOW,
+        None => BOLD,
+    };
+    let words = wrap(&clean(&text), screen.columns().saturating_sub(NAME + 1).max(20));
+    let words: Vec<String> = words.iter().map(|words| paint(style, words)).collect();
+    let indent = format!("\n{}", " ".repeat(NAME + 1));
+    Some(format!("{} {}", paint(name, &pad(&cut(&clean(&entry.agent), NAME), NAME)), words.join(&indent)))
+}
+
+/// What happened, in words; none for what only Liza needs to know.
+fn sentence(entry: &LogRecord) -> Option<(anstyle::Style, String)> {
+    let task = entry.task.as_deref().unwrap_or_default();
+    let detail = cut(&one_line(&entry.detail), 160);
+    let after = |word: &str| detail.split_once(word).map_or(detail.as_str(), |(_, rest)| rest).to_owned();
+    let plain = anstyle::Style::new();
+    Some(match entry.action.as_str() {
+        "created" => (plain, format!("plans {task}: {detail}")),
+        "tasks_finalized" => (BOLD, format!("the plan is ready: {}", after(": "))),
+        "claimed" => (plain, format!("begins {task}")),
+        "resumed" => (plain, format!("continues {task}")),
+        "reclaimed_after_rejection" => (plain, format!("continues {task} after the rejection")),
+        "claimed_for_integration_fix" => (plain, format!("begins to fix the conflict of {task}")),
+        "ready_for_review" => (plain, format!("submits {task} for review")),
+        "review_claimed" => (plain, format!("reviews {task}")),
+        "rejected" => {
+            let reason = after("[blocker] ");
+            (
+                YELLOW,
+                format!("rejects {task}: {}", reason.split(" Why it matters").next().unwrap_or_default()),
+            )
+        }
+        "approved" => (GREEN, format!("approves {task}")),
+        "merged" => (GREEN, format!("{task} is merged")),
+        "integration_failed" => (RED, format!("{task} cannot be merged: {detail}")),
+        "blocked" => (YELLOW, format!("is blocked at {task}: {detail}")),
+        "rescoped" => (BOLD, format!("replaces {task}: {}", after("SUPERSEDED → "))),
+        "handoff" => (plain, format!("hands {task} to its next session")),
+        "sprint_completed" => (BOLD, "every task of the sprint has ended".to_owned()),
+        "goal_ended" => (BOLD, detail),
+        _ => return None,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn told(action: &str, detail: &str) -> Option<String> {
+        let timestamp = "2026-11-16T04:00:00Z".parse().unwrap();
+        let (agent, action, detail) = ("coder-1".to_owned(), action.to_owned(), detail.to_owned());
+        let task = Some("greet".to_owned());
+        sentence(&LogRecord { timestamp, agent, action, task, detail, revision: None }).map(|(_, text)| text)
+    }
+
+    #[test]
+    fn what_happened_is_told_in_words_and_what_only_liza_needs_is_not() {
+        let reasons = "Blockers: 1 - [blocker] a.sh:1 — no name Why it matters: it is asked for";
+        assert_eq!(told("rejected", reasons).unwrap(), "rejects greet: a.sh:1 — no name");
+        assert_eq!(told("rejected", "too slow").unwrap(), "rejects greet: too slow");
+        let plan = "2 tasks moved from DRAFT to UNCLAIMED: greet, shout";
+        assert_eq!(told("tasks_finalized", plan).unwrap(), "the plan is ready: greet, shout");
+        assert_eq!(told("merged", "fast-forward").unwrap(), "greet is merged");
+        assert_eq!(told("registered", "generation 2"), None);
+    }
+}
