@@ -2,7 +2,7 @@
 //!
 //! Which task may be changed how is decided by the rules; here only what makes no sense at all is not offered.
 
-use liza_core::model::{Status, TaskId};
+use liza_core::model::{Revision, Status, TaskId};
 use liza_core::watch::view::TaskView;
 
 use super::input_field::InputField;
@@ -17,8 +17,10 @@ pub(super) enum Action {
     /// A note for the agents of one task, or for all.
     Note(Option<TaskId>),
     Answer(TaskId),
-    Approve(TaskId),
-    Reject(TaskId),
+    /// Approve what was submitted up to this revision of the task: what the person has seen.
+    Approve(TaskId, Revision),
+    /// Reject what was submitted up to this revision of the task.
+    Reject(TaskId, Revision),
     Release(TaskId),
     /// A new task.
     Add,
@@ -66,8 +68,8 @@ impl Action {
             'v' | 'x' if task()?.status != Some(Status::ReadyForReview) => {
                 Err("only a task that is READY_FOR_REVIEW can be approved or rejected")
             }
-            'v' => Ok(Action::Approve(task()?.id.clone())),
-            'x' => Ok(Action::Reject(task()?.id.clone())),
+            'v' => Ok(Action::Approve(task()?.id.clone(), task()?.revision)),
+            'x' => Ok(Action::Reject(task()?.id.clone(), task()?.revision)),
             'u' if is_claimed(task()?) => Ok(Action::Release(task()?.id.clone())),
             'u' => Err("no agent has claimed the task"),
             _ => Err(""),
@@ -97,8 +99,8 @@ impl Action {
             Action::Note(None) => "Note for all agents".to_owned(),
             Action::Note(Some(task)) => format!("Note for the agents of {task}"),
             Action::Answer(task) => format!("Answer {task}"),
-            Action::Approve(task) => format!("Approve {task}"),
-            Action::Reject(task) => format!("Reject {task}"),
+            Action::Approve(task, _) => format!("Approve {task}"),
+            Action::Reject(task, _) => format!("Reject {task}"),
             Action::Release(task) => format!("Release the claim on {task}"),
             Action::Add => "Add a task".to_owned(),
             Action::Replan(task) => format!("Block {task}"),
@@ -106,31 +108,30 @@ impl Action {
         }
     }
 
-    /// What a person should know before it happens; `None` if it can be undone.
+    /// What a person should know before it happens; `None` if it can be undone without a loss.
     pub(super) fn warning(&self) -> Option<&'static str> {
         match self {
             Action::Abort => {
                 Some("All agents stop for good. Nothing is deleted, but the goal cannot be resumed.")
             }
-            Action::Approve(_) => {
+            Action::Checkpoint => Some("Running sessions end, and no new work starts until you resume."),
+            Action::Approve(..) => {
                 Some("The commit is merged to the integration branch without another review.")
             }
-            Action::Reject(_) => Some("The task goes back to its coder with your reason."),
+            Action::Reject(..) => Some("The task goes back to its coder with your reason."),
             Action::Release(_) => {
                 Some("The session is stopped. Unmerged work is kept on a branch rescue/TASK-N.")
             }
             Action::Replan(_) => Some("The task stops; the planner decides what becomes of it."),
             Action::Suggested(words) => {
                 let verb = words.first().map(String::as_str).unwrap_or_default();
-                matches!(verb, "dismiss" | "accept-integration" | "resolve" | "goal")
-                    .then_some("This cannot be undone.")
+                match verb {
+                    "dismiss" | "accept-integration" | "resolve" | "goal" => Some("This cannot be undone."),
+                    "plan" => Some("Coders begin with all proposed tasks. To read them first: liza plan"),
+                    _ => None,
+                }
             }
-            Action::Pause
-            | Action::Resume
-            | Action::Checkpoint
-            | Action::Note(_)
-            | Action::Answer(_)
-            | Action::Add => None,
+            Action::Pause | Action::Resume | Action::Note(_) | Action::Answer(_) | Action::Add => None,
         }
     }
 
@@ -140,8 +141,8 @@ impl Action {
             Action::Pause | Action::Resume | Action::Checkpoint | Action::Abort => Vec::new(),
             Action::Note(_) => vec![InputField::required("Note")],
             Action::Answer(_) => vec![InputField::required("Answer")],
-            Action::Approve(_) => vec![InputField::optional("Evidence")],
-            Action::Reject(_) => vec![InputField::required("Reason")],
+            Action::Approve(..) => vec![InputField::optional("Evidence")],
+            Action::Reject(..) => vec![InputField::required("Reason")],
             Action::Release(_) => vec![InputField::optional("Reason")],
             Action::Add => vec![InputField::required("What to build")],
             Action::Replan(_) => vec![InputField::optional("Reason")],
@@ -169,8 +170,14 @@ impl Action {
             Action::Note(None) => with(&["note", text]),
             Action::Note(Some(task)) => with(&["note", text, "--for", task.as_str()]),
             Action::Answer(task) => with(&["answer", task.as_str(), text]),
-            Action::Approve(task) => optional(&["submit-verdict", task.as_str(), "APPROVED"], None),
-            Action::Reject(task) => with(&["submit-verdict", task.as_str(), "REJECTED", text]),
+            Action::Approve(task, seen) => {
+                let seen = seen.0.to_string();
+                optional(&["submit-verdict", "--if-revision", &seen, task.as_str(), "APPROVED"], None)
+            }
+            Action::Reject(task, seen) => {
+                let seen = seen.0.to_string();
+                with(&["submit-verdict", "--if-revision", &seen, task.as_str(), "REJECTED", text])
+            }
             Action::Release(task) => optional(&["release-claim", task.as_str(), "--force"], Some("--reason")),
             Action::Add => with(&["add", text]),
             Action::Replan(task) => optional(&["mark-blocked", task.as_str()], Some("--reason")),

@@ -119,8 +119,8 @@ pub(super) struct Model {
     /// What a person is asked.
     pub(super) dialog: Option<Dialog>,
     pub(super) notice: Option<ActionNotice>,
-    /// How many actions run.
-    pub(super) running: usize,
+    /// The commands of the actions that run or wait for an earlier one, in this order.
+    pub(super) running: Vec<Vec<String>>,
     /// Whether the team has been asked to stop.
     pub(super) stopping: bool,
 }
@@ -142,7 +142,7 @@ impl Model {
             page: None,
             dialog: None,
             notice: None,
-            running: 0,
+            running: Vec::new(),
             stopping: false,
         }
     }

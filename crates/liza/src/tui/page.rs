@@ -1,6 +1,6 @@
 //! What can be opened instead of the board: a task, an agent, the output of a command, the keys.
 
-use liza_core::model::{AgentId, TaskId};
+use liza_core::model::{AgentId, Revision, TaskId};
 use ratatui::text::Line;
 
 /// How many lines of a session's output are shown.
@@ -71,6 +71,8 @@ pub(super) struct Page {
     pub(super) loading: bool,
     /// The second in which it was last loaded.
     pub(super) loaded_at: i64,
+    /// The revision of its task at that time.
+    loaded_revision: Option<Revision>,
 }
 
 impl Page {
@@ -91,11 +93,10 @@ impl Page {
         Self::new(PageSubject::Agent(agent), vec![output(agent), prompt])
     }
 
-    /// What a command prints.
-    pub(super) fn of_command(words: &[String]) -> Self {
+    /// What an action has printed. It has no source: nothing runs an action again.
+    pub(super) fn of_result(words: &[String], lines: Vec<Line<'static>>) -> Self {
         let title = format!("liza {}", words.join(" "));
-        let source = PageSource::Command(words.to_vec());
-        Self::new(PageSubject::Text(title), vec![PageTab { title: "Output", source }])
+        Self { lines: Some(lines), ..Self::new(PageSubject::Text(title), Vec::new()) }
     }
 
     /// The keys of the screen.
@@ -113,6 +114,7 @@ impl Page {
             scroll: Scroll::From(0),
             loading: false,
             loaded_at: 0,
+            loaded_revision: None,
         };
         page.open(0);
         page
@@ -142,14 +144,15 @@ impl Page {
         }
     }
 
-    /// What has to be loaded in this second, if anything.
-    pub(super) fn next_load(&mut self, second: i64) -> Option<PageSource> {
+    /// What has to be loaded in this second, while its task has this revision, if anything.
+    pub(super) fn next_load(&mut self, second: i64, revision: Option<Revision>) -> Option<PageSource> {
         let source = self.source()?.clone();
-        let due = self.lines.is_none() || (source.is_live() && second != self.loaded_at);
+        let changed = revision != self.loaded_revision;
+        let due = self.lines.is_none() || changed || (source.is_live() && second != self.loaded_at);
         if self.loading || !due {
             return None;
         }
-        (self.loading, self.loaded_at) = (true, second);
+        (self.loading, self.loaded_at, self.loaded_revision) = (true, second, revision);
         Some(source)
     }
 

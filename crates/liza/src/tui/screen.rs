@@ -1,8 +1,6 @@
 //! The screen at work: takes events from the terminal, the project and the team, and does what `update` asks for.
 
-use std::fs;
 use std::io;
-use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, Sender, channel};
@@ -15,19 +13,23 @@ use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 use signal_hook::iterator::{Handle, Signals};
 use signal_hook::low_level::raise;
 
-use crate::project::{Project, now};
+use crate::project::now;
 use crate::supervisor::{MessageLevel, TeamMessage};
 
+use super::action_queue::ActionQueue;
 use super::draw::{Painter, draw};
 use super::model::{Effect, Event, LogLine, Model};
 use super::page::PageSource;
 use super::source::DataSource;
 use super::terminal::ScreenTerminal;
 use super::update::update;
-use super::{CommandResult, ScreenMode, ScreenSetup, action};
+use super::{CommandResult, ScreenMode, ScreenSetup, action, saved_prompt};
 
 /// How often the thread that reads keys checks whether the screen has ended.
 const INPUT_POLL: Duration = Duration::from_millis(100);
+
+/// How long the end of the screen waits for actions that still run.
+const LAST_ACTIONS: Duration = Duration::from_secs(10);
 
 /// Shows the screen until the person leaves it, or a signal ends it.
 ///
@@ -100,23 +102,28 @@ fn serve(setup: &ScreenSetup, sender: &Sender<Event>, events: &Receiver<Event>) 
     read_keys(sender.clone(), Arc::clone(&ended));
     DataSource::start(setup.project.clone(), setup.mode, sender.clone(), Arc::clone(&ended));
     let mut model = Model::new(setup.mode, size()?);
+    let actions = ActionQueue::start(Arc::clone(&setup.commands), sender.clone());
+    let mut quits = false;
     let shown = loop {
         let painter = Painter { model: &model, theme: &setup.theme, times: &setup.times };
-        if let Err(error) = screen.terminal.draw(|frame| draw(frame, &painter)) {
-            break Err(error);
+        let drawn = screen.terminal.draw(|frame| draw(frame, &painter));
+        // At the end once more: it shows what is being waited for.
+        match drawn {
+            Ok(_) if quits => break Ok(()),
+            Ok(_) => {}
+            Err(error) => break Err(error),
         }
         let Ok(first) = events.recv() else { break Ok(()) };
         let pending = std::iter::once(first).chain(std::iter::from_fn(|| events.try_recv().ok()));
         let effects: Vec<Effect> =
             pending.flat_map(|event| update(&mut model, event, &setup.theme)).collect();
-        if effects.contains(&Effect::Quit) {
-            break Ok(());
-        }
         for effect in effects {
-            perform(setup, sender, model.size.0, effect);
+            quits |= effect == Effect::Quit;
+            perform(setup, sender, &actions, model.size.0, effect);
         }
     };
     ended.store(true, Ordering::Relaxed);
+    actions.finish(LAST_ACTIONS);
     shown
 }
 
@@ -146,23 +153,19 @@ fn read_keys(events: Sender<Event>, ended: Arc<AtomicBool>) {
 }
 
 /// Does what `update` asked for, without making the screen wait.
-fn perform(setup: &ScreenSetup, sender: &Sender<Event>, columns: u16, effect: Effect) {
-    let (commands, sender) = (Arc::clone(&setup.commands), sender.clone());
+fn perform(setup: &ScreenSetup, sender: &Sender<Event>, actions: &ActionQueue, columns: u16, effect: Effect) {
     match effect {
-        Effect::Execute(words) => {
-            thread::spawn(move || {
-                let result = commands.execute(&words, columns);
-                let _ = sender.send(Event::Executed { words, result });
-            });
-        }
+        Effect::Execute(words) => actions.add(words, columns),
         Effect::Load(source) => {
-            let project = setup.project.clone();
+            let (commands, sender) = (Arc::clone(&setup.commands), sender.clone());
+            let prompts = setup.project.folder().join("agent-prompts");
             thread::spawn(move || {
                 let result = match &source {
                     PageSource::Command(words) => commands.execute(words, columns),
                     PageSource::Prompt(agent, task) => {
-                        let agent = agent.map(|agent| agent.to_string());
-                        prompt(&project, agent.as_deref(), task.as_ref().map(|task| task.as_str()))
+                        let text = saved_prompt::newest(&prompts, *agent, task.as_ref());
+                        let text = text.unwrap_or_else(|| "no prompt yet".to_owned());
+                        CommandResult { succeeded: true, text }
                     }
                     PageSource::Keys => CommandResult { succeeded: true, text: keys_page() },
                 };
@@ -175,22 +178,6 @@ fn perform(setup: &ScreenSetup, sender: &Sender<Event>, columns: u16, effect: Ef
         }
         Effect::StopTeam | Effect::Quit => {}
     }
-}
-
-/// The last prompt of an agent, or for a task.
-fn prompt(project: &Project, agent: Option<&str>, task: Option<&str>) -> CommandResult {
-    let folder = project.folder().join("agent-prompts");
-    let entries = fs::read_dir(&folder).into_iter().flatten().flatten();
-    let matches = |path: &PathBuf| {
-        let name = path.file_stem().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
-        agent.is_none_or(|agent| name.starts_with(&format!("{agent}-")))
-            && task.is_none_or(|task| name.ends_with(&format!("-{task}")))
-    };
-    let modified = |path: &PathBuf| fs::metadata(path).and_then(|meta| meta.modified()).ok();
-    let newest = entries.map(|entry| entry.path()).filter(matches).max_by_key(modified);
-    let text = newest
-        .map(|path| fs::read_to_string(&path).unwrap_or_else(|error| format!("{}: {error}", path.display())));
-    CommandResult { succeeded: true, text: text.unwrap_or_else(|| "no prompt yet".to_owned()) }
 }
 
 /// What the keys do.
@@ -207,9 +194,11 @@ fn keys_page() -> String {
         ("?", "this page"),
     ];
     let line = |key: &str, what: &str| format!("  {key:<12}{what}");
-    let mut lines =
-        vec!["Each action shows its command, and asks before it does what cannot be undone.".to_owned()];
-    lines.push(String::new());
+    let mut lines = vec![
+        "p and r run at once; the others show their command first and wait for you.".to_owned(),
+        "A command that runs is shown at the bottom.".to_owned(),
+        String::new(),
+    ];
     lines.extend(action::KEYS.iter().map(|(key, what)| line(&key.to_string(), what)));
     lines.push(String::new());
     lines.extend(moving.iter().map(|(key, what)| line(key, what)));

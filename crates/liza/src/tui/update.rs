@@ -61,7 +61,9 @@ pub(super) fn update(model: &mut Model, event: Event, theme: &Theme) -> Vec<Effe
 /// Loads the open page if it is due.
 fn refresh(model: &mut Model) -> Vec<Effect> {
     let second = model.view.as_ref().map_or(0, |view| view.now.unix());
-    let due = model.page.as_mut().and_then(|page| page.next_load(second));
+    let task = model.page.as_ref().and_then(Page::task).and_then(|task| model.task_view(task));
+    let revision = task.map(|task| task.revision);
+    let due = model.page.as_mut().and_then(|page| page.next_load(second, revision));
     due.map(Effect::Load).into_iter().collect()
 }
 
@@ -73,15 +75,15 @@ fn loaded(model: &mut Model, source: &PageSource, result: &CommandResult, theme:
 
 /// Shows the result of an action: in the footer if it is one line, else as a page.
 fn executed(model: &mut Model, words: &[String], result: &CommandResult, theme: &Theme) -> Vec<Effect> {
-    model.running = model.running.saturating_sub(1);
+    if let Some(ended) = model.running.iter().position(|running| running == words) {
+        model.running.remove(ended);
+    }
     let lines = styled::lines(&result.text, theme);
     let said: Vec<String> = lines.iter().map(ToString::to_string).collect();
     let first = said.iter().find(|line| !line.trim().is_empty()).cloned().unwrap_or_default();
     let short = said.iter().filter(|line| !line.trim().is_empty()).count() <= 2;
     if result.succeeded && !short {
-        let mut page = Page::of_command(words);
-        page.lines = Some(lines);
-        model.page = Some(page);
+        model.page = Some(Page::of_result(words, lines));
     }
     let text = if result.succeeded { first } else { said.join(" ") };
     let text = if text.is_empty() { "done".to_owned() } else { text };
@@ -156,7 +158,7 @@ fn begin(model: &mut Model, action: &Action) -> Vec<Effect> {
 }
 
 fn execute(model: &mut Model, words: Vec<String>) -> Vec<Effect> {
-    model.running += 1;
+    model.running.push(words.clone());
     vec![Effect::Execute(words)]
 }
 
@@ -274,8 +276,8 @@ fn on_page_key(model: &mut Model, key: KeyEvent) -> Option<Vec<Effect>> {
 }
 
 fn next_tab(model: &mut Model, steps: usize) -> Vec<Effect> {
-    if let Some(page) = &mut model.page {
-        let tab = (page.tab + steps) % page.tabs.len().max(1);
+    if let Some(page) = model.page.as_mut().filter(|page| page.tabs.len() > 1) {
+        let tab = (page.tab + steps) % page.tabs.len();
         page.open(tab);
     }
     refresh(model)

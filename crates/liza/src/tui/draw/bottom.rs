@@ -1,4 +1,5 @@
-//! The bottom of the screen: a dialog if one is open, else the result of the last action, else the keys.
+//! The bottom of the screen: a dialog if one is open, else the action that runs, else the result of the last one, else the
+//! keys.
 
 use ratatui::buffer::Buffer;
 use ratatui::layout::{Position, Rect};
@@ -10,7 +11,7 @@ use crate::tui::ScreenMode;
 use crate::tui::dialog::Dialog;
 use crate::tui::input_field::InputField;
 use crate::tui::model::Panel;
-use crate::tui::styled::shell_line;
+use crate::tui::styled::{printable, shell_line};
 
 impl Painter<'_> {
     /// Draws it; returns where the cursor is, if there is one.
@@ -19,13 +20,16 @@ impl Painter<'_> {
             return self.dialog(buffer, area, dialog);
         }
         let columns = usize::from(area.width);
-        let line = match &self.model.notice {
-            _ if self.model.running > 0 => Line::styled(" working…", self.theme.dim),
-            Some(notice) => {
+        let line = match (self.model.running.first(), &self.model.notice) {
+            (Some(words), _) => {
+                let command = printable(&format!("→ {} …", shell_line(words)));
+                Line::styled(format!(" {}", cut(&command, columns.saturating_sub(1))), self.theme.name)
+            }
+            (None, Some(notice)) => {
                 let style = if notice.succeeded { self.theme.good } else { self.theme.bad };
                 Line::styled(format!(" {}", cut(&notice.text, columns.saturating_sub(1))), style)
             }
-            None => self.keys(columns),
+            (None, None) => self.keys(columns),
         };
         put(buffer, row(area, area.height - 1), &line);
         None

@@ -1,5 +1,6 @@
 //! What keys do: which command they run, what they ask, and what they leave alone.
 
+use liza_core::model::Revision;
 use ratatui::crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 
 use super::*;
@@ -46,9 +47,51 @@ fn select(model: &mut Model, task: &str) {
 /// Covers: UI-01
 #[test]
 fn what_can_be_undone_runs_at_once() {
-    for (keys, command) in [("p", "pause"), ("r", "resume"), ("c", "checkpoint")] {
-        assert_eq!(commands(&type_in(&mut busy(), keys)), [command]);
+    for (keys, command) in [("p", "pause"), ("r", "resume")] {
+        let mut model = busy();
+        assert_eq!(commands(&type_in(&mut model, keys)), [command]);
+        assert!(picture(&model).ends_with(&format!(" → liza {command} …")), "{}", picture(&model));
     }
+}
+
+/// Covers: UI-01
+#[test]
+fn a_checkpoint_asks_first() {
+    let mut model = busy();
+    assert_eq!(type_in(&mut model, "c\n"), []);
+    assert!(picture(&model).contains("→ liza checkpoint"), "{}", picture(&model));
+    assert_eq!(commands(&type_in(&mut model, "y")), ["checkpoint"]);
+}
+
+/// Covers: UI-01, UI-03
+#[test]
+fn the_approval_of_a_plan_asks_first() {
+    let mut model = model_of(FIRE, &paused(), (80, 24));
+    let mut view = (*model.view.clone().unwrap()).clone();
+    view.needs_you[model.need].command = "liza plan --approve".to_owned();
+    update(&mut model, Event::View(Arc::new(view)), &dark());
+    assert_eq!(type_in(&mut model, "\n\n"), []);
+    assert!(picture(&model).contains("→ liza plan --approve"), "{}", picture(&model));
+    assert_eq!(commands(&type_in(&mut model, "y")), ["plan --approve"]);
+}
+
+/// Covers: UI-01, BB-11
+#[test]
+fn a_verdict_is_about_what_was_on_the_screen_when_its_key_was_pressed() {
+    let mut model = busy();
+    select(&mut model, "retry-orders");
+    let view = model.view.clone().unwrap();
+    let changed = |revision: u64| {
+        let mut view = (*view).clone();
+        view.tasks.iter_mut().for_each(|task| task.revision = Revision(revision));
+        Event::View(Arc::new(view))
+    };
+    update(&mut model, changed(38), &dark());
+    type_in(&mut model, "v");
+    update(&mut model, changed(39), &dark());
+    let words = "submit-verdict --if-revision 38 retry-orders APPROVED";
+    assert!(picture(&model).contains(words), "{}", picture(&model));
+    assert_eq!(commands(&type_in(&mut model, "\n")), [words]);
 }
 
 /// Covers: UI-01
@@ -75,9 +118,9 @@ fn texts_are_typed_and_become_the_command() {
         ("retry-users", "u\n", "release-claim retry-users --force"),
         ("retry-users", "uIt hangs\n", "release-claim retry-users --force --reason It hangs"),
         ("retry-users", "bSplit it\n", "mark-blocked retry-users --reason Split it"),
-        ("retry-orders", "v\n", "submit-verdict retry-orders APPROVED"),
-        ("retry-orders", "vRan it\n", "submit-verdict retry-orders APPROVED Ran it"),
-        ("retry-orders", "xLine 12\n", "submit-verdict retry-orders REJECTED Line 12"),
+        ("retry-orders", "v\n", "submit-verdict --if-revision 0 retry-orders APPROVED"),
+        ("retry-orders", "vRan it\n", "submit-verdict --if-revision 0 retry-orders APPROVED Ran it"),
+        ("retry-orders", "xLine 12\n", "submit-verdict --if-revision 0 retry-orders REJECTED Line 12"),
         ("retry-core", "iA page for errors\n", "add A page for errors"),
     ];
     for (task, keys, command) in cases {
@@ -95,7 +138,8 @@ fn a_required_text_cannot_be_left_out() {
     select(&mut model, "retry-orders");
     assert_eq!(type_in(&mut model, "x  \n\n"), []);
     assert!(model.dialog.is_some());
-    assert_eq!(commands(&type_in(&mut model, "why\n")), ["submit-verdict retry-orders REJECTED   why"]);
+    let words = "submit-verdict --if-revision 0 retry-orders REJECTED   why";
+    assert_eq!(commands(&type_in(&mut model, "why\n")), [words]);
 }
 
 /// Covers: UI-01
@@ -218,6 +262,41 @@ fn an_open_page_is_read_again_every_second_and_only_once_at_a_time() {
     later.now = later.now + Seconds(1);
     let effects = update(&mut model, Event::View(Arc::new(later)), &dark());
     assert_eq!(effects, [Effect::Load(source.clone())]);
+}
+
+/// Covers: UI-01
+#[test]
+fn the_diff_of_a_task_is_read_again_when_the_task_has_changed() {
+    let mut model = busy();
+    select(&mut model, "retry-orders");
+    type_in(&mut model, "\n");
+    let opened = type_in(&mut model, "2");
+    let [Effect::Load(source)] = opened.as_slice() else { panic!("{opened:?}") };
+    let result = CommandResult { succeeded: true, text: "one".to_owned() };
+    update(&mut model, Event::Loaded(source.clone(), result), &dark());
+    let mut view = (*model.view.clone().unwrap()).clone();
+    view.now = view.now + Seconds(1);
+    assert_eq!(update(&mut model, Event::View(Arc::new(view.clone())), &dark()), []);
+    view.tasks.iter_mut().for_each(|task| task.revision = task.revision.next());
+    let effects = update(&mut model, Event::View(Arc::new(view)), &dark());
+    assert_eq!(effects, [Effect::Load(source.clone())]);
+}
+
+/// Covers: UI-01
+#[test]
+fn no_key_runs_an_action_again_whose_result_is_a_page() {
+    let mut model = busy();
+    let words = vec!["checkpoint".to_owned()];
+    let result = CommandResult { succeeded: true, text: "one\ntwo\nthree\n".to_owned() };
+    update(&mut model, Event::Executed { words, result }, &dark());
+    model.notice = None;
+    let shown = picture(&model);
+    assert!(shown.contains("three"), "{shown}");
+    assert_eq!(type_in(&mut model, "\t1\t"), []);
+    press(&mut model, KeyCode::Left);
+    let view = model.view.clone().unwrap();
+    assert_eq!(update(&mut model, Event::View(view), &dark()), []);
+    assert_eq!(picture(&model), shown);
 }
 
 /// Covers: UI-01, UI-06
