@@ -2,10 +2,10 @@
 
 use std::io::{self, PipeReader, PipeWriter, Read as _, Write as _};
 use std::net::{Ipv4Addr, Shutdown, TcpListener, TcpStream, ToSocketAddrs as _};
-use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, OnceLock};
 use std::thread;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use rustix::event::{PollFd, PollFlags, poll};
 
@@ -53,19 +53,37 @@ struct ProxyServer {
     connections: AtomicUsize,
 }
 
+/// One of the connections that a session may have at once. Dropping it makes room for another.
+struct ConnectionSlot(Arc<ProxyServer>);
+
+impl ConnectionSlot {
+    /// Takes one; none if all are in use.
+    fn take(server: &Arc<ProxyServer>) -> Option<Self> {
+        let slot = Self(Arc::clone(server));
+        let used = server.connections.fetch_add(1, Ordering::SeqCst);
+        (used < CONNECTIONS_MAX).then_some(slot)
+    }
+}
+
+impl Drop for ConnectionSlot {
+    fn drop(&mut self) {
+        self.0.connections.fetch_sub(1, Ordering::SeqCst);
+    }
+}
+
 impl ModelProxy {
     /// Serves connections to these hosts.
     ///
     /// # Errors
     ///
-    /// When no port can be opened.
+    /// When no port can be opened, or no thread started.
     pub(crate) fn start(hosts: Vec<ModelHost>) -> io::Result<Self> {
         let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0))?;
         listener.set_nonblocking(true)?;
         let port = listener.local_addr()?.port();
         let (end, stop) = io::pipe()?;
         let server = Arc::new(ProxyServer { hosts, connections: AtomicUsize::new(0) });
-        thread::spawn(move || accept(&server, &listener, &end));
+        thread::Builder::new().spawn(move || accept(&server, &listener, &end))?;
         Ok(Self { port, _stop: stop })
     }
 
@@ -85,14 +103,21 @@ fn accept(server: &Arc<ProxyServer>, listener: &TcpListener, end: &PipeReader) {
             Ok(_) => {}
         }
         match listener.accept() {
-            Ok((client, _)) => {
-                let server = Arc::clone(server);
-                thread::spawn(move || server.serve(client));
-            }
+            Ok((client, _)) => admit(server, client),
             Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
             // Out of descriptors, for example. The others need this thread's time to release some.
             Err(_) => thread::sleep(Duration::from_millis(10)),
         }
+    }
+}
+
+/// Serves a client on a thread of its own. Counted before: a session could use up the supervisor's threads otherwise.
+fn admit(server: &Arc<ProxyServer>, mut client: TcpStream) {
+    match ConnectionSlot::take(server) {
+        // Without a thread, the client and its slot are dropped.
+        Some(slot) => drop(thread::Builder::new().spawn(move || slot.0.serve(client))),
+        // A few bytes on a new connection: this does not block.
+        None => drop(deny(&mut client, &Denied::Busy)),
     }
 }
 
@@ -106,17 +131,14 @@ enum Denied {
 
 impl ProxyServer {
     fn serve(&self, client: TcpStream) {
-        let busy = self.connections.fetch_add(1, Ordering::SeqCst) >= CONNECTIONS_MAX;
         // Where the listener's mode is handed on. A client that is gone is no error.
-        let _ = client.set_nonblocking(false).and_then(|()| self.tunnel(client, busy));
-        self.connections.fetch_sub(1, Ordering::SeqCst);
+        let _ = client.set_nonblocking(false).and_then(|()| self.tunnel(client));
     }
 
-    fn tunnel(&self, mut client: TcpStream, busy: bool) -> io::Result<()> {
+    fn tunnel(&self, mut client: TcpStream) -> io::Result<()> {
         client.set_read_timeout(Some(HEAD_LIMIT))?;
         let (head, rest) = read_head(&mut client)?;
-        let opened = if busy { Err(Denied::Busy) } else { self.open(&head) };
-        let (mut host, request) = match opened {
+        let (mut host, request) = match self.open(&head) {
             Ok(opened) => opened,
             Err(denied) => return deny(&mut client, &denied),
         };
@@ -126,7 +148,7 @@ impl ProxyServer {
         }
         host.write_all(&request.first)?;
         host.write_all(&rest)?;
-        copy_both(client, host)
+        copy_both(client, host, LAST_ANSWER_LIMIT)
     }
 
     /// Connects to the host of a request, if it is allowed.
@@ -186,21 +208,41 @@ fn deny(client: &mut TcpStream, denied: &Denied) -> io::Result<()> {
     write!(client, "HTTP/1.1 {status}\r\nContent-Length: {length}\r\nConnection: close\r\n\r\n{text}\n")
 }
 
-/// Copies in both directions until both have ended.
-fn copy_both(client: TcpStream, host: TcpStream) -> io::Result<()> {
+/// Copies in both directions until both have ended, or the host is silent for this long after the client has ended.
+fn copy_both(client: TcpStream, host: TcpStream, limit: Duration) -> io::Result<()> {
+    // Set before the first read: one that waits already would not notice.
+    host.set_read_timeout(Some(limit))?;
     let (mut from_client, mut to_host) = (client.try_clone()?, host.try_clone()?);
-    let upload = thread::spawn(move || {
+    let client_end = Arc::new(OnceLock::new());
+    let ended = Arc::clone(&client_end);
+    let upload = thread::Builder::new().spawn(move || {
         let _ = io::copy(&mut from_client, &mut to_host);
         let _ = to_host.shutdown(Shutdown::Write);
-        let _ = to_host.set_read_timeout(Some(LAST_ANSWER_LIMIT));
-    });
+        let _ = ended.set(Instant::now());
+    })?;
     let (mut from_host, mut to_client) = (host, client);
-    let copied = io::copy(&mut from_host, &mut to_client);
+    let waits = || client_end.get().is_none_or(|end: &Instant| end.elapsed() < limit);
+    let copied = copy_answer(&mut from_host, &mut to_client, &waits);
     // Ends the other direction as well: there is nobody left to answer.
     let _ = to_client.shutdown(Shutdown::Both);
     let _ = from_host.shutdown(Shutdown::Both);
     let _ = upload.join();
-    copied.map(drop)
+    copied
+}
+
+/// Copies what a host sends. When its time limit for reading has passed, asks whether to wait again.
+fn copy_answer(host: &mut TcpStream, client: &mut TcpStream, waits: &dyn Fn() -> bool) -> io::Result<()> {
+    use io::ErrorKind::{Interrupted, TimedOut, WouldBlock};
+    let mut chunk = vec![0; 16 << 10];
+    loop {
+        match host.read(&mut chunk) {
+            Ok(0) => return Ok(()),
+            Ok(length) => client.write_all(chunk.get(..length).unwrap_or_default())?,
+            Err(error) if error.kind() == Interrupted => {}
+            Err(error) if matches!(error.kind(), WouldBlock | TimedOut) && waits() => {}
+            Err(error) => return Err(error),
+        }
+    }
 }
 
 #[cfg(test)]
@@ -265,9 +307,57 @@ mod tests {
         assert!(answer.starts_with("HTTP/1.1 502 "), "{answer}");
         let port = proxy.port();
         drop(proxy);
-        let deadline = std::time::Instant::now() + HEAD_LIMIT;
+        let deadline = Instant::now() + HEAD_LIMIT;
         while TcpStream::connect((Ipv4Addr::LOCALHOST, port)).is_ok() {
-            assert!(std::time::Instant::now() < deadline, "the port is still open");
+            assert!(Instant::now() < deadline, "the port is still open");
         }
+    }
+
+    /// Covers: IS-06
+    #[test]
+    fn a_session_has_only_so_many_connections_at_once() {
+        let allowed = echo();
+        let proxy = proxy_to(&format!("localhost:{allowed}"));
+        let open = || TcpStream::connect((Ipv4Addr::LOCALHOST, proxy.port())).unwrap();
+        let held: Vec<TcpStream> = (0..CONNECTIONS_MAX).map(|_| open()).collect();
+        // Refused before it asks for anything: no thread waits for it.
+        assert!(ask(&proxy, "").starts_with("HTTP/1.1 503 "));
+        drop(held);
+        let deadline = Instant::now() + HEAD_LIMIT;
+        let mut answer = String::new();
+        while !answer.ends_with("got hello\n") {
+            assert!(Instant::now() < deadline, "no connection is free again: {answer}");
+            answer.clear();
+            let mut client = open();
+            // Either fails if the connection is refused meanwhile.
+            let _ = write!(client, "CONNECT localhost:{allowed} HTTP/1.1\r\n\r\nhello\n");
+            let _ = client.read_to_string(&mut answer);
+        }
+    }
+
+    /// Two ends of a connection.
+    fn connection() -> (TcpStream, TcpStream) {
+        let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
+        let near = TcpStream::connect(listener.local_addr().unwrap()).unwrap();
+        (near, listener.accept().unwrap().0)
+    }
+
+    /// Covers: IS-06
+    #[test]
+    fn a_silent_host_is_waited_for_until_its_client_has_ended() {
+        let limit = Duration::from_millis(50);
+        let ((mut client, near_client), (near_host, mut host)) = (connection(), connection());
+        let (done, copied) = std::sync::mpsc::channel();
+        thread::spawn(move || done.send(copy_both(near_client, near_host, limit).is_err()));
+        client.set_read_timeout(Some(limit * 5)).unwrap();
+        let waited = client.read(&mut [0]).unwrap_err().kind();
+        assert!(matches!(waited, io::ErrorKind::WouldBlock | io::ErrorKind::TimedOut), "{waited}");
+        host.write_all(b"late").unwrap();
+        client.set_read_timeout(Some(HEAD_LIMIT)).unwrap();
+        client.read_exact(&mut [0; 4]).unwrap();
+        client.shutdown(Shutdown::Write).unwrap();
+        // The host neither answers nor closes.
+        assert_eq!(copied.recv_timeout(HEAD_LIMIT), Ok(true));
+        assert_eq!(client.read(&mut [0]).unwrap(), 0);
     }
 }

@@ -22,6 +22,11 @@ fn server() -> u16 {
     port
 }
 
+/// A port of this machine that no program uses.
+fn free_port() -> u16 {
+    TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap().local_addr().unwrap().port()
+}
+
 /// Tries what a session needs to reach its model, and what it must not reach.
 const TRIES: &str = r#"
 cat > net.sh <<'END_OF_SCRIPT'
@@ -55,7 +60,7 @@ fn a_session_reaches_its_model_through_the_proxy_and_nothing_else() {
     // Without Landlock, the helper and the filter are enough.
     for level in ["sandbox: auto", "sandbox: auto\nsandbox_max_abi: 0"] {
         let [model, other, port] = [server(), server(), server()];
-        let free = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap().local_addr().unwrap().port();
+        let free = free_port();
         let fill = |text: &str| {
             let text = text.replace("MODEL", &model.to_string()).replace("OTHER", &other.to_string());
             text.replace("PORT", &port.to_string()).replace("FREE", &free.to_string())
@@ -93,7 +98,8 @@ fn a_session_reaches_its_model_through_the_proxy_and_nothing_else() {
 #[cfg(target_os = "linux")]
 fn an_open_network_is_the_default() {
     let model = server();
-    let script = TRIES.replace("MODEL", &model.to_string()).replace("PORT", &model.to_string()) + CODER;
+    let tries = TRIES.replace("MODEL", &model.to_string()).replace("PORT", &model.to_string());
+    let script = tries.replace("FREE", &free_port().to_string()) + CODER;
     let bench = Bench::new("sandbox: auto", &[("c", &script)]);
     bench.project.add_task("t1");
     let mut coder = bench.agent(&["coder", "--cli", "c", "--once"]);
@@ -101,6 +107,7 @@ fn an_open_network_is_the_default() {
     let log = bench.outputs();
     assert!(log.contains(&format!("directly: server {model} got hello")), "{log}");
     assert!(log.contains("udp: open") && log.contains("variables:  unset"), "{log}");
+    assert!(log.contains("listening: possible"), "{log}");
     assert!(log.starts_with("[liza: confinement enforced]\n"), "{log}");
 }
 
@@ -133,4 +140,18 @@ fn what_a_role_can_reach_is_shown_everywhere() {
     wrong.project.add_task("t1");
     let refused = wrong.project.liza(&["agent", "coder", "--cli", "c", "--explain"]);
     assert!(refused.stderr.contains("config.model_hosts: \"a b\" is not HOST or HOST:PORT"), "{refused:?}");
+}
+
+/// Covers: IS-05, IS-06
+#[test]
+fn a_closed_network_without_confinement_is_said_to_be_open() {
+    let bench = Bench::new("sandbox: off\nroles: {coder: {network: model-only}}", &[("c", CODER)]);
+    bench.project.add_task("t1");
+    let explained = bench.project.liza(&["agent", "coder", "t1", "--cli", "c", "--explain"]).stdout;
+    let open = "network    open: model-only has no effect while config.sandbox is off";
+    assert!(explained.contains(open), "{explained}");
+    let mut coder = bench.agent(&["coder", "--cli", "c", "--once"]);
+    assert_eq!(coder.wait(), 0, "{}", coder.output());
+    let note = "network: model-only has no effect while config.sandbox is off";
+    assert!(coder.output().contains(note), "{}", coder.output());
 }

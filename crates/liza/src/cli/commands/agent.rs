@@ -136,6 +136,12 @@ pub(crate) fn check_confinement(
 ) -> Result<Level, CommandError> {
     let network = strictest_network(config, roles)?;
     if config.sandbox == Sandbox::Off {
+        if network == Network::ModelOnly {
+            context.screen.note(
+                "liza: network: model-only has no effect while config.sandbox is off. \
+                 To apply it: liza lock write config.sandbox auto",
+            );
+        }
         return Ok(Level::Off);
     }
     let level = level_here(project, config, &context.program, network).map_err(|error| {
@@ -247,6 +253,9 @@ fn network(config: &Config, post: &Post) -> Result<(Network, String), CommandErr
     let Some(hosts) = allowed_hosts(config, post.role, &post.provider, &variable)? else {
         return Ok((Network::Open, "open".to_owned()));
     };
+    if config.sandbox == Sandbox::Off {
+        return Ok((Network::Open, "open: model-only has no effect while config.sandbox is off".to_owned()));
+    }
     let hosts: Vec<String> = hosts.iter().map(ToString::to_string).collect();
     Ok((Network::ModelOnly, format!("model-only: {}", hosts.join(", "))))
 }
