@@ -40,7 +40,7 @@ pub(super) struct EndedRun {
     pub(super) started: Timestamp,
     /// The commit that a coder made, as far as it is known.
     pub(super) unsubmitted: Option<Sha>,
-    /// How its process ended, whoever ended it.
+    /// How its process ended, by itself or by a signal.
     pub(super) exit: SessionEnd,
     /// How the client itself says that it ended.
     pub(super) outcome: ClientOutcome,

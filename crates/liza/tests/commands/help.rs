@@ -71,3 +71,67 @@ fn each_command_is_found_by_its_name_or_by_the_map_of_the_code() {
         assert!(root.join("crates").join(path).exists(), "docs/architecture.md names {path}");
     }
 }
+
+/// The pages for users.
+fn pages() -> Vec<(std::path::PathBuf, String)> {
+    let root = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").canonicalize().unwrap();
+    let mut open = vec![root.join("docs")];
+    let mut pages = vec![root.join("README.md"), root.join("CONTRIBUTING.md")];
+    while let Some(folder) = open.pop() {
+        for entry in std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path()) {
+            match entry.extension().is_some_and(|extension| extension == "md") {
+                true => pages.push(entry),
+                false if entry.is_dir() => open.push(entry),
+                false => {}
+            }
+        }
+    }
+    pages.into_iter().map(|page| (page.clone(), std::fs::read_to_string(page).unwrap())).collect()
+}
+
+/// Covers: UI-13
+#[test]
+fn the_pages_name_only_commands_and_options_that_exist() {
+    let project = TestProject::bare();
+    let mut help = std::collections::BTreeMap::new();
+    let mut seen = 0;
+    for (page, text) in pages() {
+        for rest in text.split("`liza ").skip(1).chain(text.split("\nliza ").skip(1)) {
+            let line = rest.split(['`', '\n', '#', '|', ';']).next().unwrap();
+            let mut words = line.split_whitespace();
+            let Some(verb) = words.next().filter(|verb| verb.chars().all(|c| c.is_ascii_lowercase() || c == '-'))
+            else {
+                continue;
+            };
+            if verb.starts_with('-') {
+                continue;
+            }
+            let known = help.entry(verb.to_owned()).or_insert_with(|| project.liza(&[verb, "--help"]));
+            assert_eq!(known.code, 0, "{}: liza {line}", page.display());
+            seen += 1;
+            // What follows -- belongs to another program, and in quotes are texts.
+            let unquoted: String = line.split('"').step_by(2).collect();
+            for option in unquoted.split(" -- ").next().unwrap().split_whitespace() {
+                let name = option.trim_start_matches('[').split(['=', ']', ',', '…']).next().unwrap();
+                if name.starts_with("--") && name.len() > 2 {
+                    assert!(known.stdout.contains(name), "{}: liza {line}: {name}", page.display());
+                }
+            }
+        }
+    }
+    assert!(seen > 100, "{seen}");
+}
+
+/// Covers: UI-13
+#[test]
+fn the_links_of_the_pages_lead_somewhere() {
+    for (page, text) in pages() {
+        for target in text.split("](").skip(1).filter_map(|rest| rest.split(')').next()) {
+            let file = target.split('#').next().unwrap();
+            if file.is_empty() || file.contains("://") {
+                continue;
+            }
+            assert!(page.parent().unwrap().join(file).exists(), "{}: {target}", page.display());
+        }
+    }
+}

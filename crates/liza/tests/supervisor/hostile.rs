@@ -13,7 +13,7 @@ use crate::support::process::wait_for;
 /// Something that a session tries.
 struct Attempt {
     what: &'static str,
-    /// Who refuses it when the confinement is enforced; nobody for the rows that are allowed there.
+    /// Who refuses it when the confinement is enforced; no one for the rows that are allowed there.
     by: &'static str,
     /// A shell command.
     command: &'static str,
@@ -44,7 +44,7 @@ const fn plant(
     Attempt { what, by, command, proof: Proof::Afterwards(is_there) }
 }
 
-const NOBODY: &str = "–";
+const NO_ONE: &str = "–";
 /// How git runs: see docs/design/git.md.
 const GIT: &str = "Liza's git";
 
@@ -217,16 +217,16 @@ printf '#!/bin/sh\n"$HOME/evil" hook\nexit 0\n' > ".git/hooks/$hook"; chmod +x "
         let meta = fs::metadata(bench.project.root.join(".liza")).unwrap();
         meta.permissions().mode() & 0o077 != 0
     }),
-    attempt("change the mode of a file of yours", NOBODY, r#"chmod 600 "$HOME/yours""#),
+    attempt("change the mode of a file of yours", NO_ONE, r#"chmod 600 "$HOME/yours""#),
     attempt(
         "reach a service that it started itself",
-        NOBODY,
+        NO_ONE,
         r#"printf 'protocol=https\nhost=own\nusername=u\npassword=p\n\n' | git credential-cache --socket="$TMPDIR/s/socket" store &&
 printf 'protocol=https\nhost=own\n\n' | git credential-cache --socket="$TMPDIR/s/socket" get | grep -q password"#,
     ),
     attempt(
         "write its worktree and its folder for temporary files",
-        NOBODY,
+        NO_ONE,
         r#"echo x > own && rm own && echo x > "$TMPDIR/own""#,
     ),
 ];
@@ -361,7 +361,7 @@ fn what_a_hostile_session_achieves_is_in_the_safety_page() {
     let (enforced, level) = &columns[0];
     assert_eq!(level, "[liza: confinement enforced]");
     for (attempt, result) in ATTEMPTS.iter().zip(enforced) {
-        let expected = if attempt.by == NOBODY { "allowed" } else { "refused" };
+        let expected = if attempt.by == NO_ONE { "allowed" } else { "refused" };
         assert_eq!(result, expected, "{}", attempt.what);
     }
     for ((_, level), (name, _)) in columns.iter().zip(LEVELS).skip(1) {
