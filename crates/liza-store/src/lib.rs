@@ -23,6 +23,7 @@ mod value_path;
 mod watch;
 pub mod yaml;
 
+pub use codec::settings_as_fields;
 pub use error::{FileFault, StoreError};
 pub use file::{LOCK_HELD_ENV, Notice};
 pub use incremental::IncrementalReader;

@@ -10,7 +10,7 @@ use std::path::{Component, Path, PathBuf};
 use std::time::Duration;
 
 use liza_core::model::{Config, Role, Sandbox};
-use liza_store::private;
+use liza_store::{durable, private};
 
 use crate::confine::{ProgramRun, RunEnd, RunStage};
 use crate::git::GitError;
@@ -138,7 +138,7 @@ pub(crate) fn set_up_worktree(
     set_up(project, config, worktree, CheckoutUse::Session(Role::Coder))?;
     let write = || {
         mark.parent().map_or(Ok(()), private::create_folder)?;
-        fs::write(&mark, settings)
+        durable::replace_private_file(&mark, settings.as_bytes())
     };
     write().map_err(SetupError::io("write", &mark))
 }

@@ -4,6 +4,7 @@
 
 use std::fs;
 use std::io;
+use std::os::unix::fs::DirBuilderExt as _;
 use std::path::{Component, Path, PathBuf};
 
 use liza_rehearsal::SampleProject;
@@ -74,7 +75,7 @@ pub fn temporary_folder(name: &str) -> Result<PathBuf, DemoError> {
     let place = std::env::temp_dir();
     for number in 1_u32.. {
         let folder = place.join(format!("{name}-{number}"));
-        match fs::create_dir(&folder) {
+        match fs::DirBuilder::new().mode(0o700).create(&folder) {
             Ok(()) => return folder.canonicalize().map_err(failed("find", &folder)),
             Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
             Err(error) => return Err(failed("make", &folder)(error)),

@@ -38,6 +38,7 @@ mod session_network;
 mod session_plan;
 pub mod supervisor;
 mod sys;
+mod team_file;
 mod text;
 mod tui;
 mod view_text;

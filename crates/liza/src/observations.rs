@@ -8,7 +8,7 @@ use std::path::Path;
 use std::time::UNIX_EPOCH;
 
 use liza_core::model::{
-    AgentId, Generation, LogAction, Sha, State, StopFile, StopFileTimes, TaskStatus, Timestamp,
+    AgentId, Generation, LogAction, Sha, State, StopFile, StopFileTimes, TEAM_FILE, TaskStatus, Timestamp,
 };
 use liza_core::rules::invariants::{self, Subject, Violation};
 use liza_core::watch::alarms::{ForeignCommits, Observations};
@@ -36,8 +36,18 @@ pub fn observe(project: &Project, state: &State, now: Timestamp) -> Observations
         sessions: session_activity(project, state),
         confinement: confinement(project, state),
         setup_failure: last_failure(project),
+        team_file_changed: team_file_changed(project, state),
         dead: dead_agents(project, state, now),
     }
+}
+
+/// Whether the shared settings on the integration branch differ from those that the human accepted. Asks git only in a
+/// project that has such settings.
+fn team_file_changed(project: &Project, state: &State) -> bool {
+    let accepted = state.board.config.ready().and_then(|config| config.team_file.as_ref());
+    let Some(accepted) = accepted else { return false };
+    let (Ok(branch), Ok(repo)) = (integration_branch(&state.board), project.repo()) else { return false };
+    repo.blob_at(&branch, TEAM_FILE).is_ok_and(|blob| blob.is_some_and(|blob| blob.as_str() != accepted.hash))
 }
 
 /// Agents whose lease is live but whose supervisor is proven dead.

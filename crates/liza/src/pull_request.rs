@@ -3,10 +3,16 @@
 //! Knows nothing of goals; gets title and text.
 
 use std::ffi::OsStr;
+use std::io;
 use std::path::{Path, PathBuf};
-use std::process::Command;
+use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
 
 use crate::sys::find_program_in;
+use crate::sys::process::wait_until;
+
+/// How long the program may take; it asks a server.
+const LIMIT: Duration = Duration::from_secs(120);
 
 /// A program that opens pull requests.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -89,8 +95,15 @@ impl Forge {
     /// What the program said, or why it could not be started.
     pub(crate) fn open(&self, folder: &Path, request: &PullRequest<'_>) -> Result<String, String> {
         let mut command = Command::new(&self.program);
-        command.args(self.arguments(request)).current_dir(folder).stdin(std::process::Stdio::null());
-        let output = command.output().map_err(|error| format!("{} cannot start: {error}", self.name()))?;
+        command.args(self.arguments(request)).current_dir(folder).stdin(Stdio::null());
+        command.stdout(Stdio::piped()).stderr(Stdio::piped());
+        let failed = |error: io::Error| format!("{} cannot start: {error}", self.name());
+        let mut child = command.spawn().map_err(failed)?;
+        if wait_until(&mut child, Instant::now() + LIMIT).map_err(failed)?.is_none() {
+            let _ = child.kill();
+            return Err(format!("{} did not answer within {} s", self.name(), LIMIT.as_secs()));
+        }
+        let output = child.wait_with_output().map_err(failed)?;
         let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).trim().to_owned();
         if output.status.success() {
             return Ok(text(&output.stdout));

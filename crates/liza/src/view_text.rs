@@ -221,7 +221,7 @@ pub(crate) fn next_steps(view: &View) -> Vec<(String, &'static str)> {
     let mut steps = Vec::new();
     if view.tasks.is_empty() && view.archived == 0 && !here(Role::Planner) {
         steps.push(("There are no tasks yet. Start the team:".to_owned(), "liza run"));
-        steps.push(("or add one yourself:".to_owned(), "liza add-task --help"));
+        steps.push(("or add one yourself:".to_owned(), "liza add \"TEXT\""));
         return steps;
     }
     let to_merge = view.tasks.iter().filter(|task| task.status == Some(Status::Approved)).count();

@@ -6,6 +6,7 @@ use serde::{Deserialize, Serialize};
 use crate::model::record::TaskRecord;
 use crate::model::sandbox::{Sandbox, SandboxMin, SandboxRead};
 use crate::model::spending::{Budget, Price};
+use crate::model::team_file::TeamFile;
 use crate::model::time::Seconds;
 use crate::model::value::Fields;
 
@@ -30,6 +31,9 @@ pub struct Config {
     /// The branch that the human works on, recorded by `init`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub main_branch: Option<String>,
+    /// What the shared file says, as the human accepted it. The other settings already include it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub team_file: Option<TeamFile>,
     /// Whether the human approves the planner's tasks before coders get them.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub plan_approval: bool,
@@ -158,6 +162,7 @@ impl Default for Config {
             coder_max_wait: Seconds(300),
             integration_branch: "integration".to_owned(),
             main_branch: None,
+            team_file: None,
             plan_approval: false,
             agent_commits: AgentCommits::default(),
             sandbox: Sandbox::default(),

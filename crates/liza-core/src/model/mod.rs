@@ -24,6 +24,7 @@ mod spending;
 mod sprint;
 mod stop_file;
 mod task;
+mod team_file;
 mod time;
 mod value;
 
@@ -49,5 +50,6 @@ pub use spending::*;
 pub use sprint::*;
 pub use stop_file::*;
 pub use task::*;
+pub use team_file::*;
 pub use time::*;
 pub use value::*;

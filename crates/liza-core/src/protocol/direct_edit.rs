@@ -89,6 +89,21 @@ fn places_below(path: &str, (old, new): (&Value, &Value), depth: usize) -> Vec<S
     keys.iter().flat_map(below).collect()
 }
 
+/// The settings that decide which programs are run, where merges go, and what agents may spend, reach or begin.
+const ALARMING_SETTINGS: [&str; 11] = [
+    "providers",
+    "roles",
+    "integration_branch",
+    "setup",
+    "copy",
+    "team_file",
+    "plan_approval",
+    "budget",
+    "exec_wrapper",
+    "model_hosts",
+    "network_ports",
+];
+
 /// Whether a place outside the tasks is one that only commands, or the human on purpose, should change: who an agent is,
 /// which programs are run, and where merges go.
 fn is_alarming(place: &str) -> bool {
@@ -96,7 +111,7 @@ fn is_alarming(place: &str) -> bool {
     match (keys.next(), keys.next(), keys.next()) {
         (Some("agents"), Some(_), key) => matches!(key, None | Some("generation")),
         (Some("config"), key, _) => {
-            matches!(key, None | Some("providers" | "integration_branch" | "setup" | "copy"))
+            key.is_none_or(|key| ALARMING_SETTINGS.contains(&key) || key.starts_with("sandbox"))
         }
         (Some("goal"), key, _) => matches!(key, None | Some("integration_head")),
         // Without it, an earlier alarm would be gone.

@@ -1,8 +1,8 @@
 //! edit-task: completes or corrects a task that no coder has started.
 
-use crate::model::{LogAction, Refusal, TaskId, TaskStatus};
+use crate::model::{EventName, LogAction, PriorWork, Refusal, Section, TaskId, TaskStatus};
 
-use super::gates::{check_dependencies, check_priority};
+use super::gates::{check_dependencies, check_priority, needs_approval};
 use super::operation::{LoadScope, Rule};
 use super::ownership::check_unreserved;
 use super::permission::{PLANNING, Rights};
@@ -45,7 +45,7 @@ impl Rule for EditTask {
     }
 
     fn scope(&self) -> LoadScope {
-        LoadScope { sections: &[], all_summaries: self.edit.depends_on.is_some() }
+        LoadScope { sections: &[Section::Config], all_summaries: self.edit.depends_on.is_some() }
     }
 
     fn is_result(&self) -> bool {
@@ -84,6 +84,17 @@ impl Rule for EditTask {
         }
         if changed.is_empty() {
             return Err(Refusal::NothingToDo { what: "change: name at least one field" });
+        }
+        let rewritten = changed.iter().any(|name| *name != "priority");
+        if rewritten && needs_approval(tx)? && !matches!(task.status, TaskStatus::Draft) {
+            // What the human approved was another text.
+            if task.status != (TaskStatus::Unclaimed { prior: PriorWork::default() }) {
+                return Err(
+                    tx.wrong_status(&task, "a task without work: the human approves changes of plans")
+                );
+            }
+            task.status = TaskStatus::Draft;
+            task.push_event(tx.event(EventName::Proposed));
         }
         tx.log(LogAction::Edited, Some(id), &format!("changed {}", changed.join(", ")));
         Ok(tx.put(task))

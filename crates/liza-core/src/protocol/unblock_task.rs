@@ -8,6 +8,7 @@ use crate::model::{
 use crate::rules::session_budget::SessionBudget;
 
 use super::budget::{check_budget, refill, refill_planner};
+use super::gates::needs_approval;
 use super::operation::{LoadScope, Rule};
 use super::permission::{PLANNING, Rights};
 use super::reply::TaskReply;
@@ -89,6 +90,13 @@ impl Rule for UnblockTask {
             _ if next.worktree.is_some() => "for another coder, worktree kept".to_owned(),
             _ => "for another coder".to_owned(),
         };
+        let never_approved = task.record.last_event(EventName::Proposed).is_some()
+            && task.record.last_event(EventName::Finalized).is_none();
+        if never_approved && needs_approval(tx)? {
+            task.push_event(tx.event(EventName::Proposed));
+            task.status = TaskStatus::Draft;
+            return Ok(tx.save(task, EventName::Unblocked, "waits for the human's approval"));
+        }
         task.status = TaskStatus::Unclaimed { prior: next };
         Ok(tx.save(task, EventName::Unblocked, &detail))
     }

@@ -52,6 +52,12 @@ pub fn misspelled_keys(document: &Value) -> Vec<MisspelledKey> {
     found
 }
 
+/// The keys of `config` that no version knows.
+pub fn unknown_settings(config: &Fields) -> Vec<String> {
+    let known = known_keys::<Config>();
+    config.keys().filter(|key| !known.contains(&key.as_str())).cloned().collect()
+}
+
 fn check_roles(config: &Fields, found: &mut Vec<MisspelledKey>) {
     let Some(roles) = map(config.get("roles")) else { return };
     let names: Vec<String> =

@@ -93,6 +93,7 @@ pub fn planner_triggers(state: &State, now: Timestamp) -> Vec<Trigger> {
         let detail = discovery.description.clone();
         found.push(Trigger::new(TriggerKind::ImmediateDiscovery, discovery.id, 0, detail));
     }
+    found.extend(note_on_plan(state, goal));
     found.extend(decision_trigger(sprint));
     found.extend(answered_questions(state, sprint));
     if sprint.status == SprintStatus::Completed {
@@ -110,16 +111,17 @@ fn is_planned(state: &State, goal: &Goal, sprint: &Sprint) -> bool {
     let any_ready = state.board.summaries().any(|summary| ready(summary.status))
         || sprint.scope.planned.iter().any(|task| ready(state.board.status(task)));
     let own = || !state.board.archived.is_empty() || state.bodies().any(|(_, body)| by_planner(body));
-    (any_ready || waits_for_approval(state)) && (goal.planned || own())
+    (any_ready || proposed_tasks(state).next().is_some()) && (goal.planned || own())
 }
 
-/// Whether a plan waits for the human's approval, and the human has said nothing about it since.
-fn waits_for_approval(state: &State) -> bool {
+/// What the human says about a plan that waits for approval, once for each note.
+fn note_on_plan(state: &State, goal: &Goal) -> Option<Trigger> {
     let proposed = proposed_tasks(state).filter_map(|(_, body)| {
         body.record().events().rev().find(|event| event.is(EventName::Proposed)).map(|event| event.time)
     });
-    let note = state.journal.human_notes.iter().map(|note| note.timestamp).max();
-    proposed.max().is_some_and(|proposed| note.is_none_or(|note| note < proposed))
+    let proposed = proposed.max()?;
+    let note = state.journal.human_notes.iter().rev().find(|note| note.timestamp >= proposed)?;
+    Some(Trigger::new(TriggerKind::HumanDecision, &goal.id, note.timestamp, note.message.clone()))
 }
 
 /// The drafts that the planner has proposed.

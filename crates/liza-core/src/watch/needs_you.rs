@@ -257,6 +257,7 @@ fn command(state: &State, alarm: &Alarm, planner: &PlannerState) -> Option<Strin
         AlarmKind::SetupFailed => Some("liza edit".to_owned()),
         AlarmKind::RoleMissing => Some(format!("liza agent {}", alarm.subject)),
         AlarmKind::DirectEdit => Some(format!("liza dismiss {}", alarm.subject)),
+        AlarmKind::TeamFileChanged => Some("liza config --trust".to_owned()),
         AlarmKind::PlanProposed => Some("liza plan --approve".to_owned()),
         AlarmKind::ForeignCommits => Some("liza accept-integration".to_owned()),
         AlarmKind::CheckpointAbandoned

@@ -12,6 +12,7 @@ mod tasks;
 mod view;
 
 pub(crate) use config::decode_config;
+pub use config::settings_as_fields;
 pub(crate) use ops::{Op, document_fields, operations};
 pub(crate) use refresh::{Layout, refresh};
 pub(crate) use splice::{Spliced, part_around, reads_back, rewrite, splice, untouched};

@@ -68,6 +68,7 @@ verbs! {
     ClaimTask = claim_task,
     ClearStaleReviewClaims = clear_stale_review_claims,
     Completions = completions,
+    Config = config,
     #[command(hide = true)]
     Confine = confine,
     ConvertDiscovery = convert_discovery,

@@ -6,7 +6,8 @@ use liza_core::model::Sha;
 
 use super::command::GitCommand;
 use super::error::GitError;
-use super::repo::sha;
+use super::refs::Branch;
+use super::repo::{Repo, sha};
 
 /// An object that was found.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -79,5 +80,28 @@ mod tests {
         assert_eq!(objects[2].as_ref().unwrap().kind, "tree");
         assert_eq!(parse(b"", &queries), None);
         assert_eq!(parse(format!("{output}more").as_bytes(), &queries), None);
+    }
+}
+
+impl Repo {
+    /// The name that git gives to a content.
+    ///
+    /// # Errors
+    ///
+    /// When git fails.
+    pub(crate) fn blob_id(&self, content: &[u8]) -> Result<Sha, GitError> {
+        let command = self.command("naming a content").args(["hash-object", "--stdin"]);
+        command.stdin(content).read_with(sha)
+    }
+
+    /// The name of a file's content on a branch; none if it is not there.
+    ///
+    /// # Errors
+    ///
+    /// When git cannot be run.
+    pub(crate) fn blob_at(&self, branch: &Branch, path: &str) -> Result<Option<Sha>, GitError> {
+        let name = format!("{}:{path}", branch.full());
+        let command = self.command("reading a file's name").args(["rev-parse", "--quiet", "--verify", &name]);
+        Ok(sha(command.run()?.stdout.trim_ascii()))
     }
 }

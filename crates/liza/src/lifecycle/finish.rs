@@ -74,6 +74,9 @@ pub(crate) fn merge_into_main(
     main: &Branch,
 ) -> Result<FinishOutcome, EngineError> {
     let _lock = FileLock::at(&FileLock::of_merges(engine.project().folder()), LOCK_TIMEOUT)?;
+    let finish = Finish { head: result.head.clone(), detail: format!("merged into {main}") };
+    // Refused before anything has moved.
+    engine.check(engine.project().stop_files(), finish.clone())?;
     let repo = engine.repo()?;
     let text = format!("Merge {}: {}\n", result.goal, result.title);
     let merge = match repo.prepare_branch_merge(main, (&result.integration, &result.head), &text) {
@@ -85,8 +88,8 @@ pub(crate) fn merge_into_main(
     if let Err(error) = repo.move_branch(main, &merge, &name) {
         return Ok(FinishOutcome::Failed(error));
     }
-    let commits = repo.count_commits(&merge.old, &merge.new)?;
-    engine.execute(Finish { head: result.head.clone(), detail: format!("merged into {main}") })?;
+    let commits = repo.count_commits(&merge.old, &merge.new).unwrap_or_default();
+    engine.execute(finish)?;
     Ok(FinishOutcome::Merged { head: merge.new, commits })
 }
 
@@ -99,8 +102,10 @@ pub(crate) fn publish(
     result: &GoalResult,
     (remote, branch): (&Remote, &Branch),
 ) -> Result<(), EngineError> {
-    engine.repo()?.push(remote, &result.head, branch)?;
     let detail = format!("pushed to {} as {branch}", remote.name);
-    engine.execute(Finish { head: result.head.clone(), detail })?;
+    let finish = Finish { head: result.head.clone(), detail };
+    engine.check(engine.project().stop_files(), finish.clone())?;
+    engine.repo()?.push(remote, &result.head, branch)?;
+    engine.execute(finish)?;
     Ok(())
 }

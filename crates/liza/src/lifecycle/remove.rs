@@ -4,25 +4,31 @@
 
 use std::fs;
 use std::io;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
 
-use liza_core::model::TaskId;
+use liza_core::model::{Sha, TaskId};
 
-use crate::engine::{EngineError, integration_branch};
+use crate::engine::{EngineError, FileLock, integration_branch};
 use crate::git::{Branch, Repo, Rescue};
 use crate::project::{EXCLUDED, Project};
+
+/// How long to wait for a merge in progress.
+const LOCK_TIMEOUT: Duration = Duration::from_secs(120);
 
 /// What will be taken out, and what stays.
 #[derive(Debug)]
 pub(crate) struct Removal {
-    /// The folders of Liza that exist.
-    pub(crate) folders: Vec<PathBuf>,
+    /// The folder of the blackboard.
+    pub(crate) folder: PathBuf,
+    /// The folder of the worktrees; what others put there stays.
+    pub(crate) worktrees: PathBuf,
     /// The tasks with a branch or a worktree.
     pub(crate) tasks: Vec<TaskId>,
     /// How many references only Liza uses.
     pub(crate) references: usize,
-    /// The integration branch, if the main branch has all of it.
-    pub(crate) merged_integration: Option<Branch>,
+    /// The integration branch and its head, if the main branch has all of it.
+    pub(crate) merged_integration: Option<(Branch, Sha)>,
     /// The integration branch, if it has work that the main branch has not.
     pub(crate) kept_integration: Option<Branch>,
 }
@@ -36,14 +42,21 @@ pub(crate) fn plan_removal(project: &Project) -> Result<Removal, EngineError> {
     let integration = integration_branch(&board)?;
     let main = board.config.ready().and_then(|config| config.main_branch.clone());
     let is_merged = is_merged(repo, &integration, main.as_deref())?;
-    let exists = repo.tip(&integration)?.is_some();
-    let folders = [project.folder().to_owned(), project.root().join(".worktrees")];
+    let tip = repo.tip(&integration)?;
+    // A worktree that a person made there has neither a task nor a branch of one.
+    let mut tasks = Vec::new();
+    for task in repo.inventory()?.into_keys() {
+        if board.knows(&task) || repo.tip(&Branch::of(&task))?.is_some() {
+            tasks.push(task);
+        }
+    }
     Ok(Removal {
-        folders: folders.into_iter().filter(|folder| folder.exists()).collect(),
-        tasks: repo.inventory()?.into_keys().collect(),
+        folder: project.folder().to_owned(),
+        worktrees: project.root().join(".worktrees"),
+        tasks,
         references: repo.own_refs()?.len(),
-        merged_integration: (exists && is_merged).then(|| integration.clone()),
-        kept_integration: (exists && !is_merged).then_some(integration),
+        kept_integration: tip.is_some().then(|| integration.clone()).filter(|_| !is_merged),
+        merged_integration: tip.filter(|_| is_merged).map(|tip| (integration, tip)),
     })
 }
 
@@ -60,27 +73,33 @@ fn is_merged(repo: &Repo, integration: &Branch, main: Option<&str>) -> Result<bo
 /// # Errors
 /// When git or the file system fails.
 pub(crate) fn carry_out_removal(project: &Project, plan: &Removal) -> Result<Vec<Rescue>, EngineError> {
+    let _lock = FileLock::at(&FileLock::of_merges(project.folder()), LOCK_TIMEOUT)?;
     let (repo, board) = (project.repo()?, project.state()?.board.clone());
     let integration = integration_branch(&board)?;
     let mut rescued = Vec::new();
     for task in &plan.tasks {
         rescued.extend(repo.remove_worktree(task, None, &integration)?.rescued);
+        remove_folder(&plan.worktrees.join(format!(".review-{task}")))?;
     }
-    if let Some(branch) = &plan.merged_integration
-        && let Some(tip) = repo.tip(branch)?
-    {
-        repo.delete_branch(branch, &tip)?;
+    if let Some((branch, tip)) = &plan.merged_integration {
+        repo.delete_branch(branch, tip)?;
     }
     repo.remove_leftovers();
     repo.delete_refs(&repo.own_refs()?)?;
-    for folder in plan.folders.iter().rev() {
-        match fs::remove_dir_all(folder) {
-            Err(error) if error.kind() != io::ErrorKind::NotFound => {
-                return Err(EngineError::io("remove", folder)(error));
-            }
-            Ok(()) | Err(_) => {}
-        }
+    // Not empty if a person put something there.
+    let _ = fs::remove_dir(&plan.worktrees);
+    if !plan.worktrees.exists() {
+        repo.include_again(&EXCLUDED)?;
     }
-    repo.include_again(&EXCLUDED)?;
+    remove_folder(&plan.folder)?;
     Ok(rescued)
+}
+
+fn remove_folder(folder: &Path) -> Result<(), EngineError> {
+    match fs::remove_dir_all(folder) {
+        Err(error) if error.kind() != io::ErrorKind::NotFound => {
+            Err(EngineError::io("remove", folder)(error))
+        }
+        Ok(()) | Err(_) => Ok(()),
+    }
 }

@@ -76,8 +76,9 @@ pub fn is_demo(project: &Project) -> bool {
 
 /// The files that differ from the last commit or are not in it. Ignored ones stay behind.
 fn uncommitted(git: &Git, root: &Path) -> Result<Vec<PathBuf>, GitError> {
-    let command = git.command("listing uncommitted files", root);
-    let list = command.args(["ls-files", "-z", "--modified", "--others", "--exclude-standard"]).read()?;
+    let call = |arguments: &[&str]| git.command("listing uncommitted files", root).args(arguments).read();
+    let mut list = call(&["ls-files", "-z", "--modified", "--others", "--exclude-standard"])?;
+    list.extend(call(&["diff-index", "-z", "--cached", "--name-only", "HEAD"])?);
     let paths = list.split(|byte| *byte == 0).filter(|path| !path.is_empty());
     Ok(paths.map(crate::git::path_of).collect())
 }

@@ -99,7 +99,8 @@ fn the_pages_name_only_commands_and_options_that_exist() {
         for rest in text.split("`liza ").skip(1).chain(text.split("\nliza ").skip(1)) {
             let line = rest.split(['`', '\n', '#', '|', ';']).next().unwrap();
             let mut words = line.split_whitespace();
-            let Some(verb) = words.next().filter(|verb| verb.chars().all(|c| c.is_ascii_lowercase() || c == '-'))
+            let Some(verb) =
+                words.next().filter(|verb| verb.chars().all(|c| c.is_ascii_lowercase() || c == '-'))
             else {
                 continue;
             };

@@ -308,7 +308,10 @@ fn the_test_command_of_the_project_becomes_the_integration_test_on_request() {
     assert!(!other.root.join(".liza").exists());
     other.write("Makefile", "test:\n\ttrue\n");
     let run = other.liza(&["init", "x", "--test"]);
-    assert!(run.ok().contains("scripts/integration-test.sh is written; commit it"), "{run:#?}");
+    assert!(
+        run.ok().contains("scripts/integration-test.sh is written; commit it, then: liza sync"),
+        "{run:#?}"
+    );
 }
 
 /// The target of a link in the root.

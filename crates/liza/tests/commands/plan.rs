@@ -268,10 +268,19 @@ fn a_plan_waits_for_the_humans_approval_if_that_is_wanted() {
     // What the human says about it lets the planner plan again.
     project.liza(&["note", "smaller, please"]).ok();
     let status = project.liza(&["status", "--json"]).result();
-    assert!(status["planner_triggers"].to_string().contains("INITIAL_PLANNING"), "{status}");
+    assert!(status["planner_triggers"].to_string().contains("HUMAN_DECISION"), "{status}");
+    // Neither a block nor an edit is a way around it.
+    project.liza(&["mark-blocked", "now"]).ok();
+    project.liza_as("planner-1", &["unblock-task", "now", "--assessment", "fine"]).ok();
+    assert_eq!(project.status("now"), "DRAFT");
     let said = project.liza(&["plan", "--approve"]).ok().to_owned();
     assert!(said.contains("approved, ready for coders: now, later"), "{said}");
     assert_eq!((project.status("now"), project.status("later")), ("UNCLAIMED", "UNCLAIMED"));
+    project.liza_as("planner-1", &["edit-task", "now", "--priority", "1"]).ok();
+    assert_eq!(project.status("now"), "UNCLAIMED");
+    project.liza_as("planner-1", &["edit-task", "now", "--scope", "More"]).ok();
+    assert_eq!(project.status("now"), "DRAFT");
+    project.liza(&["plan", "--approve"]).ok();
     project.liza(&["plan", "--approve", "--json"]).refused(1, "nothing_to_do");
     assert_eq!(project.liza(&["plan"]).ok(), "no plan waits for your approval\n");
 }

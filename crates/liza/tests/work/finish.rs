@@ -160,10 +160,15 @@ fn remove_takes_out_everything_and_saves_unmerged_work() {
     claimed(&project, "two", "coder-1");
     let head = commit(&project, &project.tree("two"), "two.txt", "half\n");
     project.liza(&["setup", "--link"]).ok();
+    project.write(".worktrees/MINE/notes.txt", "mine\n");
+    project.liza(&["remove", "--yes", "--json"]).refused(1, "already_running");
+    for agent in ["coder-1", "coder-2", "code-reviewer-1", "code-reviewer-2"] {
+        project.liza(&["deregister", agent]).ok();
+    }
     let listed = project.liza(&["remove", "--dry-run"]).ok().to_owned();
     assert!(
         listed.contains("would be removed:")
-            && listed.contains("branch integration: the main branch does not"),
+            && listed.contains("branch integration: the main branch does not have all of it"),
         "{listed}"
     );
     project.liza(&["remove", "--json"]).refused(1, "not_confirmed");
@@ -171,7 +176,9 @@ fn remove_takes_out_everything_and_saves_unmerged_work() {
     let result = project.liza(&["remove", "--yes", "--json"]).result();
     let rescue = result["rescued"][0].as_str().unwrap().to_owned();
     assert_eq!(tip(&project, &rescue), head);
-    assert!(!project.root.join(".liza").exists() && !project.root.join(".worktrees").exists());
+    assert!(!project.root.join(".liza").exists());
+    assert_eq!(project.read(".worktrees/MINE/notes.txt"), "mine\n", "what a person put there stays");
+    std::fs::remove_dir_all(project.root.join(".worktrees")).unwrap();
     assert!(!project.root.join("CLAUDE.md").is_symlink());
     assert_eq!(project.git(&["for-each-ref", "refs/liza", "refs/heads/task"]), "");
     assert_eq!(project.git(&["status", "--short", "--ignored"]), "");
@@ -182,7 +189,7 @@ fn remove_takes_out_everything_and_saves_unmerged_work() {
         "{exclude}"
     );
     project.liza(&["status", "--json"]).refused(1, "no_project");
-    // What is left does not stand in the way of a new start.
+    // What is left does not prevent a new start.
     project.liza(&["init", "Again", "--adopt"]).ok();
 }
 
@@ -192,6 +199,11 @@ fn a_merged_integration_branch_is_removed_and_agents_may_not() {
     let project = reached();
     project.liza(&["finish", "--merge"]).ok();
     project.liza_as("coder-1", &["remove", "--yes", "--json"]).refused(1, "not_permitted");
+    for agent in ["coder-1", "coder-2", "code-reviewer-1", "code-reviewer-2"] {
+        project.liza(&["deregister", agent]).ok();
+    }
     project.liza(&["remove", "--yes"]).ok();
+    let exclude = project.read(".git/info/exclude");
+    assert!(!exclude.contains("liza") && !exclude.contains("worktrees"), "{exclude}");
     assert_eq!(project.git(&["branch", "--format=%(refname:short)"]), "main");
 }

@@ -86,6 +86,7 @@ pub enum AlarmKind {
     QuietSession,
     PlanProposed,
     SetupFailed,
+    TeamFileChanged,
 }
 
 impl AlarmKind {
@@ -126,7 +127,8 @@ impl AlarmKind {
             | AlarmKind::ClientHeld
             | AlarmKind::QuietSession
             | AlarmKind::PlanProposed
-            | AlarmKind::SetupFailed => None,
+            | AlarmKind::SetupFailed
+            | AlarmKind::TeamFileChanged => None,
         }
     }
 }
@@ -269,6 +271,8 @@ pub struct Observations {
     pub confinement: BTreeMap<AgentId, String>,
     /// Why the last new checkout could not be set up.
     pub setup_failure: Option<String>,
+    /// Whether the shared settings on the integration branch are not those that the human accepted.
+    pub team_file_changed: bool,
     /// Agents whose supervisor is proven to have ended without deregistering them.
     pub dead: BTreeSet<AgentId>,
 }
@@ -333,6 +337,7 @@ pub fn alarms(state: &State, seen: &Observations, now: Timestamp) -> Vec<Alarm> 
     found.extend(stray_changes(state));
     found.extend(team::alarms(state, seen, now));
     found.extend(setup_failure(state, seen));
+    found.extend(seen.team_file_changed.then(plan::team_file_changed));
     found.extend(seen.foreign_commits.iter().map(foreign_commits));
     found.extend(state.board.direct_edits.ready().into_iter().flatten().map(direct_edit));
     found

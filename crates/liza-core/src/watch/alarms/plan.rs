@@ -1,6 +1,6 @@
-//! A plan that waits for the human.
+//! What waits for the human's consent: a plan, changed settings of the team.
 
-use crate::model::{State, TaskId};
+use crate::model::{State, TEAM_FILE, TaskId};
 use crate::rules::triggers::proposed_tasks;
 use crate::text::count;
 
@@ -14,4 +14,12 @@ pub(super) fn alarm(state: &State) -> Option<Alarm> {
     let text =
         format!("the plan waits for your approval: {}, {}", count(names.len(), "task"), names.join(", "));
     (!names.is_empty()).then(|| Alarm::warning(AlarmKind::PlanProposed, goal, text))
+}
+
+/// A merge changed the shared settings.
+pub(super) fn team_file_changed() -> Alarm {
+    let text = format!(
+        "{TEAM_FILE} on the integration branch is not what you accepted; it applies once it is in your checkout and you accept it"
+    );
+    Alarm::warning(AlarmKind::TeamFileChanged, TEAM_FILE, text)
 }

@@ -19,6 +19,7 @@ use crate::supervisor::{
 };
 use crate::sys::confinement::protects_files;
 
+use super::config::use_team_file;
 use crate::cli::context::Context;
 use crate::cli::ui::error::CommandError;
 use crate::cli::ui::event_printer::EventPrinter;
@@ -70,6 +71,9 @@ pub(crate) fn run(args: Args, context: &Context) -> Result<Reply, CommandError> 
     let agent = agent_for(args.role, asked.as_deref()).map_err(|message| {
         CommandError::refused("bad_agent_id", message).hint("set --id, or unset LIZA_AGENT_ID")
     })?;
+    if !args.explain {
+        use_team_file(context, &project)?;
+    }
     let state = project.store().snapshot()?;
     if let Some(task) = args.task.as_ref().filter(|task| !state.board.knows(task)) {
         return Err(Refusal::UnknownTask { task: task.clone() }.into());

@@ -35,7 +35,7 @@ const LIMIT: Duration = Duration::from_secs(300);
 ///
 /// Makes a small repository in a temporary folder and runs a planner, coders and code reviewers on it, all played by
 /// the built-in rehearsal agent. The commits are real: a plan, code, a rejection, a blocked task that is replaced, a
-/// conflict that is fixed, approvals and merges. In a terminal it is told in about 20 seconds; the folder is kept.
+/// conflict that is fixed, approvals and merges. In a terminal it takes about 20 seconds; the folder is kept.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:
   liza demo
@@ -58,7 +58,7 @@ pub(crate) struct Args {
     /// Plain lines: no colour, no progress line.
     #[arg(long)]
     plain: bool,
-    /// As fast as it goes; in a terminal the demo is told at a pace for people.
+    /// Without the pauses that let a person read along in a terminal.
     #[arg(long)]
     fast: bool,
 }
@@ -93,8 +93,12 @@ pub(crate) fn run(args: Args, context: &Context) -> Result<Reply, CommandError> 
         folder.display()
     ));
     let story = is_told.then(|| Story::begin(screen.clone(), project.store().log_reader()));
-    let printer = EventPrinter::new(screen, if is_told { MessageLevel::Alert } else { MessageLevel::Info });
-    let printer = Arc::new(if args.plain || is_told { printer } else { printer.with_progress() });
+    let printer = EventPrinter::new(screen, MessageLevel::Info);
+    let printer = Arc::new(match args.plain {
+        _ if is_told => printer.silent(),
+        true => printer,
+        false => printer.with_progress(),
+    });
     let watching = WatchOptions { desktop: false, ..WatchOptions::default() };
     let ended = work(
         context,

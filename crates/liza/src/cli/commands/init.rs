@@ -289,7 +289,7 @@ impl Plan {
 /// The integration test that there is, or that could be.
 fn test_in_words(root: &Path, written: bool) -> String {
     match (root.join(SCRIPT).exists(), test_command::find(root)) {
-        (true, _) if written => format!("{SCRIPT} is written; commit it"),
+        (true, _) if written => format!("{SCRIPT} is written; commit it, then: liza sync"),
         (true, _) => SCRIPT.to_owned(),
         (false, Some(command)) => format!("none; to run {command} before every merge: liza init --test"),
         (false, None) => format!("none; to test every merge, write {SCRIPT}"),

@@ -22,6 +22,7 @@ pub(crate) mod claim_review;
 pub(crate) mod claim_task;
 pub(crate) mod clear_stale_review_claims;
 pub(crate) mod completions;
+pub(crate) mod config;
 pub(crate) mod confine;
 pub(crate) mod convert_discovery;
 pub(crate) mod demo;

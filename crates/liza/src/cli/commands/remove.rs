@@ -2,6 +2,7 @@
 
 use serde_json::json;
 
+use liza_core::model::{AgentId, AgentRecord};
 use liza_core::text::count;
 
 use crate::cli::context::Context;
@@ -9,7 +10,9 @@ use crate::cli::contract_links;
 use crate::cli::ui::confirm::{at_terminal, says_yes};
 use crate::cli::ui::error::CommandError;
 use crate::cli::ui::output::Reply;
+use crate::engine::LivenessLock;
 use crate::lifecycle::{Removal, carry_out_removal, plan_removal};
+use crate::project::{Project, now};
 use crate::run::RunLock;
 
 /// Take everything out of this repository that Liza put into it.
@@ -33,9 +36,10 @@ pub(crate) struct Args {
 pub(crate) fn run(args: Args, context: &Context) -> Result<Reply, CommandError> {
     context.human_only("remove")?;
     let project = context.project()?;
-    if let Some(team) = RunLock::holder(&project)? {
-        return Err(CommandError::refused("already_running", team.to_string()).hint("liza stop"));
-    }
+    let _lock = match args.dry_run {
+        true => None,
+        false => Some(alone(&project)?),
+    };
     let plan = plan_removal(&project)?;
     let links = contract_links::made_by_liza(project.root());
     let (removed, kept) = in_words(&plan, &links);
@@ -61,6 +65,27 @@ pub(crate) fn run(args: Args, context: &Context) -> Result<Reply, CommandError> 
     Ok(Reply::new(text, result(true, &rescued)))
 }
 
+/// Keeps teams away, and refuses while an agent is at work.
+fn alone(project: &Project) -> Result<RunLock, CommandError> {
+    let lock = RunLock::take(project)?
+        .map_err(|team| CommandError::refused("already_running", team.to_string()).hint("liza stop"))?;
+    let (state, now) = (project.store().snapshot()?, now());
+    let alive = |(agent, entry): &(&AgentId, &AgentRecord)| {
+        let dead = entry
+            .generation
+            .is_some_and(|generation| LivenessLock::is_proven_dead(project.folder(), **agent, generation));
+        entry.holds(now) && !dead
+    };
+    match state.board.agents.ready().into_iter().flatten().find(alive) {
+        Some((agent, _)) => {
+            let message = format!("{agent} is at work in this project");
+            Err(CommandError::refused("already_running", message)
+                .hint(format!("end its process, or if it is gone: liza deregister {agent}")))
+        }
+        None => Ok(lock),
+    }
+}
+
 fn confirm(context: &Context, question: &str) -> Result<(), CommandError> {
     let refused = |message: &str| {
         CommandError::refused("not_confirmed", message)
@@ -68,27 +93,29 @@ fn confirm(context: &Context, question: &str) -> Result<(), CommandError> {
     };
     match at_terminal(context) {
         false => Err(refused("this cannot be undone, so it needs --yes")),
-        true if says_yes(context, &format!("{question}\nThis cannot be undone. Go on?")) => Ok(()),
+        true if says_yes(context, &format!("{question}\nThis cannot be undone. Continue?")) => Ok(()),
         true => Err(refused("nothing was removed")),
     }
 }
 
 fn in_words(plan: &Removal, links: &[&str]) -> (Vec<String>, Vec<String>) {
-    let mut removed: Vec<String> = plan.folders.iter().map(|folder| folder.display().to_string()).collect();
+    let mut removed = vec![plan.folder.display().to_string()];
     if !plan.tasks.is_empty() {
-        removed.push(format!("{} of tasks (task/…)", count(plan.tasks.len(), "branch")));
+        let tasks = count(plan.tasks.len(), "task");
+        removed
+            .push(format!("worktrees and branches of {tasks}; unmerged work goes to rescue/ branches first"));
     }
     if plan.references > 0 {
         removed.push(format!("{} below refs/liza/", count(plan.references, "reference")));
     }
-    if let Some(branch) = &plan.merged_integration {
-        removed.push(format!("branch {branch}: the main branch has all of it"));
+    if let Some((branch, _)) = &plan.merged_integration {
+        removed.push(format!("branch {branch} (the main branch contains all of it)"));
     }
     if !links.is_empty() {
         removed.push(format!("the links {}", links.join(", ")));
     }
     removed.push("Liza's lines in .git/info/exclude".to_owned());
-    let mut kept = vec!["your branches and files".to_owned()];
+    let mut kept = vec!["your branches and files, rescue/ branches, specs/ and scripts/".to_owned()];
     if let Some(branch) = &plan.kept_integration {
         kept.push(format!("branch {branch}: the main branch does not have all of it, or it is checked out"));
     }

@@ -2,6 +2,7 @@
 
 use std::fs;
 use std::io::{self, ErrorKind};
+use std::path::Path;
 use std::sync::Arc;
 use std::thread;
 use std::time::{Duration, Instant};
@@ -26,6 +27,7 @@ use crate::tui::{LiveScreen, ScreenMode, ThemeName};
 use crate::watch::{WatchError, WatchOptions, Watcher};
 
 use super::agent::{check_confinement, default_client, endings, note_missing_logins};
+use super::config::use_team_file;
 use crate::cli::context::Context;
 use crate::cli::live_screen;
 use crate::cli::spec_path;
@@ -108,6 +110,13 @@ impl Args {
         }
     }
 
+    /// The command line of the same team, for a person.
+    fn again(&self) -> String {
+        let words = self.in_words();
+        let wanted = words.iter().filter(|word| !matches!(word.as_str(), "--plain" | "--in-background"));
+        std::iter::once("liza run").chain(wanted.map(String::as_str)).collect::<Vec<_>>().join(" ")
+    }
+
     /// The command line of the same team in the background.
     fn in_words(&self) -> Vec<String> {
         let Self { coders, reviewers, provider, planner_provider, coder_provider, reviewer_provider, .. } =
@@ -138,6 +147,7 @@ pub(crate) fn run(args: Args, context: &Context) -> Result<Reply, CommandError> 
     if let Some(over) = ended_goal(&project.store().snapshot()?) {
         return Ok(over);
     }
+    use_team_file(context, &project)?;
     let stage = stage(&args, &project)?;
     if args.detach {
         return detach(&args, context, &project);
@@ -145,6 +155,12 @@ pub(crate) fn run(args: Args, context: &Context) -> Result<Reply, CommandError> 
     if args.in_background {
         detached::leave_terminal().map_err(|error| CommandError::refused("io", error.to_string()))?;
     }
+    let is_alone = !args.in_background && RunLock::holder(&project)?.is_none();
+    if is_alone {
+        // What an earlier team in the background printed is not this one's.
+        let _ = fs::remove_file(detached::output_file(&project));
+    }
+    let copy = matches!(stage, Stage::Copy);
     let project = match stage {
         Stage::Here => project,
         Stage::Copy => {
@@ -156,6 +172,7 @@ pub(crate) fn run(args: Args, context: &Context) -> Result<Reply, CommandError> 
             copy
         }
     };
+    let copy = copy.then(|| project.root().to_owned());
     let state = project.store().snapshot()?;
     let mut screen = context.screen.clone();
     if args.plain {
@@ -182,7 +199,10 @@ pub(crate) fn run(args: Args, context: &Context) -> Result<Reply, CommandError> 
     let after = project.store().snapshot()?;
     let (ended, exit) = endings(ends)?;
     let (mut words, progress) = summary(&after);
-    words.push_str(&next_steps(&after));
+    words.push_str(&match copy {
+        Some(folder) => in_the_copy(&folder),
+        None => next_steps(&after, &args.again()),
+    });
     Ok(Reply::new(words, json!({"ended": ended, "progress": progress})).at(after.board.revision.0).exit(exit))
 }
 
@@ -207,7 +227,7 @@ fn stage(args: &Args, project: &Project) -> Result<Stage, CommandError> {
     if args.detach {
         let message = "a rehearsal plays in a copy, which has a team of its own";
         return Err(CommandError::refused("rehearsal_copy", message)
-            .hint("to rehearse here, in the background: liza run --detach --in-place"));
+            .hint(format!("to rehearse here, in the background: {} --detach --in-place", args.again())));
     }
     Ok(Stage::Copy)
 }
@@ -279,10 +299,10 @@ fn vision_warning(project: &Project, state: &State) -> Option<String> {
 }
 
 /// What a person does after a team has ended.
-fn next_steps(state: &State) -> String {
+fn next_steps(state: &State, again: &str) -> String {
     match state.board.goal.ready().map(|goal| goal.status) {
         Some(GoalStatus::InProgress) => {
-            "\nTo see where it stopped: liza status. To continue: liza run".to_owned()
+            format!("\nTo see where it stopped: liza status. To continue: {again}")
         }
         Some(GoalStatus::Aborted) => "\nNothing was deleted. Start over: liza goal new \"GOAL\"".to_owned(),
         Some(GoalStatus::Completed) => {
@@ -290,6 +310,15 @@ fn next_steps(state: &State) -> String {
         }
         None => String::new(),
     }
+}
+
+/// What a person does after a rehearsal in a copy.
+fn in_the_copy(folder: &Path) -> String {
+    let folder = folder.display();
+    format!(
+        "\nThis was a rehearsal in a copy; your project is unchanged. Look at it: liza -C {folder} diff. \
+         For real: liza run. Delete the copy: rm -rf {folder}"
+    )
 }
 
 /// Runs a team until all of its agents have ended.

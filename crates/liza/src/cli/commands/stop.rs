@@ -54,7 +54,7 @@ pub(crate) fn run(args: Args, context: &Context) -> Result<Reply, CommandError> 
     }
     wait(&project, &team)?;
     Ok(Reply::new(
-        "the team has stopped; to continue: liza run",
+        "the team has stopped; to continue: liza run, with the same options",
         json!({"stopped": true, "process": process}),
     ))
 }

@@ -79,6 +79,7 @@ fn listed(verb: VerbName) -> RunsIn {
         | VerbName::Archive
         | VerbName::Attach
         | VerbName::Checkpoint
+        | VerbName::Config
         | VerbName::ClaimReview
         | VerbName::ClaimTask
         | VerbName::ClearStaleReviewClaims

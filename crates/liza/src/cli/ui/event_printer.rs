@@ -34,6 +34,7 @@ pub(crate) struct EventPrinter {
     least: MessageLevel,
     /// The progress line, if one is wanted; empty while there is none.
     progress: Option<Mutex<String>>,
+    silent: bool,
     /// Whether the messages are shown on the terminal screen instead.
     live_screen: bool,
 }
@@ -41,7 +42,7 @@ pub(crate) struct EventPrinter {
 impl EventPrinter {
     /// Prints every message of at least that level.
     pub(crate) fn new(screen: Screen, least: MessageLevel) -> Self {
-        Self { times: screen.local_time(), screen, least, progress: None, live_screen: false }
+        Self { times: screen.local_time(), screen, least, progress: None, live_screen: false, silent: false }
     }
 
     /// With a progress line, if standard error is a terminal.
@@ -100,7 +101,16 @@ impl EventPrinter {
         self.screen.console.is_terminal(Stream::Output).then(|| self.screen.columns())
     }
 
+    /// Prints nothing: what happens is shown in another way.
+    pub(crate) fn silent(mut self) -> Self {
+        self.silent = true;
+        self
+    }
+
     fn write(&self, level: MessageLevel, text: &str) {
+        if self.silent {
+            return;
+        }
         if level == MessageLevel::Alert {
             self.above_progress(|| self.screen.note(text));
         } else if level >= self.least && !self.screen.json && !self.screen.quiet {

@@ -1,0 +1,112 @@
+//! The settings that a team shares: `liza.yaml`, as the human accepted it. The blackboard keeps a copy, so that every
+//! command works with the same settings.
+
+use serde::{Deserialize, Serialize};
+
+use crate::model::time::Timestamp;
+use crate::model::value::{Fields, Value};
+
+/// The name of the file, in the root of the project.
+pub const TEAM_FILE: &str = "liza.yaml";
+
+/// What is never taken from the file: where merges go, and everything that would open a session's confinement.
+pub const NEVER_SHARED: [&str; 13] = [
+    "team_file",
+    "integration_branch",
+    "main_branch",
+    "sandbox",
+    "sandbox_min",
+    "sandbox_read",
+    "sandbox_readable",
+    "sandbox_writable",
+    "sandbox_sockets",
+    "sandbox_max_abi",
+    "exec_wrapper",
+    "model_hosts",
+    "network_ports",
+];
+
+/// `config.team_file`: the accepted content.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct TeamFile {
+    /// The name that git gives to the content.
+    pub hash: String,
+    /// When the human accepted it.
+    pub accepted: Timestamp,
+    /// The settings in it.
+    pub values: Fields,
+}
+
+/// Where a setting comes from.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, strum::Display)]
+#[strum(serialize_all = "snake_case")]
+pub enum SettingSource {
+    /// The program.
+    #[strum(serialize = "default")]
+    Default,
+    /// The shared file.
+    #[strum(serialize = "liza.yaml")]
+    TeamFile,
+    /// The section `config` of the blackboard.
+    #[strum(serialize = "state.yaml")]
+    Blackboard,
+}
+
+/// The settings in force: those of the blackboard, below them those of the shared file. A value on the blackboard that is the
+/// default does not override: earlier versions wrote all of them.
+pub fn settings_in_force(own: &Fields, defaults: &Fields) -> Fields {
+    let mut settings = own.clone();
+    for (key, value) in shared_values(own) {
+        if source_of(key, own, defaults) == SettingSource::TeamFile {
+            settings.insert(key.clone(), value.clone());
+        }
+    }
+    settings
+}
+
+/// Where a setting comes from.
+pub fn source_of(key: &str, own: &Fields, defaults: &Fields) -> SettingSource {
+    let is_set = own.get(key).is_some_and(|value| *value != Value::Null && Some(value) != defaults.get(key));
+    match shared_values(own).any(|(shared, _)| shared == key) {
+        _ if is_set => SettingSource::Blackboard,
+        true => SettingSource::TeamFile,
+        false => SettingSource::Default,
+    }
+}
+
+fn shared_values(own: &Fields) -> impl Iterator<Item = (&String, &Value)> {
+    let values = own.get("team_file").and_then(Value::as_map).and_then(|file| file.get("values"));
+    let values = values.and_then(Value::as_map).into_iter().flatten();
+    values.filter(|(key, _)| !NEVER_SHARED.contains(&key.as_str()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn fields(text: &str) -> Fields {
+        serde_json::from_str(text).unwrap()
+    }
+
+    /// Covers: UI-11
+    #[test]
+    fn the_blackboard_overrides_the_file_and_a_default_overrides_nothing() {
+        let defaults = fields(r#"{"max_crashes": 5, "lease_duration": 300}"#);
+        let own = fields(
+            r#"{"max_crashes": 5, "lease_duration": 60, "sandbox": null, "team_file": {"hash": "x", "values":
+                {"max_crashes": 2, "lease_duration": 900, "setup": "make", "sandbox": "off", "exec_wrapper": ["sh"]}}}"#,
+        );
+        let found = settings_in_force(&own, &defaults);
+        assert_eq!((&found["max_crashes"], &found["lease_duration"]), (&Value::Int(2), &Value::Int(60)));
+        assert_eq!(found["setup"].as_text(), Some("make"));
+        assert!(
+            found["sandbox"] == Value::Null && !found.contains_key("exec_wrapper"),
+            "never from the file"
+        );
+        let source = |key: &str| source_of(key, &own, &defaults).to_string();
+        assert_eq!(source("max_crashes"), "liza.yaml");
+        assert_eq!(source("lease_duration"), "state.yaml");
+        assert_eq!(source("sandbox"), "default");
+        assert_eq!(source("max_blocks"), "default");
+    }
+}

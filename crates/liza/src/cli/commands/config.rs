@@ -1,0 +1,176 @@
+//! `liza config`: every setting and where it comes from; accepts the shared file.
+
+use liza_core::model::{Actor, Fields, SettingSource, TEAM_FILE, TeamFile, Value, source_of};
+use liza_store::{ValueSyntax, settings_as_fields, yaml};
+use serde_json::json;
+
+use crate::cli::context::Context;
+use crate::cli::ui::error::CommandError;
+use crate::cli::ui::layout::{CYAN, DIM, clean, paint};
+use crate::cli::ui::output::Reply;
+use crate::project::{Project, now};
+use crate::team_file::{self, TeamFileContent, TeamFileError};
+
+use super::lock::{as_refusal, begin_edit, log_entry};
+
+/// Show the settings and where each comes from; accept those of liza.yaml.
+///
+/// A team shares settings in liza.yaml, in the root of the repository: any of the section config but those of the
+/// confinement and the branches. They apply once you have accepted them, and again after each change. What is set on the
+/// blackboard (liza lock write .config.KEY VALUE) overrides the file.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "Examples:
+  liza config
+  liza config lease_duration
+  liza config --trust")]
+pub(crate) struct Args {
+    /// Only this setting.
+    #[arg(value_name = "KEY", conflicts_with = "trust")]
+    key: Option<String>,
+    /// Accept liza.yaml as it is now.
+    #[arg(long)]
+    trust: bool,
+}
+
+/// Runs it.
+pub(crate) fn run(args: Args, context: &Context) -> Result<Reply, CommandError> {
+    let project = context.project()?;
+    if args.trust {
+        return trust(context, &project);
+    }
+    let config = project.store().snapshot()?.board.config()?.clone();
+    let defaults = settings_as_fields(&liza_core::model::Config::default()).map_err(unreadable)?;
+    let mut settings = defaults.clone();
+    settings.extend(settings_as_fields(&config).map_err(unreadable)?);
+    settings.shift_remove("team_file");
+    let own = own_settings(&project)?;
+    if let Some(key) = &args.key {
+        settings.retain(|name, _| name == key);
+        if settings.is_empty() {
+            let message = format!("{key} is not set, or not a setting");
+            return Err(CommandError::refused("unknown_setting", message)
+                .hint("docs/reference/settings.md lists the settings"));
+        }
+    }
+    let source = |key: &str| source_of(key, &own, &defaults);
+    let notice = (args.key.is_none()).then(|| file_notice(context, &project)).flatten();
+    if let Some(notice) = &notice {
+        context.screen.note(&format!("liza: {notice}"));
+    }
+    let width = settings.keys().map(String::len).max().unwrap_or(0);
+    let lines: Vec<String> =
+        settings.iter().map(|(key, value)| line(key, value, source(key), width)).collect();
+    let result: serde_json::Map<_, _> = settings
+        .iter()
+        .map(|(key, value)| (key.clone(), json!({"value": value, "source": source(key).to_string()})))
+        .collect();
+    Ok(Reply::new(lines.join("\n"), json!({"settings": result, "notice": notice})))
+}
+
+fn line(key: &str, value: &Value, source: SettingSource, width: usize) -> String {
+    let text = yaml::document(&Fields::from_iter([(key.to_owned(), value.clone())]));
+    let text = text.trim_end();
+    let value = text.strip_prefix(&format!("{key}:")).unwrap_or(text).trim();
+    let value = clean(&value.split_whitespace().collect::<Vec<_>>().join(" "));
+    let source = match source {
+        SettingSource::Default => paint(DIM, "default"),
+        SettingSource::TeamFile | SettingSource::Blackboard => paint(CYAN, &source.to_string()),
+    };
+    format!("{key:<width$}  {value}  ({source})")
+}
+
+fn unreadable(error: yaml::YamlError) -> CommandError {
+    CommandError::refused("bad_config", error.to_string())
+}
+
+/// The section as it is written, without what the file adds.
+fn own_settings(project: &Project) -> Result<Fields, CommandError> {
+    let found = project.store().read_path(".config")?;
+    Ok(found.first().and_then(Value::as_map).cloned().unwrap_or_default())
+}
+
+fn trust(context: &Context, project: &Project) -> Result<Reply, CommandError> {
+    context.human_only("config --trust")?;
+    let Some(content) = team_file::read(project.repo()?)? else {
+        let message = format!("there is no {TEAM_FILE} in {}", project.root().display());
+        return Err(CommandError::refused("no_team_file", message)
+            .hint(format!("write {TEAM_FILE}; docs/reference/settings.md lists the settings")));
+    };
+    team_file::accept(context.environment.home().as_deref(), project.root(), &content.hash)?;
+    apply(context, project, Some(&content))?;
+    let names: Vec<&str> = content.values.keys().map(String::as_str).collect();
+    let text = format!("{TEAM_FILE} is accepted: {}", names.join(", "));
+    Ok(Reply::new(text, json!({"hash": content.hash, "settings": names})))
+}
+
+/// Brings the accepted file to the blackboard before a team starts; says what does not apply.
+pub(crate) fn use_team_file(context: &Context, project: &Project) -> Result<(), CommandError> {
+    if context.actor()? != Actor::Human {
+        return Ok(());
+    }
+    let known = project.store().snapshot()?.board.config()?.team_file.as_ref().map(|file| file.hash.clone());
+    match team_file::read(project.repo()?)? {
+        None if known.is_some() => apply(context, project, None),
+        Some(content) if known.as_ref() != Some(&content.hash) => {
+            let home = context.environment.home();
+            if team_file::is_accepted(home.as_deref(), project.root(), &content.hash) {
+                return apply(context, project, Some(&content));
+            }
+            if let Some(notice) = file_notice(context, project) {
+                context.screen.note(&format!("liza: {notice}"));
+            }
+            Ok(())
+        }
+        None | Some(_) => Ok(()),
+    }
+}
+
+/// What a person has to know of a file that does not apply as it is.
+fn file_notice(context: &Context, project: &Project) -> Option<String> {
+    let content = match team_file::read(project.repo().ok()?) {
+        Ok(content) => content?,
+        Err(error) => return Some(error.to_string()),
+    };
+    let home = context.environment.home();
+    let accepted = team_file::is_accepted(home.as_deref(), project.root(), &content.hash);
+    (!accepted).then(|| {
+        format!("{TEAM_FILE} is not accepted as it is now, so it does not apply; read it, then: liza config --trust")
+    })
+}
+
+/// Writes what the file says to the blackboard, or removes it.
+fn apply(
+    context: &Context,
+    project: &Project,
+    content: Option<&TeamFileContent>,
+) -> Result<(), CommandError> {
+    let value = match content {
+        None => Value::Null,
+        Some(TeamFileContent { hash, values }) => {
+            let file = TeamFile { hash: hash.clone(), accepted: now(), values: values.clone() };
+            let config = liza_core::model::Config { team_file: Some(file), ..Default::default() };
+            settings_as_fields(&config).map_err(unreadable)?.swap_remove("team_file").unwrap_or(Value::Null)
+        }
+    };
+    let text = value.as_map().map_or_else(|| "null".to_owned(), yaml::document);
+    let session = begin_edit(project, context, "config")?;
+    let log = log_entry(context, &format!("the settings of {TEAM_FILE} apply"))?;
+    session.set(".config.team_file", &text, ValueSyntax::Yaml, &log, now()).map_err(as_refusal)?;
+    Ok(())
+}
+
+impl From<TeamFileError> for CommandError {
+    fn from(error: TeamFileError) -> Self {
+        let message = error.to_string();
+        match error {
+            TeamFileError::Git(error) => error.into(),
+            TeamFileError::Io { .. } => Self::refused("io", message),
+            TeamFileError::Invalid(_) => {
+                Self::refused("bad_team_file", message).hint("docs/reference/settings.md lists the settings")
+            }
+            TeamFileError::NoHome => {
+                Self::refused("no_home", message).hint("HOME=/home/you liza config --trust")
+            }
+        }
+    }
+}
