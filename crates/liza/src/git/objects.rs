@@ -64,25 +64,6 @@ fn parse(mut output: &[u8], queries: &[ObjectQuery<'_>]) -> Option<Vec<Option<Ob
     output.is_empty().then_some(objects)
 }
 
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn objects_with_and_without_content_are_parsed() {
-        let name = "0123456789012345678901234567890123456789";
-        let output = format!("a:x missing\n{name} blob 4\na\nb\n\n{name} tree 9\n");
-        let queries =
-            [ObjectQuery::Content("a:x"), ObjectQuery::Content("a:y"), ObjectQuery::Name("a^{tree}")];
-        let objects = parse(output.as_bytes(), &queries).unwrap();
-        assert_eq!(objects[0], None);
-        assert_eq!(objects[1].as_ref().unwrap().content, b"a\nb\n");
-        assert_eq!(objects[2].as_ref().unwrap().kind, "tree");
-        assert_eq!(parse(b"", &queries), None);
-        assert_eq!(parse(format!("{output}more").as_bytes(), &queries), None);
-    }
-}
-
 impl Repo {
     /// The name that git gives to a content.
     ///
@@ -103,5 +84,24 @@ impl Repo {
         let name = format!("{}:{path}", branch.full());
         let command = self.command("reading a file's name").args(["rev-parse", "--quiet", "--verify", &name]);
         Ok(sha(command.run()?.stdout.trim_ascii()))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn objects_with_and_without_content_are_parsed() {
+        let name = "0123456789012345678901234567890123456789";
+        let output = format!("a:x missing\n{name} blob 4\na\nb\n\n{name} tree 9\n");
+        let queries =
+            [ObjectQuery::Content("a:x"), ObjectQuery::Content("a:y"), ObjectQuery::Name("a^{tree}")];
+        let objects = parse(output.as_bytes(), &queries).unwrap();
+        assert_eq!(objects[0], None);
+        assert_eq!(objects[1].as_ref().unwrap().content, b"a\nb\n");
+        assert_eq!(objects[2].as_ref().unwrap().kind, "tree");
+        assert_eq!(parse(b"", &queries), None);
+        assert_eq!(parse(format!("{output}more").as_bytes(), &queries), None);
     }
 }

@@ -223,7 +223,7 @@ fn copy_both(client: TcpStream, host: TcpStream, limit: Duration) -> io::Result<
     let (mut from_host, mut to_client) = (host, client);
     let waits = || client_end.get().is_none_or(|end: &Instant| end.elapsed() < limit);
     let copied = copy_answer(&mut from_host, &mut to_client, &waits);
-    // Ends the other direction as well: there is nobody left to answer.
+    // Ends the other direction as well: no one is left to answer.
     let _ = to_client.shutdown(Shutdown::Both);
     let _ = from_host.shutdown(Shutdown::Both);
     let _ = upload.join();
