@@ -8,6 +8,7 @@ use std::path::{Path, PathBuf};
 
 use liza_core::model::{Config, Fields, NEVER_SHARED, TEAM_FILE, out_of_range};
 use liza_core::rules::misspelled::unknown_settings;
+use liza_store::yaml::YamlError;
 use liza_store::{durable, private, yaml};
 
 use crate::git::{GitError, Repo};
@@ -70,7 +71,7 @@ pub(crate) fn read(repo: &Repo) -> Result<Option<TeamFileContent>, TeamFileError
 
 /// The settings in a text, checked.
 fn parse(text: &str) -> Result<Fields, String> {
-    let values: Option<Fields> = yaml::read(text).map_err(|error| error.to_string())?;
+    let values: Option<Fields> = yaml::read(text).map_err(with_place)?;
     let values = values.unwrap_or_default();
     if let Some(key) = values.keys().find(|key| NEVER_SHARED.contains(&key.as_str())) {
         return Err(format!(
@@ -83,8 +84,14 @@ fn parse(text: &str) -> Result<Fields, String> {
     if let Some(wrong) = out_of_range(&values) {
         return Err(wrong.to_string());
     }
-    yaml::read::<Config>(text).map_err(|error| error.to_string())?;
+    yaml::read::<Config>(text).map_err(with_place)?;
     Ok(values)
+}
+
+fn with_place(error: YamlError) -> String {
+    let place = error.position.map(|position| format!("{position}: ")).unwrap_or_default();
+    let key = error.key.map(|key| format!("{key}: ")).unwrap_or_default();
+    format!("{place}{key}{}", error.message)
 }
 
 /// Whether the human has accepted this content for this project.

@@ -88,8 +88,10 @@ pub(crate) fn carry_out_removal(project: &Project, plan: &Removal) -> Result<Vec
     repo.delete_refs(&repo.own_refs()?)?;
     // Not empty if a person put something there.
     let _ = fs::remove_dir(&plan.worktrees);
+    let [blackboard, worktrees] = EXCLUDED;
+    repo.include_again(&[blackboard])?;
     if !plan.worktrees.exists() {
-        repo.include_again(&EXCLUDED)?;
+        repo.include_again(&[worktrees])?;
     }
     remove_folder(&plan.folder)?;
     Ok(rescued)
