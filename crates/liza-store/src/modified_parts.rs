@@ -46,6 +46,15 @@ impl ModifiedParts {
         needed.map_or(Scope::AllTasks, Scope::TheseTasks)
     }
 
+    /// Whether nothing but the status of some tasks concerns other tasks.
+    fn changes_only_statuses(&self) -> bool {
+        let only_status =
+            |(old, new): (&Value, &Value)| is_own_change(old, &with_field_of(old, new, "status"));
+        let pairs = self.old_tasks.values.iter().zip(&self.new_tasks.values);
+        let names_tasks = self.sections.iter().any(|name| invariants::names_tasks(name));
+        !names_tasks && self.old_tasks.ids == self.new_tasks.ids && pairs.into_iter().all(only_status)
+    }
+
     /// The tasks besides the changed and new ones that are needed to check these; none if all are. No task may be removed or
     /// moved.
     fn needed_tasks(&self, text: &str) -> Option<Vec<TaskId>> {
@@ -54,7 +63,7 @@ impl ModifiedParts {
         for (id, value) in self.new_tasks.entries() {
             match old.next_if(|(old, _)| *old == id) {
                 Some((_, old)) if is_own_change(old, value) => {}
-                Some((_, old)) if is_own_change(old, &with_dependencies_of(old, value)) => {
+                Some((_, old)) if is_own_change(old, &with_field_of(old, value, "depends_on")) => {
                     needed.extend(dependencies(value)?);
                 }
                 None if is_named_nowhere(id, text) => needed.extend(dependencies(value)?),
@@ -82,12 +91,12 @@ fn is_own_change(old: &Value, new: &Value) -> bool {
     !TaskRecord::KEYS.iter().any(|name| concerns_others(name))
 }
 
-/// A task's new fields, with the dependencies of the old ones.
-fn with_dependencies_of(old: &Value, new: &Value) -> Value {
+/// A task's new fields, with one of the old ones.
+fn with_field_of(old: &Value, new: &Value, key: &str) -> Value {
     let (Some(old), Some(mut fields)) = (old.as_map(), new.as_map().cloned()) else { return new.clone() };
-    match old.get("depends_on") {
-        Some(before) => drop(fields.insert("depends_on".to_owned(), before.clone())),
-        None => drop(fields.shift_remove("depends_on")),
+    match old.get(key) {
+        Some(before) => drop(fields.insert(key.to_owned(), before.clone())),
+        None => drop(fields.shift_remove(key)),
     }
     Value::Map(fields)
 }
@@ -137,6 +146,19 @@ impl EditSession<'_> {
                     ids.into_iter().filter(|id| !parts.new_tasks.ids.contains(id)).collect()
                 };
                 reached.map_or(Scope::AllTasks, |ids| Scope::TheseTasks(besides(ids)))
+            }
+            Scope::AllTasks if parts.changes_only_statuses() => {
+                let mut near = Vec::new();
+                let mut is_known = true;
+                for id in &parts.new_tasks.ids {
+                    let found = new.neighbours(id)?;
+                    is_known &= found.is_some();
+                    near.extend(found.into_iter().flatten());
+                }
+                near.sort_unstable();
+                near.dedup();
+                near.retain(|id| !parts.new_tasks.ids.contains(id));
+                if is_known { Scope::TheseTasks(near) } else { Scope::AllTasks }
             }
             scope @ (Scope::TheseTasks(_) | Scope::AllTasks) => scope,
         };

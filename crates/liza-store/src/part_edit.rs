@@ -313,23 +313,18 @@ fn read_target(
         },
         None => return Ok(None),
     };
-    let is_own = match &place {
-        Place::Section(name, _) => !invariants::names_tasks(name),
+    let wanted = match &place {
+        Place::Section(name, _) => (!invariants::names_tasks(name)).then(Vec::new),
         Place::Task(id, _) => match path.task_key() {
-            Some("status") => is_own_status(view, id, value)?,
-            Some("depends_on") => true,
-            Some(key) => !invariants::concerns_other_tasks(key),
-            None => false,
+            Some("status") if is_own_status(view, id, value)? => Some(vec![id.clone()]),
+            Some("status") => view.neighbours(id)?,
+            Some("depends_on") => {
+                view.with_dependencies(std::iter::once(id.clone()).chain(named_tasks(value)).collect())?
+            }
+            Some(key) => (!invariants::concerns_other_tasks(key)).then(|| vec![id.clone()]),
+            None => None,
         },
     };
-    let wanted = match &place {
-        Place::Section(..) => Some(Vec::new()),
-        Place::Task(id, _) if path.task_key() == Some("depends_on") => {
-            view.with_dependencies(std::iter::once(id.clone()).chain(named_tasks(value)).collect())?
-        }
-        Place::Task(id, _) => Some(vec![id.clone()]),
-    };
-    let wanted = wanted.filter(|_| is_own);
     let read = read_place(view, &place, wanted.as_deref())?;
     Ok(read.map(|(before, target)| ReadTarget { before, target, is_own: wanted.is_some() }))
 }
@@ -354,10 +349,7 @@ fn is_own_status(view: &StateView<'_>, id: &TaskId, new: &str) -> Result<bool, S
 
 /// The ID of the task at a position of the list.
 fn id_of_entry(view: &StateView<'_>, n: usize) -> Option<TaskId> {
-    let entry = list_entries(view.text, view.task_lines()?).get(n)?.clone();
-    let end = entry.start + view.text[entry.clone()].trim_end().len();
-    let (node, _) = view.part(entry.start, end).ok()?;
-    node.items().first()?.get("id")?.text()?.parse().ok()
+    view.id_of_entry(list_entries(view.text, view.task_lines()?).get(n)?)
 }
 
 /// The state as far as it concerns a block, with the wanted tasks or all of them; and the block with its present position.

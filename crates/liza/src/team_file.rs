@@ -11,7 +11,8 @@ use liza_core::rules::misspelled::unknown_settings;
 use liza_store::yaml::YamlError;
 use liza_store::{durable, private, yaml};
 
-use crate::git::{GitError, Repo};
+use crate::git::GitError;
+use crate::project::Project;
 
 /// The largest file that is read.
 const LARGEST: u64 = 1 << 20;
@@ -53,8 +54,8 @@ pub(crate) enum TeamFileError {
 ///
 /// # Errors
 /// When it is not a map of settings that can be shared.
-pub(crate) fn read(repo: &Repo) -> Result<Option<TeamFileContent>, TeamFileError> {
-    let path = repo.root().join(TEAM_FILE);
+pub(crate) fn read(project: &Project) -> Result<Option<TeamFileContent>, TeamFileError> {
+    let path = project.root().join(TEAM_FILE);
     let failed = |source| TeamFileError::Io { action: "read", path: path.clone(), source };
     match fs::symlink_metadata(&path) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
@@ -66,7 +67,7 @@ pub(crate) fn read(repo: &Repo) -> Result<Option<TeamFileContent>, TeamFileError
     }
     let text = fs::read_to_string(&path).map_err(failed)?;
     let values = parse(&text).map_err(TeamFileError::Invalid)?;
-    Ok(Some(TeamFileContent { hash: repo.blob_id(text.as_bytes())?.to_string(), values }))
+    Ok(Some(TeamFileContent { hash: project.repo()?.blob_id(text.as_bytes())?.to_string(), values }))
 }
 
 /// The settings in a text, checked.

@@ -2,6 +2,7 @@
 //!
 //! An invalid field is one fault, and the rest of its task still loads.
 
+use std::collections::BTreeSet;
 use std::ops::Range;
 use std::rc::Rc;
 use std::sync::Arc;
@@ -10,12 +11,15 @@ use liza_core::model::{Board, Fault, TaskBody, TaskId, TaskRecord, TaskSlot, Tas
 
 use super::summaries;
 use super::view::{StateView, below, fault_of};
-use crate::document::{Ambiguous, Item, Shape, is_empty_value, shape};
+use crate::document::{Ambiguous, Item, Shape, is_empty_value, list_entries, shape};
 use crate::error::StoreError;
 use crate::yaml::{Node, NodeKind, YamlError, decode};
 
 /// How many steps of dependencies are followed one by one.
 const MAX_DEPTH: usize = 4;
+
+/// How many tasks are read one by one.
+const MAX_NEIGHBOURS: usize = 100;
 
 impl<'t> StateView<'t> {
     /// Loads the summaries of all tasks, or of the wanted ones.
@@ -48,6 +52,42 @@ impl<'t> StateView<'t> {
             tasks.extend(next);
         }
         Ok(None)
+    }
+
+    /// The tasks that a rule about this task's status looks at: what it depends on, those that name it, and those that are
+    /// claimed. None if they are many, so that reading all tasks costs less.
+    pub(crate) fn neighbours(&self, id: &TaskId) -> Result<Option<Vec<TaskId>>, StoreError> {
+        let Some(lines) = self.task_lines() else { return Ok(None) };
+        let entries = list_entries(self.text, lines);
+        let mut near = BTreeSet::new();
+        for pattern in [id.as_str(), "status: CLAIMED"] {
+            for at in memchr::memmem::find_iter(self.text.as_bytes(), pattern) {
+                let after = entries.partition_point(|entry| entry.start <= at);
+                if let Some(n) = after.checked_sub(1).filter(|n| at < entries[*n].end) {
+                    near.insert(n);
+                }
+                if near.len() > MAX_NEIGHBOURS {
+                    return Ok(None);
+                }
+            }
+        }
+        let named = near.into_iter().map(|n| self.id_of_entry(&entries[n]));
+        let Some(mut tasks) = named.collect::<Option<Vec<TaskId>>>() else { return Ok(None) };
+        let mut step = StateView::lazy(self.path, self.text)?;
+        let mut board = step.board()?;
+        step.load_summaries(&mut board, Some(std::slice::from_ref(id)))?;
+        let dependencies = board.summary(id).map(|summary| summary.depends_on.clone()).unwrap_or_default();
+        tasks.extend(dependencies);
+        tasks.sort_unstable();
+        tasks.dedup();
+        Ok(Some(tasks))
+    }
+
+    /// The ID of the task in these lines.
+    pub(crate) fn id_of_entry(&self, entry: &Range<usize>) -> Option<TaskId> {
+        let end = entry.start + self.text[entry.clone()].trim_end().len();
+        let (node, _) = self.part(entry.start, end).ok()?;
+        node.items().first()?.get("id")?.text()?.parse().ok()
     }
 
     /// The lines of the tasks; none if they are not a block list.

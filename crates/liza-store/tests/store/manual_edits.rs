@@ -195,6 +195,39 @@ fn a_task_that_a_command_adds_is_checked_with_what_it_refers_to() {
 
 /// Covers: AC-27, IV-16
 #[test]
+fn an_edited_status_is_checked_with_what_the_task_depends_on() {
+    let project = Project::new("statuses");
+    for task in ["base", "next"] {
+        project.add_task(task);
+    }
+    let store = project.store();
+    let write = |path: &str, value: &str| {
+        let session = store.begin_edit().unwrap();
+        session.set(path, value, ValueSyntax::BySchema, &entry(), now())
+    };
+    let at = |task: &str, key: &str| format!(".tasks[] | select(.id == \"{task}\") | .{key}");
+    let modify = |task: &str, status: &str| {
+        let mut session = store.begin_edit().unwrap();
+        session.begin_modify(now()).unwrap();
+        let text = project.text();
+        let from = text.find(&format!("  - id: {task}\n")).unwrap();
+        let line = from + text[from..].find("    status:").unwrap();
+        let end = line + text[line..].find('\n').unwrap();
+        project.write(&format!("{}    status: {status}{}", &text[..line], &text[end..]));
+        session.finish_modify(&entry(), now())
+    };
+    let reasons = |error: StoreError| error.to_string();
+    write(&at("next", "depends_on"), "[base]").unwrap();
+    // Its dependency is not merged.
+    let both = [write(&at("next", "status"), "CLAIMED").map(drop), modify("next", "CLAIMED").map(drop)];
+    for result in both {
+        let text = reasons(result.unwrap_err());
+        assert!(text.contains("CLAIMED, but its dependency base is"), "{text}");
+    }
+}
+
+/// Covers: AC-27, IV-16
+#[test]
 fn edited_dependencies_are_checked_however_far_they_reach() {
     let project = Project::new("dependencies");
     let tasks = ["one", "two", "three", "four", "five", "six", "seven"];

@@ -353,6 +353,9 @@ fn a_write_by_path_in_our_own_version_gives_the_same_as_in_an_edited_one() {
         (".tasks[] | select(.id == \"one\") | .mine.deep", "017"),
         (".tasks[] | select(.id == \"one\") | .status", "DOING"),
         (".tasks[] | select(.id == \"none\") | .status", "DRAFT"),
+        (".tasks[] | select(.id == \"one\") | .status", "CLAIMED"),
+        (".tasks[] | select(.id == \"one\") | .status", "MERGED"),
+        (".tasks[1].status", "ABANDONED"),
         (".tasks[1].priority", "1"),
         (".tasks[0].depends_on", "[two]"),
         (".tasks[0].depends_on[0]", "two"),
@@ -405,7 +408,7 @@ fn a_replacement_that_the_running_sprint_counts_is_not_archived() {
 /// Covers: AC-27
 #[test]
 fn a_command_under_the_lock_in_our_own_version_gives_the_same_as_in_an_edited_one() {
-    let changes: [(&str, &str); 12] = [
+    let changes: [(&str, &str); 14] = [
         (
             "tasks:\n",
             "tasks:\n  - id: new\n    description: d\n    status: DRAFT\n    created: 2025-01-17T14:00:00Z\n",
@@ -418,6 +421,8 @@ fn a_command_under_the_lock_in_our_own_version_gives_the_same_as_in_an_edited_on
         ("priority: 3", "priority: 1 # urgent"),
         ("lock_timeout: 10", "lock_timeout: 11"),
         ("status: UNCLAIMED", "status: DOING"),
+        ("status: UNCLAIMED", "status: CLAIMED\n    assigned_to: coder-1"),
+        ("status: UNCLAIMED", "status: MERGED"),
         ("id: two", "id: one"),
         ("id: two", "id: three"),
         ("message: x", "message: 'y: z'"),

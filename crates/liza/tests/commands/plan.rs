@@ -271,7 +271,8 @@ fn a_plan_waits_for_the_humans_approval_if_that_is_wanted() {
     assert!(status["planner_triggers"].to_string().contains("HUMAN_DECISION"), "{status}");
     // Neither a block nor an edit is a way around it.
     project.liza(&["mark-blocked", "now"]).ok();
-    project.liza_as("planner-1", &["unblock-task", "now", "--assessment", "fine"]).ok();
+    let said = project.liza_as("planner-1", &["unblock-task", "now", "--assessment", "fine"]).ok().to_owned();
+    assert_eq!(said, "now is proposed again: the human approves the plan\n");
     assert_eq!(project.status("now"), "DRAFT");
     let said = project.liza(&["plan", "--approve"]).ok().to_owned();
     assert!(said.contains("approved, ready for coders: now, later"), "{said}");

@@ -91,7 +91,7 @@ fn own_settings(project: &Project) -> Result<Fields, CommandError> {
 
 fn trust(context: &Context, project: &Project) -> Result<Reply, CommandError> {
     context.human_only("config --trust")?;
-    let Some(content) = team_file::read(project.repo()?)? else {
+    let Some(content) = team_file::read(project)? else {
         let message = format!("there is no {TEAM_FILE} in {}", project.root().display());
         return Err(CommandError::refused("no_team_file", message)
             .hint(format!("write {TEAM_FILE}; docs/reference/settings.md lists the settings")));
@@ -109,7 +109,7 @@ pub(crate) fn use_team_file(context: &Context, project: &Project) -> Result<(), 
         return Ok(());
     }
     let known = project.store().snapshot()?.board.config()?.team_file.as_ref().map(|file| file.hash.clone());
-    match team_file::read(project.repo()?)? {
+    match team_file::read(project)? {
         None if known.is_some() => apply(context, project, None),
         Some(content) if known.as_ref() != Some(&content.hash) => {
             let home = context.environment.home();
@@ -127,7 +127,7 @@ pub(crate) fn use_team_file(context: &Context, project: &Project) -> Result<(), 
 
 /// What a person has to know of a file that does not apply as it is.
 fn file_notice(context: &Context, project: &Project) -> Option<String> {
-    let content = match team_file::read(project.repo().ok()?) {
+    let content = match team_file::read(project) {
         Ok(content) => content?,
         Err(error) => return Some(error.to_string()),
     };

@@ -1,6 +1,6 @@
 //! `liza unblock-task`: the planner lets a blocked task continue.
 
-use liza_core::model::TaskId;
+use liza_core::model::{Status, TaskId};
 use liza_core::protocol::UnblockTask;
 
 use crate::cli::context::Context;
@@ -48,5 +48,8 @@ pub(crate) fn run(args: Args, context: &Context) -> Result<Reply, CommandError> 
         keep_worktree: args.keep_worktree,
         assessment: Text::read_some(args.assessment, context)?,
     };
-    context.run(command, |_| format!("{name} is UNCLAIMED: {who}"))
+    context.run(command, |reply| match reply.status == Some(Status::Draft) {
+        true => format!("{name} is proposed again: the human approves the plan"),
+        false => format!("{name} is UNCLAIMED: {who}"),
+    })
 }
