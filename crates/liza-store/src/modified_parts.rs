@@ -46,6 +46,15 @@ impl ModifiedParts {
         needed.map_or(Scope::AllTasks, Scope::TheseTasks)
     }
 
+    /// Whether a task that there was before depends on other tasks now; a new one that nothing names closes no cycle.
+    fn changes_dependencies(&self) -> bool {
+        let dependencies = |task: &Value| task.as_map().and_then(|fields| fields.get("depends_on").cloned());
+        self.old_tasks.entries().any(|(id, old)| {
+            let mut new = self.new_tasks.entries().filter(|(other, _)| *other == id);
+            new.any(|(_, new)| dependencies(old) != dependencies(new))
+        })
+    }
+
     /// Whether nothing but the status of some tasks concerns other tasks.
     fn changes_only_statuses(&self) -> bool {
         let only_status =
@@ -140,7 +149,7 @@ impl EditSession<'_> {
         let Some(parts) = changed_parts(&old, &new) else { return Ok(None) };
         let scope = match parts.scope(new.text) {
             // A cycle that a changed task closes goes through what it depends on.
-            Scope::TheseTasks(others) if !others.is_empty() => {
+            Scope::TheseTasks(others) if parts.changes_dependencies() => {
                 let reached = new.with_dependencies([&parts.new_tasks.ids[..], &others].concat())?;
                 let besides = |ids: Vec<TaskId>| {
                     ids.into_iter().filter(|id| !parts.new_tasks.ids.contains(id)).collect()
