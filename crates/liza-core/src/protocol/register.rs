@@ -115,7 +115,7 @@ fn begin_planning(tx: &mut Tx<'_>) -> Result<(), Refusal> {
     Ok(())
 }
 
-/// Whoever starts an agent has seen why its client was stopped: it may be tried again.
+/// The person who starts an agent has seen why its client was stopped: it may be tried again.
 fn release_clients(tx: &mut Tx<'_>) -> Result<(), Refusal> {
     let Some(sprint) = tx.board.sprint.ready() else { return Ok(()) };
     if sprint.clients.values().any(waits_for_human) {
