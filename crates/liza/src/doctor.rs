@@ -102,6 +102,7 @@ pub fn check(git: &Git, folder: &Path, project: Option<&Project>, liza: &Path) -
             checks.extend(project.and_then(misspelled));
             checks.extend(project.map(|project| specifications(project, &state)));
             checks.extend(repo.iter().flat_map(|repo| branches(repo, &state)));
+            checks.extend(repo.as_ref().and_then(|repo| integration_test(repo, &state)));
             checks.extend(project.into_iter().flat_map(|project| confinement(project, &state, liza)));
         }
     }
@@ -322,6 +323,12 @@ fn log(project: &Project) -> Check {
         }
         Err(error) => warning("log", error.to_string(), "check .liza/log.yaml"),
     }
+}
+
+/// A test that the person has, and that tests no merge.
+fn integration_test(repo: &Repo, state: &State) -> Option<Check> {
+    let unused = repo.unused_test(&integration_branch(&state.board).ok()?).ok()??;
+    Some(warning("integration test", unused.problem(), unused.fix()))
 }
 
 /// Keys that have no effect because they are probably misspelled.

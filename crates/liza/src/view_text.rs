@@ -122,7 +122,10 @@ pub(crate) fn task_facts(task: &TaskView) -> Vec<String> {
             facts.extend(task.lease.map(lease_left));
         }
         TaskPhase::Reviewing if task.status == Some(Status::Approved) => {
-            facts.push("approved, waiting for its merge".to_owned())
+            facts.push(match &task.reason {
+                Some(why) => format!("approved; {why}"),
+                None => "approved, waiting for its merge".to_owned(),
+            });
         }
         TaskPhase::Reviewing => match owner.filter(|_| task.lease.is_some_and(|lease| lease.left >= 0)) {
             Some(reviewer) => {

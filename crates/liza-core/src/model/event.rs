@@ -54,6 +54,8 @@ pub enum EventName {
     Merged,
     /// The merge failed.
     IntegrationFailed,
+    /// The merge waits: the integration test fails without this task too.
+    MergeHeld,
     /// Needs a decision.
     Blocked,
     /// Released from BLOCKED.
@@ -217,6 +219,8 @@ pub enum LogAction {
     TasksProposed,
     /// The integration branch was brought up to date, or foreign commits on it were accepted.
     IntegrationUpdated,
+    /// The integration test was run on the integration branch itself.
+    HeadTested,
     /// The human took the result of the goal.
     GoalFinished,
     /// What a crash left was repaired.

@@ -44,6 +44,44 @@ pub struct Goal {
     /// The head of the integration branch that the program set, or that the human accepted.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub integration_head: Option<Sha>,
+    /// The result of the integration test on a head of the integration branch, without the change of any task.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub head_test: Option<HeadTest>,
+}
+
+/// The result of the integration test on the integration branch itself. It tells a task that breaks the test from a test
+/// that was broken before.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct HeadTest {
+    /// The commit that was tested.
+    pub head: Sha,
+    /// When.
+    pub time: Timestamp,
+    /// How it failed; absent if it passed.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub failure: Option<TestFailure>,
+}
+
+/// How an integration test failed.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct TestFailure {
+    /// What happened, in one line.
+    pub what: String,
+    /// The file that has its output.
+    pub output: String,
+    /// The last lines of the output.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub last_lines: Vec<String>,
+}
+
+impl Goal {
+    /// The failure of the integration test on the head from which the next merge starts; `None` if it passed there or was
+    /// not run.
+    pub fn failing_head(&self) -> Option<(&HeadTest, &TestFailure)> {
+        let test =
+            self.head_test.as_ref().filter(|test| Some(&test.head) == self.integration_head.as_ref())?;
+        Some((test, test.failure.as_ref()?))
+    }
 }
 
 /// One entry of `goal.alignment_history`.

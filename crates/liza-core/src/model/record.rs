@@ -221,6 +221,8 @@ record! {
         review_lease_expires: Timestamp,
         /// Who approved it.
         approved_by: AgentId,
+        /// The integration head on which the integration test failed with and without this task: its merge waits.
+        merge_held_at: Sha,
         /// The commit on the integration branch.
         merge_commit: Sha,
         /// The specification that it implements: a path, with or without an anchor.
@@ -301,6 +303,7 @@ impl TaskRecord {
         self.blocked_reason = None;
         self.blocked_questions = None;
         self.attempted = None;
+        self.merge_held_at = None;
     }
 }
 

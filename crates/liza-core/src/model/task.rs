@@ -137,6 +137,8 @@ pub enum TaskStatus {
         commit: Sha,
         /// Who approved it.
         by: Option<AgentId>,
+        /// The integration head on which the integration test failed with and without this task.
+        held_at: Option<Sha>,
     },
     /// The merge failed.
     IntegrationFailed {
@@ -320,9 +322,10 @@ fn write_status(status: TaskStatus, record: &mut TaskRecord) {
             record.review_commit = Some(commit);
             record.rejection_reason = Some(reason);
         }
-        TaskStatus::Approved { commit, by, .. } => {
+        TaskStatus::Approved { commit, by, held_at, .. } => {
             record.review_commit = Some(commit);
             record.approved_by = by;
+            record.merge_held_at = held_at;
         }
         TaskStatus::IntegrationFailed { commit, .. } => record.review_commit = Some(commit),
         TaskStatus::Blocked { block, .. } => {
@@ -462,7 +465,8 @@ fn read_status(record: &TaskRecord, missing: &mut Vec<MissingField>) -> Option<T
         }
         Status::Approved => {
             let (work, commit) = (needs.assignment(), needs.commit());
-            TaskStatus::Approved { work: work?, commit: commit?, by: record.approved_by }
+            let (by, held_at) = (record.approved_by, record.merge_held_at.clone());
+            TaskStatus::Approved { work: work?, commit: commit?, by, held_at }
         }
         Status::IntegrationFailed => {
             let (work, commit) = (needs.assignment(), needs.commit());

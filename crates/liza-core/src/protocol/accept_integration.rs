@@ -40,7 +40,9 @@ impl Rule for AcceptIntegration {
     const LOADS: LoadScope = LoadScope::named(&[Section::Goal]);
 
     fn run(&self, tx: &mut Tx<'_>) -> Result<IntegrationAccepted, Refusal> {
-        tx.goal()?.integration_head = Some(self.head.clone());
+        let goal = tx.goal()?;
+        goal.integration_head = Some(self.head.clone());
+        goal.head_test = None;
         tx.log(LogAction::IntegrationUpdated, None, &self.detail);
         Ok(IntegrationAccepted { integration_head: self.head.clone() })
     }

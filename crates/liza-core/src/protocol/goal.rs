@@ -116,6 +116,7 @@ impl Rule for NewGoal {
             planned: false,
             usage: None,
             integration_head: old.integration_head.clone(),
+            head_test: None,
         };
         let (id, now) = (goal.id.clone(), tx.now);
         *tx.goal()? = goal;

@@ -39,6 +39,7 @@ mod follow_stop_file;
 mod gates;
 mod goal;
 mod handoff;
+mod head_test;
 mod heartbeat;
 pub mod manual_edit;
 mod mark_blocked;
@@ -101,6 +102,7 @@ pub use finish::{Finish, Finished};
 pub use follow_stop_file::FollowStopFile;
 pub use goal::{AbortGoal, CompleteGoal, GoalReply, NewGoal};
 pub use handoff::{HandoffNotes, HandoffWritten, TakeHandoff, WriteHandoff, goal_key};
+pub use head_test::{HeadTested, HoldMerge, RecordHeadTest};
 pub use heartbeat::{Heartbeat, Renewed};
 pub use mark_blocked::MarkBlocked;
 pub use mark_triggers_seen::MarkTriggersSeen;
@@ -234,6 +236,7 @@ commands! {
     Finish,
     FollowStopFile,
     Heartbeat,
+    HoldMerge,
     LogAnomaly,
     MarkBlocked,
     MarkTriggersSeen,
@@ -242,6 +245,7 @@ commands! {
     Pause,
     PreCheck,
     RecordAnalysis,
+    RecordHeadTest,
     RecordMerge,
     RecordMergeFailure,
     RecordSession,

@@ -1,4 +1,4 @@
-//! resume: agents continue after PAUSE or CHECKPOINT, and the human's decision is kept.
+//! resume: agents continue after PAUSE or CHECKPOINT, what was held is tried again, and the human's decision is kept.
 
 use serde::Serialize;
 
@@ -68,10 +68,7 @@ impl Rule for Resume {
         tx.effect(Effect::RemoveStopFile(StopFile::Pause));
         refill_planner(tx)?;
         refill(tx, &SessionBudget::Shared)?;
-        let held = !tx.board.sprint()?.clients.is_empty();
-        if held {
-            tx.sprint()?.clients.clear();
-        }
+        let held = release_held(tx)?;
         if at_checkpoint || decision.is_some() {
             record_decision(tx, decision.unwrap_or("continue"), note)?;
         }
@@ -88,4 +85,17 @@ impl Rule for Resume {
         let sprint = tx.change().sprint.as_ref().unwrap_or(tx.board.sprint()?).status;
         Ok(Resumed { paused: false, changed, sprint })
     }
+}
+
+/// Lets held clients and merges be tried again; whether there were any.
+fn release_held(tx: &mut Tx<'_>) -> Result<bool, Refusal> {
+    let clients = !tx.board.sprint()?.clients.is_empty();
+    if clients {
+        tx.sprint()?.clients.clear();
+    }
+    let merges = tx.board.goal()?.failing_head().is_some();
+    if merges {
+        tx.goal()?.head_test = None;
+    }
+    Ok(clients || merges)
 }

@@ -11,6 +11,7 @@ use super::ownership::own_claim;
 use super::permission::{CODING, Rights};
 use super::reply::{TaskReply, WorktreeFacts};
 use super::tx::Tx;
+use super::wt_merge::MergeFailure;
 
 /// Submits a commit.
 #[derive(Debug, Clone, PartialEq)]
@@ -50,6 +51,7 @@ impl Rule for SubmitForReview {
         let facts = self.facts.as_ref().ok_or_else(|| Refusal::WorktreeMissing { task: id.clone() })?;
         check(&task, &work, &self.commit, facts)?;
         check_not_rejected(&task, &facts.head)?;
+        check_not_failed(&task, &facts.head)?;
         let commit = facts.head.clone();
         task.push_event(tx.event(EventName::ReadyForReview).with("commit", commit.as_str()));
         task.record.clear_exit_counts();
@@ -74,6 +76,23 @@ fn check_not_rejected(task: &Task, commit: &Sha) -> Result<(), Refusal> {
             task: task.id.clone(),
             commit: commit.clone(),
             by: event.agent.clone().unwrap_or_default(),
+        }),
+        None => Ok(()),
+    }
+}
+
+/// The merge of exactly this commit failed, and no one has decided that it may be tried again.
+fn check_not_failed(task: &Task, commit: &Sha) -> Result<(), Refusal> {
+    let decides =
+        |event: &&HistoryEvent| event.is(EventName::IntegrationFailed) || event.is(EventName::Unblocked);
+    let last =
+        task.record.events().rev().find(decides).filter(|event| event.is(EventName::IntegrationFailed));
+    let same = |event: &&HistoryEvent| event.text("commit").is_some_and(|failed| failed == commit.as_str());
+    match last.filter(same) {
+        Some(event) => Err(Refusal::AlreadyFailed {
+            task: task.id.clone(),
+            commit: commit.clone(),
+            why: MergeFailure::of_event(event).map(|why| why.to_string()).unwrap_or_default(),
         }),
         None => Ok(()),
     }

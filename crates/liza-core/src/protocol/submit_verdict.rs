@@ -129,7 +129,7 @@ fn approve(
     tx.log(LogAction::Task(EventName::Approved), Some(&task.id), &detail);
     // Its coder no longer waits for a verdict.
     tx.stop_waiting(work.coder)?;
-    task.status = TaskStatus::Approved { work, commit, by };
+    task.status = TaskStatus::Approved { work, commit, by, held_at: None };
     Ok(())
 }
 

@@ -7,10 +7,10 @@ use std::fmt;
 use serde::Serialize;
 
 use crate::model::{
-    Actor, AgentId, Assignment, Effect, EventName, HistoryEvent, LogAction, Refusal, Role, Section, Sha,
-    Task, TaskId, TaskStatus,
+    Actor, AgentId, Assignment, Effect, EventName, HeadTest, HistoryEvent, LogAction, Refusal, Role, Section,
+    Sha, Task, TaskId, TaskStatus,
 };
-use crate::rules::claimable::check_merger;
+use crate::rules::claimable::{check_merger, check_not_held};
 use crate::rules::session_budget::SessionBudget;
 use crate::text::count;
 
@@ -131,6 +131,9 @@ pub struct Mergeable {
     /// The head of the integration branch that the program set, or the human accepted.
     #[serde(skip)]
     pub integration_head: Option<Sha>,
+    /// The result of the integration test on that head, if it was run.
+    #[serde(skip)]
+    pub head_test: Option<HeadTest>,
 }
 
 /// A recorded merge.
@@ -171,12 +174,20 @@ impl Rule for BeginMerge {
         let (work, commit, approved_by) = approved(tx, &task)?;
         if let (Some(agent), Some(summary)) = (tx.actor.agent(), tx.board.summary(&self.task)) {
             check_merger(tx.board, summary, agent, tx.now)?;
+            check_not_held(tx.board, summary)?;
         }
         let reply = TaskReply::from(&task);
         let description = task.record.description;
-        let integration_head = tx.board.goal()?.integration_head.clone();
-        let base_commit = work.base;
-        Ok(Mergeable { task: reply, commit, base_commit, description, approved_by, integration_head })
+        let goal = tx.board.goal()?;
+        Ok(Mergeable {
+            task: reply,
+            commit,
+            base_commit: work.base,
+            description,
+            approved_by,
+            integration_head: goal.integration_head.clone(),
+            head_test: goal.head_test.clone(),
+        })
     }
 }
 
@@ -195,7 +206,9 @@ impl Rule for RecordMerge {
         let mut task = tx.task(id)?;
         let (work, commit, by) = approved(tx, &task)?;
         check_commit(&task, &commit, &self.commit)?;
-        let before = tx.goal()?.integration_head.replace(merge_commit.clone());
+        let goal = tx.goal()?;
+        goal.head_test = None;
+        let before = goal.integration_head.replace(merge_commit.clone());
         let mut event = HistoryEvent::new(tx.now, EventName::Merged, merger(tx, by));
         if let Some(before) = before {
             event = event.with("merged_into", before.as_str());
@@ -247,13 +260,13 @@ impl Rule for RecordMergeFailure {
 }
 
 /// The approved work, for a caller who may merge it.
-fn approved(tx: &Tx<'_>, task: &Task) -> Result<(Assignment, Sha, Option<AgentId>), Refusal> {
+pub(super) fn approved(tx: &Tx<'_>, task: &Task) -> Result<(Assignment, Sha, Option<AgentId>), Refusal> {
     if let Some(agent) = tx.actor.agent()
         && agent.role() != Role::CodeReviewer
     {
         return Err(Refusal::WrongRole { agent, wanted: Role::CodeReviewer });
     }
-    let TaskStatus::Approved { work, commit, by } = &task.status else {
+    let TaskStatus::Approved { work, commit, by, .. } = &task.status else {
         return Err(tx.wrong_status(task, "APPROVED"));
     };
     if find_approval(task).is_none() {
@@ -262,7 +275,7 @@ fn approved(tx: &Tx<'_>, task: &Task) -> Result<(Assignment, Sha, Option<AgentId
     Ok((work.clone(), commit.clone(), *by))
 }
 
-fn check_commit(task: &Task, approved: &Sha, commit: &Sha) -> Result<(), Refusal> {
+pub(super) fn check_commit(task: &Task, approved: &Sha, commit: &Sha) -> Result<(), Refusal> {
     if approved.names_same_commit(commit) {
         return Ok(());
     }
@@ -271,7 +284,7 @@ fn check_commit(task: &Task, approved: &Sha, commit: &Sha) -> Result<(), Refusal
 }
 
 /// Who the log names: the supervisor's agent, else the approver.
-fn merger(tx: &Tx<'_>, by: Option<AgentId>) -> String {
+pub(super) fn merger(tx: &Tx<'_>, by: Option<AgentId>) -> String {
     match (tx.actor, by) {
         (Actor::Human, Some(by)) => by.to_string(),
         (actor, _) => actor.to_string(),

@@ -6,7 +6,8 @@
 use std::cmp::Reverse;
 
 use crate::model::{
-    AgentId, AgentRecord, Board, Refusal, Role, Status, TaskId, TaskSummary, Timestamp, lease_holds, ways_out,
+    AgentId, AgentRecord, Board, Refusal, Role, Status, TaskId, TaskSummary, TestFailure, Timestamp,
+    lease_holds, ways_out,
 };
 
 /// How a claim comes about.
@@ -261,7 +262,8 @@ pub fn reviewable_for(board: &Board, reviewer: AgentId, now: Timestamp) -> Vec<T
 pub fn mergeable_for(board: &Board, reviewer: AgentId, now: Timestamp) -> Vec<TaskId> {
     let mut tasks: Vec<&TaskSummary> = board
         .summaries()
-        .filter(|summary| summary.is(Status::Approved) && check_merger(board, summary, reviewer, now).is_ok())
+        .filter(|summary| summary.is(Status::Approved) && held_merge(board, summary).is_none())
+        .filter(|summary| check_merger(board, summary, reviewer, now).is_ok())
         .collect();
     tasks.sort_by_key(|summary| (summary.priority, summary.created));
     tasks.into_iter().map(|summary| summary.id.clone()).collect()
@@ -279,5 +281,19 @@ pub fn check_merger(
             Err(Refusal::MergeBelongsTo { task: summary.id.clone(), by })
         }
         _ => Ok(()),
+    }
+}
+
+/// Why the merge of this task waits for the human: the integration test fails on the branch with and without it.
+pub fn held_merge<'b>(board: &'b Board, summary: &TaskSummary) -> Option<&'b TestFailure> {
+    let (test, failure) = board.goal.ready()?.failing_head()?;
+    (summary.is(Status::Approved) && summary.merge_held_at.as_ref() == Some(&test.head)).then_some(failure)
+}
+
+/// Refuses a merge that waits for the human.
+pub(crate) fn check_not_held(board: &Board, summary: &TaskSummary) -> Result<(), Refusal> {
+    match held_merge(board, summary) {
+        Some(failure) => Err(Refusal::MergeHeld { task: summary.id.clone(), what: failure.what.clone() }),
+        None => Ok(()),
     }
 }

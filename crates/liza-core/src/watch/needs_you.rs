@@ -259,6 +259,7 @@ fn command(state: &State, alarm: &Alarm, planner: &PlannerState) -> Option<Strin
         AlarmKind::DirectEdit => Some(format!("liza dismiss {}", alarm.subject)),
         AlarmKind::TeamFileChanged => Some("liza config --trust".to_owned()),
         AlarmKind::PlanProposed => Some("liza plan --approve".to_owned()),
+        AlarmKind::IntegrationTestBroken => Some("liza resume".to_owned()),
         AlarmKind::ForeignCommits => Some("liza accept-integration".to_owned()),
         AlarmKind::CheckpointAbandoned
         | AlarmKind::CheckpointStuck

@@ -2,9 +2,12 @@
 
 use liza_core::model::{Actor, Effect, Sha, Status};
 use liza_core::protocol::{
-    BeginMerge, Command, Deregister, HandoffNotes, MergeFailure, RecordMergeFailure, WriteHandoff,
+    AcceptIntegration, Answer, BeginMerge, Command, Deregister, HandoffNotes, MarkBlocked, MergeFailure,
+    RecordMergeFailure, Resume, WriteHandoff,
 };
-use liza_core::rules::claimable::mergeable_for;
+use liza_core::rules::claimable::{held_merge, mergeable_for};
+use liza_core::watch::alarms::{AlarmKind, Observations, alarms};
+use liza_core::watch::needs_you::needs_you;
 
 use crate::steps::*;
 use crate::support::*;
@@ -151,4 +154,98 @@ fn a_merge_recorded_by_a_person_is_logged_for_the_approver() {
     let mut world = World::with_task(Status::Approved);
     world.must(Actor::Human, merged("t", sha('a')));
     assert_eq!(world.last_log().agent, "code-reviewer-1");
+}
+
+/// An approved task whose integration test fails with and without it.
+fn held() -> World {
+    let mut world = World::with_task(Status::Approved);
+    world.edit_goal().integration_head = Some(head());
+    world.must(world.supervisor(reviewer(1)), head_test(Some("pytest: not found")));
+    world.must(world.supervisor(reviewer(1)), hold("t", sha('a')));
+    world
+}
+
+fn to_merge(world: &World) -> usize {
+    mergeable_for(&world.state.board, reviewer(1), world.now).len()
+}
+
+/// Covers: RV-06, UI-03
+#[test]
+fn a_test_that_fails_without_the_task_is_a_question_to_the_human_and_not_the_tasks_fault() {
+    let mut world = held();
+    let record = world.record("t").clone();
+    assert_eq!((record.status, record.merge_held_at), (Some(Status::Approved), Some(head())));
+    assert_eq!((record.iteration, record.failed_by), (Some(1), None));
+    assert_eq!(world.last_event("t").event, "merge_held");
+    assert_eq!(to_merge(&world), 0, "it is not tried again and again");
+    world.refused_with("merge_held", world.supervisor(reviewer(1)), begin());
+    world.must(Actor::Human, begin());
+    let (state, seen) = (&world.state, Observations::default());
+    let asked = needs_you(state, &seen, &alarms(state, &seen, world.now), world.now);
+    let [need] = asked.as_slice() else { panic!("{asked:?}") };
+    assert_eq!(need.kind.alarm(), Some(AlarmKind::IntegrationTestBroken));
+    assert_eq!(need.command, "liza resume");
+    for words in ["without the change of any task; waiting: t.", "ended with: pytest: not found", "liza sync"]
+    {
+        assert!(need.text.contains(words), "{words}: {}", need.text);
+    }
+}
+
+/// Covers: RV-06
+#[test]
+fn a_held_merge_continues_when_the_branch_moves_or_the_human_says_so() {
+    let mut moved = held();
+    moved.must(Actor::Human, Command::from(AcceptIntegration { head: sha('d'), detail: "sync".into() }));
+    let mut merged = held();
+    merged.must(merged.supervisor(planner()), head_test(None));
+    let mut resumed = held();
+    let reply = resumed.must(Actor::Human, Command::from(Resume { decision: None, note: None }));
+    assert_eq!(reply.reply("changed"), true);
+    for mut world in [moved, merged, resumed] {
+        assert_eq!(to_merge(&world), 1);
+        assert!(alarms(&world.state, &Observations::default(), world.now).is_empty());
+        world.merge("t");
+        assert_eq!((world.record("t").merge_held_at.clone(), world.goal().head_test.clone()), (None, None));
+    }
+}
+
+/// Covers: RV-06
+#[test]
+fn only_the_tasks_that_were_tried_on_the_failing_head_are_held() {
+    let mut world = held();
+    let held = |world: &World| {
+        held_merge(&world.state.board, world.state.board.summary(&task("t")).unwrap()).is_some()
+    };
+    assert!(held(&world));
+    // Another commit of the task is tried: it may be the one that corrects the test.
+    let block = MarkBlocked {
+        task: task("t"),
+        reason: "human override".into(),
+        questions: Vec::new(),
+        attempted: Vec::new(),
+    };
+    world.must(Actor::Human, Command::from(block));
+    world.must(Actor::Human, Command::from(Answer { task: task("t"), text: "fix the test".into() }));
+    world.claim("t", coder(1));
+    world.submit("t", coder(1), sha('b'));
+    world.approve("t");
+    assert!(!held(&world));
+    assert_eq!(to_merge(&world), 1);
+}
+
+/// Covers: AC-15, RV-11
+#[test]
+fn the_commit_whose_merge_failed_is_not_submitted_again() {
+    let mut world = World::with_task(Status::IntegrationFailed);
+    world.claim("t", coder(1));
+    let refused = world.refused_with("already_failed", world.agent(coder(1)), submit("t", sha('a')));
+    assert!(refused.to_string().contains("conflict in src/a.rs"), "{refused}");
+    world.submit("t", coder(1), sha('b'));
+    // Somebody has decided that it may be tried again.
+    let mut world = World::with_task(Status::IntegrationFailed);
+    world.claim("t", coder(1));
+    world.block("t", coder(1));
+    world.must(Actor::Human, Command::from(Answer { task: task("t"), text: "the test was flaky".into() }));
+    world.claim("t", coder(1));
+    world.submit("t", coder(1), sha('a'));
 }

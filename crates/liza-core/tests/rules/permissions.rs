@@ -102,6 +102,8 @@ fn supervision() -> Vec<Command> {
         Command::from(BeginMerge { task: task("t") }),
         merged("t", sha('a')),
         conflict("t", sha('a')),
+        head_test(None),
+        hold("t", sha('a')),
         Command::from(CountExit { task: task("t"), agent, exit: UnproductiveExit::Crash, last_words: None }),
         Command::from(TakeHandoff { task: task("t") }),
         Command::from(MarkTriggersSeen { keys: Vec::new() }),
@@ -236,6 +238,8 @@ fn number(command: &Command) -> usize {
         Command::RecordSession(_) => 64,
         Command::Finish(_) => 65,
         Command::Checkpoint(Checkpoint { cause: CheckpointCause::Budget }) => 66,
+        Command::RecordHeadTest(_) => 67,
+        Command::HoldMerge(_) => 68,
     }
 }
 
@@ -244,7 +248,7 @@ fn number(command: &Command) -> usize {
 fn the_table_has_every_command_once() {
     let mut seen: Vec<usize> = table().iter().flat_map(|row| row.commands.iter().map(number)).collect();
     seen.sort_unstable();
-    assert_eq!(seen, (0..67).collect::<Vec<_>>());
+    assert_eq!(seen, (0..69).collect::<Vec<_>>());
 }
 
 fn may(rights: &str, actor: &Actor) -> bool {

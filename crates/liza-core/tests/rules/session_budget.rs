@@ -48,6 +48,7 @@ struct Adversaries {
 impl Adversaries {
     fn new(choices: Vec<u8>) -> Self {
         let mut world = World::new();
+        world.edit_goal().integration_head = Some(head());
         world.config().max_sessions = MAX_SESSIONS;
         world.config().max_planner_sessions = MAX_PLANNER_SESSIONS;
         Self { world, choices, next: 0, sessions: 0, names: 0, commits: 0, faulty: false }
@@ -96,12 +97,27 @@ impl Adversaries {
                 Step::Merge(task) => {
                     let commit = self.world.record(task.as_str()).review_commit.clone().unwrap();
                     self.try_as_supervisor(agent, Command::from(BeginMerge { task: task.clone() }));
-                    self.try_as_supervisor(agent, conflict(task.as_str(), commit))
+                    self.fail_merge(&task, agent, commit)
                 }
                 Step::Stop(_) | Step::Hold(_) | Step::Wait { .. } => false,
             };
         }
         busy
+    }
+
+    /// The merge conflicts, or the integration test fails with the task, or without it too.
+    fn fail_merge(&mut self, task: &TaskId, agent: AgentId, commit: Sha) -> bool {
+        let known = self.world.goal().failing_head().is_some();
+        match self.choose(3) {
+            0 => return self.try_as_supervisor(agent, conflict(task.as_str(), commit)),
+            1 if !known => {
+                self.try_as_supervisor(agent, head_test(None));
+                return self.try_as_supervisor(agent, conflict(task.as_str(), commit));
+            }
+            _ if !known => drop(self.try_as_supervisor(agent, head_test(Some("broken")))),
+            _ => {}
+        }
+        self.try_as_supervisor(agent, hold(task.as_str(), commit))
     }
 
     /// Claims the first of these, does something, and is judged.

@@ -1,11 +1,11 @@
 //! The steps of a task as one-line helpers, and the commands behind them.
 
-use liza_core::model::{Actor, AgentId, Sha, Status, WorktreeMode};
+use liza_core::model::{Actor, AgentId, Sha, Status, TestFailure, WorktreeMode};
 use liza_core::protocol::{
     AbandonTask, AddTask, ClaimReview, ClaimRole, ClaimTask, Command, CountExit, EditTask, Heartbeat,
-    MarkBlocked, MergeFailure, NewTask, RecordMerge, RecordMergeFailure, Register, ReleaseClaim, Reply,
-    ReserveTask, SubmitForReview, SubmitVerdict, SupersedeTask, TaskEdit, UnblockTask, UnproductiveExit,
-    Verdict,
+    HoldMerge, MarkBlocked, MergeFailure, NewTask, RecordHeadTest, RecordMerge, RecordMergeFailure, Register,
+    ReleaseClaim, Reply, ReserveTask, SubmitForReview, SubmitVerdict, SupersedeTask, TaskEdit, UnblockTask,
+    UnproductiveExit, Verdict,
 };
 
 use crate::support::*;
@@ -197,6 +197,25 @@ pub fn merged(id: &str, commit: Sha) -> Command {
 pub fn conflict(id: &str, commit: Sha) -> Command {
     let failure = MergeFailure::Conflict { files: vec!["src/a.rs".into()] };
     Command::from(RecordMergeFailure { task: task(id), commit, failure })
+}
+
+/// The head of the integration branch on which [`head_test`] runs the test.
+pub fn head() -> Sha {
+    sha('e')
+}
+
+/// The integration test on the integration branch itself.
+pub fn head_test(failure: Option<&str>) -> Command {
+    let failure = failure.map(|line| TestFailure {
+        what: "integration test failed with exit status 1".into(),
+        output: ".liza/integration-tests/head-1.log".into(),
+        last_lines: vec![line.into()],
+    });
+    Command::from(RecordHeadTest { head: head(), failure })
+}
+
+pub fn hold(id: &str, commit: Sha) -> Command {
+    Command::from(HoldMerge { task: task(id), commit, head: head() })
 }
 
 pub fn block(id: &str) -> Command {

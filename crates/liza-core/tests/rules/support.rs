@@ -137,6 +137,7 @@ impl World {
             planned: true,
             usage: None,
             integration_head: None,
+            head_test: None,
         };
         let board = Board {
             agents: Loaded::Ready(Default::default()),

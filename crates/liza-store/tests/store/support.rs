@@ -43,6 +43,7 @@ pub(crate) fn fresh_state() -> State {
         planned: true,
         usage: None,
         integration_head: None,
+        head_test: None,
     });
     state.board.agents = Loaded::Ready(Default::default());
     state.board.config = Loaded::Ready(Config::default());

@@ -15,6 +15,7 @@ use liza_store::private;
 use super::error::GitError;
 use super::leftovers::{leftovers, temporary_name};
 use super::own_repo::NewCheckout;
+use super::refs::Branch;
 use super::repo::Repo;
 use super::view::Files;
 use crate::confine::{Plan, ProgramRun, RunEnd, RunStage};
@@ -45,6 +46,39 @@ pub enum IntegrationTestResult {
     },
     /// It took too long and was killed with everything that it had started.
     TimedOut,
+}
+
+/// Why a test does not test merges.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum UnusedTest {
+    /// It is committed, but not on the integration branch.
+    NotOnBranch,
+    /// It is not committed.
+    NotCommitted,
+}
+
+impl UnusedTest {
+    /// What is wrong.
+    pub(crate) fn problem(self) -> String {
+        match self {
+            UnusedTest::NotOnBranch => {
+                format!(
+                    "{SCRIPT} is on your branch but not on the integration branch, so merges are not tested"
+                )
+            }
+            UnusedTest::NotCommitted => format!("{SCRIPT} is not committed, so merges are not tested"),
+        }
+    }
+
+    /// The command that brings it.
+    pub(crate) fn fix(self) -> String {
+        match self {
+            UnusedTest::NotOnBranch => "liza sync".to_owned(),
+            UnusedTest::NotCommitted => {
+                format!("git add {SCRIPT} && git commit -m \"Add the integration test\", then: liza sync")
+            }
+        }
+    }
 }
 
 /// A checkout of one commit beside the worktrees of the tasks, removed on drop.
@@ -172,12 +206,36 @@ impl Repo {
         left
     }
 
+    /// Whether both commits have a test, and the same one.
+    pub(crate) fn has_same_test(&self, one: &Sha, other: &Sha) -> Result<bool, GitError> {
+        let script = self.script_entry(one)?;
+        Ok(script.is_some() && script == self.script_entry(other)?)
+    }
+
+    /// What keeps the test of the person's checkout from testing merges onto this branch; `None` if nothing does, or
+    /// there is no test.
+    pub(crate) fn unused_test(&self, integration: &Branch) -> Result<Option<UnusedTest>, GitError> {
+        let Some(tip) = self.tip(integration)? else { return Ok(None) };
+        if self.script_entry(&tip)?.is_some() {
+            return Ok(None);
+        }
+        if self.script_entry(&self.head()?.commit)?.is_some() {
+            return Ok(Some(UnusedTest::NotOnBranch));
+        }
+        Ok(self.root().join(SCRIPT).exists().then_some(UnusedTest::NotCommitted))
+    }
+
     /// Whether the script of the commit is executable; `None` if there is no script.
     fn test_script(&self, commit: &Sha) -> Result<Option<bool>, GitError> {
+        Ok(self.script_entry(commit)?.map(|entry| !entry.starts_with(b"100644")))
+    }
+
+    /// The mode and the object of the commit's script; `None` if there is no script.
+    fn script_entry(&self, commit: &Sha) -> Result<Option<Vec<u8>>, GitError> {
         let command = self.command("looking for the integration test");
         let output = command.args(["ls-tree", "-z", "--full-tree", commit.as_str(), "--", SCRIPT]).read()?;
         let is_file = output.starts_with(b"100") || output.starts_with(b"120000");
-        Ok(is_file.then(|| !output.starts_with(b"100644")))
+        Ok(is_file.then_some(output))
     }
 
     /// Checks out a commit in a folder of its own.

@@ -45,7 +45,7 @@ pub use checkout::RepairedCheckout;
 pub use command::{Git, GitCommand};
 pub use error::GitError;
 pub use integration_test::IntegrationTestResult;
-pub(crate) use integration_test::{ScratchCheckout, TestStage};
+pub(crate) use integration_test::{ScratchCheckout, TestStage, UnusedTest};
 pub use liza_core::model::WorktreeMode;
 pub use merge::{MergeError, MergeMessage, MergePreview, PendingMerge};
 pub(crate) use push::Remote;

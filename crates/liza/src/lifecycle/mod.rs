@@ -7,6 +7,7 @@ mod adopt_integration;
 mod claim_task;
 mod finish;
 mod lost_merge;
+mod merge_test;
 mod recover;
 mod remove;
 mod review;

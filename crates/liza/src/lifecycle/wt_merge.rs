@@ -3,21 +3,22 @@
 //! One merge at a time. A crash between git and the blackboard is repaired from git's own record. A merge that the
 //! blackboard refuses is undone.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::time::Duration;
 
-use liza_core::model::{Board, Refusal, Sandbox, Sha, Status, StopFiles, TaskId, TaskStatus};
+use liza_core::model::{Board, Refusal, Sha, Status, StopFiles, TaskId, TaskStatus, TestFailure};
 use liza_core::protocol::{
-    AdoptIntegration, BeginMerge, MergeFailure, MergeRecorded, Mergeable, RecordMerge, RecordMergeFailure,
+    AdoptIntegration, BeginMerge, HoldMerge, MergeFailure, MergeRecorded, Mergeable, RecordMerge,
+    RecordMergeFailure,
 };
 
+use super::merge_test::{MergeTest, MergeTestResult};
 use super::review::refuse_reserved_path;
-use crate::checkout_setup::{CheckoutUse, set_up, setup_limit};
+use crate::checkout_setup::setup_limit;
 use crate::engine::{Engine, EngineError, Executed, FileLock, Submitted, integration_branch};
-use crate::git::{Branch, IntegrationTestResult, MergeError, MergeMessage, PendingMerge, TestStage};
-use crate::session_plan::{SessionNeeds, minimum, session_plan};
+use crate::git::{Branch, MergeError, MergeMessage, PendingMerge};
 
-/// How long a merge waits for another one, in addition to the time limit of that one's test.
+/// How long a merge waits for another one, in addition to the time limit of that one's tests.
 const LOCK_TIMEOUT: Duration = Duration::from_secs(120);
 
 /// The result of a merge.
@@ -27,6 +28,8 @@ pub enum MergeOutcome {
     Merged(Executed<MergeRecorded>),
     /// It failed; the branch has not moved, the task is INTEGRATION_FAILED.
     Failed(MergeFailure),
+    /// The integration test fails without the task too; the branch has not moved, the task stays APPROVED and waits.
+    Held(TestFailure),
     /// A checkout of the branch could not be updated; the branch has not moved, the task stays APPROVED.
     CheckoutRefused {
         /// The folder of the checkout.
@@ -60,6 +63,8 @@ struct OnBranch {
 /// Why a commit is not on the branch.
 enum NotOnBranch {
     Failed(MergeFailure),
+    /// The integration test fails on this head without the task too.
+    HeadFails(Sha, TestFailure),
     Git(MergeError),
     Engine(EngineError),
 }
@@ -79,7 +84,8 @@ pub fn wt_merge(engine: &Engine<'_>, task: &TaskId) -> Result<MergeOutcome, Engi
     engine.check(engine.project().stop_files(), BeginMerge { task: task.clone() })?;
     let board = engine.read(&[])?;
     let limit = test_limit(&board)? + setup_limit(board.config()?);
-    let lock = FileLock::at(&FileLock::of_merges(engine.project().folder()), limit + LOCK_TIMEOUT)?;
+    // A failed test is run a second time, on the branch itself.
+    let lock = FileLock::at(&FileLock::of_merges(engine.project().folder()), 2 * limit + LOCK_TIMEOUT)?;
     let mut approved = engine.check(engine.project().stop_files(), BeginMerge { task: task.clone() })?;
     let job = MergeJob::new(engine, task, approved.commit.clone(), approved.base_commit.clone())?;
     if approved.integration_head.is_none() {
@@ -90,6 +96,7 @@ pub fn wt_merge(engine: &Engine<'_>, task: &TaskId) -> Result<MergeOutcome, Engi
         Ok(on_branch) => on_branch,
         Err(NotOnBranch::Engine(error)) => return Err(error),
         Err(NotOnBranch::Failed(failure)) => return job.record_failure(failure),
+        Err(NotOnBranch::HeadFails(head, failure)) => return job.hold(head, failure),
         Err(NotOnBranch::Git(error)) => match error {
             MergeError::AlreadyMerged { merge_commit } => {
                 job.check_found(approved.integration_head.as_ref(), &merge_commit)?;
@@ -164,8 +171,13 @@ impl<'e, 'p> MergeJob<'e, 'p> {
         let merge = merge.map_err(NotOnBranch::Git)?;
         self.check_head(approved, &merge.old)?;
         refuse_reserved_path(self.engine, task, &merge.new)?;
-        if let Some(failure) = self.test(&merge.new)? {
-            return Err(NotOnBranch::Failed(failure));
+        let test = MergeTest { engine: self.engine, limit: self.test_limit };
+        match test.run(task, &merge, approved.head_test.as_ref())? {
+            MergeTestResult::Passed => {}
+            MergeTestResult::Failed(failure) => return Err(NotOnBranch::Failed(failure)),
+            MergeTestResult::HeadFails(failure) => {
+                return Err(NotOnBranch::HeadFails(merge.old.clone(), failure));
+            }
         }
         self.confirm()?;
         repo.move_branch(&self.integration, &merge, task).map_err(NotOnBranch::Git)?;
@@ -207,60 +219,16 @@ impl<'e, 'p> MergeJob<'e, 'p> {
         Ok(OnBranch { merge_commit, old, moved: None })
     }
 
-    /// Runs the integration test on the merged result, if there is one; returns why it failed.
-    fn test(&self, merged: &Sha) -> Result<Option<MergeFailure>, EngineError> {
-        let project = self.engine.project();
-        let file = next_log(&project.folder().join("integration-tests"), self.task);
-        let what = match self.run_test(merged, &file)? {
-            IntegrationTestResult::NoScript | IntegrationTestResult::Passed => return Ok(None),
-            IntegrationTestResult::Failed { status: Some(status), .. } => {
-                format!("integration test failed with exit status {status}")
-            }
-            IntegrationTestResult::Failed { status: None, signal } => {
-                format!("integration test was killed by signal {}", signal.unwrap_or_default())
-            }
-            IntegrationTestResult::TimedOut => {
-                format!("integration test took longer than {} s", self.test_limit.as_secs())
-            }
-        };
-        let output = file.strip_prefix(project.root()).unwrap_or(&file).to_string_lossy().into_owned();
-        Ok(Some(MergeFailure::Test { what, output }))
-    }
-
-    /// Runs it in the same confinement as a session.
-    fn run_test(&self, merged: &Sha, output: &Path) -> Result<IntegrationTestResult, EngineError> {
-        let (project, repo) = (self.engine.project(), self.engine.repo()?);
-        let state = project.state()?;
-        let config = state.board.config()?;
-        let Some(test) = repo.test_checkout(merged)? else { return Ok(IntegrationTestResult::NoScript) };
-        set_up(project, config, test.path(), CheckoutUse::MergeTest)?;
-        if config.sandbox == Sandbox::Off {
-            return Ok(repo.run_test(&test, output, self.test_limit, None)?);
-        }
-        let liza = std::env::current_exe().unwrap_or_else(|_| "liza".into());
-        let caches = project.folder().join("caches").join("integration-test");
-        let own = [caches.clone()];
-        let plan = |checkout: &Path, scratch: &Path| {
-            let needs = SessionNeeds {
-                liza: &liza,
-                checkout: Some(checkout),
-                scratch,
-                own: &own,
-                files: &[],
-                program: None,
-                channel: None,
-                network: None,
-            };
-            session_plan(project, config, &needs).map(Option::unwrap_or_default)
-        };
-        let stage = TestStage { liza: &liza, caches: &caches, minimum: minimum(config), plan: &plan };
-        Ok(repo.run_test(&test, output, self.test_limit, Some(&stage))?)
-    }
-
     fn record_failure(&self, failure: MergeFailure) -> Result<MergeOutcome, EngineError> {
         let (task, commit) = (self.task.clone(), self.commit.clone());
         self.engine.execute(RecordMergeFailure { task, commit, failure: failure.clone() })?;
         Ok(MergeOutcome::Failed(failure))
+    }
+
+    fn hold(&self, head: Sha, failure: TestFailure) -> Result<MergeOutcome, EngineError> {
+        let (task, commit) = (self.task.clone(), self.commit.clone());
+        self.engine.execute(HoldMerge { task, commit, head })?;
+        Ok(MergeOutcome::Held(failure))
     }
 
     fn record(&self, on_branch: &OnBranch) -> Result<Submitted<MergeRecorded>, EngineError> {
@@ -300,10 +268,4 @@ fn foreign(recorded: &Sha, found: &Sha) -> EngineError {
 
 fn test_limit(board: &Board) -> Result<Duration, EngineError> {
     Ok(Duration::from_secs(board.config()?.integration_test_limit.0))
-}
-
-/// The first log file of the task that does not exist yet.
-fn next_log(folder: &Path, task: &TaskId) -> PathBuf {
-    let named = |number: u32| folder.join(format!("{task}-{number}.log"));
-    (1..).map(named).find(|path| !path.exists()).unwrap_or_else(|| named(0))
 }

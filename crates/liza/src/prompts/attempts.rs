@@ -92,6 +92,7 @@ fn describe(event: &HistoryEvent) -> Option<String> {
         | EventName::PreExecutionCheckpoint
         | EventName::ReadyForReview
         | EventName::Merged
+        | EventName::MergeHeld
         | EventName::Abandoned
         | EventName::SessionEnded
         | EventName::Released

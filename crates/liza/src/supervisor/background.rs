@@ -138,6 +138,10 @@ impl JobRunner {
             MergeOutcome::Merged(_) => Ok(format!("{task} is MERGED")),
             // Recorded on the blackboard; a coder fixes it.
             MergeOutcome::Failed(failure) => Ok(format!("{task} could not be merged: {failure}")),
+            MergeOutcome::Held(failure) => Ok(format!(
+                "{task} stays approved: the {} without its change too. liza status shows what to do",
+                failure.what
+            )),
             MergeOutcome::CheckoutRefused { path, message } => {
                 let path = path.display();
                 let message = format!(

@@ -47,6 +47,7 @@ pub(crate) fn empty_state() -> State {
         planned: false,
         usage: None,
         integration_head: None,
+        head_test: None,
     });
     board.sprint = Loaded::Ready(Sprint::begin(1, "goal-1", ago(300)));
     board.discovered = Loaded::Ready(Vec::new());

@@ -129,3 +129,29 @@ fn it_reports_the_version_the_login_and_the_rights_of_each_client() {
     let roles = check(&doctor(&[]), "roles");
     assert!(roles["found"].as_str().unwrap().contains("needs the program goose"), "{roles}");
 }
+
+/// Covers: UI-05
+#[test]
+fn a_test_that_is_not_on_the_integration_branch_is_named_with_the_command_that_brings_it() {
+    let project = team();
+    let found = |project: &TestProject| {
+        let run = project.liza(&["doctor", "--json"]);
+        let checks = run.json()["result"]["checks"].as_array().unwrap().clone();
+        checks.into_iter().find(|check| check["name"] == "integration test")
+    };
+    assert_eq!(found(&project), None);
+    project.write("scripts/integration-test.sh", "exit 0\n");
+    let check = found(&project).unwrap();
+    assert!(check["found"].as_str().unwrap().contains("not committed"), "{check}");
+    project.git(&["add", "scripts"]);
+    project.git(&["commit", "-qm", "test"]);
+    let check = found(&project).unwrap();
+    assert!(check["found"].as_str().unwrap().contains("not on the integration branch"), "{check}");
+    assert_eq!(check["fix"], "liza sync");
+    let gone = "{program: /nowhere/gone}";
+    project.liza(&["lock", "write", "--yaml", "config.providers.gone", gone]).ok();
+    let run = project.liza(&["run", "--plain", "--cli", "gone"]);
+    assert!(run.stderr.contains("merges are not tested; bring it: liza sync"), "{run:?}");
+    project.liza(&["sync"]).ok();
+    assert_eq!(found(&project), None);
+}

@@ -5,8 +5,8 @@ use std::process::Stdio;
 use std::time::{Duration, Instant};
 
 use crate::fixture::*;
-use crate::support::TestProject;
 use crate::support::process::is_running;
+use crate::support::{Run, TestProject};
 
 /// Covers: RV-04, RV-07, SP-02
 #[test]
@@ -194,7 +194,7 @@ fn an_integration_test_does_not_run_below_the_required_level() {
     for (key, value) in [("sandbox", "require"), ("sandbox_max_abi", "5")] {
         project.liza(&["lock", "write", &format!("config.{key}"), value]).ok();
     }
-    merge(&project, "one").refused(3, "integration_test");
+    merge(&project, "one").refused(3, "integration_test_broken");
     let log = project.read(".liza/integration-tests/one-1.log");
     assert!(log.contains("the confinement would be partly") && !log.contains("it runs"), "{log}");
 }
@@ -204,7 +204,7 @@ fn an_integration_test_does_not_run_below_the_required_level() {
 fn a_failed_test_keeps_the_branch_and_its_output() {
     let project = team();
     approved(&project, "one");
-    let before = with_test(&project, "echo it is broken; exit 7");
+    let before = with_test(&project, "test -f one.txt || exit 0; echo it is broken; exit 7");
     let error = merge(&project, "one").refused(3, "integration_test");
     let message = error["message"].as_str().unwrap();
     assert!(
@@ -224,7 +224,8 @@ fn a_test_over_its_time_limit_is_killed_with_its_children() {
     let project = team();
     let text = project.state().replace("integration_test_limit: 1800", "integration_test_limit: 1");
     project.write(".liza/state.yaml", &text);
-    let before = with_test(&project, "sleep 1111 & setsid sleep 1111 & sleep 1111");
+    let before =
+        with_test(&project, "test -f one.txt || exit 0; sleep 1111 & setsid sleep 1111 & sleep 1111");
     approved(&project, "one");
     let began = Instant::now();
     let error = merge(&project, "one").refused(3, "integration_test");
@@ -233,6 +234,92 @@ fn a_test_over_its_time_limit_is_killed_with_its_children() {
     assert_eq!(tip(&project, "integration"), before);
     assert!(!is_running("sleep 1111"));
     check_consistent(&project);
+}
+
+/// The supervisor of code-reviewer-1 merges.
+fn merge_as_team(project: &TestProject, task: &str) -> Run {
+    project.liza_as("code-reviewer-1", &["wt-merge", task, "--json"])
+}
+
+fn test_logs(project: &TestProject) -> usize {
+    fs::read_dir(project.root.join(".liza/integration-tests")).unwrap().count()
+}
+
+/// Covers: RV-06, UI-03
+#[test]
+fn a_test_that_fails_without_the_task_asks_the_human_and_blames_no_one() {
+    let project = team();
+    let before = with_test(&project, "test ! -f repaired && { echo no compiler; exit 7; }; exit 0");
+    approved(&project, "one");
+    approved(&project, "two");
+    let error = merge_as_team(&project, "one").refused(3, "integration_test_broken");
+    assert!(error["message"].as_str().unwrap().contains("exit status 7"), "{error}");
+    assert_eq!((tip(&project, "integration"), project.status("one")), (before, "APPROVED"));
+    assert_eq!(test_logs(&project), 2, "the merged result and the branch itself");
+    merge_as_team(&project, "one").refused(1, "merge_held");
+    merge_as_team(&project, "two").refused(3, "integration_test_broken");
+    assert_eq!(test_logs(&project), 3, "the result on the branch is remembered");
+    let status = project.liza(&["status"]);
+    let status = status.ok();
+    for words in ["INTEGRATION TEST BROKEN", "no compiler", "liza resume", "one, two"] {
+        assert!(status.contains(words), "{words}: {status}");
+    }
+    let used = project.snapshot().board.sprint.ready().unwrap().sessions.tasks.clone();
+
+    assert!(used.values().all(|used| *used == 2), "one coding and one reviewing session: {used:?}");
+    // A task that corrects the test is merged, and the others continue.
+    approved_with(&project, "three", "repaired", "x\n");
+    merge_as_team(&project, "three").ok();
+    merge_as_team(&project, "one").ok();
+    merge_as_team(&project, "two").ok();
+    check_consistent(&project);
+}
+
+/// Commits a test on the main branch and brings it in.
+fn sync_test(project: &TestProject, text: &str) {
+    project.write("scripts/integration-test.sh", &format!("#!/bin/sh\n{text}\n"));
+    project.git(&["add", "scripts"]);
+    project.git(&["commit", "-qm", "the test"]);
+    project.liza(&["sync"]).ok();
+}
+
+/// Covers: RV-06
+#[test]
+fn a_held_merge_continues_when_the_human_syncs_a_corrected_test() {
+    let project = team();
+    sync_test(&project, "exit 1");
+    approved(&project, "one");
+    approved(&project, "two");
+    merge_as_team(&project, "one").refused(3, "integration_test_broken");
+    sync_test(&project, "test ! -f two.txt");
+    merge_as_team(&project, "one").ok();
+    merge_as_team(&project, "two").refused(3, "integration_test");
+    assert_eq!(project.status("two"), "INTEGRATION_FAILED", "this time it is the task");
+}
+
+/// Covers: RV-06
+#[test]
+fn a_held_merge_continues_when_the_human_says_so() {
+    let project = team();
+    project.liza(&["lock", "write", "config.sandbox", "off"]).ok();
+    let compiler = project.home().join("compiler");
+    sync_test(&project, &format!("test -f {}", compiler.display()));
+    approved(&project, "one");
+    merge_as_team(&project, "one").refused(3, "integration_test_broken");
+    fs::write(&compiler, "").unwrap();
+    merge_as_team(&project, "one").refused(1, "merge_held");
+    project.liza(&["resume"]).ok();
+    merge_as_team(&project, "one").ok();
+}
+
+/// Covers: RV-06
+#[test]
+fn a_task_that_changes_the_test_is_judged_by_its_own_version() {
+    let project = team();
+    with_test(&project, "exit 1");
+    approved_with(&project, "one", "scripts/integration-test.sh", "exit 2\n");
+    merge_as_team(&project, "one").refused(3, "integration_test");
+    assert_eq!((project.status("one"), test_logs(&project)), ("INTEGRATION_FAILED", 1));
 }
 
 fn wait_for(what: &str, mut holds: impl FnMut() -> bool) {

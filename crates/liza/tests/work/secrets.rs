@@ -39,7 +39,7 @@ fn secrets_are_masked_in_the_log_of_an_integration_test() {
     project.liza(&["accept-integration"]).ok();
     approved(&project, "one");
     let merged = project.run(project.program().args(["wt-merge", "one", "--json"]).env("MY_TOKEN", VALUE));
-    merged.refused(3, "integration_test");
+    merged.refused(3, "integration_test_broken");
     let log = project.read(".liza/integration-tests/one-1.log");
     assert_eq!(log.lines().last(), Some("kept"), "{log}");
     assert_eq!(log.matches("[masked]").count(), 3, "{log}");

@@ -88,6 +88,12 @@ impl Refusal {
             Refusal::LeftToAnother { task, .. } => format!("liza show {task}; another coder takes it"),
             Refusal::UnfilledTemplate { .. } => "replace every bracket with what you found".into(),
             Refusal::AlreadyRejected { task, .. } => format!("liza show {task} has the rejection"),
+            Refusal::AlreadyFailed { task, .. } => format!(
+                "liza show {task} has the reason; if nothing in your change is wrong: liza mark-blocked {task} --reason \"...\" --question \"...\""
+            ),
+            Refusal::MergeHeld { .. } => {
+                "correct the test on your branch, then: liza sync; or test again: liza resume".into()
+            }
             Refusal::NoApproval { task, .. } => {
                 format!("the human decides: liza submit-verdict {task} APPROVED, or REJECTED \"...\"")
             }

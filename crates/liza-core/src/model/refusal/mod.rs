@@ -76,6 +76,12 @@ pub enum Refusal {
     /// The same commit was rejected before.
     #[error("{commit} of {task} was rejected by {by}; submit a commit that answers the rejection")]
     AlreadyRejected { task: TaskId, commit: Sha, by: String },
+    /// The merge of the same commit failed before.
+    #[error("{commit} of {task} could not be merged ({why}); submit a commit that corrects it")]
+    AlreadyFailed { task: TaskId, commit: Sha, why: String },
+    /// The integration test fails without the task too.
+    #[error("{task} waits for the human: the integration test fails without its change too ({what})")]
+    MergeHeld { task: TaskId, what: String },
     /// The status says APPROVED, but there is no approval of that commit by another agent or the human.
     #[error("{task} is APPROVED, but its history has no approval of {commit} by another agent or the human")]
     NoApproval { task: TaskId, commit: Sha },

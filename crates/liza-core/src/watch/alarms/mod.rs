@@ -2,6 +2,7 @@
 //!
 //! An alarm is raised once per episode: [`Episodes`] remembers what is true, and forgets it when the condition ends.
 
+mod held_merges;
 mod plan;
 mod stalled;
 mod stops;
@@ -87,6 +88,7 @@ pub enum AlarmKind {
     PlanProposed,
     SetupFailed,
     TeamFileChanged,
+    IntegrationTestBroken,
 }
 
 impl AlarmKind {
@@ -128,7 +130,8 @@ impl AlarmKind {
             | AlarmKind::QuietSession
             | AlarmKind::PlanProposed
             | AlarmKind::SetupFailed
-            | AlarmKind::TeamFileChanged => None,
+            | AlarmKind::TeamFileChanged
+            | AlarmKind::IntegrationTestBroken => None,
         }
     }
 }
@@ -315,6 +318,7 @@ pub fn alarms(state: &State, seen: &Observations, now: Timestamp) -> Vec<Alarm> 
         found.push(Alarm::critical(AlarmKind::ImmediateDiscovery, discovery.id, text));
     }
     found.extend(plan::alarm(state));
+    found.extend(held_merges::alarm(state));
     found.extend(full_contexts(state, now));
     found.extend(quiet_sessions(state, seen, now));
     found.extend(stalled::alarm(state, seen, now));

@@ -6,7 +6,7 @@ use crate::model::{
     AgentId, Config, DEFAULT_PRIORITY, MAX_FAILED_CODERS, Revision, Role, State, Status, TaskBody, TaskId,
     TaskRecord, TaskStatus, Timestamp, Usage, lease_holds, lease_is_too_long,
 };
-use crate::rules::claimable::is_present;
+use crate::rules::claimable::{held_merge, is_present};
 use crate::watch::alarms::Observations;
 
 /// What happens to a task, in the order in which a person wants to see it.
@@ -164,6 +164,9 @@ fn task_view(
     }
 }
 
+/// Why an approved task is not merged.
+const HELD: &str = "the integration test fails without it too";
+
 /// What follows from a task's status.
 struct Outlook {
     phase: TaskPhase,
@@ -246,6 +249,11 @@ impl TaskSituation<'_> {
                         .owner(owner, lease)
                 }
             },
+            TaskStatus::Approved { by, .. } if self.is_held() => {
+                let next = "waits for you: correct the integration test, then test again";
+                let outlook = Outlook::new(TaskPhase::Reviewing, next, Some("liza resume".to_owned()));
+                outlook.owner(*by, None).reason(Some(&HELD.to_owned()))
+            }
             TaskStatus::Approved { by, .. } => {
                 let next = "the code reviewer's supervisor merges it";
                 Outlook::new(TaskPhase::Reviewing, next, command("wt-merge")).owner(*by, None)
@@ -260,6 +268,11 @@ impl TaskSituation<'_> {
                 Outlook::new(TaskPhase::Ended, next, None).reason(Some(reason))
             }
         }
+    }
+
+    fn is_held(&self) -> bool {
+        let board = &self.state.board;
+        board.summary(self.id).is_some_and(|summary| held_merge(board, summary).is_some())
     }
 
     fn open_phase(&self) -> TaskPhase {

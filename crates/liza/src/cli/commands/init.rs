@@ -18,7 +18,7 @@ use liza_store::Store;
 use serde_json::json;
 
 use crate::contracts::VISION;
-use crate::git::{Branch, Git, Head, RemovedWorktree, Repo};
+use crate::git::{Branch, Git, Head, RemovedWorktree, Repo, UnusedTest};
 use crate::project::{EXCLUDED, now};
 
 use crate::cli::context::Context;
@@ -98,7 +98,8 @@ pub(crate) fn run(args: Args, context: &Context) -> Result<Reply, CommandError> 
     let goal = Text::read_some(args.goal.clone(), context)?.unwrap_or_default();
     let plan = Plan::new(args, &goal, &repo)?;
     let earlier = plan.carry_out(&repo, &place)?;
-    Ok(plan.reply(context, repo.root(), &earlier))
+    let unused = repo.unused_test(&plan.branch)?;
+    Ok(plan.reply(context, repo.root(), &earlier, unused))
 }
 
 /// Creates a blackboard with that goal in a repository that this process has just created.
@@ -216,6 +217,7 @@ impl Plan {
             planned: false,
             usage: None,
             integration_head: Some(self.head.clone()),
+            head_test: None,
         });
         board.agents = Loaded::Ready(Default::default());
         let integration_branch = self.branch.as_str().to_owned();
@@ -241,7 +243,13 @@ impl Plan {
         (state, log)
     }
 
-    fn reply(&self, context: &Context, root: &Path, earlier: &[EarlierTask]) -> Reply {
+    fn reply(
+        &self,
+        context: &Context,
+        root: &Path,
+        earlier: &[EarlierTask],
+        unused: Option<UnusedTest>,
+    ) -> Reply {
         let mut warnings = Vec::new();
         if self.spec_missing && !self.template {
             warnings.push(format!(
@@ -265,7 +273,7 @@ impl Plan {
         };
         let distance = self.distance.as_ref().map(|distance| format!(", {distance}")).unwrap_or_default();
         let earlier: Vec<String> = earlier.iter().map(ToString::to_string).collect();
-        let test = test_in_words(root, self.test);
+        let test = test_in_words(root, self.test, unused);
         let old: String = earlier.iter().map(|task| format!("earlier task        {task}\n")).collect();
         let text = format!(
             "blackboard          {}\nintegration branch  {}{distance}\n{old}integration test    {test}\nnext                {next}",
@@ -287,10 +295,13 @@ impl Plan {
 }
 
 /// The integration test that there is, or that could be.
-fn test_in_words(root: &Path, written: bool) -> String {
+fn test_in_words(root: &Path, written: bool, unused: Option<UnusedTest>) -> String {
     match (root.join(SCRIPT).exists(), test_command::find(root)) {
         (true, _) if written => format!("{SCRIPT} is written; commit it, then: liza sync"),
-        (true, _) => SCRIPT.to_owned(),
+        (true, _) => match unused {
+            Some(unused) => format!("{}; bring it: {}", unused.problem(), unused.fix()),
+            None => SCRIPT.to_owned(),
+        },
         (false, Some(command)) => format!("none; to run {command} before every merge: liza init --test"),
         (false, None) => format!("none; to test every merge, write {SCRIPT}"),
     }

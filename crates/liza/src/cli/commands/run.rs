@@ -13,7 +13,7 @@ use serde_json::json;
 
 use crate::activity::session_activity;
 use crate::contracts::VISION;
-use crate::engine::Engine;
+use crate::engine::{Engine, integration_branch};
 use crate::lifecycle::adopt_integration;
 use crate::project::{Project, now};
 use crate::run::{
@@ -194,6 +194,9 @@ pub(crate) fn run(args: Args, context: &Context) -> Result<Reply, CommandError> 
     if let Some(warning) = vision_warning(&project, &state) {
         context.screen.note(&format!("liza: {warning}"));
     }
+    if let Some(warning) = test_warning(&project, &state) {
+        context.screen.note(&format!("liza: {warning}"));
+    }
     let watching = WatchOptions { analyze: args.analyze, ..WatchOptions::default() };
     let ends = work(context, &project, posts, &Arc::new(printer), watching, None)?;
     let after = project.store().snapshot()?;
@@ -296,6 +299,13 @@ fn vision_warning(project: &Project, state: &State) -> Option<String> {
         Ok(_) | Err(_) => return None,
     };
     Some(format!("{spec} {problem}"))
+}
+
+/// A warning if the integration test of the person's checkout tests no merge.
+fn test_warning(project: &Project, state: &State) -> Option<String> {
+    let integration = integration_branch(&state.board).ok()?;
+    let unused = project.repo().ok()?.unused_test(&integration).ok()??;
+    Some(format!("{}; bring it: {}", unused.problem(), unused.fix()))
 }
 
 /// What a person does after a team has ended.

@@ -1,6 +1,6 @@
 //! `liza wt-merge`: merges an approved commit into the integration branch.
 
-use liza_core::model::TaskId;
+use liza_core::model::{TaskId, TestFailure};
 use liza_core::protocol::MergeFailure;
 use liza_core::text::count;
 
@@ -14,7 +14,7 @@ use crate::lifecycle::{MergeOutcome, wt_merge};
 ///
 /// Needs no checkout. If you have the integration branch checked out, its files are updated, or nothing is merged. After
 /// a conflict or a failed scripts/integration-test.sh, the branch is unchanged and the task is INTEGRATION_FAILED
-/// (exit 3).
+/// (exit 3). If the test fails without the task too, the task stays APPROVED and you are asked.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Example:
   liza wt-merge retry-orders")]
@@ -31,6 +31,7 @@ pub(crate) fn run(args: Args, context: &Context) -> Result<Reply, CommandError> 
     let done = match context.reported(&engine, wt_merge(&engine, task))? {
         MergeOutcome::Merged(done) => done,
         MergeOutcome::Failed(failure) => return Err(failed(task, &failure)),
+        MergeOutcome::Held(failure) => return Err(held(task, &failure)),
         MergeOutcome::CheckoutRefused { path, message } => {
             let path = path.display();
             let message =
@@ -47,6 +48,15 @@ pub(crate) fn run(args: Args, context: &Context) -> Result<Reply, CommandError> 
         reply.result["rescued"] = rescue.branch.as_str().into();
     }
     Ok(reply)
+}
+
+fn held(task: &TaskId, failure: &TestFailure) -> CommandError {
+    let TestFailure { what, output, .. } = failure;
+    let message =
+        format!("{task} stays APPROVED: without its change, too, the {what}; its output is in {output}");
+    let hint =
+        "correct the test on your branch, then: liza sync; or correct what it needs, then: liza resume";
+    CommandError::refused("integration_test_broken", message).hint(hint).exit(Exit::Git)
 }
 
 fn failed(task: &TaskId, failure: &MergeFailure) -> CommandError {
