@@ -49,14 +49,17 @@ fn main() {
     }
     println!("manual edits, medians in ms; × is the ratio to the floor");
     println!(
-        "{:>7} {:>10} {:>20} {:>20} {:>20} {:>20} {:>20}",
+        "{:>7} {:>10} {:>20} {:>20} {:>20} {:>20} {:>20} {:>20} {:>20} {:>20}",
         "tasks",
         "floor",
         "lock write",
         "…of a status",
         "…of dependencies",
         "lock modify",
-        "…that adds a task"
+        "…that adds a task",
+        "write of a coder",
+        "…of a replacement",
+        "modify that removes"
     );
     for count in [1_000, 10_000] {
         measure_manual_edits(count);
@@ -168,7 +171,7 @@ fn measure_manual_edits(count: usize) {
     let project = project(count);
     let store = project.store();
     let bytes = fs::read(project.file("state.yaml")).unwrap();
-    let mut figures = [const { Vec::new() }; 6];
+    let mut figures = [const { Vec::new() }; 9];
     for round in 0..ROUNDS / 4 {
         figures[0].push(timed(|| floor(store.folder(), &bytes)));
         let set = |path: &str, value: &str| {
@@ -189,6 +192,13 @@ fn measure_manual_edits(count: usize) {
             "  - id: new-{round}\n    description: d\n    status: DRAFT\n    depends_on: [task-{round}]\n    created: 2025-01-17T14:00:00Z\nagents:\n"
         );
         figures[5].push(modify(&store, |text| text.replacen("agents:\n", &new, 1)));
+        figures[6].push(set(&format!(".tasks[{}].assigned_to", count / 4 + round), "coder-1"));
+        figures[7].push(set(&format!(".tasks[{}].superseded_by", count / 5 + round), "[task-1]"));
+        figures[8].push(modify(&store, |text| {
+            let from = text.find(&format!("  - id: new-{round}\n")).unwrap();
+            let end = from + text[from..].find("agents:\n").unwrap();
+            format!("{}{}", &text[..from], &text[end..])
+        }));
     }
     let figures = figures.each_mut().map(|times| ms(median(times).0));
     print!("{count:>7} {:>10.2}", figures[0]);

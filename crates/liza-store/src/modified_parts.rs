@@ -14,6 +14,11 @@ use crate::file::{Fingerprint, NewVersion, Origin};
 use crate::text_edit::{EditSession, Edited, new_misspelled, revision_stamps};
 use crate::yaml;
 
+/// The keys that name other tasks.
+const NAMING_KEYS: [&str; 2] = ["depends_on", "superseded_by"];
+/// The keys of a claim.
+const CLAIM_KEYS: [&str; 2] = ["status", "assigned_to"];
+
 /// What differs between two texts.
 #[derive(Default)]
 struct ModifiedParts {
@@ -55,40 +60,48 @@ impl ModifiedParts {
         })
     }
 
-    /// Whether nothing but the status of some tasks concerns other tasks.
-    fn changes_only_statuses(&self) -> bool {
-        let only_status =
-            |(old, new): (&Value, &Value)| is_own_change(old, &with_field_of(old, new, "status"));
+    /// Whether nothing but the status and the coder of some tasks concerns other tasks.
+    fn changes_only_claims(&self) -> bool {
+        let only_claim =
+            |(old, new): (&Value, &Value)| is_own_change(old, &with_fields_of(old, new, &CLAIM_KEYS));
         let pairs = self.old_tasks.values.iter().zip(&self.new_tasks.values);
         let names_tasks = self.sections.iter().any(|name| invariants::names_tasks(name));
-        !names_tasks && self.old_tasks.ids == self.new_tasks.ids && pairs.into_iter().all(only_status)
+        !names_tasks && self.old_tasks.ids == self.new_tasks.ids && pairs.into_iter().all(only_claim)
     }
 
-    /// The tasks besides the changed and new ones that are needed to check these; none if all are. No task may be removed or
-    /// moved.
+    /// The tasks besides the changed and new ones that are needed to check these; none if all are.
     fn needed_tasks(&self, text: &str) -> Option<Vec<TaskId>> {
-        let mut old = self.old_tasks.entries().peekable();
         let mut needed = Vec::new();
         for (id, value) in self.new_tasks.entries() {
-            match old.next_if(|(old, _)| *old == id) {
-                Some((_, old)) if is_own_change(old, value) => {}
-                Some((_, old)) if is_own_change(old, &with_field_of(old, value, "depends_on")) => {
+            match self.old_tasks.value_of(id) {
+                Some(old) if is_own_change(old, value) => {}
+                Some(old) if is_own_change(old, &with_fields_of(old, value, &NAMING_KEYS)) => {
                     needed.extend(dependencies(value)?);
+                    needed.extend(tasks_in(value, "superseded_by")?);
                 }
-                None if is_named_nowhere(id, text) => needed.extend(dependencies(value)?),
+                None if is_named(id, text, 1) => needed.extend(new_dependencies(value)?),
                 Some(_) | None => return None,
             }
+        }
+        // A removed task that nothing names is missed by nobody.
+        let removed = self.old_tasks.ids.iter().filter(|id| !self.new_tasks.ids.contains(id));
+        if !removed.into_iter().all(|id| is_named(id, text, 0)) {
+            return None;
         }
         needed.retain(|id| !self.new_tasks.ids.contains(id));
         needed.sort_unstable();
         needed.dedup();
-        old.next().is_none().then_some(needed)
+        Some(needed)
     }
 }
 
 impl ModifiedTasks {
     fn entries(&self) -> impl Iterator<Item = (&TaskId, &Value)> {
         self.ids.iter().zip(&self.values)
+    }
+
+    fn value_of(&self, id: &TaskId) -> Option<&Value> {
+        self.entries().find(|(other, _)| *other == id).map(|(_, value)| value)
     }
 }
 
@@ -100,25 +113,37 @@ fn is_own_change(old: &Value, new: &Value) -> bool {
     !TaskRecord::KEYS.iter().any(|name| concerns_others(name))
 }
 
-/// A task's new fields, with one of the old ones.
-fn with_field_of(old: &Value, new: &Value, key: &str) -> Value {
+/// A task's new fields, with these of the old ones.
+fn with_fields_of(old: &Value, new: &Value, keys: &[&str]) -> Value {
     let (Some(old), Some(mut fields)) = (old.as_map(), new.as_map().cloned()) else { return new.clone() };
-    match old.get(key) {
-        Some(before) => drop(fields.insert(key.to_owned(), before.clone())),
-        None => drop(fields.shift_remove(key)),
+    for key in keys {
+        match old.get(*key) {
+            Some(before) => drop(fields.insert((*key).to_owned(), before.clone())),
+            None => drop(fields.shift_remove(*key)),
+        }
     }
     Value::Map(fields)
 }
 
-/// Whether nothing but a task itself has or names its ID.
-fn is_named_nowhere(id: &TaskId, text: &str) -> bool {
-    memchr::memmem::find_iter(text.as_bytes(), id.as_str()).take(2).count() == 1
+/// Whether an ID is in a text just so many times.
+fn is_named(id: &TaskId, text: &str, times: usize) -> bool {
+    memchr::memmem::find_iter(text.as_bytes(), id.as_str()).take(times + 1).count() == times
 }
 
 /// What a new task depends on; none if it needs more than that to be checked.
+fn new_dependencies(task: &Value) -> Option<Vec<TaskId>> {
+    task.as_map().filter(|fields| invariants::needs_only_dependencies(fields))?;
+    dependencies(task)
+}
+
+/// What a task depends on; none if that is not a list of IDs.
 fn dependencies(task: &Value) -> Option<Vec<TaskId>> {
-    let fields = task.as_map().filter(|fields| invariants::needs_only_dependencies(fields))?;
-    match fields.get("depends_on") {
+    tasks_in(task, "depends_on")
+}
+
+/// The tasks that a field of a task names; none if it is not a list of IDs.
+fn tasks_in(task: &Value, key: &str) -> Option<Vec<TaskId>> {
+    match task.as_map()?.get(key) {
         None | Some(Value::Null) => Some(Vec::new()),
         Some(Value::List(items)) => items.iter().map(|item| item.as_text()?.parse().ok()).collect(),
         Some(
@@ -156,7 +181,7 @@ impl EditSession<'_> {
                 };
                 reached.map_or(Scope::AllTasks, |ids| Scope::TheseTasks(besides(ids)))
             }
-            Scope::AllTasks if parts.changes_only_statuses() => {
+            Scope::AllTasks if parts.changes_only_claims() => {
                 let mut near = Vec::new();
                 let mut is_known = true;
                 for id in &parts.new_tasks.ids {
@@ -368,7 +393,11 @@ mod tests {
             assert_eq!(scope(&[old], &[new]), Scope::AllTasks, "{new}");
         }
         assert_eq!(scope(&["{id: a, status: MERGED}"], &["{id: a, status: DRAFT}"]), Scope::AllTasks);
-        assert_eq!(scope(&[old, "{id: x}"], &[old]), Scope::AllTasks, "removed");
+        assert_eq!(scope(&[old, "{id: x}"], &[old]), Scope::TheseTasks(Vec::new()), "removed");
+        assert_eq!(scope(&[old, "{id: mentioned}"], &[old]), Scope::AllTasks, "removed, but named");
+        let replaced = "{id: a, status: DRAFT, depends_on: [b], superseded_by: [c]}";
+        let named = ["b", "c"].map(|id| id.parse().unwrap()).to_vec();
+        assert_eq!(scope(&[old], &[replaced]), Scope::TheseTasks(named));
     }
 
     /// Covers: AC-27

@@ -317,10 +317,11 @@ fn read_target(
         Place::Section(name, _) => (!invariants::names_tasks(name)).then(Vec::new),
         Place::Task(id, _) => match path.task_key() {
             Some("status") if is_own_status(view, id, value)? => Some(vec![id.clone()]),
-            Some("status") => view.neighbours(id)?,
+            Some("status" | "assigned_to") => view.neighbours(id)?,
             Some("depends_on") => {
                 view.with_dependencies(std::iter::once(id.clone()).chain(named_tasks(value)).collect())?
             }
+            Some("superseded_by") => Some(std::iter::once(id.clone()).chain(named_tasks(value)).collect()),
             Some(key) => (!invariants::concerns_other_tasks(key)).then(|| vec![id.clone()]),
             None => None,
         },

@@ -54,7 +54,7 @@ impl<'t> StateView<'t> {
         Ok(None)
     }
 
-    /// The tasks that a rule about this task's status looks at: what it depends on, those that name it, and those that are
+    /// The tasks that a rule about this task's status or coder looks at: what it depends on, those that name it, and those that are
     /// claimed. None if they are many, so that reading all tasks costs less.
     pub(crate) fn neighbours(&self, id: &TaskId) -> Result<Option<Vec<TaskId>>, StoreError> {
         let Some(lines) = self.task_lines() else { return Ok(None) };

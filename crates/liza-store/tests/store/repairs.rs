@@ -360,6 +360,13 @@ fn a_write_by_path_in_our_own_version_gives_the_same_as_in_an_edited_one() {
         (".tasks[0].depends_on", "[two]"),
         (".tasks[0].depends_on[0]", "two"),
         (".tasks[7].priority", "1"),
+        (".tasks[0].assigned_to", "coder-1"),
+        (".tasks[0].assigned_to", "nobody"),
+        (".tasks[0].superseded_by", "[two]"),
+        (".tasks[0].superseded_by", "[two, gone]"),
+        (".tasks[0].superseded_by", "gone"),
+        (".tasks[0].id", "three"),
+        (".tasks[0].id", "two"),
         (".tasks[0].lease_expires", "2025-01-17T15:00:00+02:00"),
         (".sprint.scope.planned", "[one, gone]"),
         (".archived.old", "MERGED"),
@@ -408,7 +415,7 @@ fn a_replacement_that_the_running_sprint_counts_is_not_archived() {
 /// Covers: AC-27
 #[test]
 fn a_command_under_the_lock_in_our_own_version_gives_the_same_as_in_an_edited_one() {
-    let changes: [(&str, &str); 14] = [
+    let changes: [(&str, &str); 17] = [
         (
             "tasks:\n",
             "tasks:\n  - id: new\n    description: d\n    status: DRAFT\n    created: 2025-01-17T14:00:00Z\n",
@@ -423,6 +430,9 @@ fn a_command_under_the_lock_in_our_own_version_gives_the_same_as_in_an_edited_on
         ("status: UNCLAIMED", "status: DOING"),
         ("status: UNCLAIMED", "status: CLAIMED\n    assigned_to: coder-1"),
         ("status: UNCLAIMED", "status: MERGED"),
+        ("status: UNCLAIMED", "status: UNCLAIMED\n    assigned_to: coder-1"),
+        ("status: UNCLAIMED", "status: UNCLAIMED\n    superseded_by: [two]"),
+        ("status: UNCLAIMED", "status: UNCLAIMED\n    superseded_by: [two, gone]"),
         ("id: two", "id: one"),
         ("id: two", "id: three"),
         ("message: x", "message: 'y: z'"),

@@ -69,10 +69,8 @@ impl StageSocket {
     pub(crate) fn start(mut self, order: &StageOrder, is_silenced: IsSilenced) -> io::Result<Level> {
         let witness = OutsideSocket::create();
         let mut order = order.clone();
-        order
-            .plan
-            .not_reached
-            .extend(witness.iter().map(|witness| ("sockets outside".to_owned(), witness.path())));
+        let witness = witness.as_ref().map(|witness| ("sockets outside".to_owned(), witness.path()));
+        order.plan.not_reached = to_try(order.plan.not_reached, witness);
         let server = order.plan.grants.network.as_ref().and_then(|_| outside_server());
         order.plan.not_connected = server.as_ref().and_then(|server| server.local_addr().ok());
         let line = serde_json::to_string(&order).map_err(io::Error::other)?;
@@ -90,6 +88,14 @@ impl StageSocket {
         }
         started.ok_or_else(|| io::Error::other("the confinement stage ended early"))
     }
+}
+
+/// The sockets that the stage tries to reach. Each attempt is decided by this process and delays the start, so one that does
+/// not exist, which nobody can reach, is left out.
+fn to_try(mut sockets: Vec<(String, PathBuf)>, witness: Option<(String, PathBuf)>) -> Vec<(String, PathBuf)> {
+    sockets.retain(|(_, path)| fs::symlink_metadata(path).is_ok());
+    sockets.extend(witness);
+    sockets
 }
 
 /// A server that a session without network must not reach, to prove that it cannot.
@@ -166,6 +172,16 @@ mod tests {
     use crate::sys::confinement::TcpGrants;
 
     /// Covers: IS-06, IS-12
+    #[test]
+    fn only_sockets_that_exist_are_tried() {
+        let place = tempfile::tempdir().unwrap();
+        let named = |name: &str| (name.to_owned(), place.path().join(name));
+        let _service = UnixListener::bind(place.path().join("there")).unwrap();
+        let tried = to_try(vec![named("gone"), named("there")], Some(named("witness")));
+        assert_eq!(tried, [named("there"), named("witness")]);
+    }
+
+    /// Covers: IS-06
     #[test]
     fn a_session_that_reaches_only_its_model_asks_no_one_for_names_of_hosts() {
         let mut plan = Plan::default();

@@ -209,8 +209,9 @@ fn validate_extent(state: &State, extent: Extent, facts: &dyn DiskFacts, now: Ti
     }
     check_sections(board, &mut found);
     references::check_repeated(state, &mut found);
-    if extent == Extent::Whole {
-        references::check(state, &mut found);
+    match extent {
+        Extent::Whole => references::check(state, &mut found),
+        Extent::Part => references::check_loaded_replacements(board, &mut found),
     }
     check_journal(state, &mut found);
     found.dedup();

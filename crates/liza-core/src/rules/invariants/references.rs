@@ -4,7 +4,7 @@
 
 use std::collections::BTreeSet;
 
-use crate::model::{Board, State, TaskId};
+use crate::model::{Board, State, TaskId, TaskSlot};
 
 use super::Violation;
 
@@ -16,13 +16,7 @@ pub(super) fn check(state: &State, found: &mut Vec<Violation>) {
             found.push(Violation::agent(*id, format!("current_task names {task}, which does not exist")));
         }
     }
-    for (id, slot) in &board.tasks {
-        let missing = slot.summary.superseded_by.iter().filter_map(|task| unknown(board, Some(task)));
-        found
-            .extend(missing.map(|task| {
-                Violation::task(id, format!("superseded_by names {task}, which does not exist"))
-            }));
-    }
+    check_replacements(board, board.tasks.iter(), found);
     // A planner's notes are kept under the goal's name.
     let goal = board.goal.ready().map(|goal| goal.id.as_str());
     let notes = board.handoff.ready().into_iter().flatten().map(|(task, _)| task);
@@ -32,6 +26,25 @@ pub(super) fn check(state: &State, found: &mut Vec<Violation>) {
         }
     }
     check_discoveries(board, found);
+}
+
+/// Adds every replacement that does not exist, of the tasks whose records are loaded; what they name is loaded too.
+pub(super) fn check_loaded_replacements(board: &Board, found: &mut Vec<Violation>) {
+    check_replacements(board, board.tasks.iter().filter(|(_, slot)| slot.body.is_some()), found);
+}
+
+fn check_replacements<'b>(
+    board: &Board,
+    tasks: impl Iterator<Item = (&'b TaskId, &'b TaskSlot)>,
+    found: &mut Vec<Violation>,
+) {
+    for (id, slot) in tasks {
+        let missing = slot.summary.superseded_by.iter().filter_map(|task| unknown(board, Some(task)));
+        found
+            .extend(missing.map(|task| {
+                Violation::task(id, format!("superseded_by names {task}, which does not exist"))
+            }));
+    }
 }
 
 /// Adds every dependency that a task names twice.
