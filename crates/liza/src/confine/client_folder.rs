@@ -11,7 +11,10 @@ use liza_store::private;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
+use crate::secrets::Masker;
 use crate::sys::untrusted::UntrustedFolder;
+
+use super::conversations::KeptConversations;
 
 /// The largest file that is copied.
 const COPY_MAX: u64 = 4 << 20;
@@ -25,17 +28,6 @@ pub(crate) struct ClientFolder {
     copies: Vec<FileCopy>,
     /// The conversations, if they are kept.
     kept: Option<KeptConversations>,
-}
-
-/// The conversations of a session, which are kept for the next one on the same task.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-struct KeptConversations {
-    /// Where the program keeps them in the private folder.
-    below: PathBuf,
-    /// Where they are between sessions.
-    place: PathBuf,
-    /// Whether the session gets those of the last one.
-    restore: bool,
 }
 
 /// A file of the person's and its place in the private folder.
@@ -198,16 +190,11 @@ impl ClientFolder {
             to.parent().map_or(Ok(()), private::create_folder)?;
             fs::write(&to, content)?;
         }
-        if let Some(kept) = self.kept.as_ref().filter(|kept| kept.restore && kept.place.is_dir()) {
-            let to = self.path.join(&kept.below);
-            to.parent().map_or(Ok(()), private::create_folder)?;
-            fs::rename(&kept.place, to)?;
-        }
-        Ok(())
+        self.kept.as_ref().map_or(Ok(()), |kept| kept.restore(&self.path))
     }
 
-    /// Writes a refreshed login back and removes the folder.
-    pub(crate) fn finish(&self) {
+    /// Writes a refreshed login back, keeps the conversations, masked, and removes the folder.
+    pub(crate) fn finish(&self, masker: &Masker) {
         // Another session may have refreshed the login too; the later one is as good.
         for copy in self.copies.iter().filter(|copy| copy.is_login) {
             if let (Some(old), Ok(folder)) = (small_file(&copy.from), UntrustedFolder::open(&self.path))
@@ -221,23 +208,9 @@ impl ClientFolder {
         }
         if let Some(kept) = &self.kept {
             // Without them, the next session begins a new conversation.
-            let _ = self.keep(kept);
+            let _ = kept.keep(&self.path, masker);
         }
         let _ = fs::remove_dir_all(&self.path);
-    }
-
-    /// Moves the conversations out of the folder. A link that the session put there is not followed.
-    fn keep(&self, kept: &KeptConversations) -> io::Result<()> {
-        let _ = fs::remove_dir_all(&kept.place);
-        let mut folder = self.path.clone();
-        for part in kept.below.components() {
-            folder.push(part);
-            if !fs::symlink_metadata(&folder)?.is_dir() {
-                return Err(io::ErrorKind::NotADirectory.into());
-            }
-        }
-        kept.place.parent().map_or(Ok(()), private::create_folder)?;
-        fs::rename(folder, &kept.place)
     }
 }
 
@@ -313,7 +286,7 @@ mod tests {
         assert!(at.join("settings.json").exists() && !at.join("projects").exists());
         assert!(value("XDG_CONFIG_HOME").is_some() && value("XDG_DATA_HOME").is_none());
         write(&at.join("settings.json"), r#"{"hooks": "planted"}"#);
-        private.finish();
+        private.finish(&Masker::default());
         assert_eq!(fs::read_to_string(home.join(".claude/settings.json")).unwrap(), "{}");
         assert!(!at.exists());
     }
@@ -336,7 +309,7 @@ mod tests {
             private.create().unwrap();
             let at = &variables.iter().find(|(name, _)| name == "CODEX_HOME").unwrap().1;
             write(&Path::new(at).join("auth.json"), changed);
-            private.finish();
+            private.finish(&Masker::default());
             let now = fs::read_to_string(home.join(".codex/auth.json")).unwrap();
             assert_eq!(now, if kept { changed } else { LOGIN });
         }
@@ -355,7 +328,7 @@ mod tests {
             Path::new(&variables.iter().find(|(name, _)| name == "CODEX_HOME").unwrap().1).join("auth.json");
         fs::remove_file(&at).unwrap();
         std::os::unix::fs::symlink(home.join("other.json"), &at).unwrap();
-        private.finish();
+        private.finish(&Masker::default());
         assert_eq!(fs::read_to_string(home.join(".codex/auth.json")).unwrap(), LOGIN);
     }
 
@@ -387,17 +360,17 @@ mod tests {
         let log = home.join("private/.claude/projects/p/1.jsonl");
         let first = session(true);
         write(&log, "said");
-        first.finish();
+        first.finish(&Masker::default());
         assert!(!first.path.exists() && place.join("p/1.jsonl").exists());
         let resumed = session(true);
         assert_eq!(fs::read_to_string(&log).unwrap(), "said");
-        resumed.finish();
+        resumed.finish(&Masker::default());
         let fresh = session(false);
         assert!(!log.exists(), "a new conversation");
         fs::create_dir_all(home.join("mine/projects")).unwrap();
         let _ = fs::remove_dir_all(home.join("private/.claude"));
         std::os::unix::fs::symlink(home.join("mine"), home.join("private/.claude")).unwrap();
-        fresh.finish();
+        fresh.finish(&Masker::default());
         assert!(home.join("mine/projects").exists() && !place.exists());
         let (mut other, _) = folder(home, "goose");
         other.keep_conversations(Path::new("goose"), place, true);

@@ -6,6 +6,7 @@
 mod caches;
 mod check;
 mod client_folder;
+mod conversations;
 mod credentials;
 mod descriptor;
 mod level;
@@ -20,6 +21,7 @@ mod wrapper;
 pub(crate) use caches::{cache_variables, shared_caches};
 pub(crate) use check::{PLAN_VARIABLE, run_check};
 pub(crate) use client_folder::ClientFolder;
+pub(crate) use conversations::conversations_of;
 pub(crate) use level::{Level, MODEL_ONLY, record_level, recorded_level};
 pub(crate) use plan::{Plan, Surroundings, make_plan};
 pub(crate) use program_run::{ProgramRun, RunEnd, RunStage};

@@ -9,6 +9,7 @@ mod stop_files;
 mod worktrees;
 
 use std::cell::{Cell, RefCell};
+use std::fs;
 use std::io;
 
 use liza_core::model::{
@@ -17,6 +18,7 @@ use liza_core::model::{
 use liza_core::protocol::{CompleteSprint, Operation, Request};
 use liza_store::{Call, Host, Notice, Outcome};
 
+use crate::confine::conversations_of;
 use crate::git::{Branch, Repo, Rescue};
 use crate::project::{Project, now};
 use crate::report::summary;
@@ -185,6 +187,7 @@ impl<'p> Engine<'p> {
     fn remove_worktree(&self, task: TaskId, results: &mut EffectResults) {
         match discard(self.project, &task) {
             Ok(Discarded::Removed(removed)) => {
+                let _ = fs::remove_dir_all(conversations_of(self.project.folder(), &task));
                 results.rescued.extend(removed.rescued.map(|rescue| (task, rescue)));
             }
             Ok(Discarded::Needed) => {}

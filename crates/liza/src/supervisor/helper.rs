@@ -67,7 +67,8 @@ pub fn serve() -> u8 {
     let run = order.map_err(io::Error::other).and_then(|order| {
         let run = run(&order);
         let _ = fs::remove_dir_all(&order.scratch);
-        order.confinement.iter().for_each(|confinement| confinement.client.finish());
+        let masker = Masker::of_process_and(order.environment.clone());
+        order.confinement.iter().for_each(|confinement| confinement.client.finish(&masker));
         run
     });
     let (report, code) = match run {

@@ -13,7 +13,7 @@ use liza_store::private;
 
 use crate::channel::CHANNEL;
 use crate::checkout_setup::{CheckoutUse, set_up};
-use crate::confine::{ClientFolder, cache_variables, wrapper_words};
+use crate::confine::{ClientFolder, cache_variables, conversations_of, wrapper_words};
 use crate::contracts::Contract;
 use crate::engine::{EngineError, integration_branch};
 use crate::git::{MergePreview, Repo, ScratchCheckout, UntrackedFiles};
@@ -300,7 +300,7 @@ fn confine(
     let path = project.folder().join("clients").join(identity.agent.to_string());
     let (mut client, mut variables) = ClientFolder::plan(path, &order.program, home().as_deref(), &variable);
     if let Some((task, restore)) = own.keeps {
-        let place = project.folder().join("conversations").join(task.as_str());
+        let place = conversations_of(project.folder(), task);
         client.keep_conversations(&order.program, place.join(&order.client), restore);
     }
     let caches = project.folder().join("caches").join(identity.agent.role().to_string());

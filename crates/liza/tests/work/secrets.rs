@@ -111,3 +111,19 @@ fn a_setting_may_be_a_secret() {
     assert!(project.state().contains(URL));
     assert!(!project.log().contains("pass-word-1234"), "{}", project.log());
 }
+
+/// Covers: SE-10
+#[test]
+fn kept_conversations_are_removed_with_the_worktree_of_their_task() {
+    let project = team();
+    let kept = project.root.join(".liza/conversations");
+    for task in ["one", "two"] {
+        fs::create_dir_all(kept.join(task).join("claude")).unwrap();
+        fs::write(kept.join(task).join("claude/1.jsonl"), "{}\n").unwrap();
+    }
+    rejected(&project, "two");
+    assert!(kept.join("two").exists(), "its next session may resume it");
+    approved(&project, "one");
+    merge(&project, "one").ok();
+    assert!(!kept.join("one").exists() && kept.join("two").exists());
+}
