@@ -16,6 +16,7 @@ use crate::project::Project;
 use crate::providers::event::{ClientEvent, EventFormat};
 use crate::providers::event_format;
 use crate::providers::stream::{EventStream, detect_format};
+use crate::session_files::OUTPUTS;
 
 /// How much of the end of the output is searched for the last action.
 const TAIL: u64 = 64 << 10;
@@ -44,7 +45,7 @@ pub(crate) fn newest_output(project: &Project, agent: AgentId) -> Option<PathBuf
 }
 
 fn output_names(project: &Project) -> Vec<String> {
-    let entries = fs::read_dir(project.folder().join("agent-outputs")).into_iter().flatten().flatten();
+    let entries = fs::read_dir(project.folder().join(OUTPUTS)).into_iter().flatten().flatten();
     entries.map(|entry| entry.file_name().to_string_lossy().into_owned()).collect()
 }
 
@@ -58,7 +59,7 @@ fn newest_of(project: &Project, names: &[String], agent: AgentId) -> Option<Path
         (time, parts.next().and_then(|number| number.parse::<u32>().ok()))
     };
     let own = names.iter().filter(|name| name.starts_with(&prefix)).max_by_key(order)?;
-    Some(project.folder().join("agent-outputs").join(own))
+    Some(project.folder().join(OUTPUTS).join(own))
 }
 
 /// The format of an output: that of the agent's client, or what it looks like if the agent is gone.

@@ -1,12 +1,9 @@
-//! Text measured in columns of a terminal: cleaned, cut at characters, wrapped at words; and short words for figures.
+//! Text measured in columns of a terminal: cleaned, cut at characters, wrapped at words.
 //!
 //! Knows no task and no colour. The command line and the terminal screen share it.
 
-use liza_core::model::{Seconds, Usage};
 use liza_core::text::is_unprintable;
 use unicode_width::{UnicodeWidthChar as _, UnicodeWidthStr as _};
-
-use crate::text::compact_number;
 
 /// How many columns a text takes.
 pub(crate) fn width(text: &str) -> usize {
@@ -98,20 +95,6 @@ pub(crate) fn indent(text: &str, by: usize, columns: usize) -> Vec<String> {
 /// Names separated by commas.
 pub(crate) fn list(names: &[impl ToString]) -> String {
     names.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ")
-}
-
-/// How long ago.
-pub(crate) fn ago(age: Seconds) -> String {
-    if age.0 < 2 { "just now".to_owned() } else { format!("{age} ago") }
-}
-
-/// Usage in a few words: tokens in and out, and the cost if there is one.
-pub(crate) fn used(usage: &Usage) -> Option<String> {
-    let tokens = usage.input.saturating_add(usage.output);
-    let paid = (usage.cost_usd > 0.0).then(|| format!("${:.2}", usage.cost_usd));
-    let counted = (tokens > 0).then(|| format!("{} tokens", compact_number(tokens)));
-    let words: Vec<String> = [counted, paid].into_iter().flatten().collect();
-    (!words.is_empty()).then(|| words.join(", "))
 }
 
 #[cfg(test)]

@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 use liza_core::model::{Actor, AgentId, Generation};
 
 use crate::project::actor_from;
-use crate::sys::process::command_lines_above;
+use crate::sys::process::{command_lines, command_lines_above};
 
 /// The command of the helper, and the option after which its session is named.
 pub(crate) const HELPER: &str = "session";
@@ -47,6 +47,11 @@ pub(crate) fn helper_arguments(root: &Path, agent: AgentId, generation: Generati
 /// The sessions that this process runs in, the outermost first.
 pub(crate) fn sessions_around() -> Vec<SessionAround> {
     command_lines_above().iter().rev().filter_map(|line| parse(line)).collect()
+}
+
+/// The helpers of all sessions that run on this machine, of any project.
+pub(crate) fn session_helpers() -> Vec<u32> {
+    command_lines().into_iter().filter(|(_, line)| parse(line).is_some()).map(|(pid, _)| pid).collect()
 }
 
 /// The arguments with which `liza check` starts itself, so that it is recognized; the command follows.

@@ -1,7 +1,9 @@
 //! What supervisors, screens and the watcher derive from the blackboard; nothing here changes it.
 
+pub mod action;
 pub mod alarms;
 pub mod needs_you;
 pub mod stop_files;
 pub mod supervise;
 pub mod view;
+pub mod words;

@@ -36,7 +36,7 @@ pub(crate) fn setup(context: &Context, project: &Project, mode: ScreenMode, them
         mode,
         theme: Theme::new(name, context.environment.text("COLORFGBG")),
         times: context.screen.local_time(),
-        commands: Arc::new(OwnCommands { context: context.clone(), project: project.clone() }),
+        commands: Arc::new(OwnCommands::new(context, project)),
     }
 }
 
@@ -57,9 +57,16 @@ pub(crate) fn show_team(
 }
 
 /// Runs commands in this process and keeps what they print.
-struct OwnCommands {
+pub(super) struct OwnCommands {
     context: Context,
     project: Project,
+}
+
+impl OwnCommands {
+    /// Commands of this caller in that project.
+    pub(super) fn new(context: &Context, project: &Project) -> Self {
+        Self { context: context.clone(), project: project.clone() }
+    }
 }
 
 impl CommandLine for OwnCommands {

@@ -9,6 +9,7 @@ mod spec_path;
 mod test_command;
 mod ui;
 mod verb;
+mod web_seat;
 
 use std::ffi::OsString;
 use std::path::PathBuf;

@@ -123,6 +123,7 @@ verbs! {
     UpdateSprintMetrics = update_sprint_metrics,
     Validate = validate,
     Watch = watch,
+    Web = web,
     WtCreate = wt_create,
     WtDelete = wt_delete,
     WtMerge = wt_merge,

@@ -22,6 +22,7 @@ use crate::project::{AGENT_GENERATION, AGENT_ID, Project, now};
 use crate::prompts::{Brief, Job, PreviewedMerge, Staleness, prompt};
 use crate::providers::{SessionDetails, role_network};
 use crate::secrets::Masker;
+use crate::session_files::{OUTPUTS, PROMPTS};
 use crate::session_network::allowed_hosts;
 use crate::session_plan::{SessionNeeds, home, minimum, session_plan};
 use crate::sys::confinement::{TcpGrants, protects_files};
@@ -389,7 +390,7 @@ struct SessionFiles {
 impl SessionFiles {
     /// Saves the prompt, masked, under a name that no earlier session has used.
     fn create(folder: &Path, agent: AgentId, task: Option<&TaskId>, text: &str) -> io::Result<Self> {
-        let (prompts, outputs) = (folder.join("agent-prompts"), folder.join("agent-outputs"));
+        let (prompts, outputs) = (folder.join(PROMPTS), folder.join(OUTPUTS));
         private::create_folder(&prompts)?;
         private::create_folder(&outputs)?;
         let stamp: String = now().to_string().chars().filter(|c| c.is_ascii_alphanumeric()).collect();

@@ -6,6 +6,7 @@ use std::collections::BTreeSet;
 use std::ffi::{OsStr, OsString};
 use std::fs;
 use std::io::{self, IsTerminal as _};
+use std::net::{Ipv4Addr, SocketAddrV4};
 use std::os::unix::ffi::OsStrExt as _;
 use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
@@ -55,6 +56,11 @@ pub(super) fn is_in_use(file: &Path, folders: &[&Path]) -> Option<bool> {
 /// Makes orphans of our descendants our own children, so that waiting for children means waiting for all of them.
 pub(super) fn adopt_orphans() -> bool {
     rustix::process::set_child_subreaper(Some(rustix::process::getpid())).is_ok()
+}
+
+/// Keeps other processes of the same user from reading this one's memory.
+pub(super) fn hide_memory() {
+    let _ = rustix::process::set_dumpable_behavior(rustix::process::DumpableBehavior::NotDumpable);
 }
 
 /// The kernel's ID of this boot.
@@ -148,4 +154,43 @@ fn is_zombie(pid: u32) -> bool {
 fn has_open(pid: u32, file: &Path) -> bool {
     let fds = fs::read_dir(format!("/proc/{pid}/fd")).into_iter().flatten().flatten();
     fds.filter_map(|fd| fs::read_link(fd.path()).ok()).any(|target| target == file)
+}
+
+/// The processes with their command lines.
+pub(super) fn command_lines() -> Vec<(u32, Vec<OsString>)> {
+    all().into_iter().map(|pid| (pid, command_line(pid))).collect()
+}
+
+/// Whether the system reports who is at the other end of a TCP connection.
+pub(super) const REPORTS_TCP_PEERS: bool = true;
+
+/// The user and the number of the TCP socket at the other end of a connection to this machine.
+pub(super) fn tcp_peer(peer: SocketAddrV4, own: SocketAddrV4) -> Option<(u32, u64)> {
+    let table = fs::read_to_string("/proc/net/tcp").ok()?;
+    table.lines().skip(1).find_map(|line| {
+        let fields: Vec<&str> = line.split_whitespace().collect();
+        let [_, local, remote, _, _, _, _, user, _, inode, ..] = fields[..] else { return None };
+        let same = tcp_address(local) == Some(peer) && tcp_address(remote) == Some(own);
+        if same { Some((user.parse().ok()?, inode.parse().ok()?)) } else { None }
+    })
+}
+
+/// `0100007F:1F90`: the address in the order of this machine's bytes, and the port.
+fn tcp_address(text: &str) -> Option<SocketAddrV4> {
+    let (address, port) = text.split_once(':')?;
+    let address = Ipv4Addr::from(u32::from_str_radix(address, 16).ok()?.to_ne_bytes());
+    Some(SocketAddrV4::new(address, u16::from_str_radix(port, 16).ok()?))
+}
+
+/// Whether a process has that socket open; `None` if it does not let us look.
+pub(super) fn has_socket(pid: u32, inode: u64) -> Option<bool> {
+    let socket = PathBuf::from(format!("socket:[{inode}]"));
+    match fs::read_dir(format!("/proc/{pid}/fd")) {
+        Ok(fds) => {
+            Some(fds.flatten().any(|fd| fs::read_link(fd.path()).is_ok_and(|target| target == socket)))
+        }
+        Err(error) if error.kind() == io::ErrorKind::PermissionDenied => None,
+        // It has ended.
+        Err(_) => Some(false),
+    }
 }

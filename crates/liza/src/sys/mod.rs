@@ -9,6 +9,7 @@ pub(crate) mod family;
 pub(crate) mod peer;
 pub(crate) mod process;
 mod program;
+pub(crate) mod tcp_peer;
 pub(crate) mod untrusted;
 
 pub(crate) use program::{find_program, find_program_in};

@@ -51,6 +51,9 @@ pub(super) fn adopt_orphans() -> bool {
     false
 }
 
+/// Keeps other processes of the same user from reading this one's memory: not possible here.
+pub(super) fn hide_memory() {}
+
 /// The ID of this boot: unknown here.
 pub(super) fn boot_id() -> Option<String> {
     None
@@ -66,3 +69,21 @@ pub(super) fn terminal() -> Option<PathBuf> {
     let name = rustix::termios::ttyname(std::io::stdin(), Vec::new()).ok()?;
     Some(PathBuf::from(OsStr::from_bytes(name.as_bytes())))
 }
+
+/// The processes with their command lines: unknown here.
+pub(super) fn command_lines() -> Vec<(u32, Vec<std::ffi::OsString>)> {
+    Vec::new()
+}
+
+/// The socket at the other end of a TCP connection: unknown here.
+pub(super) fn tcp_peer(_peer: std::net::SocketAddrV4, _own: std::net::SocketAddrV4) -> Option<(u32, u64)> {
+    None
+}
+
+/// Whether a process has a socket open: unknown here.
+pub(super) fn has_socket(_pid: u32, _inode: u64) -> Option<bool> {
+    None
+}
+
+/// Whether the system reports who is at the other end of a TCP connection.
+pub(super) const REPORTS_TCP_PEERS: bool = false;

@@ -67,6 +67,11 @@ pub(crate) fn command_lines_above() -> Vec<Vec<std::ffi::OsString>> {
     system::command_lines_above()
 }
 
+/// The processes with their command lines; none where that is not known.
+pub(crate) fn command_lines() -> Vec<(u32, Vec<std::ffi::OsString>)> {
+    system::command_lines()
+}
+
 /// Whether a process with this ID exists, whichever user owns it.
 pub(crate) fn is_alive(id: u32) -> bool {
     pid(id).is_some_and(|pid| test_kill_process(pid) != Err(Errno::SRCH))
@@ -75,6 +80,16 @@ pub(crate) fn is_alive(id: u32) -> bool {
 /// Whether a process has `file` open, or a git runs below one of `folders`; `None` where the system cannot say.
 pub(crate) fn is_in_use(file: &Path, folders: &[&Path]) -> Option<bool> {
     system::is_in_use(file, folders)
+}
+
+/// Keeps other processes of the same user from reading this one's memory, where the system can.
+pub(crate) fn hide_memory() {
+    system::hide_memory();
+}
+
+/// Whether this process may read from its terminal: one in the background would be stopped.
+pub(crate) fn is_in_foreground() -> bool {
+    rustix::termios::tcgetpgrp(io::stdin()).is_ok_and(|group| group == rustix::process::getpgrp())
 }
 
 /// Whether this process ignores SIGHUP, as under `nohup`; false where the system cannot say.

@@ -1,6 +1,7 @@
 //! What a person is asked before an action: texts to type, or whether it should really happen.
 
-use super::action::Action;
+use liza_core::watch::action::Action;
+
 use super::input_field::InputField;
 
 /// A question to the person.
@@ -17,7 +18,7 @@ pub(super) struct Dialog {
 impl Dialog {
     /// The dialog of an action; `None` if it can run at once.
     pub(super) fn of(action: &Action) -> Option<Self> {
-        let fields = action.fields();
+        let fields: Vec<InputField> = action.fields().into_iter().map(InputField::of).collect();
         let asks = !fields.is_empty() || action.warning().is_some();
         asks.then(|| Self { action: action.clone(), fields, current: 0 })
     }

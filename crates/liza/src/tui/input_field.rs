@@ -1,5 +1,7 @@
 //! A line of text that a person types: what is in it, and where the cursor is.
 
+use liza_core::watch::action::ActionField;
+
 /// A line that a person types.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct InputField {
@@ -14,14 +16,10 @@ pub(super) struct InputField {
 }
 
 impl InputField {
-    /// An empty one that must be filled in.
-    pub(super) fn required(label: &'static str) -> Self {
-        Self { label, optional: false, text: String::new(), cursor: 0 }
-    }
-
-    /// An empty one that may stay empty.
-    pub(super) fn optional(label: &'static str) -> Self {
-        Self { optional: true, ..Self::required(label) }
+    /// An empty one.
+    pub(super) fn of(field: ActionField) -> Self {
+        let ActionField { label, optional } = field;
+        Self { label, optional, text: String::new(), cursor: 0 }
     }
 
     /// Whether it can be used as it is.

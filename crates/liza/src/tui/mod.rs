@@ -1,18 +1,17 @@
 //! The terminal screen: what the team does, live, and keys for what a person decides.
 //!
 //! Split in three: `model` is what the screen knows, `update` changes it and says what to do, `draw` paints it. Everything
-//! that touches the world is in `screen`, `action_queue`, `saved_prompt`, `source` and `terminal`. Every action is a command
+//! that touches the world is in `screen`, `action_queue`, `source` and `terminal`. Every action is a command
 //! line that is shown, in its dialog or while it runs, and is executed by the code of the command line, so nothing here
 //! changes the blackboard by itself.
 
-mod action;
 mod action_queue;
 mod dialog;
 mod draw;
 mod input_field;
+mod keys;
 mod model;
 mod page;
-mod saved_prompt;
 mod screen;
 mod source;
 mod styled;

@@ -14,16 +14,17 @@ use signal_hook::iterator::{Handle, Signals};
 use signal_hook::low_level::raise;
 
 use crate::project::now;
+use crate::session_files::newest_prompt;
 use crate::supervisor::{MessageLevel, TeamMessage};
 
 use super::action_queue::ActionQueue;
 use super::draw::{Painter, draw};
+use super::keys::KEYS;
 use super::model::{Effect, Event, LogLine, Model};
 use super::page::PageSource;
-use super::source::DataSource;
 use super::terminal::ScreenTerminal;
 use super::update::update;
-use super::{CommandResult, ScreenMode, ScreenSetup, action, saved_prompt};
+use super::{CommandResult, ScreenMode, ScreenSetup, source};
 
 /// How often the thread that reads keys checks whether the screen has ended.
 const INPUT_POLL: Duration = Duration::from_millis(100);
@@ -100,7 +101,7 @@ fn serve(setup: &ScreenSetup, sender: &Sender<Event>, events: &Receiver<Event>) 
     let mut screen = ScreenTerminal::enter()?;
     let ended = Arc::new(AtomicBool::new(false));
     read_keys(sender.clone(), Arc::clone(&ended));
-    DataSource::start(setup.project.clone(), setup.mode, sender.clone(), Arc::clone(&ended));
+    source::start(setup.project.clone(), setup.mode, sender.clone(), Arc::clone(&ended));
     let mut model = Model::new(setup.mode, size()?);
     let actions = ActionQueue::start(Arc::clone(&setup.commands), sender.clone());
     let mut quits = false;
@@ -158,12 +159,12 @@ fn perform(setup: &ScreenSetup, sender: &Sender<Event>, actions: &ActionQueue, c
         Effect::Execute(words) => actions.add(words, columns),
         Effect::Load(source) => {
             let (commands, sender) = (Arc::clone(&setup.commands), sender.clone());
-            let prompts = setup.project.folder().join("agent-prompts");
+            let folder = setup.project.folder().to_owned();
             thread::spawn(move || {
                 let result = match &source {
                     PageSource::Command(words) => commands.execute(words, columns),
                     PageSource::Prompt(agent, task) => {
-                        let text = saved_prompt::newest(&prompts, *agent, task.as_ref());
+                        let text = newest_prompt(&folder, *agent, task.as_ref());
                         let text = text.unwrap_or_else(|| "no prompt yet".to_owned());
                         CommandResult { succeeded: true, text }
                     }
@@ -199,7 +200,7 @@ fn keys_page() -> String {
         "A command that runs is shown at the bottom.".to_owned(),
         String::new(),
     ];
-    lines.extend(action::KEYS.iter().map(|(key, what)| line(&key.to_string(), what)));
+    lines.extend(KEYS.iter().map(|(key, _, what)| line(&key.to_string(), what)));
     lines.push(String::new());
     lines.extend(moving.iter().map(|(key, what)| line(key, what)));
     lines.join("\n")

@@ -6,10 +6,11 @@
 )]
 
 use liza_core::text::is_unprintable;
+use liza_core::watch::action::Action;
 use ratatui::crossterm::event::{KeyCode, KeyEvent, KeyEventKind, KeyModifiers};
 
-use super::action::Action;
 use super::dialog::Dialog;
+use super::keys::action_of;
 use super::model::{ActionNotice, Effect, Event, Model, Panel};
 use super::page::{Page, PageSource, Scroll};
 use super::styled::{self, printable};
@@ -112,7 +113,7 @@ fn on_key(model: &mut Model, key: KeyEvent) -> Vec<Effect> {
     }
     match key.code {
         KeyCode::Char('?') => open(model, Page::of_keys()),
-        KeyCode::Char(key) => match Action::of_key(key, model.subject()) {
+        KeyCode::Char(key) => match action_of(key, model.subject()) {
             Ok(action) => begin(model, &action),
             Err("") => Vec::new(),
             Err(why) => {

@@ -3,6 +3,9 @@
 //! A pure function of state, observations and `now`; decides nothing and formats nothing for a screen. Liveness is
 //! derived from leases here, so no screen can show a dead agent as working.
 
+mod charts;
+mod detail;
+mod graph;
 mod task;
 
 use std::collections::BTreeMap;
@@ -22,6 +25,9 @@ use crate::rules::triggers::planner_triggers;
 use crate::watch::alarms::{Alarm, AlarmKind, AlarmLevel, Observations, alarms};
 use crate::watch::needs_you::{NeedKind, NeedsYou, needs_you};
 
+pub use charts::{AgentCost, BurnUpPoint, Charts, CycleTime, ReviewerFigures, TaskCost, charts};
+pub use detail::{TaskDetail, task_detail};
+pub use graph::{DependencyNode, dependency_graph};
 pub use task::{LeaseView, TaskPhase, TaskView, UnmetDependency};
 
 /// Everything that a screen shows.

@@ -3,7 +3,8 @@
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
-use liza_core::model::{State, Status, TaskId};
+use liza_core::model::{Status, TaskId};
+use liza_core::watch::view::{DependencyNode, dependency_graph};
 use serde_json::json;
 
 use crate::cli::context::Context;
@@ -44,20 +45,10 @@ impl Format {
     }
 }
 
-/// A task in the picture.
-struct Node {
-    id: TaskId,
-    label: String,
-    status: Option<Status>,
-    needs: Vec<TaskId>,
-    /// The length of the longest chain of dependencies before it.
-    layer: usize,
-}
-
 /// Runs it.
 pub(crate) fn run(args: Args, context: &Context) -> Result<Reply, CommandError> {
     let state = context.project()?.store().snapshot()?;
-    let nodes = nodes(&state);
+    let nodes = dependency_graph(&state);
     let text = match args.format {
         Format::Mermaid => mermaid(&nodes),
         Format::Dot => dot(&nodes),
@@ -69,57 +60,6 @@ pub(crate) fn run(args: Args, context: &Context) -> Result<Reply, CommandError> 
         nodes.iter().map(|node| json!({"id": node.id, "status": node.status, "layer": node.layer})).collect();
     let result = json!({"format": args.format.name(), "graph": text, "nodes": names, "edges": edges});
     Ok(Reply::new(text, result).at(state.board.revision.0))
-}
-
-fn nodes(state: &State) -> Vec<Node> {
-    let board = &state.board;
-    let needs: BTreeMap<&TaskId, &[TaskId]> =
-        board.summaries().map(|head| (&head.id, head.depends_on.as_slice())).collect();
-    let mut layers = BTreeMap::new();
-    for id in needs.keys() {
-        layer(id, &needs, &mut layers, 0);
-    }
-    let described = |id: &TaskId| {
-        let record = board.body(id).ok().map(|body| body.record());
-        record.and_then(|record| record.description.clone()).unwrap_or_default()
-    };
-    let live = board.summaries().map(|head| Node {
-        id: head.id.clone(),
-        label: described(&head.id),
-        status: head.status,
-        needs: head.depends_on.clone(),
-        layer: layers.get(&head.id).copied().unwrap_or(0),
-    });
-    let wanted = |id: &&TaskId| needs.values().any(|needs| needs.contains(id));
-    let archived = board.archived.iter().filter(|(id, _)| wanted(id)).map(|(id, status)| Node {
-        id: id.clone(),
-        label: "in the archive".to_owned(),
-        status: Some(*status),
-        needs: Vec::new(),
-        layer: 0,
-    });
-    archived.chain(live).collect()
-}
-
-/// `validate` reports dependency cycles; here they must only not cause an endless loop.
-fn layer<'t>(
-    id: &'t TaskId,
-    needs: &BTreeMap<&'t TaskId, &'t [TaskId]>,
-    layers: &mut BTreeMap<&'t TaskId, usize>,
-    depth: usize,
-) -> usize {
-    if let Some(known) = layers.get(id) {
-        return *known;
-    }
-    if depth > needs.len() {
-        return 0;
-    }
-    // Set before the recursion, so that a cycle ends here.
-    layers.insert(id, 0);
-    let below = needs.get(id).copied().unwrap_or_default().iter();
-    let own = below.map(|need| layer(need, needs, layers, depth + 1) + 1).max().unwrap_or(0);
-    layers.insert(id, own);
-    own
 }
 
 fn colour(status: Option<Status>) -> &'static str {
@@ -137,7 +77,7 @@ fn status_name(status: Option<Status>) -> &'static str {
     status.map_or("unknown", Status::name)
 }
 
-fn mermaid(nodes: &[Node]) -> String {
+fn mermaid(nodes: &[DependencyNode]) -> String {
     let mut text = "graph LR\n".to_owned();
     for node in nodes {
         let label = cut(&node.label, 40).replace('"', "#quot;");
@@ -151,7 +91,7 @@ fn mermaid(nodes: &[Node]) -> String {
     text
 }
 
-fn dot(nodes: &[Node]) -> String {
+fn dot(nodes: &[DependencyNode]) -> String {
     let mut text = "digraph tasks {\n  rankdir=LR\n  node [shape=box style=\"rounded,filled\"]\n".to_owned();
     for node in nodes {
         let label = cut(&node.label, 40).replace('\\', "\\\\").replace('"', "\\\"");
@@ -165,7 +105,7 @@ fn dot(nodes: &[Node]) -> String {
     text
 }
 
-fn edges(nodes: &[Node]) -> impl Iterator<Item = (&TaskId, &Node)> {
+fn edges(nodes: &[DependencyNode]) -> impl Iterator<Item = (&TaskId, &DependencyNode)> {
     nodes.iter().flat_map(|node| node.needs.iter().map(move |need| (need, node)))
 }
 
@@ -173,7 +113,7 @@ const BOX: (usize, usize) = (220, 54);
 const GAP: (usize, usize) = (60, 18);
 
 /// Layers from left to right, each task below the one before it in its layer.
-fn svg(nodes: &[Node]) -> String {
+fn svg(nodes: &[DependencyNode]) -> String {
     let mut rows: BTreeMap<usize, usize> = BTreeMap::new();
     let mut places: BTreeMap<&TaskId, (usize, usize)> = BTreeMap::new();
     for node in nodes {
@@ -208,7 +148,7 @@ fn svg(nodes: &[Node]) -> String {
     text
 }
 
-fn svg_box(node: &Node, x: usize, y: usize) -> String {
+fn svg_box(node: &DependencyNode, x: usize, y: usize) -> String {
     let line = |row: usize, style: &str, words: &str| {
         let (x, y) = (x + 10, y + 16 + row * 16);
         format!("    <text x=\"{x}\" y=\"{y}\"{style}>{}</text>\n", escaped(words))

@@ -75,6 +75,7 @@ pub(crate) mod unblock_task;
 pub(crate) mod update_sprint_metrics;
 pub(crate) mod validate;
 pub(crate) mod watch;
+pub(crate) mod web;
 pub(crate) mod wt_create;
 pub(crate) mod wt_delete;
 pub(crate) mod wt_merge;

@@ -3,7 +3,7 @@
 use liza_core::model::{
     EventName, Fields, HistoryEvent, Refusal, Seconds, State, TaskId, TaskRecord, Usage, Value,
 };
-use liza_core::watch::view::{LeaseView, TaskView, view};
+use liza_core::watch::view::{LeaseView, TaskDetail, TaskView, task_detail, view};
 use serde_json::json;
 
 use crate::local_time::LocalTime;
@@ -14,7 +14,7 @@ use crate::text::compact_number;
 use crate::cli::context::Context;
 use crate::cli::ui::error::CommandError;
 use crate::cli::ui::layout::{BOLD, CYAN, DIM, RED, ago, command, cut, one_line, pad, paint, width, wrap};
-use crate::cli::ui::output::Reply;
+use crate::cli::ui::output::{Reply, to_json};
 
 /// Show everything about one task.
 ///
@@ -34,14 +34,16 @@ pub(crate) fn run(args: Args, context: &Context) -> Result<Reply, CommandError> 
     if let Some(status) = state.board.archived.get(&args.task) {
         return archived(&project, &args.task, &status.to_string());
     }
-    let record = state.board.body(&args.task)?.record();
+    state.board.body(&args.task)?;
     let now = now();
     let view = view(&state, &observe(&project, &state, now), now);
     let task = view.tasks.iter().find(|task| task.id == args.task);
-    let task = task.ok_or_else(|| Refusal::UnknownTask { task: args.task.clone() })?;
+    let detail = task.and_then(|task| task_detail(&state, task));
+    let detail = detail.ok_or_else(|| Refusal::UnknownTask { task: args.task.clone() })?;
     let (columns, times) = (context.screen.page_columns(), context.screen.local_time());
-    let page = TaskPage { state: &state, record, task, columns, times };
-    Ok(Reply::new(page.render(), page.json()).at(state.board.revision.0))
+    let page =
+        TaskPage { state: &state, record: detail.record, task: detail.task, detail: &detail, columns, times };
+    Ok(Reply::new(page.render(), to_json(&detail)).at(state.board.revision.0))
 }
 
 fn archived(project: &Project, task: &TaskId, status: &str) -> Result<Reply, CommandError> {
@@ -57,6 +59,7 @@ struct TaskPage<'a> {
     state: &'a State,
     record: &'a TaskRecord,
     task: &'a TaskView,
+    detail: &'a TaskDetail<'a>,
     columns: usize,
     times: LocalTime,
 }
@@ -71,32 +74,6 @@ const TIME: usize = "2026-01-17 14:00:00".len();
 const NARROW: usize = 70;
 
 impl TaskPage<'_> {
-    fn json(&self) -> serde_json::Value {
-        let journal = &self.state.journal;
-        let id = &self.task.id;
-        let about = |task: &Option<TaskId>| task.as_ref() == Some(id);
-        let notes: Vec<_> =
-            journal.human_notes.iter().filter(|note| note.to.is_none() || about(&note.to)).collect();
-        let anomalies: Vec<_> = journal.anomalies.iter().filter(|anomaly| about(&anomaly.task)).collect();
-        let found = self.state.board.discovered.ready().into_iter().flatten();
-        let discoveries: Vec<_> = found.filter(|discovery| about(&discovery.during)).collect();
-        let handoff = self.state.board.handoff.ready().and_then(|handoff| handoff.get(id));
-        json!({
-            "task": self.task,
-            "record": self.record,
-            "needed_by": self.needed_by(),
-            "notes": notes,
-            "handoff": handoff,
-            "anomalies": anomalies,
-            "discoveries": discoveries,
-        })
-    }
-
-    fn needed_by(&self) -> Vec<&TaskId> {
-        let heads = self.state.board.summaries();
-        heads.filter(|head| head.depends_on.contains(&self.task.id)).map(|head| &head.id).collect()
-    }
-
     fn render(&self) -> String {
         let task = self.task;
         let status = task.status.map_or("unknown status".to_owned(), |status| status.to_string());
@@ -158,7 +135,7 @@ impl TaskPage<'_> {
             None => format!("{id} (unknown)"),
         };
         let depends: Vec<String> = self.task.depends_on.iter().map(with_status).collect();
-        let needed: Vec<String> = self.needed_by().into_iter().map(with_status).collect();
+        let needed: Vec<String> = self.detail.needed_by.iter().copied().map(with_status).collect();
         self.fields(&[
             ("Done when", record.done_when.clone()),
             ("Scope", record.scope.clone()),
@@ -224,12 +201,11 @@ impl TaskPage<'_> {
     /// Pre-check, handoff, notes, anomalies and discoveries.
     fn comments(&self) -> Vec<String> {
         let mut lines = Vec::new();
-        let id = &self.task.id;
         let events = self.record.history.iter().flatten();
         if let Some(check) = events.rev().find(|event| event.is(EventName::PreExecutionCheckpoint)) {
             lines.extend(self.field("Pre-check", &facts(&check.more, "\n")));
         }
-        if let Some(notes) = self.state.board.handoff.ready().and_then(|all| all.get(id)) {
+        if let Some(notes) = self.detail.handoff {
             let mut text = format!("{}: {}\nnext: {}", notes.agent, notes.summary, notes.next_action);
             for (what, more) in [("approach", &notes.approach), ("blockers", &notes.blockers)] {
                 text.extend(more.iter().map(|more| format!("\n{what}: {more}")));
@@ -237,20 +213,16 @@ impl TaskPage<'_> {
             text.extend(notes.next_steps.iter().map(|step| format!("\n- {step}")));
             lines.extend(self.field("Handoff", &text));
         }
-        let journal = &self.state.journal;
-        for note in
-            journal.human_notes.iter().filter(|note| note.to.is_none() || note.to.as_ref() == Some(id))
-        {
+        for note in &self.detail.notes {
             let whom = if note.to.is_none() { " (to all agents)" } else { "" };
             lines.extend(self.field("Note", &format!("{}{whom}", note.message)));
         }
-        for anomaly in journal.anomalies.iter().filter(|anomaly| anomaly.task.as_ref() == Some(id)) {
+        for anomaly in &self.detail.anomalies {
             let who = anomaly.reporter.as_deref().unwrap_or("unknown");
             let text = format!("{} by {who}: {}", anomaly.kind, facts(&anomaly.details, ", "));
             lines.extend(self.field("Anomaly", &text));
         }
-        let found = self.state.board.discovered.ready().into_iter().flatten();
-        for discovery in found.filter(|discovery| discovery.during.as_ref() == Some(id)) {
+        for discovery in &self.detail.discoveries {
             lines.extend(self.field("Discovered", &format!("{}: {}", discovery.id, discovery.description)));
         }
         lines

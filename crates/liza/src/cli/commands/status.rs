@@ -5,16 +5,16 @@ use std::collections::BTreeSet;
 use liza_core::model::{AgentId, GoalStatus, TaskId};
 use liza_core::watch::alarms::AlarmLevel;
 use liza_core::watch::view::{AgentView, Alert, Liveness, SprintView, TaskPhase, TaskView, View, view};
+use liza_core::watch::words::{
+    PHASES, agent_activity, agent_doing, agent_facts, agent_sign, budgets, ended_counts, full_columns,
+    next_steps, sprint_facts, task_facts,
+};
 use serde_json::Value;
 
 use crate::confine::MODEL_ONLY;
 use crate::local_time::LocalTime;
 use crate::observations::observe;
 use crate::project::now;
-use crate::view_text::{
-    PHASES, agent_activity, agent_doing, agent_facts, agent_sign, budgets, ended_counts, full_columns,
-    next_steps, sprint_facts, task_facts,
-};
 
 use crate::cli::context::Context;
 use crate::cli::ui::error::CommandError;

@@ -1,18 +1,16 @@
 //! `liza tail`: what an agent's session does, for a person; live, or the last one.
 
-use std::fs::File;
-use std::io::Read as _;
+use std::io;
 use std::path::Path;
 use std::time::Duration;
 
 use liza_core::model::AgentId;
 use serde_json::json;
 
-use crate::activity::{describe, format_of_output, newest_output};
-use crate::denied::denied_path;
+use crate::activity::{format_of_output, newest_output};
 use crate::project::Project;
-use crate::providers::event::ClientEvent;
 use crate::providers::stream::EventStream;
+use crate::session_output::{RenderedKind, RenderedLine, SessionOutput};
 
 use crate::cli::context::Context;
 use crate::cli::ui::error::CommandError;
@@ -55,11 +53,13 @@ pub(crate) fn run(args: Args, context: &Context) -> Result<Reply, CommandError> 
         return Err(CommandError::refused("no_output", message).hint("liza status lists the agents"));
     };
     let state = project.store().snapshot()?;
-    let mut output = Output::open(&path, EventStream::new(format_of_output(&state, agent, &path)))?;
-    let mut lines = output.read_new()?;
+    let stream = EventStream::new(format_of_output(&state, agent, &path));
+    let mut output = SessionOutput::open(&path, stream).map_err(no_output(&path))?;
+    let read = |lines: Vec<RenderedLine>| lines.iter().map(painted).collect::<Vec<String>>();
+    let mut lines = output.read_new().map(read).map_err(no_output(&path))?;
     let follows = args.follows() && !context.screen.json && is_running(&project, agent);
     if !follows {
-        lines.extend(output.finish());
+        lines.extend(read(output.finish()));
     }
     if let Some(last) = args.last {
         lines.drain(..lines.len().saturating_sub(last));
@@ -71,9 +71,9 @@ pub(crate) fn run(args: Args, context: &Context) -> Result<Reply, CommandError> 
     while context.screen.stream(&lines.join("\n")) {
         // Asked before the last reading, so that what is printed at the end is shown.
         let running = is_running(&project, agent) && newest_output(&project, agent).as_ref() == Some(&path);
-        lines = output.read_new()?;
+        lines = output.read_new().map(read).map_err(no_output(&path))?;
         if !running {
-            lines.extend(output.finish());
+            lines.extend(read(output.finish()));
             let _ = context.screen.stream(&lines.join("\n"));
             break;
         }
@@ -97,64 +97,17 @@ fn plain(lines: &[String]) -> Vec<String> {
     lines.iter().map(|line| clean(line)).collect()
 }
 
-/// A file with a session's output, read as far as it goes.
-struct Output {
-    file: File,
-    stream: EventStream,
-    /// Whether the session is confined, as its first line says.
-    is_confined: bool,
+fn no_output(path: &Path) -> impl Fn(io::Error) -> CommandError {
+    move |error| CommandError::refused("no_output", format!("cannot read {}: {error}", path.display()))
 }
 
-/// How the first line of a confined session's output begins.
-const CONFINED: [&str; 2] = ["[liza: confinement enforced", "[liza: confinement partly"];
-
-/// What a person can do about a refused path.
-fn hint(path: &str) -> String {
-    let what = if path.is_empty() {
-        "outside the workspace".to_owned()
-    } else {
-        format!("outside the workspace: {path}")
-    };
-    paint(DIM, &format!("  {}; to open it: config.sandbox_writable or config.sandbox_readable", clean(&what)))
-}
-
-impl Output {
-    fn open(path: &Path, stream: EventStream) -> Result<Self, CommandError> {
-        let unreadable =
-            |error| CommandError::refused("no_output", format!("cannot read {}: {error}", path.display()));
-        Ok(Self { file: File::open(path).map_err(unreadable)?, stream, is_confined: false })
+/// A line in the colours of the command line.
+fn painted(line: &RenderedLine) -> String {
+    let text = &line.text;
+    match line.kind {
+        RenderedKind::Text => text.clone(),
+        RenderedKind::Tool => format!("{} {text}", paint(CYAN, "▸")),
+        RenderedKind::Note | RenderedKind::Hint => paint(DIM, text),
+        RenderedKind::Fault => paint(RED, text),
     }
-
-    /// The lines that are new.
-    fn read_new(&mut self) -> Result<Vec<String>, CommandError> {
-        let mut bytes = Vec::new();
-        let read = self.file.read_to_end(&mut bytes);
-        read.map_err(|error| CommandError::refused("no_output", format!("cannot read the output: {error}")))?;
-        let mut lines = Vec::new();
-        for line in bytes.split_inclusive(|byte| *byte == b'\n') {
-            self.stream.push(line, &mut |event| lines.extend(render(event)));
-            let text = String::from_utf8_lossy(line);
-            self.is_confined |= CONFINED.iter().any(|start| text.starts_with(start));
-            lines.extend(denied_path(&text).filter(|_| self.is_confined).map(hint));
-        }
-        Ok(lines)
-    }
-
-    fn finish(&mut self) -> Vec<String> {
-        let mut lines = Vec::new();
-        self.stream.finish(&mut |event| lines.extend(render(event)));
-        lines
-    }
-}
-
-fn render(event: &ClientEvent) -> Option<String> {
-    let text = describe(event)?;
-    let text: Vec<String> = text.lines().map(clean).collect();
-    let text = text.join("\n");
-    Some(match event {
-        ClientEvent::Tool(..) => format!("{} {text}", paint(CYAN, "▸")),
-        ClientEvent::Note(_) => paint(DIM, &text),
-        ClientEvent::Fault(_) => paint(RED, &text),
-        ClientEvent::Text(_) | ClientEvent::Started(_) | ClientEvent::Used(_) | ClientEvent::Ended => text,
-    })
 }

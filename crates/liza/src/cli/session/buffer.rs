@@ -53,6 +53,10 @@ impl Console for BufferConsole {
         }
     }
 
+    fn is_file(&self, _: Stream) -> bool {
+        false
+    }
+
     fn has_color(&self, stream: Stream) -> bool {
         match stream {
             Stream::Output => self.terminal.color,

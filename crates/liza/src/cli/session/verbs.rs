@@ -105,6 +105,7 @@ fn listed(verb: VerbName) -> RunsIn {
         | VerbName::Sync
         | VerbName::Tui
         | VerbName::Watch
+        | VerbName::Web
         | VerbName::WtCreate
         | VerbName::WtMerge => RunsIn::Supervisor(NO_ROLE),
     }

@@ -6,6 +6,7 @@ use std::process::Stdio;
 
 use anstream::{AutoStream, ColorChoice};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::fs::{FileType, fstat};
 
 use crate::sys::process::terminal_name;
 
@@ -30,6 +31,8 @@ pub(crate) trait Console: Send + Sync {
     fn write(&self, stream: Stream, text: &str) -> io::Result<()>;
     /// Whether the stream is a terminal.
     fn is_terminal(&self, stream: Stream) -> bool;
+    /// Whether the stream is a file on a disk.
+    fn is_file(&self, stream: Stream) -> bool;
     /// Whether text to that stream is coloured unless the caller says otherwise.
     fn has_color(&self, stream: Stream) -> bool;
     /// How many columns a terminal has; `None` if it is not known.
@@ -78,6 +81,17 @@ impl Console for ProcessConsole {
             Stream::Input => io::stdin().is_terminal(),
             Stream::Output => io::stdout().is_terminal(),
             Stream::Error => io::stderr().is_terminal(),
+        }
+    }
+
+    fn is_file(&self, stream: Stream) -> bool {
+        let kind = |status: rustix::io::Result<rustix::fs::Stat>| {
+            status.is_ok_and(|status| FileType::from_raw_mode(status.st_mode) == FileType::RegularFile)
+        };
+        match stream {
+            Stream::Input => kind(fstat(io::stdin())),
+            Stream::Output => kind(fstat(io::stdout())),
+            Stream::Error => kind(fstat(io::stderr())),
         }
     }
 

@@ -5,8 +5,9 @@
 
 use anstyle::{AnsiColor, Style};
 use liza_core::text::is_unprintable;
+pub(crate) use liza_core::watch::words::ago;
 
-pub(crate) use crate::columns::{ago, clean, cut, indent, list, one_line, pad, width, wrap};
+pub(crate) use crate::columns::{clean, cut, indent, list, one_line, pad, width, wrap};
 
 /// Headings.
 pub(crate) const BOLD: Style = Style::new().bold();

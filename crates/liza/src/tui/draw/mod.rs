@@ -8,6 +8,7 @@ mod panels;
 
 use liza_core::model::{GoalStatus, StopFile};
 use liza_core::text::is_unprintable;
+use liza_core::watch::words::{budgets, full_columns, sprint_facts};
 use ratatui::Frame;
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
@@ -16,7 +17,6 @@ use ratatui::text::{Line, Span};
 
 use crate::columns::{cut, width};
 use crate::local_time::LocalTime;
-use crate::view_text::{budgets, full_columns, sprint_facts};
 
 use super::model::Model;
 use super::theme::Theme;

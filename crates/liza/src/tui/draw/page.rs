@@ -1,5 +1,6 @@
 //! A page that is open instead of the board: what it is about, its tabs, its content.
 
+use liza_core::watch::words::{agent_doing, task_facts};
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 use ratatui::text::{Line, Span};
@@ -7,7 +8,6 @@ use ratatui::text::{Line, Span};
 use super::{Painter, put, row, span, with_right};
 use crate::columns::cut;
 use crate::tui::page::{Page, PageSubject};
-use crate::view_text::{agent_doing, task_facts};
 
 impl Painter<'_> {
     pub(super) fn page(&self, buffer: &mut Buffer, area: Rect, page: &Page) {

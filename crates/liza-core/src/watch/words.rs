@@ -2,17 +2,15 @@
 //!
 //! Decides nothing and knows no layout: the same view gives the same words on every screen.
 
-use liza_core::model::{GoalStatus, Role, Seconds, Status};
-use liza_core::rules::spending::{Spending, SpendingScope};
-use liza_core::text::count;
-use liza_core::watch::view::{
+use crate::model::{GoalStatus, Role, Seconds, Status, Usage};
+use crate::rules::spending::{Spending, SpendingScope};
+use crate::text::{compact_number, count};
+use crate::watch::view::{
     AgentView, LeaseView, Liveness, SprintView, TaskPhase, TaskView, UnmetDependency, View,
 };
 
-use crate::columns::{ago, used};
-
 /// The phases of open tasks with their headings, in the order in which they are shown.
-pub(crate) const PHASES: [(TaskPhase, &str); 6] = [
+pub const PHASES: [(TaskPhase, &str); 6] = [
     (TaskPhase::Stuck, "BLOCKED"),
     (TaskPhase::Working, "IN PROGRESS"),
     (TaskPhase::Reviewing, "IN REVIEW"),
@@ -21,8 +19,22 @@ pub(crate) const PHASES: [(TaskPhase, &str); 6] = [
     (TaskPhase::Draft, "DRAFT"),
 ];
 
+/// How long ago.
+pub fn ago(age: Seconds) -> String {
+    if age.0 < 2 { "just now".to_owned() } else { format!("{age} ago") }
+}
+
+/// Usage in a few words: tokens in and out, and the cost if there is one.
+pub fn used(usage: &Usage) -> Option<String> {
+    let tokens = usage.input.saturating_add(usage.output);
+    let paid = (usage.cost_usd > 0.0).then(|| format!("${:.2}", usage.cost_usd));
+    let counted = (tokens > 0).then(|| format!("{} tokens", compact_number(tokens)));
+    let words: Vec<String> = [counted, paid].into_iter().flatten().collect();
+    (!words.is_empty()).then(|| words.join(", "))
+}
+
 /// The state of the sprint: merged tasks first; replaced and abandoned ones apart.
-pub(crate) fn sprint_facts(sprint: &SprintView) -> Vec<String> {
+pub fn sprint_facts(sprint: &SprintView) -> Vec<String> {
     let progress = &sprint.progress;
     let mut facts = match progress.to_merge() {
         0 if progress.total == 0 => vec!["nothing is planned yet".to_owned()],
@@ -45,14 +57,14 @@ pub(crate) fn sprint_facts(sprint: &SprintView) -> Vec<String> {
 }
 
 /// What is used of the budgets: those of the sprint and the day, and of tasks that have used much.
-pub(crate) fn budgets(all: &[Spending]) -> Option<String> {
+pub fn budgets(all: &[Spending]) -> Option<String> {
     let shown = all.iter().filter(|one| !matches!(one.scope, SpendingScope::Task(_)) || one.is_high());
     let words: Vec<String> = shown.map(|one| format!("{} {}", one.scope, one.amount)).collect();
     (!words.is_empty()).then(|| format!("budget: {}", words.join(" · ")))
 }
 
 /// How much of a bar of that many columns is full: the merged tasks among those that are to be merged.
-pub(crate) fn full_columns(sprint: &SprintView, columns: usize) -> usize {
+pub fn full_columns(sprint: &SprintView, columns: usize) -> usize {
     match sprint.progress.to_merge() {
         0 => 0,
         total => sprint.progress.merged * columns / total,
@@ -60,7 +72,7 @@ pub(crate) fn full_columns(sprint: &SprintView, columns: usize) -> usize {
 }
 
 /// What an agent does: its status and its task; what it did if it is not present.
-pub(crate) fn agent_doing(agent: &AgentView) -> String {
+pub fn agent_doing(agent: &AgentView) -> String {
     let holding = agent.task.as_ref().map(|task| format!(" {task}")).unwrap_or_default();
     match agent.liveness {
         Liveness::Live => format!("{}{holding}", agent.status),
@@ -71,7 +83,7 @@ pub(crate) fn agent_doing(agent: &AgentView) -> String {
 }
 
 /// The sign before an agent.
-pub(crate) fn agent_sign(agent: &AgentView) -> &'static str {
+pub fn agent_sign(agent: &AgentView) -> &'static str {
     match agent.liveness {
         Liveness::Live => "●",
         Liveness::Grace => "◐",
@@ -81,7 +93,7 @@ pub(crate) fn agent_sign(agent: &AgentView) -> &'static str {
 }
 
 /// The figures of an agent.
-pub(crate) fn agent_facts(agent: &AgentView) -> Vec<String> {
+pub fn agent_facts(agent: &AgentView) -> Vec<String> {
     let mut facts: Vec<String> =
         agent.heartbeat_age.map(|age| format!("heartbeat {}", ago(age))).into_iter().collect();
     facts.extend(agent.output_age.map(|age| format!("output {}", ago(age))));
@@ -91,7 +103,7 @@ pub(crate) fn agent_facts(agent: &AgentView) -> Vec<String> {
 }
 
 /// What its session does now, or how its last one failed.
-pub(crate) fn agent_activity(agent: &AgentView) -> Option<String> {
+pub fn agent_activity(agent: &AgentView) -> Option<String> {
     let failed = || agent.last_session.as_ref().filter(|last| last.failed).map(|last| last.result.clone());
     if agent.status.is_in_session() && agent.liveness.is_present() {
         agent.last_action.clone()
@@ -106,7 +118,7 @@ fn of(limit: Option<u32>) -> String {
 }
 
 /// What a task's row says beside its description.
-pub(crate) fn task_facts(task: &TaskView) -> Vec<String> {
+pub fn task_facts(task: &TaskView) -> Vec<String> {
     let mut facts = Vec::new();
     let owner = task.owner.map(|owner| owner.to_string());
     match task.phase {
@@ -157,7 +169,7 @@ pub(crate) fn task_facts(task: &TaskView) -> Vec<String> {
 }
 
 /// The ended tasks, counted by how they ended.
-pub(crate) fn ended_counts(view: &View) -> Vec<String> {
+pub fn ended_counts(view: &View) -> Vec<String> {
     let number = |status: Status| view.tasks.iter().filter(|task| task.status == Some(status)).count();
     let counts = [
         (number(Status::Merged), "merged"),
@@ -188,7 +200,7 @@ fn waiting(waiting: &UnmetDependency) -> String {
 }
 
 /// How long a lease still runs.
-pub(crate) fn lease_left(lease: LeaseView) -> String {
+pub fn lease_left(lease: LeaseView) -> String {
     match lease.left {
         left @ 0.. => format!("lease {}", length(left)),
         left => format!("lease expired {} ago", length(left)),
@@ -201,7 +213,7 @@ fn length(seconds: i64) -> Seconds {
 }
 
 /// What only a person can do now, each with its command.
-pub(crate) fn next_steps(view: &View) -> Vec<(String, &'static str)> {
+pub fn next_steps(view: &View) -> Vec<(String, &'static str)> {
     let Some(goal) = &view.goal else { return Vec::new() };
     match goal.status {
         _ if goal.description.trim().is_empty() => {

@@ -1,26 +1,30 @@
-//! What a person can do from the screen, each as the command that does it.
+//! What a person can do from a screen, each as the command line that does it. The terminal and the browser share it.
 //!
 //! Which task may be changed how is decided by the rules; here only what makes no sense at all is not offered.
 
-use liza_core::model::{Revision, Status, TaskId};
-use liza_core::watch::view::TaskView;
-
-use super::input_field::InputField;
+use crate::model::{Revision, Status, TaskId};
+use crate::watch::view::TaskView;
 
 /// Something that a person can do.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) enum Action {
+pub enum Action {
+    /// No new work starts.
     Pause,
+    /// After a pause or a checkpoint.
     Resume,
+    /// Stops all agents for a review.
     Checkpoint,
+    /// Ends the goal.
     Abort,
     /// A note for the agents of one task, or for all.
     Note(Option<TaskId>),
+    /// An answer for a task; a blocked one continues.
     Answer(TaskId),
     /// Approve what was submitted up to this revision of the task: what the person has seen.
     Approve(TaskId, Revision),
     /// Reject what was submitted up to this revision of the task.
     Reject(TaskId, Revision),
+    /// Take the claim on a task away.
     Release(TaskId),
     /// A new task.
     Add,
@@ -30,67 +34,121 @@ pub(super) enum Action {
     Suggested(Vec<String>),
 }
 
-/// A key of the board and of a task's page, with what it does.
-pub(super) const KEYS: [(char, &str); 12] = [
-    ('p', "pause: no new work starts"),
-    ('r', "resume after a pause or a checkpoint"),
-    ('c', "checkpoint: stop all agents for a review"),
-    ('X', "abort the goal"),
-    ('n', "note for the agents of the selected task"),
-    ('N', "note for all agents"),
-    ('a', "answer the selected task"),
-    ('v', "approve the selected submission"),
-    ('x', "reject the selected submission"),
-    ('u', "release the claim on the selected task"),
-    ('b', "block the selected task, so that it is planned again"),
-    ('i', "add a task; the planner completes it"),
-];
+/// The name of something that a person can do.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, strum::EnumIter, strum::EnumString, strum::IntoStaticStr)]
+#[strum(serialize_all = "kebab-case")]
+pub enum ActionName {
+    /// No new work starts.
+    Pause,
+    /// After a pause or a checkpoint.
+    Resume,
+    /// Stops all agents for a review.
+    Checkpoint,
+    /// Aborts the goal.
+    Abort,
+    /// A note for the agents of a task.
+    Note,
+    /// A note for all agents.
+    NoteAll,
+    /// Answers a task.
+    Answer,
+    /// Approves a submission.
+    Approve,
+    /// Rejects a submission.
+    Reject,
+    /// Releases the claim on a task.
+    Release,
+    /// Blocks a task, so that it is planned again.
+    Replan,
+    /// Adds a task.
+    Add,
+}
+
+/// A text that a person types for an action.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct ActionField {
+    /// What it is.
+    pub label: &'static str,
+    /// Whether it may stay empty.
+    pub optional: bool,
+}
+
+impl ActionField {
+    fn required(label: &'static str) -> Self {
+        Self { label, optional: false }
+    }
+
+    fn optional(label: &'static str) -> Self {
+        Self { label, optional: true }
+    }
+}
 
 impl Action {
-    /// The action of a key while this task is selected.
+    /// The action of that name for this task.
     ///
     /// # Errors
-    /// Why there is none now; empty if the key means nothing.
-    pub(super) fn of_key(key: char, selected: Option<&TaskView>) -> Result<Self, &'static str> {
+    /// Why there is none now.
+    pub fn new(name: ActionName, selected: Option<&TaskView>) -> Result<Self, &'static str> {
         let task = || selected.ok_or("select a task first");
-        let open = |task: &TaskView| !task.status.is_some_and(Status::is_terminal);
-        match key {
-            'p' => Ok(Action::Pause),
-            'r' => Ok(Action::Resume),
-            'c' => Ok(Action::Checkpoint),
-            'X' => Ok(Action::Abort),
-            'N' => Ok(Action::Note(None)),
-            'n' => Ok(Action::Note(Some(task()?.id.clone()))),
-            'i' => Ok(Action::Add),
-            'a' if open(task()?) => Ok(Action::Answer(task()?.id.clone())),
-            'b' if open(task()?) => Ok(Action::Replan(task()?.id.clone())),
-            'a' | 'b' => Err("the task has ended"),
-            'v' | 'x' if task()?.status != Some(Status::ReadyForReview) => {
-                Err("only a task that is READY_FOR_REVIEW can be approved or rejected")
-            }
-            'v' => Ok(Action::Approve(task()?.id.clone(), task()?.revision)),
-            'x' => Ok(Action::Reject(task()?.id.clone(), task()?.revision)),
-            'u' if is_claimed(task()?) => Ok(Action::Release(task()?.id.clone())),
-            'u' => Err("no agent has claimed the task"),
-            _ => Err(""),
+        let open = || match task()? {
+            task if task.status.is_some_and(Status::is_terminal) => Err("the task has ended"),
+            task => Ok(task.id.clone()),
+        };
+        let submitted = || match task()? {
+            task if task.status == Some(Status::ReadyForReview) => Ok((task.id.clone(), task.revision)),
+            _ => Err("only a task that is READY_FOR_REVIEW can be approved or rejected"),
+        };
+        Ok(match name {
+            ActionName::Pause => Action::Pause,
+            ActionName::Resume => Action::Resume,
+            ActionName::Checkpoint => Action::Checkpoint,
+            ActionName::Abort => Action::Abort,
+            ActionName::NoteAll => Action::Note(None),
+            ActionName::Note => Action::Note(Some(task()?.id.clone())),
+            ActionName::Add => Action::Add,
+            ActionName::Answer => Action::Answer(open()?),
+            ActionName::Replan => Action::Replan(open()?),
+            ActionName::Approve => submitted().map(|(task, seen)| Action::Approve(task, seen))?,
+            ActionName::Reject => submitted().map(|(task, seen)| Action::Reject(task, seen))?,
+            ActionName::Release if is_claimed(task()?) => Action::Release(task()?.id.clone()),
+            ActionName::Release => return Err("no agent has claimed the task"),
+        })
+    }
+
+    /// The same about what the person has seen: a verdict is refused if the task has changed since that revision.
+    #[must_use]
+    pub fn seen_at(self, revision: Revision) -> Self {
+        match self {
+            Action::Approve(task, _) => Action::Approve(task, revision),
+            Action::Reject(task, _) => Action::Reject(task, revision),
+            Action::Pause
+            | Action::Resume
+            | Action::Checkpoint
+            | Action::Abort
+            | Action::Note(_)
+            | Action::Answer(_)
+            | Action::Release(_)
+            | Action::Add
+            | Action::Replan(_)
+            | Action::Suggested(_) => self,
         }
     }
 
     /// The command that answers what needs the human, from its text.
-    pub(super) fn suggested(command: &str) -> Self {
+    pub fn suggested(command: &str) -> Self {
         let words = command.split(' ').skip(1).map(|word| word.trim_matches('"').to_owned());
         Action::Suggested(words.collect())
     }
 
     /// Whether it needs a terminal or a process of its own, so that it cannot run here.
-    pub(super) fn needs_terminal(&self) -> bool {
+    pub fn needs_terminal(&self) -> bool {
         let Action::Suggested(words) = self else { return false };
         let verb = words.first().map(String::as_str).unwrap_or_default();
-        matches!(verb, "agent" | "edit" | "run" | "demo" | "tui")
+        matches!(verb, "agent" | "edit" | "run" | "demo" | "tui" | "web")
     }
 
     /// Its name.
-    pub(super) fn title(&self) -> String {
+    pub fn title(&self) -> String {
         match self {
             Action::Pause => "Pause".to_owned(),
             Action::Resume => "Resume".to_owned(),
@@ -109,7 +167,7 @@ impl Action {
     }
 
     /// What a person should know before it happens; `None` if it can be undone without a loss.
-    pub(super) fn warning(&self) -> Option<&'static str> {
+    pub fn warning(&self) -> Option<&'static str> {
         match self {
             Action::Abort => {
                 Some("All agents stop for good. Nothing is deleted, but the goal cannot be resumed.")
@@ -136,25 +194,30 @@ impl Action {
     }
 
     /// What has to be typed.
-    pub(super) fn fields(&self) -> Vec<InputField> {
+    pub fn fields(&self) -> Vec<ActionField> {
         match self {
             Action::Pause | Action::Resume | Action::Checkpoint | Action::Abort => Vec::new(),
-            Action::Note(_) => vec![InputField::required("Note")],
-            Action::Answer(_) => vec![InputField::required("Answer")],
-            Action::Approve(..) => vec![InputField::optional("Evidence")],
-            Action::Reject(..) => vec![InputField::required("Reason")],
-            Action::Release(_) => vec![InputField::optional("Reason")],
-            Action::Add => vec![InputField::required("What to build")],
-            Action::Replan(_) => vec![InputField::optional("Reason")],
+            Action::Note(_) => vec![ActionField::required("Note")],
+            Action::Answer(_) => vec![ActionField::required("Answer")],
+            Action::Approve(..) => vec![ActionField::optional("Evidence")],
+            Action::Reject(..) => vec![ActionField::required("Reason")],
+            Action::Release(_) => vec![ActionField::optional("Reason")],
+            Action::Add => vec![ActionField::required("What to build")],
+            Action::Replan(_) => vec![ActionField::optional("Reason")],
             Action::Suggested(words) => {
                 let open = words.iter().filter(|word| *word == "...");
-                open.map(|_| InputField::required("Text")).collect()
+                open.map(|_| ActionField::required("Text")).collect()
             }
         }
     }
 
     /// The command, with what was typed.
-    pub(super) fn words(&self, texts: &[&str]) -> Vec<String> {
+    pub fn words(&self, texts: &[&str]) -> Vec<String> {
+        // What a person types is never an option.
+        let guarded =
+            |text: &&str| if text.starts_with('-') { format!(" {text}") } else { (*text).to_owned() };
+        let texts: Vec<String> = texts.iter().map(guarded).collect();
+        let texts: Vec<&str> = texts.iter().map(String::as_str).collect();
         let text = texts.first().copied().unwrap_or_default();
         let with = |words: &[&str]| words.iter().map(|word| (*word).to_owned()).collect::<Vec<_>>();
         let optional = |words: &[&str], option: Option<&str>| {

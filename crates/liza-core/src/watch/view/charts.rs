@@ -1,0 +1,190 @@
+//! The figures behind the charts: how much is planned and merged over time, how long tasks take, what they cost, and how
+//! reviews end. Draws nothing. Tasks in the archive count as merged before the first point; their times are not known.
+
+use std::collections::BTreeMap;
+
+use serde::Serialize;
+
+use crate::model::{AgentId, EventName, Seconds, State, Status, TaskId, TaskRecord, Timestamp, Usage};
+
+/// The figures of all charts.
+#[derive(Debug, Clone, Default, PartialEq, Serialize)]
+pub struct Charts {
+    /// Planned and merged tasks, at each moment when one of them changed, and now.
+    pub burn_up: Vec<BurnUpPoint>,
+    /// How long each merged task took, in the order of the merges.
+    pub cycle_times: Vec<CycleTime>,
+    /// What each task cost, the most expensive first; only those that cost something.
+    pub task_costs: Vec<TaskCost>,
+    /// What each agent used.
+    pub agent_costs: Vec<AgentCost>,
+    /// How the reviews of each code reviewer ended.
+    pub reviewers: Vec<ReviewerFigures>,
+    /// The merged tasks that were never sent back.
+    pub merged_at_first_review: usize,
+}
+
+/// How far the work is at one moment.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+pub struct BurnUpPoint {
+    /// When.
+    pub time: Timestamp,
+    /// The tasks that are or will be merged.
+    pub planned: usize,
+    /// The merged ones.
+    pub merged: usize,
+}
+
+/// How long a task took.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct CycleTime {
+    /// Which task.
+    pub task: TaskId,
+    /// When it was merged.
+    pub merged: Timestamp,
+    /// From its first claim to its merge.
+    pub took: Seconds,
+    /// How often it was sent back.
+    pub rejections: usize,
+}
+
+/// What a task cost.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct TaskCost {
+    /// Which task.
+    pub task: TaskId,
+    /// Tokens and money.
+    pub usage: Usage,
+}
+
+/// What an agent used.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct AgentCost {
+    /// Which agent.
+    pub agent: AgentId,
+    /// Tokens and money.
+    pub usage: Usage,
+}
+
+/// How the reviews of one code reviewer ended.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct ReviewerFigures {
+    /// The code reviewer, or the human.
+    pub reviewer: String,
+    /// Approved submissions.
+    pub approvals: usize,
+    /// Submissions that were sent back.
+    pub rejections: usize,
+}
+
+/// The figures of all charts at this moment.
+pub fn charts(state: &State, now: Timestamp) -> Charts {
+    let records: Vec<(&TaskId, &TaskRecord)> = state.bodies().map(|(id, body)| (id, body.record())).collect();
+    let mut cycle_times: Vec<CycleTime> =
+        records.iter().filter_map(|(id, record)| cycle_time(id, record)).collect();
+    cycle_times.sort_by_key(|cycle| cycle.merged);
+    let cost = |(id, record): &(&TaskId, &TaskRecord)| {
+        let usage = record.usage.clone().filter(is_used)?;
+        Some(TaskCost { task: (*id).clone(), usage })
+    };
+    let mut task_costs: Vec<TaskCost> = records.iter().filter_map(cost).collect();
+    task_costs.sort_by(|a, b| {
+        let tokens = |cost: &TaskCost| cost.usage.input.saturating_add(cost.usage.output);
+        b.usage.cost_usd.total_cmp(&a.usage.cost_usd).then_with(|| tokens(b).cmp(&tokens(a)))
+    });
+    let agents = state.board.agents.ready().into_iter().flatten();
+    let agent_costs = agents.filter_map(|(agent, entry)| {
+        Some(AgentCost { agent: *agent, usage: entry.usage.clone().filter(is_used)? })
+    });
+    Charts {
+        burn_up: burn_up(state, &records, now),
+        merged_at_first_review: cycle_times.iter().filter(|cycle| cycle.rejections == 0).count(),
+        cycle_times,
+        task_costs,
+        agent_costs: agent_costs.collect(),
+        reviewers: reviewers(&records),
+    }
+}
+
+fn is_used(usage: &Usage) -> bool {
+    usage.cost_usd > 0.0 || usage.input.saturating_add(usage.output) > 0
+}
+
+fn cycle_time(id: &TaskId, record: &TaskRecord) -> Option<CycleTime> {
+    let merged = record.events().rev().find(|event| event.is(EventName::Merged))?.time;
+    let claimed = record.events().find(|event| event.is_claim())?.time;
+    let rejections = record.events().filter(|event| event.is(EventName::Rejected)).count();
+    Some(CycleTime { task: id.clone(), merged, took: merged.since(claimed), rejections })
+}
+
+/// What a moment adds to both lines.
+#[derive(Debug, Clone, Copy, Default)]
+struct Step {
+    planned: isize,
+    merged: isize,
+}
+
+fn burn_up(state: &State, records: &[(&TaskId, &TaskRecord)], now: Timestamp) -> Vec<BurnUpPoint> {
+    let archived = state.board.archived.values().filter(|status| **status == Status::Merged).count();
+    let mut steps: BTreeMap<Timestamp, Step> = BTreeMap::new();
+    for (_, record) in records {
+        let first = record.events().map(|event| event.time).min();
+        let Some(created) = record.created.or(first) else { continue };
+        steps.entry(created).or_default().planned += 1;
+        let ended = |name: EventName| record.events().rev().find(|event| event.is(name));
+        match record.status {
+            Some(Status::Merged) => {
+                if let Some(event) = ended(EventName::Merged) {
+                    steps.entry(event.time).or_default().merged += 1;
+                }
+            }
+            Some(Status::Superseded | Status::Abandoned) => {
+                let event = ended(EventName::Superseded).or_else(|| ended(EventName::Abandoned));
+                let time = event.map_or(created, |event| event.time);
+                steps.entry(time).or_default().planned -= 1;
+            }
+            Some(
+                Status::Draft
+                | Status::Unclaimed
+                | Status::Claimed
+                | Status::ReadyForReview
+                | Status::Rejected
+                | Status::Approved
+                | Status::Blocked
+                | Status::IntegrationFailed,
+            )
+            | None => {}
+        }
+    }
+    let (mut planned, mut merged) = (archived, archived);
+    let mut points: Vec<BurnUpPoint> = Vec::new();
+    for (time, step) in steps {
+        planned = planned.saturating_add_signed(step.planned);
+        merged = merged.saturating_add_signed(step.merged);
+        points.push(BurnUpPoint { time, planned, merged });
+    }
+    if points.last().is_some_and(|last| last.time < now) {
+        points.push(BurnUpPoint { time: now, planned, merged });
+    }
+    points
+}
+
+fn reviewers(records: &[(&TaskId, &TaskRecord)]) -> Vec<ReviewerFigures> {
+    let mut counts: BTreeMap<&str, (usize, usize)> = BTreeMap::new();
+    for event in records.iter().flat_map(|(_, record)| record.events()) {
+        // A submission that the system sent back is not a code reviewer's verdict.
+        let Some(reviewer) = event.agent.as_deref().filter(|agent| *agent != "system") else { continue };
+        let verdict = (event.is(EventName::Approved), event.is(EventName::Rejected));
+        if verdict != (false, false) {
+            let (approvals, rejections) = counts.entry(reviewer).or_default();
+            *approvals += usize::from(verdict.0);
+            *rejections += usize::from(verdict.1);
+        }
+    }
+    let figures = |(reviewer, (approvals, rejections)): (&str, (usize, usize))| ReviewerFigures {
+        reviewer: reviewer.to_owned(),
+        approvals,
+        rejections,
+    };
+    counts.into_iter().map(figures).collect()
+}

@@ -1,0 +1,46 @@
+//! Everything about one task: what `show` prints, and the page of a task in the browser.
+
+use serde::Serialize;
+
+use crate::model::{Anomaly, Discovery, Handoff, HumanNote, State, TaskId, TaskRecord};
+
+use super::task::TaskView;
+
+/// Everything about one task.
+#[derive(Debug, Clone, Serialize)]
+pub struct TaskDetail<'a> {
+    /// As every screen shows it.
+    pub task: &'a TaskView,
+    /// As the file has it.
+    pub record: &'a TaskRecord,
+    /// The tasks that depend on it.
+    pub needed_by: Vec<&'a TaskId>,
+    /// The human's notes about it, and those for all agents.
+    pub notes: Vec<&'a HumanNote>,
+    /// What an earlier session left for the next one.
+    pub handoff: Option<&'a Handoff>,
+    /// What agents reported about it.
+    pub anomalies: Vec<&'a Anomaly>,
+    /// What agents found during it.
+    pub discoveries: Vec<&'a Discovery>,
+}
+
+/// Everything about a task of the view; `None` if the state does not have it.
+pub fn task_detail<'a>(state: &'a State, task: &'a TaskView) -> Option<TaskDetail<'a>> {
+    let (board, journal, id) = (&state.board, &state.journal, &task.id);
+    let about = |subject: &Option<TaskId>| subject.as_ref() == Some(id);
+    let found = board.discovered.ready().into_iter().flatten();
+    Some(TaskDetail {
+        task,
+        record: board.body(id).ok()?.record(),
+        needed_by: board
+            .summaries()
+            .filter(|head| head.depends_on.contains(id))
+            .map(|head| &head.id)
+            .collect(),
+        notes: journal.human_notes.iter().filter(|note| note.to.is_none() || about(&note.to)).collect(),
+        handoff: board.handoff.ready().and_then(|handoff| handoff.get(id)),
+        anomalies: journal.anomalies.iter().filter(|anomaly| about(&anomaly.task)).collect(),
+        discoveries: found.filter(|discovery| about(&discovery.during)).collect(),
+    })
+}

@@ -1,0 +1,72 @@
+//! The dependencies between tasks, in layers. Draws nothing.
+
+use std::collections::BTreeMap;
+
+use crate::model::{State, Status, TaskId};
+
+/// A task among its dependencies.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct DependencyNode {
+    /// Its name.
+    pub id: TaskId,
+    /// What to build.
+    pub label: String,
+    /// Its status; `None` if the file says something unknown.
+    pub status: Option<Status>,
+    /// The tasks that come first.
+    pub needs: Vec<TaskId>,
+    /// The length of the longest chain of dependencies before it.
+    pub layer: usize,
+}
+
+/// All tasks on the board, after those of the archive that they depend on.
+pub fn dependency_graph(state: &State) -> Vec<DependencyNode> {
+    let board = &state.board;
+    let needs: BTreeMap<&TaskId, &[TaskId]> =
+        board.summaries().map(|head| (&head.id, head.depends_on.as_slice())).collect();
+    let mut layers = BTreeMap::new();
+    for id in needs.keys() {
+        layer(id, &needs, &mut layers, 0);
+    }
+    let described = |id: &TaskId| {
+        let record = board.body(id).ok().map(|body| body.record());
+        record.and_then(|record| record.description.clone()).unwrap_or_default()
+    };
+    let live = board.summaries().map(|head| DependencyNode {
+        id: head.id.clone(),
+        label: described(&head.id),
+        status: head.status,
+        needs: head.depends_on.clone(),
+        layer: layers.get(&head.id).copied().unwrap_or(0),
+    });
+    let wanted = |id: &&TaskId| needs.values().any(|needs| needs.contains(id));
+    let archived = board.archived.iter().filter(|(id, _)| wanted(id)).map(|(id, status)| DependencyNode {
+        id: id.clone(),
+        label: "in the archive".to_owned(),
+        status: Some(*status),
+        needs: Vec::new(),
+        layer: 0,
+    });
+    archived.chain(live).collect()
+}
+
+/// `validate` reports dependency cycles; here they must only not cause an endless loop.
+fn layer<'t>(
+    id: &'t TaskId,
+    needs: &BTreeMap<&'t TaskId, &'t [TaskId]>,
+    layers: &mut BTreeMap<&'t TaskId, usize>,
+    depth: usize,
+) -> usize {
+    if let Some(known) = layers.get(id) {
+        return *known;
+    }
+    if depth > needs.len() {
+        return 0;
+    }
+    // Set before the recursion, so that a cycle ends here.
+    layers.insert(id, 0);
+    let below = needs.get(id).copied().unwrap_or_default().iter();
+    let own = below.map(|need| layer(need, needs, layers, depth + 1) + 1).max().unwrap_or(0);
+    layers.insert(id, own);
+    own
+}

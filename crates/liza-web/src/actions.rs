@@ -1,0 +1,127 @@
+//! Runs what a person chose on a page: the actions of the terminal screen, and the commands that answer what needs the
+//! human. A request names an action, never a command.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use liza_core::model::{Revision, TaskId};
+use liza_core::watch::action::{Action, ActionName};
+use liza_core::watch::needs_you::NeedsYou;
+use serde::Deserialize;
+use tokio::sync::Mutex;
+use tokio::time::timeout;
+
+use crate::region::hash;
+use crate::seat::{CommandResult, Seat};
+use crate::snapshot::Snapshot;
+
+/// How long a page waits for a command; the command goes on.
+const COMMAND_TIME: Duration = Duration::from_secs(120);
+
+/// What a form sends.
+#[derive(Debug, Default, Deserialize)]
+pub(crate) struct ActionForm {
+    /// The name of an action.
+    action: Option<String>,
+    /// The key of a decision that waits for the human.
+    need: Option<String>,
+    task: Option<String>,
+    /// The revision of the task that the person has seen.
+    seen: Option<u64>,
+    text: Option<String>,
+}
+
+/// What an action did.
+pub(crate) struct ActionResult {
+    /// Its command, for people.
+    pub(crate) command: String,
+    pub(crate) succeeded: bool,
+    pub(crate) text: String,
+}
+
+impl ActionResult {
+    fn refused(text: impl Into<String>) -> Self {
+        Self { command: String::new(), succeeded: false, text: text.into() }
+    }
+}
+
+/// Names a decision that waits for the human; ages in its text do not change the name.
+pub(crate) fn need_key(need: &NeedsYou) -> String {
+    let task = need.task.as_ref().map(TaskId::as_str).unwrap_or_default();
+    // Without figures, which may be ages.
+    let text: String = need.text.chars().filter(|c| c.is_alphabetic()).collect();
+    let text = if need.task.is_some() { text } else { String::new() };
+    hash(&[&need.kind.to_string(), task, &need.command, &text])
+}
+
+/// Runs an action after all earlier ones.
+pub(crate) async fn perform(
+    seat: Arc<dyn Seat>,
+    snapshot: &Snapshot,
+    turn: Arc<Mutex<()>>,
+    form: &ActionForm,
+) -> ActionResult {
+    let words = match command(snapshot, form) {
+        Ok(words) => words,
+        Err(why) => return ActionResult::refused(why),
+    };
+    let shown = shown_command(&words);
+    let place = turn.lock_owned().await;
+    let running = tokio::task::spawn_blocking(move || {
+        let result = seat.execute(&words);
+        drop(place);
+        result
+    });
+    match timeout(COMMAND_TIME, running).await {
+        Ok(Ok(CommandResult { succeeded, text })) => ActionResult { command: shown, succeeded, text },
+        Ok(Err(_)) => {
+            ActionResult { command: shown, succeeded: false, text: "the command failed badly".to_owned() }
+        }
+        Err(_) => {
+            let text = "still running; the page will show what it does".to_owned();
+            ActionResult { command: shown, succeeded: true, text }
+        }
+    }
+}
+
+/// The words of the command that a form asks for.
+fn command(snapshot: &Snapshot, form: &ActionForm) -> Result<Vec<String>, String> {
+    let text = form.text.as_deref().unwrap_or_default();
+    // Line breaks are kept; other control characters are of no use to anyone.
+    let text: String = text.replace("\r\n", "\n").chars().filter(|c| *c == '\n' || !c.is_control()).collect();
+    let action = match (&form.need, &form.action) {
+        (Some(key), _) => {
+            let needs = snapshot.view().map(|view| view.needs_you.as_slice()).unwrap_or_default();
+            let need = needs.iter().find(|need| need_key(need) == *key);
+            let need = need.ok_or("This does not need you any more: it was answered, or has changed.")?;
+            Action::suggested(&need.command)
+        }
+        (None, Some(name)) => {
+            let name: ActionName = name.parse().map_err(|_| "There is no such action.".to_owned())?;
+            let id = form.task.as_deref().map(str::parse::<TaskId>).transpose().map_err(|e| e.to_string())?;
+            let task = id.as_ref().map(|id| snapshot.task(id).ok_or("There is no such task any more."));
+            let action = Action::new(name, task.transpose()?)?;
+            form.seen.map_or_else(|| action.clone(), |seen| action.clone().seen_at(Revision(seen)))
+        }
+        (None, None) => return Err("The form names no action.".to_owned()),
+    };
+    if action.needs_terminal() {
+        return Err(format!("This needs a terminal: {}", action.title()));
+    }
+    let missing = action.fields().iter().any(|field| !field.optional) && text.trim().is_empty();
+    if missing {
+        return Err("Type a text first.".to_owned());
+    }
+    Ok(action.words(&[&text]))
+}
+
+/// A command line that can be copied.
+fn shown_command(words: &[String]) -> String {
+    let quoted = |word: &String| match word.chars().all(|c| c.is_ascii_alphanumeric() || "-_./:=".contains(c))
+    {
+        true if !word.is_empty() => word.clone(),
+        _ => format!("'{}'", word.replace('\'', "'\\''")),
+    };
+    let words: Vec<String> = words.iter().map(quoted).collect();
+    format!("liza {}", words.join(" "))
+}

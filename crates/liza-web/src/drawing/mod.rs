@@ -1,0 +1,7 @@
+//! Pictures as SVG, with classes instead of colours, so that they follow the colours of the page. Each has a text for those
+//! who do not see it.
+
+pub(crate) mod bar;
+pub(crate) mod bars;
+pub(crate) mod burn_up;
+pub(crate) mod graph;

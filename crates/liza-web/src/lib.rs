@@ -1,0 +1,22 @@
+//! The human's seat in a browser: pages that follow the blackboard live, and actions that are command lines.
+//!
+//! Knows the view of `liza-core` and a [`Seat`]; opens no file, starts no program and changes nothing by itself. So no part
+//! of a request can become a path, and an action can only be one that the terminal screen offers too.
+
+mod access;
+mod actions;
+mod drawing;
+mod hub;
+mod links;
+mod pages;
+mod region;
+mod routes;
+mod seat;
+mod server;
+mod snapshot;
+mod stream;
+mod topic;
+
+pub use seat::{CommandResult, LogLine, OutputKind, OutputLine, SavedSession, Seat};
+pub use server::{ServerHandle, WebServer};
+pub use snapshot::TeamReading;

@@ -1,0 +1,63 @@
+//! The agents: what each does, its client, its lease, its confinement, what it used.
+
+use liza_core::watch::words::{agent_activity, agent_doing, agent_sign, lease_left, used};
+use maud::{Markup, html};
+
+use crate::region::{ItemTag, Region, Regions};
+
+use super::cards::{liveness, role_name, task_link};
+use super::context::PageContext;
+
+/// The live regions.
+pub(super) fn regions(page: &PageContext<'_>) -> Vec<Region> {
+    let Some(view) = page.snapshot.view() else { return Vec::new() };
+    let mut agents = Region::new("team", ItemTag::Li);
+    for agent in &view.agents {
+        let facts = [
+            ("Role", Some(role_name(agent.role).to_owned())),
+            ("Client", agent.client.clone()),
+            ("Heartbeat", agent.heartbeat_age.map(|age| format!("{age} ago"))),
+            ("Output", agent.output_age.map(|age| format!("{age} ago"))),
+            ("Lease", agent.lease.map(|lease| lease_left(lease).trim_start_matches("lease ").to_owned())),
+            ("Context", agent.context_percent.map(|percent| format!("{percent} % used"))),
+            ("Used", agent.usage.as_ref().and_then(used)),
+            ("Confinement", agent.confinement.clone()),
+            ("Terminal", agent.terminal.clone().filter(|terminal| terminal != "unknown")),
+            ("Last session", agent.last_session.as_ref().map(|last| last.result.clone())),
+        ];
+        let body = html! {
+            div.card-head {
+                span class={ "sign " (liveness(agent.liveness)) } aria-hidden="true" { (agent_sign(agent)) }
+                h3 { a.agent-id href=(page.links.agent(agent.id)) { (agent.id) } }
+                span.doing { (agent_doing(agent)) }
+                @if let Some(task) = &agent.task { (task_link(page, task)) }
+            }
+            @if let Some(activity) = agent_activity(agent) { p.activity { (activity) } }
+            dl.facts-list {
+                @for (name, text) in facts.iter().filter_map(|(name, text)| Some((name, text.as_ref()?))) {
+                    div { dt { (name) } dd { (text) } }
+                }
+            }
+        };
+        agents.push(format!("member-{}", agent.id), "card", &body);
+    }
+    let mut held = Region::new("held", ItemTag::Li);
+    for client in &view.held_clients {
+        held.push(
+            format!("held-{}", client.name),
+            "warn",
+            &html! { b { (client.name) } " cannot be used now: " (client.text) },
+        );
+    }
+    vec![agents, held]
+}
+
+/// The page.
+pub(super) fn content(regions: &Regions) -> Markup {
+    html! {
+        h2 { "Agents" }
+        ul #held.alerts data-region="held" { (regions.inner("held")) }
+        ul #team.team data-region="team" { (regions.inner("team")) }
+        p.nothing { "No agent is registered. Start the team: " code { "liza run" } }
+    }
+}

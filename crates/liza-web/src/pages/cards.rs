@@ -1,0 +1,137 @@
+//! What several pages show in the same way: a decision, a task, an agent, an alert, a line of the log.
+
+use liza_core::model::{Role, TaskId};
+use liza_core::text::one_line;
+use liza_core::watch::alarms::AlarmLevel;
+use liza_core::watch::needs_you::NeedsYou;
+use liza_core::watch::view::{AgentView, Alert, Liveness, TaskPhase, TaskView};
+use liza_core::watch::words::{agent_activity, agent_doing, agent_facts, agent_sign, task_facts};
+use maud::{Markup, html};
+
+use crate::seat::LogLine;
+
+use super::context::PageContext;
+use super::forms::need_form;
+
+/// The most characters of a description on a card.
+const DESCRIPTION: usize = 240;
+
+/// A link to a task.
+pub(super) fn task_link(page: &PageContext<'_>, task: &TaskId) -> Markup {
+    html! { a.task-id href=(page.links.task(task)) { (task) } }
+}
+
+/// A decision that waits for the human.
+pub(super) fn need(page: &PageContext<'_>, need: &NeedsYou) -> Markup {
+    html! {
+        div.need-head {
+            span class={ "badge " (level(need.level)) } { (need.kind) }
+            @for other in &need.also { span.badge { (other) } }
+            @if let Some(task) = &need.task { (task_link(page, task)) }
+        }
+        p.need-text { (need.text) }
+        @if !need.questions.is_empty() {
+            ul.questions { @for question in &need.questions { li { (question) } } }
+        }
+        (need_form(page, need))
+    }
+}
+
+/// The class of a phase's colour.
+pub(super) fn phase_class(phase: TaskPhase) -> &'static str {
+    match phase {
+        TaskPhase::Stuck => "blocked",
+        TaskPhase::Working => "working",
+        TaskPhase::Reviewing => "reviewing",
+        TaskPhase::Ready => "ready",
+        TaskPhase::Waiting => "waiting",
+        TaskPhase::Draft => "draft",
+        TaskPhase::Ended => "ended",
+    }
+}
+
+/// The status of a task, in words.
+pub(super) fn status_text(task: &TaskView) -> String {
+    task.status.map_or_else(|| "unknown status".to_owned(), |status| status.to_string())
+}
+
+/// A task.
+pub(super) fn task(page: &PageContext<'_>, task: &TaskView) -> Markup {
+    let reason = task.reason.as_deref().filter(|_| matches!(task.phase, TaskPhase::Stuck));
+    html! {
+        div.card-head { (task_link(page, &task.id)) span.priority title="priority" { "P" (task.priority) } }
+        p.description { (one_line(&task.description, DESCRIPTION)) }
+        @if let Some(reason) = reason { p.reason { (one_line(reason, DESCRIPTION)) } }
+        @let priority = format!("P{}", task.priority);
+        @let facts: Vec<String> = task_facts(task).into_iter().filter(|fact| *fact != priority).collect();
+        @if !facts.is_empty() { p.facts { @for fact in &facts { span { (fact) } " " } } }
+    }
+}
+
+/// An agent.
+pub(super) fn agent(page: &PageContext<'_>, agent: &AgentView) -> Markup {
+    let facts = agent_facts(agent);
+    html! {
+        div.card-head {
+            span class={ "sign " (liveness(agent.liveness)) } aria-hidden="true" { (agent_sign(agent)) }
+            a.agent-id href=(page.links.agent(agent.id)) { (agent.id) }
+            span.doing { (agent_doing(agent)) }
+        }
+        @if let Some(activity) = agent_activity(agent) { p.activity { (one_line(&activity, DESCRIPTION)) } }
+        @if !facts.is_empty() { p.facts { @for fact in &facts { span { (fact) } " " } } }
+    }
+}
+
+/// The class of the colour of an agent's sign.
+pub(super) fn liveness(liveness: Liveness) -> &'static str {
+    match liveness {
+        Liveness::Live => "good",
+        Liveness::Grace => "warn",
+        Liveness::Gone | Liveness::Dead => "bad",
+    }
+}
+
+/// The class of a level's colour.
+pub(super) fn level(level: AlarmLevel) -> &'static str {
+    match level {
+        AlarmLevel::Warning => "warn",
+        AlarmLevel::Critical => "bad",
+    }
+}
+
+/// An alert.
+pub(super) fn alert(page: &PageContext<'_>, alert: &Alert) -> Markup {
+    html! {
+        div.need-head {
+            span class={ "badge " (level(alert.level)) } { (alert.kind) }
+            @if let Some(task) = &alert.task { (task_link(page, task)) }
+        }
+        p.need-text { (alert.text) }
+        @if let Some(command) = &alert.command { p.command { code { (command) } } }
+    }
+}
+
+/// A line of the log.
+pub(super) fn log_line(page: &PageContext<'_>, line: &LogLine, full: bool) -> Markup {
+    let seat = &page.seat;
+    let time = if full { seat.full_time(line.time) } else { seat.time_of_day(line.time) };
+    let task = line.task.as_deref().and_then(|task| task.parse::<TaskId>().ok());
+    html! {
+        time datetime=(line.time) { (time) }
+        span.who { (line.who) }
+        span.what {
+            b { (line.action) } " "
+            @if let Some(task) = &task { (task_link(page, task)) " " }
+            span.detail { (one_line(&line.detail, if full { usize::MAX } else { DESCRIPTION })) }
+        }
+    }
+}
+
+/// The name of a role, for people.
+pub(super) fn role_name(role: Role) -> &'static str {
+    match role {
+        Role::Planner => "planner",
+        Role::Coder => "coder",
+        Role::CodeReviewer => "code reviewer",
+    }
+}

@@ -1,0 +1,125 @@
+//! The charts: burn-up, cycle time, cost, review quality, and the graph of dependencies.
+
+use liza_core::text::{compact_number, count};
+use liza_core::watch::view::{Charts, charts, dependency_graph};
+use maud::{Markup, html};
+
+use crate::drawing::bars::{Bar, bars};
+use crate::drawing::burn_up::burn_up;
+use crate::drawing::graph::graph;
+use crate::region::{Region, Regions};
+
+use super::context::PageContext;
+
+/// The most bars of a chart.
+const BARS: usize = 20;
+
+/// The live regions.
+pub(super) fn regions(page: &PageContext<'_>) -> Vec<Region> {
+    let Some((view, state)) = page.snapshot.view().zip(page.snapshot.state()) else { return Vec::new() };
+    let figures = charts(state, view.now);
+    let time = |time| page.seat.full_time(time);
+    vec![
+        Region::single("chart-burn-up", &burn_up(&figures.burn_up, time)),
+        Region::single("chart-cycle", &cycle_times(&figures)),
+        Region::single("chart-cost", &costs(&figures)),
+        Region::single("chart-review", &reviews(&figures)),
+        Region::single("chart-graph", &graph(&dependency_graph(state), page.links)),
+    ]
+}
+
+fn cycle_times(figures: &Charts) -> Markup {
+    let skipped = figures.cycle_times.len().saturating_sub(BARS);
+    let rows: Vec<Bar> = figures.cycle_times[skipped..]
+        .iter()
+        .map(|cycle| Bar {
+            label: cycle.task.to_string(),
+            parts: vec![("reviewing", cycle.took.0 as f64)],
+            text: match cycle.rejections {
+                0 => cycle.took.to_string(),
+                n => format!("{}, {}", cycle.took, count(n, "rejection")),
+            },
+        })
+        .collect();
+    let mut all: Vec<u64> = figures.cycle_times.iter().map(|cycle| cycle.took.0).collect();
+    all.sort_unstable();
+    let median = all.get(all.len() / 2).map(|seconds| liza_core::model::Seconds(*seconds));
+    html! {
+        @if let Some(median) = median { p.figure { b { (median) } " median from the first claim to the merge, " (count(all.len(), "task")) } }
+        (bars("How long each merged task took", &rows))
+    }
+}
+
+fn costs(figures: &Charts) -> Markup {
+    let total: f64 = figures.task_costs.iter().map(|cost| cost.usage.cost_usd).sum();
+    let tokens = |usage: &liza_core::model::Usage| usage.input.saturating_add(usage.output);
+    let paid = total > 0.0;
+    let value = |usage: &liza_core::model::Usage| if paid { usage.cost_usd } else { tokens(usage) as f64 };
+    let text = |usage: &liza_core::model::Usage| {
+        format!("${:.2}, {} tokens", usage.cost_usd, compact_number(tokens(usage)))
+    };
+    let by_task: Vec<Bar> = figures
+        .task_costs
+        .iter()
+        .take(BARS)
+        .map(|cost| Bar {
+            label: cost.task.to_string(),
+            parts: vec![("working", value(&cost.usage))],
+            text: text(&cost.usage),
+        })
+        .collect();
+    let by_agent: Vec<Bar> = figures
+        .agent_costs
+        .iter()
+        .map(|cost| Bar {
+            label: cost.agent.to_string(),
+            parts: vec![("reviewing", value(&cost.usage))],
+            text: text(&cost.usage),
+        })
+        .collect();
+    html! {
+        @if paid { p.figure { b { (format!("${total:.2}")) } " for all tasks on the board" } }
+        (bars("What each task cost", &by_task))
+        @if !by_agent.is_empty() { h3 { "By agent" } (bars("What each agent used", &by_agent)) }
+    }
+}
+
+fn reviews(figures: &Charts) -> Markup {
+    let merged = figures.cycle_times.len();
+    let rows: Vec<Bar> = figures
+        .reviewers
+        .iter()
+        .map(|reviewer| Bar {
+            label: reviewer.reviewer.clone(),
+            parts: vec![("merged", reviewer.approvals as f64), ("blocked", reviewer.rejections as f64)],
+            text: format!("{} approved, {} sent back", reviewer.approvals, reviewer.rejections),
+        })
+        .collect();
+    html! {
+        @if let Some(percent) = (figures.merged_at_first_review * 100).checked_div(merged) {
+            p.figure { b { (percent) " %" } " of the merged tasks were approved at the first review" }
+        }
+        (bars("How reviews ended", &rows))
+    }
+}
+
+/// The page.
+pub(super) fn content(regions: &Regions) -> Markup {
+    let panels = [
+        ("chart-burn-up", "Burn-up"),
+        ("chart-cycle", "Cycle time"),
+        ("chart-cost", "Cost"),
+        ("chart-review", "Review quality"),
+        ("chart-graph", "Dependencies"),
+    ];
+    html! {
+        div.charts {
+            @for (id, name) in panels {
+                section class={ "panel " (id) } {
+                    h2 { (name) }
+                    div #(id) data-region=(id) { (regions.inner(id)) }
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,117 @@
+//! The forms of actions. A form names an action and carries what the person types; the server makes the command.
+
+use liza_core::watch::action::{Action, ActionField, ActionName};
+use liza_core::watch::needs_you::NeedsYou;
+use liza_core::watch::view::TaskView;
+use maud::{Markup, html};
+
+use crate::actions::need_key;
+
+use super::context::PageContext;
+
+/// A button that does something at once.
+pub(super) fn quick_action(page: &PageContext<'_>, name: ActionName, label: &str, class: &str) -> Markup {
+    let action: &'static str = name.into();
+    html! {
+        form method="post" action=(page.links.to("act")) {
+            input type="hidden" name="action" value=(action);
+            button class=(class) { (label) }
+        }
+    }
+}
+
+/// An action that asks for something first; nothing where it makes no sense now.
+pub(super) fn action_form(page: &PageContext<'_>, name: ActionName, task: Option<&TaskView>) -> Markup {
+    let Ok(action) = Action::new(name, task) else { return html! {} };
+    let word: &'static str = name.into();
+    let id = task.map(|task| task.id.as_str()).unwrap_or("team");
+    let fields = action.fields();
+    let class = if is_dangerous(name) { "danger" } else { "primary" };
+    html! {
+        details.action {
+            summary { (short_title(name)) }
+            form method="post" action=(page.links.to("act")) {
+                input type="hidden" name="action" value=(word);
+                @if let Some(task) = task {
+                    input type="hidden" name="task" value=(task.id);
+                    input type="hidden" name="seen" value=(task.revision);
+                }
+                @if let Some(warning) = action.warning() { p.warning { (warning) } }
+                @for field in &fields { (text_field(&format!("{word}-{id}"), *field)) }
+                p.command { code { (example(&action)) } }
+                button class=(class) { (short_title(name)) }
+            }
+        }
+    }
+}
+
+/// The box that answers a decision, or the button that runs its command.
+pub(super) fn need_form(page: &PageContext<'_>, need: &NeedsYou) -> Markup {
+    let action = Action::suggested(&need.command);
+    let key = need_key(need);
+    let label = need.command.split(' ').nth(1).unwrap_or_default();
+    html! {
+        @if action.needs_terminal() {
+            p.command { "In a terminal: " code { (need.command) } }
+        } @else {
+            form.answer method="post" action=(page.links.to("act")) {
+                input type="hidden" name="need" value=(key);
+                @for field in action.fields() { (text_field(&format!("need-{key}"), field)) }
+                @if let Some(warning) = action.warning() { p.warning { (warning) } }
+                div.row {
+                    button.primary { (capitalized(label)) }
+                    p.command { code { (need.command) } }
+                }
+            }
+        }
+    }
+}
+
+fn text_field(id: &str, field: ActionField) -> Markup {
+    let id = format!("text-{id}");
+    html! {
+        label for=(id) { (field.label) @if field.optional { span.optional { " (optional)" } } }
+        textarea #(id) name="text" rows="2" required[!field.optional] maxlength="20000" {}
+    }
+}
+
+/// The command of an action, with a place for the text.
+fn example(action: &Action) -> String {
+    let words = action.words(&["…"]);
+    let words: Vec<String> =
+        words.into_iter().map(|word| if word == "…" { "\"…\"".to_owned() } else { word }).collect();
+    format!("liza {}", words.join(" "))
+}
+
+fn short_title(name: ActionName) -> &'static str {
+    match name {
+        ActionName::Pause => "Pause",
+        ActionName::Resume => "Resume",
+        ActionName::Checkpoint => "Checkpoint",
+        ActionName::Abort => "Abort the goal",
+        ActionName::Note => "Note",
+        ActionName::NoteAll => "Note for all agents",
+        ActionName::Answer => "Answer",
+        ActionName::Approve => "Approve",
+        ActionName::Reject => "Reject",
+        ActionName::Release => "Release the claim",
+        ActionName::Replan => "Block",
+        ActionName::Add => "Add a task",
+    }
+}
+
+fn is_dangerous(name: ActionName) -> bool {
+    matches!(
+        name,
+        ActionName::Abort
+            | ActionName::Checkpoint
+            | ActionName::Release
+            | ActionName::Replan
+            | ActionName::Reject
+    )
+}
+
+fn capitalized(word: &str) -> String {
+    let mut letters = word.chars();
+    letters.next().map_or_else(String::new, |first| first.to_uppercase().chain(letters).collect())
+}

@@ -1,0 +1,98 @@
+//! The top of every page: the goal, the sprint, whether the team is stopped, and the actions about the whole team.
+
+use liza_core::model::{GoalStatus, StopFile};
+use liza_core::text::count;
+use liza_core::watch::action::ActionName;
+use liza_core::watch::view::{SprintView, View};
+use liza_core::watch::words::{budgets, sprint_facts};
+use maud::{Markup, html};
+
+use crate::drawing::bar::{Segment, bar};
+use crate::region::Region;
+
+use super::context::PageContext;
+use super::forms::{action_form, quick_action};
+
+/// The regions of the header.
+pub(super) fn regions(page: &PageContext<'_>) -> Vec<Region> {
+    let Some(view) = page.snapshot.view() else {
+        let text = page.snapshot.problem.as_deref().unwrap_or("Reading the blackboard …");
+        return vec![Region::single("summary", &html! { p.problem { (text) } })];
+    };
+    let mut summary = Region::new("summary", crate::region::ItemTag::Div);
+    if let Some(problem) = &page.snapshot.problem {
+        summary.push(
+            "summary-problem".to_owned(),
+            "problem",
+            &html! { "The blackboard cannot be read now: " (problem) },
+        );
+    }
+    summary.push("summary-goal".to_owned(), "goal", &goal(view));
+    if let Some(sprint) = &view.sprint {
+        summary.push("summary-sprint".to_owned(), "sprint", &sprint_line(sprint, view));
+    }
+    summary.push("summary-actions".to_owned(), "team-actions", &team_actions(page, view));
+    let waiting = match view.needs_you.len() {
+        0 => "Nothing needs you.".to_owned(),
+        number => {
+            format!("{} for you.", count(number, "decision") + if number == 1 { " waits" } else { " wait" })
+        }
+    };
+    vec![summary, Region::single("announce", &html! { (waiting) })]
+}
+
+fn goal(view: &View) -> Markup {
+    let text = view.goal.as_ref().map(|goal| goal.description.trim()).unwrap_or_default();
+    html! {
+        h1 { @if text.is_empty() { "No goal yet" } @else { (text) } }
+        @if let Some(state) = team_state(view) { span class={ "state " (state.1) } { (state.0) } }
+    }
+}
+
+/// Whether the team is stopped or has reached the goal, with the class of its colour.
+fn team_state(view: &View) -> Option<(&'static str, &'static str)> {
+    let stopped = view.stopped.first().map(|stop| match stop.file {
+        StopFile::Abort => ("aborted", "bad"),
+        StopFile::Checkpoint => ("checkpoint", "warn"),
+        StopFile::Pause => ("paused", "warn"),
+    });
+    let goal = view.goal.as_ref().and_then(|goal| match goal.status {
+        GoalStatus::InProgress => None,
+        GoalStatus::Completed => Some(("goal reached", "good")),
+        GoalStatus::Aborted => Some(("goal aborted", "bad")),
+    });
+    stopped.or(goal)
+}
+
+fn sprint_line(sprint: &SprintView, view: &View) -> Markup {
+    let progress = &sprint.progress;
+    let segments = [
+        Segment { class: "merged", number: progress.merged },
+        Segment { class: "working", number: progress.in_progress },
+        Segment { class: "blocked", number: progress.blocked },
+        Segment { class: "waiting", number: progress.waiting },
+    ];
+    let facts = sprint_facts(sprint);
+    let label = format!("{}: {}", sprint.id, facts.join(", "));
+    html! {
+        (bar(&segments, &label))
+        p.facts { b { (sprint.id) } @for fact in &facts { " " span { (fact) } } @if let Some(budget) = budgets(&view.budgets) { " " span { (budget) } } }
+    }
+}
+
+fn team_actions(page: &PageContext<'_>, view: &View) -> Markup {
+    let stopped = !view.stopped.is_empty();
+    html! {
+        @if stopped { (quick_action(page, ActionName::Resume, "Resume", "primary")) }
+        @else { (quick_action(page, ActionName::Pause, "Pause", "")) }
+        details.menu {
+            summary { "More" }
+            div.menu-content {
+                (action_form(page, ActionName::Add, None))
+                (action_form(page, ActionName::NoteAll, None))
+                (action_form(page, ActionName::Checkpoint, None))
+                (action_form(page, ActionName::Abort, None))
+            }
+        }
+    }
+}

@@ -1,0 +1,27 @@
+//! What an action did.
+
+use maud::{Markup, html};
+
+use crate::actions::ActionResult;
+
+use super::context::PageContext;
+use super::shell::still_page;
+
+/// For the page that asked for it.
+pub(crate) fn fragment(result: &ActionResult) -> Markup {
+    let text = result.text.trim();
+    let class = if result.succeeded { "done" } else { "failed" };
+    html! {
+        div class={ "outcome " (class) } {
+            p { b { @if result.succeeded { "Done" } @else { "Refused" } } " " code { (result.command) } }
+            @if !text.is_empty() { pre tabindex="0" { (text) } }
+        }
+    }
+}
+
+/// As a page of its own, for a browser without scripts.
+pub(crate) fn page(page: &PageContext<'_>, result: &ActionResult) -> Markup {
+    let content =
+        html! { h2 { "Result" } (fragment(result)) p { a href=(page.links.to("")) { "Back to the board" } } };
+    still_page(page, "Result", &content)
+}

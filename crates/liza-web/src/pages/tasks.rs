@@ -1,0 +1,51 @@
+//! All tasks, by state.
+
+use liza_core::watch::view::TaskPhase;
+use liza_core::watch::words::PHASES;
+use maud::{Markup, html};
+
+use crate::region::{ItemTag, Region, Regions};
+
+use super::cards::{phase_class, status_text, task_link};
+use super::context::PageContext;
+
+/// The live regions.
+pub(super) fn regions(page: &PageContext<'_>) -> Vec<Region> {
+    let Some(view) = page.snapshot.view() else { return Vec::new() };
+    let mut rows = Region::new("rows", ItemTag::Tr);
+    for task in &view.tasks {
+        let owner = task.owner.or(task.assigned_to);
+        let row = html! {
+            th scope="row" { (task_link(page, &task.id)) }
+            td { span class={ "badge " (phase_class(task.phase)) } { (status_text(task)) } }
+            td.wide { (task.description) }
+            td { @if let Some(owner) = owner { a href=(page.links.agent(owner)) { (owner) } } }
+            td { (task.next) }
+        };
+        rows.push(format!("row-{}", task.id), phase_class(task.phase), &row);
+    }
+    let counts = PHASES.iter().map(|(phase, name)| (*phase, *name)).chain([(TaskPhase::Ended, "DONE")]);
+    let counts = counts
+        .map(|(phase, name)| (name, phase, view.tasks.iter().filter(|task| task.phase == phase).count()));
+    let summary = html! {
+        @for (name, phase, number) in counts.filter(|(.., number)| *number > 0) {
+            span class={ "badge " (phase_class(phase)) } { (number) " " (name.to_lowercase()) } " "
+        }
+        @if view.archived > 0 { span.badge { (view.archived) " in the archive" } }
+    };
+    vec![Region::single("counts", &summary), rows]
+}
+
+/// The page.
+pub(super) fn content(regions: &Regions) -> Markup {
+    html! {
+        h2 { "Tasks" }
+        p #counts.counts data-region="counts" { (regions.inner("counts")) }
+        div.scroll tabindex="0" role="region" aria-label="All tasks" {
+            table.list {
+                thead { tr { th scope="col" { "Task" } th scope="col" { "State" } th scope="col" { "What" } th scope="col" { "Agent" } th scope="col" { "Next" } } }
+                tbody #rows data-region="rows" { (regions.inner("rows")) }
+            }
+        }
+    }
+}

@@ -1,0 +1,98 @@
+//! What the pages need of the world. The program implements it; this crate only asks.
+
+use std::net::SocketAddr;
+
+use liza_core::model::{AgentId, Timestamp};
+
+/// The human's seat: commands as the human, and what is kept outside the blackboard.
+pub trait Seat: Send + Sync + 'static {
+    /// Executes `liza WORDS` as the human, by the code of the command line.
+    fn execute(&self, words: &[String]) -> CommandResult;
+
+    /// Whether the process at the other end may be served: a process of the same user, outside all agent sessions.
+    fn admits(&self, peer: SocketAddr, server: SocketAddr) -> bool;
+
+    /// The sessions whose prompts are kept, the newest first.
+    fn sessions(&self) -> Vec<SavedSession>;
+
+    /// The prompt of one of those sessions.
+    fn prompt(&self, session: &SavedSession) -> Option<String>;
+
+    /// What one of those sessions printed, for people.
+    fn output(&self, session: &SavedSession) -> Vec<OutputLine>;
+
+    /// The whole log, the oldest entry first.
+    fn log(&self) -> Vec<LogLine>;
+
+    /// A time with its day, in the zone of the person.
+    fn full_time(&self, time: Timestamp) -> String;
+
+    /// The time of the day, in the zone of the person.
+    fn time_of_day(&self, time: Timestamp) -> String;
+}
+
+/// What a command printed.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct CommandResult {
+    /// Whether it succeeded.
+    pub succeeded: bool,
+    /// The text, without styles.
+    pub text: String,
+}
+
+/// A session whose prompt is kept.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct SavedSession {
+    /// Its unique name.
+    pub name: String,
+    /// Whose it was.
+    pub agent: AgentId,
+    /// The task, or `plan`.
+    pub about: String,
+    /// When it began.
+    pub started: Timestamp,
+}
+
+/// What a line of a session's output is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum OutputKind {
+    /// What the agent said.
+    Text,
+    /// A tool that it used.
+    Tool,
+    /// Something about the session.
+    Note,
+    /// An error.
+    Fault,
+}
+
+/// A line of a session's output.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct OutputLine {
+    /// What it is.
+    pub kind: OutputKind,
+    /// Its text.
+    pub text: String,
+}
+
+/// An entry of the log.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct LogLine {
+    /// When.
+    pub time: Timestamp,
+    /// Who.
+    pub who: String,
+    /// What was done.
+    pub action: String,
+    /// The task, if it is about one.
+    pub task: Option<String>,
+    /// The details.
+    pub detail: String,
+}
+
+impl LogLine {
+    /// Whether it needs attention.
+    pub(crate) fn is_alert(&self) -> bool {
+        matches!(self.action.as_str(), "blocked" | "integration_failed" | "circuit_breaker" | "aborted")
+    }
+}

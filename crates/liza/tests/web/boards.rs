@@ -1,0 +1,43 @@
+//! A team in the middle of its work: something in every state, with histories, questions, usage and sessions.
+
+use liza::project::now;
+use liza_core::model::Seconds;
+use liza_core::rules::triggers::planner_triggers;
+
+use crate::support::TestProject;
+
+/// A project with a rich blackboard. `@-90` in the text means ninety seconds ago, `@+90` in ninety seconds.
+pub(crate) fn rich_project() -> TestProject {
+    let project = TestProject::new();
+    project.write(".liza/state.yaml", &dated(include_str!("rich.yaml")));
+    project.write(".liza/log.yaml", &dated(include_str!("log.yaml")));
+    for task in ["retry-users", "retry-orders"] {
+        project.write(&format!(".worktrees/{task}/file"), "");
+    }
+    // The planner has looked at everything: what is left is the human's.
+    let keys: Vec<String> =
+        planner_triggers(&project.snapshot(), now()).into_iter().map(|trigger| trigger.key).collect();
+    let seen = format!("seen_triggers: {}", serde_json::json!(keys));
+    project.write(".liza/state.yaml", &project.state().replace("seen_triggers: []", &seen));
+    let name = "coder-1-20260117T140000Z-1-retry-users";
+    project
+        .write(&format!(".liza/agent-prompts/{name}.md"), "# You are coder-1\n\nRetry <b>everything</b>.\n");
+    project.write(
+        &format!(".liza/agent-outputs/{name}.log"),
+        "I read the client of the user service first.\nThe test for a timeout fails as expected.\n",
+    );
+    project
+}
+
+fn dated(text: &str) -> String {
+    let mut parts = text.split('@');
+    let mut dated = parts.next().unwrap_or_default().to_owned();
+    for part in parts {
+        let end = part[1..].find(|c: char| !c.is_ascii_digit()).map_or(part.len(), |end| end + 1);
+        let seconds = Seconds(part[1..end].parse().unwrap());
+        let time = if part.starts_with('-') { now() - seconds } else { now() + seconds };
+        dated.push_str(&time.to_string());
+        dated.push_str(&part[end..]);
+    }
+    dated
+}

@@ -1,0 +1,13 @@
+//! `liza web`: the server under attack, and its pages in a real browser.
+
+#[path = "../support/mod.rs"]
+mod support;
+
+mod access;
+mod actions;
+mod boards;
+mod browser;
+mod fixture;
+mod limits;
+mod looks;
+mod pages;

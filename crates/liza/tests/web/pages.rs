@@ -1,0 +1,242 @@
+//! The pages in a real browser: they load, they follow the blackboard, every action works and is the human's.
+
+use std::time::{Duration, Instant};
+
+use crate::actions::submitted;
+use crate::boards::rich_project;
+use crate::browser::Browser;
+use crate::fixture::Web;
+use crate::support::TestProject;
+use crate::support::process::wait_for;
+
+/// Covers: UI-02
+#[test]
+fn needs_chromium_the_board_follows_every_change_within_a_second() {
+    let project = TestProject::new();
+    project.add_task("first");
+    let mut web = Web::start(&project);
+    let mut browser = Browser::start(&project);
+    browser.open(&web.new_address());
+    browser.wait_for_text("first");
+    browser.wait_for("document.querySelector('#connection.live')");
+    assert!(
+        !browser.eval("location.href").to_string().contains("token"),
+        "the token is not in the address bar"
+    );
+    assert_eq!(browser.eval("document.cookie"), "", "no script sees the cookie");
+
+    let mut slowest = Duration::ZERO;
+    for number in 0..5 {
+        let id = format!("next-{number}");
+        project.add_task(&id);
+        let began = Instant::now();
+        browser.wait_for(&format!("document.getElementById('task-{id}')"));
+        slowest = slowest.max(began.elapsed());
+    }
+    assert!(slowest < Duration::from_secs(1), "{slowest:?}");
+    project.liza(&["pause"]).ok();
+    browser.wait_for("document.querySelector('.state')?.textContent === 'paused'");
+    project.liza(&["abandon-task", "first", "--reason", "not needed"]).ok();
+    browser.wait_for("!document.getElementById('task-first')");
+    browser.check_quiet(web.port());
+}
+
+/// Covers: UI-02
+#[test]
+fn needs_chromium_every_page_shows_its_part() {
+    let project = rich_project();
+    let mut web = Web::start(&project);
+    let mut browser = Browser::start(&project);
+    browser.open(&web.new_address());
+    let base = browser.eval("location.href").as_str().unwrap().to_owned();
+    let pages = [
+        ("", "Are partial results returned?"),
+        ("tasks", "Retry sending mail"),
+        ("task/retry-users", "There is no test for a timeout"),
+        ("agents", "code reviewer"),
+        ("agent/coder-1", "The test for a timeout fails"),
+        ("alerts", "The user client logs whole answers"),
+        ("log?agent=coder-2", "submitted"),
+        ("charts", "median from the first claim to the merge"),
+        ("session/coder-1-20260117T140000Z-1-retry-users", "I read the client"),
+        ("task/retry-users/diff", "Changes of retry-users"),
+    ];
+    for (page, text) in pages {
+        browser.open(&format!("{base}{page}"));
+        browser.wait_for_text(text);
+        browser.wait_for("document.querySelector('#connection.live')");
+    }
+    // The log is filtered.
+    browser.open(&format!("{base}log?agent=coder-2"));
+    assert_eq!(
+        browser.eval("[...document.querySelectorAll('.log .who')].every(e => e.textContent === 'coder-2')"),
+        true
+    );
+    // A prompt is text.
+    browser.open(&format!("{base}agent/coder-1"));
+    browser.eval("document.querySelector('.prompt').open = true");
+    browser.wait_for_text("Retry <b>everything</b>.");
+    browser.check_quiet(web.port());
+}
+
+/// Fills in a form on the page and sends it.
+fn send(browser: &mut Browser, action: &str, text: &str) {
+    let form = format!("document.querySelector('form:has([value={action}])')");
+    browser.wait_for(&form);
+    let open =
+        "for (let e = FORM.closest('details'); e; e = e.parentElement.closest('details')) e.open = true";
+    browser.eval(&open.replace("FORM", &form));
+    if !text.is_empty() {
+        browser.eval(&format!("{form}.querySelector('textarea').focus()"));
+        browser.enter_text(text);
+    }
+    browser.eval(&format!("{form}.querySelector('button').click()"));
+    browser.wait_for("document.querySelector('#result .outcome')");
+}
+
+/// Covers: UI-02
+#[test]
+fn needs_chromium_each_action_works_and_is_the_humans() {
+    let project = TestProject::new();
+    project.register("coder-1");
+    submitted(&project, "t1");
+    submitted(&project, "t2");
+    project.add_task("t3");
+    project.liza_as("coder-1", &["claim-task", "t3", "coder-1"]).ok();
+    project.add_task("t4");
+    project.add_task("t5");
+    let mut web = Web::start(&project);
+    let mut browser = Browser::start(&project);
+    browser.open(&web.new_address());
+    browser.wait_for_text("t1");
+    let base = browser.eval("location.href").as_str().unwrap().to_owned();
+    let close = "document.querySelector('#result .close').click()";
+    let stop = |name: &str| project.root.join(".liza").join(name).exists();
+
+    send(&mut browser, "pause", "");
+    wait_for("PAUSE", || stop("PAUSE").then_some(()));
+    browser.eval(close);
+    send(&mut browser, "resume", "");
+    wait_for("no PAUSE", || (!stop("PAUSE")).then_some(()));
+    browser.eval(close);
+    send(&mut browser, "note-all", "mind the gap");
+    browser.eval(close);
+    send(&mut browser, "add", "Build a bridge");
+    browser.eval(close);
+    send(&mut browser, "checkpoint", "");
+    wait_for("CHECKPOINT", || stop("CHECKPOINT").then_some(()));
+    browser.eval(close);
+    send(&mut browser, "resume", "");
+    wait_for("no CHECKPOINT", || (!stop("CHECKPOINT")).then_some(()));
+
+    for (task, action, text, status) in [
+        ("t1", "reject", "no test for a timeout", "REJECTED"),
+        ("t2", "approve", "cat: two lines", "APPROVED"),
+        ("t3", "release", "stuck", "UNCLAIMED"),
+        ("t4", "replan", "too large", "BLOCKED"),
+        ("t5", "note", "use the helper", "UNCLAIMED"),
+        ("t4", "answer", "split it", "UNCLAIMED"),
+    ] {
+        browser.open(&format!("{base}task/{task}"));
+        send(&mut browser, action, text);
+        let outcome = browser.eval("document.querySelector('#result').innerText").to_string();
+        assert!(outcome.contains("Done"), "{action}: {outcome}");
+        wait_for(&format!("{task} is {status}"), || {
+            (project.status(task) == status || (status == "APPROVED" && project.status(task) == "MERGED"))
+                .then_some(())
+        });
+    }
+    browser.open(&base);
+    send(&mut browser, "abort", "");
+    wait_for("ABORT", || stop("ABORT").then_some(()));
+    let state = project.state();
+    for text in ["mind the gap", "Build a bridge", "no test for a timeout", "use the helper"] {
+        assert!(state.contains(text), "{text}: {state}");
+    }
+    let log = project.log();
+    let humans = log.split("- timestamp").filter(|entry| entry.contains("agent: human")).count();
+    assert!(humans >= 12, "{log}");
+    browser.check_quiet(web.port());
+}
+
+/// Covers: UI-02
+#[test]
+fn needs_chromium_a_question_is_answered_where_it_is_asked_by_keyboard() {
+    let project = rich_project();
+    let mut web = Web::start(&project);
+    let mut browser = Browser::start(&project);
+    browser.open(&web.new_address());
+    browser.wait_for("document.querySelector('.needs textarea')");
+    // Tab leads to the box, and what happens elsewhere does not disturb what is typed.
+    let inside = "document.activeElement?.matches('.needs form.answer textarea')";
+    for _ in 0..60 {
+        if browser.eval(inside) == true {
+            break;
+        }
+        browser.press("Tab");
+    }
+    assert_eq!(browser.eval(inside), true, "{}", browser.text());
+    browser.enter_text("Yes, with a flag");
+    project.liza(&["note", "another note"]).ok();
+    project.liza(&["pause"]).ok();
+    browser.wait_for("document.querySelector('.state')?.textContent === 'paused'");
+    assert_eq!(browser.eval("document.activeElement.value"), "Yes, with a flag");
+    browser.press("Tab");
+    browser.press("Enter");
+    wait_for("the answer", || project.state().contains("Yes, with a flag").then_some(()));
+    browser.wait_for("document.querySelector('#result .outcome.done')");
+    browser.press("Escape");
+    browser.wait_for("!document.querySelector('#result .outcome')");
+    browser.check_quiet(web.port());
+}
+
+/// Covers: UI-02
+#[test]
+fn needs_chromium_another_site_cannot_act() {
+    let project = TestProject::new();
+    let mut web = Web::start(&project);
+    let mut other = Web::start(&project);
+    let mut browser = Browser::start(&project);
+    browser.open(&web.new_address());
+    browser.wait_for_text("Retry everything");
+    let origin = format!("http://127.0.0.1:{}", web.port());
+    let act =
+        browser.eval("document.querySelector('form').getAttribute('action')").as_str().unwrap().to_owned();
+    let board = browser.eval("location.href").as_str().unwrap().to_owned();
+    // A page of another port of this machine, in the same browser: same site, another origin.
+    browser.open(&other.new_address());
+    browser.wait_for_text("Retry everything");
+    let attack = format!(
+        "fetch('{origin}{act}', {{method: 'POST', body: new URLSearchParams({{action: 'abort'}}), credentials: 'include', mode: 'no-cors'}})\
+         .then(() => 'sent', () => 'blocked')"
+    );
+    let sent = browser.eval(&attack);
+    assert!(sent == "blocked" || sent == "sent", "{sent}");
+    assert_eq!(
+        browser.eval(&format!(
+            "fetch('{board}', {{credentials: 'include'}}).then(() => 'read', () => 'blocked')"
+        )),
+        "blocked"
+    );
+    assert!(!project.root.join(".liza/ABORT").exists());
+    // A script in the page itself does not run, and nothing can be loaded from elsewhere.
+    browser.open(&board);
+    browser.eval("document.body.insertAdjacentHTML('beforeend', '<img src=x onerror=\"document.title=1\">')");
+    let inline = "const s = document.createElement('script'); s.textContent = 'window.owned = 1'; document.body.append(s); window.owned ?? 'no'";
+    assert_eq!(browser.eval(inline), "no");
+    assert_eq!(browser.eval("fetch('http://127.0.0.1:1/').then(() => 'sent', () => 'blocked')"), "blocked");
+    let violations = browser.errors.iter().filter(|error| error.contains("Content Security Policy")).count();
+    assert!(violations >= 2, "{:?}", browser.errors);
+}
+
+/// Covers: UI-02
+#[test]
+fn needs_chromium_the_page_reports_the_end_of_the_server() {
+    let project = TestProject::new();
+    let mut web = Web::start(&project);
+    let mut browser = Browser::start(&project);
+    browser.open(&web.new_address());
+    browser.wait_for("document.querySelector('#connection.live')");
+    assert_eq!(web.end(), 0);
+    browser.wait_for("document.querySelector('#connection.lost')");
+}
