@@ -30,7 +30,7 @@ impl Web {
         let output = BufReader::new(child.stdout.take().unwrap());
         let (sender, lines) = channel();
         thread::spawn(move || output.lines().map_while(Result::ok).all(|line| sender.send(line).is_ok()));
-        let first = lines.recv_timeout(LONG).expect("an address");
+        let first = lines.recv_timeout(LONG).unwrap();
         let input = child.stdin.take().unwrap();
         Self { child, input, lines, first }
     }
@@ -48,7 +48,7 @@ impl Web {
     /// A new address, as after Enter.
     pub(crate) fn new_address(&mut self) -> String {
         self.input.write_all(b"\n").unwrap();
-        self.lines.recv_timeout(LONG).expect("another address")
+        self.lines.recv_timeout(LONG).unwrap()
     }
 
     /// The port that it listens on.

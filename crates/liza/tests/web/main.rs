@@ -1,5 +1,7 @@
 //! `liza web`: the server under attack, and its pages in a real browser.
 
+#![allow(clippy::unwrap_used, clippy::panic, reason = "tests")]
+
 #[path = "../support/mod.rs"]
 mod support;
 
