@@ -22,7 +22,8 @@ pub(crate) fn store(
     board: &Board,
     change: &Change,
 ) -> Result<(), StoreError> {
-    if change.archived.is_empty() && change.closed_goal.is_none() && change.closed_sprint.is_none() {
+    let texts = texts(view, board, change);
+    if texts.is_empty() {
         return Ok(());
     }
     let archive = folder.join("archive");
@@ -31,22 +32,32 @@ pub(crate) fn store(
         return Err(StoreError::io("write to", &archive)(why));
     }
     private::create_folder(&archive).map_err(StoreError::io("create", &archive))?;
+    for (name, text) in texts {
+        let path = archive.join(format!("{name}.yaml"));
+        replace_private_file(&path, text.as_bytes()).map_err(StoreError::io("write", &path))?;
+    }
+    sync_folder(&archive).map_err(StoreError::io("sync", &archive))
+}
+
+/// The names and texts of what the change removes.
+pub(crate) fn texts(view: &StateView<'_>, board: &Board, change: &Change) -> Vec<(String, String)> {
+    let mut texts = Vec::new();
     for id in &change.archived {
         if let Some(record) = task_value(view, board, change, id) {
             let kept = task_text(view, board, id, &record);
-            write(&archive, id.as_str(), &record, kept)?;
+            texts.push(named_text(id.as_str(), &record, kept));
         }
     }
     if let Some(goal) = &change.closed_goal {
         // From the file, with its history and fields that the program does not know.
         let current = view.with_section("goal", |node| Ok(plain_value(node))).ok().flatten();
         let value = current.or_else(|| to_value(goal).ok()).unwrap_or(Value::Null);
-        write(&archive, &goal.id, &value, None)?;
+        texts.push(named_text(&goal.id, &value, None));
     }
     if let Some(sprint) = &change.closed_sprint {
-        write(&archive, &sprint.id, &to_value(sprint).unwrap_or(Value::Null), None)?;
+        texts.push(named_text(&sprint.id, &to_value(sprint).unwrap_or(Value::Null), None));
     }
-    sync_folder(&archive).map_err(StoreError::io("sync", &archive))
+    texts
 }
 
 /// The last record of a task, with the fields that the program does not know.
@@ -99,13 +110,11 @@ fn as_document(lines: &str, indent: usize) -> Option<String> {
     Some(text)
 }
 
-fn write(archive: &Path, name: &str, value: &Value, kept: Option<String>) -> Result<(), StoreError> {
+fn named_text(name: &str, value: &Value, kept: Option<String>) -> (String, String) {
     // IDs of goals and sprints come from the file, so they may not be safe as file names.
     let name: String =
         name.chars().map(|c| if c.is_ascii_alphanumeric() || c == '-' { c } else { '_' }).collect();
-    let path = archive.join(format!("{name}.yaml"));
     let empty = Fields::new();
     let written = || yaml::document(if let Value::Map(fields) = value { fields } else { &empty });
-    let text = kept.unwrap_or_else(written);
-    replace_private_file(&path, text.as_bytes()).map_err(StoreError::io("write", &path))
+    (name, kept.unwrap_or_else(written))
 }

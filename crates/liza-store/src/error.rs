@@ -8,6 +8,7 @@ use std::time::Duration;
 use liza_core::model::Refusal;
 use liza_core::rules::invariants::Violation;
 
+use crate::database::DatabaseError;
 use crate::value_path::PathError;
 use crate::yaml::{Position, YamlError};
 
@@ -119,6 +120,9 @@ pub enum StoreError {
         /// The newest supported version.
         known: i64,
     },
+    /// The database could not be used.
+    #[error(transparent)]
+    Database(#[from] DatabaseError),
     /// The new state has no YAML form; nothing was written.
     #[error("cannot write {path}: {source}")]
     Encode {

@@ -8,12 +8,12 @@ use liza_core::model::State;
 
 use crate::codec::{self, Layout, StateView, text_without_bom};
 use crate::error::StoreError;
-use crate::store::Store;
+use crate::file_store::FileStore;
 
 /// Reads the blackboard again and again.
 #[derive(Debug)]
-pub struct IncrementalReader {
-    store: Store,
+pub(crate) struct FileReader {
+    store: FileStore,
     last: Option<LastRead>,
 }
 
@@ -25,19 +25,19 @@ struct LastRead {
     layout: Option<Layout>,
 }
 
-impl Store {
+impl FileStore {
     /// A reader that keeps the last state.
-    pub fn incremental_reader(&self) -> IncrementalReader {
-        IncrementalReader { store: self.clone(), last: None }
+    pub(crate) fn incremental_reader(&self) -> FileReader {
+        FileReader { store: self.clone(), last: None }
     }
 }
 
-impl IncrementalReader {
-    /// The same state as [`Store::snapshot`], and the same `Arc` as before if nothing has changed.
+impl FileReader {
+    /// The same state as [`FileStore::snapshot`], and the same `Arc` as before if nothing has changed.
     ///
     /// # Errors
     /// When the file is not a valid blackboard. The next read then starts from the last valid one.
-    pub fn read(&mut self) -> Result<Arc<State>, StoreError> {
+    pub(crate) fn read(&mut self) -> Result<Arc<State>, StoreError> {
         let bytes = self.store.files().read()?;
         if let Some(last) = self.last.as_ref().filter(|last| last.bytes == bytes) {
             return Ok(last.state.clone());

@@ -5,12 +5,16 @@
 #![forbid(unsafe_code)]
 
 mod archive;
+mod call;
 mod codec;
+mod database;
 mod direct_edit;
+mod disk;
 mod document;
 pub mod durable;
 mod error;
 mod file;
+mod file_store;
 mod incremental;
 mod log_reader;
 mod modified_parts;
@@ -20,16 +24,22 @@ mod store;
 mod text_edit;
 mod three_way_merge;
 mod value_path;
+mod verify;
 mod watch;
 pub mod yaml;
 
+pub use call::{Call, Host, Outcome, Written};
 pub use codec::settings_as_fields;
+pub use database::{
+    Address, AddressError, DatabaseError, DatabaseReason, DatabaseReport, RequestId, STORE_URL_ENV,
+};
+pub use disk::ProjectDisk;
 pub use error::{FileFault, StoreError};
 pub use file::{LOCK_HELD_ENV, Notice};
-pub use incremental::IncrementalReader;
-pub use log_reader::{LogReader, LogRecord};
-pub use store::{Call, Host, Outcome, ProjectDisk, Store, Written, misspelled_keys, read_state};
-pub use text_edit::{EditSession, Edited, ValueSyntax};
+pub use file_store::{misspelled_keys, read_state};
+pub use log_reader::LogRecord;
+pub use store::{EditSession, IncrementalReader, LogReader, Store};
+pub use text_edit::{Edited, ValueSyntax};
 pub use three_way_merge::{Conflicts, infer_base, task_range, three_way_merge};
 pub use value_path::PathError;
 pub use watch::Watch;

@@ -10,7 +10,7 @@ use liza_core::model::Timestamp;
 use serde::{Deserialize, Serialize};
 
 use crate::error::StoreError;
-use crate::store::Store;
+use crate::file_store::FileStore;
 use crate::yaml;
 
 /// An entry of the log.
@@ -34,40 +34,32 @@ pub struct LogRecord {
 
 /// Reads the log from its beginning, and then the entries that are added.
 #[derive(Debug)]
-pub struct LogReader {
+pub(crate) struct FileLogReader {
     path: PathBuf,
     offset: u64,
 }
 
-impl Store {
+impl FileStore {
     /// A reader at the beginning of the log.
-    pub fn log_reader(&self) -> LogReader {
-        LogReader { path: self.files().log(), offset: 0 }
-    }
-
-    /// The last entries of the log: those in its last `bytes` bytes.
-    ///
-    /// # Errors
-    /// When it cannot be read.
-    pub fn log_tail(&self, bytes: u64) -> Result<Vec<LogRecord>, StoreError> {
-        self.recent_log_reader(bytes).read_new()
+    pub(crate) fn log_reader(&self) -> FileLogReader {
+        FileLogReader { path: self.files().log(), offset: 0 }
     }
 
     /// A reader that begins with the last entries of the log: those in its last `bytes` bytes.
-    pub fn recent_log_reader(&self, bytes: u64) -> LogReader {
+    pub(crate) fn recent_log_reader(&self, bytes: u64) -> FileLogReader {
         let path = self.files().log();
         let length = std::fs::metadata(&path).map_or(0, |meta| meta.len());
         // The rest of an entry at the front is skipped like anything else that is not an entry.
-        LogReader { path, offset: length.saturating_sub(bytes) }
+        FileLogReader { path, offset: length.saturating_sub(bytes) }
     }
 }
 
-impl Store {
+impl FileStore {
     /// What is not an entry of the log, each with its line.
     ///
     /// # Errors
     /// When the log cannot be read.
-    pub fn log_faults(&self) -> Result<Vec<String>, StoreError> {
+    pub(crate) fn log_faults(&self) -> Result<Vec<String>, StoreError> {
         let path = self.files().log();
         let text = self.log_reader().rest().map_err(StoreError::io("read", &path))?;
         let starts: Vec<usize> = entry_starts(&text).collect();
@@ -91,12 +83,12 @@ impl Store {
     }
 }
 
-impl LogReader {
+impl FileLogReader {
     /// The entries since the last call.
     ///
     /// # Errors
     /// When the log cannot be read.
-    pub fn read_new(&mut self) -> Result<Vec<LogRecord>, StoreError> {
+    pub(crate) fn read_new(&mut self) -> Result<Vec<LogRecord>, StoreError> {
         let text = self.rest().map_err(StoreError::io("read", &self.path))?;
         let starts: Vec<usize> = entry_starts(&text).collect();
         let mut entries = Vec::with_capacity(starts.len());
@@ -143,7 +135,8 @@ fn entry_starts(text: &str) -> impl Iterator<Item = usize> {
     lines.filter(|start| text[*start..].starts_with("- "))
 }
 
-fn entry(text: &str) -> Option<LogRecord> {
+/// The entry that a text is, if it is one.
+pub(crate) fn entry(text: &str) -> Option<LogRecord> {
     let node = yaml::parse_fast(text).or_else(|| Some(yaml::parse(text).ok()?.0))?;
     yaml::decode(node.items().first()?).ok()
 }

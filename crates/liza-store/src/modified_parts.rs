@@ -11,7 +11,7 @@ use crate::codec::{self, StateView, text_without_bom};
 use crate::document::{list_entries, plain_value, scan_matches, sections};
 use crate::error::StoreError;
 use crate::file::{Fingerprint, NewVersion, Origin};
-use crate::text_edit::{EditSession, Edited, new_misspelled, revision_stamps};
+use crate::text_edit::{Edited, FileEdit, new_misspelled, revision_stamps};
 use crate::yaml;
 
 /// The keys that name other tasks.
@@ -157,7 +157,7 @@ fn tasks_in(task: &Value, key: &str) -> Option<Vec<TaskId>> {
     }
 }
 
-impl EditSession<'_> {
+impl FileEdit<'_> {
     /// Accepts the text that a command wrote, if that needs only a part of it; none if it needs the whole.
     pub(crate) fn finish_in_part(
         &mut self,

@@ -18,7 +18,7 @@ use crate::error::StoreError;
 use crate::file::{NewVersion, Origin};
 use crate::modified_parts::is_scannable;
 use crate::text_edit::{
-    EditSession, Edited, ValueSyntax, as_field_type, interpretations, new_misspelled, shifted,
+    Edited, FileEdit, ValueSyntax, as_field_type, interpretations, new_misspelled, shifted,
 };
 use crate::value_path::{PathTarget, ValuePath};
 
@@ -131,7 +131,7 @@ impl Target {
     }
 }
 
-impl EditSession<'_> {
+impl FileEdit<'_> {
     /// Sets a value if that needs only a part of the file; none if it needs the whole.
     pub(crate) fn set_in_part(
         &mut self,

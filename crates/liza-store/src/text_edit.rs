@@ -14,15 +14,17 @@ use liza_core::rules::misspelled::{MisspelledKey, misspelled_keys};
 
 use crate::codec::{self, StateView, fault_count, text_without_bom};
 use crate::direct_edit::{self, meaning};
+use crate::disk::ProjectDisk;
 use crate::document::{Edit, EditPlan, apply, plain_value};
 use crate::error::StoreError;
 use crate::file::{CurrentFile, EditBase, Fingerprint, LockedFolder, NewVersion, Notice};
-use crate::store::{OVERTAKEN_LIMIT, ProjectDisk, Store};
+use crate::file_store::{FileStore, OVERTAKEN_LIMIT};
 use crate::value_path::{PathError, ValuePath};
+use crate::verify::verified_text;
 
 /// An edit of the text, with the lock held until dropped.
-pub struct EditSession<'s> {
-    pub(crate) store: &'s Store,
+pub(crate) struct FileEdit<'s> {
+    pub(crate) store: &'s FileStore,
     pub(crate) locked: LockedFolder,
     pub(crate) current: CurrentFile,
     modifying: bool,
@@ -49,22 +51,22 @@ pub enum ValueSyntax {
     Yaml,
 }
 
-impl Store {
+impl FileStore {
     /// Takes the lock to edit the text.
     ///
     /// # Errors
     /// When the lock is not free, or the file cannot be read.
-    pub fn begin_edit(&self) -> Result<EditSession<'_>, StoreError> {
+    pub(crate) fn begin_edit(&self) -> Result<FileEdit<'_>, StoreError> {
         let mut locked = self.lock()?;
         let current = locked.current()?;
-        Ok(EditSession { store: self, locked, current, modifying: false, permission: None })
+        Ok(FileEdit { store: self, locked, current, modifying: false, permission: None })
     }
 
     /// The values that match a path; the whole file for the empty path.
     ///
     /// # Errors
     /// When the file cannot be read, or the path is invalid.
-    pub fn read_path(&self, path: &str) -> Result<Vec<Value>, StoreError> {
+    pub(crate) fn read_path(&self, path: &str) -> Result<Vec<Value>, StoreError> {
         let path: ValuePath = path.parse()?;
         let bytes = self.files().read()?;
         let file = self.files().state();
@@ -74,10 +76,10 @@ impl Store {
     }
 }
 
-impl EditSession<'_> {
+impl FileEdit<'_> {
     /// Allows only what this caller may change.
     #[must_use]
-    pub fn restricted_to(mut self, permission: ManualEdit) -> Self {
+    pub(crate) fn restricted_to(mut self, permission: ManualEdit) -> Self {
         self.permission = Some(permission);
         self
     }
@@ -86,22 +88,22 @@ impl EditSession<'_> {
     ///
     /// # Errors
     /// When the file is not text.
-    pub fn text(&self) -> Result<String, StoreError> {
+    pub(crate) fn text(&self) -> Result<String, StoreError> {
         Ok(text_without_bom(&self.store.files().state(), &self.current.bytes)?.0.to_owned())
     }
 
     /// The current revision.
-    pub fn revision(&self) -> Revision {
+    pub(crate) fn revision(&self) -> Revision {
         Revision(self.current.revision)
     }
 
     /// What was repaired when the lock was taken.
-    pub fn notices(&self) -> &[Notice] {
+    pub(crate) fn notices(&self) -> &[Notice] {
         &self.current.notices
     }
 
-    /// The file that a command may change between [`EditSession::begin_modify`] and [`EditSession::finish_modify`].
-    pub fn path(&self) -> PathBuf {
+    /// The file that a command may change between [`FileEdit::begin_modify`] and [`FileEdit::finish_modify`].
+    pub(crate) fn path(&self) -> PathBuf {
         self.store.files().state()
     }
 
@@ -110,7 +112,7 @@ impl EditSession<'_> {
     ///
     /// # Errors
     /// When no copy can be kept.
-    pub fn begin_modify(&mut self, now: Timestamp) -> Result<(), StoreError> {
+    pub(crate) fn begin_modify(&mut self, now: Timestamp) -> Result<(), StoreError> {
         self.record_direct_edit(now)?;
         self.modifying = true;
         self.locked.begin_modify(&self.current)
@@ -138,7 +140,7 @@ impl EditSession<'_> {
     ///
     /// # Errors
     /// When it cannot be written.
-    pub fn undo_modify(mut self) -> Result<(), StoreError> {
+    pub(crate) fn undo_modify(mut self) -> Result<(), StoreError> {
         self.restore()
     }
 
@@ -150,7 +152,7 @@ impl EditSession<'_> {
     ///
     /// # Errors
     /// When it is invalid. The previous version is restored then.
-    pub fn finish_modify(mut self, log: &LogEntry, now: Timestamp) -> Result<Edited, StoreError> {
+    pub(crate) fn finish_modify(mut self, log: &LogEntry, now: Timestamp) -> Result<Edited, StoreError> {
         let done =
             self.store.files().read().and_then(|bytes| match self.finish_in_part(&bytes, log, now)? {
                 Some(edited) => Ok(edited),
@@ -168,7 +170,12 @@ impl EditSession<'_> {
     ///
     /// # Errors
     /// When it is invalid. Nothing is written then.
-    pub fn replace(mut self, text: &str, log: &LogEntry, now: Timestamp) -> Result<Edited, StoreError> {
+    pub(crate) fn replace(
+        mut self,
+        text: &str,
+        log: &LogEntry,
+        now: Timestamp,
+    ) -> Result<Edited, StoreError> {
         self.write_checked(text.as_bytes(), Some(log), now, false)
     }
 
@@ -176,7 +183,7 @@ impl EditSession<'_> {
     ///
     /// # Errors
     /// When the path matches nothing, or the result is invalid. Nothing is written then.
-    pub fn set(
+    pub(crate) fn set(
         mut self,
         path: &str,
         value: &str,
@@ -213,35 +220,9 @@ impl EditSession<'_> {
         let file = self.store.files().state();
         let (text, bom) = text_without_bom(&file, &bytes)?;
         let view = StateView::full(&file, text)?;
-        let (text, rewritten) = self.with_value(&view, path, value, syntax)?;
+        let (text, rewritten) = with_value(&view, path, value, syntax)?;
         let new = [&bytes[..bom], text.as_bytes()].concat();
         self.write_checked(&new, Some(log), now, rewritten)
-    }
-
-    /// The text with the value set, in the interpretation that the schema accepts best.
-    fn with_value(
-        &self,
-        view: &StateView<'_>,
-        path: &ValuePath,
-        value: &str,
-        syntax: ValueSyntax,
-    ) -> Result<(String, bool), StoreError> {
-        let file = self.store.files().state();
-        let faults = |text: &str| {
-            let mut view = StateView::full(&file, text)?;
-            Ok::<_, StoreError>(fault_count(&view.state()?) + view.config_faults())
-        };
-        let mut best: Option<(usize, (String, bool))> = None;
-        for candidate in interpretations(value, syntax)? {
-            let measure = |value: &Value| Ok(Some(faults(&with_path_set(view, path, value)?.0)?));
-            let candidate = as_field_type(candidate, syntax, &measure)?;
-            let text = with_path_set(view, path, &candidate)?;
-            let found = faults(&text.0)?;
-            if best.as_ref().is_none_or(|(fewest, _)| found < *fewest) {
-                best = Some((found, text));
-            }
-        }
-        best.map(|(_, text)| text).ok_or_else(|| no_match(path))
     }
 
     /// Writes a text with the next revision, if it adds no violation.
@@ -258,8 +239,14 @@ impl EditSession<'_> {
         view.check_version()?;
         let mut state = view.state()?;
         let before = self.before();
-        self.check_permission(before.as_ref(), &view)?;
-        let violations = self.new_violations(before.as_ref().map(|(state, _)| state), &state, now);
+        let new = view.tree.as_ref().map(plain_value).unwrap_or(Value::Null);
+        check_permission(self.permission.as_ref(), before.as_ref(), &new)?;
+        let violations = new_violations(
+            &ProjectDisk::new(self.store.root()),
+            before.as_ref().map(|(state, _)| state),
+            &state,
+            now,
+        );
         if !violations.is_empty() {
             return Err(StoreError::Violates(violations));
         }
@@ -269,7 +256,7 @@ impl EditSession<'_> {
         let edit = direct_edit::record(edit, &state.board, &mut change, now);
         let ops = codec::operations(&state.board, &change).map_err(|error| self.store.not_encoded(error))?;
         state.apply(&change);
-        let (spliced, scannable) = self.store.verified_text(&view, &ops, &state)?;
+        let (spliced, scannable) = verified_text(&file, &view, &ops, &state)?;
         let after = [&bytes[..bom], spliced.text.as_bytes()].concat();
         let mut log = self.store.log_texts(edit.iter().chain(log), revision)?;
         // A command has changed the file in place; everything else has not.
@@ -293,7 +280,6 @@ impl EditSession<'_> {
             log,
         })?;
         notices.extend(delayed);
-        let new = view.tree.as_ref().map(plain_value).unwrap_or(Value::Null);
         let old = before.map(|(_, value)| value).unwrap_or(Value::Null);
         Ok(Edited { revision, notices, misspelled: new_misspelled(&old, &new) })
     }
@@ -307,48 +293,14 @@ impl EditSession<'_> {
         Some((view.state().ok()?, value))
     }
 
-    /// Checks by the rules that the caller may change what it changed.
-    fn check_permission(
-        &self,
-        before: Option<&(State, Value)>,
-        after: &StateView<'_>,
-    ) -> Result<(), StoreError> {
-        let new = after.tree.as_ref().map(plain_value).unwrap_or(Value::Null);
-        match before {
-            Some((state, old)) => self.check_values(&state.board, old, &new),
-            // Only a person may fix a file that cannot be read.
-            None => self.check_values(&Board::default(), &Value::Null, &new),
-        }
-    }
-
     /// Checks by the rules that the caller may make this change.
     pub(crate) fn check_values(&self, board: &Board, old: &Value, new: &Value) -> Result<(), StoreError> {
-        match &self.permission {
-            // The same value in another form is no change.
-            Some(permission) => Ok(manual_edit::admit(board, permission, &meaning(old), &meaning(new))?),
-            None => Ok(()),
-        }
+        check_values(self.permission.as_ref(), board, old, new)
     }
 
     /// Whether a state has no violation at all.
     pub(crate) fn is_valid(&self, state: &State, now: Timestamp) -> bool {
         invariants::validate(state, &ProjectDisk::new(self.store.root()), now).is_empty()
-    }
-
-    /// The violations that the state before did not have.
-    pub(crate) fn new_violations(
-        &self,
-        before: Option<&State>,
-        after: &State,
-        now: Timestamp,
-    ) -> Vec<Violation> {
-        let disk = ProjectDisk::new(self.store.root());
-        let violations = invariants::validate(after, &disk, now);
-        // A file that could not be read before cannot be made worse.
-        let Some(before) = before.filter(|_| !violations.is_empty()) else {
-            return if before.is_none() { Vec::new() } else { violations };
-        };
-        added(invariants::validate(before, &disk, now), violations)
     }
 
     /// Whether an edit adds no violation, of two states in which only what it concerns is loaded.
@@ -357,6 +309,71 @@ impl EditSession<'_> {
         let violations = invariants::validate_part(after, &disk, now);
         violations.is_empty() || added(invariants::validate_part(before, &disk, now), violations).is_empty()
     }
+}
+
+/// The text with the value set, in the interpretation that the schema accepts best.
+pub(crate) fn with_value(
+    view: &StateView<'_>,
+    path: &ValuePath,
+    value: &str,
+    syntax: ValueSyntax,
+) -> Result<(String, bool), StoreError> {
+    let faults = |text: &str| {
+        let mut view = StateView::full(view.path, text)?;
+        Ok::<_, StoreError>(fault_count(&view.state()?) + view.config_faults())
+    };
+    let mut best: Option<(usize, (String, bool))> = None;
+    for candidate in interpretations(value, syntax)? {
+        let measure = |value: &Value| Ok(Some(faults(&with_path_set(view, path, value)?.0)?));
+        let candidate = as_field_type(candidate, syntax, &measure)?;
+        let text = with_path_set(view, path, &candidate)?;
+        let found = faults(&text.0)?;
+        if best.as_ref().is_none_or(|(fewest, _)| found < *fewest) {
+            best = Some((found, text));
+        }
+    }
+    best.map(|(_, text)| text).ok_or_else(|| no_match(path))
+}
+
+/// Checks by the rules that the caller may change what it changed. None may have been readable before.
+pub(crate) fn check_permission(
+    permission: Option<&ManualEdit>,
+    before: Option<&(State, Value)>,
+    new: &Value,
+) -> Result<(), StoreError> {
+    match before {
+        Some((state, old)) => check_values(permission, &state.board, old, new),
+        // Only a person may fix a file that cannot be read.
+        None => check_values(permission, &Board::default(), &Value::Null, new),
+    }
+}
+
+fn check_values(
+    permission: Option<&ManualEdit>,
+    board: &Board,
+    old: &Value,
+    new: &Value,
+) -> Result<(), StoreError> {
+    match permission {
+        // The same value in another form is no change.
+        Some(permission) => Ok(manual_edit::admit(board, permission, &meaning(old), &meaning(new))?),
+        None => Ok(()),
+    }
+}
+
+/// The violations that the state before did not have.
+pub(crate) fn new_violations(
+    disk: &ProjectDisk,
+    before: Option<&State>,
+    after: &State,
+    now: Timestamp,
+) -> Vec<Violation> {
+    let violations = invariants::validate(after, disk, now);
+    // A file that could not be read before cannot be made worse.
+    let Some(before) = before.filter(|_| !violations.is_empty()) else {
+        return if before.is_none() { Vec::new() } else { violations };
+    };
+    added(invariants::validate(before, disk, now), violations)
 }
 
 /// The keys that are probably misspelled and were not there before.
@@ -385,7 +402,7 @@ pub(crate) fn revision_stamps(before: Option<&State>, after: &State, revision: R
     Change { revision, tasks, ..Change::default() }
 }
 
-impl Drop for EditSession<'_> {
+impl Drop for FileEdit<'_> {
     fn drop(&mut self) {
         // No caller is left for the error; the next lock holder tries again.
         let _ = self.restore();

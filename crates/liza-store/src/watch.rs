@@ -4,13 +4,13 @@
 
 use std::cell::Cell;
 use std::path::Path;
-use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
+use std::sync::{Arc, Weak};
 use std::time::{Duration, Instant};
 
 use notify::{EventKind, RecommendedWatcher, RecursiveMode, Watcher as _};
 
 use crate::error::StoreError;
-use crate::store::Store;
 
 /// A change is reported at once; changes during this time after it are reported together.
 const COALESCE: Duration = Duration::from_millis(20);
@@ -19,11 +19,25 @@ const COALESCE: Duration = Duration::from_millis(20);
 #[derive(Debug)]
 pub struct Watch {
     events: Receiver<()>,
+    /// For other sources of events than the folder.
+    sender: Sender<()>,
+    /// Other sources stop when it is gone.
+    alive: Arc<()>,
     reported: Cell<Option<Instant>>,
     _watcher: RecommendedWatcher,
 }
 
 impl Watch {
+    /// Where another source of events reports a change; fails once the watch was dropped.
+    pub(crate) fn sender(&self) -> Sender<()> {
+        self.sender.clone()
+    }
+
+    /// Gone when the watch is.
+    pub(crate) fn alive(&self) -> Weak<()> {
+        Arc::downgrade(&self.alive)
+    }
+
     /// Waits for a change, at most this long. Returns whether there was or may have been one.
     pub fn wait(&self, at_most: Duration) -> bool {
         if self.events.recv_timeout(at_most).is_err() {
@@ -42,41 +56,39 @@ impl Watch {
     }
 }
 
-impl Store {
-    /// Watches the folder of the blackboard: the state and the stop files.
-    ///
-    /// # Errors
-    /// When the system has no watches left. The caller then has to poll.
-    pub fn watch(&self) -> Result<Watch, StoreError> {
-        self.watch_for(|name| !is_internal(name) && name != LOG)
-    }
+/// Watches the folder of the blackboard: the state and the stop files.
+///
+/// # Errors
+/// When the system has no watches left. The caller then has to poll.
+pub(crate) fn watch_folder(folder: &Path) -> Result<Watch, StoreError> {
+    watch_for(folder, |name| !is_internal(name) && name != LOG)
+}
 
-    /// Watches the log, which is written after the state.
-    ///
-    /// # Errors
-    /// As [`Store::watch`].
-    pub fn watch_log(&self) -> Result<Watch, StoreError> {
-        self.watch_for(|name| name == LOG)
-    }
+/// Watches the log, which is written after the state.
+///
+/// # Errors
+/// As [`watch_folder`].
+pub(crate) fn watch_log(folder: &Path) -> Result<Watch, StoreError> {
+    watch_for(folder, |name| name == LOG)
+}
 
-    fn watch_for(&self, matches: fn(&str) -> bool) -> Result<Watch, StoreError> {
-        let (sender, events) = channel();
-        let handler = move |event: notify::Result<notify::Event>| {
-            let is_relevant = |event: notify::Event| {
-                !matches!(event.kind, EventKind::Access(_))
-                    && (event.need_rescan() || event.paths.iter().any(|path| matches(&name_of(path))))
-            };
-            if event.map_or(true, is_relevant) {
-                // Fails only if the watch was dropped.
-                let _ = sender.send(());
-            }
+fn watch_for(folder: &Path, matches: fn(&str) -> bool) -> Result<Watch, StoreError> {
+    let (sender, events) = channel();
+    let on_change = sender.clone();
+    let handler = move |event: notify::Result<notify::Event>| {
+        let is_relevant = |event: notify::Event| {
+            !matches!(event.kind, EventKind::Access(_))
+                && (event.need_rescan() || event.paths.iter().any(|path| matches(&name_of(path))))
         };
-        let failed =
-            |error: notify::Error| StoreError::io("watch", self.folder())(std::io::Error::other(error));
-        let mut watcher = notify::recommended_watcher(handler).map_err(failed)?;
-        watcher.watch(self.folder(), RecursiveMode::NonRecursive).map_err(failed)?;
-        Ok(Watch { events, reported: Cell::new(None), _watcher: watcher })
-    }
+        if event.map_or(true, is_relevant) {
+            // Fails only if the watch was dropped.
+            let _ = on_change.send(());
+        }
+    };
+    let failed = |error: notify::Error| StoreError::io("watch", folder)(std::io::Error::other(error));
+    let mut watcher = notify::recommended_watcher(handler).map_err(failed)?;
+    watcher.watch(folder, RecursiveMode::NonRecursive).map_err(failed)?;
+    Ok(Watch { events, sender, alive: Arc::new(()), reported: Cell::new(None), _watcher: watcher })
 }
 
 const LOG: &str = "log.yaml";

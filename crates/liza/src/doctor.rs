@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use liza_core::model::{Config, Network, Role, State, Status};
 use liza_core::rules::invariants::DiskFacts as _;
 use liza_core::text::count;
-use liza_store::{ProjectDisk, misspelled_keys};
+use liza_store::ProjectDisk;
 
 use crate::confine::Level;
 use crate::engine::{EngineError, integration_branch};
@@ -333,7 +333,7 @@ fn integration_test(repo: &Repo, state: &State) -> Option<Check> {
 
 /// Keys that have no effect because they are probably misspelled.
 fn misspelled(project: &Project) -> Option<Check> {
-    let keys = misspelled_keys(&project.store().state_file()).unwrap_or_default();
+    let keys = project.store().misspelled_keys().unwrap_or_default();
     let found: Vec<String> = keys.iter().map(ToString::to_string).collect();
     (!found.is_empty()).then(|| warning("keys", found.join("; "), "liza edit"))
 }

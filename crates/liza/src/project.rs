@@ -30,7 +30,7 @@ impl Project {
     pub fn find(from: &Path) -> Option<PathBuf> {
         // A blackboard whose file was deleted can be restored: its last version is kept.
         let has_board = |folder: &&Path| {
-            ["state.yaml", "state.yaml.prev"]
+            ["store.yaml", "state.yaml", "state.yaml.prev"]
                 .iter()
                 .any(|name| folder.join(".liza").join(name).symlink_metadata().is_ok())
         };

@@ -45,6 +45,8 @@ pub trait Pending {
     fn summaries(&self, board: &Board) -> Option<Vec<TaskId>>;
     /// See [`Request::bodies`].
     fn bodies(&self, board: &Board) -> Vec<TaskId>;
+    /// See [`Request::named_tasks`].
+    fn named_tasks(&self, board: &Board) -> Vec<TaskId>;
     /// See [`apply`]; keeps the answer for the caller.
     ///
     /// # Errors
@@ -67,6 +69,10 @@ impl<C: Operation> Pending for (Request<C>, Option<Result<C::Reply, Refusal>>) {
 
     fn bodies(&self, board: &Board) -> Vec<TaskId> {
         self.0.bodies(board)
+    }
+
+    fn named_tasks(&self, board: &Board) -> Vec<TaskId> {
+        self.0.named_tasks(board)
     }
 
     fn decide(&mut self, board: &Board) -> Result<Change, Refusal> {

@@ -186,7 +186,8 @@ impl<C: Operation> Request<C> {
         tasks
     }
 
-    fn named_tasks(&self, board: &Board) -> Vec<TaskId> {
+    /// The tasks that the command names or finds on the board, whether they exist or not.
+    pub fn named_tasks(&self, board: &Board) -> Vec<TaskId> {
         let target = self.command.target().cloned();
         target.into_iter().chain(self.command.other_tasks(board, self.now)).collect()
     }

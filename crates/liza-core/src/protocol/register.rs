@@ -23,6 +23,9 @@ pub struct Register {
     /// The registration under that name whose supervisor is known to be dead, because the lock that it held while
     /// alive is free. It is not in use, however long its lease runs.
     pub proven_dead: Option<Generation>,
+    /// The fencing token of the new registration: random in a database, which may lose a write and use its revision again.
+    /// Without one it is the revision of this write.
+    pub generation: Option<Generation>,
 }
 
 /// The registration.
@@ -69,7 +72,7 @@ impl Rule for Register {
                 return Err(Refusal::PlannerLive { other: *other });
             }
         }
-        let generation = Generation(tx.revision().0);
+        let generation = self.generation.unwrap_or(Generation(tx.revision().0));
         let lease_expires = tx.now + tx.config()?.lease_duration;
         let past = agents.get(&agent);
         let terminal = if self.terminal.trim().is_empty() { "unknown" } else { self.terminal.trim() };

@@ -218,7 +218,12 @@ impl World {
     fn register(&mut self, id: AgentId) -> Result<(), Refusal> {
         self.run(
             Actor::Operator(id),
-            Command::from(Register { agent: id, terminal: String::new(), proven_dead: None }),
+            Command::from(Register {
+                agent: id,
+                terminal: String::new(),
+                proven_dead: None,
+                generation: None,
+            }),
         )
     }
 

@@ -6,7 +6,7 @@ use liza_core::protocol::{Command, Deregister, RecordUsage, Register, SetStatus,
 use crate::support::*;
 
 fn register(agent: AgentId) -> Command {
-    Command::from(Register { agent, terminal: " ".into(), proven_dead: None })
+    Command::from(Register { agent, terminal: " ".into(), proven_dead: None, generation: None })
 }
 
 fn set(agent: AgentId, status: AgentStatus) -> Command {
@@ -77,8 +77,14 @@ fn a_takeover_keeps_what_the_agent_has_used_so_far() {
 fn an_agent_that_is_known_to_be_dead_is_taken_over_at_once() {
     let mut world = World::with_task(Status::Claimed);
     let old = world.generation(coder(1));
-    let proven =
-        |agent, dead| Command::Register(Register { agent, terminal: String::new(), proven_dead: Some(dead) });
+    let proven = |agent, dead| {
+        Command::Register(Register {
+            agent,
+            terminal: String::new(),
+            proven_dead: Some(dead),
+            generation: None,
+        })
+    };
     let other = Generation(old.0 + 1000);
     world.refused_with("agent_live", Actor::Human, proven(coder(1), other));
     world.must(Actor::Human, proven(coder(1), old));

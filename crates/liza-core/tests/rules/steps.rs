@@ -15,7 +15,12 @@ impl World {
     pub fn register(&mut self, agent: AgentId) -> Done {
         self.must(
             Actor::Human,
-            Command::from(Register { agent, terminal: "/dev/pts/1".into(), proven_dead: None }),
+            Command::from(Register {
+                agent,
+                terminal: "/dev/pts/1".into(),
+                proven_dead: None,
+                generation: None,
+            }),
         )
     }
 

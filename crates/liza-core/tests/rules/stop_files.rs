@@ -108,7 +108,12 @@ fn abort_refuses_every_agents_write() {
     }
     world.refused_with("halted", world.agent(planner()), Command::from(Align { summary: "x".into() }));
     world.refused_with("halted", Actor::Human, reserve("t", coder(1), base()));
-    let newcomer = Command::from(Register { agent: coder(7), terminal: String::new(), proven_dead: None });
+    let newcomer = Command::from(Register {
+        agent: coder(7),
+        terminal: String::new(),
+        proven_dead: None,
+        generation: None,
+    });
     world.refused_with("halted", Actor::Human, newcomer);
 }
 

@@ -1,70 +1,55 @@
-//! The blackboard of a project: where it is, how it is created, read and locked.
+//! The blackboard of one project, whichever way it is kept: in `.liza/state.yaml`, or in a database that `.liza/store.yaml`
+//! names.
 //!
-//! Every write goes through `submit.rs`, which decides commands, or `text_edit.rs`. All of them validate (`verify.rs`), and
-//! write the whole new version durably or nothing at all. `log_text.rs` has the texts for the log, `disk.rs` the facts that
-//! the rules need from the disk.
+//! Only chooses; the two implementations are `file_store/` and `database/`. Both decide by the same rules.
 
-mod batch;
-mod disk;
-mod log_text;
-mod submit;
-mod verify;
+mod edit_session;
+mod readers;
 
-use std::fs;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
-use liza_core::model::{Board, LogEntry, Section, State, TaskId, Timestamp};
+use liza_core::model::{
+    Board, Generation, LogEntry, Section, State, StopFile, StopFiles, TaskId, Timestamp, Value,
+};
+use liza_core::protocol::{Operation, Request};
 use liza_core::rules::invariants::{self, Violation};
-use liza_core::rules::misspelled::{self, MisspelledKey};
+use liza_core::rules::misspelled::MisspelledKey;
 
-use crate::codec::{self, StateView, text_without_bom};
-use crate::document::plain_value;
-use crate::durable::read_file;
+use crate::call::{Call, Host, Outcome};
+use crate::database::{self, Address, DatabaseReport, DatabaseStore, RequestId};
+use crate::disk::ProjectDisk;
 use crate::error::StoreError;
-use crate::file::{Fingerprint, LockTimeout, LockedFolder, NewVersion, Notice, StateFolder};
-use crate::private;
-use crate::yaml::{self, YamlError};
+use crate::file::Notice;
+use crate::file_store::FileStore;
+use crate::log_reader::LogRecord;
+use crate::watch::{self, Watch};
 
-use batch::WriteQueue;
-
-pub use disk::ProjectDisk;
-pub use submit::{Call, Host, Outcome, Written};
-
-/// How often a write starts again because a person saves the file at the same moment.
-pub(crate) const OVERTAKEN_LIMIT: usize = 20;
+pub use edit_session::EditSession;
+pub use readers::{IncrementalReader, LogReader};
 
 /// The blackboard of one project.
 #[derive(Debug, Clone)]
 pub struct Store {
-    root: PathBuf,
-    folder: StateFolder,
-    /// How long to wait for the lock; by default `config.lock_timeout` of the blackboard.
-    lock_timeout: Option<LockTimeout>,
-    /// The commands of this process that wait for each other.
-    queue: Arc<WriteQueue>,
+    kind: Kind,
+}
+
+#[derive(Debug, Clone)]
+enum Kind {
+    File(FileStore),
+    Database(DatabaseStore),
 }
 
 impl Store {
-    /// Opens the blackboard of the project at `root`.
+    /// Opens the blackboard of the project at `root`. Does not connect to a database yet.
     ///
     /// # Errors
     /// When there is none.
     pub fn open(root: &Path) -> Result<Self, StoreError> {
-        let store = Self::at(root);
-        // A symbolic link without a target exists too: the read explains it.
-        if fs::symlink_metadata(store.folder.state()).is_ok() {
-            Ok(store)
-        } else {
-            // The read knows whether a version is kept.
-            store.folder.read().map(|_| store)
+        match database::settings_of(root)? {
+            Some(settings) => Ok(Self { kind: Kind::Database(DatabaseStore::new(root, settings)) }),
+            None => Ok(Self { kind: Kind::File(FileStore::open(root)?) }),
         }
-    }
-
-    fn at(root: &Path) -> Self {
-        let folder = StateFolder::new(root.join(".liza"));
-        Self { root: root.to_owned(), folder, lock_timeout: None, queue: Arc::default() }
     }
 
     /// Creates a blackboard in a project that has none.
@@ -72,132 +57,233 @@ impl Store {
     /// # Errors
     /// When there is one already, or the folder cannot be written.
     pub fn create(root: &Path, state: &State, log: &LogEntry) -> Result<Self, StoreError> {
-        let store = Self::at(root);
-        let path = store.folder.path();
-        if store.folder.state().exists() {
-            return Err(StoreError::Exists { path: store.folder.state() });
-        }
-        private::create_folder(path).map_err(StoreError::io("create", path))?;
-        let sections = codec::document_fields(state).map_err(|error| store.not_encoded(error))?;
-        let text = yaml::document(&sections);
-        let read = StateView::full(&store.folder.state(), &text)?.state()?;
-        store.check_same(state, &read)?;
-        let revision = state.board.revision;
-        let mut locked = store.lock()?;
-        if store.folder.state().exists() {
-            return Err(StoreError::Exists { path: store.folder.state() });
-        }
-        locked.commit(&NewVersion {
-            before: Fingerprint::of(b""),
-            on_disk: b"",
-            after: text.as_bytes(),
-            edits: &[],
-            revision_before: 0,
-            revision: revision.0,
-            scannable: true,
-            log: Some(store.log_text(log, revision)?),
-        })?;
-        Ok(store)
+        Ok(Self { kind: Kind::File(FileStore::create(root, state, log)?) })
     }
 
-    /// Waits this long for the lock, whatever the config says.
+    /// Creates a blackboard of that name in a database, and writes the file that names it.
+    ///
+    /// # Errors
+    /// When the database has one of that name already, or cannot be used.
+    pub fn create_in_database(
+        root: &Path,
+        address: &Address,
+        name: &str,
+        state: &State,
+        log: &LogEntry,
+    ) -> Result<Self, StoreError> {
+        Ok(Self { kind: Kind::Database(DatabaseStore::create(root, address, name, state, log)?) })
+    }
+
+    /// Uses the blackboard of that name in a database for the project at `root`. Without a name, the only one there is.
+    ///
+    /// # Errors
+    /// When there is no such blackboard, or the database cannot be used.
+    pub fn join_database(root: &Path, address: &Address, name: Option<&str>) -> Result<Self, StoreError> {
+        Ok(Self { kind: Kind::Database(DatabaseStore::join(root, address, name)?) })
+    }
+
+    /// Waits this long for the lock of the file, whatever the config says.
     #[must_use]
-    pub fn with_lock_timeout(mut self, timeout: Duration) -> Self {
-        self.lock_timeout = Some(LockTimeout(timeout));
-        self
+    pub fn with_lock_timeout(self, timeout: Duration) -> Self {
+        match self.kind {
+            Kind::File(store) => Self { kind: Kind::File(store.with_lock_timeout(timeout)) },
+            Kind::Database(_) => self,
+        }
+    }
+
+    /// Keeps trying this long while the database cannot be reached, instead of a few seconds: for programs that run long.
+    #[must_use]
+    pub fn with_patience(self, patience: Duration) -> Self {
+        match self.kind {
+            Kind::File(_) => self,
+            Kind::Database(store) => Self { kind: Kind::Database(store.with_patience(patience)) },
+        }
     }
 
     /// The project root.
     pub fn root(&self) -> &Path {
-        &self.root
+        match &self.kind {
+            Kind::File(store) => store.root(),
+            Kind::Database(store) => store.root(),
+        }
     }
 
-    /// The folder of the blackboard.
+    /// The `.liza` folder of the project.
     pub fn folder(&self) -> &Path {
-        self.folder.path()
+        match &self.kind {
+            Kind::File(store) => store.folder(),
+            Kind::Database(store) => store.folder(),
+        }
     }
 
-    /// The blackboard itself.
+    /// The file of the blackboard: itself, or the file that says where it is.
     pub fn state_file(&self) -> PathBuf {
-        self.folder.state()
+        match &self.kind {
+            Kind::File(store) => store.state_file(),
+            Kind::Database(store) => store.settings_file(),
+        }
+    }
+
+    /// The fencing token for a registration in a database, where it must be random; none for a file, where it is a revision.
+    pub fn new_generation(&self) -> Option<Generation> {
+        self.is_in_database().then(database::random_generation)
+    }
+
+    /// Whether the blackboard is in a database.
+    pub fn is_in_database(&self) -> bool {
+        matches!(self.kind, Kind::Database(_))
+    }
+
+    /// The address of the database and the name of the blackboard in it; none for a file.
+    pub fn database(&self) -> Option<(&Address, &str)> {
+        match &self.kind {
+            Kind::File(_) => None,
+            Kind::Database(store) => Some((store.address(), store.name())),
+        }
+    }
+
+    /// What `doctor` has to know of the database; none for a file.
+    ///
+    /// # Errors
+    /// When the database cannot be used.
+    pub fn database_report(&self) -> Result<Option<DatabaseReport>, StoreError> {
+        match &self.kind {
+            Kind::File(_) => Ok(None),
+            Kind::Database(store) => store.report().map(Some),
+        }
+    }
+
+    /// Decides a command and writes what it changes. In a database the time is the database's.
+    ///
+    /// # Errors
+    /// When the rules refuse it, the lock is not free, or the blackboard cannot be read or written. It is unchanged then.
+    pub fn submit<C: Operation>(
+        &self,
+        call: Call<C>,
+        host: &dyn Host,
+    ) -> Result<Outcome<C::Reply>, StoreError> {
+        match &self.kind {
+            Kind::File(store) => store.submit(call, host),
+            Kind::Database(store) => store.submit(call, host),
+        }
+    }
+
+    /// Decides a command under an ID that is given again if the answer was lost. In a database, a second call with the same
+    /// ID and command fails with the first answer; one with another command is refused. A file has no request IDs.
+    ///
+    /// # Errors
+    /// As [`Store::submit`].
+    pub fn submit_request<C: Operation>(
+        &self,
+        id: &RequestId,
+        call: Call<C>,
+        host: &dyn Host,
+    ) -> Result<Outcome<C::Reply>, StoreError> {
+        match &self.kind {
+            Kind::File(store) => store.submit(call, host),
+            Kind::Database(store) => store.submit_request(id, call, host),
+        }
+    }
+
+    /// Decides a request without a lock, and writes nothing.
+    ///
+    /// # Errors
+    /// When the rules refuse it, or the blackboard cannot be read.
+    pub fn check<C: Operation>(&self, request: Request<C>) -> Result<C::Reply, StoreError> {
+        match &self.kind {
+            Kind::File(store) => store.check(request),
+            Kind::Database(store) => store.check(request),
+        }
     }
 
     /// The whole blackboard, read without a lock.
     ///
     /// # Errors
-    /// When the file is not a valid blackboard.
+    /// When it is not valid, or cannot be read.
     pub fn snapshot(&self) -> Result<State, StoreError> {
-        let bytes = self.folder.read()?;
-        codec::parse_state(&self.folder.state(), &bytes, self.folder.is_own_version(&bytes))
+        match &self.kind {
+            Kind::File(store) => store.snapshot(),
+            Kind::Database(store) => store.snapshot(),
+        }
     }
 
     /// The whole blackboard, if a command could write it (also checks its version), and its keys that are probably
     /// misspelled.
     ///
     /// # Errors
-    /// When the file is not a valid blackboard, or a newer program wrote it.
+    /// When it is not valid, or a newer program wrote it.
     pub fn writable_snapshot(&self) -> Result<(State, Vec<MisspelledKey>), StoreError> {
-        let (path, bytes) = (self.folder.state(), self.folder.read()?);
-        let mut view = self.tree_view(&path, &bytes)?;
-        view.check_version()?;
-        Ok((view.state()?, keys_misspelled_in(&view)))
-    }
-
-    /// A view of a version of state.yaml, with its tree.
-    pub(crate) fn tree_view<'t>(&self, path: &'t Path, bytes: &'t [u8]) -> Result<StateView<'t>, StoreError> {
-        let (text, _) = text_without_bom(path, bytes)?;
-        match self.folder.is_own_version(bytes) {
-            true => StateView::own_tree(path, text),
-            false => StateView::full(path, text),
+        match &self.kind {
+            Kind::File(store) => store.writable_snapshot(),
+            Kind::Database(store) => store.writable_snapshot(),
         }
     }
 
-    /// The text of the blackboard.
+    /// The keys of the blackboard that are probably misspelled.
     ///
     /// # Errors
-    /// When the file is not text.
+    /// When it cannot be read.
+    pub fn misspelled_keys(&self) -> Result<Vec<MisspelledKey>, StoreError> {
+        match &self.kind {
+            Kind::File(store) => crate::file_store::misspelled_keys(&store.state_file()),
+            Kind::Database(store) => Ok(store.writable_snapshot()?.1),
+        }
+    }
+
+    /// The text of the blackboard; that of a database as the file would have it.
+    ///
+    /// # Errors
+    /// When it cannot be read.
     pub fn text(&self) -> Result<String, StoreError> {
-        let bytes = self.folder.read()?;
-        Ok(text_without_bom(&self.folder.state(), &bytes)?.0.to_owned())
+        match &self.kind {
+            Kind::File(store) => store.text(),
+            Kind::Database(store) => store.text(),
+        }
     }
 
     /// Parts of the blackboard, read without a lock: these sections, and these tasks in full.
     ///
-    /// Parses only these parts if the store wrote the file.
+    /// # Errors
+    /// When it is not valid, or cannot be read.
+    pub fn read_parts(&self, sections: &[Section], tasks: &[TaskId]) -> Result<Board, StoreError> {
+        match &self.kind {
+            Kind::File(store) => store.read_parts(sections, tasks),
+            Kind::Database(store) => store.read_parts(sections, tasks),
+        }
+    }
+
+    /// The values that match a path; the whole blackboard for the empty path.
     ///
     /// # Errors
-    /// When the file is not a valid blackboard.
-    pub fn read_parts(&self, sections: &[Section], tasks: &[TaskId]) -> Result<Board, StoreError> {
-        let bytes = self.folder.read()?;
-        let path = self.folder.state();
-        let (text, _) = text_without_bom(&path, &bytes)?;
-        if self.folder.is_own_version(&bytes) {
-            let mut view = StateView::lazy(&path, text)?;
-            let mut board = view.board()?;
-            view.load_sections(&mut board, sections);
-            view.load_summaries(&mut board, Some(tasks))?;
-            if view.tree.is_none() {
-                view.load_bodies(&mut board, tasks)?;
-                return Ok(board);
-            }
+    /// When it cannot be read, or the path is invalid.
+    pub fn read_path(&self, path: &str) -> Result<Vec<Value>, StoreError> {
+        match &self.kind {
+            Kind::File(store) => store.read_path(path),
+            Kind::Database(store) => store.read_path(path),
         }
-        Ok(StateView::full(&path, text)?.state()?.board)
     }
 
     /// All violations in the blackboard.
     ///
     /// # Errors
-    /// When the file is not a valid blackboard.
+    /// When it cannot be read.
     pub fn validate(&self, now: Timestamp) -> Result<Vec<Violation>, StoreError> {
-        Ok(invariants::validate(&self.snapshot()?, &ProjectDisk::new(&self.root), now))
+        let disk = match &self.kind {
+            Kind::File(_) => ProjectDisk::new(self.root()),
+            Kind::Database(_) => ProjectDisk::of_several_machines(self.root()),
+        };
+        Ok(invariants::validate(&self.snapshot()?, &disk, now))
     }
 
-    /// Repairs what a crash or a stale save has left, and reports it.
+    /// Repairs what a crash or a stale save has left in the file, and reports it. A database needs no repair.
     ///
     /// # Errors
     /// When the lock is not free, or the files cannot be read or written.
     pub fn recover(&self) -> Result<Vec<Notice>, StoreError> {
-        Ok(self.lock()?.current()?.notices)
+        match &self.kind {
+            Kind::File(store) => store.recover(),
+            Kind::Database(_) => Ok(Vec::new()),
+        }
     }
 
     /// Restores a blackboard that was deleted, emptied or cut off from the version that is kept beside it.
@@ -205,72 +291,116 @@ impl Store {
     /// # Errors
     /// When the lock is not free, or the files cannot be read or written.
     pub fn restore_lost(root: &Path) -> Result<Option<Notice>, StoreError> {
-        let store = Self::at(root);
-        if !store.folder.previous().is_file() {
-            return Ok(None);
+        FileStore::restore_lost(root)
+    }
+
+    /// Begins to edit the text. A file is locked until the session is dropped; in a database the write fails if another
+    /// one came between.
+    ///
+    /// # Errors
+    /// When the lock is not free, or the blackboard cannot be read.
+    pub fn begin_edit(&self) -> Result<EditSession<'_>, StoreError> {
+        match &self.kind {
+            Kind::File(store) => Ok(EditSession::of_file(store.begin_edit()?)),
+            Kind::Database(store) => Ok(EditSession::of_database(store.begin_edit()?)),
         }
-        store.lock()?.restore_lost()
     }
 
-    fn mismatch(&self, what: &str) -> StoreError {
-        StoreError::ReadBackMismatch { path: self.folder.state(), what: what.to_owned() }
+    /// A reader that keeps the last state.
+    pub fn incremental_reader(&self) -> IncrementalReader {
+        match &self.kind {
+            Kind::File(store) => IncrementalReader::of_file(store.incremental_reader()),
+            Kind::Database(store) => IncrementalReader::of_database(store.incremental_reader()),
+        }
     }
 
-    pub(crate) fn not_encoded(&self, source: YamlError) -> StoreError {
-        StoreError::Encode { path: self.folder.state(), source }
+    /// A reader at the beginning of the log.
+    pub fn log_reader(&self) -> LogReader {
+        match &self.kind {
+            Kind::File(store) => LogReader::of_file(store.log_reader()),
+            Kind::Database(store) => LogReader::of_database(store.log_reader(None)),
+        }
     }
 
-    pub(crate) fn files(&self) -> &StateFolder {
-        &self.folder
+    /// The last entries of the log: those in its last `bytes` bytes.
+    ///
+    /// # Errors
+    /// When it cannot be read.
+    pub fn log_tail(&self, bytes: u64) -> Result<Vec<LogRecord>, StoreError> {
+        self.recent_log_reader(bytes).read_new()
     }
 
-    /// Takes the lock.
-    pub(crate) fn lock(&self) -> Result<LockedFolder, StoreError> {
-        self.lock_since(Instant::now())
+    /// A reader that begins with the last entries of the log: those in its last `bytes` bytes.
+    pub fn recent_log_reader(&self, bytes: u64) -> LogReader {
+        match &self.kind {
+            Kind::File(store) => LogReader::of_file(store.recent_log_reader(bytes)),
+            Kind::Database(store) => LogReader::of_database(store.log_reader(Some(bytes))),
+        }
     }
 
-    /// Takes the lock for a command that has been waiting since then.
-    fn lock_since(&self, since: Instant) -> Result<LockedFolder, StoreError> {
-        let timeout = || self.lock_timeout.unwrap_or_else(|| self.configured_lock_timeout());
-        LockedFolder::acquire(&self.folder, since, &timeout)
+    /// What is not an entry of the log, each with its line.
+    ///
+    /// # Errors
+    /// When the log cannot be read.
+    pub fn log_faults(&self) -> Result<Vec<String>, StoreError> {
+        match &self.kind {
+            Kind::File(store) => store.log_faults(),
+            // Only the store writes its rows.
+            Kind::Database(_) => Ok(Vec::new()),
+        }
     }
 
-    fn configured_lock_timeout(&self) -> LockTimeout {
-        let path = self.folder.state();
-        let config = || {
-            let bytes = self.folder.read().ok()?;
-            let (text, _) = text_without_bom(&path, &bytes).ok()?;
-            let view = StateView::lazy(&path, text).ok()?;
-            view.with_section("config", codec::decode_config).ok()?
-        };
-        config().map_or_else(LockTimeout::default, |config| {
-            LockTimeout(Duration::from_secs(config.lock_timeout.0))
-        })
+    /// Watches the blackboard and the stop files.
+    ///
+    /// # Errors
+    /// When the system has no watches left. The caller then has to poll.
+    pub fn watch(&self) -> Result<Watch, StoreError> {
+        let watch = watch::watch_folder(self.folder())?;
+        if let Kind::Database(store) = &self.kind {
+            store.poll_for(&watch);
+        }
+        Ok(watch)
     }
-}
 
-/// The blackboard in any file.
-///
-/// # Errors
-/// When the file is not a valid blackboard, or a newer program wrote it.
-pub fn read_state(path: &Path) -> Result<State, StoreError> {
-    let bytes = read_file(path).map_err(StoreError::io("read", path))?;
-    let (text, _) = text_without_bom(path, &bytes)?;
-    let mut view = StateView::full(path, text)?;
-    view.check_version()?;
-    view.state()
-}
+    /// Watches the log, which is written after the state.
+    ///
+    /// # Errors
+    /// As [`Store::watch`].
+    pub fn watch_log(&self) -> Result<Watch, StoreError> {
+        let watch = watch::watch_log(self.folder())?;
+        if let Kind::Database(store) = &self.kind {
+            store.poll_for(&watch);
+        }
+        Ok(watch)
+    }
 
-/// The keys of the blackboard in a file that are probably misspelled.
-///
-/// # Errors
-/// When the file is not a valid blackboard.
-pub fn misspelled_keys(path: &Path) -> Result<Vec<MisspelledKey>, StoreError> {
-    let bytes = fs::read(path).map_err(StoreError::io("read", path))?;
-    let (text, _) = text_without_bom(path, &bytes)?;
-    Ok(keys_misspelled_in(&StateView::full(path, text)?))
-}
+    /// The stop files that are rows of a database; none for a file, where the folder has them.
+    ///
+    /// # Errors
+    /// When the database cannot be used.
+    pub fn stop_rows(&self) -> Result<Option<StopFiles>, StoreError> {
+        match &self.kind {
+            Kind::File(_) => Ok(None),
+            Kind::Database(store) => store.stop_files().map(Some),
+        }
+    }
 
-fn keys_misspelled_in(view: &StateView<'_>) -> Vec<MisspelledKey> {
-    view.tree.as_ref().map(|tree| misspelled::misspelled_keys(&plain_value(tree))).unwrap_or_default()
+    /// Adds and removes stop files that are rows of a database; does nothing for a file.
+    ///
+    /// # Errors
+    /// When the database cannot be used.
+    pub fn change_stop_rows(&self, add: &[StopFile], remove: &[StopFile]) -> Result<(), StoreError> {
+        match &self.kind {
+            Kind::File(_) => Ok(()),
+            Kind::Database(store) => store.change_stop_files(add, remove),
+        }
+    }
+
+    /// How many seconds the clock of the database is ahead of this machine's, as far as is known; 0 for a file.
+    pub fn clock_difference(&self) -> i64 {
+        match &self.kind {
+            Kind::File(_) => 0,
+            Kind::Database(store) => store.clock_difference(),
+        }
+    }
 }

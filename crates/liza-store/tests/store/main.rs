@@ -22,4 +22,5 @@ mod pyyaml;
 mod random_commands;
 mod repairs;
 mod shared_writes;
+mod steps;
 mod support;

@@ -1,110 +1,14 @@
 //! The file has the intended content: random commands on the file and in memory, with manual edits in between.
 
-use liza_core::model::{Actor, AgentStatus, AnomalyType, Fields, Severity, Sha, State, TaskId, Urgency};
-use liza_core::protocol::{
-    AbandonTask, Archive, ClaimReview, ClaimRole, ClaimTask, Command, Discover, EditTask, HandoffNotes,
-    Intent, LogAnomaly, MarkBlocked, PreCheck, ReleaseClaim, Request, ReserveTask, SetStatus,
-    SubmitForReview, SubmitVerdict, TaskEdit, UpdateSprintMetrics, Verdict, WorktreeFacts, WriteHandoff,
-    apply,
-};
+use liza_core::model::State;
+use liza_core::protocol::{Archive, Command, Request, apply};
 use liza_core::rules::invariants::introduced;
 use liza_store::{ProjectDisk, StoreError, misspelled_keys, read_state};
 use proptest::prelude::*;
 
 use crate::pyyaml::agree;
+use crate::steps::{Step, command, steps};
 use crate::support::*;
-
-/// Texts that are easy to write wrong.
-const TEXTS: [&str; 8] =
-    ["plain", "no", "017", "a: b # c", "two\nlines\n", "- dash", "emoji 😀", " spaces and \"quotes\" "];
-
-#[derive(Debug, Clone)]
-struct Step {
-    what: u8,
-    which: u8,
-    text: u8,
-}
-
-fn steps() -> impl Strategy<Value = Vec<Step>> {
-    let step = (any::<u8>(), any::<u8>(), any::<u8>());
-    proptest::collection::vec(step.prop_map(|(what, which, text)| Step { what, which, text }), 20..60)
-}
-
-fn commit(digit: &str) -> Sha {
-    digit.repeat(40).parse().unwrap()
-}
-
-fn facts() -> Option<WorktreeFacts> {
-    Some(WorktreeFacts {
-        head: commit("b"),
-        on_task_branch: true,
-        dirty: Vec::new(),
-        changed_tracked: Vec::new(),
-        has_base: true,
-    })
-}
-
-/// The command of a step, and its actor.
-fn command(step: &Step) -> (Actor, Command) {
-    let id: TaskId = task(["a", "b", "c", "d"][usize::from(step.which) % 4]);
-    let text = TEXTS[usize::from(step.text) % TEXTS.len()].to_owned();
-    let (coder, reviewer) = (agent("coder-1"), agent("code-reviewer-1"));
-    match step.what % 20 {
-        0..=2 => (Actor::Human, add_task(id.as_str())),
-        3 => {
-            let edit = TaskEdit { description: Some(text), priority: Some(1), ..TaskEdit::default() };
-            (Actor::Human, Command::from(EditTask { task: id, edit }))
-        }
-        4 => (Actor::Human, register("coder-1")),
-        5 => (Actor::Human, register("code-reviewer-1")),
-        6 => (Actor::Human, heartbeat("coder-1")),
-        7 => (Actor::Human, Command::from(ReserveTask { task: id, coder, head: commit("a") })),
-        8 => (Actor::Human, Command::from(ClaimTask { task: id, coder })),
-        9 => {
-            let intent = Intent { intent: text.clone(), validation: text, ..Intent::default() };
-            (Actor::Operator(coder), Command::from(PreCheck { task: id, intent }))
-        }
-        10 => {
-            let submit = Command::from(SubmitForReview { task: id, commit: commit("b"), facts: facts() });
-            (Actor::Operator(coder), submit)
-        }
-        11 => (Actor::Human, Command::from(ClaimReview { task: id, reviewer, head: Some(commit("b")) })),
-        12 => {
-            let reason = format!("{text}\nPrior Feedback Status:\n- PARTIAL: {text}");
-            let verdict =
-                if step.text.is_multiple_of(2) { Verdict::Approved(None) } else { Verdict::Rejected(reason) };
-            (Actor::Operator(reviewer), Command::from(SubmitVerdict { task: id, verdict, facts: facts() }))
-        }
-        13 => {
-            let (reason, questions, attempted) = (text.clone(), vec![text.clone()], vec![text]);
-            (Actor::Human, Command::from(MarkBlocked { task: id, reason, questions, attempted }))
-        }
-        14 => (Actor::Human, Command::from(AbandonTask { task: id, reason: text })),
-        15 => {
-            let notes =
-                HandoffNotes { summary: "s".into(), next_action: "n".into(), ..HandoffNotes::default() };
-            (Actor::Operator(coder), Command::from(WriteHandoff { task: Some(id), notes, dirty: Vec::new() }))
-        }
-        16 => {
-            let (role, force) = (ClaimRole::Both, true);
-            (Actor::Human, Command::from(ReleaseClaim { task: id, role, force, reason: Some(text) }))
-        }
-        17 => {
-            let (severity, urgency) = (Severity::High, Urgency::Immediate);
-            let (task, recommendation) = (Some(id), Some(text.clone()));
-            (
-                Actor::Human,
-                Command::from(Discover { task, description: text, severity, urgency, recommendation }),
-            )
-        }
-        18 => {
-            let details = Fields::from_iter([("why".to_owned(), text.into())]);
-            (Actor::Human, Command::from(LogAnomaly { kind: AnomalyType::SpecGap, task: Some(id), details }))
-        }
-        _ if step.text.is_multiple_of(2) => (Actor::Human, Command::from(UpdateSprintMetrics)),
-        _ => (Actor::Human, Command::from(SetStatus { agent: coder, status: AgentStatus::Handoff })),
-    }
-}
 
 /// Runs a step on the file and in memory: both accept it, or both refuse it for the same reason.
 fn run_step(project: &Project, intended: &mut State, step: &Step) {

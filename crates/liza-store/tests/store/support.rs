@@ -202,7 +202,12 @@ pub(crate) fn add_task(id: &str) -> Command {
 }
 
 pub(crate) fn register(id: &str) -> Command {
-    Command::from(Register { agent: agent(id), terminal: "/dev/pts/1".to_owned(), proven_dead: None })
+    Command::from(Register {
+        agent: agent(id),
+        terminal: "/dev/pts/1".to_owned(),
+        proven_dead: None,
+        generation: None,
+    })
 }
 
 pub(crate) fn heartbeat(id: &str) -> Command {

@@ -125,6 +125,7 @@ fn of_store(error: &StoreError) -> Consequence {
         StoreError::Refused(refusal) => of_refusal(refusal),
         StoreError::Locked { .. } | StoreError::Overtaken { .. } | StoreError::Nested => Consequence::Locked,
         StoreError::Io { .. } => Consequence::RetryLater,
+        StoreError::Database(error) if error.reason.is_passing() => Consequence::RetryLater,
         _ => Consequence::Inconsistent,
     }
 }

@@ -130,7 +130,7 @@ fn register_as(
 ) -> Result<Registration, SupervisorError> {
     let holders = liveness.as_mut().map(LivenessLock::previous_holders).unwrap_or_default();
     let generation = match &mut liveness {
-        None => register_once(project, agent, &holders, None)?,
+        None => register_once(project, agent, &holders, None, project.store().new_generation())?,
         Some(lock) => {
             let generation = register_announced(project, agent, &holders, lock)?;
             lock.hold_for(&[generation]);
@@ -151,17 +151,21 @@ fn register_announced(
     holders: &[Generation],
     lock: &mut LivenessLock,
 ) -> Result<Generation, SupervisorError> {
+    if let Some(chosen) = project.store().new_generation() {
+        lock.hold_for(&[holders, &[chosen]].concat());
+        return register_once(project, agent, holders, None, Some(chosen));
+    }
     for _ in 0..ANNOUNCEMENTS {
         let revision = project.state()?.board.revision;
         let announced = Generation(revision.next().0);
         lock.hold_for(&[holders, &[announced]].concat());
-        match register_once(project, agent, holders, Some(revision)) {
+        match register_once(project, agent, holders, Some(revision), None) {
             Err(SupervisorError::Engine(error))
                 if matches!(error.refusal(), Some(Refusal::StaleRevision { .. })) => {}
             result => return result,
         }
     }
-    register_once(project, agent, holders, None)
+    register_once(project, agent, holders, None, None)
 }
 
 fn register_once(
@@ -169,6 +173,7 @@ fn register_once(
     agent: AgentId,
     holders: &[Generation],
     if_revision: Option<Revision>,
+    generation: Option<Generation>,
 ) -> Result<Generation, SupervisorError> {
     let state = project.state()?;
     let current = state.board.agents.ready().and_then(|agents| agents.get(&agent)?.generation);
@@ -176,7 +181,7 @@ fn register_once(
     // The agent has no supervisor yet: a person, or a program that a person started, registers it.
     retry_locked(|| {
         let engine = Engine::new(project, Actor::Human).if_revision(if_revision);
-        let command = Register { agent, terminal: terminal_name(), proven_dead };
+        let command = Register { agent, terminal: terminal_name(), proven_dead, generation };
         Ok(engine.execute(command)?.reply.generation)
     })
 }

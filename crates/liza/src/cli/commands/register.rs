@@ -26,7 +26,8 @@ pub(crate) struct Args {
 pub(crate) fn run(args: Args, context: &Context) -> Result<Reply, CommandError> {
     let agent = args.agent;
     let terminal = args.terminal.unwrap_or_else(|| context.screen.console.terminal());
-    context.run(Register { agent, terminal, proven_dead: None }, |reply| {
+    let generation = context.project()?.store().new_generation();
+    context.run(Register { agent, terminal, proven_dead: None, generation }, |reply| {
         let (generation, until) = (reply.generation, reply.lease_expires);
         format!(
             "{agent} is registered, with a lease until {until}\n\

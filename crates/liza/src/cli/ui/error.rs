@@ -104,6 +104,10 @@ impl From<StoreError> for CommandError {
             }
             StoreError::NewerVersion { .. } => made("newer_version", Exit::Inconsistent, "update liza"),
             StoreError::Io { .. } => made("io", Exit::Refused, "nothing was changed"),
+            StoreError::Database(ref error) => {
+                let exit = if error.reason.is_passing() { Exit::Locked } else { Exit::Refused };
+                made("database", exit, error.reason.hint())
+            }
             StoreError::Path(_) => {
                 made("bad_path", Exit::Refused, "liza get --help shows what a path looks like")
             }

@@ -5,56 +5,24 @@
 //! A version that we wrote is scanned by lines, one that a person edited is parsed in full before and after. `verify.rs`
 //! checks what is written.
 
-use std::io;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
-use liza_core::model::{
-    Actor, Board, Change, Effect, LogEntry, Refusal, Revision, StopFile, StopFiles, Timestamp,
-};
+use liza_core::model::{Board, Change, LogEntry, Revision, Timestamp};
 use liza_core::protocol::{Operation, Pending, Request};
 use liza_core::rules::invariants;
 
 use super::batch::{Batch, Turn};
-use super::{OVERTAKEN_LIMIT, ProjectDisk, Store};
+use super::{FileStore, OVERTAKEN_LIMIT};
 use crate::archive;
+use crate::call::{Call, Host, Outcome, Written};
 use crate::codec::{self, Spliced, StateView, text_without_bom};
 use crate::direct_edit;
+use crate::disk::ProjectDisk;
 use crate::document::plain_value;
 use crate::error::StoreError;
-use crate::file::{CurrentFile, LockedFolder, NewVersion, Notice, Origin};
+use crate::file::{CurrentFile, LockedFolder, NewVersion, Origin};
 use crate::text_edit::shifted;
-
-/// The outcome of a command.
-#[must_use = "effects still have to run"]
-#[derive(Debug)]
-pub struct Outcome<R> {
-    /// The reply, or why the command was refused although something was written.
-    pub answer: Result<R, Refusal>,
-    /// The write.
-    pub written: Written,
-}
-
-/// The write behind an outcome.
-#[must_use = "effects still have to run"]
-#[derive(Debug)]
-pub struct Written {
-    /// The current revision.
-    pub revision: Revision,
-    /// Whether anything was written.
-    pub changed: bool,
-    /// What the caller has to do outside the blackboard.
-    pub effects: Vec<Effect>,
-    /// What was repaired before the write, or could not be completed.
-    pub notices: Vec<Notice>,
-    /// How long it took to get the lock.
-    pub waited: Duration,
-}
-
-impl Written {
-    fn new(revision: Revision, changed: bool, effects: Vec<Effect>, notices: Vec<Notice>) -> Self {
-        Self { revision, changed, effects, notices, waited: Duration::ZERO }
-    }
-}
+use crate::verify::verified_text;
 
 /// Where a decided command is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -63,33 +31,6 @@ enum Place {
     Waiting,
     /// Written, or nothing was to be written.
     Done,
-}
-
-/// A command and who sends it.
-#[derive(Debug, Clone)]
-pub struct Call<C> {
-    /// Who sends it.
-    pub actor: Actor,
-    /// The revision that the sender had read.
-    pub if_revision: Option<Revision>,
-    /// What they want.
-    pub command: C,
-}
-
-/// What a command needs from outside the blackboard. It is asked once the lock is held, so that nothing is decided on
-/// what was true before the wait. Everything here must be quick.
-pub trait Host {
-    /// The time.
-    fn now(&self) -> Timestamp;
-    /// Which stop files are present.
-    fn stop_files(&self) -> StopFiles;
-    /// Creates stop files that must exist before a change is written.
-    ///
-    /// # Errors
-    /// When one cannot be created; nothing is written then.
-    fn create_stop_files(&self, files: &[StopFile], now: Timestamp) -> io::Result<()>;
-    /// A text for the log without the secrets in it.
-    fn masked(&self, text: &str) -> String;
 }
 
 /// A checked text, ready to be written.
@@ -101,13 +42,13 @@ struct NewText {
     scannable: bool,
 }
 
-impl Store {
+impl FileStore {
     /// Decides a command and writes what it changes.
     ///
     /// # Errors
     /// When the rules refuse it, the lock is not free, or the files cannot be read or written. The blackboard is
     /// unchanged then.
-    pub fn submit<C: Operation>(
+    pub(crate) fn submit<C: Operation>(
         &self,
         call: Call<C>,
         host: &dyn Host,
@@ -149,7 +90,7 @@ impl Store {
     ///
     /// # Errors
     /// When the rules refuse it, or the file is not a valid blackboard.
-    pub fn check<C: Operation>(&self, request: Request<C>) -> Result<C::Reply, StoreError> {
+    pub(crate) fn check<C: Operation>(&self, request: Request<C>) -> Result<C::Reply, StoreError> {
         let bytes = self.folder.read()?;
         let path = self.folder.state();
         let (text, _) = text_without_bom(&path, &bytes)?;
@@ -274,7 +215,7 @@ impl Store {
         let ops = codec::operations(&state.board, &change).map_err(|error| self.not_encoded(error))?;
         let mut intended = state.clone();
         intended.apply(&change);
-        let (spliced, scannable) = self.verified_text(&view, &ops, &intended)?;
+        let (spliced, scannable) = verified_text(&path, &view, &ops, &intended)?;
         archive::store(self.folder.path(), &view, &state.board, &change)?;
         let text = NewText { bom, spliced, scannable };
         self.write(locked, current, text, (change, edit), pending.now())

@@ -3,15 +3,15 @@
 use liza_core::model::{LogEntry, Revision, Timestamp, Value};
 use liza_core::text::one_line;
 
-use super::Store;
+use super::FileStore;
 use crate::error::StoreError;
 use crate::file::{LockedFolder, Notice};
-use crate::yaml::{self, to_value};
+use crate::yaml::{self, YamlError, to_value};
 
 /// The longest detail of a log entry, in characters.
 const DETAIL_LIMIT: usize = 1_000;
 
-impl Store {
+impl FileStore {
     /// Keeps a copy of a version whose comments and form the write loses, and adds that to the log.
     pub(crate) fn keep_before_rewrite(
         &self,
@@ -46,12 +46,17 @@ impl Store {
     }
 
     pub(crate) fn log_text(&self, entry: &LogEntry, revision: Revision) -> Result<String, StoreError> {
-        // The entry must fit into a write record.
-        let entry = LogEntry { detail: one_line(&entry.detail, DETAIL_LIMIT), ..entry.clone() };
-        let mut value = to_value(&entry).map_err(|error| self.not_encoded(error))?;
-        if let Value::Map(fields) = &mut value {
-            fields.insert("revision".to_owned(), Value::Int(i64::try_from(revision.0).unwrap_or(i64::MAX)));
-        }
-        Ok(yaml::item(&value, 0))
+        entry_text(entry, revision).map_err(|error| self.not_encoded(error))
     }
+}
+
+/// The text of one entry.
+pub(crate) fn entry_text(entry: &LogEntry, revision: Revision) -> Result<String, YamlError> {
+    // The entry must fit into a write record.
+    let entry = LogEntry { detail: one_line(&entry.detail, DETAIL_LIMIT), ..entry.clone() };
+    let mut value = to_value(&entry)?;
+    if let Value::Map(fields) = &mut value {
+        fields.insert("revision".to_owned(), Value::Int(i64::try_from(revision.0).unwrap_or(i64::MAX)));
+    }
+    Ok(yaml::item(&value, 0))
 }

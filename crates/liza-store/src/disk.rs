@@ -10,19 +10,26 @@ use liza_core::rules::invariants::DiskFacts;
 pub struct ProjectDisk {
     root: PathBuf,
     skip_specs: bool,
+    /// Whether worktrees may be on other machines.
+    several_machines: bool,
 }
 
 impl ProjectDisk {
     /// The disk of the project at `root`. With `SKIP_SPEC_FILE_CHECK=true` every specification counts as existing.
     pub fn new(root: &Path) -> Self {
         let skip_specs = std::env::var_os("SKIP_SPEC_FILE_CHECK").is_some_and(|value| value == "true");
-        Self { root: root.to_owned(), skip_specs }
+        Self { root: root.to_owned(), skip_specs, several_machines: false }
+    }
+
+    /// The same for a project on several machines: a worktree may be on another one.
+    pub(crate) fn of_several_machines(root: &Path) -> Self {
+        Self { several_machines: true, ..Self::new(root) }
     }
 }
 
 impl DiskFacts for ProjectDisk {
     fn worktree_exists(&self, worktree: &Worktree) -> bool {
-        self.root.join(worktree.as_str()).is_dir()
+        self.several_machines || self.root.join(worktree.as_str()).is_dir()
     }
 
     fn spec_exists(&self, path: &str) -> bool {

@@ -1,0 +1,239 @@
+//! Where a database is: an address without a password, and the password from outside.
+//!
+//! Nothing here shows a password: an address that has one is refused, and messages name no part of a wrong address.
+
+use std::env;
+use std::fmt;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::str::FromStr;
+use std::time::Duration;
+
+use postgres::Config;
+use postgres::config::{Host, SslMode};
+
+/// The variable with an address that may have a password; its password is used for the same database.
+pub const STORE_URL_ENV: &str = "LIZA_STORE_URL";
+
+/// The variable that names a file of passwords, in PostgreSQL's own format.
+const PASSWORD_FILE_ENV: &str = "PGPASSFILE";
+
+/// The port of a database if the address names none.
+const DEFAULT_PORT: u16 = 5432;
+
+/// How long a connection may take, and how long sent data may stay unconfirmed.
+const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
+const UNCONFIRMED_TIMEOUT: Duration = Duration::from_secs(15);
+
+/// The address of a database, without a password.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Address(String);
+
+/// Why a text is not the address of a database.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum AddressError {
+    /// It cannot be read.
+    #[error(
+        "not the address of a PostgreSQL database: {reason}; expected postgres://USER@HOST:PORT/DATABASE"
+    )]
+    Invalid {
+        /// Why.
+        reason: String,
+    },
+    /// It has a password.
+    #[error(
+        "the address has a password, which others could read; leave it out, and set {STORE_URL_ENV} or {PASSWORD_FILE_ENV}"
+    )]
+    HasPassword,
+    /// The variable has the address of another database.
+    #[error("{STORE_URL_ENV} is for another host, user or database than the address of this project")]
+    OtherDatabase,
+    /// The variable cannot be read.
+    #[error("{STORE_URL_ENV} is not the address of a PostgreSQL database")]
+    InvalidVariable,
+}
+
+impl FromStr for Address {
+    type Err = AddressError;
+
+    fn from_str(text: &str) -> Result<Self, AddressError> {
+        let text = text.trim();
+        let config = parsed(text)?;
+        if config.get_password().is_some() {
+            return Err(AddressError::HasPassword);
+        }
+        if config.get_hosts().is_empty() && config.get_hostaddrs().is_empty() {
+            return Err(AddressError::Invalid { reason: "it names no host".to_owned() });
+        }
+        if config.get_dbname().is_none_or(str::is_empty) {
+            return Err(AddressError::Invalid { reason: "it names no database".to_owned() });
+        }
+        Ok(Self(text.to_owned()))
+    }
+}
+
+impl fmt::Display for Address {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl Address {
+    /// The address as text.
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+
+    /// How to connect, with the password of this machine.
+    pub(super) fn config(&self) -> Result<Config, AddressError> {
+        let mut config = parsed(&self.0)?;
+        if let Some(password) = password(&config)? {
+            config.password(password);
+        }
+        if !self.0.contains("sslmode=") && !config.get_hosts().iter().all(is_local) {
+            config.ssl_mode(SslMode::Require);
+        }
+        if config.get_application_name().is_none() {
+            config.application_name("liza");
+        }
+        config.connect_timeout(CONNECT_TIMEOUT).tcp_user_timeout(UNCONFIRMED_TIMEOUT);
+        config.keepalives_idle(Duration::from_secs(10)).keepalives_interval(Duration::from_secs(3));
+        config.keepalives_retries(3);
+        Ok(config)
+    }
+}
+
+fn parsed(text: &str) -> Result<Config, AddressError> {
+    let invalid = |reason: &str| AddressError::Invalid { reason: reason.to_owned() };
+    if !text.starts_with("postgres://") && !text.starts_with("postgresql://") {
+        return Err(invalid("it does not begin with postgres://"));
+    }
+    // The error of the parser could quote a password.
+    text.parse().map_err(|_| invalid("it has an unknown option or an invalid value"))
+}
+
+/// Whether a host is this machine, so that no network lies between.
+fn is_local(host: &Host) -> bool {
+    match host {
+        Host::Unix(_) => true,
+        Host::Tcp(name) => matches!(name.as_str(), "localhost" | "127.0.0.1" | "::1"),
+    }
+}
+
+/// The password for a database: that of the variable, or that of a file of passwords.
+fn password(config: &Config) -> Result<Option<Vec<u8>>, AddressError> {
+    if let Some(text) = env::var_os(STORE_URL_ENV).filter(|text| !text.is_empty()) {
+        let given = text.to_str().and_then(|text| parsed(text.trim()).ok());
+        let given = given.ok_or(AddressError::InvalidVariable)?;
+        // A password must not be sent to another server than the one that it is for.
+        if place(&given) != place(config) {
+            return Err(AddressError::OtherDatabase);
+        }
+        if let Some(password) = given.get_password() {
+            return Ok(Some(password.to_owned()));
+        }
+    }
+    let file = env::var_os(PASSWORD_FILE_ENV).map(PathBuf::from);
+    let file = file.or_else(|| Some(PathBuf::from(env::var_os("HOME")?).join(".pgpass")));
+    Ok(file.and_then(|file| password_in(&file, config)))
+}
+
+fn place(config: &Config) -> (Vec<String>, Vec<u16>, Option<&str>, Option<&str>) {
+    let ports = if config.get_ports().is_empty() { vec![DEFAULT_PORT] } else { config.get_ports().to_vec() };
+    (host_names(config), ports, config.get_dbname(), config.get_user())
+}
+
+fn host_names(config: &Config) -> Vec<String> {
+    let name = |host: &Host| match host {
+        Host::Tcp(name) => name.clone(),
+        Host::Unix(path) => path.to_string_lossy().into_owned(),
+    };
+    config.get_hosts().iter().map(name).collect()
+}
+
+/// The password in a file with lines `host:port:database:user:password`, where `*` matches anything.
+fn password_in(file: &Path, config: &Config) -> Option<Vec<u8>> {
+    if !is_private(file) {
+        return None;
+    }
+    let text = fs::read_to_string(file).ok()?;
+    let port = config.get_ports().first().copied().unwrap_or(DEFAULT_PORT).to_string();
+    let hosts = host_names(config);
+    let user = config.get_user().unwrap_or_default();
+    let found = text.lines().filter(|line| !line.starts_with('#')).find_map(|line| {
+        let fields = split_fields(line);
+        let [host, line_port, database, line_user, password] = fields.as_slice() else { return None };
+        let is = |field: &str, value: &str| field == "*" || field == value;
+        let matches =
+            hosts.iter().any(|name| is(host, name) || (host == "localhost" && name.starts_with('/')))
+                && is(line_port, &port)
+                && is(database, config.get_dbname().unwrap_or_default())
+                && is(line_user, user);
+        matches.then(|| password.clone())
+    });
+    found.map(String::into_bytes)
+}
+
+/// Whether only its owner can read a file, as PostgreSQL's own programs require.
+fn is_private(file: &Path) -> bool {
+    use std::os::unix::fs::PermissionsExt as _;
+    fs::metadata(file).is_ok_and(|metadata| metadata.is_file() && metadata.permissions().mode() & 0o077 == 0)
+}
+
+/// The fields of a line; a backslash makes the next character part of its field.
+fn split_fields(line: &str) -> Vec<String> {
+    let mut fields = vec![String::new()];
+    let mut chars = line.chars();
+    while let Some(c) = chars.next() {
+        match (c, fields.last_mut()) {
+            ('\\', Some(field)) => field.extend(chars.next()),
+            (':', _) => fields.push(String::new()),
+            (c, Some(field)) => field.push(c),
+            (_, None) => {}
+        }
+    }
+    fields
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Covers: MM-01
+    #[test]
+    fn an_address_has_a_host_and_a_database_and_no_password() {
+        for valid in
+            ["postgres://liza@db.example:5433/team", "postgresql:///team?host=/run/postgresql&user=liza"]
+        {
+            assert_eq!(valid.parse::<Address>().unwrap().as_str(), valid);
+        }
+        for secret in ["postgres://liza:hunter2@db/team", "postgres://db/team?user=liza&password=hunter2"] {
+            let error = secret.parse::<Address>().unwrap_err();
+            assert_eq!(error, AddressError::HasPassword);
+            assert!(!error.to_string().contains("hunter2"));
+        }
+        for invalid in ["db/team", "postgres://", "postgres://db", "postgres://a:hunter2@db:x/team"] {
+            let error = invalid.parse::<Address>().unwrap_err();
+            assert!(!error.to_string().contains("hunter2"), "{error}");
+        }
+    }
+
+    /// Covers: MM-01
+    #[test]
+    fn another_machine_is_reached_only_with_tls() {
+        let mode = |text: &str| parsed_config(text).get_ssl_mode();
+        assert_eq!(mode("postgres://liza@db.example/team"), SslMode::Require);
+        assert_eq!(mode("postgres://liza@db.example/team?sslmode=disable"), SslMode::Disable);
+        assert_ne!(mode("postgres://liza@127.0.0.1/team"), SslMode::Require);
+    }
+
+    fn parsed_config(text: &str) -> Config {
+        text.parse::<Address>().unwrap().config().unwrap()
+    }
+
+    /// Covers: MM-01
+    #[test]
+    fn a_line_of_a_password_file_is_split_at_its_colons() {
+        assert_eq!(split_fields(r"h:1:d:u:a\:b\\c"), ["h", "1", "d", "u", r"a:b\c"]);
+    }
+}

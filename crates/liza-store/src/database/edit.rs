@@ -1,0 +1,224 @@
+//! Edits of the text of a blackboard in a database: `lock write`, `lock modify` and `edit`.
+//!
+//! Holds no lock while the text is edited. A write that came between is merged where it can be, as `liza edit` does; where
+//! it cannot, nothing is written.
+
+use std::fs;
+use std::path::PathBuf;
+
+use liza_core::model::{LogEntry, Revision, State, Timestamp, Value};
+use liza_core::protocol::manual_edit::ManualEdit;
+
+use super::DatabaseStore;
+use super::fault::DatabaseReason;
+use super::load::{self, ProjectRow, Wanted};
+use super::request::RequestId;
+use super::rows::Rows;
+use super::write::Statements;
+use crate::codec::{self, StateView};
+use crate::disk::ProjectDisk;
+use crate::document::plain_value;
+use crate::durable::replace_private_file;
+use crate::error::StoreError;
+use crate::file_store::{OVERTAKEN_LIMIT, entry_text};
+use crate::text_edit::{
+    Edited, ValueSyntax, check_permission, new_misspelled, new_violations, revision_stamps, with_value,
+};
+use crate::three_way_merge::three_way_merge;
+use crate::value_path::ValuePath;
+use crate::verify::{mismatch, not_encoded, verified_text};
+
+/// An edit of the text.
+pub(crate) struct DatabaseEdit<'s> {
+    store: &'s DatabaseStore,
+    text: String,
+    revision: Revision,
+    permission: Option<ManualEdit>,
+    /// The copy that a command changes; removed with the edit.
+    copy: Option<PathBuf>,
+}
+
+impl DatabaseStore {
+    /// Reads the text to edit it.
+    pub(crate) fn begin_edit(&self) -> Result<DatabaseEdit<'_>, StoreError> {
+        let (text, revision) = self.text_and_revision()?;
+        Ok(DatabaseEdit { store: self, text, revision, permission: None, copy: None })
+    }
+}
+
+impl DatabaseEdit<'_> {
+    pub(crate) fn restricted_to(mut self, permission: ManualEdit) -> Self {
+        self.permission = Some(permission);
+        self
+    }
+
+    pub(crate) fn text(&self) -> &str {
+        &self.text
+    }
+
+    pub(crate) fn revision(&self) -> Revision {
+        self.revision
+    }
+
+    /// The file for a command.
+    pub(crate) fn path(&self) -> PathBuf {
+        let name = format!("state.yaml.edit-{}", std::process::id());
+        self.copy.clone().unwrap_or_else(|| self.store.folder().join(name))
+    }
+
+    pub(crate) fn begin_modify(&mut self) -> Result<(), StoreError> {
+        let path = self.path();
+        replace_private_file(&path, self.text.as_bytes()).map_err(StoreError::io("write", &path))?;
+        self.copy = Some(path);
+        Ok(())
+    }
+
+    pub(crate) fn finish_modify(self, log: &LogEntry) -> Result<Edited, StoreError> {
+        let path = self.path();
+        let text = fs::read_to_string(&path).map_err(StoreError::io("read", &path))?;
+        self.replace(&text, log)
+    }
+
+    /// Replaces the text by one that was made from it.
+    pub(crate) fn replace(mut self, text: &str, log: &LogEntry) -> Result<Edited, StoreError> {
+        let mut text = text.to_owned();
+        for _ in 0..OVERTAKEN_LIMIT {
+            match self.write(&text, log) {
+                Err(StoreError::Overtaken { .. }) => {}
+                result => return result,
+            }
+            let (current, revision) = self.store.text_and_revision()?;
+            text = three_way_merge(&self.text, &text, &current).map_err(|_| self.overtaken())?;
+            (self.text, self.revision) = (current, revision);
+        }
+        Err(self.overtaken())
+    }
+
+    /// Sets the values that match a path.
+    pub(crate) fn set(
+        mut self,
+        path: &str,
+        value: &str,
+        syntax: ValueSyntax,
+        log: &LogEntry,
+    ) -> Result<Edited, StoreError> {
+        let path: ValuePath = path.parse()?;
+        for _ in 0..OVERTAKEN_LIMIT {
+            let view = StateView::full(self.store.path(), &self.text)?;
+            let (text, _) = with_value(&view, &path, value, syntax)?;
+            match self.write(&text, log) {
+                Err(StoreError::Overtaken { .. }) => {}
+                result => return result,
+            }
+            (self.text, self.revision) = self.store.text_and_revision()?;
+        }
+        Err(self.overtaken())
+    }
+
+    fn overtaken(&self) -> StoreError {
+        StoreError::Overtaken { path: self.store.path().to_owned() }
+    }
+
+    /// Writes a text that was made from the current one, if it adds no violation.
+    fn write(&self, text: &str, log: &LogEntry) -> Result<Edited, StoreError> {
+        let now = self.store.now()?;
+        let mut view = StateView::full(self.store.path(), text)?;
+        view.check_version()?;
+        let mut state = view.state()?;
+        let before = self.before();
+        let new = view.tree.as_ref().map(plain_value).unwrap_or(Value::Null);
+        check_permission(self.permission.as_ref(), before.as_ref(), &new)?;
+        let disk = ProjectDisk::of_several_machines(self.store.root());
+        let violations = new_violations(&disk, before.as_ref().map(|(state, _)| state), &state, now);
+        if !violations.is_empty() {
+            return Err(StoreError::Violates(violations));
+        }
+        let revision = state.board.revision.max(self.revision).next();
+        let change = revision_stamps(before.as_ref().map(|(state, _)| state), &state, revision);
+        let encode = |error| not_encoded(self.store.path(), error);
+        let ops = codec::operations(&state.board, &change).map_err(encode)?;
+        state.apply(&change);
+        let (spliced, _) = verified_text(self.store.path(), &view, &ops, &state)?;
+        let rows = Rows::of_text(&spliced.text).ok_or_else(|| mismatch(self.store.path(), "the rows"))?;
+        let log = entry_text(&LogEntry { timestamp: now, ..log.clone() }, revision).map_err(encode)?;
+        self.commit(&rows, &state, before.as_ref().map(|(state, _)| state), (&log, revision, now))?;
+        let old = before.map(|(_, value)| value).unwrap_or(Value::Null);
+        Ok(Edited { revision, notices: Vec::new(), misspelled: new_misspelled(&old, &new) })
+    }
+
+    /// The state before, if it can be read.
+    fn before(&self) -> Option<(State, Value)> {
+        let mut view = StateView::full(self.store.path(), &self.text).ok()?;
+        let value = view.tree.as_ref().map(plain_value)?;
+        Some((view.state().ok()?, value))
+    }
+
+    /// Writes the rows that differ, unless another write came between.
+    fn commit(
+        &self,
+        rows: &Rows,
+        state: &State,
+        before: Option<&State>,
+        (log, revision, now): (&str, Revision, Timestamp),
+    ) -> Result<(), StoreError> {
+        let store = self.store;
+        let (project, mut connection) = store.connect()?;
+        let sql = load::lock_statements(project, &Wanted::everything(), connection.timeline());
+        let results = connection.begin(&sql).map_err(|error| store.fault(&error))?;
+        let loaded = load::decoded(results.get(load::LOCK_LEAD..).unwrap_or_default(), load::LOCK_GAP);
+        let Some(loaded) = loaded else { return Err(store.no_project().into()) };
+        if loaded.project.revision != self.revision.0 {
+            store.pool().put(connection);
+            return Err(self.overtaken());
+        }
+        let server = connection.server(&loaded.timeline);
+        let mut statements = Statements::new(project);
+        statements.rows(&loaded.rows, rows, revision);
+        statements.replace_order(&loaded.rows, rows, revision);
+        edited_leases(&mut statements, before, state);
+        statements.log(&[log.to_owned()], revision);
+        let request = RequestId::new().to_string();
+        statements.request(&request, "edit", "", revision, now);
+        let clock = store.clock_of(&loaded, &server);
+        statements.project(&ProjectRow { revision: revision.0, layout: revision.0, clock });
+        let notify = store.notification(revision.0);
+        match connection.end(&format!("{}COMMIT{notify}", statements.sql())) {
+            Ok(_) => {
+                store.pool().put(connection);
+                Ok(())
+            }
+            Err(error) if error.code().is_none() => match store.request_row(&request) {
+                Ok(Some(_)) => Ok(()),
+                Ok(None) => Err(self.overtaken()),
+                Err(_) => Err(store.error(DatabaseReason::UnknownOutcome, error.to_string()).into()),
+            },
+            Err(error) => Err(store.fault(&error).into()),
+        }
+    }
+}
+
+/// Writes the leases that an edit has changed.
+fn edited_leases(statements: &mut Statements, before: Option<&State>, after: &State) {
+    let agents = |state: &State| state.board.agents.ready().cloned().unwrap_or_default();
+    let (old, new) = (before.map(agents).unwrap_or_default(), agents(after));
+    for (id, entry) in &new {
+        let known = old.get(id);
+        if known.map(|known| (known.lease_expires, known.generation))
+            != Some((entry.lease_expires, entry.generation))
+        {
+            statements.replace_lease(*id, entry);
+        }
+    }
+    for id in old.keys().filter(|id| !new.contains_key(*id)) {
+        statements.remove_lease(*id);
+    }
+}
+
+impl Drop for DatabaseEdit<'_> {
+    fn drop(&mut self) {
+        if let Some(copy) = &self.copy {
+            // It is only a copy.
+            let _ = fs::remove_file(copy);
+        }
+    }
+}

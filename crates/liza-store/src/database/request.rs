@@ -1,0 +1,69 @@
+//! The ID of a request: random, with the day on which it was made, so that an old one is known to be old.
+
+use std::hash::{BuildHasher as _, RandomState};
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use liza_core::model::{Generation, Seconds, Timestamp};
+use ring::rand::{SecureRandom as _, SystemRandom};
+
+/// How long requests are kept.
+pub(super) const KEPT: Seconds = Seconds(7 * 86_400);
+
+/// The ID of a request: the same one for every attempt to carry it out.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct RequestId {
+    made: i64,
+    random: u128,
+}
+
+impl RequestId {
+    /// A new one.
+    pub fn new() -> Self {
+        let made = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |time| time.as_secs());
+        Self { made: i64::try_from(made).unwrap_or(0), random: random() }
+    }
+
+    /// Whether it is too old to know whether it was carried out.
+    pub(super) fn is_too_old(&self, now: Timestamp) -> bool {
+        Timestamp::from_unix(self.made) + KEPT < now
+    }
+}
+
+impl Default for RequestId {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl std::fmt::Display for RequestId {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{:x}-{:032x}", self.made, self.random)
+    }
+}
+
+impl std::str::FromStr for RequestId {
+    type Err = std::num::ParseIntError;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        let (made, random) = text.split_once('-').unwrap_or((text, ""));
+        Ok(Self { made: i64::from_str_radix(made, 16)?, random: u128::from_str_radix(random, 16)? })
+    }
+}
+
+/// 128 random bits of the system.
+fn random() -> u128 {
+    let mut bytes = [0; 16];
+    match SystemRandom::new().fill(&mut bytes) {
+        Ok(()) => u128::from_ne_bytes(bytes),
+        // The standard library seeds its hashers from the same source.
+        Err(_) => {
+            u128::from(RandomState::new().hash_one(0)) << 64 | u128::from(RandomState::new().hash_one(1))
+        }
+    }
+}
+
+/// A fencing token: 63 random bits, since files have no larger numbers. Never 0, which means none.
+pub(crate) fn random_generation() -> Generation {
+    let bits = u64::try_from(random() >> 65).unwrap_or(u64::MAX >> 1);
+    Generation(bits.max(1))
+}

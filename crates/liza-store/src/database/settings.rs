@@ -1,0 +1,71 @@
+//! `.liza/store.yaml`: which database has the blackboard of this project. Never a password.
+
+use std::fs;
+use std::io::ErrorKind;
+use std::path::{Path, PathBuf};
+
+use serde::{Deserialize, Serialize};
+
+use super::address::Address;
+use crate::durable::{read_file, replace_private_file, sync_folder};
+use crate::error::StoreError;
+use crate::private;
+use crate::yaml::{self, YamlError, to_value};
+
+/// The name of the file in `.liza/`.
+const NAME: &str = "store.yaml";
+
+/// Which database has the blackboard.
+#[derive(Debug, Clone)]
+pub(crate) struct Settings {
+    pub(super) address: Address,
+    pub(super) name: String,
+}
+
+/// The file.
+#[derive(Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct SettingsFile {
+    /// The address of the database.
+    address: String,
+    /// The name of the blackboard in it.
+    project: String,
+}
+
+/// The path of the file.
+pub(super) fn path(root: &Path) -> PathBuf {
+    root.join(".liza").join(NAME)
+}
+
+/// The settings of a project; none if its blackboard is a file.
+///
+/// # Errors
+/// When the file cannot be read.
+pub(crate) fn settings_of(root: &Path) -> Result<Option<Settings>, StoreError> {
+    let path = path(root);
+    let bytes = match read_file(&path) {
+        Ok(bytes) => bytes,
+        Err(error) if error.kind() == ErrorKind::NotFound => return Ok(None),
+        Err(error) => return Err(StoreError::io("read", &path)(error)),
+    };
+    let broken = |message: String| StoreError::broken(&path, YamlError::new(message));
+    let text = String::from_utf8(bytes).map_err(|_| broken("not valid UTF-8".to_owned()))?;
+    let file: SettingsFile = yaml::read(&text).map_err(|error| broken(error.to_string()))?;
+    let address = file.address.parse().map_err(|error| broken(format!("address: {error}")))?;
+    Ok(Some(Settings { address, name: file.project }))
+}
+
+/// Writes the file.
+pub(super) fn write(root: &Path, settings: &Settings) -> Result<(), StoreError> {
+    let path = path(root);
+    let folder = root.join(".liza");
+    if fs::symlink_metadata(folder.join("state.yaml")).is_ok() {
+        return Err(StoreError::Exists { path: folder.join("state.yaml") });
+    }
+    private::create_folder(&folder).map_err(StoreError::io("create", &folder))?;
+    let file = SettingsFile { address: settings.address.to_string(), project: settings.name.clone() };
+    let value = to_value(&file).map_err(|source| StoreError::Encode { path: path.clone(), source })?;
+    let text = value.as_map().map(yaml::document).unwrap_or_default();
+    replace_private_file(&path, text.as_bytes()).map_err(StoreError::io("write", &path))?;
+    sync_folder(&folder).map_err(StoreError::io("sync", &folder))
+}

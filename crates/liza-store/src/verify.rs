@@ -1,0 +1,76 @@
+//! Checks a new text before it is written: it must read back as the state that was intended.
+
+use std::path::Path;
+
+use liza_core::model::{State, Value};
+
+use crate::codec::{self, Spliced, StateView};
+use crate::document::{plain_value, same_value};
+use crate::error::StoreError;
+use crate::yaml::YamlError;
+
+/// A new text that reads back as the intended state: spliced if possible, otherwise a rewrite of the whole file.
+pub(crate) fn verified_text(
+    path: &Path,
+    view: &StateView<'_>,
+    ops: &[codec::Op],
+    intended: &State,
+) -> Result<(Spliced, bool), StoreError> {
+    if let Ok(spliced) = codec::splice(view, ops)
+        && let Ok(scannable) = check_text(path, &spliced.text, intended, view, ops)
+    {
+        return Ok((spliced, scannable));
+    }
+    let text = codec::rewrite(view, ops).ok_or_else(|| mismatch(path, "the file"))?;
+    let scannable = check_text(path, &text, intended, view, ops)?;
+    Ok((Spliced { text, edits: Vec::new(), rewritten: true }, scannable))
+}
+
+/// Checks that a text reads as the intended state and keeps the sections that the operations do not touch. Returns
+/// whether a line scan finds all its blocks.
+fn check_text(
+    path: &Path,
+    text: &str,
+    intended: &State,
+    before: &StateView<'_>,
+    ops: &[codec::Op],
+) -> Result<bool, StoreError> {
+    let mut view = StateView::full(path, text)?;
+    let state = view.state()?;
+    check_same(path, intended, &state)?;
+    let is_same = |name: &&String| {
+        let value =
+            |view: &StateView<'_>| view.with_section(name, |node| Ok(plain_value(node))).ok().flatten();
+        match (value(before), value(&view)) {
+            (Some(before), Some(after)) => same_value(&before, &after),
+            (before, after) => before.is_none() && after.is_none(),
+        }
+    };
+    match codec::untouched(before, ops).iter().find(|name| !is_same(name)) {
+        Some(name) => Err(mismatch(path, name)),
+        None => Ok(view.scannable),
+    }
+}
+
+/// Checks that a state was read as it was intended.
+pub(crate) fn check_same(path: &Path, intended: &State, read: &State) -> Result<(), StoreError> {
+    let fields = |state: &State| codec::document_fields(state).map_err(|error| not_encoded(path, error));
+    let (intended, read) = (fields(intended)?, fields(read)?);
+    let differs =
+        |(key, value): &(&String, &Value)| !read.get(*key).is_some_and(|read| same_value(value, read));
+    match intended.iter().find(differs) {
+        Some((key, _)) => Err(mismatch(path, key)),
+        None if intended.len() != read.len() => Err(mismatch(path, "a section")),
+        None => Ok(()),
+    }
+}
+
+/// The new text would not read back as intended.
+pub(crate) fn mismatch(path: &Path, what: &str) -> StoreError {
+    StoreError::ReadBackMismatch { path: path.to_owned(), what: what.to_owned() }
+}
+
+/// The new state has no YAML form.
+pub(crate) fn not_encoded(path: &Path, source: YamlError) -> StoreError {
+    StoreError::Encode { path: path.to_owned(), source }
+}

@@ -1,0 +1,261 @@
+//! What a database can do wrong: gone, restarted, read-only, a lost answer, a newer program. And what must hold then.
+
+use std::io::{Read as _, Write as _};
+use std::net::{Shutdown, TcpListener, TcpStream};
+use std::os::unix::net::UnixStream;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex};
+use std::time::{Duration, Instant};
+
+use liza_core::model::Actor;
+use liza_store::{DatabaseReason, RequestId, Store, StoreError};
+
+use crate::board::{Kind, RealHost, TestBoard, call, human};
+use crate::server::Server;
+use crate::support::note;
+
+/// A proxy between a store and the server, which can drop connections.
+struct Proxy {
+    port: u16,
+    rules: Arc<Rules>,
+}
+
+#[derive(Default)]
+struct Rules {
+    /// Drops the connection when the answer to COMMIT arrives, this many times.
+    lose_answers: AtomicUsize,
+    /// Drops the connection before a COMMIT is passed on, this many times.
+    lose_commits: AtomicUsize,
+    /// Accepts no connections and passes nothing on.
+    partitioned: AtomicBool,
+    open: Mutex<Vec<TcpStream>>,
+    commits: AtomicUsize,
+}
+
+impl Proxy {
+    fn new(server: &Server) -> Self {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let port = listener.local_addr().unwrap().port();
+        let rules: Arc<Rules> = Arc::default();
+        let socket = server.socket();
+        let shared = Arc::clone(&rules);
+        std::thread::spawn(move || {
+            for client in listener.incoming().flatten() {
+                let (rules, socket) = (Arc::clone(&shared), socket.clone());
+                std::thread::spawn(move || {
+                    if rules.partitioned.load(Ordering::SeqCst) {
+                        return;
+                    }
+                    if let Ok(server) = UnixStream::connect(&socket) {
+                        rules.open.lock().unwrap().push(client.try_clone().unwrap());
+                        pass(client, server, &rules);
+                    }
+                });
+            }
+        });
+        Self { port, rules }
+    }
+
+    fn address(&self) -> String {
+        format!("postgres://liza@127.0.0.1:{}/liza", self.port)
+    }
+
+    /// Cuts all connections, or lets new ones through again.
+    fn partition(&self, on: bool) {
+        self.rules.partitioned.store(on, Ordering::SeqCst);
+        for stream in self.rules.open.lock().unwrap().drain(..).filter(|_| on) {
+            let _ = stream.shutdown(Shutdown::Both);
+        }
+    }
+}
+
+fn take_one(counter: &AtomicUsize) -> bool {
+    counter.fetch_update(Ordering::SeqCst, Ordering::SeqCst, |n| n.checked_sub(1)).is_ok()
+}
+
+fn pass(client: TcpStream, server: UnixStream, rules: &Arc<Rules>) {
+    let losing = Arc::new(AtomicBool::new(false));
+    let (mut from_server, mut to_client) = (server.try_clone().unwrap(), client.try_clone().unwrap());
+    let lost = Arc::clone(&losing);
+    let answers = std::thread::spawn(move || {
+        let mut buffer = [0; 65_536];
+        while let Ok(length) = from_server.read(&mut buffer) {
+            if length == 0 || lost.load(Ordering::SeqCst) || to_client.write_all(&buffer[..length]).is_err() {
+                break;
+            }
+        }
+        let _ = to_client.shutdown(Shutdown::Both);
+        let _ = from_server.shutdown(Shutdown::Both);
+    });
+    let (mut from_client, mut to_server) = (client, server);
+    let mut buffer = [0; 65_536];
+    while let Ok(length) = from_client.read(&mut buffer) {
+        if length == 0 {
+            break;
+        }
+        let text = String::from_utf8_lossy(&buffer[..length]);
+        if text.contains("COMMIT") && text.contains("UPDATE liza.projects") {
+            rules.commits.fetch_add(1, Ordering::SeqCst);
+            if take_one(&rules.lose_commits) {
+                break;
+            }
+            if take_one(&rules.lose_answers) {
+                losing.store(true, Ordering::SeqCst);
+            }
+        }
+        if to_server.write_all(&buffer[..length]).is_err() {
+            break;
+        }
+    }
+    let _ = from_client.shutdown(Shutdown::Both);
+    if !losing.load(Ordering::SeqCst) {
+        let _ = to_server.shutdown(Shutdown::Both);
+    }
+    let _ = answers.join();
+}
+
+fn reason(error: StoreError) -> DatabaseReason {
+    let StoreError::Database(error) = error else { panic!("{error:?}") };
+    assert!(!error.reason.hint().is_empty());
+    error.reason
+}
+
+fn notes(store: &Store) -> usize {
+    store.snapshot().unwrap().journal.human_notes.len()
+}
+
+/// Covers: MM-05
+#[test]
+fn needs_postgres_a_lost_answer_is_found_and_nothing_is_done_twice() {
+    let proxy = Proxy::new(Server::shared());
+    let board = TestBoard::at(&proxy.address(), "lost-answer");
+    let store = board.store();
+    let created = proxy.rules.commits.load(Ordering::SeqCst);
+    for n in 1..=5 {
+        proxy.rules.lose_answers.store(1, Ordering::SeqCst);
+        let written = human(&store, note(&format!("note {n}"))).unwrap();
+        assert_eq!((written.revision, written.changed), (1 + n as u64, true));
+        assert_eq!(proxy.rules.lose_answers.load(Ordering::SeqCst), 0, "the proxy did its part");
+        assert_eq!(notes(&store), n);
+    }
+    assert_eq!(proxy.rules.commits.load(Ordering::SeqCst), created + 5, "no commit was sent twice");
+}
+
+/// Covers: MM-05
+#[test]
+fn needs_postgres_a_lost_commit_is_sent_again() {
+    let proxy = Proxy::new(Server::shared());
+    let board = TestBoard::at(&proxy.address(), "lost-commit");
+    let store = board.store();
+    let created = proxy.rules.commits.load(Ordering::SeqCst);
+    proxy.rules.lose_commits.store(1, Ordering::SeqCst);
+    let written = human(&store, note("once")).unwrap();
+    assert_eq!(written.revision, 2);
+    assert_eq!(proxy.rules.commits.load(Ordering::SeqCst), created + 2);
+    assert_eq!(notes(&store), 1);
+}
+
+/// Covers: MM-05
+#[test]
+fn needs_postgres_a_request_is_carried_out_once() {
+    let board = TestBoard::new(Kind::Database, "request");
+    let store = board.store();
+    let id = RequestId::new();
+    let send =
+        |id: &RequestId, text: &str| store.submit_request(id, call(Actor::Human, note(text)), &RealHost);
+    assert!(send(&id, "one").unwrap().written.changed);
+    let again = send(&id, "one").unwrap_err();
+    assert!(again.to_string().contains("revision 2"), "{again}");
+    assert_eq!(reason(again), DatabaseReason::RequestRepeated);
+    assert_eq!(reason(send(&id, "two").unwrap_err()), DatabaseReason::RequestReused);
+    assert_eq!(notes(&store), 1);
+    // Eight days later it is not known any more whether a request was carried out.
+    let unused = RequestId::new();
+    board.sql("UPDATE liza.projects SET clock_offset_ms = 8 * 86400000 WHERE id = PROJECT");
+    assert_eq!(reason(send(&unused, "late").unwrap_err()), DatabaseReason::RequestTooOld);
+    assert_eq!(notes(&store), 1);
+}
+
+/// Covers: MM-04, MM-05
+#[test]
+fn needs_postgres_a_store_waits_for_a_server_that_restarts() {
+    let server = Server::own("");
+    let board = TestBoard::at(&server.address(), "restart");
+    let store = board.store().with_patience(Duration::from_secs(60));
+    human(&store, note("before")).unwrap();
+    server.stop("immediate");
+    let quick = board.store().with_patience(Duration::from_millis(300));
+    let started = Instant::now();
+    assert_eq!(reason(quick.snapshot().unwrap_err()), DatabaseReason::Unreachable);
+    assert_eq!(reason(human(&quick, note("no")).unwrap_err()), DatabaseReason::Unreachable);
+    assert!(started.elapsed() < Duration::from_secs(20));
+    std::thread::scope(|scope| {
+        let waiting = scope.spawn(|| human(&store, note("after")).unwrap());
+        server.start("");
+        assert_eq!(waiting.join().unwrap().revision, 3);
+    });
+    assert_eq!(notes(&store), 2);
+}
+
+/// Covers: MM-04
+#[test]
+fn needs_postgres_a_server_without_writes_is_read() {
+    let server = Server::own("");
+    let board = TestBoard::at(&server.address(), "read-only");
+    server.sql("ALTER DATABASE liza SET default_transaction_read_only = on");
+    let store = board.store().with_patience(Duration::from_millis(200));
+    assert_eq!(reason(human(&store, note("no")).unwrap_err()), DatabaseReason::ReadOnly);
+    assert_eq!(notes(&store), 0);
+}
+
+/// Covers: MM-04
+#[test]
+fn needs_postgres_a_held_lock_ends_with_a_reason() {
+    let board = TestBoard::new(Kind::Database, "held");
+    let store = board.store().with_patience(Duration::from_millis(100));
+    let mut other = Server::shared().connect().unwrap();
+    let hold = format!("BEGIN; SELECT 1 FROM liza.projects WHERE name = '{}' FOR UPDATE", board.name);
+    other.simple_query(&hold).unwrap();
+    let started = Instant::now();
+    assert_eq!(reason(human(&store, note("no")).unwrap_err()), DatabaseReason::Slow);
+    assert!(started.elapsed() >= Duration::from_secs(5), "{:?}", started.elapsed());
+    assert_eq!(notes(&store), 0, "reading needs no lock");
+    other.simple_query("ROLLBACK").unwrap();
+    human(&store, note("yes")).unwrap();
+}
+
+/// Covers: MM-05
+#[test]
+fn needs_postgres_a_partition_only_delays() {
+    let proxy = Proxy::new(Server::shared());
+    let board = TestBoard::at(&proxy.address(), "partition");
+    let store = board.store().with_patience(Duration::from_secs(60));
+    human(&store, note("before")).unwrap();
+    proxy.partition(true);
+    std::thread::scope(|scope| {
+        let waiting = scope.spawn(|| human(&store, note("after")).unwrap());
+        std::thread::park_timeout(Duration::from_millis(300));
+        proxy.partition(false);
+        assert_eq!(waiting.join().unwrap().revision, 3);
+    });
+    assert_eq!(notes(&store), 2);
+}
+
+/// Covers: MM-01
+#[test]
+fn needs_postgres_tables_of_a_newer_program_and_missing_boards_are_refused() {
+    let server = Server::own("");
+    let board = TestBoard::at(&server.address(), "newer");
+    let address = server.address().parse().unwrap();
+    let other = board.root.join("other");
+    let joined = Store::join_database(&other, &address, None).unwrap();
+    assert_eq!(joined.snapshot().unwrap(), board.store().snapshot().unwrap());
+    human(&joined, note("from here")).unwrap();
+    assert_eq!(notes(&board.store()), 1);
+    let missing = Store::join_database(&board.root.join("third"), &address, Some("no-such")).unwrap_err();
+    assert!(missing.to_string().contains(&board.name), "it names those that exist: {missing}");
+    assert_eq!(reason(missing), DatabaseReason::NoProject);
+    server.sql("UPDATE liza.meta SET version = 99");
+    assert_eq!(reason(board.store().snapshot().unwrap_err()), DatabaseReason::NewerSchema);
+    assert_eq!(reason(human(&board.store(), note("no")).unwrap_err()), DatabaseReason::NewerSchema);
+}

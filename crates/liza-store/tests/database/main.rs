@@ -1,0 +1,21 @@
+//! What both stores promise, and what only a database can do wrong: with a real PostgreSQL.
+
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    clippy::wildcard_enum_match_arm,
+    reason = "test helpers panic on failure, as tests do"
+)]
+
+mod board;
+mod contract;
+mod faults;
+mod leases;
+mod random;
+mod server;
+#[path = "../store/steps.rs"]
+mod steps;
+#[path = "../store/support.rs"]
+#[allow(dead_code, reason = "the other tests use the rest")]
+mod support;
