@@ -36,6 +36,7 @@ function replace(item, html) {
 function apply(patch) {
   const region = document.querySelector(`[data-region="${patch.id}"]`);
   if (!region) return;
+  const atEnd = region.scrollTop + region.clientHeight >= region.scrollHeight - 8;
   let at = region.firstElementChild;
   for (const [id, version] of patch.order) {
     let item = document.getElementById(id);
@@ -60,6 +61,7 @@ function apply(patch) {
     if (isInUse(item)) item.classList.add("stale");
     else item.remove();
   }
+  if (atEnd && "follow" in region.dataset) region.scrollTop = region.scrollHeight;
 }
 
 function settle() {
@@ -128,4 +130,5 @@ document.addEventListener("keydown", (event) => {
     document.querySelectorAll("details.menu[open]").forEach((menu) => menu.removeAttribute("open"));
   }
 });
+document.querySelectorAll("[data-follow]").forEach((region) => (region.scrollTop = region.scrollHeight));
 connect();

@@ -49,6 +49,7 @@ impl Links {
             Topic::Agents => self.to("live/agents"),
             Topic::Alerts => self.to("live/alerts"),
             Topic::Charts => self.to("live/charts"),
+            Topic::Agent(agent) => self.to(&format!("live/agent/{agent}")),
             Topic::Task(task) => self.to(&format!("live/task/{task}")),
             Topic::Other => self.to("live/other"),
         }

@@ -12,8 +12,6 @@ use serde_json::json;
 pub(crate) enum ItemTag {
     /// Of a list.
     Li,
-    /// Of a table.
-    Tr,
     /// Of anything else.
     Div,
 }
@@ -22,7 +20,6 @@ impl ItemTag {
     fn name(self) -> &'static str {
         match self {
             ItemTag::Li => "li",
-            ItemTag::Tr => "tr",
             ItemTag::Div => "div",
         }
     }

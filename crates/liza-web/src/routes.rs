@@ -58,6 +58,7 @@ pub(crate) fn router(site: &Arc<Site>) -> Router {
         .route(&at("session/{name}"), get(session))
         .route(&at("live/{topic}"), get(live_topic))
         .route(&at("live/task/{task}"), get(live_task))
+        .route(&at("live/agent/{agent}"), get(live_agent))
         .route(&at("act"), post(act))
         .route(&at("style.css"), get(|| async { asset("text/css", include_str!("../assets/style.css")) }))
         .route(&at("live.js"), get(|| async { asset("text/javascript", include_str!("../assets/live.js")) }))
@@ -175,7 +176,7 @@ async fn diff(State(site): Shared, Path(task): Path<String>) -> Answer {
 
 async fn agent(State(site): Shared, Path(agent): Path<String>) -> Answer {
     let Ok(agent) = agent.parse::<AgentId>() else { return page(None) };
-    slow_page(site, move |page| pages::session::agent_page(page, agent)).await
+    slow_page(site, move |page| pages::live_page(&Topic::Agent(agent), page)).await
 }
 
 async fn session(State(site): Shared, Path(name): Path<String>) -> Answer {
@@ -206,6 +207,17 @@ async fn live_task(State(site): Shared, Path(task): Path<String>) -> Answer {
             stream::respond(site.hub.subscribe(&Topic::Task(task)))
         }
         Ok(_) | Err(_) => page(None),
+    }
+}
+
+async fn live_agent(State(site): Shared, Path(agent): Path<String>) -> Answer {
+    match agent.parse::<AgentId>() {
+        Ok(agent) if site.hub.snapshot().agent(agent).is_some() => {
+            stream::respond(site.hub.subscribe(&Topic::Agent(agent)))
+        }
+        // One that is gone prints nothing more.
+        Ok(_) => stream::respond(site.hub.subscribe(&Topic::Other)),
+        Err(_) => page(None),
     }
 }
 

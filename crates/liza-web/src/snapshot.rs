@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 
-use liza_core::model::{State, TaskId};
-use liza_core::watch::view::{TaskView, View};
+use liza_core::model::{AgentId, State, TaskId};
+use liza_core::watch::view::{AgentView, TaskView, View};
 
 use crate::seat::LogLine;
 
@@ -58,5 +58,10 @@ impl Snapshot {
     /// A task of the view.
     pub(crate) fn task(&self, id: &TaskId) -> Option<&TaskView> {
         self.view()?.tasks.iter().find(|task| task.id == *id)
+    }
+
+    /// An agent of the view.
+    pub(crate) fn agent(&self, id: AgentId) -> Option<&AgentView> {
+        self.view()?.agents.iter().find(|agent| agent.id == id)
     }
 }

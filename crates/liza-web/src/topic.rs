@@ -1,6 +1,6 @@
 //! What an open page follows.
 
-use liza_core::model::TaskId;
+use liza_core::model::{AgentId, TaskId};
 
 /// What a page follows.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
@@ -13,6 +13,8 @@ pub(crate) enum Topic {
     Task(TaskId),
     /// The agents.
     Agents,
+    /// An agent and the output of its last session.
+    Agent(AgentId),
     /// The alerts.
     Alerts,
     /// The charts and the graph.

@@ -10,6 +10,7 @@
 )]
 
 mod alarms;
+mod charts;
 #[path = "../protocol/fixture.rs"]
 mod fixture;
 mod manual_edit;

@@ -30,10 +30,10 @@ pub(super) fn regions(page: &PageContext<'_>) -> Vec<Region> {
                 span class={ "sign " (liveness(agent.liveness)) } aria-hidden="true" { (agent_sign(agent)) }
                 h3 { a.agent-id href=(page.links.agent(agent.id)) { (agent.id) } }
                 span.doing { (agent_doing(agent)) }
-                @if let Some(task) = &agent.task { (task_link(page, task)) }
             }
             @if let Some(activity) = agent_activity(agent) { p.activity { (activity) } }
             dl.facts-list {
+                @if let Some(task) = &agent.task { div { dt { "Task" } dd { (task_link(page, task)) } } }
                 @for (name, text) in facts.iter().filter_map(|(name, text)| Some((name, text.as_ref()?))) {
                     div { dt { (name) } dd { (text) } }
                 }

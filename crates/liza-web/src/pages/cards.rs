@@ -1,6 +1,6 @@
 //! What several pages show in the same way: a decision, a task, an agent, an alert, a line of the log.
 
-use liza_core::model::{Role, TaskId};
+use liza_core::model::{Role, Status, TaskId};
 use liza_core::text::one_line;
 use liza_core::watch::alarms::AlarmLevel;
 use liza_core::watch::needs_you::NeedsYou;
@@ -53,6 +53,13 @@ pub(super) fn phase_class(phase: TaskPhase) -> &'static str {
 /// The status of a task, in words.
 pub(super) fn status_text(task: &TaskView) -> String {
     task.status.map_or_else(|| "unknown status".to_owned(), |status| status.to_string())
+}
+
+/// The status of a task as a badge.
+pub(super) fn status_badge(task: &TaskView) -> Markup {
+    let merged = task.status == Some(Status::Merged);
+    let class = if merged { "good" } else { phase_class(task.phase) };
+    html! { span class={ "badge " (class) } { (status_text(task)) } }
 }
 
 /// A task.

@@ -15,7 +15,7 @@ pub(crate) fn page(page: &PageContext<'_>, task: &TaskId) -> Option<Markup> {
     let result = page.seat.execute(&["diff".to_owned(), task.to_string()]);
     let content = html! {
         p.crumbs { a href=(page.links.task(task)) { "← " (task) } }
-        h2 { "Changes of " (task) }
+        h2.title { "Changes of " (task) }
         @if result.succeeded { (files(&result.text)) } @else { p.nothing-here { (result.text) } }
     };
     Some(still_page(page, &format!("Changes of {task}"), &content))

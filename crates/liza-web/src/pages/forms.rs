@@ -56,7 +56,9 @@ pub(super) fn need_form(page: &PageContext<'_>, need: &NeedsYou) -> Markup {
         } @else {
             form.answer method="post" action=(page.links.to("act")) {
                 input type="hidden" name="need" value=(key);
-                @for field in action.fields() { (text_field(&format!("need-{key}"), field)) }
+                @for field in action.fields() {
+                    (text_field(&format!("need-{key}"), ActionField { label: answer_label(label), ..field }))
+                }
                 @if let Some(warning) = action.warning() { p.warning { (warning) } }
                 div.row {
                     button.primary { (capitalized(label)) }
@@ -64,6 +66,17 @@ pub(super) fn need_form(page: &PageContext<'_>, need: &NeedsYou) -> Markup {
                 }
             }
         }
+    }
+}
+
+/// What the text of a command is.
+fn answer_label(verb: &str) -> &'static str {
+    match verb {
+        "answer" => "Your answer",
+        "note" => "Your note",
+        "goal" => "The next goal",
+        "resolve" => "What was done about it",
+        _ => "Text",
     }
 }
 

@@ -1,6 +1,7 @@
 //! The pages. Each is made from the team at one moment; those that follow it live are made of regions, so the first answer
 //! and every later change come from the same code.
 
+mod agent;
 mod agents;
 mod alerts;
 mod board;
@@ -31,6 +32,7 @@ pub(crate) fn regions(topic: &Topic, page: &PageContext<'_>) -> Regions {
         Topic::Tasks => tasks::regions(page),
         Topic::Task(task) => task::regions(page, task),
         Topic::Agents => agents::regions(page),
+        Topic::Agent(agent) => agent::regions(page, *agent),
         Topic::Alerts => alerts::regions(page),
         Topic::Charts => charts::regions(page),
         Topic::Other => Vec::new(),
@@ -45,6 +47,7 @@ pub(crate) fn live_page(topic: &Topic, page: &PageContext<'_>) -> Option<Markup>
         Topic::Board => ("Board".to_owned(), board::content(&regions)),
         Topic::Tasks => ("Tasks".to_owned(), tasks::content(&regions)),
         Topic::Task(task) => (task.to_string(), task::content(page, task, &regions)?),
+        Topic::Agent(agent) => (agent.to_string(), agent::content(page, *agent, &regions)?),
         Topic::Agents => ("Agents".to_owned(), agents::content(&regions)),
         Topic::Alerts => ("Alerts".to_owned(), alerts::content(&regions)),
         Topic::Charts => ("Charts".to_owned(), charts::content(&regions)),

@@ -10,7 +10,7 @@ use maud::{Markup, html};
 use crate::region::{ItemTag, Region, Regions};
 use crate::seat::SavedSession;
 
-use super::cards::{phase_class, status_text, task_link};
+use super::cards::{status_badge, status_text, task_link};
 use super::context::PageContext;
 use super::forms::action_form;
 use super::session::list;
@@ -91,7 +91,7 @@ fn head(task: &TaskView) -> Markup {
     html! {
         div.card-head {
             h2 { (task.id) }
-            span class={ "badge " (phase_class(task.phase)) } { (status_text(task)) }
+            (status_badge(task))
             span.priority { "P" (task.priority) }
         }
         p.lead { (task.description) }

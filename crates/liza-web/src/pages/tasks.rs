@@ -6,21 +6,24 @@ use maud::{Markup, html};
 
 use crate::region::{ItemTag, Region, Regions};
 
-use super::cards::{phase_class, status_text, task_link};
+use super::cards::{phase_class, status_badge, task_link};
 use super::context::PageContext;
 
 /// The live regions.
 pub(super) fn regions(page: &PageContext<'_>) -> Vec<Region> {
     let Some(view) = page.snapshot.view() else { return Vec::new() };
-    let mut rows = Region::new("rows", ItemTag::Tr);
+    let mut rows = Region::new("rows", ItemTag::Li);
     for task in &view.tasks {
-        let owner = task.owner.or(task.assigned_to);
         let row = html! {
-            th scope="row" { (task_link(page, &task.id)) }
-            td { span class={ "badge " (phase_class(task.phase)) } { (status_text(task)) } }
-            td.wide { (task.description) }
-            td { @if let Some(owner) = owner { a href=(page.links.agent(owner)) { (owner) } } }
-            td { (task.next) }
+            (task_link(page, &task.id))
+            span.status { (status_badge(task)) }
+            p.what { (task.description) }
+            p.next {
+                @if let Some(owner) = task.owner.or(task.assigned_to) {
+                    a.agent-id href=(page.links.agent(owner)) { (owner) } " · "
+                }
+                (task.next)
+            }
         };
         rows.push(format!("row-{}", task.id), phase_class(task.phase), &row);
     }
@@ -41,11 +44,7 @@ pub(super) fn content(regions: &Regions) -> Markup {
     html! {
         h2 { "Tasks" }
         p #counts.counts data-region="counts" { (regions.inner("counts")) }
-        div.scroll tabindex="0" role="region" aria-label="All tasks" {
-            table.list {
-                thead { tr { th scope="col" { "Task" } th scope="col" { "State" } th scope="col" { "What" } th scope="col" { "Agent" } th scope="col" { "Next" } } }
-                tbody #rows data-region="rows" { (regions.inner("rows")) }
-            }
-        }
+        ul #rows.task-list data-region="rows" { (regions.inner("rows")) }
+        p.nothing { "There are no tasks yet." }
     }
 }

@@ -28,3 +28,4 @@ mod providers;
 mod rehearsal;
 mod stop;
 mod usage;
+mod web;

@@ -79,6 +79,26 @@ fn needs_chromium_every_page_shows_its_part() {
     browser.check_quiet(web.port());
 }
 
+/// Covers: UI-02
+#[test]
+fn needs_chromium_the_output_of_a_session_follows_what_is_printed() {
+    let project = rich_project();
+    let mut web = Web::start(&project);
+    let mut browser = Browser::start(&project);
+    browser.open(&web.new_address());
+    let base = browser.eval("location.href").as_str().unwrap().to_owned();
+    browser.open(&format!("{base}agent/coder-1"));
+    browser.wait_for("document.querySelector('#connection.live')");
+    let path = ".liza/agent-outputs/coder-1-20260117T140000Z-1-retry-users.log";
+    let more: String = (0..100).map(|number| format!("step {number}\n")).collect();
+    project.write(path, &format!("{}{more}", project.read(path)));
+    browser.wait_for_text("step 99");
+    browser.wait_for(
+        "(e => e.scrollTop + e.clientHeight >= e.scrollHeight - 8)(document.querySelector('.output'))",
+    );
+    browser.check_quiet(web.port());
+}
+
 /// Fills in a form on the page and sends it.
 fn send(browser: &mut Browser, action: &str, text: &str) {
     let form = format!("document.querySelector('form:has([value={action}])')");

@@ -1,0 +1,100 @@
+//! The figures behind the charts, the graph, and what can be done from a screen.
+
+use liza_core::model::{EventName, HistoryEvent, Revision, Seconds, State, Status, TaskRecord, Usage};
+use liza_core::watch::action::{Action, ActionName};
+use liza_core::watch::alarms::Observations;
+use liza_core::watch::view::{TaskView, charts, dependency_graph, task_detail, view};
+
+use crate::fixture::*;
+
+fn changed(state: &mut State, change: impl FnOnce(&mut TaskRecord)) {
+    let mut record = state.board.body(&task("t")).unwrap().record().clone();
+    change(&mut record);
+    state.board.put(task("t"), record);
+}
+
+fn the_task(state: &State) -> TaskView {
+    let shown = view(state, &Observations::default(), now());
+    shown.tasks.into_iter().find(|shown| shown.id == task("t")).unwrap()
+}
+
+/// A task with this history: seconds ago, what, who.
+fn with_history(status: Status, events: &[(u64, EventName, &str)]) -> State {
+    let mut state = state_with(status);
+    changed(&mut state, |record| {
+        record.created = Some(now() - Seconds(1_000));
+        let event =
+            |(ago, name, who): &(u64, EventName, &str)| HistoryEvent::new(now() - Seconds(*ago), *name, who);
+        record.history = Some(events.iter().map(event).collect());
+    });
+    state
+}
+
+/// Covers: UI-02
+#[test]
+fn charts_count_what_happened_to_the_tasks() {
+    let mut state = with_history(
+        Status::Merged,
+        &[
+            (900, EventName::Claimed, "coder-1"),
+            (700, EventName::Rejected, "code-reviewer-1"),
+            (690, EventName::ReclaimedAfterRejection, "coder-1"),
+            (650, EventName::Rejected, "system"),
+            (500, EventName::Approved, "code-reviewer-1"),
+            (400, EventName::Merged, "code-reviewer-1"),
+        ],
+    );
+    changed(&mut state, |record| record.usage = Some(Usage { input: 10, cost_usd: 0.5, ..Usage::default() }));
+    let figures = charts(&state, now());
+    let cycle = &figures.cycle_times[0];
+    assert_eq!((cycle.took, cycle.rejections, figures.merged_at_first_review), (Seconds(500), 2, 0));
+    let reviewer = &figures.reviewers[0];
+    assert_eq!(
+        (reviewer.reviewer.as_str(), reviewer.approvals, reviewer.rejections),
+        ("code-reviewer-1", 1, 1)
+    );
+    assert_eq!(figures.reviewers.len(), 1, "the system is no code reviewer");
+    assert_eq!(figures.task_costs[0].usage.input, 10);
+    let last = figures.burn_up.last().unwrap();
+    let total = state.bodies().count();
+    assert_eq!((last.time, last.planned, last.merged), (now(), total, 1));
+    let merge = figures.burn_up.iter().find(|point| point.merged == 1).unwrap();
+    assert_eq!(merge.time, now() - Seconds(400));
+}
+
+/// Covers: UI-02
+#[test]
+fn an_abandoned_task_is_not_planned_any_more() {
+    let state = with_history(Status::Abandoned, &[(300, EventName::Abandoned, "planner-1")]);
+    let points = charts(&state, now()).burn_up;
+    let before = points.iter().rev().find(|point| point.time < now() - Seconds(300)).unwrap();
+    let after = points.iter().find(|point| point.time == now() - Seconds(300)).unwrap();
+    assert_eq!(after.planned + 1, before.planned, "{points:?}");
+}
+
+/// Covers: UI-02
+#[test]
+fn a_cycle_of_dependencies_has_an_end() {
+    let mut state = state_with(Status::Unclaimed);
+    changed(&mut state, |record| record.depends_on = Some(vec![task("t")]));
+    let graph = dependency_graph(&state);
+    assert!(graph.iter().any(|node| node.id == task("t") && node.needs == [task("t")]));
+    assert!(task_detail(&state, &the_task(&state)).unwrap().needed_by.contains(&&task("t")));
+}
+
+/// Covers: UI-01, UI-02
+#[test]
+fn only_what_makes_sense_is_offered_and_a_verdict_is_about_what_was_seen() {
+    let offered = |status: Status| {
+        let shown = the_task(&state_with(status));
+        let names = [ActionName::Approve, ActionName::Release, ActionName::Answer, ActionName::Note];
+        names.map(|name| Action::new(name, Some(&shown)).is_ok())
+    };
+    assert_eq!(offered(Status::ReadyForReview), [true, true, true, true]);
+    assert_eq!(offered(Status::Claimed), [false, true, true, true]);
+    assert_eq!(offered(Status::Merged), [false, false, false, true]);
+    assert!(Action::new(ActionName::Answer, None).is_err());
+    let shown = the_task(&state_with(Status::ReadyForReview));
+    let reject = Action::new(ActionName::Reject, Some(&shown)).unwrap().seen_at(Revision(7));
+    assert_eq!(reject.words(&["-no"]), ["submit-verdict", "--if-revision", "7", "t", "REJECTED", " -no"]);
+}
