@@ -5,6 +5,7 @@
 #![expect(
     clippy::unwrap_used,
     clippy::expect_used,
+    clippy::panic,
     reason = "a measurement stops at the first thing that is wrong"
 )]
 
