@@ -195,7 +195,7 @@ fn level_check(project: &Project, config: &Config, liza: &Path, network: Network
     let why = "a session could change what it must not: use a newer kernel, or see docs/safety.md";
     match level_here(project, config, liza, network) {
         Ok(Level::Enforced) => good("confinement", "enforced"),
-        Ok(Level::Off) => warning("confinement", "off", "liza lock write config.sandbox auto"),
+        Ok(Level::Off) => warning("confinement", "off", "liza config sandbox auto"),
         Ok(level @ Level::Partly(_)) if refusal(config, &level).is_some() => {
             broken("confinement", format!("{level}; config.sandbox is require"), why)
         }

@@ -8,10 +8,11 @@ use std::path::Path;
 use std::time::UNIX_EPOCH;
 
 use liza_core::model::{
-    AgentId, Generation, LogAction, Sha, State, StopFile, StopFileTimes, TEAM_FILE, TaskStatus, Timestamp,
+    AgentId, Generation, GoalStatus, LogAction, Sha, State, StopFile, StopFileTimes, TEAM_FILE, TaskStatus,
+    Timestamp,
 };
 use liza_core::rules::invariants::{self, Subject, Violation};
-use liza_core::watch::alarms::{ForeignCommits, Observations};
+use liza_core::watch::alarms::{ForeignCommits, MainBranch, Observations};
 use liza_store::{LogRecord, ProjectDisk};
 
 use crate::activity::session_activity;
@@ -38,6 +39,7 @@ pub fn observe(project: &Project, state: &State, now: Timestamp) -> Observations
         setup_failure: last_failure(project),
         team_file_changed: team_file_changed(project, state),
         dead: dead_agents(project, state, now),
+        main_branch: main_branch(project, state),
     }
 }
 
@@ -48,6 +50,20 @@ fn team_file_changed(project: &Project, state: &State) -> bool {
     let Some(accepted) = accepted else { return false };
     let (Ok(branch), Ok(repo)) = (integration_branch(&state.board), project.repo()) else { return false };
     repo.blob_at(&branch, TEAM_FILE).is_ok_and(|blob| blob.is_some_and(|blob| blob.as_str() != accepted.hash))
+}
+
+/// How far a reached goal is from the main branch. Asks git only then.
+fn main_branch(project: &Project, state: &State) -> Option<MainBranch> {
+    state.board.goal.ready().filter(|goal| goal.status == GoalStatus::Completed)?;
+    let name = state.board.config.ready()?.main_branch.clone()?;
+    let repo = project.repo().ok()?;
+    let main = repo.tip(&name.parse().ok()?).ok()??;
+    let head = repo.tip(&integration_branch(&state.board).ok()?).ok()??;
+    if main == head {
+        return Some(MainBranch { name, ahead: 0, behind: 0 });
+    }
+    let (ahead, behind) = (repo.count_commits(&main, &head).ok()?, repo.count_commits(&head, &main).ok()?);
+    Some(MainBranch { name, ahead, behind })
 }
 
 /// Agents whose lease is live but whose supervisor is proven dead.

@@ -75,9 +75,7 @@ fn parse(text: &str) -> Result<Fields, String> {
     let values: Option<Fields> = yaml::read(text).map_err(with_place)?;
     let values = values.unwrap_or_default();
     if let Some(key) = values.keys().find(|key| NEVER_SHARED.contains(&key.as_str())) {
-        return Err(format!(
-            "{key} cannot be shared: it belongs to each person (liza lock write .config.{key})"
-        ));
+        return Err(format!("{key} cannot be shared: it belongs to each person (liza config {key} VALUE)"));
     }
     if let [key, ..] = unknown_settings(&values).as_slice() {
         return Err(format!("{key} is not a setting (docs/reference/settings.md lists them)"));

@@ -20,6 +20,7 @@ use crate::model::value::{Fields, Value};
     Hash,
     strum::Display,
     strum::EnumString,
+    strum::EnumIter,
     strum::IntoStaticStr,
 )]
 #[strum(serialize_all = "snake_case")]

@@ -47,6 +47,20 @@ pub struct Goal {
     /// The result of the integration test on a head of the integration branch, without the change of any task.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub head_test: Option<HeadTest>,
+    /// What the human last took of the result.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub taken: Option<TakenResult>,
+}
+
+/// The result of a goal as the human took it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct TakenResult {
+    /// The head of the integration branch that was taken.
+    pub head: Sha,
+    /// When.
+    pub time: Timestamp,
+    /// Where to, in words.
+    pub how: String,
 }
 
 /// The result of the integration test on the integration branch itself. It tells a task that breaks the test from a test

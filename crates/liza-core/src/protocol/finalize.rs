@@ -2,7 +2,9 @@
 
 use serde::Serialize;
 
-use crate::model::{Actor, Board, LogAction, Refusal, Section, Status, TaskId, TaskStatus, Timestamp};
+use crate::model::{
+    Actor, Board, LogAction, Refusal, Revision, Section, Status, TaskId, TaskStatus, Timestamp,
+};
 use crate::text::count;
 
 use super::gates::{Readiness, make_claimable};
@@ -15,6 +17,8 @@ use super::tx::Tx;
 pub struct Finalize {
     /// Which tasks; all drafts if none is named.
     pub tasks: Vec<TaskId>,
+    /// Refuses tasks that have changed since this revision: what the human has read is what is approved.
+    pub unchanged_since: Option<Revision>,
 }
 
 /// The tasks that can be claimed now.
@@ -53,6 +57,11 @@ impl Rule for Finalize {
             let mut task = tx.task(id)?;
             if !matches!(task.status, TaskStatus::Draft) {
                 return Err(tx.wrong_status(&task, "DRAFT"));
+            }
+            if let (Some(expected), Some(current)) = (self.unchanged_since, task.record.revision)
+                && current > expected
+            {
+                return Err(Refusal::StaleRevision { what: id.to_string(), expected, current });
             }
             readiness = make_claimable(tx, &mut task)?;
             task.push_event(tx.event(readiness.event()));

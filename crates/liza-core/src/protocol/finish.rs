@@ -1,10 +1,10 @@
 //! finish: the human has taken the goal's result out of the integration branch.
 //!
-//! Git says whether the main branch has it; the blackboard only keeps who took it, when and how, in the log.
+//! Git says whether the main branch has it; the blackboard keeps what was taken, when and how.
 
 use serde::Serialize;
 
-use crate::model::{GoalStatus, LogAction, Refusal, Section, Sha};
+use crate::model::{GoalStatus, LogAction, Refusal, Section, Sha, TakenResult};
 
 use super::operation::{LoadScope, Rule};
 use super::permission::{HUMAN, Rights};
@@ -35,7 +35,9 @@ impl Rule for Finish {
     const LOADS: LoadScope = LoadScope::named(&[Section::Goal]);
 
     fn run(&self, tx: &mut Tx<'_>) -> Result<Finished, Refusal> {
-        let goal = tx.board.goal()?;
+        let taken = TakenResult { head: self.head.clone(), time: tx.now, how: self.detail.clone() };
+        let goal = tx.goal()?;
+        goal.taken = Some(taken);
         let (id, status) = (goal.id.clone(), goal.status);
         tx.log(LogAction::GoalFinished, None, &format!("{id} at {}: {}", self.head.short(), self.detail));
         Ok(Finished { goal: id, status })

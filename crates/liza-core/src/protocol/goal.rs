@@ -117,6 +117,7 @@ impl Rule for NewGoal {
             usage: None,
             integration_head: old.integration_head.clone(),
             head_test: None,
+            taken: None,
         };
         let (id, now) = (goal.id.clone(), tx.now);
         *tx.goal()? = goal;

@@ -75,10 +75,19 @@ fn map(value: Option<&Value>) -> Option<&Fields> {
     value?.as_map()
 }
 
+/// The setting that was probably meant by a misspelled one.
+pub fn meant_setting(key: &str) -> Option<&'static str> {
+    meant(key, known_keys::<Config>().iter().copied())
+}
+
+/// The known name that was probably meant by a misspelled one.
+pub fn meant<'k>(name: &str, known: impl IntoIterator<Item = &'k str>) -> Option<&'k str> {
+    known.into_iter().filter(|known| is_similar(name, known)).min_by_key(|known| distance(name, known))
+}
+
 fn check(parent: &str, fields: &Fields, known: &[&str], found: &mut Vec<MisspelledKey>) {
     for key in fields.keys().filter(|key| !known.contains(&key.as_str())) {
-        let meant = known.iter().copied().filter(|known| is_similar(key, known));
-        if let Some(meant) = meant.min_by_key(|meant| distance(key, meant)) {
+        if let Some(meant) = meant(key, known.iter().copied()) {
             found.push(MisspelledKey {
                 parent: parent.to_owned(),
                 key: key.clone(),

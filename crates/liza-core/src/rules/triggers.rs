@@ -3,8 +3,8 @@
 use std::fmt;
 
 use crate::model::{
-    AgentId, EventName, Goal, GoalStatus, MAX_FAILED_CODERS, REVIEW_DEADLOCK, Role, Seconds, SpecChange,
-    Sprint, SprintStatus, State, Status, TaskBody, TaskId, TaskStatus, Timestamp,
+    AgentId, EventName, Goal, GoalStatus, MAX_FAILED_CODERS, REVIEW_DEADLOCK, Revision, Role, Seconds,
+    SpecChange, Sprint, SprintStatus, State, Status, TaskBody, TaskId, TaskStatus, Timestamp,
 };
 use crate::rules::questions::{Question, questions};
 use crate::text::{count, one_line};
@@ -130,6 +130,11 @@ pub fn proposed_tasks(state: &State) -> impl Iterator<Item = (&TaskId, &TaskBody
         let is_draft = matches!(body.status(), Ok(TaskStatus::Draft));
         is_draft && body.record().events().any(|event| event.is(EventName::Proposed))
     })
+}
+
+/// The revision of the newest change to what the planner proposes; `None` if it proposes nothing.
+pub fn proposed_revision(state: &State) -> Option<Revision> {
+    proposed_tasks(state).filter_map(|(_, body)| body.record().revision).max()
 }
 
 /// Whether a task says when it is done and what belongs to it.

@@ -2,7 +2,7 @@
 //!
 //! Which task may be changed how is decided by the rules; here only what makes no sense at all is not offered.
 
-use crate::model::{Revision, Status, TaskId};
+use crate::model::{AgentId, Revision, Status, TaskId};
 use crate::watch::view::TaskView;
 
 /// Something that a person can do.
@@ -30,9 +30,16 @@ pub enum Action {
     Add,
     /// Block a task, so that the planner plans it again.
     Replan(TaskId),
+    /// Start an agent in the background.
+    StartAgent,
+    /// End an agent and its session.
+    StopAgent(AgentId),
     /// The command that answers what needs the human; `...` is to be typed.
     Suggested(Vec<String>),
 }
+
+/// What a person should know before an agent is started.
+const IN_BACKGROUND: &str = "It runs in the background until its role has nothing left to do.";
 
 /// The name of something that a person can do.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, strum::EnumIter, strum::EnumString, strum::IntoStaticStr)]
@@ -130,6 +137,8 @@ impl Action {
             | Action::Release(_)
             | Action::Add
             | Action::Replan(_)
+            | Action::StartAgent
+            | Action::StopAgent(_)
             | Action::Suggested(_) => self,
         }
     }
@@ -144,7 +153,7 @@ impl Action {
     pub fn needs_terminal(&self) -> bool {
         let Action::Suggested(words) = self else { return false };
         let verb = words.first().map(String::as_str).unwrap_or_default();
-        matches!(verb, "agent" | "edit" | "run" | "demo" | "tui" | "web")
+        matches!(verb, "edit" | "run" | "demo" | "tui" | "web")
     }
 
     /// Its name.
@@ -162,6 +171,8 @@ impl Action {
             Action::Release(task) => format!("Release the claim on {task}"),
             Action::Add => "Add a task".to_owned(),
             Action::Replan(task) => format!("Block {task}"),
+            Action::StartAgent => "Start an agent".to_owned(),
+            Action::StopAgent(agent) => format!("Stop {agent}"),
             Action::Suggested(words) => format!("liza {}", words.join(" ")),
         }
     }
@@ -180,11 +191,16 @@ impl Action {
             Action::Release(_) => {
                 Some("The session is stopped. Unmerged work is kept on a branch rescue/TASK-N.")
             }
+            Action::StartAgent => Some(IN_BACKGROUND),
+            Action::StopAgent(_) => {
+                Some("Its session ends. What it has committed is kept, and another agent takes its task.")
+            }
             Action::Replan(_) => Some("The task stops; the planner decides what becomes of it."),
             Action::Suggested(words) => {
                 let verb = words.first().map(String::as_str).unwrap_or_default();
                 match verb {
                     "dismiss" | "accept-integration" | "resolve" | "goal" => Some("This cannot be undone."),
+                    "agent" => Some(IN_BACKGROUND),
                     "plan" => Some("Coders begin with all proposed tasks. To read them first: liza plan"),
                     _ => None,
                 }
@@ -196,7 +212,10 @@ impl Action {
     /// What has to be typed.
     pub fn fields(&self) -> Vec<ActionField> {
         match self {
-            Action::Pause | Action::Resume | Action::Checkpoint | Action::Abort => Vec::new(),
+            Action::Pause | Action::Resume | Action::Checkpoint | Action::Abort | Action::StopAgent(_) => {
+                Vec::new()
+            }
+            Action::StartAgent => vec![ActionField::required("Role (planner, coder, code-reviewer)")],
             Action::Note(_) => vec![ActionField::required("Note")],
             Action::Answer(_) => vec![ActionField::required("Answer")],
             Action::Approve(..) => vec![ActionField::optional("Evidence")],
@@ -244,13 +263,17 @@ impl Action {
             Action::Release(task) => optional(&["release-claim", task.as_str(), "--force"], Some("--reason")),
             Action::Add => with(&["add", text]),
             Action::Replan(task) => optional(&["mark-blocked", task.as_str()], Some("--reason")),
+            Action::StartAgent => with(&["agent", text.trim(), "--detach"]),
+            Action::StopAgent(agent) => with(&["deregister", &agent.to_string()]),
             Action::Suggested(words) => {
                 let mut texts = texts.iter();
                 let word = |word: &String| match word.as_str() {
                     "..." => texts.next().map(|text| (*text).to_owned()).unwrap_or_default(),
                     word => word.to_owned(),
                 };
-                words.iter().map(word).collect()
+                let is_agent = words.first().is_some_and(|verb| verb == "agent");
+                // The screen keeps its terminal.
+                words.iter().map(word).chain(is_agent.then(|| "--detach".to_owned())).collect()
             }
         }
     }

@@ -15,6 +15,7 @@ use crate::model::{
 };
 use crate::rules::clients::waits_for_human;
 use crate::rules::questions::unresolved_anomalies;
+use crate::rules::triggers::proposed_revision;
 use crate::text::count;
 use crate::watch::alarms::{Alarm, AlarmKind, AlarmLevel, AlarmSubject, Observations};
 use crate::watch::supervise::{planner_needs_human, unseen_triggers};
@@ -258,7 +259,13 @@ fn command(state: &State, alarm: &Alarm, planner: &PlannerState) -> Option<Strin
         AlarmKind::RoleMissing => Some(format!("liza agent {}", alarm.subject)),
         AlarmKind::DirectEdit => Some(format!("liza dismiss {}", alarm.subject)),
         AlarmKind::TeamFileChanged => Some("liza config --trust".to_owned()),
-        AlarmKind::PlanProposed => Some("liza plan --approve".to_owned()),
+        AlarmKind::PlanProposed => {
+            let seen = proposed_revision(state);
+            Some(seen.map_or_else(
+                || "liza plan --approve".to_owned(),
+                |seen| format!("liza plan --approve --if-revision {seen}"),
+            ))
+        }
         AlarmKind::IntegrationTestBroken => Some("liza resume".to_owned()),
         AlarmKind::ForeignCommits => Some("liza accept-integration".to_owned()),
         AlarmKind::CheckpointAbandoned

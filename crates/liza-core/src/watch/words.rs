@@ -221,24 +221,15 @@ pub fn next_steps(view: &View) -> Vec<(String, &'static str)> {
         }
         GoalStatus::InProgress if view.stopped.is_empty() => {}
         GoalStatus::InProgress => return Vec::new(),
-        GoalStatus::Completed => {
-            return vec![
-                ("The goal is reached. Review it:".to_owned(), "liza diff"),
-                ("take it:".to_owned(), "liza finish"),
-                ("and state the next one:".to_owned(), "liza goal new \"…\""),
-            ];
-        }
+        GoalStatus::Completed => return take_result(view),
         GoalStatus::Aborted => {
             return vec![("The goal is aborted. State another one:".to_owned(), "liza goal new \"…\"")];
         }
     }
-    let here = |role: Role| view.agents.iter().any(|agent| agent.role == role && agent.liveness.is_present());
-    let mut steps = Vec::new();
-    if view.tasks.is_empty() && view.archived == 0 && !here(Role::Planner) {
-        steps.push(("There are no tasks yet. Start the team:".to_owned(), "liza run"));
-        steps.push(("or add one yourself:".to_owned(), "liza add \"TEXT\""));
-        return steps;
+    if !view.has_team() {
+        return start_team(view);
     }
+    let here = |role: Role| view.agents.iter().any(|agent| agent.role == role && agent.liveness.is_present());
     let to_merge = view.tasks.iter().filter(|task| task.status == Some(Status::Approved)).count();
     let unseen = view.planner_triggers.iter().filter(|trigger| !trigger.seen).count();
     let waiting = [
@@ -253,10 +244,42 @@ pub fn next_steps(view: &View) -> Vec<(String, &'static str)> {
         ),
     ];
     let missing = waiting.into_iter().filter(|(n, role, ..)| *n > 0 && !here(*role));
-    steps.extend(missing.map(|(n, _, noun, what, step)| (format!("{} {what}", count(n, noun)), step)));
-    let all_gone = !view.agents.iter().any(|agent| agent.liveness.is_present());
-    if all_gone && !steps.is_empty() {
-        steps.push(("or the whole team:".to_owned(), "liza run"));
+    missing.map(|(n, _, noun, what, step)| (format!("{} {what}", count(n, noun)), step)).collect()
+}
+
+/// The goal is reached.
+fn take_result(view: &View) -> Vec<(String, &'static str)> {
+    let next = "liza goal new \"…\"";
+    if view.result_is_taken() {
+        let how = view.goal.as_ref().and_then(|goal| goal.taken.as_ref());
+        let how = how.map(|taken| format!(" ({})", taken.how)).unwrap_or_default();
+        return vec![(
+            format!("The goal is reached, and you have its result{how}. State the next one:"),
+            next,
+        )];
     }
-    steps
+    let distance = view.main_branch.as_ref().map(|main| {
+        let behind = if main.behind > 0 { format!(", {} behind", main.behind) } else { String::new() };
+        format!(
+            ", {} ahead of {}{behind}",
+            count(usize::try_from(main.ahead).unwrap_or(usize::MAX), "commit"),
+            main.name
+        )
+    });
+    vec![
+        (format!("The goal is reached{}. Review it:", distance.unwrap_or_default()), "liza diff"),
+        ("take it:".to_owned(), "liza finish"),
+        ("and state the next one:".to_owned(), next),
+    ]
+}
+
+/// No agent is running.
+fn start_team(view: &View) -> Vec<(String, &'static str)> {
+    if view.tasks.is_empty() && view.archived == 0 {
+        return vec![
+            ("There are no tasks yet, and no team is running. Start it:".to_owned(), "liza run"),
+            ("or add a task yourself:".to_owned(), "liza add \"TEXT\""),
+        ];
+    }
+    vec![("No team is running. Start it:".to_owned(), "liza run")]
 }

@@ -96,6 +96,7 @@ pub(crate) fn empty_state() -> State {
         usage: None,
         integration_head: None,
         head_test: None,
+        taken: None,
     });
     board.sprint = Loaded::Ready(Sprint::begin(1, "goal-1", now()));
     board.circuit_breaker = Loaded::Ready(CircuitBreaker::default());

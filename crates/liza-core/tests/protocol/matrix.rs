@@ -51,7 +51,7 @@ pub(crate) fn task_commands(actor: &Actor) -> Vec<Command> {
             task: t(),
             edit: TaskEdit { scope: Some("the client".to_owned()), ..TaskEdit::default() },
         }),
-        Command::from(Finalize { tasks: vec![t()] }),
+        Command::from(Finalize { tasks: vec![t()], unchanged_since: None }),
         Command::from(ReserveTask { task: t(), coder, head: sha(HEAD) }),
         Command::from(ClaimTask { task: t(), coder }),
         Command::from(CancelReservation { task: t(), coder }),

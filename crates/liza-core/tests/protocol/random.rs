@@ -332,7 +332,7 @@ fn take(world: &mut World, step: &Step) {
     let text = || "because".to_owned();
     let outcome = match step.what % 40 {
         0 => world.add(&id, odd, if step.other.is_multiple_of(3) { vec![other] } else { Vec::new() }),
-        1 => world.run(Actor::Human, Command::from(Finalize { tasks: Vec::new() })),
+        1 => world.run(Actor::Human, Command::from(Finalize { tasks: Vec::new(), unchanged_since: None })),
         2 | 3 => world.register(who),
         4 => world.run(Actor::Human, Command::from(Deregister { agent: who })),
         5 | 6 => {
@@ -429,7 +429,10 @@ fn finish(world: &mut World, id: &TaskId) {
         let give_up = Command::from(AbandonTask { task: id.clone(), reason: "hopeless".to_owned() });
         let outcome = match status {
             _ if hopeless && status != Status::Claimed && world.run(Actor::Human, give_up).is_ok() => return,
-            Status::Draft => world.run(Actor::Human, Command::from(Finalize { tasks: vec![id.clone()] })),
+            Status::Draft => world.run(
+                Actor::Human,
+                Command::from(Finalize { tasks: vec![id.clone()], unchanged_since: None }),
+            ),
             Status::Unclaimed | Status::Rejected | Status::IntegrationFailed => world.claim(id, coder),
             Status::Claimed => world.claim(id, coder).and_then(|_| world.submit(id, coder)),
             Status::ReadyForReview => {

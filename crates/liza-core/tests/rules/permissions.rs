@@ -73,7 +73,7 @@ fn planning() -> Vec<Command> {
     vec![
         Command::from(AddTask { task: task("n"), new: NewTask::default() }),
         edit("t", TaskEdit::default()),
-        Command::from(Finalize { tasks: Vec::new() }),
+        Command::from(Finalize { tasks: Vec::new(), unchanged_since: None }),
         supersede("t", &["n"]),
         abandon("t"),
         unblock("t"),

@@ -15,7 +15,7 @@ fn the_planner_and_the_human_finalize_a_draft() {
     for by_planner in [true, false] {
         let mut world = World::with_task(Status::Draft);
         let actor = if by_planner { world.agent(planner()) } else { Actor::Human };
-        world.must(actor, Command::from(Finalize { tasks: vec![task("t")] }));
+        world.must(actor, Command::from(Finalize { tasks: vec![task("t")], unchanged_since: None }));
         assert_eq!(world.status("t"), Status::Unclaimed);
         assert_eq!(world.last_event("t").event, "finalized");
     }
@@ -270,7 +270,7 @@ fn forbidden_terminal_to_anything() {
             (Actor::Human, block("t")),
             (Actor::Human, release("t", true)),
             (by_planner, unblock("t")),
-            (by_planner, Command::from(Finalize { tasks: vec![task("t")] })),
+            (by_planner, Command::from(Finalize { tasks: vec![task("t")], unchanged_since: None })),
             (by_planner, edit("t", TaskEdit { priority: Some(1), ..TaskEdit::default() })),
             (by_coder, reserve("t", coder(1), base())),
             (world.agent(coder(1)), submit("t", sha('a'))),
@@ -346,8 +346,11 @@ fn each_missing_gate_keeps_a_task_a_draft() {
         let mut new = draft();
         gap(&mut new);
         world.add("d", new.clone());
-        let refusal =
-            world.refused_with("gates_missing", Actor::Human, Command::from(Finalize { tasks: vec![] }));
+        let refusal = world.refused_with(
+            "gates_missing",
+            Actor::Human,
+            Command::from(Finalize { tasks: vec![], unchanged_since: None }),
+        );
         assert!(refusal.to_string().contains(gate), "{refusal}");
         new.draft = false;
         let straight = Command::from(AddTask { task: task("e"), new });
@@ -362,14 +365,22 @@ fn drafts_are_finalized_all_together_or_not_at_all() {
     let mut world = World::new();
     world.add("a", draft());
     world.add("b", NewTask { scope: None, ..draft() });
-    world.refused_with("gates_missing", Actor::Human, Command::from(Finalize { tasks: vec![] }));
+    world.refused_with(
+        "gates_missing",
+        Actor::Human,
+        Command::from(Finalize { tasks: vec![], unchanged_since: None }),
+    );
     assert_eq!(world.status("a"), Status::Draft);
     world.edit("b", TaskEdit { scope: Some("the server".into()), ..TaskEdit::default() });
-    world.must(Actor::Human, Command::from(Finalize { tasks: vec![] }));
+    world.must(Actor::Human, Command::from(Finalize { tasks: vec![], unchanged_since: None }));
     assert_eq!((world.status("a"), world.status("b")), (Status::Unclaimed, Status::Unclaimed));
     assert_eq!(world.last_log().action, "tasks_finalized");
     assert!(world.last_log().detail.contains("a, b"));
-    world.refused_with("nothing_to_do", Actor::Human, Command::from(Finalize { tasks: vec![] }));
+    world.refused_with(
+        "nothing_to_do",
+        Actor::Human,
+        Command::from(Finalize { tasks: vec![], unchanged_since: None }),
+    );
 }
 
 /// Covers: TS-07, IV-06
@@ -386,7 +397,7 @@ fn a_task_cannot_depend_on_an_unknown_task() {
     world.refused_with(
         "unknown_dependency",
         Actor::Human,
-        Command::from(Finalize { tasks: vec![task("d")] }),
+        Command::from(Finalize { tasks: vec![task("d")], unchanged_since: None }),
     );
     world.add("s", draft());
     world.refused_with("unknown_dependency", Actor::Human, supersede("s", &["d"]));

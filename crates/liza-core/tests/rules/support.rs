@@ -138,6 +138,7 @@ impl World {
             usage: None,
             integration_head: None,
             head_test: None,
+            taken: None,
         };
         let board = Board {
             agents: Loaded::Ready(Default::default()),

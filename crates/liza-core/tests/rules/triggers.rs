@@ -58,7 +58,7 @@ fn a_goal_without_tasks_triggers_planning_and_an_empty_goal_does_not() {
 fn drafts_alone_trigger_planning() {
     let mut world = World::with_task(Status::Draft);
     assert_eq!(kinds(&world), [TriggerKind::InitialPlanning]);
-    world.must(Actor::Human, Command::from(Finalize { tasks: Vec::new() }));
+    world.must(Actor::Human, Command::from(Finalize { tasks: Vec::new(), unchanged_since: None }));
     assert!(kinds(&world).is_empty());
 }
 

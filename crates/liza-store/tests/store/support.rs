@@ -44,6 +44,7 @@ pub(crate) fn fresh_state() -> State {
         usage: None,
         integration_head: None,
         head_test: None,
+        taken: None,
     });
     state.board.agents = Loaded::Ready(Default::default());
     state.board.config = Loaded::Ready(Config::default());

@@ -208,6 +208,11 @@ impl Context {
         Ok(Project::open(&root)?)
     }
 
+    /// The same caller without `--if-revision`, for a command that compares by itself.
+    pub(crate) fn without_revision(&self) -> Self {
+        Self { if_revision: None, ..self.clone() }
+    }
+
     /// The text of a file that the command names.
     pub(crate) fn read_text(&self, file: &Path) -> io::Result<String> {
         match &self.on_behalf {

@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use crate::channel::TerminalFacts;
 use crate::project::Project;
+use crate::run::is_rehearsal_copy;
 use crate::tui::{CommandLine, CommandResult, ScreenMode, ScreenSetup, Theme, ThemeName, show};
 
 use super::context::Context;
@@ -34,6 +35,7 @@ pub(crate) fn setup(context: &Context, project: &Project, mode: ScreenMode, them
     ScreenSetup {
         project: project.clone(),
         mode,
+        label: is_rehearsal_copy(project).then_some("REHEARSAL IN A COPY"),
         theme: Theme::new(name, context.environment.text("COLORFGBG")),
         times: context.screen.local_time(),
         commands: Arc::new(OwnCommands::new(context, project)),

@@ -31,6 +31,8 @@ pub(crate) struct GoalResult {
     pub(crate) integration: Branch,
     /// Its head.
     pub(crate) head: Sha,
+    /// Whether the human has taken exactly this.
+    pub(crate) is_taken: bool,
 }
 
 /// The result of a merge into the main branch.
@@ -61,7 +63,8 @@ pub(crate) fn goal_result(engine: &Engine<'_>) -> Result<GoalResult, EngineError
     let head = engine.integration_head(&integration)?;
     check_recorded(engine, &head)?;
     let title = liza_core::text::one_line(&goal.description, 120);
-    Ok(GoalResult { goal: goal.id.clone(), status: goal.status, title, integration, head })
+    let is_taken = goal.taken.as_ref().is_some_and(|taken| taken.head == head);
+    Ok(GoalResult { goal: goal.id.clone(), status: goal.status, title, integration, head, is_taken })
 }
 
 /// Merges the result into the main branch, and updates every checkout of it.
@@ -81,7 +84,12 @@ pub(crate) fn merge_into_main(
     let text = format!("Merge {}: {}\n", result.goal, result.title);
     let merge = match repo.prepare_branch_merge(main, (&result.integration, &result.head), &text) {
         Ok(merge) => merge,
-        Err(MergeError::AlreadyMerged { .. }) => return Ok(FinishOutcome::UpToDate),
+        Err(MergeError::AlreadyMerged { .. }) => {
+            if !result.is_taken {
+                engine.execute(Finish { detail: format!("{main} has it"), ..finish })?;
+            }
+            return Ok(FinishOutcome::UpToDate);
+        }
         Err(error) => return Ok(FinishOutcome::Failed(error)),
     };
     let name: TaskId = NAME.parse().map_err(|_| Refusal::Missing { what: "a name" })?;

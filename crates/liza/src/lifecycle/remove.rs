@@ -7,7 +7,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use liza_core::model::{Sha, TaskId};
+use liza_core::model::{Board, Config, Loaded, Sha, TaskId};
 
 use crate::engine::{EngineError, FileLock, integration_branch};
 use crate::git::{Branch, Repo, Rescue};
@@ -25,8 +25,12 @@ pub(crate) struct Removal {
     pub(crate) worktrees: PathBuf,
     /// The tasks with a branch or a worktree.
     pub(crate) tasks: Vec<TaskId>,
+    /// Why the blackboard cannot be read, if it cannot.
+    pub(crate) unreadable: Option<String>,
     /// How many references only Liza uses.
     pub(crate) references: usize,
+    /// The integration branch: work that it has is not rescued.
+    pub(crate) integration: Branch,
     /// The integration branch and its head, if the main branch has all of it.
     pub(crate) merged_integration: Option<(Branch, Sha)>,
     /// The integration branch, if it has work that the main branch has not.
@@ -38,8 +42,13 @@ pub(crate) struct Removal {
 /// # Errors
 /// When git or the blackboard cannot be read.
 pub(crate) fn plan_removal(project: &Project) -> Result<Removal, EngineError> {
-    let (repo, board) = (project.repo()?, project.state()?.board.clone());
-    let integration = integration_branch(&board)?;
+    let repo = project.repo()?;
+    // One that cannot be read must not keep a person from removing it; then nothing is known to be merged.
+    let (board, unreadable) = match project.state() {
+        Ok(state) => (state.board.clone(), None),
+        Err(error) => (Board::default(), Some(error.to_string())),
+    };
+    let integration = integration_branch(&board).or_else(|_| integration_branch(&readable_default()))?;
     let main = board.config.ready().and_then(|config| config.main_branch.clone());
     let is_merged = is_merged(repo, &integration, main.as_deref())?;
     let tip = repo.tip(&integration)?;
@@ -54,10 +63,17 @@ pub(crate) fn plan_removal(project: &Project) -> Result<Removal, EngineError> {
         folder: project.folder().to_owned(),
         worktrees: project.root().join(".worktrees"),
         tasks,
+        unreadable,
         references: repo.own_refs()?.len(),
         kept_integration: tip.is_some().then(|| integration.clone()).filter(|_| !is_merged),
-        merged_integration: tip.filter(|_| is_merged).map(|tip| (integration, tip)),
+        merged_integration: tip.filter(|_| is_merged).map(|tip| (integration.clone(), tip)),
+        integration,
     })
+}
+
+/// The settings of a blackboard that cannot be read: the defaults.
+fn readable_default() -> Board {
+    Board { config: Loaded::Ready(Config::default()), ..Board::default() }
 }
 
 /// Whether the main branch has all commits of the integration branch, and the branch is checked out nowhere.
@@ -74,11 +90,10 @@ fn is_merged(repo: &Repo, integration: &Branch, main: Option<&str>) -> Result<bo
 /// When git or the file system fails.
 pub(crate) fn carry_out_removal(project: &Project, plan: &Removal) -> Result<Vec<Rescue>, EngineError> {
     let _lock = FileLock::at(&FileLock::of_merges(project.folder()), LOCK_TIMEOUT)?;
-    let (repo, board) = (project.repo()?, project.state()?.board.clone());
-    let integration = integration_branch(&board)?;
+    let (repo, integration) = (project.repo()?, &plan.integration);
     let mut rescued = Vec::new();
     for task in &plan.tasks {
-        rescued.extend(repo.remove_worktree(task, None, &integration)?.rescued);
+        rescued.extend(repo.remove_worktree(task, None, integration)?.rescued);
         remove_folder(&plan.worktrees.join(format!(".review-{task}")))?;
     }
     if let Some((branch, tip)) = &plan.merged_integration {

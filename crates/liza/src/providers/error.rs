@@ -2,11 +2,13 @@
 //!
 //! Says what happened; the command line adds what to do.
 
+use liza_core::rules::misspelled::meant;
+
 /// Why a provider cannot be used.
 #[derive(Debug, thiserror::Error)]
 pub enum ProviderError {
     /// There is no provider of that name.
-    #[error("unknown provider {name:?}; known providers: {}", known.join(", "))]
+    #[error("unknown provider {name:?}{}; known providers: {}", suggestion(name, known), known.join(", "))]
     Unknown {
         /// The name.
         name: String,
@@ -45,4 +47,10 @@ pub enum ProviderError {
         /// The provider.
         name: String,
     },
+}
+
+/// What was probably meant.
+fn suggestion(name: &str, known: &[String]) -> String {
+    let meant = meant(name, known.iter().map(String::as_str));
+    meant.map(|meant| format!("; did you mean {meant}?")).unwrap_or_default()
 }

@@ -1,4 +1,4 @@
-//! A team without a terminal: started in a session of its own, with its lines in a file.
+//! A team or an agent without a terminal: started in a session of its own, with its lines in a file.
 
 use std::fs::File;
 use std::io;
@@ -17,9 +17,22 @@ pub fn output_file(project: &Project) -> PathBuf {
 /// # Errors
 /// When the file cannot be written or the program not started.
 pub fn start(project: &Project, program: &Path, arguments: &[String]) -> io::Result<Child> {
-    let output = File::create(output_file(project))?;
+    start_verb(project, program, ("run", arguments), &output_file(project))
+}
+
+/// Starts a verb with these arguments in the background; what it prints goes to this file.
+///
+/// # Errors
+/// When the file cannot be written or the program not started.
+pub(crate) fn start_verb(
+    project: &Project,
+    program: &Path,
+    (verb, arguments): (&str, &[String]),
+    output: &Path,
+) -> io::Result<Child> {
+    let output = File::create(output)?;
     let mut command = Command::new(program);
-    command.arg("-C").arg(project.root()).arg("run").args(arguments);
+    command.arg("-C").arg(project.root()).arg(verb).args(arguments);
     command.stdin(Stdio::null()).stdout(output.try_clone()?).stderr(output).spawn()
 }
 

@@ -56,6 +56,6 @@ fn confinement(level: &Level) -> String {
             "yes: they write only their own checkout and folders, and read neither credentials nor other processes".to_owned()
         }
         Level::Partly(_) => format!("{level}"),
-        Level::Off => "no: they can do what you can do. To change that: liza lock write config.sandbox auto".to_owned(),
+        Level::Off => "no: they can do what you can do. To change that: liza config sandbox auto".to_owned(),
     }
 }

@@ -13,6 +13,8 @@ mod watcher_observer;
 pub(crate) use first_run::first_run_notice;
 pub use posts::{TeamOptions, team_posts};
 pub use progress::progress_line;
+pub(crate) use rehearsal_copy::is_rehearsal_copy;
 pub use rehearsal_copy::{CopyError, copy_for_rehearsal, is_demo};
+pub(crate) use run_lock::is_team_running;
 pub use run_lock::{AlreadyRunning, RunLock};
 pub use watcher_observer::WatcherObserver;

@@ -20,6 +20,9 @@ const REFS: [&str; 3] =
 /// The settings of the repository itself that the agents' commits need.
 const SETTINGS: [&str; 2] = ["user.name", "user.email"];
 
+/// The file in a copy's blackboard folder that names the project.
+const COPY_MARK: &str = "rehearsal-of";
+
 /// Why there is no copy.
 #[derive(Debug, thiserror::Error)]
 pub enum CopyError {
@@ -66,7 +69,14 @@ pub fn copy_for_rehearsal(project: &Project) -> Result<Project, CopyError> {
         copy_file(from, &to, &path)?;
     }
     copy_blackboard(project, &to)?;
+    let mark = to.join(".liza").join(COPY_MARK);
+    fs::write(&mark, format!("{source}\n")).map_err(|source| CopyError::File { path: mark, source })?;
     Ok(Project::open(&to)?)
+}
+
+/// Whether the project is a copy that a rehearsal plays in.
+pub(crate) fn is_rehearsal_copy(project: &Project) -> bool {
+    project.folder().join(COPY_MARK).is_file()
 }
 
 /// Whether the project exists only for rehearsals.

@@ -4,7 +4,9 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use crate::engine::{EngineError, FileLock};
+use liza_core::model::{AgentId, AgentRecord, State};
+
+use crate::engine::{EngineError, FileLock, LivenessLock};
 use crate::project::{Project, now};
 
 /// A command that only asks whether a team runs holds the lock for a moment; a team waits for that.
@@ -68,6 +70,20 @@ impl RunLock {
         let free = FileLock::try_at(&path)?;
         Ok(free.is_none().then(|| AlreadyRunning::of(&path)))
     }
+}
+
+/// Whether a team or a lone agent is at work in the project.
+///
+/// # Errors
+/// When the lock file cannot be used.
+pub(crate) fn is_team_running(project: &Project, state: &State) -> Result<bool, EngineError> {
+    let now = now();
+    let alive = |(agent, entry): (&AgentId, &AgentRecord)| {
+        let proven = |generation| LivenessLock::is_proven_dead(project.folder(), *agent, generation);
+        entry.holds(now) && !entry.generation.is_some_and(proven)
+    };
+    let mut agents = state.board.agents.ready().into_iter().flatten();
+    Ok(RunLock::holder(project)?.is_some() || agents.any(alive))
 }
 
 fn path(project: &Project) -> PathBuf {

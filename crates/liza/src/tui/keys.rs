@@ -1,5 +1,6 @@
 //! The keys of the board and of a task's page, each with its action.
 
+use liza_core::model::AgentId;
 use liza_core::watch::action::{Action, ActionName};
 use liza_core::watch::view::TaskView;
 
@@ -19,11 +20,24 @@ pub(super) const KEYS: [(char, ActionName, &str); 12] = [
     ('i', ActionName::Add, "add a task; the planner completes it"),
 ];
 
-/// The action of a key while this task is selected.
+/// The keys that are about agents.
+pub(super) const AGENT_KEYS: [(char, &str); 2] =
+    [('s', "start an agent in the background"), ('S', "stop the selected agent")];
+
+/// The action of a key while this task, or this agent, is selected.
 ///
 /// # Errors
 /// Why there is none now; empty if the key means nothing.
-pub(super) fn action_of(key: char, selected: Option<&TaskView>) -> Result<Action, &'static str> {
+pub(super) fn action_of(
+    key: char,
+    selected: Option<&TaskView>,
+    agent: Option<AgentId>,
+) -> Result<Action, &'static str> {
+    match key {
+        's' => return Ok(Action::StartAgent),
+        'S' => return agent.map(Action::StopAgent).ok_or("select an agent first"),
+        _ => {}
+    }
     let known = KEYS.iter().find(|(of, ..)| *of == key);
     known.map_or(Err(""), |(_, name, _)| Action::new(*name, selected))
 }

@@ -60,6 +60,8 @@ pub(crate) struct ScreenSetup {
     pub(crate) project: Project,
     /// What it is shown for.
     pub(crate) mode: ScreenMode,
+    /// What kind of project it is, if that is worth a word.
+    pub(crate) label: Option<&'static str>,
     /// Its colours.
     pub(crate) theme: Theme,
     /// The zone of its times.

@@ -3,10 +3,12 @@
 use std::collections::VecDeque;
 use std::sync::Arc;
 
-use liza_core::model::{AgentId, TaskId, Timestamp};
+use liza_core::model::{AgentId, GoalStatus, TaskId, Timestamp};
 use liza_core::watch::needs_you::NeedsYou;
 use liza_core::watch::view::{AgentView, TaskView, View};
 use ratatui::crossterm::event::KeyEvent;
+
+use liza_core::watch::words::next_steps;
 
 use super::dialog::Dialog;
 use super::page::{Page, PageSource};
@@ -14,6 +16,9 @@ use super::{CommandResult, ScreenMode};
 
 /// How many lines of the log are kept.
 const LOG_MAX: usize = 1_000;
+
+/// Below this size nothing useful fits, and keys act on nothing that a person could see.
+pub(super) const LEAST: (u16, u16) = (40, 10);
 
 /// A part of the board.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -98,6 +103,8 @@ pub(super) struct ActionNotice {
 #[derive(Debug)]
 pub(super) struct Model {
     pub(super) mode: ScreenMode,
+    /// What kind of project it shows, if that is worth a word.
+    pub(super) label: Option<&'static str>,
     /// The columns and rows of the terminal.
     pub(super) size: (u16, u16),
     /// None until it was read once.
@@ -130,6 +137,7 @@ impl Model {
     pub(super) fn new(mode: ScreenMode, size: (u16, u16)) -> Self {
         Self {
             mode,
+            label: None,
             size,
             view: None,
             problem: None,
@@ -145,6 +153,18 @@ impl Model {
             running: Vec::new(),
             stopping: false,
         }
+    }
+
+    /// Whether the terminal is too small to show anything.
+    pub(super) fn is_too_small(&self) -> bool {
+        self.size.0 < LEAST.0 || self.size.1 < LEAST.1
+    }
+
+    /// What only a person can do next, if the screen has to say it: beside a team of its own, only how to take the result.
+    pub(super) fn next_steps(&self) -> Vec<(String, &'static str)> {
+        let Some(view) = &self.view else { return Vec::new() };
+        let is_open = view.goal.as_ref().is_some_and(|goal| goal.status == GoalStatus::InProgress);
+        if is_open && self.mode == ScreenMode::Team { Vec::new() } else { next_steps(view) }
     }
 
     /// The decisions that wait for the human.
@@ -187,6 +207,14 @@ impl Model {
     /// The selected agent.
     pub(super) fn selected_agent(&self) -> Option<AgentId> {
         Some(self.agents().get(self.agent)?.id)
+    }
+
+    /// The agent that actions are about: that of the open page, or of the selected row.
+    pub(super) fn agent_subject(&self) -> Option<AgentId> {
+        match &self.page {
+            Some(page) => page.agent(),
+            None => self.selected_agent().filter(|_| self.panel == Panel::Agents),
+        }
     }
 
     /// Shows another view; what was selected stays selected.

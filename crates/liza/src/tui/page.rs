@@ -136,6 +136,11 @@ impl Page {
         self.tabs.get(self.tab).map(|tab| &tab.source)
     }
 
+    /// The agent that it is about.
+    pub(super) fn agent(&self) -> Option<AgentId> {
+        if let PageSubject::Agent(agent) = &self.subject { Some(*agent) } else { None }
+    }
+
     /// The task that it is about.
     pub(super) fn task(&self) -> Option<&TaskId> {
         match &self.subject {

@@ -19,7 +19,7 @@ use crate::supervisor::{MessageLevel, TeamMessage};
 
 use super::action_queue::ActionQueue;
 use super::draw::{Painter, draw};
-use super::keys::KEYS;
+use super::keys::{AGENT_KEYS, KEYS};
 use super::model::{Effect, Event, LogLine, Model};
 use super::page::PageSource;
 use super::terminal::ScreenTerminal;
@@ -102,7 +102,7 @@ fn serve(setup: &ScreenSetup, sender: &Sender<Event>, events: &Receiver<Event>) 
     let ended = Arc::new(AtomicBool::new(false));
     read_keys(sender.clone(), Arc::clone(&ended));
     source::start(setup.project.clone(), setup.mode, sender.clone(), Arc::clone(&ended));
-    let mut model = Model::new(setup.mode, size()?);
+    let mut model = Model { label: setup.label, ..Model::new(setup.mode, size()?) };
     let actions = ActionQueue::start(Arc::clone(&setup.commands), sender.clone());
     let mut quits = false;
     let shown = loop {
@@ -201,6 +201,7 @@ fn keys_page() -> String {
         String::new(),
     ];
     lines.extend(KEYS.iter().map(|(key, _, what)| line(&key.to_string(), what)));
+    lines.extend(AGENT_KEYS.iter().map(|(key, what)| line(&key.to_string(), what)));
     lines.push(String::new());
     lines.extend(moving.iter().map(|(key, what)| line(key, what)));
     lines.join("\n")

@@ -10,6 +10,7 @@ use liza_core::text::one_line;
 use liza_store::LogRecord;
 
 use crate::live_view::{LiveView, Reading};
+use crate::log_text::{Tone, sentence};
 use crate::project::Project;
 
 use super::ScreenMode;
@@ -37,9 +38,8 @@ fn send(reading: Reading, mode: ScreenMode, events: &Sender<Event>) -> bool {
 }
 
 fn log_line(entry: &LogRecord) -> LogLine {
-    let task = entry.task.as_deref().map(|task| format!("{task} ")).unwrap_or_default();
-    let text = one_line(&format!("{} {task}{}", entry.action, entry.detail), TEXT_MAX);
-    let is_alert =
-        matches!(entry.action.as_str(), "blocked" | "integration_failed" | "circuit_breaker" | "aborted");
+    let said = sentence(&entry.action, entry.task.as_deref(), &entry.detail);
+    let text = one_line(&said.whole(), TEXT_MAX);
+    let is_alert = said.tone == Tone::Bad || entry.action == "blocked";
     LogLine { time: entry.timestamp, who: one_line(&entry.agent, TEXT_MAX), text, is_alert }
 }

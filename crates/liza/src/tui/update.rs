@@ -96,6 +96,11 @@ fn on_key(model: &mut Model, key: KeyEvent) -> Vec<Effect> {
     if key.modifiers.contains(KeyModifiers::CONTROL) && key.code == KeyCode::Char('c') {
         return leave(model);
     }
+    if model.is_too_small() {
+        // The person would act on what is not shown.
+        let quits = key.code == KeyCode::Char('q') && model.mode == ScreenMode::Observer;
+        return if quits { vec![Effect::Quit] } else { Vec::new() };
+    }
     if model.dialog.is_some() {
         return on_dialog_key(model, key);
     }
@@ -113,7 +118,7 @@ fn on_key(model: &mut Model, key: KeyEvent) -> Vec<Effect> {
     }
     match key.code {
         KeyCode::Char('?') => open(model, Page::of_keys()),
-        KeyCode::Char(key) => match action_of(key, model.subject()) {
+        KeyCode::Char(key) => match action_of(key, model.subject(), model.agent_subject()) {
             Ok(action) => begin(model, &action),
             Err("") => Vec::new(),
             Err(why) => {
@@ -338,6 +343,9 @@ fn confirm(model: &mut Model) -> Vec<Effect> {
 
 /// A paste is text, never keys: without a field it does nothing.
 fn paste(model: &mut Model, text: &str) {
+    if model.is_too_small() {
+        return;
+    }
     // Terminals send line breaks as carriage returns.
     let lines: Vec<String> = text.replace("\r\n", "\n").split(['\r', '\n']).map(printable).collect();
     if let Some(field) = model.dialog.as_mut().and_then(Dialog::field) {

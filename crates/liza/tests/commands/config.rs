@@ -99,3 +99,38 @@ fn a_merge_that_changes_the_file_is_an_alarm() {
     assert!(status["needs_you"].to_string().contains("liza config --trust"), "{status}");
     is(&project, "max_crashes", "2", "liza.yaml");
 }
+
+/// Covers: UI-11
+#[test]
+fn a_setting_is_set_and_unset_on_the_blackboard() {
+    let project = TestProject::new();
+    let setting = |key: &str| project.liza(&["config", key, "--json"]).result()["settings"][key].clone();
+    project.liza(&["config", "lease_duration", "600"]).ok();
+    assert_eq!(setting("lease_duration"), serde_json::json!({"value": 600, "source": "state.yaml"}));
+    project.liza(&["config", "roles.coder.count", "4"]).ok();
+    assert_eq!(setting("roles")["value"]["coder"]["count"], 4);
+    project.liza(&["config", "copy", "[.env, key]"]).ok();
+    assert_eq!(setting("copy")["value"], serde_json::json!([".env", "key"]));
+    assert!(project.log().contains("config lease_duration 600"), "{}", project.log());
+
+    project.liza(&["config", "lease_duration", "--unset"]).ok();
+    assert_eq!(setting("lease_duration"), serde_json::json!({"value": 300, "source": "default"}));
+    project.liza(&["config", "roles.coder.count", "--unset"]).ok();
+    project.liza(&["config", "lease_duration", "--unset", "--json"]).refused(1, "unknown_setting");
+    project.liza(&["validate"]).ok();
+}
+
+/// Covers: UI-11, AC-11
+#[test]
+fn a_setting_is_checked_before_it_is_set() {
+    let project = TestProject::new();
+    let before = project.state();
+    let error = project.liza(&["config", "lease_duration", "5", "--json"]).refused(1, "invalid");
+    assert!(error["message"].as_str().unwrap().contains("allowed: 10 to 86400 s"), "{error}");
+    let error = project.liza(&["config", "lease_durration", "60", "--json"]).refused(1, "unknown_setting");
+    assert!(error["hint"].as_str().unwrap().contains("did you mean lease_duration?"), "{error}");
+    project.liza(&["config", "team_file", "x", "--json"]).refused(1, "unknown_setting");
+    project.liza(&["config", "lease_duration", "60", "--trust", "--json"]).refused(1, "usage");
+    project.liza_as("coder-1", &["config", "lease_duration", "60", "--json"]).refused(1, "not_permitted");
+    assert_eq!(project.state(), before);
+}

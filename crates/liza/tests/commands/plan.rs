@@ -285,3 +285,24 @@ fn a_plan_waits_for_the_humans_approval_if_that_is_wanted() {
     project.liza(&["plan", "--approve", "--json"]).refused(1, "nothing_to_do");
     assert_eq!(project.liza(&["plan"]).ok(), "no plan waits for your approval\n");
 }
+
+/// Covers: UI-12
+#[test]
+fn a_plan_that_changed_since_it_was_read_is_not_approved() {
+    let project = TestProject::new();
+    project.liza(&["config", "plan_approval", "true"]).ok();
+    draft(&project, "now");
+    project.liza_as("planner-1", &["finalize", "now"]).ok();
+    let shown = project.liza(&["plan"]).ok().to_owned();
+    let command = shown.lines().next().unwrap().split_once("approve: liza ").unwrap().1.to_owned();
+    let words: Vec<&str> = command.split(' ').chain(["--json"]).collect();
+    project.liza_as("planner-1", &["edit-task", "now", "--desc", "Something else"]).ok();
+    let error = project.liza(&words).refused(4, "stale_revision");
+    assert!(error["hint"].as_str().unwrap().contains("read it again: liza plan"), "{error}");
+    // Other changes of the blackboard do not matter.
+    let shown = project.liza(&["plan"]).ok().to_owned();
+    let command = shown.lines().next().unwrap().split_once("approve: liza ").unwrap().1.to_owned();
+    project.liza(&["note", "unrelated"]).ok();
+    project.liza(&command.split(' ').collect::<Vec<_>>()).ok();
+    assert_eq!(project.status("now"), "UNCLAIMED");
+}

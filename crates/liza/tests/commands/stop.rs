@@ -15,6 +15,11 @@ fn a_pause_lasts_until_it_is_resumed() {
     assert!(text.contains("to continue: liza resume"), "{text}");
     assert!(project.read(".liza/PAUSE").starts_with("20"), "since when");
     assert_eq!(project.liza(&["pause", "--json"]).result()["paused"], true);
+    let text = project.liza(&["resume"]).ok().to_owned();
+    assert!(text.contains("no team is running; start it: liza run"), "{text}");
+    assert!(project.liza(&["resume"]).ok().starts_with("not paused, but no team is running"));
+    project.register("coder-1");
+    project.liza(&["pause"]).ok();
     assert!(project.liza(&["resume"]).ok().starts_with("work continues"));
     assert!(!is_present(&project, "PAUSE"));
     assert_eq!(project.liza(&["resume", "--json"]).result()["paused"], false);

@@ -48,6 +48,7 @@ pub(crate) fn empty_state() -> State {
         usage: None,
         integration_head: None,
         head_test: None,
+        taken: None,
     });
     board.sprint = Loaded::Ready(Sprint::begin(1, "goal-1", ago(300)));
     board.discovered = Loaded::Ready(Vec::new());

@@ -26,12 +26,15 @@ fn an_empty_board_suggests_what_to_do_next() {
 
 /// Covers: BB-15
 #[test]
-fn without_a_running_agent_the_whole_team_is_suggested_too() {
+fn without_a_running_agent_the_team_is_suggested() {
     let project = TestProject::new();
     project.add_task("t1");
     let said = page(&project, "80", &["status"]);
-    assert!(said.contains("→ liza agent coder"), "{said}");
-    assert!(said.contains("or the whole team:\n  → liza run"), "{said}");
+    assert!(said.contains("No team is running. Start it:\n  → liza run"), "{said}");
+    // With a part of it, what is missing.
+    project.register("code-reviewer-1");
+    let said = page(&project, "80", &["status"]);
+    assert!(said.contains("no coder is running:\n  → liza agent coder"), "{said}");
 }
 
 #[test]

@@ -58,7 +58,10 @@ fn a_team_that_cannot_start_in_the_background_says_why() {
         project.state().replacen("config:\n", "config:\n  providers:\n    gone: {program: /nowhere/x}\n", 1);
     fs::write(project.root.join(".liza/state.yaml"), state).unwrap();
     let error = project.liza(&["run", "--detach", "--cli", "gone", "--json"]).refused(1, "not_started");
-    assert!(error["message"].as_str().unwrap().contains("/nowhere/x"), "{error}");
+    let message = error["message"].as_str().unwrap();
+    assert!(message.contains("/nowhere/x") && !message.contains("liza: "), "{error}");
+    let error = project.liza(&["run", "--cli", "clade", "--json"]).refused(1, "unknown_provider");
+    assert!(error["message"].as_str().unwrap().contains("did you mean claude?"), "{error}");
 }
 
 /// Covers: UI-08
@@ -117,4 +120,50 @@ fn a_mix_of_rehearsal_and_real_programs_needs_to_be_asked_for() {
     let error =
         project.liza(&["run", "--detach", "--cli", "rehearsal", "--json"]).refused(1, "rehearsal_copy");
     assert!(error["hint"].as_str().unwrap().contains("--in-place"), "{error}");
+}
+
+/// Covers: UI-08
+#[test]
+fn a_rehearsal_without_anything_to_plan_from_says_what_is_missing() {
+    let project = TestProject::bare();
+    project.liza(&["init"]).ok();
+    let rehearse = || project.liza(&["run", "--cli", "rehearsal", "--plain", "--json"]);
+    let error = rehearse().refused(1, "nothing_to_rehearse");
+    assert!(error["hint"].as_str().unwrap().starts_with("liza goal new"), "{error}");
+    fs::remove_file(project.root.join("specs/vision.md")).unwrap();
+    project.liza(&["goal", "new", "Say hello"]).ok();
+    let error = rehearse().refused(1, "nothing_to_rehearse");
+    assert!(error["message"].as_str().unwrap().contains("specs/vision.md"), "{error}");
+    assert!(error["hint"].as_str().unwrap().contains("liza init --template"), "{error}");
+}
+
+/// Covers: UI-12
+#[test]
+fn a_team_that_starts_repeats_a_plan_that_waits() {
+    let project = project();
+    project.liza(&["config", "plan_approval", "true"]).ok();
+    project.liza(&["config", "providers.gone", "{program: /nowhere/x}"]).ok();
+    let add = ["add-task", "--id", "hello", "--desc", "x", "--done", "x", "--scope", "x"];
+    project.liza_as("planner-1", &[&add[..], &["--spec", "specs/vision.md"]].concat()).ok();
+    let run = project.liza(&["run", "--plain", "--cli", "gone"]);
+    assert!(run.stderr.contains("a plan waits for your approval: 1 task, hello"), "{run:#?}");
+}
+
+/// Covers: UI-01, UI-06
+#[test]
+fn an_agent_runs_in_the_background_until_it_is_deregistered() {
+    let project = project();
+    let script = project.home().join("sleeper.sh");
+    fs::write(&script, "#!/bin/sh\ncat > /dev/null\nexec sleep 6544\n").unwrap();
+    project.run(project.command("chmod").arg("755").arg(&script)).ok();
+    project.liza(&["config", "providers.sleeper", &format!("{{program: {}}}", script.display())]).ok();
+    let words = ["agent", "planner", "--cli", "sleeper", "--detach", "--json"];
+    let result = project.liza(&words).result();
+    assert_eq!(result["agent"], "planner-1", "{result}");
+    wait_for("a session", || is_running("sleep 6544").then_some(()));
+    project.liza(&["deregister", "planner-1"]).ok();
+    wait_for("the end of the session", || (!is_running("sleep 6544")).then_some(()));
+    project
+        .liza(&["agent", "coder", "--cli", "nothing", "--detach", "--json"])
+        .refused(1, "unknown_provider");
 }

@@ -36,6 +36,7 @@ pub(crate) fn empty() -> State {
         usage: None,
         integration_head: None,
         head_test: None,
+        taken: None,
     });
     board.sprint = Loaded::Ready(Sprint::begin(2, "goal-1", ago(300)));
     board.circuit_breaker = Loaded::Ready(CircuitBreaker::default());

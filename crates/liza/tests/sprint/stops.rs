@@ -80,7 +80,7 @@ fn a_checkpoint_can_name_another_project() {
 fn resuming_without_a_pause_writes_nothing() {
     let project = TestProject::new();
     let (before, log) = (revision(&project), entries(&project));
-    assert_eq!(project.liza(&["resume"]).ok(), "not paused; work continues\n");
+    assert_eq!(project.liza(&["resume"]).ok(), "not paused, but no team is running; start it: liza run\n");
     let result = project.liza(&["resume", "--json"]).result();
     assert_eq!((&result["paused"], &result["changed"]), (&false.into(), &false.into()));
     assert_eq!((revision(&project), entries(&project)), (before, log));

@@ -205,3 +205,50 @@ fn a_merged_integration_branch_is_removed_and_agents_may_not() {
     assert!(!exclude.contains("liza") && !exclude.contains("worktrees"), "{exclude}");
     assert_eq!(project.git(&["branch", "--format=%(refname:short)"]), "main");
 }
+
+/// Covers: UI-05, UI-03
+#[test]
+fn status_remembers_that_the_result_was_taken() {
+    let project = reached();
+    let status = project.liza(&["status"]).ok().to_owned();
+    assert!(status.contains("ahead of main") && status.contains("liza finish"), "{status}");
+    assert_eq!(project.liza(&["status", "--json"]).result()["main_branch"]["behind"], 0);
+    project.liza(&["finish", "--merge"]).ok();
+    let status = project.liza(&["status"]).ok().to_owned();
+    assert!(status.contains("you have its result (merged into main)"), "{status}");
+    assert!(!status.contains("liza finish"), "{status}");
+    // Not only by finish.
+    let project = reached();
+    project.git(&["merge", "-q", "integration"]);
+    let status = project.liza(&["status"]).ok().to_owned();
+    assert!(status.contains("you have its result. State the next one"), "{status}");
+    let text = project.liza(&["finish"]).ok().to_owned();
+    assert!(text.contains("has the result of goal-1 already"), "nothing is asked: {text}");
+}
+
+/// Covers: UI-05
+#[test]
+fn without_a_remote_a_pull_request_is_not_offered() {
+    let project = reached();
+    let error = project.liza(&["finish", "--json"]).refused(1, "no_choice");
+    assert_eq!(error["hint"], "liza finish --merge");
+    project.git(&["remote", "add", "origin", "/nowhere"]);
+    let error = project.liza(&["finish", "--json"]).refused(1, "no_choice");
+    assert_eq!(error["hint"], "liza finish --merge, or liza finish --pr");
+}
+
+/// Covers: UI-07
+#[test]
+fn a_blackboard_that_cannot_be_read_can_be_removed() {
+    let project = team();
+    claimed(&project, "one", "coder-1");
+    commit(&project, &project.tree("one"), "work.txt", "unmerged\n");
+    project.write(".liza/state.yaml", "tasks: [\n");
+    let listed = project.liza(&["remove", "--dry-run"]).ok().to_owned();
+    assert!(listed.contains("branch integration: the blackboard cannot be read"), "{listed}");
+    let result = project.liza(&["remove", "--yes", "--json"]).result();
+    assert_eq!(result["rescued"].as_array().unwrap().len(), 1, "{result}");
+    assert!(!project.root.join(".liza").exists());
+    assert_eq!(branches(&project, "task/*"), Vec::<String>::new());
+    assert_eq!(branches(&project, "integration").len(), 1);
+}

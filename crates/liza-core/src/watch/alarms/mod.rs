@@ -278,6 +278,19 @@ pub struct Observations {
     pub team_file_changed: bool,
     /// Agents whose supervisor is proven to have ended without deregistering them.
     pub dead: BTreeSet<AgentId>,
+    /// How far the result is from the main branch; observed only once the goal is reached.
+    pub main_branch: Option<MainBranch>,
+}
+
+/// How far the integration branch is from the main branch.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct MainBranch {
+    /// The main branch.
+    pub name: String,
+    /// Commits that only the integration branch has.
+    pub ahead: u64,
+    /// Commits that only the main branch has.
+    pub behind: u64,
 }
 
 /// What a running session prints.

@@ -22,7 +22,7 @@ use crate::rules::metrics::sprint_metrics;
 use crate::rules::spending::{Spending, spending};
 use crate::rules::sprint::planned_with_replacements;
 use crate::rules::triggers::planner_triggers;
-use crate::watch::alarms::{Alarm, AlarmKind, AlarmLevel, Observations, alarms};
+use crate::watch::alarms::{Alarm, AlarmKind, AlarmLevel, MainBranch, Observations, alarms};
 use crate::watch::needs_you::{NeedKind, NeedsYou, needs_you};
 
 pub use charts::{AgentCost, BurnUpPoint, Charts, CycleTime, ReviewerFigures, TaskCost, charts};
@@ -66,6 +66,24 @@ pub struct View {
     /// What is used of the budgets.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub budgets: Vec<Spending>,
+    /// How far the result is from the main branch, once the goal is reached.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub main_branch: Option<MainBranch>,
+}
+
+impl View {
+    /// Whether the human has taken all of the result.
+    pub fn result_is_taken(&self) -> bool {
+        let goal = self.goal.as_ref();
+        let taken = goal.and_then(|goal| goal.taken.as_ref()).map(|taken| &taken.head);
+        let head = goal.and_then(|goal| goal.integration_head.as_ref());
+        (taken.is_some() && taken == head) || self.main_branch.as_ref().is_some_and(|main| main.ahead == 0)
+    }
+
+    /// Whether an agent may be at work.
+    pub fn has_team(&self) -> bool {
+        self.agents.iter().any(|agent| agent.liveness.is_present())
+    }
 }
 
 /// A stop file that is present.
@@ -262,6 +280,7 @@ pub fn view(state: &State, seen: &Observations, now: Timestamp) -> View {
         discoveries: discoveries.cloned().collect(),
         archived: board.archived.len(),
         budgets: spending(board, now),
+        main_branch: seen.main_branch.clone(),
         tasks,
     }
 }

@@ -3,8 +3,8 @@
 use serde::Serialize;
 
 use crate::model::{
-    AgentId, Config, DEFAULT_PRIORITY, MAX_FAILED_CODERS, Revision, Role, State, Status, TaskBody, TaskId,
-    TaskRecord, TaskStatus, Timestamp, Usage, lease_holds, lease_is_too_long,
+    AgentId, Config, DEFAULT_PRIORITY, EventName, MAX_FAILED_CODERS, Revision, Role, State, Status, TaskBody,
+    TaskId, TaskRecord, TaskStatus, Timestamp, Usage, lease_holds, lease_is_too_long,
 };
 use crate::rules::claimable::{held_merge, is_present};
 use crate::watch::alarms::Observations;
@@ -93,8 +93,10 @@ pub struct TaskView {
     pub reason: Option<String>,
     /// The next step, in words.
     pub next: String,
-    /// The next step, as a command.
+    /// The next step, as a command of whoever takes it.
     pub command: Option<String>,
+    /// What the human can do about it now.
+    pub human_command: Option<String>,
     /// The coders who failed at it.
     pub failed_by: Vec<AgentId>,
     /// Whether handoff notes of an earlier session are waiting.
@@ -152,6 +154,7 @@ fn task_view(
         lease: outlook.lease.map(|expires| LeaseView::new(expires, now)),
         reason: outlook.reason,
         next: outlook.next,
+        human_command: human_command(state, seen, (id, record), body.status().ok(), &waits_for, now),
         command: outlook.command,
         failed_by: record.failed_by.clone().unwrap_or_default(),
         handoff_pending: record.handoff_pending.unwrap_or(false),
@@ -166,6 +169,47 @@ fn task_view(
 
 /// Why an approved task is not merged.
 const HELD: &str = "the integration test fails without it too";
+
+/// What the human can do about a task now: answer, look at the work, or start who is missing. Agents do the rest.
+fn human_command(
+    state: &State,
+    seen: &Observations,
+    (id, record): (&TaskId, &TaskRecord),
+    status: Option<&TaskStatus>,
+    waits_for: &[UnmetDependency],
+    now: Timestamp,
+) -> Option<String> {
+    let situation = TaskSituation { state, seen, id, record, waits_for, now };
+    let start = |role: Role| (!situation.has(role)).then(|| format!("liza agent {}", role.id_prefix()));
+    let diff = || format!("liza diff {id}");
+    match status? {
+        TaskStatus::Draft if record.last_event(EventName::Proposed).is_some() => Some("liza plan".to_owned()),
+        TaskStatus::Draft => start(Role::Planner).or_else(|| Some(format!("liza edit-task {id} --help"))),
+        TaskStatus::Unclaimed { .. } | TaskStatus::IntegrationFailed { .. } | TaskStatus::Rejected { .. }
+            if !waits_for.is_empty() =>
+        {
+            situation.open("").command
+        }
+        TaskStatus::Unclaimed { .. } => start(Role::Coder),
+        TaskStatus::IntegrationFailed { .. } | TaskStatus::Rejected { .. } => {
+            start(Role::Coder).or_else(|| Some(diff()))
+        }
+        TaskStatus::Claimed { work, .. } if situation.is_present(work.coder) => {
+            Some(format!("liza tail {}", work.coder))
+        }
+        TaskStatus::Claimed { .. } => start(Role::Coder),
+        TaskStatus::ReadyForReview { .. } => start(Role::CodeReviewer).or_else(|| Some(diff())),
+        TaskStatus::Approved { .. } if situation.is_held() => Some("liza resume".to_owned()),
+        TaskStatus::Approved { .. } => {
+            let merges = (!situation.has(Role::CodeReviewer)).then(|| format!("liza wt-merge {id}"));
+            merges.or_else(|| Some(diff()))
+        }
+        TaskStatus::Blocked { .. } => Some(format!("liza answer {id} \"...\"")),
+        TaskStatus::Merged { .. } => Some(diff()),
+        TaskStatus::Superseded { by, .. } => by.first().map(|by| format!("liza show {by}")),
+        TaskStatus::Abandoned => None,
+    }
+}
 
 /// What follows from a task's status.
 struct Outlook {
@@ -326,6 +370,12 @@ impl TaskSituation<'_> {
 
     fn is_present(&self, coder: AgentId) -> bool {
         !self.seen.dead.contains(&coder) && is_present(&self.state.board, coder, self.now).unwrap_or(false)
+    }
+
+    /// Whether an agent of that role is running.
+    fn has(&self, role: Role) -> bool {
+        let mut agents = self.state.board.agents.ready().into_iter().flatten();
+        agents.any(|(id, entry)| entry.role == role && self.is_present(*id))
     }
 
     fn claim(&self) -> Option<String> {

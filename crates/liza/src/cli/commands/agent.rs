@@ -1,8 +1,12 @@
 //! `liza agent`: supervises one agent until its role has nothing left to do.
 
 use std::ffi::OsStr;
+use std::fs;
+use std::io;
+use std::thread;
+use std::time::Duration;
 
-use liza_core::model::{Actor, Config, Network, Refusal, Role, Sandbox, TaskId};
+use liza_core::model::{Actor, AgentId, Config, Network, Refusal, Role, Sandbox, State, TaskId};
 use liza_core::watch::supervise::StopReason;
 use serde_json::json;
 
@@ -11,6 +15,7 @@ use crate::project::{AGENT_ID, Project};
 use crate::providers::{
     LoginPlaces, Provider, ProviderError, SessionDetails, default_provider, missing_logins,
 };
+use crate::run::detached;
 use crate::session_network::{allowed_hosts, strictest_network};
 use crate::session_plan::{level_here, refusal};
 use crate::supervisor::{
@@ -37,6 +42,7 @@ use crate::cli::ui::output::Reply;
   liza agent coder --cli codex
   liza agent code-reviewer --id code-reviewer-2
   liza agent coder retry-orders --once
+  liza agent coder --detach
   liza agent coder --cli claude --explain")]
 pub(crate) struct Args {
     /// Role of the agent: planner, coder or code-reviewer.
@@ -58,6 +64,24 @@ pub(crate) struct Args {
     /// Print the command that would be run, without running it.
     #[arg(long)]
     explain: bool,
+    /// Run in the background: liza tail shows its sessions, liza deregister ends it.
+    #[arg(long, conflicts_with_all = ["interactive", "explain"])]
+    detach: bool,
+    /// Leave the terminal: what --detach starts.
+    #[arg(long, hide = true)]
+    in_background: bool,
+}
+
+impl Args {
+    /// The command line of the same agent in the background.
+    fn in_words(&self) -> Vec<String> {
+        let named = [("--cli", &self.provider), ("--id", &self.id)];
+        let named = named.into_iter().filter_map(|(name, value)| Some(format!("{name}={}", value.as_ref()?)));
+        let switches = [("--once", self.once), ("--in-background", true)];
+        let switches = switches.into_iter().filter(|(_, set)| *set).map(|(name, _)| name.to_owned());
+        let what = [Some(self.role.id_prefix().to_owned()), self.task.as_ref().map(ToString::to_string)];
+        what.into_iter().flatten().chain(named).chain(switches).collect()
+    }
 }
 
 /// Runs it.
@@ -66,6 +90,7 @@ pub(crate) fn run(args: Args, context: &Context) -> Result<Reply, CommandError> 
         let message = format!("{agent}'s session cannot supervise agents");
         return Err(CommandError::refused("not_permitted", message));
     }
+    let (detaches, words) = (args.detach, args.in_words());
     let project = context.project()?;
     let asked = args.id.clone().or_else(|| context.environment.text(AGENT_ID).map(str::to_owned));
     let agent = agent_for(args.role, asked.as_deref()).map_err(|message| {
@@ -89,6 +114,12 @@ pub(crate) fn run(args: Args, context: &Context) -> Result<Reply, CommandError> 
         once: args.once || args.interactive,
         interactive: args.interactive,
     };
+    if detaches {
+        return detach(context, &project, &state, &words, post.role);
+    }
+    if args.in_background {
+        detached::leave_terminal().map_err(|error| CommandError::refused("io", error.to_string()))?;
+    }
     if args.explain {
         return explain(context, &project, config, &post);
     }
@@ -109,6 +140,50 @@ pub(crate) fn run(args: Args, context: &Context) -> Result<Reply, CommandError> 
     let ends = supervise(&project, vec![post], options, &|message| printer.print(message))?;
     let (ended, exit) = endings(ends)?;
     Ok(Reply::new("", json!({ "ended": ended })).exit(exit))
+}
+
+/// Starts the same agent in the background, and returns when it is registered.
+fn detach(
+    context: &Context,
+    project: &Project,
+    before: &State,
+    words: &[String],
+    role: Role,
+) -> Result<Reply, CommandError> {
+    let failed = |error: io::Error| CommandError::refused("io", format!("the agent cannot start: {error}"));
+    let known = |agent: &AgentId| before.board.agents.ready()?.get(agent)?.generation;
+    let output = project.folder().join(format!("{}-{}.out", role.id_prefix(), std::process::id()));
+    let started = detached::start_verb(project, &context.program, ("agent", words), &output);
+    let mut process = started.map_err(failed)?;
+    loop {
+        let state = project.store().snapshot()?;
+        let mut agents = state.board.agents.ready().into_iter().flatten();
+        let new = agents.find(|(agent, entry)| {
+            entry.role == role && entry.generation.is_some() && entry.generation != known(agent)
+        });
+        if let Some((agent, _)) = new {
+            let text = format!(
+                "{agent} runs in the background\nsee it: liza tail {agent}; end it: liza deregister {agent}"
+            );
+            return Ok(Reply::new(text, json!({"agent": agent, "process": process.id(), "output": output})));
+        }
+        if let Some(ended) = process.try_wait().map_err(failed)? {
+            let said = fs::read_to_string(&output).unwrap_or_default();
+            let _ = fs::remove_file(&output);
+            return match ended.success() {
+                true => Ok(Reply::new(said.trim_end(), json!({"agent": null}))),
+                false => Err(not_started("the agent", &said)),
+            };
+        }
+        thread::sleep(Duration::from_millis(20));
+    }
+}
+
+/// The error of what was started in the background, from what it printed.
+pub(crate) fn not_started(what: &str, said: &str) -> CommandError {
+    let lines = said.trim().lines().map(|line| line.strip_prefix("liza: ").unwrap_or(line).trim());
+    let message = format!("{what} did not start: {}", lines.collect::<Vec<_>>().join("\n"));
+    CommandError::refused("not_started", message)
 }
 
 /// The agent program if none is named: one that is installed, and best one with a login.
@@ -143,7 +218,7 @@ pub(crate) fn check_confinement(
         if network == Network::ModelOnly {
             context.screen.note(
                 "liza: network: model-only has no effect while config.sandbox is off. \
-                 To apply it: liza lock write config.sandbox auto",
+                 To apply it: liza config sandbox auto",
             );
         }
         return Ok(Level::Off);
@@ -153,7 +228,7 @@ pub(crate) fn check_confinement(
     })?;
     if let Some(why) = refusal(config, &level) {
         return Err(CommandError::refused("confinement", why)
-            .hint("for details: liza doctor; to start anyway: liza lock write config.sandbox auto"));
+            .hint("for details: liza doctor; to start anyway: liza config sandbox auto"));
     }
     if level != Level::Enforced {
         context.screen.note(&format!("liza: sessions are confined {level}"));

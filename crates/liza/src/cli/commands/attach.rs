@@ -46,7 +46,7 @@ pub(crate) fn run(args: Args, context: &Context) -> Result<Reply, CommandError> 
         return Ok(Reply::new("", json!({"running": running, "output": path})));
     }
     if running.is_none() {
-        context.screen.note("no team is running; the last one printed:");
+        context.screen.note("no team is running; to start one: liza run --detach. The last one printed:");
     }
     loop {
         // Asked before the last reading, so that what is printed at the end is shown.

@@ -1,6 +1,7 @@
-//! `liza config`: every setting and where it comes from; accepts the shared file.
+//! `liza config`: every setting and where it comes from; sets one, or accepts the shared file.
 
 use liza_core::model::{Actor, Fields, SettingSource, TEAM_FILE, TeamFile, Value, source_of};
+use liza_core::rules::misspelled::{meant_setting, unknown_settings};
 use liza_store::{ValueSyntax, settings_as_fields, yaml};
 use serde_json::json;
 
@@ -9,24 +10,34 @@ use crate::cli::ui::error::CommandError;
 use crate::cli::ui::layout::{CYAN, DIM, clean, paint};
 use crate::cli::ui::output::Reply;
 use crate::project::{Project, now};
+use crate::settings_text::without_setting;
 use crate::team_file::{self, TeamFileContent, TeamFileError};
 
 use super::lock::{as_refusal, begin_edit, log_entry};
 
-/// Show the settings and where each comes from; accept those of liza.yaml.
+/// Show the settings and where each comes from; set one.
 ///
 /// A team shares settings in liza.yaml, in the root of the repository: any of the section config but those of the
 /// confinement and the branches. They apply once you have accepted them, and again after each change. What is set on the
-/// blackboard (liza lock write .config.KEY VALUE) overrides the file.
+/// blackboard (liza config KEY VALUE) overrides the file.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:
   liza config
   liza config lease_duration
+  liza config lease_duration 600
+  liza config roles.coder.count 4
+  liza config lease_duration --unset
   liza config --trust")]
 pub(crate) struct Args {
     /// Only this setting.
     #[arg(value_name = "KEY", conflicts_with = "trust")]
     key: Option<String>,
+    /// Set it on the blackboard, in this project only. A list or a map is written as YAML.
+    #[arg(value_name = "VALUE", allow_hyphen_values = true)]
+    value: Option<String>,
+    /// Remove it from the blackboard, so that liza.yaml or the default applies.
+    #[arg(long, requires = "key", conflicts_with = "value")]
+    unset: bool,
     /// Accept liza.yaml as it is now.
     #[arg(long)]
     trust: bool,
@@ -38,6 +49,9 @@ pub(crate) fn run(args: Args, context: &Context) -> Result<Reply, CommandError> 
     if args.trust {
         return trust(context, &project);
     }
+    if let (Some(key), true) = (&args.key, args.unset || args.value.is_some()) {
+        return change(context, &project, key, args.value.as_deref());
+    }
     let config = project.store().snapshot()?.board.config()?.clone();
     let defaults = settings_as_fields(&liza_core::model::Config::default()).map_err(unreadable)?;
     let mut settings = defaults.clone();
@@ -47,9 +61,10 @@ pub(crate) fn run(args: Args, context: &Context) -> Result<Reply, CommandError> 
     if let Some(key) = &args.key {
         settings.retain(|name, _| name == key);
         if settings.is_empty() {
-            let message = format!("{key} is not set, or not a setting");
+            check_known(key)?;
+            let message = format!("{key} is not set");
             return Err(CommandError::refused("unknown_setting", message)
-                .hint("docs/reference/settings.md lists the settings"));
+                .hint(format!("set it: liza config {key} VALUE")));
         }
     }
     let source = |key: &str| source_of(key, &own, &defaults);
@@ -65,6 +80,58 @@ pub(crate) fn run(args: Args, context: &Context) -> Result<Reply, CommandError> 
         .map(|(key, value)| (key.clone(), json!({"value": value, "source": source(key).to_string()})))
         .collect();
     Ok(Reply::new(lines.join("\n"), json!({"settings": result, "notice": notice})))
+}
+
+/// Sets a setting on the blackboard, or removes it.
+fn change(
+    context: &Context,
+    project: &Project,
+    key: &str,
+    value: Option<&str>,
+) -> Result<Reply, CommandError> {
+    context.human_only("config")?;
+    let first = key.split('.').next().unwrap_or(key);
+    check_known(first)?;
+    let session = begin_edit(project, context, "config")?;
+    let (text, edited) = match value {
+        Some(value) => {
+            let log = log_entry(context, &format!("config {key} {value}"))?;
+            let structured = value.starts_with(['[', '{']) || key != first;
+            let syntax = if structured { ValueSyntax::Yaml } else { ValueSyntax::BySchema };
+            let edited = session.set(&format!(".config.{key}"), value, syntax, &log, now());
+            (format!("{key} is set on the blackboard: {value}"), edited.map_err(as_refusal)?)
+        }
+        None => {
+            let Some(text) = without_setting(&session.text()?, key) else {
+                let message = format!("{key} is not set on the blackboard");
+                return Err(CommandError::refused("unknown_setting", message)
+                    .hint(format!("where it comes from: liza config {first}")));
+            };
+            let log = log_entry(context, &format!("config {key} --unset"))?;
+            let edited = session.replace(&text, &log, now()).map_err(as_refusal)?;
+            (format!("{key} is no longer set on the blackboard"), edited)
+        }
+    };
+    context.report_notices(&edited.notices);
+    context.warn_of_misspelled_keys(&edited.misspelled);
+    Ok(Reply::new(text, json!({"key": key, "value": value})).at(edited.revision.0))
+}
+
+/// Refuses what is not a setting, or not one that is set this way.
+fn check_known(key: &str) -> Result<(), CommandError> {
+    let fields = Fields::from_iter([(key.to_owned(), Value::Null)]);
+    if key == "team_file" {
+        let message = format!("team_file is what you have accepted of {TEAM_FILE}");
+        return Err(CommandError::refused("unknown_setting", message).hint("liza config --trust"));
+    }
+    if unknown_settings(&fields).is_empty() {
+        return Ok(());
+    }
+    let hint = match meant_setting(key) {
+        Some(meant) => format!("did you mean {meant}? docs/reference/settings.md lists the settings"),
+        None => "docs/reference/settings.md lists the settings".to_owned(),
+    };
+    Err(CommandError::refused("unknown_setting", format!("{key} is not a setting")).hint(hint))
 }
 
 fn line(key: &str, value: &Value, source: SettingSource, width: usize) -> String {

@@ -26,7 +26,7 @@ pub(crate) struct Args {
 
 /// Runs it.
 pub(crate) fn run(args: Args, context: &Context) -> Result<Reply, CommandError> {
-    let command = Finalize { tasks: args.tasks };
+    let command = Finalize { tasks: args.tasks, unchanged_since: None };
     context.run(command, |reply| match reply.status == Status::Draft {
         true => format!("proposed; the human approves the plan: {}", list(&reply.tasks)),
         false => format!("UNCLAIMED, ready for coders: {}", list(&reply.tasks)),

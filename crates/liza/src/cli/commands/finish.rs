@@ -57,7 +57,7 @@ pub(crate) fn run(args: Args, context: &Context) -> Result<Reply, CommandError> 
     let way = match (args.merge, args.pr) {
         (true, _) => Way::Merge,
         (_, true) => Way::PullRequest,
-        (false, false) => asked(context, &result, &main)?,
+        (false, false) => asked(context, &engine, &result, &main)?,
     };
     match way {
         Way::Merge => merge(context, &engine, &result, &main),
@@ -88,9 +88,8 @@ fn main_branch(project: &Project, result: &GoalResult) -> Result<Branch, Command
     let state = project.store().snapshot()?;
     let recorded = state.board.config()?.main_branch.clone();
     let here = || project.repo().ok()?.head().ok()?.branch;
-    let refused = |message: String| {
-        CommandError::refused("no_branch", message).hint("liza lock write .config.main_branch NAME")
-    };
+    let refused =
+        |message: String| CommandError::refused("no_branch", message).hint("liza config main_branch NAME");
     let name = recorded.or_else(here).ok_or_else(|| refused("the main branch is not known".to_owned()))?;
     if name == result.integration.as_str() {
         return Err(refused(format!("{name} is the integration branch itself")));
@@ -102,19 +101,39 @@ fn branch(name: &str) -> Result<Branch, CommandError> {
     name.parse().map_err(|error: BranchError| CommandError::refused("bad_branch", error.to_string()))
 }
 
-fn asked(context: &Context, result: &GoalResult, main: &Branch) -> Result<Way, CommandError> {
+fn asked(
+    context: &Context,
+    engine: &Engine<'_>,
+    result: &GoalResult,
+    main: &Branch,
+) -> Result<Way, CommandError> {
+    let repo = engine.repo()?;
+    let has_it = match repo.tip(main)? {
+        Some(tip) => repo.is_ancestor(&result.head, &tip)?,
+        None => false,
+    };
+    if has_it {
+        // Nothing to ask: the merge finds that there is nothing to do.
+        return Ok(Way::Merge);
+    }
+    let can_push = repo.remote_of(main)?.is_some();
     let unclear = |message: &str| {
-        CommandError::refused("no_choice", message).hint("liza finish --merge, or liza finish --pr")
+        let ways = if can_push { "liza finish --merge, or liza finish --pr" } else { "liza finish --merge" };
+        CommandError::refused("no_choice", message).hint(ways)
     };
     if !at_terminal(context) {
         return Err(unclear("say how to take the result"));
     }
     context.screen.note(&format!("{}: {}", result.goal, result.title));
-    let question =
-        format!("Merge {} into {main} (m), push it for a pull request (p)? [m/p/N]", result.integration);
-    match ask(context, &question).as_str() {
-        "m" | "merge" => Ok(Way::Merge),
-        "p" | "pr" => Ok(Way::PullRequest),
+    let question = match can_push {
+        true => {
+            format!("Merge {} into {main} (m), push it for a pull request (p)? [m/p/N]", result.integration)
+        }
+        false => format!("Merge {} into {main}? [y/N]", result.integration),
+    };
+    match (ask(context, &question).as_str(), can_push) {
+        ("m" | "merge", _) | ("y" | "yes", false) => Ok(Way::Merge),
+        ("p" | "pr", true) => Ok(Way::PullRequest),
         _ => Err(unclear("nothing was done")),
     }
 }
@@ -136,7 +155,11 @@ fn merge(
             (text, head, commits)
         }
         FinishOutcome::UpToDate => {
-            (format!("{main} has the result of {} already", result.goal), result.head.clone(), 0)
+            let text = format!(
+                "{main} has the result of {} already\nnext goal: liza goal new \"GOAL\"",
+                result.goal
+            );
+            (text, result.head.clone(), 0)
         }
         FinishOutcome::Failed(error) => return Err(not_merged(result, main, &error)),
     };

@@ -218,6 +218,7 @@ impl Plan {
             usage: None,
             integration_head: Some(self.head.clone()),
             head_test: None,
+            taken: None,
         });
         board.agents = Loaded::Ready(Default::default());
         let integration_branch = self.branch.as_str().to_owned();

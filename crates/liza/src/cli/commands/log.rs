@@ -7,11 +7,12 @@ use liza_store::LogRecord;
 use serde_json::json;
 
 use crate::local_time::LocalTime;
+use crate::log_text::sentence;
 use crate::project::Project;
 
 use crate::cli::context::Context;
 use crate::cli::ui::error::CommandError;
-use crate::cli::ui::layout::{BOLD, CYAN, DIM, GREEN, RED, YELLOW, cut, one_line, pad, paint, wrap};
+use crate::cli::ui::layout::{DIM, cut, pad, paint, style_of, wrap};
 use crate::cli::ui::output::Reply;
 
 /// Print the activity log.
@@ -110,40 +111,21 @@ fn print(entries: &[LogRecord], context: &Context) -> bool {
     context.screen.stream(&text.join("\n"))
 }
 
-/// One entry: time and agent at the left; action, task and detail beside them or, in a narrow terminal, below.
+/// One entry: time and agent at the left; what happened beside them or, in a narrow terminal, below.
 fn lines(entry: &LogRecord, columns: usize, times: &LocalTime) -> Vec<String> {
     let when = times.short(entry.timestamp);
     let who = pad(&cut(&entry.agent, 15), 15);
-    let action = one_line(&entry.action);
-    let task = entry.task.as_deref().map(|task| format!("{} ", one_line(task))).unwrap_or_default();
-    let text = format!("{action} {task}{}", one_line(&entry.detail));
+    let said = sentence(&entry.action, entry.task.as_deref(), &entry.detail);
     let (left, first) = match columns {
         0..70 => (2, vec![format!("{}  {}", paint(DIM, &when), who.trim_end())]),
         _ => (when.len() + 2 + 15 + 2, Vec::new()),
     };
-    let wrapped = wrap(&text, columns.saturating_sub(left).max(10));
+    let wrapped = wrap(&said.whole(), columns.saturating_sub(left).max(10));
     let mut lines = first;
     for (n, line) in wrapped.into_iter().enumerate() {
         let beside =
             if n == 0 && left > 2 { format!("{}  {who}  ", paint(DIM, &when)) } else { " ".repeat(left) };
-        let line = if n == 0 { coloured(&line, &action, task.trim_end()) } else { line };
-        lines.push(format!("{beside}{line}"));
+        lines.push(format!("{beside}{}", paint(style_of(said.tone), &line)));
     }
     lines
-}
-
-/// The first line with the action and the task in colour.
-fn coloured(line: &str, action: &str, task: &str) -> String {
-    let style = match action {
-        "merged" | "approved" | "sprint_completed" => GREEN,
-        "rejected" | "blocked" | "checkpoint" | "paused" | "claim_failed" => YELLOW,
-        "integration_failed" | "circuit_breaker" | "aborted" => RED,
-        _ => BOLD,
-    };
-    let Some(rest) = line.strip_prefix(action) else { return line.to_owned() };
-    let named = rest.strip_prefix(' ').and_then(|rest| rest.strip_prefix(task)).filter(|_| !task.is_empty());
-    match named {
-        Some(rest) => format!("{} {}{rest}", paint(style, action), paint(CYAN, task)),
-        None => format!("{}{rest}", paint(style, action)),
-    }
 }

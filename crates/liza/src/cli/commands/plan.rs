@@ -1,12 +1,13 @@
 //! `liza plan`: the tasks that the planner proposes, and the human's approval of them.
 
-use liza_core::model::{State, TaskId, TaskRecord};
+use liza_core::model::{Revision, State, TaskId, TaskRecord};
 use liza_core::protocol::Finalize;
-use liza_core::rules::triggers::proposed_tasks;
+use liza_core::rules::triggers::{proposed_revision, proposed_tasks};
 use liza_core::text::count;
 use serde_json::json;
 
 use crate::cli::context::Context;
+use crate::cli::ui::confirm::{at_terminal, says_yes};
 use crate::cli::ui::error::CommandError;
 use crate::cli::ui::layout::{BOLD, clean, list, paint};
 use crate::cli::ui::output::Reply;
@@ -15,9 +16,12 @@ use crate::cli::ui::output::Reply;
 ///
 /// With config.plan_approval the planner's tasks wait for you. Before you approve you can change them (liza edit-task),
 /// drop some (liza abandon-task), or tell the planner what is wrong (liza note): it then plans again.
+///
+/// In a terminal, --approve shows the plan and asks. With --if-revision, which liza plan prints, it approves exactly what you
+/// have read, and is refused if the plan has changed since.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:
-  liza lock write .config.plan_approval true
+  liza config plan_approval true
   liza plan
   liza plan --approve
   liza plan --approve retry-core")]
@@ -44,7 +48,32 @@ pub(crate) fn run(args: Args, context: &Context) -> Result<Reply, CommandError> 
         return Err(CommandError::refused("nothing_to_do", "no plan waits for your approval")
             .hint("liza status shows what the planner does"));
     }
-    context.run(Finalize { tasks }, |reply| format!("approved, ready for coders: {}", list(&reply.tasks)))
+    let seen = match context.if_revision {
+        Some(seen) => Some(seen),
+        None if at_terminal(context) => Some(confirmed(context, &state, &tasks)?),
+        None => None,
+    };
+    // Compared with the tasks themselves: the rest of the blackboard changes all the time.
+    let context = context.without_revision();
+    let approved = context.run_in(&project, Finalize { tasks, unchanged_since: seen }, |reply| {
+        format!("approved, ready for coders: {}", list(&reply.tasks))
+    });
+    approved.map_err(|error| match error.code.as_str() {
+        "stale_revision" => error.hint("the plan has changed since you read it; read it again: liza plan"),
+        _ => error,
+    })
+}
+
+/// Shows what would be approved and asks; returns what was seen.
+fn confirmed(context: &Context, state: &State, tasks: &[TaskId]) -> Result<Revision, CommandError> {
+    let shown = tasks.iter().filter_map(|id| Some((id, state.board.body(id).ok()?.record())));
+    let shown: Vec<String> = shown.map(|(id, record)| in_words(id, record)).collect();
+    context.screen.out(&shown.join("\n\n"));
+    match says_yes(context, &format!("Approve {}?", count(tasks.len(), "task"))) {
+        true => Ok(state.board.revision),
+        false => Err(CommandError::refused("not_confirmed", "nothing was approved")
+            .hint("tell the planner what is wrong: liza note \"...\"")),
+    }
 }
 
 fn shown(state: &State) -> Reply {
@@ -54,7 +83,9 @@ fn shown(state: &State) -> Reply {
         0 => "no plan waits for your approval".to_owned(),
         number => {
             let tasks: Vec<String> = tasks.iter().map(|(id, record)| in_words(id, record)).collect();
-            let title = format!("{} for you to approve: liza plan --approve", count(number, "task"));
+            let seen = proposed_revision(state).unwrap_or_default();
+            let command = format!("liza plan --approve --if-revision {seen}");
+            let title = format!("{} for you to approve: {command}", count(number, "task"));
             format!("{title}\n\n{}", tasks.join("\n\n"))
         }
     };

@@ -69,7 +69,9 @@ pub(crate) fn run(args: Args, context: &Context) -> Result<Reply, CommandError> 
 fn alone(project: &Project) -> Result<RunLock, CommandError> {
     let lock = RunLock::take(project)?
         .map_err(|team| CommandError::refused("already_running", team.to_string()).hint("liza stop"))?;
-    let (state, now) = (project.store().snapshot()?, now());
+    // Which agents are at work is unknown if it cannot be read; teams are kept away by the lock.
+    let Ok(state) = project.store().snapshot() else { return Ok(lock) };
+    let now = now();
     let alive = |(agent, entry): &(&AgentId, &AgentRecord)| {
         let dead = entry
             .generation
@@ -116,7 +118,11 @@ fn in_words(plan: &Removal, links: &[&str]) -> (Vec<String>, Vec<String>) {
     }
     removed.push("Liza's lines in .git/info/exclude".to_owned());
     let mut kept = vec!["your branches and files, rescue/ branches, specs/ and scripts/".to_owned()];
-    if let Some(branch) = &plan.kept_integration {
+    if let (Some(branch), Some(why)) = (&plan.kept_integration, &plan.unreadable) {
+        kept.push(format!(
+            "branch {branch}: the blackboard cannot be read, so it is not known to be merged ({why})"
+        ));
+    } else if let Some(branch) = &plan.kept_integration {
         kept.push(format!("branch {branch}: the main branch does not have all of it, or it is checked out"));
     }
     (removed, kept)

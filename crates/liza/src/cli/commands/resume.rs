@@ -7,6 +7,7 @@ use crate::cli::context::Context;
 use crate::cli::ui::error::CommandError;
 use crate::cli::ui::input::Text;
 use crate::cli::ui::output::Reply;
+use crate::run::is_team_running;
 
 /// Continue after a pause or a checkpoint.
 ///
@@ -28,11 +29,20 @@ pub(crate) struct Args {
 /// Runs it.
 pub(crate) fn run(args: Args, context: &Context) -> Result<Reply, CommandError> {
     let command = Resume { decision: args.decision, note: Text::read_some(args.note, context)? };
-    context.run(command, text)
+    let project = context.project()?;
+    let done = context.execute(&project, command)?;
+    let runs = is_team_running(&project, &project.store().snapshot()?)?;
+    Ok(context.reply(&done, text(&done.reply, runs)))
 }
 
-fn text(reply: &Resumed) -> String {
+fn text(reply: &Resumed, runs: bool) -> String {
     match (reply.changed, reply.sprint) {
+        (false, SprintStatus::InProgress) if !runs => {
+            "not paused, but no team is running; start it: liza run".to_owned()
+        }
+        (true, SprintStatus::InProgress) if !runs => {
+            "nothing is stopped any more, but no team is running; start it: liza run".to_owned()
+        }
         (false, SprintStatus::InProgress) => "not paused; work continues".to_owned(),
         (true, SprintStatus::InProgress) => "work continues; to see it: liza status".to_owned(),
         (_, SprintStatus::Aborted) => "the goal is ABORTED; start over: liza goal new \"GOAL\"".to_owned(),

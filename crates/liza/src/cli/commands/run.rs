@@ -8,6 +8,8 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use liza_core::model::{Actor, Config, GoalStatus, Seconds, State};
+use liza_core::rules::triggers::proposed_tasks;
+use liza_core::text::count;
 use liza_core::watch::view::Progress;
 use serde_json::json;
 
@@ -26,7 +28,7 @@ use crate::supervisor::{
 use crate::tui::{LiveScreen, ScreenMode, ThemeName};
 use crate::watch::{WatchError, WatchOptions, Watcher};
 
-use super::agent::{check_confinement, default_client, endings, note_missing_logins};
+use super::agent::{check_confinement, default_client, endings, not_started, note_missing_logins};
 use super::config::use_team_file;
 use crate::cli::context::Context;
 use crate::cli::live_screen;
@@ -164,6 +166,7 @@ pub(crate) fn run(args: Args, context: &Context) -> Result<Reply, CommandError> 
     let project = match stage {
         Stage::Here => project,
         Stage::Copy => {
+            check_rehearsal(&project)?;
             let copy = copy_for_rehearsal(&project)?;
             context.screen.note(&format!(
                 "rehearsal in a copy, {}: nothing changes here; to rehearse here: --in-place",
@@ -193,6 +196,9 @@ pub(crate) fn run(args: Args, context: &Context) -> Result<Reply, CommandError> 
     }
     if let Some(warning) = vision_warning(&project, &state) {
         context.screen.note(&format!("liza: {warning}"));
+    }
+    if let Some(waiting) = waiting_plan(&state) {
+        context.screen.note(&format!("liza: {waiting}"));
     }
     if let Some(warning) = test_warning(&project, &state) {
         context.screen.note(&format!("liza: {warning}"));
@@ -257,8 +263,7 @@ fn detach(args: &Args, context: &Context, project: &Project) -> Result<Reply, Co
             if ended.success() {
                 return Ok(Reply::new(said.trim_end(), json!({"process": null, "output": output})));
             }
-            let message = format!("the team did not start: {}", said.trim());
-            return Err(CommandError::refused("not_started", message));
+            return Err(not_started("the team", &said));
         }
         thread::sleep(Duration::from_millis(20));
     }
@@ -299,6 +304,35 @@ fn vision_warning(project: &Project, state: &State) -> Option<String> {
         Ok(_) | Err(_) => return None,
     };
     Some(format!("{spec} {problem}"))
+}
+
+/// A plan that waits for the person since an earlier run.
+fn waiting_plan(state: &State) -> Option<String> {
+    let names: Vec<&str> = proposed_tasks(state).map(|(id, _)| id.as_str()).collect();
+    (!names.is_empty()).then(|| {
+        let number = count(names.len(), "task");
+        format!("a plan waits for your approval: {number}, {}. Read it: liza plan; approve it: liza plan --approve", names.join(", "))
+    })
+}
+
+/// Refuses a rehearsal for which there is nothing to plan from: its planner could only ask.
+fn check_rehearsal(project: &Project) -> Result<(), CommandError> {
+    let state = project.store().snapshot()?;
+    let Some(goal) = state.board.goal.ready().filter(|_| state.board.tasks.is_empty()) else { return Ok(()) };
+    let refused = |message: String, hint: &str| {
+        Err(CommandError::refused("nothing_to_rehearse", message)
+            .hint(format!("{hint}; to see a team without a project of yours: liza demo")))
+    };
+    if goal.description.trim().is_empty() {
+        return refused("there is no goal to rehearse".to_owned(), "liza goal new \"GOAL\"");
+    }
+    match goal.spec_ref.as_deref() {
+        Some(spec) if !spec_path::exists(project.root(), spec) => refused(
+            format!("the planner plans from {spec}, which does not exist"),
+            "write it, or start from a template: liza init --template",
+        ),
+        Some(_) | None => Ok(()),
+    }
 }
 
 /// A warning if the integration test of the person's checkout tests no merge.

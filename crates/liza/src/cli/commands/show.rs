@@ -1,7 +1,7 @@
 //! `liza show`: everything about one task, and the command to run next.
 
 use liza_core::model::{
-    EventName, Fields, HistoryEvent, Refusal, Seconds, State, TaskId, TaskRecord, Usage, Value,
+    Actor, EventName, Fields, HistoryEvent, Refusal, Seconds, State, TaskId, TaskRecord, Usage, Value,
 };
 use liza_core::watch::view::{LeaseView, TaskDetail, TaskView, task_detail, view};
 use serde_json::json;
@@ -18,7 +18,7 @@ use crate::cli::ui::output::{Reply, to_json};
 
 /// Show everything about one task.
 ///
-/// Its definition, its state, notes and anomalies about it, its history, and the command to run next.
+/// Its definition, its state, notes and anomalies about it, its history, and what you can do about it now.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Example:
   liza show retry-orders")]
@@ -41,8 +41,16 @@ pub(crate) fn run(args: Args, context: &Context) -> Result<Reply, CommandError> 
     let detail = task.and_then(|task| task_detail(&state, task));
     let detail = detail.ok_or_else(|| Refusal::UnknownTask { task: args.task.clone() })?;
     let (columns, times) = (context.screen.page_columns(), context.screen.local_time());
-    let page =
-        TaskPage { state: &state, record: detail.record, task: detail.task, detail: &detail, columns, times };
+    let for_human = context.actor()? == Actor::Human;
+    let page = TaskPage {
+        state: &state,
+        record: detail.record,
+        task: detail.task,
+        detail: &detail,
+        columns,
+        times,
+        for_human,
+    };
     Ok(Reply::new(page.render(), to_json(&detail)).at(state.board.revision.0))
 }
 
@@ -62,6 +70,8 @@ struct TaskPage<'a> {
     detail: &'a TaskDetail<'a>,
     columns: usize,
     times: LocalTime,
+    /// Whether a person reads it; otherwise an agent, or someone who plays one.
+    for_human: bool,
 }
 
 /// The width of the labels.
@@ -120,7 +130,8 @@ impl TaskPage<'_> {
 
     fn next(&self) -> Vec<String> {
         let mut lines = self.field("Next", &self.task.next);
-        lines.extend(self.task.command.iter().flat_map(|step| command(step, LABEL, self.columns)));
+        let step = if self.for_human { &self.task.human_command } else { &self.task.command };
+        lines.extend(step.iter().flat_map(|step| command(step, LABEL, self.columns)));
         for fault in &self.task.broken {
             lines.extend(wrap(fault, self.columns).iter().map(|line| paint(RED, line)));
         }

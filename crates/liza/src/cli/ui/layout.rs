@@ -7,6 +7,8 @@ use anstyle::{AnsiColor, Style};
 use liza_core::text::is_unprintable;
 pub(crate) use liza_core::watch::words::ago;
 
+use crate::log_text::Tone;
+
 pub(crate) use crate::columns::{clean, cut, indent, list, one_line, pad, width, wrap};
 
 /// Headings.
@@ -21,6 +23,17 @@ pub(crate) const YELLOW: Style = AnsiColor::Yellow.on_default();
 pub(crate) const GREEN: Style = AnsiColor::Green.on_default();
 /// Commands and names.
 pub(crate) const CYAN: Style = AnsiColor::Cyan.on_default();
+
+/// The style of a sentence of the log.
+pub(crate) fn style_of(tone: Tone) -> Style {
+    match tone {
+        Tone::Plain => Style::new(),
+        Tone::Strong => BOLD,
+        Tone::Good => GREEN,
+        Tone::Attention => YELLOW,
+        Tone::Bad => RED,
+    }
+}
 
 /// A text in a style.
 pub(crate) fn paint(style: Style, text: &str) -> String {

@@ -10,7 +10,9 @@ use std::time::Duration;
 use liza_core::model::Role;
 use liza_store::{LogReader, LogRecord};
 
-use super::layout::{BOLD, CYAN, GREEN, RED, YELLOW, clean, cut, one_line, pad, paint, wrap};
+use crate::log_text::{Tone, sentence};
+
+use super::layout::{BOLD, CYAN, GREEN, YELLOW, clean, cut, one_line, pad, paint, style_of, wrap};
 use super::output::Screen;
 
 /// Between two lines.
@@ -65,7 +67,8 @@ impl Story {
 }
 
 fn line(entry: &LogRecord, screen: &Screen) -> Option<String> {
-    let (style, text) = sentence(entry)?;
+    let (tone, text) = told(entry)?;
+    let style = style_of(tone);
     let role = entry.agent.parse().ok().map(|agent: liza_core::model::AgentId| agent.role());
     let name = match role {
         Some(Role::Planner) => CYAN,
@@ -79,59 +82,44 @@ fn line(entry: &LogRecord, screen: &Screen) -> Option<String> {
     Some(format!("{} {}", paint(name, &pad(&cut(&clean(&entry.agent), NAME), NAME)), words.join(&indent)))
 }
 
-/// What happened, in words; none for what only Liza needs to know.
-fn sentence(entry: &LogRecord) -> Option<(anstyle::Style, String)> {
-    let task = entry.task.as_deref().unwrap_or_default();
+/// What happened, in a short sentence; none for what only Liza needs to know.
+fn told(entry: &LogRecord) -> Option<(Tone, String)> {
     let detail = cut(&one_line(&entry.detail), 160);
+    let said = sentence(&entry.action, entry.task.as_deref(), &detail);
+    if !said.is_story {
+        return None;
+    }
+    let task = entry.task.as_deref().unwrap_or_default();
     let after = |word: &str| detail.split_once(word).map_or(detail.as_str(), |(_, rest)| rest).to_owned();
-    let plain = anstyle::Style::new();
-    Some(match entry.action.as_str() {
-        "created" => (plain, format!("plans {task}: {detail}")),
-        "tasks_finalized" => (BOLD, format!("the plan is ready: {}", after(": "))),
-        "claimed" => (plain, format!("begins {task}")),
-        "resumed" => (plain, format!("continues {task}")),
-        "reclaimed_after_rejection" => (plain, format!("continues {task} after the rejection")),
-        "claimed_for_integration_fix" => (plain, format!("begins to fix the conflict of {task}")),
-        "ready_for_review" => (plain, format!("submits {task} for review")),
-        "review_claimed" => (plain, format!("reviews {task}")),
+    // A form that an agent has filled in is longer than what a person wants to hear.
+    let text = match entry.action.as_str() {
         "rejected" => {
             let reason = after("[blocker] ");
-            (
-                YELLOW,
-                format!("rejects {task}: {}", reason.split(" Why it matters").next().unwrap_or_default()),
-            )
+            format!("rejects {task}: {}", reason.split(" Why it matters").next().unwrap_or_default())
         }
-        "approved" => (GREEN, format!("approves {task}")),
-        "merged" => (GREEN, format!("{task} is merged")),
-        "integration_failed" => (RED, format!("{task} cannot be merged: {detail}")),
-        "blocked" => (YELLOW, format!("is blocked at {task}: {detail}")),
-        "rescoped" => (BOLD, format!("replaces {task}: {}", after("SUPERSEDED → "))),
-        "handoff" => (plain, format!("hands {task} to its next session")),
-        "sprint_completed" => (BOLD, "every task of the sprint has ended".to_owned()),
-        "goal_ended" => (BOLD, detail),
-        _ => return None,
-    })
+        "rescoped" => format!("replaces {task}: {}", after("SUPERSEDED → ")),
+        _ => said.text,
+    };
+    Some((said.tone, text))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    fn told(action: &str, detail: &str) -> Option<String> {
+    fn story(action: &str, detail: &str) -> Option<String> {
         let timestamp = "2026-11-16T04:00:00Z".parse().unwrap();
         let (agent, action, detail) = ("coder-1".to_owned(), action.to_owned(), detail.to_owned());
         let task = Some("greet".to_owned());
-        sentence(&LogRecord { timestamp, agent, action, task, detail, revision: None }).map(|(_, text)| text)
+        told(&LogRecord { timestamp, agent, action, task, detail, revision: None }).map(|(_, text)| text)
     }
 
     #[test]
     fn what_happened_is_told_in_words_and_what_only_liza_needs_is_not() {
         let reasons = "Blockers: 1 - [blocker] a.sh:1 — no name Why it matters: it is asked for";
-        assert_eq!(told("rejected", reasons).unwrap(), "rejects greet: a.sh:1 — no name");
-        assert_eq!(told("rejected", "too slow").unwrap(), "rejects greet: too slow");
-        let plan = "2 tasks moved from DRAFT to UNCLAIMED: greet, shout";
-        assert_eq!(told("tasks_finalized", plan).unwrap(), "the plan is ready: greet, shout");
-        assert_eq!(told("merged", "fast-forward").unwrap(), "greet is merged");
-        assert_eq!(told("registered", "generation 2"), None);
+        assert_eq!(story("rejected", reasons).unwrap(), "rejects greet: a.sh:1 — no name");
+        assert_eq!(story("rejected", "too slow").unwrap(), "rejects greet: too slow");
+        assert_eq!(story("merged", "fast-forward").unwrap(), "greet is merged");
+        assert_eq!(story("registered", "generation 2"), None);
     }
 }

@@ -2,8 +2,9 @@
 
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
+use ratatui::text::Line;
 
-use super::Painter;
+use super::{Painter, put, row, span};
 use crate::tui::model::Panel;
 
 /// From this width on, there are two columns.
@@ -12,6 +13,7 @@ const WIDE: u16 = 120;
 impl Painter<'_> {
     /// All panels: one below the other, or in two columns.
     pub(super) fn board(&self, buffer: &mut Buffer, area: Rect) {
+        let area = self.next(buffer, area);
         if area.width < WIDE {
             let needs = self.needs_height(area.width, area.height / 3);
             let rest = area.height - needs;
@@ -34,6 +36,22 @@ impl Painter<'_> {
         self.tasks(buffer, tasks);
         self.agents(buffer, agents);
         self.log(buffer, log);
+    }
+
+    /// What only a person can do next, in one row; returns the rest of the area.
+    fn next(&self, buffer: &mut Buffer, area: Rect) -> Rect {
+        let steps = self.model.next_steps();
+        // Without tasks, the panel of the tasks says it.
+        if steps.is_empty() || self.model.tasks().is_empty() {
+            return area;
+        }
+        let mut line = Line::default();
+        for (text, command) in steps {
+            line.push_span(span(format!(" {text} "), self.theme.warning));
+            line.push_span(span(command, self.theme.name));
+        }
+        put(buffer, row(area, 0), &line);
+        Rect { y: area.y + 1, height: area.height - 1, ..area }
     }
 
     /// As many rows as its lines need; more if it has the keys.

@@ -15,14 +15,12 @@ use ratatui::layout::Rect;
 use ratatui::style::Style;
 use ratatui::text::{Line, Span};
 
-use crate::columns::{cut, width};
+use crate::columns::{cut, width, wrap};
 use crate::local_time::LocalTime;
 
-use super::model::Model;
+use super::ScreenMode;
+use super::model::{LEAST, Model};
 use super::theme::Theme;
-
-/// Below this size nothing useful fits.
-const LEAST: (u16, u16) = (40, 10);
 
 /// The widest progress bar.
 const BAR_MAX: usize = 30;
@@ -40,8 +38,11 @@ pub(super) fn draw(frame: &mut Frame<'_>, painter: &Painter<'_>) {
     let buffer = frame.buffer_mut();
     let mut cursor = None;
     if area.width < LEAST.0 || area.height < LEAST.1 {
-        let text = format!("The screen needs {} × {}", LEAST.0, LEAST.1);
-        put(buffer, row(area, 0), &Line::raw(cut(&text, usize::from(area.width))));
+        let text =
+            format!("The screen needs {} × {}. Keys do nothing until then; Ctrl-C leaves.", LEAST.0, LEAST.1);
+        for (at, line) in wrap(&text, usize::from(area.width).max(1)).iter().enumerate() {
+            put(buffer, row(area, u16::try_from(at).unwrap_or(u16::MAX)), &Line::raw(line.clone()));
+        }
     } else {
         painter.head(buffer, area);
         let body = Rect { y: area.y + 2, height: area.height - 3, ..area };
@@ -99,6 +100,12 @@ impl Painter<'_> {
             return;
         };
         let mut right: Vec<Span<'static>> = Vec::new();
+        if let Some(label) = self.model.label {
+            right.push(Span::styled(format!("{label} "), theme.warning));
+        }
+        if !view.has_team() && self.model.mode == ScreenMode::Observer {
+            right.push(Span::styled("NO TEAM ", theme.bad));
+        }
         for stop in &view.stopped {
             let word = match stop.file {
                 StopFile::Abort => "ABORTED",

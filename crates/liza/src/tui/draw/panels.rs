@@ -4,7 +4,7 @@ use liza_core::watch::alarms::AlarmLevel;
 use liza_core::watch::needs_you::NeedsYou;
 use liza_core::watch::view::{AgentView, Liveness, TaskPhase, TaskView};
 use liza_core::watch::words::{
-    PHASES, agent_activity, agent_doing, agent_sign, ended_counts, lease_left, next_steps, task_facts, used,
+    PHASES, agent_activity, agent_doing, agent_sign, ended_counts, lease_left, task_facts, used,
 };
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
@@ -169,8 +169,7 @@ impl Painter<'_> {
 
     /// What to do when there are no tasks.
     fn first_step(&self) -> String {
-        let steps = self.model.view.as_ref().map(|view| next_steps(view)).unwrap_or_default();
-        match steps.first() {
+        match self.model.next_steps().first() {
             Some((text, command)) => format!(" {text} {command}"),
             None if self.model.view.is_some() => " No tasks yet; the planner is planning.".to_owned(),
             None => String::new(),

@@ -344,3 +344,54 @@ fn the_log_keeps_its_place_while_a_person_reads_it() {
     press(&mut model, KeyCode::End);
     assert_eq!(model.log_back, 0);
 }
+
+/// Covers: UI-01
+#[test]
+fn keys_do_nothing_while_the_terminal_is_too_small_to_show_what_they_act_on() {
+    let mut model = busy();
+    update(&mut model, Event::Resize(39, 24), &dark());
+    assert_eq!(type_in(&mut model, "pXy"), []);
+    assert!(model.dialog.is_none());
+    assert!(
+        picture(&model).starts_with("The screen needs 40 × 10. Keys do\nnothing until then"),
+        "{}",
+        picture(&model)
+    );
+    assert_eq!(type_in(&mut model, "q"), [Effect::Quit]);
+    assert_eq!(ctrl_c(&mut model), [Effect::Quit]);
+    update(&mut model, Event::Resize(80, 24), &dark());
+    assert_eq!(commands(&type_in(&mut model, "p")), ["pause"]);
+    // Neither is a question answered that is no longer visible.
+    type_in(&mut model, "c");
+    update(&mut model, Event::Resize(80, 9), &dark());
+    assert_eq!(type_in(&mut model, "y"), []);
+}
+
+/// Covers: UI-01, UI-03
+#[test]
+fn the_screen_says_that_no_team_runs_and_how_to_start_it() {
+    let mut seen = observations();
+    let all = busy().agents().iter().map(|agent| agent.id).collect();
+    assert!(!picture(&busy()).contains("NO TEAM"));
+    seen.dead = all;
+    let mut model = model_of(BUSY, &seen, (80, 24));
+    let shown = picture(&model);
+    assert!(shown.contains("NO TEAM") && shown.contains("No team is running. Start it: liza run"), "{shown}");
+    // Beside its own team, which is about to register.
+    model.mode = ScreenMode::Team;
+    assert!(!picture(&model).contains("liza run"));
+}
+
+/// Covers: UI-01
+#[test]
+fn agents_are_started_and_stopped_by_key() {
+    let mut model = busy();
+    assert_eq!(type_in(&mut model, "S"), []);
+    assert!(picture(&model).contains("select an agent first"), "{}", picture(&model));
+    assert_eq!(commands(&type_in(&mut model, "scoder\n")), ["agent coder --detach"]);
+    model.panel = Panel::Agents;
+    let agent = model.selected_agent().unwrap();
+    assert_eq!(type_in(&mut model, "S"), []);
+    assert!(picture(&model).contains("Its session ends"), "{}", picture(&model));
+    assert_eq!(commands(&type_in(&mut model, "y")), [format!("deregister {agent}")]);
+}
