@@ -293,6 +293,7 @@ fn board(count: usize) -> State {
             lease_expires: Some(now() + Seconds(300)),
             heartbeat: Some(now()),
             terminal: Some(format!("/dev/pts/{n}")),
+            machine: None,
             generation: Some(Generation(u64::from(n))),
             last_result: None,
             iterations_total: Some(3),

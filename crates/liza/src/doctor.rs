@@ -5,15 +5,16 @@
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
-use liza_core::model::{Config, Network, Role, State, Status};
+use liza_core::model::{Config, Network, Role, State, Status, TaskId};
 use liza_core::rules::invariants::DiskFacts as _;
 use liza_core::text::count;
 use liza_store::ProjectDisk;
 
 use crate::confine::Level;
-use crate::engine::{EngineError, integration_branch};
-use crate::git::{FolderState, Git, Repo};
+use crate::engine::{EngineError, Exchange, integration_branch};
+use crate::git::{FolderState, Git, RemoteProbe, Repo};
 use crate::lifecycle::{lost_merges, merged_commits};
+use crate::machine::works_here;
 use crate::project::{EXCLUDED, Project, now};
 use crate::providers::{
     InstalledClient, LoginPlaces, Provider, ProviderError, builtin_programs, default_provider,
@@ -101,8 +102,10 @@ pub fn check(git: &Git, folder: &Path, project: Option<&Project>, liza: &Path) -
             checks.extend(project.map(log));
             checks.extend(project.and_then(misspelled));
             checks.extend(project.map(|project| specifications(project, &state)));
-            checks.extend(repo.iter().flat_map(|repo| branches(repo, &state)));
             checks.extend(repo.as_ref().and_then(|repo| integration_test(repo, &state)));
+            let folder = project.map_or(folder, Project::folder);
+            checks.extend(repo.iter().flat_map(|repo| branches(repo, folder, &state)));
+            checks.extend(project.and_then(remote));
             checks.extend(project.into_iter().flat_map(|project| confinement(project, &state, liza)));
         }
     }
@@ -354,7 +357,7 @@ fn specifications(project: &Project, state: &State) -> Check {
     warning("specifications", format!("missing: {}", missing.join(", ")), fix)
 }
 
-fn branches(repo: &Repo, state: &State) -> Vec<Check> {
+fn branches(repo: &Repo, folder: &Path, state: &State) -> Vec<Check> {
     let integration = match integration_branch(&state.board) {
         Ok(branch) => branch,
         Err(error) => return vec![broken("integration branch", error.to_string(), "liza edit")],
@@ -373,9 +376,33 @@ fn branches(repo: &Repo, state: &State) -> Vec<Check> {
         }
         Err(error) => broken("excluded files", error.to_string(), "check .git/info/exclude"),
     };
-    let mut checks = vec![branch, excluded, worktrees(repo, state)];
+    let mut checks = vec![branch, excluded, worktrees(repo, folder, state)];
     checks.extend(merged_work(repo, state));
     checks
+}
+
+/// Whether work can be exchanged through the git remote, if one is set.
+fn remote(project: &Project) -> Option<Check> {
+    let exchange = match Exchange::of(project) {
+        Ok(exchange) => exchange?,
+        Err(error) => return Some(broken("remote", error.to_string(), "liza edit")),
+    };
+    let name = exchange.remote().to_owned();
+    Some(match exchange.probe() {
+        Err(error) => broken("remote", error.to_string(), "check the address and the login: git push"),
+        Ok(RemoteProbe { refusal: Some(why), .. }) => {
+            let found = format!("{name} refuses pushes to the integration branch: {why}");
+            broken("remote", found, "allow pushes without a pull request, or use another branch")
+        }
+        Ok(RemoteProbe { head: None, .. }) => {
+            let found = format!("{name} has no integration branch");
+            broken("remote", found, format!("git push {name} the integration branch"))
+        }
+        Ok(RemoteProbe { head: Some(head), refusal: None }) => {
+            let found = format!("{name} takes pushes; its integration branch is at {}", head.short());
+            good("remote", found)
+        }
+    })
 }
 
 /// Whether merged work is still on the branch.
@@ -390,12 +417,15 @@ fn merged_work(repo: &Repo, state: &State) -> Option<Check> {
 }
 
 /// Whether every task that needs a worktree has one, and there are no others.
-fn worktrees(repo: &Repo, state: &State) -> Check {
+fn worktrees(repo: &Repo, folder: &Path, state: &State) -> Check {
     let existing = match repo.inventory() {
         Ok(existing) => existing,
         Err(error) => return broken("worktrees", error.to_string(), "for details: git worktree list"),
     };
-    let wants = |task| state.board.body(task).is_ok_and(|body| body.record().worktree.is_some());
+    let wants = |task: &TaskId| {
+        let body = state.board.body(task);
+        body.is_ok_and(|body| body.record().worktree.is_some()) && works_here(folder, &state.board, task)
+    };
     let healthy = |task| existing.get(task).is_some_and(|found| found.folder == FolderState::Healthy);
     let missing = state.board.tasks.keys().filter(|task| wants(task) && !healthy(task));
     let unneeded = existing.keys().filter(|task| !wants(task));

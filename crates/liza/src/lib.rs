@@ -24,6 +24,7 @@ pub mod lifecycle;
 mod live_view;
 mod local_time;
 mod log_text;
+mod machine;
 mod model_proxy;
 pub mod observations;
 pub mod playbook;

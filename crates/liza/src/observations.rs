@@ -8,8 +8,8 @@ use std::path::Path;
 use std::time::UNIX_EPOCH;
 
 use liza_core::model::{
-    AgentId, Generation, GoalStatus, LogAction, Sha, State, StopFile, StopFileTimes, TEAM_FILE, TaskStatus,
-    Timestamp,
+    AgentId, Generation, GoalStatus, LogAction, Sha, State, StopFile, StopFileTimes, TEAM_FILE, TaskId,
+    TaskStatus, Timestamp,
 };
 use liza_core::rules::invariants::{self, Subject, Violation};
 use liza_core::watch::alarms::{ForeignCommits, MainBranch, Observations};
@@ -18,8 +18,10 @@ use liza_store::{LogRecord, ProjectDisk};
 use crate::activity::session_activity;
 use crate::checkout_setup::last_failure;
 use crate::confine::recorded_level;
-use crate::engine::{FileLock, LivenessLock, integration_branch};
+use crate::engine::{FileLock, LivenessLock, integration_branch, remote_problem};
+use crate::git::{BranchStep, Repo};
 use crate::lifecycle::{lost_merges, merged_commits};
+use crate::machine::runs_here;
 use crate::project::Project;
 
 /// How much of the log's end is searched first for the last progress.
@@ -37,6 +39,7 @@ pub fn observe(project: &Project, state: &State, now: Timestamp) -> Observations
         sessions: session_activity(project, state),
         confinement: confinement(project, state),
         setup_failure: last_failure(project),
+        remote_problem: remote_problem(project.folder()),
         team_file_changed: team_file_changed(project, state),
         dead: dead_agents(project, state, now),
         main_branch: main_branch(project, state),
@@ -69,7 +72,8 @@ fn main_branch(project: &Project, state: &State) -> Option<MainBranch> {
 /// Agents whose lease is live but whose supervisor is proven dead.
 fn dead_agents(project: &Project, state: &State, now: Timestamp) -> BTreeSet<AgentId> {
     let agents = state.board.agents.ready().into_iter().flatten();
-    let leased = agents.filter(|(_, entry)| entry.holds(now));
+    // Locks say nothing about a supervisor on another machine: its lease does.
+    let leased = agents.filter(|(_, entry)| entry.holds(now) && runs_here(project.folder(), entry));
     let known = leased.filter_map(|(agent, entry)| Some((*agent, entry.generation?)));
     let dead = |(agent, generation): &(AgentId, Generation)| {
         LivenessLock::is_proven_dead(project.folder(), *agent, *generation)
@@ -95,6 +99,9 @@ fn foreign_commits(project: &Project, state: &State) -> Option<ForeignCommits> {
     let expected = state.board.goal.ready()?.integration_head.clone()?;
     let repo = project.repo().ok()?;
     let head = repo.tip(&branch).ok()??;
+    if state.board.config.ready()?.remote.is_some() && is_exchanged(repo, &state, &expected, &head) {
+        return None;
+    }
     let ours = |commit: &Sha| repo.is_merge_of(&head, &expected, commit).unwrap_or(false);
     let mut approved = state.bodies().filter_map(|(_, body)| {
         if let TaskStatus::Approved { commit, .. } = body.status().ok()? { Some(commit) } else { None }
@@ -104,6 +111,39 @@ fn foreign_commits(project: &Project, state: &State) -> Option<ForeignCommits> {
     }
     let commits = repo.list_commits(&expected, &head).unwrap_or_default();
     Some(ForeignCommits { head, expected, commits })
+}
+
+/// Whether the branch here only lags behind other machines, or has merges that their machines have not recorded yet.
+fn is_exchanged(repo: &Repo, state: &State, expected: &Sha, head: &Sha) -> bool {
+    if is_behind(repo, expected, head) {
+        return true;
+    }
+    let is_approved = |task: &TaskId, merged: &Sha| {
+        let status = state.board.task(task).map(|task| task.status);
+        matches!(status, Ok(TaskStatus::Approved { commit, .. }) if commit == *merged)
+    };
+    let is_ours = |step: &BranchStep| match (&step.merged, &step.before) {
+        (Some((task, commit)), Some(before)) => {
+            is_approved(task, commit) && repo.is_merge_of(&step.commit, before, commit).unwrap_or(false)
+        }
+        (None, _) | (_, None) => false,
+    };
+    let contains = repo.is_ancestor(expected, head).unwrap_or(false);
+    contains && repo.steps_between(expected, head).is_ok_and(|steps| steps.iter().all(is_ours))
+}
+
+/// Whether the branch here has yet to follow the remote; `None` if there is none, or git cannot be asked.
+fn has_to_follow(project: &Project, state: &State) -> Option<bool> {
+    let _remote = state.board.config.ready()?.remote.as_ref()?;
+    let recorded = state.board.goal.ready()?.integration_head.clone()?;
+    let repo = project.repo().ok()?;
+    let head = repo.tip(&integration_branch(&state.board).ok()?).ok()??;
+    Some(is_behind(repo, &recorded, &head))
+}
+
+/// Whether the recorded head has not been fetched yet, or the branch has not followed it yet.
+fn is_behind(repo: &Repo, recorded: &Sha, head: &Sha) -> bool {
+    !repo.has_commit(recorded).unwrap_or(true) || repo.is_ancestor(head, recorded).unwrap_or(false)
 }
 
 /// Whether the integration branch is where the last merge left it, which is nearly always true and found out without
@@ -119,6 +159,9 @@ fn is_at_recorded_head(project: &Project, state: &State) -> bool {
 fn violations(project: &Project, state: &State, now: Timestamp) -> Vec<Violation> {
     let mut violations = invariants::validate(state, &ProjectDisk::new(project.root()), now);
     if merged_commits(&state.board).is_empty() || is_at_recorded_head(project, state) {
+        return violations;
+    }
+    if has_to_follow(project, state) == Some(true) {
         return violations;
     }
     let lost = project.repo().ok().and_then(|repo| lost_merges(repo, &state.board).ok()).unwrap_or_default();

@@ -107,6 +107,9 @@ pub struct AgentRecord {
     /// The terminal where a person can watch it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub terminal: Option<String>,
+    /// The machine on which its supervisor runs.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub machine: Option<String>,
     /// The fencing token of this registration.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub generation: Option<Generation>,

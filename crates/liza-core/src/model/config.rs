@@ -31,6 +31,12 @@ pub struct Config {
     /// The branch that the human works on, recorded by `init`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub main_branch: Option<String>,
+    /// The git remote through which machines exchange work; without one, all work is on this machine.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub remote: Option<String>,
+    /// How long a command to the git remote may take.
+    #[serde(skip_serializing_if = "is_default_remote_limit")]
+    pub remote_limit: Seconds,
     /// What the shared file says, as the human accepted it. The other settings already include it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub team_file: Option<TeamFile>,
@@ -142,6 +148,11 @@ impl AgentCommits {
 
 const COMMAND_LIMIT: Seconds = Seconds(120);
 const SETUP_LIMIT: Seconds = Seconds(900);
+const REMOTE_LIMIT: Seconds = Seconds(120);
+
+fn is_default_remote_limit(limit: &Seconds) -> bool {
+    *limit == REMOTE_LIMIT
+}
 
 fn is_default_setup_limit(limit: &Seconds) -> bool {
     *limit == SETUP_LIMIT
@@ -162,6 +173,8 @@ impl Default for Config {
             coder_max_wait: Seconds(300),
             integration_branch: "integration".to_owned(),
             main_branch: None,
+            remote: None,
+            remote_limit: REMOTE_LIMIT,
             team_file: None,
             plan_approval: false,
             agent_commits: AgentCommits::default(),

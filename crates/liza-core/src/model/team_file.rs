@@ -9,11 +9,12 @@ use crate::model::value::{Fields, Value};
 /// The name of the file, in the root of the project.
 pub const TEAM_FILE: &str = "liza.yaml";
 
-/// What is never taken from the file: where merges go, and everything that would open a session's confinement.
-pub const NEVER_SHARED: [&str; 13] = [
+/// What is never taken from the file: where merges and work go, and everything that would open a session's confinement.
+pub const NEVER_SHARED: [&str; 14] = [
     "team_file",
     "integration_branch",
     "main_branch",
+    "remote",
     "sandbox",
     "sandbox_min",
     "sandbox_read",

@@ -79,10 +79,11 @@ pub struct Claimed {
     pub iteration: u32,
 }
 
-/// How long a reservation lasts: until the worktree is made and set up.
+/// How long a reservation lasts: until earlier work is fetched, and the worktree is made and set up.
 fn reservation(config: &Config) -> Seconds {
     let setup = config.setup.as_ref().map_or(0, |_| config.setup_limit.0);
-    Seconds(RESERVATION.0.saturating_add(setup))
+    let fetch = config.remote.as_ref().map_or(0, |_| config.remote_limit.0);
+    Seconds(RESERVATION.0.saturating_add(setup).saturating_add(fetch))
 }
 
 impl Rule for ReserveTask {

@@ -20,6 +20,8 @@ pub struct Register {
     pub agent: AgentId,
     /// Where a person can watch it.
     pub terminal: String,
+    /// The machine on which its supervisor runs, if that is known.
+    pub machine: Option<String>,
     /// The registration under that name whose supervisor is known to be dead, because the lock that it held while
     /// alive is free. It is not in use, however long its lease runs.
     pub proven_dead: Option<Generation>,
@@ -85,6 +87,7 @@ impl Rule for Register {
                 lease_expires: Some(lease_expires),
                 heartbeat: Some(tx.now),
                 terminal: Some(terminal.to_owned()),
+                machine: self.machine.clone(),
                 generation: Some(generation),
                 last_result: None,
                 iterations_total: past.and_then(|past| past.iterations_total),

@@ -170,8 +170,8 @@ impl<'a> Answers<'a> {
     fn new(state: &State, seen: &Observations, alarms: Vec<&'a Alarm>, now: Timestamp) -> Self {
         let asks = alarms.iter().any(|alarm| alarm.kind == AlarmKind::Blocked);
         let planner = if asks { PlannerState::new(state, seen, now) } else { PlannerState::default() };
-        let alarms: Vec<_> =
-            alarms.into_iter().map(|alarm| (alarm, command(state, alarm, &planner))).collect();
+        let answer = |alarm: &Alarm| command(state, seen, alarm, &planner);
+        let alarms: Vec<_> = alarms.into_iter().map(|alarm| (alarm, answer(alarm))).collect();
         let mut handled: BTreeMap<&TaskId, Vec<&Alarm>> = BTreeMap::new();
         for (alarm, answer) in &alarms {
             if let (Some(task), None) = (alarm.subject.task(), answer) {
@@ -244,7 +244,7 @@ fn details(details: &Fields) -> String {
 }
 
 /// The command that answers an alarm; `None` if agents handle it.
-fn command(state: &State, alarm: &Alarm, planner: &PlannerState) -> Option<String> {
+fn command(state: &State, seen: &Observations, alarm: &Alarm, planner: &PlannerState) -> Option<String> {
     let about = |subject: &AlarmSubject| match subject.task() {
         Some(task) => format!("liza answer {task} \"...\""),
         None => "liza note \"...\"".to_owned(),
@@ -256,6 +256,7 @@ fn command(state: &State, alarm: &Alarm, planner: &PlannerState) -> Option<Strin
         AlarmKind::PlannerStopped | AlarmKind::SessionBudget => Some("liza note \"...\"".to_owned()),
         AlarmKind::Budget => (alarm.level == AlarmLevel::Critical).then(|| "liza edit".to_owned()),
         AlarmKind::SetupFailed => Some("liza edit".to_owned()),
+        AlarmKind::RemoteProblem => seen.remote_problem.as_ref().map(|problem| problem.command.clone()),
         AlarmKind::RoleMissing => Some(format!("liza agent {}", alarm.subject)),
         AlarmKind::DirectEdit => Some(format!("liza dismiss {}", alarm.subject)),
         AlarmKind::TeamFileChanged => Some("liza config --trust".to_owned()),

@@ -69,6 +69,7 @@ fn entry(id: AgentId) -> AgentRecord {
         lease_expires: Some(now() + Seconds(300)),
         heartbeat: Some(now()),
         terminal: None,
+        machine: None,
         generation: Some(generation(id)),
         last_result: None,
         iterations_total: None,

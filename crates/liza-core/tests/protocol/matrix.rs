@@ -246,7 +246,7 @@ fn other_commands(actor: &Actor) -> Vec<Command> {
         Command::from(CompleteGoal),
         Command::from(AbortGoal),
         Command::from(NewGoal { description: text(), spec_ref: None }),
-        Command::from(Register { agent: own, terminal: text(), proven_dead: None, generation: None }),
+        Command::from(Register { agent: own, terminal: text(), machine: None, proven_dead: None, generation: None }),
         Command::from(Heartbeat { agents: vec![(own, None)], length: None }),
         Command::from(Deregister { agent: own }),
         Command::from(SetStatus { agent: own, status: AgentStatus::Handoff }),

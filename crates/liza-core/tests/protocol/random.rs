@@ -221,6 +221,7 @@ impl World {
             Command::from(Register {
                 agent: id,
                 terminal: String::new(),
+                machine: None,
                 proven_dead: None,
                 generation: None,
             }),

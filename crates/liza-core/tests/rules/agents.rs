@@ -6,7 +6,7 @@ use liza_core::protocol::{Command, Deregister, RecordUsage, Register, SetStatus,
 use crate::support::*;
 
 fn register(agent: AgentId) -> Command {
-    Command::from(Register { agent, terminal: " ".into(), proven_dead: None, generation: None })
+    Command::from(Register { agent, terminal: " ".into(), machine: None, proven_dead: None, generation: None })
 }
 
 fn set(agent: AgentId, status: AgentStatus) -> Command {
@@ -81,6 +81,7 @@ fn an_agent_that_is_known_to_be_dead_is_taken_over_at_once() {
         Command::Register(Register {
             agent,
             terminal: String::new(),
+            machine: None,
             proven_dead: Some(dead),
             generation: None,
         })

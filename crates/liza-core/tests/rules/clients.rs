@@ -158,6 +158,7 @@ fn a_clients_fault_counts_against_no_one() {
         crashes_before: 0,
         triggers: Vec::new(),
         halted: false,
+        remote_failed: false,
         has_commits: false,
         last_words: None,
         is_clients_fault: true,

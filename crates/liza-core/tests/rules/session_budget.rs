@@ -283,6 +283,7 @@ impl Adversaries {
             crashes_before: 0,
             triggers,
             halted: false,
+            remote_failed: false,
             has_commits,
             last_words: None,
             is_clients_fault: false,

@@ -18,7 +18,7 @@ impl World {
             Command::from(Register {
                 agent,
                 terminal: "/dev/pts/1".into(),
-                proven_dead: None,
+                machine: None, proven_dead: None,
                 generation: None,
             }),
         )

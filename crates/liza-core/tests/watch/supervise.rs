@@ -128,6 +128,7 @@ pub(crate) fn session(name: &str, of: Option<&str>) -> EndedSession {
         crashes_before: 0,
         triggers: Vec::new(),
         halted: false,
+        remote_failed: false,
         has_commits: false,
         last_words: None,
         is_clients_fault: false,

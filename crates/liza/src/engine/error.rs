@@ -4,7 +4,7 @@ use std::io;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use liza_core::model::Refusal;
+use liza_core::model::{Refusal, Sha};
 use liza_store::StoreError;
 
 use crate::checkout_setup::SetupError;
@@ -33,6 +33,51 @@ pub enum EngineError {
     NoIntegrationBranch {
         /// Its configured name.
         branch: Branch,
+    },
+    /// The integration branch of the remote lacks work that is recorded as merged.
+    #[error(
+        "{branch} on the remote {remote} is at {}, without {}, which is merged: someone moved it back or replaced it",
+        found.short(), recorded.short()
+    )]
+    RemoteRewound {
+        /// The remote.
+        remote: String,
+        /// The integration branch.
+        branch: Branch,
+        /// The last head that was recorded.
+        recorded: Sha,
+        /// The head of the remote's branch.
+        found: Sha,
+    },
+    /// The integration branch here has commits that the remote's does not have.
+    #[error("{branch} here is at {}, which the remote {remote} does not have ({})", local.short(), found.short())]
+    LocalCommits {
+        /// The remote.
+        remote: String,
+        /// The integration branch.
+        branch: Branch,
+        /// Its head here.
+        local: Sha,
+        /// The head of the remote's branch.
+        found: Sha,
+    },
+    /// The remote has no integration branch.
+    #[error("the remote {remote} has no branch {branch}")]
+    NoRemoteBranch {
+        /// The remote.
+        remote: String,
+        /// The integration branch.
+        branch: Branch,
+    },
+    /// Other merges were faster every time.
+    #[error("{branch} on the remote {remote} moved during each of {attempts} attempts to merge")]
+    RemoteBusy {
+        /// The remote.
+        remote: String,
+        /// The integration branch.
+        branch: Branch,
+        /// How many.
+        attempts: u32,
     },
     /// Another process held a lock the whole time.
     #[error("another liza process holds {}; timed out after {} s", path.display(), waited.as_secs())]
@@ -78,6 +123,30 @@ impl EngineError {
     /// The refusal, if the rules refused the command.
     pub fn refusal(&self) -> Option<&Refusal> {
         if let Self::Refused(refusal) = self { Some(refusal) } else { None }
+    }
+
+    /// What is wrong with the integration branch of the remote, as a word for programs, and the command that answers it.
+    pub(crate) fn branch_answer(&self) -> Option<(&'static str, String)> {
+        match self {
+            Self::RemoteRewound { remote, branch, recorded, found } => {
+                let lease = format!("--force-with-lease={branch}:{found}");
+                Some(("remote_rewound", format!("git push {lease} {remote} {recorded}:refs/heads/{branch}")))
+            }
+            Self::LocalCommits { .. } => Some(("local_commits", "liza accept-integration".to_owned())),
+            Self::NoRemoteBranch { remote, branch } => {
+                Some(("no_remote_branch", format!("git push {remote} {branch}")))
+            }
+            Self::Refused(_)
+            | Self::Store(_)
+            | Self::Git(_)
+            | Self::Setup(_)
+            | Self::Branch(_)
+            | Self::NoIntegrationBranch { .. }
+            | Self::RemoteBusy { .. }
+            | Self::Locked { .. }
+            | Self::Effect { .. }
+            | Self::Io { .. } => None,
+        }
     }
 
     pub(crate) fn io(action: &'static str, path: impl Into<PathBuf>) -> impl FnOnce(io::Error) -> Self {

@@ -48,6 +48,11 @@ impl FileLock {
         liza.join("merge.lock")
     }
 
+    /// The lock of the integration branch here, while it follows the remote.
+    pub(crate) fn of_branch(liza: &Path) -> PathBuf {
+        liza.join("branch.lock")
+    }
+
     /// Takes the lock if it is free.
     ///
     /// # Errors

@@ -3,6 +3,7 @@
 //! Commands, supervisors and screens all use it. Sequences of commands and git operations are in `lifecycle/`.
 
 mod error;
+mod exchange;
 mod liveness;
 mod locks;
 mod stop_files;
@@ -25,6 +26,7 @@ use crate::report::summary;
 use crate::secrets::Masker;
 
 pub use error::EngineError;
+pub(crate) use exchange::{Exchange, Published, failed_since, remote_problem};
 pub use liveness::{LivenessLock, LockAttempt};
 pub use locks::FileLock;
 pub use stop_files::ESCALATION;

@@ -6,12 +6,13 @@
 use std::time::Duration;
 
 use liza_core::model::WorktreeMode;
-use liza_core::model::{AgentRecord, Board, Sha, TaskId, TaskSlot, Timestamp};
+use liza_core::model::{AgentRecord, Board, Sha, Status, TaskId, TaskSlot, Timestamp};
 
-use crate::git::{Branch, PreparedWorktree, RemovedWorktree, Repo};
+use crate::git::{Branch, PreparedWorktree, RemovedWorktree, Repo, Rescue};
 use crate::project::{Project, now};
 
 use super::error::EngineError;
+use super::exchange::Exchange;
 use super::locks::FileLock;
 use super::{integration_branch, read};
 
@@ -70,7 +71,24 @@ pub fn discard_locked(project: &Project, task: &TaskId, _: &FileLock) -> Result<
         return Ok(Discarded::Needed);
     }
     let integration = integration_branch(&board)?;
-    Ok(Discarded::Removed(project.repo()?.remove_worktree(task, None, &integration)?))
+    let exchange = Exchange::with(project, &board)?;
+    if let Some(exchange) = &exchange {
+        // What another machine merged need not be saved. Where the remote does not answer, it is saved nevertheless.
+        let _ = exchange.follow();
+    }
+    let removed = project.repo()?.remove_worktree(task, None, &integration)?;
+    if let Some(exchange) = &exchange {
+        clear_on_remote(exchange, &board, task, removed.rescued.as_ref());
+    }
+    Ok(Discarded::Removed(removed))
+}
+
+/// Sends what was saved, and removes the references of a task that is over. What fails now is done by `recover`.
+fn clear_on_remote(exchange: &Exchange<'_>, board: &Board, task: &TaskId, rescued: Option<&Rescue>) {
+    let sent = rescued.map_or(Ok(()), |rescue| exchange.send_rescue(task, rescue));
+    if sent.is_ok() && board.status(task).is_some_and(Status::is_terminal) {
+        let _ = exchange.clear_task(task);
+    }
 }
 
 /// Whether an agent works in the task's worktree, may continue in it, or is about to create it.

@@ -133,6 +133,32 @@ pub enum GitError {
         /// Git's own message.
         message: String,
     },
+    /// The remote cannot be reached, or did not answer in time. What was sent may have arrived.
+    #[error("cannot reach the remote {remote}: {message}")]
+    RemoteUnreachable {
+        /// Its name.
+        remote: String,
+        /// What git or the remote said.
+        message: String,
+    },
+    /// The remote refused a push; nothing has changed there.
+    #[error("the remote {remote} refused {what}: {message}")]
+    RemoteRefused {
+        /// Its name.
+        remote: String,
+        /// What was pushed.
+        what: String,
+        /// The remote's own words.
+        message: String,
+    },
+    /// The remote has no reference of that name (any more).
+    #[error("the remote {remote} has no {name}")]
+    RemoteRefMissing {
+        /// Its name.
+        remote: String,
+        /// The reference.
+        name: String,
+    },
     /// A file operation failed.
     #[error("{action} failed: {}: {source}", path.display())]
     Io {
@@ -155,6 +181,8 @@ impl GitError {
     pub(crate) fn message(&self) -> Option<&str> {
         match self {
             Self::Failed { message, .. }
+            | Self::RemoteUnreachable { message, .. }
+            | Self::RemoteRefused { message, .. }
             | Self::UnknownCommit { message, .. }
             | Self::NoIdentity { message } => Some(message),
             Self::Missing { .. }
@@ -170,6 +198,7 @@ impl GitError {
             | Self::BranchInTheWay { .. }
             | Self::LineBreakInPath { .. }
             | Self::AlteredMerge { .. }
+            | Self::RemoteRefMissing { .. }
             | Self::Io { .. } => None,
         }
     }

@@ -210,6 +210,35 @@ impl Repo {
         }
     }
 
+    /// Computes the merge of exactly `commit` into the commit `old`, with a merge commit in any case: its message says which
+    /// task it merged, to everyone who has the history and not the blackboard.
+    ///
+    /// # Errors
+    ///
+    /// As [`Repo::prepare_merge`].
+    pub(crate) fn prepare_merge_onto(
+        &self,
+        old: &Sha,
+        commit: &Sha,
+        message: &MergeMessage<'_>,
+    ) -> Result<PendingMerge, MergeError> {
+        let commit = &self.full_hash(commit)?;
+        let tree = match self.preview_merge(old, commit)? {
+            MergePreview::AlreadyMerged => {
+                let merge_commit = self.merge_commit_of(old, message.task, commit)?;
+                return Err(MergeError::AlreadyMerged { merge_commit });
+            }
+            MergePreview::FastForward => self.tree_of(commit)?,
+            MergePreview::Clean { tree } => tree,
+            MergePreview::Conflict { files } => return Err(MergeError::Conflict { files }),
+            MergePreview::Unrelated => return Err(MergeError::Unrelated),
+        };
+        let what = format!("the merge of {}", message.task);
+        let parents = [old.clone(), commit.clone()];
+        let new = self.commit_merge(&tree, &parents, &what, &message.text(commit))?;
+        Ok(PendingMerge { old: old.clone(), new, fast_forward: false })
+    }
+
     fn commit_merge(&self, tree: &Sha, parents: &[Sha; 2], what: &str, text: &str) -> Result<Sha, GitError> {
         let config =
             self.command("reading commit.gpgsign").args(["config", "--type=bool", "--get", "commit.gpgsign"]);
@@ -238,6 +267,33 @@ impl Repo {
         merge: &PendingMerge,
         task: &TaskId,
     ) -> Result<(), MergeError> {
+        let PendingMerge { old, new, .. } = merge;
+        // Git writes the references in this order: the merge is kept before the branch moves.
+        let lines = format!("update {} {new}\nupdate {} {new} {old}\n", merged_ref(task), branch.full());
+        self.move_and_update(branch, merge, &format!("{REFLOG_PREFIX}{task}"), lines)
+    }
+
+    /// Moves a branch forward to where it is elsewhere, and updates every checkout of it.
+    ///
+    /// # Errors
+    ///
+    /// As [`Repo::move_branch`].
+    pub(crate) fn forward_branch(&self, branch: &Branch, old: &Sha, new: &Sha) -> Result<(), MergeError> {
+        let merge = PendingMerge { old: old.clone(), new: new.clone(), fast_forward: true };
+        let line = format!("update {} {new} {old}\n", branch.full());
+        self.move_and_update(branch, &merge, "liza: follow the remote", line)
+    }
+
+    /// The checkouts of a branch, which can all be updated; a rebase of the branch or a file in the way is an error.
+    ///
+    /// # Errors
+    ///
+    /// [`MergeError::CheckoutRefused`].
+    pub(crate) fn movable_checkouts(
+        &self,
+        branch: &Branch,
+        merge: &PendingMerge,
+    ) -> Result<Vec<PathBuf>, MergeError> {
         if let Some(path) = self.rebase_of(branch)? {
             let message = format!(
                 "a rebase of {branch} is in progress; end it with `git rebase --continue` or `--abort`"
@@ -251,10 +307,22 @@ impl Repo {
                 return Err(MergeError::CheckoutRefused { path: path.clone(), message });
             }
         }
+        Ok(checkouts)
+    }
+
+    /// Moves references by these lines for `update-ref`, and every checkout of the branch with it.
+    fn move_and_update(
+        &self,
+        branch: &Branch,
+        merge: &PendingMerge,
+        reason: &str,
+        lines: String,
+    ) -> Result<(), MergeError> {
+        let checkouts = self.movable_checkouts(branch, merge)?;
         for path in &checkouts {
             self.begin_update(path, &merge.old, &merge.new)?;
         }
-        let result = self.move_with(branch, merge, task, &checkouts);
+        let result = self.move_with(branch, merge, (reason, lines), &checkouts);
         // After a failure of git, the state of the checkouts is unknown: the note leads to their repair.
         if !matches!(result, Err(MergeError::Git(_))) {
             checkouts.iter().try_for_each(|path| self.end_update(path))?;
@@ -262,20 +330,15 @@ impl Repo {
         result
     }
 
-    /// Keeps the merge, moves the branch and updates its checkouts.
     fn move_with(
         &self,
         branch: &Branch,
         merge: &PendingMerge,
-        task: &TaskId,
+        (reason, lines): (&str, String),
         checkouts: &[PathBuf],
     ) -> Result<(), MergeError> {
-        let reason = format!("{REFLOG_PREFIX}{task}");
-        let PendingMerge { old, new, .. } = merge;
-        // Git writes the references in this order: the merge is kept before the branch moves.
-        let lines = format!("update {} {new}\nupdate {} {new} {old}\n", merged_ref(task), branch.full());
         let command = self.command(format!("moving branch {branch}"));
-        let command = command.args(["update-ref", "--create-reflog", "-m", &reason, "--stdin"]);
+        let command = command.args(["update-ref", "--create-reflog", "-m", reason, "--stdin"]);
         if let Err(error) = command.stdin(lines).check() {
             let has_moved = self.tip(branch)?.as_ref() != Some(&merge.old);
             return Err(if has_moved { MergeError::BranchMoved } else { error.into() });
@@ -359,7 +422,13 @@ impl Repo {
         let command = self.command("reading a merge commit");
         let text =
             command.args(["show", "--no-patch", "--format=%P %T", merged.as_str(), "--"]).read_text()?;
-        let MergePreview::Clean { tree } = self.preview_merge(into, commit)? else { return Ok(false) };
+        let tree = match self.preview_merge(into, commit)? {
+            MergePreview::Clean { tree } => tree,
+            MergePreview::FastForward => self.tree_of(commit)?,
+            MergePreview::AlreadyMerged | MergePreview::Conflict { .. } | MergePreview::Unrelated => {
+                return Ok(false);
+            }
+        };
         Ok(text.trim() == format!("{into} {commit} {tree}"))
     }
 

@@ -15,10 +15,13 @@ use super::refs::Branch;
 use super::repo::{NO_COMMIT, Repo, sha};
 
 /// The folders of references that belong to one task's worktree.
-const FOLDERS: [&str; 2] = [WORK, "refs/liza/keep"];
+const FOLDERS: [&str; 3] = [WORK, "refs/liza/keep", SENT];
 
 /// The folder of the references to what was taken.
 const WORK: &str = "refs/liza/work";
+
+/// The folder of the references to what was sent to the remote.
+const SENT: &str = "refs/liza/remote/task";
 
 /// The references of a task's worktree: its branch, what was taken from it, and what it borrows.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -62,6 +65,24 @@ pub(crate) fn keep_ref(task: &TaskId, commit: &Sha) -> String {
     format!("refs/liza/keep/{task}/{commit}")
 }
 
+/// The reference to what a session has committed.
+pub(crate) fn work_ref(task: &TaskId, generation: Generation) -> String {
+    format!("{WORK}/{task}/{generation}")
+}
+
+/// The reference that says what of that was sent to the remote.
+pub(crate) fn sent_ref(task: &TaskId, generation: Generation) -> String {
+    format!("{SENT}/{task}/{generation}")
+}
+
+/// Whether what a task's worktree has committed was sent to the remote; found out without starting git.
+pub(crate) fn is_sent(root: &Path, task: &TaskId, generation: Generation) -> bool {
+    let Some(agent) = AgentRepo::of(&root.join(Worktree::of(task).as_str())) else { return true };
+    let Ok(head) = agent.head() else { return false };
+    let sent = fs::read_to_string(root.join(".git").join(sent_ref(task, generation)));
+    sent.is_ok_and(|sent| sent.trim() == head.commit.as_str())
+}
+
 /// Whether what a task's worktree has committed is taken already; found out without starting git. May be false although it
 /// is, where git keeps its references elsewhere.
 pub fn is_taken(root: &Path, task: &TaskId, generation: Generation) -> bool {
@@ -71,7 +92,7 @@ pub fn is_taken(root: &Path, task: &TaskId, generation: Generation) -> bool {
     // A session that left its branch is taken under its own name only.
     let name = match head.branch.as_ref() == Some(&branch) {
         true => branch,
-        false => format!("refs/liza/work/{task}/{generation}"),
+        false => work_ref(task, generation),
     };
     fs::read_to_string(root.join(".git").join(name)).is_ok_and(|taken| taken.trim() == head.commit.as_str())
 }
@@ -92,7 +113,7 @@ impl Repo {
 
     fn take_once(&self, task: &TaskId, generation: Generation, agent: &AgentRepo) -> Result<Sha, GitError> {
         let head = agent.head()?;
-        let name = format!("refs/liza/work/{task}/{generation}");
+        let name = work_ref(task, generation);
         let refs = self.task_refs(task)?;
         let branch = refs.branch(task);
         if refs.get(&name) != Some(&head.commit) && branch != Some(&head.commit) {

@@ -233,6 +233,36 @@ impl Repo {
         self.rescue_artifacts(task, &found, &refs, base, &SafeRevisions::of(base, integration))
     }
 
+    /// Makes work that came from another machine the one to continue: the task's branch is at `tip`, and the next worktree
+    /// starts there. What is here and not in it is saved first; work here that contains it is kept as it is.
+    ///
+    /// # Errors
+    ///
+    /// When something cannot be saved or removed; work that could not be saved is not touched.
+    pub(crate) fn continue_from(
+        &self,
+        task: &TaskId,
+        tip: &Sha,
+        integration: &Branch,
+    ) -> Result<Option<Rescue>, GitError> {
+        let taken = self.take_work(task, NO_SESSION).ok().flatten();
+        let here = taken.map_or_else(|| self.tip(&Branch::of(task)), |head| Ok(Some(head)))?;
+        if let Some(here) = here
+            && self.is_ancestor(tip, &here)?
+        {
+            return Ok(None);
+        }
+        let (found, refs) = self.find_converted(task, integration)?;
+        if let Some(path) = found.branch_in_use {
+            return Err(GitError::BranchInUse { branch: task.branch(), path });
+        }
+        let safe = SafeRevisions::of(Some(tip), integration);
+        let rescued = self.rescue_artifacts(task, &found, &refs, Some(tip), &safe)?;
+        self.clear(task, &found, &refs)?;
+        self.create_branch(&Branch::of(task), tip)?;
+        Ok(rescued)
+    }
+
     /// The state of the task's worktree.
     ///
     /// # Errors

@@ -7,7 +7,8 @@ use liza_core::protocol::{CancelReservation, ClaimTask, Claimed, LogAnomaly, Res
 
 use crate::checkout_setup::set_up_worktree;
 use crate::engine::{
-    Engine, EngineError, FileLock, discard_locked, integration_branch, lock_task, prepare, try_lock_task,
+    Engine, EngineError, Exchange, FileLock, discard_locked, integration_branch, lock_task, prepare,
+    try_lock_task,
 };
 use crate::git::{Branch, PreparedWorktree};
 
@@ -29,7 +30,12 @@ pub struct TaskClaim {
 /// then removed.
 pub fn claim_task(engine: &Engine<'_>, task: &TaskId, coder: AgentId) -> Result<TaskClaim, EngineError> {
     let integration = integration_branch(&engine.read(&[])?)?;
-    let head = engine.integration_head(&integration)?;
+    let exchange = Exchange::of(engine.project())?;
+    // Before the reservation: a remote that does not answer costs no claim.
+    let head = match &exchange {
+        Some(exchange) => exchange.follow()?.head,
+        None => engine.integration_head(&integration)?,
+    };
     // The lock comes before the reservation, so that a reservation without a lock proves that its claim died. If
     // another process holds the lock, the rules decide: it may be claiming the task, or just removing a worktree.
     let early = try_lock_task(engine.project(), task)?;
@@ -41,7 +47,8 @@ pub fn claim_task(engine: &Engine<'_>, task: &TaskId, coder: AgentId) -> Result<
             return Err(error);
         }
     };
-    let claimed = claim_reserved(engine, task, coder, &reserved, &integration, &lock);
+    let order = WorktreeForClaim { exchange: exchange.as_ref(), integration: &integration, lock: &lock };
+    let claimed = claim_reserved(engine, task, coder, &reserved, &order);
     if claimed.is_err() {
         cancel(engine, task, coder);
         // Keeps a worktree that an agent needs according to the blackboard.
@@ -50,16 +57,31 @@ pub fn claim_task(engine: &Engine<'_>, task: &TaskId, coder: AgentId) -> Result<
     claimed
 }
 
+/// With what the worktree of a claim is made.
+struct WorktreeForClaim<'a> {
+    exchange: Option<&'a Exchange<'a>>,
+    integration: &'a Branch,
+    lock: &'a FileLock,
+}
+
 fn claim_reserved(
     engine: &Engine<'_>,
     task: &TaskId,
     coder: AgentId,
     reserved: &Reserved,
-    integration: &Branch,
-    lock: &FileLock,
+    with: &WorktreeForClaim<'_>,
 ) -> Result<TaskClaim, EngineError> {
     let order = (task, &reserved.base_commit, reserved.mode);
-    let worktree = prepare(engine.repo()?, order, integration, lock)?;
+    let brought = match with.exchange {
+        Some(exchange) => exchange.bring_work(task, reserved.mode, &reserved.base_commit)?,
+        None => None,
+    };
+    let mut worktree = prepare(engine.repo()?, order, with.integration, with.lock)?;
+    if let (Some(exchange), Some(rescue)) = (with.exchange, &worktree.rescued) {
+        // What cannot be sent now is on this machine.
+        let _ = exchange.send_rescue(task, rescue);
+    }
+    worktree.rescued = worktree.rescued.or(brought);
     let board = engine.read(&[])?;
     let is_new = worktree.created || worktree.was_damaged;
     set_up_worktree(engine.project(), board.config()?, &worktree.path, is_new)?;

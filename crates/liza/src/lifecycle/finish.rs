@@ -7,10 +7,10 @@ use std::time::Duration;
 use liza_core::model::{GoalStatus, Refusal, Sha, TaskId};
 use liza_core::protocol::Finish;
 
-use crate::engine::{Engine, EngineError, FileLock, integration_branch};
+use crate::engine::{Engine, EngineError, Exchange, FileLock, integration_branch};
 use crate::git::{Branch, MergeError, Remote};
 
-use super::sync::check_recorded;
+use super::sync::{check_recorded, current_head};
 
 /// How long to wait for a merge in progress.
 const LOCK_TIMEOUT: Duration = Duration::from_secs(120);
@@ -56,12 +56,12 @@ pub(crate) enum FinishOutcome {
 /// # Errors
 /// When the branch has commits that no review passed, or git or the blackboard fails.
 pub(crate) fn goal_result(engine: &Engine<'_>) -> Result<GoalResult, EngineError> {
-    let state = engine.project().state()?;
-    let board = &state.board;
-    let goal = board.goal()?;
-    let integration = integration_branch(board)?;
-    let head = engine.integration_head(&integration)?;
+    let integration = integration_branch(&engine.read(&[])?)?;
+    let exchange = Exchange::of(engine.project())?;
+    let head = current_head(engine, exchange.as_ref(), &integration)?;
     check_recorded(engine, &head)?;
+    let state = engine.project().state()?;
+    let goal = state.board.goal()?;
     let title = liza_core::text::one_line(&goal.description, 120);
     let is_taken = goal.taken.as_ref().is_some_and(|taken| taken.head == head);
     Ok(GoalResult { goal: goal.id.clone(), status: goal.status, title, integration, head, is_taken })

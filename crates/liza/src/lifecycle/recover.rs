@@ -13,15 +13,17 @@ use liza_core::protocol::{Deregister, DropReservation, Recover};
 use liza_core::text::count;
 
 use crate::engine::{
-    Discarded, Engine, EngineError, FileLock, LivenessLock, LockAttempt, discard_locked, integration_branch,
-    is_needed, try_lock_task,
+    Discarded, Engine, EngineError, Exchange, FileLock, LivenessLock, LockAttempt, discard_locked,
+    integration_branch, is_needed, try_lock_task,
 };
 use crate::git::{Branch, FolderState, Rescue, TaskArtifacts, WorktreeMode};
+use crate::machine::{runs_here, works_here};
 use crate::project::now;
 use crate::sys::family::{kill_orphans, wait_for_orphaned_git};
 
 use super::lost_merge::{lost_merges, merged_commits};
-use super::take_work::{generation, take_new_commits};
+use super::recover_remote::{follow_remote, repair_remote};
+use super::take_work::{generation_of, take_new_commits};
 use super::wt_merge::record_found_merge;
 
 /// How long to wait for a git process whose liza is gone.
@@ -51,6 +53,8 @@ pub enum FindingKind {
     Branch,
     /// Merged work that is not on the integration branch.
     LostMerge,
+    /// Work that could not be exchanged with other machines.
+    Remote,
     /// A worktree that is missing or incomplete.
     MissingWorktree,
     /// A worktree or branch that no task needs.
@@ -94,7 +98,7 @@ pub struct RecoveryReport {
 
 #[allow(clippy::needless_pass_by_value, reason = "shorter calls")]
 impl RecoveryReport {
-    fn repaired(
+    pub(super) fn repaired(
         &mut self,
         kind: FindingKind,
         subject: impl ToString,
@@ -105,7 +109,13 @@ impl RecoveryReport {
     }
 
     /// Notes what could not be repaired.
-    fn left(&mut self, kind: FindingKind, subject: impl ToString, found: impl ToString, why: impl ToString) {
+    pub(super) fn left(
+        &mut self,
+        kind: FindingKind,
+        subject: impl ToString,
+        found: impl ToString,
+        why: impl ToString,
+    ) {
         self.left.push(finding(kind, &subject, &found, &why));
     }
 }
@@ -146,7 +156,13 @@ impl Recovery<'_, '_> {
             let (subject, found) = (self.short(&path), "left behind by a dead process");
             self.report.repaired(FindingKind::Leftover, subject, found, "deleted");
         }
-        self.restore_branch(&integration)?;
+        let exchange = Exchange::of(self.engine.project())?;
+        match &exchange {
+            Some(exchange) => {
+                follow_remote(self.engine, exchange, self.may_record_merges(), &mut self.report)?;
+            }
+            None => self.restore_branch(&integration)?,
+        }
         self.repair_checkouts(&integration)?;
         self.drop_reservations()?;
         self.deregister_dead()?;
@@ -154,7 +170,14 @@ impl Recovery<'_, '_> {
         self.keep_merges()?;
         self.repair_worktrees(&integration)?;
         self.remove_reviews()?;
+        if let Some(exchange) = &exchange {
+            repair_remote(self.engine, exchange, &mut self.report)?;
+        }
         self.remove_free_locks()
+    }
+
+    fn may_record_merges(&self) -> bool {
+        self.engine.actor().agent().is_none_or(|agent| agent.role() == Role::CodeReviewer)
     }
 
     fn short(&self, path: &Path) -> String {
@@ -262,10 +285,15 @@ impl Recovery<'_, '_> {
 
     /// Removes reservations whose claim died: their lock is free.
     fn drop_reservations(&mut self) -> Result<(), EngineError> {
-        let state = self.engine.snapshot()?;
+        let (state, folder) = (self.engine.snapshot()?, self.engine.project().folder());
         let reserved =
             state.board.summaries().filter_map(|task| Some((&task.id, task.reservation.as_ref()?)));
         for (task, reservation) in reserved {
+            // A free lock here says nothing about a claim on another machine.
+            let by = state.board.agents.ready().and_then(|agents| agents.get(&reservation.by));
+            if by.is_some_and(|entry| !runs_here(folder, entry)) {
+                continue;
+            }
             let Some(_lock) = try_lock_task(self.engine.project(), task)? else { continue };
             let found = format!("reserved by {} until {}", reservation.by, reservation.expires);
             match self.drop_reservation(task, reservation) {
@@ -293,7 +321,9 @@ impl Recovery<'_, '_> {
             return Ok(());
         }
         let board = self.engine.read(&[])?;
-        for (agent, entry) in board.agents.ready().into_iter().flatten() {
+        let folder = self.engine.project().folder();
+        let agents = board.agents.ready().into_iter().flatten();
+        for (agent, entry) in agents.filter(|(_, entry)| runs_here(folder, entry)) {
             let attempt = LivenessLock::take(self.engine.project().folder(), *agent, Duration::ZERO);
             let LockAttempt::Taken(mut lock) = attempt else { continue };
             if !entry.generation.is_some_and(|generation| lock.previous_holders().contains(&generation)) {
@@ -313,7 +343,7 @@ impl Recovery<'_, '_> {
 
     /// Records merges that are on the branch but not on the blackboard. Only callers that may merge record them.
     fn record_merges(&mut self) -> Result<(), EngineError> {
-        if self.engine.actor().agent().is_some_and(|agent| agent.role() != Role::CodeReviewer) {
+        if !self.may_record_merges() {
             return Ok(());
         }
         let approved: Vec<TaskId> = self.engine.snapshot()?.board.in_status(Status::Approved).collect();
@@ -335,10 +365,12 @@ impl Recovery<'_, '_> {
     }
 
     fn repair_worktrees(&mut self, integration: &Branch) -> Result<(), EngineError> {
-        let state = self.engine.snapshot()?;
+        let (state, folder) = (self.engine.snapshot()?, self.engine.project().folder());
         let mut existing = self.engine.repo()?.inventory()?;
         let wants = |task: &TaskId| state.board.body(task).is_ok_and(wants_worktree);
-        for task in state.board.tasks.keys().filter(|task| wants(task)) {
+        // With a remote, the worktree of a task is on its coder's machine only.
+        let is_here = |task: &TaskId| wants(task) && works_here(folder, &state.board, task);
+        for task in state.board.tasks.keys().filter(|task| is_here(task)) {
             existing.entry(task.clone()).or_insert(TaskArtifacts {
                 folder: FolderState::Absent,
                 registered: false,
@@ -348,12 +380,12 @@ impl Recovery<'_, '_> {
         }
         let claims: Vec<(TaskId, Generation)> = existing
             .iter()
-            .filter(|(task, found)| found.folder == FolderState::Healthy && wants(task))
-            .map(|(task, _)| (task.clone(), generation(&state.board, task)))
+            .filter(|(task, found)| found.folder == FolderState::Healthy && is_here(task))
+            .map(|(task, _)| (task.clone(), generation_of(&state.board, task)))
             .collect();
         take_new_commits(self.engine.project(), &claims);
         for (task, found) in &existing {
-            let result = if wants(task) && is_missing(found) {
+            let result = if is_here(task) && is_missing(found) {
                 self.restore_worktree(task, integration)
             } else if wants(task) || is_needed(&state.board, task, now()) {
                 Ok(())

@@ -9,9 +9,9 @@ use liza_core::protocol::{
     TaskReply, Verdict, WorktreeFacts,
 };
 
-use super::take_work::take_work;
+use super::take_work::{generation_of, take_work};
 use crate::checkout_setup::{CheckoutUse, set_up};
-use crate::engine::{Engine, EngineError, Executed, integration_branch, lock_task};
+use crate::engine::{Engine, EngineError, Exchange, Executed, integration_branch, lock_task};
 use crate::git::{FileChange, WorktreeState};
 
 /// Submits exactly this commit for review.
@@ -32,7 +32,14 @@ pub fn submit_for_review(
     refuse_reserved_path(engine, task, &commit)?;
     refuse_unpublished_submodule(engine, task, &commit)?;
     let facts = worktree_facts(engine, task)?;
-    engine.execute(SubmitForReview { task: task.clone(), commit, facts })
+    let command = SubmitForReview { task: task.clone(), commit: commit.clone(), facts };
+    let board = engine.read(&[task])?;
+    if let Some(exchange) = Exchange::with(engine.project(), &board)? {
+        // What the rules refuse is not sent.
+        engine.check(engine.project().stop_files(), command.clone())?;
+        exchange.send_work(task, generation_of(&board, task), &commit)?;
+    }
+    engine.execute(command)
 }
 
 /// Refuses a commit whose files would overwrite Liza's own: checked out in the project, they would replace the blackboard.
@@ -72,7 +79,11 @@ pub fn claim_review(
     task: &TaskId,
     reviewer: AgentId,
 ) -> Result<Executed<ReviewClaimed>, EngineError> {
-    let head = engine.repo()?.worktree_head(task)?;
+    let head = match Exchange::of(engine.project())? {
+        // The worktree is on the coder's machine; what was submitted is on the remote.
+        Some(exchange) => bring_submission(engine, &exchange, task)?,
+        None => engine.repo()?.worktree_head(task)?,
+    };
     let claimed = engine.execute(ClaimReview { task: task.clone(), reviewer, head })?;
     if let Err(error) = check_out(engine, task, &claimed.reply.commit) {
         let _ = engine.execute(ReleaseReview { task: task.clone(), reviewer });
@@ -81,6 +92,18 @@ pub fn claim_review(
         return Err(error);
     }
     Ok(claimed)
+}
+
+/// Makes sure that the submitted commit is here; returns it. `None` if nothing is submitted.
+fn bring_submission(
+    engine: &Engine<'_>,
+    exchange: &Exchange<'_>,
+    task: &TaskId,
+) -> Result<Option<Sha>, EngineError> {
+    let board = engine.read(&[task])?;
+    let TaskStatus::ReadyForReview { commit, .. } = board.task(task)?.status else { return Ok(None) };
+    exchange.bring_submission(task, &commit)?;
+    Ok(Some(commit))
 }
 
 /// Makes the checkout of a review, in the place of an earlier one.
@@ -113,17 +136,27 @@ pub fn submit_verdict(
     result
 }
 
-/// The state of the review's checkout; of the task's worktree where there is none, as in a review by hand.
+/// The state of the review's checkout; where there is none, as in a review by hand, of the task's worktree, or of what was
+/// submitted if the worktree may be on another machine.
 fn review_facts(engine: &Engine<'_>, task: &TaskId) -> Result<Option<WorktreeFacts>, EngineError> {
     let base = base_of(engine, task)?;
     let review = match &base {
         Some(base) => engine.repo()?.review_state(task, base)?,
         None => None,
     };
-    match review {
-        Some(state) => Ok(Some(facts(state))),
-        None => worktree_facts(engine, task),
+    if let Some(state) = review {
+        return Ok(Some(facts(state)));
     }
+    let Some(exchange) = Exchange::of(engine.project())? else { return worktree_facts(engine, task) };
+    let submitted = bring_submission(engine, &exchange, task)?;
+    let as_submitted = |head| WorktreeFacts {
+        head,
+        on_task_branch: true,
+        dirty: Vec::new(),
+        changed_tracked: Vec::new(),
+        has_base: true,
+    };
+    Ok(submitted.map(as_submitted))
 }
 
 /// The state of the task's worktree; `None` if there is none.

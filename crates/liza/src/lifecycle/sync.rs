@@ -7,8 +7,10 @@ use std::time::Duration;
 use liza_core::model::{Refusal, Sha, TaskId};
 use liza_core::protocol::AcceptIntegration;
 
-use crate::engine::{Engine, EngineError, FileLock, integration_branch};
-use crate::git::{Branch, MergeError};
+use crate::engine::{Engine, EngineError, Exchange, FileLock, Published, integration_branch};
+use crate::git::{Branch, MergeError, PendingMerge};
+
+use super::shared_merge::record_found_merges;
 
 /// How long to wait for a merge in progress.
 const LOCK_TIMEOUT: Duration = Duration::from_secs(120);
@@ -42,26 +44,67 @@ pub enum SyncOutcome {
 pub fn sync(engine: &Engine<'_>, from: &Branch) -> Result<SyncOutcome, EngineError> {
     let integration = integration_branch(&engine.read(&[])?)?;
     let _lock = FileLock::at(&FileLock::of_merges(engine.project().folder()), LOCK_TIMEOUT)?;
-    let old = engine.integration_head(&integration)?;
-    check_recorded(engine, &old)?;
     let repo = engine.repo()?;
     let Some(tip) = repo.tip(from)? else {
         return Ok(SyncOutcome::Failed(MergeError::NoBranch { branch: from.clone() }));
     };
     let text = format!("Merge {from} into {integration}\n");
-    let merge = match repo.prepare_branch_merge(&integration, (from, &tip), &text) {
-        Ok(merge) => merge,
-        Err(MergeError::AlreadyMerged { .. }) => return Ok(SyncOutcome::UpToDate { head: old }),
-        Err(error) => return Ok(SyncOutcome::Failed(error)),
+    let exchange = Exchange::of(engine.project())?;
+    let merge = loop {
+        let old = current_head(engine, exchange.as_ref(), &integration)?;
+        check_recorded(engine, &old)?;
+        let merge = match repo.prepare_branch_merge(&integration, (from, &tip), &text) {
+            Ok(merge) => merge,
+            Err(MergeError::AlreadyMerged { .. }) => return Ok(SyncOutcome::UpToDate { head: old }),
+            Err(error) => return Ok(SyncOutcome::Failed(error)),
+        };
+        match make_visible(engine, exchange.as_ref(), &integration, &merge) {
+            Ok(Published::Done) => break merge,
+            // Each time, a merge of a task came first; it is recorded before the next round.
+            Ok(Published::Moved) => {}
+            Err(NotVisible::Engine(error)) => return Err(error),
+            Err(NotVisible::Git(error)) => return Ok(SyncOutcome::Failed(error)),
+        }
     };
-    let name: TaskId = NAME.parse().map_err(|_| Refusal::Missing { what: "a name" })?;
-    if let Err(error) = repo.move_branch(&integration, &merge, &name) {
-        return Ok(SyncOutcome::Failed(error));
-    }
     let commits = repo.count_commits(&merge.old, &merge.new)?;
     let (head, detail) = (merge.new, format!("{from} was merged into {integration}"));
     engine.execute(AcceptIntegration { head: head.clone(), detail })?;
     Ok(SyncOutcome::Synced { head, commits })
+}
+
+/// The head of the integration branch, where the next merge goes.
+pub(super) fn current_head(
+    engine: &Engine<'_>,
+    exchange: Option<&Exchange<'_>>,
+    integration: &Branch,
+) -> Result<Sha, EngineError> {
+    let Some(exchange) = exchange else { return engine.integration_head(integration) };
+    let head = exchange.follow()?.head;
+    record_found_merges(engine, &head)?;
+    Ok(head)
+}
+
+/// Why a merge is not visible.
+enum NotVisible {
+    Engine(EngineError),
+    Git(MergeError),
+}
+
+/// Moves the branch here, or the one of the remote.
+fn make_visible(
+    engine: &Engine<'_>,
+    exchange: Option<&Exchange<'_>>,
+    integration: &Branch,
+    merge: &PendingMerge,
+) -> Result<Published, NotVisible> {
+    let repo = engine.repo().map_err(NotVisible::Engine)?;
+    if let Some(exchange) = exchange {
+        repo.movable_checkouts(integration, merge).map_err(NotVisible::Git)?;
+        return exchange.publish(None, merge).map_err(NotVisible::Engine);
+    }
+    let name = || Refusal::Missing { what: "a name" }.into();
+    let name: TaskId = NAME.parse().map_err(|_| NotVisible::Engine(name()))?;
+    repo.move_branch(integration, merge, &name).map(|()| Published::Done).map_err(NotVisible::Git)
 }
 
 /// What is on the branch without Liza has to be accepted first: it would be accepted in silence otherwise.

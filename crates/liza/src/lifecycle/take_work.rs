@@ -1,9 +1,11 @@
 //! Brings what a session has committed into the project, so that a lost worktree costs no commit.
 
-use liza_core::model::{Board, Generation, Sha, TaskId};
+use std::fs;
 
-use crate::engine::EngineError;
-use crate::git::is_taken;
+use liza_core::model::{Board, Generation, Sha, Status, TaskId};
+
+use crate::engine::{EngineError, Exchange, discard};
+use crate::git::{is_sent, is_taken};
 use crate::project::Project;
 
 /// Takes the commits of a task's worktree; returns its HEAD, or `None` where there is no worktree.
@@ -11,23 +13,56 @@ use crate::project::Project;
 /// # Errors
 /// When the worktree's repository is damaged, or git fails.
 pub fn take_work(project: &Project, board: &Board, task: &TaskId) -> Result<Option<Sha>, EngineError> {
-    Ok(project.repo()?.take_work(task, generation(board, task))?)
+    Ok(project.repo()?.take_work(task, generation_of(board, task))?)
+}
+
+/// Takes the commits of a task's worktree and sends them to the remote, if there is one. What cannot be sent now is sent at
+/// the next renewal, or by the submission.
+///
+/// # Errors
+/// When the worktree's repository is damaged, or git fails.
+pub fn take_and_send(
+    project: &Project,
+    task: &TaskId,
+    generation: Generation,
+) -> Result<Option<Sha>, EngineError> {
+    let head = project.repo()?.take_work(task, generation)?;
+    if let (Some(head), Some(exchange)) = (&head, Exchange::of(project)?)
+        && !is_sent(project.root(), task, generation)
+    {
+        let _ = exchange.send_work(task, generation, head);
+    }
+    Ok(head)
 }
 
 /// Takes what coders have committed since the last time, at a renewal of their claims. What cannot be taken now is taken by
 /// the submission, by the end of the session, or by a rescue.
 pub fn take_new_commits(project: &Project, claims: &[(TaskId, Generation)]) {
+    let has_remote = Exchange::of(project).is_ok_and(|exchange| exchange.is_some());
     for (task, generation) in claims {
-        if !is_taken(project.root(), task, *generation)
-            && let Ok(repo) = project.repo()
-        {
-            let _ = repo.take_work(task, *generation);
+        let root = project.root();
+        let is_done = is_taken(root, task, *generation) && (!has_remote || is_sent(root, task, *generation));
+        if !is_done {
+            let _ = take_and_send(project, task, *generation);
         }
     }
 }
 
+/// Removes worktrees of tasks that ended on another machine. What cannot be removed now is removed by `recover`.
+pub(crate) fn remove_ended_worktrees(project: &Project) {
+    let Ok(state) = project.state() else { return };
+    if state.board.config.ready().is_none_or(|config| config.remote.is_none()) {
+        return;
+    }
+    let folders = fs::read_dir(project.root().join(".worktrees")).into_iter().flatten().flatten();
+    let tasks = folders.filter_map(|folder| folder.file_name().to_str()?.parse::<TaskId>().ok());
+    for task in tasks.filter(|task| state.board.status(task).is_some_and(Status::is_terminal)) {
+        let _ = discard(project, &task);
+    }
+}
+
 /// The registration whose session works on the task; none if no session does.
-pub(super) fn generation(board: &Board, task: &TaskId) -> Generation {
+pub(crate) fn generation_of(board: &Board, task: &TaskId) -> Generation {
     let coder = board.body(task).ok().and_then(|body| body.record().assigned_to);
     let entry = coder.and_then(|coder| board.agents.ready()?.get(&coder));
     entry.and_then(|entry| entry.generation).unwrap_or_default()

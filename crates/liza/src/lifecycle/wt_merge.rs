@@ -15,7 +15,7 @@ use liza_core::protocol::{
 use super::merge_test::{MergeTest, MergeTestResult};
 use super::review::refuse_reserved_path;
 use crate::checkout_setup::setup_limit;
-use crate::engine::{Engine, EngineError, Executed, FileLock, Submitted, integration_branch};
+use crate::engine::{Engine, EngineError, Exchange, Executed, FileLock, Submitted, integration_branch};
 use crate::git::{Branch, MergeError, MergeMessage, PendingMerge};
 
 /// How long a merge waits for another one, in addition to the time limit of that one's tests.
@@ -40,28 +40,30 @@ pub enum MergeOutcome {
 }
 
 /// A merge in progress: what to merge, and where.
-struct MergeJob<'e, 'p> {
-    engine: &'e Engine<'p>,
-    task: &'e TaskId,
+pub(super) struct MergeJob<'e, 'p> {
+    pub(super) engine: &'e Engine<'p>,
+    pub(super) task: &'e TaskId,
     /// The approved commit.
-    commit: Sha,
+    pub(super) commit: Sha,
     /// The commit that the work started from.
     base: Option<Sha>,
-    integration: Branch,
+    pub(super) integration: Branch,
     test_limit: Duration,
 }
 
 /// A commit that is on the branch.
-struct OnBranch {
-    merge_commit: Sha,
+pub(super) struct OnBranch {
+    pub(super) merge_commit: Sha,
     /// The previous commit of the branch.
-    old: Option<Sha>,
-    /// The move of the branch, if this process made it.
-    moved: Option<PendingMerge>,
+    pub(super) old: Option<Sha>,
+    /// The move of the branch, if this process made it and can undo it.
+    pub(super) moved: Option<PendingMerge>,
 }
 
 /// Why a commit is not on the branch.
-enum NotOnBranch {
+pub(super) enum NotOnBranch {
+    /// It is on the branch and recorded, by another machine.
+    Recorded,
     Failed(MergeFailure),
     /// The integration test fails on this head without the task too.
     HeadFails(Sha, TestFailure),
@@ -88,18 +90,27 @@ pub fn wt_merge(engine: &Engine<'_>, task: &TaskId) -> Result<MergeOutcome, Engi
     let lock = FileLock::at(&FileLock::of_merges(engine.project().folder()), 2 * limit + LOCK_TIMEOUT)?;
     let mut approved = engine.check(engine.project().stop_files(), BeginMerge { task: task.clone() })?;
     let job = MergeJob::new(engine, task, approved.commit.clone(), approved.base_commit.clone())?;
+    let exchange = Exchange::of(engine.project())?;
     if approved.integration_head.is_none() {
         let head = engine.integration_head(&job.integration)?;
         approved.integration_head = Some(engine.execute(AdoptIntegration { head })?.reply.integration_head);
     }
-    let on_branch = match job.attempt(&approved) {
+    let attempt = match &exchange {
+        Some(exchange) => job.attempt_shared(exchange, &approved),
+        None => job.attempt(&approved),
+    };
+    let on_branch = match attempt {
         Ok(on_branch) => on_branch,
+        Err(NotOnBranch::Recorded) => return job.recorded_elsewhere(),
         Err(NotOnBranch::Engine(error)) => return Err(error),
         Err(NotOnBranch::Failed(failure)) => return job.record_failure(failure),
         Err(NotOnBranch::HeadFails(head, failure)) => return job.hold(head, failure),
         Err(NotOnBranch::Git(error)) => match error {
             MergeError::AlreadyMerged { merge_commit } => {
-                job.check_found(approved.integration_head.as_ref(), &merge_commit)?;
+                // With a remote, the head was compared with what is recorded already.
+                if exchange.is_none() {
+                    job.check_found(approved.integration_head.as_ref(), &merge_commit)?;
+                }
                 job.found_on_branch(merge_commit)?
             }
             MergeError::Conflict { files } => {
@@ -116,7 +127,13 @@ pub fn wt_merge(engine: &Engine<'_>, task: &TaskId) -> Result<MergeOutcome, Engi
             MergeError::Git(error) => return Err(error.into()),
         },
     };
-    let recorded = job.record(&on_branch)?;
+    let recorded = match job.record(&on_branch) {
+        // Another machine found the merge on the remote and recorded it.
+        Err(EngineError::Refused(_)) if exchange.is_some() && job.is_merged()? => {
+            return job.recorded_elsewhere();
+        }
+        recorded => recorded?,
+    };
     drop(lock);
     finish(engine, recorded)
 }
@@ -145,12 +162,15 @@ pub(super) fn record_found_merge(
     finish(engine, recorded).map(|_| true)
 }
 
-fn finish(engine: &Engine<'_>, recorded: Submitted<MergeRecorded>) -> Result<MergeOutcome, EngineError> {
+pub(super) fn finish(
+    engine: &Engine<'_>,
+    recorded: Submitted<MergeRecorded>,
+) -> Result<MergeOutcome, EngineError> {
     Ok(MergeOutcome::Merged(engine.finish(recorded)?))
 }
 
 impl<'e, 'p> MergeJob<'e, 'p> {
-    fn new(
+    pub(super) fn new(
         engine: &'e Engine<'p>,
         task: &'e TaskId,
         commit: Sha,
@@ -170,18 +190,22 @@ impl<'e, 'p> MergeJob<'e, 'p> {
         let merge = repo.prepare_merge(&self.integration, &self.commit, &message);
         let merge = merge.map_err(NotOnBranch::Git)?;
         self.check_head(approved, &merge.old)?;
-        refuse_reserved_path(self.engine, task, &merge.new)?;
-        let test = MergeTest { engine: self.engine, limit: self.test_limit };
-        match test.run(task, &merge, approved.head_test.as_ref())? {
-            MergeTestResult::Passed => {}
-            MergeTestResult::Failed(failure) => return Err(NotOnBranch::Failed(failure)),
-            MergeTestResult::HeadFails(failure) => {
-                return Err(NotOnBranch::HeadFails(merge.old.clone(), failure));
-            }
-        }
-        self.confirm()?;
+        self.check_result(approved, &merge)?;
         repo.move_branch(&self.integration, &merge, task).map_err(NotOnBranch::Git)?;
         Ok(OnBranch { merge_commit: merge.new.clone(), old: Some(merge.old.clone()), moved: Some(merge) })
+    }
+
+    /// Tests the computed merge, and checks that it may still be made.
+    pub(super) fn check_result(&self, approved: &Mergeable, merge: &PendingMerge) -> Result<(), NotOnBranch> {
+        refuse_reserved_path(self.engine, self.task, &merge.new)?;
+        let test = MergeTest { engine: self.engine, limit: self.test_limit };
+        match test.run(self.task, merge, approved.head_test.as_ref())? {
+            MergeTestResult::Passed => Ok(self.confirm()?),
+            MergeTestResult::Failed(failure) => Err(NotOnBranch::Failed(failure)),
+            MergeTestResult::HeadFails(failure) => {
+                Err(NotOnBranch::HeadFails(merge.old.clone(), failure))
+            }
+        }
     }
 
     /// Refuses to merge onto a head that neither a merge nor the human set.
@@ -231,7 +255,7 @@ impl<'e, 'p> MergeJob<'e, 'p> {
         Ok(MergeOutcome::Held(failure))
     }
 
-    fn record(&self, on_branch: &OnBranch) -> Result<Submitted<MergeRecorded>, EngineError> {
+    pub(super) fn record(&self, on_branch: &OnBranch) -> Result<Submitted<MergeRecorded>, EngineError> {
         let (task, commit) = (self.task.clone(), self.commit.clone());
         let (merge_commit, drift_commits) = (on_branch.merge_commit.clone(), self.drift(on_branch)?);
         let recorded = self.engine.submit(RecordMerge {
@@ -261,7 +285,7 @@ impl<'e, 'p> MergeJob<'e, 'p> {
     }
 }
 
-fn foreign(recorded: &Sha, found: &Sha) -> EngineError {
+pub(super) fn foreign(recorded: &Sha, found: &Sha) -> EngineError {
     let (recorded, found) = (recorded.clone(), found.clone());
     EngineError::Refused(Box::new(Refusal::ForeignCommits { recorded, found }))
 }

@@ -12,9 +12,11 @@ use liza_core::protocol::{Deregister, Heartbeat, Operation, SetStatus, TakeHando
 use liza_core::rules::clients::{ClientChoice, choose_client};
 use liza_core::rules::triggers::Trigger;
 
-use crate::engine::{Engine, EngineError};
+use crate::engine::{Engine, EngineError, Exchange};
 use crate::git::ScratchCheckout;
-use crate::lifecycle::{MergeOutcome, claim_review, claim_task, recover, take_new_commits, wt_merge};
+use crate::lifecycle::{
+    MergeOutcome, claim_review, claim_task, recover, remove_ended_worktrees, take_new_commits, wt_merge,
+};
 use crate::project::{Project, now};
 use crate::prompts::Job;
 
@@ -205,6 +207,9 @@ impl JobRunner {
 
     fn plan(&mut self, triggers: Vec<Trigger>) -> Result<JobOutcome, SupervisorError> {
         self.choose_client()?;
+        if let Some(exchange) = Exchange::of(&self.project)? {
+            exchange.follow()?;
+        }
         // Before the session is charged: a set-up that fails counts against no one.
         let copy = integration_copy(&self.project, &*self.project.state()?)?;
         self.execute(&SetStatus { agent: self.identity.agent, status: AgentStatus::Planning })?;
@@ -252,6 +257,7 @@ pub(super) fn renew_leases(project: &Project, team: &[Identity], events: &Sender
         // After the event: a large worktree must not delay the next renewal. One at a time is enough.
         if let Ok(_turn) = TAKING.try_lock() {
             take_new_commits(&project, &claims);
+            remove_ended_worktrees(&project);
         }
     });
 }
@@ -316,7 +322,7 @@ pub(super) mod tests {
         let engine = Engine::new(&project, Actor::Human);
         let register = |name: &str| {
             let agent: AgentId = name.parse().unwrap();
-            let command = Register { agent, terminal: String::new(), proven_dead: None, generation: None };
+            let command = Register { agent, terminal: String::new(), machine: None, proven_dead: None, generation: None };
             (agent, engine.execute(command).unwrap().reply.generation)
         };
         let (lost, here) = (register("planner-1"), register("coder-1"));

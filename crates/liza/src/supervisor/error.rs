@@ -103,6 +103,10 @@ fn of_engine(error: &EngineError) -> Consequence {
         | EngineError::Setup(_)
         | EngineError::Branch(_)
         | EngineError::NoIntegrationBranch { .. }
+        | EngineError::RemoteRewound { .. }
+        | EngineError::LocalCommits { .. }
+        | EngineError::NoRemoteBranch { .. }
+        | EngineError::RemoteBusy { .. }
         | EngineError::Effect { .. }
         | EngineError::Io { .. } => Consequence::RetryLater,
     }

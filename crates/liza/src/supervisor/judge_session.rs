@@ -14,6 +14,8 @@ use liza_core::protocol::{
 use liza_core::rules::clients::describe_hold;
 use liza_core::watch::supervise::{EndedSession, SessionEnd, after_session, has_result};
 
+use crate::engine::failed_since;
+use crate::lifecycle::take_and_send;
 use crate::project::{day_ends, now};
 
 use super::background::JobRunner;
@@ -155,7 +157,8 @@ impl JobRunner {
             run.unsubmitted = head.filter(|head| head != before);
             run.session.has_commits = run.unsubmitted.is_some();
             // What cannot be taken now is taken by the next session, or rescued.
-            let _ = self.project.repo().map(|repo| repo.take_work(task, self.identity.generation));
+            let _ = take_and_send(&self.project, task, self.identity.generation);
+            run.session.remote_failed = failed_since(self.project.folder(), run.started);
         }
     }
 

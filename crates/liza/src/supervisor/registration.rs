@@ -8,6 +8,7 @@ use liza_core::model::{Actor, AgentId, Generation, Refusal, Revision, Role};
 use liza_core::protocol::Register;
 
 use crate::engine::{Engine, LivenessLock, LockAttempt};
+use crate::machine::{machine_name, runs_here};
 use crate::project::{Project, now};
 use crate::providers::Provider;
 use crate::sys::process::terminal_name;
@@ -106,8 +107,10 @@ fn register_any(project: &Project, role: Role) -> Result<Registration, Superviso
 fn register_as_dead(project: &Project, role: Role) -> Result<Option<Registration>, SupervisorError> {
     let state = project.state()?;
     let entries = state.board.agents.ready().into_iter().flatten();
-    let mut known: Vec<(AgentId, Option<Generation>)> =
-        entries.filter(|(id, _)| id.role() == role).map(|(id, entry)| (*id, entry.generation)).collect();
+    let mut known: Vec<(AgentId, Option<Generation>)> = entries
+        .filter(|(id, entry)| id.role() == role && runs_here(project.folder(), entry))
+        .map(|(id, entry)| (*id, entry.generation))
+        .collect();
     known.sort();
     for (agent, generation) in known {
         let attempt = LivenessLock::take(project.folder(), agent, Duration::ZERO);
@@ -176,12 +179,16 @@ fn register_once(
     generation: Option<Generation>,
 ) -> Result<Generation, SupervisorError> {
     let state = project.state()?;
-    let current = state.board.agents.ready().and_then(|agents| agents.get(&agent)?.generation);
+    let entry = state.board.agents.ready().and_then(|agents| agents.get(&agent));
+    let here = entry.filter(|entry| runs_here(project.folder(), entry));
+    let current = here.and_then(|entry| entry.generation);
     let proven_dead = current.filter(|current| holders.contains(current));
     // The agent has no supervisor yet: a person, or a program that a person started, registers it.
     retry_locked(|| {
         let engine = Engine::new(project, Actor::Human).if_revision(if_revision);
-        let command = Register { agent, terminal: terminal_name(), proven_dead, generation };
+        let machine = Some(machine_name(project.folder()));
+        let terminal = terminal_name();
+        let command = Register { agent, terminal, machine, proven_dead, generation };
         Ok(engine.execute(command)?.reply.generation)
     })
 }

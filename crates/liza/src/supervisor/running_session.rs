@@ -165,6 +165,7 @@ impl Team<'_> {
                 crashes_before: member.crashes,
                 triggers: session.triggers.clone(),
                 halted: self.stop_files.strongest().is_some(),
+                remote_failed: false,
                 has_commits: false,
                 last_words: None,
                 is_clients_fault: false,

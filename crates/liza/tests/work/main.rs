@@ -17,6 +17,7 @@ mod keeping;
 mod merge;
 mod race;
 mod recover;
+mod remote;
 mod secrets;
 mod submit;
 mod tampering;

@@ -60,6 +60,19 @@ pub trait DiskFacts {
     fn spec_exists(&self, path: &str) -> bool;
 }
 
+/// The facts of a project whose work moves through a remote: a worktree may be on another machine.
+struct SharedWork<'a>(&'a dyn DiskFacts);
+
+impl DiskFacts for SharedWork<'_> {
+    fn worktree_exists(&self, _worktree: &Worktree) -> bool {
+        true
+    }
+
+    fn spec_exists(&self, path: &str) -> bool {
+        self.0.spec_exists(path)
+    }
+}
+
 /// What a violation is about.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Subject {
@@ -193,6 +206,9 @@ pub fn validate_part(state: &State, facts: &dyn DiskFacts, now: Timestamp) -> Ve
 
 fn validate_extent(state: &State, extent: Extent, facts: &dyn DiskFacts, now: Timestamp) -> Vec<Violation> {
     let board = &state.board;
+    let shared = SharedWork(facts);
+    let has_remote = board.config.ready().is_some_and(|config| config.remote.is_some());
+    let facts = if has_remote { &shared } else { facts };
     let view = BoardView { board, change: None };
     let mut found = Vec::new();
     for (id, slot) in &board.tasks {

@@ -12,7 +12,7 @@ mod team;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 
-use serde::{Serialize, Serializer};
+use serde::{Deserialize, Serialize, Serializer};
 
 use crate::model::{
     AgentId, AgentRecord, Anomaly, AnomalyType, BreakerStatus, DirectEdit, DiscoveryId, Sha, State, StopFile,
@@ -89,6 +89,7 @@ pub enum AlarmKind {
     SetupFailed,
     TeamFileChanged,
     IntegrationTestBroken,
+    RemoteProblem,
 }
 
 impl AlarmKind {
@@ -131,7 +132,8 @@ impl AlarmKind {
             | AlarmKind::PlanProposed
             | AlarmKind::SetupFailed
             | AlarmKind::TeamFileChanged
-            | AlarmKind::IntegrationTestBroken => None,
+            | AlarmKind::IntegrationTestBroken
+            | AlarmKind::RemoteProblem => None,
         }
     }
 }
@@ -274,6 +276,8 @@ pub struct Observations {
     pub confinement: BTreeMap<AgentId, String>,
     /// Why the last new checkout could not be set up.
     pub setup_failure: Option<String>,
+    /// Why work cannot be exchanged through the git remote now.
+    pub remote_problem: Option<RemoteProblem>,
     /// Whether the shared settings on the integration branch are not those that the human accepted.
     pub team_file_changed: bool,
     /// Agents whose supervisor is proven to have ended without deregistering them.
@@ -291,6 +295,19 @@ pub struct MainBranch {
     pub ahead: u64,
     /// Commits that only the main branch has.
     pub behind: u64,
+}
+
+/// Why work cannot be exchanged through the git remote.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct RemoteProblem {
+    /// Since when.
+    pub since: Timestamp,
+    /// When it was last tried.
+    pub last: Timestamp,
+    /// What happened.
+    pub message: String,
+    /// The command with which the human finds out more, or answers it.
+    pub command: String,
 }
 
 /// What a running session prints.
@@ -354,6 +371,7 @@ pub fn alarms(state: &State, seen: &Observations, now: Timestamp) -> Vec<Alarm> 
     found.extend(stray_changes(state));
     found.extend(team::alarms(state, seen, now));
     found.extend(setup_failure(state, seen));
+    found.extend(remote_problem(state, seen));
     found.extend(seen.team_file_changed.then(plan::team_file_changed));
     found.extend(seen.foreign_commits.iter().map(foreign_commits));
     found.extend(state.board.direct_edits.ready().into_iter().flatten().map(direct_edit));
@@ -432,6 +450,14 @@ fn setup_failure(state: &State, seen: &Observations) -> Option<Alarm> {
         "setup",
         format!("{why}. No task is blamed; it is tried again"),
     ))
+}
+
+/// Work cannot be exchanged with other machines, so nothing is submitted or merged.
+fn remote_problem(state: &State, seen: &Observations) -> Option<Alarm> {
+    let problem = seen.remote_problem.as_ref()?;
+    let remote = state.board.config.ready()?.remote.as_ref()?;
+    let text = format!("{}. No task is blamed; it is tried again", problem.message);
+    Some(Alarm::critical(AlarmKind::RemoteProblem, remote.as_str(), text).since(problem.since))
 }
 
 /// The breaker, the deadline and reviews that look like rubber stamps.

@@ -41,6 +41,8 @@ pub struct EndedSession {
     pub triggers: Vec<Trigger>,
     /// Whether a stop file was present when it ended.
     pub halted: bool,
+    /// Whether the git remote failed when it tried to submit.
+    pub remote_failed: bool,
     /// Whether it made commits.
     pub has_commits: bool,
     /// The last lines that it printed.
@@ -82,7 +84,7 @@ pub fn after_session(state: &State, session: &EndedSession, end: SessionEnd) -> 
         return AfterSession { record: excused(state, session), pause: Seconds(0), progress: false };
     }
     let clean = matches!(end, SessionEnd::Code(0 | EXIT_RESTART));
-    if end == SessionEnd::Stopped || (session.halted && clean) {
+    if end == SessionEnd::Stopped || session.remote_failed || (session.halted && clean) {
         return AfterSession { record: stopped(state, session), pause: Seconds(0), progress: false };
     }
     let exit = if clean { UnproductiveExit::Idle } else { UnproductiveExit::Crash };
@@ -109,10 +111,10 @@ fn excused(state: &State, session: &EndedSession) -> Vec<Command> {
     record
 }
 
-/// A session that obeyed a stop file is not charged to its budget.
+/// A session that obeyed a stop file, or whose work could not leave the machine, is not charged to its budget.
 fn stopped(state: &State, session: &EndedSession) -> Vec<Command> {
     let refund = RefundSession { agent: session.agent, task: session.task.clone() };
-    let refund = session.halted.then(|| refund.into());
+    let refund = (session.halted || session.remote_failed).then(|| refund.into());
     refund.into_iter().chain(release(state, session)).collect()
 }
 

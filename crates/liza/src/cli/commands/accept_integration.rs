@@ -6,12 +6,12 @@ use liza_core::text::count;
 use crate::cli::context::Context;
 use crate::cli::ui::error::CommandError;
 use crate::cli::ui::output::Reply;
-use crate::engine::integration_branch;
+use crate::engine::{Exchange, integration_branch};
 
 /// Accept commits on the integration branch that bypassed the reviews.
 ///
 /// Liza merges only onto the head that it set itself. Commits that came another way stop all merges until you accept
-/// them here, or move the branch back with git.
+/// them here, or move the branch back with git. With a git remote, commits that only your branch has are pushed.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Example:
   liza accept-integration")]
@@ -23,13 +23,16 @@ pub(crate) fn run(_args: Args, context: &Context) -> Result<Reply, CommandError>
     let engine = context.engine(&project)?;
     let board = engine.read(&[])?;
     let integration = integration_branch(&board)?;
-    let head = engine.integration_head(&integration)?;
+    let head = match Exchange::with(&project, &board)? {
+        Some(exchange) => exchange.publish_branch()?,
+        None => engine.integration_head(&integration)?,
+    };
     let recorded =
         project.store().snapshot()?.board.goal.ready().and_then(|goal| goal.integration_head.clone());
     let detail = match &recorded {
         Some(recorded) if *recorded == head => format!("{integration} is at {}, as expected", head.short()),
         Some(recorded) => {
-            let commits = project.repo()?.list_commits(recorded, &head)?;
+            let commits = project.repo()?.list_commits(recorded, &head).unwrap_or_default();
             let number = count(commits.len(), "commit");
             format!("accepted {number} on {integration}: {}", commits.join("; "))
         }

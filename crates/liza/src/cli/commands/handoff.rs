@@ -4,7 +4,7 @@ use liza_core::model::{Role, TaskId};
 use liza_core::protocol::{HandoffNotes, WriteHandoff};
 
 use crate::engine::Engine;
-use crate::lifecycle::{take_work, worktree_facts};
+use crate::lifecycle::{generation_of, take_and_send, worktree_facts};
 
 use crate::cli::context::Context;
 use crate::cli::ui::error::CommandError;
@@ -70,6 +70,7 @@ pub(crate) fn run(args: Args, context: &Context) -> Result<Reply, CommandError> 
 
 /// The uncommitted files in the task's worktree, of which the commits are taken; a missing worktree is left to the rules.
 fn uncommitted(engine: &Engine<'_>, task: &TaskId) -> Result<Vec<String>, CommandError> {
-    take_work(engine.project(), &engine.read(&[task])?, task)?;
+    let board = engine.read(&[task])?;
+    take_and_send(engine.project(), task, generation_of(&board, task))?;
     Ok(worktree_facts(engine, task)?.map(|facts| facts.dirty).unwrap_or_default())
 }

@@ -19,6 +19,7 @@ use serde_json::json;
 
 use crate::contracts::VISION;
 use crate::git::{Branch, Git, Head, RemovedWorktree, Repo, UnusedTest};
+use crate::lifecycle::{create_on_remote, try_remote};
 use crate::project::{EXCLUDED, now};
 
 use crate::cli::context::Context;
@@ -42,6 +43,7 @@ const STAGE: &str = ".liza-init";
 #[command(after_help = "Examples:
   liza init \"Retry every API call with exponential backoff\"
   liza init \"Retry every API call\" --spec specs/retry.md --branch next
+  liza init \"Retry every API call\" --remote origin
   liza init --template    # a vision document to fill in; also works after init
   liza init --test        # tests every merge; also works after init")]
 pub(crate) struct Args {
@@ -60,6 +62,9 @@ pub(crate) struct Args {
     /// Use an existing branch of that name, even if it differs from the current commit.
     #[arg(long)]
     adopt: bool,
+    /// The git remote through which several machines exchange work; its integration branch must take pushes.
+    #[arg(long, value_name = "NAME")]
+    remote: Option<String>,
     /// Write the vision document from a template if it is missing.
     #[arg(long)]
     template: bool,
@@ -105,8 +110,16 @@ pub(crate) fn run(args: Args, context: &Context) -> Result<Reply, CommandError> 
 /// Creates a blackboard with that goal in a repository that this process has just created.
 pub(crate) fn make(repo: &Repo, goal: &str) -> Result<(), CommandError> {
     let branch = "integration".to_owned();
-    let args =
-        Args { goal: None, spec_ref: None, spec: None, branch, adopt: false, template: false, test: false };
+    let args = Args {
+        goal: None,
+        spec_ref: None,
+        spec: None,
+        branch,
+        adopt: false,
+        remote: None,
+        template: false,
+        test: false,
+    };
     Plan::new(args, goal, repo)?.carry_out(repo, &repo.root().join(".liza")).map(drop)
 }
 
@@ -118,6 +131,8 @@ struct Plan {
     branch: Branch,
     /// The branch that is checked out.
     main_branch: Option<String>,
+    /// The remote, and whether it has the integration branch already.
+    remote: Option<(String, bool)>,
     at: Sha,
     /// The head of the integration branch: that of an existing one, else the current commit.
     head: Sha,
@@ -157,20 +172,28 @@ impl Plan {
         let branch = integration_branch(&args.branch, repo)?;
         let template = args.template && spec_missing;
         let head = repo.head()?;
-        let distance = distance(repo, &branch, &head)?;
+        let there = match &args.remote {
+            Some(name) => remote_head(repo, name, &branch)?,
+            None => None,
+        };
+        let tip = integration_tip(repo, &branch, there.as_ref())?;
+        let distance = distance(repo, tip.as_ref(), &head)?;
         if let Some(distance) = distance.as_ref().filter(|_| !args.adopt) {
             let message = format!("branch {branch} already exists: it is {distance}");
             let hint = "use it as it is: liza init ... --adopt; use another branch: --branch NAME".to_owned();
             return Err(CommandError::refused("branch_exists", message).hint(hint));
         }
-        let (at, main_branch) = (head.commit, head.branch.filter(|name| *name != branch.as_str()));
-        let head = repo.tip(&branch)?.unwrap_or_else(|| at.clone());
+        let main_branch = head.branch.filter(|name| *name != branch.as_str());
+        let at = there.clone().unwrap_or(head.commit);
+        let head = tip.unwrap_or_else(|| at.clone());
+        let remote = args.remote.map(|name| (name, there.is_some()));
         Ok(Self {
             goal,
             spec,
             spec_missing,
             branch,
             main_branch,
+            remote,
             at,
             head,
             distance,
@@ -199,6 +222,9 @@ impl Plan {
         }
         repo.exclude(&EXCLUDED)?;
         let earlier = remove_earlier_tasks(repo, &self.branch)?;
+        if let Some((name, false)) = &self.remote {
+            create_on_remote(repo, name, &self.branch, &self.head)?;
+        }
         fs::rename(stage.join(".liza"), place).map_err(|error| failed("create", place, &error))?;
         made.done = true;
         Ok(earlier)
@@ -223,7 +249,9 @@ impl Plan {
         board.agents = Loaded::Ready(Default::default());
         let integration_branch = self.branch.as_str().to_owned();
         let main_branch = self.main_branch.clone();
-        board.config = Loaded::Ready(Config { integration_branch, main_branch, ..Config::default() });
+        let remote = self.remote.as_ref().map(|(name, _)| name.clone());
+        let config = Config { integration_branch, main_branch, remote, ..Config::default() };
+        board.config = Loaded::Ready(config);
         board.sprint = Loaded::Ready(Sprint::begin(1, "goal-1", now));
         board.circuit_breaker = Loaded::Ready(Default::default());
         board.discovered = Loaded::Ready(Vec::new());
@@ -371,13 +399,35 @@ fn integration_branch(name: &str, repo: &Repo) -> Result<Branch, CommandError> {
     }
 }
 
+/// The head of the integration branch on a remote that can be used, if it has one.
+fn remote_head(repo: &Repo, name: &str, branch: &Branch) -> Result<Option<Sha>, CommandError> {
+    if !repo.remotes()?.iter().any(|(known, _)| known == name) {
+        let message = format!("there is no git remote {name}");
+        return Err(CommandError::refused("no_remote", message).hint(format!("git remote add {name} URL")));
+    }
+    Ok(try_remote(repo, name, branch)?)
+}
+
+/// The head of an existing integration branch; the one here must be where that of the remote is.
+fn integration_tip(repo: &Repo, branch: &Branch, there: Option<&Sha>) -> Result<Option<Sha>, CommandError> {
+    match (repo.tip(branch)?, there) {
+        (Some(here), Some(there)) if here != *there => {
+            let message =
+                format!("branch {branch} is at {} here and at {} on the remote", here.short(), there.short());
+            Err(CommandError::refused("branch_exists", message)
+                .hint("make them the same with git pull or git push, or use another branch: --branch NAME"))
+        }
+        (here, there) => Ok(here.or_else(|| there.cloned())),
+    }
+}
+
 /// How far an existing branch is from the current commit; `None` if it does not exist or is there.
-fn distance(repo: &Repo, branch: &Branch, head: &Head) -> Result<Option<String>, CommandError> {
-    let Some(tip) = repo.tip(branch)?.filter(|tip| *tip != head.commit) else { return Ok(None) };
+fn distance(repo: &Repo, tip: Option<&Sha>, head: &Head) -> Result<Option<String>, CommandError> {
+    let Some(tip) = tip.filter(|tip| **tip != head.commit) else { return Ok(None) };
     let commits = |from: &Sha, to: &Sha| -> Result<String, CommandError> {
         Ok(count(usize::try_from(repo.count_commits(from, to)?).unwrap_or(usize::MAX), "commit"))
     };
-    let (ahead, behind) = (commits(&head.commit, &tip)?, commits(&tip, &head.commit)?);
+    let (ahead, behind) = (commits(&head.commit, tip)?, commits(tip, &head.commit)?);
     let here = head.branch.clone().unwrap_or_else(|| head.commit.short().to_owned());
     Ok(Some(format!("{ahead} ahead of {here} and {behind} behind it")))
 }

@@ -6,6 +6,7 @@ use liza_core::protocol::Register;
 use crate::cli::context::Context;
 use crate::cli::ui::error::CommandError;
 use crate::cli::ui::output::Reply;
+use crate::machine::machine_name;
 
 /// Register an agent.
 ///
@@ -26,8 +27,11 @@ pub(crate) struct Args {
 pub(crate) fn run(args: Args, context: &Context) -> Result<Reply, CommandError> {
     let agent = args.agent;
     let terminal = args.terminal.unwrap_or_else(|| context.screen.console.terminal());
-    let generation = context.project()?.store().new_generation();
-    context.run(Register { agent, terminal, proven_dead: None, generation }, |reply| {
+    let project = context.project()?;
+    let machine = Some(machine_name(project.folder()));
+    let generation = project.store().new_generation();
+    let command = Register { agent, terminal, machine, proven_dead: None, generation };
+    context.run_in(&project, command, |reply| {
         let (generation, until) = (reply.generation, reply.lease_expires);
         format!(
             "{agent} is registered, with a lease until {until}\n\

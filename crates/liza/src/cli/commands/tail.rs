@@ -8,6 +8,7 @@ use liza_core::model::AgentId;
 use serde_json::json;
 
 use crate::activity::{format_of_output, newest_output};
+use crate::machine::runs_here;
 use crate::project::Project;
 use crate::providers::stream::EventStream;
 use crate::session_output::{RenderedKind, RenderedLine, SessionOutput};
@@ -48,9 +49,9 @@ const POLL: Duration = Duration::from_millis(300);
 pub(crate) fn run(args: Args, context: &Context) -> Result<Reply, CommandError> {
     let project = context.project()?;
     let agent = args.agent;
-    let Some(path) = newest_output(&project, agent) else {
-        let message = format!("no session of {agent} has printed anything yet");
-        return Err(CommandError::refused("no_output", message).hint("liza status lists the agents"));
+    let machine = other_machine(&project, agent);
+    let Some(path) = newest_output(&project, agent).filter(|_| machine.is_none()) else {
+        return Err(nothing_to_show(agent, machine));
     };
     let state = project.store().snapshot()?;
     let stream = EventStream::new(format_of_output(&state, agent, &path));
@@ -80,6 +81,27 @@ pub(crate) fn run(args: Args, context: &Context) -> Result<Reply, CommandError> 
         std::thread::sleep(POLL);
     }
     Ok(Reply::already_written())
+}
+
+/// The machine on which the agent's supervisor runs, if it is another one: output of an earlier session here would mislead.
+fn other_machine(project: &Project, agent: AgentId) -> Option<String> {
+    let state = project.state().ok()?;
+    let entry = state.board.agents.ready()?.get(&agent)?;
+    entry.machine.clone().filter(|_| !runs_here(project.folder(), entry))
+}
+
+/// Why there is nothing to show: prompts and outputs stay on the machine of the session.
+fn nothing_to_show(agent: AgentId, machine: Option<String>) -> CommandError {
+    match machine {
+        Some(machine) => {
+            let message = format!("{agent} runs on {machine}; its output stays there");
+            CommandError::refused("no_output", message).hint(format!("on {machine}: liza tail {agent}"))
+        }
+        None => {
+            let message = format!("no session of {agent} has printed anything yet");
+            CommandError::refused("no_output", message).hint("liza status lists the agents")
+        }
+    }
 }
 
 fn is_running(project: &Project, agent: AgentId) -> bool {

@@ -128,6 +128,18 @@ impl From<GitError> for CommandError {
             | GitError::NoCommits { .. }
             | GitError::LineBreakInPath { .. } => ("no_repository", Exit::Refused),
             GitError::UnknownCommit { .. } => ("unknown_commit", Exit::Refused),
+            GitError::RemoteUnreachable { .. } => {
+                let hint = "check the network and the remote: liza doctor; then try again";
+                return Self::refused("remote_unreachable", error.to_string()).hint(hint).exit(Exit::Git);
+            }
+            GitError::RemoteRefused { .. } => {
+                let hint = "allow pushes to it, or use another branch or remote: liza doctor";
+                return Self::refused("remote_refused", error.to_string()).hint(hint).exit(Exit::Git);
+            }
+            GitError::RemoteRefMissing { .. } => {
+                let hint = "on the machine that has the work: liza recover";
+                return Self::refused("remote_ref_missing", error.to_string()).hint(hint).exit(Exit::Git);
+            }
             GitError::TimedOut { .. }
             | GitError::Failed { .. }
             | GitError::UnexpectedOutput { .. }
@@ -145,7 +157,7 @@ impl From<GitError> for CommandError {
 
 impl From<EngineError> for CommandError {
     fn from(error: EngineError) -> Self {
-        let message = error.to_string();
+        let (message, answer) = (error.to_string(), error.branch_answer());
         let made =
             |code: &str, exit: Exit, hint: &str| Self::refused(code, message.clone()).hint(hint).exit(exit);
         match error {
@@ -159,6 +171,13 @@ impl From<EngineError> for CommandError {
             EngineError::NoIntegrationBranch { .. } => {
                 made("no_integration_branch", Exit::Git, "liza doctor --fix creates it")
             }
+            EngineError::RemoteRewound { .. }
+            | EngineError::LocalCommits { .. }
+            | EngineError::NoRemoteBranch { .. } => {
+                let (code, command) = answer.unwrap_or_default();
+                made(code, Exit::Git, &command)
+            }
+            EngineError::RemoteBusy { .. } => made("remote_busy", Exit::Locked, "try again"),
             EngineError::Locked { .. } => {
                 made("locked", Exit::Locked, "try again when the other process is done")
             }

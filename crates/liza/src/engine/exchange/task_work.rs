@@ -1,0 +1,185 @@
+//! The commits of tasks on the remote: `refs/liza/task/TASK/GENERATION` while a task is open, `refs/liza/rescue/TASK/…` for
+//! work that no merge contains when it is over.
+//!
+//! Only the machine whose agent has a registration writes the reference of that generation.
+
+use liza_core::model::{Generation, Sha, TaskId, WorktreeMode};
+
+use crate::engine::EngineError;
+use crate::git::{GitError, PushOutcome, RefChange, Rescue, sent_ref, work_ref};
+
+use super::{Exchange, ProblemKind};
+
+/// The folder of the references to the work of open tasks, on the remote.
+const TASKS: &str = "refs/liza/task";
+
+/// The folder of the references to saved work, on the remote.
+const RESCUES: &str = "refs/liza/rescue";
+
+fn remote_ref(task: &TaskId, generation: Generation) -> String {
+    format!("{TASKS}/{task}/{generation}")
+}
+
+impl Exchange<'_> {
+    /// Sends what a session has committed.
+    ///
+    /// # Errors
+    /// When the remote refuses it, or cannot be reached.
+    pub(crate) fn send_work(
+        &self,
+        task: &TaskId,
+        generation: Generation,
+        commit: &Sha,
+    ) -> Result<(), EngineError> {
+        let name = remote_ref(task, generation);
+        let pushed = self.push_all(&[RefChange::Set { name: name.clone(), to: commit.clone() }], &name);
+        self.noted(ProblemKind::Refused, pushed)?;
+        Ok(self.remote.see(&sent_ref(task, generation), commit)?)
+    }
+
+    /// Sends work that was saved before something was removed.
+    ///
+    /// # Errors
+    /// As [`Exchange::send_work`].
+    pub(crate) fn send_rescue(&self, task: &TaskId, rescue: &Rescue) -> Result<(), EngineError> {
+        let change = rescue_of(task, &rescue.commit);
+        self.noted(ProblemKind::Refused, self.push_all(&[change], &format!("{RESCUES}/{task}")))
+    }
+
+    /// Makes sure that a submitted commit is in this repository.
+    ///
+    /// # Errors
+    /// When the remote does not have it, or cannot be reached.
+    pub(crate) fn bring_submission(&self, task: &TaskId, commit: &Sha) -> Result<(), EngineError> {
+        if self.project.repo()?.has_commit(commit)? {
+            return Ok(());
+        }
+        self.noted(ProblemKind::Unreachable, self.fetch_submission(task, commit))
+    }
+
+    fn fetch_submission(&self, task: &TaskId, commit: &Sha) -> Result<(), EngineError> {
+        let found = self.on_remote(task)?;
+        let name = |generation: Option<&Generation>| match generation {
+            Some(generation) => remote_ref(task, *generation),
+            None => format!("{TASKS}/{task}/… at {}", commit.short()),
+        };
+        let generation = found.iter().find(|(_, at)| at == commit).map(|(generation, _)| *generation);
+        let missing = || GitError::RemoteRefMissing {
+            remote: self.remote().to_owned(),
+            name: name(generation.as_ref()),
+        };
+        let generation = generation.ok_or_else(missing)?;
+        let fetched = self.remote.fetch(&remote_ref(task, generation), &work_ref(task, generation))?;
+        // It may have moved since it was listed, with the commit in its history.
+        if fetched == *commit || self.project.repo()?.has_commit(commit)? {
+            return Ok(());
+        }
+        Err(missing().into())
+    }
+
+    /// Brings earlier work of a task here before its worktree is made: to be continued where the claim keeps it, saved on a
+    /// branch otherwise.
+    ///
+    /// # Errors
+    /// When the remote cannot be reached, or git fails.
+    pub(crate) fn bring_work(
+        &self,
+        task: &TaskId,
+        mode: WorktreeMode,
+        base: &Sha,
+    ) -> Result<Option<Rescue>, EngineError> {
+        let found = self.noted(ProblemKind::Unreachable, self.fetch_all(task))?;
+        let Some((_, newest)) = found.iter().max_by_key(|(generation, _)| *generation) else {
+            return Ok(None);
+        };
+        let repo = self.project.repo()?;
+        match mode {
+            WorktreeMode::Keep => Ok(repo.continue_from(task, newest, &self.integration)?),
+            WorktreeMode::Fresh => Ok(repo.remove_worktree(task, Some(base), &self.integration)?.rescued),
+        }
+    }
+
+    /// Fetches all work of a task.
+    fn fetch_all(&self, task: &TaskId) -> Result<Vec<(Generation, Sha)>, EngineError> {
+        let (repo, found) = (self.project.repo()?, self.on_remote(task)?);
+        for (generation, commit) in &found {
+            let here = work_ref(task, *generation);
+            if repo.has_commit(commit)? {
+                self.remote.see(&here, commit)?;
+            } else {
+                self.remote.fetch(&remote_ref(task, *generation), &here)?;
+            }
+        }
+        Ok(found)
+    }
+
+    /// The work of a task on the remote.
+    fn on_remote(&self, task: &TaskId) -> Result<Vec<(Generation, Sha)>, EngineError> {
+        let listed = self.remote.list(&format!("{TASKS}/{task}/*"))?;
+        let parse = |(name, commit): (String, Sha)| {
+            let number = name.rsplit_once('/')?.1.parse().ok()?;
+            Some((Generation(number), commit))
+        };
+        Ok(listed.into_iter().filter_map(parse).collect())
+    }
+
+    /// The tasks that have work on the remote.
+    ///
+    /// # Errors
+    /// When the remote cannot be reached.
+    pub(crate) fn tasks_on_remote(&self) -> Result<Vec<(TaskId, Sha)>, EngineError> {
+        let listed = self.noted(ProblemKind::Unreachable, Ok(self.remote.list(&format!("{TASKS}/*"))?))?;
+        let parse = |(name, commit): (String, Sha)| {
+            let task = name.strip_prefix(TASKS)?.trim_start_matches('/').rsplit_once('/')?.0;
+            Some((task.parse().ok()?, commit))
+        };
+        Ok(listed.into_iter().filter_map(parse).collect())
+    }
+
+    /// Removes the references of a task that is over. Commits that the integration branch does not contain are kept under
+    /// another name.
+    ///
+    /// # Errors
+    /// When the remote cannot be reached or refuses it.
+    pub(crate) fn clear_task(&self, task: &TaskId) -> Result<(), EngineError> {
+        self.noted(ProblemKind::Refused, self.clear_refs(task))
+    }
+
+    fn clear_refs(&self, task: &TaskId) -> Result<(), EngineError> {
+        let found = self.on_remote(task)?;
+        if found.is_empty() {
+            return Ok(());
+        }
+        let repo = self.project.repo()?;
+        let head = self.remote.fetch_branch(&self.integration)?;
+        let mut changes = Vec::new();
+        for (generation, commit) in found {
+            let here = sent_ref(task, generation);
+            if !repo.has_commit(&commit)? {
+                self.remote.fetch(&remote_ref(task, generation), &here)?;
+            }
+            let is_merged = match &head {
+                Some(head) => repo.is_ancestor(&commit, head)?,
+                None => false,
+            };
+            if !is_merged {
+                changes.push(rescue_of(task, &commit));
+            }
+            changes.push(RefChange::Delete { name: remote_ref(task, generation), at: commit });
+        }
+        self.push_all(&changes, &format!("{TASKS}/{task}"))
+    }
+
+    pub(super) fn push_all(&self, changes: &[RefChange], what: &str) -> Result<(), EngineError> {
+        match self.remote.push(changes)? {
+            PushOutcome::Done => Ok(()),
+            PushOutcome::Moved => Err(self.refused(what, "it has moved meanwhile".to_owned())),
+            PushOutcome::Refused { message } => Err(self.refused(what, message)),
+        }
+    }
+}
+
+/// Keeps a commit on the remote under a name that no task uses.
+fn rescue_of(task: &TaskId, commit: &Sha) -> RefChange {
+    RefChange::Set { name: format!("{RESCUES}/{task}/{commit}"), to: commit.clone() }
+}

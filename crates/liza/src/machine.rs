@@ -1,0 +1,75 @@
+//! The name of this machine in a project. Several machines may work on one project; each has its own clone.
+//!
+//! What only this machine can know, such as held locks and the files of a worktree, says nothing about agents of another.
+
+use std::fs;
+use std::hash::{BuildHasher as _, RandomState};
+use std::io::Write as _;
+use std::path::Path;
+
+use liza_core::model::{AgentId, AgentRecord, Board, TaskId};
+use liza_store::private;
+
+/// The file that distinguishes two clones on hosts of the same name, below `.liza`.
+const FILE: &str = "machine";
+
+/// The name of this machine: that of the host, and a word that only this clone has.
+pub(crate) fn machine_name(liza: &Path) -> String {
+    let host = rustix::system::uname().nodename().to_string_lossy().into_owned();
+    let host: String = host.chars().filter(|c| c.is_ascii_alphanumeric() || "-_.".contains(*c)).collect();
+    match own_word(liza) {
+        Some(word) => format!("{host}-{word}"),
+        None => host,
+    }
+}
+
+fn own_word(liza: &Path) -> Option<String> {
+    let path = liza.join(FILE);
+    if !path.exists() {
+        let word = format!("{:08x}\n", RandomState::new().hash_one(std::process::id()) & 0xffff_ffff);
+        // Where another process is faster, its word counts.
+        let _ = private::create_new(&path).and_then(|mut file| file.write_all(word.as_bytes()));
+    }
+    let word = fs::read_to_string(path).ok()?.trim().to_owned();
+    (!word.is_empty() && word.chars().all(|c| c.is_ascii_alphanumeric())).then_some(word)
+}
+
+/// Whether an agent's supervisor runs, or ran, on this machine. Entries of older versions do not say.
+pub(crate) fn runs_here(liza: &Path, entry: &AgentRecord) -> bool {
+    entry.machine.as_ref().is_none_or(|machine| *machine == machine_name(liza))
+}
+
+/// Whether the agent with that name runs here; one that is not registered may run anywhere.
+pub(crate) fn is_agent_here(liza: &Path, board: &Board, agent: AgentId) -> bool {
+    let entry = board.agents.ready().and_then(|agents| agents.get(&agent));
+    entry.is_some_and(|entry| runs_here(liza, entry))
+}
+
+/// Whether the worktree of a task belongs on this machine: it always does without a remote.
+pub(crate) fn works_here(liza: &Path, board: &Board, task: &TaskId) -> bool {
+    if board.config.ready().is_none_or(|config| config.remote.is_none()) {
+        return true;
+    }
+    let coder = board.body(task).ok().and_then(|body| body.record().assigned_to);
+    coder.is_some_and(|coder| is_agent_here(liza, board, coder))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Covers: MM-11
+    #[test]
+    fn two_clones_on_one_host_are_two_machines() {
+        let (one, other) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+        let name = machine_name(one.path());
+        assert_eq!(machine_name(one.path()), name, "it stays");
+        assert_ne!(machine_name(other.path()), name);
+        let entry = |machine: Option<&str>| {
+            let entry = serde_json::json!({"role": "coder", "status": "IDLE", "machine": machine});
+            serde_json::from_value::<AgentRecord>(entry).unwrap()
+        };
+        assert!(runs_here(one.path(), &entry(Some(&name))) && runs_here(one.path(), &entry(None)));
+        assert!(!runs_here(other.path(), &entry(Some(&name))));
+    }
+}
