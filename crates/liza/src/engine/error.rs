@@ -125,17 +125,15 @@ impl EngineError {
         if let Self::Refused(refusal) = self { Some(refusal) } else { None }
     }
 
-    /// What is wrong with the integration branch of the remote, as a word for programs, and the command that answers it.
-    pub(crate) fn branch_answer(&self) -> Option<(&'static str, String)> {
+    /// The command that answers what is wrong with the integration branch of the remote; `None` for other errors.
+    pub(crate) fn branch_answer(&self) -> Option<String> {
         match self {
             Self::RemoteRewound { remote, branch, recorded, found } => {
                 let lease = format!("--force-with-lease={branch}:{found}");
-                Some(("remote_rewound", format!("git push {lease} {remote} {recorded}:refs/heads/{branch}")))
+                Some(format!("git push {lease} {remote} {recorded}:refs/heads/{branch}"))
             }
-            Self::LocalCommits { .. } => Some(("local_commits", "liza accept-integration".to_owned())),
-            Self::NoRemoteBranch { remote, branch } => {
-                Some(("no_remote_branch", format!("git push {remote} {branch}")))
-            }
+            Self::LocalCommits { .. } => Some("liza accept-integration".to_owned()),
+            Self::NoRemoteBranch { remote, branch } => Some(format!("git push {remote} {branch}")),
             Self::Refused(_)
             | Self::Store(_)
             | Self::Git(_)

@@ -105,7 +105,7 @@ impl WorkRemote<'_> {
             // Also after a force push the next reading finds what is there now.
             let _ = self.fetch(&branch.full(), &format!("{SEEN}/{branch}"))?;
         }
-        Err(self.unreachable(format!("{branch} keeps moving")))
+        Err(self.unreachable(&format!("{branch} keeps moving")))
     }
 
     /// The commit of one of its references; `None` if there is none of that name.
@@ -156,7 +156,7 @@ impl WorkRemote<'_> {
         let missing = output.message().contains("couldn't find remote ref");
         Err(match missing {
             true => GitError::RemoteRefMissing { remote: self.name.clone(), name: from.to_owned() },
-            false => self.unreachable(output.message()),
+            false => self.unreachable(&output.message()),
         })
     }
 
@@ -194,7 +194,7 @@ impl WorkRemote<'_> {
         }
         match rejection(&output) {
             Some(outcome) => Ok(outcome),
-            None => Err(self.unreachable(output.message())),
+            None => Err(self.unreachable(&output.message())),
         }
     }
 
@@ -254,19 +254,19 @@ impl WorkRemote<'_> {
 
     fn answered(&self, command: &GitCommand) -> Result<GitOutput, GitError> {
         let output = command.run().map_err(|error| self.no_answer(error))?;
-        if output.status == Some(0) { Ok(output) } else { Err(self.unreachable(output.message())) }
+        if output.status == Some(0) { Ok(output) } else { Err(self.unreachable(&output.message())) }
     }
 
     /// A command that ended at its time limit has not reached the remote, as far as is known.
     fn no_answer(&self, error: GitError) -> GitError {
         if let GitError::TimedOut { limit, .. } = &error {
-            return self.unreachable(format!("no answer within {} s", limit.as_secs()));
+            return self.unreachable(&format!("no answer within {} s", limit.as_secs()));
         }
         error
     }
 
-    fn unreachable(&self, message: String) -> GitError {
-        let message = Masker::of_process().mask(&important(&message)).into_owned();
+    fn unreachable(&self, message: &str) -> GitError {
+        let message = Masker::of_process().mask(&important(message)).into_owned();
         GitError::RemoteUnreachable { remote: self.name.clone(), message }
     }
 }

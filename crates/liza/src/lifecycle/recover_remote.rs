@@ -6,7 +6,7 @@ use liza_core::model::{Sha, Status, TaskId, TaskStatus};
 
 use crate::engine::{Engine, EngineError, Exchange};
 
-use super::recover::{FindingKind, RecoveryReport};
+use super::recovery_report::{FindingKind, RecoveryReport};
 use super::shared_merge::record_found_merges;
 use super::take_work::generation_of;
 

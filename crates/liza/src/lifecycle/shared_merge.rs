@@ -74,10 +74,8 @@ impl MergeJob<'_, '_> {
     pub(super) fn recorded_elsewhere(&self) -> Result<MergeOutcome, EngineError> {
         let board = self.engine.read(&[self.task])?;
         let task = board.task(self.task)?;
-        let merge_commit = match &task.status {
-            TaskStatus::Merged { merge_commit: Some(commit) } => commit.clone(),
-            _ => self.commit.clone(),
-        };
+        let recorded = board.body(self.task)?.record().merge_commit.clone();
+        let merge_commit = recorded.unwrap_or_else(|| self.commit.clone());
         let mut effects = EffectResults::default();
         match discard(self.engine.project(), self.task) {
             Ok(Discarded::Removed(removed)) => {

@@ -202,9 +202,7 @@ impl<'e, 'p> MergeJob<'e, 'p> {
         match test.run(self.task, merge, approved.head_test.as_ref())? {
             MergeTestResult::Passed => Ok(self.confirm()?),
             MergeTestResult::Failed(failure) => Err(NotOnBranch::Failed(failure)),
-            MergeTestResult::HeadFails(failure) => {
-                Err(NotOnBranch::HeadFails(merge.old.clone(), failure))
-            }
+            MergeTestResult::HeadFails(failure) => Err(NotOnBranch::HeadFails(merge.old.clone(), failure)),
         }
     }
 

@@ -157,7 +157,7 @@ impl From<GitError> for CommandError {
 
 impl From<EngineError> for CommandError {
     fn from(error: EngineError) -> Self {
-        let (message, answer) = (error.to_string(), error.branch_answer());
+        let (message, command) = (error.to_string(), error.branch_answer().unwrap_or_default());
         let made =
             |code: &str, exit: Exit, hint: &str| Self::refused(code, message.clone()).hint(hint).exit(exit);
         match error {
@@ -171,12 +171,9 @@ impl From<EngineError> for CommandError {
             EngineError::NoIntegrationBranch { .. } => {
                 made("no_integration_branch", Exit::Git, "liza doctor --fix creates it")
             }
-            EngineError::RemoteRewound { .. }
-            | EngineError::LocalCommits { .. }
-            | EngineError::NoRemoteBranch { .. } => {
-                let (code, command) = answer.unwrap_or_default();
-                made(code, Exit::Git, &command)
-            }
+            EngineError::RemoteRewound { .. } => made("remote_rewound", Exit::Git, &command),
+            EngineError::LocalCommits { .. } => made("local_commits", Exit::Git, &command),
+            EngineError::NoRemoteBranch { .. } => made("no_remote_branch", Exit::Git, &command),
             EngineError::RemoteBusy { .. } => made("remote_busy", Exit::Locked, "try again"),
             EngineError::Locked { .. } => {
                 made("locked", Exit::Locked, "try again when the other process is done")

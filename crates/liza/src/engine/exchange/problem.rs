@@ -84,11 +84,11 @@ pub(crate) fn failed_since(folder: &Path, time: Timestamp) -> bool {
 
 fn kind_of(error: &EngineError) -> Option<(ProblemKind, String)> {
     let doctor = || "liza doctor".to_owned();
-    match error {
-        EngineError::Git(GitError::RemoteUnreachable { .. } | GitError::RemoteRefMissing { .. }) => {
-            Some((ProblemKind::Unreachable, doctor()))
-        }
-        EngineError::Git(GitError::RemoteRefused { .. }) => Some((ProblemKind::Refused, doctor())),
-        other => other.branch_answer().map(|(_, command)| (ProblemKind::Branch, command)),
+    if let EngineError::Git(GitError::RemoteUnreachable { .. } | GitError::RemoteRefMissing { .. }) = error {
+        return Some((ProblemKind::Unreachable, doctor()));
     }
+    if let EngineError::Git(GitError::RemoteRefused { .. }) = error {
+        return Some((ProblemKind::Refused, doctor()));
+    }
+    error.branch_answer().map(|command| (ProblemKind::Branch, command))
 }
