@@ -6,7 +6,13 @@ use liza_core::protocol::{Command, Deregister, RecordUsage, Register, SetStatus,
 use crate::support::*;
 
 fn register(agent: AgentId) -> Command {
-    Command::from(Register { agent, terminal: " ".into(), machine: None, proven_dead: None, generation: None })
+    Command::from(Register {
+        agent,
+        terminal: " ".into(),
+        machine: None,
+        proven_dead: None,
+        generation: None,
+    })
 }
 
 fn set(agent: AgentId, status: AgentStatus) -> Command {

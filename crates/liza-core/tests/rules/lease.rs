@@ -406,8 +406,13 @@ fn a_lease_of_years_counts_as_expired_everywhere() {
         }
     });
     assert_eq!(reserved.state.board.summary(&task("t")).unwrap().reserved(reserved.now), None);
-    let again =
-        Register { agent: coder(1), terminal: "/dev/pts/1".to_owned(), machine: None, proven_dead: None, generation: None };
+    let again = Register {
+        agent: coder(1),
+        terminal: "/dev/pts/1".to_owned(),
+        machine: None,
+        proven_dead: None,
+        generation: None,
+    };
     world.must(Actor::Operator(coder(1)), Command::from(again));
     let mut review = World::with_task(Status::ReadyForReview);
     review.claim_review("t", reviewer(1));

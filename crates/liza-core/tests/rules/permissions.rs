@@ -87,7 +87,13 @@ fn planning() -> Vec<Command> {
 fn supervision() -> Vec<Command> {
     let (agent, coder, reviewer) = (coder(1), coder(1), reviewer(1));
     vec![
-        Command::from(Register { agent, terminal: String::new(), machine: None, proven_dead: None, generation: None }),
+        Command::from(Register {
+            agent,
+            terminal: String::new(),
+            machine: None,
+            proven_dead: None,
+            generation: None,
+        }),
         Command::from(Deregister { agent }),
         Command::from(SetStatus { agent, status: AgentStatus::Idle }),
         reserve("t", coder, base()),

@@ -18,7 +18,8 @@ impl World {
             Command::from(Register {
                 agent,
                 terminal: "/dev/pts/1".into(),
-                machine: None, proven_dead: None,
+                machine: None,
+                proven_dead: None,
                 generation: None,
             }),
         )

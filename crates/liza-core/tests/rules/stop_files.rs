@@ -111,7 +111,8 @@ fn abort_refuses_every_agents_write() {
     let newcomer = Command::from(Register {
         agent: coder(7),
         terminal: String::new(),
-        machine: None, proven_dead: None,
+        machine: None,
+        proven_dead: None,
         generation: None,
     });
     world.refused_with("halted", Actor::Human, newcomer);

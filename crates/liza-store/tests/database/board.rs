@@ -144,7 +144,8 @@ pub(crate) fn human(store: &Store, command: Command) -> Result<Done, StoreError>
 /// Registers an agent, and returns its registration.
 pub(crate) fn register(store: &Store, id: &str) -> Generation {
     let generation = store.new_generation();
-    let command = Register { agent: agent(id), terminal: "test".to_owned(), proven_dead: None, generation };
+    let (terminal, machine) = ("test".to_owned(), None);
+    let command = Register { agent: agent(id), terminal, machine, proven_dead: None, generation };
     let call = Call { actor: Actor::Human, if_revision: None, command };
     store.submit(call, &RealHost).unwrap().answer.unwrap().generation
 }

@@ -206,7 +206,8 @@ pub(crate) fn register(id: &str) -> Command {
     Command::from(Register {
         agent: agent(id),
         terminal: "/dev/pts/1".to_owned(),
-        machine: None, proven_dead: None,
+        machine: None,
+        proven_dead: None,
         generation: None,
     })
 }

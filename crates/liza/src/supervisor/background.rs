@@ -322,7 +322,13 @@ pub(super) mod tests {
         let engine = Engine::new(&project, Actor::Human);
         let register = |name: &str| {
             let agent: AgentId = name.parse().unwrap();
-            let command = Register { agent, terminal: String::new(), machine: None, proven_dead: None, generation: None };
+            let command = Register {
+                agent,
+                terminal: String::new(),
+                machine: None,
+                proven_dead: None,
+                generation: None,
+            };
             (agent, engine.execute(command).unwrap().reply.generation)
         };
         let (lost, here) = (register("planner-1"), register("coder-1"));

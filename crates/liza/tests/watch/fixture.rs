@@ -51,7 +51,13 @@ impl Clocked {
     /// Registers an agent with a lease that outlasts the day.
     pub(crate) fn register(&self, name: &str) -> Actor {
         let agent: AgentId = name.parse().unwrap();
-        self.human(Register { agent, terminal: "test".to_owned(), machine: None, proven_dead: None, generation: None });
+        self.human(Register {
+            agent,
+            terminal: "test".to_owned(),
+            machine: None,
+            proven_dead: None,
+            generation: None,
+        });
         self.human(Heartbeat { agents: vec![(agent, None)], length: Some(Seconds::hours(24)) });
         let generation: Generation =
             self.state().board.agents().unwrap().get(&agent).unwrap().generation.unwrap();
