@@ -30,5 +30,14 @@ fmt:
 bless:
     INSTA_UPDATE=always LIZA_BLESS=1 cargo nextest run --workspace
 
+# A release archive with manual pages and completions, in target/package.
+package:
+    packaging/package
+
+# Makes the pictures of the docs from the real program.
+pictures:
+    cargo build --release -p liza
+    packaging/screenshots
+
 demo:
     cargo run --release -- demo

@@ -8,6 +8,7 @@ mod goal;
 mod help;
 mod init;
 mod notes;
+mod packaging;
 mod plan;
 mod setup;
 mod stop;

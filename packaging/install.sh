@@ -1,0 +1,16 @@
+#!/bin/sh
+# Installs liza from this folder: sh install.sh [PREFIX]; default ~/.local. Touches nothing else.
+set -eu
+here=$(cd "$(dirname "$0")" && pwd)
+prefix=${1:-${HOME:?set HOME, or name a folder: sh install.sh PREFIX}/.local}
+mkdir -p "$prefix/bin" "$prefix/share"
+cp "$here/bin/liza" "$prefix/bin/.liza.new"
+chmod 755 "$prefix/bin/.liza.new"
+# A running program keeps its own file.
+mv "$prefix/bin/.liza.new" "$prefix/bin/liza"
+cp -R "$here/share/." "$prefix/share/"
+echo "liza is installed in $prefix/bin"
+case ":${PATH:-}:" in
+*":$prefix/bin:"*) ;;
+*) echo "$prefix/bin is not in your PATH; add it in the profile of your shell" ;;
+esac
