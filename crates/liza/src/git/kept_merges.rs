@@ -49,6 +49,13 @@ impl Repo {
         Ok(output.lines().filter_map(|line| sha(line.as_bytes())).collect())
     }
 
+    /// The commit that was made last.
+    pub(crate) fn latest(&self, commits: &[Sha]) -> Result<Option<Sha>, GitError> {
+        let command =
+            self.command("comparing commits").args(["rev-list", "--no-walk=sorted", "--max-count=1"]);
+        Ok(sha(&command.args(commits.iter().map(Sha::as_str)).arg("--").read()?))
+    }
+
     /// Those of the commits that the branch does not contain.
     pub(crate) fn missing_from(&self, branch: &Branch, commits: &[Sha]) -> Result<BTreeSet<Sha>, GitError> {
         let Some(tip) = self.tip(branch)?.filter(|_| !commits.is_empty()) else { return Ok(BTreeSet::new()) };

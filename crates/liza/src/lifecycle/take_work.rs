@@ -4,7 +4,7 @@ use std::fs;
 
 use liza_core::model::{Board, Generation, Sha, Status, TaskId};
 
-use crate::engine::{EngineError, Exchange, discard};
+use crate::engine::{EngineError, Exchange, discard, read};
 use crate::git::{is_sent, is_taken};
 use crate::project::Project;
 
@@ -27,7 +27,11 @@ pub fn take_and_send(
     generation: Generation,
 ) -> Result<Option<Sha>, EngineError> {
     let head = project.repo()?.take_work(task, generation)?;
-    if let (Some(head), Some(exchange)) = (&head, Exchange::of(project)?)
+    let board = read(project, &[task])?;
+    // A session that has lost its task must not put its work beside that of the next one.
+    let is_current = generation_of(&board, task) == generation;
+    if let (Some(head), Some(exchange)) = (&head, Exchange::with(project, &board)?)
+        && is_current
         && !is_sent(project.root(), task, generation)
     {
         let _ = exchange.send_work(task, generation, head);

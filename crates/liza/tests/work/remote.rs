@@ -420,3 +420,30 @@ fn nothing_but_the_named_references_comes_from_the_remote() {
     project.add_task("one");
     claim(&project, "one", "coder-1").refused(3, "remote_unreachable");
 }
+
+/// Covers: MM-07
+#[test]
+fn rejected_work_is_continued_on_a_machine_that_has_only_the_remote() {
+    let project = shared();
+    let head = submitted(&project, "one");
+    judge(&project, "one", &["REJECTED", "a.rs:1 is wrong"]);
+    // An earlier attempt, whose registration has a higher number.
+    let old = project.git(&["commit-tree", "HEAD^{tree}", "-p", "HEAD", "-m", "an earlier attempt"]);
+    project.git(&["push", "-q", "origin", &format!("{old}:refs/liza/task/one/999999")]);
+    // What another machine does not have.
+    fs::remove_dir_all(project.tree("one")).unwrap();
+    for name in project.git(&["for-each-ref", "--format=%(refname)", "refs/heads/task", "refs/liza"]).lines()
+    {
+        project.git(&["update-ref", "-d", name]);
+    }
+    claim(&project, "one", "coder-1").ok();
+    assert_eq!(project.git_at(&project.tree("one"), &["rev-parse", "HEAD"]), head);
+    assert_eq!(project.git_at(&project.tree("one"), &["status", "--porcelain"]), "");
+    let fixed = commit(&project, &project.tree("one"), "one.txt", "better\n");
+    submit(&project, "one", "coder-1", &fixed).ok();
+    judge(&project, "one", &["APPROVED"]);
+    merge(&project, "one").ok();
+    assert_eq!(show(&project, "integration", "one.txt"), "better");
+    assert_eq!(refs(&project, "refs/liza/rescue"), [format!("one/{old}")], "the other attempt is kept");
+    check_consistent(&project);
+}

@@ -5,7 +5,7 @@
 
 use liza_core::model::{Generation, Sha, TaskId, WorktreeMode};
 
-use crate::engine::EngineError;
+use crate::engine::{EngineError, read};
 use crate::git::{GitError, PushOutcome, RefChange, Rescue, sent_ref, work_ref};
 
 use super::{Exchange, ProblemKind};
@@ -89,14 +89,32 @@ impl Exchange<'_> {
         base: &Sha,
     ) -> Result<Option<Rescue>, EngineError> {
         let found = self.noted(ProblemKind::Unreachable, self.fetch_all(task))?;
-        let Some((_, newest)) = found.iter().max_by_key(|(generation, _)| *generation) else {
-            return Ok(None);
-        };
+        let Some(newest) = self.newest(task, &found)? else { return Ok(None) };
         let repo = self.project.repo()?;
         match mode {
-            WorktreeMode::Keep => Ok(repo.continue_from(task, newest, &self.integration)?),
+            WorktreeMode::Keep => Ok(repo.continue_from(task, &newest, &self.integration)?),
             WorktreeMode::Fresh => Ok(repo.remove_worktree(task, Some(base), &self.integration)?.rescued),
         }
+    }
+
+    /// The work to continue: what contains all other work, or else what was submitted, or else the newest commit. Numbers of
+    /// registrations say nothing about their order.
+    fn newest(&self, task: &TaskId, found: &[(Generation, Sha)]) -> Result<Option<Sha>, EngineError> {
+        let repo = self.project.repo()?;
+        let tips = repo.newest(found.iter().map(|(_, commit)| commit.clone()).collect())?;
+        if let [] | [_] = tips.as_slice() {
+            return Ok(tips.into_iter().next());
+        }
+        let board = read(self.project, &[task])?;
+        let submitted = board.body(task).ok().and_then(|body| body.record().review_commit.clone());
+        if let Some(submitted) = submitted.filter(|commit| repo.has_commit(commit).unwrap_or(false)) {
+            for tip in &tips {
+                if repo.is_ancestor(&submitted, tip)? {
+                    return Ok(Some(tip.clone()));
+                }
+            }
+        }
+        Ok(repo.latest(&tips)?)
     }
 
     /// Fetches all work of a task.
