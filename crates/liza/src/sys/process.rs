@@ -100,3 +100,18 @@ pub(crate) fn ignores_hangup() -> bool {
 pub(super) fn pid(id: u32) -> Option<Pid> {
     i32::try_from(id).ok().and_then(Pid::from_raw)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Covers: UI-02
+    #[test]
+    #[cfg(all(target_os = "linux", not(feature = "portable-sys")))]
+    fn hidden_memory_cannot_be_dumped() {
+        use rustix::process::{DumpableBehavior, dumpable_behavior};
+        assert_eq!(dumpable_behavior().unwrap(), DumpableBehavior::Dumpable);
+        hide_memory();
+        assert_eq!(dumpable_behavior().unwrap(), DumpableBehavior::NotDumpable);
+    }
+}

@@ -26,6 +26,26 @@ fn two_people_get_the_refusals_that_two_commands_would() {
 
 /// Covers: UI-02
 #[test]
+fn a_verdict_is_about_what_the_person_has_seen() {
+    let project = TestProject::new();
+    project.register("coder-1");
+    submitted(&project, "t1");
+    let seen = project.record("t1").revision.unwrap().to_string();
+    project.register("code-reviewer-1");
+    project.liza_as("code-reviewer-1", &["claim-review", "t1", "code-reviewer-1"]).ok();
+    let mut web = Web::start(&project);
+    let visitor = web.visitor();
+    let stale = visitor.act(&[("action", "approve"), ("task", "t1"), ("seen", &seen)]);
+    assert_eq!(stale.status, 409, "{stale:?}");
+    assert_eq!(project.status("t1"), "READY_FOR_REVIEW");
+    let seen = project.record("t1").revision.unwrap().to_string();
+    let fresh = visitor.act(&[("action", "reject"), ("task", "t1"), ("seen", &seen), ("text", "no test")]);
+    assert_eq!(fresh.status, 200, "{fresh:?}");
+    assert_eq!(project.status("t1"), "REJECTED");
+}
+
+/// Covers: UI-02
+#[test]
 fn a_form_names_an_action_and_never_a_command() {
     let project = TestProject::new();
     project.add_task("t1");

@@ -47,6 +47,7 @@ impl Browser {
             "--disable-extensions",
             "--no-first-run",
             "--hide-scrollbars",
+            "--host-resolver-rules=MAP evil.example 127.0.0.1",
             "--remote-debugging-pipe",
         ]);
         shell.arg(format!("--user-data-dir={}", project.home().join("browser").display()));

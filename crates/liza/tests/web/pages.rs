@@ -1,5 +1,7 @@
 //! The pages in a real browser: they load, they follow the blackboard, every action works and is the human's.
 
+use std::io::{Read as _, Write as _};
+use std::net::TcpListener;
 use std::time::{Duration, Instant};
 
 use crate::actions::submitted;
@@ -197,7 +199,8 @@ fn needs_chromium_a_question_is_answered_where_it_is_asked_by_keyboard() {
     }
     assert_eq!(browser.eval(inside), true, "{}", browser.text());
     browser.enter_text("Yes, with a flag");
-    project.liza(&["note", "another note"]).ok();
+    let asked = "Are partial results returned?";
+    project.write(".liza/state.yaml", &project.state().replace(asked, "Are partial results ever returned?"));
     project.liza(&["pause"]).ok();
     browser.wait_for("document.querySelector('.state')?.textContent === 'paused'");
     assert_eq!(browser.eval("document.activeElement.value"), "Yes, with a flag");
@@ -210,12 +213,34 @@ fn needs_chromium_a_question_is_answered_where_it_is_asked_by_keyboard() {
     browser.check_quiet(web.port());
 }
 
+/// A server that an attacker runs on this machine.
+struct EvilSite {
+    port: u16,
+}
+
+impl EvilSite {
+    fn start() -> Self {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let port = listener.local_addr().unwrap().port();
+        // Ends with the test's process.
+        std::thread::spawn(move || {
+            for mut stream in listener.incoming().flatten() {
+                let _ = stream.read(&mut [0; 4096]);
+                let page = "<title>evil</title><body>evil";
+                let head = "HTTP/1.1 200 OK\r\nContent-Type: text/html\r\nConnection: close\r\n\r\n";
+                let _ = stream.write_all(format!("{head}{page}").as_bytes());
+            }
+        });
+        Self { port }
+    }
+}
+
 /// Covers: UI-02
 #[test]
 fn needs_chromium_another_site_cannot_act() {
     let project = TestProject::new();
     let mut web = Web::start(&project);
-    let mut other = Web::start(&project);
+    let evil = EvilSite::start();
     let mut browser = Browser::start(&project);
     browser.open(&web.new_address());
     browser.wait_for_text("Retry everything");
@@ -223,22 +248,27 @@ fn needs_chromium_another_site_cannot_act() {
     let act =
         browser.eval("document.querySelector('form').getAttribute('action')").as_str().unwrap().to_owned();
     let board = browser.eval("location.href").as_str().unwrap().to_owned();
-    // A page of another port of this machine, in the same browser: same site, another origin.
-    browser.open(&other.new_address());
-    browser.wait_for_text("Retry everything");
+    // A page of another port of this machine, in the same browser, that even knows the secret path: the same site, but
+    // another origin. It sends a form and asks for the page.
+    browser.open(&format!("http://127.0.0.1:{}/", evil.port));
+    browser.wait_for_text("evil");
     let attack = format!(
         "fetch('{origin}{act}', {{method: 'POST', body: new URLSearchParams({{action: 'abort'}}), credentials: 'include', mode: 'no-cors'}})\
          .then(() => 'sent', () => 'blocked')"
     );
-    let sent = browser.eval(&attack);
-    assert!(sent == "blocked" || sent == "sent", "{sent}");
-    assert_eq!(
-        browser.eval(&format!(
-            "fetch('{board}', {{credentials: 'include'}}).then(() => 'read', () => 'blocked')"
-        )),
-        "blocked"
-    );
+    // It is sent, whatever the page may see of the answer.
+    let seen = browser.eval(&attack);
+    assert!(seen == "sent" || seen == "blocked", "{seen}");
+    let read = format!("fetch('{board}', {{credentials: 'include'}}).then(() => 'read', () => 'blocked')");
+    assert_eq!(browser.eval(&read), "blocked");
+    browser.eval(&format!(
+        "document.body.innerHTML = '<form method=post action={origin}{act}><input name=action value=abort>'; document.forms[0].submit()"
+    ));
+    browser.wait_for_text("The request comes from another site.");
     assert!(!project.root.join(".liza/ABORT").exists());
+    // A name that points to this machine.
+    browser.open(&format!("http://evil.example:{}/", web.port()));
+    browser.wait_for_text("This server answers to 127.0.0.1 only.");
     // A script in the page itself does not run, and nothing can be loaded from elsewhere.
     browser.open(&board);
     browser.eval("document.body.insertAdjacentHTML('beforeend', '<img src=x onerror=\"document.title=1\">')");
