@@ -1,0 +1,124 @@
+//! A whole goal on three machines, one of which is cut off from the database and one of which dies.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::PathBuf;
+
+use liza::project::Project;
+use liza_core::model::{
+    AgentId, EventName, GoalStatus, Loaded, LogEntry, Role, Sandbox, Seconds, State, Status,
+};
+use liza_store::{Address, Store};
+
+use crate::proxy::DatabaseProxy;
+use crate::server::Server;
+use crate::support::TestProject;
+use crate::support::process::{Running, wait_for, wait_up_to};
+
+/// A machine: a home and a clone. The first commit is the same in all of them.
+fn machine(bare: &str) -> TestProject {
+    let machine = TestProject::bare();
+    machine.git(&["remote", "add", "origin", bare]);
+    machine
+}
+
+/// Puts the blackboard of a new project into the database.
+fn begin(machine: &TestProject, address: &str) {
+    machine.liza(&["init", "Say hello, say goodbye, say good night", "--remote", "origin"]).ok();
+    let mut state = machine.snapshot();
+    let Loaded::Ready(config) = &mut state.board.config else { panic!("no config") };
+    (config.lease_duration, config.heartbeat_interval) = (Seconds(10), Seconds(2));
+    (config.coder_poll_interval, config.sandbox) = (Seconds(1), Sandbox::Off);
+    fs::remove_dir_all(machine.root.join(".liza")).unwrap();
+    let now = liza::project::now();
+    let [agent, action, detail] = ["human", "goal_created", "three machines"].map(str::to_owned);
+    let log = LogEntry { timestamp: now, agent, action, task: None, detail };
+    let address: Address = address.parse().unwrap();
+    Store::create_in_database(&machine.root, &address, "team", &state, &log).unwrap();
+}
+
+fn join(machine: &TestProject, address: &str) {
+    let address: Address = address.parse().unwrap();
+    Store::join_database(&machine.root, &address, Some("team")).unwrap();
+    fs::write(machine.root.join(".git/info/exclude"), "/.liza/\n/.worktrees/\n").unwrap();
+}
+
+fn agent(machine: &TestProject, role: &str) -> Running {
+    Running::liza(machine, &["agent", role, "--cli", "rehearsal"])
+}
+
+fn state(machine: &TestProject) -> State {
+    Project::open(&machine.root).unwrap().store().snapshot().unwrap()
+}
+
+/// Covers: MM-08, MM-07, MM-11
+#[test]
+fn a_goal_is_finished_with_a_partition_and_a_machine_that_dies() {
+    let server = Server::own("");
+    let home = tempfile::tempdir().unwrap();
+    let bare: PathBuf = home.path().join("remote.git");
+    let bare = bare.to_str().unwrap();
+    let (one, two, three) = (machine(bare), machine(bare), machine(bare));
+    one.git(&["init", "-q", "--bare", bare]);
+    one.git(&["push", "-q", "origin", "HEAD:refs/heads/main"]);
+    let proxy = DatabaseProxy::new(&server);
+    begin(&one, &server.address());
+    join(&two, &proxy.address());
+    join(&three, &server.address());
+
+    let mut planner = agent(&one, "planner");
+    let mut dying = agent(&three, "coder");
+    let claimed =
+        wait_for("a claim on the third machine", || state(&one).board.in_status(Status::Claimed).next());
+    dying.kill();
+    let _reviewer = agent(&one, "code-reviewer");
+    let survivor = agent(&two, "coder");
+    let _other_reviewer = agent(&three, "code-reviewer");
+    let dead = state(&one).board.body(&claimed).unwrap().record().assigned_to;
+    wait_for("a claim on the second machine", || {
+        let board = state(&one).board;
+        let is_survivor = |id: &AgentId| id.role() == Role::Coder && Some(*id) != dead;
+        let mut agents = board.agents.ready()?.iter();
+        agents.any(|(id, entry)| is_survivor(id) && entry.current_task.is_some()).then_some(())
+    });
+    proxy.partition(true);
+    survivor.wait_for_output("cannot be reached");
+    proxy.partition(false);
+
+    let done = wait_up_to(std::time::Duration::from_secs(240), || {
+        let goal = state(&one).board.goal.ready()?.status;
+        (goal == GoalStatus::Completed).then_some(())
+    });
+    let outputs = format!("{}\n---\n{}", planner.output(), survivor.output());
+    assert!(done.is_some(), "{outputs}\n{}", one.liza(&["status"]).stdout);
+    let state = state(&one);
+    assert_eq!(state.board.in_status(Status::Merged).count(), 3, "{claimed} was finished by another machine");
+    check_claims(&state);
+    check_work(&one, &state, bare);
+    assert_eq!(planner.wait(), 0, "{}", planner.output());
+}
+
+/// Between two claims of a task its owner has ended: no two coders have it at the same time.
+fn check_claims(state: &State) {
+    for (task, body) in state.bodies() {
+        let mut owners: BTreeMap<String, u32> = BTreeMap::new();
+        for event in body.record().events().filter(|event| event.is_claim()) {
+            *owners.entry(event.event.clone()).or_default() += 1;
+        }
+        let first = owners.get("claimed").copied().unwrap_or_default();
+        assert!(first <= 1, "{task} was claimed twice: {owners:?}");
+    }
+}
+
+/// Every submitted commit is on the integration branch of the remote.
+fn check_work(machine: &TestProject, state: &State, bare: &str) {
+    let remote = |arguments: &[&str]| machine.git_at(std::path::Path::new(bare), arguments);
+    for (task, body) in state.bodies() {
+        let submitted = body.record().events().filter(|event| event.is(EventName::ReadyForReview));
+        for commit in submitted.filter_map(|event| event.text("commit")) {
+            let kept = remote(&["for-each-ref", "--format=%(refname)", "--contains", &commit]);
+            assert!(!kept.is_empty(), "{commit} of {task} is lost");
+        }
+    }
+    assert_eq!(remote(&["for-each-ref", "refs/liza/task"]), "", "no reference of a task that is over");
+}

@@ -1,0 +1,61 @@
+//! A proxy between a machine and the database, which can cut the machine off.
+
+use std::io;
+use std::net::{Shutdown, TcpListener, TcpStream};
+use std::os::unix::net::UnixStream;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex};
+use std::thread;
+
+use crate::server::Server;
+
+/// The way of one machine to the database.
+pub(crate) struct DatabaseProxy {
+    port: u16,
+    cut: Arc<AtomicBool>,
+    open: Arc<Mutex<Vec<TcpStream>>>,
+}
+
+impl DatabaseProxy {
+    pub(crate) fn new(server: &Server) -> Self {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let port = listener.local_addr().unwrap().port();
+        let (cut, open): (Arc<AtomicBool>, Arc<Mutex<Vec<TcpStream>>>) = Default::default();
+        let (is_cut, connections, socket) = (Arc::clone(&cut), Arc::clone(&open), server.socket());
+        thread::spawn(move || {
+            for client in listener.incoming().flatten() {
+                let Ok(server) = UnixStream::connect(&socket) else { continue };
+                if !is_cut.load(Ordering::SeqCst) {
+                    connections.lock().unwrap().push(client.try_clone().unwrap());
+                    pass(client, server);
+                }
+            }
+        });
+        Self { port, cut, open }
+    }
+
+    pub(crate) fn address(&self) -> String {
+        format!("postgres://liza@127.0.0.1:{}/liza", self.port)
+    }
+
+    /// Cuts all connections, or lets new ones through again.
+    pub(crate) fn partition(&self, on: bool) {
+        self.cut.store(on, Ordering::SeqCst);
+        for stream in self.open.lock().unwrap().drain(..).filter(|_| on) {
+            let _ = stream.shutdown(Shutdown::Both);
+        }
+    }
+}
+
+fn pass(client: TcpStream, server: UnixStream) {
+    let (mut from_client, mut to_server) = (client.try_clone().unwrap(), server.try_clone().unwrap());
+    let (mut from_server, mut to_client) = (server, client);
+    thread::spawn(move || {
+        let _ = io::copy(&mut from_client, &mut to_server);
+        let _ = to_server.shutdown(Shutdown::Both);
+    });
+    thread::spawn(move || {
+        let _ = io::copy(&mut from_server, &mut to_client);
+        let _ = to_client.shutdown(Shutdown::Both);
+    });
+}
