@@ -31,7 +31,8 @@ pub mod yaml;
 pub use call::{Call, Host, Outcome, Written};
 pub use codec::settings_as_fields;
 pub use database::{
-    Address, AddressError, DatabaseError, DatabaseReason, DatabaseReport, RequestId, STORE_URL_ENV,
+    Address, AddressError, BoardContent, DatabaseError, DatabaseReason, DatabaseReport, RequestId,
+    STORE_URL_ENV,
 };
 pub use disk::ProjectDisk;
 pub use error::{FileFault, StoreError};

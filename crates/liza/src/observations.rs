@@ -13,7 +13,7 @@ use liza_core::model::{
 };
 use liza_core::rules::invariants::{self, Subject, Violation};
 use liza_core::watch::alarms::{ForeignCommits, MainBranch, Observations};
-use liza_store::{LogRecord, ProjectDisk};
+use liza_store::LogRecord;
 
 use crate::activity::session_activity;
 use crate::checkout_setup::last_failure;
@@ -157,7 +157,7 @@ fn is_at_recorded_head(project: &Project, state: &State) -> bool {
 
 /// What is wrong with the blackboard, on its own and compared with git.
 fn violations(project: &Project, state: &State, now: Timestamp) -> Vec<Violation> {
-    let mut violations = invariants::validate(state, &ProjectDisk::new(project.root()), now);
+    let mut violations = invariants::validate(state, &project.store().disk(), now);
     if merged_commits(&state.board).is_empty() || is_at_recorded_head(project, state) {
         return violations;
     }
@@ -184,7 +184,16 @@ pub fn observe_unreadable(project: &Project, why: String) -> Observations {
 
 /// Since when each stop file has been present.
 pub fn stop_file_times(project: &Project) -> StopFileTimes {
-    let since = |file: StopFile| present_since(&project.folder().join(file.name()));
+    // In a database they are rows; a file that a person has just created counts too.
+    let rows = project.store().stop_rows().ok().flatten().unwrap_or_default();
+    let since = |file: StopFile| {
+        let row = match file {
+            StopFile::Pause => rows.pause,
+            StopFile::Checkpoint => rows.checkpoint,
+            StopFile::Abort => rows.abort,
+        };
+        row.or_else(|| present_since(&project.folder().join(file.name())))
+    };
     StopFileTimes {
         pause: since(StopFile::Pause),
         checkpoint: since(StopFile::Checkpoint),

@@ -3,7 +3,9 @@
 //! Collects the facts that rules ask for; decides nothing. Writes go through `engine`.
 
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicI64, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::time::Duration;
 
 use liza_core::model::{Actor, Generation, State, StopFile, StopFiles, Timestamp};
 use liza_store::{IncrementalReader, Store, StoreError};
@@ -12,6 +14,9 @@ use crate::git::{Git, GitError, Repo};
 
 /// What git should ignore in a project.
 pub const EXCLUDED: [&str; 2] = ["/.liza/", "/.worktrees/"];
+
+/// How long a program that runs long waits for a database before it reports that it cannot be used.
+const PATIENCE: Duration = Duration::from_secs(60);
 
 /// A project with a blackboard.
 #[derive(Debug, Clone)]
@@ -65,7 +70,11 @@ impl Project {
     ///
     /// When it cannot be read.
     pub fn state(&self) -> Result<Arc<State>, StoreError> {
-        self.reader.lock().unwrap_or_else(PoisonError::into_inner).read()
+        let state = self.reader.lock().unwrap_or_else(PoisonError::into_inner).read();
+        if self.store.is_in_database() {
+            AHEAD.store(self.store.clock_difference(), Ordering::Relaxed);
+        }
+        state
     }
 
     /// Its repository.
@@ -77,9 +86,44 @@ impl Project {
         Ok(self.repo.get_or_init(|| repo))
     }
 
-    /// Which stop files are present.
+    /// Keeps trying for a while when a database cannot be reached, for a program that runs long.
+    #[must_use]
+    pub fn patient(self) -> Self {
+        let store = self.store.with_patience(PATIENCE);
+        let reader = Arc::new(Mutex::new(store.incremental_reader()));
+        Self { store, reader, repo: self.repo }
+    }
+
+    /// Makes stop files in the folder rows of the database, so that they stop the agents of every machine.
+    ///
+    /// # Errors
+    /// When the database cannot be used, or a file cannot be removed.
+    pub(crate) fn share_stop_files(&self) -> Result<(), StoreError> {
+        if !self.store.is_in_database() {
+            return Ok(());
+        }
+        let here = |file: &StopFile| self.folder().join(file.name()).exists();
+        let found: Vec<StopFile> = StopFile::ALL.into_iter().filter(here).collect();
+        if !found.is_empty() {
+            self.store.change_stop_rows(&found, &[])?;
+            for file in found {
+                let path = self.folder().join(file.name());
+                let removed = std::fs::remove_file(&path);
+                removed.map_err(|source| StoreError::Io { action: "remove", path, source })?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Which stop files are present: in the folder, and in the database if there is one.
     pub fn stop_files(&self) -> StopFiles {
-        let present = |file: StopFile| self.folder().join(file.name()).exists();
+        let rows = self.store.stop_rows().ok().flatten().unwrap_or_default();
+        let is_row = |file: StopFile| match file {
+            StopFile::Pause => rows.pause.is_some(),
+            StopFile::Checkpoint => rows.checkpoint.is_some(),
+            StopFile::Abort => rows.abort.is_some(),
+        };
+        let present = |file: StopFile| is_row(file) || self.folder().join(file.name()).exists();
         StopFiles {
             pause: present(StopFile::Pause),
             checkpoint: present(StopFile::Checkpoint),
@@ -96,9 +140,12 @@ fn is_below_worktrees(folder: &Path) -> bool {
     projects.any(|project| project.join(".liza").exists())
 }
 
+/// How many seconds the time of the project is ahead of this machine's clock: with a database, time is the database's.
+static AHEAD: AtomicI64 = AtomicI64::new(0);
+
 /// The current time, in whole seconds.
 pub fn now() -> Timestamp {
-    Timestamp::from_unix(jiff::Timestamp::now().as_second())
+    Timestamp::from_unix(jiff::Timestamp::now().as_second().saturating_add(AHEAD.load(Ordering::Relaxed)))
 }
 
 /// The next midnight where the human is.

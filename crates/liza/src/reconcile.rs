@@ -31,6 +31,8 @@ impl Reconciler {
     /// Makes the blackboard agree once a mismatch has lasted long enough; reports what was done. Several processes may
     /// do this at once: the second finds nothing to do.
     pub fn reconcile(&mut self, project: &Project, state: &State, now: Timestamp) -> Option<String> {
+        // Tried again at the next call; until then the file counts on this machine.
+        let _ = project.share_stop_files();
         let Some(command) = reconcile(state, stop_file_times(project), now) else {
             self.pending = None;
             return None;

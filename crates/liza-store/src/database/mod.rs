@@ -31,7 +31,7 @@ use std::sync::atomic::{AtomicI64, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
-use liza_core::model::{Board, Config, Timestamp};
+use liza_core::model::{Board, Config, StopFileTimes, Timestamp};
 
 use batch::Queue;
 use connection::{Connection, Pool, ResultSet};
@@ -42,6 +42,7 @@ use crate::codec::{StateView, decode_config};
 use crate::error::StoreError;
 
 pub use address::{Address, AddressError, STORE_URL_ENV};
+pub use create::BoardContent;
 pub(crate) use edit::DatabaseEdit;
 pub use fault::{DatabaseError, DatabaseReason};
 pub(crate) use log::DatabaseLogReader;
@@ -82,6 +83,8 @@ struct Shared {
     /// A board that was read a while ago: tells which rows a command will need.
     known: Mutex<Arc<Board>>,
     notified: Mutex<Option<Instant>>,
+    /// The stop files when they were last read.
+    stops: Mutex<Option<StopFileTimes>>,
     /// How far the database's clock is ahead of this machine's.
     difference: AtomicI64,
 }
@@ -98,6 +101,7 @@ impl DatabaseStore {
             queue: Queue::default(),
             known: Mutex::default(),
             notified: Mutex::default(),
+            stops: Mutex::default(),
             difference: AtomicI64::new(0),
         };
         let folder = root.join(".liza");

@@ -132,6 +132,37 @@ impl Rows {
         Self::split(&rewritten).filter(same)
     }
 
+    /// The rows with these tasks only.
+    pub(super) fn with_tasks(&self, is_wanted: impl Fn(&str) -> bool) -> Self {
+        let stays = |section: &SectionRow, entry: &EntryRow| section.name != TASKS || is_wanted(&entry.key);
+        let section = |section: &SectionRow| SectionRow {
+            name: section.name.clone(),
+            text: section.text.clone(),
+            entries: section.entries.iter().filter(|entry| stays(section, entry)).cloned().collect(),
+        };
+        Self(self.0.iter().map(section).collect())
+    }
+
+    /// Takes over the rows after a change. Tasks that it did not have stay.
+    pub(super) fn update(&mut self, after: Self) {
+        for new in after.0 {
+            let Some(old) = self.0.iter_mut().find(|old| old.name == new.name) else {
+                self.0.push(new);
+                continue;
+            };
+            old.text = new.text;
+            if new.name != TASKS {
+                old.entries = new.entries;
+                continue;
+            }
+            for entry in new.entries {
+                if let Some(known) = old.entries.iter_mut().find(|known| known.key == entry.key) {
+                    *known = entry;
+                }
+            }
+        }
+    }
+
     pub(super) fn section(&self, name: &str) -> Option<&SectionRow> {
         self.0.iter().find(|section| section.name == name)
     }

@@ -1,18 +1,29 @@
 //! Stop files as rows: they stop the agents of every machine.
 
-use liza_core::model::{StopFile, StopFiles, Timestamp};
+use std::sync::PoisonError;
+
+use liza_core::model::{StopFile, StopFileTimes, Timestamp};
 
 use super::DatabaseStore;
-use super::load::stop_files_of;
+use super::connection::ResultSet;
 use super::write::Statements;
 use crate::error::StoreError;
 
 impl DatabaseStore {
-    /// The stop files of the project.
-    pub(crate) fn stop_files(&self) -> Result<StopFiles, StoreError> {
-        let results =
-            self.query_rows(|project| format!("SELECT name FROM liza.stop_files WHERE project = {project}"))?;
-        Ok(results.first().map(stop_files_of).unwrap_or_default())
+    /// Since when each stop file of the project has been there; what was last known while the database cannot be used.
+    pub(crate) fn stop_files(&self) -> Result<StopFileTimes, StoreError> {
+        let read = self
+            .query_rows(|project| format!("SELECT name, at FROM liza.stop_files WHERE project = {project}"));
+        let mut known = self.shared.stops.lock().unwrap_or_else(PoisonError::into_inner);
+        match read {
+            Ok(results) => {
+                let found = results.first().map(times_of).unwrap_or_default();
+                *known = Some(found);
+                Ok(found)
+            }
+            // Who was stopped stays stopped.
+            Err(error) => known.ok_or(error),
+        }
     }
 
     /// Adds and removes stop files.
@@ -25,5 +36,17 @@ impl DatabaseStore {
             statements.sql().to_owned()
         })?;
         Ok(())
+    }
+}
+
+fn times_of(rows: &ResultSet) -> StopFileTimes {
+    let since = |file: StopFile| {
+        let row = rows.iter().find(|row| row.text(0) == file.name());
+        row.map(|row| Timestamp::from_unix(row.number(1)))
+    };
+    StopFileTimes {
+        pause: since(StopFile::Pause),
+        checkpoint: since(StopFile::Checkpoint),
+        abort: since(StopFile::Abort),
     }
 }

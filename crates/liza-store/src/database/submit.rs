@@ -226,6 +226,10 @@ impl DatabaseStore {
     fn try_submit(&self, job: &mut dyn Job, mark: &RequestMark, host: &dyn Host) -> Result<Written, Setback> {
         let wanted = wanted_by(job, &self.known_board());
         let mut turn = self.queue().enter(&wanted);
+        if turn.batch.as_ref().is_some_and(|batch| !batch.wanted.covers(&wanted)) {
+            // It came after the rows were read. Those before it are committed; it begins the next transaction.
+            turn.finish(|batch| self.commit(batch));
+        }
         if turn.batch.is_none() {
             let wanted = turn.wanted(wanted);
             *turn.batch = Some(self.begin(wanted)?);
@@ -302,11 +306,10 @@ impl DatabaseStore {
         if change.sprint.is_none() {
             change.sprint = view.missing_sprint(job.now());
         }
-        let rows = self.write_rows(batch, &view, &board, &change)?;
-        let archived = archive::texts(&view, &board, &change);
+        board.tasks.retain(|_, slot| slot.body.is_some());
+        self.write_rows(batch, &board, &change)?;
         let now = job.now();
         let statements = &mut batch.statements;
-        statements.archive(&archived, change.revision);
         statements.leases(&change, job.sender(), now);
         statements.add_stop_files(&change.stop_files, now);
         let log = change.log.iter().map(|entry| entry_text(entry, change.revision));
@@ -318,7 +321,6 @@ impl DatabaseStore {
             statements.forget_requests(now - request::KEPT - liza_core::model::Seconds(86_400));
         }
         let layout = if change.archived.is_empty() { batch.loaded.project.layout } else { change.revision.0 };
-        batch.loaded.rows = rows;
         batch.loaded.project = ProjectRow { revision: change.revision.0, layout, clock: batch.clock.clone() };
         update_heartbeats(&mut batch.loaded, &change);
         batch.commands += 1;
@@ -335,34 +337,34 @@ impl DatabaseStore {
         if violations.is_empty() { Ok(change) } else { Err(StoreError::Violates(violations)) }
     }
 
-    /// Adds the statements for the rows of a change, and returns the rows after it.
-    fn write_rows(
-        &self,
-        batch: &mut Batch,
-        view: &StateView<'_>,
-        board: &Board,
-        change: &Change,
-    ) -> Result<Rows, StoreError> {
+    /// Adds the statements of a change: for the rows that it changes, and for what it archives. `board` has only the tasks
+    /// that were loaded in full.
+    fn write_rows(&self, batch: &mut Batch, board: &Board, change: &Change) -> Result<(), StoreError> {
+        let is_loaded = |key: &str| key.parse().is_ok_and(|id: TaskId| board.tasks.contains_key(&id));
+        let before = batch.loaded.rows.with_tasks(is_loaded);
+        let text = before.text(batch.loaded.project.revision);
+        let mut view = StateView::lazy(self.path(), &text)?;
+        view.load_summaries(&mut Board::default(), None)?;
         let ops = codec::operations(board, change).map_err(|error| not_encoded(self.path(), error))?;
         // New and removed rows need no text around them.
         let (own, in_text): (Vec<Op>, Vec<Op>) = ops.into_iter().partition(is_whole_row);
-        let spliced = codec::splice(view, &in_text).ok();
-        let spliced = spliced.filter(|spliced| codec::reads_back(view, spliced, &in_text));
-        let text = match spliced {
+        let spliced = codec::splice(&view, &in_text).ok();
+        let spliced = spliced.filter(|spliced| codec::reads_back(&view, spliced, &in_text));
+        let changed = match spliced {
             Some(spliced) => spliced.text,
             None => {
-                let full = StateView::full(self.path(), view.text)?;
+                let full = StateView::full(self.path(), &text)?;
                 codec::rewrite(&full, &in_text).ok_or_else(|| mismatch(self.path(), "a section"))?
             }
         };
-        let before = &batch.loaded.rows;
-        let mut rows = Rows::split(&text).ok_or_else(|| mismatch(self.path(), "the rows"))?;
-        keep_summaries(before, &mut rows);
-        batch.statements.rows(before, &rows, change.revision);
+        let after = Rows::split(&changed).ok_or_else(|| mismatch(self.path(), "the rows"))?;
+        batch.statements.rows(&before, &after, change.revision);
+        batch.statements.archive(&archive::texts(&view, board, change), change.revision);
+        batch.loaded.rows.update(after);
         for (n, op) in own.iter().enumerate() {
-            write_whole_row(&mut batch.statements, &mut rows, op, change.revision, n);
+            write_whole_row(&mut batch.statements, &mut batch.loaded.rows, op, change.revision, n);
         }
-        Ok(rows)
+        Ok(())
     }
 
     /// Sends the statements of all commands, and commits.
@@ -478,17 +480,6 @@ fn write_whole_row(statements: &mut Statements, rows: &mut Rows, op: &Op, revisi
             }
         }
         Op::ChangeTask { .. } | Op::Change { .. } | Op::Replace { .. } => {}
-    }
-}
-
-/// Marks the tasks of which only the summaries are loaded.
-fn keep_summaries(before: &Rows, after: &mut Rows) {
-    let Some(old) = before.section(TASKS) else { return };
-    let Some(new) = after.0.iter_mut().find(|section| section.name == TASKS) else { return };
-    for (old, new) in old.entries.iter().zip(&mut new.entries) {
-        if !old.whole {
-            new.clone_from(old);
-        }
     }
 }
 

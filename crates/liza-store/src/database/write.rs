@@ -198,6 +198,20 @@ impl Statements {
         }
     }
 
+    /// Adds the entries of another log, each with its revision.
+    pub(super) fn imported_log(&mut self, entries: &[(u64, String)]) {
+        let mut last = (None, 0);
+        for (revision, text) in entries {
+            let number = if last.0 == Some(*revision) { last.1 + 1 } else { 0 };
+            last = (Some(*revision), number);
+            let (project, text) = (self.project, quoted(text));
+            // A log that people edited may have a revision twice.
+            self.add(&format!(
+                "INSERT INTO liza.log VALUES ({project}, {revision}, {number}, {text}) ON CONFLICT DO NOTHING"
+            ));
+        }
+    }
+
     /// Keeps what a change archives.
     pub(super) fn archive(&mut self, texts: &[(String, String)], revision: Revision) {
         let project = self.project;

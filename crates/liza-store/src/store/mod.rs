@@ -10,14 +10,14 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use liza_core::model::{
-    Board, Generation, LogEntry, Section, State, StopFile, StopFiles, TaskId, Timestamp, Value,
+    Board, Generation, LogEntry, Section, State, StopFile, StopFileTimes, TaskId, Timestamp, Value,
 };
 use liza_core::protocol::{Operation, Request};
 use liza_core::rules::invariants::{self, Violation};
 use liza_core::rules::misspelled::MisspelledKey;
 
 use crate::call::{Call, Host, Outcome};
-use crate::database::{self, Address, DatabaseReport, DatabaseStore, RequestId};
+use crate::database::{self, Address, BoardContent, DatabaseReport, DatabaseStore, RequestId};
 use crate::disk::ProjectDisk;
 use crate::error::StoreError;
 use crate::file::Notice;
@@ -72,6 +72,30 @@ impl Store {
         log: &LogEntry,
     ) -> Result<Self, StoreError> {
         Ok(Self { kind: Kind::Database(DatabaseStore::create(root, address, name, state, log)?) })
+    }
+
+    /// Creates a blackboard of that name in a database from the text of another one, with its log and its archive.
+    ///
+    /// # Errors
+    /// When the text is not a valid blackboard, or the database has one of that name already, or cannot be used.
+    pub fn import_to_database(
+        root: &Path,
+        address: &Address,
+        name: &str,
+        content: &BoardContent,
+    ) -> Result<Self, StoreError> {
+        Ok(Self { kind: Kind::Database(DatabaseStore::import(root, address, name, content)?) })
+    }
+
+    /// Everything that a blackboard in a database consists of; none for a file.
+    ///
+    /// # Errors
+    /// When the database cannot be used.
+    pub fn database_content(&self) -> Result<Option<BoardContent>, StoreError> {
+        match &self.kind {
+            Kind::File(_) => Ok(None),
+            Kind::Database(store) => store.content().map(Some),
+        }
     }
 
     /// Uses the blackboard of that name in a database for the project at `root`. Without a name, the only one there is.
@@ -263,16 +287,20 @@ impl Store {
         }
     }
 
+    /// The facts that the rules need from the disk of this machine.
+    pub fn disk(&self) -> ProjectDisk {
+        match &self.kind {
+            Kind::File(_) => ProjectDisk::new(self.root()),
+            Kind::Database(_) => ProjectDisk::of_several_machines(self.root()),
+        }
+    }
+
     /// All violations in the blackboard.
     ///
     /// # Errors
     /// When it cannot be read.
     pub fn validate(&self, now: Timestamp) -> Result<Vec<Violation>, StoreError> {
-        let disk = match &self.kind {
-            Kind::File(_) => ProjectDisk::new(self.root()),
-            Kind::Database(_) => ProjectDisk::of_several_machines(self.root()),
-        };
-        Ok(invariants::validate(&self.snapshot()?, &disk, now))
+        Ok(invariants::validate(&self.snapshot()?, &self.disk(), now))
     }
 
     /// Repairs what a crash or a stale save has left in the file, and reports it. A database needs no repair.
@@ -374,11 +402,11 @@ impl Store {
         Ok(watch)
     }
 
-    /// The stop files that are rows of a database; none for a file, where the folder has them.
+    /// Since when the stop files that are rows of a database have been there; none for a file, where the folder has them.
     ///
     /// # Errors
     /// When the database cannot be used.
-    pub fn stop_rows(&self) -> Result<Option<StopFiles>, StoreError> {
+    pub fn stop_rows(&self) -> Result<Option<StopFileTimes>, StoreError> {
         match &self.kind {
             Kind::File(_) => Ok(None),
             Kind::Database(store) => store.stop_files().map(Some),

@@ -1,118 +1,15 @@
 //! What a database can do wrong: gone, restarted, read-only, a lost answer, a newer program. And what must hold then.
 
-use std::io::{Read as _, Write as _};
-use std::net::{Shutdown, TcpListener, TcpStream};
-use std::os::unix::net::UnixStream;
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex};
+use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
 use liza_core::model::Actor;
 use liza_store::{DatabaseReason, RequestId, Store, StoreError};
 
 use crate::board::{Kind, RealHost, TestBoard, call, human};
+use crate::proxy::Proxy;
 use crate::server::Server;
 use crate::support::note;
-
-/// A proxy between a store and the server, which can drop connections.
-struct Proxy {
-    port: u16,
-    rules: Arc<Rules>,
-}
-
-#[derive(Default)]
-struct Rules {
-    /// Drops the connection when the answer to COMMIT arrives, this many times.
-    lose_answers: AtomicUsize,
-    /// Drops the connection before a COMMIT is passed on, this many times.
-    lose_commits: AtomicUsize,
-    /// Accepts no connections and passes nothing on.
-    partitioned: AtomicBool,
-    open: Mutex<Vec<TcpStream>>,
-    commits: AtomicUsize,
-}
-
-impl Proxy {
-    fn new(server: &Server) -> Self {
-        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-        let port = listener.local_addr().unwrap().port();
-        let rules: Arc<Rules> = Arc::default();
-        let socket = server.socket();
-        let shared = Arc::clone(&rules);
-        std::thread::spawn(move || {
-            for client in listener.incoming().flatten() {
-                let (rules, socket) = (Arc::clone(&shared), socket.clone());
-                std::thread::spawn(move || {
-                    if rules.partitioned.load(Ordering::SeqCst) {
-                        return;
-                    }
-                    if let Ok(server) = UnixStream::connect(&socket) {
-                        rules.open.lock().unwrap().push(client.try_clone().unwrap());
-                        pass(client, server, &rules);
-                    }
-                });
-            }
-        });
-        Self { port, rules }
-    }
-
-    fn address(&self) -> String {
-        format!("postgres://liza@127.0.0.1:{}/liza", self.port)
-    }
-
-    /// Cuts all connections, or lets new ones through again.
-    fn partition(&self, on: bool) {
-        self.rules.partitioned.store(on, Ordering::SeqCst);
-        for stream in self.rules.open.lock().unwrap().drain(..).filter(|_| on) {
-            let _ = stream.shutdown(Shutdown::Both);
-        }
-    }
-}
-
-fn take_one(counter: &AtomicUsize) -> bool {
-    counter.fetch_update(Ordering::SeqCst, Ordering::SeqCst, |n| n.checked_sub(1)).is_ok()
-}
-
-fn pass(client: TcpStream, server: UnixStream, rules: &Arc<Rules>) {
-    let losing = Arc::new(AtomicBool::new(false));
-    let (mut from_server, mut to_client) = (server.try_clone().unwrap(), client.try_clone().unwrap());
-    let lost = Arc::clone(&losing);
-    let answers = std::thread::spawn(move || {
-        let mut buffer = [0; 65_536];
-        while let Ok(length) = from_server.read(&mut buffer) {
-            if length == 0 || lost.load(Ordering::SeqCst) || to_client.write_all(&buffer[..length]).is_err() {
-                break;
-            }
-        }
-        let _ = to_client.shutdown(Shutdown::Both);
-        let _ = from_server.shutdown(Shutdown::Both);
-    });
-    let (mut from_client, mut to_server) = (client, server);
-    let mut buffer = [0; 65_536];
-    while let Ok(length) = from_client.read(&mut buffer) {
-        if length == 0 {
-            break;
-        }
-        let text = String::from_utf8_lossy(&buffer[..length]);
-        if text.contains("COMMIT") && text.contains("UPDATE liza.projects") {
-            rules.commits.fetch_add(1, Ordering::SeqCst);
-            if take_one(&rules.lose_commits) {
-                break;
-            }
-            if take_one(&rules.lose_answers) {
-                losing.store(true, Ordering::SeqCst);
-            }
-        }
-        if to_server.write_all(&buffer[..length]).is_err() {
-            break;
-        }
-    }
-    let _ = from_client.shutdown(Shutdown::Both);
-    if !losing.load(Ordering::SeqCst) {
-        let _ = to_server.shutdown(Shutdown::Both);
-    }
-    let _ = answers.join();
-}
 
 fn reason(error: StoreError) -> DatabaseReason {
     let StoreError::Database(error) = error else { panic!("{error:?}") };

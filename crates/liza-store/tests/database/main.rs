@@ -12,8 +12,10 @@ mod board;
 mod contract;
 mod faults;
 mod leases;
+mod proxy;
 mod random;
 mod server;
+mod several_machines;
 #[path = "../store/steps.rs"]
 mod steps;
 #[path = "../store/support.rs"]

@@ -171,16 +171,20 @@ impl Server {
     /// Starts it with a watcher that ends it when no test uses it any more.
     fn start_shared(&self) {
         self.make();
-        let watcher = "\"$@\" & server=$!; idle=0; \
-            while [ $idle -lt 10 ] && kill -0 $server; do sleep 1; \
-            if flock -x -n \"$USERS\" true; then idle=$((idle + 1)); else idle=0; fi; done; \
-            kill -INT $server; wait $server; rm -rf \"$FOLDER\"";
+        // Stops only under the lock that starting takes, if there is still no user.
+        let watcher = "\"$@\" 9>&- & server=$!; idle=0; \
+            while kill -0 $server; do sleep 1; \
+            if flock -x -n \"$USERS\" true; then idle=$((idle + 1)); else idle=0; fi; \
+            if [ $idle -ge 10 ] && flock 9; then \
+            if flock -x -n \"$USERS\" true; then kill -INT $server; wait $server; rm -rf \"$FOLDER\"; exit; fi; \
+            flock -u 9; idle=0; fi; done 9>\"$STARTING\"";
         let server = program("postgres");
         let options = format!("{QUICK} {}", self.socket_options());
         let mut command = Command::new("setsid");
         command.args(["--fork", "sh", "-c", watcher, "sh"]).arg(server.get_program()).args(server.get_args());
         command.arg("-D").arg(self.folder.join("data")).args(options.split(' '));
         command.env("USERS", self.folder.with_extension("users")).env("FOLDER", &self.folder);
+        command.env("STARTING", self.folder.with_extension("lock"));
         let log = File::create(self.folder.join("log")).unwrap();
         let errors = log.try_clone().unwrap();
         assert!(

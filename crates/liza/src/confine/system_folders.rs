@@ -87,6 +87,9 @@ const REMOVED_VARIABLES: &[&str] = &[
     "XAUTHORITY",
     "XDG_RUNTIME_DIR",
     "VSCODE_IPC_HOOK*",
+    "LIZA_STORE_URL",
+    "PGPASSFILE",
+    "PGPASSWORD",
 ];
 
 /// Whether a variable leads to a service outside.

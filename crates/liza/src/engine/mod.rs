@@ -177,7 +177,10 @@ impl<'p> Engine<'p> {
         let mut results = EffectResults::default();
         for effect in effects {
             match effect {
-                Effect::RemoveStopFile(file) => stop_files::remove(self.project.folder(), file)?,
+                Effect::RemoveStopFile(file) => {
+                    self.project.store().change_stop_rows(&[], &[file])?;
+                    stop_files::remove(self.project.folder(), file)?;
+                }
                 Effect::RemoveWorktree(task) => self.remove_worktree(task, &mut results),
                 Effect::WriteSprintSummary => self.write_summary(),
                 Effect::CompleteSprint => results.sprint_completed = self.complete_sprint(),

@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use liza_core::model::{State, TaskId, Timestamp};
 use liza_core::rules::invariants;
 use liza_core::rules::invariants::{Subject, Violation};
-use liza_store::{ProjectDisk, task_range};
+use liza_store::task_range;
 
 use crate::project::{Project, now};
 use crate::reconcile::Reconciler;
@@ -55,7 +55,7 @@ impl ManualChanges {
 
     /// Reports new violations and fixed ones.
     fn check(&mut self, state: &State, now: Timestamp) -> Vec<TeamMessage> {
-        let found = invariants::validate(state, &ProjectDisk::new(self.project.root()), now);
+        let found = invariants::validate(state, &self.project.store().disk(), now);
         let wrong: BTreeSet<(Subject, String)> = found.iter().map(key).collect();
         let fresh: Vec<&Violation> =
             found.iter().filter(|violation| !self.reported.contains(&key(violation))).collect();

@@ -5,6 +5,7 @@
 use std::ffi::OsString;
 use std::io;
 use std::os::unix::process::CommandExt as _;
+use std::path::Path;
 use std::process::{Child, Command, ExitStatus};
 use std::time::{Duration, Instant};
 
@@ -153,7 +154,8 @@ fn modify(command: &[String], context: &Context) -> Result<Reply, CommandError> 
     let before = session.text();
     let log = log_entry(context, &format!("lock modify {}", command.join(" ")))?;
     session.begin_modify(now())?;
-    let ended = run_inside(command, &project, context);
+    let copy = session.path();
+    let ended = run_inside(command, &project, &copy, context);
     match ended {
         Ok(Some(status)) if status.success() => {}
         Ok(None) => {
@@ -172,7 +174,9 @@ fn modify(command: &[String], context: &Context) -> Result<Reply, CommandError> 
             return Err(not_run(command, &error));
         }
     }
-    if before.is_ok_and(|before| project.store().text().is_ok_and(|after| before == after)) {
+    if before.is_ok_and(|before| {
+        std::fs::read_to_string(&copy).is_ok_and(|after| before == after.trim_start_matches('\u{feff}'))
+    }) {
         session.undo_modify()?;
         return Ok(Reply::new("nothing was changed", json!({"changed": false})));
     }
@@ -215,7 +219,12 @@ fn wait(mut child: Child, limit: Option<Duration>) -> io::Result<Option<ExitStat
 
 /// Runs the command in the project's root. A nested liza learns that the lock is held, and does not wait for it. `None` if it
 /// took too long.
-fn run_inside(command: &[String], project: &Project, context: &Context) -> io::Result<Option<ExitStatus>> {
+fn run_inside(
+    command: &[String],
+    project: &Project,
+    copy: &Path,
+    context: &Context,
+) -> io::Result<Option<ExitStatus>> {
     let mut child = shell_or_program(command)?;
     let console = &context.screen.console;
     // With --json, standard output belongs to the one JSON object.
@@ -230,7 +239,7 @@ fn run_inside(command: &[String], project: &Project, context: &Context) -> io::R
         .stderr(console.for_child(Stream::Error)?)
         .current_dir(project.root())
         .env(LOCK_HELD_ENV, project.folder())
-        .env("LIZA_STATE", project.folder().join("state.yaml"))
+        .env("LIZA_STATE", copy)
         .spawn()?;
     wait(child, limit)
 }

@@ -145,7 +145,7 @@ pub(crate) fn run(args: Args, context: &Context) -> Result<Reply, CommandError> 
         let message = format!("{agent}'s session cannot run a team");
         return Err(CommandError::refused("not_permitted", message));
     }
-    let project = context.project()?;
+    let project = context.project()?.patient();
     if let Some(over) = ended_goal(&project.store().snapshot()?) {
         return Ok(over);
     }

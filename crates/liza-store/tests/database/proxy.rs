@@ -1,0 +1,134 @@
+//! A proxy between a store and the server: counts round trips, drops connections, cuts the network.
+
+use std::io::{Read as _, Write as _};
+use std::net::{Shutdown, TcpListener, TcpStream};
+use std::os::unix::net::UnixStream;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex};
+
+use crate::server::Server;
+
+/// A proxy between a store and the server, which can drop connections.
+pub(crate) struct Proxy {
+    port: u16,
+    pub(crate) rules: Arc<Rules>,
+}
+
+/// What it does.
+#[derive(Default)]
+pub(crate) struct Rules {
+    /// Drops the connection when the answer to COMMIT arrives, this many times.
+    pub(crate) lose_answers: AtomicUsize,
+    /// Drops the connection before a COMMIT is passed on, this many times.
+    pub(crate) lose_commits: AtomicUsize,
+    /// Accepts no connections and passes nothing on.
+    partitioned: AtomicBool,
+    open: Mutex<Vec<TcpStream>>,
+    pub(crate) commits: AtomicUsize,
+    /// Round trips between one that takes the lock and one that commits; there should be none.
+    pub(crate) between: AtomicUsize,
+    /// What was sent, once it is asked for.
+    pub(crate) recorded: Mutex<Option<Vec<String>>>,
+    /// Notifications that were sent.
+    pub(crate) notifications: AtomicUsize,
+}
+
+impl Proxy {
+    pub(crate) fn new(server: &Server) -> Self {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let port = listener.local_addr().unwrap().port();
+        let rules: Arc<Rules> = Arc::default();
+        let socket = server.socket();
+        let shared = Arc::clone(&rules);
+        std::thread::spawn(move || {
+            for client in listener.incoming().flatten() {
+                let (rules, socket) = (Arc::clone(&shared), socket.clone());
+                std::thread::spawn(move || {
+                    if rules.partitioned.load(Ordering::SeqCst) {
+                        return;
+                    }
+                    if let Ok(server) = UnixStream::connect(&socket) {
+                        rules.open.lock().unwrap().push(client.try_clone().unwrap());
+                        pass(client, server, &rules);
+                    }
+                });
+            }
+        });
+        Self { port, rules }
+    }
+
+    pub(crate) fn address(&self) -> String {
+        format!("postgres://liza@127.0.0.1:{}/liza", self.port)
+    }
+
+    /// Cuts all connections, or lets new ones through again.
+    pub(crate) fn partition(&self, on: bool) {
+        self.rules.partitioned.store(on, Ordering::SeqCst);
+        for stream in self.rules.open.lock().unwrap().drain(..).filter(|_| on) {
+            let _ = stream.shutdown(Shutdown::Both);
+        }
+    }
+}
+
+/// The text of a simple query in a message.
+fn statements(message: &[u8]) -> Option<String> {
+    let text = message.strip_prefix(b"Q")?.get(4..)?.strip_suffix(b"\0")?;
+    Some(String::from_utf8_lossy(text).into_owned())
+}
+
+fn take_one(counter: &AtomicUsize) -> bool {
+    counter.fetch_update(Ordering::SeqCst, Ordering::SeqCst, |n| n.checked_sub(1)).is_ok()
+}
+
+fn pass(client: TcpStream, server: UnixStream, rules: &Arc<Rules>) {
+    let losing = Arc::new(AtomicBool::new(false));
+    let (mut from_server, mut to_client) = (server.try_clone().unwrap(), client.try_clone().unwrap());
+    let lost = Arc::clone(&losing);
+    let answers = std::thread::spawn(move || {
+        let mut buffer = vec![0; 1 << 20];
+        while let Ok(length) = from_server.read(&mut buffer) {
+            if length == 0 || lost.load(Ordering::SeqCst) || to_client.write_all(&buffer[..length]).is_err() {
+                break;
+            }
+        }
+        let _ = to_client.shutdown(Shutdown::Both);
+        let _ = from_server.shutdown(Shutdown::Both);
+    });
+    let (mut from_client, mut to_server) = (client, server);
+    let mut locked = false;
+    let mut buffer = vec![0; 1 << 20];
+    while let Ok(length) = from_client.read(&mut buffer) {
+        if length == 0 {
+            break;
+        }
+        let text = String::from_utf8_lossy(&buffer[..length]);
+        if let Some(recorded) = rules.recorded.lock().unwrap().as_mut() {
+            recorded.extend(statements(&buffer[..length]));
+        }
+        rules.notifications.fetch_add(text.matches("NOTIFY liza").count(), Ordering::SeqCst);
+        if text.contains("FOR UPDATE") {
+            locked = true;
+        } else if locked && (text.contains("COMMIT") || text.contains("ROLLBACK")) {
+            locked = false;
+        } else if locked {
+            rules.between.fetch_add(1, Ordering::SeqCst);
+        }
+        if text.contains("COMMIT") && text.contains("UPDATE liza.projects") {
+            rules.commits.fetch_add(1, Ordering::SeqCst);
+            if take_one(&rules.lose_commits) {
+                break;
+            }
+            if take_one(&rules.lose_answers) {
+                losing.store(true, Ordering::SeqCst);
+            }
+        }
+        if to_server.write_all(&buffer[..length]).is_err() {
+            break;
+        }
+    }
+    let _ = from_client.shutdown(Shutdown::Both);
+    if !losing.load(Ordering::SeqCst) {
+        let _ = to_server.shutdown(Shutdown::Both);
+    }
+    let _ = answers.join();
+}
