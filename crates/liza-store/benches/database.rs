@@ -98,7 +98,7 @@ fn reset(server: &Server, board: &TestBoard, revision: u64) {
 }
 
 fn measure(server: &Server, board: &TestBoard, name: &str) {
-    let sent = recorded(server, board, &|store| drop(human(store, edit(0, 0)).unwrap()));
+    let sent = recorded(server, board, &|store| assert!(human(store, edit(0, 0)).unwrap().changed));
     let own = |n: usize| edits_of(&board.store(), n);
     compare(&format!("transitions, 1 client{name}"), 1, server, board, &sent, &own);
     compare(&format!("transitions, {CLIENTS} processes{name}"), CLIENTS, server, board, &sent, &own);
@@ -151,7 +151,7 @@ fn edit(task_number: usize, n: u64) -> Command {
 }
 
 fn edits_of(store: &Store, client: usize) -> u64 {
-    until_over(|n| drop(human(store, edit(client, n)).unwrap()))
+    until_over(|n| assert!(human(store, edit(client, n)).unwrap().changed))
 }
 
 fn claim(store: &Store, task_number: usize, coder: usize, generation: Generation) {

@@ -104,7 +104,9 @@ impl Server {
                 let fields: Vec<&str> = (0..row.len()).map(|at| row.get(at).unwrap_or_default()).collect();
                 Some(fields.join("|"))
             }
-            _ => None,
+            postgres::SimpleQueryMessage::CommandComplete(_)
+            | postgres::SimpleQueryMessage::RowDescription(_)
+            | _ => None,
         };
         messages.iter().filter_map(row).collect()
     }
