@@ -5,6 +5,7 @@ use ratatui::layout::Rect;
 use ratatui::text::Line;
 
 use super::{Painter, put, row, span};
+use crate::columns::{cut, width};
 use crate::tui::model::Panel;
 
 /// From this width on, there are two columns.
@@ -47,7 +48,9 @@ impl Painter<'_> {
         }
         let mut line = Line::default();
         for (text, command) in steps {
-            line.push_span(span(format!(" {text} "), self.theme.warning));
+            // The command is what a person needs: the text gives way.
+            let room = usize::from(area.width).saturating_sub(line.width() + width(command) + 2);
+            line.push_span(span(format!(" {} ", cut(&text, room)), self.theme.warning));
             line.push_span(span(command, self.theme.name));
         }
         put(buffer, row(area, 0), &line);

@@ -103,7 +103,8 @@ impl Painter<'_> {
         if let Some(label) = self.model.label {
             right.push(Span::styled(format!("{label} "), theme.warning));
         }
-        if !view.has_team() && self.model.mode == ScreenMode::Observer {
+        let is_open = view.goal.as_ref().is_some_and(|goal| goal.status == GoalStatus::InProgress);
+        if is_open && !view.has_team() && self.model.mode == ScreenMode::Observer {
             right.push(Span::styled("NO TEAM ", theme.bad));
         }
         for stop in &view.stopped {
