@@ -8,7 +8,7 @@ use std::time::Duration;
 use liza_core::model::Refusal;
 use liza_core::rules::invariants::Violation;
 
-use crate::database::DatabaseError;
+use crate::database_error::DatabaseError;
 use crate::value_path::PathError;
 use crate::yaml::{Position, YamlError};
 

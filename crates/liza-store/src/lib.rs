@@ -8,6 +8,7 @@ mod archive;
 mod call;
 mod codec;
 mod database;
+mod database_error;
 mod direct_edit;
 mod disk;
 mod document;
@@ -30,10 +31,8 @@ pub mod yaml;
 
 pub use call::{Call, Host, Outcome, Written};
 pub use codec::settings_as_fields;
-pub use database::{
-    Address, AddressError, BoardContent, DatabaseError, DatabaseReason, DatabaseReport, RequestId,
-    STORE_URL_ENV,
-};
+pub use database::{Address, AddressError, BoardContent, DatabaseReport, RequestId, STORE_URL_ENV};
+pub use database_error::{DatabaseError, DatabaseReason};
 pub use disk::ProjectDisk;
 pub use error::{FileFault, StoreError};
 pub use file::{LOCK_HELD_ENV, Notice};

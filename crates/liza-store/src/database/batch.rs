@@ -9,10 +9,10 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::Duration;
 
 use super::connection::Connection;
-use super::fault::DatabaseError;
 use super::load::{LoadedRows, Wanted};
 use super::time::Clock;
 use super::write::Statements;
+use crate::database_error::DatabaseError;
 
 /// How many commands share one transaction at most.
 const COMMANDS_MAX: usize = 64;

@@ -12,7 +12,7 @@ use rustls::{ClientConfig, RootCertStore};
 use tokio_postgres_rustls::MakeRustlsConnect;
 
 use super::address::Address;
-use super::fault::{DatabaseError, DatabaseReason};
+use crate::database_error::{DatabaseError, DatabaseReason};
 
 /// How many connections are kept for the next use.
 const KEPT: usize = 2;

@@ -10,12 +10,12 @@ use liza_core::model::{LogEntry, Revision, State, Timestamp, Value};
 use liza_core::protocol::manual_edit::ManualEdit;
 
 use super::DatabaseStore;
-use super::fault::DatabaseReason;
 use super::load::{self, ProjectRow, Wanted};
 use super::request::RequestId;
 use super::rows::Rows;
 use super::write::Statements;
 use crate::codec::{self, StateView};
+use crate::database_error::DatabaseReason;
 use crate::disk::ProjectDisk;
 use crate::document::plain_value;
 use crate::durable::replace_private_file;

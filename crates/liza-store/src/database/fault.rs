@@ -1,117 +1,11 @@
-//! Why a database could not be used: the reason, what PostgreSQL said, and what a person can do.
-//!
-//! Decides also what is safe to try again.
+//! Turns the errors of PostgreSQL into ours: the reason, and what is safe to try again.
 
 use std::error::Error as _;
 
 use postgres::error::SqlState;
 
 use super::address::{Address, AddressError};
-
-/// A database could not be used. Unless the outcome is unknown, nothing was written.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("the database {address}: {reason}{}", detail_of(.detail))]
-pub struct DatabaseError {
-    /// Its address, which has no password.
-    pub address: String,
-    /// Why.
-    pub reason: DatabaseReason,
-    /// What the database or the system said.
-    pub detail: String,
-}
-
-fn detail_of(detail: &str) -> String {
-    if detail.is_empty() { String::new() } else { format!(" ({detail})") }
-}
-
-/// Why a database could not be used.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, strum::Display)]
-pub enum DatabaseReason {
-    /// No connection can be made, or it broke before anything was committed.
-    #[strum(to_string = "cannot be reached")]
-    Unreachable,
-    /// The connection broke while a change was being committed.
-    #[strum(to_string = "did not answer whether the change was written")]
-    UnknownOutcome,
-    /// It takes no writes.
-    #[strum(to_string = "takes no writes now")]
-    ReadOnly,
-    /// Its disk or its memory is full.
-    #[strum(to_string = "has no space left")]
-    Full,
-    /// Another one holds the lock, or a statement took too long.
-    #[strum(to_string = "is too slow, or another process holds the lock")]
-    Slow,
-    /// The user or the password is wrong, or the user lacks a right.
-    #[strum(to_string = "refuses this user")]
-    NotAllowed,
-    /// There is no blackboard of that name.
-    #[strum(to_string = "has no such blackboard")]
-    NoProject,
-    /// There is a blackboard of that name already.
-    #[strum(to_string = "already has a blackboard of that name")]
-    ProjectExists,
-    /// A newer program has changed the tables.
-    #[strum(to_string = "has tables of a newer liza")]
-    NewerSchema,
-    /// The ID of a request was used for another command.
-    #[strum(to_string = "knows this request ID from another command")]
-    RequestReused,
-    /// The request was carried out before.
-    #[strum(to_string = "has carried out this request already")]
-    RequestRepeated,
-    /// The ID of a request is too old to know whether it was carried out.
-    #[strum(to_string = "no longer knows requests that are this old")]
-    RequestTooOld,
-    /// The address or a variable is wrong.
-    #[strum(to_string = "cannot be used")]
-    WrongAddress,
-    /// Anything else that PostgreSQL reports.
-    #[strum(to_string = "reports an error")]
-    Other,
-}
-
-impl DatabaseReason {
-    /// Whether it may go away by itself.
-    pub fn is_passing(self) -> bool {
-        match self {
-            Self::Unreachable | Self::UnknownOutcome | Self::ReadOnly | Self::Full | Self::Slow => true,
-            Self::NotAllowed
-            | Self::NoProject
-            | Self::ProjectExists
-            | Self::NewerSchema
-            | Self::RequestReused
-            | Self::RequestRepeated
-            | Self::RequestTooOld
-            | Self::WrongAddress
-            | Self::Other => false,
-        }
-    }
-
-    /// What a person can do.
-    pub fn hint(self) -> &'static str {
-        match self {
-            Self::Unreachable => "check that it runs and that this machine can reach it: liza doctor",
-            Self::UnknownOutcome => "once it answers again, see whether the change is there: liza log",
-            Self::ReadOnly => {
-                "a standby server, or a failover: wait, or name the primary server in .liza/store.yaml"
-            }
-            Self::Full => "free space on the server",
-            Self::Slow => "try again; liza doctor shows how long it takes",
-            Self::NotAllowed => "set LIZA_STORE_URL or PGPASSFILE; the user needs rights on the schema liza",
-            Self::NoProject => "liza init --store ADDRESS makes one; liza join ADDRESS --name NAME uses one",
-            Self::ProjectExists => {
-                "liza join ADDRESS uses it; liza init --store ADDRESS --name NAME makes another"
-            }
-            Self::NewerSchema => "update liza on this machine",
-            Self::RequestReused => "use a new ID for each command",
-            Self::RequestRepeated => "nothing is left to do",
-            Self::RequestTooOld => "look at the blackboard, then send a new request",
-            Self::WrongAddress => "correct .liza/store.yaml or LIZA_STORE_URL",
-            Self::Other => "liza doctor",
-        }
-    }
-}
+use crate::database_error::{DatabaseError, DatabaseReason};
 
 impl DatabaseError {
     pub(super) fn new(address: &Address, reason: DatabaseReason, detail: impl Into<String>) -> Self {

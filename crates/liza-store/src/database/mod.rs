@@ -39,12 +39,12 @@ use load::LoadedRows;
 use time::Clock;
 
 use crate::codec::{StateView, decode_config};
+use crate::database_error::{DatabaseError, DatabaseReason};
 use crate::error::StoreError;
 
 pub use address::{Address, AddressError, STORE_URL_ENV};
 pub use create::BoardContent;
 pub(crate) use edit::DatabaseEdit;
-pub use fault::{DatabaseError, DatabaseReason};
 pub(crate) use log::DatabaseLogReader;
 pub(crate) use read::DatabaseReader;
 pub use report::DatabaseReport;

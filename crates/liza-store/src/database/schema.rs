@@ -4,7 +4,7 @@
 
 use super::address::Address;
 use super::connection::Connection;
-use super::fault::{DatabaseError, DatabaseReason};
+use crate::database_error::{DatabaseError, DatabaseReason};
 
 /// The migrations in order; the version of the tables is how many were applied.
 const MIGRATIONS: [&str; 1] = [TABLES];
