@@ -83,6 +83,12 @@ pub enum StoreError {
         /// The existing file.
         path: PathBuf,
     },
+    /// The blackboard has tasks, so another one cannot be imported into it.
+    #[error("{path}: the blackboard has tasks; only an empty one can be filled")]
+    NotEmpty {
+        /// The file of the blackboard.
+        path: PathBuf,
+    },
     /// Another process held the lock until the timeout.
     #[error("another process holds the lock {path}; timed out after {:.1} s", .waited.as_secs_f64())]
     Locked {

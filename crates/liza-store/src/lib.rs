@@ -38,7 +38,7 @@ pub use error::{FileFault, StoreError};
 pub use file::{LOCK_HELD_ENV, Notice};
 pub use file_store::{misspelled_keys, read_state};
 pub use log_reader::LogRecord;
-pub use store::{EditSession, IncrementalReader, LogReader, Store};
+pub use store::{EditSession, Export, IncrementalReader, LogReader, Store};
 pub use text_edit::{Edited, ValueSyntax};
 pub use three_way_merge::{Conflicts, infer_base, task_range, three_way_merge};
 pub use value_path::PathError;

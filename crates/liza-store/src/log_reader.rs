@@ -136,6 +136,13 @@ fn entry_starts(text: &str) -> impl Iterator<Item = usize> {
 }
 
 /// The entry that a text is, if it is one.
+/// The texts of the entries of a log.
+pub(crate) fn entry_texts(log: &str) -> impl Iterator<Item = &str> {
+    let starts: Vec<usize> = entry_starts(log).collect();
+    let ends = starts.iter().skip(1).copied().chain([log.len()]).collect::<Vec<_>>();
+    starts.into_iter().zip(ends).filter_map(|(start, end)| log.get(start..end))
+}
+
 pub(crate) fn entry(text: &str) -> Option<LogRecord> {
     let node = yaml::parse_fast(text).or_else(|| Some(yaml::parse(text).ok()?.0))?;
     yaml::decode(node.items().first()?).ok()

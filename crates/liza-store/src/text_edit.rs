@@ -29,6 +29,7 @@ pub(crate) struct FileEdit<'s> {
     pub(crate) current: CurrentFile,
     modifying: bool,
     permission: Option<ManualEdit>,
+    accepts_violations: bool,
 }
 
 /// The outcome of an edit.
@@ -59,7 +60,14 @@ impl FileStore {
     pub(crate) fn begin_edit(&self) -> Result<FileEdit<'_>, StoreError> {
         let mut locked = self.lock()?;
         let current = locked.current()?;
-        Ok(FileEdit { store: self, locked, current, modifying: false, permission: None })
+        Ok(FileEdit {
+            store: self,
+            locked,
+            current,
+            modifying: false,
+            permission: None,
+            accepts_violations: false,
+        })
     }
 
     /// The values that match a path; the whole file for the empty path.
@@ -81,6 +89,12 @@ impl FileEdit<'_> {
     #[must_use]
     pub(crate) fn restricted_to(mut self, permission: ManualEdit) -> Self {
         self.permission = Some(permission);
+        self
+    }
+
+    /// Also writes a text with violations.
+    pub(crate) fn accepting_violations(mut self) -> Self {
+        self.accepts_violations = true;
         self
     }
 
@@ -247,7 +261,7 @@ impl FileEdit<'_> {
             &state,
             now,
         );
-        if !violations.is_empty() {
+        if !violations.is_empty() && !self.accepts_violations {
             return Err(StoreError::Violates(violations));
         }
         let revision = state.board.revision.max(Revision(self.current.revision)).next();

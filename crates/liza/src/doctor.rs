@@ -10,6 +10,7 @@ use liza_core::rules::invariants::DiskFacts as _;
 use liza_core::text::count;
 use liza_store::ProjectDisk;
 
+use crate::database_health::{DatabaseFinding, Verdict, database_findings};
 use crate::confine::Level;
 use crate::engine::{EngineError, Exchange, integration_branch};
 use crate::git::{FolderState, Git, RemoteProbe, Repo};
@@ -99,6 +100,7 @@ pub fn check(git: &Git, folder: &Path, project: Option<&Project>, liza: &Path) -
         }
         Some(Ok(state)) => {
             checks.extend(project.map(blackboard));
+            checks.extend(project.into_iter().flat_map(database));
             checks.extend(project.map(log));
             checks.extend(project.and_then(misspelled));
             checks.extend(project.map(|project| specifications(project, &state)));
@@ -314,6 +316,19 @@ fn blackboard(project: &Project) -> Check {
             broken("blackboard", found, "show all: liza validate; repair after a crash: liza recover")
         }
         Err(error) => broken("blackboard", error.to_string(), "liza edit"),
+    }
+}
+
+/// The database of the blackboard; nothing if it is a file.
+fn database(project: &Project) -> Vec<Check> {
+    let checked = |finding: DatabaseFinding| match finding.verdict {
+        Verdict::Good => good("database", finding.found),
+        Verdict::Warning(fix) => warning("database", finding.found, fix),
+        Verdict::Broken(fix) => broken("database", finding.found, fix),
+    };
+    match database_findings(project.store()) {
+        Ok(findings) => findings.into_iter().map(checked).collect(),
+        Err(error) => vec![broken("database", error.to_string(), "liza status says more")],
     }
 }
 

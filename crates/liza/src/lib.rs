@@ -14,6 +14,7 @@ pub mod cli;
 mod columns;
 mod confine;
 pub mod contracts;
+mod database_health;
 pub mod demo;
 mod denied;
 pub mod doctor;

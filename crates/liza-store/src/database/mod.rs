@@ -24,6 +24,7 @@ mod settings;
 mod stop_rows;
 mod submit;
 mod time;
+mod transfer;
 mod write;
 
 use std::path::{Path, PathBuf};

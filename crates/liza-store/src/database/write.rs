@@ -212,6 +212,12 @@ impl Statements {
         }
     }
 
+    /// Removes the entries of the log of one revision.
+    pub(super) fn forget_log(&mut self, revision: Revision) {
+        let project = self.project;
+        self.add(&format!("DELETE FROM liza.log WHERE project = {project} AND revision = {revision}"));
+    }
+
     /// Keeps what a change archives.
     pub(super) fn archive(&mut self, texts: &[(String, String)], revision: Revision) {
         let project = self.project;

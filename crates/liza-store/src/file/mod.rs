@@ -179,6 +179,13 @@ impl LockedFolder {
         Ok(Self { folder: folder.clone(), lock, slots })
     }
 
+    /// Adds entries to the log that belong to no write.
+    pub(crate) fn add_to_log(&mut self, text: &str) -> Result<(), StoreError> {
+        let path = self.folder.log();
+        log_writer::append(&path, &log_writer::prepare(&path, text.trim_end())?)?;
+        log_writer::sync(&path)
+    }
+
     /// Syncs the log and its name, so that the record no longer has to carry its last entries.
     fn sync_log(&self) -> Result<(), StoreError> {
         log_writer::sync(&self.folder.log())?;

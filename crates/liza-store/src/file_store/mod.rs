@@ -6,6 +6,7 @@
 mod batch;
 mod log_text;
 mod submit;
+mod transfer;
 
 use std::fs;
 use std::path::{Path, PathBuf};

@@ -36,6 +36,15 @@ impl<'s> EditSession<'s> {
         }
     }
 
+    /// Also writes a text with violations: an imported blackboard may be old.
+    #[must_use]
+    pub(crate) fn accepting_violations(self) -> Self {
+        match self.0 {
+            EditOf::File(edit) => Self::of_file(edit.accepting_violations()),
+            EditOf::Database(edit) => Self::of_database(edit.accepting_violations()),
+        }
+    }
+
     /// The current text.
     ///
     /// # Errors

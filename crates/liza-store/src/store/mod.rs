@@ -5,6 +5,7 @@
 
 mod edit_session;
 mod readers;
+mod transfer;
 
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -27,6 +28,7 @@ use crate::watch::{self, Watch};
 
 pub use edit_session::EditSession;
 pub use readers::{IncrementalReader, LogReader};
+pub use transfer::Export;
 
 /// The blackboard of one project.
 #[derive(Debug, Clone)]

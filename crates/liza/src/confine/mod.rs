@@ -28,5 +28,5 @@ pub(crate) use program_run::{ProgramRun, RunEnd, RunStage};
 pub(crate) use readable::DiskLook;
 pub(crate) use stage::{StageInput, StageOrder, serve};
 pub(crate) use start::{StageSocket, probe, too_low, wrapped_stage_command};
-pub(crate) use system_folders::is_removed;
+pub(crate) use system_folders::{is_of_database, is_removed};
 pub(crate) use wrapper::wrapper_words;

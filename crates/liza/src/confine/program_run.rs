@@ -19,7 +19,7 @@ use super::caches::cache_variables;
 use super::plan::Plan;
 use super::stage::{StageInput, StageOrder};
 use super::start::{StageSocket, stage_command};
-use super::system_folders::is_removed;
+use super::system_folders::{is_of_database, is_removed};
 
 /// How long the end of the output may take once the program has ended.
 const OUTPUT_LIMIT: Duration = Duration::from_secs(5);
@@ -81,7 +81,7 @@ impl ProgramRun<'_> {
     pub(crate) fn run(self) -> io::Result<RunEnd> {
         let mut log = OutputLog::create(self.output, self.masker())?;
         let (mut command, order) = self.command()?;
-        let hidden = |name: &OsStr| self.stage.is_some() && is_removed(name);
+        let hidden = |name: &OsStr| is_of_database(name) || (self.stage.is_some() && is_removed(name));
         let environment = self.environment.iter().filter(|(name, _)| !hidden(name));
         command.current_dir(self.directory).env_clear();
         command.envs(environment.map(|(name, value)| (name, value)));

@@ -92,6 +92,14 @@ const REMOVED_VARIABLES: &[&str] = &[
     "PGPASSWORD",
 ];
 
+/// Variables that lead to the password of the team's database; no program that Liza starts gets them, confined or not.
+const DATABASE_VARIABLES: &[&str] = &["LIZA_STORE_URL", "PGPASSFILE", "PGPASSWORD", "PGSERVICEFILE"];
+
+/// Whether a variable leads to the password of the database.
+pub(crate) fn is_of_database(name: &OsStr) -> bool {
+    DATABASE_VARIABLES.iter().any(|variable| name == *variable)
+}
+
 /// Whether a variable leads to a service outside.
 pub(crate) fn is_removed(name: &OsStr) -> bool {
     let name = name.to_string_lossy();

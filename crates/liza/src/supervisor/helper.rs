@@ -16,7 +16,7 @@ use liza_core::model::Network;
 use liza_store::private;
 
 use crate::confine::{
-    Level, PLAN_VARIABLE, StageInput, StageOrder, StageSocket, is_removed, wrapped_stage_command,
+    Level, PLAN_VARIABLE, StageInput, StageOrder, StageSocket, is_of_database, is_removed, wrapped_stage_command,
 };
 use crate::engine::{EngineError, FileLock};
 use crate::identity::is_check;
@@ -233,6 +233,9 @@ const PASSWORD_VARIABLES: [&str; 3] = [liza_store::STORE_URL_ENV, "PGPASSFILE", 
 fn set_environment(command: &mut Command, order: &SessionOrder) {
     command.current_dir(&order.directory);
     for name in REPOSITORY_VARIABLES.iter().chain(&PASSWORD_VARIABLES) {
+        command.env_remove(name);
+    }
+    for (name, _) in std::env::vars_os().filter(|(name, _)| is_of_database(name)) {
         command.env_remove(name);
     }
     // Some programs trust this variable more than the system, and would work in the supervisor's folder.

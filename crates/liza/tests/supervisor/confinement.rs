@@ -49,7 +49,7 @@ fn the_level_is_shown_everywhere() {
     assert!(bench.prompts()[0].contains("WRITABLE: "), "{}", bench.prompts()[0]);
 }
 
-/// Covers: IS-12
+/// Covers: IS-12, MM-01
 #[test]
 #[cfg(target_os = "linux")]
 fn variables_that_lead_to_services_are_removed_and_listed_sockets_are_reachable() {
@@ -61,9 +61,16 @@ printf 'protocol=https\nhost=yours\n\n' | git credential-cache --socket="$HOME/s
     let service = PasswordService::start(&bench);
     let mut program = bench.project.program();
     program.args(["agent", "coder", "--cli", "c", "--once"]).env("LIZA", env!("CARGO_BIN_EXE_liza"));
-    for name in
-        ["TMUX", "SSH_AUTH_SOCK", "DBUS_SESSION_BUS_ADDRESS", "DOCKER_HOST", "DISPLAY", "WAYLAND_DISPLAY"]
-    {
+    for name in [
+        "TMUX",
+        "SSH_AUTH_SOCK",
+        "DBUS_SESSION_BUS_ADDRESS",
+        "DOCKER_HOST",
+        "DISPLAY",
+        "WAYLAND_DISPLAY",
+        "LIZA_STORE_URL",
+        "PGPASSFILE",
+    ] {
         program.env(name, "/somewhere");
     }
     let run = bench.project.run(&mut program);

@@ -40,6 +40,7 @@ fn listed(verb: VerbName) -> RunsIn {
         | VerbName::Confine
         | VerbName::Demo
         | VerbName::Init
+        | VerbName::Join
         | VerbName::Man
         | VerbName::Rehearsal
         | VerbName::Session
@@ -87,7 +88,9 @@ fn listed(verb: VerbName) -> RunsIn {
         | VerbName::Dismiss
         | VerbName::Doctor
         | VerbName::Edit
+        | VerbName::Export
         | VerbName::Finish
+        | VerbName::Import
         | VerbName::Note
         | VerbName::Pause
         | VerbName::Plan

@@ -94,6 +94,9 @@ impl From<StoreError> for CommandError {
             StoreError::Missing { .. } => made("no_project", Exit::Refused, "liza init \"GOAL\""),
             StoreError::Lost { .. } => made("lost", Exit::Inconsistent, "liza recover"),
             StoreError::Exists { .. } => made("exists", Exit::Refused, "liza status shows it"),
+            StoreError::NotEmpty { .. } => {
+                made("exists", Exit::Refused, "import into a new project: liza init in another clone")
+            }
             StoreError::Locked { .. } => {
                 made("locked", Exit::Locked, "another process is writing; try again in 1 to 5 s")
             }

@@ -1,0 +1,51 @@
+//! The log and the archive of a blackboard as texts, to export and to import them.
+
+use std::collections::BTreeMap;
+
+use liza_core::model::Revision;
+
+use super::DatabaseStore;
+use super::connection::ResultSet;
+use super::write::Statements;
+use crate::error::StoreError;
+use crate::log_reader::entry_texts;
+
+/// Imported entries of the log come before all others.
+const EARLIER: Revision = Revision(0);
+
+impl DatabaseStore {
+    /// The whole log, as log.yaml would have it.
+    pub(crate) fn whole_log(&self) -> Result<String, StoreError> {
+        let rows = self.query(|project| {
+            format!("SELECT text FROM liza.log WHERE project = {project} ORDER BY revision, number")
+        })?;
+        let texts = rows.iter().flat_map(ResultSet::iter).map(|row| format!("{}\n", row.text(0).trim_end()));
+        Ok(texts.collect::<Vec<_>>().join("\n"))
+    }
+
+    /// The archived texts by name.
+    pub(crate) fn archive(&self) -> Result<BTreeMap<String, String>, StoreError> {
+        let rows =
+            self.query(|project| format!("SELECT name, text FROM liza.archive WHERE project = {project}"))?;
+        let rows = rows.iter().flat_map(ResultSet::iter);
+        Ok(rows.map(|row| (row.text(0).to_owned(), row.text(1).to_owned())).collect())
+    }
+
+    /// Adds entries of the log and archived texts of an earlier blackboard; those that are there stay.
+    pub(crate) fn add_earlier(
+        &self,
+        log: &str,
+        archive: &BTreeMap<String, String>,
+    ) -> Result<(), StoreError> {
+        let texts: Vec<String> = entry_texts(log).map(str::to_owned).collect();
+        let archived: Vec<(String, String)> = archive.clone().into_iter().collect();
+        self.query(|project| {
+            let mut statements = Statements::new(project);
+            statements.forget_log(EARLIER);
+            statements.log(&texts, EARLIER);
+            statements.archive(&archived, EARLIER);
+            format!("BEGIN; {}COMMIT", statements.sql())
+        })?;
+        Ok(())
+    }
+}

@@ -1,0 +1,125 @@
+//! A whole blackboard in one file: its state, its log and its archive, to move it to another store or to keep it.
+
+use std::collections::BTreeMap;
+
+use liza_core::model::{LogEntry, Timestamp};
+use serde::{Deserialize, Serialize};
+
+use super::{Kind, Store};
+use crate::error::StoreError;
+use crate::text_edit::Edited;
+use crate::yaml::{self, YamlError, to_value};
+
+/// The format that this program writes.
+const FORMAT: u32 = 1;
+
+/// A whole blackboard. Every part has the text that its file in `.liza/` has, comments included.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Export {
+    /// The format of the file.
+    liza_export: u32,
+    /// `state.yaml`.
+    state: String,
+    /// `log.yaml`.
+    #[serde(default)]
+    log: String,
+    /// The files of `archive/`, by name.
+    #[serde(default)]
+    archive: BTreeMap<String, String>,
+}
+
+impl Export {
+    /// Reads an exported file.
+    ///
+    /// # Errors
+    /// When it is none, or a newer program wrote it.
+    pub fn parse(text: &str) -> Result<Self, YamlError> {
+        let export: Self = yaml::read(text)?;
+        if export.liza_export > FORMAT {
+            let message = format!(
+                "liza_export is {}, and this program knows {FORMAT}: use a newer one",
+                export.liza_export
+            );
+            return Err(YamlError::new(message));
+        }
+        if let Some(name) = export.archive.keys().find(|name| !is_file_name(name)) {
+            return Err(YamlError::new(format!("archive: {name:?} is not the name of an archived task")));
+        }
+        Ok(export)
+    }
+
+    /// The text of the file.
+    ///
+    /// # Errors
+    /// When a part has characters that YAML cannot hold.
+    pub fn text(&self) -> Result<String, YamlError> {
+        let value = to_value(self)?;
+        let document = value.as_map().map(yaml::document).unwrap_or_default();
+        Ok(format!(
+            "# A whole blackboard of Liza. To use it in an empty project: liza import FILE\n{document}"
+        ))
+    }
+
+    /// How many tasks, goals and sprints are archived.
+    pub fn archived(&self) -> usize {
+        self.archive.len()
+    }
+}
+
+/// Whether an archive can have a file of that name.
+fn is_file_name(name: &str) -> bool {
+    let is_plain = |c: char| c.is_ascii_alphanumeric() || c == '-' || c == '_';
+    !name.is_empty() && name.len() <= 200 && name.chars().all(is_plain)
+}
+
+impl Store {
+    /// The whole blackboard.
+    ///
+    /// # Errors
+    /// When it cannot be read.
+    pub fn export(&self) -> Result<Export, StoreError> {
+        let (log, archive) = match &self.kind {
+            Kind::File(store) => (store.whole_log()?, store.archive()?),
+            Kind::Database(store) => (store.whole_log()?, store.archive()?),
+        };
+        Ok(Export { liza_export: FORMAT, state: self.text()?, log, archive })
+    }
+
+    /// Fills this blackboard, which must be empty. It is filled as it was exported, with whatever was wrong then; after a
+    /// failure or a kill it can be filled again.
+    ///
+    /// # Errors
+    /// When it has tasks, or what is imported is not a blackboard.
+    pub fn import(&self, export: &Export, log: &LogEntry, now: Timestamp) -> Result<Edited, StoreError> {
+        let board = self.snapshot()?.board;
+        if !board.tasks.is_empty() || !board.archived.is_empty() {
+            return Err(StoreError::NotEmpty { path: self.state_file() });
+        }
+        // The state comes last: it makes the blackboard full.
+        match &self.kind {
+            Kind::File(store) => store.add_earlier(&export.log, &export.archive)?,
+            Kind::Database(store) => store.add_earlier(&export.log, &export.archive)?,
+        }
+        self.begin_edit()?.accepting_violations().replace(&export.state, log, now)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Covers: MM-09
+    #[test]
+    fn an_export_reads_back_and_a_wrong_one_says_what_is_wrong() {
+        let archive = BTreeMap::from([("old-1".to_owned(), "id: old-1\n# kept\n".to_owned())]);
+        let state = "version: 1 # mine\ntasks: []\n".to_owned();
+        let export = Export { liza_export: FORMAT, state, log: "- a: b\n".to_owned(), archive };
+        assert_eq!(Export::parse(&export.text().unwrap()).unwrap(), export);
+        let wrong = |text: &str| Export::parse(text).unwrap_err().to_string();
+        assert!(wrong("version: 1\n").contains("version"), "{}", wrong("version: 1\n"));
+        assert!(wrong("liza_export: 2\nstate: ''\n").contains("use a newer one"));
+        let outside = "liza_export: 1\nstate: ''\narchive: {../x: ''}\n";
+        assert!(wrong(outside).contains("not the name of an archived task"));
+    }
+}

@@ -1,0 +1,56 @@
+//! `liza import`: fills an empty blackboard with an exported one.
+
+use std::path::PathBuf;
+
+use liza_core::model::LogEntry;
+use liza_store::Export;
+use serde_json::json;
+
+use crate::cli::context::Context;
+use crate::cli::ui::error::CommandError;
+use crate::cli::ui::output::Reply;
+use crate::project::now;
+
+/// Fill an empty blackboard with what `liza export` wrote.
+///
+/// The blackboard may be a file or in a database; create it first with `liza init`. What was wrong in the exported one is
+/// still wrong afterwards: `liza validate` lists it, `liza recover` repairs worktrees that are not here.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "Examples:
+  liza import backup.yaml
+  liza init --store postgres://liza@db.example/team && liza import backup.yaml")]
+pub(crate) struct Args {
+    /// The exported file.
+    #[arg(value_name = "FILE")]
+    file: PathBuf,
+}
+
+/// Runs it.
+pub(crate) fn run(args: Args, context: &Context) -> Result<Reply, CommandError> {
+    let project = context.project()?;
+    context.human_only("import")?;
+    let path = context.directory.join(&args.file);
+    let text = context.read_text(&path).map_err(|error| {
+        let message = format!("cannot read {}: {error}", path.display());
+        CommandError::refused("io", message).hint("name a file that `liza export` wrote")
+    })?;
+    let export = Export::parse(&text).map_err(|error| {
+        let message = format!("{}: {error}", path.display());
+        CommandError::refused("bad_file", message).hint("name a file that `liza export` wrote")
+    })?;
+    let now = now();
+    let log = LogEntry {
+        timestamp: now,
+        agent: "human".to_owned(),
+        action: "imported".to_owned(),
+        task: None,
+        detail: format!("the blackboard in {}", args.file.display()),
+    };
+    let imported = project.store().import(&export, &log, now)?;
+    context.report_notices(&imported.notices);
+    let state = project.store().snapshot()?;
+    let (tasks, archived) = (state.board.tasks.len(), export.archived());
+    let said = format!("imported {tasks} tasks and {archived} archived entries; next: liza validate");
+    let result = json!({"tasks": tasks, "archived": archived, "revision": imported.revision});
+    Ok(Reply::new(said, result))
+}
