@@ -14,7 +14,7 @@ full:
 
 # Whole goals with the real agent programs and a scripted model; installs them below target/.
 e2e:
-    .ci/install-clients goose codex claude
+    .ci/install-clients goose codex claude gemini opencode
     cargo nextest run -p liza --test clients
 
 test *ARGS:

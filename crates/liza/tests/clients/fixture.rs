@@ -4,6 +4,8 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
+use serde_json::json;
+
 use crate::model_server::{Conversation, ModelServer, Move};
 use crate::support::TestProject;
 
@@ -13,6 +15,8 @@ pub(crate) enum Client {
     Claude,
     Codex,
     Goose,
+    Gemini,
+    Opencode,
 }
 
 impl Client {
@@ -21,6 +25,8 @@ impl Client {
             Client::Claude => "claude",
             Client::Codex => "codex",
             Client::Goose => "goose",
+            Client::Gemini => "gemini",
+            Client::Opencode => "opencode",
         }
     }
 }
@@ -41,18 +47,39 @@ impl Scripted {
     pub(crate) fn new(brain: impl Fn(&Conversation) -> Move + Send + Sync + 'static) -> Self {
         let scripted = Self { project: TestProject::new(), model: ModelServer::start(brain) };
         scripted.write_codex_config();
+        scripted.write_gemini_settings();
+        scripted.write_opencode_config();
         scripted
     }
 
+    fn write_gemini_settings(&self) {
+        let settings = r#"{"security": {"auth": {"selectedType": "gemini-api-key"}}}"#;
+        self.write(".gemini/settings.json", settings);
+    }
+
+    fn write_opencode_config(&self) {
+        let url = self.model.url();
+        let provider = json!({"npm": "@ai-sdk/openai-compatible", "name": "scripted",
+            "options": {"baseURL": format!("{url}/v1"), "apiKey": "scripted"}, "models": {"m": {"name": "m"}}});
+        let config =
+            json!({"provider": {"scripted": provider}, "model": "scripted/m", "autoupdate": false});
+        self.write(".config/opencode/opencode.json", &config.to_string());
+    }
+
+    /// Writes a file in the home folder.
+    fn write(&self, path: &str, text: &str) {
+        let path = self.project.home().join(path);
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        fs::write(path, text).unwrap();
+    }
+
     fn write_codex_config(&self) {
-        let folder = self.project.home().join(".codex");
-        fs::create_dir_all(&folder).unwrap();
         let url = self.model.url();
         let config = format!(
             "model = \"gpt-5\"\nmodel_provider = \"scripted\"\n[model_providers.scripted]\nname = \"scripted\"\n\
              base_url = \"{url}/v1\"\nenv_key = \"SCRIPTED_API_KEY\"\nwire_api = \"responses\"\n"
         );
-        fs::write(folder.join("config.toml"), config).unwrap();
+        self.write(".codex/config.toml", &config);
     }
 
     /// `liza` with everything that the programs need to find the scripted model.
@@ -77,6 +104,8 @@ impl Scripted {
             .env("GOOSE_PROVIDER", "openai")
             .env("GOOSE_MODEL", "gpt-4o")
             .env("GOOSE_DISABLE_KEYRING", "1")
+            .env("GOOGLE_GEMINI_BASE_URL", self.model.url())
+            .env("GEMINI_API_KEY", "scripted")
             .env("OPENAI_HOST", self.model.url())
             .env("OPENAI_API_KEY", "scripted");
         liza

@@ -141,6 +141,18 @@ fn needs_claude_a_goal_is_reached() {
 
 /// Covers: IS-03, SE-11
 #[test]
+fn needs_gemini_a_goal_is_reached() {
+    reach_goal(&[Client::Gemini], &["--cli", "gemini"]);
+}
+
+/// Covers: IS-03, SE-11
+#[test]
+fn needs_opencode_a_goal_is_reached() {
+    reach_goal(&[Client::Opencode], &["--cli", "opencode"]);
+}
+
+/// Covers: IS-03, SE-11
+#[test]
 fn needs_claude_needs_codex_needs_goose_a_goal_is_reached_by_a_mixed_team() {
     reach_goal(
         &[Client::Claude, Client::Codex, Client::Goose],

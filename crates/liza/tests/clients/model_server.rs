@@ -1,6 +1,6 @@
 //! A stand-in for the model behind a real agent program: an HTTP server on 127.0.0.1 that answers from a script.
 //!
-//! Speaks what the programs speak: Anthropic Messages, OpenAI Responses and OpenAI Chat Completions, all streaming.
+//! Speaks what the programs speak: Anthropic Messages, OpenAI Responses, OpenAI Chat Completions and Gemini's protocol, all streaming.
 
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};
 use std::net::{SocketAddr, TcpListener, TcpStream};
@@ -158,23 +158,26 @@ fn answer(mut connection: &TcpStream, request: &Request, brain: &Brain) -> std::
             let _ = stream.read(&mut rest);
             Ok(())
         }
-        Move::Run(_) | Move::Say(_) => send_answer(connection, protocol, &next, &conversation, &body),
+        Move::Run(_) | Move::Say(_) => {
+            let streams = protocol.streams(&request.path, &body);
+            send_answer(connection, (protocol, streams), &next, &conversation, &body)
+        }
     }
 }
 
 fn send_answer(
     connection: &TcpStream,
-    protocol: Protocol,
+    (protocol, streams): (Protocol, bool),
     next: &Move,
     conversation: &Conversation,
     body: &Value,
 ) -> std::io::Result<()> {
-    match body["stream"].as_bool() {
-        Some(true) => {
+    match streams {
+        true => {
             let text = protocol.stream(next, conversation, body);
             respond(connection, 200, &[], "text/event-stream", &text)
         }
-        _ => {
+        false => {
             let text = protocol.whole(next, conversation, body).to_string();
             respond(connection, 200, &[], "application/json", &text)
         }

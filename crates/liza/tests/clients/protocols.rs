@@ -1,4 +1,4 @@
-//! The three protocols of the scripted model: what a request says, and how an answer is streamed.
+//! The four protocols of the scripted model: what a request says, and how an answer is streamed.
 
 use serde_json::{Value, json};
 
@@ -11,8 +11,10 @@ pub(crate) enum Protocol {
     Messages,
     /// OpenAI Responses (codex).
     Responses,
-    /// OpenAI Chat Completions (goose).
+    /// OpenAI Chat Completions (goose, opencode).
     Chat,
+    /// Gemini's own (gemini).
+    Contents,
 }
 
 pub(crate) fn protocol_of(path: &str) -> Option<Protocol> {
@@ -21,6 +23,7 @@ pub(crate) fn protocol_of(path: &str) -> Option<Protocol> {
         path if path.ends_with("/messages") => Some(Protocol::Messages),
         path if path.ends_with("/responses") => Some(Protocol::Responses),
         path if path.ends_with("/chat/completions") => Some(Protocol::Chat),
+        path if path.ends_with("enerateContent") => Some(Protocol::Contents),
         _ => None,
     }
 }
@@ -31,22 +34,32 @@ impl Protocol {
         let messages = match self {
             Protocol::Messages | Protocol::Chat => &body["messages"],
             Protocol::Responses => &body["input"],
+            Protocol::Contents => &body["contents"],
         };
         let is_result = |message: &Value| match self {
             Protocol::Messages => count(&message["content"], |part| part["type"] == "tool_result"),
+            Protocol::Contents => count(&message["parts"], |part| part["functionResponse"].is_object()),
             Protocol::Chat => usize::from(message["role"] == "tool"),
             Protocol::Responses => {
                 usize::from(message["type"].as_str().is_some_and(|kind| kind.ends_with("call_output")))
             }
         };
         let mut text = strings(messages);
-        for part in ["system", "instructions"] {
+        for part in ["system", "instructions", "systemInstruction"] {
             text.push_str(&strings(&body[part]));
         }
         Conversation {
             text,
             tool_results: messages.as_array().into_iter().flatten().map(is_result).sum(),
-            shell: body["tools"].as_array().into_iter().flatten().find_map(shell_tool),
+            shell: body["tools"].as_array().into_iter().flatten().flat_map(declared).find_map(shell_tool),
+        }
+    }
+
+    /// Whether the answer to this request is a stream.
+    pub(crate) fn streams(self, path: &str, body: &Value) -> bool {
+        match self {
+            Protocol::Messages | Protocol::Responses | Protocol::Chat => body["stream"] == true,
+            Protocol::Contents => path.contains(":streamGenerateContent"),
         }
     }
 
@@ -56,6 +69,7 @@ impl Protocol {
             Protocol::Messages => messages_stream(next, conversation, body),
             Protocol::Responses => responses_stream(next, conversation),
             Protocol::Chat => chat_stream(next, conversation, body),
+            Protocol::Contents => format!("data: {}\n\n", contents_answer(next, conversation)),
         }
     }
 
@@ -67,6 +81,7 @@ impl Protocol {
                 "model": body["model"], "content": [{"type": "text", "text": text}], "stop_reason": "end_turn",
                 "stop_sequence": null, "usage": {"input_tokens": 10, "output_tokens": 5}, "input_tokens": 10}),
             Protocol::Responses => json!({"id": "resp_1", "output": [output_item(next, conversation)]}),
+            Protocol::Contents => contents_answer(next, conversation),
             Protocol::Chat => json!({"id": "chat_1", "object": "chat.completion", "model": body["model"],
                 "choices": [{"index": 0, "finish_reason": "stop",
                     "message": {"role": "assistant", "content": text}}],
@@ -89,25 +104,53 @@ fn strings(value: &Value) -> String {
     }
 }
 
+/// The tools of an entry: gemini lists several in one.
+fn declared(entry: &Value) -> Vec<&Value> {
+    match entry["functionDeclarations"].as_array() {
+        Some(tools) => tools.iter().collect(),
+        None => vec![entry],
+    }
+}
+
 /// The tool that runs shell commands, and its argument: names and shapes are the program's own.
 fn shell_tool(tool: &Value) -> Option<(String, String)> {
     let tool = if tool["function"].is_object() { &tool["function"] } else { tool };
     let name = tool["name"].as_str()?;
-    let known = ["Bash", "exec_command", "shell", "developer__shell", "shell_command"];
-    let schema =
-        ["input_schema", "parameters"].iter().map(|key| &tool[*key]).find(|schema| schema.is_object())?;
-    let argument = ["command", "cmd"].iter().find(|key| schema["properties"][**key]["type"] == "string")?;
+    let known = [
+        "Bash",
+        "exec_command",
+        "shell",
+        "developer__shell",
+        "shell_command",
+        "bash",
+        "run_shell_command",
+    ];
+    let schemas = ["input_schema", "parameters", "parametersJsonSchema"];
+    let schema = schemas.iter().map(|key| &tool[*key]).find(|schema| schema.is_object())?;
+    let is_text = |key: &&&str| {
+        let kind = schema["properties"][**key]["type"].as_str().unwrap_or_default();
+        kind.eq_ignore_ascii_case("string")
+    };
+    let argument = ["command", "cmd"].iter().find(is_text)?;
     known.contains(&name).then(|| (name.to_owned(), (*argument).to_owned()))
 }
 
 /// The call of the shell tool: name and arguments.
 fn call(command: &str, conversation: &Conversation) -> (String, String) {
     let (name, argument) = conversation.shell.clone().unwrap_or_default();
+    // gemini refuses substitutions in a command.
+    let command = if name == "run_shell_command" { encoded(command) } else { command.to_owned() };
     let mut arguments = json!({ argument: command });
-    if name == "Bash" {
+    if ["Bash", "bash", "run_shell_command"].contains(&name.as_str()) {
         arguments["description"] = json!("work");
     }
     (name, arguments.to_string())
+}
+
+/// A script as a command without anything that a shell would expand.
+fn encoded(script: &str) -> String {
+    let bytes: String = script.bytes().map(|byte| format!("\\0{byte:03o}")).collect();
+    format!("printf %b '{bytes}' | sh")
 }
 
 fn event(name: &str, data: &Value) -> String {
@@ -213,4 +256,19 @@ fn chat_stream(next: &Move, conversation: &Conversation, body: &Value) -> String
         chunk(delta, Value::Null),
         chunk(json!({}), json!(finish))
     )
+}
+
+fn contents_answer(next: &Move, conversation: &Conversation) -> Value {
+    let part = match next {
+        Move::Run(command) => {
+            let (name, arguments) = call(command, conversation);
+            let arguments: Value = serde_json::from_str(&arguments).unwrap_or_default();
+            json!({"functionCall": {"name": name, "args": arguments}})
+        }
+        Move::Say(text) => json!({ "text": text }),
+        Move::Fail(..) | Move::Cut | Move::Hang => return Value::Null,
+    };
+    json!({"candidates": [{"index": 0, "finishReason": "STOP", "content": {"role": "model", "parts": [part]}}],
+        "modelVersion": "gemini-2.5-pro",
+        "usageMetadata": {"promptTokenCount": 1000, "candidatesTokenCount": 20, "totalTokenCount": 1020}})
 }

@@ -15,4 +15,5 @@ mod stop;
 #[path = "../support/mod.rs"]
 mod support;
 mod texts;
+mod transfer;
 mod work;
