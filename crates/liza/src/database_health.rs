@@ -47,7 +47,8 @@ fn judged(place: &str, report: &DatabaseReport) -> Vec<DatabaseFinding> {
     let mut findings = vec![finding(Verdict::Good, format!("{place}: {version}, tables {}", report.tables))];
     if report.is_standby {
         let fix = "use the address of the server that takes writes";
-        findings.push(finding(Verdict::Broken(fix), "it is a standby server, which takes no writes".to_owned()));
+        findings
+            .push(finding(Verdict::Broken(fix), "it is a standby server, which takes no writes".to_owned()));
     } else if !report.may_write {
         let fix = "grant this user the rights on the schema liza";
         findings.push(finding(Verdict::Broken(fix), "this user may not write".to_owned()));

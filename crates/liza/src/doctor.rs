@@ -10,8 +10,8 @@ use liza_core::rules::invariants::DiskFacts as _;
 use liza_core::text::count;
 use liza_store::ProjectDisk;
 
-use crate::database_health::{DatabaseFinding, Verdict, database_findings};
 use crate::confine::Level;
+use crate::database_health::{DatabaseFinding, Verdict, database_findings};
 use crate::engine::{EngineError, Exchange, integration_branch};
 use crate::git::{FolderState, Git, RemoteProbe, Repo};
 use crate::lifecycle::{lost_merges, merged_commits};

@@ -16,7 +16,8 @@ use liza_core::model::Network;
 use liza_store::private;
 
 use crate::confine::{
-    Level, PLAN_VARIABLE, StageInput, StageOrder, StageSocket, is_of_database, is_removed, wrapped_stage_command,
+    Level, PLAN_VARIABLE, StageInput, StageOrder, StageSocket, is_of_database, is_removed,
+    wrapped_stage_command,
 };
 use crate::engine::{EngineError, FileLock};
 use crate::identity::is_check;

@@ -61,8 +61,7 @@ impl Scripted {
         let url = self.model.url();
         let provider = json!({"npm": "@ai-sdk/openai-compatible", "name": "scripted",
             "options": {"baseURL": format!("{url}/v1"), "apiKey": "scripted"}, "models": {"m": {"name": "m"}}});
-        let config =
-            json!({"provider": {"scripted": provider}, "model": "scripted/m", "autoupdate": false});
+        let config = json!({"provider": {"scripted": provider}, "model": "scripted/m", "autoupdate": false});
         self.write(".config/opencode/opencode.json", &config.to_string());
     }
 

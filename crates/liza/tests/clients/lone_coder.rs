@@ -132,7 +132,7 @@ fn fails_until(
 fn error(client: Client, status: u16, kind: &str, message: &str, headers: &[(&'static str, &str)]) -> Move {
     let body = match client {
         Client::Claude => json!({"type": "error", "error": {"type": kind, "message": message}}),
-        Client::Codex | Client::Goose => {
+        Client::Codex | Client::Goose | Client::Gemini | Client::Opencode => {
             json!({"error": {"type": kind, "code": kind, "message": message, "resets_at": resets(headers)}})
         }
     };
@@ -158,6 +158,8 @@ fn unauthorized(client: Client) {
         Client::Claude => "Run claude /login",
         Client::Codex => "Run codex login",
         Client::Goose => "Run goose configure",
+        Client::Gemini => "Run gemini",
+        Client::Opencode => "Run opencode auth login",
     };
     assert!(page.replace("\n     ", " ").contains(login), "{page}");
     lone.not_blamed();
@@ -212,7 +214,7 @@ fn silent(client: Client) {
 fn overflow(client: Client) {
     let message = match client {
         Client::Claude => "prompt is too long: 210000 tokens > 200000 maximum",
-        Client::Codex | Client::Goose => "Your input exceeds the context window of this model.",
+        Client::Codex | Client::Goose | Client::Gemini | Client::Opencode => "Your input exceeds the context window of this model.",
     };
     let kind = if client == Client::Claude { "invalid_request_error" } else { "context_length_exceeded" };
     let fault = error(client, 400, kind, message, &[]);

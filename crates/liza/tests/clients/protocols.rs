@@ -116,15 +116,8 @@ fn declared(entry: &Value) -> Vec<&Value> {
 fn shell_tool(tool: &Value) -> Option<(String, String)> {
     let tool = if tool["function"].is_object() { &tool["function"] } else { tool };
     let name = tool["name"].as_str()?;
-    let known = [
-        "Bash",
-        "exec_command",
-        "shell",
-        "developer__shell",
-        "shell_command",
-        "bash",
-        "run_shell_command",
-    ];
+    let known =
+        ["Bash", "exec_command", "shell", "developer__shell", "shell_command", "bash", "run_shell_command"];
     let schemas = ["input_schema", "parameters", "parametersJsonSchema"];
     let schema = schemas.iter().map(|key| &tool[*key]).find(|schema| schema.is_object())?;
     let is_text = |key: &&&str| {

@@ -5,7 +5,10 @@ use clap::Command;
 
 /// The groups and their verbs. A verb that is in none of them is listed at the end.
 const GROUPS: [(&str, &[&str]); 7] = [
-    ("Start", &["init", "setup", "demo", "run", "attach", "stop", "agent", "join", "doctor", "config", "remove"]),
+    (
+        "Start",
+        &["init", "setup", "demo", "run", "attach", "stop", "agent", "join", "doctor", "config", "remove"],
+    ),
     ("Inspect", &["tui", "status", "web", "show", "diff", "log", "tail", "graph"]),
     (
         "Steer",
