@@ -214,7 +214,9 @@ fn silent(client: Client) {
 fn overflow(client: Client) {
     let message = match client {
         Client::Claude => "prompt is too long: 210000 tokens > 200000 maximum",
-        Client::Codex | Client::Goose | Client::Gemini | Client::Opencode => "Your input exceeds the context window of this model.",
+        Client::Codex | Client::Goose | Client::Gemini | Client::Opencode => {
+            "Your input exceeds the context window of this model."
+        }
     };
     let kind = if client == Client::Claude { "invalid_request_error" } else { "context_length_exceeded" };
     let fault = error(client, 400, kind, message, &[]);

@@ -14,7 +14,7 @@ use liza_core::model::{
     Timestamp,
 };
 use liza_core::text::{count, one_line};
-use liza_store::Store;
+use liza_store::{Address, Store};
 use serde_json::json;
 
 use crate::contracts::VISION;
@@ -22,6 +22,7 @@ use crate::git::{Branch, Git, Head, RemovedWorktree, Repo, UnusedTest};
 use crate::lifecycle::{create_on_remote, try_remote};
 use crate::project::{EXCLUDED, now};
 
+use crate::cli::commands::join::{address, default_name};
 use crate::cli::context::Context;
 use crate::cli::spec_path;
 use crate::cli::test_command::{self, SCRIPT};
@@ -65,6 +66,12 @@ pub(crate) struct Args {
     /// The git remote through which several machines exchange work; its integration branch must take pushes.
     #[arg(long, value_name = "NAME")]
     remote: Option<String>,
+    /// Keep the blackboard in this PostgreSQL database, for a team on several machines; others join with `liza join`.
+    #[arg(long, value_name = "ADDRESS")]
+    store: Option<String>,
+    /// The name of the blackboard in the database; default: the name of the folder.
+    #[arg(long, value_name = "NAME", requires = "store")]
+    project: Option<String>,
     /// Write the vision document from a template if it is missing.
     #[arg(long)]
     template: bool,
@@ -79,7 +86,8 @@ pub(crate) fn run(args: Args, context: &Context) -> Result<Reply, CommandError> 
     context.human_only_at(repo.root(), "init")?;
     let place = repo.root().join(".liza");
     let _turn = take_turn(repo.root());
-    if place.join("state.yaml").exists() && args.goal.is_none() {
+    let has_board = ["state.yaml", "store.yaml"].iter().any(|name| place.join(name).exists());
+    if has_board && args.goal.is_none() {
         match (args.template, args.test) {
             (true, _) => return write_missing_vision(context),
             (false, true) => return write_test(repo.root()),
@@ -88,7 +96,7 @@ pub(crate) fn run(args: Args, context: &Context) -> Result<Reply, CommandError> 
     }
     if place.symlink_metadata().is_ok() {
         let message = format!("{} already exists", place.display());
-        let hint = if place.join("state.yaml").symlink_metadata().is_err() {
+        let hint = if !has_board && place.join("state.yaml").symlink_metadata().is_err() {
             match place.join("state.yaml.prev").is_file() {
                 true => "its state.yaml is gone; restore it: liza recover",
                 false => {
@@ -117,6 +125,8 @@ pub(crate) fn make(repo: &Repo, goal: &str) -> Result<(), CommandError> {
         branch,
         adopt: false,
         remote: None,
+        store: None,
+        project: None,
         template: false,
         test: false,
     };
@@ -133,6 +143,8 @@ struct Plan {
     main_branch: Option<String>,
     /// The remote, and whether it has the integration branch already.
     remote: Option<(String, bool)>,
+    /// The database, and the name of the blackboard in it.
+    store: Option<(Address, String)>,
     at: Sha,
     /// The head of the integration branch: that of an existing one, else the current commit.
     head: Sha,
@@ -169,6 +181,10 @@ impl Plan {
             return Err(spec_path::missing(&spec)
                 .hint("write the file first, or add --template to start from a template"));
         }
+        let store = match &args.store {
+            Some(text) => Some((address(text)?, args.project.unwrap_or_else(|| default_name(repo.root())))),
+            None => None,
+        };
         let branch = integration_branch(&args.branch, repo)?;
         let template = args.template && spec_missing;
         let head = repo.head()?;
@@ -194,6 +210,7 @@ impl Plan {
             branch,
             main_branch,
             remote,
+            store,
             at,
             head,
             distance,
@@ -210,7 +227,9 @@ impl Plan {
         let mut made = Made { repo, stage: stage.clone(), branch: None, files: Vec::new(), done: false };
         fs::create_dir(&stage).map_err(|error| failed("create", &stage, &error))?;
         let (state, log) = self.blackboard(now());
-        Store::create(&stage, &state, &log)?;
+        if self.store.is_none() {
+            Store::create(&stage, &state, &log)?;
+        }
         if repo.create_branch(&self.branch, &self.at)? {
             made.branch = Some(self);
         }
@@ -224,6 +243,10 @@ impl Plan {
         let earlier = remove_earlier_tasks(repo, &self.branch)?;
         if let Some((name, false)) = &self.remote {
             create_on_remote(repo, name, &self.branch, &self.head)?;
+        }
+        // The last step but one: it cannot be undone here.
+        if let Some((address, name)) = &self.store {
+            Store::create_in_database(&stage, address, name, &state, &log)?;
         }
         fs::rename(stage.join(".liza"), place).map_err(|error| failed("create", place, &error))?;
         made.done = true;

@@ -76,7 +76,8 @@ fn prepare(repo: &Repo, store: &Store) -> Result<Branch, CommandError> {
         Some(remote) => fetch_integration(repo, config, remote, &branch)?,
         None if repo.tip(&branch)?.is_some() => {}
         None => {
-            let message = format!("the team exchanges no work through a git remote, and {branch} is not here");
+            let message =
+                format!("the team exchanges no work through a git remote, and {branch} is not here");
             return Err(CommandError::refused("no_remote", message)
                 .hint("on the first machine: liza config remote origin; then join again"));
         }
@@ -97,8 +98,9 @@ fn fetch_integration(
     let limit = Duration::from_secs(config.remote_limit.0);
     let Some(head) = repo.work_remote(remote, limit).fetch_branch(branch)? else {
         let message = format!("{remote} has no branch {branch}");
-        return Err(CommandError::refused("no_remote", message)
-            .hint("is it the remote of this team? git remote -v"));
+        return Err(
+            CommandError::refused("no_remote", message).hint("is it the remote of this team? git remote -v")
+        );
     };
     if repo.tip(branch)?.is_none() {
         repo.create_branch(branch, &head)?;
