@@ -14,7 +14,7 @@ fn exported() -> (TestProject, String) {
     fs::write(project.root.join(".liza/state.yaml"), text).unwrap();
     fs::create_dir_all(project.root.join(".liza/archive")).unwrap();
     project.write(".liza/archive/old.yaml", "id: old # kept\n");
-    project.liza(&["note", "look at first", "--to", "all"]).ok();
+    project.liza(&["note", "look at first"]).ok();
     let said = project.liza(&["export", "backup.yaml"]).ok().to_owned();
     assert!(said.contains("exported to backup.yaml"), "{said}");
     let text = project.read("backup.yaml");
