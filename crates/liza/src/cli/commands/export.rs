@@ -9,9 +9,9 @@ use crate::cli::context::Context;
 use crate::cli::ui::error::CommandError;
 use crate::cli::ui::output::Reply;
 
-/// Write the whole blackboard to one file: its state, its log and its archive.
+/// Write the whole blackboard to one file.
 ///
-/// For a backup, or to move a project between a file and a database: `liza import` takes it back. Prompts, outputs of
+/// The file has the state, the log and the archive. For a backup, or to move a project between a file and a database: `liza import` takes it back. Prompts, outputs of
 /// sessions and git are not part of it.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:
