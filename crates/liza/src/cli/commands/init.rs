@@ -314,6 +314,12 @@ impl Plan {
                 "the planner waits because there is no goal; state one: liza goal new \"GOAL\"".to_owned(),
             );
         }
+        if self.store.is_some() && self.remote.is_none() {
+            warnings.push(
+                "without --remote, other machines can join but not work: they exchange work through a git remote"
+                    .to_owned(),
+            );
+        }
         for warning in &warnings {
             context.screen.note(&format!("liza: {warning}"));
         }
@@ -329,7 +335,7 @@ impl Plan {
         let old: String = earlier.iter().map(|task| format!("earlier task        {task}\n")).collect();
         let text = format!(
             "blackboard          {}\nintegration branch  {}{distance}\n{old}integration test    {test}\nnext                {next}",
-            root.join(".liza").display(),
+            self.place(root),
             self.branch,
         );
         let result = json!({
@@ -343,6 +349,16 @@ impl Plan {
             "warnings": warnings,
         });
         Reply::new(text, result).at(1)
+    }
+
+    /// Where the blackboard is, and how others use it.
+    fn place(&self, root: &Path) -> String {
+        match &self.store {
+            Some((address, name)) => {
+                format!("{name} in {address}; on the other machines: liza join {address} --project {name}")
+            }
+            None => root.join(".liza").display().to_string(),
+        }
     }
 }
 
