@@ -19,54 +19,7 @@ use crate::file_store::entry_text;
 use crate::verify::{check_same, mismatch, not_encoded};
 use crate::yaml;
 
-/// Everything that a blackboard consists of, as texts.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct BoardContent {
-    /// The blackboard, as the file has it.
-    pub state: String,
-    /// The entries of the log, each with the revision of its write.
-    pub log: Vec<(u64, String)>,
-    /// What was archived: names and texts.
-    pub archive: Vec<(String, String)>,
-}
-
 impl DatabaseStore {
-    /// Creates a blackboard from texts, and writes the file that names it.
-    pub(crate) fn import(
-        root: &Path,
-        address: &Address,
-        name: &str,
-        content: &BoardContent,
-    ) -> Result<Self, StoreError> {
-        let store = Self::new(root, Settings { address: address.clone(), name: name.to_owned() });
-        let mut view = StateView::full(store.path(), &content.state)?;
-        view.check_version()?;
-        let state = view.state()?;
-        store.insert(content, &state)?;
-        settings::write(root, &store.shared.settings)?;
-        Ok(store)
-    }
-
-    /// The whole content: the text, then the log and the archive of a moment later.
-    pub(crate) fn content(&self) -> Result<BoardContent, StoreError> {
-        let (state, revision) = self.text_and_revision()?;
-        let results = self.query(|project| {
-            format!(
-                "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY; \
-                 SELECT revision, text FROM liza.log WHERE project = {project} AND revision <= {revision} \
-                 ORDER BY revision, number; \
-                 SELECT name, text FROM liza.archive WHERE project = {project} ORDER BY name; COMMIT"
-            )
-        })?;
-        let rows = |at: usize| results.get(at).into_iter().flat_map(ResultSet::iter);
-        let revision = |number: i64| u64::try_from(number).unwrap_or(0);
-        Ok(BoardContent {
-            state,
-            log: rows(1).map(|row| (revision(row.number(0)), row.text(1).to_owned())).collect(),
-            archive: rows(2).map(|row| (row.text(0).to_owned(), row.text(1).to_owned())).collect(),
-        })
-    }
-
     /// Creates a blackboard, and writes the file that names it.
     pub(crate) fn create(
         root: &Path,
@@ -81,8 +34,7 @@ impl DatabaseStore {
         let read = StateView::full(store.path(), &text)?.state()?;
         check_same(store.path(), state, &read)?;
         let log = entry_text(log, state.board.revision).map_err(|error| not_encoded(store.path(), error))?;
-        let log = vec![(state.board.revision.0, log)];
-        store.insert(&BoardContent { state: text, log, archive: Vec::new() }, state)?;
+        store.insert(&text, &[log], state)?;
         settings::write(root, &store.shared.settings)?;
         Ok(store)
     }
@@ -103,8 +55,8 @@ impl DatabaseStore {
     }
 
     /// Inserts the rows of a blackboard that is not there yet.
-    fn insert(&self, content: &BoardContent, state: &State) -> Result<(), StoreError> {
-        let mut rows = Rows::of_text(&content.state).ok_or_else(|| mismatch(self.path(), "the rows"))?;
+    fn insert(&self, text: &str, log: &[String], state: &State) -> Result<(), StoreError> {
+        let mut rows = Rows::of_text(text).ok_or_else(|| mismatch(self.path(), "the rows"))?;
         add_revision(&mut rows);
         let mut connection = self.pool().take()?;
         schema::prepare(&mut connection, self.address())?;
@@ -125,8 +77,7 @@ impl DatabaseStore {
         for (id, entry) in state.board.agents.ready().into_iter().flatten() {
             statements.lease(*id, entry);
         }
-        statements.imported_log(&content.log);
-        statements.archive(&content.archive, revision);
+        statements.log(log, revision);
         statements.server(&server);
         connection.end(&format!("{}COMMIT", statements.sql())).map_err(|error| self.fault(&error))?;
         self.pool().put(connection);

@@ -44,7 +44,6 @@ use crate::database_error::{DatabaseError, DatabaseReason};
 use crate::error::StoreError;
 
 pub use address::{Address, AddressError, STORE_URL_ENV};
-pub use create::BoardContent;
 pub(crate) use edit::DatabaseEdit;
 pub(crate) use log::DatabaseLogReader;
 pub(crate) use read::DatabaseReader;

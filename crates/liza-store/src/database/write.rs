@@ -198,20 +198,6 @@ impl Statements {
         }
     }
 
-    /// Adds the entries of another log, each with its revision.
-    pub(super) fn imported_log(&mut self, entries: &[(u64, String)]) {
-        let mut last = (None, 0);
-        for (revision, text) in entries {
-            let number = if last.0 == Some(*revision) { last.1 + 1 } else { 0 };
-            last = (Some(*revision), number);
-            let (project, text) = (self.project, quoted(text));
-            // A log that people edited may have a revision twice.
-            self.add(&format!(
-                "INSERT INTO liza.log VALUES ({project}, {revision}, {number}, {text}) ON CONFLICT DO NOTHING"
-            ));
-        }
-    }
-
     /// Removes the entries of the log of one revision.
     pub(super) fn forget_log(&mut self, revision: Revision) {
         let project = self.project;

@@ -18,7 +18,7 @@ use liza_core::rules::invariants::{self, Violation};
 use liza_core::rules::misspelled::MisspelledKey;
 
 use crate::call::{Call, Host, Outcome};
-use crate::database::{self, Address, BoardContent, DatabaseReport, DatabaseStore, RequestId};
+use crate::database::{self, Address, DatabaseReport, DatabaseStore, RequestId};
 use crate::disk::ProjectDisk;
 use crate::error::StoreError;
 use crate::file::Notice;
@@ -74,30 +74,6 @@ impl Store {
         log: &LogEntry,
     ) -> Result<Self, StoreError> {
         Ok(Self { kind: Kind::Database(DatabaseStore::create(root, address, name, state, log)?) })
-    }
-
-    /// Creates a blackboard of that name in a database from the text of another one, with its log and its archive.
-    ///
-    /// # Errors
-    /// When the text is not a valid blackboard, or the database has one of that name already, or cannot be used.
-    pub fn import_to_database(
-        root: &Path,
-        address: &Address,
-        name: &str,
-        content: &BoardContent,
-    ) -> Result<Self, StoreError> {
-        Ok(Self { kind: Kind::Database(DatabaseStore::import(root, address, name, content)?) })
-    }
-
-    /// Everything that a blackboard in a database consists of; none for a file.
-    ///
-    /// # Errors
-    /// When the database cannot be used.
-    pub fn database_content(&self) -> Result<Option<BoardContent>, StoreError> {
-        match &self.kind {
-            Kind::File(_) => Ok(None),
-            Kind::Database(store) => store.content().map(Some),
-        }
     }
 
     /// Uses the blackboard of that name in a database for the project at `root`. Without a name, the only one there is.

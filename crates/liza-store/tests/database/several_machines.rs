@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use liza_core::model::{Actor, StopFile, StopFiles, Timestamp};
 use liza_core::protocol::{Pause, Resume};
-use liza_store::{Call, Host, Store, StoreError, ValueSyntax};
+use liza_store::{Call, Export, Host, Store, StoreError, ValueSyntax};
 
 use crate::board::{Kind, TestBoard, claim, entry, human, now, register};
 use crate::proxy::Proxy;
@@ -125,24 +125,30 @@ fn needs_postgres_a_command_may_change_a_copy_of_the_text() {
 
 /// Covers: MM-09
 #[test]
-fn needs_postgres_a_blackboard_goes_to_a_database_and_back() {
-    let board = TestBoard::new(Kind::Database, "content").with_tasks(&["one", "two"]);
-    let store = board.store();
-    register(&store, "coder-1");
-    human(&store, note("noted")).unwrap();
-    let content = store.database_content().unwrap().unwrap();
-    assert_eq!(content.log.len(), store.log_reader().read_new().unwrap().len());
-    let address = Server::shared().address().parse().unwrap();
-    let name = format!("{}-copy", board.name);
-    let other = Store::import_to_database(&board.root.join("copy"), &address, &name, &content).unwrap();
-    assert_eq!(other.snapshot().unwrap(), store.snapshot().unwrap());
-    assert_eq!(other.database_content().unwrap().unwrap(), content);
-    assert!(Store::import_to_database(&board.root.join("copy"), &address, &name, &content).is_err());
-    // Its next write goes on from there.
-    std::fs::create_dir_all(board.root.join("copy/specs")).unwrap();
-    std::fs::write(board.root.join("copy/specs/x.md"), "# x\n").unwrap();
-    human(&other, add_task("three")).unwrap();
-    assert_eq!(other.snapshot().unwrap().board.revision.0, store.snapshot().unwrap().board.revision.0 + 1);
+fn needs_postgres_a_blackboard_goes_from_one_store_to_the_other_and_back() {
+    for (from, to) in [(Kind::Database, Kind::File), (Kind::File, Kind::Database)] {
+        let board = TestBoard::new(from, "content").with_tasks(&["one", "two"]);
+        let store = board.store();
+        register(&store, "coder-1");
+        human(&store, note("noted")).unwrap();
+        let export = Export::parse(&store.export().unwrap().text().unwrap()).unwrap();
+        let other = TestBoard::new(to, "copy").store();
+        other.import(&export, &entry("imported"), now()).unwrap();
+        let (old, new) = (store.snapshot().unwrap().board, other.snapshot().unwrap().board);
+        assert_eq!(
+            new.tasks.keys().collect::<Vec<_>>(),
+            old.tasks.keys().collect::<Vec<_>>(),
+            "{from:?} to {to:?}"
+        );
+        assert_eq!((new.agents, new.goal), (old.agents, old.goal));
+        let read = |store: &Store| store.log_reader().read_new().unwrap();
+        let (log, all) = (read(&store), read(&other));
+        assert!(log.iter().all(|entry| all.contains(entry)), "{log:?}\n{all:?}");
+        assert!(other.import(&export, &entry("imported"), now()).is_err(), "it is not empty");
+        // Its next write goes on from there.
+        human(&other, note("three")).unwrap();
+        assert_eq!(other.snapshot().unwrap().board.revision, new.revision.next());
+    }
 }
 
 /// Covers: MM-10

@@ -87,13 +87,10 @@ const REMOVED_VARIABLES: &[&str] = &[
     "XAUTHORITY",
     "XDG_RUNTIME_DIR",
     "VSCODE_IPC_HOOK*",
-    "LIZA_STORE_URL",
-    "PGPASSFILE",
-    "PGPASSWORD",
 ];
 
 /// Variables that lead to the password of the team's database; no program that Liza starts gets them, confined or not.
-const DATABASE_VARIABLES: &[&str] = &["LIZA_STORE_URL", "PGPASSFILE", "PGPASSWORD", "PGSERVICEFILE"];
+const DATABASE_VARIABLES: &[&str] = &[liza_store::STORE_URL_ENV, "PGPASSFILE", "PGPASSWORD", "PGSERVICEFILE"];
 
 /// Whether a variable leads to the password of the database.
 pub(crate) fn is_of_database(name: &OsStr) -> bool {

@@ -228,14 +228,12 @@ fn command(order: &SessionOrder) -> io::Result<(Command, Option<(StageSocket, St
     Ok((command, Some((socket, stage_order))))
 }
 
-/// The variables with the password of the blackboard's database: a session speaks to its supervisor instead.
-const PASSWORD_VARIABLES: [&str; 3] = [liza_store::STORE_URL_ENV, "PGPASSFILE", "PGPASSWORD"];
-
 fn set_environment(command: &mut Command, order: &SessionOrder) {
     command.current_dir(&order.directory);
-    for name in REPOSITORY_VARIABLES.iter().chain(&PASSWORD_VARIABLES) {
+    for name in REPOSITORY_VARIABLES {
         command.env_remove(name);
     }
+    // A session speaks to its supervisor, never to the database.
     for (name, _) in std::env::vars_os().filter(|(name, _)| is_of_database(name)) {
         command.env_remove(name);
     }
