@@ -4,9 +4,9 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::path::PathBuf;
 
-use liza::project::Project;
+use liza::project::{Project, now};
 use liza_core::model::{
-    AgentId, EventName, GoalStatus, Loaded, LogEntry, Role, Sandbox, Seconds, State, Status,
+    AgentId, AgentRecord, EventName, GoalStatus, Loaded, LogEntry, Role, Sandbox, Seconds, State, Status,
 };
 use liza_store::{Address, Store};
 
@@ -30,9 +30,8 @@ fn begin(machine: &TestProject, address: &str) {
     (config.lease_duration, config.heartbeat_interval) = (Seconds(10), Seconds(2));
     (config.coder_poll_interval, config.sandbox) = (Seconds(1), Sandbox::Off);
     fs::remove_dir_all(machine.root.join(".liza")).unwrap();
-    let now = liza::project::now();
     let [agent, action, detail] = ["human", "goal_created", "three machines"].map(str::to_owned);
-    let log = LogEntry { timestamp: now, agent, action, task: None, detail };
+    let log = LogEntry { timestamp: now(), agent, action, task: None, detail };
     let address: Address = address.parse().unwrap();
     Store::create_in_database(&machine.root, &address, "team", &state, &log).unwrap();
 }
@@ -75,14 +74,18 @@ fn a_goal_is_finished_with_a_partition_and_a_machine_that_dies() {
     let survivor = agent(&two, "coder");
     let _other_reviewer = agent(&three, "code-reviewer");
     let dead = state(&one).board.body(&claimed).unwrap().record().assigned_to;
-    wait_for("a claim on the second machine", || {
-        let board = state(&one).board;
+    let survivors = |state: &State| -> Vec<AgentRecord> {
+        let agents = state.board.agents.ready().into_iter().flatten();
         let is_survivor = |id: &AgentId| id.role() == Role::Coder && Some(*id) != dead;
-        let mut agents = board.agents.ready()?.iter();
-        agents.any(|(id, entry)| is_survivor(id) && entry.current_task.is_some()).then_some(())
+        agents.filter(|(id, _)| is_survivor(id)).map(|(_, entry)| entry.clone()).collect()
+    };
+    wait_for("a claim on the second machine", || {
+        survivors(&state(&one)).iter().any(|entry| entry.current_task.is_some()).then_some(())
     });
     proxy.partition(true);
-    survivor.wait_for_output("cannot be reached");
+    wait_for("its lease has ended", || {
+        survivors(&state(&one)).iter().all(|entry| !entry.is_live(now())).then_some(())
+    });
     proxy.partition(false);
 
     let done = wait_up_to(std::time::Duration::from_secs(240), || {
