@@ -52,7 +52,7 @@ fn state(machine: &TestProject) -> State {
 
 /// Covers: MM-08, MM-07, MM-11
 #[test]
-fn a_goal_is_finished_with_a_partition_and_a_machine_that_dies() {
+fn needs_postgres_a_goal_is_finished_with_a_partition_and_a_machine_that_dies() {
     let server = Server::own("");
     let home = tempfile::tempdir().unwrap();
     let bare: PathBuf = home.path().join("remote.git");
