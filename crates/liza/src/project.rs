@@ -15,8 +15,9 @@ use crate::git::{Git, GitError, Repo};
 /// What git should ignore in a project.
 pub const EXCLUDED: [&str; 2] = ["/.liza/", "/.worktrees/"];
 
-/// How long a program that runs long waits for a database before it reports that it cannot be used.
-const PATIENCE: Duration = Duration::from_secs(60);
+/// How long a program that runs long waits for a database before it reports that it cannot be used, and then tries again. A
+/// person who looks must soon see why nothing happens.
+const PATIENCE: Duration = Duration::from_secs(15);
 
 /// A project with a blackboard.
 #[derive(Debug, Clone)]
