@@ -143,16 +143,16 @@ impl Action {
         }
     }
 
-    /// The command that answers what needs the human, from its text.
+    /// The command that answers what needs the human, from its text; without words if it is not one of ours.
     pub fn suggested(command: &str) -> Self {
-        let words = command.split(' ').skip(1).map(|word| word.trim_matches('"').to_owned());
-        Action::Suggested(words.collect())
+        let words = command.strip_prefix("liza ").unwrap_or_default().split_whitespace();
+        Action::Suggested(words.map(|word| word.trim_matches('"').to_owned()).collect())
     }
 
     /// Whether it needs a terminal or a process of its own, so that it cannot run here.
     pub fn needs_terminal(&self) -> bool {
         let Action::Suggested(words) = self else { return false };
-        let verb = words.first().map(String::as_str).unwrap_or_default();
+        let Some(verb) = words.first().map(String::as_str) else { return true };
         matches!(verb, "edit" | "run" | "demo" | "tui" | "web")
     }
 

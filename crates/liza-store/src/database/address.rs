@@ -62,7 +62,11 @@ impl FromStr for Address {
         if config.get_password().is_some() {
             return Err(AddressError::HasPassword);
         }
-        if config.get_hosts().is_empty() && config.get_hostaddrs().is_empty() {
+        // The password is chosen by the name of the host; it must not be sent to another machine under that name.
+        if !config.get_hostaddrs().is_empty() {
+            return Err(AddressError::Invalid { reason: "hostaddr is not supported".to_owned() });
+        }
+        if config.get_hosts().is_empty() {
             return Err(AddressError::Invalid { reason: "it names no host".to_owned() });
         }
         if config.get_dbname().is_none_or(str::is_empty) {
@@ -90,7 +94,7 @@ impl Address {
         if let Some(password) = password(&config)? {
             config.password(password);
         }
-        if !self.0.contains("sslmode=") && !config.get_hosts().iter().all(is_local) {
+        if !config.get_hosts().iter().all(is_local) && !is_open_by_choice(&config) {
             config.ssl_mode(SslMode::Require);
         }
         if config.get_application_name().is_none() {
@@ -110,6 +114,14 @@ fn parsed(text: &str) -> Result<Config, AddressError> {
     }
     // The error of the parser could quote a password.
     text.parse().map_err(|_| invalid("it has an unknown option or an invalid value"))
+}
+
+/// Whether this machine's own variable also says that the connection is not encrypted; the file of the project alone does
+/// not decide that.
+fn is_open_by_choice(config: &Config) -> bool {
+    let given = env::var(STORE_URL_ENV).ok().and_then(|text| parsed(text.trim()).ok());
+    let is_open = |config: &Config| config.get_ssl_mode() == SslMode::Disable;
+    is_open(config) && given.is_some_and(|given| is_open(&given) && place(&given) == place(config))
 }
 
 /// Whether a host is this machine, so that no network lies between.
@@ -212,7 +224,13 @@ mod tests {
             assert_eq!(error, AddressError::HasPassword);
             assert!(!error.to_string().contains("hunter2"));
         }
-        for invalid in ["db/team", "postgres://", "postgres://db", "postgres://a:hunter2@db:x/team"] {
+        for invalid in [
+            "db/team",
+            "postgres://",
+            "postgres://db",
+            "postgres://a:hunter2@db:x/team",
+            "postgres://db.example/team?hostaddr=10.0.0.5",
+        ] {
             let error = invalid.parse::<Address>().unwrap_err();
             assert!(!error.to_string().contains("hunter2"), "{error}");
         }
@@ -223,7 +241,8 @@ mod tests {
     fn another_machine_is_reached_only_with_tls() {
         let mode = |text: &str| parsed_config(text).get_ssl_mode();
         assert_eq!(mode("postgres://liza@db.example/team"), SslMode::Require);
-        assert_eq!(mode("postgres://liza@db.example/team?sslmode=disable"), SslMode::Disable);
+        // Only together with the variable of this machine.
+        assert_eq!(mode("postgres://liza@db.example/team?sslmode=disable"), SslMode::Require);
         assert_ne!(mode("postgres://liza@127.0.0.1/team"), SslMode::Require);
     }
 

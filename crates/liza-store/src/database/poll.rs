@@ -54,5 +54,7 @@ fn poll(store: &DatabaseStore, sender: &Sender<()>, alive: &Weak<()>) {
                 break;
             }
         }
+        // The connection may work and the query not, as without rights.
+        thread::sleep(INTERVAL);
     }
 }

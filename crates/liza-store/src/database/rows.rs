@@ -21,7 +21,7 @@ pub(super) const LISTS: [&str; 3] = ["anomalies", "human_notes", "spec_changes"]
 const ENTRY_COLUMN: usize = 2;
 
 /// The keys of a task that its summary has.
-const SUMMARY_KEYS: [&str; 17] = [
+const SUMMARY_KEYS: [&str; 18] = [
     "id",
     "status",
     "priority",
@@ -33,6 +33,7 @@ const SUMMARY_KEYS: [&str; 17] = [
     "reviewing_by",
     "review_lease_expires",
     "approved_by",
+    "merge_held_at",
     "failed_by",
     "review_dropped_by",
     "previous_coder",

@@ -214,6 +214,9 @@ impl DatabaseStore {
                     if self.was_committed(mark, deadline, &error)? {
                         return Ok(written);
                     }
+                    if Instant::now() >= deadline {
+                        return Err(error.into());
+                    }
                 }
                 Err(Setback::Failed(StoreError::Database(error)))
                     if error.reason.is_passing() && Instant::now() < deadline => {}

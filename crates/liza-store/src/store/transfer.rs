@@ -79,11 +79,13 @@ impl Store {
     /// # Errors
     /// When it cannot be read.
     pub fn export(&self) -> Result<Export, StoreError> {
+        // The state first: a task that is archived meanwhile is then in both, and not in neither.
+        let state = self.text()?;
         let (log, archive) = match &self.kind {
             Kind::File(store) => (store.whole_log()?, store.archive()?),
             Kind::Database(store) => (store.whole_log()?, store.archive()?),
         };
-        Ok(Export { liza_export: FORMAT, state: self.text()?, log, archive })
+        Ok(Export { liza_export: FORMAT, state, log, archive })
     }
 
     /// Fills this blackboard, which must be empty. It is filled as it was exported, with whatever was wrong then; after a

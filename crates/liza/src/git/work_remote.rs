@@ -124,7 +124,8 @@ impl WorkRemote<'_> {
     /// When the remote cannot be reached.
     pub(crate) fn list(&self, pattern: &str) -> Result<Vec<(String, Sha)>, GitError> {
         let prefix = pattern.trim_end_matches('*');
-        let command = self.command("listing references").args(["ls-remote", "--refs", &self.name, pattern]);
+        let command =
+            self.command("listing references").args(["ls-remote", "--refs", "--", &self.name, pattern]);
         let output = self.answered(&command)?;
         let text = String::from_utf8_lossy(&output.stdout).into_owned();
         let parse = |line: &str| {
@@ -147,7 +148,7 @@ impl WorkRemote<'_> {
             .command(&format!("fetching {from}"))
             .args(["-c", "fetch.fsckObjects=true", "-c", "fetch.writeCommitGraph=false"])
             .args(["fetch", "--quiet", "--no-tags", "--no-write-fetch-head", "--no-auto-maintenance"])
-            .args(["--no-recurse-submodules", "--no-prune", "--refmap=", &self.name, &refspec]);
+            .args(["--no-recurse-submodules", "--no-prune", "--refmap=", "--", &self.name, &refspec]);
         let output = command.run().map_err(|error| self.no_answer(error))?;
         if output.status == Some(0) {
             let read = self.repo.command("reading a reference").args(["rev-parse", "--verify", to]);
@@ -186,7 +187,7 @@ impl WorkRemote<'_> {
             .args(["push", "--porcelain", "--atomic", "--no-verify", "--no-follow-tags", "--no-signed"])
             .args(["--recurse-submodules=no"])
             .args(leases)
-            .arg(&self.name)
+            .args(["--", &self.name])
             .args(refspecs);
         let output = command.run().map_err(|error| self.no_answer(error))?;
         if output.status == Some(0) {

@@ -28,8 +28,10 @@ pub fn take_and_send(
 ) -> Result<Option<Sha>, EngineError> {
     let head = project.repo()?.take_work(task, generation)?;
     let board = read(project, &[task])?;
-    // A session that has lost its task must not put its work beside that of the next one.
-    let is_current = generation_of(&board, task) == generation;
+    // A session that has lost its task must not put its work beside that of the next one, and one that has submitted it
+    // must not take the submitted commit away from the other machines.
+    let is_claimed = board.status(task) == Some(Status::Claimed);
+    let is_current = is_claimed && generation_of(&board, task) == generation;
     if let (Some(head), Some(exchange)) = (&head, Exchange::with(project, &board)?)
         && is_current
         && !is_sent(project.root(), task, generation)

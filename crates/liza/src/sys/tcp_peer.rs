@@ -15,7 +15,8 @@ pub(crate) fn is_outside(peer: SocketAddr, own: SocketAddr, roots: &[u32]) -> bo
     }
     let (SocketAddr::V4(peer), SocketAddr::V4(own)) = (peer, own) else { return false };
     let Some((user, socket)) = system::tcp_peer(peer, own) else { return false };
-    user == rustix::process::geteuid().as_raw() && !is_below(socket, roots)
+    // A socket that its owner has closed already belongs to nobody who could be known.
+    socket != 0 && user == rustix::process::geteuid().as_raw() && !is_below(socket, roots)
 }
 
 fn is_below(socket: u64, roots: &[u32]) -> bool {

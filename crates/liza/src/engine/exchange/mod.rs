@@ -12,7 +12,7 @@ use std::time::Duration;
 
 use liza_core::model::{Board, Section};
 
-use crate::git::{Branch, RemoteProbe, WorkRemote};
+use crate::git::{Branch, GitError, RemoteProbe, WorkRemote};
 use crate::project::Project;
 
 use super::error::EngineError;
@@ -45,6 +45,12 @@ impl<'p> Exchange<'p> {
     pub(crate) fn with(project: &'p Project, board: &Board) -> Result<Option<Self>, EngineError> {
         let config = board.config()?;
         let Some(name) = &config.remote else { return Ok(None) };
+        // The blackboard of a team may come from elsewhere: it must not name a program or another host.
+        if !project.repo()?.remotes()?.iter().any(|(known, _)| known == name) {
+            let message =
+                "this repository has no remote of that name; add it: git remote add NAME URL".to_owned();
+            return Err(GitError::RemoteUnreachable { remote: name.clone(), message }.into());
+        }
         let integration = super::integration_branch(board)?;
         let limit = Duration::from_secs(config.remote_limit.0);
         Ok(Some(Self { project, remote: project.repo()?.work_remote(name, limit), integration }))

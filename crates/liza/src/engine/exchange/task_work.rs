@@ -68,7 +68,14 @@ impl Exchange<'_> {
             remote: self.remote().to_owned(),
             name: name(generation.as_ref()),
         };
-        let generation = generation.ok_or_else(missing)?;
+        let Some(generation) = generation else {
+            // What was sent later may have it in its history.
+            self.fetch_all(task)?;
+            return match self.project.repo()?.has_commit(commit)? {
+                true => Ok(()),
+                false => Err(missing().into()),
+            };
+        };
         let fetched = self.remote.fetch(&remote_ref(task, generation), &work_ref(task, generation))?;
         // It may have moved since it was listed, with the commit in its history.
         if fetched == *commit || self.project.repo()?.has_commit(commit)? {
