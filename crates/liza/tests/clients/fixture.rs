@@ -97,16 +97,16 @@ impl Scripted {
         let mut liza = self.project.program();
         liza.env("PATH", format!("{}:{path}", bin.display()))
             .env("ANTHROPIC_BASE_URL", self.model.url())
-            .env("ANTHROPIC_API_KEY", "scripted")
+            .env("ANTHROPIC_API_KEY", "no-real-key")
             .env("CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC", "1")
-            .env("SCRIPTED_API_KEY", "scripted")
+            .env("SCRIPTED_API_KEY", "no-real-key")
             .env("GOOSE_PROVIDER", "openai")
             .env("GOOSE_MODEL", "gpt-4o")
             .env("GOOSE_DISABLE_KEYRING", "1")
             .env("GOOGLE_GEMINI_BASE_URL", self.model.url())
-            .env("GEMINI_API_KEY", "scripted")
+            .env("GEMINI_API_KEY", "no-real-key")
             .env("OPENAI_HOST", self.model.url())
-            .env("OPENAI_API_KEY", "scripted");
+            .env("OPENAI_API_KEY", "no-real-key");
         liza
     }
 }
