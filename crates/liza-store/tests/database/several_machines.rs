@@ -132,7 +132,8 @@ fn needs_postgres_a_blackboard_goes_from_one_store_to_the_other_and_back() {
         register(&store, "coder-1");
         human(&store, note("noted")).unwrap();
         let export = Export::parse(&store.export().unwrap().text().unwrap()).unwrap();
-        let other = TestBoard::new(to, "copy").store();
+        let copy = TestBoard::new(to, "copy");
+        let other = copy.store();
         other.import(&export, &entry("imported"), now()).unwrap();
         let (old, new) = (store.snapshot().unwrap().board, other.snapshot().unwrap().board);
         assert_eq!(
