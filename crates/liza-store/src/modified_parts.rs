@@ -83,7 +83,7 @@ impl ModifiedParts {
                 Some(_) | None => return None,
             }
         }
-        // A removed task that nothing names is missed by nobody.
+        // A removed task that nothing names is not missed.
         let removed = self.old_tasks.ids.iter().filter(|id| !self.new_tasks.ids.contains(id));
         if !removed.into_iter().all(|id| is_named(id, text, 0)) {
             return None;

@@ -76,7 +76,7 @@ impl TestBoard {
         self
     }
 
-    /// SQL on the rows of this project: `PROJECT` stands for its number.
+    /// SQL on the rows of this project: `PROJECT` means its number.
     pub(crate) fn sql(&self, sql: &str) -> Vec<String> {
         let project = format!("(SELECT id FROM liza.projects WHERE name = '{}')", self.name);
         Server::shared().sql(&sql.replace("PROJECT", &project))

@@ -91,7 +91,7 @@ impl StageSocket {
 }
 
 /// The sockets that the stage tries to reach. Each attempt is decided by this process and delays the start, so one that does
-/// not exist, which nobody can reach, is left out.
+/// not exist, which no one can reach, is left out.
 fn to_try(mut sockets: Vec<(String, PathBuf)>, witness: Option<(String, PathBuf)>) -> Vec<(String, PathBuf)> {
     sockets.retain(|(_, path)| fs::symlink_metadata(path).is_ok());
     sockets.extend(witness);

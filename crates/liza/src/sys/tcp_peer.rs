@@ -15,7 +15,7 @@ pub(crate) fn is_outside(peer: SocketAddr, own: SocketAddr, roots: &[u32]) -> bo
     }
     let (SocketAddr::V4(peer), SocketAddr::V4(own)) = (peer, own) else { return false };
     let Some((user, socket)) = system::tcp_peer(peer, own) else { return false };
-    // A socket that its owner has closed already belongs to nobody who could be known.
+    // A socket that its owner has closed already belongs to no process that could be found.
     socket != 0 && user == rustix::process::geteuid().as_raw() && !is_below(socket, roots)
 }
 
@@ -56,7 +56,7 @@ mod tests {
         assert!(!is_outside(peer, own, &[std::process::id()]));
         drop(other.stdin.take());
         other.wait().unwrap();
-        // Whoever is not in the table is not on this machine.
+        // A peer that is not in the table is not on this machine.
         drop(client);
         let elsewhere: SocketAddr = "10.0.0.1:9".parse().unwrap();
         assert!(!is_outside(elsewhere, own, &[]));

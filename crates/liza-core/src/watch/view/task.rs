@@ -93,7 +93,7 @@ pub struct TaskView {
     pub reason: Option<String>,
     /// The next step, in words.
     pub next: String,
-    /// The next step, as a command of whoever takes it.
+    /// The next step, as a command for the person or the agent who takes it.
     pub command: Option<String>,
     /// What the human can do about it now.
     pub human_command: Option<String>,
