@@ -31,16 +31,19 @@ use verb::{Cli, dispatch, parse};
 
 /// Runs the command line of this process; returns the exit code.
 pub fn main(arguments: impl Iterator<Item = OsString>) -> ExitCode {
+    let arguments: Vec<OsString> = arguments.collect();
+    if commands::confine::is_stage(&arguments) {
+        return ExitCode::from(crate::confine::serve());
+    }
     let environment = Environment::of_process();
     let sessions = sessions_around();
     let console: Arc<dyn Console> = Arc::new(ProcessConsole);
     let directory = std::env::current_dir();
     let program = std::env::current_exe().unwrap_or_else(|_| PathBuf::from("liza"));
     let exit = match directory {
-        Ok(directory) => run(
-            arguments.collect(),
-            Caller { sessions, directory, environment, console, program, on_behalf: None },
-        ),
+        Ok(directory) => {
+            run(arguments, Caller { sessions, directory, environment, console, program, on_behalf: None })
+        }
         Err(error) => {
             let screen = Screen::new(console, Color::Auto, None);
             let error = no_directory(&PathBuf::from("."), &error);

@@ -1,5 +1,6 @@
 //! Everything below a folder except some of it, as a list of paths to grant: rights can only be granted.
 
+use std::collections::{HashMap, HashSet};
 use std::fs;
 use std::path::{Path, PathBuf};
 
@@ -34,12 +35,15 @@ impl Look for DiskLook {
     }
 }
 
-/// What must not be granted.
+/// What must not be granted. A session waits for its plan, so each question takes a few look-ups, however long the lists are.
 #[derive(Debug, Clone, Default)]
 pub(super) struct LeftOut {
     paths: Vec<PathBuf>,
-    /// A folder, and how names in it begin.
-    prefixes: Vec<(PathBuf, String)>,
+    known: HashSet<PathBuf>,
+    /// How names in a folder begin.
+    prefixes: HashMap<PathBuf, Vec<String>>,
+    /// The folders that contain something of this.
+    above: HashSet<PathBuf>,
 }
 
 impl LeftOut {
@@ -48,12 +52,7 @@ impl LeftOut {
         for name in names {
             let path = folder.join(name);
             match path.to_str().and_then(|text| text.strip_suffix('*')) {
-                Some(start) => {
-                    let start = Path::new(start);
-                    let parent = start.parent().unwrap_or(folder).to_owned();
-                    let begins = start.file_name().map(|name| name.to_string_lossy().into_owned());
-                    self.prefixes.push((parent, begins.unwrap_or_default()));
-                }
+                Some(start) => self.add_prefix(folder, Path::new(start)),
                 None => self.add_path(look, &path),
             }
         }
@@ -61,8 +60,18 @@ impl LeftOut {
 
     /// Leaves out a path, and what it leads to.
     pub(super) fn add_path(&mut self, look: &dyn Look, path: &Path) {
-        self.paths.extend(look.real(path).filter(|real| real != path));
-        self.paths.push(path.to_owned());
+        for path in look.real(path).filter(|real| real != path).into_iter().chain([path.to_owned()]) {
+            self.above.extend(path.ancestors().map(Path::to_owned));
+            self.known.insert(path.clone());
+            self.paths.push(path);
+        }
+    }
+
+    fn add_prefix(&mut self, folder: &Path, start: &Path) {
+        let parent = start.parent().unwrap_or(folder);
+        let begins = start.file_name().map(|name| name.to_string_lossy().into_owned());
+        self.above.extend(parent.ancestors().map(Path::to_owned));
+        self.prefixes.entry(parent.to_owned()).or_default().push(begins.unwrap_or_default());
     }
 
     /// The paths that are left out by their whole name.
@@ -71,16 +80,19 @@ impl LeftOut {
     }
 
     fn contains(&self, path: &Path) -> bool {
-        let matches = |(folder, begins): &(PathBuf, String)| {
-            let rest = path.strip_prefix(folder).ok().and_then(|rest| rest.components().next());
-            rest.is_some_and(|name| name.as_os_str().to_string_lossy().starts_with(begins.as_str()))
-        };
-        self.paths.iter().any(|left_out| path.starts_with(left_out)) || self.prefixes.iter().any(matches)
+        path.ancestors().any(|part| self.known.contains(part) || self.has_prefix(part))
+    }
+
+    fn has_prefix(&self, path: &Path) -> bool {
+        let prefixes = path.parent().and_then(|parent| self.prefixes.get(parent));
+        prefixes.zip(path.file_name()).is_some_and(|(prefixes, name)| {
+            let name = name.to_string_lossy();
+            prefixes.iter().any(|begins| name.starts_with(begins.as_str()))
+        })
     }
 
     fn is_below(&self, folder: &Path) -> bool {
-        self.paths.iter().any(|left_out| left_out.starts_with(folder))
-            || self.prefixes.iter().any(|(parent, _)| parent.starts_with(folder))
+        self.above.contains(folder)
     }
 }
 

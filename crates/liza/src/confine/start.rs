@@ -75,8 +75,10 @@ impl StageSocket {
         order.plan.not_connected = server.as_ref().and_then(|server| server.local_addr().ok());
         let line = serde_json::to_string(&order).map_err(io::Error::other)?;
         writeln!(self.0, "{line}")?;
+        // Made while the stage restricts itself: its first connect waits for it.
+        let policy = policy(&order.plan, is_silenced);
         if let Some(listener) = receive_listener(&self.0)? {
-            decide_connects(listener, policy(&order.plan, is_silenced));
+            decide_connects(listener, policy);
         }
         let mut started = None;
         for line in BufReader::new(self.0).lines() {

@@ -156,25 +156,22 @@ struct Started {
 
 /// Starts the agent with its input, its output and its environment.
 fn start(order: &SessionOrder) -> io::Result<Started> {
-    // A helper that was killed may have left it behind.
-    let _ = fs::remove_dir_all(&order.scratch);
-    private::create_folder(&order.scratch).map_err(|error| failed("create", &order.scratch, &error))?;
-    if let Some(confinement) = &order.confinement {
-        let client = &confinement.client;
-        client.create().map_err(|error| failed("create", &client.path, &error))?;
-        let plan = serde_json::to_vec(&confinement.plan).map_err(io::Error::other)?;
-        fs::write(confinement.plan_file(), plan)?;
-        private::create_folder(&confinement.caches)
-            .map_err(|error| failed("create", &confinement.caches, &error))?;
-    }
     let (mut command, stage) = command(order)?;
     set_environment(&mut command, order);
     let mut output = open_output(&mut command, order)?;
+    // The stage waits for its order, so it starts while the folders are made; a runner in front of it needs them.
+    let is_early = order.confinement.as_ref().is_some_and(|confinement| confinement.wrapper.is_empty());
+    if !is_early {
+        create_folders(order)?;
+    }
     let program = if stage.is_some() { Path::new("liza confine") } else { &order.program };
     let family = ProcessFamily::spawn(&mut command, order.output.is_some())
         .map_err(|error| failed("start", program, &error))?;
     // It holds a write end of the pipe; the output ends when all of them are closed.
     drop(command);
+    if is_early {
+        create_folders(order)?;
+    }
     let level = match stage {
         None => Level::Off,
         Some((socket, stage_order)) => socket.start(&stage_order, is_check)?,
@@ -191,6 +188,19 @@ fn start(order: &SessionOrder) -> io::Result<Started> {
     let output_reader = OutputReader::new(order.events, secrets, order.result_file.clone(), rollout);
     let copy = |(reader, file)| thread::spawn(move || output_reader.copy(reader, file));
     Ok(Started { family, output: output.map(copy), level })
+}
+
+/// Makes the folders of the session.
+fn create_folders(order: &SessionOrder) -> io::Result<()> {
+    // A helper that was killed may have left it behind.
+    let _ = fs::remove_dir_all(&order.scratch);
+    private::create_folder(&order.scratch).map_err(|error| failed("create", &order.scratch, &error))?;
+    let Some(confinement) = &order.confinement else { return Ok(()) };
+    let client = &confinement.client;
+    client.create().map_err(|error| failed("create", &client.path, &error))?;
+    let plan = serde_json::to_vec(&confinement.plan).map_err(io::Error::other)?;
+    fs::write(confinement.plan_file(), plan)?;
+    private::create_folder(&confinement.caches).map_err(|error| failed("create", &confinement.caches, &error))
 }
 
 /// What the session can reach in the network.

@@ -20,6 +20,8 @@ use super::error::SupervisorError;
 use super::file_modes::FileModes;
 use super::helper_protocol::{HelperCommand, HelperReport, SessionOrder};
 
+const START: &str = "start the session helper";
+
 /// A running session.
 #[derive(Debug)]
 pub(super) struct Session {
@@ -46,47 +48,72 @@ pub(super) struct Session {
     pub(super) modes: FileModes,
 }
 
-impl Session {
-    /// Starts a helper and sends it the order. Read its reports with [`HelperProcess::read_reports`].
-    pub(super) fn start(
-        program: &Path,
+/// A helper that starts while its order is still being made. Dropping it ends it.
+#[derive(Debug)]
+pub(super) struct WaitingHelper {
+    helper: Option<Child>,
+}
+
+impl WaitingHelper {
+    /// Starts a helper.
+    pub(super) fn start(program: &Path, order: &SessionOrder) -> Result<Self, SupervisorError> {
+        let mut command = Command::new(program);
+        command.args(helper_arguments(&order.project, order.agent, order.generation));
+        let helper = command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn();
+        Ok(Self { helper: Some(helper.map_err(SupervisorError::io(START))?) })
+    }
+
+    /// Sends it the order. Read its reports with [`HelperProcess::read_reports`].
+    pub(super) fn send(
+        mut self,
         order: &SessionOrder,
         task: Option<TaskId>,
         began_at: Revision,
-    ) -> Result<(Self, HelperProcess), SupervisorError> {
-        let failed = || SupervisorError::io("start the session helper");
-        let mut helper = Command::new(program)
-            .args(helper_arguments(&order.project, order.agent, order.generation))
-            .stdin(Stdio::piped())
-            .stdout(Stdio::piped())
-            .spawn()
-            .map_err(failed())?;
+    ) -> Result<(Session, HelperProcess), SupervisorError> {
+        let failed = SupervisorError::io(START);
+        let Some(helper) = &mut self.helper else { return Err(failed(io::ErrorKind::BrokenPipe.into())) };
         let (Some(mut control), Some(reports)) = (helper.stdin.take(), helper.stdout.take()) else {
-            return Err(failed()(io::ErrorKind::BrokenPipe.into()));
+            return Err(failed(io::ErrorKind::BrokenPipe.into()));
         };
-        let line = serde_json::to_string(order).map_err(io::Error::other).map_err(failed())?;
-        if let Err(error) = writeln!(control, "{line}") {
-            drop(control);
-            let _ = helper.wait();
-            return Err(failed()(error));
-        }
-        let (triggers, output) = (Vec::new(), order.output.clone());
-        let session = Self {
+        let sent = serde_json::to_string(order).map_err(io::Error::other);
+        let sent = sent.and_then(|line| writeln!(control, "{line}"));
+        let helper = match (sent, self.helper.take()) {
+            (Ok(()), Some(helper)) => helper,
+            (Ok(()), None) => return Err(failed(io::ErrorKind::BrokenPipe.into())),
+            (Err(error), helper) => {
+                drop(control);
+                self.helper = helper;
+                return Err(failed(error));
+            }
+        };
+        let session = Session {
             control,
             task,
-            triggers,
+            triggers: Vec::new(),
             client: order.client.clone(),
             login: None,
             price: None,
             began_at,
             head: None,
-            output,
+            output: order.output.clone(),
             checkout: None,
             modes: FileModes::default(),
         };
         Ok((session, HelperProcess { helper, reports, copy: None, channel: None, proxy: None }))
     }
+}
 
+impl Drop for WaitingHelper {
+    fn drop(&mut self) {
+        // Without an order it exits at the end of its input.
+        if let Some(mut helper) = self.helper.take() {
+            drop(helper.stdin.take());
+            let _ = helper.wait();
+        }
+    }
+}
+
+impl Session {
     /// Sends the helper a command. If it is gone, its end is reported anyway.
     pub(super) fn send(&mut self, command: HelperCommand) {
         if let Ok(line) = serde_json::to_string(&command) {

@@ -31,7 +31,7 @@ use super::error::SupervisorError;
 use super::file_modes::FileModes;
 use super::helper_protocol::{SessionConfinement, SessionOrder};
 use super::registration::Identity;
-use super::session::{HelperProcess, Session};
+use super::session::{HelperProcess, Session, WaitingHelper};
 
 /// The job of a coder or code reviewer.
 pub(super) fn job_for(
@@ -121,6 +121,7 @@ pub(super) fn start(
     let resumed = conversation(state, identity, task.as_ref())?;
     let mut order =
         order(project, identity, (task.as_ref(), resumed.as_deref()), directory, &files, is_confined)?;
+    let helper = WaitingHelper::start(&identity.program, &order)?;
     let limit = Duration::from_secs(state.board.config()?.command_limit.0);
     let session = (identity.agent, identity.generation);
     let channel = identity.channels.open(project, session, &order.environment, limit)?;
@@ -141,7 +142,7 @@ pub(super) fn start(
         Job::Review { .. } | Job::Plan { .. } => None,
     };
     let modes = FileModes::read(project.folder());
-    let (mut session, mut helper) = Session::start(&identity.program, &order, task, state.board.revision)?;
+    let (mut session, mut helper) = helper.send(&order, task, state.board.revision)?;
     session.modes = modes;
     (session.triggers, session.head, session.checkout) = (triggers, head, checkout);
     session.login = identity.provider.login_advice();

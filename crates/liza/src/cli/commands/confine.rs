@@ -1,5 +1,7 @@
 //! `liza confine`: restricts itself and becomes an agent program. Called by the helper of a session only.
 
+use std::ffi::OsString;
+
 use crate::cli::context::Context;
 use crate::cli::ui::error::CommandError;
 use crate::cli::ui::exit_code::Exit;
@@ -8,6 +10,12 @@ use crate::cli::ui::output::Reply;
 /// Confine a program for a session; reads its instructions from standard input.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {}
+
+/// Whether these arguments start the stage. An agent waits for it and nothing around it matters to it, so it is recognized
+/// before the command line is parsed.
+pub(crate) fn is_stage(arguments: &[OsString]) -> bool {
+    matches!(arguments, [_, verb] if verb == "confine")
+}
 
 /// Runs it; returns only if the program could not be started.
 pub(crate) fn run(Args {}: Args, _: &Context) -> Result<Reply, CommandError> {

@@ -8,6 +8,7 @@ use landlock::{
     ABI, Access, AccessFs, AccessNet, BitFlags, CompatLevel, Compatible, NetPort, PathBeneath, PathFd,
     Ruleset, RulesetAttr, RulesetCreatedAttr, RulesetError, RulesetStatus, Scope,
 };
+use rustix::fs::{FileType, fstat};
 
 use super::Grants;
 
@@ -81,8 +82,9 @@ fn add(
     rights: BitFlags<AccessFs>,
     abi: ABI,
 ) -> Result<landlock::RulesetCreated, RulesetError> {
-    let Ok(meta) = path.metadata() else { return Ok(created) };
-    let rights = if meta.is_dir() { rights } else { rights & AccessFs::from_file(abi) };
-    let Ok(folder) = PathFd::new(path) else { return Ok(created) };
-    if rights.is_empty() { Ok(created) } else { created.add_rule(PathBeneath::new(folder, rights)) }
+    let Ok(place) = PathFd::new(path) else { return Ok(created) };
+    let Ok(meta) = fstat(&place) else { return Ok(created) };
+    let is_folder = FileType::from_raw_mode(meta.st_mode) == FileType::Directory;
+    let rights = if is_folder { rights } else { rights & AccessFs::from_file(abi) };
+    if rights.is_empty() { Ok(created) } else { created.add_rule(PathBeneath::new(place, rights)) }
 }
