@@ -37,6 +37,9 @@ pub enum DatabaseReason {
     /// The user or the password is wrong, or the user lacks a right.
     #[strum(to_string = "refuses this user")]
     NotAllowed,
+    /// It, or something in its place, has a certificate that this machine does not trust.
+    #[strum(to_string = "has a certificate that this machine does not trust")]
+    UntrustedCertificate,
     /// There is no blackboard of that name.
     #[strum(to_string = "has no such blackboard")]
     NoProject,
@@ -69,6 +72,7 @@ impl DatabaseReason {
         match self {
             Self::Unreachable | Self::UnknownOutcome | Self::ReadOnly | Self::Full | Self::Slow => true,
             Self::NotAllowed
+            | Self::UntrustedCertificate
             | Self::NoProject
             | Self::ProjectExists
             | Self::NewerSchema
@@ -91,6 +95,9 @@ impl DatabaseReason {
             Self::Full => "free space on the server",
             Self::Slow => "try again; liza doctor shows how long it takes",
             Self::NotAllowed => "set LIZA_STORE_URL or PGPASSFILE; the user needs rights on the schema liza",
+            Self::UntrustedCertificate => {
+                "add the authority that signed it to the system's trust store, or name its file in SSL_CERT_FILE"
+            }
             Self::NoProject => "liza init --store ADDRESS makes one; liza join ADDRESS --name NAME uses one",
             Self::ProjectExists => {
                 "liza join ADDRESS uses it; liza init --store ADDRESS --name NAME makes another"

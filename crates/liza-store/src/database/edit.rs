@@ -5,17 +5,18 @@
 
 use std::fs;
 use std::path::PathBuf;
+use std::time::Instant;
 
 use liza_core::model::{LogEntry, Revision, State, Timestamp, Value};
 use liza_core::protocol::manual_edit::ManualEdit;
 
 use super::DatabaseStore;
+use super::fault::may_be_committed;
 use super::load::{self, ProjectRow, Wanted};
 use super::request::RequestId;
 use super::rows::Rows;
 use super::write::Statements;
 use crate::codec::{self, StateView};
-use crate::database_error::DatabaseReason;
 use crate::disk::ProjectDisk;
 use crate::document::plain_value;
 use crate::durable::replace_private_file;
@@ -195,18 +196,23 @@ impl DatabaseEdit<'_> {
         statements.request(&request, "edit", "", revision, now);
         let clock = store.clock_of(&loaded, &server);
         statements.project(&ProjectRow { revision: revision.0, layout: revision.0, clock });
-        let notify = store.notification(revision.0);
-        match connection.end(&format!("{}COMMIT{notify}", statements.sql())) {
+        let error = match connection.end(&format!("{}COMMIT", statements.sql())) {
             Ok(_) => {
+                store.announce(&mut connection, revision.0);
                 store.pool().put(connection);
-                Ok(())
+                return Ok(());
             }
-            Err(error) if error.code().is_none() => match store.request_row(&request) {
-                Ok(Some(_)) => Ok(()),
-                Ok(None) => Err(self.overtaken()),
-                Err(_) => Err(store.error(DatabaseReason::UnknownOutcome, error.to_string()).into()),
-            },
-            Err(error) => Err(store.fault(&error).into()),
+            Err(error) => error,
+        };
+        let fault = store.fault(&error);
+        if !may_be_committed(&error) {
+            return Err(fault.into());
+        }
+        drop(connection);
+        match store.was_committed(&request, Instant::now() + store.patience(), &fault)? {
+            true => Ok(()),
+            // It is written again, on what is there now.
+            false => Err(self.overtaken()),
         }
     }
 }

@@ -2,9 +2,10 @@
 //!
 //! `address` and `settings` say where it is, `connection` and `fault` talk to it, `schema` has its tables, `rows` turns the
 //! text of a blackboard into rows and back, `load` and `board` read them, `submit` with `batch` and `write` changes them,
-//! `heartbeat` renews leases without the lock, `time` is the database's. Holds no lock while anything outside is done.
+//! `lost_answer` finds out what became of a commit, `heartbeat` renews leases without the lock, `time` is the database's. Holds no lock while anything outside is done.
 
 mod address;
+mod alarm_row;
 mod batch;
 mod board;
 mod connection;
@@ -14,6 +15,7 @@ mod fault;
 mod heartbeat;
 mod load;
 mod log;
+mod lost_answer;
 mod poll;
 mod read;
 mod report;
@@ -44,6 +46,7 @@ use crate::database_error::{DatabaseError, DatabaseReason};
 use crate::error::StoreError;
 
 pub use address::{Address, AddressError, STORE_URL_ENV};
+pub use alarm_row::RaisedAlarms;
 pub(crate) use edit::DatabaseEdit;
 pub(crate) use log::DatabaseLogReader;
 pub(crate) use read::DatabaseReader;
@@ -254,14 +257,15 @@ impl DatabaseStore {
         Ok(self.clock_of(&loaded, "").now())
     }
 
-    /// The statement that announces a revision after its commit; empty if this process has just announced one.
-    fn notification(&self, revision: u64) -> String {
+    /// Announces a revision after its commit, unless this process has just announced one. Sent apart: what happens to it
+    /// says nothing about the commit.
+    fn announce(&self, connection: &mut Connection, revision: u64) {
         let mut notified = self.shared.notified.lock().unwrap_or_else(PoisonError::into_inner);
-        if notified.is_some_and(|last| last.elapsed() < NOTIFY_EVERY) {
-            return String::new();
+        if notified.is_none_or(|last| last.elapsed() >= NOTIFY_EVERY) {
+            *notified = Some(Instant::now());
+            drop(notified);
+            let _ = connection.run(&format!("NOTIFY {CHANNEL}, '{revision}'"));
         }
-        *notified = Some(Instant::now());
-        format!("; NOTIFY {CHANNEL}, '{revision}'")
     }
 
     /// The row of a request: its command, its revision and its answer.

@@ -8,7 +8,7 @@ use liza_core::rules::misspelled::{MisspelledKey, misspelled_keys};
 
 use super::DatabaseStore;
 use super::board::{board_of, overlay, state_of, wanted_by};
-use super::load::{self, HeartbeatRow, LoadedRows, TaskExtent, Wanted};
+use super::load::{self, HeartbeatRow, LoadedRows, ProjectRow, TaskExtent, Wanted};
 use super::submit::{Job as _, TypedJob};
 use super::time::Clock;
 use crate::call::Call;
@@ -168,7 +168,8 @@ pub(crate) struct DatabaseReader {
 
 #[derive(Debug)]
 struct LastRead {
-    revision: u64,
+    /// Changes with every write. The revision alone does not tell: after a failover it may count the same numbers again.
+    project: ProjectRow,
     heartbeats: Vec<HeartbeatRow>,
     held: bool,
     state: Arc<State>,
@@ -180,18 +181,18 @@ impl DatabaseReader {
         if let Some(last) = &self.last {
             let wanted = Wanted::of([], TaskExtent::Named, []);
             let now = self.store.load(&wanted)?;
-            let clock = self.store.clock_of(&now, "");
-            if now.project.revision == last.revision && now.heartbeats == last.heartbeats && !last.held {
+            // Notes how far this machine's clock is off.
+            let _ = self.store.clock_of(&now, "");
+            if now.project == last.project && now.heartbeats == last.heartbeats && !last.held {
                 return Ok(last.state.clone());
             }
-            let _ = clock;
         }
         let loaded = self.store.load(&Wanted::everything())?;
         let clock = self.store.clock_of(&loaded, "");
         let state = Arc::new(state_of(self.store.path(), &loaded, &clock)?);
         self.store.remember(state.board.clone());
         self.last = Some(LastRead {
-            revision: loaded.project.revision,
+            project: loaded.project,
             held: clock.now().unix() < clock.hold_until,
             heartbeats: loaded.heartbeats,
             state: state.clone(),

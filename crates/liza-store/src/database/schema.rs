@@ -7,7 +7,7 @@ use super::connection::Connection;
 use crate::database_error::{DatabaseError, DatabaseReason};
 
 /// The migrations in order; the version of the tables is how many were applied.
-const MIGRATIONS: [&str; 1] = [TABLES];
+const MIGRATIONS: [&str; 2] = [TABLES, ALARMS];
 
 const TABLES: &str = "
 CREATE TABLE liza.projects (
@@ -97,6 +97,18 @@ CREATE TABLE liza.alarms (
     key text NOT NULL,
     text text NOT NULL,
     PRIMARY KEY (project, key)
+);
+";
+
+/// The alarms that have been raised and are still true, one line each, and the blackboard that they were derived from. The
+/// table before it was never used.
+const ALARMS: &str = "
+DROP TABLE liza.alarms;
+CREATE TABLE liza.alarms (
+    project bigint PRIMARY KEY REFERENCES liza.projects ON DELETE CASCADE,
+    revision bigint NOT NULL,
+    at bigint NOT NULL,
+    keys text NOT NULL
 );
 ";
 

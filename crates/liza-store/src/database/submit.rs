@@ -4,7 +4,7 @@
 //! rows than it asked for lets the lock go and begins again.
 
 use std::thread;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use liza_core::model::{
     Actor, AgentId, Board, Change, Refusal, Revision, Section, StopFiles, TaskId, Timestamp,
@@ -15,8 +15,9 @@ use liza_core::rules::invariants;
 use super::DatabaseStore;
 use super::batch::{Batch, CommitOutcome, Turn};
 use super::board::{board_of, overlay, wanted_by};
-use super::fault::is_conflict;
+use super::fault::{is_conflict, may_be_committed};
 use super::load::{self, ProjectRow};
+use super::lost_answer::{FIRST_PAUSE, LONGEST_PAUSE};
 use super::request::{self, RequestId};
 use super::rows::{EntryRow, LISTS, Rows, TASKS, list_entry};
 use super::write::Statements;
@@ -32,10 +33,6 @@ use crate::yaml::to_value;
 
 /// How often a command begins again because it needs other rows, or because others were in the way.
 const RESTARTS: usize = 20;
-
-/// The first pause before a retry, and the longest one.
-const FIRST_PAUSE: Duration = Duration::from_millis(50);
-const LONGEST_PAUSE: Duration = Duration::from_secs(2);
 
 /// How many requests are written between two clean-ups of old ones.
 const CLEAN_UP_EVERY: u64 = 256;
@@ -211,7 +208,7 @@ impl DatabaseStore {
                 }
                 Err(Setback::Unknown(lost)) => {
                     let (error, written) = *lost;
-                    if self.was_committed(mark, deadline, &error)? {
+                    if self.was_committed(&mark.id, deadline, &error)? {
                         return Ok(written);
                     }
                     if Instant::now() >= deadline {
@@ -375,16 +372,14 @@ impl DatabaseStore {
     fn commit(&self, batch: Batch) -> CommitOutcome {
         let Batch { mut connection, loaded, mut statements, .. } = batch;
         statements.project(&loaded.project);
-        let notify = self.notification(loaded.project.revision);
-        let sent = connection.end(&format!("{}COMMIT{notify}", statements.sql()));
+        let sent = connection.end(&format!("{}COMMIT", statements.sql()));
         match sent {
             Ok(_) => {
+                self.announce(&mut connection, loaded.project.revision);
                 self.pool().put(connection);
                 CommitOutcome::Committed
             }
-            Err(error) if error.code().is_none() => {
-                CommitOutcome::Unknown(self.error(DatabaseReason::UnknownOutcome, error.to_string()))
-            }
+            Err(error) if may_be_committed(&error) => CommitOutcome::Unknown(self.fault(&error)),
             Err(error) => {
                 connection.roll_back();
                 self.pool().put(connection);
@@ -399,29 +394,6 @@ impl DatabaseStore {
     fn roll_back(&self, batch: Batch) -> CommitOutcome {
         self.pool().put(batch.connection);
         CommitOutcome::RolledBack
-    }
-
-    /// Whether a request whose answer was lost was carried out: asks until the database answers.
-    fn was_committed(
-        &self,
-        mark: &RequestMark,
-        deadline: Instant,
-        lost: &DatabaseError,
-    ) -> Result<bool, StoreError> {
-        let mut pause = FIRST_PAUSE;
-        loop {
-            match self.request_row(&mark.id) {
-                Ok(row) => return Ok(row.is_some()),
-                Err(StoreError::Database(error)) if error.reason.is_passing() => {
-                    if Instant::now() >= deadline {
-                        return Err(lost.clone().into());
-                    }
-                }
-                Err(error) => return Err(error),
-            }
-            thread::sleep(pause);
-            pause = (pause * 2).min(LONGEST_PAUSE);
-        }
     }
 
     /// Refuses a request ID that was used before, or that is too old.

@@ -7,18 +7,19 @@ mod edit_session;
 mod readers;
 mod transfer;
 
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use liza_core::model::{
-    Board, Generation, LogEntry, Section, State, StopFile, StopFileTimes, TaskId, Timestamp, Value,
+    Board, Generation, LogEntry, Revision, Section, State, StopFile, StopFileTimes, TaskId, Timestamp, Value,
 };
 use liza_core::protocol::{Operation, Request};
 use liza_core::rules::invariants::{self, Violation};
 use liza_core::rules::misspelled::MisspelledKey;
 
 use crate::call::{Call, Host, Outcome};
-use crate::database::{self, Address, DatabaseReport, DatabaseStore, RequestId};
+use crate::database::{self, Address, DatabaseReport, DatabaseStore, RaisedAlarms, RequestId};
 use crate::disk::ProjectDisk;
 use crate::error::StoreError;
 use crate::file::Notice;
@@ -399,6 +400,22 @@ impl Store {
         match &self.kind {
             Kind::File(_) => Ok(()),
             Kind::Database(store) => store.change_stop_files(add, remove),
+        }
+    }
+
+    /// Records the alarms that are true on a blackboard of that revision at that time, for the watchers of all machines, and
+    /// returns which of them this one has to raise; none for a file, which has one watcher.
+    ///
+    /// # Errors
+    /// When the database cannot be used.
+    pub fn raise_alarms(
+        &self,
+        keys: &BTreeSet<String>,
+        seen: (Revision, Timestamp),
+    ) -> Result<Option<RaisedAlarms>, StoreError> {
+        match &self.kind {
+            Kind::File(_) => Ok(None),
+            Kind::Database(store) => store.raise_alarms(keys, seen).map(Some),
         }
     }
 

@@ -137,8 +137,8 @@ fn exactly_one_of_many_threads_claims_a_task(kind: Kind) {
 const WORK: &str = "LIZA_DATABASE_TEST_WORK";
 const ROOT: &str = "LIZA_DATABASE_TEST_ROOT";
 
-/// A process that works on the blackboard: `claim CODER GENERATION` or `notes NAME`.
-fn worker(board: &TestBoard, work: &str) -> Process {
+/// A process that works on the blackboard: `claim CODER GENERATION`, `notes NAME` or `join ADDRESS NAME`.
+pub(crate) fn worker(board: &TestBoard, work: &str) -> Process {
     let mut process = Process::new(std::env::current_exe().unwrap());
     process.args(["contract::work", "--exact", "--nocapture", "--test-threads=1"]);
     process.env(WORK, work).env(ROOT, &board.root).env_remove("NEXTEST");
@@ -150,8 +150,18 @@ fn worker(board: &TestBoard, work: &str) -> Process {
 #[test]
 fn work() {
     let (Ok(work), Some(root)) = (std::env::var(WORK), std::env::var_os(ROOT)) else { return };
-    let store = Store::open(std::path::Path::new(&root)).unwrap().with_lock_timeout(Duration::from_secs(60));
+    let root = std::path::Path::new(&root);
     println!();
+    if let ["join", address, name] = work.split(' ').collect::<Vec<_>>()[..] {
+        let joined = Store::join_database(&root.join("other"), &address.parse().unwrap(), Some(name));
+        let noted = joined.and_then(|store| human(&store, note("from another machine")));
+        return match noted {
+            Ok(_) => println!("JOINED"),
+            Err(StoreError::Database(error)) => println!("{:?}: {error}", error.reason),
+            Err(error) => println!("{error}"),
+        };
+    }
+    let store = Store::open(root).unwrap().with_lock_timeout(Duration::from_secs(60));
     match work.split(' ').collect::<Vec<_>>()[..] {
         ["claim", coder, generation] => {
             let generation = Generation(generation.parse().unwrap());

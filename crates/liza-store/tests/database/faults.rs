@@ -4,12 +4,12 @@ use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
 use liza_core::model::Actor;
-use liza_store::{DatabaseReason, RequestId, Store, StoreError};
+use liza_store::{DatabaseReason, RequestId, Store, StoreError, ValueSyntax};
 
-use crate::board::{Kind, RealHost, TestBoard, call, human};
+use crate::board::{Kind, RealHost, TestBoard, call, entry, human, now};
 use crate::proxy::Proxy;
 use crate::server::Server;
-use crate::support::note;
+use crate::support::{note, wait_until};
 
 fn reason(error: StoreError) -> DatabaseReason {
     let StoreError::Database(error) = error else { panic!("{error:?}") };
@@ -50,6 +50,97 @@ fn needs_postgres_a_lost_commit_is_sent_again() {
     assert_eq!(written.revision, 2);
     assert_eq!(proxy.rules.commits.load(Ordering::SeqCst), created + 2);
     assert_eq!(notes(&store), 1);
+}
+
+/// Covers: MM-05
+#[test]
+fn needs_postgres_a_commit_that_arrives_late_is_waited_for() {
+    let proxy = Proxy::new(Server::shared());
+    let board = TestBoard::at(&proxy.address(), "late-commit");
+    let store = board.store();
+    let created = proxy.rules.commits.load(Ordering::SeqCst);
+    proxy.rules.late_commits.store(1, Ordering::SeqCst);
+    assert_eq!(human(&store, note("once")).unwrap().revision, 2);
+    assert_eq!(proxy.rules.commits.load(Ordering::SeqCst), created + 1, "no commit was sent twice");
+    assert_eq!(notes(&store), 1);
+}
+
+/// Covers: MM-05
+#[test]
+fn needs_postgres_a_notification_does_not_decide_about_a_commit() {
+    let proxy = Proxy::new(Server::shared());
+    let board = TestBoard::at(&proxy.address(), "lost-notification");
+    let store = board.store();
+    let created = proxy.rules.commits.load(Ordering::SeqCst);
+    proxy.rules.lose_notifications.store(1, Ordering::SeqCst);
+    *proxy.rules.recorded.lock().unwrap() = Some(Vec::new());
+    assert_eq!(human(&store, note("once")).unwrap().revision, 2);
+    assert_eq!(proxy.rules.lose_notifications.load(Ordering::SeqCst), 0, "the proxy did its part");
+    assert_eq!(proxy.rules.commits.load(Ordering::SeqCst), created + 1);
+    let sent = proxy.rules.recorded.lock().unwrap().take().unwrap();
+    let both = sent.iter().find(|text| text.contains("COMMIT") && text.contains("NOTIFY"));
+    assert_eq!(both, None, "a failed notification would look like a failed commit");
+    human(&store, note("again")).unwrap();
+    assert_eq!(notes(&store), 2);
+}
+
+/// A server on which a commit is written, but waits for another server that does not exist.
+struct HangingCommits(Server);
+
+impl HangingCommits {
+    fn new(server: Server) -> Self {
+        Self::set(&server, "nowhere");
+        Self(server)
+    }
+
+    fn set(server: &Server, standby: &str) {
+        server.sql(&format!("ALTER SYSTEM SET synchronous_standby_names = '{standby}'"));
+        server.sql("SELECT pg_reload_conf()");
+        wait_until("the setting applies", || server.sql("SHOW synchronous_standby_names") == [standby]);
+    }
+
+    /// Ends the connection of the commit that waits, as an administrator does; then lets commits through.
+    fn end(&self) {
+        let end = "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE wait_event = 'SyncRep'";
+        wait_until("a commit waits", || !self.0.sql(end).is_empty());
+        Self::set(&self.0, "");
+    }
+}
+
+/// Covers: MM-05
+#[test]
+fn needs_postgres_a_commit_that_ends_with_the_connection_is_found() {
+    let server = Server::own("");
+    let board = TestBoard::at(&server.address(), "terminated");
+    let store = board.store();
+    human(&store, note("before")).unwrap();
+    let hanging = HangingCommits::new(server);
+    std::thread::scope(|scope| {
+        let writing = scope.spawn(|| human(&store, note("once")));
+        hanging.end();
+        assert_eq!(writing.join().unwrap().unwrap().revision, 3);
+    });
+    assert_eq!(notes(&store), 2);
+    assert_eq!(store.log_reader().read_new().unwrap().len(), 3, "logged once");
+}
+
+/// Covers: MM-05, MM-09
+#[test]
+fn needs_postgres_an_edit_that_ends_with_the_connection_is_found() {
+    let server = Server::own("");
+    let board = TestBoard::at(&server.address(), "terminated-edit").with_tasks(&["one"]);
+    let store = board.store();
+    let hanging = HangingCommits::new(server);
+    let session = store.begin_edit().unwrap();
+    std::thread::scope(|scope| {
+        let writing = scope.spawn(move || {
+            session.set(".tasks[0].priority", "1", ValueSyntax::BySchema, &entry("set"), now())
+        });
+        hanging.end();
+        assert_eq!(writing.join().unwrap().unwrap().revision.0, 3);
+    });
+    let log = store.log_reader().read_new().unwrap();
+    assert_eq!(log.iter().filter(|entry| entry.detail == "set").count(), 1, "{log:?}");
 }
 
 /// Covers: MM-05

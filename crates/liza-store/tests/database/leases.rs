@@ -5,6 +5,7 @@ use liza_core::protocol::{Command, Heartbeat, ReserveTask};
 use liza_store::{Store, StoreError};
 
 use crate::board::{Done, Kind, TestBoard, claim, human, now, register, submit};
+use crate::server::{Server, clock_at};
 use crate::support::{agent, note, task};
 
 /// Lets time pass for this project.
@@ -107,7 +108,7 @@ fn needs_postgres_a_renewal_takes_no_lock_on_the_project() {
     let before = lease_of(&store, "coder-1");
     let revision = store.snapshot().unwrap().board.revision;
     // Another process holds the lock on the project.
-    let mut other = crate::server::Server::shared().connect().unwrap();
+    let mut other = Server::shared().connect().unwrap();
     let hold = format!("BEGIN; SELECT 1 FROM liza.projects WHERE name = '{}' FOR UPDATE", board.name);
     other.simple_query(&hold).unwrap();
     pass_time_of_row(&board, 100);
@@ -189,4 +190,28 @@ fn needs_postgres_a_generation_is_random_and_not_a_revision() {
     assert_ne!(store.new_generation(), store.new_generation());
     let state = store.snapshot().unwrap();
     assert_eq!(state.board.agents().unwrap()[&agent("coder-1")].generation, Some(one));
+}
+
+/// Covers: MM-03
+#[test]
+fn needs_postgres_needs_faketime_a_server_whose_clock_jumps_takes_no_one_over() {
+    let server = Server::own("");
+    server.stop("fast");
+    server.start_with("", &clock_at("+10m"));
+    let board = TestBoard::at(&server.address(), "jump").with_tasks(&["one"]);
+    let store = board.store().with_patience(std::time::Duration::from_secs(60));
+    let (first, second) = (register(&store, "coder-1"), register(&store, "coder-2"));
+    claim(&store, &task("one"), "coder-1", first).unwrap();
+    let last = |store: &Store| store.log_reader().read_new().unwrap().last().unwrap().timestamp;
+    let ahead = last(&store);
+    assert!((595..=660).contains(&(ahead.unix() - now().unix())), "{ahead}");
+    server.sql("UPDATE liza.heartbeats SET lease_expires = 1 WHERE agent = 'coder-1'");
+    server.stop("fast");
+    // Twenty minutes back.
+    server.start_with("", &clock_at("-10m"));
+    human(&store, note("behind")).unwrap();
+    assert!(last(&store) >= ahead, "time never decreases");
+    let refused = take_over(&store, "coder-2", second).unwrap_err();
+    assert!(matches!(refused, StoreError::Refused(_)), "{refused:?}");
+    assert!(beat(&store, "coder-1", first).is_ok(), "its lease can still be renewed");
 }

@@ -8,8 +8,10 @@
     reason = "test helpers panic on failure, as tests do"
 )]
 
+mod access;
 mod board;
 mod contract;
+mod failover;
 mod faults;
 mod leases;
 mod proxy;

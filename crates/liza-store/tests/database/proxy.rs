@@ -3,14 +3,18 @@
 use std::io::{Read as _, Write as _};
 use std::net::{Shutdown, TcpListener, TcpStream};
 use std::os::unix::net::UnixStream;
+use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
+use std::time::{Duration, Instant};
 
 use crate::server::Server;
 
 /// A proxy between a store and the server, which can drop connections.
 pub(crate) struct Proxy {
     port: u16,
+    /// The socket of the server.
+    target: Arc<Mutex<PathBuf>>,
     pub(crate) rules: Arc<Rules>,
 }
 
@@ -21,6 +25,13 @@ pub(crate) struct Rules {
     pub(crate) lose_answers: AtomicUsize,
     /// Drops the connection before a COMMIT is passed on, this many times.
     pub(crate) lose_commits: AtomicUsize,
+    /// Drops the connection of the client at a COMMIT and passes the COMMIT on only after someone has asked for the
+    /// request, this many times.
+    pub(crate) late_commits: AtomicUsize,
+    /// Drops the connection before a NOTIFY is passed on, this many times.
+    pub(crate) lose_notifications: AtomicUsize,
+    /// How often someone has asked for a request.
+    questions: AtomicUsize,
     /// Accepts no connections and passes nothing on.
     partitioned: AtomicBool,
     open: Mutex<Vec<TcpStream>>,
@@ -38,11 +49,11 @@ impl Proxy {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let port = listener.local_addr().unwrap().port();
         let rules: Arc<Rules> = Arc::default();
-        let socket = server.socket();
-        let shared = Arc::clone(&rules);
+        let target = Arc::new(Mutex::new(server.socket()));
+        let (shared, socket) = (Arc::clone(&rules), Arc::clone(&target));
         std::thread::spawn(move || {
             for client in listener.incoming().flatten() {
-                let (rules, socket) = (Arc::clone(&shared), socket.clone());
+                let (rules, socket) = (Arc::clone(&shared), socket.lock().unwrap().clone());
                 std::thread::spawn(move || {
                     if rules.partitioned.load(Ordering::SeqCst) {
                         return;
@@ -54,11 +65,18 @@ impl Proxy {
                 });
             }
         });
-        Self { port, rules }
+        Self { port, target, rules }
     }
 
     pub(crate) fn address(&self) -> String {
         format!("postgres://liza@127.0.0.1:{}/liza", self.port)
+    }
+
+    /// Leads to another server from now on: what a failover behind one address does.
+    pub(crate) fn fail_over(&self, server: &Server) {
+        self.partition(true);
+        *self.target.lock().unwrap() = server.socket();
+        self.partition(false);
     }
 
     /// Cuts all connections, or lets new ones through again.
@@ -78,6 +96,16 @@ fn statements(message: &[u8]) -> Option<String> {
 
 fn take_one(counter: &AtomicUsize) -> bool {
     counter.fetch_update(Ordering::SeqCst, Ordering::SeqCst, |n| n.checked_sub(1)).is_ok()
+}
+
+/// Waits until someone asks for a request, and gives the server time to answer.
+fn wait_for_question(rules: &Rules) {
+    let before = rules.questions.load(Ordering::SeqCst);
+    let deadline = Instant::now() + Duration::from_secs(4);
+    while rules.questions.load(Ordering::SeqCst) == before && Instant::now() < deadline {
+        std::thread::park_timeout(Duration::from_millis(5));
+    }
+    std::thread::park_timeout(Duration::from_millis(300));
 }
 
 fn pass(client: TcpStream, server: UnixStream, rules: &Arc<Rules>) {
@@ -121,6 +149,17 @@ fn pass(client: TcpStream, server: UnixStream, rules: &Arc<Rules>) {
             if take_one(&rules.lose_answers) {
                 losing.store(true, Ordering::SeqCst);
             }
+            if take_one(&rules.late_commits) {
+                losing.store(true, Ordering::SeqCst);
+                let _ = from_client.shutdown(Shutdown::Both);
+                wait_for_question(rules);
+            }
+        }
+        if text.contains("FROM liza.requests") {
+            rules.questions.fetch_add(1, Ordering::SeqCst);
+        }
+        if text.contains("NOTIFY") && take_one(&rules.lose_notifications) {
+            break;
         }
         if to_server.write_all(&buffer[..length]).is_err() {
             break;

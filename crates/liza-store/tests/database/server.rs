@@ -33,14 +33,22 @@ fn programs() -> PathBuf {
 
 /// A program of PostgreSQL; as the account `postgres` if this is root, since it refuses root.
 fn program(name: &str) -> Command {
-    let path = programs().join(name);
-    if !rustix::process::geteuid().is_root() {
-        return Command::new(path);
+    program_with(name, &[])
+}
+
+/// The same with further variables in its environment, which only the program itself gets.
+fn program_with(name: &str, variables: &[(&str, String)]) -> Command {
+    // A pooler is not among PostgreSQL's own programs.
+    let path =
+        Some(programs().join(name)).filter(|path| path.exists()).unwrap_or_else(|| PathBuf::from(name));
+    let mut command = Command::new("env");
+    if rustix::process::geteuid().is_root() {
+        command = Command::new("setpriv");
+        command.args(["--reuid=postgres", "--regid=postgres", "--clear-groups", "env"]);
+        // The account may not be able to read the folder of the tests.
+        command.current_dir("/");
     }
-    let mut command = Command::new("setpriv");
-    command.args(["--reuid=postgres", "--regid=postgres", "--clear-groups"]).arg(path);
-    // The account may not be able to read the folder of the tests.
-    command.current_dir("/");
+    command.args(variables.iter().map(|(name, value)| format!("{name}={value}"))).arg(path);
     command
 }
 
@@ -72,12 +80,51 @@ impl Server {
 
     /// A server of this test's own, with further settings such as `-c commit_delay=5000`.
     pub(crate) fn own(settings: &str) -> Self {
-        static COUNT: AtomicU32 = AtomicU32::new(0);
-        let name = format!("liza-pg-{}-{}", std::process::id(), COUNT.fetch_add(1, Ordering::Relaxed));
-        let server = Server { folder: std::env::temp_dir().join(name), own: true };
+        let server = Self::new_own();
         server.make();
         server.start(settings);
         server
+    }
+
+    fn new_own() -> Self {
+        static COUNT: AtomicU32 = AtomicU32::new(0);
+        let name = format!("liza-pg-{}-{}", std::process::id(), COUNT.fetch_add(1, Ordering::Relaxed));
+        Server { folder: std::env::temp_dir().join(name), own: true }
+    }
+
+    /// A copy of another server that follows it and takes no writes until it is promoted.
+    pub(crate) fn standby_of(primary: &Self) -> Self {
+        let server = Self::new_own();
+        server.make_folder();
+        run(program("pg_basebackup")
+            .args(["-U", "liza", "-X", "stream", "-R", "-c", "fast", "-h"])
+            .arg(&primary.folder)
+            .arg("-D")
+            .arg(server.folder.join("data")));
+        server.start("");
+        server
+    }
+
+    /// Lets a copy take writes from now on.
+    pub(crate) fn promote(&self) {
+        run(program("pg_ctl").args(["-s", "-w", "-D"]).arg(self.folder.join("data")).arg("promote"));
+    }
+
+    /// Its folder.
+    pub(crate) fn folder(&self) -> &Path {
+        &self.folder
+    }
+
+    /// Gives a file to the account under which it runs.
+    pub(crate) fn give(path: &Path) {
+        if rustix::process::geteuid().is_root() {
+            run(Command::new("chown").arg("-R").arg("postgres:").arg(path));
+        }
+    }
+
+    /// A program of PostgreSQL or for it, under the same account.
+    pub(crate) fn program_for(name: &str) -> Command {
+        program(name)
     }
 
     /// Its socket.
@@ -113,9 +160,14 @@ impl Server {
 
     /// Starts it (again) with these settings.
     pub(crate) fn start(&self, settings: &str) {
+        self.start_with(settings, &[]);
+    }
+
+    /// The same with further variables in its environment.
+    pub(crate) fn start_with(&self, settings: &str, variables: &[(&str, String)]) {
         let options = format!("{QUICK} {} {settings}", self.socket_options());
         let log = self.folder.join("log");
-        run(program("pg_ctl")
+        run(program_with("pg_ctl", variables)
             .args(["-s", "-w", "-D"])
             .arg(self.folder.join("data"))
             .arg("-l")
@@ -153,11 +205,7 @@ impl Server {
 
     /// Makes its folder and an empty database.
     fn make(&self) {
-        let _ = fs::remove_dir_all(&self.folder);
-        fs::create_dir_all(&self.folder).unwrap();
-        if rustix::process::geteuid().is_root() {
-            run(Command::new("chown").arg("postgres:").arg(&self.folder));
-        }
+        self.make_folder();
         run(program("initdb")
             .args(["--no-sync", "--no-locale", "-E", "UTF8", "-A", "trust", "-U", "liza", "-D"])
             .arg(self.folder.join("data")));
@@ -168,6 +216,12 @@ impl Server {
         let input = File::open(&create).unwrap();
         let output = single.stdin(input).output().unwrap();
         assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    }
+
+    fn make_folder(&self) {
+        let _ = fs::remove_dir_all(&self.folder);
+        fs::create_dir_all(&self.folder).unwrap();
+        Self::give(&self.folder);
     }
 
     /// Starts it with a watcher that ends it when no test uses it any more.
@@ -212,6 +266,19 @@ impl Drop for Server {
             let _ = fs::remove_dir_all(&self.folder);
         }
     }
+}
+
+/// The variables that set a program's clock to another time, such as `+10m`. Waiting is not affected.
+pub(crate) fn clock_at(offset: &str) -> Vec<(&'static str, String)> {
+    let folders = fs::read_dir("/usr/lib").into_iter().flatten().flatten().map(|entry| entry.path());
+    let mut files = folders.map(|folder| folder.join("faketime/libfaketimeMT.so.1"));
+    let library = files.find(|file| file.exists()).expect("libfaketime is installed");
+    vec![
+        ("LD_PRELOAD", library.display().to_string()),
+        ("FAKETIME", offset.to_owned()),
+        ("FAKETIME_DONT_FAKE_MONOTONIC", "1".to_owned()),
+        ("FAKETIME_NO_CACHE", "1".to_owned()),
+    ]
 }
 
 fn open_lock(path: &Path) -> File {

@@ -1,11 +1,12 @@
 //! What several machines share through a database: stop files, edits, the text, and few round trips.
 
+use std::collections::BTreeSet;
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
-use liza_core::model::{Actor, StopFile, StopFiles, Timestamp};
+use liza_core::model::{Actor, Revision, StopFile, StopFiles, Timestamp};
 use liza_core::protocol::{Pause, Resume};
-use liza_store::{Call, Export, Host, Store, StoreError, ValueSyntax};
+use liza_store::{Call, Export, Host, RaisedAlarms, Store, StoreError, ValueSyntax};
 
 use crate::board::{Kind, TestBoard, claim, entry, human, now, register};
 use crate::proxy::Proxy;
@@ -178,4 +179,59 @@ fn needs_postgres_two_round_trips_hold_the_lock_and_waiting_commands_share_them(
     assert!(notified <= allowed, "{notified} notifications, {allowed} allowed");
     assert_eq!(store.snapshot().unwrap().board.tasks.len(), 160);
     assert_eq!(store.validate(now()).unwrap(), []);
+}
+
+/// Covers: MM-11
+#[test]
+fn needs_postgres_an_alarm_is_raised_by_one_machine_and_once_per_episode() {
+    let board = TestBoard::new(Kind::Database, "alarms");
+    let (here, there) = (board.store(), board.store());
+    let keys = |keys: &[&str]| keys.iter().map(|key| (*key).to_owned()).collect::<BTreeSet<_>>();
+    let raise = |store: &Store, alarms: &[&str], revision: u64, at: i64| {
+        let seen = (Revision(revision), Timestamp::from_unix(at));
+        store.raise_alarms(&keys(alarms), seen).unwrap().unwrap()
+    };
+    let new = |alarms: &[&str]| RaisedAlarms::New(keys(alarms));
+    assert_eq!(raise(&here, &["a", "b\nc"], 5, 100), new(&["a", "b\nc"]));
+    assert_eq!(raise(&there, &["a", "b\nc"], 5, 101), new(&[]));
+    assert_eq!(raise(&there, &["a"], 6, 102), new(&[]), "one has ended");
+    // What a slow machine still sees is neither raised again nor ended.
+    assert_eq!(raise(&here, &["a", "b\nc"], 5, 103), RaisedAlarms::Outdated);
+    assert_eq!(raise(&here, &[], 6, 101), RaisedAlarms::Outdated);
+    assert_eq!(raise(&here, &["a", "b\nc"], 7, 104), new(&["b\nc"]), "another episode");
+    // Many machines at the same moment: one of them raises it.
+    let raised: usize = std::thread::scope(|scope| {
+        let racing = |_| {
+            let store = board.store();
+            scope.spawn(move || match raise(&store, &["a", "d"], 8, 105) {
+                RaisedAlarms::New(new) => new.len(),
+                RaisedAlarms::Outdated => panic!("all see the same"),
+            })
+        };
+        (0..4).map(racing).collect::<Vec<_>>().into_iter().map(|thread| thread.join().unwrap()).sum()
+    });
+    assert_eq!(raised, 1);
+}
+
+/// Covers: MM-01
+#[test]
+fn needs_postgres_tables_of_an_older_program_are_changed_and_keep_their_rows() {
+    let server = Server::own("");
+    let board = TestBoard::at(&server.address(), "older");
+    human(&board.store(), note("before")).unwrap();
+    server.sql(
+        "UPDATE liza.meta SET version = 1; DROP TABLE liza.alarms; \
+         CREATE TABLE liza.alarms (project bigint NOT NULL, key text NOT NULL, text text NOT NULL)",
+    );
+    let stores: Vec<Store> = (0..4).map(|_| board.store()).collect();
+    std::thread::scope(|scope| {
+        for store in &stores {
+            scope.spawn(move || human(store, note("after")).unwrap());
+        }
+    });
+    assert_eq!(board.store().snapshot().unwrap().journal.human_notes.len(), 5);
+    assert_eq!(server.sql("SELECT version FROM liza.meta"), ["2"]);
+    let seen = (Revision(9), now());
+    let raised = board.store().raise_alarms(&BTreeSet::from(["a".to_owned()]), seen).unwrap();
+    assert!(matches!(raised, Some(RaisedAlarms::New(new)) if new.len() == 1));
 }

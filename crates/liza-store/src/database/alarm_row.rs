@@ -1,0 +1,94 @@
+//! The alarms that have been raised and are still true, for the watchers of all machines.
+//!
+//! One row, which belongs to a moment of the blackboard. The machine that changes it raises what is new in it; one that
+//! looks at an older moment changes nothing.
+
+use std::collections::BTreeSet;
+
+use liza_core::model::{Revision, Timestamp};
+
+use super::DatabaseStore;
+use super::connection::{Fields, ResultSet, quoted};
+use crate::database_error::DatabaseReason;
+use crate::error::StoreError;
+
+/// How often it is tried while other machines change the row.
+const ATTEMPTS: usize = 20;
+
+/// What a machine has to do about the alarms that it sees.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum RaisedAlarms {
+    /// Raise these; another machine has raised the others.
+    New(BTreeSet<String>),
+    /// Look again: another machine has seen a newer blackboard.
+    Outdated,
+}
+
+/// The row.
+struct AlarmRow {
+    seen: (Revision, Timestamp),
+    keys: String,
+}
+
+impl AlarmRow {
+    fn of(row: Fields<'_>) -> Self {
+        let revision = Revision(u64::try_from(row.number(0)).unwrap_or(0));
+        Self { seen: (revision, Timestamp::from_unix(row.number(1))), keys: row.text(2).to_owned() }
+    }
+}
+
+impl DatabaseStore {
+    /// Records the alarms that are true on a blackboard of that revision at that time, and returns which are new.
+    pub(crate) fn raise_alarms(
+        &self,
+        keys: &BTreeSet<String>,
+        seen: (Revision, Timestamp),
+    ) -> Result<RaisedAlarms, StoreError> {
+        let line = |key: &String| key.replace('\n', " ");
+        let text = keys.iter().map(line).collect::<Vec<_>>().join("\n");
+        for _ in 0..ATTEMPTS {
+            let known = self.alarm_row()?;
+            if known.as_ref().is_some_and(|known| seen < known.seen) {
+                return Ok(RaisedAlarms::Outdated);
+            }
+            let raised: BTreeSet<&str> = known.iter().flat_map(|known| known.keys.lines()).collect();
+            let new = keys.iter().filter(|key| !raised.contains(line(key).as_str())).cloned().collect();
+            let is_same = known.as_ref().is_some_and(|known| known.keys == text);
+            if is_same || self.replace_alarm_row(known.as_ref(), &text, seen)? {
+                return Ok(RaisedAlarms::New(new));
+            }
+        }
+        Err(self.error(DatabaseReason::Slow, "other machines always changed the alarms first").into())
+    }
+
+    fn alarm_row(&self) -> Result<Option<AlarmRow>, StoreError> {
+        let results = self.query(|project| {
+            format!("SELECT revision, at, keys FROM liza.alarms WHERE project = {project}")
+        })?;
+        Ok(results.first().and_then(ResultSet::first).map(AlarmRow::of))
+    }
+
+    /// Replaces the row if it is still the known one; false if another machine was faster.
+    fn replace_alarm_row(
+        &self,
+        known: Option<&AlarmRow>,
+        keys: &str,
+        (revision, at): (Revision, Timestamp),
+    ) -> Result<bool, StoreError> {
+        let (keys, at) = (quoted(keys), at.unix());
+        let results = self.query_rows(|project| match known {
+            None => format!(
+                "INSERT INTO liza.alarms (project, revision, at, keys) \
+                 VALUES ({project}, {revision}, {at}, {keys}) ON CONFLICT DO NOTHING"
+            ),
+            Some(AlarmRow { seen, keys: known }) => format!(
+                "UPDATE liza.alarms SET revision = {revision}, at = {at}, keys = {keys} \
+                 WHERE project = {project} AND revision = {} AND at = {} AND keys = {}",
+                seen.0,
+                seen.1.unix(),
+                quoted(known)
+            ),
+        })?;
+        Ok(results.first().is_some_and(|result| result.count == 1))
+    }
+}

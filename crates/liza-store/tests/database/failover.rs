@@ -1,0 +1,172 @@
+//! A server that is replaced by its copy behind the same address, and a disk that is full.
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::time::Duration;
+
+use liza_core::model::Generation;
+use liza_store::{DatabaseReason, Store, StoreError};
+
+use crate::board::{TestBoard, claim, human, now, register};
+use crate::proxy::Proxy;
+use crate::server::Server;
+use crate::support::{agent, note, task, wait_until};
+
+/// A server, its copy, and the address under which one of them is reached.
+struct Pair {
+    primary: Server,
+    standby: Server,
+    proxy: Proxy,
+}
+
+impl Pair {
+    fn new() -> Self {
+        let primary = Server::own("");
+        let standby = Server::standby_of(&primary);
+        let proxy = Proxy::new(&primary);
+        Self { primary, standby, proxy }
+    }
+
+    /// Waits until the copy has all that was written.
+    fn wait_for_copy(&self) {
+        let at = self.primary.sql("SELECT pg_current_wal_lsn()").remove(0);
+        let has = format!("SELECT pg_last_wal_replay_lsn() >= '{at}'");
+        wait_until("the copy follows", || self.standby.sql(&has) == ["t"]);
+    }
+
+    /// The copy gets nothing more.
+    fn part(&self) {
+        self.standby.sql("ALTER SYSTEM SET primary_conninfo = ''");
+        self.standby.sql("SELECT pg_reload_conf()");
+        wait_until("they are apart", || self.primary.sql("SELECT pid FROM pg_stat_replication").is_empty());
+    }
+}
+
+fn reason(error: &StoreError) -> DatabaseReason {
+    let StoreError::Database(error) = error else { panic!("{error:?}") };
+    error.reason
+}
+
+fn messages(store: &Store) -> Vec<String> {
+    let notes = store.snapshot().unwrap().journal.human_notes;
+    notes.into_iter().map(|note| note.message).collect()
+}
+
+/// Covers: MM-03, MM-05, MM-12
+#[test]
+fn needs_postgres_a_failover_only_delays_and_no_one_is_taken_over() {
+    let pair = Pair::new();
+    let board = TestBoard::at(&pair.proxy.address(), "failover").with_tasks(&["one"]);
+    let store = board.store().with_patience(Duration::from_secs(60));
+    let (first, second) = (register(&store, "coder-1"), register(&store, "coder-2"));
+    claim(&store, &task("one"), "coder-1", first).unwrap();
+    // Its lease has ended long ago; another coder could take over at any moment.
+    pair.primary.sql("UPDATE liza.heartbeats SET lease_expires = 1 WHERE agent = 'coder-1'");
+    pair.wait_for_copy();
+    pair.primary.stop("immediate");
+    pair.proxy.fail_over(&pair.standby);
+    let quick = board.store().with_patience(Duration::from_millis(200));
+    let error = human(&quick, note("no")).unwrap_err();
+    assert_eq!(reason(&error), DatabaseReason::ReadOnly, "{error}");
+    assert_eq!(messages(&quick), Vec::<String>::new(), "it can be read");
+    std::thread::scope(|scope| {
+        let waiting = scope.spawn(|| human(&store, note("after")).unwrap());
+        pair.standby.promote();
+        waiting.join().unwrap();
+    });
+    assert_eq!(messages(&store), ["after"]);
+    let refused = claim(&store, &task("one"), "coder-2", second).unwrap_err();
+    assert!(matches!(refused, StoreError::Refused(_)), "{refused:?}");
+    let holder = store.snapshot().unwrap().board.summary(&task("one")).unwrap().assigned_to;
+    assert_eq!(holder, Some(agent("coder-1")));
+}
+
+/// Covers: MM-12
+#[test]
+fn needs_postgres_a_failover_that_lost_commits_steps_back_and_nothing_is_mixed() {
+    let pair = Pair::new();
+    let board = TestBoard::at(&pair.proxy.address(), "lost-commits");
+    let store = board.store().with_patience(Duration::from_secs(60));
+    human(&store, note("kept")).unwrap();
+    pair.wait_for_copy();
+    pair.part();
+    // Written and acknowledged, but the copy never gets them.
+    let lost: Generation = register(&store, "coder-1");
+    human(&store, note("lost")).unwrap();
+    let mut reader = store.incremental_reader();
+    let before = reader.read().unwrap();
+    pair.primary.stop("immediate");
+    pair.standby.promote();
+    pair.proxy.fail_over(&pair.standby);
+    assert_eq!(messages(&store), ["kept"]);
+    // The same numbers of revisions again, with other content.
+    let again = register(&store, "coder-1");
+    assert_ne!(again, lost, "what the lost registration does is refused");
+    let written = human(&store, note("new")).unwrap();
+    assert_eq!(written.revision, before.board.revision.0);
+    let after = reader.read().unwrap();
+    assert_eq!(*after, store.snapshot().unwrap());
+    assert_eq!(messages(&store), ["kept", "new"]);
+    assert_eq!(store.validate(now()).unwrap(), []);
+}
+
+/// A small file system in memory.
+struct SmallDisk(PathBuf);
+
+impl SmallDisk {
+    fn new(path: &Path) -> Self {
+        std::fs::create_dir(path).unwrap();
+        let mut mount = Command::new("mount");
+        let mounted = mount.args(["-t", "tmpfs", "-o", "size=1m", "tmpfs"]).arg(path).status().unwrap();
+        assert!(mounted.success());
+        Server::give(path);
+        Self(path.to_owned())
+    }
+
+    fn fill(&self) {
+        // Ends with an error when nothing more fits.
+        let _ = std::fs::write(self.0.join("filler"), vec![0; 2 << 20]);
+    }
+
+    fn free(&self) {
+        std::fs::remove_file(self.0.join("filler")).unwrap();
+    }
+}
+
+impl Drop for SmallDisk {
+    fn drop(&mut self) {
+        let _ = Command::new("umount").arg("-l").arg(&self.0).status();
+    }
+}
+
+/// Covers: MM-04
+#[test]
+fn needs_postgres_needs_mount_a_full_disk_delays_and_writes_no_half() {
+    let server = Server::own("");
+    let disk = SmallDisk::new(&server.folder().join("small"));
+    let board = TestBoard::at(&server.address(), "full");
+    server.sql(&format!("CREATE TABLESPACE small LOCATION '{}'", disk.0.display()));
+    server.sql("ALTER TABLE liza.log SET TABLESPACE small");
+    disk.fill();
+    let quick = board.store().with_patience(Duration::from_millis(200));
+    let long = "x".repeat(3_000);
+    let mut written = 0;
+    let error = loop {
+        match human(&quick, note(&format!("{written} {long}"))) {
+            Ok(_) => written += 1,
+            Err(error) => break error,
+        }
+        assert!(written < 1_000, "the disk is never full");
+    };
+    assert_eq!(reason(&error), DatabaseReason::Full, "{error}");
+    assert_eq!(messages(&quick).len(), written, "the note without its log entry is not there");
+    let store = board.store().with_patience(Duration::from_secs(60));
+    std::thread::scope(|scope| {
+        let waiting = scope.spawn(|| human(&store, note(&long)).unwrap());
+        disk.free();
+        waiting.join().unwrap();
+    });
+    assert_eq!(messages(&store).len(), written + 1);
+    assert_eq!(store.log_reader().read_new().unwrap().len(), written + 2);
+    drop(server);
+}
