@@ -39,7 +39,7 @@ pub fn observe(project: &Project, state: &State, now: Timestamp) -> Observations
         sessions: session_activity(project, state),
         confinement: confinement(project, state),
         setup_failure: last_failure(project),
-        remote_problem: remote_problem(project.folder()),
+        remote_problem: remote_problem(project.folder(), &state.board),
         team_file_changed: team_file_changed(project, state),
         dead: dead_agents(project, state, now),
         main_branch: main_branch(project, state),
@@ -57,11 +57,16 @@ fn team_file_changed(project: &Project, state: &State) -> bool {
 
 /// How far a reached goal is from the main branch. Asks git only then.
 fn main_branch(project: &Project, state: &State) -> Option<MainBranch> {
-    state.board.goal.ready().filter(|goal| goal.status == GoalStatus::Completed)?;
-    let name = state.board.config.ready()?.main_branch.clone()?;
+    let goal = state.board.goal.ready().filter(|goal| goal.status == GoalStatus::Completed)?;
+    let config = state.board.config.ready()?;
+    let name = config.main_branch.clone()?;
     let repo = project.repo().ok()?;
     let main = repo.tip(&name.parse().ok()?).ok()??;
-    let head = repo.tip(&integration_branch(&state.board).ok()?).ok()??;
+    let head = match goal.integration_head.as_ref().filter(|_| config.remote.is_some()) {
+        // The branch here may be behind; the distance is not known without the commit.
+        Some(recorded) => recorded.clone(),
+        None => repo.tip(&integration_branch(&state.board).ok()?).ok()??,
+    };
     if main == head {
         return Some(MainBranch { name, ahead: 0, behind: 0 });
     }

@@ -28,18 +28,18 @@ pub struct BeginMerge {
     pub task: TaskId,
 }
 
-/// The integration branch has moved.
+/// The integration branch contains the approved commit.
 #[derive(Debug, Clone, PartialEq)]
 pub struct RecordMerge {
     /// Which task.
     pub task: TaskId,
     /// The approved commit that was merged.
     pub commit: Sha,
-    /// The integration branch's head now.
+    /// The commit by which it was merged.
     pub merge_commit: Sha,
     /// Commits on the integration branch since the task's base.
     pub drift_commits: u32,
-    /// The head that the branch had before.
+    /// The head from which the branch moved to the merge commit; `None` if the recorded head contains it already.
     pub old_head: Option<Sha>,
 }
 
@@ -206,12 +206,10 @@ impl Rule for RecordMerge {
         let mut task = tx.task(id)?;
         let (work, commit, by) = approved(tx, &task)?;
         check_commit(&task, &commit, &self.commit)?;
-        let goal = tx.goal()?;
-        goal.head_test = None;
-        let before = goal.integration_head.replace(merge_commit.clone());
+        self.move_head(tx)?;
         let mut event = HistoryEvent::new(tx.now, EventName::Merged, merger(tx, by));
-        if let Some(before) = before {
-            event = event.with("merged_into", before.as_str());
+        if let Some(old_head) = &self.old_head {
+            event = event.with("merged_into", old_head.as_str());
         }
         let event = event
             .with("commit", commit.as_str())
@@ -232,6 +230,27 @@ impl Rule for RecordMerge {
         tx.log_as(merger(tx, by), LogAction::Task(EventName::Merged), Some(id), &detail);
         tx.effect(Effect::RemoveWorktree(id.clone()));
         Ok(MergeRecorded { task: tx.put(task), merge_commit: merge_commit.clone(), drift_commits })
+    }
+}
+
+impl RecordMerge {
+    /// Records the new head of the branch. It never goes back: a merge below the recorded head leaves it where it is, and
+    /// one onto another head is refused.
+    fn move_head(&self, tx: &mut Tx<'_>) -> Result<(), Refusal> {
+        let goal = tx.goal()?;
+        match (&self.old_head, &goal.integration_head) {
+            (None, Some(_)) => return Ok(()),
+            (Some(old), Some(recorded))
+                if !recorded.names_same_commit(old) && !recorded.names_same_commit(&self.merge_commit) =>
+            {
+                let (recorded, found) = (recorded.clone(), old.clone());
+                return Err(Refusal::ForeignCommits { recorded, found });
+            }
+            (Some(_), Some(_)) | (_, None) => {}
+        }
+        goal.head_test = None;
+        goal.integration_head = Some(self.merge_commit.clone());
+        Ok(())
     }
 }
 

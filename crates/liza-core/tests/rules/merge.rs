@@ -3,7 +3,7 @@
 use liza_core::model::{Actor, Effect, Sha, Status};
 use liza_core::protocol::{
     AcceptIntegration, Answer, BeginMerge, Command, Deregister, HandoffNotes, MarkBlocked, MergeFailure,
-    RecordMergeFailure, Resume, WriteHandoff,
+    RecordMerge, RecordMergeFailure, Resume, WriteHandoff,
 };
 use liza_core::rules::claimable::{held_merge, mergeable_for};
 use liza_core::watch::alarms::{AlarmKind, Observations, alarms};
@@ -154,6 +154,32 @@ fn a_merge_recorded_by_a_person_is_logged_for_the_approver() {
     let mut world = World::with_task(Status::Approved);
     world.must(Actor::Human, merged("t", sha('a')));
     assert_eq!(world.last_log().agent, "code-reviewer-1");
+}
+
+/// Covers: MM-12
+#[test]
+fn the_recorded_head_moves_only_from_where_it_is() {
+    let record = |old: Option<Sha>| {
+        let (task, commit, merge_commit) = (task("t"), sha('a'), sha('f'));
+        Command::from(RecordMerge { task, commit, merge_commit, drift_commits: 0, old_head: old })
+    };
+    let at = |recorded: Option<Sha>| {
+        let mut world = World::with_task(Status::Approved);
+        world.edit_goal().integration_head = recorded;
+        world
+    };
+    let merge = |recorded: Option<Sha>, old: Option<Sha>| {
+        let mut world = at(recorded);
+        world.must(Actor::Human, record(old));
+        assert_eq!(world.status("t"), Status::Merged);
+        world.edit_goal().integration_head.clone()
+    };
+    assert_eq!(merge(Some(head()), Some(head())), Some(sha('f')));
+    assert_eq!(merge(None, Some(head())), Some(sha('f')), "of an older version");
+    assert_eq!(merge(None, None), Some(sha('f')));
+    assert_eq!(merge(Some(head()), None), Some(head()), "the head contains it already");
+    assert_eq!(merge(Some(sha('f')), Some(head())), Some(sha('f')), "the human has accepted it");
+    at(Some(sha('d'))).refused_with("foreign_commits", Actor::Human, record(Some(head())));
 }
 
 /// An approved task whose integration test fails with and without it.

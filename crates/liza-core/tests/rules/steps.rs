@@ -88,7 +88,8 @@ impl World {
 
     #[track_caller]
     pub fn merge(&mut self, id: &str) -> Done {
-        let command = merged(id, self.record(id).review_commit.clone().unwrap());
+        let onto = self.goal().integration_head.clone();
+        let command = merged_onto(id, self.record(id).review_commit.clone().unwrap(), onto);
         self.must(self.supervisor(reviewer(1)), command)
     }
 
@@ -191,13 +192,13 @@ pub fn verdict(id: &str, verdict: Verdict) -> Command {
 }
 
 pub fn merged(id: &str, commit: Sha) -> Command {
-    Command::from(RecordMerge {
-        task: task(id),
-        commit,
-        merge_commit: sha('f'),
-        drift_commits: 2,
-        old_head: None,
-    })
+    merged_onto(id, commit, None)
+}
+
+/// A merge onto that head.
+pub fn merged_onto(id: &str, commit: Sha, old_head: Option<Sha>) -> Command {
+    let (task, merge_commit) = (task(id), sha('f'));
+    Command::from(RecordMerge { task, commit, merge_commit, drift_commits: 2, old_head })
 }
 
 pub fn conflict(id: &str, commit: Sha) -> Command {

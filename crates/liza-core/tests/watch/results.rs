@@ -40,6 +40,19 @@ fn a_session_that_obeys_a_stop_file_is_charged_to_no_one() {
     assert!(!next.record.iter().any(|command| matches!(command, Command::CountExit(_))));
 }
 
+/// Covers: MM-07
+#[test]
+fn a_session_whose_work_could_not_leave_the_machine_is_charged_to_no_one() {
+    let ended = EndedSession { remote_failed: true, has_commits: true, ..session("coder-1", Some("t")) };
+    for end in [SessionEnd::Code(0), SessionEnd::Code(1), SessionEnd::Signal(9)] {
+        let next = after_session(&state_with(Status::Claimed), &ended, end);
+        let refund = RefundSession { agent: agent("coder-1"), task: Some(task("t")) };
+        assert_eq!((next.record, next.progress), (vec![Command::from(refund)], false), "{end:?}");
+    }
+    let submitted = after_session(&state_with(Status::ReadyForReview), &ended, SessionEnd::Code(0));
+    assert!(submitted.progress, "a result counts, whatever happened on the way");
+}
+
 /// Covers: AC-09
 #[test]
 fn new_commits_are_no_idle_exit() {

@@ -129,11 +129,10 @@ impl EngineError {
     pub(crate) fn branch_answer(&self) -> Option<String> {
         match self {
             Self::RemoteRewound { remote, branch, recorded, found } => {
-                let lease = format!("--force-with-lease={branch}:{found}");
-                Some(format!("git push {lease} {remote} {recorded}:refs/heads/{branch}"))
+                Some(answer_rewound(remote, branch, (recorded, found)))
             }
-            Self::LocalCommits { .. } => Some("liza accept-integration".to_owned()),
-            Self::NoRemoteBranch { remote, branch } => Some(format!("git push {remote} {branch}")),
+            Self::LocalCommits { .. } => Some(ANSWER_LOCAL_COMMITS.to_owned()),
+            Self::NoRemoteBranch { remote, branch } => Some(answer_no_branch(remote, branch)),
             Self::Refused(_)
             | Self::Store(_)
             | Self::Git(_)
@@ -151,4 +150,17 @@ impl EngineError {
         let path = path.into();
         move |source| Self::Io { action, path, source }
     }
+}
+
+/// The command that accepts commits which only the branch here has, and publishes them.
+pub(super) const ANSWER_LOCAL_COMMITS: &str = "liza accept-integration";
+
+/// The command that brings merged work back to the branch of the remote, if that is where it was found.
+pub(super) fn answer_rewound(remote: &str, branch: &Branch, (recorded, found): (&Sha, &Sha)) -> String {
+    format!("git push --force-with-lease={branch}:{found} {remote} {recorded}:refs/heads/{branch}")
+}
+
+/// The command that makes the branch on the remote.
+pub(super) fn answer_no_branch(remote: &str, branch: &Branch) -> String {
+    format!("git push {remote} {branch}")
 }

@@ -100,7 +100,7 @@ impl WorkRemote<'_> {
         for _ in 0..READS {
             let Some(head) = self.find(&branch.full())? else { return Ok(None) };
             if self.repo.has_commit(&head)? {
-                return self.see(&format!("{SEEN}/{branch}"), &head).map(|()| Some(head));
+                return self.see_branch(branch, &head).map(|()| Some(head));
             }
             // Also after a force push the next reading finds what is there now.
             let _ = self.fetch(&branch.full(), &format!("{SEEN}/{branch}"))?;
@@ -239,6 +239,11 @@ impl WorkRemote<'_> {
             PushOutcome::Refused { message } if !message.contains("cannot lock ref") => Ok(Some(message)),
             PushOutcome::Refused { .. } | PushOutcome::Moved | PushOutcome::Done => Ok(None),
         }
+    }
+
+    /// Notes where one of its branches is.
+    pub(crate) fn see_branch(&self, branch: &Branch, commit: &Sha) -> Result<(), GitError> {
+        self.see(&format!("{SEEN}/{branch}"), commit)
     }
 
     /// Notes where a reference of the remote is, which also keeps the commit.

@@ -2,7 +2,7 @@
 //!
 //! The loser of a race leaves nothing behind and must not touch the winner's worktree. Retrying is up to the caller.
 
-use liza_core::model::{AgentId, AnomalyType, Fields, Revision, TaskId, Value};
+use liza_core::model::{AgentId, AnomalyType, Fields, Revision, Status, TaskId, Value};
 use liza_core::protocol::{CancelReservation, ClaimTask, Claimed, LogAnomaly, ReserveTask, Reserved};
 
 use crate::checkout_setup::set_up_worktree;
@@ -10,7 +10,9 @@ use crate::engine::{
     Engine, EngineError, Exchange, FileLock, discard_locked, integration_branch, lock_task, prepare,
     try_lock_task,
 };
-use crate::git::{Branch, PreparedWorktree};
+use crate::git::{Branch, PreparedWorktree, is_sent};
+
+use super::take_work::{generation_of, take_work};
 
 /// A claim.
 #[derive(Debug)]
@@ -31,9 +33,12 @@ pub struct TaskClaim {
 pub fn claim_task(engine: &Engine<'_>, task: &TaskId, coder: AgentId) -> Result<TaskClaim, EngineError> {
     let integration = integration_branch(&engine.read(&[])?)?;
     let exchange = Exchange::of(engine.project())?;
-    // Before the reservation: a remote that does not answer costs no claim.
+    // Before the reservation: a remote that does not answer, or takes no work, costs no claim and no session.
     let head = match &exchange {
-        Some(exchange) => exchange.follow()?.head,
+        Some(exchange) => {
+            send_left_work(engine, exchange, task, coder)?;
+            exchange.follow()?.head
+        }
         None => engine.integration_head(&integration)?,
     };
     // The lock comes before the reservation, so that a reservation without a lock proves that its claim died. If
@@ -90,6 +95,27 @@ fn claim_reserved(
         report_damage(engine, task, &worktree);
     }
     Ok(TaskClaim { revision: done.revision, claimed: done.reply, worktree })
+}
+
+/// Sends what the last session of this coder has committed and could not send. Sessions that cannot be submitted are not
+/// worth their cost.
+fn send_left_work(
+    engine: &Engine<'_>,
+    exchange: &Exchange<'_>,
+    task: &TaskId,
+    coder: AgentId,
+) -> Result<(), EngineError> {
+    let (project, board) = (engine.project(), engine.read(&[task])?);
+    let holds = board.summary(task).is_some_and(|task| task.is(Status::Claimed) && task.is_held_by(coder));
+    let generation = generation_of(&board, task);
+    if !holds || is_sent(project.root(), task, generation) {
+        return Ok(());
+    }
+    // A damaged worktree is repaired by the claim.
+    match take_work(project, &board, task) {
+        Ok(Some(head)) => exchange.send_work(task, generation, &head),
+        Ok(None) | Err(_) => Ok(()),
+    }
 }
 
 /// Logs that a session damaged its repository; the claim counts all the same.

@@ -5,6 +5,7 @@
 
 mod adopt_integration;
 mod claim_task;
+mod fetch_commits;
 mod finish;
 mod lost_merge;
 mod merge_test;
@@ -22,6 +23,7 @@ mod wt_merge;
 
 pub use adopt_integration::adopt_integration;
 pub use claim_task::{TaskClaim, claim_task};
+pub(crate) use fetch_commits::{fetch_merged, fetch_sent, fetch_submitted};
 pub(crate) use finish::{FinishOutcome, GoalResult, goal_result, merge_into_main, publish};
 pub use lost_merge::{LostMerge, lost_merges, merged_commits};
 pub use recover::recover;

@@ -65,8 +65,17 @@ pub(super) fn repair_remote(
             continue;
         }
         let found = "its submitted commit is not on the remote";
-        match exchange.send_work(task, generation_of(&board, task), &commit) {
-            Ok(()) => report.repaired(FindingKind::Remote, task, found, "sent"),
+        let sent = match exchange.has_submission(task, &commit) {
+            Ok(true) => continue,
+            Ok(false) => exchange.restore_work(task, generation_of(&board, task), &commit),
+            Err(error) => Err(error),
+        };
+        match sent {
+            Ok(true) => report.repaired(FindingKind::Remote, task, found, "sent"),
+            Ok(false) => {
+                let why = "its reference there has other work, which is kept; submit the commit again";
+                report.left(FindingKind::Remote, task, found, why);
+            }
             Err(error) => report.left(FindingKind::Remote, task, found, error),
         }
     }

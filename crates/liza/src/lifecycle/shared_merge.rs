@@ -59,7 +59,8 @@ impl MergeJob<'_, '_> {
             Published::Done => {
                 // The branch of the remote contains it; this reference is one more.
                 let _ = repo.keep_merge(task, &merge.new);
-                Ok(Some(OnBranch { merge_commit: merge.new, old: Some(merge.old), moved: None }))
+                let (merge_commit, old) = (merge.new.clone(), Some(merge.old.clone()));
+                Ok(Some(OnBranch { merge_commit, before: old.clone(), old_head: old, moved: Some(merge) }))
             }
         }
     }

@@ -54,9 +54,11 @@ pub(super) struct MergeJob<'e, 'p> {
 /// A commit that is on the branch.
 pub(super) struct OnBranch {
     pub(super) merge_commit: Sha,
-    /// The previous commit of the branch.
-    pub(super) old: Option<Sha>,
-    /// The move of the branch, if this process made it and can undo it.
+    /// The commit of the branch before the merge, if it is known.
+    pub(super) before: Option<Sha>,
+    /// The recorded head that the merge was made onto; `None` if that head contains the merge already.
+    pub(super) old_head: Option<Sha>,
+    /// The move of the branch, here or on the remote, if this process made it and can undo it.
     pub(super) moved: Option<PendingMerge>,
 }
 
@@ -107,11 +109,12 @@ pub fn wt_merge(engine: &Engine<'_>, task: &TaskId) -> Result<MergeOutcome, Engi
         Err(NotOnBranch::HeadFails(head, failure)) => return job.hold(head, failure),
         Err(NotOnBranch::Git(error)) => match error {
             MergeError::AlreadyMerged { merge_commit } => {
-                // With a remote, the head was compared with what is recorded already.
-                if exchange.is_none() {
-                    job.check_found(approved.integration_head.as_ref(), &merge_commit)?;
+                // With a remote, the recorded head was brought to that of the branch already.
+                let recorded = approved.integration_head.as_ref().filter(|_| exchange.is_none());
+                if let Some(recorded) = recorded {
+                    job.check_found(recorded, &merge_commit)?;
                 }
-                job.found_on_branch(merge_commit)?
+                job.found_on_branch(merge_commit, recorded)?
             }
             MergeError::Conflict { files } => {
                 let files = files.iter().map(|file| file.to_string_lossy().into_owned()).collect();
@@ -127,7 +130,7 @@ pub fn wt_merge(engine: &Engine<'_>, task: &TaskId) -> Result<MergeOutcome, Engi
             MergeError::Git(error) => return Err(error.into()),
         },
     };
-    let recorded = match job.record(&on_branch) {
+    let recorded = match job.record(&on_branch, exchange.as_ref()) {
         // Another machine found the merge on the remote and recorded it.
         Err(EngineError::Refused(_)) if exchange.is_some() && job.is_merged()? => {
             return job.recorded_elsewhere();
@@ -154,11 +157,11 @@ pub(super) fn record_found_merge(
     };
     let expected =
         engine.project().state()?.board.goal.ready().and_then(|goal| goal.integration_head.clone());
-    if job.check_found(expected.as_ref(), &merge_commit).is_err() {
+    if expected.as_ref().is_some_and(|expected| job.check_found(expected, &merge_commit).is_err()) {
         // Not a merge of ours: the human decides.
         return Ok(false);
     }
-    let recorded = job.record(&job.found_on_branch(merge_commit)?)?;
+    let recorded = job.record(&job.found_on_branch(merge_commit, expected.as_ref())?, None)?;
     finish(engine, recorded).map(|_| true)
 }
 
@@ -192,7 +195,8 @@ impl<'e, 'p> MergeJob<'e, 'p> {
         self.check_head(approved, &merge.old)?;
         self.check_result(approved, &merge)?;
         repo.move_branch(&self.integration, &merge, task).map_err(NotOnBranch::Git)?;
-        Ok(OnBranch { merge_commit: merge.new.clone(), old: Some(merge.old.clone()), moved: Some(merge) })
+        let (merge_commit, old) = (merge.new.clone(), Some(merge.old.clone()));
+        Ok(OnBranch { merge_commit, before: old.clone(), old_head: old, moved: Some(merge) })
     }
 
     /// Tests the computed merge, and checks that it may still be made.
@@ -220,8 +224,7 @@ impl<'e, 'p> MergeJob<'e, 'p> {
     }
 
     /// Refuses a merge found on the branch, unless it is ours: exactly the recorded head and the approved commit.
-    fn check_found(&self, recorded: Option<&Sha>, merge_commit: &Sha) -> Result<(), EngineError> {
-        let Some(recorded) = recorded else { return Ok(()) };
+    fn check_found(&self, recorded: &Sha, merge_commit: &Sha) -> Result<(), EngineError> {
         let repo = self.engine.repo()?;
         let tip = self.engine.integration_head(&self.integration)?;
         let ours =
@@ -236,9 +239,12 @@ impl<'e, 'p> MergeJob<'e, 'p> {
         self.engine.check(stop_files, BeginMerge { task: self.task.clone() }).map(drop)
     }
 
-    fn found_on_branch(&self, merge_commit: Sha) -> Result<OnBranch, EngineError> {
-        let old = self.engine.repo()?.tip_before_merge(&self.integration, self.task)?;
-        Ok(OnBranch { merge_commit, old, moved: None })
+    /// A merge that the branch contains already. If the branch is at the recorded head, that head stays.
+    fn found_on_branch(&self, merge_commit: Sha, recorded: Option<&Sha>) -> Result<OnBranch, EngineError> {
+        let before = self.engine.repo()?.tip_before_merge(&self.integration, self.task)?;
+        let tip = self.engine.integration_head(&self.integration)?;
+        let old_head = recorded.filter(|recorded| **recorded != tip).cloned();
+        Ok(OnBranch { merge_commit, before, old_head, moved: None })
     }
 
     fn record_failure(&self, failure: MergeFailure) -> Result<MergeOutcome, EngineError> {
@@ -253,30 +259,42 @@ impl<'e, 'p> MergeJob<'e, 'p> {
         Ok(MergeOutcome::Held(failure))
     }
 
-    pub(super) fn record(&self, on_branch: &OnBranch) -> Result<Submitted<MergeRecorded>, EngineError> {
+    fn record(
+        &self,
+        on_branch: &OnBranch,
+        exchange: Option<&Exchange<'_>>,
+    ) -> Result<Submitted<MergeRecorded>, EngineError> {
         let (task, commit) = (self.task.clone(), self.commit.clone());
         let (merge_commit, drift_commits) = (on_branch.merge_commit.clone(), self.drift(on_branch)?);
-        let recorded = self.engine.submit(RecordMerge {
-            task,
-            commit,
-            merge_commit,
-            drift_commits,
-            old_head: on_branch.old.clone(),
-        });
-        if let (Err(EngineError::Refused(_)), Some(merge)) = (&recorded, &on_branch.moved)
-            && self.engine.read(&[self.task])?.status(self.task) != Some(Status::Merged)
-        {
-            // The blackboard changed while the branch moved: a merge that cannot be recorded is undone.
-            if self.engine.repo()?.undo_merge(&self.integration, merge)? {
-                self.engine.repo()?.forget_merge(self.task)?;
-            }
+        let old_head = on_branch.old_head.clone();
+        let recorded =
+            self.engine.submit(RecordMerge { task, commit, merge_commit, drift_commits, old_head });
+        if let (Err(EngineError::Refused(_)), Some(merge)) = (&recorded, &on_branch.moved) {
+            self.take_back(merge, exchange)?;
         }
         recorded
     }
 
+    /// Undoes a merge that cannot be recorded: the blackboard changed while the branch moved.
+    fn take_back(&self, merge: &PendingMerge, exchange: Option<&Exchange<'_>>) -> Result<(), EngineError> {
+        let status = self.engine.read(&[self.task])?.status(self.task);
+        match (status, exchange) {
+            // Another machine has found and recorded it, or will: only this caller was refused.
+            (Some(Status::Merged), _) | (Some(Status::Approved), Some(_)) => {}
+            // A remote that does not take it back keeps it; then the human is asked about a foreign commit.
+            (_, Some(exchange)) => drop(exchange.take_back(self.task, merge)),
+            (_, None) => {
+                if self.engine.repo()?.undo_merge(&self.integration, merge)? {
+                    self.engine.repo()?.forget_merge(self.task)?;
+                }
+            }
+        }
+        Ok(())
+    }
+
     /// The number of commits that the integration branch gained since the claim.
     fn drift(&self, on_branch: &OnBranch) -> Result<u32, EngineError> {
-        let (Some(base), Some(old)) = (&self.base, &on_branch.old) else { return Ok(0) };
+        let (Some(base), Some(old)) = (&self.base, &on_branch.before) else { return Ok(0) };
         // The merge counts even if the base is unknown, after a rebase or in a shallow clone.
         let count = self.engine.repo()?.count_commits(base, old).unwrap_or(0);
         Ok(u32::try_from(count).unwrap_or(u32::MAX))

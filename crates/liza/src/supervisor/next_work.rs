@@ -288,6 +288,8 @@ impl Team<'_> {
                 self.leave(index, EndReason::Failed(error));
             }
             Consequence::Inconsistent | Consequence::RetryLater => {
+                // It has work; what it waits for is the repair.
+                member.idle_since = now();
                 member.failures += 1;
                 let pause = backoff(member.failures);
                 self.alert(index, format!("{error}. Retry in {pause}"));

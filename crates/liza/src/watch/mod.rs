@@ -21,6 +21,7 @@ use liza_core::protocol::RecordAnalysis;
 use liza_core::rules::breaker::analyze;
 use liza_core::text::one_line;
 use liza_core::watch::alarms::{Alarm, Episodes, alarms};
+use liza_store::RaisedAlarms;
 
 use crate::engine::{Engine, EngineError, FileLock};
 use crate::observations::{observe, observe_unreadable};
@@ -76,7 +77,7 @@ pub enum WatchError {
 /// What one check found.
 #[derive(Debug, Default)]
 pub struct WatchReport {
-    /// New alarms.
+    /// Alarms that are new to this watcher; another machine may have raised them.
     pub new: Vec<AlertMessage>,
     /// All active alarms.
     pub current: Vec<AlertMessage>,
@@ -94,6 +95,8 @@ pub struct Watcher {
     masker: Masker,
     reported: ReportedAlerts,
     episodes: Episodes,
+    /// The alarms that follow from the blackboard, as last shared with the watchers of other machines.
+    shared: Option<BTreeSet<String>>,
     reconciler: Reconciler,
     outbox: Outbox,
     /// The blackboard as last read.
@@ -127,6 +130,7 @@ impl Watcher {
             masker: Masker::of_process(),
             episodes: reported.episodes(),
             reported,
+            shared: None,
             reconciler: Reconciler::default(),
             outbox,
             state: Arc::default(),
@@ -230,8 +234,16 @@ impl Watcher {
     fn report_alarms(&mut self, now: Timestamp, report: &mut WatchReport) {
         let seen = observe(&self.project, &self.state, now);
         let current = alarms(&self.state, &seen, now);
+        let Some(elsewhere) = self.raised_elsewhere(&current, now, report) else {
+            // The next check sees what another machine has seen.
+            self.list(&current, now, report);
+            return;
+        };
         let new = self.episodes.advance(&current);
-        self.deliver(&new, &current, now, report);
+        let own: Vec<Alarm> = new.iter().filter(|alarm| !elsewhere.contains(&alarm.key())).cloned().collect();
+        self.list(&current, now, report);
+        report.new.extend(new.iter().map(|alarm| self.message(alarm, now)));
+        self.deliver(&own, now, report);
         let fresh = new.iter().any(|alarm| alarm.kind.stop_file() == Some(StopFile::Checkpoint));
         let checkpoint = seen.stop_files.checkpoint;
         if let Err(error) = escalation::follow(self.project.folder(), &self.state, checkpoint, fresh, now) {
@@ -248,14 +260,52 @@ impl Watcher {
         let seen = observe_unreadable(&self.project, why.to_owned());
         let current = alarms(&State::default(), &seen, now);
         let new = self.episodes.advance_blind(&current);
-        self.deliver(&new, &current, now, report);
+        self.list(&current, now, report);
+        report.new.extend(new.iter().map(|alarm| self.message(alarm, now)));
+        self.deliver(&new, now, report);
     }
 
-    fn deliver(&self, new: &[Alarm], current: &[Alarm], now: Timestamp, report: &mut WatchReport) {
-        let message = |alarm: &Alarm| AlertMessage::new(alarm, now, &self.masker);
-        report.current.extend(current.iter().map(message));
-        report.new.extend(new.iter().map(message));
-        for alert in &report.new {
+    /// The alarms that the watcher of another machine has raised. `None` if it has seen a newer blackboard. Where that
+    /// cannot be found out, an alarm is rather raised twice than not at all.
+    fn raised_elsewhere(
+        &mut self,
+        current: &[Alarm],
+        now: Timestamp,
+        report: &mut WatchReport,
+    ) -> Option<BTreeSet<String>> {
+        let of_all = current.iter().filter(|alarm| !alarm.kind.is_of_one_machine());
+        let keys: BTreeSet<String> = of_all.map(Alarm::key).collect();
+        if self.shared.as_ref() == Some(&keys) {
+            return Some(BTreeSet::new());
+        }
+        match self.project.store().raise_alarms(&keys, (self.state.board.revision, now)) {
+            Ok(None) => Some(BTreeSet::new()),
+            Ok(Some(RaisedAlarms::Outdated)) => None,
+            Ok(Some(RaisedAlarms::New(new))) => {
+                let elsewhere = keys.difference(&new).cloned().collect();
+                self.shared = Some(keys);
+                Some(elsewhere)
+            }
+            Err(error) => {
+                report.problems.insert(format!("cannot share alarms with other machines: {error}"));
+                Some(BTreeSet::new())
+            }
+        }
+    }
+
+    fn message(&self, alarm: &Alarm, now: Timestamp) -> AlertMessage {
+        AlertMessage::new(alarm, now, &self.masker)
+    }
+
+    /// Adds the active alarms to a report.
+    fn list(&self, current: &[Alarm], now: Timestamp, report: &mut WatchReport) {
+        report.current.extend(current.iter().map(|alarm| self.message(alarm, now)));
+    }
+
+    /// Raises alarms: in alerts.log, by the webhook, on the desktop.
+    fn deliver(&self, alarms: &[Alarm], now: Timestamp, report: &mut WatchReport) {
+        let alerts: Vec<AlertMessage> = alarms.iter().map(|alarm| self.message(alarm, now)).collect();
+        for alert in &alerts {
             if let Err(error) = self.outbox.write(now, &alert.line()) {
                 report.problems.insert(format!("cannot write .liza/alerts.log: {error}"));
             }
@@ -263,11 +313,11 @@ impl Watcher {
         let config = self.state.board.config.ready();
         let url = config.and_then(|config| config.escalation_webhook.as_deref()).map(str::trim);
         if let Some(url) = url.filter(|url| !url.is_empty()) {
-            for alert in &report.new {
+            for alert in &alerts {
                 self.outbox.post(now, url, &alert::payload(alert, &self.state, self.project.root()));
             }
         }
-        self.outbox.notify(&report.new);
+        self.outbox.notify(&alerts);
     }
 }
 

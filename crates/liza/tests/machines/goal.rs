@@ -1,58 +1,22 @@
-//! A whole goal on three machines, one of which is cut off from the database and one of which dies.
+//! A whole goal on three machines, one of which is cut off from the database and one of which dies; the clocks of two are
+//! wrong by ten minutes.
 
 use std::collections::BTreeMap;
-use std::fs;
 use std::path::PathBuf;
 
 use liza::project::{Project, now};
-use liza_core::model::{
-    AgentId, AgentRecord, EventName, GoalStatus, Loaded, LogEntry, Role, Sandbox, Seconds, State, Status,
-};
-use liza_store::{Address, Store};
+use liza_core::model::{AgentId, AgentRecord, EventName, GoalStatus, Role, State, Status, Timestamp};
 
+use crate::machine::{agent, agent_at, begin, join, machine, state};
 use crate::proxy::DatabaseProxy;
 use crate::server::Server;
 use crate::support::TestProject;
-use crate::support::process::{Running, wait_for, wait_up_to};
+use crate::support::process::{wait_for, wait_up_to};
 
-/// A machine: a home and a clone. The first commit is the same in all of them.
-fn machine(bare: &str) -> TestProject {
-    let machine = TestProject::bare();
-    machine.git(&["remote", "add", "origin", bare]);
-    machine
-}
-
-/// Puts the blackboard of a new project into the database.
-fn begin(machine: &TestProject, address: &str) {
-    machine.liza(&["init", "Say hello, say goodbye, say good night", "--remote", "origin"]).ok();
-    let mut state = machine.snapshot();
-    let Loaded::Ready(config) = &mut state.board.config else { panic!("no config") };
-    (config.lease_duration, config.heartbeat_interval) = (Seconds(10), Seconds(2));
-    (config.coder_poll_interval, config.sandbox) = (Seconds(1), Sandbox::Off);
-    fs::remove_dir_all(machine.root.join(".liza")).unwrap();
-    let [agent, action, detail] = ["human", "goal_created", "three machines"].map(str::to_owned);
-    let log = LogEntry { timestamp: now(), agent, action, task: None, detail };
-    let address: Address = address.parse().unwrap();
-    Store::create_in_database(&machine.root, &address, "team", &state, &log).unwrap();
-}
-
-fn join(machine: &TestProject, address: &str) {
-    let address: Address = address.parse().unwrap();
-    Store::join_database(&machine.root, &address, Some("team")).unwrap();
-    fs::write(machine.root.join(".git/info/exclude"), "/.liza/\n/.worktrees/\n").unwrap();
-}
-
-fn agent(machine: &TestProject, role: &str) -> Running {
-    Running::liza(machine, &["agent", role, "--cli", "rehearsal"])
-}
-
-fn state(machine: &TestProject) -> State {
-    Project::open(&machine.root).unwrap().store().snapshot().unwrap()
-}
-
-/// Covers: MM-08, MM-07, MM-11
+/// Covers: MM-08, MM-03, MM-07, MM-11
 #[test]
-fn needs_postgres_a_goal_is_finished_with_a_partition_and_a_machine_that_dies() {
+fn needs_postgres_needs_faketime_a_goal_is_finished_with_a_partition_a_dead_machine_and_wrong_clocks() {
+    let started = now();
     let server = Server::own("");
     let home = tempfile::tempdir().unwrap();
     let bare: PathBuf = home.path().join("remote.git");
@@ -66,13 +30,13 @@ fn needs_postgres_a_goal_is_finished_with_a_partition_and_a_machine_that_dies() 
     join(&three, &server.address());
 
     let mut planner = agent(&one, "planner");
-    let mut dying = agent(&three, "coder");
+    let mut dying = agent_at(&three, "coder", "-10m");
     let claimed =
         wait_for("a claim on the third machine", || state(&one).board.in_status(Status::Claimed).next());
     dying.kill();
     let _reviewer = agent(&one, "code-reviewer");
-    let survivor = agent(&two, "coder");
-    let _other_reviewer = agent(&three, "code-reviewer");
+    let survivor = agent_at(&two, "coder", "+10m");
+    let _other_reviewer = agent_at(&three, "code-reviewer", "-10m");
     let dead = state(&one).board.body(&claimed).unwrap().record().assigned_to;
     let survivors = |state: &State| -> Vec<AgentRecord> {
         let agents = state.board.agents.ready().into_iter().flatten();
@@ -98,6 +62,7 @@ fn needs_postgres_a_goal_is_finished_with_a_partition_and_a_machine_that_dies() 
     assert_eq!(state.board.in_status(Status::Merged).count(), 3, "{claimed} was finished by another machine");
     check_claims(&state);
     check_work(&one, &state, bare);
+    check_times(&one, started);
     assert_eq!(planner.wait(), 0, "{}", planner.output());
 }
 
@@ -111,6 +76,15 @@ fn check_claims(state: &State) {
         let first = owners.get("claimed").copied().unwrap_or_default();
         assert!(first <= 1, "{task} was claimed twice: {owners:?}");
     }
+}
+
+/// All that was written has the time of the database.
+fn check_times(machine: &TestProject, started: Timestamp) {
+    let log = Project::open(&machine.root).unwrap().store().log_reader().read_new().unwrap();
+    let times: Vec<Timestamp> = log.iter().map(|entry| entry.timestamp).collect();
+    assert!(times.is_sorted(), "time never decreases: {times:?}");
+    let wrong = |time: &&Timestamp| **time < started || **time > now();
+    assert_eq!(times.iter().find(wrong), None, "since {started}");
 }
 
 /// Every submitted commit is on the integration branch of the remote.

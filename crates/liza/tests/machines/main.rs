@@ -9,4 +9,7 @@ mod support;
 mod server;
 
 mod goal;
+mod machine;
 mod proxy;
+mod sharing;
+mod work;

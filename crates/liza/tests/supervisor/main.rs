@@ -26,6 +26,7 @@ mod no_result;
 mod planner;
 mod providers;
 mod rehearsal;
+mod remote;
 mod stop;
 mod usage;
 mod web;

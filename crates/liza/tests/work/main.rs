@@ -18,6 +18,7 @@ mod merge;
 mod race;
 mod recover;
 mod remote;
+mod remote_repair;
 mod secrets;
 mod submit;
 mod tampering;

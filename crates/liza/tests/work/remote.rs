@@ -10,7 +10,7 @@ use crate::fixture::*;
 use crate::support::TestProject;
 
 /// A project whose work moves through a bare repository next to it.
-fn shared() -> TestProject {
+pub(crate) fn shared() -> TestProject {
     join(shared_without_team())
 }
 
@@ -27,37 +27,37 @@ fn add_bare(project: &TestProject) {
     project.git(&["remote", "add", "origin", bare.to_str().unwrap()]);
 }
 
-fn bare(project: &TestProject) -> PathBuf {
+pub(crate) fn bare(project: &TestProject) -> PathBuf {
     project.home().join("remote.git")
 }
 
 /// Runs git in the bare repository; returns what it printed.
 #[track_caller]
-fn on_remote(project: &TestProject, arguments: &[&str]) -> String {
+pub(crate) fn on_remote(project: &TestProject, arguments: &[&str]) -> String {
     project.git_at(&bare(project), arguments)
 }
 
 /// The references of the remote below a folder, without it.
-fn refs(project: &TestProject, folder: &str) -> Vec<String> {
+pub(crate) fn refs(project: &TestProject, folder: &str) -> Vec<String> {
     let text = on_remote(project, &["for-each-ref", "--format=%(refname)", folder]);
     text.lines().map(|name| name.strip_prefix(folder).unwrap().trim_matches('/').to_owned()).collect()
 }
 
-fn remote_head(project: &TestProject) -> String {
+pub(crate) fn remote_head(project: &TestProject) -> String {
     on_remote(project, &["rev-parse", "refs/heads/integration"])
 }
 
 /// Installs a hook in the bare repository.
-fn hook(project: &TestProject, name: &str, text: &str) {
+pub(crate) fn hook(project: &TestProject, name: &str, text: &str) {
     script(&bare(project).join("hooks").join(name), text);
 }
 
-fn remove_hook(project: &TestProject, name: &str) {
+pub(crate) fn remove_hook(project: &TestProject, name: &str) {
     fs::remove_file(bare(project).join("hooks").join(name)).unwrap();
 }
 
 /// A merge of a task's commit into the head of the remote, as another machine publishes it; not on any branch yet.
-fn merge_of(project: &TestProject, task: &str, commit: &str) -> String {
+pub(crate) fn merge_of(project: &TestProject, task: &str, commit: &str) -> String {
     let head = remote_head(project);
     let tree = project.git(&["merge-tree", "--write-tree", &head, commit]);
     let message = format!("Merge {task}: Do it\n\nLiza-Task: {task}\nLiza-Commit: {commit}\n");
@@ -70,7 +70,7 @@ fn set(project: &TestProject, key: &str, value: &str) {
 }
 
 /// What waits for the human.
-fn needs(project: &TestProject) -> String {
+pub(crate) fn needs(project: &TestProject) -> String {
     project.liza(&["status", "--json"]).result()["needs_you"].to_string()
 }
 

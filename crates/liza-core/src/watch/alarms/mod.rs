@@ -2,6 +2,7 @@
 //!
 //! An alarm is raised once per episode: [`Episodes`] remembers what is true, and forgets it when the condition ends.
 
+mod episodes;
 mod held_merges;
 mod plan;
 mod stalled;
@@ -12,7 +13,7 @@ mod team;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 
-use serde::{Deserialize, Serialize, Serializer};
+use serde::{Serialize, Serializer};
 
 use crate::model::{
     AgentId, AgentRecord, Anomaly, AnomalyType, BreakerStatus, DirectEdit, DiscoveryId, Sha, State, StopFile,
@@ -22,6 +23,7 @@ use crate::rules::invariants::Violation;
 use crate::rules::metrics::sprint_metrics;
 use crate::text::count;
 
+pub use episodes::Episodes;
 pub use stops::StopAge;
 
 /// How loud an alarm is.
@@ -298,7 +300,7 @@ pub struct MainBranch {
 }
 
 /// Why work cannot be exchanged through the git remote.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct RemoteProblem {
     /// Since when.
     pub since: Timestamp,
@@ -487,25 +489,4 @@ fn governance(state: &State, now: Timestamp) -> Vec<Alarm> {
         }
     }
     found
-}
-
-/// What has already been raised, as the keys of what is true.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Episodes(pub BTreeSet<String>);
-
-impl Episodes {
-    /// The alarms that are new; remembers what is true from now on. A condition that ended may be raised again.
-    pub fn advance(&mut self, current: &[Alarm]) -> Vec<Alarm> {
-        let fresh = current.iter().filter(|alarm| !self.0.contains(&alarm.key())).cloned().collect();
-        self.0 = current.iter().map(Alarm::key).collect();
-        fresh
-    }
-
-    /// The same if the blackboard could not be read: what was not seen may still be true, so nothing is forgotten.
-    pub fn advance_blind(&mut self, current: &[Alarm]) -> Vec<Alarm> {
-        let before = std::mem::take(&mut self.0);
-        let fresh = current.iter().filter(|alarm| !before.contains(&alarm.key())).cloned().collect();
-        self.0 = before.into_iter().chain(current.iter().map(Alarm::key)).collect();
-        fresh
-    }
 }

@@ -4,13 +4,14 @@ use std::ffi::OsStr;
 use std::fs;
 use std::io;
 use std::thread;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
-use liza_core::model::{Actor, AgentId, Config, Network, Refusal, Role, Sandbox, State, TaskId};
+use liza_core::model::{Actor, AgentId, AgentRecord, Config, Network, Refusal, Role, Sandbox, State, TaskId};
 use liza_core::watch::supervise::StopReason;
 use serde_json::json;
 
 use crate::confine::Level;
+use crate::machine::runs_here;
 use crate::project::{AGENT_ID, Project};
 use crate::providers::{
     LoginPlaces, Provider, ProviderError, SessionDetails, default_provider, missing_logins,
@@ -30,6 +31,9 @@ use crate::cli::ui::error::CommandError;
 use crate::cli::ui::event_printer::EventPrinter;
 use crate::cli::ui::exit_code::Exit;
 use crate::cli::ui::output::Reply;
+
+/// How long an agent in the background may take to register.
+const START_LIMIT: Duration = Duration::from_secs(60);
 
 /// Run one agent: it claims work until none is left.
 ///
@@ -115,7 +119,7 @@ pub(crate) fn run(args: Args, context: &Context) -> Result<Reply, CommandError> 
         interactive: args.interactive,
     };
     if detaches {
-        return detach(context, &project, &state, &words, post.role);
+        return detach(context, &project, &state, &words, &post);
     }
     if args.in_background {
         detached::leave_terminal().map_err(|error| CommandError::refused("io", error.to_string()))?;
@@ -148,20 +152,21 @@ fn detach(
     project: &Project,
     before: &State,
     words: &[String],
-    role: Role,
+    post: &Post,
 ) -> Result<Reply, CommandError> {
     let failed = |error: io::Error| CommandError::refused("io", format!("the agent cannot start: {error}"));
-    let known = |agent: &AgentId| before.board.agents.ready()?.get(agent)?.generation;
-    let output = project.folder().join(format!("{}-{}.out", role.id_prefix(), std::process::id()));
+    let output = project.folder().join(format!("{}-{}.out", post.role.id_prefix(), std::process::id()));
     let started = detached::start_verb(project, &context.program, ("agent", words), &output);
     let mut process = started.map_err(failed)?;
+    let deadline = Instant::now() + START_LIMIT;
     loop {
-        let state = project.store().snapshot()?;
-        let mut agents = state.board.agents.ready().into_iter().flatten();
-        let new = agents.find(|(agent, entry)| {
-            entry.role == role && entry.generation.is_some() && entry.generation != known(agent)
+        // A blackboard that cannot be read now may be readable before the limit.
+        let state = project.store().snapshot();
+        let new = state.as_ref().ok().and_then(|state| {
+            let is_here = |entry: &AgentRecord| runs_here(project.folder(), entry);
+            registered_since(before, state, (post.role, post.agent), is_here)
         });
-        if let Some((agent, _)) = new {
+        if let Some(agent) = new {
             let text = format!(
                 "{agent} runs in the background\nsee it: liza tail {agent}; end it: liza deregister {agent}"
             );
@@ -175,8 +180,30 @@ fn detach(
                 false => Err(not_started("the agent", &said)),
             };
         }
+        if Instant::now() >= deadline {
+            let _ = process.kill().and_then(|()| process.wait());
+            let said = format!("not registered within {} s; see {}", START_LIMIT.as_secs(), output.display());
+            return Err(not_started("the agent", &said));
+        }
         thread::sleep(Duration::from_millis(20));
     }
+}
+
+/// The agent of that role, and of that name if one is given, that has registered on this machine since.
+fn registered_since(
+    before: &State,
+    now: &State,
+    (role, id): (Role, Option<AgentId>),
+    is_here: impl Fn(&AgentRecord) -> bool,
+) -> Option<AgentId> {
+    let known = |agent: &AgentId| before.board.agents.ready()?.get(agent)?.generation;
+    let is_new = |(agent, entry): &(&AgentId, &AgentRecord)| {
+        entry.role == role
+            && id.is_none_or(|id| id == **agent)
+            && entry.generation.is_some_and(|generation| known(agent) != Some(generation))
+            && is_here(entry)
+    };
+    now.board.agents.ready().into_iter().flatten().find(is_new).map(|(agent, _)| *agent)
 }
 
 /// The error of what was started in the background, from what it printed.
@@ -384,5 +411,42 @@ impl From<SupervisorError> for CommandError {
             Consequence::RetryLater => ("failed", Exit::Refused),
         };
         Self::refused(code, error.to_string()).exit(exit)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use liza_core::model::Loaded;
+
+    use super::*;
+
+    fn state(agents: &[(&str, u64, &str)]) -> State {
+        let mut state = State::default();
+        let entry = |(id, generation, machine): &(&str, u64, &str)| {
+            let id: AgentId = id.parse().unwrap();
+            let entry = json!({
+                "role": id.role(), "status": "IDLE", "machine": machine, "generation": generation
+            });
+            (id, serde_json::from_value::<AgentRecord>(entry).unwrap())
+        };
+        state.board.agents = Loaded::Ready(agents.iter().map(entry).collect());
+        state
+    }
+
+    /// Covers: MM-11
+    #[test]
+    fn the_agent_of_another_machine_is_not_the_one_that_was_started() {
+        let before = state(&[("coder-1", 7, "here")]);
+        let is_here = |entry: &AgentRecord| entry.machine.as_deref() == Some("here");
+        let find = |now: &[(&str, u64, &str)], id: Option<&str>| {
+            let id = id.map(|id| id.parse().unwrap());
+            registered_since(&before, &state(now), (Role::Coder, id), is_here).map(|agent| agent.to_string())
+        };
+        let theirs = [("coder-1", 7, "here"), ("coder-2", 8, "there"), ("planner-1", 9, "here")];
+        assert_eq!(find(&theirs, None), None);
+        let ours = [&theirs[..], &[("coder-3", 10, "here")]].concat();
+        assert_eq!(find(&ours, None).as_deref(), Some("coder-3"));
+        assert_eq!(find(&ours, Some("coder-1")), None, "another name was asked for");
+        assert_eq!(find(&[("coder-1", 11, "here")], Some("coder-1")).as_deref(), Some("coder-1"));
     }
 }

@@ -9,7 +9,7 @@ use crate::cli::ui::layout::{BOLD, CYAN, GREEN, RED, clean, paint};
 use crate::cli::ui::output::Reply;
 use crate::engine::integration_branch;
 use crate::git::{Branch, BranchError, Repo};
-use crate::lifecycle::take_work;
+use crate::lifecycle::{fetch_merged, fetch_sent, fetch_submitted, take_work};
 use crate::project::Project;
 
 /// Show what a task, or the whole goal, changes.
@@ -53,14 +53,22 @@ fn of_task(project: &Project, repo: &Repo, task: &TaskId) -> Result<(Sha, Sha), 
         && let Some(merge) = &record.merge_commit
         && let Some(before) = head_before_merge(record)
     {
+        fetch_merged(project, &[&before, merge])?;
         return Ok((before, merge.clone()));
     }
     let head = match &record.review_commit {
-        Some(commit) => commit.clone(),
-        // Its commits are in the worktree's own repository until they are taken.
-        None => take_work(project, &state.board, task)?.ok_or_else(nothing)?,
+        Some(commit) => {
+            fetch_submitted(project, task, commit)?;
+            commit.clone()
+        }
+        // Its commits are in the worktree's own repository until they are taken, or on another machine.
+        None => match take_work(project, &state.board, task)? {
+            Some(head) => head,
+            None => fetch_sent(project, task)?.ok_or_else(nothing)?,
+        },
     };
     let base = record.base_commit.clone().ok_or_else(nothing)?;
+    fetch_merged(project, &[&base])?;
     Ok((repo.merge_base(&base, &head)?.unwrap_or(base), head))
 }
 
@@ -78,7 +86,15 @@ fn of_goal(project: &Project, repo: &Repo) -> Result<(Sha, Sha), CommandError> {
         let message = format!("there is no branch {branch}");
         CommandError::refused("no_branch", message).hint("liza doctor shows which branches Liza uses")
     };
-    let to = repo.tip(&integration)?.ok_or_else(|| missing(&integration))?;
+    let recorded = board.goal.ready().and_then(|goal| goal.integration_head.clone());
+    let to = match recorded.filter(|_| board.config().is_ok_and(|config| config.remote.is_some())) {
+        // The branch here may be behind that of the remote.
+        Some(recorded) => {
+            fetch_merged(project, &[&recorded])?;
+            recorded
+        }
+        None => repo.tip(&integration)?.ok_or_else(|| missing(&integration))?,
+    };
     let from = match &board.config()?.main_branch {
         Some(name) => {
             let main: Branch = name

@@ -35,6 +35,14 @@ impl Exchange<'_> {
         self.noted(ProblemKind::Branch, self.follow_branch())
     }
 
+    /// The head of the remote's branch, which this repository has afterwards. Moves no branch.
+    ///
+    /// # Errors
+    /// When the remote cannot be reached, or has no such branch.
+    pub(crate) fn fetch_head(&self) -> Result<Sha, EngineError> {
+        self.noted(ProblemKind::Unreachable, self.remote_head())
+    }
+
     fn follow_branch(&self) -> Result<Followed, EngineError> {
         let _lock = FileLock::at(&FileLock::of_branch(self.project.folder()), LOCK_TIMEOUT)?;
         let mut local = None;
@@ -47,6 +55,11 @@ impl Exchange<'_> {
                 Err(EngineError::LocalCommits { local: here, .. }) if local.as_ref() != Some(&here) => {
                     // A merge of this machine may have reached the remote after it was read.
                     local = Some(here);
+                }
+                Err(EngineError::LocalCommits { local: here, .. })
+                    if self.was_taken_back(&here, &head)? =>
+                {
+                    return Ok(Followed { held: self.move_to(&here, &head)?, head });
                 }
                 held => return held.map(|held| Followed { head, held }),
             }
@@ -96,7 +109,19 @@ impl Exchange<'_> {
             let (remote, branch, found) = (self.remote().to_owned(), self.integration.clone(), head.clone());
             return Err(EngineError::LocalCommits { remote, branch, local, found });
         }
-        match repo.forward_branch(&self.integration, &local, head) {
+        self.move_to(&local, head)
+    }
+
+    /// Whether the branch here has nothing but merges of tasks that the remote does not have: another machine published
+    /// them, and took them back because the blackboard refused them. A person's commits are never among them.
+    fn was_taken_back(&self, local: &Sha, head: &Sha) -> Result<bool, EngineError> {
+        let steps = self.project.repo()?.steps_between(head, local)?;
+        Ok(steps.iter().all(|step| step.merged.is_some()))
+    }
+
+    /// Moves the branch here; returns why a checkout keeps it back.
+    fn move_to(&self, local: &Sha, head: &Sha) -> Result<Option<(PathBuf, String)>, EngineError> {
+        match self.project.repo()?.forward_branch(&self.integration, local, head) {
             Ok(()) | Err(MergeError::BranchMoved) => Ok(None),
             Err(MergeError::CheckoutRefused { path, message }) => Ok(Some((path, message))),
             Err(MergeError::Git(error)) => Err(error.into()),

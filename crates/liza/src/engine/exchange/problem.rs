@@ -1,16 +1,18 @@
 //! Why work cannot be exchanged now, kept in a file of this machine for `status` and the watcher.
 //!
-//! Losing the file loses a message, so errors of the file system are ignored.
+//! The command that answers it is not in the file: a text there could be replaced. Losing the file loses a message, so
+//! errors of the file system are ignored.
 
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use liza_core::model::Timestamp;
+use liza_core::model::{Board, Sha, Timestamp};
 use liza_core::watch::alarms::RemoteProblem;
 use liza_store::durable;
 use serde::{Deserialize, Serialize};
 
-use crate::engine::EngineError;
+use crate::engine::error::{ANSWER_LOCAL_COMMITS, answer_no_branch, answer_rewound};
+use crate::engine::{EngineError, integration_branch};
 use crate::git::GitError;
 use crate::project::now;
 
@@ -18,8 +20,7 @@ use crate::project::now;
 const FILE: &str = "remote-problem.json";
 
 /// What kind of problem. What works disproves the ones before it.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum ProblemKind {
     /// The remote does not answer.
     Unreachable,
@@ -29,12 +30,76 @@ pub(super) enum ProblemKind {
     Refused,
 }
 
+/// What is wrong: all that the command which answers it is made of.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+enum RemoteFault {
+    Unreachable,
+    Refused,
+    /// The branch lacks merged work, which the blackboard names.
+    Rewound {
+        found: Sha,
+    },
+    /// The branch here has commits of its own.
+    LocalCommits,
+    /// The remote has no such branch.
+    NoBranch,
+}
+
+impl RemoteFault {
+    /// The fault that an error is about; `None` if it is not about the remote.
+    fn of(error: &EngineError) -> Option<Self> {
+        match error {
+            EngineError::Git(GitError::RemoteUnreachable { .. } | GitError::RemoteRefMissing { .. }) => {
+                Some(Self::Unreachable)
+            }
+            EngineError::Git(GitError::RemoteRefused { .. }) => Some(Self::Refused),
+            EngineError::RemoteRewound { found, .. } => Some(Self::Rewound { found: found.clone() }),
+            EngineError::LocalCommits { .. } => Some(Self::LocalCommits),
+            EngineError::NoRemoteBranch { .. } => Some(Self::NoBranch),
+            EngineError::Git(_)
+            | EngineError::Refused(_)
+            | EngineError::Store(_)
+            | EngineError::Setup(_)
+            | EngineError::Branch(_)
+            | EngineError::NoIntegrationBranch { .. }
+            | EngineError::RemoteBusy { .. }
+            | EngineError::Locked { .. }
+            | EngineError::Effect { .. }
+            | EngineError::Io { .. } => None,
+        }
+    }
+
+    fn kind(&self) -> ProblemKind {
+        match self {
+            Self::Unreachable => ProblemKind::Unreachable,
+            Self::Rewound { .. } | Self::LocalCommits | Self::NoBranch => ProblemKind::Branch,
+            Self::Refused => ProblemKind::Refused,
+        }
+    }
+
+    /// The command with which the human finds out more, or answers it.
+    fn command(&self, board: &Board) -> Option<String> {
+        let (remote, branch) = (board.config.ready()?.remote.as_ref()?, integration_branch(board).ok()?);
+        match self {
+            Self::Unreachable | Self::Refused => Some("liza doctor".to_owned()),
+            Self::Rewound { found } => {
+                let recorded = board.goal.ready()?.integration_head.as_ref()?;
+                Some(answer_rewound(remote, &branch, (recorded, found)))
+            }
+            Self::LocalCommits => Some(ANSWER_LOCAL_COMMITS.to_owned()),
+            Self::NoBranch => Some(answer_no_branch(remote, &branch)),
+        }
+    }
+}
+
 /// A problem, as the file has it.
 #[derive(Debug, Serialize, Deserialize)]
 struct NotedProblem {
-    kind: ProblemKind,
-    #[serde(flatten)]
-    problem: RemoteProblem,
+    fault: RemoteFault,
+    since: Timestamp,
+    last: Timestamp,
+    message: String,
 }
 
 fn place(folder: &Path) -> PathBuf {
@@ -45,23 +110,20 @@ fn read(folder: &Path) -> Option<NotedProblem> {
     serde_json::from_slice(&fs::read(place(folder)).ok()?).ok()
 }
 
-/// Why work cannot be exchanged now; `None` if nothing is known to be wrong.
-pub(crate) fn remote_problem(folder: &Path) -> Option<RemoteProblem> {
-    read(folder).map(|noted| noted.problem)
+/// Why work cannot be exchanged now; `None` if nothing is known to be wrong, or no remote is set.
+pub(crate) fn remote_problem(folder: &Path, board: &Board) -> Option<RemoteProblem> {
+    let NotedProblem { fault, since, last, message } = read(folder)?;
+    let command = fault.command(board)?;
+    Some(RemoteProblem { since, last, message, command })
 }
 
 /// Notes an error of the remote; others are not about it.
 pub(super) fn note(folder: &Path, error: &EngineError) {
-    let Some((kind, command)) = kind_of(error) else { return };
-    let now = now();
-    let since = read(folder).filter(|old| old.kind == kind).map_or(now, |old| old.problem.since);
-    write(
-        folder,
-        &NotedProblem {
-            kind,
-            problem: RemoteProblem { since, last: now, message: error.to_string(), command },
-        },
-    );
+    let Some(fault) = RemoteFault::of(error) else { return };
+    let last = now();
+    let old = read(folder).filter(|old| old.fault.kind() == fault.kind());
+    let since = old.map_or(last, |old| old.since);
+    write(folder, &NotedProblem { fault, since, last, message: error.to_string() });
 }
 
 fn write(folder: &Path, problem: &NotedProblem) {
@@ -72,23 +134,12 @@ fn write(folder: &Path, problem: &NotedProblem) {
 /// Forgets a problem that something which worked has disproved.
 pub(super) fn forget(folder: &Path, worked: ProblemKind) {
     // Asked first, so that nothing is parsed in normal times.
-    if place(folder).exists() && read(folder).is_none_or(|old| old.kind <= worked) {
+    if place(folder).exists() && read(folder).is_none_or(|old| old.fault.kind() <= worked) {
         let _ = fs::remove_file(place(folder));
     }
 }
 
 /// Whether the remote failed at or after that time.
 pub(crate) fn failed_since(folder: &Path, time: Timestamp) -> bool {
-    remote_problem(folder).is_some_and(|problem| problem.last >= time)
-}
-
-fn kind_of(error: &EngineError) -> Option<(ProblemKind, String)> {
-    let doctor = || "liza doctor".to_owned();
-    if let EngineError::Git(GitError::RemoteUnreachable { .. } | GitError::RemoteRefMissing { .. }) = error {
-        return Some((ProblemKind::Unreachable, doctor()));
-    }
-    if let EngineError::Git(GitError::RemoteRefused { .. }) = error {
-        return Some((ProblemKind::Refused, doctor()));
-    }
-    error.branch_answer().map(|command| (ProblemKind::Branch, command))
+    read(folder).is_some_and(|problem| problem.last >= time)
 }

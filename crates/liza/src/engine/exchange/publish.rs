@@ -66,6 +66,27 @@ impl Exchange<'_> {
         }
     }
 
+    /// Takes back a published merge that the blackboard refuses, there and here. False if the remote's branch has moved
+    /// since, or does not take it back: the merge then stays, and the human is asked.
+    ///
+    /// # Errors
+    /// When the remote cannot be reached.
+    pub(crate) fn take_back(&self, task: &TaskId, merge: &PendingMerge) -> Result<bool, EngineError> {
+        let (from, to) = (Some(merge.new.clone()), merge.old.clone());
+        let back = RefChange::Move { name: self.integration.full(), from, to: to.clone() };
+        let forget = RefChange::Delete { name: merged_ref(task), at: merge.new.clone() };
+        if self.remote.push(&[back, forget])? != PushOutcome::Done {
+            return Ok(false);
+        }
+        let _lock = FileLock::at(&FileLock::of_branch(self.project.folder()), LOCK_TIMEOUT)?;
+        let repo = self.project.repo()?;
+        self.remote.see_branch(&self.integration, &to)?;
+        if repo.undo_merge(&self.integration, merge)? {
+            repo.forget_merge(task)?;
+        }
+        Ok(true)
+    }
+
     /// Makes the branch here and the remote's the same, as the human wants it: commits that only the branch here has are
     /// pushed. Returns its head.
     ///

@@ -37,6 +37,49 @@ impl Exchange<'_> {
         Ok(self.remote.see(&sent_ref(task, generation), commit)?)
     }
 
+    /// Sends submitted work that the remote lacks. Never replaces what another machine has sent: false if the reference
+    /// exists.
+    ///
+    /// # Errors
+    /// As [`Exchange::send_work`].
+    pub(crate) fn restore_work(
+        &self,
+        task: &TaskId,
+        generation: Generation,
+        commit: &Sha,
+    ) -> Result<bool, EngineError> {
+        let name = remote_ref(task, generation);
+        let create = RefChange::Move { name: name.clone(), from: None, to: commit.clone() };
+        let pushed = self.remote.push(&[create]).map_err(EngineError::from);
+        let pushed = pushed.and_then(|outcome| match outcome {
+            PushOutcome::Done => Ok(true),
+            PushOutcome::Moved => Ok(false),
+            PushOutcome::Refused { message } => Err(self.refused(&name, message)),
+        });
+        let sent = self.noted(ProblemKind::Refused, pushed)?;
+        if sent {
+            self.remote.see(&sent_ref(task, generation), commit)?;
+        }
+        Ok(sent)
+    }
+
+    /// Whether work of a task on the remote contains a commit.
+    ///
+    /// # Errors
+    /// When the remote cannot be reached, or git fails.
+    pub(crate) fn has_submission(&self, task: &TaskId, commit: &Sha) -> Result<bool, EngineError> {
+        let repo = self.project.repo()?;
+        for (generation, tip) in self.on_remote(task)? {
+            if !repo.has_commit(&tip)? {
+                self.remote.fetch(&remote_ref(task, generation), &sent_ref(task, generation))?;
+            }
+            if tip == *commit || repo.is_ancestor(commit, &tip)? {
+                return Ok(true);
+            }
+        }
+        Ok(false)
+    }
+
     /// Sends work that was saved before something was removed.
     ///
     /// # Errors
@@ -95,13 +138,21 @@ impl Exchange<'_> {
         mode: WorktreeMode,
         base: &Sha,
     ) -> Result<Option<Rescue>, EngineError> {
-        let found = self.noted(ProblemKind::Unreachable, self.fetch_all(task))?;
-        let Some(newest) = self.newest(task, &found)? else { return Ok(None) };
+        let Some(newest) = self.latest_work(task)? else { return Ok(None) };
         let repo = self.project.repo()?;
         match mode {
             WorktreeMode::Keep => Ok(repo.continue_from(task, &newest, &self.integration)?),
             WorktreeMode::Fresh => Ok(repo.remove_worktree(task, Some(base), &self.integration)?.rescued),
         }
+    }
+
+    /// The newest work of a task on the remote, which this repository has afterwards.
+    ///
+    /// # Errors
+    /// When the remote cannot be reached, or git fails.
+    pub(crate) fn latest_work(&self, task: &TaskId) -> Result<Option<Sha>, EngineError> {
+        let found = self.noted(ProblemKind::Unreachable, self.fetch_all(task))?;
+        self.newest(task, &found)
     }
 
     /// The work to continue: what contains all other work, or else what was submitted, or else the newest commit. Numbers of

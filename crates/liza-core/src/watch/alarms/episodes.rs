@@ -1,0 +1,74 @@
+//! Which alarms have been raised: an episode lasts while its condition is true.
+
+use std::collections::BTreeSet;
+
+use super::{Alarm, AlarmKind};
+
+/// What has already been raised, as the keys of what is true.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Episodes(pub BTreeSet<String>);
+
+impl Episodes {
+    /// The alarms that are new; remembers what is true from now on. A condition that ended may be raised again.
+    pub fn advance(&mut self, current: &[Alarm]) -> Vec<Alarm> {
+        let fresh = current.iter().filter(|alarm| !self.0.contains(&alarm.key())).cloned().collect();
+        self.0 = current.iter().map(Alarm::key).collect();
+        fresh
+    }
+
+    /// The same if the blackboard could not be read: what was not seen may still be true, so nothing is forgotten.
+    pub fn advance_blind(&mut self, current: &[Alarm]) -> Vec<Alarm> {
+        let before = std::mem::take(&mut self.0);
+        let fresh = current.iter().filter(|alarm| !before.contains(&alarm.key())).cloned().collect();
+        self.0 = before.into_iter().chain(current.iter().map(Alarm::key)).collect();
+        fresh
+    }
+}
+
+impl AlarmKind {
+    /// Whether only one machine can see it: something about its files, its sessions or its way to others. Everything else
+    /// follows from the blackboard, so every machine sees the same.
+    pub fn is_of_one_machine(self) -> bool {
+        match self {
+            AlarmKind::InvalidState
+            | AlarmKind::StaleEdit
+            | AlarmKind::ForeignCommits
+            | AlarmKind::QuietSession
+            | AlarmKind::SetupFailed
+            | AlarmKind::TeamFileChanged
+            | AlarmKind::RemoteProblem => true,
+            AlarmKind::LeaseExpired
+            | AlarmKind::ReviewLeaseExpired
+            | AlarmKind::StaleDraft
+            | AlarmKind::OrphanedRejected
+            | AlarmKind::Blocked
+            | AlarmKind::IntegrationFailed
+            | AlarmKind::Reassigned
+            | AlarmKind::HypothesisExhaustion
+            | AlarmKind::ReviewLoop
+            | AlarmKind::ApproachingLimit
+            | AlarmKind::ImmediateDiscovery
+            | AlarmKind::ContextFull
+            | AlarmKind::Stalled
+            | AlarmKind::CheckpointAbandoned
+            | AlarmKind::CheckpointStuck
+            | AlarmKind::CheckpointStale
+            | AlarmKind::ForgottenPause
+            | AlarmKind::StalePause
+            | AlarmKind::CircuitBreaker
+            | AlarmKind::SprintDeadline
+            | AlarmKind::RubberStamp
+            | AlarmKind::StrayChanges
+            | AlarmKind::Question
+            | AlarmKind::PlannerStopped
+            | AlarmKind::SessionBudget
+            | AlarmKind::Budget
+            | AlarmKind::ReviewDropped
+            | AlarmKind::RoleMissing
+            | AlarmKind::DirectEdit
+            | AlarmKind::ClientHeld
+            | AlarmKind::PlanProposed
+            | AlarmKind::IntegrationTestBroken => false,
+        }
+    }
+}

@@ -1,0 +1,158 @@
+//! Work that one machine has made and another one needs, step by step through commands.
+
+use std::fs;
+use std::path::Path;
+
+use crate::machine::two_machines;
+use crate::server::Server;
+use crate::support::TestProject;
+use crate::support::process::Running;
+
+/// A database, a remote, and two machines with a team.
+struct Team {
+    _server: Server,
+    home: tempfile::TempDir,
+    one: TestProject,
+    two: TestProject,
+}
+
+impl Team {
+    fn new() -> Self {
+        let server = Server::own("");
+        let home = tempfile::tempdir().unwrap();
+        let (bare, address) = (home.path().join("remote.git"), server.address());
+        let [one, two] = two_machines(bare.to_str().unwrap(), [&address, &address]);
+        for agent in ["coder-1", "coder-2", "code-reviewer-1"] {
+            one.register(agent);
+        }
+        Self { _server: server, home, one, two }
+    }
+
+    fn bare(&self) -> std::path::PathBuf {
+        self.home.path().join("remote.git")
+    }
+
+    fn on_remote(&self, arguments: &[&str]) -> String {
+        self.one.git_at(&self.bare(), arguments)
+    }
+
+    /// A task that a coder of the first machine has claimed, with a commit.
+    fn worked_on(&self, task: &str) -> String {
+        self.one.add_task(task);
+        self.one.liza(&["claim-task", task, "coder-1"]).ok();
+        let tree = self.one.tree(task);
+        fs::write(tree.join(format!("{task}.txt")), format!("the work on {task}\n")).unwrap();
+        self.one.git_at(&tree, &["add", "-A"]);
+        self.one.git_at(&tree, &["commit", "-qm", task]);
+        self.one.git_at(&tree, &["rev-parse", "HEAD"])
+    }
+
+    fn submitted(&self, task: &str) -> String {
+        let head = self.worked_on(task);
+        self.one.liza_as("coder-1", &["submit-for-review", task, &head]).ok();
+        head
+    }
+
+    fn approved(&self, task: &str) -> String {
+        let head = self.submitted(task);
+        self.one.liza(&["claim-review", task, "code-reviewer-1"]).ok();
+        self.one.liza_as("code-reviewer-1", &["submit-verdict", task, "APPROVED"]).ok();
+        head
+    }
+}
+
+fn has(machine: &TestProject, commit: &str) -> bool {
+    let mut git = machine.command("git");
+    git.args(["cat-file", "-e", commit]).current_dir(&machine.root).status().unwrap().success()
+}
+
+/// Covers: MM-07
+#[test]
+fn needs_postgres_diff_shows_what_another_machine_has_made() {
+    let team = Team::new();
+    let two = &team.two;
+    let head = team.submitted("one");
+    assert!(!has(two, &head));
+    assert!(two.liza(&["diff", "one"]).ok().contains("the work on one"));
+    assert!(has(two, &head), "it was fetched");
+    team.one.liza(&["claim-review", "one", "code-reviewer-1"]).ok();
+    team.one.liza_as("code-reviewer-1", &["submit-verdict", "one", "APPROVED"]).ok();
+    team.one.liza(&["wt-merge", "one"]).ok();
+    let merged = team.on_remote(&["rev-parse", "refs/heads/integration"]);
+    assert!(!has(two, &merged));
+    // Its own branch is behind, and stays where it is.
+    two.git(&["branch", "integration"]);
+    let before = two.git(&["rev-parse", "integration"]);
+    assert!(two.liza(&["diff", "one"]).ok().contains("the work on one"));
+    assert!(has(two, &merged));
+    assert!(two.liza(&["diff"]).ok().contains("the work on one"));
+    assert_eq!(two.git(&["rev-parse", "integration"]), before);
+}
+
+/// Covers: MM-07
+#[test]
+fn needs_postgres_a_worktree_is_made_from_what_another_machine_has_handed_off() {
+    let team = Team::new();
+    let head = team.worked_on("one");
+    assert_eq!(team.on_remote(&["for-each-ref", "refs/liza/task"]), "");
+    let words = ["handoff", "one", "--summary", "half done", "--next-action", "the rest"];
+    team.one.liza_as("coder-1", &words).ok();
+    assert!(team.on_remote(&["for-each-ref", "refs/liza/task"]).contains(&head), "a handoff sends the work");
+    assert!(team.two.liza(&["diff", "one"]).ok().contains("the work on one"));
+    team.two.liza(&["wt-create", "one"]).ok();
+    assert_eq!(team.two.git_at(&team.two.tree("one"), &["rev-parse", "HEAD"]), head);
+}
+
+/// Covers: MM-07
+#[test]
+fn needs_postgres_a_machine_that_is_behind_does_not_have_the_result() {
+    let team = Team::new();
+    let (one, two) = (&team.one, &team.two);
+    two.git(&["branch", "integration"]);
+    team.approved("one");
+    one.liza(&["wt-merge", "one"]).ok();
+    one.liza(&["goal", "complete"]).ok();
+    for machine in [one, two] {
+        let page = machine.liza(&["status"]).ok().to_owned();
+        assert!(page.contains("The goal is reached") && !page.contains("you have its result"), "{page}");
+    }
+    two.liza(&["finish", "--merge"]).ok();
+    assert_eq!(fs::read_to_string(two.root.join("one.txt")).unwrap(), "the work on one\n");
+    assert!(two.liza(&["status"]).ok().contains("you have its result"));
+}
+
+/// Makes every push to the branch wait until two of them have come.
+fn meet(bare: &Path) {
+    let hook = bare.join("hooks/pre-receive");
+    let text = "#!/bin/sh\nwhile read old new ref; do test $ref = refs/heads/integration && meets=yes; done\n\
+        test -z \"$meets\" && exit 0\ntouch here-$$; n=0\n\
+        while [ $(ls here-* | wc -l) -lt 2 ] && [ $n -lt 200 ]; do sleep 0.05; n=$((n + 1)); done\n";
+    fs::write(&hook, text).unwrap();
+    let mode = std::os::unix::fs::PermissionsExt::from_mode(0o755);
+    fs::set_permissions(&hook, mode).unwrap();
+}
+
+/// Covers: MM-07, MM-11
+#[test]
+fn needs_postgres_two_machines_merge_at_the_same_moment() {
+    let team = Team::new();
+    let (one, two) = (team.approved("one"), team.approved("two"));
+    team.two.git(&["branch", "integration"]);
+    meet(&team.bare());
+    let mut first = Running::liza(&team.one, &["wt-merge", "one"]);
+    let mut second = Running::liza(&team.two, &["wt-merge", "two"]);
+    let ended = (first.wait(), second.wait());
+    assert_eq!(ended, (0, 0), "{}\n{}", first.output(), second.output());
+    let met = fs::read_dir(team.bare()).unwrap().flatten();
+    let met = met.filter(|entry| entry.file_name().to_string_lossy().starts_with("here-")).count();
+    assert!(met >= 3, "both pushed at once, and the slower one again: {met}");
+    let head = team.on_remote(&["rev-parse", "refs/heads/integration"]);
+    let state = crate::machine::state(&team.one);
+    assert_eq!(state.board.goal.ready().unwrap().integration_head.as_ref().unwrap().as_str(), head);
+    for commit in [one, two] {
+        team.on_remote(&["merge-base", "--is-ancestor", &commit, &head]);
+    }
+    for task in ["one", "two"] {
+        assert_eq!(team.one.status(task), "MERGED");
+    }
+}
