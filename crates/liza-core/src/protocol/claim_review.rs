@@ -3,18 +3,19 @@
 use serde::Serialize;
 
 use crate::model::{
-    AgentId, AgentStatus, Assignment, EventName, HistoryEvent, LogAction, Refusal, ReviewClaim, Role,
-    Section, Sha, Task, TaskId, TaskStatus, Timestamp,
+    AgentId, AgentStatus, Assignment, EventName, LogAction, Refusal, ReviewClaim, Role, Section, Sha, Task,
+    TaskId, TaskStatus, Timestamp,
 };
 
 use crate::rules::session_budget::SessionBudget;
 
-use super::blocking::{at_review_limit, at_session_limit};
+use super::blocking::at_session_limit;
 use super::budget::check_budget;
 use super::operation::{LoadScope, Rule, Stage};
 use super::ownership::{check_acts_for, not_your_review, registered};
 use super::permission::{Rights, SUPERVISION};
 use super::reply::TaskReply;
+use super::submit_verdict::{end_review_handoff, reject};
 use super::tx::Tx;
 
 /// Claims a review, unless the worktree has moved since the submission.
@@ -153,38 +154,4 @@ fn void_submission(
     tx.log_as("system", LogAction::Task(EventName::Rejected), Some(&id), &reason);
     tx.put(task);
     Ok(tx.refuse_but_write(Refusal::SubmissionVoid { task: id, head: head.clone(), commit }))
-}
-
-/// Sends the task back, and blocks it in the same write if the limit is reached.
-pub(super) fn reject(
-    tx: &Tx<'_>,
-    task: &mut Task,
-    work: Assignment,
-    commit: Sha,
-    reason: String,
-    event: HistoryEvent,
-) -> Result<(), Refusal> {
-    let limit = tx.config()?.max_review_cycles(&task.record);
-    let cycles = task.record.review_cycles_current.unwrap_or(0).saturating_add(1);
-    task.record.review_cycles_current = Some(cycles);
-    task.record.review_cycles_total = Some(task.record.review_cycles_total.unwrap_or(0).saturating_add(1));
-    task.record.rejection_reason = Some(reason.clone());
-    task.record.review_commit = Some(commit.clone());
-    task.push_event(event);
-    task.status = TaskStatus::Rejected { work, commit, reason };
-    if cycles >= limit {
-        at_review_limit(tx, task, cycles);
-    }
-    Ok(())
-}
-
-/// Notes from one code reviewer's session to the next end with the review; the coder's next claim must not take them
-/// for a handoff of its own work.
-pub(super) fn end_review_handoff(tx: &mut Tx<'_>, task: &mut Task) -> Result<(), Refusal> {
-    let notes = tx.board.handoffs()?.get(&task.id);
-    if notes.is_some_and(|notes| notes.reader() == Role::CodeReviewer) {
-        task.record.handoff_pending = task.record.handoff_pending.map(|_| false);
-        tx.drop_handoff(&task.id)?;
-    }
-    Ok(())
 }

@@ -2,11 +2,11 @@
 
 use crate::model::{
     Actor, AgentId, AgentStatus, Assignment, EventName, HistoryEvent, LogAction, PRIOR_FEEDBACK, Refusal,
-    Section, Sha, Task, TaskId, TaskStatus,
+    Role, Section, Sha, Task, TaskId, TaskStatus,
 };
 use crate::text::one_line;
 
-use super::claim_review::{end_review_handoff, reject};
+use super::blocking::at_review_limit;
 use super::operation::{LoadScope, Rule};
 use super::ownership::own_review;
 use super::permission::{REVIEWING_OR_HUMAN, Rights};
@@ -165,6 +165,40 @@ pub(super) fn find_approval(task: &Task) -> Option<&HistoryEvent> {
     let rejected = task.record.events().rev().take_while(|event| !event.is(EventName::Approved));
     let valid = !rejected.into_iter().any(|event| event.is(EventName::Rejected));
     (same && other && valid).then_some(approval)
+}
+
+/// Sends the task back, and blocks it in the same write if the limit is reached.
+pub(super) fn reject(
+    tx: &Tx<'_>,
+    task: &mut Task,
+    work: Assignment,
+    commit: Sha,
+    reason: String,
+    event: HistoryEvent,
+) -> Result<(), Refusal> {
+    let limit = tx.config()?.max_review_cycles(&task.record);
+    let cycles = task.record.review_cycles_current.unwrap_or(0).saturating_add(1);
+    task.record.review_cycles_current = Some(cycles);
+    task.record.review_cycles_total = Some(task.record.review_cycles_total.unwrap_or(0).saturating_add(1));
+    task.record.rejection_reason = Some(reason.clone());
+    task.record.review_commit = Some(commit.clone());
+    task.push_event(event);
+    task.status = TaskStatus::Rejected { work, commit, reason };
+    if cycles >= limit {
+        at_review_limit(tx, task, cycles);
+    }
+    Ok(())
+}
+
+/// Notes from one code reviewer's session to the next end with the review; the coder's next claim must not take them
+/// for a handoff of its own work.
+pub(super) fn end_review_handoff(tx: &mut Tx<'_>, task: &mut Task) -> Result<(), Refusal> {
+    let notes = tx.board.handoffs()?.get(&task.id);
+    if notes.is_some_and(|notes| notes.reader() == Role::CodeReviewer) {
+        task.record.handoff_pending = task.record.handoff_pending.map(|_| false);
+        tx.drop_handoff(&task.id)?;
+    }
+    Ok(())
 }
 
 /// An agent's approval says what it is based on.

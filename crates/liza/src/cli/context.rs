@@ -352,7 +352,7 @@ impl Context {
         }
     }
 
-    /// Refuses an agent what only a person may do, for commands that send nothing to the blackboard.
+    /// Refuses an agent what only a person may do, for steps before anything is sent to the blackboard.
     pub(crate) fn human_only(&self, verb: &'static str) -> Result<(), CommandError> {
         Self::check_human(self.actor()?, verb)
     }
