@@ -49,7 +49,7 @@ fn main() {
     }
     println!("manual edits, medians in ms; × is the ratio to the floor");
     println!(
-        "{:>7} {:>10} {:>20} {:>20} {:>20} {:>20} {:>20} {:>20} {:>20} {:>20}",
+        "{:>7} {:>10} {:>20} {:>20} {:>20} {:>20} {:>20} {:>20} {:>20} {:>20} {:>20} {:>20} {:>20}",
         "tasks",
         "floor",
         "lock write",
@@ -59,7 +59,10 @@ fn main() {
         "…that adds a task",
         "write of a coder",
         "…of a replacement",
-        "modify that removes"
+        "modify that removes",
+        "write of an ID",
+        "…of an agent",
+        "…of far dependencies"
     );
     for count in [1_000, 10_000] {
         measure_manual_edits(count);
@@ -171,7 +174,7 @@ fn measure_manual_edits(count: usize) {
     let project = project(count);
     let store = project.store();
     let bytes = fs::read(project.file("state.yaml")).unwrap();
-    let mut figures = [const { Vec::new() }; 9];
+    let mut figures = [const { Vec::new() }; 12];
     for round in 0..ROUNDS / 4 {
         figures[0].push(timed(|| floor(store.folder(), &bytes)));
         let set = |path: &str, value: &str| {
@@ -199,6 +202,12 @@ fn measure_manual_edits(count: usize) {
             let end = from + text[from..].find("agents:\n").unwrap();
             format!("{}{}", &text[..from], &text[end..])
         }));
+        // The last task: no other depends on it.
+        figures[9].push(set(&format!(".tasks[{}].id", count - 1), &format!("renamed-{round}")));
+        figures[10].push(set(".agents.coder-1.iterations_total", &round.to_string()));
+        // Its dependencies reach through a quarter of all tasks.
+        let far = format!("[task-{}]", count / 4 - 2 * round);
+        figures[11].push(set(&format!(".tasks[{}].depends_on", count - 2), &far));
     }
     let figures = figures.each_mut().map(|times| ms(median(times).0));
     print!("{count:>7} {:>10.2}", figures[0]);

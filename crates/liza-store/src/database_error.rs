@@ -88,7 +88,7 @@ impl DatabaseReason {
     pub fn hint(self) -> &'static str {
         match self {
             Self::Unreachable => "check that it runs and that this machine can reach it: liza doctor",
-            Self::UnknownOutcome => "once it answers again, see whether the change is there: liza log",
+            Self::UnknownOutcome => "once it answers again, check whether the change is there: liza log",
             Self::ReadOnly => {
                 "a standby server, or a failover: wait, or name the primary server in .liza/store.yaml"
             }
@@ -98,9 +98,11 @@ impl DatabaseReason {
             Self::UntrustedCertificate => {
                 "add the authority that signed it to the system's trust store, or name its file in SSL_CERT_FILE"
             }
-            Self::NoProject => "liza init --store ADDRESS makes one; liza join ADDRESS --name NAME uses one",
+            Self::NoProject => {
+                "create one: liza init --store ADDRESS; use an existing one: liza join ADDRESS --name NAME"
+            }
             Self::ProjectExists => {
-                "liza join ADDRESS uses it; liza init --store ADDRESS --name NAME makes another"
+                "use it: liza join ADDRESS; create another one: liza init --store ADDRESS --name NAME"
             }
             Self::NewerSchema => "update liza on this machine",
             Self::RequestReused => "use a new ID for each command",

@@ -8,18 +8,16 @@ use liza_core::model::{
     Board, Fields, LogEntry, Revision, Section, State, TaskId, TaskRecord, Timestamp, Value,
 };
 
-use liza_core::rules::invariants;
-
-use crate::codec::{self, StateView, fault_count, text_without_bom};
-use crate::document::{
-    Block, Edit, EditPlan, Edits, Item, apply, line_start, list_entries, plain_value, same_value,
-};
+use crate::checked_edit::{adds_none_in_part, new_misspelled};
+use crate::codec::{self, StateView, TaskIndex, fault_count, text_without_bom};
+use crate::disk::ProjectDisk;
+use crate::document::{Block, Edit, EditPlan, Edits, Item, apply, line_start, plain_value, same_value};
 use crate::error::StoreError;
 use crate::file::{NewVersion, Origin};
 use crate::modified_parts::is_scannable;
-use crate::text_edit::{
-    Edited, FileEdit, ValueSyntax, as_field_type, interpretations, new_misspelled, shifted,
-};
+use crate::related_tasks::{ModifiedTasks, changed_archive, concerns_all_tasks, related_tasks};
+use crate::text_edit::{Edited, FileEdit, shifted};
+use crate::value_edit::{ValueSyntax, as_field_type, interpretations};
 use crate::value_path::{PathTarget, ValuePath};
 
 /// The block that a path names, with its value.
@@ -89,7 +87,11 @@ impl Target {
     fn applied(&self, mut state: State, part: State) -> State {
         match &self.place {
             Place::Task(id, _) => {
-                state.board.tasks.extend(part.board.tasks.into_iter().filter(|(new, _)| new == id));
+                let at = state.board.tasks.get_index_of(id).unwrap_or(0);
+                state.board.tasks.shift_remove(id);
+                for (new, slot) in part.board.tasks {
+                    state.board.tasks.shift_insert(at, new, slot);
+                }
             }
             Place::Section(name, _) => {
                 state.journal = part.journal;
@@ -101,6 +103,16 @@ impl Target {
             }
         }
         state
+    }
+
+    /// The task before and after an edit, as modified tasks; empty for a section.
+    fn tasks(&self, new: &Value) -> Option<(ModifiedTasks, ModifiedTasks)> {
+        let (mut before, mut after) = (ModifiedTasks::default(), ModifiedTasks::default());
+        if let Place::Task(id, _) = &self.place {
+            before.push(id.clone(), self.old.clone());
+            after.push(new.as_map()?.get("id")?.as_text()?.parse().ok()?, new.clone());
+        }
+        Some((before, after))
     }
 
     /// The edits that give the block its new value, and the file its new revision.
@@ -140,38 +152,11 @@ impl FileEdit<'_> {
         log: &LogEntry,
         now: Timestamp,
     ) -> Result<Option<Edited>, StoreError> {
-        if self.current.origin != (Origin::Ours { scannable: true }) {
+        let Some(PartEdit { done, from, to, revision }) = self.part_edit(path, (value, syntax), now)? else {
             return Ok(None);
-        }
+        };
         let bytes = &self.current.bytes;
-        let file = self.store.files().state();
-        let (text, bom) = text_without_bom(&file, bytes)?;
-        let mut view = StateView::lazy(&file, text)?;
-        view.check_version()?;
-        let Some(ReadTarget { before, target, is_own }) = read_target(&mut view, path, value)? else {
-            return Ok(None);
-        };
-        if !before.journal.faults.is_empty() {
-            return Ok(None);
-        }
-        let Some(path) = target.path_in(path) else { return Ok(None) };
-        let Some(new) = best_value(&view, &target, &path, (value, syntax))? else { return Ok(None) };
-        let revision = before.board.revision.max(Revision(self.current.revision)).next();
-        let (from, to) = (target.root(&target.old), target.root(&new));
-        self.check_values(&before.board, &from, &to)?;
-        let Some(done) = finished(&view, &target, new, (before.board.revision, revision))? else {
-            return Ok(None);
-        };
-        let before_edit = is_own.then(|| before.clone());
-        let after_state = target.applied(before, done.part);
-        let adds_none = match &before_edit {
-            Some(before) => self.adds_none_in_part(before, &after_state, now),
-            None => self.is_valid(&after_state, now),
-        };
-        if !adds_none {
-            // The block alone does not know its lines; the whole text gives the reasons.
-            return Ok(None);
-        }
+        let bom = text_without_bom(&self.store.files().state(), bytes)?.1;
         let with_bom = (bom > 0).then(|| [&bytes[..bom], done.text.as_bytes()].concat());
         let after = with_bom.as_deref().unwrap_or(done.text.as_bytes());
         let edits = shifted(&done.edits, bom);
@@ -188,6 +173,48 @@ impl FileEdit<'_> {
         let misspelled = new_misspelled(&from, &to);
         Ok(Some(Edited { revision, notices: delayed.into_iter().collect(), misspelled }))
     }
+
+    /// The edit, if it is allowed and valid; none if that needs the whole file.
+    fn part_edit(
+        &self,
+        path: &ValuePath,
+        value: (&str, ValueSyntax),
+        now: Timestamp,
+    ) -> Result<Option<PartEdit>, StoreError> {
+        if self.current.origin != (Origin::Ours { scannable: true }) {
+            return Ok(None);
+        }
+        let file = self.store.files().state();
+        let (text, _) = text_without_bom(&file, &self.current.bytes)?;
+        let mut view = StateView::lazy(&file, text)?;
+        view.check_version()?;
+        let Some(index) = TaskIndex::of(&view) else { return Ok(None) };
+        let Some((mut before, target)) = read_target(&mut view, &index, path)? else { return Ok(None) };
+        if !before.journal.faults.is_empty() {
+            return Ok(None);
+        }
+        let Some(path) = target.path_in(path) else { return Ok(None) };
+        let Some(new) = best_value(&view, &target, &path, value)? else { return Ok(None) };
+        if !read_related(&mut view, &index, &mut before.board, (&target, &new))? {
+            return Ok(None);
+        }
+        let revision = before.board.revision.max(Revision(self.current.revision)).next();
+        let (from, to) = (target.root(&target.old), target.root(&new));
+        self.rules.check_values(&before.board, &from, &to)?;
+        let Some(mut done) = finished(&view, &target, new, (before.board.revision, revision))? else {
+            return Ok(None);
+        };
+        let after = target.applied(before.clone(), std::mem::take(&mut done.part));
+        let existed = |id: &TaskId| index.contains(id);
+        let exists = |id: &TaskId| match &target.place {
+            Place::Task(old, _) => after.board.tasks.contains_key(id) || (id != old && existed(id)),
+            Place::Section(..) => existed(id),
+        };
+        let disk = ProjectDisk::new(self.store.root());
+        // The block alone does not know its lines: if there are violations, the whole text gives the reasons.
+        let adds_none = adds_none_in_part(&disk, (&before, &existed), (&after, &exists), now);
+        Ok(adds_none.then_some(PartEdit { done, from, to, revision }))
+    }
 }
 
 fn replace_section(board: &mut Board, section: Section, part: Board) {
@@ -201,6 +228,14 @@ fn replace_section(board: &mut Board, section: Section, part: Board) {
         Section::Handoff => board.handoff = part.handoff,
         Section::DirectEdits => board.direct_edits = part.direct_edits,
     }
+}
+
+/// An edit that may be written.
+struct PartEdit {
+    done: Done,
+    from: Value,
+    to: Value,
+    revision: Revision,
 }
 
 /// The result of an edit.
@@ -236,8 +271,8 @@ fn finished(
     }
     let revision = StateView::lazy(view.path, &revision)?.board()?.revision;
     let mut after = StateView::lazy(view.path, &block)?;
-    let Some((part, place)) = read_place(&mut after, &target.place, None)? else { return Ok(None) };
-    if !same_value(&place.old, &new) || revision != revisions.1 {
+    let Some((part, read_back)) = read_alone(&mut after, &target.place)? else { return Ok(None) };
+    if !same_value(&read_back, &new) || revision != revisions.1 {
         return Ok(None);
     }
     drop(after);
@@ -269,7 +304,7 @@ fn best_value(
         let block = edited_block(view.text, target.range(view.text), target.header(), &edits);
         let Some((text, _)) = block.filter(|(_, inside)| *inside == edits.len()) else { return Ok(None) };
         let mut after = StateView::lazy(view.path, &text)?;
-        let Some((state, _)) = read_place(&mut after, &target.place, None)? else { return Ok(None) };
+        let Some((state, _)) = read_alone(&mut after, &target.place)? else { return Ok(None) };
         Ok(Some(fault_count(&state) + after.config_faults()))
     };
     let mut best: Option<(usize, Value)> = None;
@@ -283,105 +318,198 @@ fn best_value(
     Ok(best.and_then(|(_, value)| target.with(path, &value)))
 }
 
-/// What a path needs.
-struct ReadTarget {
-    /// The state as far as it is needed.
-    before: State,
-    target: Target,
-    /// Whether the new value is checked only by itself, so that no other task is needed.
-    is_own: bool,
-}
-
-/// Reads what is needed to set a value at a path.
-fn read_target(
-    view: &mut StateView<'_>,
+/// Reads what a path leads into.
+fn read_target<'t>(
+    view: &mut StateView<'t>,
+    index: &TaskIndex<'t>,
     path: &ValuePath,
-    value: &str,
-) -> Result<Option<ReadTarget>, StoreError> {
-    let place = match path.target() {
-        Some(PathTarget::Section(name)) => match view.block(name) {
-            Some(block) => Place::Section(name.to_owned(), block.clone()),
-            None => return Ok(None),
-        },
-        Some(PathTarget::Task(id)) => match id.parse() {
-            Ok(id) => Place::Task(id, Item { start: 0, end: 0, indent: 0 }),
-            Err(_) => return Ok(None),
-        },
-        Some(PathTarget::TaskAt(n)) => match id_of_entry(view, n) {
-            Some(id) => Place::Task(id, Item { start: 0, end: 0, indent: 0 }),
-            None => return Ok(None),
-        },
-        None => return Ok(None),
-    };
-    let wanted = match &place {
-        Place::Section(name, _) => (!invariants::names_tasks(name)).then(Vec::new),
-        Place::Task(id, _) => match path.task_key() {
-            Some("status") if is_own_status(view, id, value)? => Some(vec![id.clone()]),
-            Some("status" | "assigned_to") => view.neighbours(id)?,
-            Some("depends_on") => {
-                view.with_dependencies(std::iter::once(id.clone()).chain(named_tasks(value)).collect())?
-            }
-            Some("superseded_by") => Some(std::iter::once(id.clone()).chain(named_tasks(value)).collect()),
-            Some(key) => (!invariants::concerns_other_tasks(key)).then(|| vec![id.clone()]),
-            None => None,
-        },
-    };
-    let read = read_place(view, &place, wanted.as_deref())?;
-    Ok(read.map(|(before, target)| ReadTarget { before, target, is_own: wanted.is_some() }))
-}
-
-/// Every task that a text could name.
-fn named_tasks(text: &str) -> impl Iterator<Item = TaskId> {
-    let words = text.split(|c: char| !(c.is_ascii_alphanumeric() || "-_.".contains(c)));
-    words.filter_map(|word| word.parse().ok())
-}
-
-/// Whether no rule about other tasks asks for a task's present status, nor for the new one.
-fn is_own_status(view: &StateView<'_>, id: &TaskId, new: &str) -> Result<bool, StoreError> {
-    if !invariants::is_own_status(new) {
-        return Ok(false);
-    }
-    let mut view = StateView::lazy(view.path, view.text)?;
-    let mut board = view.board()?;
-    view.load_summaries(&mut board, Some(std::slice::from_ref(id)))?;
-    let old = board.summary(id).and_then(|summary| summary.status);
-    Ok(old.is_some_and(|status| invariants::is_own_status(status.name())))
-}
-
-/// The ID of the task at a position of the list.
-fn id_of_entry(view: &StateView<'_>, n: usize) -> Option<TaskId> {
-    view.id_of_entry(list_entries(view.text, view.task_lines()?).get(n)?)
-}
-
-/// The state as far as it concerns a block, with the wanted tasks or all of them; and the block with its present position.
-fn read_place(
-    view: &mut StateView<'_>,
-    place: &Place,
-    wanted: Option<&[TaskId]>,
 ) -> Result<Option<(State, Target)>, StoreError> {
-    let mut state = State { board: view.board()?, ..State::default() };
-    view.load_sections(&mut state.board, Section::ALL);
-    view.load_summaries(&mut state.board, wanted)?;
-    if view.tree.is_some() {
-        return Ok(None);
-    }
-    let target = match place {
-        Place::Section(name, _) => {
-            view.load_journal(&mut state.journal, name);
-            let Some(block) = view.block(name).cloned() else { return Ok(None) };
-            let Ok((node, _)) = view.part(block.start, block.end) else { return Ok(None) };
-            let Some(old) = node.get(name).map(plain_value) else { return Ok(None) };
-            Target { place: Place::Section(name.clone(), block), old }
+    let position = match path.target() {
+        Some(PathTarget::Section(name)) => {
+            let mut state = read_sections(view)?;
+            let target = read_section(view, &mut state, name);
+            state.journal.faults.extend(view.take_faults());
+            return Ok(target.map(|target| (state, target)));
         }
-        Place::Task(id, _) => {
-            view.load_bodies(&mut state.board, std::slice::from_ref(id))?;
-            let item = state.board.tasks.get_index_of(id).and_then(|at| view.items.get(at)).cloned();
-            let Some(item) = item else { return Ok(None) };
-            let Ok((node, _)) = view.part(item.start, item.end) else { return Ok(None) };
-            let Some(old) = node.items().first().map(plain_value) else { return Ok(None) };
-            Target { place: Place::Task(id.clone(), item), old }
+        Some(PathTarget::Task(id)) => index.position(id),
+        Some(PathTarget::TaskAt(n)) => Some(n),
+        None => None,
+    };
+    let Some((n, id)) = position.and_then(|n| Some((n, index.id(n)?))) else { return Ok(None) };
+    let mut state = read_sections(view)?;
+    view.load_indexed(&mut state.board, index, [n])?;
+    let target = read_task(view, &mut state, &id)?;
+    state.journal.faults.extend(view.take_faults());
+    Ok(target.map(|target| (state, target)))
+}
+
+/// Reads a text that has only this block; also returns the block's value.
+fn read_alone(view: &mut StateView<'_>, place: &Place) -> Result<Option<(State, Value)>, StoreError> {
+    let mut state = read_sections(view)?;
+    let target = match place {
+        Place::Section(name, _) => read_section(view, &mut state, name),
+        Place::Task(..) => {
+            view.load_summaries(&mut state.board, None)?;
+            // An edit may have changed its ID.
+            let id = state.board.tasks.keys().next().cloned();
+            id.map(|id| read_task(view, &mut state, &id)).transpose()?.flatten()
         }
     };
     state.journal.faults.extend(view.take_faults());
-    Ok(Some((state, target)))
+    Ok(target.map(|target| (state, target.old)))
+}
+
+/// The state without its tasks.
+fn read_sections(view: &mut StateView<'_>) -> Result<State, StoreError> {
+    let mut state = State { board: view.board()?, ..State::default() };
+    view.load_sections(&mut state.board, Section::ALL);
+    Ok(state)
+}
+
+fn read_section(view: &mut StateView<'_>, state: &mut State, name: &str) -> Option<Target> {
+    view.load_journal(&mut state.journal, name);
+    let block = view.block(name)?.clone();
+    let (node, _) = view.part(block.start, block.end).ok()?;
+    let old = plain_value(node.get(name)?);
+    Some(Target { place: Place::Section(name.to_owned(), block), old })
+}
+
+/// Reads a task whose summary is loaded; none if it needs the whole text.
+fn read_task(view: &StateView<'_>, state: &mut State, id: &TaskId) -> Result<Option<Target>, StoreError> {
+    if view.tree.is_some() {
+        return Ok(None);
+    }
+    view.load_bodies(&mut state.board, std::slice::from_ref(id))?;
+    let item = state.board.tasks.get_index_of(id).and_then(|at| view.items.get(at)).cloned();
+    let Some(item) = item else { return Ok(None) };
+    let Ok((node, _)) = view.part(item.start, item.end) else { return Ok(None) };
+    let old = node.items().first().map(plain_value);
+    Ok(old.map(|old| Target { place: Place::Task(id.clone(), item), old }))
+}
+
+/// Loads the tasks that the rules look at because of an edit; false if the whole text is needed.
+fn read_related<'t>(
+    view: &mut StateView<'t>,
+    index: &TaskIndex<'t>,
+    board: &mut Board,
+    (target, new): (&Target, &Value),
+) -> Result<bool, StoreError> {
+    let archived = match &target.place {
+        Place::Section(name, _) if concerns_all_tasks(name, &target.old, new) => return Ok(false),
+        Place::Section(name, _) => changed_archive(name, &target.old, new),
+        Place::Task(..) => Vec::new(),
+    };
+    let Some((before, after)) = target.tasks(new) else { return Ok(false) };
+    if after.ids.iter().any(|id| !before.ids.contains(id) && index.contains(id)) {
+        return Ok(false);
+    }
+    let Some(mut related) = related_tasks((view, index), (&before, &after), &archived) else {
+        return Ok(false);
+    };
+    related.retain(|n| index.id(*n).is_some_and(|id| !board.tasks.contains_key(&id)));
+    view.load_indexed(board, index, related)?;
+    Ok(view.tree.is_none() && view.take_faults().is_empty())
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+
+    use super::*;
+    use crate::codec::parse_state;
+    use crate::file_store::FileStore;
+
+    const BOARD: &str = "\
+version: 1
+revision: 1
+goal: {id: goal-1, description: d, status: IN_PROGRESS, created: 2025-01-17T14:00:00Z}
+tasks:
+  - {id: one, description: d, status: DRAFT, created: 2025-01-17T14:00:00Z}
+  - {id: two, description: d, status: DRAFT, created: 2025-01-17T14:00:00Z, depends_on: [one]}
+  - {id: three, description: d, status: DRAFT, created: 2025-01-17T14:00:00Z}
+agents:
+  coder-1: {role: coder, status: IDLE}
+sprint: {id: sprint-1, number: 1, goal_ref: goal-1, scope: {planned: [one]}, status: IN_PROGRESS}
+archived: {old: MERGED}
+config: {}
+";
+
+    fn now() -> Timestamp {
+        "2025-01-17T14:00:00Z".parse().unwrap()
+    }
+
+    fn log() -> LogEntry {
+        let text = || "x".to_owned();
+        LogEntry { timestamp: now(), agent: text(), action: text(), task: None, detail: text() }
+    }
+
+    /// A blackboard that we wrote.
+    fn store(name: &str) -> FileStore {
+        let root = std::env::temp_dir().join(format!("liza-{name}-{}", std::process::id()));
+        let _ = fs::remove_dir_all(&root);
+        fs::create_dir_all(&root).unwrap();
+        let state = parse_state(&root, BOARD.as_bytes(), false).unwrap();
+        FileStore::create(&root, &state, &log()).unwrap()
+    }
+
+    /// Covers: AC-27
+    #[test]
+    fn a_write_by_path_reads_only_a_part() {
+        let store = store("part-write");
+        for (path, value) in [
+            (".tasks[2].id", "four"),
+            (".tasks[] | select(.id == \"four\") | .id", "three"),
+            (".tasks[2].status", "ABANDONED"),
+            (".tasks[0].depends_on", "[three]"),
+            (".tasks[0].superseded_by", "[two]"),
+            (".agents.coder-1.current_task", "two"),
+            (".sprint.scope.planned", "[two, three]"),
+            (".archived.older", "ABANDONED"),
+            (".config.lease_duration", "600"),
+        ] {
+            let mut edit = store.begin_edit().unwrap();
+            let value = (value, ValueSyntax::BySchema);
+            let edited = edit.set_in_part(&path.parse().unwrap(), value, &log(), now()).unwrap();
+            assert!(edited.is_some(), "{path} {}", value.0);
+        }
+        let mut edit = store.begin_edit().unwrap();
+        let remote = (".config.remote".parse().unwrap(), ("origin", ValueSyntax::BySchema));
+        assert!(edit.set_in_part(&remote.0, remote.1, &log(), now()).unwrap().is_none());
+        drop(edit);
+        fs::remove_dir_all(store.root()).unwrap();
+    }
+
+    /// Covers: AC-27
+    #[test]
+    fn a_command_under_the_lock_reads_only_a_part() {
+        let store = store("part-modify");
+        let text = || fs::read_to_string(store.files().state()).unwrap();
+        let entry = |task: &str| {
+            let text = text();
+            let start = text.find(&format!("  - id: {task}\n")).unwrap();
+            let end = ["\n  - id", "\nagents:"].iter().filter_map(|mark| text[start..].find(mark)).min();
+            text[start..start + end.unwrap() + 1].to_owned()
+        };
+        let (one, two, three) = (entry("one"), entry("two"), entry("three"));
+        for (from, to) in [
+            (&*three, ""),
+            ("tasks:\n", &*format!("tasks:\n{three}")),
+            ("id: three", "id: four"),
+            ("id: four", "id: three"),
+            // Another order.
+            (&*format!("{one}{two}"), &*format!("{two}{one}")),
+            ("planned: [one]", "planned: [two]"),
+            ("old: MERGED", "old: ABANDONED"),
+        ] {
+            let mut edit = store.begin_edit().unwrap();
+            edit.begin_modify(now()).unwrap();
+            let new = text().replacen(from, to, 1);
+            assert_ne!(new, text(), "{from} → {to}");
+            fs::write(store.files().state(), &new).unwrap();
+            let edited = edit.finish_in_part(new.as_bytes(), &log(), now()).unwrap();
+            assert!(edited.is_some(), "{from} → {to}");
+            edit.modifying = false;
+        }
+        fs::remove_dir_all(store.root()).unwrap();
+    }
 }

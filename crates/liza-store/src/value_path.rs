@@ -135,25 +135,16 @@ impl ValuePath {
     pub(crate) fn target(&self) -> Option<PathTarget<'_>> {
         match &self.0[..] {
             [PathStep::Key(tasks), PathStep::All, PathStep::Select(id, task), PathStep::Key(key), ..]
-                if tasks == "tasks" && id == "id" && key != "id" && key != "revision" =>
+                if tasks == "tasks" && id == "id" && key != "revision" =>
             {
                 Some(PathTarget::Task(task))
             }
             [PathStep::Key(tasks), PathStep::Index(n), PathStep::Key(key), ..]
-                if tasks == "tasks" && key != "id" && key != "revision" =>
+                if tasks == "tasks" && key != "revision" =>
             {
                 Some(PathTarget::TaskAt(*n))
             }
             [PathStep::Key(section), _, ..] if section != "tasks" => Some(PathTarget::Section(section)),
-            [] | [..] => None,
-        }
-    }
-
-    /// The key of the task that the path leads into.
-    pub(crate) fn task_key(&self) -> Option<&str> {
-        match &self.0[..] {
-            [_, PathStep::All, PathStep::Select(..), PathStep::Key(key), ..]
-            | [_, PathStep::Index(_), PathStep::Key(key), ..] => Some(key),
             [] | [..] => None,
         }
     }

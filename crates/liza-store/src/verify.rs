@@ -7,7 +7,7 @@ use liza_core::model::{State, Value};
 use crate::codec::{self, Spliced, StateView};
 use crate::document::{plain_value, same_value};
 use crate::error::StoreError;
-use crate::yaml::YamlError;
+use crate::yaml::{self, YamlError};
 
 /// A new text that reads back as the intended state: spliced if possible, otherwise a rewrite of the whole file.
 pub(crate) fn verified_text(
@@ -52,8 +52,15 @@ fn check_text(
     }
 }
 
+/// The text of a new blackboard, which reads back as the state.
+pub(crate) fn new_document(path: &Path, state: &State) -> Result<String, StoreError> {
+    let text = yaml::document(&codec::document_fields(state).map_err(|error| not_encoded(path, error))?);
+    check_same(path, state, &StateView::full(path, &text)?.state()?)?;
+    Ok(text)
+}
+
 /// Checks that a state was read as it was intended.
-pub(crate) fn check_same(path: &Path, intended: &State, read: &State) -> Result<(), StoreError> {
+fn check_same(path: &Path, intended: &State, read: &State) -> Result<(), StoreError> {
     let fields = |state: &State| codec::document_fields(state).map_err(|error| not_encoded(path, error));
     let (intended, read) = (fields(intended)?, fields(read)?);
     let differs =

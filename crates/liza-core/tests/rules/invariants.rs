@@ -176,7 +176,7 @@ fn a_claimed_task_has_its_dependencies_merged() {
     let mut world = World::with_task(Status::Claimed);
     world.add("d", ready());
     world.edit_record("t", |record| record.depends_on = Some(vec![task("d")]));
-    assert_eq!(world.violations(), ["t: CLAIMED, but its dependency d is UNCLAIMED"]);
+    assert_eq!(world.violations(), ["t: CLAIMED, but its dependency d is not MERGED"]);
     let mut merged = World::with_task(Status::Merged);
     merged.add("d", NewTask { depends_on: vec![task("t")], ..ready() });
     merged.claim("d", coder(1));

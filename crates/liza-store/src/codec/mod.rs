@@ -8,6 +8,7 @@ mod refresh;
 mod sections;
 mod splice;
 mod summaries;
+mod task_index;
 mod tasks;
 mod view;
 
@@ -16,6 +17,7 @@ pub use config::settings_as_fields;
 pub(crate) use ops::{Op, document_fields, operations};
 pub(crate) use refresh::{Layout, refresh};
 pub(crate) use splice::{Spliced, part_around, reads_back, rewrite, splice, untouched};
+pub(crate) use task_index::TaskIndex;
 pub(crate) use view::{StateView, fault_count, parse_state, text_without_bom};
 
 /// The newest `version` that this program can write.

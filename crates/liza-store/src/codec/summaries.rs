@@ -66,11 +66,8 @@ impl TaskScanner<'_> {
     /// Reads only the lines of the wanted tasks.
     fn only(&mut self, range: Range<usize>, wanted: &[TaskId]) -> Result<(), Ambiguous> {
         for entry in list_entries(self.text, range) {
-            let line = Lines::new(self.text, entry.clone()).next().ok_or(Ambiguous)?;
-            if !line.is_dash(self.text) {
-                return Err(Ambiguous);
-            }
-            if self.is_wanted(&line, wanted)? {
+            let id = id_on_first_line(self.text, &entry).ok_or(Ambiguous)?;
+            if wanted.iter().any(|wanted| wanted.as_str() == id) {
                 self.lines(entry)?;
             }
         }
@@ -106,14 +103,6 @@ impl TaskScanner<'_> {
         Ok(())
     }
 
-    /// Whether the task that begins on this line is wanted. Ambiguous if the ID is not on the line of the dash.
-    fn is_wanted(&self, line: &Line, wanted: &[TaskId]) -> Result<bool, Ambiguous> {
-        let value =
-            self.text[line.content() + 1..line.end].trim_start().strip_prefix("id:").ok_or(Ambiguous)?;
-        let id = scalar(value).ok().flatten().ok_or(Ambiguous)?;
-        Ok(wanted.iter().any(|wanted| wanted.as_str() == id))
-    }
-
     fn inside(&mut self, line: &Line, first: u8) {
         let Some(open) = self.found.last_mut() else { return };
         open.item.end = line.end;
@@ -130,6 +119,13 @@ impl TaskScanner<'_> {
             open.needs_parser = true;
         }
     }
+}
+
+/// The ID on the line of a task's dash; none if it is not there.
+pub(super) fn id_on_first_line<'t>(text: &'t str, entry: &Range<usize>) -> Option<&'t str> {
+    let line = Lines::new(text, entry.clone()).next().filter(|line| line.is_dash(text))?;
+    let value = text[line.content() + 1..line.end].trim_start().strip_prefix("id:")?;
+    scalar(value).ok().flatten()
 }
 
 impl ScannedTask {

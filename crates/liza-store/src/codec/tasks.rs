@@ -2,7 +2,6 @@
 //!
 //! An invalid field is one fault, and the rest of its task still loads.
 
-use std::collections::BTreeSet;
 use std::ops::Range;
 use std::rc::Rc;
 use std::sync::Arc;
@@ -10,16 +9,11 @@ use std::sync::Arc;
 use liza_core::model::{Board, Fault, TaskBody, TaskId, TaskRecord, TaskSlot, TaskSummary};
 
 use super::summaries;
+use super::task_index::TaskIndex;
 use super::view::{StateView, below, fault_of};
-use crate::document::{Ambiguous, Item, Shape, is_empty_value, list_entries, shape};
+use crate::document::{Ambiguous, Item, Shape, is_empty_value, shape};
 use crate::error::StoreError;
 use crate::yaml::{Node, NodeKind, YamlError, decode};
-
-/// How many steps of dependencies are followed one by one.
-const MAX_DEPTH: usize = 4;
-
-/// How many tasks are read one by one.
-const MAX_NEIGHBOURS: usize = 100;
 
 impl<'t> StateView<'t> {
     /// Loads the summaries of all tasks, or of the wanted ones.
@@ -31,63 +25,32 @@ impl<'t> StateView<'t> {
         if self.tree.is_some() { self.tasks_from_tree(board) } else { self.tasks_from_lines(board, wanted) }
     }
 
-    /// These tasks and what they depend on, however far; none if that is deep, so that reading all tasks costs less.
-    pub(crate) fn with_dependencies(
-        &self,
-        mut tasks: Vec<TaskId>,
-    ) -> Result<Option<Vec<TaskId>>, StoreError> {
-        let mut known = 0;
-        for _ in 0..MAX_DEPTH {
-            let mut step = StateView::lazy(self.path, self.text)?;
-            let mut board = step.board()?;
-            step.load_summaries(&mut board, Some(&tasks[known..]))?;
-            known = tasks.len();
-            let next = board.summaries().flat_map(|summary| &summary.depends_on);
-            let mut next: Vec<TaskId> = next.filter(|id| !tasks.contains(id)).cloned().collect();
-            next.sort_unstable();
-            next.dedup();
-            if next.is_empty() {
-                return Ok(Some(tasks));
-            }
-            tasks.extend(next);
-        }
-        Ok(None)
+    /// Loads the summaries of these entries of an index.
+    pub(crate) fn load_indexed(
+        &mut self,
+        board: &mut Board,
+        index: &TaskIndex<'t>,
+        wanted: impl IntoIterator<Item = usize>,
+    ) -> Result<(), StoreError> {
+        let entries = wanted.into_iter().filter_map(|n| index.entries().get(n));
+        let scanned: Result<Vec<_>, Ambiguous> =
+            entries.map(|entry| summaries::scan(self.text, entry.clone(), None)).collect();
+        let Ok(scanned) = scanned else {
+            self.parse_all()?;
+            return self.tasks_from_tree(board);
+        };
+        self.add_scanned(board, scanned.into_iter().flatten())
     }
 
-    /// The tasks that a rule about this task's status or coder looks at: what it depends on, those that name it, and those that are
-    /// claimed. None if they are many, so that reading all tasks costs less.
-    pub(crate) fn neighbours(&self, id: &TaskId) -> Result<Option<Vec<TaskId>>, StoreError> {
-        let Some(lines) = self.task_lines() else { return Ok(None) };
-        let entries = list_entries(self.text, lines);
-        let mut near = BTreeSet::new();
-        for pattern in [id.as_str(), "status: CLAIMED"] {
-            for at in memchr::memmem::find_iter(self.text.as_bytes(), pattern) {
-                let after = entries.partition_point(|entry| entry.start <= at);
-                if let Some(n) = after.checked_sub(1).filter(|n| at < entries[*n].end) {
-                    near.insert(n);
-                }
-                if near.len() > MAX_NEIGHBOURS {
-                    return Ok(None);
-                }
+    /// The summary of the task in these lines; none if it is invalid.
+    pub(super) fn summary_at(&self, entry: &Range<usize>) -> Option<TaskSummary> {
+        let scanned = summaries::scan(self.text, entry.clone(), None).ok()?.pop()?;
+        match scanned.summary() {
+            (_, Ok(summary)) => Some(summary),
+            (item, Err(summaries::NeedsParser)) => {
+                self.parsed_summary(&item).ok()?.ok().map(|(_, slot)| slot.summary)
             }
         }
-        let named = near.into_iter().map(|n| self.id_of_entry(&entries[n]));
-        let Some(mut tasks) = named.collect::<Option<Vec<TaskId>>>() else { return Ok(None) };
-        let mut step = StateView::lazy(self.path, self.text)?;
-        let mut board = step.board()?;
-        step.load_summaries(&mut board, Some(std::slice::from_ref(id)))?;
-        let dependencies = board.summary(id).map(|summary| summary.depends_on.clone()).unwrap_or_default();
-        tasks.extend(dependencies);
-        tasks.sort_unstable();
-        tasks.dedup();
-        Ok(Some(tasks))
-    }
-
-    /// The ID of the task in these lines.
-    pub(crate) fn id_of_entry(&self, entry: &Range<usize>) -> Option<TaskId> {
-        let end = entry.start + self.text[entry.clone()].trim_end().len();
-        let (node, _) = self.part(entry.start, end).ok()?;
-        node.items().first()?.get("id")?.text()?.parse().ok()
     }
 
     /// The lines of the tasks; none if they are not a block list.
@@ -115,6 +78,14 @@ impl<'t> StateView<'t> {
         };
         board.tasks.reserve(scanned.len());
         self.items.reserve(scanned.len());
+        self.add_scanned(board, scanned)
+    }
+
+    fn add_scanned(
+        &mut self,
+        board: &mut Board,
+        scanned: impl IntoIterator<Item = summaries::ScannedTask>,
+    ) -> Result<(), StoreError> {
         for (item, summary) in scanned.into_iter().map(summaries::ScannedTask::summary) {
             let slot = match summary {
                 Ok(summary) => Ok((summary.id.clone(), TaskSlot { summary, body: None })),

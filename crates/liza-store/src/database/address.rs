@@ -124,7 +124,7 @@ fn is_open_by_choice(config: &Config) -> bool {
     is_open(config) && given.is_some_and(|given| is_open(&given) && place(&given) == place(config))
 }
 
-/// Whether a host is this machine, so that no network lies between.
+/// Whether a host is this machine, so that nothing crosses a network.
 fn is_local(host: &Host) -> bool {
     match host {
         Host::Unix(_) => true,

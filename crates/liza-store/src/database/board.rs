@@ -1,4 +1,4 @@
-//! The board of a command, from the rows that were loaded, with the leases that heartbeats have renewed.
+//! The board for a command, from the loaded rows, with the leases that heartbeats have renewed.
 
 use std::path::Path;
 use std::sync::Arc;

@@ -172,7 +172,7 @@ impl Connection {
         }
     }
 
-    /// Asks to be told of changes. A pooler may not support it; polling does not need it.
+    /// Asks for notifications of changes. A pooler may not support it; polling does not need it.
     pub(super) fn listen(&mut self, channel: &str) {
         let _ = self.client.simple_query(&format!("LISTEN {channel}"));
     }

@@ -1,4 +1,4 @@
-//! Makes a blackboard in a database, or uses one that is there.
+//! Creates a blackboard in a database, or uses an existing one.
 
 use std::path::Path;
 
@@ -12,12 +12,10 @@ use super::rows::{Rows, SectionRow};
 use super::settings::{self, Settings};
 use super::write::Statements;
 use super::{Connection, Pool, schema};
-use crate::codec::{self, StateView};
 use crate::database_error::{DatabaseError, DatabaseReason};
 use crate::error::StoreError;
 use crate::file_store::entry_text;
-use crate::verify::{check_same, mismatch, not_encoded};
-use crate::yaml;
+use crate::verify::{mismatch, new_document, not_encoded};
 
 impl DatabaseStore {
     /// Creates a blackboard, and writes the file that names it.
@@ -29,10 +27,7 @@ impl DatabaseStore {
         log: &LogEntry,
     ) -> Result<Self, StoreError> {
         let store = Self::new(root, Settings { address: address.clone(), name: name.to_owned() });
-        let fields = codec::document_fields(state).map_err(|error| not_encoded(store.path(), error))?;
-        let text = yaml::document(&fields);
-        let read = StateView::full(store.path(), &text)?.state()?;
-        check_same(store.path(), state, &read)?;
+        let text = new_document(store.path(), state)?;
         let log = entry_text(log, state.board.revision).map_err(|error| not_encoded(store.path(), error))?;
         store.insert(&text, &[log], state)?;
         settings::write(root, &store.shared.settings)?;

@@ -1,13 +1,13 @@
 //! Edits of the text of a blackboard in a database: `lock write`, `lock modify` and `edit`.
 //!
-//! Holds no lock while the text is edited. A write that came between is merged where it can be, as `liza edit` does; where
+//! Holds no lock while the text is edited. A write in the meantime is merged where it can be, as `liza edit` does; where
 //! it cannot, nothing is written.
 
 use std::fs;
 use std::path::PathBuf;
 use std::time::Instant;
 
-use liza_core::model::{LogEntry, Revision, State, Timestamp, Value};
+use liza_core::model::{LogEntry, Revision, State, Timestamp};
 use liza_core::protocol::manual_edit::ManualEdit;
 
 use super::DatabaseStore;
@@ -16,26 +16,24 @@ use super::load::{self, ProjectRow, Wanted};
 use super::request::RequestId;
 use super::rows::Rows;
 use super::write::Statements;
-use crate::codec::{self, StateView};
+use crate::checked_edit::{CheckedText, CurrentText, EditRules, read_whole};
+use crate::codec::StateView;
 use crate::disk::ProjectDisk;
-use crate::document::plain_value;
 use crate::durable::replace_private_file;
 use crate::error::StoreError;
 use crate::file_store::{OVERTAKEN_LIMIT, entry_text};
-use crate::text_edit::{
-    Edited, ValueSyntax, check_permission, new_misspelled, new_violations, revision_stamps, with_value,
-};
+use crate::text_edit::Edited;
 use crate::three_way_merge::three_way_merge;
+use crate::value_edit::{ValueSyntax, with_value};
 use crate::value_path::ValuePath;
-use crate::verify::{mismatch, not_encoded, verified_text};
+use crate::verify::{mismatch, not_encoded};
 
 /// An edit of the text.
 pub(crate) struct DatabaseEdit<'s> {
     store: &'s DatabaseStore,
     text: String,
     revision: Revision,
-    permission: Option<ManualEdit>,
-    accepts_violations: bool,
+    rules: EditRules,
     /// The copy that a command changes; removed with the edit.
     copy: Option<PathBuf>,
 }
@@ -44,26 +42,19 @@ impl DatabaseStore {
     /// Reads the text to edit it.
     pub(crate) fn begin_edit(&self) -> Result<DatabaseEdit<'_>, StoreError> {
         let (text, revision) = self.text_and_revision()?;
-        Ok(DatabaseEdit {
-            store: self,
-            text,
-            revision,
-            permission: None,
-            accepts_violations: false,
-            copy: None,
-        })
+        Ok(DatabaseEdit { store: self, text, revision, rules: EditRules::default(), copy: None })
     }
 }
 
 impl DatabaseEdit<'_> {
     pub(crate) fn restricted_to(mut self, permission: ManualEdit) -> Self {
-        self.permission = Some(permission);
+        self.rules.permission = Some(permission);
         self
     }
 
     /// Also writes a text with violations.
     pub(crate) fn accepting_violations(mut self) -> Self {
-        self.accepts_violations = true;
+        self.rules.accepts_violations = true;
         self
     }
 
@@ -137,38 +128,20 @@ impl DatabaseEdit<'_> {
     /// Writes a text that was made from the current one, if it adds no violation.
     fn write(&self, text: &str, log: &LogEntry) -> Result<Edited, StoreError> {
         let now = self.store.now()?;
-        let mut view = StateView::full(self.store.path(), text)?;
-        view.check_version()?;
-        let mut state = view.state()?;
-        let before = self.before();
-        let new = view.tree.as_ref().map(plain_value).unwrap_or(Value::Null);
-        check_permission(self.permission.as_ref(), before.as_ref(), &new)?;
+        let before = read_whole(self.store.path(), &self.text);
+        let current =
+            CurrentText { path: self.store.path(), before: before.as_ref(), revision: self.revision };
         let disk = ProjectDisk::of_several_machines(self.store.root());
-        let violations = new_violations(&disk, before.as_ref().map(|(state, _)| state), &state, now);
-        if !violations.is_empty() && !self.accepts_violations {
-            return Err(StoreError::Violates(violations));
-        }
-        let revision = state.board.revision.max(self.revision).next();
-        let change = revision_stamps(before.as_ref().map(|(state, _)| state), &state, revision);
-        let encode = |error| not_encoded(self.store.path(), error);
-        let ops = codec::operations(&state.board, &change).map_err(encode)?;
-        state.apply(&change);
-        let (spliced, _) = verified_text(self.store.path(), &view, &ops, &state)?;
+        let checked = self.rules.check(&current, text, &disk, now, |_, _| {})?;
+        let CheckedText { revision, state, spliced, misspelled, .. } = checked;
         let rows = Rows::of_text(&spliced.text).ok_or_else(|| mismatch(self.store.path(), "the rows"))?;
-        let log = entry_text(&LogEntry { timestamp: now, ..log.clone() }, revision).map_err(encode)?;
+        let log = entry_text(&LogEntry { timestamp: now, ..log.clone() }, revision)
+            .map_err(|error| not_encoded(self.store.path(), error))?;
         self.commit(&rows, &state, before.as_ref().map(|(state, _)| state), (&log, revision, now))?;
-        let old = before.map(|(_, value)| value).unwrap_or(Value::Null);
-        Ok(Edited { revision, notices: Vec::new(), misspelled: new_misspelled(&old, &new) })
+        Ok(Edited { revision, notices: Vec::new(), misspelled })
     }
 
-    /// The state before, if it can be read.
-    fn before(&self) -> Option<(State, Value)> {
-        let mut view = StateView::full(self.store.path(), &self.text).ok()?;
-        let value = view.tree.as_ref().map(plain_value)?;
-        Some((view.state().ok()?, value))
-    }
-
-    /// Writes the rows that differ, unless another write came between.
+    /// Writes the rows that differ, unless there was another write in the meantime.
     fn commit(
         &self,
         rows: &Rows,

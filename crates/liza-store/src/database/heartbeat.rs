@@ -1,6 +1,6 @@
 //! Renews leases without the lock on the project: one conditional update of rows that only heartbeats write.
 //!
-//! A row that has expired is not renewed here: the command then takes the lock, where a takeover cannot come between.
+//! A row that has expired is not renewed here: the command then takes the lock, under which no takeover can happen.
 
 use liza_core::model::{Change, Timestamp};
 

@@ -19,7 +19,7 @@ CREATE TABLE liza.projects (
     layout bigint NOT NULL,
     -- The latest time that a write has seen, in milliseconds; it never decreases.
     clock_ms bigint NOT NULL,
-    -- What is added to the server's clock, so that time goes on after the clock was set back.
+    -- What is added to the server's clock, so that time does not go back when the clock was set back.
     clock_offset_ms bigint NOT NULL DEFAULT 0,
     -- Until when no lease counts as expired, in seconds: after a failover, or after the clock was set back.
     hold_until bigint NOT NULL DEFAULT 0,
@@ -118,7 +118,7 @@ pub(super) const VERSION: i64 = MIGRATIONS.len() as i64;
 /// How often it is tried when others do the same at the same time.
 const ATTEMPTS: usize = 5;
 
-/// Makes the tables if there are none, and changes those of an older program.
+/// Creates the tables if there are none, and migrates those of an older program.
 pub(super) fn prepare(connection: &mut Connection, address: &Address) -> Result<(), DatabaseError> {
     for _ in 1..ATTEMPTS {
         match try_prepare(connection, address) {

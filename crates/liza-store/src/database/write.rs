@@ -8,7 +8,7 @@ use super::connection::quoted;
 use super::load::ProjectRow;
 use super::rows::{EntryRow, Rows, SectionRow, TASKS, TaskColumns};
 
-/// How many rows of one write can be told apart by their position.
+/// How many rows of one write can be distinguished by their position.
 const POSITIONS: u64 = 1 << 16;
 
 /// Statements of one transaction.
@@ -163,7 +163,7 @@ impl Statements {
         }
     }
 
-    /// Writes the lease of an agent. A renewal that came between is not shortened.
+    /// Writes the lease of an agent. A renewal in the meantime is not shortened.
     pub(super) fn lease(&mut self, id: AgentId, entry: &AgentRecord) {
         let (Some(expires), project) = (entry.lease_expires, self.project) else { return };
         let generation = entry.generation.unwrap_or_default();

@@ -22,8 +22,8 @@ use crate::durable::read_file;
 use crate::error::StoreError;
 use crate::file::{Fingerprint, LockTimeout, LockedFolder, NewVersion, Notice, StateFolder};
 use crate::private;
-use crate::verify::{self, check_same};
-use crate::yaml::{self, YamlError};
+use crate::verify::{self, new_document};
+use crate::yaml::YamlError;
 
 use batch::WriteQueue;
 
@@ -75,10 +75,7 @@ impl FileStore {
             return Err(StoreError::Exists { path: store.folder.state() });
         }
         private::create_folder(path).map_err(StoreError::io("create", path))?;
-        let sections = codec::document_fields(state).map_err(|error| store.not_encoded(error))?;
-        let text = yaml::document(&sections);
-        let read = StateView::full(&store.folder.state(), &text)?.state()?;
-        check_same(&store.folder.state(), state, &read)?;
+        let text = new_document(&store.folder.state(), state)?;
         let revision = state.board.revision;
         let mut locked = store.lock()?;
         if store.folder.state().exists() {

@@ -8,7 +8,8 @@ use liza_core::protocol::manual_edit::ManualEdit;
 use crate::database::DatabaseEdit;
 use crate::error::StoreError;
 use crate::file::Notice;
-use crate::text_edit::{Edited, FileEdit, ValueSyntax};
+use crate::text_edit::{Edited, FileEdit};
+use crate::value_edit::ValueSyntax;
 
 /// An edit of the text. A file stays locked until it is dropped.
 pub struct EditSession<'s>(EditOf<'s>);

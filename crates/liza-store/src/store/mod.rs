@@ -293,7 +293,7 @@ impl Store {
         }
     }
 
-    /// Restores a blackboard that was deleted, emptied or cut off from the version that is kept beside it.
+    /// Restores a blackboard that was deleted, emptied or cut off from the kept version.
     ///
     /// # Errors
     /// When the lock is not free, or the files cannot be read or written.

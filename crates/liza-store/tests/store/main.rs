@@ -17,6 +17,7 @@ mod locking;
 mod log;
 mod manual_edits;
 mod other_savers;
+mod partial_edits;
 mod preserved_text;
 mod pyyaml;
 mod random_commands;

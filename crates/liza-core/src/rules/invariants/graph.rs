@@ -24,8 +24,9 @@ fn check_dependencies(view: &BoardView<'_>, id: &TaskId, found: &mut Vec<Violati
         if !view.knows(dependency) {
             found.push(Violation::task(id, format!("depends_on names {dependency}, which does not exist")));
         } else if is_claimed && view.status(dependency) != Some(Status::Merged) {
-            let status = view.status(dependency).map_or("unknown", Status::name);
-            found.push(Violation::task(id, format!("CLAIMED, but its dependency {dependency} is {status}")));
+            // Without its status: another one that is just as wrong is no new violation.
+            found
+                .push(Violation::task(id, format!("CLAIMED, but its dependency {dependency} is not MERGED")));
         }
     }
 }

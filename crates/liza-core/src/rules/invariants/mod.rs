@@ -6,51 +6,16 @@
 mod graph;
 mod references;
 mod task;
+mod task_relations;
 
 use std::fmt;
 
 use crate::model::{
-    AgentId, AgentRecord, AgentStatus, AnomalyType, Board, Change, Fault, Fields, LEASE_GRACE, Loaded,
-    Sprint, State, Status, TaskBody, TaskId, Timestamp, Value, Worktree, anomaly_names, detail_faults,
-    lease_is_too_long,
+    AgentId, AgentRecord, AgentStatus, AnomalyType, Board, Change, Fault, LEASE_GRACE, Loaded, Sprint, State,
+    Status, TaskBody, TaskId, Timestamp, Worktree, anomaly_names, detail_faults, lease_is_too_long,
 };
 
-/// The keys of a task that are checked together with other tasks.
-const BETWEEN_TASKS: [&str; 5] = ["id", "status", "depends_on", "superseded_by", "assigned_to"];
-/// The sections that name tasks.
-const NAMING_TASKS: [&str; 6] = ["tasks", "agents", "sprint", "discovered", "handoff", "archived"];
-
-/// Whether a change of that key of a task can make something wrong beyond the task itself.
-pub fn concerns_other_tasks(key: &str) -> bool {
-    BETWEEN_TASKS.contains(&key)
-}
-
-/// Whether a change of that key of a task from one value to another can make something wrong beyond the task itself.
-pub fn change_concerns_other_tasks(key: &str, old: Option<&Value>, new: Option<&Value>) -> bool {
-    let is_own = |value: Option<&Value>| value.and_then(Value::as_text).is_some_and(is_own_status);
-    concerns_other_tasks(key) && old != new && !(key == "status" && is_own(old) && is_own(new))
-}
-
-/// Whether no rule about other tasks asks for that status: only claims and met dependencies are such rules.
-pub fn is_own_status(name: &str) -> bool {
-    name.parse().is_ok_and(|status: Status| status != Status::Claimed && status != Status::Merged)
-}
-
-/// Whether a new task with these fields needs only the tasks that it depends on to be checked, unless another one has or
-/// names its ID.
-pub fn needs_only_dependencies(fields: &Fields) -> bool {
-    let has_none = |key: &str| {
-        let value = fields.get(key).unwrap_or(&Value::Null);
-        *value == Value::Null || *value == Value::List(Vec::new())
-    };
-    let status = fields.get("status").and_then(Value::as_text);
-    status.is_some_and(is_own_status) && has_none("superseded_by") && has_none("assigned_to")
-}
-
-/// Whether a section names tasks, so that it can be checked only together with them.
-pub fn names_tasks(section: &str) -> bool {
-    NAMING_TASKS.contains(&section)
-}
+pub use task_relations::TaskRelations;
 
 /// What the rules have to know of the disk.
 pub trait DiskFacts {
@@ -127,6 +92,7 @@ impl Violation {
 struct BoardView<'a> {
     board: &'a Board,
     change: Option<&'a Change>,
+    extent: Extent<'a>,
 }
 
 impl<'a> BoardView<'a> {
@@ -154,7 +120,12 @@ impl<'a> BoardView<'a> {
     }
 
     fn knows(&self, id: &TaskId) -> bool {
-        self.board.knows(id) || self.change.is_some_and(|change| change.tasks.contains_key(id))
+        let is_changed = || self.change.is_some_and(|change| change.tasks.contains_key(id));
+        let is_elsewhere = || match self.extent {
+            Extent::Whole => false,
+            Extent::Part(exists) => exists(id),
+        };
+        self.board.knows(id) || is_changed() || is_elsewhere()
     }
 
     fn agents(&self) -> Vec<(AgentId, &'a AgentRecord)> {
@@ -187,11 +158,11 @@ impl<'a> BoardView<'a> {
 }
 
 /// How much of a blackboard is loaded.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Extent {
+#[derive(Clone, Copy)]
+enum Extent<'a> {
     Whole,
-    /// Some tasks are not: whether other sections name tasks that do not exist cannot be said.
-    Part,
+    /// Only some tasks; which others exist is known.
+    Part(&'a dyn Fn(&TaskId) -> bool),
 }
 
 /// Everything that is wrong with the blackboard.
@@ -199,17 +170,29 @@ pub fn validate(state: &State, facts: &dyn DiskFacts, now: Timestamp) -> Vec<Vio
     validate_extent(state, Extent::Whole, facts, now)
 }
 
-/// The same of a blackboard of which only some tasks are loaded.
-pub fn validate_part(state: &State, facts: &dyn DiskFacts, now: Timestamp) -> Vec<Violation> {
-    validate_extent(state, Extent::Part, facts, now)
+/// The same of a blackboard of which only some tasks are loaded. `exists` says whether there is a live task with an ID.
+///
+/// May report that a dependency of a claimed task is not merged if it is not loaded: only what an edit adds counts.
+pub fn validate_part(
+    state: &State,
+    exists: &dyn Fn(&TaskId) -> bool,
+    facts: &dyn DiskFacts,
+    now: Timestamp,
+) -> Vec<Violation> {
+    validate_extent(state, Extent::Part(exists), facts, now)
 }
 
-fn validate_extent(state: &State, extent: Extent, facts: &dyn DiskFacts, now: Timestamp) -> Vec<Violation> {
+fn validate_extent(
+    state: &State,
+    extent: Extent<'_>,
+    facts: &dyn DiskFacts,
+    now: Timestamp,
+) -> Vec<Violation> {
     let board = &state.board;
     let shared = SharedWork(facts);
     let has_remote = board.config.ready().is_some_and(|config| config.remote.is_some());
     let facts = if has_remote { &shared } else { facts };
-    let view = BoardView { board, change: None };
+    let view = BoardView { board, change: None, extent };
     let mut found = Vec::new();
     for (id, slot) in &board.tasks {
         if let Some(body) = &slot.body {
@@ -220,15 +203,10 @@ fn validate_extent(state: &State, extent: Extent, facts: &dyn DiskFacts, now: Ti
     let all: Vec<&TaskId> = board.tasks.keys().collect();
     graph::check(&view, &all, &mut found);
     check_agents(&view, now, &mut found);
-    if extent == Extent::Whole {
-        check_plan(&view, &mut found);
-    }
+    check_plan(&view, &mut found);
     check_sections(board, &mut found);
     references::check_repeated(state, &mut found);
-    match extent {
-        Extent::Whole => references::check(state, &mut found),
-        Extent::Part => references::check_loaded_replacements(board, &mut found),
-    }
+    references::check(&view, &mut found);
     check_journal(state, &mut found);
     found.dedup();
     found
@@ -237,8 +215,9 @@ fn validate_extent(state: &State, extent: Extent, facts: &dyn DiskFacts, now: Ti
 /// What a change makes wrong that was not wrong before.
 pub fn introduced(board: &Board, change: &Change, facts: &dyn DiskFacts, now: Timestamp) -> Vec<Violation> {
     let touched: Vec<&TaskId> = change.tasks.keys().collect();
-    let before = violations_near(&BoardView { board, change: None }, &touched, facts, now);
-    let mut after = violations_near(&BoardView { board, change: Some(change) }, &touched, facts, now);
+    let view = |change| BoardView { board, change, extent: Extent::Whole };
+    let before = violations_near(&view(None), &touched, facts, now);
+    let mut after = violations_near(&view(Some(change)), &touched, facts, now);
     after.retain(|violation| !before.contains(violation));
     after
 }

@@ -4,47 +4,34 @@
 
 use std::collections::BTreeSet;
 
-use crate::model::{Board, State, TaskId, TaskSlot};
+use crate::model::{State, TaskId};
 
-use super::Violation;
+use super::{BoardView, Violation};
 
 /// Adds every name that leads nowhere.
-pub(super) fn check(state: &State, found: &mut Vec<Violation>) {
-    let board = &state.board;
+pub(super) fn check(view: &BoardView<'_>, found: &mut Vec<Violation>) {
+    let board = view.board;
     for (id, entry) in board.agents.ready().into_iter().flatten() {
-        if let Some(task) = unknown(board, entry.current_task.as_ref()) {
+        if let Some(task) = unknown(view, entry.current_task.as_ref()) {
             found.push(Violation::agent(*id, format!("current_task names {task}, which does not exist")));
         }
     }
-    check_replacements(board, board.tasks.iter(), found);
-    // A planner's notes are kept under the goal's name.
-    let goal = board.goal.ready().map(|goal| goal.id.as_str());
-    let notes = board.handoff.ready().into_iter().flatten().map(|(task, _)| task);
-    for task in notes.filter(|task| Some(task.as_str()) != goal) {
-        if let Some(task) = unknown(board, Some(task)) {
-            found.push(Violation::section("handoff", format!("{task} does not exist")));
-        }
-    }
-    check_discoveries(board, found);
-}
-
-/// Adds every replacement that does not exist, of the tasks whose records are loaded; what they name is loaded too.
-pub(super) fn check_loaded_replacements(board: &Board, found: &mut Vec<Violation>) {
-    check_replacements(board, board.tasks.iter().filter(|(_, slot)| slot.body.is_some()), found);
-}
-
-fn check_replacements<'b>(
-    board: &Board,
-    tasks: impl Iterator<Item = (&'b TaskId, &'b TaskSlot)>,
-    found: &mut Vec<Violation>,
-) {
-    for (id, slot) in tasks {
-        let missing = slot.summary.superseded_by.iter().filter_map(|task| unknown(board, Some(task)));
+    for (id, slot) in &board.tasks {
+        let missing = slot.summary.superseded_by.iter().filter_map(|task| unknown(view, Some(task)));
         found
             .extend(missing.map(|task| {
                 Violation::task(id, format!("superseded_by names {task}, which does not exist"))
             }));
     }
+    // A planner's notes are kept under the goal's name.
+    let goal = board.goal.ready().map(|goal| goal.id.as_str());
+    let notes = board.handoff.ready().into_iter().flatten().map(|(task, _)| task);
+    for task in notes.filter(|task| Some(task.as_str()) != goal) {
+        if let Some(task) = unknown(view, Some(task)) {
+            found.push(Violation::section("handoff", format!("{task} does not exist")));
+        }
+    }
+    check_discoveries(view, found);
 }
 
 /// Adds every dependency that a task names twice.
@@ -57,14 +44,14 @@ pub(super) fn check_repeated(state: &State, found: &mut Vec<Violation>) {
     }
 }
 
-fn check_discoveries(board: &Board, found: &mut Vec<Violation>) {
+fn check_discoveries(view: &BoardView<'_>, found: &mut Vec<Violation>) {
     let mut seen = BTreeSet::new();
-    for discovery in board.discovered.ready().into_iter().flatten() {
+    for discovery in view.board.discovered.ready().into_iter().flatten() {
         let id = discovery.id.to_string();
         for (field, task) in
             [("during", &discovery.during), ("converted_to_task", &discovery.converted_to_task)]
         {
-            if let Some(task) = unknown(board, task.as_ref()) {
+            if let Some(task) = unknown(view, task.as_ref()) {
                 let message = format!("{field} of {id} names {task}, which does not exist");
                 found.push(Violation::section("discovered", message));
             }
@@ -75,6 +62,6 @@ fn check_discoveries(board: &Board, found: &mut Vec<Violation>) {
     }
 }
 
-fn unknown<'t>(board: &Board, task: Option<&'t TaskId>) -> Option<&'t TaskId> {
-    task.filter(|task| !board.knows(task))
+fn unknown<'t>(view: &BoardView<'_>, task: Option<&'t TaskId>) -> Option<&'t TaskId> {
+    task.filter(|task| !view.knows(task))
 }
