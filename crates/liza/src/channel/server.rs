@@ -339,6 +339,19 @@ mod tests {
 
     /// Covers: IS-02
     #[test]
+    fn a_session_that_sends_many_commands_one_after_the_other_waits() {
+        let start = Instant::now();
+        let own = own_channel();
+        for _ in 0..30 {
+            send(&own.address, &call(&own.address, &["liza"])).unwrap();
+        }
+        // Ten at once, then ten a second; without the limit they take some milliseconds.
+        let took = start.elapsed();
+        assert!(took >= Duration::from_secs(2), "{took:?}");
+    }
+
+    /// Covers: IS-02
+    #[test]
     fn a_command_that_takes_too_long_or_crashes_is_reported() {
         let short = channel_below(std::os::unix::process::parent_id(), Duration::from_millis(20));
         let late = send(&short.address, &call(&short.address, &["liza", "wait"]));

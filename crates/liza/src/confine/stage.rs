@@ -15,7 +15,7 @@ use std::process::Command;
 use liza_core::model::SandboxMin;
 use serde::{Deserialize, Serialize};
 
-use crate::sys::confinement::{self, Witnesses, can_read, can_write};
+use crate::sys::confinement::{self, Restrictions, Witnesses, can_read, can_write};
 
 use super::descriptor::send_listener;
 use super::level::Level;
@@ -111,6 +111,11 @@ fn restrict(plan: &Plan, socket: &UnixStream) -> io::Result<Level> {
     let restrictions = confinement::restrict(&plan.grants);
     // From here on, every connect waits for the parent's decision.
     send_listener(socket, restrictions.listener.as_ref().ok())?;
+    Ok(Level::with_gaps(gaps(plan, restrictions, &witnesses)))
+}
+
+/// What the system could not restrict, and what is still possible when it is tried.
+fn gaps(plan: &Plan, restrictions: Restrictions, witnesses: &Witnesses) -> Vec<String> {
     let mut gaps: Vec<String> = Vec::new();
     gaps.extend(restrictions.files.map(|why| format!("files are not protected ({why})")));
     gaps.extend(restrictions.calls.map(|why| format!("system calls are not filtered ({why})")));
@@ -124,7 +129,7 @@ fn restrict(plan: &Plan, socket: &UnixStream) -> io::Result<Level> {
         }
     }
     gaps.extend(reachable(plan).into_iter().chain(open_network(plan)));
-    Ok(Level::with_gaps(gaps))
+    gaps
 }
 
 /// The files that can be written or read.
@@ -197,6 +202,17 @@ mod tests {
         assert_eq!(open_files(&plan), files);
         assert_eq!(reachable(&plan).as_deref(), Some("local services reachable: a service"));
         assert_eq!(open_network(&plan), ["every TCP port can be reached", "UDP is open"]);
+        // All of it is part of the level, even if the system reports that everything was restricted.
+        let restrictions =
+            Restrictions { files: None, calls: None, capabilities: None, listener: Err(String::new()) };
+        let gaps = gaps(&plan, restrictions, &Witnesses::prepare());
+        for part in files.iter().map(String::as_str).chain([
+            "local services reachable: a service",
+            "every TCP port can be reached",
+            "UDP is open",
+        ]) {
+            assert!(gaps.iter().any(|gap| gap == part), "{part}: {gaps:?}");
+        }
         assert!(place.path().read_dir().unwrap().count() == 2, "trying leaves nothing behind");
     }
 }

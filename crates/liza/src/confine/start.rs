@@ -67,12 +67,8 @@ impl StageSocket {
     ///
     /// When the stage or the program could not be started, or the level is too low.
     pub(crate) fn start(mut self, order: &StageOrder, is_silenced: IsSilenced) -> io::Result<Level> {
-        let witness = OutsideSocket::create();
-        let mut order = order.clone();
-        let witness = witness.as_ref().map(|witness| ("sockets outside".to_owned(), witness.path()));
-        order.plan.not_reached = to_try(order.plan.not_reached, witness);
-        let server = order.plan.grants.network.as_ref().and_then(|_| outside_server());
-        order.plan.not_connected = server.as_ref().and_then(|server| server.local_addr().ok());
+        let probes = Probes::prepare(&order.plan);
+        let order = StageOrder { plan: probes.added_to(order.plan.clone()), ..order.clone() };
         let line = serde_json::to_string(&order).map_err(io::Error::other)?;
         writeln!(self.0, "{line}")?;
         // Made while the stage restricts itself: its first connect waits for it.
@@ -100,9 +96,24 @@ fn to_try(mut sockets: Vec<(String, PathBuf)>, witness: Option<(String, PathBuf)
     sockets
 }
 
-/// A server that a session without network must not reach, to prove that it cannot.
-fn outside_server() -> Option<TcpListener> {
-    TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).ok()
+/// What a session must not reach, to prove that it cannot: a socket, and a server if it has no network.
+struct Probes {
+    socket: Option<OutsideSocket>,
+    server: Option<TcpListener>,
+}
+
+impl Probes {
+    fn prepare(plan: &Plan) -> Self {
+        let server = || TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).ok();
+        Self { socket: OutsideSocket::create(), server: plan.grants.network.as_ref().and_then(|_| server()) }
+    }
+
+    fn added_to(&self, mut plan: Plan) -> Plan {
+        let socket = self.socket.as_ref().map(|socket| ("sockets outside".to_owned(), socket.path()));
+        plan.not_reached = to_try(plan.not_reached, socket);
+        plan.not_connected = self.server.as_ref().and_then(|server| server.local_addr().ok());
+        plan
+    }
 }
 
 /// A socket that a session must not reach, to prove that it cannot.
@@ -181,6 +192,21 @@ mod tests {
         let _service = UnixListener::bind(place.path().join("there")).unwrap();
         let tried = to_try(vec![named("gone"), named("there")], Some(named("witness")));
         assert_eq!(tried, [named("there"), named("witness")]);
+    }
+
+    /// Covers: IS-05, IS-06
+    #[test]
+    fn a_socket_and_a_server_outside_are_tried() {
+        let open = Plan::default();
+        let probes = Probes::prepare(&open);
+        let tried = probes.added_to(open);
+        assert!(UnixStream::connect(&tried.not_reached[0].1).is_ok(), "{tried:?}");
+        assert_eq!(tried.not_connected, None, "the network is open");
+        let mut closed = Plan::default();
+        closed.grants.network = Some(TcpGrants::default());
+        let probes = Probes::prepare(&closed);
+        let server = probes.added_to(closed).not_connected.unwrap();
+        assert!(std::net::TcpStream::connect(server).is_ok());
     }
 
     /// Covers: IS-06

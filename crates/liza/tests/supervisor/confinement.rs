@@ -239,3 +239,43 @@ fn what_the_settings_open_is_part_of_the_level() {
         assert!(level.contains("partly: ") && level.contains(expected), "{setting}: {level}");
     }
 }
+
+/// Covers: IS-03, IS-16
+#[test]
+#[cfg(target_os = "linux")]
+fn no_device_file_can_be_made() {
+    // Without Landlock the first one needs no privilege, and the second one fails with "Operation not permitted".
+    let script = r#"for device in "c 0 0" "b 7 0"; do
+LC_ALL=C mknod "$TMPDIR/device" $device 2>&1 | sed "s/^/$device: /"; rm -f "$TMPDIR/device"
+done"#;
+    let bench = Bench::new("sandbox: auto", &[("c", &format!("{script}\n{CODER}"))]);
+    bench.project.add_task("t1");
+    let mut coder = bench.agent(&["coder", "--cli", "c", "--once"]);
+    assert_eq!(coder.wait(), 0, "{}", coder.output());
+    let log = bench.outputs();
+    for device in ["c 0 0", "b 7 0"] {
+        let refused = |line: &str| line.starts_with(device) && line.ends_with("Permission denied");
+        assert!(log.lines().any(refused), "{device}:\n{log}");
+    }
+}
+
+/// Covers: IS-03, IS-16
+#[test]
+#[cfg(target_os = "linux")]
+fn a_supervisor_without_capabilities_is_not_slowed_down() {
+    // The kernel itself protects a process that has capabilities, such as root's, from one that has none.
+    let is_root = rustix::process::geteuid().is_root();
+    let without: &[&str] =
+        if is_root { &["setpriv", "--bounding-set=-all", "--inh-caps=-all"] } else { &["env"] };
+    for (config, expected) in [("sandbox: auto", "refused"), ("sandbox: off", "slowed down")] {
+        let script = r#"if renice -n 19 -p "$PPID"; then echo 'slowed down'; else echo refused; fi"#;
+        let bench = Bench::new(config, &[("c", &format!("{script}\n{CODER}"))]);
+        bench.project.add_task("t1");
+        let liza = env!("CARGO_BIN_EXE_liza");
+        let mut agent = bench.project.command(without[0]);
+        agent.args(&without[1..]).args([liza, "agent", "coder", "--cli", "c", "--once"]).env("LIZA", liza);
+        bench.project.run(&mut agent).ok();
+        let log = bench.outputs();
+        assert!(log.lines().any(|line| line == expected), "{config}:\n{log}");
+    }
+}

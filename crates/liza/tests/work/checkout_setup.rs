@@ -8,10 +8,10 @@ use serde_json::Value;
 use crate::fixture::*;
 use crate::support::TestProject;
 
-/// A team whose checkouts are prepared by this command, with `.env` and `built/` ignored.
+/// A team whose checkouts are prepared by this command, with `.env`, `built` and `cache` ignored.
 fn prepared(setup: &str) -> TestProject {
     let project = TestProject::bare();
-    project.write(".gitignore", ".env\nbuilt/\n");
+    project.write(".gitignore", ".env\nbuilt\ncache\n");
     project.git(&["add", "."]);
     project.git(&["commit", "-qm", "ignore"]);
     project.liza(&["init", "Retry everything"]).ok();
@@ -146,7 +146,7 @@ fn ignored_files_come_from_the_humans_checkout_and_never_from_a_coders() {
 
 /// Covers: SE-08
 #[test]
-fn what_git_does_not_ignore_is_not_copied_and_links_are_not_followed() {
+fn what_git_does_not_ignore_is_not_copied() {
     let project = prepared("");
     project.add_task("one");
     project.write("notes.txt", "mine");
@@ -161,15 +161,27 @@ fn what_git_does_not_ignore_is_not_copied_and_links_are_not_followed() {
     }
     copy(&project, "[]");
     claim(&project, "one", "coder-1").ok();
-    // A coder plants a link where a file will be copied to.
-    let target = project.home().join("victim");
-    fs::write(&target, "untouched").unwrap();
-    symlink(&target, project.tree("one").join(".env")).unwrap();
-    symlink(project.home(), project.tree("one").join("built")).unwrap();
-    project.write(".env", "mine");
-    project.write("built/victim", "mine");
-    copy(&project, "[.env, built]");
-    project.liza(&["release-claim", "one", "--force"]).ok();
+}
+
+/// Covers: SE-08
+#[test]
+fn a_link_that_a_coder_planted_is_not_followed_when_its_worktree_is_set_up_again() {
+    let project = prepared("");
+    submitted(&project, "one");
+    let (tree, home) = (project.tree("one"), project.home());
+    let victim = home.join("victim");
+    fs::write(&victim, "untouched").unwrap();
+    symlink(&victim, tree.join(".env")).unwrap();
+    symlink(home, tree.join("built")).unwrap();
+    judge(&project, "one", &["REJECTED", "a.rs:1 is wrong"]);
+    for file in [".env", "built/victim", "built/new", "cache/file"] {
+        project.write(file, "mine");
+    }
+    copy(&project, "[.env, built, cache]");
     claim(&project, "one", "coder-1").ok();
-    assert_eq!(fs::read_to_string(&target).unwrap(), "untouched");
+    assert_eq!(fs::read_to_string(tree.join("cache/file")).unwrap(), "mine", "it was set up again");
+    let links = [".env", "built"].map(|name| fs::read_link(tree.join(name)).unwrap());
+    assert_eq!(links, [victim.clone(), home.to_owned()], "the links are still in the way");
+    assert_eq!(fs::read_to_string(&victim).unwrap(), "untouched");
+    assert!(!home.join("new").exists());
 }

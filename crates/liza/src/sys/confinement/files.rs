@@ -56,7 +56,8 @@ fn apply(grants: &Grants, abi: ABI) -> Result<RulesetStatus, RulesetError> {
         }
     }
     let read = AccessFs::from_read(abi);
-    // No devices are made: with them, a disk could be read behind the kernel's back.
+    // No device files are made: through one, a disk could be read past the permissions of its files. Dropped capabilities
+    // refuse that too, so what Landlock does is seen only in the error.
     let write = AccessFs::from_all(abi) & !(AccessFs::MakeChar | AccessFs::MakeBlock);
     let use_device = AccessFs::ReadFile
         | AccessFs::WriteFile
