@@ -13,3 +13,4 @@ mod diagram;
 mod fixture;
 mod matrix;
 mod random;
+mod world;

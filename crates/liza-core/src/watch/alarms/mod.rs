@@ -4,26 +4,27 @@
 
 mod episodes;
 mod held_merges;
+mod observations;
 mod plan;
 mod stalled;
 mod stops;
 mod task;
 mod team;
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 use std::fmt;
 
 use serde::{Serialize, Serializer};
 
 use crate::model::{
-    AgentId, AgentRecord, Anomaly, AnomalyType, BreakerStatus, DirectEdit, DiscoveryId, Sha, State, StopFile,
-    StopFileTimes, TaskId, Timestamp,
+    AgentId, AgentRecord, Anomaly, AnomalyType, BreakerStatus, DirectEdit, DiscoveryId, State, StopFile,
+    TaskId, Timestamp,
 };
-use crate::rules::invariants::Violation;
 use crate::rules::metrics::sprint_metrics;
 use crate::text::count;
 
 pub use episodes::Episodes;
+pub use observations::{ForeignCommits, MainBranch, Observations, RemoteProblem, SessionActivity};
 pub use stops::StopAge;
 
 /// How loud an alarm is.
@@ -255,81 +256,6 @@ impl Alarm {
     pub fn line(&self) -> String {
         format!("{} {}: {}", self.level.sign(), self.kind, self.text)
     }
-}
-
-/// What the watcher has observed besides the blackboard.
-#[derive(Debug, Clone, Default)]
-pub struct Observations {
-    /// Since when each stop file has been present.
-    pub stop_files: StopFileTimes,
-    /// The last task, sprint or note event in the log; heartbeats and registrations do not count.
-    pub last_progress: Option<Timestamp>,
-    /// What is wrong with the blackboard.
-    pub violations: Vec<Violation>,
-    /// Why the file cannot be read at all.
-    pub unreadable: Option<String>,
-    /// Edits that were based on an older revision, by the file that keeps them.
-    pub stale_edits: Vec<String>,
-    /// Commits on the integration branch that neither the program nor the human put there.
-    pub foreign_commits: Option<ForeignCommits>,
-    /// What running sessions print.
-    pub sessions: BTreeMap<AgentId, SessionActivity>,
-    /// How well the last session of each agent was confined, in words.
-    pub confinement: BTreeMap<AgentId, String>,
-    /// Why the last new checkout could not be set up.
-    pub setup_failure: Option<String>,
-    /// Why work cannot be exchanged through the git remote now.
-    pub remote_problem: Option<RemoteProblem>,
-    /// Whether the shared settings on the integration branch are not those that the human accepted.
-    pub team_file_changed: bool,
-    /// Agents whose supervisor is proven to have ended without deregistering them.
-    pub dead: BTreeSet<AgentId>,
-    /// How far the result is from the main branch; observed only once the goal is reached.
-    pub main_branch: Option<MainBranch>,
-}
-
-/// How far the integration branch is from the main branch.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub struct MainBranch {
-    /// The main branch.
-    pub name: String,
-    /// Commits that only the integration branch has.
-    pub ahead: u64,
-    /// Commits that only the main branch has.
-    pub behind: u64,
-}
-
-/// Why work cannot be exchanged through the git remote.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub struct RemoteProblem {
-    /// Since when.
-    pub since: Timestamp,
-    /// When it was last tried.
-    pub last: Timestamp,
-    /// What happened.
-    pub message: String,
-    /// The command with which the human finds out more, or answers it.
-    pub command: String,
-}
-
-/// What a running session prints.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct SessionActivity {
-    /// The last thing that it did or said, on one line.
-    pub last_action: Option<String>,
-    /// When it last printed something.
-    pub last_output: Timestamp,
-}
-
-/// Commits on the integration branch that neither the program nor the human put there.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct ForeignCommits {
-    /// The head of the branch.
-    pub head: Sha,
-    /// The head that the program set, or the human accepted.
-    pub expected: Sha,
-    /// The commits, one line each, newest first; none if the branch was moved back.
-    pub commits: Vec<String>,
 }
 
 /// Everything that is true now.

@@ -1,0 +1,108 @@
+//! What the doctor says about confinement: its level, the network, and whether a session could push.
+//!
+//! Tries nothing that could change something.
+
+use std::path::{Path, PathBuf};
+
+use liza_core::model::{Config, Network, Role, State};
+
+use crate::confine::Level;
+use crate::git::Repo;
+use crate::project::Project;
+use crate::providers::role_network;
+use crate::push_access::{HTTPS_LOGINS, SessionReach, TOKEN_VARIABLES, way_to_push};
+use crate::session_network::strictest_network;
+use crate::session_plan::{home, level_here, plan_here, refusal};
+use crate::sys::confinement::protects_files;
+
+use super::result::{Check, Health, broken, good, warning};
+
+/// How well sessions are confined here; nothing if the settings cannot be read, which another check reports.
+pub(super) fn confinement(project: &Project, state: &State, liza: &Path) -> Vec<Check> {
+    let Ok(config) = state.board.config() else { return Vec::new() };
+    let network = match strictest_network(config, Role::ALL) {
+        Ok(network) => network,
+        Err(error) => return vec![broken("network", error.to_string(), "liza edit")],
+    };
+    let level = level_check(project, config, liza, network);
+    let network = (network == Network::ModelOnly).then(|| network_check(config, &level));
+    let push = push_check(project, config, liza);
+    [level].into_iter().chain(network).chain(push).collect()
+}
+
+/// Whether a session could push to a remote.
+fn push_check(project: &Project, config: &Config, liza: &Path) -> Option<Check> {
+    let remotes = project.repo().and_then(Repo::remotes).ok().filter(|remotes| !remotes.is_empty())?;
+    let plan = plan_here(project, config, liza).ok()?.filter(|_| protects_files());
+    let reads = |path: &PathBuf| {
+        let grants = plan.as_ref().map(|plan| &plan.grants);
+        grants.is_none_or(|grants| {
+            grants.read.iter().chain(&grants.write).any(|folder| path.starts_with(folder))
+        })
+    };
+    let home = home();
+    let below = |names: &[&str]| -> Vec<PathBuf> {
+        let paths = names.iter().filter_map(|name| Some(home.as_ref()?.join(name)));
+        paths.filter(|path| path.is_file()).filter(|path| reads(path)).collect()
+    };
+    let agent = std::env::var_os("SSH_AUTH_SOCK").map(PathBuf::from);
+    let sockets = plan.as_ref().map(|plan| plan.grants.sockets.clone());
+    let reaches = |agent: &PathBuf| {
+        sockets.as_ref().is_none_or(|sockets| sockets.iter().any(|allowed| agent.starts_with(allowed)))
+    };
+    let config_file = project.repo().ok()?.common_dir().join("config");
+    let reach = SessionReach {
+        agent: agent.filter(reaches),
+        keys: private_keys(home.as_deref()).into_iter().filter(|key| reads(key)).collect(),
+        logins: below(&HTTPS_LOGINS),
+        tokens: TOKEN_VARIABLES
+            .iter()
+            .filter(|name| std::env::var_os(name).is_some())
+            .map(ToString::to_string)
+            .collect(),
+        reads_addresses: reads(&config_file),
+        writable: plan.as_ref().map(|plan| plan.grants.write.as_slice()),
+    };
+    Some(match way_to_push(&remotes, &reach) {
+        None => good("push", "a session reads nothing with which it could push to a remote"),
+        Some(way) => warning("push", way, "take it away from sessions: docs/safety.md"),
+    })
+}
+
+/// The files in `~/.ssh` that look like private keys.
+fn private_keys(home: Option<&Path>) -> Vec<PathBuf> {
+    let entries =
+        home.and_then(|home| std::fs::read_dir(home.join(".ssh")).ok()).into_iter().flatten().flatten();
+    let is_key = |path: &PathBuf| {
+        let name = path.file_name().unwrap_or_default().to_string_lossy();
+        name.starts_with("id_") && !name.ends_with(".pub")
+    };
+    entries.map(|entry| entry.path()).filter(is_key).collect()
+}
+
+/// What the roles can reach in the network.
+fn network_check(config: &Config, level: &Check) -> Check {
+    let reach = |role: Role| {
+        format!("{} {}", role.id_prefix(), <&str>::from(role_network(config, role).unwrap_or_default()))
+    };
+    let found = Role::ALL.map(reach).join(", ");
+    match level.health {
+        Health::Good => good("network", found),
+        Health::Warning | Health::Broken => {
+            warning("network", format!("{found}, as far as the confinement allows"), "see the line above")
+        }
+    }
+}
+
+fn level_check(project: &Project, config: &Config, liza: &Path, network: Network) -> Check {
+    let why = "a session could change what it must not: use a newer kernel, or see docs/safety.md";
+    match level_here(project, config, liza, network) {
+        Ok(Level::Enforced) => good("confinement", "enforced"),
+        Ok(Level::Off) => warning("confinement", "off", "liza config sandbox auto"),
+        Ok(level @ Level::Partly(_)) if refusal(config, &level).is_some() => {
+            broken("confinement", format!("{level}; config.sandbox is require"), why)
+        }
+        Ok(level @ Level::Partly(_)) => warning("confinement", level.to_string(), why),
+        Err(error) => broken("confinement", format!("cannot be tried: {error}"), "reinstall liza"),
+    }
+}

@@ -1,0 +1,48 @@
+//! The result of one check of the doctor, and how it is written down.
+
+/// The result of a check.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Health {
+    /// No problem.
+    Good,
+    /// Works, but a person should know about it.
+    Warning,
+    /// Work will fail.
+    Broken,
+}
+
+impl Health {
+    /// The word for people and programs.
+    pub fn name(self) -> &'static str {
+        match self {
+            Health::Good => "ok",
+            Health::Warning => "warn",
+            Health::Broken => "fail",
+        }
+    }
+}
+
+/// One check and its result.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Check {
+    /// What was checked.
+    pub name: &'static str,
+    /// The result.
+    pub health: Health,
+    /// What was found.
+    pub found: String,
+    /// How to fix it.
+    pub fix: Option<String>,
+}
+
+pub(super) fn good(name: &'static str, found: impl Into<String>) -> Check {
+    Check { name, health: Health::Good, found: found.into(), fix: None }
+}
+
+pub(super) fn warning(name: &'static str, found: impl Into<String>, fix: impl Into<String>) -> Check {
+    Check { name, health: Health::Warning, found: found.into(), fix: Some(fix.into()) }
+}
+
+pub(super) fn broken(name: &'static str, found: impl Into<String>, fix: impl Into<String>) -> Check {
+    Check { name, health: Health::Broken, found: found.into(), fix: Some(fix.into()) }
+}
