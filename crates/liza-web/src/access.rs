@@ -49,7 +49,7 @@ impl Access {
     /// New secrets for a server on that port.
     ///
     /// # Errors
-    /// When the system gives no random numbers.
+    /// When the system returned no random numbers.
     pub(crate) fn new(port: u16) -> io::Result<Self> {
         Ok(Self { port, key: random(16)?, secrets: Mutex::default() })
     }
@@ -62,7 +62,7 @@ impl Access {
     /// A new address that works once, until [`TOKEN_LIFE`] has passed.
     ///
     /// # Errors
-    /// When the system gives no random numbers.
+    /// When the system returned no random numbers.
     pub(crate) fn new_address(&self, now: Instant) -> io::Result<String> {
         let token = random(32)?;
         let address = format!("http://{}/?token={token}", self.host());
@@ -146,7 +146,7 @@ fn is_equal(known: &str, given: &str) -> bool {
 fn random(bytes: usize) -> io::Result<String> {
     let mut secret = vec![0; bytes];
     let filled = SystemRandom::new().fill(&mut secret);
-    filled.map_err(|_| io::Error::other("the system gives no random numbers"))?;
+    filled.map_err(|_| io::Error::other("the system returned no random numbers"))?;
     let mut text = String::new();
     for byte in secret {
         let _ = write!(text, "{byte:02x}");

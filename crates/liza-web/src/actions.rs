@@ -15,7 +15,7 @@ use crate::region::hash;
 use crate::seat::{CommandResult, Seat};
 use crate::snapshot::Snapshot;
 
-/// How long a page waits for a command; the command goes on.
+/// How long a page waits for a command. The command itself continues.
 const COMMAND_TIME: Duration = Duration::from_secs(120);
 
 /// What a form sends.
@@ -75,7 +75,7 @@ pub(crate) async fn perform(
     match timeout(COMMAND_TIME, running).await {
         Ok(Ok(CommandResult { succeeded, text })) => ActionResult { command: shown, succeeded, text },
         Ok(Err(_)) => {
-            ActionResult { command: shown, succeeded: false, text: "the command failed badly".to_owned() }
+            ActionResult { command: shown, succeeded: false, text: "the command crashed".to_owned() }
         }
         Err(_) => {
             let text = "still running; the page will show what it does".to_owned();
@@ -93,13 +93,13 @@ fn command(snapshot: &Snapshot, form: &ActionForm) -> Result<Vec<String>, String
         (Some(key), _) => {
             let needs = snapshot.view().map(|view| view.needs_you.as_slice()).unwrap_or_default();
             let need = needs.iter().find(|need| need_key(need) == *key);
-            let need = need.ok_or("This does not need you any more: it was answered, or has changed.")?;
+            let need = need.ok_or("This no longer needs you: it was answered, or it changed.")?;
             Action::suggested(&need.command)
         }
         (None, Some(name)) => {
             let name: ActionName = name.parse().map_err(|_| "There is no such action.".to_owned())?;
             let id = form.task.as_deref().map(str::parse::<TaskId>).transpose().map_err(|e| e.to_string())?;
-            let task = id.as_ref().map(|id| snapshot.task(id).ok_or("There is no such task any more."));
+            let task = id.as_ref().map(|id| snapshot.task(id).ok_or("This task no longer exists."));
             let action = Action::new(name, task.transpose()?)?;
             form.seen.map_or_else(|| action.clone(), |seen| action.clone().seen_at(Revision(seen)))
         }

@@ -107,7 +107,7 @@ fn refuse(denied: Denied) -> Answer {
         Denied::ForeignOrigin => plain(StatusCode::FORBIDDEN, "The request comes from another site."),
         Denied::NoCookie | Denied::BadToken => plain(
             StatusCode::UNAUTHORIZED,
-            "This address is not valid, or not any more: one works once, and for a minute.\n\
+            "This address is not valid or has expired: each works once, within a minute.\n\
              For a new one, press Enter in the terminal of liza web, or start it again.",
         ),
     }
@@ -134,8 +134,8 @@ async fn slow_page(
     let made = tokio::task::spawn_blocking(move || make(&site.hub.page(&site.hub.snapshot())));
     match tokio::time::timeout(PAGE_TIME, made).await {
         Ok(Ok(markup)) => page(markup),
-        Ok(Err(_)) => plain(StatusCode::INTERNAL_SERVER_ERROR, "The page could not be made."),
-        Err(_) => plain(StatusCode::GATEWAY_TIMEOUT, "The page takes too long."),
+        Ok(Err(_)) => plain(StatusCode::INTERNAL_SERVER_ERROR, "The page could not be created."),
+        Err(_) => plain(StatusCode::GATEWAY_TIMEOUT, "The page took too long."),
     }
 }
 

@@ -24,7 +24,7 @@ struct PageStream {
     end: Instant,
 }
 
-/// An answer that goes on with every change.
+/// An answer that stays open and sends every change.
 pub(crate) fn respond(states: watch::Receiver<Arc<TopicState>>) -> Response<Body> {
     let stream = PageStream { states, last: None, end: Instant::now() + STREAM_LIFE };
     let events = unfold(stream, |mut stream| async move {

@@ -31,7 +31,7 @@ pub(super) fn regions(page: &PageContext<'_>, id: &TaskId) -> Vec<Region> {
     let Some((task, state)) = found else {
         return vec![Region::single(
             "task-head",
-            &html! { p.problem { (id) " is not on the board any more." } },
+            &html! { p.problem { (id) " is no longer on the board." } },
         )];
     };
     let Some(detail) = task_detail(state, task) else { return Vec::new() };

@@ -118,7 +118,7 @@ fn send_left_work(
     }
 }
 
-/// Logs that a session damaged its repository; the claim counts all the same.
+/// Logs that a session damaged its repository; the claim still counts.
 fn report_damage(engine: &Engine<'_>, task: &TaskId, worktree: &PreparedWorktree) {
     let kept = worktree.rescued.as_ref().map_or_else(String::new, |rescue| format!(" and {}", rescue.branch));
     let reality = format!("it was damaged; it was made again, and its work is on {}{kept}", task.branch());

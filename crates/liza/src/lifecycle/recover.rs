@@ -1,6 +1,6 @@
 //! recover: repairs what a crash left behind, in git and on the blackboard, and reports it.
 //!
-//! Safe beside live agents: must not touch what a live process works on, nor delete unsaved work. A second run finds
+//! Safe while agents work: must not touch what a live process works on, nor delete unsaved work. A second run finds
 //! nothing.
 
 use std::fs;

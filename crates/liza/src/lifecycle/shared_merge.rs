@@ -1,7 +1,7 @@
 //! The merge of a task where several machines merge: computed on the head of the remote's branch, published by one push that
 //! expects this head, made again if another machine was faster.
 //!
-//! A merge is published first and recorded then. The next one to come finds an unrecorded one by the lines in its message, and
+//! A merge is published, then recorded. The next merge finds one that was not recorded by the lines in its message, and
 //! records it before anything is merged on top: the order of the records is that of the branch.
 
 use liza_core::model::{Sha, TaskId, TaskStatus};

@@ -36,7 +36,7 @@ impl ActionQueue {
     /// Runs `liza WORDS` after all earlier ones, for a terminal of that width.
     pub(super) fn add(&self, words: Vec<String>, columns: u16) {
         if let Err(lost) = self.waiting.send((words, columns)) {
-            let text = "an earlier action has failed badly: leave the screen and start it again".to_owned();
+            let text = "an earlier action crashed: leave the screen and start it again".to_owned();
             let result = CommandResult { succeeded: false, text };
             let _ = self.events.send(Event::Executed { words: lost.0.0, result });
         }
@@ -55,7 +55,7 @@ mod tests {
 
     use super::*;
 
-    /// Keeps what ran; `slow` runs until it is told to end.
+    /// Keeps what ran; `slow` runs until the test ends it.
     struct Recorder {
         ran: Mutex<Vec<String>>,
         end_slow: Mutex<Receiver<()>>,

@@ -32,9 +32,9 @@ pub(crate) use theme::{Theme, ThemeName};
 /// What the screen is shown for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum ScreenMode {
-    /// To look at a team, wherever it runs: the person leaves the screen, the team goes on.
+    /// To look at a team, wherever it runs: the person leaves the screen, the team keeps running.
     Observer,
-    /// Beside the team that this process runs: leaving it stops the team.
+    /// For the team that this process runs: leaving it stops the team.
     Team,
 }
 

@@ -160,7 +160,7 @@ impl Model {
         self.size.0 < LEAST.0 || self.size.1 < LEAST.1
     }
 
-    /// What only a person can do next, if the screen has to say it: beside a team of its own, only how to take the result.
+    /// What only a person can do next, if the screen has to say it: for a team of this process, only how to take the result.
     pub(super) fn next_steps(&self) -> Vec<(String, &'static str)> {
         let Some(view) = &self.view else { return Vec::new() };
         let is_open = view.goal.as_ref().is_some_and(|goal| goal.status == GoalStatus::InProgress);

@@ -44,7 +44,7 @@ pub(crate) fn show(setup: &ScreenSetup) -> io::Result<()> {
     shown
 }
 
-/// The screen beside a team that this process runs; the terminal is restored when it is dropped.
+/// The screen of a team that this process runs; the terminal is restored when it is dropped.
 pub(crate) struct LiveScreen {
     events: Sender<Event>,
     thread: Option<JoinHandle<io::Result<()>>>,
@@ -108,7 +108,7 @@ fn serve(setup: &ScreenSetup, sender: &Sender<Event>, events: &Receiver<Event>) 
     let shown = loop {
         let painter = Painter { model: &model, theme: &setup.theme, times: &setup.times };
         let drawn = screen.terminal.draw(|frame| draw(frame, &painter));
-        // At the end once more: it shows what is being waited for.
+        // Drawn again at the end: it shows what the team waits for.
         match drawn {
             Ok(_) if quits => break Ok(()),
             Ok(_) => {}
@@ -191,7 +191,7 @@ fn keys_page() -> String {
         ("1 2 3 4", "tab of a page"),
         ("Enter", "open a task or an agent; answer what needs you"),
         ("Esc q", "back; q on the board leaves the screen"),
-        ("Ctrl-C", "leave the screen; beside a team: stop it, a second time kills its sessions"),
+        ("Ctrl-C", "leave the screen; in liza run: stop the team, a second time kills its sessions"),
         ("?", "this page"),
     ];
     let line = |key: &str, what: &str| format!("  {key:<12}{what}");

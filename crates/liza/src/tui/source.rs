@@ -31,7 +31,7 @@ fn send(reading: Reading, mode: ScreenMode, events: &Sender<Event>) -> bool {
         Err(why) => Event::Unreadable(why),
     };
     let human = Actor::Human.to_string();
-    // Beside a team, its own messages say what the agents do.
+    // A team of this process says itself what its agents do.
     let shown = |entry: &&LogRecord| mode == ScreenMode::Observer || entry.agent == human;
     let lines: Vec<LogLine> = reading.log.iter().filter(shown).map(log_line).collect();
     events.send(event).is_ok() && (lines.is_empty() || events.send(Event::Log(lines)).is_ok())

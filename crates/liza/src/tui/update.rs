@@ -130,7 +130,7 @@ fn on_key(model: &mut Model, key: KeyEvent) -> Vec<Effect> {
     }
 }
 
-/// Ctrl-C: leaves the screen, or stops the team that runs beside it.
+/// Ctrl-C: leaves the screen, or stops the team of this process.
 fn leave(model: &mut Model) -> Vec<Effect> {
     match model.mode {
         ScreenMode::Observer => vec![Effect::Quit],

@@ -11,7 +11,6 @@ mod stops;
 mod task;
 mod team;
 
-use std::collections::BTreeSet;
 use std::fmt;
 
 use serde::{Serialize, Serializer};

@@ -41,7 +41,7 @@ fn text(reply: &Resumed, runs: bool) -> String {
             "not paused, but no team is running; start it: liza run".to_owned()
         }
         (true, SprintStatus::InProgress) if !runs => {
-            "nothing is stopped any more, but no team is running; start it: liza run".to_owned()
+            "nothing is stopped now, but no team is running; start it: liza run".to_owned()
         }
         (false, SprintStatus::InProgress) => "not paused; work continues".to_owned(),
         (true, SprintStatus::InProgress) => "work continues; to see it: liza status".to_owned(),

@@ -377,7 +377,7 @@ fn the_screen_says_that_no_team_runs_and_how_to_start_it() {
     let mut model = model_of(BUSY, &seen, (80, 24));
     let shown = picture(&model);
     assert!(shown.contains("NO TEAM") && shown.contains("No team is running. Start it: liza run"), "{shown}");
-    // Beside its own team, which is about to register.
+    // In the process of its own team, which is about to register.
     model.mode = ScreenMode::Team;
     assert!(!picture(&model).contains("liza run"));
 }
