@@ -53,7 +53,8 @@ impl Scripted {
     }
 
     fn write_gemini_settings(&self) {
-        let settings = r#"{"security": {"auth": {"selectedType": "gemini-api-key"}}}"#;
+        // Without a model of its own choice it asks another one which to take, before each turn.
+        let settings = r#"{"security": {"auth": {"selectedType": "gemini-api-key"}}, "model": {"name": "gemini-2.5-pro"}}"#;
         self.write(".gemini/settings.json", settings);
     }
 
