@@ -10,6 +10,7 @@ use liza_store::{Address, Store, ValueSyntax};
 
 use crate::board::{TestBoard, claim, entry, human, now, register};
 use crate::contract::worker;
+use crate::faults::HangingCommits;
 use crate::server::Server;
 use crate::support::{add_task, note, task, wait_until};
 
@@ -198,4 +199,21 @@ fn needs_postgres_needs_pgbouncer_a_pooler_between_transactions_changes_nothing(
     assert_eq!(state.board.tasks.len(), 30);
     assert_eq!(state, board.store().snapshot().unwrap());
     assert_eq!(store.log_reader().read_new().unwrap(), board.store().log_reader().read_new().unwrap());
+}
+
+/// Covers: MM-04, MM-05
+#[test]
+fn needs_postgres_needs_pgbouncer_a_commit_whose_pooler_loses_the_server_is_found() {
+    let server = Server::own("");
+    let board = TestBoard::at(&server.address(), "pooler-error");
+    let pooler = Pooler::new(&server);
+    let store = through(&board.root.join("through"), &pooler, &board);
+    drop(store.snapshot().unwrap());
+    let hanging = HangingCommits::new(&server);
+    std::thread::scope(|scope| {
+        let writing = scope.spawn(|| human(&store, note("once")));
+        hanging.end();
+        assert_eq!(writing.join().unwrap().unwrap().revision, 2);
+    });
+    assert_eq!(store.snapshot().unwrap().journal.human_notes.len(), 1);
 }

@@ -67,6 +67,23 @@ fn needs_postgres_a_commit_that_arrives_late_is_waited_for() {
 
 /// Covers: MM-05
 #[test]
+fn needs_postgres_an_error_that_ends_the_connection_says_nothing_about_the_commit() {
+    let proxy = Proxy::new(Server::shared());
+    let board = TestBoard::at(&proxy.address(), "denied");
+    let store = board.store();
+    proxy.rules.deny_answers.store(1, Ordering::SeqCst);
+    assert_eq!(human(&store, note("once")).unwrap().revision, 2);
+    assert_eq!(proxy.rules.deny_answers.load(Ordering::SeqCst), 0, "the proxy did its part");
+    assert_eq!(notes(&store), 1);
+    proxy.rules.deny_answers.store(1, Ordering::SeqCst);
+    let session = store.begin_edit().unwrap();
+    let text = session.text().unwrap();
+    let edited = session.replace(&format!("{text}own_key: 1\n"), &entry("edited"), now()).unwrap();
+    assert_eq!((edited.revision.0, proxy.rules.deny_answers.load(Ordering::SeqCst)), (3, 0));
+}
+
+/// Covers: MM-05
+#[test]
 fn needs_postgres_a_notification_does_not_decide_about_a_commit() {
     let proxy = Proxy::new(Server::shared());
     let board = TestBoard::at(&proxy.address(), "lost-notification");
@@ -85,11 +102,11 @@ fn needs_postgres_a_notification_does_not_decide_about_a_commit() {
 }
 
 /// A server on which a commit is written, but waits for another server that does not exist.
-struct HangingCommits(Server);
+pub(crate) struct HangingCommits<'s>(&'s Server);
 
-impl HangingCommits {
-    fn new(server: Server) -> Self {
-        Self::set(&server, "nowhere");
+impl<'s> HangingCommits<'s> {
+    pub(crate) fn new(server: &'s Server) -> Self {
+        Self::set(server, "nowhere");
         Self(server)
     }
 
@@ -100,10 +117,10 @@ impl HangingCommits {
     }
 
     /// Ends the connection of the commit that waits, as an administrator does; then lets commits through.
-    fn end(&self) {
+    pub(crate) fn end(&self) {
         let end = "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE wait_event = 'SyncRep'";
         wait_until("a commit waits", || !self.0.sql(end).is_empty());
-        Self::set(&self.0, "");
+        Self::set(self.0, "");
     }
 }
 
@@ -114,7 +131,7 @@ fn needs_postgres_a_commit_that_ends_with_the_connection_is_found() {
     let board = TestBoard::at(&server.address(), "terminated");
     let store = board.store();
     human(&store, note("before")).unwrap();
-    let hanging = HangingCommits::new(server);
+    let hanging = HangingCommits::new(&server);
     std::thread::scope(|scope| {
         let writing = scope.spawn(|| human(&store, note("once")));
         hanging.end();
@@ -130,7 +147,7 @@ fn needs_postgres_an_edit_that_ends_with_the_connection_is_found() {
     let server = Server::own("");
     let board = TestBoard::at(&server.address(), "terminated-edit").with_tasks(&["one"]);
     let store = board.store();
-    let hanging = HangingCommits::new(server);
+    let hanging = HangingCommits::new(&server);
     let session = store.begin_edit().unwrap();
     std::thread::scope(|scope| {
         let writing = scope.spawn(move || {

@@ -23,6 +23,8 @@ pub(crate) struct Proxy {
 pub(crate) struct Rules {
     /// Drops the connection when the answer to COMMIT arrives, this many times.
     pub(crate) lose_answers: AtomicUsize,
+    /// Says that the server shuts down when the answer to COMMIT arrives, this many times, as a pooler may.
+    pub(crate) deny_answers: AtomicUsize,
     /// Drops the connection before a COMMIT is passed on, this many times.
     pub(crate) lose_commits: AtomicUsize,
     /// Drops the connection of the client at a COMMIT and passes the COMMIT on only after someone has asked for the
@@ -98,6 +100,13 @@ fn take_one(counter: &AtomicUsize) -> bool {
     counter.fetch_update(Ordering::SeqCst, Ordering::SeqCst, |n| n.checked_sub(1)).is_ok()
 }
 
+/// What a server says before it ends a connection.
+fn shutdown_message() -> Vec<u8> {
+    let fields = b"SFATAL\0VFATAL\0C57P01\0Mterminating connection due to administrator command\0\0";
+    let length = u32::try_from(fields.len() + 4).unwrap().to_be_bytes();
+    [&b"E"[..], &length, fields].concat()
+}
+
 /// Waits until someone asks for a request, and gives the server time to answer.
 fn wait_for_question(rules: &Rules) {
     let before = rules.questions.load(Ordering::SeqCst);
@@ -111,10 +120,15 @@ fn wait_for_question(rules: &Rules) {
 fn pass(client: TcpStream, server: UnixStream, rules: &Arc<Rules>) {
     let losing = Arc::new(AtomicBool::new(false));
     let (mut from_server, mut to_client) = (server.try_clone().unwrap(), client.try_clone().unwrap());
-    let lost = Arc::clone(&losing);
+    let denying = Arc::new(AtomicBool::new(false));
+    let (lost, denied) = (Arc::clone(&losing), Arc::clone(&denying));
     let answers = std::thread::spawn(move || {
         let mut buffer = vec![0; 1 << 20];
         while let Ok(length) = from_server.read(&mut buffer) {
+            if denied.load(Ordering::SeqCst) {
+                let _ = to_client.write_all(&shutdown_message());
+                break;
+            }
             if length == 0 || lost.load(Ordering::SeqCst) || to_client.write_all(&buffer[..length]).is_err() {
                 break;
             }
@@ -148,6 +162,9 @@ fn pass(client: TcpStream, server: UnixStream, rules: &Arc<Rules>) {
             }
             if take_one(&rules.lose_answers) {
                 losing.store(true, Ordering::SeqCst);
+            }
+            if take_one(&rules.deny_answers) {
+                denying.store(true, Ordering::SeqCst);
             }
             if take_one(&rules.late_commits) {
                 losing.store(true, Ordering::SeqCst);
