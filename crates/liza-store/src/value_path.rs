@@ -149,6 +149,11 @@ impl ValuePath {
         }
     }
 
+    /// Whether everything that matches is in this section.
+    pub(crate) fn leads_into(&self, section: &str) -> bool {
+        matches!(self.0.first(), Some(PathStep::Key(key)) if key == section)
+    }
+
     /// The same path in a file that has only the task that it names.
     pub(crate) fn in_only_task(&self) -> Option<Self> {
         let ([tasks, PathStep::All, PathStep::Select(..), rest @ ..]

@@ -64,12 +64,9 @@ fn project(sandbox: &str) -> TestProject {
     let program = project.home().join("clock.sh");
     fs::write(&program, SCRIPT.replace("LIZA", env!("CARGO_BIN_EXE_liza"))).unwrap();
     fs::set_permissions(&program, fs::Permissions::from_mode(0o755)).unwrap();
-    let config = format!(
-        "config:\n  sandbox: {sandbox}\n  providers:\n    clock: {{program: {}, args: [\"{{task}}\"]}}\n",
-        program.display()
-    );
-    let state = project.state().replacen("config:\n", &config, 1);
-    fs::write(project.root.join(".liza/state.yaml"), state).unwrap();
+    project.set_config("sandbox", sandbox);
+    let clock = format!("{{clock: {{program: {}, args: [\"{{task}}\"]}}}}", program.display());
+    project.set_config("providers", &clock);
     project
 }
 

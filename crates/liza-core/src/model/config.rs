@@ -10,7 +10,7 @@ use crate::model::team_file::TeamFile;
 use crate::model::time::Seconds;
 use crate::model::value::Fields;
 
-/// The `config` section. A key that is absent takes its default.
+/// The `config` section. A key that is absent takes its default, and a new blackboard has only the keys that differ from it.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Config {
@@ -29,52 +29,36 @@ pub struct Config {
     /// The branch that approved work is merged to.
     pub integration_branch: String,
     /// The branch that the human works on, recorded by `init`.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub main_branch: Option<String>,
     /// The git remote through which machines exchange work; without one, all work is on this machine.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub remote: Option<String>,
     /// How long a command to the git remote may take.
-    #[serde(skip_serializing_if = "is_default_remote_limit")]
     pub remote_limit: Seconds,
     /// What the shared file says, as the human accepted it. The other settings already include it.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub team_file: Option<TeamFile>,
     /// Whether the human approves the planner's tasks before coders get them.
-    #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub plan_approval: bool,
     /// Whom agents' commits name as their author.
-    #[serde(skip_serializing_if = "AgentCommits::is_default")]
     pub agent_commits: AgentCommits,
     /// Whether sessions are confined.
-    #[serde(skip_serializing_if = "Sandbox::is_default")]
     pub sandbox: Sandbox,
     /// The lowest level at which `sandbox: require` starts a session.
-    #[serde(skip_serializing_if = "SandboxMin::is_default")]
     pub sandbox_min: SandboxMin,
     /// What of the home folder a session can read.
-    #[serde(skip_serializing_if = "SandboxRead::is_default")]
     pub sandbox_read: SandboxRead,
     /// Further files and folders that sessions can read.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
     pub sandbox_readable: Vec<String>,
     /// Further files and folders that sessions can write.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
     pub sandbox_writable: Vec<String>,
     /// Further sockets, or folders with sockets, that sessions can connect to.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
     pub sandbox_sockets: Vec<String>,
     /// The newest version of Landlock to use; for trying out what an older kernel gives.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub sandbox_max_abi: Option<u32>,
     /// Further hosts that sessions with `network: model-only` can reach: `HOST` or `HOST:PORT`.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
     pub model_hosts: Vec<String>,
     /// Further TCP ports that sessions with `network: model-only` can use, on every host.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
     pub network_ports: Vec<u16>,
     /// A program that is put in front of each session, with its arguments.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
     pub exec_wrapper: Vec<String>,
     /// Where alarms are posted to.
     pub escalation_webhook: Option<String>,
@@ -91,10 +75,8 @@ pub struct Config {
     /// How often a task may be replaced in a row before only the human can replace it again.
     pub max_rescopes: u32,
     /// How much sessions may use, in dollars or tokens.
-    #[serde(skip_serializing_if = "Budget::is_empty")]
     pub budget: Budget,
     /// What the tokens of a model cost, by its name, for clients that do not report it.
-    #[serde(skip_serializing_if = "IndexMap::is_empty")]
     pub prices: IndexMap<String, Price>,
     /// How long a running session may continue after PAUSE or CHECKPOINT.
     pub stop_grace: Seconds,
@@ -105,27 +87,20 @@ pub struct Config {
     /// How long the integration test may run.
     pub integration_test_limit: Seconds,
     /// Whether a coder's session resumes the client's own conversation after a rejection, where the client can.
-    #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub resume_conversation: bool,
     /// A command that is run in every new checkout before it is used.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub setup: Option<String>,
     /// How long that command may take.
-    #[serde(skip_serializing_if = "is_default_setup_limit")]
     pub setup_limit: Seconds,
     /// Ignored files and folders of the human's checkout that every new checkout gets.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
     pub copy: Vec<String>,
     /// How long a command waits for the lock.
     pub lock_timeout: Seconds,
     /// How long a command of a session may take.
-    #[serde(skip_serializing_if = "is_default_command_limit")]
     pub command_limit: Seconds,
     /// Agent programs, by name.
-    #[serde(skip_serializing_if = "Fields::is_empty")]
     pub providers: Fields,
     /// Provider and model, by role.
-    #[serde(skip_serializing_if = "Fields::is_empty")]
     pub roles: Fields,
 }
 
@@ -140,27 +115,9 @@ pub enum AgentCommits {
     Person,
 }
 
-impl AgentCommits {
-    fn is_default(&self) -> bool {
-        *self == Self::default()
-    }
-}
-
 const COMMAND_LIMIT: Seconds = Seconds(120);
 const SETUP_LIMIT: Seconds = Seconds(900);
 const REMOTE_LIMIT: Seconds = Seconds(120);
-
-fn is_default_remote_limit(limit: &Seconds) -> bool {
-    *limit == REMOTE_LIMIT
-}
-
-fn is_default_setup_limit(limit: &Seconds) -> bool {
-    *limit == SETUP_LIMIT
-}
-
-fn is_default_command_limit(limit: &Seconds) -> bool {
-    *limit == COMMAND_LIMIT
-}
 
 impl Default for Config {
     fn default() -> Self {

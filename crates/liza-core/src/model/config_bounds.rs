@@ -188,6 +188,24 @@ mod tests {
         }
     }
 
+    /// Covers: UI-13
+    #[test]
+    fn the_page_of_settings_has_every_setting_with_its_default() {
+        let page = include_str!("../../../../docs/reference/settings.md");
+        let default: Fields = fields(&serde_json::to_string(&Config::default()).unwrap());
+        for (key, value) in &default {
+            let mut rows = page.lines().filter_map(|line| line.strip_prefix(&format!("| `{key}")));
+            let row = rows.find(|row| row.starts_with(['`', '.'])).unwrap_or_else(|| panic!("{key}"));
+            let shown = row.split('|').nth(1).unwrap().trim().trim_matches('`');
+            match value {
+                Value::Null | Value::List(_) | Value::Map(_) => {}
+                Value::Bool(_) | Value::Int(_) | Value::Float(_) | Value::Text(_) | Value::Time(_) => {
+                    assert_eq!(shown, value.to_string(), "{key}");
+                }
+            }
+        }
+    }
+
     /// Covers: AC-11
     #[test]
     fn a_number_out_of_range_is_reported_with_what_is_allowed() {

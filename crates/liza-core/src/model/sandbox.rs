@@ -61,21 +61,3 @@ pub enum Network {
     /// The hosts of the agent program's model, through Liza's proxy.
     ModelOnly,
 }
-
-impl Sandbox {
-    pub(crate) fn is_default(&self) -> bool {
-        *self == Self::default()
-    }
-}
-
-impl SandboxMin {
-    pub(crate) fn is_default(&self) -> bool {
-        *self == Self::default()
-    }
-}
-
-impl SandboxRead {
-    pub(crate) fn is_default(&self) -> bool {
-        *self == Self::default()
-    }
-}

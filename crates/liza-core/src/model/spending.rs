@@ -23,10 +23,6 @@ pub struct Budget {
 }
 
 impl Budget {
-    pub(super) fn is_empty(&self) -> bool {
-        *self == Self::default()
-    }
-
     /// Whether any of it is in dollars.
     pub fn counts_dollars(&self) -> bool {
         [self.task, self.sprint, self.day].into_iter().flatten().any(|limit| limit.dollars.is_some())

@@ -65,6 +65,15 @@ pub fn settings_in_force(own: &Fields, defaults: &Fields) -> Fields {
     settings
 }
 
+/// Every setting: those in force, and the default of each other one.
+pub fn all_settings(own: &Fields, defaults: &Fields) -> Fields {
+    let mut settings = settings_in_force(own, defaults);
+    for (key, value) in defaults {
+        settings.entry(key.clone()).or_insert_with(|| value.clone());
+    }
+    settings
+}
+
 /// Where a setting comes from.
 pub fn source_of(key: &str, own: &Fields, defaults: &Fields) -> SettingSource {
     let is_set = own.get(key).is_some_and(|value| *value != Value::Null && Some(value) != defaults.get(key));

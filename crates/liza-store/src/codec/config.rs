@@ -1,7 +1,7 @@
 //! Reads the section `config`, with what the shared file adds to it. A number that is out of its range makes the section
 //! broken, with the number's position.
 
-use liza_core::model::{Config, Fields, OutOfRange, Value, out_of_range, settings_in_force};
+use liza_core::model::{Config, Fields, OutOfRange, Value, all_settings, out_of_range, settings_in_force};
 
 use crate::document::plain_value;
 use crate::yaml::{self, Node, YamlError, decode, to_value};
@@ -22,12 +22,30 @@ pub(crate) fn decode_config(node: &Node<'_>) -> Result<Config, YamlError> {
     yaml::read(&yaml::document(&all)).map_err(|error| YamlError::at(error.to_string(), node.position))
 }
 
+/// Every setting of a section as it is written; one that is no map stays as it is.
+pub(crate) fn every_setting(section: Option<Value>) -> Result<Value, YamlError> {
+    let section = section.unwrap_or(Value::Null);
+    match section.as_map() {
+        Some(own) => Ok(Value::Map(all_settings(own, &default_settings()?))),
+        None if section == Value::Null => Ok(Value::Map(default_settings()?)),
+        None => Ok(section),
+    }
+}
+
 /// The settings of a new project.
 pub(crate) fn default_settings() -> Result<Fields, YamlError> {
     settings_as_fields(&Config::default())
 }
 
-/// Settings as they are written.
+/// The settings as a new blackboard has them: those that differ from the default.
+pub(super) fn settings_to_write(config: &Config) -> Result<Value, YamlError> {
+    let defaults = default_settings()?;
+    let mut settings = settings_as_fields(config)?;
+    settings.retain(|key, value| defaults.get(key) != Some(value));
+    Ok(Value::Map(settings))
+}
+
+/// Every setting as a value.
 pub fn settings_as_fields(config: &Config) -> Result<Fields, YamlError> {
     Ok(to_value(config)?.as_map().cloned().unwrap_or_default())
 }

@@ -12,7 +12,7 @@ mod task_index;
 mod tasks;
 mod view;
 
-pub(crate) use config::decode_config;
+pub(crate) use config::{decode_config, every_setting};
 pub use config::settings_as_fields;
 pub(crate) use ops::{Op, document_fields, operations};
 pub(crate) use refresh::{Layout, refresh};

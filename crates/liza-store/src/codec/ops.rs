@@ -9,6 +9,7 @@ use liza_core::model::{
 };
 use serde::Serialize;
 
+use super::config::settings_to_write;
 use crate::yaml::{YamlError, to_value};
 
 /// One operation. Keys that neither the old nor the new value has do not change.
@@ -171,7 +172,7 @@ pub(crate) fn document_fields(state: &State) -> Result<Fields, YamlError> {
     put("anomalies", to_value(&state.journal.anomalies)?);
     put("sprint", loaded(&board.sprint)?);
     put("circuit_breaker", loaded(&board.circuit_breaker)?);
-    put("config", loaded(&board.config)?);
+    put("config", board.config.ready().map_or(Ok(Value::Map(Fields::new())), settings_to_write)?);
     if board.direct_edits.ready().is_some_and(|edits| !edits.is_empty()) {
         put("direct_edits", loaded(&board.direct_edits)?);
     }

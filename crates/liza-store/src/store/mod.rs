@@ -12,19 +12,23 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use liza_core::model::{
-    Board, Generation, LogEntry, Revision, Section, State, StopFile, StopFileTimes, TaskId, Timestamp, Value,
+    Board, Fields, Generation, LogEntry, Revision, Section, State, StopFile, StopFileTimes, TaskId,
+    Timestamp, Value,
 };
 use liza_core::protocol::{Operation, Request};
 use liza_core::rules::invariants::{self, Violation};
 use liza_core::rules::misspelled::MisspelledKey;
 
 use crate::call::{Call, Host, Outcome};
+use crate::codec;
 use crate::database::{self, Address, DatabaseReport, DatabaseStore, RaisedAlarms, RequestId};
 use crate::disk::ProjectDisk;
 use crate::error::StoreError;
 use crate::file::Notice;
 use crate::file_store::FileStore;
 use crate::log_reader::LogRecord;
+use crate::value_path::ValuePath;
+use crate::verify::not_encoded;
 use crate::watch::{self, Watch};
 
 pub use edit_session::EditSession;
@@ -264,6 +268,22 @@ impl Store {
             Kind::File(store) => store.read_path(path),
             Kind::Database(store) => store.read_path(path),
         }
+    }
+
+    /// The values that match a path. Settings are those in force, also if the blackboard does not have them.
+    ///
+    /// # Errors
+    /// When it cannot be read, or the path is invalid.
+    pub fn read_path_in_force(&self, path: &str) -> Result<Vec<Value>, StoreError> {
+        let steps: ValuePath = path.parse()?;
+        if !steps.leads_into("config") {
+            return self.read_path(path);
+        }
+        let written = self.read_path(".config")?.into_iter().next();
+        let settings =
+            codec::every_setting(written).map_err(|error| not_encoded(&self.state_file(), error))?;
+        let root = Value::Map(Fields::from_iter([("config".to_owned(), settings)]));
+        Ok(steps.find(&root).into_iter().cloned().collect())
     }
 
     /// The facts that the rules need from the disk of this machine.

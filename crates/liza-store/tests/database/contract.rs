@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
-use liza_core::model::{Actor, Generation, Refusal, Section, Status};
+use liza_core::model::{Actor, Generation, Refusal, Section, Status, Value};
 use liza_core::protocol::{Archive, Command, EditTask, Heartbeat, Request, SetStatus, TaskEdit};
 use liza_store::{Store, StoreError, ValueSyntax, read_state};
 
@@ -48,6 +48,8 @@ on_both_stores! {
     killed_writers_lose_nothing_and_write_the_log_once;
     /// Covers: MM-02, MM-09
     a_value_and_a_text_are_edited_by_hand;
+    /// Covers: UI-11, BB-15
+    only_settings_that_differ_from_the_default_are_written;
     /// Covers: MM-02
     an_edit_with_a_violation_is_refused;
     /// Covers: MM-02
@@ -439,4 +441,17 @@ fn a_check_decides_and_writes_nothing(kind: Kind) {
     assert!(store.check(request("two")).is_ok());
     assert!(store.check(request("one")).is_err());
     assert_eq!(store.text().unwrap(), before);
+}
+
+fn only_settings_that_differ_from_the_default_are_written(kind: Kind) {
+    let board = TestBoard::new(kind, "settings");
+    let store = board.store();
+    let text = store.text().unwrap();
+    assert!(text.contains("\nconfig:\n  max_coder_iterations: 11\n  lock_timeout: 11\n"), "{text}");
+    assert_eq!(store.read_path(".config.lease_duration").unwrap(), []);
+    let value = |path: &str| store.read_path_in_force(path).unwrap();
+    assert_eq!(value(".config.lease_duration"), [Value::Int(300)]);
+    assert_eq!(value(".config.lock_timeout"), [Value::Int(11)]);
+    assert_eq!(value(".config.nothing"), []);
+    assert_eq!(value(".goal.id"), [Value::from("goal-1")]);
 }

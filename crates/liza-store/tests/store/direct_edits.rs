@@ -58,7 +58,7 @@ fn an_edit_is_logged_once_with_its_places_at_the_next_write() {
     for command in [note("x"), heartbeat("coder-1")] {
         let project = board();
         edit(&project, "priority: 3", "priority: 1");
-        edit(&project, "lock_timeout: 10", "lock_timeout: 20");
+        edit(&project, "lock_timeout: 11", "lock_timeout: 20");
         let before = project.log();
         project.run(command);
         let [found] = &logged(&project)[..] else { panic!("{}", project.log()) };
@@ -95,11 +95,11 @@ fn an_edit_of_what_only_commands_write_is_an_alarm() {
         ("priority: 3", "approved_by: code-reviewer-1\n    priority: 3", "tasks.one.approved_by"),
         ("generation: 3", "generation: 7", "agents.coder-1.generation"),
         (
-            "lock_timeout: 10",
-            "providers:\n    evil: {command: [sh]}\n  lock_timeout: 10",
+            "lock_timeout: 11",
+            "providers:\n    evil: {command: [sh]}\n  lock_timeout: 11",
             "config.providers.evil",
         ),
-        ("integration_branch: integration", "integration_branch: main", "config.integration_branch"),
+        ("lock_timeout: 11", "lock_timeout: 11\n  integration_branch: main", "config.integration_branch"),
     ];
     for (from, to, place) in cases {
         let project = board();

@@ -151,8 +151,7 @@ fn the_store_and_flock_exclude_each_other() {
 fn the_lock_timeout_comes_from_the_config() {
     let project = Project::new("lock-timeout");
     let text = project.text();
-    let without_wait = text.replace("lock_timeout: 10", "lock_timeout: 0");
-    assert_ne!(without_wait, text, "the default is written down");
+    let without_wait = with_lock_timeout(&text, "0");
     project.write(&without_wait);
     let store = project.store();
     let session = store.begin_edit().unwrap();

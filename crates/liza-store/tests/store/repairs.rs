@@ -127,13 +127,13 @@ fn a_write_by_path_repairs_a_field_with_its_own_type() {
     let project = with_agents("repair", AGENT);
     project.add_task("one");
     let text = project.text().replace("priority: 3", "priority: high");
-    let text = text.replace("lease_duration: 300", "lease_duration: long");
-    let text = text.replace("max_coder_iterations: 10", "max_coder_iterations: ten");
+    let text = text.replace("lock_timeout: 11", "lock_timeout: long");
+    let text = text.replace("max_coder_iterations: 11", "max_coder_iterations: ten");
     project.write(&text);
     set(&project, ".tasks[0].priority", "2").unwrap();
     assert!(project.text().contains("    priority: 2\n"), "{}", project.text());
     // Two invalid keys of one section, one after the other.
-    for (key, value) in [("lease_duration", "600"), ("max_coder_iterations", "7")] {
+    for (key, value) in [("lock_timeout", "600"), ("max_coder_iterations", "7")] {
         set(&project, &format!(".config.{key}"), value).unwrap();
         assert!(project.text().contains(&format!("  {key}: {value}\n")), "{}", project.text());
     }

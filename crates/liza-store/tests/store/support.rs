@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::{Duration, Instant};
 
 use liza_core::model::{
-    Actor, AgentId, Alignment, Config, Goal, GoalStatus, Loaded, LogEntry, Revision, Sprint, State, StopFile,
+    Actor, AgentId, Alignment, Config, Goal, GoalStatus, Loaded, LogEntry, Revision, Seconds, Sprint, State, StopFile,
     StopFiles, TaskId, Timestamp,
 };
 use liza_core::protocol::{AddTask, Command, Heartbeat, NewTask, Register, Request, WriteNote};
@@ -30,7 +30,7 @@ pub(crate) fn agent(id: &str) -> AgentId {
     id.parse().unwrap()
 }
 
-/// A blackboard as `init` creates it.
+/// A blackboard as `init` creates it, with two settings that tests change.
 pub(crate) fn fresh_state() -> State {
     let mut state = State::default();
     state.board.revision = Revision(1);
@@ -47,7 +47,8 @@ pub(crate) fn fresh_state() -> State {
         taken: None,
     });
     state.board.agents = Loaded::Ready(Default::default());
-    state.board.config = Loaded::Ready(Config::default());
+    let config = Config { max_coder_iterations: 11, lock_timeout: Seconds(11), ..Config::default() };
+    state.board.config = Loaded::Ready(config);
     state.board.sprint = Loaded::Ready(Sprint::begin(1, "goal-1", now()));
     state.board.circuit_breaker = Loaded::Ready(Default::default());
     state.board.discovered = Loaded::Ready(Vec::new());

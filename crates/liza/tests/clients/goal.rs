@@ -165,11 +165,9 @@ fn reach_goal_by_proxy(client: Client) {
     let scripted = Scripted::new(work);
     let only = "{network: model-only}";
     let host = scripted.model.url().replace("http://", "");
-    let config = format!(
-        "config:\n  roles: {{planner: {only}, coder: {only}, code_reviewer: {only}}}\n  model_hosts: [\"{host}\"]\n"
-    );
-    let state = scripted.project.state().replacen("config:\n", &config, 1);
-    scripted.project.write(".liza/state.yaml", &state);
+    let roles = format!("{{planner: {only}, coder: {only}, code_reviewer: {only}}}");
+    scripted.project.set_config("roles", &roles);
+    scripted.project.set_config("model_hosts", &format!("[\"{host}\"]"));
     reach_goal_in(&scripted, &[client], &["--cli", client.name()]);
     let outputs = outputs(&scripted);
     let levels: Vec<&str> = outputs.lines().filter(|line| line.starts_with("[liza: confinement")).collect();

@@ -134,3 +134,43 @@ fn a_setting_is_checked_before_it_is_set() {
     project.liza_as("coder-1", &["config", "lease_duration", "60", "--json"]).refused(1, "not_permitted");
     assert_eq!(project.state(), before);
 }
+
+/// Covers: UI-11
+#[test]
+fn a_value_that_is_the_default_does_not_override_the_file() {
+    let project = TestProject::new();
+    // Earlier versions wrote every setting.
+    project.set_config("max_crashes", "5");
+    project.write("liza.yaml", "max_crashes: 2\nlease_duration: 600\n");
+    project.liza(&["config", "--trust"]).ok();
+    is(&project, "max_crashes", "2", "liza.yaml");
+    let get = |key: &str| project.liza(&["get", &format!(".config.{key}")]).ok().to_owned();
+    assert_eq!((get("max_crashes"), get("lease_duration")), ("2\n".to_owned(), "600\n".to_owned()));
+    let set = project.liza(&["config", "max_crashes", "5"]);
+    set.ok();
+    assert!(set.stderr.contains("the default, which does not override liza.yaml"), "{set:#?}");
+    let set = project.liza(&["config", "max_crashes", "6"]);
+    assert_eq!((set.ok(), set.stderr.as_str()), ("max_crashes is set on the blackboard: 6\n", ""));
+    is(&project, "max_crashes", "6", "state.yaml");
+    assert_eq!(get("max_crashes"), "6\n");
+}
+
+/// Covers: UI-11
+#[test]
+fn every_setting_is_shown_with_its_value_and_its_source() {
+    let project = TestProject::new();
+    let shown = project.liza(&["config"]).ok().to_owned();
+    let line = |key: &str| {
+        let mut lines = shown.lines().map(|line| line.split_whitespace().collect::<Vec<_>>().join(" "));
+        lines.find(|line| line.starts_with(&format!("{key} "))).unwrap_or_default()
+    };
+    assert_eq!(line("main_branch"), "main_branch main (state.yaml)");
+    assert_eq!(line("sandbox"), "sandbox auto (default)");
+    assert_eq!(line("setup"), "setup none (default)");
+    assert_eq!(line("budget"), "budget none (default)");
+    assert_eq!(line("team_file"), "");
+    project.liza(&["config", "roles.coder.count", "4"]).ok();
+    let count = project.liza(&["config", "roles.coder.count"]).ok().to_owned();
+    assert_eq!(count, "roles.coder.count  4  (state.yaml)\n");
+    project.liza(&["config", "roles.coder.model", "--json"]).refused(1, "unknown_setting");
+}

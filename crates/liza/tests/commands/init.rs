@@ -45,7 +45,7 @@ fn it_writes_the_whole_schema_the_log_the_branch_and_the_excludes() {
     for section in sections {
         assert!(state.lines().any(|line| line.starts_with(section)), "{section}: {state}");
     }
-    for fact in ["goal_ref: goal-1", "event: initialization", "integration_branch: integration"] {
+    for fact in ["goal_ref: goal-1", "event: initialization"] {
         assert!(state.contains(fact), "{fact}: {state}");
     }
     assert_eq!(project.log().matches("action:").count(), 1);
@@ -54,6 +54,32 @@ fn it_writes_the_whole_schema_the_log_the_branch_and_the_excludes() {
     assert_eq!(project.git(&["status", "--short"]), "");
     assert!(excluded(&project).contains("/.liza/\n/.worktrees/\n"));
     assert_eq!(project.liza(&["validate"]).ok().trim(), "VALID");
+}
+
+/// Covers: BB-15, UI-11
+#[test]
+fn it_writes_only_the_settings_that_differ_from_the_default() {
+    let settings = |project: &TestProject| {
+        let state = project.state();
+        state.split_once("\nconfig:").unwrap().1.to_owned()
+    };
+    let project = TestProject::bare();
+    project.liza(&["init", "Retry"]).ok();
+    assert_eq!(settings(&project), "\n  main_branch: main\n");
+    let get = |key: &str| project.liza(&["get", &format!(".config.{key}")]).ok().to_owned();
+    assert_eq!(get("integration_branch"), "integration\n");
+    assert_eq!(get("lease_duration"), "300\n");
+    assert_eq!(get("sandbox"), "auto\n");
+
+    let other = TestProject::bare();
+    other.git(&["checkout", "-q", "--detach"]);
+    other.liza(&["init", "Retry"]).ok();
+    assert_eq!(settings(&other), " {}\n");
+    other.liza(&["config", "lease_duration", "60"]).ok();
+    assert_eq!(settings(&other), "\n  lease_duration: 60\n");
+    other.liza(&["config", "lease_duration", "--unset"]).ok();
+    assert_eq!(settings(&other), " {}\n");
+    assert_eq!(other.liza(&["validate"]).ok(), "VALID\n");
 }
 
 /// Covers: BB-15

@@ -46,6 +46,7 @@ fn concurrent_changes_of_others_are_kept() {
 #[test]
 fn the_whole_file_can_be_edited() {
     let project = with_tasks();
+    project.set_config("max_review_cycles", "5");
     let editor = "liza register coder-1; edited 's/max_review_cycles: 5/max_review_cycles: 7 # mine/' \"$1\"";
     let result = edit(&project, editor, &["--json"]);
     // The commands inside the editor print too; ours is the last line.

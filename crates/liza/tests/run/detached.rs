@@ -33,9 +33,7 @@ fn stop_ends_a_detached_team_and_its_sessions() {
     let script = project.home().join("sleeper.sh");
     fs::write(&script, "#!/bin/sh\ncat > /dev/null\nexec sleep 6543\n").unwrap();
     project.run(project.command("chmod").arg("755").arg(&script)).ok();
-    let providers = format!("config:\n  providers:\n    sleeper: {{program: {}}}\n", script.display());
-    let state = project.state().replacen("config:\n", &providers, 1);
-    fs::write(project.root.join(".liza/state.yaml"), state).unwrap();
+    project.set_config("providers", &format!("{{sleeper: {{program: {}}}}}", script.display()));
     project.liza(&["run", "--detach", "--cli", "sleeper"]).ok();
     project.liza(&["run", "--detach", "--cli", "sleeper", "--json"]).refused(1, "already_running");
     project.liza(&["remove", "--yes", "--json"]).refused(1, "already_running");
@@ -54,9 +52,7 @@ fn stop_ends_a_detached_team_and_its_sessions() {
 fn a_team_that_cannot_start_in_the_background_says_why() {
     let project = project();
     project.liza(&["attach", "--json"]).refused(1, "no_team");
-    let state =
-        project.state().replacen("config:\n", "config:\n  providers:\n    gone: {program: /nowhere/x}\n", 1);
-    fs::write(project.root.join(".liza/state.yaml"), state).unwrap();
+    project.set_config("providers", "{gone: {program: /nowhere/x}}");
     let error = project.liza(&["run", "--detach", "--cli", "gone", "--json"]).refused(1, "not_started");
     let message = error["message"].as_str().unwrap();
     assert!(message.contains("/nowhere/x") && !message.contains("liza: "), "{error}");

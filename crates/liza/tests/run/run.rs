@@ -17,9 +17,7 @@ fn with_sleepers(project: &TestProject) {
     let script = project.home().join("sleeper.sh");
     fs::write(&script, "#!/bin/sh\ncat > /dev/null\nexec sleep 600\n").unwrap();
     project.run(project.command("chmod").arg("755").arg(&script)).ok();
-    let providers = format!("config:\n  providers:\n    sleeper: {{program: {}}}\n", script.display());
-    let state = project.state().replacen("config:\n", &providers, 1);
-    fs::write(project.root.join(".liza/state.yaml"), state).unwrap();
+    project.set_config("providers", &format!("{{sleeper: {{program: {}}}}}", script.display()));
 }
 
 /// Covers: AG-16, AG-05
@@ -62,9 +60,9 @@ fn a_head_of_the_integration_branch_that_was_not_recorded_is_adopted_and_reporte
 #[test]
 fn the_config_defines_the_team() {
     let project = project();
-    let roles = "config:\n  roles:\n    coder: {provider: rehearsal, count: 3}\n    code_reviewer: {provider: rehearsal, count: 2}\n    planner: rehearsal\n";
-    let state = project.state().replacen("config:\n", roles, 1);
-    fs::write(project.root.join(".liza/state.yaml"), state).unwrap();
+    let agents = |count: u32| format!("{{provider: rehearsal, count: {count}}}");
+    let roles = format!("{{coder: {}, code_reviewer: {}, planner: rehearsal}}", agents(3), agents(2));
+    project.set_config("roles", &roles);
     let result = project.liza(&["run", "--json"]).result();
     let mut names: Vec<String> = result["ended"]
         .as_array()
@@ -142,14 +140,8 @@ fn with_script(project: &TestProject, name: &str, body: &str) {
     let script = project.home().join(format!("{name}.sh"));
     fs::write(&script, format!("#!/bin/sh\ncat > /dev/null\n{body}\n")).unwrap();
     project.run(project.command("chmod").arg("755").arg(&script)).ok();
-    let entry =
-        format!("  providers:\n    {name}: {{program: {}, args: [\"{{task}}\"]}}\n", script.display());
-    let state = project.state();
-    let state = match state.contains("  providers:\n") {
-        true => state.replacen("  providers:\n", &entry, 1),
-        false => state.replacen("config:\n", &format!("config:\n{entry}"), 1),
-    };
-    fs::write(project.root.join(".liza/state.yaml"), state).unwrap();
+    let provider = format!("{{program: {}, args: [\"{{task}}\"]}}", script.display());
+    project.liza(&["config", &format!("providers.{name}"), &provider]).ok();
 }
 
 /// Covers: AG-09, AG-16
@@ -163,9 +155,7 @@ chmod +x scripts/integration-test.sh; git add . && git commit -qm work
 {liza} pre-check \"$1\" --intent x --validation x && {liza} submit-for-review \"$1\" \"$(git rev-parse HEAD)\""
     );
     fs::create_dir(project.home().join("marks")).unwrap();
-    let writable = "config:\n  sandbox_writable: [~/marks]\n";
-    fs::write(project.root.join(".liza/state.yaml"), project.state().replacen("config:\n", writable, 1))
-        .unwrap();
+    project.set_config("sandbox_writable", "[~/marks]");
     with_script(&project, "code", &code);
     with_script(&project, "approve", &format!("{liza} submit-verdict \"$1\" APPROVED 'read it'"));
     let tasks: Vec<String> = (1..=8).map(|number| format!("t{number}")).collect();
@@ -206,8 +196,7 @@ fn a_pause_is_reported_once_for_the_whole_team() {
 #[test]
 fn a_pause_is_reported_once_despite_lease_renewals() {
     let project = project();
-    let state = project.state().replacen("  heartbeat_interval: 60\n", "  heartbeat_interval: 1\n", 1);
-    fs::write(project.root.join(".liza/state.yaml"), state).unwrap();
+    project.set_config("heartbeat_interval", "1");
     project.liza(&["pause"]).ok();
     let run = Running::liza(&project, &["run", "--in-place", "--cli", "rehearsal", "--plain"]);
     run.wait_for_output(".liza/PAUSE is present; no new work starts");
@@ -226,10 +215,8 @@ fn a_team_with_a_failed_planner_finishes_its_tasks_then_reports_it_and_ends() {
     let script = project.home().join("crash.sh");
     fs::write(&script, "#!/bin/sh\ncat > /dev/null\nexit 7\n").unwrap();
     project.run(project.command("chmod").arg("755").arg(&script)).ok();
-    let config =
-        format!("config:\n  max_crashes: 1\n  providers:\n    crash: {{program: {}}}\n", script.display());
-    let state = project.state().replacen("  max_crashes: 5\n", "", 1).replacen("config:\n", &config, 1);
-    fs::write(project.root.join(".liza/state.yaml"), state).unwrap();
+    project.set_config("max_crashes", "1");
+    project.set_config("providers", &format!("{{crash: {{program: {}}}}}", script.display()));
     project.add_task("t1");
     // It wakes the planner, and the task is still done.
     project.liza(&["discover", "--desc", "look here", "--severity", "high", "--urgency", "immediate"]).ok();
@@ -288,9 +275,7 @@ fn a_missing_program_is_reported_before_any_agent_starts() {
     let project = project();
     let error = project.liza(&["run", "--in-place", "--cli", "rehearsal", "--coder-cli", "nobody", "--json"]);
     error.refused(1, "unknown_provider");
-    let providers = "config:\n  providers:\n    gone: {program: /nowhere/agent, install: get it}\n";
-    let state = project.state().replacen("config:\n", providers, 1);
-    fs::write(project.root.join(".liza/state.yaml"), state).unwrap();
+    project.set_config("providers", "{gone: {program: /nowhere/agent, install: get it}}");
     let error = project.liza(&["run", "--in-place", "--cli", "rehearsal", "--coder-cli", "gone", "--json"]);
     assert_eq!(error.refused(5, "program_missing")["hint"], "get it");
     assert!(!project.log().contains("registered"), "{}", project.log());

@@ -57,7 +57,7 @@ fn lock_modify_runs_on_a_copy_with_the_rights_of_the_session() {
         r#"
 "$LIZA" lock modify "pwd > \"$HOME/where\"; sed -i 's/^goal:/own_note: mine\ngoal:/' .liza/state.yaml" > "$HOME/own" 2>&1
 "$LIZA" lock modify "sed -i 's/^goal:/second: \"\$(ps -o comm= -p \$PPID)\"\ngoal:/' \"\$LIZA_STATE\"" > "$HOME/second" 2>&1
-"$LIZA" lock modify "sed -i 's/max_review_cycles: .*/max_review_cycles: 999/' .liza/state.yaml" > "$HOME/config" 2>&1
+"$LIZA" lock modify "sed -i 's/^config:/config:\n  max_review_cycles: 999/' .liza/state.yaml" > "$HOME/config" 2>&1
 "$LIZA" lock modify "echo '}' > .liza/state.yaml" > "$HOME/broken" 2>&1
 "$LIZA" lock modify true > "$HOME/same" 2>&1
 "$LIZA" lock modify false > "$HOME/failed" 2>&1; echo "exit $?" >> "$HOME/failed"

@@ -41,27 +41,22 @@ impl Bench {
         static COUNT: AtomicU32 = AtomicU32::new(0);
         let project = TestProject::new();
         let mark = format!("LIZA_TEST_MARK={}-{}", std::process::id(), COUNT.fetch_add(1, Ordering::Relaxed));
-        let mut text = "config:\n".to_owned();
-        if !config.contains("sandbox:") {
-            // The scripts leave marks in the home folder.
-            text.push_str("  sandbox: off\n");
+        // The scripts leave marks in the home folder.
+        project.set_config("sandbox", "off");
+        for (key, value) in config.lines().filter_map(|line| line.trim().split_once(": ")) {
+            project.set_config(key, value);
         }
-        config.lines().for_each(|line| text.push_str(&format!("  {}\n", line.trim())));
-        if !scripts.is_empty() {
-            text.push_str("  providers:\n");
-        }
+        let mut providers = Vec::new();
         for (name, body) in scripts {
             let path = project.home().join(format!("{name}.sh"));
             let head = "#!/bin/sh\ncat > \"$HOME/last-prompt\"\n";
             fs::write(&path, format!("{head}{body}\n")).unwrap();
             fs::set_permissions(&path, fs::Permissions::from_mode(0o755)).unwrap();
-            text.push_str(&format!("    {name}: {{program: {}, args: [\"{{task}}\"]}}\n", path.display()));
+            providers.push(format!("{name}: {{program: {}, args: [\"{{task}}\"]}}", path.display()));
         }
-        let set: Vec<&str> = config.lines().filter_map(|line| line.trim().split(':').next()).collect();
-        let kept = |line: &&str| !set.iter().any(|key| line.starts_with(&format!("  {key}:")));
-        let state: String = project.state().lines().filter(kept).map(|line| format!("{line}\n")).collect();
-        let state = state.replacen("config:\n", &text, 1);
-        fs::write(project.root.join(".liza/state.yaml"), state).unwrap();
+        if !providers.is_empty() {
+            project.set_config("providers", &format!("{{{}}}", providers.join(", ")));
+        }
         project.liza(&["validate"]).ok();
         Self { project, mark }
     }

@@ -76,12 +76,8 @@ exit 42
     );
     fs::write(&program, script).unwrap();
     fs::set_permissions(&program, fs::Permissions::from_mode(0o755)).unwrap();
-    let provider = format!(
-        "config:\n  providers:\n    talks: {{program: {}, interactive_args: [\"{{task}}\", \"{{prompt}}\"]}}\n",
-        program.display()
-    );
-    let state = bench.project.state().replacen("config:\n", &provider, 1);
-    fs::write(bench.project.root.join(".liza/state.yaml"), state).unwrap();
+    let call = format!("program: {}, interactive_args: [\"{{task}}\", \"{{prompt}}\"]", program.display());
+    bench.project.set_config("providers", &format!("{{talks: {{{call}}}}}"));
     bench.project.liza(&["validate"]).ok();
 }
 

@@ -10,12 +10,8 @@ use crate::fixture::{Bench, CODER};
 #[test]
 fn explain_shows_the_command_line_and_a_missing_program_is_exit_5_with_a_hint() {
     let bench = Bench::new("roles: {coder: {provider: mine, model: big}}", &[]);
-    let state = bench.project.state().replacen(
-        "config:\n",
-        "config:\n  providers: {mine: {program: sh, args: [-s, '{role}'], model_args: [--model, '{model}']}}\n",
-        1,
-    );
-    bench.project.write(".liza/state.yaml", &state);
+    let mine = "{mine: {program: sh, args: [-s, '{role}'], model_args: [--model, '{model}']}}";
+    bench.project.set_config("providers", mine);
     bench.project.liza(&["agent", "coder", "t1", "--explain", "--json"]).refused(1, "unknown_task");
     bench.project.add_task("t1");
     let mine = bench.project.liza(&["agent", "coder", "t1", "--explain", "--json"]).result();

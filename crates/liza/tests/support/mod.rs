@@ -227,6 +227,17 @@ impl TestProject {
         self.read(".liza/state.yaml")
     }
 
+    /// Sets a setting in the file of the blackboard, as a person with an editor would; the value is YAML on one line.
+    #[track_caller]
+    pub(crate) fn set_config(&self, key: &str, value: &str) {
+        let state = self.state();
+        let (before, settings) = state.split_once("\nconfig:").unwrap();
+        let settings = settings.strip_prefix(" {}").unwrap_or(settings).strip_prefix('\n').unwrap();
+        let is_other = |line: &&str| !line.starts_with(&format!("  {key}:"));
+        let others: String = settings.split_inclusive('\n').filter(is_other).collect();
+        self.write(".liza/state.yaml", &format!("{before}\nconfig:\n  {key}: {value}\n{others}"));
+    }
+
     /// The log as text.
     pub(crate) fn log(&self) -> String {
         self.read(".liza/log.yaml")

@@ -222,8 +222,7 @@ fn a_failed_test_keeps_the_branch_and_its_output() {
 #[test]
 fn a_test_over_its_time_limit_is_killed_with_its_children() {
     let project = team();
-    let text = project.state().replace("integration_test_limit: 1800", "integration_test_limit: 1");
-    project.write(".liza/state.yaml", &text);
+    project.set_config("integration_test_limit", "1");
     let before =
         with_test(&project, "test -f one.txt || exit 0; sleep 1111 & setsid sleep 1111 & sleep 1111");
     approved(&project, "one");
@@ -458,8 +457,7 @@ fn broken_settings_are_an_error_and_nothing_lands_on_the_default_branch() {
     let project = team();
     let before = tip(&project, "integration");
     approved(&project, "one");
-    let broken = project.state().replace("integration_branch: integration", "integration_branch: [release]");
-    project.write(".liza/state.yaml", &broken);
+    project.set_config("integration_branch", "[release]");
     let error = merge(&project, "one").refused(4, "broken_section");
     assert!(error["message"].as_str().unwrap().contains("config"), "{error}");
     assert_eq!((tip(&project, "integration"), project.status("one")), (before, "APPROVED"));

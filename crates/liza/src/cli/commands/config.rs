@@ -52,23 +52,21 @@ pub(crate) fn run(args: Args, context: &Context) -> Result<Reply, CommandError> 
     if let (Some(key), true) = (&args.key, args.unset || args.value.is_some()) {
         return change(context, &project, key, args.value.as_deref());
     }
+    show(context, &project, args.key.as_deref())
+}
+
+/// Every setting in force, or one of them, and where it comes from.
+fn show(context: &Context, project: &Project, key: Option<&str>) -> Result<Reply, CommandError> {
     let config = project.store().snapshot()?.board.config()?.clone();
-    let defaults = settings_as_fields(&liza_core::model::Config::default()).map_err(unreadable)?;
-    let mut settings = defaults.clone();
-    settings.extend(settings_as_fields(&config).map_err(unreadable)?);
+    let defaults = default_settings()?;
+    let mut settings = settings_as_fields(&config).map_err(unreadable)?;
     settings.shift_remove("team_file");
-    let own = own_settings(&project)?;
-    if let Some(key) = &args.key {
-        settings.retain(|name, _| name == key);
-        if settings.is_empty() {
-            check_known(key)?;
-            let message = format!("{key} is not set");
-            return Err(CommandError::refused("unknown_setting", message)
-                .hint(format!("set it: liza config {key} VALUE")));
-        }
+    if let Some(key) = key {
+        settings = Fields::from_iter([(key.to_owned(), setting(&settings, key)?)]);
     }
-    let source = |key: &str| source_of(key, &own, &defaults);
-    let notice = (args.key.is_none()).then(|| file_notice(context, &project)).flatten();
+    let own = own_settings(project)?;
+    let source = |key: &str| source_of(first_part(key), &own, &defaults);
+    let notice = key.is_none().then(|| file_notice(context, project)).flatten();
     if let Some(notice) = &notice {
         context.screen.note(&format!("liza: {notice}"));
     }
@@ -82,6 +80,26 @@ pub(crate) fn run(args: Args, context: &Context) -> Result<Reply, CommandError> 
     Ok(Reply::new(lines.join("\n"), json!({"settings": result, "notice": notice})))
 }
 
+/// The value of one setting: `lease_duration`, or `roles.coder.count`.
+fn setting(settings: &Fields, key: &str) -> Result<Value, CommandError> {
+    check_known(first_part(key))?;
+    let mut parts = key.split('.');
+    let first = parts.next().and_then(|part| settings.get(part));
+    let found = first.and_then(|first| parts.try_fold(first, |value, part| value.as_map()?.get(part)));
+    found.cloned().ok_or_else(|| {
+        CommandError::refused("unknown_setting", format!("{key} is not set"))
+            .hint(format!("set it: liza config {key} VALUE"))
+    })
+}
+
+fn first_part(key: &str) -> &str {
+    key.split('.').next().unwrap_or(key)
+}
+
+fn default_settings() -> Result<Fields, CommandError> {
+    settings_as_fields(&liza_core::model::Config::default()).map_err(unreadable)
+}
+
 /// Sets a setting on the blackboard, or removes it.
 fn change(
     context: &Context,
@@ -90,7 +108,7 @@ fn change(
     value: Option<&str>,
 ) -> Result<Reply, CommandError> {
     context.human_only("config")?;
-    let first = key.split('.').next().unwrap_or(key);
+    let first = first_part(key);
     check_known(first)?;
     let session = begin_edit(project, context, "config")?;
     let (text, edited) = match value {
@@ -114,6 +132,11 @@ fn change(
     };
     context.report_notices(&edited.notices);
     context.warn_of_misspelled_keys(&edited.misspelled);
+    if value.is_some() && source_of(first, &own_settings(project)?, &default_settings()?) == SettingSource::TeamFile {
+        context.screen.note(&format!(
+            "liza: this is the default, which does not override {TEAM_FILE}; what applies: liza config {first}"
+        ));
+    }
     Ok(Reply::new(text, json!({"key": key, "value": value})).at(edited.revision.0))
 }
 
@@ -135,10 +158,13 @@ fn check_known(key: &str) -> Result<(), CommandError> {
 }
 
 fn line(key: &str, value: &Value, source: SettingSource, width: usize) -> String {
-    let text = yaml::document(&Fields::from_iter([(key.to_owned(), value.clone())]));
+    let text = yaml::document(&Fields::from_iter([("value".to_owned(), value.clone())]));
     let text = text.trim_end();
-    let value = text.strip_prefix(&format!("{key}:")).unwrap_or(text).trim();
-    let value = clean(&value.split_whitespace().collect::<Vec<_>>().join(" "));
+    let value = text.strip_prefix("value:").unwrap_or(text).trim();
+    let value = match value {
+        "null" | "[]" | "{}" => "none".to_owned(),
+        value => clean(&value.split_whitespace().collect::<Vec<_>>().join(" ")),
+    };
     let source = match source {
         SettingSource::Default => paint(DIM, "default"),
         SettingSource::TeamFile | SettingSource::Blackboard => paint(CYAN, &source.to_string()),

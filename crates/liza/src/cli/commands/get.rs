@@ -10,10 +10,12 @@ use crate::cli::ui::output::Reply;
 /// Print the values at a path of the blackboard.
 ///
 /// A path consists of keys, [n], [], select(.key == "value") and "quoted keys", as in yq. Each match is one line; lists
-/// and maps are printed as YAML.
+/// and maps are printed as YAML. A setting that the blackboard does not have is printed as it applies: from liza.yaml, or
+/// its default.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:
   liza get .goal.description
+  liza get .config.lease_duration
   liza get '.tasks[].id'
   liza get '.tasks[] | select(.id == \"retry-orders\") | .status'")]
 pub(crate) struct Args {
@@ -24,7 +26,7 @@ pub(crate) struct Args {
 
 /// Runs it.
 pub(crate) fn run(args: Args, context: &Context) -> Result<Reply, CommandError> {
-    let found = context.project()?.store().read_path(&args.path)?;
+    let found = context.project()?.store().read_path_in_force(&args.path)?;
     if found.is_empty() {
         let message = format!("nothing matches {}", args.path);
         return Err(CommandError::refused("nothing_there", message).hint("liza get . shows everything"));
