@@ -99,10 +99,10 @@ impl DatabaseReason {
                 "add the authority that signed it to the system's trust store, or name its file in SSL_CERT_FILE"
             }
             Self::NoProject => {
-                "create one: liza init --store ADDRESS; use an existing one: liza join ADDRESS --name NAME"
+                "create one: liza init --store ADDRESS; use an existing one: liza join ADDRESS --project NAME"
             }
             Self::ProjectExists => {
-                "use it: liza join ADDRESS; create another one: liza init --store ADDRESS --name NAME"
+                "use it: liza join ADDRESS; create another one: liza init --store ADDRESS --project NAME"
             }
             Self::NewerSchema => "update liza on this machine",
             Self::RequestReused => "use a new ID for each command",

@@ -4,8 +4,8 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use liza_core::model::{Revision, TaskId};
-use liza_core::watch::action::{Action, ActionName};
+use liza_core::model::{AgentId, Revision, TaskId};
+use liza_core::watch::action::{Action, ActionName, ActionSubject};
 use liza_core::watch::needs_you::NeedsYou;
 use serde::Deserialize;
 use tokio::sync::Mutex;
@@ -26,6 +26,7 @@ pub(crate) struct ActionForm {
     /// The key of a decision that waits for the human.
     need: Option<String>,
     task: Option<String>,
+    agent: Option<String>,
     /// The revision of the task that the person has seen.
     seen: Option<u64>,
     text: Option<String>,
@@ -98,10 +99,7 @@ fn command(snapshot: &Snapshot, form: &ActionForm) -> Result<Vec<String>, String
         }
         (None, Some(name)) => {
             let name: ActionName = name.parse().map_err(|_| "There is no such action.".to_owned())?;
-            let id = form.task.as_deref().map(str::parse::<TaskId>).transpose().map_err(|e| e.to_string())?;
-            let task = id.as_ref().map(|id| snapshot.task(id).ok_or("This task no longer exists."));
-            let action = Action::new(name, task.transpose()?)?;
-            form.seen.map_or_else(|| action.clone(), |seen| action.clone().seen_at(Revision(seen)))
+            Action::requested(name, subject(snapshot, form)?, form.seen.map(Revision))?
         }
         (None, None) => return Err("The form names no action.".to_owned()),
     };
@@ -113,6 +111,15 @@ fn command(snapshot: &Snapshot, form: &ActionForm) -> Result<Vec<String>, String
         return Err("Type a text first.".to_owned());
     }
     Ok(action.words(&[&text]))
+}
+
+/// What a form is about: a task or an agent of the view.
+fn subject<'v>(snapshot: &'v Snapshot, form: &ActionForm) -> Result<ActionSubject<'v>, String> {
+    let task = form.task.as_deref().map(str::parse::<TaskId>).transpose().map_err(|e| e.to_string())?;
+    let task = task.map(|id| snapshot.task(&id).ok_or("This task no longer exists.")).transpose()?;
+    let agent = form.agent.as_deref().map(str::parse::<AgentId>).transpose().map_err(|e| e.to_string())?;
+    let agent = agent.map(|id| snapshot.agent(id).ok_or("This agent no longer exists.")).transpose()?;
+    Ok(ActionSubject { task, agent: agent.map(|agent| agent.id) })
 }
 
 /// A command line that can be copied.

@@ -17,6 +17,6 @@ mod snapshot;
 mod stream;
 mod topic;
 
-pub use seat::{CommandResult, LogLine, OutputKind, OutputLine, SavedSession, Seat};
+pub use seat::{CommandResult, LogLine, LogTone, OutputKind, OutputLine, SavedSession, Seat};
 pub use server::{ServerHandle, WebServer};
 pub use snapshot::TeamReading;

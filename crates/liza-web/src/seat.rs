@@ -82,17 +82,31 @@ pub struct LogLine {
     pub time: Timestamp,
     /// Who.
     pub who: String,
-    /// What was done.
+    /// What was done, by its name in the log.
     pub action: String,
     /// The task, if it is about one.
     pub task: Option<String>,
     /// The details.
     pub detail: String,
+    /// What was done, in words; `who` is its subject.
+    pub sentence: String,
+    /// The details that the sentence does not have.
+    pub remark: Option<String>,
+    /// How it sounds.
+    pub tone: LogTone,
 }
 
-impl LogLine {
-    /// Whether it needs attention.
-    pub(crate) fn is_alert(&self) -> bool {
-        matches!(self.action.as_str(), "blocked" | "integration_failed" | "circuit_breaker" | "aborted")
-    }
+/// How an entry of the log sounds.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum LogTone {
+    /// Ordinary work.
+    Plain,
+    /// A step of the whole team.
+    Strong,
+    /// A success.
+    Good,
+    /// Something that is worth a look.
+    Attention,
+    /// A failure.
+    Bad,
 }

@@ -23,7 +23,7 @@ impl Role {
     pub const ALL: [Role; 3] = [Role::Planner, Role::Coder, Role::CodeReviewer];
 
     /// How the role begins an agent ID.
-    pub fn id_prefix(self) -> &'static str {
+    pub const fn id_prefix(self) -> &'static str {
         match self {
             Role::Planner => "planner",
             Role::Coder => "coder",

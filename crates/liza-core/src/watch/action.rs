@@ -2,7 +2,7 @@
 //!
 //! Which task may be changed how is decided by the rules; here only what makes no sense at all is not offered.
 
-use crate::model::{AgentId, Revision, Status, TaskId};
+use crate::model::{AgentId, Revision, Role, Status, TaskId};
 use crate::watch::view::TaskView;
 
 /// Something that a person can do.
@@ -69,6 +69,31 @@ pub enum ActionName {
     Replan,
     /// Adds a task.
     Add,
+    /// Starts an agent in the background.
+    StartAgent,
+    /// Ends an agent and its session.
+    StopAgent,
+}
+
+/// What an action is about.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct ActionSubject<'v> {
+    /// The selected task.
+    pub task: Option<&'v TaskView>,
+    /// The selected agent.
+    pub agent: Option<AgentId>,
+}
+
+impl<'v> ActionSubject<'v> {
+    /// This task.
+    pub fn task(task: &'v TaskView) -> Self {
+        Self { task: Some(task), agent: None }
+    }
+
+    /// This agent.
+    pub fn agent(agent: AgentId) -> Self {
+        Self { task: None, agent: Some(agent) }
+    }
 }
 
 /// A text that a person types for an action.
@@ -78,69 +103,90 @@ pub struct ActionField {
     pub label: &'static str,
     /// Whether it may stay empty.
     pub optional: bool,
+    /// The texts that are possible; any text if there are none.
+    pub choices: &'static [&'static str],
 }
+
+/// The roles, as a person writes them.
+const ROLES: [&str; 3] = [Role::Planner.id_prefix(), Role::Coder.id_prefix(), Role::CodeReviewer.id_prefix()];
 
 impl ActionField {
     fn required(label: &'static str) -> Self {
-        Self { label, optional: false }
+        Self { label, optional: false, choices: &[] }
     }
 
     fn optional(label: &'static str) -> Self {
-        Self { label, optional: true }
+        Self { label, optional: true, choices: &[] }
+    }
+
+    fn one_of(label: &'static str, choices: &'static [&'static str]) -> Self {
+        Self { label, optional: false, choices }
     }
 }
 
 impl Action {
-    /// The action of that name for this task.
+    /// The action of that name about this task or agent, if it makes sense now.
     ///
     /// # Errors
-    /// Why there is none now.
-    pub fn new(name: ActionName, selected: Option<&TaskView>) -> Result<Self, &'static str> {
-        let task = || selected.ok_or("select a task first");
-        let open = || match task()? {
-            task if task.status.is_some_and(Status::is_terminal) => Err("the task has ended"),
-            task => Ok(task.id.clone()),
-        };
-        let submitted = || match task()? {
-            task if task.status == Some(Status::ReadyForReview) => Ok((task.id.clone(), task.revision)),
-            _ => Err("only a task that is READY_FOR_REVIEW can be approved or rejected"),
-        };
-        Ok(match name {
-            ActionName::Pause => Action::Pause,
-            ActionName::Resume => Action::Resume,
-            ActionName::Checkpoint => Action::Checkpoint,
-            ActionName::Abort => Action::Abort,
-            ActionName::NoteAll => Action::Note(None),
-            ActionName::Note => Action::Note(Some(task()?.id.clone())),
-            ActionName::Add => Action::Add,
-            ActionName::Answer => Action::Answer(open()?),
-            ActionName::Replan => Action::Replan(open()?),
-            ActionName::Approve => submitted().map(|(task, seen)| Action::Approve(task, seen))?,
-            ActionName::Reject => submitted().map(|(task, seen)| Action::Reject(task, seen))?,
-            ActionName::Release if is_claimed(task()?) => Action::Release(task()?.id.clone()),
-            ActionName::Release => return Err("no agent has claimed the task"),
-        })
-    }
-
-    /// The same about what the person has seen: a verdict is refused if the task has changed since that revision.
-    #[must_use]
-    pub fn seen_at(self, revision: Revision) -> Self {
-        match self {
-            Action::Approve(task, _) => Action::Approve(task, revision),
-            Action::Reject(task, _) => Action::Reject(task, revision),
+    /// Why it does not.
+    pub fn new(name: ActionName, subject: ActionSubject<'_>) -> Result<Self, &'static str> {
+        let action = Self::requested(name, subject, None)?;
+        let status = subject.task.and_then(|task| task.status);
+        match &action {
+            Action::Answer(_) | Action::Replan(_) if status.is_some_and(Status::is_terminal) => {
+                Err("the task has ended")
+            }
+            Action::Approve(..) | Action::Reject(..) if status != Some(Status::ReadyForReview) => {
+                Err("only a task that is READY_FOR_REVIEW can be approved or rejected")
+            }
+            Action::Release(_) if !subject.task.is_some_and(is_claimed) => {
+                Err("no agent has claimed the task")
+            }
             Action::Pause
             | Action::Resume
             | Action::Checkpoint
             | Action::Abort
             | Action::Note(_)
             | Action::Answer(_)
+            | Action::Approve(..)
+            | Action::Reject(..)
             | Action::Release(_)
             | Action::Add
             | Action::Replan(_)
             | Action::StartAgent
             | Action::StopAgent(_)
-            | Action::Suggested(_) => self,
+            | Action::Suggested(_) => Ok(action),
         }
+    }
+
+    /// The action that a person requests who has seen that revision of the task. Whether it still applies is decided by the
+    /// rules, so that the person gets the refusal of the command.
+    ///
+    /// # Errors
+    /// When it is about nothing.
+    pub fn requested(
+        name: ActionName,
+        subject: ActionSubject<'_>,
+        seen: Option<Revision>,
+    ) -> Result<Self, &'static str> {
+        let task = || subject.task.map(|task| task.id.clone()).ok_or("select a task first");
+        let seen = seen.or(subject.task.map(|task| task.revision)).unwrap_or_default();
+        Ok(match name {
+            ActionName::Pause => Action::Pause,
+            ActionName::Resume => Action::Resume,
+            ActionName::Checkpoint => Action::Checkpoint,
+            ActionName::Abort => Action::Abort,
+            ActionName::NoteAll => Action::Note(None),
+            ActionName::Note => Action::Note(Some(task()?)),
+            ActionName::Add => Action::Add,
+            ActionName::Answer => Action::Answer(task()?),
+            ActionName::Replan => Action::Replan(task()?),
+            ActionName::Approve => Action::Approve(task()?, seen),
+            ActionName::Reject => Action::Reject(task()?, seen),
+            ActionName::Release => Action::Release(task()?),
+            ActionName::StartAgent => Action::StartAgent,
+            ActionName::StopAgent => Action::StopAgent(subject.agent.ok_or("select an agent first")?),
+        })
     }
 
     /// The command that answers what needs the human, from its text; without words if it is not one of ours.
@@ -215,7 +261,7 @@ impl Action {
             Action::Pause | Action::Resume | Action::Checkpoint | Action::Abort | Action::StopAgent(_) => {
                 Vec::new()
             }
-            Action::StartAgent => vec![ActionField::required("Role (planner, coder, code-reviewer)")],
+            Action::StartAgent => vec![ActionField::one_of("Role", &ROLES)],
             Action::Note(_) => vec![ActionField::required("Note")],
             Action::Answer(_) => vec![ActionField::required("Answer")],
             Action::Approve(..) => vec![ActionField::optional("Evidence")],
@@ -263,7 +309,7 @@ impl Action {
             Action::Release(task) => optional(&["release-claim", task.as_str(), "--force"], Some("--reason")),
             Action::Add => with(&["add", text]),
             Action::Replan(task) => optional(&["mark-blocked", task.as_str()], Some("--reason")),
-            Action::StartAgent => with(&["agent", text.trim(), "--detach"]),
+            Action::StartAgent => with(&["agent", text.trim().trim_start_matches('-'), "--detach"]),
             Action::StopAgent(agent) => with(&["deregister", &agent.to_string()]),
             Action::Suggested(words) => {
                 let mut texts = texts.iter();

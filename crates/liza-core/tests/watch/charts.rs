@@ -1,7 +1,7 @@
 //! The figures behind the charts, the graph, and what can be done from a screen.
 
 use liza_core::model::{EventName, HistoryEvent, Revision, Seconds, State, Status, TaskRecord, Usage};
-use liza_core::watch::action::{Action, ActionName};
+use liza_core::watch::action::{Action, ActionName, ActionSubject};
 use liza_core::watch::alarms::Observations;
 use liza_core::watch::view::{TaskView, charts, dependency_graph, task_detail, view};
 
@@ -88,13 +88,27 @@ fn only_what_makes_sense_is_offered_and_a_verdict_is_about_what_was_seen() {
     let offered = |status: Status| {
         let shown = the_task(&state_with(status));
         let names = [ActionName::Approve, ActionName::Release, ActionName::Answer, ActionName::Note];
-        names.map(|name| Action::new(name, Some(&shown)).is_ok())
+        names.map(|name| Action::new(name, ActionSubject::task(&shown)).is_ok())
     };
     assert_eq!(offered(Status::ReadyForReview), [true, true, true, true]);
     assert_eq!(offered(Status::Claimed), [false, true, true, true]);
     assert_eq!(offered(Status::Merged), [false, false, false, true]);
-    assert!(Action::new(ActionName::Answer, None).is_err());
+    assert!(Action::new(ActionName::Answer, ActionSubject::default()).is_err());
     let shown = the_task(&state_with(Status::ReadyForReview));
-    let reject = Action::new(ActionName::Reject, Some(&shown)).unwrap().seen_at(Revision(7));
+    let subject = ActionSubject::task(&shown);
+    let reject = Action::requested(ActionName::Reject, subject, Some(Revision(7))).unwrap();
     assert_eq!(reject.words(&["-no"]), ["submit-verdict", "--if-revision", "7", "t", "REJECTED", " -no"]);
+}
+
+/// Covers: UI-01, UI-02
+#[test]
+fn an_agent_is_started_by_its_role_and_stopped_by_its_name() {
+    let start = Action::new(ActionName::StartAgent, ActionSubject::default()).unwrap();
+    assert_eq!(start.fields()[0].choices, ["planner", "coder", "code-reviewer"]);
+    assert_eq!(start.words(&[" coder "]), ["agent", "coder", "--detach"]);
+    assert_eq!(start.words(&["--explain"]), ["agent", "explain", "--detach"], "never an option");
+    assert!(Action::new(ActionName::StopAgent, ActionSubject::default()).is_err());
+    let coder = ActionSubject::agent("coder-2".parse().unwrap());
+    let stop = Action::new(ActionName::StopAgent, coder).unwrap();
+    assert_eq!(stop.words(&[]), ["deregister", "coder-2"]);
 }

@@ -12,8 +12,8 @@ mod task_index;
 mod tasks;
 mod view;
 
-pub(crate) use config::{decode_config, every_setting};
 pub use config::settings_as_fields;
+pub(crate) use config::{decode_config, every_setting};
 pub(crate) use ops::{Op, document_fields, operations};
 pub(crate) use refresh::{Layout, refresh};
 pub(crate) use splice::{Spliced, part_around, reads_back, rewrite, splice, untouched};

@@ -78,7 +78,7 @@ fn a_command_under_the_lock_in_our_own_version_gives_the_same_as_in_an_edited_on
         ),
         ("agents:\n", "  - id: one\n    description: d\n    status: DRAFT\nagents:\n"),
         ("priority: 3", "priority: 1 # urgent"),
-        ("lock_timeout: 10", "lock_timeout: 11"),
+        ("lock_timeout: 11", "lock_timeout: 12"),
         ("status: UNCLAIMED", "status: DOING"),
         ("status: UNCLAIMED", "status: CLAIMED\n    assigned_to: coder-1"),
         ("status: UNCLAIMED", "status: MERGED"),

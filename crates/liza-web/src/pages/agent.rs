@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use liza_core::model::AgentId;
+use liza_core::watch::action::{ActionName, ActionSubject};
 use maud::{Markup, html};
 
 use crate::region::{ItemTag, Region, Regions, hash};
@@ -10,6 +11,7 @@ use crate::seat::{OutputLine, SavedSession};
 
 use super::cards::agent;
 use super::context::PageContext;
+use super::forms::action_form;
 use super::session::{line_class, list, prompt};
 
 /// The most entries of the output that follow live.
@@ -19,7 +21,8 @@ const LINES: usize = 300;
 pub(super) fn regions(page: &PageContext<'_>, id: AgentId) -> Vec<Region> {
     let mut doing = Region::new("agent-doing", ItemTag::Div);
     if let Some(entry) = page.snapshot.agent(id) {
-        doing.push("agent-doing-0".to_owned(), "card", &agent(page, entry));
+        let stop = action_form(page, ActionName::StopAgent, ActionSubject::agent(id));
+        doing.push("agent-doing-0".to_owned(), "card", &html! { (agent(page, entry)) (stop) });
     }
     let last = sessions(page, id).into_iter().next();
     let lines = last.map(|session| page.seat.output(&session)).unwrap_or_default();

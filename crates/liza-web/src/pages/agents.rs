@@ -1,5 +1,6 @@
 //! The agents: what each does, its client, its lease, its confinement, what it used.
 
+use liza_core::watch::action::{ActionName, ActionSubject};
 use liza_core::watch::words::{agent_activity, agent_doing, agent_sign, lease_left, used};
 use maud::{Markup, html};
 
@@ -7,6 +8,7 @@ use crate::region::{ItemTag, Region, Regions};
 
 use super::cards::{liveness, role_name, task_link};
 use super::context::PageContext;
+use super::forms::action_form;
 
 /// The live regions.
 pub(super) fn regions(page: &PageContext<'_>) -> Vec<Region> {
@@ -38,6 +40,7 @@ pub(super) fn regions(page: &PageContext<'_>) -> Vec<Region> {
                     div { dt { (name) } dd { (text) } }
                 }
             }
+            (action_form(page, ActionName::StopAgent, ActionSubject::agent(agent.id)))
         };
         agents.push(format!("member-{}", agent.id), "card", &body);
     }
@@ -53,9 +56,10 @@ pub(super) fn regions(page: &PageContext<'_>) -> Vec<Region> {
 }
 
 /// The page.
-pub(super) fn content(regions: &Regions) -> Markup {
+pub(super) fn content(page: &PageContext<'_>, regions: &Regions) -> Markup {
     html! {
         h2 { "Agents" }
+        div.start-agent { (action_form(page, ActionName::StartAgent, ActionSubject::default())) }
         ul #held.alerts data-region="held" { (regions.inner("held")) }
         ul #team.team data-region="team" { (regions.inner("team")) }
         p.nothing { "No agent is registered. Start the team: " code { "liza run" } }

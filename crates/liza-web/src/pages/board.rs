@@ -7,7 +7,7 @@ use maud::{Markup, html};
 use crate::actions::need_key;
 use crate::region::{ItemTag, Region, Regions};
 
-use super::cards::{agent, alert, level, log_line, need, phase_class, task};
+use super::cards::{agent, alert, level, log_line, need, phase_class, task, tone_class};
 use super::context::PageContext;
 
 /// The most tasks of one state on the board; the page of tasks has all of them.
@@ -39,11 +39,7 @@ pub(super) fn regions(page: &PageContext<'_>) -> Vec<Region> {
     // Lines have no name of their own; their place from the oldest on is stable while they are shown.
     for line in page.snapshot.log.iter().take(LOG_LINES) {
         let id = crate::region::hash(&[&line.time.to_string(), &line.who, &line.action, &line.detail]);
-        log.push(
-            format!("log-{id}"),
-            if line.is_alert() { "alarm" } else { "" },
-            &log_line(page, line, false),
-        );
+        log.push(format!("log-{id}"), tone_class(line.tone), &log_line(page, line, false));
     }
     let steps = Region::single(
         "steps",

@@ -8,7 +8,7 @@ use liza_core::watch::view::{AgentView, Alert, Liveness, TaskPhase, TaskView};
 use liza_core::watch::words::{agent_activity, agent_doing, agent_facts, agent_sign, task_facts};
 use maud::{Markup, html};
 
-use crate::seat::LogLine;
+use crate::seat::{LogLine, LogTone};
 
 use super::context::PageContext;
 use super::forms::need_form;
@@ -122,15 +122,41 @@ pub(super) fn alert(page: &PageContext<'_>, alert: &Alert) -> Markup {
 pub(super) fn log_line(page: &PageContext<'_>, line: &LogLine, full: bool) -> Markup {
     let seat = &page.seat;
     let time = if full { seat.full_time(line.time) } else { seat.time_of_day(line.time) };
-    let task = line.task.as_deref().and_then(|task| task.parse::<TaskId>().ok());
+    let longest = if full { usize::MAX } else { DESCRIPTION };
     html! {
         time datetime=(line.time) { (time) }
         span.who { (line.who) }
         span.what {
-            b { (line.action) } " "
-            @if let Some(task) = &task { (task_link(page, task)) " " }
-            span.detail { (one_line(&line.detail, if full { usize::MAX } else { DESCRIPTION })) }
+            span.said { (with_task_link(page, &one_line(&line.sentence, longest), line.task.as_deref())) }
+            @if let Some(remark) = &line.remark { " " span.detail { (one_line(remark, longest)) } }
         }
+    }
+}
+
+/// A sentence in which the task is a link.
+fn with_task_link(page: &PageContext<'_>, text: &str, task: Option<&str>) -> Markup {
+    let id = task.and_then(|task| task.parse::<TaskId>().ok());
+    let found = id.and_then(|id| word_in(text, id.as_str()).map(|parts| (id, parts)));
+    html! {
+        @if let Some((id, (before, after))) = found { (before) (task_link(page, &id)) (after) } @else { (text) }
+    }
+}
+
+/// What is before and after a whole word of a text.
+fn word_in<'t>(text: &'t str, word: &str) -> Option<(&'t str, &'t str)> {
+    let is_part = |c: char| c.is_alphanumeric() || c == '-' || c == '_';
+    let parts = text.match_indices(word).map(|(at, word)| (&text[..at], &text[at + word.len()..]));
+    parts.into_iter().find(|(before, after)| !before.ends_with(is_part) && !after.starts_with(is_part))
+}
+
+/// The class of an entry's colour.
+pub(super) fn tone_class(tone: LogTone) -> &'static str {
+    match tone {
+        LogTone::Plain => "",
+        LogTone::Strong => "strong",
+        LogTone::Good => "good",
+        LogTone::Attention => "warn",
+        LogTone::Bad => "bad",
     }
 }
 
@@ -140,5 +166,18 @@ pub(super) fn role_name(role: Role) -> &'static str {
         Role::Planner => "planner",
         Role::Coder => "coder",
         Role::CodeReviewer => "code reviewer",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Covers: UI-02
+    #[test]
+    fn a_task_is_found_in_a_sentence_as_a_whole_word() {
+        assert_eq!(word_in("approves a", "a"), Some(("approves ", "")));
+        assert_eq!(word_in("plans t1-b, t1: more", "t1"), Some(("plans t1-b, ", ": more")));
+        assert_eq!(word_in("plans t1-b", "t1"), None);
     }
 }

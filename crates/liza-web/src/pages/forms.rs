@@ -1,8 +1,7 @@
 //! The forms of actions. A form names an action and carries what the person types; the server makes the command.
 
-use liza_core::watch::action::{Action, ActionField, ActionName};
+use liza_core::watch::action::{Action, ActionField, ActionName, ActionSubject};
 use liza_core::watch::needs_you::NeedsYou;
-use liza_core::watch::view::TaskView;
 use maud::{Markup, html};
 
 use crate::actions::need_key;
@@ -21,10 +20,10 @@ pub(super) fn quick_action(page: &PageContext<'_>, name: ActionName, label: &str
 }
 
 /// An action that asks for something first; nothing where it makes no sense now.
-pub(super) fn action_form(page: &PageContext<'_>, name: ActionName, task: Option<&TaskView>) -> Markup {
-    let Ok(action) = Action::new(name, task) else { return html! {} };
+pub(super) fn action_form(page: &PageContext<'_>, name: ActionName, subject: ActionSubject<'_>) -> Markup {
+    let Ok(action) = Action::new(name, subject) else { return html! {} };
     let word: &'static str = name.into();
-    let id = task.map(|task| task.id.as_str()).unwrap_or("team");
+    let id = subject.task.map(|task| task.id.as_str()).unwrap_or("team");
     let fields = action.fields();
     let class = if is_dangerous(name) { "danger" } else { "primary" };
     html! {
@@ -32,7 +31,8 @@ pub(super) fn action_form(page: &PageContext<'_>, name: ActionName, task: Option
             summary { (short_title(name)) }
             form method="post" action=(page.links.to("act")) {
                 input type="hidden" name="action" value=(word);
-                @if let Some(task) = task {
+                @if let Some(agent) = subject.agent { input type="hidden" name="agent" value=(agent); }
+                @if let Some(task) = subject.task {
                     input type="hidden" name="task" value=(task.id);
                     input type="hidden" name="seen" value=(task.revision);
                 }
@@ -84,15 +84,21 @@ fn text_field(id: &str, field: ActionField) -> Markup {
     let id = format!("text-{id}");
     html! {
         label for=(id) { (field.label) @if field.optional { span.optional { " (optional)" } } }
-        textarea #(id) name="text" rows="2" required[!field.optional] maxlength="20000" {}
+        @if !field.choices.is_empty() {
+            select #(id) name="text" { @for choice in field.choices { option { (choice) } } }
+        } @else {
+            textarea #(id) name="text" rows="2" required[!field.optional] maxlength="20000" {}
+        }
     }
 }
 
 /// The command of an action, with a place for the text.
 fn example(action: &Action) -> String {
+    let is_choice = action.fields().iter().any(|field| !field.choices.is_empty());
+    let open = if is_choice { "ROLE" } else { "\"…\"" };
     let words = action.words(&["…"]);
     let words: Vec<String> =
-        words.into_iter().map(|word| if word == "…" { "\"…\"".to_owned() } else { word }).collect();
+        words.into_iter().map(|word| if word == "…" { open.to_owned() } else { word }).collect();
     format!("liza {}", words.join(" "))
 }
 
@@ -110,6 +116,8 @@ fn short_title(name: ActionName) -> &'static str {
         ActionName::Release => "Release the claim",
         ActionName::Replan => "Block",
         ActionName::Add => "Add a task",
+        ActionName::StartAgent => "Start an agent",
+        ActionName::StopAgent => "Stop",
     }
 }
 
@@ -121,6 +129,7 @@ fn is_dangerous(name: ActionName) -> bool {
             | ActionName::Release
             | ActionName::Replan
             | ActionName::Reject
+            | ActionName::StopAgent
     )
 }
 

@@ -2,7 +2,7 @@
 
 use liza_core::model::{GoalStatus, StopFile};
 use liza_core::text::count;
-use liza_core::watch::action::ActionName;
+use liza_core::watch::action::{ActionName, ActionSubject};
 use liza_core::watch::view::{SprintView, View};
 use liza_core::watch::words::{budgets, sprint_facts};
 use maud::{Markup, html};
@@ -88,10 +88,10 @@ fn team_actions(page: &PageContext<'_>, view: &View) -> Markup {
         details.menu {
             summary { "More" }
             div.menu-content {
-                (action_form(page, ActionName::Add, None))
-                (action_form(page, ActionName::NoteAll, None))
-                (action_form(page, ActionName::Checkpoint, None))
-                (action_form(page, ActionName::Abort, None))
+                (action_form(page, ActionName::Add, ActionSubject::default()))
+                (action_form(page, ActionName::NoteAll, ActionSubject::default()))
+                (action_form(page, ActionName::Checkpoint, ActionSubject::default()))
+                (action_form(page, ActionName::Abort, ActionSubject::default()))
             }
         }
     }

@@ -5,7 +5,7 @@ use serde::Deserialize;
 
 use crate::seat::LogLine;
 
-use super::cards::log_line;
+use super::cards::{log_line, tone_class};
 use super::context::PageContext;
 use super::shell::still_page;
 
@@ -33,7 +33,7 @@ impl LogFilter {
         let has = |field: &str| field.to_lowercase().contains(&text);
         about
             && (agent.is_empty() || line.who == agent)
-            && (text.is_empty() || has(&line.action) || has(&line.detail))
+            && (text.is_empty() || has(&line.action) || has(&line.sentence) || has(&line.detail))
     }
 }
 
@@ -59,7 +59,7 @@ pub(crate) fn page(page: &PageContext<'_>, filter: &LogFilter) -> Markup {
             button.primary { "Filter" }
         }
         p.counts { (shown.len()) " of " (log.len()) " entries" @if shown.len() > ENTRIES { ", the last " (ENTRIES) " of them" } ", the newest first" }
-        ol.log.full { @for line in shown.iter().take(ENTRIES) { li.alarm[line.is_alert()] { (log_line(page, line, true)) } } }
+        ol.log.full { @for line in shown.iter().take(ENTRIES) { li class=(tone_class(line.tone)) { (log_line(page, line, true)) } } }
     };
     still_page(page, "Log", &content)
 }

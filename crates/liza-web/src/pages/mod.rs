@@ -48,7 +48,7 @@ pub(crate) fn live_page(topic: &Topic, page: &PageContext<'_>) -> Option<Markup>
         Topic::Tasks => ("Tasks".to_owned(), tasks::content(&regions)),
         Topic::Task(task) => (task.to_string(), task::content(page, task, &regions)?),
         Topic::Agent(agent) => (agent.to_string(), agent::content(page, *agent, &regions)?),
-        Topic::Agents => ("Agents".to_owned(), agents::content(&regions)),
+        Topic::Agents => ("Agents".to_owned(), agents::content(page, &regions)),
         Topic::Alerts => ("Alerts".to_owned(), alerts::content(&regions)),
         Topic::Charts => ("Charts".to_owned(), charts::content(&regions)),
         Topic::Other => return None,

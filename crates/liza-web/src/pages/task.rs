@@ -2,7 +2,7 @@
 
 use liza_core::model::{Fields, HistoryEvent, TaskId, Value};
 use liza_core::text::one_line;
-use liza_core::watch::action::ActionName;
+use liza_core::watch::action::{ActionName, ActionSubject};
 use liza_core::watch::view::{TaskDetail, TaskView, task_detail};
 use liza_core::watch::words::{lease_left, used};
 use maud::{Markup, html};
@@ -37,7 +37,7 @@ pub(super) fn regions(page: &PageContext<'_>, id: &TaskId) -> Vec<Region> {
     let Some(detail) = task_detail(state, task) else { return Vec::new() };
     let mut actions = Region::new("task-actions", ItemTag::Div);
     for name in ACTIONS {
-        let form = action_form(page, name, Some(task));
+        let form = action_form(page, name, ActionSubject::task(task));
         if !form.0.is_empty() {
             let word: &'static str = name.into();
             actions.push(format!("do-{word}"), "", &form);

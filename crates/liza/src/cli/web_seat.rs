@@ -6,13 +6,14 @@ use std::sync::Arc;
 
 use liza_core::model::Timestamp;
 use liza_store::LogRecord;
-use liza_web::{CommandResult, LogLine, OutputKind, OutputLine, SavedSession, Seat, TeamReading};
+use liza_web::{CommandResult, LogLine, LogTone, OutputKind, OutputLine, SavedSession, Seat, TeamReading};
 
 use crate::activity::format_of_output;
 use crate::columns::clean;
 use crate::identity::session_helpers;
 use crate::live_view::Reading;
 use crate::local_time::LocalTime;
+use crate::log_text::{Tone, sentence};
 use crate::project::Project;
 use crate::providers::stream::EventStream;
 use crate::session_files::{KeptSession, kept_sessions};
@@ -121,5 +122,14 @@ fn output_line(line: RenderedLine) -> OutputLine {
 
 fn log_line(entry: LogRecord) -> LogLine {
     let LogRecord { timestamp, agent, action, task, detail, .. } = entry;
-    LogLine { time: timestamp, who: agent, action, task, detail }
+    let said = sentence(&action, task.as_deref(), &detail);
+    let tone = match said.tone {
+        Tone::Plain => LogTone::Plain,
+        Tone::Strong => LogTone::Strong,
+        Tone::Good => LogTone::Good,
+        Tone::Attention => LogTone::Attention,
+        Tone::Bad => LogTone::Bad,
+    };
+    let (sentence, remark) = (said.text, said.detail);
+    LogLine { time: timestamp, who: agent, action, task, detail, sentence, remark, tone }
 }

@@ -6,7 +6,7 @@ use liza_core::watch::action::ActionField;
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct InputField {
     /// What it is.
-    pub(super) label: &'static str,
+    pub(super) label: String,
     /// Whether it may stay empty.
     pub(super) optional: bool,
     /// What has been typed.
@@ -18,7 +18,11 @@ pub(super) struct InputField {
 impl InputField {
     /// An empty one.
     pub(super) fn of(field: ActionField) -> Self {
-        let ActionField { label, optional } = field;
+        let ActionField { label, optional, choices } = field;
+        let label = match choices {
+            [] => label.to_owned(),
+            choices => format!("{label} ({})", choices.join(", ")),
+        };
         Self { label, optional, text: String::new(), cursor: 0 }
     }
 

@@ -1,11 +1,9 @@
 //! The keys of the board and of a task's page, each with its action.
 
-use liza_core::model::AgentId;
-use liza_core::watch::action::{Action, ActionName};
-use liza_core::watch::view::TaskView;
+use liza_core::watch::action::{Action, ActionName, ActionSubject};
 
 /// The keys, with what they do.
-pub(super) const KEYS: [(char, ActionName, &str); 12] = [
+pub(super) const KEYS: [(char, ActionName, &str); 14] = [
     ('p', ActionName::Pause, "pause: no new work starts"),
     ('r', ActionName::Resume, "resume after a pause or a checkpoint"),
     ('c', ActionName::Checkpoint, "checkpoint: stop all agents for a review"),
@@ -18,26 +16,15 @@ pub(super) const KEYS: [(char, ActionName, &str); 12] = [
     ('u', ActionName::Release, "release the claim on the selected task"),
     ('b', ActionName::Replan, "block the selected task, so that it is planned again"),
     ('i', ActionName::Add, "add a task; the planner completes it"),
+    ('s', ActionName::StartAgent, "start an agent in the background"),
+    ('S', ActionName::StopAgent, "stop the selected agent"),
 ];
 
-/// The keys that are about agents.
-pub(super) const AGENT_KEYS: [(char, &str); 2] =
-    [('s', "start an agent in the background"), ('S', "stop the selected agent")];
-
-/// The action of a key while this task, or this agent, is selected.
+/// The action of a key while this is selected.
 ///
 /// # Errors
 /// Why there is none now; empty if the key means nothing.
-pub(super) fn action_of(
-    key: char,
-    selected: Option<&TaskView>,
-    agent: Option<AgentId>,
-) -> Result<Action, &'static str> {
-    match key {
-        's' => return Ok(Action::StartAgent),
-        'S' => return agent.map(Action::StopAgent).ok_or("select an agent first"),
-        _ => {}
-    }
+pub(super) fn action_of(key: char, selected: ActionSubject<'_>) -> Result<Action, &'static str> {
     let known = KEYS.iter().find(|(of, ..)| *of == key);
     known.map_or(Err(""), |(_, name, _)| Action::new(*name, selected))
 }

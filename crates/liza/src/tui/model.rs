@@ -4,6 +4,7 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 
 use liza_core::model::{AgentId, GoalStatus, TaskId, Timestamp};
+use liza_core::watch::action::ActionSubject;
 use liza_core::watch::needs_you::NeedsYou;
 use liza_core::watch::view::{AgentView, TaskView, View};
 use ratatui::crossterm::event::KeyEvent;
@@ -215,6 +216,11 @@ impl Model {
             Some(page) => page.agent(),
             None => self.selected_agent().filter(|_| self.panel == Panel::Agents),
         }
+    }
+
+    /// What a key is about.
+    pub(super) fn action_subject(&self) -> ActionSubject<'_> {
+        ActionSubject { task: self.subject(), agent: self.agent_subject() }
     }
 
     /// Shows another view; what was selected stays selected.

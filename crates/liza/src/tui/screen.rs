@@ -19,7 +19,7 @@ use crate::supervisor::{MessageLevel, TeamMessage};
 
 use super::action_queue::ActionQueue;
 use super::draw::{Painter, draw};
-use super::keys::{AGENT_KEYS, KEYS};
+use super::keys::KEYS;
 use super::model::{Effect, Event, LogLine, Model};
 use super::page::PageSource;
 use super::terminal::ScreenTerminal;
@@ -201,7 +201,6 @@ fn keys_page() -> String {
         String::new(),
     ];
     lines.extend(KEYS.iter().map(|(key, _, what)| line(&key.to_string(), what)));
-    lines.extend(AGENT_KEYS.iter().map(|(key, what)| line(&key.to_string(), what)));
     lines.push(String::new());
     lines.extend(moving.iter().map(|(key, what)| line(key, what)));
     lines.join("\n")

@@ -118,7 +118,7 @@ fn on_key(model: &mut Model, key: KeyEvent) -> Vec<Effect> {
     }
     match key.code {
         KeyCode::Char('?') => open(model, Page::of_keys()),
-        KeyCode::Char(key) => match action_of(key, model.subject(), model.agent_subject()) {
+        KeyCode::Char(key) => match action_of(key, model.action_subject()) {
             Ok(action) => begin(model, &action),
             Err("") => Vec::new(),
             Err(why) => {

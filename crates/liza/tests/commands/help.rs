@@ -72,21 +72,60 @@ fn the_map_of_the_code_has_each_command_with_the_files_of_its_name() {
     }
 }
 
-/// The pages for users.
-fn pages() -> Vec<(std::path::PathBuf, String)> {
-    let root = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").canonicalize().unwrap();
-    let mut open = vec![root.join("docs")];
-    let mut pages = vec![root.join("README.md"), root.join("CONTRIBUTING.md")];
+fn repository() -> std::path::PathBuf {
+    std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").canonicalize().unwrap()
+}
+
+/// The files below a folder whose names end so, with their texts.
+fn files(folder: std::path::PathBuf, ending: &str) -> Vec<(std::path::PathBuf, String)> {
+    let (mut open, mut found) = (vec![folder], Vec::new());
     while let Some(folder) = open.pop() {
         for entry in std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path()) {
-            match entry.extension().is_some_and(|extension| extension == "md") {
-                true => pages.push(entry),
+            match entry.extension().is_some_and(|extension| extension == ending) {
+                true => found.push((entry.clone(), std::fs::read_to_string(entry).unwrap())),
                 false if entry.is_dir() => open.push(entry),
                 false => {}
             }
         }
     }
-    pages.into_iter().map(|page| (page.clone(), std::fs::read_to_string(page).unwrap())).collect()
+    found
+}
+
+/// The pages for users.
+fn pages() -> Vec<(std::path::PathBuf, String)> {
+    let root = repository();
+    let more = ["README.md", "CONTRIBUTING.md"].map(|name| root.join(name));
+    let more = more.map(|page| (page.clone(), std::fs::read_to_string(page).unwrap()));
+    files(root.join("docs"), "md").into_iter().chain(more).collect()
+}
+
+/// Covers: UI-03, CM-05
+#[test]
+fn the_hints_of_the_program_name_only_options_that_exist() {
+    let project = TestProject::bare();
+    let verbs = verbs(project.liza(&["help", "--all"]).ok());
+    let mut help = std::collections::BTreeMap::new();
+    let mut seen = 0;
+    for name in ["liza", "liza-core", "liza-store", "liza-web"] {
+        for (file, text) in files(repository().join("crates").join(name).join("src"), "rs") {
+            for rest in text.split("liza ").skip(1) {
+                // Up to the end of the sentence or of the text.
+                let hint = rest.split(['"', '\n', '`', ';', '\\']).next().unwrap();
+                let mut words = hint.split(" -- ").next().unwrap().split_whitespace();
+                let Some(verb) = words.next().filter(|verb| verbs.iter().any(|known| known == verb)) else {
+                    continue;
+                };
+                let known = help.entry(verb.to_owned()).or_insert_with(|| project.liza(&[verb, "--help"]));
+                for option in words.filter(|word| word.starts_with("--")) {
+                    let option = option.trim_end_matches(|c: char| !c.is_alphanumeric());
+                    let option = option.split('=').next().unwrap();
+                    assert!(known.stdout.contains(option), "{}: liza {hint}", file.display());
+                    seen += 1;
+                }
+            }
+        }
+    }
+    assert!(seen > 50, "{seen}");
 }
 
 /// Covers: UI-13

@@ -5,6 +5,7 @@
 
 pub(crate) mod console;
 pub(crate) mod process;
+pub(crate) mod tmux;
 
 use std::ffi::OsStr;
 use std::fs;
@@ -21,6 +22,8 @@ use serde_json::Value;
 /// A project in a temporary folder.
 pub(crate) struct TestProject {
     home: tempfile::TempDir,
+    /// What the programs make in the folder for temporary files goes with the test.
+    temporary: tempfile::TempDir,
     pub(crate) root: PathBuf,
 }
 
@@ -86,7 +89,7 @@ impl TestProject {
         fs::create_dir(&root).unwrap();
         let config = "[user]\nname = Test\nemail = test@example.com\n[init]\ndefaultBranch = main\n";
         fs::write(home.path().join("gitconfig"), config).unwrap();
-        let project = Self { home, root };
+        let project = Self { home, temporary: tempfile::tempdir().unwrap(), root };
         project.git(&["init", "-q"]);
         project.write("specs/vision.md", "# Vision\n\nEverything retries.\n");
         project.git(&["add", "."]);
@@ -113,6 +116,7 @@ impl TestProject {
             .env_clear()
             .env("PATH", std::env::var_os("PATH").unwrap())
             .env("HOME", self.home.path())
+            .env("TMPDIR", self.temporary.path())
             .env("GIT_CONFIG_NOSYSTEM", "1")
             .env("GIT_CONFIG_GLOBAL", self.home.path().join("gitconfig"))
             .stdin(Stdio::null());

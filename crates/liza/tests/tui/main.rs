@@ -5,5 +5,4 @@
 #[path = "../support/mod.rs"]
 mod support;
 
-mod fixture;
 mod screen;

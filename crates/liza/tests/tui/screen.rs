@@ -1,8 +1,8 @@
 //! The screen from its start to its end.
 
-use crate::fixture::Tmux;
 use crate::support::TestProject;
 use crate::support::process::{send_signal, wait_for};
+use crate::support::tmux::Tmux;
 
 /// The screen, and then a line that shows how it ended and that the terminal still echoes.
 fn tui() -> String {

@@ -7,6 +7,7 @@ mod support;
 
 mod access;
 mod actions;
+mod beside;
 mod boards;
 mod browser;
 mod fixture;

@@ -61,7 +61,7 @@ fn needs_chromium_every_page_shows_its_part() {
         ("agents", "code reviewer"),
         ("agent/coder-1", "The test for a timeout fails"),
         ("alerts", "The user client logs whole answers"),
-        ("log?agent=coder-2", "submitted"),
+        ("log?agent=coder-2", "submits retry-orders for review"),
         ("charts", "median from the first claim to the merge"),
         ("session/coder-1-20260117T140000Z-1-retry-users", "I read the client"),
         ("task/retry-users/diff", "Changes of retry-users"),
@@ -77,6 +77,9 @@ fn needs_chromium_every_page_shows_its_part() {
         browser.eval("[...document.querySelectorAll('.log .who')].every(e => e.textContent === 'coder-2')"),
         true
     );
+    let link = "document.querySelector('.log .said a.task-id').getAttribute('href')";
+    assert!(browser.eval(link).as_str().unwrap().ends_with("/task/retry-orders"));
+    assert!(!browser.text().contains("ready_for_review"), "{}", browser.text());
     // A prompt is text.
     browser.open(&format!("{base}agent/coder-1"));
     browser.eval("document.querySelector('.prompt').open = true");
@@ -181,6 +184,37 @@ fn needs_chromium_each_action_works_and_is_the_humans() {
     let log = project.log();
     let humans = log.split("- timestamp").filter(|entry| entry.contains("agent: human")).count();
     assert!(humans >= 12, "{log}");
+    browser.check_quiet(web.port());
+}
+
+/// Covers: UI-02
+#[test]
+fn needs_chromium_agents_are_started_and_stopped_on_their_page() {
+    let project = TestProject::new();
+    project.set_config("roles", "{coder: rehearsal}");
+    let mut web = Web::start(&project);
+    let mut browser = Browser::start(&project);
+    browser.open(&web.new_address());
+    let base = browser.eval("location.href").as_str().unwrap().to_owned();
+    browser.open(&format!("{base}agents"));
+    browser.wait_for_text("No agent is registered");
+    browser.eval("document.querySelector('form:has([value=start-agent]) select').value = 'coder'");
+    send(&mut browser, "start-agent", "");
+    browser.wait_for("document.querySelector('#result .outcome.done')");
+    assert!(browser.text().contains("liza agent coder --detach"), "{}", browser.text());
+    browser.wait_for("document.getElementById('member-coder-1')");
+    browser.eval("document.querySelector('#result .close').click()");
+
+    send(&mut browser, "stop-agent", "");
+    browser.wait_for("document.querySelector('#result .outcome.done')");
+    browser.wait_for("!document.getElementById('member-coder-1')");
+    let outcome = browser.eval("document.querySelector('#result').innerText").to_string();
+    assert!(outcome.contains("liza deregister coder-1"), "{outcome}");
+    let own = |action: &str| format!("agent: coder-1\n  action: {action}");
+    wait_for("the agent joined and left", || {
+        let log = project.log();
+        (log.contains(&own("registered")) && log.contains("action: deregistered")).then_some(())
+    });
     browser.check_quiet(web.port());
 }
 

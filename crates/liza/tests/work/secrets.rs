@@ -69,7 +69,11 @@ fn secrets_in_what_agents_and_people_write_are_not_stored() {
     );
     run(
         None,
-        &["lock", "modify", &format!(": {text}; sed -i 's/^config:/config:\\n  max_crashes: 6/' \"$LIZA_STATE\"")],
+        &[
+            "lock",
+            "modify",
+            &format!(": {text}; sed -i 's/^config:/config:\\n  max_crashes: 6/' \"$LIZA_STATE\""),
+        ],
     );
     run(None, &["watch", "--once"]);
     run(None, &["checkpoint"]);

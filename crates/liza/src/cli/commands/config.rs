@@ -132,7 +132,9 @@ fn change(
     };
     context.report_notices(&edited.notices);
     context.warn_of_misspelled_keys(&edited.misspelled);
-    if value.is_some() && source_of(first, &own_settings(project)?, &default_settings()?) == SettingSource::TeamFile {
+    if value.is_some()
+        && source_of(first, &own_settings(project)?, &default_settings()?) == SettingSource::TeamFile
+    {
         context.screen.note(&format!(
             "liza: this is the default, which does not override {TEAM_FILE}; what applies: liza config {first}"
         ));
