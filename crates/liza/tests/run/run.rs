@@ -263,8 +263,8 @@ fn needs_script_a_terminal_without_a_screen_has_a_progress_line_that_is_cleared_
     // A terminal shows of the last line only what follows the last clearing.
     let summary = said.lines().find(|line| line.contains("goal COMPLETED ·")).unwrap();
     assert_eq!(summary.rsplit("\u{1b}[2K").next().unwrap(), "goal COMPLETED · 3 tasks: 3 merged");
-    let last = said.lines().last().unwrap();
-    assert_eq!(last, "Review it: liza diff. Take it: liza finish. Next goal: liza goal new \"GOAL\"");
+    let last: Vec<&str> = said.lines().rev().take(3).collect();
+    assert_eq!(last, ["next goal  liza goal new \"GOAL\"", "take it    liza finish", "review it  liza diff"]);
     let shown = said.lines().find(|line| line.contains("planning")).unwrap();
     assert!(shown.rsplit("\u{1b}[2K").next().unwrap().contains("planner-1"), "{shown:?}");
 }
@@ -279,6 +279,38 @@ fn a_missing_program_is_reported_before_any_agent_starts() {
     let error = project.liza(&["run", "--in-place", "--cli", "rehearsal", "--coder-cli", "gone", "--json"]);
     assert_eq!(error.refused(5, "program_missing")["hint"], "get it");
     assert!(!project.log().contains("registered"), "{}", project.log());
+}
+
+/// Covers: UI-03
+#[test]
+fn a_team_without_any_agent_program_is_refused_with_what_works_without_one() {
+    let project = project();
+    // Git, and nothing else.
+    let tools = project.home().join("tools");
+    fs::create_dir(&tools).unwrap();
+    let git = project.run(project.command("sh").args(["-c", "command -v git"])).ok().trim().to_owned();
+    std::os::unix::fs::symlink(git, tools.join("git")).unwrap();
+    let run = |words: &[&str]| project.run(project.program().args(words).env("PATH", &tools));
+    let error = run(&["run", "--json"]).refused(5, "program_missing");
+    assert_eq!(error["message"], "no agent program is installed");
+    assert!(error["hint"].as_str().unwrap().contains("liza run --cli rehearsal"), "{error}");
+    let error = run(&["run", "--cli", "codex", "--json"]).refused(5, "program_missing");
+    assert!(error["message"].as_str().unwrap().contains("codex"), "{error}");
+}
+
+/// Covers: UI-05
+#[test]
+fn commits_that_the_agents_do_not_have_are_named_when_a_team_starts() {
+    let project = project();
+    project.write("new.txt", "new\n");
+    project.git(&["add", "new.txt"]);
+    project.git(&["commit", "-qm", "new"]);
+    let words = ["run", "--in-place", "--cli", "rehearsal", "--plain"];
+    let run = project.liza(&words);
+    assert!(run.stderr.contains("main has 1 commit that the agents do not have"), "{run:#?}");
+    assert!(run.stderr.contains("liza sync"), "{run:#?}");
+    let other = self::project();
+    assert_eq!(other.liza(&words).stderr, "");
 }
 
 /// Covers: AG-16, SP-05

@@ -218,6 +218,18 @@ pub(crate) fn default_client(context: &Context) -> &'static str {
     with_places(context, default_provider).unwrap_or("claude")
 }
 
+/// Refuses to start a team for which no one has named an agent program, if none is installed.
+pub(crate) fn require_any_program(context: &Context) -> Result<(), CommandError> {
+    if with_places(context, default_provider).is_some() {
+        return Ok(());
+    }
+    let hint = "install one, for example: npm install -g @anthropic-ai/claude-code; to see a team without one: \
+                liza run --cli rehearsal";
+    Err(CommandError::refused("program_missing", "no agent program is installed")
+        .hint(hint)
+        .exit(Exit::Missing))
+}
+
 /// Says which of the agent programs seem not to be logged in. A session will show it in any case.
 pub(crate) fn note_missing_logins(context: &Context, posts: &[Post]) {
     let names: Vec<String> = posts.iter().flat_map(|post| post.provider.names()).collect();

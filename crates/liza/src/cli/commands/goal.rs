@@ -58,7 +58,7 @@ pub(crate) fn run(args: Args, context: &Context) -> Result<Reply, CommandError> 
 
 fn complete(context: &Context) -> Result<Reply, CommandError> {
     context.run(CompleteGoal, |_| {
-        "the goal is COMPLETED. Review the integration branch and merge it. Next goal: liza goal new \"GOAL\"".into()
+        "the goal is COMPLETED. Review it: liza diff. Take it: liza finish. Next goal: liza goal new \"GOAL\"".into()
     })
 }
 

@@ -1,21 +1,18 @@
 //! `liza run`: the whole team and the watcher in one process and one terminal.
 
 use std::fs;
-use std::io::{self, ErrorKind};
+use std::io;
 use std::path::Path;
 use std::sync::Arc;
 use std::thread;
 use std::time::{Duration, Instant};
 
-use liza_core::model::{Actor, Config, GoalStatus, Seconds, State};
-use liza_core::rules::triggers::proposed_tasks;
-use liza_core::text::count;
+use liza_core::model::{Actor, GoalStatus, Seconds, State};
 use liza_core::watch::view::Progress;
 use serde_json::json;
 
 use crate::activity::session_activity;
-use crate::contracts::VISION;
-use crate::engine::{Engine, integration_branch};
+use crate::engine::Engine;
 use crate::lifecycle::adopt_integration;
 use crate::project::{Project, now};
 use crate::run::{
@@ -28,11 +25,14 @@ use crate::supervisor::{
 use crate::tui::{LiveScreen, ScreenMode, ThemeName};
 use crate::watch::{WatchError, WatchOptions, Watcher};
 
-use super::agent::{check_confinement, default_client, endings, not_started, note_missing_logins};
+use super::agent::{
+    check_confinement, default_client, endings, not_started, note_missing_logins, require_any_program,
+};
 use super::config::use_team_file;
 use crate::cli::context::Context;
 use crate::cli::live_screen;
 use crate::cli::spec_path;
+use crate::cli::team_notes::{is_named, team_notes};
 use crate::cli::ui::error::CommandError;
 use crate::cli::ui::event_printer::EventPrinter;
 use crate::cli::ui::output::{Color, Reply};
@@ -191,17 +191,11 @@ pub(crate) fn run(args: Args, context: &Context) -> Result<Reply, CommandError> 
     let options = TeamOptions { default_provider: Some(default_client(context).to_owned()), ..args.team() };
     let config = state.board.config()?;
     let posts = team_posts(config, &options)?;
-    if let Some(note) = chosen_by_itself(config, &options) {
+    if !is_named(config, &options) {
+        require_any_program(context)?;
+    }
+    for note in team_notes(&project, &state, config, &options) {
         context.screen.note(&format!("liza: {note}"));
-    }
-    if let Some(warning) = vision_warning(&project, &state) {
-        context.screen.note(&format!("liza: {warning}"));
-    }
-    if let Some(waiting) = waiting_plan(&state) {
-        context.screen.note(&format!("liza: {waiting}"));
-    }
-    if let Some(warning) = test_warning(&project, &state) {
-        context.screen.note(&format!("liza: {warning}"));
     }
     let watching = WatchOptions { analyze: args.analyze, ..WatchOptions::default() };
     let ends = work(context, &project, posts, &Arc::new(printer), watching, None)?;
@@ -274,45 +268,11 @@ fn already_running(running: &AlreadyRunning) -> CommandError {
         .hint("to see it: liza status; to stop it: liza stop")
 }
 
-/// What is said about an agent program that no one has named.
-fn chosen_by_itself(config: &Config, options: &TeamOptions) -> Option<String> {
-    let asked =
-        [&options.provider, &options.planner_provider, &options.coder_provider, &options.reviewer_provider];
-    let default = options.default_provider.as_ref().filter(|name| *name != "claude")?;
-    let is_named = !config.roles.is_empty() || asked.iter().any(|name| name.is_some());
-    let text = format!(
-        "no agent program is named; {default} is installed and is used. To name one: liza run --cli NAME"
-    );
-    (!is_named).then_some(text)
-}
-
 /// A goal that has ended needs no team.
 fn ended_goal(state: &State) -> Option<Reply> {
     let goal = state.board.goal.ready().filter(|goal| goal.status != GoalStatus::InProgress)?;
     let text = format!("{} is {}; nothing to do\nnext: liza goal new \"GOAL\"", goal.id, goal.status);
     Some(Reply::new(text, json!({"ended": [], "goal": goal.status})).at(state.board.revision.0))
-}
-
-/// A warning if the vision document, which the planner plans from, is not written yet.
-fn vision_warning(project: &Project, state: &State) -> Option<String> {
-    let spec = state.board.goal.ready()?.spec_ref.as_deref()?;
-    let problem = match fs::read_to_string(project.root().join(spec_path::file_of(spec))) {
-        Ok(text) if text == VISION => {
-            "is still the empty template: fill it in, or the planner has only the goal"
-        }
-        Err(error) if error.kind() == ErrorKind::NotFound => "does not exist: the planner has only the goal",
-        Ok(_) | Err(_) => return None,
-    };
-    Some(format!("{spec} {problem}"))
-}
-
-/// A plan that waits for the person since an earlier run.
-fn waiting_plan(state: &State) -> Option<String> {
-    let names: Vec<&str> = proposed_tasks(state).map(|(id, _)| id.as_str()).collect();
-    (!names.is_empty()).then(|| {
-        let number = count(names.len(), "task");
-        format!("a plan waits for your approval: {number}, {}. Read it: liza plan; approve it: liza plan --approve", names.join(", "))
-    })
 }
 
 /// Refuses a rehearsal for which there is nothing to plan from: its planner could only ask.
@@ -335,22 +295,15 @@ fn check_rehearsal(project: &Project) -> Result<(), CommandError> {
     }
 }
 
-/// A warning if the integration test of the person's checkout tests no merge.
-fn test_warning(project: &Project, state: &State) -> Option<String> {
-    let integration = integration_branch(&state.board).ok()?;
-    let unused = project.repo().ok()?.unused_test(&integration).ok()??;
-    Some(format!("{}; bring it: {}", unused.problem(), unused.fix()))
-}
-
 /// What a person does after a team has ended.
 fn next_steps(state: &State, again: &str) -> String {
     match state.board.goal.ready().map(|goal| goal.status) {
         Some(GoalStatus::InProgress) => {
-            format!("\nTo see where it stopped: liza status. To continue: {again}")
+            format!("\nwhere it stopped  liza status\nto continue       {again}")
         }
         Some(GoalStatus::Aborted) => "\nNothing was deleted. Start over: liza goal new \"GOAL\"".to_owned(),
         Some(GoalStatus::Completed) => {
-            "\nReview it: liza diff. Take it: liza finish. Next goal: liza goal new \"GOAL\"".to_owned()
+            "\nreview it  liza diff\ntake it    liza finish\nnext goal  liza goal new \"GOAL\"".to_owned()
         }
         None => String::new(),
     }
@@ -360,8 +313,10 @@ fn next_steps(state: &State, again: &str) -> String {
 fn in_the_copy(folder: &Path) -> String {
     let folder = folder.display();
     format!(
-        "\nThis was a rehearsal in a copy; your project is unchanged. Look at it: liza -C {folder} diff. \
-         For real: liza run. Delete the copy: rm -rf {folder}"
+        "\nThis was a rehearsal in a copy; your project is unchanged.\n\
+         look at it       liza -C {folder} diff\n\
+         for real         liza run\n\
+         delete the copy  rm -rf {folder}"
     )
 }
 

@@ -1,0 +1,88 @@
+//! What a person should know before a team starts. Reads; changes and refuses nothing.
+
+use std::fs;
+use std::io::ErrorKind;
+
+use liza_core::model::{Config, State};
+use liza_core::rules::triggers::proposed_tasks;
+use liza_core::text::count;
+
+use crate::contracts::VISION;
+use crate::engine::integration_branch;
+use crate::project::Project;
+use crate::run::TeamOptions;
+
+use super::spec_path;
+
+/// Everything that is worth saying about this team in this project.
+pub(crate) fn team_notes(
+    project: &Project,
+    state: &State,
+    config: &Config,
+    options: &TeamOptions,
+) -> Vec<String> {
+    let notes = [
+        chosen_by_itself(config, options),
+        vision_warning(project, state),
+        waiting_plan(state),
+        test_warning(project, state),
+        behind_main(project, state),
+    ];
+    notes.into_iter().flatten().collect()
+}
+
+/// Whether a person has named an agent program.
+pub(crate) fn is_named(config: &Config, options: &TeamOptions) -> bool {
+    let asked =
+        [&options.provider, &options.planner_provider, &options.coder_provider, &options.reviewer_provider];
+    !config.roles.is_empty() || asked.iter().any(|name| name.is_some())
+}
+
+/// What is said about an agent program that no one has named.
+fn chosen_by_itself(config: &Config, options: &TeamOptions) -> Option<String> {
+    let default = options.default_provider.as_ref().filter(|name| *name != "claude")?;
+    let text = format!(
+        "no agent program is named; {default} is installed and is used. To name one: liza run --cli NAME"
+    );
+    (!is_named(config, options)).then_some(text)
+}
+
+/// A warning if the vision document, which the planner plans from, is not written yet.
+fn vision_warning(project: &Project, state: &State) -> Option<String> {
+    let spec = state.board.goal.ready()?.spec_ref.as_deref()?;
+    let problem = match fs::read_to_string(project.root().join(spec_path::file_of(spec))) {
+        Ok(text) if text == VISION => {
+            "is still the empty template: fill it in, or the planner has only the goal"
+        }
+        Err(error) if error.kind() == ErrorKind::NotFound => "does not exist: the planner has only the goal",
+        Ok(_) | Err(_) => return None,
+    };
+    Some(format!("{spec} {problem}"))
+}
+
+/// A plan that waits for the person since an earlier run.
+fn waiting_plan(state: &State) -> Option<String> {
+    let names: Vec<&str> = proposed_tasks(state).map(|(id, _)| id.as_str()).collect();
+    (!names.is_empty()).then(|| {
+        let number = count(names.len(), "task");
+        format!("a plan waits for your approval: {number}, {}. Read it: liza plan; approve it: liza plan --approve", names.join(", "))
+    })
+}
+
+/// A warning if the integration test of the person's checkout tests no merge.
+fn test_warning(project: &Project, state: &State) -> Option<String> {
+    let integration = integration_branch(&state.board).ok()?;
+    let unused = project.repo().ok()?.unused_test(&integration).ok()??;
+    Some(format!("{}; bring it: {}", unused.problem(), unused.fix()))
+}
+
+/// What is said if the person has commits that the agents do not have.
+fn behind_main(project: &Project, state: &State) -> Option<String> {
+    let name = state.board.config.ready()?.main_branch.clone()?;
+    let repo = project.repo().ok()?;
+    let main = repo.tip(&name.parse().ok()?).ok()??;
+    let head = repo.tip(&integration_branch(&state.board).ok()?).ok()??;
+    let missing = repo.count_commits(&head, &main).ok().filter(|missing| *missing > 0)?;
+    let missing = count(usize::try_from(missing).unwrap_or(usize::MAX), "commit");
+    Some(format!("{name} has {missing} that the agents do not have; bring them: liza sync"))
+}
