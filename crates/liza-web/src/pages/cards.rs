@@ -178,6 +178,7 @@ mod tests {
     fn a_task_is_found_in_a_sentence_as_a_whole_word() {
         assert_eq!(word_in("approves a", "a"), Some(("approves ", "")));
         assert_eq!(word_in("plans t1-b, t1: more", "t1"), Some(("plans t1-b, ", ": more")));
+        assert_eq!(word_in("plans sub-t1, t1", "t1"), Some(("plans sub-t1, ", "")));
         assert_eq!(word_in("plans t1-b", "t1"), None);
     }
 }
