@@ -40,6 +40,7 @@ function apply(patch) {
   let at = region.firstElementChild;
   for (const [id, version] of patch.order) {
     let item = document.getElementById(id);
+    item?.classList.remove("stale");
     if (!item) {
       item = fromHtml(patch.html[id]);
       region.insertBefore(item, at);
@@ -58,6 +59,7 @@ function apply(patch) {
   const wanted = new Set(patch.order.map(([id]) => id));
   for (const item of [...region.children]) {
     if (wanted.has(item.id)) continue;
+    waiting.delete(item.id);
     if (isInUse(item)) item.classList.add("stale");
     else item.remove();
   }

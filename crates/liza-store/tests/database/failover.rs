@@ -176,5 +176,9 @@ fn needs_postgres_needs_mount_a_full_disk_delays_and_writes_no_half() {
     });
     assert_eq!(messages(&store).len(), written + 1);
     assert_eq!(store.log_reader().read_new().unwrap().len(), written + 2);
+    // While the disk is mounted, the server's folder cannot be removed.
+    drop(disk);
+    let folder = server.folder().to_owned();
     drop(server);
+    assert!(!folder.exists(), "{}", folder.display());
 }

@@ -78,6 +78,14 @@ impl Browser {
     /// Calls a method of the browser's protocol; returns its result.
     #[track_caller]
     pub(crate) fn call(&mut self, method: &str, parameters: &Value) -> Value {
+        let answer = self.request(method, parameters);
+        assert!(answer["error"].is_null(), "{method}: {answer}");
+        answer["result"].clone()
+    }
+
+    /// The whole answer to a call.
+    #[track_caller]
+    fn request(&mut self, method: &str, parameters: &Value) -> Value {
         self.sent += 1;
         let mut message = json!({"id": self.sent, "method": method, "params": parameters});
         if let Some(session) = &self.session {
@@ -87,8 +95,7 @@ impl Browser {
         loop {
             let answer = self.messages.recv_timeout(LONG).unwrap_or_else(|_| panic!("no answer to {method}"));
             if answer["id"] == self.sent {
-                assert!(answer["error"].is_null(), "{method}: {answer}");
-                return answer["result"].clone();
+                return answer;
             }
             self.note(&answer);
         }
@@ -127,6 +134,16 @@ impl Browser {
         result["result"]["value"].clone()
     }
 
+    /// Whether a condition holds on the page; no if the page is replaced meanwhile.
+    #[track_caller]
+    fn holds(&mut self, condition: &str) -> bool {
+        let parameters = json!({"expression": condition, "returnByValue": true});
+        let answer = self.request("Runtime.evaluate", &parameters);
+        let replaced = answer["error"]["message"].as_str().is_some_and(|why| why.contains("navigated"));
+        assert!(answer["error"].is_null() || replaced, "{condition}: {answer}");
+        answer["result"]["result"]["value"] == true
+    }
+
     /// Waits until a condition holds on the page.
     #[track_caller]
     pub(crate) fn wait_for(&mut self, condition: &str) {
@@ -134,7 +151,7 @@ impl Browser {
         // A page that is just being replaced has no document.
         let condition =
             format!("(() => {{ try {{ return !!({condition}); }} catch {{ return false; }} }})()");
-        while self.eval(&condition) != true {
+        while !self.holds(&condition) {
             let page = || "never on the page";
             assert!(Instant::now() < end, "{}: {condition}\n{}", page(), self.errors.join("\n"));
             thread::sleep(Duration::from_millis(20));

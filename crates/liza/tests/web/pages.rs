@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use crate::actions::submitted;
 use crate::boards::rich_project;
-use crate::browser::Browser;
+use crate::browser::{Browser, target};
 use crate::fixture::Web;
 use crate::support::TestProject;
 use crate::support::process::wait_for;
@@ -198,6 +198,8 @@ fn needs_chromium_agents_are_started_and_stopped_on_their_page() {
     let base = browser.eval("location.href").as_str().unwrap().to_owned();
     browser.open(&format!("{base}agents"));
     browser.wait_for_text("No agent is registered");
+    browser.eval("document.querySelector('.start-agent details').open = true");
+    browser.picture(&target().join("web-pictures/start-agent.png"));
     browser.eval("document.querySelector('form:has([value=start-agent]) select').value = 'coder'");
     send(&mut browser, "start-agent", "");
     browser.wait_for("document.querySelector('#result .outcome.done')");
@@ -205,6 +207,8 @@ fn needs_chromium_agents_are_started_and_stopped_on_their_page() {
     browser.wait_for("document.getElementById('member-coder-1')");
     browser.eval("document.querySelector('#result .close').click()");
 
+    browser.eval("document.querySelector('#member-coder-1 details').open = true");
+    browser.picture(&target().join("web-pictures/stop-agent.png"));
     send(&mut browser, "stop-agent", "");
     browser.wait_for("document.querySelector('#result .outcome.done')");
     browser.wait_for("!document.getElementById('member-coder-1')");
@@ -299,7 +303,7 @@ fn needs_chromium_another_site_cannot_act() {
     let read = format!("fetch('{board}', {{credentials: 'include'}}).then(() => 'read', () => 'blocked')");
     assert_eq!(browser.eval(&read), "blocked");
     browser.eval(&format!(
-        "document.body.innerHTML = '<form method=post action={origin}{act}><input name=action value=abort>'; document.forms[0].submit()"
+        "document.body.innerHTML = '<form method=post action={origin}{act}><input name=action value=abort>'; setTimeout(() => document.forms[0].submit())"
     ));
     browser.wait_for_text("The request comes from another site.");
     assert!(!project.root.join(".liza/ABORT").exists());
