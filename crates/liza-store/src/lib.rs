@@ -21,6 +21,8 @@ mod incremental;
 mod log_reader;
 mod modified_parts;
 mod part_edit;
+#[cfg(test)]
+mod part_edit_tests;
 pub mod private;
 mod related_tasks;
 mod store;

@@ -10,21 +10,21 @@
     reason = "a measurement stops at the first thing that is wrong"
 )]
 
+mod shared;
 #[path = "../tests/support/mod.rs"]
 mod support;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::os::unix::fs::MetadataExt as _;
-use std::process::{Child, Stdio};
+use std::process::Stdio;
 use std::thread;
 use std::time::{Duration, Instant};
 
-use liza::engine::Engine;
 use liza::project::{Project, now};
-use liza_core::model::{Actor, Board, EventName, State, Status, TaskId};
-use liza_core::protocol::{AddTask, NewTask};
+use liza_core::model::{Board, EventName, State, Status, TaskId};
 use liza_core::rules::claimable::claimable;
+use shared::{Killed, add, name};
 use support::TestProject;
 
 /// How often the blackboard is looked at: the figures are as exact as that.
@@ -68,10 +68,10 @@ fn under_load(size: Size, sandbox: &str) -> f64 {
     let mut watch = Latencies::default();
     let mut memory = Memory::default();
     let mut next = Instant::now();
-    while team.child.try_wait().unwrap().is_none() {
+    while team.child.0.try_wait().unwrap().is_none() {
         watch.look(&opened);
         if Instant::now() >= next {
-            memory.look(team.child.id());
+            memory.look(team.child.0.id());
             next = Instant::now() + Duration::from_millis(500);
         }
         thread::sleep(LOOK);
@@ -99,9 +99,9 @@ fn at_rest(size: Size) {
         opened.state().is_ok_and(|state| state.board.agents().unwrap().len() == all)
     });
     thread::sleep(Duration::from_secs(3));
-    let (before, began) = (wakes(team.child.id()), Instant::now());
+    let (before, began) = (wakes(team.child.0.id()), Instant::now());
     thread::sleep(IDLE);
-    let rate = (wakes(team.child.id()) - before) as f64 / began.elapsed().as_secs_f64();
+    let rate = (wakes(team.child.0.id()) - before) as f64 / began.elapsed().as_secs_f64();
     println!("\nat rest");
     println!("  wakes per second, in all {rate:>8.2}        (wanted: under 2)");
     let mut times = Vec::new();
@@ -113,24 +113,7 @@ fn at_rest(size: Size) {
         wait_for("it is merged", || opened.state().unwrap().board.status(&id) == Some(Status::Merged));
     }
     tell("claimable to reserved", &mut times, "(wanted: p99 under 100 ms)");
-    team.stop();
-}
-
-fn name(number: usize) -> TaskId {
-    format!("t-{number:03}").parse().unwrap()
-}
-
-fn add(project: &Project, number: usize, after: Option<usize>) {
-    let text = |text: &str| Some(text.to_owned());
-    let new = NewTask {
-        description: format!("Part {number} of it"),
-        spec_ref: text("specs/vision.md"),
-        done_when: text("A test shows it"),
-        scope: text("This part"),
-        depends_on: after.map(name).into_iter().collect(),
-        ..NewTask::default()
-    };
-    Engine::new(project, Actor::Human).execute(AddTask { task: name(number), new }).unwrap();
+    team.child.stop();
 }
 
 fn is_free(board: &Board, task: &TaskId) -> bool {
@@ -138,7 +121,7 @@ fn is_free(board: &Board, task: &TaskId) -> bool {
 }
 
 struct Team {
-    child: Child,
+    child: Killed,
 }
 
 impl Team {
@@ -149,20 +132,7 @@ impl Team {
         program.args(words).arg(size.coders.to_string()).args(["--reviewers", &size.reviewers.to_string()]);
         let child =
             program.stdout(out.try_clone().unwrap()).stderr(out).stdin(Stdio::null()).spawn().unwrap();
-        Self { child }
-    }
-
-    fn stop(&mut self) {
-        let id = self.child.id().to_string();
-        std::process::Command::new("kill").args(["-TERM", &id]).status().unwrap();
-        self.child.wait().unwrap();
-    }
-}
-
-impl Drop for Team {
-    fn drop(&mut self) {
-        let _ = self.child.kill();
-        let _ = self.child.wait();
+        Self { child: Killed(child) }
     }
 }
 

@@ -9,13 +9,14 @@
     reason = "a measurement stops at the first thing that is wrong"
 )]
 
+mod shared;
 #[path = "../tests/support/mod.rs"]
 mod support;
 
 use std::fs;
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};
 use std::net::TcpStream;
-use std::process::{Child, Stdio};
+use std::process::Stdio;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 use std::thread;
@@ -23,8 +24,9 @@ use std::time::{Duration, Instant};
 
 use liza::engine::Engine;
 use liza::project::Project;
-use liza_core::model::{Actor, TaskId};
-use liza_core::protocol::{AddTask, EditTask, NewTask, TaskEdit};
+use liza_core::model::Actor;
+use liza_core::protocol::{EditTask, TaskEdit};
+use shared::{Killed, add, name};
 use support::TestProject;
 
 const PAGES: usize = 100;
@@ -37,7 +39,7 @@ fn main() {
     let seconds = std::env::var("LIZA_WEB_SECONDS").map_or(30, |text| text.parse().expect("a number"));
     let project = TestProject::new();
     let opened = Project::open(&project.root).unwrap();
-    (0..TASKS).for_each(|number| add(&opened, number));
+    (0..TASKS).for_each(|number| add(&opened, number, None));
     let mut server = Server::start(&project);
     let visitor = server.enter();
     let sent = Arc::new(AtomicU64::new(0));
@@ -81,23 +83,7 @@ fn main() {
     if let (Some(median), Some(last)) = (all.get(all.len() / 2), all.get(all.len() * 99 / 100)) {
         println!("  write to page            {median:>8.0?} median, {last:.0?} p99 (wanted: under 1 s)");
     }
-    server.end();
-}
-
-fn name(number: usize) -> TaskId {
-    format!("t-{number:03}").parse().unwrap()
-}
-
-fn add(project: &Project, number: usize) {
-    let text = |text: &str| Some(text.to_owned());
-    let new = NewTask {
-        description: format!("Part {number} of it"),
-        spec_ref: text("specs/vision.md"),
-        done_when: text("A test shows it"),
-        scope: text("This part"),
-        ..NewTask::default()
-    };
-    Engine::new(project, Actor::Human).execute(AddTask { task: name(number), new }).unwrap();
+    server.child.stop();
 }
 
 /// Changes one task after the other for that long.
@@ -137,7 +123,7 @@ fn read(mut stream: TcpStream, sent: &AtomicU64, measured: Option<&Measured>) {
 
 /// The server.
 struct Server {
-    child: Child,
+    child: Killed,
     address: String,
 }
 
@@ -154,7 +140,7 @@ impl Server {
         let mut child = program.arg("web").stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
         let mut address = String::new();
         BufReader::new(child.stdout.take().unwrap()).read_line(&mut address).unwrap();
-        Self { child, address: address.trim().to_owned() }
+        Self { child: Killed(child), address: address.trim().to_owned() }
     }
 
     fn enter(&self) -> Visitor {
@@ -172,29 +158,16 @@ impl Server {
 
     /// Hundredths of a second that it has computed.
     fn cpu_ticks(&self) -> u64 {
-        let stat = fs::read_to_string(format!("/proc/{}/stat", self.child.id())).unwrap();
+        let stat = fs::read_to_string(format!("/proc/{}/stat", self.child.0.id())).unwrap();
         let fields: Vec<&str> = stat.rsplit_once(") ").unwrap().1.split(' ').collect();
         fields[11].parse::<u64>().unwrap() + fields[12].parse::<u64>().unwrap()
     }
 
     /// KiB of memory.
     fn memory(&self) -> u64 {
-        let status = fs::read_to_string(format!("/proc/{}/status", self.child.id())).unwrap();
+        let status = fs::read_to_string(format!("/proc/{}/status", self.child.0.id())).unwrap();
         let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:")).unwrap();
         line.trim().trim_end_matches(" kB").parse().unwrap()
-    }
-
-    fn end(&mut self) {
-        let id = self.child.id().to_string();
-        std::process::Command::new("kill").args(["-TERM", &id]).status().unwrap();
-        self.child.wait().unwrap();
-    }
-}
-
-impl Drop for Server {
-    fn drop(&mut self) {
-        let _ = self.child.kill();
-        let _ = self.child.wait();
     }
 }
 

@@ -89,6 +89,22 @@ pub struct TestFailure {
 }
 
 impl Goal {
+    /// A goal that begins now, before anything is planned for it.
+    pub fn begin(number: u32, description: &str, now: Timestamp) -> Self {
+        Self {
+            id: format!("goal-{number}"),
+            description: description.to_owned(),
+            spec_ref: None,
+            created: Some(now),
+            status: GoalStatus::InProgress,
+            planned: false,
+            usage: None,
+            integration_head: None,
+            head_test: None,
+            taken: None,
+        }
+    }
+
     /// The failure of the integration test on the head from which the next merge starts; `None` if it passed there or was
     /// not run.
     pub fn failing_head(&self) -> Option<(&HeadTest, &TestFailure)> {

@@ -108,16 +108,9 @@ impl Rule for NewGoal {
         }
         let number = old.id.rsplit('-').next().and_then(|digits| digits.parse().ok()).unwrap_or(1u32);
         let goal = Goal {
-            id: format!("goal-{}", number.saturating_add(1)),
-            description: description.clone(),
             spec_ref: self.spec_ref.clone().or_else(|| old.spec_ref.clone()),
-            created: Some(tx.now),
-            status: GoalStatus::InProgress,
-            planned: false,
-            usage: None,
             integration_head: old.integration_head.clone(),
-            head_test: None,
-            taken: None,
+            ..Goal::begin(number.saturating_add(1), &description, tx.now)
         };
         let (id, now) = (goal.id.clone(), tx.now);
         *tx.goal()? = goal;

@@ -2,8 +2,8 @@
 
 use liza_core::model::{
     Actor, AgentId, AgentRecord, AgentStatus, CircuitBreaker, Config, EventName, Generation, Goal,
-    GoalStatus, HistoryEvent, Loaded, Reservation, Revision, Role, Seconds, Sha, Sprint, State, Status,
-    StopFiles, TaskId, TaskRecord, Timestamp, Worktree,
+    HistoryEvent, Loaded, Reservation, Revision, Role, Seconds, Sha, Sprint, State, Status, StopFiles,
+    TaskId, TaskRecord, Timestamp, Worktree,
 };
 use liza_core::protocol::{Command, Request, WorktreeFacts};
 use liza_core::rules::invariants::DiskFacts;
@@ -87,18 +87,7 @@ pub(crate) fn empty_state() -> State {
     board.revision = Revision(100);
     board.agents = Loaded::Ready(TEAM.iter().map(|name| (agent(name), entry(agent(name)))).collect());
     board.config = Loaded::Ready(Config::default());
-    board.goal = Loaded::Ready(Goal {
-        id: "goal-1".to_owned(),
-        description: "Everything retries".to_owned(),
-        spec_ref: None,
-        created: Some(now()),
-        status: GoalStatus::InProgress,
-        planned: true,
-        usage: None,
-        integration_head: None,
-        head_test: None,
-        taken: None,
-    });
+    board.goal = Loaded::Ready(Goal { planned: true, ..Goal::begin(1, "Everything retries", now()) });
     board.sprint = Loaded::Ready(Sprint::begin(1, "goal-1", now()));
     board.circuit_breaker = Loaded::Ready(CircuitBreaker::default());
     board.discovered = Loaded::Ready(Vec::new());

@@ -6,9 +6,9 @@
 use std::collections::BTreeSet;
 
 use liza_core::model::{
-    Actor, AgentId, AgentRecord, Board, Change, Config, Effect, Generation, Goal, GoalStatus, HistoryEvent,
-    Loaded, LogEntry, Refusal, Revision, Role, Seconds, Section, Sha, Sprint, State, Status, StopFiles,
-    TaskId, TaskRecord, TaskSlot, Timestamp, Worktree,
+    Actor, AgentId, AgentRecord, Board, Change, Config, Effect, Generation, Goal, HistoryEvent, Loaded,
+    LogEntry, Refusal, Revision, Role, Seconds, Section, Sha, Sprint, State, Status, StopFiles, TaskId,
+    TaskRecord, TaskSlot, Timestamp, Worktree,
 };
 use liza_core::protocol::{Command, Decided, NewTask, Reply, Request, WorktreeFacts, apply};
 use liza_core::rules::invariants::{DiskFacts, Violation, introduced, validate};
@@ -129,16 +129,9 @@ impl World {
     pub fn empty() -> Self {
         let now: Timestamp = "2025-01-17T14:00:00Z".parse().unwrap();
         let goal = Goal {
-            id: "goal-1".into(),
-            description: "Retries everywhere".into(),
             spec_ref: Some("specs/vision.md".into()),
-            created: Some(now),
-            status: GoalStatus::InProgress,
             planned: true,
-            usage: None,
-            integration_head: None,
-            head_test: None,
-            taken: None,
+            ..Goal::begin(1, "Retries everywhere", now)
         };
         let board = Board {
             agents: Loaded::Ready(Default::default()),

@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::{Duration, Instant};
 
 use liza_core::model::{
-    Actor, AgentId, Alignment, Config, Goal, GoalStatus, Loaded, LogEntry, Revision, Seconds, Sprint, State,
+    Actor, AgentId, Alignment, Config, Goal, Loaded, LogEntry, Revision, Seconds, Sprint, State,
     StopFile, StopFiles, TaskId, Timestamp,
 };
 use liza_core::protocol::{AddTask, Command, Heartbeat, NewTask, Register, Request, WriteNote};
@@ -35,16 +35,9 @@ pub(crate) fn fresh_state() -> State {
     let mut state = State::default();
     state.board.revision = Revision(1);
     state.board.goal = Loaded::Ready(Goal {
-        id: "goal-1".to_owned(),
-        description: "Make it so: all of it".to_owned(),
         spec_ref: Some("specs/vision.md".to_owned()),
-        created: Some(now()),
-        status: GoalStatus::InProgress,
         planned: true,
-        usage: None,
-        integration_head: None,
-        head_test: None,
-        taken: None,
+        ..Goal::begin(1, "Make it so: all of it", now())
     });
     state.board.agents = Loaded::Ready(Default::default());
     let config = Config { max_coder_iterations: 11, lock_timeout: Seconds(11), ..Config::default() };

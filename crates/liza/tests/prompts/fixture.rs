@@ -5,8 +5,8 @@ use std::path::PathBuf;
 use liza::contracts::Contract;
 use liza::prompts::{Brief, Job, prompt};
 use liza_core::model::{
-    AgentId, Config, EventName, Goal, GoalStatus, Handoff, HistoryEvent, HumanNote, Loaded, Revision,
-    Seconds, Sha, Sprint, State, Status, TaskId, TaskRecord, Timestamp, Worktree,
+    AgentId, Config, EventName, Goal, Handoff, HistoryEvent, HumanNote, Loaded, Revision, Seconds, Sha,
+    Sprint, State, Status, TaskId, TaskRecord, Timestamp, Worktree,
 };
 
 pub(crate) fn now() -> Timestamp {
@@ -39,16 +39,8 @@ pub(crate) fn empty_state() -> State {
     board.agents = Loaded::Ready([].into_iter().collect());
     board.config = Loaded::Ready(Config::default());
     board.goal = Loaded::Ready(Goal {
-        id: "goal-1".to_owned(),
-        description: "Every API call retries".to_owned(),
         spec_ref: Some("specs/vision.md".to_owned()),
-        created: Some(ago(300)),
-        status: GoalStatus::InProgress,
-        planned: false,
-        usage: None,
-        integration_head: None,
-        head_test: None,
-        taken: None,
+        ..Goal::begin(1, "Every API call retries", ago(300))
     });
     board.sprint = Loaded::Ready(Sprint::begin(1, "goal-1", ago(300)));
     board.discovered = Loaded::Ready(Vec::new());

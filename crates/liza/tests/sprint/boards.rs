@@ -2,8 +2,8 @@
 
 use liza_core::model::{
     Anomaly, BreakerStatus, BreakerTrip, CircuitBreaker, Config, Decision, Discovery, DiscoveryId, EventName,
-    Fields, Goal, GoalStatus, HistoryEvent, Loaded, Revision, Seconds, Severity, SpecChange, Sprint,
-    SprintStatus, State, Status, TaskId, TaskRecord, Timestamp, Urgency, Usage, Value,
+    Fields, Goal, HistoryEvent, Loaded, Revision, Seconds, Severity, SpecChange, Sprint, SprintStatus, State,
+    Status, TaskId, TaskRecord, Timestamp, Urgency, Usage, Value,
 };
 use liza_store::LogRecord;
 
@@ -27,16 +27,9 @@ pub(crate) fn empty() -> State {
     board.agents = Loaded::Ready([].into_iter().collect());
     board.config = Loaded::Ready(Config::default());
     board.goal = Loaded::Ready(Goal {
-        id: "goal-1".to_owned(),
-        description: "Every API call retries".to_owned(),
         spec_ref: Some("specs/vision.md".to_owned()),
-        created: Some(ago(300)),
-        status: GoalStatus::InProgress,
         planned: true,
-        usage: None,
-        integration_head: None,
-        head_test: None,
-        taken: None,
+        ..Goal::begin(1, "Every API call retries", ago(300))
     });
     board.sprint = Loaded::Ready(Sprint::begin(2, "goal-1", ago(300)));
     board.circuit_breaker = Loaded::Ready(CircuitBreaker::default());

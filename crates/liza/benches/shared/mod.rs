@@ -1,0 +1,45 @@
+//! What benchmarks with a running program share: its tasks, and its end.
+
+use std::process::{Child, Command};
+
+use liza::engine::Engine;
+use liza::project::Project;
+use liza_core::model::{Actor, TaskId};
+use liza_core::protocol::{AddTask, NewTask};
+
+/// The name of a task.
+pub(crate) fn name(number: usize) -> TaskId {
+    format!("t-{number:03}").parse().unwrap()
+}
+
+/// Adds a task.
+pub(crate) fn add(project: &Project, number: usize, after: Option<usize>) {
+    let text = |text: &str| Some(text.to_owned());
+    let new = NewTask {
+        description: format!("Part {number} of it"),
+        spec_ref: text("specs/vision.md"),
+        done_when: text("A test shows it"),
+        scope: text("This part"),
+        depends_on: after.map(name).into_iter().collect(),
+        ..NewTask::default()
+    };
+    Engine::new(project, Actor::Human).execute(AddTask { task: name(number), new }).unwrap();
+}
+
+/// A program that is killed when it is dropped.
+pub(crate) struct Killed(pub(crate) Child);
+
+impl Killed {
+    /// Ends it in an orderly way, and waits.
+    pub(crate) fn stop(&mut self) {
+        Command::new("kill").args(["-TERM", &self.0.id().to_string()]).status().unwrap();
+        self.0.wait().unwrap();
+    }
+}
+
+impl Drop for Killed {
+    fn drop(&mut self) {
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
