@@ -5,8 +5,8 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::{Duration, Instant};
 
 use liza_core::model::{
-    Actor, AgentId, Alignment, Config, Goal, Loaded, LogEntry, Revision, Seconds, Sprint, State,
-    StopFile, StopFiles, TaskId, Timestamp,
+    Actor, AgentId, Alignment, Config, Goal, Loaded, LogEntry, Revision, Seconds, Sprint, State, StopFile,
+    StopFiles, TaskId, Timestamp,
 };
 use liza_core::protocol::{AddTask, Command, Heartbeat, NewTask, Register, Request, WriteNote};
 use liza_store::{Call, Host, Store, StoreError, Written};
