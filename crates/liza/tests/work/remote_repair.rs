@@ -91,6 +91,25 @@ fn a_merge_of_a_task_that_was_blocked_during_the_push_is_taken_back() {
 
 /// Covers: MM-07, MM-12
 #[test]
+fn a_merge_that_the_remote_does_not_take_back_waits_for_the_human() {
+    let project = shared();
+    approved(&project, "one");
+    on_remote(&project, &["config", "receive.denyNonFastForwards", "true"]);
+    during_push(&project, "mark-blocked one --reason no --question Why? --attempted a");
+    merge(&project, "one").refused(1, "wrong_status");
+    let merged = remote_head(&project);
+    assert_eq!((project.status("one"), tip(&project, "integration")), ("BLOCKED", merged.clone()));
+    assert_ne!(recorded_head(&project), merged);
+    approved(&project, "two");
+    merge(&project, "two").refused(1, "foreign_commits");
+    assert_eq!(remote_head(&project), merged, "nothing is merged on top of it");
+    project.liza(&["accept-integration"]).ok();
+    merge(&project, "two").ok();
+    check_consistent(&project);
+}
+
+/// Covers: MM-07, MM-12
+#[test]
 fn a_merge_whose_caller_was_replaced_during_the_push_is_found_and_recorded() {
     let project = shared();
     approved(&project, "one");
