@@ -105,6 +105,8 @@ fn needs_postgres_a_failover_that_lost_commits_steps_back_and_nothing_is_mixed()
     human(&store, note("lost")).unwrap();
     let mut reader = store.incremental_reader();
     let before = reader.read().unwrap();
+    let mut log = store.log_reader();
+    assert!(log.read_new().unwrap().last().unwrap().detail.contains("lost"));
     pair.primary.stop("immediate");
     pair.standby.promote();
     pair.proxy.fail_over(&pair.standby);
@@ -115,6 +117,8 @@ fn needs_postgres_a_failover_that_lost_commits_steps_back_and_nothing_is_mixed()
     let after = reader.read().unwrap();
     assert_eq!(*after, store.snapshot().unwrap());
     assert_eq!(messages(&store), ["kept", "new"]);
+    let followed: Vec<String> = log.read_new().unwrap().into_iter().map(|entry| entry.detail).collect();
+    assert!(matches!(followed.as_slice(), [only] if only.contains("new")), "{followed:?}");
     assert_eq!(store.validate(now()).unwrap(), []);
 }
 
