@@ -6,6 +6,7 @@ mod contract_links;
 mod live_screen;
 mod session;
 mod spec_path;
+mod starting_files;
 mod team_notes;
 mod test_command;
 mod ui;

@@ -1,0 +1,93 @@
+//! The files that `init` writes for a person on request: the vision document and the integration test.
+//!
+//! Never replaces a file that exists.
+
+use std::fs;
+use std::io;
+use std::os::unix::fs::PermissionsExt as _;
+use std::path::{Path, PathBuf};
+
+use serde_json::json;
+
+use crate::contracts::VISION;
+use crate::git::UnusedTest;
+
+use crate::cli::context::Context;
+use crate::cli::spec_path;
+use crate::cli::test_command::{self, SCRIPT};
+use crate::cli::ui::error::CommandError;
+use crate::cli::ui::output::Reply;
+
+/// The integration test that there is, or that could be.
+pub(crate) fn test_in_words(root: &Path, written: bool, unused: Option<UnusedTest>) -> String {
+    match (root.join(SCRIPT).exists(), test_command::find(root)) {
+        (true, _) if written => format!("{SCRIPT} is written; commit it, then: liza sync"),
+        (true, _) => match unused {
+            Some(unused) => format!("{}; bring it: {}", unused.problem(), unused.fix()),
+            None => SCRIPT.to_owned(),
+        },
+        (false, Some(command)) => format!("none; to run {command} before every merge: liza init --test"),
+        (false, None) => format!("none; to test every merge, write {SCRIPT}"),
+    }
+}
+
+/// Writes the integration test; returns the files and folders that were made.
+pub(crate) fn new_test(root: &Path) -> Result<Vec<PathBuf>, CommandError> {
+    let Some(command) = test_command::find(root) else {
+        let message = "no test command was found: no Cargo.toml, package.json, go.mod, pytest or make test";
+        return Err(
+            CommandError::refused("no_test_command", message).hint(format!("write {SCRIPT} yourself"))
+        );
+    };
+    let path = root.join(SCRIPT);
+    let made = write_new(&path, &test_command::script(command))?;
+    let executable = fs::Permissions::from_mode(0o755);
+    fs::set_permissions(&path, executable).map_err(|error| failed("make executable", &path, &error))?;
+    Ok(made)
+}
+
+/// Writes the integration test of a project that has a blackboard.
+pub(crate) fn write_test(root: &Path) -> Result<Reply, CommandError> {
+    if root.join(SCRIPT).exists() {
+        return Err(CommandError::refused("exists", format!("{SCRIPT} exists already")));
+    }
+    new_test(root)?;
+    let next = "commit it, then bring it to the agents: liza sync";
+    Ok(Reply::new(format!("{SCRIPT} is written; {next}"), json!({"written": SCRIPT})))
+}
+
+/// Writes a new file with its folders; returns what it created, outermost first.
+pub(crate) fn write_new(path: &Path, text: &str) -> Result<Vec<PathBuf>, CommandError> {
+    let missing = path.ancestors().skip(1).take_while(|folder| !folder.exists());
+    let mut made: Vec<PathBuf> = missing.map(Path::to_owned).collect();
+    made.reverse();
+    let write = || {
+        path.parent().map_or(Ok(()), fs::create_dir_all)?;
+        io::Write::write_all(&mut fs::File::create_new(path)?, text.as_bytes())
+    };
+    write().map_err(|error| failed("write", path, &error))?;
+    made.push(path.to_owned());
+    Ok(made)
+}
+
+/// Writes the vision document of a project that has none yet.
+pub(crate) fn write_missing_vision(context: &Context) -> Result<Reply, CommandError> {
+    let project = context.project()?;
+    let state = project.store().snapshot()?;
+    let named = state.board.goal.ready().and_then(|goal| goal.spec_ref.clone());
+    let spec = spec_path::within(project.root(), named.as_deref().unwrap_or(spec_path::DEFAULT))?;
+    let path = project.root().join(spec_path::file_of(&spec));
+    if path.exists() {
+        let message = format!("{} already exists", spec_path::file_of(&spec));
+        return Err(CommandError::refused("exists", message).hint("edit it, then: liza run"));
+    }
+    write_new(&path, VISION)?;
+    let text = format!("{spec} created from the template; fill it in, then: liza run");
+    Ok(Reply::new(text, json!({"spec": spec})).at(state.board.revision.0))
+}
+
+/// An error of the file system while `init` works.
+pub(crate) fn failed(action: &str, path: &Path, error: &io::Error) -> CommandError {
+    CommandError::refused("io", format!("cannot {action} {}: {error}", path.display()))
+        .hint("nothing was changed")
+}
