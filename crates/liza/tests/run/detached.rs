@@ -73,6 +73,7 @@ fn a_rehearsal_plays_in_a_copy_and_leaves_no_trace() {
     assert!(run.ok().contains("goal COMPLETED · 2 tasks: 2 merged"), "{run:#?}");
     let copy = temporary.join("liza-rehearsal-1").canonicalize().unwrap();
     assert!(run.stderr.contains(&format!("rehearsal in a copy, {}", copy.display())), "{run:#?}");
+    assert!(run.stderr.contains(&format!("liza -C {} status", copy.display())), "{run:#?}");
     assert_eq!(project.state(), before);
     assert_eq!(project.git(&["show-ref"]), head);
     assert!(!project.root.join(".worktrees").exists());

@@ -168,9 +168,10 @@ pub(crate) fn run(args: Args, context: &Context) -> Result<Reply, CommandError> 
         Stage::Copy => {
             check_rehearsal(&project)?;
             let copy = copy_for_rehearsal(&project)?;
+            let folder = copy.root().display();
             context.screen.note(&format!(
-                "rehearsal in a copy, {}: nothing changes here; to rehearse here: --in-place",
-                copy.root().display()
+                "rehearsal in a copy, {folder}: nothing changes here; to rehearse here: --in-place\n\
+                 commands about the copy name it: liza -C {folder} status"
             ));
             copy
         }
