@@ -183,5 +183,6 @@ fn needs_postgres_needs_mount_a_full_disk_delays_and_writes_no_half() {
     // While the disk is mounted, the server's folder cannot be removed.
     drop(disk);
     let folder = server.folder().to_owned();
+    drop(server);
     assert!(!folder.exists(), "{}", folder.display());
 }
