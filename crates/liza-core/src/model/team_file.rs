@@ -53,8 +53,31 @@ pub enum SettingSource {
     Blackboard,
 }
 
-/// The settings in force: those of the blackboard, below them those of the shared file. A value on the blackboard that is the
-/// default does not override: earlier versions wrote all of them.
+/// What earlier versions wrote into every blackboard, so that nobody may have chosen it.
+const ALWAYS_WRITTEN: [&str; 19] = [
+    "max_coder_iterations",
+    "max_review_cycles",
+    "heartbeat_interval",
+    "lease_duration",
+    "coder_poll_interval",
+    "coder_max_wait",
+    "integration_branch",
+    "escalation_webhook",
+    "max_crashes",
+    "max_idle_exits",
+    "max_sessions",
+    "max_planner_sessions",
+    "max_blocks",
+    "max_rescopes",
+    "stop_grace",
+    "session_limit",
+    "quiet_limit",
+    "integration_test_limit",
+    "lock_timeout",
+];
+
+/// The settings in force: those of the blackboard, below them those of the shared file. A default on the blackboard that
+/// earlier versions wrote by themselves does not override the file.
 pub fn settings_in_force(own: &Fields, defaults: &Fields) -> Fields {
     let mut settings = own.clone();
     for (key, value) in shared_values(own) {
@@ -76,7 +99,8 @@ pub fn all_settings(own: &Fields, defaults: &Fields) -> Fields {
 
 /// Where a setting comes from.
 pub fn source_of(key: &str, own: &Fields, defaults: &Fields) -> SettingSource {
-    let is_set = own.get(key).is_some_and(|value| *value != Value::Null && Some(value) != defaults.get(key));
+    let is_chosen = |value: &Value| Some(value) != defaults.get(key) || !ALWAYS_WRITTEN.contains(&key);
+    let is_set = own.get(key).is_some_and(|value| *value != Value::Null && is_chosen(value));
     match shared_values(own).any(|(shared, _)| shared == key) {
         _ if is_set => SettingSource::Blackboard,
         true => SettingSource::TeamFile,
@@ -96,6 +120,18 @@ mod tests {
 
     fn fields(text: &str) -> Fields {
         serde_json::from_str(text).unwrap()
+    }
+
+    /// Covers: UI-11
+    #[test]
+    fn a_default_that_only_a_person_writes_overrides_the_file() {
+        let defaults = fields(r#"{"copy": [], "max_crashes": 5}"#);
+        let own = fields(
+            r#"{"copy": [], "max_crashes": 5, "team_file": {"hash": "x", "values": {"copy": [".env"], "max_crashes": 2}}}"#,
+        );
+        assert_eq!(source_of("copy", &own, &defaults), SettingSource::Blackboard);
+        assert_eq!(settings_in_force(&own, &defaults)["copy"], own["copy"]);
+        assert_eq!(source_of("max_crashes", &own, &defaults), SettingSource::TeamFile);
     }
 
     /// Covers: UI-11

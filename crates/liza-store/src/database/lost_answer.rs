@@ -34,7 +34,11 @@ impl DatabaseStore {
                         return Err(self.error(DatabaseReason::UnknownOutcome, lost.detail.clone()).into());
                     }
                 }
-                Err(error) => return Err(error.into()),
+                // Refused as a command that was not carried out, it would be sent again.
+                Err(error) => {
+                    let detail = format!("{}; then: {}", lost.detail, error.detail);
+                    return Err(self.error(DatabaseReason::UnknownOutcome, detail).into());
+                }
             }
             thread::sleep(pause.min(deadline.saturating_duration_since(Instant::now())));
             pause = (pause * 2).min(LONGEST_PAUSE);

@@ -107,7 +107,7 @@ impl TlsServer {
 
 /// Covers: MM-01
 #[test]
-fn needs_postgres_another_machine_is_reached_only_with_a_certificate_that_is_trusted() {
+fn needs_postgres_needs_openssl_another_machine_is_reached_only_with_a_certificate_that_is_trusted() {
     let tls = TlsServer::new();
     let board = TestBoard::at(&tls.server.address(), "tls");
     let address = format!("postgres://liza@{}:5432/liza", tls.host);

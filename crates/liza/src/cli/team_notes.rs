@@ -3,7 +3,7 @@
 use std::fs;
 use std::io::ErrorKind;
 
-use liza_core::model::{Config, State};
+use liza_core::model::{Config, State, Value};
 use liza_core::rules::triggers::proposed_tasks;
 use liza_core::text::count;
 
@@ -35,7 +35,8 @@ pub(crate) fn team_notes(
 pub(crate) fn is_named(config: &Config, options: &TeamOptions) -> bool {
     let asked =
         [&options.provider, &options.planner_provider, &options.coder_provider, &options.reviewer_provider];
-    !config.roles.is_empty() || asked.iter().any(|name| name.is_some())
+    let names_program = |role: &Value| role.as_map().is_some_and(|role| role.contains_key("provider"));
+    config.roles.values().any(names_program) || asked.iter().any(|name| name.is_some())
 }
 
 /// What is said about an agent program that no one has named.
@@ -81,7 +82,14 @@ fn behind_main(project: &Project, state: &State) -> Option<String> {
     let name = state.board.config.ready()?.main_branch.clone()?;
     let repo = project.repo().ok()?;
     let main = repo.tip(&name.parse().ok()?).ok()??;
-    let head = repo.tip(&integration_branch(&state.board).ok()?).ok()??;
+    // With a remote, the branch here may be behind what the agents have.
+    let goal = state.board.goal.ready()?;
+    let recorded =
+        goal.integration_head.clone().filter(|head| repo.has_commit(head).is_ok_and(|known| known));
+    let head = match recorded {
+        Some(head) => head,
+        None => repo.tip(&integration_branch(&state.board).ok()?).ok()??,
+    };
     let missing = repo.count_commits(&head, &main).ok().filter(|missing| *missing > 0)?;
     let missing = count(usize::try_from(missing).unwrap_or(usize::MAX), "commit");
     Some(format!("{name} has {missing} that the agents do not have; bring them: liza sync"))

@@ -121,6 +121,10 @@ impl Watcher {
         let lock = FileLock::try_at(&project.folder().join("watch.lock"))?.ok_or(WatchError::Running)?;
         let (reported, problem) = ReportedAlerts::open(project.folder());
         let outbox = Outbox::open(project, &options);
+        if project.store().is_in_database() {
+            // The time of the database counts, and it is known after the first read.
+            let _ = project.state();
+        }
         if let Some(problem) = &problem {
             outbox.note(now(), &format!("⚠️ ALERTS STATE LOST: {problem}"));
         }
@@ -235,8 +239,12 @@ impl Watcher {
         let seen = observe(&self.project, &self.state, now);
         let current = alarms(&self.state, &seen, now);
         let Some(elsewhere) = self.raised_elsewhere(&current, now, report) else {
-            // The next check sees what another machine has seen.
+            // The next check sees what another machine has seen; what only this one sees does not wait for it.
+            let own = current.iter().filter(|alarm| alarm.kind.is_of_one_machine()).cloned();
+            let new = self.episodes.advance_blind(&own.collect::<Vec<_>>());
             self.list(&current, now, report);
+            report.new.extend(new.iter().map(|alarm| self.message(alarm, now)));
+            self.deliver(&new, now, report);
             return;
         };
         let new = self.episodes.advance(&current);

@@ -89,6 +89,22 @@ fn a_merge_of_a_task_that_was_blocked_during_the_push_is_taken_back() {
     check_consistent(&project);
 }
 
+/// Covers: MM-07
+#[test]
+fn a_merge_that_a_person_has_amended_stays() {
+    let project = shared();
+    let one = approved(&project, "one");
+    let merged = merge_of(&project, "one", &one);
+    let read = |format: &str| project.git(&["log", "-1", &format!("--format={format}"), &merged]);
+    let (message, parents) = (read("%B"), read("%P"));
+    let mut words = vec!["commit-tree", "main^{tree}", "-m", &message];
+    words.extend(parents.split(' ').flat_map(|parent| ["-p", parent]));
+    let amended = project.git(&words);
+    project.git(&["update-ref", "refs/heads/integration", &amended]);
+    merge(&project, "one").refused(3, "local_commits");
+    assert_eq!(tip(&project, "integration"), amended, "the person's commit is not thrown away");
+}
+
 /// Covers: MM-07, MM-12
 #[test]
 fn a_merge_that_the_remote_does_not_take_back_waits_for_the_human() {

@@ -3,6 +3,7 @@
 use std::ffi::OsStr;
 use std::fs;
 use std::io;
+use std::sync::atomic::{AtomicU32, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -155,7 +156,11 @@ fn detach(
     post: &Post,
 ) -> Result<Reply, CommandError> {
     let failed = |error: io::Error| CommandError::refused("io", format!("the agent cannot start: {error}"));
-    let output = project.folder().join(format!("{}-{}.out", post.role.id_prefix(), std::process::id()));
+    // A screen or a page starts several from one process.
+    static STARTED: AtomicU32 = AtomicU32::new(0);
+    let number = STARTED.fetch_add(1, Ordering::Relaxed);
+    let name = format!("{}-{}-{number}.out", post.role.id_prefix(), std::process::id());
+    let output = project.folder().join(name);
     let started = detached::start_verb(project, &context.program, ("agent", words), &output);
     let mut process = started.map_err(failed)?;
     let deadline = Instant::now() + START_LIMIT;
@@ -170,7 +175,9 @@ fn detach(
             let text = format!(
                 "{agent} runs in the background\nsee it: liza tail {agent}; end it: liza deregister {agent}"
             );
-            return Ok(Reply::new(text, json!({"agent": agent, "process": process.id(), "output": output})));
+            let id = process.id();
+            thread::spawn(move || process.wait());
+            return Ok(Reply::new(text, json!({"agent": agent, "process": id, "output": output})));
         }
         if let Some(ended) = process.try_wait().map_err(failed)? {
             let said = fs::read_to_string(&output).unwrap_or_default();

@@ -192,7 +192,7 @@ pub(crate) fn run(args: Args, context: &Context) -> Result<Reply, CommandError> 
     let options = TeamOptions { default_provider: Some(default_client(context).to_owned()), ..args.team() };
     let config = state.board.config()?;
     let posts = team_posts(config, &options)?;
-    if !is_named(config, &options) {
+    if !is_named(config, &options) && posts.iter().all(|post| post.provider.installed_program().is_err()) {
         require_any_program(context)?;
     }
     for note in team_notes(&project, &state, config, &options) {

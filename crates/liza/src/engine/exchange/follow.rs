@@ -1,5 +1,5 @@
-//! Keeps the integration branch here where the remote's is. It only moves forward; a person's checkout of it is updated
-//! with it, or the branch stays behind.
+//! Keeps the integration branch here where the remote's is. It moves forward, or back over merges that were taken back; a
+//! person's checkout of it is updated with it, or the branch stays behind.
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -113,10 +113,17 @@ impl Exchange<'_> {
     }
 
     /// Whether the branch here has nothing but merges of tasks that the remote does not have: another machine published
-    /// them, and took them back because the blackboard refused them. A person's commits are never among them.
+    /// them, and took them back because the blackboard refused them. A message alone proves nothing, since a person can
+    /// amend a merge: each step must be exactly the merge that it names.
     fn was_taken_back(&self, local: &Sha, head: &Sha) -> Result<bool, EngineError> {
-        let steps = self.project.repo()?.steps_between(head, local)?;
-        Ok(steps.iter().all(|step| step.merged.is_some()))
+        let repo = self.project.repo()?;
+        for step in repo.steps_between(head, local)? {
+            let (Some((_, commit)), Some(before)) = (&step.merged, &step.before) else { return Ok(false) };
+            if !repo.has_commit(commit)? || !repo.is_merge_of(&step.commit, before, commit)? {
+                return Ok(false);
+            }
+        }
+        Ok(true)
     }
 
     /// Moves the branch here; returns why a checkout keeps it back.
