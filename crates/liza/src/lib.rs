@@ -1,7 +1,13 @@
 //! Everything of Liza that touches the world: commands, git, processes, screens.
 //!
 //! The rules are in `liza-core`, the blackboard is in `liza-store`; nothing here decides what a state may become.
-
+#![cfg_attr(
+    all(test, feature = "portable-sys"),
+    allow(
+        unused_imports,
+        reason = "some tests exist only for Linux; this feature is for compiling, not for running"
+    )
+)]
 // `sys::confinement::seccomp` is the one exception.
 #![deny(unsafe_code)]
 

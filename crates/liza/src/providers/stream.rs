@@ -3,6 +3,8 @@
 //! Output is not trusted. Lines that are no events are text, endless lines are skipped, and nothing can fail. What is
 //! kept does not grow with the output.
 
+use std::borrow::Cow;
+
 use liza_core::model::{ClientFault, FaultKind};
 use liza_core::text::one_line;
 use serde::{Deserialize, Serialize};
@@ -201,14 +203,20 @@ impl EventStream {
     }
 
     fn end_line(&mut self, each: &mut dyn FnMut(&ClientEvent)) {
-        let line = std::mem::take(&mut self.line);
-        if std::mem::take(&mut self.too_long) {
-            return;
+        let mut line = std::mem::take(&mut self.line);
+        if !std::mem::take(&mut self.too_long) {
+            self.read_line(&line, each);
         }
-        let text = String::from_utf8_lossy(&line);
+        // Its memory serves the next line.
+        line.clear();
+        self.line = line;
+    }
+
+    fn read_line(&mut self, line: &[u8], each: &mut dyn FnMut(&ClientEvent)) {
+        let text = String::from_utf8_lossy(line);
+        // Text that is not UTF-8 was changed, so it is no event either.
+        let valid = matches!(text, Cow::Borrowed(_));
         let text = text.trim_end_matches(['\n', '\r']);
-        // Text that is not UTF-8 was changed above, so it is no event either.
-        let valid = str::from_utf8(&line).is_ok();
         let events = self.reader.as_mut().filter(|_| valid).and_then(|reader| reader.read(text));
         if let Some(events) = events {
             self.began = true;

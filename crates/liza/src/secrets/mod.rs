@@ -98,7 +98,7 @@ impl MaskStream {
     /// Takes the next bytes; returns what is ready to be stored.
     pub(crate) fn push(&mut self, chunk: &[u8]) -> Vec<u8> {
         self.held.extend_from_slice(chunk);
-        let ready = match self.held.iter().rposition(|byte| *byte == b'\n') {
+        let ready = match memchr::memrchr(b'\n', &self.held) {
             Some(end) => end + 1,
             // A flood without line breaks: everything up to the last gap between words goes out.
             None if self.held.len() > LINE_MAX => {

@@ -2,6 +2,8 @@
 //!
 //! Works on one line at a time; the caller carries over whether a private key continues on the next line.
 
+use memchr::memmem;
+
 use super::{MASK, names_secret};
 
 /// A kind of key with a known prefix.
@@ -60,8 +62,7 @@ const SHAPES: [Shape; 24] = [
 
 /// The position of `needle` in `text`, at `from` or later.
 pub(super) fn find(text: &[u8], needle: &[u8], from: usize) -> Option<usize> {
-    let tail = text.get(from..)?;
-    tail.windows(needle.len().max(1)).position(|window| window == needle).map(|at| from + at)
+    memmem::find(text.get(from..)?, needle).map(|at| from + at)
 }
 
 /// Writes the line to `out` with its secrets masked.
@@ -69,7 +70,8 @@ pub(super) fn mask_line(line: &[u8], in_key: &mut bool, out: &mut Vec<u8>) {
     let start = if *in_key { inside_key(line, in_key, out) } else { 0 };
     let mut at = start;
     let mut copied = start;
-    while at < line.len() {
+    while let Some(candidate) = next_candidate(line, at) {
+        at = candidate;
         let Some(found) = secret_at(line, at, in_key) else {
             at += 1;
             continue;
@@ -80,6 +82,36 @@ pub(super) fn mask_line(line: &[u8], in_key: &mut bool, out: &mut Vec<u8>) {
         at = found.end.max(at + 1);
     }
     out.extend_from_slice(line.get(copied..).unwrap_or_default());
+}
+
+/// The next place where a secret could start. Passes over nearly all of a text, so that the rest costs nothing.
+fn next_candidate(line: &[u8], from: usize) -> Option<usize> {
+    let tail = line.get(from..)?;
+    tail.windows(2)
+        .position(|pair| matches!(pair, [first, second] if may_begin(*first, *second)))
+        .map(|at| from + at)
+}
+
+/// Whether a secret could start with these two bytes, whatever their case.
+fn may_begin(first: u8, second: u8) -> bool {
+    match first.to_ascii_lowercase() {
+        b'=' => true,
+        b'-' => second == b'-',
+        b':' => second == b'/',
+        letter => matches!(
+            (letter, second.to_ascii_lowercase()),
+            (b's' | b'r', b'k')
+                | (b'g', b'h' | b'i' | b'l')
+                | (b'a', b'k' | b's' | b'i' | b'u')
+                | (b'y', b'a')
+                | (b'x', b'o' | b'a' | b'-')
+                | (b'h', b'f')
+                | (b'n', b'p')
+                | (b'e', b'y')
+                | (b'p', b'r')
+                | (b'b', b'e')
+        ),
+    }
 }
 
 /// The part of a line to mask.
@@ -148,13 +180,16 @@ fn starts_with_word(tail: &[u8], word: &str) -> bool {
     tail.get(..word.len()).is_some_and(|head| head.eq_ignore_ascii_case(word.as_bytes()))
 }
 
+const HEADERS: [&str; 5] =
+    ["authorization", "proxy-authorization", "x-api-key", "x-goog-api-key", "private-token"];
+
 /// `Authorization: Bearer …`, `Bearer …` by itself, `x-api-key: …`.
 fn header(line: &[u8], at: usize) -> Option<Span> {
     /// A bare word after "Bearer" counts as a key only if it is as long as one.
     const BARE_MIN: usize = 20;
     let tail = line.get(at..)?;
     let gap = |byte: u8| byte == b' ' || byte == b'\t';
-    for name in ["authorization", "proxy-authorization", "x-api-key", "x-goog-api-key", "private-token"] {
+    for name in HEADERS {
         if starts_with_word(tail, name) {
             let mut start = run(line, at + name.len(), |byte| b"\"'\\".contains(&byte) || gap(byte));
             if !matches!(line.get(start), Some(b':' | b'=')) {
@@ -276,4 +311,22 @@ fn inside_key(line: &[u8], in_key: &mut bool, out: &mut Vec<u8>) -> usize {
     out.extend_from_slice(line.get(..start).unwrap_or_default());
     out.extend_from_slice(MASK.as_bytes());
     content
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn no_kind_of_secret_is_passed_over() {
+        let prefixes = SHAPES.iter().map(|shape| shape.prefix);
+        let others = HEADERS.into_iter().chain(["eyJ", "Bearer ", "-----BEGIN ", "://", "=x"]);
+        for start in prefixes.chain(others) {
+            for text in [start.to_owned(), start.to_ascii_uppercase()] {
+                let line = format!("and {text} and");
+                assert!(next_candidate(line.as_bytes(), 4) == Some(4), "{text}");
+            }
+        }
+        assert_eq!(next_candidate(b"nothing to see here", 0), None);
+    }
 }
