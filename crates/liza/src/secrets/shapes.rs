@@ -92,27 +92,47 @@ fn next_candidate(line: &[u8], from: usize) -> Option<usize> {
         .map(|at| from + at)
 }
 
-/// Whether a secret could start with these two bytes, whatever their case.
+/// Whether a secret could start with these two bytes, whatever their case; sometimes also true for others.
 fn may_begin(first: u8, second: u8) -> bool {
-    match first.to_ascii_lowercase() {
-        b'=' => true,
-        b'-' => second == b'-',
-        b':' => second == b'/',
-        letter => matches!(
-            (letter, second.to_ascii_lowercase()),
-            (b's' | b'r', b'k')
-                | (b'g', b'h' | b'i' | b'l')
-                | (b'a', b'k' | b's' | b'i' | b'u')
-                | (b'y', b'a')
-                | (b'x', b'o' | b'a' | b'-')
-                | (b'h', b'f')
-                | (b'n', b'p')
-                | (b'e', b'y')
-                | (b'p', b'r')
-                | (b'b', b'e')
-        ),
-    }
+    SECONDS[first as usize] >> (second & 31) & 1 == 1
 }
+
+/// How secrets start: a byte, and those that may follow it. After `=` anything may follow.
+const STARTS: [(u8, &[u8]); 13] = [
+    (b'-', b"-"),
+    (b':', b"/"),
+    (b's', b"k"),
+    (b'r', b"k"),
+    (b'g', b"hil"),
+    (b'a', b"ksiu"),
+    (b'y', b"a"),
+    (b'x', b"oa-"),
+    (b'h', b"f"),
+    (b'n', b"p"),
+    (b'e', b"y"),
+    (b'p', b"r"),
+    (b'b', b"e"),
+];
+
+/// [`STARTS`] as a table: for each first byte a bit for the low five bits of each second one, which letters of both cases share.
+const SECONDS: [u32; 256] = {
+    let mut table = [0; 256];
+    table[b'=' as usize] = u32::MAX;
+    let mut entry = 0;
+    while entry < STARTS.len() {
+        let (first, seconds) = STARTS[entry];
+        let mut bits = 0;
+        let mut n = 0;
+        while n < seconds.len() {
+            bits |= 1 << (seconds[n] & 31);
+            n += 1;
+        }
+        table[first as usize] = bits;
+        table[first.to_ascii_uppercase() as usize] = bits;
+        entry += 1;
+    }
+    table
+};
 
 /// The part of a line to mask.
 struct Span {
