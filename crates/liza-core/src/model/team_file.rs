@@ -53,7 +53,7 @@ pub enum SettingSource {
     Blackboard,
 }
 
-/// What earlier versions wrote into every blackboard, so that nobody may have chosen it.
+/// What earlier versions wrote into every blackboard, whether or not someone had chosen it.
 const ALWAYS_WRITTEN: [&str; 19] = [
     "max_coder_iterations",
     "max_review_cycles",
