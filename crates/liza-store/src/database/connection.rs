@@ -1,7 +1,7 @@
 //! Connections to a database: opened when needed, kept for the next use.
 //!
 //! Sends whole texts of statements, one round trip each: no prepared statements and no settings of a session, so that a
-//! pooler may lie between.
+//! pooler may sit in between.
 
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;

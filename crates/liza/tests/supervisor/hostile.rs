@@ -49,12 +49,12 @@ const NO_ONE: &str = "–";
 const GIT: &str = "Liza's git";
 
 const ATTEMPTS: &[Attempt] = &[
-    attempt("write your checkout", "Landlock", r#"echo x > "$root/planted""#),
-    attempt("write `.liza`", "Landlock", r#"echo x > "$root/.liza/planted""#),
+    attempt("write to your checkout", "Landlock", r#"echo x > "$root/planted""#),
+    attempt("write to `.liza`", "Landlock", r#"echo x > "$root/.liza/planted""#),
     attempt("read the blackboard", "Landlock", r#"cat "$root/.liza/state.yaml""#),
     attempt("hold the blackboard's lock", "Landlock", r#"flock -n "$root/.liza/state.yaml.lock" true"#),
-    attempt("write another worktree", "Landlock", r#"echo x > "$root/.worktrees/t2/planted""#),
-    attempt("write your home folder", "Landlock", r#"echo x > "$HOME/planted""#),
+    attempt("write to another worktree", "Landlock", r#"echo x > "$root/.worktrees/t2/planted""#),
+    attempt("write to your home folder", "Landlock", r#"echo x > "$HOME/planted""#),
     attempt("plant a hook in the project", "Landlock", r#"echo x > "$root/.git/hooks/pre-commit""#),
     attempt("change the project's git configuration", "Landlock", r#"git -C "$root" config planted.key x"#),
     attempt(
@@ -62,7 +62,7 @@ const ATTEMPTS: &[Attempt] = &[
         "Landlock",
         r#"git -C "$root" update-ref refs/heads/planted HEAD"#,
     ),
-    attempt("write the project's objects", "Landlock", r#"echo x > "$root/.git/objects/planted""#),
+    attempt("write to the project's objects", "Landlock", r#"echo x > "$root/.git/objects/planted""#),
     attempt(
         "borrow objects for the project",
         "Landlock",
@@ -225,7 +225,7 @@ printf '#!/bin/sh\n"$HOME/evil" hook\nexit 0\n' > ".git/hooks/$hook"; chmod +x "
 printf 'protocol=https\nhost=own\n\n' | git credential-cache --socket="$TMPDIR/s/socket" get | grep -q password"#,
     ),
     attempt(
-        "write its worktree and its folder for temporary files",
+        "write to its worktree and its folder for temporary files",
         NO_ONE,
         r#"echo x > own && rm own && echo x > "$TMPDIR/own""#,
     ),
