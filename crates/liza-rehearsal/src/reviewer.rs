@@ -1,4 +1,4 @@
-//! The code reviewer: its steps, and the verdict that it gives where no scene fits.
+//! The code reviewer: its steps, and the verdict that it gives if no scene fits.
 //!
 //! Gives no verdict on a change that it has not read.
 

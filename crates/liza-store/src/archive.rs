@@ -1,4 +1,4 @@
-//! Archives what a change removes: one file per task, goal and sprint in `.liza/archive/`.
+//! Archives what a change removes: one file per task, goal and sprint in `.liza/archive/`. A database has rows instead.
 //!
 //! Runs before the blackboard is written, so a crash can leave an extra copy, but never lose the only one.
 

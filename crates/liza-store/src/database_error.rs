@@ -2,7 +2,7 @@
 
 /// A database could not be used. Unless the outcome is unknown, nothing was written.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("the database {address}: {reason}{}", detail_of(.detail))]
+#[error("the database {address} {reason}{}", detail_of(.detail))]
 pub struct DatabaseError {
     /// Its address, which has no password.
     pub address: String,
@@ -47,16 +47,16 @@ pub enum DatabaseReason {
     #[strum(to_string = "already has a blackboard of that name")]
     ProjectExists,
     /// A newer program has changed the tables.
-    #[strum(to_string = "has tables of a newer liza")]
+    #[strum(to_string = "was set up by a newer liza")]
     NewerSchema,
     /// The ID of a request was used for another command.
-    #[strum(to_string = "knows this request ID from another command")]
+    #[strum(to_string = "has this request ID from another command")]
     RequestReused,
     /// The request was carried out before.
-    #[strum(to_string = "has carried out this request already")]
+    #[strum(to_string = "has already carried out this request")]
     RequestRepeated,
     /// The ID of a request is too old to know whether it was carried out.
-    #[strum(to_string = "no longer knows requests that are this old")]
+    #[strum(to_string = "no longer has a record of requests this old")]
     RequestTooOld,
     /// The address or a variable is wrong.
     #[strum(to_string = "cannot be used")]

@@ -1,4 +1,5 @@
-//! Why the store could not do what was asked. After any of these errors the files are unchanged.
+//! Why the store could not do what was asked. The blackboard is unchanged after each of these errors, except one that says
+//! that the outcome is unknown.
 
 use std::fmt;
 use std::io;

@@ -1,6 +1,6 @@
 //! Merges an edited copy of the file into the current version, block by block.
 //!
-//! A block is a key of a task, of an agent or of a section, or a whole section without such parts. Where both sides
+//! A block is a key of a task, of an agent or of a section, or a whole section without such parts. If both sides
 //! changed a block, this reports a conflict and never guesses.
 
 use std::ops::Range;

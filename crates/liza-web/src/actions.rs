@@ -36,13 +36,26 @@ pub(crate) struct ActionForm {
 pub(crate) struct ActionResult {
     /// Its command, for people.
     pub(crate) command: String,
-    pub(crate) succeeded: bool,
+    pub(crate) outcome: ActionOutcome,
     pub(crate) text: String,
+}
+
+/// How an action ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum ActionOutcome {
+    /// Its command succeeded.
+    Done,
+    /// Its command still runs.
+    Running,
+    /// It was refused, or its command reported an error.
+    NotDone,
+    /// Its command crashed.
+    Failed,
 }
 
 impl ActionResult {
     fn refused(text: impl Into<String>) -> Self {
-        Self { command: String::new(), succeeded: false, text: text.into() }
+        Self { command: String::new(), outcome: ActionOutcome::NotDone, text: text.into() }
     }
 }
 
@@ -73,16 +86,13 @@ pub(crate) async fn perform(
         drop(place);
         result
     });
-    match timeout(COMMAND_TIME, running).await {
-        Ok(Ok(CommandResult { succeeded, text })) => ActionResult { command: shown, succeeded, text },
-        Ok(Err(_)) => {
-            ActionResult { command: shown, succeeded: false, text: "the command crashed".to_owned() }
-        }
-        Err(_) => {
-            let text = "still running; the page will show what it does".to_owned();
-            ActionResult { command: shown, succeeded: true, text }
-        }
-    }
+    let (outcome, text) = match timeout(COMMAND_TIME, running).await {
+        Ok(Ok(CommandResult { succeeded: true, text })) => (ActionOutcome::Done, text),
+        Ok(Ok(CommandResult { succeeded: false, text })) => (ActionOutcome::NotDone, text),
+        Ok(Err(_)) => (ActionOutcome::Failed, "The command crashed.".to_owned()),
+        Err(_) => (ActionOutcome::Running, "This page shows what it changes.".to_owned()),
+    };
+    ActionResult { command: shown, outcome, text }
 }
 
 /// The words of the command that a form asks for.

@@ -17,7 +17,7 @@ use serde::Deserialize;
 use tokio::sync::Mutex;
 
 use crate::access::{Access, Denied};
-use crate::actions::{self, ActionForm};
+use crate::actions::{self, ActionForm, ActionOutcome};
 use crate::hub::Hub;
 use crate::pages::log::LogFilter;
 use crate::pages::{self, PageContext};
@@ -225,7 +225,10 @@ async fn act(State(site): Shared, headers: HeaderMap, form: axum::Form<ActionFor
     let snapshot = site.hub.snapshot();
     let (seat, turn) = (Arc::clone(&site.hub.seat), Arc::clone(&site.actions));
     let result = actions::perform(seat, &snapshot, turn, &form.0).await;
-    let status = if result.succeeded { StatusCode::OK } else { StatusCode::CONFLICT };
+    let status = match result.outcome {
+        ActionOutcome::Done | ActionOutcome::Running => StatusCode::OK,
+        ActionOutcome::NotDone | ActionOutcome::Failed => StatusCode::CONFLICT,
+    };
     // The page itself shows the result; without a script, the result is a page.
     let markup = match headers.contains_key("x-fragment") {
         true => pages::result::fragment(&result),

@@ -50,8 +50,8 @@ mod tests {
             (r#"{"output":"first\nmkdir: cannot create '/x y': Permission denied\n"}"#, Some("/x y")),
             ("error: Permission denied", Some("")),
             ("permission was denied", None),
-            (r#"("Permission denied" elsewhere is your confinement"#, None),
-            (r#"{"prompt":"(\"Permission denied\" elsewhere is your confinement"}"#, None),
+            (r#"("Permission denied" elsewhere is caused by your confinement"#, None),
+            (r#"{"prompt":"(\"Permission denied\" elsewhere is caused by your confinement"}"#, None),
         ] {
             assert_eq!(denied_path(text), expected, "{text}");
         }

@@ -17,7 +17,7 @@ pub const EXCLUDED: [&str; 2] = ["/.liza/", "/.worktrees/"];
 
 /// How long a program that runs long waits for a database before it reports that it cannot be used, and then tries again. A
 /// person who looks must soon see why nothing happens.
-const PATIENCE: Duration = Duration::from_secs(15);
+const RETRY_LIMIT: Duration = Duration::from_secs(15);
 
 /// A project with a blackboard.
 #[derive(Debug, Clone)]
@@ -89,8 +89,8 @@ impl Project {
 
     /// Keeps trying for a while when a database cannot be reached, for a program that runs long.
     #[must_use]
-    pub fn patient(self) -> Self {
-        let store = self.store.with_patience(PATIENCE);
+    pub fn retrying_for_long(self) -> Self {
+        let store = self.store.with_retry_limit(RETRY_LIMIT);
         let reader = Arc::new(Mutex::new(store.incremental_reader()));
         Self { store, reader, repo: self.repo }
     }

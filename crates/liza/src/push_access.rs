@@ -30,7 +30,7 @@ pub(crate) struct SessionReach<'a> {
     pub(crate) tokens: Vec<String>,
     /// Whether it reads the addresses of the remotes.
     pub(crate) reads_addresses: bool,
-    /// Folders that it can write; none if it can write all of them.
+    /// Folders that it can write to; none if it can write to all of them.
     pub(crate) writable: Option<&'a [PathBuf]>,
 }
 
@@ -70,7 +70,7 @@ impl SessionReach<'_> {
     fn folder(&self, address: &str) -> Option<String> {
         let folder = Path::new(address.strip_prefix("file://").unwrap_or(address));
         let writes = self.writable.is_none_or(|granted| granted.iter().any(|path| folder.starts_with(path)));
-        writes.then(|| format!("it can write {}", folder.display()))
+        writes.then(|| format!("it can write to {}", folder.display()))
     }
 
     fn ssh(&self) -> Option<String> {

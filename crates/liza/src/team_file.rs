@@ -61,7 +61,9 @@ pub(crate) fn read(project: &Project) -> Result<Option<TeamFileContent>, TeamFil
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
         Err(error) => return Err(failed(error)),
         Ok(data) if !data.is_file() || data.len() > LARGEST => {
-            return Err(TeamFileError::Invalid("it is no regular file of at most 1 MiB".to_owned()));
+            return Err(TeamFileError::Invalid(
+                "it is not a regular file, or is larger than 1 MiB".to_owned(),
+            ));
         }
         Ok(_) => {}
     }

@@ -1,6 +1,6 @@
 //! A task as it is in the file: every field optional, so that a broken file can still be loaded and shown.
 //!
-//! Rules never work on these: they ask for a [`Task`](crate::model::task::Task), which exists only where the record has
+//! Rules never work on these: they ask for a [`Task`](crate::model::task::Task), which exists only if the record has
 //! what its status needs.
 
 use std::fmt;

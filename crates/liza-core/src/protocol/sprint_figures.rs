@@ -1,6 +1,6 @@
 //! Keeps the sprint's figures true in the write that changes them, and notices when the sprint has ended.
 //!
-//! Where every task of the sprint is loaded they are counted again, which also repairs them after an edit by hand;
+//! If every task of the sprint is loaded they are counted again, which also repairs them after an edit by hand;
 //! otherwise what the changed tasks contribute is replaced. Tests compare the two ways.
 
 use crate::model::{

@@ -125,7 +125,7 @@ pub fn task_facts(task: &TaskView) -> Vec<String> {
         TaskPhase::Working => {
             facts.extend(owner);
             if task.status == Some(Status::Rejected) {
-                facts.push("sent back".to_owned());
+                facts.push("rejected".to_owned());
             }
             facts.extend(task.iteration.map(|n| format!("attempt {n}{}", of(task.max_iterations))));
             if task.review_cycles > 0 {
@@ -152,7 +152,7 @@ pub fn task_facts(task: &TaskView) -> Vec<String> {
         }
         TaskPhase::Ready => {
             match task.status {
-                Some(Status::Rejected) => facts.push("sent back".to_owned()),
+                Some(Status::Rejected) => facts.push("rejected".to_owned()),
                 Some(Status::IntegrationFailed) => facts.push("merge failed".to_owned()),
                 Some(Status::Claimed) => facts.push("its coder is gone".to_owned()),
                 _ => {}

@@ -58,7 +58,7 @@ impl DatabaseStore {
                 return Ok(RaisedAlarms::New(new));
             }
         }
-        Err(self.error(DatabaseReason::Slow, "other machines always changed the alarms first").into())
+        Err(self.error(DatabaseReason::Slow, "other machines always changed the alerts first").into())
     }
 
     fn alarm_row(&self) -> Result<Option<AlarmRow>, StoreError> {

@@ -182,7 +182,7 @@ impl DatabaseEdit<'_> {
             return Err(fault.into());
         }
         drop(connection);
-        match store.was_committed(&request, Instant::now() + store.patience(), &fault)? {
+        match store.was_committed(&request, Instant::now() + store.retry_limit(), &fault)? {
             true => Ok(()),
             // It is written again, on what is there now.
             false => Err(self.overtaken()),

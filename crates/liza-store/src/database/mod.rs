@@ -2,7 +2,8 @@
 //!
 //! `address` and `settings` say where it is, `connection` and `fault` talk to it, `schema` has its tables, `rows` turns the
 //! text of a blackboard into rows and back, `load` and `board` read them, `submit` with `batch` and `write` changes them,
-//! `lost_answer` finds out what became of a commit, `heartbeat` renews leases without the lock, `time` is the database's. Holds no lock while anything outside is done.
+//! `lost_answer` finds out what became of a commit, `heartbeat` renews leases without the lock, `time` keeps the
+//! database's clock. Never holds the lock while other work is done.
 
 mod address;
 mod alarm_row;
@@ -56,7 +57,7 @@ pub(crate) use request::random_generation;
 pub(crate) use settings::{Settings, settings_of};
 
 /// How long a command keeps trying while the database cannot be used.
-const PATIENCE: Duration = Duration::from_secs(10);
+const RETRY_LIMIT: Duration = Duration::from_secs(10);
 
 /// The least time between two notifications of this process.
 const NOTIFY_EVERY: Duration = Duration::from_millis(100);
@@ -71,7 +72,7 @@ pub(crate) struct DatabaseStore {
     folder: PathBuf,
     /// What messages name instead of a file.
     path: PathBuf,
-    patience: Duration,
+    retry_limit: Duration,
     shared: Arc<Shared>,
 }
 
@@ -108,11 +109,11 @@ impl DatabaseStore {
             difference: AtomicI64::new(0),
         };
         let folder = root.join(".liza");
-        Self { root: root.to_owned(), folder, path, patience: PATIENCE, shared: Arc::new(shared) }
+        Self { root: root.to_owned(), folder, path, retry_limit: RETRY_LIMIT, shared: Arc::new(shared) }
     }
 
-    pub(crate) fn with_patience(self, patience: Duration) -> Self {
-        Self { patience, ..self }
+    pub(crate) fn with_retry_limit(self, retry_limit: Duration) -> Self {
+        Self { retry_limit, ..self }
     }
 
     pub(crate) fn root(&self) -> &Path {
@@ -143,8 +144,8 @@ impl DatabaseStore {
         &self.path
     }
 
-    fn patience(&self) -> Duration {
-        self.patience
+    fn retry_limit(&self) -> Duration {
+        self.retry_limit
     }
 
     fn pool(&self) -> &Pool {
@@ -204,7 +205,7 @@ impl DatabaseStore {
 
     /// Runs statements that only read, or that may be repeated; tries again while the database cannot be used.
     fn query(&self, sql: impl Fn(i64) -> String) -> Result<Vec<ResultSet>, StoreError> {
-        let deadline = Instant::now() + self.patience;
+        let deadline = Instant::now() + self.retry_limit;
         let mut pause = Duration::from_millis(50);
         loop {
             let error = match self.query_once(&sql) {

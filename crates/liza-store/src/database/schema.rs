@@ -150,6 +150,6 @@ pub(super) fn check_version(address: &Address, version: i64) -> Result<(), Datab
     if version <= VERSION {
         return Ok(());
     }
-    let detail = format!("version {version}, and this liza knows {VERSION}");
+    let detail = format!("tables version {version}; this program supports {VERSION}");
     Err(DatabaseError::new(address, DatabaseReason::NewerSchema, detail))
 }

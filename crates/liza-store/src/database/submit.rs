@@ -186,14 +186,14 @@ impl DatabaseStore {
         Ok(Outcome { answer, written })
     }
 
-    /// Tries until it is written, refused, or the patience is over.
+    /// Tries until it is written, refused, or the time for retries is over.
     fn submit_job(
         &self,
         job: &mut dyn Job,
         mark: &RequestMark,
         host: &dyn Host,
     ) -> Result<Written, StoreError> {
-        let deadline = Instant::now() + self.patience();
+        let deadline = Instant::now() + self.retry_limit();
         let (mut restarts, mut pause) = (0, FIRST_PAUSE);
         loop {
             match self.try_submit(job, mark, host) {

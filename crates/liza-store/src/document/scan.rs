@@ -1,6 +1,6 @@
 //! Finds sections, list entries and keys by lines and indentation.
 //!
-//! Parses no values. Where indentation is not enough, returns [`Ambiguous`], and the caller uses the parser.
+//! Parses no values. If indentation is not enough, returns [`Ambiguous`], and the caller uses the parser.
 
 use std::ops::Range;
 

@@ -100,10 +100,10 @@ impl Store {
 
     /// Keeps trying this long while the database cannot be reached, instead of a few seconds: for programs that run long.
     #[must_use]
-    pub fn with_patience(self, patience: Duration) -> Self {
+    pub fn with_retry_limit(self, retry_limit: Duration) -> Self {
         match self.kind {
             Kind::File(_) => self,
-            Kind::Database(store) => Self { kind: Kind::Database(store.with_patience(patience)) },
+            Kind::Database(store) => Self { kind: Kind::Database(store.with_retry_limit(retry_limit)) },
         }
     }
 

@@ -38,7 +38,7 @@ impl Export {
         let export: Self = yaml::read(text)?;
         if export.liza_export > FORMAT {
             let message = format!(
-                "liza_export is {}, and this program knows {FORMAT}: use a newer one",
+                "the file has export format {}; this program supports {FORMAT}: update liza",
                 export.liza_export
             );
             return Err(YamlError::new(message));

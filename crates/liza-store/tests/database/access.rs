@@ -176,11 +176,11 @@ fn needs_postgres_needs_pgbouncer_a_pooler_between_transactions_changes_nothing(
     let board = TestBoard::at(&server.address(), "pooler");
     let pooler = Pooler::new(&server);
     let folder = board.root.join("through");
-    let store = through(&folder, &pooler, &board).with_patience(Duration::from_secs(60));
+    let store = through(&folder, &pooler, &board).with_retry_limit(Duration::from_secs(60));
     let generation = register(&store, "coder-1");
     std::thread::scope(|scope| {
         for thread in 0..6 {
-            let store = Store::open(&folder).unwrap().with_patience(Duration::from_secs(60));
+            let store = Store::open(&folder).unwrap().with_retry_limit(Duration::from_secs(60));
             scope.spawn(move || {
                 for n in 0..5 {
                     human(&store, add_task(&format!("task-{thread}-{n}"))).unwrap();

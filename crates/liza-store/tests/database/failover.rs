@@ -63,7 +63,7 @@ fn pass(server: &Server, seconds: i64) {
 fn needs_postgres_a_failover_only_delays_and_no_one_is_taken_over() {
     let pair = Pair::new();
     let board = TestBoard::at(&pair.proxy.address(), "failover").with_tasks(&["one"]);
-    let store = board.store().with_patience(Duration::from_secs(60));
+    let store = board.store().with_retry_limit(Duration::from_secs(60));
     let (first, second) = (register(&store, "coder-1"), register(&store, "coder-2"));
     claim(&store, &task("one"), "coder-1", first).unwrap();
     let Seconds(length) = store.snapshot().unwrap().board.config().unwrap().lease_duration;
@@ -73,7 +73,7 @@ fn needs_postgres_a_failover_only_delays_and_no_one_is_taken_over() {
     pair.wait_for_copy();
     pair.primary.stop("immediate");
     pair.proxy.fail_over(&pair.standby);
-    let quick = board.store().with_patience(Duration::from_millis(200));
+    let quick = board.store().with_retry_limit(Duration::from_millis(200));
     let error = human(&quick, note("no")).unwrap_err();
     assert_eq!(reason(&error), DatabaseReason::ReadOnly, "{error}");
     assert_eq!(messages(&quick), Vec::<String>::new(), "it can be read");
@@ -97,7 +97,7 @@ fn needs_postgres_a_failover_only_delays_and_no_one_is_taken_over() {
 fn needs_postgres_a_failover_that_lost_commits_steps_back_and_nothing_is_mixed() {
     let pair = Pair::new();
     let board = TestBoard::at(&pair.proxy.address(), "lost-commits");
-    let store = board.store().with_patience(Duration::from_secs(60));
+    let store = board.store().with_retry_limit(Duration::from_secs(60));
     human(&store, note("kept")).unwrap();
     pair.wait_for_copy();
     pair.part();
@@ -160,7 +160,7 @@ fn needs_postgres_needs_mount_a_full_disk_delays_and_writes_no_half() {
     server.sql(&format!("CREATE TABLESPACE small LOCATION '{}'", disk.0.display()));
     server.sql("ALTER TABLE liza.log SET TABLESPACE small");
     disk.fill();
-    let quick = board.store().with_patience(Duration::from_millis(200));
+    let quick = board.store().with_retry_limit(Duration::from_millis(200));
     let long = "x".repeat(3_000);
     let mut written = 0;
     let error = loop {
@@ -172,7 +172,7 @@ fn needs_postgres_needs_mount_a_full_disk_delays_and_writes_no_half() {
     };
     assert_eq!(reason(&error), DatabaseReason::Full, "{error}");
     assert_eq!(messages(&quick).len(), written, "the note without its log entry is not there");
-    let store = board.store().with_patience(Duration::from_secs(60));
+    let store = board.store().with_retry_limit(Duration::from_secs(60));
     std::thread::scope(|scope| {
         let waiting = scope.spawn(|| human(&store, note(&long)).unwrap());
         disk.free();

@@ -186,10 +186,10 @@ fn needs_postgres_a_request_is_carried_out_once() {
 fn needs_postgres_a_store_waits_for_a_server_that_restarts() {
     let server = Server::own("");
     let board = TestBoard::at(&server.address(), "restart");
-    let store = board.store().with_patience(Duration::from_secs(60));
+    let store = board.store().with_retry_limit(Duration::from_secs(60));
     human(&store, note("before")).unwrap();
     server.stop("immediate");
-    let quick = board.store().with_patience(Duration::from_millis(300));
+    let quick = board.store().with_retry_limit(Duration::from_millis(300));
     let started = Instant::now();
     assert_eq!(reason(quick.snapshot().unwrap_err()), DatabaseReason::Unreachable);
     assert_eq!(reason(human(&quick, note("no")).unwrap_err()), DatabaseReason::Unreachable);
@@ -208,7 +208,7 @@ fn needs_postgres_a_server_without_writes_is_read() {
     let server = Server::own("");
     let board = TestBoard::at(&server.address(), "read-only");
     server.sql("ALTER DATABASE liza SET default_transaction_read_only = on");
-    let store = board.store().with_patience(Duration::from_millis(200));
+    let store = board.store().with_retry_limit(Duration::from_millis(200));
     assert_eq!(reason(human(&store, note("no")).unwrap_err()), DatabaseReason::ReadOnly);
     assert_eq!(notes(&store), 0);
 }
@@ -217,7 +217,7 @@ fn needs_postgres_a_server_without_writes_is_read() {
 #[test]
 fn needs_postgres_a_held_lock_ends_with_a_reason() {
     let board = TestBoard::new(Kind::Database, "held");
-    let store = board.store().with_patience(Duration::from_millis(100));
+    let store = board.store().with_retry_limit(Duration::from_millis(100));
     let mut other = Server::shared().connect().unwrap();
     let hold = format!("BEGIN; SELECT 1 FROM liza.projects WHERE name = '{}' FOR UPDATE", board.name);
     other.simple_query(&hold).unwrap();
@@ -234,7 +234,7 @@ fn needs_postgres_a_held_lock_ends_with_a_reason() {
 fn needs_postgres_a_partition_only_delays() {
     let proxy = Proxy::new(Server::shared());
     let board = TestBoard::at(&proxy.address(), "partition");
-    let store = board.store().with_patience(Duration::from_secs(60));
+    let store = board.store().with_retry_limit(Duration::from_secs(60));
     human(&store, note("before")).unwrap();
     proxy.partition(true);
     std::thread::scope(|scope| {

@@ -197,7 +197,7 @@ fn needs_postgres_a_generation_is_random_and_not_a_revision() {
 fn needs_postgres_needs_faketime_a_server_whose_clock_jumps_takes_no_one_over() {
     let server = Server::own("");
     let board = TestBoard::at(&server.address(), "jump").with_tasks(&["one"]);
-    let store = board.store().with_patience(std::time::Duration::from_secs(60));
+    let store = board.store().with_retry_limit(std::time::Duration::from_secs(60));
     let (first, second) = (register(&store, "coder-1"), register(&store, "coder-2"));
     claim(&store, &task("one"), "coder-1", first).unwrap();
     server.stop("fast");

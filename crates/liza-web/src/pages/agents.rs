@@ -17,7 +17,7 @@ pub(super) fn regions(page: &PageContext<'_>) -> Vec<Region> {
     for agent in &view.agents {
         let facts = [
             ("Role", Some(role_name(agent.role).to_owned())),
-            ("Client", agent.client.clone()),
+            ("Agent program", agent.client.clone()),
             ("Heartbeat", agent.heartbeat_age.map(|age| format!("{age} ago"))),
             ("Output", agent.output_age.map(|age| format!("{age} ago"))),
             ("Lease", agent.lease.map(|lease| lease_left(lease).trim_start_matches("lease ").to_owned())),

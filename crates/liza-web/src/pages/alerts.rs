@@ -41,7 +41,7 @@ pub(super) fn content(regions: &Regions) -> Markup {
         section.plain-list aria-labelledby="triggers-title" {
             h2 #triggers-title { "For the planner" }
             ul #triggers data-region="triggers" { (regions.inner("triggers")) }
-            p.nothing { "The planner has nothing to look at." }
+            p.nothing { "Nothing is waiting for the planner." }
         }
         section.plain-list aria-labelledby="found-title" {
             h2 #found-title { "Discoveries" }

@@ -78,7 +78,7 @@ fn costs(figures: &Charts) -> Markup {
         })
         .collect();
     html! {
-        @if paid { p.figure { b { (format!("${total:.2}")) } " for all tasks on the board" } }
+        @if paid { p.figure { b { (format!("${total:.2}")) } " for all tasks on the blackboard" } }
         (bars("What each task cost", &by_task))
         @if !by_agent.is_empty() { h3 { "By agent" } (bars("What each agent used", &by_agent)) }
     }
@@ -92,7 +92,7 @@ fn reviews(figures: &Charts) -> Markup {
         .map(|reviewer| Bar {
             label: reviewer.reviewer.clone(),
             parts: vec![("merged", reviewer.approvals as f64), ("blocked", reviewer.rejections as f64)],
-            text: format!("{} approved, {} sent back", reviewer.approvals, reviewer.rejections),
+            text: format!("{} approved, {} rejected", reviewer.approvals, reviewer.rejections),
         })
         .collect();
     html! {

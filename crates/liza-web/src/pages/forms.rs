@@ -75,7 +75,7 @@ fn answer_label(verb: &str) -> &'static str {
         "answer" => "Your answer",
         "note" => "Your note",
         "goal" => "The next goal",
-        "resolve" => "What was done about it",
+        "resolve" => "How you fixed it",
         _ => "Text",
     }
 }

@@ -2,7 +2,7 @@
 
 use maud::{Markup, html};
 
-use crate::actions::ActionResult;
+use crate::actions::{ActionOutcome, ActionResult};
 
 use super::context::PageContext;
 use super::shell::still_page;
@@ -10,10 +10,15 @@ use super::shell::still_page;
 /// For the page that asked for it.
 pub(crate) fn fragment(result: &ActionResult) -> Markup {
     let text = result.text.trim();
-    let class = if result.succeeded { "done" } else { "failed" };
+    let (class, title) = match result.outcome {
+        ActionOutcome::Done => ("done", "Done"),
+        ActionOutcome::Running => ("done", "Still running"),
+        ActionOutcome::NotDone => ("failed", "Not done"),
+        ActionOutcome::Failed => ("failed", "Failed"),
+    };
     html! {
         div class={ "outcome " (class) } {
-            p { b { @if result.succeeded { "Done" } @else { "Refused" } } " " code { (result.command) } }
+            p { b { (title) } " " code { (result.command) } }
             @if !text.is_empty() { pre tabindex="0" { (text) } }
         }
     }

@@ -31,7 +31,7 @@ pub(super) fn regions(page: &PageContext<'_>, id: &TaskId) -> Vec<Region> {
     let Some((task, state)) = found else {
         return vec![Region::single(
             "task-head",
-            &html! { p.problem { (id) " is no longer on the board." } },
+            &html! { p.problem { (id) " is no longer on the blackboard." } },
         )];
     };
     let Some(detail) = task_detail(state, task) else { return Vec::new() };
@@ -99,7 +99,7 @@ fn head(task: &TaskView) -> Markup {
     }
 }
 
-/// Why it is blocked or was sent back.
+/// Why it is blocked or was rejected.
 fn trouble(detail: &TaskDetail<'_>) -> Markup {
     let record = detail.record;
     html! {

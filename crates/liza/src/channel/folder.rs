@@ -1,5 +1,5 @@
-//! Where sockets lie: a private folder with a short path (the system limits it), outside of everything that a session may
-//! write.
+//! Where sockets are created: a private folder with a short path (the system limits it), outside of everything
+//! that a session may write to.
 
 use std::fs::{self, File};
 use std::io;

@@ -1,7 +1,7 @@
 //! Links to the contract, under the names that agent programs read on their own.
 //!
 //! Never touches existing files, and excludes the links from git: they belong to this machine, not to the
-//! project's.
+//! project.
 
 use std::io;
 use std::os::unix::fs::symlink;

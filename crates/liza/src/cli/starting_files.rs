@@ -23,7 +23,7 @@ pub(crate) fn test_in_words(root: &Path, written: bool, unused: Option<UnusedTes
     match (root.join(SCRIPT).exists(), test_command::find(root)) {
         (true, _) if written => format!("{SCRIPT} is written; commit it, then: liza sync"),
         (true, _) => match unused {
-            Some(unused) => format!("{}; bring it: {}", unused.problem(), unused.fix()),
+            Some(unused) => format!("{}; to use it: {}", unused.problem(), unused.fix()),
             None => SCRIPT.to_owned(),
         },
         (false, Some(command)) => format!("none; to run {command} before every merge: liza init --test"),

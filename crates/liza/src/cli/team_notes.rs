@@ -53,9 +53,11 @@ fn vision_warning(project: &Project, state: &State) -> Option<String> {
     let spec = state.board.goal.ready()?.spec_ref.as_deref()?;
     let problem = match fs::read_to_string(project.root().join(spec_path::file_of(spec))) {
         Ok(text) if text == VISION => {
-            "is still the empty template: fill it in, or the planner has only the goal"
+            "is still the empty template: fill it in, or the planner plans from the goal alone"
         }
-        Err(error) if error.kind() == ErrorKind::NotFound => "does not exist: the planner has only the goal",
+        Err(error) if error.kind() == ErrorKind::NotFound => {
+            "does not exist: the planner plans from the goal alone"
+        }
         Ok(_) | Err(_) => return None,
     };
     Some(format!("{spec} {problem}"))
@@ -74,7 +76,7 @@ fn waiting_plan(state: &State) -> Option<String> {
 fn test_warning(project: &Project, state: &State) -> Option<String> {
     let integration = integration_branch(&state.board).ok()?;
     let unused = project.repo().ok()?.unused_test(&integration).ok()??;
-    Some(format!("{}; bring it: {}", unused.problem(), unused.fix()))
+    Some(format!("{}; to use it: {}", unused.problem(), unused.fix()))
 }
 
 /// What is said if the person has commits that the agents do not have.
@@ -92,5 +94,5 @@ fn behind_main(project: &Project, state: &State) -> Option<String> {
     };
     let missing = repo.count_commits(&head, &main).ok().filter(|missing| *missing > 0)?;
     let missing = count(usize::try_from(missing).unwrap_or(usize::MAX), "commit");
-    Some(format!("{name} has {missing} that the agents do not have; bring them: liza sync"))
+    Some(format!("{name} has {missing} that the agents do not have; to bring them to the agents: liza sync"))
 }

@@ -1,4 +1,4 @@
-//! What no session may read although it lies in a folder that sessions can read.
+//! What no session may read although it is in a folder that sessions can read.
 //!
 //! A `*` at the end stands for the rest of a name.
 

@@ -1,7 +1,7 @@
-//! The stage between a helper and a client: reads its order, restricts itself, tries what must be refused, becomes the
-//! client.
+//! The stage between a helper and a client: reads its instructions, restricts itself, tries what must be refused, becomes
+//! the client.
 //!
-//! Its order arrives on a socket that only its parent holds, never in a file or a variable that an agent could change.
+//! They arrive on a socket that only its parent holds, never in a file or a variable that an agent could change.
 
 use std::fs::{File, OpenOptions};
 use std::io::{self, BufRead as _, BufReader, Write as _};

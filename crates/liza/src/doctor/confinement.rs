@@ -64,8 +64,13 @@ fn push_check(project: &Project, config: &Config, liza: &Path) -> Option<Check> 
         writable: plan.as_ref().map(|plan| plan.grants.write.as_slice()),
     };
     Some(match way_to_push(&remotes, &reach) {
-        None => good("push", "a session reads nothing with which it could push to a remote"),
-        Some(way) => warning("push", way, "take it away from sessions: docs/safety.md"),
+        None => good("push", "no session has credentials to push with"),
+        Some(way) if plan.is_none() => warning("push", way, "confine sessions; see the line confinement"),
+        Some(way) => {
+            let fix =
+                "take it out of sandbox_readable, sandbox_writable or sandbox_sockets, or unset the variable";
+            warning("push", way, fix)
+        }
     })
 }
 

@@ -1,6 +1,6 @@
 //! Clears lock files that a killed git left behind.
 //!
-//! Removes a lock only if it cannot be in use: no process has it open and no git runs in this repository. Where that
+//! Removes a lock only if it cannot be in use: no process has it open and no git runs in this repository. If that
 //! cannot be known, only if it is old.
 
 use std::fs;

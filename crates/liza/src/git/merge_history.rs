@@ -1,4 +1,4 @@
-//! Merges that the history itself tells of: which task each one merged, from the lines at the end of its message.
+//! Finds merges in the history: which task each one merged, from the lines at the end of its message.
 //!
 //! Anyone who can push can write such lines, so they only say what to look for; [`Repo::is_merge_of`] checks the rest.
 

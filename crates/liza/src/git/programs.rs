@@ -1,6 +1,6 @@
 //! Programs that a repository's own configuration names. Liza's git does not run them.
 //!
-//! An agent can write the configuration of its repository, so filters and helpers count only where the person set them for
+//! An agent can write the configuration of its repository, so filters and helpers count only if the person set them for
 //! all repositories (`git config --global`). Hooks and the file system monitor never run. Decides from text; runs nothing.
 
 use std::ffi::{OsStr, OsString};

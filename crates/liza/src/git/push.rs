@@ -1,4 +1,4 @@
-//! Publishing a branch on a remote. The only git command that sends something to another place.
+//! Publishes a branch on a remote, for `liza finish --pr`. The work of a team is sent by `work_remote`.
 
 use liza_core::model::Sha;
 

@@ -1,4 +1,4 @@
-//! Where no head of the integration branch is recorded, as in a project of an older version: the one found is recorded.
+//! Records the head of the integration branch as it is found, if none is recorded, as in a project of an older version.
 //!
 //! Never replaces a recorded head; the human accepts another one with `accept-integration`.
 

@@ -24,7 +24,7 @@ pub(super) fn write(page: &mut PromptText, state: &State, brief: &Brief, job: &J
     if !brief.writable.is_empty() {
         let folders: Vec<String> = brief.writable.iter().map(|folder| path(folder)).collect();
         page.line(format!("WRITABLE: {} (TMPDIR is the last)", folders.join(", ")));
-        page.line("(\"Permission denied\" elsewhere is your confinement: work inside, or record what you need as a question)");
+        page.line("(\"Permission denied\" elsewhere is caused by your confinement: use these folders, or record what you need as a question)");
     }
     if brief.model_only {
         page.line("NETWORK: only your model; downloads and other hosts are refused");
@@ -90,7 +90,7 @@ fn start_up(brief: &Brief, job: &Job) -> Vec<String> {
         Job::Review { task, .. } => {
             lost(&format!("{liza} show {task}"), "READY_FOR_REVIEW", "Reviewer", brief)
         }
-        Job::Plan { .. } => format!("Look at the board:\n{liza} status"),
+        Job::Plan { .. } => format!("Look at the blackboard:\n{liza} status"),
     });
     steps.push("Read the human notes and handoff notes below, if there are any.".to_owned());
     steps.push(format!("Say: {role} ready. Reading blackboard."));

@@ -124,7 +124,7 @@ fn providers_and_model(config: &Config, role: Role) -> Result<(Vec<String>, Opti
         }
         Some(_) => Err(wrong(
             &place,
-            "expected the name of a provider, or a map with provider, model, count and network",
+            "expected the name of an agent program, or a map with provider, model, count and network",
         )),
     }
 }
@@ -259,7 +259,7 @@ mod tests {
         let wrong = serde_json::from_str(r#"{"coder": {"provider": ["codex", "nope"]}}"#).unwrap();
         let config = Config { roles: wrong, ..Config::default() };
         let error = choose_templates(&config, Role::Coder, None, DEFAULT_PROVIDER).unwrap_err().to_string();
-        assert!(error.starts_with("unknown provider \"nope\""), "{error}");
+        assert!(error.starts_with("unknown agent program \"nope\""), "{error}");
     }
 
     /// Covers: AG-13
@@ -271,7 +271,7 @@ mod tests {
         assert_eq!(changed, CommandTemplate { install: "brew install codex".to_owned(), ..built_in });
         assert_eq!(choose("{}", "vibe"), choose("{}", "mistral"));
         let known = "claude, codex, gemini, vibe, opencode, goose, rehearsal, mine";
-        let message = format!("unknown provider \"x\"; known providers: {known}");
+        let message = format!("unknown agent program \"x\"; known programs: {known}");
         assert_eq!(choose(r#"{"mine": {}}"#, "x"), Err(message));
     }
 }

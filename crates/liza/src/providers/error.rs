@@ -8,7 +8,7 @@ use liza_core::rules::misspelled::meant;
 #[derive(Debug, thiserror::Error)]
 pub enum ProviderError {
     /// There is no provider of that name.
-    #[error("unknown provider {name:?}{}; known providers: {}", suggestion(name, known), known.join(", "))]
+    #[error("unknown agent program {name:?}{}; known programs: {}", suggestion(name, known), known.join(", "))]
     Unknown {
         /// The name.
         name: String,
@@ -24,7 +24,7 @@ pub enum ProviderError {
         problem: String,
     },
     /// The program is not installed.
-    #[error("provider {name:?} needs the program {program}, which is not on PATH")]
+    #[error("agent program {name:?} needs the program {program}, which is not on PATH")]
     Missing {
         /// The provider.
         name: String,
@@ -42,7 +42,7 @@ pub enum ProviderError {
         model: Option<String>,
     },
     /// It cannot run an interactive session.
-    #[error("provider {name:?} has no interactive mode")]
+    #[error("agent program {name:?} has no interactive mode")]
     NotInteractive {
         /// The provider.
         name: String,

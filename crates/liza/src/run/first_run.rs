@@ -26,7 +26,7 @@ pub(crate) fn first_run_notice(project: &Project, posts: &[Post], level: &Level)
     lines.extend(clients.iter().map(|(name, rights)| format!("  {name}: {rights}")));
     lines.push(format!("  confined: {}", confinement(level)));
     lines
-        .push("  They use your login of the program, and what they use costs you money or quota.".to_owned());
+        .push("  They use your login; their usage is billed to you or counts against your quota.".to_owned());
     lines.push(
         "  Merges go to the integration branch only; your own branches and your checkout stay as they are."
             .to_owned(),

@@ -25,7 +25,7 @@ pub fn progress_line(
     let parts = [
         Some(format!("{} of {} merged", progress.merged, progress.total - progress.dropped)),
         some(progress.in_progress, "in progress"),
-        some(progress.waiting, "waiting"),
+        some(progress.waiting, "to do"),
         some(progress.blocked, "BLOCKED"),
         Some(format!("{busy} active")),
         Some(clock(worked)),

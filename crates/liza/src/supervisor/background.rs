@@ -141,7 +141,7 @@ impl JobRunner {
             // Recorded on the blackboard; a coder fixes it.
             MergeOutcome::Failed(failure) => Ok(format!("{task} could not be merged: {failure}")),
             MergeOutcome::Held(failure) => Ok(format!(
-                "{task} stays approved: the {} without its change too. liza status shows what to do",
+                "{task} stays APPROVED: the {} even without its change. liza status shows what to do",
                 failure.what
             )),
             MergeOutcome::CheckoutRefused { path, message } => {

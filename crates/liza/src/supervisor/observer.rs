@@ -104,7 +104,7 @@ fn observe_all(
 }
 
 fn panicked() -> TeamMessage {
-    let text = "internal error in liza, see the message above. Alarms may be missing: restart liza";
+    let text = "internal error in liza, see the message above. Alerts may be missing: restart liza";
     TeamMessage::of_team(MessageLevel::Alert, text)
 }
 

@@ -222,7 +222,7 @@ fn cause_text(cause: StopCause) -> &'static str {
         StopCause::LeaseEnding => "the lease could not be renewed",
         StopCause::OverTime => "it ran too long",
         StopCause::Done => "the work is done",
-        StopCause::ClientFault => "its client cannot work now",
+        StopCause::ClientFault => "its agent program cannot work now",
         StopCause::Shutdown => "the supervisor is stopping",
     }
 }

@@ -1,6 +1,6 @@
 //! What every Unix reports about other processes, which is little.
 //!
-//! Where the answer is not known, this returns that, and the caller does what is safe.
+//! If the answer is not known, this says so, and the caller does what is safe.
 
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt as _;

@@ -295,7 +295,7 @@ impl Watcher {
                 Some(elsewhere)
             }
             Err(error) => {
-                report.problems.insert(format!("cannot share alarms with other machines: {error}"));
+                report.problems.insert(format!("cannot share alerts with other machines: {error}"));
                 Some(BTreeSet::new())
             }
         }

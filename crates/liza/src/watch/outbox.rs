@@ -80,7 +80,7 @@ impl Outbox {
         let urgent = |alert: &AlertMessage| alert.level == AlarmLevel::Critical;
         if alerts.len() > MAX_NOTIFICATIONS {
             let lines: Vec<String> = alerts.iter().take(MAX_NOTIFICATIONS).map(AlertMessage::line).collect();
-            let body = format!("{} alarms\n{}\n…", alerts.len(), lines.join("\n"));
+            let body = format!("{} alerts\n{}\n…", alerts.len(), lines.join("\n"));
             let urgent = alerts.iter().any(urgent);
             desktop.send(Notification { title: self.title.clone(), body, urgent });
             return;

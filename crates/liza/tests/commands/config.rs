@@ -27,7 +27,7 @@ fn a_shared_file_applies_after_it_was_accepted_and_the_blackboard_overrides_it()
     project.write("liza.yaml", "max_crashes: 2\nlease_duration: 600\n");
     let run = project.liza(&["config"]);
     assert!(run.ok().contains("max_crashes") && run.stdout.contains("(default)"), "{run:#?}");
-    assert!(run.stderr.contains("liza.yaml is not accepted"), "{run:#?}");
+    assert!(run.stderr.contains("not accepted this version of liza.yaml"), "{run:#?}");
     let text = project.liza(&["config", "--trust"]).ok().to_owned();
     assert_eq!(text, "liza.yaml is accepted: max_crashes, lease_duration\n");
     is(&project, "max_crashes", "2", "liza.yaml");
@@ -51,7 +51,7 @@ fn a_changed_file_waits_for_the_human_and_a_known_one_applies_when_an_agent_star
     project.liza(&["config", "--trust"]).ok();
     project.write("liza.yaml", "max_crashes: 9\n");
     let run = start(&project);
-    assert!(run.stderr.contains("liza.yaml is not accepted"), "{run:#?}");
+    assert!(run.stderr.contains("not accepted this version of liza.yaml"), "{run:#?}");
     is(&project, "max_crashes", "2", "liza.yaml");
     project.liza(&["config", "--trust"]).ok();
     is(&project, "max_crashes", "9", "liza.yaml");
@@ -164,13 +164,13 @@ fn every_setting_is_shown_with_its_value_and_its_source() {
         let mut lines = shown.lines().map(|line| line.split_whitespace().collect::<Vec<_>>().join(" "));
         lines.find(|line| line.starts_with(&format!("{key} "))).unwrap_or_default()
     };
-    assert_eq!(line("main_branch"), "main_branch main (state.yaml)");
+    assert_eq!(line("main_branch"), "main_branch main (blackboard)");
     assert_eq!(line("sandbox"), "sandbox auto (default)");
     assert_eq!(line("setup"), "setup none (default)");
     assert_eq!(line("budget"), "budget none (default)");
     assert_eq!(line("team_file"), "");
     project.liza(&["config", "roles.coder.count", "4"]).ok();
     let count = project.liza(&["config", "roles.coder.count"]).ok().to_owned();
-    assert_eq!(count, "roles.coder.count  4  (state.yaml)\n");
+    assert_eq!(count, "roles.coder.count  4  (blackboard)\n");
     project.liza(&["config", "roles.coder.model", "--json"]).refused(1, "unknown_setting");
 }

@@ -16,8 +16,8 @@ fn a_pause_lasts_until_it_is_resumed() {
     assert!(project.read(".liza/PAUSE").starts_with("20"), "since when");
     assert_eq!(project.liza(&["pause", "--json"]).result()["paused"], true);
     let text = project.liza(&["resume"]).ok().to_owned();
-    assert!(text.contains("no team is running; start it: liza run"), "{text}");
-    assert!(project.liza(&["resume"]).ok().starts_with("not paused, but no team is running"));
+    assert!(text.starts_with("resumed; no team is running. Start it: liza run"), "{text}");
+    assert!(project.liza(&["resume"]).ok().starts_with("not paused; no team is running"));
     project.register("coder-1");
     project.liza(&["pause"]).ok();
     assert!(project.liza(&["resume"]).ok().starts_with("work continues"));

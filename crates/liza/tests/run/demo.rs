@@ -32,7 +32,7 @@ fn needs_script_in_a_terminal_the_demo_is_told_in_the_order_in_which_it_happens(
         "Try next",
     ];
     assert!(order.windows(2).all(|pair| at(pair[0]) < at(pair[1])), "{said}");
-    assert!(at("is blocked at farewell") < at("replaces farewell"), "{said}");
+    assert!(at("marks farewell as blocked") < at("replaces farewell"), "{said}");
 }
 
 /// Covers: AG-15, AG-16

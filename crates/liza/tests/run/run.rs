@@ -49,7 +49,7 @@ fn a_head_of_the_integration_branch_that_was_not_recorded_is_adopted_and_reporte
     assert_eq!(project.snapshot().board.goal.ready().unwrap().integration_head, None);
     let head = project.git(&["rev-parse", "--short=8", "integration"]);
     let run = project.liza(&["run", "--in-place", "--cli", "rehearsal", "--plain"]);
-    let expected = format!("no head of the integration branch was recorded: work starts from {head}");
+    let expected = format!("work starts from the current commit of the integration branch, {head}");
     assert!(run.ok().starts_with(&expected), "{run:#?}");
     assert!(run.stdout.contains("goal COMPLETED · 3 tasks: 3 merged"), "{run:#?}");
     let recorded = project.snapshot().board.goal.ready().unwrap().integration_head.clone();

@@ -80,7 +80,7 @@ fn a_checkpoint_can_name_another_project() {
 fn resuming_without_a_pause_writes_nothing() {
     let project = TestProject::new();
     let (before, log) = (revision(&project), entries(&project));
-    assert_eq!(project.liza(&["resume"]).ok(), "not paused, but no team is running; start it: liza run\n");
+    assert_eq!(project.liza(&["resume"]).ok(), "not paused; no team is running. Start it: liza run\n");
     let result = project.liza(&["resume", "--json"]).result();
     assert_eq!((&result["paused"], &result["changed"]), (&false.into(), &false.into()));
     assert_eq!((revision(&project), entries(&project)), (before, log));
@@ -153,10 +153,7 @@ fn a_new_goal_reports_the_stop_files_that_are_still_present() {
     );
     project.liza(&["goal", "complete"]).ok();
     let text = project.liza(&["goal", "new", "And next"]).ok().to_owned();
-    assert_eq!(
-        text,
-        "goal-3 is stated; .liza/PAUSE is still present; to let the planner start: liza resume\n"
-    );
+    assert_eq!(text, "goal-3 is set. .liza/PAUSE is still present; to let the planner start: liza resume\n");
 }
 
 /// Covers: SP-01, CM-05

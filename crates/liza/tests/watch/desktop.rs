@@ -68,5 +68,5 @@ fn a_flood_is_one_notification() {
     watch_once(&project, ":7", &[]);
     let arguments = fs::read_to_string(called).unwrap();
     assert_eq!(arguments.matches("--app-name").count(), 1, "{arguments}");
-    assert!(arguments.contains("5 alarms"), "{arguments}");
+    assert!(arguments.contains("5 alerts"), "{arguments}");
 }

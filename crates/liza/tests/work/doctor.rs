@@ -151,7 +151,7 @@ fn a_test_that_is_not_on_the_integration_branch_is_named_with_the_command_that_b
     let gone = "{program: /nowhere/gone}";
     project.liza(&["lock", "write", "--yaml", "config.providers.gone", gone]).ok();
     let run = project.liza(&["run", "--plain", "--cli", "gone"]);
-    assert!(run.stderr.contains("merges are not tested; bring it: liza sync"), "{run:?}");
+    assert!(run.stderr.contains("merges are not tested; to use it: liza sync"), "{run:?}");
     project.liza(&["sync"]).ok();
     assert_eq!(found(&project), None);
 }

@@ -23,14 +23,14 @@ fn a_reached_goal_is_merged_into_the_main_branch_and_its_checkout() {
     project.write("notes.txt", "not committed\n");
     assert!(!project.root.join("one.txt").exists());
     let text = project.liza(&["finish", "--merge"]).ok().to_owned();
-    assert!(text.starts_with("main has the result of goal-1: "), "{text}");
+    assert!(text.starts_with("merged the result of goal-1 into main: "), "{text}");
     assert_eq!(tip(&project, "main"), tip(&project, "integration"));
     assert!(project.root.join("one.txt").exists(), "the checkout follows");
     assert_eq!(project.read("notes.txt"), "not committed\n");
     assert_eq!(project.git(&["status", "--short"]), "?? notes.txt");
     assert!(project.log().contains("goal_finished"), "{}", project.log());
     let again = project.liza(&["finish", "--merge"]).ok().to_owned();
-    assert!(again.contains("has the result of goal-1 already"), "{again}");
+    assert!(again.contains("already contains the result of goal-1"), "{again}");
 }
 
 /// Covers: UI-05
@@ -223,7 +223,7 @@ fn status_remembers_that_the_result_was_taken() {
     let status = project.liza(&["status"]).ok().to_owned();
     assert!(status.contains("you have its result. State the next one"), "{status}");
     let text = project.liza(&["finish"]).ok().to_owned();
-    assert!(text.contains("has the result of goal-1 already"), "nothing is asked: {text}");
+    assert!(text.contains("already contains the result of goal-1"), "nothing is asked: {text}");
 }
 
 /// Covers: UI-05

@@ -80,7 +80,7 @@ pub enum Refusal {
     #[error("{commit} of {task} could not be merged ({why}); submit a commit that corrects it")]
     AlreadyFailed { task: TaskId, commit: Sha, why: String },
     /// The integration test fails without the task too.
-    #[error("{task} waits for the human: the integration test fails without its change too ({what})")]
+    #[error("{task} waits for the human: the integration test fails even without its change ({what})")]
     MergeHeld { task: TaskId, what: String },
     /// The status says APPROVED, but there is no approval of that commit by another agent or the human.
     #[error("{task} is APPROVED, but its history has no approval of {commit} by another agent or the human")]
@@ -274,7 +274,7 @@ pub enum Refusal {
     #[error("{} still open: {}", are(*count), short_list(tasks))]
     TasksOpen { count: usize, tasks: Vec<String> },
     /// The client cannot be used now.
-    #[error("{client} is held {}: {why}", until.map_or("until you continue".to_owned(), |until| format!("until {until}")))]
+    #[error("{client} is held {}: {why}", until.map_or("until you run liza resume".to_owned(), |until| format!("until {until}")))]
     ClientHeld { client: String, until: Option<Timestamp>, why: String },
     /// The sprint is in another state.
     #[error("the sprint is {status}; {verb} needs {needed}")]

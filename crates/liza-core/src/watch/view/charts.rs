@@ -20,7 +20,7 @@ pub struct Charts {
     pub agent_costs: Vec<AgentCost>,
     /// How the reviews of each code reviewer ended.
     pub reviewers: Vec<ReviewerFigures>,
-    /// The merged tasks that were never sent back.
+    /// The merged tasks that were never rejected.
     pub merged_at_first_review: usize,
 }
 
@@ -44,7 +44,7 @@ pub struct CycleTime {
     pub merged: Timestamp,
     /// From its first claim to its merge.
     pub took: Seconds,
-    /// How often it was sent back.
+    /// How often it was rejected.
     pub rejections: usize,
 }
 
@@ -73,7 +73,7 @@ pub struct ReviewerFigures {
     pub reviewer: String,
     /// Approved submissions.
     pub approvals: usize,
-    /// Submissions that were sent back.
+    /// Submissions that were rejected.
     pub rejections: usize,
 }
 

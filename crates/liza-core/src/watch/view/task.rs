@@ -89,7 +89,7 @@ pub struct TaskView {
     pub max_review_cycles: Option<u32>,
     /// The owner's lease.
     pub lease: Option<LeaseView>,
-    /// Why it is blocked or was sent back.
+    /// Why it is blocked or was rejected.
     pub reason: Option<String>,
     /// The next step, in words.
     pub next: String,

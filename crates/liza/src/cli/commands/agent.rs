@@ -96,7 +96,7 @@ pub(crate) fn run(args: Args, context: &Context) -> Result<Reply, CommandError> 
         return Err(CommandError::refused("not_permitted", message));
     }
     let (detaches, words) = (args.detach, args.in_words());
-    let project = context.project()?.patient();
+    let project = context.project()?.retrying_for_long();
     let asked = args.id.clone().or_else(|| context.environment.text(AGENT_ID).map(str::to_owned));
     let agent = agent_for(args.role, asked.as_deref()).map_err(|message| {
         CommandError::refused("bad_agent_id", message).hint("set --id, or unset LIZA_AGENT_ID")

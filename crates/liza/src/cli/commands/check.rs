@@ -13,7 +13,7 @@ use crate::confine::run_check;
 use crate::identity::check_arguments;
 use crate::project::Project;
 
-/// Run tests of code under review, which cannot use liza.
+/// Run a command on code under review, without access to Liza.
 ///
 /// The command and everything that it starts is confined again: it can use this folder and a folder for temporary files, but no command
 /// of Liza, and not the login of your program. Exits as the command does.

@@ -30,7 +30,7 @@ pub(crate) fn run(args: Args, context: &Context) -> Result<Reply, CommandError> 
     context.report_rescue(&args.task, worktree.rescued.as_ref());
     let path = claimed.task.worktree.as_ref().map_or("", Worktree::as_str);
     let text = format!(
-        "{} is claimed by {}, lease until {} (iteration {})\nworktree {path}, branch {}",
+        "{} is claimed by {}, lease until {} (attempt {})\nworktree {path}, branch {}",
         args.task,
         args.agent,
         claimed.lease_expires,

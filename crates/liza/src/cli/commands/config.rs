@@ -146,8 +146,10 @@ fn change(
 fn check_known(key: &str) -> Result<(), CommandError> {
     let fields = Fields::from_iter([(key.to_owned(), Value::Null)]);
     if key == "team_file" {
-        let message = format!("team_file is what you have accepted of {TEAM_FILE}");
-        return Err(CommandError::refused("unknown_setting", message).hint("liza config --trust"));
+        let message = format!("team_file is the copy of {TEAM_FILE} that you accepted");
+        return Err(
+            CommandError::refused("unknown_setting", message).hint("to update it: liza config --trust")
+        );
     }
     if unknown_settings(&fields).is_empty() {
         return Ok(());
@@ -169,7 +171,8 @@ fn line(key: &str, value: &Value, source: SettingSource, width: usize) -> String
     };
     let source = match source {
         SettingSource::Default => paint(DIM, "default"),
-        SettingSource::TeamFile | SettingSource::Blackboard => paint(CYAN, &source.to_string()),
+        SettingSource::TeamFile => paint(CYAN, TEAM_FILE),
+        SettingSource::Blackboard => paint(CYAN, "blackboard"),
     };
     format!("{key:<width$}  {value}  ({source})")
 }
@@ -229,7 +232,7 @@ fn file_notice(context: &Context, project: &Project) -> Option<String> {
     let home = context.environment.home();
     let accepted = team_file::is_accepted(home.as_deref(), project.root(), &content.hash);
     (!accepted).then(|| {
-        format!("{TEAM_FILE} is not accepted as it is now, so it does not apply; read it, then: liza config --trust")
+        format!("you have not accepted this version of {TEAM_FILE}, so it is not used; read it, then: liza config --trust")
     })
 }
 

@@ -127,7 +127,10 @@ fn asked(
     context.screen.note(&format!("{}: {}", result.goal, result.title));
     let question = match can_push {
         true => {
-            format!("Merge {} into {main} (m), push it for a pull request (p)? [m/p/N]", result.integration)
+            let integration = &result.integration;
+            format!(
+                "Merge {integration} into {main} (m), push it and open a pull request (p), or do nothing (N)? [m/p/N]"
+            )
         }
         false => format!("Merge {} into {main}? [y/N]", result.integration),
     };
@@ -148,7 +151,7 @@ fn merge(
         FinishOutcome::Merged { head, commits } => {
             let commits_text = count(usize::try_from(commits).unwrap_or(usize::MAX), "commit");
             let text = format!(
-                "{main} has the result of {}: {commits_text}, now at {}\nnext goal: liza goal new \"GOAL\"",
+                "merged the result of {} into {main}: {commits_text}, now at {}\nnext goal: liza goal new \"GOAL\"",
                 result.goal,
                 head.short()
             );
@@ -156,7 +159,7 @@ fn merge(
         }
         FinishOutcome::UpToDate => {
             let text = format!(
-                "{main} has the result of {} already\nnext goal: liza goal new \"GOAL\"",
+                "{main} already contains the result of {}\nnext goal: liza goal new \"GOAL\"",
                 result.goal
             );
             (text, result.head.clone(), 0)

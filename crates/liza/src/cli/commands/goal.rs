@@ -77,9 +77,9 @@ fn state_new(new: New, context: &Context) -> Result<Reply, CommandError> {
     let next = match present.first() {
         // Otherwise the planner would not start, without any message.
         Some(file) => format!(".liza/{file} is still present; to let the planner start: liza resume"),
-        None => "the planner is next: liza run".to_owned(),
+        None => "Start the team: liza run".to_owned(),
     };
-    let mut reply = context.reply(&done, format!("{} is stated; {next}", done.reply.goal));
+    let mut reply = context.reply(&done, format!("{} is set. {next}", done.reply.goal));
     reply.result["stop_files"] = json!(present);
     Ok(reply)
 }

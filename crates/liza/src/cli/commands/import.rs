@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 
 use liza_core::model::LogEntry;
+use liza_core::text::count;
 use liza_store::Export;
 use serde_json::json;
 
@@ -13,8 +14,8 @@ use crate::project::now;
 
 /// Fill an empty blackboard with what `liza export` wrote.
 ///
-/// The blackboard may be a file or in a database; create it first with `liza init`. What was wrong in the exported one is
-/// still wrong afterwards: `liza validate` lists it, `liza recover` repairs worktrees that are not here.
+/// The blackboard may be a file or in a database; create it first with `liza init`. The export is imported as it is,
+/// violations included: `liza validate` lists them, `liza recover` repairs worktrees that are not here.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:
   liza import backup.yaml
@@ -50,7 +51,8 @@ pub(crate) fn run(args: Args, context: &Context) -> Result<Reply, CommandError> 
     context.report_notices(&imported.notices);
     let state = project.store().snapshot()?;
     let (tasks, archived) = (state.board.tasks.len(), export.archived());
-    let said = format!("imported {tasks} tasks and {archived} archived entries; next: liza validate");
+    let (new, old) = (count(tasks, "task"), count(archived, "archived entry"));
+    let said = format!("imported {new} and {old}; next: liza validate");
     let result = json!({"tasks": tasks, "archived": archived, "revision": imported.revision});
     Ok(Reply::new(said, result))
 }

@@ -77,7 +77,7 @@ fn prepare(repo: &Repo, store: &Store) -> Result<Branch, CommandError> {
         None if repo.tip(&branch)?.is_some() => {}
         None => {
             let message =
-                format!("the team exchanges no work through a git remote, and {branch} is not here");
+                format!("the team has no git remote (config.remote), and this clone has no branch {branch}");
             return Err(CommandError::refused("no_remote", message)
                 .hint("on the first machine: liza config remote origin; then join again"));
         }

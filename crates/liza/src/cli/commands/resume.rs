@@ -38,10 +38,10 @@ pub(crate) fn run(args: Args, context: &Context) -> Result<Reply, CommandError> 
 fn text(reply: &Resumed, runs: bool) -> String {
     match (reply.changed, reply.sprint) {
         (false, SprintStatus::InProgress) if !runs => {
-            "not paused, but no team is running; start it: liza run".to_owned()
+            "not paused; no team is running. Start it: liza run".to_owned()
         }
         (true, SprintStatus::InProgress) if !runs => {
-            "nothing is stopped now, but no team is running; start it: liza run".to_owned()
+            "resumed; no team is running. Start it: liza run".to_owned()
         }
         (false, SprintStatus::InProgress) => "not paused; work continues".to_owned(),
         (true, SprintStatus::InProgress) => "work continues; to see it: liza status".to_owned(),

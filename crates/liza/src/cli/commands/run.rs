@@ -145,7 +145,7 @@ pub(crate) fn run(args: Args, context: &Context) -> Result<Reply, CommandError> 
         let message = format!("{agent}'s session cannot run a team");
         return Err(CommandError::refused("not_permitted", message));
     }
-    let project = context.project()?.patient();
+    let project = context.project()?.retrying_for_long();
     if let Some(over) = ended_goal(&project.store().snapshot()?) {
         return Ok(over);
     }
@@ -226,10 +226,10 @@ fn stage(args: &Args, project: &Project) -> Result<Stage, CommandError> {
     if rehearsing < posts.len() {
         let message = "some roles are played by the rehearsal agent, others by real programs";
         return Err(CommandError::refused("mixed_rehearsal", message)
-            .hint("if this repository may be changed so: liza run --in-place"));
+            .hint("to let them change this repository: liza run --in-place"));
     }
     if args.detach {
-        let message = "a rehearsal plays in a copy, which has a team of its own";
+        let message = "a rehearsal in a copy cannot run in the background";
         return Err(CommandError::refused("rehearsal_copy", message)
             .hint(format!("to rehearse here, in the background: {} --detach --in-place", args.again())));
     }
@@ -344,7 +344,7 @@ pub(crate) fn work(
     let _lock = RunLock::take(project)?.map_err(|running| already_running(&running))?;
     if let Some(head) = adopt_integration(&Engine::new(project, Actor::Human))? {
         printer.print_text(&format!(
-            "no head of the integration branch was recorded: work starts from {}, where it is now",
+            "work starts from the current commit of the integration branch, {}; none was recorded before",
             head.short()
         ));
     }
@@ -361,7 +361,7 @@ pub(crate) fn work(
     match Watcher::new(project, watching) {
         Ok(watcher) => observers.push(Box::new(WatcherObserver::new(watcher))),
         Err(WatchError::Running) => {
-            printer.print_text("a watcher is already running in this project; it reports the alarms")
+            printer.print_text("a watcher is already running in this project; it reports the alerts")
         }
         Err(WatchError::Lock(error)) => return Err(error.into()),
     }
@@ -402,7 +402,7 @@ pub(crate) fn summary(state: &State) -> (String, serde_json::Value) {
         (abandoned, "abandoned"),
         (in_progress, "in progress"),
         (blocked, "BLOCKED"),
-        (waiting, "waiting"),
+        (waiting, "to do"),
     ];
     let parts =
         parts.iter().filter(|(number, _)| *number > 0).map(|(number, word)| format!("{number} {word}"));
@@ -436,7 +436,7 @@ impl Observer for ProgressLine {
 
 impl From<CopyError> for CommandError {
     fn from(error: CopyError) -> Self {
-        let message = format!("the rehearsal has no copy of the project: {error}");
+        let message = format!("cannot rehearse in a copy of the project: {error}");
         match error {
             CopyError::Folder(error) => error.into(),
             CopyError::Git(error) => error.into(),

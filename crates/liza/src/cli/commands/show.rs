@@ -1,4 +1,4 @@
-//! `liza show`: everything about one task, and the command to run next.
+//! `liza show`: everything about one task, and what a person can do about it now.
 
 use liza_core::model::{
     Actor, EventName, Fields, HistoryEvent, Refusal, Seconds, State, TaskId, TaskRecord, Usage, Value,
@@ -75,7 +75,7 @@ struct TaskPage<'a> {
 }
 
 /// The width of the labels.
-const LABEL: usize = 11;
+const LABEL: usize = 14;
 
 /// The width of a time.
 const TIME: usize = "2026-01-17 14:00:00".len();
@@ -150,7 +150,7 @@ impl TaskPage<'_> {
         self.fields(&[
             ("Done when", record.done_when.clone()),
             ("Scope", record.scope.clone()),
-            ("Spec", record.spec_ref.clone()),
+            ("Specification", record.spec_ref.clone()),
             ("Depends on", Some(depends.join(", "))),
             ("Needed by", Some(needed.join(", "))),
             ("Replaces", record.supersedes.as_deref().map(names)),
@@ -180,7 +180,7 @@ impl TaskPage<'_> {
             record.base_commit.as_ref().map(|base| format!(" from {}", base.short())).unwrap_or_default();
         self.fields(&[
             ("Coder", coder),
-            ("Reviewer", reviewer),
+            ("Code reviewer", reviewer),
             ("Rejections", cycles),
             ("Worktree", record.worktree.as_ref().map(|worktree| format!("{worktree}{base}"))),
             ("Submitted", record.review_commit.as_ref().map(|commit| commit.short().to_owned())),

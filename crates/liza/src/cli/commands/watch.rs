@@ -22,22 +22,22 @@ use crate::cli::ui::error::CommandError;
 use crate::cli::ui::layout::{RED, YELLOW, paint};
 use crate::cli::ui::output::Reply;
 
-/// Report alarms as they happen.
+/// Report alerts as they happen.
 ///
-/// Each alarm goes once to standard error and .liza/alerts.log; to the desktop, if there is one; and to
+/// Each alert goes once to standard error and .liza/alerts.log; to the desktop, if there is one; and to
 /// `config.escalation_webhook`, if it is set. Stop files that you create by hand (.liza/PAUSE, CHECKPOINT, ABORT) and the
 /// sprint's deadline are followed. One watcher is enough: `liza run` has its own.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:
   liza watch
   liza watch --analyze
-  liza watch --once             (all current alarms; always exits 0)
-  liza watch --once --quiet     (for cron: new alarms go to alerts.log, webhook and desktop only)")]
+  liza watch --once             (all current alerts; always exits 0)
+  liza watch --once --quiet     (for cron: new alerts go to alerts.log, webhook and desktop only)")]
 pub(crate) struct Args {
     /// The project; default the one in the current folder.
     #[arg(value_name = "PROJECT_ROOT")]
     root: Option<PathBuf>,
-    /// Check once, print all current alarms, and exit. If a watcher is running, only print.
+    /// Check once, print all current alerts, and exit. If a watcher is running, only print.
     #[arg(long)]
     once: bool,
     /// Let the circuit breaker check every new anomaly.
@@ -76,7 +76,7 @@ pub(crate) fn run(args: Args, context: &Context) -> Result<Reply, CommandError> 
             Ok(current_reply(&current_alerts(&project, now()), &[], &context))
         }
         Err(WatchError::Running) => Err(CommandError::refused("watching", WatchError::Running.to_string())
-            .hint("print the current alarms: liza watch --once; all alarms are in .liza/alerts.log")),
+            .hint("print the current alerts: liza watch --once; all alerts are in .liza/alerts.log")),
         Err(WatchError::Lock(error)) => Err(error.into()),
     }
 }
@@ -90,7 +90,7 @@ fn watch(mut watcher: Watcher, project: &Project, context: &Context) -> Result<R
     send_changes(project, sender);
     if !context.screen.quiet {
         let place = project.root().display();
-        context.screen.note(&format!("liza: watching {place}; alarms go here and to .liza/alerts.log"));
+        context.screen.note(&format!("liza: watching {place}; alerts go here and to .liza/alerts.log"));
     }
     let mut first = true;
     serve(&mut watcher, &wakes, &mut |report| {
@@ -114,7 +114,7 @@ fn watch(mut watcher: Watcher, project: &Project, context: &Context) -> Result<R
 fn print_older(report: &WatchReport, context: &Context) {
     let older = report.current.len().saturating_sub(report.new.len());
     if older > 0 && !context.screen.quiet {
-        context.screen.note(&format!("liza: {} reported before: liza status", count(older, "older alarm")));
+        context.screen.note(&format!("liza: {} reported before: liza status", count(older, "older alert")));
     }
 }
 
@@ -151,7 +151,7 @@ fn once(mut watcher: Watcher, sending: Duration, context: &Context) -> Reply {
         }
     };
     if !watcher.close(sending) {
-        context.screen.note("liza: some alarms were not delivered in time; see .liza/alerts.log");
+        context.screen.note("liza: some alerts were not delivered in time; see .liza/alerts.log");
     }
     current_reply(&current, &fresh, context)
 }

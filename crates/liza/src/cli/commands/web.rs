@@ -39,7 +39,7 @@ pub(crate) fn run(args: Args, context: &Context) -> Result<Reply, CommandError> 
     context.human_only("web")?;
     let project = context.project()?;
     if context.screen.console.is_file(Stream::Output) {
-        let message = "the address is a secret, and would be in a file";
+        let message = "the address is a secret and must not be written to a file";
         return Err(CommandError::refused("not_private", message).hint("run it in a terminal: liza web"));
     }
     // The secrets are in this process only.
@@ -62,7 +62,7 @@ pub(crate) fn run(args: Args, context: &Context) -> Result<Reply, CommandError> 
     end_on_signals(handle.clone()).map_err(failed("cannot handle signals"))?;
     print_address(context, &handle).map_err(failed("cannot make an address"))?;
     if !context.screen.json {
-        context.screen.note("It works once, within a minute. Enter prints another one, Ctrl-C ends.");
+        context.screen.note("This address works once, within a minute. Press Enter for another one, Ctrl-C to stop the server.");
     }
     print_more_addresses(context.clone(), handle);
     let served = server.run();

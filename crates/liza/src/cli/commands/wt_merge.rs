@@ -53,7 +53,7 @@ pub(crate) fn run(args: Args, context: &Context) -> Result<Reply, CommandError> 
 fn held(task: &TaskId, failure: &TestFailure) -> CommandError {
     let TestFailure { what, output, .. } = failure;
     let message =
-        format!("{task} stays APPROVED: without its change, too, the {what}; its output is in {output}");
+        format!("{task} stays APPROVED: the {what} even without its change; its output is in {output}");
     let hint =
         "correct the test on your branch, then: liza sync; or correct what it needs, then: liza resume";
     CommandError::refused("integration_test_broken", message).hint(hint).exit(Exit::Git)

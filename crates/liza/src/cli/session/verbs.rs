@@ -134,11 +134,8 @@ pub(in crate::cli) fn check(actor: Actor, verb: &Verb) -> Result<(), CommandErro
                 .hint("read the last entries: liza log"));
         }
         if matches!(verb, Verb::Tail(args) if args.follows()) {
-            return Err(CommandError::refused(
-                "not_in_session",
-                "tail follows, which does not work in a session",
-            )
-            .hint("liza tail AGENT --no-follow"));
+            return Err(CommandError::refused("not_in_session", "tail cannot follow in a session")
+                .hint("liza tail AGENT --no-follow"));
         }
         return Ok(());
     }

@@ -29,7 +29,7 @@ const GROUPS: [(&str, &[&str]); 7] = [
         ],
     ),
     (
-        "Look closer",
+        "Examine and correct",
         &[
             "get",
             "validate",
@@ -126,7 +126,7 @@ pub(crate) fn grouped(command: Command, listed: Listed) -> Command {
         push_group(&mut list, "More", &rest);
     }
     let more = match listed {
-        Listed::ForPeople => "\nAll commands, also those of agents: liza help --all",
+        Listed::ForPeople => "\nAll commands, including those for agents: liza help --all",
         Listed::All => "",
     };
     command.help_template(format!(

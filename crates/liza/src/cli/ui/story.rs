@@ -1,4 +1,4 @@
-//! Tells what a team does, from the log: in the order in which it happened, at a pace at which a person can read.
+//! Reports what a team does, from the log: in the order in which it happened, at a pace at which a person can read.
 //!
 //! Falls behind the team on purpose, and never delays it.
 

@@ -38,8 +38,8 @@ pub(super) fn draw(frame: &mut Frame<'_>, painter: &Painter<'_>) {
     let buffer = frame.buffer_mut();
     let mut cursor = None;
     if area.width < LEAST.0 || area.height < LEAST.1 {
-        let text =
-            format!("The screen needs {} × {}. Keys do nothing until then; Ctrl-C leaves.", LEAST.0, LEAST.1);
+        let (columns, rows) = LEAST;
+        let text = format!("Too small: {columns} × {rows} is needed. Keys are ignored; Ctrl-C leaves.");
         for (at, line) in wrap(&text, usize::from(area.width).max(1)).iter().enumerate() {
             put(buffer, row(area, u16::try_from(at).unwrap_or(u16::MAX)), &Line::raw(line.clone()));
         }

@@ -353,7 +353,7 @@ fn keys_do_nothing_while_the_terminal_is_too_small_to_show_what_they_act_on() {
     assert_eq!(type_in(&mut model, "pXy"), []);
     assert!(model.dialog.is_none());
     assert!(
-        picture(&model).starts_with("The screen needs 40 × 10. Keys do\nnothing until then"),
+        picture(&model).starts_with("Too small: 40 × 10 is needed. Keys are\nignored; Ctrl-C leaves."),
         "{}",
         picture(&model)
     );

@@ -39,7 +39,7 @@ fn sizes_without_room_do_not_fail() {
         }
     }
     let small = picture(&model_of(BUSY, &observations(), (30, 3)));
-    assert_eq!(small, "The screen needs 40 × 10. Keys\ndo nothing until then; Ctrl-C\nleaves.");
+    assert_eq!(small, "Too small: 40 × 10 is needed.\nKeys are ignored; Ctrl-C\nleaves.");
 }
 
 /// Covers: UI-01
