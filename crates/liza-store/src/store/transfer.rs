@@ -120,7 +120,10 @@ mod tests {
         assert_eq!(Export::parse(&export.text().unwrap()).unwrap(), export);
         let wrong = |text: &str| Export::parse(text).unwrap_err().to_string();
         assert!(wrong("version: 1\n").contains("version"), "{}", wrong("version: 1\n"));
-        assert!(wrong("liza_export: 2\nstate: ''\n").contains("use a newer one"));
+        assert!(
+            wrong("liza_export: 2\nstate: ''\n")
+                .contains("export format 2; this program supports 1: update liza")
+        );
         let outside = "liza_export: 1\nstate: ''\narchive: {../x: ''}\n";
         assert!(wrong(outside).contains("not the name of an archived task"));
     }
