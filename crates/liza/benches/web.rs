@@ -22,11 +22,8 @@ use std::sync::{Arc, Mutex};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use liza::engine::Engine;
 use liza::project::Project;
-use liza_core::model::Actor;
-use liza_core::protocol::{EditTask, TaskEdit};
-use shared::{Killed, add, name};
+use shared::{Killed, add, cpu_ticks, describe, name};
 use support::TestProject;
 
 const PAGES: usize = 100;
@@ -60,14 +57,14 @@ fn main() {
     println!("{PAGES} open pages, {TASKS} tasks, 1,000 changes a minute, {seconds} s\n");
     change(&opened, &writes, WARM_UP);
     let (cpu, bytes, memory, began) =
-        (server.cpu_ticks(), sent.load(Ordering::Relaxed), server.memory(), Instant::now());
+        (cpu_ticks(server.child.0.id()), sent.load(Ordering::Relaxed), server.memory(), Instant::now());
     let half = Duration::from_secs(seconds) / 2;
     change(&opened, &writes, half);
     let middle = server.memory();
     change(&opened, &writes, half);
     let took = began.elapsed().as_secs_f64();
     // A tick is a hundredth of a second.
-    let percent = (server.cpu_ticks() - cpu) as f64 / took;
+    let percent = (cpu_ticks(server.child.0.id()) - cpu) as f64 / took;
     let rate = (sent.load(Ordering::Relaxed) - bytes) as f64 / took / 1024.0;
     let changes = writes.lock().unwrap().len();
     println!("  changes                  {changes:>8}");
@@ -92,9 +89,7 @@ fn change(project: &Project, writes: &Mutex<Vec<Instant>>, long: Duration) {
     let mut next = Instant::now();
     while Instant::now() < end {
         let number = writes.lock().unwrap().len();
-        let description = Some(format!("Change {number} of it"));
-        let edit = TaskEdit { description, ..TaskEdit::default() };
-        Engine::new(project, Actor::Human).execute(EditTask { task: name(number % TASKS), edit }).unwrap();
+        describe(project, number % TASKS, format!("Change {number} of it"));
         writes.lock().unwrap().push(Instant::now());
         next += PAUSE;
         thread::sleep(next.saturating_duration_since(Instant::now()));
@@ -154,13 +149,6 @@ impl Server {
             line.split(';').next().unwrap().trim().to_owned()
         };
         Visitor { host: host.to_owned(), prefix: header("location:"), cookie: header("set-cookie:") }
-    }
-
-    /// Hundredths of a second that it has computed.
-    fn cpu_ticks(&self) -> u64 {
-        let stat = fs::read_to_string(format!("/proc/{}/stat", self.child.0.id())).unwrap();
-        let fields: Vec<&str> = stat.rsplit_once(") ").unwrap().1.split(' ').collect();
-        fields[11].parse::<u64>().unwrap() + fields[12].parse::<u64>().unwrap()
     }
 
     /// KiB of memory.

@@ -2,14 +2,15 @@
 //!
 //! Only collects; what is an alarm is decided in `liza-core`.
 
+use std::cell::LazyCell;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::Path;
 use std::time::UNIX_EPOCH;
 
 use liza_core::model::{
-    AgentId, Generation, GoalStatus, LogAction, Sha, State, StopFile, StopFileTimes, TEAM_FILE, TaskId,
-    TaskStatus, Timestamp,
+    AgentId, AgentRecord, Generation, GoalStatus, LogAction, Sha, State, StopFile, StopFileTimes, TEAM_FILE,
+    TaskId, TaskStatus, Timestamp,
 };
 use liza_core::rules::invariants::{self, Subject, Violation};
 use liza_core::watch::alarms::{ForeignCommits, MainBranch, Observations};
@@ -21,7 +22,7 @@ use crate::confine::recorded_level;
 use crate::engine::{FileLock, LivenessLock, integration_branch, remote_problem};
 use crate::git::{BranchStep, Repo};
 use crate::lifecycle::{lost_merges, merged_commits};
-use crate::machine::runs_here;
+use crate::machine::machine_name;
 use crate::project::Project;
 
 /// How much of the log's end is searched first for the last progress.
@@ -77,8 +78,11 @@ fn main_branch(project: &Project, state: &State) -> Option<MainBranch> {
 /// Agents whose lease is live but whose supervisor is proven dead.
 fn dead_agents(project: &Project, state: &State, now: Timestamp) -> BTreeSet<AgentId> {
     let agents = state.board.agents.ready().into_iter().flatten();
+    // Read once: each reading wakes whoever watches the folder.
+    let here = LazyCell::new(|| machine_name(project.folder()));
     // Locks say nothing about a supervisor on another machine: its lease does.
-    let leased = agents.filter(|(_, entry)| entry.holds(now) && runs_here(project.folder(), entry));
+    let runs_here = |entry: &AgentRecord| entry.machine.as_ref().is_none_or(|machine| *machine == *here);
+    let leased = agents.filter(|(_, entry)| entry.holds(now) && runs_here(entry));
     let known = leased.filter_map(|(agent, entry)| Some((*agent, entry.generation?)));
     let dead = |(agent, generation): &(AgentId, Generation)| {
         LivenessLock::is_proven_dead(project.folder(), *agent, *generation)

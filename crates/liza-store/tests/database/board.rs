@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::{SystemTime, UNIX_EPOCH};
 
-use liza_core::model::{Actor, Generation, LogEntry, StopFile, StopFiles, TaskId, Timestamp};
+use liza_core::model::{Actor, Generation, LogEntry, State, StopFile, StopFiles, TaskId, Timestamp};
 use liza_core::protocol::{ClaimTask, Command, Register, ReserveTask};
 use liza_store::{Address, Call, Host, Outcome, Store, StoreError};
 
@@ -40,10 +40,14 @@ impl TestBoard {
 
     /// A fresh blackboard in the database at that address.
     pub(crate) fn at(address: &str, name: &str) -> Self {
+        Self::with_state(address, name, &fresh_state())
+    }
+
+    /// The same with that state.
+    pub(crate) fn with_state(address: &str, name: &str, state: &State) -> Self {
         let board = Self::folder(name);
         let address: Address = address.parse().unwrap();
-        Store::create_in_database(&board.root, &address, &board.name, &fresh_state(), &first_entry())
-            .unwrap();
+        Store::create_in_database(&board.root, &address, &board.name, state, &first_entry()).unwrap();
         board
     }
 

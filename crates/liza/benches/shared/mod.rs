@@ -1,11 +1,12 @@
-//! What benchmarks with a running program share: its tasks, and its end.
+//! What benchmarks with a running program share: its tasks, its CPU time, and its end.
+#![allow(dead_code, reason = "each benchmark uses its own part")]
 
 use std::process::{Child, Command};
 
 use liza::engine::Engine;
 use liza::project::Project;
 use liza_core::model::{Actor, TaskId};
-use liza_core::protocol::{AddTask, NewTask};
+use liza_core::protocol::{AddTask, EditTask, NewTask, TaskEdit};
 
 /// The name of a task.
 pub(crate) fn name(number: usize) -> TaskId {
@@ -24,6 +25,19 @@ pub(crate) fn add(project: &Project, number: usize, after: Option<usize>) {
         ..NewTask::default()
     };
     Engine::new(project, Actor::Human).execute(AddTask { task: name(number), new }).unwrap();
+}
+
+/// Gives a task another description.
+pub(crate) fn describe(project: &Project, number: usize, description: String) {
+    let edit = TaskEdit { description: Some(description), ..TaskEdit::default() };
+    Engine::new(project, Actor::Human).execute(EditTask { task: name(number), edit }).unwrap();
+}
+
+/// Hundredths of a second that a process has computed.
+pub(crate) fn cpu_ticks(process: u32) -> u64 {
+    let stat = std::fs::read_to_string(format!("/proc/{process}/stat")).unwrap();
+    let fields: Vec<&str> = stat.rsplit_once(") ").unwrap().1.split(' ').collect();
+    fields[11].parse::<u64>().unwrap() + fields[12].parse::<u64>().unwrap()
 }
 
 /// A program that is killed when it is dropped.

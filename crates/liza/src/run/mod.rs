@@ -11,7 +11,7 @@ mod run_lock;
 mod watcher_observer;
 
 pub(crate) use first_run::first_run_notice;
-pub use posts::{TeamOptions, team_posts};
+pub use posts::{TeamOptions, leave_planning_to_other, team_posts};
 pub use progress::progress_line;
 pub(crate) use rehearsal_copy::is_rehearsal_copy;
 pub use rehearsal_copy::{CopyError, copy_for_rehearsal, is_demo};

@@ -1,7 +1,10 @@
 //! The members of a team: from the command line, or else the config, or else two coders and one code reviewer.
 
-use liza_core::model::{Config, Role};
+use liza_core::model::{AgentId, AgentRecord, Config, Role, State};
 
+use crate::engine::LivenessLock;
+use crate::machine::runs_here;
+use crate::project::{Project, now};
 use crate::providers::{Provider, ProviderError, agent_count};
 use crate::supervisor::Post;
 
@@ -65,6 +68,24 @@ pub fn team_posts(config: &Config, options: &TeamOptions) -> Result<Vec<Post>, P
         }
     }
     Ok(posts)
+}
+
+/// Takes the planner from a team if another one is at work already, on another machine or in another terminal; returns
+/// that one. A team of only a planner keeps it, and is refused.
+pub fn leave_planning_to_other<'s>(
+    posts: &mut Vec<Post>,
+    project: &Project,
+    state: &'s State,
+) -> Option<(AgentId, &'s AgentRecord)> {
+    let is_alive = |agent: AgentId, entry: &AgentRecord| {
+        let proven_dead = |generation| LivenessLock::is_proven_dead(project.folder(), agent, generation);
+        let died_here = runs_here(project.folder(), entry) && entry.generation.is_some_and(proven_dead);
+        entry.is_live(now()) && !died_here
+    };
+    let mut agents = state.board.agents.ready().into_iter().flatten().map(|(agent, entry)| (*agent, entry));
+    let planner = agents.find(|(agent, entry)| agent.role() == Role::Planner && is_alive(*agent, entry))?;
+    let has_others = posts.iter().any(|post| post.role != Role::Planner);
+    has_others.then(|| posts.retain(|post| post.role != Role::Planner)).map(|()| planner)
 }
 
 #[cfg(test)]

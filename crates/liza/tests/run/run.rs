@@ -101,6 +101,21 @@ fn a_second_team_is_refused() {
     third.wait();
 }
 
+/// As on a second machine of the same project, and as beside a planner in another terminal.
+///
+/// Covers: AG-16, MM-08
+#[test]
+fn a_team_leaves_planning_to_the_planner_that_is_there() {
+    let project = project();
+    let mut planner = Running::liza(&project, &["agent", "planner", "--cli", "rehearsal"]);
+    wait_for("the planner", || project.state().contains("planner-1:").then_some(()));
+    let run = project.liza(&["run", "--in-place", "--cli", "rehearsal", "--plain"]);
+    assert!(run.ok().starts_with("team: 2 × Coder (rehearsal), 1 × Code Reviewer"), "{run:#?}");
+    assert!(run.stderr.contains("planner-1") && run.stderr.contains("plans already"), "{run:#?}");
+    assert!(run.stdout.contains("goal COMPLETED · 3 tasks: 3 merged"), "{run:#?}");
+    assert_eq!(planner.wait(), 0, "{}", planner.output());
+}
+
 /// Covers: AG-09, AG-16
 #[test]
 fn one_ctrl_c_exits_cleanly_and_a_second_one_at_once() {

@@ -60,19 +60,16 @@ fn needs_tmux_a_person_watches_and_steers_a_team() {
     tmux.press(&["Escape"]);
     tmux.wait_for("2 open");
 
-    // Another size leaves nothing of the old one.
+    // Another size leaves nothing of the old one, once all of it is drawn.
+    let is_whole = |lines: std::ops::RangeInclusive<usize>| {
+        let screen = tmux.screen();
+        let once = ["TASKS", "? keys"].map(|text| screen.matches(text).count() == 1) == [true; 2];
+        (once && lines.contains(&screen.lines().count())).then_some(())
+    };
     tmux.resize(130, 40);
-    let wide = wait_for("the wide screen", || {
-        let screen = tmux.screen();
-        (screen.lines().count() >= 39 && screen.matches("TASKS").count() == 1).then_some(screen)
-    });
-    assert_eq!(wide.matches("? keys").count(), 1, "{wide}");
+    wait_for("the wide screen", || is_whole(39..=40));
     tmux.resize(60, 12);
-    wait_for("the small screen", || {
-        let screen = tmux.screen();
-        let fits = screen.lines().count() <= 12 && screen.contains("? keys");
-        (fits && screen.matches("TASKS").count() == 1).then_some(())
-    });
+    wait_for("the small screen", || is_whole(1..=12));
 
     tmux.press(&["q"]);
     tmux.wait_for("ended with 0");

@@ -17,7 +17,7 @@ use crate::lifecycle::adopt_integration;
 use crate::project::{Project, now};
 use crate::run::{
     AlreadyRunning, CopyError, RunLock, TeamOptions, WatcherObserver, copy_for_rehearsal, detached,
-    first_run_notice, is_demo, progress_line, team_posts,
+    first_run_notice, is_demo, leave_planning_to_other, progress_line, team_posts,
 };
 use crate::supervisor::{
     AgentEnd, MessageLevel, Observed, Observer, Post, SupervisorOptions, TeamMessage, run as supervise,
@@ -44,8 +44,9 @@ const REHEARSAL: &str = "rehearsal";
 ///
 /// In a terminal it shows the screen of liza tui; with --plain, or in a pipe, lines. Ends when the
 /// goal is reached. Ctrl-C stops the sessions cleanly, a second Ctrl-C kills them; claims are kept
-/// and the next run resumes them. The number of agents and their programs can be set in the config
-/// (liza edit):
+/// and the next run resumes them. If a planner is at work already, on another machine or in another
+/// terminal, the team has none of its own. The number of agents and their programs can be set in
+/// the config (liza edit):
 ///
 ///   config:
 ///     roles:
@@ -191,7 +192,13 @@ pub(crate) fn run(args: Args, context: &Context) -> Result<Reply, CommandError> 
     };
     let options = TeamOptions { default_provider: Some(default_client(context).to_owned()), ..args.team() };
     let config = state.board.config()?;
-    let posts = team_posts(config, &options)?;
+    let mut posts = team_posts(config, &options)?;
+    if let Some((planner, entry)) = leave_planning_to_other(&mut posts, &project, &state) {
+        let place = entry.machine.as_ref().map_or_else(String::new, |machine| format!(" on {machine}"));
+        context
+            .screen
+            .note(&format!("liza: {planner}{place} plans already; this team has no planner of its own"));
+    }
     if !is_named(config, &options) && posts.iter().all(|post| post.provider.installed_program().is_err()) {
         require_any_program(context)?;
     }

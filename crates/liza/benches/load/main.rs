@@ -1,7 +1,9 @@
-//! A whole team under load, and at rest: 50 coders, 10 code reviewers, 500 tasks, played by the rehearsal agent.
+//! A whole team under load, and at rest: 50 coders and 10 code reviewers, played by the rehearsal agent, with 500 tasks
+//! that are confined and 500 that are not, in two rounds each.
 //!
 //! `cargo bench -p liza --bench load` runs it and prints the figures; `LIZA_LOAD=CODERS,REVIEWERS,TASKS` makes it
-//! smaller. Whether anything was claimed twice, lost, or merged without approval is read from git and the histories.
+//! smaller; `cargo bench -p liza --bench load -- machines` compares three processes on a database with the file. Whether
+//! anything was claimed twice, lost, or merged without approval is read from git and the histories.
 
 #![expect(
     clippy::unwrap_used,
@@ -10,8 +12,14 @@
     reason = "a measurement stops at the first thing that is wrong"
 )]
 
+mod figures;
+mod machines;
+#[path = "../../../liza-store/tests/database/server.rs"]
+#[expect(dead_code, reason = "the tests use the rest")]
+mod server;
+#[path = "../shared/mod.rs"]
 mod shared;
-#[path = "../tests/support/mod.rs"]
+#[path = "../../tests/support/mod.rs"]
 mod support;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -21,8 +29,9 @@ use std::process::Stdio;
 use std::thread;
 use std::time::{Duration, Instant};
 
+use figures::{Memory, check, tell, wakes};
 use liza::project::{Project, now};
-use liza_core::model::{Board, EventName, State, Status, TaskId};
+use liza_core::model::{Board, Status, TaskId};
 use liza_core::rules::claimable::claimable;
 use shared::{Killed, add, name};
 use support::TestProject;
@@ -41,28 +50,40 @@ struct Size {
     tasks: usize,
 }
 
+impl Size {
+    fn wanted(default: &str) -> Self {
+        let said = std::env::var("LIZA_LOAD").unwrap_or_else(|_| default.to_owned());
+        let numbers: Vec<usize> =
+            said.split(',').map(|number| number.trim().parse().expect("a number")).collect();
+        let [coders, reviewers, tasks] = numbers[..] else { panic!("LIZA_LOAD is CODERS,REVIEWERS,TASKS") };
+        println!("{coders} coders, {reviewers} code reviewers, {tasks} tasks, one planner\n");
+        Self { coders, reviewers, tasks }
+    }
+}
+
 fn main() {
-    let said = std::env::var("LIZA_LOAD").unwrap_or_else(|_| "50,10,500".to_owned());
-    let numbers: Vec<usize> =
-        said.split(',').map(|number| number.trim().parse().expect("a number")).collect();
-    let [coders, reviewers, tasks] = numbers[..] else { panic!("LIZA_LOAD is CODERS,REVIEWERS,TASKS") };
-    let size = Size { coders, reviewers, tasks };
-    println!("{coders} coders, {reviewers} code reviewers, {tasks} tasks, one planner\n");
-    let free = under_load(size, "off");
-    let confined = under_load(size, "auto");
+    if std::env::args().any(|word| word == "machines") {
+        return machines::compare(Size::wanted("15,3,150"));
+    }
+    let size = Size::wanted("50,10,500");
+    let half = Size { tasks: size.tasks.div_ceil(2), ..size };
+    // In this order, so that what the machine remembers of earlier rounds falls on both.
+    let [free_1, confined_1, confined_2, free_2] =
+        ["off", "auto", "auto", "off"].map(|sandbox| under_load(half, sandbox));
+    let share = (free_1 + free_2).as_secs_f64() / (confined_1 + confined_2).as_secs_f64();
     println!(
         "\n  confined / not confined  {:>7.0} % of the tasks per minute (wanted: at least 80 %)",
-        confined / free * 100.0
+        share * 100.0
     );
     at_rest(size);
 }
 
-/// Everybody at work until the goal is reached; returns the tasks per minute.
-fn under_load(size: Size, sandbox: &str) -> f64 {
+/// Everybody at work until the goal is reached; returns how long that took.
+fn under_load(size: Size, sandbox: &str) -> Duration {
     let project = TestProject::new();
     project.liza(&["lock", "write", "config.sandbox", sandbox]).ok();
     let opened = Project::open(&project.root).unwrap();
-    (0..size.tasks).for_each(|number| add(&opened, number, number.checked_sub(CHAINS.min(size.coders))));
+    fill(&opened, size);
     let began = Instant::now();
     let mut team = Team::start(&project, size);
     let mut watch = Latencies::default();
@@ -78,14 +99,19 @@ fn under_load(size: Size, sandbox: &str) -> f64 {
     }
     let took = began.elapsed();
     let state = opened.store().snapshot().unwrap();
-    check(&project, &state, size);
+    check(&project, &state, size.tasks, "integration");
     let rate = size.tasks as f64 / took.as_secs_f64() * 60.0;
     println!("\nunder load, sandbox {sandbox}");
     println!("  tasks per minute         {rate:>8.0}");
     println!("  in all                   {:>8.1} s", took.as_secs_f64());
     watch.print();
     memory.print(size.coders + size.reviewers + 1);
-    rate
+    took
+}
+
+/// Puts tasks on the blackboard, in chains.
+fn fill(project: &Project, size: Size) {
+    (0..size.tasks).for_each(|number| add(project, number, number.checked_sub(CHAINS.min(size.coders))));
 }
 
 /// Nobody has anything to do; then one task comes at a time.
@@ -178,103 +204,6 @@ impl Latencies {
     fn print(&mut self) {
         tell("claimable to reserved", &mut self.times, "(wanted: p99 under 250 ms)");
     }
-}
-
-fn tell(what: &str, times: &mut [Duration], wanted: &str) {
-    times.sort();
-    let at = |share: f64| {
-        let index = ((times.len() as f64 * share).ceil() as usize).clamp(1, times.len().max(1)) - 1;
-        times.get(index).map_or(0.0, Duration::as_secs_f64) * 1000.0
-    };
-    println!(
-        "  {what:<24} p50 {:.0} ms, p99 {:.0} ms, longest {:.0} ms, of {} {wanted}",
-        at(0.5),
-        at(0.99),
-        at(1.0),
-        times.len()
-    );
-}
-
-/// What the team's own process and its session helpers take.
-#[derive(Default)]
-struct Memory {
-    team: u64,
-    helper: u64,
-}
-
-impl Memory {
-    fn look(&mut self, team: u32) {
-        self.team = self.team.max(kilobytes(team, "status", "VmHWM:"));
-        for child in children(team) {
-            let line = fs::read(format!("/proc/{child}/cmdline")).unwrap_or_default();
-            if line.split(|byte| *byte == 0).nth(1) == Some(b"session") {
-                self.helper = self.helper.max(kilobytes(child, "smaps_rollup", "Pss:"));
-            }
-        }
-    }
-
-    fn print(&self, agents: usize) {
-        let megabytes = |kilobytes: u64| kilobytes as f64 / 1024.0;
-        println!(
-            "  memory per supervisor    {:>8.2} MB     ({:.0} MB for {agents}; wanted: under 3 MB)",
-            megabytes(self.team) / agents as f64,
-            megabytes(self.team)
-        );
-        println!(
-            "  a session's helper       {:>8.2} MB     (its own share, the largest seen)",
-            megabytes(self.helper)
-        );
-    }
-}
-
-fn kilobytes(process: u32, file: &str, key: &str) -> u64 {
-    let text = fs::read_to_string(format!("/proc/{process}/{file}")).unwrap_or_default();
-    let line = text.lines().find_map(|line| line.strip_prefix(key));
-    line.and_then(|line| line.split_whitespace().next()?.parse().ok()).unwrap_or(0)
-}
-
-fn children(process: u32) -> Vec<u32> {
-    let tasks = fs::read_dir(format!("/proc/{process}/task")).into_iter().flatten().flatten();
-    let lists = tasks.filter_map(|task| fs::read_to_string(task.path().join("children")).ok());
-    lists
-        .flat_map(|list| list.split_whitespace().filter_map(|id| id.parse().ok()).collect::<Vec<u32>>())
-        .collect()
-}
-
-/// How often a process has been given the CPU, over all its threads.
-fn wakes(process: u32) -> u64 {
-    let threads = fs::read_dir(format!("/proc/{process}/task")).unwrap().flatten();
-    let count = |text: String| -> u64 {
-        let lines = text.lines().filter(|line| line.contains("ctxt_switches"));
-        lines.filter_map(|line| line.split_whitespace().nth(1)?.parse::<u64>().ok()).sum()
-    };
-    threads.filter_map(|thread| fs::read_to_string(thread.path().join("status")).ok()).map(count).sum()
-}
-
-/// Nothing claimed twice, nothing lost, nothing merged that was not approved at exactly that commit.
-fn check(project: &TestProject, state: &State, size: Size) {
-    let integration = project.git(&["ls-tree", "-r", "--name-only", "integration"]);
-    let files: BTreeSet<&str> = integration.lines().collect();
-    let mut known: BTreeSet<String> = BTreeSet::new();
-    let (mut doubles, mut lost, mut unapproved) = (0, 0, 0);
-    for (id, body) in state.bodies() {
-        let record = body.record();
-        let count = |name: EventName| record.history.iter().flatten().filter(|event| event.is(name)).count();
-        let claims = count(EventName::Claimed) + count(EventName::ReclaimedAfterExpiry);
-        doubles += usize::from(claims != 1);
-        let there = files.contains(format!("src/{id}.sh").as_str())
-            && files.contains(format!("tests/{id}.sh").as_str());
-        lost += usize::from(record.status != Some(Status::Merged) || !there);
-        unapproved += usize::from(count(EventName::Approved) != 1 || record.approved_by.is_none());
-        known.extend(record.review_commit.iter().chain(&record.merge_commit).map(ToString::to_string));
-    }
-    let all = project.git(&["rev-list", "main..integration"]);
-    unapproved += all.lines().filter(|commit| !known.contains(*commit)).count();
-    // The planner may add tasks of its own.
-    lost += (0..size.tasks).filter(|number| !state.board.tasks.contains_key(&name(*number))).count();
-    println!("double claims {doubles}, lost work {lost}, unapproved merges {unapproved}\n");
-    assert_eq!((doubles, lost, unapproved), (0, 0, 0), "{}", project.root.display());
-    project.liza(&["validate"]).ok();
 }
 
 fn wait_for(what: &str, mut holds: impl FnMut() -> bool) {
