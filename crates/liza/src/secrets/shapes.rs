@@ -200,8 +200,8 @@ fn starts_with_word(tail: &[u8], word: &str) -> bool {
     tail.get(..word.len()).is_some_and(|head| head.eq_ignore_ascii_case(word.as_bytes()))
 }
 
-const HEADERS: [&str; 5] =
-    ["authorization", "proxy-authorization", "x-api-key", "x-goog-api-key", "private-token"];
+/// Also as the end of a longer name, such as `Proxy-Authorization`.
+const HEADERS: [&str; 4] = ["authorization", "x-api-key", "x-goog-api-key", "private-token"];
 
 /// `Authorization: Bearer …`, `Bearer …` by itself, `x-api-key: …`.
 fn header(line: &[u8], at: usize) -> Option<Span> {

@@ -20,12 +20,23 @@ fn keys_of_known_shapes_are_masked_and_keep_their_prefix() {
         ("sk-ant-", 95),
         ("sk-", 48),
         ("sk-proj-", 60),
+        ("sk_live_", 24),
+        ("sk_test_", 24),
+        ("rk_live_", 24),
         ("ghp_", 36),
         ("gho_", 36),
+        ("ghu_", 36),
+        ("ghs_", 36),
+        ("ghr_", 36),
         ("github_pat_", 82),
         ("glpat-", 20),
         ("AIza", 35),
+        ("ya29.", 60),
+        ("xoxa-", 40),
         ("xoxb-", 40),
+        ("xoxp-", 40),
+        ("xoxr-", 40),
+        ("xoxs-", 40),
         ("xapp-", 40),
         ("hf_", 34),
         ("npm_", 36),
@@ -44,8 +55,16 @@ fn keys_of_known_shapes_are_masked_and_keep_their_prefix() {
             assert_eq!(mask(&masked), masked, "masking twice changes nothing");
         }
     }
-    let aws = format!("AKIA{}", "ABCD1234EFGH5678");
-    assert_eq!(mask(&format!("id {aws},")), "id AKIA[masked],");
+    for prefix in ["AKIA", "ASIA"] {
+        let id = format!("{prefix}{}", "ABCD1234EFGH5678");
+        assert_eq!(mask(&format!("id {id},")), format!("id {prefix}[masked],"));
+    }
+    let anthropic = "an-ordinary-letter-only-body";
+    assert_eq!(
+        mask(&format!("sk-ant-{anthropic}")),
+        "sk-ant-[masked]",
+        "the more specific prefix needs no digit"
+    );
 }
 
 #[test]
@@ -57,6 +76,10 @@ fn tokens_headers_and_passwords_in_addresses_are_masked() {
         ("authorization: basic dXNlcjpwYXNz", "authorization: basic [masked]"),
         (r#"{"Authorization":"Bearer abcdefgh1234"}"#, r#"{"Authorization":"Bearer [masked]"}"#),
         (r#"-H 'x-api-key: 0123456789abcdef' -d"#, r#"-H 'x-api-key: [masked]' -d"#),
+        ("X-Goog-Api-Key: 0123456789abcdef", "X-Goog-Api-Key: [masked]"),
+        ("PRIVATE-TOKEN: 0123456789abcdef", "PRIVATE-TOKEN: [masked]"),
+        ("Proxy-Authorization: Basic dXNlcjpwYXNz", "Proxy-Authorization: Basic [masked]"),
+        ("authorization: token abcdefgh12345678", "authorization: token [masked]"),
         ("curl -H Bearer\u{20}abcdefghijklmnopqrstu1", "curl -H Bearer [masked]"),
         ("https://bob:hunter2@example.org/x", "https://bob:[masked]@example.org/x"),
         ("https://x-access-token:abc@github.com", "https://x-access-token:[masked]@github.com"),
@@ -66,6 +89,9 @@ fn tokens_headers_and_passwords_in_addresses_are_masked() {
     for (text, masked) in cases {
         assert_eq!(mask(text), masked);
         assert_eq!(mask(masked), masked);
+    }
+    for word in ["KEY", "APIKEY", "TOKEN", "SECRET", "PASSWORD", "PASSWD", "PASSPHRASE", "CREDENTIAL"] {
+        assert_eq!(mask(&format!("MY_{word}=correct-horse")), format!("MY_{word}=[masked]"));
     }
 }
 
