@@ -6,9 +6,7 @@
 
 mod client;
 mod command_rate;
-mod folder;
 mod message;
-mod secret;
 mod server;
 
 use std::path::PathBuf;
@@ -17,7 +15,6 @@ use std::time::Duration;
 use liza_core::model::{AgentId, Generation};
 
 pub(crate) use client::{ChannelError, send};
-pub(crate) use folder::SocketFolder;
 pub use message::{Answer, SessionCall};
 pub(crate) use message::{Refused, TerminalFacts, WrittenTo};
 pub(crate) use server::{Channel, OpenChannel};

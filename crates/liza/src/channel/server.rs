@@ -16,12 +16,12 @@ use std::time::{Duration, Instant};
 use rustix::event::{PollFd, PollFlags, poll};
 
 use crate::identity::is_check;
+use crate::random_text::{is_equal, random_hex};
+use crate::socket_folder::SocketFolder;
 use crate::sys::peer::Peer;
 
 use super::command_rate::CommandRate;
-use super::folder::SocketFolder;
 use super::message::{self, CALL_MAX, Refused, ServerMessage, SessionCall};
-use super::secret::{is_equal, random_hex};
 use super::{Address, ServedSession, SessionCommands};
 
 /// How many commands of a session may run at once.
@@ -220,6 +220,7 @@ mod tests {
     use super::super::message::{Answer, WrittenTo};
     use super::*;
     use crate::project::Project;
+    use crate::socket_folder::SocketUse;
 
     /// Answers with its arguments; `wait` waits for the test, `panic` panics.
     struct Echo(Mutex<Receiver<()>>);
@@ -248,7 +249,7 @@ mod tests {
         let place = tempfile::tempdir().unwrap();
         fs::create_dir(place.path().join(".liza")).unwrap();
         fs::write(place.path().join(".liza/state.yaml"), "").unwrap();
-        let folder = SocketFolder::create(None, place.path()).unwrap();
+        let folder = SocketFolder::create(SocketUse::Channel, None, place.path()).unwrap();
         let session = ServedSession {
             project: Project::open(place.path()).unwrap(),
             agent: "coder-1".parse().unwrap(),

@@ -8,11 +8,9 @@ use std::os::fd::OwnedFd;
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
-use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
-use liza_store::private;
-
+use crate::socket_folder::{SocketFolder, SocketUse};
 use crate::sys::confinement::{ConnectPolicy, decide_connects};
 
 use super::descriptor::receive_listener;
@@ -109,7 +107,7 @@ impl Probes {
     }
 
     fn added_to(&self, mut plan: Plan) -> Plan {
-        let socket = self.socket.as_ref().map(|socket| ("sockets outside".to_owned(), socket.path()));
+        let socket = self.socket.as_ref().map(|socket| ("sockets outside".to_owned(), socket.path.clone()));
         plan.not_reached = to_try(plan.not_reached, socket);
         plan.not_connected = self.server.as_ref().and_then(|server| server.local_addr().ok());
         plan
@@ -118,31 +116,16 @@ impl Probes {
 
 /// A socket that a session must not reach, to prove that it cannot.
 struct OutsideSocket {
-    folder: PathBuf,
+    path: PathBuf,
     _listener: UnixListener,
+    _folder: SocketFolder,
 }
 
 impl OutsideSocket {
     fn create() -> Option<Self> {
-        static COUNT: AtomicU32 = AtomicU32::new(0);
-        let name = format!("liza-probe-{}-{}", std::process::id(), COUNT.fetch_add(1, Ordering::Relaxed));
-        let folder = std::env::temp_dir().join(name);
-        private::create_new_folder(&folder).ok()?;
-        let listener = UnixListener::bind(folder.join("s"));
-        if listener.is_err() {
-            let _ = fs::remove_dir_all(&folder);
-        }
-        Some(Self { folder, _listener: listener.ok()? })
-    }
-
-    fn path(&self) -> PathBuf {
-        self.folder.join("s")
-    }
-}
-
-impl Drop for OutsideSocket {
-    fn drop(&mut self) {
-        let _ = fs::remove_dir_all(&self.folder);
+        let folder = SocketFolder::create(SocketUse::Probe, None, &std::env::temp_dir()).ok()?;
+        let path = folder.next();
+        Some(Self { _listener: UnixListener::bind(&path).ok()?, path, _folder: folder })
     }
 }
 
@@ -182,6 +165,7 @@ pub(crate) fn probe(liza: &Path, plan: Plan) -> io::Result<Level> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::random_text::random_hex;
     use crate::sys::confinement::TcpGrants;
 
     /// Covers: IS-06, IS-12
@@ -207,6 +191,20 @@ mod tests {
         let probes = Probes::prepare(&closed);
         let server = probes.added_to(closed).not_connected.unwrap();
         assert!(std::net::TcpStream::connect(server).is_ok());
+    }
+
+    /// Covers: IS-05
+    #[test]
+    fn a_probe_leaves_nothing_and_removes_what_a_killed_one_left() {
+        let left = std::env::temp_dir().join(format!("liza-probe-{}", random_hex(8).unwrap()));
+        fs::create_dir(&left).unwrap();
+        let _socket = UnixListener::bind(left.join("0")).unwrap();
+        let probe = OutsideSocket::create().unwrap();
+        assert!(!left.exists());
+        let folder = probe.path.parent().unwrap().to_owned();
+        assert!(folder.exists());
+        drop(probe);
+        assert!(!folder.exists());
     }
 
     /// Covers: IS-06

@@ -7,8 +7,9 @@ use std::time::Duration;
 
 use liza_core::model::{AgentId, Generation};
 
-use crate::channel::{Channel, ServedSession, SessionCommands, SocketFolder};
+use crate::channel::{Channel, ServedSession, SessionCommands};
 use crate::project::Project;
+use crate::socket_folder::{SocketFolder, SocketUse};
 
 use super::error::SupervisorError;
 
@@ -29,7 +30,7 @@ impl Channels {
     /// For one supervisor.
     pub(super) fn new(commands: Arc<dyn SessionCommands>) -> Result<Self, SupervisorError> {
         let runtime = std::env::var_os("XDG_RUNTIME_DIR").map(PathBuf::from);
-        let folder = SocketFolder::create(runtime.as_deref(), &std::env::temp_dir())
+        let folder = SocketFolder::create(SocketUse::Channel, runtime.as_deref(), &std::env::temp_dir())
             .map_err(SupervisorError::io("create a folder for the sockets of sessions"))?;
         Ok(Self { folder: Arc::new(folder), commands })
     }

@@ -9,7 +9,7 @@ use ring::rand::{SecureRandom as _, SystemRandom};
 ///
 /// # Errors
 /// When the system has no random numbers.
-pub(super) fn random_hex(bytes: usize) -> io::Result<String> {
+pub(crate) fn random_hex(bytes: usize) -> io::Result<String> {
     let mut random = vec![0; bytes];
     SystemRandom::new()
         .fill(&mut random)
@@ -21,7 +21,7 @@ pub(super) fn random_hex(bytes: usize) -> io::Result<String> {
 }
 
 /// Whether two texts are equal, in a time that does not depend on where they differ.
-pub(super) fn is_equal(one: &str, other: &str) -> bool {
+pub(crate) fn is_equal(one: &str, other: &str) -> bool {
     let differences = one.bytes().zip(other.bytes()).fold(0, |all, (one, other)| all | (one ^ other));
     one.len() == other.len() && differences == 0
 }
