@@ -105,9 +105,8 @@ impl WaitingHelper {
 
 impl Drop for WaitingHelper {
     fn drop(&mut self) {
-        // Without an order it exits at the end of its input.
         if let Some(mut helper) = self.helper.take() {
-            drop(helper.stdin.take());
+            // Closes its input first: without an order, it exits at the end of that.
             let _ = helper.wait();
         }
     }

@@ -5,6 +5,8 @@ use std::io::{BufRead as _, BufReader, Write as _};
 use std::net::{Ipv4Addr, TcpListener};
 use std::thread;
 
+use liza_core::model::Status;
+
 use crate::fixture::{Bench, CODER};
 use crate::support::process::wait_for;
 
@@ -140,6 +142,28 @@ fn what_a_role_can_reach_is_shown_everywhere() {
     wrong.project.add_task("t1");
     let refused = wrong.project.liza(&["agent", "coder", "--cli", "c", "--explain"]);
     assert!(refused.stderr.contains("config.model_hosts: \"a b\" is not HOST or HOST:PORT"), "{refused:?}");
+}
+
+/// The processes that a process has started and not waited for.
+#[cfg(target_os = "linux")]
+fn children(process: u32) -> String {
+    let threads = fs::read_dir(format!("/proc/{process}/task")).unwrap().flatten();
+    threads.filter_map(|thread| fs::read_to_string(thread.path().join("children")).ok()).collect()
+}
+
+/// Covers: IS-06, AG-05
+#[test]
+#[cfg(target_os = "linux")]
+fn a_helper_whose_session_cannot_be_planned_ends() {
+    let config = "sandbox: auto\nroles: {coder: {network: model-only}}\nmodel_hosts: [\"a b\"]";
+    let bench = Bench::new(config, &[("c", CODER)]);
+    bench.project.add_task("t1");
+    let mut coder = bench.agent(&["coder", "--cli", "c"]);
+    coder.wait_for_output("config.model_hosts: \"a b\" is not HOST or HOST:PORT");
+    wait_for("no helper is left, not even as a zombie", || children(coder.id()).is_empty().then_some(()));
+    bench.project.set_config("model_hosts", "[models.example]");
+    bench.until_status("t1", Status::ReadyForReview);
+    coder.stop();
 }
 
 /// Covers: IS-05, IS-06
