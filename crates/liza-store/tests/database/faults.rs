@@ -52,6 +52,13 @@ fn needs_postgres_a_lost_commit_is_sent_again() {
     assert_eq!(notes(&store), 1);
 }
 
+/// Whether the last question for a request waits for a lock.
+fn waits_for_lock(proxy: &Proxy) -> bool {
+    let Some(question) = proxy.rules.question.lock().unwrap().clone() else { return false };
+    let waiting = "SELECT 1 FROM pg_stat_activity WHERE wait_event_type = 'Lock' AND query";
+    !Server::shared().sql(&format!("{waiting} = $question${question}$question$")).is_empty()
+}
+
 /// Covers: MM-05
 #[test]
 fn needs_postgres_a_commit_that_arrives_late_is_waited_for() {
@@ -60,7 +67,13 @@ fn needs_postgres_a_commit_that_arrives_late_is_waited_for() {
     let store = board.store();
     let created = proxy.rules.commits.load(Ordering::SeqCst);
     proxy.rules.late_commits.store(1, Ordering::SeqCst);
-    assert_eq!(human(&store, note("once")).unwrap().revision, 2);
+    std::thread::scope(|scope| {
+        let written = scope.spawn(|| human(&store, note("once")).unwrap());
+        let is_answered = || proxy.rules.answers.load(Ordering::SeqCst) > 0;
+        wait_until("someone asks for the request", || is_answered() || waits_for_lock(&proxy));
+        proxy.rules.passes_late.store(true, Ordering::SeqCst);
+        assert_eq!(written.join().unwrap().revision, 2);
+    });
     assert_eq!(proxy.rules.commits.load(Ordering::SeqCst), created + 1, "no commit was sent twice");
     assert_eq!(notes(&store), 1);
 }
@@ -239,7 +252,7 @@ fn needs_postgres_a_partition_only_delays() {
     proxy.partition(true);
     std::thread::scope(|scope| {
         let waiting = scope.spawn(|| human(&store, note("after")).unwrap());
-        std::thread::park_timeout(Duration::from_millis(300));
+        wait_until("an attempt during the partition", || proxy.rules.refused.load(Ordering::SeqCst) > 0);
         proxy.partition(false);
         assert_eq!(waiting.join().unwrap().revision, 3);
     });

@@ -6,9 +6,9 @@ use std::os::unix::net::UnixStream;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
-use std::time::{Duration, Instant};
 
 use crate::server::Server;
+use crate::support::wait_until;
 
 /// A proxy between a store and the server, which can drop connections.
 pub(crate) struct Proxy {
@@ -27,13 +27,17 @@ pub(crate) struct Rules {
     pub(crate) deny_answers: AtomicUsize,
     /// Drops the connection before a COMMIT is passed on, this many times.
     pub(crate) lose_commits: AtomicUsize,
-    /// Drops the connection of the client at a COMMIT and passes the COMMIT on only after someone has asked for the
-    /// request, this many times.
+    /// Drops the connection of the client at a COMMIT and keeps the COMMIT until `passes_late` is set, this many times.
     pub(crate) late_commits: AtomicUsize,
+    pub(crate) passes_late: AtomicBool,
     /// Drops the connection before a NOTIFY is passed on, this many times.
     pub(crate) lose_notifications: AtomicUsize,
-    /// How often someone has asked for a request.
-    questions: AtomicUsize,
+    /// The last statements that asked for a request.
+    pub(crate) question: Mutex<Option<String>>,
+    /// How often someone who asked for a request got an answer.
+    pub(crate) answers: AtomicUsize,
+    /// Connections that were not accepted.
+    pub(crate) refused: AtomicUsize,
     /// Accepts no connections and passes nothing on.
     partitioned: AtomicBool,
     open: Mutex<Vec<TcpStream>>,
@@ -58,6 +62,7 @@ impl Proxy {
                 let (rules, socket) = (Arc::clone(&shared), socket.lock().unwrap().clone());
                 std::thread::spawn(move || {
                     if rules.partitioned.load(Ordering::SeqCst) {
+                        rules.refused.fetch_add(1, Ordering::SeqCst);
                         return;
                     }
                     if let Ok(server) = UnixStream::connect(&socket) {
@@ -107,21 +112,18 @@ fn shutdown_message() -> Vec<u8> {
     [&b"E"[..], &length, fields].concat()
 }
 
-/// Waits until someone asks for a request, and gives the server time to answer.
-fn wait_for_question(rules: &Rules) {
-    let before = rules.questions.load(Ordering::SeqCst);
-    let deadline = Instant::now() + Duration::from_secs(4);
-    while rules.questions.load(Ordering::SeqCst) == before && Instant::now() < deadline {
-        std::thread::park_timeout(Duration::from_millis(5));
-    }
-    std::thread::park_timeout(Duration::from_millis(300));
+/// Whether these bytes end an answer: the server is ready for the next question.
+fn ends_answer(bytes: &[u8]) -> bool {
+    matches!(bytes, [.., b'Z', 0, 0, 0, 5, _])
 }
 
 fn pass(client: TcpStream, server: UnixStream, rules: &Arc<Rules>) {
     let losing = Arc::new(AtomicBool::new(false));
     let (mut from_server, mut to_client) = (server.try_clone().unwrap(), client.try_clone().unwrap());
     let denying = Arc::new(AtomicBool::new(false));
+    let asking = Arc::new(AtomicBool::new(false));
     let (lost, denied) = (Arc::clone(&losing), Arc::clone(&denying));
+    let (asked, counts) = (Arc::clone(&asking), Arc::clone(rules));
     let answers = std::thread::spawn(move || {
         let mut buffer = vec![0; 1 << 20];
         while let Ok(length) = from_server.read(&mut buffer) {
@@ -131,6 +133,9 @@ fn pass(client: TcpStream, server: UnixStream, rules: &Arc<Rules>) {
             }
             if length == 0 || lost.load(Ordering::SeqCst) || to_client.write_all(&buffer[..length]).is_err() {
                 break;
+            }
+            if ends_answer(&buffer[..length]) && asked.swap(false, Ordering::SeqCst) {
+                counts.answers.fetch_add(1, Ordering::SeqCst);
             }
         }
         let _ = to_client.shutdown(Shutdown::Both);
@@ -169,11 +174,12 @@ fn pass(client: TcpStream, server: UnixStream, rules: &Arc<Rules>) {
             if take_one(&rules.late_commits) {
                 losing.store(true, Ordering::SeqCst);
                 let _ = from_client.shutdown(Shutdown::Both);
-                wait_for_question(rules);
+                wait_until("a late commit may pass", || rules.passes_late.load(Ordering::SeqCst));
             }
         }
         if text.contains("FROM liza.requests") {
-            rules.questions.fetch_add(1, Ordering::SeqCst);
+            *rules.question.lock().unwrap() = statements(&buffer[..length]);
+            asking.store(true, Ordering::SeqCst);
         }
         if text.contains("NOTIFY") && take_one(&rules.lose_notifications) {
             break;
