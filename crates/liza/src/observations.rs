@@ -119,7 +119,16 @@ fn foreign_commits(project: &Project, state: &State) -> Option<ForeignCommits> {
         return None;
     }
     let commits = repo.list_commits(&expected, &head).unwrap_or_default();
-    Some(ForeignCommits { head, expected, commits })
+    let merge_of = refused_merge(repo, &state, &expected, &head);
+    Some(ForeignCommits { head, expected, commits, merge_of })
+}
+
+/// The task of which the branch has exactly the merge of the submitted commit, and nothing else.
+fn refused_merge(repo: &Repo, state: &State, expected: &Sha, head: &Sha) -> Option<TaskId> {
+    let steps = repo.steps_between(expected, head).ok()?;
+    let [BranchStep { merged: Some((task, commit)), .. }] = steps.as_slice() else { return None };
+    let is_submitted = state.board.body(task).ok()?.record().review_commit.as_ref() == Some(commit);
+    (is_submitted && repo.is_merge_of(head, expected, commit).ok()?).then(|| task.clone())
 }
 
 /// Whether the branch here only lags behind other machines, or has merges that their machines have not recorded yet.

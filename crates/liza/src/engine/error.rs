@@ -79,6 +79,23 @@ pub enum EngineError {
         /// How many.
         attempts: u32,
     },
+    /// The blackboard refused a merge that is published, and the remote keeps it.
+    #[error(
+        "{refusal}. Its merge {} is on {branch} of the remote {remote} and could not be taken back: {source}",
+        merge.short()
+    )]
+    NotTakenBack {
+        /// Why the blackboard refused it.
+        refusal: Box<Refusal>,
+        /// The remote.
+        remote: String,
+        /// The integration branch.
+        branch: Branch,
+        /// The merge.
+        merge: Sha,
+        /// Why the remote keeps it.
+        source: Box<EngineError>,
+    },
     /// Another process held a lock the whole time.
     #[error("another liza process holds {}; timed out after {} s", path.display(), waited.as_secs())]
     Locked {
@@ -133,6 +150,9 @@ impl EngineError {
             }
             Self::LocalCommits { .. } => Some(ANSWER_LOCAL_COMMITS.to_owned()),
             Self::NoRemoteBranch { remote, branch } => Some(answer_no_branch(remote, branch)),
+            Self::NotTakenBack { branch, .. } => {
+                Some(format!("to keep it: liza accept-integration; to drop it, revert it on {branch} first"))
+            }
             Self::Refused(_)
             | Self::Store(_)
             | Self::Git(_)

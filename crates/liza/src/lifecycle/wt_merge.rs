@@ -269,20 +269,33 @@ impl<'e, 'p> MergeJob<'e, 'p> {
         let old_head = on_branch.old_head.clone();
         let recorded =
             self.engine.submit(RecordMerge { task, commit, merge_commit, drift_commits, old_head });
-        if let (Err(EngineError::Refused(_)), Some(merge)) = (&recorded, &on_branch.moved) {
-            self.take_back(merge, exchange)?;
+        if let (Err(EngineError::Refused(refusal)), Some(merge)) = (&recorded, &on_branch.moved) {
+            self.take_back(merge, exchange, refusal)?;
         }
         recorded
     }
 
     /// Undoes a merge that cannot be recorded: the blackboard changed while the branch moved.
-    fn take_back(&self, merge: &PendingMerge, exchange: Option<&Exchange<'_>>) -> Result<(), EngineError> {
+    fn take_back(
+        &self,
+        merge: &PendingMerge,
+        exchange: Option<&Exchange<'_>>,
+        refusal: &Refusal,
+    ) -> Result<(), EngineError> {
         let status = self.engine.read(&[self.task])?.status(self.task);
         match (status, exchange) {
             // Another machine has found and recorded it, or will: only this caller was refused.
             (Some(Status::Merged), _) | (Some(Status::Approved), Some(_)) => {}
-            // A remote that does not take it back keeps it; then the human is asked about a foreign commit.
-            (_, Some(exchange)) => drop(exchange.take_back(self.task, merge)),
+            // A merge that the remote keeps is a foreign commit: merges wait for the human.
+            (_, Some(exchange)) => {
+                exchange.take_back(self.task, merge).map_err(|error| EngineError::NotTakenBack {
+                    refusal: Box::new(refusal.clone()),
+                    remote: exchange.remote().to_owned(),
+                    branch: self.integration.clone(),
+                    merge: merge.new.clone(),
+                    source: Box::new(error),
+                })?
+            }
             (_, None) => {
                 if self.engine.repo()?.undo_merge(&self.integration, merge)? {
                     self.engine.repo()?.forget_merge(self.task)?;

@@ -107,6 +107,7 @@ fn of_engine(error: &EngineError) -> Consequence {
         | EngineError::LocalCommits { .. }
         | EngineError::NoRemoteBranch { .. }
         | EngineError::RemoteBusy { .. }
+        | EngineError::NotTakenBack { .. }
         | EngineError::Effect { .. }
         | EngineError::Io { .. } => Consequence::RetryLater,
     }

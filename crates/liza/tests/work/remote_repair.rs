@@ -112,8 +112,20 @@ fn a_merge_that_the_remote_does_not_take_back_waits_for_the_human() {
     approved(&project, "one");
     on_remote(&project, &["config", "receive.denyNonFastForwards", "true"]);
     during_push(&project, "mark-blocked one --reason no --question Why? --attempted a");
-    merge(&project, "one").refused(1, "wrong_status");
+    let error = merge(&project, "one").refused(3, "not_taken_back");
     let merged = remote_head(&project);
+    let message = error["message"].as_str().unwrap();
+    for part in [
+        "one is BLOCKED",
+        &format!("Its merge {}", &merged[..8]),
+        "integration of the remote origin",
+        "it does not let the branch go back",
+    ] {
+        assert!(message.contains(part), "{part}: {message}");
+    }
+    assert!(error["hint"].as_str().unwrap().contains("liza accept-integration"), "{error}");
+    let asked = format!("the merge of one, {}, is on the integration branch", &merged[..8]);
+    assert!(needs(&project).contains(&asked), "the human is asked at once: {}", needs(&project));
     assert_eq!((project.status("one"), tip(&project, "integration")), ("BLOCKED", merged.clone()));
     assert_ne!(recorded_head(&project), merged);
     approved(&project, "two");
@@ -121,6 +133,30 @@ fn a_merge_that_the_remote_does_not_take_back_waits_for_the_human() {
     assert_eq!(remote_head(&project), merged, "nothing is merged on top of it");
     project.liza(&["accept-integration"]).ok();
     merge(&project, "two").ok();
+    check_consistent(&project);
+}
+
+/// Covers: MM-07, MM-12
+#[test]
+fn a_merge_that_cannot_be_taken_back_because_the_remote_is_gone_is_reported() {
+    let project = shared();
+    approved(&project, "one");
+    let away = project.home().join("away.git");
+    during_push(&project, "mark-blocked one --reason no --question Why? --attempted a");
+    // The next request finds no repository.
+    let script = fs::read_to_string(bare(&project).join("hooks/post-receive")).unwrap();
+    let gone = format!("{script}\nmv {} {}\n", bare(&project).display(), away.display());
+    fs::write(bare(&project).join("hooks/post-receive"), gone).unwrap();
+    let error = merge(&project, "one").refused(3, "not_taken_back");
+    let message = error["message"].as_str().unwrap();
+    assert!(
+        message.contains("one is BLOCKED") && message.contains("cannot reach the remote origin"),
+        "{error}"
+    );
+    assert!(needs(&project).contains("the merge of one, "), "{}", needs(&project));
+    fs::rename(&away, bare(&project)).unwrap();
+    project.liza(&["accept-integration"]).ok();
+    assert!(!needs(&project).contains("FOREIGN COMMITS"), "{}", needs(&project));
     check_consistent(&project);
 }
 

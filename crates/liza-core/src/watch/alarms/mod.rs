@@ -311,11 +311,14 @@ fn direct_edit(edit: &DirectEdit) -> Alarm {
 }
 
 fn foreign_commits(found: &ForeignCommits) -> Alarm {
-    let ForeignCommits { head, expected, commits } = found;
+    let ForeignCommits { head, expected, commits, merge_of } = found;
     let (head, expected) = (head.short(), expected.short());
-    let text = match commits.as_slice() {
-        [] => format!("the integration branch is at {head}, not at {expected}; merges wait"),
-        some => format!(
+    let text = match (commits.as_slice(), merge_of) {
+        (_, Some(task)) => format!(
+            "the merge of {task}, {head}, is on the integration branch, but the blackboard refused it; merges wait"
+        ),
+        ([], None) => format!("the integration branch is at {head}, not at {expected}; merges wait"),
+        (some, None) => format!(
             "{} on the integration branch bypassed the reviews; merges wait: {}",
             count(some.len(), "commit"),
             some.join("; ")

@@ -6,7 +6,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde::Serialize;
 
-use crate::model::{AgentId, Sha, StopFileTimes, Timestamp};
+use crate::model::{AgentId, Sha, StopFileTimes, TaskId, Timestamp};
 use crate::rules::invariants::Violation;
 
 /// What the watcher has observed besides the blackboard.
@@ -82,4 +82,6 @@ pub struct ForeignCommits {
     pub expected: Sha,
     /// The commits, one line each, newest first; none if the branch was moved back.
     pub commits: Vec<String>,
+    /// The task whose merge they are, if they are exactly that: the blackboard refused it, and it could not be taken back.
+    pub merge_of: Option<TaskId>,
 }

@@ -178,6 +178,7 @@ impl From<EngineError> for CommandError {
             EngineError::LocalCommits { .. } => made("local_commits", Exit::Git, &command),
             EngineError::NoRemoteBranch { .. } => made("no_remote_branch", Exit::Git, &command),
             EngineError::RemoteBusy { .. } => made("remote_busy", Exit::Locked, "try again"),
+            EngineError::NotTakenBack { .. } => made("not_taken_back", Exit::Git, &command),
             EngineError::Locked { .. } => {
                 made("locked", Exit::Locked, "try again when the other process is done")
             }

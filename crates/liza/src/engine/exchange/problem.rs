@@ -64,6 +64,7 @@ impl RemoteFault {
             | EngineError::Branch(_)
             | EngineError::NoIntegrationBranch { .. }
             | EngineError::RemoteBusy { .. }
+            | EngineError::NotTakenBack { .. }
             | EngineError::Locked { .. }
             | EngineError::Effect { .. }
             | EngineError::Io { .. } => None,

@@ -3,7 +3,7 @@
 
 use std::time::Duration;
 
-use liza_core::model::{Sha, TaskId};
+use liza_core::model::{Refusal, Sha, TaskId};
 
 use crate::engine::{EngineError, FileLock};
 use crate::git::{GitError, PendingMerge, PushOutcome, RefChange, merged_ref};
@@ -66,25 +66,51 @@ impl Exchange<'_> {
         }
     }
 
-    /// Takes back a published merge that the blackboard refuses, there and here. False if the remote's branch has moved
-    /// since, or does not take it back: the merge then stays, and the human is asked.
+    /// Takes back a published merge that the blackboard refuses, there and here.
     ///
     /// # Errors
-    /// When the remote cannot be reached.
-    pub(crate) fn take_back(&self, task: &TaskId, merge: &PendingMerge) -> Result<bool, EngineError> {
+    /// Why the remote keeps it: it cannot be reached, does not allow it, or its branch has moved since.
+    pub(crate) fn take_back(&self, task: &TaskId, merge: &PendingMerge) -> Result<(), EngineError> {
+        self.push_back(task, merge)?;
+        // The remote decides; a checkout that cannot follow now follows later.
+        let _ = self.undo_here(task, merge);
+        Ok(())
+    }
+
+    fn push_back(&self, task: &TaskId, merge: &PendingMerge) -> Result<(), EngineError> {
         let (from, to) = (Some(merge.new.clone()), merge.old.clone());
-        let back = RefChange::Move { name: self.integration.full(), from, to: to.clone() };
+        let back = RefChange::Move { name: self.integration.full(), from, to };
         let forget = RefChange::Delete { name: merged_ref(task), at: merge.new.clone() };
-        if self.remote.push(&[back, forget])? != PushOutcome::Done {
-            return Ok(false);
+        let outcome = self.remote.push(&[back, forget]);
+        if let Ok(PushOutcome::Done) = &outcome {
+            return Ok(());
         }
+        // Whatever was reported: what is on the branch decides.
+        let head = self.remote.fetch_branch(&self.integration)?;
+        let Some(found) = head else { return Ok(()) };
+        if !self.contains(&found, &merge.new)? {
+            return Ok(());
+        }
+        let refused = |message: String| self.refused(&self.integration.to_string(), message);
+        match outcome? {
+            PushOutcome::Refused { message } => Err(refused(message)),
+            PushOutcome::Done | PushOutcome::Moved if found == merge.new => {
+                Err(refused("it does not let the branch go back".to_owned()))
+            }
+            PushOutcome::Done | PushOutcome::Moved => {
+                Err(Refusal::ForeignCommits { recorded: merge.new.clone(), found }.into())
+            }
+        }
+    }
+
+    fn undo_here(&self, task: &TaskId, merge: &PendingMerge) -> Result<(), EngineError> {
         let _lock = FileLock::at(&FileLock::of_branch(self.project.folder()), LOCK_TIMEOUT)?;
         let repo = self.project.repo()?;
-        self.remote.see_branch(&self.integration, &to)?;
+        self.remote.see_branch(&self.integration, &merge.old)?;
         if repo.undo_merge(&self.integration, merge)? {
             repo.forget_merge(task)?;
         }
-        Ok(true)
+        Ok(())
     }
 
     /// Makes the branch here and the remote's the same, as the human wants it: commits that only the branch here has are
