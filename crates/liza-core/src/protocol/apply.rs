@@ -54,30 +54,45 @@ pub trait Pending {
     fn decide(&mut self, board: &Board) -> Result<Change, Refusal>;
 }
 
-impl<C: Operation> Pending for (Request<C>, Option<Result<C::Reply, Refusal>>) {
+/// A request, and its answer once it is decided.
+#[derive(Debug)]
+pub struct PendingRequest<C: Operation> {
+    /// The request.
+    pub request: Request<C>,
+    /// The reply, or why not; see [`Decided::answer`].
+    pub answer: Option<Result<C::Reply, Refusal>>,
+}
+
+impl<C: Operation> From<Request<C>> for PendingRequest<C> {
+    fn from(request: Request<C>) -> Self {
+        Self { request, answer: None }
+    }
+}
+
+impl<C: Operation> Pending for PendingRequest<C> {
     fn now(&self) -> Timestamp {
-        self.0.now
+        self.request.now
     }
 
     fn sections(&self) -> Vec<Section> {
-        self.0.sections()
+        self.request.sections()
     }
 
     fn summaries(&self, board: &Board) -> Option<Vec<TaskId>> {
-        self.0.summaries(board)
+        self.request.summaries(board)
     }
 
     fn bodies(&self, board: &Board) -> Vec<TaskId> {
-        self.0.bodies(board)
+        self.request.bodies(board)
     }
 
     fn named_tasks(&self, board: &Board) -> Vec<TaskId> {
-        self.0.named_tasks(board)
+        self.request.named_tasks(board)
     }
 
     fn decide(&mut self, board: &Board) -> Result<Change, Refusal> {
-        let Decided { change, answer } = apply(board, &self.0)?;
-        self.1 = Some(answer);
+        let Decided { change, answer } = apply(board, &self.request)?;
+        self.answer = Some(answer);
         Ok(change)
     }
 }

@@ -83,7 +83,7 @@ pub use align::{Align, Aligned};
 pub use analyze::{Analyzed, RecordAnalysis};
 pub use anomaly::{AnomalyLogged, LogAnomaly};
 pub use answer::{Answer, Answered};
-pub use apply::{Decided, Pending, apply};
+pub use apply::{Decided, Pending, PendingRequest, apply};
 pub use archive::{Archive, ArchivedTasks};
 pub use checkpoint::{Checkpoint, CheckpointCause, CheckpointReached};
 pub use claim_review::{ClaimReview, ReleaseReview, ReviewClaimed};

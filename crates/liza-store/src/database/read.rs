@@ -9,7 +9,7 @@ use liza_core::rules::misspelled::{MisspelledKey, misspelled_keys};
 use super::DatabaseStore;
 use super::board::{board_of, overlay, state_of, wanted_by};
 use super::load::{self, HeartbeatRow, LoadedRows, ProjectRow, TaskExtent, Wanted};
-use super::submit::{Job as _, TypedJob};
+use super::submit::{Job as _, job};
 use super::time::Clock;
 use crate::call::Call;
 use crate::codec::{self, StateView};
@@ -122,11 +122,11 @@ impl DatabaseStore {
     /// Decides a request without a lock, and writes nothing.
     pub(crate) fn check<C: Operation>(&self, request: Request<C>) -> Result<C::Reply, StoreError> {
         let Request { actor, stop_files, if_revision, command, .. } = request;
-        let mut job = TypedJob::new(Call { actor, if_revision, command });
+        let mut job = job(Call { actor, if_revision, command });
         let (board, loaded, clock) = self.board_for(&mut job)?;
         job.set_facts(clock.now(), super::submit::union(loaded.stop_files, stop_files));
         let _ = liza_core::protocol::Pending::decide(&mut job, &board)?;
-        Ok(job.0.1.ok_or_else(|| mismatch(self.path(), "the answer of the rules"))??)
+        Ok(job.answer.ok_or_else(|| mismatch(self.path(), "the answer of the rules"))??)
     }
 
     /// The board that a command needs, read without the lock.

@@ -6,10 +6,8 @@
 use std::thread;
 use std::time::Instant;
 
-use liza_core::model::{
-    Actor, AgentId, Board, Change, Refusal, Revision, Section, StopFiles, TaskId, Timestamp,
-};
-use liza_core::protocol::{Operation, Pending, Request};
+use liza_core::model::{Actor, AgentId, Board, Change, Revision, StopFiles, TaskId, Timestamp};
+use liza_core::protocol::{Operation, Pending, PendingRequest, Request};
 use liza_core::rules::invariants;
 
 use super::DatabaseStore;
@@ -41,63 +39,34 @@ const CLEAN_UP_EVERY: u64 = 256;
 pub(super) trait Job: Pending {
     /// Sets what is known only under the lock.
     fn set_facts(&mut self, now: Timestamp, stop_files: StopFiles);
+    /// What distinguishes the command from another one under the same request ID.
+    fn fingerprint(&self) -> String;
     /// The answer as text, for one who asks again.
     fn answer(&self) -> String;
     /// The agent that sends it.
     fn sender(&self) -> Option<AgentId>;
 }
 
-/// A command of a type.
-pub(super) struct TypedJob<C: Operation>(pub(super) (Request<C>, Option<Result<C::Reply, Refusal>>));
+/// A command on its way; time and stop files are set under the lock.
+pub(super) fn job<C: Operation>(call: Call<C>) -> PendingRequest<C> {
+    let Call { actor, if_revision, command } = call;
+    let (now, stop_files) = (Timestamp::from_unix(0), StopFiles::default());
+    PendingRequest::from(Request { actor, now, stop_files, if_revision, command })
+}
 
-impl<C: Operation> TypedJob<C> {
-    pub(super) fn new(call: Call<C>) -> Self {
-        let Call { actor, if_revision, command } = call;
-        let (now, stop_files) = (Timestamp::from_unix(0), StopFiles::default());
-        Self((Request { actor, now, stop_files, if_revision, command }, None))
+impl<C: Operation> Job for PendingRequest<C> {
+    fn set_facts(&mut self, now: Timestamp, stop_files: StopFiles) {
+        (self.request.now, self.request.stop_files) = (now, stop_files);
     }
 
-    /// What distinguishes the command from another one under the same request ID.
     fn fingerprint(&self) -> String {
-        let Request { actor, if_revision, command, .. } = &self.0.0;
+        let Request { actor, if_revision, command, .. } = &self.request;
         let text = format!("{actor:?} {if_revision:?} {command:?}");
         format!("{} {:016x}", command.verb(), xxhash_rust::xxh3::xxh3_64(text.as_bytes()))
     }
-}
-
-impl<C: Operation> Pending for TypedJob<C> {
-    fn now(&self) -> Timestamp {
-        self.0.now()
-    }
-
-    fn sections(&self) -> Vec<Section> {
-        self.0.sections()
-    }
-
-    fn summaries(&self, board: &Board) -> Option<Vec<TaskId>> {
-        self.0.summaries(board)
-    }
-
-    fn bodies(&self, board: &Board) -> Vec<TaskId> {
-        self.0.bodies(board)
-    }
-
-    fn named_tasks(&self, board: &Board) -> Vec<TaskId> {
-        self.0.named_tasks(board)
-    }
-
-    fn decide(&mut self, board: &Board) -> Result<Change, Refusal> {
-        self.0.decide(board)
-    }
-}
-
-impl<C: Operation> Job for TypedJob<C> {
-    fn set_facts(&mut self, now: Timestamp, stop_files: StopFiles) {
-        (self.0.0.now, self.0.0.stop_files) = (now, stop_files);
-    }
 
     fn answer(&self) -> String {
-        match &self.0.1 {
+        match &self.answer {
             Some(Ok(reply)) => to_value(reply).map(|value| value.to_string()).unwrap_or_default(),
             Some(Err(refusal)) => refusal.to_string(),
             None => String::new(),
@@ -105,7 +74,7 @@ impl<C: Operation> Job for TypedJob<C> {
     }
 
     fn sender(&self) -> Option<AgentId> {
-        Actor::agent(&self.0.0.actor)
+        Actor::agent(&self.request.actor)
     }
 }
 
@@ -144,8 +113,8 @@ impl DatabaseStore {
         call: Call<C>,
         host: &dyn Host,
     ) -> Result<Outcome<C::Reply>, StoreError> {
-        let mut job = TypedJob::new(call);
-        if job.0.0.command.verb() == "heartbeat"
+        let mut job = job(call);
+        if job.request.command.verb() == "heartbeat"
             && let Some(written) = self.renew(&mut job)?
         {
             return self.outcome(job, written);
@@ -160,7 +129,7 @@ impl DatabaseStore {
         call: Call<C>,
         host: &dyn Host,
     ) -> Result<Outcome<C::Reply>, StoreError> {
-        let job = TypedJob::new(call);
+        let job = job(call);
         self.check_request(id, &job.fingerprint())?;
         self.submit_as(id, job, host)
     }
@@ -168,7 +137,7 @@ impl DatabaseStore {
     fn submit_as<C: Operation>(
         &self,
         id: &RequestId,
-        mut job: TypedJob<C>,
+        mut job: PendingRequest<C>,
         host: &dyn Host,
     ) -> Result<Outcome<C::Reply>, StoreError> {
         let started = Instant::now();
@@ -179,10 +148,10 @@ impl DatabaseStore {
 
     fn outcome<C: Operation>(
         &self,
-        job: TypedJob<C>,
+        job: PendingRequest<C>,
         written: Written,
     ) -> Result<Outcome<C::Reply>, StoreError> {
-        let answer = job.0.1.ok_or_else(|| mismatch(self.path(), "the answer of the rules"))?;
+        let answer = job.answer.ok_or_else(|| mismatch(self.path(), "the answer of the rules"))?;
         Ok(Outcome { answer, written })
     }
 

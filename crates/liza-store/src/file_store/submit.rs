@@ -8,7 +8,7 @@
 use std::time::Instant;
 
 use liza_core::model::{Board, Change, LogEntry, Revision, Timestamp};
-use liza_core::protocol::{Operation, Pending, Request};
+use liza_core::protocol::{Operation, Pending, PendingRequest, Request};
 use liza_core::rules::invariants;
 
 use super::batch::{Batch, Turn};
@@ -59,7 +59,7 @@ impl FileStore {
         self.lock_for(&mut turn, started)?;
         let waited = started.elapsed();
         let (now, stop_files) = (host.now(), host.stop_files());
-        let mut pending = (Request { actor, now, stop_files, if_revision, command }, None);
+        let mut pending = PendingRequest::from(Request { actor, now, stop_files, if_revision, command });
         let mut attempts = 0;
         let written = loop {
             attempts += 1;
@@ -72,7 +72,7 @@ impl FileStore {
                 other => break other?,
             }
         };
-        let answer = pending.1.ok_or_else(|| self.mismatch("the answer of the rules"))?;
+        let answer = pending.answer.ok_or_else(|| self.mismatch("the answer of the rules"))?;
         Ok(Outcome { answer, written: Written { waited, ..written } })
     }
 
@@ -94,7 +94,7 @@ impl FileStore {
         let bytes = self.folder.read()?;
         let path = self.folder.state();
         let (text, _) = text_without_bom(&path, &bytes)?;
-        let mut pending = (request, None);
+        let mut pending = PendingRequest::from(request);
         let scanned = match self.folder.is_own_version(&bytes) {
             true => load(&mut StateView::lazy(&path, text)?, &pending)?,
             false => None,
@@ -104,7 +104,7 @@ impl FileStore {
             None => StateView::full(&path, text)?.state()?.board,
         };
         let _ = pending.decide(&board)?;
-        Ok(pending.1.ok_or_else(|| self.mismatch("the answer of the rules"))??)
+        Ok(pending.answer.ok_or_else(|| self.mismatch("the answer of the rules"))??)
     }
 
     /// Decides a command on the newest version. Writes it, with those that wait, or leaves it to the commands that follow.

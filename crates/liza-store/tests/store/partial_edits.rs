@@ -48,14 +48,7 @@ fn a_write_by_path_in_our_own_version_gives_the_same_as_in_an_edited_one() {
         (".human_notes[0].message", "new"),
     ] {
         let outcomes = [false, true].map(|edited| {
-            let project = Project::new("same");
-            project.add_task("one");
-            project.add_task("two");
-            project.run(register("coder-1"));
-            project.run(note("x"));
-            if edited {
-                project.write(&format!("{}# mine\n", project.text()));
-            }
+            let project = two_tasks(edited);
             let outcome =
                 set(&project, path, value).map(|edited| edited.revision.0).map_err(|e| e.to_string());
             (outcome, project.text().replace("# mine\n", ""))
@@ -113,17 +106,23 @@ fn a_command_under_the_lock_in_our_own_version_gives_the_same_as_in_an_edited_on
     }
 }
 
+/// A folder with two tasks, an agent and a note, in a version of ours or in one that a person has edited.
+fn two_tasks(edited: bool) -> Project {
+    let project = Project::new("same");
+    project.add_task("one");
+    project.add_task("two");
+    project.run(register("coder-1"));
+    project.run(note("x"));
+    if edited {
+        project.write(&format!("{}# mine\n", project.text()));
+    }
+    project
+}
+
 /// The revision, whether it was refused, and the text after a command under the lock: in our own version and in an edited one.
 fn modified_both_ways(change: impl Fn(&str) -> String) -> [(Option<u64>, bool, String); 2] {
     [false, true].map(|edited| {
-        let project = Project::new("same-modify");
-        project.add_task("one");
-        project.add_task("two");
-        project.run(register("coder-1"));
-        project.run(note("x"));
-        if edited {
-            project.write(&format!("{}# mine\n", project.text()));
-        }
+        let project = two_tasks(edited);
         let store = project.store();
         let mut session = store.begin_edit().unwrap();
         session.begin_modify(now()).unwrap();

@@ -8,8 +8,8 @@ use liza_core::text::count;
 
 use super::attempts::write_attempts;
 use super::context::{
-    fact, facts, handoff_for, handoff_step, history, last, note_is_for, open_rejection, spec, write_handoff,
-    write_notes, write_spec_changes,
+    fact, facts, handoff_for, handoff_step, history, last, note_is_for, open_rejection, write_definition,
+    write_handoff, write_notes, write_spec_changes,
 };
 use super::prompt_text::{PromptText, inline, path, word};
 use super::{Brief, END_TURN, PreviewedMerge, Staleness};
@@ -70,10 +70,7 @@ fn write_task(
     if let Some(base) = &record.base_commit {
         page.line(format!("BASE: {base}"));
     }
-    page.field("DESCRIPTION", record.description.as_deref().unwrap_or_default());
-    page.field("DONE WHEN", record.done_when.as_deref().unwrap_or_default());
-    page.field("SCOPE", record.scope.as_deref().unwrap_or_default());
-    page.line(format!("SPEC: {}", spec(&brief.project, record.spec_ref.as_deref())));
+    write_definition(page, &brief.project, record);
     let (iteration, cycles) = (record.iteration.unwrap_or(1), record.review_cycles_current.unwrap_or(0));
     page.line(format!("ITERATION: {iteration} of {}", config.max_iterations(record)));
     page.line(format!("REJECTIONS SO FAR: {cycles} of {}", config.max_review_cycles(record)));

@@ -48,6 +48,14 @@ pub(super) fn spec(project: &Path, spec_ref: Option<&str>) -> String {
     }
 }
 
+/// Writes what the task asks for.
+pub(super) fn write_definition(page: &mut PromptText, project: &Path, record: &TaskRecord) {
+    page.field("DESCRIPTION", record.description.as_deref().unwrap_or_default());
+    page.field("DONE WHEN", record.done_when.as_deref().unwrap_or_default());
+    page.field("SCOPE", record.scope.as_deref().unwrap_or_default());
+    page.line(format!("SPEC: {}", spec(project, record.spec_ref.as_deref())));
+}
+
 /// The goal's specification, as a word of a command.
 pub(super) fn goal_spec(state: &State) -> String {
     let goal = state.board.goal.ready().and_then(|goal| goal.spec_ref.as_deref());

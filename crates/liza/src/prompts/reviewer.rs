@@ -5,8 +5,8 @@ use std::path::Path;
 use liza_core::model::{Config, EventName, Refusal, Role, State, TaskId, TaskRecord};
 
 use super::context::{
-    fact, facts, handoff_for, handoff_step, last, note_is_for, open_rejection, spec, write_handoff,
-    write_notes, write_spec_changes,
+    fact, facts, handoff_for, handoff_step, last, note_is_for, open_rejection, write_definition,
+    write_handoff, write_notes, write_spec_changes,
 };
 use super::prompt_text::{PromptText, inline, path, word};
 use super::{Brief, END_TURN};
@@ -60,10 +60,7 @@ fn write_task(
     page.line(format!("BASE: {base}"));
     let author = record.assigned_to.map_or_else(|| "(not recorded)".to_owned(), |coder| coder.to_string());
     page.line(format!("AUTHOR: {author}"));
-    page.field("DESCRIPTION", record.description.as_deref().unwrap_or_default());
-    page.field("DONE WHEN", record.done_when.as_deref().unwrap_or_default());
-    page.field("SCOPE", record.scope.as_deref().unwrap_or_default());
-    page.line(format!("SPEC: {}", spec(&brief.project, record.spec_ref.as_deref())));
+    write_definition(page, &brief.project, record);
     let (cycle, limit) = (record.review_cycles_current.unwrap_or(0) + 1, config.max_review_cycles(record));
     page.line(format!("REVIEW CYCLE: {cycle} of {limit}"));
     if record.integration_fix == Some(true) {
