@@ -108,7 +108,7 @@ impl Rule for ClaimReview {
 
 impl Rule for ReleaseReview {
     type Reply = TaskReply;
-    const VERB: &'static str = "give-up-review";
+    const VERB: &'static str = "release-review";
     const RIGHTS: Rights = SUPERVISION;
     const STAGE: Stage = Stage::Leaves;
 

@@ -20,7 +20,7 @@ pub struct FollowStopFile {
 
 impl Rule for FollowStopFile {
     type Reply = Nothing;
-    const VERB: &'static str = "follow-file";
+    const VERB: &'static str = "follow-stop-file";
     const RIGHTS: Rights = HUMAN;
     const LOADS: LoadScope = LoadScope::all(&[Section::Goal, Section::Sprint]);
 

@@ -16,7 +16,7 @@ pub struct MarkTriggersSeen {
 
 impl Rule for MarkTriggersSeen {
     type Reply = Nothing;
-    const VERB: &'static str = "see-triggers";
+    const VERB: &'static str = "mark-triggers-seen";
     const RIGHTS: Rights = SUPERVISION;
     const LOADS: LoadScope = LoadScope::named(&[Section::Sprint]);
 
