@@ -4,11 +4,12 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use liza_core::model::{AgentId, Revision, TaskId};
-use liza_core::watch::action::{Action, ActionName, ActionSubject};
+use liza_core::model::{AgentId, Generation, Revision, TaskId};
+use liza_core::watch::action::{Action, ActionLane, ActionName, ActionSubject, AgentSubject};
 use liza_core::watch::needs_you::NeedsYou;
 use serde::Deserialize;
-use tokio::sync::Mutex;
+use strum::IntoEnumIterator as _;
+use tokio::sync::{Mutex, OwnedMutexGuard};
 use tokio::time::timeout;
 
 use crate::region::hash;
@@ -27,6 +28,8 @@ pub(crate) struct ActionForm {
     need: Option<String>,
     task: Option<String>,
     agent: Option<String>,
+    /// The registration of the agent that the person has seen.
+    generation: Option<u64>,
     /// The revision of the task that the person has seen.
     seen: Option<u64>,
     text: Option<String>,
@@ -68,11 +71,38 @@ pub(crate) fn need_key(need: &NeedsYou) -> String {
     hash(&[&need.kind.to_string(), task, &need.command, &text])
 }
 
-/// Runs an action after all earlier ones.
+/// Who acts now: in each lane, actions run one at a time and in their order.
+#[derive(Default)]
+pub(crate) struct ActionTurns {
+    team: Arc<Mutex<()>>,
+    stop: Arc<Mutex<()>>,
+    other: Arc<Mutex<()>>,
+}
+
+impl ActionTurns {
+    /// Waits until all earlier actions of that lane have run.
+    async fn next(&self, lane: ActionLane) -> OwnedMutexGuard<()> {
+        let turn = match lane {
+            ActionLane::Team => &self.team,
+            ActionLane::Stop => &self.stop,
+            ActionLane::Other => &self.other,
+        };
+        Arc::clone(turn).lock_owned().await
+    }
+
+    /// Waits until no action runs.
+    pub(crate) async fn all_have_run(&self) {
+        for lane in ActionLane::iter() {
+            drop(self.next(lane).await);
+        }
+    }
+}
+
+/// Runs an action after all earlier ones of its lane.
 pub(crate) async fn perform(
     seat: Arc<dyn Seat>,
     snapshot: &Snapshot,
-    turn: Arc<Mutex<()>>,
+    turns: &ActionTurns,
     form: &ActionForm,
 ) -> ActionResult {
     let words = match command(snapshot, form) {
@@ -80,7 +110,7 @@ pub(crate) async fn perform(
         Err(why) => return ActionResult::refused(why),
     };
     let shown = shown_command(&words);
-    let place = turn.lock_owned().await;
+    let place = turns.next(ActionLane::of(&words)).await;
     let running = tokio::task::spawn_blocking(move || {
         let result = seat.execute(&words);
         drop(place);
@@ -129,7 +159,11 @@ fn subject<'v>(snapshot: &'v Snapshot, form: &ActionForm) -> Result<ActionSubjec
     let task = task.map(|id| snapshot.task(&id).ok_or("This task no longer exists.")).transpose()?;
     let agent = form.agent.as_deref().map(str::parse::<AgentId>).transpose().map_err(|e| e.to_string())?;
     let agent = agent.map(|id| snapshot.agent(id).ok_or("This agent no longer exists.")).transpose()?;
-    Ok(ActionSubject { task, agent: agent.map(|agent| agent.id) })
+    let agent = agent.map(|agent| AgentSubject {
+        id: agent.id,
+        generation: form.generation.map(Generation).or(agent.generation),
+    });
+    Ok(ActionSubject { task, agent })
 }
 
 /// A command line that can be copied.

@@ -14,10 +14,10 @@ use axum::routing::{get, post};
 use liza_core::model::{AgentId, TaskId};
 use maud::Markup;
 use serde::Deserialize;
-use tokio::sync::Mutex;
+use tokio::sync::Semaphore;
 
 use crate::access::{Access, Denied};
-use crate::actions::{self, ActionForm, ActionOutcome};
+use crate::actions::{self, ActionForm, ActionOutcome, ActionTurns};
 use crate::hub::Hub;
 use crate::pages::log::LogFilter;
 use crate::pages::{self, PageContext};
@@ -34,8 +34,9 @@ const PAGE_TIME: Duration = Duration::from_secs(30);
 pub(crate) struct Site {
     pub(crate) access: Access,
     pub(crate) hub: Arc<Hub>,
-    /// Held while an action runs: they run one at a time.
-    pub(crate) actions: Arc<Mutex<()>>,
+    pub(crate) turns: ActionTurns,
+    /// A place for each slow page that may be made at once.
+    pub(crate) slow_pages: Arc<Semaphore>,
 }
 
 type Shared = State<Arc<Site>>;
@@ -131,7 +132,16 @@ async fn slow_page(
     site: Arc<Site>,
     make: impl FnOnce(&PageContext<'_>) -> Option<Markup> + Send + 'static,
 ) -> Answer {
-    let made = tokio::task::spawn_blocking(move || make(&site.hub.page(&site.hub.snapshot())));
+    let places = Arc::clone(&site.slow_pages);
+    let made = async move {
+        let place = places.acquire_owned().await;
+        let making = tokio::task::spawn_blocking(move || {
+            let markup = make(&site.hub.page(&site.hub.snapshot()));
+            drop(place);
+            markup
+        });
+        making.await
+    };
     match tokio::time::timeout(PAGE_TIME, made).await {
         Ok(Ok(markup)) => page(markup),
         Ok(Err(_)) => plain(StatusCode::INTERNAL_SERVER_ERROR, "The page could not be created."),
@@ -223,8 +233,7 @@ async fn live_agent(State(site): Shared, Path(agent): Path<String>) -> Answer {
 
 async fn act(State(site): Shared, headers: HeaderMap, form: axum::Form<ActionForm>) -> Answer {
     let snapshot = site.hub.snapshot();
-    let (seat, turn) = (Arc::clone(&site.hub.seat), Arc::clone(&site.actions));
-    let result = actions::perform(seat, &snapshot, turn, &form.0).await;
+    let result = actions::perform(Arc::clone(&site.hub.seat), &snapshot, &site.turns, &form.0).await;
     let status = match result.outcome {
         ActionOutcome::Done | ActionOutcome::Running => StatusCode::OK,
         ActionOutcome::NotDone | ActionOutcome::Failed => StatusCode::CONFLICT,

@@ -15,6 +15,7 @@ use tokio::sync::{Notify, Semaphore};
 use tokio::time::timeout;
 
 use crate::access::Access;
+use crate::actions::ActionTurns;
 use crate::hub::Hub;
 use crate::links::Links;
 use crate::routes::{self, Site};
@@ -38,6 +39,9 @@ const LAST_ACTION: Duration = Duration::from_secs(10);
 
 /// How many commands and pages can be made at once outside the loop of the server.
 const BLOCKING_THREADS: usize = 8;
+
+/// How many of them may be slow pages. The others are for actions, one in each lane, and for new connections.
+const SLOW_PAGES: usize = 4;
 
 /// A server that listens, but does not serve yet.
 pub struct WebServer {
@@ -84,7 +88,8 @@ impl WebServer {
         let address = listener.local_addr()?;
         let access = Access::new(address.port())?;
         let hub = Arc::new(Hub::new(seat, Links::new(access.key())));
-        let site = Arc::new(Site { access, hub, actions: Arc::default() });
+        let slow_pages = Arc::new(Semaphore::new(SLOW_PAGES));
+        let site = Arc::new(Site { access, hub, turns: ActionTurns::default(), slow_pages });
         Ok(Self { listener, address, handle: ServerHandle { site, end: Arc::default() } })
     }
 
@@ -108,7 +113,7 @@ impl WebServer {
                 Either::Left((served, _)) => served,
                 Either::Right(_) => Ok(()),
             };
-            let _ = timeout(LAST_ACTION, self.handle.site.actions.lock()).await;
+            let _ = timeout(LAST_ACTION, self.handle.site.turns.all_have_run()).await;
             served
         });
         runtime.shutdown_background();

@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 
-use crate::model::{AgentId, LogAction, Refusal, Role, Section};
+use crate::model::{AgentId, Generation, LogAction, Refusal, Role, Section};
 
 use super::operation::{LoadScope, Rule, Stage};
 use super::ownership::check_acts_for;
@@ -14,6 +14,15 @@ use super::tx::Tx;
 pub struct Deregister {
     /// Which agent.
     pub agent: AgentId,
+    /// Its registration, if only that one may be removed: another agent may have got the name since.
+    pub if_generation: Option<Generation>,
+}
+
+impl Deregister {
+    /// Removes the entry whichever registration it has.
+    pub fn any(agent: AgentId) -> Self {
+        Self { agent, if_generation: None }
+    }
 }
 
 /// The agent that left.
@@ -38,6 +47,10 @@ impl Rule for Deregister {
         let agent = self.agent;
         check_acts_for(tx, agent)?;
         let entry = tx.agent(agent)?;
+        let current = entry.generation.unwrap_or_default();
+        if let Some(expected) = self.if_generation.filter(|expected| *expected != current) {
+            return Err(Refusal::StaleGeneration { agent, expected, current });
+        }
         tx.remove_agent(agent);
         let detail = match entry.current_task {
             Some(task) => format!("{task} stays claimed until its lease ends"),

@@ -2,8 +2,8 @@
 //!
 //! Which task may be changed how is decided by the rules; here only what makes no sense at all is not offered.
 
-use crate::model::{AgentId, Revision, Role, Status, TaskId};
-use crate::watch::view::TaskView;
+use crate::model::{AgentId, Generation, Revision, Role, Status, TaskId};
+use crate::watch::view::{AgentView, TaskView};
 
 /// Something that a person can do.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -32,8 +32,8 @@ pub enum Action {
     Replan(TaskId),
     /// Start an agent in the background.
     StartAgent,
-    /// End an agent and its session.
-    StopAgent(AgentId),
+    /// End an agent and its session: the registration that the person has seen.
+    StopAgent(AgentSubject),
     /// The command that answers what needs the human; `...` is to be typed.
     Suggested(Vec<String>),
 }
@@ -81,7 +81,22 @@ pub struct ActionSubject<'v> {
     /// The selected task.
     pub task: Option<&'v TaskView>,
     /// The selected agent.
-    pub agent: Option<AgentId>,
+    pub agent: Option<AgentSubject>,
+}
+
+/// An agent as the person has seen it. Another one may get its name later.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct AgentSubject {
+    /// Its name.
+    pub id: AgentId,
+    /// Its registration; old files have none.
+    pub generation: Option<Generation>,
+}
+
+impl From<&AgentView> for AgentSubject {
+    fn from(agent: &AgentView) -> Self {
+        Self { id: agent.id, generation: agent.generation }
+    }
 }
 
 impl<'v> ActionSubject<'v> {
@@ -91,8 +106,8 @@ impl<'v> ActionSubject<'v> {
     }
 
     /// This agent.
-    pub fn agent(agent: AgentId) -> Self {
-        Self { task: None, agent: Some(agent) }
+    pub fn agent(agent: &AgentView) -> Self {
+        Self { task: None, agent: Some(agent.into()) }
     }
 }
 
@@ -218,7 +233,7 @@ impl Action {
             Action::Add => "Add a task".to_owned(),
             Action::Replan(task) => format!("Block {task}"),
             Action::StartAgent => "Start an agent".to_owned(),
-            Action::StopAgent(agent) => format!("Stop {agent}"),
+            Action::StopAgent(agent) => format!("Stop {}", agent.id),
             Action::Suggested(words) => format!("liza {}", words.join(" ")),
         }
     }
@@ -310,7 +325,11 @@ impl Action {
             Action::Add => with(&["add", text]),
             Action::Replan(task) => optional(&["mark-blocked", task.as_str()], Some("--reason")),
             Action::StartAgent => with(&["agent", text.trim().trim_start_matches('-'), "--detach"]),
-            Action::StopAgent(agent) => with(&["deregister", &agent.to_string()]),
+            Action::StopAgent(AgentSubject { id, generation }) => {
+                let seen =
+                    generation.map(|generation| ["--if-generation".to_owned(), generation.to_string()]);
+                with(&["deregister", &id.to_string()]).into_iter().chain(seen.into_iter().flatten()).collect()
+            }
             Action::Suggested(words) => {
                 let mut texts = texts.iter();
                 let word = |word: &String| match word.as_str() {
@@ -321,6 +340,28 @@ impl Action {
                 // The screen keeps its terminal.
                 words.iter().map(word).chain(is_agent.then(|| "--detach".to_owned())).collect()
             }
+        }
+    }
+}
+
+/// Which commands of a person wait for each other: those of one lane run in the order in which they were given.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, strum::EnumIter)]
+pub enum ActionLane {
+    /// Stops the whole team, or lets it continue: waits for nothing else, so that the brake always works.
+    Team,
+    /// Stops one agent, or the work on one task.
+    Stop,
+    /// Everything else. Some of it takes long: the start of an agent, what needs a git remote.
+    Other,
+}
+
+impl ActionLane {
+    /// The lane of a command line, without the name of the program.
+    pub fn of(words: &[String]) -> Self {
+        match words.first().map(String::as_str) {
+            Some("pause" | "resume" | "checkpoint" | "abort") => ActionLane::Team,
+            Some("deregister" | "release-claim" | "mark-blocked") => ActionLane::Stop,
+            Some(_) | None => ActionLane::Other,
         }
     }
 }

@@ -254,7 +254,7 @@ fn other_commands(actor: &Actor) -> Vec<Command> {
             generation: None,
         }),
         Command::from(Heartbeat { agents: vec![(own, None)], length: None }),
-        Command::from(Deregister { agent: own }),
+        Command::from(Deregister::any(own)),
         Command::from(SetStatus { agent: own, status: AgentStatus::Handoff }),
         Command::from(ClearStaleReviewClaims),
         Command::from(Recover { repaired: vec![text()] }),

@@ -65,7 +65,7 @@ fn take(world: &mut World, step: &Step) {
         0 => world.add(&id, odd, if step.other.is_multiple_of(3) { vec![other] } else { Vec::new() }),
         1 => world.run(Actor::Human, Command::from(Finalize { tasks: Vec::new(), unchanged_since: None })),
         2 | 3 => world.register(who),
-        4 => world.run(Actor::Human, Command::from(Deregister { agent: who })),
+        4 => world.run(Actor::Human, Command::from(Deregister::any(who))),
         5 | 6 => {
             let beat = Command::from(Heartbeat { agents: vec![(who, None)], length: None });
             world.run(world.supervisor(who), beat)

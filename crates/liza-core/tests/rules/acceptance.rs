@@ -84,7 +84,7 @@ fn an_unblocked_task_goes_to_another_coder_while_there_is_one() {
         assert!(!may(&world, 1) && may(&world, 2));
         let actor = world.supervisor(coder(1));
         world.refused_with("left_to_another", actor, reserve("t", coder(1), base()));
-        world.must(Actor::Human, Command::from(Deregister { agent: coder(2) }));
+        world.must(Actor::Human, Command::from(Deregister::any(coder(2))));
         assert!(may(&world, 1), "no one else is registered");
     }
 }
@@ -246,7 +246,7 @@ fn a_heartbeat_never_shortens_a_lease() {
 #[test]
 fn a_deregistered_owners_task_is_free_at_once() {
     let mut world = World::with_task(Status::Claimed);
-    world.must(Actor::Human, Command::from(Deregister { agent: coder(1) }));
+    world.must(Actor::Human, Command::from(Deregister::any(coder(1))));
     if let Ok(TaskStatus::Claimed { .. }) = world.state.board.body(&task("t")).unwrap().status() {
         assert_eq!(claimable_for(&world.state.board, coder(2), world.now), [task("t")]);
     }
@@ -338,7 +338,7 @@ fn a_code_reviewer_that_starts_again_takes_again_what_it_dropped() {
     }
     let takes = |world: &World| reviewable_for(&world.state.board, reviewer(1), world.now);
     assert!(takes(&world).is_empty());
-    world.must(Actor::Human, Command::from(Deregister { agent: reviewer(1) }));
+    world.must(Actor::Human, Command::from(Deregister::any(reviewer(1))));
     world.register(reviewer(1));
     assert_eq!(takes(&world), [task("t")]);
 }

@@ -1,6 +1,6 @@
 //! Registering, deregistering, agent states and usage.
 
-use liza_core::model::{Actor, AgentId, AgentStatus, Generation, Role, Seconds, Status, Usage};
+use liza_core::model::{Actor, AgentId, AgentStatus, Generation, RefusalClass, Role, Seconds, Status, Usage};
 use liza_core::protocol::{Command, Deregister, RecordUsage, Register, SetStatus, UnblockTask};
 
 use crate::support::*;
@@ -124,16 +124,31 @@ fn deregistering_removes_the_entry_and_leaves_the_claim() {
     world.refused_with(
         "not_your_agent",
         world.supervisor(coder(2)),
-        Command::from(Deregister { agent: coder(1) }),
+        Command::from(Deregister::any(coder(1))),
     );
     let lease = world.record("t").lease_expires;
-    world.must(world.supervisor(coder(1)), Command::from(Deregister { agent: coder(1) }));
+    world.must(world.supervisor(coder(1)), Command::from(Deregister::any(coder(1))));
     assert!(!world.state.board.agents().unwrap().contains_key(&coder(1)));
     assert_eq!((world.status("t"), world.record("t").lease_expires), (Status::Claimed, lease));
-    world.refused_with("not_registered", Actor::Human, Command::from(Deregister { agent: coder(1) }));
+    world.refused_with("not_registered", Actor::Human, Command::from(Deregister::any(coder(1))));
     world.register(coder(1));
     world.claim("t", coder(1));
     assert_eq!(world.last_event("t").event, "resumed");
+}
+
+/// Covers: AG-02
+#[test]
+fn a_registration_that_was_replaced_is_not_the_one_that_leaves() {
+    let mut world = World::with_task(Status::Claimed);
+    let generation = |world: &World| world.state.board.agents().unwrap()[&coder(1)].generation;
+    let seen = generation(&world);
+    world.must(Actor::Human, Command::from(Deregister::any(coder(1))));
+    world.register(coder(1));
+    let leaves = |if_generation| Command::from(Deregister { agent: coder(1), if_generation });
+    let refusal = world.refused_with("stale_generation", Actor::Human, leaves(seen));
+    assert_eq!(refusal.class(), RefusalClass::Inconsistent);
+    world.must(Actor::Human, leaves(generation(&world)));
+    assert!(!world.state.board.agents().unwrap().contains_key(&coder(1)));
 }
 
 /// Covers: AG-03

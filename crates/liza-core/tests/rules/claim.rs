@@ -20,7 +20,7 @@ fn names(world: &World, coder: AgentId) -> Vec<String> {
 }
 
 fn gone(world: &mut World, agent: AgentId) {
-    world.must(Actor::Human, Command::from(Deregister { agent }));
+    world.must(Actor::Human, Command::from(Deregister::any(agent)));
 }
 
 fn handoff(world: &mut World, id: &str, by: AgentId) {

@@ -229,7 +229,7 @@ fn a_generation_is_the_revision_of_its_registration_and_only_increases() {
     let second = world.generation(coder(1));
     assert_eq!(second.0, world.state.board.revision.0);
     assert!(second > first);
-    world.must(Actor::Human, Command::from(Deregister { agent: coder(1) }));
+    world.must(Actor::Human, Command::from(Deregister::any(coder(1))));
     world.register(coder(1));
     assert!(world.generation(coder(1)) > second);
 }
@@ -252,7 +252,7 @@ fn an_older_registration_is_refused_at_every_write() {
         (coder_loop, reserve("u", coder(1), base())),
         (coder_loop, beat(&[(coder(1), Some(old_coder))])),
         (coder_loop, Command::from(CreateWorktree { task: task("u"), fresh: false, head: base() })),
-        (coder_loop, Command::from(Deregister { agent: coder(1) })),
+        (coder_loop, Command::from(Deregister::any(coder(1)))),
         (merger, Command::from(BeginMerge { task: task("t") })),
         (merger, merged("t", sha('a'))),
         (Actor::Agent(reviewer(1), old_reviewer), verdict("t", approved())),

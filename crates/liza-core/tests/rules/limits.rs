@@ -49,7 +49,7 @@ fn the_limit_is_per_coder_and_resuming_does_not_count() {
     world.claim("t", coder(1));
     world.submit("t", coder(1), sha('a'));
     world.reject("t");
-    world.must(Actor::Human, Command::from(Deregister { agent: coder(1) }));
+    world.must(Actor::Human, Command::from(Deregister::any(coder(1))));
     world.claim("t", coder(2));
 }
 

@@ -121,7 +121,7 @@ fn another_reviewers_supervisor_merges_when_the_approver_is_gone() {
     let mut expired = World::with_task(Status::Approved);
     expired.pass_with(361, &[reviewer(2)]);
     let mut left = World::with_task(Status::Approved);
-    left.must(Actor::Human, Command::from(Deregister { agent: reviewer(1) }));
+    left.must(Actor::Human, Command::from(Deregister::any(reviewer(1))));
     let mut unknown = World::with_task(Status::Approved);
     unknown.edit_record("t", |record| record.approved_by = None);
     for mut world in [expired, left, unknown] {

@@ -94,7 +94,7 @@ fn supervision() -> Vec<Command> {
             proven_dead: None,
             generation: None,
         }),
-        Command::from(Deregister { agent }),
+        Command::from(Deregister::any(agent)),
         Command::from(SetStatus { agent, status: AgentStatus::Idle }),
         reserve("t", coder, base()),
         Command::from(ClaimTask { task: task("t"), coder }),

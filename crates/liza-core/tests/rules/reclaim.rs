@@ -47,7 +47,7 @@ fn unblocked_for_a_coder_that_is_gone(with_notes: bool) -> World {
         assessment: None,
     });
     world.must(Actor::Human, same_coder);
-    world.must(Actor::Human, Command::from(Deregister { agent: coder(1) }));
+    world.must(Actor::Human, Command::from(Deregister::any(coder(1))));
     world
 }
 

@@ -185,7 +185,7 @@ fn a_second_rejection_needs_the_prior_feedback_status() {
 #[test]
 fn a_new_coder_has_no_prior_feedback() {
     let mut world = World::with_task(Status::Rejected);
-    world.must(Actor::Human, Command::from(Deregister { agent: coder(1) }));
+    world.must(Actor::Human, Command::from(Deregister::any(coder(1))));
     world.claim("t", coder(2));
     world.submit("t", coder(2), sha('b'));
     world.verdict("t", reviewer(1), Verdict::Rejected("no tests".into()));

@@ -324,7 +324,7 @@ fn events_carry_commit_reason_and_previous_coder() {
     let rejected = world.last_event("t");
     assert_eq!(rejected.more["commit"].as_text(), Some(sha('a').as_str()));
     assert_eq!(rejected.more["reason"].as_text(), Some(FEEDBACK));
-    world.must(Actor::Human, Command::from(Deregister { agent: coder(1) }));
+    world.must(Actor::Human, Command::from(Deregister::any(coder(1))));
     world.claim("t", coder(2));
     let claimed = world.last_event("t");
     assert_eq!(claimed.event, "reassigned_after_rejection");

@@ -126,8 +126,8 @@ fn under_abort_supervisors_exit_cleanly_and_the_human_decides() {
     world.stop_files = ABORT;
     let give_up = Command::from(ReleaseReview { task: task("t"), reviewer: reviewer(1) });
     world.must(world.supervisor(reviewer(1)), give_up);
-    world.must(world.supervisor(reviewer(1)), Command::from(Deregister { agent: reviewer(1) }));
-    world.must(Actor::Operator(coder(2)), Command::from(Deregister { agent: coder(2) }));
+    world.must(world.supervisor(reviewer(1)), Command::from(Deregister::any(reviewer(1))));
+    world.must(Actor::Operator(coder(2)), Command::from(Deregister::any(coder(2))));
     world.must(Actor::Human, Command::from(WriteNote { message: "enough".into(), to: None }));
     world.must(Actor::Human, Command::from(Abort));
 }

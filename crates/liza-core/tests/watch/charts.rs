@@ -1,7 +1,9 @@
 //! The figures behind the charts, the graph, and what can be done from a screen.
 
-use liza_core::model::{EventName, HistoryEvent, Revision, Seconds, State, Status, TaskRecord, Usage};
-use liza_core::watch::action::{Action, ActionName, ActionSubject};
+use liza_core::model::{
+    EventName, Generation, HistoryEvent, Revision, Seconds, State, Status, TaskRecord, Usage,
+};
+use liza_core::watch::action::{Action, ActionLane, ActionName, ActionSubject, AgentSubject};
 use liza_core::watch::alarms::Observations;
 use liza_core::watch::view::{TaskView, charts, dependency_graph, task_detail, view};
 
@@ -102,13 +104,35 @@ fn only_what_makes_sense_is_offered_and_a_verdict_is_about_what_was_seen() {
 
 /// Covers: UI-01, UI-02
 #[test]
-fn an_agent_is_started_by_its_role_and_stopped_by_its_name() {
+fn an_agent_is_started_by_its_role_and_stopped_by_its_name_and_registration() {
     let start = Action::new(ActionName::StartAgent, ActionSubject::default()).unwrap();
     assert_eq!(start.fields()[0].choices, ["planner", "coder", "code-reviewer"]);
     assert_eq!(start.words(&[" coder "]), ["agent", "coder", "--detach"]);
     assert_eq!(start.words(&["--explain"]), ["agent", "explain", "--detach"], "never an option");
     assert!(Action::new(ActionName::StopAgent, ActionSubject::default()).is_err());
-    let coder = ActionSubject::agent("coder-2".parse().unwrap());
-    let stop = Action::new(ActionName::StopAgent, coder).unwrap();
-    assert_eq!(stop.words(&[]), ["deregister", "coder-2"]);
+    let stop = |generation: Option<Generation>| {
+        let agent = Some(AgentSubject { id: "coder-2".parse().unwrap(), generation });
+        Action::new(ActionName::StopAgent, ActionSubject { task: None, agent }).unwrap().words(&[])
+    };
+    assert_eq!(stop(Some(Generation(12))), ["deregister", "coder-2", "--if-generation", "12"]);
+    assert_eq!(stop(None), ["deregister", "coder-2"], "an old file has no registrations");
+}
+
+/// Covers: UI-01, UI-02
+#[test]
+fn what_stops_something_waits_for_nothing_slow() {
+    let lane = |action: Action| ActionLane::of(&action.words(&["coder"]));
+    for action in [Action::Pause, Action::Resume, Action::Checkpoint, Action::Abort] {
+        assert_eq!(lane(action), ActionLane::Team);
+    }
+    // Resume is in the lane of pause: the last key decides.
+    assert_eq!(lane(Action::suggested("liza resume")), ActionLane::Team);
+    let task = || "t".parse().unwrap();
+    let agent = AgentSubject { id: "coder-2".parse().unwrap(), generation: None };
+    for action in [Action::StopAgent(agent), Action::Release(task()), Action::Replan(task())] {
+        assert_eq!(lane(action), ActionLane::Stop);
+    }
+    for action in [Action::StartAgent, Action::Add, Action::suggested("liza accept-integration")] {
+        assert_eq!(lane(action), ActionLane::Other);
+    }
 }

@@ -64,7 +64,7 @@ fn every_empty_form_is_edited_in_place() {
                 plain_task("one"),
                 register("coder-1"),
                 plain_task("two"),
-                Command::from(Deregister { agent: agent("coder-1") }),
+                Command::from(Deregister::any(agent("coder-1"))),
                 register("coder-1"),
                 note("x"),
             ];
@@ -116,13 +116,13 @@ fn comments_of_agents_survive_register_and_deregister() {
     let project = Project::with_text("agents", &text);
     let commands = [
         heartbeat("coder-1"),
-        Command::from(Deregister { agent: agent("coder-1") }),
+        Command::from(Deregister::any(agent("coder-1"))),
         register("coder-3"),
-        Command::from(Deregister { agent: agent("coder-2") }),
-        Command::from(Deregister { agent: agent("coder-3") }),
+        Command::from(Deregister::any(agent("coder-2"))),
+        Command::from(Deregister::any(agent("coder-3"))),
         register("coder-1"),
         heartbeat("coder-1"),
-        Command::from(Deregister { agent: agent("coder-1") }),
+        Command::from(Deregister::any(agent("coder-1"))),
     ];
     for command in commands {
         let outcome = project.submit(command.clone()).unwrap();

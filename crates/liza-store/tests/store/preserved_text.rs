@@ -90,10 +90,10 @@ fn unknown_fields_comments_and_styles_survive_every_kind_of_write() {
         register("planner-1"),
         add_task("four"),
         note("a: note"),
-        Command::from(Deregister { agent: agent("coder-1") }),
+        Command::from(Deregister::any(agent("coder-1"))),
         Command::from(AbandonTask { task: task("three"), reason: "why\nnot".to_owned() }),
         Command::from(Align { summary: "fine".to_owned() }),
-        Command::from(Deregister { agent: agent("planner-1") }),
+        Command::from(Deregister::any(agent("planner-1"))),
     ];
     for (n, command) in commands.into_iter().enumerate() {
         let revision = project.run(command.clone());

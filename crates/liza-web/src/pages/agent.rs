@@ -21,7 +21,7 @@ const LINES: usize = 300;
 pub(super) fn regions(page: &PageContext<'_>, id: AgentId) -> Vec<Region> {
     let mut doing = Region::new("agent-doing", ItemTag::Div);
     if let Some(entry) = page.snapshot.agent(id) {
-        let stop = action_form(page, ActionName::StopAgent, ActionSubject::agent(id));
+        let stop = action_form(page, ActionName::StopAgent, ActionSubject::agent(entry));
         doing.push("agent-doing-0".to_owned(), "card", &html! { (agent(page, entry)) (stop) });
     }
     let last = sessions(page, id).into_iter().next();

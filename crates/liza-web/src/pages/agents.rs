@@ -40,7 +40,7 @@ pub(super) fn regions(page: &PageContext<'_>) -> Vec<Region> {
                     div { dt { (name) } dd { (text) } }
                 }
             }
-            (action_form(page, ActionName::StopAgent, ActionSubject::agent(agent.id)))
+            (action_form(page, ActionName::StopAgent, ActionSubject::agent(agent)))
         };
         agents.push(format!("member-{}", agent.id), "card", &body);
     }

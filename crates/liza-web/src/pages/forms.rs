@@ -31,7 +31,10 @@ pub(super) fn action_form(page: &PageContext<'_>, name: ActionName, subject: Act
             summary { (short_title(name)) }
             form method="post" action=(page.links.to("act")) {
                 input type="hidden" name="action" value=(word);
-                @if let Some(agent) = subject.agent { input type="hidden" name="agent" value=(agent); }
+                @if let Some(agent) = subject.agent {
+                    input type="hidden" name="agent" value=(agent.id);
+                    @if let Some(seen) = agent.generation { input type="hidden" name="generation" value=(seen); }
+                }
                 @if let Some(task) = subject.task {
                     input type="hidden" name="task" value=(task.id);
                     input type="hidden" name="seen" value=(task.revision);

@@ -235,11 +235,13 @@ impl Recovery<'_, '_> {
                 continue;
             }
             let found = "registered, but its supervisor is dead";
-            match self.engine.execute(Deregister { agent: *agent }) {
+            match self.engine.execute(Deregister { agent: *agent, if_generation: entry.generation }) {
                 Ok(_) => {
                     let done = "deregistered; its claim stays until its lease expires";
                     self.report.repaired(FindingKind::Registration, agent, found, done);
                 }
+                // Another machine has taken the name meanwhile.
+                Err(error) if matches!(error.refusal(), Some(Refusal::StaleGeneration { .. })) => {}
                 Err(error) => self.report.left(FindingKind::Registration, agent, found, error),
             }
         }

@@ -229,7 +229,7 @@ impl JobRunner {
     }
 
     fn leave(&self) -> Result<(), SupervisorError> {
-        match self.execute(&Deregister { agent: self.identity.agent }) {
+        match self.execute(&Deregister::any(self.identity.agent)) {
             // The registration of another process stays.
             Err(error) if error.consequence() == Consequence::Fenced => Ok(()),
             result => result.map(drop),
@@ -332,7 +332,7 @@ pub(super) mod tests {
             (agent, engine.execute(command).unwrap().reply.generation)
         };
         let (lost, here) = (register("planner-1"), register("coder-1"));
-        let _ = engine.execute(Deregister { agent: lost.0 }).unwrap();
+        let _ = engine.execute(Deregister::any(lost.0)).unwrap();
         assert!(renew(&project, &[lost, here]).is_ok());
         assert_eq!(renew(&project, &[lost]).unwrap_err().consequence(), Consequence::Fenced);
     }

@@ -1,41 +1,52 @@
-//! Runs the actions of the screen in the order of their keys, one at a time, so that the screen does not wait for them.
+//! Runs the actions of the screen without making it wait: those of one lane in the order of their keys, one at a time.
 
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::thread;
 use std::time::Duration;
 
+use liza_core::watch::action::ActionLane;
+use strum::IntoEnumIterator as _;
+
 use super::model::Event;
 use super::{CommandLine, CommandResult};
 
-/// The actions that wait, and the thread that runs them.
+/// An action, and the width of the terminal.
+type WaitingAction = (Vec<String>, u16);
+
+/// The actions that wait, and a thread for each lane that runs them.
 pub(super) struct ActionQueue {
-    waiting: Sender<(Vec<String>, u16)>,
+    lanes: Vec<(ActionLane, Sender<WaitingAction>)>,
     events: Sender<Event>,
-    /// Disconnected once the thread has ended.
+    /// Disconnected once all threads have ended.
     ended: Receiver<()>,
 }
 
 impl ActionQueue {
     /// Starts without actions; their results become events.
-    pub(super) fn start(commands: Arc<dyn CommandLine>, events: Sender<Event>) -> Self {
-        let (waiting, actions) = channel::<(Vec<String>, u16)>();
+    pub(super) fn start(commands: &Arc<dyn CommandLine>, events: Sender<Event>) -> Self {
         let (running, ended) = channel::<()>();
-        let results = events.clone();
-        thread::spawn(move || {
-            let _running = running;
-            for (words, columns) in actions {
-                let result = commands.execute(&words, columns);
-                // Also without a screen: what a person has asked for is done.
-                let _ = results.send(Event::Executed { words, result });
-            }
-        });
-        Self { waiting, events, ended }
+        let lane = |lane: ActionLane| {
+            let (waiting, actions) = channel::<WaitingAction>();
+            let (commands, results, running) = (Arc::clone(commands), events.clone(), running.clone());
+            thread::spawn(move || {
+                let _running = running;
+                for (words, columns) in actions {
+                    let result = commands.execute(&words, columns);
+                    // Also without a screen: what a person has asked for is done.
+                    let _ = results.send(Event::Executed { words, result });
+                }
+            });
+            (lane, waiting)
+        };
+        Self { lanes: ActionLane::iter().map(lane).collect(), events, ended }
     }
 
-    /// Runs `liza WORDS` after all earlier ones, for a terminal of that width.
+    /// Runs `liza WORDS` after all earlier ones of its lane, for a terminal of that width.
     pub(super) fn add(&self, words: Vec<String>, columns: u16) {
-        if let Err(lost) = self.waiting.send((words, columns)) {
+        let own = ActionLane::of(&words);
+        let Some((_, waiting)) = self.lanes.iter().find(|(lane, _)| *lane == own) else { return };
+        if let Err(lost) = waiting.send((words, columns)) {
             let text = "an earlier action crashed: leave the screen and start it again".to_owned();
             let result = CommandResult { succeeded: false, text };
             let _ = self.events.send(Event::Executed { words: lost.0.0, result });
@@ -44,7 +55,7 @@ impl ActionQueue {
 
     /// Waits until all have run, but not longer than that.
     pub(super) fn finish(self, at_most: Duration) {
-        drop(self.waiting);
+        drop(self.lanes);
         let _ = self.ended.recv_timeout(at_most);
     }
 }
@@ -71,33 +82,62 @@ mod tests {
         }
     }
 
-    fn recorder() -> (Arc<Recorder>, Sender<()>) {
+    fn recorder() -> (Arc<Recorder>, Arc<dyn CommandLine>, Sender<()>) {
         let (end, end_slow) = channel();
-        (Arc::new(Recorder { ran: Mutex::default(), end_slow: Mutex::new(end_slow) }), end)
+        let recorder = Arc::new(Recorder { ran: Mutex::default(), end_slow: Mutex::new(end_slow) });
+        (recorder.clone(), recorder, end)
+    }
+
+    fn words(text: &str) -> Vec<String> {
+        text.split(' ').map(str::to_owned).collect()
     }
 
     /// Covers: UI-01
     #[test]
     fn actions_run_in_the_order_of_their_keys_and_the_end_waits_for_them() {
-        let (recorder, end) = recorder();
+        let (recorder, commands, end) = recorder();
         let (events, results) = channel();
-        let queue = ActionQueue::start(recorder.clone(), events);
-        for verb in ["slow", "pause", "resume"] {
-            queue.add(vec![verb.to_owned()], 80);
+        let queue = ActionQueue::start(&commands, events);
+        for action in ["slow", "note one", "add two"] {
+            queue.add(words(action), 80);
         }
         assert!(recorder.ran.lock().unwrap().is_empty());
         end.send(()).unwrap();
         queue.finish(Duration::from_secs(60));
-        assert_eq!(*recorder.ran.lock().unwrap(), ["slow", "pause", "resume"]);
+        assert_eq!(*recorder.ran.lock().unwrap(), ["slow", "note one", "add two"]);
         assert_eq!(results.iter().count(), 3);
     }
 
     /// Covers: UI-01
     #[test]
+    fn what_stops_the_team_or_an_agent_does_not_wait_behind_a_slow_action() {
+        let (recorder, commands, end) = recorder();
+        let (events, results) = channel();
+        let queue = ActionQueue::start(&commands, events);
+        let stops =
+            ["pause", "resume", "checkpoint", "abort", "deregister coder-1", "release-claim t --force"];
+        for action in ["slow", "add one"].iter().chain(&stops) {
+            queue.add(words(action), 80);
+        }
+        for _ in stops {
+            let done = results.recv_timeout(Duration::from_secs(60)).unwrap();
+            let Event::Executed { words, .. } = done else { panic!("no result of an action") };
+            assert!(stops.contains(&words.join(" ").as_str()), "{words:?} ran before the slow action ended");
+        }
+        let ran = recorder.ran.lock().unwrap().clone();
+        let of_team: Vec<&String> = ran.iter().filter(|action| !action.contains(' ')).collect();
+        assert_eq!(of_team, ["pause", "resume", "checkpoint", "abort"], "in the order of their keys");
+        end.send(()).unwrap();
+        queue.finish(Duration::from_secs(60));
+        assert_eq!(recorder.ran.lock().unwrap()[stops.len()..], ["slow", "add one"]);
+    }
+
+    /// Covers: UI-01
+    #[test]
     fn the_end_does_not_wait_for_ever() {
-        let (recorder, _end) = recorder();
-        let queue = ActionQueue::start(recorder.clone(), channel().0);
-        queue.add(vec!["slow".to_owned()], 80);
+        let (recorder, commands, _end) = recorder();
+        let queue = ActionQueue::start(&commands, channel().0);
+        queue.add(words("slow"), 80);
         queue.finish(Duration::from_millis(10));
         assert!(recorder.ran.lock().unwrap().is_empty());
     }

@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 
 use liza_core::model::{AgentId, GoalStatus, TaskId, Timestamp};
-use liza_core::watch::action::ActionSubject;
+use liza_core::watch::action::{ActionSubject, AgentSubject};
 use liza_core::watch::needs_you::NeedsYou;
 use liza_core::watch::view::{AgentView, TaskView, View};
 use ratatui::crossterm::event::KeyEvent;
@@ -211,11 +211,12 @@ impl Model {
     }
 
     /// The agent that actions are about: that of the open page, or of the selected row.
-    pub(super) fn agent_subject(&self) -> Option<AgentId> {
-        match &self.page {
+    fn agent_subject(&self) -> Option<AgentSubject> {
+        let id = match &self.page {
             Some(page) => page.agent(),
             None => self.selected_agent().filter(|_| self.panel == Panel::Agents),
-        }
+        }?;
+        self.agents().iter().find(|agent| agent.id == id).map(AgentSubject::from)
     }
 
     /// What a key is about.

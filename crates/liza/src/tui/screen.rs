@@ -103,7 +103,7 @@ fn serve(setup: &ScreenSetup, sender: &Sender<Event>, events: &Receiver<Event>) 
     read_keys(sender.clone(), Arc::clone(&ended));
     source::start(setup.project.clone(), setup.mode, sender.clone(), Arc::clone(&ended));
     let mut model = Model { label: setup.label, ..Model::new(setup.mode, size()?) };
-    let actions = ActionQueue::start(Arc::clone(&setup.commands), sender.clone());
+    let actions = ActionQueue::start(&setup.commands, sender.clone());
     let mut quits = false;
     let shown = loop {
         let painter = Painter { model: &model, theme: &setup.theme, times: &setup.times };

@@ -1,7 +1,15 @@
-//! Actions without a browser: what they run, and what happens when two people act at once.
+//! Actions without a browser: what they run, what waits for what, and what happens when two people act at once.
+
+use std::fs;
+use std::os::unix::fs::PermissionsExt as _;
+use std::path::{Path, PathBuf};
+use std::thread;
+
+use liza_core::model::AgentId;
 
 use crate::fixture::Web;
 use crate::support::TestProject;
+use crate::support::process::wait_for;
 
 /// Covers: UI-02
 #[test]
@@ -80,6 +88,128 @@ fn a_form_names_an_action_and_never_a_command() {
         "{answer:?}"
     );
     assert!(project.root.join(".liza/PAUSE").exists());
+}
+
+/// Covers: UI-02
+#[test]
+fn an_old_page_does_not_stop_a_newer_agent_of_the_same_name() {
+    let project = TestProject::new();
+    let old = project.register("coder-1").to_string();
+    let mut web = Web::start(&project);
+    let visitor = web.visitor();
+    let shows = |page: &str, generation: &str| {
+        visitor.page(page).contains(&format!("name=\"generation\" value=\"{generation}\""))
+    };
+    for page in ["agents", "agent/coder-1"] {
+        assert!(shows(page, &old), "{page}: {}", visitor.page(page));
+    }
+    project.liza(&["deregister", "coder-1"]).ok();
+    let new = project.register("coder-1").to_string();
+    wait_for("the server has seen it", || shows("agents", &new).then_some(()));
+    let stop = |generation: &str| {
+        visitor.act(&[("action", "stop-agent"), ("agent", "coder-1"), ("generation", generation)])
+    };
+    let stale = stop(&old);
+    assert_eq!(stale.status, 409, "{stale:?}");
+    assert!(stale.body.contains("coder-1 has registered again"), "{stale:?}");
+    assert!(
+        project.snapshot().board.agents.ready().unwrap().contains_key(&"coder-1".parse::<AgentId>().unwrap())
+    );
+    let fresh = stop(&new);
+    assert_eq!(fresh.status, 200, "{fresh:?}");
+    assert!(project.snapshot().board.agents.ready().unwrap().is_empty());
+}
+
+/// A git that hangs in commands with a certain word.
+struct HangingGit {
+    /// It hangs until this file is removed.
+    hold: PathBuf,
+    tools: PathBuf,
+}
+
+impl HangingGit {
+    fn at(home: &Path, word: &str) -> Self {
+        let (hold, tools) = (home.join("hold"), home.join("tools"));
+        let text = format!(
+            "#!/bin/sh\nPATH={real:?}\ncase \"$*\" in *{word}*)\n  echo x >> {hold:?}.reached\n  \
+             while [ -e {hold:?} ]; do sleep 0.05; done;;\nesac\nexec git \"$@\"\n",
+            real = std::env::var("PATH").unwrap(),
+        );
+        fs::create_dir(&tools).unwrap();
+        fs::write(tools.join("git"), text).unwrap();
+        fs::set_permissions(tools.join("git"), fs::Permissions::from_mode(0o755)).unwrap();
+        fs::write(&hold, "").unwrap();
+        Self { hold, tools }
+    }
+
+    /// A server whose commands use it.
+    fn web(&self, project: &TestProject) -> Web {
+        let mut program = project.program();
+        program.env("PATH", format!("{}:{}", self.tools.display(), std::env::var("PATH").unwrap()));
+        Web::start_program(program)
+    }
+
+    /// Waits until so many commands hang.
+    fn wait_for(&self, commands: usize) {
+        wait_for("git hangs", || {
+            let reached = fs::read_to_string(self.hold.with_extension("reached")).ok()?;
+            (reached.lines().count() >= commands).then_some(())
+        });
+    }
+}
+
+/// Covers: UI-02
+#[test]
+fn what_stops_the_team_or_an_agent_does_not_wait_behind_a_slow_start() {
+    let project = TestProject::new();
+    project.set_config("roles", "{coder: rehearsal}");
+    project.register("code-reviewer-1");
+    // An agent asks for it before it registers.
+    let git = HangingGit::at(project.home(), "GIT_COMMITTER_IDENT");
+    let mut web = git.web(&project);
+    let visitor = web.visitor();
+    let starter = visitor.clone();
+    let start = thread::spawn(move || starter.act(&[("action", "start-agent"), ("text", "coder")]));
+    git.wait_for(1);
+    for action in [
+        &[("action", "pause")][..],
+        &[("action", "resume")],
+        &[("action", "stop-agent"), ("agent", "code-reviewer-1")],
+        &[("action", "checkpoint")],
+        &[("action", "abort")],
+    ] {
+        let answer = visitor.act(action);
+        assert_eq!(answer.status, 200, "{action:?}: {answer:?}");
+        assert!(!start.is_finished(), "{action:?} waited for the start");
+    }
+    assert!(project.root.join(".liza/ABORT").exists());
+    fs::remove_file(git.hold).unwrap();
+    start.join().unwrap();
+}
+
+/// Covers: UI-02
+#[test]
+fn pages_that_hang_leave_room_for_actions() {
+    let project = TestProject::new();
+    project.register("coder-1");
+    submitted(&project, "t1");
+    let git = HangingGit::at(project.home(), "diff");
+    let mut web = git.web(&project);
+    let visitor = web.visitor();
+    let open = |_| {
+        let (request, port) = (visitor.get("task/t1/diff"), visitor.port);
+        thread::spawn(move || request.send(port))
+    };
+    let pages: Vec<_> = (0..16).map(open).collect();
+    git.wait_for(4);
+    let paused = visitor.act(&[("action", "pause")]);
+    assert_eq!(paused.status, 200, "{paused:?}");
+    assert!(pages.iter().all(|page| !page.is_finished()), "pause waited for a page");
+    assert!(project.root.join(".liza/PAUSE").exists());
+    fs::remove_file(git.hold).unwrap();
+    for page in pages {
+        assert_eq!(page.join().unwrap().status, 200);
+    }
 }
 
 /// A task whose work waits for a review; coder-1 is registered.

@@ -2,7 +2,7 @@
 
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};
 use std::net::TcpStream;
-use std::process::{Child, ChildStdin, Stdio};
+use std::process::{Child, ChildStdin, Command, Stdio};
 use std::sync::mpsc::{Receiver, channel};
 use std::thread;
 use std::time::Duration;
@@ -24,7 +24,11 @@ pub(crate) struct Web {
 impl Web {
     /// Starts it on any port.
     pub(crate) fn start(project: &TestProject) -> Self {
-        let mut program = project.program();
+        Self::start_program(project.program())
+    }
+
+    /// The same, with this program.
+    pub(crate) fn start_program(mut program: Command) -> Self {
         program.args(["web", "--utc"]).stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null());
         let mut child = program.spawn().unwrap();
         let output = BufReader::new(child.stdout.take().unwrap());

@@ -20,8 +20,9 @@ impl RefusalKind {
             RefusalKind::Halted,
             RefusalKind::GoalAborted,
         ];
-        const INCONSISTENT: [RefusalKind; 5] = [
+        const INCONSISTENT: [RefusalKind; 6] = [
             RefusalKind::StaleRevision,
+            RefusalKind::StaleGeneration,
             RefusalKind::BrokenTask,
             RefusalKind::BrokenSection,
             RefusalKind::NotLoaded,
@@ -75,6 +76,9 @@ impl Refusal {
             }
             Refusal::StaleRevision { current, .. } => {
                 format!("read it again, then retry with --if-revision {current}")
+            }
+            Refusal::StaleGeneration { agent, current, .. } => {
+                format!("liza status shows it; to stop it: liza deregister {agent} --if-generation {current}")
             }
             Refusal::SessionBudget { .. } => {
                 "only the human can continue: liza answer TASK \"...\", or liza note \"...\" for the planner".into()

@@ -109,6 +109,9 @@ pub enum Refusal {
     /// The target has changed.
     #[error("{what} has changed since revision {expected}: it is at revision {current}")]
     StaleRevision { what: String, expected: Revision, current: Revision },
+    /// Another agent has the name now.
+    #[error("{agent} has registered again: it is generation {current}, not {expected}")]
+    StaleGeneration { agent: AgentId, expected: Generation, current: Generation },
     /// No such task.
     #[error("there is no task {task}")]
     UnknownTask { task: TaskId },

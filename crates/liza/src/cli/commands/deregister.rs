@@ -1,6 +1,6 @@
 //! `liza deregister`: an agent leaves the blackboard.
 
-use liza_core::model::AgentId;
+use liza_core::model::{AgentId, Generation};
 use liza_core::protocol::Deregister;
 
 use crate::cli::context::Context;
@@ -11,15 +11,19 @@ use crate::cli::ui::output::Reply;
 ///
 /// It keeps its claims until their leases end.
 #[derive(Debug, clap::Args)]
-#[command(after_help = "Example:
-  liza deregister coder-1")]
+#[command(after_help = "Examples:
+  liza deregister coder-1
+  liza deregister coder-1 --if-generation 12")]
 pub(crate) struct Args {
     /// The agent.
     agent: AgentId,
+    /// Only this registration: refused if the agent has registered again since. `liza status --json` shows it.
+    #[arg(long, value_name = "N")]
+    if_generation: Option<u64>,
 }
 
 /// Runs it.
 pub(crate) fn run(args: Args, context: &Context) -> Result<Reply, CommandError> {
-    let agent = args.agent;
-    context.run(Deregister { agent }, |_| format!("{agent} is deregistered"))
+    let (agent, if_generation) = (args.agent, args.if_generation.map(Generation));
+    context.run(Deregister { agent, if_generation }, |_| format!("{agent} is deregistered"))
 }

@@ -1,6 +1,7 @@
 //! What keys do: which command they run, what they ask, and what they leave alone.
 
 use liza_core::model::Revision;
+use liza_core::watch::view::AgentView;
 use ratatui::crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 
 use super::*;
@@ -394,4 +395,22 @@ fn agents_are_started_and_stopped_by_key() {
     assert_eq!(type_in(&mut model, "S"), []);
     assert!(picture(&model).contains("Its session ends"), "{}", picture(&model));
     assert_eq!(commands(&type_in(&mut model, "y")), [format!("deregister {agent}")]);
+}
+
+/// Covers: UI-01
+#[test]
+fn the_agent_that_is_stopped_is_the_one_that_was_shown_when_the_key_was_pressed() {
+    let of = |generation: u64| {
+        let coder = format!("  coder-1:\n    generation: {generation}\n");
+        view_of(&BUSY.replace("  coder-1:\n", &coder), &observations())
+    };
+    let mut model = busy();
+    update(&mut model, Event::View(of(12)), &dark());
+    model.panel = Panel::Agents;
+    let first = |agent: &AgentView| agent.id.to_string() == "coder-1";
+    model.agent = model.agents().iter().position(first).unwrap();
+    assert_eq!(type_in(&mut model, "S"), []);
+    // Another one takes the name while the person decides.
+    update(&mut model, Event::View(of(34)), &dark());
+    assert_eq!(commands(&type_in(&mut model, "y")), ["deregister coder-1 --if-generation 12"]);
 }
