@@ -39,6 +39,11 @@ pub(crate) fn store(
     sync_folder(&archive).map_err(StoreError::io("sync", &archive))
 }
 
+/// The name of an archived record. IDs of goals and sprints come from the file, so they may not be safe as file names.
+pub(crate) fn record_name(id: &str) -> String {
+    id.chars().map(|c| if c.is_ascii_alphanumeric() || c == '-' { c } else { '_' }).collect()
+}
+
 /// The names and texts of what the change removes.
 pub(crate) fn texts(view: &StateView<'_>, board: &Board, change: &Change) -> Vec<(String, String)> {
     let mut texts = Vec::new();
@@ -111,10 +116,7 @@ fn as_document(lines: &str, indent: usize) -> Option<String> {
 }
 
 fn named_text(name: &str, value: &Value, kept: Option<String>) -> (String, String) {
-    // IDs of goals and sprints come from the file, so they may not be safe as file names.
-    let name: String =
-        name.chars().map(|c| if c.is_ascii_alphanumeric() || c == '-' { c } else { '_' }).collect();
     let empty = Fields::new();
     let written = || yaml::document(if let Value::Map(fields) = value { fields } else { &empty });
-    (name, kept.unwrap_or_else(written))
+    (record_name(name), kept.unwrap_or_else(written))
 }

@@ -93,7 +93,7 @@ impl DatabaseReason {
                 "a standby server, or a failover: wait, or name the primary server in .liza/store.yaml"
             }
             Self::Full => "free space on the server",
-            Self::Slow => "try again; liza doctor shows how long it takes",
+            Self::Slow => "try again; to measure the connection: liza doctor",
             Self::NotAllowed => "set LIZA_STORE_URL or PGPASSFILE; the user needs rights on the schema liza",
             Self::UntrustedCertificate => {
                 "add the authority that signed it to the system's trust store, or name its file in SSL_CERT_FILE"

@@ -1,11 +1,11 @@
-//! The log and the archive of a blackboard as texts, to export and to import them.
+//! The log and the archive of a blackboard as texts, to read, to export and to import them.
 
 use std::collections::BTreeMap;
 
 use liza_core::model::Revision;
 
 use super::DatabaseStore;
-use super::connection::ResultSet;
+use super::connection::{ResultSet, quoted};
 use super::write::Statements;
 use crate::error::StoreError;
 use crate::log_reader::entry_texts;
@@ -21,6 +21,16 @@ impl DatabaseStore {
         })?;
         let texts = rows.iter().flat_map(ResultSet::iter).map(|row| format!("{}\n", row.text(0).trim_end()));
         Ok(texts.collect::<Vec<_>>().join("\n"))
+    }
+
+    /// One archived text; none if there is none of that name.
+    pub(crate) fn archived(&self, name: &str) -> Result<Option<String>, StoreError> {
+        let name = quoted(name);
+        let rows = self.query(|project| {
+            format!("SELECT text FROM liza.archive WHERE project = {project} AND name = {name}")
+        })?;
+        let found = rows.iter().flat_map(ResultSet::iter).next().map(|row| row.text(0).to_owned());
+        Ok(found)
     }
 
     /// The archived texts by name.

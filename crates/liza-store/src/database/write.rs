@@ -6,7 +6,7 @@ use liza_core::model::{AgentId, AgentRecord, Change, Revision, StopFile, Timesta
 
 use super::connection::quoted;
 use super::load::ProjectRow;
-use super::rows::{EntryRow, Rows, SectionRow, TASKS, TaskColumns};
+use super::rows::{AGENTS, EntryRow, Rows, SectionRow, TASKS, TaskColumns};
 
 /// How many rows of one write can be distinguished by their position.
 const POSITIONS: u64 = 1 << 16;
@@ -32,7 +32,7 @@ impl Statements {
         self.sql.push_str(";\n");
     }
 
-    /// Writes what differs between the rows before and after. Entries of `before` that are only summaries stay.
+    /// Writes what differs between the rows before and after. Other entries than agents are removed by their own statement.
     pub(super) fn rows(&mut self, before: &Rows, after: &Rows, revision: Revision) {
         let mut position = revision.0 * POSITIONS;
         for section in &after.0 {
@@ -45,6 +45,11 @@ impl Statements {
             }
             let empty = Vec::new();
             let old = old.map_or(&empty, |old| &old.entries);
+            // Agents are always loaded in full, so one that is missing has left.
+            let is_kept = |entry: &EntryRow| section.entries.iter().any(|kept| kept.key == entry.key);
+            for gone in old.iter().filter(|entry| section.name == AGENTS && !is_kept(entry)) {
+                self.remove_entry(AGENTS, &gone.key);
+            }
             for entry in &section.entries {
                 position += 1;
                 let known = old.iter().find(|known| known.key == entry.key);

@@ -1,4 +1,4 @@
-//! The log and the archive of a blackboard as texts, to export and to import them.
+//! The log and the archive of a blackboard as texts, to read, to export and to import them.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -17,6 +17,16 @@ impl FileStore {
         match read_file(&path) {
             Ok(bytes) => Ok(String::from_utf8_lossy(&bytes).into_owned()),
             Err(error) if error.kind() == ErrorKind::NotFound => Ok(String::new()),
+            Err(error) => Err(StoreError::io("read", &path)(error)),
+        }
+    }
+
+    /// One archived text; none if there is none of that name.
+    pub(crate) fn archived(&self, name: &str) -> Result<Option<String>, StoreError> {
+        let path = self.folder().join("archive").join(format!("{name}.yaml"));
+        match read_file(&path) {
+            Ok(bytes) => Ok(Some(String::from_utf8_lossy(&bytes).into_owned())),
+            Err(error) if error.kind() == ErrorKind::NotFound => Ok(None),
             Err(error) => Err(StoreError::io("read", &path)(error)),
         }
     }

@@ -19,6 +19,7 @@ use liza_core::protocol::{Operation, Request};
 use liza_core::rules::invariants::{self, Violation};
 use liza_core::rules::misspelled::MisspelledKey;
 
+use crate::archive::record_name;
 use crate::call::{Call, Host, Outcome};
 use crate::codec;
 use crate::database::{self, Address, DatabaseReport, DatabaseStore, RaisedAlarms, RequestId};
@@ -245,6 +246,18 @@ impl Store {
         match &self.kind {
             Kind::File(store) => store.text(),
             Kind::Database(store) => store.text(),
+        }
+    }
+
+    /// The last record of an archived task, goal or sprint; none if the archive does not have it.
+    ///
+    /// # Errors
+    /// When it cannot be read.
+    pub fn archived(&self, id: &str) -> Result<Option<String>, StoreError> {
+        let name = record_name(id);
+        match &self.kind {
+            Kind::File(store) => store.archived(&name),
+            Kind::Database(store) => store.archived(&name),
         }
     }
 

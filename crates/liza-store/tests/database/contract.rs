@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use liza_core::model::{Actor, Generation, Refusal, Section, Status, Value};
-use liza_core::protocol::{Archive, Command, EditTask, Heartbeat, Request, SetStatus, TaskEdit};
+use liza_core::protocol::{Archive, Command, Deregister, EditTask, Heartbeat, Request, SetStatus, TaskEdit};
 use liza_store::{Store, StoreError, ValueSyntax, read_state};
 
 use crate::board::{Kind, RealHost, TestBoard, call, claim, entry, human, register, submit};
@@ -60,6 +60,8 @@ on_both_stores! {
     the_log_is_read_from_its_end;
     /// Covers: MM-02, MM-06
     a_heartbeat_renews_the_agent_and_its_task;
+    /// Covers: MM-02
+    a_deregistered_agent_leaves_the_board;
     /// Covers: MM-02
     archived_tasks_leave_the_board;
     /// Covers: MM-02
@@ -394,6 +396,22 @@ fn a_heartbeat_renews_the_agent_and_its_task(kind: Kind) {
     );
 }
 
+fn a_deregistered_agent_leaves_the_board(kind: Kind) {
+    let board = TestBoard::new(kind, "leave");
+    let store = board.store();
+    for name in ["coder-1", "coder-2"] {
+        register(&store, name);
+    }
+    let leave = |name: &str| human(&store, Command::from(Deregister { agent: agent(name) })).unwrap();
+    leave("coder-1");
+    let state = store.snapshot().unwrap();
+    assert_eq!(state.board.agents().unwrap().keys().copied().collect::<Vec<_>>(), [agent("coder-2")]);
+    leave("coder-2");
+    assert!(store.snapshot().unwrap().board.agents().unwrap().is_empty());
+    register(&store, "coder-1");
+    assert_eq!(store.snapshot().unwrap().board.agents().unwrap().len(), 1);
+}
+
 fn archived_tasks_leave_the_board(kind: Kind) {
     let board = TestBoard::new(kind, "archive").with_tasks(&["one", "two", "three"]);
     let store = board.store();
@@ -409,6 +427,9 @@ fn archived_tasks_leave_the_board(kind: Kind) {
     assert_eq!(state.board.tasks.keys().cloned().collect::<Vec<_>>(), [task("one"), task("three")]);
     assert_eq!(state.board.archived.get(&task("two")), Some(&Status::Abandoned));
     assert_eq!(*reader.read().unwrap(), state);
+    let record = store.archived("two").unwrap().expect("its last record");
+    assert!(record.contains("id: two") && record.contains("status: ABANDONED"), "{record}");
+    assert_eq!(store.archived("one").unwrap(), None, "it is not archived");
     assert!(human(&store, add_task("two")).is_err(), "the name is taken");
 }
 

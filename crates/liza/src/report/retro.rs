@@ -25,9 +25,9 @@ const SLOWEST: usize = 5;
 /// The previous sprint, from the archive.
 pub fn previous(project: &Project, sprint: &Sprint) -> Option<Sprint> {
     let before = sprint.number().checked_sub(1)?;
-    let path = project.folder().join(format!("archive/sprint-{before}.yaml"));
     // The page is useful without it, so an unreadable archive is ignored.
-    yaml::read(&std::fs::read_to_string(path).ok()?).ok()
+    let text = project.store().archived(&format!("sprint-{before}")).ok()??;
+    yaml::read(&text).ok()
 }
 
 /// The whole page.

@@ -13,10 +13,10 @@ use crate::cli::context::Context;
 use crate::cli::ui::error::CommandError;
 use crate::cli::ui::output::Reply;
 
-/// Move tasks that ended a while ago to .liza/archive/.
+/// Move tasks that ended a while ago to the archive.
 ///
-/// Tasks of the current sprint stay. The blackboard keeps the ID and the final status of each archived task, so that
-/// dependencies on it remain met and its ID is not reused.
+/// Tasks of the current sprint stay. To print an archived task: liza show TASK. The blackboard keeps the ID and the final
+/// status of each archived task, so that dependencies on it remain met and its ID is not reused.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:
   liza archive
@@ -67,7 +67,7 @@ pub(crate) fn run(args: Args, context: &Context) -> Result<Reply, CommandError> 
         context.human_only("archive")?;
         return Ok(Reply::new(text, json!({"archived": [], "would_archive": names})));
     }
-    context.run_in(&project, Archive { tasks }, |_| format!("moved to .liza/archive/: {}", names.join(", ")))
+    context.run_in(&project, Archive { tasks }, |_| format!("moved to the archive: {}", names.join(", ")))
 }
 
 /// The tasks that ended at least that long ago and are not in the current sprint.

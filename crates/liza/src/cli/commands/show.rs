@@ -55,9 +55,10 @@ pub(crate) fn run(args: Args, context: &Context) -> Result<Reply, CommandError> 
 }
 
 fn archived(project: &Project, task: &TaskId, status: &str) -> Result<Reply, CommandError> {
-    let path = project.folder().join(format!("archive/{task}.yaml"));
-    let text = std::fs::read_to_string(&path).map_err(|error| {
-        CommandError::refused("archived", format!("{task} is archived, but {}: {error}", path.display()))
+    let text = project.store().archived(task.as_str())?.ok_or_else(|| {
+        let message = format!("{task} is archived ({status}), but its record is missing in the archive");
+        CommandError::refused("archived", message)
+            .hint(format!("what happened to it: liza log --task {task}"))
     })?;
     let result = json!({"id": task, "status": status, "archived": true, "yaml": text});
     Ok(Reply::new(format!("{task}  {status}, in the archive\n\n{text}"), result))

@@ -86,8 +86,7 @@ pub(crate) fn run(args: Args, context: &Context) -> Result<Reply, CommandError> 
 }
 
 fn begin_next(context: &Context) -> Result<Reply, CommandError> {
-    context
-        .run(NewSprint, |reply| format!("{} has started; the last sprint is in .liza/archive/", reply.sprint))
+    context.run(NewSprint, |reply| format!("{} has started; the last sprint is archived", reply.sprint))
 }
 
 fn set_deadline(time: When, context: &Context) -> Result<Reply, CommandError> {
