@@ -76,6 +76,21 @@ impl LivenessLock {
         file.try_lock_shared().is_ok() && read_record(&file).is_some_and(|held| held.contains(&generation))
     }
 
+    /// The agents whose supervisor runs on this machine now. Needs only the lock files, so it also works if the blackboard
+    /// cannot be read.
+    pub(crate) fn running_agents(liza: &Path) -> Vec<AgentId> {
+        let files = fs::read_dir(liza.join("agent-locks")).into_iter().flatten().flatten();
+        let is_held = |path: &Path| {
+            let lock = File::open(path).map(|file| file.try_lock_shared());
+            matches!(lock, Ok(Err(TryLockError::WouldBlock)))
+        };
+        let held = files.map(|entry| entry.path()).filter(|path| is_held(path));
+        let mut agents: Vec<AgentId> =
+            held.filter_map(|path| path.file_stem()?.to_str()?.parse().ok()).collect();
+        agents.sort_unstable();
+        agents
+    }
+
     /// Records the registrations for which the lock is held: before registering also the one that is about to be made, so
     /// that a kill at any moment can be proven. If that fails, it cannot be proven later.
     pub fn hold_for(&mut self, generations: &[Generation]) {

@@ -1,6 +1,7 @@
 //! remove: takes everything out of a repository that Liza put into it.
 //!
-//! Work that is on no branch of the person's is saved on a `rescue/` branch first, and those branches stay.
+//! Changes only this clone: a database and a git remote may be used by other machines. Work that is on no branch of the
+//! person's is saved on a `rescue/` branch first, and those branches stay.
 
 use std::fs;
 use std::io;
@@ -29,6 +30,8 @@ pub(crate) struct Removal {
     pub(crate) unreadable: Option<String>,
     /// How many references only Liza uses.
     pub(crate) references: usize,
+    /// The git remote of the team, which stays as it is.
+    pub(crate) remote: Option<String>,
     /// The integration branch: work that it has is not rescued.
     pub(crate) integration: Branch,
     /// The integration branch and its head, if the main branch has all of it.
@@ -49,7 +52,9 @@ pub(crate) fn plan_removal(project: &Project) -> Result<Removal, EngineError> {
         Err(error) => (Board::default(), Some(error.to_string())),
     };
     let integration = integration_branch(&board).or_else(|_| integration_branch(&readable_default()))?;
-    let main = board.config.ready().and_then(|config| config.main_branch.clone());
+    let config = board.config.ready();
+    let main = config.and_then(|config| config.main_branch.clone());
+    let remote = config.and_then(|config| config.remote.clone());
     let is_merged = is_merged(repo, &integration, main.as_deref())?;
     let tip = repo.tip(&integration)?;
     // A worktree that a person made there has neither a task nor a branch of one.
@@ -65,6 +70,7 @@ pub(crate) fn plan_removal(project: &Project) -> Result<Removal, EngineError> {
         tasks,
         unreadable,
         references: repo.own_refs()?.len(),
+        remote,
         kept_integration: tip.is_some().then(|| integration.clone()).filter(|_| !is_merged),
         merged_integration: tip.filter(|_| is_merged).map(|tip| (integration.clone(), tip)),
         integration,

@@ -10,6 +10,7 @@ mod server;
 
 mod goal;
 mod machine;
+mod one_clone;
 mod proxy;
 mod sharing;
 mod work;

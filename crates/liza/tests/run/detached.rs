@@ -146,14 +146,38 @@ fn a_team_that_starts_repeats_a_plan_that_waits() {
     assert!(run.stderr.contains("a plan waits for your approval: 1 task, hello"), "{run:#?}");
 }
 
+/// An agent program whose sessions sleep that long.
+fn with_sleeper(seconds: u32) -> TestProject {
+    let project = project();
+    let script = project.home().join("sleeper.sh");
+    fs::write(&script, format!("#!/bin/sh\ncat > /dev/null\nexec sleep {seconds}\n")).unwrap();
+    project.run(project.command("chmod").arg("755").arg(&script)).ok();
+    project.liza(&["config", "providers.sleeper", &format!("{{program: {}}}", script.display())]).ok();
+    project
+}
+
+/// Covers: UI-06
+#[test]
+fn stop_names_the_agents_that_were_started_alone_and_ends_them_if_asked() {
+    let project = with_sleeper(6545);
+    project.liza(&["agent", "planner", "--cli", "sleeper", "--detach"]).ok();
+    wait_for("a session", || is_running("sleep 6545").then_some(()));
+    let text = project.liza(&["stop"]).ok().to_owned();
+    assert!(text.contains("no team is running here") && text.contains("running: planner-1"), "{text}");
+    assert!(text.contains("liza deregister planner-1") && text.contains("liza stop --all"), "{text}");
+    let result = project.liza(&["stop", "--json"]).result();
+    assert_eq!((&result["stopped"], &result["running"][0]), (&false.into(), &"planner-1".into()), "{result}");
+    assert!(is_running("sleep 6545"), "nothing was ended");
+    let result = project.liza(&["stop", "--all", "--json"]).result();
+    assert_eq!((&result["stopped"], &result["ended"][0]), (&true.into(), &"planner-1".into()), "{result}");
+    assert!(!is_running("sleep 6545"));
+    assert_eq!(project.liza(&["stop", "--all"]).ok(), "no team is running here\n");
+}
+
 /// Covers: UI-01, UI-06
 #[test]
 fn an_agent_runs_in_the_background_until_it_is_deregistered() {
-    let project = project();
-    let script = project.home().join("sleeper.sh");
-    fs::write(&script, "#!/bin/sh\ncat > /dev/null\nexec sleep 6544\n").unwrap();
-    project.run(project.command("chmod").arg("755").arg(&script)).ok();
-    project.liza(&["config", "providers.sleeper", &format!("{{program: {}}}", script.display())]).ok();
+    let project = with_sleeper(6544);
     let words = ["agent", "planner", "--cli", "sleeper", "--detach", "--json"];
     let result = project.liza(&words).result();
     assert_eq!(result["agent"], "planner-1", "{result}");

@@ -7,9 +7,10 @@ use crate::cli::context::Context;
 use crate::cli::ui::error::CommandError;
 use crate::cli::ui::output::Reply;
 
-/// Remove an agent from the blackboard.
+/// Remove an agent from the blackboard, and end it if it runs.
 ///
-/// It keeps its claims until their leases end.
+/// Its session and its supervisor end, on any machine. What it has committed is kept. Its claims stay until their leases end;
+/// then another agent can take the tasks.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:
   liza deregister coder-1

@@ -12,13 +12,15 @@ use crate::cli::ui::error::CommandError;
 use crate::cli::ui::output::Reply;
 use crate::engine::LivenessLock;
 use crate::lifecycle::{Removal, carry_out_removal, plan_removal};
+use crate::machine::runs_here;
 use crate::project::{Project, now};
 use crate::run::RunLock;
 
 /// Take everything out of this repository that Liza put into it.
 ///
-/// The blackboard and its history are deleted. Work of agents that is not merged is saved on rescue/ branches first. Your
-/// branches and files, the vision document and ~/.liza stay.
+/// Deletes .liza/ with the blackboard and its history, worktrees, and Liza's branches and references. Work of agents that is
+/// not merged is saved on rescue/ branches first. Your branches and files, the vision document and ~/.liza stay. Other
+/// machines are not affected: a blackboard in a database and what is on the git remote stay, and are listed.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:
   liza remove --dry-run
@@ -42,7 +44,7 @@ pub(crate) fn run(args: Args, context: &Context) -> Result<Reply, CommandError> 
     };
     let plan = plan_removal(&project)?;
     let links = contract_links::made_by_liza(project.root());
-    let (removed, kept) = in_words(&plan, &links);
+    let (removed, kept) = (going(&plan, &links), staying(&project, &plan));
     let list = |title: &str, lines: &[String]| {
         let lines: String = lines.iter().map(|line| format!("\n  {line}")).collect();
         format!("{title}{lines}")
@@ -71,18 +73,20 @@ fn alone(project: &Project) -> Result<RunLock, CommandError> {
         .map_err(|team| CommandError::refused("already_running", team.to_string()).hint("liza stop"))?;
     // Which agents are at work is unknown if it cannot be read; teams are kept away by the lock.
     let Ok(state) = project.store().snapshot() else { return Ok(lock) };
-    let now = now();
+    let (now, folder) = (now(), project.folder());
+    // Agents of other machines go on without this clone.
+    let is_here = |entry: &AgentRecord| !project.store().is_in_database() || runs_here(folder, entry);
     let alive = |(agent, entry): &(&AgentId, &AgentRecord)| {
         let dead = entry
             .generation
-            .is_some_and(|generation| LivenessLock::is_proven_dead(project.folder(), **agent, generation));
-        entry.holds(now) && !dead
+            .is_some_and(|generation| LivenessLock::is_proven_dead(folder, **agent, generation));
+        entry.holds(now) && is_here(entry) && !dead
     };
     match state.board.agents.ready().into_iter().flatten().find(alive) {
         Some((agent, _)) => {
             let message = format!("{agent} is at work in this project");
             Err(CommandError::refused("already_running", message)
-                .hint(format!("end its process, or if it is gone: liza deregister {agent}")))
+                .hint(format!("to end it: liza deregister {agent}; to end all: liza stop --all")))
         }
         None => Ok(lock),
     }
@@ -100,7 +104,8 @@ fn confirm(context: &Context, question: &str) -> Result<(), CommandError> {
     }
 }
 
-fn in_words(plan: &Removal, links: &[&str]) -> (Vec<String>, Vec<String>) {
+/// What is removed, in words.
+fn going(plan: &Removal, links: &[&str]) -> Vec<String> {
     let mut removed = vec![plan.folder.display().to_string()];
     if !plan.tasks.is_empty() {
         let tasks = count(plan.tasks.len(), "task");
@@ -108,7 +113,10 @@ fn in_words(plan: &Removal, links: &[&str]) -> (Vec<String>, Vec<String>) {
             .push(format!("worktrees and branches of {tasks}; unmerged work goes to rescue/ branches first"));
     }
     if plan.references > 0 {
-        removed.push(format!("{} below refs/liza/", count(plan.references, "reference")));
+        removed.push(format!(
+            "{} below refs/liza/, with the ignored files and replaced commits that are kept there",
+            count(plan.references, "reference")
+        ));
     }
     if let Some((branch, _)) = &plan.merged_integration {
         removed.push(format!("branch {branch} (the main branch contains all of it)"));
@@ -117,6 +125,11 @@ fn in_words(plan: &Removal, links: &[&str]) -> (Vec<String>, Vec<String>) {
         removed.push(format!("the links {}", links.join(", ")));
     }
     removed.push("Liza's lines in .git/info/exclude".to_owned());
+    removed
+}
+
+/// What stays, in words.
+fn staying(project: &Project, plan: &Removal) -> Vec<String> {
     let mut kept = vec!["your branches and files, rescue/ branches, specs/ and scripts/".to_owned()];
     if let (Some(branch), Some(why)) = (&plan.kept_integration, &plan.unreadable) {
         kept.push(format!(
@@ -125,5 +138,16 @@ fn in_words(plan: &Removal, links: &[&str]) -> (Vec<String>, Vec<String>) {
     } else if let Some(branch) = &plan.kept_integration {
         kept.push(format!("branch {branch}: the main branch does not have all of it, or it is checked out"));
     }
-    (removed, kept)
+    if let Some((address, name)) = project.store().database() {
+        kept.push(format!(
+            "the blackboard {name} in {address}, with its history; to use it here again: liza join {address} --project {name}"
+        ));
+    }
+    if let Some(remote) = &plan.remote {
+        let branch = &plan.integration;
+        kept.push(format!(
+            "on the git remote {remote}: branch {branch} and refs/liza/; to list them: git ls-remote {remote}"
+        ));
+    }
+    kept
 }

@@ -1,13 +1,18 @@
-//! `liza stop`: ends the team that runs in this project, wherever it was started.
+//! `liza stop`: ends the team that runs in this project, wherever it was started, and on request the agents that were
+//! started one by one.
 
+use std::collections::BTreeSet;
 use std::thread;
 use std::time::{Duration, Instant};
 
+use liza_core::model::AgentId;
+use liza_core::protocol::Deregister;
 use serde_json::json;
 
 use crate::cli::context::Context;
 use crate::cli::ui::error::CommandError;
 use crate::cli::ui::output::Reply;
+use crate::engine::LivenessLock;
 use crate::project::Project;
 use crate::run::{AlreadyRunning, RunLock};
 use crate::sys::process::interrupt;
@@ -15,30 +20,79 @@ use crate::sys::process::interrupt;
 /// How often to look whether the team has ended.
 const POLL: Duration = Duration::from_millis(50);
 
+/// How often to look whether agents have ended, and to deregister those that have registered since.
+const AGENT_POLL: Duration = Duration::from_millis(200);
+
 /// How long a team has at most: each session gets its stop_grace, and git may be at work.
 const LONGEST: Duration = Duration::from_secs(300);
 
 /// Stop the team that runs in this project.
 ///
 /// Does what Ctrl-C does in the team's terminal: sessions end cleanly, claims are kept, and the next liza run resumes them.
+/// Agents that were started one by one (liza agent) are only named; to end them, too: liza stop --all. Agents on other
+/// machines go on.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:
   liza stop
-  liza stop --now")]
+  liza stop --now
+  liza stop --all")]
 pub(crate) struct Args {
     /// Kill the sessions at once; what they have committed is kept.
     #[arg(long)]
     now: bool,
+    /// Also end the agents that were started here with liza agent.
+    #[arg(long)]
+    all: bool,
 }
 
 /// Runs it.
 pub(crate) fn run(args: Args, context: &Context) -> Result<Reply, CommandError> {
     context.human_only("stop")?;
     let project = context.project()?;
-    let Some(team) = RunLock::holder(&project)? else {
-        let text = "no team is running here".to_owned();
-        return Ok(Reply::new(text, json!({"stopped": false})));
+    let team = RunLock::holder(&project)?;
+    let process = team.map(|team| stop_team(&args, context, &project, &team)).transpose()?;
+    let (ended, running) = match args.all {
+        true => (end_agents(context, &project)?, Vec::new()),
+        false => (Vec::new(), LivenessLock::running_agents(project.folder())),
     };
+    let mut result = json!({"stopped": process.is_some() || !ended.is_empty()});
+    for (key, agents) in [("ended", &ended), ("running", &running)] {
+        if !agents.is_empty() {
+            result[key] = json!(agents);
+        }
+    }
+    if let Some(process) = process {
+        result["process"] = process.into();
+    }
+    Ok(Reply::new(in_words(process.is_some(), &ended, &running), result))
+}
+
+fn in_words(team: bool, ended: &[AgentId], running: &[AgentId]) -> String {
+    let names = |agents: &[AgentId]| agents.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ");
+    let mut lines = Vec::new();
+    if team {
+        lines.push("the team has stopped; to continue: liza run, with the same options".to_owned());
+    } else if ended.is_empty() {
+        lines.push("no team is running here".to_owned());
+    }
+    if !ended.is_empty() {
+        lines.push(format!("ended: {}; to start one again: liza agent ROLE --detach", names(ended)));
+    }
+    if let [first, ..] = running {
+        let (names, still) = (names(running), if team { "still running" } else { "running" });
+        lines.push(format!("{still}: {names} (started with liza agent)"));
+        lines.push(format!("to end one: liza deregister {first}; to end all: liza stop --all"));
+    }
+    lines.join("\n")
+}
+
+/// Stops the team, and returns its process.
+fn stop_team(
+    args: &Args,
+    context: &Context,
+    project: &Project,
+    team: &AlreadyRunning,
+) -> Result<u32, CommandError> {
     let Some(process) = team.process() else {
         return Err(CommandError::refused("just_started", team.to_string()).hint("try again: liza stop"));
     };
@@ -46,17 +100,14 @@ pub(crate) fn run(args: Args, context: &Context) -> Result<Reply, CommandError> 
     if args.now {
         // The second signal is the second Ctrl-C. The team has to have seen the first one.
         thread::sleep(Duration::from_millis(500));
-        if RunLock::holder(&project)?.as_ref() == Some(&team) {
+        if RunLock::holder(project)?.as_ref() == Some(team) {
             signal(process)?;
         }
     } else {
         context.screen.note("stopping: sessions may take a moment to end; at once: liza stop --now");
     }
-    wait(&project, &team)?;
-    Ok(Reply::new(
-        "the team has stopped; to continue: liza run, with the same options",
-        json!({"stopped": true, "process": process}),
-    ))
+    wait(project, team)?;
+    Ok(process)
 }
 
 fn signal(process: u32) -> Result<(), CommandError> {
@@ -76,4 +127,27 @@ fn wait(project: &Project, team: &AlreadyRunning) -> Result<(), CommandError> {
         thread::sleep(POLL);
     }
     Ok(())
+}
+
+/// Deregisters every agent that runs here, which ends its supervisor, and waits for it.
+fn end_agents(context: &Context, project: &Project) -> Result<Vec<AgentId>, CommandError> {
+    let deadline = Instant::now() + LONGEST;
+    let mut ended = BTreeSet::new();
+    loop {
+        let running = LivenessLock::running_agents(project.folder());
+        let Some(first) = running.first() else { return Ok(ended.into_iter().collect()) };
+        if Instant::now() >= deadline {
+            let message = format!("{first} still runs after {} s", LONGEST.as_secs());
+            return Err(CommandError::refused("not_stopped", message).hint("what it does: liza status"));
+        }
+        for agent in running {
+            match context.execute(project, Deregister { agent }) {
+                // Its supervisor is ending, or has just started.
+                Err(error) if error.code == "not_registered" => {}
+                done => drop(done?),
+            }
+            ended.insert(agent);
+        }
+        thread::sleep(AGENT_POLL);
+    }
 }

@@ -1,0 +1,47 @@
+//! What a command does in one clone of a team: it reads the shared archive, and removes only what is here.
+
+use crate::machine::{state, two_machines};
+use crate::server::Server;
+
+/// Covers: MM-02, SP-08
+#[test]
+fn needs_postgres_every_machine_shows_an_archived_task() {
+    let server = Server::own("");
+    let home = tempfile::tempdir().unwrap();
+    let (bare, address) = (home.path().join("remote.git"), server.address());
+    let [one, two] = two_machines(bare.to_str().unwrap(), [&address, &address]);
+    one.add_task("old");
+    one.liza(&["abandon-task", "old", "--reason", "not needed"]).ok();
+    one.liza(&["lock", "write", "sprint.scope.planned", "[]"]).ok();
+    assert!(one.liza(&["archive", "--older-than", "0s"]).ok().contains("moved to the archive: old"));
+    for machine in [&one, &two] {
+        let shown = machine.liza(&["show", "old"]).ok().to_owned();
+        assert!(shown.contains("old  ABANDONED, in the archive") && shown.contains("not needed"), "{shown}");
+        assert!(!machine.root.join(".liza/archive").exists());
+    }
+    let error = two.liza(&["abandon-task", "old", "--reason", "x", "--json"]).refused(1, "archived");
+    assert!(error["hint"].as_str().unwrap().contains("liza show old"), "{error}");
+}
+
+/// Covers: MM-01, UI-07
+#[test]
+fn needs_postgres_remove_leaves_the_team_to_the_other_machines() {
+    let server = Server::own("");
+    let home = tempfile::tempdir().unwrap();
+    let (bare, address) = (home.path().join("remote.git"), server.address());
+    let [one, two] = two_machines(bare.to_str().unwrap(), [&address, &address]);
+    one.register("coder-1");
+    two.register("coder-2");
+    let error = two.liza(&["remove", "--yes", "--json"]).refused(1, "already_running");
+    assert!(error["message"].as_str().unwrap().starts_with("coder-2"), "coder-1 is elsewhere: {error}");
+    two.liza(&["deregister", "coder-2"]).ok();
+    let text = two.liza(&["remove", "--yes"]).ok().to_owned();
+    assert!(text.contains("the blackboard team in postgres://"), "{text}");
+    assert!(text.contains("on the git remote origin: branch integration and refs/liza/"), "{text}");
+    assert!(!two.root.join(".liza").exists());
+    assert!(state(&one).board.agents.ready().unwrap().len() == 1, "the others go on");
+    // The command that the text names.
+    let again = text.split("to use it here again: liza ").nth(1).unwrap().lines().next().unwrap();
+    two.liza(&again.split(' ').collect::<Vec<_>>()).ok();
+    assert_eq!(state(&two), state(&one));
+}
