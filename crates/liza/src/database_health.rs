@@ -46,11 +46,12 @@ fn judged(place: &str, report: &DatabaseReport) -> Vec<DatabaseFinding> {
     let version = report.version.split(" on ").next().unwrap_or_default();
     let mut findings = vec![finding(Verdict::Good, format!("{place}: {version}, tables {}", report.tables))];
     if report.is_standby {
-        let fix = "use the address of the server that takes writes";
+        let fix = "put the address of the server that takes writes into .liza/store.yaml";
         findings
             .push(finding(Verdict::Broken(fix), "it is a standby server, which takes no writes".to_owned()));
     } else if !report.may_write {
-        let fix = "grant this user the rights on the schema liza";
+        let fix = "as the owner: GRANT USAGE ON SCHEMA liza TO USER; \
+                   GRANT SELECT, INSERT, UPDATE, DELETE ON ALL TABLES IN SCHEMA liza TO USER";
         findings.push(finding(Verdict::Broken(fix), "this user may not write".to_owned()));
     }
     let milliseconds = report.round_trip.as_secs_f64() * 1000.0;
@@ -71,13 +72,13 @@ fn judged(place: &str, report: &DatabaseReport) -> Vec<DatabaseFinding> {
     });
     findings.push(match report.durability_risk() {
         Some(risk) => {
-            let fix = "switch it on: without it, a crash of the server can lose confirmed writes";
+            let fix = "switch it on in postgresql.conf: without it, a crash of the server can lose confirmed writes";
             finding(Verdict::Warning(fix), risk)
         }
         None => finding(Verdict::Good, durability(report)),
     });
     if report.encrypted == Some(false) && !place.contains("localhost") && !is_local(place) {
-        let fix = "use TLS: add sslmode=require to the address";
+        let fix = "remove sslmode=disable from .liza/store.yaml and from LIZA_STORE_URL";
         findings.push(finding(Verdict::Warning(fix), "the connection is not encrypted".to_owned()));
     }
     findings

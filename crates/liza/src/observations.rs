@@ -184,7 +184,7 @@ fn violations(project: &Project, state: &State, now: Timestamp) -> Vec<Violation
     }
     let lost = project.repo().ok().and_then(|repo| lost_merges(repo, &state.board).ok()).unwrap_or_default();
     violations.extend(lost.into_iter().map(|lost| Violation {
-        message: format!("{lost}; {}", lost.advice()),
+        message: format!("{lost}; to bring it back: {}", lost.command()),
         subject: Subject::Task(lost.task),
     }));
     violations

@@ -22,7 +22,9 @@ pub(super) fn confinement(project: &Project, state: &State, liza: &Path) -> Vec<
     let Ok(config) = state.board.config() else { return Vec::new() };
     let network = match strictest_network(config, Role::ALL) {
         Ok(network) => network,
-        Err(error) => return vec![broken("network", error.to_string(), "liza edit")],
+        Err(error) => {
+            return vec![broken("network", error.to_string(), "liza config roles.ROLE.network open")];
+        }
     };
     let level = level_check(project, config, liza, network);
     let network = (network == Network::ModelOnly).then(|| network_check(config, &level));
@@ -65,13 +67,20 @@ fn push_check(project: &Project, config: &Config, liza: &Path) -> Option<Check> 
     };
     Some(match way_to_push(&remotes, &reach) {
         None => good("push", "no session has credentials to push with"),
-        Some(way) if plan.is_none() => warning("push", way, "confine sessions; see the line confinement"),
-        Some(way) => {
-            let fix =
-                "take it out of sandbox_readable, sandbox_writable or sandbox_sockets, or unset the variable";
-            warning("push", way, fix)
-        }
+        Some(way) => warning("push", way, push_fix(plan.is_some())),
     })
+}
+
+/// How to keep from sessions what they could push with.
+fn push_fix(is_confined: bool) -> &'static str {
+    match (is_confined, protects_files()) {
+        (true, _) => {
+            "take it out of sandbox_readable, sandbox_writable or sandbox_sockets (to see them: liza config), or unset \
+             the variable"
+        }
+        (false, true) => "liza config sandbox auto",
+        (false, false) => "start the team as a user without such a login",
+    }
 }
 
 /// The files in `~/.ssh` that look like private keys.
@@ -100,7 +109,7 @@ fn network_check(config: &Config, level: &Check) -> Check {
 }
 
 fn level_check(project: &Project, config: &Config, liza: &Path, network: Network) -> Check {
-    let why = "a session could change what it must not: use a newer kernel, or see docs/safety.md";
+    let why = "a session could change what it must not: use a newer kernel (6.12 has everything)";
     match level_here(project, config, liza, network) {
         Ok(Level::Enforced) => good("confinement", "enforced"),
         Ok(Level::Off) => warning("confinement", "off", "liza config sandbox auto"),

@@ -42,7 +42,11 @@ pub fn check(git: &Git, folder: &Path, project: Option<&Project>, liza: &Path) -
     let repo = match Repo::open(git, project.map_or(folder, Project::root)) {
         Ok(repo) => Some(repo),
         Err(error) => {
-            checks.push(broken("repository", error.to_string(), "run liza doctor in a git repository"));
+            checks.push(broken(
+                "repository",
+                error.to_string(),
+                "in a git repository: liza doctor; to make one here: git init",
+            ));
             None
         }
     };
@@ -52,9 +56,11 @@ pub fn check(git: &Git, folder: &Path, project: Option<&Project>, liza: &Path) -
     checks.push(space(project.map_or(folder, Project::root)));
     match project.map(|project| project.store().snapshot()) {
         None => checks.push(broken("blackboard", "missing", "liza init \"GOAL\"")),
-        Some(Err(error)) => {
-            checks.push(broken("blackboard", error.to_string(), "liza validate, then liza edit"))
-        }
+        Some(Err(error)) => checks.push(broken(
+            "blackboard",
+            error.to_string(),
+            "to see what is wrong: liza validate; to repair it: liza edit",
+        )),
         Some(Ok(state)) => {
             checks.extend(project.map(blackboard));
             checks.extend(project.into_iter().flat_map(database));
@@ -107,7 +113,7 @@ fn repository(repo: &Repo) -> Vec<Check> {
         (Ok(_), Ok(Some(operation))) => warning(
             "repository",
             format!("a {operation} is in progress in {}", repo.root().display()),
-            format!("git {operation} --continue, or git {operation} --abort"),
+            format!("to finish it: git {operation} --continue; to undo it: git {operation} --abort"),
         ),
         (Ok(head), Ok(None)) => {
             let branch = head.branch.unwrap_or_else(|| "no branch (detached HEAD)".to_owned());
@@ -137,7 +143,7 @@ fn branch_names(repo: &Repo) -> Option<Check> {
             let found = format!("there is a branch {name}, so git cannot create {name}/…");
             Some(broken("branch names", found, format!("git branch -m {name} NEW-NAME")))
         }
-        Err(error) => Some(broken("branch names", error.to_string(), "git branch --list says more")),
+        Err(error) => Some(broken("branch names", error.to_string(), "for details: git branch --list")),
     }
 }
 
@@ -146,12 +152,18 @@ fn trust(repo: &Repo) -> Vec<Check> {
     let mut checks = Vec::new();
     if repo.has_replacements().unwrap_or(false) {
         let found = "refs/replace shows commits as others; Liza ignores that, your git does not";
-        checks.push(warning("replaced commits", found, "git replace --list; git replace --delete OBJECT"));
+        checks.push(warning(
+            "replaced commits",
+            found,
+            "to list them: git replace --list; to delete one: git replace --delete OBJECT",
+        ));
     }
     let programs = repo.ignored_programs().unwrap_or_default();
-    if !programs.is_empty() {
+    if let [first, ..] = programs.as_slice() {
         let found = format!("Liza does not run what .git/config names: {}", programs.join(", "));
-        let fix = "if it is yours: git config --global; if not: git config --unset";
+        let fix = format!(
+            "if it is yours: git config --global {first} \"$(git config {first})\"; if not: git config --unset {first}"
+        );
         checks.push(warning("configuration", found, fix));
     }
     checks
@@ -159,7 +171,7 @@ fn trust(repo: &Repo) -> Vec<Check> {
 
 fn space(folder: &Path) -> Check {
     let Ok(room) = rustix::fs::statvfs(folder) else {
-        return warning("disk space", "unknown", "check it by hand: df");
+        return warning("disk space", "unknown", "for details: df -h");
     };
     let free = room.f_bavail.saturating_mul(room.f_frsize);
     let found = format!("{} MiB free", free >> 20);
@@ -195,7 +207,7 @@ fn database(project: &Project) -> Vec<Check> {
     };
     match database_findings(project.store()) {
         Ok(findings) => findings.into_iter().map(checked).collect(),
-        Err(error) => vec![broken("database", error.to_string(), "liza status says more")],
+        Err(error) => vec![broken("database", error.to_string(), "for details: liza status")],
     }
 }
 
@@ -242,7 +254,13 @@ fn specifications(project: &Project, state: &State) -> Check {
 fn branches(repo: &Repo, folder: &Path, state: &State) -> Vec<Check> {
     let integration = match integration_branch(&state.board) {
         Ok(branch) => branch,
-        Err(error) => return vec![broken("integration branch", error.to_string(), "liza edit")],
+        Err(error) => {
+            return vec![broken(
+                "integration branch",
+                error.to_string(),
+                "liza config integration_branch NAME",
+            )];
+        }
     };
     let branch = match repo.tip(&integration) {
         Ok(Some(head)) => good("integration branch", format!("{integration} at {}", head.short())),
@@ -267,18 +285,24 @@ fn branches(repo: &Repo, folder: &Path, state: &State) -> Vec<Check> {
 fn remote(project: &Project) -> Option<Check> {
     let exchange = match Exchange::of(project) {
         Ok(exchange) => exchange?,
-        Err(error) => return Some(broken("remote", error.to_string(), "liza edit")),
+        Err(error) => {
+            return Some(broken("remote", error.to_string(), "to use another one: liza config remote NAME"));
+        }
     };
     let name = exchange.remote().to_owned();
     Some(match exchange.probe() {
-        Err(error) => broken("remote", error.to_string(), "check the address and the login: git push"),
+        Err(error) => broken(
+            "remote",
+            error.to_string(),
+            format!("check the address and the login: git ls-remote {name}"),
+        ),
         Ok(RemoteProbe { refusal: Some(why), .. }) => {
             let found = format!("{name} refuses pushes to the integration branch: {why}");
-            broken("remote", found, "allow pushes without a pull request, or use another branch")
+            broken("remote", found, "on its server, allow pushes to the branch without a pull request")
         }
         Ok(RemoteProbe { head: None, .. }) => {
             let found = format!("{name} has no integration branch");
-            broken("remote", found, format!("git push {name} the integration branch"))
+            broken("remote", found, format!("git push {name} {}", exchange.integration()))
         }
         Ok(RemoteProbe { head: Some(head), refusal: None }) => {
             let found = format!("{name} takes pushes; its integration branch is at {}", head.short());
@@ -291,11 +315,11 @@ fn remote(project: &Project) -> Option<Check> {
 fn merged_work(repo: &Repo, state: &State) -> Option<Check> {
     let lost = match lost_merges(repo, &state.board) {
         Ok(lost) => lost,
-        Err(error) => return Some(broken("merged work", error.to_string(), "git log says more")),
+        Err(error) => return Some(broken("merged work", error.to_string(), "for details: git log")),
     };
-    let advice = lost.last()?.advice();
+    let command = lost.last()?.command();
     let found: Vec<String> = lost.iter().map(ToString::to_string).collect();
-    Some(broken("merged work", found.join("; "), advice))
+    Some(broken("merged work", found.join("; "), command))
 }
 
 /// Whether every task that needs a worktree has one, and there are no others.
@@ -371,12 +395,17 @@ fn missing_programs(config: &Config) -> Vec<Check> {
     let problem = |role: &Role| {
         let provider = match Provider::choose(config, *role, None) {
             Ok(provider) => provider,
-            Err(error) => return Some(broken("roles", error.to_string(), "liza edit")),
+            Err(error) => return Some(broken("roles", error.to_string(), role_fix(*role))),
         };
         let error = provider.installed_program().err()?;
         let install = if let ProviderError::Missing { install, .. } = &error { install.as_str() } else { "" };
-        let fix = if install.is_empty() { "liza edit" } else { install };
+        let fix = if install.is_empty() { role_fix(*role) } else { install.to_owned() };
         Some(broken("roles", format!("{}: {error}", role.title()), fix))
     };
     named.filter_map(problem).collect()
+}
+
+/// The command that gives a role another agent program.
+fn role_fix(role: Role) -> String {
+    format!("liza config roles.{role}.provider NAME")
 }

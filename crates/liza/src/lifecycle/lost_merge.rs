@@ -21,9 +21,9 @@ pub struct LostMerge {
 }
 
 impl LostMerge {
-    /// How to bring it back.
-    pub fn advice(&self) -> String {
-        format!("git merge refs/liza/merged/{}, with {} checked out, brings it back", self.task, self.branch)
+    /// The command that brings it back.
+    pub fn command(&self) -> String {
+        format!("git switch {} && git merge refs/liza/merged/{}", self.branch, self.task)
     }
 }
 

@@ -182,7 +182,7 @@ impl Recovery<'_, '_> {
             }
         }
         for lost in lost_merges(repo, &state.board)? {
-            let why = lost.advice();
+            let why = format!("to bring it back: {}", lost.command());
             self.report.left(FindingKind::LostMerge, &lost.task, &lost, why);
         }
         Ok(())

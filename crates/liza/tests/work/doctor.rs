@@ -5,6 +5,7 @@ use std::fs;
 use serde_json::Value;
 
 use crate::fixture::*;
+use crate::remote::{on_remote, remote_head, shared};
 use crate::support::{Run, TestProject};
 
 /// One check of `doctor --json`.
@@ -154,4 +155,29 @@ fn a_test_that_is_not_on_the_integration_branch_is_named_with_the_command_that_b
     assert!(run.stderr.contains("merges are not tested; to use it: liza sync"), "{run:?}");
     project.liza(&["sync"]).ok();
     assert_eq!(found(&project), None);
+}
+
+/// Covers: CM-05, AT-08, MM-07
+#[test]
+fn the_fix_of_a_branch_is_a_command_that_can_be_copied() {
+    let project = shared();
+    approved(&project, "one");
+    merge(&project, "one").ok();
+    let doctor = || project.liza(&["doctor", "--json"]);
+    let follow = |fix: &Value| {
+        let mut shell = project.command("sh");
+        project.run(shell.args(["-c", fix.as_str().unwrap()]).current_dir(&project.root)).ok();
+    };
+    on_remote(&project, &["update-ref", "-d", "refs/heads/integration"]);
+    let fix = check(&doctor(), "remote")["fix"].clone();
+    assert_eq!(fix, "git push origin integration");
+    follow(&fix);
+    assert_eq!(check(&doctor(), "remote")["health"], "ok");
+    assert_eq!(remote_head(&project), tip(&project, "integration"));
+    project.git(&["branch", "-f", "integration", "integration~1"]);
+    let fix = check(&doctor(), "merged work")["fix"].clone();
+    assert_eq!(fix, "git switch integration && git merge refs/liza/merged/one");
+    follow(&fix);
+    let checks = doctor().json()["result"]["checks"].clone();
+    assert!(checks.as_array().unwrap().iter().all(|check| check["name"] != "merged work"), "{checks}");
 }

@@ -56,6 +56,11 @@ impl<'p> Exchange<'p> {
         Ok(Some(Self { project, remote: project.repo()?.work_remote(name, limit), integration }))
     }
 
+    /// The integration branch.
+    pub(crate) fn integration(&self) -> &Branch {
+        &self.integration
+    }
+
     /// The name of the remote.
     pub(crate) fn remote(&self) -> &str {
         self.remote.name()
