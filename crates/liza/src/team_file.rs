@@ -77,10 +77,12 @@ fn parse(text: &str) -> Result<Fields, String> {
     let values: Option<Fields> = yaml::read(text).map_err(with_place)?;
     let values = values.unwrap_or_default();
     if let Some(key) = values.keys().find(|key| NEVER_SHARED.contains(&key.as_str())) {
-        return Err(format!("{key} cannot be shared: it belongs to each person (liza config {key} VALUE)"));
+        return Err(format!(
+            "{key} cannot be set in {TEAM_FILE}; set it in the project: liza config {key} VALUE"
+        ));
     }
     if let [key, ..] = unknown_settings(&values).as_slice() {
-        return Err(format!("{key} is not a setting (docs/reference/settings.md lists them)"));
+        return Err(format!("{key} is not a setting (liza config lists them)"));
     }
     if let Some(wrong) = out_of_range(&values) {
         return Err(wrong.to_string());
@@ -141,7 +143,7 @@ mod tests {
         assert_eq!(parse("").unwrap(), Fields::new());
         assert_eq!(parse("max_crashes: 2\nroles: {coder: {count: 4}}\n").unwrap().len(), 2);
         let refused = |text: &str| parse(text).unwrap_err();
-        assert!(refused("sandbox: off").contains("cannot be shared"));
+        assert!(refused("sandbox: off").contains("cannot be set in liza.yaml"));
         assert!(refused("max_crashse: 2").contains("max_crashse is not a setting"));
         assert!(refused("max_crashes: 0").contains("allowed: 1 to"));
         assert!(refused("max_crashes: [1]").contains("line 1"), "{}", refused("max_crashes: [1]"));

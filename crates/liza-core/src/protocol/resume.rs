@@ -54,7 +54,7 @@ impl Rule for Resume {
         let at_checkpoint = tx.board.sprint()?.status == SprintStatus::Checkpoint;
         let stop = decision == Some(STOP);
         if let Some(spent) = used_up(tx.board, tx.now).filter(|_| !stop && at_checkpoint) {
-            return Err(Refusal::BudgetUsedUp { spent: spent.to_string(), key: spent.scope.key() });
+            return Err(Refusal::BudgetUsedUp { spent: spent.to_string(), setting: spent.setting() });
         }
         if stop {
             abort_without_log(tx)?;

@@ -24,17 +24,6 @@ pub enum SpendingScope {
     Day(Timestamp),
 }
 
-impl SpendingScope {
-    /// Its key in the settings.
-    pub fn key(&self) -> &'static str {
-        match self {
-            SpendingScope::Task(_) => "config.budget.task",
-            SpendingScope::Sprint => "config.budget.sprint",
-            SpendingScope::Day(_) => "config.budget.day",
-        }
-    }
-}
-
 impl fmt::Display for SpendingScope {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
@@ -107,6 +96,18 @@ pub struct Spending {
 }
 
 impl Spending {
+    /// The setting that limits it, as `liza config` names it.
+    pub fn setting(&self) -> &'static str {
+        match (&self.scope, &self.amount) {
+            (SpendingScope::Task(_), Amount::Dollars { .. }) => "budget.task.dollars",
+            (SpendingScope::Task(_), Amount::Tokens { .. }) => "budget.task.tokens",
+            (SpendingScope::Sprint, Amount::Dollars { .. }) => "budget.sprint.dollars",
+            (SpendingScope::Sprint, Amount::Tokens { .. }) => "budget.sprint.tokens",
+            (SpendingScope::Day(_), Amount::Dollars { .. }) => "budget.day.dollars",
+            (SpendingScope::Day(_), Amount::Tokens { .. }) => "budget.day.tokens",
+        }
+    }
+
     /// Whether the human should know that it will soon be used up.
     pub fn is_high(&self) -> bool {
         self.amount.reaches(WARNING_PERCENT)

@@ -253,9 +253,9 @@ impl Action {
                 Some("The session is stopped. Unmerged work is kept on a branch rescue/TASK-N.")
             }
             Action::StartAgent => Some(IN_BACKGROUND),
-            Action::StopAgent(_) => {
-                Some("Its session ends. What it has committed is kept, and another agent takes its task.")
-            }
+            Action::StopAgent(_) => Some(
+                "Its session ends. What it has committed is kept; another agent takes the task when the lease ends.",
+            ),
             Action::Replan(_) => Some("The task stops; the planner decides what becomes of it."),
             Action::Suggested(words) => {
                 let verb = words.first().map(String::as_str).unwrap_or_default();
@@ -285,8 +285,9 @@ impl Action {
             Action::Add => vec![ActionField::required("What to build")],
             Action::Replan(_) => vec![ActionField::optional("Reason")],
             Action::Suggested(words) => {
+                let is_setting = words.first().is_some_and(|verb| verb == "config");
                 let open = words.iter().filter(|word| *word == "...");
-                open.map(|_| ActionField::required("Text")).collect()
+                open.map(|_| ActionField::required(if is_setting { "Value" } else { "Text" })).collect()
             }
         }
     }

@@ -15,9 +15,10 @@ use crate::model::{
 };
 use crate::rules::clients::waits_for_human;
 use crate::rules::questions::unresolved_anomalies;
+use crate::rules::spending::{Spending, spending};
 use crate::rules::triggers::proposed_revision;
 use crate::text::count;
-use crate::watch::alarms::{Alarm, AlarmKind, AlarmLevel, AlarmSubject, Observations};
+use crate::watch::alarms::{Alarm, AlarmKind, AlarmLevel, AlarmSubject, Observations, budget_subject};
 use crate::watch::supervise::{planner_needs_human, unseen_triggers};
 
 /// One decision that waits for the human.
@@ -170,7 +171,7 @@ impl<'a> Answers<'a> {
     fn new(state: &State, seen: &Observations, alarms: Vec<&'a Alarm>, now: Timestamp) -> Self {
         let asks = alarms.iter().any(|alarm| alarm.kind == AlarmKind::Blocked);
         let planner = if asks { PlannerState::new(state, seen, now) } else { PlannerState::default() };
-        let answer = |alarm: &Alarm| command(state, seen, alarm, &planner);
+        let answer = |alarm: &Alarm| command(state, seen, alarm, &planner, now);
         let alarms: Vec<_> = alarms.into_iter().map(|alarm| (alarm, answer(alarm))).collect();
         let mut handled: BTreeMap<&TaskId, Vec<&Alarm>> = BTreeMap::new();
         for (alarm, answer) in &alarms {
@@ -243,8 +244,21 @@ fn details(details: &Fields) -> String {
     words.map(|(key, value)| format!("{key}: {value}")).collect::<Vec<_>>().join(", ")
 }
 
+/// The command that raises a budget that is used up.
+fn raise_budget(state: &State, subject: &AlarmSubject, now: Timestamp) -> Option<String> {
+    let spent = spending(&state.board, now).into_iter().filter(Spending::is_used_up);
+    let spent = spent.into_iter().find(|spent| budget_subject(spent) == *subject)?;
+    Some(format!("liza config {} \"...\"", spent.setting()))
+}
+
 /// The command that answers an alarm; `None` if agents handle it.
-fn command(state: &State, seen: &Observations, alarm: &Alarm, planner: &PlannerState) -> Option<String> {
+fn command(
+    state: &State,
+    seen: &Observations,
+    alarm: &Alarm,
+    planner: &PlannerState,
+    now: Timestamp,
+) -> Option<String> {
     let about = |subject: &AlarmSubject| match subject.task() {
         Some(task) => format!("liza answer {task} \"...\""),
         None => "liza note \"...\"".to_owned(),
@@ -254,8 +268,11 @@ fn command(state: &State, seen: &Observations, alarm: &Alarm, planner: &PlannerS
         AlarmKind::Question | AlarmKind::ReviewDropped => Some(about(&alarm.subject)),
         AlarmKind::Blocked => planner.leaves_to_human(&alarm.subject).then(|| about(&alarm.subject)),
         AlarmKind::PlannerStopped | AlarmKind::SessionBudget => Some("liza note \"...\"".to_owned()),
-        AlarmKind::Budget => (alarm.level == AlarmLevel::Critical).then(|| "liza edit".to_owned()),
-        AlarmKind::SetupFailed => Some("liza edit".to_owned()),
+        AlarmKind::Budget => raise_budget(state, &alarm.subject, now),
+        AlarmKind::SetupFailed => {
+            let has_setup = state.board.config.ready().is_some_and(|config| config.setup.is_some());
+            Some(format!("liza config {} \"...\"", if has_setup { "setup" } else { "copy" }))
+        }
         AlarmKind::RemoteProblem => seen.remote_problem.as_ref().map(|problem| problem.command.clone()),
         AlarmKind::RoleMissing => Some(format!("liza agent {}", alarm.subject)),
         AlarmKind::DirectEdit => Some(format!("liza dismiss {}", alarm.subject)),

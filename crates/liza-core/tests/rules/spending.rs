@@ -87,7 +87,10 @@ fn at_eighty_percent_it_is_a_warning_and_at_a_hundred_nothing_new_starts() {
         spend(&mut world, 2.0, day);
         let critical = budget_alarms(&world);
         assert_eq!((critical.len(), critical[0].0), (1, AlarmLevel::Critical));
-        assert!(critical[0].1.contains(&format!("Raise config.budget.{scope}")), "{critical:?}");
+        assert!(
+            critical[0].1.contains(&format!("liza config budget.{scope}.dollars AMOUNT")),
+            "{critical:?}"
+        );
         let waits = step(&world);
         assert!(matches!(waits, Step::Wait { why: WaitReason::BudgetUsedUp(_), .. }), "{waits:?}");
         assert_eq!(checkpoint(&world), Some(Checkpoint { cause: CheckpointCause::Budget }.into()), "{scope}");
@@ -110,10 +113,16 @@ fn the_checkpoint_stays_until_the_human_raises_the_budget() {
     world.refused_with("nothing_to_do", world.supervisor(coder(1)), budget());
     let seen = alarms(&world.state, &Observations::default(), world.now);
     let needed = needs_you(&world.state, &Observations::default(), &seen, world.now);
-    assert!(needed.iter().any(|need| need.command == "liza edit" && need.text.contains("800 of 800")));
+    assert!(
+        needed.iter().any(|need| need.command == "liza config budget.task.tokens \"...\""
+            && need.text.contains("800 of 800"))
+    );
     let resume = || Command::from(Resume { decision: None, note: None });
     let refusal = world.refused_with("budget_used_up", Actor::Human, resume());
-    assert!(refusal.hint().is_some_and(|hint| hint.starts_with("raise config.budget.task")), "{refusal}");
+    assert!(
+        refusal.hint().is_some_and(|hint| hint.contains("liza config budget.task.tokens AMOUNT")),
+        "{refusal}"
+    );
     world.config().budget.task = tokens(801);
     world.must(Actor::Human, resume());
     assert_eq!((world.sprint().status, checkpoint(&world)), (SprintStatus::InProgress, None));

@@ -89,5 +89,5 @@ pub(crate) fn write_missing_vision(context: &Context) -> Result<Reply, CommandEr
 /// An error of the file system while `init` works.
 pub(crate) fn failed(action: &str, path: &Path, error: &io::Error) -> CommandError {
     CommandError::refused("io", format!("cannot {action} {}: {error}", path.display()))
-        .hint("nothing was changed")
+        .hint("check its permissions and the free disk space, then try again")
 }

@@ -32,7 +32,7 @@ pub(crate) fn first_run_notice(project: &Project, posts: &[Post], level: &Level)
             .to_owned(),
     );
     lines.push(
-        "  Details: docs/safety.md, liza doctor, liza agent coder --explain. Limits: config.budget."
+        "  Details: liza doctor, liza agent coder --explain. To limit the cost: liza config budget.day.dollars 20"
             .to_owned(),
     );
     Some(lines.join("\n"))

@@ -91,7 +91,7 @@ impl Team<'_> {
                         MessageLevel::Debug
                     }
                 };
-                self.report(index, level, stop_text(&reason));
+                self.report(index, level, stop_text(&reason, &self.config));
                 self.leave(index, EndReason::Stop(reason));
             }
             Step::Hold(file) => {
@@ -363,11 +363,13 @@ fn work_text(role: Role, task: Option<&TaskId>) -> String {
     }
 }
 
-fn stop_text(reason: &StopReason) -> String {
+fn stop_text(reason: &StopReason, config: &Config) -> String {
     match reason {
         StopReason::Aborted => ".liza/ABORT is present, or the goal was aborted; ending".to_owned(),
         StopReason::RoleComplete => "no work is left for this role; ending".to_owned(),
-        StopReason::WaitedLongEnough => "waited too long for work; ending".to_owned(),
+        StopReason::WaitedLongEnough => {
+            format!("no work for {} (coder_max_wait); ending", config.coder_max_wait)
+        }
         StopReason::ClientHeld { client, why } => format!("{client} cannot be used: {why}. Ending"),
     }
 }

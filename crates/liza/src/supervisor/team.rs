@@ -225,7 +225,7 @@ impl Team<'_> {
             }
             if self.has_no_client() {
                 self.stopping = Some(Instant::now());
-                let text = "no client can be used until you have fixed it; stopping";
+                let text = "no agent program can be used; stopping. What to fix: liza status";
                 self.report_all(MessageLevel::Alert, text);
                 continue;
             }

@@ -83,8 +83,9 @@ fn a_set_up_that_fails_is_shown_with_its_output_and_counts_against_no_task() {
     assert_eq!((project.status("one"), record.reservation, record.crashes), ("UNCLAIMED", None, None));
     assert_eq!(history(&project, "one"), ["created"]);
     let alert_now = alert(&project).unwrap();
-    assert_eq!((&alert_now["level"], &alert_now["command"]), (&"critical".into(), &"liza edit".into()));
-    project.liza(&["lock", "write", "config.setup", "true"]).ok();
+    let expected = (&"critical".into(), &"liza config setup \"...\"".into());
+    assert_eq!((&alert_now["level"], &alert_now["command"]), expected);
+    project.liza(&["config", "setup", "true"]).ok();
     claim(&project, "one", "coder-1").ok();
     assert_eq!(alert(&project), None);
     check_consistent(&project);

@@ -58,7 +58,7 @@ impl Refusal {
                 "to ask for it: liza mark-blocked or liza discover".into()
             }
             Refusal::EditNotPermitted { .. } => {
-                "use the command for it: liza --help. Agents may only edit fields that liza does not know, and the \
+                "use the command for it (liza help --all lists them). Agents may only edit fields that liza does not know, and the \
                  notes of their own task"
                     .into()
             }
@@ -106,11 +106,13 @@ impl Refusal {
                 recorded.short(),
                 found.short()
             ),
-            Refusal::BudgetUsedUp { key, .. } => format!("raise {key}: liza edit; then: liza resume"),
+            Refusal::BudgetUsedUp { setting, .. } => {
+                format!("to raise it: liza config {setting} AMOUNT; then: liza resume")
+            }
             Refusal::ClientHeld { .. } => "liza status shows why; liza resume tries it again now".into(),
             Refusal::NothingPlanned => "liza goal complete (human), or plan tasks: liza add-task --help".into(),
             Refusal::UnknownTask { .. } => "liza status lists the tasks".into(),
-            Refusal::Archived { task } => format!("its last record is in .liza/archive/{task}.yaml"),
+            Refusal::Archived { task } => format!("to print its last record: liza show {task}"),
             Refusal::TaskExists { task } => format!("liza show {task}, or choose another ID"),
             Refusal::BrokenTask { task, .. } => format!(
                 "liza edit {task} to fix it, liza abandon-task {task} --reason \"...\" to drop it; liza validate shows everything"
@@ -196,7 +198,9 @@ impl Refusal {
             Refusal::BadDetails { kind, .. } => format!("liza anomaly {kind} --task TASK{}", detail_options(*kind)),
             Refusal::AlreadyConverted { task, .. } => format!("liza show {task}"),
             Refusal::AgentLive { .. } => "wait until its lease expires, or use another number".into(),
-            Refusal::PlannerLive { other } => format!("stop {other} first"),
+            Refusal::PlannerLive { other } => format!(
+                "one planner is enough; start the others: liza agent coder; or end it first: liza deregister {other}"
+            ),
             Refusal::GoalNotOpen { .. } => "liza goal new \"...\" starts the next one".into(),
             Refusal::TasksOpen { .. } => "finish, supersede or abandon them first; liza status shows each".into(),
             Refusal::SprintStatus { .. } | Refusal::SprintNotComplete { .. } => "liza sprint show".into(),

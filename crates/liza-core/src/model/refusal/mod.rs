@@ -60,7 +60,7 @@ pub enum Refusal {
     SessionBudget { what: String, used: u32 },
     /// A budget in dollars or tokens is used up.
     #[error("a budget is used up: {spent}")]
-    BudgetUsedUp { spent: String, key: &'static str },
+    BudgetUsedUp { spent: String, setting: &'static str },
     /// Blocked too often.
     #[error("{task} has been blocked {blocks} times since the human last unblocked it")]
     BlockLimit { task: TaskId, blocks: usize },

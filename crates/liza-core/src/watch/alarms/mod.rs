@@ -25,6 +25,7 @@ use crate::text::count;
 pub use episodes::Episodes;
 pub use observations::{ForeignCommits, MainBranch, Observations, RemoteProblem, SessionActivity};
 pub use stops::StopAge;
+pub(super) use team::budget_subject;
 
 /// How loud an alarm is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, strum::Display)]
@@ -378,7 +379,7 @@ fn setup_failure(state: &State, seen: &Observations) -> Option<Alarm> {
     Some(Alarm::critical(
         AlarmKind::SetupFailed,
         "setup",
-        format!("{why}. No task is blamed; it is tried again"),
+        format!("{why}. Liza tries again by itself; no task is blamed"),
     ))
 }
 
@@ -386,7 +387,7 @@ fn setup_failure(state: &State, seen: &Observations) -> Option<Alarm> {
 fn remote_problem(state: &State, seen: &Observations) -> Option<Alarm> {
     let problem = seen.remote_problem.as_ref()?;
     let remote = state.board.config.ready()?.remote.as_ref()?;
-    let text = format!("{}. No task is blamed; it is tried again", problem.message);
+    let text = format!("{}. Liza tries again by itself; no task is blamed", problem.message);
     Some(Alarm::critical(AlarmKind::RemoteProblem, remote.as_str(), text).since(problem.since))
 }
 

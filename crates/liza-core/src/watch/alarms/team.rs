@@ -53,21 +53,32 @@ fn held_clients(state: &State, now: Timestamp) -> Vec<Alarm> {
 
 /// A budget of which much is used. 80 % and 100 % are two alarms; so are two days.
 fn budget(spent: &Spending) -> Option<Alarm> {
-    let (used_up, name) = (spent.is_used_up(), if spent.is_used_up() { "100 %" } else { "80 %" });
-    let (subject, since) = match &spent.scope {
-        SpendingScope::Task(task) => (AlarmSubject::Figure(task.clone(), name), None),
-        SpendingScope::Sprint => (AlarmSubject::Name(format!("sprint {name}")), None),
-        SpendingScope::Day(until) => (AlarmSubject::Name(format!("day {name}")), Some(*until)),
+    let (used_up, subject) = (spent.is_used_up(), budget_subject(spent));
+    let since = match &spent.scope {
+        SpendingScope::Task(_) | SpendingScope::Sprint => None,
+        SpendingScope::Day(until) => Some(*until),
     };
     let alarm = match used_up {
         true => {
-            let key = spent.scope.key();
-            let text = format!("{spent}; nothing new starts. Raise {key}, then liza resume");
+            let setting = spent.setting();
+            let text = format!(
+                "{spent}; nothing new starts. To raise it: liza config {setting} AMOUNT; then: liza resume"
+            );
             Alarm::critical(AlarmKind::Budget, subject, text)
         }
         false => Alarm::warning(AlarmKind::Budget, subject, spent.to_string()),
     };
     (used_up || spent.is_high()).then(|| alarm.since(since))
+}
+
+/// What the alarm of a budget is about.
+pub(in crate::watch) fn budget_subject(spent: &Spending) -> AlarmSubject {
+    let name = if spent.is_used_up() { "100 %" } else { "80 %" };
+    match &spent.scope {
+        SpendingScope::Task(task) => AlarmSubject::Figure(task.clone(), name),
+        SpendingScope::Sprint => AlarmSubject::Name(format!("sprint {name}")),
+        SpendingScope::Day(_) => AlarmSubject::Name(format!("day {name}")),
+    }
 }
 
 fn question(question: &Question) -> Alarm {

@@ -142,8 +142,9 @@ pub(crate) fn run(args: Args, context: &Context) -> Result<Reply, CommandError> 
     }
     let printer = EventPrinter::new(context.screen.clone(), MessageLevel::Debug);
     let options = SupervisorOptions::alone(context.program.clone(), (context.services.session_commands)());
+    let again = format!("liza agent {}", post.role.id_prefix());
     let ends = supervise(&project, vec![post], options, &|message| printer.print(message))?;
-    let (ended, exit) = endings(ends)?;
+    let (ended, exit) = endings(ends, &again)?;
     Ok(Reply::new("", json!({ "ended": ended })).exit(exit))
 }
 
@@ -282,8 +283,11 @@ pub(crate) fn check_confinement(
     Ok(level)
 }
 
-/// How each agent ended, for programs, and the exit code of the whole.
-pub(crate) fn endings(ends: Vec<AgentEnd>) -> Result<(Vec<serde_json::Value>, Exit), CommandError> {
+/// How each agent ended, for programs, and the exit code of the whole; `again` is the command that starts them again.
+pub(crate) fn endings(
+    ends: Vec<AgentEnd>,
+    again: &str,
+) -> Result<(Vec<serde_json::Value>, Exit), CommandError> {
     let mut ended = Vec::new();
     let mut exit = Exit::Success;
     for AgentEnd { agent, reason } in ends {
@@ -293,7 +297,9 @@ pub(crate) fn endings(ends: Vec<AgentEnd>) -> Result<(Vec<serde_json::Value>, Ex
             EndReason::Stop(StopReason::WaitedLongEnough) => "no_work",
             EndReason::Stop(StopReason::ClientHeld { client, why }) => {
                 let message = format!("{client} cannot be used: {why}");
-                return Err(CommandError::refused("client_held", message).hint("then start it again"));
+                return Err(
+                    CommandError::refused("client_held", message).hint(format!("fix that, then: {again}"))
+                );
             }
             EndReason::Once => "once",
             EndReason::Signalled => "stopped",
@@ -397,21 +403,22 @@ impl From<ProviderError> for CommandError {
     fn from(error: ProviderError) -> Self {
         let message = error.to_string();
         match error {
-            ProviderError::Unknown { .. } => {
-                Self::refused("unknown_provider", message).hint("define it in config.providers: liza edit")
-            }
-            ProviderError::Config { .. } => Self::refused("bad_config", message)
+            ProviderError::Unknown { name, .. } => Self::refused("unknown_provider", message).hint(format!(
+                "if it is a program of yours: liza config providers.{name} '{{program: PATH}}'"
+            )),
+            ProviderError::Config { place, .. } => Self::refused("bad_config", message)
                 .exit(Exit::Inconsistent)
-                .hint("fix the config: liza edit"),
+                .hint(format!("to see it: liza config {place}; to change it: liza config {place}.KEY VALUE")),
             ProviderError::Missing { install, .. } => {
                 let missing = Self::refused("program_missing", message).exit(Exit::Missing);
                 if install.is_empty() { missing } else { missing.hint(install) }
             }
             ProviderError::NoPrice { model, .. } => {
-                let model = model.unwrap_or_else(|| "MODEL (and roles.ROLE.model: MODEL)".to_owned());
+                let first = if model.is_none() { "liza config roles.ROLE.model MODEL, and " } else { "" };
+                let model = model.unwrap_or_else(|| "MODEL".to_owned());
                 Self::refused("no_price", message).hint(format!(
-                    "give the budget in tokens, or set dollars for a million tokens: liza edit, config.prices.{model}: \
-                     {{input: 1.25, output: 10, cached: 0.125}}"
+                    "give the budget in tokens, or set dollars for a million tokens: {first}liza config \
+                     'prices.\"{model}\"' '{{input: 1.25, output: 10, cached: 0.125}}'"
                 ))
             }
             ProviderError::NotInteractive { .. } => Self::refused("not_interactive", message),

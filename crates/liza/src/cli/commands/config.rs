@@ -17,8 +17,8 @@ use super::lock::{as_refusal, begin_edit, log_entry};
 
 /// Show the settings and where each comes from; set one.
 ///
-/// A team shares settings in liza.yaml, in the root of the repository: any of the section config but those of the
-/// confinement and the branches. They apply once you have accepted them, and again after each change. What is set on the
+/// A team shares settings in liza.yaml, in the root of the repository: any setting except those of the confinement, the
+/// branches and the remote. They apply once you have accepted them, and again after each change. What is set on the
 /// blackboard (liza config KEY VALUE) overrides the file.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:
@@ -155,8 +155,8 @@ fn check_known(key: &str) -> Result<(), CommandError> {
         return Ok(());
     }
     let hint = match meant_setting(key) {
-        Some(meant) => format!("did you mean {meant}? docs/reference/settings.md lists the settings"),
-        None => "docs/reference/settings.md lists the settings".to_owned(),
+        Some(meant) => format!("did you mean {meant}? To list the settings: liza config"),
+        None => "to list the settings: liza config".to_owned(),
     };
     Err(CommandError::refused("unknown_setting", format!("{key} is not a setting")).hint(hint))
 }
@@ -192,7 +192,7 @@ fn trust(context: &Context, project: &Project) -> Result<Reply, CommandError> {
     let Some(content) = team_file::read(project)? else {
         let message = format!("there is no {TEAM_FILE} in {}", project.root().display());
         return Err(CommandError::refused("no_team_file", message)
-            .hint(format!("write {TEAM_FILE}; docs/reference/settings.md lists the settings")));
+            .hint(format!("write {TEAM_FILE}, one setting per line; to list the settings: liza config")));
     };
     team_file::accept(context.environment.home().as_deref(), project.root(), &content.hash)?;
     apply(context, project, Some(&content))?;
@@ -264,7 +264,7 @@ impl From<TeamFileError> for CommandError {
             TeamFileError::Git(error) => error.into(),
             TeamFileError::Io { .. } => Self::refused("io", message),
             TeamFileError::Invalid(_) => {
-                Self::refused("bad_team_file", message).hint("docs/reference/settings.md lists the settings")
+                Self::refused("bad_team_file", message).hint("correct it; to list the settings: liza config")
             }
             TeamFileError::NoHome => {
                 Self::refused("no_home", message).hint("HOME=/home/you liza config --trust")

@@ -41,7 +41,7 @@ const LIMIT: Duration = Duration::from_secs(300);
   liza demo
   liza demo --fast
   liza demo --dir ~/liza-demo
-  liza demo --playbook my-story.yaml    # docs/guide/playbooks.md")]
+  liza demo --playbook my-story.yaml")]
 pub(crate) struct Args {
     /// The folder; must be empty or new.
     #[arg(long, value_name = "DIR")]
@@ -74,7 +74,7 @@ pub(crate) fn run(args: Args, context: &Context) -> Result<Reply, CommandError> 
     let Some(sample) = playbook.project else {
         let message = "the playbook has no project section: the demo needs a goal and files";
         return Err(CommandError::refused("bad_playbook", message)
-            .hint("docs/guide/playbooks.md describes the format"));
+            .hint("the page \"Playbooks\" of the documentation describes the format"));
     };
     let folder = folder(args.dir.map(|dir| context.directory.join(dir)).as_deref())?;
     let repo = set_stage(&folder, &sample)?;

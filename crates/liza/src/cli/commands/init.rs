@@ -5,6 +5,7 @@
 
 use std::fmt;
 use std::fs;
+use std::io;
 use std::path::{Path, PathBuf};
 
 use liza_core::model::{
@@ -248,9 +249,20 @@ impl Plan {
         if let Some((address, name)) = &self.store {
             Store::create_in_database(&stage, address, name, &state, &log)?;
         }
-        fs::rename(stage.join(".liza"), place).map_err(|error| failed("create", place, &error))?;
+        fs::rename(stage.join(".liza"), place).map_err(|error| self.not_placed(place, &error))?;
         made.done = true;
         Ok(earlier)
+    }
+
+    /// The last step failed; what is in a database stays.
+    fn not_placed(&self, place: &Path, error: &io::Error) -> CommandError {
+        let failed = failed("create", place, error);
+        match &self.store {
+            Some((address, name)) => failed.hint(format!(
+                "the blackboard exists in the database; to use it: liza join {address} --project {name}"
+            )),
+            None => failed,
+        }
     }
 
     fn blackboard(&self, now: Timestamp) -> (State, LogEntry) {
@@ -309,7 +321,7 @@ impl Plan {
         }
         if self.store.is_some() && self.remote.is_none() {
             warnings.push(
-                "without --remote, other machines can join but not work: they exchange work through a git remote"
+                "without --remote, other machines cannot take part: they exchange work through a git remote"
                     .to_owned(),
             );
         }

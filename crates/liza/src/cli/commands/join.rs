@@ -78,8 +78,9 @@ fn prepare(repo: &Repo, store: &Store) -> Result<Branch, CommandError> {
         None => {
             let message =
                 format!("the team has no git remote (config.remote), and this clone has no branch {branch}");
-            return Err(CommandError::refused("no_remote", message)
-                .hint("on the first machine: liza config remote origin; then join again"));
+            return Err(CommandError::refused("no_remote", message).hint(format!(
+                "on the first machine: liza config remote origin && git push origin {branch}; then join again"
+            )));
         }
     }
     Ok(branch)
@@ -98,9 +99,10 @@ fn fetch_integration(
     let limit = Duration::from_secs(config.remote_limit.0);
     let Some(head) = repo.work_remote(remote, limit).fetch_branch(branch)? else {
         let message = format!("{remote} has no branch {branch}");
-        return Err(
-            CommandError::refused("no_remote", message).hint("is it the remote of this team? git remote -v")
+        let hint = format!(
+            "if it is the remote of this team (git remote -v), on the first machine: git push {remote} {branch}"
         );
+        return Err(CommandError::refused("no_remote", message).hint(hint));
     };
     if repo.tip(branch)?.is_none() {
         repo.create_branch(branch, &head)?;

@@ -60,7 +60,8 @@ impl From<PlaybookError> for CommandError {
 }
 
 fn bad_playbook(message: String) -> CommandError {
-    CommandError::refused("bad_playbook", message).hint("docs/guide/playbooks.md describes the format")
+    CommandError::refused("bad_playbook", message)
+        .hint("the page \"Playbooks\" of the documentation describes the format")
 }
 
 impl From<RehearsalError> for CommandError {

@@ -45,12 +45,11 @@ const REHEARSAL: &str = "rehearsal";
 /// In a terminal it shows the screen of liza tui; with --plain, or in a pipe, lines. Ends when the
 /// goal is reached. Ctrl-C stops the sessions cleanly, a second Ctrl-C kills them; claims are kept
 /// and the next run resumes them. If a planner is at work already, on another machine or in another
-/// terminal, the team has none of its own. The number of agents and their programs can be set in
-/// the config (liza edit):
+/// terminal, the team has none of its own. To keep the number of agents and their programs for all
+/// runs:
 ///
-///   config:
-///     roles:
-///       coder: {provider: codex, count: 4}
+///   liza config roles.coder.count 4
+///   liza config roles.coder.provider codex
 #[derive(Debug, clap::Args)]
 #[command(
     verbatim_doc_comment,
@@ -208,7 +207,7 @@ pub(crate) fn run(args: Args, context: &Context) -> Result<Reply, CommandError> 
     let watching = WatchOptions { analyze: args.analyze, ..WatchOptions::default() };
     let ends = work(context, &project, posts, &Arc::new(printer), watching, None)?;
     let after = project.store().snapshot()?;
-    let (ended, exit) = endings(ends)?;
+    let (ended, exit) = endings(ends, &args.again())?;
     let (mut words, progress) = summary(&after);
     words.push_str(&match copy {
         Some(folder) => in_the_copy(&folder),

@@ -69,8 +69,8 @@ pub(crate) fn run(args: Args, context: &Context) -> Result<Reply, CommandError> 
     let done = context.reported(&engine, submit_verdict(&engine, &args.task, verdict))?;
     let (task, status) = (args.task, done.reply.status.map_or("?", Status::name));
     let next = match args.verdict {
-        VerdictWord::Approved => "the supervisor of its code reviewer merges it",
-        VerdictWord::Rejected => "it goes back to its coder",
+        VerdictWord::Approved => format!("a running code reviewer merges it; by hand: liza wt-merge {task}"),
+        VerdictWord::Rejected => "it goes back to its coder".to_owned(),
     };
     Ok(context.reply(&done, format!("{task} is {status}: {next}")))
 }

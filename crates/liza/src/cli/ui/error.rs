@@ -102,11 +102,15 @@ impl From<StoreError> for CommandError {
             }
             StoreError::Overtaken { .. } => made("saved_meanwhile", Exit::Locked, "try again"),
             StoreError::Nested => made("locked", Exit::Locked, "run it after `liza lock modify` has ended"),
-            StoreError::Broken(_) => {
-                made("broken_state", Exit::Inconsistent, "liza validate, then liza edit")
-            }
+            StoreError::Broken(_) => made(
+                "broken_state",
+                Exit::Inconsistent,
+                "to see what is wrong: liza validate; to repair it: liza edit",
+            ),
             StoreError::NewerVersion { .. } => made("newer_version", Exit::Inconsistent, "update liza"),
-            StoreError::Io { .. } => made("io", Exit::Refused, "nothing was changed"),
+            StoreError::Io { .. } => {
+                made("io", Exit::Refused, "check its permissions and the free disk space: liza doctor")
+            }
             StoreError::Database(ref error) => {
                 let exit = if error.reason.is_passing() { Exit::Locked } else { Exit::Refused };
                 made("database", exit, error.reason.hint())
@@ -167,10 +171,14 @@ impl From<EngineError> for CommandError {
             EngineError::Refused(refusal) => (*refusal).into(),
             EngineError::Store(error) => error.into(),
             EngineError::Git(error) => error.into(),
-            EngineError::Setup(_) => {
-                made("setup_failed", Exit::Refused, "correct config.setup or config.copy: liza edit")
+            EngineError::Setup(_) => made(
+                "setup_failed",
+                Exit::Refused,
+                "correct it: liza config setup COMMAND, or liza config copy '[FILE]'",
+            ),
+            EngineError::Branch(_) => {
+                made("bad_branch", Exit::Inconsistent, "liza config integration_branch NAME")
             }
-            EngineError::Branch(_) => made("bad_branch", Exit::Inconsistent, "fix the config: liza edit"),
             EngineError::NoIntegrationBranch { .. } => {
                 made("no_integration_branch", Exit::Git, "liza doctor --fix creates it")
             }
