@@ -199,7 +199,7 @@ impl Refusal {
             Refusal::AlreadyConverted { task, .. } => format!("liza show {task}"),
             Refusal::AgentLive { .. } => "wait until its lease expires, or use another number".into(),
             Refusal::PlannerLive { other } => format!(
-                "one planner is enough; start the others: liza agent coder; or end it first: liza deregister {other}"
+                "liza run and liza agent coder work with that planner; to end it first: liza deregister {other}"
             ),
             Refusal::GoalNotOpen { .. } => "liza goal new \"...\" starts the next one".into(),
             Refusal::TasksOpen { .. } => "finish, supersede or abandon them first; liza status shows each".into(),
