@@ -402,7 +402,7 @@ fn a_deregistered_agent_leaves_the_board(kind: Kind) {
     for name in ["coder-1", "coder-2"] {
         register(&store, name);
     }
-    let leave = |name: &str| human(&store, Command::from(Deregister { agent: agent(name) })).unwrap();
+    let leave = |name: &str| human(&store, Command::from(Deregister::any(agent(name)))).unwrap();
     leave("coder-1");
     let state = store.snapshot().unwrap();
     assert_eq!(state.board.agents().unwrap().keys().copied().collect::<Vec<_>>(), [agent("coder-2")]);

@@ -141,7 +141,7 @@ fn end_agents(context: &Context, project: &Project) -> Result<Vec<AgentId>, Comm
             return Err(CommandError::refused("not_stopped", message).hint("what it does: liza status"));
         }
         for agent in running {
-            match context.execute(project, Deregister { agent }) {
+            match context.execute(project, Deregister::any(agent)) {
                 // Its supervisor is ending, or has just started.
                 Err(error) if error.code == "not_registered" => {}
                 done => drop(done?),
