@@ -92,9 +92,14 @@ fn activity_of(path: &Path, format: EventFormat) -> Option<SessionActivity> {
     Some(SessionActivity { last_action: last_action(&tail, format), last_output })
 }
 
+/// How a line of Liza's own in an output begins.
+const OWN_LINE: &str = "[liza: ";
+
 fn last_action(tail: &[u8], format: EventFormat) -> Option<String> {
     let (mut stream, mut last) = (EventStream::new(format), None);
-    stream.push(tail, &mut |event| last = describe(event).or(last.take()));
+    // What Liza itself wrote there is not what the session does.
+    let said = |event: &ClientEvent| describe(event).filter(|text| !text.starts_with(OWN_LINE));
+    stream.push(tail, &mut |event| last = said(event).or(last.take()));
     last.map(|text| one_line(&text, ACTION_MAX))
 }
 
@@ -124,5 +129,6 @@ mod tests {
         assert_eq!(last_action(tail, EventFormat::Codex).as_deref(), Some("shell: cargo test"));
         assert_eq!(last_action(b"one\ntwo\n", EventFormat::None).as_deref(), Some("two"));
         assert_eq!(last_action(b"", EventFormat::Claude), None);
+        assert_eq!(last_action(b"[liza: confinement enforced]\n", EventFormat::Codex), None);
     }
 }

@@ -5,6 +5,7 @@
 use std::cell::LazyCell;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
+use std::io::ErrorKind;
 use std::path::Path;
 use std::time::UNIX_EPOCH;
 
@@ -13,12 +14,13 @@ use liza_core::model::{
     TaskId, TaskStatus, Timestamp,
 };
 use liza_core::rules::invariants::{self, Subject, Violation};
-use liza_core::watch::alarms::{ForeignCommits, MainBranch, Observations};
+use liza_core::watch::alarms::{ForeignCommits, MainBranch, Observations, VisionGap};
 use liza_store::LogRecord;
 
 use crate::activity::session_activity;
 use crate::checkout_setup::last_failure;
 use crate::confine::recorded_level;
+use crate::contracts::is_vision_template;
 use crate::engine::{FileLock, LivenessLock, integration_branch, remote_problem};
 use crate::git::{BranchStep, Repo};
 use crate::lifecycle::{lost_merges, merged_commits};
@@ -44,6 +46,7 @@ pub fn observe(project: &Project, state: &State, now: Timestamp) -> Observations
         team_file_changed: team_file_changed(project, state),
         dead: dead_agents(project, state, now),
         main_branch: main_branch(project, state),
+        vision_gap: vision_gap(project, state),
     }
 }
 
@@ -73,6 +76,17 @@ fn main_branch(project: &Project, state: &State) -> Option<MainBranch> {
     }
     let (ahead, behind) = (repo.count_commits(&main, &head).ok()?, repo.count_commits(&head, &main).ok()?);
     Some(MainBranch { name, ahead, behind })
+}
+
+/// Why the vision document of an open goal says nothing to the planner.
+pub(crate) fn vision_gap(project: &Project, state: &State) -> Option<VisionGap> {
+    let goal = state.board.goal.ready().filter(|goal| goal.status == GoalStatus::InProgress)?;
+    let spec = goal.spec_ref.as_deref()?;
+    let path = project.root().join(spec.split('#').next().unwrap_or(spec));
+    match fs::read_to_string(path) {
+        Ok(text) => is_vision_template(&text).then_some(VisionGap::Template),
+        Err(error) => (error.kind() == ErrorKind::NotFound).then_some(VisionGap::Missing),
+    }
 }
 
 /// Agents whose lease is live but whose supervisor is proven dead.

@@ -65,6 +65,23 @@ pub struct Trigger {
 }
 
 impl Trigger {
+    /// Why the planner is needed, for a person.
+    pub fn in_words(&self) -> String {
+        let subject = &self.subject;
+        match self.kind {
+            TriggerKind::HumanDecision => "you decided to change the plan".to_owned(),
+            TriggerKind::QuestionAnswered => "you answered a question".to_owned(),
+            TriggerKind::HypothesisExhausted => format!("two coders failed at {subject}"),
+            TriggerKind::BlockedTasks => format!("{subject} is blocked"),
+            TriggerKind::IntegrationFailed => format!("{subject} cannot be merged"),
+            TriggerKind::ImmediateDiscovery => format!("{subject} is an urgent discovery"),
+            TriggerKind::DeadDependency => format!("{subject} waits for a task that will not be merged"),
+            TriggerKind::NewDraft => format!("{subject} is a draft to complete"),
+            TriggerKind::InitialPlanning => format!("{subject} has no plan yet"),
+            TriggerKind::SprintCompleted => format!("all tasks of {subject} have ended"),
+        }
+    }
+
     fn new(kind: TriggerKind, subject: impl fmt::Display, stamp: impl fmt::Display, detail: String) -> Self {
         Self { kind, subject: subject.to_string(), detail, key: format!("{kind}:{subject}:{stamp}") }
     }

@@ -10,15 +10,17 @@ use std::fmt;
 use serde::{Serialize, Serializer};
 
 use crate::model::{
-    Anomaly, Discovery, Fields, Role, Severity, State, Status, StopFile, TaskId, TaskStatus, Timestamp,
-    Urgency,
+    Anomaly, Discovery, Fields, GoalStatus, Role, Severity, State, Status, StopFile, TaskId, TaskStatus,
+    Timestamp, Urgency,
 };
 use crate::rules::clients::waits_for_human;
 use crate::rules::questions::unresolved_anomalies;
 use crate::rules::spending::{Spending, spending};
 use crate::rules::triggers::proposed_revision;
 use crate::text::count;
-use crate::watch::alarms::{Alarm, AlarmKind, AlarmLevel, AlarmSubject, Observations, budget_subject};
+use crate::watch::alarms::{
+    Alarm, AlarmKind, AlarmLevel, AlarmSubject, Observations, VisionGap, budget_subject,
+};
 use crate::watch::supervise::{planner_needs_human, unseen_triggers};
 
 /// One decision that waits for the human.
@@ -53,6 +55,8 @@ pub enum NeedKind {
     Discovery,
     /// Something unusual that an agent has reported and the human has not commented on.
     Anomaly,
+    /// The vision document is not written.
+    Vision,
 }
 
 impl NeedKind {
@@ -60,7 +64,11 @@ impl NeedKind {
     pub fn alarm(self) -> Option<AlarmKind> {
         match self {
             NeedKind::Alarm(kind) => Some(kind),
-            NeedKind::Stopped(_) | NeedKind::BrokenRecord | NeedKind::Discovery | NeedKind::Anomaly => None,
+            NeedKind::Stopped(_)
+            | NeedKind::BrokenRecord
+            | NeedKind::Discovery
+            | NeedKind::Anomaly
+            | NeedKind::Vision => None,
         }
     }
 }
@@ -73,6 +81,7 @@ impl fmt::Display for NeedKind {
             NeedKind::BrokenRecord => f.pad("BROKEN RECORD"),
             NeedKind::Discovery => f.pad("DISCOVERY"),
             NeedKind::Anomaly => f.pad("ANOMALY"),
+            NeedKind::Vision => f.pad("VISION"),
         }
     }
 }
@@ -105,6 +114,7 @@ pub fn needs_you(state: &State, seen: &Observations, alarms: &[Alarm], now: Time
     needs.extend(invalid(alarms));
     needs.extend(broken_records(state));
     needs.extend(Answers::new(state, seen, rest.collect(), now).needs(state));
+    needs.extend(vision(state, seen));
     needs.extend(discoveries);
     needs.extend(unresolved_anomalies(state).into_iter().map(anomaly));
     needs
@@ -205,6 +215,21 @@ fn asked(state: &State, task: Option<&TaskId>) -> Vec<String> {
     let body = task.and_then(|task| state.board.body(task).ok());
     let status = body.and_then(|body| body.status().ok());
     if let Some(TaskStatus::Blocked { block, .. }) = status { block.questions.clone() } else { Vec::new() }
+}
+
+/// The vision document, if it says nothing. Tasks can do without one; a template that was never filled in misleads reviewers
+/// too.
+fn vision(state: &State, seen: &Observations) -> Option<NeedsYou> {
+    let gap = seen.vision_gap?;
+    let goal = state.board.goal.ready().filter(|goal| goal.status == GoalStatus::InProgress)?;
+    let spec = goal.spec_ref.as_deref().filter(|_| !goal.description.trim().is_empty())?;
+    let matters = match gap {
+        VisionGap::Missing => state.board.tasks.is_empty(),
+        VisionGap::Template => true,
+    };
+    let file = spec.split('#').next().unwrap_or(spec);
+    let (text, command) = (gap.problem(file), gap.command(file));
+    matters.then(|| NeedsYou::new(NeedKind::Vision, AlarmLevel::Warning, text, command))
 }
 
 fn discovery(found: &Discovery) -> NeedsYou {

@@ -2,7 +2,7 @@
 //!
 //! Decides nothing and knows no layout: the same view gives the same words on every screen.
 
-use crate::model::{GoalStatus, Role, Seconds, Status, Usage};
+use crate::model::{AgentStatus, GoalStatus, Role, Seconds, Status, Usage};
 use crate::rules::spending::{Spending, SpendingScope};
 use crate::text::{compact_number, count};
 use crate::watch::view::{
@@ -75,10 +75,28 @@ pub fn full_columns(sprint: &SprintView, columns: usize) -> usize {
 pub fn agent_doing(agent: &AgentView) -> String {
     let holding = agent.task.as_ref().map(|task| format!(" {task}")).unwrap_or_default();
     match agent.liveness {
-        Liveness::Live => format!("{}{holding}", agent.status),
+        Liveness::Live => format!("{}{holding}{}", agent.status, waits_for(agent)),
         Liveness::Grace => format!("silent, was {}{holding}", agent.status),
         Liveness::Gone => format!("gone, was {}{holding}", agent.status),
         Liveness::Dead => format!("dead, was {}{holding}", agent.status),
+    }
+}
+
+/// What an agent that waits is waiting for.
+fn waits_for(agent: &AgentView) -> &'static str {
+    match (agent.status, agent.role) {
+        (AgentStatus::Waiting, Role::Planner) => " until it is needed",
+        (AgentStatus::Waiting, Role::Coder) => " for a verdict",
+        (AgentStatus::Waiting, Role::CodeReviewer) => "",
+        (
+            AgentStatus::Starting
+            | AgentStatus::Idle
+            | AgentStatus::Working
+            | AgentStatus::Reviewing
+            | AgentStatus::Planning
+            | AgentStatus::Handoff,
+            _,
+        ) => "",
     }
 }
 

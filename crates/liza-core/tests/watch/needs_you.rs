@@ -1,9 +1,10 @@
 //! What waits for the human, as every screen lists it.
 
 use liza_core::model::{
-    Anomaly, Discovery, HumanNote, Loaded, Seconds, Severity, State, Status, StopFileTimes, Urgency, Value,
+    Anomaly, Discovery, GoalStatus, HumanNote, Loaded, Seconds, Severity, State, Status, StopFileTimes,
+    Urgency, Value,
 };
-use liza_core::watch::alarms::{AlarmKind, AlarmLevel, Observations};
+use liza_core::watch::alarms::{AlarmKind, AlarmLevel, Observations, VisionGap};
 use liza_core::watch::needs_you::{NeedKind, NeedsYou};
 use liza_core::watch::view::{Liveness, Progress, TaskPhase, View, view};
 
@@ -45,6 +46,32 @@ fn a_blocked_task_has_its_questions_and_the_command_that_answers_them() {
     assert_eq!(need.questions, ["Which one?", "Both?"]);
     assert_eq!(need.command, "liza answer t \"...\"");
     assert_eq!(need.task, Some(task("t")));
+}
+
+/// Covers: UI-03
+#[test]
+fn a_vision_that_says_nothing_needs_the_human_while_the_goal_is_open() {
+    let mut state = state_with(Status::Unclaimed);
+    let with = |gap| Observations { vision_gap: Some(gap), ..seen() };
+    let needs = |state: &State, gap| {
+        let shown = view(state, &with(gap), now());
+        let found = of_kind(&shown, NeedKind::Vision).into_iter();
+        found.map(|need| (need.text.clone(), need.command.clone())).collect::<Vec<_>>()
+    };
+    let Loaded::Ready(goal) = &mut state.board.goal else { panic!() };
+    goal.spec_ref = Some("specs/vision.md#goal".to_owned());
+    let template =
+        "specs/vision.md is still the template: fill it in, or the planner plans from the goal alone";
+    let expected = [(template.to_owned(), "$EDITOR specs/vision.md".to_owned())];
+    assert_eq!(needs(&state, VisionGap::Template), expected);
+    assert_eq!(needs(&state, VisionGap::Missing), [], "tasks can do without one");
+    state.board.tasks.clear();
+    let missing = "specs/vision.md does not exist: the planner plans from the goal alone";
+    let expected = [(missing.to_owned(), "liza init --template".to_owned())];
+    assert_eq!(needs(&state, VisionGap::Missing), expected);
+    let Loaded::Ready(goal) = &mut state.board.goal else { panic!() };
+    goal.status = GoalStatus::Completed;
+    assert_eq!(needs(&state, VisionGap::Template), []);
 }
 
 /// Covers: UI-03

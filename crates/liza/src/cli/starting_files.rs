@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 
 use serde_json::json;
 
-use crate::contracts::VISION;
+use crate::contracts::vision_template;
 use crate::git::UnusedTest;
 
 use crate::cli::context::Context;
@@ -74,14 +74,15 @@ pub(crate) fn write_new(path: &Path, text: &str) -> Result<Vec<PathBuf>, Command
 pub(crate) fn write_missing_vision(context: &Context) -> Result<Reply, CommandError> {
     let project = context.project()?;
     let state = project.store().snapshot()?;
-    let named = state.board.goal.ready().and_then(|goal| goal.spec_ref.clone());
+    let goal = state.board.goal.ready();
+    let named = goal.and_then(|goal| goal.spec_ref.clone());
     let spec = spec_path::within(project.root(), named.as_deref().unwrap_or(spec_path::DEFAULT))?;
     let path = project.root().join(spec_path::file_of(&spec));
     if path.exists() {
         let message = format!("{} already exists", spec_path::file_of(&spec));
         return Err(CommandError::refused("exists", message).hint("edit it, then: liza run"));
     }
-    write_new(&path, VISION)?;
+    write_new(&path, &vision_template(goal.map_or("", |goal| &goal.description)))?;
     let text = format!("{spec} created from the template; fill it in, then: liza run");
     Ok(Reply::new(text, json!({"spec": spec})).at(state.board.revision.0))
 }

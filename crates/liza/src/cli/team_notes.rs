@@ -1,14 +1,11 @@
 //! What a person should know before a team starts. Reads; changes and refuses nothing.
 
-use std::fs;
-use std::io::ErrorKind;
-
 use liza_core::model::{Config, State, Value};
 use liza_core::rules::triggers::proposed_tasks;
 use liza_core::text::count;
 
-use crate::contracts::VISION;
 use crate::engine::integration_branch;
+use crate::observations::vision_gap;
 use crate::project::Project;
 use crate::run::TeamOptions;
 
@@ -51,16 +48,7 @@ fn chosen_by_itself(config: &Config, options: &TeamOptions) -> Option<String> {
 /// A warning if the vision document, which the planner plans from, is not written yet.
 fn vision_warning(project: &Project, state: &State) -> Option<String> {
     let spec = state.board.goal.ready()?.spec_ref.as_deref()?;
-    let problem = match fs::read_to_string(project.root().join(spec_path::file_of(spec))) {
-        Ok(text) if text == VISION => {
-            "is still the empty template: fill it in, or the planner plans from the goal alone"
-        }
-        Err(error) if error.kind() == ErrorKind::NotFound => {
-            "does not exist: the planner plans from the goal alone"
-        }
-        Ok(_) | Err(_) => return None,
-    };
-    Some(format!("{spec} {problem}"))
+    Some(vision_gap(project, state)?.problem(spec_path::file_of(spec)))
 }
 
 /// A plan that waits for the person since an earlier run.

@@ -7,6 +7,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use liza_core::model::Role;
+use liza_core::text::one_line;
 use liza_store::durable::replace_file;
 
 /// The rules for all modes: mode selection, tiers of invariants.
@@ -16,7 +17,25 @@ const PAIRING_MODE: &str = include_str!("PAIRING_MODE.md");
 /// The rules for many agents on one blackboard.
 pub const MULTI_AGENT_MODE: &str = include_str!("MULTI_AGENT_MODE.md");
 /// A template for a vision document.
-pub(crate) const VISION: &str = include_str!("templates/vision-template.md");
+const VISION: &str = include_str!("templates/vision-template.md");
+
+/// What the template has in place of the goal's name.
+const VISION_NAME: &str = "[name of the goal]";
+/// What the template has in place of what the person wants.
+const VISION_GOAL: &str = "[One or two sentences: who will be able to do what they cannot do now.]";
+
+/// The vision document of a goal, to be filled in.
+pub(crate) fn vision_template(goal: &str) -> String {
+    match one_line(goal, 120) {
+        name if name.is_empty() => VISION.to_owned(),
+        name => VISION.replace(VISION_NAME, &name),
+    }
+}
+
+/// Whether a vision document still lacks what the person wants.
+pub(crate) fn is_vision_template(text: &str) -> bool {
+    text.contains(VISION_GOAL)
+}
 
 /// The file name of [`CORE`].
 pub(crate) const CORE_NAME: &str = "CORE.md";
@@ -171,5 +190,19 @@ fn push_line(text: &mut String, line: &str, is_included: bool) {
     if is_included {
         text.push_str(line);
         text.push('\n');
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Covers: BB-15
+    #[test]
+    fn the_vision_template_is_named_after_the_goal_and_known_until_it_is_filled_in() {
+        assert!(vision_template("Retry\n  everything").starts_with("# Vision: Retry everything\n"));
+        assert_eq!(vision_template(""), VISION);
+        assert!(VISION.contains(VISION_NAME) && is_vision_template(VISION));
+        assert!(!is_vision_template("# Vision\n\nEverything retries.\n"));
     }
 }

@@ -18,6 +18,7 @@ use crate::engine::{EngineError, Exchange, integration_branch};
 use crate::git::{FolderState, Git, RemoteProbe, Repo};
 use crate::lifecycle::{lost_merges, merged_commits};
 use crate::machine::works_here;
+use crate::observations::vision_gap;
 use crate::project::{EXCLUDED, Project, now};
 use crate::providers::{
     InstalledClient, LoginPlaces, Provider, ProviderError, builtin_programs, default_provider,
@@ -42,11 +43,8 @@ pub fn check(git: &Git, folder: &Path, project: Option<&Project>, liza: &Path) -
     let repo = match Repo::open(git, project.map_or(folder, Project::root)) {
         Ok(repo) => Some(repo),
         Err(error) => {
-            checks.push(broken(
-                "repository",
-                error.to_string(),
-                "in a git repository: liza doctor; to make one here: git init",
-            ));
+            let fix = error.hint().unwrap_or("run liza doctor in a git repository");
+            checks.push(broken("repository", error.to_string(), fix));
             None
         }
     };
@@ -76,8 +74,12 @@ pub fn check(git: &Git, folder: &Path, project: Option<&Project>, liza: &Path) -
     }
     let config = project.and_then(|project| project.store().snapshot().ok());
     let config = config.as_ref().and_then(|state| state.board.config.ready());
-    checks.push(programs());
-    checks.extend(clients(config));
+    let home = home();
+    let variable = |name: &str| std::env::var_os(name);
+    let places = LoginPlaces { home: home.as_deref(), variable: &variable };
+    let used = used_programs(config, &places);
+    checks.push(programs(&used));
+    checks.extend(clients(&places, &used));
     checks.extend(config.into_iter().flat_map(missing_programs));
     checks
 }
@@ -109,7 +111,10 @@ fn git_version(git: &Git) -> Check {
 /// The person's own checkout, and whether git has a committer for merges.
 fn repository(repo: &Repo) -> Vec<Check> {
     let state = match (repo.head(), repo.unfinished_operation()) {
-        (Err(error), _) => broken("repository", error.to_string(), "git commit --allow-empty -m start"),
+        (Err(error), _) => {
+            let fix = error.hint().unwrap_or("for details: git status");
+            broken("repository", error.to_string(), fix)
+        }
         (Ok(_), Ok(Some(operation))) => warning(
             "repository",
             format!("a {operation} is in progress in {}", repo.root().display()),
@@ -240,12 +245,18 @@ fn specifications(project: &Project, state: &State) -> Check {
     let open = state.bodies().filter(|(_, body)| !body.record().status.is_some_and(Status::is_terminal));
     let named = open.filter_map(|(_, body)| body.record().spec_ref.as_deref());
     let goal = state.board.goal.ready().and_then(|goal| goal.spec_ref.as_deref());
+    let goal = goal.map(|reference| reference.split('#').next().unwrap_or(reference));
     let files: BTreeSet<&str> =
         named.chain(goal).map(|reference| reference.split('#').next().unwrap_or(reference)).collect();
     let disk = ProjectDisk::new(project.root());
     let missing: Vec<&str> = files.iter().copied().filter(|file| !disk.spec_exists(file)).collect();
     if missing.is_empty() {
-        return good("specifications", format!("{}, none missing", count(files.len(), "file")));
+        return match (vision_gap(project, state), goal) {
+            (Some(gap), Some(vision)) => warning("specifications", gap.problem(vision), gap.command(vision)),
+            (Some(_), None) | (None, _) => {
+                good("specifications", format!("{}, none missing", count(files.len(), "file")))
+            }
+        };
     }
     let fix = "write them; for a vision document to fill in: liza init --template";
     warning("specifications", format!("missing: {}", missing.join(", ")), fix)
@@ -346,7 +357,23 @@ fn worktrees(repo: &Repo, folder: &Path, state: &State) -> Check {
     broken("worktrees", wrong.join(", "), "liza recover")
 }
 
-fn programs() -> Check {
+/// The agent programs that the roles would use, each once.
+fn used_programs(config: Option<&Config>, places: &LoginPlaces<'_>) -> Vec<String> {
+    let default = default_provider(places);
+    let of_role = |role: &Role| match config {
+        Some(config) => names_of(config, *role, default),
+        None => default.map(str::to_owned).into_iter().collect(),
+    };
+    let mut used: Vec<String> = Vec::new();
+    for name in Role::ALL.iter().flat_map(of_role) {
+        if !used.contains(&name) {
+            used.push(name);
+        }
+    }
+    used
+}
+
+fn programs(used: &[String]) -> Check {
     let known = builtin_programs();
     let found: Vec<&str> =
         known.iter().map(String::as_str).filter(|name| find_program(name).is_some()).collect();
@@ -354,19 +381,12 @@ fn programs() -> Check {
         let fix = format!("install one of {}", known.join(", "));
         return warning("agent programs", "none on PATH", fix);
     }
-    good("agent programs", found.join(", "))
+    let used = if used.is_empty() { String::new() } else { format!("; liza run uses {}", used.join(", ")) };
+    good("agent programs", format!("{}{used}", found.join(", ")))
 }
 
 /// The agent programs that are installed: version, login, what their sessions may do.
-fn clients(config: Option<&Config>) -> Vec<Check> {
-    let home = home();
-    let variable = |name: &str| std::env::var_os(name);
-    let places = LoginPlaces { home: home.as_deref(), variable: &variable };
-    let default = default_provider(&places);
-    let used: Vec<String> = match config {
-        Some(config) => Role::ALL.iter().flat_map(|role| names_of(config, *role, default)).collect(),
-        None => Vec::new(),
-    };
+fn clients(places: &LoginPlaces<'_>, used: &[String]) -> Vec<Check> {
     let check = |client: InstalledClient| {
         let version = client.version.unwrap_or_else(|| "version unknown".to_owned());
         let (name, rights) = (client.name, client.rights);
@@ -378,7 +398,7 @@ fn clients(config: Option<&Config>) -> Vec<Check> {
             None => good(name, format!("{version}; no login found ({}); {rights}", client.login_command)),
         }
     };
-    installed_clients(&places).into_iter().map(check).collect()
+    installed_clients(places).into_iter().map(check).collect()
 }
 
 fn names_of(config: &Config, role: Role, default: Option<&str>) -> Vec<String> {

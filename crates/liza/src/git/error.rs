@@ -56,19 +56,19 @@ pub enum GitError {
         output: String,
     },
     /// The folder is not in a git repository.
-    #[error("{} is not in a git repository: run `git init` there first", path.display())]
+    #[error("{} is not in a git repository", path.display())]
     NotARepository {
         /// The folder.
         path: PathBuf,
     },
     /// The repository has no files checked out.
-    #[error("{} is a bare repository or a .git folder: run this in a checkout", path.display())]
+    #[error("{} is a bare repository or a .git folder", path.display())]
     NoCheckout {
         /// The folder.
         path: PathBuf,
     },
     /// The repository has no commit yet.
-    #[error("{} has no commit yet: make a first commit (`git commit --allow-empty -m start`)", path.display())]
+    #[error("{} has no commit yet", path.display())]
     NoCommits {
         /// The root of the repository.
         path: PathBuf,
@@ -128,7 +128,7 @@ pub enum GitError {
         message: String,
     },
     /// Git has no name and email address for the committer.
-    #[error("git has no identity to commit with: set user.name and user.email with `git config` ({message})")]
+    #[error("git has no identity to commit with ({message})")]
     NoIdentity {
         /// Git's own message.
         message: String,
@@ -175,6 +175,39 @@ impl GitError {
     /// An IO error with what was being done to which file.
     pub(crate) fn io(action: &str, path: &Path, source: io::Error) -> Self {
         Self::Io { action: action.to_owned(), path: path.to_owned(), source }
+    }
+
+    /// What the person does about it, where it is always the same.
+    pub(crate) fn hint(&self) -> Option<&'static str> {
+        match self {
+            Self::NotARepository { .. } => {
+                Some("go to your repository and repeat the command; a new one begins with: git init")
+            }
+            Self::NoCheckout { .. } => Some("run it in a checkout: git clone FOLDER"),
+            Self::NoCommits { .. } => Some(
+                "agents work on commits: git add --all && git commit -m \"First commit\"; without any file yet: \
+                 git commit --allow-empty -m \"First commit\"",
+            ),
+            Self::NoIdentity { .. } => Some(
+                "git config --global user.name \"Your Name\"; git config --global user.email you@example.com",
+            ),
+            Self::Missing { .. }
+            | Self::TooOld { .. }
+            | Self::TimedOut { .. }
+            | Self::Failed { .. }
+            | Self::UnexpectedOutput { .. }
+            | Self::ForeignFolder { .. }
+            | Self::DamagedWorktree { .. }
+            | Self::BranchInUse { .. }
+            | Self::BranchInTheWay { .. }
+            | Self::LineBreakInPath { .. }
+            | Self::AlteredMerge { .. }
+            | Self::UnknownCommit { .. }
+            | Self::RemoteUnreachable { .. }
+            | Self::RemoteRefused { .. }
+            | Self::RemoteRefMissing { .. }
+            | Self::Io { .. } => None,
+        }
     }
 
     /// Git's own message, where there is one.

@@ -96,7 +96,7 @@ fn started(event: &Value) -> Vec<ClientEvent> {
         vec![ClientEvent::Tool(name.to_owned(), detail.unwrap_or_default())]
     };
     match text(event, "/item/type").as_deref() {
-        Some("command_execution") => tool("shell", text(event, "/item/command")),
+        Some("command_execution") => tool("shell", text(event, "/item/command").map(|line| bare(&line))),
         Some("web_search") => tool("web search", text(event, "/item/query")),
         Some("mcp_tool_call") => {
             let name = text(event, "/item/tool").unwrap_or_default();
@@ -104,6 +104,21 @@ fn started(event: &Value) -> Vec<ClientEvent> {
         }
         _ => Vec::new(),
     }
+}
+
+/// A command without the shell that codex runs it in, which is the same each time.
+fn bare(line: &str) -> String {
+    let Some((shell, rest)) = line.split_once(" -lc ").or_else(|| line.split_once(" -c ")) else {
+        return line.to_owned();
+    };
+    if shell.contains(' ') || !shell.ends_with("sh") {
+        return line.to_owned();
+    }
+    // A command that has quotes itself is quoted in parts; the outermost ones are enough for a person.
+    let quotes = ['\'', '"'];
+    let rest = rest.trim();
+    let inner = rest.strip_prefix(quotes).map(|rest| rest.strip_suffix(quotes).unwrap_or(rest));
+    inner.unwrap_or(rest).trim().to_owned()
 }
 
 fn completed(event: &Value) -> Vec<ClientEvent> {
@@ -156,13 +171,30 @@ mod tests {
 {"type":"item.completed","item":{"id":"item_3","type":"agent_message","text":"Submitted."}}
 {"type":"turn.completed","usage":{"input_tokens":24763,"cached_input_tokens":24448,"output_tokens":122,"reasoning_output_tokens":64}}"#;
 
+    /// Covers: UI-01, SE-04
+    #[test]
+    fn a_command_is_shown_without_the_shell_that_runs_it() {
+        let cases = [
+            ("/bin/bash -lc 'git status; ls'", "git status; ls"),
+            (r#"/usr/bin/zsh -lc "echo 'a'""#, "echo 'a'"),
+            (r#"/bin/bash -lc 'echo a; echo '"'b'""#, r#"echo a; echo '"'b'"#),
+            ("bash -lc ls", "ls"),
+            ("sh -c 'make test'", "make test"),
+            ("git -c core.pager= log", "git -c core.pager= log"),
+            ("cargo test", "cargo test"),
+        ];
+        for (line, expected) in cases {
+            assert_eq!(bare(line), expected, "{line}");
+        }
+    }
+
     /// Covers: SE-01
     #[test]
     fn a_session_is_read() {
         let seen = read(EventFormat::Codex, SESSION);
         let expected = [
             ClientEvent::Started("0199-a".to_owned()),
-            ClientEvent::Tool("shell".to_owned(), "bash -lc 'git status'".to_owned()),
+            ClientEvent::Tool("shell".to_owned(), "git status".to_owned()),
             ClientEvent::Tool("edit".to_owned(), "a.rs b.rs".to_owned()),
             ClientEvent::Note("Model metadata not found".to_owned()),
             ClientEvent::Text("Submitted.".to_owned()),

@@ -31,10 +31,8 @@ pub(crate) fn first_run_notice(project: &Project, posts: &[Post], level: &Level)
         "  Merges go to the integration branch only; your own branches and your checkout stay as they are."
             .to_owned(),
     );
-    lines.push(
-        "  Details: liza doctor, liza agent coder --explain. To limit the cost: liza config budget.day.dollars 20"
-            .to_owned(),
-    );
+    lines.push("  Details: liza doctor; liza agent coder --explain".to_owned());
+    lines.push("  To limit the cost: liza config budget.day.dollars 20".to_owned());
     Some(lines.join("\n"))
 }
 

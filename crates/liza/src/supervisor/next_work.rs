@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use liza_core::model::{AgentStatus, Config, Role, Status, TaskId, Timestamp};
+use liza_core::rules::triggers::Trigger;
 use liza_core::text::count;
 use liza_core::watch::supervise::{
     AfterSession, Situation, Step, StopReason, WaitReason, backoff, next_step, still_registered,
@@ -108,8 +109,8 @@ impl Team<'_> {
             Step::Code(tasks) => self.claim(index, tasks, BackgroundJob::Code),
             Step::Review(tasks) => self.claim(index, tasks, BackgroundJob::Review),
             Step::Plan(triggers) => {
-                let words = triggers.iter().map(|trigger| format!("{} {}", trigger.kind, trigger.subject));
-                self.info(index, format!("woken by {}", words.collect::<Vec<_>>().join(", ")));
+                let words = triggers.iter().map(Trigger::in_words);
+                self.info(index, format!("is needed: {}", words.collect::<Vec<_>>().join(", ")));
                 self.run_job(index, BackgroundJob::Plan(triggers));
             }
             Step::Wait { why, until } => self.wait(index, &why, until),

@@ -3,7 +3,7 @@
 use std::collections::VecDeque;
 use std::sync::Arc;
 
-use liza_core::model::{AgentId, GoalStatus, TaskId, Timestamp};
+use liza_core::model::{AgentId, GoalStatus, Seconds, Status, TaskId, Timestamp};
 use liza_core::watch::action::{ActionSubject, AgentSubject};
 use liza_core::watch::needs_you::NeedsYou;
 use liza_core::watch::view::{AgentView, TaskView, View};
@@ -17,6 +17,9 @@ use super::{CommandResult, ScreenMode};
 
 /// How many lines of the log are kept.
 const LOG_MAX: usize = 1_000;
+
+/// How long the result of an action is shown.
+const NOTICE_TIME: Seconds = Seconds(15);
 
 /// Below this size nothing useful fits, and keys act on nothing that a person could see.
 pub(super) const LEAST: (u16, u16) = (40, 10);
@@ -98,6 +101,14 @@ pub(super) struct LogLine {
 pub(super) struct ActionNotice {
     pub(super) text: String,
     pub(super) succeeded: bool,
+    /// When it disappears; a failure stays until the next key.
+    pub(super) until: Option<Timestamp>,
+}
+
+impl ActionNotice {
+    pub(super) fn new(text: impl Into<String>, succeeded: bool) -> Self {
+        Self { text: text.into(), succeeded, until: None }
+    }
 }
 
 /// What the screen knows.
@@ -224,6 +235,22 @@ impl Model {
         ActionSubject { task: self.subject(), agent: self.agent_subject() }
     }
 
+    /// The first task that waits for an answer, whichever is selected.
+    pub(super) fn asking_task(&self) -> Option<&TaskView> {
+        self.tasks().iter().find(|task| task.status == Some(Status::Blocked))
+    }
+
+    /// Removes a notice of success that was shown long enough: it covers the keys.
+    pub(super) fn drop_old_notice(&mut self) {
+        let Some(now) = self.view.as_ref().map(|view| view.now) else { return };
+        let stays = self.stopping;
+        let Some(notice) = self.notice.as_mut().filter(|notice| notice.succeeded && !stays) else { return };
+        let until = *notice.until.get_or_insert(now + NOTICE_TIME);
+        if now >= until {
+            self.notice = None;
+        }
+    }
+
     /// Shows another view; what was selected stays selected.
     pub(super) fn set_view(&mut self, view: Arc<View>) {
         let task = self.tasks().get(self.task).map(|task| task.id.clone());
@@ -258,6 +285,8 @@ impl Model {
             self.log_back += lines.len();
         }
         self.log.extend(lines);
+        // The team's messages and the log of the project come from two sources.
+        self.log.make_contiguous().sort_by_key(|line| line.time);
         while self.log.len() > LOG_MAX {
             self.log.pop_front();
         }

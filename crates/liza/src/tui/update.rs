@@ -40,6 +40,7 @@ pub(super) fn update(model: &mut Model, event: Event, theme: &Theme) -> Vec<Effe
         }
         Event::View(view) => {
             model.set_view(view);
+            model.drop_old_notice();
             refresh(model)
         }
         Event::Unreadable(why) => {
@@ -88,7 +89,7 @@ fn executed(model: &mut Model, words: &[String], result: &CommandResult, theme: 
     }
     let text = if result.succeeded { first } else { said.join(" ") };
     let text = if text.is_empty() { "done".to_owned() } else { text };
-    model.notice = Some(ActionNotice { text, succeeded: result.succeeded });
+    model.notice = Some(ActionNotice::new(text, result.succeeded));
     Vec::new()
 }
 
@@ -121,8 +122,12 @@ fn on_key(model: &mut Model, key: KeyEvent) -> Vec<Effect> {
         KeyCode::Char(key) => match action_of(key, model.action_subject()) {
             Ok(action) => begin(model, &action),
             Err("") => Vec::new(),
+            Err(_) if key == 'a' && model.asking_task().is_some() => {
+                let action = model.asking_task().map(|task| Action::Answer(task.id.clone()));
+                action.map_or_else(Vec::new, |action| begin(model, &action))
+            }
             Err(why) => {
-                model.notice = Some(ActionNotice { text: why.to_owned(), succeeded: false });
+                model.notice = Some(ActionNotice::new(why, false));
                 Vec::new()
             }
         },
@@ -141,7 +146,7 @@ fn leave(model: &mut Model) -> Vec<Effect> {
                 true => "killing the sessions",
             };
             model.dialog = None;
-            model.notice = Some(ActionNotice { text: text.to_owned(), succeeded: true });
+            model.notice = Some(ActionNotice::new(text, true));
             vec![Effect::StopTeam]
         }
     }
@@ -150,9 +155,7 @@ fn leave(model: &mut Model) -> Vec<Effect> {
 /// Starts an action, or asks first.
 fn begin(model: &mut Model, action: &Action) -> Vec<Effect> {
     if action.needs_terminal() {
-        let text = format!("in another terminal: {}", styled::shell_line(&action.words(&[])));
-        model.notice = Some(ActionNotice { text, succeeded: true });
-        return Vec::new();
+        return in_another_terminal(model, &styled::shell_line(&action.words(&[])));
     }
     match Dialog::of(action) {
         Some(dialog) => {
@@ -161,6 +164,13 @@ fn begin(model: &mut Model, action: &Action) -> Vec<Effect> {
         }
         None => execute(model, action.words(&[])),
     }
+}
+
+/// Shows a command that cannot run here.
+fn in_another_terminal(model: &mut Model, command: &str) -> Vec<Effect> {
+    let text = format!("in another terminal: {command}");
+    model.notice = Some(ActionNotice::new(text, true));
+    Vec::new()
 }
 
 fn execute(model: &mut Model, words: Vec<String>) -> Vec<Effect> {
@@ -191,7 +201,7 @@ fn on_board_key(model: &mut Model, key: KeyEvent) -> Option<Vec<Effect>> {
                 ScreenMode::Observer => vec![Effect::Quit],
                 ScreenMode::Team => {
                     let text = "the team runs in this terminal: Ctrl-C stops it".to_owned();
-                    model.notice = Some(ActionNotice { text, succeeded: true });
+                    model.notice = Some(ActionNotice::new(text, true));
                     Vec::new()
                 }
             });
@@ -237,7 +247,11 @@ fn enter(model: &mut Model) -> Vec<Effect> {
     match model.panel {
         Panel::NeedsYou => {
             let Some(need) = model.needs().get(model.need) else { return Vec::new() };
-            begin(model, &Action::suggested(&need.command.clone()))
+            let command = need.command.clone();
+            match command.starts_with("liza ") {
+                true => begin(model, &Action::suggested(&command)),
+                false => in_another_terminal(model, &command),
+            }
         }
         Panel::Tasks => {
             let Some(task) = model.tasks().get(model.task) else { return Vec::new() };

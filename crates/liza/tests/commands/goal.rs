@@ -29,7 +29,14 @@ fn the_goal_is_shown_completed_and_followed_by_the_next() {
     project.liza(&["goal", "new", "x", "--spec", "none.md", "--json"]).refused(1, "missing_spec");
     project.liza(&["goal", "new", "x", "--spec", "../x.md", "--json"]).refused(1, "bad_spec");
     project.liza_as("planner-1", &["goal", "new", "x", "--json"]).refused(1, "not_permitted");
-    assert_eq!(project.liza(&["goal", "new", "- Next"]).ok(), "goal-2 is set. Start the team: liza run\n");
+    assert_eq!(
+        project.liza(&["goal", "new", "- Next"]).ok(),
+        "goal-2 is set. Start the team: liza run\n\
+         specs/vision.md is still that of the last goal: change it before the planner reads it\n"
+    );
+    project.write("specs/next.md", "# Next\n");
+    let named = project.liza(&["goal", "new", "After that", "--spec", "specs/next.md"]);
+    assert_eq!(named.ok(), "goal-3 is set. Start the team: liza run\n");
     assert!(project.root.join(".liza/archive/core.yaml").exists());
     assert_eq!(project.liza(&["validate"]).ok().trim(), "VALID");
 }

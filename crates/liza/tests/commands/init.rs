@@ -145,7 +145,7 @@ fn a_named_spec_must_exist_and_a_missing_default_is_a_warning() {
     assert!(run.stderr.contains("liza init --template"), "{}", run.stderr);
     // The suggested command works.
     assert!(project.liza(&["init", "--template"]).ok().contains("created from the template"));
-    assert!(project.read("specs/vision.md").starts_with("# Vision"));
+    assert!(project.read("specs/vision.md").starts_with("# Vision: Retry\n"));
     project.liza(&["init", "--template", "--json"]).refused(1, "exists");
 }
 
@@ -201,13 +201,37 @@ fn outside_a_repository_and_before_the_first_commit_the_error_has_a_fix() {
     let mut program = project.program();
     let run = project.run(program.args(["init", "x"]).current_dir(&outside));
     assert_eq!(run.code, 1);
-    assert!(run.stderr.contains("is not in a git repository: run `git init` there first"), "{}", run.stderr);
+    assert!(run.stderr.contains("elsewhere is not in a git repository\n  hint: "), "{}", run.stderr);
+    assert!(run.stderr.contains("git init"), "{}", run.stderr);
+    let status = project.run(project.program().arg("status").current_dir(&outside));
+    assert!(status.stderr.contains("hint: this folder is not in a git repository"), "{}", status.stderr);
     project.git_at(&outside, &["init", "-q"]);
     let mut program = project.program();
     let run = project.run(program.args(["init", "x"]).current_dir(&outside));
     assert_eq!(run.code, 1);
-    assert!(run.stderr.contains("has no commit yet"), "{}", run.stderr);
+    assert!(run.stderr.contains("has no commit yet\n  hint: "), "{}", run.stderr);
+    // An empty first commit would give the agents nothing of what is there.
+    assert!(run.stderr.contains("git add --all && git commit"), "{}", run.stderr);
+    let status = project.run(project.program().arg("status").current_dir(&outside));
+    assert!(status.stderr.contains("hint: this repository has no commit yet"), "{}", status.stderr);
     assert!(!outside.join(".liza").exists());
+}
+
+/// Covers: BB-15, UI-05
+#[test]
+fn uncommitted_changes_are_named_because_agents_do_not_see_them() {
+    let project = TestProject::bare();
+    project.write("specs/vision.md", "# Vision\n\nNot committed, but agents read it.\n");
+    let run = project.liza(&["init", "Retry"]);
+    run.ok();
+    assert_eq!(run.stderr, "");
+
+    let project = TestProject::bare();
+    project.write("notes.txt", "mine\n");
+    let run = project.liza(&["init", "Retry"]);
+    run.ok();
+    assert!(run.stderr.contains("1 file with uncommitted changes"), "{}", run.stderr);
+    assert!(run.stderr.contains("commit them, then liza sync"), "{}", run.stderr);
 }
 
 /// Covers: BB-15

@@ -1,7 +1,7 @@
 //! The release archive: it is complete, its checksum is right, and it installs into an empty home.
 
 use std::fs;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use crate::support::TestProject;
 
@@ -23,9 +23,8 @@ fn the_archive_installs_into_an_empty_home() {
 
     project.run(project.command("tar").arg("xzf").arg(&archive).current_dir(&output)).ok();
     let folder = output.join(name.trim_end_matches(".tar.gz"));
-    for file in ["README.md", "LICENSE", "CHANGELOG.md"] {
-        assert!(folder.join(file).is_file(), "{file}");
-    }
+    assert!(folder.join("LICENSE").is_file());
+    check_links(&folder);
     let install = folder.join("install.sh");
     let said = project.run(project.command("sh").arg(&install).env("HOME", &home)).ok().to_owned();
     assert!(said.contains("is not in your PATH"), "{said}");
@@ -34,11 +33,39 @@ fn the_archive_installs_into_an_empty_home() {
         project.run(project.command(installed.join("bin/liza")).arg("--version").env("HOME", &home));
     assert_eq!(version.ok(), format!("liza {}\n", env!("CARGO_PKG_VERSION")));
     let read = |path: &str| fs::read_to_string(installed.join("share").join(path)).unwrap();
+    assert!(read("doc/liza/CHANGELOG.md").contains("## Unreleased"));
     assert!(read("man/man1/liza.1").contains(".TH liza"));
     assert!(read("man/man1/liza-run.1").contains("team"));
     assert!(read("bash-completion/completions/liza").contains("complete"));
     assert!(read("zsh/site-functions/_liza").starts_with("#compdef liza"));
     assert!(read("fish/vendor_completions.d/liza.fish").contains("complete -c liza"));
+}
+
+/// Every link between the pages of a folder leads to a file that is there.
+fn check_links(folder: &Path) {
+    let pages = pages_in(folder);
+    assert!(pages.len() > 30, "{pages:?}");
+    for page in pages {
+        let text = fs::read_to_string(&page).unwrap();
+        let targets = text.split("](").skip(1).filter_map(|rest| rest.split(')').next());
+        let files = targets.map(|target| target.split('#').next().unwrap());
+        for file in files.filter(|file| !file.is_empty() && !file.contains("://")) {
+            let target = page.parent().unwrap().join(file);
+            assert!(target.exists(), "{} links to {file}", page.display());
+        }
+    }
+}
+
+/// All pages below a folder.
+fn pages_in(folder: &Path) -> Vec<PathBuf> {
+    let entries = fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path());
+    let below = |path: PathBuf| match path.is_dir() {
+        true => pages_in(&path),
+        false => {
+            Some(path).filter(|path| path.extension().is_some_and(|end| end == "md")).into_iter().collect()
+        }
+    };
+    entries.flat_map(below).collect()
 }
 
 /// Covers: UI-13

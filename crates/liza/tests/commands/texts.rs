@@ -130,7 +130,7 @@ fn it_works_in_sub_folders_and_worktrees_and_names_a_folder_without_project() {
     project.liza(&["-C", ".worktrees/core", "note", "from a worktree"]).ok();
     assert!(project.state().contains("from a worktree"));
     let error = project.liza(&["-C", "/", "note", "x", "--json"]).refused(1, "no_project");
-    assert_eq!(error["message"], "no .liza folder in / or above it");
+    assert_eq!(error["message"], "Liza is not set up here: no .liza folder in / or above it");
     project.liza(&["-C", "src/none", "note", "x", "--json"]).refused(1, "no_directory");
     project.liza(&["-C", "specs/vision.md", "note", "x", "--json"]).refused(1, "no_directory");
 }

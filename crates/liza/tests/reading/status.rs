@@ -1,5 +1,6 @@
 //! `liza status`: the page at several widths, its JSON, its refusals.
 
+use std::fs;
 use std::process::Stdio;
 
 use liza_core::model::Timestamp;
@@ -22,6 +23,28 @@ fn page(project: &TestProject, columns: &str, arguments: &[&str]) -> String {
 fn an_empty_board_suggests_what_to_do_next() {
     let project = TestProject::new();
     insta::assert_snapshot!(page(&project, "80", &["status"]));
+}
+
+/// Covers: BB-15, UI-03
+#[test]
+fn a_vision_that_is_not_written_needs_the_human() {
+    let project = TestProject::new();
+    fs::remove_file(project.root.join("specs/vision.md")).unwrap();
+    let said = page(&project, "80", &["status"]);
+    assert!(said.contains("NEEDS YOU\n   ! VISION\n     specs/vision.md does not exist"), "{said}");
+    assert!(said.contains("→ liza init --template"), "{said}");
+    project.liza(&["init", "--template"]).ok();
+    let said = page(&project, "80", &["status"]);
+    assert!(said.contains("     specs/vision.md is still the template"), "{said}");
+    assert!(said.contains("→ $EDITOR specs/vision.md"), "{said}");
+    let said = project.liza(&["doctor"]).stdout;
+    assert!(said.contains("warn  specifications      specs/vision.md is still the template"), "{said}");
+    // The heading alone does not say what is wanted.
+    let template = project.read("specs/vision.md");
+    project.write("specs/vision.md", &template.replace("# Vision: Retry everything", "# Everything retries"));
+    assert!(page(&project, "80", &["status"]).contains("VISION"));
+    project.write("specs/vision.md", "# Everything retries\n\nEach call is tried three times.\n");
+    assert!(!page(&project, "80", &["status"]).contains("NEEDS YOU"));
 }
 
 /// Covers: BB-15

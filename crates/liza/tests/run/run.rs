@@ -411,7 +411,7 @@ fn a_missing_git_identity_is_reported_before_any_agent_starts() {
     ] {
         let error = nameless(args).refused(3, "git");
         let message = error["message"].as_str().unwrap();
-        assert!(message.contains("set user.name and user.email"), "{message}");
+        assert!(error["hint"].as_str().unwrap().contains("git config --global user.name"), "{error}");
         assert_eq!(message.lines().count(), 1, "{message}");
     }
     assert!(!project.log().contains("registered"), "{}", project.log());
@@ -428,7 +428,7 @@ fn a_vision_that_is_still_the_template_is_reported() {
     assert!(run.stdout.contains("goal COMPLETED · 1 task: 1 merged"), "{run:#?}");
     // The planner's session has a result even if a coder claims the only task at once.
     assert!(!run.stdout.contains("no result"), "{run:#?}");
-    assert!(run.stderr.contains("specs/vision.md is still the empty template"), "{run:#?}");
+    assert!(run.stderr.contains("specs/vision.md is still the template"), "{run:#?}");
 }
 
 /// Covers: SE-09

@@ -1,5 +1,8 @@
 //! The screen from its start to its end.
 
+use std::fs;
+use std::os::unix::fs::PermissionsExt as _;
+
 use crate::support::TestProject;
 use crate::support::process::{send_signal, wait_for};
 use crate::support::tmux::Tmux;
@@ -106,6 +109,32 @@ fn needs_tmux_a_team_in_a_terminal_has_the_screen_and_ends_with_a_summary() {
     tmux.wait_for("AGENTS");
     let screen = tmux.wait_for("ended with 0");
     assert!(screen.contains("goal COMPLETED · 3 tasks: 3 merged"), "{screen}");
+    is_restored(&tmux);
+}
+
+/// Covers: UI-01, SE-09
+#[test]
+fn needs_tmux_what_a_team_says_before_its_screen_is_in_the_log_of_the_screen() {
+    let project = TestProject::new();
+    project.write("late.txt", "not on the integration branch\n");
+    project.git(&["add", "."]);
+    project.git(&["commit", "-qm", "late"]);
+    let program = project.home().join("agents/claude");
+    fs::create_dir(program.parent().unwrap()).unwrap();
+    fs::write(&program, "#!/bin/sh\nexec sleep 600\n").unwrap();
+    fs::set_permissions(&program, fs::Permissions::from_mode(0o755)).unwrap();
+    let line = format!(
+        "PATH='{}':$PATH '{}' run --cli claude; echo \"ended with $?\"; cat",
+        program.parent().unwrap().display(),
+        env!("CARGO_BIN_EXE_liza")
+    );
+    let tmux = Tmux::start(&project, (160, 50), &line);
+    tmux.wait_for("AGENTS");
+    let screen = tmux.wait_for("main has 1 commit that the agents do not have");
+    assert!(screen.contains("AGENTS") && screen.contains("no login of claude was found"), "{screen}");
+    assert!(screen.contains("First run in this project"), "{screen}");
+    tmux.press(&["C-c"]);
+    tmux.wait_for("ended with");
     is_restored(&tmux);
 }
 

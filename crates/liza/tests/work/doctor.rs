@@ -98,7 +98,8 @@ fn it_reports_what_git_lacks() {
     path.push(std::env::var_os("PATH").unwrap());
     let mut program = project.program();
     let run = project.run(program.args(["doctor", "--json"]).env("PATH", path));
-    assert!(check(&run, "agent programs")["found"].as_str().unwrap().contains("claude"));
+    let programs = check(&run, "agent programs")["found"].clone();
+    assert!(programs.as_str().unwrap().ends_with("; liza run uses claude"), "{programs}");
 }
 
 /// Covers: SE-09

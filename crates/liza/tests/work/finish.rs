@@ -67,13 +67,28 @@ fn a_conflict_or_a_file_in_the_way_changes_nothing() {
 #[test]
 fn an_unreached_goal_an_agent_and_a_silent_program_are_refused() {
     let project = team();
+    let error = project.liza(&["finish", "--json"]).refused(1, "not_reached");
+    assert_eq!(
+        error["message"],
+        "goal-1 is IN_PROGRESS: no task is planned yet, and there is nothing new to take"
+    );
+    assert!(error["hint"].as_str().unwrap().contains("liza run"), "{error}");
+    let said = project.liza(&["finish", "--unfinished"]).ok().to_owned();
+    assert!(
+        said.starts_with("nothing to take: main already contains everything that is merged so far\n"),
+        "{said}"
+    );
     approved(&project, "one");
     merge(&project, "one").ok();
     let error = project.liza(&["finish", "--merge", "--json"]).refused(1, "not_reached");
     assert!(error["hint"].as_str().unwrap().contains("--unfinished"), "{error}");
     project.liza_as("coder-1", &["finish", "--merge", "--unfinished", "--json"]).refused(1, "not_permitted");
     project.liza(&["finish", "--unfinished", "--json"]).refused(1, "no_choice");
-    project.liza(&["finish", "--merge", "--unfinished"]).ok();
+    let said = project.liza(&["finish", "--merge", "--unfinished"]).ok().to_owned();
+    assert!(
+        said.starts_with("merged what is finished so far into main: ") && said.contains("the goal goes on"),
+        "{said}"
+    );
     assert_eq!(tip(&project, "main"), tip(&project, "integration"));
 }
 

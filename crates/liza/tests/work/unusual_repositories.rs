@@ -131,7 +131,7 @@ fn an_empty_repository_is_refused_with_a_hint() {
     home.git(&["init", "-q", root.to_str().unwrap()]);
     let project = moved_to(home, &root);
     let error = project.liza(&["init", "Retry", "--json"]).refused(1, "no_repository");
-    assert!(error["message"].as_str().unwrap().contains("git commit --allow-empty"), "{error}");
+    assert!(error["hint"].as_str().unwrap().contains("git commit --allow-empty"), "{error}");
     assert!(!project.root.join(".liza").exists());
     let run = project.liza(&["doctor"]);
     assert!(run.stdout.contains("has no commit yet"), "{run:?}");

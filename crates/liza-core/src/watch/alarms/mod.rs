@@ -23,7 +23,7 @@ use crate::rules::metrics::sprint_metrics;
 use crate::text::count;
 
 pub use episodes::Episodes;
-pub use observations::{ForeignCommits, MainBranch, Observations, RemoteProblem, SessionActivity};
+pub use observations::{ForeignCommits, MainBranch, Observations, RemoteProblem, SessionActivity, VisionGap};
 pub use stops::StopAge;
 pub(super) use team::budget_subject;
 

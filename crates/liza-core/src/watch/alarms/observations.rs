@@ -38,6 +38,37 @@ pub struct Observations {
     pub dead: BTreeSet<AgentId>,
     /// How far the result is from the main branch; observed only once the goal is reached.
     pub main_branch: Option<MainBranch>,
+    /// Why the vision document says nothing to the planner; observed only while the goal is open.
+    pub vision_gap: Option<VisionGap>,
+}
+
+/// Why the vision document says nothing.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum VisionGap {
+    /// The file does not exist.
+    Missing,
+    /// It is the template, not filled in.
+    Template,
+}
+
+impl VisionGap {
+    /// What is wrong with the document at this path, and what follows from it.
+    pub fn problem(self, file: &str) -> String {
+        match self {
+            VisionGap::Missing => format!("{file} does not exist: the planner plans from the goal alone"),
+            VisionGap::Template => {
+                format!("{file} is still the template: fill it in, or the planner plans from the goal alone")
+            }
+        }
+    }
+
+    /// The command with which the human writes it.
+    pub fn command(self, file: &str) -> String {
+        match self {
+            VisionGap::Missing => "liza init --template".to_owned(),
+            VisionGap::Template => format!("$EDITOR {file}"),
+        }
+    }
 }
 
 /// How far the integration branch is from the main branch.

@@ -310,7 +310,7 @@ fn covers(need: &NeedsYou, alert: &Alert) -> bool {
         NeedKind::Alarm(kind) => {
             (kind == alert.kind && need.text == alert.text) || (same_task && need.also.contains(&alert.kind))
         }
-        NeedKind::BrokenRecord | NeedKind::Discovery | NeedKind::Anomaly => false,
+        NeedKind::BrokenRecord | NeedKind::Discovery | NeedKind::Anomaly | NeedKind::Vision => false,
     }
 }
 

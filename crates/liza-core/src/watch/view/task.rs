@@ -91,6 +91,8 @@ pub struct TaskView {
     pub lease: Option<LeaseView>,
     /// Why it is blocked or was rejected.
     pub reason: Option<String>,
+    /// What its coder has asked, while it is blocked.
+    pub questions: Vec<String>,
     /// The next step, in words.
     pub next: String,
     /// The next step, as a command for the person or the agent who takes it.
@@ -153,6 +155,10 @@ fn task_view(
         max_review_cycles: config.map(|config| config.max_review_cycles(record)),
         lease: outlook.lease.map(|expires| LeaseView::new(expires, now)),
         reason: outlook.reason,
+        questions: match body.status() {
+            Ok(TaskStatus::Blocked { block, .. }) => block.questions.clone(),
+            Ok(_) | Err(_) => Vec::new(),
+        },
         next: outlook.next,
         human_command: human_command(state, seen, (id, record), body.status().ok(), &waits_for, now),
         command: outlook.command,

@@ -130,7 +130,9 @@ pub(crate) fn run(args: Args, context: &Context) -> Result<Reply, CommandError> 
     }
     post.provider.installed_program()?;
     post.provider.check_budget(config)?;
-    note_missing_logins(context, std::slice::from_ref(&post));
+    for note in missing_login_notes(context, std::slice::from_ref(&post)) {
+        context.screen.note(&format!("liza: {note}"));
+    }
     check_confinement(context, &project, config, [post.role])?;
     if post.role != Role::Planner {
         // Coders commit and code reviewers merge; checked before anything is claimed.
@@ -238,12 +240,11 @@ pub(crate) fn require_any_program(context: &Context) -> Result<(), CommandError>
         .exit(Exit::Missing))
 }
 
-/// Says which of the agent programs seem not to be logged in. A session will show it in any case.
-pub(crate) fn note_missing_logins(context: &Context, posts: &[Post]) {
+/// Which of the agent programs seem not to be logged in, for the person. A session will show it in any case.
+pub(crate) fn missing_login_notes(context: &Context, posts: &[Post]) -> Vec<String> {
     let names: Vec<String> = posts.iter().flat_map(|post| post.provider.names()).collect();
-    for (name, login) in with_places(context, |places| missing_logins(places, &names)) {
-        context.screen.note(&format!("liza: no login of {name} was found. To log in: {login}"));
-    }
+    let missing = with_places(context, |places| missing_logins(places, &names)).into_iter();
+    missing.map(|(name, login)| format!("no login of {name} was found. To log in: {login}")).collect()
 }
 
 fn with_places<T>(context: &Context, look: impl FnOnce(&LoginPlaces<'_>) -> T) -> T {

@@ -11,6 +11,7 @@ use super::recover;
 use crate::cli::context::Context;
 use crate::cli::ui::error::CommandError;
 use crate::cli::ui::exit_code::Exit;
+use crate::cli::ui::layout::wrap;
 use crate::cli::ui::output::Reply;
 
 /// Check git, the repository, the blackboard and the agent programs.
@@ -43,20 +44,18 @@ pub(crate) fn run(args: Args, context: &Context) -> Result<Reply, CommandError> 
         (_, false) => None,
     };
     let checks = check(&Git::new(), &context.directory, project.as_ref(), &context.program);
-    Ok(reply(&checks, report.as_ref()))
+    Ok(reply(&checks, report.as_ref(), context.screen.page_columns()))
 }
 
-fn reply(checks: &[Check], report: Option<&RecoveryReport>) -> Reply {
+fn reply(checks: &[Check], report: Option<&RecoveryReport>, columns: usize) -> Reply {
     let width = checks.iter().map(|check| check.name.len()).max().unwrap_or(0);
     let line = |check: &Check| {
-        let fix = check.fix.as_ref().map(|fix| format!("\n      {:width$}  fix: {fix}", ""));
-        format!(
-            "{:4}  {:width$}  {}{}",
-            check.health.name(),
-            check.name,
-            check.found,
-            fix.unwrap_or_default()
-        )
+        let head = format!("{:4}  {:width$}  ", check.health.name(), check.name);
+        let room = columns.saturating_sub(head.len()).max(20);
+        let fix = check.fix.as_ref().map(|fix| format!("fix: {fix}"));
+        let texts = std::iter::once(&check.found).chain(&fix);
+        let lines: Vec<String> = texts.flat_map(|text| wrap(text, room)).collect();
+        format!("{head}{}", lines.join(&format!("\n{}", " ".repeat(head.len()))))
     };
     let mut lines: Vec<String> = report.into_iter().map(recover::in_words).collect();
     lines.extend(checks.iter().map(line));

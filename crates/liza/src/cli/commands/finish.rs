@@ -52,11 +52,14 @@ pub(crate) fn run(args: Args, context: &Context) -> Result<Reply, CommandError> 
     let project = context.project()?;
     let engine = context.engine(&project)?;
     let result = goal_result(&engine)?;
-    check_reached(&project, &result, args.unfinished)?;
     let main = main_branch(&project, &result)?;
+    let has_it = has_result(&engine, &result, &main)?;
+    check_reached(&project, &result, has_it, args.unfinished)?;
     let way = match (args.merge, args.pr) {
         (true, _) => Way::Merge,
         (_, true) => Way::PullRequest,
+        // Nothing to ask: the merge finds that there is nothing to do.
+        (false, false) if has_it => Way::Merge,
         (false, false) => asked(context, &engine, &result, &main)?,
     };
     match way {
@@ -68,19 +71,44 @@ pub(crate) fn run(args: Args, context: &Context) -> Result<Reply, CommandError> 
     }
 }
 
-fn check_reached(project: &Project, result: &GoalResult, unfinished: bool) -> Result<(), CommandError> {
-    let state = project.store().snapshot()?;
-    let open = state.board.summaries().filter(|task| task.status.is_some_and(|status| !status.is_terminal()));
-    match result.status {
-        GoalStatus::Completed => Ok(()),
-        GoalStatus::InProgress | GoalStatus::Aborted if unfinished => Ok(()),
-        GoalStatus::InProgress | GoalStatus::Aborted => {
-            let open = count(open.count(), "open task");
-            let message = format!("{} is {}, with {open}", result.goal, result.status);
-            Err(CommandError::refused("not_reached", message)
-                .hint("take what is merged so far: liza finish --unfinished"))
-        }
+/// Whether the main branch has everything that is merged.
+fn has_result(engine: &Engine<'_>, result: &GoalResult, main: &Branch) -> Result<bool, CommandError> {
+    let repo = engine.repo()?;
+    match repo.tip(main)? {
+        Some(tip) => Ok(repo.is_ancestor(&result.head, &tip)?),
+        None => Ok(false),
     }
+}
+
+fn check_reached(
+    project: &Project,
+    result: &GoalResult,
+    has_it: bool,
+    unfinished: bool,
+) -> Result<(), CommandError> {
+    match result.status {
+        GoalStatus::Completed => return Ok(()),
+        GoalStatus::InProgress | GoalStatus::Aborted if unfinished => return Ok(()),
+        GoalStatus::InProgress | GoalStatus::Aborted => {}
+    }
+    let state = project.store().snapshot()?;
+    let is_open = |status: Option<Status>| status.is_some_and(|status| !status.is_terminal());
+    let tasks = match state.board.summaries().filter(|task| is_open(task.status)).count() {
+        0 if state.board.tasks.is_empty() => "no task is planned yet".to_owned(),
+        open => format!("it has {}", count(open, "open task")),
+    };
+    let message = match has_it {
+        true => format!("{} is {}: {tasks}, and there is nothing new to take", result.goal, result.status),
+        false => format!("{} is {}: {tasks}", result.goal, result.status),
+    };
+    let hint = match (has_it, result.status) {
+        (false, _) => "take what is merged so far: liza finish --unfinished",
+        (true, GoalStatus::Aborted) => "state another goal: liza goal new \"GOAL\"",
+        (true, GoalStatus::InProgress | GoalStatus::Completed) => {
+            "see what is next: liza status; start the team: liza run"
+        }
+    };
+    Err(CommandError::refused("not_reached", message).hint(hint))
 }
 
 /// The recorded main branch, or the one that is checked out.
@@ -107,16 +135,7 @@ fn asked(
     result: &GoalResult,
     main: &Branch,
 ) -> Result<Way, CommandError> {
-    let repo = engine.repo()?;
-    let has_it = match repo.tip(main)? {
-        Some(tip) => repo.is_ancestor(&result.head, &tip)?,
-        None => false,
-    };
-    if has_it {
-        // Nothing to ask: the merge finds that there is nothing to do.
-        return Ok(Way::Merge);
-    }
-    let can_push = repo.remote_of(main)?.is_some();
+    let can_push = engine.repo()?.remote_of(main)?.is_some();
     let unclear = |message: &str| {
         let ways = if can_push { "liza finish --merge, or liza finish --pr" } else { "liza finish --merge" };
         CommandError::refused("no_choice", message).hint(ways)
@@ -150,24 +169,39 @@ fn merge(
     let (text, head, commits) = match context.reported(engine, merge_into_main(engine, result, main))? {
         FinishOutcome::Merged { head, commits } => {
             let commits_text = count(usize::try_from(commits).unwrap_or(usize::MAX), "commit");
-            let text = format!(
-                "merged the result of {} into {main}: {commits_text}, now at {}\nnext goal: liza goal new \"GOAL\"",
-                result.goal,
-                head.short()
-            );
+            let what = match result.status {
+                GoalStatus::Completed => format!("the result of {}", result.goal),
+                GoalStatus::InProgress | GoalStatus::Aborted => "what is finished so far".to_owned(),
+            };
+            let head_text = head.short();
+            let text =
+                format!("merged {what} into {main}: {commits_text}, now at {head_text}\n{}", next(result));
             (text, head, commits)
         }
-        FinishOutcome::UpToDate => {
-            let text = format!(
-                "{main} already contains the result of {}\nnext goal: liza goal new \"GOAL\"",
-                result.goal
-            );
-            (text, result.head.clone(), 0)
-        }
+        FinishOutcome::UpToDate => (up_to_date(result, main), result.head.clone(), 0),
         FinishOutcome::Failed(error) => return Err(not_merged(result, main, &error)),
     };
     let result = json!({"goal": result.goal, "way": "merge", "main_branch": main.as_str(), "head": head, "commits": commits});
     Ok(Reply::new(text, result))
+}
+
+/// The main branch has everything already.
+fn up_to_date(result: &GoalResult, main: &Branch) -> String {
+    let what = match result.status {
+        GoalStatus::Completed => format!("{main} already contains the result of {}", result.goal),
+        GoalStatus::InProgress | GoalStatus::Aborted => {
+            format!("nothing to take: {main} already contains everything that is merged so far")
+        }
+    };
+    format!("{what}\n{}", next(result))
+}
+
+/// What a person does after taking the result.
+fn next(result: &GoalResult) -> &'static str {
+    match result.status {
+        GoalStatus::Completed | GoalStatus::Aborted => "next goal: liza goal new \"GOAL\"",
+        GoalStatus::InProgress => "the goal goes on: liza status",
+    }
 }
 
 fn not_merged(result: &GoalResult, main: &Branch, error: &MergeError) -> CommandError {

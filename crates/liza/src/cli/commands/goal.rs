@@ -10,6 +10,7 @@ use crate::cli::spec_path;
 use crate::cli::ui::error::CommandError;
 use crate::cli::ui::input::Text;
 use crate::cli::ui::output::Reply;
+use crate::project::Project;
 
 /// Show the goal, end it, or state a new one.
 #[derive(Debug, clap::Args)]
@@ -69,6 +70,7 @@ fn state_new(new: New, context: &Context) -> Result<Reply, CommandError> {
     if let Some(missing) = spec_ref.as_ref().filter(|spec| !spec_path::exists(project.root(), spec)) {
         return Err(spec_path::missing(missing));
     }
+    let old_vision = if spec_ref.is_none() { vision_of_last_goal(&project)? } else { None };
     let command = NewGoal { description: new.goal.read(context)?, spec_ref };
     let done = context.execute(&project, command)?;
     let files = project.stop_files();
@@ -79,9 +81,23 @@ fn state_new(new: New, context: &Context) -> Result<Reply, CommandError> {
         Some(file) => format!(".liza/{file} is still present; to let the planner start: liza resume"),
         None => "Start the team: liza run".to_owned(),
     };
-    let mut reply = context.reply(&done, format!("{} is set. {next}", done.reply.goal));
+    let mut text = format!("{} is set. {next}", done.reply.goal);
+    if let Some(vision) = old_vision {
+        text.push_str(&format!(
+            "\n{vision} is still that of the last goal: change it before the planner reads it"
+        ));
+    }
+    let mut reply = context.reply(&done, text);
     reply.result["stop_files"] = json!(present);
     Ok(reply)
+}
+
+/// The vision document that was written for the goal before, which the next one keeps.
+fn vision_of_last_goal(project: &Project) -> Result<Option<String>, CommandError> {
+    let state = project.store().snapshot()?;
+    let last = state.board.goal.ready().filter(|goal| !goal.description.trim().is_empty());
+    let vision = last.and_then(|goal| goal.spec_ref.clone());
+    Ok(vision.filter(|vision| spec_path::exists(project.root(), vision)))
 }
 
 fn show(context: &Context) -> Result<Reply, CommandError> {

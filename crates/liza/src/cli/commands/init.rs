@@ -15,8 +15,8 @@ use liza_core::text::{count, one_line};
 use liza_store::{Address, Store};
 use serde_json::json;
 
-use crate::contracts::VISION;
-use crate::git::{Branch, Git, Head, RemovedWorktree, Repo, UnusedTest};
+use crate::contracts::vision_template;
+use crate::git::{Branch, Git, Head, RemovedWorktree, Repo, UntrackedFiles, UnusedTest};
 use crate::lifecycle::{create_on_remote, try_remote};
 use crate::project::{EXCLUDED, now};
 
@@ -96,7 +96,7 @@ pub(crate) fn run(args: Args, context: &Context) -> Result<Reply, CommandError> 
         }
     }
     if place.symlink_metadata().is_ok() {
-        let message = format!("{} already exists", place.display());
+        let message = format!("Liza is set up here already: {} exists", place.display());
         let hint = if !has_board && place.join("state.yaml").symlink_metadata().is_err() {
             match place.join("state.yaml.prev").is_file() {
                 true => "its state.yaml is gone; restore it: liza recover",
@@ -151,6 +151,8 @@ struct Plan {
     head: Sha,
     /// How far an existing branch is from the current commit.
     distance: Option<String>,
+    /// How many files have changes that no commit has, so that agents do not see them.
+    uncommitted: usize,
     template: bool,
     test: bool,
 }
@@ -203,6 +205,7 @@ impl Plan {
         let main_branch = head.branch.filter(|name| *name != branch.as_str());
         let at = there.clone().unwrap_or(head.commit);
         let head = tip.unwrap_or_else(|| at.clone());
+        let uncommitted = uncommitted_files(repo, spec_path::file_of(&spec));
         let remote = args.remote.map(|name| (name, there.is_some()));
         Ok(Self {
             goal,
@@ -215,6 +218,7 @@ impl Plan {
             at,
             head,
             distance,
+            uncommitted,
             template,
             test: args.test,
         })
@@ -235,7 +239,8 @@ impl Plan {
             made.branch = Some(self);
         }
         if self.template {
-            made.files = write_new(&repo.root().join(spec_path::file_of(&self.spec)), VISION)?;
+            let path = repo.root().join(spec_path::file_of(&self.spec));
+            made.files = write_new(&path, &vision_template(&self.goal))?;
         }
         if self.test && !repo.root().join(SCRIPT).exists() {
             made.files.extend(new_test(repo.root())?);
@@ -318,6 +323,13 @@ impl Plan {
             warnings.push(
                 "the planner waits because there is no goal; state one: liza goal new \"GOAL\"".to_owned(),
             );
+        }
+        if self.uncommitted > 0 {
+            warnings.push(format!(
+                "{} with uncommitted changes, which the agents do not see: they start from {}. To bring them: commit them, then liza sync",
+                count(self.uncommitted, "file"),
+                self.head.short()
+            ));
         }
         if self.store.is_some() && self.remote.is_none() {
             warnings.push(
@@ -436,6 +448,13 @@ fn distance(repo: &Repo, tip: Option<&Sha>, head: &Head) -> Result<Option<String
     let (ahead, behind) = (commits(&head.commit, tip)?, commits(tip, &head.commit)?);
     let here = head.branch.clone().unwrap_or_else(|| head.commit.short().to_owned());
     Ok(Some(format!("{ahead} ahead of {here} and {behind} behind it")))
+}
+
+/// The files with changes that no commit has. Agents read the vision where it is, committed or not.
+fn uncommitted_files(repo: &Repo, vision: &str) -> usize {
+    // Only a note depends on it.
+    let Ok(status) = repo.status(repo.root(), UntrackedFiles::Show) else { return 0 };
+    status.changes.iter().filter(|change| change.path() != Path::new(vision)).count()
 }
 
 /// Removes branches and worktrees of an earlier blackboard, after saving what they contain beyond the integration branch:

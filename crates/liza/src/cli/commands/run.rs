@@ -8,12 +8,14 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use liza_core::model::{Actor, GoalStatus, Seconds, State};
-use liza_core::watch::view::Progress;
+use liza_core::watch::needs_you::NeedsYou;
+use liza_core::watch::view::{Progress, view};
 use serde_json::json;
 
 use crate::activity::session_activity;
 use crate::engine::Engine;
 use crate::lifecycle::adopt_integration;
+use crate::observations::observe;
 use crate::project::{Project, now};
 use crate::run::{
     AlreadyRunning, CopyError, RunLock, TeamOptions, WatcherObserver, copy_for_rehearsal, detached,
@@ -26,7 +28,7 @@ use crate::tui::{LiveScreen, ScreenMode, ThemeName};
 use crate::watch::{WatchError, WatchOptions, Watcher};
 
 use super::agent::{
-    check_confinement, default_client, endings, not_started, note_missing_logins, require_any_program,
+    check_confinement, default_client, endings, missing_login_notes, not_started, require_any_program,
 };
 use super::config::use_team_file;
 use crate::cli::context::Context;
@@ -36,6 +38,9 @@ use crate::cli::team_notes::{is_named, team_notes};
 use crate::cli::ui::error::CommandError;
 use crate::cli::ui::event_printer::EventPrinter;
 use crate::cli::ui::output::{Color, Reply};
+
+/// How many decisions are listed when a team ends; `liza status` has all.
+const MOST_NEEDS: usize = 3;
 
 /// The built-in agent program.
 const REHEARSAL: &str = "rehearsal";
@@ -202,13 +207,14 @@ pub(crate) fn run(args: Args, context: &Context) -> Result<Reply, CommandError> 
         require_any_program(context)?;
     }
     for note in team_notes(&project, &state, config, &options) {
-        context.screen.note(&format!("liza: {note}"));
+        printer.print_note(&note);
     }
     let watching = WatchOptions { analyze: args.analyze, ..WatchOptions::default() };
     let ends = work(context, &project, posts, &Arc::new(printer), watching, None)?;
     let after = project.store().snapshot()?;
     let (ended, exit) = endings(ends, &args.again())?;
     let (mut words, progress) = summary(&after);
+    words.push_str(&what_needs_you(&project, &after));
     words.push_str(&match copy {
         Some(folder) => in_the_copy(&folder),
         None => next_steps(&after, &args.again()),
@@ -302,6 +308,19 @@ fn check_rehearsal(project: &Project) -> Result<(), CommandError> {
     }
 }
 
+/// What waits for the person when a team ends before its goal: the screen that showed it is gone.
+fn what_needs_you(project: &Project, state: &State) -> String {
+    if state.board.goal.ready().is_none_or(|goal| goal.status != GoalStatus::InProgress) {
+        return String::new();
+    }
+    let needs = view(state, &observe(project, state, now()), now()).needs_you;
+    let line = |need: &NeedsYou| {
+        let questions: String = need.questions.iter().map(|question| format!("\n  ? {question}")).collect();
+        format!("\nneeds you: {}: {}{questions}\n  → {}", need.kind, need.text, need.command)
+    };
+    needs.iter().take(MOST_NEEDS).map(line).collect()
+}
+
 /// What a person does after a team has ended.
 fn next_steps(state: &State, again: &str) -> String {
     match state.board.goal.ready().map(|goal| goal.status) {
@@ -342,7 +361,7 @@ pub(crate) fn work(
         post.provider.installed_program()?;
         post.provider.check_budget(config)?;
     }
-    note_missing_logins(context, &posts);
+    missing_login_notes(context, &posts).iter().for_each(|note| printer.print_note(note));
     let roles = posts.iter().map(|post| post.role);
     let level = check_confinement(context, project, config, roles)?;
     // Coders and merges need it; found later, a missing identity would waste a session.
@@ -376,6 +395,12 @@ pub(crate) fn work(
     let live = printer
         .has_live_screen()
         .then(|| LiveScreen::start(live_screen::setup(context, project, ScreenMode::Team, ThemeName::Auto)));
+    if let Some(live) = &live {
+        for message in printer.take_covered() {
+            // It has been printed; if the screen has ended already, it is visible.
+            let _: bool = live.report(&message);
+        }
+    }
     let report = |message: &TeamMessage| match &live {
         Some(live) if live.report(message) => {}
         Some(_) | None => printer.print(message),

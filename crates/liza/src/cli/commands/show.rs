@@ -272,7 +272,9 @@ fn of(limit: Option<u32>) -> String {
 /// Usage, with every figure.
 fn figures(usage: &Usage) -> String {
     let [input, output, cached] = [usage.input, usage.output, usage.cached].map(compact_number);
-    format!("{input} tokens in, {cached} from the cache, {output} out, ${:.2}", usage.cost_usd)
+    // A program that reports no cost, without config.prices: not known is not free.
+    let cost = if usage.cost_usd > 0.0 { format!(", ${:.2}", usage.cost_usd) } else { String::new() };
+    format!("{input} tokens in, {cached} from the cache, {output} out{cost}")
 }
 
 fn names<T: ToString>(names: &[T]) -> String {

@@ -9,7 +9,7 @@ use liza_store::StoreError;
 use serde_json::Value;
 
 use crate::engine::EngineError;
-use crate::git::GitError;
+use crate::git::{Git, GitError, Repo};
 
 use super::exit_code::Exit;
 
@@ -56,10 +56,19 @@ impl CommandError {
         self
     }
 
-    /// There is no blackboard here.
+    /// There is no blackboard here; the repository may lack what it needs before that.
     pub(crate) fn no_project(from: &Path) -> Self {
-        let message = format!("no .liza folder in {} or above it", from.display());
-        Self::refused("no_project", message).hint("in the root of your repository: liza init \"GOAL\"")
+        let message = format!("Liza is not set up here: no .liza folder in {} or above it", from.display());
+        let hint = match Repo::open(&Git::new(), from).and_then(|repo| repo.head()) {
+            Err(GitError::NotARepository { .. }) => {
+                "this folder is not in a git repository; go to yours, then: liza init \"GOAL\""
+            }
+            Err(GitError::NoCommits { .. }) => {
+                "this repository has no commit yet; commit your files, then: liza init \"GOAL\""
+            }
+            Ok(_) | Err(_) => "in the root of your repository: liza init \"GOAL\"",
+        };
+        Self::refused("no_project", message).hint(hint)
     }
 }
 
@@ -158,7 +167,8 @@ impl From<GitError> for CommandError {
             | GitError::NoIdentity { .. }
             | GitError::Io { .. } => ("git", Exit::Git),
         };
-        Self::refused(code, error.to_string()).exit(exit)
+        let hint = error.hint().map(str::to_owned);
+        Self { hint, ..Self::refused(code, error.to_string()).exit(exit) }
     }
 }
 

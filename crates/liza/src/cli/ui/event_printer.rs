@@ -37,12 +37,22 @@ pub(crate) struct EventPrinter {
     silent: bool,
     /// Whether the messages are shown on the terminal screen instead.
     live_screen: bool,
+    /// What was printed before that screen, which covers it.
+    covered: Mutex<Vec<TeamMessage>>,
 }
 
 impl EventPrinter {
     /// Prints every message of at least that level.
     pub(crate) fn new(screen: Screen, least: MessageLevel) -> Self {
-        Self { times: screen.local_time(), screen, least, progress: None, live_screen: false, silent: false }
+        Self {
+            times: screen.local_time(),
+            screen,
+            least,
+            progress: None,
+            live_screen: false,
+            silent: false,
+            covered: Mutex::default(),
+        }
     }
 
     /// With a progress line, if standard error is a terminal.
@@ -92,8 +102,31 @@ impl EventPrinter {
 
     /// Prints a text that is not a message of the team.
     pub(crate) fn print_text(&self, text: &str) {
+        self.keep(MessageLevel::Info, text);
         let text = self.columns().map_or(text.to_owned(), |columns| wrap(text, columns).join("\n"));
         self.write(MessageLevel::Info, &text);
+    }
+
+    /// Prints something that a person should know before the team starts.
+    pub(crate) fn print_note(&self, text: &str) {
+        self.keep(MessageLevel::Alert, text);
+        let text = format!("liza: {text}");
+        let is_terminal = self.screen.console.is_terminal(Stream::Error);
+        let lines = if is_terminal { wrap(&text, self.screen.columns()) } else { vec![text] };
+        self.screen.note(&lines.join("\n"));
+    }
+
+    /// What was printed so far and the terminal screen would hide, one message per line.
+    pub(crate) fn take_covered(&self) -> Vec<TeamMessage> {
+        std::mem::take(&mut *self.covered.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    fn keep(&self, level: MessageLevel, text: &str) {
+        if self.live_screen {
+            let line = |text: &str| TeamMessage { agent: None, text: text.trim().to_owned(), level };
+            let mut covered = self.covered.lock().unwrap_or_else(PoisonError::into_inner);
+            covered.extend(text.lines().map(line));
+        }
     }
 
     /// How many columns a line may have; lines in a file are never wrapped.

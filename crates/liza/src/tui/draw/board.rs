@@ -4,12 +4,16 @@ use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 use ratatui::text::Line;
 
+use super::panels::ACTIVITY_BESIDE;
 use super::{Painter, put, row, span};
 use crate::columns::{cut, width};
 use crate::tui::model::Panel;
 
 /// From this width on, there are two columns.
 const WIDE: u16 = 120;
+
+/// A text with less room than this says nothing.
+const LEAST_TEXT: usize = 8;
 
 impl Painter<'_> {
     /// All panels: one below the other, or in two columns.
@@ -31,7 +35,7 @@ impl Painter<'_> {
         let right = Rect { x: area.x + left.width + 1, width: area.width - left.width - 1, ..area };
         let needs = self.needs_height(left.width, area.height / 2);
         let [needs, tasks, ..] = stack(left, [needs, area.height - needs, 0, 0]);
-        let agents = self.agents_height(area.height / 2);
+        let agents = self.agents_height_with_activity(right.width, area.height / 2);
         let [agents, log, ..] = stack(right, [agents, area.height - agents, 0, 0]);
         self.needs_you(buffer, needs);
         self.tasks(buffer, tasks);
@@ -47,10 +51,16 @@ impl Painter<'_> {
             return area;
         }
         let mut line = Line::default();
+        let mut commands: usize = steps.iter().map(|(_, command)| width(command) + 2).sum();
         for (text, command) in steps {
-            // The command is what a person needs: the text gives way.
-            let room = usize::from(area.width).saturating_sub(line.width() + width(command) + 2);
-            line.push_span(span(format!(" {} ", cut(&text, room)), self.theme.warning));
+            // The commands are what a person needs: the texts give way.
+            let room = usize::from(area.width).saturating_sub(line.width() + commands);
+            let text = if room < LEAST_TEXT.min(width(&text)) { "·".to_owned() } else { cut(&text, room) };
+            commands -= width(command) + 2;
+            if line.width() + width(&text) + width(command) + 2 > usize::from(area.width) {
+                break;
+            }
+            line.push_span(span(format!(" {text} "), self.theme.warning));
             line.push_span(span(command, self.theme.name));
         }
         put(buffer, row(area, 0), &line);
@@ -71,6 +81,15 @@ impl Painter<'_> {
         match u16::try_from(self.model.agents().len()).unwrap_or(u16::MAX) {
             0 => 0,
             count => count.saturating_add(1).min(at_most.max(3)),
+        }
+    }
+
+    /// With a second row for what each one does, where one row is too narrow for that and there is room.
+    fn agents_height_with_activity(&self, columns: u16, at_most: u16) -> u16 {
+        let both = u16::try_from(self.model.agents().len() * 2 + 1).unwrap_or(u16::MAX);
+        match columns < ACTIVITY_BESIDE && both > 1 && both <= at_most {
+            true => both,
+            false => self.agents_height(at_most),
         }
     }
 

@@ -1,6 +1,7 @@
 //! The bottom of the screen: a dialog if one is open, else the action that runs, else the result of the last one, else the
 //! keys.
 
+use liza_core::watch::action::Action;
 use ratatui::buffer::Buffer;
 use ratatui::layout::{Position, Rect};
 use ratatui::text::{Line, Span};
@@ -136,9 +137,16 @@ impl Painter<'_> {
         let selected =
             self.model.needs().get(self.model.need).filter(|_| self.model.panel == Panel::NeedsYou);
         let need = selected.or_else(|| self.model.needs().iter().find(about));
-        let Some(need) = need else { return Vec::new() };
-        let text =
-            std::iter::once(need.text.clone()).chain(need.questions.iter().map(|text| format!("? {text}")));
+        let (text, questions) = match (need, &dialog.action) {
+            (Some(need), _) => (Some(need.text.clone()), need.questions.clone()),
+            // The planner has the question first; the person may be faster.
+            (None, Action::Answer(task)) => match self.model.task_view(task) {
+                Some(task) => (task.reason.clone(), task.questions.clone()),
+                None => (None, Vec::new()),
+            },
+            (None, _) => (None, Vec::new()),
+        };
+        let text = text.into_iter().chain(questions.iter().map(|text| format!("? {text}")));
         let lines = text.flat_map(|text| wrap(&one_line(&text), room)).take(6);
         lines.map(|line| Line::raw(format!(" {line}"))).collect()
     }

@@ -21,6 +21,9 @@ const NEED_LINES: usize = 8;
 /// The longest name is `code-reviewer-10`.
 const NAME: usize = 16;
 
+/// From this width on, what an agent does fits beside its name.
+pub(super) const ACTIVITY_BESIDE: u16 = 110;
+
 /// A row of the tasks.
 pub(super) enum TaskRow {
     Heading(TaskPhase, &'static str, usize),
@@ -211,17 +214,33 @@ impl Painter<'_> {
         let detail = format!("{} of {} in a session", working.count(), agents.len());
         put(buffer, row(area, 0), &self.heading("AGENTS", &detail, focused, area.width));
         let height = usize::from(area.height - 1);
-        let first = window(self.model.agent, agents.len(), height);
+        let rows_each = if area.width < ACTIVITY_BESIDE && height >= agents.len() * 2 { 2 } else { 1 };
+        let first = window(self.model.agent, agents.len(), height / rows_each);
         let name = agents.iter().map(|agent| width(&agent.id.to_string())).max().unwrap_or(0).min(NAME);
-        for (at, agent) in agents.iter().enumerate().skip(first).take(height) {
-            let place = row(area, u16::try_from(at - first + 1).unwrap_or(u16::MAX));
-            put(buffer, place, &self.agent(agent, name, area.width));
-            self.mark(buffer, place, focused && at == self.model.agent);
+        for (at, agent) in agents.iter().enumerate().skip(first).take(height / rows_each) {
+            let place = |more: usize| {
+                row(area, u16::try_from((at - first) * rows_each + 1 + more).unwrap_or(u16::MAX))
+            };
+            put(buffer, place(0), &self.agent(agent, (name, rows_each == 1), area.width));
+            self.mark(buffer, place(0), focused && at == self.model.agent);
+            if let Some(activity) = agent_activity(agent).filter(|_| rows_each == 2) {
+                let text = cut(&activity, usize::from(area.width).saturating_sub(name + 6));
+                put(
+                    buffer,
+                    place(1),
+                    &Line::styled(format!("{}{text}", " ".repeat(name + 6)), self.theme.dim),
+                );
+            }
         }
     }
 
     /// An agent: what it does, for how long it has been silent, its lease, its context and its cost.
-    fn agent(&self, agent: &AgentView, name: usize, columns: u16) -> Line<'static> {
+    fn agent(
+        &self,
+        agent: &AgentView,
+        (name, activity_beside): (usize, bool),
+        columns: u16,
+    ) -> Line<'static> {
         let style = match agent.liveness {
             Liveness::Live => self.theme.good,
             Liveness::Grace => self.theme.warning,
@@ -240,7 +259,7 @@ impl Painter<'_> {
         let mut line = Line::from(head);
         let doing_style = if agent.liveness.is_present() { Style::new() } else { self.theme.bad };
         line.push_span(span(doing, doing_style));
-        if let Some(activity) = agent_activity(agent).filter(|_| rest >= 8) {
+        if let Some(activity) = agent_activity(agent).filter(|_| activity_beside && rest >= 8) {
             line.push_span(span(format!("   {}", cut(&activity, rest)), self.theme.dim));
         }
         with_right(line, vec![span(facts, self.theme.dim)], columns)
@@ -259,26 +278,41 @@ impl Painter<'_> {
         put(buffer, row(area, 0), &self.heading("LOG", &detail, focused, area.width));
         let height = usize::from(area.height - 1);
         let end = self.model.log.len().saturating_sub(self.model.log_back);
-        let first = end.saturating_sub(height);
-        for (at, line) in self.model.log.iter().skip(first).take(end - first).enumerate() {
-            let place = row(area, u16::try_from(at + 1).unwrap_or(u16::MAX));
-            put(buffer, place, &self.log_line(line, area.width));
+        // In a low panel, more entries are worth more than whole ones.
+        let most = (height / 4).clamp(1, 3);
+        let mut rows: Vec<Line<'static>> = Vec::new();
+        for line in self.model.log.iter().take(end).rev() {
+            let lines = self.log_lines(line, most, area.width);
+            if rows.len() + lines.len() > height {
+                break;
+            }
+            rows.extend(lines.into_iter().rev());
+        }
+        for (at, line) in rows.iter().rev().enumerate() {
+            put(buffer, row(area, u16::try_from(at + 1).unwrap_or(u16::MAX)), line);
         }
     }
 
-    fn log_line(&self, line: &LogLine, columns: u16) -> Line<'static> {
-        let head = vec![
-            span(format!("  {} ", self.times.of_day(line.time)), self.theme.dim),
-            span(
-                format!("{} ", pad(&cut(&line.who, NAME), if columns < 60 { 0 } else { NAME })),
-                self.theme.name,
-            ),
-        ];
-        let used: usize = head.iter().map(Span::width).sum();
+    /// An entry of the log on at most that many lines.
+    fn log_lines(&self, line: &LogLine, most: usize, columns: u16) -> Vec<Line<'static>> {
+        let time = span(format!("  {} ", self.times.of_day(line.time)), self.theme.dim);
+        let is_narrow = columns < 60;
+        let who = pad(&cut(&line.who, NAME), if is_narrow { 0 } else { NAME });
+        let who = span(format!("{who} "), self.theme.name);
+        let first = time.width() + who.width();
+        let indent = if is_narrow { time.width() } else { first };
         let style = if line.is_alert { self.theme.bad } else { Style::new() };
-        let mut shown = Line::from(head);
-        shown.push_span(span(cut(&line.text, usize::from(columns).saturating_sub(used)), style));
-        shown
+        let filler = "x".repeat(first - indent);
+        let room = usize::from(columns).saturating_sub(indent).max(10);
+        let mut texts = wrap(&format!("{filler}{}", one_line(&line.text)), room);
+        if texts.len() > most {
+            let rest = texts.split_off(most - 1).join(" ");
+            texts.push(cut(&rest, room));
+        }
+        let mut lines = texts.into_iter().map(|text| text.strip_prefix(&filler).unwrap_or(&text).to_owned());
+        let head = Line::from(vec![time, who, span(lines.next().unwrap_or_default(), style)]);
+        let rest = lines.map(|text| Line::from(vec![Span::raw(" ".repeat(indent)), span(text, style)]));
+        std::iter::once(head).chain(rest).collect()
     }
 }
 
@@ -301,8 +335,9 @@ fn agent_figures(agent: &AgentView) -> Vec<String> {
     let mut facts = Vec::new();
     match (agent.output_age.filter(|_| in_session), agent.heartbeat_age) {
         (Some(age), _) => facts.push(format!("quiet {age}")),
-        (None, Some(age)) => facts.push(format!("seen {age}")),
-        (None, None) => {}
+        // That a live agent was seen a moment ago is no news.
+        (None, Some(age)) if agent.liveness != Liveness::Live => facts.push(format!("seen {age}")),
+        (None, Some(_) | None) => {}
     }
     facts.extend(agent.context_percent.filter(|_| in_session).map(|percent| format!("context {percent} %")));
     facts.extend(agent.lease.map(lease_left));

@@ -1,12 +1,15 @@
 //! What keys do: which command they run, what they ask, and what they leave alone.
 
-use liza_core::model::Revision;
-use liza_core::watch::view::AgentView;
+use liza_core::model::{Revision, Status};
+use liza_core::watch::action::Action;
+use liza_core::watch::alarms::VisionGap;
+use liza_core::watch::needs_you::NeedKind;
+use liza_core::watch::view::{AgentView, TaskView};
 use ratatui::crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 
 use super::*;
 use crate::tui::CommandResult;
-use crate::tui::model::{Effect, Panel};
+use crate::tui::model::{ActionNotice, Effect, Panel};
 use crate::tui::page::PageSource;
 
 fn busy() -> Model {
@@ -206,6 +209,56 @@ fn what_needs_the_human_is_selected_first_and_answered_with_its_command() {
     model.need = place(&model, "BROKEN RECORD");
     assert_eq!(type_in(&mut model, "\n"), []);
     assert_eq!(model.notice.as_ref().unwrap().text, "in another terminal: liza edit broken");
+}
+
+/// Covers: UI-01
+#[test]
+fn the_result_of_an_action_gives_way_to_the_keys_a_refusal_stays() {
+    let mut model = busy();
+    let later = |model: &mut Model, seconds: u64| {
+        let mut view = View::clone(model.view.as_ref().unwrap());
+        view.now = view.now + Seconds(seconds);
+        update(model, Event::View(Arc::new(view)), &dark());
+    };
+    for (succeeded, remains) in [(true, false), (false, true)] {
+        model.notice = Some(ActionNotice::new("done", succeeded));
+        later(&mut model, 1);
+        assert!(model.notice.is_some());
+        later(&mut model, 20);
+        assert_eq!(model.notice.is_some(), remains, "{succeeded}");
+    }
+}
+
+/// Covers: UI-01, UI-03
+#[test]
+fn an_answer_goes_to_the_task_that_asks_and_shows_its_question() {
+    let asking = BUSY.replacen(
+        "    status: UNCLAIMED\n",
+        "    status: BLOCKED\n    blocked_reason: no spec\n    blocked_questions: [None or an error?]\n",
+        1,
+    );
+    let mut model = model_of(&asking, &observations(), (80, 24));
+    let blocked = |task: &TaskView| task.status == Some(Status::Blocked);
+    let ended = model.tasks().iter().position(|task| task.status == Some(Status::Merged)).unwrap();
+    let asked = model.tasks().iter().find(|task| blocked(task)).unwrap().id.clone();
+    (model.panel, model.task) = (Panel::Tasks, ended);
+    // A key that does nothing here would let the text that follows act as keys.
+    assert_eq!(type_in(&mut model, "a"), []);
+    assert_eq!(model.dialog.as_ref().unwrap().action, Action::Answer(asked.clone()));
+    let screen = picture(&model);
+    assert!(screen.contains("? None or an error?"), "{screen}");
+    assert_eq!(commands(&type_in(&mut model, "pause\n")), [format!("answer {asked} pause")]);
+}
+
+/// Covers: UI-01, UI-03
+#[test]
+fn a_command_of_another_program_is_only_shown() {
+    let unwritten = Observations { vision_gap: Some(VisionGap::Template), ..Observations::default() };
+    let mut model = model_of(BUSY, &unwritten, (80, 24));
+    model.panel = Panel::NeedsYou;
+    model.need = model.needs().iter().position(|need| need.kind == NeedKind::Vision).unwrap();
+    assert_eq!(type_in(&mut model, "\n"), []);
+    assert_eq!(model.notice.as_ref().unwrap().text, "in another terminal: $EDITOR specs/vision.md");
 }
 
 /// Covers: UI-01
