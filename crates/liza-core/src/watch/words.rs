@@ -85,7 +85,7 @@ pub fn agent_doing(agent: &AgentView) -> String {
 /// What an agent that waits is waiting for.
 fn waits_for(agent: &AgentView) -> &'static str {
     match (agent.status, agent.role) {
-        (AgentStatus::Waiting, Role::Planner) => " until it is needed",
+        (AgentStatus::Waiting, Role::Planner) => " until needed",
         (AgentStatus::Waiting, Role::Coder) => " for a verdict",
         (AgentStatus::Waiting, Role::CodeReviewer) => "",
         (

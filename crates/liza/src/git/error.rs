@@ -128,7 +128,7 @@ pub enum GitError {
         message: String,
     },
     /// Git has no name and email address for the committer.
-    #[error("git has no identity to commit with ({message})")]
+    #[error("git has no identity to commit with: set user.name and user.email with `git config` ({message})")]
     NoIdentity {
         /// Git's own message.
         message: String,
