@@ -116,7 +116,9 @@ fn change(
             let log = log_entry(context, &format!("config {key} {value}"))?;
             let structured = value.starts_with(['[', '{']) || key != first;
             let syntax = if structured { ValueSyntax::Yaml } else { ValueSyntax::BySchema };
-            let edited = session.set(&format!(".config.{key}"), value, syntax, &log, now());
+            let (place, written) = in_long_form(&own_settings(project)?, key, value)
+                .unwrap_or((key.to_owned(), value.to_owned()));
+            let edited = session.set(&format!(".config.{place}"), &written, syntax, &log, now());
             (format!("{key} is set on the blackboard: {value}"), edited.map_err(as_refusal)?)
         }
         None => {
@@ -140,6 +142,18 @@ fn change(
         ));
     }
     Ok(Reply::new(text, json!({"key": key, "value": value})).at(edited.revision.0))
+}
+
+/// A role may be only the name of its agent program. To set another part of it, the whole role is written: its key and its
+/// new value.
+fn in_long_form(own: &Fields, key: &str, value: &str) -> Option<(String, String)> {
+    let (role, part) = key.rsplit_once('.').filter(|(role, _)| role.starts_with("roles."))?;
+    let Ok(Value::Text(provider)) = setting(own, role) else { return None };
+    let written = match part {
+        "provider" => value.to_owned(),
+        part => format!("{{provider: {provider}, {part}: {value}}}"),
+    };
+    Some((role.to_owned(), written))
 }
 
 /// Refuses what is not a setting, or not one that is set this way.
