@@ -84,7 +84,9 @@ impl LivenessLock {
             let lock = File::open(path).map(|file| file.try_lock_shared());
             matches!(lock, Ok(Err(TryLockError::WouldBlock)))
         };
-        let held = files.map(|entry| entry.path()).filter(|path| is_held(path));
+        // A session has a file of its own beside that of its supervisor.
+        let locks = files.map(|entry| entry.path()).filter(|path| path.extension() == Some("lock".as_ref()));
+        let held = locks.filter(|path| is_held(path));
         let mut agents: Vec<AgentId> =
             held.filter_map(|path| path.file_stem()?.to_str()?.parse().ok()).collect();
         agents.sort_unstable();

@@ -77,10 +77,10 @@ pub fn leave_planning_to_other<'s>(
     project: &Project,
     state: &'s State,
 ) -> Option<(AgentId, &'s AgentRecord)> {
+    let here = LivenessLock::running_agents(project.folder());
+    // After a crash of this machine nothing holds the lock, although the lease is live.
     let is_alive = |agent: AgentId, entry: &AgentRecord| {
-        let proven_dead = |generation| LivenessLock::is_proven_dead(project.folder(), agent, generation);
-        let died_here = runs_here(project.folder(), entry) && entry.generation.is_some_and(proven_dead);
-        entry.is_live(now()) && !died_here
+        entry.is_live(now()) && (here.contains(&agent) || !runs_here(project.folder(), entry))
     };
     let mut agents = state.board.agents.ready().into_iter().flatten().map(|(agent, entry)| (*agent, entry));
     let planner = agents.find(|(agent, entry)| agent.role() == Role::Planner && is_alive(*agent, entry))?;

@@ -40,6 +40,8 @@ pub enum EndReason {
     Once,
     /// A person or the system stopped the supervisor.
     Signalled,
+    /// Its team ended because none of its agent programs can be used until a person has fixed something.
+    NoClient,
     /// Another process has the registration.
     RegistrationLost,
     /// It could not continue.

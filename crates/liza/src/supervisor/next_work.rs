@@ -37,6 +37,7 @@ impl Team<'_> {
             MemberState::Busy if self.job_grace_is_over() => self.leave(index, EndReason::Signalled),
             MemberState::Busy => {}
             MemberState::InSession(_) => self.check_session(index),
+            MemberState::Idle if self.no_client => self.leave(index, EndReason::NoClient),
             MemberState::Idle if self.stopping.is_some() => self.leave(index, EndReason::Signalled),
             MemberState::Idle if !self.readable => {
                 self.wake_at(index, Instant::now() + Duration::from_secs(1));

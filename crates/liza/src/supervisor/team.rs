@@ -86,6 +86,8 @@ pub(super) struct Team<'t> {
     pub(super) gone_since: Option<Instant>,
     /// Since when the team has been ending.
     pub(super) stopping: Option<Instant>,
+    /// Whether it ends because no agent program can be used.
+    pub(super) no_client: bool,
     /// Whether it ends without waiting for sessions and jobs.
     pub(super) urgent: bool,
     pub(super) renewals: Renewals,
@@ -174,6 +176,7 @@ impl<'t> Team<'t> {
             end_at: options.limit.map(|limit| Instant::now() + limit),
             gone_since: None,
             stopping: None,
+            no_client: false,
             urgent: false,
             renewals: Renewals::new(now(), Instant::now()),
             holding: false,
@@ -224,7 +227,7 @@ impl Team<'_> {
                 continue;
             }
             if self.has_no_client() {
-                self.stopping = Some(Instant::now());
+                (self.stopping, self.no_client) = (Some(Instant::now()), true);
                 let text = "no agent program can be used; stopping. What to fix: liza status";
                 self.report_all(MessageLevel::Alert, text);
                 continue;

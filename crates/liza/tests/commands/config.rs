@@ -124,12 +124,15 @@ fn a_setting_is_set_and_unset_on_the_blackboard() {
 #[test]
 fn a_part_of_a_role_is_set_where_the_role_is_only_a_name() {
     let project = TestProject::new();
-    project.set_config("roles", "{coder: claude}");
+    project.liza(&["config", "roles", "{coder: claude}"]).ok();
     project.liza(&["config", "roles.coder.provider", "codex"]).ok();
-    assert_eq!(value(&project, "roles.coder").0, "\"codex\"");
-    project.liza(&["config", "roles.coder.count", "4"]).ok();
-    assert_eq!(value(&project, "roles.coder.provider").0, "\"codex\"");
-    assert_eq!(value(&project, "roles.coder.count").0, "4");
+    assert_eq!(value(&project, "roles.coder").0, r#"{"provider":"codex"}"#);
+    project.liza(&["config", "roles", "{coder: claude}"]).ok();
+    project.liza(&["config", "roles.coder.model", "sonnet[1m]"]).ok();
+    assert_eq!(value(&project, "roles.coder").0, r#"{"provider":"claude","model":"sonnet[1m]"}"#);
+    project.liza(&["config", "roles", "{coder: claude}"]).ok();
+    project.liza(&["config", "roles.coder.provider", "[claude, codex]"]).ok();
+    assert_eq!(value(&project, "roles.coder").0, r#"{"provider":["claude","codex"]}"#);
 }
 
 /// Covers: UI-11, AC-11

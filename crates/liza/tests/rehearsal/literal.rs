@@ -161,7 +161,7 @@ fn a_literal_reviewer_gets_through() {
     succeed(&project, &reviewer, &tree, &prompt, &words);
     let shown = run(&project, &reviewer, &tree, &format!("{PROGRAM} show core")).stdout;
     assert!(shown.lines().next().unwrap().contains("READY_FOR_REVIEW"), "{shown}");
-    let own = |line: &str| line.starts_with("Reviewer ") && line.contains("code-reviewer-1");
+    let own = |line: &str| line.starts_with("Code reviewer ") && line.contains("code-reviewer-1");
     assert!(shown.lines().any(own), "{shown}");
     // The template itself is no evidence.
     let approval = commands(&prompt).into_iter().find(|command| command.contains(" APPROVED ")).unwrap();

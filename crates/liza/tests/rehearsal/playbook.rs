@@ -52,7 +52,7 @@ fn a_bad_playbook_ends_the_session_before_it_begins() {
     let run = coder.code("core", "coder:\n  - do:\n      - dance\n");
     assert_eq!(run.code, 1, "{run:#?}");
     assert!(run.stderr.contains("coder-1.yaml:3:9: do: \"dance\" is not valid"), "{run:#?}");
-    assert!(run.stderr.contains("docs/guide/playbooks.md"), "{run:#?}");
+    assert!(run.stderr.contains("the page \"Playbooks\""), "{run:#?}");
     assert_eq!(run.stdout, "");
     let mut session = coder.session(&coder.code_prompt("core"), "x");
     let run = project.run(session.env("LIZA_PLAYBOOK", "/no/such.yaml"));

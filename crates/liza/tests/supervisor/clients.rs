@@ -51,6 +51,18 @@ fn a_client_that_is_not_logged_in_stops_at_once_and_says_what_to_do() {
 
 /// Covers: SE-03
 #[test]
+fn a_team_that_cannot_use_any_client_ends_with_a_failure_and_what_to_do() {
+    let bench = Bench::new("", &[("claude", NO_LOGIN)]);
+    bench.project.add_task("t1");
+    let run = bench.project.liza(&["run", "--cli", "claude", "--plain"]);
+    assert_eq!(run.code, 1, "{run:#?}");
+    assert!(run.stderr.contains("no agent program can be used"), "{run:#?}");
+    assert!(run.stdout.contains("needs you: CLIENT HELD") && run.stdout.contains("to continue"), "{run:#?}");
+    not_blamed(&bench, "t1");
+}
+
+/// Covers: SE-03
+#[test]
 fn a_session_that_retries_without_a_login_is_stopped() {
     let script = r#"echo '{"type":"system","subtype":"api_retry","attempt":1,"max_retries":10,"retry_delay_ms":500,"error_status":401,"error":"unauthorized"}'
 sleep 600"#;

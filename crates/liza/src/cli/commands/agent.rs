@@ -304,6 +304,10 @@ pub(crate) fn endings(
             }
             EndReason::Once => "once",
             EndReason::Signalled => "stopped",
+            EndReason::NoClient => {
+                exit = Exit::Refused;
+                "client_held"
+            }
             EndReason::RegistrationLost => {
                 exit = Exit::Stop;
                 "lost"

@@ -110,15 +110,18 @@ fn change(
     context.human_only("config")?;
     let first = first_part(key);
     check_known(first)?;
+    if let Some((role, long)) = value.and_then(|_| in_long_form(&own_settings(project).ok()?, key)) {
+        let log = log_entry(context, &format!("config {role} {long}"))?;
+        let session = begin_edit(project, context, "config")?;
+        session.set(&format!(".config.{role}"), &long, ValueSyntax::Yaml, &log, now()).map_err(as_refusal)?;
+    }
     let session = begin_edit(project, context, "config")?;
     let (text, edited) = match value {
         Some(value) => {
             let log = log_entry(context, &format!("config {key} {value}"))?;
             let structured = value.starts_with(['[', '{']) || key != first;
             let syntax = if structured { ValueSyntax::Yaml } else { ValueSyntax::BySchema };
-            let (place, written) = in_long_form(&own_settings(project)?, key, value)
-                .unwrap_or((key.to_owned(), value.to_owned()));
-            let edited = session.set(&format!(".config.{place}"), &written, syntax, &log, now());
+            let edited = session.set(&format!(".config.{key}"), value, syntax, &log, now());
             (format!("{key} is set on the blackboard: {value}"), edited.map_err(as_refusal)?)
         }
         None => {
@@ -144,16 +147,12 @@ fn change(
     Ok(Reply::new(text, json!({"key": key, "value": value})).at(edited.revision.0))
 }
 
-/// A role may be only the name of its agent program. To set another part of it, the whole role is written: its key and its
-/// new value.
-fn in_long_form(own: &Fields, key: &str, value: &str) -> Option<(String, String)> {
-    let (role, part) = key.rsplit_once('.').filter(|(role, _)| role.starts_with("roles."))?;
+/// A role may be only the name of its agent program, and then has no parts that could be set: its key and the same with
+/// parts.
+fn in_long_form<'k>(own: &Fields, key: &'k str) -> Option<(&'k str, String)> {
+    let (role, _) = key.rsplit_once('.').filter(|(role, _)| role.starts_with("roles."))?;
     let Ok(Value::Text(provider)) = setting(own, role) else { return None };
-    let written = match part {
-        "provider" => value.to_owned(),
-        part => format!("{{provider: {provider}, {part}: {value}}}"),
-    };
-    Some((role.to_owned(), written))
+    Some((role, json!({"provider": provider}).to_string()))
 }
 
 /// Refuses what is not a setting, or not one that is set this way.

@@ -8,6 +8,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use liza_core::model::{Actor, GoalStatus, Seconds, State};
+use liza_core::text::one_line;
 use liza_core::watch::needs_you::NeedsYou;
 use liza_core::watch::view::{Progress, view};
 use serde_json::json;
@@ -41,6 +42,9 @@ use crate::cli::ui::output::{Color, Reply};
 
 /// How many decisions are listed when a team ends; `liza status` has all.
 const MOST_NEEDS: usize = 3;
+
+/// How much of a text of an agent is printed when a team ends.
+const LONGEST_TEXT: usize = 500;
 
 /// The built-in agent program.
 const REHEARSAL: &str = "rehearsal";
@@ -199,9 +203,7 @@ pub(crate) fn run(args: Args, context: &Context) -> Result<Reply, CommandError> 
     let mut posts = team_posts(config, &options)?;
     if let Some((planner, entry)) = leave_planning_to_other(&mut posts, &project, &state) {
         let place = entry.machine.as_ref().map_or_else(String::new, |machine| format!(" on {machine}"));
-        context
-            .screen
-            .note(&format!("liza: {planner}{place} plans already; this team has no planner of its own"));
+        printer.print_note(&format!("{planner}{place} plans already; this team has no planner of its own"));
     }
     if !is_named(config, &options) && posts.iter().all(|post| post.provider.installed_program().is_err()) {
         require_any_program(context)?;
@@ -314,9 +316,12 @@ fn what_needs_you(project: &Project, state: &State) -> String {
         return String::new();
     }
     let needs = view(state, &observe(project, state, now()), now()).needs_you;
+    // On one line each: with line breaks, an agent's text could pass for a line of the program.
     let line = |need: &NeedsYou| {
-        let questions: String = need.questions.iter().map(|question| format!("\n  ? {question}")).collect();
-        format!("\nneeds you: {}: {}{questions}\n  → {}", need.kind, need.text, need.command)
+        let questions =
+            need.questions.iter().map(|question| format!("\n  ? {}", one_line(question, LONGEST_TEXT)));
+        let (kind, text) = (need.kind, one_line(&need.text, LONGEST_TEXT));
+        format!("\nneeds you: {kind}: {text}{}\n  → {}", questions.collect::<String>(), need.command)
     };
     needs.iter().take(MOST_NEEDS).map(line).collect()
 }

@@ -13,6 +13,7 @@ use crate::cli::context::Context;
 use crate::cli::ui::error::CommandError;
 use crate::cli::ui::output::Reply;
 use crate::engine::LivenessLock;
+use crate::machine::runs_here;
 use crate::project::Project;
 use crate::run::{AlreadyRunning, RunLock};
 use crate::sys::process::interrupt;
@@ -140,13 +141,17 @@ fn end_agents(context: &Context, project: &Project) -> Result<Vec<AgentId>, Comm
             let message = format!("{first} still runs after {} s", LONGEST.as_secs());
             return Err(CommandError::refused("not_stopped", message).hint("what it does: liza status"));
         }
+        let agents = project.state()?.board.agents()?.clone();
         for agent in running {
-            match context.execute(project, Deregister::any(agent)) {
+            ended.insert(agent);
+            // Another machine may have got the name while the session here ends.
+            let here = agents.get(&agent).filter(|entry| runs_here(project.folder(), entry));
+            let Some(entry) = here else { continue };
+            match context.execute(project, Deregister { agent, if_generation: entry.generation }) {
                 // Its supervisor is ending, or has just started.
-                Err(error) if error.code == "not_registered" => {}
+                Err(error) if ["not_registered", "stale_generation"].contains(&&*error.code) => {}
                 done => drop(done?),
             }
-            ended.insert(agent);
         }
         thread::sleep(AGENT_POLL);
     }
