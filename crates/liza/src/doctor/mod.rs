@@ -26,6 +26,7 @@ use crate::providers::{
 };
 use crate::session_plan::home;
 use crate::sys::find_program;
+use crate::text::shell_word;
 
 use confinement::confinement;
 use result::{broken, good, warning};
@@ -166,8 +167,10 @@ fn trust(repo: &Repo) -> Vec<Check> {
     let programs = repo.ignored_programs().unwrap_or_default();
     if let [first, ..] = programs.as_slice() {
         let found = format!("Liza does not run what .git/config names: {}", programs.join(", "));
+        // A subsection may contain any character, and an agent may have chosen it.
+        let key = shell_word(first);
         let fix = format!(
-            "if it is yours: git config --global {first} \"$(git config {first})\"; if not: git config --unset {first}"
+            "if it is yours: git config --global {key} \"$(git config {key})\"; if not: git config --unset {key}"
         );
         checks.push(warning("configuration", found, fix));
     }

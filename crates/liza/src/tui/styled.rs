@@ -6,6 +6,7 @@ use ratatui::style::{Modifier, Style};
 use ratatui::text::{Line, Span};
 
 use super::theme::Theme;
+use crate::text::shell_word;
 
 /// How wide a tab is.
 const TAB: &str = "    ";
@@ -65,15 +66,8 @@ pub(super) fn printable(text: &str) -> String {
 
 /// The words of a command as a person types them into a shell.
 pub(super) fn shell_line(words: &[String]) -> String {
-    let plain = |word: &String| {
-        let safe = |c: char| c.is_ascii_alphanumeric() || "-_./:=@,+".contains(c);
-        !word.is_empty() && word.chars().all(safe)
-    };
-    let quoted = |word: &String| match plain(word) {
-        true => word.clone(),
-        false => format!("'{}'", word.replace('\'', "'\\''")),
-    };
-    std::iter::once("liza".to_owned()).chain(words.iter().map(quoted)).collect::<Vec<_>>().join(" ")
+    let quoted = words.iter().map(|word| shell_word(word));
+    std::iter::once("liza".into()).chain(quoted).collect::<Vec<_>>().join(" ")
 }
 
 #[cfg(test)]

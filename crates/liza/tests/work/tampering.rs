@@ -127,6 +127,20 @@ fn a_planted_filter_does_not_run_and_is_named() {
 
 /// Covers: AT-01
 #[test]
+fn a_planted_key_is_quoted_in_the_command_that_removes_it() {
+    let project = team();
+    let key = "filter.$(touch mark)'; touch mark;'.clean";
+    project.git(&["config", key, "cat"]);
+    let checks = project.liza(&["doctor", "--json"]).json()["result"]["checks"].clone();
+    let found = checks.as_array().unwrap().iter().find(|check| check["name"] == "configuration").unwrap();
+    let (_, command) = found["fix"].as_str().unwrap().rsplit_once("if not: ").unwrap();
+    project.run(project.command("sh").args(["-c", command]).current_dir(&project.root)).ok();
+    assert!(!project.root.join("mark").exists(), "{command}");
+    assert!(!project.read(".git/config").contains("touch"), "{command}");
+}
+
+/// Covers: AT-01
+#[test]
 fn a_planted_signing_program_does_not_run() {
     let project = team();
     approved(&project, "one");
