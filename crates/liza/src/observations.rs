@@ -5,7 +5,7 @@
 use std::cell::LazyCell;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
-use std::io::ErrorKind;
+use std::io::{self, ErrorKind};
 use std::path::Path;
 use std::time::UNIX_EPOCH;
 
@@ -26,9 +26,13 @@ use crate::git::{BranchStep, Repo};
 use crate::lifecycle::{lost_merges, merged_commits};
 use crate::machine::machine_name;
 use crate::project::Project;
+use crate::sys::untrusted::UntrustedFolder;
 
 /// How much of the log's end is searched first for the last progress.
 const TAIL: u64 = 64 * 1024;
+
+/// The largest specification that is compared with the template, which is much smaller.
+const LARGEST_SPEC: u64 = 64 * 1024;
 
 /// Everything that can be observed besides the tasks.
 pub fn observe(project: &Project, state: &State, now: Timestamp) -> Observations {
@@ -82,11 +86,19 @@ fn main_branch(project: &Project, state: &State) -> Option<MainBranch> {
 pub(crate) fn vision_gap(project: &Project, state: &State) -> Option<VisionGap> {
     let goal = state.board.goal.ready().filter(|goal| goal.status == GoalStatus::InProgress)?;
     let spec = goal.spec_ref.as_deref()?;
-    let path = project.root().join(spec.split('#').next().unwrap_or(spec));
-    match fs::read_to_string(path) {
+    match read_spec(project.root(), spec.split('#').next().unwrap_or(spec)) {
         Ok(text) => is_vision_template(&text).then_some(VisionGap::Template),
         Err(error) => (error.kind() == ErrorKind::NotFound).then_some(VisionGap::Missing),
     }
+}
+
+/// The text of a specification; an error unless it is a regular file of the project of at most [`LARGEST_SPEC`] bytes.
+/// What is merged can put a link or a pipe there, and each look at the project reads it.
+fn read_spec(root: &Path, file: &str) -> io::Result<String> {
+    let file = Path::new(file);
+    let inside = file.strip_prefix(root).or_else(|_| file.strip_prefix(".")).unwrap_or(file);
+    let bytes = UntrustedFolder::open(root)?.read(inside, LARGEST_SPEC)?;
+    String::from_utf8(bytes).map_err(|error| io::Error::new(ErrorKind::InvalidData, error))
 }
 
 /// Agents whose lease is live but whose supervisor is proven dead.
@@ -273,4 +285,36 @@ fn stale_edits(folder: &Path) -> Vec<String> {
         .collect();
     stale.sort();
     stale
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::os::unix::fs::symlink;
+
+    /// Covers: UI-01
+    #[test]
+    fn only_a_small_regular_file_of_the_project_is_read_as_a_specification() {
+        let home = tempfile::tempdir().unwrap();
+        let root = home.path().join("project");
+        let specs = root.join("specs");
+        fs::create_dir_all(&specs).unwrap();
+        fs::write(home.path().join("outside.md"), "outside").unwrap();
+        fs::write(specs.join("vision.md"), "# Vision").unwrap();
+        fs::write(specs.join("large.md"), "x".repeat(64 * 1024 + 1)).unwrap();
+        symlink("/dev/zero", specs.join("endless.md")).unwrap();
+        symlink("../../outside.md", specs.join("link.md")).unwrap();
+        rustix::fs::mkfifoat(rustix::fs::CWD, specs.join("pipe.md"), rustix::fs::Mode::RWXU).unwrap();
+        let absolute = specs.join("vision.md").display().to_string();
+        for file in ["specs/vision.md", "./specs/vision.md", &absolute] {
+            assert_eq!(read_spec(&root, file).unwrap(), "# Vision", "{file}");
+        }
+        let others = ["large.md", "link.md", "endless.md", "pipe.md", "../../outside.md"];
+        for file in others.map(|name| format!("specs/{name}")) {
+            let error = read_spec(&root, &file).unwrap_err();
+            assert_ne!(error.kind(), ErrorKind::NotFound, "{file}: {error}");
+        }
+        assert_eq!(read_spec(&root, "specs/none.md").unwrap_err().kind(), ErrorKind::NotFound);
+        assert_eq!(read_spec(&root, "none/vision.md").unwrap_err().kind(), ErrorKind::NotFound);
+    }
 }
