@@ -4,11 +4,12 @@
 
 use std::fs::{self, File};
 use std::io;
+use std::os::fd::{AsFd, OwnedFd};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU32, Ordering};
 
 use liza_store::private;
-use rustix::fs::{FlockOperation, Mode, OFlags, flock, fstat, open};
+use rustix::fs::{FlockOperation, Mode, OFlags, flock, fstat, lstat, open};
 
 use crate::random_text::random_hex;
 
@@ -75,7 +76,9 @@ impl SocketFolder {
         let lock = File::open(&path)?;
         flock(&lock, FlockOperation::NonBlockingLockExclusive)?;
         // Gone if another process has taken it for an abandoned one before it was locked.
-        fs::symlink_metadata(&path)?;
+        if !is_folder_at(&lock, &path)? {
+            return Err(io::ErrorKind::NotFound.into());
+        }
         Ok(Self { path, _lock: lock, sockets: AtomicU32::default() })
     }
 
@@ -99,18 +102,38 @@ fn remove_abandoned(usage: SocketUse, place: &Path, user: u32) {
             random.len() == NAME_LENGTH && random.bytes().all(|byte| byte.is_ascii_hexdigit())
         });
         let path = entry.path();
-        if is_named && is_abandoned(&path, user) {
-            let _ = fs::remove_dir_all(&path);
+        if is_named {
+            if_abandoned(&path, user, || {
+                let _ = fs::remove_dir_all(&path);
+            });
         }
     }
 }
 
-/// Whether this is a folder of that user, not a link to one, that no process has locked.
-fn is_abandoned(path: &Path, user: u32) -> bool {
+/// Removes a folder with `remove` if it is abandoned. It stays locked meanwhile: a process that has just created it must
+/// not lock it, and use it, between the check and the removal.
+fn if_abandoned(path: &Path, user: u32, remove: impl FnOnce()) {
+    if let Some(lock) = lock_abandoned(path, user) {
+        remove();
+        drop(lock);
+    }
+}
+
+/// Locks a folder of that user, not a link to one, that no process has locked.
+fn lock_abandoned(path: &Path, user: u32) -> Option<OwnedFd> {
     let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-    let Ok(folder) = open(path, flags, Mode::empty()) else { return false };
-    let is_ours = fstat(&folder).is_ok_and(|data| data.st_uid == user);
-    is_ours && flock(&folder, FlockOperation::NonBlockingLockExclusive).is_ok()
+    let folder = open(path, flags, Mode::empty()).ok()?;
+    if fstat(&folder).ok()?.st_uid != user {
+        return None;
+    }
+    flock(&folder, FlockOperation::NonBlockingLockExclusive).ok()?;
+    is_folder_at(&folder, path).ok()?.then_some(folder)
+}
+
+/// Whether the open folder is still the one at that path.
+fn is_folder_at(folder: impl AsFd, path: &Path) -> io::Result<bool> {
+    let (open, named) = (fstat(folder)?, lstat(path)?);
+    Ok((open.st_dev, open.st_ino) == (named.st_dev, named.st_ino))
 }
 
 #[cfg(test)]
@@ -155,5 +178,33 @@ mod tests {
             let second = SocketFolder::create(usage, None, place.path()).unwrap();
             assert!(alive.path.exists() && second.path.exists());
         }
+    }
+
+    /// Covers: IS-02
+    #[test]
+    fn a_folder_is_locked_until_it_is_removed() {
+        let place = tempfile::tempdir().unwrap();
+        let path = place.path().join("liza-probe-0123456789abcdef");
+        fs::create_dir(&path).unwrap();
+        let user = rustix::process::geteuid().as_raw();
+        let lock = || flock(File::open(&path).unwrap(), FlockOperation::NonBlockingLockExclusive);
+        let mut is_locked = None;
+        if_abandoned(&path, user, || is_locked = Some(lock().is_err()));
+        assert_eq!(is_locked, Some(true), "no other process can begin to use it");
+        assert!(lock().is_ok(), "it is unlocked afterwards");
+    }
+
+    /// Covers: IS-02
+    #[test]
+    fn a_lock_counts_only_for_the_folder_that_is_at_the_path() {
+        let place = tempfile::tempdir().unwrap();
+        let (path, moved) = (place.path().join("a"), place.path().join("b"));
+        fs::create_dir(&path).unwrap();
+        let folder = File::open(&path).unwrap();
+        assert!(is_folder_at(&folder, &path).unwrap());
+        fs::rename(&path, &moved).unwrap();
+        assert!(is_folder_at(&folder, &path).is_err());
+        fs::create_dir(&path).unwrap();
+        assert!(!is_folder_at(&folder, &path).unwrap());
     }
 }
