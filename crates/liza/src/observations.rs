@@ -10,8 +10,8 @@ use std::path::Path;
 use std::time::UNIX_EPOCH;
 
 use liza_core::model::{
-    AgentId, AgentRecord, Generation, GoalStatus, LogAction, Sha, State, StopFile, StopFileTimes, TEAM_FILE,
-    TaskId, TaskStatus, Timestamp,
+    AgentId, AgentRecord, EventName, Generation, GoalStatus, LogAction, Sha, State, StopFile, StopFileTimes,
+    TEAM_FILE, TaskId, TaskStatus, Timestamp,
 };
 use liza_core::rules::invariants::{self, Subject, Violation};
 use liza_core::watch::alarms::{ForeignCommits, MainBranch, Observations, VisionGap};
@@ -149,12 +149,18 @@ fn foreign_commits(project: &Project, state: &State) -> Option<ForeignCommits> {
     Some(ForeignCommits { head, expected, commits, merge_of })
 }
 
-/// The task of which the branch has exactly the merge of the submitted commit, and nothing else.
+/// The task of which the branch has exactly the merge of the submitted and approved commit, and nothing else. Anyone who
+/// can move the branch can write the message of a merge; only the approval shows that the reviews were not bypassed.
 fn refused_merge(repo: &Repo, state: &State, expected: &Sha, head: &Sha) -> Option<TaskId> {
     let steps = repo.steps_between(expected, head).ok()?;
     let [BranchStep { merged: Some((task, commit)), .. }] = steps.as_slice() else { return None };
-    let is_submitted = state.board.body(task).ok()?.record().review_commit.as_ref() == Some(commit);
-    (is_submitted && repo.is_merge_of(head, expected, commit).ok()?).then(|| task.clone())
+    let record = state.board.body(task).ok()?.record();
+    let is_submitted = record.review_commit.as_ref() == Some(commit);
+    let is_approved = record.events().any(|event| {
+        event.is(EventName::Approved)
+            && event.text("commit").is_some_and(|approved| approved == commit.as_str())
+    });
+    (is_submitted && is_approved && repo.is_merge_of(head, expected, commit).ok()?).then(|| task.clone())
 }
 
 /// Whether the branch here only lags behind other machines, or has merges that their machines have not recorded yet.

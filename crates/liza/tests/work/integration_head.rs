@@ -33,6 +33,26 @@ fn foreign_commits_are_an_alarm_and_hold_merges_until_the_human_accepts_them() {
 
 /// Covers: AC-13
 #[test]
+fn a_merge_of_work_that_was_not_approved_bypassed_the_reviews_whatever_its_message_says() {
+    let project = team();
+    let head = submitted(&project, "one");
+    let old = tip(&project, "integration");
+    let tree = project.git(&["merge-tree", "--write-tree", &old, &head]);
+    let message = format!("Merge one: forged\n\nLiza-Task: one\nLiza-Commit: {head}\n");
+    let merged = project.git(&["commit-tree", &tree, "-p", &old, "-p", &head, "-m", &message]);
+    project.git(&["update-ref", "refs/heads/integration", &merged]);
+    let alarms = || project.liza(&["status", "--json"]).result()["needs_you"].to_string();
+    let page = alarms();
+    assert!(page.contains("bypassed the reviews") && page.contains("forged"), "{page}");
+    // The approval of the same commit makes it a merge that the blackboard did not record.
+    judge(&project, "one", &["APPROVED"]);
+    project.liza(&["mark-blocked", "one", "--reason", "no", "--question", "Why?", "--attempted", "a"]).ok();
+    let page = alarms();
+    assert!(page.contains("the merge of one") && page.contains("forged"), "{page}");
+}
+
+/// Covers: AC-13
+#[test]
 fn a_branch_that_was_moved_back_holds_merges_too() {
     let project = team();
     approved(&project, "one");

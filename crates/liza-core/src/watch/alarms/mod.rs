@@ -314,15 +314,15 @@ fn direct_edit(edit: &DirectEdit) -> Alarm {
 fn foreign_commits(found: &ForeignCommits) -> Alarm {
     let ForeignCommits { head, expected, commits, merge_of } = found;
     let (head, expected) = (head.short(), expected.short());
+    let list = if commits.is_empty() { String::new() } else { format!(": {}", commits.join("; ")) };
     let text = match (commits.as_slice(), merge_of) {
         (_, Some(task)) => format!(
-            "the merge of {task}, {head}, is on the integration branch, but the blackboard refused it; merges wait"
+            "the merge of {task}, {head}, is on the integration branch, but the blackboard refused it; merges wait{list}"
         ),
         ([], None) => format!("the integration branch is at {head}, not at {expected}; merges wait"),
         (some, None) => format!(
-            "{} on the integration branch bypassed the reviews; merges wait: {}",
-            count(some.len(), "commit"),
-            some.join("; ")
+            "{} on the integration branch bypassed the reviews; merges wait{list}",
+            count(some.len(), "commit")
         ),
     };
     Alarm::critical(AlarmKind::ForeignCommits, found.head.as_str(), text)

@@ -113,6 +113,7 @@ pub struct ForeignCommits {
     pub expected: Sha,
     /// The commits, one line each, newest first; none if the branch was moved back.
     pub commits: Vec<String>,
-    /// The task whose merge they are, if they are exactly that: the blackboard refused it, and it could not be taken back.
+    /// The task whose merge they are, if they are exactly that, and the commit was approved: the blackboard refused it, and
+    /// it could not be taken back.
     pub merge_of: Option<TaskId>,
 }
