@@ -62,7 +62,7 @@ fn main() {
 fn state() -> State {
     let mut state = support::fresh_state();
     let Loaded::Ready(config) = &mut state.board.config else { panic!("no config") };
-    config.max_sessions = u32::MAX;
+    config.max_sessions = 10_000;
     state
 }
 

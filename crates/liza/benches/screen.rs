@@ -29,7 +29,6 @@ const AGENTS: usize = 20;
 const PAUSE: Duration = Duration::from_millis(100);
 const TIME: Duration = Duration::from_secs(30);
 const MANY: usize = 10_000;
-const OPENINGS: usize = 5;
 
 fn main() {
     println!("{TASKS} tasks and {AGENTS} agents that change ten times a second, {} s", TIME.as_secs());
@@ -93,17 +92,10 @@ fn many() {
     add(&Project::open(&project.root).unwrap(), 0, None);
     multiply(&project);
     project.liza(&["validate"]).ok();
-    let mut times: Vec<Duration> = (0..OPENINGS)
-        .map(|_| {
-            let began = Instant::now();
-            let (tmux, _) = screen(&project, (120, 40));
-            tmux.wait_for("10000 open");
-            began.elapsed()
-        })
-        .collect();
-    times.sort();
-    let [first, .., last] = times[..] else { panic!("no times") };
-    println!("  on the screen after      {first:.0?} to {last:.0?} (wanted: under 1 s)");
+    let began = Instant::now();
+    let (tmux, _) = screen(&project, (120, 40));
+    tmux.wait_for("10000 open");
+    println!("  on the screen after      {:.0?} (wanted: under 1 s)", began.elapsed());
 }
 
 /// Repeats the only task of a blackboard under other names.
