@@ -104,7 +104,7 @@ fn read_spec(root: &Path, file: &str) -> io::Result<String> {
 /// Agents whose lease is live but whose supervisor is proven dead.
 fn dead_agents(project: &Project, state: &State, now: Timestamp) -> BTreeSet<AgentId> {
     let agents = state.board.agents.ready().into_iter().flatten();
-    // Read once: each reading wakes whoever watches the folder.
+    // Read once: each reading wakes the watch on the folder.
     let here = LazyCell::new(|| machine_name(project.folder()));
     // Locks say nothing about a supervisor on another machine: its lease does.
     let runs_here = |entry: &AgentRecord| entry.machine.as_ref().is_none_or(|machine| *machine == *here);
